@@ -1,0 +1,57 @@
+// literal.h — the value of a constant, held lazily: a splat, an iota, a slice of a mapped file, or a dense tensor.
+//
+// A graph holds literals, so that a splat of a billion elements costs nothing and weights stay in their file until
+// they are needed.
+#pragma once
+
+#include <variant>
+
+#include "base/mapped_file.h"
+#include "tensor/tensor.h"
+
+namespace tenon {
+
+class Literal {
+ public:
+  struct Splat {
+    Tensor element;  // rank 0
+  };
+  struct Iota {  // start, start + step, … along the only dimension; integers
+    int64_t start, step;
+  };
+  struct FileSlice {  // bytes of a file, in the file's packing: sub-byte types are packed, low bits first
+    std::shared_ptr<const MappedFile> file;
+    uint64_t offset, size;
+  };
+
+  Literal(Tensor dense);  // NOLINT: a tensor is a literal
+  static Literal splat(Tensor element, Extents extents);
+  static Literal iota(DType dtype, int64_t start, int64_t step, int64_t count);
+  // A slice outside the file, or of a size that does not fit the extents, is the user's fault.
+  static Literal file_slice(DType dtype, Extents extents, std::shared_ptr<const MappedFile> file, uint64_t offset,
+                            uint64_t size);
+
+  DType dtype() const { return dtype_; }
+  const Extents& extents() const { return extents_; }
+  int64_t count() const { return count_; }
+  const std::variant<Tensor, Splat, Iota, FileSlice>& form() const { return form_; }
+
+  // The dense elements. Slices of byte-sized types are views into the mapped file, never copies.
+  Tensor tensor() const;
+
+  // Of the elements, whatever the form; computed once and remembered.
+  uint64_t content_hash() const;
+  // The same dtype, extents and elements. Equal slices of one file are not read.
+  friend bool operator==(const Literal& a, const Literal& b);
+
+ private:
+  Literal(DType dtype, Extents extents, std::variant<Tensor, Splat, Iota, FileSlice> form);
+
+  DType dtype_;
+  Extents extents_;
+  int64_t count_;
+  std::variant<Tensor, Splat, Iota, FileSlice> form_;
+  std::shared_ptr<uint64_t> hash_;  // shared by copies; 0 while unknown
+};
+
+}  // namespace tenon
