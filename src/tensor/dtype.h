@@ -11,10 +11,32 @@
 namespace tenon {
 
 enum class DType : uint8_t {
-  F64, F32, F16, BF16, F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, F8E8M0, F4E2M1,  // floats
-  I64, I32, I16, I8, I4, I2,                                                     // signed integers
-  U64, U32, U16, U8, U4, U2,                                                     // unsigned integers
-  Bool, String, C64, C128,
+  F64,
+  F32,
+  F16,
+  BF16,
+  F8E4M3FN,
+  F8E4M3FNUZ,
+  F8E5M2,
+  F8E5M2FNUZ,
+  F8E8M0,
+  F4E2M1,  // floats
+  I64,
+  I32,
+  I16,
+  I8,
+  I4,
+  I2,  // signed integers
+  U64,
+  U32,
+  U16,
+  U8,
+  U4,
+  U2,  // unsigned integers
+  Bool,
+  String,
+  C64,
+  C128,
 };
 
 enum class DTypeKind : uint8_t { Float, Signed, Unsigned, Bool, String, Complex };
@@ -24,7 +46,8 @@ struct DTypeInfo {
   std::string_view name;  // as printed in the text form: f32, bf16, f8e4m3fn, i4, bool, str, c64
   DTypeKind kind;
   int bits;   // of one element as the type is defined; 0 for String
-  int bytes;  // of one element in memory: types narrower than a byte are held one to a byte; 0 for String
+  int bytes;  // of one element in memory; 0 for String. Types narrower than a byte are held one to a byte:
+              // i4 and i2 as the same number in i8, u4 and u2 as in u8, f4e2m1 as its code in the low bits
 };
 
 const DTypeInfo& info(DType dtype);

@@ -1,9 +1,11 @@
-// literal.h — the value of a constant, held lazily: a splat, an iota, a slice of a mapped file, or a dense tensor.
+// literal.h — the value of a constant, held lazily: a splat, an iota, a slice of a mapped file, or a dense
+// tensor.
 //
-// A graph holds literals, so that a splat of a billion elements costs nothing and weights stay in their file until
-// they are needed.
+// A graph holds literals, so that a splat of a billion elements costs nothing and weights stay in their file
+// until they are needed.
 #pragma once
 
+#include <atomic>
 #include <variant>
 
 #include "base/mapped_file.h"
@@ -16,7 +18,7 @@ class Literal {
   struct Splat {
     Tensor element;  // rank 0
   };
-  struct Iota {  // start, start + step, … along the only dimension; integers
+  struct Iota {  // start, start + step, … along the only dimension; integers, wrapping around in their dtype
     int64_t start, step;
   };
   struct FileSlice {  // bytes of a file, in the file's packing: sub-byte types are packed, low bits first
@@ -28,15 +30,16 @@ class Literal {
   static Literal splat(Tensor element, Extents extents);
   static Literal iota(DType dtype, int64_t start, int64_t step, int64_t count);
   // A slice outside the file, or of a size that does not fit the extents, is the user's fault.
-  static Literal file_slice(DType dtype, Extents extents, std::shared_ptr<const MappedFile> file, uint64_t offset,
-                            uint64_t size);
+  static Literal file_slice(DType dtype, Extents extents, std::shared_ptr<const MappedFile> file,
+                            uint64_t offset, uint64_t size);
 
   DType dtype() const { return dtype_; }
   const Extents& extents() const { return extents_; }
   int64_t count() const { return count_; }
   const std::variant<Tensor, Splat, Iota, FileSlice>& form() const { return form_; }
 
-  // The dense elements. Slices of byte-sized types are views into the mapped file, never copies.
+  // The dense elements. A slice of a byte-sized type is a view into the mapped file, unless the file does not
+  // align its elements.
   Tensor tensor() const;
 
   // Of the elements, whatever the form; computed once and remembered.
@@ -51,7 +54,7 @@ class Literal {
   Extents extents_;
   int64_t count_;
   std::variant<Tensor, Splat, Iota, FileSlice> form_;
-  std::shared_ptr<uint64_t> hash_;  // shared by copies; 0 while unknown
+  std::shared_ptr<std::atomic<uint64_t>> hash_;  // shared by copies; 0 while unknown
 };
 
 }  // namespace tenon

@@ -1,30 +1,31 @@
 // wide.h — numbers widened for computing, and narrowed back.
 //
-// The reference evaluator computes every number in one of three types: double for all floats, int64_t for signed
-// integers, uint64_t for unsigned integers and bool. Each widening and narrowing is one loop over a tensor, so no
-// element is ever dispatched on its dtype, and an op's formula is compiled three times and not twenty-five.
+// The reference evaluator computes every number in one of three types: double for all floats, int64_t for
+// signed integers, uint64_t for unsigned integers and bool. Each widening and narrowing is one loop over a
+// tensor, so no element is ever dispatched on its dtype, and an op's formula is compiled three times and not
+// twenty-five.
 #pragma once
 
 #include <vector>
 
+#include "tensor/float_formats.h"  // Overflow
 #include "tensor/tensor.h"
 
 namespace tenon {
 
-enum class Overflow : uint8_t {
-  Natural,   // floats go to inf (or NaN where the type has no inf); integers wrap around
-  Saturate,  // both go to the nearest finite value of the type
-};
-
-// The elements of a tensor of any numeric or bool dtype as T: double, int64_t or uint64_t. A float read as an integer
-// truncates towards zero, and an integer read as another wraps.
+// The elements of a tensor of any numeric or bool dtype as T: double, int64_t or uint64_t. An integer read as
+// another wraps. A float read as an integer truncates towards zero: NaN is 0, a number beyond T is the
+// nearest of T, except that negative numbers read as uint64_t wrap around as int64_t does (-1.0 is 2^64 - 1).
 template <class T>
 std::vector<T> widen(const Tensor& t);
 
-// The other way: floats round to nearest even from the double (once: never through f32), integers keep their low bits,
-// bool is value != 0.
+// The other way: floats round to nearest even from the double or integer (once: never through f32), integers
+// keep their low bits, bool is value != 0 (so NaN is true). A double becomes an integer as in widen,
+// saturated to the dtype's own range or reduced to its low bits. Casts to f8e8m0 round up, as ONNX does
+// unless told otherwise.
 template <class T>
-Tensor narrow(DType dtype, const Extents& extents, std::span<const T> values, Overflow overflow = Overflow::Natural);
+Tensor narrow(DType dtype, const Extents& extents, std::span<const T> values,
+              Overflow overflow = Overflow::Natural);
 
 extern template std::vector<double> widen(const Tensor&);
 extern template std::vector<int64_t> widen(const Tensor&);
@@ -33,7 +34,12 @@ extern template Tensor narrow(DType, const Extents&, std::span<const double>, Ov
 extern template Tensor narrow(DType, const Extents&, std::span<const int64_t>, Overflow);
 extern template Tensor narrow(DType, const Extents&, std::span<const uint64_t>, Overflow);
 
-// Calls f with a value of the type that `dtype` widens to: with_wide(t.dtype(), [&]<class T>(T) { widen<T>(t) … }).
+// narrow to f8e8m0 with another rounding.
+Tensor narrow_to_scales(const Extents& extents, std::span<const double> values, Overflow overflow,
+                        ScaleRounding rounding);
+
+// Calls f with a value of the type that `dtype` widens to: with_wide(t.dtype(), [&]<class T>(T) { widen<T>(t)
+// … }).
 template <class F>
 decltype(auto) with_wide(DType dtype, F&& f) {
   switch (kind(dtype)) {
@@ -50,7 +56,7 @@ decltype(auto) with_wide(DType dtype, F&& f) {
 }
 
 // One scalar, for attributes, fills and tests.
-double as_double(const Tensor& scalar);   // the only element of a one-element tensor
+double as_double(const Tensor& scalar);  // the only element of a one-element tensor
 int64_t as_int(const Tensor& scalar);
 std::vector<int64_t> as_ints(const Tensor& t);  // widen<int64_t>, for shapes and axes
 Tensor filled(DType dtype, const Extents& extents, double value);
