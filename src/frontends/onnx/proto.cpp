@@ -1,0 +1,287 @@
+#include "frontends/onnx/proto.h"
+
+#include "frontends/onnx/wire.h"
+
+namespace tenon::onnx {
+namespace {
+
+// A message is decoded by saying which field number goes to which member; the member's type says how. Other
+// numbers are skipped: a newer ONNX, or nothing we use.
+template <class Target>
+struct Is {
+  uint32_t number;
+  Target& target;
+};
+template <class Target>
+Is(int, Target&) -> Is<Target>;
+
+void decode_message(WireReader reader, StringStringEntry& entry);
+void decode_message(WireReader reader, OperatorSetId& set);
+void decode_message(WireReader reader, TensorProto::Segment& segment);
+void decode_message(WireReader reader, TensorProto& tensor);
+void decode_message(WireReader reader, SparseTensorProto& sparse);
+void decode_message(WireReader reader, Dimension& dimension);
+void decode_message(WireReader reader, ShapeProto& shape);
+void decode_message(WireReader reader, TypeProto& type);
+void decode_message(WireReader reader, ValueInfoProto& value);
+void decode_message(WireReader reader, AttributeProto& attribute);
+void decode_message(WireReader reader, NodeProto& node);
+void decode_message(WireReader reader, GraphProto& graph);
+void decode_message(WireReader reader, FunctionProto& function);
+void decode_message(WireReader reader, ModelProto& model);
+void decode_message(WireReader reader, CollectionProto& collection);
+
+void decode(const Field& field, int64_t& value) { value = field.integer(); }
+void decode(const Field& field, int32_t& value) { value = field.integer32(); }
+void decode(const Field& field, float& value) { value = field.real(); }
+void decode(const Field& field, std::string_view& value) { value = field.string(); }
+void decode(const Field& field, std::span<const std::byte>& value) { value = field.bytes(); }
+void decode(const Field& field, std::vector<int64_t>& values) { field.append_to(values); }
+void decode(const Field& field, std::vector<float>& values) { field.append_to(values); }
+
+// An enum whose values are 0 to `last`.
+template <class Enum>
+Enum decode_enum(const Field& field, Enum last, const char* what) {
+  const int64_t value = field.integer();
+  if (value < 0 || value > static_cast<int64_t>(last))
+    throw field.error("{} {} is unknown, wanted 0 to {}", what, value, static_cast<int64_t>(last));
+  return static_cast<Enum>(value);
+}
+
+void decode(const Field& field, DataLocation& value) {
+  value = decode_enum(field, DataLocation::External, "data location");
+}
+void decode(const Field& field, AttributeType& value) {
+  value = decode_enum(field, AttributeType::Types, "attribute type");
+}
+void decode(const Field& field, CollectionProto::ElementKind& value) {
+  value = decode_enum(field, CollectionProto::ElementKind::Optional, "element type");
+}
+
+template <class Message>
+void decode(const Field& field, Message& message) {
+  decode_message(field.message(), message);
+}
+
+template <class Value>
+void decode(const Field& field, std::optional<Value>& value) {
+  if (!value)
+    value.emplace();
+  decode(field, *value);
+}
+
+template <class Value>
+void decode(const Field& field, std::vector<Value>& values) {
+  decode(field, values.emplace_back());
+}
+
+void decode(const Field& field, std::shared_ptr<const TypeProto>& pointer) {
+  auto type = std::make_shared<TypeProto>();
+  decode(field, *type);
+  pointer = std::move(type);
+}
+
+template <class... Targets>
+void decode_fields(WireReader reader, Is<Targets>... members) {
+  while (const auto field = reader.next_field())
+    ((field->number() == members.number ? decode(*field, members.target) : void()), ...);
+}
+
+void decode_message(WireReader reader, StringStringEntry& entry) {
+  decode_fields(reader, Is{1, entry.key}, Is{2, entry.value});
+}
+
+void decode_message(WireReader reader, OperatorSetId& set) {
+  decode_fields(reader, Is{1, set.domain}, Is{2, set.version});
+}
+
+void decode_message(WireReader reader, TensorProto::Segment& segment) {
+  decode_fields(reader, Is{1, segment.begin}, Is{2, segment.end});
+}
+
+void decode_message(WireReader reader, TensorProto& tensor) {
+  tensor.message = reader.rest();
+  decode_fields(reader, Is{1, tensor.dims}, Is{2, tensor.data_type}, Is{3, tensor.segment},
+                Is{8, tensor.name}, Is{9, tensor.raw_data}, Is{12, tensor.doc_string},
+                Is{13, tensor.external_data}, Is{14, tensor.data_location}, Is{16, tensor.metadata_props});
+}
+
+void decode_message(WireReader reader, SparseTensorProto& sparse) {
+  decode_fields(reader, Is{1, sparse.values}, Is{2, sparse.indices}, Is{3, sparse.dims});
+}
+
+void decode_message(WireReader reader, Dimension& dimension) {
+  decode_fields(reader, Is{1, dimension.value}, Is{2, dimension.param}, Is{3, dimension.denotation});
+}
+
+void decode_message(WireReader reader, ShapeProto& shape) { decode_fields(reader, Is{1, shape.dim}); }
+
+void decode_message(WireReader reader, TypeProto& type) {
+  using Kind = TypeProto::Kind;
+  const WireReader start = reader;
+  while (const auto field = reader.next_field()) {
+    switch (field->number()) {
+      case 1:
+      case 8:
+        type.kind = field->number() == 1 ? Kind::Tensor : Kind::SparseTensor;
+        decode_fields(field->message(), Is{1, type.elem_type}, Is{2, type.shape});
+        break;
+      case 4:
+      case 9:
+        type.kind = field->number() == 4 ? Kind::Sequence : Kind::Optional;
+        decode_fields(field->message(), Is{1, type.element});
+        break;
+      case 5:
+        type.kind = Kind::Map;
+        decode_fields(field->message(), Is{1, type.elem_type}, Is{2, type.element});
+        break;
+      case 6:
+        decode(*field, type.denotation);
+        break;
+      case 7:
+        type.kind = Kind::Opaque;
+        break;
+    }
+  }
+  const bool wants_element =
+      type.kind == Kind::Sequence || type.kind == Kind::Optional || type.kind == Kind::Map;
+  if (wants_element && type.element == nullptr)
+    throw start.error("a sequence, optional or map type without the type of its elements");
+}
+
+void decode_message(WireReader reader, ValueInfoProto& value) {
+  decode_fields(reader, Is{1, value.name}, Is{2, value.type}, Is{3, value.doc_string},
+                Is{4, value.metadata_props});
+}
+
+void decode_message(WireReader reader, AttributeProto& attribute) {
+  std::optional<float> f;
+  std::optional<int64_t> i;
+  std::optional<std::span<const std::byte>> s;
+  std::optional<TensorProto> tensor;
+  std::optional<GraphProto> graph;
+  std::optional<SparseTensorProto> sparse_tensor;
+  std::optional<TypeProto> type;
+  std::vector<std::span<const std::byte>> strings;
+  decode_fields(reader, Is{1, attribute.name}, Is{2, f}, Is{3, i}, Is{4, s}, Is{5, tensor}, Is{6, graph},
+                Is{7, attribute.floats}, Is{8, attribute.ints}, Is{9, strings}, Is{10, attribute.tensors},
+                Is{11, attribute.graphs}, Is{13, attribute.doc_string}, Is{14, type}, Is{15, attribute.types},
+                Is{20, attribute.type}, Is{21, attribute.ref_attr_name}, Is{22, sparse_tensor},
+                Is{23, attribute.sparse_tensors});
+
+  const std::pair<AttributeType, bool> values[] = {
+      {AttributeType::Float, f.has_value()},
+      {AttributeType::Int, i.has_value()},
+      {AttributeType::String, s.has_value()},
+      {AttributeType::Tensor, tensor.has_value()},
+      {AttributeType::Graph, graph.has_value()},
+      {AttributeType::Floats, !attribute.floats.empty()},
+      {AttributeType::Ints, !attribute.ints.empty()},
+      {AttributeType::Strings, !strings.empty()},
+      {AttributeType::Tensors, !attribute.tensors.empty()},
+      {AttributeType::Graphs, !attribute.graphs.empty()},
+      {AttributeType::SparseTensor, sparse_tensor.has_value()},
+      {AttributeType::SparseTensors, !attribute.sparse_tensors.empty()},
+      {AttributeType::Type, type.has_value()},
+      {AttributeType::Types, !attribute.types.empty()},
+  };
+  for (const auto& [held, is_held] : values) {
+    // The oldest files leave the type out; a writer may leave out a value that is zero or an empty list.
+    if (is_held && attribute.type == AttributeType::Undefined)
+      attribute.type = held;
+    if (is_held && attribute.type != held)
+      throw reader.error("attribute \"{}\" has type {} and a value of type {}", attribute.name,
+                         static_cast<int>(attribute.type), static_cast<int>(held));
+    const bool is_message = held == AttributeType::Tensor || held == AttributeType::Graph ||
+                            held == AttributeType::SparseTensor || held == AttributeType::Type;
+    if (!is_held && is_message && attribute.type == held && attribute.ref_attr_name.empty())
+      throw reader.error("attribute \"{}\" has type {} and no value", attribute.name,
+                         static_cast<int>(attribute.type));
+  }
+
+  attribute.f = f.value_or(0);
+  attribute.i = i.value_or(0);
+  if (s)
+    attribute.s = as_text(*s);
+  for (const auto string : strings)
+    attribute.strings.push_back(as_text(string));
+  if (tensor)
+    attribute.tensors.push_back(std::move(*tensor));
+  if (graph)
+    attribute.graphs.push_back(std::move(*graph));
+  if (sparse_tensor)
+    attribute.sparse_tensors.push_back(std::move(*sparse_tensor));
+  if (type)
+    attribute.types.push_back(std::move(*type));
+}
+
+void decode_message(WireReader reader, NodeProto& node) {
+  decode_fields(reader, Is{1, node.input}, Is{2, node.output}, Is{3, node.name}, Is{4, node.op_type},
+                Is{5, node.attribute}, Is{6, node.doc_string}, Is{7, node.domain}, Is{8, node.overload},
+                Is{9, node.metadata_props});
+}
+
+void decode_message(WireReader reader, GraphProto& graph) {
+  decode_fields(reader, Is{1, graph.node}, Is{2, graph.name}, Is{5, graph.initializer},
+                Is{10, graph.doc_string}, Is{11, graph.input}, Is{12, graph.output}, Is{13, graph.value_info},
+                Is{15, graph.sparse_initializer}, Is{16, graph.metadata_props});
+}
+
+void decode_message(WireReader reader, FunctionProto& function) {
+  decode_fields(reader, Is{1, function.name}, Is{4, function.input}, Is{5, function.output},
+                Is{6, function.attribute}, Is{7, function.node}, Is{8, function.doc_string},
+                Is{9, function.opset_import}, Is{10, function.domain}, Is{11, function.attribute_proto},
+                Is{12, function.value_info}, Is{13, function.overload}, Is{14, function.metadata_props});
+}
+
+void decode_message(WireReader reader, ModelProto& model) {
+  std::optional<GraphProto> graph;
+  decode_fields(reader, Is{1, model.ir_version}, Is{2, model.producer_name}, Is{3, model.producer_version},
+                Is{4, model.domain}, Is{5, model.model_version}, Is{6, model.doc_string}, Is{7, graph},
+                Is{8, model.opset_import}, Is{14, model.metadata_props}, Is{25, model.functions});
+  if (!graph)
+    throw user_error("byte {}: the file ends without a graph", reader.rest().size());
+  model.graph = std::move(*graph);
+}
+
+void decode_message(WireReader reader, CollectionProto& collection) {
+  decode_fields(reader, Is{1, collection.name}, Is{2, collection.elem_type}, Is{3, collection.tensors},
+                Is{5, collection.sequences}, Is{7, collection.optionals});
+}
+
+template <class Message>
+Message decode_all(std::span<const std::byte> bytes) {
+  Message message;
+  decode_message(WireReader(bytes), message);
+  return message;
+}
+
+// What people take for a model by mistake, told by how it starts.
+std::string_view hint_for(std::span<const std::byte> bytes) {
+  if (as_text(bytes).starts_with("version https://git-lfs"))
+    return "\n  hint: this is a Git LFS pointer, not the file itself; run `git lfs pull`";
+  if (as_text(bytes).starts_with("PK\3\4"))
+    return "\n  hint: this is a zip archive; if it is a PyTorch export, name it .pt2";
+  return "";
+}
+
+}  // namespace
+
+ModelProto decode_model(std::span<const std::byte> bytes) { return decode_all<ModelProto>(bytes); }
+
+TensorProto decode_tensor(std::span<const std::byte> bytes) { return decode_all<TensorProto>(bytes); }
+
+CollectionProto decode_collection(std::span<const std::byte> bytes) {
+  return decode_all<CollectionProto>(bytes);
+}
+
+Model read_model(const std::filesystem::path& path) {
+  const auto file = MappedFile::open(path);
+  try {
+    return {file, decode_model(file->bytes())};
+  } catch (const UserError& error) {
+    throw user_error("{}: not an ONNX model: {}{}", path.string(), error.what(), hint_for(file->bytes()));
+  }
+}
+
+}  // namespace tenon::onnx

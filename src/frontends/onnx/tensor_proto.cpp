@@ -1,0 +1,266 @@
+#include "frontends/onnx/tensor_proto.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <functional>
+
+#include "frontends/onnx/wire.h"
+#include "tensor/packing.h"
+
+namespace tenon::onnx {
+namespace {
+
+// A repeated field of TensorProto that holds elements when raw_data does not.
+struct DataField {
+  uint32_t number;
+  WireType type;
+  std::string_view name;
+};
+constexpr DataField float_data{4, WireType::Fixed32, "float_data"};
+constexpr DataField int32_data{5, WireType::Varint, "int32_data"};
+constexpr DataField string_data{6, WireType::Bytes, "string_data"};
+constexpr DataField int64_data{7, WireType::Varint, "int64_data"};
+constexpr DataField double_data{10, WireType::Fixed64, "double_data"};
+constexpr DataField uint64_data{11, WireType::Varint, "uint64_data"};
+
+constexpr uint32_t dims_number = 1, data_type_number = 2, name_number = 8, raw_data_number = 9;
+
+struct DataTypeRow {
+  int32_t data_type;
+  DType dtype;
+  const DataField& field;
+};
+
+constexpr DataTypeRow data_types[] = {
+    {1, DType::F32, float_data},     {2, DType::U8, int32_data},          {3, DType::I8, int32_data},
+    {4, DType::U16, int32_data},     {5, DType::I16, int32_data},         {6, DType::I32, int32_data},
+    {7, DType::I64, int64_data},     {8, DType::String, string_data},     {9, DType::Bool, int32_data},
+    {10, DType::F16, int32_data},    {11, DType::F64, double_data},       {12, DType::U32, uint64_data},
+    {13, DType::U64, uint64_data},   {14, DType::C64, float_data},        {15, DType::C128, double_data},
+    {16, DType::BF16, int32_data},   {17, DType::F8E4M3FN, int32_data},   {18, DType::F8E4M3FNUZ, int32_data},
+    {19, DType::F8E5M2, int32_data}, {20, DType::F8E5M2FNUZ, int32_data}, {21, DType::U4, int32_data},
+    {22, DType::I4, int32_data},     {23, DType::F4E2M1, int32_data},     {24, DType::F8E8M0, int32_data},
+    {25, DType::U2, int32_data},     {26, DType::I2, int32_data},
+};
+
+const DataTypeRow& row_of(int32_t data_type) {
+  const auto row = std::ranges::find(data_types, data_type, &DataTypeRow::data_type);
+  if (row == std::end(data_types))
+    throw user_error("data type {} is not one of ONNX, wanted 1 to {}", data_type, std::size(data_types));
+  return *row;
+}
+
+uint64_t offset_in(const MappedFile& file, std::span<const std::byte> bytes) {
+  const std::byte* const start = file.bytes().data();
+  CHECK(!std::less<>()(bytes.data(), start) && !std::less<>()(start + file.bytes().size(), bytes.data()),
+        "a tensor that is not from {}", file.path().string());
+  return static_cast<uint64_t>(bytes.data() - start);
+}
+
+// The values of a typed field, each occurrence as the run of elements that it holds.
+std::vector<std::span<const std::byte>> runs_of(const TensorProto& tensor, const DataField& wanted) {
+  std::vector<std::span<const std::byte>> runs;
+  WireReader reader(tensor.message);
+  while (const auto field = reader.next_field()) {
+    if (field->number() == wanted.number)
+      runs.push_back(field->elements(wanted.type));
+  }
+  return runs;
+}
+
+void expect_count(uint64_t got, uint64_t wanted, DType dtype, const Extents& extents,
+                  const DataField& field) {
+  if (got != wanted)
+    throw user_error("{} wants {} values in {}, got {}", describe(dtype, extents), wanted, field.name, got);
+}
+
+Tensor read_strings(const TensorProto& tensor, const DataTypeRow& row) {
+  const auto runs = runs_of(tensor, row.field);
+  expect_count(runs.size(), static_cast<uint64_t>(element_count(tensor.dims)), row.dtype, tensor.dims,
+               row.field);
+  std::vector<std::string> strings;
+  for (const auto run : runs)
+    strings.emplace_back(as_text(run));
+  return Tensor::strings(std::move(strings), tensor.dims);
+}
+
+// Each integer holds one element, or a byte of packed ones, in its low bits.
+Tensor read_integers(const TensorProto& tensor, const DataTypeRow& row) {
+  const auto runs = runs_of(tensor, row.field);
+  const auto size = static_cast<uint64_t>(info(row.dtype).bytes);
+  const uint64_t wanted = packed_size(row.dtype, element_count(tensor.dims));
+  uint64_t got = 0;  // counted first, so that the file cannot make us allocate what it does not fill
+  for (const auto run : runs)
+    got += static_cast<uint64_t>(
+        std::ranges::count_if(run, [](std::byte byte) { return byte < std::byte{0x80}; }));
+  expect_count(got, wanted / size, row.dtype, tensor.dims, row.field);
+  std::vector<std::byte> packed;
+  packed.reserve(wanted);
+  for (const auto run : runs) {
+    for (WireReader reader(run); !reader.at_end();) {
+      const uint64_t value = reader.next_varint();
+      const auto low = std::as_bytes(std::span(&value, 1)).first(size);
+      packed.insert(packed.end(), low.begin(), low.end());
+    }
+  }
+  return unpack(row.dtype, tensor.dims, packed);
+}
+
+// float_data and double_data. Packed, they lie in the file just as raw_data would.
+Literal read_floats(const TensorProto& tensor, const DataTypeRow& row, const WeightFiles& files) {
+  const auto runs = runs_of(tensor, row.field);
+  const uint64_t size = row.field.type == WireType::Fixed32 ? 4 : 8;
+  uint64_t got = 0;
+  for (const auto run : runs)
+    got += run.size();
+  expect_count(got / size, packed_size(row.dtype, element_count(tensor.dims)) / size, row.dtype, tensor.dims,
+               row.field);
+  if (runs.size() == 1)
+    return Literal::file_slice(row.dtype, tensor.dims, files.model(), offset_in(*files.model(), runs[0]),
+                               got);
+  std::vector<std::byte> packed;
+  packed.reserve(got);
+  for (const auto run : runs)
+    packed.insert(packed.end(), run.begin(), run.end());
+  return unpack(row.dtype, tensor.dims, packed);
+}
+
+// The number under `key` in external_data, if there is one.
+std::optional<uint64_t> find_number(const TensorProto& tensor, std::string_view key) {
+  const auto entry = std::ranges::find(tensor.external_data, key, &StringStringEntry::key);
+  if (entry == tensor.external_data.end())
+    return std::nullopt;
+  uint64_t number = 0;
+  const char* const end = entry->value.data() + entry->value.size();
+  const auto [stop, problem] = std::from_chars(entry->value.data(), end, number);
+  if (problem != std::errc() || stop != end)
+    throw user_error("external_data has {} \"{}\", wanted a number of bytes", key, entry->value);
+  return number;
+}
+
+Literal read_external(const TensorProto& tensor, DType dtype, std::shared_ptr<const MappedFile> file) {
+  const uint64_t offset = find_number(tensor, "offset").value_or(0);
+  const auto length = find_number(tensor, "length");
+  const uint64_t size = length ? *length : packed_size(dtype, element_count(tensor.dims));
+  return Literal::file_slice(dtype, tensor.dims, std::move(file), offset, size);
+}
+
+Literal read_inline(const TensorProto& tensor, const DataTypeRow& row, const WeightFiles& files) {
+  if (!tensor.raw_data.empty())
+    return Literal::file_slice(row.dtype, tensor.dims, files.model(),
+                               offset_in(*files.model(), tensor.raw_data), tensor.raw_data.size());
+  switch (row.field.type) {
+    case WireType::Bytes:
+      return read_strings(tensor, row);
+    case WireType::Varint:
+      return read_integers(tensor, row);
+    default:
+      return read_floats(tensor, row, files);
+  }
+}
+
+Datum to_datum(const CollectionProto& collection, DatumKind kind, WeightFiles& files) {
+  using ElementKind = CollectionProto::ElementKind;
+  if (collection.elem_type == ElementKind::SparseTensor || collection.elem_type == ElementKind::Map)
+    throw unsupported("\"{}\" holds maps or sparse tensors, wanted tensors, sequences or optionals",
+                      collection.name);
+  Data elements;
+  for (const auto& tensor : collection.tensors)
+    elements.emplace_back(to_literal(tensor, files).tensor());
+  for (const auto& sequence : collection.sequences)
+    elements.push_back(to_datum(sequence, DatumKind::Sequence, files));
+  for (const auto& optional : collection.optionals)
+    elements.push_back(to_datum(optional, DatumKind::Optional, files));
+  if (kind == DatumKind::Sequence)
+    return Sequence{std::move(elements)};
+  if (elements.size() > 1)
+    throw user_error("optional \"{}\" holds {} elements, wanted none or one", collection.name,
+                     elements.size());
+  return elements.empty() ? Optional{} : Optional{std::make_shared<const Datum>(std::move(elements[0]))};
+}
+
+}  // namespace
+
+DType to_dtype(int32_t data_type) { return row_of(data_type).dtype; }
+
+int32_t to_data_type(DType dtype) {
+  const auto row = std::ranges::find(data_types, dtype, &DataTypeRow::dtype);
+  CHECK(row != std::end(data_types), "{} has no ONNX data type", dtype);
+  return row->data_type;
+}
+
+std::shared_ptr<const MappedFile> WeightFiles::open(std::string_view location, std::string_view tensor) {
+  namespace fs = std::filesystem;
+  const fs::path relative(location);
+  if (relative.is_absolute() || std::ranges::find(relative, "..") != relative.end())
+    throw user_error(
+        "tensor \"{}\": its weights file {} must be given relative to the model's folder, without ..", tensor,
+        location);
+  const fs::path parent = model_->path().parent_path();
+  const fs::path folder = fs::canonical(parent.empty() ? "." : parent);
+  const fs::path named = parent / relative;
+  std::error_code problem;
+  const fs::path resolved = fs::canonical(named, problem);
+  if (problem == std::errc::no_such_file_or_directory)
+    throw user_error(
+        "weights file {} named by tensor \"{}\" is missing\n  hint: put it back beside the model",
+        named.string(), tensor);
+  if (problem)
+    throw user_error("tensor \"{}\": cannot open its weights file {}: {}", tensor, named.string(),
+                     problem.message());
+  if (std::ranges::mismatch(folder, resolved).in1 != folder.end())
+    throw user_error("tensor \"{}\": its weights file {} is a link to {}, outside the model's folder", tensor,
+                     named.string(), resolved.string());
+  auto& file = others_[resolved];
+  if (file == nullptr)
+    file = with_context([&] { return fmt::format("tensor \"{}\"", tensor); },
+                        [&] { return MappedFile::open(resolved); });
+  return file;
+}
+
+Literal to_literal(const TensorProto& tensor, WeightFiles& files) {
+  const auto in_tensor = [&](auto&& work) {
+    return with_context([&] { return fmt::format("tensor \"{}\"", tensor.name); }, work);
+  };
+  const DataTypeRow& row = in_tensor([&]() -> const DataTypeRow& {
+    if (tensor.segment)
+      throw unsupported("it is stored in segments, wanted it whole");
+    return row_of(tensor.data_type);
+  });
+  if (tensor.data_location == DataLocation::Default)
+    return in_tensor([&] { return read_inline(tensor, row, files); });
+  const auto location = std::ranges::find(tensor.external_data, "location", &StringStringEntry::key);
+  if (location == tensor.external_data.end())
+    throw user_error("tensor \"{}\": external_data names no location", tensor.name);
+  auto file = files.open(location->value, tensor.name);
+  return in_tensor([&] { return read_external(tensor, row.dtype, std::move(file)); });
+}
+
+Datum read_datum(const std::filesystem::path& path, DatumKind kind) {
+  WeightFiles files(MappedFile::open(path));
+  const auto bytes = files.model()->bytes();
+  return with_context([&] { return path.string(); },
+                      [&]() -> Datum {
+                        if (kind == DatumKind::Tensor)
+                          return to_literal(decode_tensor(bytes), files).tensor();
+                        return to_datum(decode_collection(bytes), kind, files);
+                      });
+}
+
+std::string write_tensor(std::string_view name, const Tensor& tensor) {
+  WireWriter writer;
+  for (const int64_t extent : tensor.extents())
+    writer.put(dims_number, extent);
+  writer.put(data_type_number, to_data_type(tensor.dtype()));
+  writer.put(name_number, name);
+  if (tensor.dtype() == DType::String) {
+    for (const std::string& string : tensor.strings())
+      writer.put(string_data.number, string);
+  } else {
+    writer.put(raw_data_number, as_text(pack(tensor)));
+  }
+  return writer.message();
+}
+
+}  // namespace tenon::onnx
