@@ -11,32 +11,12 @@
 namespace tenon {
 
 enum class DType : uint8_t {
-  F64,
-  F32,
-  F16,
-  BF16,
-  F8E4M3FN,
-  F8E4M3FNUZ,
-  F8E5M2,
-  F8E5M2FNUZ,
-  F8E8M0,
-  F4E2M1,  // floats
-  I64,
-  I32,
-  I16,
-  I8,
-  I4,
-  I2,  // signed integers
-  U64,
-  U32,
-  U16,
-  U8,
-  U4,
-  U2,  // unsigned integers
-  Bool,
-  String,
-  C64,
-  C128,
+  // clang-format off
+  F64, F32, F16, BF16, F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, F8E8M0, F4E2M1,  // floats
+  I64, I32, I16, I8, I4, I2,                                                      // signed integers
+  U64, U32, U16, U8, U4, U2,                                                      // unsigned integers
+  Bool, String, C64, C128,
+  // clang-format on
 };
 
 enum class DTypeKind : uint8_t { Float, Signed, Unsigned, Bool, String, Complex };
