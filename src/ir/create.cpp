@@ -1,0 +1,186 @@
+// create.cpp — the gate: Graph::create, through which every node is made.
+#include <algorithm>
+
+#include "base/error.h"
+#include "ir/evaluate.h"
+#include "ir/graph.h"
+#include "ir/infer.h"
+#include "ir/print.h"
+#include "tensor/wide.h"
+
+namespace tenon {
+namespace {
+
+constexpr int64_t kFollowedElements = 1024;  // constants up to this size are followed through the graph
+constexpr int64_t kFollowedDims = 64;        // and shape-like vectors up to this one, element by element
+
+// "did you mean" for a name the declaration lacks.
+UserError unknown_name(const OpDef& op, std::string_view what, std::string_view wanted) {
+  std::vector<std::string_view> names;
+  for (const OperandDecl& operand : op.operands)
+    names.push_back(operand.name);
+  for (const AttributeDecl& attribute : op.attributes)
+    names.push_back(attribute.name);
+  const std::string_view near = closest_name(wanted, names);
+  return user_error("{}: there is no {} {}{}", op.name, what, wanted,
+                    near.empty() ? "" : fmt::format("\n  hint: did you mean {}?", near));
+}
+
+// An int where a float is wanted, and an empty list of any kind, mean what they look like.
+Attribute fit(const Attribute& given, AttributeKind wanted) {
+  if (given.kind() == AttributeKind::Int && wanted == AttributeKind::Float)
+    return static_cast<double>(given.as<int64_t>());
+  if (given.kind() == AttributeKind::Int && wanted == AttributeKind::Bool && given.as<int64_t>() >> 1 == 0)
+    return given.as<int64_t>() == 1;
+  if (given.kind() == AttributeKind::Ints && wanted == AttributeKind::Floats)
+    return Attribute::Floats(given.as<Attribute::Ints>().begin(), given.as<Attribute::Ints>().end());
+  if (given.kind() == AttributeKind::Ints && wanted == AttributeKind::Strings &&
+      given.as<Attribute::Ints>().empty())
+    return Attribute::Strings();
+  return given;
+}
+
+// What a late operand says once its elements are known, as the attribute it stands for.
+std::optional<Attribute> as_attribute(const AttributeDecl& decl, Value value) {
+  const auto ints = value.known_ints();
+  if (!ints)
+    return std::nullopt;
+  if (decl.kind == AttributeKind::Ints)
+    return *ints;
+  if (decl.kind == AttributeKind::Int && ints->size() == 1)
+    return ints->front();
+  return std::nullopt;
+}
+
+Type with_fresh_symbols(const Type& type, SymbolSource& symbols) {
+  if (type.is_sequence())
+    return Type::sequence(with_fresh_symbols(type.element(), symbols));
+  if (type.is_optional())
+    return Type::optional(with_fresh_symbols(type.element(), symbols));
+  const auto& [dtype, shape] = type.as_tensor();
+  if (!shape.ranked())
+    return type;
+  std::vector<Dim> dims = shape.dims();
+  for (Dim& dim : dims)
+    if (dim.is_unknown())
+      dim = symbols.fresh();
+  return Type::tensor(dtype, dims);
+}
+
+std::optional<std::vector<Dim>> dims_of(const Tensor& tensor) {
+  if (tensor.count() > kFollowedDims || !(is_integer(tensor.dtype()) || tensor.dtype() == DType::Bool))
+    return std::nullopt;
+  const std::vector<int64_t> ints = as_ints(tensor);
+  return std::vector<Dim>(ints.begin(), ints.end());
+}
+
+bool is_small(Value value) {
+  const auto extents = value.type().is_tensor() ? value.shape().extents() : std::nullopt;
+  return extents && element_count(*extents) <= kFollowedElements;
+}
+
+// Follows constants, and shape arithmetic, through the new node.
+void follow_content(const Node& node) {
+  const OpDef& op = node.op();
+  const std::vector<Value> results = node.results();
+  if (op.traits.random || !op.regions.empty() || !std::all_of(results.begin(), results.end(), is_small))
+    return;
+  const std::vector<Value> operands = node.operands();
+  if (std::all_of(operands.begin(), operands.end(), [](Value v) { return v.known_tensor() != nullptr; })) {
+    Data inputs;
+    for (Value operand : operands)
+      inputs.emplace_back(*operand.known_tensor());
+    try {
+      const Data outputs = evaluate_node(node, inputs);
+      for (size_t i = 0; i < results.size(); ++i)
+        results[i].data()->content = Content{outputs[i].tensor(), dims_of(outputs[i].tensor())};
+    } catch (const UserError&) {
+      // It cannot be computed (an index out of range, say): running the graph will say so, if it ever gets
+      // there.
+    }
+  } else if (op.content != nullptr && results.size() == 1) {
+    std::optional<std::vector<Dim>> dims = op.content(node);
+    if (dims && static_cast<int64_t>(dims->size()) <= kFollowedDims)
+      results.front().data()->content = Content{std::nullopt, std::move(dims)};
+  }
+}
+
+}  // namespace
+
+Node* Graph::create(const OpDef& op, std::vector<Operand> operands, Attributes attributes,
+                    std::vector<std::unique_ptr<Graph>> regions, const Types* types) {
+  std::unique_ptr<Node> node(new Node(*this, op));
+
+  // Operands and late attributes.
+  std::vector<std::vector<Value>> segments(op.operands.size());
+  for (Operand& operand : operands) {
+    if (const OperandDecl* decl = op.find_operand(operand.name)) {
+      segments[static_cast<size_t>(decl - op.operands.data())] = std::move(operand.values);
+      continue;
+    }
+    const AttributeDecl* decl = op.find_attribute(operand.name);
+    if (decl == nullptr)
+      throw unknown_name(op, "operand", operand.name);
+    if (operand.values.empty())
+      continue;
+    if (std::optional<Attribute> known = as_attribute(*decl, operand.values.front())) {
+      attributes.insert_or_assign(std::string(decl->name), *known);
+    } else {
+      node->late_names_.push_back(decl->name);
+      segments.push_back({operand.values.front()});
+    }
+  }
+  size_t count = 0;
+  for (const auto& values : segments) {
+    node->segments_.push_back(values.size());
+    count += values.size();
+  }
+  node->operands_ = std::vector<Use>(count);
+  auto use = node->operands_.begin();
+  for (const auto& values : segments)
+    for (Value value : values) {
+      CHECK(value && &value.graph() == this, "an operand of {} is missing or belongs to another graph",
+            op.name);
+      use->user = node.get();
+      (use++)->set(value.data());
+    }
+
+  // Attributes.
+  for (auto& [name, value] : attributes) {
+    const AttributeDecl* decl = op.find_attribute(name);
+    if (decl == nullptr)
+      throw unknown_name(op, "attribute", name);
+    value = fit(value, decl->kind);
+  }
+  for (const AttributeDecl& decl : op.attributes)
+    if (decl.default_value && !node->is_late(decl.name))
+      attributes.try_emplace(std::string(decl.name), *decl.default_value);
+  node->attributes_ = std::move(attributes);
+  node->regions_ = std::move(regions);
+
+  // Results.
+  check_against_declaration(*node);
+  Types inferred = infer_types(*node);
+  if (types != nullptr && types->size() != inferred.size())
+    throw user_error("{}: it has {} results, not {}", op.name, inferred.size(), types->size());
+  for (size_t i = 0; i < inferred.size(); ++i) {
+    if (types != nullptr) {
+      if (!refines((*types)[i], inferred[i]))
+        throw user_error("{}: result {} is {}, but {} was written", op.name, i, inferred[i], (*types)[i]);
+      symbols_->reserve((*types)[i]);
+      inferred[i] = complete(inferred[i], (*types)[i]);
+    }
+    auto data = std::make_unique<ValueData>();
+    data->type = with_fresh_symbols(inferred[i], *symbols_);
+    data->graph = this;
+    data->node = node.get();
+    data->index = static_cast<int64_t>(i);
+    node->results_.push_back(std::move(data));
+  }
+  node->sources_ = current_sources_;
+  follow_content(*node);
+  link(node.get(), insertion_);
+  return node.release();
+}
+
+}  // namespace tenon

@@ -1,0 +1,178 @@
+#include "ir/evaluate.h"
+
+#include <unordered_map>
+
+#include "base/error.h"
+#include "tensor/wide.h"
+
+namespace tenon {
+namespace {
+
+using Bindings = std::map<std::string, int64_t>;
+
+// Whether `datum` may have this type; symbols that stand alone are bound when first met, and must agree from
+// then on.
+bool fits(const Datum& datum, const Type& type, Bindings& bindings) {
+  if (type.is_sequence()) {
+    if (!std::holds_alternative<Sequence>(datum))
+      return false;
+    for (const Datum& element : datum.sequence().elements) {
+      Bindings own = bindings;  // a symbol in an element's type stands for each element's own size
+      if (!fits(element, type.element(), own))
+        return false;
+    }
+    return true;
+  }
+  if (type.is_optional()) {
+    if (!std::holds_alternative<Optional>(datum))
+      return false;
+    return !datum.optional().element || fits(*datum.optional().element, type.element(), bindings);
+  }
+  if (!std::holds_alternative<Tensor>(datum))
+    return false;
+  const auto& [dtype, shape] = type.as_tensor();
+  const Tensor& tensor = datum.tensor();
+  if (tensor.dtype() != dtype)
+    return false;
+  if (!shape.ranked())
+    return true;
+  if (tensor.rank() != shape.rank())
+    return false;
+  for (int64_t i = 0; i < shape.rank(); ++i) {
+    const Dim& dim = shape[i];
+    if (dim.is_symbol())
+      bindings.emplace(dim.symbols().front(), tensor.extent(i));
+    const std::optional<int64_t> expected = dim.evaluate(bindings);
+    if (expected && *expected != tensor.extent(i))
+      return false;
+  }
+  return true;
+}
+
+std::string bindings_text(const Type& type, const Bindings& bindings) {
+  std::string text;
+  if (type.is_tensor() && type.as_tensor().shape.ranked())
+    for (const Dim& dim : type.as_tensor().shape.dims())
+      for (const std::string& symbol : dim.symbols())
+        if (const auto it = bindings.find(symbol); it != bindings.end())
+          text += fmt::format("{}{} = {}", text.empty() ? ", where " : ", ", symbol, it->second);
+  return text;
+}
+
+Data run_graph(const Graph& graph, const Data& inputs, RandomGenerator& random);
+
+Data run_node(const Node& node, std::span<const Datum> operands, RandomGenerator& random) {
+  return with_context([&] { return node.describe(); },
+                      [&] {
+                        Data results = node.op().eval(Call(node, operands, random));
+                        CHECK(static_cast<int64_t>(results.size()) == node.result_count(),
+                              "{}: eval gave {} results, not {}", node.op().name, results.size(),
+                              node.result_count());
+                        return results;
+                      });
+}
+
+Data run_graph(const Graph& graph, const Data& inputs, RandomGenerator& random) {
+  if (static_cast<int64_t>(inputs.size()) != graph.input_count())
+    throw user_error("graph {} takes {} inputs, but {} were given", graph.name(), graph.input_count(),
+                     inputs.size());
+  Bindings bindings;
+  // What is alive, with how many of its uses are still to come.
+  std::unordered_map<const ValueData*, std::pair<Datum, int64_t>> alive;
+  for (int64_t i = 0; i < graph.input_count(); ++i) {
+    const Value input = graph.input(i);
+    const Datum& datum = inputs[static_cast<size_t>(i)];
+    if (!fits(datum, input.type(), bindings))
+      throw user_error("input {} must be {}{}, but is {}", input.name(), input.type(),
+                       bindings_text(input.type(), bindings), type_of(datum));
+    alive.emplace(input.data(), std::pair(datum, input.use_count()));
+  }
+  const auto take = [&](Value value) {
+    const auto it = alive.find(value.data());
+    CHECK(it != alive.end(), "a value is used before it is made");
+    if (--it->second.second > 0)
+      return it->second.first;
+    Datum last = std::move(it->second.first);
+    alive.erase(it);
+    return last;
+  };
+  for (const Node* node : graph.nodes()) {
+    Data operands;
+    for (Value operand : node->operands())
+      operands.push_back(take(operand));
+    Data results = run_node(*node, operands, random);
+    for (int64_t i = 0; i < node->result_count(); ++i) {
+      const Value result = node->result(i);
+      Datum& datum = results[static_cast<size_t>(i)];
+      if (!fits(datum, result.type(), bindings))
+        throw user_error("{}: {}: result {} should be {}{}, but came out as {}", node->describe(),
+                         node->op().name, i, result.type(), bindings_text(result.type(), bindings),
+                         type_of(datum));
+      if (result.use_count() > 0)
+        alive.emplace(result.data(), std::pair(std::move(datum), result.use_count()));
+    }
+  }
+  Data outputs;
+  for (Value output : graph.outputs())
+    outputs.push_back(take(output));
+  return outputs;
+}
+
+}  // namespace
+
+std::span<const Datum> Call::all(std::string_view name) const {
+  // Node::ins and the operand data are in the same order; find where the named segment starts.
+  size_t begin = 0;
+  for (const OperandDecl& decl : node_.op().operands) {
+    const size_t count = node_.ins(decl.name).size();
+    if (decl.name == name)
+      return operands_.subspan(begin, count);
+    begin += count;
+  }
+  for (std::string_view late : node_.late_names()) {
+    if (late == name)
+      return operands_.subspan(begin, 1);
+    ++begin;
+  }
+  CHECK(false, "{} has no operand {}", node_.op().name, name);
+}
+
+const Datum& Call::datum(std::string_view name) const {
+  const std::span<const Datum> data = all(name);
+  CHECK(data.size() == 1, "{}: {} holds {} values", node_.op().name, name, data.size());
+  return data.front();
+}
+
+std::vector<Tensor> Call::tensors(std::string_view name) const {
+  std::vector<Tensor> tensors;
+  for (const Datum& datum : all(name))
+    tensors.push_back(datum.tensor());
+  return tensors;
+}
+
+Attribute Call::attr(std::string_view name) const {
+  if (!node_.is_late(name))
+    return node_.attr(name);
+  const std::vector<int64_t> ints = as_ints(in(name));
+  if (node_.op().find_attribute(name)->kind == AttributeKind::Ints)
+    return ints;
+  if (ints.size() != 1)
+    throw user_error("{}: {} must be one number, but {} were given", node_.op().name, name, ints.size());
+  return ints.front();
+}
+
+Data Call::run(std::string_view region, const Data& inputs) const {
+  return run_graph(node_.region(region), inputs, random_);
+}
+
+Data evaluate(const Graph& graph, const Data& inputs, const EvaluateOptions& options) {
+  RandomGenerator random(options.seed);
+  return run_graph(graph, inputs, random);
+}
+
+Data evaluate_node(const Node& node, std::span<const Datum> operands) {
+  RandomGenerator random(0);
+  return run_node(node, operands, random);
+}
+
+}  // namespace tenon

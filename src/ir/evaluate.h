@@ -1,0 +1,51 @@
+// evaluate.h — the reference evaluator: runs a graph node by node through the ops' eval. It is the oracle
+// that everything compiled is compared with.
+#pragma once
+
+#include <random>
+
+#include "ir/graph.h"
+
+namespace tenon {
+
+using RandomGenerator = std::mt19937_64;
+
+// One application of an op: what its eval gets to see.
+class Call {
+ public:
+  Call(const Node& node, std::span<const Datum> operands, RandomGenerator& random)
+      : node_(node), operands_(operands), random_(random) {}
+
+  const Node& node() const { return node_; }
+  // Operands by the names of the declaration.
+  bool has(std::string_view name) const { return !all(name).empty(); }
+  const Tensor& in(std::string_view name) const { return datum(name).tensor(); }
+  const Datum& datum(std::string_view name) const;
+  std::span<const Datum> all(std::string_view name) const;
+  std::vector<Tensor> tensors(std::string_view name) const;  // of an operand that takes many
+
+  // Attributes by name; one that is given late is read from its operand.
+  Attribute attr(std::string_view name) const;
+
+  // Runs a nested graph.
+  Data run(std::string_view region, const Data& inputs) const;
+
+  RandomGenerator& random() const { return random_; }
+
+ private:
+  const Node& node_;
+  std::span<const Datum> operands_;
+  RandomGenerator& random_;
+};
+
+struct EvaluateOptions {
+  uint64_t seed = 0;  // of the random ops
+};
+
+// The outputs of `graph` for `inputs`. Inputs that do not fit the graph's input types are the user's fault.
+Data evaluate(const Graph& graph, const Data& inputs, const EvaluateOptions& options = {});
+
+// The results of one node.
+Data evaluate_node(const Node& node, std::span<const Datum> operands);
+
+}  // namespace tenon

@@ -1,0 +1,360 @@
+#include "ir/graph.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "base/error.h"
+#include "ir/infer.h"
+
+namespace tenon {
+
+// --- Value
+// -----------------------------------------------------------------------------------------------------------
+
+void Use::set(ValueData* to) {
+  if (value != nullptr) {
+    *link = next;
+    if (next != nullptr)
+      next->link = link;
+    --value->use_count;
+  }
+  value = to;
+  if (value != nullptr) {
+    next = value->first_use;
+    link = &value->first_use;
+    if (next != nullptr)
+      next->link = &next;
+    value->first_use = this;
+    ++value->use_count;
+  }
+}
+
+std::vector<Node*> Value::users() const {
+  std::vector<Node*> users;
+  for (Use* use = data_->first_use; use != nullptr; use = use->next)
+    users.push_back(use->user);
+  return users;
+}
+
+void Value::replace_all_uses(Value by) const {
+  CHECK(by != *this, "a value cannot replace itself");
+  while (data_->first_use != nullptr)
+    data_->first_use->set(by.data());
+}
+
+void Value::refine_type(const Type& declared) const {
+  CHECK(use_count() == 0, "the type of a value in use cannot change");
+  if (is_input())
+    return;
+  const Type inferred = infer_types(*node()).at(static_cast<size_t>(index()));
+  graph().symbols().reserve(declared);
+  data_->type = complete(complete(inferred, declared), data_->type);
+}
+
+const Tensor* Value::known_tensor() const {
+  return data_->content && data_->content->tensor ? &*data_->content->tensor : nullptr;
+}
+
+std::optional<std::vector<Dim>> Value::known_dims() const {
+  return data_->content ? data_->content->dims : std::nullopt;
+}
+
+std::optional<std::vector<int64_t>> Value::known_ints() const {
+  const auto dims = known_dims();
+  if (!dims)
+    return std::nullopt;
+  std::vector<int64_t> ints;
+  for (const Dim& dim : *dims) {
+    if (!dim.is_constant())
+      return std::nullopt;
+    ints.push_back(*dim.constant());
+  }
+  return ints;
+}
+
+// --- Node
+// ------------------------------------------------------------------------------------------------------------
+
+Node::~Node() {
+  for (Use& use : operands_)
+    use.set(nullptr);
+}
+
+std::pair<size_t, size_t> Node::segment(std::string_view name) const {
+  size_t index = op_->operands.size();
+  if (const OperandDecl* decl = op_->find_operand(name))
+    index = static_cast<size_t>(decl - op_->operands.data());
+  else
+    index +=
+        static_cast<size_t>(std::find(late_names_.begin(), late_names_.end(), name) - late_names_.begin());
+  CHECK(index < segments_.size(), "{} has no operand {}", op_->name, name);
+  size_t begin = 0;
+  for (size_t i = 0; i < index; ++i)
+    begin += segments_[i];
+  return {begin, segments_[index]};
+}
+
+Value Node::in(std::string_view name) const {
+  const auto [begin, count] = segment(name);
+  return count == 0 ? Value() : Value(operands_[begin].value);
+}
+
+std::vector<Value> Node::ins(std::string_view name) const {
+  const auto [begin, count] = segment(name);
+  std::vector<Value> values;
+  for (size_t i = begin; i < begin + count; ++i)
+    values.emplace_back(operands_[i].value);
+  return values;
+}
+
+std::vector<Value> Node::operands() const {
+  std::vector<Value> values;
+  for (const Use& use : operands_)
+    values.emplace_back(use.value);
+  return values;
+}
+
+const Attribute& Node::attr(std::string_view name) const {
+  const auto it = attributes_.find(name);
+  CHECK(it != attributes_.end(), "{} has no attribute {}", op_->name, name);
+  return it->second;
+}
+
+Value Node::late(std::string_view name) const {
+  return std::find(late_names_.begin(), late_names_.end(), name) == late_names_.end() ? Value() : in(name);
+}
+
+std::vector<Value> Node::results() const {
+  std::vector<Value> values;
+  for (const auto& result : results_)
+    values.emplace_back(result.get());
+  return values;
+}
+
+Graph& Node::region(std::string_view name) const {
+  const auto it = std::find(op_->regions.begin(), op_->regions.end(), name);
+  CHECK(it != op_->regions.end(), "{} has no region {}", op_->name, name);
+  return *regions_.at(static_cast<size_t>(it - op_->regions.begin()));
+}
+
+std::string Node::describe() const {
+  if (!sources_.empty())
+    return fmt::format("node \"{}\"", sources_.front());
+  for (const auto& result : results_)
+    if (!result->name.empty())
+      return fmt::format("node %{}", result->name);
+  return fmt::format("a {} node", op_->name);
+}
+
+// --- SymbolSource
+// ----------------------------------------------------------------------------------------------------
+
+Dim SymbolSource::fresh() {
+  std::string name;
+  do
+    name = fmt::format("d{}", next_++);
+  while (used_.contains(name));
+  used_.insert(name);
+  return Dim::symbol(name);
+}
+
+void SymbolSource::reserve(const Type& type) {
+  if (!type.is_tensor())
+    return reserve(type.element());
+  if (!type.as_tensor().shape.ranked())
+    return;
+  for (const Dim& dim : type.as_tensor().shape.dims())
+    for (const std::string& symbol : dim.symbols())
+      used_.insert(symbol);
+}
+
+// --- Graph
+// -----------------------------------------------------------------------------------------------------------
+
+namespace {
+
+const OpDef& return_op() {
+  static const OpDef op = {.name = "return",
+                           .doc = "the outputs of the graph",
+                           .category = Category::Data,
+                           .operands = {{"values", "any", Arity::Many}},
+                           .infer = [](const Node&) { return Types(); }};
+  return op;
+}
+
+}  // namespace
+
+Graph::Graph(std::string name) : Graph(std::move(name), std::make_shared<SymbolSource>()) {}
+
+Graph::Graph(std::string name, std::shared_ptr<SymbolSource> symbols)
+    : name_(std::move(name)), symbols_(std::move(symbols)) {
+  return_ = new Node(*this, return_op());
+  return_->segments_ = {0};
+  first_ = insertion_ = return_;
+}
+
+Graph::~Graph() {
+  // Backwards, so that no value dies before its uses.
+  for (Node* node = return_; node != nullptr;) {
+    Node* previous = node->previous_;
+    delete node;
+    node = previous;
+  }
+}
+
+std::unique_ptr<Graph> Graph::make_region(std::string name) const {
+  return std::unique_ptr<Graph>(new Graph(std::move(name), symbols_));
+}
+
+Value Graph::add_input(Type type, std::string name) {
+  symbols_->reserve(type);
+  auto data = std::make_unique<ValueData>();
+  data->type = std::move(type);
+  data->name = std::move(name);
+  data->graph = this;
+  data->index = input_count();
+  inputs_.push_back(std::move(data));
+  return Value(inputs_.back().get());
+}
+
+void Graph::erase_input(int64_t index) {
+  CHECK(input(index).use_count() == 0, "input {} is still used", input(index).name());
+  inputs_.erase(inputs_.begin() + index);
+  for (int64_t i = index; i < input_count(); ++i)
+    inputs_[static_cast<size_t>(i)]->index = i;
+}
+
+std::vector<Value> Graph::inputs() const {
+  std::vector<Value> values;
+  for (const auto& input : inputs_)
+    values.emplace_back(input.get());
+  return values;
+}
+
+void Graph::set_outputs(const std::vector<Value>& values, std::vector<std::string> names) {
+  for (Use& use : return_->operands_)
+    use.set(nullptr);
+  return_->operands_ = std::vector<Use>(values.size());
+  return_->segments_ = {values.size()};
+  for (size_t i = 0; i < values.size(); ++i) {
+    CHECK(&values[i].graph() == this, "output {} belongs to another graph", i);
+    return_->operands_[i].user = return_;
+    return_->operands_[i].set(values[i].data());
+    if (names.size() == i)
+      names.push_back(values[i].name());
+  }
+  output_names_ = std::move(names);
+}
+
+Types Graph::output_types() const {
+  Types types;
+  for (Value value : outputs())
+    types.push_back(value.type());
+  return types;
+}
+
+std::vector<Node*> Graph::nodes() const {
+  std::vector<Node*> nodes;
+  nodes.reserve(static_cast<size_t>(node_count_));
+  for (Node* node = first_; node != return_; node = node->next_)
+    nodes.push_back(node);
+  return nodes;
+}
+
+void Graph::link(Node* node, Node* before) {
+  node->next_ = before;
+  node->previous_ = before->previous_;
+  (before->previous_ != nullptr ? before->previous_->next_ : first_) = node;
+  before->previous_ = node;
+  ++node_count_;
+}
+
+void Graph::unlink(Node* node) {
+  (node->previous_ != nullptr ? node->previous_->next_ : first_) = node->next_;
+  node->next_->previous_ = node->previous_;
+  --node_count_;
+}
+
+void Graph::erase(Node* node) {
+  CHECK(node->graph_ == this && node != return_,
+        "only nodes of this graph, and not its return, can be erased");
+  for (Value result : node->results())
+    CHECK(result.use_count() == 0, "{} is still used", node->describe());
+  if (insertion_ == node)
+    insertion_ = node->next_;
+  unlink(node);
+  delete node;
+}
+
+void Graph::move_before(Node* node, Node* other) {
+  CHECK(node->graph_ == this && other->graph_ == this && node != return_, "nodes move within their graph");
+  if (node == other)
+    return;
+  unlink(node);
+  link(node, other);
+}
+
+void Graph::replace(Node* node, const std::vector<Value>& by) {
+  CHECK(static_cast<int64_t>(by.size()) == node->result_count(), "{} values for {} results of {}", by.size(),
+        node->result_count(), node->describe());
+  for (int64_t i = 0; i < node->result_count(); ++i)
+    node->result(i).replace_all_uses(by[static_cast<size_t>(i)]);
+  erase(node);
+}
+
+Node* Graph::copy_node(const Node& node, const std::function<Value(Value)>& map) {
+  std::vector<Operand> operands;
+  const auto mapped = [&](std::string_view name) {
+    std::vector<Value> values = node.ins(name);
+    std::transform(values.begin(), values.end(), values.begin(), map);
+    return values;
+  };
+  for (const OperandDecl& decl : node.op().operands)
+    operands.emplace_back(decl.name, mapped(decl.name));
+  for (std::string_view late : node.late_names())
+    operands.emplace_back(late, mapped(late));
+  std::vector<std::unique_ptr<Graph>> regions;
+  for (const auto& region : node.regions()) {
+    regions.push_back(make_region(region->name()));
+    std::vector<Value> inputs;
+    for (Value input : region->inputs())
+      inputs.push_back(regions.back()->add_input(input.type(), input.name()));
+    regions.back()->set_outputs(regions.back()->inline_graph(*region, inputs), region->output_names());
+  }
+  Types types;
+  for (Value result : node.results())
+    types.push_back(result.type());
+  Node* copy = create(node.op(), std::move(operands), node.attributes(), std::move(regions), &types);
+  copy->set_sources(node.sources());
+  for (int64_t i = 0; i < node.result_count(); ++i)
+    copy->result(i).set_name(node.result(i).name());
+  return copy;
+}
+
+std::vector<Value> Graph::inline_graph(const Graph& callee, const std::vector<Value>& arguments) {
+  CHECK(static_cast<int64_t>(arguments.size()) == callee.input_count(),
+        "{} arguments for {} inputs of graph {}", arguments.size(), callee.input_count(), callee.name());
+  std::unordered_map<ValueData*, Value> copies;
+  for (int64_t i = 0; i < callee.input_count(); ++i)
+    copies[callee.input(i).data()] = arguments[static_cast<size_t>(i)];
+  const auto map = [&](Value value) { return copies.at(value.data()); };
+  for (const Node* node : callee.nodes()) {
+    const Node* copy = copy_node(*node, map);
+    for (int64_t i = 0; i < node->result_count(); ++i)
+      copies[node->result(i).data()] = copy->result(i);
+  }
+  std::vector<Value> outputs = callee.outputs();
+  std::transform(outputs.begin(), outputs.end(), outputs.begin(), map);
+  return outputs;
+}
+
+std::unique_ptr<Graph> Graph::clone() const {
+  auto copy = std::make_unique<Graph>(name_);
+  std::vector<Value> arguments;
+  for (Value input : inputs())
+    arguments.push_back(copy->add_input(input.type(), input.name()));
+  copy->set_outputs(copy->inline_graph(*this, arguments), output_names_);
+  return copy;
+}
+
+}  // namespace tenon

@@ -1,0 +1,254 @@
+#include "ir/print.h"
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_set>
+
+#include "base/error.h"
+#include "tensor/wide.h"
+
+namespace tenon {
+namespace {
+
+constexpr int64_t kInlineElements = 16;  // dense constants up to this size are printed element by element
+
+bool is_plain(std::string_view name) {
+  const auto word = [](char c) {
+    return ('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z') || ('0' <= c && c <= '9') || c == '_' || c == '.';
+  };
+  // A name of digits alone would read as an unnamed value's number.
+  return !name.empty() && std::all_of(name.begin(), name.end(), word) && !('0' <= name[0] && name[0] <= '9');
+}
+
+std::string print_float(double value) {
+  if (std::isnan(value))
+    return "nan";
+  if (std::isinf(value))
+    return value > 0 ? "inf" : "-inf";
+  std::string text = fmt::format("{}", value);
+  return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
+}
+
+template <class T>
+std::string join(const std::vector<T>& values, std::string (*text)(T)) {
+  std::string joined;
+  for (const T& value : values)
+    joined += (joined.empty() ? "" : ", ") + text(value);
+  return joined;
+}
+
+// "1, 2, 3", or nothing where the elements would not read back bit by bit (complex numbers, NaNs with a
+// payload).
+std::optional<std::string> print_elements(const Tensor& t) {
+  if (t.dtype() == DType::String) {
+    return join<std::string>(t.strings(), [](std::string v) { return quote(v); });
+  }
+  if (kind(t.dtype()) == DTypeKind::Complex)
+    return std::nullopt;
+  return with_wide(t.dtype(), [&]<class T>(T) -> std::optional<std::string> {
+    const std::vector<T> values = widen<T>(t);
+    if (!identical(narrow<T>(t.dtype(), t.extents(), values), t))
+      return std::nullopt;
+    std::vector<T> canonical = values;
+    if constexpr (std::is_same_v<T, double>) {
+      // The text says just "nan", so every NaN must be the one that narrowing the usual NaN gives.
+      for (double& v : canonical)
+        if (std::isnan(v))
+          v = std::nan("");
+      if (!identical(narrow<double>(t.dtype(), t.extents(), canonical), t))
+        return std::nullopt;
+      if (t.dtype() == DType::F32)
+        return join<double>(canonical, [](double v) {
+          return std::isfinite(v) ? fmt::format("{}", static_cast<float>(v)) : print_float(v);
+        });
+      return join<double>(canonical, print_float);
+    } else {
+      return join<T>(canonical, [](T v) { return fmt::format("{}", v); });
+    }
+  });
+}
+
+std::string print_literal(const Literal& literal) {
+  const std::string type = to_string(Type::tensor(literal.dtype(), Shape::of(literal.extents())));
+  if (const auto* splat = std::get_if<Literal::Splat>(&literal.form())) {
+    if (const auto element = print_elements(splat->element))
+      return fmt::format("{} splat {}", type, *element);
+  } else if (const auto* iota = std::get_if<Literal::Iota>(&literal.form())) {
+    return fmt::format("{} iota {} {}", type, iota->start, iota->step);
+  } else if (const auto* slice = std::get_if<Literal::FileSlice>(&literal.form())) {
+    if (literal.count() > kInlineElements)
+      return fmt::format("{} file {} {} {}", type, quote(slice->file->path().string()), slice->offset,
+                         slice->size);
+  }
+  if (literal.count() <= kInlineElements || literal.dtype() == DType::String)
+    if (const auto elements = print_elements(literal.tensor()))
+      return fmt::format("{} {{{}}}", type, *elements);
+  return fmt::format("{} hash {:#018x}", type, literal.content_hash());
+}
+
+class Printer {
+ public:
+  std::string text;
+
+  void graph(const Graph& graph, const std::string& indent) {
+    const ValueNames names(graph);
+    const auto value = [&](Value v) { return "%" + names.of(v); };
+    text += "(";
+    for (Value input : graph.inputs())
+      text += fmt::format("{}{}: {}", input.index() == 0 ? "" : ", ", value(input), input.type());
+    text += ") {\n";
+    for (const Node* node : graph.nodes()) {
+      text += indent + "  ";
+      for (Value result : node->results())
+        text += fmt::format("{}{}: {}", result.index() == 0 ? "" : ", ", value(result), result.type());
+      text += node->result_count() == 0 ? "" : " = ";
+      call(*node, value);
+      for (size_t i = 0; i < node->regions().size(); ++i) {
+        text += fmt::format(" {}", node->op().regions[i]);
+        this->graph(*node->regions()[i], indent + "  ");
+      }
+      if (!node->sources().empty()) {
+        text += " from ";
+        for (const std::string& source : node->sources())
+          text += (&source == &node->sources().front() ? "" : ", ") + quote(source);
+      }
+      text += "\n";
+    }
+    text += indent + "  return";
+    for (size_t i = 0; i < graph.outputs().size(); ++i) {
+      const Value output = graph.outputs()[i];
+      text += (i == 0 ? " " : ", ") + value(output);
+      if (graph.output_names()[i] != output.name())
+        text += " as " + quote(graph.output_names()[i]);
+    }
+    text += "\n" + indent + "}";
+  }
+
+ private:
+  // Operands stand in order until one is left out; from there, and the attributes, by name.
+  template <class Name>
+  void call(const Node& node, const Name& value) {
+    const OpDef& op = node.op();
+    text += fmt::format("{}(", op.name);
+    std::string_view separator = "";
+    const auto argument = [&](std::string_view name, const std::string& what) {
+      text += fmt::format("{}{}{}{}", separator, name, name.empty() ? "" : "=", what);
+      separator = ", ";
+    };
+    bool positional = true;
+    for (const OperandDecl& decl : op.operands) {
+      const std::vector<Value> values = node.ins(decl.name);
+      if (values.empty()) {
+        positional = false;
+        continue;
+      }
+      std::string list;
+      for (Value v : values)
+        list += (list.empty() ? "" : ", ") + value(v);
+      argument(positional ? "" : decl.name, decl.arity == Arity::Many ? "[" + list + "]" : list);
+    }
+    for (const AttributeDecl& decl : op.attributes) {
+      if (node.is_late(decl.name)) {
+        argument(decl.name, value(node.late(decl.name)));
+        continue;
+      }
+      const Attribute& attribute = node.attr(decl.name);
+      if (!(decl.default_value && attribute == *decl.default_value))
+        argument(decl.name, print(attribute));
+    }
+    text += ")";
+  }
+};
+
+}  // namespace
+
+std::string quote(std::string_view text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\')
+      quoted += {'\\', c};
+    else if (c == '\n')
+      quoted += "\\n";
+    else if (c == '\t')
+      quoted += "\\t";
+    else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
+      quoted += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    else
+      quoted += c;
+  }
+  return quoted + "\"";
+}
+
+ValueNames::ValueNames(const Graph& graph) {
+  std::unordered_set<std::string> taken;
+  std::unordered_map<std::string, int64_t> repeats;
+  int64_t number = 0;
+  const auto add = [&](Value value) {
+    std::string name = value.name();
+    if (name.empty()) {
+      names_[value.data()] = fmt::format("{}", number++);
+      return;
+    }
+    while (!taken.insert(name).second)
+      name = fmt::format("{}_{}", value.name(), ++repeats[value.name()]);
+    names_[value.data()] = is_plain(name) ? name : quote(name);
+  };
+  for (Value input : graph.inputs())
+    add(input);
+  for (const Node* node : graph.nodes())
+    for (Value result : node->results())
+      add(result);
+}
+
+std::string print(const Graph& graph) {
+  Printer printer;
+  printer.text = "graph " + (is_plain(graph.name()) ? graph.name() : quote(graph.name()));
+  printer.graph(graph, "");
+  return printer.text + "\n";
+}
+
+std::string print(const Attribute& attribute) {
+  switch (attribute.kind()) {
+    case AttributeKind::Bool:
+      return attribute.as<bool>() ? "true" : "false";
+    case AttributeKind::Int:
+      return fmt::format("{}", attribute.as<int64_t>());
+    case AttributeKind::Float:
+      return print_float(attribute.as<double>());
+    case AttributeKind::String:
+      return quote(attribute.as<std::string>());
+    case AttributeKind::Ints:
+      return "[" +
+             join<int64_t>(attribute.as<Attribute::Ints>(), [](int64_t v) { return fmt::format("{}", v); }) +
+             "]";
+    case AttributeKind::Floats:
+      return "[" + join<double>(attribute.as<Attribute::Floats>(), print_float) + "]";
+    case AttributeKind::Strings:
+      return "[" +
+             join<std::string>(attribute.as<Attribute::Strings>(), [](std::string v) { return quote(v); }) +
+             "]";
+    case AttributeKind::DType:
+      return std::string(name(attribute.as<DType>()));
+    case AttributeKind::Type:
+      return to_string(attribute.as<Type>());
+    case AttributeKind::Literal:
+      return print_literal(attribute.as<Literal>());
+  }
+  CHECK(false, "an attribute of no kind");
+}
+
+LiteralTable large_literals(const Graph& graph) {
+  LiteralTable table;
+  for (const Node* node : graph.nodes()) {
+    for (const auto& [name, attribute] : node->attributes())
+      if (attribute.kind() == AttributeKind::Literal)
+        if (const auto& literal = attribute.as<Literal>();
+            print_literal(literal).find(" hash 0x") != std::string::npos)
+          table.emplace(literal.content_hash(), literal);
+    for (const auto& region : node->regions())
+      table.merge(large_literals(*region));
+  }
+  return table;
+}
+
+}  // namespace tenon

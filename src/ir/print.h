@@ -1,0 +1,32 @@
+// print.h — the text form of a graph. parse(print(g)) is g again: see parse.h for the grammar.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+
+#include "ir/graph.h"
+
+namespace tenon {
+
+std::string print(const Graph& graph);
+std::string print(const Attribute& attribute);
+
+// Large constants that are in no file are printed by their hash only; this finds them again when the text is
+// parsed.
+using LiteralTable = std::unordered_map<uint64_t, Literal>;
+LiteralTable large_literals(const Graph& graph);
+
+// `text` in double quotes, with \" \\ \n \t and \xNN for what would not read back.
+std::string quote(std::string_view text);
+
+// Gives every value of a graph a name that is unique in it: its own where it has one, else a number.
+class ValueNames {
+ public:
+  explicit ValueNames(const Graph& graph);
+  const std::string& of(Value value) const { return names_.at(value.data()); }  // without the %
+
+ private:
+  std::unordered_map<const ValueData*, std::string> names_;
+};
+
+}  // namespace tenon
