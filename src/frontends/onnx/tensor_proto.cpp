@@ -58,72 +58,79 @@ uint64_t offset_in(const MappedFile& file, std::span<const std::byte> bytes) {
   return static_cast<uint64_t>(bytes.data() - start);
 }
 
-// The values of a typed field, each occurrence as the run of elements that it holds.
-std::vector<std::span<const std::byte>> runs_of(const TensorProto& tensor, const DataField& wanted) {
-  std::vector<std::span<const std::byte>> runs;
-  WireReader reader(tensor.message);
-  while (const auto field = reader.next_field()) {
-    if (field->number() == wanted.number)
-      runs.push_back(field->elements(wanted.type));
+// A tensor whose elements are in a typed field.
+struct TypedTensor {
+  const TensorProto& proto;
+  const DataTypeRow& row;
+  const std::shared_ptr<const MappedFile>& file;
+
+  WireReader reader_of(std::span<const std::byte> bytes) const { return {bytes, file->bytes().data(), 0}; }
+  // Each occurrence of the field, as the run of elements that it holds.
+  std::vector<std::span<const std::byte>> runs() const {
+    std::vector<std::span<const std::byte>> runs;
+    WireReader reader = reader_of(proto.message);
+    while (const auto field = reader.next_field()) {
+      if (field->number() == row.field.number)
+        runs.push_back(field->elements(row.field.type));
+    }
+    return runs;
   }
-  return runs;
-}
+  // Called before memory is taken for the elements, so that a file cannot ask for more than it fills.
+  void expect_count(uint64_t got, uint64_t wanted) const {
+    if (got != wanted)
+      throw user_error("{} wants {} values in {}, got {}", describe(row.dtype, proto.dims), wanted,
+                       row.field.name, got);
+  }
+};
 
-void expect_count(uint64_t got, uint64_t wanted, DType dtype, const Extents& extents,
-                  const DataField& field) {
-  if (got != wanted)
-    throw user_error("{} wants {} values in {}, got {}", describe(dtype, extents), wanted, field.name, got);
-}
-
-Tensor read_strings(const TensorProto& tensor, const DataTypeRow& row) {
-  const auto runs = runs_of(tensor, row.field);
-  expect_count(runs.size(), static_cast<uint64_t>(element_count(tensor.dims)), row.dtype, tensor.dims,
-               row.field);
+Tensor read_strings(const TypedTensor& tensor) {
+  const auto runs = tensor.runs();
+  tensor.expect_count(runs.size(), static_cast<uint64_t>(element_count(tensor.proto.dims)));
   std::vector<std::string> strings;
   for (const auto run : runs)
     strings.emplace_back(as_text(run));
-  return Tensor::strings(std::move(strings), tensor.dims);
+  return Tensor::strings(std::move(strings), tensor.proto.dims);
 }
 
 // Each integer holds one element, or a byte of packed ones, in its low bits.
-Tensor read_integers(const TensorProto& tensor, const DataTypeRow& row) {
-  const auto runs = runs_of(tensor, row.field);
-  const auto size = static_cast<uint64_t>(info(row.dtype).bytes);
-  const uint64_t wanted = packed_size(row.dtype, element_count(tensor.dims));
-  uint64_t got = 0;  // counted first, so that the file cannot make us allocate what it does not fill
-  for (const auto run : runs)
+Tensor read_integers(const TypedTensor& tensor) {
+  const DType dtype = tensor.row.dtype;
+  const auto runs = tensor.runs();
+  const auto size = static_cast<uint64_t>(info(dtype).bytes);
+  const uint64_t wanted = packed_size(dtype, element_count(tensor.proto.dims));
+  uint64_t got = 0;
+  for (const auto run : runs)  // the last byte of an integer is the one below 0x80
     got += static_cast<uint64_t>(
         std::ranges::count_if(run, [](std::byte byte) { return byte < std::byte{0x80}; }));
-  expect_count(got, wanted / size, row.dtype, tensor.dims, row.field);
+  tensor.expect_count(got, wanted / size);
   std::vector<std::byte> packed;
   packed.reserve(wanted);
   for (const auto run : runs) {
-    for (WireReader reader(run); !reader.at_end();) {
+    for (WireReader reader = tensor.reader_of(run); !reader.at_end();) {
       const uint64_t value = reader.next_varint();
       const auto low = std::as_bytes(std::span(&value, 1)).first(size);
       packed.insert(packed.end(), low.begin(), low.end());
     }
   }
-  return unpack(row.dtype, tensor.dims, packed);
+  return unpack(dtype, tensor.proto.dims, packed);
 }
 
 // float_data and double_data. Packed, they lie in the file just as raw_data would.
-Literal read_floats(const TensorProto& tensor, const DataTypeRow& row, const WeightFiles& files) {
-  const auto runs = runs_of(tensor, row.field);
+Literal read_floats(const TypedTensor& tensor) {
+  const auto& [proto, row, file] = tensor;
+  const auto runs = tensor.runs();
   const uint64_t size = row.field.type == WireType::Fixed32 ? 4 : 8;
   uint64_t got = 0;
   for (const auto run : runs)
     got += run.size();
-  expect_count(got / size, packed_size(row.dtype, element_count(tensor.dims)) / size, row.dtype, tensor.dims,
-               row.field);
+  tensor.expect_count(got / size, packed_size(row.dtype, element_count(proto.dims)) / size);
   if (runs.size() == 1)
-    return Literal::file_slice(row.dtype, tensor.dims, files.model(), offset_in(*files.model(), runs[0]),
-                               got);
+    return Literal::file_slice(row.dtype, proto.dims, file, offset_in(*file, runs[0]), got);
   std::vector<std::byte> packed;
   packed.reserve(got);
   for (const auto run : runs)
     packed.insert(packed.end(), run.begin(), run.end());
-  return unpack(row.dtype, tensor.dims, packed);
+  return unpack(row.dtype, proto.dims, packed);
 }
 
 // The number under `key` in external_data, if there is one.
@@ -150,13 +157,14 @@ Literal read_inline(const TensorProto& tensor, const DataTypeRow& row, const Wei
   if (!tensor.raw_data.empty())
     return Literal::file_slice(row.dtype, tensor.dims, files.model(),
                                offset_in(*files.model(), tensor.raw_data), tensor.raw_data.size());
+  const TypedTensor typed{tensor, row, files.model()};
   switch (row.field.type) {
     case WireType::Bytes:
-      return read_strings(tensor, row);
+      return read_strings(typed);
     case WireType::Varint:
-      return read_integers(tensor, row);
+      return read_integers(typed);
     default:
-      return read_floats(tensor, row, files);
+      return read_floats(typed);
   }
 }
 
@@ -198,13 +206,14 @@ std::shared_ptr<const MappedFile> WeightFiles::open(std::string_view location, s
         "tensor \"{}\": its weights file {} must be given relative to the model's folder, without ..", tensor,
         location);
   const fs::path parent = model_->path().parent_path();
-  const fs::path folder = fs::canonical(parent.empty() ? "." : parent);
   const fs::path named = parent / relative;
   std::error_code problem;
-  const fs::path resolved = fs::canonical(named, problem);
+  const fs::path folder = fs::canonical(parent.empty() ? "." : parent, problem);
+  const fs::path resolved = problem ? fs::path() : fs::canonical(named, problem);
   if (problem == std::errc::no_such_file_or_directory)
     throw user_error(
-        "weights file {} named by tensor \"{}\" is missing\n  hint: put it back beside the model",
+        "weights file {} named by tensor \"{}\" is missing\n"
+        "  hint: the weights of this model are in a file of their own, which must be kept beside it",
         named.string(), tensor);
   if (problem)
     throw user_error("tensor \"{}\": cannot open its weights file {}: {}", tensor, named.string(),
@@ -239,13 +248,18 @@ Literal to_literal(const TensorProto& tensor, WeightFiles& files) {
 
 Datum read_datum(const std::filesystem::path& path, DatumKind kind) {
   WeightFiles files(MappedFile::open(path));
-  const auto bytes = files.model()->bytes();
-  return with_context([&] { return path.string(); },
-                      [&]() -> Datum {
-                        if (kind == DatumKind::Tensor)
-                          return to_literal(decode_tensor(bytes), files).tensor();
-                        return to_datum(decode_collection(bytes), kind, files);
-                      });
+  const auto decoded = [&](const char* what, auto decode) {
+    return with_context([&] { return fmt::format("{}: not an ONNX {}", path.string(), what); },
+                        [&] { return decode(files.model()->bytes()); });
+  };
+  const auto in_file = [&](auto&& work) { return with_context([&] { return path.string(); }, work); };
+  if (kind == DatumKind::Tensor) {
+    const TensorProto tensor = decoded("tensor", decode_tensor);
+    return in_file([&] { return to_literal(tensor, files).tensor(); });
+  }
+  const CollectionProto collection =
+      decoded(kind == DatumKind::Sequence ? "sequence" : "optional", decode_collection);
+  return in_file([&] { return to_datum(collection, kind, files); });
 }
 
 std::string write_tensor(std::string_view name, const Tensor& tensor) {
