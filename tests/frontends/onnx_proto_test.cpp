@@ -299,7 +299,7 @@ std::string nested_type(int depth) {
 TEST_F(OnnxFile, DepthIsLimited) {
   EXPECT_NO_THROW(read_model(write("m.onnx", nested_type(48))));
   const std::string deep = nested_type(49);
-  EXPECT_EQ(complaint(deep), fmt::format("byte {}: messages nest more than 100 deep", deep.size() - 4));
+  EXPECT_EQ(complaint(deep), fmt::format("byte {}: messages nest more than 100 deep", deep.size() - 6));
   EXPECT_TRUE(complaint(nested_type(2000)).ends_with("messages nest more than 100 deep"));
 }
 
