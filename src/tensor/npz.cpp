@@ -20,8 +20,10 @@ std::string error_text(zip_error_t& error) {
 
 Archive open_archive(std::span<const std::byte> bytes) {
   zip_error_t error;
-  zip_error_init(&error);
-  zip_source_t* source = zip_source_buffer_create(bytes.data(), bytes.size(), 0, &error);
+  zip_error_init_with_code(&error, ZIP_ER_NOZIP);
+  // libzip takes an empty file for an empty archive.
+  zip_source_t* source =
+      bytes.empty() ? nullptr : zip_source_buffer_create(bytes.data(), bytes.size(), 0, &error);
   zip_t* archive = source == nullptr ? nullptr : zip_open_from_source(source, ZIP_RDONLY, &error);
   if (archive == nullptr) {
     zip_source_free(source);
