@@ -1,0 +1,316 @@
+#include "ops/binary.h"
+
+#include <cmath>
+#include <functional>
+
+#include "ops/data.h"
+#include "ops/elements.h"
+#include "ops/shapes.h"
+
+namespace tenon {
+namespace {
+
+Types infer_arithmetic(const Node& n) {
+  return {Type::tensor(n.in("a").dtype(), broadcast_operands(n, n.operands()))};
+}
+
+Types infer_comparison(const Node& n) {
+  return {Type::tensor(DType::Bool, broadcast_operands(n, n.operands()))};
+}
+
+// formula: T × T → T for numbers of one dtype.
+template <auto formula>
+Data eval_arithmetic(const Call& c) {
+  const Tensor &a = c.in("a"), &b = c.in("b");
+  return with_wide(a.dtype(), [&]<class T>(T) -> Data {
+    return {zip<T>(c.node().op().name, a, b, a.dtype(), [](T x, T y) -> T { return formula(x, y); })};
+  });
+}
+
+template <auto formula>
+Data eval_comparison(const Call& c) {
+  const Tensor &a = c.in("a"), &b = c.in("b");
+  if (a.dtype() == DType::String) {
+    const Extents extents = broadcast_extents(c.node().op().name, a.extents(), b.extents());
+    std::vector<uint64_t> y;
+    walk<2>(extents, {broadcast_strides(a.extents(), extents), broadcast_strides(b.extents(), extents)},
+            [&](const std::array<int64_t, 2>& at) {
+              y.push_back(
+                  formula(a.strings()[static_cast<size_t>(at[0])], b.strings()[static_cast<size_t>(at[1])]));
+            });
+    return {narrow<uint64_t>(DType::Bool, extents, y)};
+  }
+  return with_wide(a.dtype(), [&]<class T>(T) -> Data {
+    return {
+        zip<T>(c.node().op().name, a, b, DType::Bool, [](T x, T y) -> uint64_t { return formula(x, y); })};
+  });
+}
+
+// --- the formulas. Integers wrap around, which unsigned arithmetic does without undefined behaviour.
+// -----------------
+
+template <class T>
+constexpr bool is_real = std::is_same_v<T, double>;
+
+constexpr auto sum = [](auto x, auto y) {
+  using T = decltype(x);
+  if constexpr (is_real<T>)
+    return x + y;
+  else
+    return static_cast<T>(static_cast<uint64_t>(x) + static_cast<uint64_t>(y));
+};
+
+constexpr auto difference_of = [](auto x, auto y) {
+  using T = decltype(x);
+  if constexpr (is_real<T>)
+    return x - y;
+  else
+    return static_cast<T>(static_cast<uint64_t>(x) - static_cast<uint64_t>(y));
+};
+
+constexpr auto product = [](auto x, auto y) {
+  using T = decltype(x);
+  if constexpr (is_real<T>)
+    return x * y;
+  else
+    return static_cast<T>(static_cast<uint64_t>(x) * static_cast<uint64_t>(y));
+};
+
+// Integers divide towards zero. The one quotient that overflows, MIN / -1, wraps.
+constexpr auto quotient = [](auto x, auto y) {
+  using T = decltype(x);
+  if constexpr (is_real<T>) {
+    return x / y;
+  } else {
+    if (y == 0)
+      throw user_error("div: an integer is divided by zero");
+    if constexpr (std::is_signed_v<T>)
+      if (y == -1)
+        return difference_of(T{0}, x);
+    return static_cast<T>(x / y);
+  }
+};
+
+// The remainder with the sign of x (fmod), or with the sign of y.
+template <bool sign_of_dividend>
+constexpr auto remainder_of = [](auto x, auto y) {
+  using T = decltype(x);
+  if constexpr (is_real<T>) {
+    const double r = std::fmod(x, y);
+    if (sign_of_dividend || std::isnan(r))
+      return r;
+    if (r == 0)
+      return std::copysign(0.0, y);
+    return (r < 0) != (y < 0) ? r + y : r;
+  } else {
+    if (y == 0)
+      throw user_error("mod: an integer is divided by zero");
+    if constexpr (std::is_signed_v<T>) {
+      if (y == -1)
+        return T{0};
+      const T r = x % y;
+      return !sign_of_dividend && r != 0 && (r < 0) != (y < 0) ? r + y : r;
+    } else {
+      return static_cast<T>(x % y);
+    }
+  }
+};
+
+// NaN wins over every number.
+constexpr auto greater_of = [](auto x, auto y) { return x != x ? x : y != y ? y : x < y ? y : x; };
+constexpr auto lesser_of = [](auto x, auto y) { return x != x ? x : y != y ? y : y < x ? y : x; };
+
+Data eval_mod(const Call& c) {
+  return c.attr("sign_of_dividend") ? eval_arithmetic<remainder_of<true>>(c)
+                                    : eval_arithmetic<remainder_of<false>>(c);
+}
+
+int64_t integer_power(int64_t base, int64_t exponent) {
+  if (exponent < 0)  // truncates towards zero, as 1 / base^-exponent does
+    return base == 1 ? 1 : base == -1 ? (exponent % 2 == 0 ? 1 : -1) : 0;
+  uint64_t result = 1, factor = static_cast<uint64_t>(base);
+  for (; exponent > 0; exponent >>= 1, factor *= factor)
+    if (exponent & 1)
+      result *= factor;
+  return static_cast<int64_t>(result);
+}
+
+Data eval_pow(const Call& c) {
+  const Tensor &a = c.in("a"), &b = c.in("b");
+  if (is_integer(a.dtype()) && is_integer(b.dtype()))
+    return {zip<int64_t>("pow", a, b, a.dtype(), integer_power)};
+  return {zip<double>("pow", a, b, a.dtype(), [](double x, double y) { return std::pow(x, y); })};
+}
+
+// A shift by the width of the type, or more, leaves nothing (or the sign); a negative amount counts as its
+// unsigned value, so as too much.
+Data eval_shift(const Call& c) {
+  const Tensor &a = c.in("a"), &b = c.in("b");
+  const bool left = c.attr("direction").as<std::string>() == "left";
+  const auto width = static_cast<uint64_t>(info(a.dtype()).bits);
+  return with_wide(a.dtype(), [&]<class T>(T) -> Data {
+    if constexpr (is_real<T>)
+      CHECK(false, "shift of floats");
+    else
+      return {zip<T>("shift", a, b, a.dtype(), [&](T x, T y) -> T {
+        const auto amount = static_cast<uint64_t>(y);
+        if (amount >= width)
+          return !left && x < 0 ? static_cast<T>(-1) : T{0};
+        return left ? static_cast<T>(static_cast<uint64_t>(x) << amount) : static_cast<T>(x >> amount);
+      })};
+  });
+}
+
+template <auto formula>
+Data eval_bits(const Call& c) {
+  return {zip<uint64_t>(c.node().op().name, c.in("a"), c.in("b"), c.in("a").dtype(), formula)};
+}
+
+// --- what is known of a result whose operands are dimension expressions
+// ------------------------------------------------
+
+template <auto formula>
+std::optional<std::vector<Dim>> content(const Node& n) {
+  const auto a = n.in("a").known_dims(), b = n.in("b").known_dims();
+  if (!a || !b || a->empty() || b->empty() || (a->size() != b->size() && a->size() != 1 && b->size() != 1) ||
+      n.in("a").rank() > 1 || n.in("b").rank() > 1)
+    return std::nullopt;
+  std::vector<Dim> dims;
+  for (size_t i = 0; i < std::max(a->size(), b->size()); ++i) {
+    std::optional<Dim> dim = formula((*a)[a->size() == 1 ? 0 : i], (*b)[b->size() == 1 ? 0 : i]);
+    if (!dim)
+      return std::nullopt;
+    dims.push_back(*dim);
+  }
+  return dims;
+}
+
+constexpr auto dim_sum = [](const Dim& x, const Dim& y) { return std::optional(x + y); };
+constexpr auto dim_difference = [](const Dim& x, const Dim& y) { return std::optional(x - y); };
+constexpr auto dim_product = [](const Dim& x, const Dim& y) { return std::optional(x * y); };
+constexpr auto dim_maximum = [](const Dim& x, const Dim& y) { return std::optional(max(x, y)); };
+constexpr auto dim_minimum = [](const Dim& x, const Dim& y) { return std::optional(min(x, y)); };
+// Truncation and floor agree where neither side can be negative.
+constexpr auto dim_quotient = [](const Dim& x, const Dim& y) -> std::optional<Dim> {
+  if (x.lower_bound().value_or(-1) < 0 || y.lower_bound().value_or(0) <= 0)
+    return std::nullopt;
+  return floor_div(x, y);
+};
+constexpr auto dim_remainder = [](const Dim& x, const Dim& y) -> std::optional<Dim> {
+  if (x.lower_bound().value_or(-1) < 0 || y.lower_bound().value_or(0) <= 0)
+    return std::nullopt;
+  return mod(x, y);
+};
+// Equal for certain, or different for certain (n >= 0 is never -1).
+constexpr auto dim_equal = [](const Dim& x, const Dim& y) -> std::optional<Dim> {
+  if (provably_equal(x, y))
+    return Dim(1);
+  const Dim gap = x - y;
+  if (gap.lower_bound().value_or(0) > 0 || (Dim(0) - gap).lower_bound().value_or(0) > 0)
+    return Dim(0);
+  return std::nullopt;
+};
+
+// --- the declarations
+// ------------------------------------------------------------------------------------------------
+
+OpDef arithmetic(std::string_view name, std::string_view doc, DTypeSet allowed, bool commutative,
+                 EvalFunction eval, ContentFunction content = nullptr) {
+  return {.name = name,
+          .doc = doc,
+          .operands = {{"a", "T"}, {"b", "T"}},
+          .results = {{"y", "T"}},
+          .types = {{"T", allowed}},
+          .traits = {.elementwise = true, .commutative = commutative},
+          .infer = infer_arithmetic,
+          .content = content,
+          .eval = eval};
+}
+
+OpDef comparison(std::string_view name, std::string_view doc, DTypeSet allowed, bool commutative,
+                 EvalFunction eval, ContentFunction content = nullptr) {
+  OpDef op = arithmetic(name, doc, allowed, commutative, eval, content);
+  op.results = {{"y", "bool"}};
+  op.infer = infer_comparison;
+  return op;
+}
+
+Family make_ops() {
+  constexpr DTypeSet booleans = {DType::Bool};
+  Family ops = {
+      arithmetic("add", "a + b", Numbers, true, eval_arithmetic<sum>, content<dim_sum>),
+      arithmetic("sub", "a - b", Numbers, false, eval_arithmetic<difference_of>, content<dim_difference>),
+      arithmetic("mul", "a · b", Numbers, true, eval_arithmetic<product>, content<dim_product>),
+      arithmetic("div", "a / b; integers truncate towards zero", Numbers, false, eval_arithmetic<quotient>,
+                 content<dim_quotient>),
+      arithmetic("max", "the greater of a and b; NaN if either is", Numbers, true,
+                 eval_arithmetic<greater_of>, content<dim_maximum>),
+      arithmetic("min", "the lesser of a and b; NaN if either is", Numbers, true, eval_arithmetic<lesser_of>,
+                 content<dim_minimum>),
+      comparison("equal", "a = b", AnyDType, true, eval_comparison<std::equal_to<>{}>, content<dim_equal>),
+      comparison("less", "a < b", Numbers, false, eval_comparison<std::less<>{}>),
+      comparison("less_equal", "a ≤ b", Numbers, false, eval_comparison<std::less_equal<>{}>),
+      comparison("greater", "a > b", Numbers, false, eval_comparison<std::greater<>{}>),
+      comparison("greater_equal", "a ≥ b", Numbers, false, eval_comparison<std::greater_equal<>{}>),
+      comparison("and", "a and b", booleans, true, eval_bits<std::bit_and<uint64_t>{}>),
+      comparison("or", "a or b", booleans, true, eval_bits<std::bit_or<uint64_t>{}>),
+      comparison("xor", "either a or b", booleans, true, eval_bits<std::bit_xor<uint64_t>{}>),
+      arithmetic("bit_and", "bitwise and", Integers, true, eval_bits<std::bit_and<uint64_t>{}>),
+      arithmetic("bit_or", "bitwise or", Integers, true, eval_bits<std::bit_or<uint64_t>{}>),
+      arithmetic("bit_xor", "bitwise exclusive or", Integers, true, eval_bits<std::bit_xor<uint64_t>{}>),
+  };
+  OpDef mod = arithmetic("mod", "the remainder of a / b", Numbers, false, eval_mod, [](const Node& n) {
+    // Where both are known not to be negative, the sign rule makes no difference.
+    return content<dim_remainder>(n);
+  });
+  mod.attributes = {
+      {"sign_of_dividend", AttributeKind::Bool, "the result has the sign of a; else that of b", false}};
+  ops.push_back(mod);
+  OpDef shift = arithmetic("shift", "the bits of a moved by b places", Integers, false, eval_shift);
+  shift.attributes = {{"direction", AttributeKind::String, "left or right (which keeps the sign)"}};
+  ops.push_back(shift);
+  OpDef power = arithmetic("pow", "a to the power b", Numbers, false, eval_pow);
+  power.operands = {{"a", "T"}, {"b", "U"}};
+  power.types = {{"T", Numbers}, {"U", Numbers}};
+  ops.push_back(power);
+  return ops;
+}
+
+Value apply(std::string_view op, Value a, Value b) {
+  return a.graph().create(op, {{"a", a}, {"b", b}})->result();
+}
+Value number(double value, Value like) { return scalar(like.graph(), like.dtype(), value); }
+
+}  // namespace
+
+const Family& binary_ops() {
+  static const Family ops = make_ops();
+  return ops;
+}
+
+Value operator+(Value a, Value b) { return apply("add", a, b); }
+Value operator-(Value a, Value b) { return apply("sub", a, b); }
+Value operator*(Value a, Value b) { return apply("mul", a, b); }
+Value operator/(Value a, Value b) { return apply("div", a, b); }
+Value operator+(Value a, double b) { return a + number(b, a); }
+Value operator-(Value a, double b) { return a - number(b, a); }
+Value operator*(Value a, double b) { return a * number(b, a); }
+Value operator/(Value a, double b) { return a / number(b, a); }
+Value operator+(double a, Value b) { return number(a, b) + b; }
+Value operator-(double a, Value b) { return number(a, b) - b; }
+Value operator*(double a, Value b) { return number(a, b) * b; }
+Value operator/(double a, Value b) { return number(a, b) / b; }
+Value pow(Value base, Value exponent) { return apply("pow", base, exponent); }
+Value pow(Value base, double exponent) { return apply("pow", base, number(exponent, base)); }
+Value mod(Value a, Value b) { return apply("mod", a, b); }
+Value maximum(Value a, Value b) { return apply("max", a, b); }
+Value minimum(Value a, Value b) { return apply("min", a, b); }
+Value equal(Value a, Value b) { return apply("equal", a, b); }
+Value less(Value a, Value b) { return apply("less", a, b); }
+Value less_equal(Value a, Value b) { return apply("less_equal", a, b); }
+Value greater(Value a, Value b) { return apply("greater", a, b); }
+Value greater_equal(Value a, Value b) { return apply("greater_equal", a, b); }
+Value logical_and(Value a, Value b) { return apply("and", a, b); }
+Value logical_or(Value a, Value b) { return apply("or", a, b); }
+
+}  // namespace tenon

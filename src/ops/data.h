@@ -1,0 +1,18 @@
+// data.h — where values come from: constants and parameters.
+#pragma once
+
+#include "ir/graph.h"
+#include "ops/registry.h"
+
+namespace tenon {
+
+const Family& data_ops();
+
+Value constant(Graph& graph, Literal value);
+// A rank-0 constant of this dtype: what a number in a formula becomes.
+Value scalar(Graph& graph, DType dtype, double value);
+Value int_vector(Graph& graph, const std::vector<int64_t>& values);
+// A trained weight, under the name the user knows it by.
+Value parameter(Graph& graph, std::string name, Literal value);
+
+}  // namespace tenon

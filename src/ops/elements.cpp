@@ -1,0 +1,41 @@
+#include "ops/elements.h"
+
+#include <algorithm>
+
+namespace tenon {
+
+Extents broadcast_extents(std::string_view op, const Extents& a, const Extents& b) {
+  Extents result(std::max(a.size(), b.size()));
+  for (size_t i = 0; i < result.size(); ++i) {
+    // Counted from the end, a missing dimension is 1.
+    const int64_t x = i < a.size() ? a[a.size() - 1 - i] : 1;
+    const int64_t y = i < b.size() ? b[b.size() - 1 - i] : 1;
+    if (x != y && x != 1 && y != 1)
+      throw user_error("{}: the shapes [{}] and [{}] do not broadcast", op, fmt::join(a, ","),
+                       fmt::join(b, ","));
+    result[result.size() - 1 - i] = x == 1 ? y : x;
+  }
+  return result;
+}
+
+Extents broadcast_strides(const Extents& from, const Extents& to) {
+  const Extents own = row_major_strides(from);
+  Extents strides(to.size(), 0);
+  for (size_t i = 0; i < from.size(); ++i)
+    if (from[i] != 1)
+      strides[to.size() - from.size() + i] = own[i];
+  return strides;
+}
+
+Tensor gather_strided(const Tensor& x, const Extents& extents, const Extents& strides, int64_t offset) {
+  Tensor y(x.dtype(), extents);
+  with_storage(x.dtype(), [&]<class T>(T) {
+    const std::span<const T> from = stored<T>(x);
+    auto to = mutable_stored<T>(y).begin();
+    walk<1>(extents, {strides},
+            [&](const std::array<int64_t, 1>& at) { *to++ = from[static_cast<size_t>(offset + at[0])]; });
+  });
+  return y;
+}
+
+}  // namespace tenon

@@ -1,0 +1,118 @@
+#include "ops/linear.h"
+
+#include "ops/elements.h"
+#include "ops/shapes.h"
+
+namespace tenon {
+namespace {
+
+// A vector counts as a matrix of one row (on the left) or one column (on the right), and that dimension is
+// dropped again.
+Types infer(const Node& n) {
+  const Value a = n.in("a"), b = n.in("b");
+  const bool transpose_a = n.attr("transpose_a"), transpose_b = n.attr("transpose_b");
+  if (a.rank() == 0 || b.rank() == 0)
+    throw operand_error(n, "a scalar has no rows or columns");
+  if ((a.rank() == 1 && transpose_a) || (b.rank() == 1 && transpose_b))
+    throw operand_error(n, "a vector cannot be transposed");
+  const Dim inner_a = a.dim(transpose_a ? -2 : -1);
+  const Dim inner_b = b.rank() == 1 ? b.dim(0) : b.dim(transpose_b ? -1 : -2);
+  if (inner_a.is_constant() && inner_b.is_constant() && inner_a != inner_b) {
+    const bool other_way = b.rank() > 1 && b.dim(transpose_b ? -2 : -1) == inner_a;
+    throw UserError(fmt::format("{}\n  inner dimensions: {} of a, {} of b{}",
+                                operand_error(n, "inner dimensions differ").what(), inner_a, inner_b,
+                                other_way ? "\n  hint: b looks transposed" : ""));
+  }
+  const auto leading = [](Value v) {
+    const std::vector<Dim>& dims = v.shape().dims();
+    return Shape(std::vector<Dim>(dims.begin(), dims.end() - std::min<int64_t>(v.rank(), 2)));
+  };
+  const std::optional<Shape> batch = broadcast(leading(a), leading(b));
+  if (!batch)
+    throw operand_error(n, "the leading dimensions do not broadcast");
+  std::vector<Dim> dims = batch->dims();
+  if (a.rank() > 1)
+    dims.push_back(a.dim(transpose_a ? -1 : -2));
+  if (b.rank() > 1)
+    dims.push_back(b.dim(transpose_b ? -2 : -1));
+  return {Type::tensor(a.dtype(), dims)};
+}
+
+// x as a row-major stack of matrices of at least rank 2.
+Tensor as_matrices(const Tensor& x, bool left, bool transpose) {
+  if (x.rank() == 1)
+    return x.reshaped(left ? Extents{1, x.extent(0)} : Extents{x.extent(0), 1});
+  if (!transpose)
+    return x;
+  Extents extents = x.extents(), strides = row_major_strides(extents);
+  std::swap(extents[extents.size() - 1], extents[extents.size() - 2]);
+  std::swap(strides[strides.size() - 1], strides[strides.size() - 2]);
+  return gather_strided(x, extents, strides);
+}
+
+Data eval(const Call& c) {
+  const Tensor a = as_matrices(c.in("a"), true, c.attr("transpose_a"));
+  const Tensor b = as_matrices(c.in("b"), false, c.attr("transpose_b"));
+  const int64_t rows = a.extent(a.rank() - 2), inner = a.extent(a.rank() - 1),
+                columns = b.extent(b.rank() - 1);
+  if (b.extent(b.rank() - 2) != inner)
+    throw user_error("matmul: the inner dimensions {} and {} differ", inner, b.extent(b.rank() - 2));
+  const Extents lead_a(a.extents().begin(), a.extents().end() - 2),
+      lead_b(b.extents().begin(), b.extents().end() - 2);
+  const Extents batch = broadcast_extents("matmul", lead_a, lead_b);
+  Extents extents = batch;
+  if (c.in("a").rank() > 1)
+    extents.push_back(rows);
+  if (c.in("b").rank() > 1)
+    extents.push_back(columns);
+  return with_wide(a.dtype(), [&]<class T>(T) -> Data {
+    const std::vector<T> x = widen<T>(a), y = widen<T>(b);
+    std::vector<T> result(static_cast<size_t>(element_count(extents)), T{0});
+    T* row = result.data();
+    walk<2>(batch, {broadcast_strides(lead_a, batch), broadcast_strides(lead_b, batch)},
+            [&](const std::array<int64_t, 2>& at) {
+              const T* left = x.data() + at[0] * rows * inner;
+              const T* right = y.data() + at[1] * inner * columns;
+              // Row by row, so that the innermost loop runs along memory.
+              for (int64_t i = 0; i < rows; ++i, row += columns)
+                for (int64_t k = 0; k < inner; ++k) {
+                  const T factor = left[i * inner + k];
+                  for (int64_t j = 0; j < columns; ++j)
+                    if constexpr (std::is_same_v<T, double>)
+                      row[j] += factor * right[k * columns + j];
+                    else
+                      row[j] = static_cast<T>(static_cast<uint64_t>(row[j]) +
+                                              static_cast<uint64_t>(factor) *
+                                                  static_cast<uint64_t>(right[k * columns + j]));
+                }
+            });
+    return {narrow<T>(a.dtype(), extents, result)};
+  });
+}
+
+}  // namespace
+
+const Family& linear_ops() {
+  static const Family ops = {
+      {.name = "matmul",
+       .doc = "the product of two matrices, or of stacks of them whose leading dimensions broadcast",
+       .operands = {{"a", "T"}, {"b", "T"}},
+       .attributes = {{"transpose_a", AttributeKind::Bool,
+                       "whether a's last two dimensions change places first", false},
+                      {"transpose_b", AttributeKind::Bool,
+                       "whether b's last two dimensions change places first", false}},
+       .results = {{"y", "T"}},
+       .types = {{"T", Numbers}},
+       .infer = infer,
+       .eval = eval},
+  };
+  return ops;
+}
+
+Value matmul(Value a, Value b, Transposed transposed) {
+  return a.graph()
+      .create("matmul", {{"a", a}, {"b", b}}, {{"transpose_a", transposed.a}, {"transpose_b", transposed.b}})
+      ->result();
+}
+
+}  // namespace tenon

@@ -1,0 +1,29 @@
+#include "ops/registry.h"
+
+#include "ops/binary.h"
+#include "ops/data.h"
+#include "ops/linear.h"
+#include "ops/reduce.h"
+#include "ops/reshape.h"
+#include "ops/unary.h"
+
+namespace tenon {
+
+void register_ops() {
+  static const bool once = [] {
+    for (const Family* family : {
+             &data_ops(),
+             &binary_ops(),
+             &linear_ops(),
+             &reduce_ops(),
+             &reshape_ops(),
+             &unary_ops(),
+         })
+      for (const OpDef& op : *family)
+        register_op(op);
+    return true;
+  }();
+  static_cast<void>(once);
+}
+
+}  // namespace tenon

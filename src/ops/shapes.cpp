@@ -1,0 +1,74 @@
+#include "ops/shapes.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace tenon {
+
+UserError operand_error(const Node& n, const std::string& message) {
+  std::string text = fmt::format("{}: {}", n.op().name, message);
+  for (const OperandDecl& decl : n.op().operands)
+    for (Value value : n.ins(decl.name))
+      text += fmt::format("\n  {}{}{}: {}", decl.name, value.name().empty() ? "" : "  %", value.name(),
+                          value.type());
+  return UserError(text);
+}
+
+std::optional<Dim> broadcast(const Dim& a, const Dim& b) {
+  if (a == b || b == Dim(1))
+    return a;
+  if (a == Dim(1))
+    return b;
+  if (a.is_constant() && b.is_constant())
+    return std::nullopt;
+  // One is a number above 1, or 0: the other must be the same, or 1.
+  if (a.is_constant())
+    return a;
+  if (b.is_constant())
+    return b;
+  return Dim();
+}
+
+std::optional<Shape> broadcast(const Shape& a, const Shape& b) {
+  const int64_t rank = std::max(a.rank(), b.rank());
+  std::vector<Dim> dims;
+  for (int64_t i = -rank; i < 0; ++i) {
+    const std::optional<Dim> dim = broadcast(-i > a.rank() ? Dim(1) : a[i], -i > b.rank() ? Dim(1) : b[i]);
+    if (!dim)
+      return std::nullopt;
+    dims.push_back(*dim);
+  }
+  return Shape(dims);
+}
+
+Shape broadcast_operands(const Node& n, const std::vector<Value>& values) {
+  Shape shape;
+  for (Value value : values) {
+    const std::optional<Shape> wider = broadcast(shape, value.shape());
+    if (!wider)
+      throw operand_error(n, "the shapes do not broadcast");
+    shape = *wider;
+  }
+  return shape;
+}
+
+int64_t checked_axis(std::string_view op, int64_t axis, int64_t rank) {
+  if (axis < -rank || axis >= rank)
+    throw user_error("{}: axis {} is out of range for a tensor of rank {}", op, axis, rank);
+  return axis < 0 ? axis + rank : axis;
+}
+
+std::vector<int64_t> checked_axes(std::string_view op, const std::vector<int64_t>& axes, int64_t rank) {
+  std::vector<int64_t> checked;
+  for (int64_t axis : axes)
+    checked.push_back(checked_axis(op, axis, rank));
+  std::sort(checked.begin(), checked.end());
+  if (const auto twice = std::adjacent_find(checked.begin(), checked.end()); twice != checked.end())
+    throw user_error("{}: axis {} is named twice", op, *twice);
+  return checked;
+}
+
+Types same_as_x(const Node& n) { return {n.in("x").type()}; }
+
+}  // namespace tenon

@@ -1,0 +1,25 @@
+// shapes.h — what many ops' infer share: broadcasting, axes, and errors that show the operands.
+#pragma once
+
+#include "ir/graph.h"
+
+namespace tenon {
+
+// The error of an op about its operands: "OP: MESSAGE", then one line per operand with its name and type.
+UserError operand_error(const Node& n, const std::string& message);
+
+// The dimension that two broadcast to; nothing when they cannot. Unknown when only running will tell.
+std::optional<Dim> broadcast(const Dim& a, const Dim& b);
+std::optional<Shape> broadcast(const Shape& a, const Shape& b);
+// The shape all operands broadcast to; an operand_error when they do not.
+Shape broadcast_operands(const Node& n, const std::vector<Value>& values);
+
+// `axis` counted from the front; out of range is a user_error naming the op.
+int64_t checked_axis(std::string_view op, int64_t axis, int64_t rank);
+// The same for a list, sorted; an axis named twice is a user_error.
+std::vector<int64_t> checked_axes(std::string_view op, const std::vector<int64_t>& axes, int64_t rank);
+
+// infer for ops whose only result has the type of operand x.
+Types same_as_x(const Node& n);
+
+}  // namespace tenon

@@ -1,0 +1,167 @@
+#include "ops/unary.h"
+
+#include <cmath>
+
+#include "ops/elements.h"
+#include "ops/shapes.h"
+
+namespace tenon {
+namespace {
+
+// A unary op on the dtypes of `allowed`, with a result of the same type.
+OpDef unary(std::string_view name, std::string_view doc, DTypeSet allowed, EvalFunction eval) {
+  return {.name = name,
+          .doc = doc,
+          .operands = {{"x", "T"}},
+          .results = {{"y", "T"}},
+          .types = {{"T", allowed}},
+          .traits = {.elementwise = true, .takes_unranked = true},
+          .infer = same_as_x,
+          .eval = eval};
+}
+
+// A unary op that asks something of each number.
+OpDef question(std::string_view name, std::string_view doc, std::vector<AttributeDecl> attributes,
+               EvalFunction eval) {
+  return {.name = name,
+          .doc = doc,
+          .operands = {{"x", "T"}},
+          .attributes = std::move(attributes),
+          .results = {{"y", "bool"}},
+          .types = {{"T", Floats}},
+          .traits = {.elementwise = true, .takes_unranked = true},
+          .infer = [](const Node& n) -> Types { return {Type::tensor(DType::Bool, n.in("x").shape())}; },
+          .eval = eval};
+}
+
+// Negation and absolute value of the least integer wrap around, as they do in every fixed-width type.
+constexpr auto negated = [](auto x) {
+  if constexpr (std::is_same_v<decltype(x), double>)
+    return -x;
+  else
+    return static_cast<decltype(x)>(0 - static_cast<uint64_t>(x));
+};
+
+constexpr auto absolute = [](auto x) {
+  if constexpr (std::is_same_v<decltype(x), double>)
+    return std::fabs(x);
+  else
+    return x < 0 ? negated(x) : x;
+};
+
+constexpr auto sign_of = [](auto x) {
+  using T = decltype(x);
+  if constexpr (std::is_same_v<T, double>)
+    return x > 0 ? 1.0 : x < 0 ? -1.0 : x;  // keeps NaN and the sign of zero
+  else
+    return static_cast<T>(x == 0 ? 0 : std::is_signed_v<T> && x < 0 ? -1 : 1);
+};
+
+// max(x, 0), and NaN stays NaN.
+constexpr auto rectified = [](auto x) { return x < 0 ? decltype(x){0} : x; };
+
+// For large |x| the naive 1 / (1 + exp(-x)) still goes to 0 and 1, since exp gives inf and 0 there.
+constexpr auto logistic = [](double x) { return 1.0 / (1.0 + std::exp(-x)); };
+
+std::optional<std::vector<Dim>> neg_content(const Node& n) {
+  auto dims = n.in("x").known_dims();
+  if (dims)
+    for (Dim& dim : *dims)
+      dim = Dim(0) - dim;
+  return dims;
+}
+
+Data eval_is_nan(const Call& c) {
+  const std::vector<double> x = widen<double>(c.in("x"));
+  std::vector<uint64_t> y(x.size());
+  for (size_t i = 0; i < x.size(); ++i)
+    y[i] = std::isnan(x[i]);
+  return {narrow<uint64_t>(DType::Bool, c.in("x").extents(), y)};
+}
+
+Data eval_is_inf(const Call& c) {
+  const bool positive = c.attr("positive"), negative = c.attr("negative");
+  const std::vector<double> x = widen<double>(c.in("x"));
+  std::vector<uint64_t> y(x.size());
+  for (size_t i = 0; i < x.size(); ++i)
+    y[i] = std::isinf(x[i]) && (x[i] > 0 ? positive : negative);
+  return {narrow<uint64_t>(DType::Bool, c.in("x").extents(), y)};
+}
+
+Family make_ops() {
+  Family ops = {
+      unary("abs", "|x|", Numbers, map<absolute>),
+      unary("neg", "-x", Numbers, map<negated>),
+      unary("sign", "-1, 0 or 1", Numbers, map<sign_of>),
+      unary("relu", "max(x, 0)", Numbers, map<rectified>),
+      unary("exp", "e to the power x", Floats, map_floats<[](double x) { return std::exp(x); }>),
+      unary("log", "natural logarithm", Floats, map_floats<[](double x) { return std::log(x); }>),
+      unary("sqrt", "square root", Floats, map_floats<[](double x) { return std::sqrt(x); }>),
+      unary("reciprocal", "1 / x", Floats, map_floats<[](double x) { return 1.0 / x; }>),
+      unary("sin", "sine", Floats, map_floats<[](double x) { return std::sin(x); }>),
+      unary("cos", "cosine", Floats, map_floats<[](double x) { return std::cos(x); }>),
+      unary("tan", "tangent", Floats, map_floats<[](double x) { return std::tan(x); }>),
+      unary("asin", "inverse sine", Floats, map_floats<[](double x) { return std::asin(x); }>),
+      unary("acos", "inverse cosine", Floats, map_floats<[](double x) { return std::acos(x); }>),
+      unary("atan", "inverse tangent", Floats, map_floats<[](double x) { return std::atan(x); }>),
+      unary("sinh", "hyperbolic sine", Floats, map_floats<[](double x) { return std::sinh(x); }>),
+      unary("cosh", "hyperbolic cosine", Floats, map_floats<[](double x) { return std::cosh(x); }>),
+      unary("tanh", "hyperbolic tangent", Floats, map_floats<[](double x) { return std::tanh(x); }>),
+      unary("asinh", "inverse hyperbolic sine", Floats, map_floats<[](double x) { return std::asinh(x); }>),
+      unary("acosh", "inverse hyperbolic cosine", Floats, map_floats<[](double x) { return std::acosh(x); }>),
+      unary("atanh", "inverse hyperbolic tangent", Floats,
+            map_floats<[](double x) { return std::atanh(x); }>),
+      unary("erf", "the error function", Floats, map_floats<[](double x) { return std::erf(x); }>),
+      unary("sigmoid", "1 / (1 + exp(-x))", Floats, map_floats<logistic>),
+      unary("floor", "rounds down", Floats, map_floats<[](double x) { return std::floor(x); }>),
+      unary("ceil", "rounds up", Floats, map_floats<[](double x) { return std::ceil(x); }>),
+      unary("round", "rounds to the nearest integer, halves to the even one", Floats,
+            map_floats<[](double x) { return std::nearbyint(x); }>),
+      unary("not", "logical negation", {DType::Bool}, map<[](auto x) { return x == 0; }>),
+      unary("bit_not", "every bit inverted", Integers, map<[](auto x) {
+              if constexpr (std::is_same_v<decltype(x), double>)
+                return x;  // never reached: the declaration takes integers only
+              else
+                return static_cast<decltype(x)>(~x);
+            }>),
+      question("is_nan", "is it not a number?", {}, eval_is_nan),
+      question("is_inf", "is it infinite?",
+               {{"positive", AttributeKind::Bool, "whether +inf counts", true},
+                {"negative", AttributeKind::Bool, "whether -inf counts", true}},
+               eval_is_inf),
+  };
+  for (OpDef& op : ops)
+    if (op.name == "neg")
+      op.content = neg_content;
+  return ops;
+}
+
+Value apply(std::string_view op, Value x) { return x.graph().create(op, {{"x", x}})->result(); }
+
+}  // namespace
+
+const Family& unary_ops() {
+  static const Family ops = make_ops();
+  return ops;
+}
+
+Value operator-(Value x) { return apply("neg", x); }
+Value abs(Value x) { return apply("abs", x); }
+Value sign(Value x) { return apply("sign", x); }
+Value exp(Value x) { return apply("exp", x); }
+Value log(Value x) { return apply("log", x); }
+Value sqrt(Value x) { return apply("sqrt", x); }
+Value reciprocal(Value x) { return apply("reciprocal", x); }
+Value sin(Value x) { return apply("sin", x); }
+Value cos(Value x) { return apply("cos", x); }
+Value tanh(Value x) { return apply("tanh", x); }
+Value erf(Value x) { return apply("erf", x); }
+Value sigmoid(Value x) { return apply("sigmoid", x); }
+Value relu(Value x) { return apply("relu", x); }
+Value floor(Value x) { return apply("floor", x); }
+Value ceil(Value x) { return apply("ceil", x); }
+Value round(Value x) { return apply("round", x); }
+Value logical_not(Value x) { return apply("not", x); }
+Value is_nan(Value x) { return apply("is_nan", x); }
+
+}  // namespace tenon
