@@ -41,8 +41,8 @@ UnsupportedError unsupported(fmt::format_string<Args...> format, Args&&... args)
   return UnsupportedError(fmt::format(format, std::forward<Args>(args)...));
 }
 
-// Runs `work`; an error on the way out is told where it happened: "CONTEXT: message". `context` is only called
-// when there is an error.
+// Runs `work`; an error on the way out is told where it happened: "CONTEXT: message". `context` is only
+// called when there is an error.
 template <class Context, class Work>
 decltype(auto) with_context(Context&& context, Work&& work) {
   try {
@@ -61,8 +61,8 @@ decltype(auto) with_context(Context&& context, Work&& work) {
 }  // namespace tenon
 
 // States an invariant of ours: CHECK(a == b, "got {} and {}", a, b).
-#define CHECK(condition, ...)                                                                          \
-  do {                                                                                                 \
-    if (!(condition)) [[unlikely]]                                                                     \
-      ::tenon::check_failed(__FILE__, __LINE__, #condition, ::fmt::format(__VA_ARGS__));               \
+#define CHECK(condition, ...)                                                            \
+  do {                                                                                   \
+    if (!(condition)) [[unlikely]]                                                       \
+      ::tenon::check_failed(__FILE__, __LINE__, #condition, ::fmt::format(__VA_ARGS__)); \
   } while (false)

@@ -1,4 +1,5 @@
-// hash.h — one way to hash: a 64-bit FNV-1a over bytes, finished by a mixer, and a way to combine hashes in order.
+// hash.h — one way to hash: a 64-bit FNV-1a over bytes, finished by a mixer, and a way to combine hashes in
+// order.
 #pragma once
 
 #include <cstdint>
