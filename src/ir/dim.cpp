@@ -102,15 +102,14 @@ void collect_symbols(const Dim& dim, std::set<std::string>& names) {
     }
 }
 
-// a / b as terms: the coefficient divides and the factors of b are among those of a.
 std::optional<DimTerm> divide_term(const DimTerm& a, const DimTerm& b) {
-  if (a.coefficient % b.coefficient != 0 ||
-      !std::includes(a.factors.begin(), a.factors.end(), b.factors.begin(), b.factors.end(), comes_before))
+  const bool overflows = a.coefficient == smallest_integer && b.coefficient == -1;
+  if (overflows || a.coefficient % b.coefficient != 0)
     return std::nullopt;
-  DimTerm quotient{a.coefficient / b.coefficient, {}};
-  std::set_difference(a.factors.begin(), a.factors.end(), b.factors.begin(), b.factors.end(),
-                      std::back_inserter(quotient.factors), comes_before);
-  return quotient;
+  auto factors = remove_factors(a, b);
+  if (!factors)
+    return std::nullopt;
+  return DimTerm{a.coefficient / b.coefficient, *std::move(factors)};
 }
 
 }  // namespace
@@ -122,6 +121,23 @@ std::vector<DimTerm> terms_of(const Dim& dim) {
   if (*dim.constant() == 0)
     return {};
   return {DimTerm{*dim.constant(), {}}};
+}
+
+const DimAtom* get_atom(const Dim& dim) {
+  const DimExpression* expression = DimExpression::of(dim);
+  if (!expression || expression->terms.size() != 1)
+    return nullptr;
+  const DimTerm& term = expression->terms[0];
+  return term.coefficient == 1 && term.factors.size() == 1 ? term.factors[0].get() : nullptr;
+}
+
+std::optional<std::vector<DimFactor>> remove_factors(const DimTerm& a, const DimTerm& b) {
+  std::vector<DimFactor> rest;
+  std::set_difference(a.factors.begin(), a.factors.end(), b.factors.begin(), b.factors.end(),
+                      std::back_inserter(rest), comes_before);
+  if (rest.size() + b.factors.size() != a.factors.size())
+    return std::nullopt;
+  return rest;
 }
 
 Dim DimExpression::sum(std::vector<DimTerm> terms) {
@@ -176,9 +192,8 @@ Dim Dim::symbol(std::string_view name) {
 }
 
 bool Dim::is_symbol() const {
-  return expression_ && expression_->terms.size() == 1 && expression_->terms[0].coefficient == 1 &&
-         expression_->terms[0].factors.size() == 1 &&
-         expression_->terms[0].factors[0]->function == DimFunction::Symbol;
+  const DimAtom* atom = get_atom(*this);
+  return atom && atom->function == DimFunction::Symbol;
 }
 
 Dim operator+(const Dim& a, const Dim& b) {
@@ -229,7 +244,7 @@ Dim operator*(const Dim& a, const Dim& b) {
 // Long division of polynomials. It finds the quotient whenever there is one, because the order of the terms
 // is kept by multiplication: the highest term of a product is the product of the highest terms.
 std::optional<Dim> divide_exactly(const Dim& a, const Dim& b) {
-  if (a.is_unknown() || b.is_unknown() || b == 0 || a == smallest_integer)
+  if (a.is_unknown() || b.is_unknown() || b == 0)
     return std::nullopt;
   const DimTerm divisor = terms_of(b).front();
   Dim quotient = 0;

@@ -39,13 +39,17 @@ struct DimExpression {
 
 // Counts terms, factors and functions, all the way down. What is larger becomes unknown, so that a hostile
 // model costs little: this bounds the number of terms, their degree and the nesting at once.
-constexpr size_t maximum_dim_size = 256;
+constexpr size_t maximum_dim_size = 128;
 
 // The one integer that has no negative. It never occurs as a coefficient.
 constexpr int64_t smallest_integer = std::numeric_limits<int64_t>::min();
 
 // The terms of a known dim, highest first. An integer is one term, zero is none.
 std::vector<DimTerm> terms_of(const Dim& dim);
+// The atom that the dim consists of, if it is just one.
+const DimAtom* get_atom(const Dim& dim);
+// a without the factors of b, if it has them all.
+std::optional<std::vector<DimFactor>> remove_factors(const DimTerm& a, const DimTerm& b);
 // The function of these operands as they are: whoever calls this has simplified them.
 Dim make_atom(DimFunction function, std::vector<Dim> operands);
 // The function of these operands, simplified.

@@ -54,14 +54,14 @@ DimBounds find_atom_bounds(const DimAtom& atom) {
       case DimFunction::Mod:
         result = find_mod_bounds(result, next);
         break;
-      case DimFunction::Max:  // an absent lower bound is less than any, an absent upper bound more than any
+      case DimFunction::Max:  // to std::max, an absent bound is less than any
         result.lower = std::max(result.lower, next.lower);
         result.upper = result.upper && next.upper ? std::max(result.upper, next.upper) : std::nullopt;
         break;
       case DimFunction::Min:
-        result.lower = result.lower && next.lower ? std::min(result.lower, next.lower) : std::nullopt;
+        result.lower = std::min(result.lower, next.lower);
         result.upper = result.upper && next.upper ? std::min(result.upper, next.upper)
-                                                  : (result.upper ? result.upper : next.upper);
+                                                  : std::max(result.upper, next.upper);
         break;
     }
   }
@@ -133,16 +133,13 @@ Dim find_whole_part(const Dim& a, const Dim& b) {
     return 0;
   std::vector<DimTerm> whole;
   for (const DimTerm& term : terms_of(a)) {
-    const auto& factors = divisor[0].factors;
-    if (!std::includes(term.factors.begin(), term.factors.end(), factors.begin(), factors.end(),
-                       comes_before))
+    auto factors = remove_factors(term, divisor[0]);
+    if (!factors)
       continue;
-    DimTerm quotient{term.factors.empty() ? floor_div_integers(term.coefficient, divisor[0].coefficient)
-                                          : term.coefficient / divisor[0].coefficient,
-                     {}};
-    std::set_difference(term.factors.begin(), term.factors.end(), factors.begin(), factors.end(),
-                        std::back_inserter(quotient.factors), comes_before);
-    whole.push_back(std::move(quotient));
+    const int64_t quotient = term.factors.empty()
+                                 ? floor_div_integers(term.coefficient, divisor[0].coefficient)
+                                 : term.coefficient / divisor[0].coefficient;
+    whole.push_back({quotient, *std::move(factors)});
   }
   return DimExpression::sum(std::move(whole));
 }
@@ -213,8 +210,8 @@ std::optional<Dim> merge_nested_floor(const Dim& numerator, int64_t divisor) {
   return std::nullopt;
 }
 
-// What a numerator may become under mod c: coefficients in [0, c), and no mod(x,d) inside where x does as
-// well.
+// What is the same under mod c: coefficients in [0, c), and x for any mod(x,d) whose coefficient times d is a
+// multiple of c.
 Dim reduce_modulo(const Dim& numerator, int64_t divisor) {
   Dim result = 0;
   for (const DimTerm& term : terms_of(numerator)) {
@@ -234,16 +231,13 @@ bool is_beyond_division(const Dim& a, const Dim& b) {
 }
 
 // Operands that can never decide the result are dropped: max(n+1,n,1) is n+1.
-Dim select(DimFunction function, const Dim& a, const Dim& b) {
+Dim select_extreme(DimFunction function, const Dim& a, const Dim& b) {
   if (a.is_unknown() || b.is_unknown())
     return Dim();
   std::vector<Dim> operands;
   for (const Dim& dim : {a, b}) {
-    const std::vector<DimTerm> terms = terms_of(dim);
-    if (terms.size() == 1 && terms[0].coefficient == 1 && terms[0].factors.size() == 1 &&
-        terms[0].factors[0]->function == function)
-      operands.insert(operands.end(), terms[0].factors[0]->operands.begin(),
-                      terms[0].factors[0]->operands.end());
+    if (const DimAtom* atom = get_atom(dim); atom && atom->function == function)
+      operands.insert(operands.end(), atom->operands.begin(), atom->operands.end());
     else
       operands.push_back(dim);
   }
@@ -317,8 +311,8 @@ Dim mod(const Dim& a, const Dim& b) {
   return offset + scale * make_atom(DimFunction::Mod, {numerator, divisor});
 }
 
-Dim max(const Dim& a, const Dim& b) { return select(DimFunction::Max, a, b); }
-Dim min(const Dim& a, const Dim& b) { return select(DimFunction::Min, a, b); }
+Dim max(const Dim& a, const Dim& b) { return select_extreme(DimFunction::Max, a, b); }
+Dim min(const Dim& a, const Dim& b) { return select_extreme(DimFunction::Min, a, b); }
 
 Dim apply_function(DimFunction function, const std::vector<Dim>& operands) {
   Dim result = operands.front();

@@ -29,22 +29,15 @@ std::string print_name(const std::string& name) {
 
 std::string parenthesise(const Dim& dim) { return fmt::format("({})", dim); }
 
-// What needs no parentheses as a divisor.
-bool is_one_factor(const Dim& dim) {
-  const std::vector<DimTerm> terms = terms_of(dim);
-  return dim.is_constant() ||
-         (terms.size() == 1 && terms[0].coefficient == 1 && terms[0].factors.size() == 1);
-}
-
 std::string print_atom(const DimAtom& atom) {
   if (atom.function == DimFunction::Symbol)
     return print_name(atom.name);
   if (atom.function == DimFunction::FloorDiv) {
     const Dim& numerator = atom.operands[0];
     const Dim& divisor = atom.operands[1];
-    return fmt::format("floor({}/{})",
-                       terms_of(numerator).size() > 1 ? parenthesise(numerator) : numerator.to_string(),
-                       is_one_factor(divisor) ? divisor.to_string() : parenthesise(divisor));
+    return fmt::format(
+        "floor({}/{})", terms_of(numerator).size() > 1 ? parenthesise(numerator) : numerator.to_string(),
+        divisor.is_constant() || get_atom(divisor) ? divisor.to_string() : parenthesise(divisor));
   }
   return fmt::format("{}({})", function_names[static_cast<size_t>(atom.function)],
                      fmt::join(atom.operands, ","));
@@ -54,8 +47,8 @@ std::string print_atom(const DimAtom& atom) {
 //     sum      = ["-"] product { ("+" | "-") product }
 //     product  = factor { "*" factor }
 //     factor   = number | symbol | "?" | "(" sum ")" | function
-//     function = ("floor" | "ceil") "(" ["-"] product "/" factor ")" | ("mod" | "max" | "min") "(" sum { ","
-//     sum } ")"
+//     function = ("floor" | "ceil") "(" ["-"] product "/" factor ")"
+//              | ("mod" | "max" | "min") "(" sum { "," sum } ")"
 class DimReader {
  public:
   explicit DimReader(std::string_view text) : text_(text), rest_(text) {}

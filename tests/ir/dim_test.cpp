@@ -212,6 +212,7 @@ TEST(Dim, DividesExactly) {
   EXPECT_EQ(divide_exactly(unknown, 1), std::nullopt);
   EXPECT_EQ(divide_exactly(n, unknown), std::nullopt);
   EXPECT_EQ(divide_exactly(smallest, -1), std::nullopt);
+  EXPECT_EQ(divide_exactly(n - largest, -1 * n - 1), std::nullopt) << "leaves -2^63, by -n";
 }
 
 TEST(Dim, BoundsFromBelow) {
@@ -319,12 +320,12 @@ TEST(DimParse, SaysWhatIsWrong) {
             "dimension \"sin(n)\": no function is called sin: wanted floor, ceil, mod, max or min");
   EXPECT_EQ(get_error("`n"), "dimension \"`n\": wanted a closing backtick before \"n\"");
   EXPECT_EQ(get_error("``"), "dimension \"``\": wanted a name in the backticks at the end");
-  const std::string too_large = "is too large: wanted numbers below 2^63 and at most 256 terms and factors";
+  const std::string too_large = "is too large: wanted numbers below 2^63 and at most 128 terms and factors";
   EXPECT_EQ(get_error("9223372036854775808"), "dimension \"9223372036854775808\": " + too_large);
   EXPECT_EQ(get_error("?+9223372036854775808"), "dimension \"?+9223372036854775808\": " + too_large);
   EXPECT_EQ(get_error("9223372036854775807*n*2"), "dimension \"9223372036854775807*n*2\": " + too_large);
   EXPECT_EQ(get_error(std::string(100000, '(')),
-            "dimension: is nested too deeply: wanted at most 256 levels of parentheses");
+            "dimension: is nested too deeply: wanted at most 128 levels of parentheses");
 }
 
 // Random expressions, computed twice: as a Dim, and directly on the integers bound to the symbols.
@@ -413,7 +414,7 @@ class SampleMaker {
 TEST(DimProperty, MeansWhatWasComputed) {
   SampleMaker maker(1);
   int compared = 0;
-  for (int i = 0; i < 20000; ++i) {
+  for (int i = 0; i < 8000; ++i) {
     const Sample sample = maker.make(1 + i % 4);
     const auto lower = sample.dim.lower_bound();
     for (int trial = 0; trial < 6 && !sample.dim.is_unknown(); ++trial) {
@@ -426,12 +427,12 @@ TEST(DimProperty, MeansWhatWasComputed) {
       ASSERT_LE(lower.value_or(*expected), *expected) << sample.dim.to_string();
     }
   }
-  EXPECT_GT(compared, 50000);
+  EXPECT_GT(compared, 20000);
 }
 
 TEST(DimProperty, ParsesBackToItself) {
   SampleMaker maker(2);
-  for (int i = 0; i < 20000; ++i) {
+  for (int i = 0; i < 8000; ++i) {
     const Dim dim = maker.make(1 + i % 5).dim;
     const Dim parsed = Dim::parse(dim.to_string());
     ASSERT_EQ(parsed, dim);
