@@ -33,7 +33,8 @@ inline constexpr FloatFormat f8e4m3fn_format{4, 3, 7, 0x7e, 0x7f, 0x7f};
 inline constexpr FloatFormat f8e4m3fnuz_format{4, 3, 8, 0x7f, 0x80, 0x80, true};
 inline constexpr FloatFormat f8e5m2_format{5, 2, 15, 0x7b, 0x7c, 0x7e};
 inline constexpr FloatFormat f8e5m2fnuz_format{5, 2, 16, 0x7f, 0x80, 0x80, true};
-inline constexpr FloatFormat f4e2m1_format{2, 1, 1, 0x7, 0x7, 0x7};  // no NaN: ONNX turns it into the largest
+// No NaN: it becomes -0, as in ONNX's conformance data (its prose says 6).
+inline constexpr FloatFormat f4e2m1_format{2, 1, 1, 0x7, 0x7, 0x8};
 
 // 2^exponent, for the exponents of normal doubles.
 constexpr double power_of_two(int exponent) {
@@ -64,11 +65,8 @@ constexpr uint32_t encode(double value, Overflow overflow) {
   const int exponent = static_cast<int>((bits >> 52) & 0x7ff) - 1023;
   const uint64_t fraction = bits & ((uint64_t{1} << 52) - 1);
   const uint32_t sign = (bits >> 63) != 0 ? format.sign() : 0;
-  if (exponent == 1024 && fraction != 0) {
-    if (format.one_nan || format.nan == format.largest)
-      return format.nan;
+  if (exponent == 1024 && fraction != 0)
     return sign | format.nan;
-  }
 
   // The significand is shifted down to the format's mantissa, further below the smallest normal number, and
   // rounded. It keeps its leading one, so that adding it to the exponent minus one gives the code, and a

@@ -159,7 +159,8 @@ TEST(F4E2M1, HasOnlyNumbers) {
   EXPECT_EQ(encode<f4e2m1_format>(-infinity, natural), 0xfu);
   EXPECT_EQ(encode<f4e2m1_format>(5, natural), 0x6u);  // halfway between 4 and 6
   EXPECT_EQ(encode<f4e2m1_format>(0.25, natural), 0x0u);
-  EXPECT_EQ(encode<f4e2m1_format>(std::copysign(nan, -1.0), natural), 0x7u);
+  EXPECT_EQ(encode<f4e2m1_format>(nan, natural), 0x8u);
+  EXPECT_EQ(encode<f4e2m1_format>(std::copysign(nan, -1.0), saturate), 0x8u);
   EXPECT_TRUE(std::signbit(decode<f4e2m1_format>(0x8)));
 }
 

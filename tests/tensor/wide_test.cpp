@@ -1,6 +1,7 @@
 #include "tensor/wide.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <cmath>
 
@@ -165,13 +166,18 @@ TEST(Wide, RefusesWhatIsNoNumber) {
 }
 
 TEST(Wide, RefusesToWidenBeyondMemory) {
+  // Reserved addresses, so that the tensor itself takes no memory.
   const auto count = static_cast<int64_t>(memory_limit() / 4);
-  const Tensor t(DType::U8, {count});
+  const auto size = static_cast<size_t>(count);
+  void* reserved = ::mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(reserved, MAP_FAILED);
+  const Tensor t(DType::U8, {count}, nullptr, {static_cast<const std::byte*>(reserved), size});
   expect_error<UserError>(
       [&] { widen<double>(t); },
       fmt::format("computing with u8[{}] needs 8 bytes for each of {} elements, but this machine "
                   "has {} bytes of memory",
                   count, count, memory_limit()));
+  ::munmap(reserved, size);
 }
 
 TEST(WithWide, ChoosesTheTypeByKind) {
