@@ -134,7 +134,7 @@ class HeaderReader {
     const char* end = descr.data() + descr.size();
     const bool is_sized =
         descr.size() > 2 && std::string_view("<>|=").find(descr[0]) != std::string_view::npos &&
-        std::from_chars(descr.data() + 2, end, size).ptr == end && size < (uint64_t{1} << 32);
+        std::from_chars(descr.data() + 2, end, size).ptr == end && size > 0 && size < (uint64_t{1} << 32);
     if (!is_sized)
       throw unsupported("npy: elements of type '{}' are not supported", descr);
     header.big_endian = descr[0] == '>';

@@ -121,7 +121,6 @@ TEST(Npy, TextIsReadInEitherByteOrder) {
   EXPECT_EQ(parse(file(">U2", "(1,)", std::string("\0\0\0a\0\0\0b", 8))).strings()[0], "ab");
   EXPECT_EQ(parse(file("<U2", "(1,)", std::string("a\0\0\0\0\0\0\0", 8))).strings()[0], "a");
   EXPECT_EQ(parse(file("|S3", "(1,)", std::string("a\0b", 3))).strings()[0], std::string("a\0b", 3));
-  EXPECT_EQ(parse(file("|S0", "(2,)", "")).strings(), (std::vector<std::string>{"", ""}));
   expect_refused(file("<U1", "(1,)", std::string("\x00\xd8\x00\x00", 4)),
                  "npy: a string holds 0xd800, which is no Unicode character");
   expect_refused(file("<U1", "(1,)", "\xff\xff\xff\xff"),
@@ -163,8 +162,6 @@ TEST(Npy, RefusesAbsurdShapes) {
   expect_refused(file("<f8", "(4294967296, 4294967296)", ""),
                  "a tensor of shape [4294967296,4294967296] has more elements than can be counted");
   expect_refused(file("<f4", "(-1,)", ""), "a tensor of shape [-1] has a negative extent");
-  // Strings without characters take no bytes in the file, but do in memory.
-  EXPECT_THROW(parse(file("|S0", "(4611686018427387904,)", "")), UserError);
 }
 
 TEST(Npy, RefusesBadHeaders) {
@@ -187,6 +184,8 @@ TEST(Npy, SaysWhatIsNotSupported) {
   expect_unsupported(file("|O", "(1,)", ""), "npy: elements of type '|O' are not supported");
   expect_unsupported(file("<f16", "(1,)", ""), "npy: elements of type '<f16' are not supported");
   expect_unsupported(file("<M8[ns]", "(1,)", ""), "npy: elements of type '<M8[ns]' are not supported");
+  // Items of no bytes: a file of a hundred bytes could ask for any number of them.
+  expect_unsupported(file("|S0", "(1000000,)", ""), "npy: elements of type '|S0' are not supported");
   expect_unsupported(file("", "(1,)", ""), "npy: elements of type '' are not supported");
   expect_unsupported(file("?f4", "(1,)", ""), "npy: elements of type '?f4' are not supported");
   expect_unsupported(file("<U99999999999", "(1,)", ""),
