@@ -25,6 +25,7 @@ struct FloatFormat {
   bool one_nan = false;  // fnuz: the bits of -0 are the only NaN, and there is no -0
 
   constexpr uint32_t sign() const { return 1u << (exponent_bits + mantissa_bits); }
+  constexpr bool has_infinity() const { return overflow > largest && overflow != nan; }
 };
 
 inline constexpr FloatFormat f16_format{5, 10, 15, 0x7bff, 0x7c00, 0x7e00};
@@ -47,7 +48,7 @@ constexpr double decode(uint32_t code) {
   const bool negative = (code & format.sign()) != 0;
   double value = 0;
   if (magnitude > format.largest || (format.one_nan && code == format.nan)) {
-    const bool infinite = magnitude == format.overflow && magnitude != (format.nan & (format.sign() - 1));
+    const bool infinite = format.has_infinity() && magnitude == format.overflow;
     value = infinite ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
   } else {
     const uint32_t mantissa = magnitude & ((1u << format.mantissa_bits) - 1);

@@ -141,7 +141,7 @@ void write_npz(const std::filesystem::path& path, const NamedTensors& tensors) {
   }
   if (zip_close(archive.get()) != 0)
     throw fail(zip_strerror(archive.get()));
-  archive.release();  // closed
+  static_cast<void>(archive.release());  // closed
 }
 
 }  // namespace tenon
