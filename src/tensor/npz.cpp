@@ -1,3 +1,4 @@
+// npz.cpp — the archive half of npy.h: a zip file of .npy files.
 #include <zip.h>
 
 #include <set>
