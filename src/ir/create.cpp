@@ -52,21 +52,6 @@ std::optional<Attribute> as_attribute(const AttributeDecl& decl, Value value) {
   return std::nullopt;
 }
 
-Type with_fresh_symbols(const Type& type, SymbolSource& symbols) {
-  if (type.is_sequence())
-    return Type::sequence(with_fresh_symbols(type.element(), symbols));
-  if (type.is_optional())
-    return Type::optional(with_fresh_symbols(type.element(), symbols));
-  const auto& [dtype, shape] = type.as_tensor();
-  if (!shape.ranked())
-    return type;
-  std::vector<Dim> dims = shape.dims();
-  for (Dim& dim : dims)
-    if (dim.is_unknown())
-      dim = symbols.fresh();
-  return Type::tensor(dtype, dims);
-}
-
 std::optional<std::vector<Dim>> dims_of(const Tensor& tensor) {
   if (tensor.count() > kFollowedDims || !(is_integer(tensor.dtype()) || tensor.dtype() == DType::Bool))
     return std::nullopt;
@@ -171,7 +156,7 @@ Node* Graph::create(const OpDef& op, std::vector<Operand> operands, Attributes a
       inferred[i] = complete(inferred[i], (*types)[i]);
     }
     auto data = std::make_unique<ValueData>();
-    data->type = with_fresh_symbols(inferred[i], *symbols_);
+    data->type = symbols_->name_unknown(inferred[i]);
     data->graph = this;
     data->node = node.get();
     data->index = static_cast<int64_t>(i);

@@ -56,6 +56,8 @@ const Tensor* Value::known_tensor() const {
 }
 
 std::optional<std::vector<Dim>> Value::known_dims() const {
+  if (type().is_tensor() && shape().element_count() == Dim(0))
+    return std::vector<Dim>();
   return data_->content ? data_->content->dims : std::nullopt;
 }
 
@@ -158,6 +160,21 @@ Dim SymbolSource::fresh() {
   return Dim::symbol(name);
 }
 
+Type SymbolSource::name_unknown(const Type& type) {
+  if (type.is_sequence())
+    return Type::sequence(name_unknown(type.element()));
+  if (type.is_optional())
+    return Type::optional(name_unknown(type.element()));
+  const auto& [dtype, shape] = type.as_tensor();
+  if (!shape.ranked())
+    return type;
+  std::vector<Dim> dims = shape.dims();
+  for (Dim& dim : dims)
+    if (dim.is_unknown())
+      dim = fresh();
+  return Type::tensor(dtype, dims);
+}
+
 void SymbolSource::reserve(const Type& type) {
   if (!type.is_tensor())
     return reserve(type.element());
@@ -206,10 +223,10 @@ std::unique_ptr<Graph> Graph::make_region(std::string name) const {
   return std::unique_ptr<Graph>(new Graph(std::move(name), symbols_));
 }
 
-Value Graph::add_input(Type type, std::string name) {
+Value Graph::add_input(const Type& type, std::string name) {
   symbols_->reserve(type);
   auto data = std::make_unique<ValueData>();
-  data->type = std::move(type);
+  data->type = symbols_->name_unknown(type);
   data->name = std::move(name);
   data->graph = this;
   data->index = input_count();

@@ -172,8 +172,9 @@ class Node {
 // Hands out symbols for dimensions that only running will tell. Shared by a graph and its regions.
 class SymbolSource {
  public:
-  Dim fresh();                     // d0, d1, … but never a name in use
-  void reserve(const Type& type);  // its symbols are in use
+  Dim fresh();                          // d0, d1, … but never a name in use
+  Type name_unknown(const Type& type);  // the same, with a fresh symbol for every unknown dimension
+  void reserve(const Type& type);       // its symbols are in use
   void reserve(std::string_view name) { used_.emplace(name); }
 
  private:
@@ -194,7 +195,7 @@ class Graph {
   const std::string& name() const { return name_; }
   void set_name(std::string name) { name_ = std::move(name); }
 
-  Value add_input(Type type, std::string name);
+  Value add_input(const Type& type, std::string name);
   void erase_input(int64_t index);  // it must have no uses
   std::vector<Value> inputs() const;
   int64_t input_count() const { return static_cast<int64_t>(inputs_.size()); }

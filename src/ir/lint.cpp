@@ -13,13 +13,14 @@ class Linter {
  public:
   std::vector<std::string> problems;
 
-  void graph(const Graph& graph) {
+  void graph(const Graph& graph, bool outermost) {
     std::unordered_map<const ValueData*, int64_t> uses;  // as the operands count them
     std::unordered_set<const ValueData*> made;
     std::unordered_set<std::string> input_names;
     for (Value input : graph.inputs()) {
       made.insert(input.data());
-      if (!input.name().empty() && !input_names.insert(input.name()).second)
+      // Users feed the outermost inputs by name.
+      if (outermost && !input.name().empty() && !input_names.insert(input.name()).second)
         problem("graph {}: two inputs are named {}", graph.name(), input.name());
     }
     const auto operands = [&](const Node& node) {
@@ -38,7 +39,7 @@ class Linter {
       for (Value result : node->results())
         made.insert(result.data());
       for (const auto& region : node->regions())
-        this->graph(*region);
+        this->graph(*region, false);
     }
     operands(*graph.return_node());
     if (graph.output_names().size() != graph.outputs().size())
@@ -80,7 +81,7 @@ class Linter {
 
 std::vector<std::string> lint(const Graph& graph) {
   Linter linter;
-  linter.graph(graph);
+  linter.graph(graph, true);
   return linter.problems;
 }
 

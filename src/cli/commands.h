@@ -1,0 +1,16 @@
+// commands.h — the subcommands, one file each. Each adds itself to the program, and returns from its work
+// normally when it is done; `Refused` says that the answer is no (exit status 1).
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace tenon::cli {
+
+struct Refused {};
+
+void add_print(CLI::App& program);
+void add_run(CLI::App& program);
+void add_conformance(CLI::App& program);
+void add_ops(CLI::App& program);
+
+}  // namespace tenon::cli

@@ -1,0 +1,86 @@
+// conformance.cpp — tenon conformance: runs folders of the ONNX backend test suite.
+#include "verify/conformance.h"
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "cli/commands.h"
+
+namespace tenon::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+void write_json(const fs::path& path, const std::vector<CaseResult>& results,
+                const std::map<CaseStatus, int64_t>& counts) {
+  const auto count = [&](CaseStatus status) { return counts.contains(status) ? counts.at(status) : 0; };
+  nlohmann::ordered_json json = {{"passed", count(CaseStatus::Pass)},
+                                 {"failed", count(CaseStatus::Wrong) + count(CaseStatus::Error)},
+                                 {"unsupported", count(CaseStatus::Unsupported)},
+                                 {"cases", nlohmann::ordered_json::array()}};
+  for (const CaseResult& result : results)
+    json["cases"].push_back({{"name", result.name},
+                             {"status", name(result.status)},
+                             {"detail", result.detail},
+                             {"opset", result.opset},
+                             {"dtype", result.dtype}});
+  const fs::path temporary = path.string() + ".partial";
+  std::ofstream out(temporary);
+  out << json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+  out.close();
+  if (!out)
+    throw user_error("cannot write {}", path.string());
+  fs::rename(temporary, path);
+}
+
+void run(const std::vector<std::string>& folders, const std::string& json) {
+  std::vector<CaseResult> results;
+  std::map<CaseStatus, int64_t> counts;
+  for (const fs::path folder : folders) {
+    for (const fs::path& path : find_cases(folder)) {
+      CaseResult result = run_case(path);
+      result.name = path == folder ? path.filename().string() : path.lexically_relative(folder).string();
+      ++counts[result.status];
+      if (result.status != CaseStatus::Pass)
+        std::fputs(fmt::format("{} {}: {}\n", name(result.status), result.name, result.detail).c_str(),
+                   stdout);
+      results.push_back(std::move(result));
+    }
+  }
+  if (results.empty())
+    throw user_error("there are no cases (folders with a model.onnx) in {}", fmt::join(folders, ", "));
+  const int64_t failed = counts[CaseStatus::Wrong] + counts[CaseStatus::Error];
+  std::fputs(
+      fmt::format("{} passed, {} failed ({} wrong, {} errors), {} unsupported: {:.1f} % pass\n",
+                  counts[CaseStatus::Pass], failed, counts[CaseStatus::Wrong], counts[CaseStatus::Error],
+                  counts[CaseStatus::Unsupported],
+                  100.0 * static_cast<double>(counts[CaseStatus::Pass]) / static_cast<double>(results.size()))
+          .c_str(),
+      stdout);
+  if (!json.empty())
+    write_json(json, results, counts);
+  if (failed > 0)
+    throw Refused();
+}
+
+}  // namespace
+
+void add_conformance(CLI::App& program) {
+  struct Options {
+    std::vector<std::string> folders;
+    std::string json;
+    std::string engine = "reference";
+  };
+  auto options = std::make_shared<Options>();
+  CLI::App* command = program.add_subcommand("conformance", "runs folders of the ONNX backend test suite");
+  command->add_option("DIR", options->folders, "folders of cases, searched to any depth")->required();
+  command->add_option("--engine", options->engine, "what runs the models")
+      ->check(CLI::IsMember({"reference"}))
+      ->capture_default_str();
+  command->add_option("--json", options->json, "writes every case's result to this file");
+  command->footer("Example: tenon conformance /usr/share/libonnx-testdata/data/node --json results.json");
+  command->callback([options] { run(options->folders, options->json); });
+}
+
+}  // namespace tenon::cli

@@ -1,0 +1,23 @@
+// load_model.h — what MODEL means on the command line.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace tenon::cli {
+
+struct ModelArguments {
+  std::string model;              // a path, or builtin:NAME
+  std::vector<std::string> dims;  // NAME=N
+
+  void add_to(CLI::App& command);
+  std::map<std::string, Dim> bound_dims() const;
+};
+
+std::unique_ptr<Graph> load_model(const ModelArguments& arguments);
+
+}  // namespace tenon::cli

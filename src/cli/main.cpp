@@ -1,0 +1,48 @@
+// main.cpp — the tenon program: finds the subcommand, and turns errors into exit statuses.
+//
+// 0 done, 1 the answer is no, 2 the user's input is at fault, 3 our bug.
+#include <cstdio>
+#include <new>
+
+#include "base/error.h"
+#include "cli/commands.h"
+#include "ops/registry.h"
+
+namespace {
+
+int run(int argc, char** argv) {
+  CLI::App program{
+      "Tenon compiles machine-learning graphs: it reads a model, shows it, runs it and checks it.", "tenon"};
+  program.require_subcommand(1);
+  program.footer(
+      "MODEL is a file (.onnx, .tenon) or a built-in model (builtin:NAME).\n"
+      "Exit status: 0 done, 1 the answer is no, 2 the input is at fault, 3 a bug in tenon.");
+  tenon::cli::add_print(program);
+  tenon::cli::add_run(program);
+  tenon::cli::add_conformance(program);
+  tenon::cli::add_ops(program);
+  try {
+    program.parse(argc, argv);
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    return program.exit(error) == 0 ? 0 : 2;
+  } catch (const tenon::cli::Refused&) {
+    return 1;
+  } catch (const tenon::UserError& error) {
+    std::fprintf(stderr, "tenon: %s\n", error.what());
+    return 2;
+  } catch (const std::bad_alloc&) {
+    std::fprintf(stderr, "tenon: there is not enough memory for this\n");
+    return 2;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "tenon: this is a bug in tenon, please report it: %s\n", error.what());
+    return 3;
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  tenon::register_ops();
+  return run(argc, argv);
+}

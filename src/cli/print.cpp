@@ -1,0 +1,34 @@
+// print.cpp — tenon print: a model in Tenon's text form, or as another tool would show it.
+#include <cstdio>
+
+#include "base/error.h"
+#include "cli/commands.h"
+#include "cli/load_model.h"
+#include "views/views.h"
+
+namespace tenon::cli {
+
+void add_print(CLI::App& program) {
+  struct Options {
+    ModelArguments model;
+    std::string as = "tenon";
+  };
+  auto options = std::make_shared<Options>();
+  CLI::App* command = program.add_subcommand("print", "shows a model");
+  options->model.add_to(*command);
+  std::vector<std::string> names;
+  for (const View& view : all_views())
+    names.emplace_back(view.name);
+  command->add_option("--as", options->as, "the form to show it in")
+      ->check(CLI::IsMember(names))
+      ->capture_default_str();
+  command->footer("Example: tenon print model.onnx --as tenon");
+  command->callback([options] {
+    const std::unique_ptr<Graph> graph = load_model(options->model);
+    for (const View& view : all_views())
+      if (view.name == options->as)
+        std::fputs(view.render(*graph).c_str(), stdout);
+  });
+}
+
+}  // namespace tenon::cli

@@ -1,0 +1,118 @@
+// run.cpp — tenon run: runs a model once.
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+
+#include "base/error.h"
+#include "cli/commands.h"
+#include "cli/load_model.h"
+#include "ir/evaluate.h"
+#include "tensor/npy.h"
+#include "tensor/wide.h"
+
+namespace tenon::cli {
+namespace {
+
+// Inputs made by rule, so that two engines can be compared on the same numbers: floats sin(0.37 i) + 0.1,
+// integers 7919 i mod 1000, booleans true; a symbolic dimension counts as 1.
+Tensor made_input(const TensorType& type) {
+  if (!type.shape.ranked())
+    throw user_error("an input of unknown rank cannot be made up; give it with --inputs");
+  Extents extents;
+  for (const Dim& dim : type.shape.dims())
+    extents.push_back(dim.constant().value_or(1));
+  if (type.dtype == DType::String)
+    return Tensor(DType::String, extents);
+  std::vector<double> values(static_cast<size_t>(element_count(extents)));
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (is_float(type.dtype))
+      values[i] = std::sin(static_cast<double>(i) * 0.37) + 0.1;
+    else
+      values[i] = type.dtype == DType::Bool ? 1 : static_cast<double>(i * 7919 % 1000);
+  }
+  if (is_float(type.dtype))
+    return narrow<double>(type.dtype, extents, values);
+  return narrow<int64_t>(type.dtype, extents, std::vector<int64_t>(values.begin(), values.end()));
+}
+
+Data inputs_for(const Graph& graph, const std::string& file) {
+  Data inputs;
+  const NamedTensors given = file.empty() ? NamedTensors() : read_npz(file);
+  for (Value input : graph.inputs()) {
+    if (file.empty()) {
+      if (!input.type().is_tensor())
+        throw unsupported("input {} is {}, which cannot be made up", input.name(), input.type());
+      inputs.emplace_back(made_input(input.type().as_tensor()));
+      continue;
+    }
+    // By name, or by place as input_0, input_1, …
+    const auto named = [&](const std::string& name) {
+      return std::find_if(given.begin(), given.end(), [&](const auto& entry) { return entry.first == name; });
+    };
+    auto it = named(input.name());
+    if (it == given.end())
+      it = named(fmt::format("input_{}", input.index()));
+    if (it == given.end())
+      throw user_error("{}: there is no \"{}\" (nor input_{}) for the input of type {}", file, input.name(),
+                       input.index(), input.type());
+    inputs.emplace_back(it->second);
+  }
+  return inputs;
+}
+
+std::string summary(const Datum& datum) {
+  if (!std::holds_alternative<Tensor>(datum))
+    return to_string(type_of(datum));
+  const Tensor& tensor = datum.tensor();
+  std::string text = to_string(type_of(datum));
+  if (tensor.count() == 0 || kind(tensor.dtype()) == DTypeKind::String ||
+      kind(tensor.dtype()) == DTypeKind::Complex)
+    return text;
+  const std::vector<double> values = widen<double>(tensor);
+  const size_t shown = std::min<size_t>(values.size(), 6);
+  const auto [least, greatest] = std::minmax_element(values.begin(), values.end());
+  return fmt::format("{} = [{:.6g}{}], from {:.6g} to {:.6g}", text,
+                     fmt::join(values.begin(), values.begin() + static_cast<int64_t>(shown), ", "),
+                     shown < values.size() ? ", …" : "", *least, *greatest);
+}
+
+}  // namespace
+
+void add_run(CLI::App& program) {
+  struct Options {
+    ModelArguments model;
+    std::string inputs, outputs, engine = "reference";
+    uint64_t seed = 0;
+  };
+  auto options = std::make_shared<Options>();
+  CLI::App* command = program.add_subcommand("run", "runs a model once, and shows what comes out");
+  options->model.add_to(*command);
+  command->add_option("--inputs", options->inputs,
+                      "an .npz with the inputs, by name; made by rule when left out");
+  command->add_option("--outputs", options->outputs, "writes the outputs to this .npz");
+  command->add_option("--engine", options->engine, "what runs it")
+      ->check(CLI::IsMember({"reference"}))
+      ->capture_default_str();
+  command->add_option("--seed", options->seed, "the seed of the model's random ops")->capture_default_str();
+  command->footer("Example: tenon run model.onnx --inputs in.npz --outputs out.npz");
+  command->callback([options] {
+    const std::unique_ptr<Graph> graph = load_model(options->model);
+    const Data inputs = inputs_for(*graph, options->inputs);
+    const auto start = std::chrono::steady_clock::now();
+    const Data outputs = evaluate(*graph, inputs, {.seed = options->seed});
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    NamedTensors named;
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      std::fputs(fmt::format("{}: {}\n", graph->output_names()[i], summary(outputs[i])).c_str(), stdout);
+      if (std::holds_alternative<Tensor>(outputs[i]))
+        named.emplace_back(graph->output_names()[i], outputs[i].tensor());
+      else if (!options->outputs.empty())
+        throw unsupported("output {} is no tensor, which an .npz cannot hold", graph->output_names()[i]);
+    }
+    if (!options->outputs.empty())
+      write_npz(options->outputs, named);
+    std::fputs(fmt::format("ran in {:.3f} s with the reference engine\n", seconds.count()).c_str(), stderr);
+  });
+}
+
+}  // namespace tenon::cli

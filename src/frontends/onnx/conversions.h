@@ -1,0 +1,32 @@
+// conversions.h — which ONNX ops we know: one table per family, in a file of the family's name.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "frontends/onnx/node_view.h"
+
+namespace tenon::onnx {
+
+using Convert = std::vector<Value> (*)(const NodeView&);
+
+// The standard domain is the empty one; "ai.onnx" is another spelling of it.
+struct Conversion {
+  std::string_view op_type;
+  Convert convert;
+  std::string_view domain = "";
+};
+
+using Conversions = std::vector<Conversion>;
+
+const Conversions& elementwise_conversions();
+const Conversions& reduce_conversions();
+const Conversions& reshape_conversions();
+const Conversions& linear_conversions();
+
+// The conversion of an op, or null.
+const Conversion* find_conversion(std::string_view domain, std::string_view op_type);
+std::vector<const Conversion*> all_conversions();
+
+}  // namespace tenon::onnx

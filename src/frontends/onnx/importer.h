@@ -1,0 +1,65 @@
+// importer.h — the walk over a model's graphs that turns nodes into ours, one conversion at a time.
+#pragma once
+
+#include <unordered_map>
+
+#include "frontends/onnx/import.h"
+#include "frontends/onnx/node_view.h"
+#include "frontends/onnx/tensor_proto.h"
+
+namespace tenon::onnx {
+
+// Attributes that a function's body refers to by name, as the call gives them.
+using CallAttributes = std::unordered_map<std::string_view, const AttributeProto*>;
+
+// The values one graph (or the body of one function call) can name.
+struct Scope {
+  Graph* graph = nullptr;
+  Scope* outer = nullptr;        // of a nested graph; null for the main graph and for function bodies
+  Captures* captures = nullptr;  // where a nested graph notes what it takes from outside
+  int64_t own_inputs = 0;        // how many inputs a nested graph has before those
+  std::unordered_map<std::string_view, Value> values;
+  std::unordered_map<std::string_view, const TensorProto*>
+      initializers;                                                 // made into parameters at their first use
+  std::unordered_map<std::string_view, const TypeProto*> declared;  // value_info and outputs
+  std::unordered_map<std::string_view, int64_t> opsets;             // by domain
+  const CallAttributes* call_attributes = nullptr;
+};
+
+class Importer {
+ public:
+  Importer(const Model& model, const ImportOptions& options);
+
+  std::unique_ptr<Graph> run();
+
+  // The value of this name as seen from `scope`; empty when there is none.
+  Value find(Scope& scope, std::string_view name);
+  std::unique_ptr<Graph> region(Scope& scope, const GraphProto& proto, const Types& input_types,
+                                Captures& captures);
+
+  Type type(const TypeProto& proto, std::string_view whose);
+  Literal literal(const TensorProto& tensor) { return to_literal(tensor, files_); }
+
+ private:
+  void refuse_unknown_ops() const;
+  // The value inside a nested graph that stands for an outer one: an input, or a copy of a small constant.
+  static Value capture(Scope& scope, Value outer);
+  void add_declarations(Scope& scope, const GraphProto& proto);
+  void import_nodes(Scope& scope, const std::vector<NodeProto>& nodes);
+  void import_node(Scope& scope, const NodeProto& node);
+  std::vector<Value> call_function(Scope& scope, const FunctionProto& function, const NodeProto& node);
+  const FunctionProto* find_function(const NodeProto& node) const;
+  void define(Scope& scope, std::string_view name, Value value);
+
+  const Model& model_;
+  const ImportOptions& options_;
+  WeightFiles files_;
+  int depth_ = 0;  // of nested functions and graphs
+};
+
+// "ai.onnx" is the standard domain too.
+inline std::string_view canonical_domain(std::string_view domain) {
+  return domain == "ai.onnx" ? "" : domain;
+}
+
+}  // namespace tenon::onnx

@@ -1,0 +1,135 @@
+#include "frontends/onnx/node_view.h"
+
+#include "base/error.h"
+#include "frontends/onnx/importer.h"
+
+namespace tenon::onnx {
+namespace {
+
+std::string_view type_name(AttributeType type) {
+  constexpr std::string_view names[] = {
+      "undefined", "a float", "an int", "a string",        "a tensor",       "a graph", "floats", "ints",
+      "strings",   "tensors", "graphs", "a sparse tensor", "sparse tensors", "a type",  "types"};
+  const auto index = static_cast<size_t>(type);
+  return index < std::size(names) ? names[index] : "of an unknown kind";
+}
+
+}  // namespace
+
+Graph& NodeView::graph() const { return *scope_.graph; }
+
+Value NodeView::maybe(size_t index) const {
+  if (index >= proto_.input.size() || proto_.input[index].empty())
+    return {};
+  const Value value = importer_.find(scope_, proto_.input[index]);
+  if (!value)
+    throw user_error("{}: input \"{}\" is made by no node, and is neither a weight nor an input of the graph",
+                     proto_.op_type, proto_.input[index]);
+  return value;
+}
+
+Value NodeView::in(size_t index) const {
+  const Value value = maybe(index);
+  if (!value)
+    throw user_error("{}: input {} is missing", proto_.op_type, index);
+  return value;
+}
+
+std::vector<Value> NodeView::ins(size_t from) const {
+  std::vector<Value> values;
+  for (size_t i = from; i < proto_.input.size(); ++i)
+    values.push_back(in(i));
+  return values;
+}
+
+std::vector<int64_t> NodeView::constant_ints(size_t index, std::string_view what) const {
+  const auto ints = in(index).known_ints();
+  if (!ints)
+    throw unsupported("{}: {} must be known when the model is read, but is computed when it runs",
+                      proto_.op_type, what);
+  return *ints;
+}
+
+const AttributeProto* NodeView::find(std::string_view name) const {
+  for (const AttributeProto& attribute : proto_.attribute)
+    if (attribute.name == name) {
+      if (attribute.ref_attr_name.empty())
+        return &attribute;
+      // In a function's body: as the call gave it, or absent.
+      if (scope_.call_attributes == nullptr)
+        throw user_error("{}: attribute {} refers to a function's attribute outside any function",
+                         proto_.op_type, name);
+      const auto it = scope_.call_attributes->find(attribute.ref_attr_name);
+      return it == scope_.call_attributes->end() ? nullptr : it->second;
+    }
+  return nullptr;
+}
+
+const AttributeProto& NodeView::get(std::string_view name, AttributeType type) const {
+  const AttributeProto* attribute = find(name);
+  if (attribute == nullptr)
+    throw user_error("{}: attribute {} is missing", proto_.op_type, name);
+  if (attribute->type != type)
+    throw user_error("{}: attribute {} must be {}, but is {}", proto_.op_type, name, type_name(type),
+                     type_name(attribute->type));
+  return *attribute;
+}
+
+int64_t NodeView::integer(std::string_view name) const { return get(name, AttributeType::Int).i; }
+double NodeView::real(std::string_view name) const { return get(name, AttributeType::Float).f; }
+std::string NodeView::text(std::string_view name) const {
+  return std::string(get(name, AttributeType::String).s);
+}
+
+// A list without elements carries no sign of its kind in old files, so an empty one is a list of any kind.
+std::vector<int64_t> NodeView::integers(std::string_view name) const {
+  return get(name, AttributeType::Ints).ints;
+}
+
+std::vector<double> NodeView::reals(std::string_view name) const {
+  const auto& floats = get(name, AttributeType::Floats).floats;
+  return {floats.begin(), floats.end()};
+}
+
+std::vector<std::string> NodeView::texts(std::string_view name) const {
+  const auto& strings = get(name, AttributeType::Strings).strings;
+  return {strings.begin(), strings.end()};
+}
+
+Literal NodeView::literal(std::string_view name) const {
+  const AttributeProto& attribute = get(name, AttributeType::Tensor);
+  if (attribute.tensors.empty())
+    throw user_error("{}: attribute {} holds no tensor", proto_.op_type, name);
+  return importer_.literal(attribute.tensors.front());
+}
+
+DType NodeView::dtype(std::string_view name) const {
+  return with_context([&] { return fmt::format("{}: attribute {}", proto_.op_type, name); },
+                      [&] { return to_dtype(static_cast<int32_t>(integer(name))); });
+}
+
+const TypeProto& NodeView::type_proto(std::string_view name) const {
+  const AttributeProto& attribute = get(name, AttributeType::Type);
+  if (attribute.types.empty())
+    throw user_error("{}: attribute {} holds no type", proto_.op_type, name);
+  return attribute.types.front();
+}
+
+const GraphProto& NodeView::graph_proto(std::string_view name) const {
+  const AttributeProto& attribute = get(name, AttributeType::Graph);
+  if (attribute.graphs.empty())
+    throw user_error("{}: attribute {} holds no graph", proto_.op_type, name);
+  return attribute.graphs.front();
+}
+
+std::unique_ptr<Graph> NodeView::region(const GraphProto& proto, const Types& input_types,
+                                        Captures& captures) const {
+  return importer_.region(scope_, proto, input_types, captures);
+}
+
+void NodeView::add_missing_captures(Graph& region, size_t own_inputs, const Captures& captures) {
+  for (size_t i = static_cast<size_t>(region.input_count()) - own_inputs; i < captures.outer.size(); ++i)
+    region.add_input(captures.outer[i].type(), captures.outer[i].name());
+}
+
+}  // namespace tenon::onnx

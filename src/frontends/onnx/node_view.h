@@ -1,0 +1,93 @@
+// node_view.h — one ONNX node as its conversion sees it: operands as values, attributes by name and kind, the
+// opset.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "frontends/onnx/proto.h"
+#include "ir/graph.h"
+#include "tensor/literal.h"
+
+namespace tenon::onnx {
+
+class Importer;
+struct Scope;
+
+// A nested graph, and the outer values it uses: they come in as its last inputs, in this order.
+struct Captures {
+  std::vector<Value> outer;
+};
+
+class NodeView {
+ public:
+  NodeView(Importer& importer, Scope& scope, const NodeProto& proto, int64_t opset)
+      : importer_(importer), scope_(scope), proto_(proto), opset_(opset) {}
+
+  Graph& graph() const;
+  const NodeProto& proto() const { return proto_; }
+  std::string_view op_type() const { return proto_.op_type; }
+  int64_t opset() const { return opset_; }  // the version of the node's own domain
+
+  // Inputs. in(i) must be there; maybe(i) is empty where the model leaves it out.
+  size_t input_count() const { return proto_.input.size(); }
+  Value in(size_t index) const;
+  Value maybe(size_t index) const;
+  std::vector<Value> ins(size_t from = 0) const;  // all from there on, none left out
+  // The elements of an input (or of an attribute of older opsets) that must be known when the model is read.
+  std::vector<int64_t> constant_ints(size_t index, std::string_view what) const;
+
+  size_t output_count() const { return proto_.output.size(); }
+  bool wants(size_t output) const { return output < proto_.output.size() && !proto_.output[output].empty(); }
+
+  // Attributes. The forms with a default give it where the attribute is absent; the others say it is missing.
+  bool has(std::string_view name) const { return find(name) != nullptr; }
+  int64_t integer(std::string_view name) const;
+  int64_t integer(std::string_view name, int64_t otherwise) const {
+    return has(name) ? integer(name) : otherwise;
+  }
+  bool flag(std::string_view name, bool otherwise) const { return integer(name, otherwise) != 0; }
+  double real(std::string_view name) const;
+  double real(std::string_view name, double otherwise) const { return has(name) ? real(name) : otherwise; }
+  std::string text(std::string_view name) const;
+  std::string text(std::string_view name, std::string_view otherwise) const {
+    return has(name) ? text(name) : std::string(otherwise);
+  }
+  std::vector<int64_t> integers(std::string_view name) const;
+  std::vector<int64_t> integers(std::string_view name, std::vector<int64_t> otherwise) const {
+    return has(name) ? integers(name) : otherwise;
+  }
+  std::vector<double> reals(std::string_view name) const;
+  std::vector<std::string> texts(std::string_view name) const;
+  Literal literal(std::string_view name) const;
+  DType dtype(std::string_view name) const;  // of an integer attribute that holds a TensorProto.DataType
+  DType dtype(std::string_view name, DType otherwise) const { return has(name) ? dtype(name) : otherwise; }
+  const TypeProto& type_proto(std::string_view name) const;
+  const GraphProto& graph_proto(std::string_view name) const;
+
+  // Imports a nested graph. Its own inputs get these types; what it captures is added to `captures`, and it
+  // takes those that were there already too, so that several regions of a node end up with the same inputs.
+  std::unique_ptr<Graph> region(const GraphProto& proto, const Types& input_types, Captures& captures) const;
+  // Gives a region imported earlier, with `own_inputs` inputs of its own, those for values that were captured
+  // since.
+  static void add_missing_captures(Graph& region, size_t own_inputs, const Captures& captures);
+
+  // The node's result, for ops whose conversion is one node with operands and attributes as given.
+  std::vector<Value> make(std::string_view op, std::vector<Operand> operands,
+                          Attributes attributes = {}) const {
+    return graph().create(op, std::move(operands), std::move(attributes))->results();
+  }
+
+ private:
+  const AttributeProto* find(std::string_view name) const;
+  const AttributeProto& get(std::string_view name, AttributeType type) const;
+
+  Importer& importer_;
+  Scope& scope_;
+  const NodeProto& proto_;
+  int64_t opset_;
+};
+
+}  // namespace tenon::onnx

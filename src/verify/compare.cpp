@@ -1,0 +1,127 @@
+#include "verify/compare.h"
+
+#include <cmath>
+
+#include "ir/type.h"
+#include "tensor/wide.h"
+
+namespace tenon {
+namespace {
+
+constexpr double kNearlyZero = 1e-3;
+
+// Same kind, dtype and shape; else what differs.
+std::string type_mismatch(const Tensor& actual, const Tensor& expected) {
+  if (actual.dtype() == expected.dtype() && actual.extents() == expected.extents())
+    return "";
+  return fmt::format("got {}, expected {}", type_of(actual), type_of(expected));
+}
+
+std::string element_text(const Tensor& t, int64_t index) {
+  if (t.dtype() == DType::String)
+    return t.strings()[static_cast<size_t>(index)];
+  return with_wide(t.dtype(),
+                   [&]<class T>(T) { return fmt::format("{}", widen<T>(t)[static_cast<size_t>(index)]); });
+}
+
+std::string mismatch_at(const Tensor& actual, const Tensor& expected, int64_t index) {
+  return fmt::format("element {} of {} is {}, expected {}", index, type_of(expected),
+                     element_text(actual, index), element_text(expected, index));
+}
+
+// The first element where the bits differ, or -1.
+int64_t first_difference(const Tensor& actual, const Tensor& expected) {
+  if (identical(actual, expected))
+    return -1;
+  for (int64_t i = 0; i < expected.count(); ++i) {
+    if (expected.dtype() == DType::String) {
+      if (actual.strings()[static_cast<size_t>(i)] != expected.strings()[static_cast<size_t>(i)])
+        return i;
+      continue;
+    }
+    const auto size = static_cast<size_t>(expected.element_size());
+    if (!std::equal(actual.bytes().begin() + i * expected.element_size(),
+                    actual.bytes().begin() + i * expected.element_size() + static_cast<int64_t>(size),
+                    expected.bytes().begin() + i * expected.element_size()))
+      return i;
+  }
+  return -1;
+}
+
+bool same_special(double a, double b) {
+  return std::isnan(a) == std::isnan(b) && std::isinf(a) == std::isinf(b) && (!std::isinf(a) || a == b);
+}
+
+}  // namespace
+
+Comparison compare(const Tensor& actual, const Tensor& expected, double tolerance) {
+  Comparison result;
+  result.detail = type_mismatch(actual, expected);
+  if (!result.detail.empty())
+    return result;
+  if (!is_float(expected.dtype())) {
+    const int64_t at = first_difference(actual, expected);
+    result.agree = at < 0;
+    if (at >= 0)
+      result.detail = mismatch_at(actual, expected, at);
+    return result;
+  }
+  const std::vector<double> a = widen<double>(actual), b = widen<double>(expected);
+  int64_t worst = 0;
+  for (size_t i = 0; i < b.size(); ++i) {
+    if (!same_special(a[i], b[i])) {
+      result.detail = mismatch_at(actual, expected, static_cast<int64_t>(i));
+      return result;
+    }
+    if (!std::isfinite(b[i]))
+      continue;
+    result.scale = std::max(result.scale, std::fabs(b[i]));
+    if (const double error = std::fabs(a[i] - b[i]); error > result.worst_error) {
+      result.worst_error = error;
+      worst = static_cast<int64_t>(i);
+    }
+  }
+  result.agree = result.worst_error <= tolerance * result.scale;
+  result.proves_nothing = !b.empty() && result.scale < kNearlyZero;
+  if (!result.agree)
+    result.detail =
+        fmt::format("{}: off by {:.2g}, more than {:g} of {:.3g}", mismatch_at(actual, expected, worst),
+                    result.worst_error, tolerance, result.scale);
+  return result;
+}
+
+std::string first_mismatch(const Datum& actual, const Datum& expected, double relative, double absolute) {
+  if (actual.index() != expected.index())
+    return fmt::format("got {}, expected {}", type_of(actual), type_of(expected));
+  if (std::holds_alternative<Sequence>(expected)) {
+    const auto &a = actual.sequence().elements, &b = expected.sequence().elements;
+    if (a.size() != b.size())
+      return fmt::format("got a sequence of {}, expected one of {}", a.size(), b.size());
+    for (size_t i = 0; i < b.size(); ++i)
+      if (const std::string detail = first_mismatch(a[i], b[i], relative, absolute); !detail.empty())
+        return fmt::format("in element {} of the sequence: {}", i, detail);
+    return "";
+  }
+  if (std::holds_alternative<Optional>(expected)) {
+    const auto &a = actual.optional().element, &b = expected.optional().element;
+    if (bool(a) != bool(b))
+      return fmt::format("got {} optional, expected {}", a ? "a full" : "an empty",
+                         b ? "a full one" : "an empty one");
+    return a ? first_mismatch(*a, *b, relative, absolute) : "";
+  }
+  const Tensor &a = actual.tensor(), &b = expected.tensor();
+  if (const std::string detail = type_mismatch(a, b); !detail.empty())
+    return detail;
+  if (identical(a, b))
+    return "";
+  if (kind(b.dtype()) == DTypeKind::String || kind(b.dtype()) == DTypeKind::Complex)
+    return mismatch_at(a, b, first_difference(a, b));
+  const std::vector<double> x = widen<double>(a), y = widen<double>(b);
+  for (size_t i = 0; i < y.size(); ++i)
+    if (!same_special(x[i], y[i]) ||
+        (std::isfinite(y[i]) && std::fabs(x[i] - y[i]) > absolute + relative * std::fabs(y[i])))
+      return mismatch_at(a, b, static_cast<int64_t>(i));
+  return "";
+}
+
+}  // namespace tenon

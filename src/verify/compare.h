@@ -1,0 +1,27 @@
+// compare.h — do two results agree? The one definition of it that tests, verification and conformance use.
+#pragma once
+
+#include <string>
+
+#include "tensor/datum.h"
+
+namespace tenon {
+
+struct Comparison {
+  bool agree = false;
+  bool proves_nothing = false;  // the expected values are all nearly zero, so that agreeing is no evidence
+  double worst_error = 0;       // max |actual - expected| over finite elements
+  double scale = 0;             // max |expected| over finite elements
+  std::string detail;           // why they do not agree: what was got and what was expected
+};
+
+// Two tensors agree within `tolerance` when their shapes and dtypes are equal, integers, booleans and strings
+// are exact, NaN and inf stand in the same places, and max |actual - expected| <= tolerance · max |expected|.
+Comparison compare(const Tensor& actual, const Tensor& expected, double tolerance);
+
+// Element by element: |actual - expected| <= absolute + relative · |expected|, integers included (they may be
+// off by a rounding step where `absolute` says so). Empty when so, else the first element that is not.
+// Sequences and optionals compare their elements.
+std::string first_mismatch(const Datum& actual, const Datum& expected, double relative, double absolute);
+
+}  // namespace tenon

@@ -1,0 +1,30 @@
+// conformance.h — runs the folders of the ONNX backend test suite: a model, inputs, and the outputs they must
+// give.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace tenon {
+
+enum class CaseStatus : uint8_t { Pass, Wrong, Error, Unsupported };
+std::string_view name(CaseStatus status);
+
+struct CaseResult {
+  std::string name;
+  CaseStatus status = CaseStatus::Error;
+  std::string detail;  // empty for a pass
+  int64_t opset = 0;   // of the standard domain; 0 when the model could not be read
+  std::string dtype;   // of the first output
+};
+
+// The folders at or below `folder` that hold a model.onnx, in alphabetical order.
+std::vector<std::filesystem::path> find_cases(const std::filesystem::path& folder);
+
+// Runs a case in a process of its own, so that a crash or a case that does not end is just one more result.
+// The outputs must come within the case's tol.txt (relative and absolute tolerance), or else 1e-3 and 1e-7;
+// those of a model that draws random numbers need only have the right types.
+CaseResult run_case(const std::filesystem::path& folder);
+
+}  // namespace tenon
