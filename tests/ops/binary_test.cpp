@@ -1,0 +1,109 @@
+#include <cmath>
+#include <limits>
+
+#include "ir/graph_text.h"
+
+namespace tenon {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+const double kNaN = std::nan("");
+
+Data apply(std::string_view op, const Tensor& a, const Tensor& b, std::string_view attributes = "") {
+  return run_text(fmt::format("graph(%a: {}, %b: {}) {{ %y = {}(%a, %b{}) return %y }}", type_of(a),
+                              type_of(b), op, attributes),
+                  {a, b});
+}
+
+TEST(Binary, BroadcastsBothWays) {
+  expect_tensor(apply("add", f32({2, 1}, {1, 2}), f32({3}, {10, 20, 30}))[0],
+                f32({2, 3}, {11, 21, 31, 12, 22, 32}));
+  expect_tensor(apply("mul", f32({}, {3}), f32({2}, {1, 2}))[0], f32({2}, {3, 6}));
+  expect_tensor(apply("add", f32({0, 3}, {}), f32({1, 3}, {1, 2, 3}))[0], f32({0, 3}, {}));
+}
+
+TEST(Binary, InfersSymbolicShapes) {
+  const auto type = [](std::string_view a, std::string_view b) {
+    return output_type(fmt::format("graph(%a: f32{}, %b: f32{}) {{ %y = add(%a, %b) return %y }}", a, b));
+  };
+  EXPECT_EQ(type("[n,1]", "[4]"), "f32[n,4]");
+  EXPECT_EQ(type("[n]", "[n]"), "f32[n]");
+  EXPECT_EQ(type("[n]", "[4]"), "f32[4]");   // n must be 4, or 1
+  EXPECT_EQ(type("[n]", "[m]"), "f32[d0]");  // either, if the other is 1: only running tells
+  EXPECT_EQ(type("[*]", "[4]"), "f32[*]");
+}
+
+TEST(Binary, RefusesShapesThatDoNotBroadcast) {
+  expect_error<UserError>(
+      [] { parse_graph("graph(%a: f32[2,3], %b: f32[2]) { %y = add(%a, %b) return %y }"); },
+      "line 1, column 40: add: the shapes do not broadcast\n  a  %a: f32[2,3]\n  b  %b: f32[2]");
+}
+
+TEST(Binary, RefusesMixedDTypes) {
+  expect_error<UserError>([] { parse_graph("graph(%a: f32[2], %b: i64[2]) { %y = add(%a, %b) return %y }"); },
+                          "line 1, column 38: add: b is i64[2], but must have the dtype of a, f32");
+  expect_error<UserError>([] { parse_graph("graph(%a: bool[2]) { %y = add(%a, %a) return %y }"); },
+                          "line 1, column 27: add: a is bool[2], but only numbers will do");
+}
+
+TEST(Binary, IntegersWrapAround) {
+  expect_tensor(apply("add", tensor(DType::I8, {1}, {127}), tensor(DType::I8, {1}, {1}))[0],
+                tensor(DType::I8, {1}, {-128}));
+  expect_tensor(apply("mul", tensor(DType::U8, {1}, {16}), tensor(DType::U8, {1}, {17}))[0],
+                tensor(DType::U8, {1}, {16}));
+  const auto least = static_cast<double>(std::numeric_limits<int64_t>::min());
+  expect_tensor(apply("div", i64({1}, {least}), i64({1}, {-1}))[0], i64({1}, {least}));
+}
+
+TEST(Binary, DividesIntegersTowardsZero) {
+  expect_tensor(apply("div", i64({4}, {7, -7, 7, -7}), i64({4}, {2, 2, -2, -2}))[0],
+                i64({4}, {3, -3, -3, 3}));
+  expect_error<UserError>([] { apply("div", i64({1}, {1}), i64({1}, {0})); },
+                          "node %y: div: an integer is divided by zero");
+}
+
+TEST(Binary, RemaindersFollowTheSignAskedFor) {
+  const Tensor a = i64({4}, {7, -7, 7, -7}), b = i64({4}, {3, 3, -3, -3});
+  expect_tensor(apply("mod", a, b)[0], i64({4}, {1, 2, -2, -1}));
+  expect_tensor(apply("mod", a, b, ", sign_of_dividend=true")[0], i64({4}, {1, -1, 1, -1}));
+  expect_tensor(apply("mod", f32({2}, {-4, 5.5}), f32({2}, {2, -2}))[0], f32({2}, {0, -0.5}));
+}
+
+TEST(Binary, NaNWinsInMaxAndMin) {
+  expect_tensor(apply("max", f32({3}, {kNaN, 1, -kInf}), f32({3}, {1, kNaN, 2}))[0],
+                f32({3}, {kNaN, kNaN, 2}));
+  expect_tensor(apply("min", f32({3}, {kNaN, 1, -kInf}), f32({3}, {1, kNaN, 2}))[0],
+                f32({3}, {kNaN, kNaN, -kInf}));
+}
+
+TEST(Binary, NaNEqualsNothing) {
+  expect_tensor(apply("equal", f32({2}, {kNaN, 1}), f32({2}, {kNaN, 1}))[0],
+                tensor(DType::Bool, {2}, {0, 1}));
+}
+
+TEST(Binary, ShiftsByTheWidthOrMoreLeaveNothingOrTheSign) {
+  const Tensor a = tensor(DType::I8, {3}, {-128, 64, -1}), b = tensor(DType::I8, {3}, {8, 1, -1});
+  expect_tensor(apply("shift", a, b, ", direction=\"right\"")[0], tensor(DType::I8, {3}, {-1, 32, -1}));
+  expect_tensor(apply("shift", a, b, ", direction=\"left\"")[0], tensor(DType::I8, {3}, {0, -128, 0}));
+}
+
+TEST(Binary, PowersOfIntegersAreExact) {
+  expect_tensor(apply("pow", i64({3}, {3, -2, 2}), i64({3}, {4, 3, -1}))[0], i64({3}, {81, -8, 0}));
+  expect_tensor(apply("pow", f32({1}, {2}), i64({1}, {3}))[0], f32({1}, {8}));
+}
+
+TEST(Binary, FollowsShapeArithmetic) {
+  EXPECT_EQ(output_type(R"(
+    graph(%x: f32[n,m]) {
+      %s = shape(%x)
+      %two = constant(value=i64[] {2})
+      %double = mul(%s, %two)
+      %zeros = constant(value=f32[1,1] {0})
+      %y = broadcast(%zeros, %double)
+      return %y
+    })"),
+            "f32[2*n,2*m]");
+}
+
+}  // namespace
+}  // namespace tenon
