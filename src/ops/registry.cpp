@@ -1,8 +1,10 @@
 #include "ops/registry.h"
 
 #include "ops/binary.h"
+#include "ops/convolve.h"
 #include "ops/data.h"
 #include "ops/linear.h"
+#include "ops/pool.h"
 #include "ops/reduce.h"
 #include "ops/reshape.h"
 #include "ops/unary.h"
@@ -14,7 +16,9 @@ void register_ops() {
     for (const Family* family : {
              &data_ops(),
              &binary_ops(),
+             &convolve_ops(),
              &linear_ops(),
+             &pool_ops(),
              &reduce_ops(),
              &reshape_ops(),
              &unary_ops(),

@@ -11,8 +11,10 @@ const std::map<std::pair<std::string_view, std::string_view>, const Conversion*>
   static const auto conversions = [] {
     std::map<std::pair<std::string_view, std::string_view>, const Conversion*> all;
     for (const Conversions* family : {
+             &convolve_conversions(),
              &elementwise_conversions(),
              &linear_conversions(),
+             &pool_conversions(),
              &reduce_conversions(),
              &reshape_conversions(),
          })

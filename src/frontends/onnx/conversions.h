@@ -20,7 +20,9 @@ struct Conversion {
 
 using Conversions = std::vector<Conversion>;
 
+const Conversions& convolve_conversions();
 const Conversions& elementwise_conversions();
+const Conversions& pool_conversions();
 const Conversions& reduce_conversions();
 const Conversions& reshape_conversions();
 const Conversions& linear_conversions();

@@ -1,0 +1,110 @@
+// convolve.cpp — ONNX convolutions.
+#include "ops/convolve.h"
+
+#include <numeric>
+
+#include "base/error.h"
+#include "frontends/onnx/conversions.h"
+#include "frontends/onnx/window_attributes.h"
+#include "ops/binary.h"
+#include "ops/reshape.h"
+
+namespace tenon::onnx {
+namespace {
+
+// The kernel is what the weights say; `kernel_shape` may only agree.
+std::vector<Dim> kernel_of(const NodeView& n, Value w) {
+  spatial_rank(n, w);
+  const std::vector<Dim>& dims = w.shape().dims();
+  const std::vector<Dim> kernel(dims.begin() + 2, dims.end());
+  const std::vector<int64_t> said = n.integers("kernel_shape", {});
+  for (size_t i = 0; i < said.size(); ++i)
+    if (said.size() != kernel.size() || (kernel[i].is_constant() && kernel[i] != Dim(said[i])))
+      throw user_error("{}: kernel_shape is [{}], but the weights are {}", n.op_type(), fmt::join(said, ","),
+                       w.type());
+  return kernel;
+}
+
+// y + bias, along the channels.
+Value add_bias(Value y, Value bias, int64_t spatial_rank) {
+  if (!bias)
+    return y;
+  std::vector<int64_t> axes(static_cast<size_t>(spatial_rank));
+  std::iota(axes.begin(), axes.end(), 1);
+  return y + unsqueeze(bias, axes);
+}
+
+std::vector<Value> conv(const NodeView& n) {
+  const Value x = n.in(0), w = n.in(1);
+  Attributes attributes = window_attributes(n, x, kernel_of(n, w));
+  attributes.emplace("groups", n.integer("group", 1));
+  return {add_bias(n.make("conv", {{"x", x}, {"w", w}}, attributes).front(), n.maybe(2), spatial_rank(n, x))};
+}
+
+// Pads that give the sizes asked for by `output_shape` or, where auto_pad says so, sizes of stride times the
+// input's. Where even no padding gives less than that, the rest is output padding.
+std::vector<Value> conv_transpose(const NodeView& n) {
+  const Value x = n.in(0), w = n.in(1);
+  const std::vector<Dim> kernel = kernel_of(n, w);
+  const auto rank = static_cast<size_t>(spatial_rank(n, x));
+  const std::vector<int64_t> ones(rank, 1), zeros(rank, 0);
+  const std::vector<int64_t> strides = n.integers("strides", ones), dilations = n.integers("dilations", ones);
+  std::vector<int64_t> pads = n.integers("pads", std::vector<int64_t>(2 * rank, 0));
+  std::vector<int64_t> extra = n.integers("output_padding", zeros);
+  std::vector<int64_t> wanted = n.integers("output_shape", {});
+  if (wanted.size() == rank + 2)  // older models name batch and channels too
+    wanted.erase(wanted.begin(), wanted.begin() + 2);
+  const std::string mode = n.text("auto_pad", "NOTSET");
+  const bool is_same = mode == "SAME_UPPER" || mode == "SAME_LOWER";
+  if (!is_same && mode != "NOTSET" && mode != "VALID" && !mode.empty())
+    throw user_error("ConvTranspose: auto_pad is {}, but must be NOTSET, SAME_UPPER, SAME_LOWER or VALID",
+                     mode);
+  if (mode == "VALID")
+    pads.assign(2 * rank, 0);
+  if (is_same || !wanted.empty()) {
+    const auto check = [&](std::string_view name, size_t count) {
+      if (count != rank)
+        throw user_error("ConvTranspose: {} has {} elements, but there are {} spatial dimensions", name,
+                         count, rank);
+    };
+    check("strides", strides.size());
+    check("dilations", dilations.size());
+    check("output_padding", extra.size());
+    check("the kernel", kernel.size());
+    if (!wanted.empty())
+      check("output_shape", wanted.size());
+    pads.assign(2 * rank, 0);
+    for (size_t i = 0; i < rank; ++i) {
+      // Of the input's size only the difference to what is wanted matters.
+      const Dim size = x.dim(static_cast<int64_t>(i) + 2);
+      const Dim target = wanted.empty() ? size * strides[i] : Dim(wanted[i]);
+      const Dim total = (size - 1) * strides[i] + extra[i] + (kernel[i] - 1) * dilations[i] + 1 - target;
+      if (!total.is_constant())
+        throw unsupported("ConvTranspose: the padding depends on sizes that only running tells: {}", total);
+      const int64_t padding = std::max<int64_t>(*total.constant(), 0), less = padding / 2;
+      pads[i] = mode == "SAME_UPPER" ? less : padding - less;
+      pads[rank + i] = padding - pads[i];
+      extra[i] += padding - *total.constant();
+    }
+  }
+  const Value y = n.make("conv_transpose", {{"x", x}, {"w", w}},
+                         {{"groups", n.integer("group", 1)},
+                          {"strides", strides},
+                          {"dilations", dilations},
+                          {"pads", pads},
+                          {"output_padding", extra}})
+                      .front();
+  return {add_bias(y, n.maybe(2), static_cast<int64_t>(rank))};
+}
+
+}  // namespace
+
+const Conversions& convolve_conversions() {
+  static const Conversions conversions = {
+      {"Conv", conv},
+      {"ConvTranspose", conv_transpose},
+  };
+  return conversions;
+}
+
+}  // namespace tenon::onnx

@@ -1,0 +1,53 @@
+#include "frontends/onnx/window_attributes.h"
+
+#include "base/error.h"
+#include "ops/window.h"
+
+namespace tenon::onnx {
+
+int64_t spatial_rank(const NodeView& n, Value x) {
+  if (!x.shape().ranked())
+    throw unsupported("{}: the rank of its input must be known when the model is read", n.op_type());
+  if (x.rank() < 3)
+    throw user_error("{}: its input is {}, but must be [batch, channels, spatial…]", n.op_type(), x.type());
+  return x.rank() - 2;
+}
+
+Attributes window_attributes(const NodeView& n, Value x, const std::vector<Dim>& kernel) {
+  const auto rank = static_cast<size_t>(spatial_rank(n, x));
+  const std::vector<int64_t> ones(rank, 1);
+  const std::vector<int64_t> strides = n.integers("strides", ones), dilations = n.integers("dilations", ones);
+  Attributes attributes = {{"strides", strides}, {"dilations", dilations}};
+  const std::string mode = n.text("auto_pad", "NOTSET");
+  std::vector<int64_t> pads(2 * rank, 0);
+  if (mode == "NOTSET" || mode.empty()) {
+    attributes.emplace("pads", n.integers("pads", pads));
+    return attributes;
+  }
+  if (mode == "VALID") {
+    attributes.emplace("pads", pads);
+    return attributes;
+  }
+  if (mode != "SAME_UPPER" && mode != "SAME_LOWER")
+    throw user_error("{}: auto_pad is {}, but must be NOTSET, SAME_UPPER, SAME_LOWER or VALID", n.op_type(),
+                     mode);
+  const Padding padding = mode == "SAME_UPPER" ? Padding::SameUpper : Padding::SameLower;
+  bool known = strides.size() == rank && dilations.size() == rank && kernel.size() == rank;
+  for (size_t i = 0; i < rank && known; ++i) {
+    const auto size = x.dim(static_cast<int64_t>(i) + 2).constant(), cells = kernel[i].constant();
+    // What is out of range is left for the gate to refuse.
+    constexpr int64_t limit = int64_t{1} << 30;
+    known = size && cells && *size < limit && *cells < limit && 0 < strides[i] && strides[i] < limit &&
+            0 < dilations[i] && dilations[i] < limit;
+    if (known)
+      std::tie(pads[i], pads[rank + i]) =
+          resolve_padding({.stride = strides[i], .dilation = dilations[i]}, padding, *size, *cells);
+  }
+  if (known)
+    attributes.emplace("pads", pads);
+  else
+    attributes.emplace("padding", padding == Padding::SameUpper ? "same_upper" : "same_lower");
+  return attributes;
+}
+
+}  // namespace tenon::onnx

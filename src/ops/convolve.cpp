@@ -1,0 +1,221 @@
+#include "ops/convolve.h"
+
+#include <algorithm>
+
+#include "ops/elements.h"
+#include "ops/shapes.h"
+#include "ops/window.h"
+
+namespace tenon {
+namespace {
+
+Extents spatial(const Tensor& t) { return Extents(t.extents().begin() + 2, t.extents().end()); }
+std::span<const Dim> spatial(Value v) { return std::span(v.shape().dims()).subspan(2); }
+
+std::vector<Dim> as_dims(const Extents& extents) { return {extents.begin(), extents.end()}; }
+
+// What conv and conv_transpose both ask.
+void check_operands(const Node& n, int64_t x_rank, int64_t w_rank) {
+  if (x_rank < 3)
+    throw operand_error(n, "x has no spatial dimension; it must be [batch, channels, spatial…]");
+  if (w_rank != x_rank)
+    throw operand_error(n, "x and w must have the same rank");
+  if (n.attr("groups").as<int64_t>() < 1)
+    throw user_error("{}: groups is {}, but must be at least 1", n.op().name, n.attr("groups").as<int64_t>());
+}
+
+void check_divides(const Node& n, std::string_view what, const Dim& count) {
+  const int64_t groups = n.attr("groups");
+  if (count.is_constant() && *count.constant() % groups != 0)
+    throw operand_error(n, fmt::format("{} {} do not divide into {} groups", count, what, groups));
+}
+
+// sum += a · b; integers wrap around.
+template <class T>
+void add_product(T& sum, T a, T b) {
+  if constexpr (std::is_same_v<T, double>)
+    sum += a * b;
+  else
+    sum = static_cast<T>(static_cast<uint64_t>(sum) + static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+}
+
+// --- conv
+// ------------------------------------------------------------------------------------------------------------
+
+namespace conv_op {
+
+// x: [batch, channels, …], w: [filters, channels / groups, kernel…]
+void check(const Node& n, const Dim& x_channels, const Dim& w_channels, const Dim& filters) {
+  const int64_t groups = n.attr("groups");
+  check_divides(n, "filters", filters);
+  if (x_channels.is_constant() && w_channels.is_constant() && x_channels != w_channels * groups)
+    throw operand_error(
+        n, fmt::format("x has {} channels, but w is for {}{}", x_channels, w_channels * groups,
+                       groups == 1 ? "" : fmt::format(": {} in each of {} groups", w_channels, groups)));
+}
+
+Types infer(const Node& n) {
+  const Value x = n.in("x"), w = n.in("w");
+  check_operands(n, x.rank(), w.rank());
+  check(n, x.dim(1), w.dim(1), w.dim(0));
+  std::vector<Dim> dims = {x.dim(0), w.dim(0)};
+  for (Dim& count : count_windows(n, window_of(n, x.rank() - 2), spatial(x), spatial(w)))
+    dims.push_back(std::move(count));
+  return {Type::tensor(x.dtype(), dims)};
+}
+
+Data eval(const Call& c) {
+  const Tensor &x = c.in("x"), &w = c.in("w");
+  const int64_t groups = c.attr("groups");
+  check_operands(c.node(), x.rank(), w.rank());
+  check(c.node(), x.extent(1), w.extent(1), w.extent(0));
+  const Sliding sliding = Sliding::over(c.node(), spatial(x), spatial(w));
+  const int64_t batch = x.extent(0), filters = w.extent(0), channels = w.extent(1);
+  Extents extents = {batch, filters};
+  extents.insert(extents.end(), sliding.counts().begin(), sliding.counts().end());
+  const int64_t x_plane = element_count(spatial(x)), w_plane = element_count(spatial(w)),
+                y_plane = element_count(sliding.counts());
+  return with_wide(x.dtype(), [&]<class T>(T) -> Data {
+    const std::vector<T> from = widen<T>(x), weights = widen<T>(w);
+    std::vector<T> result(static_cast<size_t>(element_count(extents)), T{0});
+    if (result.empty())
+      return {Tensor(x.dtype(), extents)};
+    // Cell by cell of the kernel, so that the innermost loop runs along a row of the result.
+    for (int64_t image = 0; image < batch; ++image)
+      for (int64_t filter = 0; filter < filters; ++filter) {
+        T* to = result.data() + (image * filters + filter) * y_plane;
+        const int64_t group = filter / (filters / groups);
+        for (int64_t channel = 0; channel < channels; ++channel) {
+          const T* plane = from.data() + ((image * groups + group) * channels + channel) * x_plane;
+          const T* kernel = weights.data() + (filter * channels + channel) * w_plane;
+          sliding.for_each_cell([&](int64_t cell, auto&& for_each_row) {
+            const T weight = kernel[cell];
+            for_each_row([&](int64_t window, int64_t element, int64_t count, int64_t step) {
+              for (int64_t i = 0; i < count; ++i)
+                add_product(to[window + i], weight, plane[element + i * step]);
+            });
+          });
+        }
+      }
+    return {narrow<T>(x.dtype(), extents, result)};
+  });
+}
+
+}  // namespace conv_op
+
+// --- conv_transpose
+// --------------------------------------------------------------------------------------------------
+
+namespace conv_transpose_op {
+
+// x: [batch, channels, …], w: [channels, filters / groups, kernel…]
+void check(const Node& n, const Dim& x_channels, const Dim& w_channels) {
+  check_divides(n, "channels", x_channels);
+  if (x_channels.is_constant() && w_channels.is_constant() && x_channels != w_channels)
+    throw operand_error(n, fmt::format("x has {} channels, but w is for {}", x_channels, w_channels));
+}
+
+// The windows slide over the result: one for each element of x.
+std::vector<Dim> result_sizes(const Node& n, const Window& window, std::span<const Dim> counts,
+                              std::span<const Dim> kernel) {
+  const std::vector<int64_t>& extra = checked_list(n, "output_padding", counts.size(), 0);
+  std::vector<Dim> sizes;
+  for (size_t i = 0; i < counts.size(); ++i) {
+    const Slide& slide = window.slides[i];
+    const Dim size = (counts[i] - 1) * slide.stride + (kernel[i] - 1) * slide.dilation + 1 + extra[i] -
+                     slide.before - slide.after;
+    if (size.is_constant() && *size.constant() < 0)
+      throw operand_error(n, fmt::format("the padding leaves nothing of spatial dimension {}", i));
+    if (size.constant().value_or(0) > kLargestWindowed)
+      throw operand_error(n, fmt::format("spatial dimension {} would have {} elements", i, size));
+    sizes.push_back(size);
+  }
+  return sizes;
+}
+
+Types infer(const Node& n) {
+  const Value x = n.in("x"), w = n.in("w");
+  check_operands(n, x.rank(), w.rank());
+  check(n, x.dim(1), w.dim(0));
+  std::vector<Dim> dims = {x.dim(0), w.dim(1) * n.attr("groups").as<int64_t>()};
+  for (Dim& size : result_sizes(n, window_of(n, x.rank() - 2), spatial(x), spatial(w)))
+    dims.push_back(std::move(size));
+  return {Type::tensor(x.dtype(), dims)};
+}
+
+Data eval(const Call& c) {
+  const Tensor &x = c.in("x"), &w = c.in("w");
+  const int64_t groups = c.attr("groups");
+  check_operands(c.node(), x.rank(), w.rank());
+  check(c.node(), x.extent(1), w.extent(0));
+  const Extents counts = spatial(x), kernel = spatial(w);
+  const Window window = window_of(c.node(), x.rank() - 2);
+  Extents sizes;
+  for (const Dim& size : result_sizes(c.node(), window, as_dims(counts), as_dims(kernel))) {
+    if (!size.is_constant())
+      throw user_error("conv_transpose: the result would be too large");
+    sizes.push_back(*size.constant());
+  }
+  const int64_t batch = x.extent(0), channels = x.extent(1), filters = w.extent(1);
+  Extents extents = {batch, filters * groups};
+  extents.insert(extents.end(), sizes.begin(), sizes.end());
+  const int64_t x_plane = element_count(counts), w_plane = element_count(kernel),
+                y_plane = element_count(sizes);
+  const Sliding sliding(window, sizes, kernel, counts);
+  return with_wide(x.dtype(), [&]<class T>(T) -> Data {
+    const std::vector<T> from = widen<T>(x), weights = widen<T>(w);
+    std::vector<T> result(static_cast<size_t>(element_count(extents)), T{0});
+    if (result.empty())
+      return {Tensor(x.dtype(), extents)};
+    for (int64_t image = 0; image < batch; ++image)
+      for (int64_t channel = 0; channel < channels; ++channel) {
+        const T* plane = from.data() + (image * channels + channel) * x_plane;
+        const int64_t group = channel / (channels / groups);
+        for (int64_t filter = 0; filter < filters; ++filter) {
+          T* to = result.data() + ((image * groups + group) * filters + filter) * y_plane;
+          const T* cells = weights.data() + (channel * filters + filter) * w_plane;
+          sliding.for_each_cell([&](int64_t cell, auto&& for_each_row) {
+            const T weight = cells[cell];
+            for_each_row([&](int64_t at, int64_t element, int64_t count, int64_t step) {
+              for (int64_t i = 0; i < count; ++i)
+                add_product(to[element + i * step], weight, plane[at + i]);
+            });
+          });
+        }
+      }
+    return {narrow<T>(x.dtype(), extents, result)};
+  });
+}
+
+}  // namespace conv_transpose_op
+
+}  // namespace
+
+const Family& convolve_ops() {
+  static const AttributeDecl groups = {
+      "groups", AttributeKind::Int, "the channels fall into so many groups, each with filters of its own", 1};
+  static const Family ops = {
+      {.name = "conv",
+       .doc = "x: [batch, channels, …] correlated with filters w: [filters, channels / groups, kernel…]",
+       .operands = {{"x", "T"}, {"w", "T"}},
+       .attributes = with_padded_window({groups}),
+       .results = {{"y", "T"}},
+       .types = {{"T", Numbers}},
+       .infer = conv_op::infer,
+       .eval = conv_op::eval},
+      {.name = "conv_transpose",
+       .doc = "each element of x: [batch, channels, …] adds a multiple of w: [channels, filters / groups, "
+              "kernel…] to the result: the gradient of conv",
+       .operands = {{"x", "T"}, {"w", "T"}},
+       .attributes = with_window(
+           {groups,
+            {"output_padding", AttributeKind::Ints, "elements more at the end of each spatial dimension"}}),
+       .results = {{"y", "T"}},
+       .types = {{"T", Numbers}},
+       .infer = conv_transpose_op::infer,
+       .eval = conv_transpose_op::eval},
+  };
+  return ops;
+}
+
+}  // namespace tenon

@@ -1,0 +1,256 @@
+#include "ops/pool.h"
+
+#include <cmath>
+#include <limits>
+
+#include "ops/elements.h"
+#include "ops/shapes.h"
+#include "ops/window.h"
+
+namespace tenon {
+namespace {
+
+Rounding rounding_of(const Node& n) { return n.attr("round_up") ? Rounding::Up : Rounding::Down; }
+
+void check_rank(const Node& n, int64_t rank) {
+  if (rank < 3)
+    throw operand_error(n, "x has no spatial dimension; it must be [batch, channels, spatial…]");
+}
+
+// The shape of the result: batch and channels stay.
+Shape infer_shape(const Node& n) {
+  const Value x = n.in("x");
+  check_rank(n, x.rank());
+  const std::vector<int64_t>& kernel = checked_list(n, "kernel", static_cast<size_t>(x.rank() - 2), 1);
+  std::vector<Dim> dims = {x.dim(0), x.dim(1)};
+  for (Dim& count : count_windows(n, window_of(n, x.rank() - 2), std::span(x.shape().dims()).subspan(2),
+                                  std::vector<Dim>(kernel.begin(), kernel.end()), rounding_of(n)))
+    dims.push_back(std::move(count));
+  return dims;
+}
+
+Types infer(const Node& n) { return {Type::tensor(n.in("x").dtype(), infer_shape(n))}; }
+
+// The sliding window of a pool over actual elements.
+struct Pool {
+  explicit Pool(const Call& c)
+      : x(c.in("x")), sliding([&] {
+          check_rank(c.node(), x.rank());
+          const Extents sizes(x.extents().begin() + 2, x.extents().end());
+          return Sliding::over(c.node(), sizes, checked_list(c.node(), "kernel", sizes.size(), 1),
+                               rounding_of(c.node()));
+        }()) {
+    extents = {x.extent(0), x.extent(1)};
+    extents.insert(extents.end(), sliding.counts().begin(), sliding.counts().end());
+    planes = element_count(extents) == 0 ? 0 : x.extent(0) * x.extent(1);
+    result_plane = element_count(sliding.counts());
+    x_plane = planes == 0 ? 0 : x.count() / planes;
+  }
+
+  // Calls f(result index, x index) for every element that every window sees, plane by plane, cell by cell.
+  template <class F>
+  void for_each(F&& f) const {
+    for (int64_t plane = 0; plane < planes; ++plane)
+      sliding.for_each_cell([&](int64_t, auto&& for_each_row) {
+        for_each_row([&](int64_t window, int64_t element, int64_t count, int64_t step) {
+          for (int64_t i = 0; i < count; ++i)
+            f(static_cast<size_t>(plane * result_plane + window + i),
+              static_cast<size_t>(plane * x_plane + element + i * step));
+        });
+      });
+  }
+
+  const Tensor& x;
+  Sliding sliding;
+  Extents extents;  // of the result
+  int64_t planes, x_plane, result_plane;
+};
+
+// --- max_pool
+// --------------------------------------------------------------------------------------------------------
+
+namespace max_pool_op {
+
+Types infer(const Node& n) {
+  const Shape shape = infer_shape(n);
+  return {Type::tensor(n.in("x").dtype(), shape), Type::tensor(DType::I64, shape)};
+}
+
+// A row-major index into x, as an index into planes of x that are stored column by column.
+int64_t column_major(int64_t index, const Extents& extents) {
+  int64_t plane_stride = 1;
+  for (size_t axis = 2; axis < extents.size(); ++axis)
+    plane_stride *= extents[axis];
+  int64_t rest = index % plane_stride, within = 0, stride = plane_stride;
+  for (size_t axis = extents.size(); axis-- > 2;) {
+    stride /= extents[axis];
+    within += rest % extents[axis] * stride;
+    rest /= extents[axis];
+  }
+  return index - index % plane_stride + within;
+}
+
+// The first of several greatest elements counts; NaN is greater than any.
+Data eval(const Call& c) {
+  const Pool pool(c);
+  const size_t count = static_cast<size_t>(element_count(pool.extents));
+  std::vector<int64_t> indices(count, -1);
+  Tensor greatest = with_wide(pool.x.dtype(), [&]<class T>(T) {
+    const std::vector<T> values = widen<T>(pool.x);
+    // What a window gives that sees only padding: the least there is, after narrowing.
+    constexpr bool is_real = std::is_same_v<T, double>;
+    std::vector<T> result(count,
+                          is_real ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest());
+    pool.for_each([&](size_t to, size_t from) {
+      const T value = values[from], best = result[to];
+      if (indices[to] < 0 || best < value || (value != value && best == best)) {
+        result[to] = value;
+        indices[to] = static_cast<int64_t>(from);
+      }
+    });
+    return narrow<T>(pool.x.dtype(), pool.extents, result, is_real ? Overflow::Natural : Overflow::Saturate);
+  });
+  if (c.attr("column_major"))
+    for (int64_t& index : indices)
+      index = index < 0 ? index : column_major(index, pool.x.extents());
+  return {std::move(greatest), Tensor::of(std::span<const int64_t>(indices), pool.extents)};
+}
+
+}  // namespace max_pool_op
+
+// --- average_pool
+// ----------------------------------------------------------------------------------------------------
+
+namespace average_pool_op {
+
+Data eval(const Call& c) {
+  const Pool pool(c);
+  const std::vector<double> values = widen<double>(pool.x);
+  std::vector<double> result(static_cast<size_t>(element_count(pool.extents)), 0.0);
+  pool.for_each([&](size_t to, size_t from) { result[to] += values[from]; });
+
+  // The number of cells is the product of those in each dimension, and the same in every plane.
+  const bool count_padding = c.attr("count_padding");
+  std::vector<double> cells(static_cast<size_t>(pool.result_plane), 1.0);
+  int64_t inner = pool.result_plane;
+  for (size_t axis = 0; axis < pool.sliding.counts().size() && inner > 0; ++axis) {
+    const int64_t count = pool.sliding.counts()[axis];
+    inner /= count;
+    std::vector<double> along;
+    for (int64_t i = 0; i < count; ++i)
+      along.push_back(static_cast<double>(pool.sliding.count_cells(axis, i, count_padding)));
+    for (size_t i = 0; i < cells.size(); ++i)
+      cells[i] *= along[i / static_cast<size_t>(inner) % along.size()];
+  }
+  for (size_t i = 0; i < result.size(); ++i)
+    result[i] /= cells[i % cells.size()];
+  return {narrow<double>(pool.x.dtype(), pool.extents, result)};
+}
+
+}  // namespace average_pool_op
+
+// --- lp_pool
+// ---------------------------------------------------------------------------------------------------------
+
+namespace lp_pool_op {
+
+Data eval(const Call& c) {
+  const Pool pool(c);
+  const double p = c.attr("p");
+  std::vector<double> values = widen<double>(pool.x);
+  for (double& value : values)
+    value = std::pow(std::abs(value), p);
+  std::vector<double> result(static_cast<size_t>(element_count(pool.extents)), 0.0);
+  pool.for_each([&](size_t to, size_t from) { result[to] += values[from]; });
+  for (double& value : result)
+    value = std::pow(value, 1 / p);
+  return {narrow<double>(pool.x.dtype(), pool.extents, result)};
+}
+
+}  // namespace lp_pool_op
+
+// --- max_unpool
+// ------------------------------------------------------------------------------------------------------
+
+namespace max_unpool_op {
+
+Types infer(const Node& n) {
+  const Value x = n.in("x"), shape = n.in("shape");
+  if (x.rank() != n.in("indices").rank())
+    throw operand_error(n, "x and indices must have the same shape");
+  const auto dims = shape.known_dims();
+  for (const Dim& dim : dims.value_or(std::vector<Dim>()))
+    if (dim.is_constant() && *dim.constant() < 0)
+      throw operand_error(n, fmt::format("shape is [{}]", fmt::join(*dims, ",")));
+  return {Type::tensor(x.dtype(), dims ? Shape(*dims) : Shape::unknown(x.rank()))};
+}
+
+Data eval(const Call& c) {
+  const Tensor &x = c.in("x"), &indices = c.in("indices");
+  if (x.extents() != indices.extents())
+    throw user_error("max_unpool: x is [{}], but indices is [{}]", fmt::join(x.extents(), ","),
+                     fmt::join(indices.extents(), ","));
+  Tensor result(x.dtype(), as_ints(c.in("shape")));
+  const std::vector<int64_t> at = as_ints(indices);
+  with_storage(x.dtype(), [&]<class T>(T) {
+    const std::span<const T> from = stored<T>(x);
+    const std::span<T> to = mutable_stored<T>(result);
+    for (size_t i = 0; i < at.size(); ++i) {
+      if (at[i] < 0 || at[i] >= result.count())
+        throw user_error("max_unpool: index {} is out of range for {} elements", at[i], result.count());
+      to[static_cast<size_t>(at[i])] = from[i];
+    }
+  });
+  return {result};
+}
+
+}  // namespace max_unpool_op
+
+OpDef pool(std::string_view name, std::string_view doc, DTypeSet allowed, std::vector<AttributeDecl> own,
+           EvalFunction eval) {
+  own.insert(own.begin(), {"kernel", AttributeKind::Ints, "the cells of a window in each spatial dimension"});
+  own.push_back({"round_up", AttributeKind::Bool,
+                 "whether the last window may stand out, if it starts before the padding at the end", false});
+  return {.name = name,
+          .doc = doc,
+          .operands = {{"x", "T"}},
+          .attributes = with_padded_window(std::move(own)),
+          .results = {{"y", "T"}},
+          .types = {{"T", allowed}},
+          .infer = infer,
+          .eval = eval};
+}
+
+Family make_ops() {
+  OpDef max_pool = pool(
+      "max_pool", "the greatest element each window sees, and its index in x; NaN if any is", NumbersAndBool,
+      {{"column_major", AttributeKind::Bool, "whether indices count the elements of a plane column by column",
+        false}},
+      max_pool_op::eval);
+  max_pool.results = {{"y", "T"}, {"indices", "i64"}};
+  max_pool.infer = max_pool_op::infer;
+  return {
+      max_pool,
+      pool("average_pool", "the mean of the elements each window sees", Floats,
+           {{"count_padding", AttributeKind::Bool, "whether padding counts, as zeros", false}},
+           average_pool_op::eval),
+      pool("lp_pool", "(Σ |x|^p)^(1/p) over the elements each window sees", Floats,
+           {{"p", AttributeKind::Float, "the exponent", 2.0}}, lp_pool_op::eval),
+      {.name = "max_unpool",
+       .doc = "zeros of the given shape, but x at the indices that max_pool gave",
+       .operands = {{"x", "T"}, {"indices", "i64"}, {"shape", "i64"}},
+       .results = {{"y", "T"}},
+       .types = {{"T", Numbers}},
+       .infer = max_unpool_op::infer,
+       .eval = max_unpool_op::eval},
+  };
+}
+
+}  // namespace
+
+const Family& pool_ops() {
+  static const Family ops = make_ops();
+  return ops;
+}
+
+}  // namespace tenon
