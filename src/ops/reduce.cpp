@@ -1,6 +1,7 @@
 #include "ops/reduce.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "ops/elements.h"
@@ -46,32 +47,51 @@ T greatest(DType dtype) {
     return std::numeric_limits<T>::max() >> (64 - info(dtype).bits);
 }
 
-// Every element of x is combined into the result element it falls on, in row-major order, starting from
-// `initial`.
+// How the elements of x fall on those of the result.
+struct Reduction {
+  explicit Reduction(const Call& c) : x(c.in("x")) {
+    const Axes axes = checked_axes(c.node().op().name, c.attr("axes"), x.rank());
+    Extents kept = x.extents(), reduced;
+    for (int64_t axis : axes) {
+      reduced.push_back(x.extent(axis));
+      kept[static_cast<size_t>(axis)] = 1;
+    }
+    reduced_count = element_count(reduced);
+    for (int64_t i = 0; i < x.rank(); ++i)
+      if (c.attr("keep_dims") || !std::binary_search(axes.begin(), axes.end(), i))
+        extents.push_back(kept[static_cast<size_t>(i)]);
+    // Reading the result with broadcast strides sends every element to its place.
+    strides = broadcast_strides(kept, x.extents());
+  }
+
+  // Calls f(index of an element of x, index of the result's element it falls on), in row-major order of x.
+  template <class F>
+  void for_each(F&& f) const {
+    size_t from = 0;
+    walk<1>(x.extents(), {strides},
+            [&](const std::array<int64_t, 1>& to) { f(from++, static_cast<size_t>(to[0])); });
+  }
+
+  template <class T>
+  std::vector<T> make_result(T initial) const {
+    return std::vector<T>(static_cast<size_t>(element_count(extents)), initial);
+  }
+
+  const Tensor& x;
+  Extents extents, strides;
+  int64_t reduced_count = 0;
+};
+
+// Every element of x is combined into the result element it falls on, starting from `initial`.
 template <class T, class Combine, class Finish>
 Data reduce(const Call& c, T initial, Combine&& combine, Finish&& finish) {
-  const Tensor& x = c.in("x");
-  const Axes axes = checked_axes(c.node().op().name, c.attr("axes"), x.rank());
-  Extents kept = x.extents(), extents;
-  int64_t reduced_count = 1;
-  for (int64_t axis : axes) {
-    reduced_count *= x.extent(axis);
-    kept[static_cast<size_t>(axis)] = 1;
-  }
-  for (int64_t i = 0; i < x.rank(); ++i)
-    if (c.attr("keep_dims") || !std::binary_search(axes.begin(), axes.end(), i))
-      extents.push_back(kept[static_cast<size_t>(i)]);
-  const std::vector<T> values = widen<T>(x);
-  std::vector<T> result(static_cast<size_t>(element_count(kept)), initial);
-  auto value = values.begin();
-  // Reading the result with broadcast strides sends every element to its place.
-  walk<1>(x.extents(), {broadcast_strides(kept, x.extents())}, [&](const std::array<int64_t, 1>& at) {
-    T& into = result[static_cast<size_t>(at[0])];
-    into = combine(into, *value++);
-  });
+  const Reduction reduction(c);
+  const std::vector<T> values = widen<T>(reduction.x);
+  std::vector<T> result = reduction.make_result(initial);
+  reduction.for_each([&](size_t from, size_t to) { result[to] = combine(result[to], values[from]); });
   for (T& each : result)
-    each = finish(each, reduced_count);
-  return {narrow<T>(x.dtype(), extents, result)};
+    each = finish(each, reduction.reduced_count);
+  return {narrow<T>(reduction.x.dtype(), reduction.extents, result)};
 }
 
 // Sums of integers wrap around.
@@ -128,15 +148,39 @@ Data eval_min(const Call& c) {
   });
 }
 
-std::optional<std::vector<Dim>> prod_content(const Node& n) {
-  const auto dims = n.in("x").known_dims();
-  if (!dims || n.in("x").rank() > 1)
-    return std::nullopt;
-  Dim product = 1;
-  for (const Dim& dim : *dims)
-    product = product * dim;
-  return std::vector<Dim>{product};
+// Shifted by the greatest element, so that exp does not overflow. An infinite one is no shift: exp(x) is inf
+// or 0 by itself there.
+Data eval_log_sum_exp(const Call& c) {
+  const Reduction reduction(c);
+  const std::vector<double> values = widen<double>(reduction.x);
+  std::vector<double> shifts = reduction.make_result(-std::numeric_limits<double>::infinity());
+  reduction.for_each([&](size_t from, size_t to) { shifts[to] = std::fmax(shifts[to], values[from]); });
+  for (double& shift : shifts)
+    shift = std::isinf(shift) ? 0 : shift;
+  std::vector<double> result = reduction.make_result(0.0);
+  reduction.for_each([&](size_t from, size_t to) { result[to] += std::exp(values[from] - shifts[to]); });
+  for (size_t i = 0; i < result.size(); ++i)
+    result[i] = shifts[i] + std::log(result[i]);
+  return {narrow<double>(reduction.x.dtype(), reduction.extents, result)};
 }
+
+template <auto combine>
+std::optional<std::vector<Dim>> content(const Node& n) {
+  const auto dims = n.in("x").known_dims();
+  if (!dims || dims->empty() || n.in("x").rank() > 1)
+    return std::nullopt;
+  if (n.attr("axes").as<Attribute::Ints>().empty())
+    return dims;
+  Dim result = dims->front();
+  for (size_t i = 1; i < dims->size(); ++i)
+    result = combine(result, (*dims)[i]);
+  return std::vector<Dim>{result};
+}
+
+constexpr auto dim_sum = [](const Dim& a, const Dim& b) { return a + b; };
+constexpr auto dim_product = [](const Dim& a, const Dim& b) { return a * b; };
+constexpr auto dim_maximum = [](const Dim& a, const Dim& b) { return max(a, b); };
+constexpr auto dim_minimum = [](const Dim& a, const Dim& b) { return min(a, b); };
 
 OpDef reduction(std::string_view name, std::string_view doc, DTypeSet allowed, EvalFunction eval,
                 ContentFunction content = nullptr) {
@@ -163,13 +207,16 @@ Value apply(std::string_view op, Value x, const Axes& axes, Keep keep) {
 
 const Family& reduce_ops() {
   static const Family ops = {
-      reduction("reduce_sum", "the sum along axes; 0 for none", Numbers, eval_sum),
+      reduction("reduce_sum", "the sum along axes; 0 for none", Numbers, eval_sum, content<dim_sum>),
       reduction("reduce_mean", "the mean along axes; NaN for none", Numbers, eval_mean),
-      reduction("reduce_prod", "the product along axes; 1 for none", Numbers, eval_prod, prod_content),
+      reduction("reduce_prod", "the product along axes; 1 for none", Numbers, eval_prod,
+                content<dim_product>),
       reduction("reduce_max", "the greatest along axes; the least value of the dtype for none, NaN if any is",
-                NumbersAndBool, eval_max),
+                NumbersAndBool, eval_max, content<dim_maximum>),
       reduction("reduce_min", "the least along axes; the greatest value of the dtype for none, NaN if any is",
-                NumbersAndBool, eval_min),
+                NumbersAndBool, eval_min, content<dim_minimum>),
+      reduction("reduce_log_sum_exp", "log(sum(exp(x))) along axes; -inf for none", Numbers,
+                eval_log_sum_exp),
   };
   return ops;
 }
@@ -179,5 +226,8 @@ Value reduce_mean(Value x, const Axes& axes, Keep keep) { return apply("reduce_m
 Value reduce_prod(Value x, const Axes& axes, Keep keep) { return apply("reduce_prod", x, axes, keep); }
 Value reduce_max(Value x, const Axes& axes, Keep keep) { return apply("reduce_max", x, axes, keep); }
 Value reduce_min(Value x, const Axes& axes, Keep keep) { return apply("reduce_min", x, axes, keep); }
+Value reduce_log_sum_exp(Value x, const Axes& axes, Keep keep) {
+  return apply("reduce_log_sum_exp", x, axes, keep);
+}
 
 }  // namespace tenon

@@ -1,4 +1,4 @@
-// reduce.h — reductions along axes: sum, mean, product, maximum, minimum.
+// reduce.h — reductions along axes: sum, mean, product, maximum, minimum, log of summed exps.
 #pragma once
 
 #include "ir/graph.h"
@@ -17,5 +17,6 @@ Value reduce_mean(Value x, const Axes& axes, Keep keep = Keep::None);
 Value reduce_prod(Value x, const Axes& axes, Keep keep = Keep::None);
 Value reduce_max(Value x, const Axes& axes, Keep keep = Keep::None);
 Value reduce_min(Value x, const Axes& axes, Keep keep = Keep::None);
+Value reduce_log_sum_exp(Value x, const Axes& axes, Keep keep = Keep::None);
 
 }  // namespace tenon

@@ -44,6 +44,33 @@ TEST(Reduce, SumsInDouble) {
   expect_tensor(reduce("reduce_sum", f32({3}, {1e8, 1, -1e8}), "axes=[0]")[0], f32({}, {1}));
 }
 
+TEST(Reduce, LogSumExpDoesNotOverflow) {
+  expect_near(reduce("reduce_log_sum_exp", f32({2, 2}, {1e4, 1e4, -1e4, -1e4}), "axes=[1]")[0],
+              f32({2}, {1e4 + std::log(2), -1e4 + std::log(2)}), 1e-3);
+  expect_tensor(reduce("reduce_log_sum_exp", f32({4, 2}, {-kInf, -kInf, kInf, -kInf, 5, -kInf, kNaN, kInf}),
+                       "axes=[1]")[0],
+                f32({4}, {-kInf, kInf, 5, kNaN}));
+  expect_tensor(reduce("reduce_log_sum_exp", f32({0}, {}), "axes=[0]")[0], f32({}, {-kInf}));
+}
+
+TEST(Reduce, FollowsShapeArithmetic) {
+  const auto size = [](std::string_view op, std::string_view axes) {
+    return output_type(fmt::format(R"(
+      graph(%x: f32[n,m]) {{
+        %s = shape(%x)
+        %r = {}(%s, axes={}, keep_dims=true)
+        %zero = constant(value=f32[1] {{0}})
+        %y = broadcast(%zero, %r)
+        return %y
+      }})",
+                                   op, axes));
+  };
+  EXPECT_EQ(size("reduce_prod", "[0]"), "f32[m*n]");
+  EXPECT_EQ(size("reduce_sum", "[0]"), "f32[m+n]");
+  EXPECT_EQ(size("reduce_max", "[0]"), "f32[max(m,n)]");
+  EXPECT_EQ(size("reduce_prod", "[]"), "f32[n,m]");
+}
+
 TEST(Reduce, InfersSymbolicShapes) {
   EXPECT_EQ(output_type("graph(%x: f32[n,4,m]) { %y = reduce_sum(%x, axes=[1]) return %y }"), "f32[n,m]");
   EXPECT_EQ(output_type("graph(%x: f32[n,4,m]) { %y = reduce_sum(%x, axes=[-1], keep_dims=true) return %y }"),

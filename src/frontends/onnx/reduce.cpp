@@ -1,30 +1,45 @@
-// reduce.cpp — ONNX reductions.
+// reduce.cpp — ONNX reductions, choices along an axis, and running sums and products.
 #include "ops/reduce.h"
 
 #include <numeric>
 
+#include "base/error.h"
 #include "frontends/onnx/conversions.h"
 #include "ops/binary.h"
+#include "ops/reshape.h"
 #include "ops/unary.h"
 
 namespace tenon::onnx {
 namespace {
 
-// The axes are an attribute in older opsets and an input in newer ones (from 13 for ReduceSum, from 18 for
-// the rest). No axes at all means every axis, or none when `noop_with_empty_axes` says so.
-Value reduce(const NodeView& n, std::string_view op, Value x) {
+// Over every axis, also where the rank is known only when the model runs: then over the elements in a row.
+Value reduce_all(const NodeView& n, std::string_view op, Value x) {
   const bool keep = n.flag("keepdims", true);
-  const Value given = n.maybe(1);
-  const auto known = given ? given.known_ints() : n.integers("axes", {});
-  if (known && known->empty()) {
-    if (n.flag("noop_with_empty_axes", false))
-      return x;
+  if (x.shape().ranked()) {
     std::vector<int64_t> every(static_cast<size_t>(x.rank()));
     std::iota(every.begin(), every.end(), 0);
     return n.make(op, {{"x", x}}, {{"axes", every}, {"keep_dims", keep}}).front();
   }
-  if (known)
-    return n.make(op, {{"x", x}}, {{"axes", *known}, {"keep_dims", keep}}).front();
+  const Value total = n.make(op, {{"x", reshape(x, {-1})}}, {{"axes", std::vector<int64_t>{0}}}).front();
+  return keep ? reshape(total, shape_of(x) * 0 + 1) : total;
+}
+
+// The axes are an attribute in older opsets and an input in newer ones (from 13 for ReduceSum, from 18 for
+// the rest). No axes at all means every axis, or none when `noop_with_empty_axes` says so.
+Value reduce(const NodeView& n, std::string_view op, Value x) {
+  const bool none_if_empty = n.flag("noop_with_empty_axes", false);
+  const Value given = n.maybe(1);
+  auto axes = given ? given.known_ints() : n.integers("axes", {});
+  if (given && given.shape() == Shape{0})
+    axes = std::vector<int64_t>();
+  if (axes && axes->empty() && !none_if_empty)
+    return reduce_all(n, op, x);
+  const Attribute keep = n.flag("keepdims", true);
+  if (axes)
+    return n.make(op, {{"x", x}}, {{"axes", *axes}, {"keep_dims", keep}}).front();
+  if (!none_if_empty && (!given.shape().ranked() || !given.shape().extents()))
+    throw unsupported("{}: axes that the model computes ({}), where none would mean all of them", n.op_type(),
+                      given.type());
   return n.make(op, {{"x", x}, {"axes", given}}, {{"keep_dims", keep}}).front();
 }
 
@@ -33,6 +48,7 @@ std::vector<Value> mean(const NodeView& n) { return {reduce(n, "reduce_mean", n.
 std::vector<Value> product(const NodeView& n) { return {reduce(n, "reduce_prod", n.in(0))}; }
 std::vector<Value> greatest(const NodeView& n) { return {reduce(n, "reduce_max", n.in(0))}; }
 std::vector<Value> least(const NodeView& n) { return {reduce(n, "reduce_min", n.in(0))}; }
+std::vector<Value> log_sum_exp(const NodeView& n) { return {reduce(n, "reduce_log_sum_exp", n.in(0))}; }
 std::vector<Value> sum_of_magnitudes(const NodeView& n) {
   return {reduce(n, "reduce_sum", tenon::abs(n.in(0)))};
 }
@@ -41,6 +57,22 @@ std::vector<Value> length(const NodeView& n) {
   return {tenon::sqrt(reduce(n, "reduce_sum", n.in(0) * n.in(0)))};
 }
 std::vector<Value> log_sum(const NodeView& n) { return {tenon::log(reduce(n, "reduce_sum", n.in(0)))}; }
+
+std::vector<Value> choose(const NodeView& n, std::string_view op) {
+  return n.make(op, {{"x", n.in(0)}},
+                {{"axis", n.integer("axis", 0)},
+                 {"keep_dims", n.flag("keepdims", true)},
+                 {"last", n.flag("select_last_index", false)}});
+}
+std::vector<Value> arg_max(const NodeView& n) { return choose(n, "arg_max"); }
+std::vector<Value> arg_min(const NodeView& n) { return choose(n, "arg_min"); }
+
+std::vector<Value> accumulate(const NodeView& n, std::string_view op) {
+  return n.make(op, {{"x", n.in(0)}, {"axis", n.in(1)}},
+                {{"exclusive", n.flag("exclusive", false)}, {"reverse", n.flag("reverse", false)}});
+}
+std::vector<Value> cumulative_sum(const NodeView& n) { return accumulate(n, "cumulative_sum"); }
+std::vector<Value> cumulative_prod(const NodeView& n) { return accumulate(n, "cumulative_prod"); }
 
 }  // namespace
 
@@ -52,9 +84,14 @@ const Conversions& reduce_conversions() {
       {"ReduceMax", greatest},
       {"ReduceMin", least},
       {"ReduceL1", sum_of_magnitudes},
-      {"ReduceSumSquare", sum_of_squares},
       {"ReduceL2", length},
       {"ReduceLogSum", log_sum},
+      {"ReduceLogSumExp", log_sum_exp},
+      {"ReduceSumSquare", sum_of_squares},
+      {"ArgMax", arg_max},
+      {"ArgMin", arg_min},
+      {"CumSum", cumulative_sum},
+      {"CumProd", cumulative_prod},
   };
   return conversions;
 }

@@ -1,0 +1,132 @@
+// normalise.cpp — ONNX normalisations.
+#include "ops/normalise.h"
+
+#include <numeric>
+
+#include "base/error.h"
+#include "frontends/onnx/conversions.h"
+#include "ops/binary.h"
+#include "ops/data.h"
+#include "ops/reduce.h"
+#include "ops/reshape.h"
+#include "ops/shapes.h"
+#include "ops/unary.h"
+
+namespace tenon::onnx {
+namespace {
+
+double epsilon(const NodeView& n) { return n.real("epsilon", 1e-5); }
+
+// x with some dimensions merged: a 0 in `shape` copies a dimension, -1 takes the rest.
+Value merge_dimensions(const NodeView& n, Value x, const std::vector<int64_t>& shape) {
+  return n.make("reshape", {{"x", x}, {"shape", int_vector(n.graph(), shape)}}, {{"allow_zero", false}})
+      .front();
+}
+
+int64_t known_rank(const NodeView& n, Value x) {
+  if (!x.shape().ranked())
+    throw unsupported("{}: a tensor whose rank is not known", n.op_type());
+  return x.rank();
+}
+
+// --- BatchNormalization
+// ------------------------------------------------------------------------------------------------
+
+// The mean and variance of each channel of this batch.
+std::pair<Value, Value> batch_statistics(const NodeView& n, Value x) {
+  std::vector<int64_t> axes(static_cast<size_t>(known_rank(n, x)));
+  std::iota(axes.begin(), axes.end(), 0);
+  if (x.rank() > 1)  // a vector is a batch of one channel
+    axes.erase(axes.begin() + 1);
+  const Value deviation = x - reduce_mean(x, axes, Keep::Dims);
+  const auto per_channel = [&](Value value) { return reshape(reduce_mean(value, axes, Keep::Dims), {-1}); };
+  return {per_channel(x), per_channel(deviation * deviation)};
+}
+
+// Until opset 8 a model could ask for statistics of each element of the batch's entries (spatial = 0): then
+// each is a channel of its own.
+std::vector<Value> batch_normalization(const NodeView& n) {
+  const bool apart = n.opset() < 9 && !n.flag("spatial", true);
+  const bool training =
+      n.opset() >= 14 ? n.flag("training_mode", false) : n.output_count() > 1 && !n.flag("is_test", false);
+  const Value x = apart ? merge_dimensions(n, n.in(0), {0, -1}) : n.in(0);
+  const auto parameter = [&](size_t index) { return apart ? reshape(n.in(index), {-1}) : n.in(index); };
+  const auto restored = [&](Value value, size_t like) {
+    return apart ? reshape(value, shape_of(n.in(like))) : value;
+  };
+  const Value old_mean = parameter(3), old_variance = parameter(4);
+  if (!training)
+    return {restored(batch_norm(x, parameter(1), parameter(2), old_mean, old_variance, epsilon(n)), 0)};
+  const double momentum = n.real("momentum", 0.9);
+  const auto [mean, variance] = batch_statistics(n, x);
+  return {restored(batch_norm(x, parameter(1), parameter(2), mean, variance, epsilon(n)), 0),
+          restored(old_mean * momentum + mean * (1 - momentum), 3),
+          restored(old_variance * momentum + variance * (1 - momentum), 4), restored(mean, 3),
+          restored(variance, 4)};
+}
+
+// --- the others
+// ------------------------------------------------------------------------------------------------------------
+
+std::vector<Value> layer_normalization(const NodeView& n) {
+  const Value x = n.in(0);
+  const int64_t axis = n.integer("axis", -1);
+  const Value y = layer_norm(x, n.in(1), n.maybe(2), axis, epsilon(n));
+  if (!n.wants(1) && !n.wants(2))
+    return {y};
+  std::vector<int64_t> axes;
+  for (int64_t i = checked_axis(n.op_type(), axis, known_rank(n, x)); i < x.rank(); ++i)
+    axes.push_back(i);
+  const Value mean = reduce_mean(x, axes, Keep::Dims), deviation = x - mean;
+  const Value variance = reduce_mean(deviation * deviation, axes, Keep::Dims);
+  return {y, mean, reciprocal(tenon::sqrt(variance + epsilon(n)))};
+}
+
+std::vector<Value> rms_normalization(const NodeView& n) {
+  return {rms_norm(n.in(0), n.in(1), n.integer("axis", -1), epsilon(n))};
+}
+
+std::vector<Value> instance_normalization(const NodeView& n) {
+  return {instance_norm(n.in(0), n.in(1), n.in(2), epsilon(n))};
+}
+
+// Opset 18 has a scale and bias for each group, and not for each channel: then a group is a channel.
+std::vector<Value> group_normalization(const NodeView& n) {
+  const Value x = n.in(0), scale = n.in(1), bias = n.in(2);
+  const int64_t groups = n.integer("num_groups");
+  if (n.opset() >= 21)
+    return {group_norm(x, scale, bias, groups, epsilon(n))};
+  const Value merged = merge_dimensions(n, x, {0, groups, -1});
+  return {reshape(instance_norm(merged, scale, bias, epsilon(n)), shape_of(x))};
+}
+
+std::vector<Value> local_response_normalization(const NodeView& n) {
+  return n.make("local_response_norm", {{"x", n.in(0)}},
+                {{"size", n.integer("size")},
+                 {"alpha", n.real("alpha", 1e-4)},
+                 {"beta", n.real("beta", 0.75)},
+                 {"bias", n.real("bias", 1)}});
+}
+
+std::vector<Value> mean_variance_normalization(const NodeView& n) {
+  const std::vector<int64_t> axes = n.integers("axes", {0, 2, 3});
+  const Value x = n.in(0), deviation = x - reduce_mean(x, axes, Keep::Dims);
+  return {deviation / (tenon::sqrt(reduce_mean(deviation * deviation, axes, Keep::Dims)) + 1e-9)};
+}
+
+}  // namespace
+
+const Conversions& normalise_conversions() {
+  static const Conversions conversions = {
+      {"BatchNormalization", batch_normalization},
+      {"GroupNormalization", group_normalization},
+      {"InstanceNormalization", instance_normalization},
+      {"LayerNormalization", layer_normalization},
+      {"LRN", local_response_normalization},
+      {"MeanVarianceNormalization", mean_variance_normalization},
+      {"RMSNormalization", rms_normalization},
+  };
+  return conversions;
+}
+
+}  // namespace tenon::onnx

@@ -1,0 +1,91 @@
+#include "ops/arg_reduce.h"
+
+#include <functional>
+
+#include "ops/elements.h"
+#include "ops/lanes.h"
+#include "ops/shapes.h"
+
+namespace tenon {
+namespace {
+
+Types infer(const Node& n) {
+  const Value x = n.in("x");
+  const int64_t axis = checked_axis(n.op().name, n.attr("axis"), x.rank());
+  std::vector<Dim> dims = x.shape().dims();
+  if (n.attr("keep_dims"))
+    dims[static_cast<size_t>(axis)] = 1;
+  else
+    dims.erase(dims.begin() + axis);
+  return {Type::tensor(DType::I64, dims)};
+}
+
+// The index of the element that `better` prefers to every other; NaN is preferred to every number.
+template <class Better>
+Data eval(const Call& c) {
+  const Tensor& x = c.in("x");
+  const int64_t axis = checked_axis(c.node().op().name, c.attr("axis"), x.rank());
+  const bool last = c.attr("last");
+  const Lanes lanes(x.extents(), axis);
+  Extents extents = x.extents();
+  if (c.attr("keep_dims"))
+    extents[static_cast<size_t>(axis)] = 1;
+  else
+    extents.erase(extents.begin() + axis);
+  if (lanes.length == 0 && element_count(extents) > 0)
+    throw user_error("{}: dimension {} is 0, so there is nothing to choose from", c.node().op().name, axis);
+  std::vector<int64_t> y;
+  with_wide(x.dtype(), [&]<class T>(T) {
+    const std::vector<T> values = widen<T>(x);
+    lanes.for_each([&](size_t start) {
+      int64_t chosen = 0;
+      T best = values[start];
+      for (int64_t i = 1; i < lanes.length; ++i) {
+        const T value = values[start + static_cast<size_t>(i * lanes.stride)];
+        const bool both_nan = value != value && best != best;
+        const bool preferred = best == best && (Better()(value, best) || value != value);
+        if (preferred || (last && (value == best || both_nan))) {
+          chosen = i;
+          best = value;
+        }
+      }
+      y.push_back(chosen);
+    });
+  });
+  return {narrow<int64_t>(DType::I64, extents, y)};
+}
+
+OpDef arg_reduction(std::string_view name, std::string_view doc, EvalFunction eval) {
+  return {
+      .name = name,
+      .doc = doc,
+      .operands = {{"x", "T"}},
+      .attributes = {{"axis", AttributeKind::Int, "the axis along which one element is chosen"},
+                     {"keep_dims", AttributeKind::Bool, "whether the axis stays, with size 1", false},
+                     {"last", AttributeKind::Bool, "of equals the last is chosen; else the first", false}},
+      .results = {{"y", "i64"}},
+      .types = {{"T", NumbersAndBool}},
+      .infer = infer,
+      .eval = eval};
+}
+
+Value apply(std::string_view op, Value x, int64_t axis, Keep keep) {
+  return x.graph().create(op, {{"x", x}}, {{"axis", axis}, {"keep_dims", keep == Keep::Dims}})->result();
+}
+
+}  // namespace
+
+const Family& arg_reduce_ops() {
+  static const Family ops = {
+      arg_reduction("arg_max", "the index of the greatest element along one axis; NaN is greatest",
+                    eval<std::greater<>>),
+      arg_reduction("arg_min", "the index of the least element along one axis; NaN is least",
+                    eval<std::less<>>),
+  };
+  return ops;
+}
+
+Value arg_max(Value x, int64_t axis, Keep keep) { return apply("arg_max", x, axis, keep); }
+Value arg_min(Value x, int64_t axis, Keep keep) { return apply("arg_min", x, axis, keep); }
+
+}  // namespace tenon

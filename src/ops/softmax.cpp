@@ -1,0 +1,114 @@
+#include "ops/softmax.h"
+
+#include <cmath>
+#include <limits>
+
+#include "ops/elements.h"
+#include "ops/lanes.h"
+#include "ops/shapes.h"
+
+namespace tenon {
+namespace {
+
+Types infer(const Node& n) {
+  const Value x = n.in("x");
+  if (x.shape().ranked())
+    checked_axis(n.op().name, n.attr("axis"), x.rank());
+  return {x.type()};
+}
+
+// formula(lane) works on one lane in place.
+template <class F>
+Data map_lanes(const Call& c, F&& formula) {
+  const Tensor& x = c.in("x");
+  const Lanes lanes(x.extents(), checked_axis(c.node().op().name, c.attr("axis"), x.rank()));
+  std::vector<double> values = widen<double>(x);
+  std::vector<double> lane(static_cast<size_t>(lanes.length));
+  const auto stride = static_cast<size_t>(lanes.stride);
+  lanes.for_each([&](size_t start) {
+    for (size_t i = 0; i < lane.size(); ++i)
+      lane[i] = values[start + i * stride];
+    formula(lane);
+    for (size_t i = 0; i < lane.size(); ++i)
+      values[start + i * stride] = lane[i];
+  });
+  return {narrow<double>(x.dtype(), x.extents(), values)};
+}
+
+// Subtracting the greatest element changes nothing but keeps exp from overflowing. A lane of -inf only, or
+// with +inf or NaN in it, has no softmax: it becomes NaN.
+double greatest_of(const std::vector<double>& lane) {
+  double greatest = -std::numeric_limits<double>::infinity();
+  for (double value : lane)
+    greatest = value > greatest ? value : greatest;
+  return greatest;
+}
+
+Data eval_softmax(const Call& c) {
+  return map_lanes(c, [](std::vector<double>& lane) {
+    const double greatest = greatest_of(lane);
+    double sum = 0;
+    for (double& value : lane)
+      sum += value = std::exp(value - greatest);
+    for (double& value : lane)
+      value /= sum;
+  });
+}
+
+Data eval_log_softmax(const Call& c) {
+  return map_lanes(c, [](std::vector<double>& lane) {
+    const double greatest = greatest_of(lane);
+    double sum = 0;
+    for (double value : lane)
+      sum += std::exp(value - greatest);
+    for (double& value : lane)
+      value = value - greatest - std::log(sum);
+  });
+}
+
+Data eval_hardmax(const Call& c) {
+  return map_lanes(c, [](std::vector<double>& lane) {
+    size_t chosen = 0;
+    for (size_t i = 1; i < lane.size(); ++i)
+      if (lane[i] > lane[chosen] || (std::isnan(lane[i]) && !std::isnan(lane[chosen])))
+        chosen = i;
+    for (size_t i = 0; i < lane.size(); ++i)
+      lane[i] = i == chosen ? 1 : 0;
+  });
+}
+
+OpDef along_axis(std::string_view name, std::string_view doc, std::string_view axis_doc, EvalFunction eval) {
+  return {.name = name,
+          .doc = doc,
+          .operands = {{"x", "T"}},
+          .attributes = {{"axis", AttributeKind::Int, axis_doc, -1}},
+          .results = {{"y", "T"}},
+          .types = {{"T", Floats}},
+          .traits = {.takes_unranked = true},
+          .infer = infer,
+          .eval = eval};
+}
+
+Value apply(std::string_view op, Value x, int64_t axis) {
+  return x.graph().create(op, {{"x", x}}, {{"axis", axis}})->result();
+}
+
+}  // namespace
+
+const Family& softmax_ops() {
+  static const Family ops = {
+      along_axis("softmax", "exp(x) / sum(exp(x)) along one axis",
+                 "the axis along which the result sums to one", eval_softmax),
+      along_axis("log_softmax", "x - log(sum(exp(x))) along one axis",
+                 "the axis along which exp of the result sums to one", eval_log_softmax),
+      along_axis("hardmax",
+                 "1 for the first greatest element along one axis, 0 for the others; NaN is greatest",
+                 "the axis along which one element is chosen", eval_hardmax),
+  };
+  return ops;
+}
+
+Value softmax(Value x, int64_t axis) { return apply("softmax", x, axis); }
+Value log_softmax(Value x, int64_t axis) { return apply("log_softmax", x, axis); }
+
+}  // namespace tenon
