@@ -1,0 +1,35 @@
+// scatter.cpp — ONNX ops that replace elements by index.
+#include "ops/scatter.h"
+
+#include "base/error.h"
+#include "frontends/onnx/conversions.h"
+
+namespace tenon::onnx {
+namespace {
+
+// Scatter, of opset 9 and deprecated since, is ScatterElements under its first name.
+std::vector<Value> elements(const NodeView& n) {
+  return {scatter_elements(n.in(0), n.in(1), n.in(2), n.integer("axis", 0), n.text("reduction", "none"))};
+}
+
+std::vector<Value> tuples(const NodeView& n) {
+  return {scatter_nd(n.in(0), n.in(1), n.in(2), n.text("reduction", "none"))};
+}
+
+std::vector<Value> cache(const NodeView& n) {
+  const std::string mode = n.text("mode", "linear");
+  if (mode != "linear" && mode != "circular")
+    throw user_error("TensorScatter: mode is \"{}\", but must be linear or circular", mode);
+  return n.make("tensor_scatter", {{"x", n.in(0)}, {"updates", n.in(1)}, {"starts", n.maybe(2)}},
+                {{"axis", n.integer("axis", -2)}, {"circular", mode == "circular"}});
+}
+
+}  // namespace
+
+const Conversions& scatter_conversions() {
+  static const Conversions conversions = {
+      {"Scatter", elements}, {"ScatterElements", elements}, {"ScatterND", tuples}, {"TensorScatter", cache}};
+  return conversions;
+}
+
+}  // namespace tenon::onnx

@@ -1,0 +1,235 @@
+#include "ops/scatter.h"
+
+#include "ops/elements.h"
+#include "ops/indices.h"
+#include "ops/shapes.h"
+
+namespace tenon {
+namespace {
+
+// --- what both ops that take indices share ---
+
+template <class T>
+using Combine = T (*)(T, T);
+
+// How an update is combined with the element it meets; null when the reduction has no such name. Integers
+// wrap around; NaN, once met, stays.
+template <class T>
+Combine<T> find_combine(std::string_view reduction) {
+  if (reduction == "add")
+    return [](T a, T b) -> T {
+      if constexpr (std::is_same_v<T, double>)
+        return a + b;
+      else
+        return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+    };
+  if (reduction == "mul")
+    return [](T a, T b) -> T {
+      if constexpr (std::is_same_v<T, double>)
+        return a * b;
+      else
+        return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+    };
+  if (reduction == "max")
+    return [](T a, T b) { return a != a || !(a < b || b != b) ? a : b; };
+  if (reduction == "min")
+    return [](T a, T b) { return a != a || !(b < a || b != b) ? a : b; };
+  return nullptr;
+}
+
+void check_reduction(const Node& n) {
+  const std::string& reduction = n.attr("reduction");
+  if (reduction == "none")
+    return;
+  if (find_combine<double>(reduction) == nullptr)
+    throw user_error("{}: reduction is \"{}\", but must be none, add, mul, max or min", n.op().name,
+                     reduction);
+  if (const DType dtype = n.in("x").dtype(); !NumbersAndBool.contains(dtype))
+    throw operand_error(n, fmt::format("{} elements cannot be reduced", dtype));
+}
+
+void check_updates(const Node& n, const Shape& places) {
+  if (!places.ranked())
+    return;
+  const Shape& updates = n.in("updates").shape();
+  bool fits = updates.rank() == places.rank();
+  for (int64_t i = 0; fits && i < places.rank(); ++i)
+    fits = (updates[i] - places[i]).constant().value_or(0) == 0;
+  if (!fits)
+    throw operand_error(n, fmt::format("updates must be of shape {}", places));
+}
+
+Tensor replace(const Tensor& x, const Tensor& updates, const Places& places) {
+  Tensor y(x.dtype(), x.extents());
+  with_storage(x.dtype(), [&]<class T>(T) {
+    const std::span<T> to = mutable_stored<T>(y);
+    std::ranges::copy(stored<T>(x), to.begin());
+    auto update = stored<T>(updates).begin();
+    for (int64_t offset : places.offsets) {
+      std::copy_n(update, places.run, to.begin() + offset);
+      update += places.run;
+    }
+  });
+  return y;
+}
+
+Tensor write(const Call& c, const Places& places) {
+  const Tensor &x = c.in("x"), &updates = c.in("updates");
+  if (updates.extents() != places.extents)
+    throw user_error(
+        "{}: updates of shape [{}] do not fit where indices of shape [{}] point in x of shape [{}]",
+        c.node().op().name, fmt::join(updates.extents(), ","), fmt::join(c.in("indices").extents(), ","),
+        fmt::join(x.extents(), ","));
+  const std::string reduction = c.attr("reduction").as<std::string>();
+  if (reduction == "none")
+    return replace(x, updates, places);
+  return with_wide(x.dtype(), [&]<class T>(T) {
+    const Combine<T> combine = find_combine<T>(reduction);
+    std::vector<T> values = widen<T>(x);
+    const std::vector<T> others = widen<T>(updates);
+    auto other = others.begin();
+    for (int64_t offset : places.offsets)
+      for (int64_t i = 0; i < places.run; ++i) {
+        T& value = values[static_cast<size_t>(offset + i)];
+        value = combine(value, *other++);
+      }
+    return narrow<T>(x.dtype(), x.extents(), values);
+  });
+}
+
+// --- scatter_elements and scatter_nd ---
+
+Types infer_elements(const Node& n) {
+  check_reduction(n);
+  check_updates(n, shape_of_elements(n, n.attr("axis")));
+  return same_as_x(n);
+}
+
+Data eval_elements(const Call& c) {
+  return {
+      write(c, places_of_elements("scatter_elements", c.in("x").extents(), c.in("indices"), c.attr("axis")))};
+}
+
+Types infer_nd(const Node& n) {
+  check_reduction(n);
+  check_updates(n, shape_of_tuples(n, 0));
+  return same_as_x(n);
+}
+
+Data eval_nd(const Call& c) {
+  return {write(c, places_of_tuples("scatter_nd", c.in("x").extents(), c.in("indices"), 0))};
+}
+
+// --- tensor_scatter ---
+
+namespace tensor_scatter {
+
+Types infer(const Node& n) {
+  const Value x = n.in("x"), updates = n.in("updates"), starts = n.in("starts");
+  const int64_t axis = checked_axis("tensor_scatter", n.attr("axis"), x.rank());
+  if (axis == 0)
+    throw operand_error(n, "axis 0 is the batch, which cannot be written along");
+  bool fits = updates.rank() == x.rank();
+  for (int64_t i = 0; fits && i < x.rank(); ++i) {
+    const int64_t room = (x.dim(i) - updates.dim(i)).constant().value_or(0);
+    fits = i == axis ? room >= 0 : room == 0;
+  }
+  if (!fits)
+    throw operand_error(n, fmt::format("updates must have the shape of x, and no more along axis {}", axis));
+  if (starts && (starts.rank() != 1 || (starts.dim(0) - x.dim(0)).constant().value_or(0) != 0))
+    throw operand_error(n, fmt::format("starts must be of shape [{}]", x.dim(0)));
+  return same_as_x(n);
+}
+
+Data eval(const Call& c) {
+  const Tensor &x = c.in("x"), &updates = c.in("updates");
+  const int64_t axis = checked_axis("tensor_scatter", c.attr("axis"), x.rank());
+  const auto split = static_cast<size_t>(axis);
+  Extents fitting = x.extents();
+  if (updates.rank() == x.rank() && updates.extent(axis) <= x.extent(axis))
+    fitting[split] = updates.extent(axis);
+  if (axis == 0 || updates.extents() != fitting)
+    throw user_error("tensor_scatter: updates of shape [{}] do not fit along axis {} of x of shape [{}]",
+                     fmt::join(updates.extents(), ","), axis, fmt::join(x.extents(), ","));
+  if (updates.count() == 0)
+    return {x};
+  const int64_t batch = x.extent(0), size = x.extent(axis), length = updates.extent(axis);
+  std::vector<int64_t> starts(static_cast<size_t>(batch), 0);
+  if (c.has("starts")) {
+    if (c.in("starts").extents() != Extents{batch})
+      throw user_error("tensor_scatter: starts of shape [{}] for a batch of {}",
+                       fmt::join(c.in("starts").extents(), ","), batch);
+    starts = as_ints(c.in("starts"));
+  }
+  for (int64_t& start : starts) {
+    if (c.attr("circular"))
+      start = (start % size + size) % size;
+    else if (start < 0 || start > size - length)
+      throw user_error("tensor_scatter: {} elements from {} on do not fit into {}", length, start, size);
+  }
+  const int64_t rows = element_count(Extents(x.extents().begin(), x.extents().begin() + axis));
+  Places places = {.extents = updates.extents(),
+                   .run = element_count(Extents(x.extents().begin() + axis + 1, x.extents().end()))};
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t i = 0; i < length; ++i) {
+      const int64_t position = (starts[static_cast<size_t>(row / (rows / batch))] + i) % size;
+      places.offsets.push_back((row * size + position) * places.run);
+    }
+  return {replace(x, updates, places)};
+}
+
+}  // namespace tensor_scatter
+
+const AttributeDecl reduction = {"reduction", AttributeKind::String,
+                                 "how an update is combined with what stands there: none (it replaces it; of "
+                                 "several, the last), add, mul, "
+                                 "max or min",
+                                 "none"};
+
+}  // namespace
+
+const Family& scatter_ops() {
+  static const Family ops = {
+      {.name = "scatter_elements",
+       .doc = "x, but every update stands at its own place, at its index along the axis",
+       .operands = {{"x", "T"}, {"indices", "I"}, {"updates", "T"}},
+       .attributes = {{"axis", AttributeKind::Int, "the axis along which indices count", 0}, reduction},
+       .results = {{"y", "T"}},
+       .types = {{"I", {DType::I64, DType::I32}}},
+       .infer = infer_elements,
+       .eval = eval_elements},
+      {.name = "scatter_nd",
+       .doc = "x, but updates stand where the tuples in the last dimension of indices point",
+       .operands = {{"x", "T"}, {"indices", "I"}, {"updates", "T"}},
+       .attributes = {reduction},
+       .results = {{"y", "T"}},
+       .types = {{"I", {DType::I64, DType::I32}}},
+       .infer = infer_nd,
+       .eval = eval_nd},
+      {.name = "tensor_scatter",
+       .doc = "x, but along an axis updates are written from starts on, one for each element of the batch",
+       .operands = {{"x", "T"}, {"updates", "T"}, {"starts", "i64", Arity::Optional}},
+       .attributes = {{"axis", AttributeKind::Int, "the axis that is written along; not 0, the batch", -2},
+                      {"circular", AttributeKind::Bool, "whether what reaches beyond the end wraps around",
+                       false}},
+       .results = {{"y", "T"}},
+       .infer = tensor_scatter::infer,
+       .eval = tensor_scatter::eval},
+  };
+  return ops;
+}
+
+Value scatter_elements(Value x, Value indices, Value updates, int64_t axis, std::string_view reduction) {
+  return x.graph()
+      .create("scatter_elements", {{"x", x}, {"indices", indices}, {"updates", updates}},
+              {{"axis", axis}, {"reduction", reduction}})
+      ->result();
+}
+Value scatter_nd(Value x, Value indices, Value updates, std::string_view reduction) {
+  return x.graph()
+      .create("scatter_nd", {{"x", x}, {"indices", indices}, {"updates", updates}},
+              {{"reduction", reduction}})
+      ->result();
+}
+
+}  // namespace tenon
