@@ -1,14 +1,18 @@
 #include "ops/registry.h"
 
+#include "ops/arg_reduce.h"
 #include "ops/binary.h"
 #include "ops/convolve.h"
+#include "ops/cumulative.h"
 #include "ops/data.h"
 #include "ops/gather.h"
 #include "ops/linear.h"
+#include "ops/normalise.h"
 #include "ops/pool.h"
 #include "ops/reduce.h"
 #include "ops/reshape.h"
 #include "ops/scatter.h"
+#include "ops/softmax.h"
 #include "ops/unary.h"
 
 namespace tenon {
@@ -16,15 +20,19 @@ namespace tenon {
 void register_ops() {
   static const bool once = [] {
     for (const Family* family : {
+             &arg_reduce_ops(),
              &binary_ops(),
              &convolve_ops(),
+             &cumulative_ops(),
              &data_ops(),
              &gather_ops(),
              &linear_ops(),
+             &normalise_ops(),
              &pool_ops(),
              &reduce_ops(),
              &reshape_ops(),
              &scatter_ops(),
+             &softmax_ops(),
              &unary_ops(),
          })
       for (const OpDef& op : *family)

@@ -15,10 +15,12 @@ const std::map<std::pair<std::string_view, std::string_view>, const Conversion*>
              &elementwise_conversions(),
              &gather_conversions(),
              &linear_conversions(),
+             &normalise_conversions(),
              &pool_conversions(),
              &reduce_conversions(),
              &reshape_conversions(),
              &scatter_conversions(),
+             &softmax_conversions(),
          })
       for (const Conversion& conversion : *family)
         CHECK(all.emplace(std::pair(conversion.domain, conversion.op_type), &conversion).second,

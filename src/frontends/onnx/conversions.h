@@ -24,10 +24,12 @@ const Conversions& convolve_conversions();
 const Conversions& elementwise_conversions();
 const Conversions& gather_conversions();
 const Conversions& linear_conversions();
+const Conversions& normalise_conversions();
 const Conversions& pool_conversions();
 const Conversions& reduce_conversions();
 const Conversions& reshape_conversions();
 const Conversions& scatter_conversions();
+const Conversions& softmax_conversions();
 
 // The conversion of an op, or null.
 const Conversion* find_conversion(std::string_view domain, std::string_view op_type);
