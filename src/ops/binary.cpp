@@ -171,44 +171,37 @@ Data eval_bits(const Call& c) {
 
 template <auto formula>
 std::optional<std::vector<Dim>> content(const Node& n) {
-  const auto a = n.in("a").known_dims(), b = n.in("b").known_dims();
-  if (!a || !b || a->empty() || b->empty() || (a->size() != b->size() && a->size() != 1 && b->size() != 1) ||
-      n.in("a").rank() > 1 || n.in("b").rank() > 1)
-    return std::nullopt;
-  std::vector<Dim> dims;
-  for (size_t i = 0; i < std::max(a->size(), b->size()); ++i) {
-    std::optional<Dim> dim = formula((*a)[a->size() == 1 ? 0 : i], (*b)[b->size() == 1 ? 0 : i]);
-    if (!dim)
-      return std::nullopt;
-    dims.push_back(*dim);
-  }
-  return dims;
+  return map_known_dims(n, [](std::span<const Dim> x) -> Dim { return formula(x[0], x[1]); });
 }
 
-constexpr auto dim_sum = [](const Dim& x, const Dim& y) { return std::optional(x + y); };
-constexpr auto dim_difference = [](const Dim& x, const Dim& y) { return std::optional(x - y); };
-constexpr auto dim_product = [](const Dim& x, const Dim& y) { return std::optional(x * y); };
-constexpr auto dim_maximum = [](const Dim& x, const Dim& y) { return std::optional(max(x, y)); };
-constexpr auto dim_minimum = [](const Dim& x, const Dim& y) { return std::optional(min(x, y)); };
-// Truncation and floor agree where neither side can be negative.
-constexpr auto dim_quotient = [](const Dim& x, const Dim& y) -> std::optional<Dim> {
-  if (x.lower_bound().value_or(-1) < 0 || y.lower_bound().value_or(0) <= 0)
-    return std::nullopt;
-  return floor_div(x, y);
+constexpr auto dim_sum = [](const Dim& x, const Dim& y) { return x + y; };
+constexpr auto dim_difference = [](const Dim& x, const Dim& y) { return x - y; };
+constexpr auto dim_product = [](const Dim& x, const Dim& y) { return x * y; };
+constexpr auto dim_maximum = [](const Dim& x, const Dim& y) { return max(x, y); };
+constexpr auto dim_minimum = [](const Dim& x, const Dim& y) { return min(x, y); };
+
+bool is_at_least(const Dim& x, int64_t bound) {
+  const auto least = x.lower_bound();
+  return least && *least >= bound;
+}
+// Truncation and floor agree, and so do the two signs of a remainder, where neither side can be negative.
+constexpr auto dim_quotient = [](const Dim& x, const Dim& y) {
+  return is_at_least(x, 0) && is_at_least(y, 1) ? floor_div(x, y) : Dim();
 };
-constexpr auto dim_remainder = [](const Dim& x, const Dim& y) -> std::optional<Dim> {
-  if (x.lower_bound().value_or(-1) < 0 || y.lower_bound().value_or(0) <= 0)
-    return std::nullopt;
-  return mod(x, y);
+constexpr auto dim_remainder = [](const Dim& x, const Dim& y) {
+  return is_at_least(x, 0) && is_at_least(y, 1) ? mod(x, y) : Dim();
 };
-// Equal for certain, or different for certain (n >= 0 is never -1).
-constexpr auto dim_equal = [](const Dim& x, const Dim& y) -> std::optional<Dim> {
-  if (provably_equal(x, y))
-    return Dim(1);
+
+// A comparison is 1 or 0 where it holds for every value of the symbols or for none (n >= 0 is never -1).
+constexpr auto dim_less = [](const Dim& x, const Dim& y) {
+  return is_at_least(y - x, 1) ? Dim(1) : is_at_least(x - y, 0) ? Dim(0) : Dim();
+};
+constexpr auto dim_less_equal = [](const Dim& x, const Dim& y) { return Dim(1) - dim_less(y, x); };
+constexpr auto dim_greater = [](const Dim& x, const Dim& y) { return dim_less(y, x); };
+constexpr auto dim_greater_equal = [](const Dim& x, const Dim& y) { return dim_less_equal(y, x); };
+constexpr auto dim_equal = [](const Dim& x, const Dim& y) {
   const Dim gap = x - y;
-  if (gap.lower_bound().value_or(0) > 0 || (Dim(0) - gap).lower_bound().value_or(0) > 0)
-    return Dim(0);
-  return std::nullopt;
+  return gap == Dim(0) ? Dim(1) : is_at_least(gap, 1) || is_at_least(Dim(0) - gap, 1) ? Dim(0) : Dim();
 };
 
 // --- the declarations
@@ -248,21 +241,20 @@ Family make_ops() {
       arithmetic("min", "the lesser of a and b; NaN if either is", Numbers, true, eval_arithmetic<lesser_of>,
                  content<dim_minimum>),
       comparison("equal", "a = b", AnyDType, true, eval_comparison<std::equal_to<>{}>, content<dim_equal>),
-      comparison("less", "a < b", Numbers, false, eval_comparison<std::less<>{}>),
-      comparison("less_equal", "a ≤ b", Numbers, false, eval_comparison<std::less_equal<>{}>),
-      comparison("greater", "a > b", Numbers, false, eval_comparison<std::greater<>{}>),
-      comparison("greater_equal", "a ≥ b", Numbers, false, eval_comparison<std::greater_equal<>{}>),
-      comparison("and", "a and b", booleans, true, eval_bits<std::bit_and<uint64_t>{}>),
-      comparison("or", "a or b", booleans, true, eval_bits<std::bit_or<uint64_t>{}>),
+      comparison("less", "a < b", Numbers, false, eval_comparison<std::less<>{}>, content<dim_less>),
+      comparison("less_equal", "a ≤ b", Numbers, false, eval_comparison<std::less_equal<>{}>,
+                 content<dim_less_equal>),
+      comparison("greater", "a > b", Numbers, false, eval_comparison<std::greater<>{}>, content<dim_greater>),
+      comparison("greater_equal", "a ≥ b", Numbers, false, eval_comparison<std::greater_equal<>{}>,
+                 content<dim_greater_equal>),
+      comparison("and", "a and b", booleans, true, eval_bits<std::bit_and<uint64_t>{}>, content<dim_product>),
+      comparison("or", "a or b", booleans, true, eval_bits<std::bit_or<uint64_t>{}>, content<dim_maximum>),
       comparison("xor", "either a or b", booleans, true, eval_bits<std::bit_xor<uint64_t>{}>),
       arithmetic("bit_and", "bitwise and", Integers, true, eval_bits<std::bit_and<uint64_t>{}>),
       arithmetic("bit_or", "bitwise or", Integers, true, eval_bits<std::bit_or<uint64_t>{}>),
       arithmetic("bit_xor", "bitwise exclusive or", Integers, true, eval_bits<std::bit_xor<uint64_t>{}>),
   };
-  OpDef mod = arithmetic("mod", "the remainder of a / b", Numbers, false, eval_mod, [](const Node& n) {
-    // Where both are known not to be negative, the sign rule makes no difference.
-    return content<dim_remainder>(n);
-  });
+  OpDef mod = arithmetic("mod", "the remainder of a / b", Numbers, false, eval_mod, content<dim_remainder>);
   mod.attributes = {
       {"sign_of_dividend", AttributeKind::Bool, "the result has the sign of a; else that of b", false}};
   ops.push_back(mod);

@@ -12,6 +12,7 @@
 #include "ops/reduce.h"
 #include "ops/reshape.h"
 #include "ops/scatter.h"
+#include "ops/select.h"
 #include "ops/softmax.h"
 #include "ops/unary.h"
 
@@ -32,6 +33,7 @@ void register_ops() {
              &reduce_ops(),
              &reshape_ops(),
              &scatter_ops(),
+             &select_ops(),
              &softmax_ops(),
              &unary_ops(),
          })

@@ -53,6 +53,27 @@ Shape broadcast_operands(const Node& n, const std::vector<Value>& values) {
   return shape;
 }
 
+std::optional<std::vector<Dim>> map_known_dims(const Node& n,
+                                               const std::function<Dim(std::span<const Dim>)>& formula) {
+  std::vector<std::vector<Dim>> operands;
+  size_t count = 1;
+  for (Value value : n.operands()) {
+    auto known = value.known_dims();
+    if (!known || value.rank() > 1 || (known->size() != count && known->size() != 1 && count != 1))
+      return std::nullopt;
+    if (known->size() != 1)
+      count = known->size();
+    operands.push_back(std::move(*known));
+  }
+  std::vector<Dim> dims, elements(operands.size());
+  for (size_t i = 0; i < count; ++i) {
+    for (size_t k = 0; k < operands.size(); ++k)
+      elements[k] = operands[k][operands[k].size() == 1 ? 0 : i];
+    dims.push_back(formula(elements));
+  }
+  return dims;
+}
+
 int64_t checked_axis(std::string_view op, int64_t axis, int64_t rank) {
   if (axis < -rank || axis >= rank)
     throw user_error("{}: axis {} is out of range for a tensor of rank {}", op, axis, rank);

@@ -14,6 +14,11 @@ std::optional<Shape> broadcast(const Shape& a, const Shape& b);
 // The shape all operands broadcast to; an operand_error when they do not.
 Shape broadcast_operands(const Node& n, const std::vector<Value>& values);
 
+// What an elementwise op makes of operands of rank 0 or 1 whose elements are all known: formula of the
+// elements of each operand, broadcast. Nothing when an operand is not known.
+std::optional<std::vector<Dim>> map_known_dims(const Node& n,
+                                               const std::function<Dim(std::span<const Dim>)>& formula);
+
 // `axis` counted from the front; out of range is a user_error naming the op.
 int64_t checked_axis(std::string_view op, int64_t axis, int64_t rank);
 // The same for a list, sorted; an axis named twice is a user_error.

@@ -9,7 +9,8 @@ namespace tenon {
 namespace {
 
 // A unary op on the dtypes of `allowed`, with a result of the same type.
-OpDef unary(std::string_view name, std::string_view doc, DTypeSet allowed, EvalFunction eval) {
+OpDef unary(std::string_view name, std::string_view doc, DTypeSet allowed, EvalFunction eval,
+            ContentFunction content = nullptr) {
   return {.name = name,
           .doc = doc,
           .operands = {{"x", "T"}},
@@ -17,6 +18,7 @@ OpDef unary(std::string_view name, std::string_view doc, DTypeSet allowed, EvalF
           .types = {{"T", allowed}},
           .traits = {.elementwise = true, .takes_unranked = true},
           .infer = same_as_x,
+          .content = content,
           .eval = eval};
 }
 
@@ -63,13 +65,16 @@ constexpr auto rectified = [](auto x) { return x < 0 ? decltype(x){0} : x; };
 // For large |x| the naive 1 / (1 + exp(-x)) still goes to 0 and 1, since exp gives inf and 0 there.
 constexpr auto logistic = [](double x) { return 1.0 / (1.0 + std::exp(-x)); };
 
-std::optional<std::vector<Dim>> neg_content(const Node& n) {
-  auto dims = n.in("x").known_dims();
-  if (dims)
-    for (Dim& dim : *dims)
-      dim = Dim(0) - dim;
-  return dims;
+// What is known of a result whose operand is a dimension expression.
+template <auto formula>
+std::optional<std::vector<Dim>> content(const Node& n) {
+  return map_known_dims(n, [](std::span<const Dim> x) -> Dim { return formula(x[0]); });
 }
+
+constexpr auto dim_negated = [](const Dim& x) { return Dim(0) - x; };
+constexpr auto dim_absolute = [](const Dim& x) { return max(x, Dim(0) - x); };
+constexpr auto dim_rectified = [](const Dim& x) { return max(x, 0); };
+constexpr auto dim_not = [](const Dim& x) { return Dim(1) - x; };
 
 Data eval_is_nan(const Call& c) {
   const std::vector<double> x = widen<double>(c.in("x"));
@@ -88,12 +93,16 @@ Data eval_is_inf(const Call& c) {
   return {narrow<uint64_t>(DType::Bool, c.in("x").extents(), y)};
 }
 
-Family make_ops() {
-  Family ops = {
-      unary("abs", "|x|", Numbers, map<absolute>),
-      unary("neg", "-x", Numbers, map<negated>),
+Value apply(std::string_view op, Value x) { return x.graph().create(op, {{"x", x}})->result(); }
+
+}  // namespace
+
+const Family& unary_ops() {
+  static const Family ops = {
+      unary("abs", "|x|", Numbers, map<absolute>, content<dim_absolute>),
+      unary("neg", "-x", Numbers, map<negated>, content<dim_negated>),
       unary("sign", "-1, 0 or 1", Numbers, map<sign_of>),
-      unary("relu", "max(x, 0)", Numbers, map<rectified>),
+      unary("relu", "max(x, 0)", Numbers, map<rectified>, content<dim_rectified>),
       unary("exp", "e to the power x", Floats, map_floats<[](double x) { return std::exp(x); }>),
       unary("log", "natural logarithm", Floats, map_floats<[](double x) { return std::log(x); }>),
       unary("sqrt", "square root", Floats, map_floats<[](double x) { return std::sqrt(x); }>),
@@ -117,7 +126,7 @@ Family make_ops() {
       unary("ceil", "rounds up", Floats, map_floats<[](double x) { return std::ceil(x); }>),
       unary("round", "rounds to the nearest integer, halves to the even one", Floats,
             map_floats<[](double x) { return std::nearbyint(x); }>),
-      unary("not", "logical negation", {DType::Bool}, map<[](auto x) { return x == 0; }>),
+      unary("not", "logical negation", {DType::Bool}, map<[](auto x) { return x == 0; }>, content<dim_not>),
       unary("bit_not", "every bit inverted", Integers, map<[](auto x) {
               if constexpr (std::is_same_v<decltype(x), double>)
                 return x;  // never reached: the declaration takes integers only
@@ -130,18 +139,6 @@ Family make_ops() {
                 {"negative", AttributeKind::Bool, "whether -inf counts", true}},
                eval_is_inf),
   };
-  for (OpDef& op : ops)
-    if (op.name == "neg")
-      op.content = neg_content;
-  return ops;
-}
-
-Value apply(std::string_view op, Value x) { return x.graph().create(op, {{"x", x}})->result(); }
-
-}  // namespace
-
-const Family& unary_ops() {
-  static const Family ops = make_ops();
   return ops;
 }
 

@@ -20,6 +20,7 @@ const std::map<std::pair<std::string_view, std::string_view>, const Conversion*>
              &reduce_conversions(),
              &reshape_conversions(),
              &scatter_conversions(),
+             &select_conversions(),
              &softmax_conversions(),
          })
       for (const Conversion& conversion : *family)

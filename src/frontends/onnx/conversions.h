@@ -1,6 +1,7 @@
 // conversions.h — which ONNX ops we know: one table per family, in a file of the family's name.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -9,7 +10,7 @@
 
 namespace tenon::onnx {
 
-using Convert = std::vector<Value> (*)(const NodeView&);
+using Convert = std::function<std::vector<Value>(const NodeView&)>;
 
 // The standard domain is the empty one; "ai.onnx" is another spelling of it.
 struct Conversion {
@@ -29,6 +30,7 @@ const Conversions& pool_conversions();
 const Conversions& reduce_conversions();
 const Conversions& reshape_conversions();
 const Conversions& scatter_conversions();
+const Conversions& select_conversions();
 const Conversions& softmax_conversions();
 
 // The conversion of an op, or null.

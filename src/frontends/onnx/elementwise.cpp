@@ -2,57 +2,130 @@
 #include "base/error.h"
 #include "frontends/onnx/conversions.h"
 #include "ops/binary.h"
-#include "ops/data.h"
 #include "ops/reshape.h"
+#include "ops/select.h"
+#include "ops/shapes.h"
 #include "ops/unary.h"
 
 namespace tenon::onnx {
 namespace {
 
-template <const char* op>
-std::vector<Value> unary(const NodeView& n) {
-  return n.make(op, {{"x", n.in(0)}});
+// The conversion of an ONNX op that is our `op` of one operand.
+Convert unary(std::string_view op) {
+  return [op](const NodeView& n) { return n.make(op, {{"x", n.in(0)}}); };
 }
 
 // Before opset 7 the second operand lines up with the first from `axis` on, and only if `broadcast` is set.
 Value aligned(const NodeView& n, Value a, Value b) {
   if (n.opset() >= 7 || !n.flag("broadcast", false) || !n.has("axis"))
     return b;
-  const int64_t axis = n.integer("axis"), rank = a.rank();
+  if (!a.shape().ranked() || !b.shape().ranked())
+    throw unsupported("{}: the ranks of both inputs must be known to line them up from axis on", n.op_type());
+  const int64_t axis = checked_axis(n.op_type(), n.integer("axis"), a.rank());
   std::vector<int64_t> trailing;
-  for (int64_t i = (axis < 0 ? axis + rank : axis) + b.rank(); i < rank; ++i)
-    trailing.push_back(static_cast<int64_t>(trailing.size()) + b.rank());
+  for (int64_t i = b.rank(); i < a.rank() - axis; ++i)
+    trailing.push_back(i);
   return trailing.empty() ? b : unsqueeze(b, trailing);
 }
 
-template <const char* op>
-std::vector<Value> binary(const NodeView& n) {
-  return n.make(op, {{"a", n.in(0)}, {"b", aligned(n, n.in(0), n.in(1))}});
+// … of two operands, broadcast to each other.
+std::vector<Value> make_binary(const NodeView& n, std::string_view op, Attributes attributes = {}) {
+  return n.make(op, {{"a", n.in(0)}, {"b", aligned(n, n.in(0), n.in(1))}}, std::move(attributes));
+}
+Convert binary(std::string_view op) {
+  return [op](const NodeView& n) { return make_binary(n, op); };
 }
 
-// Max, Min, Sum, Mean of any number of operands: one after the other.
-template <const char* op>
-std::vector<Value> variadic(const NodeView& n) {
-  std::vector<Value> operands = n.ins();
+// … of any number of operands: one after the other.
+Value accumulate(const NodeView& n, std::string_view op) {
+  const std::vector<Value> operands = n.ins();
   if (operands.empty())
     throw user_error("{}: it needs at least one input", n.op_type());
   Value result = operands.front();
   for (size_t i = 1; i < operands.size(); ++i)
     result = n.make(op, {{"a", result}, {"b", operands[i]}}).front();
-  return {result};
+  return result;
+}
+Convert variadic(std::string_view op) {
+  return [op](const NodeView& n) { return std::vector<Value>{accumulate(n, op)}; };
+}
+
+std::vector<Value> mean(const NodeView& n) {
+  return {accumulate(n, "add") / static_cast<double>(n.input_count())};
+}
+
+std::vector<Value> remainder(const NodeView& n) {
+  return make_binary(n, "mod", {{"sign_of_dividend", n.flag("fmod", false)}});
+}
+
+std::vector<Value> bit_shift(const NodeView& n) {
+  const std::string direction = n.text("direction");
+  if (direction != "LEFT" && direction != "RIGHT")
+    throw user_error("BitShift: direction must be LEFT or RIGHT, but is \"{}\"", direction);
+  return make_binary(n, "shift", {{"direction", direction == "LEFT" ? "left" : "right"}});
+}
+
+std::vector<Value> infinite(const NodeView& n) {
+  return n.make(
+      "is_inf", {{"x", n.in(0)}},
+      {{"positive", n.flag("detect_positive", true)}, {"negative", n.flag("detect_negative", true)}});
 }
 
 }  // namespace
 
 const Conversions& elementwise_conversions() {
-  static constexpr char abs[] = "abs", neg[] = "neg", exp[] = "exp", log[] = "log", sqrt[] = "sqrt",
-                        relu[] = "relu", sigmoid[] = "sigmoid", tanh[] = "tanh", erf[] = "erf", add[] = "add",
-                        sub[] = "sub", mul[] = "mul", div[] = "div", max[] = "max", min[] = "min";
   static const Conversions conversions = {
-      {"Abs", unary<abs>},    {"Neg", unary<neg>},    {"Exp", unary<exp>},    {"Log", unary<log>},
-      {"Sqrt", unary<sqrt>},  {"Relu", unary<relu>},  {"Tanh", unary<tanh>},  {"Erf", unary<erf>},
-      {"Add", binary<add>},   {"Sub", binary<sub>},   {"Mul", binary<mul>},   {"Div", binary<div>},
-      {"Max", variadic<max>}, {"Min", variadic<min>}, {"Sum", variadic<add>}, {"Sigmoid", unary<sigmoid>},
+      {"Abs", unary("abs")},
+      {"Acos", unary("acos")},
+      {"Acosh", unary("acosh")},
+      {"Add", binary("add")},
+      {"And", binary("and")},
+      {"Asin", unary("asin")},
+      {"Asinh", unary("asinh")},
+      {"Atan", unary("atan")},
+      {"Atanh", unary("atanh")},
+      {"BitShift", bit_shift},
+      {"BitwiseAnd", binary("bit_and")},
+      {"BitwiseNot", unary("bit_not")},
+      {"BitwiseOr", binary("bit_or")},
+      {"BitwiseXor", binary("bit_xor")},
+      {"Ceil", unary("ceil")},
+      {"Cos", unary("cos")},
+      {"Cosh", unary("cosh")},
+      {"Div", binary("div")},
+      {"Equal", binary("equal")},
+      {"Erf", unary("erf")},
+      {"Exp", unary("exp")},
+      {"Floor", unary("floor")},
+      {"Greater", binary("greater")},
+      {"GreaterOrEqual", binary("greater_equal")},
+      {"IsInf", infinite},
+      {"IsNaN", unary("is_nan")},
+      {"Less", binary("less")},
+      {"LessOrEqual", binary("less_equal")},
+      {"Log", unary("log")},
+      {"Max", variadic("max")},
+      {"Mean", mean},
+      {"Min", variadic("min")},
+      {"Mod", remainder},
+      {"Mul", binary("mul")},
+      {"Neg", unary("neg")},
+      {"Not", unary("not")},
+      {"Or", binary("or")},
+      {"Pow", binary("pow")},
+      {"Reciprocal", unary("reciprocal")},
+      {"Relu", unary("relu")},
+      {"Round", unary("round")},
+      {"Sigmoid", unary("sigmoid")},
+      {"Sign", unary("sign")},
+      {"Sin", unary("sin")},
+      {"Sinh", unary("sinh")},
+      {"Sqrt", unary("sqrt")},
+      {"Sub", binary("sub")},
+      {"Sum", variadic("add")},
+      {"Tan", unary("tan")},
+      {"Tanh", unary("tanh")},
+      {"Xor", binary("xor")},
   };
   return conversions;
 }
