@@ -1,6 +1,5 @@
 // run.cpp — tenon run: runs a model once.
 #include <chrono>
-#include <cmath>
 #include <cstdio>
 
 #include "base/error.h"
@@ -9,42 +8,15 @@
 #include "ir/evaluate.h"
 #include "tensor/npy.h"
 #include "tensor/wide.h"
+#include "verify/sample_inputs.h"
 
 namespace tenon::cli {
 namespace {
 
-// Inputs made by rule, so that two engines can be compared on the same numbers: floats sin(0.37 i) + 0.1,
-// integers 7919 i mod 1000, booleans true; a symbolic dimension counts as 1.
-Tensor made_input(const TensorType& type) {
-  if (!type.shape.ranked())
-    throw user_error("an input of unknown rank cannot be made up; give it with --inputs");
-  Extents extents;
-  for (const Dim& dim : type.shape.dims())
-    extents.push_back(dim.constant().value_or(1));
-  if (type.dtype == DType::String)
-    return Tensor(DType::String, extents);
-  std::vector<double> values(static_cast<size_t>(element_count(extents)));
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (is_float(type.dtype))
-      values[i] = std::sin(static_cast<double>(i) * 0.37) + 0.1;
-    else
-      values[i] = type.dtype == DType::Bool ? 1 : static_cast<double>(i * 7919 % 1000);
-  }
-  if (is_float(type.dtype))
-    return narrow<double>(type.dtype, extents, values);
-  return narrow<int64_t>(type.dtype, extents, std::vector<int64_t>(values.begin(), values.end()));
-}
-
-Data inputs_for(const Graph& graph, const std::string& file) {
+Data inputs_from(const std::string& file, const Graph& graph) {
   Data inputs;
-  const NamedTensors given = file.empty() ? NamedTensors() : read_npz(file);
+  const NamedTensors given = read_npz(file);
   for (Value input : graph.inputs()) {
-    if (file.empty()) {
-      if (!input.type().is_tensor())
-        throw unsupported("input {} is {}, which cannot be made up", input.name(), input.type());
-      inputs.emplace_back(made_input(input.type().as_tensor()));
-      continue;
-    }
     // By name, or by place as input_0, input_1, …
     const auto named = [&](const std::string& name) {
       return std::find_if(given.begin(), given.end(), [&](const auto& entry) { return entry.first == name; });
@@ -97,7 +69,8 @@ void add_run(CLI::App& program) {
   command->footer("Example: tenon run model.onnx --inputs in.npz --outputs out.npz");
   command->callback([options] {
     const std::unique_ptr<Graph> graph = load_model(options->model);
-    const Data inputs = inputs_for(*graph, options->inputs);
+    const Data inputs =
+        options->inputs.empty() ? sample_inputs(*graph) : inputs_from(options->inputs, *graph);
     const auto start = std::chrono::steady_clock::now();
     const Data outputs = evaluate(*graph, inputs, {.seed = options->seed});
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;

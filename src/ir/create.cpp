@@ -145,7 +145,12 @@ Node* Graph::create(const OpDef& op, std::vector<Operand> operands, Attributes a
 
   // Results.
   check_against_declaration(*node);
-  Types inferred = infer_types(*node);
+  Types inferred;
+  try {
+    inferred = infer_types(*node);
+  } catch (const InternalError& error) {
+    throw InternalError(fmt::format("{}: {}", op.name, error.what()));
+  }
   if (types != nullptr && types->size() != inferred.size())
     throw user_error("{}: it has {} results, not {}", op.name, inferred.size(), types->size());
   for (size_t i = 0; i < inferred.size(); ++i) {

@@ -213,7 +213,8 @@ class Parser {
     const size_t begin = at_;
     int open = 0;
     bool name = false;
-    while (at_ < text_.size() && (open > 0 || name || (text_[at_] != ',' && text_[at_] != ']'))) {
+    while (at_ < text_.size() &&
+           (open > 0 || name || std::string_view(",])").find(text_[at_]) == std::string_view::npos)) {
       if (text_[at_] == '`')
         name = !name;
       else if (!name && text_[at_] == '(')

@@ -22,7 +22,7 @@
 namespace tenon {
 
 struct ParseOptions {
-  std::filesystem::path folder;            // where the files that constants name are looked up
+  std::filesystem::path folder = {};       // where the files that constants name are looked up
   const LiteralTable* literals = nullptr;  // the constants that are printed by hash
 };
 

@@ -118,7 +118,7 @@ class Printer {
     for (size_t i = 0; i < graph.outputs().size(); ++i) {
       const Value output = graph.outputs()[i];
       text += (i == 0 ? " " : ", ") + value(output);
-      if (graph.output_names()[i] != output.name())
+      if (graph.output_names()[i] != names.name(output))
         text += " as " + quote(graph.output_names()[i]);
     }
     text += "\n" + indent + "}";
@@ -186,18 +186,25 @@ ValueNames::ValueNames(const Graph& graph) {
   const auto add = [&](Value value) {
     std::string name = value.name();
     if (name.empty()) {
-      names_[value.data()] = fmt::format("{}", number++);
+      names_[value.data()] = {"", number++};
       return;
     }
     while (!taken.insert(name).second)
       name = fmt::format("{}_{}", value.name(), ++repeats[value.name()]);
-    names_[value.data()] = is_plain(name) ? name : quote(name);
+    names_[value.data()] = {name, 0};
   };
   for (Value input : graph.inputs())
     add(input);
   for (const Node* node : graph.nodes())
     for (Value result : node->results())
       add(result);
+}
+
+std::string ValueNames::of(Value value) const {
+  const auto& [name, number] = names_.at(value.data());
+  if (name.empty())
+    return fmt::format("{}", number);
+  return is_plain(name) ? name : quote(name);
 }
 
 std::string print(const Graph& graph) {

@@ -23,10 +23,17 @@ std::string quote(std::string_view text);
 class ValueNames {
  public:
   explicit ValueNames(const Graph& graph);
-  const std::string& of(Value value) const { return names_.at(value.data()); }  // without the %
+  // As it is printed after the %: in quotes where it needs them.
+  std::string of(Value value) const;
+  // What parsing gives the value as its name: nothing where a number is printed.
+  const std::string& name(Value value) const { return names_.at(value.data()).name; }
 
  private:
-  std::unordered_map<const ValueData*, std::string> names_;
+  struct Name {
+    std::string name;    // empty: unnamed
+    int64_t number = 0;  // of an unnamed value
+  };
+  std::unordered_map<const ValueData*, Name> names_;
 };
 
 }  // namespace tenon

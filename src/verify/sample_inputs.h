@@ -1,0 +1,14 @@
+// sample_inputs.h — inputs made by rule, so that two engines can be compared on the same numbers.
+#pragma once
+
+#include "ir/graph.h"
+
+namespace tenon {
+
+// Element i is sin(0.37 i) + 0.1 for floats, 7919 i mod 1000 for integers, true for booleans, empty for
+// strings; a symbolic dimension counts as 1. What has no such value (an unknown rank, a sequence) is the
+// user's fault: they must give it.
+Tensor sample_input(const TensorType& type);
+Data sample_inputs(const Graph& graph);
+
+}  // namespace tenon

@@ -1,0 +1,43 @@
+#include "ir/graph_text.h"
+
+namespace tenon {
+namespace {
+
+TEST(Evaluate, RefusesInputsThatDoNotFit) {
+  const auto graph = parse_graph("graph(%x: f32[n,2], %y: f32[n]) { %z = relu(%x) return %z }");
+  expect_error<UserError>(
+      [&] {
+        evaluate(*graph, {f32({3, 2}, std::vector<double>(6))});
+      },
+      "graph main takes 2 inputs, but 1 were given");
+  expect_error<UserError>(
+      [&] {
+        evaluate(*graph, {i64({3, 2}, std::vector<double>(6)), f32({3}, {1, 2, 3})});
+      },
+      "input x must be f32[n,2], but is i64[3,2]");
+  expect_error<UserError>(
+      [&] {
+        evaluate(*graph, {f32({3, 2}, std::vector<double>(6)), f32({4}, {1, 2, 3, 4})});
+      },
+      "input y must be f32[n], where n = 3, but is f32[4]");
+}
+
+TEST(Evaluate, NamesTheNodeThatFailed) {
+  const auto graph =
+      parse_graph("graph(%a: i64[1], %b: i64[1]) { %y = div(%a, %b) from \"model/Div\" return %y }");
+  expect_error<UserError>(
+      [&] {
+        evaluate(*graph, {i64({1}, {1}), i64({1}, {0})});
+      },
+      "node \"model/Div\": div: an integer is divided by zero");
+}
+
+TEST(Evaluate, ReturnsAnInputOrOneValueTwice) {
+  const Data out = run_text("graph(%x: f32[1]) { %y = relu(%x) return %y, %x, %y }", {f32({1}, {-1})});
+  expect_tensor(out[0], f32({1}, {0}));
+  expect_tensor(out[1], f32({1}, {-1}));
+  expect_tensor(out[2], f32({1}, {0}));
+}
+
+}  // namespace
+}  // namespace tenon

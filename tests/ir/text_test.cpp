@@ -1,0 +1,101 @@
+#include "ir/graph_text.h"
+#include "ops/data.h"
+
+namespace tenon {
+namespace {
+
+void expect_round_trip(const std::string& text) {
+  register_ops();
+  EXPECT_EQ(print(*parse(text)), text);
+}
+
+TEST(Text, PrintsAndParsesBack) {
+  expect_round_trip(R"(graph "my model"(%x: f32[batch,4], %"0": i64[]) {
+  %w: f32[4,3] = parameter(name="layer.weight", value=f32[4,3] splat 0.5) from "layer"
+  %0: f32[batch,3] = matmul(%x, %w) from "layer/MatMul", "layer"
+  %1: f32[batch,3] = relu(%0)
+  return %1 as "y", %"0"
+}
+)");
+}
+
+TEST(Text, PrintsConstantsInEveryForm) {
+  expect_round_trip(R"(graph g() {
+  %0: f32[2,2] = constant(value=f32[2,2] {1, -0, nan, 0.1})
+  %1: f16[3] = constant(value=f16[3] {inf, -inf, 0.5})
+  %2: str[2] = constant(value=str[2] {"a \"b\"", "line\n"})
+  %3: i64[1000] = constant(value=i64[1000] iota 5 -2)
+  %4: bool[] = constant(value=bool[] {1})
+  %5: u8[1000000000] = constant(value=u8[1000000000] splat 7)
+  return %0, %1, %2, %3, %4, %5
+}
+)");
+}
+
+TEST(Text, InfersTypesThatAreLeftOut) {
+  EXPECT_EQ(print(*parse_graph("graph(%x: f32[2]) { %y = relu(%x) // a comment\n return %y }")),
+            "graph main(%x: f32[2]) {\n  %y: f32[2] = relu(%x)\n  return %y\n}\n");
+}
+
+TEST(Text, LargeConstantsGoByHash) {
+  register_ops();
+  Graph graph;
+  std::vector<double> values(100);
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = static_cast<double>(i * i);
+  graph.set_outputs({constant(graph, f32({100}, values))});
+  const std::string text = print(graph);
+  EXPECT_NE(text.find("f32[100] hash 0x"), std::string::npos);
+  const LiteralTable literals = large_literals(graph);
+  EXPECT_EQ(difference(*parse(text, {.literals = &literals}), graph), "");
+  EXPECT_THROW(parse(text), UserError);
+}
+
+TEST(Text, ValuesOfTheSameNameAreToldApart) {
+  register_ops();
+  Graph graph;
+  Value x = graph.add_input(Type::tensor(DType::F32, {}), "x");
+  Value y = graph.create("relu", {{"x", x}})->result();
+  y.set_name("x");
+  graph.set_outputs({y});
+  EXPECT_EQ(print(graph), "graph main(%x: f32[]) {\n  %x_1: f32[] = relu(%x)\n  return %x_1 as \"x\"\n}\n");
+}
+
+TEST(Text, SaysWhatIsWrongAndWhere) {
+  const auto refuse = [](std::string_view text, const std::string& message) {
+    register_ops();
+    expect_error<UserError>([&] { parse(text); }, message);
+  };
+  refuse("", "line 1, column 1: 'graph' was expected");
+  refuse("graph(x: f32[2]) { return }", "line 1, column 7: an input such as %x: f32[2] was expected");
+  refuse("graph(%x: f33[2]) { return %x }", "line 1, column 14: 'f33' is not a dtype");
+  refuse("graph(%x: f32[2]) {\n  %y = rellu(%x)\n  return %y }",
+         "line 2, column 8: there is no op rellu\n  hint: did you mean relu?");
+  refuse("graph(%x: f32[2]) { %y = relu(%z) return %y }", "line 1, column 31: %z is not defined here");
+  refuse("graph(%x: f32[2], %x: f32[2]) { return %x }", "line 1, column 29: %x is defined twice");
+  refuse("graph(%x: f32[2]) { %y: f32[3] = relu(%x) return %y }",
+         "line 1, column 34: relu: result 0 is f32[2], but f32[3] was written");
+  refuse("graph(%x: f32[2]) { %a, %b = relu(%x) return %a }",
+         "line 1, column 30: relu has 1 results, but 2 names were given");
+  refuse("graph(%x: f32[2]) { %y = relu(%x, slope=1) return %y }",
+         "line 1, column 35: relu has no operand or attribute slope");
+  refuse("graph(%x: f32[2]) { return %x } more", "line 1, column 33: text after the end of the graph");
+  refuse("graph(%x: f32[n,) { return %x }",
+         "line 1, column 17: dimension \"\": wanted a number, a symbol or '(' at the end");
+}
+
+TEST(Text, DeepNestingIsRefusedNotFollowed) {
+  std::string type;
+  for (int i = 0; i < 5000; ++i)
+    type += "seq<";
+  expect_error<UserError>([&] { parse_type(type); }, "line 1, column 405: types are nested too deeply");
+}
+
+TEST(Types, ParseAsTheyPrint) {
+  for (const char* text :
+       {"f32[]", "i4[2,n]", "f32[*]", "seq<f32[2]>", "opt<seq<str[*]>>", "f8e4m3fn[floor((n+1)/2),2*m]"})
+    EXPECT_EQ(to_string(parse_type(text)), text);
+}
+
+}  // namespace
+}  // namespace tenon
