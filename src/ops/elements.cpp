@@ -27,6 +27,14 @@ Extents broadcast_strides(const Extents& from, const Extents& to) {
   return strides;
 }
 
+std::vector<int64_t> read_vector(const Call& c, std::string_view name, size_t count) {
+  const Tensor& vector = c.in(name);
+  if (vector.rank() != 1 || vector.count() != static_cast<int64_t>(count))
+    throw user_error("{}: {} must be a vector of {} numbers, but is {}", c.node().op().name, name, count,
+                     type_of(vector));
+  return as_ints(vector);
+}
+
 Tensor gather_strided(const Tensor& x, const Extents& extents, const Extents& strides, int64_t offset) {
   Tensor y(x.dtype(), extents);
   with_storage(x.dtype(), [&]<class T>(T) {

@@ -89,6 +89,9 @@ std::span<T> mutable_stored(Tensor& t) {
 // The tensor of these extents whose element at index i is x's element at offset + Σ i·stride.
 Tensor gather_strided(const Tensor& x, const Extents& extents, const Extents& strides, int64_t offset = 0);
 
+// A vector operand that must hold `count` numbers.
+std::vector<int64_t> read_vector(const Call& c, std::string_view name, size_t count);
+
 // eval of a unary op by its formula on one number: map<[](auto x) { return -x; }>.
 template <auto formula>
 Data map(const Call& c) {

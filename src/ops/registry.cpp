@@ -6,13 +6,16 @@
 #include "ops/cumulative.h"
 #include "ops/data.h"
 #include "ops/gather.h"
+#include "ops/generate.h"
 #include "ops/linear.h"
 #include "ops/normalise.h"
+#include "ops/pad.h"
 #include "ops/pool.h"
 #include "ops/reduce.h"
 #include "ops/reshape.h"
 #include "ops/scatter.h"
 #include "ops/select.h"
+#include "ops/slice.h"
 #include "ops/softmax.h"
 #include "ops/unary.h"
 
@@ -27,13 +30,16 @@ void register_ops() {
              &cumulative_ops(),
              &data_ops(),
              &gather_ops(),
+             &generate_ops(),
              &linear_ops(),
              &normalise_ops(),
+             &pad_ops(),
              &pool_ops(),
              &reduce_ops(),
              &reshape_ops(),
              &scatter_ops(),
              &select_ops(),
+             &slice_ops(),
              &softmax_ops(),
              &unary_ops(),
          })

@@ -18,79 +18,75 @@ std::optional<std::vector<Dim>> same_content(const Node& n) { return n.in("x").k
 
 namespace reshape_op {
 
-// The rank a shape operand asks for, when it is known how many numbers it holds.
-Shape unknown_shape(Value shape) {
-  if (!shape.shape().ranked() || !shape.dim(0).is_constant())
-    return Shape::unranked();
-  return Shape::unknown(*shape.dim(0).constant());
+// count / rest, where running has made sure that it leaves no remainder.
+Dim divide_sizes(const Dim& count, const Dim& rest) {
+  if (const auto exact = divide_exactly(count, rest))
+    return *exact;
+  return rest.is_constant() && *rest.constant() > 0 ? floor_div(count, rest) : Dim();
 }
 
 Types infer(const Node& n) {
   const Value x = n.in("x"), shape = n.in("shape");
   if (shape.shape().ranked() && shape.rank() != 1)
     throw operand_error(n, "shape must be a vector");
-  const auto wanted = shape.known_dims();
-  if (!wanted)
-    return {Type::tensor(x.dtype(), unknown_shape(shape))};
-  std::vector<Dim> dims = *wanted;
+  const auto rank = known_length(shape);
+  if (!rank)
+    return {Type::tensor(x.dtype(), Shape::unranked())};
+  std::vector<Dim> dims = vector_dims(n, "shape", static_cast<size_t>(*rank));
+  const std::vector<Dim> wanted = dims;
   Dim rest = 1;
-  std::optional<size_t> open;
+  std::vector<size_t> open;  // where the size is not given: -1, or not known yet
   for (size_t i = 0; i < dims.size(); ++i) {
     if (dims[i] == Dim(0) && !n.attr("allow_zero")) {
-      if (!x.shape().ranked()) {
-        dims[i] = Dim();
-      } else {
-        if (static_cast<int64_t>(i) >= x.rank())
-          throw operand_error(
-              n, fmt::format("shape[{}] is 0, which copies a dimension that x does not have", i));
-        dims[i] = x.dim(static_cast<int64_t>(i));
-      }
+      if (x.shape().ranked() && static_cast<int64_t>(i) >= x.rank())
+        throw operand_error(n,
+                            fmt::format("shape[{}] is 0, which copies a dimension that x does not have", i));
+      dims[i] = x.shape().ranked() ? x.dim(static_cast<int64_t>(i)) : Dim();
     }
-    if (dims[i] == Dim(-1)) {
-      if (open)
-        throw operand_error(n, "shape has more than one -1");
-      open = i;
-    } else if (dims[i].is_constant() && *dims[i].constant() < 0) {
-      throw operand_error(n, fmt::format("shape[{}] is {}", i, *dims[i].constant()));
-    } else {
+    if (dims[i].is_unknown() || dims[i] == Dim(-1))
+      open.push_back(i);
+    else if (dims[i].is_constant() && *dims[i].constant() < 0)
+      throw operand_error(n, fmt::format("shape[{}] is {}", i, dims[i]));
+    else
       rest = rest * dims[i];
-    }
   }
+  if (std::count(dims.begin(), dims.end(), Dim(-1)) > 1)
+    throw operand_error(n, "shape has more than one -1");
   const Dim count = x.shape().element_count();
-  if (open) {
-    const auto exact = divide_exactly(count, rest);
-    if (!exact && count.is_constant() && rest.is_constant() && rest != Dim(0))
-      throw operand_error(
-          n, fmt::format("{} elements do not divide into [{}]", *count.constant(), fmt::join(*wanted, ",")));
-    dims[*open] = exact ? *exact : Dim();
-  } else if (count.is_constant() && rest.is_constant() && !(count == rest)) {
-    throw operand_error(
-        n, fmt::format("{} elements do not fit into [{}]", *count.constant(), fmt::join(*wanted, ",")));
-  }
+  const bool known = count.is_constant() && rest.is_constant();
+  if (open.empty() && known && count != rest)
+    throw operand_error(n, fmt::format("{} elements do not fit into [{}]", count, fmt::join(wanted, ",")));
+  if (open.size() == 1 && known && rest != Dim(0) && mod(count, rest) != Dim(0))
+    throw operand_error(n, fmt::format("{} elements do not divide into [{}]", count, fmt::join(wanted, ",")));
+  for (const size_t i : open)
+    dims[i] = open.size() == 1 ? divide_sizes(count, rest) : Dim();
   return {Type::tensor(x.dtype(), dims)};
 }
 
 Data eval(const Call& c) {
   const Tensor& x = c.in("x");
-  Extents extents = as_ints(c.in("shape"));
-  int64_t rest = 1, open = -1;
-  for (size_t i = 0; i < extents.size(); ++i) {
-    if (extents[i] == 0 && !c.attr("allow_zero")) {
+  if (c.in("shape").rank() != 1)
+    throw user_error("reshape: shape must be a vector, but is {}", type_of(c.in("shape")));
+  const std::vector<int64_t> wanted = as_ints(c.in("shape"));
+  Extents extents = wanted, given;
+  auto open = extents.end();
+  for (auto extent = extents.begin(); extent != extents.end(); ++extent) {
+    const auto i = static_cast<size_t>(extent - extents.begin());
+    if (*extent == 0 && !c.attr("allow_zero")) {
       if (i >= x.extents().size())
         throw user_error("reshape: shape[{}] is 0, which copies a dimension that x does not have", i);
-      extents[i] = x.extents()[i];
+      *extent = x.extents()[i];
     }
-    if (extents[i] == -1 && open == -1)
-      open = static_cast<int64_t>(i);
+    if (*extent == -1 && open == extents.end())
+      open = extent;
     else
-      rest *= extents[i];
+      given.push_back(*extent);
   }
-  if (open >= 0)
-    extents[static_cast<size_t>(open)] = rest == 0 ? 0 : x.count() / rest;
-  if (std::any_of(extents.begin(), extents.end(), [](int64_t e) { return e < 0; }) ||
-      element_count(extents) != x.count())
-    throw user_error("reshape: {} elements do not fit into [{}]", x.count(),
-                     fmt::join(as_ints(c.in("shape")), ","));
+  const bool negative = std::any_of(given.begin(), given.end(), [](int64_t e) { return e < 0; });
+  if (const int64_t rest = negative ? 0 : element_count(given); open != extents.end())
+    *open = rest == 0 ? 0 : x.count() / rest;
+  if (negative || element_count(extents) != x.count())
+    throw user_error("reshape: {} elements do not fit into [{}]", x.count(), fmt::join(wanted, ","));
   return {x.reshaped(extents)};
 }
 
@@ -99,10 +95,26 @@ Data eval(const Call& c) {
 // --- squeeze and unsqueeze
 // -------------------------------------------------------------------------------------------
 
+// The shape where only the number of the axes that come (direction 1) or go (-1) is known, or not even that.
+Shape late_shape(const Node& n, int64_t direction) {
+  const Shape& shape = n.in("x").shape();
+  const auto count = known_length(n.late("axes"));
+  if (!shape.ranked() || !count)
+    return Shape::unranked();
+  const int64_t rank = shape.rank() + direction * *count;
+  if (rank < 0)
+    throw operand_error(n, fmt::format("{} axes are more than x has", *count));
+  return Shape::unknown(rank);
+}
+
 namespace squeeze_op {
 
 Types infer(const Node& n) {
   const Value x = n.in("x");
+  if (n.is_late("axes"))
+    return {Type::tensor(x.dtype(), late_shape(n, -1))};
+  if (!x.shape().ranked())
+    return {x.type()};
   const auto axes = checked_axes("squeeze", n.attr("axes"), x.rank());
   std::vector<Dim> dims;
   for (int64_t i = 0; i < x.rank(); ++i) {
@@ -133,6 +145,10 @@ namespace unsqueeze_op {
 
 Types infer(const Node& n) {
   const Value x = n.in("x");
+  if (n.is_late("axes"))
+    return {Type::tensor(x.dtype(), late_shape(n, 1))};
+  if (!x.shape().ranked())
+    return {x.type()};
   const std::vector<int64_t>& given = n.attr("axes");
   const auto axes = checked_axes("unsqueeze", given, x.rank() + static_cast<int64_t>(given.size()));
   std::vector<Dim> dims = x.shape().dims();
@@ -197,18 +213,17 @@ Data eval(const Call& c) {
 namespace broadcast_op {
 
 Types infer(const Node& n) {
-  const Value x = n.in("x"), shape = n.in("shape");
-  const auto wanted = shape.known_dims();
-  if (!x.shape().ranked() || !shape.shape().ranked())
+  const Value x = n.in("x");
+  const auto rank = known_length(n.in("shape"));
+  if (!x.shape().ranked() || !rank)
     return {Type::tensor(x.dtype(), Shape::unranked())};
-  if (!wanted) {
-    const Shape unknown = reshape_op::unknown_shape(shape);
-    return {Type::tensor(x.dtype(),
-                         unknown.ranked() ? Shape::unknown(std::max(unknown.rank(), x.rank())) : unknown)};
-  }
-  const std::optional<Shape> result = broadcast(x.shape(), Shape(*wanted));
+  const std::vector<Dim> wanted = vector_dims(n, "shape", static_cast<size_t>(*rank));
+  for (const Dim& dim : wanted)
+    if (dim.is_constant() && *dim.constant() < 0)
+      throw operand_error(n, fmt::format("x does not broadcast to [{}]", fmt::join(wanted, ",")));
+  const std::optional<Shape> result = broadcast(x.shape(), wanted);
   if (!result)
-    throw operand_error(n, fmt::format("x does not broadcast to [{}]", fmt::join(*wanted, ",")));
+    throw operand_error(n, fmt::format("x does not broadcast to [{}]", fmt::join(wanted, ",")));
   return {Type::tensor(x.dtype(), *result)};
 }
 
@@ -218,15 +233,15 @@ Data eval(const Call& c) {
   return {gather_strided(x, extents, broadcast_strides(x.extents(), extents))};
 }
 
-// Elements of a shape broadcast along a vector: the one element, repeated.
+// One element, repeated; or a vector as it is.
 std::optional<std::vector<Dim>> content(const Node& n) {
   const auto dims = n.in("x").known_dims();
-  const auto extents = n.in("shape").known_ints();
-  if (!dims || dims->size() != 1 || !extents || extents->size() > 1)
+  const Dim count = n.result().shape().element_count();
+  if (!dims || !count.is_constant())
     return std::nullopt;
-  return std::vector<Dim>(
-      extents->empty() ? 1 : static_cast<size_t>(std::clamp<int64_t>(extents->front(), 0, 64)),
-      dims->front());
+  if (dims->size() == 1)
+    return std::vector<Dim>(static_cast<size_t>(*count.constant()), dims->front());
+  return n.result().rank() == 1 ? dims : std::nullopt;
 }
 
 }  // namespace broadcast_op
@@ -274,6 +289,7 @@ const Family& reshape_ops() {
        .operands = {{"x", "T"}},
        .attributes = {{"axes", AttributeKind::Ints, "the dimensions to drop", std::nullopt, Binding::Late}},
        .results = {{"y", "T"}},
+       .traits = {.takes_unranked = true},
        .infer = squeeze_op::infer,
        .content = same_content,
        .eval = squeeze_op::eval},
@@ -284,6 +300,7 @@ const Family& reshape_ops() {
        .attributes = {{"axes", AttributeKind::Ints, "where, counted in the result", std::nullopt,
                        Binding::Late}},
        .results = {{"y", "T"}},
+       .traits = {.takes_unranked = true},
        .infer = unsqueeze_op::infer,
        .content = same_content,
        .eval = unsqueeze_op::eval},

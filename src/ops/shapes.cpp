@@ -90,6 +90,20 @@ std::vector<int64_t> checked_axes(std::string_view op, const std::vector<int64_t
   return checked;
 }
 
+std::optional<int64_t> known_length(Value vector) {
+  if (!vector.shape().ranked() || vector.rank() != 1)
+    return std::nullopt;
+  return vector.dim(0).constant();
+}
+
+std::vector<Dim> vector_dims(const Node& n, std::string_view name, size_t count) {
+  const Value vector = n.in(name);
+  const auto wanted = static_cast<int64_t>(count);
+  if (vector.shape().ranked() && (vector.rank() != 1 || known_length(vector).value_or(wanted) != wanted))
+    throw operand_error(n, fmt::format("{} must be a vector of {} numbers", name, count));
+  return vector.known_dims().value_or(std::vector<Dim>(count));
+}
+
 Types same_as_x(const Node& n) { return {n.in("x").type()}; }
 
 }  // namespace tenon

@@ -24,6 +24,11 @@ int64_t checked_axis(std::string_view op, int64_t axis, int64_t rank);
 // The same for a list, sorted; an axis named twice is a user_error.
 std::vector<int64_t> checked_axes(std::string_view op, const std::vector<int64_t>& axes, int64_t rank);
 
+// The elements of a vector operand that must hold `count` numbers; unknown where only running will tell.
+std::vector<Dim> vector_dims(const Node& n, std::string_view name, size_t count);
+// How many numbers a vector operand holds, when that is known.
+std::optional<int64_t> known_length(Value vector);
+
 // infer for ops whose only result has the type of operand x.
 Types same_as_x(const Node& n);
 

@@ -14,6 +14,7 @@ const std::map<std::pair<std::string_view, std::string_view>, const Conversion*>
              &convolve_conversions(),
              &elementwise_conversions(),
              &gather_conversions(),
+             &generate_conversions(),
              &linear_conversions(),
              &normalise_conversions(),
              &pool_conversions(),
@@ -21,6 +22,7 @@ const std::map<std::pair<std::string_view, std::string_view>, const Conversion*>
              &reshape_conversions(),
              &scatter_conversions(),
              &select_conversions(),
+             &slice_conversions(),
              &softmax_conversions(),
          })
       for (const Conversion& conversion : *family)

@@ -24,6 +24,7 @@ using Conversions = std::vector<Conversion>;
 const Conversions& convolve_conversions();
 const Conversions& elementwise_conversions();
 const Conversions& gather_conversions();
+const Conversions& generate_conversions();
 const Conversions& linear_conversions();
 const Conversions& normalise_conversions();
 const Conversions& pool_conversions();
@@ -31,6 +32,7 @@ const Conversions& reduce_conversions();
 const Conversions& reshape_conversions();
 const Conversions& scatter_conversions();
 const Conversions& select_conversions();
+const Conversions& slice_conversions();
 const Conversions& softmax_conversions();
 
 // The conversion of an op, or null.

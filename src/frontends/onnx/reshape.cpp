@@ -5,10 +5,15 @@
 
 #include "base/error.h"
 #include "frontends/onnx/conversions.h"
+#include "ops/binary.h"
 #include "ops/data.h"
+#include "ops/reduce.h"
+#include "ops/slice.h"
 
 namespace tenon::onnx {
 namespace {
+
+using Permutation = std::vector<int64_t>;
 
 std::vector<Value> constant_value(const NodeView& n) {
   if (n.has("value"))
@@ -49,14 +54,111 @@ std::vector<Value> transposed(const NodeView& n) {
   return {transpose(x, n.integers("perm", reversed))};
 }
 
+// The axes are an attribute in older opsets and an input from 13 on.
+std::vector<Value> squeezed(const NodeView& n) {
+  const Value x = n.in(0);
+  if (const Value axes = n.maybe(1))
+    return n.make("squeeze", {{"x", x}, {"axes", axes}});
+  if (n.has("axes"))
+    return {squeeze(x, n.integers("axes"))};
+  const auto extents = x.shape().extents();
+  if (!extents)
+    throw unsupported("Squeeze: without axes, the sizes must be known when the model is read, not {}",
+                      x.type());
+  std::vector<int64_t> ones;
+  for (size_t i = 0; i < extents->size(); ++i)
+    if ((*extents)[i] == 1)
+      ones.push_back(static_cast<int64_t>(i));
+  return {squeeze(x, ones)};
+}
+
+std::vector<Value> unsqueezed(const NodeView& n) {
+  if (n.opset() < 13)
+    return {unsqueeze(n.in(0), n.integers("axes"))};
+  return n.make("unsqueeze", {{"x", n.in(0)}, {"axes", n.in(1)}});
+}
+
+std::vector<Value> expanded(const NodeView& n) { return {broadcast_to(n.in(0), n.in(1))}; }
+
+// The dimensions from `start` to before `end`, which clamp as those of a slice do.
+std::vector<Value> shape_between(const NodeView& n) {
+  const Value shape = shape_of(n.in(0));
+  if (!n.has("start") && !n.has("end"))
+    return {shape};
+  return {slice(shape, 0, n.integer("start", 0), n.integer("end", kToTheEnd))};
+}
+
+std::vector<Value> element_count_of(const NodeView& n) { return {reduce_prod(shape_of(n.in(0)), {0})}; }
+
+// The sizes of dimensions `from` to before `to`, multiplied; as an i64[1].
+Value product_of_sizes(Value x, int64_t from, int64_t to) {
+  const std::vector<Dim>& dims = x.shape().dims();
+  const Dim product = Shape(std::vector<Dim>(dims.begin() + from, dims.begin() + to)).element_count();
+  if (product.is_constant())
+    return int_vector(x.graph(), {*product.constant()});
+  return reduce_prod(slice(shape_of(x), 0, from, to), {0}, Keep::Dims);
+}
+
+std::vector<Value> flattened(const NodeView& n) {
+  const Value x = n.in(0);
+  const int64_t given = n.integer("axis", 1);
+  if (given < -x.rank() || given > x.rank())
+    throw user_error("Flatten: axis {} is out of range for a tensor of rank {}", given, x.rank());
+  const int64_t axis = given < 0 ? given + x.rank() : given;
+  return {reshape(x, concat({product_of_sizes(x, 0, axis), product_of_sizes(x, axis, x.rank())}, 0))};
+}
+
+// --- DepthToSpace and SpaceToDepth: b × b neighbouring pixels become b² channels, or the other way round.
+// Mode DCR has the pixel of the block as the slower part of the channel's number, CRD as the faster part.
+
+int64_t block_size(const NodeView& n) {
+  const int64_t block = n.integer("blocksize");
+  if (n.in(0).rank() != 4)
+    throw user_error("{}: its input must have rank 4, but is {}", n.op_type(), n.in(0).type());
+  if (block < 1)
+    throw user_error("{}: blocksize is {}", n.op_type(), block);
+  return block;
+}
+
+bool pixel_is_slower(const NodeView& n) {
+  const std::string mode = n.text("mode", "DCR");
+  if (mode != "DCR" && mode != "CRD")
+    throw user_error("{}: mode is \"{}\", but must be DCR or CRD", n.op_type(), mode);
+  return mode == "DCR";
+}
+
+std::vector<Value> depth_to_space(const NodeView& n) {
+  const Value x = n.in(0);
+  const Value block = int_vector(n.graph(), {block_size(n)});
+  const Value batch = size_along(x, 0), height = size_along(x, 2), width = size_along(x, 3);
+  const Value channels = size_along(x, 1) / (block * block);
+  const bool slower = pixel_is_slower(n);
+  const Value apart = reshape(x, slower ? concat({batch, block, block, channels, height, width}, 0)
+                                        : concat({batch, channels, block, block, height, width}, 0));
+  const Value turned =
+      transpose(apart, slower ? Permutation{0, 3, 4, 1, 5, 2} : Permutation{0, 1, 4, 2, 5, 3});
+  return {reshape(turned, concat({batch, channels, height * block, width * block}, 0))};
+}
+
+std::vector<Value> space_to_depth(const NodeView& n) {
+  const Value x = n.in(0);
+  const Value block = int_vector(n.graph(), {block_size(n)});
+  const Value batch = size_along(x, 0), channels = size_along(x, 1);
+  const Value height = size_along(x, 2) / block, width = size_along(x, 3) / block;
+  const Value apart = reshape(x, concat({batch, channels, height, block, width, block}, 0));
+  const Value turned =
+      transpose(apart, pixel_is_slower(n) ? Permutation{0, 3, 5, 1, 2, 4} : Permutation{0, 1, 3, 5, 2, 4});
+  return {reshape(turned, concat({batch, channels * (block * block), height, width}, 0))};
+}
+
 }  // namespace
 
 const Conversions& reshape_conversions() {
   static const Conversions conversions = {
-      {"Constant", constant_value},
-      {"Identity", identity},
-      {"Reshape", reshape_to},
-      {"Transpose", transposed},
+      {"Constant", constant_value}, {"DepthToSpace", depth_to_space}, {"Expand", expanded},
+      {"Flatten", flattened},       {"Identity", identity},           {"Reshape", reshape_to},
+      {"Shape", shape_between},     {"Size", element_count_of},       {"SpaceToDepth", space_to_depth},
+      {"Squeeze", squeezed},        {"Transpose", transposed},        {"Unsqueeze", unsqueezed},
   };
   return conversions;
 }

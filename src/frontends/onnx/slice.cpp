@@ -1,0 +1,155 @@
+// slice.cpp — ONNX ops that take tensors apart, put them together, or add to them.
+#include "ops/slice.h"
+
+#include <numeric>
+
+#include "base/error.h"
+#include "frontends/onnx/conversions.h"
+#include "ops/binary.h"
+#include "ops/data.h"
+#include "ops/pad.h"
+#include "ops/reshape.h"
+#include "ops/shapes.h"
+
+namespace tenon::onnx {
+namespace {
+
+std::vector<int64_t> first_axes(int64_t count) {
+  std::vector<int64_t> axes(static_cast<size_t>(count));
+  std::iota(axes.begin(), axes.end(), 0);
+  return axes;
+}
+
+// Starts, ends and steps may be i32.
+Value as_i64(const NodeView& n, Value value) {
+  return !value || value.dtype() == DType::I64 ? value
+                                               : n.make("cast", {{"x", value}}, {{"to", DType::I64}}).front();
+}
+
+std::vector<Value> sliced(const NodeView& n) {
+  const Value x = n.in(0);
+  if (n.opset() < 10) {
+    const std::vector<int64_t> starts = n.integers("starts");
+    return {slice(x, int_vector(n.graph(), starts), int_vector(n.graph(), n.integers("ends")),
+                  n.integers("axes", first_axes(static_cast<int64_t>(starts.size()))))};
+  }
+  const Value starts = as_i64(n, n.in(1)), ends = as_i64(n, n.in(2)), steps = as_i64(n, n.maybe(4));
+  if (const Value axes = n.maybe(3))
+    return n.make("slice", {{"x", x}, {"starts", starts}, {"ends", ends}, {"steps", steps}, {"axes", axes}});
+  const auto count = known_length(starts);
+  if (!count)
+    throw unsupported("Slice: without axes, the number of starts must be known when the model is read");
+  return {slice(x, starts, ends, first_axes(*count), steps)};
+}
+
+// Before opset 4, axis 1 is what is meant where none is given.
+std::vector<Value> concatenated(const NodeView& n) {
+  const std::vector<Value> parts = n.ins();
+  if (parts.empty())
+    throw user_error("Concat: it needs at least one input");
+  return {concat(parts, n.opset() < 4 ? n.integer("axis", 1) : n.integer("axis"))};
+}
+
+// Parts of equal size; where that does not come out even, the last is smaller (so from opset 18 on, and
+// before then not allowed).
+Value equal_sizes(const NodeView& n, Value x, int64_t axis) {
+  const auto parts = static_cast<int64_t>(n.output_count());
+  if (parts == 0 || n.integer("num_outputs", parts) != parts)
+    throw user_error("Split: num_outputs is {}, but {} outputs are named", n.integer("num_outputs", parts),
+                     parts);
+  const Value whole = size_along(x, axis);
+  const Value size = (whole + static_cast<double>(parts - 1)) / static_cast<double>(parts);
+  const Value last = whole - size * static_cast<double>(parts - 1);
+  std::vector<Value> sizes(static_cast<size_t>(parts - 1), size);
+  sizes.push_back(last);
+  return concat(sizes, 0);
+}
+
+std::vector<Value> parts_of(const NodeView& n) {
+  const Value x = n.in(0);
+  const int64_t axis = n.integer("axis", 0);
+  if (const Value sizes = n.maybe(1))
+    return split(x, sizes, axis);
+  if (n.has("split"))
+    return split(x, n.integers("split"), axis);
+  return split(x, equal_sizes(n, x, axis), axis);
+}
+
+// What is added is an attribute in opsets 1 (`paddings`) and 2 (`pads`), and an input from 11 on.
+std::vector<Value> padded(const NodeView& n) {
+  const Value x = n.in(0);
+  const Attributes mode = {{"mode", n.text("mode", "constant")}};
+  if (n.opset() < 11) {
+    const std::vector<int64_t> pads = n.integers(n.opset() < 2 ? "paddings" : "pads");
+    Attributes attributes = mode;
+    attributes.emplace("axes", first_axes(static_cast<int64_t>(pads.size() / 2)));
+    return n.make("pad",
+                  {{"x", x},
+                   {"pads", int_vector(n.graph(), pads)},
+                   {"value", scalar(n.graph(), x.dtype(), n.real("value", 0))}},
+                  attributes);
+  }
+  std::vector<Operand> operands = {{"x", x}, {"pads", n.in(1)}, {"value", n.maybe(2)}};
+  if (const Value axes = n.maybe(3)) {
+    operands.emplace_back("axes", axes);
+    return n.make("pad", operands, mode);
+  }
+  const auto count = known_length(n.in(1));
+  if (!count && !x.shape().ranked())
+    throw unsupported("Pad: without axes, the rank must be known when the model is read");
+  Attributes attributes = mode;
+  attributes.emplace("axes", first_axes(x.shape().ranked() ? x.rank() : *count / 2));
+  return n.make("pad", operands, attributes);
+}
+
+// In opset 1, one number says how often, another along which axis.
+std::vector<Value> tiled(const NodeView& n) {
+  const Value x = n.in(0);
+  if (n.opset() >= 6)
+    return {tile(x, n.in(1))};
+  const std::vector<int64_t> times = n.constant_ints(1, "tiles"), axis = n.constant_ints(2, "axis");
+  if (times.size() != 1 || axis.size() != 1)
+    throw user_error("Tile: tiles and axis must be one number each, but are {} and {}", n.in(1).type(),
+                     n.in(2).type());
+  std::vector<int64_t> repeats(static_cast<size_t>(x.rank()), 1);
+  repeats[static_cast<size_t>(checked_axis("Tile", axis.front(), x.rank()))] = times.front();
+  return {tile(x, int_vector(n.graph(), repeats))};
+}
+
+// Each axis is cut or padded on both sides to the size wanted; an odd element goes to the end. Cutting an odd
+// number, too: so the half rounds towards zero, written here as the difference of two halves that are not
+// negative, whose signs shape inference need not know.
+std::vector<Value> center_crop_pad(const NodeView& n) {
+  const Value x = n.in(0), wanted = as_i64(n, n.in(1));
+  const std::vector<int64_t> axes = n.integers("axes", first_axes(x.rank()));
+  std::vector<Value> sizes;
+  for (const int64_t axis : axes)
+    sizes.push_back(size_along(x, checked_axis("CenterCropPad", axis, x.rank())));
+  if (sizes.empty())
+    return {x};
+  const Value size = concat(sizes, 0), zero = scalar(n.graph(), DType::I64, 0);
+  const Value before = maximum(wanted - size, zero) / 2.0 - maximum(size - wanted, zero) / 2.0;
+  return {pad(x, concat({before, wanted - size - before}, 0), axes)};
+}
+
+std::vector<Value> reverse_sequence(const NodeView& n) {
+  return n.make("reverse_sequence", {{"x", n.in(0)}, {"lengths", n.in(1)}},
+                {{"time_axis", n.integer("time_axis", 0)}, {"batch_axis", n.integer("batch_axis", 1)}});
+}
+
+}  // namespace
+
+const Conversions& slice_conversions() {
+  static const Conversions conversions = {
+      {"CenterCropPad", center_crop_pad},
+      {"Concat", concatenated},
+      {"Pad", padded},
+      {"ReverseSequence", reverse_sequence},
+      {"Slice", sliced},
+      {"Split", parts_of},
+      {"Tile", tiled},
+  };
+  return conversions;
+}
+
+}  // namespace tenon::onnx
