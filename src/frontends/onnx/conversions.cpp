@@ -3,6 +3,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "frontends/onnx/families.h"
 
 namespace tenon::onnx {
 namespace {

@@ -1,0 +1,24 @@
+// families.h — the families of conversions, one file each. Apart from conversions.h, so that a new family recompiles
+// only the list.
+#pragma once
+
+#include "frontends/onnx/conversions.h"
+
+namespace tenon::onnx {
+
+const Conversions& convolve_conversions();
+const Conversions& elementwise_conversions();
+const Conversions& gather_conversions();
+const Conversions& generate_conversions();
+const Conversions& linear_conversions();
+const Conversions& normalise_conversions();
+const Conversions& pool_conversions();
+const Conversions& reduce_conversions();
+const Conversions& reshape_conversions();
+const Conversions& scatter_conversions();
+const Conversions& select_conversions();
+const Conversions& slice_conversions();
+const Conversions& softmax_conversions();
+std::vector<const Conversion*> all_conversions();
+
+}  // namespace tenon::onnx
