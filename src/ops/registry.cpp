@@ -17,6 +17,8 @@
 #include "ops/select.h"
 #include "ops/slice.h"
 #include "ops/softmax.h"
+#include "ops/sort.h"
+#include "ops/string.h"
 #include "ops/unary.h"
 
 namespace tenon {
@@ -41,6 +43,8 @@ void register_ops() {
              &select_ops(),
              &slice_ops(),
              &softmax_ops(),
+             &sort_ops(),
+             &string_ops(),
              &unary_ops(),
          })
       for (const OpDef& op : *family)

@@ -25,6 +25,8 @@ const std::map<std::pair<std::string_view, std::string_view>, const Conversion*>
              &select_conversions(),
              &slice_conversions(),
              &softmax_conversions(),
+             &sort_conversions(),
+             &string_conversions(),
          })
       for (const Conversion& conversion : *family)
         CHECK(all.emplace(std::pair(conversion.domain, conversion.op_type), &conversion).second,

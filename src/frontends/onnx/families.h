@@ -19,6 +19,8 @@ const Conversions& scatter_conversions();
 const Conversions& select_conversions();
 const Conversions& slice_conversions();
 const Conversions& softmax_conversions();
+const Conversions& sort_conversions();
+const Conversions& string_conversions();
 std::vector<const Conversion*> all_conversions();
 
 }  // namespace tenon::onnx

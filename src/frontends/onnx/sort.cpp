@@ -1,0 +1,66 @@
+// sort.cpp — ONNX ops that order or select elements by their value.
+#include "ops/sort.h"
+
+#include "frontends/onnx/conversions.h"
+#include "ops/data.h"
+#include "ops/gather.h"
+#include "ops/reshape.h"
+
+namespace tenon::onnx {
+namespace {
+
+// k is an attribute before opset 10.
+std::vector<Value> greatest(const NodeView& n) {
+  const Value k = n.opset() >= 10 ? n.in(1) : int_vector(n.graph(), {n.integer("k")});
+  return top_k(n.in(0), k, n.integer("axis", -1), n.flag("largest", true), n.flag("sorted", true));
+}
+
+// Without an axis, ops of this file work on the flat tensor.
+std::pair<Value, int64_t> along_axis(const NodeView& n) {
+  if (n.has("axis"))
+    return {n.in(0), n.integer("axis")};
+  return {reshape(n.in(0), {-1}), 0};
+}
+
+std::vector<Value> different(const NodeView& n) {
+  const auto [x, axis] = along_axis(n);
+  return unique(x, axis, n.flag("sorted", true));
+}
+
+std::vector<Value> indices_of_nonzero(const NodeView& n) { return {nonzero(n.in(0))}; }
+
+// The condition may be shorter than the axis: the rest is not selected.
+std::vector<Value> selected(const NodeView& n) {
+  const auto [x, axis] = along_axis(n);
+  return {gather(x, squeeze(nonzero(n.in(1)), {0}), axis)};
+}
+
+std::vector<Value> one_hot_vectors(const NodeView& n) {
+  return {one_hot(n.in(0), n.in(1), n.in(2), n.integer("axis", -1))};
+}
+
+std::vector<Value> best_boxes(const NodeView& n) {
+  return n.make("non_max_suppression",
+                {{"boxes", n.in(0)},
+                 {"scores", n.in(1)},
+                 {"max_per_class", n.maybe(2)},
+                 {"overlap_threshold", n.maybe(3)},
+                 {"score_threshold", n.maybe(4)}},
+                {{"centered", n.flag("center_point_box", false)}});
+}
+
+}  // namespace
+
+const Conversions& sort_conversions() {
+  static const Conversions conversions = {
+      {"Compress", selected},
+      {"NonMaxSuppression", best_boxes},
+      {"NonZero", indices_of_nonzero},
+      {"OneHot", one_hot_vectors},
+      {"TopK", greatest},
+      {"Unique", different},
+  };
+  return conversions;
+}
+
+}  // namespace tenon::onnx
