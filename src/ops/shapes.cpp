@@ -27,6 +27,12 @@ std::optional<Dim> broadcast(const Dim& a, const Dim& b) {
     return a;
   if (b.is_constant())
     return b;
+  // A slice of the first n of 512: min(n,512) is n where it is broadcast to n, as it is 1 only where n is.
+  const bool same_ones = provably_equal(min(a, 2), min(b, 2));
+  if (same_ones && min(a, b) == a)
+    return b;
+  if (same_ones && min(a, b) == b)
+    return a;
   return Dim();
 }
 
