@@ -5,6 +5,7 @@
 #include "ops/convolve.h"
 #include "ops/cumulative.h"
 #include "ops/data.h"
+#include "ops/determinant.h"
 #include "ops/gather.h"
 #include "ops/generate.h"
 #include "ops/linear.h"
@@ -15,6 +16,7 @@
 #include "ops/reshape.h"
 #include "ops/scatter.h"
 #include "ops/select.h"
+#include "ops/signal.h"
 #include "ops/slice.h"
 #include "ops/softmax.h"
 #include "ops/unary.h"
@@ -24,24 +26,10 @@ namespace tenon {
 void register_ops() {
   static const bool once = [] {
     for (const Family* family : {
-             &arg_reduce_ops(),
-             &binary_ops(),
-             &convolve_ops(),
-             &cumulative_ops(),
-             &data_ops(),
-             &gather_ops(),
-             &generate_ops(),
-             &linear_ops(),
-             &normalise_ops(),
-             &pad_ops(),
-             &pool_ops(),
-             &reduce_ops(),
-             &reshape_ops(),
-             &scatter_ops(),
-             &select_ops(),
-             &slice_ops(),
-             &softmax_ops(),
-             &unary_ops(),
+             &arg_reduce_ops(),  &binary_ops(), &convolve_ops(), &cumulative_ops(), &data_ops(),
+             &determinant_ops(), &gather_ops(), &generate_ops(), &linear_ops(),     &normalise_ops(),
+             &pad_ops(),         &pool_ops(),   &reduce_ops(),   &reshape_ops(),    &scatter_ops(),
+             &select_ops(),      &signal_ops(), &slice_ops(),    &softmax_ops(),    &unary_ops(),
          })
       for (const OpDef& op : *family)
         register_op(op);
