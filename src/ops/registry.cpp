@@ -6,6 +6,7 @@
 #include "ops/convolve.h"
 #include "ops/cumulative.h"
 #include "ops/data.h"
+#include "ops/determinant.h"
 #include "ops/gather.h"
 #include "ops/generate.h"
 #include "ops/linear.h"
@@ -17,6 +18,7 @@
 #include "ops/reshape.h"
 #include "ops/scatter.h"
 #include "ops/select.h"
+#include "ops/signal.h"
 #include "ops/slice.h"
 #include "ops/softmax.h"
 #include "ops/sort.h"
@@ -30,21 +32,25 @@ void register_ops() {
     for (const Family* family : {
              &activation_ops(),
              &arg_reduce_ops(),
+             &arg_reduce_ops(),  &binary_ops(), &convolve_ops(), &cumulative_ops(), &data_ops(),
              &binary_ops(),
              &convolve_ops(),
              &cumulative_ops(),
              &data_ops(),
+             &determinant_ops(), &gather_ops(), &generate_ops(), &linear_ops(),     &normalise_ops(),
              &gather_ops(),
              &generate_ops(),
              &linear_ops(),
              &normalise_ops(),
              &pad_ops(),
+             &pad_ops(),         &pool_ops(),   &reduce_ops(),   &reshape_ops(),    &scatter_ops(),
              &pool_ops(),
              &random_ops(),
              &reduce_ops(),
              &reshape_ops(),
              &scatter_ops(),
              &select_ops(),
+             &select_ops(),      &signal_ops(), &slice_ops(),    &softmax_ops(),    &unary_ops(),
              &slice_ops(),
              &softmax_ops(),
              &sort_ops(),
