@@ -6,11 +6,14 @@
 #include "ops/cumulative.h"
 #include "ops/data.h"
 #include "ops/gather.h"
+#include "ops/image.h"
 #include "ops/linear.h"
 #include "ops/normalise.h"
 #include "ops/pool.h"
 #include "ops/reduce.h"
+#include "ops/region.h"
 #include "ops/reshape.h"
+#include "ops/resize.h"
 #include "ops/scatter.h"
 #include "ops/select.h"
 #include "ops/softmax.h"
@@ -27,11 +30,14 @@ void register_ops() {
              &cumulative_ops(),
              &data_ops(),
              &gather_ops(),
+             &image_ops(),
              &linear_ops(),
              &normalise_ops(),
              &pool_ops(),
              &reduce_ops(),
+             &region_ops(),
              &reshape_ops(),
+             &resize_ops(),
              &scatter_ops(),
              &select_ops(),
              &softmax_ops(),

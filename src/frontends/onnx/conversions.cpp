@@ -14,6 +14,7 @@ const std::map<std::pair<std::string_view, std::string_view>, const Conversion*>
              &convolve_conversions(),
              &elementwise_conversions(),
              &gather_conversions(),
+             &image_conversions(),
              &linear_conversions(),
              &normalise_conversions(),
              &pool_conversions(),

@@ -24,6 +24,7 @@ using Conversions = std::vector<Conversion>;
 const Conversions& convolve_conversions();
 const Conversions& elementwise_conversions();
 const Conversions& gather_conversions();
+const Conversions& image_conversions();
 const Conversions& linear_conversions();
 const Conversions& normalise_conversions();
 const Conversions& pool_conversions();
