@@ -9,13 +9,16 @@
 #include "ops/determinant.h"
 #include "ops/gather.h"
 #include "ops/generate.h"
+#include "ops/image.h"
 #include "ops/linear.h"
 #include "ops/normalise.h"
 #include "ops/pad.h"
 #include "ops/pool.h"
 #include "ops/random.h"
 #include "ops/reduce.h"
+#include "ops/region.h"
 #include "ops/reshape.h"
+#include "ops/resize.h"
 #include "ops/scatter.h"
 #include "ops/select.h"
 #include "ops/signal.h"
@@ -40,6 +43,7 @@ void register_ops() {
              &determinant_ops(), &gather_ops(), &generate_ops(), &linear_ops(),     &normalise_ops(),
              &gather_ops(),
              &generate_ops(),
+             &image_ops(),
              &linear_ops(),
              &normalise_ops(),
              &pad_ops(),
@@ -47,7 +51,9 @@ void register_ops() {
              &pool_ops(),
              &random_ops(),
              &reduce_ops(),
+             &region_ops(),
              &reshape_ops(),
+             &resize_ops(),
              &scatter_ops(),
              &select_ops(),
              &select_ops(),      &signal_ops(), &slice_ops(),    &softmax_ops(),    &unary_ops(),
