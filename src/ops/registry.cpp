@@ -1,18 +1,23 @@
 #include "ops/registry.h"
 
 #include "ops/arg_reduce.h"
+#include "ops/attention.h"
 #include "ops/binary.h"
 #include "ops/convolve.h"
 #include "ops/cumulative.h"
 #include "ops/data.h"
+#include "ops/einsum.h"
 #include "ops/gather.h"
 #include "ops/generate.h"
 #include "ops/linear.h"
+#include "ops/linear_attention.h"
 #include "ops/normalise.h"
 #include "ops/pad.h"
 #include "ops/pool.h"
+#include "ops/quantise.h"
 #include "ops/reduce.h"
 #include "ops/reshape.h"
+#include "ops/rotary.h"
 #include "ops/scatter.h"
 #include "ops/select.h"
 #include "ops/slice.h"
@@ -25,18 +30,23 @@ void register_ops() {
   static const bool once = [] {
     for (const Family* family : {
              &arg_reduce_ops(),
+             &attention_ops(),
              &binary_ops(),
              &convolve_ops(),
              &cumulative_ops(),
              &data_ops(),
+             &einsum_ops(),
              &gather_ops(),
              &generate_ops(),
+             &linear_attention_ops(),
              &linear_ops(),
              &normalise_ops(),
              &pad_ops(),
              &pool_ops(),
+             &quantise_ops(),
              &reduce_ops(),
              &reshape_ops(),
+             &rotary_ops(),
              &scatter_ops(),
              &select_ops(),
              &slice_ops(),

@@ -13,6 +13,7 @@ const std::map<std::pair<std::string_view, std::string_view>, const Conversion*>
     std::map<std::pair<std::string_view, std::string_view>, const Conversion*> all;
     for (const Conversions* family : {
              &convolve_conversions(),
+             &einsum_conversions(),
              &elementwise_conversions(),
              &gather_conversions(),
              &generate_conversions(),

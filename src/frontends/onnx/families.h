@@ -7,6 +7,7 @@
 namespace tenon::onnx {
 
 const Conversions& convolve_conversions();
+const Conversions& einsum_conversions();
 const Conversions& elementwise_conversions();
 const Conversions& gather_conversions();
 const Conversions& generate_conversions();
