@@ -2,6 +2,7 @@
 
 #include "ops/arg_reduce.h"
 #include "ops/binary.h"
+#include "ops/control.h"
 #include "ops/convolve.h"
 #include "ops/cumulative.h"
 #include "ops/data.h"
@@ -13,6 +14,7 @@
 #include "ops/reshape.h"
 #include "ops/scatter.h"
 #include "ops/select.h"
+#include "ops/sequence.h"
 #include "ops/softmax.h"
 #include "ops/unary.h"
 
@@ -23,6 +25,7 @@ void register_ops() {
     for (const Family* family : {
              &arg_reduce_ops(),
              &binary_ops(),
+             &control_ops(),
              &convolve_ops(),
              &cumulative_ops(),
              &data_ops(),
@@ -34,6 +37,7 @@ void register_ops() {
              &reshape_ops(),
              &scatter_ops(),
              &select_ops(),
+             &sequence_ops(),
              &softmax_ops(),
              &unary_ops(),
          })

@@ -11,6 +11,7 @@ const std::map<std::pair<std::string_view, std::string_view>, const Conversion*>
   static const auto conversions = [] {
     std::map<std::pair<std::string_view, std::string_view>, const Conversion*> all;
     for (const Conversions* family : {
+             &control_conversions(),
              &convolve_conversions(),
              &elementwise_conversions(),
              &gather_conversions(),
@@ -21,6 +22,7 @@ const std::map<std::pair<std::string_view, std::string_view>, const Conversion*>
              &reshape_conversions(),
              &scatter_conversions(),
              &select_conversions(),
+             &sequence_conversions(),
              &softmax_conversions(),
          })
       for (const Conversion& conversion : *family)

@@ -21,6 +21,7 @@ struct Conversion {
 
 using Conversions = std::vector<Conversion>;
 
+const Conversions& control_conversions();
 const Conversions& convolve_conversions();
 const Conversions& elementwise_conversions();
 const Conversions& gather_conversions();
@@ -31,6 +32,7 @@ const Conversions& reduce_conversions();
 const Conversions& reshape_conversions();
 const Conversions& scatter_conversions();
 const Conversions& select_conversions();
+const Conversions& sequence_conversions();
 const Conversions& softmax_conversions();
 
 // The conversion of an op, or null.
