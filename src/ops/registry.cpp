@@ -8,8 +8,10 @@
 #include "ops/data.h"
 #include "ops/gather.h"
 #include "ops/linear.h"
+#include "ops/memory.h"
 #include "ops/normalise.h"
 #include "ops/pool.h"
+#include "ops/recurrent.h"
 #include "ops/reduce.h"
 #include "ops/reshape.h"
 #include "ops/scatter.h"
@@ -31,8 +33,10 @@ void register_ops() {
              &data_ops(),
              &gather_ops(),
              &linear_ops(),
+             &memory_ops(),
              &normalise_ops(),
              &pool_ops(),
+             &recurrent_ops(),
              &reduce_ops(),
              &reshape_ops(),
              &scatter_ops(),
