@@ -4,6 +4,7 @@
 #include "ops/arg_reduce.h"
 #include "ops/attention.h"
 #include "ops/binary.h"
+#include "ops/control.h"
 #include "ops/convolve.h"
 #include "ops/cumulative.h"
 #include "ops/data.h"
@@ -14,11 +15,13 @@
 #include "ops/image.h"
 #include "ops/linear.h"
 #include "ops/linear_attention.h"
+#include "ops/memory.h"
 #include "ops/normalise.h"
 #include "ops/pad.h"
 #include "ops/pool.h"
 #include "ops/quantise.h"
 #include "ops/random.h"
+#include "ops/recurrent.h"
 #include "ops/reduce.h"
 #include "ops/region.h"
 #include "ops/reshape.h"
@@ -26,6 +29,7 @@
 #include "ops/rotary.h"
 #include "ops/scatter.h"
 #include "ops/select.h"
+#include "ops/sequence.h"
 #include "ops/signal.h"
 #include "ops/slice.h"
 #include "ops/softmax.h"
@@ -43,6 +47,7 @@ void register_ops() {
              &arg_reduce_ops(),  &binary_ops(), &convolve_ops(), &cumulative_ops(), &data_ops(),
              &attention_ops(),
              &binary_ops(),
+             &control_ops(),
              &convolve_ops(),
              &cumulative_ops(),
              &data_ops(),
@@ -53,12 +58,14 @@ void register_ops() {
              &image_ops(),
              &linear_attention_ops(),
              &linear_ops(),
+             &memory_ops(),
              &normalise_ops(),
              &pad_ops(),
              &pad_ops(),         &pool_ops(),   &reduce_ops(),   &reshape_ops(),    &scatter_ops(),
              &pool_ops(),
              &quantise_ops(),
              &random_ops(),
+             &recurrent_ops(),
              &reduce_ops(),
              &region_ops(),
              &reshape_ops(),
@@ -67,6 +74,7 @@ void register_ops() {
              &scatter_ops(),
              &select_ops(),
              &select_ops(),      &signal_ops(), &slice_ops(),    &softmax_ops(),    &unary_ops(),
+             &sequence_ops(),
              &slice_ops(),
              &softmax_ops(),
              &sort_ops(),

@@ -13,6 +13,7 @@ const std::map<std::pair<std::string_view, std::string_view>, const Conversion*>
     std::map<std::pair<std::string_view, std::string_view>, const Conversion*> all;
     for (const Conversions* family : {
              &activation_conversions(),
+             &control_conversions(),
              &convolve_conversions(),
              &einsum_conversions(),
              &elementwise_conversions(),
@@ -23,10 +24,12 @@ const std::map<std::pair<std::string_view, std::string_view>, const Conversion*>
              &normalise_conversions(),
              &pool_conversions(),
              &random_conversions(),
+             &recurrent_conversions(),
              &reduce_conversions(),
              &reshape_conversions(),
              &scatter_conversions(),
              &select_conversions(),
+             &sequence_conversions(),
              &slice_conversions(),
              &softmax_conversions(),
              &sort_conversions(),

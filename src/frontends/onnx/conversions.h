@@ -23,6 +23,7 @@ using Conversions = std::vector<Conversion>;
 
 // The conversion to our `op` of one operand, x, and no attributes but its defaults.
 Convert unary(std::string_view op);
+const Conversions& control_conversions();
 const Conversions& convolve_conversions();
 const Conversions& elementwise_conversions();
 const Conversions& gather_conversions();
@@ -30,10 +31,12 @@ const Conversions& image_conversions();
 const Conversions& linear_conversions();
 const Conversions& normalise_conversions();
 const Conversions& pool_conversions();
+const Conversions& recurrent_conversions();
 const Conversions& reduce_conversions();
 const Conversions& reshape_conversions();
 const Conversions& scatter_conversions();
 const Conversions& select_conversions();
+const Conversions& sequence_conversions();
 const Conversions& softmax_conversions();
 
 // The conversion of an op, or null.

@@ -2,23 +2,20 @@
 
 #include <algorithm>
 #include <map>
-#include <queue>
+#include <unordered_set>
 
 #include "base/error.h"
 #include "frontends/onnx/conversions.h"
+#include "frontends/onnx/order.h"
+#include "frontends/onnx/sparse.h"
 #include "ops/data.h"
 
 namespace tenon::onnx {
 namespace {
 
 constexpr int kMaximumDepth = 64;  // of graphs within graphs and functions calling functions
-
-// How an error speaks of a node: by its name, or by what it makes where it has none.
-std::string node_label(const NodeProto& node) {
-  if (!node.name.empty())
-    return std::string(node.name);
-  return std::string(node.output.empty() ? node.op_type : node.output.front());
-}
+// Functions that call others twice, each, and loops within loops unfold to far more nodes than a file holds.
+constexpr int64_t kMaximumNodes = 2'000'000;
 
 // Calls f for each node, and for those of nested graphs.
 template <class F>
@@ -31,65 +28,51 @@ void for_each_node(const std::vector<NodeProto>& nodes, const F& f) {
   }
 }
 
-// The names a node needs: its inputs, and what its nested graphs use from outside.
-void collect_needs(const NodeProto& node, std::vector<std::string_view>& needs) {
-  needs.insert(needs.end(), node.input.begin(), node.input.end());
-  for (const AttributeProto& attribute : node.attribute)
-    for (const GraphProto& graph : attribute.graphs) {
-      for (const NodeProto& inner : graph.node)
-        collect_needs(inner, needs);
-      for (const ValueInfoProto& output : graph.output)
-        needs.push_back(output.name);
-    }
+// The inputs that are fed: old models list weights among them.
+std::vector<const ValueInfoProto*> fed_inputs(const Scope& scope, const GraphProto& proto) {
+  std::vector<const ValueInfoProto*> inputs;
+  for (const ValueInfoProto& input : proto.input)
+    if (!scope.initializers.contains(input.name) && !scope.sparse_initializers.contains(input.name))
+      inputs.push_back(&input);
+  return inputs;
 }
 
-// The nodes in an order in which each comes after those it needs; the given order where that will do.
-std::vector<const NodeProto*> in_order(const std::vector<NodeProto>& nodes) {
-  std::unordered_map<std::string_view, size_t> maker;
-  for (size_t i = 0; i < nodes.size(); ++i)
-    for (std::string_view output : nodes[i].output)
-      if (!output.empty())
-        maker.emplace(output, i);
-  std::vector<std::vector<size_t>> users(nodes.size());
-  std::vector<size_t> waiting(nodes.size(), 0);
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    std::vector<std::string_view> needs;
-    collect_needs(nodes[i], needs);
-    for (std::string_view need : needs)
-      if (const auto it = maker.find(need); it != maker.end() && it->second != i) {
-        users[it->second].push_back(i);
-        ++waiting[i];
-      }
-  }
-  std::priority_queue<size_t, std::vector<size_t>, std::greater<>> ready;
-  for (size_t i = 0; i < nodes.size(); ++i)
-    if (waiting[i] == 0)
-      ready.push(i);
-  std::vector<const NodeProto*> order;
-  while (!ready.empty()) {
-    const size_t i = ready.top();
-    ready.pop();
-    order.push_back(&nodes[i]);
-    for (size_t user : users[i])
-      if (--waiting[user] == 0)
-        ready.push(user);
-  }
-  for (size_t i = 0; i < nodes.size() && order.size() < nodes.size(); ++i)
-    if (waiting[i] > 0)
-      throw user_error("node \"{}\": {}: it needs its own result, directly or through other nodes",
-                       node_label(nodes[i]), nodes[i].op_type);
-  return order;
+std::vector<std::string> output_names(const GraphProto& proto) {
+  std::vector<std::string> names;
+  for (const ValueInfoProto& output : proto.output)
+    names.emplace_back(output.name);
+  return names;
 }
+
+// Counts how deep graphs and function calls are nested.
+class Deeper {
+ public:
+  explicit Deeper(int& depth) : depth_(depth) {
+    if (depth_ == kMaximumDepth)
+      throw user_error("graphs and function calls are nested more than {} deep", kMaximumDepth);
+    ++depth_;
+  }
+  ~Deeper() { --depth_; }
+  Deeper(const Deeper&) = delete;
+  Deeper& operator=(const Deeper&) = delete;
+
+ private:
+  int& depth_;
+};
 
 }  // namespace
 
 Importer::Importer(const Model& model, const ImportOptions& options)
-    : model_(model), options_(options), files_(model.file) {}
+    : model_(model), options_(options), files_(model.file) {
+  for (const FunctionProto& function : model.proto.functions)
+    functions_.emplace(std::tuple(canonical_domain(function.domain), function.name, function.overload),
+                       &function);
+}
 
 // --- names and types
 // -------------------------------------------------------------------------------------------------
 
-Type Importer::type(const TypeProto& proto, std::string_view whose) {
+Type Importer::type(const TypeProto& proto, std::string_view whose, bool in_sequence) {
   switch (proto.kind) {
     case TypeProto::Kind::Tensor: {
       const DType dtype = to_dtype(proto.elem_type);
@@ -100,7 +83,7 @@ Type Importer::type(const TypeProto& proto, std::string_view whose) {
         if (dim.value && *dim.value >= 0) {
           dims.push_back(*dim.value);
         } else if (!dim.param.empty()) {
-          const Dim symbol = Dim::symbol(dim.param);
+          const Dim symbol = in_sequence ? Dim() : Dim::symbol(dim.param);
           const auto bound = options_.dims.find(std::string(dim.param));
           dims.push_back(bound == options_.dims.end() ? symbol : bound->second);
         } else {
@@ -110,9 +93,9 @@ Type Importer::type(const TypeProto& proto, std::string_view whose) {
       return Type::tensor(dtype, dims);
     }
     case TypeProto::Kind::Sequence:
-      return Type::sequence(type(*proto.element, whose));
+      return Type::sequence(type(*proto.element, whose, true));
     case TypeProto::Kind::Optional:
-      return Type::optional(type(*proto.element, whose));
+      return Type::optional(type(*proto.element, whose, in_sequence));
     case TypeProto::Kind::Unset:
       throw user_error("\"{}\" has no type", whose);
     case TypeProto::Kind::SparseTensor:
@@ -137,13 +120,23 @@ Value Importer::capture(Scope& scope, Value outer) {
   return inner;
 }
 
+Literal Importer::literal(const SparseTensorProto& tensor) { return to_dense(tensor, files_); }
+
+std::optional<Literal> Importer::initializer(const Scope& scope, std::string_view name) {
+  if (const auto it = scope.initializers.find(name); it != scope.initializers.end())
+    return literal(*it->second);
+  if (const auto it = scope.sparse_initializers.find(name); it != scope.sparse_initializers.end())
+    return literal(*it->second);
+  return std::nullopt;
+}
+
 Value Importer::find(Scope& scope, std::string_view name) {
   if (const auto it = scope.values.find(name); it != scope.values.end())
     return it->second;
-  if (const auto it = scope.initializers.find(name); it != scope.initializers.end()) {
+  if (std::optional<Literal> weight = initializer(scope, name)) {
     const auto sources = scope.graph->current_sources();
     scope.graph->set_current_sources({});
-    const Value value = parameter(*scope.graph, std::string(name), literal(*it->second));
+    const Value value = parameter(*scope.graph, std::string(name), std::move(*weight));
     scope.graph->set_current_sources(sources);
     scope.values.emplace(name, value);
     return value;
@@ -153,21 +146,37 @@ Value Importer::find(Scope& scope, std::string_view name) {
   const Value outer = find(*scope.outer, name);
   if (!outer)
     return {};
-  const Value inner = capture(scope, outer);
+  // A graph that is imported in its outer one's place names its values directly.
+  const Value inner = scope.graph == &outer.graph() ? outer : capture(scope, outer);
   scope.values.emplace(name, inner);
   return inner;
 }
 
+Value Importer::argument(Scope& scope, std::string_view op_type, std::string_view name) {
+  const Value value = find(scope, name);
+  const Scope* left_out = value ? nullptr : &scope;
+  while (left_out != nullptr && !left_out->values.contains(name))
+    left_out = left_out->outer;
+  if (!value && left_out == nullptr)
+    throw user_error("{}: input \"{}\" is made by no node, and is neither a weight nor an input of the graph",
+                     op_type, name);
+  return value;
+}
+
 void Importer::define(Scope& scope, std::string_view name, Value value) {
-  if (!scope.values.emplace(name, value).second)
+  if (scope.initializers.contains(name) || scope.sparse_initializers.contains(name) ||
+      !scope.values.emplace(name, value).second)
     throw user_error("\"{}\" is made twice", name);
 }
 
 void Importer::add_declarations(Scope& scope, const GraphProto& proto) {
   for (const TensorProto& tensor : proto.initializer)
-    scope.initializers.emplace(tensor.name, &tensor);
-  if (!proto.sparse_initializer.empty())
-    throw unsupported("\"{}\" is a sparse initializer", proto.sparse_initializer.front().values.name);
+    if (!scope.initializers.emplace(tensor.name, &tensor).second)
+      throw user_error("\"{}\" is made twice", tensor.name);
+  for (const SparseTensorProto& tensor : proto.sparse_initializer)
+    if (scope.initializers.contains(tensor.values.name) ||
+        !scope.sparse_initializers.emplace(tensor.values.name, &tensor).second)
+      throw user_error("\"{}\" is made twice", tensor.values.name);
   for (const auto* infos : {&proto.value_info, &proto.output})
     for (const ValueInfoProto& info : *infos)
       if (info.type.kind != TypeProto::Kind::Unset)
@@ -186,59 +195,72 @@ std::unique_ptr<Graph> Importer::run() {
   for (const OperatorSetId& opset : model_.proto.opset_import)
     scope.opsets.emplace(canonical_domain(opset.domain), opset.version);
   add_declarations(scope, proto);
-  for (const ValueInfoProto& input : proto.input) {
-    if (scope.initializers.contains(input.name))
-      continue;  // a weight: old models list them among the inputs
-    Type declared = type(input.type, input.name);
+  for (const ValueInfoProto* input : fed_inputs(scope, proto)) {
+    Type declared = type(input->type, input->name);
     graph->symbols().reserve(declared);
-    define(scope, input.name, graph->add_input(std::move(declared), std::string(input.name)));
+    define(scope, input->name, graph->add_input(std::move(declared), std::string(input->name)));
   }
   import_nodes(scope, proto.node);
-  std::vector<Value> outputs;
-  std::vector<std::string> names;
-  for (const ValueInfoProto& output : proto.output) {
-    outputs.push_back(find(scope, output.name));
-    names.emplace_back(output.name);
-    if (!outputs.back())
-      throw user_error("output \"{}\" is made by no node", output.name);
-  }
-  graph->set_outputs(outputs, names);
+  graph->set_outputs(outputs(scope, proto), output_names(proto));
   return graph;
 }
 
-std::unique_ptr<Graph> Importer::region(Scope& outer, const GraphProto& proto, const Types& input_types,
-                                        Captures& captures) {
-  if (++depth_ > kMaximumDepth)
-    throw user_error("graphs are nested more than {} deep", kMaximumDepth);
-  if (proto.input.size() != input_types.size())
-    throw user_error("nested graph \"{}\" has {} inputs, but {} are fed", proto.name, proto.input.size(),
-                     input_types.size());
-  auto graph = outer.graph->make_region(std::string(proto.name));
+Scope Importer::nested(Scope& outer, Graph& graph) {
   Scope scope;
-  scope.graph = graph.get();
+  scope.graph = &graph;
   scope.outer = &outer;
-  scope.captures = &captures;
-  scope.own_inputs = static_cast<int64_t>(input_types.size());
   scope.opsets = outer.opsets;
   scope.call_attributes = outer.call_attributes;
+  scope.path = outer.path;
+  return scope;
+}
+
+std::unique_ptr<Graph> Importer::region(Scope& outer, const GraphProto& proto,
+                                        const std::vector<RegionInput>& inputs, Captures& captures) {
+  const Deeper deeper(depth_);
+  auto graph = outer.graph->make_region(std::string(proto.name));
+  Scope scope = nested(outer, *graph);
+  scope.captures = &captures;
   add_declarations(scope, proto);
-  for (size_t i = 0; i < input_types.size(); ++i)
-    define(scope, proto.input[i].name, graph->add_input(input_types[i], std::string(proto.input[i].name)));
+  const std::vector<const ValueInfoProto*> fed = fed_inputs(scope, proto);
+  if (fed.size() != inputs.size())
+    throw user_error("nested graph \"{}\" has {} inputs, but {} are fed", proto.name, fed.size(),
+                     inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const std::string_view name = fed[i]->name;
+    const Type* type = std::get_if<Type>(&inputs[i]);
+    define(scope, name,
+           type != nullptr ? graph->add_input(*type, std::string(name))
+                           : constant(*graph, std::get<Tensor>(inputs[i])));
+  }
+  scope.own_inputs = graph->input_count();
   // What other regions of the same node captured comes in here too.
   for (Value captured : captures.outer)
     graph->add_input(captured.type(), captured.name());
   import_nodes(scope, proto.node);
-  std::vector<Value> outputs;
-  std::vector<std::string> names;
-  for (const ValueInfoProto& output : proto.output) {
-    outputs.push_back(find(scope, output.name));
-    names.emplace_back(output.name);
-    if (!outputs.back())
-      throw user_error("output \"{}\" of nested graph \"{}\" is made by no node", output.name, proto.name);
-  }
-  graph->set_outputs(outputs, names);
-  --depth_;
+  graph->set_outputs(outputs(scope, proto), output_names(proto));
   return graph;
+}
+
+std::vector<Value> Importer::inlined(Scope& outer, const GraphProto& proto) {
+  const Deeper deeper(depth_);
+  Scope scope = nested(outer, *outer.graph);
+  add_declarations(scope, proto);
+  if (const size_t inputs = fed_inputs(scope, proto).size(); inputs != 0)
+    throw user_error("nested graph \"{}\" has {} inputs, but 0 are fed", proto.name, inputs);
+  import_nodes(scope, proto.node);
+  return outputs(scope, proto);
+}
+
+std::vector<Value> Importer::outputs(Scope& scope, const GraphProto& proto) {
+  std::vector<Value> values;
+  for (const ValueInfoProto& output : proto.output) {
+    values.push_back(find(scope, output.name));
+    if (!values.back())
+      throw user_error("output \"{}\"{} is made by no node", output.name,
+                       scope.outer == nullptr ? "" : fmt::format(" of nested graph \"{}\"", proto.name));
+  }
+  return values;
 }
 
 void Importer::import_nodes(Scope& scope, const std::vector<NodeProto>& nodes) {
@@ -248,6 +270,8 @@ void Importer::import_nodes(Scope& scope, const std::vector<NodeProto>& nodes) {
 }
 
 void Importer::import_node(Scope& scope, const NodeProto& node) {
+  if (++imported_ > kMaximumNodes)
+    throw user_error("functions and nested graphs unfold to more than {} nodes", kMaximumNodes);
   Graph& graph = *scope.graph;
   const std::vector<std::string> sources = graph.current_sources();
   std::vector<Value> results;
@@ -261,7 +285,7 @@ void Importer::import_node(Scope& scope, const NodeProto& node) {
     if (opset == scope.opsets.end())
       throw user_error("{}: the model does not say which version of domain \"{}\" it uses", node.op_type,
                        domain);
-    graph.set_current_sources({node_label(node)});
+    graph.set_current_sources({scope.path + node_label(node)});
     results = conversion->convert(NodeView(*this, scope, node, opset->second));
     graph.set_current_sources(sources);
   }
@@ -291,17 +315,15 @@ void Importer::import_node(Scope& scope, const NodeProto& node) {
 // -------------------------------------------------------------------------------------------------------
 
 const FunctionProto* Importer::find_function(const NodeProto& node) const {
-  for (const FunctionProto& function : model_.proto.functions)
-    if (function.name == node.op_type && function.overload == node.overload &&
-        canonical_domain(function.domain) == canonical_domain(node.domain))
-      return &function;
-  return nullptr;
+  const auto it = functions_.find({canonical_domain(node.domain), node.op_type, node.overload});
+  return it == functions_.end() ? nullptr : it->second;
 }
 
 std::vector<Value> Importer::call_function(Scope& caller, const FunctionProto& function,
                                            const NodeProto& node) {
-  if (++depth_ > kMaximumDepth)
-    throw user_error("functions call each other more than {} deep", kMaximumDepth);
+  const Deeper deeper(depth_);
+  if (std::find(running_.begin(), running_.end(), &function) != running_.end())
+    throw user_error("{}: the function calls itself", function.name);
   CallAttributes attributes;
   for (const AttributeProto& attribute : function.attribute_proto)
     attributes.insert_or_assign(attribute.name, &attribute);
@@ -318,48 +340,57 @@ std::vector<Value> Importer::call_function(Scope& caller, const FunctionProto& f
   Scope scope;
   scope.graph = caller.graph;
   scope.call_attributes = &attributes;
+  scope.path = caller.path + node_label(node) + "/";
   for (const OperatorSetId& opset : function.opset_import)
     scope.opsets.emplace(canonical_domain(opset.domain), opset.version);
   if (node.input.size() > function.input.size())
     throw user_error("{}: the function takes {} inputs, but {} are given", function.name,
                      function.input.size(), node.input.size());
-  for (size_t i = 0; i < node.input.size(); ++i) {
-    if (node.input[i].empty())
-      continue;
-    const Value argument = find(caller, node.input[i]);
-    if (!argument)
-      throw user_error("{}: input \"{}\" is made by no node", function.name, node.input[i]);
-    define(scope, function.input[i], argument);
+  for (size_t i = 0; i < function.input.size(); ++i) {
+    const std::string_view name = i < node.input.size() ? node.input[i] : std::string_view();
+    define(scope, function.input[i], name.empty() ? Value() : argument(caller, function.name, name));
   }
+  running_.push_back(&function);
   import_nodes(scope, function.node);
+  running_.pop_back();
   std::vector<Value> results;
   for (std::string_view output : function.output) {
     results.push_back(find(scope, output));
     if (!results.back())
       throw user_error("{}: output \"{}\" of the function is made by no node", function.name, output);
   }
-  --depth_;
   return results;
 }
 
 // --- what we do not know
 // ---------------------------------------------------------------------------------------------
 
-// All of it at once, so that the user learns in one go what is missing.
 void Importer::refuse_unknown_ops() const {
-  for (const OperatorSetId& opset : model_.proto.opset_import)
-    if (canonical_domain(opset.domain).empty() && opset.version > kNewestOpset)
-      throw unsupported("the model uses opset {}, but the newest we know is {}", opset.version, kNewestOpset);
+  const auto check_opsets = [](const std::vector<OperatorSetId>& opsets, const std::string& whose) {
+    for (const OperatorSetId& opset : opsets)
+      if (canonical_domain(opset.domain).empty() && opset.version > kNewestOpset)
+        throw unsupported("{} uses opset {}, but the newest we know is {}", whose, opset.version,
+                          kNewestOpset);
+  };
+  check_opsets(model_.proto.opset_import, "the model");
   std::map<std::string, std::vector<std::string>> unknown;  // op → the nodes that use it
+  std::vector<const FunctionProto*> called;                 // in the order in which they are met
+  std::unordered_set<const FunctionProto*> met;
   const auto look = [&](const NodeProto& node) {
     const std::string_view domain = canonical_domain(node.domain);
-    if (find_function(node) == nullptr && find_conversion(domain, node.op_type) == nullptr)
+    if (const FunctionProto* function = find_function(node)) {
+      if (met.insert(function).second)
+        called.push_back(function);
+    } else if (find_conversion(domain, node.op_type) == nullptr) {
       unknown[domain.empty() ? std::string(node.op_type) : fmt::format("{}.{}", domain, node.op_type)]
           .push_back(node_label(node));
+    }
   };
   for_each_node(model_.proto.graph.node, look);
-  for (const FunctionProto& function : model_.proto.functions)
-    for_each_node(function.node, look);
+  for (size_t i = 0; i < called.size(); ++i) {
+    check_opsets(called[i]->opset_import, fmt::format("function \"{}\"", called[i]->name));
+    for_each_node(called[i]->node, look);
+  }
   if (unknown.empty())
     return;
   std::string text =

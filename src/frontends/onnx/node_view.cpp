@@ -21,11 +21,7 @@ Graph& NodeView::graph() const { return *scope_.graph; }
 Value NodeView::maybe(size_t index) const {
   if (index >= proto_.input.size() || proto_.input[index].empty())
     return {};
-  const Value value = importer_.find(scope_, proto_.input[index]);
-  if (!value)
-    throw user_error("{}: input \"{}\" is made by no node, and is neither a weight nor an input of the graph",
-                     proto_.op_type, proto_.input[index]);
-  return value;
+  return importer_.argument(scope_, proto_.op_type, proto_.input[index]);
 }
 
 Value NodeView::in(size_t index) const {
@@ -108,11 +104,11 @@ DType NodeView::dtype(std::string_view name) const {
                       [&] { return to_dtype(static_cast<int32_t>(integer(name))); });
 }
 
-const TypeProto& NodeView::type_proto(std::string_view name) const {
+Type NodeView::type(std::string_view name) const {
   const AttributeProto& attribute = get(name, AttributeType::Type);
   if (attribute.types.empty())
     throw user_error("{}: attribute {} holds no type", proto_.op_type, name);
-  return attribute.types.front();
+  return importer_.type(attribute.types.front(), name);
 }
 
 const GraphProto& NodeView::graph_proto(std::string_view name) const {
@@ -122,9 +118,13 @@ const GraphProto& NodeView::graph_proto(std::string_view name) const {
   return attribute.graphs.front();
 }
 
-std::unique_ptr<Graph> NodeView::region(const GraphProto& proto, const Types& input_types,
+std::unique_ptr<Graph> NodeView::region(const GraphProto& proto, const std::vector<RegionInput>& inputs,
                                         Captures& captures) const {
-  return importer_.region(scope_, proto, input_types, captures);
+  return importer_.region(scope_, proto, inputs, captures);
+}
+
+std::vector<Value> NodeView::inlined(const GraphProto& proto) const {
+  return importer_.inlined(scope_, proto);
 }
 
 void NodeView::add_missing_captures(Graph& region, size_t own_inputs, const Captures& captures) {
