@@ -89,16 +89,17 @@ std::span<T> mutable_stored(Tensor& t) {
 // The tensor of these extents whose element at index i is x's element at offset + Σ i·stride.
 Tensor gather_strided(const Tensor& x, const Extents& extents, const Extents& strides, int64_t offset = 0);
 
-                     fmt::join(extents, ","));
-    throw user_error("a result of shape [{}] is more than this machine's memory can hold",
+// A vector operand that must hold `count` numbers.
+std::vector<int64_t> read_vector(const Call& c, std::string_view name, size_t count);
+
+// Zeros to compute a result of these extents in. More than memory could hold is the user's fault.
+template <class T>
+std::vector<T> zeros(const Extents& extents) {
   const int64_t count = element_count(extents);
   if (static_cast<uint64_t>(count) > memory_limit() / sizeof(T))
+    throw user_error("a result of shape [{}] is more than this machine's memory can hold",
+                     fmt::join(extents, ","));
   return std::vector<T>(static_cast<size_t>(count), T{0});
-// A vector operand that must hold `count` numbers.
-// Zeros to compute a result of these extents in. More than memory could hold is the user's fault.
-std::vector<T> zeros(const Extents& extents) {
-std::vector<int64_t> read_vector(const Call& c, std::string_view name, size_t count);
-template <class T>
 }
 
 // eval of a unary op by its formula on one number: map<[](auto x) { return -x; }>.

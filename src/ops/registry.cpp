@@ -41,48 +41,46 @@ namespace tenon {
 
 void register_ops() {
   static const bool once = [] {
-    for (const Family* family : {
-             &activation_ops(),
-             &arg_reduce_ops(),
-             &arg_reduce_ops(),  &binary_ops(), &convolve_ops(), &cumulative_ops(), &data_ops(),
-             &attention_ops(),
-             &binary_ops(),
-             &control_ops(),
-             &convolve_ops(),
-             &cumulative_ops(),
-             &data_ops(),
-             &determinant_ops(), &gather_ops(), &generate_ops(), &linear_ops(),     &normalise_ops(),
-             &einsum_ops(),
-             &gather_ops(),
-             &generate_ops(),
-             &image_ops(),
-             &linear_attention_ops(),
-             &linear_ops(),
-             &memory_ops(),
-             &normalise_ops(),
-             &pad_ops(),
-             &pad_ops(),         &pool_ops(),   &reduce_ops(),   &reshape_ops(),    &scatter_ops(),
-             &pool_ops(),
-             &quantise_ops(),
-             &random_ops(),
-             &recurrent_ops(),
-             &reduce_ops(),
-             &region_ops(),
-             &reshape_ops(),
-             &resize_ops(),
-             &rotary_ops(),
-             &scatter_ops(),
-             &select_ops(),
-             &select_ops(),      &signal_ops(), &slice_ops(),    &softmax_ops(),    &unary_ops(),
-             &sequence_ops(),
-             &slice_ops(),
-             &softmax_ops(),
-             &sort_ops(),
-             &string_ops(),
-             &unary_ops(),
-         })
-      for (const OpDef& op : *family)
+    const auto add = [](const Family& family) {
+      for (const OpDef& op : family)
         register_op(op);
+    };
+    add(activation_ops());
+    add(arg_reduce_ops());
+    add(attention_ops());
+    add(binary_ops());
+    add(control_ops());
+    add(convolve_ops());
+    add(cumulative_ops());
+    add(data_ops());
+    add(determinant_ops());
+    add(einsum_ops());
+    add(gather_ops());
+    add(generate_ops());
+    add(image_ops());
+    add(linear_ops());
+    add(linear_attention_ops());
+    add(memory_ops());
+    add(normalise_ops());
+    add(pad_ops());
+    add(pool_ops());
+    add(quantise_ops());
+    add(random_ops());
+    add(recurrent_ops());
+    add(reduce_ops());
+    add(region_ops());
+    add(reshape_ops());
+    add(resize_ops());
+    add(rotary_ops());
+    add(scatter_ops());
+    add(select_ops());
+    add(sequence_ops());
+    add(signal_ops());
+    add(slice_ops());
+    add(softmax_ops());
+    add(sort_ops());
+    add(string_ops());
+    add(unary_ops());
     return true;
   }();
   static_cast<void>(once);

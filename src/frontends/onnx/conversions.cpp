@@ -11,33 +11,36 @@ namespace {
 const std::map<std::pair<std::string_view, std::string_view>, const Conversion*>& table() {
   static const auto conversions = [] {
     std::map<std::pair<std::string_view, std::string_view>, const Conversion*> all;
-    for (const Conversions* family : {
-             &activation_conversions(),
-             &control_conversions(),
-             &convolve_conversions(),
-             &einsum_conversions(),
-             &elementwise_conversions(),
-             &gather_conversions(),
-             &generate_conversions(),
-             &image_conversions(),
-             &linear_conversions(),
-             &normalise_conversions(),
-             &pool_conversions(),
-             &random_conversions(),
-             &recurrent_conversions(),
-             &reduce_conversions(),
-             &reshape_conversions(),
-             &scatter_conversions(),
-             &select_conversions(),
-             &sequence_conversions(),
-             &slice_conversions(),
-             &softmax_conversions(),
-             &sort_conversions(),
-             &string_conversions(),
-         })
-      for (const Conversion& conversion : *family)
+    const auto add = [&](const Conversions& family) {
+      for (const Conversion& conversion : family)
         CHECK(all.emplace(std::pair(conversion.domain, conversion.op_type), &conversion).second,
               "{} is converted in two places", conversion.op_type);
+    };
+    add(activation_conversions());
+    add(control_conversions());
+    add(convolve_conversions());
+    add(einsum_conversions());
+    add(elementwise_conversions());
+    add(gather_conversions());
+    add(generate_conversions());
+    add(image_conversions());
+    add(linear_conversions());
+    add(loss_conversions());
+    add(normalise_conversions());
+    add(pool_conversions());
+    add(random_conversions());
+    add(recurrent_conversions());
+    add(reduce_conversions());
+    add(reshape_conversions());
+    add(scatter_conversions());
+    add(select_conversions());
+    add(sequence_conversions());
+    add(signal_conversions());
+    add(slice_conversions());
+    add(softmax_conversions());
+    add(sort_conversions());
+    add(string_conversions());
+    add(training_conversions());
     return all;
   }();
   return conversions;
@@ -52,13 +55,6 @@ Convert unary(std::string_view op) {
 const Conversion* find_conversion(std::string_view domain, std::string_view op_type) {
   const auto it = table().find({domain, op_type});
   return it == table().end() ? nullptr : it->second;
-}
-
-std::vector<const Conversion*> all_conversions() {
-  std::vector<const Conversion*> all;
-  for (const auto& [key, conversion] : table())
-    all.push_back(conversion);
-  return all;
 }
 
 }  // namespace tenon::onnx
