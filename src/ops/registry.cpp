@@ -5,6 +5,7 @@
 #include "ops/convolve.h"
 #include "ops/cumulative.h"
 #include "ops/data.h"
+#include "ops/determinant.h"
 #include "ops/gather.h"
 #include "ops/generate.h"
 #include "ops/linear.h"
@@ -15,6 +16,7 @@
 #include "ops/reshape.h"
 #include "ops/scatter.h"
 #include "ops/select.h"
+#include "ops/signal.h"
 #include "ops/slice.h"
 #include "ops/softmax.h"
 #include "ops/sort.h"
@@ -31,6 +33,7 @@ void register_ops() {
              &convolve_ops(),
              &cumulative_ops(),
              &data_ops(),
+             &determinant_ops(),
              &gather_ops(),
              &generate_ops(),
              &linear_ops(),
@@ -41,6 +44,7 @@ void register_ops() {
              &reshape_ops(),
              &scatter_ops(),
              &select_ops(),
+             &signal_ops(),
              &slice_ops(),
              &softmax_ops(),
              &sort_ops(),

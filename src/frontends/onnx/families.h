@@ -11,16 +11,19 @@ const Conversions& elementwise_conversions();
 const Conversions& gather_conversions();
 const Conversions& generate_conversions();
 const Conversions& linear_conversions();
+const Conversions& loss_conversions();
 const Conversions& normalise_conversions();
 const Conversions& pool_conversions();
 const Conversions& reduce_conversions();
 const Conversions& reshape_conversions();
 const Conversions& scatter_conversions();
 const Conversions& select_conversions();
+const Conversions& signal_conversions();
 const Conversions& slice_conversions();
 const Conversions& softmax_conversions();
 const Conversions& sort_conversions();
 const Conversions& string_conversions();
+const Conversions& training_conversions();
 std::vector<const Conversion*> all_conversions();
 
 }  // namespace tenon::onnx

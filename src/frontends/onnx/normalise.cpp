@@ -5,10 +5,12 @@
 
 #include "base/error.h"
 #include "frontends/onnx/conversions.h"
+#include "frontends/onnx/precision.h"
 #include "ops/binary.h"
 #include "ops/data.h"
 #include "ops/reduce.h"
 #include "ops/reshape.h"
+#include "ops/select.h"
 #include "ops/shapes.h"
 #include "ops/unary.h"
 
@@ -32,12 +34,13 @@ int64_t known_rank(const NodeView& n, Value x) {
 // --- BatchNormalization
 // ------------------------------------------------------------------------------------------------
 
-// The mean and variance of each channel of this batch.
+// The mean and variance of each channel of this batch, in f32 at least.
 std::pair<Value, Value> batch_statistics(const NodeView& n, Value x) {
   std::vector<int64_t> axes(static_cast<size_t>(known_rank(n, x)));
   std::iota(axes.begin(), axes.end(), 0);
   if (x.rank() > 1)  // a vector is a batch of one channel
     axes.erase(axes.begin() + 1);
+  x = widened(x);
   const Value deviation = x - reduce_mean(x, axes, Keep::Dims);
   const auto per_channel = [&](Value value) { return reshape(reduce_mean(value, axes, Keep::Dims), {-1}); };
   return {per_channel(x), per_channel(deviation * deviation)};
@@ -59,10 +62,12 @@ std::vector<Value> batch_normalization(const NodeView& n) {
     return {restored(batch_norm(x, parameter(1), parameter(2), old_mean, old_variance, epsilon(n)), 0)};
   const double momentum = n.real("momentum", 0.9);
   const auto [mean, variance] = batch_statistics(n, x);
-  return {restored(batch_norm(x, parameter(1), parameter(2), mean, variance, epsilon(n)), 0),
-          restored(old_mean * momentum + mean * (1 - momentum), 3),
-          restored(old_variance * momentum + variance * (1 - momentum), 4), restored(mean, 3),
-          restored(variance, 4)};
+  const Value y = batch_norm(x, parameter(1), parameter(2), mean, variance, epsilon(n));
+  const Value own_mean = in_dtype(mean, old_mean.dtype());
+  const Value own_variance = in_dtype(variance, old_variance.dtype());
+  return {restored(y, 0), restored(old_mean * momentum + own_mean * (1 - momentum), 3),
+          restored(old_variance * momentum + own_variance * (1 - momentum), 4), restored(own_mean, 3),
+          restored(own_variance, 4)};
 }
 
 // --- the others
@@ -77,13 +82,22 @@ std::vector<Value> layer_normalization(const NodeView& n) {
   std::vector<int64_t> axes;
   for (int64_t i = checked_axis(n.op_type(), axis, known_rank(n, x)); i < x.rank(); ++i)
     axes.push_back(i);
-  const Value mean = reduce_mean(x, axes, Keep::Dims), deviation = x - mean;
+  const Value stashed = in_dtype(x, n.dtype("stash_type", DType::F32));
+  const Value mean = reduce_mean(stashed, axes, Keep::Dims), deviation = stashed - mean;
   const Value variance = reduce_mean(deviation * deviation, axes, Keep::Dims);
   return {y, mean, reciprocal(tenon::sqrt(variance + epsilon(n)))};
 }
 
+// The result has the dtype of the scale.
 std::vector<Value> rms_normalization(const NodeView& n) {
-  return {rms_norm(n.in(0), n.in(1), n.integer("axis", -1), epsilon(n))};
+  Value x = n.in(0), scale = n.in(1);
+  const DType dtype = scale.dtype();
+  if (x.dtype() != dtype) {
+    const bool in_double = x.dtype() == DType::F64 || dtype == DType::F64;
+    x = in_dtype(x, in_double ? DType::F64 : DType::F32);
+    scale = in_dtype(scale, x.dtype());
+  }
+  return {in_dtype(rms_norm(x, scale, n.integer("axis", -1), epsilon(n)), dtype)};
 }
 
 std::vector<Value> instance_normalization(const NodeView& n) {
@@ -110,8 +124,21 @@ std::vector<Value> local_response_normalization(const NodeView& n) {
 
 std::vector<Value> mean_variance_normalization(const NodeView& n) {
   const std::vector<int64_t> axes = n.integers("axes", {0, 2, 3});
-  const Value x = n.in(0), deviation = x - reduce_mean(x, axes, Keep::Dims);
-  return {deviation / (tenon::sqrt(reduce_mean(deviation * deviation, axes, Keep::Dims)) + 1e-9)};
+  const Value x = widened(n.in(0)), deviation = x - reduce_mean(x, axes, Keep::Dims);
+  const Value variance = reduce_mean(deviation * deviation, axes, Keep::Dims);
+  return {in_dtype(deviation / (tenon::sqrt(variance) + 1e-9), n.in(0).dtype())};
+}
+
+// A lane of zeros has no length, and stays as it is.
+std::vector<Value> lp_normalization(const NodeView& n) {
+  const std::vector<int64_t> axis = {n.integer("axis", -1)};
+  const int64_t p = n.integer("p", 2);
+  if (p != 1 && p != 2)
+    throw user_error("LpNormalization: p is {}, but must be 1 or 2", p);
+  const Value x = widened(n.in(0)), zero = scalar(n.graph(), x.dtype(), 0);
+  const Value norm =
+      p == 1 ? reduce_sum(tenon::abs(x), axis, Keep::Dims) : tenon::sqrt(reduce_sum(x * x, axis, Keep::Dims));
+  return {in_dtype(where(equal(norm, zero), zero, x / norm), n.in(0).dtype())};
 }
 
 }  // namespace
@@ -122,6 +149,7 @@ const Conversions& normalise_conversions() {
       {"GroupNormalization", group_normalization},
       {"InstanceNormalization", instance_normalization},
       {"LayerNormalization", layer_normalization},
+      {"LpNormalization", lp_normalization},
       {"LRN", local_response_normalization},
       {"MeanVarianceNormalization", mean_variance_normalization},
       {"RMSNormalization", rms_normalization},

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "frontends/onnx/conversions.h"
+#include "frontends/onnx/precision.h"
 #include "ops/binary.h"
 #include "ops/reshape.h"
 #include "ops/unary.h"
@@ -54,9 +55,12 @@ std::vector<Value> sum_of_magnitudes(const NodeView& n) {
 }
 std::vector<Value> sum_of_squares(const NodeView& n) { return {reduce(n, "reduce_sum", n.in(0) * n.in(0))}; }
 std::vector<Value> length(const NodeView& n) {
-  return {tenon::sqrt(reduce(n, "reduce_sum", n.in(0) * n.in(0)))};
+  const Value x = widened(n.in(0));
+  return {in_dtype(tenon::sqrt(reduce(n, "reduce_sum", x * x)), n.in(0).dtype())};
 }
-std::vector<Value> log_sum(const NodeView& n) { return {tenon::log(reduce(n, "reduce_sum", n.in(0)))}; }
+std::vector<Value> log_sum(const NodeView& n) {
+  return {in_dtype(tenon::log(reduce(n, "reduce_sum", widened(n.in(0)))), n.in(0).dtype())};
+}
 
 std::vector<Value> choose(const NodeView& n, std::string_view op) {
   return n.make(op, {{"x", n.in(0)}},

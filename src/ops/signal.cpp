@@ -1,0 +1,369 @@
+#include "ops/signal.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "ops/binary.h"
+#include "ops/elements.h"
+#include "ops/lanes.h"
+#include "ops/reshape.h"
+#include "ops/shapes.h"
+
+namespace tenon {
+namespace {
+
+// An operand that holds one number: as far as it is known, and when running.
+Dim size_operand(const Node& n, std::string_view operand) {
+  const Value value = n.in(operand);
+  if (value.shape().ranked() && value.shape().element_count().is_constant() &&
+      value.shape().element_count() != Dim(1))
+    throw operand_error(n, fmt::format("{} must be one number", operand));
+  const auto dims = value.known_dims();
+  return dims && dims->size() == 1 ? dims->front() : Dim();
+}
+
+int64_t size_operand(const Call& c, std::string_view operand, int64_t least) {
+  const Tensor& value = c.in(operand);
+  if (value.count() != 1)
+    throw user_error("{}: {} must be one number, but is {}", c.node().op().name, operand,
+                     describe(value.dtype(), value.extents()));
+  const int64_t size = as_int(value);
+  if (size < least)
+    throw user_error("{}: {} is {}, but must be at least {}", c.node().op().name, operand, size, least);
+  return size;
+}
+
+// Refuses results larger than memory before anything is computed.
+std::vector<double> make_elements(DType dtype, const Extents& extents) {
+  return std::vector<double>(static_cast<size_t>(Tensor(dtype, extents).count()));
+}
+
+// --- dft
+// ---------------------------------------------------------------------------------------------------------------
+
+namespace dft_op {
+
+// Which axis, counted from the front. The last one holds the parts of the numbers.
+int64_t signal_axis(int64_t axis, int64_t rank) {
+  axis = checked_axis("dft", axis, rank);
+  if (axis == rank - 1)
+    throw user_error("dft: axis {} is the last, which holds the real and imaginary parts", axis);
+  return axis;
+}
+
+Types infer(const Node& n) {
+  const Value x = n.in("x");
+  const bool inverse = n.attr("inverse"), onesided = n.attr("onesided");
+  if (!x.shape().ranked())
+    return {x.type()};
+  if (x.rank() < 2)
+    throw operand_error(n, "x needs an axis for the signal and one for the parts of its numbers");
+  const Dim& parts = x.dim(-1);
+  if (parts.is_constant() && parts != Dim(2) && (parts != Dim(1) || (onesided && inverse)))
+    throw operand_error(n, fmt::format("the last dimension is {}, but must be {}", parts,
+                                       onesided && inverse ? "2 (complex)" : "1 (real) or 2 (complex)"));
+  if (onesided && !inverse && parts == Dim(2))
+    throw operand_error(n, "only a real signal has a one-sided spectrum, but x is complex");
+  std::vector<Dim> dims = x.shape().dims();
+  dims.back() = onesided && inverse ? 1 : 2;
+  if (n.is_late("axis")) {
+    std::fill(dims.begin(), dims.end() - 1, Dim());
+    return {Type::tensor(x.dtype(), dims)};
+  }
+  Dim& size = dims[static_cast<size_t>(signal_axis(n.attr("axis"), x.rank()))];
+  if (n.has("length"))
+    size = size_operand(n, "length");
+  else if (onesided && inverse)
+    size = 2 * (size - 1);
+  if (onesided && !inverse)
+    size = floor_div(size, 2) + 1;
+  return {Type::tensor(x.dtype(), dims)};
+}
+
+struct Signal {
+  std::vector<double> real, imaginary;
+};
+
+// y[k] = Σ x[j] e^(∓2πi·jk/n), for the first `count` values of k. The angles are those of the n-th roots of
+// one, computed once each.
+Signal transform(const Signal& x, size_t count, bool inverse) {
+  const size_t n = x.real.size();
+  Signal root;
+  for (size_t j = 0; j < n; ++j) {
+    const double angle = 2 * std::numbers::pi * static_cast<double>(j) / static_cast<double>(n);
+    root.real.push_back(std::cos(angle));
+    root.imaginary.push_back(inverse ? std::sin(angle) : -std::sin(angle));
+  }
+  Signal y;
+  for (size_t k = 0; k < count; ++k) {
+    double real = 0, imaginary = 0;
+    size_t turn = 0;  // jk mod n
+    for (size_t j = 0; j < n; ++j) {
+      real += x.real[j] * root.real[turn] - x.imaginary[j] * root.imaginary[turn];
+      imaginary += x.real[j] * root.imaginary[turn] + x.imaginary[j] * root.real[turn];
+      turn += k;
+      turn -= turn >= n ? n : 0;
+    }
+    y.real.push_back(inverse ? real / static_cast<double>(n) : real);
+    y.imaginary.push_back(inverse ? imaginary / static_cast<double>(n) : imaginary);
+  }
+  return y;
+}
+
+// The other half of a real signal's spectrum mirrors the first, conjugated.
+void mirror(Signal& spectrum) {
+  const size_t n = spectrum.real.size();
+  for (size_t k = 1; k < n - k; ++k) {
+    spectrum.real[n - k] = spectrum.real[k];
+    spectrum.imaginary[n - k] = -spectrum.imaginary[k];
+  }
+}
+
+Data eval(const Call& c) {
+  const Tensor& x = c.in("x");
+  const bool inverse = c.attr("inverse"), onesided = c.attr("onesided");
+  const int64_t axis = signal_axis(c.attr("axis"), x.rank()), parts = x.extents().back();
+  if (parts != 1 && parts != 2)
+    throw user_error("dft: the last dimension is {}, but must be 1 (real) or 2 (complex)", parts);
+  if (onesided && (parts == 1) == inverse)
+    throw user_error("dft: a one-sided transform takes {} numbers, but the last dimension is {}",
+                     inverse ? "complex" : "real", parts);
+  const Lanes from({x.extents().begin(), x.extents().end() - 1}, axis);
+  const int64_t otherwise =
+      onesided && inverse ? element_count({2, std::max<int64_t>(from.length - 1, 0)}) : from.length;
+  const int64_t length = c.has("length") ? size_operand(c, "length", 1) : otherwise;
+  Extents extents = x.extents();
+  extents[static_cast<size_t>(axis)] = onesided && !inverse ? length / 2 + 1 : length;
+  extents.back() = onesided && inverse ? 1 : 2;
+  if (length < 1)
+    throw user_error("dft: the signal is empty: {}", describe(x.dtype(), x.extents()));
+  std::vector<double> y = make_elements(x.dtype(), extents);
+  if (y.empty())
+    return {Tensor(x.dtype(), extents)};
+  const Lanes to({extents.begin(), extents.end() - 1}, axis);
+  const std::vector<double> values = widen<double>(x);
+  const auto used = std::min(from.length, onesided && inverse ? length / 2 + 1 : length);
+  // Lanes of both are visited in the same order.
+  for (int64_t lane = 0; lane < from.count_before * from.stride; ++lane) {
+    const int64_t before = lane / from.stride, after = lane % from.stride;
+    Signal signal = {std::vector<double>(static_cast<size_t>(length)),
+                     std::vector<double>(static_cast<size_t>(length))};
+    for (int64_t i = 0; i < used; ++i) {
+      const auto at = static_cast<size_t>(((before * from.length + i) * from.stride + after) * parts);
+      signal.real[static_cast<size_t>(i)] = values[at];
+      signal.imaginary[static_cast<size_t>(i)] = parts == 2 ? values[at + 1] : 0;
+    }
+    if (onesided && inverse)
+      mirror(signal);
+    const Signal result = transform(signal, static_cast<size_t>(to.length), inverse);
+    for (int64_t k = 0; k < to.length; ++k) {
+      const auto at = static_cast<size_t>(((before * to.length + k) * to.stride + after) * extents.back());
+      y[at] = result.real[static_cast<size_t>(k)];
+      if (extents.back() == 2)
+        y[at + 1] = result.imaginary[static_cast<size_t>(k)];
+    }
+  }
+  return {narrow<double>(x.dtype(), extents, y)};
+}
+
+}  // namespace dft_op
+
+// --- frames
+// ------------------------------------------------------------------------------------------------------------
+
+namespace frames_op {
+
+Types infer(const Node& n) {
+  const Value x = n.in("x");
+  if (!x.shape().ranked())
+    return {x.type()};
+  const int64_t axis = checked_axis("frames", n.attr("axis"), x.rank());
+  const Dim length = size_operand(n, "length"), step = size_operand(n, "step");
+  if (step.is_constant() && *step.constant() < 1)
+    throw operand_error(n, fmt::format("step is {}, but must be at least 1", step));
+  std::vector<Dim> dims = x.shape().dims();
+  dims[static_cast<size_t>(axis)] = max(floor_div(x.dim(axis) - length, step) + 1, 0);
+  dims.insert(dims.begin() + axis + 1, length);
+  return {Type::tensor(x.dtype(), dims)};
+}
+
+Data eval(const Call& c) {
+  const Tensor& x = c.in("x");
+  const auto axis = static_cast<size_t>(checked_axis("frames", c.attr("axis"), x.rank()));
+  const int64_t length = size_operand(c, "length", 0), step = size_operand(c, "step", 1);
+  const int64_t size = x.extents()[axis], count = length > size ? 0 : (size - length) / step + 1;
+  Extents extents = x.extents(), strides = row_major_strides(x.extents());
+  extents[axis] = count;
+  extents.insert(extents.begin() + static_cast<int64_t>(axis) + 1, length);
+  // A single frame takes no step, however large.
+  strides.insert(strides.begin() + static_cast<int64_t>(axis), count > 1 ? strides[axis] * step : 0);
+  return {gather_strided(x, extents, strides)};
+}
+
+}  // namespace frames_op
+
+// --- windows
+// -----------------------------------------------------------------------------------------------------------
+
+namespace window_op {
+
+Types infer(const Node& n) {
+  const Dim size = size_operand(n, "size");
+  if (size.is_constant() && *size.constant() < 0)
+    throw operand_error(n, fmt::format("size is {}, but must be at least 0", size));
+  return {Type::tensor(n.attr("dtype"), {size})};
+}
+
+// a0 - a1 cos(2πi/n) + a2 cos(4πi/n) - …, where n is the size of a periodic window, and one less for a
+// symmetric one. A symmetric window of one element is just its peak.
+Data eval(const Call& c) {
+  const int64_t size = size_operand(c, "size", 0);
+  const bool periodic = c.attr("periodic");
+  const std::vector<double> coefficients = c.attr("coefficients").as<Attribute::Floats>();
+  const DType dtype = c.attr("dtype");
+  std::vector<double> y = make_elements(dtype, {size});
+  for (size_t i = 0; i < y.size(); ++i) {
+    const double position = y.size() == 1 && !periodic
+                                ? 0.5
+                                : static_cast<double>(i) / static_cast<double>(periodic ? size : size - 1);
+    for (size_t k = 0; k < coefficients.size(); ++k)
+      y[i] += (k % 2 == 0 ? 1 : -1) * coefficients[k] *
+              std::cos(2 * std::numbers::pi * static_cast<double>(k) * position);
+  }
+  return {narrow<double>(dtype, {size}, y)};
+}
+
+}  // namespace window_op
+
+// --- mel_weight_matrix
+// ------------------------------------------------------------------------------------------------
+
+namespace mel_op {
+
+Types infer(const Node& n) {
+  for (std::string_view operand : {"sample_rate", "lower", "upper"})
+    size_operand(n, operand);
+  return {Type::tensor(n.attr("dtype"),
+                       {floor_div(size_operand(n, "dft_length"), 2) + 1, size_operand(n, "mel_bins")})};
+}
+
+double to_mel(double hertz) { return 2595 * std::log10(1 + hertz / 700); }
+double to_hertz(double mel) { return 700 * (std::pow(10, mel / 2595) - 1); }
+
+double frequency_operand(const Call& c, std::string_view operand) {
+  if (c.in(operand).count() != 1)
+    throw user_error("mel_weight_matrix: {} must be one number, but is {}", operand,
+                     describe(c.in(operand).dtype(), c.in(operand).extents()));
+  return as_double(c.in(operand));
+}
+
+// Column m is a triangle: up from the spectral bin of edge m to 1 at that of edge m + 1, and down to that of
+// edge m + 2. The edges are equally spaced in mel.
+Data eval(const Call& c) {
+  const int64_t columns = size_operand(c, "mel_bins", 0), length = size_operand(c, "dft_length", 0),
+                rate = size_operand(c, "sample_rate", 1), rows = length / 2 + 1;
+  const double low = to_mel(frequency_operand(c, "lower")), high = to_mel(frequency_operand(c, "upper"));
+  const DType dtype = c.attr("dtype");
+  std::vector<double> y = make_elements(dtype, {rows, columns});
+  const auto bin = [&](int64_t edge) {
+    const double mel = low + (high - low) * static_cast<double>(edge) / static_cast<double>(columns + 2);
+    return std::floor((static_cast<double>(length) + 1) * to_hertz(mel) / static_cast<double>(rate));
+  };
+  for (int64_t m = 0; m < columns; ++m) {
+    const double left = bin(m), centre = bin(m + 1), right = bin(m + 2);
+    for (int64_t row = 0; row < rows; ++row) {
+      const auto at = static_cast<double>(row);
+      double& weight = y[static_cast<size_t>(row * columns + m)];
+      if (at == centre)
+        weight = 1;
+      else if (left <= at && at < centre)
+        weight = (at - left) / (centre - left);
+      else if (centre < at && at < right)
+        weight = (right - at) / (right - centre);
+    }
+  }
+  return {narrow<double>(dtype, {rows, columns}, y)};
+}
+
+}  // namespace mel_op
+
+}  // namespace
+
+const Family& signal_ops() {
+  static const AttributeDecl dtype = {"dtype", AttributeKind::DType, "the dtype of the result", DType::F32};
+  static const Family ops = {
+      {.name = "dft",
+       .doc =
+           "the discrete Fourier transform along one axis; the last dimension holds real and imaginary parts",
+       .operands = {{"x", "T"}, {"length", "i64", Arity::Optional}},
+       .attributes = {{"axis", AttributeKind::Int, "the axis of the signal; cut or zero-padded to length", -2,
+                       Binding::Late},
+                      {"inverse", AttributeKind::Bool, "from the spectrum to the signal", false},
+                      {"onesided", AttributeKind::Bool,
+                       "the signal is real, and its spectrum given without the mirrored half", false}},
+       .results = {{"y", "T"}},
+       .types = {{"T", Floats}},
+       .traits = {.takes_unranked = true},
+       .infer = dft_op::infer,
+       .eval = dft_op::eval},
+      {.name = "frames",
+       .doc = "windows of an axis, one every step elements: frame i, element j is element i·step + j",
+       .category = Category::Shape,
+       .operands = {{"x", "T"}, {"length", "i64"}, {"step", "i64"}},
+       .attributes = {{"axis", AttributeKind::Int, "the axis that becomes two: frames, and their elements"}},
+       .results = {{"y", "T"}},
+       .traits = {.takes_unranked = true},
+       .infer = frames_op::infer,
+       .eval = frames_op::eval},
+      {.name = "cosine_window",
+       .doc = "a0 - a1·cos(2πi/n) + a2·cos(4πi/n) - …: Hann, Hamming, Blackman and their kind",
+       .category = Category::Data,
+       .operands = {{"size", "i64"}},
+       .attributes = {{"coefficients", AttributeKind::Floats, "a0, a1, …"},
+                      {"periodic", AttributeKind::Bool, "n is the size; else one less, which is symmetric",
+                       true},
+                      dtype},
+       .results = {{"y", "$dtype"}},
+       .traits = {.takes_unranked = true},
+       .infer = window_op::infer,
+       .eval = window_op::eval},
+      {.name = "mel_weight_matrix",
+       .doc = "weights that gather a one-sided spectrum into bands of equal width on the mel scale",
+       .category = Category::Data,
+       .operands = {{"mel_bins", "i64"},
+                    {"dft_length", "i64"},
+                    {"sample_rate", "i64"},
+                    {"lower", "T"},
+                    {"upper", "T"}},
+       .attributes = {dtype},
+       .results = {{"y", "$dtype"}},
+       .types = {{"T", Floats}},
+       .traits = {.takes_unranked = true},
+       .infer = mel_op::infer,
+       .eval = mel_op::eval},
+  };
+  return ops;
+}
+
+Value dft(Value x, Value length, int64_t axis, Transform transform) {
+  return x.graph()
+      .create("dft", {{"x", x}, {"length", length}},
+              {{"axis", axis}, {"inverse", transform.inverse}, {"onesided", transform.onesided}})
+      ->result();
+}
+
+Value frames(Value x, Value length, Value step, int64_t axis) {
+  return x.graph()
+      .create("frames", {{"x", x}, {"length", length}, {"step", step}}, {{"axis", axis}})
+      ->result();
+}
+
+Value stft(Value signal, Value window, Value length, Value step, bool onesided) {
+  Value framed = frames(signal, length, step, 1);
+  if (window)
+    framed = framed * unsqueeze(window, {1});
+  return dft(framed, {}, -2, {.onesided = onesided});
+}
+
+}  // namespace tenon
