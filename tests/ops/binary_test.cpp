@@ -28,8 +28,12 @@ TEST(Binary, InfersSymbolicShapes) {
   };
   EXPECT_EQ(type("[n,1]", "[4]"), "f32[n,4]");
   EXPECT_EQ(type("[n]", "[n]"), "f32[n]");
-  EXPECT_EQ(type("[n]", "[4]"), "f32[4]");   // n must be 4, or 1
-  EXPECT_EQ(type("[n]", "[m]"), "f32[d0]");  // either, if the other is 1: only running tells
+  EXPECT_EQ(type("[n]", "[4]"), "f32[4]");           // n must be 4, or 1
+  EXPECT_EQ(type("[n]", "[m]"), "f32[d0]");          // either, if the other is 1: only running tells
+  EXPECT_EQ(type("[min(n,512)]", "[n]"), "f32[n]");  // equal, or it does not run
+  EXPECT_EQ(type("[n]", "[min(n,2)]"), "f32[n]");
+  EXPECT_EQ(type("[min(n,1)]", "[n]"), "f32[n]");
+  EXPECT_EQ(type("[min(n,m)]", "[n]"), "f32[d0]");  // m may be 1
   EXPECT_EQ(type("[*]", "[4]"), "f32[*]");
 }
 
