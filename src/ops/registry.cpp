@@ -1,5 +1,6 @@
 #include "ops/registry.h"
 
+#include "ops/activation.h"
 #include "ops/arg_reduce.h"
 #include "ops/binary.h"
 #include "ops/convolve.h"
@@ -12,6 +13,7 @@
 #include "ops/normalise.h"
 #include "ops/pad.h"
 #include "ops/pool.h"
+#include "ops/random.h"
 #include "ops/reduce.h"
 #include "ops/reshape.h"
 #include "ops/scatter.h"
@@ -28,6 +30,7 @@ namespace tenon {
 void register_ops() {
   static const bool once = [] {
     for (const Family* family : {
+             &activation_ops(),
              &arg_reduce_ops(),
              &binary_ops(),
              &convolve_ops(),
@@ -40,6 +43,7 @@ void register_ops() {
              &normalise_ops(),
              &pad_ops(),
              &pool_ops(),
+             &random_ops(),
              &reduce_ops(),
              &reshape_ops(),
              &scatter_ops(),

@@ -12,6 +12,7 @@ const std::map<std::pair<std::string_view, std::string_view>, const Conversion*>
   static const auto conversions = [] {
     std::map<std::pair<std::string_view, std::string_view>, const Conversion*> all;
     for (const Conversions* family : {
+             &activation_conversions(),
              &convolve_conversions(),
              &elementwise_conversions(),
              &gather_conversions(),
@@ -20,6 +21,7 @@ const std::map<std::pair<std::string_view, std::string_view>, const Conversion*>
              &loss_conversions(),
              &normalise_conversions(),
              &pool_conversions(),
+             &random_conversions(),
              &reduce_conversions(),
              &reshape_conversions(),
              &scatter_conversions(),
@@ -40,6 +42,10 @@ const std::map<std::pair<std::string_view, std::string_view>, const Conversion*>
 }
 
 }  // namespace
+
+Convert unary(std::string_view op) {
+  return [op](const NodeView& n) { return n.make(op, {{"x", n.in(0)}}); };
+}
 
 const Conversion* find_conversion(std::string_view domain, std::string_view op_type) {
   const auto it = table().find({domain, op_type});

@@ -21,6 +21,9 @@ struct Conversion {
 
 using Conversions = std::vector<Conversion>;
 
+// The conversion to our `op` of one operand, x, and no attributes but its defaults.
+Convert unary(std::string_view op);
+
 // The conversion of an op, or null.
 const Conversion* find_conversion(std::string_view domain, std::string_view op_type);
 

@@ -10,11 +10,6 @@
 namespace tenon::onnx {
 namespace {
 
-// The conversion of an ONNX op that is our `op` of one operand.
-Convert unary(std::string_view op) {
-  return [op](const NodeView& n) { return n.make(op, {{"x", n.in(0)}}); };
-}
-
 // Before opset 7 the second operand lines up with the first from `axis` on, and only if `broadcast` is set.
 Value aligned(const NodeView& n, Value a, Value b) {
   if (n.opset() >= 7 || !n.flag("broadcast", false) || !n.has("axis"))
@@ -28,7 +23,7 @@ Value aligned(const NodeView& n, Value a, Value b) {
   return trailing.empty() ? b : unsqueeze(b, trailing);
 }
 
-// … of two operands, broadcast to each other.
+// The conversion to our `op` of two operands, a and b, broadcast to each other.
 std::vector<Value> make_binary(const NodeView& n, std::string_view op, Attributes attributes = {}) {
   return n.make(op, {{"a", n.in(0)}, {"b", aligned(n, n.in(0), n.in(1))}}, std::move(attributes));
 }
@@ -36,7 +31,7 @@ Convert binary(std::string_view op) {
   return [op](const NodeView& n) { return make_binary(n, op); };
 }
 
-// … of any number of operands: one after the other.
+// The same for any number of operands: one after the other.
 Value accumulate(const NodeView& n, std::string_view op) {
   const std::vector<Value> operands = n.ins();
   if (operands.empty())
@@ -114,9 +109,7 @@ const Conversions& elementwise_conversions() {
       {"Or", binary("or")},
       {"Pow", binary("pow")},
       {"Reciprocal", unary("reciprocal")},
-      {"Relu", unary("relu")},
       {"Round", unary("round")},
-      {"Sigmoid", unary("sigmoid")},
       {"Sign", unary("sign")},
       {"Sin", unary("sin")},
       {"Sinh", unary("sinh")},

@@ -6,6 +6,7 @@
 
 namespace tenon::onnx {
 
+const Conversions& activation_conversions();
 const Conversions& convolve_conversions();
 const Conversions& elementwise_conversions();
 const Conversions& gather_conversions();
@@ -14,6 +15,7 @@ const Conversions& linear_conversions();
 const Conversions& loss_conversions();
 const Conversions& normalise_conversions();
 const Conversions& pool_conversions();
+const Conversions& random_conversions();
 const Conversions& reduce_conversions();
 const Conversions& reshape_conversions();
 const Conversions& scatter_conversions();
