@@ -10,6 +10,7 @@
 #include "ops/gather.h"
 #include "ops/generate.h"
 #include "ops/linear.h"
+#include "ops/ml.h"
 #include "ops/normalise.h"
 #include "ops/pad.h"
 #include "ops/pool.h"
@@ -40,6 +41,7 @@ void register_ops() {
              &gather_ops(),
              &generate_ops(),
              &linear_ops(),
+             &ml_ops(),
              &normalise_ops(),
              &pad_ops(),
              &pool_ops(),

@@ -19,6 +19,7 @@ const std::map<std::pair<std::string_view, std::string_view>, const Conversion*>
              &generate_conversions(),
              &linear_conversions(),
              &loss_conversions(),
+             &ml_conversions(),
              &normalise_conversions(),
              &pool_conversions(),
              &random_conversions(),
@@ -32,6 +33,7 @@ const std::map<std::pair<std::string_view, std::string_view>, const Conversion*>
              &sort_conversions(),
              &string_conversions(),
              &training_conversions(),
+             &tree_conversions(),
          })
       for (const Conversion& conversion : *family)
         CHECK(all.emplace(std::pair(conversion.domain, conversion.op_type), &conversion).second,

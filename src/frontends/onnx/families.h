@@ -13,6 +13,7 @@ const Conversions& gather_conversions();
 const Conversions& generate_conversions();
 const Conversions& linear_conversions();
 const Conversions& loss_conversions();
+const Conversions& ml_conversions();
 const Conversions& normalise_conversions();
 const Conversions& pool_conversions();
 const Conversions& random_conversions();
@@ -26,6 +27,7 @@ const Conversions& softmax_conversions();
 const Conversions& sort_conversions();
 const Conversions& string_conversions();
 const Conversions& training_conversions();
+const Conversions& tree_conversions();
 std::vector<const Conversion*> all_conversions();
 
 }  // namespace tenon::onnx
