@@ -9,6 +9,7 @@
 #include "ops/determinant.h"
 #include "ops/gather.h"
 #include "ops/generate.h"
+#include "ops/layer.h"
 #include "ops/linear.h"
 #include "ops/ml.h"
 #include "ops/normalise.h"
@@ -40,6 +41,7 @@ void register_ops() {
              &determinant_ops(),
              &gather_ops(),
              &generate_ops(),
+             &layer_ops(),
              &linear_ops(),
              &ml_ops(),
              &normalise_ops(),
