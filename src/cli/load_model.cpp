@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/mapped_file.h"
+#include "frontends/builtin/builtin.h"
 #include "frontends/onnx/import.h"
 #include "ir/parse.h"
 
@@ -30,6 +31,9 @@ std::map<std::string, Dim> ModelArguments::bound_dims() const {
 }
 
 std::unique_ptr<Graph> load_model(const ModelArguments& arguments) {
+  constexpr std::string_view kBuiltin = "builtin:";
+  if (arguments.model.starts_with(kBuiltin))
+    return builtin::make_model(std::string_view(arguments.model).substr(kBuiltin.size()));
   const std::filesystem::path path = arguments.model;
   if (path.extension() == ".onnx")
     return onnx::read_onnx(path, {.dims = arguments.bound_dims()});

@@ -17,12 +17,15 @@ void add_print(CLI::App& program) {
   CLI::App* command = program.add_subcommand("print", "shows a model");
   options->model.add_to(*command);
   std::vector<std::string> names;
-  for (const View& view : all_views())
+  std::string list = "FORM is one of\n";
+  for (const View& view : all_views()) {
     names.emplace_back(view.name);
+    list += fmt::format("  {:<12} {}\n", view.name, view.doc);
+  }
   command->add_option("--as", options->as, "the form to show it in")
-      ->check(CLI::IsMember(names))
-      ->capture_default_str();
-  command->footer("Example: tenon print model.onnx --as tenon");
+      ->check(CLI::IsMember(names).description(""))
+      ->option_text("FORM [tenon]");
+  command->footer(list + "Example: tenon print builtin:tiny --as fx");
   command->callback([options] {
     const std::unique_ptr<Graph> graph = load_model(options->model);
     for (const View& view : all_views())

@@ -13,9 +13,11 @@
 #include "ops/gather.h"
 #include "ops/generate.h"
 #include "ops/image.h"
+#include "ops/layer.h"
 #include "ops/linear.h"
 #include "ops/linear_attention.h"
 #include "ops/memory.h"
+#include "ops/ml.h"
 #include "ops/normalise.h"
 #include "ops/pad.h"
 #include "ops/pool.h"
@@ -58,9 +60,11 @@ void register_ops() {
     add(gather_ops());
     add(generate_ops());
     add(image_ops());
+    add(layer_ops());
     add(linear_ops());
     add(linear_attention_ops());
     add(memory_ops());
+    add(ml_ops());
     add(normalise_ops());
     add(pad_ops());
     add(pool_ops());

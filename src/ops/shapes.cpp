@@ -15,6 +15,12 @@ UserError operand_error(const Node& n, const std::string& message) {
   return UserError(text);
 }
 
+// Whether a broadcast of both gives b, if it runs at all: a is no more than b, and is 1 only where b is, as
+// the first n of 512 elements are; or it is 1 wherever b is not 0, as the last of n elements is.
+static bool broadcasts_to(const Dim& a, const Dim& b) {
+  return provably_equal(a, min(a, b)) && (min(a, 2) == min(b, 2) || a == min(b, 1));
+}
+
 std::optional<Dim> broadcast(const Dim& a, const Dim& b) {
   if (a == b || b == Dim(1))
     return a;
@@ -27,11 +33,9 @@ std::optional<Dim> broadcast(const Dim& a, const Dim& b) {
     return a;
   if (b.is_constant())
     return b;
-  // A slice of the first n of 512: min(n,512) is n where it is broadcast to n, as it is 1 only where n is.
-  const bool same_ones = provably_equal(min(a, 2), min(b, 2));
-  if (same_ones && min(a, b) == a)
+  if (broadcasts_to(a, b))
     return b;
-  if (same_ones && min(a, b) == b)
+  if (broadcasts_to(b, a))
     return a;
   return Dim();
 }
@@ -46,11 +50,6 @@ std::optional<Shape> broadcast(const Shape& a, const Shape& b) {
     dims.push_back(*dim);
   }
   return Shape(dims);
-}
-
-bool provably_different(const Dim& a, const Dim& b) {
-  const Dim gap = a - b;
-  return gap.is_constant() && gap != Dim(0);
 }
 
 Shape broadcast_operands(const Node& n, const std::vector<Value>& values) {

@@ -6,18 +6,11 @@
 
 #include "ops/elements.h"
 #include "ops/indices.h"
+#include "ops/order.h"
 #include "ops/shapes.h"
 
 namespace tenon {
 namespace {
-
-// A strict weak order of all elements: NaN comes after every number.
-constexpr auto comes_before = [](const auto& a, const auto& b) {
-  if constexpr (std::is_same_v<std::decay_t<decltype(a)>, double>)
-    return a < b || (std::isnan(b) && !std::isnan(a));
-  else
-    return a < b;
-};
 
 std::vector<int64_t> count_up(int64_t count) {
   std::vector<int64_t> numbers(static_cast<size_t>(count));

@@ -319,7 +319,8 @@ Data eval(const Call& c) {
   const std::string weighting = c.attr("weighting").as<std::string>();
   if (weighting != "tf" && weighting != "idf" && weighting != "tfidf")
     throw user_error("count_ngrams: weighting is \"{}\", but must be tf, idf or tfidf", weighting);
-  if (x.rank() < 1 || x.rank() > 2 || (pool.dtype() == DType::String) != (x.dtype() == DType::String))
+  if (x.rank() < 1 || x.rank() > 2 ||
+      pool.dtype() != (x.dtype() == DType::String ? DType::String : DType::I64))
     throw user_error(
         "count_ngrams: x is {} and the pool {}, but a vector or matrix of the same kind was wanted",
         describe(x.dtype(), x.extents()), describe(pool.dtype(), pool.extents()));

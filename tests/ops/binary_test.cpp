@@ -32,7 +32,7 @@ TEST(Binary, InfersSymbolicShapes) {
   EXPECT_EQ(type("[n]", "[m]"), "f32[d0]");          // either, if the other is 1: only running tells
   EXPECT_EQ(type("[min(n,512)]", "[n]"), "f32[n]");  // equal, or it does not run
   EXPECT_EQ(type("[n]", "[min(n,2)]"), "f32[n]");
-  EXPECT_EQ(type("[min(n,1)]", "[n]"), "f32[d0]");  // 1 against n, or 0 against 0
+  EXPECT_EQ(type("[min(n,1)]", "[n]"), "f32[n]");
   EXPECT_EQ(type("[min(n,m)]", "[n]"), "f32[d0]");  // m may be 1
   EXPECT_EQ(type("[*]", "[4]"), "f32[*]");
 }

@@ -26,6 +26,7 @@ const std::map<std::pair<std::string_view, std::string_view>, const Conversion*>
     add(image_conversions());
     add(linear_conversions());
     add(loss_conversions());
+    add(ml_conversions());
     add(normalise_conversions());
     add(pool_conversions());
     add(random_conversions());
@@ -41,6 +42,7 @@ const std::map<std::pair<std::string_view, std::string_view>, const Conversion*>
     add(sort_conversions());
     add(string_conversions());
     add(training_conversions());
+    add(tree_conversions());
     return all;
   }();
   return conversions;

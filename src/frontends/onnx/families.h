@@ -1,5 +1,5 @@
-// families.h — the families of conversions, one file each. Apart from conversions.h, so that a new family recompiles
-// only the list.
+// families.h — the families of conversions, one file each. Apart from conversions.h, so that a new family
+// recompiles only the list.
 #pragma once
 
 #include "frontends/onnx/conversions.h"
@@ -16,6 +16,7 @@ const Conversions& generate_conversions();
 const Conversions& image_conversions();
 const Conversions& linear_conversions();
 const Conversions& loss_conversions();
+const Conversions& ml_conversions();
 const Conversions& normalise_conversions();
 const Conversions& pool_conversions();
 const Conversions& random_conversions();
@@ -31,5 +32,6 @@ const Conversions& softmax_conversions();
 const Conversions& sort_conversions();
 const Conversions& string_conversions();
 const Conversions& training_conversions();
+const Conversions& tree_conversions();
 
 }  // namespace tenon::onnx

@@ -1,0 +1,300 @@
+// fx.cpp — a graph as torch.fx shows it: as a table, or as code.
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "views/constants.h"
+#include "views/forms.h"
+#include "views/naming.h"
+#include "views/torch_words.h"
+#include "views/vocabulary.h"
+
+namespace tenon {
+namespace {
+
+const Vocabulary& torch_functions() {
+  static const Vocabulary vocabulary({
+      {"abs", "torch.abs"},
+      {"acos", "torch.acos"},
+      {"acosh", "torch.acosh"},
+      {"add", "operator.add"},
+      {"and", "torch.logical_and"},
+      {"arg_max", "torch.argmax", {{"axis", "dim"}, {"keep_dims", "keepdim"}}},
+      {"arg_min", "torch.argmin", {{"axis", "dim"}, {"keep_dims", "keepdim"}}},
+      {"asin", "torch.asin"},
+      {"asinh", "torch.asinh"},
+      {"atan", "torch.atan"},
+      {"atanh", "torch.atanh"},
+      {"batch_norm", "torch.nn.functional.batch_norm", {{"epsilon", "eps"}}},
+      {"bit_and", "operator.and_"},
+      {"bit_not", "operator.invert"},
+      {"bit_or", "operator.or_"},
+      {"bit_xor", "operator.xor"},
+      {"broadcast", "torch.broadcast_to"},
+      {"cast", "torch.Tensor.to", {{"to", "dtype"}}},
+      {"ceil", "torch.ceil"},
+      {"clip", "torch.clamp"},
+      {"concat", "torch.cat", {{"axis", "dim"}}},
+      {"conv",
+       "torch.conv2d",
+       {{"groups", "groups"}, {"strides", "stride"}, {"dilations", "dilation"}, {"pads", "padding"}}},
+      {"conv_transpose",
+       "torch.conv_transpose2d",
+       {{"groups", "groups"},
+        {"output_padding", "output_padding"},
+        {"strides", "stride"},
+        {"dilations", "dilation"},
+        {"pads", "padding"}}},
+      {"cos", "torch.cos"},
+      {"cosh", "torch.cosh"},
+      {"cumulative_prod", "torch.cumprod", {{"axis", "dim"}}},
+      {"cumulative_sum", "torch.cumsum", {{"axis", "dim"}}},
+      {"div", "operator.truediv"},
+      {"equal", "operator.eq"},
+      {"erf", "torch.erf"},
+      {"exp", "torch.exp"},
+      {"floor", "torch.floor"},
+      {"gather_elements", "torch.gather", {{"axis", "dim"}}},
+      {"greater", "operator.gt"},
+      {"greater_equal", "operator.ge"},
+      {"if", "torch.ops.higher_order.cond"},
+      {"is_nan", "torch.isnan"},
+      {"layer_norm", "torch.nn.functional.layer_norm", {{"axis", "dim"}, {"epsilon", "eps"}}},
+      {"less", "operator.lt"},
+      {"less_equal", "operator.le"},
+      {"linear", "torch.nn.functional.linear"},
+      {"log", "torch.log"},
+      {"log_softmax", "torch.log_softmax", {{"axis", "dim"}}},
+      {"matmul", "torch.matmul"},
+      {"max", "torch.maximum"},
+      {"min", "torch.minimum"},
+      {"mul", "operator.mul"},
+      {"neg", "operator.neg"},
+      {"not", "torch.logical_not"},
+      {"or", "torch.logical_or"},
+      {"pow", "operator.pow"},
+      {"reciprocal", "torch.reciprocal"},
+      {"reduce_log_sum_exp", "torch.logsumexp", {{"axes", "dim"}, {"keep_dims", "keepdim"}}},
+      {"reduce_max", "torch.amax", {{"axes", "dim"}, {"keep_dims", "keepdim"}}},
+      {"reduce_mean", "torch.mean", {{"axes", "dim"}, {"keep_dims", "keepdim"}}},
+      {"reduce_min", "torch.amin", {{"axes", "dim"}, {"keep_dims", "keepdim"}}},
+      {"reduce_sum", "torch.sum", {{"axes", "dim"}, {"keep_dims", "keepdim"}}},
+      {"relu", "torch.relu"},
+      {"reshape", "torch.reshape", {{"allow_zero", ""}}},
+      {"rms_norm", "torch.nn.functional.rms_norm", {{"axis", "dim"}, {"epsilon", "eps"}}},
+      {"round", "torch.round"},
+      {"scan",
+       "torch.ops.higher_order.scan",
+       {{"axes", "dims"},
+        {"reversed", "reverse"},
+        {"output_axes", "output_dims"},
+        {"output_reversed", "output_reverse"}}},
+      {"shape", "torch.Tensor.size"},
+      {"sigmoid", "torch.sigmoid"},
+      {"sign", "torch.sign"},
+      {"sin", "torch.sin"},
+      {"sinh", "torch.sinh"},
+      {"softmax", "torch.softmax", {{"axis", "dim"}}},
+      {"split", "torch.split", {{"axis", "dim"}}},
+      {"sqrt", "torch.sqrt"},
+      {"squeeze", "torch.squeeze", {{"axes", "dim"}}},
+      {"sub", "operator.sub"},
+      {"tan", "torch.tan"},
+      {"tanh", "torch.tanh"},
+      {"tile", "torch.tile"},
+      {"transpose", "torch.permute", {{"permutation", "dims"}}},
+      {"unsqueeze", "torch.unsqueeze", {{"axes", "dim"}}},
+      {"where", "torch.where"},
+      {"xor", "torch.logical_xor"},
+  });
+  return vocabulary;
+}
+
+enum class Form : uint8_t { Table, Code };
+
+struct Row {
+  std::string opcode, name, target, args, kwargs;
+  size_t users;
+};
+
+// The rows of one graph, and the nested graphs that its rows name.
+class Listing {
+ public:
+  Listing(const Graph& graph, Form form) : form_(form) {
+    names_.name_all(graph);
+    for (Value input : graph.inputs())
+      rows_.push_back(
+          {"placeholder", names_.name(input), names_.name(input), "()", "{}", count_users(input)});
+    for (const Node* node : graph.nodes())
+      add(*node);
+    std::vector<std::string> outputs;
+    for (Value output : graph.outputs())
+      outputs.push_back(argument(output));
+    const std::string returned = outputs.size() == 1 ? outputs[0] : tuple(outputs);
+    rows_.push_back({"output", "output", "output", fmt::format("({},)", returned), "{}", 0});
+    returned_ = returned;
+  }
+
+  const std::vector<Row>& rows() const { return rows_; }
+  const std::string& returned() const { return returned_; }
+  const std::vector<std::pair<std::string, const Graph*>>& nested() const { return nested_; }
+
+ private:
+  static size_t count_users(Value value) {
+    const std::vector<Node*> users = value.users();
+    return std::set<Node*>(users.begin(), users.end()).size();
+  }
+
+  static std::string tuple(const std::vector<std::string>& parts) {
+    return fmt::format("({}{})", fmt::join(parts, ", "), parts.size() == 1 ? "," : "");
+  }
+
+  std::string reference(const std::string& name) const { return (form_ == Form::Code ? "%" : "") + name; }
+
+  std::string argument(Value value) {
+    if (auto text = short_constant(value, kPythonNumbers))
+      return *text;
+    return reference(names_.name(value));
+  }
+
+  std::string key(std::string_view name) const {
+    return form_ == Form::Code ? std::string(name) : fmt::format("'{}'", name);
+  }
+
+  void add(const Node& node) {
+    if (node.is("constant")) {
+      // A short one stands where it is used.
+      if (!short_constant(node.result(), kPythonNumbers)) {
+        const std::string name = names_.take("_tensor_constant");
+        names_.set(node.result(), name);
+        rows_.push_back({"get_attr", name, name, "()", "{}", count_users(node.result())});
+      }
+      return;
+    }
+    if (node.is("parameter")) {
+      rows_.push_back({"get_attr", names_.name(node.result()), node.attr("name").as<std::string>(), "()",
+                       "{}", count_users(node.result())});
+      return;
+    }
+    add_call(node);
+  }
+
+  void add_call(const Node& node) {
+    std::vector<std::string> args, kwargs;
+    for (size_t i = 0; i < node.regions().size(); ++i) {
+      const std::string name = names_.take(fmt::format("{}_graph", node.op().regions[i]));
+      nested_.emplace_back(name, node.regions()[i].get());
+      rows_.push_back({"get_attr", name, name, "()", "{}", 1});
+      args.push_back(reference(name));
+    }
+    add_operands(node, args, kwargs);
+    if (node.is("if"))  // the condition comes before the branches
+      std::rotate(args.begin(), args.begin() + 2, args.begin() + 3);
+    const Counterpart* counterpart = torch_functions().find(node);
+    for (const auto& [name, value] : shown_attributes(node, counterpart))
+      kwargs.push_back(fmt::format("{}: {}", key(name), python_text(*value)));
+    const std::string target =
+        counterpart != nullptr ? std::string(counterpart->name) : fmt::format("tenon.{}", node.op().name);
+    const std::string call_args = tuple(args), call_kwargs = fmt::format("{{{}}}", fmt::join(kwargs, ", "));
+    if (node.result_count() == 1) {
+      rows_.push_back({"call_function", names_.name(node.result()), target, call_args, call_kwargs,
+                       count_users(node.result())});
+      return;
+    }
+    const std::string call = names_.take(node.op().name);
+    rows_.push_back(
+        {"call_function", call, target, call_args, call_kwargs, static_cast<size_t>(node.result_count())});
+    for (Value result : node.results())
+      rows_.push_back({"call_function", names_.name(result), "operator.getitem",
+                       fmt::format("({}, {})", reference(call), result.index()), "{}", count_users(result)});
+  }
+
+  // In order until one is left out; from there on by name.
+  void add_operands(const Node& node, std::vector<std::string>& args, std::vector<std::string>& kwargs) {
+    bool positional = true;
+    for (const OperandDecl& decl : node.op().operands) {
+      std::vector<std::string> texts;
+      for (Value value : node.ins(decl.name))
+        texts.push_back(argument(value));
+      if (texts.empty() && decl.arity != Arity::Many) {
+        positional = false;
+        continue;
+      }
+      const std::string text =
+          decl.arity == Arity::Many ? fmt::format("[{}]", fmt::join(texts, ", ")) : texts[0];
+      if (positional)
+        args.push_back(text);
+      else
+        kwargs.push_back(fmt::format("{}: {}", key(decl.name), text));
+    }
+    for (std::string_view late : node.late_names())
+      kwargs.push_back(fmt::format("{}: {}", key(late), argument(node.late(late))));
+  }
+
+  Form form_;
+  ViewNames names_;
+  std::vector<Row> rows_;
+  std::string returned_;
+  std::vector<std::pair<std::string, const Graph*>> nested_;
+};
+
+// The columns as wide as what stands in them.
+std::string print_table(const Graph& graph) {
+  const Listing listing(graph, Form::Table);
+  std::vector<Row> rows = {{"opcode", "name", "target", "args", "kwargs", 0}};
+  rows.insert(rows.end(), listing.rows().begin(), listing.rows().end());
+  std::array<size_t, 5> widths{};
+  const auto cells = [](const Row& row) {
+    return std::array<const std::string*, 5>{&row.opcode, &row.name, &row.target, &row.args, &row.kwargs};
+  };
+  for (const Row& row : rows)
+    for (size_t i = 0; i < widths.size(); ++i)
+      widths[i] = std::max(widths[i], cells(row)[i]->size());
+  const auto line = [&](const std::array<std::string, 5>& columns) {
+    std::string text;
+    for (size_t i = 0; i < widths.size(); ++i)
+      text += fmt::format("{:<{}}", columns[i], i + 1 == widths.size() ? 0 : widths[i] + 2);
+    return text + "\n";
+  };
+  std::string text;
+  for (const Row& row : rows) {
+    text += line({row.opcode, row.name, row.target, row.args, row.kwargs});
+    if (&row == &rows.front()) {
+      std::array<std::string, 5> rules;
+      for (size_t i = 0; i < widths.size(); ++i)
+        rules[i] = std::string(widths[i], '-');
+      text += line(rules);
+    }
+  }
+  for (const auto& [name, nested] : listing.nested())
+    text += fmt::format("\n{}:\n{}", name, print_table(*nested));
+  return text;
+}
+
+std::string print_code(const Graph& graph) {
+  const Listing listing(graph, Form::Code);
+  std::string text = "graph():\n";
+  for (const Row& row : listing.rows()) {
+    if (row.opcode == "output")
+      continue;
+    text +=
+        fmt::format("    %{} : [num_users={}] = {}[target={}]", row.name, row.users, row.opcode, row.target);
+    if (row.opcode == "call_function")
+      text += fmt::format("(args = {}, kwargs = {})", row.args, row.kwargs);
+    text += "\n";
+  }
+  // As fx does, without the percent signs here.
+  std::string returned = listing.returned();
+  returned.erase(std::remove(returned.begin(), returned.end(), '%'), returned.end());
+  text += fmt::format("    return {}\n", returned);
+  for (const auto& [name, nested] : listing.nested())
+    text += fmt::format("\n{} = {}", name, print_code(*nested));
+  return text;
+}
+
+}  // namespace
+
+std::string show_as_fx(const Graph& graph) { return print_table(graph); }
+std::string show_as_fx_code(const Graph& graph) { return print_code(graph); }
+
+}  // namespace tenon

@@ -1,0 +1,124 @@
+#include "views/hlo_computation.h"
+
+#include "tensor/wide.h"
+#include "views/constants.h"
+#include "views/hlo_types.h"
+
+namespace tenon {
+namespace {
+
+constexpr int64_t kShownElements = 16;
+
+Type scalar_type(DType dtype) { return Type::tensor(dtype, {}); }
+
+bool is_scalar_constant(Value value) {
+  const Literal* literal = literal_of(value);
+  return literal != nullptr && value.node()->is("constant") && literal->extents().empty();
+}
+
+}  // namespace
+
+std::string hlo_constant(const Literal& literal) {
+  if (literal.count() > kShownElements)
+    return "constant({...})";
+  const std::string elements =
+      fmt::format("{}", fmt::join(element_texts(literal.tensor(), kPlainNumbers), ", "));
+  return literal.extents().empty() ? fmt::format("constant({})", elements)
+                                   : fmt::format("constant({{{}}})", elements);
+}
+
+std::string hlo_splat(double value, const Type& type) {
+  const DType dtype = type.as_tensor().dtype;
+  const std::string scalar =
+      fmt::format("{} {}", hlo_type(scalar_type(dtype)), hlo_constant(filled(dtype, {}, value)));
+  if (type.as_tensor().shape == Shape())
+    return scalar;
+  return fmt::format("{} broadcast({})", hlo_type(type), scalar);
+}
+
+std::string HloModule::scalar_computation(std::string_view instruction, DType dtype) {
+  const std::string wanted = fmt::format("{}_{}", instruction, hlo_element(dtype));
+  const auto it = scalar_computations_.find(wanted);
+  if (it != scalar_computations_.end())
+    return it->second;
+  const std::string name = take_name(wanted), type = hlo_type(scalar_type(dtype));
+  scalar_computations_.emplace(wanted, name);
+  add(fmt::format("{0} {{\n  a = {1} parameter(0)\n  b = {1} parameter(1)\n  ROOT {2} = {1} {2}(a, b)\n}}\n",
+                  name, type, instruction));
+  return name;
+}
+
+std::string HloComputation::emit(std::string_view wanted, const std::string& type,
+                                 const std::string& instruction, const std::string& comment) {
+  const std::string name = names_.take(wanted);
+  lines_.push_back(
+      {name, fmt::format("{} = {} {}{}", name, type, instruction, comment.empty() ? "" : "  // " + comment)});
+  return name;
+}
+
+std::string HloComputation::emit(std::string_view wanted, const Type& type, const std::string& instruction) {
+  return emit(wanted, hlo_type(type), instruction);
+}
+
+std::string HloComputation::parameter(const std::string& wanted, const Type& type,
+                                      const std::string& comment) {
+  const int64_t number = parameter_count_++;
+  return emit(wanted.empty() ? fmt::format("p{}", number) : wanted, hlo_type(type),
+              fmt::format("parameter({})", number), comment);
+}
+
+std::string HloComputation::use(Value value) {
+  const Literal* literal = literal_of(value);
+  if (literal != nullptr && value.node()->is("constant") && emitted_.insert(value.data()).second)
+    define(value, emit("constant", value.type(), hlo_constant(*literal)));
+  return names_.name(value);
+}
+
+std::string HloComputation::use_as(Value value, const Type& type) {
+  if (is_scalar_constant(value) && type.as_tensor().shape != Shape()) {
+    // Without a line of its own, as it is short.
+    const Type wanted = Type::tensor(value.dtype(), type.as_tensor().shape);
+    return fmt::format("{} broadcast({} {})", hlo_type(wanted), hlo_type(value.type()),
+                       hlo_constant(*literal_of(value)));
+  }
+  return broadcast(use(value), value.type(), type);
+}
+
+std::string HloComputation::broadcast(const std::string& name, const Type& from, const Type& type) {
+  const auto& [dtype, shape] = from.as_tensor();
+  const Shape& target = type.as_tensor().shape;
+  if (shape == target)
+    return name;
+  const Type wanted = Type::tensor(dtype, target);
+  if (!shape.ranked() || !target.ranked() || target.rank() < shape.rank())
+    return emit("bcast", wanted, fmt::format("broadcast({})", name));
+  // Dimensions of size 1 that grow are dropped first: HLO only adds dimensions.
+  std::vector<Dim> kept;
+  std::vector<int64_t> dimensions;
+  const int64_t offset = target.rank() - shape.rank();
+  for (int64_t i = 0; i < shape.rank(); ++i)
+    if (shape[i] == target[offset + i]) {
+      kept.push_back(shape[i]);
+      dimensions.push_back(offset + i);
+    }
+  std::string operand = name;
+  if (static_cast<int64_t>(kept.size()) != shape.rank())
+    operand = emit("reshape", Type::tensor(dtype, kept), fmt::format("reshape({})", name));
+  return emit("bcast", wanted,
+              fmt::format("broadcast({}), dimensions={{{}}}", operand, fmt::join(dimensions, ",")));
+}
+
+std::string HloComputation::finish(const std::string& head, const std::vector<std::string>& roots,
+                                   const Types& types) {
+  std::string root;
+  if (roots.size() == 1)
+    root = roots[0];
+  else
+    root = emit("tuple", hlo_tuple(types), fmt::format("tuple({})", fmt::join(roots, ", ")));
+  std::string text = head + " {\n";
+  for (const Line& line : lines_)
+    text += fmt::format("  {}{}\n", line.name == root ? "ROOT " : "", line.text);
+  return text + "}\n";
+}
+
+}  // namespace tenon

@@ -1,0 +1,400 @@
+// onnx.cpp — a graph as a listing of the ONNX model it would be: inputs, initializers, and a line per node.
+#include <algorithm>
+#include <numeric>
+
+#include "ir/print.h"
+#include "views/constants.h"
+#include "views/forms.h"
+#include "views/naming.h"
+#include "views/vocabulary.h"
+
+namespace tenon {
+namespace {
+
+const Vocabulary& onnx_ops() {
+  static const Vocabulary vocabulary({
+      {"abs", "Abs"},
+      {"acos", "Acos"},
+      {"acosh", "Acosh"},
+      {"add", "Add"},
+      {"and", "And"},
+      {"arg_max", "ArgMax", {{"axis", "axis"}, {"keep_dims", "keepdims"}}},
+      {"arg_min", "ArgMin", {{"axis", "axis"}, {"keep_dims", "keepdims"}}},
+      {"asin", "Asin"},
+      {"asinh", "Asinh"},
+      {"atan", "Atan"},
+      {"atanh", "Atanh"},
+      {"batch_norm", "BatchNormalization", {{"epsilon", "epsilon"}}},
+      {"bit_and", "BitwiseAnd"},
+      {"bit_not", "BitwiseNot"},
+      {"bit_or", "BitwiseOr"},
+      {"bit_xor", "BitwiseXor"},
+      {"broadcast", "Expand"},
+      {"cast", "Cast", {{"to", "to"}}},
+      {"ceil", "Ceil"},
+      {"clip", "Clip"},
+      {"concat", "Concat", {{"axis", "axis"}}},
+      {"conv",
+       "Conv",
+       {{"groups", "group"}, {"strides", "strides"}, {"dilations", "dilations"}, {"pads", "pads"}}},
+      {"conv_transpose",
+       "ConvTranspose",
+       {{"groups", "group"},
+        {"output_padding", "output_padding"},
+        {"strides", "strides"},
+        {"dilations", "dilations"},
+        {"pads", "pads"}}},
+      {"cos", "Cos"},
+      {"cosh", "Cosh"},
+      {"cumulative_sum", "CumSum", {{"axis", "axis"}}},
+      {"div", "Div"},
+      {"equal", "Equal"},
+      {"erf", "Erf"},
+      {"exp", "Exp"},
+      {"floor", "Floor"},
+      {"gather", "Gather", {{"axis", "axis"}}},
+      {"gather_elements", "GatherElements", {{"axis", "axis"}}},
+      {"gather_nd", "GatherND", {{"batch_dims", "batch_dims"}}},
+      {"greater", "Greater"},
+      {"greater_equal", "GreaterOrEqual"},
+      {"group_norm", "GroupNormalization", {{"groups", "num_groups"}, {"epsilon", "epsilon"}}},
+      {"hardmax", "Hardmax", {{"axis", "axis"}}},
+      {"instance_norm", "InstanceNormalization", {{"epsilon", "epsilon"}}},
+      {"is_inf", "IsInf", {{"positive", "detect_positive"}, {"negative", "detect_negative"}}},
+      {"is_nan", "IsNaN"},
+      {"layer_norm", "LayerNormalization", {{"axis", "axis"}, {"epsilon", "epsilon"}}},
+      {"less", "Less"},
+      {"less_equal", "LessOrEqual"},
+      {"log", "Log"},
+      {"log_softmax", "LogSoftmax", {{"axis", "axis"}}},
+      {"matmul", "MatMul"},
+      {"max", "Max"},
+      {"min", "Min"},
+      {"mod", "Mod"},
+      {"mul", "Mul"},
+      {"neg", "Neg"},
+      {"not", "Not"},
+      {"or", "Or"},
+      {"pow", "Pow"},
+      {"reciprocal", "Reciprocal"},
+      {"reduce_log_sum_exp", "ReduceLogSumExp", {{"axes", "axes"}, {"keep_dims", "keepdims"}}},
+      {"reduce_max", "ReduceMax", {{"axes", "axes"}, {"keep_dims", "keepdims"}}},
+      {"reduce_mean", "ReduceMean", {{"axes", "axes"}, {"keep_dims", "keepdims"}}},
+      {"reduce_min", "ReduceMin", {{"axes", "axes"}, {"keep_dims", "keepdims"}}},
+      {"reduce_prod", "ReduceProd", {{"axes", "axes"}, {"keep_dims", "keepdims"}}},
+      {"reduce_sum", "ReduceSum", {{"axes", "axes"}, {"keep_dims", "keepdims"}}},
+      {"relu", "Relu"},
+      {"reshape", "Reshape", {{"allow_zero", "allowzero"}}},
+      {"rms_norm", "RMSNormalization", {{"axis", "axis"}, {"epsilon", "epsilon"}}},
+      {"round", "Round"},
+      {"scatter_elements", "ScatterElements", {{"axis", "axis"}, {"reduction", "reduction"}}},
+      {"scatter_nd", "ScatterND", {{"reduction", "reduction"}}},
+      {"shape", "Shape"},
+      {"sigmoid", "Sigmoid"},
+      {"sign", "Sign"},
+      {"sin", "Sin"},
+      {"sinh", "Sinh"},
+      {"softmax", "Softmax", {{"axis", "axis"}}},
+      {"split", "Split", {{"axis", "axis"}}},
+      {"sqrt", "Sqrt"},
+      {"squeeze", "Squeeze", {{"axes", "axes"}}},
+      {"sub", "Sub"},
+      {"tan", "Tan"},
+      {"tanh", "Tanh"},
+      {"tile", "Tile"},
+      {"transpose", "Transpose", {{"permutation", "perm"}}},
+      {"unsqueeze", "Unsqueeze", {{"axes", "axes"}}},
+      {"where", "Where"},
+      {"xor", "Xor"},
+  });
+  return vocabulary;
+}
+
+std::string_view element_word(DType dtype) {
+  switch (dtype) {
+    case DType::F64:
+      return "double";
+    case DType::F32:
+      return "float";
+    case DType::F16:
+      return "float16";
+    case DType::BF16:
+      return "bfloat16";
+    case DType::I64:
+      return "int64";
+    case DType::I32:
+      return "int32";
+    case DType::I16:
+      return "int16";
+    case DType::I8:
+      return "int8";
+    case DType::I4:
+      return "int4";
+    case DType::I2:
+      return "int2";
+    case DType::U64:
+      return "uint64";
+    case DType::U32:
+      return "uint32";
+    case DType::U16:
+      return "uint16";
+    case DType::U8:
+      return "uint8";
+    case DType::U4:
+      return "uint4";
+    case DType::U2:
+      return "uint2";
+    case DType::String:
+      return "string";
+    case DType::C64:
+      return "complex64";
+    case DType::C128:
+      return "complex128";
+    default:
+      return name(dtype);
+  }
+}
+
+std::string type_text(const Type& type) {
+  if (type.is_sequence())
+    return fmt::format("seq({})", type_text(type.element()));
+  if (type.is_optional())
+    return fmt::format("optional({})", type_text(type.element()));
+  const auto& [dtype, shape] = type.as_tensor();
+  return fmt::format("{}{}", element_word(dtype), shape.ranked() ? to_string(shape) : "");
+}
+
+// Bools are 0 and 1, dtypes have their ONNX name.
+std::string attribute_text(const Attribute& attribute) {
+  if (attribute.kind() == AttributeKind::Bool)
+    return attribute.as<bool>() ? "1" : "0";
+  if (attribute.kind() == AttributeKind::DType)
+    return std::string(element_word(attribute.as<DType>()));
+  return print(attribute);
+}
+
+class Printer {
+ public:
+  std::string print_graph(const Graph& graph) {
+    text_ = fmt::format("graph {}\nInputs:\n", graph.name());
+    for (Value input : graph.inputs())
+      text_ += fmt::format("  {}: {}\n", names_.name(input), type_text(input.type()));
+    name_results(graph);
+    print_initializers(graph, "");
+    text_ += "Nodes:\n";
+    print_nodes(graph, "  ");
+    text_ += "Outputs:\n";
+    for (Value output : graph.outputs())
+      text_ += fmt::format("  {}: {}\n", names_.name(output), type_text(output.type()));
+    return text_;
+  }
+
+ private:
+  // A result that is an output has the output's name.
+  void name_results(const Graph& graph) {
+    for (size_t i = 0; i < graph.outputs().size(); ++i) {
+      const Value output = graph.outputs()[i];
+      if (output.node() != nullptr && output.name().empty() && !graph.output_names()[i].empty())
+        names_.set(output, names_.take(graph.output_names()[i]));
+    }
+    for (const Node* node : graph.nodes())
+      for (Value result : node->results())
+        names_.name(result);
+  }
+
+  // A linear layer multiplies by the transpose, which an exporter stores instead of the weight itself.
+  static bool is_stored_transposed(Value value) {
+    const std::vector<Node*> users = value.users();
+    return !users.empty() && std::all_of(users.begin(), users.end(), [&](const Node* user) {
+      return user->is("linear") && user->in("weight") == value;
+    });
+  }
+
+  void print_initializers(const Graph& graph, const std::string& indent) {
+    bool is_first = true;
+    for (const Node* node : graph.nodes()) {
+      const Value value = node->op().results.size() == 1 ? node->result() : Value();
+      if (!value || literal_of(value) == nullptr)
+        continue;
+      if (is_first)
+        text_ += indent + "Initializers:\n";
+      is_first = false;
+      std::string name = names_.name(value);
+      Type type = value.type();
+      if (is_stored_transposed(value)) {
+        name += "_transposed";
+        names_.set(value, name);
+        type = Type::tensor(value.dtype(), {value.dim(1), value.dim(0)});
+        transposed_.insert(value.data());
+      }
+      text_ += fmt::format("{}  {}: {}", indent, name, type_text(type));
+      if (const auto text = short_constant(value, kPythonNumbers))
+        text_ += " = " + *text;
+      text_ += "\n";
+    }
+  }
+
+  std::string list(const std::vector<Value>& values) {
+    std::vector<std::string> texts;
+    for (Value value : values)
+      texts.push_back(names_.name(value));
+    return fmt::format("{}", fmt::join(texts, ", "));
+  }
+
+  void line(const std::string& indent, const std::string& call, const std::vector<std::string>& results,
+            const Types& types) {
+    std::vector<std::string> texts;
+    for (size_t i = 0; i < results.size(); ++i)
+      texts.push_back(fmt::format("{}: {}", results[i], type_text(types[i])));
+    text_ += fmt::format("{}{} → {}\n", indent, call, fmt::join(texts, ", "));
+  }
+
+  void line(const std::string& indent, const std::string& call, const Node& node) {
+    std::vector<std::string> results;
+    Types types;
+    for (Value result : node.results()) {
+      results.push_back(names_.name(result));
+      types.push_back(result.type());
+    }
+    line(indent, call, results, types);
+  }
+
+  void print_nodes(const Graph& graph, const std::string& indent) {
+    for (const Node* node : graph.nodes()) {
+      if (node->is("constant") || node->is("parameter"))
+        continue;
+      if (node->is("linear"))
+        print_linear(*node, indent);
+      else if (node->is("matmul"))
+        print_matmul(*node, indent);
+      else if (node->is("if"))
+        print_if(*node, indent);
+      else if (node->is("while") || node->is("scan"))
+        print_loop(*node, indent);
+      else
+        print_call(*node, indent);
+    }
+  }
+
+  // The name of a matrix with its last two dimensions exchanged.
+  std::string transpose(Value value, const std::string& indent) {
+    if (transposed_.contains(value.data()))
+      return names_.name(value);
+    std::vector<Dim> dims = value.shape().dims();
+    std::vector<int64_t> permutation(dims.size());
+    std::iota(permutation.begin(), permutation.end(), 0);
+    std::swap(dims[dims.size() - 1], dims[dims.size() - 2]);
+    std::swap(permutation[dims.size() - 1], permutation[dims.size() - 2]);
+    const std::string name = names_.take(names_.name(value) + "_transposed");
+    line(indent, fmt::format("Transpose[perm=[{}]]({})", fmt::join(permutation, ", "), names_.name(value)),
+         {name}, {Type::tensor(value.dtype(), dims)});
+    return name;
+  }
+
+  void print_linear(const Node& node, const std::string& indent) {
+    const std::string weight = transpose(node.in("weight"), indent);
+    const std::string product = fmt::format("MatMul({}, {})", names_.name(node.in("x")), weight);
+    if (!node.has("bias"))
+      return line(indent, product, node);
+    const std::string name = names_.take("mm_out");
+    line(indent, product, {name}, {node.result().type()});
+    line(indent, fmt::format("Add({}, {})", name, names_.name(node.in("bias"))), node);
+  }
+
+  void print_matmul(const Node& node, const std::string& indent) {
+    const Value a = node.in("a"), b = node.in("b");
+    const bool transpose_a = node.attr("transpose_a"), transpose_b = node.attr("transpose_b");
+    if ((transpose_a && !a.shape().ranked()) || (transpose_b && !b.shape().ranked()))
+      return print_call(node, indent);
+    const std::string left = transpose_a ? transpose(a, indent) : names_.name(a);
+    const std::string right = transpose_b ? transpose(b, indent) : names_.name(b);
+    line(indent, fmt::format("MatMul({}, {})", left, right), node);
+  }
+
+  void print_call(const Node& node, const std::string& indent) {
+    const Counterpart* counterpart = onnx_ops().find(node);
+    std::vector<std::string> inputs, attributes;
+    for (const OperandDecl& decl : node.op().operands) {
+      const std::vector<Value> values = node.ins(decl.name);
+      if (values.empty() && decl.arity == Arity::Optional)
+        inputs.emplace_back("");  // as ONNX writes an input that is left out
+      for (Value value : values)
+        inputs.push_back(names_.name(value));
+    }
+    while (!inputs.empty() && inputs.back().empty())
+      inputs.pop_back();
+    for (std::string_view late : node.late_names())
+      inputs.push_back(fmt::format("{}={}", late, names_.name(node.late(late))));
+    for (const auto& [name, value] : shown_attributes(node, counterpart))
+      attributes.push_back(fmt::format("{}={}", name, attribute_text(*value)));
+    const std::string op =
+        counterpart != nullptr ? std::string(counterpart->name) : fmt::format("tenon.{}", node.op().name);
+    line(indent,
+         fmt::format("{}{}({})", op,
+                     attributes.empty() ? "" : fmt::format("[{}]", fmt::join(attributes, ", ")),
+                     fmt::join(inputs, ", ")),
+         node);
+    for (size_t i = 0; i < node.regions().size(); ++i)
+      print_body(*node.regions()[i], std::string(node.op().regions[i]), node.regions()[i]->inputs(), {},
+                 indent + "  ");
+  }
+
+  // The inputs of a branch are values around it.
+  void print_if(const Node& node, const std::string& indent) {
+    line(indent, fmt::format("If({})", names_.name(node.in("condition"))), node);
+    for (size_t i = 0; i < 2; ++i)
+      print_body(*node.regions()[i], i == 0 ? "then_branch" : "else_branch", {}, node.ins("inputs"),
+                 indent + "  ");
+  }
+
+  // So are the captured values of a loop, which come last.
+  void print_loop(const Node& node, const std::string& indent) {
+    const Graph& body = node.region("body");
+    const std::vector<Value> captured = node.ins("captured");
+    std::vector<Value> inputs = body.inputs();
+    inputs.resize(inputs.size() - captured.size());
+    std::vector<std::string> operands;
+    if (node.is("while"))
+      for (std::string_view name : {"trip_count", "condition"})
+        operands.push_back(node.has(name) ? names_.name(node.in(name)) : "");
+    for (std::string_view name : {"carried", "scanned"})
+      if (node.op().find_operand(name) != nullptr)
+        for (Value value : node.ins(name))
+          operands.push_back(names_.name(value));
+    std::string op = "Loop";
+    if (node.is("scan"))
+      op = fmt::format(
+          "Scan[num_scan_inputs={}, scan_input_axes={}, scan_input_directions={}, scan_output_axes={}, "
+          "scan_output_directions={}]",
+          node.ins("scanned").size(), print(node.attr("axes")), print(node.attr("reversed")),
+          print(node.attr("output_axes")), print(node.attr("output_reversed")));
+    line(indent, fmt::format("{}({})", op, fmt::join(operands, ", ")), node);
+    print_body(body, "body", inputs, captured, indent + "  ");
+  }
+
+  // `captured` are the values outside that the last inputs of the body stand for.
+  void print_body(const Graph& body, const std::string& name, const std::vector<Value>& inputs,
+                  const std::vector<Value>& captured, const std::string& indent) {
+    for (size_t k = 0; k < captured.size(); ++k)
+      names_.set(body.input(body.input_count() - static_cast<int64_t>(captured.size() - k)),
+                 names_.name(captured[k]));
+    std::vector<std::string> parameters;
+    for (Value input : inputs)
+      parameters.push_back(fmt::format("{}: {}", names_.name(input), type_text(input.type())));
+    name_results(body);
+    text_ += fmt::format("{}{}({}):\n", indent, name, fmt::join(parameters, ", "));
+    print_initializers(body, indent + "  ");
+    print_nodes(body, indent + "  ");
+    text_ += fmt::format("{}  Outputs: {}\n", indent, list(body.outputs()));
+  }
+
+  ViewNames names_{"_./:"};
+  std::string text_;
+  std::unordered_set<const ValueData*> transposed_;  // stored that way
+};
+
+}  // namespace
+
+std::string show_as_onnx(const Graph& graph) { return Printer().print_graph(graph); }
+
+}  // namespace tenon

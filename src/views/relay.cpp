@@ -1,0 +1,348 @@
+// relay.cpp — a graph as a Relay function: weights are arguments, the last expression is the result, and a
+// loop is a function that calls itself.
+#include "ir/print.h"
+#include "views/constants.h"
+#include "views/forms.h"
+#include "views/naming.h"
+#include "views/torch_words.h"
+#include "views/vocabulary.h"
+
+namespace tenon {
+namespace {
+
+const Vocabulary& relay_ops() {
+  static const Vocabulary vocabulary({
+      {"abs", "abs"},
+      {"acos", "acos"},
+      {"acosh", "acosh"},
+      {"add", "add"},
+      {"and", "logical_and"},
+      {"arg_max", "argmax", {{"axis", "axis"}, {"keep_dims", "keepdims"}, {"last", "select_last_index"}}},
+      {"arg_min", "argmin", {{"axis", "axis"}, {"keep_dims", "keepdims"}, {"last", "select_last_index"}}},
+      {"asin", "asin"},
+      {"asinh", "asinh"},
+      {"atan", "atan"},
+      {"atanh", "atanh"},
+      {"batch_norm", "nn.batch_norm", {{"epsilon", "epsilon"}}},
+      {"bit_and", "bitwise_and"},
+      {"bit_not", "bitwise_not"},
+      {"bit_or", "bitwise_or"},
+      {"bit_xor", "bitwise_xor"},
+      {"broadcast", "broadcast_to"},
+      {"cast", "cast", {{"to", "dtype"}}},
+      {"ceil", "ceil"},
+      {"clip", "clip"},
+      {"concat", "concatenate", {{"axis", "axis"}}},
+      {"conv",
+       "nn.conv2d",
+       {{"groups", "groups"}, {"strides", "strides"}, {"dilations", "dilation"}, {"pads", "padding"}}},
+      {"conv_transpose",
+       "nn.conv2d_transpose",
+       {{"groups", "groups"},
+        {"output_padding", "output_padding"},
+        {"strides", "strides"},
+        {"dilations", "dilation"},
+        {"pads", "padding"}}},
+      {"cos", "cos"},
+      {"cosh", "cosh"},
+      {"cumulative_prod", "cumprod", {{"axis", "axis"}, {"exclusive", "exclusive"}}},
+      {"cumulative_sum", "cumsum", {{"axis", "axis"}, {"exclusive", "exclusive"}}},
+      {"div", "divide"},
+      {"equal", "equal"},
+      {"erf", "erf"},
+      {"exp", "exp"},
+      {"floor", "floor"},
+      {"gather", "take", {{"axis", "axis"}}},
+      {"gather_elements", "gather", {{"axis", "axis"}}},
+      {"greater", "greater"},
+      {"greater_equal", "greater_equal"},
+      {"is_nan", "isnan"},
+      {"layer_norm", "nn.layer_norm", {{"axis", "axis"}, {"epsilon", "epsilon"}}},
+      {"less", "less"},
+      {"less_equal", "less_equal"},
+      {"log", "log"},
+      {"log_softmax", "nn.log_softmax", {{"axis", "axis"}}},
+      {"matmul", "nn.matmul", {{"transpose_a", "transpose_a"}, {"transpose_b", "transpose_b"}}},
+      {"max", "maximum"},
+      {"min", "minimum"},
+      {"mul", "multiply"},
+      {"neg", "negative"},
+      {"not", "logical_not"},
+      {"or", "logical_or"},
+      {"pow", "power"},
+      {"reduce_log_sum_exp", "logsumexp", {{"axes", "axis"}, {"keep_dims", "keepdims"}}},
+      {"reduce_max", "max", {{"axes", "axis"}, {"keep_dims", "keepdims"}}},
+      {"reduce_mean", "mean", {{"axes", "axis"}, {"keep_dims", "keepdims"}}},
+      {"reduce_min", "min", {{"axes", "axis"}, {"keep_dims", "keepdims"}}},
+      {"reduce_prod", "prod", {{"axes", "axis"}, {"keep_dims", "keepdims"}}},
+      {"reduce_sum", "sum", {{"axes", "axis"}, {"keep_dims", "keepdims"}}},
+      {"relu", "nn.relu"},
+      {"reshape", "reshape", {{"allow_zero", "allowzero"}}},
+      {"round", "round"},
+      {"shape", "shape_of"},
+      {"sigmoid", "sigmoid"},
+      {"sign", "sign"},
+      {"sin", "sin"},
+      {"sinh", "sinh"},
+      {"softmax", "nn.softmax", {{"axis", "axis"}}},
+      {"split", "split", {{"axis", "axis"}}},
+      {"sqrt", "sqrt"},
+      {"squeeze", "squeeze", {{"axes", "axis"}}},
+      {"sub", "subtract"},
+      {"tan", "tan"},
+      {"tanh", "tanh"},
+      {"tile", "tile"},
+      {"transpose", "transpose", {{"permutation", "axes"}}},
+      {"unsqueeze", "expand_dims", {{"axes", "axis"}}},
+      {"where", "where"},
+      {"xor", "logical_xor"},
+  });
+  return vocabulary;
+}
+
+// Tensor[(1, 4), float32]; a size that is not known is ?
+std::string type_text(const Type& type) {
+  if (type.is_sequence())
+    return fmt::format("List[{}]", type_text(type.element()));
+  if (type.is_optional())
+    return fmt::format("Option[{}]", type_text(type.element()));
+  const auto& [dtype, shape] = type.as_tensor();
+  if (!shape.ranked())
+    return fmt::format("Tensor[?, {}]", torch_dtype(dtype));
+  if (shape.rank() == 0)
+    return std::string(torch_dtype(dtype));
+  std::vector<std::string> sizes;
+  for (const Dim& dim : shape.dims())
+    sizes.push_back(dim.is_constant() ? dim.to_string() : "?");
+  return fmt::format("Tensor[({}), {}]", fmt::join(sizes, ", "), torch_dtype(dtype));
+}
+
+std::string tuple_type(const Types& types) {
+  std::vector<std::string> texts;
+  for (const Type& type : types)
+    texts.push_back(type_text(type));
+  return types.size() == 1 ? texts[0] : fmt::format("({})", fmt::join(texts, ", "));
+}
+
+std::string attribute_text(const Attribute& attribute) {
+  if (attribute.kind() == AttributeKind::DType)
+    return fmt::format("\"{}\"", torch_dtype(attribute.as<DType>()));
+  if (attribute.kind() == AttributeKind::Bool)
+    return attribute.as<bool>() ? "True" : "False";
+  return print(attribute);
+}
+
+// 2f is an f32, 2i64 an i64: a number says its type.
+std::string scalar_suffix(DType dtype) {
+  if (dtype == DType::F32)
+    return "f";
+  if (dtype == DType::Bool || dtype == DType::String)
+    return "";
+  return std::string(name(dtype));
+}
+
+class Printer {
+ public:
+  std::string print_function(const Graph& graph) {
+    std::vector<std::string> arguments;
+    for (Value input : graph.inputs())
+      arguments.push_back(argument(input));
+    for (const Node* node : graph.nodes())
+      if (node->is("parameter"))
+        arguments.push_back(argument(node->result()));
+    text_ = fmt::format("fn ({}) {{\n", fmt::join(arguments, ",\n    "));
+    print_body(graph, "  ");
+    return text_ + "}\n";
+  }
+
+ private:
+  std::string argument(Value value) {
+    return fmt::format("%{}: {}", names_.name(value), type_text(value.type()));
+  }
+
+  std::string use(Value value) {
+    const Literal* literal = literal_of(value);
+    if (literal == nullptr || (value.node()->is("parameter") && &value.graph() == outermost(value)))
+      return "%" + names_.name(value);
+    if (literal->extents().empty() && kind(literal->dtype()) != DTypeKind::Complex)
+      return *short_constant(value, {"True", "False", false}) + scalar_suffix(literal->dtype());
+    if (const auto text = short_constant(value, kPythonNumbers); text && is_integer(literal->dtype()))
+      return *text;
+    const auto it = constants_.emplace(value.data(), constants_.size()).first;
+    return fmt::format("meta[relay.Constant][{}]", it->second);
+  }
+
+  // Weights of the function itself are its arguments; those of a nested graph stand where they are used.
+  const Graph* outermost(Value value) const {
+    return arguments_of_ == nullptr ? &value.graph() : arguments_of_;
+  }
+
+  std::string list(const std::vector<Value>& values) {
+    std::vector<std::string> texts;
+    for (Value value : values)
+      texts.push_back(use(value));
+    return fmt::format("{}", fmt::join(texts, ", "));
+  }
+
+  std::string tuple(const std::vector<Value>& values) {
+    return values.size() == 1 ? use(values[0]) : fmt::format("({})", list(values));
+  }
+
+  // The result of a body is its last expression: the last node's, when that is what is returned.
+  void print_body(const Graph& graph, const std::string& indent) {
+    if (arguments_of_ == nullptr)
+      arguments_of_ = &graph;
+    const std::vector<Value> outputs = graph.outputs();
+    const Node* last = outputs.size() == 1 && outputs[0].has_one_use() && is_last(outputs[0].node())
+                           ? outputs[0].node()
+                           : nullptr;
+    for (const Node* node : graph.nodes())
+      if (!node->is("constant") && !node->is("parameter"))
+        print_node(*node, indent, node == last);
+    if (last == nullptr)
+      text_ += fmt::format("{}{}\n", indent, tuple(outputs));
+  }
+
+  static bool is_last(const Node* node) {
+    return node != nullptr && node->result_count() == 1 && node->next() == node->graph().return_node() &&
+           !node->is("constant") && !node->is("parameter") && !node->is("while");
+  }
+
+  void print_node(const Node& node, const std::string& indent, bool is_result) {
+    if (node.is("linear"))
+      return print_linear(node, indent, is_result);
+    if (node.is("if"))
+      return print_if(node, indent, is_result);
+    if (node.is("while") && node.result_count() == static_cast<int64_t>(node.ins("carried").size()))
+      return print_while(node, indent);
+    const std::string expression = call(node, indent);
+    assign(node, expression, indent, is_result);
+  }
+
+  std::string number() { return fmt::format("{}", next_number_++); }
+
+  void assign(const Node& node, const std::string& expression, const std::string& indent, bool is_result) {
+    if (is_result) {
+      text_ += fmt::format("{}{}\n", indent, expression);
+      return;
+    }
+    const std::string name = number();
+    text_ += fmt::format("{}%{} = {};\n", indent, name, expression);
+    for (Value result : node.results())
+      names_.set(result, node.result_count() == 1 ? name : fmt::format("{}.{}", name, result.index()));
+  }
+
+  void print_linear(const Node& node, const std::string& indent, bool is_result) {
+    const std::string dense = fmt::format("nn.dense({}, {}, units={})", use(node.in("x")),
+                                          use(node.in("weight")), node.result().dim(-1));
+    if (!node.has("bias"))
+      return assign(node, dense, indent, is_result);
+    const std::string name = number();
+    text_ += fmt::format("{}%{} = {};\n", indent, name, dense);
+    const int64_t rank = node.result().rank();
+    assign(node,
+           fmt::format("nn.bias_add(%{}, {}{})", name, use(node.in("bias")),
+                       rank == 2 ? "" : fmt::format(", axis={}", rank - 1)),
+           indent, is_result);
+  }
+
+  std::string call(const Node& node, const std::string& indent) {
+    const Counterpart* counterpart = relay_ops().find(node);
+    std::vector<std::string> arguments;
+    bool positional = true;
+    for (const OperandDecl& decl : node.op().operands) {
+      const std::vector<Value> values = node.ins(decl.name);
+      if (values.empty() && decl.arity != Arity::Many) {
+        positional = false;
+        continue;
+      }
+      const std::string text = decl.arity == Arity::Many ? fmt::format("({})", list(values)) : use(values[0]);
+      arguments.push_back(positional ? text : fmt::format("{}={}", decl.name, text));
+    }
+    for (std::string_view late : node.late_names())
+      arguments.push_back(fmt::format("{}={}", late, use(node.late(late))));
+    for (const auto& [name, value] : shown_attributes(node, counterpart))
+      arguments.push_back(fmt::format("{}={}", name, attribute_text(*value)));
+    for (size_t i = 0; i < node.regions().size(); ++i)
+      arguments.push_back(
+          fmt::format("{}={}", node.op().regions[i], print_nested(*node.regions()[i], indent)));
+    if (counterpart == nullptr)
+      arguments.insert(arguments.begin(), quote(fmt::format("tenon.{}", node.op().name)));
+    return fmt::format("{}({})", counterpart != nullptr ? counterpart->name : "call_extern",
+                       fmt::join(arguments, ", "));
+  }
+
+  // A nested graph as a function, printed apart so that it can stand in a call.
+  std::string print_nested(const Graph& graph, const std::string& indent) {
+    std::vector<std::string> arguments;
+    for (Value input : graph.inputs())
+      arguments.push_back(argument(input));
+    std::string before = std::move(text_);
+    text_ = fmt::format("fn ({}) {{\n", fmt::join(arguments, ", "));
+    print_body(graph, indent + "  ");
+    std::string nested = std::move(text_) + indent + "}";
+    text_ = std::move(before);
+    return nested;
+  }
+
+  void print_if(const Node& node, const std::string& indent, bool is_result) {
+    const std::vector<Value> inputs = node.ins("inputs");
+    std::string before = std::move(text_);
+    text_ = fmt::format("if ({}) {{\n", use(node.in("condition")));
+    for (size_t i = 0; i < 2; ++i) {
+      const Graph& branch = *node.regions()[i];
+      // A branch sees the values around it.
+      for (size_t k = 0; k < inputs.size(); ++k)
+        names_.set(branch.input(static_cast<int64_t>(k)), use(inputs[k]).substr(1));
+      print_body(branch, indent + "  ");
+      text_ += fmt::format("{}}}{}", indent, i == 0 ? " else {\n" : "");
+    }
+    const std::string expression = std::move(text_);
+    text_ = std::move(before);
+    assign(node, expression, indent, is_result);
+  }
+
+  // let %while = fn (%turn, %go_on, carried…) { if (%go_on) { … %while(…) } else { carried… } }
+  void print_while(const Node& node, const std::string& indent) {
+    const Graph& body = node.region("body");
+    const std::vector<Value> carried = node.ins("carried"), captured = node.ins("captured");
+    const std::string loop = names_.take("while"), go_on = names_.take("go_on");
+    std::vector<std::string> arguments = {argument(body.input(0)), fmt::format("%{}: bool", go_on)};
+    std::vector<Value> state;
+    Types types;
+    for (size_t k = 0; k < carried.size(); ++k) {
+      state.push_back(body.input(static_cast<int64_t>(k) + 1));
+      arguments.push_back(argument(state.back()));
+      types.push_back(state.back().type());
+    }
+    for (size_t k = 0; k < captured.size(); ++k)
+      names_.set(body.input(static_cast<int64_t>(carried.size() + k) + 1), use(captured[k]).substr(1));
+    std::string condition = "%" + go_on;
+    if (node.has("trip_count"))
+      condition = fmt::format("logical_and({}, less({}, {}))", condition, use(body.input(0)),
+                              use(node.in("trip_count")));
+    const std::string inner = indent + "  ";
+    text_ += fmt::format("{}let %{} = fn ({}) -> {} {{\n{}if ({}) {{\n", indent, loop,
+                         fmt::join(arguments, ", "), tuple_type(types), inner, condition);
+    for (const Node* inside : body.nodes())
+      if (!inside->is("constant") && !inside->is("parameter"))
+        print_node(*inside, inner + "  ", false);
+    text_ += fmt::format("{0}  %{1}(add({2}, 1i64), {3})\n{0}}} else {{\n{0}  {4}\n{0}}}\n{5}}};\n", inner,
+                         loop, use(body.input(0)), list(body.outputs()), tuple(state), indent);
+    const std::string start = node.has("condition") ? use(node.in("condition")) : "True";
+    assign(node, fmt::format("%{}(0i64, {}{}{})", loop, start, carried.empty() ? "" : ", ", list(carried)),
+           indent, false);
+  }
+
+  ViewNames names_{"_."};
+  std::string text_;
+  int64_t next_number_ = 0;
+  const Graph* arguments_of_ = nullptr;  // the graph whose weights are arguments
+  std::unordered_map<const ValueData*, size_t> constants_;
+};
+
+}  // namespace
+
+std::string show_as_relay(const Graph& graph) { return Printer().print_function(graph); }
+
+}  // namespace tenon

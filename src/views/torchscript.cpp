@@ -1,0 +1,380 @@
+// torchscript.cpp — a graph as TorchScript prints it: weights fetched from the module by name, attributes as
+// constants of their own, control flow as blocks that see the values around them.
+#include <map>
+
+#include "ir/print.h"
+#include "views/constants.h"
+#include "views/forms.h"
+#include "views/naming.h"
+#include "views/torch_words.h"
+#include "views/vocabulary.h"
+
+namespace tenon {
+namespace {
+
+// The attributes are passed in the order of our declarations.
+const Vocabulary& aten_ops() {
+  static const Vocabulary vocabulary({
+      {"abs", "aten::abs"},
+      {"acos", "aten::acos"},
+      {"acosh", "aten::acosh"},
+      {"add", "aten::add"},
+      {"and", "aten::logical_and"},
+      {"arg_max", "aten::argmax", {{"axis", "dim"}, {"keep_dims", "keepdim"}}},
+      {"arg_min", "aten::argmin", {{"axis", "dim"}, {"keep_dims", "keepdim"}}},
+      {"asin", "aten::asin"},
+      {"asinh", "aten::asinh"},
+      {"atan", "aten::atan"},
+      {"atanh", "aten::atanh"},
+      {"batch_norm", "aten::batch_norm", {{"epsilon", "eps"}}},
+      {"bit_and", "aten::bitwise_and"},
+      {"bit_not", "aten::bitwise_not"},
+      {"bit_or", "aten::bitwise_or"},
+      {"bit_xor", "aten::bitwise_xor"},
+      {"broadcast", "aten::broadcast_to"},
+      {"cast", "aten::to", {{"to", "dtype"}}},
+      {"ceil", "aten::ceil"},
+      {"clip", "aten::clamp"},
+      {"concat", "aten::cat", {{"axis", "dim"}}},
+      {"conv",
+       "aten::convolution",
+       {{"groups", "groups"}, {"strides", "stride"}, {"dilations", "dilation"}, {"pads", "padding"}}},
+      {"conv_transpose",
+       "aten::conv_transpose2d",
+       {{"groups", "groups"},
+        {"output_padding", "output_padding"},
+        {"strides", "stride"},
+        {"dilations", "dilation"},
+        {"pads", "padding"}}},
+      {"cos", "aten::cos"},
+      {"cosh", "aten::cosh"},
+      {"cumulative_prod", "aten::cumprod", {{"axis", "dim"}}},
+      {"cumulative_sum", "aten::cumsum", {{"axis", "dim"}}},
+      {"div", "aten::div"},
+      {"equal", "aten::eq"},
+      {"erf", "aten::erf"},
+      {"exp", "aten::exp"},
+      {"floor", "aten::floor"},
+      {"gather_elements", "aten::gather", {{"axis", "dim"}}},
+      {"greater", "aten::gt"},
+      {"greater_equal", "aten::ge"},
+      {"is_nan", "aten::isnan"},
+      {"layer_norm", "aten::layer_norm", {{"axis", "dim"}, {"epsilon", "eps"}}},
+      {"less", "aten::lt"},
+      {"less_equal", "aten::le"},
+      {"linear", "aten::linear"},
+      {"log", "aten::log"},
+      {"log_softmax", "aten::log_softmax", {{"axis", "dim"}}},
+      {"matmul", "aten::matmul"},
+      {"max", "aten::maximum"},
+      {"min", "aten::minimum"},
+      {"mul", "aten::mul"},
+      {"neg", "aten::neg"},
+      {"not", "aten::logical_not"},
+      {"or", "aten::logical_or"},
+      {"pow", "aten::pow"},
+      {"reciprocal", "aten::reciprocal"},
+      {"reduce_log_sum_exp", "aten::logsumexp", {{"axes", "dim"}, {"keep_dims", "keepdim"}}},
+      {"reduce_max", "aten::amax", {{"axes", "dim"}, {"keep_dims", "keepdim"}}},
+      {"reduce_mean", "aten::mean", {{"axes", "dim"}, {"keep_dims", "keepdim"}}},
+      {"reduce_min", "aten::amin", {{"axes", "dim"}, {"keep_dims", "keepdim"}}},
+      {"reduce_sum", "aten::sum", {{"axes", "dim"}, {"keep_dims", "keepdim"}}},
+      {"relu", "aten::relu"},
+      {"reshape", "aten::reshape", {{"allow_zero", ""}}},
+      {"round", "aten::round"},
+      {"shape", "aten::size"},
+      {"sigmoid", "aten::sigmoid"},
+      {"sign", "aten::sign"},
+      {"sin", "aten::sin"},
+      {"sinh", "aten::sinh"},
+      {"softmax", "aten::softmax", {{"axis", "dim"}}},
+      {"split", "aten::split", {{"axis", "dim"}}},
+      {"sqrt", "aten::sqrt"},
+      {"squeeze", "aten::squeeze", {{"axes", "dim"}}},
+      {"sub", "aten::sub"},
+      {"tan", "aten::tan"},
+      {"tanh", "aten::tanh"},
+      {"tile", "aten::tile"},
+      {"transpose", "aten::permute", {{"permutation", "dims"}}},
+      {"unsqueeze", "aten::unsqueeze", {{"axes", "dim"}}},
+      {"where", "aten::where"},
+      {"xor", "aten::logical_xor"},
+  });
+  return vocabulary;
+}
+
+// The class of the submodule whose parameters an op takes.
+std::string_view module_class(const Node& node) {
+  static const std::map<std::string_view, std::string_view> classes = {
+      {"batch_norm", "torch.nn.modules.batchnorm.BatchNorm2d"},
+      {"conv", "torch.nn.modules.conv.Conv2d"},
+      {"conv_transpose", "torch.nn.modules.conv.ConvTranspose2d"},
+      {"layer_norm", "torch.nn.modules.normalization.LayerNorm"},
+      {"linear", "torch.nn.modules.linear.Linear"},
+  };
+  const auto it = classes.find(node.op().name);
+  return it == classes.end() ? "" : it->second;
+}
+
+std::string_view tensor_word(DType dtype) {
+  switch (dtype) {
+    case DType::F64:
+      return "Double";
+    case DType::F32:
+      return "Float";
+    case DType::F16:
+      return "Half";
+    case DType::BF16:
+      return "BFloat16";
+    case DType::I64:
+      return "Long";
+    case DType::I32:
+      return "Int";
+    case DType::I16:
+      return "Short";
+    case DType::I8:
+      return "Char";
+    case DType::U8:
+      return "Byte";
+    case DType::Bool:
+      return "Bool";
+    case DType::C64:
+      return "ComplexFloat";
+    case DType::C128:
+      return "ComplexDouble";
+    default:
+      return name(dtype);
+  }
+}
+
+// Float(1, 4); a size that is not known is *.
+std::string type_text(const Type& type) {
+  if (type.is_sequence())
+    return type_text(type.element()) + "[]";
+  if (type.is_optional())
+    return type_text(type.element()) + "?";
+  const auto& [dtype, shape] = type.as_tensor();
+  if (!shape.ranked())
+    return "Tensor";
+  std::vector<std::string> sizes;
+  for (const Dim& dim : shape.dims())
+    sizes.push_back(dim.is_constant() ? dim.to_string() : "*");
+  return fmt::format("{}({})", tensor_word(dtype), fmt::join(sizes, ", "));
+}
+
+// float, int or bool; of a list when it is one.
+std::string scalar_type(DType dtype, bool is_list) {
+  const std::string_view word = is_float(dtype) ? "float" : dtype == DType::Bool ? "bool" : "int";
+  return fmt::format("{}{}", word, is_list ? "[]" : "");
+}
+
+std::string attribute_type(const Attribute& attribute) {
+  switch (attribute.kind()) {
+    case AttributeKind::Bool:
+      return "bool";
+    case AttributeKind::Float:
+      return "float";
+    case AttributeKind::Floats:
+      return "float[]";
+    case AttributeKind::Ints:
+      return "int[]";
+    case AttributeKind::String:
+      return "str";
+    case AttributeKind::Strings:
+      return "str[]";
+    case AttributeKind::Literal:
+      return "Tensor";
+    default:
+      return "int";
+  }
+}
+
+class Printer {
+ public:
+  std::string print_graph(const Graph& graph) {
+    names_.take("self");
+    text_ = fmt::format("graph(%self : __torch__.{}", camel_case(graph.name()));
+    for (Value input : graph.inputs())
+      text_ += fmt::format(",\n      %{} : {}", names_.name(input), type_text(input.type()));
+    text_ += "):\n";
+    find_classes(graph);
+    print_nodes(graph, "  ");
+    text_ += fmt::format("  return ({})\n", list(graph.outputs(), "  "));
+    return text_;
+  }
+
+ private:
+  // The dotted path to a submodule, and the class that its first known use tells.
+  void find_classes(const Graph& graph) {
+    for (const Node* node : graph.nodes())
+      if (const std::string_view name = module_class(*node); !name.empty())
+        for (Value operand : node->operands())
+          if (operand.node() != nullptr && operand.node()->is("parameter")) {
+            const std::string path = operand.node()->attr("name");
+            if (path.rfind('.') != std::string::npos)
+              classes_.emplace(path.substr(0, path.rfind('.')), name);
+          }
+  }
+
+  void print_nodes(const Graph& graph, const std::string& indent) {
+    for (const Node* node : graph.nodes()) {
+      if (node->is("constant"))
+        continue;  // printed where it is first used
+      if (node->is("parameter"))
+        print_parameter(*node, indent);
+      else if (node->is("if"))
+        print_if(*node, indent);
+      else if (node->is("while") && is_plain_loop(*node))
+        print_loop(*node, indent);
+      else
+        print_call(*node, indent);
+    }
+  }
+
+  // linear.weight is %linear = GetAttr(%self), then %weight = GetAttr(%linear).
+  void print_parameter(const Node& node, const std::string& indent) {
+    const std::string path = node.attr("name");
+    std::string module = "self";
+    size_t begin = 0;
+    for (size_t dot = path.find('.'); dot != std::string::npos;
+         begin = dot + 1, dot = path.find('.', begin)) {
+      const std::string prefix = path.substr(0, dot), part = path.substr(begin, dot - begin);
+      auto it = modules_.find(prefix);
+      if (it == modules_.end()) {
+        it = modules_.emplace(prefix, names_.take(part)).first;
+        const auto known = classes_.find(prefix);
+        text_ += fmt::format("{}%{} : __torch__.{} = prim::GetAttr[name={}](%{})\n", indent, it->second,
+                             known == classes_.end() ? camel_case(part) : known->second, quote(part), module);
+      }
+      module = it->second;
+    }
+    const std::string part = path.substr(begin);
+    names_.set(node.result(), names_.take(part));
+    text_ += fmt::format("{}%{} : {} = prim::GetAttr[name={}](%{})\n", indent, names_.name(node.result()),
+                         type_text(node.result().type()), quote(part), module);
+  }
+
+  // %name, after printing a constant that has not been printed in this block yet.
+  std::string reference(Value value, const std::string& indent) {
+    if (value.node() != nullptr && value.node()->is("constant") && printed_.insert(value.data()).second) {
+      const Literal& literal = *literal_of(value);
+      const auto text = short_constant(value, kPythonNumbers);
+      const std::string type =
+          text && literal.dtype() != DType::String && kind(literal.dtype()) != DTypeKind::Complex
+              ? scalar_type(literal.dtype(), !literal.extents().empty())
+              : type_text(value.type());
+      text_ += fmt::format("{}%{} : {} = prim::Constant[value={}]()\n", indent, names_.name(value), type,
+                           text.value_or("<Tensor>"));
+    }
+    return "%" + names_.name(value);
+  }
+
+  std::string list(const std::vector<Value>& values, const std::string& indent) {
+    std::vector<std::string> texts;
+    for (Value value : values)
+      texts.push_back(reference(value, indent));
+    return fmt::format("{}", fmt::join(texts, ", "));
+  }
+
+  std::string results(const Node& node) {
+    std::vector<std::string> texts;
+    for (Value result : node.results())
+      texts.push_back(fmt::format("%{} : {}", names_.name(result), type_text(result.type())));
+    return fmt::format("{}", fmt::join(texts, ", "));
+  }
+
+  std::string constant(const std::string& wanted, const std::string& type, const std::string& value,
+                       const std::string& indent) {
+    const std::string name = names_.take(wanted);
+    text_ += fmt::format("{}%{} : {} = prim::Constant{}()\n", indent, name, type,
+                         value.empty() ? "" : fmt::format("[value={}]", value));
+    return "%" + name;
+  }
+
+  void print_call(const Node& node, const std::string& indent) {
+    const Counterpart* counterpart = aten_ops().find(node);
+    std::vector<std::string> arguments;
+    for (const OperandDecl& decl : node.op().operands) {
+      const std::vector<Value> values = node.ins(decl.name);
+      if (decl.arity == Arity::Many) {
+        const std::string elements = list(values, indent);
+        const std::string name = names_.take(decl.name);
+        text_ += fmt::format("{}%{} : Tensor[] = prim::ListConstruct({})\n", indent, name, elements);
+        arguments.push_back("%" + name);
+      } else if (values.empty()) {
+        arguments.push_back(constant(std::string(decl.name), "NoneType", "", indent));
+      } else {
+        arguments.push_back(reference(values[0], indent));
+      }
+    }
+    for (std::string_view late : node.late_names())
+      arguments.push_back(reference(node.late(late), indent));
+    for (const auto& [name, value] : shown_attributes(node, counterpart))
+      arguments.push_back(constant(std::string(name), attribute_type(*value), python_text(*value), indent));
+    text_ += fmt::format(
+        "{}{} = {}({})\n", indent, results(node),
+        counterpart != nullptr ? std::string(counterpart->name) : fmt::format("tenon::{}", node.op().name),
+        fmt::join(arguments, ", "));
+    for (size_t i = 0; i < node.regions().size(); ++i)
+      print_block(*node.regions()[i], i, node.regions()[i]->inputs(), indent);
+  }
+
+  void print_if(const Node& node, const std::string& indent) {
+    const std::vector<Value> inputs = node.ins("inputs");
+    list(inputs, indent);  // constants that a branch sees are made before it
+    const std::string condition = reference(node.in("condition"), indent);
+    text_ += fmt::format("{}{} = prim::If({})\n", indent, results(node), condition);
+    for (size_t i = 0; i < 2; ++i) {
+      const Graph& branch = *node.regions()[i];
+      for (size_t k = 0; k < inputs.size(); ++k)
+        names_.set(branch.input(static_cast<int64_t>(k)), names_.name(inputs[k]));
+      print_block(branch, i, {}, indent);
+    }
+  }
+
+  // prim::Loop carries values from turn to turn, but collects none.
+  static bool is_plain_loop(const Node& node) {
+    return node.result_count() == static_cast<int64_t>(node.ins("carried").size());
+  }
+
+  void print_loop(const Node& node, const std::string& indent) {
+    const std::string count = node.has("trip_count")
+                                  ? reference(node.in("trip_count"), indent)
+                                  : constant("max_trip_count", "int", "9223372036854775807", indent);
+    const std::string condition = node.has("condition") ? reference(node.in("condition"), indent)
+                                                        : constant("true", "bool", "True", indent);
+    const std::string carried = list(node.ins("carried"), indent);
+    const std::vector<Value> captured = node.ins("captured");
+    list(captured, indent);
+    text_ += fmt::format("{}{} = prim::Loop({}, {}{}{})\n", indent, results(node), count, condition,
+                         carried.empty() ? "" : ", ", carried);
+    const Graph& body = node.region("body");
+    std::vector<Value> inputs = body.inputs();
+    for (size_t k = 0; k < captured.size(); ++k)
+      names_.set(inputs[inputs.size() - captured.size() + k], names_.name(captured[k]));
+    inputs.resize(inputs.size() - captured.size());
+    print_block(body, 0, inputs, indent);
+  }
+
+  void print_block(const Graph& block, size_t number, const std::vector<Value>& inputs,
+                   const std::string& indent) {
+    std::vector<std::string> parameters;
+    for (Value input : inputs)
+      parameters.push_back(fmt::format("%{} : {}", names_.name(input), type_text(input.type())));
+    text_ += fmt::format("{}  block{}({}):\n", indent, number, fmt::join(parameters, ", "));
+    print_nodes(block, indent + "    ");
+    const std::string outputs = list(block.outputs(), indent + "    ");
+    text_ += fmt::format("{}    -> ({})\n", indent, outputs);
+  }
+
+  ViewNames names_{"_", "."};
+  std::string text_;
+  std::map<std::string, std::string> modules_, classes_;  // by dotted path: the value, the class
+  std::unordered_set<const ValueData*> printed_;          // constants
+};
+
+}  // namespace
+
+std::string show_as_torchscript(const Graph& graph) { return Printer().print_graph(graph); }
+
+}  // namespace tenon
