@@ -46,4 +46,12 @@ Tensor gather_strided(const Tensor& x, const Extents& extents, const Extents& st
   return y;
 }
 
+std::vector<Dim> gather_strided(const std::vector<Dim>& x, const Extents& extents, const Extents& strides,
+                                int64_t offset) {
+  std::vector<Dim> y;
+  walk<1>(extents, {strides},
+          [&](const std::array<int64_t, 1>& at) { y.push_back(x.at(static_cast<size_t>(offset + at[0]))); });
+  return y;
+}
+
 }  // namespace tenon

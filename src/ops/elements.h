@@ -88,6 +88,9 @@ std::span<T> mutable_stored(Tensor& t) {
 
 // The tensor of these extents whose element at index i is x's element at offset + Σ i·stride.
 Tensor gather_strided(const Tensor& x, const Extents& extents, const Extents& strides, int64_t offset = 0);
+// The same of what is known of x's elements.
+std::vector<Dim> gather_strided(const std::vector<Dim>& x, const Extents& extents, const Extents& strides,
+                                int64_t offset = 0);
 
 // A vector operand that must hold `count` numbers.
 std::vector<int64_t> read_vector(const Call& c, std::string_view name, size_t count);

@@ -192,17 +192,29 @@ Types infer(const Node& n) {
   return {Type::tensor(x.dtype(), dims)};
 }
 
+Extents permute(const Extents& extents, const std::vector<int64_t>& permutation) {
+  Extents permuted;
+  for (int64_t axis : permutation)
+    permuted.push_back(extents[static_cast<size_t>(axis)]);
+  return permuted;
+}
+
 Data eval(const Call& c) {
   const Tensor& x = c.in("x");
   const std::vector<int64_t> permutation = c.attr("permutation").as<Attribute::Ints>();
   check_permutation(permutation, x.rank());
-  const Extents own = row_major_strides(x.extents());
-  Extents extents, strides;
-  for (int64_t axis : permutation) {
-    extents.push_back(x.extent(axis));
-    strides.push_back(own[static_cast<size_t>(axis)]);
-  }
-  return {gather_strided(x, extents, strides)};
+  return {gather_strided(x, permute(x.extents(), permutation),
+                         permute(row_major_strides(x.extents()), permutation))};
+}
+
+std::optional<std::vector<Dim>> content(const Node& n) {
+  const auto dims = n.in("x").known_dims();
+  const auto extents = n.in("x").shape().extents();
+  if (!dims || !extents)
+    return std::nullopt;
+  const std::vector<int64_t>& permutation = n.attr("permutation");
+  return gather_strided(*dims, permute(*extents, permutation),
+                        permute(row_major_strides(*extents), permutation));
 }
 
 }  // namespace transpose_op
@@ -312,6 +324,7 @@ const Family& reshape_ops() {
                        "dimension i of the result is dimension permutation[i] of x"}},
        .results = {{"y", "T"}},
        .infer = transpose_op::infer,
+       .content = transpose_op::content,
        .eval = transpose_op::eval},
       {.name = "broadcast",
        .doc = "x repeated to the shape that its own and the given one broadcast to",
