@@ -1,5 +1,7 @@
 #include "ops/linear.h"
 
+#include <algorithm>
+
 #include "ops/elements.h"
 #include "ops/shapes.h"
 
@@ -40,6 +42,9 @@ Types infer(const Node& n) {
 
 // x as a row-major stack of matrices of at least rank 2.
 Tensor as_matrices(const Tensor& x, bool left, bool transpose) {
+  if (x.rank() == 0 || (x.rank() == 1 && transpose))
+    throw user_error("matmul: {} is no matrix{}", describe(x.dtype(), x.extents()),
+                     transpose ? " to transpose" : "");
   if (x.rank() == 1)
     return x.reshaped(left ? Extents{1, x.extent(0)} : Extents{x.extent(0), 1});
   if (!transpose)
@@ -48,6 +53,30 @@ Tensor as_matrices(const Tensor& x, bool left, bool transpose) {
   std::swap(extents[extents.size() - 1], extents[extents.size() - 2]);
   std::swap(strides[strides.size() - 1], strides[strides.size() - 2]);
   return gather_strided(x, extents, strides);
+}
+
+// c[i, j] += Σ a[i, k] · b[k, j], for each element in the order of k. Integers wrap around. Columns and k go
+// in blocks, so that a block of b stays in the cache while every row passes over it, and the innermost loop
+// runs along memory.
+template <class T>
+void multiply(const T* a, const T* b, T* c, int64_t rows, int64_t inner, int64_t columns) {
+  constexpr int64_t column_block = 256, inner_block = 64;
+  for (int64_t first_column = 0; first_column < columns; first_column += column_block)
+    for (int64_t first = 0; first < inner; first += inner_block)
+      for (int64_t i = 0; i < rows; ++i) {
+        const int64_t width = std::min(column_block, columns - first_column);
+        T* into = c + i * columns + first_column;
+        for (int64_t k = first; k < std::min(first + inner_block, inner); ++k) {
+          const T factor = a[i * inner + k];
+          const T* from = b + k * columns + first_column;
+          for (int64_t j = 0; j < width; ++j)
+            if constexpr (std::is_same_v<T, double>)
+              into[j] += factor * from[j];
+            else
+              into[j] = static_cast<T>(static_cast<uint64_t>(into[j]) +
+                                       static_cast<uint64_t>(factor) * static_cast<uint64_t>(from[j]));
+        }
+      }
 }
 
 Data eval(const Call& c) {
@@ -67,26 +96,15 @@ Data eval(const Call& c) {
     extents.push_back(columns);
   return with_wide(a.dtype(), [&]<class T>(T) -> Data {
     const std::vector<T> x = widen<T>(a), y = widen<T>(b);
-    std::vector<T> result(static_cast<size_t>(element_count(extents)), T{0});
-    T* row = result.data();
+    Tensor sums(dtype_of<T>(), extents);
+    T* into = sums.mutable_data<T>().data();
     walk<2>(batch, {broadcast_strides(lead_a, batch), broadcast_strides(lead_b, batch)},
             [&](const std::array<int64_t, 2>& at) {
-              const T* left = x.data() + at[0] * rows * inner;
-              const T* right = y.data() + at[1] * inner * columns;
-              // Row by row, so that the innermost loop runs along memory.
-              for (int64_t i = 0; i < rows; ++i, row += columns)
-                for (int64_t k = 0; k < inner; ++k) {
-                  const T factor = left[i * inner + k];
-                  for (int64_t j = 0; j < columns; ++j)
-                    if constexpr (std::is_same_v<T, double>)
-                      row[j] += factor * right[k * columns + j];
-                    else
-                      row[j] = static_cast<T>(static_cast<uint64_t>(row[j]) +
-                                              static_cast<uint64_t>(factor) *
-                                                  static_cast<uint64_t>(right[k * columns + j]));
-                }
+              multiply(x.data() + at[0] * rows * inner, y.data() + at[1] * inner * columns, into, rows, inner,
+                       columns);
+              into += rows * columns;
             });
-    return {narrow<T>(a.dtype(), extents, result)};
+    return {narrow<T>(a.dtype(), extents, sums.data<T>())};
   });
 }
 

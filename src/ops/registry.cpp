@@ -2,21 +2,26 @@
 
 #include "ops/activation.h"
 #include "ops/arg_reduce.h"
+#include "ops/attention.h"
 #include "ops/binary.h"
 #include "ops/convolve.h"
 #include "ops/cumulative.h"
 #include "ops/data.h"
 #include "ops/determinant.h"
+#include "ops/einsum.h"
 #include "ops/gather.h"
 #include "ops/generate.h"
 #include "ops/linear.h"
+#include "ops/linear_attention.h"
 #include "ops/ml.h"
 #include "ops/normalise.h"
 #include "ops/pad.h"
 #include "ops/pool.h"
+#include "ops/quantise.h"
 #include "ops/random.h"
 #include "ops/reduce.h"
 #include "ops/reshape.h"
+#include "ops/rotary.h"
 #include "ops/scatter.h"
 #include "ops/select.h"
 #include "ops/signal.h"
@@ -33,21 +38,26 @@ void register_ops() {
     for (const Family* family : {
              &activation_ops(),
              &arg_reduce_ops(),
+             &attention_ops(),
              &binary_ops(),
              &convolve_ops(),
              &cumulative_ops(),
              &data_ops(),
              &determinant_ops(),
+             &einsum_ops(),
              &gather_ops(),
              &generate_ops(),
+             &linear_attention_ops(),
              &linear_ops(),
              &ml_ops(),
              &normalise_ops(),
              &pad_ops(),
              &pool_ops(),
+             &quantise_ops(),
              &random_ops(),
              &reduce_ops(),
              &reshape_ops(),
+             &rotary_ops(),
              &scatter_ops(),
              &select_ops(),
              &signal_ops(),

@@ -52,6 +52,11 @@ std::optional<Shape> broadcast(const Shape& a, const Shape& b) {
   return Shape(dims);
 }
 
+bool provably_different(const Dim& a, const Dim& b) {
+  const Dim gap = a - b;
+  return gap.is_constant() && gap != Dim(0);
+}
+
 Shape broadcast_operands(const Node& n, const std::vector<Value>& values) {
   Shape shape;
   for (Value value : values) {

@@ -11,6 +11,8 @@ UserError operand_error(const Node& n, const std::string& message);
 // The dimension that two broadcast to; nothing when they cannot. Unknown when only running will tell.
 std::optional<Dim> broadcast(const Dim& a, const Dim& b);
 std::optional<Shape> broadcast(const Shape& a, const Shape& b);
+// Never the same size, whatever the symbols stand for: 2 and 3, n and n+1.
+bool provably_different(const Dim& a, const Dim& b);
 // The shape all operands broadcast to; an operand_error when they do not.
 Shape broadcast_operands(const Node& n, const std::vector<Value>& values);
 

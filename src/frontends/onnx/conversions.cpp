@@ -14,6 +14,7 @@ const std::map<std::pair<std::string_view, std::string_view>, const Conversion*>
     for (const Conversions* family : {
              &activation_conversions(),
              &convolve_conversions(),
+             &einsum_conversions(),
              &elementwise_conversions(),
              &gather_conversions(),
              &generate_conversions(),

@@ -8,6 +8,7 @@ namespace tenon::onnx {
 
 const Conversions& activation_conversions();
 const Conversions& convolve_conversions();
+const Conversions& einsum_conversions();
 const Conversions& elementwise_conversions();
 const Conversions& gather_conversions();
 const Conversions& generate_conversions();

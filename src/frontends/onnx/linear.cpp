@@ -1,6 +1,9 @@
 // linear.cpp — ONNX products of matrices.
 #include "ops/linear.h"
 
+#include <cmath>
+
+#include "base/error.h"
 #include "frontends/onnx/conversions.h"
 #include "ops/binary.h"
 #include "ops/data.h"
@@ -10,17 +13,24 @@ namespace {
 
 std::vector<Value> product(const NodeView& n) { return {matmul(n.in(0), n.in(1))}; }
 
-// alpha · A' B' + beta · C
+Value scaled(Value x, double factor) {
+  if (factor == 1)
+    return x;
+  if (is_integer(x.dtype()) && factor != std::trunc(factor))
+    throw unsupported("Gemm: {} times {}", x.type(), factor);
+  return x * factor;
+}
+
+// alpha · A' B' + beta · C. Before opset 7 C broadcasts only if `broadcast` is set, and then the same way.
 std::vector<Value> gemm(const NodeView& n) {
-  Value y = matmul(n.in(0), n.in(1), {.a = n.flag("transA", false), .b = n.flag("transB", false)});
-  if (const double alpha = n.real("alpha", 1); alpha != 1)
-    y = y * alpha;
-  if (Value c = n.maybe(2)) {
-    if (const double beta = n.real("beta", 1); beta != 1)
-      c = c * beta;
-    y = y + c;
-  }
-  return {y};
+  for (size_t i = 0; i < 2; ++i)
+    if (const Value x = n.in(i); x.shape().ranked() && x.rank() != 2)
+      throw user_error("Gemm: {} is {}, but must be a matrix", i == 0 ? "A" : "B", x.type());
+  const Value product =
+      matmul(n.in(0), n.in(1), {.a = n.flag("transA", false), .b = n.flag("transB", false)});
+  const Value y = scaled(product, n.real("alpha", 1));
+  const Value c = n.maybe(2);
+  return {c ? y + scaled(c, n.real("beta", 1)) : y};
 }
 
 }  // namespace

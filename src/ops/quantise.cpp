@@ -1,0 +1,241 @@
+#include "ops/quantise.h"
+
+#include <cmath>
+#include <functional>
+#include <numeric>
+
+#include "ops/elements.h"
+#include "ops/shapes.h"
+
+namespace tenon {
+namespace {
+
+bool is_blocked(int64_t block_size, int64_t scale_rank, int64_t x_rank) {
+  return block_size > 0 && scale_rank == x_rank && x_rank > 0;
+}
+
+void check_block_size(std::string_view op, int64_t block_size) {
+  if (block_size < 0)
+    throw user_error("{}: a block_size of {} is no size", op, block_size);
+}
+
+void check_scale(const Node& n, Value x, Value scale) {
+  const int64_t block_size = n.attr("block_size");
+  if (is_blocked(block_size, scale.rank(), x.rank())) {
+    const int64_t axis = checked_axis(n.op().name, n.attr("axis"), x.rank());
+    for (int64_t i = 0; i < x.rank(); ++i) {
+      const Dim wanted = i == axis ? ceil_div(x.dim(i), block_size) : x.dim(i);
+      if (provably_different(scale.dim(i), wanted))
+        throw operand_error(n, fmt::format("blocks of {} along axis {} need {} scales in dimension {}",
+                                           block_size, axis, wanted, i));
+    }
+    return;
+  }
+  if (scale.rank() == 0 || provably_equal(scale.shape().element_count(), 1))
+    return;
+  if (scale.rank() > 1)
+    throw operand_error(n, "scale must be one number, a vector, or have the rank of x and a block_size");
+  const int64_t axis = checked_axis(n.op().name, n.attr("axis"), x.rank());
+  if (provably_different(scale.dim(0), x.dim(axis)) && scale.dim(0).is_constant())
+    throw operand_error(n, fmt::format("there are {} scales for the {} steps along axis {}", scale.dim(0),
+                                       x.dim(axis), axis));
+}
+
+Types infer(const Node& n) {
+  const Value x = n.in("x"), scale = n.in("scale"), zero_point = n.in("zero_point");
+  const DType to = n.attr("to");
+  check_block_size(n.op().name, n.attr("block_size"));
+  if (x.shape().ranked() && scale.shape().ranked())
+    check_scale(n, x, scale);
+  if (zero_point && zero_point.shape().ranked() && scale.shape().ranked()) {
+    const Dim one = 1, zero_points = zero_point.shape().element_count(),
+              scales = scale.shape().element_count();
+    if (!(zero_points == one && scales == one) &&
+        (zero_point.rank() != scale.rank() ||
+         !std::equal(scale.shape().dims().begin(), scale.shape().dims().end(),
+                     zero_point.shape().dims().begin(), std::not_fn(provably_different))))
+      throw operand_error(n, "zero_point must have the shape of scale");
+  }
+  return {Type::tensor(to, x.shape())};
+}
+
+Types infer_quantize(const Node& n) {
+  const DType to = n.attr("to");
+  if (!NumbersAndBool.contains(to) || to == DType::Bool)
+    throw user_error("quantize: numbers cannot be quantized to {}", to);
+  if (n.has("zero_point") && n.in("zero_point").dtype() != to)
+    throw operand_error(n, fmt::format("zero_point must have the dtype of the result, {}", to));
+  return infer(n);
+}
+
+Types infer_dequantize(const Node& n) {
+  const DType to = n.attr("to");
+  if (!is_float(to))
+    throw user_error("dequantize: its result must be floats, not {}", to);
+  return infer(n);
+}
+
+// Where the scale of an element stands: x is seen as [outer, length, inner] around the axis, and the scale of
+// the element (o, l, i) is at o · outer_step + l / block · length_step + i · inner_step.
+struct ScaleWalk {
+  int64_t outer, length, inner;
+  int64_t outer_step = 0, length_step = 0, inner_step = 0, block = 1;
+
+  template <class F>
+  void operator()(F&& f) const {
+    for (int64_t o = 0; o < outer; ++o)
+      for (int64_t l = 0; l < length; ++l)
+        for (int64_t i = 0; i < inner; ++i)
+          f(static_cast<size_t>(o * outer_step + l / block * length_step + i * inner_step));
+  }
+};
+
+ScaleWalk walk_scales(const Call& c) {
+  const std::string_view op = c.node().op().name;
+  const Tensor &x = c.in("x"), &scale = c.in("scale");
+  if (c.has("zero_point") && c.in("zero_point").extents() != scale.extents() &&
+      !(c.in("zero_point").count() == 1 && scale.count() == 1))
+    throw user_error("{}: zero_point has the shape [{}], but scale [{}]", op,
+                     fmt::join(c.in("zero_point").extents(), ","), fmt::join(scale.extents(), ","));
+  const int64_t block_size = c.attr("block_size");
+  check_block_size(op, block_size);
+  const bool blocked = is_blocked(block_size, scale.rank(), x.rank());
+  if (!blocked && scale.count() == 1)
+    return {.outer = 1, .length = 1, .inner = x.count()};
+
+  const int64_t axis = checked_axis(op, c.attr("axis"), x.rank());
+  const auto size_of = [](auto begin, auto end) {
+    return std::accumulate(begin, end, int64_t{1}, std::multiplies<>());
+  };
+  if (x.count() == 0)
+    return {.outer = 0, .length = 0, .inner = 0};
+  const auto at = x.extents().begin() + axis;
+  ScaleWalk walk{
+      .outer = size_of(x.extents().begin(), at), .length = *at, .inner = size_of(at + 1, x.extents().end())};
+  Extents wanted = {walk.length};
+  if (blocked) {
+    wanted = x.extents();
+    int64_t& blocks = wanted[static_cast<size_t>(axis)];
+    blocks = (blocks - 1) / block_size + 1;
+    walk.outer_step = blocks * walk.inner;
+    walk.length_step = walk.inner;
+    walk.inner_step = 1;
+    walk.block = block_size;
+  } else {
+    walk.length_step = 1;
+  }
+  if (scale.extents() != wanted)
+    throw user_error("{}: scale has the shape [{}], but [{}] was wanted", op, fmt::join(scale.extents(), ","),
+                     fmt::join(wanted, ","));
+  return walk;
+}
+
+std::vector<double> zero_points(const Call& c) {
+  return c.has("zero_point") ? widen<double>(c.in("zero_point"))
+                             : std::vector<double>(static_cast<size_t>(c.in("scale").count()), 0);
+}
+
+// The quotient is rounded to the dtype of the scale, as a division in that dtype would be. A power of two
+// divides without rounding, and integers divide as numbers do.
+Tensor rounded_quotients(const Tensor& x, const Tensor& scale, const ScaleWalk& walk) {
+  const std::vector<double> scales = widen<double>(scale);
+  std::vector<double> values = widen<double>(x);
+  auto value = values.begin();
+  walk([&](size_t at) {
+    *value = *value / scales[at];
+    ++value;
+  });
+  const DType precision =
+      is_float(scale.dtype()) && scale.dtype() != DType::F8E8M0 ? scale.dtype() : DType::F64;
+  return narrow<double>(precision, x.extents(), values);
+}
+
+// round(x / scale) + zero_point for integers; floats round when they are converted.
+Data eval_quantize(const Call& c) {
+  const Tensor& x = c.in("x");
+  const DType to = c.attr("to");
+  const ScaleWalk walk = walk_scales(c);
+  const std::vector<double> zeros = zero_points(c);
+  std::vector<double> values = widen<double>(rounded_quotients(x, c.in("scale"), walk));
+  auto value = values.begin();
+  walk([&](size_t at) {
+    if (is_integer(to))
+      *value = std::nearbyint(*value);
+    if (zeros[at] != 0)  // -0 stays -0
+      *value += zeros[at];
+    ++value;
+  });
+  const bool saturate = is_integer(to) || c.attr("saturate");
+  return {narrow<double>(to, x.extents(), values, saturate ? Overflow::Saturate : Overflow::Natural)};
+}
+
+Data eval_dequantize(const Call& c) {
+  const Tensor& x = c.in("x");
+  const std::vector<double> scales = widen<double>(c.in("scale")), zeros = zero_points(c);
+  std::vector<double> values = widen<double>(x);
+  auto value = values.begin();
+  walk_scales(c)([&](size_t at) {
+    *value = (*value - zeros[at]) * scales[at];
+    ++value;
+  });
+  return {narrow<double>(c.attr("to"), x.extents(), values)};
+}
+
+std::vector<AttributeDecl> granularity(std::string_view to) {
+  return {
+      {"to", AttributeKind::DType, to},
+      {"axis", AttributeKind::Int, "the axis of a scale that is a vector or per block", 1},
+      {"block_size", AttributeKind::Int, "how many steps along the axis share a scale; 0 for no blocks", 0}};
+}
+
+}  // namespace
+
+const Family& quantise_ops() {
+  static const Family ops = [] {
+    OpDef quantize = {.name = "quantize",
+                      .doc = "x / scale, rounded to nearest even, + zero_point, in a small dtype",
+                      .operands = {{"x", "T"}, {"scale", "S"}, {"zero_point", "Z", Arity::Optional}},
+                      .attributes = granularity("the dtype of the result"),
+                      .results = {{"y", "$to"}},
+                      .types = {{"T", Numbers}, {"S", Numbers}, {"Z", Numbers}},
+                      .traits = {.takes_unranked = true},
+                      .infer = infer_quantize,
+                      .eval = eval_quantize};
+    quantize.attributes.push_back(
+        {"saturate", AttributeKind::Bool,
+         "floats out of range become the nearest there is, as integers always do; else infinity or NaN",
+         true});
+    OpDef dequantize = {.name = "dequantize",
+                        .doc = "(x - zero_point) · scale",
+                        .operands = {{"x", "Q"}, {"scale", "S"}, {"zero_point", "Q", Arity::Optional}},
+                        .attributes = granularity("the dtype of the result, a float"),
+                        .results = {{"y", "$to"}},
+                        .types = {{"Q", Numbers}, {"S", Numbers}},
+                        .traits = {.takes_unranked = true},
+                        .infer = infer_dequantize,
+                        .eval = eval_dequantize};
+    return Family{quantize, dequantize};
+  }();
+  return ops;
+}
+
+namespace {
+
+Value apply(std::string_view op, Value x, Value scale, Value zero_point, DType to, Granularity granularity) {
+  return x.graph()
+      .create(op, {{"x", x}, {"scale", scale}, {"zero_point", zero_point}},
+              {{"to", to}, {"axis", granularity.axis}, {"block_size", granularity.block_size}})
+      ->result();
+}
+
+}  // namespace
+
+Value quantize(Value x, Value scale, Value zero_point, DType to, Granularity granularity) {
+  return apply("quantize", x, scale, zero_point, to, granularity);
+}
+
+Value dequantize(Value x, Value scale, Value zero_point, DType to, Granularity granularity) {
+  return apply("dequantize", x, scale, zero_point, to, granularity);
+}
+
+}  // namespace tenon
