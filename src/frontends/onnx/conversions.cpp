@@ -13,6 +13,7 @@ const std::map<std::pair<std::string_view, std::string_view>, const Conversion*>
     std::map<std::pair<std::string_view, std::string_view>, const Conversion*> all;
     for (const Conversions* family : {
              &activation_conversions(),
+             &attention_conversions(),
              &convolve_conversions(),
              &einsum_conversions(),
              &elementwise_conversions(),
@@ -23,6 +24,7 @@ const std::map<std::pair<std::string_view, std::string_view>, const Conversion*>
              &ml_conversions(),
              &normalise_conversions(),
              &pool_conversions(),
+             &quantise_conversions(),
              &random_conversions(),
              &reduce_conversions(),
              &reshape_conversions(),

@@ -7,6 +7,7 @@
 namespace tenon::onnx {
 
 const Conversions& activation_conversions();
+const Conversions& attention_conversions();
 const Conversions& convolve_conversions();
 const Conversions& einsum_conversions();
 const Conversions& elementwise_conversions();
@@ -17,6 +18,7 @@ const Conversions& loss_conversions();
 const Conversions& ml_conversions();
 const Conversions& normalise_conversions();
 const Conversions& pool_conversions();
+const Conversions& quantise_conversions();
 const Conversions& random_conversions();
 const Conversions& reduce_conversions();
 const Conversions& reshape_conversions();
