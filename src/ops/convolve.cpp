@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ops/elements.h"
+#include "ops/interpolate.h"
 #include "ops/shapes.h"
 #include "ops/window.h"
 
@@ -77,7 +78,7 @@ Data eval(const Call& c) {
                 y_plane = element_count(sliding.counts());
   return with_wide(x.dtype(), [&]<class T>(T) -> Data {
     const std::vector<T> from = widen<T>(x), weights = widen<T>(w);
-    std::vector<T> result(static_cast<size_t>(element_count(extents)), T{0});
+    std::vector<T> result = zeros<T>(extents);
     if (result.empty())
       return {Tensor(x.dtype(), extents)};
     // Cell by cell of the kernel, so that the innermost loop runs along a row of the result.
@@ -164,7 +165,7 @@ Data eval(const Call& c) {
   const Sliding sliding(window, sizes, kernel, counts);
   return with_wide(x.dtype(), [&]<class T>(T) -> Data {
     const std::vector<T> from = widen<T>(x), weights = widen<T>(w);
-    std::vector<T> result(static_cast<size_t>(element_count(extents)), T{0});
+    std::vector<T> result = zeros<T>(extents);
     if (result.empty())
       return {Tensor(x.dtype(), extents)};
     for (int64_t image = 0; image < batch; ++image)
@@ -188,6 +189,117 @@ Data eval(const Call& c) {
 }
 
 }  // namespace conv_transpose_op
+
+// --- deform_conv
+// -----------------------------------------------------------------------------------------------------
+
+namespace deform_conv_op {
+
+// `offset` moves every cell of every window: [batch, offset groups · cells · spatial rank, windows…]; `mask`,
+// where given, scales what it sees: [batch, offset groups · cells, windows…].
+void check(const Node& n, const Dim& x_channels, const Dim& cells, int64_t spatial_rank, const Shape& offset,
+           const Shape& mask) {
+  const int64_t offset_groups = n.attr("offset_groups");
+  if (offset_groups < 1)
+    throw user_error("deform_conv: offset_groups is {}, but must be at least 1", offset_groups);
+  if (x_channels.is_constant() && *x_channels.constant() % offset_groups != 0)
+    throw operand_error(
+        n, fmt::format("{} channels do not divide into {} offset groups", x_channels, offset_groups));
+  const auto check_channels = [&](std::string_view name, const Shape& shape, const Dim& wanted) {
+    if (shape.rank() != spatial_rank + 2)
+      throw operand_error(n, fmt::format("x and {} must have the same rank", name));
+    if (shape[1].is_constant() && wanted.is_constant() && shape[1] != wanted)
+      throw operand_error(n, fmt::format("{} has {} channels, but {} are wanted", name, shape[1], wanted));
+  };
+  check_channels("offset", offset, cells * offset_groups * spatial_rank);
+  check_channels("mask", mask, cells * offset_groups);
+}
+
+Types infer(const Node& n) {
+  const Value x = n.in("x"), w = n.in("w"), offset = n.in("offset");
+  Types types = conv_op::infer(n);
+  Dim cells = 1;
+  for (const Dim& dim : spatial(w))
+    cells = cells * dim;
+  Shape mask = n.has("mask") ? n.in("mask").shape() : Shape::unknown(x.rank());
+  check(n, x.dim(1), cells, x.rank() - 2, offset.shape(), mask);
+  const Shape& shape = types.front().as_tensor().shape;
+  for (int64_t i = 0; i < x.rank(); ++i)
+    if (i != 1 && shape[i].is_constant() && offset.dim(i).is_constant() && shape[i] != offset.dim(i))
+      throw operand_error(n, fmt::format("dimension {} of offset is {}, but that of the result is {}", i,
+                                         offset.dim(i), shape[i]));
+  return types;
+}
+
+Data eval(const Call& c) {
+  const Tensor &x = c.in("x"), &w = c.in("w"), &offset = c.in("offset");
+  const int64_t groups = c.attr("groups"), offset_groups = c.attr("offset_groups");
+  check_operands(c.node(), x.rank(), w.rank());
+  conv_op::check(c.node(), x.extent(1), w.extent(1), w.extent(0));
+  const Extents sizes = spatial(x), kernel = spatial(w);
+  const auto rank = static_cast<int64_t>(sizes.size());
+  const int64_t cells = element_count(kernel);
+  const Window window = window_of(c.node(), rank);
+  Extents counts;
+  for (const Dim& count : count_windows(c.node(), window, as_dims(sizes), as_dims(kernel)))
+    counts.push_back(*count.constant());
+  Extents extents = {x.extent(0), w.extent(0)}, mask_extents = {x.extent(0), offset_groups * cells},
+          offset_extents = {x.extent(0), offset_groups * cells * rank};
+  for (Extents* each : {&extents, &mask_extents, &offset_extents})
+    each->insert(each->end(), counts.begin(), counts.end());
+  check(c.node(), x.extent(1), cells, rank, Shape::of(offset.extents()),
+        Shape::of(c.has("mask") ? c.in("mask").extents() : mask_extents));
+  if (offset.extents() != offset_extents || (c.has("mask") && c.in("mask").extents() != mask_extents))
+    throw user_error("deform_conv: offset must be [{}], and mask [{}]", fmt::join(offset_extents, ","),
+                     fmt::join(mask_extents, ","));
+  std::vector<double> result = zeros<double>(extents);
+  if (result.empty())
+    return {Tensor(x.dtype(), extents)};
+
+  const std::vector<double> from = widen<double>(x), weights = widen<double>(w),
+                            moved = widen<double>(offset);
+  const std::vector<double> scale =
+      c.has("mask") ? widen<double>(c.in("mask"))
+                    : std::vector<double>(static_cast<size_t>(element_count(mask_extents)), 1.0);
+  const int64_t channels = x.extent(1), filters = w.extent(0), per_group = w.extent(1);
+  const int64_t x_plane = element_count(sizes), y_plane = element_count(counts);
+  const Extents cell_strides = row_major_strides(kernel), window_strides = row_major_strides(counts);
+  std::vector<double> seen(static_cast<size_t>(channels * y_plane));  // by one cell, in every window
+  for (int64_t image = 0; image < x.extent(0); ++image)
+    for (int64_t cell = 0; cell < cells; ++cell) {
+      for (int64_t group = 0; group < offset_groups; ++group)
+        for (int64_t at = 0; at < y_plane; ++at) {
+          const int64_t mask_row = (image * offset_groups + group) * cells + cell;
+          std::vector<Taps> taps;
+          for (size_t i = 0; i < sizes.size(); ++i) {
+            const Slide& slide = window.slides[i];
+            const int64_t home = at / window_strides[i] % counts[i] * slide.stride +
+                                 cell / cell_strides[i] % kernel[i] * slide.dilation - slide.before;
+            const auto row = static_cast<size_t>(mask_row * rank) + i;
+            taps.push_back(
+                taps_inside(static_cast<double>(home) +
+                                moved[row * static_cast<size_t>(y_plane) + static_cast<size_t>(at)],
+                            sizes[i]));
+          }
+          for (int64_t channel = group * (channels / offset_groups);
+               channel < (group + 1) * (channels / offset_groups); ++channel)
+            seen[static_cast<size_t>(channel * y_plane + at)] =
+                scale[static_cast<size_t>(mask_row * y_plane + at)] *
+                sample(from.data() + (image * channels + channel) * x_plane, sizes, taps);
+        }
+      for (int64_t filter = 0; filter < filters; ++filter)
+        for (int64_t channel = 0; channel < per_group; ++channel) {
+          const double weight = weights[static_cast<size_t>((filter * per_group + channel) * cells + cell)];
+          const double* row = seen.data() + (filter / (filters / groups) * per_group + channel) * y_plane;
+          double* to = result.data() + (image * filters + filter) * y_plane;
+          for (int64_t at = 0; at < y_plane; ++at)
+            to[at] += weight * row[at];
+        }
+    }
+  return {narrow<double>(x.dtype(), extents, result)};
+}
+
+}  // namespace deform_conv_op
 
 }  // namespace
 
@@ -214,6 +326,18 @@ const Family& convolve_ops() {
        .types = {{"T", Numbers}},
        .infer = conv_transpose_op::infer,
        .eval = conv_transpose_op::eval},
+      {.name = "deform_conv",
+       .doc = "conv, but each cell of each window looks at x where `offset` moves it, and `mask` scales what "
+              "it sees",
+       .operands = {{"x", "T"}, {"w", "T"}, {"offset", "T"}, {"mask", "T", Arity::Optional}},
+       .attributes =
+           with_window({groups,
+                        {"offset_groups", AttributeKind::Int,
+                         "the channels fall into so many groups, each with offsets of its own", 1}}),
+       .results = {{"y", "T"}},
+       .types = {{"T", Floats}},
+       .infer = deform_conv_op::infer,
+       .eval = deform_conv_op::eval},
   };
   return ops;
 }

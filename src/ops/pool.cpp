@@ -126,7 +126,7 @@ namespace average_pool_op {
 Data eval(const Call& c) {
   const Pool pool(c);
   const std::vector<double> values = widen<double>(pool.x);
-  std::vector<double> result(static_cast<size_t>(element_count(pool.extents)), 0.0);
+  std::vector<double> result = zeros<double>(pool.extents);
   pool.for_each([&](size_t to, size_t from) { result[to] += values[from]; });
 
   // The number of cells is the product of those in each dimension, and the same in every plane.
@@ -160,7 +160,7 @@ Data eval(const Call& c) {
   std::vector<double> values = widen<double>(pool.x);
   for (double& value : values)
     value = std::pow(std::abs(value), p);
-  std::vector<double> result(static_cast<size_t>(element_count(pool.extents)), 0.0);
+  std::vector<double> result = zeros<double>(pool.extents);
   pool.for_each([&](size_t to, size_t from) { result[to] += values[from]; });
   for (double& value : result)
     value = std::pow(value, 1 / p);

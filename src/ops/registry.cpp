@@ -8,12 +8,15 @@
 #include "ops/determinant.h"
 #include "ops/gather.h"
 #include "ops/generate.h"
+#include "ops/image.h"
 #include "ops/linear.h"
 #include "ops/normalise.h"
 #include "ops/pad.h"
 #include "ops/pool.h"
 #include "ops/reduce.h"
+#include "ops/region.h"
 #include "ops/reshape.h"
+#include "ops/resize.h"
 #include "ops/scatter.h"
 #include "ops/select.h"
 #include "ops/signal.h"
@@ -36,12 +39,15 @@ void register_ops() {
              &determinant_ops(),
              &gather_ops(),
              &generate_ops(),
+             &image_ops(),
              &linear_ops(),
              &normalise_ops(),
              &pad_ops(),
              &pool_ops(),
              &reduce_ops(),
+             &region_ops(),
              &reshape_ops(),
+             &resize_ops(),
              &scatter_ops(),
              &select_ops(),
              &signal_ops(),

@@ -16,6 +16,7 @@ const std::map<std::pair<std::string_view, std::string_view>, const Conversion*>
              &elementwise_conversions(),
              &gather_conversions(),
              &generate_conversions(),
+             &image_conversions(),
              &linear_conversions(),
              &loss_conversions(),
              &normalise_conversions(),

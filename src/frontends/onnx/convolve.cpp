@@ -97,12 +97,23 @@ std::vector<Value> conv_transpose(const NodeView& n) {
   return {add_bias(y, n.maybe(2), static_cast<int64_t>(rank))};
 }
 
+std::vector<Value> deform_conv(const NodeView& n) {
+  const Value x = n.in(0), w = n.in(1);
+  Attributes attributes = window_attributes(n, x, kernel_of(n, w));
+  attributes.emplace("groups", n.integer("group", 1));
+  attributes.emplace("offset_groups", n.integer("offset_group", 1));
+  const std::vector<Value> y =
+      n.make("deform_conv", {{"x", x}, {"w", w}, {"offset", n.in(2)}, {"mask", n.maybe(4)}}, attributes);
+  return {add_bias(y.front(), n.maybe(3), spatial_rank(n, x))};
+}
+
 }  // namespace
 
 const Conversions& convolve_conversions() {
   static const Conversions conversions = {
       {"Conv", conv},
       {"ConvTranspose", conv_transpose},
+      {"DeformConv", deform_conv},
   };
   return conversions;
 }

@@ -10,6 +10,7 @@ const Conversions& convolve_conversions();
 const Conversions& elementwise_conversions();
 const Conversions& gather_conversions();
 const Conversions& generate_conversions();
+const Conversions& image_conversions();
 const Conversions& linear_conversions();
 const Conversions& loss_conversions();
 const Conversions& normalise_conversions();

@@ -68,6 +68,34 @@ std::vector<Value> global_norm(const NodeView& n) {
   return {pow(reduce_sum(powers, spatial_axes(n, n.in(0)), Keep::Dims), 1 / p)};
 }
 
+// What one region is pooled to, and how its corners are read.
+Attributes region_attributes(const NodeView& n, const std::vector<int64_t>& size) {
+  return {{"size", size}, {"scale", n.real("spatial_scale", 1)}};
+}
+
+std::vector<Value> roi_align(const NodeView& n) {
+  Attributes attributes = region_attributes(n, {n.integer("output_height", 1), n.integer("output_width", 1)});
+  const std::string mode = n.text("mode", "avg");
+  if (mode != "avg" && mode != "max")
+    throw user_error("RoiAlign: mode is {}, but must be avg or max", mode);
+  attributes.emplace("mode", mode == "avg" ? "mean" : "max");
+  attributes.emplace("samples", n.integer("sampling_ratio", 0));
+  // Before opset 16, coordinates were always those of centres.
+  const std::string coordinates =
+      n.text("coordinate_transformation_mode", n.opset() < 16 ? "output_half_pixel" : "half_pixel");
+  if (coordinates != "half_pixel" && coordinates != "output_half_pixel")
+    throw user_error(
+        "RoiAlign: coordinate_transformation_mode is {}, but must be half_pixel or output_half_pixel",
+        coordinates);
+  attributes.emplace("half_pixel", coordinates == "half_pixel");
+  return n.make("roi_align", {{"x", n.in(0)}, {"regions", n.in(1)}, {"images", n.in(2)}}, attributes);
+}
+
+std::vector<Value> max_roi_pool(const NodeView& n) {
+  return n.make("max_roi_pool", {{"x", n.in(0)}, {"regions", n.in(1)}},
+                region_attributes(n, n.integers("pooled_shape")));
+}
+
 }  // namespace
 
 const Conversions& pool_conversions() {
@@ -75,6 +103,7 @@ const Conversions& pool_conversions() {
       {"MaxPool", max_pool},         {"AveragePool", average_pool},
       {"LpPool", lp_pool},           {"GlobalAveragePool", global_average},
       {"GlobalMaxPool", global_max}, {"GlobalLpPool", global_norm},
+      {"RoiAlign", roi_align},       {"MaxRoiPool", max_roi_pool},
   };
   return conversions;
 }

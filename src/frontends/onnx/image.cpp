@@ -1,0 +1,139 @@
+// image.cpp — ONNX ops that resize and sample images.
+#include <map>
+#include <numeric>
+
+#include "base/error.h"
+#include "frontends/onnx/conversions.h"
+#include "frontends/onnx/window_attributes.h"
+#include "ops/data.h"
+
+namespace tenon::onnx {
+namespace {
+
+// What one of ONNX's words is called here.
+std::string translate(const NodeView& n, std::string_view attribute, std::string_view otherwise,
+                      const std::map<std::string_view, std::string_view>& words) {
+  const std::string word = n.text(attribute, otherwise);
+  const auto it = words.find(word);
+  if (it != words.end())
+    return std::string(it->second);
+  std::vector<std::string_view> known;
+  for (const auto& [theirs, ours] : words)
+    known.push_back(theirs);
+  throw user_error("{}: {} is {}, but must be one of {}", n.op_type(), attribute, word,
+                   fmt::join(known, ", "));
+}
+
+std::vector<int64_t> every_axis(const NodeView& n, Value x) {
+  if (!x.shape().ranked())
+    throw unsupported("{}: the rank of its input must be known when the model is read", n.op_type());
+  std::vector<int64_t> axes(static_cast<size_t>(x.rank()));
+  std::iota(axes.begin(), axes.end(), 0);
+  return axes;
+}
+
+// An input that is there, and does not say that it is not by having no elements.
+Value unless_empty(Value value) {
+  return value && value.shape().ranked() && value.shape().element_count() == Dim(0) ? Value() : value;
+}
+
+std::vector<Value> resize(const NodeView& n) {
+  const Value x = n.in(0);
+  if (n.opset() < 11)  // as Upsample does
+    return n.make("resize", {{"x", x}, {"scales", n.in(1)}},
+                  {{"axes", every_axis(n, x)},
+                   {"mode", translate(n, "mode", "nearest", {{"nearest", "nearest"}, {"linear", "linear"}})},
+                   {"positions", "asymmetric"},
+                   {"round", "down"}});
+  return n.make("resize",
+                {{"x", x},
+                 {"scales", unless_empty(n.maybe(2))},
+                 {"sizes", unless_empty(n.maybe(3))},
+                 {"region", unless_empty(n.maybe(1))}},
+                {{"axes", n.has("axes") ? n.integers("axes") : every_axis(n, x)},
+                 {"mode", translate(n, "mode", "nearest",
+                                    {{"nearest", "nearest"}, {"linear", "linear"}, {"cubic", "cubic"}})},
+                 {"positions", translate(n, "coordinate_transformation_mode", "half_pixel",
+                                         {{"half_pixel", "half_pixel"},
+                                          {"pytorch_half_pixel", "half_pixel_or_first"},
+                                          {"half_pixel_symmetric", "half_pixel_symmetric"},
+                                          {"tf_half_pixel_for_nn", "shifted"},
+                                          {"asymmetric", "asymmetric"},
+                                          {"align_corners", "align_corners"},
+                                          {"tf_crop_and_resize", "crop"}})},
+                 {"round", translate(n, "nearest_mode", "round_prefer_floor",
+                                     {{"round_prefer_floor", "half_down"},
+                                      {"round_prefer_ceil", "half_up"},
+                                      {"floor", "down"},
+                                      {"ceil", "up"}})},
+                 {"cubic_a", n.real("cubic_coeff_a", -0.75)},
+                 {"antialias", n.flag("antialias", false)},
+                 {"exclude_outside", n.flag("exclude_outside", false)},
+                 {"outside_value", n.real("extrapolation_value", 0)},
+                 {"aspect", n.text("keep_aspect_ratio_policy", "stretch")}});
+}
+
+// The scales are attributes before opset 9: two of them in opset 1, then one for each dimension.
+std::vector<Value> upsample(const NodeView& n) {
+  const Value x = n.in(0);
+  Value scales = n.opset() >= 9 ? n.in(1) : Value();
+  if (!scales) {
+    const std::vector<double> given =
+        n.opset() >= 7 ? n.reals("scales")
+                       : std::vector<double>{1, 1, n.real("height_scale"), n.real("width_scale")};
+    scales = constant(n.graph(), Tensor::of(std::vector<float>(given.begin(), given.end())));
+  }
+  return n.make("resize", {{"x", x}, {"scales", scales}},
+                {{"axes", every_axis(n, x)},
+                 {"mode", translate(n, "mode", "nearest",
+                                    {{"nearest", "nearest"}, {"linear", "linear"}, {"bilinear", "linear"}})},
+                 {"positions", "asymmetric"},
+                 {"round", "down"}});
+}
+
+std::vector<Value> grid_sample(const NodeView& n) {
+  // Opset 20 renamed the modes when it went beyond two dimensions.
+  const std::string mode = translate(n, "mode", "linear",
+                                     {{"nearest", "nearest"},
+                                      {"linear", "linear"},
+                                      {"bilinear", "linear"},
+                                      {"cubic", "cubic"},
+                                      {"bicubic", "cubic"}});
+  return n.make("grid_sample", {{"x", n.in(0)}, {"grid", n.in(1)}},
+                {{"mode", mode},
+                 {"outside", n.text("padding_mode", "zeros")},
+                 {"align_corners", n.flag("align_corners", false)}});
+}
+
+std::vector<Value> affine_grid(const NodeView& n) {
+  return n.make("affine_grid", {{"theta", n.in(0)}, {"size", n.in(1)}},
+                {{"align_corners", n.flag("align_corners", false)}});
+}
+
+std::vector<Value> col2im(const NodeView& n) {
+  const Value image_shape = n.in(1), block_shape = n.in(2);
+  std::optional<int64_t> rank;
+  for (Value shape : {image_shape, block_shape})
+    if (shape.shape().ranked() && shape.rank() == 1 && shape.dim(0).is_constant())
+      rank = shape.dim(0).constant();
+  if (!rank)
+    throw unsupported("Col2Im: the length of image_shape must be known when the model is read");
+  const auto count = static_cast<size_t>(*rank);
+  const std::vector<int64_t> ones(count, 1);
+  return n.make("col2im", {{"x", n.in(0)}, {"image_shape", image_shape}, {"block_shape", block_shape}},
+                {{"strides", n.integers("strides", ones)},
+                 {"dilations", n.integers("dilations", ones)},
+                 {"pads", n.integers("pads", std::vector<int64_t>(2 * count, 0))}});
+}
+
+}  // namespace
+
+const Conversions& image_conversions() {
+  static const Conversions conversions = {
+      {"Resize", resize},          {"Upsample", upsample}, {"GridSample", grid_sample},
+      {"AffineGrid", affine_grid}, {"Col2Im", col2im},
+  };
+  return conversions;
+}
+
+}  // namespace tenon::onnx

@@ -1,0 +1,341 @@
+#include "ops/image.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ops/elements.h"
+#include "ops/interpolate.h"
+#include "ops/shapes.h"
+#include "ops/window.h"
+
+namespace tenon {
+namespace {
+
+// --- grid_sample
+// -----------------------------------------------------------------------------------------------------
+
+namespace grid_sample_op {
+
+enum class Outside : uint8_t { Zeros, Border, Reflection };
+
+Outside outside_of(const Node& n) {
+  const std::string& text = n.attr("outside");
+  if (text == "zeros")
+    return Outside::Zeros;
+  if (text == "border")
+    return Outside::Border;
+  if (text == "reflection")
+    return Outside::Reflection;
+  throw user_error("grid_sample: outside is \"{}\", but must be zeros, border or reflection", text);
+}
+
+void check(const Node& n, const Shape& x, const Shape& grid) {
+  if (x.rank() < 3)
+    throw operand_error(n, "x has no spatial dimension; it must be [batch, channels, spatial…]");
+  if (grid.rank() != x.rank() || (grid[-1].is_constant() && grid[-1] != Dim(x.rank() - 2)))
+    throw operand_error(n, fmt::format("grid must be [batch, {} sizes, {}]: a position for each element",
+                                       x.rank() - 2, x.rank() - 2));
+  if (x[0].is_constant() && grid[0].is_constant() && x[0] != grid[0])
+    throw operand_error(n, "x and grid must have the same batch");
+}
+
+Types infer(const Node& n) {
+  const Value x = n.in("x"), grid = n.in("grid");
+  outside_of(n);
+  if (parse_filter("grid_sample", n.attr("mode").as<std::string>()) != Filter::Nearest &&
+      !Numbers.contains(x.dtype()))
+    throw operand_error(n, "only numbers can be interpolated; other elements need mode nearest");
+  check(n, x.shape(), grid.shape());
+  std::vector<Dim> dims = {x.dim(0), x.dim(1)};
+  for (int64_t i = 1; i + 1 < grid.rank(); ++i)
+    dims.push_back(grid.dim(i));
+  return {Type::tensor(x.dtype(), dims)};
+}
+
+// Back and forth between two borders.
+double reflect(double x, double low, double high) {
+  const double range = high - low;
+  if (range <= 0 || !std::isfinite(x))
+    return low;
+  const double beyond = std::fmod(std::abs(x - low), 2 * range);
+  return beyond <= range ? low + beyond : high - (beyond - range);
+}
+
+// The elements along one dimension that a position from -1 to 1 is interpolated from.
+Taps find_taps(double normal, int64_t size, Filter filter, Outside outside, bool align_corners) {
+  const auto length = static_cast<double>(size);
+  const double low = align_corners ? 0 : -0.5, high = align_corners ? length - 1 : length - 0.5;
+  double x = align_corners ? (normal + 1) / 2 * (length - 1) : ((normal + 1) * length - 1) / 2;
+  if (filter == Filter::Nearest)
+    x = std::nearbyint(x);
+  if (!(x >= low && x <= high)) {
+    if (outside == Outside::Border)
+      x = x > high ? length - 1 : 0;
+    else if (outside == Outside::Reflection)
+      x = reflect(x, low, high);
+    else  // beyond the reach of any filter it is all the same, and NaN is nowhere
+      x = std::isnan(x) ? -4 : std::clamp(x, -4.0, length + 4);
+  }
+  Taps taps = taps_at(x, filter);
+  for (Tap& tap : taps) {
+    if (outside == Outside::Reflection)
+      tap.index = static_cast<int64_t>(reflect(static_cast<double>(tap.index), low, high));
+    if (outside != Outside::Zeros)
+      tap.index = std::clamp<int64_t>(tap.index, 0, size - 1);
+  }
+  std::erase_if(taps, [&](const Tap& tap) { return tap.index < 0 || tap.index >= size; });
+  return taps;
+}
+
+Data eval(const Call& c) {
+  const Tensor &x = c.in("x"), &grid = c.in("grid");
+  check(c.node(), Shape::of(x.extents()), Shape::of(grid.extents()));
+  const Filter filter = parse_filter("grid_sample", c.attr("mode").as<std::string>());
+  const Outside outside = outside_of(c.node());
+  const bool align_corners = c.attr("align_corners");
+  const Extents sizes(x.extents().begin() + 2, x.extents().end());
+  Extents extents = {x.extent(0), x.extent(1)};
+  extents.insert(extents.end(), grid.extents().begin() + 1, grid.extents().end() - 1);
+  Tensor result(x.dtype(), extents);
+  if (result.count() == 0)
+    return {result};
+  const int64_t batch = x.extent(0), channels = x.extent(1), x_plane = element_count(sizes),
+                y_plane = result.count() / (batch * channels);
+  if (x_plane == 0 && outside != Outside::Zeros)
+    throw user_error("grid_sample: x has no elements to sample");
+
+  // Calls f(channel's offset in x, its offset in the result, taps) for every sample.
+  const std::vector<double> positions = widen<double>(grid);
+  const auto for_each_sample = [&](auto&& f) {
+    const double* position = positions.data();
+    for (int64_t image = 0; image < batch; ++image)
+      for (int64_t at = 0; at < y_plane; ++at, position += sizes.size()) {
+        std::vector<Taps> taps;
+        for (size_t i = 0; i < sizes.size(); ++i)  // the innermost dimension stands first in grid
+          taps.push_back(find_taps(position[sizes.size() - 1 - i], sizes[i], filter, outside, align_corners));
+        for (int64_t channel = image * channels; channel < (image + 1) * channels; ++channel)
+          f(channel * x_plane, static_cast<size_t>(channel * y_plane + at), taps);
+      }
+  };
+  if (filter != Filter::Nearest) {
+    const std::vector<double> from = widen<double>(x);
+    std::vector<double> values(static_cast<size_t>(result.count()));
+    for_each_sample([&](int64_t plane, size_t to, const std::vector<Taps>& taps) {
+      values[to] = sample(from.data() + plane, sizes, taps);
+    });
+    return {narrow<double>(x.dtype(), extents, values)};
+  }
+  const Extents strides = row_major_strides(sizes);
+  with_storage(x.dtype(), [&]<class T>(T) {
+    const std::span<const T> from = stored<T>(x);
+    const std::span<T> to = mutable_stored<T>(result);
+    for_each_sample([&](int64_t plane, size_t at, const std::vector<Taps>& taps) {
+      int64_t index = plane;
+      for (size_t i = 0; i < taps.size(); ++i) {
+        if (taps[i].empty())
+          return;  // it stays zero
+        index += taps[i].front().index * strides[i];
+      }
+      to[at] = from[static_cast<size_t>(index)];
+    });
+  });
+  return {result};
+}
+
+}  // namespace grid_sample_op
+
+// --- affine_grid
+// -----------------------------------------------------------------------------------------------------
+
+namespace affine_grid_op {
+
+void check(const Node& n, const Shape& theta) {
+  const Dim rank = theta.rank() == 3 ? theta[1] : Dim(0);
+  if (theta.rank() != 3 || (rank.is_constant() && theta[2].is_constant() && theta[2] != rank + 1))
+    throw operand_error(n, "theta must be [batch, 2, 3] or [batch, 3, 4]");
+}
+
+Types infer(const Node& n) {
+  const Value theta = n.in("theta");
+  check(n, theta.shape());
+  const auto size = n.in("size").known_dims();
+  const auto rank = theta.dim(1).constant();
+  if (!size && !rank)
+    return {Type::tensor(theta.dtype(), Shape::unranked())};
+  if (!size) {
+    std::vector<Dim> dims = Shape::unknown(*rank + 2).dims();
+    dims.front() = theta.dim(0);
+    dims.back() = *rank;
+    return {Type::tensor(theta.dtype(), dims)};
+  }
+  if (size->size() < 3 || (rank && static_cast<int64_t>(size->size()) != *rank + 2))
+    throw operand_error(
+        n, fmt::format("size is [{}], but must be [batch, channels, spatial…]", fmt::join(*size, ",")));
+  std::vector<Dim> dims = {theta.dim(0)};
+  dims.insert(dims.end(), size->begin() + 2, size->end());
+  dims.push_back(theta.dim(1));
+  return {Type::tensor(theta.dtype(), dims)};
+}
+
+Data eval(const Call& c) {
+  const Tensor& theta = c.in("theta");
+  check(c.node(), Shape::of(theta.extents()));
+  const std::vector<int64_t> size = as_ints(c.in("size"));
+  const int64_t batch = theta.extent(0), rank = theta.extent(1);
+  if (static_cast<int64_t>(size.size()) != rank + 2 || size[0] != batch)
+    throw user_error("affine_grid: size is [{}], but theta is [{}]", fmt::join(size, ","),
+                     fmt::join(theta.extents(), ","));
+  const bool align_corners = c.attr("align_corners");
+  const Extents sizes(size.begin() + 2, size.end());
+  Extents extents = {batch};
+  extents.insert(extents.end(), sizes.begin(), sizes.end());
+  extents.push_back(rank);
+  std::vector<double> result = zeros<double>(extents);
+  if (result.empty())
+    return {Tensor(theta.dtype(), extents)};
+  const std::vector<double> matrices = widen<double>(theta);
+  const Extents strides = row_major_strides(sizes);
+  const int64_t plane = element_count(sizes);
+  auto to = result.begin();
+  for (int64_t image = 0; image < batch; ++image)
+    for (int64_t at = 0; at < plane; ++at) {
+      std::vector<double> position;  // from -1 to 1, the innermost dimension first, and a one
+      for (size_t axis = sizes.size(); axis-- > 0;) {
+        const auto index = static_cast<double>(at / strides[axis] % sizes[axis]);
+        const auto length = static_cast<double>(sizes[axis]);
+        position.push_back(!align_corners ? (2 * index + 1) / length - 1
+                           : length == 1  ? 0
+                                          : 2 * index / (length - 1) - 1);
+      }
+      position.push_back(1);
+      for (int64_t row = 0; row < rank; ++row) {
+        double sum = 0;
+        for (int64_t i = 0; i <= rank; ++i)
+          sum += matrices[static_cast<size_t>((image * rank + row) * (rank + 1) + i)] *
+                 position[static_cast<size_t>(i)];
+        *to++ = sum;
+      }
+    }
+  return {narrow<double>(theta.dtype(), extents, result)};
+}
+
+}  // namespace affine_grid_op
+
+// --- col2im
+// ----------------------------------------------------------------------------------------------------------
+
+namespace col2im_op {
+
+Types infer(const Node& n) {
+  const Value x = n.in("x"), image = n.in("image_shape");
+  if (x.rank() != 3 || image.rank() != 1 || n.in("block_shape").rank() != 1)
+    throw operand_error(n,
+                        "x must be [batch, channels · cells, blocks], image_shape and block_shape vectors");
+  const auto sizes = image.known_dims(), kernel = n.in("block_shape").known_dims();
+  std::vector<Dim> dims = {x.dim(0), Dim()};
+  if (kernel) {
+    Dim cells = 1;
+    for (const Dim& each : *kernel)
+      cells = cells * each;
+    const auto channels = divide_exactly(x.dim(1), cells);
+    if (!channels && x.dim(1).is_constant() && cells.is_constant())
+      throw operand_error(n,
+                          fmt::format("{} channels do not divide into blocks of {} cells", x.dim(1), cells));
+    dims[1] = channels.value_or(Dim());
+  }
+  if (!sizes && !image.dim(0).is_constant())
+    return {Type::tensor(x.dtype(), Shape::unranked())};
+  const std::vector<Dim> spatial = sizes ? *sizes : Shape::unknown(*image.dim(0).constant()).dims();
+  if (sizes && kernel) {
+    if (sizes->size() != kernel->size())
+      throw operand_error(n, "image_shape and block_shape must have the same length");
+    Dim blocks = 1;
+    for (const Dim& count :
+         count_windows(n, window_of(n, static_cast<int64_t>(sizes->size())), *sizes, *kernel))
+      blocks = blocks * count;
+    if (blocks.is_constant() && x.dim(2).is_constant() && blocks != x.dim(2))
+      throw operand_error(n, fmt::format("x has {} blocks, but {} fit into the image", x.dim(2), blocks));
+  }
+  dims.insert(dims.end(), spatial.begin(), spatial.end());
+  return {Type::tensor(x.dtype(), dims)};
+}
+
+Data eval(const Call& c) {
+  const Tensor& x = c.in("x");
+  const Extents sizes = as_ints(c.in("image_shape")), kernel = as_ints(c.in("block_shape"));
+  if (x.rank() != 3 || sizes.size() != kernel.size() || sizes.empty())
+    throw user_error("col2im: x is [{}], image_shape [{}] and block_shape [{}]", fmt::join(x.extents(), ","),
+                     fmt::join(sizes, ","), fmt::join(kernel, ","));
+  element_count(sizes);  // refuses what is negative
+  const Sliding sliding = Sliding::over(c.node(), sizes, kernel);
+  const int64_t cells = element_count(kernel), blocks = element_count(sliding.counts());
+  if (x.extent(1) % cells != 0 || x.extent(2) != blocks)
+    throw user_error("col2im: x is [{}], but must have a multiple of {} channels and {} blocks",
+                     fmt::join(x.extents(), ","), cells, blocks);
+  Extents extents = {x.extent(0), x.extent(1) / cells};
+  extents.insert(extents.end(), sizes.begin(), sizes.end());
+  const int64_t plane = element_count(sizes), planes = x.count() == 0 ? 0 : extents[0] * extents[1];
+  return with_wide(x.dtype(), [&]<class T>(T) -> Data {
+    const std::vector<T> from = widen<T>(x);
+    std::vector<T> result = zeros<T>(extents);
+    for (int64_t i = 0; i < planes; ++i)
+      sliding.for_each_cell([&](int64_t cell, auto&& for_each_row) {
+        const T* block = from.data() + (i * cells + cell) * blocks;
+        T* image = result.data() + i * plane;
+        for_each_row([&](int64_t window, int64_t element, int64_t count, int64_t step) {
+          for (int64_t j = 0; j < count; ++j) {
+            T& to = image[element + j * step];
+            if constexpr (std::is_same_v<T, double>)
+              to += block[window + j];
+            else
+              to = static_cast<T>(static_cast<uint64_t>(to) + static_cast<uint64_t>(block[window + j]));
+          }
+        });
+      });
+    return {narrow<T>(x.dtype(), extents, result)};
+  });
+}
+
+}  // namespace col2im_op
+
+}  // namespace
+
+const Family& image_ops() {
+  static const Family ops = {
+      {.name = "grid_sample",
+       .doc = "x: [batch, channels, …] seen at the positions in grid: [batch, …, spatial rank], from -1 to 1",
+       .operands = {{"x", "T"}, {"grid", "G"}},
+       .attributes = {{"mode", AttributeKind::String, "nearest, linear or cubic", "linear"},
+                      {"outside", AttributeKind::String, "what lies outside x: zeros, border or reflection",
+                       "zeros"},
+                      {"align_corners", AttributeKind::Bool,
+                       "whether -1 and 1 are the centres of the outermost elements; else their outer borders",
+                       false}},
+       .results = {{"y", "T"}},
+       .types = {{"T", AnyDType}, {"G", Floats}},
+       .infer = grid_sample_op::infer,
+       .eval = grid_sample_op::eval},
+      {.name = "affine_grid",
+       .doc = "the positions that matrices theta: [batch, rank, rank + 1] move those of an image of the "
+              "given size to",
+       .operands = {{"theta", "T"}, {"size", "i64"}},
+       .attributes = {{"align_corners", AttributeKind::Bool,
+                       "whether -1 and 1 are the centres of the outermost elements; else their outer borders",
+                       false}},
+       .results = {{"y", "T"}},
+       .types = {{"T", Floats}},
+       .infer = affine_grid_op::infer,
+       .eval = affine_grid_op::eval},
+      {.name = "col2im",
+       .doc = "blocks x: [batch, channels · cells, blocks] added up where they overlap in an image",
+       .operands = {{"x", "T"}, {"image_shape", "i64"}, {"block_shape", "i64"}},
+       .attributes = with_window({}),
+       .results = {{"y", "T"}},
+       .types = {{"T", Numbers}},
+       .infer = col2im_op::infer,
+       .eval = col2im_op::eval},
+  };
+  return ops;
+}
+
+}  // namespace tenon

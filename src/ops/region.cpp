@@ -1,0 +1,219 @@
+#include "ops/region.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "ops/elements.h"
+#include "ops/interpolate.h"
+#include "ops/shapes.h"
+
+namespace tenon {
+namespace {
+
+// What both ops ask of x, regions and the size of the result.
+void check(const Node& n, const Shape& x, const Shape& regions, int64_t numbers) {
+  if (x.rank() != 4)
+    throw operand_error(n, "x must be [batch, channels, height, width]");
+  if (regions.rank() != 2 || (regions[1].is_constant() && regions[1] != Dim(numbers)))
+    throw operand_error(n, fmt::format("regions must be [count, {}]", numbers));
+  const std::vector<int64_t>& size = n.attr("size");
+  if (size.size() != 2 || size[0] < 1 || size[1] < 1)
+    throw user_error("{}: size is [{}], but must be a height and a width of at least 1", n.op().name,
+                     fmt::join(size, ","));
+}
+
+Type result_type(const Node& n) {
+  const std::vector<int64_t>& size = n.attr("size");
+  return Type::tensor(n.in("x").dtype(), {n.in("regions").dim(0), n.in("x").dim(1), size[0], size[1]});
+}
+
+int64_t checked_image(const Call& c, int64_t image) {
+  if (image < 0 || image >= c.in("x").extent(0))
+    throw user_error("{}: there is no image {} in a batch of {}", c.node().op().name, image,
+                     c.in("x").extent(0));
+  return image;
+}
+
+// --- roi_align
+// -------------------------------------------------------------------------------------------------------
+
+namespace roi_align_op {
+
+Types infer(const Node& n) {
+  check(n, n.in("x").shape(), n.in("regions").shape(), 4);
+  if (n.in("images").rank() != 1)
+    throw operand_error(n, "images must be a vector");
+  return {result_type(n)};
+}
+
+// The samples along one dimension of a region: for each bin its positions, as neighbours in the image. A
+// position more than one element outside has none.
+std::vector<std::vector<Taps>> samples_along(double start, double end, int64_t bins, int64_t samples,
+                                             int64_t size, bool half_pixel) {
+  const double length = half_pixel ? end - start : std::max(end - start, 1.0);
+  const double bin_length = length / static_cast<double>(bins);
+  constexpr double most = 1 << 22;
+  const double wanted = samples > 0 ? static_cast<double>(samples) : std::ceil(bin_length);
+  if (!(wanted * static_cast<double>(bins) <= most))
+    throw user_error("roi_align: a region from {} to {} would take {} samples a bin", start, end, wanted);
+  std::vector<std::vector<Taps>> result(static_cast<size_t>(bins));
+  for (int64_t bin = 0; bin < bins; ++bin)
+    for (double i = 0; i < wanted; ++i) {
+      const double at = start + static_cast<double>(bin) * bin_length + (i + 0.5) * bin_length / wanted;
+      Taps taps;
+      if (at >= -1 && at <= static_cast<double>(size) && size > 0)
+        taps = taps_inside(std::clamp(at, 0.0, static_cast<double>(size - 1)), size);
+      result[static_cast<size_t>(bin)].push_back(std::move(taps));
+    }
+  return result;
+}
+
+// One bin: the mean over its samples, or the greatest weighted neighbour of any of them.
+double pool(const double* plane, int64_t width, const std::vector<Taps>& rows,
+            const std::vector<Taps>& columns, bool greatest) {
+  double sum = 0, most = -std::numeric_limits<double>::infinity();
+  for (const Taps& row : rows)
+    for (const Taps& column : columns) {
+      if (row.empty() || column.empty())
+        most = std::max(most, 0.0);
+      for (const Tap& y : row)
+        for (const Tap& x : column) {
+          const double value = y.weight * x.weight * plane[y.index * width + x.index];
+          sum += value;
+          if (value > most || std::isnan(value))
+            most = value;
+        }
+    }
+  const size_t count = rows.size() * columns.size();
+  if (greatest)
+    return count == 0 ? 0 : most;
+  return sum / static_cast<double>(std::max<size_t>(count, 1));
+}
+
+Data eval(const Call& c) {
+  const Tensor &x = c.in("x"), &regions = c.in("regions");
+  check(c.node(), Shape::of(x.extents()), Shape::of(regions.extents()), 4);
+  const std::vector<int64_t> images = as_ints(c.in("images")), size = c.attr("size").as<Attribute::Ints>();
+  if (static_cast<int64_t>(images.size()) != regions.extent(0))
+    throw user_error("roi_align: there are {} regions, but {} images", regions.extent(0), images.size());
+  const std::string mode = c.attr("mode").as<std::string>();
+  if (mode != "mean" && mode != "max")
+    throw user_error("roi_align: mode is \"{}\", but must be mean or max", mode);
+  const bool half_pixel = c.attr("half_pixel");
+  const int64_t samples = c.attr("samples"), channels = x.extent(1), height = x.extent(2),
+                width = x.extent(3);
+  const double scale = c.attr("scale"), shift = half_pixel ? 0.5 : 0;
+  const Extents extents = {regions.extent(0), channels, size[0], size[1]};
+  const std::vector<double> values = widen<double>(x), corners = widen<double>(regions);
+  std::vector<double> result = zeros<double>(extents);
+  auto to = result.begin();
+  for (size_t i = 0; i < images.size(); ++i) {
+    const int64_t image = checked_image(c, images[i]);
+    const auto corner = [&](size_t k) { return corners[4 * i + k] * scale - shift; };
+    const auto columns = samples_along(corner(0), corner(2), size[1], samples, width, half_pixel);
+    const auto rows = samples_along(corner(1), corner(3), size[0], samples, height, half_pixel);
+    for (int64_t channel = 0; channel < channels; ++channel)
+      for (const auto& row : rows)
+        for (const auto& column : columns)
+          *to++ = pool(values.data() + (image * channels + channel) * height * width, width, row, column,
+                       mode == "max");
+  }
+  return {narrow<double>(x.dtype(), extents, result)};
+}
+
+}  // namespace roi_align_op
+
+// --- max_roi_pool
+// ----------------------------------------------------------------------------------------------------
+
+namespace max_roi_pool_op {
+
+Types infer(const Node& n) {
+  check(n, n.in("x").shape(), n.in("regions").shape(), 5);
+  return {result_type(n)};
+}
+
+// The elements [first, last) of each bin along one dimension.
+std::vector<std::pair<int64_t, int64_t>> bins_along(double start, double end, int64_t bins, int64_t size) {
+  const double length = std::max(end - start + 1, 1.0) / static_cast<double>(bins);
+  const auto place = [&](double at) {  // NaN is no place: the bin is empty
+    return at > 0 ? static_cast<int64_t>(std::min(at, static_cast<double>(size))) : 0;
+  };
+  std::vector<std::pair<int64_t, int64_t>> result;
+  for (int64_t bin = 0; bin < bins; ++bin)
+    result.emplace_back(place(std::floor(static_cast<double>(bin) * length) + start),
+                        place(std::ceil(static_cast<double>(bin + 1) * length) + start));
+  return result;
+}
+
+Data eval(const Call& c) {
+  const Tensor &x = c.in("x"), &regions = c.in("regions");
+  check(c.node(), Shape::of(x.extents()), Shape::of(regions.extents()), 5);
+  const std::vector<int64_t> size = c.attr("size").as<Attribute::Ints>();
+  const double scale = c.attr("scale");
+  const int64_t channels = x.extent(1), height = x.extent(2), width = x.extent(3);
+  const Extents extents = {regions.extent(0), channels, size[0], size[1]};
+  const std::vector<double> values = widen<double>(x), corners = widen<double>(regions);
+  const std::vector<int64_t> whole = widen<int64_t>(regions);  // of which the images' numbers are read
+  std::vector<double> result = zeros<double>(extents);
+  auto to = result.begin();
+  for (size_t i = 0; i < static_cast<size_t>(extents[0]); ++i) {
+    const int64_t image = checked_image(c, whole[5 * i]);
+    const auto corner = [&](size_t k) { return std::round(corners[5 * i + k] * scale); };
+    const auto columns = bins_along(corner(1), corner(3), size[1], width);
+    const auto rows = bins_along(corner(2), corner(4), size[0], height);
+    for (int64_t channel = 0; channel < channels; ++channel) {
+      const double* plane = values.data() + (image * channels + channel) * height * width;
+      for (const auto& [top, bottom] : rows)
+        for (const auto& [left, right] : columns) {
+          double& most = *to++;
+          for (int64_t y = top; y < bottom; ++y)
+            for (int64_t column = left; column < right; ++column)
+              if (const double value = plane[y * width + column];
+                  (y == top && column == left) || value > most || std::isnan(value))
+                most = value;
+        }
+    }
+  }
+  return {narrow<double>(x.dtype(), extents, result)};
+}
+
+}  // namespace max_roi_pool_op
+
+}  // namespace
+
+const Family& region_ops() {
+  static const AttributeDecl size = {"size", AttributeKind::Ints, "the height and width of the result"};
+  static const AttributeDecl scale = {"scale", AttributeKind::Float,
+                                      "how many elements of x one unit of regions is", 1.0};
+  static const Family ops = {
+      {.name = "roi_align",
+       .doc = "regions [left, top, right, bottom] of x: [batch, channels, height, width], sampled and pooled",
+       .operands = {{"x", "T"}, {"regions", "T"}, {"images", "i64"}},
+       .attributes = {size,
+                      scale,
+                      {"samples", AttributeKind::Int,
+                       "how many in a bin along each dimension; 0: as many as elements", 0},
+                      {"mode", AttributeKind::String, "mean, or max: the greatest weighted neighbour",
+                       "mean"},
+                      {"half_pixel", AttributeKind::Bool,
+                       "whether coordinates are those of borders, not of centres", true}},
+       .results = {{"y", "T"}},
+       .types = {{"T", Floats}},
+       .infer = roi_align_op::infer,
+       .eval = roi_align_op::eval},
+      {.name = "max_roi_pool",
+       .doc = "the greatest element in each bin of regions [image, left, top, right, bottom] of x; 0 where "
+              "there is none",
+       .operands = {{"x", "T"}, {"regions", "T"}},
+       .attributes = {size, scale},
+       .results = {{"y", "T"}},
+       .types = {{"T", Floats}},
+       .infer = max_roi_pool_op::infer,
+       .eval = max_roi_pool_op::eval},
+  };
+  return ops;
+}
+
+}  // namespace tenon
