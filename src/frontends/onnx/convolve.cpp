@@ -8,6 +8,7 @@
 #include "frontends/onnx/window_attributes.h"
 #include "ops/binary.h"
 #include "ops/reshape.h"
+#include "ops/select.h"
 
 namespace tenon::onnx {
 namespace {
@@ -107,11 +108,34 @@ std::vector<Value> deform_conv(const NodeView& n) {
   return {add_bias(y.front(), n.maybe(3), spatial_rank(n, x))};
 }
 
+// In i32, less the zero point: one for all, or one for each of the first dimension.
+Value centred(Value x, Value zero_point) {
+  const Value wide = cast(x, DType::I32);
+  if (!zero_point)
+    return wide;
+  Value zero = cast(zero_point, DType::I32);
+  if (zero.shape().ranked() && zero.rank() == 1 && x.shape().ranked() && zero.dim(0) != Dim(1)) {
+    std::vector<int64_t> axes(static_cast<size_t>(x.rank() - 1));
+    std::iota(axes.begin(), axes.end(), 1);
+    zero = unsqueeze(zero, axes);
+  }
+  return wide - zero;
+}
+
+// Padding counts as the zero point: as nothing, once that is taken away.
+std::vector<Value> conv_integer(const NodeView& n) {
+  const Value x = n.in(0), w = n.in(1);
+  Attributes attributes = window_attributes(n, x, kernel_of(n, w));
+  attributes.emplace("groups", n.integer("group", 1));
+  return n.make("conv", {{"x", centred(x, n.maybe(2))}, {"w", centred(w, n.maybe(3))}}, attributes);
+}
+
 }  // namespace
 
 const Conversions& convolve_conversions() {
   static const Conversions conversions = {
       {"Conv", conv},
+      {"ConvInteger", conv_integer},
       {"ConvTranspose", conv_transpose},
       {"DeformConv", deform_conv},
   };
