@@ -16,11 +16,9 @@ bool fits(const Datum& datum, const Type& type, Bindings& bindings) {
   if (type.is_sequence()) {
     if (!std::holds_alternative<Sequence>(datum))
       return false;
-    for (const Datum& element : datum.sequence().elements) {
-      Bindings own = bindings;  // a symbol in an element's type stands for each element's own size
-      if (!fits(element, type.element(), own))
+    for (const Datum& element : datum.sequence().elements)
+      if (!fits(element, type.element(), bindings))
         return false;
-    }
     return true;
   }
   if (type.is_optional()) {

@@ -161,8 +161,9 @@ Dim SymbolSource::fresh() {
 }
 
 Type SymbolSource::name_unknown(const Type& type) {
+  // The elements of a sequence differ in sizes that have no common name.
   if (type.is_sequence())
-    return Type::sequence(name_unknown(type.element()));
+    return type;
   if (type.is_optional())
     return Type::optional(name_unknown(type.element()));
   const auto& [dtype, shape] = type.as_tensor();

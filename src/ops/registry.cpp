@@ -2,6 +2,7 @@
 
 #include "ops/arg_reduce.h"
 #include "ops/binary.h"
+#include "ops/control.h"
 #include "ops/convolve.h"
 #include "ops/cumulative.h"
 #include "ops/data.h"
@@ -16,6 +17,7 @@
 #include "ops/reshape.h"
 #include "ops/scatter.h"
 #include "ops/select.h"
+#include "ops/sequence.h"
 #include "ops/signal.h"
 #include "ops/slice.h"
 #include "ops/softmax.h"
@@ -30,6 +32,7 @@ void register_ops() {
     for (const Family* family : {
              &arg_reduce_ops(),
              &binary_ops(),
+             &control_ops(),
              &convolve_ops(),
              &cumulative_ops(),
              &data_ops(),
@@ -44,6 +47,7 @@ void register_ops() {
              &reshape_ops(),
              &scatter_ops(),
              &select_ops(),
+             &sequence_ops(),
              &signal_ops(),
              &slice_ops(),
              &softmax_ops(),

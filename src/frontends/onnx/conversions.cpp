@@ -12,6 +12,7 @@ const std::map<std::pair<std::string_view, std::string_view>, const Conversion*>
   static const auto conversions = [] {
     std::map<std::pair<std::string_view, std::string_view>, const Conversion*> all;
     for (const Conversions* family : {
+             &control_conversions(),
              &convolve_conversions(),
              &elementwise_conversions(),
              &gather_conversions(),
@@ -24,6 +25,7 @@ const std::map<std::pair<std::string_view, std::string_view>, const Conversion*>
              &reshape_conversions(),
              &scatter_conversions(),
              &select_conversions(),
+             &sequence_conversions(),
              &signal_conversions(),
              &slice_conversions(),
              &softmax_conversions(),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <queue>
+#include <unordered_set>
 
 #include "base/error.h"
 #include "frontends/onnx/conversions.h"
@@ -17,7 +18,10 @@ constexpr int kMaximumDepth = 64;  // of graphs within graphs and functions call
 std::string node_label(const NodeProto& node) {
   if (!node.name.empty())
     return std::string(node.name);
-  return std::string(node.output.empty() ? node.op_type : node.output.front());
+  for (std::string_view output : node.output)
+    if (!output.empty())
+      return std::string(output);
+  return std::string(node.op_type);
 }
 
 // Calls f for each node, and for those of nested graphs.
@@ -36,10 +40,20 @@ void collect_needs(const NodeProto& node, std::vector<std::string_view>& needs) 
   needs.insert(needs.end(), node.input.begin(), node.input.end());
   for (const AttributeProto& attribute : node.attribute)
     for (const GraphProto& graph : attribute.graphs) {
-      for (const NodeProto& inner : graph.node)
-        collect_needs(inner, needs);
+      std::unordered_set<std::string_view> own;
+      for (const ValueInfoProto& input : graph.input)
+        own.insert(input.name);
+      for (const TensorProto& initializer : graph.initializer)
+        own.insert(initializer.name);
+      std::vector<std::string_view> inner_needs;
+      for (const NodeProto& inner : graph.node) {
+        own.insert(inner.output.begin(), inner.output.end());
+        collect_needs(inner, inner_needs);
+      }
       for (const ValueInfoProto& output : graph.output)
-        needs.push_back(output.name);
+        inner_needs.push_back(output.name);
+      std::copy_if(inner_needs.begin(), inner_needs.end(), std::back_inserter(needs),
+                   [&](std::string_view name) { return !own.contains(name); });
     }
 }
 
@@ -81,6 +95,29 @@ std::vector<const NodeProto*> in_order(const std::vector<NodeProto>& nodes) {
   return order;
 }
 
+std::vector<std::string> output_names(const GraphProto& proto) {
+  std::vector<std::string> names;
+  for (const ValueInfoProto& output : proto.output)
+    names.emplace_back(output.name);
+  return names;
+}
+
+// Counts how deep graphs and function calls are nested.
+class Deeper {
+ public:
+  explicit Deeper(int& depth) : depth_(depth) {
+    if (depth_ == kMaximumDepth)
+      throw user_error("graphs and function calls are nested more than {} deep", kMaximumDepth);
+    ++depth_;
+  }
+  ~Deeper() { --depth_; }
+  Deeper(const Deeper&) = delete;
+  Deeper& operator=(const Deeper&) = delete;
+
+ private:
+  int& depth_;
+};
+
 }  // namespace
 
 Importer::Importer(const Model& model, const ImportOptions& options)
@@ -89,7 +126,7 @@ Importer::Importer(const Model& model, const ImportOptions& options)
 // --- names and types
 // -------------------------------------------------------------------------------------------------
 
-Type Importer::type(const TypeProto& proto, std::string_view whose) {
+Type Importer::type(const TypeProto& proto, std::string_view whose, bool in_sequence) {
   switch (proto.kind) {
     case TypeProto::Kind::Tensor: {
       const DType dtype = to_dtype(proto.elem_type);
@@ -100,7 +137,7 @@ Type Importer::type(const TypeProto& proto, std::string_view whose) {
         if (dim.value && *dim.value >= 0) {
           dims.push_back(*dim.value);
         } else if (!dim.param.empty()) {
-          const Dim symbol = Dim::symbol(dim.param);
+          const Dim symbol = in_sequence ? Dim() : Dim::symbol(dim.param);
           const auto bound = options_.dims.find(std::string(dim.param));
           dims.push_back(bound == options_.dims.end() ? symbol : bound->second);
         } else {
@@ -110,9 +147,9 @@ Type Importer::type(const TypeProto& proto, std::string_view whose) {
       return Type::tensor(dtype, dims);
     }
     case TypeProto::Kind::Sequence:
-      return Type::sequence(type(*proto.element, whose));
+      return Type::sequence(type(*proto.element, whose, true));
     case TypeProto::Kind::Optional:
-      return Type::optional(type(*proto.element, whose));
+      return Type::optional(type(*proto.element, whose, in_sequence));
     case TypeProto::Kind::Unset:
       throw user_error("\"{}\" has no type", whose);
     case TypeProto::Kind::SparseTensor:
@@ -153,7 +190,8 @@ Value Importer::find(Scope& scope, std::string_view name) {
   const Value outer = find(*scope.outer, name);
   if (!outer)
     return {};
-  const Value inner = capture(scope, outer);
+  // A graph that is imported in its outer one's place names its values directly.
+  const Value inner = scope.graph == &outer.graph() ? outer : capture(scope, outer);
   scope.values.emplace(name, inner);
   return inner;
 }
@@ -194,51 +232,64 @@ std::unique_ptr<Graph> Importer::run() {
     define(scope, input.name, graph->add_input(std::move(declared), std::string(input.name)));
   }
   import_nodes(scope, proto.node);
-  std::vector<Value> outputs;
-  std::vector<std::string> names;
-  for (const ValueInfoProto& output : proto.output) {
-    outputs.push_back(find(scope, output.name));
-    names.emplace_back(output.name);
-    if (!outputs.back())
-      throw user_error("output \"{}\" is made by no node", output.name);
-  }
-  graph->set_outputs(outputs, names);
+  graph->set_outputs(outputs(scope, proto), output_names(proto));
   return graph;
 }
 
-std::unique_ptr<Graph> Importer::region(Scope& outer, const GraphProto& proto, const Types& input_types,
-                                        Captures& captures) {
-  if (++depth_ > kMaximumDepth)
-    throw user_error("graphs are nested more than {} deep", kMaximumDepth);
-  if (proto.input.size() != input_types.size())
-    throw user_error("nested graph \"{}\" has {} inputs, but {} are fed", proto.name, proto.input.size(),
-                     input_types.size());
-  auto graph = outer.graph->make_region(std::string(proto.name));
+Scope Importer::nested(Scope& outer, Graph& graph) {
   Scope scope;
-  scope.graph = graph.get();
+  scope.graph = &graph;
   scope.outer = &outer;
-  scope.captures = &captures;
-  scope.own_inputs = static_cast<int64_t>(input_types.size());
   scope.opsets = outer.opsets;
   scope.call_attributes = outer.call_attributes;
+  return scope;
+}
+
+std::unique_ptr<Graph> Importer::region(Scope& outer, const GraphProto& proto,
+                                        const std::vector<RegionInput>& inputs, Captures& captures) {
+  const Deeper deeper(depth_);
+  if (proto.input.size() != inputs.size())
+    throw user_error("nested graph \"{}\" has {} inputs, but {} are fed", proto.name, proto.input.size(),
+                     inputs.size());
+  auto graph = outer.graph->make_region(std::string(proto.name));
+  Scope scope = nested(outer, *graph);
+  scope.captures = &captures;
   add_declarations(scope, proto);
-  for (size_t i = 0; i < input_types.size(); ++i)
-    define(scope, proto.input[i].name, graph->add_input(input_types[i], std::string(proto.input[i].name)));
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const std::string_view name = proto.input[i].name;
+    const Type* type = std::get_if<Type>(&inputs[i]);
+    define(scope, name,
+           type != nullptr ? graph->add_input(*type, std::string(name))
+                           : constant(*graph, std::get<Tensor>(inputs[i])));
+  }
+  scope.own_inputs = graph->input_count();
   // What other regions of the same node captured comes in here too.
   for (Value captured : captures.outer)
     graph->add_input(captured.type(), captured.name());
   import_nodes(scope, proto.node);
-  std::vector<Value> outputs;
-  std::vector<std::string> names;
-  for (const ValueInfoProto& output : proto.output) {
-    outputs.push_back(find(scope, output.name));
-    names.emplace_back(output.name);
-    if (!outputs.back())
-      throw user_error("output \"{}\" of nested graph \"{}\" is made by no node", output.name, proto.name);
-  }
-  graph->set_outputs(outputs, names);
-  --depth_;
+  graph->set_outputs(outputs(scope, proto), output_names(proto));
   return graph;
+}
+
+std::vector<Value> Importer::inlined(Scope& outer, const GraphProto& proto) {
+  const Deeper deeper(depth_);
+  if (!proto.input.empty())
+    throw user_error("nested graph \"{}\" has {} inputs, but 0 are fed", proto.name, proto.input.size());
+  Scope scope = nested(outer, *outer.graph);
+  add_declarations(scope, proto);
+  import_nodes(scope, proto.node);
+  return outputs(scope, proto);
+}
+
+std::vector<Value> Importer::outputs(Scope& scope, const GraphProto& proto) {
+  std::vector<Value> values;
+  for (const ValueInfoProto& output : proto.output) {
+    values.push_back(find(scope, output.name));
+    if (!values.back())
+      throw user_error("output \"{}\"{} is made by no node", output.name,
+                       scope.outer == nullptr ? "" : fmt::format(" of nested graph \"{}\"", proto.name));
+  }
+  return values;
 }
 
 void Importer::import_nodes(Scope& scope, const std::vector<NodeProto>& nodes) {
@@ -300,8 +351,7 @@ const FunctionProto* Importer::find_function(const NodeProto& node) const {
 
 std::vector<Value> Importer::call_function(Scope& caller, const FunctionProto& function,
                                            const NodeProto& node) {
-  if (++depth_ > kMaximumDepth)
-    throw user_error("functions call each other more than {} deep", kMaximumDepth);
+  const Deeper deeper(depth_);
   CallAttributes attributes;
   for (const AttributeProto& attribute : function.attribute_proto)
     attributes.insert_or_assign(attribute.name, &attribute);
@@ -338,7 +388,6 @@ std::vector<Value> Importer::call_function(Scope& caller, const FunctionProto& f
     if (!results.back())
       throw user_error("{}: output \"{}\" of the function is made by no node", function.name, output);
   }
-  --depth_;
   return results;
 }
 

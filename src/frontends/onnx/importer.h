@@ -34,17 +34,23 @@ class Importer {
 
   // The value of this name as seen from `scope`; empty when there is none.
   Value find(Scope& scope, std::string_view name);
-  std::unique_ptr<Graph> region(Scope& scope, const GraphProto& proto, const Types& input_types,
+  std::unique_ptr<Graph> region(Scope& scope, const GraphProto& proto, const std::vector<RegionInput>& inputs,
                                 Captures& captures);
+  std::vector<Value> inlined(Scope& scope, const GraphProto& proto);
 
-  Type type(const TypeProto& proto, std::string_view whose);
+  // `whose` type it is, for errors. Names of dimensions mean nothing inside a sequence, whose elements
+  // differ.
+  Type type(const TypeProto& proto, std::string_view whose, bool in_sequence = false);
   Literal literal(const TensorProto& tensor) { return to_literal(tensor, files_); }
 
  private:
   void refuse_unknown_ops() const;
   // The value inside a nested graph that stands for an outer one: an input, or a copy of a small constant.
   static Value capture(Scope& scope, Value outer);
+  static Scope nested(Scope& outer, Graph& graph);
   void add_declarations(Scope& scope, const GraphProto& proto);
+  // Where a graph's outputs are in its scope.
+  std::vector<Value> outputs(Scope& scope, const GraphProto& proto);
   void import_nodes(Scope& scope, const std::vector<NodeProto>& nodes);
   void import_node(Scope& scope, const NodeProto& node);
   std::vector<Value> call_function(Scope& scope, const FunctionProto& function, const NodeProto& node);

@@ -108,11 +108,11 @@ DType NodeView::dtype(std::string_view name) const {
                       [&] { return to_dtype(static_cast<int32_t>(integer(name))); });
 }
 
-const TypeProto& NodeView::type_proto(std::string_view name) const {
+Type NodeView::type(std::string_view name) const {
   const AttributeProto& attribute = get(name, AttributeType::Type);
   if (attribute.types.empty())
     throw user_error("{}: attribute {} holds no type", proto_.op_type, name);
-  return attribute.types.front();
+  return importer_.type(attribute.types.front(), name);
 }
 
 const GraphProto& NodeView::graph_proto(std::string_view name) const {
@@ -122,9 +122,13 @@ const GraphProto& NodeView::graph_proto(std::string_view name) const {
   return attribute.graphs.front();
 }
 
-std::unique_ptr<Graph> NodeView::region(const GraphProto& proto, const Types& input_types,
+std::unique_ptr<Graph> NodeView::region(const GraphProto& proto, const std::vector<RegionInput>& inputs,
                                         Captures& captures) const {
-  return importer_.region(scope_, proto, input_types, captures);
+  return importer_.region(scope_, proto, inputs, captures);
+}
+
+std::vector<Value> NodeView::inlined(const GraphProto& proto) const {
+  return importer_.inlined(scope_, proto);
 }
 
 void NodeView::add_missing_captures(Graph& region, size_t own_inputs, const Captures& captures) {

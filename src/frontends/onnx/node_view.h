@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "frontends/onnx/proto.h"
@@ -16,10 +17,14 @@ namespace tenon::onnx {
 class Importer;
 struct Scope;
 
-// A nested graph, and the outer values it uses: they come in as its last inputs, in this order.
+// The outer values that a nested graph uses: they come in as its last inputs, in this order.
 struct Captures {
   std::vector<Value> outer;
 };
+
+// One input of a nested graph as the model declares it: ours is of this type; or, where it is the same in
+// every run, there is a constant in its place.
+using RegionInput = std::variant<Type, Tensor>;
 
 class NodeView {
  public:
@@ -64,15 +69,18 @@ class NodeView {
   Literal literal(std::string_view name) const;
   DType dtype(std::string_view name) const;  // of an integer attribute that holds a TensorProto.DataType
   DType dtype(std::string_view name, DType otherwise) const { return has(name) ? dtype(name) : otherwise; }
-  const TypeProto& type_proto(std::string_view name) const;
+  Type type(std::string_view name) const;
   const GraphProto& graph_proto(std::string_view name) const;
 
-  // Imports a nested graph. Its own inputs get these types; what it captures is added to `captures`, and it
-  // takes those that were there already too, so that several regions of a node end up with the same inputs.
-  std::unique_ptr<Graph> region(const GraphProto& proto, const Types& input_types, Captures& captures) const;
+  // Imports a nested graph. What it captures is added to `captures`, and it takes those that were there
+  // already too, so that several regions of a node end up with the same inputs.
+  std::unique_ptr<Graph> region(const GraphProto& proto, const std::vector<RegionInput>& inputs,
+                                Captures& captures) const;
   // Gives a region imported earlier, with `own_inputs` inputs of its own, those for values that were captured
   // since.
   static void add_missing_captures(Graph& region, size_t own_inputs, const Captures& captures);
+  // Imports the nodes of a nested graph without inputs in place of this node; gives its outputs.
+  std::vector<Value> inlined(const GraphProto& proto) const;
 
   // The node's result, for ops whose conversion is one node with operands and attributes as given.
   std::vector<Value> make(std::string_view op, std::vector<Operand> operands,

@@ -1,0 +1,35 @@
+// control.h — control flow: if, while, scan. Their nested graphs are closed: what they use from outside is
+// handed to them as operands.
+#pragma once
+
+#include "ir/graph.h"
+#include "ops/registry.h"
+
+namespace tenon {
+
+const Family& control_ops();
+
+using Region = std::unique_ptr<Graph>;
+
+// Both branches take all inputs.
+std::vector<Value> if_else(Value condition, const std::vector<Value>& inputs, Region then, Region otherwise);
+
+// A loop: body(turn: i64[], carried…, captured…) → (go on: bool[], carried…, collected…). It ends after
+// `trip_count` turns, or when `condition`, at first, or the body, after its turn, says so; either may be left
+// out. Gives the carried values as they are in the end, and what was collected, stacked along a new axis 0.
+struct Loop {
+  Value trip_count = {}, condition = {};
+  std::vector<Value> carried = {}, captured = {};
+};
+std::vector<Value> while_loop(Graph& graph, const Loop& loop, Region body);
+
+// A loop over slices: body(carried…, slices…, captured…) → (carried…, collected…).
+struct Scan {
+  std::vector<Value> carried = {}, scanned = {}, captured = {};
+  // One per scanned or collected value: the axis along which it is sliced or stacked, and whether from the
+  // end.
+  std::vector<int64_t> axes = {}, reversed = {}, output_axes = {}, output_reversed = {};
+};
+std::vector<Value> scan(Graph& graph, const Scan& scan, Region body);
+
+}  // namespace tenon
