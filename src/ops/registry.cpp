@@ -10,9 +10,11 @@
 #include "ops/gather.h"
 #include "ops/generate.h"
 #include "ops/linear.h"
+#include "ops/memory.h"
 #include "ops/normalise.h"
 #include "ops/pad.h"
 #include "ops/pool.h"
+#include "ops/recurrent.h"
 #include "ops/reduce.h"
 #include "ops/reshape.h"
 #include "ops/scatter.h"
@@ -40,9 +42,11 @@ void register_ops() {
              &gather_ops(),
              &generate_ops(),
              &linear_ops(),
+             &memory_ops(),
              &normalise_ops(),
              &pad_ops(),
              &pool_ops(),
+             &recurrent_ops(),
              &reduce_ops(),
              &reshape_ops(),
              &scatter_ops(),

@@ -2,27 +2,20 @@
 
 #include <algorithm>
 #include <map>
-#include <queue>
 #include <unordered_set>
 
 #include "base/error.h"
 #include "frontends/onnx/conversions.h"
+#include "frontends/onnx/order.h"
+#include "frontends/onnx/sparse.h"
 #include "ops/data.h"
 
 namespace tenon::onnx {
 namespace {
 
 constexpr int kMaximumDepth = 64;  // of graphs within graphs and functions calling functions
-
-// How an error speaks of a node: by its name, or by what it makes where it has none.
-std::string node_label(const NodeProto& node) {
-  if (!node.name.empty())
-    return std::string(node.name);
-  for (std::string_view output : node.output)
-    if (!output.empty())
-      return std::string(output);
-  return std::string(node.op_type);
-}
+// Functions that call others twice, each, and loops within loops unfold to far more nodes than a file holds.
+constexpr int64_t kMaximumNodes = 2'000'000;
 
 // Calls f for each node, and for those of nested graphs.
 template <class F>
@@ -35,64 +28,13 @@ void for_each_node(const std::vector<NodeProto>& nodes, const F& f) {
   }
 }
 
-// The names a node needs: its inputs, and what its nested graphs use from outside.
-void collect_needs(const NodeProto& node, std::vector<std::string_view>& needs) {
-  needs.insert(needs.end(), node.input.begin(), node.input.end());
-  for (const AttributeProto& attribute : node.attribute)
-    for (const GraphProto& graph : attribute.graphs) {
-      std::unordered_set<std::string_view> own;
-      for (const ValueInfoProto& input : graph.input)
-        own.insert(input.name);
-      for (const TensorProto& initializer : graph.initializer)
-        own.insert(initializer.name);
-      std::vector<std::string_view> inner_needs;
-      for (const NodeProto& inner : graph.node) {
-        own.insert(inner.output.begin(), inner.output.end());
-        collect_needs(inner, inner_needs);
-      }
-      for (const ValueInfoProto& output : graph.output)
-        inner_needs.push_back(output.name);
-      std::copy_if(inner_needs.begin(), inner_needs.end(), std::back_inserter(needs),
-                   [&](std::string_view name) { return !own.contains(name); });
-    }
-}
-
-// The nodes in an order in which each comes after those it needs; the given order where that will do.
-std::vector<const NodeProto*> in_order(const std::vector<NodeProto>& nodes) {
-  std::unordered_map<std::string_view, size_t> maker;
-  for (size_t i = 0; i < nodes.size(); ++i)
-    for (std::string_view output : nodes[i].output)
-      if (!output.empty())
-        maker.emplace(output, i);
-  std::vector<std::vector<size_t>> users(nodes.size());
-  std::vector<size_t> waiting(nodes.size(), 0);
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    std::vector<std::string_view> needs;
-    collect_needs(nodes[i], needs);
-    for (std::string_view need : needs)
-      if (const auto it = maker.find(need); it != maker.end() && it->second != i) {
-        users[it->second].push_back(i);
-        ++waiting[i];
-      }
-  }
-  std::priority_queue<size_t, std::vector<size_t>, std::greater<>> ready;
-  for (size_t i = 0; i < nodes.size(); ++i)
-    if (waiting[i] == 0)
-      ready.push(i);
-  std::vector<const NodeProto*> order;
-  while (!ready.empty()) {
-    const size_t i = ready.top();
-    ready.pop();
-    order.push_back(&nodes[i]);
-    for (size_t user : users[i])
-      if (--waiting[user] == 0)
-        ready.push(user);
-  }
-  for (size_t i = 0; i < nodes.size() && order.size() < nodes.size(); ++i)
-    if (waiting[i] > 0)
-      throw user_error("node \"{}\": {}: it needs its own result, directly or through other nodes",
-                       node_label(nodes[i]), nodes[i].op_type);
-  return order;
+// The inputs that are fed: old models list weights among them.
+std::vector<const ValueInfoProto*> fed_inputs(const Scope& scope, const GraphProto& proto) {
+  std::vector<const ValueInfoProto*> inputs;
+  for (const ValueInfoProto& input : proto.input)
+    if (!scope.initializers.contains(input.name) && !scope.sparse_initializers.contains(input.name))
+      inputs.push_back(&input);
+  return inputs;
 }
 
 std::vector<std::string> output_names(const GraphProto& proto) {
@@ -121,7 +63,11 @@ class Deeper {
 }  // namespace
 
 Importer::Importer(const Model& model, const ImportOptions& options)
-    : model_(model), options_(options), files_(model.file) {}
+    : model_(model), options_(options), files_(model.file) {
+  for (const FunctionProto& function : model.proto.functions)
+    functions_.emplace(std::tuple(canonical_domain(function.domain), function.name, function.overload),
+                       &function);
+}
 
 // --- names and types
 // -------------------------------------------------------------------------------------------------
@@ -174,13 +120,23 @@ Value Importer::capture(Scope& scope, Value outer) {
   return inner;
 }
 
+Literal Importer::literal(const SparseTensorProto& tensor) { return to_dense(tensor, files_); }
+
+std::optional<Literal> Importer::initializer(const Scope& scope, std::string_view name) {
+  if (const auto it = scope.initializers.find(name); it != scope.initializers.end())
+    return literal(*it->second);
+  if (const auto it = scope.sparse_initializers.find(name); it != scope.sparse_initializers.end())
+    return literal(*it->second);
+  return std::nullopt;
+}
+
 Value Importer::find(Scope& scope, std::string_view name) {
   if (const auto it = scope.values.find(name); it != scope.values.end())
     return it->second;
-  if (const auto it = scope.initializers.find(name); it != scope.initializers.end()) {
+  if (std::optional<Literal> weight = initializer(scope, name)) {
     const auto sources = scope.graph->current_sources();
     scope.graph->set_current_sources({});
-    const Value value = parameter(*scope.graph, std::string(name), literal(*it->second));
+    const Value value = parameter(*scope.graph, std::string(name), std::move(*weight));
     scope.graph->set_current_sources(sources);
     scope.values.emplace(name, value);
     return value;
@@ -196,16 +152,31 @@ Value Importer::find(Scope& scope, std::string_view name) {
   return inner;
 }
 
+Value Importer::argument(Scope& scope, std::string_view op_type, std::string_view name) {
+  const Value value = find(scope, name);
+  const Scope* left_out = value ? nullptr : &scope;
+  while (left_out != nullptr && !left_out->values.contains(name))
+    left_out = left_out->outer;
+  if (!value && left_out == nullptr)
+    throw user_error("{}: input \"{}\" is made by no node, and is neither a weight nor an input of the graph",
+                     op_type, name);
+  return value;
+}
+
 void Importer::define(Scope& scope, std::string_view name, Value value) {
-  if (!scope.values.emplace(name, value).second)
+  if (scope.initializers.contains(name) || scope.sparse_initializers.contains(name) ||
+      !scope.values.emplace(name, value).second)
     throw user_error("\"{}\" is made twice", name);
 }
 
 void Importer::add_declarations(Scope& scope, const GraphProto& proto) {
   for (const TensorProto& tensor : proto.initializer)
-    scope.initializers.emplace(tensor.name, &tensor);
-  if (!proto.sparse_initializer.empty())
-    throw unsupported("\"{}\" is a sparse initializer", proto.sparse_initializer.front().values.name);
+    if (!scope.initializers.emplace(tensor.name, &tensor).second)
+      throw user_error("\"{}\" is made twice", tensor.name);
+  for (const SparseTensorProto& tensor : proto.sparse_initializer)
+    if (scope.initializers.contains(tensor.values.name) ||
+        !scope.sparse_initializers.emplace(tensor.values.name, &tensor).second)
+      throw user_error("\"{}\" is made twice", tensor.values.name);
   for (const auto* infos : {&proto.value_info, &proto.output})
     for (const ValueInfoProto& info : *infos)
       if (info.type.kind != TypeProto::Kind::Unset)
@@ -224,12 +195,10 @@ std::unique_ptr<Graph> Importer::run() {
   for (const OperatorSetId& opset : model_.proto.opset_import)
     scope.opsets.emplace(canonical_domain(opset.domain), opset.version);
   add_declarations(scope, proto);
-  for (const ValueInfoProto& input : proto.input) {
-    if (scope.initializers.contains(input.name))
-      continue;  // a weight: old models list them among the inputs
-    Type declared = type(input.type, input.name);
+  for (const ValueInfoProto* input : fed_inputs(scope, proto)) {
+    Type declared = type(input->type, input->name);
     graph->symbols().reserve(declared);
-    define(scope, input.name, graph->add_input(std::move(declared), std::string(input.name)));
+    define(scope, input->name, graph->add_input(std::move(declared), std::string(input->name)));
   }
   import_nodes(scope, proto.node);
   graph->set_outputs(outputs(scope, proto), output_names(proto));
@@ -242,21 +211,23 @@ Scope Importer::nested(Scope& outer, Graph& graph) {
   scope.outer = &outer;
   scope.opsets = outer.opsets;
   scope.call_attributes = outer.call_attributes;
+  scope.path = outer.path;
   return scope;
 }
 
 std::unique_ptr<Graph> Importer::region(Scope& outer, const GraphProto& proto,
                                         const std::vector<RegionInput>& inputs, Captures& captures) {
   const Deeper deeper(depth_);
-  if (proto.input.size() != inputs.size())
-    throw user_error("nested graph \"{}\" has {} inputs, but {} are fed", proto.name, proto.input.size(),
-                     inputs.size());
   auto graph = outer.graph->make_region(std::string(proto.name));
   Scope scope = nested(outer, *graph);
   scope.captures = &captures;
   add_declarations(scope, proto);
+  const std::vector<const ValueInfoProto*> fed = fed_inputs(scope, proto);
+  if (fed.size() != inputs.size())
+    throw user_error("nested graph \"{}\" has {} inputs, but {} are fed", proto.name, fed.size(),
+                     inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const std::string_view name = proto.input[i].name;
+    const std::string_view name = fed[i]->name;
     const Type* type = std::get_if<Type>(&inputs[i]);
     define(scope, name,
            type != nullptr ? graph->add_input(*type, std::string(name))
@@ -273,10 +244,10 @@ std::unique_ptr<Graph> Importer::region(Scope& outer, const GraphProto& proto,
 
 std::vector<Value> Importer::inlined(Scope& outer, const GraphProto& proto) {
   const Deeper deeper(depth_);
-  if (!proto.input.empty())
-    throw user_error("nested graph \"{}\" has {} inputs, but 0 are fed", proto.name, proto.input.size());
   Scope scope = nested(outer, *outer.graph);
   add_declarations(scope, proto);
+  if (const size_t inputs = fed_inputs(scope, proto).size(); inputs != 0)
+    throw user_error("nested graph \"{}\" has {} inputs, but 0 are fed", proto.name, inputs);
   import_nodes(scope, proto.node);
   return outputs(scope, proto);
 }
@@ -299,6 +270,8 @@ void Importer::import_nodes(Scope& scope, const std::vector<NodeProto>& nodes) {
 }
 
 void Importer::import_node(Scope& scope, const NodeProto& node) {
+  if (++imported_ > kMaximumNodes)
+    throw user_error("functions and nested graphs unfold to more than {} nodes", kMaximumNodes);
   Graph& graph = *scope.graph;
   const std::vector<std::string> sources = graph.current_sources();
   std::vector<Value> results;
@@ -312,7 +285,7 @@ void Importer::import_node(Scope& scope, const NodeProto& node) {
     if (opset == scope.opsets.end())
       throw user_error("{}: the model does not say which version of domain \"{}\" it uses", node.op_type,
                        domain);
-    graph.set_current_sources({node_label(node)});
+    graph.set_current_sources({scope.path + node_label(node)});
     results = conversion->convert(NodeView(*this, scope, node, opset->second));
     graph.set_current_sources(sources);
   }
@@ -342,16 +315,15 @@ void Importer::import_node(Scope& scope, const NodeProto& node) {
 // -------------------------------------------------------------------------------------------------------
 
 const FunctionProto* Importer::find_function(const NodeProto& node) const {
-  for (const FunctionProto& function : model_.proto.functions)
-    if (function.name == node.op_type && function.overload == node.overload &&
-        canonical_domain(function.domain) == canonical_domain(node.domain))
-      return &function;
-  return nullptr;
+  const auto it = functions_.find({canonical_domain(node.domain), node.op_type, node.overload});
+  return it == functions_.end() ? nullptr : it->second;
 }
 
 std::vector<Value> Importer::call_function(Scope& caller, const FunctionProto& function,
                                            const NodeProto& node) {
   const Deeper deeper(depth_);
+  if (std::find(running_.begin(), running_.end(), &function) != running_.end())
+    throw user_error("{}: the function calls itself", function.name);
   CallAttributes attributes;
   for (const AttributeProto& attribute : function.attribute_proto)
     attributes.insert_or_assign(attribute.name, &attribute);
@@ -368,20 +340,19 @@ std::vector<Value> Importer::call_function(Scope& caller, const FunctionProto& f
   Scope scope;
   scope.graph = caller.graph;
   scope.call_attributes = &attributes;
+  scope.path = caller.path + node_label(node) + "/";
   for (const OperatorSetId& opset : function.opset_import)
     scope.opsets.emplace(canonical_domain(opset.domain), opset.version);
   if (node.input.size() > function.input.size())
     throw user_error("{}: the function takes {} inputs, but {} are given", function.name,
                      function.input.size(), node.input.size());
-  for (size_t i = 0; i < node.input.size(); ++i) {
-    if (node.input[i].empty())
-      continue;
-    const Value argument = find(caller, node.input[i]);
-    if (!argument)
-      throw user_error("{}: input \"{}\" is made by no node", function.name, node.input[i]);
-    define(scope, function.input[i], argument);
+  for (size_t i = 0; i < function.input.size(); ++i) {
+    const std::string_view name = i < node.input.size() ? node.input[i] : std::string_view();
+    define(scope, function.input[i], name.empty() ? Value() : argument(caller, function.name, name));
   }
+  running_.push_back(&function);
   import_nodes(scope, function.node);
+  running_.pop_back();
   std::vector<Value> results;
   for (std::string_view output : function.output) {
     results.push_back(find(scope, output));
@@ -394,21 +365,32 @@ std::vector<Value> Importer::call_function(Scope& caller, const FunctionProto& f
 // --- what we do not know
 // ---------------------------------------------------------------------------------------------
 
-// All of it at once, so that the user learns in one go what is missing.
 void Importer::refuse_unknown_ops() const {
-  for (const OperatorSetId& opset : model_.proto.opset_import)
-    if (canonical_domain(opset.domain).empty() && opset.version > kNewestOpset)
-      throw unsupported("the model uses opset {}, but the newest we know is {}", opset.version, kNewestOpset);
+  const auto check_opsets = [](const std::vector<OperatorSetId>& opsets, const std::string& whose) {
+    for (const OperatorSetId& opset : opsets)
+      if (canonical_domain(opset.domain).empty() && opset.version > kNewestOpset)
+        throw unsupported("{} uses opset {}, but the newest we know is {}", whose, opset.version,
+                          kNewestOpset);
+  };
+  check_opsets(model_.proto.opset_import, "the model");
   std::map<std::string, std::vector<std::string>> unknown;  // op → the nodes that use it
+  std::vector<const FunctionProto*> called;                 // in the order in which they are met
+  std::unordered_set<const FunctionProto*> met;
   const auto look = [&](const NodeProto& node) {
     const std::string_view domain = canonical_domain(node.domain);
-    if (find_function(node) == nullptr && find_conversion(domain, node.op_type) == nullptr)
+    if (const FunctionProto* function = find_function(node)) {
+      if (met.insert(function).second)
+        called.push_back(function);
+    } else if (find_conversion(domain, node.op_type) == nullptr) {
       unknown[domain.empty() ? std::string(node.op_type) : fmt::format("{}.{}", domain, node.op_type)]
           .push_back(node_label(node));
+    }
   };
   for_each_node(model_.proto.graph.node, look);
-  for (const FunctionProto& function : model_.proto.functions)
-    for_each_node(function.node, look);
+  for (size_t i = 0; i < called.size(); ++i) {
+    check_opsets(called[i]->opset_import, fmt::format("function \"{}\"", called[i]->name));
+    for_each_node(called[i]->node, look);
+  }
   if (unknown.empty())
     return;
   std::string text =

@@ -1,6 +1,8 @@
 // importer.h — the walk over a model's graphs that turns nodes into ours, one conversion at a time.
 #pragma once
 
+#include <map>
+#include <tuple>
 #include <unordered_map>
 
 #include "frontends/onnx/import.h"
@@ -18,12 +20,14 @@ struct Scope {
   Scope* outer = nullptr;        // of a nested graph; null for the main graph and for function bodies
   Captures* captures = nullptr;  // where a nested graph notes what it takes from outside
   int64_t own_inputs = 0;        // how many inputs a nested graph has before those
-  std::unordered_map<std::string_view, Value> values;
+  std::unordered_map<std::string_view, Value> values;  // empty for inputs that a function's call leaves out
   std::unordered_map<std::string_view, const TensorProto*>
       initializers;                                                 // made into parameters at their first use
   std::unordered_map<std::string_view, const TypeProto*> declared;  // value_info and outputs
-  std::unordered_map<std::string_view, int64_t> opsets;             // by domain
+  std::unordered_map<std::string_view, const SparseTensorProto*> sparse_initializers;
+  std::unordered_map<std::string_view, int64_t> opsets;  // by domain
   const CallAttributes* call_attributes = nullptr;
+  std::string path = {};  // of the function calls around it, in front of its nodes' names: "block/attention/"
 };
 
 class Importer {
@@ -34,6 +38,9 @@ class Importer {
 
   // The value of this name as seen from `scope`; empty when there is none.
   Value find(Scope& scope, std::string_view name);
+  // The same for an input of a node; empty when a function's call leaves it out, an error when nothing makes
+  // it.
+  Value argument(Scope& scope, std::string_view op_type, std::string_view name);
   std::unique_ptr<Graph> region(Scope& scope, const GraphProto& proto, const std::vector<RegionInput>& inputs,
                                 Captures& captures);
   std::vector<Value> inlined(Scope& scope, const GraphProto& proto);
@@ -42,9 +49,12 @@ class Importer {
   // differ.
   Type type(const TypeProto& proto, std::string_view whose, bool in_sequence = false);
   Literal literal(const TensorProto& tensor) { return to_literal(tensor, files_); }
+  Literal literal(const SparseTensorProto& tensor);
 
  private:
+  // Everything that we do not know, at once.
   void refuse_unknown_ops() const;
+  std::optional<Literal> initializer(const Scope& scope, std::string_view name);
   // The value inside a nested graph that stands for an outer one: an input, or a copy of a small constant.
   static Value capture(Scope& scope, Value outer);
   static Scope nested(Scope& outer, Graph& graph);
@@ -55,12 +65,16 @@ class Importer {
   void import_node(Scope& scope, const NodeProto& node);
   std::vector<Value> call_function(Scope& scope, const FunctionProto& function, const NodeProto& node);
   const FunctionProto* find_function(const NodeProto& node) const;
-  void define(Scope& scope, std::string_view name, Value value);
+  static void define(Scope& scope, std::string_view name, Value value);
 
   const Model& model_;
   const ImportOptions& options_;
   WeightFiles files_;
-  int depth_ = 0;  // of nested functions and graphs
+  std::map<std::tuple<std::string_view, std::string_view, std::string_view>, const FunctionProto*>
+      functions_;                                   // by domain, name and overload
+  std::vector<const FunctionProto*> running_ = {};  // the functions being called, outermost first
+  int depth_ = 0;                                   // of nested functions and graphs
+  int64_t imported_ = 0;                            // nodes, each as often as it was imported
 };
 
 // "ai.onnx" is the standard domain too.

@@ -21,11 +21,7 @@ Graph& NodeView::graph() const { return *scope_.graph; }
 Value NodeView::maybe(size_t index) const {
   if (index >= proto_.input.size() || proto_.input[index].empty())
     return {};
-  const Value value = importer_.find(scope_, proto_.input[index]);
-  if (!value)
-    throw user_error("{}: input \"{}\" is made by no node, and is neither a weight nor an input of the graph",
-                     proto_.op_type, proto_.input[index]);
-  return value;
+  return importer_.argument(scope_, proto_.op_type, proto_.input[index]);
 }
 
 Value NodeView::in(size_t index) const {

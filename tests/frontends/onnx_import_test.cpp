@@ -1,0 +1,304 @@
+// What a model may say besides its nodes: functions, names, order, weights; and what we say when it is wrong.
+#include "base/temporary_folder.h"
+#include "frontends/onnx/import.h"
+#include "frontends/onnx_model.h"
+#include "ir/graph_text.h"
+
+namespace tenon::onnx {
+namespace {
+
+using namespace model;
+
+std::unique_ptr<Graph> import(const Bytes& bytes) {
+  register_ops();
+  const TemporaryFolder folder;
+  std::unique_ptr<Graph> graph = read_onnx(folder.write("m.onnx", bytes));
+  EXPECT_EQ(lint(*graph), std::vector<std::string>());
+  return graph;
+}
+
+Tensor run(const Bytes& bytes, const Data& inputs) { return evaluate(*import(bytes), inputs).at(0).tensor(); }
+
+// The message, less the name of the file in front of it.
+template <class Error = UserError>
+void refuse(const Bytes& bytes, const std::string& message) {
+  register_ops();
+  const TemporaryFolder folder;
+  const auto path = folder.write("m.onnx", bytes);
+  expect_error<Error>([&] { read_onnx(path); }, path.string() + ": " + message);
+}
+
+const Bytes kX = value("x", kFloat, {2}), kY = untyped("y");
+const Tensor kInput = f32({2}, {1, 2});
+
+// --- functions
+
+// scale(x) = x · factor, where the factor is an attribute.
+Bytes scale(const Messages& defaults = {}) {
+  return function({.name = "scale",
+                   .inputs = {"a"},
+                   .outputs = {"b"},
+                   .attributes = {"factor"},
+                   .nodes = {node("Constant", {}, {"c"}, {reference("value_float", "factor", 1)}),
+                             node("Mul", {"a", "c"}, {"b"})},
+                   .defaults = defaults});
+}
+Bytes call(const std::string& name, const Names& inputs, const Names& outputs,
+           const Messages& attributes = {}, const std::string& overload = "") {
+  return node(name, inputs, outputs, attributes,
+              {.name = outputs.at(0), .domain = "local", .overload = overload});
+}
+
+TEST(OnnxFunctions, ReferToAttributesOfTheirCall) {
+  const GraphParts graph = {
+      .nodes = {call("scale", {"x"}, {"t"}, {float_attribute("factor", 3)}), call("scale", {"t"}, {"y"})},
+      .inputs = {kX},
+      .outputs = {kY}};
+  // The second call takes the default.
+  expect_tensor(run(model(graph, {scale({float_attribute("factor", 10)})}), {kInput}), f32({2}, {30, 60}));
+  refuse(model(graph, {scale()}), R"(node "y": node "c": Constant: it has no value)");
+}
+
+TEST(OnnxFunctions, HandTheirAttributesOn) {
+  const Bytes twice = function({.name = "twice",
+                                .inputs = {"a"},
+                                .outputs = {"b"},
+                                .attributes = {"by"},
+                                .nodes = {call("scale", {"a"}, {"t"}, {reference("factor", "by", 1)}),
+                                          call("scale", {"t"}, {"b"}, {reference("factor", "by", 1)})}});
+  const auto graph = import(model(
+      {.nodes = {call("twice", {"x"}, {"y"}, {float_attribute("by", 3)})}, .inputs = {kX}, .outputs = {kY}},
+      {scale(), twice}));
+  expect_tensor(evaluate(*graph, {kInput})[0], f32({2}, {9, 18}));
+  // Nodes are known by the calls they are in.
+  EXPECT_EQ(graph->outputs()[0].node()->sources(), std::vector<std::string>{"y/b/b"});
+}
+
+TEST(OnnxFunctions, HaveOverloads) {
+  const auto overload = [](const std::string& name, const std::string& op) {
+    return function({.name = "f",
+                     .inputs = {"a"},
+                     .outputs = {"b"},
+                     .nodes = {node(op, {"a", "a"}, {"b"})},
+                     .overload = name});
+  };
+  expect_tensor(run(model({.nodes = {call("f", {"x"}, {"t"}, {}, "add"), call("f", {"t"}, {"y"}, {}, "mul")},
+                           .inputs = {kX},
+                           .outputs = {kY}},
+                          {overload("mul", "Mul"), overload("add", "Add")}),
+                    {kInput}),
+                f32({2}, {4, 16}));
+}
+
+TEST(OnnxFunctions, AreReadInTheirOwnOpset) {
+  // The axes of a sum were an attribute before opset 13, and are an input since.
+  const Bytes old = function({.name = "old",
+                              .inputs = {"a"},
+                              .outputs = {"b"},
+                              .nodes = {node("ReduceSum", {"a"}, {"b"}, {ints_attribute("axes", {1})})},
+                              .opsets = {opset(11)}});
+  expect_tensor(run(model({.nodes = {call("old", {"x"}, {"t"}), node("ReduceSum", {"t", "axes"}, {"y"})},
+                           .inputs = {value("x", kFloat, {2, 2})},
+                           .outputs = {kY},
+                           .initializers = {tensor<int64_t>("axes", {1}, {0})}},
+                          {old}),
+                    {f32({2, 2}, {1, 2, 3, 4})}),
+                f32({1, 1}, {10}));
+  refuse<UnsupportedError>(
+      model({.nodes = {call("new", {"x"}, {"y"})}, .inputs = {kX}, .outputs = {kY}},
+            {function({.name = "new", .inputs = {"a"}, .outputs = {"a"}, .opsets = {opset(99)}})}),
+      "function \"new\" uses opset 99, but the newest we know is 28");
+}
+
+TEST(OnnxFunctions, PassOnThatAnInputIsLeftOut) {
+  const Bytes has = function({.name = "has",
+                              .inputs = {"a", "b"},
+                              .outputs = {"c"},
+                              .nodes = {node("OptionalHasElement", {"b"}, {"c"})},
+                              .opsets = {opset(18)}});
+  const auto graph = [](const Names& inputs) {
+    return GraphParts{.nodes = {call("has", inputs, {"y"})}, .inputs = {kX}, .outputs = {kY}};
+  };
+  expect_tensor(run(model(graph({"x"}), {has}), {kInput}), tenon::tensor(DType::Bool, {}, {0}));
+  expect_tensor(run(model(graph({"x", ""}), {has}), {kInput}), tenon::tensor(DType::Bool, {}, {0}));
+  expect_tensor(run(model(graph({"x", "x"}), {has}), {kInput}), tenon::tensor(DType::Bool, {}, {1}));
+  refuse(model(graph({"x", "x", "x"}), {has}),
+         R"(node "y": has: the function takes 2 inputs, but 3 are given)");
+}
+
+TEST(OnnxFunctions, MayNotCallThemselves) {
+  const auto calls = [](const std::string& name, const std::string& other) {
+    return function({.name = name, .inputs = {"a"}, .outputs = {"b"}, .nodes = {call(other, {"a"}, {"b"})}});
+  };
+  refuse(model({.nodes = {call("f", {"x"}, {"y"})}, .inputs = {kX}, .outputs = {kY}},
+               {calls("f", "g"), calls("g", "f")}),
+         R"(node "y": node "b": node "b": f: the function calls itself)");
+}
+
+TEST(OnnxFunctions, MayNotUnfoldWithoutEnd) {
+  // Each calls the next twice: 2^40 nodes in the end.
+  Messages functions;
+  for (int i = 0; i < 40; ++i) {
+    const std::string next = fmt::format("f{}", i + 1);
+    functions.push_back(function({.name = fmt::format("f{}", i),
+                                  .inputs = {"a"},
+                                  .outputs = {"b"},
+                                  .nodes = {call(next, {"a"}, {"t"}), call(next, {"t"}, {"b"})}}));
+  }
+  functions.push_back(function({.name = "f40", .inputs = {"a"}, .outputs = {"a"}}));
+  register_ops();
+  const TemporaryFolder folder;
+  const auto path = folder.write(
+      "m.onnx", model({.nodes = {call("f0", {"x"}, {"y"})}, .inputs = {kX}, .outputs = {kY}}, functions));
+  try {
+    read_onnx(path);
+    FAIL() << "it ended";
+  } catch (const UserError& error) {
+    EXPECT_TRUE(
+        std::string(error.what()).ends_with("functions and nested graphs unfold to more than 2000000 nodes"))
+        << error.what();
+  }
+}
+
+TEST(OnnxFunctions, ThatNobodyCallsMayHoldAnything) {
+  expect_tensor(run(model({.nodes = {node("Identity", {"x"}, {"y"})}, .inputs = {kX}, .outputs = {kY}},
+                          {function({.name = "f", .nodes = {node("Unheard", {}, {"b"})}})}),
+                    {kInput}),
+                kInput);
+}
+
+// --- names and order
+
+TEST(OnnxGraph, NeedNotBeSorted) {
+  expect_tensor(run(model({.nodes = {node("Add", {"b", "a"}, {"y"}), node("Mul", {"a", "x"}, {"b"}),
+                                     node("Add", {"x", "x"}, {"a"})},
+                           .inputs = {kX},
+                           .outputs = {kY}}),
+                    {kInput}),
+                f32({2}, {4, 12}));
+}
+
+TEST(OnnxGraph, MayListWeightsAmongItsInputs) {
+  const auto graph = import(model({.nodes = {node("Add", {"x", "w"}, {"y"})},
+                                   .inputs = {value("w", kFloat, {2}), kX},
+                                   .outputs = {kY},
+                                   .initializers = {tensor<float>("w", {2}, {10, 20})}}));
+  EXPECT_EQ(graph->input_count(), 1);
+  expect_tensor(evaluate(*graph, {kInput})[0], f32({2}, {11, 22}));
+}
+
+TEST(OnnxGraph, MaySpellTheDomainOut) {
+  const Messages nodes = {node("Add", {"x", "x"}, {"t"}, {}, {.domain = "ai.onnx"}),
+                          node("Mul", {"t", "t"}, {"y"})};
+  expect_tensor(
+      run(model({.nodes = nodes, .inputs = {kX}, .outputs = {kY}}, {}, {opset(17, "ai.onnx")}), {kInput}),
+      f32({2}, {4, 16}));
+  expect_tensor(run(model({.nodes = nodes, .inputs = {kX}, .outputs = {kY}}), {kInput}), f32({2}, {4, 16}));
+}
+
+TEST(OnnxGraph, LeavesOutOptionalInputsAndOutputs) {
+  const Messages weights = {tensor<float>("w", {1, 1, 2}, {1, 1}), tensor<float>("r", {1, 1, 1}, {0}),
+                            tensor<float>("h", {1, 1, 1}, {7})};
+  const auto graph = import(model(
+      {.nodes = {node("RNN", {"x", "w", "r", "", "", "h"}, {"", "y"}, {int_attribute("hidden_size", 1)})},
+       .inputs = {value("x", kFloat, {1, 1, 2})},
+       .outputs = {kY},
+       .initializers = weights}));
+  EXPECT_EQ(to_string(graph->outputs()[0].type()), "f32[1,1,1]");
+}
+
+TEST(OnnxGraph, KeepsNestedNamesApart) {
+  // Both branches use "t" for a value of their own, and a later node makes another "t" from what they give.
+  const auto branch = [](const std::string& op) {
+    return graph({.nodes = {node(op, {"x", "x"}, {"t"})}, .outputs = {untyped("t")}, .name = op});
+  };
+  const Bytes bytes = model({.nodes = {node("Add", {"z", "z"}, {"t"}), node("Identity", {"t"}, {"y"}),
+                                       node("If", {"c"}, {"z"},
+                                            {graph_attribute("then_branch", branch("Add")),
+                                             graph_attribute("else_branch", branch("Mul"))})},
+                             .inputs = {value("c", kBool, {}), kX},
+                             .outputs = {kY}});
+  expect_tensor(run(bytes, {Tensor::scalar(true), kInput}), f32({2}, {4, 8}));
+  expect_tensor(run(bytes, {Tensor::scalar(false), kInput}), f32({2}, {2, 8}));
+}
+
+TEST(OnnxGraph, SaysWhatIsWrongWithNames) {
+  const auto with = [](const Messages& nodes, const Messages& outputs = {kY},
+                       const Messages& initializers = {}) {
+    return model({.nodes = nodes, .inputs = {kX}, .outputs = outputs, .initializers = initializers});
+  };
+  const Bytes weight = tensor<float>("w", {1}, {1});
+  refuse(with({node("Add", {"x", "x"}, {"y"}), node("Mul", {"x", "x"}, {"y"}, {}, {.name = "second"})}),
+         R"(node "second": "y" is made twice)");
+  refuse(with({node("Add", {"x", "x"}, {"w"})}, {kY}, {weight}), R"(node "w": "w" is made twice)");
+  refuse(with({}, {untyped("w")}, {weight, weight}), R"("w" is made twice)");
+  refuse(model({.inputs = {kX, kX}, .outputs = {untyped("x")}}), R"("x" is made twice)");
+  refuse(
+      with({node("Add", {"x", "lost"}, {"y"})}),
+      R"(node "y": Add: input "lost" is made by no node, and is neither a weight nor an input of the graph)");
+  refuse(with({node("Add", {"x"}, {"y"})}), R"(node "y": Add: input 1 is missing)");
+  refuse(with({node("Add", {"x", ""}, {"y"})}), R"(node "y": Add: input 1 is missing)");
+  refuse(with({node("Add", {"x", "x"}, {"z"})}), R"(output "y" is made by no node)");
+  refuse(
+      with({node("Add", {"x", "b"}, {"a"}), node("Add", {"x", "a"}, {"b"}), node("Add", {"x", "a"}, {"y"})}),
+      R"(node "a": Add: it needs its own result, directly or through other nodes)");
+  refuse(with({node("Add", {"x", "y"}, {"y"})}),
+         R"(node "y": Add: it needs its own result, directly or through other nodes)");
+  refuse(with({node("Add", {"x", "x"}, {"y", "z"})}), R"(node "y": Add: it has 1 outputs, but 2 are named)");
+  refuse(model({.nodes = {node("Add", {"x", "x"}, {"y"})}, .inputs = {kX}, .outputs = {kY}}, {},
+               {opset(1, "other")}),
+         R"(node "y": Add: the model does not say which version of domain "" it uses)");
+  refuse<UnsupportedError>(
+      with({node("Foo", {"x"}, {"a"}), node("Foo", {"a"}, {"b"}),
+            node("Bar", {"b"}, {"y"}, {}, {.domain = "com.acme"})}),
+      "2 of its ops are not supported\n  Foo: 2 nodes, \"a\", \"b\"\n  com.acme.Bar: 1 node, \"y\"");
+  refuse<UnsupportedError>(model({.inputs = {kX}, .outputs = {untyped("x")}}, {}, {opset(29)}),
+                           "the model uses opset 29, but the newest we know is 28");
+}
+
+// --- sparse weights
+
+TEST(OnnxSparse, BecomesDense) {
+  const Bytes rows =
+      sparse(tensor<float>("w", {2}, {5, 7}), tensor<int64_t>("", {2, 2}, {0, 1, 1, 0}), {2, 2});
+  const Bytes linear = sparse(tensor<float>("w", {2}, {5, 7}), tensor<int64_t>("", {2}, {1, 2}), {2, 2});
+  for (const Bytes& weight : {rows, linear})
+    expect_tensor(run(model({.nodes = {node("Identity", {"w"}, {"y"})},
+                             .outputs = {kY},
+                             .sparse_initializers = {weight}}),
+                      {}),
+                  f32({2, 2}, {0, 5, 7, 0}));
+  expect_tensor(run(model({.nodes = {node("Constant", {}, {"y"}, {sparse_attribute("sparse_value", rows)})},
+                           .outputs = {kY}}),
+                    {}),
+                f32({2, 2}, {0, 5, 7, 0}));
+  // Zeros cost nothing, however many.
+  const Bytes zeros = sparse(tensor<float>("w", {0}, {}), tensor<int64_t>("", {0}, {}), {1 << 20, 1 << 20});
+  EXPECT_EQ(
+      to_string(
+          import(model({.outputs = {untyped("w")}, .sparse_initializers = {zeros}}))->outputs()[0].type()),
+      "f32[1048576,1048576]");
+}
+
+TEST(OnnxSparse, RefusesIndicesThatMakeNoSense) {
+  const auto weight = [](const Bytes& indices, const std::vector<int64_t>& dims) {
+    return model({.outputs = {untyped("w")},
+                  .sparse_initializers = {sparse(tensor<float>("w", {2}, {5, 7}), indices, dims)}});
+  };
+  refuse(weight(tensor<int64_t>("", {2}, {1, 4}), {2, 2}),
+         R"("w": index 1 of a sparse tensor lies outside [2,2])");
+  refuse(weight(tensor<int64_t>("", {2}, {-1, 3}), {2, 2}),
+         R"("w": index 0 of a sparse tensor lies outside [2,2])");
+  refuse(weight(tensor<int64_t>("", {2, 2}, {0, 0, 0, 2}), {2, 2}),
+         R"("w": index 1 of a sparse tensor lies outside [2,2])");
+  refuse(weight(tensor<int64_t>("", {2}, {3, 3}), {2, 2}),
+         R"("w": the indices of a sparse tensor do not ascend at 1)");
+  refuse(
+      weight(tensor<int64_t>("", {3}, {1, 2, 3}), {2, 2}),
+      R"("w": the indices of 2 values of a sparse tensor of rank 2 must be i64[2] or i64[2,2], but are i64[3])");
+  refuse<UnsupportedError>(weight(tensor<int64_t>("", {2}, {0, 1}), {1 << 20, 1 << 20}),
+                           R"("w": a sparse tensor of 1099511627776 elements is too large to be made dense)");
+}
+
+}  // namespace
+}  // namespace tenon::onnx
