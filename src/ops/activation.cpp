@@ -11,7 +11,6 @@ namespace tenon {
 namespace {
 
 // --- the formulas
-// ----------------------------------------------------------------------------------------------------
 
 double sigmoid_of(double x) { return 1 / (1 + std::exp(-x)); }
 
@@ -32,7 +31,6 @@ double hard_sigmoid_of(double x, double alpha, double beta) { return std::clamp(
 double hard_swish_of(double x) { return x * hard_sigmoid_of(x, 1.0 / 6, 0.5); }
 
 // --- eval of those with attributes
-// -----------------------------------------------------------------------------------
 
 template <class Formula>
 Data map_with(const Call& c, Formula&& formula) {
@@ -68,7 +66,6 @@ Data eval_hard_sigmoid(const Call& c) {
 }
 
 // --- the declarations
-// ------------------------------------------------------------------------------------------------
 
 Types infer_gelu(const Node& n) {
   if (const std::string& approximate = n.attr("approximate"); approximate != "none" && approximate != "tanh")

@@ -18,6 +18,12 @@ Types infer_comparison(const Node& n) {
   return {Type::tensor(DType::Bool, broadcast_operands(n, n.operands()))};
 }
 
+Types infer_shift(const Node& n) {
+  if (const std::string& direction = n.attr("direction"); direction != "left" && direction != "right")
+    throw user_error("shift: direction must be left or right, but is \"{}\"", direction);
+  return infer_arithmetic(n);
+}
+
 // formula: T × T → T for numbers of one dtype.
 template <auto formula>
 Data eval_arithmetic(const Call& c) {
@@ -47,7 +53,6 @@ Data eval_comparison(const Call& c) {
 }
 
 // --- the formulas. Integers wrap around, which unsigned arithmetic does without undefined behaviour.
-// -----------------
 
 template <class T>
 constexpr bool is_real = std::is_same_v<T, double>;
@@ -167,7 +172,6 @@ Data eval_bits(const Call& c) {
 }
 
 // --- what is known of a result whose operands are dimension expressions
-// ------------------------------------------------
 
 template <auto formula>
 std::optional<std::vector<Dim>> content(const Node& n) {
@@ -205,7 +209,6 @@ constexpr auto dim_equal = [](const Dim& x, const Dim& y) {
 };
 
 // --- the declarations
-// ------------------------------------------------------------------------------------------------
 
 OpDef arithmetic(std::string_view name, std::string_view doc, DTypeSet allowed, bool commutative,
                  EvalFunction eval, ContentFunction content = nullptr) {
@@ -260,6 +263,7 @@ Family make_ops() {
   ops.push_back(mod);
   OpDef shift = arithmetic("shift", "the bits of a moved by b places", Integers, false, eval_shift);
   shift.attributes = {{"direction", AttributeKind::String, "left or right (which keeps the sign)"}};
+  shift.infer = infer_shift;
   ops.push_back(shift);
   OpDef power = arithmetic("pow", "a to the power b", Numbers, false, eval_pow);
   power.operands = {{"a", "T"}, {"b", "U"}};

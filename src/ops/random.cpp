@@ -37,29 +37,26 @@ class Source {
 };
 
 // --- random_uniform, random_normal
-// -----------------------------------------------------------------------------------
 
 Types infer_filled(const Node& n) {
   const Value shape = n.in("shape");
   const DType dtype = n.attr("dtype");
   if (!is_float(dtype))
     throw user_error("{}: dtype must be a float, but is {}", n.op().name, dtype);
-  if (!shape.shape().ranked())
-    return {Type::tensor(dtype, Shape::unranked())};
-  if (shape.rank() != 1)
+  if (shape.shape().ranked() && shape.rank() != 1)
     throw operand_error(n, "shape must be a vector");
-  if (const auto dims = shape.known_dims()) {
-    for (const Dim& dim : *dims)
-      if (dim.is_constant() && *dim.constant() < 0)
-        throw operand_error(n, fmt::format("shape has the size {}", dim));
-    return {Type::tensor(dtype, *dims)};
-  }
-  const auto rank = shape.dim(0).constant();
-  return {Type::tensor(dtype, rank ? Shape::unknown(*rank) : Shape::unranked())};
+  const auto rank = known_length(shape);
+  if (!rank)
+    return {Type::tensor(dtype, Shape::unranked())};
+  const std::vector<Dim> dims = vector_dims(n, "shape", static_cast<size_t>(*rank));
+  for (const Dim& dim : dims)
+    if (dim.is_constant() && *dim.constant() < 0)
+      throw operand_error(n, fmt::format("shape has the size {}", dim));
+  return {Type::tensor(dtype, dims)};
 }
 
 template <class Draw>
-Data fill(const Call& c, Draw&& draw) {
+Data draw_each(const Call& c, Draw&& draw) {
   const Extents extents = as_ints(c.in("shape"));
   const DType dtype = c.attr("dtype");
   // The tensor refuses sizes that no machine could hold.
@@ -72,16 +69,15 @@ Data fill(const Call& c, Draw&& draw) {
 
 Data eval_uniform(const Call& c) {
   const double low = c.attr("low"), high = c.attr("high");
-  return fill(c, [=](Source& source) { return low + (high - low) * source.uniform(); });
+  return draw_each(c, [=](Source& source) { return low + (high - low) * source.uniform(); });
 }
 
 Data eval_normal(const Call& c) {
   const double mean = c.attr("mean"), deviation = c.attr("deviation");
-  return fill(c, [=](Source& source) { return mean + deviation * source.normal(); });
+  return draw_each(c, [=](Source& source) { return mean + deviation * source.normal(); });
 }
 
 // --- multinomial
-// -----------------------------------------------------------------------------------------------------
 
 namespace multinomial_op {
 
@@ -134,7 +130,6 @@ Data eval(const Call& c) {
 }  // namespace multinomial_op
 
 // --- the declarations
-// ------------------------------------------------------------------------------------------------
 
 AttributeDecl seed_attribute() {
   return {"seed", AttributeKind::Int, "where the numbers start; -1: wherever the evaluator's generator is",
@@ -158,9 +153,9 @@ OpDef filling(std::string_view name, std::string_view doc, EvalFunction eval, co
 
 const Family& random_ops() {
   static const Family ops = {
-      filling("random_uniform", "numbers drawn evenly from low up to, not including, high", eval_uniform,
-              {"low", AttributeKind::Float, "the least", 0.0},
-              {"high", AttributeKind::Float, "what they stay below", 1.0}),
+      filling("random_uniform", "numbers drawn evenly between low and high", eval_uniform,
+              {"low", AttributeKind::Float, "the least, included", 0.0},
+              {"high", AttributeKind::Float, "the greatest, excluded but for rounding", 1.0}),
       filling("random_normal", "numbers drawn from a normal distribution", eval_normal,
               {"mean", AttributeKind::Float, "their mean", 0.0},
               {"deviation", AttributeKind::Float, "their standard deviation", 1.0}),

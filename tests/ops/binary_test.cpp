@@ -91,6 +91,12 @@ TEST(Binary, ShiftsByTheWidthOrMoreLeaveNothingOrTheSign) {
   expect_tensor(apply("shift", a, b, ", direction=\"left\"")[0], tensor(DType::I8, {3}, {0, -128, 0}));
 }
 
+TEST(Binary, ShiftsOnlyLeftOrRight) {
+  expect_error<UserError>(
+      [] { parse_graph("graph(%a: i8[2]) { %y = shift(%a, %a, direction=\"up\") return %y }"); },
+      "line 1, column 25: shift: direction must be left or right, but is \"up\"");
+}
+
 TEST(Binary, PowersOfIntegersAreExact) {
   expect_tensor(apply("pow", i64({3}, {3, -2, 2}), i64({3}, {4, 3, -1}))[0], i64({3}, {81, -8, 0}));
   expect_tensor(apply("pow", f32({1}, {2}), i64({1}, {3}))[0], f32({1}, {8}));
@@ -107,6 +113,27 @@ TEST(Binary, FollowsShapeArithmetic) {
       return %y
     })"),
             "f32[2*n,2*m]");
+}
+
+TEST(Binary, ComparesSizesWhereTheAnswerIsCertain) {
+  const auto known = [](std::string_view op, std::string_view number) {
+    const auto graph =
+        parse_graph(fmt::format("graph(%x: f32[n,3]) {{ %s = shape(%x) %c = constant(value=i64[] {{{}}}) %y "
+                                "= {}(%s, %c) return %y }}",
+                                number, op));
+    const auto dims = graph->outputs()[0].known_dims();
+    return dims ? fmt::format("{}", fmt::join(*dims, " ")) : "nothing";
+  };
+  EXPECT_EQ(known("equal", "-1"), "0 0");
+  EXPECT_EQ(known("equal", "3"), "? 1");
+  EXPECT_EQ(known("less", "0"), "0 0");
+  EXPECT_EQ(known("less", "4"), "? 1");
+  EXPECT_EQ(known("less_equal", "-1"), "0 0");
+  EXPECT_EQ(known("greater", "-1"), "1 1");
+  EXPECT_EQ(known("greater_equal", "0"), "1 1");
+  EXPECT_EQ(known("greater_equal", "4"), "? 0");
+  EXPECT_EQ(known("div", "2"), "floor(n/2) 1");
+  EXPECT_EQ(known("div", "-2"), "? ?");  // truncation is not floor there
 }
 
 }  // namespace
