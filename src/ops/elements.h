@@ -92,6 +92,16 @@ Tensor gather_strided(const Tensor& x, const Extents& extents, const Extents& st
 // A vector operand that must hold `count` numbers.
 std::vector<int64_t> read_vector(const Call& c, std::string_view name, size_t count);
 
+// Zeros to compute a result of these extents in. More than memory could hold is the user's fault.
+template <class T>
+std::vector<T> zeros(const Extents& extents) {
+  const int64_t count = element_count(extents);
+  if (static_cast<uint64_t>(count) > memory_limit() / sizeof(T))
+    throw user_error("a result of shape [{}] is more than this machine's memory can hold",
+                     fmt::join(extents, ","));
+  return std::vector<T>(static_cast<size_t>(count), T{0});
+}
+
 // eval of a unary op by its formula on one number: map<[](auto x) { return -x; }>.
 template <auto formula>
 Data map(const Call& c) {
