@@ -145,7 +145,11 @@ std::optional<std::vector<Dim>> content(const Node& n) {
   if (!steps)
     return std::nullopt;
   const Window window = find_window(*extents, n.attr("axes"), *starts, *ends, *steps);
-  return gather_strided(*dims, window.extents, window.strides, window.offset);
+  std::vector<Dim> taken;
+  walk<1>(window.extents, {window.strides}, [&](const std::array<int64_t, 1>& at) {
+    taken.push_back(dims->at(static_cast<size_t>(window.offset + at[0])));
+  });
+  return taken;
 }
 
 }  // namespace slice_op
