@@ -17,6 +17,7 @@ const std::map<std::pair<std::string_view, std::string_view>, const Conversion*>
               "{} is converted in two places", conversion.op_type);
     };
     add(activation_conversions());
+    add(attention_conversions());
     add(control_conversions());
     add(convolve_conversions());
     add(einsum_conversions());
@@ -29,6 +30,7 @@ const std::map<std::pair<std::string_view, std::string_view>, const Conversion*>
     add(ml_conversions());
     add(normalise_conversions());
     add(pool_conversions());
+    add(quantise_conversions());
     add(random_conversions());
     add(recurrent_conversions());
     add(reduce_conversions());

@@ -7,6 +7,7 @@
 namespace tenon::onnx {
 
 const Conversions& activation_conversions();
+const Conversions& attention_conversions();
 const Conversions& control_conversions();
 const Conversions& convolve_conversions();
 const Conversions& einsum_conversions();
@@ -19,6 +20,7 @@ const Conversions& loss_conversions();
 const Conversions& ml_conversions();
 const Conversions& normalise_conversions();
 const Conversions& pool_conversions();
+const Conversions& quantise_conversions();
 const Conversions& random_conversions();
 const Conversions& recurrent_conversions();
 const Conversions& reduce_conversions();
