@@ -20,6 +20,7 @@ const std::map<std::pair<std::string_view, std::string_view>, const Conversion*>
              &loss_conversions(),
              &normalise_conversions(),
              &pool_conversions(),
+             &recurrent_conversions(),
              &reduce_conversions(),
              &reshape_conversions(),
              &scatter_conversions(),

@@ -31,6 +31,7 @@ const Conversions& gather_conversions();
 const Conversions& linear_conversions();
 const Conversions& normalise_conversions();
 const Conversions& pool_conversions();
+const Conversions& recurrent_conversions();
 const Conversions& reduce_conversions();
 const Conversions& reshape_conversions();
 const Conversions& scatter_conversions();
