@@ -43,37 +43,8 @@ namespace tenon {
 
 void register_ops() {
   static const bool once = [] {
-             &arg_reduce_ops(),
-             &binary_ops(),
-             &control_ops(),
-             &convolve_ops(),
-             &cumulative_ops(),
-             &data_ops(),
-             &determinant_ops(),
-             &gather_ops(),
-             &generate_ops(),
-             &linear_ops(),
-             &memory_ops(),
-             &normalise_ops(),
-             &pad_ops(),
-             &pool_ops(),
-             &recurrent_ops(),
-             &reduce_ops(),
-             &reshape_ops(),
-             &scatter_ops(),
-             &select_ops(),
-             &sequence_ops(),
-             &signal_ops(),
-             &slice_ops(),
-             &softmax_ops(),
-             &sort_ops(),
-             &string_ops(),
-             &unary_ops(),
-         })
-      for (const OpDef& op : *family)
-      for (const OpDef& op : family)
     const auto add = [](const Family& family) {
-    for (const Family* family : {
+      for (const OpDef& op : family)
         register_op(op);
     };
     add(activation_ops());
