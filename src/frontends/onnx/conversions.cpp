@@ -11,19 +11,10 @@ namespace {
 const std::map<std::pair<std::string_view, std::string_view>, const Conversion*>& table() {
   static const auto conversions = [] {
     std::map<std::pair<std::string_view, std::string_view>, const Conversion*> all;
-    &control_conversions(), &convolve_conversions(), &elementwise_conversions(), &gather_conversions(),
-        &generate_conversions(), &linear_conversions(), &loss_conversions(), &normalise_conversions(),
-        &pool_conversions(), &recurrent_conversions(), &reduce_conversions(), &reshape_conversions(),
-        &scatter_conversions(), &select_conversions(), &sequence_conversions(), &signal_conversions(),
-        &slice_conversions(), &softmax_conversions(), &sort_conversions(), &string_conversions(),
-        &training_conversions(),
-         })
-      for (const Conversion& conversion : *family)
-      for (const Conversion& conversion : family)
     const auto add = [&](const Conversions& family) {
-    for (const Conversions* family : {
-      CHECK(all.emplace(std::pair(conversion.domain, conversion.op_type), &conversion).second,
-            "{} is converted in two places", conversion.op_type);
+      for (const Conversion& conversion : family)
+        CHECK(all.emplace(std::pair(conversion.domain, conversion.op_type), &conversion).second,
+              "{} is converted in two places", conversion.op_type);
     };
     add(activation_conversions());
     add(attention_conversions());

@@ -14,18 +14,8 @@ namespace tenon::onnx {
 namespace {
 
 constexpr int kMaximumDepth = 64;  // of graphs within graphs and functions calling functions
-
-      return std::string(output);
-    if (!output.empty())
-    return std::string(node.name);
-  for (std::string_view output : node.output)
-  if (!node.name.empty())
-  return std::string(node.op_type);
 // Functions that call others twice, each, and loops within loops unfold to far more nodes than a file holds.
-// How an error speaks of a node: by its name, or by what it makes where it has none.
 constexpr int64_t kMaximumNodes = 2'000'000;
-std::string node_label(const NodeProto& node) {
-}
 
 // Calls f for each node, and for those of nested graphs.
 template <class F>
@@ -38,33 +28,13 @@ void for_each_node(const std::vector<NodeProto>& nodes, const F& f) {
   }
 }
 
-                   [&](std::string_view name) { return !own.contains(name); });
-        collect_needs(inner, inner_needs);
-        inner_needs.push_back(output.name);
-        own.insert(initializer.name);
-        own.insert(inner.output.begin(), inner.output.end());
-        own.insert(input.name);
-      for (const NodeProto& inner : graph.node) {
-      for (const TensorProto& initializer : graph.initializer)
-      for (const ValueInfoProto& input : graph.input)
-      for (const ValueInfoProto& output : graph.output)
-      inputs.push_back(&input);
-      std::copy_if(inner_needs.begin(), inner_needs.end(), std::back_inserter(needs),
-      std::unordered_set<std::string_view> own;
-      std::vector<std::string_view> inner_needs;
-      }
-    for (const GraphProto& graph : attribute.graphs) {
-    if (!scope.initializers.contains(input.name) && !scope.sparse_initializers.contains(input.name))
-    }
-  for (const AttributeProto& attribute : node.attribute)
-  for (const ValueInfoProto& input : proto.input)
-  needs.insert(needs.end(), node.input.begin(), node.input.end());
-  return inputs;
-  std::vector<const ValueInfoProto*> inputs;
 // The inputs that are fed: old models list weights among them.
-// The names a node needs: its inputs, and what its nested graphs use from outside.
 std::vector<const ValueInfoProto*> fed_inputs(const Scope& scope, const GraphProto& proto) {
-void collect_needs(const NodeProto& node, std::vector<std::string_view>& needs) {
+  std::vector<const ValueInfoProto*> inputs;
+  for (const ValueInfoProto& input : proto.input)
+    if (!scope.initializers.contains(input.name) && !scope.sparse_initializers.contains(input.name))
+      inputs.push_back(&input);
+  return inputs;
 }
 
 std::vector<std::string> output_names(const GraphProto& proto) {
@@ -74,13 +44,6 @@ std::vector<std::string> output_names(const GraphProto& proto) {
   return names;
 }
 
-
-    names.emplace_back(output.name);
-  for (const ValueInfoProto& output : proto.output)
-  return names;
-  std::vector<std::string> names;
-std::vector<std::string> output_names(const GraphProto& proto) {
-}
 // Counts how deep graphs and function calls are nested.
 class Deeper {
  public:
@@ -255,20 +218,16 @@ Scope Importer::nested(Scope& outer, Graph& graph) {
 std::unique_ptr<Graph> Importer::region(Scope& outer, const GraphProto& proto,
                                         const std::vector<RegionInput>& inputs, Captures& captures) {
   const Deeper deeper(depth_);
-                     inputs.size());
-    throw user_error("nested graph \"{}\" has {} inputs, but {} are fed", proto.name, proto.input.size(),
-  if (proto.input.size() != inputs.size())
   auto graph = outer.graph->make_region(std::string(proto.name));
   Scope scope = nested(outer, *graph);
   scope.captures = &captures;
   add_declarations(scope, proto);
-                     inputs.size());
-    const std::string_view name = fed[i]->name;
-    const std::string_view name = proto.input[i].name;
-    throw user_error("nested graph \"{}\" has {} inputs, but {} are fed", proto.name, fed.size(),
   const std::vector<const ValueInfoProto*> fed = fed_inputs(scope, proto);
-  for (size_t i = 0; i < inputs.size(); ++i) {
   if (fed.size() != inputs.size())
+    throw user_error("nested graph \"{}\" has {} inputs, but {} are fed", proto.name, fed.size(),
+                     inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const std::string_view name = fed[i]->name;
     const Type* type = std::get_if<Type>(&inputs[i]);
     define(scope, name,
            type != nullptr ? graph->add_input(*type, std::string(name))
@@ -285,12 +244,10 @@ std::unique_ptr<Graph> Importer::region(Scope& outer, const GraphProto& proto,
 
 std::vector<Value> Importer::inlined(Scope& outer, const GraphProto& proto) {
   const Deeper deeper(depth_);
-    throw user_error("nested graph \"{}\" has {} inputs, but 0 are fed", proto.name, inputs);
-    throw user_error("nested graph \"{}\" has {} inputs, but 0 are fed", proto.name, proto.input.size());
   Scope scope = nested(outer, *outer.graph);
   add_declarations(scope, proto);
-  if (!proto.input.empty())
   if (const size_t inputs = fed_inputs(scope, proto).size(); inputs != 0)
+    throw user_error("nested graph \"{}\" has {} inputs, but 0 are fed", proto.name, inputs);
   import_nodes(scope, proto.node);
   return outputs(scope, proto);
 }
@@ -365,8 +322,8 @@ const FunctionProto* Importer::find_function(const NodeProto& node) const {
 std::vector<Value> Importer::call_function(Scope& caller, const FunctionProto& function,
                                            const NodeProto& node) {
   const Deeper deeper(depth_);
-    throw user_error("{}: the function calls itself", function.name);
   if (std::find(running_.begin(), running_.end(), &function) != running_.end())
+    throw user_error("{}: the function calls itself", function.name);
   CallAttributes attributes;
   for (const AttributeProto& attribute : function.attribute_proto)
     attributes.insert_or_assign(attribute.name, &attribute);
