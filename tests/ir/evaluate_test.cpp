@@ -4,7 +4,7 @@ namespace tenon {
 namespace {
 
 TEST(Evaluate, RefusesInputsThatDoNotFit) {
-  const auto graph = parse_graph("graph(%x: f32[n,2], %y: f32[n]) { %z = relu(%x) return %z }");
+  const auto graph = parse_graph("graph(%x: f32[n,2], %y: f32[n]) { %z = relu(%x) return %z, %y }");
   expect_error<UserError>(
       [&] {
         evaluate(*graph, {f32({3, 2}, std::vector<double>(6))});
@@ -20,6 +20,11 @@ TEST(Evaluate, RefusesInputsThatDoNotFit) {
         evaluate(*graph, {f32({3, 2}, std::vector<double>(6)), f32({4}, {1, 2, 3, 4})});
       },
       "input y must be f32[n], where n = 3, but is f32[4]");
+}
+
+TEST(Evaluate, TakesAnythingForAnInputThatNothingReads) {
+  expect_tensor(run_text("graph(%x: f32[1], %y: f32[3]) { return %x }", {f32({1}, {2}), i64({}, {1})})[0],
+                f32({1}, {2}));
 }
 
 TEST(Evaluate, NamesTheNodeThatFailed) {
