@@ -68,25 +68,35 @@ Data eval(const Call& c) {
   if (c.in("shape").rank() != 1)
     throw user_error("reshape: shape must be a vector, but is {}", type_of(c.in("shape")));
   const std::vector<int64_t> wanted = as_ints(c.in("shape"));
-  Extents extents = wanted, given;
-  auto open = extents.end();
-  for (auto extent = extents.begin(); extent != extents.end(); ++extent) {
-    const auto i = static_cast<size_t>(extent - extents.begin());
-    if (*extent == 0 && !c.attr("allow_zero")) {
-      if (i >= x.extents().size())
+  const auto fail = [&] {
+    return user_error("reshape: {} elements do not fit into [{}]", x.count(), fmt::join(wanted, ","));
+  };
+  Extents extents = wanted;
+  // What is left for a -1: dimensions that are copied drop out on both sides, so that they may be 0.
+  Extents from = x.extents(), given;
+  std::optional<size_t> open;
+  for (size_t i = 0; i < extents.size(); ++i) {
+    if (extents[i] == 0 && !c.attr("allow_zero")) {
+      if (i >= from.size())
         throw user_error("reshape: shape[{}] is 0, which copies a dimension that x does not have", i);
-      *extent = x.extents()[i];
+      extents[i] = from[i];
+      from[i] = 1;
+    } else if (extents[i] == -1 && !open) {
+      open = i;
+    } else if (extents[i] < 0) {
+      throw fail();
+    } else {
+      given.push_back(extents[i]);
     }
-    if (*extent == -1 && open == extents.end())
-      open = extent;
-    else
-      given.push_back(*extent);
   }
-  const bool negative = std::any_of(given.begin(), given.end(), [](int64_t e) { return e < 0; });
-  if (const int64_t rest = negative ? 0 : element_count(given); open != extents.end())
-    *open = rest == 0 ? 0 : x.count() / rest;
-  if (negative || element_count(extents) != x.count())
-    throw user_error("reshape: {} elements do not fit into [{}]", x.count(), fmt::join(wanted, ","));
+  if (open) {
+    const int64_t rest = element_count(given);
+    if (rest == 0)
+      throw fail();  // any size would do
+    extents[*open] = element_count(from) / rest;
+  }
+  if (element_count(extents) != x.count())
+    throw fail();
   return {x.reshaped(extents)};
 }
 
@@ -192,17 +202,31 @@ Types infer(const Node& n) {
   return {Type::tensor(x.dtype(), dims)};
 }
 
+Extents permute(const Extents& extents, const std::vector<int64_t>& permutation) {
+  Extents permuted;
+  for (int64_t axis : permutation)
+    permuted.push_back(extents[static_cast<size_t>(axis)]);
+  return permuted;
+}
+
 Data eval(const Call& c) {
   const Tensor& x = c.in("x");
   const std::vector<int64_t> permutation = c.attr("permutation").as<Attribute::Ints>();
   check_permutation(permutation, x.rank());
-  const Extents own = row_major_strides(x.extents());
-  Extents extents, strides;
-  for (int64_t axis : permutation) {
-    extents.push_back(x.extent(axis));
-    strides.push_back(own[static_cast<size_t>(axis)]);
-  }
-  return {gather_strided(x, extents, strides)};
+  return {gather_strided(x, permute(x.extents(), permutation),
+                         permute(row_major_strides(x.extents()), permutation))};
+}
+
+std::optional<std::vector<Dim>> content(const Node& n) {
+  const auto dims = n.in("x").known_dims();
+  const auto extents = n.in("x").shape().extents();
+  if (!dims || !extents)
+    return std::nullopt;
+  const std::vector<int64_t>& permutation = n.attr("permutation");
+  std::vector<Dim> moved;
+  walk<1>(permute(*extents, permutation), {permute(row_major_strides(*extents), permutation)},
+          [&](const std::array<int64_t, 1>& at) { moved.push_back(dims->at(static_cast<size_t>(at[0]))); });
+  return moved;
 }
 
 }  // namespace transpose_op
@@ -312,6 +336,7 @@ const Family& reshape_ops() {
                        "dimension i of the result is dimension permutation[i] of x"}},
        .results = {{"y", "T"}},
        .infer = transpose_op::infer,
+       .content = transpose_op::content,
        .eval = transpose_op::eval},
       {.name = "broadcast",
        .doc = "x repeated to the shape that its own and the given one broadcast to",

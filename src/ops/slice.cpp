@@ -102,6 +102,28 @@ Types infer(const Node& n) {
   return {Type::tensor(x.dtype(), dims)};
 }
 
+// Where the elements of a slice stand among those of x.
+struct Window {
+  Extents extents, strides;
+  int64_t offset = 0;
+};
+
+Window find_window(const Extents& x, const std::vector<int64_t>& axes, const std::vector<int64_t>& starts,
+                   const std::vector<int64_t>& ends, const std::vector<int64_t>& steps) {
+  // The strides of a tensor without elements need not fit 64 bits, and do not matter.
+  Window window{x, element_count(x) == 0 ? Extents(x.size(), 0) : row_major_strides(x)};
+  for (size_t i = 0; i < axes.size(); ++i) {
+    if (steps[i] == 0)
+      throw user_error("slice: steps[{}] is 0", i);
+    const auto axis = static_cast<size_t>(checked_axis("slice", axes[i], static_cast<int64_t>(x.size())));
+    const Range range = clamp_range(x[axis], starts[i], ends[i], steps[i]);
+    window.offset += range.start * window.strides[axis];
+    window.extents[axis] = range.count;
+    window.strides[axis] *= range.count < 2 ? 0 : steps[i];
+  }
+  return window;
+}
+
 Data eval(const Call& c) {
   const Tensor& x = c.in("x");
   const std::vector<int64_t> axes = c.attr("axes").as<Attribute::Ints>();
@@ -109,32 +131,24 @@ Data eval(const Call& c) {
   const auto starts = read_vector(c, "starts", axes.size()), ends = read_vector(c, "ends", axes.size());
   const auto steps =
       c.has("steps") ? read_vector(c, "steps", axes.size()) : std::vector<int64_t>(axes.size(), 1);
-  Extents extents = x.extents(), strides = row_major_strides(x.extents());
-  int64_t offset = 0;
-  for (size_t i = 0; i < axes.size(); ++i) {
-    if (steps[i] == 0)
-      throw user_error("slice: steps[{}] is 0", i);
-    const auto axis = static_cast<size_t>(checked_axis("slice", axes[i], x.rank()));
-    const Range range = clamp_range(extents[axis], starts[i], ends[i], steps[i]);
-    offset += range.start * strides[axis];
-    extents[axis] = range.count;
-    strides[axis] = range.count < 2 ? 0 : strides[axis] * steps[i];
-  }
-  return {gather_strided(x, extents, strides, offset)};
+  const Window window = find_window(x.extents(), axes, starts, ends, steps);
+  return {gather_strided(x, window.extents, window.strides, window.offset)};
 }
 
 std::optional<std::vector<Dim>> content(const Node& n) {
   const auto dims = n.in("x").known_dims();
+  const auto extents = n.in("x").shape().extents();
   const auto starts = n.in("starts").known_ints(), ends = n.in("ends").known_ints();
-  const auto steps = n.has("steps") ? n.in("steps").known_ints() : std::vector<int64_t>{1};
-  if (n.is_late("axes") || !dims || !starts || !ends || !steps || n.in("x").rank() != 1 ||
-      starts->size() != 1)
+  if (n.is_late("axes") || !dims || !extents || !starts || !ends)
     return std::nullopt;
-  const Range range =
-      clamp_range(static_cast<int64_t>(dims->size()), starts->front(), ends->front(), steps->front());
+  const auto steps = n.has("steps") ? n.in("steps").known_ints() : std::vector<int64_t>(starts->size(), 1);
+  if (!steps)
+    return std::nullopt;
+  const Window window = find_window(*extents, n.attr("axes"), *starts, *ends, *steps);
   std::vector<Dim> taken;
-  for (int64_t i = 0; i < range.count; ++i)
-    taken.push_back((*dims)[static_cast<size_t>(range.start + i * steps->front())]);
+  walk<1>(window.extents, {window.strides}, [&](const std::array<int64_t, 1>& at) {
+    taken.push_back(dims->at(static_cast<size_t>(window.offset + at[0])));
+  });
   return taken;
 }
 
@@ -208,14 +222,17 @@ Data eval(const Call& c) {
   return {y};
 }
 
-// An element of which nothing is known does not hide the others.
+// Parts above each other follow one another. An element of which nothing is known does not hide the others.
 std::optional<std::vector<Dim>> content(const Node& n) {
+  if (checked_axis("concat", n.attr("axis"), n.result().rank()) != 0)
+    return std::nullopt;
   std::vector<Dim> together;
   for (Value part : n.ins("x")) {
-    const auto length = known_length(part);
-    if (!length)
+    const auto extents = part.shape().extents();
+    if (!extents)
       return std::nullopt;
-    const auto dims = part.known_dims().value_or(std::vector<Dim>(static_cast<size_t>(*length)));
+    const auto dims =
+        part.known_dims().value_or(std::vector<Dim>(static_cast<size_t>(element_count(*extents))));
     together.insert(together.end(), dims.begin(), dims.end());
   }
   const bool any =
@@ -258,6 +275,7 @@ Data eval(const Call& c) {
   const Tensor& x = c.in("x");
   const int64_t axis = checked_axis("split", c.attr("axis"), x.rank());
   const Extents strides = row_major_strides(x.extents());
+  const int64_t stride = x.count() == 0 ? 0 : strides[static_cast<size_t>(axis)];
   Data parts;
   int64_t start = 0;
   for (const int64_t size : read_vector(c, "sizes", static_cast<size_t>(c.node().result_count()))) {
@@ -266,7 +284,7 @@ Data eval(const Call& c) {
                        fmt::join(as_ints(c.in("sizes")), ","), axis, fmt::join(x.extents(), ","));
     Extents extents = x.extents();
     extents[static_cast<size_t>(axis)] = size;
-    parts.emplace_back(gather_strided(x, extents, strides, start * strides[static_cast<size_t>(axis)]));
+    parts.emplace_back(gather_strided(x, extents, strides, start * stride));
     start += size;
   }
   if (start != x.extent(axis))

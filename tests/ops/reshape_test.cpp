@@ -32,7 +32,7 @@ TEST(Reshape, KnowsWhatAZeroMeans) {
   };
   expect_tensor(run(f32({2, 3}, {1, 2, 3, 4, 5, 6}), {0, -1, 1}, false), f32({2, 3, 1}, {1, 2, 3, 4, 5, 6}));
   expect_tensor(run(f32({0, 3}, {}), {3, 0}, true), f32({3, 0}, {}));
-  expect_tensor(run(f32({0, 3}, {}), {0, -1}, false), f32({0, 0}, {}));
+  expect_tensor(run(f32({0, 3}, {}), {0, -1}, false), f32({0, 3}, {}));  // as for any other number than 0
   expect_tensor(run(f32({0, 3}, {}), {-1, 3}, true), f32({0, 3}, {}));
 }
 

@@ -112,6 +112,21 @@ TEST(Slice, MovesStringsAndSmallTypes) {
                 tensor(DType::U4, {2}, {2, 3}));
 }
 
+// Such tensors are valid, although their strides overflow.
+TEST(Slice, OfAHugeTensorWithoutElements) {
+  const Tensor x = f32({int64_t{1} << 62, 0, int64_t{1} << 62, int64_t{1} << 62}, {});
+  expect_tensor(run_text(slice_text(to_string(type_of(x)), 5, kMost, 7), {x})[0],
+                f32({(((int64_t{1} << 62) - 6) / 7) + 1, 0, int64_t{1} << 62, int64_t{1} << 62}, {}));
+  const Data parts = run_text(fmt::format(R"(graph(%x: {}) {{
+      %s = constant(value=i64[2] {{7,{}}})
+      %a, %b = split(%x, %s, axis=2)
+      return %b
+    }})",
+                                          type_of(x), (int64_t{1} << 62) - 7),
+                              {x});
+  EXPECT_EQ(parts[0].tensor().extent(2), (int64_t{1} << 62) - 7);
+}
+
 TEST(Slice, RefusesWhatMakesNoSense) {
   const auto refuse = [](std::string_view arguments, const std::string& message) {
     expect_error<UserError>(
@@ -222,6 +237,32 @@ TEST(ShapeArithmetic, CutsALayerIntoHeads) {
       return %y
     })"),
             "f32[batch,seq,12,64]");
+}
+
+// Pads as PyTorch's exporter turns them round: from the last axis, before and after, to all before, then all
+// after.
+TEST(ShapeArithmetic, TurnsPadsRound) {
+  EXPECT_EQ(output_type(R"(
+    graph(%x: f32[n,m,k]) {
+      %last = constant(value=i64[1] {-1})
+      %least = constant(value=i64[1] {-9223372036854775807})
+      %minus = constant(value=i64[1] {-1})
+      %0 = constant(value=i64[1] {0})
+      %1 = constant(value=i64[1] {1})
+      %pairs = constant(value=i64[2] {-1,2})
+      %flat = constant(value=i64[1] {-1})
+      %rest = constant(value=i64[3] {0,0,0})
+      %shape = shape(%x)
+      %n = slice(%shape, %0, %1, axes=[0])
+      %pads = concat([%0, %n, %1, %rest], axis=0)
+      %table = reshape(%pads, %pairs)
+      %reversed = slice(%table, %last, %least, %minus, axes=[0])
+      %turned = transpose(%reversed, permutation=[1, 0])
+      %vector = reshape(%turned, %flat)
+      %y = pad(%x, %vector, axes=[0, 1, 2])
+      return %y
+    })"),
+            "f32[n,m+1,k+n]");
 }
 
 TEST(ShapeArithmetic, AnUnknownElementDoesNotHideTheOthers) {

@@ -9,6 +9,7 @@
 #include "ops/data.h"
 #include "ops/reduce.h"
 #include "ops/slice.h"
+#include "ops/sort.h"
 
 namespace tenon::onnx {
 namespace {
@@ -49,12 +50,16 @@ std::vector<Value> reshape_to(const NodeView& n) {
 
 std::vector<Value> transposed(const NodeView& n) {
   const Value x = n.in(0);
-  std::vector<int64_t> reversed(static_cast<size_t>(x.rank()));
+  if (n.has("perm"))
+    return {transpose(x, n.integers("perm"))};
+  if (!x.shape().ranked())
+    throw unsupported("Transpose: without perm, the rank of its input must be known when the model is read");
+  Permutation reversed(static_cast<size_t>(x.rank()));
   std::iota(reversed.rbegin(), reversed.rend(), 0);
-  return {transpose(x, n.integers("perm", reversed))};
+  return {transpose(x, reversed)};
 }
 
-// The axes are an attribute in older opsets and an input from 13 on.
+// The axes are an attribute in older opsets and an input from 13 on; without any, every 1 goes.
 std::vector<Value> squeezed(const NodeView& n) {
   const Value x = n.in(0);
   if (const Value axes = n.maybe(1))
@@ -62,9 +67,10 @@ std::vector<Value> squeezed(const NodeView& n) {
   if (n.has("axes"))
     return {squeeze(x, n.integers("axes"))};
   const auto extents = x.shape().extents();
-  if (!extents)
-    throw unsupported("Squeeze: without axes, the sizes must be known when the model is read, not {}",
-                      x.type());
+  if (!extents) {
+    const Value ones = equal(shape_of(x), scalar(n.graph(), DType::I64, 1));
+    return n.make("squeeze", {{"x", x}, {"axes", reshape(nonzero(ones), {-1})}});
+  }
   std::vector<int64_t> ones;
   for (size_t i = 0; i < extents->size(); ++i)
     if ((*extents)[i] == 1)
@@ -90,22 +96,27 @@ std::vector<Value> shape_between(const NodeView& n) {
 
 std::vector<Value> element_count_of(const NodeView& n) { return {reduce_prod(shape_of(n.in(0)), {0})}; }
 
-// The sizes of dimensions `from` to before `to`, multiplied; as an i64[1].
+// The product of the sizes from one dimension to before another, as an i64[1].
 Value product_of_sizes(Value x, int64_t from, int64_t to) {
-  const std::vector<Dim>& dims = x.shape().dims();
-  const Dim product = Shape(std::vector<Dim>(dims.begin() + from, dims.begin() + to)).element_count();
-  if (product.is_constant())
-    return int_vector(x.graph(), {*product.constant()});
+  if (x.shape().ranked()) {
+    const std::vector<Dim>& dims = x.shape().dims();
+    const Dim product = Shape(std::vector<Dim>(dims.begin() + from, dims.begin() + to)).element_count();
+    if (product.is_constant())
+      return int_vector(x.graph(), {*product.constant()});
+  }
   return reduce_prod(slice(shape_of(x), 0, from, to), {0}, Keep::Dims);
 }
 
 std::vector<Value> flattened(const NodeView& n) {
   const Value x = n.in(0);
-  const int64_t given = n.integer("axis", 1);
-  if (given < -x.rank() || given > x.rank())
-    throw user_error("Flatten: axis {} is out of range for a tensor of rank {}", given, x.rank());
-  const int64_t axis = given < 0 ? given + x.rank() : given;
-  return {reshape(x, concat({product_of_sizes(x, 0, axis), product_of_sizes(x, axis, x.rank())}, 0))};
+  int64_t axis = n.integer("axis", 1), rank = kToTheEnd;
+  if (x.shape().ranked()) {
+    rank = x.rank();
+    if (axis < -rank || axis > rank)
+      throw user_error("Flatten: axis {} is out of range for a tensor of rank {}", axis, rank);
+    axis = axis < 0 ? axis + rank : axis;
+  }
+  return {reshape(x, concat({product_of_sizes(x, 0, axis), product_of_sizes(x, axis, rank)}, 0))};
 }
 
 // --- DepthToSpace and SpaceToDepth: b × b neighbouring pixels become b² channels, or the other way round.
@@ -113,7 +124,7 @@ std::vector<Value> flattened(const NodeView& n) {
 
 int64_t block_size(const NodeView& n) {
   const int64_t block = n.integer("blocksize");
-  if (n.in(0).rank() != 4)
+  if (!n.in(0).shape().ranked() || n.in(0).rank() != 4)
     throw user_error("{}: its input must have rank 4, but is {}", n.op_type(), n.in(0).type());
   if (block < 1)
     throw user_error("{}: blocksize is {}", n.op_type(), block);

@@ -20,6 +20,12 @@ std::vector<int64_t> first_axes(int64_t count) {
   return axes;
 }
 
+int64_t known_rank(const NodeView& n, Value x) {
+  if (!x.shape().ranked())
+    throw unsupported("{}: the rank of its input must be known when the model is read", n.op_type());
+  return x.rank();
+}
+
 // Starts, ends and steps may be i32.
 Value as_i64(const NodeView& n, Value value) {
   return !value || value.dtype() == DType::I64 ? value
@@ -58,18 +64,23 @@ Value equal_sizes(const NodeView& n, Value x, int64_t axis) {
     throw user_error("Split: num_outputs is {}, but {} outputs are named", n.integer("num_outputs", parts),
                      parts);
   const Value whole = size_along(x, axis);
+  if (const auto known = whole.known_ints()) {
+    std::vector<int64_t> sizes(static_cast<size_t>(parts), (known->front() + parts - 1) / parts);
+    sizes.back() = known->front() - sizes.front() * (parts - 1);
+    return int_vector(n.graph(), sizes);
+  }
   const Value size = (whole + static_cast<double>(parts - 1)) / static_cast<double>(parts);
-  const Value last = whole - size * static_cast<double>(parts - 1);
   std::vector<Value> sizes(static_cast<size_t>(parts - 1), size);
-  sizes.push_back(last);
+  sizes.push_back(whole - size * static_cast<double>(parts - 1));
   return concat(sizes, 0);
 }
 
 std::vector<Value> parts_of(const NodeView& n) {
   const Value x = n.in(0);
   const int64_t axis = n.integer("axis", 0);
-  if (const Value sizes = n.maybe(1))
-    return split(x, sizes, axis);
+  if (const Value sizes = n.maybe(1))  // reshaped where their number is only known from the outputs
+    return split(x, known_length(sizes) ? sizes : reshape(sizes, {static_cast<int64_t>(n.output_count())}),
+                 axis);
   if (n.has("split"))
     return split(x, n.integers("split"), axis);
   return split(x, equal_sizes(n, x, axis), axis);
@@ -94,11 +105,8 @@ std::vector<Value> padded(const NodeView& n) {
     operands.emplace_back("axes", axes);
     return n.make("pad", operands, mode);
   }
-  const auto count = known_length(n.in(1));
-  if (!count && !x.shape().ranked())
-    throw unsupported("Pad: without axes, the rank must be known when the model is read");
   Attributes attributes = mode;
-  attributes.emplace("axes", first_axes(x.shape().ranked() ? x.rank() : *count / 2));
+  attributes.emplace("axes", first_axes(known_rank(n, x)));
   return n.make("pad", operands, attributes);
 }
 
@@ -111,8 +119,9 @@ std::vector<Value> tiled(const NodeView& n) {
   if (times.size() != 1 || axis.size() != 1)
     throw user_error("Tile: tiles and axis must be one number each, but are {} and {}", n.in(1).type(),
                      n.in(2).type());
-  std::vector<int64_t> repeats(static_cast<size_t>(x.rank()), 1);
-  repeats[static_cast<size_t>(checked_axis("Tile", axis.front(), x.rank()))] = times.front();
+  const int64_t rank = known_rank(n, x);
+  std::vector<int64_t> repeats(static_cast<size_t>(rank), 1);
+  repeats[static_cast<size_t>(checked_axis("Tile", axis.front(), rank))] = times.front();
   return {tile(x, int_vector(n.graph(), repeats))};
 }
 
@@ -121,10 +130,11 @@ std::vector<Value> tiled(const NodeView& n) {
 // negative, whose signs shape inference need not know.
 std::vector<Value> center_crop_pad(const NodeView& n) {
   const Value x = n.in(0), wanted = as_i64(n, n.in(1));
-  const std::vector<int64_t> axes = n.integers("axes", first_axes(x.rank()));
+  const int64_t rank = known_rank(n, x);
+  const std::vector<int64_t> axes = n.integers("axes", first_axes(rank));
   std::vector<Value> sizes;
   for (const int64_t axis : axes)
-    sizes.push_back(size_along(x, checked_axis("CenterCropPad", axis, x.rank())));
+    sizes.push_back(size_along(x, checked_axis("CenterCropPad", axis, rank)));
   if (sizes.empty())
     return {x};
   const Value size = concat(sizes, 0), zero = scalar(n.graph(), DType::I64, 0);
