@@ -6,8 +6,7 @@
 namespace tenon {
 namespace {
 
-// What the three ops differ in: which places of x are read, and the attribute that says so.
-using FindPlaces = Places (*)(std::string_view op, const Extents& x, const Tensor& indices, int64_t);
+// The three ops differ in which places of x are read, and in the one attribute that says so.
 using FindShape = Shape (*)(const Node&, int64_t);
 
 template <FindShape find>
@@ -22,27 +21,17 @@ Data eval(const Call& c) {
   return {read_places(x, find(op.name, x.extents(), c.in("indices"), c.attr(op.attributes.front().name)))};
 }
 
-// The dimension expressions of x are numbered, and the numbers gathered.
 template <FindPlaces find>
 std::optional<std::vector<Dim>> content(const Node& n) {
-  const OpDef& op = n.op();
-  const Value x = n.in("x"), indices = n.in("indices");
-  const auto dims = x.known_dims();
-  const auto ints = indices.known_ints();
-  const auto extents = x.shape().extents(), index_extents = indices.shape().extents();
-  if (!dims || !ints || !extents || !index_extents)
+  const auto dims = n.in("x").known_dims();
+  const auto places = known_places(n, find, n.attr(n.op().attributes.front().name));
+  if (!dims || !places)
     return std::nullopt;
-  try {
-    const Places places = find(op.name, *extents, Tensor::of(std::span<const int64_t>(*ints), *index_extents),
-                               n.attr(op.attributes.front().name));
-    std::vector<Dim> gathered;
-    for (int64_t offset : places.offsets)
-      for (int64_t i = 0; i < places.run; ++i)
-        gathered.push_back((*dims)[static_cast<size_t>(offset + i)]);
-    return gathered;
-  } catch (const UserError&) {
-    return std::nullopt;  // an index is out of range: running the graph will say so, if it ever gets there
-  }
+  std::vector<Dim> gathered;
+  for (int64_t offset : places->offsets)
+    for (int64_t i = 0; i < places->run; ++i)
+      gathered.push_back((*dims)[static_cast<size_t>(offset + i)]);
+  return gathered;
 }
 
 template <FindPlaces find_places, FindShape find_shape>

@@ -30,6 +30,18 @@ Tensor read_places(const Tensor& x, const Places& places) {
   return y;
 }
 
+std::optional<Places> known_places(const Node& n, FindPlaces find, int64_t parameter) {
+  const auto x = n.in("x").shape().extents(), extents = n.in("indices").shape().extents();
+  const auto indices = n.in("indices").known_ints();
+  if (!x || !extents || !indices)
+    return std::nullopt;
+  try {
+    return find(n.op().name, *x, Tensor::of(std::span<const int64_t>(*indices), *extents), parameter);
+  } catch (const UserError&) {
+    return std::nullopt;
+  }
+}
+
 // --- along an axis ---
 
 Places places_along_axis(std::string_view op, const Extents& x, const Tensor& indices, int64_t axis) {

@@ -30,6 +30,13 @@ Places places_of_tuples(std::string_view op, const Extents& x, const Tensor& ind
 // The elements of x there.
 Tensor read_places(const Tensor& x, const Places& places);
 
+// All three, for an op that is told which; the last argument is the axis or the number of batch dimensions.
+using FindPlaces = Places (*)(std::string_view op, const Extents& x, const Tensor& indices,
+                              int64_t parameter);
+// The places in operand x that operand indices of n names, when that is known before running. Nothing when an
+// index is out of range: running the graph will say so, if it ever gets there.
+std::optional<Places> known_places(const Node& n, FindPlaces find, int64_t parameter);
+
 // The shapes of those places, for operands x and indices of n.
 Shape shape_along_axis(const Node& n, int64_t axis);
 Shape shape_of_elements(const Node& n, int64_t axis);

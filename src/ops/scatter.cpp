@@ -48,6 +48,10 @@ void check_reduction(const Node& n) {
     throw operand_error(n, fmt::format("{} elements cannot be reduced", dtype));
 }
 
+bool all_ranked(const Node& n) {
+  return std::ranges::all_of(n.operands(), [](Value value) { return value.shape().ranked(); });
+}
+
 void check_updates(const Node& n, const Shape& places) {
   if (!places.ranked())
     return;
@@ -97,12 +101,32 @@ Tensor write(const Call& c, const Places& places) {
   });
 }
 
+// Updates that replace dimension expressions are such expressions themselves.
+std::optional<std::vector<Dim>> replaced_dims(const Node& n, FindPlaces find, int64_t parameter) {
+  const auto places = known_places(n, find, parameter);
+  auto dims = n.in("x").known_dims();
+  const auto updates = n.in("updates").known_dims();
+  if (!places || !dims || !updates || n.attr("reduction").as<std::string>() != "none" ||
+      std::ssize(*updates) != std::ssize(places->offsets) * places->run)
+    return std::nullopt;
+  auto update = updates->begin();
+  for (int64_t offset : places->offsets)
+    for (int64_t i = 0; i < places->run; ++i)
+      (*dims)[static_cast<size_t>(offset + i)] = *update++;
+  return dims;
+}
+
 // --- scatter_elements and scatter_nd ---
 
 Types infer_elements(const Node& n) {
   check_reduction(n);
-  check_updates(n, shape_of_elements(n, n.attr("axis")));
+  if (all_ranked(n))
+    check_updates(n, shape_of_elements(n, n.attr("axis")));
   return same_as_x(n);
+}
+
+std::optional<std::vector<Dim>> content_of_elements(const Node& n) {
+  return replaced_dims(n, places_of_elements, n.attr("axis"));
 }
 
 Data eval_elements(const Call& c) {
@@ -112,9 +136,12 @@ Data eval_elements(const Call& c) {
 
 Types infer_nd(const Node& n) {
   check_reduction(n);
-  check_updates(n, shape_of_tuples(n, 0));
+  if (all_ranked(n))
+    check_updates(n, shape_of_tuples(n, 0));
   return same_as_x(n);
 }
+
+std::optional<std::vector<Dim>> content_nd(const Node& n) { return replaced_dims(n, places_of_tuples, 0); }
 
 Data eval_nd(const Call& c) {
   return {write(c, places_of_tuples("scatter_nd", c.in("x").extents(), c.in("indices"), 0))};
@@ -126,6 +153,8 @@ namespace tensor_scatter {
 
 Types infer(const Node& n) {
   const Value x = n.in("x"), updates = n.in("updates"), starts = n.in("starts");
+  if (!all_ranked(n))
+    return same_as_x(n);
   const int64_t axis = checked_axis("tensor_scatter", n.attr("axis"), x.rank());
   if (axis == 0)
     throw operand_error(n, "axis 0 is the batch, which cannot be written along");
@@ -196,7 +225,9 @@ const Family& scatter_ops() {
        .attributes = {{"axis", AttributeKind::Int, "the axis along which indices count", 0}, reduction},
        .results = {{"y", "T"}},
        .types = {{"I", {DType::I64, DType::I32}}},
+       .traits = {.takes_unranked = true},
        .infer = infer_elements,
+       .content = content_of_elements,
        .eval = eval_elements},
       {.name = "scatter_nd",
        .doc = "x, but updates stand where the tuples in the last dimension of indices point",
@@ -204,7 +235,9 @@ const Family& scatter_ops() {
        .attributes = {reduction},
        .results = {{"y", "T"}},
        .types = {{"I", {DType::I64, DType::I32}}},
+       .traits = {.takes_unranked = true},
        .infer = infer_nd,
+       .content = content_nd,
        .eval = eval_nd},
       {.name = "tensor_scatter",
        .doc = "x, but along an axis updates are written from starts on, one for each element of the batch",
@@ -213,6 +246,7 @@ const Family& scatter_ops() {
                       {"circular", AttributeKind::Bool, "whether what reaches beyond the end wraps around",
                        false}},
        .results = {{"y", "T"}},
+       .traits = {.takes_unranked = true},
        .infer = tensor_scatter::infer,
        .eval = tensor_scatter::eval},
   };

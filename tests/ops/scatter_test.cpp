@@ -91,6 +91,34 @@ TEST(Scatter, ChecksAgainWhenItRuns) {
       "node %y: scatter_nd: index 2 is out of range for dimension 0 of size 2");
 }
 
+TEST(Scatter, KeepsTheShapeOfX) {
+  EXPECT_EQ(
+      output_type("graph(%x: f32[n,4], %i: i64[*], %u: f32[*]) { %y = scatter_nd(%x, %i, %u) return %y }"),
+      "f32[n,4]");
+  EXPECT_EQ(output_type("graph(%x: f32[2,n,4], %u: f32[*]) { %y = tensor_scatter(%x, %u) return %y }"),
+            "f32[2,n,4]");
+}
+
+TEST(Scatter, FollowsShapes) {
+  const auto follow = [](std::string_view scatter) {
+    return output_type(fmt::format(R"(
+      graph(%x: f32[n,m], %z: f32[k]) {{
+        %s = shape(%x)
+        %u = shape(%z)
+        %i = constant(value=i64[1] {{1}})
+        %t = constant(value=i64[1,1] {{0}})
+        %p = {}
+        %zeros = constant(value=f32[] {{0}})
+        %y = broadcast(%zeros, %p)
+        return %y
+      }})",
+                                   scatter));
+  };
+  EXPECT_EQ(follow("scatter_elements(%s, %i, %u)"), "f32[n,k]");
+  EXPECT_EQ(follow("scatter_nd(%s, %t, %u)"), "f32[k,m]");
+  EXPECT_EQ(follow("scatter_nd(%s, %t, %u, reduction=\"add\")"), "f32[d0,d1]");
+}
+
 Data write_cache(const Tensor& x, const Tensor& updates, const Tensor& starts, std::string_view attributes) {
   return run_text(
       fmt::format("graph(%x: {}, %u: {}, %s: {}) {{ %y = tensor_scatter(%x, %u, %s{}) return %y }}",

@@ -2,9 +2,11 @@
 #include "ops/sort.h"
 
 #include "frontends/onnx/conversions.h"
+#include "ops/binary.h"
 #include "ops/data.h"
 #include "ops/gather.h"
 #include "ops/reshape.h"
+#include "ops/select.h"
 
 namespace tenon::onnx {
 namespace {
@@ -35,8 +37,15 @@ std::vector<Value> selected(const NodeView& n) {
   return {gather(x, squeeze(nonzero(n.in(1)), {0}), axis)};
 }
 
+// Before opset 11 a negative index is out of range, as the depth itself is.
 std::vector<Value> one_hot_vectors(const NodeView& n) {
-  return {one_hot(n.in(0), n.in(1), n.in(2), n.integer("axis", -1))};
+  Value indices = n.in(0);
+  if (n.opset() < 11) {
+    const Value signed_indices = cast(indices, DType::I64), zero = scalar(n.graph(), DType::I64, 0);
+    const Value depth = reshape(cast(n.in(1), DType::I64), std::vector<int64_t>());
+    indices = where(less(signed_indices, zero), depth, signed_indices);
+  }
+  return {one_hot(indices, n.in(1), n.in(2), n.integer("axis", -1))};
 }
 
 std::vector<Value> best_boxes(const NodeView& n) {
