@@ -199,21 +199,24 @@ Data eval_group_norm(const Call& c) {
 // --- local_response_norm
 // -----------------------------------------------------------------------------------------------
 
-Types infer_local_response_norm(const Node& n) {
-  const Value x = n.in("x");
-  const int64_t size = n.attr("size");
-  if (x.rank() < 2)
-    throw operand_error(n, "x has no channels");
+int64_t checked_size(int64_t size) {
   if (size < 1)
-    throw operand_error(n, fmt::format("size is {}, but must be at least 1", size));
-  return {x.type()};
+    throw user_error("local_response_norm: size is {}, but must be at least 1", size);
+  return size;
+}
+
+Types infer_local_response_norm(const Node& n) {
+  if (n.in("x").rank() < 2)
+    throw operand_error(n, "x has no channels");
+  checked_size(n.attr("size"));
+  return {n.in("x").type()};
 }
 
 // x / (bias + alpha / size · Σ x²)^beta, summed over the channels next to each one. An even window reaches
 // one channel further up than down.
 Data eval_local_response_norm(const Call& c) {
   const Tensor& x = c.in("x");
-  const int64_t size = c.attr("size");
+  const int64_t size = checked_size(c.attr("size"));
   const double alpha = c.attr("alpha"), beta = c.attr("beta"), bias = c.attr("bias");
   const Lanes lanes(x.extents(), checked_axis("local_response_norm", 1, x.rank()));
   const int64_t below = std::min((size - 1) / 2, lanes.length), above = std::min(size / 2, lanes.length);

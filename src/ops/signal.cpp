@@ -23,15 +23,27 @@ Dim size_operand(const Node& n, std::string_view operand) {
   return dims && dims->size() == 1 ? dims->front() : Dim();
 }
 
-int64_t size_operand(const Call& c, std::string_view operand, int64_t least) {
+const Tensor& one_number(const Call& c, std::string_view operand) {
   const Tensor& value = c.in(operand);
   if (value.count() != 1)
     throw user_error("{}: {} must be one number, but is {}", c.node().op().name, operand,
                      describe(value.dtype(), value.extents()));
-  const int64_t size = as_int(value);
+  return value;
+}
+
+int64_t size_operand(const Call& c, std::string_view operand, int64_t least) {
+  const int64_t size = as_int(one_number(c, operand));
   if (size < least)
     throw user_error("{}: {} is {}, but must be at least {}", c.node().op().name, operand, size, least);
   return size;
+}
+
+// The dtype that a result is asked to have.
+DType result_dtype(const Node& n) {
+  const DType dtype = n.attr("dtype");
+  if (!Numbers.contains(dtype))
+    throw operand_error(n, fmt::format("dtype is {}, but only numbers will do", dtype));
+  return dtype;
 }
 
 // Refuses results larger than memory before anything is computed.
@@ -76,6 +88,8 @@ Types infer(const Node& n) {
     size = size_operand(n, "length");
   else if (onesided && inverse)
     size = 2 * (size - 1);
+  if (size.is_constant() && *size.constant() < 1)
+    throw operand_error(n, fmt::format("the length of the signal is {}, but must be at least 1", size));
   if (onesided && !inverse)
     size = floor_div(size, 2) + 1;
   return {Type::tensor(x.dtype(), dims)};
@@ -132,12 +146,12 @@ Data eval(const Call& c) {
   const Lanes from({x.extents().begin(), x.extents().end() - 1}, axis);
   const int64_t otherwise =
       onesided && inverse ? element_count({2, std::max<int64_t>(from.length - 1, 0)}) : from.length;
-  const int64_t length = c.has("length") ? size_operand(c, "length", 1) : otherwise;
+  const int64_t length = c.has("length") ? as_int(one_number(c, "length")) : otherwise;
+  if (length < 1)
+    throw user_error("dft: the length of the signal is {}, but must be at least 1", length);
   Extents extents = x.extents();
   extents[static_cast<size_t>(axis)] = onesided && !inverse ? length / 2 + 1 : length;
   extents.back() = onesided && inverse ? 1 : 2;
-  if (length < 1)
-    throw user_error("dft: the signal is empty: {}", describe(x.dtype(), x.extents()));
   std::vector<double> y = make_elements(x.dtype(), extents);
   if (y.empty())
     return {Tensor(x.dtype(), extents)};
@@ -212,7 +226,7 @@ Types infer(const Node& n) {
   const Dim size = size_operand(n, "size");
   if (size.is_constant() && *size.constant() < 0)
     throw operand_error(n, fmt::format("size is {}, but must be at least 0", size));
-  return {Type::tensor(n.attr("dtype"), {size})};
+  return {Type::tensor(result_dtype(n), {size})};
 }
 
 // a0 - a1 cos(2πi/n) + a2 cos(4πi/n) - …, where n is the size of a periodic window, and one less for a
@@ -244,26 +258,20 @@ namespace mel_op {
 Types infer(const Node& n) {
   for (std::string_view operand : {"sample_rate", "lower", "upper"})
     size_operand(n, operand);
-  return {Type::tensor(n.attr("dtype"),
+  return {Type::tensor(result_dtype(n),
                        {floor_div(size_operand(n, "dft_length"), 2) + 1, size_operand(n, "mel_bins")})};
 }
 
 double to_mel(double hertz) { return 2595 * std::log10(1 + hertz / 700); }
 double to_hertz(double mel) { return 700 * (std::pow(10, mel / 2595) - 1); }
 
-double frequency_operand(const Call& c, std::string_view operand) {
-  if (c.in(operand).count() != 1)
-    throw user_error("mel_weight_matrix: {} must be one number, but is {}", operand,
-                     describe(c.in(operand).dtype(), c.in(operand).extents()));
-  return as_double(c.in(operand));
-}
-
 // Column m is a triangle: up from the spectral bin of edge m to 1 at that of edge m + 1, and down to that of
 // edge m + 2. The edges are equally spaced in mel.
 Data eval(const Call& c) {
   const int64_t columns = size_operand(c, "mel_bins", 0), length = size_operand(c, "dft_length", 0),
                 rate = size_operand(c, "sample_rate", 1), rows = length / 2 + 1;
-  const double low = to_mel(frequency_operand(c, "lower")), high = to_mel(frequency_operand(c, "upper"));
+  const double low = to_mel(as_double(one_number(c, "lower"))),
+               high = to_mel(as_double(one_number(c, "upper")));
   const DType dtype = c.attr("dtype");
   std::vector<double> y = make_elements(dtype, {rows, columns});
   const auto bin = [&](int64_t edge) {

@@ -52,7 +52,8 @@ TEST(Dft, CutsOrPadsTheSignalToItsLength) {
   };
   expect_near(apply(2)[0], f32({2, 2}, {3, 0, -1, 0}), 1e-12);
   expect_near(apply(4)[0], f32({4, 2}, {7, 0, -3, -2, 3, 0, -3, 2}), 1e-12);
-  expect_error<UserError>([&] { apply(0); }, "node %y: dft: length is 0, but must be at least 1");
+  expect_error<UserError>([&] { apply(0); },
+                          "node %y: dft: the length of the signal is 0, but must be at least 1");
 }
 
 TEST(Dft, InfersSymbolicShapes) {
@@ -77,12 +78,13 @@ TEST(Dft, RefusesWhatIsNoSignal) {
   refuse("[4]", "", "x needs an axis for the signal and one for the parts of its numbers");
   refuse("[4,3]", "", "the last dimension is 3, but must be 1 (real) or 2 (complex)");
   refuse("[4,1]", ", onesided=true, inverse=true", "the last dimension is 1, but must be 2 (complex)");
+  refuse("[1,2]", ", onesided=true, inverse=true", "the length of the signal is 0, but must be at least 1");
   refuse("[4,2]", ", onesided=true", "only a real signal has a one-sided spectrum, but x is complex");
   expect_error<UserError>(
       [] {
         run_text("graph(%x: f32[n,1]) { %y = dft(%x) return %y }", {f32({0, 1}, {})});
       },
-      "node %y: dft: the signal is empty: f32[0,1]");
+      "node %y: dft: the length of the signal is 0, but must be at least 1");
 }
 
 TEST(Frames, OverlapOrLeaveGaps) {
@@ -123,6 +125,14 @@ TEST(CosineWindow, IsPeriodicOrSymmetric) {
   expect_tensor(hann(0, ", dtype=f16")[0], tensor(DType::F16, {0}, {}));
   expect_error<UserError>([&] { hann(-1, ""); },
                           "node %y: cosine_window: size is -1, but must be at least 0");
+}
+
+TEST(CosineWindow, HoldsNumbers) {
+  expect_error<UserError>(
+      [] {
+        parse_graph("graph(%n: i64[]) { %y = cosine_window(%n, coefficients=[1.0], dtype=str) return %y }");
+      },
+      "line 1, column 25: cosine_window: dtype is str, but only numbers will do\n  size  %n: i64[]");
 }
 
 TEST(MelWeightMatrix, HasOneTriangleForEachBand) {

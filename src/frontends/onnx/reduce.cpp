@@ -44,12 +44,10 @@ Value reduce(const NodeView& n, std::string_view op, Value x) {
   return n.make(op, {{"x", x}, {"axes", given}}, {{"keep_dims", keep}}).front();
 }
 
-std::vector<Value> sum(const NodeView& n) { return {reduce(n, "reduce_sum", n.in(0))}; }
-std::vector<Value> mean(const NodeView& n) { return {reduce(n, "reduce_mean", n.in(0))}; }
-std::vector<Value> product(const NodeView& n) { return {reduce(n, "reduce_prod", n.in(0))}; }
-std::vector<Value> greatest(const NodeView& n) { return {reduce(n, "reduce_max", n.in(0))}; }
-std::vector<Value> least(const NodeView& n) { return {reduce(n, "reduce_min", n.in(0))}; }
-std::vector<Value> log_sum_exp(const NodeView& n) { return {reduce(n, "reduce_log_sum_exp", n.in(0))}; }
+Convert reduction(std::string_view op) {
+  return [op](const NodeView& n) { return std::vector{reduce(n, op, n.in(0))}; };
+}
+
 std::vector<Value> sum_of_magnitudes(const NodeView& n) {
   return {reduce(n, "reduce_sum", tenon::abs(n.in(0)))};
 }
@@ -62,40 +60,40 @@ std::vector<Value> log_sum(const NodeView& n) {
   return {in_dtype(tenon::log(reduce(n, "reduce_sum", widened(n.in(0)))), n.in(0).dtype())};
 }
 
-std::vector<Value> choose(const NodeView& n, std::string_view op) {
-  return n.make(op, {{"x", n.in(0)}},
-                {{"axis", n.integer("axis", 0)},
-                 {"keep_dims", n.flag("keepdims", true)},
-                 {"last", n.flag("select_last_index", false)}});
+Convert choice(std::string_view op) {
+  return [op](const NodeView& n) {
+    return n.make(op, {{"x", n.in(0)}},
+                  {{"axis", n.integer("axis", 0)},
+                   {"keep_dims", n.flag("keepdims", true)},
+                   {"last", n.flag("select_last_index", false)}});
+  };
 }
-std::vector<Value> arg_max(const NodeView& n) { return choose(n, "arg_max"); }
-std::vector<Value> arg_min(const NodeView& n) { return choose(n, "arg_min"); }
 
-std::vector<Value> accumulate(const NodeView& n, std::string_view op) {
-  return n.make(op, {{"x", n.in(0)}, {"axis", n.in(1)}},
-                {{"exclusive", n.flag("exclusive", false)}, {"reverse", n.flag("reverse", false)}});
+Convert cumulation(std::string_view op) {
+  return [op](const NodeView& n) {
+    return n.make(op, {{"x", n.in(0)}, {"axis", n.in(1)}},
+                  {{"exclusive", n.flag("exclusive", false)}, {"reverse", n.flag("reverse", false)}});
+  };
 }
-std::vector<Value> cumulative_sum(const NodeView& n) { return accumulate(n, "cumulative_sum"); }
-std::vector<Value> cumulative_prod(const NodeView& n) { return accumulate(n, "cumulative_prod"); }
 
 }  // namespace
 
 const Conversions& reduce_conversions() {
   static const Conversions conversions = {
-      {"ReduceSum", sum},
-      {"ReduceMean", mean},
-      {"ReduceProd", product},
-      {"ReduceMax", greatest},
-      {"ReduceMin", least},
+      {"ReduceSum", reduction("reduce_sum")},
+      {"ReduceMean", reduction("reduce_mean")},
+      {"ReduceProd", reduction("reduce_prod")},
+      {"ReduceMax", reduction("reduce_max")},
+      {"ReduceMin", reduction("reduce_min")},
       {"ReduceL1", sum_of_magnitudes},
       {"ReduceL2", length},
       {"ReduceLogSum", log_sum},
-      {"ReduceLogSumExp", log_sum_exp},
+      {"ReduceLogSumExp", reduction("reduce_log_sum_exp")},
       {"ReduceSumSquare", sum_of_squares},
-      {"ArgMax", arg_max},
-      {"ArgMin", arg_min},
-      {"CumSum", cumulative_sum},
-      {"CumProd", cumulative_prod},
+      {"ArgMax", choice("arg_max")},
+      {"ArgMin", choice("arg_min")},
+      {"CumSum", cumulation("cumulative_sum")},
+      {"CumProd", cumulation("cumulative_prod")},
   };
   return conversions;
 }

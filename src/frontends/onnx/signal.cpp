@@ -15,14 +15,12 @@ Value size(Value value) { return value ? in_dtype(value, DType::I64) : value; }
 
 // The axis is an attribute until opset 19, and an input from then on.
 std::vector<Value> fourier_transform(const NodeView& n) {
-  const Attributes attributes = {{"inverse", n.flag("inverse", false)},
-                                 {"onesided", n.flag("onesided", false)}};
+  Attributes attributes = {{"inverse", n.flag("inverse", false)}, {"onesided", n.flag("onesided", false)}};
   const Value x = n.in(0), length = size(n.maybe(1));
   if (const Value axis = n.opset() >= 20 ? n.maybe(2) : Value())
     return n.make("dft", {{"x", x}, {"length", length}, {"axis", axis}}, attributes);
-  Attributes with_axis = attributes;
-  with_axis.emplace("axis", n.opset() >= 20 ? -2 : n.integer("axis", 1));
-  return n.make("dft", {{"x", x}, {"length", length}}, with_axis);
+  attributes.emplace("axis", n.opset() >= 20 ? -2 : n.integer("axis", 1));
+  return n.make("dft", {{"x", x}, {"length", length}}, attributes);
 }
 
 std::vector<Value> short_time_fourier_transform(const NodeView& n) {
@@ -35,15 +33,14 @@ std::vector<Value> short_time_fourier_transform(const NodeView& n) {
   return {stft(signal, window, length ? length : shape_of(window), size(n.in(1)), n.flag("onesided", true))};
 }
 
-std::vector<Value> window(const NodeView& n, const std::vector<double>& coefficients) {
-  return n.make("cosine_window", {{"size", size(n.in(0))}},
-                {{"coefficients", coefficients},
-                 {"periodic", n.flag("periodic", true)},
-                 {"dtype", n.dtype("output_datatype", DType::F32)}});
+Convert window(const std::vector<double>& coefficients) {
+  return [coefficients](const NodeView& n) {
+    return n.make("cosine_window", {{"size", size(n.in(0))}},
+                  {{"coefficients", coefficients},
+                   {"periodic", n.flag("periodic", true)},
+                   {"dtype", n.dtype("output_datatype", DType::F32)}});
+  };
 }
-std::vector<Value> hann_window(const NodeView& n) { return window(n, {0.5, 0.5}); }
-std::vector<Value> hamming_window(const NodeView& n) { return window(n, {25.0 / 46, 21.0 / 46}); }
-std::vector<Value> blackman_window(const NodeView& n) { return window(n, {0.42, 0.5, 0.08}); }
 
 std::vector<Value> mel_weight_matrix(const NodeView& n) {
   return n.make("mel_weight_matrix",
@@ -61,11 +58,11 @@ std::vector<Value> matrix_determinant(const NodeView& n) { return {determinant(n
 
 const Conversions& signal_conversions() {
   static const Conversions conversions = {
-      {"BlackmanWindow", blackman_window},
+      {"BlackmanWindow", window({0.42, 0.5, 0.08})},
       {"Det", matrix_determinant},
       {"DFT", fourier_transform},
-      {"HammingWindow", hamming_window},
-      {"HannWindow", hann_window},
+      {"HammingWindow", window({25.0 / 46, 21.0 / 46})},
+      {"HannWindow", window({0.5, 0.5})},
       {"MelWeightMatrix", mel_weight_matrix},
       {"STFT", short_time_fourier_transform},
   };

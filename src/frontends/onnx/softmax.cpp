@@ -28,15 +28,18 @@ std::vector<Value> along_axis(const NodeView& n, std::string_view op) {
   return {reshape(n.make(op, {{"x", rows}}, {{"axis", -1}}).front(), shape_of(x))};
 }
 
-std::vector<Value> softmax(const NodeView& n) { return along_axis(n, "softmax"); }
-std::vector<Value> log_softmax(const NodeView& n) { return along_axis(n, "log_softmax"); }
-std::vector<Value> hardmax(const NodeView& n) { return along_axis(n, "hardmax"); }
+Convert conversion(std::string_view op) {
+  return [op](const NodeView& n) { return along_axis(n, op); };
+}
 
 }  // namespace
 
 const Conversions& softmax_conversions() {
   static const Conversions conversions = {
-      {"Softmax", softmax}, {"LogSoftmax", log_softmax}, {"Hardmax", hardmax}};
+      {"Softmax", conversion("softmax")},
+      {"LogSoftmax", conversion("log_softmax")},
+      {"Hardmax", conversion("hardmax")},
+  };
   return conversions;
 }
 
