@@ -15,14 +15,19 @@ std::span<const Dim> spatial(Value v) { return std::span(v.shape().dims()).subsp
 
 std::vector<Dim> as_dims(const Extents& extents) { return {extents.begin(), extents.end()}; }
 
-// What conv and conv_transpose both ask.
+void check_groups(const Node& n, std::string_view name) {
+  constexpr int64_t most = (int64_t{1} << 31) - 1;  // so that products with a size do not overflow
+  if (const int64_t groups = n.attr(name); groups < 1 || groups > most)
+    throw user_error("{}: {} is {}, but must be from 1 to {}", n.op().name, name, groups, most);
+}
+
+// What all of them ask.
 void check_operands(const Node& n, int64_t x_rank, int64_t w_rank) {
   if (x_rank < 3)
     throw operand_error(n, "x has no spatial dimension; it must be [batch, channels, spatial…]");
   if (w_rank != x_rank)
     throw operand_error(n, "x and w must have the same rank");
-  if (n.attr("groups").as<int64_t>() < 1)
-    throw user_error("{}: groups is {}, but must be at least 1", n.op().name, n.attr("groups").as<int64_t>());
+  check_groups(n, "groups");
 }
 
 void check_divides(const Node& n, std::string_view what, const Dim& count) {
@@ -158,7 +163,10 @@ Data eval(const Call& c) {
     sizes.push_back(*size.constant());
   }
   const int64_t batch = x.extent(0), channels = x.extent(1), filters = w.extent(1);
-  Extents extents = {batch, filters * groups};
+  const Dim all_filters = Dim(filters) * groups;
+  if (!all_filters.is_constant())
+    throw user_error("conv_transpose: the result would be too large");
+  Extents extents = {batch, *all_filters.constant()};
   extents.insert(extents.end(), sizes.begin(), sizes.end());
   const int64_t x_plane = element_count(counts), w_plane = element_count(kernel),
                 y_plane = element_count(sizes);
@@ -200,8 +208,7 @@ namespace deform_conv_op {
 void check(const Node& n, const Dim& x_channels, const Dim& cells, int64_t spatial_rank, const Shape& offset,
            const Shape& mask) {
   const int64_t offset_groups = n.attr("offset_groups");
-  if (offset_groups < 1)
-    throw user_error("deform_conv: offset_groups is {}, but must be at least 1", offset_groups);
+  check_groups(n, "offset_groups");
   if (x_channels.is_constant() && *x_channels.constant() % offset_groups != 0)
     throw operand_error(
         n, fmt::format("{} channels do not divide into {} offset groups", x_channels, offset_groups));
@@ -240,15 +247,17 @@ Data eval(const Call& c) {
   const auto rank = static_cast<int64_t>(sizes.size());
   const int64_t cells = element_count(kernel);
   const Window window = window_of(c.node(), rank);
-  Extents counts;
-  for (const Dim& count : count_windows(c.node(), window, as_dims(sizes), as_dims(kernel)))
-    counts.push_back(*count.constant());
-  Extents extents = {x.extent(0), w.extent(0)}, mask_extents = {x.extent(0), offset_groups * cells},
-          offset_extents = {x.extent(0), offset_groups * cells * rank};
+  const Extents counts = count_windows(c.node(), window, sizes, kernel);
+  check(c.node(), x.extent(1), cells, rank, Shape::of(offset.extents()),
+        c.has("mask") ? Shape::of(c.in("mask").extents()) : Shape::unknown(x.rank()));
+  const int64_t moves = offset.extent(1) / rank;  // one for each cell of each offset group
+  if (moves / offset_groups != cells || cells * offset_groups * rank != offset.extent(1))
+    throw user_error("deform_conv: offset has {} channels for {} cells in {} offset groups", offset.extent(1),
+                     cells, offset_groups);
+  Extents extents = {x.extent(0), w.extent(0)}, mask_extents = {x.extent(0), moves},
+          offset_extents = {x.extent(0), offset.extent(1)};
   for (Extents* each : {&extents, &mask_extents, &offset_extents})
     each->insert(each->end(), counts.begin(), counts.end());
-  check(c.node(), x.extent(1), cells, rank, Shape::of(offset.extents()),
-        Shape::of(c.has("mask") ? c.in("mask").extents() : mask_extents));
   if (offset.extents() != offset_extents || (c.has("mask") && c.in("mask").extents() != mask_extents))
     throw user_error("deform_conv: offset must be [{}], and mask [{}]", fmt::join(offset_extents, ","),
                      fmt::join(mask_extents, ","));
