@@ -238,14 +238,48 @@ Types infer(const Node& n) {
   return types;
 }
 
+// What one cell sees in every window of one image: [channels, windows…].
+struct Look {
+  const Extents &sizes, &kernel, &counts;
+  const Window& window;
+  int64_t channels, offset_groups;
+  std::vector<double> x, offset, mask;  // no mask: empty
+
+  std::vector<double> see(int64_t image, int64_t cell) const {
+    const int64_t rank = static_cast<int64_t>(sizes.size()), windows = element_count(counts),
+                  plane = element_count(sizes), per_group = channels / offset_groups;
+    const Extents cell_strides = row_major_strides(kernel), window_strides = row_major_strides(counts);
+    std::vector<double> seen(static_cast<size_t>(channels * windows));
+    for (int64_t group = 0; group < offset_groups; ++group) {
+      const int64_t move = (image * offset_groups + group) * element_count(kernel) + cell;
+      for (int64_t at = 0; at < windows; ++at) {
+        std::vector<Taps> taps;
+        for (int64_t i = 0; i < rank; ++i) {
+          const auto axis = static_cast<size_t>(i);
+          const Slide& slide = window.slides[axis];
+          const int64_t home = at / window_strides[axis] % counts[axis] * slide.stride +
+                               cell / cell_strides[axis] % kernel[axis] * slide.dilation - slide.before;
+          taps.push_back(taps_inside(
+              static_cast<double>(home) + offset[static_cast<size_t>((move * rank + i) * windows + at)],
+              sizes[axis]));
+        }
+        const double scale = mask.empty() ? 1 : mask[static_cast<size_t>(move * windows + at)];
+        for (int64_t channel = group * per_group; channel < (group + 1) * per_group; ++channel)
+          seen[static_cast<size_t>(channel * windows + at)] =
+              scale * sample(x.data() + (image * channels + channel) * plane, sizes, taps);
+      }
+    }
+    return seen;
+  }
+};
+
 Data eval(const Call& c) {
   const Tensor &x = c.in("x"), &w = c.in("w"), &offset = c.in("offset");
   const int64_t groups = c.attr("groups"), offset_groups = c.attr("offset_groups");
   check_operands(c.node(), x.rank(), w.rank());
   conv_op::check(c.node(), x.extent(1), w.extent(1), w.extent(0));
   const Extents sizes = spatial(x), kernel = spatial(w);
-  const auto rank = static_cast<int64_t>(sizes.size());
-  const int64_t cells = element_count(kernel);
+  const int64_t rank = x.rank() - 2, cells = element_count(kernel);
   const Window window = window_of(c.node(), rank);
   const Extents counts = count_windows(c.node(), window, sizes, kernel);
   check(c.node(), x.extent(1), cells, rank, Shape::of(offset.extents()),
@@ -264,44 +298,26 @@ Data eval(const Call& c) {
   std::vector<double> result = zeros<double>(extents);
   if (result.empty())
     return {Tensor(x.dtype(), extents)};
-
-  const std::vector<double> from = widen<double>(x), weights = widen<double>(w),
-                            moved = widen<double>(offset);
-  const std::vector<double> scale =
-      c.has("mask") ? widen<double>(c.in("mask"))
-                    : std::vector<double>(static_cast<size_t>(element_count(mask_extents)), 1.0);
-  const int64_t channels = x.extent(1), filters = w.extent(0), per_group = w.extent(1);
-  const int64_t x_plane = element_count(sizes), y_plane = element_count(counts);
-  const Extents cell_strides = row_major_strides(kernel), window_strides = row_major_strides(counts);
-  std::vector<double> seen(static_cast<size_t>(channels * y_plane));  // by one cell, in every window
+  const Look look{.sizes = sizes,
+                  .kernel = kernel,
+                  .counts = counts,
+                  .window = window,
+                  .channels = x.extent(1),
+                  .offset_groups = offset_groups,
+                  .x = widen<double>(x),
+                  .offset = widen<double>(offset),
+                  .mask = c.has("mask") ? widen<double>(c.in("mask")) : std::vector<double>()};
+  const std::vector<double> weights = widen<double>(w);
+  const int64_t filters = w.extent(0), channels = w.extent(1), windows = element_count(counts);
   for (int64_t image = 0; image < x.extent(0); ++image)
     for (int64_t cell = 0; cell < cells; ++cell) {
-      for (int64_t group = 0; group < offset_groups; ++group)
-        for (int64_t at = 0; at < y_plane; ++at) {
-          const int64_t mask_row = (image * offset_groups + group) * cells + cell;
-          std::vector<Taps> taps;
-          for (size_t i = 0; i < sizes.size(); ++i) {
-            const Slide& slide = window.slides[i];
-            const int64_t home = at / window_strides[i] % counts[i] * slide.stride +
-                                 cell / cell_strides[i] % kernel[i] * slide.dilation - slide.before;
-            const auto row = static_cast<size_t>(mask_row * rank) + i;
-            taps.push_back(
-                taps_inside(static_cast<double>(home) +
-                                moved[row * static_cast<size_t>(y_plane) + static_cast<size_t>(at)],
-                            sizes[i]));
-          }
-          for (int64_t channel = group * (channels / offset_groups);
-               channel < (group + 1) * (channels / offset_groups); ++channel)
-            seen[static_cast<size_t>(channel * y_plane + at)] =
-                scale[static_cast<size_t>(mask_row * y_plane + at)] *
-                sample(from.data() + (image * channels + channel) * x_plane, sizes, taps);
-        }
+      const std::vector<double> seen = look.see(image, cell);
       for (int64_t filter = 0; filter < filters; ++filter)
-        for (int64_t channel = 0; channel < per_group; ++channel) {
-          const double weight = weights[static_cast<size_t>((filter * per_group + channel) * cells + cell)];
-          const double* row = seen.data() + (filter / (filters / groups) * per_group + channel) * y_plane;
-          double* to = result.data() + (image * filters + filter) * y_plane;
-          for (int64_t at = 0; at < y_plane; ++at)
+        for (int64_t channel = 0; channel < channels; ++channel) {
+          const double weight = weights[static_cast<size_t>((filter * channels + channel) * cells + cell)];
+          const double* row = seen.data() + (filter / (filters / groups) * channels + channel) * windows;
+          double* to = result.data() + (image * filters + filter) * windows;
+          for (int64_t at = 0; at < windows; ++at)
             to[at] += weight * row[at];
         }
     }
