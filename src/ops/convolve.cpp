@@ -15,14 +15,19 @@ std::span<const Dim> spatial(Value v) { return std::span(v.shape().dims()).subsp
 
 std::vector<Dim> as_dims(const Extents& extents) { return {extents.begin(), extents.end()}; }
 
-// What conv and conv_transpose both ask.
+void check_groups(const Node& n, std::string_view name) {
+  constexpr int64_t most = (int64_t{1} << 31) - 1;  // so that products with a size do not overflow
+  if (const int64_t groups = n.attr(name); groups < 1 || groups > most)
+    throw user_error("{}: {} is {}, but must be from 1 to {}", n.op().name, name, groups, most);
+}
+
+// What all of them ask.
 void check_operands(const Node& n, int64_t x_rank, int64_t w_rank) {
   if (x_rank < 3)
     throw operand_error(n, "x has no spatial dimension; it must be [batch, channels, spatial…]");
   if (w_rank != x_rank)
     throw operand_error(n, "x and w must have the same rank");
-  if (n.attr("groups").as<int64_t>() < 1)
-    throw user_error("{}: groups is {}, but must be at least 1", n.op().name, n.attr("groups").as<int64_t>());
+  check_groups(n, "groups");
 }
 
 void check_divides(const Node& n, std::string_view what, const Dim& count) {
@@ -158,7 +163,10 @@ Data eval(const Call& c) {
     sizes.push_back(*size.constant());
   }
   const int64_t batch = x.extent(0), channels = x.extent(1), filters = w.extent(1);
-  Extents extents = {batch, filters * groups};
+  const Dim all_filters = Dim(filters) * groups;
+  if (!all_filters.is_constant())
+    throw user_error("conv_transpose: the result would be too large");
+  Extents extents = {batch, *all_filters.constant()};
   extents.insert(extents.end(), sizes.begin(), sizes.end());
   const int64_t x_plane = element_count(counts), w_plane = element_count(kernel),
                 y_plane = element_count(sizes);
@@ -200,8 +208,7 @@ namespace deform_conv_op {
 void check(const Node& n, const Dim& x_channels, const Dim& cells, int64_t spatial_rank, const Shape& offset,
            const Shape& mask) {
   const int64_t offset_groups = n.attr("offset_groups");
-  if (offset_groups < 1)
-    throw user_error("deform_conv: offset_groups is {}, but must be at least 1", offset_groups);
+  check_groups(n, "offset_groups");
   if (x_channels.is_constant() && *x_channels.constant() % offset_groups != 0)
     throw operand_error(
         n, fmt::format("{} channels do not divide into {} offset groups", x_channels, offset_groups));
@@ -231,68 +238,86 @@ Types infer(const Node& n) {
   return types;
 }
 
+// What one cell sees in every window of one image: [channels, windows…].
+struct Look {
+  const Extents &sizes, &kernel, &counts;
+  const Window& window;
+  int64_t channels, offset_groups;
+  std::vector<double> x, offset, mask;  // no mask: empty
+
+  std::vector<double> see(int64_t image, int64_t cell) const {
+    const int64_t rank = static_cast<int64_t>(sizes.size()), windows = element_count(counts),
+                  plane = element_count(sizes), per_group = channels / offset_groups;
+    const Extents cell_strides = row_major_strides(kernel), window_strides = row_major_strides(counts);
+    std::vector<double> seen(static_cast<size_t>(channels * windows));
+    for (int64_t group = 0; group < offset_groups; ++group) {
+      const int64_t move = (image * offset_groups + group) * element_count(kernel) + cell;
+      for (int64_t at = 0; at < windows; ++at) {
+        std::vector<Taps> taps;
+        for (int64_t i = 0; i < rank; ++i) {
+          const auto axis = static_cast<size_t>(i);
+          const Slide& slide = window.slides[axis];
+          const int64_t home = at / window_strides[axis] % counts[axis] * slide.stride +
+                               cell / cell_strides[axis] % kernel[axis] * slide.dilation - slide.before;
+          taps.push_back(taps_inside(
+              static_cast<double>(home) + offset[static_cast<size_t>((move * rank + i) * windows + at)],
+              sizes[axis]));
+        }
+        const double scale = mask.empty() ? 1 : mask[static_cast<size_t>(move * windows + at)];
+        for (int64_t channel = group * per_group; channel < (group + 1) * per_group; ++channel)
+          seen[static_cast<size_t>(channel * windows + at)] =
+              scale * sample(x.data() + (image * channels + channel) * plane, sizes, taps);
+      }
+    }
+    return seen;
+  }
+};
+
 Data eval(const Call& c) {
   const Tensor &x = c.in("x"), &w = c.in("w"), &offset = c.in("offset");
   const int64_t groups = c.attr("groups"), offset_groups = c.attr("offset_groups");
   check_operands(c.node(), x.rank(), w.rank());
   conv_op::check(c.node(), x.extent(1), w.extent(1), w.extent(0));
   const Extents sizes = spatial(x), kernel = spatial(w);
-  const auto rank = static_cast<int64_t>(sizes.size());
-  const int64_t cells = element_count(kernel);
+  const int64_t rank = x.rank() - 2, cells = element_count(kernel);
   const Window window = window_of(c.node(), rank);
-  Extents counts;
-  for (const Dim& count : count_windows(c.node(), window, as_dims(sizes), as_dims(kernel)))
-    counts.push_back(*count.constant());
-  Extents extents = {x.extent(0), w.extent(0)}, mask_extents = {x.extent(0), offset_groups * cells},
-          offset_extents = {x.extent(0), offset_groups * cells * rank};
+  const Extents counts = count_windows(c.node(), window, sizes, kernel);
+  check(c.node(), x.extent(1), cells, rank, Shape::of(offset.extents()),
+        c.has("mask") ? Shape::of(c.in("mask").extents()) : Shape::unknown(x.rank()));
+  const int64_t moves = offset.extent(1) / rank;  // one for each cell of each offset group
+  if (moves / offset_groups != cells || cells * offset_groups * rank != offset.extent(1))
+    throw user_error("deform_conv: offset has {} channels for {} cells in {} offset groups", offset.extent(1),
+                     cells, offset_groups);
+  Extents extents = {x.extent(0), w.extent(0)}, mask_extents = {x.extent(0), moves},
+          offset_extents = {x.extent(0), offset.extent(1)};
   for (Extents* each : {&extents, &mask_extents, &offset_extents})
     each->insert(each->end(), counts.begin(), counts.end());
-  check(c.node(), x.extent(1), cells, rank, Shape::of(offset.extents()),
-        Shape::of(c.has("mask") ? c.in("mask").extents() : mask_extents));
   if (offset.extents() != offset_extents || (c.has("mask") && c.in("mask").extents() != mask_extents))
     throw user_error("deform_conv: offset must be [{}], and mask [{}]", fmt::join(offset_extents, ","),
                      fmt::join(mask_extents, ","));
   std::vector<double> result = zeros<double>(extents);
   if (result.empty())
     return {Tensor(x.dtype(), extents)};
-
-  const std::vector<double> from = widen<double>(x), weights = widen<double>(w),
-                            moved = widen<double>(offset);
-  const std::vector<double> scale =
-      c.has("mask") ? widen<double>(c.in("mask"))
-                    : std::vector<double>(static_cast<size_t>(element_count(mask_extents)), 1.0);
-  const int64_t channels = x.extent(1), filters = w.extent(0), per_group = w.extent(1);
-  const int64_t x_plane = element_count(sizes), y_plane = element_count(counts);
-  const Extents cell_strides = row_major_strides(kernel), window_strides = row_major_strides(counts);
-  std::vector<double> seen(static_cast<size_t>(channels * y_plane));  // by one cell, in every window
+  const Look look{.sizes = sizes,
+                  .kernel = kernel,
+                  .counts = counts,
+                  .window = window,
+                  .channels = x.extent(1),
+                  .offset_groups = offset_groups,
+                  .x = widen<double>(x),
+                  .offset = widen<double>(offset),
+                  .mask = c.has("mask") ? widen<double>(c.in("mask")) : std::vector<double>()};
+  const std::vector<double> weights = widen<double>(w);
+  const int64_t filters = w.extent(0), channels = w.extent(1), windows = element_count(counts);
   for (int64_t image = 0; image < x.extent(0); ++image)
     for (int64_t cell = 0; cell < cells; ++cell) {
-      for (int64_t group = 0; group < offset_groups; ++group)
-        for (int64_t at = 0; at < y_plane; ++at) {
-          const int64_t mask_row = (image * offset_groups + group) * cells + cell;
-          std::vector<Taps> taps;
-          for (size_t i = 0; i < sizes.size(); ++i) {
-            const Slide& slide = window.slides[i];
-            const int64_t home = at / window_strides[i] % counts[i] * slide.stride +
-                                 cell / cell_strides[i] % kernel[i] * slide.dilation - slide.before;
-            const auto row = static_cast<size_t>(mask_row * rank) + i;
-            taps.push_back(
-                taps_inside(static_cast<double>(home) +
-                                moved[row * static_cast<size_t>(y_plane) + static_cast<size_t>(at)],
-                            sizes[i]));
-          }
-          for (int64_t channel = group * (channels / offset_groups);
-               channel < (group + 1) * (channels / offset_groups); ++channel)
-            seen[static_cast<size_t>(channel * y_plane + at)] =
-                scale[static_cast<size_t>(mask_row * y_plane + at)] *
-                sample(from.data() + (image * channels + channel) * x_plane, sizes, taps);
-        }
+      const std::vector<double> seen = look.see(image, cell);
       for (int64_t filter = 0; filter < filters; ++filter)
-        for (int64_t channel = 0; channel < per_group; ++channel) {
-          const double weight = weights[static_cast<size_t>((filter * per_group + channel) * cells + cell)];
-          const double* row = seen.data() + (filter / (filters / groups) * per_group + channel) * y_plane;
-          double* to = result.data() + (image * filters + filter) * y_plane;
-          for (int64_t at = 0; at < y_plane; ++at)
+        for (int64_t channel = 0; channel < channels; ++channel) {
+          const double weight = weights[static_cast<size_t>((filter * channels + channel) * cells + cell)];
+          const double* row = seen.data() + (filter / (filters / groups) * channels + channel) * windows;
+          double* to = result.data() + (image * filters + filter) * windows;
+          for (int64_t at = 0; at < windows; ++at)
             to[at] += weight * row[at];
         }
     }

@@ -157,6 +157,8 @@ Data eval(const Call& c) {
   const std::vector<double> values = widen<double>(x), corners = widen<double>(regions);
   const std::vector<int64_t> whole = widen<int64_t>(regions);  // of which the images' numbers are read
   std::vector<double> result = zeros<double>(extents);
+  if (result.empty())
+    return {Tensor(x.dtype(), extents)};
   auto to = result.begin();
   for (size_t i = 0; i < static_cast<size_t>(extents[0]); ++i) {
     const int64_t image = checked_image(c, whole[5 * i]);

@@ -332,7 +332,8 @@ Data eval(const Call& c) {
   }
   return with_storage(x.dtype(), [&]<class T>(T) -> Data {
     const std::span<const T> from = stored<T>(x);
-    const T fill = outside == 0 ? T{} : stored<T>(filled(x.dtype(), {}, outside)).front();
+    const T fill =
+        NumbersAndBool.contains(x.dtype()) ? stored<T>(filled(x.dtype(), {}, outside)).front() : T{};
     std::vector<T> values = resample_all<T>(c, std::vector<T>(from.begin(), from.end()), x.extents(), axes,
                                             stretches, filter, fill);
     std::move(values.begin(), values.end(), mutable_stored<T>(result).begin());

@@ -101,6 +101,18 @@ std::vector<Dim> count_windows(const Node& n, const Window& window, std::span<co
   return counts;
 }
 
+Extents count_windows(const Node& n, const Window& window, const Extents& sizes, const Extents& kernel,
+                      Rounding rounding) {
+  Extents counts;
+  for (const Dim& count : count_windows(n, window, std::vector<Dim>(sizes.begin(), sizes.end()),
+                                        std::vector<Dim>(kernel.begin(), kernel.end()), rounding)) {
+    if (!count.is_constant())
+      throw user_error("{}: the window is too large", n.op().name);
+    counts.push_back(*count.constant());
+  }
+  return counts;
+}
+
 std::pair<int64_t, int64_t> resolve_padding(const Slide& slide, Padding padding, int64_t size,
                                             int64_t kernel) {
   if (padding == Padding::Explicit)
@@ -130,11 +142,7 @@ Sliding::Sliding(const Window& window, const Extents& sizes, const Extents& kern
 
 Sliding Sliding::over(const Node& n, const Extents& sizes, const Extents& kernel, Rounding rounding) {
   const Window window = window_of(n, static_cast<int64_t>(sizes.size()));
-  Extents counts;
-  for (const Dim& count : count_windows(n, window, std::vector<Dim>(sizes.begin(), sizes.end()),
-                                        std::vector<Dim>(kernel.begin(), kernel.end()), rounding))
-    counts.push_back(*count.constant());
-  return Sliding(window, sizes, kernel, counts);
+  return Sliding(window, sizes, kernel, count_windows(n, window, sizes, kernel, rounding));
 }
 
 int64_t Sliding::count_cells(size_t axis, int64_t index, bool with_padding) const {

@@ -46,6 +46,9 @@ enum class Rounding : bool {
 constexpr int64_t kLargestWindowed = int64_t{1} << 48;  // elements along one dimension
 std::vector<Dim> count_windows(const Node& n, const Window& window, std::span<const Dim> sizes,
                                std::span<const Dim> kernel, Rounding rounding = Rounding::Down);
+// The same for sizes that are all known.
+Extents count_windows(const Node& n, const Window& window, const Extents& sizes, const Extents& kernel,
+                      Rounding rounding = Rounding::Down);
 
 // The padding before and after, whatever the mode.
 std::pair<int64_t, int64_t> resolve_padding(const Slide& slide, Padding padding, int64_t size,

@@ -134,7 +134,7 @@ TEST(Conv, RefusesAttributesThatMeanNothing) {
   refuse_attributes("strides=[1], dilations=[1], padding=\"valid\"",
                     "padding is \"valid\", but must be explicit, same_upper or same_lower");
   refuse_attributes("groups=0, strides=[1], dilations=[1], pads=[0,0]",
-                    "groups is 0, but must be at least 1");
+                    "groups is 0, but must be from 1 to 2147483647");
 }
 
 // What inference could not see, running refuses.

@@ -7,8 +7,12 @@
 #include "frontends/onnx/conversions.h"
 #include "frontends/onnx/window_attributes.h"
 #include "ops/binary.h"
+#include "ops/data.h"
+#include "ops/pad.h"
 #include "ops/reshape.h"
 #include "ops/select.h"
+#include "ops/slice.h"
+#include "ops/unary.h"
 
 namespace tenon::onnx {
 namespace {
@@ -82,6 +86,9 @@ std::vector<Value> conv_transpose(const NodeView& n) {
       const Dim total = (size - 1) * strides[i] + extra[i] + (kernel[i] - 1) * dilations[i] + 1 - target;
       if (!total.is_constant())
         throw unsupported("ConvTranspose: the padding depends on sizes that only running tells: {}", total);
+      constexpr int64_t limit = int64_t{1} << 40;
+      if (*total.constant() > limit || *total.constant() < -limit)
+        throw user_error("ConvTranspose: sizes that differ by {} are beyond any padding", total);
       const int64_t padding = std::max<int64_t>(*total.constant(), 0), less = padding / 2;
       pads[i] = mode == "SAME_UPPER" ? less : padding - less;
       pads[rank + i] = padding - pads[i];
@@ -130,12 +137,43 @@ std::vector<Value> conv_integer(const NodeView& n) {
   return n.make("conv", {{"x", centred(x, n.maybe(2))}, {"w", centred(w, n.maybe(3))}}, attributes);
 }
 
+// One filter for each channel, over what came before and now: k - 1 elements of state, or zeros, then the
+// input. The last k - 1 of those are the next state.
+std::vector<Value> causal_conv(const NodeView& n) {
+  const Value x = n.in(0), w = n.in(1), past = n.maybe(3);
+  if (spatial_rank(n, w) != 1)
+    throw user_error("CausalConvWithState: the weights are {}, but must be [channels, 1, k]", w.type());
+  const auto channels = w.dim(0).constant(), k = w.dim(2).constant();
+  if (!channels || !k)
+    throw unsupported("CausalConvWithState: the shape of its weights must be known when the model is read");
+  if (*k < 1)
+    throw user_error("CausalConvWithState: the weights are {}, which is no kernel", w.type());
+  const Value all = past ? concat({past, x}, 2) : pad(x, int_vector(n.graph(), {*k - 1, 0}), {2});
+  const std::vector<int64_t> one = {1};
+  Value y = n.make("conv", {{"x", all}, {"w", w}},
+                   {{"groups", *channels},
+                    {"strides", one},
+                    {"dilations", one},
+                    {"pads", std::vector<int64_t>{0, 0}}})
+                .front();
+  y = add_bias(y, n.maybe(2), 1);
+  const std::string activation = n.text("activation", "none");
+  if (activation == "silu" || activation == "swish") {
+    const Value wide = cast(y, DType::F32);
+    y = cast(wide * sigmoid(wide), y.dtype());
+  } else if (activation != "none") {
+    throw user_error("CausalConvWithState: activation is {}, but must be silu, swish or none", activation);
+  }
+  return {y, *k == 1 ? slice(all, 2, 0, 0) : slice(all, 2, 1 - *k, kToTheEnd)};
+}
+
 }  // namespace
 
 const Conversions& convolve_conversions() {
   static const Conversions conversions = {
       {"Conv", conv},
       {"ConvInteger", conv_integer},
+      {"CausalConvWithState", causal_conv},
       {"ConvTranspose", conv_transpose},
       {"DeformConv", deform_conv},
   };

@@ -8,8 +8,10 @@
 #include "frontends/onnx/window_attributes.h"
 #include "ops/binary.h"
 #include "ops/data.h"
+#include "ops/pad.h"
 #include "ops/reduce.h"
 #include "ops/reshape.h"
+#include "ops/slice.h"
 #include "ops/unary.h"
 
 namespace tenon::onnx {
@@ -68,6 +70,40 @@ std::vector<Value> global_norm(const NodeView& n) {
   return {pow(reduce_sum(powers, spatial_axes(n, n.in(0)), Keep::Dims), 1 / p)};
 }
 
+// The shape that pooling came from: (size - 1) · stride + kernel - pads. A shape that the model asks for has
+// its extra elements at the end.
+std::vector<Value> max_unpool(const NodeView& n) {
+  const Value x = n.in(0);
+  const auto rank = static_cast<size_t>(spatial_rank(n, x));
+  const std::vector<int64_t> kernel = n.integers("kernel_shape"),
+                             strides = n.integers("strides", std::vector<int64_t>(rank, 1)),
+                             pads = n.integers("pads", std::vector<int64_t>(2 * rank, 0));
+  if (kernel.size() != rank || strides.size() != rank || pads.size() != 2 * rank)
+    throw user_error(
+        "MaxUnpool: kernel_shape, strides and pads are [{}], [{}] and [{}] for {} spatial dimensions",
+        fmt::join(kernel, ","), fmt::join(strides, ","), fmt::join(pads, ","), rank);
+  constexpr int64_t limit = int64_t{1} << 31;
+  for (const auto* list : {&kernel, &strides, &pads})
+    for (int64_t each : *list)
+      if (each < 0 || each >= limit)
+        throw user_error("MaxUnpool: {} among kernel_shape, strides and pads is out of range", each);
+  std::vector<int64_t> less = {0, 0}, factor = {1, 1}, more = {0, 0};
+  for (size_t i = 0; i < rank; ++i) {
+    less.push_back(1);
+    factor.push_back(strides[i]);
+    more.push_back(kernel[i] - pads[i] - pads[rank + i]);
+  }
+  const auto vector = [&](const std::vector<int64_t>& values) { return int_vector(n.graph(), values); };
+  const Value shape = (shape_of(x) - vector(less)) * vector(factor) + vector(more);
+  const Value y = n.make("max_unpool", {{"x", x}, {"indices", n.in(1)}, {"shape", shape}}).front();
+  const Value wanted = n.maybe(2);
+  if (!wanted)
+    return {y};
+  std::vector<int64_t> axes(rank + 2);
+  std::iota(axes.begin(), axes.end(), 0);
+  return {pad(y, concat({vector(std::vector<int64_t>(rank + 2, 0)), wanted - shape}, 0), axes)};
+}
+
 // What one region is pooled to, and how its corners are read.
 Attributes region_attributes(const NodeView& n, const std::vector<int64_t>& size) {
   return {{"size", size}, {"scale", n.real("spatial_scale", 1)}};
@@ -103,7 +139,8 @@ const Conversions& pool_conversions() {
       {"MaxPool", max_pool},         {"AveragePool", average_pool},
       {"LpPool", lp_pool},           {"GlobalAveragePool", global_average},
       {"GlobalMaxPool", global_max}, {"GlobalLpPool", global_norm},
-      {"RoiAlign", roi_align},       {"MaxRoiPool", max_roi_pool},
+      {"MaxUnpool", max_unpool},     {"RoiAlign", roi_align},
+      {"MaxRoiPool", max_roi_pool},
   };
   return conversions;
 }
