@@ -3,9 +3,12 @@
 // Constants that are too long for a line come from a table, by their hash, as in Tenon's own text form.
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
 #include <map>
 
 #include "ir/print.h"
+#include "tensor/wide.h"
 #include "views/constants.h"
 #include "views/forms.h"
 #include "views/naming.h"
@@ -75,6 +78,9 @@ class Printer {
     return fmt::format(
         "// {0}: compiled against Tenon's headers, {1}(literals) traces to this graph. `literals` holds the\n"
         "// constants that are too long to be written here, as large_literals(graph) gives them.\n"
+        "#include <cmath>\n"
+        "#include <cstdint>\n\n"
+        "#include \"base/mapped_file.h\"\n"
         "#include \"ir/parse.h\"\n"
         "#include \"ops/binary.h\"\n"
         "#include \"ops/data.h\"\n"
@@ -215,13 +221,15 @@ class Printer {
   std::string attribute(const Attribute& value) {
     switch (value.kind()) {
       case AttributeKind::Int:
-        return fmt::format("int64_t{{{}}}", value.as<int64_t>());
+        return fmt::format("int64_t{{{}}}", number(value.as<int64_t>()));
       case AttributeKind::String:
         return raw(value.as<std::string>());
       case AttributeKind::Ints:
-        return fmt::format("Attribute::Ints{{{}}}", fmt::join(value.as<Attribute::Ints>(), ", "));
+        return fmt::format("Attribute::Ints{{{}}}", numbers(value.as<Attribute::Ints>()));
+      case AttributeKind::Float:
+        return fmt::format("double{{{}}}", number(value.as<double>(), DType::F64));
       case AttributeKind::Floats:
-        return fmt::format("Attribute::Floats{{{}}}", fmt::join(value.as<Attribute::Floats>(), ", "));
+        return fmt::format("Attribute::Floats{{{}}}", numbers(value.as<Attribute::Floats>()));
       case AttributeKind::Strings: {
         std::vector<std::string> texts;
         for (const std::string& text : value.as<Attribute::Strings>())
@@ -244,29 +252,62 @@ class Printer {
     if (const auto* iota = std::get_if<Literal::Iota>(&value.form()))
       return fmt::format("Literal::iota({}, {}, {}, {})", dtype_text(value.dtype()), iota->start, iota->step,
                          value.count());
-    if (const auto* splat = std::get_if<Literal::Splat>(&value.form());
-        splat != nullptr && is_plain(splat->element))
-      return fmt::format("Literal::splat({}, {})", dense(splat->element, "{}"), extents);
-    if (value.count() > kShownElements || !is_plain(value.tensor()))
-      return fmt::format("literals.at({:#018x})", value.content_hash());
-    return dense(value.tensor(), extents);
+    if (const auto* slice = std::get_if<Literal::FileSlice>(&value.form());
+        slice != nullptr && value.count() > kShownElements)
+      return fmt::format("Literal::file_slice({}, {}, MappedFile::open({}), {}, {})",
+                         dtype_text(value.dtype()), extents, raw(slice->file->path().string()), slice->offset,
+                         slice->size);
+    if (const auto* splat = std::get_if<Literal::Splat>(&value.form()))
+      if (const auto element = dense(splat->element, "{}"))
+        return fmt::format("Literal::splat({}, {})", *element, extents);
+    if (value.count() <= kShownElements)
+      if (const auto tensor = dense(value.tensor(), extents))
+        return *tensor;
+    return fmt::format("literals.at({:#018x})", value.content_hash());
   }
 
-  // Whether its elements, written as numbers, read back bit by bit.
-  static bool is_plain(const Tensor& tensor) {
-    if (tensor.dtype() == DType::F32)
-      return std::all_of(tensor.data<float>().begin(), tensor.data<float>().end(),
-                         [](float v) { return v - v == 0; });
-    return tensor.dtype() == DType::I64 || tensor.dtype() == DType::Bool;
+  static std::string number(double value, DType dtype) {
+    if (std::isnan(value))
+      return "std::nan(\"\")";
+    if (std::isinf(value))
+      return value > 0 ? "HUGE_VAL" : "-HUGE_VAL";
+    return dtype == DType::F32 ? fmt::format("{}", static_cast<float>(value)) : fmt::format("{}", value);
+  }
+  // The least integer cannot be written as minus a number.
+  static std::string number(int64_t value, DType = DType::I64) {
+    return value == std::numeric_limits<int64_t>::min() ? "INT64_MIN" : fmt::format("{}", value);
+  }
+  static std::string number(uint64_t value, DType) { return fmt::format("{}u", value); }
+
+  template <class T>
+  static std::string numbers(const std::vector<T>& values) {
+    std::vector<std::string> texts;
+    for (const T value : values)
+      texts.push_back(number(value, DType::F64));
+    return fmt::format("{}", fmt::join(texts, ", "));
   }
 
-  static std::string dense(const Tensor& tensor, const std::string& extents) {
-    const std::string elements = fmt::format("{}", fmt::join(element_texts(tensor, kPlainNumbers), ", "));
-    const std::string_view wide = tensor.dtype() == DType::F32    ? "double"
-                                  : tensor.dtype() == DType::Bool ? "uint64_t"
-                                                                  : "int64_t";
-    return fmt::format("narrow<{0}>({1}, {2}, std::vector<{0}>{{{3}}})", wide, dtype_text(tensor.dtype()),
-                       extents, elements);
+  // The tensor, if its elements written as numbers read back bit by bit.
+  static std::optional<std::string> dense(const Tensor& tensor, const std::string& extents) {
+    if (tensor.dtype() == DType::String || kind(tensor.dtype()) == DTypeKind::Complex)
+      return std::nullopt;
+    return with_wide(tensor.dtype(), [&]<class T>(T) -> std::optional<std::string> {
+      std::vector<T> values = widen<T>(tensor);
+      std::vector<std::string> texts;
+      for (T& value : values) {
+        if constexpr (std::is_same_v<T, double>)
+          if (std::isnan(value))
+            value = std::nan("");
+        texts.push_back(number(value, tensor.dtype()));
+      }
+      if (!identical(narrow<T>(tensor.dtype(), tensor.extents(), values), tensor))
+        return std::nullopt;
+      constexpr std::string_view wide = std::is_same_v<T, double>    ? "double"
+                                        : std::is_same_v<T, int64_t> ? "int64_t"
+                                                                     : "uint64_t";
+      return fmt::format("narrow<{0}>({1}, {2}, std::vector<{0}>{{{3}}})", wide, dtype_text(tensor.dtype()),
+                         extents, fmt::join(texts, ", "));
+    });
   }
 
   ViewNames names_;

@@ -144,6 +144,7 @@ std::string scalar_suffix(DType dtype) {
 class Printer {
  public:
   std::string print_function(const Graph& graph) {
+    arguments_of_ = &graph;
     std::vector<std::string> arguments;
     for (Value input : graph.inputs())
       arguments.push_back(argument(input));
@@ -160,9 +161,12 @@ class Printer {
     return fmt::format("%{}: {}", names_.name(value), type_text(value.type()));
   }
 
+  // Weights of the function itself are its arguments; those of a nested graph stand where they are used.
   std::string use(Value value) {
+    if (const auto it = stands_for_.find(value.data()); it != stands_for_.end())
+      return it->second;
     const Literal* literal = literal_of(value);
-    if (literal == nullptr || (value.node()->is("parameter") && &value.graph() == outermost(value)))
+    if (literal == nullptr || (value.node()->is("parameter") && &value.graph() == arguments_of_))
       return "%" + names_.name(value);
     if (literal->extents().empty() && kind(literal->dtype()) != DTypeKind::Complex)
       return *short_constant(value, {"True", "False", false}) + scalar_suffix(literal->dtype());
@@ -170,11 +174,6 @@ class Printer {
       return *text;
     const auto it = constants_.emplace(value.data(), constants_.size()).first;
     return fmt::format("meta[relay.Constant][{}]", it->second);
-  }
-
-  // Weights of the function itself are its arguments; those of a nested graph stand where they are used.
-  const Graph* outermost(Value value) const {
-    return arguments_of_ == nullptr ? &value.graph() : arguments_of_;
   }
 
   std::string list(const std::vector<Value>& values) {
@@ -190,8 +189,6 @@ class Printer {
 
   // The result of a body is its last expression: the last node's, when that is what is returned.
   void print_body(const Graph& graph, const std::string& indent) {
-    if (arguments_of_ == nullptr)
-      arguments_of_ = &graph;
     const std::vector<Value> outputs = graph.outputs();
     const Node* last = outputs.size() == 1 && outputs[0].has_one_use() && is_last(outputs[0].node())
                            ? outputs[0].node()
@@ -293,7 +290,7 @@ class Printer {
       const Graph& branch = *node.regions()[i];
       // A branch sees the values around it.
       for (size_t k = 0; k < inputs.size(); ++k)
-        names_.set(branch.input(static_cast<int64_t>(k)), use(inputs[k]).substr(1));
+        stands_for_[branch.input(static_cast<int64_t>(k)).data()] = use(inputs[k]);
       print_body(branch, indent + "  ");
       text_ += fmt::format("{}}}{}", indent, i == 0 ? " else {\n" : "");
     }
@@ -316,7 +313,7 @@ class Printer {
       types.push_back(state.back().type());
     }
     for (size_t k = 0; k < captured.size(); ++k)
-      names_.set(body.input(static_cast<int64_t>(carried.size() + k) + 1), use(captured[k]).substr(1));
+      stands_for_[body.input(static_cast<int64_t>(carried.size() + k) + 1).data()] = use(captured[k]);
     std::string condition = "%" + go_on;
     if (node.has("trip_count"))
       condition = fmt::format("logical_and({}, less({}, {}))", condition, use(body.input(0)),
@@ -338,6 +335,8 @@ class Printer {
   std::string text_;
   int64_t next_number_ = 0;
   const Graph* arguments_of_ = nullptr;  // the graph whose weights are arguments
+  std::unordered_map<const ValueData*, std::string>
+      stands_for_;  // inputs of nested graphs that are values outside
   std::unordered_map<const ValueData*, size_t> constants_;
 };
 

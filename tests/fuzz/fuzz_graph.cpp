@@ -1,5 +1,6 @@
 // fuzz_graph.cpp — random graphs of all ops there are: what the gate lets through must lint, print and parse
-// back to the same graph, clone to the same graph, and run to results of the types that inference promised.
+// back to the same graph, clone to the same graph, show in every view, and run to results of the types that
+// inference promised.
 //
 //   fuzz_graph COUNT SEED
 #include <cmath>
@@ -15,6 +16,7 @@
 #include "ops/data.h"
 #include "ops/registry.h"
 #include "tensor/wide.h"
+#include "views/views.h"
 
 namespace tenon {
 namespace {
@@ -212,6 +214,9 @@ void check(uint64_t seed) {
   if (print(*parsed) != text)
     throw InternalError(fmt::format("printing again gives another text:\n{}\n{}", text, print(*parsed)));
   expect_same(*graph, *graph->clone(), "cloning");
+  for (const View& view : all_views())
+    if (view.render(*graph).empty())
+      throw InternalError(fmt::format("as {} it is nothing\n{}", view.name, text));
   Data inputs;
   for (Value input : graph->inputs())
     inputs.emplace_back(random.input_for(input.type().as_tensor()));
