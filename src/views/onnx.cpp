@@ -263,7 +263,7 @@ class Printer {
     for (const Node* node : graph.nodes()) {
       if (node->is("constant") || node->is("parameter"))
         continue;
-      if (node->is("linear"))
+      if (node->is("linear") && node->in("weight").shape().ranked())
         print_linear(*node, indent);
       else if (node->is("matmul"))
         print_matmul(*node, indent);

@@ -206,7 +206,7 @@ class Printer {
   }
 
   void print_node(const Node& node, const std::string& indent, bool is_result) {
-    if (node.is("linear"))
+    if (node.is("linear") && node.result().shape().ranked())
       return print_linear(node, indent, is_result);
     if (node.is("if"))
       return print_if(node, indent, is_result);
