@@ -25,6 +25,7 @@ const Vocabulary& elementwise_instructions() {
       {"bit_xor", "xor"},
       {"cast", "convert", {{"to", ""}}},
       {"ceil", "ceil"},
+      {"copy", "copy"},
       {"cos", "cosine"},
       {"div", "divide"},
       {"equal", "compare EQ"},

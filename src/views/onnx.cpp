@@ -44,6 +44,7 @@ const Vocabulary& onnx_ops() {
         {"strides", "strides"},
         {"dilations", "dilations"},
         {"pads", "pads"}}},
+      {"copy", "Identity"},
       {"cos", "Cos"},
       {"cosh", "Cosh"},
       {"cumulative_sum", "CumSum", {{"axis", "axis"}}},
@@ -55,14 +56,18 @@ const Vocabulary& onnx_ops() {
       {"gather", "Gather", {{"axis", "axis"}}},
       {"gather_elements", "GatherElements", {{"axis", "axis"}}},
       {"gather_nd", "GatherND", {{"batch_dims", "batch_dims"}}},
+      {"gelu", "Gelu", {{"approximate", "approximate"}}},
       {"greater", "Greater"},
       {"greater_equal", "GreaterOrEqual"},
       {"group_norm", "GroupNormalization", {{"groups", "num_groups"}, {"epsilon", "epsilon"}}},
+      {"hard_sigmoid", "HardSigmoid", {{"alpha", "alpha"}, {"beta", "beta"}}},
+      {"hard_swish", "HardSwish"},
       {"hardmax", "Hardmax", {{"axis", "axis"}}},
       {"instance_norm", "InstanceNormalization", {{"epsilon", "epsilon"}}},
       {"is_inf", "IsInf", {{"positive", "detect_positive"}, {"negative", "detect_negative"}}},
       {"is_nan", "IsNaN"},
       {"layer_norm", "LayerNormalization", {{"axis", "axis"}, {"epsilon", "epsilon"}}},
+      {"leaky_relu", "LeakyRelu", {{"alpha", "alpha"}}},
       {"less", "Less"},
       {"less_equal", "LessOrEqual"},
       {"log", "Log"},
@@ -70,12 +75,14 @@ const Vocabulary& onnx_ops() {
       {"matmul", "MatMul"},
       {"max", "Max"},
       {"min", "Min"},
+      {"mish", "Mish"},
       {"mod", "Mod"},
       {"mul", "Mul"},
       {"neg", "Neg"},
       {"not", "Not"},
       {"or", "Or"},
       {"pow", "Pow"},
+      {"range", "Range"},
       {"reciprocal", "Reciprocal"},
       {"reduce_log_sum_exp", "ReduceLogSumExp", {{"axes", "axes"}, {"keep_dims", "keepdims"}}},
       {"reduce_max", "ReduceMax", {{"axes", "axes"}, {"keep_dims", "keepdims"}}},
@@ -95,6 +102,7 @@ const Vocabulary& onnx_ops() {
       {"sin", "Sin"},
       {"sinh", "Sinh"},
       {"softmax", "Softmax", {{"axis", "axis"}}},
+      {"softplus", "Softplus"},
       {"split", "Split", {{"axis", "axis"}}},
       {"sqrt", "Sqrt"},
       {"squeeze", "Squeeze", {{"axes", "axes"}}},
@@ -263,7 +271,7 @@ class Printer {
     for (const Node* node : graph.nodes()) {
       if (node->is("constant") || node->is("parameter"))
         continue;
-      if (node->is("linear"))
+      if (node->is("linear") && node->in("weight").shape().ranked())
         print_linear(*node, indent);
       else if (node->is("matmul"))
         print_matmul(*node, indent);

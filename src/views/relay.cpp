@@ -43,6 +43,7 @@ const Vocabulary& relay_ops() {
         {"strides", "strides"},
         {"dilations", "dilation"},
         {"pads", "padding"}}},
+      {"copy", "copy"},
       {"cos", "cos"},
       {"cosh", "cosh"},
       {"cumulative_prod", "cumprod", {{"axis", "axis"}, {"exclusive", "exclusive"}}},
@@ -58,6 +59,7 @@ const Vocabulary& relay_ops() {
       {"greater_equal", "greater_equal"},
       {"is_nan", "isnan"},
       {"layer_norm", "nn.layer_norm", {{"axis", "axis"}, {"epsilon", "epsilon"}}},
+      {"leaky_relu", "nn.leaky_relu", {{"alpha", "alpha"}}},
       {"less", "less"},
       {"less_equal", "less_equal"},
       {"log", "log"},
@@ -206,7 +208,7 @@ class Printer {
   }
 
   void print_node(const Node& node, const std::string& indent, bool is_result) {
-    if (node.is("linear"))
+    if (node.is("linear") && node.result().shape().ranked())
       return print_linear(node, indent, is_result);
     if (node.is("if"))
       return print_if(node, indent, is_result);

@@ -3,6 +3,147 @@
 #include "ir/print.h"
 
 namespace tenon {
+namespace {
+
+// One op as fx calls it and as TorchScript does; no name where that has none.
+struct TorchWord {
+  std::string_view op, function, aten;
+  std::vector<Rename> attributes = {};
+};
+
+const std::vector<TorchWord>& torch_words() {
+  static const std::vector<TorchWord> words = {
+      {"abs", "torch.abs", "aten::abs"},
+      {"acos", "torch.acos", "aten::acos"},
+      {"acosh", "torch.acosh", "aten::acosh"},
+      {"add", "operator.add", "aten::add"},
+      {"and", "torch.logical_and", "aten::logical_and"},
+      {"arg_max", "torch.argmax", "aten::argmax", {{"axis", "dim"}, {"keep_dims", "keepdim"}}},
+      {"arg_min", "torch.argmin", "aten::argmin", {{"axis", "dim"}, {"keep_dims", "keepdim"}}},
+      {"asin", "torch.asin", "aten::asin"},
+      {"asinh", "torch.asinh", "aten::asinh"},
+      {"atan", "torch.atan", "aten::atan"},
+      {"atanh", "torch.atanh", "aten::atanh"},
+      {"batch_norm", "torch.nn.functional.batch_norm", "aten::batch_norm", {{"epsilon", "eps"}}},
+      {"bit_and", "operator.and_", "aten::bitwise_and"},
+      {"bit_not", "operator.invert", "aten::bitwise_not"},
+      {"bit_or", "operator.or_", "aten::bitwise_or"},
+      {"bit_xor", "operator.xor", "aten::bitwise_xor"},
+      {"broadcast", "torch.broadcast_to", "aten::broadcast_to"},
+      {"cast", "torch.Tensor.to", "aten::to", {{"to", "dtype"}}},
+      {"ceil", "torch.ceil", "aten::ceil"},
+      {"clip", "torch.clamp", "aten::clamp"},
+      {"concat", "torch.cat", "aten::cat", {{"axis", "dim"}}},
+      {"conv",
+       "torch.conv2d",
+       "aten::convolution",
+       {{"groups", "groups"}, {"strides", "stride"}, {"dilations", "dilation"}, {"pads", "padding"}}},
+      {"conv_transpose",
+       "torch.conv_transpose2d",
+       "aten::conv_transpose2d",
+       {{"groups", "groups"},
+        {"output_padding", "output_padding"},
+        {"strides", "stride"},
+        {"dilations", "dilation"},
+        {"pads", "padding"}}},
+      {"copy", "torch.clone", "aten::clone"},
+      {"cos", "torch.cos", "aten::cos"},
+      {"cosh", "torch.cosh", "aten::cosh"},
+      {"cumulative_prod", "torch.cumprod", "aten::cumprod", {{"axis", "dim"}}},
+      {"cumulative_sum", "torch.cumsum", "aten::cumsum", {{"axis", "dim"}}},
+      {"div", "operator.truediv", "aten::div"},
+      {"equal", "operator.eq", "aten::eq"},
+      {"erf", "torch.erf", "aten::erf"},
+      {"exp", "torch.exp", "aten::exp"},
+      {"floor", "torch.floor", "aten::floor"},
+      {"gather_elements", "torch.gather", "aten::gather", {{"axis", "dim"}}},
+      {"gelu", "torch.nn.functional.gelu", "aten::gelu", {{"approximate", "approximate"}}},
+      {"greater", "operator.gt", "aten::gt"},
+      {"greater_equal", "operator.ge", "aten::ge"},
+      {"hard_swish", "torch.nn.functional.hardswish", "aten::hardswish"},
+      {"if", "torch.ops.higher_order.cond", ""},
+      {"is_nan", "torch.isnan", "aten::isnan"},
+      {"layer_norm",
+       "torch.nn.functional.layer_norm",
+       "aten::layer_norm",
+       {{"axis", "dim"}, {"epsilon", "eps"}}},
+      {"leaky_relu", "torch.nn.functional.leaky_relu", "aten::leaky_relu", {{"alpha", "negative_slope"}}},
+      {"less", "operator.lt", "aten::lt"},
+      {"less_equal", "operator.le", "aten::le"},
+      {"linear", "torch.nn.functional.linear", "aten::linear"},
+      {"log", "torch.log", "aten::log"},
+      {"log_softmax", "torch.log_softmax", "aten::log_softmax", {{"axis", "dim"}}},
+      {"matmul", "torch.matmul", "aten::matmul"},
+      {"max", "torch.maximum", "aten::maximum"},
+      {"min", "torch.minimum", "aten::minimum"},
+      {"mish", "torch.nn.functional.mish", "aten::mish"},
+      {"mul", "operator.mul", "aten::mul"},
+      {"neg", "operator.neg", "aten::neg"},
+      {"not", "torch.logical_not", "aten::logical_not"},
+      {"or", "torch.logical_or", "aten::logical_or"},
+      {"pow", "operator.pow", "aten::pow"},
+      {"reciprocal", "torch.reciprocal", "aten::reciprocal"},
+      {"reduce_log_sum_exp",
+       "torch.logsumexp",
+       "aten::logsumexp",
+       {{"axes", "dim"}, {"keep_dims", "keepdim"}}},
+      {"reduce_max", "torch.amax", "aten::amax", {{"axes", "dim"}, {"keep_dims", "keepdim"}}},
+      {"reduce_mean", "torch.mean", "aten::mean", {{"axes", "dim"}, {"keep_dims", "keepdim"}}},
+      {"reduce_min", "torch.amin", "aten::amin", {{"axes", "dim"}, {"keep_dims", "keepdim"}}},
+      {"reduce_sum", "torch.sum", "aten::sum", {{"axes", "dim"}, {"keep_dims", "keepdim"}}},
+      {"relu", "torch.relu", "aten::relu"},
+      {"reshape", "torch.reshape", "aten::reshape", {{"allow_zero", ""}}},
+      {"rms_norm", "torch.nn.functional.rms_norm", "", {{"axis", "dim"}, {"epsilon", "eps"}}},
+      {"round", "torch.round", "aten::round"},
+      {"scan",
+       "torch.ops.higher_order.scan",
+       "",
+       {{"axes", "dims"},
+        {"reversed", "reverse"},
+        {"output_axes", "output_dims"},
+        {"output_reversed", "output_reverse"}}},
+      {"shape", "torch.Tensor.size", "aten::size"},
+      {"sigmoid", "torch.sigmoid", "aten::sigmoid"},
+      {"sign", "torch.sign", "aten::sign"},
+      {"silu", "torch.nn.functional.silu", "aten::silu"},
+      {"sin", "torch.sin", "aten::sin"},
+      {"sinh", "torch.sinh", "aten::sinh"},
+      {"softmax", "torch.softmax", "aten::softmax", {{"axis", "dim"}}},
+      {"softplus", "torch.nn.functional.softplus", "aten::softplus"},
+      {"split", "torch.split", "aten::split", {{"axis", "dim"}}},
+      {"sqrt", "torch.sqrt", "aten::sqrt"},
+      {"squeeze", "torch.squeeze", "aten::squeeze", {{"axes", "dim"}}},
+      {"sub", "operator.sub", "aten::sub"},
+      {"tan", "torch.tan", "aten::tan"},
+      {"tanh", "torch.tanh", "aten::tanh"},
+      {"tile", "torch.tile", "aten::tile"},
+      {"transpose", "torch.permute", "aten::permute", {{"permutation", "dims"}}},
+      {"unsqueeze", "torch.unsqueeze", "aten::unsqueeze", {{"axes", "dim"}}},
+      {"where", "torch.where", "aten::where"},
+      {"xor", "torch.logical_xor", "aten::logical_xor"},
+  };
+  return words;
+}
+
+Vocabulary vocabulary_of(std::string_view TorchWord::*name) {
+  std::vector<Counterpart> table;
+  for (const TorchWord& word : torch_words())
+    if (!(word.*name).empty())
+      table.push_back({word.op, word.*name, word.attributes});
+  return Vocabulary(std::move(table));
+}
+
+}  // namespace
+
+const Vocabulary& torch_functions() {
+  static const Vocabulary vocabulary = vocabulary_of(&TorchWord::function);
+  return vocabulary;
+}
+
+const Vocabulary& aten_ops() {
+  static const Vocabulary vocabulary = vocabulary_of(&TorchWord::aten);
+  return vocabulary;
+}
 
 std::string_view torch_dtype(DType dtype) {
   switch (dtype) {

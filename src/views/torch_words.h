@@ -1,11 +1,15 @@
-// torch_words.h — PyTorch's names for dtypes and attributes, as fx and TorchScript show them.
+// torch_words.h — PyTorch's words for ops, dtypes and attributes, as fx and TorchScript show them.
 #pragma once
 
 #include <string>
 
 #include "ir/graph.h"
+#include "views/vocabulary.h"
 
 namespace tenon {
+
+const Vocabulary& torch_functions();  // torch.relu; operands and attributes in the order of our declarations
+const Vocabulary& aten_ops();         // aten::relu
 
 std::string_view torch_dtype(DType dtype);            // float32
 std::string python_text(const Attribute& attribute);  // True, 'text', [1, 2], torch.float32

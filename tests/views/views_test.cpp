@@ -73,12 +73,13 @@ TEST(Views, ShowWhatTheyHaveNoWordForAsACustomCall) {
 }
 
 TEST(Views, ShowValuesOfUnknownRank) {
-  for (const View& view : all_views())
-    EXPECT_FALSE(
-        show_text(view.name,
-                  "graph(%a: f32[*], %b: f32[*]) { %y = matmul(%a, %b, transpose_b=true) return %y }")
-            .empty())
-        << view.name;
+  for (std::string_view call :
+       {"matmul(%a, %b, transpose_b=true)", "linear(%a, %b)", "softmax(%a)", "add(%a, %b)"})
+    for (const View& view : all_views())
+      EXPECT_FALSE(
+          show_text(view.name, fmt::format("graph(%a: f32[*], %b: f32[*]) {{ %y = {} return %y }}", call))
+              .empty())
+          << view.name;
 }
 
 TEST(Views, ShowAGraphOfNothing) {

@@ -9,7 +9,8 @@ namespace tenon::builtin {
 const Models& all_models() {
   static const Models models = [] {
     Models all;
-    for (const Models* some : {&elementwise_models(), &linear_models(), &convolution_models()})
+    for (const Models* some :
+         {&elementwise_models(), &linear_models(), &convolution_models(), &control_models()})
       all.insert(all.end(), some->begin(), some->end());
     std::sort(all.begin(), all.end(), [](const Model& a, const Model& b) { return a.name < b.name; });
     return all;

@@ -27,5 +27,6 @@ using Models = std::vector<Model>;
 const Models& elementwise_models();
 const Models& linear_models();
 const Models& convolution_models();
+const Models& control_models();
 
 }  // namespace tenon::builtin
