@@ -172,11 +172,9 @@ class Node {
 // Hands out symbols for dimensions that only running will tell. Shared by a graph and its regions.
 class SymbolSource {
  public:
-  Dim fresh();  // d0, d1, … but never a name in use
-  // The same, with a fresh symbol for every unknown dimension; but those of a sequence's elements stay
-  // unknown.
-  Type name_unknown(const Type& type);
-  void reserve(const Type& type);  // its symbols are in use
+  Dim fresh();                          // d0, d1, … but never a name in use
+  Type name_unknown(const Type& type);  // the same, with a fresh symbol for every unknown dimension
+  void reserve(const Type& type);       // its symbols are in use
   void reserve(std::string_view name) { used_.emplace(name); }
 
  private:

@@ -8,12 +8,12 @@
 namespace tenon::onnx {
 namespace {
 
-using namespace model;
+using namespace encode;
 
 std::unique_ptr<Graph> import(const GraphParts& parts, int64_t version = 17) {
   register_ops();
   const TemporaryFolder folder;
-  std::unique_ptr<Graph> graph = read_onnx(folder.write("m.onnx", model::model(parts, {}, {opset(version)})));
+  std::unique_ptr<Graph> graph = read_onnx(folder.write("m.onnx", model(parts, {}, {opset(version)})));
   EXPECT_EQ(lint(*graph), std::vector<std::string>());
   // Nested graphs survive a copy and a trip through text.
   EXPECT_EQ(difference(*graph, *graph->clone()), "");
@@ -108,9 +108,9 @@ TEST(OnnxLoop, SaysWhatItsBodyLacks) {
     const TemporaryFolder folder;
     const auto path = folder.write(
         "m.onnx",
-        model::model({.nodes = {node("Loop", {"", "c", "x"}, {"y"}, {graph_attribute("body", graph(parts))})},
-                      .inputs = {kCondition, kX},
-                      .outputs = {untyped("y")}}));
+        model({.nodes = {node("Loop", {"", "c", "x"}, {"y"}, {graph_attribute("body", graph(parts))})},
+               .inputs = {kCondition, kX},
+               .outputs = {untyped("y")}}));
     expect_error<UserError>([&] { read_onnx(path); }, path.string() + ": node \"y\": " + message);
   };
   refuse(lacking, "while: body gives 1 values, but must give whether to go on, and 1 carried values");

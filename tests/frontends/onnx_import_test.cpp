@@ -7,7 +7,7 @@
 namespace tenon::onnx {
 namespace {
 
-using namespace model;
+using namespace encode;
 
 std::unique_ptr<Graph> import(const Bytes& bytes) {
   register_ops();

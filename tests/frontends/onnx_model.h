@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-namespace tenon::onnx::model {
+namespace tenon::onnx::encode {
 
 using Bytes = std::string;
 using Names = std::vector<std::string>;
@@ -143,4 +143,4 @@ inline Bytes model(const GraphParts& parts, const Messages& functions = {},
   return number(1, 8) + block(7, graph(parts)) + blocks(8, opsets) + blocks(25, functions);
 }
 
-}  // namespace tenon::onnx::model
+}  // namespace tenon::onnx::encode

@@ -49,9 +49,8 @@ TEST(Regions, TellGraphsApart) {
   const auto changed = parse_graph(other);
   EXPECT_NE(structural_hash(*graph), structural_hash(*changed));
   EXPECT_EQ(difference(*graph, *changed),
-            "node %y and node %y: in body: node \"/loop/If\" and node \"/loop/If\": in then: an add node and "
-            "an add "
-            "node: add and mul");
+            "node %y and node %y: in body: node \"/loop/If\" and node \"/loop/If\": in then: a add node and "
+            "a mul node: add and mul");
 }
 
 TEST(Regions, RunNested) {
@@ -76,10 +75,11 @@ TEST(Regions, AreLintedFromTheInside) {
   // The carried value comes back with another shape than it goes in with.
   const std::vector<Value> outputs = body.outputs();
   body.set_outputs({outputs[0], body.first()->result(), outputs[2]});
-  EXPECT_EQ(lint(*graph),
-            std::vector<std::string>{
-                "node %y: while: body takes f32[n,2] as carried value 0 of the next turn, but is "
-                "given f32[4,10]"});
+  EXPECT_EQ(
+      lint(*graph),
+      std::vector<std::string>{
+          "node %y: while: body takes f32[n,2] as carried value 0 of the next turn, where n = 4, but is "
+          "given f32[4,10]"});
 }
 
 TEST(Regions, AreCountedAsInputsChange) {

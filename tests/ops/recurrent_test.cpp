@@ -153,14 +153,14 @@ TEST(Recurrent, RefusesWhatDoesNotFit) {
         message);
   };
   refuse("f32[1,16,3]", "",
-         "line 1, column 64: gru: w must be [1,12,3]\n"
+         "line 1, column 68: gru: w must be [1,12,3]\n"
          "  x  %x: f32[5,2,3]\n  w  %w: f32[1,16,3]\n  r  %r: f32[1,12,4]");
   refuse("f32[1,12,3]", ", activations=[\"tanh\"]",
-         "line 1, column 64: gru: 1 activations were given, but it takes 2");
+         "line 1, column 68: gru: 1 activations were given, but it takes 2");
   refuse("f32[1,12,3]", ", direction=\"sideways\"",
-         "line 1, column 64: gru: direction must be forward, reverse or bidirectional, but is sideways");
+         "line 1, column 68: gru: direction must be forward, reverse or bidirectional, but is sideways");
   refuse("f32[1,12,3]", ", activations=[\"tanh\", \"gelu\"]",
-         "line 1, column 64: gru: there is no activation gelu\n"
+         "line 1, column 68: gru: there is no activation gelu\n"
          "  hint: it may be affine, elu, hard_sigmoid, leaky_relu, relu, scaled_tanh, sigmoid, softplus, "
          "softsign, "
          "tanh, thresholded_relu");

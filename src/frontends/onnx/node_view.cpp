@@ -93,6 +93,8 @@ std::vector<std::string> NodeView::texts(std::string_view name) const {
 }
 
 Literal NodeView::literal(std::string_view name) const {
+  if (const AttributeProto* given = find(name); given != nullptr && !given->sparse_tensors.empty())
+    return importer_.literal(given->sparse_tensors.front());
   const AttributeProto& attribute = get(name, AttributeType::Tensor);
   if (attribute.tensors.empty())
     throw user_error("{}: attribute {} holds no tensor", proto_.op_type, name);

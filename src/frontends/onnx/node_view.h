@@ -66,8 +66,8 @@ class NodeView {
   }
   std::vector<double> reals(std::string_view name) const;
   std::vector<std::string> texts(std::string_view name) const;
-  Literal literal(std::string_view name) const;
-  DType dtype(std::string_view name) const;  // of an integer attribute that holds a TensorProto.DataType
+  Literal literal(std::string_view name) const;  // dense, also of a sparse tensor
+  DType dtype(std::string_view name) const;      // of an integer attribute that holds a TensorProto.DataType
   DType dtype(std::string_view name, DType otherwise) const { return has(name) ? dtype(name) : otherwise; }
   Type type(std::string_view name) const;
   const GraphProto& graph_proto(std::string_view name) const;

@@ -36,7 +36,7 @@ std::vector<Value> constant_value(const NodeView& n) {
     return {constant(n.graph(), Tensor::strings(std::move(texts), {count}))};
   }
   if (n.has("sparse_value"))
-    throw unsupported("Constant: a sparse value");
+    return {constant(n.graph(), n.literal("sparse_value"))};
   throw user_error("Constant: it has no value");
 }
 
