@@ -119,21 +119,36 @@ TEST(OnnxLoop, SaysWhatItsBodyLacks) {
   refuse(lacking, "nested graph \"g\" has 2 inputs, but 3 are fed");
 }
 
-TEST(OnnxScan, RunsEachExampleOfABatchOnItsOwn) {
+// Running sums, backwards, for each example of a batch: opset 8.
+std::unique_ptr<Graph> batched_sums(bool with_lengths) {
   const GraphParts sums = {.nodes = {node("Add", {"s", "v"}, {"t"})},
                            .inputs = {value("s", kFloat, {}), value("v", kFloat, {})},
                            .outputs = {untyped("t"), untyped("t")}};
-  const auto imported =
-      import({.nodes = {node("Scan", {"", "start", "x"}, {"last", "all"},
-                             {graph_attribute("body", graph(sums)), int_attribute("num_scan_inputs", 1),
-                              ints_attribute("directions", {1})})},
-              .inputs = {value("start", kFloat, {"b"}), value("x", kFloat, {"b", "t"})},
-              .outputs = {untyped("last"), untyped("all")}},
-             8);
+  GraphParts parts = {
+      .nodes = {node("Scan", {with_lengths ? "lengths" : "", "start", "x"}, {"last", "all"},
+                     {graph_attribute("body", graph(sums)), int_attribute("num_scan_inputs", 1),
+                      ints_attribute("directions", {1})})},
+      .inputs = {value("start", kFloat, {"b"}), value("x", kFloat, {"b", "t"})},
+      .outputs = {untyped("last"), untyped("all")}};
+  if (with_lengths)
+    parts.inputs.push_back(value("lengths", kInt64, {"b"}));
+  return import(parts, 8);
+}
+
+TEST(OnnxScan, RunsEachExampleOfABatchOnItsOwn) {
+  const auto imported = batched_sums(false);
   EXPECT_EQ(to_string(imported->outputs()[1].type()), "f32[b,t]");
   const Data results = evaluate(*imported, {f32({2}, {100, 200}), f32({2, 3}, {1, 2, 3, 4, 5, 6})});
   expect_tensor(results[0], f32({2}, {106, 215}));
   expect_tensor(results[1], f32({2, 3}, {103, 105, 106, 206, 211, 215}));
+}
+
+TEST(OnnxScan, EndsEachExampleAtItsLength) {
+  const Data results =
+      evaluate(*batched_sums(true),
+               {f32({3}, {100, 200, 300}), f32({3, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9}), i64({3}, {2, 3, 0})});
+  expect_tensor(results[0], f32({3}, {103, 215, 300}));
+  expect_tensor(results[1], f32({3, 3}, {102, 103, 0, 206, 211, 215, 0, 0, 0}));
 }
 
 }  // namespace

@@ -1,8 +1,15 @@
 // control.cpp — ONNX control flow: If, Loop, Scan.
 #include "ops/control.h"
 
+#include <algorithm>
+
 #include "base/error.h"
-#include "frontends/onnx/conversions.h"
+#include "frontends/onnx/families.h"
+#include "ops/binary.h"
+#include "ops/data.h"
+#include "ops/pad.h"
+#include "ops/reshape.h"
+#include "ops/slice.h"
 #include "tensor/wide.h"
 
 namespace tenon::onnx {
@@ -105,10 +112,9 @@ std::vector<Value> scan_slices(const NodeView& n) {
   return tenon::scan(n.graph(), scan, std::move(body));
 }
 
-// Opset 8: everything has a batch dimension in front, and each example is scanned on its own.
+// Of opset 8: everything has a batch dimension in front, each example is scanned on its own, and its sequence
+// may end earlier than others, which leaves zeros in what is collected.
 std::vector<Value> scan_batch(const NodeView& n) {
-  if (n.maybe(0))
-    throw unsupported("Scan: lengths of the sequences in a batch");
   const auto [carried, scanned] = ScanInputs(n, n.ins(1));
   std::vector<RegionInput> inputs;
   for (Value value : carried)
@@ -117,25 +123,34 @@ std::vector<Value> scan_batch(const NodeView& n) {
     inputs.emplace_back(without_axis(without_axis(value.type(), 0), 0));
   Captures captures;
   Region body = loop_body(n, inputs, 0, 0, carried.size(), captures);
+  const size_t outputs = body->outputs().size();
 
   Region example = n.graph().make_region("example");
-  const auto example_inputs = [&](const std::vector<Value>& values) {
-    std::vector<Value> slices;
-    for (Value value : values)
-      slices.push_back(example->add_input(without_axis(value.type(), 0), value.name()));
-    return slices;
+  Scan examples = {.captured = captures.outer};
+  const auto take = [&](Value value) {
+    examples.scanned.push_back(value);
+    return example->add_input(without_axis(value.type(), 0), value.name());
   };
-  Scan steps = {.carried = example_inputs(carried), .scanned = example_inputs(scanned)};
+  Scan steps;
+  std::transform(carried.begin(), carried.end(), std::back_inserter(steps.carried), take);
+  std::transform(scanned.begin(), scanned.end(), std::back_inserter(steps.scanned), take);
+  const Value length = n.maybe(0) ? reshape(take(n.in(0)), {1}) : Value();
   for (Value value : captures.outer)
     steps.captured.push_back(example->add_input(value.type(), value.name()));
+  const Value zero = int_vector(*example, {0}),
+              missing = length ? size_along(steps.scanned[0], 0) - length : Value();
+  if (length)
+    for (Value& value : steps.scanned)
+      value = slice(value, zero, length, {0});
   steps.axes = zeros(scanned.size());
   steps.reversed = n.integers("directions", zeros(scanned.size()));
-  const size_t outputs = body->outputs().size();
   steps.output_axes = steps.output_reversed = zeros(outputs < carried.size() ? 0 : outputs - carried.size());
-  example->set_outputs(tenon::scan(*example, steps, std::move(body)));
+  std::vector<Value> results = tenon::scan(*example, steps, std::move(body));
+  if (length)
+    for (size_t i = carried.size(); i < results.size(); ++i)
+      results[i] = pad(results[i], concat({zero, missing}, 0), {0});
+  example->set_outputs(results);
 
-  Scan examples = {.scanned = carried, .captured = captures.outer};
-  examples.scanned.insert(examples.scanned.end(), scanned.begin(), scanned.end());
   examples.axes = examples.reversed = zeros(examples.scanned.size());
   examples.output_axes = examples.output_reversed = zeros(outputs);
   return tenon::scan(n.graph(), examples, std::move(example));
