@@ -1,4 +1,6 @@
 // run.cpp — tenon run: runs a model once.
+#include <unistd.h>
+
 #include <chrono>
 #include <cstdio>
 
@@ -84,7 +86,8 @@ void add_run(CLI::App& program) {
     }
     if (!options->outputs.empty())
       write_npz(options->outputs, named);
-    std::fputs(fmt::format("ran in {:.3f} s with the reference engine\n", seconds.count()).c_str(), stderr);
+    if (::isatty(STDERR_FILENO) != 0)
+      std::fputs(fmt::format("ran in {:.3f} s with the reference engine\n", seconds.count()).c_str(), stderr);
   });
 }
 
