@@ -1,8 +1,11 @@
 // quantise.cpp — ONNX quantization, and products of quantized matrices.
 #include "ops/quantise.h"
 
+#include <numeric>
+
 #include "base/error.h"
 #include "frontends/onnx/conversions.h"
+#include "frontends/onnx/window_attributes.h"
 #include "ops/binary.h"
 #include "ops/data.h"
 #include "ops/linear.h"
@@ -14,10 +17,13 @@
 namespace tenon::onnx {
 namespace {
 
+bool has_rank(Value x, int64_t rank) { return x.shape().ranked() && x.rank() == rank; }
+
+Value converted(Value x, DType to) { return x.dtype() == to ? x : cast(x, to); }
+
 // A vector has one axis, whatever the attribute says (its default is the second).
 Granularity granularity(const NodeView& n, Value x) {
-  const bool vector = x.shape().ranked() && x.rank() == 1;
-  return {.axis = vector ? 0 : n.integer("axis", 1), .block_size = n.integer("block_size", 0)};
+  return {.axis = has_rank(x, 1) ? 0 : n.integer("axis", 1), .block_size = n.integer("block_size", 0)};
 }
 
 // An attribute that holds a dtype, where 0 is as good as absent.
@@ -35,7 +41,7 @@ std::vector<Value> quantized(const NodeView& n) {
     to = *output;
   }
   if (const auto precision = optional_dtype(n, "precision"); precision && *precision != scale.dtype()) {
-    x = cast(x, *precision);
+    x = converted(x, *precision);
     scale = cast(scale, *precision);
   }
   const Granularity per = granularity(n, x);
@@ -56,14 +62,11 @@ std::vector<Value> dequantized(const NodeView& n) {
 
 // To u8, with the scale and zero point that make the range of x, extended to 0, just fit.
 std::vector<Value> quantized_by_range(const NodeView& n) {
-  const Value x = n.in(0);
-  if (!x.shape().ranked())
-    throw unsupported("DynamicQuantizeLinear: an input of unknown rank");
-  Axes every;
-  for (int64_t axis = 0; axis < x.rank(); ++axis)
-    every.push_back(axis);
+  const Value x = n.in(0), all = x.shape().ranked() ? x : reshape(x, {-1});
+  Axes every(static_cast<size_t>(all.rank()));
+  std::iota(every.begin(), every.end(), 0);
   const Value zero = scalar(n.graph(), x.dtype(), 0), top = scalar(n.graph(), x.dtype(), 255);
-  const Value least = minimum(reduce_min(x, every), zero), greatest = maximum(reduce_max(x, every), zero);
+  const Value least = minimum(reduce_min(all, every), zero), greatest = maximum(reduce_max(all, every), zero);
   const Value scale = (greatest - least) / 255.0;
   const Value zero_point = cast(tenon::round(clip(zero - least / scale, zero, top)), DType::U8);
   return {quantize(x, scale, zero_point, DType::U8), scale, zero_point};
@@ -71,15 +74,16 @@ std::vector<Value> quantized_by_range(const NodeView& n) {
 
 enum class Side : bool { Left, Right };
 
-// A vector of scales or zero points is one per row on the left, and one per column on the right.
-Value along(Side side, Value per) {
-  return side == Side::Left && per.shape().ranked() && per.rank() == 1 ? unsqueeze(per, {1}) : per;
+// A vector of scales or zero points is one per row of the matrix on the left, per column of that on the
+// right.
+Value along(Side side, Value x, Value per) {
+  return side == Side::Left && !has_rank(x, 1) && has_rank(per, 1) ? unsqueeze(per, {1}) : per;
 }
 
 // The integers that x stands for, in `to`.
 Value shifted(Side side, Value x, Value zero_point, DType to) {
-  x = cast(x, to);
-  return zero_point ? x - cast(along(side, zero_point), to) : x;
+  const Value wide = cast(x, to);
+  return zero_point ? wide - cast(along(side, x, zero_point), to) : wide;
 }
 
 std::vector<Value> integer_product(const NodeView& n) {
@@ -93,9 +97,35 @@ std::vector<Value> quantized_product(const NodeView& n) {
   const DType inner = is_integer(n.in(0).dtype()) ? DType::I32 : DType::F32;
   const Value product =
       matmul(shifted(Side::Left, n.in(0), n.in(2), inner), shifted(Side::Right, n.in(3), n.in(5), inner));
-  const Value scale = along(Side::Left, a_scale) * b_scale;
-  return {quantize(cast(product, DType::F32) * cast(scale, DType::F32), cast(y_scale, DType::F32),
-                   y_zero_point, y_zero_point.dtype())};
+  const Value scale =
+      converted(along(Side::Left, n.in(0), a_scale), DType::F32) * converted(b_scale, DType::F32);
+  return {quantize(converted(product, DType::F32) * scale, converted(y_scale, DType::F32), y_zero_point,
+                   y_zero_point.dtype())};
+}
+
+// A number per output channel, so that it lines up with w [channels, …] or, without the batch, with y.
+Value per_channel(Value per, int64_t rank) {
+  std::vector<int64_t> axes(static_cast<size_t>(rank - 1));
+  std::iota(axes.begin(), axes.end(), 1);
+  return has_rank(per, 1) ? unsqueeze(per, axes) : per;
+}
+
+// The same for a convolution: what is padded is the zero point, so 0 once that is subtracted.
+std::vector<Value> quantized_convolution(const NodeView& n) {
+  const Value x = n.in(0), w = n.in(3), y_zero_point = n.in(7);
+  const int64_t spatial = spatial_rank(n, w);
+  const std::vector<Dim>& dims = w.shape().dims();
+  Attributes attributes = window_attributes(n, x, {dims.begin() + 2, dims.end()});
+  attributes.emplace("groups", n.integer("group", 1));
+  Value sums = n.make("conv",
+                      {{"x", cast(x, DType::I32) - cast(n.in(2), DType::I32)},
+                       {"w", cast(w, DType::I32) - cast(per_channel(n.in(5), spatial + 2), DType::I32)}},
+                      attributes)
+                   .front();
+  if (const Value bias = n.maybe(8))
+    sums = sums + per_channel(bias, spatial + 1);
+  const Value scale = n.in(1) * per_channel(n.in(4), spatial + 1);
+  return {quantize(cast(sums, DType::F32) * scale, n.in(6), y_zero_point, y_zero_point.dtype())};
 }
 
 }  // namespace
