@@ -178,11 +178,16 @@ Types infer(const Node& n) {
   const Value x = n.in("x"), shape = n.in("shape");
   if (x.rank() != n.in("indices").rank())
     throw operand_error(n, "x and indices must have the same shape");
+  if (shape.rank() != 1)
+    throw operand_error(n, "shape must be a vector");
   const auto dims = shape.known_dims();
   for (const Dim& dim : dims.value_or(std::vector<Dim>()))
     if (dim.is_constant() && *dim.constant() < 0)
       throw operand_error(n, fmt::format("shape is [{}]", fmt::join(*dims, ",")));
-  return {Type::tensor(x.dtype(), dims ? Shape(*dims) : Shape::unknown(x.rank()))};
+  if (dims)
+    return {Type::tensor(x.dtype(), *dims)};
+  const auto rank = shape.dim(0).constant();
+  return {Type::tensor(x.dtype(), rank ? Shape::unknown(*rank) : Shape::unranked())};
 }
 
 Data eval(const Call& c) {

@@ -75,6 +75,8 @@ std::string HloComputation::use(Value value) {
 }
 
 std::string HloComputation::use_as(Value value, const Type& type) {
+  if (!value.type().is_tensor() || !type.is_tensor())
+    return use(value);
   if (is_scalar_constant(value) && type.as_tensor().shape != Shape()) {
     // Without a line of its own, as it is short.
     const Type wanted = Type::tensor(value.dtype(), type.as_tensor().shape);

@@ -2,7 +2,7 @@
 // back to the same graph, clone to the same graph, show in every view, and run to results of the types that
 // inference promised.
 //
-//   fuzz_graph COUNT SEED
+//   fuzz_graph COUNT SEED [FIRST]      graph i of a seed is always the same; FIRST goes straight to one
 #include <cmath>
 #include <random>
 
@@ -233,19 +233,20 @@ void check(uint64_t seed) {
 }  // namespace tenon
 
 int main(int argc, char** argv) {
-  if (argc != 3) {
-    std::fprintf(stderr, "usage: fuzz_graph COUNT SEED\n");
+  if (argc < 3 || argc > 4) {
+    std::fprintf(stderr, "usage: fuzz_graph COUNT SEED [FIRST]\n");
     return 2;
   }
   tenon::register_ops();
   const long count = std::stol(argv[1]);
   const uint64_t seed = std::stoul(argv[2]);
+  const long first = argc > 3 ? std::stol(argv[3]) : 0;
   const int64_t failures = tenon::fuzz::run_isolated(count, tenon::kSecondsPerGraph, [&](int64_t i) {
     try {
-      tenon::check(tenon::hash_combine(seed, static_cast<uint64_t>(i)));
+      tenon::check(tenon::hash_combine(seed, static_cast<uint64_t>(first + i)));
     } catch (const std::exception& error) {
-      std::printf("graph %ld of seed %lu: %s\n", static_cast<long>(i), static_cast<unsigned long>(seed),
-                  error.what());
+      std::printf("graph %ld of seed %lu: %s\n", static_cast<long>(first + i),
+                  static_cast<unsigned long>(seed), error.what());
       std::fflush(stdout);
       std::abort();
     }

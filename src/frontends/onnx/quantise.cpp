@@ -132,9 +132,9 @@ std::vector<Value> quantized_convolution(const NodeView& n) {
 
 const Conversions& quantise_conversions() {
   static const Conversions conversions = {
-      {"DequantizeLinear", dequantized},  {"DynamicQuantizeLinear", quantized_by_range},
-      {"MatMulInteger", integer_product}, {"QLinearMatMul", quantized_product},
-      {"QuantizeLinear", quantized},
+      {"DequantizeLinear", dequantized},    {"DynamicQuantizeLinear", quantized_by_range},
+      {"MatMulInteger", integer_product},   {"QLinearConv", quantized_convolution},
+      {"QLinearMatMul", quantized_product}, {"QuantizeLinear", quantized},
   };
   return conversions;
 }
