@@ -221,7 +221,7 @@ class Printer {
   void print_initializers(const Graph& graph, const std::string& indent) {
     bool is_first = true;
     for (const Node* node : graph.nodes()) {
-      const Value value = node->op().results.size() == 1 ? node->result() : Value();
+      const Value value = node->result_count() == 1 ? node->result() : Value();
       if (!value || literal_of(value) == nullptr)
         continue;
       if (is_first)
