@@ -121,12 +121,12 @@ Data eval(const Call& c) {
   const int64_t diagonal = c.attr("diagonal");
   Tensor y(c.node().attr("dtype"), shape);
   const Tensor one = filled(y.dtype(), {}, 1);
+  if (diagonal <= -shape[0] || diagonal >= shape[1])
+    return {y};  // the diagonal does not meet the matrix
   with_storage(y.dtype(), [&]<class T>(T) {
     const std::span<T> to = mutable_stored<T>(y);
-    for (int64_t row = 0; row < shape[0]; ++row)
-      for (int64_t column = 0; column < shape[1]; ++column)
-        if (column - row == diagonal)
-          to[static_cast<size_t>(row * shape[1] + column)] = stored<T>(one).front();
+    for (int64_t row = std::max<int64_t>(0, -diagonal); row < std::min(shape[0], shape[1] - diagonal); ++row)
+      to[static_cast<size_t>(row * shape[1] + row + diagonal)] = stored<T>(one).front();
   });
   return {y};
 }

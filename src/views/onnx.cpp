@@ -288,12 +288,16 @@ class Printer {
   std::string transpose(Value value, const std::string& indent) {
     if (transposed_.contains(value.data()))
       return names_.name(value);
+    const std::string name = names_.take(names_.name(value) + "_transposed");
+    if (!value.shape().ranked() || value.rank() < 2) {
+      line(indent, fmt::format("Transpose({})", names_.name(value)), {name}, {value.type()});
+      return name;
+    }
     std::vector<Dim> dims = value.shape().dims();
     std::vector<int64_t> permutation(dims.size());
     std::iota(permutation.begin(), permutation.end(), 0);
     std::swap(dims[dims.size() - 1], dims[dims.size() - 2]);
     std::swap(permutation[dims.size() - 1], permutation[dims.size() - 2]);
-    const std::string name = names_.take(names_.name(value) + "_transposed");
     line(indent, fmt::format("Transpose[perm=[{}]]({})", fmt::join(permutation, ", "), names_.name(value)),
          {name}, {Type::tensor(value.dtype(), dims)});
     return name;
