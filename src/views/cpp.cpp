@@ -133,7 +133,7 @@ class Printer {
   void print_node(const Node& node, const std::string& indent, const std::string& graph) {
     std::vector<std::string> regions;
     for (size_t i = 0; i < node.regions().size(); ++i) {
-      const std::string region = names_.take(node.op().regions[i]);
+      const std::string region = names_.take(fmt::format("{}_region", node.op().regions[i]));
       text_ += fmt::format("{0}std::unique_ptr<Graph> {1} = {2}.make_region({3});\n{0}{{\n", indent, region,
                            graph, raw(node.regions()[i]->name()));
       print_lambda(*node.regions()[i], indent + "  ", "*" + region);

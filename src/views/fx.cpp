@@ -23,6 +23,7 @@ struct Row {
 class Listing {
  public:
   Listing(const Graph& graph, Form form) : form_(form) {
+    name_calls(graph);
     names_.name_all(graph);
     for (Value input : graph.inputs())
       rows_.push_back(
@@ -42,6 +43,19 @@ class Listing {
   const std::vector<std::pair<std::string, const Graph*>>& nested() const { return nested_; }
 
  private:
+  // A node of several results is one call, and then one getitem for each.
+  void name_calls(const Graph& graph) {
+    for (Value input : graph.inputs())
+      names_.name(input);
+    for (const Node* node : graph.nodes())
+      if (node->result_count() != 1) {
+        calls_[node] = names_.take(node->op().name);
+        for (Value result : node->results())
+          if (result.name().empty())
+            names_.set(result, names_.take("getitem"));
+      }
+  }
+
   static size_t count_users(Value value) {
     const std::vector<Node*> users = value.users();
     return std::set<Node*>(users.begin(), users.end()).size();
@@ -103,7 +117,7 @@ class Listing {
                        count_users(node.result())});
       return;
     }
-    const std::string call = names_.take(node.op().name);
+    const std::string& call = calls_.at(&node);
     rows_.push_back(
         {"call_function", call, target, call_args, call_kwargs, static_cast<size_t>(node.result_count())});
     for (Value result : node.results())
@@ -135,6 +149,7 @@ class Listing {
 
   Form form_;
   ViewNames names_;
+  std::unordered_map<const Node*, std::string> calls_;  // of several results
   std::vector<Row> rows_;
   std::string returned_;
   std::vector<std::pair<std::string, const Graph*>> nested_;

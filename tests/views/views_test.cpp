@@ -3,6 +3,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "../data/views/cond.cpp"
 #include "../data/views/conv_bn_noaffine.cpp"
 #include "../data/views/my_module.cpp"
 #include "../data/views/tiny.cpp"
@@ -34,6 +35,16 @@ TEST(Views, ShowTheTinyModelJustSo) {
   const auto graph = builtin::make_model("tiny");
   for (const View& view : all_views())
     EXPECT_EQ(view.render(*graph), read(fmt::format("tiny.{}", view.name))) << view.name;
+}
+
+TEST(Views, ShowControlFlowJustSo) {
+  for (const std::string name :
+       {"cond.fx", "cond.fx-code", "cond.relay", "cond.hlo", "while_loop.torchscript", "while_loop.onnx",
+        "while_loop.hlo", "while_loop.relay", "scan.onnx", "scan.fx", "scan.hlo", "scan.relay",
+        "scan.torchscript"}) {
+    const size_t dot = name.find('.');
+    EXPECT_EQ(show(name.substr(dot + 1), *builtin::make_model(name.substr(0, dot))), read(name)) << name;
+  }
 }
 
 TEST(Views, ShowEveryBuiltInModel) {
@@ -239,6 +250,7 @@ TEST(Cpp, TracesToTheSameGraph) {
   expect_same("tiny", ::tiny);
   expect_same("my_module", ::my_module);
   expect_same("conv_bn_noaffine", ::conv_bn_noaffine);
+  expect_same("cond", ::cond);
 }
 
 TEST(Dependencies, TellChainsFromBranches) {
