@@ -43,7 +43,7 @@ std::vector<Value> conv(const NodeView& n) {
   const Value x = n.in(0), w = n.in(1);
   Attributes attributes = window_attributes(n, x, kernel_of(n, w));
   attributes.emplace("groups", n.integer("group", 1));
-  return {add_bias(n.make("conv", {{"x", x}, {"w", w}}, attributes).front(), n.maybe(2), spatial_rank(n, x))};
+  return {add_bias(n.make("conv", {{"x", x}, {"w", w}}, attributes).front(), n.maybe(2), spatial_rank(n, w))};
 }
 
 // Pads that give the sizes asked for by `output_shape` or, where auto_pad says so, sizes of stride times the

@@ -14,7 +14,8 @@ int64_t spatial_rank(const NodeView& n, Value x) {
 }
 
 Attributes window_attributes(const NodeView& n, Value x, const std::vector<Dim>& kernel) {
-  const auto rank = static_cast<size_t>(spatial_rank(n, x));
+  // The kernel says how many dimensions are spatial where the input does not.
+  const size_t rank = x.shape().ranked() ? static_cast<size_t>(spatial_rank(n, x)) : kernel.size();
   const std::vector<int64_t> ones(rank, 1);
   const std::vector<int64_t> strides = n.integers("strides", ones), dilations = n.integers("dilations", ones);
   Attributes attributes = {{"strides", strides}, {"dilations", dilations}};
@@ -32,7 +33,8 @@ Attributes window_attributes(const NodeView& n, Value x, const std::vector<Dim>&
     throw user_error("{}: auto_pad is {}, but must be NOTSET, SAME_UPPER, SAME_LOWER or VALID", n.op_type(),
                      mode);
   const Padding padding = mode == "SAME_UPPER" ? Padding::SameUpper : Padding::SameLower;
-  bool known = strides.size() == rank && dilations.size() == rank && kernel.size() == rank;
+  bool known =
+      x.shape().ranked() && strides.size() == rank && dilations.size() == rank && kernel.size() == rank;
   for (size_t i = 0; i < rank && known; ++i) {
     const auto size = x.dim(static_cast<int64_t>(i) + 2).constant(), cells = kernel[i].constant();
     // What is out of range is left for the gate to refuse.
