@@ -5,7 +5,9 @@
 #include <limits>
 
 #include "ops/elements.h"
+#include "ops/rounding.h"
 #include "ops/shapes.h"
+#include "ops/softmax.h"
 
 namespace tenon {
 namespace {
@@ -50,8 +52,14 @@ void check_mask(const Node& n, const Shape& scores) {
     throw operand_error(n, fmt::format("mask does not broadcast to the scores {}", to_string(scores)));
 }
 
+void check_scale(std::string_view op, double scale) {
+  if (!(scale >= 0))
+    throw user_error("{}: scale is {}, but its root is needed", op, scale);
+}
+
 // The shape of the scores, all operands but v having been checked.
 Shape infer_scores(const Node& n) {
+  check_scale(n.op().name, n.attr("scale"));
   check_rank(n, "q");
   check_rank(n, "k");
   const Value q = n.in("q"), k = n.in("k");
@@ -191,52 +199,68 @@ Sizes read_sizes(const Call& c) {
   return s;
 }
 
-void apply_softmax(std::span<double> row) {
-  const double greatest = row.empty() ? 0 : *std::max_element(row.begin(), row.end());
-  double sum = 0;
-  for (double& score : row) {
-    score = std::exp(score - greatest);
-    sum += score;
-  }
-  for (double& score : row)
-    score /= sum;
+// q or k times the root of the scale, which is kinder to small floats than scaling their product.
+std::vector<double> read_scaled(const Call& c, std::string_view name) {
+  const Tensor& x = c.in(name);
+  check_scale(c.node().op().name, c.attr("scale"));
+  double root = std::sqrt(c.attr("scale").as<double>());
+  round_step(x.dtype(), {&root, 1});
+  std::vector<double> values = widen<double>(x);
+  for (double& value : values)
+    value *= root;
+  round_step(x.dtype(), values);
+  return values;
 }
 
-// Calls use(batch, head, query, row) with each row of the scores at this stage.
+void apply_softcap(std::span<double> row, double softcap, DType dtype) {
+  const auto step = [&](auto&& formula) {
+    for (double& score : row)
+      score = formula(score);
+    round_step(dtype, row);
+  };
+  step([&](double score) { return score / softcap; });
+  step([](double score) { return std::tanh(score); });
+  step([&](double score) { return score * softcap; });
+}
+
+// Calls use(batch, head, row) with each row of the scores at this stage, in order.
 template <class F>
 void for_each_row(const Call& c, const Sizes& s, Stage stage, F&& use) {
-  const double scale = c.attr("scale"), softcap = c.attr("softcap");
+  const DType dtype = c.in("q").dtype(), softmax_dtype = c.attr("softmax_dtype");
+  const double softcap = c.attr("softcap");
   const MaskBias mask(c, s.scores());
   const Window window(c, s.batch);
-  const std::vector<double> q = widen<double>(c.in("q")), k = widen<double>(c.in("k"));
+  const std::vector<double> q = read_scaled(c, "q"), k = read_scaled(c, "k");
   std::vector<double> row(static_cast<size_t>(s.keys));
   for (int64_t b = 0; b < s.batch; ++b)
     for (int64_t h = 0; h < s.heads; ++h)
       for (int64_t i = 0; i < s.queries; ++i) {
         const double* query = q.data() + ((b * s.heads + h) * s.queries + i) * s.size;
         const double* key = k.data() + s.key_head(b, h) * s.keys * s.size;
-        bool seen = false;
-        for (int64_t j = 0; j < s.keys; ++j, key += s.size) {
-          double score = 0;
+        for (double& score : row) {
+          score = 0;
           for (int64_t d = 0; d < s.size; ++d)
             score += query[d] * key[d];
-          score *= scale;
-          if (stage >= Stage::Capped && softcap != 0)
-            score = softcap * std::tanh(score / softcap);
-          if (stage >= Stage::Biased) {
-            const double bias = mask.at(b, h, i, j) + (window.sees(b, i, j) ? 0 : kNever);
-            seen |= bias != kNever;
-            score += bias;
-          }
-          row[static_cast<size_t>(j)] = score;
+          key += s.size;
         }
+        round_step(dtype, row);
+        if (stage >= Stage::Capped && softcap != 0)
+          apply_softcap(row, softcap, dtype);
+        bool seen = false;
+        for (int64_t j = 0; stage >= Stage::Biased && j < s.keys; ++j) {
+          const double bias = mask.at(b, h, i, j) + (window.sees(b, i, j) ? 0 : kNever);
+          seen |= bias != kNever;
+          row[static_cast<size_t>(j)] += bias;
+        }
+        round_step(dtype, row);
         if (stage == Stage::Probabilities) {
           if (seen)
-            apply_softmax(row);
+            apply_softmax(row, softmax_dtype);
           else
             std::fill(row.begin(), row.end(), 0);
+          round_step(dtype, row);
         }
-        use(b, h, i, row);
+        use(b, h, row);
       }
 }
 
@@ -246,10 +270,9 @@ Data eval_attention_scores(const Call& c) {
   if (scores.count() == 0)
     return {Tensor(c.in("q").dtype(), s.scores())};
   auto into = scores.mutable_data<double>().begin();
-  for_each_row(c, s, read_stage(c.attr("stage")),
-               [&](int64_t, int64_t, int64_t, const std::vector<double>& row) {
-                 into = std::copy(row.begin(), row.end(), into);
-               });
+  for_each_row(c, s, read_stage(c.attr("stage")), [&](int64_t, int64_t, const std::vector<double>& row) {
+    into = std::copy(row.begin(), row.end(), into);
+  });
   return {narrow<double>(c.in("q").dtype(), s.scores(), scores.data<double>())};
 }
 
@@ -266,16 +289,15 @@ Data eval_attention(const Call& c) {
   if (sums.count() == 0)
     return {Tensor(c.in("q").dtype(), extents)};
   double* y = sums.mutable_data<double>().data();
-  for_each_row(c, s, Stage::Probabilities,
-               [&](int64_t b, int64_t h, int64_t, const std::vector<double>& row) {
-                 const double* value = values.data() + s.key_head(b, h) * s.keys * size;
-                 for (double probability : row) {
-                   for (int64_t d = 0; d < size; ++d)
-                     y[d] += probability * value[d];
-                   value += size;
-                 }
-                 y += size;
-               });
+  for_each_row(c, s, Stage::Probabilities, [&](int64_t b, int64_t h, const std::vector<double>& row) {
+    const double* value = values.data() + s.key_head(b, h) * s.keys * size;
+    for (double probability : row) {
+      for (int64_t d = 0; d < size; ++d)
+        y[d] += probability * value[d];
+      value += size;
+    }
+    y += size;
+  });
   return {narrow<double>(c.in("q").dtype(), extents, sums.data<double>())};
 }
 
@@ -293,6 +315,8 @@ OpDef declare(std::string_view name, std::string_view doc, std::vector<OperandDe
       .operands = std::move(operands),
       .attributes = {{"scale", AttributeKind::Float, "what the products q kᵀ are multiplied by"},
                      {"softcap", AttributeKind::Float, "the bound that scores approach; 0 for none", 0.0},
+                     {"softmax_dtype", AttributeKind::DType,
+                      "the steps of the softmax round to this, if it has 16 bits or fewer", DType::F32},
                      {"pad_mask", AttributeKind::Bool,
                       "keys beyond the mask's last dimension are masked; else that one may broadcast", false},
                      {"window_before", AttributeKind::Int,
@@ -322,6 +346,7 @@ Value apply(std::string_view op, std::vector<Operand> operands, Attributes attri
                   {{"mask", options.mask}, {"offset", options.offset}, {"lengths", options.lengths}});
   attributes.insert({{"scale", options.scale},
                      {"softcap", options.softcap},
+                     {"softmax_dtype", options.softmax_dtype},
                      {"pad_mask", options.pad_mask},
                      {"window_before", options.window_before},
                      {"window_after", options.window_after}});

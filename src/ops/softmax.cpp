@@ -2,9 +2,11 @@
 
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "ops/elements.h"
 #include "ops/lanes.h"
+#include "ops/rounding.h"
 #include "ops/shapes.h"
 
 namespace tenon {
@@ -37,22 +39,32 @@ Data map_lanes(const Call& c, F&& formula) {
 
 // Subtracting the greatest element changes nothing but keeps exp from overflowing. A lane of -inf only, or
 // with +inf or NaN in it, has no softmax: it becomes NaN.
-double greatest_of(const std::vector<double>& lane) {
+double greatest_of(std::span<const double> lane) {
   double greatest = -std::numeric_limits<double>::infinity();
   for (double value : lane)
     greatest = value > greatest ? value : greatest;
   return greatest;
 }
 
+// Partial sums of bf16 are bf16 again (those of f16 are not): so were the numbers made that engines are held
+// to. Of more than a few terms the halves are summed first, or the sum would stand still once it is large.
+double sum_of_bf16(std::span<const double> terms) {
+  double sum = 0;
+  if (terms.size() > 8) {
+    const size_t half = terms.size() / 2;
+    sum = sum_of_bf16(terms.first(half)) + sum_of_bf16(terms.subspan(half));
+    round_step(DType::BF16, {&sum, 1});
+  } else {
+    for (double term : terms) {
+      sum += term;
+      round_step(DType::BF16, {&sum, 1});
+    }
+  }
+  return sum;
+}
+
 Data eval_softmax(const Call& c) {
-  return map_lanes(c, [](std::vector<double>& lane) {
-    const double greatest = greatest_of(lane);
-    double sum = 0;
-    for (double& value : lane)
-      sum += value = std::exp(value - greatest);
-    for (double& value : lane)
-      value /= sum;
-  });
+  return map_lanes(c, [&](std::vector<double>& lane) { apply_softmax(lane, c.in("x").dtype()); });
 }
 
 Data eval_log_softmax(const Call& c) {
@@ -94,6 +106,20 @@ Value apply(std::string_view op, Value x, int64_t axis) {
 }
 
 }  // namespace
+
+void apply_softmax(std::span<double> lane, DType dtype) {
+  const double greatest = greatest_of(lane);
+  for (double& value : lane)
+    value -= greatest;
+  round_step(dtype, lane);
+  for (double& value : lane)
+    value = std::exp(value);
+  round_step(dtype, lane);
+  double sum = dtype == DType::BF16 ? sum_of_bf16(lane) : std::accumulate(lane.begin(), lane.end(), 0.0);
+  round_step(dtype, {&sum, 1});
+  for (double& value : lane)
+    value /= sum;
+}
 
 const Family& softmax_ops() {
   static const Family ops = {

@@ -105,6 +105,18 @@ TEST(Attention, RowsThatSeeNothingAreZeroButNaNIsKept) {
   expect_tensor(attend(kNaN, 1), f32({1, 1, 1, 1}, {kNaN}));
 }
 
+TEST(Attention, RoundsEachStepOfSmallFloatsButNotTheSoftmaxOfAWiderDType) {
+  // As for softmax: in bf16 the first key takes all.
+  const auto attend = [](std::string_view attributes) {
+    const Tensor one = tensor(DType::BF16, {1, 1, 1, 1}, {1}),
+                 keys = tensor(DType::BF16, {1, 1, 3, 1}, {0, -6, -6}),
+                 values = tensor(DType::BF16, {1, 1, 3, 1}, {1, 0, 0});
+    return run("attention", {{"q", one}, {"k", keys}, {"v", values}}, attributes);
+  };
+  expect_tensor(attend("scale=1, softmax_dtype=bf16"), tensor(DType::BF16, {1, 1, 1, 1}, {1}));
+  expect_tensor(attend("scale=1"), tensor(DType::BF16, {1, 1, 1, 1}, {0.99609375}));
+}
+
 TEST(Attention, OfNoKeysIsZeroAndOfNoQueriesEmpty) {
   const Tensor none = f32({1, 1, 0, 1}, {});
   expect_tensor(run("attention", {{"q", queries(2)}, {"k", none}, {"v", none}}, "scale=1"),
@@ -166,6 +178,9 @@ TEST(Attention, RefusesOperandsThatDoNotFit) {
   refuse({q, keys, keys, "f16[3,5]"}, "mask must be bool or have the dtype of q");
   refuse({q, keys, keys, "", "i64[3]"}, "offset must be a number per batch");
   refuse({q, keys, keys, "", "", "i64[]"}, "lengths must be a number per batch");
+  expect_error<UserError>(
+      [] { parse_graph("graph(%x: f32[1,1,1,1]) { %y = attention(%x, %x, %x, scale=-1) return %y }"); },
+      "line 1, column 32: attention: scale is -1, but its root is needed");
 }
 
 TEST(Attention, ChecksShapesAgainWhenItRuns) {

@@ -33,6 +33,15 @@ TEST(Softmax, MasksWithMinusInfinity) {
                 f32({2, 2}, {kNaN, kNaN, kNaN, kNaN}));
 }
 
+TEST(Softmax, RoundsEachStepOfSmallFloats) {
+  // exp(-6) is too small to move a sum of 1 in bf16, though two of them are not: 1 / 1.005 would be 0.996.
+  const Datum y = apply("softmax", tensor(DType::BF16, {3}, {0, -6, -6}))[0];
+  EXPECT_EQ(widen<double>(y.tensor())[0], 1);
+  // Counting in bf16 ends at 256, but halves are summed first.
+  expect_tensor(apply("softmax", tensor(DType::BF16, {1024}, std::vector<double>(1024, 3)))[0],
+                tensor(DType::BF16, {1024}, std::vector<double>(1024, 1.0 / 1024)));
+}
+
 TEST(Softmax, OfNothingIsNothing) {
   expect_tensor(apply("softmax", f32({2, 0}, {}), 1)[0], f32({2, 0}, {}));
   expect_tensor(apply("hardmax", f32({0, 3}, {}), 0)[0], f32({0, 3}, {}));

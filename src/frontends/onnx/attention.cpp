@@ -92,7 +92,7 @@ std::vector<Value> attend(const NodeView& n) {
   options.pad_mask = options.mask && n.opset() >= 24;
   options.scale = n.has("scale") ? n.real("scale") : default_scale(q);
 
-  // softmax_precision asks for no more than what is computed anyway.
+  options.softmax_dtype = n.dtype("softmax_precision", q.dtype());
   const Value values = v.dtype() == q.dtype() ? v : cast(v, q.dtype());
   const Value y = attention(q, k, values, options);
   std::vector<Value> results = {packed ? merge_heads(y) : y, k, v};
