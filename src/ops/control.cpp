@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "ops/elements.h"
-#include "ops/regions.h"
+#include "ops/nested.h"
 #include "ops/shapes.h"
 #include "ops/stack.h"
 

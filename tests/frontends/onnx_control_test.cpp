@@ -100,6 +100,19 @@ TEST(OnnxLoop, WidensTheTypeOfWhatChangesShape) {
   expect_tensor(results[1], f32({2, 2}, {3, 4, 3, 4}));
 }
 
+TEST(OnnxLoop, CarriesAnOptionalThatItsBodyFills) {
+  GraphParts doubling = body(node("Add", {"held", "held"}, {"b"}));
+  doubling.nodes.push_back(node("OptionalGetElement", {"a"}, {"held"}));
+  doubling.outputs.pop_back();
+  const auto imported =
+      import({.nodes = {node("Loop", {"trips", "", "x"}, {"y"}, {graph_attribute("body", graph(doubling))})},
+              .inputs = {value("trips", kInt64, {}), value("x", optional_type(tensor_type(kFloat, {2})))},
+              .outputs = {untyped("y")}});
+  EXPECT_EQ(to_string(imported->outputs()[0].type()), "f32[2]");
+  const Optional held = {std::make_shared<const Datum>(f32({2}, {1, 2}))};
+  expect_tensor(evaluate(*imported, {i64({}, {3}), held})[0], f32({2}, {8, 16}));
+}
+
 TEST(OnnxLoop, SaysWhatItsBodyLacks) {
   GraphParts lacking = body(node("Add", {"a", "a"}, {"b"}));
   lacking.outputs = {untyped("go_on")};

@@ -256,6 +256,18 @@ TEST(OnnxGraph, SaysWhatIsWrongWithNames) {
                            "the model uses opset 29, but the newest we know is 28");
 }
 
+TEST(OnnxGraph, TrustsLittleOfWhatIsSaidOfSequences) {
+  // A name, or no dimension at all, is said of elements that differ.
+  const auto type = [](const std::vector<Size>& sizes) {
+    return to_string(import(model({.inputs = {value("x", sequence_type(tensor_type(kFloat, sizes)))},
+                                   .outputs = {untyped("x")}}))
+                         ->input(0)
+                         .type());
+  };
+  EXPECT_EQ(type({"n", 2}), "seq<f32[?,2]>");
+  EXPECT_EQ(type({}), "seq<f32[*]>");
+}
+
 // --- sparse weights
 
 TEST(OnnxSparse, BecomesDense) {

@@ -66,8 +66,11 @@ inline Bytes tensor_type(ElementType element, const std::vector<Size>& sizes) {
     shape += block(1, size.index() == 0 ? number(1, std::get<0>(size)) : block(2, std::get<1>(size)));
   return block(1, number(1, element) + block(2, shape));
 }
+inline Bytes sequence_type(const Bytes& element) { return block(4, block(1, element)); }
+inline Bytes optional_type(const Bytes& element) { return block(9, block(1, element)); }
+inline Bytes value(const std::string& name, const Bytes& type) { return block(1, name) + block(2, type); }
 inline Bytes value(const std::string& name, ElementType element, const std::vector<Size>& sizes) {
-  return block(1, name) + block(2, tensor_type(element, sizes));
+  return value(name, tensor_type(element, sizes));
 }
 inline Bytes untyped(const std::string& name) { return block(1, name); }
 

@@ -4,11 +4,12 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "frontends/onnx/families.h"
+#include "frontends/onnx/conversions.h"
 #include "ops/binary.h"
 #include "ops/data.h"
 #include "ops/pad.h"
 #include "ops/reshape.h"
+#include "ops/sequence.h"
 #include "ops/slice.h"
 #include "tensor/wide.h"
 
@@ -29,14 +30,35 @@ std::vector<Value> choose(const NodeView& n) {
   return if_else(condition, captures.outer, std::move(first), std::move(second));
 }
 
-// Imports the body of a loop. The inputs from `first_input` on are carried from turn to turn: where a turn
-// changes the shape of one, its type is widened until it holds for every turn.
-Region loop_body(const NodeView& n, std::vector<RegionInput> inputs, size_t first_input, size_t first_output,
-                 size_t carried, Captures& captures) {
+// The body of a loop, imported; with which of its carried values are optionals only when they come in: it
+// then hands on an optional, too.
+struct Body {
+  Region graph;
+  std::vector<bool> fills = {};
+};
+
+void fill_optionals(Body& body, const std::vector<RegionInput>& inputs, size_t first_input,
+                    size_t first_output, size_t carried) {
+  std::vector<Value> outputs = body.graph->outputs();
+  for (size_t i = 0; i < carried && first_output + i < outputs.size(); ++i) {
+    Value& output = outputs[first_output + i];
+    body.fills.push_back(std::get<Type>(inputs[first_input + i]).is_optional() &&
+                         !output.type().is_optional());
+    if (body.fills.back())
+      output = optional_of(output);
+  }
+  body.graph->set_outputs(outputs, body.graph->output_names());
+}
+
+// The inputs from `first_input` on are carried from turn to turn: where a turn changes the shape of one, its
+// type is widened until it holds for every turn.
+Body loop_body(const NodeView& n, std::vector<RegionInput> inputs, size_t first_input, size_t first_output,
+               size_t carried, Captures& captures) {
   while (true) {
     captures.outer.clear();
-    Region body = n.region(n.graph_proto("body"), inputs, captures);
-    const Types outputs = body->output_types();
+    Body body = {n.region(n.graph_proto("body"), inputs, captures)};
+    fill_optionals(body, inputs, first_input, first_output, carried);
+    const Types outputs = body.graph->output_types();
     bool holds = true;
     for (size_t i = 0; i < carried && first_output + i < outputs.size(); ++i) {
       Type& type = std::get<Type>(inputs[first_input + i]);
@@ -58,9 +80,13 @@ std::vector<Value> loop(const NodeView& n) {
   for (Value value : loop.carried)
     inputs.emplace_back(value.type());
   Captures captures;
-  Region body = loop_body(n, inputs, 2, 1, loop.carried.size(), captures);
+  Body body = loop_body(n, inputs, 2, 1, loop.carried.size(), captures);
   loop.captured = captures.outer;
-  return while_loop(n.graph(), loop, std::move(body));
+  std::vector<Value> results = while_loop(n.graph(), loop, std::move(body.graph));
+  for (size_t i = 0; i < body.fills.size(); ++i)
+    if (body.fills[i])
+      results[i] = optional_get_element(results[i]);
+  return results;
 }
 
 Type without_axis(const Type& type, int64_t axis) {
@@ -103,7 +129,7 @@ std::vector<Value> scan_slices(const NodeView& n) {
   for (size_t i = 0; i < scanned.size(); ++i)
     inputs.emplace_back(without_axis(scanned[i].type(), scan.axes[i]));
   Captures captures;
-  Region body = loop_body(n, inputs, 0, 0, carried.size(), captures);
+  Region body = loop_body(n, inputs, 0, 0, carried.size(), captures).graph;
   scan.captured = captures.outer;
   const size_t outputs = body->outputs().size();
   const auto collected = zeros(outputs < carried.size() ? 0 : outputs - carried.size());
@@ -122,7 +148,7 @@ std::vector<Value> scan_batch(const NodeView& n) {
   for (Value value : scanned)
     inputs.emplace_back(without_axis(without_axis(value.type(), 0), 0));
   Captures captures;
-  Region body = loop_body(n, inputs, 0, 0, carried.size(), captures);
+  Region body = loop_body(n, inputs, 0, 0, carried.size(), captures).graph;
   const size_t outputs = body->outputs().size();
 
   Region example = n.graph().make_region("example");

@@ -76,7 +76,8 @@ Type Importer::type(const TypeProto& proto, std::string_view whose, bool in_sequ
   switch (proto.kind) {
     case TypeProto::Kind::Tensor: {
       const DType dtype = to_dtype(proto.elem_type);
-      if (!proto.shape)
+      // Of a sequence's elements, [] often stands for any shape.
+      if (!proto.shape || (in_sequence && proto.shape->dim.empty()))
         return Type::tensor(dtype, Shape::unranked());
       std::vector<Dim> dims;
       for (const Dimension& dim : proto.shape->dim) {

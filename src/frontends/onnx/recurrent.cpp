@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "frontends/onnx/families.h"
+#include "frontends/onnx/conversions.h"
 #include "ops/reshape.h"
 
 namespace tenon::onnx {

@@ -2,7 +2,7 @@
 #include "ops/sequence.h"
 
 #include "base/error.h"
-#include "frontends/onnx/families.h"
+#include "frontends/onnx/conversions.h"
 #include "ops/control.h"
 #include "ops/data.h"
 

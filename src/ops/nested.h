@@ -1,4 +1,4 @@
-// regions.h — how the types of a nested graph relate to those of the node around it.
+// nested.h — how the types of a nested graph relate to those of the node around it.
 //
 // A nested graph is closed, so the symbols in its types are its own: they stand for sizes during one run of
 // it. In body(%x: f32[k,n]) → f32[k+1,n], fed with f32[0,4], k is 0 in the first turn, 1 in the second, and n

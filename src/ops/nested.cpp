@@ -1,4 +1,4 @@
-#include "ops/regions.h"
+#include "ops/nested.h"
 
 #include <algorithm>
 
