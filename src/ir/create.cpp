@@ -1,5 +1,6 @@
 // create.cpp — the gate: Graph::create, through which every node is made.
 #include <algorithm>
+#include <cmath>
 
 #include "base/error.h"
 #include "ir/evaluate.h"
@@ -43,7 +44,7 @@ Attribute fit(const Attribute& given, AttributeKind wanted) {
 // What a late operand says once its elements are known, as the attribute it stands for.
 std::optional<Attribute> as_attribute(const AttributeDecl& decl, Value value) {
   const auto ints = value.known_ints();
-  if (!ints)
+  if (!ints || !is_integer(value.dtype()))
     return std::nullopt;
   if (decl.kind == AttributeKind::Ints)
     return *ints;
@@ -52,8 +53,19 @@ std::optional<Attribute> as_attribute(const AttributeDecl& decl, Value value) {
   return std::nullopt;
 }
 
+// Models also compute shapes in f32 (times a scale, then floor): of floats, the whole numbers are followed.
 std::optional<std::vector<Dim>> dims_of(const Tensor& tensor) {
-  if (tensor.count() > kFollowedDims || !(is_integer(tensor.dtype()) || tensor.dtype() == DType::Bool))
+  if (tensor.count() > kFollowedDims)
+    return std::nullopt;
+  if (tensor.dtype() == DType::F32 || tensor.dtype() == DType::F64) {
+    std::vector<Dim> dims;
+    for (double number : widen<double>(tensor))
+      dims.push_back(std::fabs(number) < 0x1p31 && std::trunc(number) == number
+                         ? Dim(static_cast<int64_t>(number))
+                         : Dim());
+    return dims;
+  }
+  if (!is_integer(tensor.dtype()) && tensor.dtype() != DType::Bool)
     return std::nullopt;
   const std::vector<int64_t> ints = as_ints(tensor);
   return std::vector<Dim>(ints.begin(), ints.end());

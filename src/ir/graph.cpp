@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 
 #include "base/error.h"
 #include "ir/infer.h"
@@ -212,12 +213,12 @@ Graph::Graph(std::string name, std::shared_ptr<SymbolSource> symbols)
 }
 
 Graph::~Graph() {
-  // Backwards, so that no value dies before its uses.
-  for (Node* node = return_; node != nullptr;) {
-    Node* previous = node->previous_;
-    delete node;
-    node = previous;
-  }
+  // No value dies before its uses, whatever order the nodes are in.
+  for (Node* node = first_; node != nullptr; node = node->next_)
+    for (Use& use : node->operands_)
+      use.set(nullptr);
+  for (Node* node = first_; node != nullptr;)
+    delete std::exchange(node, node->next_);
 }
 
 std::unique_ptr<Graph> Graph::make_region(std::string name) const {

@@ -52,7 +52,8 @@ Type Type::sequence(Type element) { return SequenceType{std::make_shared<const T
 Type Type::optional(Type element) { return OptionalType{std::make_shared<const Type>(std::move(element))}; }
 
 const TensorType& Type::as_tensor() const {
-  CHECK(is_tensor(), "a tensor was expected, not {}", to_string(*this));
+  if (!is_tensor())
+    throw user_error("a tensor is wanted here, but this is {}", *this);
   return std::get<TensorType>(*this);
 }
 

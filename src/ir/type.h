@@ -66,8 +66,8 @@ class Type : public std::variant<TensorType, SequenceType, OptionalType> {
   bool is_tensor() const { return std::holds_alternative<TensorType>(*this); }
   bool is_sequence() const { return std::holds_alternative<SequenceType>(*this); }
   bool is_optional() const { return std::holds_alternative<OptionalType>(*this); }
-  const TensorType& as_tensor() const;
-  const Type& element() const;  // of a sequence or an optional
+  const TensorType& as_tensor() const;  // a user_error where a model has something else in a tensor's place
+  const Type& element() const;          // of a sequence or an optional
 };
 
 using Types = std::vector<Type>;

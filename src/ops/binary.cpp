@@ -195,6 +195,14 @@ constexpr auto dim_quotient = [](const Dim& x, const Dim& y) {
 constexpr auto dim_remainder = [](const Dim& x, const Dim& y) {
   return is_at_least(x, 0) && is_at_least(y, 1) ? mod(x, y) : Dim();
 };
+// A quotient of floats is only known where it is a whole number.
+std::optional<std::vector<Dim>> content_of_quotient(const Node& n) {
+  if (is_integer(n.result().dtype()))
+    return content<dim_quotient>(n);
+  return map_known_dims(n, [](std::span<const Dim> x) {
+    return dim_remainder(x[0], x[1]) == Dim(0) ? dim_quotient(x[0], x[1]) : Dim();
+  });
+}
 
 // A comparison is 1 or 0 where it holds for every value of the symbols or for none (n >= 0 is never -1).
 constexpr auto dim_less = [](const Dim& x, const Dim& y) {
@@ -238,7 +246,7 @@ Family make_ops() {
       arithmetic("sub", "a - b", Numbers, false, eval_arithmetic<difference_of>, content<dim_difference>),
       arithmetic("mul", "a · b", Numbers, true, eval_arithmetic<product>, content<dim_product>),
       arithmetic("div", "a / b; integers truncate towards zero", Numbers, false, eval_arithmetic<quotient>,
-                 content<dim_quotient>),
+                 content_of_quotient),
       arithmetic("max", "the greater of a and b; NaN if either is", Numbers, true,
                  eval_arithmetic<greater_of>, content<dim_maximum>),
       arithmetic("min", "the lesser of a and b; NaN if either is", Numbers, true, eval_arithmetic<lesser_of>,

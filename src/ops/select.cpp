@@ -101,8 +101,11 @@ Types infer(const Node& n) {
   return {Type::tensor(to, n.in("x").shape())};
 }
 
-// What a size is after conversion to an integer type or bool; sizes of 2³¹ and more do not occur.
+// What a size is after conversion to a number or bool; sizes of 2³¹ and more do not occur, so f32 and f64
+// only differ from it where a model would not work either.
 Dim converted(const Dim& size, DType to) {
+  if (to == DType::F32 || to == DType::F64)
+    return size;
   if (const auto number = size.constant())
     return as_int(narrow<int64_t>(to, {}, std::span(&*number, 1)));
   const auto least = size.lower_bound();
@@ -114,7 +117,7 @@ Dim converted(const Dim& size, DType to) {
 
 std::optional<std::vector<Dim>> content(const Node& n) {
   const DType to = n.attr("to");
-  if (!is_integer(to) && to != DType::Bool)
+  if (!is_integer(to) && to != DType::Bool && to != DType::F32 && to != DType::F64)
     return std::nullopt;
   return map_known_dims(n, [to](std::span<const Dim> x) { return converted(x[0], to); });
 }

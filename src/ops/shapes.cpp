@@ -105,10 +105,17 @@ std::vector<int64_t> checked_axes(std::string_view op, const std::vector<int64_t
   return checked;
 }
 
+constexpr int64_t kMostAxes =
+    1024;  // a type takes memory for each, and the length of a vector is only a claim
+
 std::optional<int64_t> known_length(Value vector) {
   if (!vector.shape().ranked() || vector.rank() != 1)
     return std::nullopt;
-  return vector.dim(0).constant();
+  const auto length = vector.dim(0).constant();
+  if (length > kMostAxes)
+    throw user_error("a vector with an element per axis has {} of them; a tensor has at most {} axes",
+                     *length, kMostAxes);
+  return length;
 }
 
 std::vector<Dim> vector_dims(const Node& n, std::string_view name, size_t count) {

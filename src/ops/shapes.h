@@ -28,7 +28,8 @@ std::vector<int64_t> checked_axes(std::string_view op, const std::vector<int64_t
 
 // The elements of a vector operand that must hold `count` numbers; unknown where only running will tell.
 std::vector<Dim> vector_dims(const Node& n, std::string_view name, size_t count);
-// How many numbers a vector operand holds, when that is known.
+// How many numbers a vector operand with one for each axis holds, when that is known; too many to be that is
+// a user_error.
 std::optional<int64_t> known_length(Value vector);
 
 // infer for ops whose only result has the type of operand x.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <complex>
 #include <numbers>
 
 #include "ops/binary.h"
@@ -95,46 +96,96 @@ Types infer(const Node& n) {
   return {Type::tensor(x.dtype(), dims)};
 }
 
-struct Signal {
-  std::vector<double> real, imaginary;
-};
+template <class T>
+using Signal = std::vector<std::complex<T>>;
 
-// y[k] = Σ x[j] e^(∓2πi·jk/n), for the first `count` values of k. The angles are those of the n-th roots of
-// one, computed once each.
-Signal transform(const Signal& x, size_t count, bool inverse) {
-  const size_t n = x.real.size();
-  Signal root;
+// The n-th roots of one, from e^(∓2πi·0/n) on.
+template <class T>
+Signal<T> roots(size_t n, bool inverse) {
+  Signal<T> roots;
   for (size_t j = 0; j < n; ++j) {
     const double angle = 2 * std::numbers::pi * static_cast<double>(j) / static_cast<double>(n);
-    root.real.push_back(std::cos(angle));
-    root.imaginary.push_back(inverse ? std::sin(angle) : -std::sin(angle));
+    roots.emplace_back(static_cast<T>(std::cos(angle)),
+                       static_cast<T>(inverse ? std::sin(angle) : -std::sin(angle)));
   }
-  Signal y;
-  for (size_t k = 0; k < count; ++k) {
-    double real = 0, imaginary = 0;
-    size_t turn = 0;  // jk mod n
-    for (size_t j = 0; j < n; ++j) {
-      real += x.real[j] * root.real[turn] - x.imaginary[j] * root.imaginary[turn];
-      imaginary += x.real[j] * root.imaginary[turn] + x.imaginary[j] * root.real[turn];
-      turn += k;
-      turn -= turn >= n ? n : 0;
+  return roots;
+}
+
+template <class T>
+std::complex<T> product(std::complex<T> x, std::complex<T> y) {
+  return {x.real() * y.real() - x.imag() * y.imag(), x.real() * y.imag() + x.imag() * y.real()};
+}
+
+size_t smallest_factor(size_t n) {
+  for (size_t factor = 2; factor * factor <= n; ++factor)
+    if (n % factor == 0)
+      return factor;
+  return n;
+}
+
+// y[k] = Σ x[j] root[jk] for a prime number of elements. Since root[-j] is the conjugate of root[j], x[j] and
+// x[-j] only enter by their sum and their difference.
+template <class T>
+Signal<T> transform_prime(const Signal<T>& x, const Signal<T>& root) {
+  const size_t n = x.size(), half = (n + 1) / 2;
+  Signal<T> y(n, x[0]);
+  if (n == 2)
+    return {x[0] + x[1], x[0] - x[1]};
+  for (size_t j = 1; j < half; ++j)
+    y[0] += x[j] + x[n - j];
+  for (size_t k = 1; k < half; ++k) {
+    std::complex<T> from_sums = x[0], from_differences = 0;
+    for (size_t j = 1; j < half; ++j) {
+      const std::complex<T> turn = root[j * k % n];
+      from_sums += turn.real() * (x[j] + x[n - j]);
+      from_differences += turn.imag() * (x[j] - x[n - j]);
     }
-    y.real.push_back(inverse ? real / static_cast<double>(n) : real);
-    y.imaginary.push_back(inverse ? imaginary / static_cast<double>(n) : imaginary);
+    const std::complex<T> turned = {-from_differences.imag(), from_differences.real()};
+    y[k] = from_sums + turned;
+    y[n - k] = from_sums - turned;
   }
   return y;
 }
 
-// The other half of a real signal's spectrum mirrors the first, conjugated.
-void mirror(Signal& spectrum) {
-  const size_t n = spectrum.real.size();
-  for (size_t k = 1; k < n - k; ++k) {
-    spectrum.real[n - k] = spectrum.real[k];
-    spectrum.imaginary[n - k] = -spectrum.imaginary[k];
+// y[k] = Σ x[j] e^(∓2πi·jk/n). With n = p·m, the p sums over every m-th element are transforms of p numbers;
+// turned, they are the elements of p signals of length m, whose transforms interleave to y. It rounds to T
+// after each step, as those do who compute a signal of that type.
+template <class T>
+Signal<T> transform(const Signal<T>& x, bool inverse) {
+  const size_t n = x.size();
+  if (n == 1)
+    return x;
+  const size_t p = smallest_factor(n), m = n / p;
+  const Signal<T> root = roots<T>(n, inverse), root_of_p = roots<T>(p, inverse);
+  std::vector<Signal<T>> parts(p, Signal<T>(m));
+  for (size_t i = 0; i < m; ++i) {
+    Signal<T> every_mth(p);
+    for (size_t j = 0; j < p; ++j)
+      every_mth[j] = x[i + j * m];
+    const Signal<T> sums = transform_prime(every_mth, root_of_p);
+    for (size_t k = 0; k < p; ++k)
+      parts[k][i] = i * k == 0 ? sums[k] : product(sums[k], root[i * k]);
   }
+  Signal<T> y(n);
+  for (size_t k = 0; k < p; ++k) {
+    const Signal<T> part = transform(parts[k], inverse);
+    for (size_t i = 0; i < m; ++i)
+      y[i * p + k] = part[i];
+  }
+  return y;
 }
 
-Data eval(const Call& c) {
+// The other half of a real signal's spectrum mirrors the first, conjugated; what mirrors itself is real.
+template <class T>
+void mirror(Signal<T>& spectrum) {
+  const size_t n = spectrum.size();
+  spectrum[0] = spectrum[0].real();
+  for (size_t k = 1; k <= n - k; ++k)
+    spectrum[n - k] = k == n - k ? spectrum[k].real() : std::conj(spectrum[k]);
+}
+
+template <class T>
+Data eval_in(const Call& c) {
   const Tensor& x = c.in("x");
   const bool inverse = c.attr("inverse"), onesided = c.attr("onesided");
   const int64_t axis = signal_axis(c.attr("axis"), x.rank()), parts = x.extents().back();
@@ -159,27 +210,32 @@ Data eval(const Call& c) {
   const std::vector<double> values = widen<double>(x);
   const auto used = std::min(from.length, onesided && inverse ? length / 2 + 1 : length);
   // Lanes of both are visited in the same order.
+  const T scale = inverse ? T{1} / static_cast<T>(length) : T{1};
   for (int64_t lane = 0; lane < from.count_before * from.stride; ++lane) {
     const int64_t before = lane / from.stride, after = lane % from.stride;
-    Signal signal = {std::vector<double>(static_cast<size_t>(length)),
-                     std::vector<double>(static_cast<size_t>(length))};
+    Signal<T> signal(static_cast<size_t>(length));
     for (int64_t i = 0; i < used; ++i) {
       const auto at = static_cast<size_t>(((before * from.length + i) * from.stride + after) * parts);
-      signal.real[static_cast<size_t>(i)] = values[at];
-      signal.imaginary[static_cast<size_t>(i)] = parts == 2 ? values[at + 1] : 0;
+      signal[static_cast<size_t>(i)] = {static_cast<T>(values[at]),
+                                        parts == 2 ? static_cast<T>(values[at + 1]) : T{0}};
     }
     if (onesided && inverse)
       mirror(signal);
-    const Signal result = transform(signal, static_cast<size_t>(to.length), inverse);
+    Signal<T> result = transform(signal, inverse);
+    if (parts == 1)
+      mirror(result);
     for (int64_t k = 0; k < to.length; ++k) {
       const auto at = static_cast<size_t>(((before * to.length + k) * to.stride + after) * extents.back());
-      y[at] = result.real[static_cast<size_t>(k)];
+      const std::complex<T> number = scale * result[static_cast<size_t>(k)];
+      y[at] = static_cast<double>(number.real());
       if (extents.back() == 2)
-        y[at + 1] = result.imaginary[static_cast<size_t>(k)];
+        y[at + 1] = static_cast<double>(number.imag());
     }
   }
   return {narrow<double>(x.dtype(), extents, y)};
 }
+
+Data eval(const Call& c) { return c.in("x").dtype() == DType::F32 ? eval_in<float>(c) : eval_in<double>(c); }
 
 }  // namespace dft_op
 

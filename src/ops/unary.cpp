@@ -74,6 +74,7 @@ std::optional<std::vector<Dim>> content(const Node& n) {
 constexpr auto dim_negated = [](const Dim& x) { return Dim(0) - x; };
 constexpr auto dim_absolute = [](const Dim& x) { return max(x, Dim(0) - x); };
 constexpr auto dim_rectified = [](const Dim& x) { return max(x, 0); };
+constexpr auto dim_whole = [](const Dim& x) { return x; };
 constexpr auto dim_not = [](const Dim& x) { return Dim(1) - x; };
 
 Data eval_is_nan(const Call& c) {
@@ -122,8 +123,10 @@ const Family& unary_ops() {
             map_floats<[](double x) { return std::atanh(x); }>),
       unary("erf", "the error function", Floats, map_floats<[](double x) { return std::erf(x); }>),
       unary("sigmoid", "1 / (1 + exp(-x))", Floats, map_floats<logistic>),
-      unary("floor", "rounds down", Floats, map_floats<[](double x) { return std::floor(x); }>),
-      unary("ceil", "rounds up", Floats, map_floats<[](double x) { return std::ceil(x); }>),
+      unary("floor", "rounds down", Floats, map_floats<[](double x) { return std::floor(x); }>,
+            content<dim_whole>),
+      unary("ceil", "rounds up", Floats, map_floats<[](double x) { return std::ceil(x); }>,
+            content<dim_whole>),
       unary("round", "rounds to the nearest integer, halves to the even one", Floats,
             map_floats<[](double x) { return std::nearbyint(x); }>),
       unary("not", "logical negation", {DType::Bool}, map<[](auto x) { return x == 0; }>, content<dim_not>),

@@ -268,6 +268,18 @@ TEST(OnnxGraph, TrustsLittleOfWhatIsSaidOfSequences) {
   EXPECT_EQ(type({}), "seq<f32[*]>");
 }
 
+TEST(OnnxGraph, WantsTensorsWhereTheyBelong) {
+  const auto given_a_sequence = [](const std::string& op, const Names& inputs) {
+    return model({.nodes = {node(op, inputs, {"y"})},
+                  .inputs = {kX, value("s", sequence_type(tensor_type(kFloat, {2})))},
+                  .outputs = {kY}});
+  };
+  refuse(given_a_sequence("CastLike", {"x", "s"}),
+         R"(node "y": a tensor is wanted here, but this is seq<f32[2]>)");
+  refuse(given_a_sequence("Clip", {"s"}), R"(node "y": clip: x must be a tensor, but is seq<f32[2]>)");
+  refuse(given_a_sequence("Add", {"x", "s"}), R"(node "y": add: b must be a tensor, but is seq<f32[2]>)");
+}
+
 // --- sparse weights
 
 TEST(OnnxSparse, BecomesDense) {

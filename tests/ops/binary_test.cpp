@@ -115,6 +115,28 @@ TEST(Binary, FollowsShapeArithmetic) {
             "f32[2*n,2*m]");
 }
 
+TEST(Binary, FollowsShapeArithmeticInFloats) {
+  // floor(size · scale), as exporters write the size of a scaled image.
+  const auto type = [](std::string_view op, std::string_view number) {
+    return output_type(fmt::format(R"(
+      graph(%x: f32[n,6]) {{
+        %s = shape(%x)
+        %float = cast(%s, to=f32)
+        %number = constant(value=f32[] {{{}}})
+        %scaled = {}(%float, %number)
+        %whole = floor(%scaled)
+        %size = cast(%whole, to=i64)
+        %zero = constant(value=f32[] {{0}})
+        %y = broadcast(%zero, %size)
+        return %y
+      }})",
+                                   number, op));
+  };
+  EXPECT_EQ(type("mul", "2"), "f32[2*n,12]");
+  EXPECT_EQ(type("div", "3"), "f32[d0,2]");  // of n/3, only a whole number would be known
+  EXPECT_EQ(type("mul", "0.5"), "f32[d0,d1]");
+}
+
 TEST(Binary, ComparesSizesWhereTheAnswerIsCertain) {
   const auto known = [](std::string_view op, std::string_view number) {
     const auto graph =

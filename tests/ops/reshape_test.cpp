@@ -26,6 +26,13 @@ TEST(Reshape, FollowsAShapeOfKnownLength) {
   EXPECT_EQ(output_type("graph(%x: f32[n,4], %s: i64[k]) { %y = reshape(%x, %s) return %y }"), "f32[*]");
 }
 
+TEST(Reshape, BelievesNoAbsurdNumberOfAxes) {
+  expect_error<UserError>(
+      [] { parse_graph("graph(%x: f32[n,4], %s: i64[1000000000000]) { %y = reshape(%x, %s) return %y }"); },
+      "line 1, column 52: a vector with an element per axis has 1000000000000 of them; a tensor has at most "
+      "1024 axes");
+}
+
 TEST(Reshape, KnowsWhatAZeroMeans) {
   const auto run = [](const Tensor& x, const std::vector<int64_t>& shape, bool allow_zero) {
     return run_text(reshape_text("f32[*]", shape, allow_zero), {x})[0];

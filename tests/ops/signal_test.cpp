@@ -10,8 +10,8 @@ Data transform(const Tensor& x, std::string_view attributes) {
 }
 
 TEST(Dft, OfAnImpulseIsFlat) {
-  expect_tensor(transform(f32({3, 1}, {1, 0, 0}), "axis=0")[0], f32({3, 2}, {1, 0, 1, 0, 1, 0}));
-  expect_tensor(transform(f32({3, 1}, {1, 0, 0}), "axis=0, onesided=true")[0], f32({2, 2}, {1, 0, 1, 0}));
+  expect_near(transform(f32({3, 1}, {1, 0, 0}), "axis=0")[0], f32({3, 2}, {1, 0, 1, 0, 1, 0}), 0);
+  expect_near(transform(f32({3, 1}, {1, 0, 0}), "axis=0, onesided=true")[0], f32({2, 2}, {1, 0, 1, 0}), 0);
 }
 
 TEST(Dft, TurnsClockwise) {
@@ -28,6 +28,34 @@ TEST(Dft, RunsAlongAnyAxisButTheLast) {
   expect_error<UserError>([&] { transform(x, "axis=2"); },
                           "line 1, column 30: dft: axis 2 is the last, which holds the real and imaginary "
                           "parts");
+}
+
+TEST(Dft, IsItsFormulaForEveryLength) {
+  for (int64_t n = 1; n <= 36; ++n) {
+    std::vector<double> x, y;
+    for (int64_t j = 0; j < 2 * n; ++j)
+      x.push_back(std::sin(static_cast<double>(j * j)));
+    for (int64_t k = 0; k < n; ++k) {
+      double real = 0, imaginary = 0;
+      for (int64_t j = 0; j < n; ++j) {
+        const double angle = -2 * std::acos(-1) * static_cast<double>(j * k) / static_cast<double>(n);
+        const double a = x[static_cast<size_t>(2 * j)], b = x[static_cast<size_t>(2 * j + 1)];
+        real += a * std::cos(angle) - b * std::sin(angle);
+        imaginary += a * std::sin(angle) + b * std::cos(angle);
+      }
+      y.insert(y.end(), {real, imaginary});
+    }
+    expect_near(transform(tensor(DType::F64, {n, 2}, x), "axis=0")[0], tensor(DType::F64, {n, 2}, y), 1e-12);
+  }
+}
+
+TEST(Dft, OfARealSignalHasExactSymmetry) {
+  const Data y = transform(f32({6, 1}, {0.1, 0.2, 0.7, -0.3, 0.9, 0.4}), "axis=0");
+  const std::vector<double> numbers = widen<double>(y[0].tensor());
+  EXPECT_EQ(numbers[1], 0);
+  EXPECT_EQ(numbers[7], 0);
+  EXPECT_EQ(numbers[4], numbers[8]);
+  EXPECT_EQ(numbers[5], -numbers[9]);
 }
 
 TEST(Dft, OfARealSignalComesBackFromItsHalf) {
