@@ -48,8 +48,8 @@ void Value::refine_type(const Type& declared) const {
   if (is_input())
     return;
   const Type inferred = infer_types(*node()).at(static_cast<size_t>(index()));
-  graph().symbols().reserve(declared);
-  data_->type = complete(complete(inferred, declared), data_->type);
+  data_->type = complete(complete(inferred, graph().symbols().forget_used(declared)), data_->type);
+  graph().symbols().reserve(data_->type);
 }
 
 const Tensor* Value::known_tensor() const {
@@ -174,6 +174,20 @@ Type SymbolSource::name_unknown(const Type& type) {
   for (Dim& dim : dims)
     if (dim.is_unknown())
       dim = fresh();
+  return Type::tensor(dtype, dims);
+}
+
+Type SymbolSource::forget_used(const Type& type) const {
+  if (!type.is_tensor() || !type.as_tensor().shape.ranked())
+    return type;
+  const auto& [dtype, shape] = type.as_tensor();
+  std::vector<Dim> dims = shape.dims();
+  for (Dim& dim : dims) {
+    const std::vector<std::string> symbols = dim.symbols();
+    if (std::any_of(symbols.begin(), symbols.end(),
+                    [&](const std::string& symbol) { return used_.contains(symbol); }))
+      dim = Dim();
+  }
   return Type::tensor(dtype, dims);
 }
 

@@ -58,7 +58,8 @@ class Value {
 
   const std::string& name() const { return data_->name; }
   void set_name(std::string name) const { data_->name = std::move(name); }
-  // Takes from `declared` what inference could not tell. Only while the value has no uses.
+  // Takes from `declared` what inference could not tell, but for names that other sizes have already: models
+  // give one name to sizes that differ. Only while the value has no uses.
   void refine_type(const Type& declared) const;
 
   Graph& graph() const { return *data_->graph; }
@@ -172,9 +173,10 @@ class Node {
 // Hands out symbols for dimensions that only running will tell. Shared by a graph and its regions.
 class SymbolSource {
  public:
-  Dim fresh();                          // d0, d1, … but never a name in use
-  Type name_unknown(const Type& type);  // the same, with a fresh symbol for every unknown dimension
-  void reserve(const Type& type);       // its symbols are in use
+  Dim fresh();                               // d0, d1, … but never a name in use
+  Type name_unknown(const Type& type);       // the same, with a fresh symbol for every unknown dimension
+  Type forget_used(const Type& type) const;  // the same, but unknown where a dimension has a name in use
+  void reserve(const Type& type);            // its symbols are in use
   void reserve(std::string_view name) { used_.emplace(name); }
 
  private:

@@ -268,6 +268,18 @@ TEST(OnnxGraph, TrustsLittleOfWhatIsSaidOfSequences) {
   EXPECT_EQ(type({}), "seq<f32[*]>");
 }
 
+TEST(OnnxGraph, TakesANameForOneUnknownSizeOnly) {
+  const auto counted = [](const std::string& name) {
+    return model({.nodes = {node("NonZero", {"x"}, {"y"})},
+                  .inputs = {value("x", kFloat, {"n"})},
+                  .outputs = {value("y", kInt64, {1, name})}});
+  };
+  EXPECT_EQ(to_string(import(counted("found"))->outputs()[0].type()), "i64[1,found]");
+  // The model says that no element is zero, but nobody will see to it.
+  EXPECT_EQ(to_string(import(counted("n"))->outputs()[0].type()), "i64[1,d0]");
+  expect_tensor(run(counted("n"), {f32({3}, {5, 0, 7})}), i64({1, 2}, {0, 2}));
+}
+
 TEST(OnnxGraph, WantsTensorsWhereTheyBelong) {
   const auto given_a_sequence = [](const std::string& op, const Names& inputs) {
     return model({.nodes = {node(op, inputs, {"y"})},
