@@ -94,6 +94,8 @@ Types infer(const Node& n) {
   const Types then = results("then"), otherwise = results("else");
   if (then.size() != otherwise.size())
     throw user_error("if: then gives {} values, but else gives {}", then.size(), otherwise.size());
+  if (const auto known = n.in("condition").known_ints(); known && known->size() == 1)
+    return known->front() != 0 ? then : otherwise;
   Types joined;
   for (size_t i = 0; i < then.size(); ++i) {
     const std::optional<Type> type = join(then[i], otherwise[i]);

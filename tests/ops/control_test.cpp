@@ -48,6 +48,26 @@ TEST(If, JoinsTheShapesOfItsBranches) {
   EXPECT_EQ(joined("seq<f32[4]>", "seq<f32[5]>"), "seq<f32[?]>");
 }
 
+TEST(If, HasTheShapeOfTheBranchThatSizesChoose) {
+  // Drops axis 1 if its size is 1, as exporters write squeeze(1).
+  const auto squeezed = [](std::string_view x) {
+    return output_type(fmt::format(R"(
+      graph(%x: {0}) {{
+        %s = shape(%x)
+        %at = constant(value=i64[1] {{1}})
+        %size = gather(%s, %at)
+        %c = equal(%size, %at)
+        %r = if(%c, [%x])
+          then(%x: f32[n,1,k]) {{ %y = squeeze(%x, axes=[1]) return %y }}
+          else(%x: f32[n,m,k]) {{ return %x }}
+        return %r
+      }})",
+                                   x));
+  };
+  EXPECT_EQ(squeezed("f32[8,1,n]"), "f32[8,n]");
+  EXPECT_EQ(squeezed("f32[8,n,n]"), "f32[*]");
+}
+
 TEST(If, FeedsBranchesThatTakeMoreThanTheyGet) {
   // k and m stand for whatever sizes come in.
   EXPECT_EQ(output_type(R"(
