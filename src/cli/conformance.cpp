@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/progress.h"
 #include "cli/commands.h"
 
 namespace tenon::cli {
@@ -38,7 +39,10 @@ void run(const std::vector<std::string>& folders, const std::string& json) {
   std::vector<CaseResult> results;
   std::map<CaseStatus, int64_t> counts;
   for (const fs::path folder : folders) {
-    for (const fs::path& path : find_cases(folder)) {
+    const std::vector<fs::path> cases = find_cases(folder);
+    Progress progress("running case", static_cast<int64_t>(cases.size()));
+    for (const fs::path& path : cases) {
+      progress.step(path.filename().string());
       CaseResult result = run_case(path);
       result.name = path == folder ? path.filename().string() : path.lexically_relative(folder).string();
       ++counts[result.status];

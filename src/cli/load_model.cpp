@@ -16,36 +16,63 @@ void ModelArguments::add_to(CLI::App& command) {
   command.add_option("--dim", dims, "binds a symbolic dimension: NAME=N")->take_all();
 }
 
-std::map<std::string, Dim> ModelArguments::bound_dims() const {
-  std::map<std::string, Dim> bound;
-  for (const std::string& dim : dims) {
-    const size_t equals = dim.rfind('=');
-    int64_t size = -1;
-    if (equals != std::string::npos)
-      std::from_chars(dim.data() + equals + 1, dim.data() + dim.size(), size);
-    if (equals == std::string::npos || equals == 0 || size < 0)
-      throw user_error("--dim {}: it should look like batch=4", dim);
-    bound.insert_or_assign(dim.substr(0, equals), Dim(size));
+namespace {
+
+std::pair<std::string, Dim> parse_binding(const std::string& text) {
+  const size_t equals = text.rfind('=');
+  int64_t size = -1;
+  if (equals != std::string::npos) {
+    const auto [end, error] = std::from_chars(text.data() + equals + 1, text.data() + text.size(), size);
+    if (error != std::errc() || end != text.data() + text.size())
+      size = -1;
   }
-  return bound;
+  if (equals == std::string::npos || equals == 0 || size < 0)
+    throw user_error("--dim {}: it should look like batch=4", text);
+  return {text.substr(0, equals), Dim(size)};
 }
 
-std::unique_ptr<Graph> load_model(const ModelArguments& arguments) {
+std::unique_ptr<Graph> read_text(const std::filesystem::path& path) {
+  return with_context([&] { return path.string(); },
+                      [&] {
+                        const auto file = MappedFile::open(path);
+                        const auto bytes = file->bytes();
+                        return parse({reinterpret_cast<const char*>(bytes.data()), bytes.size()},
+                                     {.folder = path.parent_path()});
+                      });
+}
+
+std::unique_ptr<Graph> read_model(const std::string& model) {
   constexpr std::string_view kBuiltin = "builtin:";
-  if (arguments.model.starts_with(kBuiltin))
-    return builtin::make_model(std::string_view(arguments.model).substr(kBuiltin.size()));
-  const std::filesystem::path path = arguments.model;
+  if (model.starts_with(kBuiltin))
+    return builtin::make_model(std::string_view(model).substr(kBuiltin.size()));
+  const std::filesystem::path path = model;
   if (path.extension() == ".onnx")
-    return onnx::read_onnx(path, {.dims = arguments.bound_dims()});
+    return onnx::read_onnx(path);
   if (path.extension() == ".tenon")
-    return with_context([&] { return path.string(); },
-                        [&] {
-                          const auto file = MappedFile::open(path);
-                          const auto bytes = file->bytes();
-                          return parse({reinterpret_cast<const char*>(bytes.data()), bytes.size()},
-                                       {.folder = path.parent_path()});
-                        });
-  throw user_error("{}: a model is a .onnx or .tenon file, or builtin:NAME", arguments.model);
+    return read_text(path);
+  throw user_error("{}: a model is a .onnx or .tenon file, or builtin:NAME", model);
+}
+
+}  // namespace
+
+std::unique_ptr<Graph> load_model(const ModelArguments& arguments) {
+  std::map<std::string, Dim> sizes;
+  for (const std::string& dim : arguments.dims) {
+    auto [name, size] = parse_binding(dim);
+    sizes.insert_or_assign(std::move(name), size);
+  }
+  std::unique_ptr<Graph> graph = read_model(arguments.model);
+  if (sizes.empty())
+    return graph;
+  std::set<std::string> symbols;
+  for (Value input : graph->inputs())
+    symbols.merge(symbols_of(input.type()));
+  for (const auto& [name, size] : sizes)
+    if (!symbols.contains(name))
+      throw user_error("--dim {}={}: no input has a dimension {}\n  hint: {}", name, size, name,
+                       symbols.empty() ? "the sizes of all inputs are fixed"
+                                       : fmt::format("there are {}", fmt::join(symbols, ", ")));
+  return with_context([&] { return arguments.model; }, [&] { return graph->bind(sizes); });
 }
 
 }  // namespace tenon::cli

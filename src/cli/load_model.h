@@ -15,7 +15,6 @@ struct ModelArguments {
   std::vector<std::string> dims;  // NAME=N
 
   void add_to(CLI::App& command);
-  std::map<std::string, Dim> bound_dims() const;
 };
 
 std::unique_ptr<Graph> load_model(const ModelArguments& arguments);

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "base/error.h"
+#include "base/progress.h"
 #include "cli/commands.h"
 #include "cli/load_model.h"
 #include "ir/evaluate.h"
@@ -32,6 +33,12 @@ Data inputs_from(const std::string& file, const Graph& graph) {
     inputs.emplace_back(it->second);
   }
   return inputs;
+}
+
+Data evaluate_with_progress(const Graph& graph, const Data& inputs, uint64_t seed) {
+  Progress progress("running node", graph.node_count());
+  return evaluate(graph, inputs,
+                  {.seed = seed, .before_node = [&](const Node& node) { progress.step(node.op().name); }});
 }
 
 std::string summary(const Datum& datum) {
@@ -74,7 +81,7 @@ void add_run(CLI::App& program) {
     const Data inputs =
         options->inputs.empty() ? sample_inputs(*graph) : inputs_from(options->inputs, *graph);
     const auto start = std::chrono::steady_clock::now();
-    const Data outputs = evaluate(*graph, inputs, {.seed = options->seed});
+    const Data outputs = evaluate_with_progress(*graph, inputs, options->seed);
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
     NamedTensors named;
     for (size_t i = 0; i < outputs.size(); ++i) {

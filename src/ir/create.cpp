@@ -167,10 +167,8 @@ Node* Graph::create(const OpDef& op, std::vector<Operand> operands, Attributes a
     throw user_error("{}: it has {} results, not {}", op.name, inferred.size(), types->size());
   for (size_t i = 0; i < inferred.size(); ++i) {
     if (types != nullptr) {
-      if (!refines((*types)[i], inferred[i]))
-        throw user_error("{}: result {} is {}, but {} was written", op.name, i, inferred[i], (*types)[i]);
-      symbols_->reserve((*types)[i]);
       inferred[i] = complete(inferred[i], (*types)[i]);
+      symbols_->reserve(inferred[i]);
     }
     auto data = std::make_unique<ValueData>();
     data->type = symbols_->name_unknown(inferred[i]);

@@ -57,8 +57,6 @@ std::string bindings_text(const Type& type, const Bindings& bindings) {
   return text;
 }
 
-Data run_graph(const Graph& graph, const Data& inputs, RandomGenerator& random);
-
 Data run_node(const Node& node, std::span<const Datum> operands, RandomGenerator& random) {
   return with_context([&] { return node.describe(); },
                       [&] {
@@ -70,7 +68,8 @@ Data run_node(const Node& node, std::span<const Datum> operands, RandomGenerator
                       });
 }
 
-Data run_graph(const Graph& graph, const Data& inputs, RandomGenerator& random) {
+Data run_graph(const Graph& graph, const Data& inputs, RandomGenerator& random,
+               const std::function<void(const Node&)>& before_node = nullptr) {
   if (static_cast<int64_t>(inputs.size()) != graph.input_count())
     throw user_error("graph {} takes {} inputs, but {} were given", graph.name(), graph.input_count(),
                      inputs.size());
@@ -99,6 +98,8 @@ Data run_graph(const Graph& graph, const Data& inputs, RandomGenerator& random) 
     Data operands;
     for (Value operand : node->operands())
       operands.push_back(take(operand));
+    if (before_node)
+      before_node(*node);
     Data results = run_node(*node, operands, random);
     for (int64_t i = 0; i < node->result_count(); ++i) {
       const Value result = node->result(i);
@@ -166,7 +167,7 @@ Data Call::run(std::string_view region, const Data& inputs) const {
 
 Data evaluate(const Graph& graph, const Data& inputs, const EvaluateOptions& options) {
   RandomGenerator random(options.seed);
-  return run_graph(graph, inputs, random);
+  return run_graph(graph, inputs, random, options.before_node);
 }
 
 Data evaluate_node(const Node& node, std::span<const Datum> operands) {

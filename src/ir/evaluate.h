@@ -40,6 +40,8 @@ class Call {
 
 struct EvaluateOptions {
   uint64_t seed = 0;  // of the random ops
+  std::function<void(const Node&)> before_node =
+      nullptr;  // told of each node of the graph, not of nested ones
 };
 
 // The outputs of `graph` for `inputs`. Inputs that do not fit the graph's input types are the user's fault.

@@ -192,13 +192,8 @@ Type SymbolSource::forget_used(const Type& type) const {
 }
 
 void SymbolSource::reserve(const Type& type) {
-  if (!type.is_tensor())
-    return reserve(type.element());
-  if (!type.as_tensor().shape.ranked())
-    return;
-  for (const Dim& dim : type.as_tensor().shape.dims())
-    for (const std::string& symbol : dim.symbols())
-      used_.insert(symbol);
+  const std::set<std::string> symbols = symbols_of(type);
+  used_.insert(symbols.begin(), symbols.end());
 }
 
 // --- Graph
@@ -335,7 +330,28 @@ void Graph::replace(Node* node, const std::vector<Value>& by) {
   erase(node);
 }
 
-Node* Graph::copy_node(const Node& node, const std::function<Value(Value)>& map) {
+namespace {
+
+Type same_type(const Type& type) { return type; }
+
+// Where `type` has a symbol alone, `sizes` gets the size that `actual` has there.
+void match_symbols(const Type& type, const Type& actual, std::map<std::string, Dim>& sizes) {
+  if (type.index() != actual.index())
+    return;
+  if (!type.is_tensor())
+    return match_symbols(type.element(), actual.element(), sizes);
+  const Shape &shape = type.as_tensor().shape, &actual_shape = actual.as_tensor().shape;
+  if (!shape.ranked() || !actual_shape.ranked() || shape.rank() != actual_shape.rank())
+    return;
+  for (int64_t i = 0; i < shape.rank(); ++i)
+    if (const std::vector<std::string> symbols = shape[i].symbols();
+        symbols.size() == 1 && shape[i] == Dim::symbol(symbols.front()))
+      sizes.emplace(symbols.front(), actual_shape[i]);
+}
+
+}  // namespace
+
+Node* Graph::copy_node(const Node& node, const ValueMap& map, const TypeMap& map_type) {
   std::vector<Operand> operands;
   const auto mapped = [&](std::string_view name) {
     std::vector<Value> values = node.ins(name);
@@ -348,15 +364,15 @@ Node* Graph::copy_node(const Node& node, const std::function<Value(Value)>& map)
     operands.emplace_back(late, mapped(late));
   std::vector<std::unique_ptr<Graph>> regions;
   for (const auto& region : node.regions()) {
-    regions.push_back(make_region(region->name()));
+    Graph& copy = *regions.emplace_back(make_region(region->name()));
     std::vector<Value> inputs;
     for (Value input : region->inputs())
-      inputs.push_back(regions.back()->add_input(input.type(), input.name()));
-    regions.back()->set_outputs(regions.back()->inline_graph(*region, inputs), region->output_names());
+      inputs.push_back(copy.add_input(input.type(), input.name()));
+    copy.set_outputs(copy.copy_nodes(*region, inputs, same_type), region->output_names());
   }
   Types types;
   for (Value result : node.results())
-    types.push_back(result.type());
+    types.push_back(map_type(result.type()));
   Node* copy = create(node.op(), std::move(operands), node.attributes(), std::move(regions), &types);
   copy->set_sources(node.sources());
   for (int64_t i = 0; i < node.result_count(); ++i)
@@ -364,29 +380,49 @@ Node* Graph::copy_node(const Node& node, const std::function<Value(Value)>& map)
   return copy;
 }
 
-std::vector<Value> Graph::inline_graph(const Graph& callee, const std::vector<Value>& arguments) {
-  CHECK(static_cast<int64_t>(arguments.size()) == callee.input_count(),
-        "{} arguments for {} inputs of graph {}", arguments.size(), callee.input_count(), callee.name());
+Node* Graph::copy_node(const Node& node, const ValueMap& map) { return copy_node(node, map, same_type); }
+
+std::vector<Value> Graph::copy_nodes(const Graph& from, const std::vector<Value>& arguments,
+                                     const TypeMap& map_type) {
   std::unordered_map<ValueData*, Value> copies;
-  for (int64_t i = 0; i < callee.input_count(); ++i)
-    copies[callee.input(i).data()] = arguments[static_cast<size_t>(i)];
+  for (int64_t i = 0; i < from.input_count(); ++i)
+    copies[from.input(i).data()] = arguments[static_cast<size_t>(i)];
   const auto map = [&](Value value) { return copies.at(value.data()); };
-  for (const Node* node : callee.nodes()) {
-    const Node* copy = copy_node(*node, map);
+  for (const Node* node : from.nodes()) {
+    const Node* copy = copy_node(*node, map, map_type);
     for (int64_t i = 0; i < node->result_count(); ++i)
       copies[node->result(i).data()] = copy->result(i);
   }
-  std::vector<Value> outputs = callee.outputs();
+  std::vector<Value> outputs = from.outputs();
   std::transform(outputs.begin(), outputs.end(), outputs.begin(), map);
   return outputs;
 }
 
-std::unique_ptr<Graph> Graph::clone() const {
+std::vector<Value> Graph::inline_graph(const Graph& callee, const std::vector<Value>& arguments) {
+  CHECK(static_cast<int64_t>(arguments.size()) == callee.input_count(),
+        "{} arguments for {} inputs of graph {}", arguments.size(), callee.input_count(), callee.name());
+  std::map<std::string, Dim> sizes;
+  for (size_t i = 0; i < arguments.size(); ++i)
+    match_symbols(callee.input(static_cast<int64_t>(i)).type(), arguments[i].type(), sizes);
+  // A symbol that the callee made up stays what it is, unless it means something here.
+  return copy_nodes(callee, arguments, [&](const Type& type) {
+    for (const std::string& symbol : symbols_of(type))
+      if (!sizes.contains(symbol))
+        sizes.emplace(symbol, symbols_->is_used(symbol) ? symbols_->fresh() : Dim::symbol(symbol));
+    return substitute(type, sizes);
+  });
+}
+
+std::unique_ptr<Graph> Graph::clone() const { return bind({}); }
+
+std::unique_ptr<Graph> Graph::bind(const std::map<std::string, Dim>& sizes) const {
   auto copy = std::make_unique<Graph>(name_);
   std::vector<Value> arguments;
   for (Value input : inputs())
-    arguments.push_back(copy->add_input(input.type(), input.name()));
-  copy->set_outputs(copy->inline_graph(*this, arguments), output_names_);
+    arguments.push_back(copy->add_input(substitute(input.type(), sizes), input.name()));
+  copy->set_outputs(
+      copy->copy_nodes(*this, arguments, [&](const Type& type) { return substitute(type, sizes); }),
+      output_names_);
   return copy;
 }
 

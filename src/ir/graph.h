@@ -178,6 +178,7 @@ class SymbolSource {
   Type forget_used(const Type& type) const;  // the same, but unknown where a dimension has a name in use
   void reserve(const Type& type);            // its symbols are in use
   void reserve(std::string_view name) { used_.emplace(name); }
+  bool is_used(std::string_view name) const { return used_.contains(name); }
 
  private:
   std::set<std::string, std::less<>> used_;
@@ -213,8 +214,7 @@ class Graph {
 
   // The one gate through which every node is made: it checks operands, attributes and dtypes against the op's
   // declaration, fills in defaults, infers the results' types and follows small constants. The node goes in
-  // before the insertion point. `types`, where given, say more than inference could (each must refine what is
-  // inferred).
+  // before the insertion point. `types`, where given, tell what inference leaves unknown.
   Node* create(const OpDef& op, std::vector<Operand> operands, Attributes attributes = {},
                std::vector<std::unique_ptr<Graph>> regions = {}, const Types* types = nullptr);
   Node* create(std::string_view op, std::vector<Operand> operands, Attributes attributes = {},
@@ -238,8 +238,10 @@ class Graph {
   void replace(Node* node, const std::vector<Value>& by);  // replaces all uses of its results, then erases it
 
   std::unique_ptr<Graph> clone() const;
+  // A copy in which the symbols of `sizes` are these numbers or expressions.
+  std::unique_ptr<Graph> bind(const std::map<std::string, Dim>& sizes) const;
   // Copies the nodes of `callee` to the insertion point, with `arguments` for its inputs; returns its
-  // outputs.
+  // outputs. The symbols of its inputs become the sizes of the arguments.
   std::vector<Value> inline_graph(const Graph& callee, const std::vector<Value>& arguments);
   // A copy of one node of this or another graph, with operands mapped by `map`.
   Node* copy_node(const Node& node, const std::function<Value(Value)>& map);
@@ -250,6 +252,12 @@ class Graph {
   Graph(std::string name, std::shared_ptr<SymbolSource> symbols);
   void link(Node* node, Node* before);
   void unlink(Node* node);
+  using ValueMap = std::function<Value(Value)>;
+  using TypeMap = std::function<Type(const Type&)>;
+  Node* copy_node(const Node& node, const ValueMap& map, const TypeMap& map_type);
+  std::vector<Value> copy_nodes(const Graph& from, const std::vector<Value>& arguments,
+                                const TypeMap& map_type);
+
   std::string name_;
   std::vector<std::unique_ptr<ValueData>> inputs_;
   std::vector<std::string> output_names_;

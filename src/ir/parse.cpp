@@ -451,6 +451,9 @@ class Parser {
     try {
       node = graph.create(*op, std::move(operands), std::move(attributes), std::move(regions),
                           types.empty() ? nullptr : &types);
+      for (size_t i = 0; i < types.size(); ++i)
+        if (const Type& made = node->result(static_cast<int64_t>(i)).type(); !refines(made, types[i]))
+          throw user_error("{}: result {} is {}, but {} was written", op_name, i, made, types[i]);
     } catch (const UserError& error) {
       at_ = begin;
       fail(error.what());

@@ -90,6 +90,32 @@ uint64_t hash(const Type& type) {
   return h;
 }
 
+std::set<std::string> symbols_of(const Type& type) {
+  if (!type.is_tensor())
+    return symbols_of(type.element());
+  std::set<std::string> all;
+  if (const Shape& shape = type.as_tensor().shape; shape.ranked())
+    for (const Dim& dim : shape.dims()) {
+      const std::vector<std::string> symbols = dim.symbols();
+      all.insert(symbols.begin(), symbols.end());
+    }
+  return all;
+}
+
+Type substitute(const Type& type, const std::map<std::string, Dim>& sizes) {
+  if (!type.is_tensor()) {
+    Type element = substitute(type.element(), sizes);
+    return type.is_sequence() ? Type::sequence(element) : Type::optional(element);
+  }
+  const auto& [dtype, shape] = type.as_tensor();
+  if (!shape.ranked() || sizes.empty())
+    return type;
+  std::vector<Dim> dims = shape.dims();
+  for (Dim& dim : dims)
+    dim = dim.substitute(sizes);
+  return Type::tensor(dtype, dims);
+}
+
 bool refines(const Type& actual, const Type& inferred) {
   if (actual.index() != inferred.index())
     return false;

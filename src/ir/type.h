@@ -2,8 +2,10 @@
 #pragma once
 
 #include <initializer_list>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -75,6 +77,9 @@ using Types = std::vector<Type>;
 std::string to_string(const Shape& shape);  // [1,n,64], [*] when unranked
 std::string to_string(const Type& type);    // f32[1,4]  seq<f32[n]>  opt<i64[]>
 uint64_t hash(const Type& type);
+
+std::set<std::string> symbols_of(const Type& type);
+Type substitute(const Type& type, const std::map<std::string, Dim>& sizes);  // for its symbols
 
 // True when a value of type `actual` may stand where inference says `inferred`: where the inferred type has
 // an unknown dimension or no rank, `actual` may say more.

@@ -69,6 +69,37 @@ TEST_F(GraphEdits, InlineCopiesTheCallee) {
             "");
 }
 
+TEST_F(GraphEdits, InlineGivesTheCalleeTheSizesOfTheArguments) {
+  const auto callee = parse_graph(R"(
+    graph(%a: f32[k,m]) {
+      %found: i64[2,d0] = nonzero(%a)
+      %0 = shape(%found)
+      return %a, %found
+    })");
+  const auto other = parse_graph("graph(%a: f32[8,n], %b: i64[d0]) { return %a, %b }");
+  other->set_outputs(other->inline_graph(*callee, {other->input(0)}));
+  // d0 means something else here.
+  EXPECT_EQ(to_string(other->outputs()[0].type()), "f32[8,n]");
+  EXPECT_EQ(to_string(other->outputs()[1].type()), "i64[2,d1]");
+  EXPECT_EQ(lint(*other), std::vector<std::string>());
+}
+
+TEST_F(GraphEdits, BindGivesSymbolsTheirSizes) {
+  const auto symbolic = parse_graph(R"(
+    graph(%a: f32[n,m]) {
+      %s = shape(%a)
+      %two = constant(value=i64[] {2})
+      %t = mul(%s, %two)
+      %z = constant(value=f32[] {0})
+      %y = broadcast(%z, %t)
+      return %y
+    })");
+  EXPECT_EQ(to_string(symbolic->outputs()[0].type()), "f32[2*n,2*m]");
+  const auto bound = symbolic->bind({{"n", 3}});
+  EXPECT_EQ(to_string(bound->outputs()[0].type()), "f32[6,2*m]");
+  EXPECT_EQ(lint(*bound), std::vector<std::string>());
+}
+
 TEST_F(GraphEdits, NewNodesCarryTheCurrentSources) {
   graph.set_current_sources({"/layer/Relu"});
   EXPECT_EQ(relu(x).node()->describe(), "node \"/layer/Relu\"");

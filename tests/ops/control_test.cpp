@@ -58,7 +58,7 @@ TEST(If, HasTheShapeOfTheBranchThatSizesChoose) {
         %size = gather(%s, %at)
         %c = equal(%size, %at)
         %r = if(%c, [%x])
-          then(%x: f32[n,1,k]) {{ %y = squeeze(%x, axes=[1]) return %y }}
+          then(%x: f32[n,m,k]) {{ %y = squeeze(%x, axes=[1]) return %y }}
           else(%x: f32[n,m,k]) {{ return %x }}
         return %r
       }})",

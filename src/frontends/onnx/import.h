@@ -2,9 +2,7 @@
 #pragma once
 
 #include <filesystem>
-#include <map>
 #include <memory>
-#include <string>
 
 #include "ir/graph.h"
 
@@ -12,12 +10,8 @@ namespace tenon::onnx {
 
 constexpr int64_t kNewestOpset = 28;  // of the standard domain: the newest whose meaning we know
 
-struct ImportOptions {
-  std::map<std::string, Dim> dims;  // what the model's symbolic dimensions are bound to
-};
-
 // Every op, of any opset, comes in with one meaning; local functions are inlined; weights stay in their
 // files.
-std::unique_ptr<Graph> read_onnx(const std::filesystem::path& path, const ImportOptions& options = {});
+std::unique_ptr<Graph> read_onnx(const std::filesystem::path& path);
 
 }  // namespace tenon::onnx

@@ -62,8 +62,7 @@ class Deeper {
 
 }  // namespace
 
-Importer::Importer(const Model& model, const ImportOptions& options)
-    : model_(model), options_(options), files_(model.file) {
+Importer::Importer(const Model& model) : model_(model), files_(model.file) {
   for (const FunctionProto& function : model.proto.functions)
     functions_.emplace(std::tuple(canonical_domain(function.domain), function.name, function.overload),
                        &function);
@@ -84,9 +83,7 @@ Type Importer::type(const TypeProto& proto, std::string_view whose, bool in_sequ
         if (dim.value && *dim.value >= 0) {
           dims.push_back(*dim.value);
         } else if (!dim.param.empty()) {
-          const Dim symbol = in_sequence ? Dim() : Dim::symbol(dim.param);
-          const auto bound = options_.dims.find(std::string(dim.param));
-          dims.push_back(bound == options_.dims.end() ? symbol : bound->second);
+          dims.push_back(in_sequence ? Dim() : Dim::symbol(dim.param));
         } else {
           dims.emplace_back();
         }
@@ -406,9 +403,9 @@ void Importer::refuse_unknown_ops() const {
   throw UnsupportedError(text);
 }
 
-std::unique_ptr<Graph> read_onnx(const std::filesystem::path& path, const ImportOptions& options) {
+std::unique_ptr<Graph> read_onnx(const std::filesystem::path& path) {
   const Model model = read_model(path);
-  return with_context([&] { return path.string(); }, [&] { return Importer(model, options).run(); });
+  return with_context([&] { return path.string(); }, [&] { return Importer(model).run(); });
 }
 
 }  // namespace tenon::onnx

@@ -32,7 +32,7 @@ struct Scope {
 
 class Importer {
  public:
-  Importer(const Model& model, const ImportOptions& options);
+  explicit Importer(const Model& model);
 
   std::unique_ptr<Graph> run();
 
@@ -68,7 +68,6 @@ class Importer {
   static void define(Scope& scope, std::string_view name, Value value);
 
   const Model& model_;
-  const ImportOptions& options_;
   WeightFiles files_;
   std::map<std::tuple<std::string_view, std::string_view, std::string_view>, const FunctionProto*>
       functions_;                                   // by domain, name and overload

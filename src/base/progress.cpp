@@ -1,0 +1,34 @@
+#include "base/progress.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+namespace tenon {
+
+using namespace std::chrono_literals;
+
+Progress::Progress(std::string what, int64_t total)
+    : what_(std::move(what)),
+      total_(total),
+      on_terminal_(::isatty(STDERR_FILENO) != 0),
+      next_(std::chrono::steady_clock::now() + 2s) {}
+
+Progress::~Progress() {
+  if (shown_)
+    std::fputs("\r\033[K", stderr);
+}
+
+void Progress::step(std::string_view detail) {
+  ++done_;
+  if (!on_terminal_ || std::chrono::steady_clock::now() < next_)
+    return;
+  const std::string line = fmt::format("{}: {} of {} {}", what_, done_, total_, detail);
+  std::fputs(fmt::format("\r\033[K{:.79}", line).c_str(), stderr);
+  std::fflush(stderr);
+  shown_ = true;
+  next_ = std::chrono::steady_clock::now() + 100ms;
+}
+
+}  // namespace tenon

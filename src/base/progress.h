@@ -1,0 +1,29 @@
+// progress.h — a line on the terminal that says how far a long task is.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace tenon {
+
+// Shows "WHAT: 12 of 431 DETAIL" on stderr, from two seconds after the start on, and erases it in the end.
+// Where stderr is no terminal, it shows nothing.
+class Progress {
+ public:
+  Progress(std::string what, int64_t total);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void step(std::string_view detail);  // the next of them begins
+
+ private:
+  std::string what_;
+  int64_t total_, done_ = 0;
+  bool on_terminal_, shown_ = false;
+  std::chrono::steady_clock::time_point next_;
+};
+
+}  // namespace tenon
