@@ -10,10 +10,11 @@ namespace {
 
 constexpr int64_t kShort = 8;  // elements
 
+}  // namespace
+
 std::string float_text(double value, DType dtype, bool point) {
   if (!std::isfinite(value))
     return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
-  // The shortest digits that give the same number of that width.
   std::string text =
       dtype == DType::F32 ? fmt::format("{}", static_cast<float>(value)) : fmt::format("{}", value);
   if (point != (text.find_first_of(".e") != std::string::npos) && text.find('e') == std::string::npos)
@@ -21,14 +22,11 @@ std::string float_text(double value, DType dtype, bool point) {
   return text;
 }
 
-}  // namespace
-
-const Literal* literal_of(Value value) {
-  const Node* node = value.node();
-  if (node == nullptr || !(node->is("constant") || node->is("parameter")))
-    return nullptr;
-  return &node->attr("value").as<Literal>();
+const Literal* literal_of(const Node& node) {
+  return node.is("constant") || node.is("parameter") ? &node.attr("value").as<Literal>() : nullptr;
 }
+
+const Literal* literal_of(Value value) { return value.is_input() ? nullptr : literal_of(*value.node()); }
 
 std::vector<std::string> element_texts(const Tensor& tensor, const NumberStyle& style) {
   std::vector<std::string> texts;

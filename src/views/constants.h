@@ -16,8 +16,12 @@ struct NumberStyle {
 inline constexpr NumberStyle kPythonNumbers = {"True", "False", true};
 inline constexpr NumberStyle kPlainNumbers = {"true", "false", false};
 
-// The literal of a constant or parameter; null for other values.
+// The literal of a constant or parameter; null for other nodes and their values.
+const Literal* literal_of(const Node& node);
 const Literal* literal_of(Value value);
+
+// The shortest digits that give the same number of that dtype.
+std::string float_text(double value, DType dtype, bool point);
 
 // The elements of a tensor, each as text.
 std::vector<std::string> element_texts(const Tensor& tensor, const NumberStyle& style);

@@ -4,39 +4,40 @@
 #include <algorithm>
 #include <map>
 
+#include "views/constants.h"
 #include "views/forms.h"
 #include "views/naming.h"
+#include "views/users.h"
 
 namespace tenon {
 namespace {
 
-bool is_data(Value value) {
-  return value.node() != nullptr && (value.node()->is("constant") || value.node()->is("parameter"));
-}
+// Steps that the search for skip connections may take in one graph: more than models of thousands of nodes
+// need, and less than a second.
+constexpr int64_t kMostSteps = 5'000'000;
 
 // The values that flow through: not weights and constants, which are always at hand.
 std::vector<Value> flowing(const Node& node) {
   std::vector<Value> values;
+  std::unordered_set<const ValueData*> seen;
   for (Value operand : node.operands())
-    if (!is_data(operand) && std::find(values.begin(), values.end(), operand) == values.end())
+    if (literal_of(operand) == nullptr && seen.insert(operand.data()).second)
       values.push_back(operand);
   return values;
 }
 
-size_t count_users(Value value) {
-  std::vector<Node*> users = value.users();
-  std::sort(users.begin(), users.end());
-  return static_cast<size_t>(std::unique(users.begin(), users.end()) - users.begin());
-}
-
 class Report {
  public:
-  Report(const Graph& graph, std::string indent) : graph_(graph), indent_(std::move(indent)) {
+  Report(const Graph& graph, std::string indent)
+      : graph_(graph), indent_(std::move(indent)), user_counts_(graph) {
     names_.name_all(graph);
-    int64_t place = 0;
-    for (const Node* node : graph.nodes())
-      place_[node] = place++;
-    place_[graph.return_node()] = place;
+    for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
+      const auto place = static_cast<int64_t>(place_.size());
+      place_[node] = place;
+      for (Value operand : node->operands())
+        first_use_.emplace(operand.data(), place);
+    }
+    seen_by_.resize(place_.size());
   }
 
   std::string text() {
@@ -63,7 +64,7 @@ class Report {
   void print_dependencies() {
     line("who depends on whom:");
     for (const Node* node : graph_.nodes()) {
-      if (node->is("constant") || node->is("parameter"))
+      if (literal_of(*node) != nullptr)
         continue;
       std::vector<std::string> on;
       for (Value operand : node->operands())
@@ -88,8 +89,8 @@ class Report {
   void print_shape() {
     std::vector<std::string> branches, joins;
     const auto look_at = [&](Value value) {
-      if (!is_data(value) && count_users(value) > 1)
-        branches.push_back(fmt::format("{} ({} users)", names_.name(value), count_users(value)));
+      if (const size_t users = user_counts_.of(value); literal_of(value) == nullptr && users > 1)
+        branches.push_back(fmt::format("{} ({} users)", names_.name(value), users));
     };
     for (Value input : graph_.inputs())
       look_at(input);
@@ -107,39 +108,51 @@ class Report {
       line(fmt::format("shape: joins at {}", fmt::join(joins, ", ")));
   }
 
-  // Whether `node` needs `value` also through another of its operands. Only nodes between the two matter.
+  // Whether `node` needs `value` also through another of its operands. Only nodes between the value's first
+  // user and `node` matter.
   bool reaches(Value value, const Node& node) {
-    const int64_t first = value.node() == nullptr ? -1 : place_.at(value.node());
-    std::vector<const Node*> waiting;
-    std::unordered_set<const Node*> seen;
-    const auto look_at = [&](const Node& at, bool is_start) {
-      for (Value operand : at.operands()) {
-        if (operand == value && !is_start)
-          return true;
-        const Node* from = operand.node();
-        if (from != nullptr && operand != value && place_.at(from) > first && seen.insert(from).second)
-          waiting.push_back(from);
-      }
-      return false;
-    };
-    look_at(node, true);
+    const int64_t first = first_use_.at(value.data());
+    std::vector<const Node*> waiting = {&node};
+    ++search_;
     while (!waiting.empty()) {
       const Node* at = waiting.back();
       waiting.pop_back();
-      if (look_at(*at, false))
-        return true;
+      for (Value operand : at->operands()) {
+        ++steps_;
+        if (operand == value) {
+          if (at != &node)
+            return true;
+        } else if (const Node* from = operand.node(); from != nullptr) {
+          const int64_t place = place_.at(from);
+          if (place >= first && std::exchange(seen_by_[static_cast<size_t>(place)], search_) != search_)
+            waiting.push_back(from);
+        }
+      }
     }
     return false;
   }
 
+  // Adds the skip connections. Gives the node where it stopped looking, if it did not look at all of them.
+  const Node* find_skips(std::vector<std::string>& skips) {
+    for (const Node* node : graph_.nodes())
+      for (Value operand : flowing(*node)) {
+        if (user_counts_.of(operand) < 2)
+          continue;
+        if (steps_ > kMostSteps)
+          return node;
+        if (reaches(operand, *node))
+          skips.push_back(fmt::format("{} → {}", names_.name(operand), name(*node)));
+      }
+    return nullptr;
+  }
+
   void print_skips() {
     std::vector<std::string> skips;
-    for (const Node* node : graph_.nodes())
-      for (Value operand : flowing(*node))
-        if (count_users(operand) > 1 && reaches(operand, *node))
-          skips.push_back(fmt::format("{} → {}", names_.name(operand), name(*node)));
+    const Node* stopped = find_skips(skips);
     line(fmt::format("skip connections: {}",
                      skips.empty() ? "none" : fmt::format("{}", fmt::join(skips, ", "))));
+    if (stopped != nullptr)
+      line(fmt::format("  from {} on none were looked for: the graph is too large", name(*stopped)));
   }
 
   // The next node of a chain: an elementwise one, when it is the only user.
@@ -171,7 +184,13 @@ class Report {
   const Graph& graph_;
   std::string indent_, text_;
   ViewNames names_;
+  UserCounts user_counts_;
   std::unordered_map<const Node*, int64_t> place_;
+  std::unordered_map<const ValueData*, int64_t> first_use_;  // the place of the first user
+  // The search for skip connections: how many steps it took, which search it is, and, by place, the last
+  // search that came by.
+  int64_t steps_ = 0, search_ = 0;
+  std::vector<int64_t> seen_by_;
 };
 
 }  // namespace

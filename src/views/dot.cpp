@@ -42,9 +42,10 @@ class Printer {
       ids_[input.data()] = vertex(input.name().empty() ? "input" : input.name(), "white", indent);
     for (const Node* node : graph.nodes())
       print_node(*node, indent);
-    for (size_t i = 0; i < graph.outputs().size(); ++i) {
+    const std::vector<Value> outputs = graph.outputs();
+    for (size_t i = 0; i < outputs.size(); ++i) {
       const std::string& name = graph.output_names()[i];
-      print_edge(graph.outputs()[i], vertex(name.empty() ? "output" : name, "white", indent), indent);
+      print_edge(outputs[i], vertex(name.empty() ? "output" : name, "white", indent), indent);
     }
   }
 

@@ -1,12 +1,12 @@
 // fx.cpp — a graph as torch.fx shows it: as a table, or as code.
 #include <algorithm>
 #include <array>
-#include <set>
 
 #include "views/constants.h"
 #include "views/forms.h"
 #include "views/naming.h"
 #include "views/torch_words.h"
+#include "views/users.h"
 #include "views/vocabulary.h"
 
 namespace tenon {
@@ -22,20 +22,22 @@ struct Row {
 // The rows of one graph, and the nested graphs that its rows name.
 class Listing {
  public:
-  Listing(const Graph& graph, Form form) : form_(form) {
+  Listing(const Graph& graph, Form form) : form_(form), user_counts_(graph) {
     name_calls(graph);
     names_.name_all(graph);
     for (Value input : graph.inputs())
       rows_.push_back(
-          {"placeholder", names_.name(input), names_.name(input), "()", "{}", count_users(input)});
+          {"placeholder", names_.name(input), names_.name(input), "()", "{}", user_counts_.of(input)});
     for (const Node* node : graph.nodes())
       add(*node);
+    // As fx does, without the percent signs here.
     std::vector<std::string> outputs;
-    for (Value output : graph.outputs())
-      outputs.push_back(argument(output));
-    const std::string returned = outputs.size() == 1 ? outputs[0] : tuple(outputs);
-    rows_.push_back({"output", "output", "output", fmt::format("({},)", returned), "{}", 0});
-    returned_ = returned;
+    for (Value output : graph.outputs()) {
+      const auto text = short_constant(output, kPythonNumbers);
+      outputs.push_back(text ? *text : names_.name(output));
+    }
+    returned_ = outputs.size() == 1 ? outputs[0] : tuple(outputs);
+    rows_.push_back({"output", "output", "output", fmt::format("({},)", returned_), "{}", 0});
   }
 
   const std::vector<Row>& rows() const { return rows_; }
@@ -54,11 +56,6 @@ class Listing {
           if (result.name().empty())
             names_.set(result, names_.take("getitem"));
       }
-  }
-
-  static size_t count_users(Value value) {
-    const std::vector<Node*> users = value.users();
-    return std::set<Node*>(users.begin(), users.end()).size();
   }
 
   static std::string tuple(const std::vector<std::string>& parts) {
@@ -83,13 +80,13 @@ class Listing {
       if (!short_constant(node.result(), kPythonNumbers)) {
         const std::string name = names_.take("_tensor_constant");
         names_.set(node.result(), name);
-        rows_.push_back({"get_attr", name, name, "()", "{}", count_users(node.result())});
+        rows_.push_back({"get_attr", name, name, "()", "{}", user_counts_.of(node.result())});
       }
       return;
     }
     if (node.is("parameter")) {
       rows_.push_back({"get_attr", names_.name(node.result()), node.attr("name").as<std::string>(), "()",
-                       "{}", count_users(node.result())});
+                       "{}", user_counts_.of(node.result())});
       return;
     }
     add_call(node);
@@ -108,13 +105,13 @@ class Listing {
       std::rotate(args.begin(), args.begin() + 2, args.begin() + 3);
     const Counterpart* counterpart = torch_functions().find(node);
     for (const auto& [name, value] : shown_attributes(node, counterpart))
-      kwargs.push_back(fmt::format("{}: {}", key(name), python_text(*value)));
-    const std::string target =
-        counterpart != nullptr ? std::string(counterpart->name) : fmt::format("tenon.{}", node.op().name);
+      if (value)
+        kwargs.push_back(fmt::format("{}: {}", key(name), python_text(*value)));
+    const std::string target = word_for(node, counterpart);
     const std::string call_args = tuple(args), call_kwargs = fmt::format("{{{}}}", fmt::join(kwargs, ", "));
     if (node.result_count() == 1) {
       rows_.push_back({"call_function", names_.name(node.result()), target, call_args, call_kwargs,
-                       count_users(node.result())});
+                       user_counts_.of(node.result())});
       return;
     }
     const std::string& call = calls_.at(&node);
@@ -122,7 +119,8 @@ class Listing {
         {"call_function", call, target, call_args, call_kwargs, static_cast<size_t>(node.result_count())});
     for (Value result : node.results())
       rows_.push_back({"call_function", names_.name(result), "operator.getitem",
-                       fmt::format("({}, {})", reference(call), result.index()), "{}", count_users(result)});
+                       fmt::format("({}, {})", reference(call), result.index()), "{}",
+                       user_counts_.of(result)});
   }
 
   // In order until one is left out; from there on by name.
@@ -148,6 +146,7 @@ class Listing {
   }
 
   Form form_;
+  UserCounts user_counts_;
   ViewNames names_;
   std::unordered_map<const Node*, std::string> calls_;  // of several results
   std::vector<Row> rows_;
@@ -155,7 +154,10 @@ class Listing {
   std::vector<std::pair<std::string, const Graph*>> nested_;
 };
 
-// The columns as wide as what stands in them.
+constexpr size_t kWidestColumn = 100;
+
+// The columns as wide as what stands in them; a very long cell sticks out, as all rows padded to it would be
+// long too.
 std::string print_table(const Graph& graph) {
   const Listing listing(graph, Form::Table);
   std::vector<Row> rows = {{"opcode", "name", "target", "args", "kwargs", 0}};
@@ -166,12 +168,13 @@ std::string print_table(const Graph& graph) {
   };
   for (const Row& row : rows)
     for (size_t i = 0; i < widths.size(); ++i)
-      widths[i] = std::max(widths[i], cells(row)[i]->size());
+      if (const size_t size = cells(row)[i]->size(); size <= kWidestColumn)
+        widths[i] = std::max(widths[i], size);
   const auto line = [&](const std::array<std::string, 5>& columns) {
     std::string text;
-    for (size_t i = 0; i < widths.size(); ++i)
-      text += fmt::format("{:<{}}", columns[i], i + 1 == widths.size() ? 0 : widths[i] + 2);
-    return text + "\n";
+    for (size_t i = 0; i + 1 < widths.size(); ++i)
+      text += fmt::format("{:<{}}  ", columns[i], widths[i]);
+    return text + columns.back() + "\n";
   };
   std::string text;
   for (const Row& row : rows) {
@@ -200,10 +203,7 @@ std::string print_code(const Graph& graph) {
       text += fmt::format("(args = {}, kwargs = {})", row.args, row.kwargs);
     text += "\n";
   }
-  // As fx does, without the percent signs here.
-  std::string returned = listing.returned();
-  returned.erase(std::remove(returned.begin(), returned.end(), '%'), returned.end());
-  text += fmt::format("    return {}\n", returned);
+  text += fmt::format("    return {}\n", listing.returned());
   for (const auto& [name, nested] : listing.nested())
     text += fmt::format("\n{} = {}", name, print_code(*nested));
   return text;

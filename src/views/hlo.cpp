@@ -6,6 +6,7 @@
 #include "views/constants.h"
 #include "views/forms.h"
 #include "views/hlo_computation.h"
+#include "views/hlo_reduce.h"
 #include "views/hlo_types.h"
 #include "views/vocabulary.h"
 
@@ -56,10 +57,6 @@ const Vocabulary& elementwise_instructions() {
       {"xor", "xor"},
   });
   return vocabulary;
-}
-
-std::string braces(const std::vector<int64_t>& numbers) {
-  return fmt::format("{{{}}}", fmt::join(numbers, ","));
 }
 
 std::vector<int64_t> count_up(int64_t count) {
@@ -151,7 +148,7 @@ class Writer {
     for (const Node* node : graph.nodes())
       if (node->is("parameter") && !has_parameters)
         define(*node, "constant", hlo_constant(*literal_of(node->result())));
-      else if (!node->is("constant") && !node->is("parameter"))
+      else if (literal_of(*node) == nullptr)
         write(*node);
   }
 
@@ -170,14 +167,8 @@ class Writer {
         {"linear", &Writer::write_linear},
         {"matmul", &Writer::write_matmul},
         {"reciprocal", &Writer::write_reciprocal},
-        {"reduce_max", &Writer::write_reduce},
-        {"reduce_mean", &Writer::write_mean},
-        {"reduce_min", &Writer::write_reduce},
-        {"reduce_prod", &Writer::write_reduce},
-        {"reduce_sum", &Writer::write_reduce},
         {"relu", &Writer::write_relu},
         {"reshape", &Writer::write_reshape},
-        {"softmax", &Writer::write_softmax},
         {"squeeze", &Writer::write_reshape},
         {"transpose", &Writer::write_transpose},
         {"unsqueeze", &Writer::write_reshape},
@@ -189,6 +180,8 @@ class Writer {
       return write_elementwise(node, *counterpart);
     if (const auto it = methods.find(node.op().name); is_plain && it != methods.end())
       return (this->*it->second)(node);
+    if (is_plain && write_hlo_reduction(out_, node))
+      return;
     write_custom_call(node);
   }
 
@@ -269,7 +262,7 @@ class Writer {
       };
       spread(a, left, left_rank);
       spread(b, right, right_rank);
-      const std::string dims_text = braces(count_up(static_cast<int64_t>(common.size())));
+      const std::string dims_text = hlo_list(count_up(static_cast<int64_t>(common.size())));
       batch = fmt::format("lhs_batch_dims={0}, rhs_batch_dims={0}, ", dims_text);
     }
     const int64_t left_inner = transpose_a ? left_rank - 2 : left_rank - 1;
@@ -317,7 +310,7 @@ class Writer {
   void write_transpose(const Node& node) {
     define(node, "transpose",
            fmt::format("transpose({}), dimensions={}", out_.use(node.in("x")),
-                       braces(node.attr("permutation"))));
+                       hlo_list(node.attr("permutation"))));
   }
 
   void write_broadcast(const Node& node) {
@@ -332,82 +325,6 @@ class Writer {
     define(node, "concatenate",
            fmt::format("concatenate({}), dimensions={{{}}}", fmt::join(operands, ", "),
                        axis < 0 ? axis + rank : axis));
-  }
-
-  // x reduced along axes, which go.
-  std::string reduce(const std::string& x, const Type& from, std::vector<int64_t> axes,
-                     std::string_view instruction, const std::string& start) {
-    const auto& [dtype, shape] = from.as_tensor();
-    std::vector<Dim> dims;
-    for (int64_t& axis : axes)
-      axis = axis < 0 ? axis + shape.rank() : axis;
-    for (int64_t i = 0; i < shape.rank(); ++i)
-      if (std::find(axes.begin(), axes.end(), i) == axes.end())
-        dims.push_back(shape[i]);
-    return out_.emit("reduce", Type::tensor(dtype, dims),
-                     fmt::format("reduce({}, {} constant({})), dimensions={}, to_apply={}", x,
-                                 hlo_type(Type::tensor(dtype, {})), start, braces(axes),
-                                 out_.module().scalar_computation(instruction, dtype)));
-  }
-
-  void keep_dims(const Node& node, std::string reduced) {
-    if (node.attr("keep_dims"))
-      reduced = out_.emit("reshape", node.result().type(), fmt::format("reshape({})", reduced));
-    out_.define(node.result(), std::move(reduced));
-  }
-
-  void write_reduce(const Node& node) {
-    struct Reduction {
-      std::string_view instruction, start;
-    };
-    static const std::map<std::string_view, Reduction> reductions = {{"reduce_sum", {"add", "0"}},
-                                                                     {"reduce_prod", {"multiply", "1"}},
-                                                                     {"reduce_max", {"maximum", "-inf"}},
-                                                                     {"reduce_min", {"minimum", "inf"}}};
-    const Reduction& reduction = reductions.at(node.op().name);
-    const Value x = node.in("x");
-    keep_dims(node, reduce(out_.use(x), x.type(), node.attr("axes"), reduction.instruction,
-                           std::string(reduction.start)));
-  }
-
-  void write_mean(const Node& node) {
-    const Value x = node.in("x");
-    const std::vector<int64_t>& axes = node.attr("axes");
-    Dim count = 1;
-    for (const int64_t axis : axes)
-      count = count * x.dim(axis);
-    if (!count.is_constant())
-      return write_custom_call(node);
-    const std::string sum = reduce(out_.use(x), x.type(), axes, "add", "0");
-    std::vector<Dim> dims;
-    for (int64_t i = 0; i < x.rank(); ++i)
-      if (std::find(axes.begin(), axes.end(), i) == axes.end() &&
-          std::find(axes.begin(), axes.end(), i - x.rank()) == axes.end())
-        dims.push_back(x.dim(i));
-    const Type type = Type::tensor(x.dtype(), dims);
-    keep_dims(node, out_.emit("divide", type,
-                              fmt::format("divide({}, {})", sum,
-                                          hlo_splat(static_cast<double>(*count.constant()), type))));
-  }
-
-  // exp(x - max) / sum(exp(x - max))
-  void write_softmax(const Node& node) {
-    const Value x = node.in("x");
-    const Type& type = x.type();
-    const int64_t axis = node.attr("axis").as<int64_t>() < 0 ? node.attr("axis").as<int64_t>() + x.rank()
-                                                             : node.attr("axis").as<int64_t>();
-    std::vector<int64_t> others = count_up(x.rank());
-    others.erase(others.begin() + axis);
-    const std::string operand = out_.use(x);
-    const auto spread = [&](const std::string& name) {
-      return out_.emit("bcast", type, fmt::format("broadcast({}), dimensions={}", name, braces(others)));
-    };
-    const std::string greatest = spread(reduce(operand, type, {axis}, "maximum", "-inf"));
-    const std::string shifted =
-        out_.emit("subtract", type, fmt::format("subtract({}, {})", operand, greatest));
-    const std::string powers = out_.emit("exponential", type, fmt::format("exponential({})", shifted));
-    const std::string sums = spread(reduce(powers, type, {axis}, "add", "0"));
-    define(node, "divide", fmt::format("divide({}, {})", powers, sums));
   }
 
   // The results of a node whose instruction gives a tuple, unless it is just one.

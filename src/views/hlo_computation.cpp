@@ -2,6 +2,7 @@
 
 #include "tensor/wide.h"
 #include "views/constants.h"
+#include "views/dtype_words.h"
 #include "views/hlo_types.h"
 
 namespace tenon {
@@ -37,7 +38,7 @@ std::string hlo_splat(double value, const Type& type) {
 }
 
 std::string HloModule::scalar_computation(std::string_view instruction, DType dtype) {
-  const std::string wanted = fmt::format("{}_{}", instruction, hlo_element(dtype));
+  const std::string wanted = fmt::format("{}_{}", instruction, words_for(dtype).hlo);
   const auto it = scalar_computations_.find(wanted);
   if (it != scalar_computations_.end())
     return it->second;

@@ -4,6 +4,7 @@
 
 #include "ir/print.h"
 #include "views/constants.h"
+#include "views/dtype_words.h"
 #include "views/forms.h"
 #include "views/naming.h"
 #include "views/vocabulary.h"
@@ -118,58 +119,13 @@ const Vocabulary& onnx_ops() {
   return vocabulary;
 }
 
-std::string_view element_word(DType dtype) {
-  switch (dtype) {
-    case DType::F64:
-      return "double";
-    case DType::F32:
-      return "float";
-    case DType::F16:
-      return "float16";
-    case DType::BF16:
-      return "bfloat16";
-    case DType::I64:
-      return "int64";
-    case DType::I32:
-      return "int32";
-    case DType::I16:
-      return "int16";
-    case DType::I8:
-      return "int8";
-    case DType::I4:
-      return "int4";
-    case DType::I2:
-      return "int2";
-    case DType::U64:
-      return "uint64";
-    case DType::U32:
-      return "uint32";
-    case DType::U16:
-      return "uint16";
-    case DType::U8:
-      return "uint8";
-    case DType::U4:
-      return "uint4";
-    case DType::U2:
-      return "uint2";
-    case DType::String:
-      return "string";
-    case DType::C64:
-      return "complex64";
-    case DType::C128:
-      return "complex128";
-    default:
-      return name(dtype);
-  }
-}
-
 std::string type_text(const Type& type) {
   if (type.is_sequence())
     return fmt::format("seq({})", type_text(type.element()));
   if (type.is_optional())
     return fmt::format("optional({})", type_text(type.element()));
   const auto& [dtype, shape] = type.as_tensor();
-  return fmt::format("{}{}", element_word(dtype), shape.ranked() ? to_string(shape) : "");
+  return fmt::format("{}{}", words_for(dtype).onnx, shape.ranked() ? to_string(shape) : "");
 }
 
 // Bools are 0 and 1, dtypes have their ONNX name.
@@ -177,7 +133,7 @@ std::string attribute_text(const Attribute& attribute) {
   if (attribute.kind() == AttributeKind::Bool)
     return attribute.as<bool>() ? "1" : "0";
   if (attribute.kind() == AttributeKind::DType)
-    return std::string(element_word(attribute.as<DType>()));
+    return std::string(words_for(attribute.as<DType>()).onnx);
   return print(attribute);
 }
 
@@ -200,8 +156,9 @@ class Printer {
  private:
   // A result that is an output has the output's name.
   void name_results(const Graph& graph) {
-    for (size_t i = 0; i < graph.outputs().size(); ++i) {
-      const Value output = graph.outputs()[i];
+    const std::vector<Value> outputs = graph.outputs();
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      const Value output = outputs[i];
       if (output.node() != nullptr && output.name().empty() && !graph.output_names()[i].empty())
         names_.set(output, names_.take(graph.output_names()[i]));
     }
@@ -221,9 +178,9 @@ class Printer {
   void print_initializers(const Graph& graph, const std::string& indent) {
     bool is_first = true;
     for (const Node* node : graph.nodes()) {
-      const Value value = node->result_count() == 1 ? node->result() : Value();
-      if (!value || literal_of(value) == nullptr)
+      if (literal_of(*node) == nullptr)
         continue;
+      const Value value = node->result();
       if (is_first)
         text_ += indent + "Initializers:\n";
       is_first = false;
@@ -269,7 +226,7 @@ class Printer {
 
   void print_nodes(const Graph& graph, const std::string& indent) {
     for (const Node* node : graph.nodes()) {
-      if (node->is("constant") || node->is("parameter"))
+      if (literal_of(*node) != nullptr)
         continue;
       if (node->is("linear") && node->in("weight").shape().ranked())
         print_linear(*node, indent);
@@ -339,10 +296,8 @@ class Printer {
       inputs.push_back(fmt::format("{}={}", late, names_.name(node.late(late))));
     for (const auto& [name, value] : shown_attributes(node, counterpart))
       attributes.push_back(fmt::format("{}={}", name, attribute_text(*value)));
-    const std::string op =
-        counterpart != nullptr ? std::string(counterpart->name) : fmt::format("tenon.{}", node.op().name);
     line(indent,
-         fmt::format("{}{}({})", op,
+         fmt::format("{}{}({})", word_for(node, counterpart),
                      attributes.empty() ? "" : fmt::format("[{}]", fmt::join(attributes, ", ")),
                      fmt::join(inputs, ", ")),
          node);

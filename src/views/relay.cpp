@@ -2,9 +2,9 @@
 // loop is a function that calls itself.
 #include "ir/print.h"
 #include "views/constants.h"
+#include "views/dtype_words.h"
 #include "views/forms.h"
 #include "views/naming.h"
-#include "views/torch_words.h"
 #include "views/vocabulary.h"
 
 namespace tenon {
@@ -34,10 +34,10 @@ const Vocabulary& relay_ops() {
       {"clip", "clip"},
       {"concat", "concatenate", {{"axis", "axis"}}},
       {"conv",
-       "nn.conv2d",
+       "nn.conv#d",
        {{"groups", "groups"}, {"strides", "strides"}, {"dilations", "dilation"}, {"pads", "padding"}}},
       {"conv_transpose",
-       "nn.conv2d_transpose",
+       "nn.conv#d_transpose",
        {{"groups", "groups"},
         {"output_padding", "output_padding"},
         {"strides", "strides"},
@@ -110,13 +110,13 @@ std::string type_text(const Type& type) {
     return fmt::format("Option[{}]", type_text(type.element()));
   const auto& [dtype, shape] = type.as_tensor();
   if (!shape.ranked())
-    return fmt::format("Tensor[?, {}]", torch_dtype(dtype));
+    return fmt::format("Tensor[?, {}]", words_for(dtype).torch);
   if (shape.rank() == 0)
-    return std::string(torch_dtype(dtype));
+    return std::string(words_for(dtype).torch);
   std::vector<std::string> sizes;
   for (const Dim& dim : shape.dims())
     sizes.push_back(dim.is_constant() ? dim.to_string() : "?");
-  return fmt::format("Tensor[({}), {}]", fmt::join(sizes, ", "), torch_dtype(dtype));
+  return fmt::format("Tensor[({}), {}]", fmt::join(sizes, ", "), words_for(dtype).torch);
 }
 
 std::string tuple_type(const Types& types) {
@@ -128,7 +128,7 @@ std::string tuple_type(const Types& types) {
 
 std::string attribute_text(const Attribute& attribute) {
   if (attribute.kind() == AttributeKind::DType)
-    return fmt::format("\"{}\"", torch_dtype(attribute.as<DType>()));
+    return fmt::format("\"{}\"", words_for(attribute.as<DType>()).torch);
   if (attribute.kind() == AttributeKind::Bool)
     return attribute.as<bool>() ? "True" : "False";
   return print(attribute);
@@ -196,7 +196,7 @@ class Printer {
                            ? outputs[0].node()
                            : nullptr;
     for (const Node* node : graph.nodes())
-      if (!node->is("constant") && !node->is("parameter"))
+      if (literal_of(*node) == nullptr)
         print_node(*node, indent, node == last);
     if (last == nullptr)
       text_ += fmt::format("{}{}\n", indent, tuple(outputs));
@@ -204,7 +204,7 @@ class Printer {
 
   static bool is_last(const Node* node) {
     return node != nullptr && node->result_count() == 1 && node->next() == node->graph().return_node() &&
-           !node->is("constant") && !node->is("parameter") && !node->is("while");
+           literal_of(*node) == nullptr && !node->is("while");
   }
 
   void print_node(const Node& node, const std::string& indent, bool is_result) {
@@ -266,9 +266,9 @@ class Printer {
       arguments.push_back(
           fmt::format("{}={}", node.op().regions[i], print_nested(*node.regions()[i], indent)));
     if (counterpart == nullptr)
-      arguments.insert(arguments.begin(), quote(fmt::format("tenon.{}", node.op().name)));
-    return fmt::format("{}({})", counterpart != nullptr ? counterpart->name : "call_extern",
-                       fmt::join(arguments, ", "));
+      return fmt::format("call_extern({}{}{})", quote(word_for(node, counterpart)),
+                         arguments.empty() ? "" : ", ", fmt::join(arguments, ", "));
+    return fmt::format("{}({})", word_for(node, counterpart), fmt::join(arguments, ", "));
   }
 
   // A nested graph as a function, printed apart so that it can stand in a call.
@@ -324,7 +324,7 @@ class Printer {
     text_ += fmt::format("{}let %{} = fn ({}) -> {} {{\n{}if ({}) {{\n", indent, loop,
                          fmt::join(arguments, ", "), tuple_type(types), inner, condition);
     for (const Node* inside : body.nodes())
-      if (!inside->is("constant") && !inside->is("parameter"))
+      if (literal_of(*inside) == nullptr)
         print_node(*inside, inner + "  ", false);
     text_ += fmt::format("{0}  %{1}(add({2}, 1i64), {3})\n{0}}} else {{\n{0}  {4}\n{0}}}\n{5}}};\n", inner,
                          loop, use(body.input(0)), list(body.outputs()), tuple(state), indent);

@@ -1,6 +1,7 @@
 #include "views/torch_words.h"
 
 #include "ir/print.h"
+#include "views/dtype_words.h"
 
 namespace tenon {
 namespace {
@@ -35,17 +36,22 @@ const std::vector<TorchWord>& torch_words() {
       {"clip", "torch.clamp", "aten::clamp"},
       {"concat", "torch.cat", "aten::cat", {{"axis", "dim"}}},
       {"conv",
-       "torch.conv2d",
-       "aten::convolution",
-       {{"groups", "groups"}, {"strides", "stride"}, {"dilations", "dilation"}, {"pads", "padding"}}},
-      {"conv_transpose",
-       "torch.conv_transpose2d",
-       "aten::conv_transpose2d",
-       {{"groups", "groups"},
-        {"output_padding", "output_padding"},
+       "torch.conv#d",
+       "aten::conv#d",
+       {{"", "bias"},
         {"strides", "stride"},
+        {"pads", "padding", Ends::Alike},
         {"dilations", "dilation"},
-        {"pads", "padding"}}},
+        {"groups", "groups"}}},
+      {"conv_transpose",
+       "torch.conv_transpose#d",
+       "aten::conv_transpose#d",
+       {{"", "bias"},
+        {"strides", "stride"},
+        {"pads", "padding", Ends::Alike},
+        {"output_padding", "output_padding"},
+        {"groups", "groups"},
+        {"dilations", "dilation"}}},
       {"copy", "torch.clone", "aten::clone"},
       {"cos", "torch.cos", "aten::cos"},
       {"cosh", "torch.cosh", "aten::cosh"},
@@ -145,41 +151,6 @@ const Vocabulary& aten_ops() {
   return vocabulary;
 }
 
-std::string_view torch_dtype(DType dtype) {
-  switch (dtype) {
-    case DType::F64:
-      return "float64";
-    case DType::F32:
-      return "float32";
-    case DType::F16:
-      return "float16";
-    case DType::BF16:
-      return "bfloat16";
-    case DType::I64:
-      return "int64";
-    case DType::I32:
-      return "int32";
-    case DType::I16:
-      return "int16";
-    case DType::I8:
-      return "int8";
-    case DType::U64:
-      return "uint64";
-    case DType::U32:
-      return "uint32";
-    case DType::U16:
-      return "uint16";
-    case DType::U8:
-      return "uint8";
-    case DType::C64:
-      return "complex64";
-    case DType::C128:
-      return "complex128";
-    default:
-      return name(dtype);
-  }
-}
-
 std::string python_text(const Attribute& attribute) {
   switch (attribute.kind()) {
     case AttributeKind::Bool:
@@ -187,7 +158,7 @@ std::string python_text(const Attribute& attribute) {
     case AttributeKind::String:
       return fmt::format("'{}'", attribute.as<std::string>());
     case AttributeKind::DType:
-      return fmt::format("torch.{}", torch_dtype(attribute.as<DType>()));
+      return fmt::format("torch.{}", words_for(attribute.as<DType>()).torch);
     default:
       return print(attribute);
   }

@@ -1,4 +1,4 @@
-// torch_words.h — PyTorch's words for ops, dtypes and attributes, as fx and TorchScript show them.
+// torch_words.h — PyTorch's words for ops and attributes, as fx and TorchScript show them.
 #pragma once
 
 #include <string>
@@ -11,7 +11,6 @@ namespace tenon {
 const Vocabulary& torch_functions();  // torch.relu; operands and attributes in the order of our declarations
 const Vocabulary& aten_ops();         // aten::relu
 
-std::string_view torch_dtype(DType dtype);            // float32
 std::string python_text(const Attribute& attribute);  // True, 'text', [1, 2], torch.float32
 
 }  // namespace tenon

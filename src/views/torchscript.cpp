@@ -4,6 +4,7 @@
 
 #include "ir/print.h"
 #include "views/constants.h"
+#include "views/dtype_words.h"
 #include "views/forms.h"
 #include "views/naming.h"
 #include "views/torch_words.h"
@@ -12,48 +13,17 @@
 namespace tenon {
 namespace {
 
-// The class of the submodule whose parameters an op takes.
-std::string_view module_class(const Node& node) {
+// The class of the submodule whose parameters an op takes; empty where there is none.
+std::string module_class(const Node& node) {
   static const std::map<std::string_view, std::string_view> classes = {
-      {"batch_norm", "torch.nn.modules.batchnorm.BatchNorm2d"},
-      {"conv", "torch.nn.modules.conv.Conv2d"},
-      {"conv_transpose", "torch.nn.modules.conv.ConvTranspose2d"},
+      {"batch_norm", "torch.nn.modules.batchnorm.BatchNorm#d"},
+      {"conv", "torch.nn.modules.conv.Conv#d"},
+      {"conv_transpose", "torch.nn.modules.conv.ConvTranspose#d"},
       {"layer_norm", "torch.nn.modules.normalization.LayerNorm"},
       {"linear", "torch.nn.modules.linear.Linear"},
   };
   const auto it = classes.find(node.op().name);
-  return it == classes.end() ? "" : it->second;
-}
-
-std::string_view tensor_word(DType dtype) {
-  switch (dtype) {
-    case DType::F64:
-      return "Double";
-    case DType::F32:
-      return "Float";
-    case DType::F16:
-      return "Half";
-    case DType::BF16:
-      return "BFloat16";
-    case DType::I64:
-      return "Long";
-    case DType::I32:
-      return "Int";
-    case DType::I16:
-      return "Short";
-    case DType::I8:
-      return "Char";
-    case DType::U8:
-      return "Byte";
-    case DType::Bool:
-      return "Bool";
-    case DType::C64:
-      return "ComplexFloat";
-    case DType::C128:
-      return "ComplexDouble";
-    default:
-      return name(dtype);
-  }
+  return it == classes.end() ? "" : fill_in_dims(it->second, node).value_or("");
 }
 
 // Float(1, 4); a size that is not known is *.
@@ -68,7 +38,7 @@ std::string type_text(const Type& type) {
   std::vector<std::string> sizes;
   for (const Dim& dim : shape.dims())
     sizes.push_back(dim.is_constant() ? dim.to_string() : "*");
-  return fmt::format("{}({})", tensor_word(dtype), fmt::join(sizes, ", "));
+  return fmt::format("{}({})", words_for(dtype).script, fmt::join(sizes, ", "));
 }
 
 // float, int or bool; of a list when it is one.
@@ -116,7 +86,7 @@ class Printer {
   // The dotted path to a submodule, and the class that its first known use tells.
   void find_classes(const Graph& graph) {
     for (const Node* node : graph.nodes())
-      if (const std::string_view name = module_class(*node); !name.empty())
+      if (const std::string name = module_class(*node); !name.empty())
         for (Value operand : node->operands())
           if (operand.node() != nullptr && operand.node()->is("parameter")) {
             const std::string path = operand.node()->attr("name");
@@ -219,11 +189,11 @@ class Printer {
     for (std::string_view late : node.late_names())
       arguments.push_back(reference(node.late(late), indent));
     for (const auto& [name, value] : shown_attributes(node, counterpart))
-      arguments.push_back(constant(std::string(name), attribute_type(*value), python_text(*value), indent));
-    text_ += fmt::format(
-        "{}{} = {}({})\n", indent, results(node),
-        counterpart != nullptr ? std::string(counterpart->name) : fmt::format("tenon::{}", node.op().name),
-        fmt::join(arguments, ", "));
+      arguments.push_back(
+          value ? constant(std::string(name), attribute_type(*value), python_text(*value), indent)
+                : constant(std::string(name), "NoneType", "", indent));
+    text_ += fmt::format("{}{} = {}({})\n", indent, results(node), word_for(node, counterpart, "tenon::"),
+                         fmt::join(arguments, ", "));
     for (size_t i = 0; i < node.regions().size(); ++i)
       print_block(*node.regions()[i], i, node.regions()[i]->inputs(), indent);
   }

@@ -1,6 +1,8 @@
 // vocabulary.h — our ops in the words of another tool, as a table per view.
 #pragma once
 
+#include <optional>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -9,19 +11,27 @@
 
 namespace tenon {
 
+enum class Ends : uint8_t {
+  Both,   // the list is shown as it is
+  Alike,  // of pads: each dimension must have the same at both ends, which is shown once
+};
+
+// An attribute; one whose `theirs` is empty goes without saying, one whose `ours` is empty is an argument of
+// theirs that is never given.
 struct Rename {
-  std::string_view ours, theirs;  // an attribute; one whose `theirs` is empty goes without saying
+  std::string_view ours, theirs;
+  Ends ends = Ends::Both;
 };
 
 struct Counterpart {
   std::string_view op;    // ours
-  std::string_view name;  // theirs
+  std::string_view name;  // theirs; # in it is the number of spatial dimensions, 1 to 3
   std::vector<Rename> attributes = {};
 };
 
 struct NamedAttribute {
   std::string_view name;
-  const Attribute* value;
+  std::optional<Attribute> value;  // none: not given
 };
 
 class Vocabulary {
@@ -37,8 +47,14 @@ class Vocabulary {
   std::unordered_map<std::string_view, size_t> by_op_;
 };
 
-// The attributes to show: those the counterpart renames, or, for a custom call (null), all that differ from
-// their default. In the order of the op's declaration.
+// A word with # in it for an op on images; nothing where the number of its dimensions is another or unknown.
+std::optional<std::string> fill_in_dims(std::string_view word, const Node& node);
+
+// Their word for the node; for a custom call (null) our own after `prefix`.
+std::string word_for(const Node& node, const Counterpart* counterpart, std::string_view prefix = "tenon.");
+
+// The attributes to show: those the counterpart renames, in its order, or, for a custom call (null), all that
+// differ from their default, in the order of the op's declaration.
 std::vector<NamedAttribute> shown_attributes(const Node& node, const Counterpart* counterpart);
 
 }  // namespace tenon

@@ -9,6 +9,7 @@
 #include "../data/views/tiny.cpp"
 #include "frontends/builtin/builtin.h"
 #include "ir/graph_text.h"
+#include "views/dtype_words.h"
 
 namespace tenon {
 namespace {
@@ -124,6 +125,66 @@ TEST(Fx, CountsAUserOnce) {
 )");
 }
 
+// Rows padded to a cell of thousands of characters would take megabytes.
+TEST(Fx, LetsALongCellStickOut) {
+  std::string text = "graph(%x: f32[1]) {", list;
+  for (int i = 0; i < 1000; ++i) {
+    text += fmt::format(" %v{} = relu(%x)", i);
+    list += fmt::format("{}%v{}", i == 0 ? "" : ", ", i);
+  }
+  const std::string shown =
+      show_text("fx", fmt::format("{} %y = concat([{}], axis=0) return %y }}", text, list));
+  EXPECT_LT(shown.size(), 100'000);
+  EXPECT_NE(shown.find("call_function  v0      torch.relu  (x,)  {}\n"), std::string::npos)
+      << shown.substr(0, 500);
+  EXPECT_NE(shown.find(", v998, v999],)  {'dim': 0}\n"), std::string::npos);
+}
+
+TEST(Fx, KeepsPercentSignsOfStrings) {
+  const std::string shown =
+      show_text("fx-code", R"(graph(%x: f32[]) { %s = constant(value=str[] {"100%"}) return %x, %s })");
+  EXPECT_TRUE(shown.ends_with("    return (x, \"100%\")\n")) << shown;
+}
+
+// As many dimensions as the image has, and pads said once for both ends.
+TEST(Views, NameConvolutionsByTheirDimensions) {
+  const auto shown = [](std::string_view view, std::string_view op, int dims, std::string_view pads) {
+    const std::string ones = dims == 1 ? "1" : dims == 3 ? "1, 1, 1" : "1, 1, 1, 1";
+    const std::string sizes = dims == 1 ? "5" : dims == 3 ? "5,5,5" : "5,5,5,5";
+    return show_text(
+        view,
+        fmt::format("graph(%x: f32[1,1,{0}], %w: f32[1,1,{0}]) {{ %y = {1}(%x, %w, "
+                    "strides=[{2}], dilations=[{2}], pads=[{3}]{4}) return %y }}",
+                    sizes, op, ones, pads,
+                    op == "conv" ? "" : fmt::format(", output_padding=[{}]", dims == 1 ? "0" : "0, 0, 0")));
+  };
+  const auto expect_word = [](const std::string& text, std::string_view word) {
+    EXPECT_NE(text.find(word), std::string::npos) << text;
+  };
+  const std::string_view three = "1, 2, 3, 1, 2, 3";
+  expect_word(shown("fx", "conv", 1, "2, 2"), "torch.conv1d  (x, w)  {'stride': [1], 'padding': [2], ");
+  expect_word(shown("fx", "conv_transpose", 3, three),
+              "torch.conv_transpose3d  (x, w)  {'stride': [1, 1, 1], 'padding': [1, 2, 3], ");
+  expect_word(shown("torchscript", "conv", 3, three),
+              "aten::conv3d(%x, %w, %bias, %stride, %padding, %dilation, %groups)");
+  expect_word(
+      shown("torchscript", "conv_transpose", 1, "0, 0"),
+      "aten::conv_transpose1d(%x, %w, %bias, %stride, %padding, %output_padding, %groups, %dilation)");
+  expect_word(shown("relay", "conv", 3, three), "nn.conv3d(%x, %w, ");
+  expect_word(shown("relay", "conv", 1, "1, 2"),
+              "nn.conv1d(%x, %w, groups=1, strides=[1], dilation=[1], padding=[1, 2])");
+  expect_word(shown("relay", "conv_transpose", 3, three), "nn.conv3d_transpose(%x, %w, ");
+  // PyTorch has no word for pads that differ, and none of them for four dimensions.
+  expect_word(shown("fx", "conv", 1, "1, 2"), "tenon.conv ");
+  for (const std::string_view view : {"fx", "relay"})
+    expect_word(shown(view, "conv", 4, "0, 0, 0, 0, 0, 0, 0, 0"), "tenon.conv");
+}
+
+TEST(DTypeWords, StandInTheOrderOfTheDTypes) {
+  for (const DTypeInfo& info : all_dtypes())
+    EXPECT_EQ(words_for(info.dtype).dtype, info.dtype);
+}
+
 TEST(TorchScript, FetchesASubmoduleOnce) {
   EXPECT_EQ(show_text("torchscript", R"(graph(%x: f32[n,2]) {
               %w = parameter(name="a.b.weight", value=f32[2,2] splat 1)
@@ -186,6 +247,25 @@ ENTRY main {
   ROOT divide = f32[] divide(reduce_1, f32[] constant(2))
 }
 )");
+}
+
+// Integers have no infinities to start a maximum with.
+TEST(Hlo, ReducesFromTheLimitsOfTheDType) {
+  const auto start = [](std::string_view op, std::string_view dtype) {
+    const std::string shown =
+        show_text("hlo", fmt::format("graph(%x: {}[2]) {{ %y = {}(%x, axes=[0]) return %y }}", dtype, op));
+    const size_t begin = shown.find("reduce(p0, ") + 11;
+    return shown.substr(begin, shown.find("), dimensions") - begin);
+  };
+  EXPECT_EQ(start("reduce_max", "f32"), "f32[] constant(-inf)");
+  EXPECT_EQ(start("reduce_min", "f16"), "f16[] constant(inf)");
+  EXPECT_EQ(start("reduce_max", "f8e4m3fn"), "f8e4m3fn[] constant(-448)");
+  EXPECT_EQ(start("reduce_max", "i64"), "s64[] constant(-9223372036854775808)");
+  EXPECT_EQ(start("reduce_min", "i64"), "s64[] constant(9223372036854775807)");
+  EXPECT_EQ(start("reduce_max", "u8"), "u8[] constant(0)");
+  EXPECT_EQ(start("reduce_min", "i8"), "s8[] constant(127)");
+  EXPECT_EQ(start("reduce_sum", "i32"), "s32[] constant(0)");
+  EXPECT_EQ(start("reduce_prod", "u16"), "u16[] constant(1)");
 }
 
 TEST(Hlo, MultipliesBatchesOfMatrices) {
@@ -286,6 +366,22 @@ TEST(Dependencies, SeeNoSkipWhereBranchesArePlain) {
   EXPECT_NE(shown.find("shape: branches at x (2 users)\nshape: joins at y\nskip connections: none\n"),
             std::string::npos)
       << shown;
+}
+
+// Value i is used at once and again far behind, where all nodes between would have to be looked at.
+TEST(Dependencies, SayWhereTheyStopLookingForSkips) {
+  constexpr int count = 3000;
+  std::string text = "graph(%x: f32[4]) {";
+  for (int i = 0; i < count; ++i)
+    text += fmt::format(" %a{0} = exp(%x)", i);
+  for (int i = 0; i < count; ++i)
+    text += fmt::format(" %b{0} = log(%a{0})", i);
+  text += " %c0 = relu(%x)";
+  for (int i = 0; i < count; ++i)
+    text += fmt::format(" %c{} = add(%c{}, %a{})", i + 1, i, i);
+  const std::string shown = show_text("deps", fmt::format("{} return %c{} }}", text, count));
+  EXPECT_NE(shown.find("skip connections: none\n  from c"), std::string::npos);
+  EXPECT_NE(shown.find(" on none were looked for: the graph is too large\n"), std::string::npos);
 }
 
 // Fusing through a value that is used elsewhere would compute it twice.

@@ -1,0 +1,12 @@
+// hlo_reduce.h — reductions along axes, and softmax, which is made of them.
+#pragma once
+
+#include "views/hlo_computation.h"
+
+namespace tenon {
+
+// Writes the node and defines its result; false, and nothing is written, when it is no reduction that HLO's
+// instructions can tell.
+bool write_hlo_reduction(HloComputation& out, const Node& node);
+
+}  // namespace tenon
