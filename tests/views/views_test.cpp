@@ -327,10 +327,10 @@ TEST(Cpp, TracesToTheSameGraph) {
     EXPECT_EQ(difference(*graph, *again), "");
     EXPECT_EQ(print(*graph), print(*again));
   };
-  expect_same("tiny", ::tiny);
-  expect_same("my_module", ::my_module);
-  expect_same("conv_bn_noaffine", ::conv_bn_noaffine);
-  expect_same("cond", ::cond);
+  expect_same("tiny", ::trace_tiny);
+  expect_same("my_module", ::trace_my_module);
+  expect_same("conv_bn_noaffine", ::trace_conv_bn_noaffine);
+  expect_same("cond", ::trace_cond);
 }
 
 TEST(Dependencies, TellChainsFromBranches) {
