@@ -102,8 +102,8 @@ void decode_message(WireReader reader, TensorProto::Segment& segment) {
 void decode_message(WireReader reader, TensorProto& tensor) {
   tensor.message = reader.rest();
   decode_fields(reader, Is{1, tensor.dims}, Is{2, tensor.data_type}, Is{3, tensor.segment},
-                Is{8, tensor.name}, Is{9, tensor.raw_data}, Is{12, tensor.doc_string},
-                Is{13, tensor.external_data}, Is{14, tensor.data_location}, Is{16, tensor.metadata_props});
+                Is{8, tensor.name}, Is{9, tensor.raw_data}, Is{13, tensor.external_data},
+                Is{14, tensor.data_location});
 }
 
 void decode_message(WireReader reader, SparseTensorProto& sparse) {
@@ -111,7 +111,7 @@ void decode_message(WireReader reader, SparseTensorProto& sparse) {
 }
 
 void decode_message(WireReader reader, Dimension& dimension) {
-  decode_fields(reader, Is{1, dimension.value}, Is{2, dimension.param}, Is{3, dimension.denotation});
+  decode_fields(reader, Is{1, dimension.value}, Is{2, dimension.param});
 }
 
 void decode_message(WireReader reader, ShapeProto& shape) { decode_fields(reader, Is{1, shape.dim}); }
@@ -135,9 +135,6 @@ void decode_message(WireReader reader, TypeProto& type) {
         type.kind = Kind::Map;
         decode_fields(field->message(), Is{1, type.elem_type}, Is{2, type.element});
         break;
-      case 6:
-        decode(*field, type.denotation);
-        break;
       case 7:
         type.kind = Kind::Opaque;
         break;
@@ -150,8 +147,7 @@ void decode_message(WireReader reader, TypeProto& type) {
 }
 
 void decode_message(WireReader reader, ValueInfoProto& value) {
-  decode_fields(reader, Is{1, value.name}, Is{2, value.type}, Is{3, value.doc_string},
-                Is{4, value.metadata_props});
+  decode_fields(reader, Is{1, value.name}, Is{2, value.type});
 }
 
 void decode_message(WireReader reader, AttributeProto& attribute) {
@@ -165,9 +161,8 @@ void decode_message(WireReader reader, AttributeProto& attribute) {
   std::vector<std::span<const std::byte>> strings;
   decode_fields(reader, Is{1, attribute.name}, Is{2, f}, Is{3, i}, Is{4, s}, Is{5, tensor}, Is{6, graph},
                 Is{7, attribute.floats}, Is{8, attribute.ints}, Is{9, strings}, Is{10, attribute.tensors},
-                Is{11, attribute.graphs}, Is{13, attribute.doc_string}, Is{14, type}, Is{15, attribute.types},
-                Is{20, attribute.type}, Is{21, attribute.ref_attr_name}, Is{22, sparse_tensor},
-                Is{23, attribute.sparse_tensors});
+                Is{11, attribute.graphs}, Is{14, type}, Is{15, attribute.types}, Is{20, attribute.type},
+                Is{21, attribute.ref_attr_name}, Is{22, sparse_tensor}, Is{23, attribute.sparse_tensors});
 
   const std::pair<AttributeType, bool> values[] = {
       {AttributeType::Float, f.has_value()},
@@ -217,28 +212,24 @@ void decode_message(WireReader reader, AttributeProto& attribute) {
 
 void decode_message(WireReader reader, NodeProto& node) {
   decode_fields(reader, Is{1, node.input}, Is{2, node.output}, Is{3, node.name}, Is{4, node.op_type},
-                Is{5, node.attribute}, Is{6, node.doc_string}, Is{7, node.domain}, Is{8, node.overload},
-                Is{9, node.metadata_props});
+                Is{5, node.attribute}, Is{7, node.domain}, Is{8, node.overload});
 }
 
 void decode_message(WireReader reader, GraphProto& graph) {
-  decode_fields(reader, Is{1, graph.node}, Is{2, graph.name}, Is{5, graph.initializer},
-                Is{10, graph.doc_string}, Is{11, graph.input}, Is{12, graph.output}, Is{13, graph.value_info},
-                Is{15, graph.sparse_initializer}, Is{16, graph.metadata_props});
+  decode_fields(reader, Is{1, graph.node}, Is{2, graph.name}, Is{5, graph.initializer}, Is{11, graph.input},
+                Is{12, graph.output}, Is{13, graph.value_info}, Is{15, graph.sparse_initializer});
 }
 
 void decode_message(WireReader reader, FunctionProto& function) {
   decode_fields(reader, Is{1, function.name}, Is{4, function.input}, Is{5, function.output},
-                Is{6, function.attribute}, Is{7, function.node}, Is{8, function.doc_string},
-                Is{9, function.opset_import}, Is{10, function.domain}, Is{11, function.attribute_proto},
-                Is{12, function.value_info}, Is{13, function.overload}, Is{14, function.metadata_props});
+                Is{7, function.node}, Is{9, function.opset_import}, Is{10, function.domain},
+                Is{11, function.attribute_proto}, Is{13, function.overload});
 }
 
 void decode_message(WireReader reader, ModelProto& model) {
   std::optional<GraphProto> graph;
-  decode_fields(reader, Is{1, model.ir_version}, Is{2, model.producer_name}, Is{3, model.producer_version},
-                Is{4, model.domain}, Is{5, model.model_version}, Is{6, model.doc_string}, Is{7, graph},
-                Is{8, model.opset_import}, Is{14, model.metadata_props}, Is{25, model.functions});
+  decode_fields(reader, Is{1, model.ir_version}, Is{7, graph}, Is{8, model.opset_import},
+                Is{25, model.functions});
   if (!graph)
     throw user_error("byte {}: the file ends without a graph", reader.rest().size());
   model.graph = std::move(*graph);

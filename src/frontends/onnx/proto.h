@@ -1,8 +1,9 @@
 // proto.h — the messages of an ONNX file as plain structs, decoded from the field numbers of onnx.proto3
 // (ONNX 1.23).
 //
-// Names, text and tensor bytes are views into the mapped file; what we have no use for (training, devices,
-// annotations) is skipped. A field that is absent has the value zero or is empty, as the format defines.
+// Names, text and tensor bytes are views into the mapped file; what we have no use for (comments, training,
+// devices, annotations) is skipped, whatever it holds. A field that is absent has the value zero or is empty,
+// as the format defines.
 #pragma once
 
 #include <memory>
@@ -32,7 +33,7 @@ struct TensorProto {
     int64_t begin = 0, end = 0;
   };
 
-  std::string_view name, doc_string;
+  std::string_view name;
   std::vector<int64_t> dims;
   int32_t data_type = 0;
   DataLocation data_location = DataLocation::Default;
@@ -41,7 +42,7 @@ struct TensorProto {
   // The whole message: float_data, int32_data and their like are read from here when the tensor is converted,
   // so that no weight is held twice.
   std::span<const std::byte> message;
-  StringStringEntries external_data, metadata_props;
+  StringStringEntries external_data;
 };
 
 struct SparseTensorProto {
@@ -52,7 +53,6 @@ struct SparseTensorProto {
 struct Dimension {
   std::optional<int64_t> value;
   std::string_view param;  // a symbol's name; with no value either, nothing is known
-  std::string_view denotation;
 };
 
 struct ShapeProto {
@@ -67,13 +67,11 @@ struct TypeProto {
   std::optional<ShapeProto> shape;  // of Tensor and SparseTensor; absent: the rank is unknown
   std::shared_ptr<const TypeProto>
       element;  // of Sequence and Optional; the value type of Map; never null there
-  std::string_view denotation;
 };
 
 struct ValueInfoProto {
-  std::string_view name, doc_string;
+  std::string_view name;
   TypeProto type;
-  StringStringEntries metadata_props;
 };
 
 enum class AttributeType : int32_t {
@@ -97,7 +95,7 @@ enum class AttributeType : int32_t {
 struct GraphProto;
 
 struct AttributeProto {
-  std::string_view name, ref_attr_name, doc_string;
+  std::string_view name, ref_attr_name;
   AttributeType type = AttributeType::Undefined;
   float f = 0;
   int64_t i = 0;
@@ -114,37 +112,31 @@ struct AttributeProto {
 
 struct NodeProto {
   std::vector<std::string_view> input, output;
-  std::string_view name, op_type, domain, overload, doc_string;
+  std::string_view name, op_type, domain, overload;
   std::vector<AttributeProto> attribute;
-  StringStringEntries metadata_props;
 };
 
 struct GraphProto {
-  std::string_view name, doc_string;
+  std::string_view name;
   std::vector<NodeProto> node;
   std::vector<TensorProto> initializer;
   std::vector<SparseTensorProto> sparse_initializer;
   std::vector<ValueInfoProto> input, output, value_info;
-  StringStringEntries metadata_props;
 };
 
 struct FunctionProto {
-  std::string_view name, domain, overload, doc_string;
-  std::vector<std::string_view> input, output, attribute;
+  std::string_view name, domain, overload;
+  std::vector<std::string_view> input, output;
   std::vector<AttributeProto> attribute_proto;  // attributes with a default
   std::vector<NodeProto> node;
   std::vector<OperatorSetId> opset_import;
-  std::vector<ValueInfoProto> value_info;
-  StringStringEntries metadata_props;
 };
 
 struct ModelProto {
-  int64_t ir_version = 0, model_version = 0;
-  std::string_view producer_name, producer_version, domain, doc_string;
+  int64_t ir_version = 0;
   std::vector<OperatorSetId> opset_import;
   GraphProto graph;
   std::vector<FunctionProto> functions;
-  StringStringEntries metadata_props;
 };
 
 // SequenceProto and OptionalProto, which have the same fields; an optional holds at most one element.
