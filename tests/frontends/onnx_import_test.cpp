@@ -1,32 +1,11 @@
 // What a model may say besides its nodes: functions, names, order, weights; and what we say when it is wrong.
-#include "base/temporary_folder.h"
-#include "frontends/onnx/import.h"
-#include "frontends/onnx_model.h"
-#include "ir/graph_text.h"
+#include "frontends/onnx_run.h"
+#include "ir/print.h"
 
 namespace tenon::onnx {
 namespace {
 
 using namespace encode;
-
-std::unique_ptr<Graph> import(const Bytes& bytes) {
-  register_ops();
-  const TemporaryFolder folder;
-  std::unique_ptr<Graph> graph = read_onnx(folder.write("m.onnx", bytes));
-  EXPECT_EQ(lint(*graph), std::vector<std::string>());
-  return graph;
-}
-
-Tensor run(const Bytes& bytes, const Data& inputs) { return evaluate(*import(bytes), inputs).at(0).tensor(); }
-
-// The message, less the name of the file in front of it.
-template <class Error = UserError>
-void refuse(const Bytes& bytes, const std::string& message) {
-  register_ops();
-  const TemporaryFolder folder;
-  const auto path = folder.write("m.onnx", bytes);
-  expect_error<Error>([&] { read_onnx(path); }, path.string() + ": " + message);
-}
 
 const Bytes kX = value("x", kFloat, {2}), kY = untyped("y");
 const Tensor kInput = f32({2}, {1, 2});
@@ -266,6 +245,44 @@ TEST(OnnxGraph, TrustsLittleOfWhatIsSaidOfSequences) {
   };
   EXPECT_EQ(type({"n", 2}), "seq<f32[?,2]>");
   EXPECT_EQ(type({}), "seq<f32[*]>");
+}
+
+TEST(OnnxGraph, SkipsHintsThatSayNothing) {
+  const auto hinted = [](const Bytes& type) {
+    return model({.nodes = {node("Add", {"x", "x"}, {"t"}), node("Add", {"t", "t"}, {"y"})},
+                  .inputs = {kX},
+                  .outputs = {value("y", kFloat, {2})},
+                  .value_info = {value("t", type)}});
+  };
+  const Bytes undefined = block(1, number(1, 0)), map = block(5, number(1, 7) + block(2, undefined)),
+              opaque = block(7, ""), sparse = block(8, number(1, 1));
+  for (const Bytes& type :
+       {undefined, sequence_type(undefined), optional_type(undefined), map, opaque, sparse})
+    expect_tensor(run(hinted(type), {kInput}), f32({2}, {4, 8}));
+  // What is fed has no other type.
+  refuse(model({.inputs = {value("x", undefined)}, .outputs = {untyped("x")}}),
+         "data type 0 is not one of ONNX, wanted 1 to 26");
+}
+
+TEST(OnnxGraph, IsOfTheFirstOpsetWhereItIsTooOldToSay) {
+  const Bytes graph = block(7, encode::graph({.nodes = {node("Softmax", {"x"}, {"y"})},
+                                              .inputs = {value("x", kFloat, {1, 2, 2})},
+                                              .outputs = {kY}}));
+  expect_tensor(run(number(1, 2) + graph, {f32({1, 2, 2}, {0, 0, 0, 0})}),
+                f32({1, 2, 2}, {0.25, 0.25, 0.25, 0.25}));
+  refuse(number(1, 3) + graph,
+         R"(node "y": Softmax: the model does not say which version of domain "" it uses)");
+}
+
+TEST(OnnxGraph, MakesWeightsInTheOrderOfTheNodesInputs) {
+  const Messages weights = {tensor<int64_t>("c", {}, {3}), tensor<int64_t>("b", {}, {2}),
+                            tensor<int64_t>("a", {}, {1})};
+  const auto graph = import(
+      model({.nodes = {node("Range", {"a", "b", "c"}, {"y"})}, .outputs = {kY}, .initializers = weights}));
+  std::vector<std::string> names;
+  for (const Node* node : graph->nodes())
+    names.push_back(node->result(0).name());
+  EXPECT_EQ(names, (std::vector<std::string>{"a", "b", "c", "y"}));
 }
 
 TEST(OnnxGraph, TakesANameForOneUnknownSizeOnly) {

@@ -14,7 +14,15 @@ using Bytes = std::string;
 using Names = std::vector<std::string>;
 using Messages = std::vector<Bytes>;
 
-enum ElementType : int { kFloat = 1, kInt64 = 7, kBool = 9 };
+enum ElementType : int {
+  kFloat = 1,
+  kInt32 = 6,
+  kInt64 = 7,
+  kString = 8,
+  kBool = 9,
+  kFloat16 = 10,
+  kDouble = 11
+};
 
 inline Bytes varint(uint64_t value) {
   Bytes bytes;
@@ -66,6 +74,7 @@ inline Bytes tensor_type(ElementType element, const std::vector<Size>& sizes) {
     shape += block(1, size.index() == 0 ? number(1, std::get<0>(size)) : block(2, std::get<1>(size)));
   return block(1, number(1, element) + block(2, shape));
 }
+inline Bytes tensor_type(ElementType element) { return block(1, number(1, element)); }  // of any rank
 inline Bytes sequence_type(const Bytes& element) { return block(4, block(1, element)); }
 inline Bytes optional_type(const Bytes& element) { return block(9, block(1, element)); }
 inline Bytes value(const std::string& name, const Bytes& type) { return block(1, name) + block(2, type); }

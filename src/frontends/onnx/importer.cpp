@@ -44,6 +44,20 @@ std::vector<std::string> output_names(const GraphProto& proto) {
   return names;
 }
 
+// Whether a declared type is one that we have. Of a value that a node makes it is only a hint, so any other
+// is as good as none.
+bool says_something(const TypeProto& type) {
+  switch (type.kind) {
+    case TypeProto::Kind::Tensor:
+      return type.elem_type != 0;
+    case TypeProto::Kind::Sequence:
+    case TypeProto::Kind::Optional:
+      return says_something(*type.element);
+    default:
+      return false;
+  }
+}
+
 // Counts how deep graphs and function calls are nested.
 class Deeper {
  public:
@@ -177,7 +191,7 @@ void Importer::add_declarations(Scope& scope, const GraphProto& proto) {
       throw user_error("\"{}\" is made twice", tensor.values.name);
   for (const auto* infos : {&proto.value_info, &proto.output})
     for (const ValueInfoProto& info : *infos)
-      if (info.type.kind != TypeProto::Kind::Unset)
+      if (says_something(info.type))
         scope.declared.emplace(info.name, &info.type);
 }
 
@@ -192,6 +206,8 @@ std::unique_ptr<Graph> Importer::run() {
   scope.graph = graph.get();
   for (const OperatorSetId& opset : model_.proto.opset_import)
     scope.opsets.emplace(canonical_domain(opset.domain), opset.version);
+  if (model_.proto.ir_version < 3 && model_.proto.opset_import.empty())
+    scope.opsets.emplace("", 1);  // there were no others
   add_declarations(scope, proto);
   for (const ValueInfoProto* input : fed_inputs(scope, proto)) {
     Type declared = type(input->type, input->name);

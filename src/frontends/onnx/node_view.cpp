@@ -14,15 +14,30 @@ std::string_view type_name(AttributeType type) {
   return index < std::size(names) ? names[index] : "of an unknown kind";
 }
 
+bool is_list(AttributeType type) {
+  return type == AttributeType::Floats || type == AttributeType::Ints || type == AttributeType::Strings;
+}
+
+// A list without elements carries no sign of its kind: files leave its type out, and some writers guess it.
+// So an empty one is a list of any kind.
+bool is_empty_list(const AttributeProto& attribute) {
+  return (is_list(attribute.type) || attribute.type == AttributeType::Undefined) &&
+         attribute.floats.empty() && attribute.ints.empty() && attribute.strings.empty();
+}
+
 }  // namespace
 
 Graph& NodeView::graph() const { return *scope_.graph; }
 
-Value NodeView::maybe(size_t index) const {
-  if (index >= proto_.input.size() || proto_.input[index].empty())
-    return {};
-  return importer_.argument(scope_, proto_.op_type, proto_.input[index]);
+// A weight or captured constant becomes a node when it is first asked for, so inputs are asked for here, in
+// order: as arguments of a call, the compiler would choose the order.
+NodeView::NodeView(Importer& importer, Scope& scope, const NodeProto& proto, int64_t opset)
+    : importer_(importer), scope_(scope), proto_(proto), opset_(opset) {
+  for (std::string_view name : proto.input)
+    inputs_.push_back(name.empty() ? Value() : importer.argument(scope, proto.op_type, name));
 }
+
+Value NodeView::maybe(size_t index) const { return index < inputs_.size() ? inputs_[index] : Value(); }
 
 Value NodeView::in(size_t index) const {
   const Value value = maybe(index);
@@ -33,9 +48,15 @@ Value NodeView::in(size_t index) const {
 
 std::vector<Value> NodeView::ins(size_t from) const {
   std::vector<Value> values;
-  for (size_t i = from; i < proto_.input.size(); ++i)
+  for (size_t i = from; i < inputs_.size(); ++i)
     values.push_back(in(i));
   return values;
+}
+
+int64_t NodeView::rank_of(Value x) const {
+  if (!x.shape().ranked())
+    throw unsupported("{}: the rank of its input must be known when the model is read", proto_.op_type);
+  return x.rank();
 }
 
 std::vector<int64_t> NodeView::constant_ints(size_t index, std::string_view what) const {
@@ -65,7 +86,7 @@ const AttributeProto& NodeView::get(std::string_view name, AttributeType type) c
   const AttributeProto* attribute = find(name);
   if (attribute == nullptr)
     throw user_error("{}: attribute {} is missing", proto_.op_type, name);
-  if (attribute->type != type)
+  if (attribute->type != type && !(is_list(type) && is_empty_list(*attribute)))
     throw user_error("{}: attribute {} must be {}, but is {}", proto_.op_type, name, type_name(type),
                      type_name(attribute->type));
   return *attribute;
@@ -77,7 +98,6 @@ std::string NodeView::text(std::string_view name) const {
   return std::string(get(name, AttributeType::String).s);
 }
 
-// A list without elements carries no sign of its kind in old files, so an empty one is a list of any kind.
 std::vector<int64_t> NodeView::integers(std::string_view name) const {
   return get(name, AttributeType::Ints).ints;
 }

@@ -28,8 +28,7 @@ using RegionInput = std::variant<Type, Tensor>;
 
 class NodeView {
  public:
-  NodeView(Importer& importer, Scope& scope, const NodeProto& proto, int64_t opset)
-      : importer_(importer), scope_(scope), proto_(proto), opset_(opset) {}
+  NodeView(Importer& importer, Scope& scope, const NodeProto& proto, int64_t opset);
 
   Graph& graph() const;
   const NodeProto& proto() const { return proto_; }
@@ -37,11 +36,13 @@ class NodeView {
   int64_t opset() const { return opset_; }  // the version of the node's own domain
 
   // Inputs. in(i) must be there; maybe(i) is empty where the model leaves it out.
-  size_t input_count() const { return proto_.input.size(); }
+  size_t input_count() const { return inputs_.size(); }
   Value in(size_t index) const;
   Value maybe(size_t index) const;
   std::vector<Value> ins(size_t from = 0) const;  // all from there on, none left out
-  // The elements of an input (or of an attribute of older opsets) that must be known when the model is read.
+  // The rank of a value, for conversions that cannot do without.
+  int64_t rank_of(Value x) const;
+  // The elements of an input that must be known when the model is read.
   std::vector<int64_t> constant_ints(size_t index, std::string_view what) const;
 
   size_t output_count() const { return proto_.output.size(); }
@@ -96,6 +97,7 @@ class NodeView {
   Scope& scope_;
   const NodeProto& proto_;
   int64_t opset_;
+  std::vector<Value> inputs_ = {};  // empty where left out
 };
 
 }  // namespace tenon::onnx
