@@ -113,8 +113,16 @@ TEST(OnnxBatchNormalization, TrainsInThreeWays) {
       expect_tensor(outputs[4], f32({1}, {1}));
     }
   }
-  // One output alone is inference.
+  // One output alone is inference, also where it says that it takes none of the others.
   expect_tensor(run({9, "BatchNormalization", {exact}}, inputs)[0], x);
+  const Names names = {"x0", "x1", "x2", "x3", "x4"};
+  GraphParts parts = {.nodes = {node("BatchNormalization", names, {"y", "", "", "", ""}, {exact})},
+                      .outputs = {untyped("y")}};
+  for (size_t i = 0; i < inputs.size(); ++i)
+    parts.inputs.push_back(value(names[i], kFloat, {inputs[i].extents().begin(), inputs[i].extents().end()}));
+  const TemporaryFolder folder;
+  const auto graph = read_onnx(folder.write("m.onnx", onnx::encode::model(parts, {}, {opset(9)})));
+  expect_tensor(evaluate(*graph, Data(inputs.begin(), inputs.end()))[0], x);
 }
 
 TEST(OnnxBatchNormalization, MayHaveStatisticsForEachElement) {

@@ -20,12 +20,6 @@
 namespace tenon::onnx {
 namespace {
 
-int64_t known_rank(const NodeView& n, Value x) {
-  if (!x.shape().ranked())
-    throw unsupported("{}: an input of unknown rank", n.op_type());
-  return x.rank();
-}
-
 // A 0 in `shape` copies the dimension in that place.
 Value reshape_like(Value x, const std::vector<int64_t>& shape) {
   return x.graph()
@@ -35,6 +29,8 @@ Value reshape_like(Value x, const std::vector<int64_t>& shape) {
 
 // [batch, sequence, heads · size] as [batch, heads, sequence, size].
 Value split_heads(const NodeView& n, Value x, int64_t heads) {
+  if (n.rank_of(x) != 3)
+    throw user_error("{}: {} has rank {}, but must have 3", n.op_type(), x.type(), x.rank());
   const auto width = x.dim(2).constant();
   if (heads <= 0 || (width && *width % heads != 0))
     throw user_error("{}: {} does not divide into {} heads", n.op_type(), x.type(), heads);
@@ -56,8 +52,8 @@ double default_scale(Value& q) {
 
 std::vector<Value> attend(const NodeView& n) {
   Value q = n.in(0), k = n.in(1), v = n.in(2);
-  const bool packed = known_rank(n, q) == 3;
-  if (known_rank(n, k) != q.rank() || known_rank(n, v) != q.rank() || (!packed && q.rank() != 4))
+  const bool packed = n.rank_of(q) == 3;
+  if (n.rank_of(k) != q.rank() || n.rank_of(v) != q.rank() || (!packed && q.rank() != 4))
     throw user_error("Attention: Q, K and V have the ranks {}, {} and {}, but all must have 3, or all 4",
                      q.rank(), k.rank(), v.rank());
   if (packed) {
@@ -77,6 +73,8 @@ std::vector<Value> attend(const NodeView& n) {
   options.lengths = n.maybe(6);
   if (bool(past_key) != bool(past_value))
     throw user_error("Attention: past_key and past_value must be given together");
+  if (past_key && past_key.shape().ranked() && past_key.rank() != 4)
+    throw user_error("Attention: past_key is {}, but must have rank 4", past_key.type());
   if (windowed && past_key)
     options.offset = size_along(past_key, 2);
   else if (windowed && options.lengths)
@@ -135,7 +133,7 @@ std::vector<Value> attend_flexibly(const NodeView& n) {
   Value q = n.in(0);
   const Value k = n.in(1), v = n.in(2);
   for (Value x : {q, k, v})
-    if (known_rank(n, x) != 4)
+    if (n.rank_of(x) != 4)
       throw user_error("FlexAttention: {} has rank {}, but must have 4", x.type(), x.rank());
   AttentionOptions options;
   options.scale = n.has("scale") ? n.real("scale") : default_scale(q);
@@ -154,9 +152,6 @@ std::vector<Value> attend_linearly(const NodeView& n) {
   if (!gated && !delta && rule != "linear")
     throw user_error(
         "LinearAttention: update_rule is \"{}\", but must be linear, gated, delta or gated_delta", rule);
-  for (size_t i = 0; i < 3; ++i)
-    if (known_rank(n, n.in(i)) != 3)
-      throw user_error("LinearAttention: {} has rank {}, but must have 3", n.in(i).type(), n.in(i).rank());
   const int64_t heads = n.integer("q_num_heads"), key_heads = n.integer("kv_num_heads");
   Value q = split_heads(n, n.in(0), heads);
   const Value k = split_heads(n, n.in(1), key_heads), v = split_heads(n, n.in(2), key_heads);
@@ -175,7 +170,7 @@ std::vector<Value> attend_linearly(const NodeView& n) {
 
 std::vector<Value> embed_positions(const NodeView& n) {
   const Value x = n.in(0);
-  const bool packed = known_rank(n, x) == 3;
+  const bool packed = n.rank_of(x) == 3;
   if (!packed && x.rank() != 4)
     throw user_error("RotaryEmbedding: {} has rank {}, but must have 3 or 4", x.type(), x.rank());
   const int64_t turned = n.integer("rotary_embedding_dim", 0);
@@ -183,7 +178,8 @@ std::vector<Value> embed_positions(const NodeView& n) {
     Value cache = n.in(index);
     if (const Value positions = n.maybe(3))
       cache = gather(cache, positions, 0);
-    return turned > 0 && cache.dim(-1) != Dim(turned / 2) ? slice(cache, 2, 0, turned / 2) : cache;
+    const bool exact = cache.shape().ranked() && cache.rank() == 3 && cache.dim(2) == Dim(turned / 2);
+    return turned > 0 && !exact ? slice(cache, 2, 0, turned / 2) : cache;
   };
   const Value split = packed ? split_heads(n, x, n.integer("num_heads")) : x;
   const Value y = rotary(split, angles(1), angles(2), n.flag("interleaved", false));

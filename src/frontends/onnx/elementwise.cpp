@@ -1,6 +1,7 @@
 // elementwise.cpp — ONNX ops that compute element by element.
 #include "base/error.h"
 #include "frontends/onnx/conversions.h"
+#include "frontends/onnx/precision.h"
 #include "ops/binary.h"
 #include "ops/reshape.h"
 #include "ops/select.h"
@@ -32,8 +33,7 @@ Convert binary(std::string_view op) {
 }
 
 // The same for any number of operands: one after the other.
-Value accumulate(const NodeView& n, std::string_view op) {
-  const std::vector<Value> operands = n.ins();
+Value accumulate(const NodeView& n, std::string_view op, const std::vector<Value>& operands) {
   if (operands.empty())
     throw user_error("{}: it needs at least one input", n.op_type());
   Value result = operands.front();
@@ -42,11 +42,15 @@ Value accumulate(const NodeView& n, std::string_view op) {
   return result;
 }
 Convert variadic(std::string_view op) {
-  return [op](const NodeView& n) { return std::vector<Value>{accumulate(n, op)}; };
+  return [op](const NodeView& n) { return std::vector<Value>{accumulate(n, op, n.ins())}; };
 }
 
 std::vector<Value> mean(const NodeView& n) {
-  return {accumulate(n, "add") / static_cast<double>(n.input_count())};
+  std::vector<Value> wide;
+  for (Value operand : n.ins())
+    wide.push_back(widened(operand));
+  const Value sum = accumulate(n, "add", wide);
+  return {in_dtype(sum / static_cast<double>(wide.size()), n.in(0).dtype())};
 }
 
 std::vector<Value> remainder(const NodeView& n) {

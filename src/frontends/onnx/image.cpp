@@ -6,6 +6,7 @@
 #include "frontends/onnx/conversions.h"
 #include "frontends/onnx/window_attributes.h"
 #include "ops/data.h"
+#include "ops/shapes.h"
 
 namespace tenon::onnx {
 namespace {
@@ -25,9 +26,7 @@ std::string translate(const NodeView& n, std::string_view attribute, std::string
 }
 
 std::vector<int64_t> every_axis(const NodeView& n, Value x) {
-  if (!x.shape().ranked())
-    throw unsupported("{}: the rank of its input must be known when the model is read", n.op_type());
-  std::vector<int64_t> axes(static_cast<size_t>(x.rank()));
+  std::vector<int64_t> axes(static_cast<size_t>(n.rank_of(x)));
   std::iota(axes.begin(), axes.end(), 0);
   return axes;
 }
@@ -112,10 +111,9 @@ std::vector<Value> affine_grid(const NodeView& n) {
 
 std::vector<Value> col2im(const NodeView& n) {
   const Value image_shape = n.in(1), block_shape = n.in(2);
-  std::optional<int64_t> rank;
-  for (Value shape : {image_shape, block_shape})
-    if (shape.shape().ranked() && shape.rank() == 1 && shape.dim(0).is_constant())
-      rank = shape.dim(0).constant();
+  auto rank = known_length(image_shape);
+  if (!rank)
+    rank = known_length(block_shape);
   if (!rank)
     throw unsupported("Col2Im: the length of image_shape must be known when the model is read");
   const auto count = static_cast<size_t>(*rank);

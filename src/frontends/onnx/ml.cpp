@@ -94,7 +94,7 @@ std::vector<Value> one_hot_encoded(const NodeView& n) {
 
 std::vector<Value> extracted(const NodeView& n) {
   const Value x = n.in(0), y = gather(x, reshape(n.in(1), {-1}), -1);
-  return {x.rank() == 1 ? unsqueeze(y, {0}) : y};
+  return {n.rank_of(x) == 1 ? unsqueeze(y, {0}) : y};
 }
 
 // A whole number is above a threshold when it is above the whole number below.
@@ -155,7 +155,11 @@ std::vector<Value> joined_features(const NodeView& n) {
     throw user_error("FeatureVectorizer: it has {} inputs, but {} inputdimensions", parts.size(),
                      sizes.size());
   for (size_t i = 0; i < parts.size(); ++i) {
-    if (parts[i].rank() == 1)
+    const int64_t rank = n.rank_of(parts[i]);
+    if (rank != 1 && rank != 2)
+      throw user_error("FeatureVectorizer: input {} is {}, but must be [features] or [batch, features]", i,
+                       parts[i].type());
+    if (rank == 1)
       parts[i] = unsqueeze(parts[i], {0});
     if (parts[i].dim(-1).constant().value_or(sizes[i]) != sizes[i])
       throw unsupported("FeatureVectorizer: input {} is {}, but inputdimensions say {}", i, parts[i].type(),

@@ -25,18 +25,12 @@ Value merge_dimensions(const NodeView& n, Value x, const std::vector<int64_t>& s
       .front();
 }
 
-int64_t known_rank(const NodeView& n, Value x) {
-  if (!x.shape().ranked())
-    throw unsupported("{}: a tensor whose rank is not known", n.op_type());
-  return x.rank();
-}
-
 // --- BatchNormalization
 // ------------------------------------------------------------------------------------------------
 
 // The mean and variance of each channel of this batch, in f32 at least.
 std::pair<Value, Value> batch_statistics(const NodeView& n, Value x) {
-  std::vector<int64_t> axes(static_cast<size_t>(known_rank(n, x)));
+  std::vector<int64_t> axes(static_cast<size_t>(n.rank_of(x)));
   std::iota(axes.begin(), axes.end(), 0);
   if (x.rank() > 1)  // a vector is a batch of one channel
     axes.erase(axes.begin() + 1);
@@ -46,12 +40,18 @@ std::pair<Value, Value> batch_statistics(const NodeView& n, Value x) {
   return {per_channel(x), per_channel(deviation * deviation)};
 }
 
+// Before opset 14 a model trains if it takes the statistics and does not say otherwise.
+bool trains(const NodeView& n) {
+  if (n.opset() >= 14)
+    return n.flag("training_mode", false);
+  return (n.wants(1) || n.wants(2) || n.wants(3) || n.wants(4)) && !n.flag("is_test", false);
+}
+
 // Until opset 8 a model could ask for statistics of each element of the batch's entries (spatial = 0): then
 // each is a channel of its own.
 std::vector<Value> batch_normalization(const NodeView& n) {
   const bool apart = n.opset() < 9 && !n.flag("spatial", true);
-  const bool training =
-      n.opset() >= 14 ? n.flag("training_mode", false) : n.output_count() > 1 && !n.flag("is_test", false);
+  const bool training = trains(n);
   const Value x = apart ? merge_dimensions(n, n.in(0), {0, -1}) : n.in(0);
   const auto parameter = [&](size_t index) { return apart ? reshape(n.in(index), {-1}) : n.in(index); };
   const auto restored = [&](Value value, size_t like) {
@@ -80,7 +80,7 @@ std::vector<Value> layer_normalization(const NodeView& n) {
   if (!n.wants(1) && !n.wants(2))
     return {y};
   std::vector<int64_t> axes;
-  for (int64_t i = checked_axis(n.op_type(), axis, known_rank(n, x)); i < x.rank(); ++i)
+  for (int64_t i = checked_axis(n.op_type(), axis, n.rank_of(x)); i < x.rank(); ++i)
     axes.push_back(i);
   const Value stashed = in_dtype(x, n.dtype("stash_type", DType::F32));
   const Value mean = reduce_mean(stashed, axes, Keep::Dims), deviation = stashed - mean;

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "frontends/onnx/conversions.h"
+#include "frontends/onnx/precision.h"
 #include "frontends/onnx/window_attributes.h"
 #include "ops/binary.h"
 #include "ops/data.h"
@@ -66,8 +67,8 @@ std::vector<Value> global_max(const NodeView& n) {
 
 std::vector<Value> global_norm(const NodeView& n) {
   const double p = exponent(n);
-  const Value powers = pow(tenon::abs(n.in(0)), p);
-  return {pow(reduce_sum(powers, spatial_axes(n, n.in(0)), Keep::Dims), 1 / p)};
+  const Value x = n.in(0), powers = pow(tenon::abs(widened(x)), p);
+  return {in_dtype(pow(reduce_sum(powers, spatial_axes(n, x), Keep::Dims), 1 / p), x.dtype())};
 }
 
 // The shape that pooling came from: (size - 1) · stride + kernel - pads. A shape that the model asks for has

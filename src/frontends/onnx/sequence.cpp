@@ -12,7 +12,12 @@ namespace {
 std::vector<Value> empty(const NodeView& n) {
   return {sequence_empty(n.graph(), Type::tensor(n.dtype("dtype", DType::F32), Shape::unranked()))};
 }
-std::vector<Value> construct(const NodeView& n) { return {sequence_construct(n.ins())}; }
+std::vector<Value> construct(const NodeView& n) {
+  const std::vector<Value> elements = n.ins();
+  if (elements.empty())
+    throw user_error("SequenceConstruct: it needs at least one input");
+  return {sequence_construct(elements)};
+}
 std::vector<Value> insert(const NodeView& n) { return {sequence_insert(n.in(0), n.in(1), n.maybe(2))}; }
 std::vector<Value> erase(const NodeView& n) { return {sequence_erase(n.in(0), n.maybe(1))}; }
 std::vector<Value> at(const NodeView& n) { return {sequence_at(n.in(0), n.in(1))}; }

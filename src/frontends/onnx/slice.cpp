@@ -20,12 +20,6 @@ std::vector<int64_t> first_axes(int64_t count) {
   return axes;
 }
 
-int64_t known_rank(const NodeView& n, Value x) {
-  if (!x.shape().ranked())
-    throw unsupported("{}: the rank of its input must be known when the model is read", n.op_type());
-  return x.rank();
-}
-
 // Starts, ends and steps may be i32.
 Value as_i64(const NodeView& n, Value value) {
   return !value || value.dtype() == DType::I64 ? value
@@ -63,7 +57,7 @@ Value equal_sizes(const NodeView& n, Value x, int64_t axis) {
   if (parts == 0 || n.integer("num_outputs", parts) != parts)
     throw user_error("Split: num_outputs is {}, but {} outputs are named", n.integer("num_outputs", parts),
                      parts);
-  const Value whole = size_along(x, axis);
+  const Value whole = size_along(x, x.shape().ranked() ? checked_axis("Split", axis, x.rank()) : axis);
   if (const auto known = whole.known_ints()) {
     std::vector<int64_t> sizes(static_cast<size_t>(parts), (known->front() + parts - 1) / parts);
     sizes.back() = known->front() - sizes.front() * (parts - 1);
@@ -106,7 +100,7 @@ std::vector<Value> padded(const NodeView& n) {
     return n.make("pad", operands, mode);
   }
   Attributes attributes = mode;
-  attributes.emplace("axes", first_axes(known_rank(n, x)));
+  attributes.emplace("axes", first_axes(n.rank_of(x)));
   return n.make("pad", operands, attributes);
 }
 
@@ -119,7 +113,7 @@ std::vector<Value> tiled(const NodeView& n) {
   if (times.size() != 1 || axis.size() != 1)
     throw user_error("Tile: tiles and axis must be one number each, but are {} and {}", n.in(1).type(),
                      n.in(2).type());
-  const int64_t rank = known_rank(n, x);
+  const int64_t rank = n.rank_of(x);
   std::vector<int64_t> repeats(static_cast<size_t>(rank), 1);
   repeats[static_cast<size_t>(checked_axis("Tile", axis.front(), rank))] = times.front();
   return {tile(x, int_vector(n.graph(), repeats))};
@@ -130,7 +124,7 @@ std::vector<Value> tiled(const NodeView& n) {
 // negative, whose signs shape inference need not know.
 std::vector<Value> center_crop_pad(const NodeView& n) {
   const Value x = n.in(0), wanted = as_i64(n, n.in(1));
-  const int64_t rank = known_rank(n, x);
+  const int64_t rank = n.rank_of(x);
   const std::vector<int64_t> axes = n.integers("axes", first_axes(rank));
   std::vector<Value> sizes;
   for (const int64_t axis : axes)

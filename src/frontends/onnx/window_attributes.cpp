@@ -6,9 +6,7 @@
 namespace tenon::onnx {
 
 int64_t spatial_rank(const NodeView& n, Value x) {
-  if (!x.shape().ranked())
-    throw unsupported("{}: the rank of its input must be known when the model is read", n.op_type());
-  if (x.rank() < 3)
+  if (n.rank_of(x) < 3)
     throw user_error("{}: its input is {}, but must be [batch, channels, spatial…]", n.op_type(), x.type());
   return x.rank() - 2;
 }
