@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "frontends/onnx/conversions.h"
+#include "frontends/onnx/dimensions.h"
 #include "ops/binary.h"
 #include "ops/data.h"
 #include "ops/reshape.h"
@@ -41,10 +42,7 @@ std::vector<Value> prelu(const NodeView& n) {
   if (n.opset() < 7 && slope.shape().ranked() && slope.rank() == 1 && slope.dim(0) != Dim(1)) {
     if (!x.shape().ranked())
       throw unsupported("PRelu: the rank of the input must be known to find its channels");
-    std::vector<int64_t> spatial;
-    for (int64_t i = 2; i < x.rank(); ++i)
-      spatial.push_back(i - 1);
-    slope = unsqueeze(slope, spatial);
+    slope = unsqueeze(slope, axes_between(1, x.rank() - 1));
   }
   return {where(less(x, scalar(n.graph(), x.dtype(), 0)), x * slope, x)};
 }

@@ -5,6 +5,8 @@
 
 #include "base/error.h"
 #include "frontends/onnx/conversions.h"
+#include "frontends/onnx/dimensions.h"
+#include "frontends/onnx/precision.h"
 #include "ops/binary.h"
 #include "ops/data.h"
 #include "ops/gather.h"
@@ -20,13 +22,6 @@
 namespace tenon::onnx {
 namespace {
 
-// A 0 in `shape` copies the dimension in that place.
-Value reshape_like(Value x, const std::vector<int64_t>& shape) {
-  return x.graph()
-      .create("reshape", {{"x", x}, {"shape", int_vector(x.graph(), shape)}}, {{"allow_zero", false}})
-      ->result();
-}
-
 // [batch, sequence, heads · size] as [batch, heads, sequence, size].
 Value split_heads(const NodeView& n, Value x, int64_t heads) {
   if (n.rank_of(x) != 3)
@@ -34,12 +29,12 @@ Value split_heads(const NodeView& n, Value x, int64_t heads) {
   const auto width = x.dim(2).constant();
   if (heads <= 0 || (width && *width % heads != 0))
     throw user_error("{}: {} does not divide into {} heads", n.op_type(), x.type(), heads);
-  return transpose(reshape_like(x, {0, 0, heads, width ? *width / heads : -1}), {0, 2, 1, 3});
+  return transpose(reshape_copying(x, {0, 0, heads, width ? *width / heads : -1}), {0, 2, 1, 3});
 }
 
 Value merge_heads(Value x) {
   const auto width = (x.dim(1) * x.dim(3)).constant();
-  return reshape_like(transpose(x, {0, 2, 1, 3}), {0, 0, width.value_or(-1)});
+  return reshape_copying(transpose(x, {0, 2, 1, 3}), {0, 0, width.value_or(-1)});
 }
 
 // 1 / sqrt(size); where the size is not known, q is divided by its root instead.
@@ -85,14 +80,13 @@ std::vector<Value> attend(const NodeView& n) {
   }
 
   options.mask = n.maybe(3);
-  if (options.mask && options.mask.dtype() != DType::Bool && options.mask.dtype() != q.dtype())
-    options.mask = cast(options.mask, q.dtype());
+  if (options.mask && options.mask.dtype() != DType::Bool)
+    options.mask = in_dtype(options.mask, q.dtype());
   options.pad_mask = options.mask && n.opset() >= 24;
   options.scale = n.has("scale") ? n.real("scale") : default_scale(q);
 
   options.softmax_dtype = n.dtype("softmax_precision", q.dtype());
-  const Value values = v.dtype() == q.dtype() ? v : cast(v, q.dtype());
-  const Value y = attention(q, k, values, options);
+  const Value y = attention(q, k, in_dtype(v, q.dtype()), options);
   std::vector<Value> results = {packed ? merge_heads(y) : y, k, v};
   if (n.wants(3)) {
     constexpr std::string_view stages[] = {"raw", "capped", "biased", "probabilities"};
@@ -112,7 +106,7 @@ Value weigh_values(Value probabilities, Value v) {
   if (!heads || !shared || *shared == 0 || *heads % *shared != 0)
     throw user_error("FlexAttention: {} query heads cannot share {} key heads evenly", probabilities.dim(1),
                      v.dim(1));
-  return reshape_like(matmul(reshape_like(probabilities, {0, *shared, -1, 0}), v), {0, *heads, -1, 0});
+  return reshape_copying(matmul(reshape_copying(probabilities, {0, *shared, -1, 0}), v), {0, *heads, -1, 0});
 }
 
 // score_mod and prob_mod are formulas over the whole tensor of scores: they become part of the graph.

@@ -1,10 +1,9 @@
 // convolve.cpp — ONNX convolutions.
 #include "ops/convolve.h"
 
-#include <numeric>
-
 #include "base/error.h"
 #include "frontends/onnx/conversions.h"
+#include "frontends/onnx/dimensions.h"
 #include "frontends/onnx/window_attributes.h"
 #include "ops/binary.h"
 #include "ops/data.h"
@@ -34,9 +33,7 @@ std::vector<Dim> kernel_of(const NodeView& n, Value w) {
 Value add_bias(Value y, Value bias, int64_t spatial_rank) {
   if (!bias)
     return y;
-  std::vector<int64_t> axes(static_cast<size_t>(spatial_rank));
-  std::iota(axes.begin(), axes.end(), 1);
-  return y + unsqueeze(bias, axes);
+  return y + unsqueeze(bias, axes_between(1, 1 + spatial_rank));
 }
 
 std::vector<Value> conv(const NodeView& n) {
@@ -121,11 +118,8 @@ Value centred(Value x, Value zero_point) {
   if (!zero_point)
     return wide;
   Value zero = cast(zero_point, DType::I32);
-  if (zero.shape().ranked() && zero.rank() == 1 && x.shape().ranked() && zero.dim(0) != Dim(1)) {
-    std::vector<int64_t> axes(static_cast<size_t>(x.rank() - 1));
-    std::iota(axes.begin(), axes.end(), 1);
-    zero = unsqueeze(zero, axes);
-  }
+  if (zero.shape().ranked() && zero.rank() == 1 && x.shape().ranked() && zero.dim(0) != Dim(1))
+    zero = unsqueeze(zero, axes_between(1, x.rank()));
   return wide - zero;
 }
 

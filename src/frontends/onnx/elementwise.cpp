@@ -1,6 +1,7 @@
 // elementwise.cpp — ONNX ops that compute element by element.
 #include "base/error.h"
 #include "frontends/onnx/conversions.h"
+#include "frontends/onnx/dimensions.h"
 #include "frontends/onnx/precision.h"
 #include "ops/binary.h"
 #include "ops/reshape.h"
@@ -18,9 +19,7 @@ Value aligned(const NodeView& n, Value a, Value b) {
   if (!a.shape().ranked() || !b.shape().ranked())
     throw unsupported("{}: the ranks of both inputs must be known to line them up from axis on", n.op_type());
   const int64_t axis = checked_axis(n.op_type(), n.integer("axis"), a.rank());
-  std::vector<int64_t> trailing;
-  for (int64_t i = b.rank(); i < a.rank() - axis; ++i)
-    trailing.push_back(i);
+  const std::vector<int64_t> trailing = axes_between(b.rank(), a.rank() - axis);
   return trailing.empty() ? b : unsqueeze(b, trailing);
 }
 
@@ -58,10 +57,8 @@ std::vector<Value> remainder(const NodeView& n) {
 }
 
 std::vector<Value> bit_shift(const NodeView& n) {
-  const std::string direction = n.text("direction");
-  if (direction != "LEFT" && direction != "RIGHT")
-    throw user_error("BitShift: direction must be LEFT or RIGHT, but is \"{}\"", direction);
-  return make_binary(n, "shift", {{"direction", direction == "LEFT" ? "left" : "right"}});
+  const auto direction = n.translate<std::string>("direction", {{"LEFT", "left"}, {"RIGHT", "right"}});
+  return make_binary(n, "shift", {{"direction", direction}});
 }
 
 std::vector<Value> infinite(const NodeView& n) {

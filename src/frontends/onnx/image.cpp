@@ -1,35 +1,15 @@
 // image.cpp — ONNX ops that resize and sample images.
-#include <map>
-#include <numeric>
-
 #include "base/error.h"
 #include "frontends/onnx/conversions.h"
-#include "frontends/onnx/window_attributes.h"
+#include "frontends/onnx/dimensions.h"
+#include "frontends/onnx/vectors.h"
 #include "ops/data.h"
 #include "ops/shapes.h"
 
 namespace tenon::onnx {
 namespace {
 
-// What one of ONNX's words is called here.
-std::string translate(const NodeView& n, std::string_view attribute, std::string_view otherwise,
-                      const std::map<std::string_view, std::string_view>& words) {
-  const std::string word = n.text(attribute, otherwise);
-  const auto it = words.find(word);
-  if (it != words.end())
-    return std::string(it->second);
-  std::vector<std::string_view> known;
-  for (const auto& [theirs, ours] : words)
-    known.push_back(theirs);
-  throw user_error("{}: {} is {}, but must be one of {}", n.op_type(), attribute, word,
-                   fmt::join(known, ", "));
-}
-
-std::vector<int64_t> every_axis(const NodeView& n, Value x) {
-  std::vector<int64_t> axes(static_cast<size_t>(n.rank_of(x)));
-  std::iota(axes.begin(), axes.end(), 0);
-  return axes;
-}
+std::vector<int64_t> every_axis(const NodeView& n, Value x) { return axes_between(0, n.rank_of(x)); }
 
 // An input that is there, and does not say that it is not by having no elements.
 Value unless_empty(Value value) {
@@ -41,35 +21,37 @@ std::vector<Value> resize(const NodeView& n) {
   if (n.opset() < 11)  // as Upsample does
     return n.make("resize", {{"x", x}, {"scales", n.in(1)}},
                   {{"axes", every_axis(n, x)},
-                   {"mode", translate(n, "mode", "nearest", {{"nearest", "nearest"}, {"linear", "linear"}})},
+                   {"mode", n.translate<std::string>("mode", "nearest",
+                                                     {{"nearest", "nearest"}, {"linear", "linear"}})},
                    {"positions", "asymmetric"},
                    {"round", "down"}});
-  return n.make("resize",
-                {{"x", x},
-                 {"scales", unless_empty(n.maybe(2))},
-                 {"sizes", unless_empty(n.maybe(3))},
-                 {"region", unless_empty(n.maybe(1))}},
-                {{"axes", n.has("axes") ? n.integers("axes") : every_axis(n, x)},
-                 {"mode", translate(n, "mode", "nearest",
-                                    {{"nearest", "nearest"}, {"linear", "linear"}, {"cubic", "cubic"}})},
-                 {"positions", translate(n, "coordinate_transformation_mode", "half_pixel",
-                                         {{"half_pixel", "half_pixel"},
-                                          {"pytorch_half_pixel", "half_pixel_or_first"},
-                                          {"half_pixel_symmetric", "half_pixel_symmetric"},
-                                          {"tf_half_pixel_for_nn", "shifted"},
-                                          {"asymmetric", "asymmetric"},
-                                          {"align_corners", "align_corners"},
-                                          {"tf_crop_and_resize", "crop"}})},
-                 {"round", translate(n, "nearest_mode", "round_prefer_floor",
-                                     {{"round_prefer_floor", "half_down"},
-                                      {"round_prefer_ceil", "half_up"},
-                                      {"floor", "down"},
-                                      {"ceil", "up"}})},
-                 {"cubic_a", n.real("cubic_coeff_a", -0.75)},
-                 {"antialias", n.flag("antialias", false)},
-                 {"exclude_outside", n.flag("exclude_outside", false)},
-                 {"outside_value", n.real("extrapolation_value", 0)},
-                 {"aspect", n.text("keep_aspect_ratio_policy", "stretch")}});
+  return n.make(
+      "resize",
+      {{"x", x},
+       {"scales", unless_empty(n.maybe(2))},
+       {"sizes", unless_empty(n.maybe(3))},
+       {"region", unless_empty(n.maybe(1))}},
+      {{"axes", n.has("axes") ? n.integers("axes") : every_axis(n, x)},
+       {"mode", n.translate<std::string>("mode", "nearest",
+                                         {{"nearest", "nearest"}, {"linear", "linear"}, {"cubic", "cubic"}})},
+       {"positions", n.translate<std::string>("coordinate_transformation_mode", "half_pixel",
+                                              {{"half_pixel", "half_pixel"},
+                                               {"pytorch_half_pixel", "half_pixel_or_first"},
+                                               {"half_pixel_symmetric", "half_pixel_symmetric"},
+                                               {"tf_half_pixel_for_nn", "shifted"},
+                                               {"asymmetric", "asymmetric"},
+                                               {"align_corners", "align_corners"},
+                                               {"tf_crop_and_resize", "crop"}})},
+       {"round", n.translate<std::string>("nearest_mode", "round_prefer_floor",
+                                          {{"round_prefer_floor", "half_down"},
+                                           {"round_prefer_ceil", "half_up"},
+                                           {"floor", "down"},
+                                           {"ceil", "up"}})},
+       {"cubic_a", n.real("cubic_coeff_a", -0.75)},
+       {"antialias", n.flag("antialias", false)},
+       {"exclude_outside", n.flag("exclude_outside", false)},
+       {"outside_value", n.real("extrapolation_value", 0)},
+       {"aspect", n.text("keep_aspect_ratio_policy", "stretch")}});
 }
 
 // The scales are attributes before opset 9: two of them in opset 1, then one for each dimension.
@@ -80,24 +62,25 @@ std::vector<Value> upsample(const NodeView& n) {
     const std::vector<double> given =
         n.opset() >= 7 ? n.reals("scales")
                        : std::vector<double>{1, 1, n.real("height_scale"), n.real("width_scale")};
-    scales = constant(n.graph(), Tensor::of(std::vector<float>(given.begin(), given.end())));
+    scales = constant(n.graph(), float_vector(given));
   }
   return n.make("resize", {{"x", x}, {"scales", scales}},
                 {{"axes", every_axis(n, x)},
-                 {"mode", translate(n, "mode", "nearest",
-                                    {{"nearest", "nearest"}, {"linear", "linear"}, {"bilinear", "linear"}})},
+                 {"mode", n.translate<std::string>(
+                              "mode", "nearest",
+                              {{"nearest", "nearest"}, {"linear", "linear"}, {"bilinear", "linear"}})},
                  {"positions", "asymmetric"},
                  {"round", "down"}});
 }
 
 std::vector<Value> grid_sample(const NodeView& n) {
   // Opset 20 renamed the modes when it went beyond two dimensions.
-  const std::string mode = translate(n, "mode", "linear",
-                                     {{"nearest", "nearest"},
-                                      {"linear", "linear"},
-                                      {"bilinear", "linear"},
-                                      {"cubic", "cubic"},
-                                      {"bicubic", "cubic"}});
+  const std::string mode = n.translate<std::string>("mode", "linear",
+                                                    {{"nearest", "nearest"},
+                                                     {"linear", "linear"},
+                                                     {"bilinear", "linear"},
+                                                     {"cubic", "cubic"},
+                                                     {"bicubic", "cubic"}});
   return n.make("grid_sample", {{"x", n.in(0)}, {"grid", n.in(1)}},
                 {{"mode", mode},
                  {"outside", n.text("padding_mode", "zeros")},

@@ -1,7 +1,6 @@
 // loss.cpp — ONNX losses.
 #include "ops/loss.h"
 
-#include "base/error.h"
 #include "frontends/onnx/conversions.h"
 #include "ops/softmax.h"
 
@@ -13,12 +12,8 @@ ClassLoss options(const NodeView& n) {
   ClassLoss options = {.weight = n.maybe(2)};
   if (n.has("ignore_index"))
     options.ignored = n.integer("ignore_index");
-  const std::string reduction = n.text("reduction", "mean");
-  if (reduction != "none" && reduction != "sum" && reduction != "mean")
-    throw user_error("{}: reduction is \"{}\", but must be none, sum or mean", n.op_type(), reduction);
-  options.reduction = reduction == "none"  ? Reduction::None
-                      : reduction == "sum" ? Reduction::Sum
-                                           : Reduction::Mean;
+  options.reduction = n.translate<Reduction>(
+      "reduction", "mean", {{"none", Reduction::None}, {"sum", Reduction::Sum}, {"mean", Reduction::Mean}});
   return options;
 }
 

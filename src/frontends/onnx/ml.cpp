@@ -5,7 +5,9 @@
 
 #include "base/error.h"
 #include "frontends/onnx/conversions.h"
+#include "frontends/onnx/precision.h"
 #include "frontends/onnx/scores.h"
+#include "frontends/onnx/vectors.h"
 #include "ops/arg_reduce.h"
 #include "ops/binary.h"
 #include "ops/data.h"
@@ -22,7 +24,7 @@
 namespace tenon::onnx {
 namespace {
 
-Value as_f32(Value x) { return x.dtype() == DType::F32 ? x : cast(x, DType::F32); }
+Value as_f32(Value x) { return in_dtype(x, DType::F32); }
 Value float_constant(const NodeView& n, const std::vector<double>& values) {
   return constant(n.graph(), float_vector(values));
 }
@@ -78,8 +80,8 @@ std::vector<Value> mapped_categories(const NodeView& n) {
 std::vector<Value> one_hot_encoded(const NodeView& n) {
   const Tensor categories = class_labels(n, "cats_int64s", "cats_strings");
   Value x = n.in(0);
-  if (x.dtype() != DType::String && x.dtype() != DType::I64)
-    x = cast(x, DType::I64);
+  if (x.dtype() != DType::String)
+    x = in_dtype(x, DType::I64);
   const int64_t count = categories.count();
   const Tensor positions = count_up(count);
   // What is no category gets the position after the last, where no vector is on.

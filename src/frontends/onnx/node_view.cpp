@@ -98,6 +98,12 @@ std::string NodeView::text(std::string_view name) const {
   return std::string(get(name, AttributeType::String).s);
 }
 
+void NodeView::throw_unknown_word(std::string_view name, std::string_view word,
+                                  const std::vector<std::string_view>& known) const {
+  throw user_error("{}: {} is \"{}\", but must be one of {}", proto_.op_type, name, word,
+                   fmt::join(known, ", "));
+}
+
 std::vector<int64_t> NodeView::integers(std::string_view name) const {
   return get(name, AttributeType::Ints).ints;
 }

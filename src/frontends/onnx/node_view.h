@@ -61,6 +61,16 @@ class NodeView {
   std::string text(std::string_view name, std::string_view otherwise) const {
     return has(name) ? text(name) : std::string(otherwise);
   }
+  // What one of ONNX's words means here. Any other than these is an error.
+  template <class T>
+  T translate(std::string_view name, std::initializer_list<std::pair<std::string_view, T>> words) const {
+    return translate_word(name, text(name), words);
+  }
+  template <class T>
+  T translate(std::string_view name, std::string_view otherwise,
+              std::initializer_list<std::pair<std::string_view, T>> words) const {
+    return translate_word(name, text(name, otherwise), words);
+  }
   std::vector<int64_t> integers(std::string_view name) const;
   std::vector<int64_t> integers(std::string_view name, std::vector<int64_t> otherwise) const {
     return has(name) ? integers(name) : otherwise;
@@ -92,6 +102,19 @@ class NodeView {
  private:
   const AttributeProto* find(std::string_view name) const;
   const AttributeProto& get(std::string_view name, AttributeType type) const;
+  template <class T>
+  T translate_word(std::string_view name, const std::string& word,
+                   std::initializer_list<std::pair<std::string_view, T>> words) const {
+    std::vector<std::string_view> known;
+    for (const auto& [theirs, ours] : words) {
+      if (word == theirs)
+        return ours;
+      known.push_back(theirs);
+    }
+    throw_unknown_word(name, word, known);
+  }
+  [[noreturn]] void throw_unknown_word(std::string_view name, std::string_view word,
+                                       const std::vector<std::string_view>& known) const;
 
   Importer& importer_;
   Scope& scope_;

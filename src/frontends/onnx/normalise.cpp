@@ -1,10 +1,9 @@
 // normalise.cpp — ONNX normalisations.
 #include "ops/normalise.h"
 
-#include <numeric>
-
 #include "base/error.h"
 #include "frontends/onnx/conversions.h"
+#include "frontends/onnx/dimensions.h"
 #include "frontends/onnx/precision.h"
 #include "ops/binary.h"
 #include "ops/data.h"
@@ -19,19 +18,12 @@ namespace {
 
 double epsilon(const NodeView& n) { return n.real("epsilon", 1e-5); }
 
-// x with some dimensions merged: a 0 in `shape` copies a dimension, -1 takes the rest.
-Value merge_dimensions(const NodeView& n, Value x, const std::vector<int64_t>& shape) {
-  return n.make("reshape", {{"x", x}, {"shape", int_vector(n.graph(), shape)}}, {{"allow_zero", false}})
-      .front();
-}
-
 // --- BatchNormalization
 // ------------------------------------------------------------------------------------------------
 
 // The mean and variance of each channel of this batch, in f32 at least.
 std::pair<Value, Value> batch_statistics(const NodeView& n, Value x) {
-  std::vector<int64_t> axes(static_cast<size_t>(n.rank_of(x)));
-  std::iota(axes.begin(), axes.end(), 0);
+  std::vector<int64_t> axes = axes_between(0, n.rank_of(x));
   if (x.rank() > 1)  // a vector is a batch of one channel
     axes.erase(axes.begin() + 1);
   x = widened(x);
@@ -52,7 +44,7 @@ bool trains(const NodeView& n) {
 std::vector<Value> batch_normalization(const NodeView& n) {
   const bool apart = n.opset() < 9 && !n.flag("spatial", true);
   const bool training = trains(n);
-  const Value x = apart ? merge_dimensions(n, n.in(0), {0, -1}) : n.in(0);
+  const Value x = apart ? reshape_copying(n.in(0), {0, -1}) : n.in(0);
   const auto parameter = [&](size_t index) { return apart ? reshape(n.in(index), {-1}) : n.in(index); };
   const auto restored = [&](Value value, size_t like) {
     return apart ? reshape(value, shape_of(n.in(like))) : value;
@@ -79,9 +71,7 @@ std::vector<Value> layer_normalization(const NodeView& n) {
   const Value y = layer_norm(x, n.in(1), n.maybe(2), axis, epsilon(n));
   if (!n.wants(1) && !n.wants(2))
     return {y};
-  std::vector<int64_t> axes;
-  for (int64_t i = checked_axis(n.op_type(), axis, n.rank_of(x)); i < x.rank(); ++i)
-    axes.push_back(i);
+  const std::vector<int64_t> axes = axes_between(checked_axis(n.op_type(), axis, n.rank_of(x)), x.rank());
   const Value stashed = in_dtype(x, n.dtype("stash_type", DType::F32));
   const Value mean = reduce_mean(stashed, axes, Keep::Dims), deviation = stashed - mean;
   const Value variance = reduce_mean(deviation * deviation, axes, Keep::Dims);
@@ -110,7 +100,7 @@ std::vector<Value> group_normalization(const NodeView& n) {
   const int64_t groups = n.integer("num_groups");
   if (n.opset() >= 21)
     return {group_norm(x, scale, bias, groups, epsilon(n))};
-  const Value merged = merge_dimensions(n, x, {0, groups, -1});
+  const Value merged = reshape_copying(x, {0, groups, -1});
   return {reshape(instance_norm(merged, scale, bias, epsilon(n)), shape_of(x))};
 }
 

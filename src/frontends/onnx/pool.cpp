@@ -1,10 +1,9 @@
 // pool.cpp — ONNX pools.
 #include "ops/pool.h"
 
-#include <numeric>
-
 #include "base/error.h"
 #include "frontends/onnx/conversions.h"
+#include "frontends/onnx/dimensions.h"
 #include "frontends/onnx/precision.h"
 #include "frontends/onnx/window_attributes.h"
 #include "ops/binary.h"
@@ -51,11 +50,7 @@ std::vector<Value> lp_pool(const NodeView& n) {
   return n.make("lp_pool", {{"x", n.in(0)}}, attributes);
 }
 
-Axes spatial_axes(const NodeView& n, Value x) {
-  Axes axes(static_cast<size_t>(spatial_rank(n, x)));
-  std::iota(axes.begin(), axes.end(), 2);
-  return axes;
-}
+Axes spatial_axes(const NodeView& n, Value x) { return axes_between(2, 2 + spatial_rank(n, x)); }
 
 std::vector<Value> global_average(const NodeView& n) {
   return {reduce_mean(n.in(0), spatial_axes(n, n.in(0)), Keep::Dims)};
@@ -100,9 +95,8 @@ std::vector<Value> max_unpool(const NodeView& n) {
   const Value wanted = n.maybe(2);
   if (!wanted)
     return {y};
-  std::vector<int64_t> axes(rank + 2);
-  std::iota(axes.begin(), axes.end(), 0);
-  return {pad(y, concat({vector(std::vector<int64_t>(rank + 2, 0)), wanted - shape}, 0), axes)};
+  const Value none = vector(std::vector<int64_t>(rank + 2, 0));
+  return {pad(y, concat({none, wanted - shape}, 0), axes_between(0, x.rank()))};
 }
 
 // What one region is pooled to, and how its corners are read.
@@ -112,19 +106,12 @@ Attributes region_attributes(const NodeView& n, const std::vector<int64_t>& size
 
 std::vector<Value> roi_align(const NodeView& n) {
   Attributes attributes = region_attributes(n, {n.integer("output_height", 1), n.integer("output_width", 1)});
-  const std::string mode = n.text("mode", "avg");
-  if (mode != "avg" && mode != "max")
-    throw user_error("RoiAlign: mode is {}, but must be avg or max", mode);
-  attributes.emplace("mode", mode == "avg" ? "mean" : "max");
+  attributes.emplace("mode", n.translate<std::string>("mode", "avg", {{"avg", "mean"}, {"max", "max"}}));
   attributes.emplace("samples", n.integer("sampling_ratio", 0));
   // Before opset 16, coordinates were always those of centres.
-  const std::string coordinates =
-      n.text("coordinate_transformation_mode", n.opset() < 16 ? "output_half_pixel" : "half_pixel");
-  if (coordinates != "half_pixel" && coordinates != "output_half_pixel")
-    throw user_error(
-        "RoiAlign: coordinate_transformation_mode is {}, but must be half_pixel or output_half_pixel",
-        coordinates);
-  attributes.emplace("half_pixel", coordinates == "half_pixel");
+  attributes.emplace("half_pixel", n.translate<bool>("coordinate_transformation_mode",
+                                                     n.opset() < 16 ? "output_half_pixel" : "half_pixel",
+                                                     {{"half_pixel", true}, {"output_half_pixel", false}}));
   return n.make("roi_align", {{"x", n.in(0)}, {"regions", n.in(1)}, {"images", n.in(2)}}, attributes);
 }
 

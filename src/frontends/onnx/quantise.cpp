@@ -1,10 +1,10 @@
 // quantise.cpp — ONNX quantization, and products of quantized matrices.
 #include "ops/quantise.h"
 
-#include <numeric>
-
 #include "base/error.h"
 #include "frontends/onnx/conversions.h"
+#include "frontends/onnx/dimensions.h"
+#include "frontends/onnx/precision.h"
 #include "frontends/onnx/window_attributes.h"
 #include "ops/binary.h"
 #include "ops/data.h"
@@ -18,8 +18,6 @@ namespace tenon::onnx {
 namespace {
 
 bool has_rank(Value x, int64_t rank) { return x.shape().ranked() && x.rank() == rank; }
-
-Value converted(Value x, DType to) { return x.dtype() == to ? x : cast(x, to); }
 
 // A vector has one axis, whatever the attribute says (its default is the second).
 Granularity granularity(const NodeView& n, Value x) {
@@ -41,7 +39,7 @@ std::vector<Value> quantized(const NodeView& n) {
     to = *output;
   }
   if (const auto precision = optional_dtype(n, "precision"); precision && *precision != scale.dtype()) {
-    x = converted(x, *precision);
+    x = in_dtype(x, *precision);
     scale = cast(scale, *precision);
   }
   const Granularity per = granularity(n, x);
@@ -63,8 +61,7 @@ std::vector<Value> dequantized(const NodeView& n) {
 // To u8, with the scale and zero point that make the range of x, extended to 0, just fit.
 std::vector<Value> quantized_by_range(const NodeView& n) {
   const Value x = n.in(0), all = x.shape().ranked() ? x : reshape(x, {-1});
-  Axes every(static_cast<size_t>(all.rank()));
-  std::iota(every.begin(), every.end(), 0);
+  const Axes every = axes_between(0, all.rank());
   const Value zero = scalar(n.graph(), x.dtype(), 0), top = scalar(n.graph(), x.dtype(), 255);
   const Value least = minimum(reduce_min(all, every), zero), greatest = maximum(reduce_max(all, every), zero);
   const Value scale = (greatest - least) / 255.0;
@@ -98,16 +95,14 @@ std::vector<Value> quantized_product(const NodeView& n) {
   const Value product =
       matmul(shifted(Side::Left, n.in(0), n.in(2), inner), shifted(Side::Right, n.in(3), n.in(5), inner));
   const Value scale =
-      converted(along(Side::Left, n.in(0), a_scale), DType::F32) * converted(b_scale, DType::F32);
-  return {quantize(converted(product, DType::F32) * scale, converted(y_scale, DType::F32), y_zero_point,
+      in_dtype(along(Side::Left, n.in(0), a_scale), DType::F32) * in_dtype(b_scale, DType::F32);
+  return {quantize(in_dtype(product, DType::F32) * scale, in_dtype(y_scale, DType::F32), y_zero_point,
                    y_zero_point.dtype())};
 }
 
 // A number per output channel, so that it lines up with w [channels, …] or, without the batch, with y.
 Value per_channel(Value per, int64_t rank) {
-  std::vector<int64_t> axes(static_cast<size_t>(rank - 1));
-  std::iota(axes.begin(), axes.end(), 1);
-  return has_rank(per, 1) ? unsqueeze(per, axes) : per;
+  return has_rank(per, 1) ? unsqueeze(per, axes_between(1, rank)) : per;
 }
 
 // The same for a convolution: what is padded is the zero point, so 0 once that is subtracted.

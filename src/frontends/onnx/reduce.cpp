@@ -1,10 +1,9 @@
 // reduce.cpp — ONNX reductions, choices along an axis, and running sums and products.
 #include "ops/reduce.h"
 
-#include <numeric>
-
 #include "base/error.h"
 #include "frontends/onnx/conversions.h"
+#include "frontends/onnx/dimensions.h"
 #include "frontends/onnx/precision.h"
 #include "ops/binary.h"
 #include "ops/reshape.h"
@@ -16,11 +15,8 @@ namespace {
 // Over every axis, also where the rank is known only when the model runs: then over the elements in a row.
 Value reduce_all(const NodeView& n, std::string_view op, Value x) {
   const bool keep = n.flag("keepdims", true);
-  if (x.shape().ranked()) {
-    std::vector<int64_t> every(static_cast<size_t>(x.rank()));
-    std::iota(every.begin(), every.end(), 0);
-    return n.make(op, {{"x", x}}, {{"axes", every}, {"keep_dims", keep}}).front();
-  }
+  if (x.shape().ranked())
+    return n.make(op, {{"x", x}}, {{"axes", axes_between(0, x.rank())}, {"keep_dims", keep}}).front();
   const Value total = n.make(op, {{"x", reshape(x, {-1})}}, {{"axes", std::vector<int64_t>{0}}}).front();
   return keep ? reshape(total, shape_of(x) * 0 + 1) : total;
 }

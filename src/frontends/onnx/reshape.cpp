@@ -1,10 +1,12 @@
 // reshape.cpp — ONNX ops that give the same elements another shape or order, and constants.
 #include "ops/reshape.h"
 
-#include <numeric>
+#include <algorithm>
 
 #include "base/error.h"
 #include "frontends/onnx/conversions.h"
+#include "frontends/onnx/dimensions.h"
+#include "frontends/onnx/vectors.h"
 #include "ops/binary.h"
 #include "ops/data.h"
 #include "ops/reduce.h"
@@ -25,17 +27,12 @@ std::vector<Value> constant_value(const NodeView& n) {
     return {constant(n.graph(), Tensor::scalar(n.integer("value_int")))};
   if (n.has("value_ints"))
     return {int_vector(n.graph(), n.integers("value_ints"))};
-  if (n.has("value_floats")) {
-    const std::vector<double> reals = n.reals("value_floats");
-    return {constant(n.graph(), Tensor::of(std::vector<float>(reals.begin(), reals.end())))};
-  }
+  if (n.has("value_floats"))
+    return {constant(n.graph(), float_vector(n.reals("value_floats")))};
   if (n.has("value_string"))
     return {constant(n.graph(), Tensor::strings({n.text("value_string")}, {}))};
-  if (n.has("value_strings")) {
-    std::vector<std::string> texts = n.texts("value_strings");
-    const auto count = static_cast<int64_t>(texts.size());
-    return {constant(n.graph(), Tensor::strings(std::move(texts), {count}))};
-  }
+  if (n.has("value_strings"))
+    return {constant(n.graph(), string_vector(n.texts("value_strings")))};
   if (n.has("sparse_value"))
     return {constant(n.graph(), n.literal("sparse_value"))};
   throw user_error("Constant: it has no value");
@@ -52,10 +49,8 @@ std::vector<Value> transposed(const NodeView& n) {
   const Value x = n.in(0);
   if (n.has("perm"))
     return {transpose(x, n.integers("perm"))};
-  if (!x.shape().ranked())
-    throw unsupported("Transpose: without perm, the rank of its input must be known when the model is read");
-  Permutation reversed(static_cast<size_t>(x.rank()));
-  std::iota(reversed.rbegin(), reversed.rend(), 0);
+  Permutation reversed = axes_between(0, n.rank_of(x));
+  std::ranges::reverse(reversed);
   return {transpose(x, reversed)};
 }
 
@@ -132,10 +127,7 @@ int64_t block_size(const NodeView& n) {
 }
 
 bool pixel_is_slower(const NodeView& n) {
-  const std::string mode = n.text("mode", "DCR");
-  if (mode != "DCR" && mode != "CRD")
-    throw user_error("{}: mode is \"{}\", but must be DCR or CRD", n.op_type(), mode);
-  return mode == "DCR";
+  return n.translate<bool>("mode", "DCR", {{"DCR", true}, {"CRD", false}});
 }
 
 std::vector<Value> depth_to_space(const NodeView& n) {

@@ -1,7 +1,6 @@
 // scatter.cpp — ONNX ops that replace elements by index.
 #include "ops/scatter.h"
 
-#include "base/error.h"
 #include "frontends/onnx/conversions.h"
 
 namespace tenon::onnx {
@@ -17,11 +16,9 @@ std::vector<Value> tuples(const NodeView& n) {
 }
 
 std::vector<Value> cache(const NodeView& n) {
-  const std::string mode = n.text("mode", "linear");
-  if (mode != "linear" && mode != "circular")
-    throw user_error("TensorScatter: mode is \"{}\", but must be linear or circular", mode);
+  const bool circular = n.translate<bool>("mode", "linear", {{"linear", false}, {"circular", true}});
   return n.make("tensor_scatter", {{"x", n.in(0)}, {"updates", n.in(1)}, {"starts", n.maybe(2)}},
-                {{"axis", n.integer("axis", -2)}, {"circular", mode == "circular"}});
+                {{"axis", n.integer("axis", -2)}, {"circular", circular}});
 }
 
 }  // namespace

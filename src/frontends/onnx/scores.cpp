@@ -3,6 +3,7 @@
 #include <numbers>
 
 #include "base/error.h"
+#include "frontends/onnx/vectors.h"
 #include "ops/binary.h"
 #include "ops/data.h"
 #include "ops/reduce.h"
@@ -38,15 +39,6 @@ Value probit(Value p) {
 }
 
 }  // namespace
-
-Tensor string_vector(std::vector<std::string> values) {
-  const auto count = static_cast<int64_t>(values.size());
-  return Tensor::strings(std::move(values), {count});
-}
-
-Tensor float_vector(const std::vector<double>& values) {
-  return Tensor::of(std::vector<float>(values.begin(), values.end()));
-}
 
 Tensor class_labels(const NodeView& n, std::string_view integers, std::string_view strings) {
   if (n.has(integers) == n.has(strings))

@@ -1,13 +1,10 @@
-// scores.h — what classical ONNX models share: attributes given as lists or tensors, and the way from scores
-// to labels and probabilities.
+// scores.h — what classical ONNX models share: the labels of classes, and the way from scores to labels and
+// probabilities.
 #pragma once
 
 #include "frontends/onnx/node_view.h"
 
 namespace tenon::onnx {
-
-Tensor string_vector(std::vector<std::string> values);
-Tensor float_vector(const std::vector<double>& values);  // of f32
 
 // The labels of the classes, from whichever of two attributes is there.
 Tensor class_labels(const NodeView& n, std::string_view integers, std::string_view strings);

@@ -1,10 +1,10 @@
 // slice.cpp — ONNX ops that take tensors apart, put them together, or add to them.
 #include "ops/slice.h"
 
-#include <numeric>
-
 #include "base/error.h"
 #include "frontends/onnx/conversions.h"
+#include "frontends/onnx/dimensions.h"
+#include "frontends/onnx/precision.h"
 #include "ops/binary.h"
 #include "ops/data.h"
 #include "ops/pad.h"
@@ -14,32 +14,23 @@
 namespace tenon::onnx {
 namespace {
 
-std::vector<int64_t> first_axes(int64_t count) {
-  std::vector<int64_t> axes(static_cast<size_t>(count));
-  std::iota(axes.begin(), axes.end(), 0);
-  return axes;
-}
-
 // Starts, ends and steps may be i32.
-Value as_i64(const NodeView& n, Value value) {
-  return !value || value.dtype() == DType::I64 ? value
-                                               : n.make("cast", {{"x", value}}, {{"to", DType::I64}}).front();
-}
+Value as_i64(Value value) { return value ? in_dtype(value, DType::I64) : value; }
 
 std::vector<Value> sliced(const NodeView& n) {
   const Value x = n.in(0);
   if (n.opset() < 10) {
     const std::vector<int64_t> starts = n.integers("starts");
     return {slice(x, int_vector(n.graph(), starts), int_vector(n.graph(), n.integers("ends")),
-                  n.integers("axes", first_axes(static_cast<int64_t>(starts.size()))))};
+                  n.integers("axes", axes_between(0, static_cast<int64_t>(starts.size()))))};
   }
-  const Value starts = as_i64(n, n.in(1)), ends = as_i64(n, n.in(2)), steps = as_i64(n, n.maybe(4));
+  const Value starts = as_i64(n.in(1)), ends = as_i64(n.in(2)), steps = as_i64(n.maybe(4));
   if (const Value axes = n.maybe(3))
     return n.make("slice", {{"x", x}, {"starts", starts}, {"ends", ends}, {"steps", steps}, {"axes", axes}});
   const auto count = known_length(starts);
   if (!count)
     throw unsupported("Slice: without axes, the number of starts must be known when the model is read");
-  return {slice(x, starts, ends, first_axes(*count), steps)};
+  return {slice(x, starts, ends, axes_between(0, *count), steps)};
 }
 
 // Before opset 4, axis 1 is what is meant where none is given.
@@ -87,7 +78,7 @@ std::vector<Value> padded(const NodeView& n) {
   if (n.opset() < 11) {
     const std::vector<int64_t> pads = n.integers(n.opset() < 2 ? "paddings" : "pads");
     Attributes attributes = mode;
-    attributes.emplace("axes", first_axes(static_cast<int64_t>(pads.size() / 2)));
+    attributes.emplace("axes", axes_between(0, static_cast<int64_t>(pads.size() / 2)));
     return n.make("pad",
                   {{"x", x},
                    {"pads", int_vector(n.graph(), pads)},
@@ -100,7 +91,7 @@ std::vector<Value> padded(const NodeView& n) {
     return n.make("pad", operands, mode);
   }
   Attributes attributes = mode;
-  attributes.emplace("axes", first_axes(n.rank_of(x)));
+  attributes.emplace("axes", axes_between(0, n.rank_of(x)));
   return n.make("pad", operands, attributes);
 }
 
@@ -123,9 +114,9 @@ std::vector<Value> tiled(const NodeView& n) {
 // number, too: so the half rounds towards zero, written here as the difference of two halves that are not
 // negative, whose signs shape inference need not know.
 std::vector<Value> center_crop_pad(const NodeView& n) {
-  const Value x = n.in(0), wanted = as_i64(n, n.in(1));
+  const Value x = n.in(0), wanted = as_i64(n.in(1));
   const int64_t rank = n.rank_of(x);
-  const std::vector<int64_t> axes = n.integers("axes", first_axes(rank));
+  const std::vector<int64_t> axes = n.integers("axes", axes_between(0, rank));
   std::vector<Value> sizes;
   for (const int64_t axis : axes)
     sizes.push_back(size_along(x, checked_axis("CenterCropPad", axis, rank)));

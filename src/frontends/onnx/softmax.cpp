@@ -1,7 +1,7 @@
 // softmax.cpp — ONNX Softmax, LogSoftmax and Hardmax.
 #include "base/error.h"
 #include "frontends/onnx/conversions.h"
-#include "ops/data.h"
+#include "frontends/onnx/dimensions.h"
 #include "ops/reshape.h"
 
 namespace tenon::onnx {
@@ -12,19 +12,15 @@ std::vector<Value> along_axis(const NodeView& n, std::string_view op) {
   const Value x = n.in(0);
   if (n.opset() >= 13)
     return n.make(op, {{"x", x}}, {{"axis", n.integer("axis", -1)}});
-  if (!x.shape().ranked())
-    throw unsupported("{}: before opset 13, a tensor whose rank is not known", n.op_type());
-  const int64_t rank = x.rank(), given = n.integer("axis", 1);
+  const int64_t rank = n.rank_of(x), given = n.integer("axis", 1);
   if (given < -rank || given > rank)
     throw user_error("{}: axis {} is out of range for a tensor of rank {}", n.op_type(), given, rank);
   const int64_t axis = given < 0 ? given + rank : given;
   if (axis == rank - 1)
     return n.make(op, {{"x", x}}, {{"axis", axis}});
-  // A 0 copies a dimension, -1 takes the rest.
   std::vector<int64_t> flat(static_cast<size_t>(axis), 0);
   flat.push_back(-1);
-  const Value rows =
-      n.make("reshape", {{"x", x}, {"shape", int_vector(n.graph(), flat)}}, {{"allow_zero", false}}).front();
+  const Value rows = reshape_copying(x, flat);
   return {reshape(n.make(op, {{"x", rows}}, {{"axis", -1}}).front(), shape_of(x))};
 }
 

@@ -1,6 +1,7 @@
 // string.cpp — ONNX ops on text.
 #include "base/error.h"
 #include "frontends/onnx/conversions.h"
+#include "frontends/onnx/vectors.h"
 
 namespace tenon::onnx {
 namespace {
@@ -14,18 +15,10 @@ std::vector<Value> split(const NodeView& n) {
                 {{"delimiter", n.text("delimiter", "")}, {"max_splits", n.integer("maxsplit", -1)}});
 }
 
-std::string one_of(const NodeView& n, std::string_view attribute, const std::string& got,
-                   std::initializer_list<std::pair<std::string_view, std::string_view>> names) {
-  for (const auto& [onnx_name, our_name] : names)
-    if (got == onnx_name)
-      return std::string(our_name);
-  throw user_error("{}: {} is \"{}\", which has no meaning", n.op_type(), attribute, got);
-}
-
 // Locales agree on upper and lower case, but for a few languages.
 std::vector<Value> normalized(const NodeView& n) {
-  const std::string change = one_of(n, "case_change_action", n.text("case_change_action", "NONE"),
-                                    {{"NONE", "none"}, {"LOWER", "lower"}, {"UPPER", "upper"}});
+  const std::string change = n.translate<std::string>(
+      "case_change_action", "NONE", {{"NONE", "none"}, {"LOWER", "lower"}, {"UPPER", "upper"}});
   const std::string language = n.text("locale", "en_US").substr(0, 2);
   if (language == "tr" || language == "az" || language == "lt")
     throw unsupported("StringNormalizer: locale {}, where upper and lower case are special",
@@ -43,20 +36,15 @@ std::vector<Value> matches(const NodeView& n) {
 std::vector<Value> ngram_counts(const NodeView& n) {
   if (n.has("pool_strings") == n.has("pool_int64s"))
     throw user_error("TfIdfVectorizer: it needs either pool_strings or pool_int64s");
-  const auto pool = [&]() -> Tensor {
-    if (n.has("pool_int64s"))
-      return Tensor::of(n.integers("pool_int64s"));
-    std::vector<std::string> texts = n.texts("pool_strings");
-    const auto count = static_cast<int64_t>(texts.size());
-    return Tensor::strings(std::move(texts), {count});
-  };
+  const Tensor pool =
+      n.has("pool_int64s") ? Tensor::of(n.integers("pool_int64s")) : string_vector(n.texts("pool_strings"));
   return n.make(
       "count_ngrams", {{"x", n.in(0)}},
-      {{"pool", Literal(pool())},
+      {{"pool", Literal(pool)},
        {"starts", n.integers("ngram_counts")},
        {"columns", n.integers("ngram_indexes")},
        {"weights", n.has("weights") ? n.reals("weights") : Attribute::Floats()},
-       {"weighting", one_of(n, "mode", n.text("mode"), {{"TF", "tf"}, {"IDF", "idf"}, {"TFIDF", "tfidf"}})},
+       {"weighting", n.translate<std::string>("mode", {{"TF", "tf"}, {"IDF", "idf"}, {"TFIDF", "tfidf"}})},
        {"min_length", n.integer("min_gram_length")},
        {"max_length", n.integer("max_gram_length")},
        {"max_skips", n.integer("max_skip_count")}});

@@ -60,14 +60,12 @@ std::vector<Value> adam(const NodeView& n) {
 
 std::vector<Value> momentum(const NodeView& n) {
   const double alpha = n.real("alpha"), beta = n.real("beta");
-  const std::string mode = n.text("mode");
-  if (mode != "standard" && mode != "nesterov")
-    throw user_error("Momentum: mode is \"{}\", but must be standard or nesterov", mode);
+  const bool nesterov = n.translate<bool>("mode", {{"standard", false}, {"nesterov", true}});
   return update_each(n, 1, [&](Value rate, Value count, const std::vector<Value>& own) {
     const Value x = own[0], gradient = x * n.real("norm_coefficient") + own[1];
     const Value weight = where(greater(count, number(count, 0)), number(count, beta), number(count, 1));
     const Value velocity = own[2] * alpha + weight * gradient;
-    const Value direction = mode == "nesterov" ? gradient + velocity * alpha : velocity;
+    const Value direction = nesterov ? gradient + velocity * alpha : velocity;
     return std::vector<Value>{x - rate * direction, velocity};
   });
 }

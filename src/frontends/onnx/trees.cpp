@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "frontends/onnx/conversions.h"
 #include "frontends/onnx/scores.h"
+#include "frontends/onnx/vectors.h"
 #include "ops/arg_reduce.h"
 #include "ops/binary.h"
 #include "ops/data.h"
@@ -120,21 +121,14 @@ Trees read_trees(const NodeView& n, const std::string& votes, const std::vector<
   return trees;
 }
 
-std::string aggregate_name(const NodeView& n, const std::string& aggregate) {
-  for (const auto& [onnx_name, name] :
-       {std::pair{"SUM", "sum"}, {"AVERAGE", "average"}, {"MIN", "min"}, {"MAX", "max"}})
-    if (aggregate == onnx_name)
-      return name;
-  throw user_error("{}: aggregate_function is \"{}\", which has no meaning", n.op_type(), aggregate);
-}
-
 Value add_base(const NodeView& n, Value scores, const std::vector<double>& base) {
   return base.empty() ? scores : scores + constant(n.graph(), float_vector(base));
 }
 
 std::vector<Value> regressed(const NodeView& n) {
   const std::vector<int64_t> targets = n.integers("target_ids");
-  const std::string aggregate = aggregate_name(n, n.text("aggregate_function", "SUM"));
+  const std::string aggregate = n.translate<std::string>(
+      "aggregate_function", "SUM", {{"SUM", "sum"}, {"AVERAGE", "average"}, {"MIN", "min"}, {"MAX", "max"}});
   const Value scores =
       tree_ensemble(n.in(0), read_trees(n, "target", targets), n.integer("n_targets"), aggregate, DType::F32);
   return {transform_scores(n, add_base(n, scores, list_or_tensor(n, "base_values")))};

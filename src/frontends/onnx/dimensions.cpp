@@ -1,0 +1,20 @@
+#include "frontends/onnx/dimensions.h"
+
+#include "ops/data.h"
+
+namespace tenon::onnx {
+
+std::vector<int64_t> axes_between(int64_t first, int64_t end) {
+  std::vector<int64_t> axes;
+  for (int64_t axis = first; axis < end; ++axis)
+    axes.push_back(axis);
+  return axes;
+}
+
+Value reshape_copying(Value x, const std::vector<int64_t>& shape) {
+  return x.graph()
+      .create("reshape", {{"x", x}, {"shape", int_vector(x.graph(), shape)}}, {{"allow_zero", false}})
+      ->result();
+}
+
+}  // namespace tenon::onnx

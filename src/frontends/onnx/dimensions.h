@@ -1,0 +1,16 @@
+// dimensions.h — lists of axes, and shapes that are partly those of the input.
+#pragma once
+
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace tenon::onnx {
+
+// The axes from `first` to before `end`.
+std::vector<int64_t> axes_between(int64_t first, int64_t end);
+
+// x in another shape, in which a 0 copies the dimension of x in that place, and -1 takes the rest.
+Value reshape_copying(Value x, const std::vector<int64_t>& shape);
+
+}  // namespace tenon::onnx
