@@ -43,16 +43,62 @@ std::vector<Value> conv(const NodeView& n) {
   return {add_bias(n.make("conv", {{"x", x}, {"w", w}}, attributes).front(), n.maybe(2), spatial_rank(n, w))};
 }
 
-// Pads that give the sizes asked for by `output_shape` or, where auto_pad says so, sizes of stride times the
-// input's. Where even no padding gives less than that, the rest is output padding.
-std::vector<Value> conv_transpose(const NodeView& n) {
-  const Value x = n.in(0), w = n.in(1);
-  const std::vector<Dim> kernel = kernel_of(n, w);
+// How a ConvTranspose places its kernel, with a number per spatial dimension, and two of pads.
+struct TransposedWindow {
+  std::vector<int64_t> strides, dilations, pads, output_padding;
+  std::vector<Dim> kernel;
+
+  size_t rank() const { return pads.size() / 2; }
+  void check_lengths() const {
+    for (const auto& [name, count] : {std::pair{"strides", strides.size()},
+                                      {"dilations", dilations.size()},
+                                      {"output_padding", output_padding.size()},
+                                      {"the kernel", kernel.size()}})
+      if (count != rank())
+        throw user_error("ConvTranspose: {} has {} elements, but there are {} spatial dimensions", name,
+                         count, rank());
+  }
+};
+
+// How much longer than `target` the result would be without pads. Of the input's size only the difference to
+// what is wanted matters.
+int64_t excess(const TransposedWindow& window, size_t i, Dim size, Dim target) {
+  const Dim total = (size - 1) * window.strides[i] + window.output_padding[i] +
+                    (window.kernel[i] - 1) * window.dilations[i] + 1 - target;
+  if (!total.is_constant())
+    throw unsupported("ConvTranspose: the padding depends on sizes that only running tells: {}", total);
+  constexpr int64_t limit = int64_t{1} << 40;
+  if (*total.constant() > limit || *total.constant() < -limit)
+    throw user_error("ConvTranspose: sizes that differ by {} are beyond any padding", total);
+  return *total.constant();
+}
+
+// Pads that give the sizes `wanted` or, where none are, sizes of stride times the input's. Where even no
+// padding gives less than that, the rest is output padding.
+void fit_padding(TransposedWindow& window, Value x, const std::vector<int64_t>& wanted, bool upper) {
+  window.check_lengths();
+  const size_t rank = window.rank();
+  if (!wanted.empty() && wanted.size() != rank)
+    throw user_error("ConvTranspose: output_shape has {} elements, but there are {} spatial dimensions",
+                     wanted.size(), rank);
+  for (size_t i = 0; i < rank; ++i) {
+    const Dim size = x.dim(static_cast<int64_t>(i) + 2);
+    const int64_t total = excess(window, i, size, wanted.empty() ? size * window.strides[i] : Dim(wanted[i]));
+    const int64_t padding = std::max<int64_t>(total, 0), less = padding / 2;
+    window.pads[i] = upper ? less : padding - less;
+    window.pads[rank + i] = padding - window.pads[i];
+    window.output_padding[i] += padding - total;
+  }
+}
+
+TransposedWindow transposed_window(const NodeView& n, Value x, Value w) {
   const auto rank = static_cast<size_t>(spatial_rank(n, x));
-  const std::vector<int64_t> ones(rank, 1), zeros(rank, 0);
-  const std::vector<int64_t> strides = n.integers("strides", ones), dilations = n.integers("dilations", ones);
-  std::vector<int64_t> pads = n.integers("pads", std::vector<int64_t>(2 * rank, 0));
-  std::vector<int64_t> extra = n.integers("output_padding", zeros);
+  const std::vector<int64_t> ones(rank, 1), zeros(rank, 0), no_pads(2 * rank, 0);
+  TransposedWindow window = {.strides = n.integers("strides", ones),
+                             .dilations = n.integers("dilations", ones),
+                             .pads = no_pads,
+                             .output_padding = n.integers("output_padding", zeros),
+                             .kernel = kernel_of(n, w)};
   std::vector<int64_t> wanted = n.integers("output_shape", {});
   if (wanted.size() == rank + 2)  // older models name batch and channels too
     wanted.erase(wanted.begin(), wanted.begin() + 2);
@@ -61,45 +107,24 @@ std::vector<Value> conv_transpose(const NodeView& n) {
   if (!is_same && mode != "NOTSET" && mode != "VALID" && !mode.empty())
     throw user_error("ConvTranspose: auto_pad is {}, but must be NOTSET, SAME_UPPER, SAME_LOWER or VALID",
                      mode);
-  if (mode == "VALID")
-    pads.assign(2 * rank, 0);
-  if (is_same || !wanted.empty()) {
-    const auto check = [&](std::string_view name, size_t count) {
-      if (count != rank)
-        throw user_error("ConvTranspose: {} has {} elements, but there are {} spatial dimensions", name,
-                         count, rank);
-    };
-    check("strides", strides.size());
-    check("dilations", dilations.size());
-    check("output_padding", extra.size());
-    check("the kernel", kernel.size());
-    if (!wanted.empty())
-      check("output_shape", wanted.size());
-    pads.assign(2 * rank, 0);
-    for (size_t i = 0; i < rank; ++i) {
-      // Of the input's size only the difference to what is wanted matters.
-      const Dim size = x.dim(static_cast<int64_t>(i) + 2);
-      const Dim target = wanted.empty() ? size * strides[i] : Dim(wanted[i]);
-      const Dim total = (size - 1) * strides[i] + extra[i] + (kernel[i] - 1) * dilations[i] + 1 - target;
-      if (!total.is_constant())
-        throw unsupported("ConvTranspose: the padding depends on sizes that only running tells: {}", total);
-      constexpr int64_t limit = int64_t{1} << 40;
-      if (*total.constant() > limit || *total.constant() < -limit)
-        throw user_error("ConvTranspose: sizes that differ by {} are beyond any padding", total);
-      const int64_t padding = std::max<int64_t>(*total.constant(), 0), less = padding / 2;
-      pads[i] = mode == "SAME_UPPER" ? less : padding - less;
-      pads[rank + i] = padding - pads[i];
-      extra[i] += padding - *total.constant();
-    }
-  }
+  if (is_same || !wanted.empty())
+    fit_padding(window, x, wanted, mode == "SAME_UPPER");
+  else if (mode != "VALID")
+    window.pads = n.integers("pads", no_pads);
+  return window;
+}
+
+std::vector<Value> conv_transpose(const NodeView& n) {
+  const Value x = n.in(0), w = n.in(1);
+  const TransposedWindow window = transposed_window(n, x, w);
   const Value y = n.make("conv_transpose", {{"x", x}, {"w", w}},
                          {{"groups", n.integer("group", 1)},
-                          {"strides", strides},
-                          {"dilations", dilations},
-                          {"pads", pads},
-                          {"output_padding", extra}})
+                          {"strides", window.strides},
+                          {"dilations", window.dilations},
+                          {"pads", window.pads},
+                          {"output_padding", window.output_padding}})
                       .front();
-  return {add_bias(y, n.maybe(2), static_cast<int64_t>(rank))};
+  return {add_bias(y, n.maybe(2), spatial_rank(n, x))};
 }
 
 std::vector<Value> deform_conv(const NodeView& n) {

@@ -1,7 +1,6 @@
 // generate.cpp — ONNX ops that make tensors from a shape or a few numbers.
 #include "ops/generate.h"
 
-#include "base/error.h"
 #include "frontends/onnx/conversions.h"
 #include "ops/reshape.h"
 

@@ -150,7 +150,8 @@ void decode_message(WireReader reader, ValueInfoProto& value) {
   decode_fields(reader, Is{1, value.name}, Is{2, value.type});
 }
 
-void decode_message(WireReader reader, AttributeProto& attribute) {
+// The values of an attribute that are not decoded in place: whether one is there may say of what type it is.
+struct AttributeValues {
   std::optional<float> f;
   std::optional<int64_t> i;
   std::optional<std::span<const std::byte>> s;
@@ -159,29 +160,28 @@ void decode_message(WireReader reader, AttributeProto& attribute) {
   std::optional<SparseTensorProto> sparse_tensor;
   std::optional<TypeProto> type;
   std::vector<std::span<const std::byte>> strings;
-  decode_fields(reader, Is{1, attribute.name}, Is{2, f}, Is{3, i}, Is{4, s}, Is{5, tensor}, Is{6, graph},
-                Is{7, attribute.floats}, Is{8, attribute.ints}, Is{9, strings}, Is{10, attribute.tensors},
-                Is{11, attribute.graphs}, Is{14, type}, Is{15, attribute.types}, Is{20, attribute.type},
-                Is{21, attribute.ref_attr_name}, Is{22, sparse_tensor}, Is{23, attribute.sparse_tensors});
+};
 
+// The oldest files leave the type out, and the value tells it. A writer may leave out a value that is zero or
+// an empty list.
+void settle_type(const WireReader& reader, const AttributeValues& given, AttributeProto& attribute) {
   const std::pair<AttributeType, bool> values[] = {
-      {AttributeType::Float, f.has_value()},
-      {AttributeType::Int, i.has_value()},
-      {AttributeType::String, s.has_value()},
-      {AttributeType::Tensor, tensor.has_value()},
-      {AttributeType::Graph, graph.has_value()},
+      {AttributeType::Float, given.f.has_value()},
+      {AttributeType::Int, given.i.has_value()},
+      {AttributeType::String, given.s.has_value()},
+      {AttributeType::Tensor, given.tensor.has_value()},
+      {AttributeType::Graph, given.graph.has_value()},
       {AttributeType::Floats, !attribute.floats.empty()},
       {AttributeType::Ints, !attribute.ints.empty()},
-      {AttributeType::Strings, !strings.empty()},
+      {AttributeType::Strings, !given.strings.empty()},
       {AttributeType::Tensors, !attribute.tensors.empty()},
       {AttributeType::Graphs, !attribute.graphs.empty()},
-      {AttributeType::SparseTensor, sparse_tensor.has_value()},
+      {AttributeType::SparseTensor, given.sparse_tensor.has_value()},
       {AttributeType::SparseTensors, !attribute.sparse_tensors.empty()},
-      {AttributeType::Type, type.has_value()},
+      {AttributeType::Type, given.type.has_value()},
       {AttributeType::Types, !attribute.types.empty()},
   };
   for (const auto& [held, is_held] : values) {
-    // The oldest files leave the type out; a writer may leave out a value that is zero or an empty list.
     if (is_held && attribute.type == AttributeType::Undefined)
       attribute.type = held;
     if (is_held && attribute.type != held)
@@ -193,21 +193,32 @@ void decode_message(WireReader reader, AttributeProto& attribute) {
       throw reader.error("attribute \"{}\" has type {} and no value", attribute.name,
                          static_cast<int>(attribute.type));
   }
+}
 
-  attribute.f = f.value_or(0);
-  attribute.i = i.value_or(0);
-  if (s)
-    attribute.s = as_text(*s);
-  for (const auto string : strings)
+template <class Message>
+void append(std::optional<Message>& given, std::vector<Message>& messages) {
+  if (given)
+    messages.push_back(std::move(*given));
+}
+
+void decode_message(WireReader reader, AttributeProto& attribute) {
+  AttributeValues given;
+  decode_fields(reader, Is{1, attribute.name}, Is{2, given.f}, Is{3, given.i}, Is{4, given.s},
+                Is{5, given.tensor}, Is{6, given.graph}, Is{7, attribute.floats}, Is{8, attribute.ints},
+                Is{9, given.strings}, Is{10, attribute.tensors}, Is{11, attribute.graphs}, Is{14, given.type},
+                Is{15, attribute.types}, Is{20, attribute.type}, Is{21, attribute.ref_attr_name},
+                Is{22, given.sparse_tensor}, Is{23, attribute.sparse_tensors});
+  settle_type(reader, given, attribute);
+  attribute.f = given.f.value_or(0);
+  attribute.i = given.i.value_or(0);
+  if (given.s)
+    attribute.s = as_text(*given.s);
+  for (const auto string : given.strings)
     attribute.strings.push_back(as_text(string));
-  if (tensor)
-    attribute.tensors.push_back(std::move(*tensor));
-  if (graph)
-    attribute.graphs.push_back(std::move(*graph));
-  if (sparse_tensor)
-    attribute.sparse_tensors.push_back(std::move(*sparse_tensor));
-  if (type)
-    attribute.types.push_back(std::move(*type));
+  append(given.tensor, attribute.tensors);
+  append(given.graph, attribute.graphs);
+  append(given.sparse_tensor, attribute.sparse_tensors);
+  append(given.type, attribute.types);
 }
 
 void decode_message(WireReader reader, NodeProto& node) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include "base/error.h"
 #include "frontends/onnx/conversions.h"
@@ -33,21 +34,67 @@ std::vector<double> list_or_tensor(const NodeView& n, const std::string& name) {
 
 // --- the older form: nodes and leaves in one list, by the numbers of their tree and of themselves ---
 
-using NodeId = std::pair<int64_t, int64_t>;  // tree, node
+// What describes the nodes, one entry of each list per node.
+struct NodeLists {
+  std::vector<int64_t> tree_ids, ids, features, on_true, on_false;
+  std::vector<int64_t> missing_is_true;  // may be empty
+  std::vector<std::string> modes;
+  std::vector<double> values;
 
-// Leaves are negative, as in our trees.
-std::map<NodeId, int64_t> number_nodes(const NodeView& n, const std::vector<int64_t>& tree_ids,
-                                       const std::vector<std::string>& modes) {
-  const std::vector<int64_t> ids = n.integers("nodes_nodeids");
-  if (ids.size() != tree_ids.size() || modes.size() != tree_ids.size())
-    throw user_error("{}: the lists that describe nodes differ in length", n.op_type());
-  std::map<NodeId, int64_t> references;
-  int64_t nodes = 0, leaves = 0;
-  for (size_t i = 0; i < ids.size(); ++i)
-    if (!references.emplace(NodeId{tree_ids[i], ids[i]}, modes[i] == "LEAF" ? -1 - leaves++ : nodes++).second)
-      throw user_error("{}: node {} of tree {} is there twice", n.op_type(), ids[i], tree_ids[i]);
-  return references;
+  bool is_leaf(size_t i) const { return modes[i] == "LEAF"; }
+};
+
+NodeLists read_nodes(const NodeView& n) {
+  NodeLists nodes = {.tree_ids = n.integers("nodes_treeids"),
+                     .ids = n.integers("nodes_nodeids"),
+                     .features = n.integers("nodes_featureids"),
+                     .on_true = n.integers("nodes_truenodeids"),
+                     .on_false = n.integers("nodes_falsenodeids"),
+                     .missing_is_true = n.integers("nodes_missing_value_tracks_true", {}),
+                     .modes = n.texts("nodes_modes"),
+                     .values = list_or_tensor(n, "nodes_values")};
+  const size_t count = nodes.ids.size();
+  for (size_t size : {nodes.tree_ids.size(), nodes.features.size(), nodes.on_true.size(),
+                      nodes.on_false.size(), nodes.modes.size(), nodes.values.size(),
+                      nodes.missing_is_true.empty() ? count : nodes.missing_is_true.size()})
+    if (size != count)
+      throw user_error("{}: the lists that describe nodes differ in length", n.op_type());
+  return nodes;
 }
+
+// Our numbers for the nodes. Leaves are negative, as in our trees.
+class NodeNumbers {
+ public:
+  NodeNumbers(const NodeView& n, const NodeLists& nodes) : n_(n) {
+    int64_t inner = 0;
+    for (size_t i = 0; i < nodes.ids.size(); ++i) {
+      const int64_t number = nodes.is_leaf(i) ? -1 - leaves_++ : inner++;
+      if (!numbers_.emplace(std::pair(nodes.tree_ids[i], nodes.ids[i]), number).second)
+        throw user_error("{}: node {} of tree {} is there twice", n.op_type(), nodes.ids[i],
+                         nodes.tree_ids[i]);
+    }
+  }
+
+  int64_t find(int64_t tree, int64_t node) const {
+    const auto it = numbers_.find({tree, node});
+    if (it == numbers_.end())
+      throw user_error("{}: there is no node {} in tree {}", n_.op_type(), node, tree);
+    return it->second;
+  }
+  // The position of a leaf among the leaves.
+  size_t find_leaf(int64_t tree, int64_t node) const {
+    const int64_t number = find(tree, node);
+    if (number >= 0)
+      throw user_error("{}: node {} of tree {} has a weight, but is no leaf", n_.op_type(), node, tree);
+    return static_cast<size_t>(-1 - number);
+  }
+  size_t leaf_count() const { return static_cast<size_t>(leaves_); }
+
+ private:
+  const NodeView& n_;
+  std::map<std::pair<int64_t, int64_t>, int64_t> numbers_;  // by the numbers of tree and node
+  int64_t leaves_ = 0;
+};
 
 int64_t mode_number(const NodeView& n, std::string_view mode) {
   constexpr std::string_view modes[] = {"BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE",
@@ -58,58 +105,34 @@ int64_t mode_number(const NodeView& n, std::string_view mode) {
   return it - std::begin(modes);
 }
 
-// `votes` is what the attributes for the weights of leaves begin with; `target_ids` are the targets they are
-// for.
-Trees read_trees(const NodeView& n, const std::string& votes, const std::vector<int64_t>& target_ids) {
-  const std::vector<int64_t> tree_ids = n.integers("nodes_treeids");
-  const std::vector<std::string> modes = n.texts("nodes_modes");
-  const std::map<NodeId, int64_t> references = number_nodes(n, tree_ids, modes);
-  const auto find = [&](int64_t tree, int64_t node) {
-    const auto it = references.find({tree, node});
-    if (it == references.end())
-      throw user_error("{}: there is no node {} in tree {}", n.op_type(), node, tree);
-    return it->second;
-  };
-  const std::vector<int64_t> ids = n.integers("nodes_nodeids"), features = n.integers("nodes_featureids"),
-                             on_true = n.integers("nodes_truenodeids"),
-                             on_false = n.integers("nodes_falsenodeids"),
-                             missing = n.integers("nodes_missing_value_tracks_true", {});
-  const std::vector<double> values = list_or_tensor(n, "nodes_values");
-  for (size_t size : {features.size(), on_true.size(), on_false.size(), values.size()})
-    if (size != ids.size() || (!missing.empty() && missing.size() != ids.size()))
-      throw user_error("{}: the lists that describe nodes differ in length", n.op_type());
-  Trees trees;
-  std::map<int64_t, bool> seen;
-  size_t leaves = 0;
-  for (size_t i = 0; i < ids.size(); ++i) {
-    if (!std::exchange(seen[tree_ids[i]], true))  // the first node of a tree is its root
-      trees.roots.push_back(find(tree_ids[i], ids[i]));
-    if (modes[i] == "LEAF") {
-      ++leaves;
+void add_nodes(const NodeView& n, const NodeLists& nodes, const NodeNumbers& numbers, Trees& trees) {
+  std::set<int64_t> seen;
+  for (size_t i = 0; i < nodes.ids.size(); ++i) {
+    const int64_t tree = nodes.tree_ids[i];
+    if (seen.insert(tree).second)  // the first node of a tree is its root
+      trees.roots.push_back(numbers.find(tree, nodes.ids[i]));
+    if (nodes.is_leaf(i))
       continue;
-    }
-    trees.features.push_back(features[i]);
-    trees.modes.push_back(mode_number(n, modes[i]));
-    trees.splits.push_back(values[i]);
-    trees.on_true.push_back(find(tree_ids[i], on_true[i]));
-    trees.on_false.push_back(find(tree_ids[i], on_false[i]));
-    if (!missing.empty())
-      trees.missing_is_true.push_back(missing[i]);
+    trees.features.push_back(nodes.features[i]);
+    trees.modes.push_back(mode_number(n, nodes.modes[i]));
+    trees.splits.push_back(nodes.values[i]);
+    trees.on_true.push_back(numbers.find(tree, nodes.on_true[i]));
+    trees.on_false.push_back(numbers.find(tree, nodes.on_false[i]));
+    if (!nodes.missing_is_true.empty())
+      trees.missing_is_true.push_back(nodes.missing_is_true[i]);
   }
-  const std::vector<int64_t> vote_trees = n.integers(votes + "_treeids"),
-                             vote_nodes = n.integers(votes + "_nodeids");
+}
+
+void add_leaves(const NodeView& n, const std::string& votes, const std::vector<int64_t>& target_ids,
+                const NodeNumbers& numbers, Trees& trees) {
+  const std::vector<int64_t> tree_ids = n.integers(votes + "_treeids"), ids = n.integers(votes + "_nodeids");
   const std::vector<double> weights = list_or_tensor(n, votes + "_weights");
-  if (vote_trees.size() != target_ids.size() || vote_nodes.size() != target_ids.size() ||
+  if (tree_ids.size() != target_ids.size() || ids.size() != target_ids.size() ||
       weights.size() != target_ids.size())
     throw user_error("{}: the lists that describe leaves differ in length", n.op_type());
-  std::vector<std::vector<size_t>> votes_of(leaves);
-  for (size_t i = 0; i < target_ids.size(); ++i) {
-    const int64_t leaf = find(vote_trees[i], vote_nodes[i]);
-    if (leaf >= 0)
-      throw user_error("{}: node {} of tree {} has a weight, but is no leaf", n.op_type(), vote_nodes[i],
-                       vote_trees[i]);
-    votes_of[static_cast<size_t>(-1 - leaf)].push_back(i);
-  }
+  std::vector<std::vector<size_t>> votes_of(numbers.leaf_count());
+  for (size_t i = 0; i < target_ids.size(); ++i)
+    votes_of[numbers.find_leaf(tree_ids[i], ids[i])].push_back(i);
   trees.leaf_starts = {0};
   for (const std::vector<size_t>& leaf : votes_of) {
     for (size_t vote : leaf) {
@@ -118,6 +141,16 @@ Trees read_trees(const NodeView& n, const std::string& votes, const std::vector<
     }
     trees.leaf_starts.push_back(static_cast<int64_t>(trees.leaf_targets.size()));
   }
+}
+
+// `votes` is what the attributes for the weights of leaves begin with; `target_ids` are the targets they are
+// for.
+Trees read_trees(const NodeView& n, const std::string& votes, const std::vector<int64_t>& target_ids) {
+  const NodeLists nodes = read_nodes(n);
+  const NodeNumbers numbers(n, nodes);
+  Trees trees;
+  add_nodes(n, nodes, numbers, trees);
+  add_leaves(n, votes, target_ids, numbers, trees);
   return trees;
 }
 
