@@ -34,10 +34,6 @@ Data run(int64_t version, const std::string& op, const std::vector<Given>& input
   return evaluate(*read_onnx(folder.write("m.onnx", model(parts, {}, {opset(version)}))), values);
 }
 
-Bytes string_attribute(const std::string& name, const std::string& text) {
-  return block(1, name) + block(4, text) + number(20, 3);
-}
-
 TEST(OnnxElementwise, OldBroadcastsLineUpFromAnAxis) {
   const Tensor a = f32({2, 2, 1}, {1, 2, 3, 4}), b = f32({2}, {10, 20});
   const auto add = [&](int64_t axis) {

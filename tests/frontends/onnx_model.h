@@ -16,6 +16,7 @@ using Messages = std::vector<Bytes>;
 
 enum ElementType : int {
   kFloat = 1,
+  kUint8 = 2,
   kInt32 = 6,
   kInt64 = 7,
   kString = 8,
@@ -57,8 +58,11 @@ Bytes tensor(const std::string& name, const std::vector<int64_t>& dims, const st
   Bytes bytes;
   for (int64_t dim : dims)
     bytes += number(1, dim);
-  return bytes + number(2, std::is_same_v<T, float> ? kFloat : kInt64) + block(8, name) +
-         block(9, raw(values));
+  const ElementType element = std::is_same_v<T, float>     ? kFloat
+                              : std::is_same_v<T, double>  ? kDouble
+                              : std::is_same_v<T, uint8_t> ? kUint8
+                                                           : kInt64;
+  return bytes + number(2, element) + block(8, name) + block(9, raw(values));
 }
 inline Bytes sparse(const Bytes& values, const Bytes& indices, const std::vector<int64_t>& dims) {
   Bytes bytes = block(1, values) + block(2, indices);
@@ -90,6 +94,15 @@ inline Bytes int_attribute(const std::string& name, int64_t i) {
 }
 inline Bytes float_attribute(const std::string& name, float f) {
   return block(1, name) + varint(2 * 8 + 5) + raw<float>({f}) + number(20, 1);
+}
+inline Bytes string_attribute(const std::string& name, const std::string& s) {
+  return block(1, name) + block(4, s) + number(20, 3);
+}
+inline Bytes floats_attribute(const std::string& name, const std::vector<float>& floats) {
+  return block(1, name) + block(7, raw(floats)) + number(20, 6);
+}
+inline Bytes strings_attribute(const std::string& name, const Names& strings) {
+  return block(1, name) + blocks(9, strings) + number(20, 8);
 }
 inline Bytes ints_attribute(const std::string& name, const std::vector<int64_t>& ints) {
   Bytes bytes = block(1, name);
