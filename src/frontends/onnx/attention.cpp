@@ -45,7 +45,7 @@ double default_scale(Value& q) {
   return 1;
 }
 
-std::vector<Value> attend(const NodeView& n) {
+std::vector<Value> convert_attention(const NodeView& n) {
   Value q = n.in(0), k = n.in(1), v = n.in(2);
   const bool packed = n.rank_of(q) == 3;
   if (n.rank_of(k) != q.rank() || n.rank_of(v) != q.rank() || (!packed && q.rank() != 4))
@@ -123,7 +123,7 @@ Value modify(const NodeView& n, std::string_view name, Value scores) {
   return results.front();
 }
 
-std::vector<Value> attend_flexibly(const NodeView& n) {
+std::vector<Value> convert_flex_attention(const NodeView& n) {
   Value q = n.in(0);
   const Value k = n.in(1), v = n.in(2);
   for (Value x : {q, k, v})
@@ -139,7 +139,7 @@ std::vector<Value> attend_flexibly(const NodeView& n) {
   return {weigh_values(cast(probabilities, q.dtype()), v)};
 }
 
-std::vector<Value> attend_linearly(const NodeView& n) {
+std::vector<Value> convert_linear_attention(const NodeView& n) {
   const std::string rule = n.text("update_rule", "gated_delta");
   const bool gated = rule == "gated" || rule == "gated_delta",
              delta = rule == "delta" || rule == "gated_delta";
@@ -162,7 +162,7 @@ std::vector<Value> attend_linearly(const NodeView& n) {
   return {merge_heads(results.y), results.state};
 }
 
-std::vector<Value> embed_positions(const NodeView& n) {
+std::vector<Value> convert_rotary_embedding(const NodeView& n) {
   const Value x = n.in(0);
   const bool packed = n.rank_of(x) == 3;
   if (!packed && x.rank() != 4)
@@ -184,10 +184,10 @@ std::vector<Value> embed_positions(const NodeView& n) {
 
 const Conversions& attention_conversions() {
   static const Conversions conversions = {
-      {"Attention", attend},
-      {"FlexAttention", attend_flexibly, "ai.onnx.preview"},
-      {"LinearAttention", attend_linearly},
-      {"RotaryEmbedding", embed_positions},
+      {"Attention", convert_attention},
+      {"FlexAttention", convert_flex_attention, "ai.onnx.preview"},
+      {"LinearAttention", convert_linear_attention},
+      {"RotaryEmbedding", convert_rotary_embedding},
   };
   return conversions;
 }

@@ -16,7 +16,7 @@
 namespace tenon::onnx {
 namespace {
 
-std::vector<Value> choose(const NodeView& n) {
+std::vector<Value> convert_if(const NodeView& n) {
   const Value condition = n.in(0);
   const GraphProto &then = n.graph_proto("then_branch"), &otherwise = n.graph_proto("else_branch");
   // Exporters guard a squeeze by a look at the shape. Where that is known, the branch not taken need not even
@@ -73,7 +73,7 @@ Body loop_body(const NodeView& n, std::vector<RegionInput> inputs, size_t first_
   }
 }
 
-std::vector<Value> loop(const NodeView& n) {
+std::vector<Value> convert_loop(const NodeView& n) {
   Loop loop = {.trip_count = n.maybe(0), .condition = n.maybe(1), .carried = n.ins(2)};
   // The condition, as a body sees it, holds: else there would be no turn.
   std::vector<RegionInput> inputs = {Type::tensor(DType::I64, {}), Tensor::scalar(true)};
@@ -182,15 +182,15 @@ std::vector<Value> scan_batch(const NodeView& n) {
   return tenon::scan(n.graph(), examples, std::move(example));
 }
 
-std::vector<Value> scan_any(const NodeView& n) { return n.opset() >= 9 ? scan_slices(n) : scan_batch(n); }
+std::vector<Value> convert_scan(const NodeView& n) { return n.opset() >= 9 ? scan_slices(n) : scan_batch(n); }
 
 }  // namespace
 
 const Conversions& control_conversions() {
   static const Conversions conversions = {
-      {"If", choose},
-      {"Loop", loop},
-      {"Scan", scan_any},
+      {"If", convert_if},
+      {"Loop", convert_loop},
+      {"Scan", convert_scan},
   };
   return conversions;
 }

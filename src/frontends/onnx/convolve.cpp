@@ -36,7 +36,7 @@ Value add_bias(Value y, Value bias, int64_t spatial_rank) {
   return y + unsqueeze(bias, axes_between(1, 1 + spatial_rank));
 }
 
-std::vector<Value> conv(const NodeView& n) {
+std::vector<Value> convert_conv(const NodeView& n) {
   const Value x = n.in(0), w = n.in(1);
   Attributes attributes = window_attributes(n, x, kernel_of(n, w));
   attributes.emplace("groups", n.integer("group", 1));
@@ -114,7 +114,7 @@ TransposedWindow transposed_window(const NodeView& n, Value x, Value w) {
   return window;
 }
 
-std::vector<Value> conv_transpose(const NodeView& n) {
+std::vector<Value> convert_conv_transpose(const NodeView& n) {
   const Value x = n.in(0), w = n.in(1);
   const TransposedWindow window = transposed_window(n, x, w);
   const Value y = n.make("conv_transpose", {{"x", x}, {"w", w}},
@@ -127,7 +127,7 @@ std::vector<Value> conv_transpose(const NodeView& n) {
   return {add_bias(y, n.maybe(2), spatial_rank(n, x))};
 }
 
-std::vector<Value> deform_conv(const NodeView& n) {
+std::vector<Value> convert_deform_conv(const NodeView& n) {
   const Value x = n.in(0), w = n.in(1);
   Attributes attributes = window_attributes(n, x, kernel_of(n, w));
   attributes.emplace("groups", n.integer("group", 1));
@@ -149,7 +149,7 @@ Value centred(Value x, Value zero_point) {
 }
 
 // Padding counts as the zero point: as nothing, once that is taken away.
-std::vector<Value> conv_integer(const NodeView& n) {
+std::vector<Value> convert_conv_integer(const NodeView& n) {
   const Value x = n.in(0), w = n.in(1);
   Attributes attributes = window_attributes(n, x, kernel_of(n, w));
   attributes.emplace("groups", n.integer("group", 1));
@@ -158,7 +158,7 @@ std::vector<Value> conv_integer(const NodeView& n) {
 
 // One filter for each channel, over what came before and now: k - 1 elements of state, or zeros, then the
 // input. The last k - 1 of those are the next state.
-std::vector<Value> causal_conv(const NodeView& n) {
+std::vector<Value> convert_causal_conv_with_state(const NodeView& n) {
   const Value x = n.in(0), w = n.in(1), past = n.maybe(3);
   if (spatial_rank(n, w) != 1)
     throw user_error("CausalConvWithState: the weights are {}, but must be [channels, 1, k]", w.type());
@@ -190,11 +190,11 @@ std::vector<Value> causal_conv(const NodeView& n) {
 
 const Conversions& convolve_conversions() {
   static const Conversions conversions = {
-      {"Conv", conv},
-      {"ConvInteger", conv_integer},
-      {"CausalConvWithState", causal_conv},
-      {"ConvTranspose", conv_transpose},
-      {"DeformConv", deform_conv},
+      {"Conv", convert_conv},
+      {"ConvInteger", convert_conv_integer},
+      {"CausalConvWithState", convert_causal_conv_with_state},
+      {"ConvTranspose", convert_conv_transpose},
+      {"DeformConv", convert_deform_conv},
   };
   return conversions;
 }

@@ -5,7 +5,6 @@
 #include "frontends/onnx/precision.h"
 #include "ops/binary.h"
 #include "ops/reshape.h"
-#include "ops/select.h"
 #include "ops/shapes.h"
 #include "ops/unary.h"
 
@@ -44,7 +43,7 @@ Convert variadic(std::string_view op) {
   return [op](const NodeView& n) { return std::vector<Value>{accumulate(n, op, n.ins())}; };
 }
 
-std::vector<Value> mean(const NodeView& n) {
+std::vector<Value> convert_mean(const NodeView& n) {
   std::vector<Value> wide;
   for (Value operand : n.ins())
     wide.push_back(widened(operand));
@@ -52,16 +51,16 @@ std::vector<Value> mean(const NodeView& n) {
   return {in_dtype(sum / static_cast<double>(wide.size()), n.in(0).dtype())};
 }
 
-std::vector<Value> remainder(const NodeView& n) {
+std::vector<Value> convert_mod(const NodeView& n) {
   return make_binary(n, "mod", {{"sign_of_dividend", n.flag("fmod", false)}});
 }
 
-std::vector<Value> bit_shift(const NodeView& n) {
+std::vector<Value> convert_bit_shift(const NodeView& n) {
   const auto direction = n.translate<std::string>("direction", {{"LEFT", "left"}, {"RIGHT", "right"}});
   return make_binary(n, "shift", {{"direction", direction}});
 }
 
-std::vector<Value> infinite(const NodeView& n) {
+std::vector<Value> convert_is_inf(const NodeView& n) {
   return n.make(
       "is_inf", {{"x", n.in(0)}},
       {{"positive", n.flag("detect_positive", true)}, {"negative", n.flag("detect_negative", true)}});
@@ -80,7 +79,7 @@ const Conversions& elementwise_conversions() {
       {"Asinh", unary("asinh")},
       {"Atan", unary("atan")},
       {"Atanh", unary("atanh")},
-      {"BitShift", bit_shift},
+      {"BitShift", convert_bit_shift},
       {"BitwiseAnd", binary("bit_and")},
       {"BitwiseNot", unary("bit_not")},
       {"BitwiseOr", binary("bit_or")},
@@ -95,15 +94,15 @@ const Conversions& elementwise_conversions() {
       {"Floor", unary("floor")},
       {"Greater", binary("greater")},
       {"GreaterOrEqual", binary("greater_equal")},
-      {"IsInf", infinite},
+      {"IsInf", convert_is_inf},
       {"IsNaN", unary("is_nan")},
       {"Less", binary("less")},
       {"LessOrEqual", binary("less_equal")},
       {"Log", unary("log")},
       {"Max", variadic("max")},
-      {"Mean", mean},
+      {"Mean", convert_mean},
       {"Min", variadic("min")},
-      {"Mod", remainder},
+      {"Mod", convert_mod},
       {"Mul", binary("mul")},
       {"Neg", unary("neg")},
       {"Not", unary("not")},

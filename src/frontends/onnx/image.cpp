@@ -16,7 +16,7 @@ Value unless_empty(Value value) {
   return value && value.shape().ranked() && value.shape().element_count() == Dim(0) ? Value() : value;
 }
 
-std::vector<Value> resize(const NodeView& n) {
+std::vector<Value> convert_resize(const NodeView& n) {
   const Value x = n.in(0);
   if (n.opset() < 11)  // as Upsample does
     return n.make("resize", {{"x", x}, {"scales", n.in(1)}},
@@ -55,7 +55,7 @@ std::vector<Value> resize(const NodeView& n) {
 }
 
 // The scales are attributes before opset 9: two of them in opset 1, then one for each dimension.
-std::vector<Value> upsample(const NodeView& n) {
+std::vector<Value> convert_upsample(const NodeView& n) {
   const Value x = n.in(0);
   Value scales = n.opset() >= 9 ? n.in(1) : Value();
   if (!scales) {
@@ -73,7 +73,7 @@ std::vector<Value> upsample(const NodeView& n) {
                  {"round", "down"}});
 }
 
-std::vector<Value> grid_sample(const NodeView& n) {
+std::vector<Value> convert_grid_sample(const NodeView& n) {
   // Opset 20 renamed the modes when it went beyond two dimensions.
   const std::string mode = n.translate<std::string>("mode", "linear",
                                                     {{"nearest", "nearest"},
@@ -87,12 +87,12 @@ std::vector<Value> grid_sample(const NodeView& n) {
                  {"align_corners", n.flag("align_corners", false)}});
 }
 
-std::vector<Value> affine_grid(const NodeView& n) {
+std::vector<Value> convert_affine_grid(const NodeView& n) {
   return n.make("affine_grid", {{"theta", n.in(0)}, {"size", n.in(1)}},
                 {{"align_corners", n.flag("align_corners", false)}});
 }
 
-std::vector<Value> col2im(const NodeView& n) {
+std::vector<Value> convert_col2im(const NodeView& n) {
   const Value image_shape = n.in(1), block_shape = n.in(2);
   auto rank = known_length(image_shape);
   if (!rank)
@@ -111,8 +111,9 @@ std::vector<Value> col2im(const NodeView& n) {
 
 const Conversions& image_conversions() {
   static const Conversions conversions = {
-      {"Resize", resize},          {"Upsample", upsample}, {"GridSample", grid_sample},
-      {"AffineGrid", affine_grid}, {"Col2Im", col2im},
+      {"Resize", convert_resize},          {"Upsample", convert_upsample},
+      {"GridSample", convert_grid_sample}, {"AffineGrid", convert_affine_grid},
+      {"Col2Im", convert_col2im},
   };
   return conversions;
 }

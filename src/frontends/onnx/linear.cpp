@@ -6,12 +6,11 @@
 #include "base/error.h"
 #include "frontends/onnx/conversions.h"
 #include "ops/binary.h"
-#include "ops/data.h"
 
 namespace tenon::onnx {
 namespace {
 
-std::vector<Value> product(const NodeView& n) { return {matmul(n.in(0), n.in(1))}; }
+std::vector<Value> convert_matmul(const NodeView& n) { return {matmul(n.in(0), n.in(1))}; }
 
 Value scaled(Value x, double factor) {
   if (factor == 1)
@@ -22,7 +21,7 @@ Value scaled(Value x, double factor) {
 }
 
 // alpha · A' B' + beta · C. Before opset 7 C broadcasts only if `broadcast` is set, and then the same way.
-std::vector<Value> gemm(const NodeView& n) {
+std::vector<Value> convert_gemm(const NodeView& n) {
   for (size_t i = 0; i < 2; ++i)
     if (const Value x = n.in(i); x.shape().ranked() && x.rank() != 2)
       throw user_error("Gemm: {} is {}, but must be a matrix", i == 0 ? "A" : "B", x.type());
@@ -36,7 +35,7 @@ std::vector<Value> gemm(const NodeView& n) {
 }  // namespace
 
 const Conversions& linear_conversions() {
-  static const Conversions conversions = {{"MatMul", product}, {"Gemm", gemm}};
+  static const Conversions conversions = {{"MatMul", convert_matmul}, {"Gemm", convert_gemm}};
   return conversions;
 }
 

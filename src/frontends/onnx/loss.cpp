@@ -7,7 +7,7 @@
 namespace tenon::onnx {
 namespace {
 
-ClassLoss options(const NodeView& n) {
+ClassLoss read_options(const NodeView& n) {
   using Reduction = ClassLoss::Reduction;
   ClassLoss options = {.weight = n.maybe(2)};
   if (n.has("ignore_index"))
@@ -17,21 +17,21 @@ ClassLoss options(const NodeView& n) {
   return options;
 }
 
-std::vector<Value> negative_log_likelihood_loss(const NodeView& n) {
-  return {negative_log_likelihood(n.in(0), n.in(1), options(n))};
+std::vector<Value> convert_negative_log_likelihood_loss(const NodeView& n) {
+  return {negative_log_likelihood(n.in(0), n.in(1), read_options(n))};
 }
 
-std::vector<Value> softmax_cross_entropy_loss(const NodeView& n) {
+std::vector<Value> convert_softmax_cross_entropy_loss(const NodeView& n) {
   const Value log_probabilities = log_softmax(n.in(0), 1);
-  return {negative_log_likelihood(log_probabilities, n.in(1), options(n)), log_probabilities};
+  return {negative_log_likelihood(log_probabilities, n.in(1), read_options(n)), log_probabilities};
 }
 
 }  // namespace
 
 const Conversions& loss_conversions() {
   static const Conversions conversions = {
-      {"NegativeLogLikelihoodLoss", negative_log_likelihood_loss},
-      {"SoftmaxCrossEntropyLoss", softmax_cross_entropy_loss},
+      {"NegativeLogLikelihoodLoss", convert_negative_log_likelihood_loss},
+      {"SoftmaxCrossEntropyLoss", convert_softmax_cross_entropy_loss},
   };
   return conversions;
 }

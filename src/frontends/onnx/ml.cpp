@@ -32,7 +32,7 @@ Value float_constant(const NodeView& n, const std::vector<double>& values) {
 // --- labels ---
 
 // One of the attributes PREFIX_floats, PREFIX_int64s, PREFIX_strings, PREFIX_tensor.
-Tensor list(const NodeView& n, const std::string& prefix) {
+Tensor read_list(const NodeView& n, const std::string& prefix) {
   if (n.has(prefix + "_tensor"))
     return n.literal(prefix + "_tensor").tensor();
   if (n.has(prefix + "_floats"))
@@ -43,7 +43,7 @@ Tensor list(const NodeView& n, const std::string& prefix) {
 }
 
 // What LabelEncoder gives for a label that is no key, by the dtype of the values.
-Tensor otherwise(const NodeView& n, DType dtype) {
+Tensor read_default(const NodeView& n, DType dtype) {
   if (n.has("default_tensor"))
     return n.literal("default_tensor").tensor();
   if (dtype == DType::String)
@@ -57,27 +57,27 @@ Tensor otherwise(const NodeView& n, DType dtype) {
 Value map_either_way(const NodeView& n, const Tensor& integers, const Tensor& strings) {
   const Value x = n.in(0);
   if (x.dtype() == DType::String)
-    return map_labels(x, strings, integers, otherwise(n, DType::I64));
-  return map_labels(x, integers, strings, otherwise(n, DType::String));
+    return map_labels(x, strings, integers, read_default(n, DType::I64));
+  return map_labels(x, integers, strings, read_default(n, DType::String));
 }
 
 Tensor count_up(int64_t count) { return Literal::iota(DType::I64, 0, 1, count).tensor(); }
 
 // Before opset 2 the integers are the positions of the strings.
-std::vector<Value> encoded(const NodeView& n) {
+std::vector<Value> convert_label_encoder(const NodeView& n) {
   if (n.opset() < 2) {
     const Tensor strings = string_vector(n.texts("classes_strings"));
     return {map_either_way(n, count_up(strings.count()), strings)};
   }
-  const Tensor values = list(n, "values");
-  return {map_labels(n.in(0), list(n, "keys"), values, otherwise(n, values.dtype()))};
+  const Tensor values = read_list(n, "values");
+  return {map_labels(n.in(0), read_list(n, "keys"), values, read_default(n, values.dtype()))};
 }
 
-std::vector<Value> mapped_categories(const NodeView& n) {
+std::vector<Value> convert_category_mapper(const NodeView& n) {
   return {map_either_way(n, Tensor::of(n.integers("cats_int64s")), string_vector(n.texts("cats_strings")))};
 }
 
-std::vector<Value> one_hot_encoded(const NodeView& n) {
+std::vector<Value> convert_one_hot_encoder(const NodeView& n) {
   const Tensor categories = class_labels(n, "cats_int64s", "cats_strings");
   Value x = n.in(0);
   if (x.dtype() != DType::String)
@@ -94,20 +94,20 @@ std::vector<Value> one_hot_encoded(const NodeView& n) {
 
 // --- features ---
 
-std::vector<Value> extracted(const NodeView& n) {
+std::vector<Value> convert_array_feature_extractor(const NodeView& n) {
   const Value x = n.in(0), y = gather(x, reshape(n.in(1), {-1}), -1);
   return {n.rank_of(x) == 1 ? unsqueeze(y, {0}) : y};
 }
 
 // A whole number is above a threshold when it is above the whole number below.
-std::vector<Value> binarized(const NodeView& n) {
+std::vector<Value> convert_binarizer(const NodeView& n) {
   const Value x = n.in(0);
   const double threshold = n.real("threshold", 0);
   const Value bound = scalar(n.graph(), x.dtype(), is_float(x.dtype()) ? threshold : std::floor(threshold));
   return {cast(greater(x, bound), x.dtype())};
 }
 
-std::vector<Value> scaled(const NodeView& n) {
+std::vector<Value> convert_scaler(const NodeView& n) {
   Value y = as_f32(n.in(0));
   if (n.has("offset"))
     y = y - float_constant(n, n.reals("offset"));
@@ -117,7 +117,7 @@ std::vector<Value> scaled(const NodeView& n) {
 }
 
 // A divisor of zero leaves x as it is.
-std::vector<Value> normalized(const NodeView& n) {
+std::vector<Value> convert_normalizer(const NodeView& n) {
   const Value x = as_f32(n.in(0));
   const std::string norm = n.text("norm", "MAX");
   Value divisor;
@@ -133,7 +133,7 @@ std::vector<Value> normalized(const NodeView& n) {
   return {x / where(equal(divisor, number(0)), number(1), divisor)};
 }
 
-std::vector<Value> imputed(const NodeView& n) {
+std::vector<Value> convert_imputer(const NodeView& n) {
   const Value x = n.in(0);
   const bool real = is_float(x.dtype());
   const std::vector<double> values = real ? n.reals("imputed_value_floats") : std::vector<double>();
@@ -150,7 +150,7 @@ std::vector<Value> imputed(const NodeView& n) {
   return {where(equal(x, sought), replacement, x)};
 }
 
-std::vector<Value> joined_features(const NodeView& n) {
+std::vector<Value> convert_feature_vectorizer(const NodeView& n) {
   const std::vector<int64_t> sizes = n.integers("inputdimensions");
   std::vector<Value> parts = n.ins();
   if (sizes.size() != parts.size() || parts.empty())
@@ -174,7 +174,7 @@ std::vector<Value> joined_features(const NodeView& n) {
 // --- linear models and support vectors ---
 
 // x · Wᵀ + intercepts, where W has `rows` rows.
-Value linear(const NodeView& n, int64_t rows) {
+Value apply_coefficients(const NodeView& n, int64_t rows) {
   const std::vector<double> weights = n.reals("coefficients");
   if (rows <= 0 || std::ssize(weights) % rows != 0)
     throw user_error("{}: {} coefficients do not divide into {} rows", n.op_type(), weights.size(), rows);
@@ -183,15 +183,15 @@ Value linear(const NodeView& n, int64_t rows) {
   return n.has("intercepts") ? y + float_constant(n, n.reals("intercepts")) : y;
 }
 
-std::vector<Value> linearly_regressed(const NodeView& n) {
-  return {transform_scores(n, linear(n, n.integer("targets", 1)))};
+std::vector<Value> convert_linear_regressor(const NodeView& n) {
+  return {transform_scores(n, apply_coefficients(n, n.integer("targets", 1)))};
 }
 
 // With two labels, one row of coefficients may do: the score of the other class is its negative.
-std::vector<Value> linearly_classified(const NodeView& n) {
+std::vector<Value> convert_linear_classifier(const NodeView& n) {
   const Tensor labels = class_labels(n, "classlabels_ints", "classlabels_strings");
   const int64_t rows = n.has("intercepts") ? std::ssize(n.reals("intercepts")) : labels.count();
-  Value scores = linear(n, rows);
+  Value scores = apply_coefficients(n, rows);
   if (rows == 1 && labels.count() == 2)
     scores = scores * float_constant(n, {-1, 1});
   else if (rows != labels.count())
@@ -201,7 +201,7 @@ std::vector<Value> linearly_classified(const NodeView& n) {
 }
 
 // How much each row of x is like each support vector.
-Value kernel(const NodeView& n, Value x, Value vectors) {
+Value apply_kernel(const NodeView& n, Value x, Value vectors) {
   const std::string type = n.text("kernel_type", "LINEAR");
   std::vector<double> parameters = n.has("kernel_params") ? n.reals("kernel_params") : std::vector<double>();
   parameters.resize(3);
@@ -220,7 +220,7 @@ Value kernel(const NodeView& n, Value x, Value vectors) {
   throw user_error("{}: kernel_type is \"{}\", which has no meaning", n.op_type(), type);
 }
 
-std::vector<Value> regressed_by_vectors(const NodeView& n) {
+std::vector<Value> convert_svm_regressor(const NodeView& n) {
   const int64_t count = n.integer("n_supports", 0);
   const std::vector<double> weights = n.reals("coefficients"), rho = n.reals("rho");
   Value x = as_f32(n.in(0));
@@ -229,8 +229,8 @@ std::vector<Value> regressed_by_vectors(const NodeView& n) {
     if (std::ssize(weights) != count || std::ssize(vectors) % count != 0)
       throw user_error("SVMRegressor: {} coefficients and {} numbers for {} support vectors", weights.size(),
                        vectors.size(), count);
-    x = kernel(n, x,
-               constant(n.graph(), float_vector(vectors).reshaped({count, std::ssize(vectors) / count})));
+    x = apply_kernel(
+        n, x, constant(n.graph(), float_vector(vectors).reshaped({count, std::ssize(vectors) / count})));
   }
   if (rho.empty())
     throw user_error("SVMRegressor: rho is empty");
@@ -246,18 +246,18 @@ std::vector<Value> regressed_by_vectors(const NodeView& n) {
 
 const Conversions& ml_conversions() {
   static const Conversions conversions = {
-      {"ArrayFeatureExtractor", extracted, "ai.onnx.ml"},
-      {"Binarizer", binarized, "ai.onnx.ml"},
-      {"CategoryMapper", mapped_categories, "ai.onnx.ml"},
-      {"FeatureVectorizer", joined_features, "ai.onnx.ml"},
-      {"Imputer", imputed, "ai.onnx.ml"},
-      {"LabelEncoder", encoded, "ai.onnx.ml"},
-      {"LinearClassifier", linearly_classified, "ai.onnx.ml"},
-      {"LinearRegressor", linearly_regressed, "ai.onnx.ml"},
-      {"Normalizer", normalized, "ai.onnx.ml"},
-      {"OneHotEncoder", one_hot_encoded, "ai.onnx.ml"},
-      {"SVMRegressor", regressed_by_vectors, "ai.onnx.ml"},
-      {"Scaler", scaled, "ai.onnx.ml"},
+      {"ArrayFeatureExtractor", convert_array_feature_extractor, "ai.onnx.ml"},
+      {"Binarizer", convert_binarizer, "ai.onnx.ml"},
+      {"CategoryMapper", convert_category_mapper, "ai.onnx.ml"},
+      {"FeatureVectorizer", convert_feature_vectorizer, "ai.onnx.ml"},
+      {"Imputer", convert_imputer, "ai.onnx.ml"},
+      {"LabelEncoder", convert_label_encoder, "ai.onnx.ml"},
+      {"LinearClassifier", convert_linear_classifier, "ai.onnx.ml"},
+      {"LinearRegressor", convert_linear_regressor, "ai.onnx.ml"},
+      {"Normalizer", convert_normalizer, "ai.onnx.ml"},
+      {"OneHotEncoder", convert_one_hot_encoder, "ai.onnx.ml"},
+      {"SVMRegressor", convert_svm_regressor, "ai.onnx.ml"},
+      {"Scaler", convert_scaler, "ai.onnx.ml"},
   };
   return conversions;
 }

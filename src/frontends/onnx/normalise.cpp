@@ -41,7 +41,7 @@ bool trains(const NodeView& n) {
 
 // Until opset 8 a model could ask for statistics of each element of the batch's entries (spatial = 0): then
 // each is a channel of its own.
-std::vector<Value> batch_normalization(const NodeView& n) {
+std::vector<Value> convert_batch_normalization(const NodeView& n) {
   const bool apart = n.opset() < 9 && !n.flag("spatial", true);
   const bool training = trains(n);
   const Value x = apart ? reshape_copying(n.in(0), {0, -1}) : n.in(0);
@@ -65,7 +65,7 @@ std::vector<Value> batch_normalization(const NodeView& n) {
 // --- the others
 // ------------------------------------------------------------------------------------------------------------
 
-std::vector<Value> layer_normalization(const NodeView& n) {
+std::vector<Value> convert_layer_normalization(const NodeView& n) {
   const Value x = n.in(0);
   const int64_t axis = n.integer("axis", -1);
   const Value y = layer_norm(x, n.in(1), n.maybe(2), axis, epsilon(n));
@@ -79,7 +79,7 @@ std::vector<Value> layer_normalization(const NodeView& n) {
 }
 
 // The result has the dtype of the scale.
-std::vector<Value> rms_normalization(const NodeView& n) {
+std::vector<Value> convert_rms_normalization(const NodeView& n) {
   Value x = n.in(0), scale = n.in(1);
   const DType dtype = scale.dtype();
   if (x.dtype() != dtype) {
@@ -90,12 +90,12 @@ std::vector<Value> rms_normalization(const NodeView& n) {
   return {in_dtype(rms_norm(x, scale, n.integer("axis", -1), epsilon(n)), dtype)};
 }
 
-std::vector<Value> instance_normalization(const NodeView& n) {
+std::vector<Value> convert_instance_normalization(const NodeView& n) {
   return {instance_norm(n.in(0), n.in(1), n.in(2), epsilon(n))};
 }
 
 // Opset 18 has a scale and bias for each group, and not for each channel: then a group is a channel.
-std::vector<Value> group_normalization(const NodeView& n) {
+std::vector<Value> convert_group_normalization(const NodeView& n) {
   const Value x = n.in(0), scale = n.in(1), bias = n.in(2);
   const int64_t groups = n.integer("num_groups");
   if (n.opset() >= 21)
@@ -104,7 +104,7 @@ std::vector<Value> group_normalization(const NodeView& n) {
   return {reshape(instance_norm(merged, scale, bias, epsilon(n)), shape_of(x))};
 }
 
-std::vector<Value> local_response_normalization(const NodeView& n) {
+std::vector<Value> convert_lrn(const NodeView& n) {
   return n.make("local_response_norm", {{"x", n.in(0)}},
                 {{"size", n.integer("size")},
                  {"alpha", n.real("alpha", 1e-4)},
@@ -112,7 +112,7 @@ std::vector<Value> local_response_normalization(const NodeView& n) {
                  {"bias", n.real("bias", 1)}});
 }
 
-std::vector<Value> mean_variance_normalization(const NodeView& n) {
+std::vector<Value> convert_mean_variance_normalization(const NodeView& n) {
   const std::vector<int64_t> axes = n.integers("axes", {0, 2, 3});
   const Value x = widened(n.in(0)), deviation = x - reduce_mean(x, axes, Keep::Dims);
   const Value variance = reduce_mean(deviation * deviation, axes, Keep::Dims);
@@ -120,7 +120,7 @@ std::vector<Value> mean_variance_normalization(const NodeView& n) {
 }
 
 // A lane of zeros has no length, and stays as it is.
-std::vector<Value> lp_normalization(const NodeView& n) {
+std::vector<Value> convert_lp_normalization(const NodeView& n) {
   const std::vector<int64_t> axis = {n.integer("axis", -1)};
   const int64_t p = n.integer("p", 2);
   if (p != 1 && p != 2)
@@ -135,14 +135,14 @@ std::vector<Value> lp_normalization(const NodeView& n) {
 
 const Conversions& normalise_conversions() {
   static const Conversions conversions = {
-      {"BatchNormalization", batch_normalization},
-      {"GroupNormalization", group_normalization},
-      {"InstanceNormalization", instance_normalization},
-      {"LayerNormalization", layer_normalization},
-      {"LpNormalization", lp_normalization},
-      {"LRN", local_response_normalization},
-      {"MeanVarianceNormalization", mean_variance_normalization},
-      {"RMSNormalization", rms_normalization},
+      {"BatchNormalization", convert_batch_normalization},
+      {"GroupNormalization", convert_group_normalization},
+      {"InstanceNormalization", convert_instance_normalization},
+      {"LayerNormalization", convert_layer_normalization},
+      {"LpNormalization", convert_lp_normalization},
+      {"LRN", convert_lrn},
+      {"MeanVarianceNormalization", convert_mean_variance_normalization},
+      {"RMSNormalization", convert_rms_normalization},
   };
   return conversions;
 }

@@ -27,13 +27,13 @@ Attributes pool_attributes(const NodeView& n, Value x) {
   return attributes;
 }
 
-std::vector<Value> max_pool(const NodeView& n) {
+std::vector<Value> convert_max_pool(const NodeView& n) {
   Attributes attributes = pool_attributes(n, n.in(0));
   attributes.emplace("column_major", n.flag("storage_order", false));
   return n.make("max_pool", {{"x", n.in(0)}}, attributes);
 }
 
-std::vector<Value> average_pool(const NodeView& n) {
+std::vector<Value> convert_average_pool(const NodeView& n) {
   Attributes attributes = pool_attributes(n, n.in(0));
   attributes.emplace("count_padding", n.flag("count_include_pad", false));
   return n.make("average_pool", {{"x", n.in(0)}}, attributes);
@@ -44,7 +44,7 @@ double exponent(const NodeView& n) {
   return n.opset() < 2 ? n.real("p", 2) : static_cast<double>(n.integer("p", 2));
 }
 
-std::vector<Value> lp_pool(const NodeView& n) {
+std::vector<Value> convert_lp_pool(const NodeView& n) {
   Attributes attributes = pool_attributes(n, n.in(0));
   attributes.emplace("p", exponent(n));
   return n.make("lp_pool", {{"x", n.in(0)}}, attributes);
@@ -52,15 +52,15 @@ std::vector<Value> lp_pool(const NodeView& n) {
 
 Axes spatial_axes(const NodeView& n, Value x) { return axes_between(2, 2 + spatial_rank(n, x)); }
 
-std::vector<Value> global_average(const NodeView& n) {
+std::vector<Value> convert_global_average_pool(const NodeView& n) {
   return {reduce_mean(n.in(0), spatial_axes(n, n.in(0)), Keep::Dims)};
 }
 
-std::vector<Value> global_max(const NodeView& n) {
+std::vector<Value> convert_global_max_pool(const NodeView& n) {
   return {reduce_max(n.in(0), spatial_axes(n, n.in(0)), Keep::Dims)};
 }
 
-std::vector<Value> global_norm(const NodeView& n) {
+std::vector<Value> convert_global_lp_pool(const NodeView& n) {
   const double p = exponent(n);
   const Value x = n.in(0), powers = pow(tenon::abs(widened(x)), p);
   return {in_dtype(pow(reduce_sum(powers, spatial_axes(n, x), Keep::Dims), 1 / p), x.dtype())};
@@ -68,7 +68,7 @@ std::vector<Value> global_norm(const NodeView& n) {
 
 // The shape that pooling came from: (size - 1) · stride + kernel - pads. A shape that the model asks for has
 // its extra elements at the end.
-std::vector<Value> max_unpool(const NodeView& n) {
+std::vector<Value> convert_max_unpool(const NodeView& n) {
   const Value x = n.in(0);
   const auto rank = static_cast<size_t>(spatial_rank(n, x));
   const std::vector<int64_t> kernel = n.integers("kernel_shape"),
@@ -104,7 +104,7 @@ Attributes region_attributes(const NodeView& n, const std::vector<int64_t>& size
   return {{"size", size}, {"scale", n.real("spatial_scale", 1)}};
 }
 
-std::vector<Value> roi_align(const NodeView& n) {
+std::vector<Value> convert_roi_align(const NodeView& n) {
   Attributes attributes = region_attributes(n, {n.integer("output_height", 1), n.integer("output_width", 1)});
   attributes.emplace("mode", n.translate<std::string>("mode", "avg", {{"avg", "mean"}, {"max", "max"}}));
   attributes.emplace("samples", n.integer("sampling_ratio", 0));
@@ -115,7 +115,7 @@ std::vector<Value> roi_align(const NodeView& n) {
   return n.make("roi_align", {{"x", n.in(0)}, {"regions", n.in(1)}, {"images", n.in(2)}}, attributes);
 }
 
-std::vector<Value> max_roi_pool(const NodeView& n) {
+std::vector<Value> convert_max_roi_pool(const NodeView& n) {
   return n.make("max_roi_pool", {{"x", n.in(0)}, {"regions", n.in(1)}},
                 region_attributes(n, n.integers("pooled_shape")));
 }
@@ -124,11 +124,15 @@ std::vector<Value> max_roi_pool(const NodeView& n) {
 
 const Conversions& pool_conversions() {
   static const Conversions conversions = {
-      {"MaxPool", max_pool},         {"AveragePool", average_pool},
-      {"LpPool", lp_pool},           {"GlobalAveragePool", global_average},
-      {"GlobalMaxPool", global_max}, {"GlobalLpPool", global_norm},
-      {"MaxUnpool", max_unpool},     {"RoiAlign", roi_align},
-      {"MaxRoiPool", max_roi_pool},
+      {"MaxPool", convert_max_pool},
+      {"AveragePool", convert_average_pool},
+      {"LpPool", convert_lp_pool},
+      {"GlobalAveragePool", convert_global_average_pool},
+      {"GlobalMaxPool", convert_global_max_pool},
+      {"GlobalLpPool", convert_global_lp_pool},
+      {"MaxUnpool", convert_max_unpool},
+      {"RoiAlign", convert_roi_align},
+      {"MaxRoiPool", convert_max_roi_pool},
   };
   return conversions;
 }

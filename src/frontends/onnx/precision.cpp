@@ -4,7 +4,7 @@
 
 namespace tenon::onnx {
 
-Value in_dtype(Value x, DType dtype) { return x.dtype() == dtype ? x : cast(x, dtype); }
+Value in_dtype(Value x, DType dtype) { return !x || x.dtype() == dtype ? x : cast(x, dtype); }
 
 Value widened(Value x) {
   if (!is_float(x.dtype()))

@@ -5,7 +5,7 @@
 
 namespace tenon::onnx {
 
-// x as a tensor of this dtype; x itself where it is one.
+// x as a tensor of this dtype; x itself where it is one, or is left out.
 Value in_dtype(Value x, DType dtype);
 
 // x in a dtype that intermediate results neither overflow nor lose their digits in: small floats as f32,

@@ -29,7 +29,7 @@ std::optional<DType> optional_dtype(const NodeView& n, std::string_view name) {
   return n.integer(name, 0) == 0 ? std::nullopt : std::optional(n.dtype(name));
 }
 
-std::vector<Value> quantized(const NodeView& n) {
+std::vector<Value> convert_quantize_linear(const NodeView& n) {
   Value x = n.in(0), scale = n.in(1);
   const Value zero_point = n.maybe(2);
   DType to = zero_point ? zero_point.dtype() : DType::U8;
@@ -51,7 +51,7 @@ std::vector<Value> quantized(const NodeView& n) {
 }
 
 // A scale in powers of two says nothing about the dtype of the result.
-std::vector<Value> dequantized(const NodeView& n) {
+std::vector<Value> convert_dequantize_linear(const NodeView& n) {
   const Value x = n.in(0), scale = n.in(1);
   const DType by_scale = scale.dtype() == DType::F8E8M0 ? DType::F32 : scale.dtype();
   return {dequantize(x, scale, n.maybe(2), optional_dtype(n, "output_dtype").value_or(by_scale),
@@ -59,7 +59,7 @@ std::vector<Value> dequantized(const NodeView& n) {
 }
 
 // To u8, with the scale and zero point that make the range of x, extended to 0, just fit.
-std::vector<Value> quantized_by_range(const NodeView& n) {
+std::vector<Value> convert_dynamic_quantize_linear(const NodeView& n) {
   const Value x = n.in(0), all = x.shape().ranked() ? x : reshape(x, {-1});
   const Axes every = axes_between(0, all.rank());
   const Value zero = scalar(n.graph(), x.dtype(), 0), top = scalar(n.graph(), x.dtype(), 255);
@@ -83,13 +83,13 @@ Value shifted(Side side, Value x, Value zero_point, DType to) {
   return zero_point ? wide - cast(along(side, x, zero_point), to) : wide;
 }
 
-std::vector<Value> integer_product(const NodeView& n) {
+std::vector<Value> convert_matmul_integer(const NodeView& n) {
   return {matmul(shifted(Side::Left, n.in(0), n.maybe(2), DType::I32),
                  shifted(Side::Right, n.in(1), n.maybe(3), DType::I32))};
 }
 
 // The product is exact, and is scaled and rounded once. A scale per row of a leaves y quantized as a whole.
-std::vector<Value> quantized_product(const NodeView& n) {
+std::vector<Value> convert_qlinear_matmul(const NodeView& n) {
   const Value a_scale = n.in(1), b_scale = n.in(4), y_scale = n.in(6), y_zero_point = n.in(7);
   const DType inner = is_integer(n.in(0).dtype()) ? DType::I32 : DType::F32;
   const Value product =
@@ -106,7 +106,7 @@ Value per_channel(Value per, int64_t rank) {
 }
 
 // The same for a convolution: what is padded is the zero point, so 0 once that is subtracted.
-std::vector<Value> quantized_convolution(const NodeView& n) {
+std::vector<Value> convert_qlinear_conv(const NodeView& n) {
   const Value x = n.in(0), w = n.in(3), y_zero_point = n.in(7);
   const int64_t spatial = spatial_rank(n, w);
   const std::vector<Dim>& dims = w.shape().dims();
@@ -127,9 +127,12 @@ std::vector<Value> quantized_convolution(const NodeView& n) {
 
 const Conversions& quantise_conversions() {
   static const Conversions conversions = {
-      {"DequantizeLinear", dequantized},    {"DynamicQuantizeLinear", quantized_by_range},
-      {"MatMulInteger", integer_product},   {"QLinearConv", quantized_convolution},
-      {"QLinearMatMul", quantized_product}, {"QuantizeLinear", quantized},
+      {"DequantizeLinear", convert_dequantize_linear},
+      {"DynamicQuantizeLinear", convert_dynamic_quantize_linear},
+      {"MatMulInteger", convert_matmul_integer},
+      {"QLinearConv", convert_qlinear_conv},
+      {"QLinearMatMul", convert_qlinear_matmul},
+      {"QuantizeLinear", convert_quantize_linear},
   };
   return conversions;
 }

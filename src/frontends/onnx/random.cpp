@@ -37,12 +37,12 @@ std::vector<Value> of_shape_of_input(const NodeView& n) {
   return {fill(n, shape_of(n.in(0)), n.has("dtype") ? n.dtype("dtype") : n.in(0).dtype())};
 }
 
-std::vector<Value> bernoulli(const NodeView& n) {
+std::vector<Value> convert_bernoulli(const NodeView& n) {
   const Value p = n.in(0);
   return {cast(bernoulli(p, seed(n)), n.dtype("dtype", p.dtype()))};
 }
 
-std::vector<Value> multinomial(const NodeView& n) {
+std::vector<Value> convert_multinomial(const NodeView& n) {
   const Value samples = constant(n.graph(), Tensor::scalar(n.integer("sample_size", 1)));
   return {multinomial(n.in(0), samples, n.dtype("dtype", DType::I32), seed(n))};
 }
@@ -56,7 +56,7 @@ Value training_mode(const NodeView& n) {
 }
 
 // In training each element is kept with probability 1 - ratio, and then scaled so that the mean stays.
-std::vector<Value> dropout(const NodeView& n) {
+std::vector<Value> convert_dropout(const NodeView& n) {
   const Value x = n.in(0), trains = training_mode(n);
   const Tensor* known = trains.known_tensor();
   Value y = x, mask = constant(n.graph(), Tensor::scalar(true));
@@ -79,9 +79,9 @@ std::vector<Value> dropout(const NodeView& n) {
 
 const Conversions& random_conversions() {
   static const Conversions conversions = {
-      {"Bernoulli", bernoulli},
-      {"Dropout", dropout},
-      {"Multinomial", multinomial},
+      {"Bernoulli", convert_bernoulli},
+      {"Dropout", convert_dropout},
+      {"Multinomial", convert_multinomial},
       {"RandomNormal", of_given_shape<normal>},
       {"RandomNormalLike", of_shape_of_input<normal>},
       {"RandomUniform", of_given_shape<uniform>},

@@ -61,7 +61,7 @@ void add_activations(const NodeView& n, Attributes& attributes) {
 
 Value swap_time_and_batch(Value x) { return x ? transpose(x, {1, 0, 2}) : x; }
 
-std::vector<Value> recurrent(const NodeView& n, std::string_view op, Attributes attributes) {
+std::vector<Value> convert_recurrent(const NodeView& n, std::string_view op, Attributes attributes) {
   attributes.emplace("direction", n.text("direction", "forward"));
   if (n.has("clip"))
     attributes.emplace("clip", n.real("clip"));
@@ -90,21 +90,21 @@ std::vector<Value> recurrent(const NodeView& n, std::string_view op, Attributes 
   return results;
 }
 
-std::vector<Value> rnn(const NodeView& n) { return recurrent(n, "rnn", {}); }
-std::vector<Value> gru(const NodeView& n) {
-  return recurrent(n, "gru", {{"linear_before_reset", n.flag("linear_before_reset", false)}});
+std::vector<Value> convert_rnn(const NodeView& n) { return convert_recurrent(n, "rnn", {}); }
+std::vector<Value> convert_gru(const NodeView& n) {
+  return convert_recurrent(n, "gru", {{"linear_before_reset", n.flag("linear_before_reset", false)}});
 }
-std::vector<Value> lstm(const NodeView& n) {
-  return recurrent(n, "lstm", {{"input_forget", n.flag("input_forget", false)}});
+std::vector<Value> convert_lstm(const NodeView& n) {
+  return convert_recurrent(n, "lstm", {{"input_forget", n.flag("input_forget", false)}});
 }
 
 }  // namespace
 
 const Conversions& recurrent_conversions() {
   static const Conversions conversions = {
-      {"GRU", gru},
-      {"LSTM", lstm},
-      {"RNN", rnn},
+      {"GRU", convert_gru},
+      {"LSTM", convert_lstm},
+      {"RNN", convert_rnn},
   };
   return conversions;
 }

@@ -44,15 +44,17 @@ Convert reduction(std::string_view op) {
   return [op](const NodeView& n) { return std::vector{reduce(n, op, n.in(0))}; };
 }
 
-std::vector<Value> sum_of_magnitudes(const NodeView& n) {
+std::vector<Value> convert_reduce_l1(const NodeView& n) {
   return {reduce(n, "reduce_sum", tenon::abs(n.in(0)))};
 }
-std::vector<Value> sum_of_squares(const NodeView& n) { return {reduce(n, "reduce_sum", n.in(0) * n.in(0))}; }
-std::vector<Value> length(const NodeView& n) {
+std::vector<Value> convert_reduce_sum_square(const NodeView& n) {
+  return {reduce(n, "reduce_sum", n.in(0) * n.in(0))};
+}
+std::vector<Value> convert_reduce_l2(const NodeView& n) {
   const Value x = widened(n.in(0));
   return {in_dtype(tenon::sqrt(reduce(n, "reduce_sum", x * x)), n.in(0).dtype())};
 }
-std::vector<Value> log_sum(const NodeView& n) {
+std::vector<Value> convert_reduce_log_sum(const NodeView& n) {
   return {in_dtype(tenon::log(reduce(n, "reduce_sum", widened(n.in(0)))), n.in(0).dtype())};
 }
 
@@ -81,11 +83,11 @@ const Conversions& reduce_conversions() {
       {"ReduceProd", reduction("reduce_prod")},
       {"ReduceMax", reduction("reduce_max")},
       {"ReduceMin", reduction("reduce_min")},
-      {"ReduceL1", sum_of_magnitudes},
-      {"ReduceL2", length},
-      {"ReduceLogSum", log_sum},
+      {"ReduceL1", convert_reduce_l1},
+      {"ReduceL2", convert_reduce_l2},
+      {"ReduceLogSum", convert_reduce_log_sum},
       {"ReduceLogSumExp", reduction("reduce_log_sum_exp")},
-      {"ReduceSumSquare", sum_of_squares},
+      {"ReduceSumSquare", convert_reduce_sum_square},
       {"ArgMax", choice("arg_max")},
       {"ArgMin", choice("arg_min")},
       {"CumSum", cumulation("cumulative_sum")},

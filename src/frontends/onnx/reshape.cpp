@@ -18,7 +18,7 @@ namespace {
 
 using Permutation = std::vector<int64_t>;
 
-std::vector<Value> constant_value(const NodeView& n) {
+std::vector<Value> convert_constant(const NodeView& n) {
   if (n.has("value"))
     return {constant(n.graph(), n.literal("value"))};
   if (n.has("value_float"))
@@ -38,14 +38,14 @@ std::vector<Value> constant_value(const NodeView& n) {
   throw user_error("Constant: it has no value");
 }
 
-std::vector<Value> identity(const NodeView& n) { return {n.in(0)}; }
+std::vector<Value> convert_identity(const NodeView& n) { return {n.in(0)}; }
 
-std::vector<Value> reshape_to(const NodeView& n) {
+std::vector<Value> convert_reshape(const NodeView& n) {
   const Value shape = n.opset() >= 5 ? n.in(1) : int_vector(n.graph(), n.integers("shape"));
   return n.make("reshape", {{"x", n.in(0)}, {"shape", shape}}, {{"allow_zero", n.flag("allowzero", false)}});
 }
 
-std::vector<Value> transposed(const NodeView& n) {
+std::vector<Value> convert_transpose(const NodeView& n) {
   const Value x = n.in(0);
   if (n.has("perm"))
     return {transpose(x, n.integers("perm"))};
@@ -55,7 +55,7 @@ std::vector<Value> transposed(const NodeView& n) {
 }
 
 // The axes are an attribute in older opsets and an input from 13 on; without any, every 1 goes.
-std::vector<Value> squeezed(const NodeView& n) {
+std::vector<Value> convert_squeeze(const NodeView& n) {
   const Value x = n.in(0);
   if (const Value axes = n.maybe(1))
     return n.make("squeeze", {{"x", x}, {"axes", axes}});
@@ -73,23 +73,23 @@ std::vector<Value> squeezed(const NodeView& n) {
   return {squeeze(x, ones)};
 }
 
-std::vector<Value> unsqueezed(const NodeView& n) {
+std::vector<Value> convert_unsqueeze(const NodeView& n) {
   if (n.opset() < 13)
     return {unsqueeze(n.in(0), n.integers("axes"))};
   return n.make("unsqueeze", {{"x", n.in(0)}, {"axes", n.in(1)}});
 }
 
-std::vector<Value> expanded(const NodeView& n) { return {broadcast_to(n.in(0), n.in(1))}; }
+std::vector<Value> convert_expand(const NodeView& n) { return {broadcast_to(n.in(0), n.in(1))}; }
 
 // The dimensions from `start` to before `end`, which clamp as those of a slice do.
-std::vector<Value> shape_between(const NodeView& n) {
+std::vector<Value> convert_shape(const NodeView& n) {
   const Value shape = shape_of(n.in(0));
   if (!n.has("start") && !n.has("end"))
     return {shape};
   return {slice(shape, 0, n.integer("start", 0), n.integer("end", kToTheEnd))};
 }
 
-std::vector<Value> element_count_of(const NodeView& n) { return {reduce_prod(shape_of(n.in(0)), {0})}; }
+std::vector<Value> convert_size(const NodeView& n) { return {reduce_prod(shape_of(n.in(0)), {0})}; }
 
 // The product of the sizes from one dimension to before another, as an i64[1].
 Value product_of_sizes(Value x, int64_t from, int64_t to) {
@@ -102,7 +102,7 @@ Value product_of_sizes(Value x, int64_t from, int64_t to) {
   return reduce_prod(slice(shape_of(x), 0, from, to), {0}, Keep::Dims);
 }
 
-std::vector<Value> flattened(const NodeView& n) {
+std::vector<Value> convert_flatten(const NodeView& n) {
   const Value x = n.in(0);
   int64_t axis = n.integer("axis", 1), rank = kToTheEnd;
   if (x.shape().ranked()) {
@@ -130,7 +130,7 @@ bool pixel_is_slower(const NodeView& n) {
   return n.translate<bool>("mode", "DCR", {{"DCR", true}, {"CRD", false}});
 }
 
-std::vector<Value> depth_to_space(const NodeView& n) {
+std::vector<Value> convert_depth_to_space(const NodeView& n) {
   const Value x = n.in(0);
   const Value block = int_vector(n.graph(), {block_size(n)});
   const Value batch = size_along(x, 0), height = size_along(x, 2), width = size_along(x, 3);
@@ -143,7 +143,7 @@ std::vector<Value> depth_to_space(const NodeView& n) {
   return {reshape(turned, concat({batch, channels, height * block, width * block}, 0))};
 }
 
-std::vector<Value> space_to_depth(const NodeView& n) {
+std::vector<Value> convert_space_to_depth(const NodeView& n) {
   const Value x = n.in(0);
   const Value block = int_vector(n.graph(), {block_size(n)});
   const Value batch = size_along(x, 0), channels = size_along(x, 1);
@@ -158,10 +158,18 @@ std::vector<Value> space_to_depth(const NodeView& n) {
 
 const Conversions& reshape_conversions() {
   static const Conversions conversions = {
-      {"Constant", constant_value}, {"DepthToSpace", depth_to_space}, {"Expand", expanded},
-      {"Flatten", flattened},       {"Identity", identity},           {"Reshape", reshape_to},
-      {"Shape", shape_between},     {"Size", element_count_of},       {"SpaceToDepth", space_to_depth},
-      {"Squeeze", squeezed},        {"Transpose", transposed},        {"Unsqueeze", unsqueezed},
+      {"Constant", convert_constant},
+      {"DepthToSpace", convert_depth_to_space},
+      {"Expand", convert_expand},
+      {"Flatten", convert_flatten},
+      {"Identity", convert_identity},
+      {"Reshape", convert_reshape},
+      {"Shape", convert_shape},
+      {"Size", convert_size},
+      {"SpaceToDepth", convert_space_to_depth},
+      {"Squeeze", convert_squeeze},
+      {"Transpose", convert_transpose},
+      {"Unsqueeze", convert_unsqueeze},
   };
   return conversions;
 }

@@ -35,15 +35,15 @@ std::vector<Value> convert_to(const NodeView& n, DType to) {
                  {"scale_rounding", n.text("round_mode", "up")}});
 }
 
-std::vector<Value> cast_to(const NodeView& n) {
+std::vector<Value> convert_cast(const NodeView& n) {
   return convert_to(n, n.opset() < 6 ? named_dtype(n.text("to")) : n.dtype("to"));
 }
-std::vector<Value> cast_like(const NodeView& n) { return convert_to(n, n.in(1).dtype()); }
+std::vector<Value> convert_cast_like(const NodeView& n) { return convert_to(n, n.in(1).dtype()); }
 
-std::vector<Value> reinterpret(const NodeView& n) { return {bit_cast(n.in(0), n.dtype("to"))}; }
+std::vector<Value> convert_bit_cast(const NodeView& n) { return {bit_cast(n.in(0), n.dtype("to"))}; }
 
 // The bounds are attributes before opset 11 and inputs since.
-std::vector<Value> limit(const NodeView& n) {
+std::vector<Value> convert_clip(const NodeView& n) {
   const Value x = n.in(0);
   if (n.opset() >= 11)
     return {clip(x, n.maybe(1), n.maybe(2))};
@@ -53,14 +53,14 @@ std::vector<Value> limit(const NodeView& n) {
   return {clip(x, bound("min"), bound("max"))};
 }
 
-std::vector<Value> choose(const NodeView& n) { return {where(n.in(0), n.in(1), n.in(2))}; }
+std::vector<Value> convert_where(const NodeView& n) { return {where(n.in(0), n.in(1), n.in(2))}; }
 
 }  // namespace
 
 const Conversions& select_conversions() {
   static const Conversions conversions = {
-      {"BitCast", reinterpret}, {"Cast", cast_to}, {"CastLike", cast_like},
-      {"Clip", limit},          {"Where", choose},
+      {"BitCast", convert_bit_cast}, {"Cast", convert_cast},   {"CastLike", convert_cast_like},
+      {"Clip", convert_clip},        {"Where", convert_where},
   };
   return conversions;
 }

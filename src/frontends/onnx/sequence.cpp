@@ -9,26 +9,28 @@
 namespace tenon::onnx {
 namespace {
 
-std::vector<Value> empty(const NodeView& n) {
+std::vector<Value> convert_sequence_empty(const NodeView& n) {
   return {sequence_empty(n.graph(), Type::tensor(n.dtype("dtype", DType::F32), Shape::unranked()))};
 }
-std::vector<Value> construct(const NodeView& n) {
+std::vector<Value> convert_sequence_construct(const NodeView& n) {
   const std::vector<Value> elements = n.ins();
   if (elements.empty())
     throw user_error("SequenceConstruct: it needs at least one input");
   return {sequence_construct(elements)};
 }
-std::vector<Value> insert(const NodeView& n) { return {sequence_insert(n.in(0), n.in(1), n.maybe(2))}; }
-std::vector<Value> erase(const NodeView& n) { return {sequence_erase(n.in(0), n.maybe(1))}; }
-std::vector<Value> at(const NodeView& n) { return {sequence_at(n.in(0), n.in(1))}; }
-std::vector<Value> length(const NodeView& n) { return {sequence_length(n.in(0))}; }
+std::vector<Value> convert_sequence_insert(const NodeView& n) {
+  return {sequence_insert(n.in(0), n.in(1), n.maybe(2))};
+}
+std::vector<Value> convert_sequence_erase(const NodeView& n) { return {sequence_erase(n.in(0), n.maybe(1))}; }
+std::vector<Value> convert_sequence_at(const NodeView& n) { return {sequence_at(n.in(0), n.in(1))}; }
+std::vector<Value> convert_sequence_length(const NodeView& n) { return {sequence_length(n.in(0))}; }
 
-std::vector<Value> split(const NodeView& n) {
+std::vector<Value> convert_split_to_sequence(const NodeView& n) {
   return n.make("split_to_sequence", {{"x", n.in(0)}, {"split", n.maybe(1)}},
                 {{"axis", n.integer("axis", 0)}, {"keep_dims", n.flag("keepdims", true)}});
 }
 
-std::vector<Value> concat(const NodeView& n) {
+std::vector<Value> convert_concat_from_sequence(const NodeView& n) {
   return n.make("concat_from_sequence", {{"sequence", n.in(0)}},
                 {{"axis", n.integer("axis")}, {"new_axis", n.flag("new_axis", false)}});
 }
@@ -46,7 +48,7 @@ Type for_any_element(const Type& type) {
 
 // A loop over the elements of the first input that appends what the body gives to the sequences it carries.
 // Further sequences are taken element by element too; tensors come in whole.
-std::vector<Value> map(const NodeView& n) {
+std::vector<Value> convert_sequence_map(const NodeView& n) {
   const std::vector<Value> inputs = n.ins();
   if (!n.in(0).type().is_sequence())
     throw user_error("SequenceMap: input 0 must be a sequence, but is {}", n.in(0).type());
@@ -79,20 +81,20 @@ std::vector<Value> map(const NodeView& n) {
   return while_loop(n.graph(), loop, std::move(turn));
 }
 
-std::vector<Value> optional(const NodeView& n) {
+std::vector<Value> convert_optional(const NodeView& n) {
   const Value element = n.maybe(0);
   return {element ? optional_of(element) : optional_empty(n.graph(), n.type("type"))};
 }
 
 // From opset 18 on, a value that is no optional at all is there, and an input that is left out is not.
-std::vector<Value> has_element(const NodeView& n) {
+std::vector<Value> convert_optional_has_element(const NodeView& n) {
   const Value x = n.maybe(0);
   if (x && x.type().is_optional())
     return {optional_has_element(x)};
   return {constant(n.graph(), Tensor::scalar(bool(x)))};
 }
 
-std::vector<Value> get_element(const NodeView& n) {
+std::vector<Value> convert_optional_get_element(const NodeView& n) {
   const Value x = n.in(0);
   return {x.type().is_optional() ? optional_get_element(x) : x};
 }
@@ -101,18 +103,18 @@ std::vector<Value> get_element(const NodeView& n) {
 
 const Conversions& sequence_conversions() {
   static const Conversions conversions = {
-      {"ConcatFromSequence", concat},
-      {"Optional", optional},
-      {"OptionalGetElement", get_element},
-      {"OptionalHasElement", has_element},
-      {"SequenceAt", at},
-      {"SequenceConstruct", construct},
-      {"SequenceEmpty", empty},
-      {"SequenceErase", erase},
-      {"SequenceInsert", insert},
-      {"SequenceLength", length},
-      {"SequenceMap", map},
-      {"SplitToSequence", split},
+      {"ConcatFromSequence", convert_concat_from_sequence},
+      {"Optional", convert_optional},
+      {"OptionalGetElement", convert_optional_get_element},
+      {"OptionalHasElement", convert_optional_has_element},
+      {"SequenceAt", convert_sequence_at},
+      {"SequenceConstruct", convert_sequence_construct},
+      {"SequenceEmpty", convert_sequence_empty},
+      {"SequenceErase", convert_sequence_erase},
+      {"SequenceInsert", convert_sequence_insert},
+      {"SequenceLength", convert_sequence_length},
+      {"SequenceMap", convert_sequence_map},
+      {"SplitToSequence", convert_split_to_sequence},
   };
   return conversions;
 }

@@ -14,17 +14,16 @@
 namespace tenon::onnx {
 namespace {
 
-// Starts, ends and steps may be i32.
-Value as_i64(Value value) { return value ? in_dtype(value, DType::I64) : value; }
-
-std::vector<Value> sliced(const NodeView& n) {
+std::vector<Value> convert_slice(const NodeView& n) {
   const Value x = n.in(0);
   if (n.opset() < 10) {
     const std::vector<int64_t> starts = n.integers("starts");
     return {slice(x, int_vector(n.graph(), starts), int_vector(n.graph(), n.integers("ends")),
                   n.integers("axes", axes_between(0, static_cast<int64_t>(starts.size()))))};
   }
-  const Value starts = as_i64(n.in(1)), ends = as_i64(n.in(2)), steps = as_i64(n.maybe(4));
+  // These may be i32.
+  const Value starts = in_dtype(n.in(1), DType::I64), ends = in_dtype(n.in(2), DType::I64),
+              steps = in_dtype(n.maybe(4), DType::I64);
   if (const Value axes = n.maybe(3))
     return n.make("slice", {{"x", x}, {"starts", starts}, {"ends", ends}, {"steps", steps}, {"axes", axes}});
   const auto count = known_length(starts);
@@ -34,7 +33,7 @@ std::vector<Value> sliced(const NodeView& n) {
 }
 
 // Before opset 4, axis 1 is what is meant where none is given.
-std::vector<Value> concatenated(const NodeView& n) {
+std::vector<Value> convert_concat(const NodeView& n) {
   const std::vector<Value> parts = n.ins();
   if (parts.empty())
     throw user_error("Concat: it needs at least one input");
@@ -60,7 +59,7 @@ Value equal_sizes(const NodeView& n, Value x, int64_t axis) {
   return concat(sizes, 0);
 }
 
-std::vector<Value> parts_of(const NodeView& n) {
+std::vector<Value> convert_split(const NodeView& n) {
   const Value x = n.in(0);
   const int64_t axis = n.integer("axis", 0);
   if (const Value sizes = n.maybe(1))  // reshaped where their number is only known from the outputs
@@ -72,7 +71,7 @@ std::vector<Value> parts_of(const NodeView& n) {
 }
 
 // What is added is an attribute in opsets 1 (`paddings`) and 2 (`pads`), and an input from 11 on.
-std::vector<Value> padded(const NodeView& n) {
+std::vector<Value> convert_pad(const NodeView& n) {
   const Value x = n.in(0);
   const Attributes mode = {{"mode", n.text("mode", "constant")}};
   if (n.opset() < 11) {
@@ -96,7 +95,7 @@ std::vector<Value> padded(const NodeView& n) {
 }
 
 // In opset 1, one number says how often, another along which axis.
-std::vector<Value> tiled(const NodeView& n) {
+std::vector<Value> convert_tile(const NodeView& n) {
   const Value x = n.in(0);
   if (n.opset() >= 6)
     return {tile(x, n.in(1))};
@@ -113,8 +112,8 @@ std::vector<Value> tiled(const NodeView& n) {
 // Each axis is cut or padded on both sides to the size wanted; an odd element goes to the end. Cutting an odd
 // number, too: so the half rounds towards zero, written here as the difference of two halves that are not
 // negative, whose signs shape inference need not know.
-std::vector<Value> center_crop_pad(const NodeView& n) {
-  const Value x = n.in(0), wanted = as_i64(n.in(1));
+std::vector<Value> convert_center_crop_pad(const NodeView& n) {
+  const Value x = n.in(0), wanted = in_dtype(n.in(1), DType::I64);
   const int64_t rank = n.rank_of(x);
   const std::vector<int64_t> axes = n.integers("axes", axes_between(0, rank));
   std::vector<Value> sizes;
@@ -127,7 +126,7 @@ std::vector<Value> center_crop_pad(const NodeView& n) {
   return {pad(x, concat({before, wanted - size - before}, 0), axes)};
 }
 
-std::vector<Value> reverse_sequence(const NodeView& n) {
+std::vector<Value> convert_reverse_sequence(const NodeView& n) {
   return n.make("reverse_sequence", {{"x", n.in(0)}, {"lengths", n.in(1)}},
                 {{"time_axis", n.integer("time_axis", 0)}, {"batch_axis", n.integer("batch_axis", 1)}});
 }
@@ -136,13 +135,13 @@ std::vector<Value> reverse_sequence(const NodeView& n) {
 
 const Conversions& slice_conversions() {
   static const Conversions conversions = {
-      {"CenterCropPad", center_crop_pad},
-      {"Concat", concatenated},
-      {"Pad", padded},
-      {"ReverseSequence", reverse_sequence},
-      {"Slice", sliced},
-      {"Split", parts_of},
-      {"Tile", tiled},
+      {"CenterCropPad", convert_center_crop_pad},
+      {"Concat", convert_concat},
+      {"Pad", convert_pad},
+      {"ReverseSequence", convert_reverse_sequence},
+      {"Slice", convert_slice},
+      {"Split", convert_split},
+      {"Tile", convert_tile},
   };
   return conversions;
 }

@@ -8,7 +8,7 @@ namespace tenon::onnx {
 namespace {
 
 // From opset 13 on, along one axis. Before that, over all axes from `axis` on, taken as one.
-std::vector<Value> along_axis(const NodeView& n, std::string_view op) {
+std::vector<Value> convert_softmax(const NodeView& n, std::string_view op) {
   const Value x = n.in(0);
   if (n.opset() >= 13)
     return n.make(op, {{"x", x}}, {{"axis", n.integer("axis", -1)}});
@@ -25,7 +25,7 @@ std::vector<Value> along_axis(const NodeView& n, std::string_view op) {
 }
 
 Convert conversion(std::string_view op) {
-  return [op](const NodeView& n) { return along_axis(n, op); };
+  return [op](const NodeView& n) { return convert_softmax(n, op); };
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace tenon::onnx {
 namespace {
 
 // k is an attribute before opset 10.
-std::vector<Value> greatest(const NodeView& n) {
+std::vector<Value> convert_top_k(const NodeView& n) {
   const Value k = n.opset() >= 10 ? n.in(1) : int_vector(n.graph(), {n.integer("k")});
   return top_k(n.in(0), k, n.integer("axis", -1), n.flag("largest", true), n.flag("sorted", true));
 }
@@ -24,21 +24,21 @@ std::pair<Value, int64_t> along_axis(const NodeView& n) {
   return {reshape(n.in(0), {-1}), 0};
 }
 
-std::vector<Value> different(const NodeView& n) {
+std::vector<Value> convert_unique(const NodeView& n) {
   const auto [x, axis] = along_axis(n);
   return unique(x, axis, n.flag("sorted", true));
 }
 
-std::vector<Value> indices_of_nonzero(const NodeView& n) { return {nonzero(n.in(0))}; }
+std::vector<Value> convert_non_zero(const NodeView& n) { return {nonzero(n.in(0))}; }
 
 // The condition may be shorter than the axis: the rest is not selected.
-std::vector<Value> selected(const NodeView& n) {
+std::vector<Value> convert_compress(const NodeView& n) {
   const auto [x, axis] = along_axis(n);
   return {gather(x, squeeze(nonzero(n.in(1)), {0}), axis)};
 }
 
 // Before opset 11 a negative index is out of range, as the depth itself is.
-std::vector<Value> one_hot_vectors(const NodeView& n) {
+std::vector<Value> convert_one_hot(const NodeView& n) {
   Value indices = n.in(0);
   if (n.opset() < 11) {
     const Value signed_indices = cast(indices, DType::I64), zero = scalar(n.graph(), DType::I64, 0);
@@ -48,7 +48,7 @@ std::vector<Value> one_hot_vectors(const NodeView& n) {
   return {one_hot(indices, n.in(1), n.in(2), n.integer("axis", -1))};
 }
 
-std::vector<Value> best_boxes(const NodeView& n) {
+std::vector<Value> convert_non_max_suppression(const NodeView& n) {
   return n.make("non_max_suppression",
                 {{"boxes", n.in(0)},
                  {"scores", n.in(1)},
@@ -62,12 +62,9 @@ std::vector<Value> best_boxes(const NodeView& n) {
 
 const Conversions& sort_conversions() {
   static const Conversions conversions = {
-      {"Compress", selected},
-      {"NonMaxSuppression", best_boxes},
-      {"NonZero", indices_of_nonzero},
-      {"OneHot", one_hot_vectors},
-      {"TopK", greatest},
-      {"Unique", different},
+      {"Compress", convert_compress}, {"NonMaxSuppression", convert_non_max_suppression},
+      {"NonZero", convert_non_zero},  {"OneHot", convert_one_hot},
+      {"TopK", convert_top_k},        {"Unique", convert_unique},
   };
   return conversions;
 }

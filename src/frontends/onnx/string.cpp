@@ -6,17 +6,17 @@
 namespace tenon::onnx {
 namespace {
 
-std::vector<Value> joined(const NodeView& n) {
+std::vector<Value> convert_string_concat(const NodeView& n) {
   return n.make("string_concat", {{"a", n.in(0)}, {"b", n.in(1)}});
 }
 
-std::vector<Value> split(const NodeView& n) {
+std::vector<Value> convert_string_split(const NodeView& n) {
   return n.make("string_split", {{"x", n.in(0)}},
                 {{"delimiter", n.text("delimiter", "")}, {"max_splits", n.integer("maxsplit", -1)}});
 }
 
 // Locales agree on upper and lower case, but for a few languages.
-std::vector<Value> normalized(const NodeView& n) {
+std::vector<Value> convert_string_normalizer(const NodeView& n) {
   const std::string change = n.translate<std::string>(
       "case_change_action", "NONE", {{"NONE", "none"}, {"LOWER", "lower"}, {"UPPER", "upper"}});
   const std::string language = n.text("locale", "en_US").substr(0, 2);
@@ -29,11 +29,11 @@ std::vector<Value> normalized(const NodeView& n) {
                  {"case_sensitive", n.flag("is_case_sensitive", false)}});
 }
 
-std::vector<Value> matches(const NodeView& n) {
+std::vector<Value> convert_regex_full_match(const NodeView& n) {
   return n.make("regex_full_match", {{"x", n.in(0)}}, {{"pattern", n.text("pattern")}});
 }
 
-std::vector<Value> ngram_counts(const NodeView& n) {
+std::vector<Value> convert_tf_idf_vectorizer(const NodeView& n) {
   if (n.has("pool_strings") == n.has("pool_int64s"))
     throw user_error("TfIdfVectorizer: it needs either pool_strings or pool_int64s");
   const Tensor pool =
@@ -54,8 +54,9 @@ std::vector<Value> ngram_counts(const NodeView& n) {
 
 const Conversions& string_conversions() {
   static const Conversions conversions = {
-      {"RegexFullMatch", matches}, {"StringConcat", joined},          {"StringNormalizer", normalized},
-      {"StringSplit", split},      {"TfIdfVectorizer", ngram_counts},
+      {"RegexFullMatch", convert_regex_full_match},    {"StringConcat", convert_string_concat},
+      {"StringNormalizer", convert_string_normalizer}, {"StringSplit", convert_string_split},
+      {"TfIdfVectorizer", convert_tf_idf_vectorizer},
   };
   return conversions;
 }

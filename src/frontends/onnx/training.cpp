@@ -35,7 +35,7 @@ std::vector<Value> update_each(const NodeView& n, size_t states, F&& update) {
 
 Value number(Value like, double value) { return scalar(like.graph(), like.dtype(), value); }
 
-std::vector<Value> adagrad(const NodeView& n) {
+std::vector<Value> convert_adagrad(const NodeView& n) {
   return update_each(n, 1, [&](Value rate, Value count, const std::vector<Value>& own) {
     const Value x = own[0], gradient = x * n.real("norm_coefficient", 0) + own[1];
     const Value squares = own[2] + gradient * gradient;
@@ -44,7 +44,7 @@ std::vector<Value> adagrad(const NodeView& n) {
   });
 }
 
-std::vector<Value> adam(const NodeView& n) {
+std::vector<Value> convert_adam(const NodeView& n) {
   const double alpha = n.real("alpha", 0.9), beta = n.real("beta", 0.999);
   return update_each(n, 2, [&](Value rate, Value count, const std::vector<Value>& own) {
     const Value x = own[0], gradient = x * n.real("norm_coefficient", 0) + own[1];
@@ -58,7 +58,7 @@ std::vector<Value> adam(const NodeView& n) {
   });
 }
 
-std::vector<Value> momentum(const NodeView& n) {
+std::vector<Value> convert_momentum(const NodeView& n) {
   const double alpha = n.real("alpha"), beta = n.real("beta");
   const bool nesterov = n.translate<bool>("mode", {{"standard", false}, {"nesterov", true}});
   return update_each(n, 1, [&](Value rate, Value count, const std::vector<Value>& own) {
@@ -74,8 +74,9 @@ std::vector<Value> momentum(const NodeView& n) {
 
 const Conversions& training_conversions() {
   constexpr std::string_view domain = "ai.onnx.preview.training";
-  static const Conversions conversions = {
-      {"Adagrad", adagrad, domain}, {"Adam", adam, domain}, {"Momentum", momentum, domain}};
+  static const Conversions conversions = {{"Adagrad", convert_adagrad, domain},
+                                          {"Adam", convert_adam, domain},
+                                          {"Momentum", convert_momentum, domain}};
   return conversions;
 }
 

@@ -158,7 +158,7 @@ Value add_base(const NodeView& n, Value scores, const std::vector<double>& base)
   return base.empty() ? scores : scores + constant(n.graph(), float_vector(base));
 }
 
-std::vector<Value> regressed(const NodeView& n) {
+std::vector<Value> convert_tree_ensemble_regressor(const NodeView& n) {
   const std::vector<int64_t> targets = n.integers("target_ids");
   const std::string aggregate = n.translate<std::string>(
       "aggregate_function", "SUM", {{"SUM", "sum"}, {"AVERAGE", "average"}, {"MIN", "min"}, {"MAX", "max"}});
@@ -169,7 +169,7 @@ std::vector<Value> regressed(const NodeView& n) {
 
 // Two classes, but weights for one only: the score s of that one decides. Where no weight is negative it is a
 // probability, and the other class has 1 - s; else the other has -s.
-std::vector<Value> classified_by_one(const NodeView& n, Value score, const Tensor& labels, bool probability) {
+std::vector<Value> classify_by_one(const NodeView& n, Value score, const Tensor& labels, bool probability) {
   Graph& graph = n.graph();
   const Value positive = greater(score, scalar(graph, DType::F32, probability ? 0.5 : 0));
   const Value label = gather(constant(graph, labels), squeeze(cast(positive, DType::I64), {1}), 0);
@@ -179,7 +179,7 @@ std::vector<Value> classified_by_one(const NodeView& n, Value score, const Tenso
   return {label, n.text("post_transform", "NONE") == "LOGISTIC" ? sigmoid(both) : both};
 }
 
-std::vector<Value> classified(const NodeView& n) {
+std::vector<Value> convert_tree_ensemble_classifier(const NodeView& n) {
   const Tensor labels = class_labels(n, "classlabels_int64s", "classlabels_strings");
   std::vector<int64_t> classes = n.integers("class_ids");
   const std::vector<double> base = list_or_tensor(n, "base_values");
@@ -192,7 +192,7 @@ std::vector<Value> classified(const NodeView& n) {
     Value score = tree_ensemble(n.in(0), trees, 1, "sum", DType::F32);
     if (!base.empty())
       score = score + base.back();
-    return classified_by_one(n, score, labels, probability);
+    return classify_by_one(n, score, labels, probability);
   }
   const Value scores = add_base(
       n, tree_ensemble(n.in(0), read_trees(n, "class", classes), labels.count(), "sum", DType::F32), base);
@@ -202,7 +202,7 @@ std::vector<Value> classified(const NodeView& n) {
 // --- the newer form ---
 
 // Where a branch leads to, in our numbering: leaves are negative.
-std::vector<int64_t> branches(const NodeView& n, std::string_view ids, std::string_view are_leaves) {
+std::vector<int64_t> read_branches(const NodeView& n, std::string_view ids, std::string_view are_leaves) {
   std::vector<int64_t> references = n.integers(ids);
   const std::vector<int64_t> leaves = n.integers(are_leaves);
   if (references.size() != leaves.size())
@@ -216,15 +216,15 @@ std::vector<int64_t> branches(const NodeView& n, std::string_view ids, std::stri
   return references;
 }
 
-std::string_view numbered(const NodeView& n, std::string_view attribute, int64_t otherwise,
-                          const std::vector<std::string_view>& names) {
+std::string_view read_numbered(const NodeView& n, std::string_view attribute, int64_t otherwise,
+                               const std::vector<std::string_view>& names) {
   const int64_t number = n.integer(attribute, otherwise);
   if (number < 0 || number >= std::ssize(names))
     throw user_error("TreeEnsemble: {} is {}, which has no meaning", attribute, number);
   return names[static_cast<size_t>(number)];
 }
 
-std::vector<Value> ensemble(const NodeView& n) {
+std::vector<Value> convert_tree_ensemble(const NodeView& n) {
   Trees trees;
   trees.roots = n.integers("tree_roots");
   trees.features = n.integers("nodes_featureids");
@@ -232,28 +232,29 @@ std::vector<Value> ensemble(const NodeView& n) {
   trees.splits = tensor_reals(n, "nodes_splits");
   if (n.has("membership_values"))
     trees.members = tensor_reals(n, "membership_values");
-  trees.on_true = branches(n, "nodes_truenodeids", "nodes_trueleafs");
-  trees.on_false = branches(n, "nodes_falsenodeids", "nodes_falseleafs");
+  trees.on_true = read_branches(n, "nodes_truenodeids", "nodes_trueleafs");
+  trees.on_false = read_branches(n, "nodes_falsenodeids", "nodes_falseleafs");
   trees.missing_is_true = n.integers("nodes_missing_value_tracks_true", {});
   trees.leaf_targets = n.integers("leaf_targetids");
   trees.leaf_weights = tensor_reals(n, "leaf_weights");
   trees.leaf_starts.resize(trees.leaf_targets.size() + 1);  // every leaf has one weight
   std::iota(trees.leaf_starts.begin(), trees.leaf_starts.end(), 0);
   const Value x = n.in(0);
-  const std::string_view aggregate = numbered(n, "aggregate_function", 1, {"average", "sum", "min", "max"});
+  const std::string_view aggregate =
+      read_numbered(n, "aggregate_function", 1, {"average", "sum", "min", "max"});
   const Value scores = tree_ensemble(x, trees, n.integer("n_targets"), aggregate, x.dtype());
   return {transform_scores(
       n, scores,
-      numbered(n, "post_transform", 0, {"NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"}))};
+      read_numbered(n, "post_transform", 0, {"NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"}))};
 }
 
 }  // namespace
 
 const Conversions& tree_conversions() {
   static const Conversions conversions = {
-      {"TreeEnsemble", ensemble, "ai.onnx.ml"},
-      {"TreeEnsembleClassifier", classified, "ai.onnx.ml"},
-      {"TreeEnsembleRegressor", regressed, "ai.onnx.ml"},
+      {"TreeEnsemble", convert_tree_ensemble, "ai.onnx.ml"},
+      {"TreeEnsembleClassifier", convert_tree_ensemble_classifier, "ai.onnx.ml"},
+      {"TreeEnsembleRegressor", convert_tree_ensemble_regressor, "ai.onnx.ml"},
   };
   return conversions;
 }
