@@ -1,15 +1,10 @@
 #include "verify/conformance.h"
 
-#include <fcntl.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <csignal>
-#include <cstring>
 #include <fstream>
 #include <sstream>
 
+#include "base/child_process.h"
 #include "base/error.h"
 #include "frontends/onnx/import.h"
 #include "frontends/onnx/proto.h"
@@ -71,67 +66,94 @@ bool is_random(Graph& graph) {
   return random;
 }
 
+// The folders test_data_set_0, test_data_set_1, … of a case.
+std::vector<fs::path> find_data_sets(const fs::path& folder) {
+  std::vector<fs::path> sets;
+  const auto next = [&] { return folder / fmt::format("test_data_set_{}", sets.size()); };
+  while (fs::exists(next()))
+    sets.push_back(next());
+  if (sets.empty())
+    throw user_error("there is no test_data_set_0, so there is nothing to compare with");
+  return sets;
+}
+
+// The outputs one data set wants.
+Data read_outputs(const fs::path& set, const Graph& graph) {
+  const auto file = [&](size_t number) { return set / fmt::format("output_{}.pb", number); };
+  Data outputs;
+  for (Value output : graph.outputs()) {
+    if (!fs::exists(file(outputs.size())))
+      throw user_error("{} has no {} for the output \"{}\"", set.filename().string(),
+                       file(outputs.size()).filename().string(), graph.output_names()[outputs.size()]);
+    outputs.push_back(read(file(outputs.size()), output.type()));
+  }
+  if (fs::exists(file(outputs.size())))
+    throw user_error("{} has {}, but the model's outputs are {}", set.filename().string(),
+                     file(outputs.size()).filename().string(), fmt::join(graph.output_names(), ", "));
+  return outputs;
+}
+
+struct Tolerance {
+  double relative = 1e-3, absolute = 1e-7;
+};
+
+Tolerance read_tolerance(const fs::path& folder) {
+  Tolerance tolerance;
+  if (std::ifstream file(folder / "tol.txt"); file && !(file >> tolerance.relative >> tolerance.absolute))
+    throw user_error("tol.txt does not hold two numbers");
+  return tolerance;
+}
+
+// What is wrong with the first output that is not as expected; empty when all are.
+std::string find_mismatch(const Graph& graph, const Data& actual, const Data& expected, Tolerance tolerance,
+                          bool random) {
+  for (size_t i = 0; i < expected.size(); ++i) {
+    if (random && type_of(actual[i]) == type_of(expected[i]))
+      continue;
+    const std::string mismatch =
+        first_mismatch(actual[i], expected[i], tolerance.relative, tolerance.absolute);
+    if (!mismatch.empty())
+      return fmt::format("output \"{}\": {}", graph.output_names()[i], mismatch);
+  }
+  return "";
+}
+
+void run_here(const fs::path& folder, CaseResult& result) {
+  const onnx::Model model = onnx::read_model(folder / "model.onnx");
+  for (const onnx::OperatorSetId& opset : model.proto.opset_import)
+    if (opset.domain.empty() || opset.domain == "ai.onnx")
+      result.opset = opset.version;
+  const std::unique_ptr<Graph> graph = onnx::read_onnx(folder / "model.onnx");
+  if (const Types types = graph->output_types(); !types.empty() && types.front().is_tensor())
+    result.dtype = name(types.front().as_tensor().dtype);
+  if (const std::vector<std::string> problems = lint(*graph); !problems.empty())
+    throw InternalError("lint: " + problems.front());
+  const Tolerance tolerance = read_tolerance(folder);
+  const bool random = is_random(*graph);
+  for (const fs::path& set : find_data_sets(folder)) {
+    const Data expected = read_outputs(set, *graph);
+    const Data actual = evaluate(*graph, read_inputs(set, *graph, model.proto.graph));
+    result.detail = find_mismatch(*graph, actual, expected, tolerance, random);
+    if (!result.detail.empty()) {
+      result.status = CaseStatus::Wrong;
+      return;
+    }
+  }
+  result.status = CaseStatus::Pass;
+}
+
 // Everything a case says, inside its own process.
-CaseResult run_here(const fs::path& folder) {
+CaseResult run_and_catch(const fs::path& folder) {
   CaseResult result;
   try {
-    const onnx::Model model = onnx::read_model(folder / "model.onnx");
-    for (const onnx::OperatorSetId& opset : model.proto.opset_import)
-      if (opset.domain.empty() || opset.domain == "ai.onnx")
-        result.opset = opset.version;
-    const std::unique_ptr<Graph> graph = onnx::read_onnx(folder / "model.onnx");
-    if (const Types types = graph->output_types(); !types.empty() && types.front().is_tensor())
-      result.dtype = name(types.front().as_tensor().dtype);
-    if (const std::vector<std::string> problems = lint(*graph); !problems.empty())
-      throw InternalError("lint: " + problems.front());
-    double relative = 1e-3, absolute = 1e-7;
-    if (std::ifstream tolerances(folder / "tol.txt"); tolerances)
-      tolerances >> relative >> absolute;
-    const bool random = is_random(*graph);
-    for (int set = 0; fs::exists(folder / fmt::format("test_data_set_{}", set)); ++set) {
-      const fs::path data = folder / fmt::format("test_data_set_{}", set);
-      const Data outputs = evaluate(*graph, read_inputs(data, *graph, model.proto.graph));
-      for (size_t i = 0; i < outputs.size(); ++i) {
-        const fs::path file = data / fmt::format("output_{}.pb", i);
-        if (!fs::exists(file))
-          continue;
-        const Datum expected = read(file, graph->outputs()[i].type());
-        std::string mismatch = first_mismatch(outputs[i], expected, relative, absolute);
-        if (random && type_of(outputs[i]) == type_of(expected))
-          mismatch.clear();
-        if (!mismatch.empty()) {
-          result.status = CaseStatus::Wrong;
-          result.detail = fmt::format("output \"{}\": {}", graph->output_names()[i], mismatch);
-          return result;
-        }
-      }
-    }
-    result.status = CaseStatus::Pass;
+    run_here(folder, result);
   } catch (const UnsupportedError& error) {
     result.status = CaseStatus::Unsupported;
     result.detail = error.what();
   } catch (const std::exception& error) {
-    result.status = CaseStatus::Error;
     result.detail = error.what();
   }
   return result;
-}
-
-void write_all(int fd, const std::string& text) {
-  for (size_t at = 0; at < text.size();) {
-    const ssize_t written = ::write(fd, text.data() + at, text.size() - at);
-    if (written <= 0)
-      return;
-    at += static_cast<size_t>(written);
-  }
-}
-
-std::string read_all(int fd) {
-  std::string text;
-  char buffer[4096];
-  for (ssize_t got = 0; (got = ::read(fd, buffer, sizeof buffer)) > 0;)
-    text.append(buffer, static_cast<size_t>(got));
-  return text;
 }
 
 }  // namespace
@@ -155,35 +177,20 @@ std::vector<fs::path> find_cases(const fs::path& folder) {
 }
 
 CaseResult run_case(const fs::path& folder) {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0)
-    throw InternalError(fmt::format("no pipe: {}", std::strerror(errno)));
-  const pid_t child = ::fork();
-  if (child < 0)
-    throw InternalError(fmt::format("no process: {}", std::strerror(errno)));
-  if (child == 0) {
-    ::close(ends[0]);
-    ::alarm(kSecondsPerCase);
-    const CaseResult result = run_here(folder);
-    write_all(ends[1], fmt::format("{} {} {} {}", static_cast<int>(result.status), result.opset,
-                                   result.dtype.empty() ? "-" : result.dtype, result.detail));
-    ::_exit(0);
-  }
-  ::close(ends[1]);
-  const std::string report = read_all(ends[0]);
-  ::close(ends[0]);
-  int status = 0;
-  ::waitpid(child, &status, 0);
+  const ChildEnd end = run_in_child(kSecondsPerCase, [&] {
+    const CaseResult result = run_and_catch(folder);
+    return fmt::format("{} {} {} {}", static_cast<int>(result.status), result.opset,
+                       result.dtype.empty() ? "-" : result.dtype, result.detail);
+  });
   CaseResult result;
-  if (WIFSIGNALED(status)) {
-    result.detail = WTERMSIG(status) == SIGALRM ? fmt::format("it did not end within {} s", kSecondsPerCase)
-                                                : fmt::format("it crashed with signal {}", WTERMSIG(status));
+  if (!end.failure.empty()) {
+    result.detail = end.failure;
     return result;
   }
-  std::istringstream fields(report);
-  int code = static_cast<int>(CaseStatus::Error);
-  fields >> code >> result.opset >> result.dtype;
-  result.status = static_cast<CaseStatus>(code);
+  std::istringstream fields(end.report);
+  int status = 0;
+  fields >> status >> result.opset >> result.dtype;
+  result.status = static_cast<CaseStatus>(status);
   fields.get();
   result.detail.assign(std::istreambuf_iterator<char>(fields), {});
   return result;

@@ -24,7 +24,8 @@ std::vector<std::filesystem::path> find_cases(const std::filesystem::path& folde
 
 // Runs a case in a process of its own, so that a crash or a case that does not end is just one more result.
 // The outputs must come within the case's tol.txt (relative and absolute tolerance), or else 1e-3 and 1e-7;
-// those of a model that draws random numbers need only have the right types.
+// those of a model that draws random numbers need only have the right types. A case that lacks a data set, or
+// an output in one, is an error: it would pass without having been checked.
 CaseResult run_case(const std::filesystem::path& folder);
 
 }  // namespace tenon

@@ -231,21 +231,10 @@ void check(uint64_t seed) {
   }
 }
 
-}  // namespace
-}  // namespace tenon
-
-int main(int argc, char** argv) {
-  if (argc < 3 || argc > 4) {
-    std::fprintf(stderr, "usage: fuzz_graph COUNT SEED [FIRST]\n");
-    return 2;
-  }
-  tenon::register_ops();
-  const long count = std::stol(argv[1]);
-  const uint64_t seed = std::stoul(argv[2]);
-  const long first = argc > 3 ? std::stol(argv[3]) : 0;
-  const int64_t failures = tenon::fuzz::run_isolated(count, tenon::kSecondsPerGraph, [&](int64_t i) {
+int run(int64_t count, uint64_t seed, int64_t first) {
+  const int64_t failures = fuzz::run_isolated(count, kSecondsPerGraph, [&](int64_t i) {
     try {
-      tenon::check(tenon::hash_combine(seed, static_cast<uint64_t>(first + i)));
+      check(hash_combine(seed, static_cast<uint64_t>(first + i)));
     } catch (const std::exception& error) {
       std::printf("graph %ld of seed %lu: %s\n", static_cast<long>(first + i),
                   static_cast<unsigned long>(seed), error.what());
@@ -255,4 +244,21 @@ int main(int argc, char** argv) {
   });
   std::printf("%ld passed, %ld failed\n", static_cast<long>(count - failures), static_cast<long>(failures));
   return failures == 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace tenon
+
+int main(int argc, char** argv) {
+  if (argc < 3 || argc > 4) {
+    std::fprintf(stderr, "usage: fuzz_graph COUNT SEED [FIRST]\n");
+    return 2;
+  }
+  tenon::register_ops();
+  try {
+    return tenon::run(std::stol(argv[1]), std::stoul(argv[2]), argc > 3 ? std::stol(argv[3]) : 0);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "fuzz_graph: %s\n", error.what());
+    return 2;
+  }
 }

@@ -3,50 +3,65 @@
 #pragma once
 
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <new>
 
+#include "base/child_process.h"
+#include "base/error.h"
+
 namespace tenon::fuzz {
+
+// A number that parent and children see alike.
+class SharedNumber {
+ public:
+  SharedNumber()
+      : memory_(::mmap(nullptr, sizeof(Number), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) {
+    if (memory_ == MAP_FAILED)
+      throw user_error("there is no memory to share with a child process");
+    number_ = new (memory_) Number(0);
+  }
+  ~SharedNumber() { ::munmap(memory_, sizeof(Number)); }
+  SharedNumber(const SharedNumber&) = delete;
+  SharedNumber& operator=(const SharedNumber&) = delete;
+
+  std::atomic<int64_t>& operator*() const { return *number_; }
+
+ private:
+  using Number = std::atomic<int64_t>;
+  void* memory_;
+  Number* number_ = nullptr;
+};
 
 // Calls work(i) for i in [0, count); returns how many pieces went wrong. Each may take `seconds`.
 template <class Work>
 int64_t run_isolated(int64_t count, unsigned seconds, Work&& work) {
-  void* shared = ::mmap(nullptr, sizeof(std::atomic<int64_t>), PROT_READ | PROT_WRITE,
-                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  auto* at = new (shared) std::atomic<int64_t>(0);
+  const SharedNumber shared;
+  std::atomic<int64_t>& at = *shared;
   int64_t failures = 0;
   const bool terminal = ::isatty(STDERR_FILENO) != 0;
-  while (*at < count) {
-    const pid_t child = ::fork();
-    if (child == 0) {
-      for (; *at < count; ++*at) {
-        if (terminal && *at % 100 == 0)
-          std::fprintf(stderr, "\r%ld of %ld", static_cast<long>(at->load()), static_cast<long>(count));
-        ::alarm(seconds);
-        work(at->load());
+  while (at < count) {
+    const ChildEnd end = run_in_child(seconds, [&] {
+      for (; at < count; ++at) {
+        if (terminal && at % 100 == 0)
+          std::fprintf(stderr, "\r%ld of %ld", static_cast<long>(at.load()), static_cast<long>(count));
+        ::alarm(seconds);  // for each piece anew
+        work(at.load());
       }
-      std::fflush(stdout);
-      ::_exit(0);
-    }
-    int status = 0;
-    ::waitpid(child, &status, 0);
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+      return "";
+    });
+    if (end.failure.empty())
       break;
     ++failures;
-    std::printf("input %ld: %s\n", static_cast<long>(at->load()),
-                WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM ? "did not end in time" : "crashed");
+    std::printf("input %ld: %s\n", static_cast<long>(at.load()), end.failure.c_str());
     std::fflush(stdout);
-    ++*at;
+    ++at;
   }
   if (terminal)
     std::fprintf(stderr, "\r%20s\r", "");
-  ::munmap(shared, sizeof(std::atomic<int64_t>));
   return failures;
 }
 
