@@ -1,9 +1,8 @@
-#include "tensor/npy.h"
-
+// npy.cpp — the items of .npy files; npy_format.cpp has their header.
 #include <algorithm>
-#include <cstring>
 #include <optional>
 
+#include "base/utf8.h"
 #include "tensor/npy_format.h"
 #include "tensor/packing.h"
 #include "tensor/wide.h"
@@ -35,47 +34,14 @@ void for_each_item(const NpyHeader& header, std::span<const std::byte> items, F 
   }
 }
 
-void append_utf8(std::string& text, uint32_t point) {
-  if (point > 0x10ffff || (point >= 0xd800 && point < 0xe000))
-    throw user_error("npy: a string holds {:#x}, which is no Unicode character", point);
-  const auto tail = [&](int shift) { text += static_cast<char>(0x80 | (point >> shift & 0x3f)); };
-  if (point < 0x80) {
-    text += static_cast<char>(point);
-  } else if (point < 0x800) {
-    text += static_cast<char>(0xc0 | point >> 6);
-    tail(0);
-  } else if (point < 0x10000) {
-    text += static_cast<char>(0xe0 | point >> 12);
-    tail(6);
-    tail(0);
-  } else {
-    text += static_cast<char>(0xf0 | point >> 18);
-    tail(12);
-    tail(6);
-    tail(0);
-  }
-}
-
 // Nothing when the text is not valid UTF-8.
 std::optional<std::vector<uint32_t>> decode_utf8(std::string_view text) {
   std::vector<uint32_t> points;
-  for (size_t i = 0; i < text.size();) {
-    const auto lead = static_cast<uint8_t>(text[i]);
-    const size_t length = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-    if ((lead >= 0x80 && lead < 0xc0) || lead >= 0xf8 || text.size() - i < length)
+  while (!text.empty()) {
+    const std::optional<uint32_t> point = take_utf8(text);
+    if (!point)
       return std::nullopt;
-    uint32_t point = length == 1 ? lead : lead & (0x7fu >> length);
-    for (size_t k = 1; k < length; ++k) {
-      const auto byte = static_cast<uint8_t>(text[i + k]);
-      if ((byte & 0xc0) != 0x80)
-        return std::nullopt;
-      point = point << 6 | (byte & 0x3f);
-    }
-    constexpr uint32_t smallest[] = {0, 0x80, 0x800, 0x10000};  // a longer spelling is not valid
-    if (point < smallest[length - 1] || point > 0x10ffff || (point >= 0xd800 && point < 0xe000))
-      return std::nullopt;
-    points.push_back(point);
-    i += length;
+    points.push_back(*point);
   }
   return points;
 }
@@ -94,8 +60,11 @@ std::string read_text(const NpyHeader& header, std::span<const std::byte> item) 
   }
   while (!points.empty() && points.back() == 0)
     points.pop_back();
-  for (const uint32_t point : points)
+  for (const uint32_t point : points) {
+    if (!is_code_point(point))
+      throw user_error("npy: a string holds {:#x}, which is no Unicode character", point);
     append_utf8(text, point);
+  }
   return text;
 }
 
@@ -174,19 +143,6 @@ NpyImage make_npy_image(const Tensor& t) {
   NpyHeader header{.dtype = items.dtype(), .extents = items.extents()};
   header.item_size = static_cast<uint64_t>(items.element_size());
   return {format_npy_header(header), items};
-}
-
-Tensor parse_npy(std::span<const std::byte> bytes) {
-  const NpyHeader header = parse_npy_header(bytes);
-  const std::span<const std::byte> items = bytes.subspan(header.data_offset);
-  check_npy_size(header, bytes.size());
-  return read_npy_items(header, items, nullptr);
-}
-
-std::string format_npy(const Tensor& t) {
-  const NpyImage image = make_npy_image(t);
-  const std::span<const std::byte> items = image.items.bytes();
-  return image.header + std::string(reinterpret_cast<const char*>(items.data()), items.size());
 }
 
 }  // namespace tenon

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/mapped_file.h"
+#include "base/write_file.h"
 #include "tensor/npy.h"
 #include "tensor/npy_format.h"
 
@@ -65,6 +66,44 @@ Tensor read_entry(zip_t* archive, zip_uint64_t index, uint64_t size) {
   return read_npy_items(header, bytes.subspan(header.data_offset), buffer);
 }
 
+// The images must live until the archive is closed, which is when libzip reads them.
+void add_entry(zip_t* archive, const std::string& name, const NpyImage& image) {
+  const std::span<const std::byte> items = image.items.bytes();
+  zip_buffer_fragment_t fragments[] = {
+      {reinterpret_cast<zip_uint8_t*>(const_cast<char*>(image.header.data())), image.header.size()},
+      {reinterpret_cast<zip_uint8_t*>(const_cast<std::byte*>(items.data())), items.size()}};
+  zip_source_t* source = zip_source_buffer_fragment(archive, fragments, 2, 0);
+  if (source == nullptr)
+    throw user_error("{}", zip_strerror(archive));
+  const zip_int64_t index = zip_file_add(archive, (name + ".npy").c_str(), source, ZIP_FL_ENC_UTF_8);
+  if (index < 0) {
+    zip_source_free(source);
+    throw user_error("array \"{}\": {}", name, zip_strerror(archive));
+  }
+  // Stored and undated: equal tensors make equal files.
+  constexpr zip_uint16_t january_1980 = 1 << 5 | 1;
+  const auto entry = static_cast<zip_uint64_t>(index);
+  zip_set_file_compression(archive, entry, ZIP_CM_STORE, 0);
+  zip_file_set_dostime(archive, entry, 0, january_1980, 0);
+}
+
+void write_archive(const std::filesystem::path& path, const NamedTensors& tensors) {
+  int code = 0;
+  Archive archive(zip_open(path.c_str(), ZIP_CREATE | ZIP_TRUNCATE, &code));
+  if (archive == nullptr) {
+    zip_error_t error;
+    zip_error_init_with_code(&error, code);
+    throw user_error("{}", error_text(error));
+  }
+  std::vector<NpyImage> images;
+  images.reserve(tensors.size());
+  for (const auto& [name, tensor] : tensors)
+    add_entry(archive.get(), name, images.emplace_back(make_npy_image(tensor)));
+  if (zip_close(archive.get()) != 0)
+    throw user_error("{}", zip_strerror(archive.get()));
+  static_cast<void>(archive.release());  // closed
+}
+
 }  // namespace
 
 NamedTensors read_npz(const std::filesystem::path& path) {
@@ -100,49 +139,11 @@ NamedTensors read_npz(const std::filesystem::path& path) {
 }
 
 void write_npz(const std::filesystem::path& path, const NamedTensors& tensors) {
-  const auto fail = [&](const std::string& why) {
-    return user_error("cannot write {}: {}", path.string(), why);
-  };
-  // A rename would replace a device such as /dev/null by a file.
-  std::error_code ignored;
-  if (std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored))
-    throw fail("not a regular file");
-  if (tensors.empty())
-    throw fail("there are no arrays, and libzip writes no empty archive");
-
-  // libzip writes to a temporary file beside the path and renames it when the archive is closed.
-  int code = 0;
-  Archive archive(zip_open(path.c_str(), ZIP_CREATE | ZIP_TRUNCATE, &code));
-  if (archive == nullptr) {
-    zip_error_t error;
-    zip_error_init_with_code(&error, code);
-    throw fail(error_text(error));
-  }
-  std::vector<NpyImage> images;  // kept until the archive is closed, which is when libzip reads them
-  images.reserve(tensors.size());
-  for (const auto& [name, tensor] : tensors) {
-    const NpyImage& image = images.emplace_back(make_npy_image(tensor));
-    const std::span<const std::byte> items = image.items.bytes();
-    zip_buffer_fragment_t fragments[] = {
-        {reinterpret_cast<zip_uint8_t*>(const_cast<char*>(image.header.data())), image.header.size()},
-        {reinterpret_cast<zip_uint8_t*>(const_cast<std::byte*>(items.data())), items.size()}};
-    zip_source_t* source = zip_source_buffer_fragment(archive.get(), fragments, 2, 0);
-    if (source == nullptr)
-      throw fail(zip_strerror(archive.get()));
-    const zip_int64_t index = zip_file_add(archive.get(), (name + ".npy").c_str(), source, ZIP_FL_ENC_UTF_8);
-    if (index < 0) {
-      zip_source_free(source);
-      throw fail(fmt::format("array \"{}\": {}", name, zip_strerror(archive.get())));
-    }
-    // Stored and undated: equal tensors make equal files.
-    constexpr zip_uint16_t january_1980 = 1 << 5 | 1;
-    const auto entry = static_cast<zip_uint64_t>(index);
-    zip_set_file_compression(archive.get(), entry, ZIP_CM_STORE, 0);
-    zip_file_set_dostime(archive.get(), entry, 0, january_1980, 0);
-  }
-  if (zip_close(archive.get()) != 0)
-    throw fail(zip_strerror(archive.get()));
-  static_cast<void>(archive.release());  // closed
+  write_file(path, [&](const std::filesystem::path& temporary) {
+    if (tensors.empty())
+      throw user_error("there are no arrays, and libzip writes no empty archive");
+    write_archive(temporary, tensors);
+  });
 }
 
 }  // namespace tenon

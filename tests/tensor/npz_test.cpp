@@ -1,9 +1,14 @@
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <zip.h>
 
+#include <csignal>
+
+#include "base/child_process.h"
 #include "base/expect_error.h"
 #include "base/temporary_folder.h"
 #include "tensor/npy.h"
+#include "tensor/npy_text.h"
 #include "tensor/wide.h"
 
 namespace tenon {
@@ -92,7 +97,25 @@ TEST(Npz, WritesOnlyRegularFiles) {
       [&] {
         write_npz(nowhere, {{"x", t}});
       },
-      "cannot write " + nowhere + ": Failure to create temporary file: No such file or directory");
+      "cannot write " + nowhere + ": No such file or directory");
+}
+
+TEST(Npz, LeavesNothingWhereThereIsNoRoom) {
+  const TemporaryFolder folder;
+  const ChildEnd end = run_in_child(60, [&] {
+    const rlimit small{100, 100};
+    ::signal(SIGXFSZ, SIG_IGN);
+    ::setrlimit(RLIMIT_FSIZE, &small);
+    try {
+      write_npz(folder / "data.npz", {{"x", Tensor(DType::F32, {100})}});
+    } catch (const UserError& error) {
+      return std::string(error.what());
+    }
+    return std::string("it was written");
+  });
+  EXPECT_TRUE(end.report.starts_with("cannot write " + (folder / "data.npz").string() + ": ")) << end.report;
+  EXPECT_TRUE(end.report.ends_with(": File too large")) << end.report;  // between them is what libzip tried
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
 TEST(Npz, RefusesWhatIsNoArchive) {

@@ -1,0 +1,18 @@
+// utf8.h — UTF-8 as RFC 3629 defines it: no overlong spellings, no surrogates, nothing above U+10FFFF.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace tenon {
+
+bool is_code_point(uint32_t number);
+
+void append_utf8(std::string& text, uint32_t code_point);
+
+// Takes the first character off `text`, which is not empty. Where its bytes are no UTF-8, nothing is taken.
+std::optional<uint32_t> take_utf8(std::string_view& text);
+
+}  // namespace tenon
