@@ -1,6 +1,8 @@
 #include "verify/compare.h"
 
 #include <cmath>
+#include <cstring>
+#include <memory>
 
 #include "ir/type.h"
 #include "tensor/wide.h"
@@ -17,11 +19,24 @@ std::string type_mismatch(const Tensor& actual, const Tensor& expected) {
   return fmt::format("got {}, expected {}", type_of(actual), type_of(expected));
 }
 
+template <class Part>
+std::string complex_text(std::span<const std::byte> element) {
+  Part parts[2];
+  std::memcpy(parts, element.data(), sizeof parts);
+  return fmt::format("{}{:+}i", parts[0], parts[1]);
+}
+
 std::string element_text(const Tensor& t, int64_t index) {
   if (t.dtype() == DType::String)
     return t.strings()[static_cast<size_t>(index)];
-  return with_wide(t.dtype(),
-                   [&]<class T>(T) { return fmt::format("{}", widen<T>(t)[static_cast<size_t>(index)]); });
+  const auto size = static_cast<size_t>(t.element_size());
+  const std::span<const std::byte> element = t.bytes().subspan(static_cast<size_t>(index) * size, size);
+  if (t.dtype() == DType::C64)
+    return complex_text<float>(element);
+  if (t.dtype() == DType::C128)
+    return complex_text<double>(element);
+  const Tensor scalar(t.dtype(), {}, std::make_shared<Tensor>(t), element);
+  return with_wide(t.dtype(), [&]<class T>(T) { return fmt::format("{}", widen<T>(scalar).front()); });
 }
 
 std::string mismatch_at(const Tensor& actual, const Tensor& expected, int64_t index) {
@@ -39,10 +54,8 @@ int64_t first_difference(const Tensor& actual, const Tensor& expected) {
         return i;
       continue;
     }
-    const auto size = static_cast<size_t>(expected.element_size());
-    if (!std::equal(actual.bytes().begin() + i * expected.element_size(),
-                    actual.bytes().begin() + i * expected.element_size() + static_cast<int64_t>(size),
-                    expected.bytes().begin() + i * expected.element_size()))
+    const auto size = static_cast<size_t>(expected.element_size()), at = static_cast<size_t>(i) * size;
+    if (std::memcmp(actual.bytes().data() + at, expected.bytes().data() + at, size) != 0)
       return i;
   }
   return -1;

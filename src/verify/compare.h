@@ -15,13 +15,14 @@ struct Comparison {
   std::string detail;           // why they do not agree: what was got and what was expected
 };
 
-// Two tensors agree within `tolerance` when their shapes and dtypes are equal, integers, booleans and strings
-// are exact, NaN and inf stand in the same places, and max |actual - expected| <= tolerance · max |expected|.
+// Two tensors agree within `tolerance` when their shapes and dtypes are equal, all but floats are exact
+// (complex numbers too), NaN and inf stand in the same places, and max |actual - expected| <= tolerance · max
+// |expected|.
 Comparison compare(const Tensor& actual, const Tensor& expected, double tolerance);
 
 // Element by element: |actual - expected| <= absolute + relative · |expected|, integers included (they may be
-// off by a rounding step where `absolute` says so). Empty when so, else the first element that is not.
-// Sequences and optionals compare their elements.
+// off by a rounding step where `absolute` says so); strings and complex numbers are exact. Empty when so,
+// else the first element that is not. Sequences and optionals compare their elements.
 std::string first_mismatch(const Datum& actual, const Datum& expected, double relative, double absolute);
 
 }  // namespace tenon

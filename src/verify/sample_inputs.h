@@ -6,8 +6,9 @@
 namespace tenon {
 
 // Element i is sin(0.37 i) + 0.1 for floats, 7919 i mod 1000 for integers, true for booleans, empty for
-// strings; a symbolic dimension counts as 1. What has no such value (an unknown rank, a sequence) is the
-// user's fault: they must give it.
+// strings and 0 for complex numbers. Every symbol of a dimension is 1, and so is an unknown dimension. What
+// has no such value (an unknown rank, a sequence, a dimension below 0) is the user's fault: they must give
+// it.
 Tensor sample_input(const TensorType& type);
 Data sample_inputs(const Graph& graph);
 
