@@ -15,9 +15,12 @@ Progress::Progress(std::string what, int64_t total)
       on_terminal_(::isatty(STDERR_FILENO) != 0),
       next_(std::chrono::steady_clock::now() + 2s) {}
 
-Progress::~Progress() {
+Progress::~Progress() { clear(); }
+
+void Progress::clear() {
   if (shown_)
     std::fputs("\r\033[K", stderr);
+  shown_ = false;
 }
 
 void Progress::step(std::string_view detail) {

@@ -18,6 +18,7 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void step(std::string_view detail);  // the next of them begins
+  void clear();                        // erases the line, for others to write; a later step shows it again
 
  private:
   std::string what_;

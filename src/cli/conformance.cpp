@@ -1,12 +1,13 @@
 // conformance.cpp — tenon conformance: runs folders of the ONNX backend test suite.
 #include "verify/conformance.h"
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/progress.h"
+#include "base/write_file.h"
 #include "cli/commands.h"
+#include "cli/output.h"
 
 namespace tenon::cli {
 namespace {
@@ -26,16 +27,12 @@ void write_json(const fs::path& path, const std::vector<CaseResult>& results,
                              {"detail", result.detail},
                              {"opset", result.opset},
                              {"dtype", result.dtype}});
-  const fs::path temporary = path.string() + ".partial";
-  std::ofstream out(temporary);
-  out << json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
-  out.close();
-  if (!out)
-    throw user_error("cannot write {}", path.string());
-  fs::rename(temporary, path);
+  write_file(path, json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
 void run(const std::vector<std::string>& folders, const std::string& json) {
+  if (!json.empty())
+    check_writable(json);
   std::vector<CaseResult> results;
   std::map<CaseStatus, int64_t> counts;
   for (const fs::path folder : folders) {
@@ -46,22 +43,20 @@ void run(const std::vector<std::string>& folders, const std::string& json) {
       CaseResult result = run_case(path);
       result.name = path == folder ? path.filename().string() : path.lexically_relative(folder).string();
       ++counts[result.status];
-      if (result.status != CaseStatus::Pass)
-        std::fputs(fmt::format("{} {}: {}\n", name(result.status), result.name, result.detail).c_str(),
-                   stdout);
+      if (result.status != CaseStatus::Pass) {
+        progress.clear();
+        write_output(fmt::format("{} {}: {}\n", name(result.status), result.name, result.detail));
+      }
       results.push_back(std::move(result));
     }
   }
   if (results.empty())
     throw user_error("there are no cases (folders with a model.onnx) in {}", fmt::join(folders, ", "));
   const int64_t failed = counts[CaseStatus::Wrong] + counts[CaseStatus::Error];
-  std::fputs(
-      fmt::format("{} passed, {} failed ({} wrong, {} errors), {} unsupported: {:.1f} % pass\n",
-                  counts[CaseStatus::Pass], failed, counts[CaseStatus::Wrong], counts[CaseStatus::Error],
-                  counts[CaseStatus::Unsupported],
-                  100.0 * static_cast<double>(counts[CaseStatus::Pass]) / static_cast<double>(results.size()))
-          .c_str(),
-      stdout);
+  write_output(fmt::format(
+      "{} passed, {} failed ({} wrong, {} errors), {} unsupported: {:.1f} % pass\n", counts[CaseStatus::Pass],
+      failed, counts[CaseStatus::Wrong], counts[CaseStatus::Error], counts[CaseStatus::Unsupported],
+      100.0 * static_cast<double>(counts[CaseStatus::Pass]) / static_cast<double>(results.size())));
   if (!json.empty())
     write_json(json, results, counts);
   if (failed > 0)

@@ -32,10 +32,10 @@ std::pair<std::string, Dim> parse_binding(const std::string& text) {
 }
 
 std::unique_ptr<Graph> read_text(const std::filesystem::path& path) {
+  const auto file = MappedFile::open(path);
+  const auto bytes = file->bytes();
   return with_context([&] { return path.string(); },
                       [&] {
-                        const auto file = MappedFile::open(path);
-                        const auto bytes = file->bytes();
                         return parse({reinterpret_cast<const char*>(bytes.data()), bytes.size()},
                                      {.folder = path.parent_path()});
                       });

@@ -1,16 +1,18 @@
 // main.cpp — the tenon program: finds the subcommand, and turns errors into exit statuses.
 //
 // 0 done, 1 the answer is no, 2 the user's input is at fault, 3 our bug.
+#include <csignal>
 #include <cstdio>
 #include <new>
 
 #include "base/error.h"
 #include "cli/commands.h"
+#include "cli/output.h"
 #include "ops/registry.h"
 
 namespace {
 
-int run(int argc, char** argv) {
+int run_command(int argc, char** argv) {
   CLI::App program{
       "Tenon compiles machine-learning graphs: it reads a model, shows it, runs it and checks it.", "tenon"};
   program.require_subcommand(1);
@@ -28,6 +30,14 @@ int run(int argc, char** argv) {
     return program.exit(error) == 0 ? 0 : 2;
   } catch (const tenon::cli::Refused&) {
     return 1;
+  }
+}
+
+int run(int argc, char** argv) {
+  try {
+    const int status = run_command(argc, argv);
+    tenon::cli::flush_output();
+    return status;
   } catch (const tenon::UserError& error) {
     std::fprintf(stderr, "tenon: %s\n", error.what());
     return 2;
@@ -43,6 +53,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_DFL);  // output that nobody reads any more ends us, quietly
   tenon::register_ops();
   return run(argc, argv);
 }

@@ -1,9 +1,7 @@
 // print.cpp — tenon print: a model in Tenon's text form, or as another tool would show it.
-#include <cstdio>
-
-#include "base/error.h"
 #include "cli/commands.h"
 #include "cli/load_model.h"
+#include "cli/output.h"
 #include "views/views.h"
 
 namespace tenon::cli {
@@ -30,7 +28,7 @@ void add_print(CLI::App& program) {
     const std::unique_ptr<Graph> graph = load_model(options->model);
     for (const View& view : all_views())
       if (view.name == options->as)
-        std::fputs(view.render(*graph).c_str(), stdout);
+        write_output(view.render(*graph));
   });
 }
 

@@ -1,0 +1,47 @@
+#include <gtest/gtest.h>
+
+#include "cli/shell.h"
+
+namespace tenon::cli {
+namespace {
+
+class LoadModel : public CommandLine {
+ protected:
+  void SetUp() override {
+    folder_.write("model.tenon", "graph main(%x: f32[n,m]) {\n  %y = relu(%x)\n  return %y\n}\n");
+    folder_.write("fixed.tenon", "graph main(%x: f32[2]) {\n  return %x\n}\n");
+  }
+};
+
+TEST_F(LoadModel, DimBindsASymbol) {
+  expect_done("tenon print model.tenon --dim n=2",
+              "graph main(%x: f32[2,m]) {\n  %y: f32[2,m] = relu(%x)\n  return %y\n}\n");
+  expect_done("tenon print model.tenon --dim n=2 --dim m=0",
+              "graph main(%x: f32[2,0]) {\n  %y: f32[2,0] = relu(%x)\n  return %y\n}\n");
+}
+
+TEST_F(LoadModel, DimOfNoInputIsRefused) {
+  expect_refused("tenon print model.tenon --dim k=2",
+                 "--dim k=2: no input has a dimension k\n  hint: there are m, n");
+  expect_refused("tenon print fixed.tenon --dim n=2",
+                 "--dim n=2: no input has a dimension n\n  hint: the sizes of all inputs are fixed");
+}
+
+TEST_F(LoadModel, DimOfAnotherFormIsRefused) {
+  for (const std::string dim : {"n", "=2", "n=", "n=two", "n=-1", "n=2x", "n=99999999999999999999"})
+    expect_refused("tenon print model.tenon --dim " + dim, "--dim " + dim + ": it should look like batch=4");
+}
+
+TEST_F(LoadModel, WhatIsNoModelIsRefused) {
+  expect_refused("tenon print none.onnx", "cannot open none.onnx: No such file or directory");
+  expect_refused("tenon print none.tenon", "cannot open none.tenon: No such file or directory");
+  expect_refused("tenon print model.txt", "model.txt: a model is a .onnx or .tenon file, or builtin:NAME");
+  EXPECT_EQ(shell("tenon print builtin:nonsense").status, 2);
+  folder_.write("bad.tenon", "graph main(");
+  EXPECT_EQ(shell("tenon print bad.tenon").status, 2);
+  folder_.write("bad.onnx", "bad");
+  EXPECT_EQ(shell("tenon print bad.onnx").status, 2);
+}
+
+}  // namespace
+}  // namespace tenon::cli

@@ -1,0 +1,46 @@
+#include <gtest/gtest.h>
+
+#include "cli/shell.h"
+
+namespace tenon::cli {
+namespace {
+
+using Main = CommandLine;
+
+TEST_F(Main, HelpIsNoError) {
+  const Outcome help = shell("tenon --help");
+  EXPECT_EQ(help.status, 0);
+  EXPECT_NE(help.out.find("Exit status: 0 done, 1 the answer is no, 2 the input is at fault"),
+            std::string::npos);
+  EXPECT_EQ(help.error, "");
+}
+
+TEST_F(Main, WrongArgumentsAreTheUsersFault) {
+  for (const char* command :
+       {"tenon", "tenon nonsense", "tenon print", "tenon run builtin:tiny --seed many",
+        "tenon run builtin:tiny --engine warp", "tenon print builtin:tiny --as nonsense"}) {
+    const Outcome outcome = shell(command);
+    EXPECT_EQ(outcome.status, 2) << command;
+    EXPECT_EQ(outcome.out, "") << command;
+    EXPECT_NE(outcome.error, "") << command;
+  }
+}
+
+TEST_F(Main, ThatTheOutputCannotBeWrittenIsAnError) {
+  for (const char* command :
+       {"tenon print builtin:tiny", "tenon run builtin:tiny", "tenon ops", "tenon ops relu", "tenon --help"})
+    expect_refused(std::string(command) + " >/dev/full", "cannot write the output: No space left on device");
+}
+
+TEST_F(Main, OutputThatNobodyReadsIsNoError) {
+  // More than a pipe holds, so that the reader is gone before all is written; also where SIGPIPE was ignored.
+  std::string text = "graph main(%x0: f32[1]) {\n";
+  for (int i = 0; i < 5000; ++i)
+    text += "  %x" + std::to_string(i + 1) + ": f32[1] = relu(%x" + std::to_string(i) + ")\n";
+  folder_.write("long.tenon", text + "  return %x5000\n}\n");
+  expect("tenon print long.tenon | head -n 1", 0, "graph main(%x0: f32[1]) {\n", "");
+  expect("trap '' PIPE; tenon print long.tenon | head -n 1", 0, "graph main(%x0: f32[1]) {\n", "");
+}
+
+}  // namespace
+}  // namespace tenon::cli

@@ -1,0 +1,45 @@
+#include <gtest/gtest.h>
+
+#include "cli/shell.h"
+#include "frontends/builtin/builtin.h"
+#include "ops/registry.h"
+#include "views/views.h"
+
+namespace tenon::cli {
+namespace {
+
+using Print = CommandLine;
+
+TEST_F(Print, ShowsEachForm) {
+  register_ops();
+  const std::unique_ptr<Graph> tiny = builtin::make_model("tiny");
+  for (const View& view : all_views())
+    expect_done("tenon print builtin:tiny --as " + std::string(view.name), view.render(*tiny));
+}
+
+TEST_F(Print, ShowsTheTextFormUnlessToldOtherwise) {
+  expect_done("tenon print builtin:tiny >a; tenon print builtin:tiny --as tenon >b; cmp a b", "");
+}
+
+TEST_F(Print, WhatItShowsIsAModel) {
+  expect_done("tenon print builtin:tiny >a.tenon; tenon print a.tenon >b.tenon; cmp a.tenon b.tenon", "");
+}
+
+using Ops = CommandLine;
+
+TEST_F(Ops, AreListedOrToldAbout) {
+  const Outcome list = shell("tenon ops");
+  EXPECT_EQ(list.status, 0);
+  EXPECT_NE(list.out.find("\nrelu "), std::string::npos);
+  const Outcome relu = shell("tenon ops relu");
+  EXPECT_EQ(relu.status, 0);
+  EXPECT_TRUE(relu.out.starts_with("relu(x: T) -> (y: T)")) << relu.out;
+}
+
+TEST_F(Ops, AnUnknownOneGetsAHint) {
+  expect_refused("tenon ops rellu", "there is no op rellu\n  hint: did you mean relu?");
+  expect_refused("tenon ops zzzzzzzzzz", "there is no op zzzzzzzzzz");
+}
+
+}  // namespace
+}  // namespace tenon::cli

@@ -1,0 +1,154 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "cli/shell.h"
+#include "tensor/npy.h"
+
+namespace tenon::cli {
+namespace {
+
+class Run : public CommandLine {
+ protected:
+  void SetUp() override {
+    folder_.write("sub.tenon", "graph main(%a: f32[n], %b: f32[n]) {\n  %y = sub(%a, %b)\n  return %y\n}\n");
+  }
+
+  void write_inputs(const NamedTensors& tensors) const { write_npz(folder_ / "in.npz", tensors); }
+
+  // What `tenon run` says of a tensor.
+  void expect_summary(const Tensor& tensor, const std::string& summary) const {
+    write_inputs({{"x", tensor}});
+    folder_.write("same.tenon",
+                  "graph main(%x: " + describe(tensor.dtype(), tensor.extents()) + ") {\n  return %x\n}\n");
+    expect_done("tenon run same.tenon --inputs in.npz", "x: " + summary + "\n");
+  }
+
+  const Tensor a_ = Tensor::of<float>({5, 7}), b_ = Tensor::of<float>({1, 2});
+};
+
+TEST_F(Run, TakesInputsByName) {
+  write_inputs({{"b", b_}, {"a", a_}});
+  expect_done("tenon run sub.tenon --inputs in.npz", "y: f32[2] = [4, 5], from 4 to 5\n");
+}
+
+TEST_F(Run, TakesInputsByPlace) {
+  write_inputs({{"input_1", b_}, {"input_0", a_}});
+  expect_done("tenon run sub.tenon --inputs in.npz", "y: f32[2] = [4, 5], from 4 to 5\n");
+}
+
+TEST_F(Run, AnInputsOwnNameIsNoPlaceOfAnother) {
+  folder_.write("swap.tenon",
+                "graph main(%input_1: f32[2], %b: f32[2]) {\n  %y = sub(%input_1, %b)\n  return %y\n}\n");
+  write_inputs({{"input_1", a_}});
+  expect_refused("tenon run swap.tenon --inputs in.npz",
+                 "in.npz: there is no \"b\" (nor input_1) for the input of type f32[2]");
+}
+
+TEST_F(Run, MissingArraysAreRefused) {
+  write_inputs({{"a", a_}});
+  expect_refused("tenon run sub.tenon --inputs in.npz",
+                 "in.npz: there is no \"b\" (nor input_1) for the input of type f32[n]");
+}
+
+TEST_F(Run, ArraysThatNoInputTakesAreRefused) {
+  write_inputs({{"a", a_}, {"b", b_}, {"c", b_}});
+  expect_refused("tenon run sub.tenon --inputs in.npz",
+                 "in.npz: it holds arrays that no input takes\n  arrays: a, b, c\n  inputs: a, b");
+  write_inputs({{"a", a_}, {"b", b_}, {"input_1", b_}});
+  expect_refused("tenon run sub.tenon --inputs in.npz",
+                 "in.npz: it holds arrays that no input takes\n  arrays: a, b, input_1\n  inputs: a, b");
+}
+
+TEST_F(Run, WrongShapesAndFilesAreRefused) {
+  write_inputs({{"a", a_}, {"b", Tensor::of<float>({1, 2, 3})}});
+  const Outcome shapes = shell("tenon run sub.tenon --inputs in.npz");
+  EXPECT_EQ(shapes.status, 2);
+  EXPECT_NE(shapes.error.find("f32[3]"), std::string::npos) << shapes.error;
+  expect_refused("tenon run sub.tenon --inputs none.npz", "cannot open none.npz: No such file or directory");
+}
+
+TEST_F(Run, MakesInputsThatFitEachOther) {
+  folder_.write("double.tenon",
+                "graph main(%a: f32[n], %b: f32[2*n]) {\n  %y = concat([%a, %b], axis=0)\n  return %y\n}\n");
+  expect_done("tenon run double.tenon", "y: f32[3] = [0.1, 0.1, 0.461615], from 0.1 to 0.461615\n");
+}
+
+TEST_F(Run, InputsThatNoMemoryHoldsAreRefused) {
+  folder_.write("huge.tenon", "graph main(%x: f32[4611686018427387904]) {\n  return %x\n}\n");
+  const Outcome outcome = shell("tenon run huge.tenon");
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_TRUE(outcome.error.starts_with("tenon: input x of type f32[4611686018427387904]: "))
+      << outcome.error;
+}
+
+TEST_F(Run, SummarizesNumbersAsWhatTheyAre) {
+  expect_summary(Tensor::of<float>({1, 2.5, 0.1234567F}),
+                 "f32[3] = [1, 2.5, 0.123457], from 0.123457 to 2.5");
+  expect_summary(Tensor::of<int64_t>({1234567, -9007199254740993}),
+                 "i64[2] = [1234567, -9007199254740993], from -9007199254740993 to 1234567");
+  expect_summary(Tensor::of<uint64_t>({18446744073709551615U}),
+                 "u64[1] = [18446744073709551615], from 18446744073709551615 to 18446744073709551615");
+  expect_summary(Tensor::of<int32_t>({0, 1, 2, 3, 4, 5, 6, 7}),
+                 "i32[8] = [0, 1, 2, 3, 4, 5, …], from 0 to 7");
+  expect_summary(Tensor(DType::F32, {0, 3}), "f32[0,3]");
+  expect_summary(Tensor::strings({"a"}, {1}), "str[1]");
+}
+
+TEST_F(Run, RangesOverFiniteNumbersAndCountsTheOthers) {
+  expect_summary(Tensor::of<float>({NAN, 3, -1, NAN}),
+                 "f32[4] = [nan, 3, -1, nan], from -1 to 3, with 2 NaN");
+  expect_summary(Tensor::of<float>({-INFINITY, 3, INFINITY, NAN}),
+                 "f32[4] = [-inf, 3, inf, nan], from 3 to 3, with 1 NaN, with 2 inf");
+  expect_summary(Tensor::of<float>({NAN}), "f32[1] = [nan], with 1 NaN");
+}
+
+TEST_F(Run, WritesItsOutputs) {
+  write_inputs({{"a", a_}, {"b", b_}});
+  expect_done("tenon run sub.tenon --inputs in.npz --outputs out.npz", "y: f32[2] = [4, 5], from 4 to 5\n");
+  const NamedTensors outputs = read_npz(folder_ / "out.npz");
+  ASSERT_EQ(outputs.size(), 1u);
+  EXPECT_EQ(outputs[0].first, "y");
+  EXPECT_TRUE(identical(outputs[0].second, Tensor::of<float>({4, 5})));
+}
+
+TEST_F(Run, OutputsThatCannotBeWrittenAreKnownBeforeItRuns) {
+  // The inputs do not exist: whoever looked at them first would say so.
+  const auto refused = [&](const std::string& arguments, const std::string& message) {
+    expect_refused("tenon run " + arguments + " --inputs none.npz", message);
+  };
+  refused("sub.tenon --outputs none/out.npz", "cannot write none/out.npz: No such file or directory");
+  refused("sub.tenon --outputs .", "cannot write .: not a regular file");
+  folder_.write("twice.tenon", "graph main(%x: f32[1]) {\n  return %x, %x\n}\n");
+  refused("twice.tenon --outputs out.npz", "two outputs have the name \"x\", which an .npz cannot hold");
+  folder_.write("sequence.tenon", "graph main(%x: seq<f32[1]>) {\n  return %x\n}\n");
+  refused("sequence.tenon --outputs out.npz", "the output \"x\" is no tensor, which an .npz cannot hold");
+  folder_.write("none.tenon", "graph main(%x: f32[1]) {\n  return\n}\n");
+  refused("none.tenon --outputs out.npz", "cannot write out.npz: the model has no outputs");
+  EXPECT_EQ(files(), (std::set<std::string>{"sub.tenon", "twice.tenon", "sequence.tenon", "none.tenon"}));
+}
+
+TEST_F(Run, LeavesNoHalfWrittenOutputs) {
+  folder_.write("out.npz", "precious");
+  folder_.write("big.tenon", "graph main(%x: f32[10000]) {\n  return %x\n}\n");
+  const Outcome outcome = shell("trap '' XFSZ; ulimit -f 8; tenon run big.tenon --outputs out.npz");
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_TRUE(outcome.error.starts_with("tenon: cannot write out.npz: ")) << outcome.error;
+  EXPECT_TRUE(outcome.error.ends_with(": File too large\n")) << outcome.error;
+  EXPECT_EQ(read_file(folder_ / "out.npz"), "precious");
+  EXPECT_EQ(files(), (std::set<std::string>{"sub.tenon", "big.tenon", "out.npz"}));
+}
+
+TEST_F(Run, TheSeedDecidesWhatRandomOpsDraw) {
+  folder_.write("random.tenon",
+                "graph main() {\n  %s = constant(value=i64[1] {3})\n  %y = random_uniform(%s, dtype=f32)\n"
+                "  return %y\n}\n");
+  const std::string first = shell("tenon run random.tenon").out;
+  EXPECT_NE(first, "");
+  EXPECT_EQ(shell("tenon run random.tenon --seed 0").out, first);
+  EXPECT_NE(shell("tenon run random.tenon --seed 1").out, first);
+}
+
+}  // namespace
+}  // namespace tenon::cli
