@@ -27,6 +27,9 @@ expect 0 "" $'text\n```\n$ tenon not-run\n```\n```console\n$ tenon a "b c"\na\nb
 expect 1 $'a.md:2: tenon one: it prints something else (-: written, +: printed)\n@@ -1 +1 @@\n-two\n+one' \
   $'```console\n$ tenon one\ntwo\n```'
 expect 1 'a.md:2: tenon fail: it failed' $'```console\n$ tenon fail\nno\n```'
+expect 1 $'a.md:2: tenon one: it prints something else (-: written, +: printed)\n@@ -1 +1 @@\n-two\n+one\na.md:1: this block is not closed' \
+  $'```console\n$ tenon one\ntwo'
+expect 1 $'a.md:2: this block is not closed' $'text\n```console\n$ tenon one\none'
 expect 1 'check_docs: there is no example in a.md' 'nothing here'
 
 if ((failures > 0)); then
