@@ -2,7 +2,7 @@
 //
 // Both are exceptions, so that code which computes stays readable; they are caught where context can be added
 // (which node, which file) and at the top, where they become an exit status. The third kind of bad news, an
-// optimisation declined, is not an error: see Remark.
+// optimisation declined, is not an error: what declines it says why, and work goes on.
 #pragma once
 
 #include <fmt/format.h>

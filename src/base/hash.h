@@ -1,5 +1,5 @@
-// hash.h — one way to hash: a 64-bit FNV-1a over bytes, finished by a mixer, and a way to combine hashes in
-// order.
+// hash.h — one way to hash: words of 64 bits, each multiplied in and folded, then a mixer; and a way to
+// combine hashes in order.
 #pragma once
 
 #include <cstdint>
