@@ -3,6 +3,7 @@
 // 0 done, 1 the answer is no, 2 the user's input is at fault, 3 our bug.
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <new>
 
 #include "base/error.h"
@@ -40,6 +41,9 @@ int run(int argc, char** argv) {
     return status;
   } catch (const tenon::UserError& error) {
     std::fprintf(stderr, "tenon: %s\n", error.what());
+    return 2;
+  } catch (const std::filesystem::filesystem_error& error) {
+    std::fprintf(stderr, "tenon: %s: %s\n", error.path1().c_str(), error.code().message().c_str());
     return 2;
   } catch (const std::bad_alloc&) {
     std::fprintf(stderr, "tenon: there is not enough memory for this\n");

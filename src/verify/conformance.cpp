@@ -19,6 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr unsigned kSecondsPerCase = 60;
+constexpr std::string_view kNoDType = "-";  // in the report of a case, whose fields are words
 
 // Some cases store bf16 as the unsigned integers of the same bits.
 Datum as_declared(Datum datum, const Type& type) {
@@ -180,7 +181,7 @@ CaseResult run_case(const fs::path& folder) {
   const ChildEnd end = run_in_child(kSecondsPerCase, [&] {
     const CaseResult result = run_and_catch(folder);
     return fmt::format("{} {} {} {}", static_cast<int>(result.status), result.opset,
-                       result.dtype.empty() ? "-" : result.dtype, result.detail);
+                       result.dtype.empty() ? kNoDType : result.dtype, result.detail);
   });
   CaseResult result;
   if (!end.failure.empty()) {
@@ -191,6 +192,8 @@ CaseResult run_case(const fs::path& folder) {
   int status = 0;
   fields >> status >> result.opset >> result.dtype;
   result.status = static_cast<CaseStatus>(status);
+  if (result.dtype == kNoDType)
+    result.dtype.clear();
   fields.get();
   result.detail.assign(std::istreambuf_iterator<char>(fields), {});
   return result;

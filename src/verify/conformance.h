@@ -16,7 +16,7 @@ struct CaseResult {
   CaseStatus status = CaseStatus::Error;
   std::string detail;  // empty for a pass
   int64_t opset = 0;   // of the standard domain; 0 when the model could not be read
-  std::string dtype;   // of the first output
+  std::string dtype;   // of the first output; empty when it is no tensor, or unknown
 };
 
 // The folders at or below `folder` that hold a model.onnx, in alphabetical order.

@@ -26,6 +26,12 @@ TEST_F(Main, WrongArgumentsAreTheUsersFault) {
   }
 }
 
+TEST_F(Main, PathsThatTheSystemRefusesAreTheUsersFault) {
+  const std::string name(300, 'a');
+  expect_refused("tenon conformance " + name, name + ": File name too long");
+  expect_refused("tenon print " + name + ".onnx", "cannot open " + name + ".onnx: File name too long");
+}
+
 TEST_F(Main, ThatTheOutputCannotBeWrittenIsAnError) {
   for (const char* command :
        {"tenon print builtin:tiny", "tenon run builtin:tiny", "tenon ops", "tenon ops relu", "tenon --help"})

@@ -19,9 +19,10 @@ class CommandLine : public ::testing::Test {
  protected:
   // `tenon` is the program that was built.
   Outcome shell(const std::string& command) const {
-    const std::string script = "cd '" + folder_.path().string() + "' && PATH=" + TENON_FOLDER +
-                               ":$PATH && { " + command + "\n} >'" + (logs_ / "out").string() + "' 2>'" +
-                               (logs_ / "error").string() + "'";
+    const auto quoted = [](const std::filesystem::path& path) { return "'" + path.string() + "'"; };
+    const std::string script = "cd " + quoted(folder_.path()) + " && PATH=" + quoted(TENON_FOLDER) +
+                               ":\"$PATH\" && { " + command + "\n} >" + quoted(logs_ / "out") + " 2>" +
+                               quoted(logs_ / "error");
     const int status = std::system(script.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(logs_ / "out"),
             read_file(logs_ / "error")};

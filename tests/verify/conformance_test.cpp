@@ -108,6 +108,7 @@ TEST_F(Conformance, AModelThatCannotBeReadIsAnErrorWithItsReason) {
   const CaseResult result = run_case(folder_.path());
   EXPECT_EQ(result.status, CaseStatus::Error);
   EXPECT_EQ(result.opset, 0);
+  EXPECT_EQ(result.dtype, "");
   EXPECT_NE(result.detail, "");
 }
 
