@@ -64,6 +64,16 @@ TEST(OnnxRank, OfFeaturesMatters) {
                        sizes.empty() ? "[]" : "[1,1,3]"));
 }
 
+TEST(OnnxRank, OfALayerMattersOnlyForItsStatistics) {
+  const OneNode layer = {.op = "LayerNormalization", .types = {kUnranked, floats({2})}};
+  EXPECT_EQ(to_string(import(model_of(layer))->outputs()[0].type()), "f32[*]");
+  OneNode with_mean = layer;
+  with_mean.outputs = 2;
+  refuse<UnsupportedError>(
+      model_of(with_mean),
+      R"(node "n": LayerNormalization: the rank of its input must be known when the model is read)");
+}
+
 TEST(OnnxRank, LimitsTheAxisOfASplit) {
   refuse(model_of(
              {.op = "Split", .types = {floats({4})}, .attributes = {int_attribute("axis", 5)}, .outputs = 2}),

@@ -176,7 +176,8 @@ std::vector<Value> convert_rotary_embedding(const NodeView& n) {
     return turned > 0 && !exact ? slice(cache, 2, 0, turned / 2) : cache;
   };
   const Value split = packed ? split_heads(n, x, n.integer("num_heads")) : x;
-  const Value y = rotary(split, angles(1), angles(2), n.flag("interleaved", false));
+  const Value cos = angles(1), sin = angles(2);
+  const Value y = rotary(split, cos, sin, n.flag("interleaved", false));
   return {packed ? merge_heads(y) : y};
 }
 

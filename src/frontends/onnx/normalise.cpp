@@ -71,7 +71,8 @@ std::vector<Value> convert_layer_normalization(const NodeView& n) {
   const Value y = layer_norm(x, n.in(1), n.maybe(2), axis, epsilon(n));
   if (!n.wants(1) && !n.wants(2))
     return {y};
-  const std::vector<int64_t> axes = axes_between(checked_axis(n.op_type(), axis, n.rank_of(x)), x.rank());
+  const int64_t rank = n.rank_of(x);
+  const std::vector<int64_t> axes = axes_between(checked_axis(n.op_type(), axis, rank), rank);
   const Value stashed = in_dtype(x, n.dtype("stash_type", DType::F32));
   const Value mean = reduce_mean(stashed, axes, Keep::Dims), deviation = stashed - mean;
   const Value variance = reduce_mean(deviation * deviation, axes, Keep::Dims);
