@@ -34,6 +34,17 @@ TEST(OnnxRank, OfAttentionMatters) {
          R"(node "n": Attention: past_key is f32[1,2], but must have rank 4)");
 }
 
+TEST(OnnxRank, OfAMaskMayBeUnknown) {
+  const Bytes one_of_each = floats({1, 1, 2});
+  const Bytes attention =
+      model_of({.op = "Attention",
+                .types = {one_of_each, one_of_each, one_of_each, kUnranked},
+                .attributes = {int_attribute("q_num_heads", 2), int_attribute("kv_num_heads", 2)},
+                .opset = 23});
+  const Tensor x = f32({1, 1, 2}, {3, 4});
+  expect_tensor(run(attention, {x, x, x, f32({1, 1}, {0})}), x);
+}
+
 TEST(OnnxRank, OfRotaryCachesMayBeUnknown) {
   const auto rotary = [](const Bytes& cache) {
     return model_of({.op = "RotaryEmbedding",

@@ -33,7 +33,7 @@ Value split_heads(const NodeView& n, Value x, int64_t heads) {
 }
 
 Value merge_heads(Value x) {
-  const auto width = (x.dim(1) * x.dim(3)).constant();
+  const auto width = x.shape().ranked() ? (x.dim(1) * x.dim(3)).constant() : std::nullopt;
   return reshape_copying(transpose(x, {0, 2, 1, 3}), {0, 0, width.value_or(-1)});
 }
 
