@@ -353,7 +353,7 @@ class Printer {
     for (std::string_view late : node.late_names())
       operands.push_back(fmt::format("{{\"{}\", {}}}", late, variable(node.late(late))));
     for (const auto& [name, value] : shown_attributes(node, nullptr))
-      attributes.push_back(fmt::format("{{\"{}\", {}}}", name, cpp_attribute(*value)));
+      attributes.push_back(fmt::format("{{\"{}\", {}}}", name, cpp_attribute(value)));
     std::string more;
     if (!regions.empty())
       more = fmt::format(", std::move({})", print_region_list(regions, indent));

@@ -100,13 +100,17 @@ class Listing {
       rows_.push_back({"get_attr", name, name, "()", "{}", 1});
       args.push_back(reference(name));
     }
-    add_operands(node, args, kwargs);
+    const Counterpart* counterpart = torch_functions().find(node);
+    if (counterpart != nullptr && !counterpart->arguments.empty()) {
+      for (const auto& [name, value, constant] : shown_arguments(node, *counterpart))
+        args.push_back(value ? argument(value) : constant ? python_text(*constant) : "None");
+    } else {
+      add_operands(node, args, kwargs);
+      for (const auto& [name, value] : shown_attributes(node, counterpart))
+        kwargs.push_back(fmt::format("{}: {}", key(name), python_text(value)));
+    }
     if (node.is("if"))  // the condition comes before the branches
       std::rotate(args.begin(), args.begin() + 2, args.begin() + 3);
-    const Counterpart* counterpart = torch_functions().find(node);
-    for (const auto& [name, value] : shown_attributes(node, counterpart))
-      if (value)
-        kwargs.push_back(fmt::format("{}: {}", key(name), python_text(*value)));
     const std::string target = word_for(node, counterpart);
     const std::string call_args = tuple(args), call_kwargs = fmt::format("{{{}}}", fmt::join(kwargs, ", "));
     if (node.result_count() == 1) {

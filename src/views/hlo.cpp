@@ -396,7 +396,7 @@ class Writer {
     for (Value operand : node.operands())
       operands.push_back(out_.use(operand));
     for (const auto& [name, value] : shown_attributes(node, nullptr))
-      settings.push_back(fmt::format("{}={}", name, print(*value)));
+      settings.push_back(fmt::format("{}={}", name, print(value)));
     for (size_t i = 0; i < node.regions().size(); ++i)
       called.push_back(call_region(*node.regions()[i], node.op().regions[i]));
     std::string call = fmt::format("custom-call({}), custom_call_target=\"tenon.{}\"",

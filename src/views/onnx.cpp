@@ -295,7 +295,7 @@ class Printer {
     for (std::string_view late : node.late_names())
       inputs.push_back(fmt::format("{}={}", late, names_.name(node.late(late))));
     for (const auto& [name, value] : shown_attributes(node, counterpart))
-      attributes.push_back(fmt::format("{}={}", name, attribute_text(*value)));
+      attributes.push_back(fmt::format("{}={}", name, attribute_text(value)));
     line(indent,
          fmt::format("{}{}({})", word_for(node, counterpart),
                      attributes.empty() ? "" : fmt::format("[{}]", fmt::join(attributes, ", ")),

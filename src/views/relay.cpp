@@ -95,11 +95,24 @@ const Vocabulary& relay_ops() {
       {"tanh", "tanh"},
       {"tile", "tile"},
       {"transpose", "transpose", {{"permutation", "axes"}}},
-      {"unsqueeze", "expand_dims", {{"axes", "axis"}}},
+      {"unsqueeze", "expand_dims", {{"axes", "axis", ShownAs::Element}}},
+      {"unsqueeze", "reshape", {{"axes", "newshape", ShownAs::Shape}}},
       {"where", "where"},
       {"xor", "logical_xor"},
   });
   return vocabulary;
+}
+
+// Relay multiplies matrices, or batches of them along one dimension.
+const Counterpart* find_relay_op(const Node& node) {
+  static const Counterpart batched = {
+      "matmul", "nn.batch_matmul", {{"transpose_a", "transpose_a"}, {"transpose_b", "transpose_b"}}};
+  if (!node.is("matmul"))
+    return relay_ops().find(node);
+  const Shape &a = node.in("a").shape(), &b = node.in("b").shape();
+  if (!a.ranked() || !b.ranked() || a.rank() != b.rank() || a.rank() < 2 || a.rank() > 3)
+    return nullptr;
+  return a.rank() == 3 ? &batched : relay_ops().find(node);
 }
 
 // Tensor[(1, 4), float32]; a size that is not known is ?
@@ -214,7 +227,12 @@ class Printer {
       return print_if(node, indent, is_result);
     if (node.is("while") && node.result_count() == static_cast<int64_t>(node.ins("carried").size()))
       return print_while(node, indent);
-    const std::string expression = call(node, indent);
+    std::string expression = call(node, indent);
+    if (node.is("batch_norm")) {  // which gives a tuple: the result, and the statistics
+      const std::string name = number();
+      text_ += fmt::format("{}%{} = {};\n", indent, name, expression);
+      expression = fmt::format("%{}.0", name);
+    }
     assign(node, expression, indent, is_result);
   }
 
@@ -246,7 +264,7 @@ class Printer {
   }
 
   std::string call(const Node& node, const std::string& indent) {
-    const Counterpart* counterpart = relay_ops().find(node);
+    const Counterpart* counterpart = find_relay_op(node);
     std::vector<std::string> arguments;
     bool positional = true;
     for (const OperandDecl& decl : node.op().operands) {
@@ -261,7 +279,7 @@ class Printer {
     for (std::string_view late : node.late_names())
       arguments.push_back(fmt::format("{}={}", late, use(node.late(late))));
     for (const auto& [name, value] : shown_attributes(node, counterpart))
-      arguments.push_back(fmt::format("{}={}", name, attribute_text(*value)));
+      arguments.push_back(fmt::format("{}={}", name, attribute_text(value)));
     for (size_t i = 0; i < node.regions().size(); ++i)
       arguments.push_back(
           fmt::format("{}={}", node.op().regions[i], print_nested(*node.regions()[i], indent)));

@@ -10,6 +10,7 @@ namespace {
 struct TorchWord {
   std::string_view op, function, aten;
   std::vector<Rename> attributes = {};
+  std::vector<Argument> function_arguments = {}, aten_arguments = {};
 };
 
 const std::vector<TorchWord>& torch_words() {
@@ -25,7 +26,27 @@ const std::vector<TorchWord>& torch_words() {
       {"asinh", "torch.asinh", "aten::asinh"},
       {"atan", "torch.atan", "aten::atan"},
       {"atanh", "torch.atanh", "aten::atanh"},
-      {"batch_norm", "torch.nn.functional.batch_norm", "aten::batch_norm", {{"epsilon", "eps"}}},
+      {"batch_norm",
+       "torch.nn.functional.batch_norm",
+       "aten::batch_norm",
+       {{"epsilon", "eps"}},
+       {{"x"},
+        {"mean"},
+        {"variance"},
+        {"scale"},
+        {"bias"},
+        {"training", false},
+        {"momentum", 0.1},
+        {"epsilon"}},
+       {{"x"},
+        {"scale"},
+        {"bias"},
+        {"mean"},
+        {"variance"},
+        {"training", false},
+        {"momentum", 0.1},
+        {"epsilon"},
+        {"cudnn_enabled", true}}},
       {"bit_and", "operator.and_", "aten::bitwise_and"},
       {"bit_not", "operator.invert", "aten::bitwise_not"},
       {"bit_or", "operator.or_", "aten::bitwise_or"},
@@ -38,20 +59,22 @@ const std::vector<TorchWord>& torch_words() {
       {"conv",
        "torch.conv#d",
        "aten::conv#d",
-       {{"", "bias"},
-        {"strides", "stride"},
-        {"pads", "padding", Ends::Alike},
+       {{"strides", "stride"},
+        {"pads", "padding", ShownAs::OneEnd},
         {"dilations", "dilation"},
-        {"groups", "groups"}}},
+        {"groups", "groups"}},
+       {},
+       {{"x"}, {"w"}, {"bias"}, {"strides"}, {"pads"}, {"dilations"}, {"groups"}}},
       {"conv_transpose",
        "torch.conv_transpose#d",
        "aten::conv_transpose#d",
-       {{"", "bias"},
-        {"strides", "stride"},
-        {"pads", "padding", Ends::Alike},
+       {{"strides", "stride"},
+        {"pads", "padding", ShownAs::OneEnd},
         {"output_padding", "output_padding"},
         {"groups", "groups"},
-        {"dilations", "dilation"}}},
+        {"dilations", "dilation"}},
+       {},
+       {{"x"}, {"w"}, {"bias"}, {"strides"}, {"pads"}, {"output_padding"}, {"groups"}, {"dilations"}}},
       {"copy", "torch.clone", "aten::clone"},
       {"cos", "torch.cos", "aten::cos"},
       {"cosh", "torch.cosh", "aten::cosh"},
@@ -62,7 +85,12 @@ const std::vector<TorchWord>& torch_words() {
       {"erf", "torch.erf", "aten::erf"},
       {"exp", "torch.exp", "aten::exp"},
       {"floor", "torch.floor", "aten::floor"},
-      {"gather_elements", "torch.gather", "aten::gather", {{"axis", "dim"}}},
+      {"gather_elements",
+       "torch.gather",
+       "aten::gather",
+       {{"axis", "dim"}},
+       {{"x"}, {"axis"}, {"indices"}},
+       {{"x"}, {"axis"}, {"indices"}, {"sparse_grad", false}}},
       {"gelu", "torch.nn.functional.gelu", "aten::gelu", {{"approximate", "approximate"}}},
       {"greater", "operator.gt", "aten::gt"},
       {"greater_equal", "operator.ge", "aten::ge"},
@@ -72,7 +100,9 @@ const std::vector<TorchWord>& torch_words() {
       {"layer_norm",
        "torch.nn.functional.layer_norm",
        "aten::layer_norm",
-       {{"axis", "dim"}, {"epsilon", "eps"}}},
+       {{"axis", "normalized_shape", ShownAs::Sizes}, {"epsilon", "eps"}},
+       {{"x"}, {"axis"}, {"scale"}, {"bias"}, {"epsilon"}},
+       {{"x"}, {"axis"}, {"scale"}, {"bias"}, {"epsilon"}, {"cudnn_enable", true}}},
       {"leaky_relu", "torch.nn.functional.leaky_relu", "aten::leaky_relu", {{"alpha", "negative_slope"}}},
       {"less", "operator.lt", "aten::lt"},
       {"less_equal", "operator.le", "aten::le"},
@@ -99,7 +129,12 @@ const std::vector<TorchWord>& torch_words() {
       {"reduce_sum", "torch.sum", "aten::sum", {{"axes", "dim"}, {"keep_dims", "keepdim"}}},
       {"relu", "torch.relu", "aten::relu"},
       {"reshape", "torch.reshape", "aten::reshape", {{"allow_zero", ""}}},
-      {"rms_norm", "torch.nn.functional.rms_norm", "", {{"axis", "dim"}, {"epsilon", "eps"}}},
+      {"rms_norm",
+       "torch.nn.functional.rms_norm",
+       "aten::rms_norm",
+       {{"axis", "normalized_shape", ShownAs::Sizes}, {"epsilon", "eps"}},
+       {{"x"}, {"axis"}, {"scale"}, {"epsilon"}},
+       {{"x"}, {"axis"}, {"scale"}, {"epsilon"}}},
       {"round", "torch.round", "aten::round"},
       {"scan",
        "torch.ops.higher_order.scan",
@@ -124,30 +159,31 @@ const std::vector<TorchWord>& torch_words() {
       {"tanh", "torch.tanh", "aten::tanh"},
       {"tile", "torch.tile", "aten::tile"},
       {"transpose", "torch.permute", "aten::permute", {{"permutation", "dims"}}},
-      {"unsqueeze", "torch.unsqueeze", "aten::unsqueeze", {{"axes", "dim"}}},
+      {"unsqueeze", "torch.unsqueeze", "aten::unsqueeze", {{"axes", "dim", ShownAs::Element}}},
+      {"unsqueeze", "torch.reshape", "aten::reshape", {{"axes", "shape", ShownAs::Shape}}},
       {"where", "torch.where", "aten::where"},
       {"xor", "torch.logical_xor", "aten::logical_xor"},
   };
   return words;
 }
 
-Vocabulary vocabulary_of(std::string_view TorchWord::*name) {
+Vocabulary vocabulary_of(std::string_view TorchWord::*name, std::vector<Argument> TorchWord::*arguments) {
   std::vector<Counterpart> table;
   for (const TorchWord& word : torch_words())
     if (!(word.*name).empty())
-      table.push_back({word.op, word.*name, word.attributes});
+      table.push_back({word.op, word.*name, word.attributes, word.*arguments});
   return Vocabulary(std::move(table));
 }
 
 }  // namespace
 
 const Vocabulary& torch_functions() {
-  static const Vocabulary vocabulary = vocabulary_of(&TorchWord::function);
+  static const Vocabulary vocabulary = vocabulary_of(&TorchWord::function, &TorchWord::function_arguments);
   return vocabulary;
 }
 
 const Vocabulary& aten_ops() {
-  static const Vocabulary vocabulary = vocabulary_of(&TorchWord::aten);
+  static const Vocabulary vocabulary = vocabulary_of(&TorchWord::aten, &TorchWord::aten_arguments);
   return vocabulary;
 }
 

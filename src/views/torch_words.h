@@ -8,7 +8,7 @@
 
 namespace tenon {
 
-const Vocabulary& torch_functions();  // torch.relu; operands and attributes in the order of our declarations
+const Vocabulary& torch_functions();  // torch.relu
 const Vocabulary& aten_ops();         // aten::relu
 
 std::string python_text(const Attribute& attribute);  // True, 'text', [1, 2], torch.float32

@@ -68,6 +68,15 @@ std::string attribute_type(const Attribute& attribute) {
   }
 }
 
+// Bools are 0 and 1.
+std::string attribute_text(const Attribute& attribute) {
+  if (attribute.kind() == AttributeKind::Bool)
+    return attribute.as<bool>() ? "1" : "0";
+  return attribute.kind() == AttributeKind::String ? print(attribute) : python_text(attribute);
+}
+
+constexpr NumberStyle kScriptNumbers = {"1", "0", true};
+
 class Printer {
  public:
   std::string print_graph(const Graph& graph) {
@@ -137,7 +146,7 @@ class Printer {
   std::string reference(Value value, const std::string& indent) {
     if (value.node() != nullptr && value.node()->is("constant") && printed_.insert(value.data()).second) {
       const Literal& literal = *literal_of(value);
-      const auto text = short_constant(value, kPythonNumbers);
+      const auto text = short_constant(value, kScriptNumbers);
       const std::string type =
           text && literal.dtype() != DType::String && kind(literal.dtype()) != DTypeKind::Complex
               ? scalar_type(literal.dtype(), !literal.extents().empty())
@@ -170,8 +179,15 @@ class Printer {
     return "%" + name;
   }
 
-  void print_call(const Node& node, const std::string& indent) {
-    const Counterpart* counterpart = aten_ops().find(node);
+  std::string constant(std::string_view name, const std::optional<Attribute>& value,
+                       const std::string& indent) {
+    return value ? constant(std::string(name), attribute_type(*value), attribute_text(*value), indent)
+                 : constant(std::string(name), "NoneType", "", indent);
+  }
+
+  // Operands and attributes in the order of our declaration, or in theirs.
+  std::vector<std::string> print_our_arguments(const Node& node, const Counterpart* counterpart,
+                                               const std::string& indent) {
     std::vector<std::string> arguments;
     for (const OperandDecl& decl : node.op().operands) {
       const std::vector<Value> values = node.ins(decl.name);
@@ -180,18 +196,30 @@ class Printer {
         const std::string name = names_.take(decl.name);
         text_ += fmt::format("{}%{} : Tensor[] = prim::ListConstruct({})\n", indent, name, elements);
         arguments.push_back("%" + name);
-      } else if (values.empty()) {
-        arguments.push_back(constant(std::string(decl.name), "NoneType", "", indent));
       } else {
-        arguments.push_back(reference(values[0], indent));
+        arguments.push_back(values.empty() ? constant(decl.name, std::nullopt, indent)
+                                           : reference(values[0], indent));
       }
     }
     for (std::string_view late : node.late_names())
       arguments.push_back(reference(node.late(late), indent));
     for (const auto& [name, value] : shown_attributes(node, counterpart))
-      arguments.push_back(
-          value ? constant(std::string(name), attribute_type(*value), python_text(*value), indent)
-                : constant(std::string(name), "NoneType", "", indent));
+      arguments.push_back(constant(name, value, indent));
+    return arguments;
+  }
+  std::vector<std::string> print_their_arguments(const Node& node, const Counterpart& counterpart,
+                                                 const std::string& indent) {
+    std::vector<std::string> arguments;
+    for (const auto& [name, value, fixed] : shown_arguments(node, counterpart))
+      arguments.push_back(value ? reference(value, indent) : constant(name, fixed, indent));
+    return arguments;
+  }
+
+  void print_call(const Node& node, const std::string& indent) {
+    const Counterpart* counterpart = aten_ops().find(node);
+    const std::vector<std::string> arguments = counterpart != nullptr && !counterpart->arguments.empty()
+                                                   ? print_their_arguments(node, *counterpart, indent)
+                                                   : print_our_arguments(node, counterpart, indent);
     text_ += fmt::format("{}{} = {}({})\n", indent, results(node), word_for(node, counterpart, "tenon::"),
                          fmt::join(arguments, ", "));
     for (size_t i = 0; i < node.regions().size(); ++i)
@@ -221,7 +249,7 @@ class Printer {
                                   ? reference(node.in("trip_count"), indent)
                                   : constant("max_trip_count", "int", "9223372036854775807", indent);
     const std::string condition = node.has("condition") ? reference(node.in("condition"), indent)
-                                                        : constant("true", "bool", "True", indent);
+                                                        : constant("true", "bool", "1", indent);
     const std::string carried = list(node.ins("carried"), indent);
     const std::vector<Value> captured = node.ins("captured");
     list(captured, indent);

@@ -17,38 +17,70 @@ bool has_default(const Node& node, const AttributeDecl& decl) {
   return decl.default_value && node.attr(decl.name) == *decl.default_value;
 }
 
-// The pads at one end of every dimension, if those at the other are the same.
-std::optional<Attribute::Ints> one_end(const Attribute::Ints& pads) {
+std::optional<Attribute> one_end(const Attribute::Ints& pads) {
   const auto middle = pads.begin() + static_cast<int64_t>(pads.size() / 2);
   if (!std::equal(pads.begin(), middle, middle, pads.end()))
     return std::nullopt;
   return Attribute::Ints(pads.begin(), middle);
 }
 
-bool can_tell(const Node& node, const AttributeDecl& decl, const Rename* rename) {
-  if (rename == nullptr)
-    return has_default(node, decl);
-  return rename->ends == Ends::Both || one_end(node.attr(decl.name));
+std::optional<Attribute> sizes_from(int64_t axis, const Shape& shape) {
+  if (!shape.ranked())
+    return std::nullopt;
+  Attribute::Ints sizes;
+  for (int64_t i = axis < 0 ? axis + shape.rank() : axis; i < shape.rank(); ++i) {
+    if (!shape[i].is_constant())
+      return std::nullopt;
+    sizes.push_back(*shape[i].constant());
+  }
+  return sizes;
+}
+
+// What they show for one of our attributes; nothing when they cannot.
+std::optional<Attribute> shown_value(const Node& node, const Rename& rename) {
+  const Attribute& value = node.attr(rename.ours);
+  switch (rename.as) {
+    case ShownAs::ItIs:
+      return value;
+    case ShownAs::OneEnd:
+      return one_end(value);
+    case ShownAs::Element:
+      if (const Attribute::Ints& list = value; list.size() == 1)
+        return list[0];
+      return std::nullopt;
+    case ShownAs::Sizes:
+      return sizes_from(value, node.in("x").shape());
+    case ShownAs::Shape:
+      return sizes_from(0, node.result().shape());
+  }
+  CHECK(false, "an attribute is shown in no way");
+}
+
+bool can_tell(const Node& node, const Counterpart& counterpart) {
+  const auto can_tell_attribute = [&](const AttributeDecl& decl) {
+    const Rename* rename = find_rename(counterpart, decl.name);
+    return rename == nullptr ? has_default(node, decl) : bool(shown_value(node, *rename));
+  };
+  const std::vector<AttributeDecl>& attributes = node.op().attributes;
+  return fill_in_dims(counterpart.name, node) &&
+         std::all_of(attributes.begin(), attributes.end(), can_tell_attribute);
 }
 
 }  // namespace
 
 Vocabulary::Vocabulary(std::vector<Counterpart> table) : table_(std::move(table)) {
   for (size_t i = 0; i < table_.size(); ++i)
-    CHECK(by_op_.emplace(table_[i].op, i).second, "the table names {} twice", table_[i].op);
+    by_op_[table_[i].op].push_back(i);
 }
 
 const Counterpart* Vocabulary::find(const Node& node) const {
   const auto it = by_op_.find(node.op().name);
   if (it == by_op_.end() || !node.late_names().empty())
     return nullptr;
-  const Counterpart& counterpart = table_[it->second];
-  if (!fill_in_dims(counterpart.name, node))
-    return nullptr;
-  for (const AttributeDecl& decl : node.op().attributes)
-    if (!can_tell(node, decl, find_rename(counterpart, decl.name)))
-      return nullptr;
-  return &counterpart;
+  for (const size_t place : it->second)
+    if (can_tell(node, table_[place]))
+      return &table_[place];
+  return nullptr;
 }
 
 std::optional<std::string> fill_in_dims(std::string_view word, const Node& node) {
@@ -75,15 +107,21 @@ std::vector<NamedAttribute> shown_attributes(const Node& node, const Counterpart
         shown.push_back({decl.name, node.attr(decl.name)});
     return shown;
   }
-  for (const auto& [ours, theirs, ends] : counterpart->attributes) {
-    if (theirs.empty())
-      continue;
-    if (ours.empty())
-      shown.push_back({theirs, std::nullopt});
-    else if (ends == Ends::Alike)
-      shown.push_back({theirs, *one_end(node.attr(ours))});
+  for (const Rename& rename : counterpart->attributes)
+    if (!rename.theirs.empty())
+      shown.push_back({rename.theirs, *shown_value(node, rename)});
+  return shown;
+}
+
+std::vector<ShownArgument> shown_arguments(const Node& node, const Counterpart& counterpart) {
+  std::vector<ShownArgument> shown;
+  for (const auto& [name, constant] : counterpart.arguments) {
+    if (node.op().find_operand(name) != nullptr)
+      shown.push_back({name, node.in(name), std::nullopt});
+    else if (const Rename* rename = find_rename(counterpart, name))
+      shown.push_back({rename->theirs, Value(), shown_value(node, *rename)});
     else
-      shown.push_back({theirs, node.attr(ours)});
+      shown.push_back({name, Value(), constant});
   }
   return shown;
 }

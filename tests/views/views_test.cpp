@@ -180,6 +180,68 @@ TEST(Views, NameConvolutionsByTheirDimensions) {
     expect_word(shown(view, "conv", 4, "0, 0, 0, 0, 0, 0, 0, 0"), "tenon.conv");
 }
 
+// What the other tool takes is in its own order, not ours.
+TEST(Views, OrderArgumentsAsTheOtherToolDoes) {
+  const auto expect_shown = [](std::string_view view, std::string_view graph, std::string_view wanted) {
+    const std::string shown = show_text(view, graph);
+    EXPECT_NE(shown.find(wanted), std::string::npos) << shown;
+  };
+  const std::string_view norm =
+      "graph(%x: f32[1,2,3,3], %s: f32[2], %b: f32[2], %m: f32[2], %v: f32[2]) { %y = batch_norm(%x, %s, %b, "
+      "%m, "
+      "%v) return %y }";
+  expect_shown("fx", norm, "torch.nn.functional.batch_norm  (x, m, v, s, b, False, 0.1, 1e-05)  {}\n");
+  expect_shown("torchscript", norm,
+               "aten::batch_norm(%x, %s, %b, %m, %v, %training, %momentum, %eps, %cudnn_enabled)\n");
+  expect_shown("torchscript", norm, "%training : bool = prim::Constant[value=0]()\n");
+  expect_shown("relay", norm, "  %0 = nn.batch_norm(%x, %s, %b, %m, %v, epsilon=1e-05);\n  %0.0\n");
+  const std::string_view gather =
+      "graph(%x: f32[2,3], %i: i64[2,3]) { %y = gather_elements(%x, %i, axis=1) return %y }";
+  expect_shown("fx", gather, "torch.gather  (x, 1, i)  {}\n");
+  expect_shown("torchscript", gather, "aten::gather(%x, %dim, %i, %sparse_grad)\n");
+}
+
+// PyTorch names the sizes that a layer norm goes over, so they must be known.
+TEST(Views, TellTheSizesThatALayerNormGoesOver) {
+  const auto shown = [](std::string_view type) {
+    return show_text("fx-code",
+                     fmt::format("graph(%x: {}) {{ %y = layer_norm(%x, axis=1) return %y }}", type));
+  };
+  EXPECT_NE(
+      shown("f32[n,3,4]").find("torch.nn.functional.layer_norm](args = (%x, [3, 4], None, None, 1e-05)"),
+      std::string::npos)
+      << shown("f32[n,3,4]");
+  EXPECT_NE(shown("f32[2,n]").find("target=tenon.layer_norm](args = (%x,), kwargs = {axis: 1})"),
+            std::string::npos)
+      << shown("f32[2,n]");
+}
+
+TEST(Views, AddOneDimensionOrReshape) {
+  const auto shown = [](std::string_view view, std::string_view type, std::string_view axes) {
+    return show_text(view,
+                     fmt::format("graph(%x: {}) {{ %y = unsqueeze(%x, axes={}) return %y }}", type, axes));
+  };
+  EXPECT_NE(shown("fx", "f32[n]", "[1]").find("torch.unsqueeze  (x,)  {'dim': 1}\n"), std::string::npos);
+  EXPECT_NE(shown("fx", "f32[8]", "[1, 2]").find("torch.reshape  (x,)  {'shape': [8, 1, 1]}\n"),
+            std::string::npos);
+  EXPECT_NE(shown("fx", "f32[n]", "[1, 2]").find("tenon.unsqueeze  (x,)  {'axes': [1, 2]}\n"),
+            std::string::npos);
+  EXPECT_NE(shown("relay", "f32[n]", "[1]").find("expand_dims(%x, axis=1)\n"), std::string::npos);
+  EXPECT_NE(shown("relay", "f32[8]", "[1, 2]").find("reshape(%x, newshape=[8, 1, 1])\n"), std::string::npos);
+}
+
+TEST(Relay, MultipliesMatricesOrOneBatchOfThem) {
+  const auto shown = [](std::string_view a, std::string_view b) {
+    return show_text("relay",
+                     fmt::format("graph(%a: f32{}, %b: f32{}) {{ %y = matmul(%a, %b) return %y }}", a, b));
+  };
+  const std::string_view plain = "(%a, %b, transpose_a=False, transpose_b=False)\n";
+  EXPECT_NE(shown("[2,3]", "[3,4]").find(fmt::format("  nn.matmul{}", plain)), std::string::npos);
+  EXPECT_NE(shown("[5,2,3]", "[5,3,4]").find(fmt::format("  nn.batch_matmul{}", plain)), std::string::npos);
+  EXPECT_NE(shown("[6,5,2,3]", "[6,5,3,4]").find("call_extern(\"tenon.matmul\", %a, %b)\n"),
+            std::string::npos);
+}
+
 TEST(DTypeWords, StandInTheOrderOfTheDTypes) {
   for (const DTypeInfo& info : all_dtypes())
     EXPECT_EQ(words_for(info.dtype).dtype, info.dtype);
