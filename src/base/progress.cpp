@@ -9,11 +9,12 @@ namespace tenon {
 
 using namespace std::chrono_literals;
 
-Progress::Progress(std::string what, int64_t total)
+Progress::Progress(std::string what, int64_t total, std::function<Time()> now)
     : what_(std::move(what)),
       total_(total),
       on_terminal_(::isatty(STDERR_FILENO) != 0),
-      next_(std::chrono::steady_clock::now() + 2s) {}
+      now_(std::move(now)),
+      next_(now_() + 2s) {}
 
 Progress::~Progress() { clear(); }
 
@@ -25,13 +26,13 @@ void Progress::clear() {
 
 void Progress::step(std::string_view detail) {
   ++done_;
-  if (!on_terminal_ || std::chrono::steady_clock::now() < next_)
+  if (!on_terminal_ || now_() < next_)
     return;
   const std::string line = fmt::format("{}: {} of {} {}", what_, done_, total_, detail);
   std::fputs(fmt::format("\r\033[K{:.79}", line).c_str(), stderr);
   std::fflush(stderr);
   shown_ = true;
-  next_ = std::chrono::steady_clock::now() + 100ms;
+  next_ = now_() + 100ms;
 }
 
 }  // namespace tenon

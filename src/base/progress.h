@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -12,7 +13,8 @@ namespace tenon {
 // Where stderr is no terminal, it shows nothing.
 class Progress {
  public:
-  Progress(std::string what, int64_t total);
+  using Time = std::chrono::steady_clock::time_point;
+  Progress(std::string what, int64_t total, std::function<Time()> now = std::chrono::steady_clock::now);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -24,7 +26,8 @@ class Progress {
   std::string what_;
   int64_t total_, done_ = 0;
   bool on_terminal_, shown_ = false;
-  std::chrono::steady_clock::time_point next_;
+  std::function<Time()> now_;
+  Time next_;  // when the line may be shown again
 };
 
 }  // namespace tenon
