@@ -131,5 +131,23 @@ TEST(OnnxAttributes, MayBeEmptyListsOfAnyKind) {
          R"(node "n": Flatten: attribute axis must be an int, but is undefined)");
 }
 
+TEST(OnnxAttributes, AreWordsOutOfAList) {
+  const auto padded = [](const std::string& op, const std::string& word) {
+    return model_of({.op = op,
+                     .types = {floats({1, 1, 4}), floats({1, 1, 3})},
+                     .attributes = {string_attribute("auto_pad", word)}});
+  };
+  const Tensor x = f32({1, 1, 4}, {1, 2, 3, 4}), w = f32({1, 1, 3}, {1, 1, 1});
+  expect_tensor(run(padded("Conv", ""), {x, w}), f32({1, 1, 2}, {6, 9}));
+  expect_tensor(run(padded("Conv", "SAME_LOWER"), {x, w}), f32({1, 1, 4}, {3, 6, 9, 7}));
+  expect_tensor(run(padded("ConvTranspose", "VALID"), {x, w}), f32({1, 1, 6}, {1, 3, 6, 9, 7, 4}));
+  expect_tensor(run(padded("ConvTranspose", "SAME_UPPER"), {x, w}), f32({1, 1, 4}, {3, 6, 9, 7}));
+  for (const std::string op : {"Conv", "ConvTranspose"})
+    refuse(padded(op, "SAME"),
+           fmt::format("node \"n\": {}: auto_pad is \"SAME\", but must be one of NOTSET, SAME_UPPER, "
+                       "SAME_LOWER, VALID",
+                       op));
+}
+
 }  // namespace
 }  // namespace tenon::onnx

@@ -102,14 +102,10 @@ TransposedWindow transposed_window(const NodeView& n, Value x, Value w) {
   std::vector<int64_t> wanted = n.integers("output_shape", {});
   if (wanted.size() == rank + 2)  // older models name batch and channels too
     wanted.erase(wanted.begin(), wanted.begin() + 2);
-  const std::string mode = n.text("auto_pad", "NOTSET");
-  const bool is_same = mode == "SAME_UPPER" || mode == "SAME_LOWER";
-  if (!is_same && mode != "NOTSET" && mode != "VALID" && !mode.empty())
-    throw user_error("ConvTranspose: auto_pad is {}, but must be NOTSET, SAME_UPPER, SAME_LOWER or VALID",
-                     mode);
-  if (is_same || !wanted.empty())
-    fit_padding(window, x, wanted, mode == "SAME_UPPER");
-  else if (mode != "VALID")
+  const AutoPad mode = read_auto_pad(n);
+  if (mode == AutoPad::SameUpper || mode == AutoPad::SameLower || !wanted.empty())
+    fit_padding(window, x, wanted, mode == AutoPad::SameUpper);
+  else if (mode == AutoPad::NotSet)
     window.pads = n.integers("pads", no_pads);
   return window;
 }

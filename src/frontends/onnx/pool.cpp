@@ -22,8 +22,7 @@ Attributes pool_attributes(const NodeView& n, Value x) {
   Attributes attributes = window_attributes(n, x, std::vector<Dim>(kernel.begin(), kernel.end()));
   attributes.emplace("kernel", kernel);
   // Rounding up is said for explicit pads only.
-  const std::string mode = n.text("auto_pad", "NOTSET");
-  attributes.emplace("round_up", n.flag("ceil_mode", false) && (mode == "NOTSET" || mode.empty()));
+  attributes.emplace("round_up", n.flag("ceil_mode", false) && read_auto_pad(n) == AutoPad::NotSet);
   return attributes;
 }
 

@@ -11,26 +11,28 @@ int64_t spatial_rank(const NodeView& n, Value x) {
   return x.rank() - 2;
 }
 
+AutoPad read_auto_pad(const NodeView& n) {
+  if (n.text("auto_pad", "").empty())
+    return AutoPad::NotSet;
+  return n.translate<AutoPad>("auto_pad", {{"NOTSET", AutoPad::NotSet},
+                                           {"SAME_UPPER", AutoPad::SameUpper},
+                                           {"SAME_LOWER", AutoPad::SameLower},
+                                           {"VALID", AutoPad::Valid}});
+}
+
 Attributes window_attributes(const NodeView& n, Value x, const std::vector<Dim>& kernel) {
   // The kernel says how many dimensions are spatial where the input does not.
   const size_t rank = x.shape().ranked() ? static_cast<size_t>(spatial_rank(n, x)) : kernel.size();
   const std::vector<int64_t> ones(rank, 1);
   const std::vector<int64_t> strides = n.integers("strides", ones), dilations = n.integers("dilations", ones);
   Attributes attributes = {{"strides", strides}, {"dilations", dilations}};
-  const std::string mode = n.text("auto_pad", "NOTSET");
+  const AutoPad mode = read_auto_pad(n);
   std::vector<int64_t> pads(2 * rank, 0);
-  if (mode == "NOTSET" || mode.empty()) {
-    attributes.emplace("pads", n.integers("pads", pads));
+  if (mode == AutoPad::NotSet || mode == AutoPad::Valid) {
+    attributes.emplace("pads", mode == AutoPad::NotSet ? n.integers("pads", pads) : pads);
     return attributes;
   }
-  if (mode == "VALID") {
-    attributes.emplace("pads", pads);
-    return attributes;
-  }
-  if (mode != "SAME_UPPER" && mode != "SAME_LOWER")
-    throw user_error("{}: auto_pad is {}, but must be NOTSET, SAME_UPPER, SAME_LOWER or VALID", n.op_type(),
-                     mode);
-  const Padding padding = mode == "SAME_UPPER" ? Padding::SameUpper : Padding::SameLower;
+  const Padding padding = mode == AutoPad::SameUpper ? Padding::SameUpper : Padding::SameLower;
   bool known =
       x.shape().ranked() && strides.size() == rank && dilations.size() == rank && kernel.size() == rank;
   for (size_t i = 0; i < rank && known; ++i) {
