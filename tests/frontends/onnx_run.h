@@ -1,6 +1,8 @@
 // onnx_run.h — encoded models, imported and run, or refused.
 #pragma once
 
+#include <algorithm>
+
 #include "base/temporary_folder.h"
 #include "frontends/onnx/import.h"
 #include "frontends/onnx_model.h"
@@ -33,29 +35,21 @@ void refuse(const encode::Bytes& bytes, const std::string& message) {
   expect_error<Error>([&] { read_onnx(path); }, path.string() + ": " + message);
 }
 
+inline encode::ElementType element_type(DType dtype) {
+  using namespace encode;
+  constexpr std::pair<DType, ElementType> types[] = {
+      {DType::F16, kFloat16}, {DType::F32, kFloat},     {DType::F64, kDouble}, {DType::I32, kInt32},
+      {DType::I64, kInt64},   {DType::String, kString}, {DType::Bool, kBool},
+  };
+  const auto found = std::ranges::find(types, dtype, &std::pair<DType, ElementType>::first);
+  CHECK(found != std::end(types), "no test has inputs of {}", dtype);
+  return found->second;
+}
+
 // The type of a tensor, as a model declares it.
 inline encode::Bytes type_of_input(const Tensor& tensor) {
-  using namespace encode;
-  const auto element = [&] {
-    switch (tensor.dtype()) {
-      case DType::F16:
-        return kFloat16;
-      case DType::F32:
-        return kFloat;
-      case DType::F64:
-        return kDouble;
-      case DType::I32:
-        return kInt32;
-      case DType::I64:
-        return kInt64;
-      case DType::Bool:
-        return kBool;
-      default:
-        CHECK(tensor.dtype() == DType::String, "no test has inputs of {}", tensor.dtype());
-        return kString;
-    }
-  };
-  return tensor_type(element(), {tensor.extents().begin(), tensor.extents().end()});
+  return encode::tensor_type(element_type(tensor.dtype()),
+                             {tensor.extents().begin(), tensor.extents().end()});
 }
 
 // A model of one node "n" with inputs x0, x1, … of the given types, and outputs y0, y1, …. An empty type
