@@ -12,6 +12,19 @@ constexpr int64_t kShownElements = 16;
 
 Type scalar_type(DType dtype) { return Type::tensor(dtype, {}); }
 
+// 1 for a scalar, {1, 2} for a vector, { {1, 2}, {3, 4} } for a matrix, and so on.
+std::string nest(std::span<const std::string> texts, std::span<const int64_t> extents) {
+  if (extents.empty())
+    return texts.front();
+  if (extents.size() == 1 || texts.empty())
+    return fmt::format("{{{}}}", fmt::join(texts, ", "));
+  std::vector<std::string> rows;
+  const size_t length = texts.size() / static_cast<size_t>(extents[0]);
+  for (size_t begin = 0; begin < texts.size(); begin += length)
+    rows.push_back(nest(texts.subspan(begin, length), extents.subspan(1)));
+  return fmt::format("{{ {} }}", fmt::join(rows, ", "));
+}
+
 bool is_scalar_constant(Value value) {
   const Literal* literal = literal_of(value);
   return literal != nullptr && value.node()->is("constant") && literal->extents().empty();
@@ -22,10 +35,8 @@ bool is_scalar_constant(Value value) {
 std::string hlo_constant(const Literal& literal) {
   if (literal.count() > kShownElements)
     return "constant({...})";
-  const std::string elements =
-      fmt::format("{}", fmt::join(element_texts(literal.tensor(), kPlainNumbers), ", "));
-  return literal.extents().empty() ? fmt::format("constant({})", elements)
-                                   : fmt::format("constant({{{}}})", elements);
+  const std::vector<std::string> texts = element_texts(literal.tensor(), kPlainNumbers);
+  return fmt::format("constant({})", nest(texts, literal.extents()));
 }
 
 std::string hlo_splat(double value, const Type& type) {

@@ -11,6 +11,7 @@ struct TorchWord {
   std::string_view op, function, aten;
   std::vector<Rename> attributes = {};
   std::vector<Argument> function_arguments = {}, aten_arguments = {};
+  DTypeSet dtypes = AnyDType;
 };
 
 const std::vector<TorchWord>& torch_words() {
@@ -18,7 +19,7 @@ const std::vector<TorchWord>& torch_words() {
       {"abs", "torch.abs", "aten::abs"},
       {"acos", "torch.acos", "aten::acos"},
       {"acosh", "torch.acosh", "aten::acosh"},
-      {"add", "operator.add", "aten::add"},
+      {"add", "operator.add", "aten::add", {}, {}, {{"a"}, {"b"}, {"alpha", 1}}},
       {"and", "torch.logical_and", "aten::logical_and"},
       {"arg_max", "torch.argmax", "aten::argmax", {{"axis", "dim"}, {"keep_dims", "keepdim"}}},
       {"arg_min", "torch.argmin", "aten::argmin", {{"axis", "dim"}, {"keep_dims", "keepdim"}}},
@@ -52,7 +53,12 @@ const std::vector<TorchWord>& torch_words() {
       {"bit_or", "operator.or_", "aten::bitwise_or"},
       {"bit_xor", "operator.xor", "aten::bitwise_xor"},
       {"broadcast", "torch.broadcast_to", "aten::broadcast_to"},
-      {"cast", "torch.Tensor.to", "aten::to", {{"to", "dtype"}}},
+      {"cast",
+       "torch.Tensor.to",
+       "aten::to",
+       {{"to", "dtype"}},
+       {},
+       {{"x"}, {"to"}, {"non_blocking", false}, {"copy", false}, {"memory_format"}}},
       {"ceil", "torch.ceil", "aten::ceil"},
       {"clip", "torch.clamp", "aten::clamp"},
       {"concat", "torch.cat", "aten::cat", {{"axis", "dim"}}},
@@ -75,12 +81,18 @@ const std::vector<TorchWord>& torch_words() {
         {"dilations", "dilation"}},
        {},
        {{"x"}, {"w"}, {"bias"}, {"strides"}, {"pads"}, {"output_padding"}, {"groups"}, {"dilations"}}},
-      {"copy", "torch.clone", "aten::clone"},
+      {"copy", "torch.clone", "aten::clone", {}, {}, {{"x"}, {"memory_format"}}},
       {"cos", "torch.cos", "aten::cos"},
       {"cosh", "torch.cosh", "aten::cosh"},
-      {"cumulative_prod", "torch.cumprod", "aten::cumprod", {{"axis", "dim"}}},
-      {"cumulative_sum", "torch.cumsum", "aten::cumsum", {{"axis", "dim"}}},
-      {"div", "operator.truediv", "aten::div"},
+      {"cumulative_prod",
+       "torch.cumprod",
+       "aten::cumprod",
+       {{"axis", "dim"}},
+       {},
+       {{"x"}, {"axis"}, {"dtype"}}},
+      {"cumulative_sum", "torch.cumsum", "aten::cumsum", {{"axis", "dim"}}, {}, {{"x"}, {"axis"}, {"dtype"}}},
+      {"div", "operator.truediv", "aten::div", {}, {}, {}, Floats},
+      {"div", "", "aten::div", {}, {}, {{"a"}, {"b"}, {"rounding_mode", "trunc"}}, Integers},
       {"equal", "operator.eq", "aten::eq"},
       {"erf", "torch.erf", "aten::erf"},
       {"exp", "torch.exp", "aten::exp"},
@@ -108,7 +120,12 @@ const std::vector<TorchWord>& torch_words() {
       {"less_equal", "operator.le", "aten::le"},
       {"linear", "torch.nn.functional.linear", "aten::linear"},
       {"log", "torch.log", "aten::log"},
-      {"log_softmax", "torch.log_softmax", "aten::log_softmax", {{"axis", "dim"}}},
+      {"log_softmax",
+       "torch.log_softmax",
+       "aten::log_softmax",
+       {{"axis", "dim"}},
+       {},
+       {{"x"}, {"axis"}, {"dtype"}}},
       {"matmul", "torch.matmul", "aten::matmul"},
       {"max", "torch.maximum", "aten::maximum"},
       {"min", "torch.minimum", "aten::minimum"},
@@ -124,9 +141,19 @@ const std::vector<TorchWord>& torch_words() {
        "aten::logsumexp",
        {{"axes", "dim"}, {"keep_dims", "keepdim"}}},
       {"reduce_max", "torch.amax", "aten::amax", {{"axes", "dim"}, {"keep_dims", "keepdim"}}},
-      {"reduce_mean", "torch.mean", "aten::mean", {{"axes", "dim"}, {"keep_dims", "keepdim"}}},
+      {"reduce_mean",
+       "torch.mean",
+       "aten::mean",
+       {{"axes", "dim"}, {"keep_dims", "keepdim"}},
+       {},
+       {{"x"}, {"axes"}, {"keep_dims"}, {"dtype"}}},
       {"reduce_min", "torch.amin", "aten::amin", {{"axes", "dim"}, {"keep_dims", "keepdim"}}},
-      {"reduce_sum", "torch.sum", "aten::sum", {{"axes", "dim"}, {"keep_dims", "keepdim"}}},
+      {"reduce_sum",
+       "torch.sum",
+       "aten::sum",
+       {{"axes", "dim"}, {"keep_dims", "keepdim"}},
+       {},
+       {{"x"}, {"axes"}, {"keep_dims"}, {"dtype"}}},
       {"relu", "torch.relu", "aten::relu"},
       {"reshape", "torch.reshape", "aten::reshape", {{"allow_zero", ""}}},
       {"rms_norm",
@@ -149,12 +176,12 @@ const std::vector<TorchWord>& torch_words() {
       {"silu", "torch.nn.functional.silu", "aten::silu"},
       {"sin", "torch.sin", "aten::sin"},
       {"sinh", "torch.sinh", "aten::sinh"},
-      {"softmax", "torch.softmax", "aten::softmax", {{"axis", "dim"}}},
+      {"softmax", "torch.softmax", "aten::softmax", {{"axis", "dim"}}, {}, {{"x"}, {"axis"}, {"dtype"}}},
       {"softplus", "torch.nn.functional.softplus", "aten::softplus"},
       {"split", "torch.split", "aten::split", {{"axis", "dim"}}},
       {"sqrt", "torch.sqrt", "aten::sqrt"},
       {"squeeze", "torch.squeeze", "aten::squeeze", {{"axes", "dim"}}},
-      {"sub", "operator.sub", "aten::sub"},
+      {"sub", "operator.sub", "aten::sub", {}, {}, {{"a"}, {"b"}, {"alpha", 1}}},
       {"tan", "torch.tan", "aten::tan"},
       {"tanh", "torch.tanh", "aten::tanh"},
       {"tile", "torch.tile", "aten::tile"},
@@ -171,7 +198,7 @@ Vocabulary vocabulary_of(std::string_view TorchWord::*name, std::vector<Argument
   std::vector<Counterpart> table;
   for (const TorchWord& word : torch_words())
     if (!(word.*name).empty())
-      table.push_back({word.op, word.*name, word.attributes, word.*arguments});
+      table.push_back({word.op, word.*name, word.attributes, word.*arguments, word.dtypes});
   return Vocabulary(std::move(table));
 }
 

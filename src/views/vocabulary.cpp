@@ -56,13 +56,18 @@ std::optional<Attribute> shown_value(const Node& node, const Rename& rename) {
   CHECK(false, "an attribute is shown in no way");
 }
 
+bool is_for(const Counterpart& counterpart, const Node& node) {
+  return node.operand_count() == 0 || !node.operand(0).type().is_tensor() ||
+         counterpart.dtypes.contains(node.operand(0).dtype());
+}
+
 bool can_tell(const Node& node, const Counterpart& counterpart) {
   const auto can_tell_attribute = [&](const AttributeDecl& decl) {
     const Rename* rename = find_rename(counterpart, decl.name);
     return rename == nullptr ? has_default(node, decl) : bool(shown_value(node, *rename));
   };
   const std::vector<AttributeDecl>& attributes = node.op().attributes;
-  return fill_in_dims(counterpart.name, node) &&
+  return is_for(counterpart, node) && fill_in_dims(counterpart.name, node) &&
          std::all_of(attributes.begin(), attributes.end(), can_tell_attribute);
 }
 

@@ -36,6 +36,7 @@ struct Counterpart {
   std::string_view name;  // theirs; # in it is the number of spatial dimensions, 1 to 3
   std::vector<Rename> attributes = {};
   std::vector<Argument> arguments = {};  // in their order, where it is not ours: operands, then attributes
+  DTypeSet dtypes = AnyDType;            // the word is for first operands of these only
 };
 
 struct NamedAttribute {
