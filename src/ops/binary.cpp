@@ -179,7 +179,6 @@ std::optional<std::vector<Dim>> content(const Node& n) {
 }
 
 constexpr auto dim_sum = [](const Dim& x, const Dim& y) { return x + y; };
-constexpr auto dim_difference = [](const Dim& x, const Dim& y) { return x - y; };
 constexpr auto dim_product = [](const Dim& x, const Dim& y) { return x * y; };
 constexpr auto dim_maximum = [](const Dim& x, const Dim& y) { return max(x, y); };
 constexpr auto dim_minimum = [](const Dim& x, const Dim& y) { return min(x, y); };
@@ -195,6 +194,13 @@ constexpr auto dim_quotient = [](const Dim& x, const Dim& y) {
 constexpr auto dim_remainder = [](const Dim& x, const Dim& y) {
   return is_at_least(x, 0) && is_at_least(y, 1) ? mod(x, y) : Dim();
 };
+// An unsigned difference below zero wraps around.
+std::optional<std::vector<Dim>> content_of_difference(const Node& n) {
+  return map_known_dims(n, [wraps = is_unsigned(n.result().dtype())](std::span<const Dim> x) {
+    const Dim y = x[0] - x[1];
+    return wraps && !is_at_least(y, 0) ? Dim() : y;
+  });
+}
 // A quotient of floats is only known where it is a whole number.
 std::optional<std::vector<Dim>> content_of_quotient(const Node& n) {
   if (is_integer(n.result().dtype()))
@@ -243,7 +249,7 @@ Family make_ops() {
   constexpr DTypeSet booleans = {DType::Bool};
   Family ops = {
       arithmetic("add", "a + b", Numbers, true, eval_arithmetic<sum>, content<dim_sum>),
-      arithmetic("sub", "a - b", Numbers, false, eval_arithmetic<difference_of>, content<dim_difference>),
+      arithmetic("sub", "a - b", Numbers, false, eval_arithmetic<difference_of>, content_of_difference),
       arithmetic("mul", "a · b", Numbers, true, eval_arithmetic<product>, content<dim_product>),
       arithmetic("div", "a / b; integers truncate towards zero", Numbers, false, eval_arithmetic<quotient>,
                  content_of_quotient),

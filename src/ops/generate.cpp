@@ -221,7 +221,7 @@ Value range(Value start, Value limit, Value delta) {
   Graph& graph = start.graph();
   const Dim first = range_op::known_dim(start), step = range_op::known_dim(delta);
   const Dim count = range_op::known_count(start, limit, delta);
-  if (first.is_constant() && step.is_constant() && count.is_constant())
+  if (is_integer(start.dtype()) && first.is_constant() && step.is_constant() && count.is_constant())
     return constant(graph,
                     Literal::iota(start.dtype(), *first.constant(), *step.constant(), *count.constant()));
   return graph.create("range", {{"start", start}, {"limit", limit}, {"delta", delta}})->result();

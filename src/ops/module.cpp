@@ -14,7 +14,7 @@ namespace tenon {
 namespace {
 
 // The usual width for a layer that sums so many products: outputs vary about as much as inputs do.
-Range symmetric(int64_t summed) {
+Interval symmetric(int64_t summed) {
   const double width = 1.0 / std::sqrt(static_cast<double>(summed));
   return {-width, width};
 }
@@ -23,7 +23,7 @@ Value add_channel_bias(Value y, Value bias) { return y + unsqueeze(bias, {1, 2})
 
 }  // namespace
 
-Value random_parameter(Graph& graph, const std::string& name, const Extents& extents, Range range) {
+Value random_parameter(Graph& graph, const std::string& name, const Extents& extents, Interval range) {
   for (const Node* node : graph.nodes())
     if (node->is("parameter") && node->attr("name").as<std::string>() == name)
       return node->result();
@@ -31,7 +31,7 @@ Value random_parameter(Graph& graph, const std::string& name, const Extents& ext
   const uint64_t seed = hash_combine(0, hash_string(name));
   for (size_t i = 0; i < values.size(); ++i) {
     const double unit = std::ldexp(static_cast<double>(hash_combine(seed, i) >> 11), -53);  // in [0, 1)
-    values[i] = range.least + unit * (range.greatest - range.least);
+    values[i] = range.low + unit * (range.high - range.low);
   }
   return parameter(graph, name, narrow<double>(DType::F32, extents, values));
 }
@@ -44,7 +44,7 @@ Value Linear::operator()(Value x) const {
 
 Value Conv2d::operator()(Value x) const {
   Graph& graph = x.graph();
-  const Range range = symmetric(in / groups * kernel * kernel);
+  const Interval range = symmetric(in / groups * kernel * kernel);
   const Value weight = random_parameter(graph, name + ".weight", {out, in / groups, kernel, kernel}, range);
   const Value y = graph
                       .create("conv", {{"x", x}, {"w", weight}},
@@ -58,7 +58,7 @@ Value Conv2d::operator()(Value x) const {
 
 Value ConvTranspose2d::operator()(Value x) const {
   Graph& graph = x.graph();
-  const Range range = symmetric(out / groups * kernel * kernel);
+  const Interval range = symmetric(out / groups * kernel * kernel);
   const Value weight = random_parameter(graph, name + ".weight", {in, out / groups, kernel, kernel}, range);
   const Value y = graph
                       .create("conv_transpose", {{"x", x}, {"w", weight}},
@@ -73,7 +73,7 @@ Value ConvTranspose2d::operator()(Value x) const {
 
 Value BatchNorm2d::operator()(Value x) const {
   Graph& graph = x.graph();
-  const auto vector = [&](const std::string& what, Range range) {
+  const auto vector = [&](const std::string& what, Interval range) {
     return random_parameter(graph, name + "." + what, {channels}, range);
   };
   const Value scale = affine ? vector("weight", {0.5, 1.5})

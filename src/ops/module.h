@@ -9,14 +9,12 @@
 #include <string>
 
 #include "ir/graph.h"
+#include "ops/random.h"
 
 namespace tenon {
 
-// The parameter of this name, made when the graph does not have it yet: numbers between least and greatest.
-struct Range {
-  double least = 0, greatest = 1;
-};
-Value random_parameter(Graph& graph, const std::string& name, const Extents& extents, Range range);
+// The parameter of this name, made when the graph does not have it yet: numbers drawn evenly from `range`.
+Value random_parameter(Graph& graph, const std::string& name, const Extents& extents, Interval range);
 
 struct Linear {
   std::string name;

@@ -110,8 +110,7 @@ Data eval(const Call& c) {
                        extent);
     if (cut[axis] == 0 && padded[axis] > 0 && mode != "constant")
       throw user_error("pad: dimension {} has no elements to take for mode {}", axis, mode);
-    if (c.in("x").count() > 0)  // else strides may overflow
-      offset -= std::min<int64_t>(before, 0) * strides[axis];
+    offset -= std::min<int64_t>(before, 0) * strides[axis];
   }
   if (element_count(padded) == 0)
     return {Tensor(value.dtype(), padded)};

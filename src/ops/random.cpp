@@ -172,7 +172,7 @@ const Family& random_ops() {
   return ops;
 }
 
-Value random_uniform(Value shape, DType dtype, const Range& range, int64_t seed) {
+Value random_uniform(Value shape, DType dtype, const Interval& range, int64_t seed) {
   return shape.graph()
       .create("random_uniform", {{"shape", shape}},
               {{"dtype", dtype}, {"low", range.low}, {"high", range.high}, {"seed", seed}})

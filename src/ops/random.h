@@ -11,13 +11,13 @@ const Family& random_ops();
 // A seed is not negative; without one the numbers come from the evaluator's generator.
 inline constexpr int64_t kUnseeded = -1;
 
-struct Range {
+struct Interval {
   double low = 0, high = 1;
 };
 struct Bell {
   double mean = 0, deviation = 1;
 };
-Value random_uniform(Value shape, DType dtype, const Range& range = {}, int64_t seed = kUnseeded);
+Value random_uniform(Value shape, DType dtype, const Interval& range = {}, int64_t seed = kUnseeded);
 Value random_normal(Value shape, DType dtype, const Bell& bell = {}, int64_t seed = kUnseeded);
 // For each row of `logits` that many indices into it, index i as often as exp(logits[i]) says.
 Value multinomial(Value logits, Value samples, DType dtype, int64_t seed = kUnseeded);

@@ -167,7 +167,7 @@ Data eval_log_sum_exp(const Call& c) {
 template <auto combine>
 std::optional<std::vector<Dim>> content(const Node& n) {
   const auto dims = n.in("x").known_dims();
-  if (!dims || dims->empty() || n.in("x").rank() > 1)
+  if (!dims || dims->empty() || n.in("x").rank() > 1 || n.is_late("axes"))
     return std::nullopt;
   if (n.attr("axes").as<Attribute::Ints>().empty())
     return dims;

@@ -237,8 +237,10 @@ std::optional<std::vector<Dim>> content(const Node& n) {
 namespace broadcast_op {
 
 Types infer(const Node& n) {
-  const Value x = n.in("x");
-  const auto rank = known_length(n.in("shape"));
+  const Value x = n.in("x"), shape = n.in("shape");
+  if (shape.shape().ranked() && shape.rank() != 1)
+    throw operand_error(n, "shape must be a vector");
+  const auto rank = known_length(shape);
   if (!x.shape().ranked() || !rank)
     return {Type::tensor(x.dtype(), Shape::unranked())};
   const std::vector<Dim> wanted = vector_dims(n, "shape", static_cast<size_t>(*rank));
@@ -253,6 +255,8 @@ Types infer(const Node& n) {
 
 Data eval(const Call& c) {
   const Tensor& x = c.in("x");
+  if (c.in("shape").rank() != 1)
+    throw user_error("broadcast: shape must be a vector, but is {}", type_of(c.in("shape")));
   const Extents extents = broadcast_extents("broadcast", x.extents(), as_ints(c.in("shape")));
   return {gather_strided(x, extents, broadcast_strides(x.extents(), extents))};
 }

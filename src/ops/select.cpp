@@ -1,5 +1,8 @@
 #include "ops/select.h"
 
+#include <locale.h>
+#include <stdlib.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -106,9 +109,11 @@ Types infer(const Node& n) {
 Dim converted(const Dim& size, DType to) {
   if (to == DType::F32 || to == DType::F64)
     return size;
+  const auto least = size.lower_bound();
+  if (to == DType::U64 && !(least && *least >= 0))
+    return Dim();  // what is negative wraps around to more than a size can be
   if (const auto number = size.constant())
     return as_int(narrow<int64_t>(to, {}, std::span(&*number, 1)));
-  const auto least = size.lower_bound();
   if (to == DType::Bool)
     return least && *least > 0 ? 1 : Dim();
   const bool fits = info(to).bits == 64 || to == DType::I32 || (to == DType::U32 && least && *least >= 0);
@@ -138,14 +143,22 @@ std::string text_of(double value, DType dtype) {
 std::string text_of(int64_t value, DType) { return std::to_string(value); }
 std::string text_of(uint64_t value, DType) { return std::to_string(value); }
 
+// What a float is that is too large or too small for a double: infinity or zero.
+double round_out_of_range(std::string_view text) {
+  static const locale_t plain = ::newlocale(LC_ALL_MASK, "C", locale_t{});
+  return ::strtod_l(std::string(text).c_str(), nullptr, plain);
+}
+
 // The whole text as a number, or nothing. from_chars knows scientific notation, inf and nan in any case.
 template <class T>
 std::optional<T> parse_number(std::string_view text) {
   T value{};
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (problem != std::errc() || end != text.data() + text.size())
+  if (end != text.data() + text.size())
     return std::nullopt;
-  return value;
+  if (std::is_same_v<T, double> && problem == std::errc::result_out_of_range)
+    return static_cast<T>(round_out_of_range(text));
+  return problem == std::errc() ? std::optional(value) : std::nullopt;
 }
 
 // Integers are read exactly; another number that is to become an integer is truncated.

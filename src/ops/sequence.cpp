@@ -192,7 +192,7 @@ Data eval(const Call& c) {
   for (int64_t size : part_sizes(c, x.extents()[axis])) {
     Extents extents = x.extents();
     extents[axis] = size;
-    Tensor part = gather_strided(x, extents, strides, size == 0 ? 0 : start * strides[axis]);
+    Tensor part = gather_strided(x, extents, strides, start * strides[axis]);
     if (!c.has("split") && !c.attr("keep_dims")) {
       extents.erase(extents.begin() + static_cast<int64_t>(axis));
       part = part.reshaped(extents);

@@ -65,8 +65,11 @@ Dim range_count(const Dim& n, const Dim& start, const Dim& end, const Dim& step)
   if (n.is_constant() && start.is_constant() && end.is_constant())
     return clamp_range(*n.constant(), *start.constant(), *end.constant(), *step.constant()).count;
   const bool forward = *step.constant() > 0;
-  // Backwards, a start before the front would move to it: a case of its own that we do not follow.
-  if (!forward && start.lower_bound().value_or(-1) < 0 && start != Dim(-1) && n - start != Dim(1))
+  // Backwards, a start before the front would move to it, and an end of n-2 is the first element where n is
+  // 1: cases of their own that we do not follow.
+  const auto may_be_negative = [](const Dim& place) { return place.lower_bound().value_or(-1) < 0; };
+  if (!forward && ((may_be_negative(start) && start != Dim(-1) && n - start != Dim(1)) ||
+                   (may_be_negative(end) && n - end == Dim(2))))
     return Dim();
   const auto first = from_front(start, n), last = from_front(end, n);
   if (!first || !last)
@@ -110,8 +113,7 @@ struct Window {
 
 Window find_window(const Extents& x, const std::vector<int64_t>& axes, const std::vector<int64_t>& starts,
                    const std::vector<int64_t>& ends, const std::vector<int64_t>& steps) {
-  // The strides of a tensor without elements need not fit 64 bits, and do not matter.
-  Window window{x, element_count(x) == 0 ? Extents(x.size(), 0) : row_major_strides(x)};
+  Window window{x, row_major_strides(x)};
   for (size_t i = 0; i < axes.size(); ++i) {
     if (steps[i] == 0)
       throw user_error("slice: steps[{}] is 0", i);
@@ -275,7 +277,7 @@ Data eval(const Call& c) {
   const Tensor& x = c.in("x");
   const int64_t axis = checked_axis("split", c.attr("axis"), x.rank());
   const Extents strides = row_major_strides(x.extents());
-  const int64_t stride = x.count() == 0 ? 0 : strides[static_cast<size_t>(axis)];
+  const int64_t stride = strides[static_cast<size_t>(axis)];
   Data parts;
   int64_t start = 0;
   for (const int64_t size : read_vector(c, "sizes", static_cast<size_t>(c.node().result_count()))) {
@@ -353,8 +355,9 @@ std::vector<Value> split(Value x, const std::vector<int64_t>& sizes, int64_t axi
   return split(x, int_vector(x.graph(), sizes), axis);
 }
 Value size_along(Value x, int64_t axis) {
-  if (x.shape().ranked() && x.dim(axis).is_constant())
-    return int_vector(x.graph(), {*x.dim(axis).constant()});
+  if (x.shape().ranked())
+    if (const auto size = x.dim(checked_axis("shape", axis, x.rank())).constant())
+      return int_vector(x.graph(), {*size});
   return slice(shape_of(x), 0, axis, axis == -1 ? kToTheEnd : axis + 1);
 }
 

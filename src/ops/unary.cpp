@@ -71,10 +71,15 @@ std::optional<std::vector<Dim>> content(const Node& n) {
   return map_known_dims(n, [](std::span<const Dim> x) -> Dim { return formula(x[0]); });
 }
 
-constexpr auto dim_negated = [](const Dim& x) { return Dim(0) - x; };
 constexpr auto dim_absolute = [](const Dim& x) { return max(x, Dim(0) - x); };
 constexpr auto dim_rectified = [](const Dim& x) { return max(x, 0); };
 constexpr auto dim_whole = [](const Dim& x) { return x; };
+// An unsigned number wraps around, unless it is 0.
+std::optional<std::vector<Dim>> content_of_negation(const Node& n) {
+  return map_known_dims(n, [wraps = is_unsigned(n.result().dtype())](std::span<const Dim> x) {
+    return wraps && x[0] != Dim(0) ? Dim() : Dim(0) - x[0];
+  });
+}
 constexpr auto dim_not = [](const Dim& x) { return Dim(1) - x; };
 
 Data eval_is_nan(const Call& c) {
@@ -101,7 +106,7 @@ Value apply(std::string_view op, Value x) { return x.graph().create(op, {{"x", x
 const Family& unary_ops() {
   static const Family ops = {
       unary("abs", "|x|", Numbers, map<absolute>, content<dim_absolute>),
-      unary("neg", "-x", Numbers, map<negated>, content<dim_negated>),
+      unary("neg", "-x", Numbers, map<negated>, content_of_negation),
       unary("sign", "-1, 0 or 1", Numbers, map<sign_of>),
       unary("relu", "max(x, 0)", Numbers, map<rectified>, content<dim_rectified>),
       unary("exp", "e to the power x", Floats, map_floats<[](double x) { return std::exp(x); }>),

@@ -63,11 +63,14 @@ int64_t element_count(const Extents& extents) {
 }
 
 Extents row_major_strides(const Extents& extents) {
-  Extents strides(extents.size());
-  uint64_t stride = 1;  // unsigned: [0, 2^40, 2^40] is a valid empty tensor whose strides overflow
+  Extents strides(extents.size(), 0);
+  // [0, 2^40, 2^40] is a valid tensor without elements, whose strides would overflow and do not matter.
+  if (std::find(extents.begin(), extents.end(), 0) != extents.end())
+    return strides;
+  int64_t stride = 1;
   for (size_t axis = extents.size(); axis-- > 0;) {
-    strides[axis] = static_cast<int64_t>(stride);
-    stride *= static_cast<uint64_t>(extents[axis]);
+    strides[axis] = stride;
+    stride *= extents[axis];
   }
   return strides;
 }

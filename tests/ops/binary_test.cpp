@@ -115,6 +115,24 @@ TEST(Binary, FollowsShapeArithmetic) {
             "f32[2*n,2*m]");
 }
 
+TEST(Binary, AnUnsignedDifferenceMayWrap) {
+  const auto type = [](std::string_view shape, std::string_view less) {
+    return output_type(fmt::format(R"(
+      graph(%x: f32{}, %z: f32[1]) {{
+        %s = shape(%x)
+        %u = cast(%s, to=u64)
+        %less = constant(value=u64[1] {{{}}})
+        %difference = sub(%u, %less)
+        %i = cast(%difference, to=i64)
+        %y = broadcast(%z, %i)
+        return %y
+      }})",
+                                   shape, less));
+  };
+  EXPECT_EQ(type("[n]", "2"), "f32[d0]");
+  EXPECT_EQ(type("[n+2]", "2"), "f32[n]");
+}
+
 TEST(Binary, FollowsShapeArithmeticInFloats) {
   // floor(size · scale), as exporters write the size of a scaled image.
   const auto type = [](std::string_view op, std::string_view number) {

@@ -83,6 +83,15 @@ TEST(Range, OfKnownIntegersIsALazyConstant) {
   EXPECT_EQ(to_string(y.type()), "i64[549755813887]");
 }
 
+TEST(Range, OfKnownWholeFloatsIsARange) {
+  register_ops();
+  Graph graph;
+  const auto number = [&](float value) { return constant(graph, Tensor::scalar(value)); };
+  const Value y = range(number(0), number(3), number(1));
+  EXPECT_TRUE(y.node()->is("range"));
+  EXPECT_EQ(to_string(y.type()), "f32[3]");
+}
+
 TEST(Fill, OfAKnownShapeIsALazyConstant) {
   register_ops();
   Graph graph;

@@ -86,6 +86,15 @@ TEST(Reduce, TakesAxesThatTheModelComputes) {
       output_type(
           "graph(%x: f32[2,3]) { %a = constant(value=i64[1] {1}) %y = reduce_sum(%x, axes=%a) return %y }"),
       "f32[2]");
+  // Not even a size that is known can be followed then.
+  EXPECT_EQ(output_type(R"(
+    graph(%x: f32[n], %a: i64[k]) {
+      %s = shape(%x)
+      %one = squeeze(%s, axes=[0])
+      %y = reduce_sum(%one, axes=%a, keep_dims=true)
+      return %y
+    })"),
+            "i64[]");
 }
 
 TEST(Reduce, RefusesAxesThatAreNotThere) {

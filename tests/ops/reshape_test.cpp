@@ -127,6 +127,18 @@ TEST(Broadcast, WidensBothWays) {
       "line 1, column 59: broadcast: x does not broadcast to [-1]\n  x  %x: f32[3]\n  shape  %s: i64[1]");
 }
 
+TEST(Broadcast, RefusesAShapeThatIsNoVector) {
+  expect_error<UserError>(
+      [] { parse_graph("graph(%x: f32[1], %s: i64[1,2]) { %y = broadcast(%x, %s) return %y }"); },
+      "line 1, column 40: broadcast: shape must be a vector\n  x  %x: f32[1]\n  shape  %s: i64[1,2]");
+  expect_error<UserError>(
+      [] {
+        run_text("graph(%x: f32[1], %s: i64[*]) { %y = broadcast(%x, %s) return %y }",
+                 {f32({1}, {1}), i64({1, 2}, {1, 2})});
+      },
+      "node %y: broadcast: shape must be a vector, but is i64[1,2]");
+}
+
 TEST(ShapeArithmetic, FollowsTheNumberOfElements) {
   EXPECT_EQ(output_type(R"(
     graph(%x: f32[n,m,4], %scalar: f32[]) {

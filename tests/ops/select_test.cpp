@@ -110,11 +110,13 @@ TEST(Cast, ScalesRoundAsAsked) {
 TEST(Cast, ReadsNumbersFromText) {
   expect_tensor(cast(strings({"3.14", "1e-5", "1E8", "+INF", "-inf", "nan", " 7 "}), "f64"),
                 tensor(DType::F64, {7}, {3.14, 1e-5, 1e8, kInf, -kInf, kNaN, 7}));
+  expect_tensor(cast(strings({"1e400", "-1.5e400", "1e-400", "-1e-400"}), "f64"),
+                tensor(DType::F64, {4}, {kInf, -kInf, 0, -0.0}));
   expect_tensor(cast(strings({"100.5", "-3"}), "i64"), i64({2}, {100, -3}));
   // Beyond what a double holds exactly.
   const Tensor exact = cast(strings({"9223372036854775807"}), "i64").tensor();
   EXPECT_EQ(exact.data<int64_t>()[0], std::numeric_limits<int64_t>::max());
-  for (const char* text : {"Hello", "", "1x", "+-1", "1e999"})
+  for (const char* text : {"Hello", "", "1x", "+-1", "1e999x"})
     expect_error<UserError>([&] { cast(strings({text}), "f32"); },
                             fmt::format("node %y: cast: \"{}\" is not a number", text));
 }
@@ -150,6 +152,20 @@ TEST(Cast, FollowsShapesThroughIntegers) {
   };
   EXPECT_EQ(type("i32"), "f32[n,3]");
   EXPECT_EQ(type("i8"), "f32[d0,3]");  // n may not fit
+  EXPECT_EQ(type("u64"), "f32[n,3]");
+  EXPECT_EQ(output_type(R"(
+    graph(%x: f32[n], %z: f32[1]) {
+      %s = shape(%x)
+      %two = constant(value=i64[1] {2})
+      %less = sub(%s, %two)
+      %wrapped = cast(%less, to=u64)
+      %five = constant(value=u64[1] {5})
+      %most = max(%wrapped, %five)
+      %i = cast(%most, to=i64)
+      %y = broadcast(%z, %i)
+      return %y
+    })"),
+            "f32[d0]");  // n-2 may be negative
 }
 
 TEST(BitCast, KeepsTheBits) {

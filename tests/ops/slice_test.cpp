@@ -1,3 +1,5 @@
+#include "ops/slice.h"
+
 #include "ir/graph_text.h"
 
 namespace tenon {
@@ -93,6 +95,22 @@ TEST(Slice, FollowsBoundsThatTheModelComputes) {
   EXPECT_EQ(size("%0", "%k"), "f32[min(k,m+n)]");
 }
 
+TEST(Slice, EndsBackwardsWhereTheModelSays) {
+  // Up to n-2, which in a single element is -1: the place of that element, so that none is taken.
+  const std::string text = R"(
+    graph(%x: f32[n]) {
+      %n = shape(%x)
+      %two = constant(value=i64[1] {2})
+      %end = sub(%n, %two)
+      %back = constant(value=i64[1] {-1})
+      %y = slice(%x, %back, %end, %back, axes=[0])
+      return %y
+    })";
+  EXPECT_EQ(output_type(text), "f32[d0]");
+  expect_tensor(run_text(text, {f32({1}, {1})})[0], f32({0}, {}));
+  expect_tensor(run_text(text, {f32({2}, {1, 2})})[0], f32({1}, {2}));
+}
+
 TEST(Slice, TakesAxesThatTheModelComputes) {
   const std::string text = R"(
     graph(%x: f32[2,3], %s: i64[1], %e: i64[1], %a: i64[1]) {
@@ -143,6 +161,12 @@ TEST(Slice, RefusesWhatMakesNoSense) {
          "starts must be a vector of 2 numbers\n  x  %x: f32[4,4]\n  starts  %z: i64[1]\n  ends  %z: i64[1]");
   refuse("%x, %z, %z, axes=[2]", "axis 2 is out of range for a tensor of rank 2");
   refuse("%x, %z, %z, axes=[1, -1]", "axis 1 is named twice");
+}
+
+TEST(SizeAlong, RefusesAnAxisThatIsNotThere) {
+  const auto graph = parse_graph("graph(%x: f32[2,3]) { return %x }");
+  expect_error<UserError>([&] { size_along(graph->input(0), 2); },
+                          "shape: axis 2 is out of range for a tensor of rank 2");
 }
 
 TEST(Concat, JoinsAlongAnyAxis) {

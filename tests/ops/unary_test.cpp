@@ -75,6 +75,20 @@ TEST(Unary, FollowsShapeArithmetic) {
             "f32[n]");
 }
 
+TEST(Unary, AnUnsignedNegationWraps) {
+  EXPECT_EQ(output_type(R"(
+    graph(%x: f32[n], %z: f32[1]) {
+      %s = shape(%x)
+      %u = cast(%s, to=u64)
+      %negative = neg(%u)
+      %i = cast(%negative, to=i64)
+      %positive = neg(%i)
+      %y = broadcast(%z, %positive)
+      return %y
+    })"),
+            "f32[d0]");
+}
+
 TEST(Unary, RefusesOtherDTypes) {
   expect_error<UserError>([] { parse_graph("graph(%x: i64[2]) { %y = exp(%x) return %y }"); },
                           "line 1, column 26: exp: x is i64[2], but only floats will do");
