@@ -8,23 +8,22 @@
 #include "ops/rounding.h"
 #include "ops/shapes.h"
 #include "ops/softmax.h"
+#include "ops/words.h"
 
 namespace tenon {
 namespace {
 
 enum class Stage : uint8_t { Raw, Capped, Biased, Probabilities };
 
-Stage read_stage(const std::string& name) {
-  constexpr std::string_view names[] = {"raw", "capped", "biased", "probabilities"};
-  const auto it = std::find(std::begin(names), std::end(names), name);
-  if (it == std::end(names))
-    throw user_error("attention_scores: there is no stage \"{}\"; it is one of {}", name,
-                     fmt::join(names, ", "));
-  return static_cast<Stage>(it - std::begin(names));
+Stage stage_of(const Node& n) {
+  return named<Stage>(n, "stage",
+                      {{"raw", Stage::Raw},
+                       {"capped", Stage::Capped},
+                       {"biased", Stage::Biased},
+                       {"probabilities", Stage::Probabilities}});
 }
 
-// --- infer
-// --------------------------------------------------------------------------------------------------
+// --- infer ---
 
 void check_rank(const Node& n, std::string_view name) {
   if (n.in(name).rank() != 4)
@@ -65,9 +64,7 @@ Shape infer_scores(const Node& n) {
   const Value q = n.in("q"), k = n.in("k");
   check_same(n, "q", "k", 0, "their batches");
   check_same(n, "q", "k", 3, "their sizes");
-  if (const auto heads = q.dim(1).constant(), shared = k.dim(1).constant();
-      heads && shared && (*shared == 0 ? *heads != 0 : *heads % *shared != 0))
-    throw operand_error(n, fmt::format("{} query heads cannot share {} key heads evenly", *heads, *shared));
+  check_shared_heads(n, q.dim(1), k.dim(1));
   const Shape scores({q.dim(0), q.dim(1), q.dim(2), k.dim(2)});
   if (n.has("mask"))
     check_mask(n, scores);
@@ -90,12 +87,11 @@ Types infer_attention(const Node& n) {
 }
 
 Types infer_attention_scores(const Node& n) {
-  read_stage(n.attr("stage"));
+  stage_of(n);
   return {Type::tensor(n.in("q").dtype(), infer_scores(n))};
 }
 
-// --- eval
-// ---------------------------------------------------------------------------------------------------
+// --- eval ---
 
 constexpr double kNever = -std::numeric_limits<double>::infinity();  // the bias of a key that is not seen
 
@@ -194,8 +190,7 @@ Sizes read_sizes(const Call& c) {
   if (k.extent(0) != s.batch || k.extent(3) != s.size)
     throw user_error("{}: q [{}] and k [{}] differ in batch or size", op, fmt::join(q.extents(), ","),
                      fmt::join(k.extents(), ","));
-  if (s.key_heads == 0 ? s.heads != 0 : s.heads % s.key_heads != 0)
-    throw user_error("{}: {} query heads cannot share {} key heads evenly", op, s.heads, s.key_heads);
+  check_shared_heads(c.node(), s.heads, s.key_heads);
   return s;
 }
 
@@ -270,7 +265,7 @@ Data eval_attention_scores(const Call& c) {
   if (scores.count() == 0)
     return {Tensor(c.in("q").dtype(), s.scores())};
   auto into = scores.mutable_data<double>().begin();
-  for_each_row(c, s, read_stage(c.attr("stage")), [&](int64_t, int64_t, const std::vector<double>& row) {
+  for_each_row(c, s, stage_of(c.node()), [&](int64_t, int64_t, const std::vector<double>& row) {
     into = std::copy(row.begin(), row.end(), into);
   });
   return {narrow<double>(c.in("q").dtype(), s.scores(), scores.data<double>())};
@@ -301,8 +296,7 @@ Data eval_attention(const Call& c) {
   return {narrow<double>(c.in("q").dtype(), extents, sums.data<double>())};
 }
 
-// --- the declarations
-// ---------------------------------------------------------------------------------------
+// --- the declarations ---
 
 OpDef declare(std::string_view name, std::string_view doc, std::vector<OperandDecl> operands,
               InferFunction infer, EvalFunction eval) {

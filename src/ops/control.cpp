@@ -76,8 +76,7 @@ Sizes lasting_sizes(const Node& n, std::vector<Fed> all, size_t first_carried, s
   return sizes;
 }
 
-// --- if
-// --------------------------------------------------------------------------------------------------------------
+// --- if ---
 
 namespace if_op {
 
@@ -113,8 +112,7 @@ Data eval(const Call& c) {
 
 }  // namespace if_op
 
-// --- while
-// -----------------------------------------------------------------------------------------------------------
+// --- while ---
 
 namespace while_op {
 
@@ -125,12 +123,11 @@ bool is_known_true(Value value) {
 
 // How many turns there are, where that is known.
 Dim turns(const Node& n) {
-  const Value condition = n.in("condition"), trip_count = n.in("trip_count");
-  if (!trip_count || (condition && !is_known_true(condition)) ||
+  const Value condition = n.in("condition");
+  if (!n.has("trip_count") || (condition && !is_known_true(condition)) ||
       !is_known_true(n.region("body").outputs().front()))
     return {};
-  const auto count = trip_count.known_dims();
-  return count && count->size() == 1 ? max(count->front(), 0) : Dim();
+  return max(known_number(n, "trip_count"), 0);
 }
 
 Types infer(const Node& n) {
@@ -192,8 +189,7 @@ Data eval(const Call& c) {
 
 }  // namespace while_op
 
-// --- scan
-// ------------------------------------------------------------------------------------------------------------
+// --- scan ---
 
 namespace scan_op {
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ops/arithmetic.h"
 #include "ops/elements.h"
 #include "ops/interpolate.h"
 #include "ops/shapes.h"
@@ -36,17 +37,20 @@ void check_divides(const Node& n, std::string_view what, const Dim& count) {
     throw operand_error(n, fmt::format("{} {} do not divide into {} groups", count, what, groups));
 }
 
-// sum += a · b; integers wrap around.
-template <class T>
-void add_product(T& sum, T a, T b) {
-  if constexpr (std::is_same_v<T, double>)
-    sum += a * b;
-  else
-    sum = static_cast<T>(static_cast<uint64_t>(sum) + static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+// Every plane of w: [outer, inner, kernel…] joins two others of each image: one for each `outer`, and one for
+// each `inner` of each group. Calls f(plane of the first kind, plane of the second, plane of w).
+template <class F>
+void for_each_plane(int64_t batch, int64_t groups, const Tensor& w, F&& f) {
+  const int64_t outer = w.extent(0), inner = w.extent(1);
+  for (int64_t image = 0; image < batch; ++image)
+    for (int64_t i = 0; i < outer; ++i) {
+      const int64_t group = image * groups + i / (outer / groups);
+      for (int64_t j = 0; j < inner; ++j)
+        f(image * outer + i, group * inner + j, i * inner + j);
+    }
 }
 
-// --- conv
-// ------------------------------------------------------------------------------------------------------------
+// --- conv ---
 
 namespace conv_op {
 
@@ -54,7 +58,7 @@ namespace conv_op {
 void check(const Node& n, const Dim& x_channels, const Dim& w_channels, const Dim& filters) {
   const int64_t groups = n.attr("groups");
   check_divides(n, "filters", filters);
-  if (x_channels.is_constant() && w_channels.is_constant() && x_channels != w_channels * groups)
+  if (provably_different(x_channels, w_channels * groups))
     throw operand_error(
         n, fmt::format("x has {} channels, but w is for {}{}", x_channels, w_channels * groups,
                        groups == 1 ? "" : fmt::format(": {} in each of {} groups", w_channels, groups)));
@@ -75,49 +79,46 @@ Data eval(const Call& c) {
   const int64_t groups = c.attr("groups");
   check_operands(c.node(), x.rank(), w.rank());
   check(c.node(), x.extent(1), w.extent(1), w.extent(0));
-  const Sliding sliding = Sliding::over(c.node(), spatial(x), spatial(w));
-  const int64_t batch = x.extent(0), filters = w.extent(0), channels = w.extent(1);
-  Extents extents = {batch, filters};
-  extents.insert(extents.end(), sliding.counts().begin(), sliding.counts().end());
+  const Window window = window_of(c.node(), x.rank() - 2);
+  const Extents counts = count_windows(c.node(), window, spatial(x), spatial(w));
+  Extents extents = {x.extent(0), w.extent(0)};
+  extents.insert(extents.end(), counts.begin(), counts.end());
+  if (x.count() == 0 || w.count() == 0)
+    return {Tensor(x.dtype(), extents)};
+  const Sliding sliding(window, spatial(x), spatial(w), counts);
   const int64_t x_plane = element_count(spatial(x)), w_plane = element_count(spatial(w)),
-                y_plane = element_count(sliding.counts());
+                y_plane = element_count(counts);
   return with_wide(x.dtype(), [&]<class T>(T) -> Data {
     const std::vector<T> from = widen<T>(x), weights = widen<T>(w);
     std::vector<T> result = zeros<T>(extents);
     if (result.empty())
       return {Tensor(x.dtype(), extents)};
     // Cell by cell of the kernel, so that the innermost loop runs along a row of the result.
-    for (int64_t image = 0; image < batch; ++image)
-      for (int64_t filter = 0; filter < filters; ++filter) {
-        T* to = result.data() + (image * filters + filter) * y_plane;
-        const int64_t group = filter / (filters / groups);
-        for (int64_t channel = 0; channel < channels; ++channel) {
-          const T* plane = from.data() + ((image * groups + group) * channels + channel) * x_plane;
-          const T* kernel = weights.data() + (filter * channels + channel) * w_plane;
-          sliding.for_each_cell([&](int64_t cell, auto&& for_each_row) {
-            const T weight = kernel[cell];
-            for_each_row([&](int64_t window, int64_t element, int64_t count, int64_t step) {
-              for (int64_t i = 0; i < count; ++i)
-                add_product(to[window + i], weight, plane[element + i * step]);
-            });
-          });
-        }
-      }
+    for_each_plane(x.extent(0), groups, w, [&](int64_t filter, int64_t channel, int64_t pair) {
+      T* to = result.data() + filter * y_plane;
+      const T *plane = from.data() + channel * x_plane, *kernel = weights.data() + pair * w_plane;
+      sliding.for_each_cell([&](int64_t cell, auto&& for_each_row) {
+        const T weight = kernel[cell];
+        for_each_row([&](int64_t at, int64_t element, int64_t count, int64_t step) {
+          for (int64_t i = 0; i < count; ++i)
+            add_product(to[at + i], weight, plane[element + i * step]);
+        });
+      });
+    });
     return {narrow<T>(x.dtype(), extents, result)};
   });
 }
 
 }  // namespace conv_op
 
-// --- conv_transpose
-// --------------------------------------------------------------------------------------------------
+// --- conv_transpose ---
 
 namespace conv_transpose_op {
 
 // x: [batch, channels, …], w: [channels, filters / groups, kernel…]
 void check(const Node& n, const Dim& x_channels, const Dim& w_channels) {
   check_divides(n, "channels", x_channels);
-  if (x_channels.is_constant() && w_channels.is_constant() && x_channels != w_channels)
+  if (provably_different(x_channels, w_channels))
     throw operand_error(n, fmt::format("x has {} channels, but w is for {}", x_channels, w_channels));
 }
 
@@ -162,12 +163,13 @@ Data eval(const Call& c) {
       throw user_error("conv_transpose: the result would be too large");
     sizes.push_back(*size.constant());
   }
-  const int64_t batch = x.extent(0), channels = x.extent(1), filters = w.extent(1);
-  const Dim all_filters = Dim(filters) * groups;
+  const Dim all_filters = Dim(w.extent(1)) * groups;
   if (!all_filters.is_constant())
     throw user_error("conv_transpose: the result would be too large");
-  Extents extents = {batch, *all_filters.constant()};
+  Extents extents = {x.extent(0), *all_filters.constant()};
   extents.insert(extents.end(), sizes.begin(), sizes.end());
+  if (x.count() == 0 || w.count() == 0)
+    return {Tensor(x.dtype(), extents)};
   const int64_t x_plane = element_count(counts), w_plane = element_count(kernel),
                 y_plane = element_count(sizes);
   const Sliding sliding(window, sizes, kernel, counts);
@@ -176,30 +178,24 @@ Data eval(const Call& c) {
     std::vector<T> result = zeros<T>(extents);
     if (result.empty())
       return {Tensor(x.dtype(), extents)};
-    for (int64_t image = 0; image < batch; ++image)
-      for (int64_t channel = 0; channel < channels; ++channel) {
-        const T* plane = from.data() + (image * channels + channel) * x_plane;
-        const int64_t group = channel / (channels / groups);
-        for (int64_t filter = 0; filter < filters; ++filter) {
-          T* to = result.data() + ((image * groups + group) * filters + filter) * y_plane;
-          const T* cells = weights.data() + (channel * filters + filter) * w_plane;
-          sliding.for_each_cell([&](int64_t cell, auto&& for_each_row) {
-            const T weight = cells[cell];
-            for_each_row([&](int64_t at, int64_t element, int64_t count, int64_t step) {
-              for (int64_t i = 0; i < count; ++i)
-                add_product(to[element + i * step], weight, plane[at + i]);
-            });
-          });
-        }
-      }
+    for_each_plane(x.extent(0), groups, w, [&](int64_t channel, int64_t filter, int64_t pair) {
+      T* to = result.data() + filter * y_plane;
+      const T *plane = from.data() + channel * x_plane, *cells = weights.data() + pair * w_plane;
+      sliding.for_each_cell([&](int64_t cell, auto&& for_each_row) {
+        const T weight = cells[cell];
+        for_each_row([&](int64_t at, int64_t element, int64_t count, int64_t step) {
+          for (int64_t i = 0; i < count; ++i)
+            add_product(to[element + i * step], weight, plane[at + i]);
+        });
+      });
+    });
     return {narrow<T>(x.dtype(), extents, result)};
   });
 }
 
 }  // namespace conv_transpose_op
 
-// --- deform_conv
-// -----------------------------------------------------------------------------------------------------
+// --- deform_conv ---
 
 namespace deform_conv_op {
 
@@ -215,7 +211,7 @@ void check(const Node& n, const Dim& x_channels, const Dim& cells, int64_t spati
   const auto check_channels = [&](std::string_view name, const Shape& shape, const Dim& wanted) {
     if (shape.rank() != spatial_rank + 2)
       throw operand_error(n, fmt::format("x and {} must have the same rank", name));
-    if (shape[1].is_constant() && wanted.is_constant() && shape[1] != wanted)
+    if (provably_different(shape[1], wanted))
       throw operand_error(n, fmt::format("{} has {} channels, but {} are wanted", name, shape[1], wanted));
   };
   check_channels("offset", offset, cells * offset_groups * spatial_rank);
@@ -232,7 +228,7 @@ Types infer(const Node& n) {
   check(n, x.dim(1), cells, x.rank() - 2, offset.shape(), mask);
   const Shape& shape = types.front().as_tensor().shape;
   for (int64_t i = 0; i < x.rank(); ++i)
-    if (i != 1 && shape[i].is_constant() && offset.dim(i).is_constant() && shape[i] != offset.dim(i))
+    if (i != 1 && provably_different(shape[i], offset.dim(i)))
       throw operand_error(n, fmt::format("dimension {} of offset is {}, but that of the result is {}", i,
                                          offset.dim(i), shape[i]));
   return types;

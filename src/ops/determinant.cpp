@@ -11,7 +11,7 @@ namespace {
 
 Types infer(const Node& n) {
   const Value x = n.in("x");
-  if (x.rank() < 2 || (x.dim(-1).is_constant() && x.dim(-2).is_constant() && x.dim(-1) != x.dim(-2)))
+  if (x.rank() < 2 || provably_different(x.dim(-1), x.dim(-2)))
     throw operand_error(n, "the last two dimensions must be those of a square matrix");
   const std::vector<Dim>& dims = x.shape().dims();
   return {Type::tensor(x.dtype(), std::vector<Dim>(dims.begin(), dims.end() - 2))};
@@ -50,8 +50,7 @@ Data eval(const Call& c) {
   const auto size = static_cast<size_t>(x.extents().back());
   const Extents extents(x.extents().begin(), x.extents().end() - 2);
   std::vector<double> values = widen<double>(x);
-  std::vector<double> y(static_cast<size_t>(element_count(extents)),
-                        1);  // the empty matrix has determinant 1
+  std::vector<double> y = zeros<double>(extents, 1);  // the empty matrix has determinant 1
   if (size > 0)
     for (size_t i = 0; i < y.size(); ++i)
       y[i] = eliminate(std::span(values).subspan(i * size * size, size * size), size);

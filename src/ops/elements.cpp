@@ -35,6 +35,29 @@ std::vector<int64_t> read_vector(const Call& c, std::string_view name, size_t co
   return as_ints(vector);
 }
 
+const Tensor& read_only_element(const Call& c, std::string_view name) {
+  const Tensor& value = c.in(name);
+  if (value.count() != 1)
+    throw user_error("{}: {} must be one number, but is {}", c.node().op().name, name, type_of(value));
+  return value;
+}
+
+int64_t read_number(const Call& c, std::string_view name, int64_t least) {
+  const int64_t number = as_int(read_only_element(c, name));
+  if (number < least)
+    throw user_error("{}: {} is {}, but must be at least {}", c.node().op().name, name, number, least);
+  return number;
+}
+
+std::vector<double> read_broadcast(const Call& c, std::string_view name, const Extents& extents) {
+  const Tensor& x = c.in(name);
+  const std::string_view op = c.node().op().name;
+  if (broadcast_extents(op, x.extents(), extents) != extents)
+    throw user_error("{}: {} has the shape [{}], but [{}] was wanted", op, name, fmt::join(x.extents(), ","),
+                     fmt::join(extents, ","));
+  return widen<double>(gather_strided(x, extents, broadcast_strides(x.extents(), extents)));
+}
+
 Tensor gather_strided(const Tensor& x, const Extents& extents, const Extents& strides, int64_t offset) {
   Tensor y(x.dtype(), extents);
   with_storage(x.dtype(), [&]<class T>(T) {

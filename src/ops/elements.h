@@ -4,6 +4,7 @@
 
 #include <array>
 #include <complex>
+#include <limits>
 
 #include "ir/evaluate.h"
 #include "tensor/wide.h"
@@ -94,15 +95,23 @@ std::vector<Dim> gather_strided(const std::vector<Dim>& x, const Extents& extent
 
 // A vector operand that must hold `count` numbers.
 std::vector<int64_t> read_vector(const Call& c, std::string_view name, size_t count);
+// An operand that must be one element, and the integer in it, which must be at least `least`.
+const Tensor& read_only_element(const Call& c, std::string_view name);
+int64_t read_number(const Call& c, std::string_view name,
+                    int64_t least = std::numeric_limits<int64_t>::min());
 
-// Zeros to compute a result of these extents in. More than memory could hold is the user's fault.
+// The values of an operand that must broadcast to `extents`, repeated to them.
+std::vector<double> read_broadcast(const Call& c, std::string_view name, const Extents& extents);
+
+// Zeros, or other initial values, to compute a result of these extents in. More than memory could hold is the
+// user's fault.
 template <class T>
-std::vector<T> zeros(const Extents& extents) {
+std::vector<T> zeros(const Extents& extents, T initial = T{0}) {
   const int64_t count = element_count(extents);
   if (static_cast<uint64_t>(count) > memory_limit() / sizeof(T))
     throw user_error("a result of shape [{}] is more than this machine's memory can hold",
                      fmt::join(extents, ","));
-  return std::vector<T>(static_cast<size_t>(count), T{0});
+  return std::vector<T>(static_cast<size_t>(count), initial);
 }
 
 // eval of a unary op by its formula on one number: map<[](auto x) { return -x; }>.
@@ -117,14 +126,20 @@ Data map(const Call& c) {
   });
 }
 
-// The same for an op on floats only, so that the formula need not make sense for integers.
-template <auto formula>
-Data map_floats(const Call& c) {
+// The same for an op on floats only, so that the formula need not make sense for integers; it may be one that
+// attributes shape.
+template <class Formula>
+Data map_floats(const Call& c, Formula&& formula) {
   const Tensor& x = c.in("x");
   std::vector<double> values = widen<double>(x);
   for (double& value : values)
     value = formula(value);
   return {narrow<double>(x.dtype(), x.extents(), values)};
+}
+
+template <auto formula>
+Data map_floats(const Call& c) {
+  return map_floats(c, formula);
 }
 
 // `formula` over the elements of a and b, broadcast; the results narrow to `dtype`.
@@ -133,7 +148,7 @@ Tensor zip(std::string_view op, const Tensor& a, const Tensor& b, DType dtype, F
   const Extents extents = broadcast_extents(op, a.extents(), b.extents());
   const std::vector<T> x = widen<T>(a), y = widen<T>(b);
   using R = decltype(formula(T{}, T{}));
-  std::vector<R> result(static_cast<size_t>(element_count(extents)));
+  std::vector<R> result = zeros<R>(extents);
   auto out = result.begin();
   walk<2>(extents, {broadcast_strides(a.extents(), extents), broadcast_strides(b.extents(), extents)},
           [&](const std::array<int64_t, 2>& at) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/arithmetic.h"
 #include "ops/data.h"
 #include "ops/elements.h"
 #include "ops/reshape.h"
@@ -11,8 +12,7 @@
 namespace tenon {
 namespace {
 
-// --- range
-// -----------------------------------------------------------------------------------------------------------
+// --- range ---
 
 namespace range_op {
 
@@ -52,13 +52,7 @@ struct Progression {
       throw user_error("range: from {} to {} in steps of {} there is no end", start, limit, delta);
     return static_cast<int64_t>(count);
   }
-  T operator[](int64_t i) const {
-    if constexpr (std::is_same_v<T, double>)
-      return start + static_cast<double>(i) * delta;
-    else
-      return static_cast<T>(static_cast<uint64_t>(start) +
-                            static_cast<uint64_t>(i) * static_cast<uint64_t>(delta));
-  }
+  T operator[](int64_t i) const { return sum_of(start, product_of(static_cast<T>(i), delta)); }
 };
 
 // The only element of an integer operand, as far as it is known.
@@ -80,13 +74,12 @@ Dim known_count(Value start, Value limit, Value delta) {
 
 Types infer(const Node& n) {
   for (std::string_view name : {"start", "limit", "delta"})
-    if (const Dim count = n.in(name).shape().element_count(); count.is_constant() && count != Dim(1))
-      throw operand_error(n, fmt::format("{} must be one number", name));
+    known_number(n, name);
   return {Type::tensor(n.in("start").dtype(), {known_count(n.in("start"), n.in("limit"), n.in("delta"))})};
 }
 
 std::optional<std::vector<Dim>> content(const Node& n) {
-  const Dim start = known_dim(n.in("start")), delta = known_dim(n.in("delta"));
+  const Dim start = known_number(n, "start"), delta = known_number(n, "delta");
   if (start.is_unknown() || delta.is_unknown())
     return std::nullopt;
   std::vector<Dim> dims;
@@ -109,12 +102,15 @@ Data eval(const Call& c) {
 
 }  // namespace range_op
 
-// --- eye and trilu
-// -----------------------------------------------------------------------------------------------------------
+// --- eye and trilu ---
 
 namespace eye_op {
 
-Types infer(const Node& n) { return {Type::tensor(n.attr("dtype"), vector_dims(n, "shape", 2))}; }
+Types infer(const Node& n) {
+  const std::vector<Dim> shape = vector_dims(n, "shape", 2);
+  check_sizes(n, "shape", shape);
+  return {Type::tensor(n.attr("dtype"), shape)};
+}
 
 Data eval(const Call& c) {
   const std::vector<int64_t> shape = read_vector(c, "shape", 2);

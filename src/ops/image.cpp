@@ -3,48 +3,42 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/arithmetic.h"
 #include "ops/elements.h"
 #include "ops/interpolate.h"
 #include "ops/shapes.h"
 #include "ops/window.h"
+#include "ops/words.h"
 
 namespace tenon {
 namespace {
 
-// --- grid_sample
-// -----------------------------------------------------------------------------------------------------
+// --- grid_sample ---
 
 namespace grid_sample_op {
 
 enum class Outside : uint8_t { Zeros, Border, Reflection };
 
 Outside outside_of(const Node& n) {
-  const std::string& text = n.attr("outside");
-  if (text == "zeros")
-    return Outside::Zeros;
-  if (text == "border")
-    return Outside::Border;
-  if (text == "reflection")
-    return Outside::Reflection;
-  throw user_error("grid_sample: outside is \"{}\", but must be zeros, border or reflection", text);
+  return named<Outside>(
+      n, "outside",
+      {{"zeros", Outside::Zeros}, {"border", Outside::Border}, {"reflection", Outside::Reflection}});
 }
 
 void check(const Node& n, const Shape& x, const Shape& grid) {
   if (x.rank() < 3)
     throw operand_error(n, "x has no spatial dimension; it must be [batch, channels, spatial…]");
-  if (grid.rank() != x.rank() || (grid[-1].is_constant() && grid[-1] != Dim(x.rank() - 2)))
+  if (grid.rank() != x.rank() || provably_different(grid[-1], x.rank() - 2))
     throw operand_error(n, fmt::format("grid must be [batch, {} sizes, {}]: a position for each element",
                                        x.rank() - 2, x.rank() - 2));
-  if (x[0].is_constant() && grid[0].is_constant() && x[0] != grid[0])
+  if (provably_different(x[0], grid[0]))
     throw operand_error(n, "x and grid must have the same batch");
 }
 
 Types infer(const Node& n) {
   const Value x = n.in("x"), grid = n.in("grid");
   outside_of(n);
-  if (parse_filter("grid_sample", n.attr("mode").as<std::string>()) != Filter::Nearest &&
-      !Numbers.contains(x.dtype()))
-    throw operand_error(n, "only numbers can be interpolated; other elements need mode nearest");
+  filter_of(n);
   check(n, x.shape(), grid.shape());
   std::vector<Dim> dims = {x.dim(0), x.dim(1)};
   for (int64_t i = 1; i + 1 < grid.rank(); ++i)
@@ -87,26 +81,24 @@ Taps find_taps(double normal, int64_t size, Filter filter, Outside outside, bool
   return taps;
 }
 
-Data eval(const Call& c) {
-  const Tensor &x = c.in("x"), &grid = c.in("grid");
-  check(c.node(), Shape::of(x.extents()), Shape::of(grid.extents()));
-  const Filter filter = parse_filter("grid_sample", c.attr("mode").as<std::string>());
-  const Outside outside = outside_of(c.node());
-  const bool align_corners = c.attr("align_corners");
-  const Extents sizes(x.extents().begin() + 2, x.extents().end());
-  Extents extents = {x.extent(0), x.extent(1)};
-  extents.insert(extents.end(), grid.extents().begin() + 1, grid.extents().end() - 1);
-  Tensor result(x.dtype(), extents);
-  if (result.count() == 0)
-    return {result};
-  const int64_t batch = x.extent(0), channels = x.extent(1), x_plane = element_count(sizes),
-                y_plane = result.count() / (batch * channels);
-  if (x_plane == 0 && outside != Outside::Zeros)
-    throw user_error("grid_sample: x has no elements to sample");
+// What is sampled, and where.
+struct Samples {
+  explicit Samples(const Call& c)
+      : sizes(c.in("x").extents().begin() + 2, c.in("x").extents().end()),
+        extents({c.in("x").extent(0), c.in("x").extent(1)}),
+        filter(filter_of(c.node())),
+        outside(outside_of(c.node())),
+        align_corners(c.attr("align_corners")),
+        positions(widen<double>(c.in("grid"))) {
+    const Extents& grid = c.in("grid").extents();
+    extents.insert(extents.end(), grid.begin() + 1, grid.end() - 1);
+  }
 
-  // Calls f(channel's offset in x, its offset in the result, taps) for every sample.
-  const std::vector<double> positions = widen<double>(grid);
-  const auto for_each_sample = [&](auto&& f) {
+  // Calls f(channel's offset in x, its offset in the result, taps) for every sample; there must be some.
+  template <class F>
+  void for_each(F&& f) const {
+    const int64_t batch = extents[0], channels = extents[1], x_plane = element_count(sizes),
+                  y_plane = element_count(extents) / (batch * channels);
     const double* position = positions.data();
     for (int64_t image = 0; image < batch; ++image)
       for (int64_t at = 0; at < y_plane; ++at, position += sizes.size()) {
@@ -116,20 +108,31 @@ Data eval(const Call& c) {
         for (int64_t channel = image * channels; channel < (image + 1) * channels; ++channel)
           f(channel * x_plane, static_cast<size_t>(channel * y_plane + at), taps);
       }
-  };
-  if (filter != Filter::Nearest) {
-    const std::vector<double> from = widen<double>(x);
-    std::vector<double> values(static_cast<size_t>(result.count()));
-    for_each_sample([&](int64_t plane, size_t to, const std::vector<Taps>& taps) {
-      values[to] = sample(from.data() + plane, sizes, taps);
-    });
-    return {narrow<double>(x.dtype(), extents, values)};
   }
-  const Extents strides = row_major_strides(sizes);
+
+  Extents sizes, extents;  // of a plane of x, and of the result
+  Filter filter;
+  Outside outside;
+  bool align_corners;
+  std::vector<double> positions;
+};
+
+Tensor blend(const Tensor& x, const Samples& samples) {
+  const std::vector<double> from = widen<double>(x);
+  std::vector<double> values = zeros<double>(samples.extents);
+  samples.for_each([&](int64_t plane, size_t to, const std::vector<Taps>& taps) {
+    values[to] = sample(from.data() + plane, samples.sizes, taps);
+  });
+  return narrow<double>(x.dtype(), samples.extents, values);
+}
+
+Tensor take_nearest(const Tensor& x, const Samples& samples) {
+  Tensor result(x.dtype(), samples.extents);
+  const Extents strides = row_major_strides(samples.sizes);
   with_storage(x.dtype(), [&]<class T>(T) {
     const std::span<const T> from = stored<T>(x);
     const std::span<T> to = mutable_stored<T>(result);
-    for_each_sample([&](int64_t plane, size_t at, const std::vector<Taps>& taps) {
+    samples.for_each([&](int64_t plane, size_t at, const std::vector<Taps>& taps) {
       int64_t index = plane;
       for (size_t i = 0; i < taps.size(); ++i) {
         if (taps[i].empty())
@@ -139,41 +142,46 @@ Data eval(const Call& c) {
       to[at] = from[static_cast<size_t>(index)];
     });
   });
-  return {result};
+  return result;
+}
+
+Data eval(const Call& c) {
+  const Tensor& x = c.in("x");
+  check(c.node(), Shape::of(x.extents()), Shape::of(c.in("grid").extents()));
+  const Samples samples(c);
+  if (element_count(samples.extents) == 0)
+    return {Tensor(x.dtype(), samples.extents)};
+  if (x.count() == 0 && samples.outside != Outside::Zeros)
+    throw user_error("grid_sample: x has no elements to sample");
+  return {samples.filter == Filter::Nearest ? take_nearest(x, samples) : blend(x, samples)};
 }
 
 }  // namespace grid_sample_op
 
-// --- affine_grid
-// -----------------------------------------------------------------------------------------------------
+// --- affine_grid ---
 
 namespace affine_grid_op {
 
 void check(const Node& n, const Shape& theta) {
   const Dim rank = theta.rank() == 3 ? theta[1] : Dim(0);
-  if (theta.rank() != 3 || (rank.is_constant() && theta[2].is_constant() && theta[2] != rank + 1))
+  if (theta.rank() != 3 || provably_different(theta[2], rank + 1))
     throw operand_error(n, "theta must be [batch, 2, 3] or [batch, 3, 4]");
 }
 
 Types infer(const Node& n) {
   const Value theta = n.in("theta");
   check(n, theta.shape());
-  const auto size = n.in("size").known_dims();
-  const auto rank = theta.dim(1).constant();
-  if (!size && !rank)
+  const auto length = known_length(n, "size");
+  const auto rank = length ? std::optional(*length - 2) : theta.dim(1).constant();
+  if (!rank)
     return {Type::tensor(theta.dtype(), Shape::unranked())};
-  if (!size) {
-    std::vector<Dim> dims = Shape::unknown(*rank + 2).dims();
-    dims.front() = theta.dim(0);
-    dims.back() = *rank;
-    return {Type::tensor(theta.dtype(), dims)};
-  }
-  if (size->size() < 3 || (rank && static_cast<int64_t>(size->size()) != *rank + 2))
-    throw operand_error(
-        n, fmt::format("size is [{}], but must be [batch, channels, spatial…]", fmt::join(*size, ",")));
+  if (*rank < 1 || *rank > kMostAxes || provably_different(theta.dim(1), *rank))
+    throw operand_error(n, "size must be [batch, channels, spatial…], with a spatial size per row of theta");
+  const std::vector<Dim> size = vector_dims(n, "size", static_cast<size_t>(*rank + 2));
+  check_sizes(n, "size", size);
   std::vector<Dim> dims = {theta.dim(0)};
-  dims.insert(dims.end(), size->begin() + 2, size->end());
-  dims.push_back(theta.dim(1));
+  dims.insert(dims.end(), size.begin() + 2, size.end());
+  dims.emplace_back(*rank);
   return {Type::tensor(theta.dtype(), dims)};
 }
 
@@ -221,8 +229,7 @@ Data eval(const Call& c) {
 
 }  // namespace affine_grid_op
 
-// --- col2im
-// ----------------------------------------------------------------------------------------------------------
+// --- col2im ---
 
 namespace col2im_op {
 
@@ -243,9 +250,11 @@ Types infer(const Node& n) {
                           fmt::format("{} channels do not divide into blocks of {} cells", x.dim(1), cells));
     dims[1] = channels.value_or(Dim());
   }
-  if (!sizes && !image.dim(0).is_constant())
+  const auto rank = known_length(n, "image_shape");
+  if (!rank)
     return {Type::tensor(x.dtype(), Shape::unranked())};
-  const std::vector<Dim> spatial = sizes ? *sizes : Shape::unknown(*image.dim(0).constant()).dims();
+  const std::vector<Dim> spatial = vector_dims(n, "image_shape", static_cast<size_t>(*rank));
+  check_sizes(n, "image_shape", spatial);
   if (sizes && kernel) {
     if (sizes->size() != kernel->size())
       throw operand_error(n, "image_shape and block_shape must have the same length");
@@ -253,7 +262,7 @@ Types infer(const Node& n) {
     for (const Dim& count :
          count_windows(n, window_of(n, static_cast<int64_t>(sizes->size())), *sizes, *kernel))
       blocks = blocks * count;
-    if (blocks.is_constant() && x.dim(2).is_constant() && blocks != x.dim(2))
+    if (provably_different(blocks, x.dim(2)))
       throw operand_error(n, fmt::format("x has {} blocks, but {} fit into the image", x.dim(2), blocks));
   }
   dims.insert(dims.end(), spatial.begin(), spatial.end());
@@ -266,15 +275,19 @@ Data eval(const Call& c) {
   if (x.rank() != 3 || sizes.size() != kernel.size() || sizes.empty())
     throw user_error("col2im: x is [{}], image_shape [{}] and block_shape [{}]", fmt::join(x.extents(), ","),
                      fmt::join(sizes, ","), fmt::join(kernel, ","));
-  element_count(sizes);  // refuses what is negative
-  const Sliding sliding = Sliding::over(c.node(), sizes, kernel);
-  const int64_t cells = element_count(kernel), blocks = element_count(sliding.counts());
+  const int64_t plane = element_count(sizes);  // refuses what is negative
+  const Window window = window_of(c.node(), static_cast<int64_t>(sizes.size()));
+  const Extents counts = count_windows(c.node(), window, sizes, kernel);
+  const int64_t cells = element_count(kernel), blocks = element_count(counts);
   if (x.extent(1) % cells != 0 || x.extent(2) != blocks)
     throw user_error("col2im: x is [{}], but must have a multiple of {} channels and {} blocks",
                      fmt::join(x.extents(), ","), cells, blocks);
   Extents extents = {x.extent(0), x.extent(1) / cells};
   extents.insert(extents.end(), sizes.begin(), sizes.end());
-  const int64_t plane = element_count(sizes), planes = x.count() == 0 ? 0 : extents[0] * extents[1];
+  if (x.count() == 0)
+    return {Tensor(x.dtype(), extents)};
+  const Sliding sliding(window, sizes, kernel, counts);
+  const int64_t planes = extents[0] * extents[1];
   return with_wide(x.dtype(), [&]<class T>(T) -> Data {
     const std::vector<T> from = widen<T>(x);
     std::vector<T> result = zeros<T>(extents);
@@ -282,13 +295,10 @@ Data eval(const Call& c) {
       sliding.for_each_cell([&](int64_t cell, auto&& for_each_row) {
         const T* block = from.data() + (i * cells + cell) * blocks;
         T* image = result.data() + i * plane;
-        for_each_row([&](int64_t window, int64_t element, int64_t count, int64_t step) {
+        for_each_row([&](int64_t at, int64_t element, int64_t count, int64_t step) {
           for (int64_t j = 0; j < count; ++j) {
             T& to = image[element + j * step];
-            if constexpr (std::is_same_v<T, double>)
-              to += block[window + j];
-            else
-              to = static_cast<T>(static_cast<uint64_t>(to) + static_cast<uint64_t>(block[window + j]));
+            to = sum_of(to, block[at + j]);
           }
         });
       });

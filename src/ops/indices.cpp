@@ -145,7 +145,7 @@ Shape shape_of_tuples(const Node& n, int64_t batch_dims) {
   if (batch_dims < 0 || batch_dims >= indices.rank() || batch_dims > x.rank())
     throw operand_error(n, fmt::format("there are no {} batch dimensions", batch_dims));
   for (int64_t i = 0; i < batch_dims; ++i)
-    if ((x.dim(i) - indices.dim(i)).constant().value_or(0) != 0)
+    if (provably_different(x.dim(i), indices.dim(i)))
       throw operand_error(n, fmt::format("batch dimension {} differs", i));
   const std::optional<int64_t> length = indices.dim(-1).constant();
   if (!length)

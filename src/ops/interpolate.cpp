@@ -3,6 +3,9 @@
 #include <cmath>
 #include <span>
 
+#include "ops/shapes.h"
+#include "ops/words.h"
+
 namespace tenon {
 namespace {
 
@@ -29,14 +32,12 @@ double sample_from(const double* elements, std::span<const int64_t> sizes, std::
 
 }  // namespace
 
-Filter parse_filter(std::string_view op, std::string_view text) {
-  if (text == "nearest")
-    return Filter::Nearest;
-  if (text == "linear")
-    return Filter::Linear;
-  if (text == "cubic")
-    return Filter::Cubic;
-  throw user_error("{}: mode is \"{}\", but must be nearest, linear or cubic", op, text);
+Filter filter_of(const Node& n) {
+  const auto filter = named<Filter>(
+      n, "mode", {{"nearest", Filter::Nearest}, {"linear", Filter::Linear}, {"cubic", Filter::Cubic}});
+  if (filter != Filter::Nearest && !Numbers.contains(n.in("x").dtype()))
+    throw operand_error(n, "only numbers can be interpolated; other elements need mode nearest");
+  return filter;
 }
 
 Taps taps_at(double position, Filter filter, double stretch, double a) {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "tensor/tensor.h"
+#include "ir/graph.h"
 
 namespace tenon {
 
@@ -17,8 +17,8 @@ using Taps = std::vector<Tap>;
 
 enum class Filter : uint8_t { Nearest, Linear, Cubic };
 
-// `text` is nearest, linear or cubic; else a user_error naming the op.
-Filter parse_filter(std::string_view op, std::string_view text);
+// What attribute mode says: nearest, linear or cubic. Only numbers, in operand x, can be blended.
+Filter filter_of(const Node& n);
 
 // The neighbours of `position` and their weights, which add up to one; indices may lie outside the tensor.
 // A filter stretched by a factor above 1 reaches that much further, so that a smaller image sees every

@@ -16,11 +16,10 @@ Types infer(const Node& n) {
     throw operand_error(n, "weight must be a matrix, [outputs, features]");
   if (bias && bias.rank() != 1)
     throw operand_error(n, "bias must be a vector, [outputs]");
-  const auto differ = [](const Dim& a, const Dim& b) { return a.is_constant() && b.is_constant() && a != b; };
-  if (differ(x.dim(-1), weight.dim(1)))
+  if (provably_different(x.dim(-1), weight.dim(1)))
     throw operand_error(n, fmt::format("x has {} features, but weight is for {}{}", x.dim(-1), weight.dim(1),
                                        x.dim(-1) == weight.dim(0) ? "; it looks transposed" : ""));
-  if (bias && differ(bias.dim(0), weight.dim(0)))
+  if (bias && provably_different(bias.dim(0), weight.dim(0)))
     throw operand_error(
         n, fmt::format("weight gives {} outputs, but bias is for {}", weight.dim(0), bias.dim(0)));
   std::vector<Dim> dims = x.shape().dims();
@@ -35,7 +34,7 @@ Data eval(const Call& c) {
                      fmt::join(weight.extents(), ","));
   const auto features = static_cast<size_t>(weight.extent(1)),
              outputs = static_cast<size_t>(weight.extent(0));
-  std::vector<double> bias(outputs, 0.0);
+  std::vector<double> bias = zeros<double>({weight.extent(0)});
   if (c.has("bias")) {
     if (c.in("bias").extents() != Extents{weight.extent(0)})
       throw user_error("linear: bias of [{}] does not fit weight of [{}]",
@@ -45,7 +44,7 @@ Data eval(const Call& c) {
   Extents extents = x.extents();
   extents.back() = weight.extent(0);
   const std::vector<double> rows = widen<double>(x), w = widen<double>(weight);
-  std::vector<double> y(static_cast<size_t>(element_count(extents)));
+  std::vector<double> y = zeros<double>(extents);
   const size_t row_count = outputs == 0 ? 0 : y.size() / outputs;
   for (size_t row = 0; row < row_count; ++row)
     for (size_t output = 0; output < outputs; ++output) {

@@ -32,9 +32,7 @@ Types infer(const Node& n) {
   for (std::string_view name : {"q", "k", "v"})
     if (n.in(name).rank() != 4)
       throw operand_error(n, fmt::format("{} must have rank 4: batch, heads, steps, size", name));
-  if (const auto heads = q.dim(1).constant(), shared = k.dim(1).constant();
-      heads && shared && (*shared == 0 ? *heads != 0 : *heads % *shared != 0))
-    throw operand_error(n, fmt::format("{} query heads cannot share {} key heads evenly", *heads, *shared));
+  check_shared_heads(n, q.dim(1), k.dim(1));
   const Dim &batch = q.dim(0), &heads = k.dim(1), &steps = q.dim(2), &size = q.dim(3), &value_size = v.dim(3);
   check_shape(n, "k", {batch, heads, steps, size}, false);
   check_shape(n, "v", {batch, heads, steps, value_size}, false);
@@ -45,74 +43,81 @@ Types infer(const Node& n) {
           Type::tensor(state, {batch, heads, size, value_size})};
 }
 
-// An operand's values, repeated to `extents`; nothing when it is absent.
-std::vector<double> read(const Call& c, std::string_view name, const Extents& extents) {
-  if (!c.has(name))
-    return {};
-  const Tensor& x = c.in(name);
-  if (broadcast_extents("linear_attention", x.extents(), extents) != extents)
-    throw user_error("linear_attention: {} has the shape [{}], but [{}] was wanted", name,
-                     fmt::join(x.extents(), ","), fmt::join(extents, ","));
-  return widen<double>(gather_strided(x, extents, broadcast_strides(x.extents(), extents)));
-}
+// What one head of keys does, step by step. Rows and columns are those of its state.
+struct Head {
+  int64_t size, value_size;
+  const double *k, *v, *decay, *beta;  // of all steps; null: there is no decay, no beta
+  double* state;
 
-Data eval(const Call& c) {
-  const Tensor& given = c.in("q");
-  if (given.rank() != 4 || c.in("k").rank() != 4 || c.in("v").rank() != 4)
-    throw user_error("linear_attention: q, k and v must have rank 4, not {}, {} and {}", given.rank(),
-                     c.in("k").rank(), c.in("v").rank());
-  const int64_t batch = given.extent(0), heads = given.extent(1), steps = given.extent(2),
-                size = given.extent(3), key_heads = c.in("k").extent(1), value_size = c.in("v").extent(3);
-  if (key_heads == 0 ? heads != 0 : heads % key_heads != 0)
-    throw user_error("linear_attention: {} query heads cannot share {} key heads evenly", heads, key_heads);
-  const int64_t group = key_heads == 0 ? 0 : heads / key_heads;
-  const double scale = c.attr("scale");
-  const Extents y_extents = {batch, heads, steps, value_size},
-                state_extents = {batch, key_heads, size, value_size};
-  const std::vector<double> q = widen<double>(given), k = read(c, "k", {batch, key_heads, steps, size}),
-                            v = read(c, "v", {batch, key_heads, steps, value_size}),
-                            decay = read(c, "decay", {batch, key_heads, steps, size}),
-                            beta = read(c, "beta", {batch, key_heads, steps, 1});
-  std::vector<double> states = read(c, "state", state_extents);
-  if (!c.has("state"))
-    states.resize(static_cast<size_t>(element_count(state_extents)), 0);
-  Tensor sums(DType::F64, y_extents);
-  double* y = sums.mutable_data<double>().data();
-  std::vector<double> write(static_cast<size_t>(value_size));
-
-  const int64_t rows = k.empty() ? 0 : batch * key_heads;
-  for (int64_t head = 0; head < rows; ++head) {
-    double* state = states.data() + head * size * value_size;
-    for (int64_t step = 0; step < steps; ++step) {
-      const int64_t at = head * steps + step;
-      const double *key = k.data() + at * size, *value = v.data() + at * value_size;
-      if (!decay.empty())
-        for (int64_t row = 0; row < size; ++row) {
-          const double factor = std::exp(decay[static_cast<size_t>(at * size + row)]);
-          for (int64_t column = 0; column < value_size; ++column)
-            state[row * value_size + column] *= factor;
-        }
-      for (int64_t column = 0; column < value_size; ++column) {
-        double known = 0;
-        for (int64_t row = 0; row < size && !beta.empty(); ++row)
-          known += state[row * value_size + column] * key[row];
-        write[static_cast<size_t>(column)] =
-            beta.empty() ? value[column] : beta[static_cast<size_t>(at)] * (value[column] - known);
-      }
-      for (int64_t row = 0; row < size; ++row)
-        for (int64_t column = 0; column < value_size; ++column)
-          state[row * value_size + column] += key[row] * write[static_cast<size_t>(column)];
-      for (int64_t served = 0; served < group; ++served) {
-        const int64_t reader = (head * group + served) * steps + step;
-        for (int64_t row = 0; row < size; ++row)
-          for (int64_t column = 0; column < value_size; ++column)
-            y[reader * value_size + column] +=
-                scale * q[static_cast<size_t>(reader * size + row)] * state[row * value_size + column];
-      }
+  void fade(int64_t step) const {
+    for (int64_t row = 0; decay != nullptr && row < size; ++row) {
+      const double factor = std::exp(decay[step * size + row]);
+      for (int64_t column = 0; column < value_size; ++column)
+        state[row * value_size + column] *= factor;
     }
   }
-  return {narrow<double>(given.dtype(), y_extents, sums.data<double>()),
-          narrow<double>(c.has("state") ? c.in("state").dtype() : given.dtype(), state_extents, states)};
+
+  void write(int64_t step) const {
+    const double *key = k + step * size, *value = v + step * value_size;
+    for (int64_t column = 0; column < value_size; ++column) {
+      double known = 0;
+      for (int64_t row = 0; row < size && beta != nullptr; ++row)
+        known += state[row * value_size + column] * key[row];
+      const double written = beta == nullptr ? value[column] : beta[step] * (value[column] - known);
+      for (int64_t row = 0; row < size; ++row)
+        state[row * value_size + column] += key[row] * written;
+    }
+  }
+
+  void read(const double* query, double scale, double* y) const {
+    for (int64_t row = 0; row < size; ++row)
+      for (int64_t column = 0; column < value_size; ++column)
+        y[column] += scale * query[row] * state[row * value_size + column];
+  }
+};
+
+Data eval(const Call& c) {
+  const Tensor &given = c.in("q"), &keys = c.in("k"), &values = c.in("v");
+  if (given.rank() != 4 || keys.rank() != 4 || values.rank() != 4)
+    throw user_error("linear_attention: q, k and v must have rank 4, not {}, {} and {}", given.rank(),
+                     keys.rank(), values.rank());
+  const int64_t batch = given.extent(0), heads = given.extent(1), steps = given.extent(2),
+                size = given.extent(3), key_heads = keys.extent(1), value_size = values.extent(3);
+  check_shared_heads(c.node(), heads, key_heads);
+  const Extents y_extents = {batch, heads, steps, value_size},
+                state_extents = {batch, key_heads, size, value_size};
+  const auto read = [&](std::string_view name, const Extents& extents) {
+    return c.has(name) ? read_broadcast(c, name, extents) : std::vector<double>();
+  };
+  const std::vector<double> q = widen<double>(given), k = read("k", {batch, key_heads, steps, size}),
+                            v = read("v", {batch, key_heads, steps, value_size}),
+                            decay = read("decay", {batch, key_heads, steps, size}),
+                            beta = read("beta", {batch, key_heads, steps, 1});
+  std::vector<double> states = c.has("state") ? read("state", state_extents) : zeros<double>(state_extents);
+  std::vector<double> y = zeros<double>(y_extents);
+
+  const int64_t rows = k.empty() ? 0 : batch * key_heads, group = key_heads == 0 ? 0 : heads / key_heads;
+  for (int64_t row = 0; row < rows; ++row) {
+    const auto part = [&](const std::vector<double>& all, int64_t length) {
+      return all.empty() ? nullptr : all.data() + row * steps * length;
+    };
+    const Head head = {size,
+                       value_size,
+                       part(k, size),
+                       part(v, value_size),
+                       part(decay, size),
+                       part(beta, 1),
+                       states.data() + row * size * value_size};
+    for (int64_t step = 0; step < steps; ++step) {
+      head.fade(step);
+      head.write(step);
+      for (int64_t reader = row * group; reader < (row + 1) * group; ++reader)
+        head.read(q.data() + (reader * steps + step) * size, c.attr("scale"),
+                  y.data() + (reader * steps + step) * value_size);
+    }
+  }
+  return {narrow<double>(given.dtype(), y_extents, y),
+          narrow<double>(state_dtype(c.node()), state_extents, states)};
 }
 
 }  // namespace

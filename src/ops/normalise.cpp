@@ -10,8 +10,7 @@
 namespace tenon {
 namespace {
 
-// --- what they share
-// ------------------------------------------------------------------------------------------------
+// --- what they share ---
 
 // A scale or bias may be smaller than x, but must not make the result larger.
 void check_broadcasts_to_x(const Node& n, std::string_view operand) {
@@ -39,7 +38,7 @@ Types infer_per_channel(const Node& n) {
     const Value value = n.in(decl.name);
     if (decl.name == "x" || !value)
       continue;
-    if (value.rank() != 1 || (value.dim(0).is_constant() && wanted.is_constant() && value.dim(0) != wanted))
+    if (value.rank() != 1 || provably_different(value.dim(0), wanted))
       throw operand_error(
           n, fmt::format("{} must have one element for each channel of x: [{}]", decl.name, wanted));
   }
@@ -109,8 +108,7 @@ void divide_by_root_mean_square(std::span<double> run, double epsilon) {
     value /= root;
 }
 
-// --- over the last axes of each element of the batch: layer_norm and rms_norm
-// ------------------------------------------
+// --- layer_norm and rms_norm ---
 
 Types infer_last_axes(const Node& n) {
   checked_axis(n.op().name, n.attr("axis"), n.in("x").rank());
@@ -135,8 +133,7 @@ Data eval_last_axes(const Call& c) {
   return {narrow<double>(x.dtype(), x.extents(), values)};
 }
 
-// --- per channel: batch_norm, group_norm and instance_norm
-// -------------------------------------------------------------
+// --- batch_norm, group_norm and instance_norm ---
 
 Data eval_batch_norm(const Call& c) {
   const Tensor& x = c.in("x");
@@ -196,8 +193,7 @@ Data eval_group_norm(const Call& c) {
       c, checked_groups(c.attr("groups"), static_cast<int64_t>(per_channel(c, "scale").size())));
 }
 
-// --- local_response_norm
-// -----------------------------------------------------------------------------------------------
+// --- local_response_norm ---
 
 int64_t checked_size(int64_t size) {
   if (size < 1)

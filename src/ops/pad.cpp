@@ -4,6 +4,7 @@
 
 #include "ops/elements.h"
 #include "ops/shapes.h"
+#include "ops/words.h"
 
 namespace tenon {
 namespace {
@@ -29,19 +30,21 @@ Tensor take_along(const Tensor& x, int64_t axis, std::span<const int64_t> source
   return y;
 }
 
-// --- pad
-// -------------------------------------------------------------------------------------------------------------
+// --- pad ---
 
 namespace pad_op {
 
-void check_mode(const std::string& mode) {
-  if (mode != "constant" && mode != "edge" && mode != "reflect" && mode != "wrap")
-    throw user_error("pad: mode is \"{}\", but must be constant, edge, reflect or wrap", mode);
+enum class Mode : uint8_t { Constant, Edge, Reflect, Wrap };
+
+Mode mode_of(const Node& n) {
+  return named<Mode>(
+      n, "mode",
+      {{"constant", Mode::Constant}, {"edge", Mode::Edge}, {"reflect", Mode::Reflect}, {"wrap", Mode::Wrap}});
 }
 
 Types infer(const Node& n) {
   const Value x = n.in("x");
-  check_mode(n.attr("mode"));
+  mode_of(n);
   if (!x.shape().ranked())
     return {x.type()};
   if (n.is_late("axes"))
@@ -62,15 +65,15 @@ Types infer(const Node& n) {
 }
 
 // Which of n elements stands at `position`, which may lie outside.
-int64_t source_of(const std::string& mode, int64_t position, int64_t n) {
+int64_t source_of(Mode mode, int64_t position, int64_t n) {
   if (position >= 0 && position < n)
     return position;
-  if (mode == "constant")
+  if (mode == Mode::Constant)
     return -1;
-  if (mode == "edge")
+  if (mode == Mode::Edge)
     return position < 0 ? 0 : n - 1;
   const auto modulo = [](int64_t a, int64_t b) { return (a % b + b) % b; };
-  if (mode == "wrap")
+  if (mode == Mode::Wrap)
     return modulo(position, n);
   if (n == 1)
     return 0;
@@ -79,74 +82,92 @@ int64_t source_of(const std::string& mode, int64_t position, int64_t n) {
   return folded < n ? folded : 2 * n - 2 - folded;
 }
 
-Data eval(const Call& c) {
-  const std::string mode = c.attr("mode");
-  check_mode(mode);
+int64_t checked_sum(int64_t a, int64_t b) {
+  int64_t sum;
+  if (__builtin_add_overflow(a, b, &sum))
+    throw user_error("pad: pads of {} overflow the size of a dimension", b);
+  return sum;
+}
+
+// What happens to one axis: first `cut_before` elements go, so that `cut` are left, then as many come that
+// there are `padded`, `added_before` of them before the others.
+struct Change {
+  int64_t axis, cut_before, cut, added_before, padded;
+};
+
+std::vector<Change> read_changes(const Call& c) {
+  const Tensor& x = c.in("x");
+  const Mode mode = mode_of(c.node());
   const std::vector<int64_t> axes = c.attr("axes").as<Attribute::Ints>();
-  checked_axes("pad", axes, c.in("x").rank());
+  checked_axes("pad", axes, x.rank());
   const std::vector<int64_t> pads = read_vector(c, "pads", 2 * axes.size());
-  Tensor zero(c.in("x").dtype(), {});
+  std::vector<Change> changes;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const int64_t axis = checked_axis("pad", axes[i], x.rank()), extent = x.extent(axis);
+    const int64_t before = pads[i], after = pads[i + axes.size()];
+    const int64_t cut =
+        checked_sum(checked_sum(extent, std::min<int64_t>(before, 0)), std::min<int64_t>(after, 0));
+    if (cut < 0)
+      throw user_error("pad: pads {} and {} cut more off dimension {} than there is, {}", before, after, axis,
+                       extent);
+    const int64_t added_before = std::max<int64_t>(before, 0);
+    const int64_t padded = checked_sum(checked_sum(cut, added_before), std::max<int64_t>(after, 0));
+    if (cut == 0 && padded > 0 && mode != Mode::Constant)
+      throw user_error("pad: dimension {} has no elements to take for mode {}", axis,
+                       c.attr("mode").as<std::string>());
+    changes.push_back({axis, -std::min<int64_t>(before, 0), cut, added_before, padded});
+  }
+  return changes;
+}
+
+// First what is cut off, then what is added: the values that are added come from what is left.
+Data eval(const Call& c) {
+  const Tensor& x = c.in("x");
+  const std::vector<Change> changes = read_changes(c);
+  const Tensor zero(x.dtype(), {});
   const Tensor& value = c.has("value") ? c.in("value") : zero;
   if (value.count() != 1)
     throw user_error("pad: value must be one element, but is {}", type_of(value));
-
-  // First what is cut off, then what is added: the values that are added come from what is left.
-  Extents cut = c.in("x").extents(), padded = cut;
+  Extents cut = x.extents(), padded = cut;
   const Extents strides = row_major_strides(cut);
   int64_t offset = 0;
-  for (size_t i = 0; i < axes.size(); ++i) {
-    const auto axis = static_cast<size_t>(checked_axis("pad", axes[i], c.in("x").rank()));
-    const int64_t before = pads[i], after = pads[i + axes.size()], extent = cut[axis];
-    const auto add = [](int64_t a, int64_t b) {
-      int64_t sum;
-      if (__builtin_add_overflow(a, b, &sum))
-        throw user_error("pad: pads of {} overflow the size of a dimension", b);
-      return sum;
-    };
-    cut[axis] = add(add(extent, std::min<int64_t>(before, 0)), std::min<int64_t>(after, 0));
-    padded[axis] = add(add(cut[axis], std::max<int64_t>(before, 0)), std::max<int64_t>(after, 0));
-    if (cut[axis] < 0)
-      throw user_error("pad: pads {} and {} cut more off dimension {} than there is, {}", before, after, axis,
-                       extent);
-    if (cut[axis] == 0 && padded[axis] > 0 && mode != "constant")
-      throw user_error("pad: dimension {} has no elements to take for mode {}", axis, mode);
-    offset -= std::min<int64_t>(before, 0) * strides[axis];
+  for (const Change& change : changes) {
+    const auto axis = static_cast<size_t>(change.axis);
+    cut[axis] = change.cut;
+    padded[axis] = change.padded;
+    offset += change.cut_before * strides[axis];
   }
   if (element_count(padded) == 0)
-    return {Tensor(value.dtype(), padded)};
-  Tensor y = gather_strided(c.in("x"), cut, strides, offset);
-  for (size_t i = 0; i < axes.size(); ++i) {
-    const int64_t axis = checked_axis("pad", axes[i], y.rank());
-    const int64_t before = std::max<int64_t>(pads[i], 0);
-    std::vector<int64_t> sources(static_cast<size_t>(padded[static_cast<size_t>(axis)]));
+    return {Tensor(x.dtype(), padded)};
+  const Mode mode = mode_of(c.node());
+  Tensor y = gather_strided(x, cut, strides, offset);
+  for (const Change& change : changes) {
+    std::vector<int64_t> sources = zeros<int64_t>({change.padded});
     for (size_t k = 0; k < sources.size(); ++k)
-      sources[k] = source_of(mode, static_cast<int64_t>(k) - before, y.extent(axis));
-    y = take_along(y, axis, sources, &value);
+      sources[k] = source_of(mode, static_cast<int64_t>(k) - change.added_before, change.cut);
+    y = take_along(y, change.axis, sources, &value);
   }
   return {y};
 }
 
 }  // namespace pad_op
 
-// --- tile
-// ------------------------------------------------------------------------------------------------------------
+// --- tile ---
 
 namespace tile_op {
 
 Types infer(const Node& n) {
   const Value x = n.in("x");
   if (!x.shape().ranked()) {
-    const auto rank = known_length(n.in("repeats"));
+    const auto rank = known_length(n, "repeats");
     return {Type::tensor(x.dtype(), rank ? Shape::unknown(*rank) : Shape::unranked())};
   }
   const auto rank = static_cast<size_t>(x.rank());
   const std::vector<Dim> times = vector_dims(n, "repeats", rank);
+  check_sizes(n, "repeats", times);
   std::vector<Dim> dims;
-  for (size_t i = 0; i < rank; ++i) {
-    if (times[i].is_constant() && *times[i].constant() < 0)
-      throw operand_error(n, fmt::format("repeats[{}] is {}", i, times[i]));
+  for (size_t i = 0; i < rank; ++i)
     dims.push_back(x.dim(static_cast<int64_t>(i)) * times[i]);
-  }
   return {Type::tensor(x.dtype(), dims)};
 }
 
@@ -161,7 +182,7 @@ Data eval(const Call& c) {
   for (size_t i = 0; i < repeats.size(); ++i) {
     if (repeats[i] == 1)
       continue;
-    std::vector<int64_t> sources(static_cast<size_t>(extents[i]));
+    std::vector<int64_t> sources = zeros<int64_t>({extents[i]});
     for (size_t k = 0; k < sources.size(); ++k)
       sources[k] = static_cast<int64_t>(k) % y.extents()[i];
     y = take_along(y, static_cast<int64_t>(i), sources);
@@ -182,8 +203,7 @@ std::optional<std::vector<Dim>> content(const Node& n) {
 
 }  // namespace tile_op
 
-// --- reverse_sequence
-// ------------------------------------------------------------------------------------------------
+// --- reverse_sequence ---
 
 namespace reverse_sequence_op {
 
@@ -194,8 +214,7 @@ Types infer(const Node& n) {
   if (time == batch)
     throw operand_error(n, fmt::format("time_axis and batch_axis are both {}", time));
   const Value lengths = n.in("lengths");
-  if (lengths.rank() != 1 ||
-      (lengths.dim(0).is_constant() && x.dim(batch).is_constant() && lengths.dim(0) != x.dim(batch)))
+  if (lengths.rank() != 1 || provably_different(lengths.dim(0), x.dim(batch)))
     throw operand_error(n, fmt::format("lengths must be a vector of {} numbers", x.dim(batch)));
   return {x.type()};
 }

@@ -33,25 +33,28 @@ Types infer(const Node& n) { return {Type::tensor(n.in("x").dtype(), infer_shape
 
 // The sliding window of a pool over actual elements.
 struct Pool {
-  explicit Pool(const Call& c)
-      : x(c.in("x")), sliding([&] {
-          check_rank(c.node(), x.rank());
-          const Extents sizes(x.extents().begin() + 2, x.extents().end());
-          return Sliding::over(c.node(), sizes, checked_list(c.node(), "kernel", sizes.size(), 1),
-                               rounding_of(c.node()));
-        }()) {
+  explicit Pool(const Call& c) : x(c.in("x")) {
+    const Node& n = c.node();
+    check_rank(n, x.rank());
+    const Extents sizes(x.extents().begin() + 2, x.extents().end());
+    const Extents& kernel = checked_list(n, "kernel", sizes.size(), 1);
+    const Window window = window_of(n, x.rank() - 2);
+    const Extents counts = count_windows(n, window, sizes, kernel, rounding_of(n));
     extents = {x.extent(0), x.extent(1)};
-    extents.insert(extents.end(), sliding.counts().begin(), sliding.counts().end());
-    planes = element_count(extents) == 0 ? 0 : x.extent(0) * x.extent(1);
-    result_plane = element_count(sliding.counts());
-    x_plane = planes == 0 ? 0 : x.count() / planes;
+    extents.insert(extents.end(), counts.begin(), counts.end());
+    if (element_count(extents) == 0)
+      return;
+    planes = x.extent(0) * x.extent(1);
+    x_plane = x.count() / planes;
+    result_plane = element_count(counts);
+    sliding.emplace(window, sizes, kernel, counts);
   }
 
   // Calls f(result index, x index) for every element that every window sees, plane by plane, cell by cell.
   template <class F>
   void for_each(F&& f) const {
     for (int64_t plane = 0; plane < planes; ++plane)
-      sliding.for_each_cell([&](int64_t, auto&& for_each_row) {
+      sliding->for_each_cell([&](int64_t, auto&& for_each_row) {
         for_each_row([&](int64_t window, int64_t element, int64_t count, int64_t step) {
           for (int64_t i = 0; i < count; ++i)
             f(static_cast<size_t>(plane * result_plane + window + i),
@@ -61,13 +64,12 @@ struct Pool {
   }
 
   const Tensor& x;
-  Sliding sliding;
-  Extents extents;  // of the result
-  int64_t planes, x_plane, result_plane;
+  Extents extents;                 // of the result
+  std::optional<Sliding> sliding;  // nothing slides where the result is empty
+  int64_t planes = 0, x_plane = 0, result_plane = 0;
 };
 
-// --- max_pool
-// --------------------------------------------------------------------------------------------------------
+// --- max_pool ---
 
 namespace max_pool_op {
 
@@ -93,14 +95,15 @@ int64_t column_major(int64_t index, const Extents& extents) {
 // The first of several greatest elements counts; NaN is greater than any.
 Data eval(const Call& c) {
   const Pool pool(c);
-  const size_t count = static_cast<size_t>(element_count(pool.extents));
-  std::vector<int64_t> indices(count, -1);
+  if (pool.planes == 0)
+    return {Tensor(pool.x.dtype(), pool.extents), Tensor(DType::I64, pool.extents)};
+  std::vector<int64_t> indices = zeros<int64_t>(pool.extents, -1);
   Tensor greatest = with_wide(pool.x.dtype(), [&]<class T>(T) {
     const std::vector<T> values = widen<T>(pool.x);
     // What a window gives that sees only padding: the least there is, after narrowing.
     constexpr bool is_real = std::is_same_v<T, double>;
-    std::vector<T> result(count,
-                          is_real ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest());
+    std::vector<T> result = zeros<T>(
+        pool.extents, is_real ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest());
     pool.for_each([&](size_t to, size_t from) {
       const T value = values[from], best = result[to];
       if (indices[to] < 0 || best < value || (value != value && best == best)) {
@@ -118,27 +121,28 @@ Data eval(const Call& c) {
 
 }  // namespace max_pool_op
 
-// --- average_pool
-// ----------------------------------------------------------------------------------------------------
+// --- average_pool ---
 
 namespace average_pool_op {
 
 Data eval(const Call& c) {
   const Pool pool(c);
+  if (pool.planes == 0)
+    return {Tensor(pool.x.dtype(), pool.extents)};
   const std::vector<double> values = widen<double>(pool.x);
   std::vector<double> result = zeros<double>(pool.extents);
   pool.for_each([&](size_t to, size_t from) { result[to] += values[from]; });
 
   // The number of cells is the product of those in each dimension, and the same in every plane.
   const bool count_padding = c.attr("count_padding");
-  std::vector<double> cells(static_cast<size_t>(pool.result_plane), 1.0);
+  std::vector<double> cells = zeros<double>(pool.sliding->counts(), 1);
   int64_t inner = pool.result_plane;
-  for (size_t axis = 0; axis < pool.sliding.counts().size() && inner > 0; ++axis) {
-    const int64_t count = pool.sliding.counts()[axis];
+  for (size_t axis = 0; axis < pool.sliding->counts().size(); ++axis) {
+    const int64_t count = pool.sliding->counts()[axis];
     inner /= count;
     std::vector<double> along;
     for (int64_t i = 0; i < count; ++i)
-      along.push_back(static_cast<double>(pool.sliding.count_cells(axis, i, count_padding)));
+      along.push_back(static_cast<double>(pool.sliding->count_cells(axis, i, count_padding)));
     for (size_t i = 0; i < cells.size(); ++i)
       cells[i] *= along[i / static_cast<size_t>(inner) % along.size()];
   }
@@ -149,8 +153,7 @@ Data eval(const Call& c) {
 
 }  // namespace average_pool_op
 
-// --- lp_pool
-// ---------------------------------------------------------------------------------------------------------
+// --- lp_pool ---
 
 namespace lp_pool_op {
 
@@ -169,8 +172,7 @@ Data eval(const Call& c) {
 
 }  // namespace lp_pool_op
 
-// --- max_unpool
-// ------------------------------------------------------------------------------------------------------
+// --- max_unpool ---
 
 namespace max_unpool_op {
 
@@ -180,14 +182,12 @@ Types infer(const Node& n) {
     throw operand_error(n, "x and indices must have the same shape");
   if (shape.rank() != 1)
     throw operand_error(n, "shape must be a vector");
-  const auto dims = shape.known_dims();
-  for (const Dim& dim : dims.value_or(std::vector<Dim>()))
-    if (dim.is_constant() && *dim.constant() < 0)
-      throw operand_error(n, fmt::format("shape is [{}]", fmt::join(*dims, ",")));
-  if (dims)
-    return {Type::tensor(x.dtype(), *dims)};
-  const auto rank = shape.dim(0).constant();
-  return {Type::tensor(x.dtype(), rank ? Shape::unknown(*rank) : Shape::unranked())};
+  const auto rank = known_length(n, "shape");
+  if (!rank)
+    return {Type::tensor(x.dtype(), Shape::unranked())};
+  const std::vector<Dim> dims = vector_dims(n, "shape", static_cast<size_t>(*rank));
+  check_sizes(n, "shape", dims);
+  return {Type::tensor(x.dtype(), dims)};
 }
 
 Data eval(const Call& c) {

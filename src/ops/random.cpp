@@ -36,7 +36,7 @@ class Source {
   RandomGenerator& generator_;
 };
 
-// --- random_uniform, random_normal
+// --- random_uniform, random_normal ---
 
 Types infer_filled(const Node& n) {
   const Value shape = n.in("shape");
@@ -45,13 +45,11 @@ Types infer_filled(const Node& n) {
     throw user_error("{}: dtype must be a float, but is {}", n.op().name, dtype);
   if (shape.shape().ranked() && shape.rank() != 1)
     throw operand_error(n, "shape must be a vector");
-  const auto rank = known_length(shape);
+  const auto rank = known_length(n, "shape");
   if (!rank)
     return {Type::tensor(dtype, Shape::unranked())};
   const std::vector<Dim> dims = vector_dims(n, "shape", static_cast<size_t>(*rank));
-  for (const Dim& dim : dims)
-    if (dim.is_constant() && *dim.constant() < 0)
-      throw operand_error(n, fmt::format("shape has the size {}", dim));
+  check_sizes(n, "shape", dims);
   return {Type::tensor(dtype, dims)};
 }
 
@@ -59,8 +57,7 @@ template <class Draw>
 Data draw_each(const Call& c, Draw&& draw) {
   const Extents extents = as_ints(c.in("shape"));
   const DType dtype = c.attr("dtype");
-  // The tensor refuses sizes that no machine could hold.
-  std::vector<double> values(static_cast<size_t>(Tensor(DType::F64, extents).count()));
+  std::vector<double> values = zeros<double>(extents);
   Source source(c);
   for (double& value : values)
     value = draw(source);
@@ -77,7 +74,7 @@ Data eval_normal(const Call& c) {
   return draw_each(c, [=](Source& source) { return mean + deviation * source.normal(); });
 }
 
-// --- multinomial
+// --- multinomial ---
 
 namespace multinomial_op {
 
@@ -88,10 +85,9 @@ Types infer(const Node& n) {
     throw user_error("multinomial: dtype must be an integer, but is {}", dtype);
   if (logits.rank() != 2 || samples.rank() != 0)
     throw operand_error(n, "logits must be a matrix and samples one number");
-  const auto count = samples.known_dims();
-  if (count && count->front().is_constant() && *count->front().constant() < 0)
-    throw operand_error(n, fmt::format("samples is {}", count->front()));
-  return {Type::tensor(dtype, {logits.dim(0), count ? count->front() : Dim()})};
+  const Dim count = known_number(n, "samples");
+  check_size(n, "samples", count);
+  return {Type::tensor(dtype, {logits.dim(0), count})};
 }
 
 // The probabilities of a row, summed from its start. Subtracting the greatest logit keeps exp in range.
@@ -115,7 +111,7 @@ Data eval(const Call& c) {
   const int64_t rows = logits.extent(0);
   const auto classes = static_cast<size_t>(logits.extent(1));
   const std::vector<double> values = widen<double>(logits);
-  std::vector<int64_t> drawn(static_cast<size_t>(Tensor(DType::I64, {rows, samples}).count()));
+  std::vector<int64_t> drawn = zeros<int64_t>({rows, samples});
   Source source(c);
   auto next = drawn.begin();
   for (int64_t row = 0; row < rows; ++row) {
@@ -129,7 +125,7 @@ Data eval(const Call& c) {
 
 }  // namespace multinomial_op
 
-// --- the declarations
+// --- the declarations ---
 
 AttributeDecl seed_attribute() {
   return {"seed", AttributeKind::Int, "where the numbers start; -1: wherever the evaluator's generator is",

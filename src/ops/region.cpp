@@ -7,6 +7,7 @@
 #include "ops/elements.h"
 #include "ops/interpolate.h"
 #include "ops/shapes.h"
+#include "ops/words.h"
 
 namespace tenon {
 namespace {
@@ -15,7 +16,7 @@ namespace {
 void check(const Node& n, const Shape& x, const Shape& regions, int64_t numbers) {
   if (x.rank() != 4)
     throw operand_error(n, "x must be [batch, channels, height, width]");
-  if (regions.rank() != 2 || (regions[1].is_constant() && regions[1] != Dim(numbers)))
+  if (regions.rank() != 2 || provably_different(regions[1], numbers))
     throw operand_error(n, fmt::format("regions must be [count, {}]", numbers));
   const std::vector<int64_t>& size = n.attr("size");
   if (size.size() != 2 || size[0] < 1 || size[1] < 1)
@@ -35,12 +36,14 @@ int64_t checked_image(const Call& c, int64_t image) {
   return image;
 }
 
-// --- roi_align
-// -------------------------------------------------------------------------------------------------------
+// --- roi_align ---
 
 namespace roi_align_op {
 
+bool takes_greatest(const Node& n) { return named<bool>(n, "mode", {{"mean", false}, {"max", true}}); }
+
 Types infer(const Node& n) {
+  takes_greatest(n);
   check(n, n.in("x").shape(), n.in("regions").shape(), 4);
   if (n.in("images").rank() != 1)
     throw operand_error(n, "images must be a vector");
@@ -97,9 +100,7 @@ Data eval(const Call& c) {
   const std::vector<int64_t> images = as_ints(c.in("images")), size = c.attr("size").as<Attribute::Ints>();
   if (static_cast<int64_t>(images.size()) != regions.extent(0))
     throw user_error("roi_align: there are {} regions, but {} images", regions.extent(0), images.size());
-  const std::string mode = c.attr("mode").as<std::string>();
-  if (mode != "mean" && mode != "max")
-    throw user_error("roi_align: mode is \"{}\", but must be mean or max", mode);
+  const bool greatest = takes_greatest(c.node());
   const bool half_pixel = c.attr("half_pixel");
   const int64_t samples = c.attr("samples"), channels = x.extent(1), height = x.extent(2),
                 width = x.extent(3);
@@ -117,15 +118,14 @@ Data eval(const Call& c) {
       for (const auto& row : rows)
         for (const auto& column : columns)
           *to++ = pool(values.data() + (image * channels + channel) * height * width, width, row, column,
-                       mode == "max");
+                       greatest);
   }
   return {narrow<double>(x.dtype(), extents, result)};
 }
 
 }  // namespace roi_align_op
 
-// --- max_roi_pool
-// ----------------------------------------------------------------------------------------------------
+// --- max_roi_pool ---
 
 namespace max_roi_pool_op {
 

@@ -13,8 +13,7 @@ namespace {
 // Elements keep their order, so what is known of them stays known.
 std::optional<std::vector<Dim>> same_content(const Node& n) { return n.in("x").known_dims(); }
 
-// --- reshape
-// ---------------------------------------------------------------------------------------------------------
+// --- reshape ---
 
 namespace reshape_op {
 
@@ -29,7 +28,7 @@ Types infer(const Node& n) {
   const Value x = n.in("x"), shape = n.in("shape");
   if (shape.shape().ranked() && shape.rank() != 1)
     throw operand_error(n, "shape must be a vector");
-  const auto rank = known_length(shape);
+  const auto rank = known_length(n, "shape");
   if (!rank)
     return {Type::tensor(x.dtype(), Shape::unranked())};
   std::vector<Dim> dims = vector_dims(n, "shape", static_cast<size_t>(*rank));
@@ -102,13 +101,12 @@ Data eval(const Call& c) {
 
 }  // namespace reshape_op
 
-// --- squeeze and unsqueeze
-// -------------------------------------------------------------------------------------------
+// --- squeeze and unsqueeze ---
 
 // The shape where only the number of the axes that come (direction 1) or go (-1) is known, or not even that.
 Shape late_shape(const Node& n, int64_t direction) {
   const Shape& shape = n.in("x").shape();
-  const auto count = known_length(n.late("axes"));
+  const auto count = known_length(n, "axes");
   if (!shape.ranked() || !count)
     return Shape::unranked();
   const int64_t rank = shape.rank() + direction * *count;
@@ -178,8 +176,7 @@ Data eval(const Call& c) {
 
 }  // namespace unsqueeze_op
 
-// --- transpose
-// -------------------------------------------------------------------------------------------------------
+// --- transpose ---
 
 namespace transpose_op {
 
@@ -223,16 +220,13 @@ std::optional<std::vector<Dim>> content(const Node& n) {
   if (!dims || !extents)
     return std::nullopt;
   const std::vector<int64_t>& permutation = n.attr("permutation");
-  std::vector<Dim> moved;
-  walk<1>(permute(*extents, permutation), {permute(row_major_strides(*extents), permutation)},
-          [&](const std::array<int64_t, 1>& at) { moved.push_back(dims->at(static_cast<size_t>(at[0]))); });
-  return moved;
+  return gather_strided(*dims, permute(*extents, permutation),
+                        permute(row_major_strides(*extents), permutation));
 }
 
 }  // namespace transpose_op
 
-// --- broadcast
-// -------------------------------------------------------------------------------------------------------
+// --- broadcast ---
 
 namespace broadcast_op {
 
@@ -240,13 +234,11 @@ Types infer(const Node& n) {
   const Value x = n.in("x"), shape = n.in("shape");
   if (shape.shape().ranked() && shape.rank() != 1)
     throw operand_error(n, "shape must be a vector");
-  const auto rank = known_length(shape);
+  const auto rank = known_length(n, "shape");
   if (!x.shape().ranked() || !rank)
     return {Type::tensor(x.dtype(), Shape::unranked())};
   const std::vector<Dim> wanted = vector_dims(n, "shape", static_cast<size_t>(*rank));
-  for (const Dim& dim : wanted)
-    if (dim.is_constant() && *dim.constant() < 0)
-      throw operand_error(n, fmt::format("x does not broadcast to [{}]", fmt::join(wanted, ",")));
+  check_sizes(n, "shape", wanted);
   const std::optional<Shape> result = broadcast(x.shape(), wanted);
   if (!result)
     throw operand_error(n, fmt::format("x does not broadcast to [{}]", fmt::join(wanted, ",")));
@@ -274,8 +266,7 @@ std::optional<std::vector<Dim>> content(const Node& n) {
 
 }  // namespace broadcast_op
 
-// --- shape
-// -----------------------------------------------------------------------------------------------------------
+// --- shape ---
 
 namespace shape_op {
 

@@ -7,14 +7,14 @@
 #include "ops/elements.h"
 #include "ops/interpolate.h"
 #include "ops/shapes.h"
+#include "ops/words.h"
 
 namespace tenon {
 namespace {
 
 constexpr int64_t kLargestSize = int64_t{1} << 48;
 
-// --- where in x an element of the result lies
-// ------------------------------------------------------------------------
+// --- where in x an element of the result lies ---
 
 // One dimension.
 struct Stretch {
@@ -67,33 +67,14 @@ constexpr std::pair<std::string_view, Round> kRounds[] = {
     {"up", [](double x) { return std::ceil(x); }},
 };
 
-// The function that an attribute names.
-template <class F, size_t N>
-F named(const Node& n, std::string_view attribute, const std::pair<std::string_view, F> (&functions)[N]) {
-  const std::string& wanted = n.attr(attribute);
-  std::vector<std::string_view> names;
-  for (const auto& [name, function] : functions) {
-    if (name == wanted)
-      return function;
-    names.push_back(name);
-  }
-  throw user_error("resize: {} is \"{}\", but must be one of {}", attribute, wanted, fmt::join(names, ", "));
-}
-
-// --- how many elements the result has
-// --------------------------------------------------------------------------------
+// --- how many elements the result has ---
 
 enum class Aspect : uint8_t { Stretch, NotLarger, NotSmaller };
 
 Aspect aspect_of(const Node& n) {
-  const std::string& text = n.attr("aspect");
-  if (text == "stretch")
-    return Aspect::Stretch;
-  if (text == "not_larger")
-    return Aspect::NotLarger;
-  if (text == "not_smaller")
-    return Aspect::NotSmaller;
-  throw user_error("resize: aspect is \"{}\", but must be stretch, not_larger or not_smaller", text);
+  return named<Aspect>(
+      n, "aspect",
+      {{"stretch", Aspect::Stretch}, {"not_larger", Aspect::NotLarger}, {"not_smaller", Aspect::NotSmaller}});
 }
 
 // Counted from the front; in the order given, which is that of scales and sizes.
@@ -173,11 +154,9 @@ Dim scaled_dim(const Dim& size, float scale) {
 
 Types infer(const Node& n) {
   const Value x = n.in("x"), scales = n.in("scales"), sizes = n.in("sizes");
-  named(n, "positions", kPositions);
-  named(n, "round", kRounds);
-  if (parse_filter("resize", n.attr("mode").as<std::string>()) != Filter::Nearest &&
-      !Numbers.contains(x.dtype()))
-    throw operand_error(n, "only numbers can be interpolated; other elements need mode nearest");
+  named<Position>(n, "positions", kPositions);
+  named<Round>(n, "round", kRounds);
+  filter_of(n);
   const Aspect aspect = aspect_of(n);
   const std::vector<int64_t> axes = axes_of(n, x.rank());
   if (bool(scales) == bool(sizes))
@@ -193,8 +172,10 @@ Types infer(const Node& n) {
     return {Type::tensor(x.dtype(), dims)};
   }
   const auto known = sizes.known_dims();
-  if (known)
+  if (known) {
     check_count("sizes", known->size(), axes.size());
+    check_sizes(n, "sizes", *known);
+  }
   Extents seen, wanted;
   for (size_t i = 0; i < axes.size(); ++i) {
     set(i, known && aspect == Aspect::Stretch ? (*known)[i] : Dim());
@@ -211,13 +192,12 @@ Types infer(const Node& n) {
   return {Type::tensor(x.dtype(), dims)};
 }
 
-// --- the elements
-// ----------------------------------------------------------------------------------------------------
+// --- the elements ---
 
 // What the result's elements along one dimension are made of. No taps: it lies outside of what crop may see.
 std::vector<Taps> taps_along(const Call& c, const Stretch& stretch, Filter filter) {
-  const Position position = named(c.node(), "positions", kPositions);
-  const Round round = named(c.node(), "round", kRounds);
+  const Position position = named<Position>(c.node(), "positions", kPositions);
+  const Round round = named<Round>(c.node(), "round", kRounds);
   const double a = c.attr("cubic_a");
   const double widening = c.attr("antialias") ? std::max(1.0, 1 / stretch.scale) : 1.0;
   std::vector<Taps> result;
@@ -276,7 +256,7 @@ template <class T>
 std::vector<T> resample_all(const Call& c, std::vector<T> values, Extents extents,
                             const std::vector<int64_t>& axes, const std::vector<Stretch>& stretches,
                             Filter filter, const T& outside) {
-  const bool crops = named(c.node(), "positions", kPositions) == crop;
+  const bool crops = named<Position>(c.node(), "positions", kPositions) == crop;
   // What shrinks comes first, so that no intermediate result is larger than both x and the last one.
   std::vector<size_t> order(axes.size());
   std::iota(order.begin(), order.end(), 0);
@@ -298,7 +278,7 @@ std::vector<T> resample_all(const Call& c, std::vector<T> values, Extents extent
 
 Data eval(const Call& c) {
   const Tensor& x = c.in("x");
-  const Filter filter = parse_filter("resize", c.attr("mode").as<std::string>());
+  const Filter filter = filter_of(c.node());
   const std::vector<int64_t> axes = axes_of(c.node(), x.rank());
   Extents sizes, extents = x.extents();
   for (int64_t axis : axes)
@@ -306,7 +286,7 @@ Data eval(const Call& c) {
   std::vector<Stretch> stretches =
       c.has("scales") ? stretches_for_scales(sizes, c.in("scales"))
                       : stretches_for_sizes(sizes, as_ints(c.in("sizes")), aspect_of(c.node()));
-  if (named(c.node(), "positions", kPositions) == crop) {
+  if (named<Position>(c.node(), "positions", kPositions) == crop) {
     const std::vector<double> region =
         c.has("region") ? widen<double>(c.in("region")) : std::vector<double>();
     check_count("region", region.size(), 2 * axes.size());

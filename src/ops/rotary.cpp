@@ -38,11 +38,10 @@ Data eval(const Call& c) {
   const Extents angles = {x.extent(0), sequence, half};
   const auto read = [&](std::string_view name) {
     const Tensor& angle = c.in(name);
-    if (angle.rank() != 3 || angle.extent(2) != half ||
-        broadcast_extents("rotary", angle.extents(), angles) != angles)
+    if (angle.rank() != 3 || angle.extent(2) != half)
       throw user_error("rotary: {} has the shape [{}], but [{}] was wanted", name,
                        fmt::join(angle.extents(), ","), fmt::join(angles, ","));
-    return widen<double>(gather_strided(angle, angles, broadcast_strides(angle.extents(), angles)));
+    return read_broadcast(c, name, angles);
   };
   const std::vector<double> cos = read("cos"), sin = read("sin");
   std::vector<double> values = widen<double>(x);

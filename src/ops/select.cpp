@@ -9,11 +9,12 @@
 
 #include "ops/elements.h"
 #include "ops/shapes.h"
+#include "ops/words.h"
 
 namespace tenon {
 namespace {
 
-// --- where
+// --- where ---
 
 namespace where_op {
 
@@ -50,7 +51,7 @@ Data eval(const Call& c) {
 
 }  // namespace where_op
 
-// --- clip
+// --- clip ---
 
 namespace clip_op {
 
@@ -81,26 +82,21 @@ Data eval(const Call& c) {
 
 }  // namespace clip_op
 
-// --- cast
+// --- cast ---
 
 namespace cast_op {
 
-std::optional<ScaleRounding> parse_rounding(std::string_view name) {
-  if (name == "up")
-    return ScaleRounding::Up;
-  if (name == "down")
-    return ScaleRounding::Down;
-  if (name == "nearest")
-    return ScaleRounding::Nearest;
-  return std::nullopt;
+ScaleRounding rounding_of(const Node& n) {
+  return named<ScaleRounding>(
+      n, "scale_rounding",
+      {{"up", ScaleRounding::Up}, {"down", ScaleRounding::Down}, {"nearest", ScaleRounding::Nearest}});
 }
 
 Types infer(const Node& n) {
   const DType to = n.attr("to");
   if (kind(to) == DTypeKind::Complex)
     throw user_error("cast: numbers cannot become {}", to);
-  if (const std::string& rounding = n.attr("scale_rounding"); !parse_rounding(rounding))
-    throw user_error("cast: scale_rounding must be up, down or nearest, but is \"{}\"", rounding);
+  rounding_of(n);
   return {Type::tensor(to, n.in("x").shape())};
 }
 
@@ -205,15 +201,14 @@ Data eval(const Call& c) {
   if (to == DType::String)
     return {to_strings(x)};
   if (to == DType::F8E8M0)
-    return {narrow_to_scales(x.extents(), widen<double>(x), overflow,
-                             *parse_rounding(c.attr("scale_rounding").as<std::string>()))};
+    return {narrow_to_scales(x.extents(), widen<double>(x), overflow, rounding_of(c.node()))};
   return with_wide(x.dtype(),
                    [&]<class T>(T) -> Data { return {narrow<T>(to, x.extents(), widen<T>(x), overflow)}; });
 }
 
 }  // namespace cast_op
 
-// --- bit_cast
+// --- bit_cast ---
 
 namespace bit_cast_op {
 

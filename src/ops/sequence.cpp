@@ -11,19 +11,9 @@ namespace {
 
 constexpr DTypeSet kPositions = {DType::I64, DType::I32};
 
-// The one integer a position is.
-int64_t position(const Call& c, int64_t otherwise) {
-  if (!c.has("position"))
-    return otherwise;
-  const Tensor& given = c.in("position");
-  if (given.count() != 1)
-    throw user_error("{}: position must be one element, but is {}", c.node().op().name, type_of(given));
-  return as_int(given);
-}
-
-// The same among `count` places, counted from the front.
+// A position among `count` places, counted from the front.
 size_t checked_position(const Call& c, int64_t otherwise, int64_t length, int64_t count) {
-  const int64_t given = position(c, otherwise);
+  const int64_t given = c.has("position") ? read_number(c, "position") : otherwise;
   if (given < -length || given >= count)
     throw user_error("{}: position {} is out of range for a sequence of length {}", c.node().op().name, given,
                      length);
@@ -31,16 +21,11 @@ size_t checked_position(const Call& c, int64_t otherwise, int64_t length, int64_
 }
 
 void check_position(const Node& n) {
-  if (!n.has("position"))
-    return;
-  const Shape& shape = n.in("position").shape();
-  const Dim count = shape.ranked() ? shape.element_count() : Dim();
-  if (count.is_constant() && count != Dim(1))
-    throw operand_error(n, "position must be one element");
+  if (n.has("position"))
+    known_number(n, "position");
 }
 
-// --- making and changing sequences
-// -----------------------------------------------------------------------------------
+// --- making and changing sequences ---
 
 namespace construct_op {
 
@@ -121,22 +106,21 @@ Data eval(const Call& c) {
 
 }  // namespace at_op
 
-// --- tensors to sequences and back
-// -----------------------------------------------------------------------------------
+// --- tensors to sequences and back ---
 
 namespace split_op {
 
 // The sizes of the parts: as given, or equal ones with a smaller last one.
 std::vector<int64_t> part_sizes(const Call& c, int64_t length) {
   if (!c.has("split"))
-    return std::vector<int64_t>(static_cast<size_t>(length), 1);
+    return zeros<int64_t>({length}, 1);
   const Tensor& split = c.in("split");
   std::vector<int64_t> sizes = as_ints(split);
   if (split.rank() == 0) {
     const int64_t size = sizes.front();
     if (size <= 0)
       throw user_error("split_to_sequence: parts of size {}", size);
-    sizes.assign(static_cast<size_t>(length / size), size);
+    sizes = zeros<int64_t>({length / size}, size);
     if (length % size != 0)
       sizes.push_back(length % size);
     return sizes;
@@ -172,6 +156,8 @@ Types infer(const Node& n) {
         Type::tensor(x.dtype(), x.shape().ranked() ? Shape::unknown(x.rank()) : Shape::unranked()))};
   if (split && split.rank() > 1)
     throw operand_error(n, "split must be a number or a vector");
+  if (split && split.known_dims())
+    check_sizes(n, "split", *split.known_dims());
   const int64_t axis = checked_axis("split_to_sequence", n.attr("axis"), x.rank());
   std::vector<Dim> dims = x.shape().dims();
   if (split)
@@ -235,8 +221,7 @@ Data eval(const Call& c) {
 
 }  // namespace concat_op
 
-// --- the declarations
-// ------------------------------------------------------------------------------------------------
+// --- the declarations ---
 
 OpDef at_a_position(std::string_view name, std::string_view doc, Arity arity, InferFunction infer,
                     EvalFunction eval) {

@@ -105,9 +105,6 @@ std::vector<int64_t> checked_axes(std::string_view op, const std::vector<int64_t
   return checked;
 }
 
-constexpr int64_t kMostAxes =
-    1024;  // a type takes memory for each, and the length of a vector is only a claim
-
 std::optional<int64_t> known_length(Value vector) {
   if (!vector.shape().ranked() || vector.rank() != 1)
     return std::nullopt;
@@ -118,10 +115,44 @@ std::optional<int64_t> known_length(Value vector) {
   return length;
 }
 
+std::optional<int64_t> known_length(const Node& n, std::string_view operand) {
+  try {
+    return known_length(n.in(operand));
+  } catch (const UserError& error) {
+    throw operand_error(n, fmt::format("{}: {}", operand, error.what()));
+  }
+}
+
+Dim known_number(const Node& n, std::string_view name) {
+  const Value value = n.in(name);
+  const Dim count = value.shape().ranked() ? value.shape().element_count() : Dim();
+  if (count.is_constant() && count != Dim(1))
+    throw operand_error(n, fmt::format("{} must be one number", name));
+  const auto dims = value.known_dims();
+  return dims && dims->size() == 1 ? dims->front() : Dim();
+}
+
+void check_sizes(const Node& n, std::string_view name, std::span<const Dim> sizes) {
+  for (size_t i = 0; i < sizes.size(); ++i)
+    check_size(n, fmt::format("{}[{}]", name, i), sizes[i]);
+}
+
+void check_size(const Node& n, std::string_view name, const Dim& size) {
+  if (size.is_constant() && *size.constant() < 0)
+    throw operand_error(n, fmt::format("{} is {}", name, size));
+}
+
+void check_shared_heads(const Node& n, const Dim& heads, const Dim& key_heads) {
+  if (!heads.is_constant() || !key_heads.is_constant())
+    return;
+  if (key_heads == Dim(0) ? heads != Dim(0) : *heads.constant() % *key_heads.constant() != 0)
+    throw operand_error(n, fmt::format("{} query heads cannot share {} key heads evenly", heads, key_heads));
+}
+
 std::vector<Dim> vector_dims(const Node& n, std::string_view name, size_t count) {
   const Value vector = n.in(name);
   const auto wanted = static_cast<int64_t>(count);
-  if (vector.shape().ranked() && (vector.rank() != 1 || known_length(vector).value_or(wanted) != wanted))
+  if (vector.shape().ranked() && (vector.rank() != 1 || vector.dim(0).constant().value_or(wanted) != wanted))
     throw operand_error(n, fmt::format("{} must be a vector of {} numbers", name, count));
   return vector.known_dims().value_or(std::vector<Dim>(count));
 }

@@ -28,9 +28,21 @@ std::vector<int64_t> checked_axes(std::string_view op, const std::vector<int64_t
 
 // The elements of a vector operand that must hold `count` numbers; unknown where only running will tell.
 std::vector<Dim> vector_dims(const Node& n, std::string_view name, size_t count);
-// How many numbers a vector operand with one for each axis holds, when that is known; too many to be that is
-// a user_error.
+// A type takes memory for each axis, and the length of a vector is only a claim.
+constexpr int64_t kMostAxes = 1024;
+// How many numbers a vector with one for each axis holds, when that is known; too many to be that is the
+// user's fault.
 std::optional<int64_t> known_length(Value vector);
+std::optional<int64_t> known_length(const Node& n, std::string_view operand);
+// The only element of an operand that must be one number; unknown where only running will tell.
+Dim known_number(const Node& n, std::string_view name);
+
+// Sizes that a model gives are not negative, or it is an operand_error: "shape[1] is -3", "depth is -3".
+void check_sizes(const Node& n, std::string_view name, std::span<const Dim> sizes);
+void check_size(const Node& n, std::string_view name, const Dim& size);
+
+// Each key head serves equally many query heads; where that cannot be, it is an operand_error.
+void check_shared_heads(const Node& n, const Dim& heads, const Dim& key_heads);
 
 // infer for ops whose only result has the type of operand x.
 Types same_as_x(const Node& n);

@@ -14,31 +14,6 @@
 namespace tenon {
 namespace {
 
-// An operand that holds one number: as far as it is known, and when running.
-Dim size_operand(const Node& n, std::string_view operand) {
-  const Value value = n.in(operand);
-  if (value.shape().ranked() && value.shape().element_count().is_constant() &&
-      value.shape().element_count() != Dim(1))
-    throw operand_error(n, fmt::format("{} must be one number", operand));
-  const auto dims = value.known_dims();
-  return dims && dims->size() == 1 ? dims->front() : Dim();
-}
-
-const Tensor& one_number(const Call& c, std::string_view operand) {
-  const Tensor& value = c.in(operand);
-  if (value.count() != 1)
-    throw user_error("{}: {} must be one number, but is {}", c.node().op().name, operand,
-                     describe(value.dtype(), value.extents()));
-  return value;
-}
-
-int64_t size_operand(const Call& c, std::string_view operand, int64_t least) {
-  const int64_t size = as_int(one_number(c, operand));
-  if (size < least)
-    throw user_error("{}: {} is {}, but must be at least {}", c.node().op().name, operand, size, least);
-  return size;
-}
-
 // The dtype that a result is asked to have.
 DType result_dtype(const Node& n) {
   const DType dtype = n.attr("dtype");
@@ -47,13 +22,7 @@ DType result_dtype(const Node& n) {
   return dtype;
 }
 
-// Refuses results larger than memory before anything is computed.
-std::vector<double> make_elements(DType dtype, const Extents& extents) {
-  return std::vector<double>(static_cast<size_t>(Tensor(dtype, extents).count()));
-}
-
-// --- dft
-// ---------------------------------------------------------------------------------------------------------------
+// --- dft ---
 
 namespace dft_op {
 
@@ -86,7 +55,7 @@ Types infer(const Node& n) {
   }
   Dim& size = dims[static_cast<size_t>(signal_axis(n.attr("axis"), x.rank()))];
   if (n.has("length"))
-    size = size_operand(n, "length");
+    size = known_number(n, "length");
   else if (onesided && inverse)
     size = 2 * (size - 1);
   if (size.is_constant() && *size.constant() < 1)
@@ -184,54 +153,87 @@ void mirror(Signal<T>& spectrum) {
     spectrum[n - k] = k == n - k ? spectrum[k].real() : std::conj(spectrum[k]);
 }
 
+// What is asked for, of which length, and of which numbers x is made.
+struct Task {
+  explicit Task(const Call& c)
+      : inverse(c.attr("inverse")),
+        onesided(c.attr("onesided")),
+        parts(c.in("x").extents().back()),
+        result_parts(onesided && inverse ? 1 : 2) {
+    if (parts != 1 && parts != 2)
+      throw user_error("dft: the last dimension is {}, but must be 1 (real) or 2 (complex)", parts);
+    if (onesided && (parts == 1) == inverse)
+      throw user_error("dft: a one-sided transform takes {} numbers, but the last dimension is {}",
+                       inverse ? "complex" : "real", parts);
+  }
+
+  // The length of the signal, where x has `given` elements along the axis.
+  int64_t signal_length(const Call& c, int64_t given) const {
+    int64_t length = given;
+    if (c.has("length"))
+      length = read_number(c, "length");
+    else if (onesided && inverse)
+      length = element_count({2, std::max<int64_t>(given - 1, 0)});
+    if (length < 1)
+      throw user_error("dft: the length of the signal is {}, but must be at least 1", length);
+    return length;
+  }
+
+  bool inverse, onesided;
+  int64_t parts, result_parts;  // 1 for real numbers, 2 for complex ones
+};
+
+// The elements of a lane, from the one at `start` on, cut or zero-padded to the length of the signal.
+template <class T>
+Signal<T> read_signal(const Task& task, int64_t length, const Lanes& lanes, std::span<const double> values,
+                      size_t start) {
+  const int64_t used = std::min(lanes.length, task.onesided && task.inverse ? length / 2 + 1 : length);
+  Signal<T> signal(static_cast<size_t>(length));
+  for (int64_t i = 0; i < used; ++i) {
+    const auto at = (start + static_cast<size_t>(i * lanes.stride)) * static_cast<size_t>(task.parts);
+    signal[static_cast<size_t>(i)] = {static_cast<T>(values[at]),
+                                      task.parts == 2 ? static_cast<T>(values[at + 1]) : T{0}};
+  }
+  if (task.onesided && task.inverse)
+    mirror(signal);
+  return signal;
+}
+
+template <class T>
+void write_signal(const Task& task, const Signal<T>& signal, const Lanes& lanes, std::span<double> values,
+                  size_t start) {
+  const T scale = task.inverse ? T{1} / static_cast<T>(signal.size()) : T{1};
+  for (int64_t k = 0; k < lanes.length; ++k) {
+    const auto at = (start + static_cast<size_t>(k * lanes.stride)) * static_cast<size_t>(task.result_parts);
+    const std::complex<T> number = scale * signal[static_cast<size_t>(k)];
+    values[at] = static_cast<double>(number.real());
+    if (task.result_parts == 2)
+      values[at + 1] = static_cast<double>(number.imag());
+  }
+}
+
 template <class T>
 Data eval_in(const Call& c) {
   const Tensor& x = c.in("x");
-  const bool inverse = c.attr("inverse"), onesided = c.attr("onesided");
-  const int64_t axis = signal_axis(c.attr("axis"), x.rank()), parts = x.extents().back();
-  if (parts != 1 && parts != 2)
-    throw user_error("dft: the last dimension is {}, but must be 1 (real) or 2 (complex)", parts);
-  if (onesided && (parts == 1) == inverse)
-    throw user_error("dft: a one-sided transform takes {} numbers, but the last dimension is {}",
-                     inverse ? "complex" : "real", parts);
+  const int64_t axis = signal_axis(c.attr("axis"), x.rank());
+  const Task task(c);
   const Lanes from({x.extents().begin(), x.extents().end() - 1}, axis);
-  const int64_t otherwise =
-      onesided && inverse ? element_count({2, std::max<int64_t>(from.length - 1, 0)}) : from.length;
-  const int64_t length = c.has("length") ? as_int(one_number(c, "length")) : otherwise;
-  if (length < 1)
-    throw user_error("dft: the length of the signal is {}, but must be at least 1", length);
+  const int64_t length = task.signal_length(c, from.length);
   Extents extents = x.extents();
-  extents[static_cast<size_t>(axis)] = onesided && !inverse ? length / 2 + 1 : length;
-  extents.back() = onesided && inverse ? 1 : 2;
-  std::vector<double> y = make_elements(x.dtype(), extents);
-  if (y.empty())
-    return {Tensor(x.dtype(), extents)};
+  extents[static_cast<size_t>(axis)] = task.onesided && !task.inverse ? length / 2 + 1 : length;
+  extents.back() = task.result_parts;
+  std::vector<double> y = zeros<double>(extents);
   const Lanes to({extents.begin(), extents.end() - 1}, axis);
   const std::vector<double> values = widen<double>(x);
-  const auto used = std::min(from.length, onesided && inverse ? length / 2 + 1 : length);
-  // Lanes of both are visited in the same order.
-  const T scale = inverse ? T{1} / static_cast<T>(length) : T{1};
-  for (int64_t lane = 0; lane < from.count_before * from.stride; ++lane) {
-    const int64_t before = lane / from.stride, after = lane % from.stride;
-    Signal<T> signal(static_cast<size_t>(length));
-    for (int64_t i = 0; i < used; ++i) {
-      const auto at = static_cast<size_t>(((before * from.length + i) * from.stride + after) * parts);
-      signal[static_cast<size_t>(i)] = {static_cast<T>(values[at]),
-                                        parts == 2 ? static_cast<T>(values[at + 1]) : T{0}};
-    }
-    if (onesided && inverse)
-      mirror(signal);
-    Signal<T> result = transform(signal, inverse);
-    if (parts == 1)
+  to.for_each([&](size_t start) {
+    const auto stride = static_cast<size_t>(to.stride),
+               before = start / static_cast<size_t>(to.length * to.stride);
+    const size_t first = before * static_cast<size_t>(from.length * from.stride) + start % stride;
+    Signal<T> result = transform(read_signal<T>(task, length, from, values, first), task.inverse);
+    if (task.parts == 1)
       mirror(result);
-    for (int64_t k = 0; k < to.length; ++k) {
-      const auto at = static_cast<size_t>(((before * to.length + k) * to.stride + after) * extents.back());
-      const std::complex<T> number = scale * result[static_cast<size_t>(k)];
-      y[at] = static_cast<double>(number.real());
-      if (extents.back() == 2)
-        y[at + 1] = static_cast<double>(number.imag());
-    }
-  }
+    write_signal<T>(task, result, to, y, start);
+  });
   return {narrow<double>(x.dtype(), extents, y)};
 }
 
@@ -239,8 +241,7 @@ Data eval(const Call& c) { return c.in("x").dtype() == DType::F32 ? eval_in<floa
 
 }  // namespace dft_op
 
-// --- frames
-// ------------------------------------------------------------------------------------------------------------
+// --- frames ---
 
 namespace frames_op {
 
@@ -249,9 +250,10 @@ Types infer(const Node& n) {
   if (!x.shape().ranked())
     return {x.type()};
   const int64_t axis = checked_axis("frames", n.attr("axis"), x.rank());
-  const Dim length = size_operand(n, "length"), step = size_operand(n, "step");
+  const Dim length = known_number(n, "length"), step = known_number(n, "step");
   if (step.is_constant() && *step.constant() < 1)
     throw operand_error(n, fmt::format("step is {}, but must be at least 1", step));
+  check_size(n, "length", length);
   std::vector<Dim> dims = x.shape().dims();
   dims[static_cast<size_t>(axis)] = max(floor_div(x.dim(axis) - length, step) + 1, 0);
   dims.insert(dims.begin() + axis + 1, length);
@@ -261,7 +263,7 @@ Types infer(const Node& n) {
 Data eval(const Call& c) {
   const Tensor& x = c.in("x");
   const auto axis = static_cast<size_t>(checked_axis("frames", c.attr("axis"), x.rank()));
-  const int64_t length = size_operand(c, "length", 0), step = size_operand(c, "step", 1);
+  const int64_t length = read_number(c, "length", 0), step = read_number(c, "step", 1);
   const int64_t size = x.extents()[axis], count = length > size ? 0 : (size - length) / step + 1;
   Extents extents = x.extents(), strides = row_major_strides(x.extents());
   extents[axis] = count;
@@ -273,26 +275,24 @@ Data eval(const Call& c) {
 
 }  // namespace frames_op
 
-// --- windows
-// -----------------------------------------------------------------------------------------------------------
+// --- windows ---
 
 namespace window_op {
 
 Types infer(const Node& n) {
-  const Dim size = size_operand(n, "size");
-  if (size.is_constant() && *size.constant() < 0)
-    throw operand_error(n, fmt::format("size is {}, but must be at least 0", size));
+  const Dim size = known_number(n, "size");
+  check_size(n, "size", size);
   return {Type::tensor(result_dtype(n), {size})};
 }
 
 // a0 - a1 cos(2πi/n) + a2 cos(4πi/n) - …, where n is the size of a periodic window, and one less for a
 // symmetric one. A symmetric window of one element is just its peak.
 Data eval(const Call& c) {
-  const int64_t size = size_operand(c, "size", 0);
+  const int64_t size = read_number(c, "size", 0);
   const bool periodic = c.attr("periodic");
   const std::vector<double> coefficients = c.attr("coefficients").as<Attribute::Floats>();
   const DType dtype = c.attr("dtype");
-  std::vector<double> y = make_elements(dtype, {size});
+  std::vector<double> y = zeros<double>({size});
   for (size_t i = 0; i < y.size(); ++i) {
     const double position = y.size() == 1 && !periodic
                                 ? 0.5
@@ -306,16 +306,17 @@ Data eval(const Call& c) {
 
 }  // namespace window_op
 
-// --- mel_weight_matrix
-// ------------------------------------------------------------------------------------------------
+// --- mel_weight_matrix ---
 
 namespace mel_op {
 
 Types infer(const Node& n) {
   for (std::string_view operand : {"sample_rate", "lower", "upper"})
-    size_operand(n, operand);
-  return {Type::tensor(result_dtype(n),
-                       {floor_div(size_operand(n, "dft_length"), 2) + 1, size_operand(n, "mel_bins")})};
+    known_number(n, operand);
+  const Dim length = known_number(n, "dft_length"), bins = known_number(n, "mel_bins");
+  check_size(n, "dft_length", length);
+  check_size(n, "mel_bins", bins);
+  return {Type::tensor(result_dtype(n), {floor_div(length, 2) + 1, bins})};
 }
 
 double to_mel(double hertz) { return 2595 * std::log10(1 + hertz / 700); }
@@ -324,12 +325,12 @@ double to_hertz(double mel) { return 700 * (std::pow(10, mel / 2595) - 1); }
 // Column m is a triangle: up from the spectral bin of edge m to 1 at that of edge m + 1, and down to that of
 // edge m + 2. The edges are equally spaced in mel.
 Data eval(const Call& c) {
-  const int64_t columns = size_operand(c, "mel_bins", 0), length = size_operand(c, "dft_length", 0),
-                rate = size_operand(c, "sample_rate", 1), rows = length / 2 + 1;
-  const double low = to_mel(as_double(one_number(c, "lower"))),
-               high = to_mel(as_double(one_number(c, "upper")));
+  const int64_t columns = read_number(c, "mel_bins", 0), length = read_number(c, "dft_length", 0),
+                rate = read_number(c, "sample_rate", 1), rows = length / 2 + 1;
+  const double low = to_mel(as_double(read_only_element(c, "lower"))),
+               high = to_mel(as_double(read_only_element(c, "upper")));
   const DType dtype = c.attr("dtype");
-  std::vector<double> y = make_elements(dtype, {rows, columns});
+  std::vector<double> y = zeros<double>({rows, columns});
   const auto bin = [&](int64_t edge) {
     const double mel = low + (high - low) * static_cast<double>(edge) / static_cast<double>(columns + 2);
     return std::floor((static_cast<double>(length) + 1) * to_hertz(mel) / static_cast<double>(rate));

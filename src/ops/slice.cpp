@@ -7,12 +7,12 @@
 #include "ops/elements.h"
 #include "ops/reshape.h"
 #include "ops/shapes.h"
+#include "ops/stack.h"
 
 namespace tenon {
 namespace {
 
-// --- slice
-// -----------------------------------------------------------------------------------------------------------
+// --- slice ---
 
 namespace slice_op {
 
@@ -147,17 +147,12 @@ std::optional<std::vector<Dim>> content(const Node& n) {
   if (!steps)
     return std::nullopt;
   const Window window = find_window(*extents, n.attr("axes"), *starts, *ends, *steps);
-  std::vector<Dim> taken;
-  walk<1>(window.extents, {window.strides}, [&](const std::array<int64_t, 1>& at) {
-    taken.push_back(dims->at(static_cast<size_t>(window.offset + at[0])));
-  });
-  return taken;
+  return gather_strided(*dims, window.extents, window.strides, window.offset);
 }
 
 }  // namespace slice_op
 
-// --- concat
-// ----------------------------------------------------------------------------------------------------------
+// --- concat ---
 
 namespace concat_op {
 
@@ -183,7 +178,7 @@ Types infer(const Node& n) {
       Dim& dim = dims[static_cast<size_t>(i)];
       if (i == axis)
         dim = dim + part.dim(i);
-      else if (part.dim(i).is_constant() && dim.is_constant() && part.dim(i) != dim)
+      else if (provably_different(part.dim(i), dim))
         throw operand_error(n, fmt::format("the sizes of dimension {} differ", i));
       else if (part.dim(i).is_constant())  // then the others are this, too
         dim = part.dim(i);
@@ -192,37 +187,7 @@ Types infer(const Node& n) {
   return {Type::tensor(parts.front().dtype(), dims)};
 }
 
-Data eval(const Call& c) {
-  const std::vector<Tensor> parts = c.tensors("x");
-  const int64_t axis = checked_axis("concat", c.attr("axis"), parts.front().rank());
-  Extents extents = parts.front().extents();
-  int64_t total = 0;
-  for (const Tensor& part : parts) {
-    Extents others = part.extents();
-    if (part.rank() == parts.front().rank())
-      others[static_cast<size_t>(axis)] = extents[static_cast<size_t>(axis)];
-    if (others != extents)
-      throw user_error("concat: [{}] and [{}] differ in more than dimension {}",
-                       fmt::join(parts.front().extents(), ","), fmt::join(part.extents(), ","), axis);
-    if (__builtin_add_overflow(total, part.extent(axis), &total))
-      throw user_error("concat: the size of dimension {} overflows 64 bits", axis);
-  }
-  extents[static_cast<size_t>(axis)] = total;
-  Tensor y(parts.front().dtype(), extents);
-  if (y.count() == 0)
-    return {y};
-  // Every part is `outer` blocks, which are laid side by side.
-  const int64_t outer = element_count(Extents(extents.begin(), extents.begin() + axis));
-  with_storage(y.dtype(), [&]<class T>(T) {
-    auto to = mutable_stored<T>(y).begin();
-    for (int64_t i = 0; i < outer; ++i)
-      for (const Tensor& part : parts) {
-        const int64_t block = part.count() / outer;
-        to = std::copy_n(stored<T>(part).begin() + i * block, block, to);
-      }
-  });
-  return {y};
-}
+Data eval(const Call& c) { return {concatenate("concat", c.tensors("x"), c.attr("axis"))}; }
 
 // Parts above each other follow one another. An element of which nothing is known does not hide the others.
 std::optional<std::vector<Dim>> content(const Node& n) {
@@ -244,14 +209,13 @@ std::optional<std::vector<Dim>> content(const Node& n) {
 
 }  // namespace concat_op
 
-// --- split
-// -----------------------------------------------------------------------------------------------------------
+// --- split ---
 
 namespace split_op {
 
 Types infer(const Node& n) {
   const Value x = n.in("x");
-  const auto count = known_length(n.in("sizes"));
+  const auto count = known_length(n, "sizes");
   if (!count)
     throw unsupported("split: the number of parts must be known before the graph runs");
   if (!x.shape().ranked())
@@ -259,15 +223,15 @@ Types infer(const Node& n) {
   const int64_t axis = checked_axis("split", n.attr("axis"), x.rank());
   Dim total = 0;
   Types types;
-  for (const Dim& size : vector_dims(n, "sizes", static_cast<size_t>(*count))) {
-    if (size.is_constant() && *size.constant() < 0)
-      throw operand_error(n, fmt::format("sizes[{}] is {}", types.size(), size));
+  const std::vector<Dim> sizes = vector_dims(n, "sizes", static_cast<size_t>(*count));
+  check_sizes(n, "sizes", sizes);
+  for (const Dim& size : sizes) {
     total = total + size;
     std::vector<Dim> dims = x.shape().dims();
     dims[static_cast<size_t>(axis)] = size;
     types.push_back(Type::tensor(x.dtype(), dims));
   }
-  if (total.is_constant() && x.dim(axis).is_constant() && total != x.dim(axis))
+  if (provably_different(total, x.dim(axis)))
     throw operand_error(
         n, fmt::format("dimension {} is {}, but the parts add up to {}", axis, x.dim(axis), total));
   return types;

@@ -6,6 +6,7 @@
 
 #include "ops/elements.h"
 #include "ops/indices.h"
+#include "ops/lanes.h"
 #include "ops/order.h"
 #include "ops/shapes.h"
 
@@ -23,14 +24,11 @@ std::vector<int64_t> count_up(int64_t count) {
 namespace top_k_op {
 
 Types infer(const Node& n) {
-  const Value x = n.in("x"), k = n.in("k");
+  const Value x = n.in("x");
   const int64_t axis = checked_axis("top_k", n.attr("axis"), x.rank());
-  if (k.rank() > 1 || k.shape().element_count().constant().value_or(1) != 1)
-    throw operand_error(n, "k must be one number");
+  const Dim count = known_number(n, "k");
   std::vector<Dim> dims = x.shape().dims();
   Dim& size = dims[static_cast<size_t>(axis)];
-  const auto known = k.known_dims();
-  const Dim count = known ? known->front() : Dim();
   if (count.constant().value_or(0) < 0 || (size - count).constant().value_or(0) < 0)
     throw operand_error(n, fmt::format("k is {}, but axis {} has {} elements", count, axis, size));
   size = count;
@@ -40,7 +38,7 @@ Types infer(const Node& n) {
 Data eval(const Call& c) {
   const Tensor& x = c.in("x");
   const int64_t axis = checked_axis("top_k", c.attr("axis"), x.rank());
-  const int64_t size = x.extent(axis), count = as_int(c.in("k"));
+  const int64_t size = x.extent(axis), count = read_number(c, "k");
   const bool largest = c.attr("largest");
   if (count < 0 || count > size)
     throw user_error("top_k: k is {}, but axis {} has {} elements", count, axis, size);
@@ -49,25 +47,27 @@ Data eval(const Call& c) {
   Tensor indices(DType::I64, extents);
   if (indices.count() == 0)
     return {Tensor(x.dtype(), extents), indices};
-  const int64_t inner = row_major_strides(x.extents())[static_cast<size_t>(axis)];
+  const Lanes lanes(x.extents(), axis);
   with_wide(x.dtype(), [&]<class T>(T) {
     const std::vector<T> values = widen<T>(x);
     const std::span<int64_t> to = indices.mutable_data<int64_t>();
-    const int64_t lanes = x.count() / size;
-    for (int64_t lane = 0; lane < lanes; ++lane) {
-      const T* from = &values[static_cast<size_t>(lane / inner * size * inner + lane % inner)];
+    const auto stride = static_cast<size_t>(lanes.stride);
+    lanes.for_each([&](size_t start) {
       std::vector<int64_t> order = count_up(size);
       // Of equal elements the first comes first.
       std::partial_sort(order.begin(), order.begin() + count, order.end(), [&](int64_t a, int64_t b) {
-        const T &p = from[a * inner], &q = from[b * inner];
+        const T &p = values[start + static_cast<size_t>(a) * stride],
+                &q = values[start + static_cast<size_t>(b) * stride];
         if (comes_before(p, q) || comes_before(q, p))
           return largest ? comes_before(q, p) : comes_before(p, q);
         return a < b;
       });
-      for (int64_t i = 0; i < count; ++i)
-        to[static_cast<size_t>((lane / inner * count + i) * inner + lane % inner)] =
-            order[static_cast<size_t>(i)];
-    }
+      // The lane of the result is the same, but for its length.
+      const size_t before = start / (static_cast<size_t>(size) * stride);
+      const size_t first = before * static_cast<size_t>(count) * stride + start % stride;
+      for (size_t i = 0; i < static_cast<size_t>(count); ++i)
+        to[first + i * stride] = order[i];
+    });
   });
   const Places places = places_of_elements("top_k", x.extents(), indices, axis);
   return {read_places(x, places), indices};
@@ -195,20 +195,21 @@ Data eval(const Call& c) {
 
 namespace one_hot_op {
 
+// A depth that is no integer is truncated.
+Dim known_depth(const Node& n) {
+  Dim size = known_number(n, "depth");
+  if (const Tensor* known = n.in("depth").known_tensor())
+    size = as_int(*known);
+  check_size(n, "depth", size);
+  return size;
+}
+
 Types infer(const Node& n) {
-  const Value indices = n.in("indices"), depth = n.in("depth"), values = n.in("values");
+  const Value indices = n.in("indices"), values = n.in("values");
   const int64_t axis = checked_axis("one_hot", n.attr("axis"), indices.rank() + 1);
-  if (depth.rank() > 1 || depth.shape().element_count().constant().value_or(1) != 1)
-    throw operand_error(n, "depth must be one number");
+  const Dim size = known_depth(n);
   if (values.rank() != 1 || values.dim(0).constant().value_or(2) != 2)
     throw operand_error(n, "values must be two: one for off, one for on");
-  Dim size;
-  if (const Tensor* known = depth.known_tensor())
-    size = as_int(*known);
-  else if (const auto dims = depth.known_dims())
-    size = dims->front();
-  if (size.constant().value_or(0) < 0)
-    throw operand_error(n, fmt::format("depth is {}", size));
   std::vector<Dim> dims = indices.shape().dims();
   dims.insert(dims.begin() + axis, size);
   return {Type::tensor(values.dtype(), dims)};
@@ -217,10 +218,9 @@ Types infer(const Node& n) {
 Data eval(const Call& c) {
   const Tensor &indices = c.in("indices"), &values = c.in("values");
   const int64_t axis = checked_axis("one_hot", c.attr("axis"), indices.rank() + 1);
-  const int64_t depth = as_int(c.in("depth"));
-  if (depth < 0 || values.extents() != Extents{2})
-    throw user_error("one_hot: depth is {} and values have shape [{}], but at least 0 and [2] were wanted",
-                     depth, fmt::join(values.extents(), ","));
+  const int64_t depth = read_number(c, "depth", 0);
+  if (values.extents() != Extents{2})
+    throw user_error("one_hot: values have shape [{}], but [2] was wanted", fmt::join(values.extents(), ","));
   Extents extents = indices.extents();
   extents.insert(extents.begin() + axis, depth);
   Tensor y = gather_strided(values, extents, Extents(extents.size(), 0));
@@ -249,10 +249,10 @@ namespace non_max_suppression_op {
 
 Types infer(const Node& n) {
   const Value boxes = n.in("boxes"), scores = n.in("scores");
-  const auto differ = [](const Dim& a, const Dim& b) { return (a - b).constant().value_or(0) != 0; };
-  if (boxes.rank() != 3 || differ(boxes.dim(2), 4))
+  if (boxes.rank() != 3 || provably_different(boxes.dim(2), 4))
     throw operand_error(n, "boxes must be of shape [batch,boxes,4]");
-  if (scores.rank() != 3 || differ(scores.dim(0), boxes.dim(0)) || differ(scores.dim(2), boxes.dim(1)))
+  if (scores.rank() != 3 || provably_different(scores.dim(0), boxes.dim(0)) ||
+      provably_different(scores.dim(2), boxes.dim(1)))
     throw operand_error(n, "scores must be of shape [batch,classes,boxes]");
   return {Type::tensor(DType::I64, {Dim(), 3})};
 }

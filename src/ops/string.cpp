@@ -10,6 +10,7 @@
 
 #include "ops/elements.h"
 #include "ops/shapes.h"
+#include "ops/words.h"
 
 namespace tenon {
 namespace {
@@ -107,7 +108,16 @@ Data eval(const Call& c) {
 
 namespace string_normalize {
 
+using ChangeCase = wint_t (*)(wint_t, locale_t);
+
+// Null where the case stays.
+ChangeCase case_change_of(const Node& n) {
+  return named<ChangeCase>(n, "change_case",
+                           {{"none", nullptr}, {"lower", ::towlower_l}, {"upper", ::towupper_l}});
+}
+
 Types infer(const Node& n) {
+  case_change_of(n);
   const Value x = n.in("x");
   if (x.rank() < 1 || x.rank() > 2 || (x.rank() == 2 && x.dim(0).constant().value_or(1) != 1))
     throw operand_error(n, "x must be a vector, or a matrix of one row");
@@ -128,7 +138,7 @@ void append_utf8(std::string& text, wint_t code) {
 
 // Applies towupper or towlower to each character of UTF-8 text. Bytes that are no UTF-8 stay as they are. The
 // locale is the one that needs no installing and knows all of Unicode.
-std::string change_case(const std::string& text, wint_t (*change)(wint_t, locale_t)) {
+std::string change_case(const std::string& text, ChangeCase change) {
   static const locale_t locale = ::newlocale(LC_CTYPE_MASK, "C.UTF-8", locale_t{});
   CHECK(locale != locale_t{}, "the locale C.UTF-8 is missing");
   std::string changed;
@@ -162,9 +172,7 @@ Data eval(const Call& c) {
   if (x.rank() < 1 || x.rank() > 2 || (x.rank() == 2 && x.extent(0) != 1))
     throw user_error("string_normalize: x of shape [{}] is no vector, nor a matrix of one row",
                      fmt::join(x.extents(), ","));
-  const std::string change = c.attr("change_case").as<std::string>();
-  if (change != "none" && change != "lower" && change != "upper")
-    throw user_error("string_normalize: change_case is \"{}\", but must be none, lower or upper", change);
+  const ChangeCase change = case_change_of(c.node());
   const bool sensitive = c.attr("case_sensitive");
   const auto comparable = [&](const std::string& text) {
     return sensitive ? text : change_case(text, ::towlower_l);
@@ -175,8 +183,7 @@ Data eval(const Call& c) {
   std::vector<std::string> kept;
   for (const std::string& text : x.strings())
     if (!dropped.contains(comparable(text)))
-      kept.push_back(change == "none" ? text
-                                      : change_case(text, change == "lower" ? ::towlower_l : ::towupper_l));
+      kept.push_back(change == nullptr ? text : change_case(text, change));
   if (kept.empty())
     kept.emplace_back();
   Extents extents = x.extents();
@@ -255,6 +262,14 @@ std::vector<Ngrams<T>> read_pool(const Node& n, std::span<const T> pool) {
   return all;
 }
 
+enum class Weighting : uint8_t { Count, Weight, WeightedCount };
+
+Weighting weighting_of(const Node& n) {
+  return named<Weighting>(
+      n, "weighting",
+      {{"tf", Weighting::Count}, {"idf", Weighting::Weight}, {"tfidf", Weighting::WeightedCount}});
+}
+
 int64_t count_columns(const Node& n) {
   const Attribute::Ints& columns = n.attr("columns");
   if (columns.empty())
@@ -267,6 +282,7 @@ int64_t count_columns(const Node& n) {
 
 Types infer(const Node& n) {
   const Value x = n.in("x");
+  weighting_of(n);
   if (x.rank() < 1 || x.rank() > 2)
     throw operand_error(n, "x must be a vector or a matrix");
   std::vector<Dim> dims = x.shape().dims();
@@ -278,7 +294,7 @@ template <class T>
 Tensor count(const Call& c, std::span<const T> tokens, std::span<const T> pool) {
   const Node& n = c.node();
   const std::vector<Ngrams<T>> ngrams = read_pool<T>(n, pool);
-  const std::string& weighting = n.attr("weighting");
+  const Weighting weighting = weighting_of(n);
   const int64_t shortest = std::max<int64_t>(n.attr("min_length"), 1);
   const int64_t longest = std::min<int64_t>(n.attr("max_length"), static_cast<int64_t>(ngrams.size()));
   Extents extents = c.in("x").extents();
@@ -302,12 +318,10 @@ Tensor count(const Call& c, std::span<const T> tokens, std::span<const T> pool) 
           const auto [column, weight] = it->second;
           double& to = result[row / static_cast<size_t>(row_length) * static_cast<size_t>(columns) +
                               static_cast<size_t>(column)];
-          if (weighting == "tf")
-            to += 1;
-          else if (weighting == "idf")
+          if (weighting == Weighting::Weight)
             to = weight;
           else
-            to += weight;
+            to += weighting == Weighting::Count ? 1 : weight;
         }
   }
   return narrow<double>(DType::F32, extents, result);
@@ -316,9 +330,6 @@ Tensor count(const Call& c, std::span<const T> tokens, std::span<const T> pool) 
 Data eval(const Call& c) {
   const Tensor& x = c.in("x");
   const Tensor pool = c.node().attr("pool").as<Literal>().tensor();
-  const std::string weighting = c.attr("weighting").as<std::string>();
-  if (weighting != "tf" && weighting != "idf" && weighting != "tfidf")
-    throw user_error("count_ngrams: weighting is \"{}\", but must be tf, idf or tfidf", weighting);
   if (x.rank() < 1 || x.rank() > 2 ||
       pool.dtype() != (x.dtype() == DType::String ? DType::String : DType::I64))
     throw user_error(

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ops/shapes.h"
+#include "ops/words.h"
 
 namespace tenon {
 namespace {
@@ -13,15 +14,10 @@ constexpr int64_t kLargestStep = (int64_t{1} << 31) - 1;
 Padding padding_of(const Node& n) {
   if (n.op().find_attribute("padding") == nullptr)
     return Padding::Explicit;
-  const std::string& mode = n.attr("padding");
-  if (mode == "explicit")
-    return Padding::Explicit;
-  if (mode == "same_upper")
-    return Padding::SameUpper;
-  if (mode == "same_lower")
-    return Padding::SameLower;
-  throw user_error("{}: padding is \"{}\", but must be explicit, same_upper or same_lower", n.op().name,
-                   mode);
+  return named<Padding>(n, "padding",
+                        {{"explicit", Padding::Explicit},
+                         {"same_upper", Padding::SameUpper},
+                         {"same_lower", Padding::SameLower}});
 }
 
 Dim extent_of(const Slide& slide, const Dim& kernel) { return (kernel - 1) * slide.dilation + 1; }
@@ -125,10 +121,12 @@ std::pair<int64_t, int64_t> resolve_padding(const Slide& slide, Padding padding,
 
 Sliding::Sliding(const Window& window, const Extents& sizes, const Extents& kernel, const Extents& counts)
     : slides_(window.slides), sizes_(sizes), kernel_(kernel), counts_(counts), reaches_(sizes.size()) {
+  // Without elements no cell falls on any, however many there are.
+  const bool any = std::find(sizes.begin(), sizes.end(), 0) == sizes.end();
   for (size_t i = 0; i < sizes.size(); ++i) {
     Slide& slide = slides_[i];
     std::tie(slide.before, slide.after) = resolve_padding(slide, window.padding, sizes[i], kernel[i]);
-    for (int64_t cell = 0; cell < kernel[i]; ++cell) {
+    for (int64_t cell = 0; any && cell < kernel[i]; ++cell) {
       const int64_t start = cell * slide.dilation - slide.before;  // where window 0 has it
       if (start >= sizes[i])
         break;
@@ -138,11 +136,6 @@ Sliding::Sliding(const Window& window, const Extents& sizes, const Extents& kern
         reaches_[i].push_back({cell, first, end - first, first * slide.stride + start});
     }
   }
-}
-
-Sliding Sliding::over(const Node& n, const Extents& sizes, const Extents& kernel, Rounding rounding) {
-  const Window window = window_of(n, static_cast<int64_t>(sizes.size()));
-  return Sliding(window, sizes, kernel, count_windows(n, window, sizes, kernel, rounding));
 }
 
 int64_t Sliding::count_cells(size_t axis, int64_t index, bool with_padding) const {

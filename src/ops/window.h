@@ -58,9 +58,6 @@ std::pair<int64_t, int64_t> resolve_padding(const Slide& slide, Padding padding,
 class Sliding {
  public:
   Sliding(const Window& window, const Extents& sizes, const Extents& kernel, const Extents& counts);
-  // The same with the counts that count_windows gives.
-  static Sliding over(const Node& n, const Extents& sizes, const Extents& kernel,
-                      Rounding rounding = Rounding::Down);
 
   const Extents& counts() const { return counts_; }
 

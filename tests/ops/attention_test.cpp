@@ -195,13 +195,13 @@ TEST(Attention, ChecksShapesAgainWhenItRuns) {
       [&] {
         attend(f32({1, 3, 1, 1}, {1, 1, 1}), f32({1, 2, 1, 1}, {1, 1}), v);
       },
-      "node %y: attention: 3 query heads cannot share 2 key heads evenly");
+      "node %y: attention: 3 query heads cannot share 2 key heads evenly\n"
+      "  q  %q: f32[*]\n  k  %k: f32[*]\n  v  %v: f32[*]");
   expect_error<UserError>([&] { attend(v, k, queries(3)); },
                           "node %y: attention: k [1,1,4,1] and v [1,1,3,1] differ in batch, heads or keys");
 }
 
-// --- linear attention
-// ---------------------------------------------------------------------------------------
+// --- linear attention ---
 
 Data run_linear(const std::vector<Named>& operands) {
   std::string inputs, arguments;
@@ -254,8 +254,7 @@ TEST(LinearAttention, RefusesAStateThatDoesNotFit) {
       "f32[1,1,n,4]\n  v  %v: f32[1,1,n,3]\n  state  %s: f32[1,2,4,3]");
 }
 
-// --- rotary
-// -------------------------------------------------------------------------------------------------
+// --- rotary ---
 
 TEST(Rotary, TurnsPairsByTheAnglesOfTheirPosition) {
   // A quarter turn at the second of two positions: (a, b) becomes (-b, a).

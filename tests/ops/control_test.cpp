@@ -14,7 +14,7 @@ void refuse(std::string_view text, const std::string& message) {
       message);
 }
 
-// --- if
+// --- if ---
 
 constexpr std::string_view kChoice = R"(
   graph(%c: bool[], %x: f32[n,2], %y: f32[n,2]) {
@@ -100,7 +100,7 @@ TEST(If, SaysWhichBranchDoesNotFit) {
          "line 1, column 27: if: condition must be one element, but is bool[2]");
 }
 
-// --- while
+// --- while ---
 
 // Fibonacci numbers, collected.
 constexpr std::string_view kFibonacci = R"(
@@ -225,7 +225,7 @@ TEST(While, SaysWhatDoesNotFit) {
          at + "body takes i32[] as the number of the turn, but is given i64[]");
 }
 
-// --- scan
+// --- scan ---
 
 std::string sum_along(std::string_view attributes, std::string_view x = "f32[3,2]",
                       std::string_view slice = "f32[2]") {

@@ -123,6 +123,12 @@ TEST(Eye, HasOnesOnADiagonal) {
             "bool[n,m]");
 }
 
+TEST(Eye, RefusesANegativeSize) {
+  expect_error<UserError>(
+      [] { parse_graph("graph() { %s = constant(value=i64[2] {-3,2}) %y = eye(%s, dtype=f32) return %y }"); },
+      "line 1, column 51: eye: shape[0] is -3\n  shape  %s: i64[2]");
+}
+
 TEST(Trilu, KeepsOneSideOfADiagonal) {
   const Tensor x = f32({1, 2, 3}, {1, 2, 3, 4, 5, std::nan("")});
   const auto trilu = [&](std::string_view attributes) {

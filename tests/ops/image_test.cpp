@@ -70,6 +70,54 @@ TEST(AffineGrid, MovesTheGrid) {
       "node %y: affine_grid: size is [2,1,2,3], but theta is [1,2,3]");
 }
 
+TEST(AffineGrid, BelievesNoAbsurdOrNegativeSize) {
+  expect_error<UserError>(
+      [] {
+        parse_graph("graph(%t: f32[1,1000000000000,n], %s: i64[k]) { %y = affine_grid(%t, %s) return %y }");
+      },
+      "line 1, column 54: affine_grid: size must be [batch, channels, spatial…], with a spatial size per row "
+      "of theta\n  theta  %t: f32[1,1000000000000,n]\n  size  %s: i64[k]");
+  expect_error<UserError>(
+      [] {
+        parse_graph(
+            "graph(%t: f32[1,2,3]) { %s = constant(value=i64[4] {1,1,-3,2}) %y = affine_grid(%t, %s) "
+            "return %y }");
+      },
+      "line 1, column 69: affine_grid: size[2] is -3\n  theta  %t: f32[1,2,3]\n  size  %s: i64[4]");
+}
+
+TEST(Col2im, BelievesNoAbsurdOrNegativeSize) {
+  expect_error<UserError>(
+      [] {
+        parse_graph(
+            "graph(%x: f32[1,n,m], %i: i64[1000000000000], %b: i64[k]) { %y = col2im(%x, %i, %b, "
+            "strides=[1], "
+            "dilations=[1], pads=[0,0]) return %y }");
+      },
+      "line 1, column 66: col2im: image_shape: a vector with an element per axis has 1000000000000 of them; "
+      "a tensor has at "
+      "most 1024 axes\n"
+      "  x  %x: f32[1,n,m]\n  image_shape  %i: i64[1000000000000]\n  block_shape  %b: i64[k]");
+  expect_error<UserError>(
+      [] {
+        parse_graph(
+            "graph(%x: f32[1,n,m], %b: i64[1]) { %i = constant(value=i64[1] {-3}) %y = col2im(%x, %i, %b, "
+            "strides=[1], dilations=[1], pads=[0,0]) return %y }");
+      },
+      "line 1, column 75: col2im: image_shape[0] is -3\n"
+      "  x  %x: f32[1,n,m]\n  image_shape  %i: i64[1]\n  block_shape  %b: i64[1]");
+}
+
+TEST(Col2im, OfNothingIsNothingAtOnce) {
+  const std::string text = R"(
+    graph(%x: f32[1,0,1]) {
+      %huge = constant(value=i64[1] {1099511627776})
+      %y = col2im(%x, %huge, %huge, strides=[1], dilations=[1], pads=[0,0])
+      return %y
+    })";
+  expect_tensor(run_text(text, {f32({1, 0, 1}, {})})[0], f32({1, 0, int64_t{1} << 40}, {}));
+}
+
 TEST(Col2im, AddsWhereBlocksOverlap) {
   const std::string text =
       "graph(%x: f32[1,2,3]) { %i = constant(value=i64[1] {4}) %b = constant(value=i64[1] {2}) "

@@ -130,6 +130,29 @@ TEST(Pool, RefusesAKernelLargerThanTheImage) {
       "line 1, column 30: average_pool: kernel is [2,2], but must have 1 elements\n  x  %x: f32[1,1,3]");
 }
 
+TEST(Pool, OfNothingIsNothingAtOnce) {
+  const std::string text = R"(
+    graph(%x: f32[1,0,1099511627776]) {
+      %y = average_pool(%x, kernel=[1073741824], strides=[1], dilations=[1], pads=[0,0])
+      return %y
+    })";
+  expect_tensor(run_text(text, {f32({1, 0, int64_t{1} << 40}, {})})[0],
+                f32({1, 0, (int64_t{1} << 40) - (int64_t{1} << 30) + 1}, {}));
+}
+
+TEST(MaxUnpool, BelievesNoAbsurdNumberOfAxes) {
+  expect_error<UserError>(
+      [] {
+        parse_graph(
+            "graph(%x: f32[n], %i: i64[n], %s: i64[1000000000000]) { %y = max_unpool(%x, %i, %s) return %y "
+            "}");
+      },
+      "line 1, column 62: max_unpool: shape: a vector with an element per axis has 1000000000000 of them; a "
+      "tensor has at "
+      "most 1024 axes\n"
+      "  x  %x: f32[n]\n  indices  %i: i64[n]\n  shape  %s: i64[1000000000000]");
+}
+
 TEST(MaxUnpool, PutsElementsBack) {
   const std::string text =
       "graph(%x: f32[1,1,2], %i: i64[1,1,2], %s: i64[3]) { %y = max_unpool(%x, %i, %s) return %y }";

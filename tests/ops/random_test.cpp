@@ -92,7 +92,7 @@ TEST(Random, RefusesWhatIsNoShapeOrFloat) {
         parse_graph(
             "graph() { %s = constant(value=i64[1] {-2}) %y = random_normal(%s, dtype=f32) return %y }");
       },
-      "line 1, column 49: random_normal: shape has the size -2\n  shape  %s: i64[1]");
+      "line 1, column 49: random_normal: shape[0] is -2\n  shape  %s: i64[1]");
 }
 
 Data multinomial(const Tensor& logits, double samples) {

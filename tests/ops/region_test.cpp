@@ -36,6 +36,16 @@ TEST(RoiAlign, RefusesRegionsOfNoSizeAndImagesThatAreNotThere) {
       "node %y: roi_align: a region from -0.5 to inf would take inf samples a bin");
 }
 
+TEST(RoiAlign, RefusesAnUnknownModeAtOnce) {
+  expect_error<UserError>(
+      [] {
+        parse_graph(
+            "graph(%x: f32[1,1,2,4], %r: f32[1,4], %i: i64[1]) { %y = roi_align(%x, %r, %i, size=[1,1], "
+            "mode=\"sum\") return %y }");
+      },
+      "line 1, column 58: roi_align: mode is \"sum\", but must be mean or max");
+}
+
 TEST(MaxRoiPool, FindsTheGreatestInEachBin) {
   const std::string text =
       "graph(%x: f32[1,1,2,4], %r: f32[r,5]) { %y = max_roi_pool(%x, %r, size=[1,2], scale=0.5) return %y }";

@@ -148,12 +148,19 @@ TEST(Resize, RefusesWhatMeansNothing) {
         },
         "line 1, column 38: resize: " + message);
   };
+  expect_error<UserError>(
+      [] {
+        parse_graph(
+            "graph(%x: f32[n]) { %s = constant(value=i64[1] {-3}) %y = resize(%x, sizes=%s, axes=[0]) return "
+            "%y "
+            "}");
+      },
+      "line 1, column 59: resize: sizes[0] is -3\n  x  %x: f32[n]\n  sizes  %s: i64[1]");
   refuse("axes=[1]", "axis 1 is out of range for a tensor of rank 1");
   refuse("axes=[0], mode=\"area\"", "mode is \"area\", but must be nearest, linear or cubic");
   refuse("axes=[0], positions=\"centre\"",
-         "positions is \"centre\", but must be one of half_pixel, half_pixel_or_first, half_pixel_symmetric, "
-         "shifted, "
-         "asymmetric, align_corners, crop");
+         "positions is \"centre\", but must be half_pixel, half_pixel_or_first, half_pixel_symmetric, "
+         "shifted, asymmetric, align_corners or crop");
   expect_error<UserError>([] { parse_graph("graph(%x: f32[2]) { %y = resize(%x, axes=[0]) return %y }"); },
                           "line 1, column 26: resize: either scales or sizes must be given\n  x  %x: f32[2]");
   expect_error<UserError>(

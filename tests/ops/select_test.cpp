@@ -134,7 +134,7 @@ TEST(Cast, RefusesWhatItCannotDo) {
                           "line 1, column 25: cast: numbers cannot become c64");
   expect_error<UserError>(
       [] { cast(f32({}, {1}), "f8e8m0", ", scale_rounding=\"even\""); },
-      "line 1, column 25: cast: scale_rounding must be up, down or nearest, but is \"even\"");
+      "line 1, column 25: cast: scale_rounding is \"even\", but must be up, down or nearest");
 }
 
 TEST(Cast, FollowsShapesThroughIntegers) {

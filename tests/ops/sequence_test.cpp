@@ -103,8 +103,10 @@ TEST(Sequence, RefusesElementsOfAnotherType) {
          "line 1, column 43: sequence_insert: element is not of the sequence's type\n"
          "  sequence  %s: seq<f32[2]>\n  element  %x: i64[2]");
   refuse("graph(%s: seq<f32[2]>, %p: i64[2]) { %t = sequence_at(%s, %p) return %t }",
-         "line 1, column 43: sequence_at: position must be one element\n"
+         "line 1, column 43: sequence_at: position must be one number\n"
          "  sequence  %s: seq<f32[2]>\n  position  %p: i64[2]");
+  refuse("graph(%x: f32[n]) { %n = constant(value=i64[2] {-3,-3}) %s = split_to_sequence(%x, %n) return %s }",
+         "line 1, column 62: split_to_sequence: split[0] is -3\n  x  %x: f32[n]\n  split  %n: i64[2]");
   refuse("graph(%s: f32[2]) { %t = sequence_length(%s) return %t }",
          "line 1, column 26: sequence_length: sequence must be a sequence, but is f32[2]");
 }

@@ -155,6 +155,27 @@ TEST(CosineWindow, IsPeriodicOrSymmetric) {
                           "node %y: cosine_window: size is -1, but must be at least 0");
 }
 
+TEST(Signal, RefusesNegativeSizes) {
+  const auto refuse = [](std::string_view node, const std::string& message) {
+    expect_error<UserError>(
+        [&] {
+          parse_graph(
+              fmt::format("graph(%x: f32[n]) {{ %s = constant(value=i64[] {{-3}}) %o = "
+                          "constant(value=i64[] {{1}}) %f = constant(value=f32[] {{1}}) %y = {} "
+                          "return %y }}",
+                          node));
+        },
+        message);
+  };
+  refuse("frames(%x, %s, %o, axis=0)",
+         "line 1, column 120: frames: length is -3\n  x  %x: f32[n]\n  length  %s: i64[]\n  step  %o: i64[]");
+  refuse("cosine_window(%s, coefficients=[1])",
+         "line 1, column 120: cosine_window: size is -3\n  size  %s: i64[]");
+  refuse("mel_weight_matrix(%s, %o, %o, %f, %f)",
+         "line 1, column 120: mel_weight_matrix: mel_bins is -3\n  mel_bins  %s: i64[]\n  dft_length  %o: "
+         "i64[]\n  sample_rate  %o: i64[]\n  lower  %f: f32[]\n  upper  %f: f32[]");
+}
+
 TEST(CosineWindow, HoldsNumbers) {
   expect_error<UserError>(
       [] {

@@ -206,7 +206,7 @@ TEST(Concat, RefusesShapesThatDiffer) {
         run_text("graph(%a: f32[2,n], %b: f32[2,m]) { %y = concat([%a, %b], axis=0) return %y }",
                  {f32({2, 1}, {1, 2}), f32({2, 2}, {1, 2, 3, 4})});
       },
-      "node %y: concat: [2,1] and [2,2] differ in more than dimension 0");
+      "node %y: concat: f32[2,1] and f32[2,2] cannot be joined along axis 0");
 }
 
 TEST(Split, CutsIntoTheSizesGiven) {

@@ -90,7 +90,7 @@ TEST(StringNormalize, RefusesOtherShapesAndCases) {
       "line 1, column 28: string_normalize: x must be a vector, or a matrix of one row\n  x  %x: str[2,1]");
   expect_error<UserError>(
       [] { apply("string_normalize", strings({"a"}), ", change_case=\"title\""); },
-      "node %y: string_normalize: change_case is \"title\", but must be none, lower or upper");
+      "line 1, column 26: string_normalize: change_case is \"title\", but must be none, lower or upper");
 }
 
 TEST(RegexFullMatch, MatchesAllOfTheString) {
@@ -155,6 +155,8 @@ TEST(CountNgrams, RefusesPoolsThatMakeNoSense) {
          "node %y: count_ngrams: there are more n-grams in the pool than columns, or than weights");
   refuse(", pool=i64[1] {1}, starts=[0], columns=[-1]",
          "line 1, column 26: count_ngrams: there is no column -1");
+  refuse(", pool=i64[1] {1}, starts=[0], columns=[0], weighting=\"log\"",
+         "line 1, column 26: count_ngrams: weighting is \"log\", but must be tf, idf or tfidf");
   refuse(", pool=str[1] {\"a\"}, starts=[0], columns=[0]",
          "node %y: count_ngrams: x is i64[1] and the pool str[1], but a vector or matrix of the same kind "
          "was wanted");
