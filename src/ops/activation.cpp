@@ -4,18 +4,15 @@
 #include <cmath>
 #include <numbers>
 
+#include "ops/activation_formulas.h"
 #include "ops/elements.h"
 #include "ops/shapes.h"
+#include "ops/words.h"
 
 namespace tenon {
 namespace {
 
-// --- the formulas
-
-double sigmoid_of(double x) { return 1 / (1 + std::exp(-x)); }
-
-// log(1 + exp(x)), written so that exp does not overflow for large x.
-double softplus_of(double x) { return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)); }
+// --- the formulas ---
 
 double mish_of(double x) { return x * std::tanh(softplus_of(x)); }
 
@@ -26,50 +23,42 @@ double gelu_tanh_of(double x) {
   return 0.5 * x * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
 }
 
-double hard_sigmoid_of(double x, double alpha, double beta) { return std::clamp(alpha * x + beta, 0.0, 1.0); }
-
 double hard_swish_of(double x) { return x * hard_sigmoid_of(x, 1.0 / 6, 0.5); }
 
-// --- eval of those with attributes
+// --- eval of those with attributes ---
 
-template <class Formula>
-Data map_with(const Call& c, Formula&& formula) {
-  const Tensor& x = c.in("x");
-  std::vector<double> values = widen<double>(x);
-  for (double& value : values)
-    value = formula(value);
-  return {narrow<double>(x.dtype(), x.extents(), values)};
+using Formula = double (*)(double);
+
+Formula gelu_formula(const Node& n) {
+  return named<Formula>(n, "approximate", {{"none", gelu_of}, {"tanh", gelu_tanh_of}});
 }
 
-Data eval_gelu(const Call& c) {
-  return map_with(c, c.attr("approximate").as<std::string>() == "tanh" ? gelu_tanh_of : gelu_of);
-}
+Data eval_gelu(const Call& c) { return map_floats(c, gelu_formula(c.node())); }
 
 Data eval_silu(const Call& c) {
   const double alpha = c.attr("alpha");
-  return map_with(c, [=](double x) { return x * sigmoid_of(alpha * x); });
+  return map_floats(c, [=](double x) { return x * sigmoid_of(alpha * x); });
 }
 
 Data eval_leaky_relu(const Call& c) {
   const double alpha = c.attr("alpha");
-  return map_with(c, [=](double x) { return x < 0 ? alpha * x : x; });
+  return map_floats(c, [=](double x) { return leaky_relu_of(x, alpha); });
 }
 
 Data eval_elu(const Call& c) {
   const double alpha = c.attr("alpha"), scale = c.attr("scale"), input_scale = c.attr("input_scale");
-  return map_with(c, [=](double x) { return scale * (x > 0 ? x : alpha * std::expm1(input_scale * x)); });
+  return map_floats(c, [=](double x) { return scale * (x > 0 ? x : alpha * std::expm1(input_scale * x)); });
 }
 
 Data eval_hard_sigmoid(const Call& c) {
   const double alpha = c.attr("alpha"), beta = c.attr("beta");
-  return map_with(c, [=](double x) { return hard_sigmoid_of(x, alpha, beta); });
+  return map_floats(c, [=](double x) { return hard_sigmoid_of(x, alpha, beta); });
 }
 
-// --- the declarations
+// --- the declarations ---
 
 Types infer_gelu(const Node& n) {
-  if (const std::string& approximate = n.attr("approximate"); approximate != "none" && approximate != "tanh")
-    throw user_error("gelu: approximate must be none or tanh, but is \"{}\"", approximate);
+  gelu_formula(n);
   return same_as_x(n);
 }
 

@@ -3,9 +3,11 @@
 #include <cmath>
 #include <functional>
 
+#include "ops/arithmetic.h"
 #include "ops/data.h"
 #include "ops/elements.h"
 #include "ops/shapes.h"
+#include "ops/words.h"
 
 namespace tenon {
 namespace {
@@ -18,9 +20,10 @@ Types infer_comparison(const Node& n) {
   return {Type::tensor(DType::Bool, broadcast_operands(n, n.operands()))};
 }
 
+bool shifts_left(const Node& n) { return named<bool>(n, "direction", {{"left", true}, {"right", false}}); }
+
 Types infer_shift(const Node& n) {
-  if (const std::string& direction = n.attr("direction"); direction != "left" && direction != "right")
-    throw user_error("shift: direction must be left or right, but is \"{}\"", direction);
+  shifts_left(n);
   return infer_arithmetic(n);
 }
 
@@ -52,34 +55,7 @@ Data eval_comparison(const Call& c) {
   });
 }
 
-// --- the formulas. Integers wrap around, which unsigned arithmetic does without undefined behaviour.
-
-template <class T>
-constexpr bool is_real = std::is_same_v<T, double>;
-
-constexpr auto sum = [](auto x, auto y) {
-  using T = decltype(x);
-  if constexpr (is_real<T>)
-    return x + y;
-  else
-    return static_cast<T>(static_cast<uint64_t>(x) + static_cast<uint64_t>(y));
-};
-
-constexpr auto difference_of = [](auto x, auto y) {
-  using T = decltype(x);
-  if constexpr (is_real<T>)
-    return x - y;
-  else
-    return static_cast<T>(static_cast<uint64_t>(x) - static_cast<uint64_t>(y));
-};
-
-constexpr auto product = [](auto x, auto y) {
-  using T = decltype(x);
-  if constexpr (is_real<T>)
-    return x * y;
-  else
-    return static_cast<T>(static_cast<uint64_t>(x) * static_cast<uint64_t>(y));
-};
+// --- the formulas ---
 
 // Integers divide towards zero. The one quotient that overflows, MIN / -1, wraps.
 constexpr auto quotient = [](auto x, auto y) {
@@ -121,10 +97,6 @@ constexpr auto remainder_of = [](auto x, auto y) {
   }
 };
 
-// NaN wins over every number.
-constexpr auto greater_of = [](auto x, auto y) { return x != x ? x : y != y ? y : x < y ? y : x; };
-constexpr auto lesser_of = [](auto x, auto y) { return x != x ? x : y != y ? y : y < x ? y : x; };
-
 Data eval_mod(const Call& c) {
   return c.attr("sign_of_dividend") ? eval_arithmetic<remainder_of<true>>(c)
                                     : eval_arithmetic<remainder_of<false>>(c);
@@ -151,7 +123,7 @@ Data eval_pow(const Call& c) {
 // unsigned value, so as too much.
 Data eval_shift(const Call& c) {
   const Tensor &a = c.in("a"), &b = c.in("b");
-  const bool left = c.attr("direction").as<std::string>() == "left";
+  const bool left = shifts_left(c.node());
   const auto width = static_cast<uint64_t>(info(a.dtype()).bits);
   return with_wide(a.dtype(), [&]<class T>(T) -> Data {
     if constexpr (is_real<T>)
@@ -171,17 +143,12 @@ Data eval_bits(const Call& c) {
   return {zip<uint64_t>(c.node().op().name, c.in("a"), c.in("b"), c.in("a").dtype(), formula)};
 }
 
-// --- what is known of a result whose operands are dimension expressions
+// --- shape arithmetic ---
 
 template <auto formula>
 std::optional<std::vector<Dim>> content(const Node& n) {
   return map_known_dims(n, [](std::span<const Dim> x) -> Dim { return formula(x[0], x[1]); });
 }
-
-constexpr auto dim_sum = [](const Dim& x, const Dim& y) { return x + y; };
-constexpr auto dim_product = [](const Dim& x, const Dim& y) { return x * y; };
-constexpr auto dim_maximum = [](const Dim& x, const Dim& y) { return max(x, y); };
-constexpr auto dim_minimum = [](const Dim& x, const Dim& y) { return min(x, y); };
 
 bool is_at_least(const Dim& x, int64_t bound) {
   const auto least = x.lower_bound();
@@ -222,7 +189,7 @@ constexpr auto dim_equal = [](const Dim& x, const Dim& y) {
   return gap == Dim(0) ? Dim(1) : is_at_least(gap, 1) || is_at_least(Dim(0) - gap, 1) ? Dim(0) : Dim();
 };
 
-// --- the declarations
+// --- the declarations ---
 
 OpDef arithmetic(std::string_view name, std::string_view doc, DTypeSet allowed, bool commutative,
                  EvalFunction eval, ContentFunction content = nullptr) {
@@ -248,9 +215,9 @@ OpDef comparison(std::string_view name, std::string_view doc, DTypeSet allowed, 
 Family make_ops() {
   constexpr DTypeSet booleans = {DType::Bool};
   Family ops = {
-      arithmetic("add", "a + b", Numbers, true, eval_arithmetic<sum>, content<dim_sum>),
+      arithmetic("add", "a + b", Numbers, true, eval_arithmetic<sum_of>, content<dim_sum>),
       arithmetic("sub", "a - b", Numbers, false, eval_arithmetic<difference_of>, content_of_difference),
-      arithmetic("mul", "a · b", Numbers, true, eval_arithmetic<product>, content<dim_product>),
+      arithmetic("mul", "a · b", Numbers, true, eval_arithmetic<product_of>, content<dim_product>),
       arithmetic("div", "a / b; integers truncate towards zero", Numbers, false, eval_arithmetic<quotient>,
                  content_of_quotient),
       arithmetic("max", "the greater of a and b; NaN if either is", Numbers, true,

@@ -1,5 +1,6 @@
 #include "ops/cumulative.h"
 
+#include "ops/arithmetic.h"
 #include "ops/elements.h"
 #include "ops/lanes.h"
 #include "ops/shapes.h"
@@ -14,38 +15,25 @@ Types infer(const Node& n) {
   return {x.type()};
 }
 
-// Integers wrap around, which unsigned arithmetic does without undefined behaviour.
-struct Plus {
-  static constexpr int neutral = 0;
-  double operator()(double a, double b) const { return a + b; }
-  uint64_t operator()(uint64_t a, uint64_t b) const { return a + b; }
-};
-struct Times {
-  static constexpr int neutral = 1;
-  double operator()(double a, double b) const { return a * b; }
-  uint64_t operator()(uint64_t a, uint64_t b) const { return a * b; }
-};
-
-template <class Combine>
+template <auto combine, int neutral>
 Data eval(const Call& c) {
   const Tensor& x = c.in("x");
   const Lanes lanes(x.extents(), checked_axis(c.node().op().name, c.attr("axis"), x.rank()));
   const bool exclusive = c.attr("exclusive"), reverse = c.attr("reverse");
-  const auto run = [&]<class T>(T) -> Data {
+  return with_wide(x.dtype(), [&]<class T>(T) -> Data {
     std::vector<T> values = widen<T>(x);
     lanes.for_each([&](size_t start) {
-      T total = Combine::neutral;
+      T total = neutral;
       for (int64_t i = 0; i < lanes.length; ++i) {
         const int64_t at = reverse ? lanes.length - 1 - i : i;
         T& value = values[start + static_cast<size_t>(at * lanes.stride)];
         const T before = total;
-        total = Combine()(total, value);
+        total = combine(total, value);
         value = exclusive ? before : total;
       }
     });
     return {narrow<T>(x.dtype(), x.extents(), values)};
-  };
-  return is_float(x.dtype()) ? run(double{}) : run(uint64_t{});
+  });
 }
 
 OpDef cumulation(std::string_view name, std::string_view doc, EvalFunction eval) {
@@ -72,8 +60,8 @@ Value apply(std::string_view op, Value x, int64_t axis) {
 
 const Family& cumulative_ops() {
   static const Family ops = {
-      cumulation("cumulative_sum", "the sum of the elements up to each one", eval<Plus>),
-      cumulation("cumulative_prod", "the product of the elements up to each one", eval<Times>),
+      cumulation("cumulative_sum", "the sum of the elements up to each one", eval<sum_of, 0>),
+      cumulation("cumulative_prod", "the product of the elements up to each one", eval<product_of, 1>),
   };
   return ops;
 }

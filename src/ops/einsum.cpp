@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "ops/arithmetic.h"
 #include "ops/elements.h"
 #include "ops/shapes.h"
 
@@ -134,13 +135,8 @@ Labelled contract(const Labelled& a, const Labelled& b, const std::vector<int>& 
   const std::span<const T> left = a.tensor.data<T>(), right = b.tensor.data<T>();
   const std::span<T> sums = result.tensor.mutable_data<T>();
   walk<3>(extents, strides, [&](const std::array<int64_t, 3>& at) {
-    const T x = left[static_cast<size_t>(at[0])], y = right[static_cast<size_t>(at[1])];
-    T& into = sums[static_cast<size_t>(at[2])];
-    if constexpr (std::is_same_v<T, double>)
-      into += x * y;
-    else
-      into =
-          static_cast<T>(static_cast<uint64_t>(into) + static_cast<uint64_t>(x) * static_cast<uint64_t>(y));
+    add_product(sums[static_cast<size_t>(at[2])], left[static_cast<size_t>(at[0])],
+                right[static_cast<size_t>(at[1])]);
   });
   return result;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ops/arithmetic.h"
 #include "ops/elements.h"
 #include "ops/shapes.h"
 
@@ -19,7 +20,7 @@ Types infer(const Node& n) {
     throw operand_error(n, "a vector cannot be transposed");
   const Dim inner_a = a.dim(transpose_a ? -2 : -1);
   const Dim inner_b = b.rank() == 1 ? b.dim(0) : b.dim(transpose_b ? -1 : -2);
-  if (inner_a.is_constant() && inner_b.is_constant() && inner_a != inner_b) {
+  if (provably_different(inner_a, inner_b)) {
     const bool other_way = b.rank() > 1 && b.dim(transpose_b ? -2 : -1) == inner_a;
     throw UserError(fmt::format("{}\n  inner dimensions: {} of a, {} of b{}",
                                 operand_error(n, "inner dimensions differ").what(), inner_a, inner_b,
@@ -70,11 +71,7 @@ void multiply(const T* a, const T* b, T* c, int64_t rows, int64_t inner, int64_t
           const T factor = a[i * inner + k];
           const T* from = b + k * columns + first_column;
           for (int64_t j = 0; j < width; ++j)
-            if constexpr (std::is_same_v<T, double>)
-              into[j] += factor * from[j];
-            else
-              into[j] = static_cast<T>(static_cast<uint64_t>(into[j]) +
-                                       static_cast<uint64_t>(factor) * static_cast<uint64_t>(from[j]));
+            add_product(into[j], factor, from[j]);
         }
       }
 }

@@ -4,14 +4,15 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/activation_formulas.h"
 #include "ops/elements.h"
 #include "ops/shapes.h"
+#include "ops/words.h"
 
 namespace tenon {
 namespace {
 
-// --- activations
-// -----------------------------------------------------------------------------------------------------
+// --- activations ---
 
 struct Activation {
   std::string_view name;
@@ -21,15 +22,13 @@ struct Activation {
 
 constexpr Activation kActivations[] = {
     {"affine", 1, 0, [](double x, double a, double b) { return a * x + b; }},
-    {"elu", 1, 0, [](double x, double a, double) { return x < 0 ? a * std::expm1(x) : x; }},
-    {"hard_sigmoid", 0.2, 0.5,
-     [](double x, double a, double b) { return std::min(std::max(a * x + b, 0.0), 1.0); }},
-    {"leaky_relu", 0.01, 0, [](double x, double a, double) { return x < 0 ? a * x : x; }},
+    {"elu", 1, 0, [](double x, double a, double) { return elu_of(x, a); }},
+    {"hard_sigmoid", 0.2, 0.5, hard_sigmoid_of},
+    {"leaky_relu", 0.01, 0, [](double x, double a, double) { return leaky_relu_of(x, a); }},
     {"relu", 0, 0, [](double x, double, double) { return x < 0 ? 0 : x; }},
     {"scaled_tanh", 1, 1, [](double x, double a, double b) { return a * std::tanh(b * x); }},
-    {"sigmoid", 0, 0, [](double x, double, double) { return 1 / (1 + std::exp(-x)); }},
-    {"softplus", 0, 0,
-     [](double x, double, double) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }},
+    {"sigmoid", 0, 0, [](double x, double, double) { return sigmoid_of(x); }},
+    {"softplus", 0, 0, [](double x, double, double) { return softplus_of(x); }},
     {"softsign", 0, 0, [](double x, double, double) { return x / (1 + std::abs(x)); }},
     {"tanh", 0, 0, [](double x, double, double) { return std::tanh(x); }},
     {"thresholded_relu", 1, 0, [](double x, double a, double) { return x > a ? x : 0; }},
@@ -47,9 +46,15 @@ struct Function {
   }
 };
 
-int64_t direction_count(const Node& n) {
-  return n.attr("direction").as<std::string>() == "bidirectional" ? 2 : 1;
+enum class Direction : uint8_t { Forward, Reverse, Both };
+
+Direction direction_of(const Node& n) {
+  return named<Direction>(
+      n, "direction",
+      {{"forward", Direction::Forward}, {"reverse", Direction::Reverse}, {"bidirectional", Direction::Both}});
 }
+
+int64_t direction_count(const Node& n) { return direction_of(n) == Direction::Both ? 2 : 1; }
 
 // The functions of every direction in turn.
 std::vector<Function> functions(const Node& n, size_t per_direction) {
@@ -77,8 +82,7 @@ std::vector<Function> functions(const Node& n, size_t per_direction) {
   return all;
 }
 
-// --- shapes
-// ----------------------------------------------------------------------------------------------------------
+// --- shapes ---
 
 // What differs between the layers.
 struct Layer {
@@ -112,10 +116,6 @@ std::vector<OperandShape> operand_shapes(const Layer& layer, int64_t directions,
 
 template <const Layer& layer>
 Types infer(const Node& n) {
-  const std::string& direction = n.attr("direction");
-  if (direction != "forward" && direction != "reverse" && direction != "bidirectional")
-    throw user_error("{}: direction must be forward, reverse or bidirectional, but is {}", n.op().name,
-                     direction);
   functions(n, layer.activations);
   const Value x = n.in("x"), r = n.in("r");
   for (Value value : {x, r})
@@ -128,10 +128,8 @@ Types infer(const Node& n) {
       continue;
     const Value value = n.in(name);
     bool fits = value.rank() == static_cast<int64_t>(dims.size());
-    for (int64_t i = 0; fits && i < value.rank(); ++i) {
-      const Dim& wanted = dims[static_cast<size_t>(i)];
-      fits = !wanted.is_constant() || !value.dim(i).is_constant() || wanted == value.dim(i);
-    }
+    for (int64_t i = 0; fits && i < value.rank(); ++i)
+      fits = !provably_different(dims[static_cast<size_t>(i)], value.dim(i));
     if (!fits)
       throw operand_error(n, fmt::format("{} must be {}", name, Shape(dims)));
   }
@@ -142,8 +140,7 @@ Types infer(const Node& n) {
   return types;
 }
 
-// --- evaluation
-// ------------------------------------------------------------------------------------------------------
+// --- evaluation ---
 
 // One direction of a layer.
 struct Cell {
@@ -234,23 +231,24 @@ Operands read_operands(const Call& c, const Layer& layer) {
        operand_shapes(layer, directions, x.extent(0), x.extent(1), x.extent(2), r.extent(2)))
     if (c.has(name) && !(Shape::of(c.in(name).extents()) == Shape(dims)))
       throw user_error("{}: {} must be {}, but is {}", op, name, Shape(dims), type_of(c.in(name)));
-  const auto read = [&](std::string_view name, size_t count) {
+  const auto read = [&](std::string_view name, const Extents& extents) {
     return c.node().op().find_operand(name) != nullptr && c.has(name) ? widen<double>(c.in(name))
-                                                                      : std::vector<double>(count, 0.0);
+                                                                      : zeros<double>(extents);
   };
+  const Extents state = {directions, x.extent(1), r.extent(2)};
   Operands all;
   all.time = static_cast<size_t>(x.extent(0));
   all.batch = static_cast<size_t>(x.extent(1));
   all.input = static_cast<size_t>(x.extent(2));
   all.hidden = static_cast<size_t>(r.extent(2));
   all.directions = static_cast<size_t>(directions);
-  all.x = read("x", 0);
-  all.w = read("w", 0);
-  all.r = read("r", 0);
-  all.bias = read("bias", all.directions * 2 * static_cast<size_t>(layer.gates) * all.hidden);
-  all.initial_h = read("initial_h", all.directions * all.batch * all.hidden);
-  all.initial_c = read("initial_c", all.directions * all.batch * all.hidden);
-  all.peepholes = read("peepholes", 0);
+  all.x = widen<double>(x);
+  all.w = widen<double>(c.in("w"));
+  all.r = widen<double>(r);
+  all.bias = read("bias", {directions, 2, layer.gates, r.extent(2)});
+  all.initial_h = read("initial_h", state);
+  all.initial_c = read("initial_c", state);
+  all.peepholes = read("peepholes", {0});
   all.lengths.assign(all.batch, all.time);
   if (c.has("lengths")) {
     const std::vector<int64_t> lengths = as_ints(c.in("lengths"));
@@ -281,8 +279,8 @@ Data eval(const Call& c) {
       layer.has_variant && n.attr(layer.has_cell_state ? "input_forget" : "linear_before_reset");
   const auto extent = [](size_t size) { return static_cast<int64_t>(size); };
   const Extents last = {extent(in.directions), extent(in.batch), extent(hidden)};
-  const Tensor zeros(c.in("x").dtype(), {extent(in.time), last[0], last[1], last[2]});
-  std::vector<double> y = widen<double>(zeros), last_h, last_c, from_x(rows);
+  const Extents every = {extent(in.time), last[0], last[1], last[2]};
+  std::vector<double> y = zeros<double>(every), last_h, last_c, from_x(rows);
   for (size_t d = 0; d < in.directions; ++d) {
     const std::span<const double> w = block(in.w, d, rows * in.input);
     const std::span<const double> bias = block(in.bias, d, 2 * rows);
@@ -292,7 +290,7 @@ Data eval(const Call& c) {
                        in.peepholes.empty() ? std::span<const double>() : block(in.peepholes, d, 3 * hidden),
                        std::span(all_functions).subspan(d * layer.activations, layer.activations),
                        variant};
-    const bool backward = n.attr("direction").as<std::string>() == "reverse" || d == 1;
+    const bool backward = direction_of(n) == Direction::Reverse || d == 1;
     for (size_t b = 0; b < in.batch; ++b) {
       const size_t example = d * in.batch + b;
       Step now = {from_x, copy(block(in.initial_h, example, hidden)),
@@ -310,15 +308,14 @@ Data eval(const Call& c) {
       last_c.insert(last_c.end(), now.c.begin(), now.c.end());
     }
   }
-  Data results = {narrow<double>(zeros.dtype(), zeros.extents(), y),
-                  narrow<double>(zeros.dtype(), last, last_h)};
+  const DType dtype = c.in("x").dtype();
+  Data results = {narrow<double>(dtype, every, y), narrow<double>(dtype, last, last_h)};
   if (layer.has_cell_state)
-    results.emplace_back(narrow<double>(zeros.dtype(), last, last_c));
+    results.emplace_back(narrow<double>(dtype, last, last_c));
   return results;
 }
 
-// --- the declarations
-// ------------------------------------------------------------------------------------------------
+// --- the declarations ---
 
 OpDef recurrent(std::string_view name, std::string_view doc, const Attribute::Strings& activations,
                 InferFunction infer, EvalFunction eval) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/arithmetic.h"
 #include "ops/elements.h"
 #include "ops/shapes.h"
 
@@ -74,7 +75,7 @@ struct Reduction {
 
   template <class T>
   std::vector<T> make_result(T initial) const {
-    return std::vector<T>(static_cast<size_t>(element_count(extents)), initial);
+    return zeros<T>(extents, initial);
   }
 
   const Tensor& x;
@@ -94,35 +95,19 @@ Data reduce(const Call& c, T initial, Combine&& combine, Finish&& finish) {
   return {narrow<T>(reduction.x.dtype(), reduction.extents, result)};
 }
 
-// Sums of integers wrap around.
-template <class T>
-T plus(T a, T b) {
-  if constexpr (std::is_same_v<T, double>)
-    return a + b;
-  else
-    return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-}
-template <class T>
-T times(T a, T b) {
-  if constexpr (std::is_same_v<T, double>)
-    return a * b;
-  else
-    return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
-}
-
 constexpr auto as_it_is = [](auto value, int64_t) { return value; };
 
 Data eval_sum(const Call& c) {
-  return with_wide(c.in("x").dtype(), [&]<class T>(T) { return reduce<T>(c, 0, plus<T>, as_it_is); });
+  return with_wide(c.in("x").dtype(), [&]<class T>(T) { return reduce<T>(c, 0, sum_of, as_it_is); });
 }
 
 Data eval_prod(const Call& c) {
-  return with_wide(c.in("x").dtype(), [&]<class T>(T) { return reduce<T>(c, 1, times<T>, as_it_is); });
+  return with_wide(c.in("x").dtype(), [&]<class T>(T) { return reduce<T>(c, 1, product_of, as_it_is); });
 }
 
 Data eval_mean(const Call& c) {
   return with_wide(c.in("x").dtype(), [&]<class T>(T) {
-    return reduce<T>(c, 0, plus<T>, [](T sum, int64_t count) -> T {
+    return reduce<T>(c, 0, sum_of, [](T sum, int64_t count) -> T {
       if constexpr (std::is_same_v<T, double>)
         return sum / static_cast<double>(count);  // 0 / 0 is NaN, the mean of nothing
       else
@@ -134,18 +119,12 @@ Data eval_mean(const Call& c) {
 // NaN, once met, stays.
 Data eval_max(const Call& c) {
   const DType dtype = c.in("x").dtype();
-  return with_wide(dtype, [&]<class T>(T) {
-    return reduce<T>(
-        c, least<T>(dtype), [](T a, T b) { return a != a || !(a < b || b != b) ? a : b; }, as_it_is);
-  });
+  return with_wide(dtype, [&]<class T>(T) { return reduce<T>(c, least<T>(dtype), greater_of, as_it_is); });
 }
 
 Data eval_min(const Call& c) {
   const DType dtype = c.in("x").dtype();
-  return with_wide(dtype, [&]<class T>(T) {
-    return reduce<T>(
-        c, greatest<T>(dtype), [](T a, T b) { return a != a || !(b < a || b != b) ? a : b; }, as_it_is);
-  });
+  return with_wide(dtype, [&]<class T>(T) { return reduce<T>(c, greatest<T>(dtype), lesser_of, as_it_is); });
 }
 
 // Shifted by the greatest element, so that exp does not overflow. An infinite one is no shift: exp(x) is inf
@@ -176,11 +155,6 @@ std::optional<std::vector<Dim>> content(const Node& n) {
     result = combine(result, (*dims)[i]);
   return std::vector<Dim>{result};
 }
-
-constexpr auto dim_sum = [](const Dim& a, const Dim& b) { return a + b; };
-constexpr auto dim_product = [](const Dim& a, const Dim& b) { return a * b; };
-constexpr auto dim_maximum = [](const Dim& a, const Dim& b) { return max(a, b); };
-constexpr auto dim_minimum = [](const Dim& a, const Dim& b) { return min(a, b); };
 
 OpDef reduction(std::string_view name, std::string_view doc, DTypeSet allowed, EvalFunction eval,
                 ContentFunction content = nullptr) {

@@ -1,8 +1,10 @@
 #include "ops/scatter.h"
 
+#include "ops/arithmetic.h"
 #include "ops/elements.h"
 #include "ops/indices.h"
 #include "ops/shapes.h"
+#include "ops/words.h"
 
 namespace tenon {
 namespace {
@@ -12,39 +14,21 @@ namespace {
 template <class T>
 using Combine = T (*)(T, T);
 
-// How an update is combined with the element it meets; null when the reduction has no such name. Integers
-// wrap around; NaN, once met, stays.
+// How an update is combined with the element it meets; the last of several takes its place.
 template <class T>
-Combine<T> find_combine(std::string_view reduction) {
-  if (reduction == "add")
-    return [](T a, T b) -> T {
-      if constexpr (std::is_same_v<T, double>)
-        return a + b;
-      else
-        return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-    };
-  if (reduction == "mul")
-    return [](T a, T b) -> T {
-      if constexpr (std::is_same_v<T, double>)
-        return a * b;
-      else
-        return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
-    };
-  if (reduction == "max")
-    return [](T a, T b) { return a != a || !(a < b || b != b) ? a : b; };
-  if (reduction == "min")
-    return [](T a, T b) { return a != a || !(b < a || b != b) ? a : b; };
-  return nullptr;
+Combine<T> combine_of(const Node& n) {
+  return named<Combine<T>>(n, "reduction",
+                           {{"none", [](T, T update) { return update; }},
+                            {"add", sum_of},
+                            {"mul", product_of},
+                            {"max", greater_of},
+                            {"min", lesser_of}});
 }
 
 void check_reduction(const Node& n) {
-  const std::string& reduction = n.attr("reduction");
-  if (reduction == "none")
-    return;
-  if (find_combine<double>(reduction) == nullptr)
-    throw user_error("{}: reduction is \"{}\", but must be none, add, mul, max or min", n.op().name,
-                     reduction);
-  if (const DType dtype = n.in("x").dtype(); !NumbersAndBool.contains(dtype))
+  combine_of<double>(n);
+  const DType dtype = n.in("x").dtype();
+  if (n.attr("reduction").as<std::string>() != "none" && !NumbersAndBool.contains(dtype))
     throw operand_error(n, fmt::format("{} elements cannot be reduced", dtype));
 }
 
@@ -58,7 +42,7 @@ void check_updates(const Node& n, const Shape& places) {
   const Shape& updates = n.in("updates").shape();
   bool fits = updates.rank() == places.rank();
   for (int64_t i = 0; fits && i < places.rank(); ++i)
-    fits = (updates[i] - places[i]).constant().value_or(0) == 0;
+    fits = !provably_different(updates[i], places[i]);
   if (!fits)
     throw operand_error(n, fmt::format("updates must be of shape {}", places));
 }
@@ -84,11 +68,10 @@ Tensor write(const Call& c, const Places& places) {
         "{}: updates of shape [{}] do not fit where indices of shape [{}] point in x of shape [{}]",
         c.node().op().name, fmt::join(updates.extents(), ","), fmt::join(c.in("indices").extents(), ","),
         fmt::join(x.extents(), ","));
-  const std::string reduction = c.attr("reduction").as<std::string>();
-  if (reduction == "none")
+  if (c.attr("reduction").as<std::string>() == "none")
     return replace(x, updates, places);
   return with_wide(x.dtype(), [&]<class T>(T) {
-    const Combine<T> combine = find_combine<T>(reduction);
+    const Combine<T> combine = combine_of<T>(c.node());
     std::vector<T> values = widen<T>(x);
     const std::vector<T> others = widen<T>(updates);
     auto other = others.begin();
@@ -159,13 +142,12 @@ Types infer(const Node& n) {
   if (axis == 0)
     throw operand_error(n, "axis 0 is the batch, which cannot be written along");
   bool fits = updates.rank() == x.rank();
-  for (int64_t i = 0; fits && i < x.rank(); ++i) {
-    const int64_t room = (x.dim(i) - updates.dim(i)).constant().value_or(0);
-    fits = i == axis ? room >= 0 : room == 0;
-  }
+  for (int64_t i = 0; fits && i < x.rank(); ++i)
+    fits = i == axis ? (x.dim(i) - updates.dim(i)).constant().value_or(0) >= 0
+                     : !provably_different(x.dim(i), updates.dim(i));
   if (!fits)
     throw operand_error(n, fmt::format("updates must have the shape of x, and no more along axis {}", axis));
-  if (starts && (starts.rank() != 1 || (starts.dim(0) - x.dim(0)).constant().value_or(0) != 0))
+  if (starts && (starts.rank() != 1 || provably_different(starts.dim(0), x.dim(0))))
     throw operand_error(n, fmt::format("starts must be of shape [{}]", x.dim(0)));
   return same_as_x(n);
 }

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "ops/activation_formulas.h"
+#include "ops/arithmetic.h"
 #include "ops/elements.h"
 #include "ops/shapes.h"
 
@@ -38,14 +40,14 @@ OpDef question(std::string_view name, std::string_view doc, std::vector<Attribut
 
 // Negation and absolute value of the least integer wrap around, as they do in every fixed-width type.
 constexpr auto negated = [](auto x) {
-  if constexpr (std::is_same_v<decltype(x), double>)
+  if constexpr (is_real<decltype(x)>)
     return -x;
   else
-    return static_cast<decltype(x)>(0 - static_cast<uint64_t>(x));
+    return difference_of(decltype(x){0}, x);
 };
 
 constexpr auto absolute = [](auto x) {
-  if constexpr (std::is_same_v<decltype(x), double>)
+  if constexpr (is_real<decltype(x)>)
     return std::fabs(x);
   else
     return x < 0 ? negated(x) : x;
@@ -53,7 +55,7 @@ constexpr auto absolute = [](auto x) {
 
 constexpr auto sign_of = [](auto x) {
   using T = decltype(x);
-  if constexpr (std::is_same_v<T, double>)
+  if constexpr (is_real<T>)
     return x > 0 ? 1.0 : x < 0 ? -1.0 : x;  // keeps NaN and the sign of zero
   else
     return static_cast<T>(x == 0 ? 0 : std::is_signed_v<T> && x < 0 ? -1 : 1);
@@ -61,9 +63,6 @@ constexpr auto sign_of = [](auto x) {
 
 // max(x, 0), and NaN stays NaN.
 constexpr auto rectified = [](auto x) { return x < 0 ? decltype(x){0} : x; };
-
-// For large |x| the naive 1 / (1 + exp(-x)) still goes to 0 and 1, since exp gives inf and 0 there.
-constexpr auto logistic = [](double x) { return 1.0 / (1.0 + std::exp(-x)); };
 
 // What is known of a result whose operand is a dimension expression.
 template <auto formula>
@@ -127,7 +126,7 @@ const Family& unary_ops() {
       unary("atanh", "inverse hyperbolic tangent", Floats,
             map_floats<[](double x) { return std::atanh(x); }>),
       unary("erf", "the error function", Floats, map_floats<[](double x) { return std::erf(x); }>),
-      unary("sigmoid", "1 / (1 + exp(-x))", Floats, map_floats<logistic>),
+      unary("sigmoid", "1 / (1 + exp(-x))", Floats, map_floats<sigmoid_of>),
       unary("floor", "rounds down", Floats, map_floats<[](double x) { return std::floor(x); }>,
             content<dim_whole>),
       unary("ceil", "rounds up", Floats, map_floats<[](double x) { return std::ceil(x); }>,
@@ -136,7 +135,7 @@ const Family& unary_ops() {
             map_floats<[](double x) { return std::nearbyint(x); }>),
       unary("not", "logical negation", {DType::Bool}, map<[](auto x) { return x == 0; }>, content<dim_not>),
       unary("bit_not", "every bit inverted", Integers, map<[](auto x) {
-              if constexpr (std::is_same_v<decltype(x), double>)
+              if constexpr (is_real<decltype(x)>)
                 return x;  // never reached: the declaration takes integers only
               else
                 return static_cast<decltype(x)>(~x);

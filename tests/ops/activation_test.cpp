@@ -52,7 +52,7 @@ TEST(Activation, RoundsOnceInNarrowTypes) {
 TEST(Activation, RefusesAnUnknownApproximation) {
   expect_error<UserError>(
       [] { parse_graph("graph(%x: f32[2]) { %y = gelu(%x, approximate=\"erf\") return %y }"); },
-      "line 1, column 26: gelu: approximate must be none or tanh, but is \"erf\"");
+      "line 1, column 26: gelu: approximate is \"erf\", but must be none or tanh");
 }
 
 }  // namespace

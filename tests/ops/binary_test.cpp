@@ -43,6 +43,16 @@ TEST(Binary, RefusesShapesThatDoNotBroadcast) {
       "line 1, column 40: add: the shapes do not broadcast\n  a  %a: f32[2,3]\n  b  %b: f32[2]");
 }
 
+TEST(Binary, RefusesResultsLargerThanMemory) {
+  const std::vector<double> million(1 << 20);
+  expect_error<UserError>(
+      [&] {
+        run_text("graph(%a: f32[n,1], %b: f32[m]) { %y = add(%a, %b) return %y }",
+                 {f32({1 << 20, 1}, million), f32({1 << 20}, million)});
+      },
+      "node %y: a result of shape [1048576,1048576] is more than this machine's memory can hold");
+}
+
 TEST(Binary, RefusesMixedDTypes) {
   expect_error<UserError>([] { parse_graph("graph(%a: f32[2], %b: i64[2]) { %y = add(%a, %b) return %y }"); },
                           "line 1, column 38: add: b is i64[2], but must have the dtype of a, f32");
@@ -94,7 +104,7 @@ TEST(Binary, ShiftsByTheWidthOrMoreLeaveNothingOrTheSign) {
 TEST(Binary, ShiftsOnlyLeftOrRight) {
   expect_error<UserError>(
       [] { parse_graph("graph(%a: i8[2]) { %y = shift(%a, %a, direction=\"up\") return %y }"); },
-      "line 1, column 25: shift: direction must be left or right, but is \"up\"");
+      "line 1, column 25: shift: direction is \"up\", but must be left or right");
 }
 
 TEST(Binary, PowersOfIntegersAreExact) {

@@ -158,7 +158,7 @@ TEST(Recurrent, RefusesWhatDoesNotFit) {
   refuse("f32[1,12,3]", ", activations=[\"tanh\"]",
          "line 1, column 68: gru: 1 activations were given, but it takes 2");
   refuse("f32[1,12,3]", ", direction=\"sideways\"",
-         "line 1, column 68: gru: direction must be forward, reverse or bidirectional, but is sideways");
+         "line 1, column 68: gru: direction is \"sideways\", but must be forward, reverse or bidirectional");
   refuse("f32[1,12,3]", ", activations=[\"tanh\", \"gelu\"]",
          "line 1, column 68: gru: there is no activation gelu\n"
          "  hint: it may be affine, elu, hard_sigmoid, leaky_relu, relu, scaled_tanh, sigmoid, softplus, "
