@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "base/utf8.h"
 #include "ops/elements.h"
 #include "ops/shapes.h"
 #include "ops/words.h"
@@ -124,45 +125,19 @@ Types infer(const Node& n) {
   return {Type::tensor(DType::String, x.rank() == 1 ? Shape{Dim()} : Shape{1, Dim()})};
 }
 
-void append_utf8(std::string& text, wint_t code) {
-  if (code < 0x80) {
-    text += static_cast<char>(code);
-    return;
-  }
-  const int more = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
-  const wint_t lead[] = {0xC0, 0xE0, 0xF0};
-  text += static_cast<char>(lead[more - 1] | code >> (6 * more));
-  for (int i = more - 1; i >= 0; --i)
-    text += static_cast<char>(0x80 | (code >> (6 * i) & 0x3F));
-}
-
 // Applies towupper or towlower to each character of UTF-8 text. Bytes that are no UTF-8 stay as they are. The
 // locale is the one that needs no installing and knows all of Unicode.
 std::string change_case(const std::string& text, ChangeCase change) {
   static const locale_t locale = ::newlocale(LC_CTYPE_MASK, "C.UTF-8", locale_t{});
   CHECK(locale != locale_t{}, "the locale C.UTF-8 is missing");
   std::string changed;
-  for (size_t i = 0; i < text.size();) {
-    const auto byte = [&](size_t at) { return static_cast<unsigned char>(text[at]); };
-    const unsigned lead = byte(i);
-    const size_t length = lead < 0x80   ? 1
-                          : lead < 0xC2 ? 0
-                          : lead < 0xE0 ? 2
-                          : lead < 0xF0 ? 3
-                          : lead < 0xF5 ? 4
-                                        : 0;
-    bool valid = length > 0 && i + length <= text.size();
-    wint_t code = length == 1 ? lead : lead & (0x7Fu >> length);
-    for (size_t j = 1; valid && j < length; ++j) {
-      valid = (byte(i + j) & 0xC0) == 0x80;
-      code = code << 6 | (byte(i + j) & 0x3F);
+  for (std::string_view rest = text; !rest.empty();) {
+    if (const auto code_point = take_utf8(rest)) {
+      append_utf8(changed, change(*code_point, locale));
+    } else {
+      changed += rest.front();
+      rest.remove_prefix(1);
     }
-    if (!valid) {
-      changed += text[i++];
-      continue;
-    }
-    append_utf8(changed, change(code, locale));
-    i += length;
   }
   return changed;
 }

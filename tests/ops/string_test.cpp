@@ -75,6 +75,12 @@ TEST(StringNormalize, DropsWordsAndChangesCase) {
                                                                                "é"}));
 }
 
+TEST(StringNormalize, LeavesOverlongSpellingsAlone) {
+  // Three bytes that spell A, which UTF-8 forbids.
+  expect_tensor(apply("string_normalize", strings({"\xE0\x81\x81"}), ", change_case=\"lower\"")[0],
+                strings({"\xE0\x81\x81"}));
+}
+
 TEST(StringNormalize, LeavesOneEmptyStringWhenAllAreDropped) {
   expect_tensor(apply("string_normalize", strings({"a"}), ", drop=[\"A\"]")[0], strings({""}));
   expect_tensor(apply("string_normalize", Tensor::strings({"a"}, {1, 1}), ", drop=[\"A\"]")[0],
