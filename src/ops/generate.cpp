@@ -102,7 +102,7 @@ Data eval(const Call& c) {
 
 }  // namespace range_op
 
-// --- eye and trilu ---
+// --- eye and triangle ---
 
 namespace eye_op {
 
@@ -129,7 +129,7 @@ Data eval(const Call& c) {
 
 }  // namespace eye_op
 
-namespace trilu_op {
+namespace triangle_op {
 
 Types infer(const Node& n) {
   const Value x = n.in("x");
@@ -141,7 +141,7 @@ Types infer(const Node& n) {
 Data eval(const Call& c) {
   const Tensor& x = c.in("x");
   if (x.rank() < 2)
-    throw user_error("trilu: x must be a matrix, or a stack of them, but is {}", type_of(x));
+    throw user_error("triangle: x must be a matrix, or a stack of them, but is {}", type_of(x));
   const int64_t rows = x.extent(x.rank() - 2), columns = x.extent(x.rank() - 1);
   const int64_t diagonal = c.attr("diagonal");
   const bool upper = c.attr("upper");
@@ -159,10 +159,10 @@ Data eval(const Call& c) {
   return {y};
 }
 
-}  // namespace trilu_op
+}  // namespace triangle_op
 
 Value triangle(Value x, bool upper, int64_t diagonal) {
-  return x.graph().create("trilu", {{"x", x}}, {{"upper", upper}, {"diagonal", diagonal}})->result();
+  return x.graph().create("triangle", {{"x", x}}, {{"upper", upper}, {"diagonal", diagonal}})->result();
 }
 
 }  // namespace
@@ -189,7 +189,7 @@ const Family& generate_ops() {
        .traits = {.takes_unranked = true},
        .infer = eye_op::infer,
        .eval = eye_op::eval},
-      {.name = "trilu",
+      {.name = "triangle",
        .doc = "the elements of matrices on one side of a diagonal, which counts; zeros elsewhere",
        .operands = {{"x", "T"}},
        .attributes = {{"upper", AttributeKind::Bool, "whether the elements above are kept, or those below"},
@@ -197,8 +197,8 @@ const Family& generate_ops() {
                        Binding::Late}},
        .results = {{"y", "T"}},
        .traits = {.takes_unranked = true},
-       .infer = trilu_op::infer,
-       .eval = trilu_op::eval},
+       .infer = triangle_op::infer,
+       .eval = triangle_op::eval},
   };
   return ops;
 }

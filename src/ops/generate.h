@@ -1,5 +1,5 @@
-// generate.h — tensors made from their shape or from a few numbers: fill, range, eye; and trilu, which keeps
-// a triangle.
+// generate.h — tensors made from their shape or from a few numbers: fill, range, eye; and triangle, which
+// keeps what lies on one side of a diagonal.
 #pragma once
 
 #include "ir/graph.h"

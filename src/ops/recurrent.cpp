@@ -89,7 +89,7 @@ struct Layer {
   int64_t gates;
   size_t activations;   // of one direction
   bool has_cell_state;  // besides the hidden one
-  bool has_variant;     // gru: linear_before_reset; lstm: input_forget
+  bool has_variant;     // gru: reset_after; lstm: coupled_gates
 };
 constexpr Layer kRnn = {1, 1, false, false}, kGru = {3, 2, false, true}, kLstm = {4, 3, true, true};
 
@@ -275,8 +275,7 @@ Data eval(const Call& c) {
   const Operands in = read_operands(c, layer);
   const size_t hidden = in.hidden, rows = static_cast<size_t>(layer.gates) * hidden;
   const std::vector<Function> all_functions = functions(n, layer.activations);
-  const bool variant =
-      layer.has_variant && n.attr(layer.has_cell_state ? "input_forget" : "linear_before_reset");
+  const bool variant = layer.has_variant && n.attr(layer.has_cell_state ? "coupled_gates" : "reset_after");
   const auto extent = [](size_t size) { return static_cast<int64_t>(size); };
   const Extents last = {extent(in.directions), extent(in.batch), extent(hidden)};
   const Extents every = {extent(in.time), last[0], last[1], last[2]};
@@ -349,7 +348,7 @@ Family make_ops() {
   OpDef gru = recurrent("gru", "a layer of gated recurrent units; the gates are update, reset, candidate",
                         {"sigmoid", "tanh"}, infer<kGru>, eval<kGru, gru_step>);
   gru.attributes.push_back(
-      {"linear_before_reset", AttributeKind::Bool,
+      {"reset_after", AttributeKind::Bool,
        "whether the reset gate works on what comes through r, not on the state before it", false});
   OpDef lstm = recurrent(
       "lstm", "a layer of long short-term memory units; the gates are input, output, forget, candidate",
@@ -358,7 +357,7 @@ Family make_ops() {
   lstm.operands.push_back({"peepholes", "T", Arity::Optional});
   lstm.results.push_back({"last_c", "T"});
   lstm.attributes.push_back(
-      {"input_forget", AttributeKind::Bool, "whether the forget gate is 1 minus the input gate", false});
+      {"coupled_gates", AttributeKind::Bool, "whether the forget gate is 1 minus the input gate", false});
   return {recurrent("rnn", "a layer of recurrent units", {"tanh"}, infer<kRnn>, eval<kRnn, rnn_step>), gru,
           lstm};
 }

@@ -130,15 +130,15 @@ Data eval_nd(const Call& c) {
   return {write(c, places_of_tuples("scatter_nd", c.in("x").extents(), c.in("indices"), 0))};
 }
 
-// --- tensor_scatter ---
+// --- write_along ---
 
-namespace tensor_scatter {
+namespace write_along {
 
 Types infer(const Node& n) {
   const Value x = n.in("x"), updates = n.in("updates"), starts = n.in("starts");
   if (!all_ranked(n))
     return same_as_x(n);
-  const int64_t axis = checked_axis("tensor_scatter", n.attr("axis"), x.rank());
+  const int64_t axis = checked_axis("write_along", n.attr("axis"), x.rank());
   if (axis == 0)
     throw operand_error(n, "axis 0 is the batch, which cannot be written along");
   bool fits = updates.rank() == x.rank();
@@ -154,13 +154,13 @@ Types infer(const Node& n) {
 
 Data eval(const Call& c) {
   const Tensor &x = c.in("x"), &updates = c.in("updates");
-  const int64_t axis = checked_axis("tensor_scatter", c.attr("axis"), x.rank());
+  const int64_t axis = checked_axis("write_along", c.attr("axis"), x.rank());
   const auto split = static_cast<size_t>(axis);
   Extents fitting = x.extents();
   if (updates.rank() == x.rank() && updates.extent(axis) <= x.extent(axis))
     fitting[split] = updates.extent(axis);
   if (axis == 0 || updates.extents() != fitting)
-    throw user_error("tensor_scatter: updates of shape [{}] do not fit along axis {} of x of shape [{}]",
+    throw user_error("write_along: updates of shape [{}] do not fit along axis {} of x of shape [{}]",
                      fmt::join(updates.extents(), ","), axis, fmt::join(x.extents(), ","));
   if (updates.count() == 0)
     return {x};
@@ -168,7 +168,7 @@ Data eval(const Call& c) {
   std::vector<int64_t> starts(static_cast<size_t>(batch), 0);
   if (c.has("starts")) {
     if (c.in("starts").extents() != Extents{batch})
-      throw user_error("tensor_scatter: starts of shape [{}] for a batch of {}",
+      throw user_error("write_along: starts of shape [{}] for a batch of {}",
                        fmt::join(c.in("starts").extents(), ","), batch);
     starts = as_ints(c.in("starts"));
   }
@@ -176,7 +176,7 @@ Data eval(const Call& c) {
     if (c.attr("circular"))
       start = (start % size + size) % size;
     else if (start < 0 || start > size - length)
-      throw user_error("tensor_scatter: {} elements from {} on do not fit into {}", length, start, size);
+      throw user_error("write_along: {} elements from {} on do not fit into {}", length, start, size);
   }
   const int64_t rows = element_count(Extents(x.extents().begin(), x.extents().begin() + axis));
   Places places = {.extents = updates.extents(),
@@ -189,7 +189,7 @@ Data eval(const Call& c) {
   return {replace(x, updates, places)};
 }
 
-}  // namespace tensor_scatter
+}  // namespace write_along
 
 const AttributeDecl reduction = {"reduction", AttributeKind::String,
                                  "how an update is combined with what stands there: none (it replaces it; of "
@@ -221,7 +221,7 @@ const Family& scatter_ops() {
        .infer = infer_nd,
        .content = content_nd,
        .eval = eval_nd},
-      {.name = "tensor_scatter",
+      {.name = "write_along",
        .doc = "x, but along an axis updates are written from starts on, one for each element of the batch",
        .operands = {{"x", "T"}, {"updates", "T"}, {"starts", "i64", Arity::Optional}},
        .attributes = {{"axis", AttributeKind::Int, "the axis that is written along; not 0, the batch", -2},
@@ -229,8 +229,8 @@ const Family& scatter_ops() {
                        false}},
        .results = {{"y", "T"}},
        .traits = {.takes_unranked = true},
-       .infer = tensor_scatter::infer,
-       .eval = tensor_scatter::eval},
+       .infer = write_along::infer,
+       .eval = write_along::eval},
   };
   return ops;
 }

@@ -119,7 +119,7 @@ std::vector<int64_t> part_sizes(const Call& c, int64_t length) {
   if (split.rank() == 0) {
     const int64_t size = sizes.front();
     if (size <= 0)
-      throw user_error("split_to_sequence: parts of size {}", size);
+      throw user_error("sequence_split: parts of size {}", size);
     sizes = zeros<int64_t>({length / size}, size);
     if (length % size != 0)
       sizes.push_back(length % size);
@@ -128,12 +128,11 @@ std::vector<int64_t> part_sizes(const Call& c, int64_t length) {
   int64_t left = length;
   for (int64_t size : sizes) {
     if (size < 0 || size > left)
-      throw user_error("split_to_sequence: {} elements do not split into [{}]", length,
-                       fmt::join(sizes, ","));
+      throw user_error("sequence_split: {} elements do not split into [{}]", length, fmt::join(sizes, ","));
     left -= size;
   }
   if (left != 0)
-    throw user_error("split_to_sequence: {} elements do not split into [{}]", length, fmt::join(sizes, ","));
+    throw user_error("sequence_split: {} elements do not split into [{}]", length, fmt::join(sizes, ","));
   return sizes;
 }
 
@@ -158,7 +157,7 @@ Types infer(const Node& n) {
     throw operand_error(n, "split must be a number or a vector");
   if (split && split.known_dims())
     check_sizes(n, "split", *split.known_dims());
-  const int64_t axis = checked_axis("split_to_sequence", n.attr("axis"), x.rank());
+  const int64_t axis = checked_axis("sequence_split", n.attr("axis"), x.rank());
   std::vector<Dim> dims = x.shape().dims();
   if (split)
     dims[static_cast<size_t>(axis)] = part_size(split, x.dim(axis));
@@ -171,7 +170,7 @@ Types infer(const Node& n) {
 
 Data eval(const Call& c) {
   const Tensor& x = c.in("x");
-  const auto axis = static_cast<size_t>(checked_axis("split_to_sequence", c.attr("axis"), x.rank()));
+  const auto axis = static_cast<size_t>(checked_axis("sequence_split", c.attr("axis"), x.rank()));
   const Extents strides = row_major_strides(x.extents());
   Sequence parts;
   int64_t start = 0;
@@ -202,9 +201,9 @@ Types infer(const Node& n) {
     return {element};
   std::vector<Dim> dims = shape.dims();
   if (n.attr("new_axis"))
-    dims.insert(dims.begin() + checked_axis("concat_from_sequence", n.attr("axis"), shape.rank() + 1), Dim());
+    dims.insert(dims.begin() + checked_axis("sequence_concat", n.attr("axis"), shape.rank() + 1), Dim());
   else
-    dims[static_cast<size_t>(checked_axis("concat_from_sequence", n.attr("axis"), shape.rank()))] = Dim();
+    dims[static_cast<size_t>(checked_axis("sequence_concat", n.attr("axis"), shape.rank()))] = Dim();
   return {Type::tensor(dtype, dims)};
 }
 
@@ -213,10 +212,10 @@ Data eval(const Call& c) {
   for (const Datum& element : c.datum("sequence").sequence().elements)
     parts.push_back(element.tensor());
   if (parts.empty())
-    throw user_error("concat_from_sequence: the sequence is empty");
+    throw user_error("sequence_concat: the sequence is empty");
   const int64_t axis = c.attr("axis");
-  return {c.attr("new_axis") ? stack("concat_from_sequence", parts, axis)
-                             : concatenate("concat_from_sequence", parts, axis)};
+  return {c.attr("new_axis") ? stack("sequence_concat", parts, axis)
+                             : concatenate("sequence_concat", parts, axis)};
 }
 
 }  // namespace concat_op
@@ -273,7 +272,7 @@ Family make_ops() {
        .eval = [](const Call& c) -> Data {
          return {Tensor::scalar(static_cast<int64_t>(c.datum("sequence").sequence().elements.size()))};
        }},
-      {.name = "split_to_sequence",
+      {.name = "sequence_split",
        .doc = "the parts of a tensor along an axis: of the given size or sizes, or one element each",
        .category = Category::Data,
        .operands = {{"x", "T"}, {"split", "S", Arity::Optional}},
@@ -285,7 +284,7 @@ Family make_ops() {
        .traits = {.takes_unranked = true},
        .infer = split_op::infer,
        .eval = split_op::eval},
-      {.name = "concat_from_sequence",
+      {.name = "sequence_concat",
        .doc = "the elements of a sequence joined along an axis, or stacked along a new one",
        .category = Category::Data,
        .operands = {{"sequence", "seq"}},
@@ -310,7 +309,7 @@ Family make_ops() {
        .results = {{"y", "any"}},
        .infer = [](const Node& n) -> Types { return {Type::optional(n.attr("element"))}; },
        .eval = [](const Call&) -> Data { return {Optional()}; }},
-      {.name = "optional_get_element",
+      {.name = "optional_get",
        .doc = "what an optional holds; it must not be empty",
        .category = Category::Data,
        .operands = {{"x", "opt"}},
@@ -320,10 +319,10 @@ Family make_ops() {
        .eval = [](const Call& c) -> Data {
          const Optional& optional = c.datum("x").optional();
          if (optional.element == nullptr)
-           throw user_error("optional_get_element: the optional is empty");
+           throw user_error("optional_get: the optional is empty");
          return {*optional.element};
        }},
-      {.name = "optional_has_element",
+      {.name = "optional_has",
        .doc = "whether an optional holds something",
        .category = Category::Data,
        .operands = {{"x", "opt"}},
@@ -369,11 +368,11 @@ Value optional_empty(Graph& graph, const Type& element) {
   return graph.create("optional_empty", {}, {{"element", element}})->result();
 }
 Value optional_of(Value element) { return element.graph().create("optional", {{"x", element}})->result(); }
-Value optional_get_element(Value optional) {
-  return optional.graph().create("optional_get_element", {{"x", optional}})->result();
+Value optional_get(Value optional) {
+  return optional.graph().create("optional_get", {{"x", optional}})->result();
 }
-Value optional_has_element(Value optional) {
-  return optional.graph().create("optional_has_element", {{"x", optional}})->result();
+Value optional_has(Value optional) {
+  return optional.graph().create("optional_has", {{"x", optional}})->result();
 }
 
 }  // namespace tenon

@@ -18,7 +18,7 @@ Value sequence_length(Value sequence);  // i64[]
 
 Value optional_empty(Graph& graph, const Type& element);
 Value optional_of(Value element);
-Value optional_get_element(Value optional);
-Value optional_has_element(Value optional);  // bool[]
+Value optional_get(Value optional);
+Value optional_has(Value optional);  // bool[]
 
 }  // namespace tenon

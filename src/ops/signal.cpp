@@ -306,7 +306,7 @@ Data eval(const Call& c) {
 
 }  // namespace window_op
 
-// --- mel_weight_matrix ---
+// --- mel_weights ---
 
 namespace mel_op {
 
@@ -393,7 +393,7 @@ const Family& signal_ops() {
        .traits = {.takes_unranked = true},
        .infer = window_op::infer,
        .eval = window_op::eval},
-      {.name = "mel_weight_matrix",
+      {.name = "mel_weights",
        .doc = "weights that gather a one-sided spectrum into bands of equal width on the mel scale",
        .category = Category::Data,
        .operands = {{"mel_bins", "i64"},

@@ -129,26 +129,26 @@ TEST(Eye, RefusesANegativeSize) {
       "line 1, column 51: eye: shape[0] is -3\n  shape  %s: i64[2]");
 }
 
-TEST(Trilu, KeepsOneSideOfADiagonal) {
+TEST(Triangle, KeepsOneSideOfADiagonal) {
   const Tensor x = f32({1, 2, 3}, {1, 2, 3, 4, 5, std::nan("")});
-  const auto trilu = [&](std::string_view attributes) {
-    return run_text(fmt::format("graph(%x: f32[1,2,3]) {{ %y = trilu(%x, {}) return %y }}", attributes),
+  const auto triangle = [&](std::string_view attributes) {
+    return run_text(fmt::format("graph(%x: f32[1,2,3]) {{ %y = triangle(%x, {}) return %y }}", attributes),
                     {x})[0];
   };
-  expect_tensor(trilu("upper=true"), f32({1, 2, 3}, {1, 2, 3, 0, 5, std::nan("")}));
-  expect_tensor(trilu("upper=true, diagonal=2"), f32({1, 2, 3}, {0, 0, 3, 0, 0, 0}));
-  expect_tensor(trilu("upper=false"), f32({1, 2, 3}, {1, 0, 0, 4, 5, 0}));
-  expect_tensor(trilu("upper=false, diagonal=-1"), f32({1, 2, 3}, {0, 0, 0, 4, 0, 0}));
+  expect_tensor(triangle("upper=true"), f32({1, 2, 3}, {1, 2, 3, 0, 5, std::nan("")}));
+  expect_tensor(triangle("upper=true, diagonal=2"), f32({1, 2, 3}, {0, 0, 3, 0, 0, 0}));
+  expect_tensor(triangle("upper=false"), f32({1, 2, 3}, {1, 0, 0, 4, 5, 0}));
+  expect_tensor(triangle("upper=false, diagonal=-1"), f32({1, 2, 3}, {0, 0, 0, 4, 0, 0}));
 }
 
-TEST(Trilu, TakesADiagonalThatTheModelComputes) {
+TEST(Triangle, TakesADiagonalThatTheModelComputes) {
   const std::string text =
-      "graph(%x: f32[n,n], %k: i64[]) { %y = trilu(%x, upper=true, diagonal=%k) return %y }";
+      "graph(%x: f32[n,n], %k: i64[]) { %y = triangle(%x, upper=true, diagonal=%k) return %y }";
   EXPECT_EQ(output_type(text), "f32[n,n]");
   expect_tensor(run_text(text, {f32({2, 2}, {1, 2, 3, 4}), i64({}, {1})})[0], f32({2, 2}, {0, 2, 0, 0}));
   expect_error<UserError>(
-      [] { parse_graph("graph(%x: f32[3]) { %y = trilu(%x, upper=true) return %y }"); },
-      "line 1, column 26: trilu: x must be a matrix, or a stack of them\n  x  %x: f32[3]");
+      [] { parse_graph("graph(%x: f32[3]) { %y = triangle(%x, upper=true) return %y }"); },
+      "line 1, column 26: triangle: x must be a matrix, or a stack of them\n  x  %x: f32[3]");
 }
 
 }  // namespace

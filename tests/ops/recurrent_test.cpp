@@ -99,7 +99,7 @@ TEST(Gru, ResetsBeforeOrAfterTheRecurrence) {
   // 0.75 · (3 + 2·(0.5·4) + 8) + 0.25·4
   expect_tensor(run("gru", operands, linear)[1], f32({1, 1, 1}, {12.25}));
   // 0.75 · (3 + 0.5·(2·4 + 8)) + 0.25·4
-  expect_tensor(run("gru", operands, linear + ", linear_before_reset=true")[1], f32({1, 1, 1}, {9.25}));
+  expect_tensor(run("gru", operands, linear + ", reset_after=true")[1], f32({1, 1, 1}, {9.25}));
 }
 
 TEST(Lstm, HasPeepholesAndCouplesItsGates) {
@@ -114,7 +114,7 @@ TEST(Lstm, HasPeepholesAndCouplesItsGates) {
   Data results = run("lstm", operands, linear);
   expect_tensor(results[0], f32({1, 1, 1, 1}, {2.5}));
   expect_tensor(results[2], f32({1, 1, 1}, {2.5}));  // 0.25·4 + 0.5·3
-  results = run("lstm", operands, linear + ", input_forget=true");
+  results = run("lstm", operands, linear + ", coupled_gates=true");
   expect_tensor(results[2], f32({1, 1, 1}, {3.5}));  // 0.5·4 + 0.5·3
   // The input and forget gates see the old cell state, the output gate the new one.
   operands.emplace_back("peepholes", f32({1, 3}, {0.125, 2, 0.25}));

@@ -68,11 +68,11 @@ TEST(Scatter, RefusesWhatDoesNotFit) {
   refuse("%x: str[2], %i: i64[1], %u: str[1]", "scatter_elements(%x, %i, %u, reduction=\"add\")",
          "scatter_elements: str elements cannot be reduced\n"
          "  x  %x: str[2]\n  indices  %i: i64[1]\n  updates  %u: str[1]");
-  refuse("%x: f32[2,4,8], %u: f32[2,5,8]", "tensor_scatter(%x, %u)",
-         "tensor_scatter: updates must have the shape of x, and no more along axis 1\n"
+  refuse("%x: f32[2,4,8], %u: f32[2,5,8]", "write_along(%x, %u)",
+         "write_along: updates must have the shape of x, and no more along axis 1\n"
          "  x  %x: f32[2,4,8]\n  updates  %u: f32[2,5,8]");
-  refuse("%x: f32[2,4,8], %u: f32[1,4,8]", "tensor_scatter(%x, %u, axis=0)",
-         "tensor_scatter: axis 0 is the batch, which cannot be written along\n"
+  refuse("%x: f32[2,4,8], %u: f32[1,4,8]", "write_along(%x, %u, axis=0)",
+         "write_along: axis 0 is the batch, which cannot be written along\n"
          "  x  %x: f32[2,4,8]\n  updates  %u: f32[1,4,8]");
 }
 
@@ -95,7 +95,7 @@ TEST(Scatter, KeepsTheShapeOfX) {
   EXPECT_EQ(
       output_type("graph(%x: f32[n,4], %i: i64[*], %u: f32[*]) { %y = scatter_nd(%x, %i, %u) return %y }"),
       "f32[n,4]");
-  EXPECT_EQ(output_type("graph(%x: f32[2,n,4], %u: f32[*]) { %y = tensor_scatter(%x, %u) return %y }"),
+  EXPECT_EQ(output_type("graph(%x: f32[2,n,4], %u: f32[*]) { %y = write_along(%x, %u) return %y }"),
             "f32[2,n,4]");
 }
 
@@ -120,10 +120,9 @@ TEST(Scatter, FollowsShapes) {
 }
 
 Data write_cache(const Tensor& x, const Tensor& updates, const Tensor& starts, std::string_view attributes) {
-  return run_text(
-      fmt::format("graph(%x: {}, %u: {}, %s: {}) {{ %y = tensor_scatter(%x, %u, %s{}) return %y }}",
-                  type_of(x), type_of(updates), type_of(starts), attributes),
-      {x, updates, starts});
+  return run_text(fmt::format("graph(%x: {}, %u: {}, %s: {}) {{ %y = write_along(%x, %u, %s{}) return %y }}",
+                              type_of(x), type_of(updates), type_of(starts), attributes),
+                  {x, updates, starts});
 }
 
 TEST(TensorScatter, WritesEachOfTheBatchFromItsOwnStart) {
@@ -140,11 +139,11 @@ TEST(TensorScatter, WritesEachOfTheBatchFromItsOwnStart) {
       [&] {
         write_cache(x, f32({2, 2, 1}, {1, 2, 3, 4}), i64({2}, {0, 2}), "");
       },
-      "node %y: tensor_scatter: 2 elements from 2 on do not fit into 3");
+      "node %y: write_along: 2 elements from 2 on do not fit into 3");
 }
 
 TEST(TensorScatter, StartsAtTheFrontWhenNotTold) {
-  expect_tensor(run_text("graph(%x: f32[1,2,1], %u: f32[1,1,1]) { %y = tensor_scatter(%x, %u) return %y }",
+  expect_tensor(run_text("graph(%x: f32[1,2,1], %u: f32[1,1,1]) { %y = write_along(%x, %u) return %y }",
                          {f32({1, 2, 1}, {1, 2}), f32({1, 1, 1}, {9})})[0],
                 f32({1, 2, 1}, {9, 2}));
 }

@@ -105,8 +105,8 @@ TEST(Sequence, RefusesElementsOfAnotherType) {
   refuse("graph(%s: seq<f32[2]>, %p: i64[2]) { %t = sequence_at(%s, %p) return %t }",
          "line 1, column 43: sequence_at: position must be one number\n"
          "  sequence  %s: seq<f32[2]>\n  position  %p: i64[2]");
-  refuse("graph(%x: f32[n]) { %n = constant(value=i64[2] {-3,-3}) %s = split_to_sequence(%x, %n) return %s }",
-         "line 1, column 62: split_to_sequence: split[0] is -3\n  x  %x: f32[n]\n  split  %n: i64[2]");
+  refuse("graph(%x: f32[n]) { %n = constant(value=i64[2] {-3,-3}) %s = sequence_split(%x, %n) return %s }",
+         "line 1, column 62: sequence_split: split[0] is -3\n  x  %x: f32[n]\n  split  %n: i64[2]");
   refuse("graph(%s: f32[2]) { %t = sequence_length(%s) return %t }",
          "line 1, column 26: sequence_length: sequence must be a sequence, but is f32[2]");
 }
@@ -114,7 +114,7 @@ TEST(Sequence, RefusesElementsOfAnotherType) {
 TEST(Sequence, SplitsATensor) {
   const Tensor x = f32({2, 3}, {1, 2, 3, 4, 5, 6});
   const auto split = [&](std::string_view arguments, const Tensor& sizes) {
-    return run_text(fmt::format("graph(%x: f32[2,3], %k: {}) {{ %s = split_to_sequence(%x{}) return %s }}",
+    return run_text(fmt::format("graph(%x: f32[2,3], %k: {}) {{ %s = sequence_split(%x{}) return %s }}",
                                 type_of(sizes), arguments),
                     {x, sizes});
   };
@@ -125,7 +125,7 @@ TEST(Sequence, SplitsATensor) {
   expect_sequence(split(", keep_dims=false", i64({}, {0}))[0], {f32({3}, {1, 2, 3}), f32({3}, {4, 5, 6})});
   expect_sequence(split("", i64({}, {0}))[0], {f32({1, 3}, {1, 2, 3}), f32({1, 3}, {4, 5, 6})});
   const auto refuse = [&](const Tensor& sizes, const std::string& message) {
-    expect_error<UserError>([&] { split(", %k, axis=1", sizes); }, "node %s: split_to_sequence: " + message);
+    expect_error<UserError>([&] { split(", %k, axis=1", sizes); }, "node %s: sequence_split: " + message);
   };
   refuse(i64({}, {0}), "parts of size 0");
   refuse(i64({2}, {2, 2}), "3 elements do not split into [2,2]");
@@ -136,8 +136,8 @@ TEST(Sequence, SplitsATensor) {
 TEST(Sequence, KnowsTheSizesOfParts) {
   const auto parts = [](std::string_view x, std::string_view split, std::string_view attributes) {
     return output_type(
-        fmt::format("graph(%x: {}) {{ %k = constant(value={}) %s = split_to_sequence(%x, %k{}) return %s }}",
-                    x, split, attributes));
+        fmt::format("graph(%x: {}) {{ %k = constant(value={}) %s = sequence_split(%x, %k{}) return %s }}", x,
+                    split, attributes));
   };
   EXPECT_EQ(parts("f32[6,n]", "i64[] {2}", ""), "seq<f32[2,n]>");
   EXPECT_EQ(parts("f32[5,n]", "i64[] {2}", ""), "seq<f32[?,n]>");
@@ -149,7 +149,7 @@ TEST(Sequence, KnowsTheSizesOfParts) {
 TEST(Sequence, JoinsIntoATensor) {
   const auto joined = [](std::string_view attributes, const std::vector<Tensor>& parts) {
     return run_text(
-        fmt::format("graph(%s: seq<f32[*]>) {{ %y = concat_from_sequence(%s, {}) return %y }}", attributes),
+        fmt::format("graph(%s: seq<f32[*]>) {{ %y = sequence_concat(%s, {}) return %y }}", attributes),
         sequence(parts))[0];
   };
   expect_tensor(joined("axis=0", {kOne, kTwo}), f32({3}, {1, 2, 2}));
@@ -158,7 +158,7 @@ TEST(Sequence, JoinsIntoATensor) {
   expect_tensor(joined("axis=0, new_axis=true", {kThree, kThree}), f32({2}, {3, 3}));
   const auto refuse = [&](std::string_view attributes, const std::vector<Tensor>& parts,
                           const std::string& message) {
-    expect_error<UserError>([&] { joined(attributes, parts); }, "node %y: concat_from_sequence: " + message);
+    expect_error<UserError>([&] { joined(attributes, parts); }, "node %y: sequence_concat: " + message);
   };
   refuse("axis=0", {}, "the sequence is empty");
   refuse("axis=0", {kThree}, "axis 0 is out of range for a tensor of rank 0");
@@ -169,20 +169,19 @@ TEST(Sequence, JoinsIntoATensor) {
 TEST(Optional, HoldsSomethingOrNothing) {
   const std::string text = R"(
     graph(%o: opt<f32[n]>) {
-      %has = optional_has_element(%o)
+      %has = optional_has(%o)
       %none = optional_empty(element=seq<i64[?]>)
-      %no = optional_has_element(%none)
+      %no = optional_has(%none)
       return %has, %no
     })";
   Data results = run_text(text, {Optional{std::make_shared<const Datum>(kOne)}});
   expect_tensor(results[0], tensor(DType::Bool, {}, {1}));
   expect_tensor(results[1], tensor(DType::Bool, {}, {0}));
   expect_tensor(run_text(text, {Optional()})[0], tensor(DType::Bool, {}, {0}));
-  EXPECT_EQ(output_type("graph(%x: f32[n]) { %o = optional(%x) %y = optional_get_element(%o) return %y }"),
-            "f32[n]");
+  EXPECT_EQ(output_type("graph(%x: f32[n]) { %o = optional(%x) %y = optional_get(%o) return %y }"), "f32[n]");
   expect_error<UserError>(
-      [] { run_text("graph(%o: opt<f32[n]>) { %y = optional_get_element(%o) return %y }", {Optional()}); },
-      "node %y: optional_get_element: the optional is empty");
+      [] { run_text("graph(%o: opt<f32[n]>) { %y = optional_get(%o) return %y }", {Optional()}); },
+      "node %y: optional_get: the optional is empty");
 }
 
 }  // namespace

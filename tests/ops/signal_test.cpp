@@ -171,8 +171,8 @@ TEST(Signal, RefusesNegativeSizes) {
          "line 1, column 120: frames: length is -3\n  x  %x: f32[n]\n  length  %s: i64[]\n  step  %o: i64[]");
   refuse("cosine_window(%s, coefficients=[1])",
          "line 1, column 120: cosine_window: size is -3\n  size  %s: i64[]");
-  refuse("mel_weight_matrix(%s, %o, %o, %f, %f)",
-         "line 1, column 120: mel_weight_matrix: mel_bins is -3\n  mel_bins  %s: i64[]\n  dft_length  %o: "
+  refuse("mel_weights(%s, %o, %o, %f, %f)",
+         "line 1, column 120: mel_weights: mel_bins is -3\n  mel_bins  %s: i64[]\n  dft_length  %o: "
          "i64[]\n  sample_rate  %o: i64[]\n  lower  %f: f32[]\n  upper  %f: f32[]");
 }
 
@@ -187,7 +187,7 @@ TEST(CosineWindow, HoldsNumbers) {
 TEST(MelWeightMatrix, HasOneTriangleForEachBand) {
   const std::string text = R"(
     graph(%m: i64[], %n: i64[], %r: i64[], %low: f32[], %high: f32[]) {
-      %y = mel_weight_matrix(%m, %n, %r, %low, %high)
+      %y = mel_weights(%m, %n, %r, %low, %high)
       return %y
     })";
   const Data narrow_bands = run_text(text, {Tensor::scalar<int64_t>(2), Tensor::scalar<int64_t>(16),

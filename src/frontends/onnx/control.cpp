@@ -85,7 +85,7 @@ std::vector<Value> convert_loop(const NodeView& n) {
   std::vector<Value> results = while_loop(n.graph(), loop, std::move(body.graph));
   for (size_t i = 0; i < body.fills.size(); ++i)
     if (body.fills[i])
-      results[i] = optional_get_element(results[i]);
+      results[i] = optional_get(results[i]);
   return results;
 }
 

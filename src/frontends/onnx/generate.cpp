@@ -19,7 +19,7 @@ std::vector<Value> convert_eye_like(const NodeView& n) {
 }
 
 std::vector<Value> convert_trilu(const NodeView& n) {
-  return n.make("trilu", {{"x", n.in(0)}, {"diagonal", n.maybe(1)}}, {{"upper", n.flag("upper", true)}});
+  return n.make("triangle", {{"x", n.in(0)}, {"diagonal", n.maybe(1)}}, {{"upper", n.flag("upper", true)}});
 }
 
 }  // namespace

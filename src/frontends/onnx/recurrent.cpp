@@ -92,10 +92,10 @@ std::vector<Value> convert_recurrent(const NodeView& n, std::string_view op, Att
 
 std::vector<Value> convert_rnn(const NodeView& n) { return convert_recurrent(n, "rnn", {}); }
 std::vector<Value> convert_gru(const NodeView& n) {
-  return convert_recurrent(n, "gru", {{"linear_before_reset", n.flag("linear_before_reset", false)}});
+  return convert_recurrent(n, "gru", {{"reset_after", n.flag("linear_before_reset", false)}});
 }
 std::vector<Value> convert_lstm(const NodeView& n) {
-  return convert_recurrent(n, "lstm", {{"input_forget", n.flag("input_forget", false)}});
+  return convert_recurrent(n, "lstm", {{"coupled_gates", n.flag("input_forget", false)}});
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ std::vector<Value> convert_scatter_nd(const NodeView& n) {
 
 std::vector<Value> convert_tensor_scatter(const NodeView& n) {
   const bool circular = n.translate<bool>("mode", "linear", {{"linear", false}, {"circular", true}});
-  return n.make("tensor_scatter", {{"x", n.in(0)}, {"updates", n.in(1)}, {"starts", n.maybe(2)}},
+  return n.make("write_along", {{"x", n.in(0)}, {"updates", n.in(1)}, {"starts", n.maybe(2)}},
                 {{"axis", n.integer("axis", -2)}, {"circular", circular}});
 }
 

@@ -26,12 +26,12 @@ std::vector<Value> convert_sequence_at(const NodeView& n) { return {sequence_at(
 std::vector<Value> convert_sequence_length(const NodeView& n) { return {sequence_length(n.in(0))}; }
 
 std::vector<Value> convert_split_to_sequence(const NodeView& n) {
-  return n.make("split_to_sequence", {{"x", n.in(0)}, {"split", n.maybe(1)}},
+  return n.make("sequence_split", {{"x", n.in(0)}, {"split", n.maybe(1)}},
                 {{"axis", n.integer("axis", 0)}, {"keep_dims", n.flag("keepdims", true)}});
 }
 
 std::vector<Value> convert_concat_from_sequence(const NodeView& n) {
-  return n.make("concat_from_sequence", {{"sequence", n.in(0)}},
+  return n.make("sequence_concat", {{"sequence", n.in(0)}},
                 {{"axis", n.integer("axis")}, {"new_axis", n.flag("new_axis", false)}});
 }
 
@@ -90,13 +90,13 @@ std::vector<Value> convert_optional(const NodeView& n) {
 std::vector<Value> convert_optional_has_element(const NodeView& n) {
   const Value x = n.maybe(0);
   if (x && x.type().is_optional())
-    return {optional_has_element(x)};
+    return {optional_has(x)};
   return {constant(n.graph(), Tensor::scalar(bool(x)))};
 }
 
 std::vector<Value> convert_optional_get_element(const NodeView& n) {
   const Value x = n.in(0);
-  return {x.type().is_optional() ? optional_get_element(x) : x};
+  return {x.type().is_optional() ? optional_get(x) : x};
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ Convert cosine_window(const std::vector<double>& coefficients) {
 }
 
 std::vector<Value> convert_mel_weight_matrix(const NodeView& n) {
-  return n.make("mel_weight_matrix",
+  return n.make("mel_weights",
                 {{"mel_bins", as_i64(n.in(0))},
                  {"dft_length", as_i64(n.in(1))},
                  {"sample_rate", as_i64(n.in(2))},
