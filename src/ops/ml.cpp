@@ -6,6 +6,7 @@
 #include "ops/elements.h"
 #include "ops/order.h"
 #include "ops/shapes.h"
+#include "ops/words.h"
 
 namespace tenon {
 namespace {
@@ -72,6 +73,16 @@ namespace tree_ensemble_op {
 using Ints = Attribute::Ints;
 using Floats = Attribute::Floats;
 
+enum class Aggregate : uint8_t { Sum, Average, Min, Max };
+
+Aggregate aggregate_of(const Node& n) {
+  return named<Aggregate>(n, "aggregate",
+                          {{"sum", Aggregate::Sum},
+                           {"average", Aggregate::Average},
+                           {"min", Aggregate::Min},
+                           {"max", Aggregate::Max}});
+}
+
 // The sets that nodes of mode Member test for, one for each such node, in order.
 std::vector<std::vector<double>> read_sets(const Floats& members) {
   std::vector<std::vector<double>> sets;
@@ -115,9 +126,7 @@ void check(const Node& n) {
                                  reference < 0 ? -1 - reference : reference));
   if (const DType dtype = n.attr("dtype"); !is_float(dtype))
     throw refuse(fmt::format("the result must be of floats, not of {}", dtype));
-  const std::string& aggregate = n.attr("aggregate");
-  if (aggregate != "sum" && aggregate != "average" && aggregate != "min" && aggregate != "max")
-    throw refuse(fmt::format("aggregate is \"{}\", but must be sum, average, min or max", aggregate));
+  aggregate_of(n);
 }
 
 void check_features(const Node& n, int64_t count) {
@@ -207,12 +216,12 @@ Data eval(const Call& c) {
   const Ints &roots = n.attr("roots"), &starts = n.attr("leaf_starts"),
              &leaf_targets = n.attr("leaf_targets");
   const Floats& weights = n.attr("leaf_weights");
-  const std::string& aggregate = n.attr("aggregate");
+  const Aggregate aggregate = aggregate_of(n);
   const int64_t targets = n.attr("targets");
   const auto combine = [&](double old, double weight) {
-    if (aggregate == "min")
+    if (aggregate == Aggregate::Min)
       return std::min(old, weight);
-    if (aggregate == "max")
+    if (aggregate == Aggregate::Max)
       return std::max(old, weight);
     return old + weight;
   };
@@ -230,7 +239,7 @@ Data eval(const Call& c) {
         reached[target] = true;
       }
     }
-    if (aggregate == "average")
+    if (aggregate == Aggregate::Average)
       for (double& each : score)
         each /= static_cast<double>(roots.size());
   }
