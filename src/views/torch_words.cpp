@@ -218,8 +218,11 @@ std::string python_text(const Attribute& attribute) {
   switch (attribute.kind()) {
     case AttributeKind::Bool:
       return attribute.as<bool>() ? "True" : "False";
-    case AttributeKind::String:
-      return fmt::format("'{}'", attribute.as<std::string>());
+    case AttributeKind::String: {
+      const std::string& text = attribute;
+      const bool is_plain = text.find('\'') == std::string::npos && quote(text).size() == text.size() + 2;
+      return is_plain ? fmt::format("'{}'", text) : quote(text);
+    }
     case AttributeKind::DType:
       return fmt::format("torch.{}", words_for(attribute.as<DType>()).torch);
     default:

@@ -124,6 +124,19 @@ TEST(Relay, MultipliesMatricesOrOneBatchOfThem) {
             std::string::npos);
 }
 
+TEST(Fx, QuotesTextsSoThatPythonReadsThem) {
+  const auto shown = [](std::string_view delimiter) {
+    const std::string text = show_text(
+        "fx-code",
+        fmt::format("graph(%x: str[2]) {{ %y, %n = string_split(%x, delimiter={}) return %n }}", delimiter));
+    const size_t begin = text.find("kwargs = {delimiter: ") + 21;
+    return text.substr(begin, text.find("})", begin) - begin);
+  };
+  EXPECT_EQ(shown(R"(", ")"), "', '");
+  EXPECT_EQ(shown(R"("it's")"), R"("it's")");
+  EXPECT_EQ(shown(R"("a\\b")"), R"("a\\b")");
+}
+
 TEST(DTypeWords, StandInTheOrderOfTheDTypes) {
   for (const DTypeInfo& info : all_dtypes())
     EXPECT_EQ(words_for(info.dtype).dtype, info.dtype);
