@@ -18,15 +18,7 @@ void add_ops(CLI::App& program) {
         std::fputs(fmt::format("{:<20} {:<8} {}\n", op->name, name(op->category), op->doc).c_str(), stdout);
       return;
     }
-    const OpDef* op = find_op(*wanted);
-    if (op == nullptr) {
-      std::vector<std::string_view> names;
-      for (const OpDef* known : registered_ops())
-        names.push_back(known->name);
-      const std::string_view near = closest_name(*wanted, names);
-      throw user_error("there is no op {}{}", *wanted,
-                       near.empty() ? "" : fmt::format("\n  hint: did you mean {}?", near));
-    }
+    const OpDef* op = &wanted_op(*wanted);
     std::fputs(fmt::format("{}\n  {} ({})\n", op->signature(), op->doc, name(op->category)).c_str(), stdout);
     for (const AttributeDecl& attribute : op->attributes)
       std::fputs(fmt::format("  {}: {}{}\n", attribute.name, attribute.doc,

@@ -1,6 +1,7 @@
 // create.cpp — the gate: Graph::create, through which every node is made.
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "base/error.h"
 #include "ir/evaluate.h"
@@ -15,19 +16,7 @@ namespace {
 constexpr int64_t kFollowedElements = 1024;  // constants up to this size are followed through the graph
 constexpr int64_t kFollowedDims = 64;        // and shape-like vectors up to this one, element by element
 
-// "did you mean" for a name the declaration lacks.
-UserError unknown_name(const OpDef& op, std::string_view what, std::string_view wanted) {
-  std::vector<std::string_view> names;
-  for (const OperandDecl& operand : op.operands)
-    names.push_back(operand.name);
-  for (const AttributeDecl& attribute : op.attributes)
-    names.push_back(attribute.name);
-  const std::string_view near = closest_name(wanted, names);
-  return user_error("{}: there is no {} {}{}", op.name, what, wanted,
-                    near.empty() ? "" : fmt::format("\n  hint: did you mean {}?", near));
-}
-
-// An int where a float is wanted, and an empty list of any kind, mean what they look like.
+// An int where a float or bool is wanted, and an empty list of any kind, mean what they look like.
 Attribute fit(const Attribute& given, AttributeKind wanted) {
   if (given.kind() == AttributeKind::Int && wanted == AttributeKind::Float)
     return static_cast<double>(given.as<int64_t>());
@@ -102,6 +91,20 @@ void follow_content(const Node& node) {
   }
 }
 
+bool same_content(const std::optional<Content>& a, const std::optional<Content>& b) {
+  if (!a || !b)
+    return a.has_value() == b.has_value();
+  return a->dims == b->dims && a->tensor.has_value() == b->tensor.has_value() &&
+         (!a->tensor || identical(*a->tensor, *b->tensor));
+}
+
+// The value of an attribute that an operand of its name gives late.
+Value single_value(const OpDef& op, const Operand& operand) {
+  if (operand.values.size() != 1)
+    throw user_error("{}: {} takes one value, not {}", op.name, operand.name, operand.values.size());
+  return operand.values.front();
+}
+
 }  // namespace
 
 Node* Graph::create(const OpDef& op, std::vector<Operand> operands, Attributes attributes,
@@ -110,22 +113,30 @@ Node* Graph::create(const OpDef& op, std::vector<Operand> operands, Attributes a
 
   // Operands and late attributes.
   std::vector<std::vector<Value>> segments(op.operands.size());
+  std::map<const AttributeDecl*, Value> late;  // in the order of the declaration
+  std::set<std::string_view> given;
   for (Operand& operand : operands) {
+    if (!given.insert(operand.name).second || (!operand.values.empty() && attributes.contains(operand.name)))
+      throw user_error("{}: {} is given twice", op.name, operand.name);
     if (const OperandDecl* decl = op.find_operand(operand.name)) {
       segments[static_cast<size_t>(decl - op.operands.data())] = std::move(operand.values);
       continue;
     }
     const AttributeDecl* decl = op.find_attribute(operand.name);
     if (decl == nullptr)
-      throw unknown_name(op, "operand", operand.name);
+      throw op.unknown_name(operand.name);
     if (operand.values.empty())
       continue;
-    if (std::optional<Attribute> known = as_attribute(*decl, operand.values.front())) {
+    const Value value = single_value(op, operand);
+    if (std::optional<Attribute> known = as_attribute(*decl, value)) {
       attributes.insert_or_assign(std::string(decl->name), *known);
     } else {
-      node->late_names_.push_back(decl->name);
-      segments.push_back({operand.values.front()});
+      late.emplace(decl, value);
     }
+  }
+  for (const auto& [decl, value] : late) {
+    node->late_names_.push_back(decl->name);
+    segments.push_back({value});
   }
   size_t count = 0;
   for (const auto& values : segments) {
@@ -146,7 +157,7 @@ Node* Graph::create(const OpDef& op, std::vector<Operand> operands, Attributes a
   for (auto& [name, value] : attributes) {
     const AttributeDecl* decl = op.find_attribute(name);
     if (decl == nullptr)
-      throw unknown_name(op, "attribute", name);
+      throw op.unknown_name(name);
     value = fit(value, decl->kind);
   }
   for (const AttributeDecl& decl : op.attributes)
@@ -179,8 +190,45 @@ Node* Graph::create(const OpDef& op, std::vector<Operand> operands, Attributes a
   }
   node->sources_ = current_sources_;
   follow_content(*node);
-  link(node.get(), insertion_);
+  link(node.get(), insertions_.back());
   return node.release();
+}
+
+bool Node::infer_again() {
+  Types inferred;
+  try {
+    inferred = infer_types(*this);
+  } catch (const UserError&) {
+    return false;
+  }
+  bool changed = false;
+  std::vector<std::optional<Content>> known;
+  for (size_t i = 0; i < results_.size(); ++i) {
+    ValueData& result = *results_[i];
+    Type type = graph_->symbols().name_unknown(complete(inferred.at(i), result.type));
+    changed |= !(type == result.type);
+    result.type = std::move(type);
+    known.push_back(std::exchange(result.content, std::nullopt));
+  }
+  follow_content(*this);
+  for (size_t i = 0; i < results_.size(); ++i)
+    changed |= !same_content(known[i], results_[i]->content);
+  return changed;
+}
+
+void Graph::infer_again(const std::vector<Node*>& nodes) {
+  const auto earlier = [](const Node* a, const Node* b) { return a->comes_before(*b); };
+  std::set<Node*, decltype(earlier)> waiting(nodes.begin(), nodes.end(), earlier);
+  waiting.erase(return_);
+  while (!waiting.empty()) {
+    Node* node = *waiting.begin();
+    waiting.erase(waiting.begin());
+    if (node->infer_again())
+      for (Value result : node->results())
+        for (Node* user : result.users())
+          if (user != return_ && node->comes_before(*user))
+            waiting.insert(user);
+  }
 }
 
 }  // namespace tenon

@@ -11,6 +11,5 @@ uint64_t structural_hash(const Graph& graph);
 
 // Empty when the graphs are structurally equal, else where they first differ.
 std::string difference(const Graph& a, const Graph& b);
-inline bool structurally_equal(const Graph& a, const Graph& b) { return difference(a, b).empty(); }
 
 }  // namespace tenon

@@ -121,20 +121,8 @@ Data run_graph(const Graph& graph, const Data& inputs, RandomGenerator& random,
 }  // namespace
 
 std::span<const Datum> Call::all(std::string_view name) const {
-  // Node::ins and the operand data are in the same order; find where the named segment starts.
-  size_t begin = 0;
-  for (const OperandDecl& decl : node_.op().operands) {
-    const size_t count = node_.ins(decl.name).size();
-    if (decl.name == name)
-      return operands_.subspan(begin, count);
-    begin += count;
-  }
-  for (std::string_view late : node_.late_names()) {
-    if (late == name)
-      return operands_.subspan(begin, 1);
-    ++begin;
-  }
-  CHECK(false, "{} has no operand {}", node_.op().name, name);
+  const auto [begin, count] = node_.segment(name);
+  return operands_.subspan(begin, count);
 }
 
 const Datum& Call::datum(std::string_view name) const {

@@ -34,13 +34,24 @@ std::vector<Node*> Value::users() const {
   std::vector<Node*> users;
   for (Use* use = data_->first_use; use != nullptr; use = use->next)
     users.push_back(use->user);
+  std::sort(users.begin(), users.end(), [](const Node* a, const Node* b) { return a->comes_before(*b); });
+  users.erase(std::unique(users.begin(), users.end()), users.end());
   return users;
 }
 
 void Value::replace_all_uses(Value by) const {
-  CHECK(by != *this, "a value cannot replace itself");
-  while (data_->first_use != nullptr)
-    data_->first_use->set(by.data());
+  CHECK(by && by != *this && &by.graph() == &graph(), "a value is replaced by another one of its graph");
+  CHECK(by.type().index() == type().index() && (!type().is_tensor() || by.dtype() == dtype()),
+        "a value of type {} cannot be replaced by one of type {}", type(), by.type());
+  std::vector<Node*> changed;
+  for (Use *use = data_->first_use, *next = nullptr; use != nullptr; use = next) {
+    next = use->next;
+    if (use->user == by.node())
+      continue;
+    changed.push_back(use->user);
+    use->set(by.data());
+  }
+  graph().infer_again(changed);
 }
 
 void Value::refine_type(const Type& declared) const {
@@ -48,8 +59,10 @@ void Value::refine_type(const Type& declared) const {
   if (is_input())
     return;
   const Type inferred = infer_types(*node()).at(static_cast<size_t>(index()));
-  data_->type = complete(complete(inferred, graph().symbols().forget_used(declared)), data_->type);
-  graph().symbols().reserve(data_->type);
+  SymbolSource& symbols = graph().symbols();
+  data_->type =
+      symbols.name_unknown(complete(complete(inferred, symbols.forget_used(declared)), data_->type));
+  symbols.reserve(data_->type);
 }
 
 const Tensor* Value::known_tensor() const {
@@ -81,6 +94,13 @@ std::optional<std::vector<int64_t>> Value::known_ints() const {
 Node::~Node() {
   for (Use& use : operands_)
     use.set(nullptr);
+}
+
+void Node::set_operand(int64_t index, Value value) {
+  CHECK(value && &value.graph() == graph_, "an operand of {} is missing or belongs to another graph",
+        op_->name);
+  operands_[static_cast<size_t>(index)].set(value.data());
+  graph_->infer_again({this});
 }
 
 std::pair<size_t, size_t> Node::segment(std::string_view name) const {
@@ -218,7 +238,8 @@ Graph::Graph(std::string name, std::shared_ptr<SymbolSource> symbols)
     : name_(std::move(name)), symbols_(std::move(symbols)) {
   return_ = new Node(*this, return_op());
   return_->segments_ = {0};
-  first_ = insertion_ = return_;
+  first_ = return_;
+  insertions_ = {return_};
 }
 
 Graph::~Graph() {
@@ -260,12 +281,13 @@ std::vector<Value> Graph::inputs() const {
 }
 
 void Graph::set_outputs(const std::vector<Value>& values, std::vector<std::string> names) {
+  for (size_t i = 0; i < values.size(); ++i)
+    CHECK(values[i] && &values[i].graph() == this, "output {} is missing or belongs to another graph", i);
   for (Use& use : return_->operands_)
     use.set(nullptr);
   return_->operands_ = std::vector<Use>(values.size());
   return_->segments_ = {values.size()};
   for (size_t i = 0; i < values.size(); ++i) {
-    CHECK(&values[i].graph() == this, "output {} belongs to another graph", i);
     return_->operands_[i].user = return_;
     return_->operands_[i].set(values[i].data());
     if (names.size() == i)
@@ -290,11 +312,26 @@ std::vector<Node*> Graph::nodes() const {
 }
 
 void Graph::link(Node* node, Node* before) {
+  constexpr int64_t kGap = 1 << 20;
+  if (before == return_) {
+    node->order_ = return_->order_;
+    return_->order_ += kGap;
+  } else {
+    const int64_t low = before->previous_ != nullptr ? before->previous_->order_ : before->order_ - 2 * kGap;
+    node->order_ = low + (before->order_ - low) / 2;
+  }
+  const bool crowded =
+      before != return_ && before->previous_ != nullptr && node->order_ == before->previous_->order_;
   node->next_ = before;
   node->previous_ = before->previous_;
   (before->previous_ != nullptr ? before->previous_->next_ : first_) = node;
   before->previous_ = node;
   ++node_count_;
+  if (crowded) {
+    int64_t order = 0;
+    for (Node* each = first_; each != nullptr; each = each->next_)
+      each->order_ = order += kGap;
+  }
 }
 
 void Graph::unlink(Node* node) {
@@ -308,8 +345,7 @@ void Graph::erase(Node* node) {
         "only nodes of this graph, and not its return, can be erased");
   for (Value result : node->results())
     CHECK(result.use_count() == 0, "{} is still used", node->describe());
-  if (insertion_ == node)
-    insertion_ = node->next_;
+  std::replace(insertions_.begin(), insertions_.end(), node, node->next_);
   unlink(node);
   delete node;
 }
@@ -325,105 +361,15 @@ void Graph::move_before(Node* node, Node* other) {
 void Graph::replace(Node* node, const std::vector<Value>& by) {
   CHECK(static_cast<int64_t>(by.size()) == node->result_count(), "{} values for {} results of {}", by.size(),
         node->result_count(), node->describe());
-  for (int64_t i = 0; i < node->result_count(); ++i)
-    node->result(i).replace_all_uses(by[static_cast<size_t>(i)]);
+  for (int64_t i = 0; i < node->result_count(); ++i) {
+    const Value old = node->result(i), next = by[static_cast<size_t>(i)];
+    old.replace_all_uses(next);
+    if (next.name().empty())
+      next.set_name(old.name());
+    if (!next.is_input() && next.node()->sources().empty())
+      next.node()->set_sources(node->sources());
+  }
   erase(node);
-}
-
-namespace {
-
-Type same_type(const Type& type) { return type; }
-
-// Where `type` has a symbol alone, `sizes` gets the size that `actual` has there.
-void match_symbols(const Type& type, const Type& actual, std::map<std::string, Dim>& sizes) {
-  if (type.index() != actual.index())
-    return;
-  if (!type.is_tensor())
-    return match_symbols(type.element(), actual.element(), sizes);
-  const Shape &shape = type.as_tensor().shape, &actual_shape = actual.as_tensor().shape;
-  if (!shape.ranked() || !actual_shape.ranked() || shape.rank() != actual_shape.rank())
-    return;
-  for (int64_t i = 0; i < shape.rank(); ++i)
-    if (const std::vector<std::string> symbols = shape[i].symbols();
-        symbols.size() == 1 && shape[i] == Dim::symbol(symbols.front()))
-      sizes.emplace(symbols.front(), actual_shape[i]);
-}
-
-}  // namespace
-
-Node* Graph::copy_node(const Node& node, const ValueMap& map, const TypeMap& map_type) {
-  std::vector<Operand> operands;
-  const auto mapped = [&](std::string_view name) {
-    std::vector<Value> values = node.ins(name);
-    std::transform(values.begin(), values.end(), values.begin(), map);
-    return values;
-  };
-  for (const OperandDecl& decl : node.op().operands)
-    operands.emplace_back(decl.name, mapped(decl.name));
-  for (std::string_view late : node.late_names())
-    operands.emplace_back(late, mapped(late));
-  std::vector<std::unique_ptr<Graph>> regions;
-  for (const auto& region : node.regions()) {
-    Graph& copy = *regions.emplace_back(make_region(region->name()));
-    std::vector<Value> inputs;
-    for (Value input : region->inputs())
-      inputs.push_back(copy.add_input(input.type(), input.name()));
-    copy.set_outputs(copy.copy_nodes(*region, inputs, same_type), region->output_names());
-  }
-  Types types;
-  for (Value result : node.results())
-    types.push_back(map_type(result.type()));
-  Node* copy = create(node.op(), std::move(operands), node.attributes(), std::move(regions), &types);
-  copy->set_sources(node.sources());
-  for (int64_t i = 0; i < node.result_count(); ++i)
-    copy->result(i).set_name(node.result(i).name());
-  return copy;
-}
-
-Node* Graph::copy_node(const Node& node, const ValueMap& map) { return copy_node(node, map, same_type); }
-
-std::vector<Value> Graph::copy_nodes(const Graph& from, const std::vector<Value>& arguments,
-                                     const TypeMap& map_type) {
-  std::unordered_map<ValueData*, Value> copies;
-  for (int64_t i = 0; i < from.input_count(); ++i)
-    copies[from.input(i).data()] = arguments[static_cast<size_t>(i)];
-  const auto map = [&](Value value) { return copies.at(value.data()); };
-  for (const Node* node : from.nodes()) {
-    const Node* copy = copy_node(*node, map, map_type);
-    for (int64_t i = 0; i < node->result_count(); ++i)
-      copies[node->result(i).data()] = copy->result(i);
-  }
-  std::vector<Value> outputs = from.outputs();
-  std::transform(outputs.begin(), outputs.end(), outputs.begin(), map);
-  return outputs;
-}
-
-std::vector<Value> Graph::inline_graph(const Graph& callee, const std::vector<Value>& arguments) {
-  CHECK(static_cast<int64_t>(arguments.size()) == callee.input_count(),
-        "{} arguments for {} inputs of graph {}", arguments.size(), callee.input_count(), callee.name());
-  std::map<std::string, Dim> sizes;
-  for (size_t i = 0; i < arguments.size(); ++i)
-    match_symbols(callee.input(static_cast<int64_t>(i)).type(), arguments[i].type(), sizes);
-  // A symbol that the callee made up stays what it is, unless it means something here.
-  return copy_nodes(callee, arguments, [&](const Type& type) {
-    for (const std::string& symbol : symbols_of(type))
-      if (!sizes.contains(symbol))
-        sizes.emplace(symbol, symbols_->is_used(symbol) ? symbols_->fresh() : Dim::symbol(symbol));
-    return substitute(type, sizes);
-  });
-}
-
-std::unique_ptr<Graph> Graph::clone() const { return bind({}); }
-
-std::unique_ptr<Graph> Graph::bind(const std::map<std::string, Dim>& sizes) const {
-  auto copy = std::make_unique<Graph>(name_);
-  std::vector<Value> arguments;
-  for (Value input : inputs())
-    arguments.push_back(copy->add_input(substitute(input.type(), sizes), input.name()));
-  copy->set_outputs(
-      copy->copy_nodes(*this, arguments, [&](const Type& type) { return substitute(type, sizes); }),
-      output_names_);
-  return copy;
 }
 
 }  // namespace tenon

@@ -69,7 +69,9 @@ class Value {
 
   int64_t use_count() const { return data_->use_count; }
   bool has_one_use() const { return use_count() == 1; }
-  std::vector<Node*> users() const;  // in no particular order; a node that uses it twice is there twice
+  std::vector<Node*> users() const;  // each once, in the graph's order
+  // Users take `by` instead, but for the node that makes `by`: so x can be wrapped in an op of x. What
+  // follows is inferred again where its types or known elements change.
   void replace_all_uses(Value by) const;
 
   // The elements, when they are known without running: of any small constant expression …
@@ -118,7 +120,7 @@ class Node {
   bool is(std::string_view op_name) const { return op_->name == op_name; }
   Graph& graph() const { return *graph_; }
   Node* next() const { return next_; }  // null after the last (the return node)
-  Node* previous() const { return previous_; }
+  bool comes_before(const Node& other) const { return order_ < other.order_; }  // in the same graph
 
   // Operands by the names of the declaration. An optional operand that is absent is an empty Value.
   Value in(std::string_view name) const;
@@ -127,7 +129,11 @@ class Node {
   int64_t operand_count() const { return static_cast<int64_t>(operands_.size()); }
   Value operand(int64_t index) const { return Value(operands_[static_cast<size_t>(index)].value); }
   std::vector<Value> operands() const;
-  void set_operand(int64_t index, Value value) { operands_[static_cast<size_t>(index)].set(value.data()); }
+  // What follows is inferred again where its types or known elements change. If the node no longer makes
+  // sense, its types stay, and lint says what is wrong.
+  void set_operand(int64_t index, Value value);
+  // Where the operands (or the operand of a late attribute) of that name stand: the first, and how many.
+  std::pair<size_t, size_t> segment(std::string_view name) const;
 
   // Attributes by name; those the declaration gives a default are always there. One that is given late, by an
   // operand, is not: is_late says so, and late(name) is that operand.
@@ -139,7 +145,6 @@ class Node {
 
   int64_t result_count() const { return static_cast<int64_t>(results_.size()); }
   Value result(int64_t index = 0) const { return Value(results_[static_cast<size_t>(index)].get()); }
-  Value out(std::string_view name) const { return result(static_cast<int64_t>(op_->result_index(name))); }
   std::vector<Value> results() const;
 
   Graph& region(std::string_view name) const;
@@ -155,12 +160,13 @@ class Node {
  private:
   friend class Graph;
   Node(Graph& graph, const OpDef& op) : graph_(&graph), op_(&op) {}
-  std::pair<size_t, size_t> segment(std::string_view name) const;
+  bool infer_again();  // true when a type or known elements changed
 
   Graph* graph_;
   const OpDef* op_;
   Node* next_ = nullptr;
   Node* previous_ = nullptr;
+  int64_t order_ = 0;             // ascends along the graph
   std::vector<Use> operands_;     // never resized once linked
   std::vector<size_t> segments_;  // how many operands each declared operand has, then one per late attribute
   std::vector<std::string_view> late_names_;
@@ -222,20 +228,21 @@ class Graph {
     return create(require_op(op), std::move(operands), std::move(attributes), std::move(regions), types);
   }
 
-  Node* insertion_point() const { return insertion_; }
-  void set_insertion_point(Node* before) { insertion_ = before; }
   // Names that nodes made from now on carry as their sources.
   void set_current_sources(std::vector<std::string> sources) { current_sources_ = std::move(sources); }
   const std::vector<std::string>& current_sources() const { return current_sources_; }
 
   Node* first() const { return first_; }
   int64_t node_count() const { return node_count_; }  // the return node is not counted
-  // Every node but the return node, in order. The list is taken when called, so the loop may edit the graph.
+  // Every node but the return node, in order. The list is taken when called, so a loop over it may make nodes
+  // and erase those it has come past.
   std::vector<Node*> nodes() const;
 
   void erase(Node* node);  // its results must have no uses
   void move_before(Node* node, Node* other);
-  void replace(Node* node, const std::vector<Value>& by);  // replaces all uses of its results, then erases it
+  // Replaces all uses of its results, then erases it. The new values take its names, and their nodes its
+  // sources, where they have none.
+  void replace(Node* node, const std::vector<Value>& by);
 
   std::unique_ptr<Graph> clone() const;
   // A copy in which the symbols of `sizes` are these numbers or expressions.
@@ -249,9 +256,13 @@ class Graph {
   SymbolSource& symbols() const { return *symbols_; }
 
  private:
+  friend class Value;
+  friend class Node;
+  friend class InsertBefore;
   Graph(std::string name, std::shared_ptr<SymbolSource> symbols);
   void link(Node* node, Node* before);
   void unlink(Node* node);
+  void infer_again(const std::vector<Node*>& nodes);  // and what depends on them
   using ValueMap = std::function<Value(Value)>;
   using TypeMap = std::function<Type(const Type&)>;
   Node* copy_node(const Node& node, const ValueMap& map, const TypeMap& map_type);
@@ -263,25 +274,30 @@ class Graph {
   std::vector<std::string> output_names_;
   Node* first_ = nullptr;
   Node* return_ = nullptr;
-  Node* insertion_ = nullptr;
+  std::vector<Node*> insertions_;  // where new nodes go: before the last of these
   int64_t node_count_ = 0;
   std::vector<std::string> current_sources_;
   std::shared_ptr<SymbolSource> symbols_;
 };
 
-// New nodes go before `before` while this lives.
+// New nodes go before `node` while this lives.
 class InsertBefore {
  public:
-  explicit InsertBefore(Node* before) : graph_(before->graph()), old_(graph_.insertion_point()) {
-    graph_.set_insertion_point(before);
-  }
-  ~InsertBefore() { graph_.set_insertion_point(old_); }
+  explicit InsertBefore(Node* node) : graph_(node->graph()) { graph_.insertions_.push_back(node); }
+  ~InsertBefore() { graph_.insertions_.pop_back(); }
   InsertBefore(const InsertBefore&) = delete;
   InsertBefore& operator=(const InsertBefore&) = delete;
 
  private:
   Graph& graph_;
-  Node* old_;
+};
+
+// New nodes go after `node`, or after what makes `value`, while this lives: the first made comes first.
+class InsertAfter : public InsertBefore {
+ public:
+  explicit InsertAfter(Node* node) : InsertBefore(node->next()) {}
+  explicit InsertAfter(Value value)
+      : InsertBefore(value.is_input() ? value.graph().first() : value.node()->next()) {}
 };
 
 // Calls f(graph) for this graph and then every graph nested in it.

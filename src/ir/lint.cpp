@@ -16,9 +16,11 @@ class Linter {
   void graph(const Graph& graph, bool outermost) {
     std::unordered_map<const ValueData*, int64_t> uses;  // as the operands count them
     std::unordered_set<const ValueData*> made;
+    std::vector<const ValueData*> in_order;
     std::unordered_set<std::string> input_names;
     for (Value input : graph.inputs()) {
       made.insert(input.data());
+      in_order.push_back(input.data());
       // Users feed the outermost inputs by name.
       if (outermost && !input.name().empty() && !input_names.insert(input.name()).second)
         problem("graph {}: two inputs are named {}", graph.name(), input.name());
@@ -36,8 +38,10 @@ class Linter {
         problem("{}: belongs to another graph", node->describe());
       operands(*node);
       types(*node);
-      for (Value result : node->results())
+      for (Value result : node->results()) {
         made.insert(result.data());
+        in_order.push_back(result.data());
+      }
       for (const auto& region : node->regions())
         this->graph(*region, false);
     }
@@ -45,7 +49,7 @@ class Linter {
     if (graph.output_names().size() != graph.outputs().size())
       problem("graph {}: {} names for {} outputs", graph.name(), graph.output_names().size(),
               graph.outputs().size());
-    for (const ValueData* data : made) {
+    for (const ValueData* data : in_order) {
       if (data->use_count != uses[data])
         problem("value %{}: {} uses are recorded, but {} operands use it", data->name, data->use_count,
                 uses[data]);
@@ -71,7 +75,7 @@ class Linter {
         if (const Type& type = node.result(i).type(); !refines(type, inferred[static_cast<size_t>(i)]))
           problem("{}: {}: result {} is {}, but inference gives {}", node.describe(), node.op().name, i, type,
                   inferred[static_cast<size_t>(i)]);
-    } catch (const UserError& error) {
+    } catch (const std::exception& error) {
       problem("{}: {}", node.describe(), error.what());
     }
   }

@@ -39,19 +39,6 @@ const AttributeDecl* OpDef::find_attribute(std::string_view wanted) const {
   return it == attributes.end() ? nullptr : &*it;
 }
 
-size_t OpDef::operand_index(std::string_view wanted) const {
-  const OperandDecl* decl = find_operand(wanted);
-  CHECK(decl != nullptr, "{} has no operand {}", name, wanted);
-  return static_cast<size_t>(decl - operands.data());
-}
-
-size_t OpDef::result_index(std::string_view wanted) const {
-  const auto it =
-      std::find_if(results.begin(), results.end(), [&](const auto& r) { return r.name == wanted; });
-  CHECK(it != results.end(), "{} has no result {}", name, wanted);
-  return static_cast<size_t>(it - results.begin());
-}
-
 std::string OpDef::signature() const {
   constexpr std::string_view marks[] = {"", "?", "..."};
   std::string text = fmt::format("{}(", name);
@@ -115,29 +102,55 @@ std::vector<const OpDef*> registered_ops() {
   return ops;
 }
 
-std::string_view closest_name(std::string_view wanted, const std::vector<std::string_view>& names) {
-  // Edit distance; a name counts as near when at most a third of the wanted one would have to change.
-  std::string_view best;
-  size_t best_distance = wanted.size() / 3 + 1;
-  for (std::string_view candidate : names) {
-    std::vector<size_t> row(candidate.size() + 1);
-    for (size_t j = 0; j <= candidate.size(); ++j)
-      row[j] = j;
-    for (size_t i = 1; i <= wanted.size(); ++i) {
-      size_t diagonal = row[0];
-      row[0] = i;
-      for (size_t j = 1; j <= candidate.size(); ++j) {
-        const size_t substituted = diagonal + (wanted[i - 1] != candidate[j - 1]);
-        diagonal = row[j];
-        row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
-      }
-    }
-    if (row.back() < best_distance) {
-      best_distance = row.back();
-      best = candidate;
+const OpDef& wanted_op(std::string_view name) {
+  if (const OpDef* op = find_op(name))
+    return *op;
+  std::vector<std::string_view> names;
+  for (const OpDef* op : registered_ops())
+    names.push_back(op->name);
+  throw user_error("there is no op {}{}", name, did_you_mean(name, names));
+}
+
+UserError OpDef::unknown_name(std::string_view wanted) const {
+  std::vector<std::string_view> names;
+  for (const OperandDecl& operand : operands)
+    names.push_back(operand.name);
+  for (const AttributeDecl& attribute : attributes)
+    names.push_back(attribute.name);
+  return user_error("{}: there is no operand or attribute {}{}", name, wanted, did_you_mean(wanted, names));
+}
+
+namespace {
+
+// How many letters must be put in, left out or changed to get from one to the other; case does not count.
+size_t edit_distance(std::string_view from, std::string_view to) {
+  std::vector<size_t> row(to.size() + 1);
+  std::iota(row.begin(), row.end(), 0);
+  for (size_t i = 1; i <= from.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= to.size(); ++j) {
+      const auto lower = [](char c) { return std::tolower(static_cast<unsigned char>(c)); };
+      const size_t substituted = diagonal + (lower(from[i - 1]) != lower(to[j - 1]));
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
     }
   }
-  return best;
+  return row.back();
+}
+
+}  // namespace
+
+std::string did_you_mean(std::string_view wanted, const std::vector<std::string_view>& names) {
+  // A name is near when at most a third of the wanted one would have to change.
+  std::string_view best;
+  size_t best_distance = wanted.size() / 3 + 1;
+  for (std::string_view candidate : names)
+    if (const size_t distance = edit_distance(wanted, candidate); distance < best_distance) {
+      best_distance = distance;
+      best = candidate;
+    }
+  return best.empty() ? "" : fmt::format("\n  hint: did you mean {}?", best);
 }
 
 }  // namespace tenon

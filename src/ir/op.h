@@ -18,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "ir/attribute.h"
 #include "ir/type.h"
 
@@ -135,8 +136,8 @@ struct OpDef {
 
   const OperandDecl* find_operand(std::string_view name) const;
   const AttributeDecl* find_attribute(std::string_view name) const;
-  size_t operand_index(std::string_view name) const;  // CHECKs that there is one
-  size_t result_index(std::string_view name) const;
+  // For a name that the declaration lacks.
+  UserError unknown_name(std::string_view wanted) const;
   std::string signature() const;  // softmax(x: T, axis: int = -1) -> (y: T) where T in floats
 };
 
@@ -144,9 +145,11 @@ struct OpDef {
 void register_op(const OpDef& op);
 const OpDef* find_op(std::string_view name);
 const OpDef& require_op(std::string_view name);  // a missing one is our bug
+const OpDef& wanted_op(std::string_view name);   // a missing one is the user's fault
 std::vector<const OpDef*> registered_ops();      // by name
 
-// The name in `names` that `wanted` was most likely meant to be, for a hint; empty when none is near.
-std::string_view closest_name(std::string_view wanted, const std::vector<std::string_view>& names);
+// "\n  hint: did you mean X?" for the name in `names` that `wanted` was most likely meant to be; empty when
+// none is near.
+std::string did_you_mean(std::string_view wanted, const std::vector<std::string_view>& names);
 
 }  // namespace tenon

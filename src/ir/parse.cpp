@@ -1,9 +1,6 @@
 #include "ir/parse.h"
 
-#include <charconv>
-#include <cmath>
-
-#include "base/error.h"
+#include "ir/scanner.h"
 #include "tensor/wide.h"
 
 namespace tenon {
@@ -11,9 +8,9 @@ namespace {
 
 constexpr int kMaximumDepth = 100;  // of nested graphs and types
 
-class Parser {
+class Parser : Scanner {
  public:
-  Parser(std::string_view text, const ParseOptions& options) : text_(text), options_(options) {}
+  Parser(std::string_view text, const ParseOptions& options) : Scanner(text), options_(options) {}
 
   std::unique_ptr<Graph> top() {
     expect_word("graph");
@@ -23,6 +20,7 @@ class Parser {
     else if (peek() != '(')
       name = word();
     auto graph = std::make_unique<Graph>(name);
+    reserve_symbols(*graph);
     body(*graph);
     skip_space();
     if (at_ != text_.size())
@@ -41,143 +39,30 @@ class Parser {
  private:
   using Scope = std::map<std::string, Value>;
 
-  [[noreturn]] void fail(const std::string& message) const {
-    size_t line = 1, column = 1;
-    for (size_t i = 0; i < at_ && i < text_.size(); ++i)
-      text_[i] == '\n' ? (++line, column = 1) : ++column;
-    throw user_error("line {}, column {}: {}", line, column, message);
-  }
-
-  // --- letters and words
-  // ---------------------------------------------------------------------------------------------
-
-  void skip_space() {
-    while (at_ < text_.size()) {
-      if (text_.substr(at_).starts_with("//"))
-        at_ = std::min(text_.find('\n', at_), text_.size());
-      else if (std::string_view(" \t\r\n").find(text_[at_]) != std::string_view::npos)
-        ++at_;
-      else
-        return;
+  // A symbol that inference makes up must not be one that is written further down.
+  void reserve_symbols(Graph& graph) const {
+    for (size_t begin = 0; begin < text_.size(); ++begin) {
+      size_t end = begin;
+      while (end < text_.size() && is_word(text_[end]))
+        ++end;
+      if (end - begin > 1 && text_[begin] == 'd')
+        graph.symbols().reserve(text_.substr(begin, end - begin));
+      begin = end;
     }
-  }
-  char peek() {
-    skip_space();
-    return at_ < text_.size() ? text_[at_] : '\0';
-  }
-  bool accept(char c) {
-    if (peek() != c)
-      return false;
-    ++at_;
-    return true;
-  }
-  void expect(char c) {
-    if (!accept(c))
-      fail(fmt::format("'{}' was expected", c));
-  }
-  static bool is_word(char c) {
-    return ('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z') || ('0' <= c && c <= '9') || c == '_' || c == '.';
-  }
-  std::string_view peek_word() {
-    skip_space();
-    size_t end = at_;
-    while (end < text_.size() && is_word(text_[end]))
-      ++end;
-    return text_.substr(at_, end - at_);
-  }
-  std::string word() {
-    const std::string_view w = peek_word();
-    if (w.empty())
-      fail("a name was expected");
-    at_ += w.size();
-    return std::string(w);
-  }
-  bool accept_word(std::string_view wanted) {
-    if (peek_word() != wanted)
-      return false;
-    at_ += wanted.size();
-    return true;
-  }
-  void expect_word(std::string_view wanted) {
-    if (!accept_word(wanted))
-      fail(fmt::format("'{}' was expected", wanted));
-  }
-  std::string quoted() {
-    expect('"');
-    std::string result;
-    while (at_ < text_.size() && text_[at_] != '"') {
-      char c = text_[at_++];
-      if (c == '\\' && at_ < text_.size()) {
-        c = text_[at_++];
-        if (c == 'n')
-          c = '\n';
-        else if (c == 't')
-          c = '\t';
-        else if (c == 'x') {
-          unsigned code = 0;
-          const auto [end, error] =
-              std::from_chars(text_.data() + at_, text_.data() + std::min(at_ + 2, text_.size()), code, 16);
-          if (error != std::errc() || end != text_.data() + at_ + 2)
-            fail("\\x takes two hexadecimal digits");
-          at_ += 2;
-          c = static_cast<char>(code);
-        } else if (c != '"' && c != '\\')
-          fail("an unknown escape in a text");
-      }
-      result += c;
-    }
-    if (at_ == text_.size())
-      fail("a text does not end");
-    ++at_;
-    return result;
-  }
-  template <class T>
-  T integer() {
-    skip_space();
-    T value{};
-    const bool hexadecimal = text_.substr(at_).starts_with("0x");
-    const char* begin = text_.data() + at_ + (hexadecimal ? 2 : 0);
-    const auto [end, error] =
-        std::from_chars(begin, text_.data() + text_.size(), value, hexadecimal ? 16 : 10);
-    if (error != std::errc())
-      fail("an integer was expected");
-    at_ = static_cast<size_t>(end - text_.data());
-    return value;
-  }
-  double real() {
-    const bool negative = accept('-');
-    double value = 0;
-    if (accept_word("inf")) {
-      value = std::numeric_limits<double>::infinity();
-    } else if (accept_word("nan")) {
-      value = std::nan("");
-    } else {
-      const auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
-      if (error == std::errc::invalid_argument)
-        fail("a number was expected");
-      at_ = static_cast<size_t>(end - text_.data());
-    }
-    return negative ? -value : value;
-  }
-  template <class F>
-  void list(char open, char close, F&& item) {
-    expect(open);
-    if (accept(close))
-      return;
-    do
-      item();
-    while (accept(','));
-    expect(close);
   }
 
   // --- types and attribute values
   // ------------------------------------------------------------------------------------
 
   DType dtype() {
+    skip_space();
+    const size_t begin = at_;
     const std::string w = word();
     const std::optional<DType> dtype = parse_dtype(w);
-    if (!dtype)
+    if (!dtype) {
+      at_ = begin;
       fail(fmt::format("'{}' is not a dtype", w));
+    }
     return *dtype;
   }
 
@@ -223,12 +108,12 @@ class Parser {
         --open;
       ++at_;
     }
-    try {
-      return Dim::parse(text_.substr(begin, at_ - begin));
-    } catch (const UserError& error) {
-      at_ = begin;
-      fail(error.what());
-    }
+    return at_place(begin, [&] {
+      const Dim dim = Dim::parse(text_.substr(begin, at_ - begin));
+      if (dim.is_constant() && *dim.constant() < 0)
+        throw user_error("a size cannot be negative");
+      return dim;
+    });
   }
 
   Literal literal() {
@@ -290,7 +175,11 @@ class Parser {
           values.push_back(integer<T>());
       });
       check_count(values.size());
-      return narrow<T>(element, extents, values);
+      Tensor tensor = narrow<T>(element, extents, values);
+      if constexpr (!std::is_same_v<T, double>)
+        if (widen<T>(tensor) != values)
+          fail(fmt::format("these elements do not all fit {}", element));
+      return tensor;
     });
   }
 
@@ -306,8 +195,9 @@ class Parser {
       case AttributeKind::Bool:
         if (accept_word("true"))
           return true;
-        expect_word("false");
-        return false;
+        if (accept_word("false"))
+          return false;
+        fail("true or false was expected");
       case AttributeKind::Int:
         return integer<int64_t>();
       case AttributeKind::Float:
@@ -334,7 +224,7 @@ class Parser {
       case AttributeKind::Type:
         return type();
       case AttributeKind::Literal:
-        return literal();
+        return at_place(at_, [&] { return literal(); });
     }
     fail("an attribute of no kind");
   }
@@ -342,29 +232,38 @@ class Parser {
   // --- graphs
   // --------------------------------------------------------------------------------------------------------
 
-  // The name after a %; `named` is false for a bare number.
-  std::string value_name(bool& named) {
+  // What stands after a %. A bare number is no name: a value that has none is printed with one.
+  struct ValueName {
+    std::string text;
+    bool is_number;
+    size_t begin;  // of the %
+
+    std::string key() const { return (is_number ? "#" : "n") + text; }
+  };
+
+  ValueName value_name() {
+    skip_space();
+    const size_t begin = at_;
     expect('%');
-    named = peek() == '"' || !('0' <= peek() && peek() <= '9');
-    return peek() == '"' ? quoted() : word();
+    const bool is_number = '0' <= peek() && peek() <= '9';
+    return {peek() == '"' ? quoted() : word(), is_number, begin};
   }
 
-  void define(Scope& scope, const std::string& name, bool named, Value value) {
-    if (!scope.emplace((named ? "n" : "#") + name, value).second)
-      fail(fmt::format("%{} is defined twice", name));
-    if (named)
-      value.set_name(name);
+  void define(Scope& scope, const ValueName& name, Value value) {
+    if (!scope.emplace(name.key(), value).second) {
+      at_ = name.begin;
+      fail(fmt::format("%{} is defined twice", name.text));
+    }
+    if (!name.is_number)
+      value.set_name(name.text);
   }
 
   Value use(const Scope& scope) {
-    const size_t begin = at_;
-    bool named = false;
-    const std::string name = value_name(named);
-    const auto it = scope.find((named ? "n" : "#") + name);
+    const ValueName name = value_name();
+    const auto it = scope.find(name.key());
     if (it == scope.end()) {
-      at_ = begin;
-      skip_space();
-      fail(fmt::format("%{} is not defined here", name));
+      at_ = name.begin;
+      fail(fmt::format("%{} is not defined here", name.text));
     }
     return it->second;
   }
@@ -376,14 +275,16 @@ class Parser {
     list('(', ')', [&] {
       if (peek() != '%')
         fail("an input such as %x: f32[2] was expected");
-      bool named = false;
-      const std::string name = value_name(named);
+      const ValueName name = value_name();
       expect(':');
-      define(scope, name, named, graph.add_input(type(), named ? name : ""));
+      define(scope, name, graph.add_input(type(), ""));
     });
     expect('{');
-    while (!accept_word("return"))
+    while (!accept_word("return")) {
+      if (peek() == '}' || at_ == text_.size())
+        fail("'return' was expected");
       statement(graph, scope, depth);
+    }
     std::vector<Value> outputs;
     std::vector<std::string> names;
     if (peek() == '%') {
@@ -398,15 +299,13 @@ class Parser {
 
   void statement(Graph& graph, Scope& scope, int depth) {
     struct Result {
-      std::string name;
-      bool named;
+      ValueName name;
       std::optional<Type> type;
     };
     std::vector<Result> results;
     if (peek() == '%') {
       do {
-        Result result;
-        result.name = value_name(result.named);
+        Result result = {value_name(), std::nullopt};
         if (accept(':'))
           result.type = type();
         results.push_back(std::move(result));
@@ -416,16 +315,11 @@ class Parser {
     skip_space();
     const size_t begin = at_;
     const std::string op_name = word();
-    const OpDef* op = find_op(op_name);
-    if (op == nullptr) {
-      std::vector<std::string_view> names;
-      for (const OpDef* known : registered_ops())
-        names.push_back(known->name);
-      const std::string_view near = closest_name(op_name, names);
+    if (peek() == '=') {
       at_ = begin;
-      fail(fmt::format("there is no op {}{}", op_name,
-                       near.empty() ? "" : fmt::format("\n  hint: did you mean {}?", near)));
+      fail(fmt::format("a value such as %{} was expected", op_name));
     }
+    const OpDef* op = at_place(begin, [&] { return &wanted_op(op_name); });
     std::vector<Operand> operands;
     Attributes attributes;
     arguments(*op, scope, operands, attributes);
@@ -447,17 +341,14 @@ class Parser {
         types.push_back(*result.type);
     if (!types.empty() && types.size() != results.size())
       fail("either all results of a node have their types written, or none");
-    Node* node = nullptr;
-    try {
-      node = graph.create(*op, std::move(operands), std::move(attributes), std::move(regions),
-                          types.empty() ? nullptr : &types);
+    Node* node = at_place(begin, [&] {
+      Node* made = graph.create(*op, std::move(operands), std::move(attributes), std::move(regions),
+                                types.empty() ? nullptr : &types);
       for (size_t i = 0; i < types.size(); ++i)
-        if (const Type& made = node->result(static_cast<int64_t>(i)).type(); !refines(made, types[i]))
-          throw user_error("{}: result {} is {}, but {} was written", op_name, i, made, types[i]);
-    } catch (const UserError& error) {
-      at_ = begin;
-      fail(error.what());
-    }
+        if (const Type& type = made->result(static_cast<int64_t>(i)).type(); !refines(type, types[i]))
+          throw user_error("{}: result {} is {}, but {} was written", op_name, i, type, types[i]);
+      return made;
+    });
     node->set_sources(std::move(sources));
     if (node->result_count() != static_cast<int64_t>(results.size())) {
       at_ = begin;
@@ -465,7 +356,7 @@ class Parser {
                        results.size()));
     }
     for (size_t i = 0; i < results.size(); ++i)
-      define(scope, results[i].name, results[i].named, node->result(static_cast<int64_t>(i)));
+      define(scope, results[i].name, node->result(static_cast<int64_t>(i)));
   }
 
   void arguments(const OpDef& op, const Scope& scope, std::vector<Operand>& operands,
@@ -487,8 +378,7 @@ class Parser {
       } else if (decl != nullptr) {
         attributes.insert_or_assign(name, attribute(decl->kind));
       } else {
-        at_ = begin;
-        fail(fmt::format("{} has no operand or attribute {}", op.name, name));
+        at_place(begin, [&] { throw op.unknown_name(name); });
       }
     });
   }
@@ -501,8 +391,6 @@ class Parser {
     return values;
   }
 
-  std::string_view text_;
-  size_t at_ = 0;
   const ParseOptions& options_;
   std::map<std::filesystem::path, std::shared_ptr<const MappedFile>> files_;
 };

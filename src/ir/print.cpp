@@ -77,7 +77,8 @@ std::string print_literal(const Literal& literal) {
     return fmt::format("{} iota {} {}", type, iota->start, iota->step);
   } else if (const auto* slice = std::get_if<Literal::FileSlice>(&literal.form())) {
     if (literal.count() > kInlineElements)
-      return fmt::format("{} file {} {} {}", type, quote(slice->file->path().string()), slice->offset,
+      return fmt::format("{} file {} {} {}", type,
+                         quote(std::filesystem::absolute(slice->file->path()).string()), slice->offset,
                          slice->size);
   }
   if (literal.count() <= kInlineElements || literal.dtype() == DType::String)
@@ -115,8 +116,9 @@ class Printer {
       text += "\n";
     }
     text += indent + "  return";
-    for (size_t i = 0; i < graph.outputs().size(); ++i) {
-      const Value output = graph.outputs()[i];
+    const std::vector<Value> outputs = graph.outputs();
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      const Value output = outputs[i];
       text += (i == 0 ? " " : ", ") + value(output);
       if (graph.output_names()[i] != names.name(output))
         text += " as " + quote(graph.output_names()[i]);

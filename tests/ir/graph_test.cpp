@@ -53,6 +53,92 @@ TEST_F(GraphEdits, EraseRefusesAValueInUse) {
   EXPECT_EQ(x.use_count(), 1);
 }
 
+TEST_F(GraphEdits, InsertAfterKeepsTheOrderOfWhatIsMade) {
+  const Value a = exp(x);
+  graph.set_outputs({a});
+  {
+    const InsertAfter here(x);
+    sin(x);
+    cos(x);
+  }
+  {
+    const InsertAfter here(a);
+    sqrt(a);
+  }
+  std::vector<std::string_view> ops;
+  for (const Node* node : graph.nodes())
+    ops.push_back(node->op().name);
+  EXPECT_EQ(ops, (std::vector<std::string_view>{"sin", "cos", "exp", "sqrt"}));
+}
+
+TEST_F(GraphEdits, AnInsertionPointOutlivesItsNode) {
+  const Value a = exp(x), b = sin(x);
+  graph.set_outputs({b});
+  const InsertBefore outer(a.node());
+  {
+    const InsertBefore inner(b.node());
+    graph.erase(a.node());
+  }
+  const Value c = cos(x);
+  EXPECT_EQ(graph.nodes(), (std::vector<Node*>{c.node(), b.node()}));
+}
+
+TEST_F(GraphEdits, AValueCanBeWrapped) {
+  const Value a = exp(x);
+  graph.set_outputs({a, a});
+  const Value wrapped = relu(a);
+  a.replace_all_uses(wrapped);
+  EXPECT_EQ(wrapped.node()->in("x"), a);
+  EXPECT_EQ(graph.outputs(), (std::vector<Value>{wrapped, wrapped}));
+}
+
+TEST_F(GraphEdits, UsersAreEachThereOnceInOrder) {
+  const Value a = exp(x), b = a * a, c = relu(a);
+  graph.set_outputs({c, b, a});
+  EXPECT_EQ(a.users(), (std::vector<Node*>{b.node(), c.node(), graph.return_node()}));
+}
+
+TEST_F(GraphEdits, OrderHoldsHoweverManyNodesAreSqueezedIn) {
+  const Value a = exp(x), b = sin(x);
+  graph.set_outputs({a, b});
+  const InsertAfter here(a);
+  for (int i = 0; i < 100; ++i) {
+    const InsertAfter closer(a);
+    cos(x);
+  }
+  const std::vector<Node*> nodes = graph.nodes();
+  for (size_t i = 1; i < nodes.size(); ++i)
+    EXPECT_TRUE(nodes[i - 1]->comes_before(*nodes[i])) << i;
+}
+
+TEST_F(GraphEdits, TypesAndKnownElementsFollow) {
+  const auto resized = parse_graph(R"(
+    graph(%x: f32[n], %y: f32[4]) {
+      %a = exp(%x)
+      %s = shape(%a)
+      %z = constant(value=f32[] {0})
+      %r = broadcast(%z, %s)
+      return %r
+    })");
+  EXPECT_EQ(to_string(resized->outputs()[0].type()), "f32[n]");
+  Node* const exponential = resized->first();
+  exponential->set_operand(0, resized->input(1));
+  EXPECT_EQ(to_string(resized->outputs()[0].type()), "f32[4]");
+  EXPECT_EQ(lint(*resized), std::vector<std::string>());
+}
+
+TEST_F(GraphEdits, ReplaceHandsOnNamesAndSources) {
+  graph.set_current_sources({"/Exp"});
+  const Value a = exp(x);
+  a.set_name("a");
+  graph.set_current_sources({});
+  graph.set_outputs({a});
+  const Value b = sin(x);
+  graph.replace(a.node(), {b});
+  EXPECT_EQ(b.name(), "a");
+  EXPECT_EQ(b.node()->describe(), "node \"/Exp\"");
+}
+
 TEST_F(GraphEdits, MoveBeforeKeepsTheRestInOrder) {
   const Value a = exp(x), b = sin(x), c = cos(x);
   graph.set_outputs({a, b, c});
@@ -106,17 +192,18 @@ TEST_F(GraphEdits, NewNodesCarryTheCurrentSources) {
 }
 
 TEST_F(GraphEdits, TheGateRefusesWhatTheDeclarationLacks) {
+  expect_error<UserError>([&] { graph.create("relu", {{"x", x}, {"x", x}}); }, "relu: x is given twice");
   expect_error<UserError>([&] { graph.create("relu", {}); }, "relu: x is missing");
   expect_error<UserError>(
       [&] {
         graph.create("relu", {{"x", x}}, {{"axis", 1}});
       },
-      "relu: there is no attribute axis");
+      "relu: there is no operand or attribute axis");
   expect_error<UserError>(
       [&] {
         graph.create("reduce_sum", {{"x", x}}, {{"axis", Attribute::Ints{1}}});
       },
-      "reduce_sum: there is no attribute axis\n  hint: did you mean axes?");
+      "reduce_sum: there is no operand or attribute axis\n  hint: did you mean axes?");
   expect_error<UserError>(
       [&] {
         graph.create("reduce_sum", {{"x", x}}, {{"axes", "one"}});

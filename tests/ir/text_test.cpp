@@ -68,20 +68,43 @@ TEST(Text, SaysWhatIsWrongAndWhere) {
   };
   refuse("", "line 1, column 1: 'graph' was expected");
   refuse("graph(x: f32[2]) { return }", "line 1, column 7: an input such as %x: f32[2] was expected");
-  refuse("graph(%x: f33[2]) { return %x }", "line 1, column 14: 'f33' is not a dtype");
+  refuse("graph(%x: f33[2]) { return %x }", "line 1, column 11: 'f33' is not a dtype");
   refuse("graph(%x: f32[2]) {\n  %y = rellu(%x)\n  return %y }",
          "line 2, column 8: there is no op rellu\n  hint: did you mean relu?");
   refuse("graph(%x: f32[2]) { %y = relu(%z) return %y }", "line 1, column 31: %z is not defined here");
-  refuse("graph(%x: f32[2], %x: f32[2]) { return %x }", "line 1, column 29: %x is defined twice");
+  refuse("graph(%x: f32[2], %x: f32[2]) { return %x }", "line 1, column 19: %x is defined twice");
   refuse("graph(%x: f32[2]) { %y: f32[3] = relu(%x) return %y }",
          "line 1, column 34: relu: result 0 is f32[2], but f32[3] was written");
   refuse("graph(%x: f32[2]) { %a, %b = relu(%x) return %a }",
          "line 1, column 30: relu has 1 results, but 2 names were given");
   refuse("graph(%x: f32[2]) { %y = relu(%x, slope=1) return %y }",
-         "line 1, column 35: relu has no operand or attribute slope");
+         "line 1, column 35: relu: there is no operand or attribute slope");
+  refuse("graph(%x: f32[2]) { %y = softmax(%x, axs=1) return %y }",
+         "line 1, column 38: softmax: there is no operand or attribute axs\n  hint: did you mean axis?");
+  refuse("graph(%x: f32[2]) { y = relu(%x) return %x }",
+         "line 1, column 21: a value such as %y was expected");
+  refuse("graph(%x: f32[2]) { %y = relu(%x) }", "line 1, column 35: 'return' was expected");
+  refuse("graph(%x: f32[-3]) { return %x }", "line 1, column 15: a size cannot be negative");
+  refuse("graph() { %y = constant(value=i8[2] {1, 300}) return %y }",
+         "line 1, column 45: these elements do not all fit i8");
+  refuse("graph() { %y = constant(value=f32[1] {1e999}) return %y }",
+         "line 1, column 39: this number does not fit 64 bits");
+  refuse("graph() { %y = constant(value=f32[1] file \"nowhere\" 0 4) return %y }",
+         "line 1, column 31: cannot open nowhere: No such file or directory");
   refuse("graph(%x: f32[2]) { return %x } more", "line 1, column 33: text after the end of the graph");
   refuse("graph(%x: f32[n,) { return %x }",
          "line 1, column 17: dimension \"\": wanted a number, a symbol or '(' at the end");
+}
+
+TEST(Text, SymbolsMadeUpAreNotThoseWrittenLater) {
+  register_ops();
+  const auto graph = parse(R"(graph(%x: f32[2], %y: f32[2]) {
+    %a = nonzero(%x)
+    %b: i64[1,d0] = nonzero(%y)
+    return %a, %b
+  })");
+  EXPECT_EQ(to_string(graph->outputs()[0].type()), "i64[1,d1]");
+  EXPECT_EQ(to_string(graph->outputs()[1].type()), "i64[1,d0]");
 }
 
 TEST(Text, DeepNestingIsRefusedNotFollowed) {

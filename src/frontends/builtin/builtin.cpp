@@ -28,9 +28,7 @@ std::unique_ptr<Graph> make_model(std::string_view name) {
     }
     names.push_back(model.name);
   }
-  const std::string_view near = closest_name(name, names);
-  throw user_error("there is no built-in model {}{}\n  there are: {}", name,
-                   near.empty() ? "" : fmt::format("\n  hint: did you mean {}?", near),
+  throw user_error("there is no built-in model {}{}\n  there are: {}", name, did_you_mean(name, names),
                    fmt::join(names, " "));
 }
 
