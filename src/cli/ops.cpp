@@ -1,8 +1,6 @@
 // ops.cpp — tenon ops: the ops there are.
-#include <cstdio>
-
-#include "base/error.h"
 #include "cli/commands.h"
+#include "cli/output.h"
 #include "ir/op.h"
 
 namespace tenon::cli {
@@ -15,16 +13,14 @@ void add_ops(CLI::App& program) {
   command->callback([wanted] {
     if (wanted->empty()) {
       for (const OpDef* op : registered_ops())
-        std::fputs(fmt::format("{:<20} {:<8} {}\n", op->name, name(op->category), op->doc).c_str(), stdout);
+        write_output(fmt::format("{:<20} {:<8} {}\n", op->name, name(op->category), op->doc));
       return;
     }
-    const OpDef* op = &wanted_op(*wanted);
-    std::fputs(fmt::format("{}\n  {} ({})\n", op->signature(), op->doc, name(op->category)).c_str(), stdout);
-    for (const AttributeDecl& attribute : op->attributes)
-      std::fputs(fmt::format("  {}: {}{}\n", attribute.name, attribute.doc,
-                             attribute.binding == Binding::Late ? " (may be computed by the model)" : "")
-                     .c_str(),
-                 stdout);
+    const OpDef& op = wanted_op(*wanted);
+    write_output(fmt::format("{}\n  {} ({})\n", op.signature(), op.doc, name(op.category)));
+    for (const AttributeDecl& attribute : op.attributes)
+      write_output(fmt::format("  {}: {}{}\n", attribute.name, attribute.doc,
+                               attribute.binding == Binding::Late ? " (may be computed by the model)" : ""));
   });
 }
 
