@@ -81,6 +81,21 @@ TEST(OnnxLoop, KnowsItsTurnsAndKeepsItsTypes) {
   expect_tensor(evaluate(*imported, {f32({1, 2}, {0, 1})})[1], f32({3, 1, 2}, {1, 2, 2, 3, 3, 4}));
 }
 
+TEST(OnnxLoop, NumbersItsTurnsAsTheBodyDeclares) {
+  const auto numbered = [](const std::vector<Size>& sizes) {
+    const GraphParts parts = {.nodes = {node("Identity", {"go"}, {"go_on"})},
+                              .inputs = {value("turn", kInt64, sizes), value("go", kBool, {})},
+                              .outputs = {untyped("go_on"), untyped("turn")}};
+    const auto imported =
+        import({.nodes = {node("Loop", {"trips", ""}, {"all"}, {graph_attribute("body", graph(parts))})},
+                .outputs = {untyped("all")},
+                .initializers = {tensor<int64_t>("trips", {1}, {2})}});
+    return evaluate(*imported, {})[0];
+  };
+  expect_tensor(numbered({}), i64({2}, {0, 1}));
+  expect_tensor(numbered({1}), i64({2, 1}, {0, 1}));
+}
+
 TEST(OnnxLoop, WidensTheTypeOfWhatChangesShape) {
   const auto imported =
       import({.nodes = {node("Loop", {"trips", "", "x"}, {"y", "all"},

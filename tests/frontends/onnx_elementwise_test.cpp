@@ -67,5 +67,15 @@ TEST(OnnxDropout, ScalesWhatItKeepsInTraining) {
   EXPECT_NEAR(static_cast<double>(std::count(mask.begin(), mask.end(), 1)), 750, 60);
 }
 
+TEST(OnnxElementwise, CropLeavesOutBorders) {
+  const Tensor image = f32({1, 1, 3, 4}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
+  // Left, top, right, bottom.
+  expect_tensor(run(1, "Crop", {image}, {ints_attribute("border", {2, 1, 1, 0})})[0],
+                f32({1, 1, 2, 1}, {7, 11}));
+  expect_tensor(
+      run(1, "Crop", {image}, {ints_attribute("border", {1, 1, 0, 0}), ints_attribute("scale", {1, 2})})[0],
+      f32({1, 1, 1, 2}, {6, 7}));
+}
+
 }  // namespace
 }  // namespace tenon::onnx

@@ -297,6 +297,23 @@ TEST(OnnxGraph, TakesANameForOneUnknownSizeOnly) {
   expect_tensor(run(counted("n"), {f32({3}, {5, 0, 7})}), i64({1, 2}, {0, 2}));
 }
 
+TEST(OnnxGraph, QuestionMarksAreNoNames) {
+  EXPECT_EQ(to_string(import(model({.inputs = {value("x", kFloat, {"?", "?", "None", "n"})},
+                                    .outputs = {untyped("x")}}))
+                          ->input(0)
+                          .type()),
+            "f32[d0,d1,d2,n]");
+}
+
+TEST(OnnxGraph, BelievesNoSizesThatAreSaidOfOutputs) {
+  // They are those of the example that the model was exported with.
+  const auto counted = model({.nodes = {node("NonZero", {"x"}, {"y"})},
+                              .inputs = {value("x", kFloat, {"n"})},
+                              .outputs = {value("y", kInt64, {1, 3})}});
+  EXPECT_EQ(to_string(import(counted)->outputs()[0].type()), "i64[1,d0]");
+  expect_tensor(run(counted, {f32({2}, {5, 7})}), i64({1, 2}, {0, 1}));
+}
+
 TEST(OnnxGraph, WantsTensorsWhereTheyBelong) {
   const auto given_a_sequence = [](const std::string& op, const Names& inputs) {
     return model({.nodes = {node(op, inputs, {"y"})},

@@ -1,6 +1,7 @@
 #include "frontends/onnx/importer.h"
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <unordered_set>
 
@@ -9,6 +10,7 @@
 #include "frontends/onnx/order.h"
 #include "frontends/onnx/sparse.h"
 #include "ops/data.h"
+#include "ops/reshape.h"
 
 namespace tenon::onnx {
 namespace {
@@ -42,6 +44,24 @@ std::vector<std::string> output_names(const GraphProto& proto) {
   for (const ValueInfoProto& output : proto.output)
     names.emplace_back(output.name);
   return names;
+}
+
+// Exporters write ? or None for sizes that have nothing to do with each other.
+bool is_name(std::string_view dim_param) {
+  const bool has_letter = std::any_of(dim_param.begin(), dim_param.end(),
+                                      [](unsigned char c) { return std::isalpha(c) != 0 || c >= 0x80; });
+  return has_letter && dim_param != "None" && dim_param != "unk" && dim_param != "unknown";
+}
+
+// What is said of an output is what came out when the model was exported: of it, only names are taken.
+Type names_of(const Type& type) {
+  if (!type.is_tensor() || !type.as_tensor().shape.ranked())
+    return type;
+  std::vector<Dim> dims = type.as_tensor().shape.dims();
+  for (Dim& dim : dims)
+    if (dim.is_constant())
+      dim = Dim();
+  return Type::tensor(type.as_tensor().dtype, dims);
 }
 
 // Whether a declared type is one that we have. Of a value that a node makes it is only a hint, so any other
@@ -96,7 +116,7 @@ Type Importer::type(const TypeProto& proto, std::string_view whose, bool in_sequ
       for (const Dimension& dim : proto.shape->dim) {
         if (dim.value && *dim.value >= 0) {
           dims.push_back(*dim.value);
-        } else if (!dim.param.empty()) {
+        } else if (is_name(dim.param)) {
           dims.push_back(in_sequence ? Dim() : Dim::symbol(dim.param));
         } else {
           dims.emplace_back();
@@ -189,10 +209,12 @@ void Importer::add_declarations(Scope& scope, const GraphProto& proto) {
     if (scope.initializers.contains(tensor.values.name) ||
         !scope.sparse_initializers.emplace(tensor.values.name, &tensor).second)
       throw user_error("\"{}\" is made twice", tensor.values.name);
-  for (const auto* infos : {&proto.value_info, &proto.output})
-    for (const ValueInfoProto& info : *infos)
-      if (says_something(info.type))
-        scope.declared.emplace(info.name, &info.type);
+  for (const ValueInfoProto& info : proto.value_info)
+    if (says_something(info.type))
+      scope.declared.emplace(info.name, &info.type);
+  for (const ValueInfoProto& output : proto.output)
+    if (says_something(output.type))
+      scope.declared_outputs.emplace(output.name, &output.type);
 }
 
 // --- graphs
@@ -243,9 +265,13 @@ std::unique_ptr<Graph> Importer::region(Scope& outer, const GraphProto& proto,
   for (size_t i = 0; i < inputs.size(); ++i) {
     const std::string_view name = fed[i]->name;
     const Type* type = std::get_if<Type>(&inputs[i]);
-    define(scope, name,
-           type != nullptr ? graph->add_input(*type, std::string(name))
-                           : constant(*graph, std::get<Tensor>(inputs[i])));
+    Value value = type != nullptr ? graph->add_input(*type, std::string(name))
+                                  : constant(*graph, std::get<Tensor>(inputs[i]));
+    // Old exporters declare the number of a loop's turn as a vector of one.
+    if (const auto& shape = fed[i]->type.shape; shape && shape->dim.size() == 1 && shape->dim[0].value == 1 &&
+                                                value.type().is_tensor() && value.shape() == Shape())
+      value = reshape(value, {1});
+    define(scope, name, value);
   }
   scope.own_inputs = graph->input_count();
   // What other regions of the same node captured comes in here too.
@@ -315,14 +341,21 @@ void Importer::import_node(Scope& scope, const NodeProto& node) {
     if (!results[i])
       throw unsupported("{}: its output {} (\"{}\")", node.op_type, i, name);
     if (results[i].use_count() == 0)
-      if (const auto declared = scope.declared.find(name); declared != scope.declared.end())
-        results[i].refine_type(type(*declared->second, name));
+      take_declared_type(scope, name, results[i]);
     // A value that was just made takes the user's name for it; a number is no name.
     const bool number = name.find_first_not_of("0123456789") == std::string_view::npos;
     if (results[i].name().empty() && !number)
       results[i].set_name(std::string(name));
     define(scope, name, results[i]);
   }
+}
+
+void Importer::take_declared_type(const Scope& scope, std::string_view name, Value value) {
+  if (const auto it = scope.declared.find(name); it != scope.declared.end())
+    value.refine_type(type(*it->second, name));
+  else if (const auto output = scope.declared_outputs.find(name);
+           output != scope.declared_outputs.end() && value.type().is_tensor() && value.shape().ranked())
+    value.refine_type(names_of(type(*output->second, name)));
 }
 
 // --- functions

@@ -22,8 +22,8 @@ struct Scope {
   int64_t own_inputs = 0;        // how many inputs a nested graph has before those
   std::unordered_map<std::string_view, Value> values;  // empty for inputs that a function's call leaves out
   std::unordered_map<std::string_view, const TensorProto*>
-      initializers;                                                 // made into parameters at their first use
-  std::unordered_map<std::string_view, const TypeProto*> declared;  // value_info and outputs
+      initializers;  // made into parameters at their first use
+  std::unordered_map<std::string_view, const TypeProto*> declared, declared_outputs;
   std::unordered_map<std::string_view, const SparseTensorProto*> sparse_initializers;
   std::unordered_map<std::string_view, int64_t> opsets;  // by domain
   const CallAttributes* call_attributes = nullptr;
@@ -63,6 +63,8 @@ class Importer {
   std::vector<Value> outputs(Scope& scope, const GraphProto& proto);
   void import_nodes(Scope& scope, const std::vector<NodeProto>& nodes);
   void import_node(Scope& scope, const NodeProto& node);
+  // What the model says of the value's type, where inference leaves something open.
+  void take_declared_type(const Scope& scope, std::string_view name, Value value);
   std::vector<Value> call_function(Scope& scope, const FunctionProto& function, const NodeProto& node);
   const FunctionProto* find_function(const NodeProto& node) const;
   static void define(Scope& scope, std::string_view name, Value value);

@@ -131,12 +131,30 @@ std::vector<Value> convert_reverse_sequence(const NodeView& n) {
                 {{"time_axis", n.integer("time_axis", 0)}, {"batch_axis", n.integer("batch_axis", 1)}});
 }
 
+// Of the first opsets, taken back in 2019. Images are [batch, channel, height, width]; `border` says how much
+// to leave out at the left, top, right and bottom; `scale`, where given, says instead what height and width
+// to take from there.
+std::vector<Value> convert_crop(const NodeView& n) {
+  const std::vector<int64_t> border = n.integers("border", {0, 0, 0, 0}), size = n.integers("scale", {});
+  if (border.size() != 4 || (!size.empty() && size.size() != 2))
+    throw user_error("Crop: border takes 4 numbers, and scale 2, but they have {} and {}", border.size(),
+                     size.size());
+  const auto end = [&](size_t axis) {
+    return size.empty() ? -border[3 - axis] : border[1 - axis] + size[axis];
+  };
+  Value x = n.in(0);
+  for (size_t axis : {0, 1})
+    x = slice(x, static_cast<int64_t>(2 + axis), border[1 - axis], end(axis) == 0 ? kToTheEnd : end(axis));
+  return {x};
+}
+
 }  // namespace
 
 const Conversions& slice_conversions() {
   static const Conversions conversions = {
       {"CenterCropPad", convert_center_crop_pad},
       {"Concat", convert_concat},
+      {"Crop", convert_crop},
       {"Pad", convert_pad},
       {"ReverseSequence", convert_reverse_sequence},
       {"Slice", convert_slice},
