@@ -1,4 +1,7 @@
 // print.cpp — tenon print: a model in Tenon's text form, or as another tool would show it.
+#include "ir/print.h"
+
+#include "base/write_file.h"
 #include "cli/commands.h"
 #include "cli/load_model.h"
 #include "cli/output.h"
@@ -9,7 +12,7 @@ namespace tenon::cli {
 void add_print(CLI::App& program) {
   struct Options {
     ModelArguments model;
-    std::string as = "tenon";
+    std::string as = "tenon", file;
   };
   auto options = std::make_shared<Options>();
   CLI::App* command = program.add_subcommand("print", "shows a model");
@@ -23,12 +26,19 @@ void add_print(CLI::App& program) {
   command->add_option("--as", options->as, "the form to show it in")
       ->check(CLI::IsMember(names).description(""))
       ->option_text("FORM [tenon]");
+  command
+      ->add_option("-o", options->file, "writes it to this file; of the form tenon, it reads back anywhere")
+      ->option_text("FILE");
   command->footer(list + "Example: tenon print builtin:tiny --as fx");
   command->callback([options] {
     const std::unique_ptr<Graph> graph = load_model(options->model);
+    if (!options->file.empty() && options->as == "tenon")
+      return save(*graph, options->file);
     for (const View& view : all_views())
-      if (view.name == options->as)
-        write_output(view.render(*graph));
+      if (view.name == options->as) {
+        const std::string text = view.render(*graph);
+        options->file.empty() ? write_output(text) : write_file(options->file, text);
+      }
   });
 }
 

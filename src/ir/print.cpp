@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
+#include <map>
 #include <unordered_set>
 
 #include "base/error.h"
+#include "base/write_file.h"
+#include "tensor/packing.h"
 #include "tensor/wide.h"
 
 namespace tenon {
@@ -68,7 +72,8 @@ std::optional<std::string> print_elements(const Tensor& t) {
   });
 }
 
-std::string print_literal(const Literal& literal) {
+// The text of a constant, or nothing where only its hash would tell.
+std::optional<std::string> print_literal(const Literal& literal) {
   const std::string type = to_string(Type::tensor(literal.dtype(), Shape::of(literal.extents())));
   if (const auto* splat = std::get_if<Literal::Splat>(&literal.form())) {
     if (const auto element = print_elements(splat->element))
@@ -84,12 +89,39 @@ std::string print_literal(const Literal& literal) {
   if (literal.count() <= kInlineElements || literal.dtype() == DType::String)
     if (const auto elements = print_elements(literal.tensor()))
       return fmt::format("{} {{{}}}", type, *elements);
-  return fmt::format("{} hash {:#018x}", type, literal.content_hash());
+  return std::nullopt;
 }
+
+std::string print_hash(const Literal& literal) {
+  return fmt::format("{} hash {:#018x}", Type::tensor(literal.dtype(), Shape::of(literal.extents())),
+                     literal.content_hash());
+}
+
+// Constants that are in no file but the one that is written beside the text.
+struct SavedLiterals {
+  struct Slice {
+    uint64_t offset, size;
+  };
+  std::string file;
+  std::unordered_map<uint64_t, Slice> slices = {};  // by hash
+
+  std::string print(const Literal& literal) const {
+    const auto& [offset, size] = slices.at(literal.content_hash());
+    return fmt::format("{} file {} {} {}", Type::tensor(literal.dtype(), Shape::of(literal.extents())),
+                       quote(file), offset, size);
+  }
+};
 
 class Printer {
  public:
   std::string text;
+  const SavedLiterals* saved = nullptr;
+
+  void top(const Graph& graph) {
+    text = "graph " + (is_plain(graph.name()) ? graph.name() : quote(graph.name()));
+    this->graph(graph, "");
+    text += "\n";
+  }
 
   void graph(const Graph& graph, const std::string& indent) {
     const ValueNames names(graph);
@@ -156,9 +188,16 @@ class Printer {
       }
       const Attribute& attribute = node.attr(decl.name);
       if (!(decl.default_value && attribute == *decl.default_value))
-        argument(decl.name, print(attribute));
+        argument(decl.name, attribute_text(attribute));
     }
     text += ")";
+  }
+
+  std::string attribute_text(const Attribute& attribute) const {
+    if (saved != nullptr && attribute.kind() == AttributeKind::Literal &&
+        !print_literal(attribute.as<Literal>()))
+      return saved->print(attribute.as<Literal>());
+    return print(attribute);
   }
 };
 
@@ -211,9 +250,34 @@ std::string ValueNames::of(Value value) const {
 
 std::string print(const Graph& graph) {
   Printer printer;
-  printer.text = "graph " + (is_plain(graph.name()) ? graph.name() : quote(graph.name()));
-  printer.graph(graph, "");
-  return printer.text + "\n";
+  printer.top(graph);
+  return printer.text;
+}
+
+void save(const Graph& graph, const std::filesystem::path& path) {
+  const LiteralTable table = large_literals(graph);
+  const std::map<uint64_t, Literal> literals(table.begin(), table.end());
+  std::filesystem::path weights = path;
+  weights += ".weights";
+  SavedLiterals saved = {.file = weights.filename().string()};
+  if (!literals.empty())
+    write_file(weights, [&](const std::filesystem::path& temporary) {
+      std::ofstream out(temporary, std::ios::binary);
+      uint64_t offset = 0;
+      for (const auto& [hash, literal] : literals) {
+        const std::vector<std::byte> bytes = pack(literal.tensor());
+        saved.slices.emplace(hash, SavedLiterals::Slice{offset, bytes.size()});
+        offset += bytes.size();
+        out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+      }
+      out.close();
+      if (!out)
+        throw user_error("the file system refused it");
+    });
+  Printer printer;
+  printer.saved = &saved;
+  printer.top(graph);
+  write_file(path, printer.text);
 }
 
 std::string print(const Attribute& attribute) {
@@ -241,7 +305,7 @@ std::string print(const Attribute& attribute) {
     case AttributeKind::Type:
       return to_string(attribute.as<Type>());
     case AttributeKind::Literal:
-      return print_literal(attribute.as<Literal>());
+      return print_literal(attribute.as<Literal>()).value_or(print_hash(attribute.as<Literal>()));
   }
   CHECK(false, "an attribute of no kind");
 }
@@ -251,8 +315,7 @@ LiteralTable large_literals(const Graph& graph) {
   for (const Node* node : graph.nodes()) {
     for (const auto& [name, attribute] : node->attributes())
       if (attribute.kind() == AttributeKind::Literal)
-        if (const auto& literal = attribute.as<Literal>();
-            print_literal(literal).find(" hash 0x") != std::string::npos)
+        if (const auto& literal = attribute.as<Literal>(); !print_literal(literal))
           table.emplace(literal.content_hash(), literal);
     for (const auto& region : node->regions())
       table.merge(large_literals(*region));

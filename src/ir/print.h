@@ -1,6 +1,7 @@
 // print.h — the text form of a graph. parse(print(g)) is g again: see parse.h for the grammar.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <unordered_map>
 
@@ -15,6 +16,9 @@ std::string print(const Attribute& attribute);
 // parsed.
 using LiteralTable = std::unordered_map<uint64_t, Literal>;
 LiteralTable large_literals(const Graph& graph);
+
+// Writes the text form to a file that reads back anywhere: those constants go to PATH.weights.
+void save(const Graph& graph, const std::filesystem::path& path);
 
 // `text` in double quotes, with \" \\ \n \t and \xNN for what would not read back.
 std::string quote(std::string_view text);

@@ -25,6 +25,20 @@ TEST_F(Print, WhatItShowsIsAModel) {
   expect_done("tenon print builtin:tiny >a.tenon; tenon print a.tenon >b.tenon; cmp a.tenon b.tenon", "");
 }
 
+TEST_F(Print, WhatItSavesReadsBackAnywhere) {
+  expect_done(
+      "mkdir there && tenon print builtin:resnet_block -o there/a.tenon && tenon run there/a.tenon >b && "
+      "tenon run builtin:resnet_block >c && cmp b c",
+      "");
+  expect_done("ls there", "a.tenon\na.tenon.weights\n");
+  expect_refused("tenon print builtin:tiny -o none/a.tenon",
+                 "cannot write none/a.tenon: No such file or directory");
+}
+
+TEST_F(Print, WritesOtherFormsToFilesToo) {
+  expect_done("tenon print builtin:tiny --as fx -o a && tenon print builtin:tiny --as fx >b && cmp a b", "");
+}
+
 using Ops = CommandLine;
 
 TEST_F(Ops, AreListedOrToldAbout) {
