@@ -5,6 +5,7 @@
 #include "views/constants.h"
 #include "views/forms.h"
 #include "views/naming.h"
+#include "views/torch_calls.h"
 #include "views/torch_words.h"
 #include "views/users.h"
 #include "views/vocabulary.h"
@@ -93,6 +94,8 @@ class Listing {
   }
 
   void add_call(const Node& node) {
+    if (const std::vector<TorchCall> calls = torch_calls(node); !calls.empty())
+      return add_calls(node, calls);
     std::vector<std::string> args, kwargs;
     for (size_t i = 0; i < node.regions().size(); ++i) {
       const std::string name = names_.take(fmt::format("{}_graph", node.op().regions[i]));
@@ -111,7 +114,12 @@ class Listing {
     }
     if (node.is("if"))  // the condition comes before the branches
       std::rotate(args.begin(), args.begin() + 2, args.begin() + 3);
-    const std::string target = word_for(node, counterpart);
+    add_results(node, word_for(node, counterpart), args, kwargs);
+  }
+
+  // The last call for a node: its result, or its results one by one.
+  void add_results(const Node& node, const std::string& target, const std::vector<std::string>& args,
+                   const std::vector<std::string>& kwargs) {
     const std::string call_args = tuple(args), call_kwargs = fmt::format("{{{}}}", fmt::join(kwargs, ", "));
     if (node.result_count() == 1) {
       rows_.push_back({"call_function", names_.name(node.result()), target, call_args, call_kwargs,
@@ -125,6 +133,48 @@ class Listing {
       rows_.push_back({"call_function", names_.name(result), "operator.getitem",
                        fmt::format("({}, {})", reference(call), result.index()), "{}",
                        user_counts_.of(result)});
+  }
+
+  void add_calls(const Node& node, const std::vector<TorchCall>& calls) {
+    std::vector<std::string> earlier;  // the names of those that are not the last
+    for (const TorchCall& call : calls) {
+      const std::vector<std::string> args = call_arguments(call, earlier);
+      std::vector<std::string> kwargs;
+      for (const auto& [name, operand] : call.by_name)
+        kwargs.push_back(fmt::format("{}: {}", key(name), operand_text(operand, earlier)));
+      const std::string target(call.function);
+      if (&call == &calls.back())
+        return add_results(node, target, args, kwargs);
+      earlier.push_back(names_.take(target.substr(target.rfind('.') + 1)));
+      rows_.push_back({"call_function", earlier.back(), target, tuple(args),
+                       fmt::format("{{{}}}", fmt::join(kwargs, ", ")), 1});
+    }
+  }
+
+  std::vector<std::string> call_arguments(const TorchCall& call, const std::vector<std::string>& earlier) {
+    std::vector<std::string> args;
+    for (const TorchArgument& argument : call.arguments)
+      args.push_back(operand_text(argument.operand, earlier));
+    if (!call.subscript_axis)
+      return args;
+    // Axes before the one that is meant are whole.
+    const std::string whole = "slice(None, None, None)";
+    std::vector<std::string> places(static_cast<size_t>(*call.subscript_axis), whole);
+    places.push_back(args.size() == 2 ? args[1]
+                                      : fmt::format("slice({}, {}, {})", args[1], args[2], args[3]));
+    return {args[0], places.size() == 1 ? places[0] : tuple(places)};
+  }
+
+  std::string operand_text(const TorchOperand& operand, const std::vector<std::string>& earlier) {
+    if (const auto* value = std::get_if<Value>(&operand))
+      return argument(*value);
+    if (const auto* element = std::get_if<OnlyElement>(&operand))
+      return argument(element->value);
+    if (const auto* constant = std::get_if<Attribute>(&operand))
+      return python_text(*constant);
+    if (const auto* call = std::get_if<EarlierCall>(&operand))
+      return reference(earlier[call->number]);
+    return "None";
   }
 
   // In order until one is left out; from there on by name.

@@ -7,6 +7,7 @@
 #include "views/dtype_words.h"
 #include "views/forms.h"
 #include "views/naming.h"
+#include "views/torch_calls.h"
 #include "views/torch_words.h"
 #include "views/vocabulary.h"
 
@@ -216,6 +217,8 @@ class Printer {
   }
 
   void print_call(const Node& node, const std::string& indent) {
+    if (const std::vector<TorchCall> calls = torch_calls(node); !calls.empty())
+      return print_calls(node, calls, indent);
     const Counterpart* counterpart = aten_ops().find(node);
     const std::vector<std::string> arguments = counterpart != nullptr && !counterpart->arguments.empty()
                                                    ? print_their_arguments(node, *counterpart, indent)
@@ -224,6 +227,56 @@ class Printer {
                          fmt::join(arguments, ", "));
     for (size_t i = 0; i < node.regions().size(); ++i)
       print_block(*node.regions()[i], i, node.regions()[i]->inputs(), indent);
+  }
+
+  void print_calls(const Node& node, const std::vector<TorchCall>& calls, const std::string& indent) {
+    std::vector<std::string> earlier;  // the names of those that are not the last
+    for (const TorchCall& call : calls) {
+      std::vector<TorchArgument> wanted = call.aten_arguments;
+      if (wanted.empty()) {
+        wanted = call.arguments;
+        wanted.insert(wanted.end(), call.by_name.begin(), call.by_name.end());
+      }
+      std::vector<std::string> arguments;
+      for (const TorchArgument& argument : wanted)
+        arguments.push_back(print_operand(argument, earlier, indent));
+      if (call.aten == "aten::index" && call.subscript_axis)
+        arguments[1] = print_index_list(arguments[1], *call.subscript_axis, indent);
+      std::string result = results(node);
+      if (&call != &calls.back()) {
+        earlier.push_back(names_.take(call.aten.substr(call.aten.rfind(':') + 1)));
+        result = fmt::format("%{} : Tensor{}", earlier.back(), call.aten == "aten::unbind" ? "[]" : "");
+      }
+      text_ += fmt::format("{}{} = {}({})\n", indent, result, call.aten, fmt::join(arguments, ", "));
+    }
+  }
+
+  std::string print_operand(const TorchArgument& argument, const std::vector<std::string>& earlier,
+                            const std::string& indent) {
+    const std::string wanted(argument.name);
+    if (const auto* value = std::get_if<Value>(&argument.operand))
+      return reference(*value, indent);
+    if (const auto* call = std::get_if<EarlierCall>(&argument.operand))
+      return "%" + earlier[call->number];
+    if (const auto* element = std::get_if<OnlyElement>(&argument.operand)) {
+      const std::string tensor = reference(element->value, indent), name = names_.take(wanted);
+      text_ += fmt::format("{}%{} : int = aten::Int({})\n", indent, name, tensor);
+      return "%" + name;
+    }
+    const auto* fixed = std::get_if<Attribute>(&argument.operand);
+    return constant(wanted, fixed == nullptr ? std::nullopt : std::optional(*fixed), indent);
+  }
+
+  // One for each axis up to the one that the indices are for.
+  std::string print_index_list(const std::string& indices, int64_t axis, const std::string& indent) {
+    std::vector<std::string> places;
+    for (int64_t i = 0; i < axis; ++i)
+      places.push_back(constant("none", "NoneType", "", indent));
+    places.push_back(indices);
+    const std::string name = names_.take("indices");
+    text_ +=
+        fmt::format("{}%{} : Tensor?[] = prim::ListConstruct({})\n", indent, name, fmt::join(places, ", "));
+    return "%" + name;
   }
 
   void print_if(const Node& node, const std::string& indent) {

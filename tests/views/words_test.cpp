@@ -59,17 +59,6 @@ TEST(Views, OrderArgumentsAsTheOtherToolDoes) {
   expect_shown("torchscript", gather, "aten::gather(%x, %dim, %i, %sparse_grad)\n");
 }
 
-TEST(TorchScript, TruncatesWhereIntegersAreDivided) {
-  const auto shown = [](std::string_view view, std::string_view dtype) {
-    return show_text(view,
-                     fmt::format("graph(%a: {0}[2], %b: {0}[2]) {{ %y = div(%a, %b) return %y }}", dtype));
-  };
-  EXPECT_NE(shown("torchscript", "i64").find("aten::div(%a, %b, %rounding_mode)\n"), std::string::npos);
-  EXPECT_NE(shown("torchscript", "f32").find("aten::div(%a, %b)\n"), std::string::npos);
-  EXPECT_NE(shown("fx", "i64").find("tenon.div  (a, b)  {}\n"), std::string::npos);
-  EXPECT_NE(shown("fx", "f32").find("operator.truediv  (a, b)  {}\n"), std::string::npos);
-}
-
 TEST(TorchScript, GivesTheArgumentsThatAreAlwaysTheSame) {
   EXPECT_EQ(show_text("torchscript", "graph(%x: f32[2,3]) { %0 = add(%x, %x) %1 = softmax(%0) return %1 }"),
             R"(graph(%self : __torch__.Main,

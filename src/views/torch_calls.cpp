@@ -1,0 +1,291 @@
+#include "views/torch_calls.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+
+namespace tenon {
+namespace {
+
+using Calls = std::vector<TorchCall>;
+using Ints = std::vector<int64_t>;
+
+constexpr int64_t kLeast = std::numeric_limits<int64_t>::min(), kMost = std::numeric_limits<int64_t>::max();
+constexpr std::monostate kNone;
+
+TorchOperand constant(Attribute value) { return value; }
+
+int64_t from_the_front(int64_t axis, int64_t rank) { return axis < 0 ? axis + rank : axis; }
+
+// One element of a list: a constant where it is known, or else the value that has no other.
+std::optional<TorchOperand> element(Value list, size_t i) {
+  if (const auto known = list.known_ints())
+    return constant(known->at(i));
+  if (list.type().is_tensor() && list.shape().ranked() && (list.rank() == 0 || list.dim(0) == Dim(1)))
+    return OnlyElement{list};
+  return std::nullopt;
+}
+
+bool is_constant(const TorchOperand& operand, int64_t wanted) {
+  const auto* attribute = std::get_if<Attribute>(&operand);
+  return attribute != nullptr && attribute->as<int64_t>() == wanted;
+}
+
+// x[start:end:step], or flip for x backwards, as PyTorch has no negative steps.
+std::optional<TorchCall> call_for_axis(TorchOperand x, int64_t axis, const TorchOperand& start,
+                                       const TorchOperand& end, const TorchOperand& step) {
+  const auto* known_step = std::get_if<Attribute>(&step);
+  if (known_step == nullptr || known_step->as<int64_t>() < 1) {
+    const bool is_whole = is_constant(start, -1) && (is_constant(end, kLeast) || is_constant(end, -kMost));
+    if (!is_constant(step, -1) || !is_whole)
+      return std::nullopt;
+    return TorchCall{"torch.flip", "aten::flip", {{"input", x}, {"dims", constant(Ints{axis})}}};
+  }
+  // What goes to the border is left out.
+  const bool from_start = is_constant(start, 0) || is_constant(start, kLeast);
+  TorchCall call{"operator.getitem",
+                 "aten::slice",
+                 {{"input", x},
+                  {"start", from_start ? kNone : start},
+                  {"end", is_constant(end, kMost) ? kNone : end},
+                  {"step", is_constant(step, 1) ? kNone : step}}};
+  call.aten_arguments = {{"input", x},
+                         {"dim", constant(axis)},
+                         {"start", from_start ? constant(0) : start},
+                         {"end", end},
+                         {"step", step}};
+  call.subscript_axis = axis;
+  return call;
+}
+
+Calls call_slice(const Node& node) {
+  const Value x = node.in("x");
+  const Ints& axes = node.attr("axes");
+  Calls calls;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const auto start = element(node.in("starts"), i), end = element(node.in("ends"), i);
+    const auto step = node.has("steps") ? element(node.in("steps"), i) : constant(1);
+    if (!start || !end || !step)
+      return {};
+    const TorchOperand from = i == 0 ? TorchOperand(x) : EarlierCall{i - 1};
+    const auto call = call_for_axis(from, from_the_front(axes[i], x.rank()), *start, *end, *step);
+    if (!call)
+      return {};
+    calls.push_back(*call);
+  }
+  return calls;
+}
+
+// A word for each way to gather: one index, a table's rows, a list, or anything.
+Calls call_gather(const Node& node) {
+  const Value x = node.in("x"), indices = node.in("indices");
+  const int64_t axis = from_the_front(node.attr("axis"), x.rank());
+  if (indices.rank() == 0)
+    return {{"torch.select",
+             "aten::select",
+             {{"input", x}, {"dim", constant(axis)}, {"index", *element(indices, 0)}}}};
+  const bool is_weight = x.node() != nullptr && x.node()->is("parameter");
+  if (is_weight && axis == 0 && x.rank() == 2)
+    return {{"torch.nn.functional.embedding",
+             "aten::embedding",
+             {{"input", indices}, {"weight", x}},
+             {},
+             {{"weight", x},
+              {"input", indices},
+              {"padding_idx", constant(-1)},
+              {"scale_grad_by_freq", constant(false)},
+              {"sparse", constant(false)}}}};
+  TorchCall call{"operator.getitem", "aten::index", {{"input", x}, {"indices", indices}}};
+  call.subscript_axis = axis;
+  return {call};
+}
+
+// x[tuple of indices]
+Calls call_gather_nd(const Node& node) {
+  if (node.attr("batch_dims").as<int64_t>() != 0)
+    return {};
+  return {{"torch.unbind", "aten::unbind", {{"input", node.in("indices")}, {"dim", constant(-1)}}},
+          {"operator.getitem", "aten::index", {{"input", node.in("x")}, {"indices", EarlierCall{0}}}}};
+}
+
+Calls call_div(const Node& node) {
+  if (!is_integer(node.in("a").dtype()))
+    return {};
+  return {{"torch.div",
+           "aten::div",
+           {{"input", node.in("a")}, {"other", node.in("b")}},
+           {{"rounding_mode", constant("trunc")}}}};
+}
+
+Calls call_mod(const Node& node) {
+  const std::vector<TorchArgument> arguments = {{"input", node.in("a")}, {"other", node.in("b")}};
+  if (node.attr("sign_of_dividend"))
+    return {{"torch.fmod", "aten::fmod", arguments}};
+  return {{"torch.remainder", "aten::remainder", arguments}};
+}
+
+Calls call_matmul(const Node& node) {
+  Calls calls;
+  const auto operand = [&](std::string_view name, std::string_view transpose) -> TorchOperand {
+    if (!node.attr(transpose))
+      return node.in(name);
+    calls.push_back({"torch.transpose",
+                     "aten::transpose",
+                     {{"input", node.in(name)}, {"dim0", constant(-2)}, {"dim1", constant(-1)}}});
+    return EarlierCall{calls.size() - 1};
+  };
+  const TorchOperand a = operand("a", "transpose_a"), b = operand("b", "transpose_b");
+  if (!calls.empty())
+    calls.push_back({"torch.matmul", "aten::matmul", {{"input", a}, {"other", b}}});
+  return calls;
+}
+
+// Their list goes from the last axis to the first, and each axis has both its ends side by side.
+std::optional<Ints> torch_pads(const Node& node) {
+  const auto known = node.in("pads").known_ints();
+  if (!known)
+    return std::nullopt;
+  const Ints& axes = node.attr("axes");
+  const int64_t rank = node.in("x").rank();
+  Ints pads(static_cast<size_t>(2 * rank));
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const auto place = static_cast<size_t>(2 * (rank - 1 - from_the_front(axes[i], rank)));
+    pads[place] = known->at(i);
+    pads[place + 1] = known->at(axes.size() + i);
+  }
+  while (pads.size() >= 2 && pads[pads.size() - 1] == 0 && pads[pads.size() - 2] == 0)
+    pads.resize(pads.size() - 2);
+  return pads;
+}
+
+Calls call_pad(const Node& node) {
+  static const std::map<std::string_view, std::string_view> modes = {
+      {"constant", "constant"}, {"edge", "replicate"}, {"reflect", "reflect"}, {"wrap", "circular"}};
+  const std::string& mode = node.attr("mode");
+  const auto pads = torch_pads(node);
+  if (!pads)
+    return {};
+  const TorchOperand value = node.has("value") && mode == "constant" ? TorchOperand(node.in("value")) : kNone;
+  return {{"torch.nn.functional.pad",
+           "aten::pad",
+           {{"input", node.in("x")},
+            {"pad", constant(*pads)},
+            {"mode", constant(modes.at(mode))},
+            {"value", value}}}};
+}
+
+// With their alpha and beta one word, else clamp(x · alpha + beta, 0, 1).
+Calls call_hard_sigmoid(const Node& node) {
+  const Value x = node.in("x");
+  const double alpha = node.attr("alpha"), beta = node.attr("beta");
+  if (static_cast<float>(alpha) == 1.0F / 6 && beta == 0.5)
+    return {{"torch.nn.functional.hardsigmoid", "aten::hardsigmoid", {{"input", x}}}};
+  return {{"operator.mul", "aten::mul", {{"input", x}, {"other", constant(alpha)}}},
+          {"operator.add",
+           "aten::add",
+           {{"input", EarlierCall{0}}, {"other", constant(beta)}},
+           {},
+           {{"input", EarlierCall{0}}, {"other", constant(beta)}, {"alpha", constant(1)}}},
+          {"torch.clamp",
+           "aten::clamp",
+           {{"input", EarlierCall{1}}, {"min", constant(0.0)}, {"max", constant(1.0)}}}};
+}
+
+// Theirs has a row for each element.
+Calls call_nonzero(const Node& node) {
+  return {{"torch.nonzero", "aten::nonzero", {{"input", node.in("x")}}},
+          {"torch.t", "aten::t", {{"input", EarlierCall{0}}}}};
+}
+
+// Theirs reduces one axis at a time; the last first, so that the others keep their numbers.
+Calls call_reduce_prod(const Node& node) {
+  const Value x = node.in("x");
+  Ints axes = node.attr("axes");
+  for (int64_t& axis : axes)
+    axis = from_the_front(axis, x.rank());
+  std::sort(axes.rbegin(), axes.rend());
+  Calls calls;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const TorchArgument input = {"input", i == 0 ? TorchOperand(x) : EarlierCall{i - 1}};
+    const TorchArgument dim = {"dim", constant(axes[i])};
+    const TorchArgument keep = {"keepdim", constant(node.attr("keep_dims"))};
+    calls.push_back(
+        {"torch.prod", "aten::prod", {input, dim, keep}, {}, {input, dim, keep, {"dtype", kNone}}});
+  }
+  return calls;
+}
+
+Calls call_triangle(const Node& node) {
+  const std::vector<TorchArgument> arguments = {{"input", node.in("x")},
+                                                {"diagonal", constant(node.attr("diagonal"))}};
+  if (node.attr("upper"))
+    return {{"torch.triu", "aten::triu", arguments}};
+  return {{"torch.tril", "aten::tril", arguments}};
+}
+
+Calls call_top_k(const Node& node) {
+  const auto k = element(node.in("k"), 0);
+  if (!k)
+    return {};
+  return {{"torch.topk",
+           "aten::topk",
+           {{"input", node.in("x")},
+            {"k", *k},
+            {"dim", constant(node.attr("axis"))},
+            {"largest", constant(node.attr("largest"))},
+            {"sorted", constant(node.attr("sorted"))}}}};
+}
+
+Calls call_scatter_elements(const Node& node) {
+  static const std::map<std::string_view, std::string_view> reductions = {
+      {"add", "sum"}, {"mul", "prod"}, {"max", "amax"}, {"min", "amin"}};
+  std::vector<TorchArgument> arguments = {{"input", node.in("x")},
+                                          {"dim", constant(node.attr("axis"))},
+                                          {"index", node.in("indices")},
+                                          {"src", node.in("updates")}};
+  const std::string& reduction = node.attr("reduction");
+  if (reduction == "none")
+    return {{"torch.scatter", "aten::scatter", arguments}};
+  arguments.push_back({"reduce", constant(reductions.at(reduction))});
+  return {{"torch.scatter_reduce", "aten::scatter_reduce", arguments, {{"include_self", constant(true)}}}};
+}
+
+// A tuple of parts: of one size, of a list of sizes, or one by one.
+Calls call_sequence_split(const Node& node) {
+  const TorchArgument x = {"input", node.in("x")}, dim = {"dim", constant(node.attr("axis"))};
+  if (node.has("split"))
+    return {{"torch.split", "aten::split", {x, {"split_size_or_sections", node.in("split")}, dim}}};
+  if (node.attr("keep_dims"))
+    return {{"torch.split", "aten::split", {x, {"split_size_or_sections", constant(1)}, dim}}};
+  return {{"torch.unbind", "aten::unbind", {x, dim}}};
+}
+
+}  // namespace
+
+Calls torch_calls(const Node& node) {
+  static const std::map<std::string_view, Calls (*)(const Node&)> functions = {
+      {"div", call_div},
+      {"gather", call_gather},
+      {"gather_nd", call_gather_nd},
+      {"hard_sigmoid", call_hard_sigmoid},
+      {"matmul", call_matmul},
+      {"mod", call_mod},
+      {"nonzero", call_nonzero},
+      {"pad", call_pad},
+      {"reduce_prod", call_reduce_prod},
+      {"scatter_elements", call_scatter_elements},
+      {"sequence_split", call_sequence_split},
+      {"slice", call_slice},
+      {"top_k", call_top_k},
+      {"triangle", call_triangle},
+  };
+  const auto it = functions.find(node.op().name);
+  const std::vector<Value> operands = node.operands();
+  const auto is_ranked = [](Value v) { return !v.type().is_tensor() || v.shape().ranked(); };
+  if (it == functions.end() || !node.late_names().empty() ||
+      !std::all_of(operands.begin(), operands.end(), is_ranked))
+    return {};
+  return it->second(node);
+}
+
+}  // namespace tenon
