@@ -7,117 +7,10 @@
 #include "views/dtype_words.h"
 #include "views/forms.h"
 #include "views/naming.h"
-#include "views/vocabulary.h"
+#include "views/onnx_words.h"
 
 namespace tenon {
 namespace {
-
-const Vocabulary& onnx_ops() {
-  static const Vocabulary vocabulary({
-      {"abs", "Abs"},
-      {"acos", "Acos"},
-      {"acosh", "Acosh"},
-      {"add", "Add"},
-      {"and", "And"},
-      {"arg_max", "ArgMax", {{"axis", "axis"}, {"keep_dims", "keepdims"}}},
-      {"arg_min", "ArgMin", {{"axis", "axis"}, {"keep_dims", "keepdims"}}},
-      {"asin", "Asin"},
-      {"asinh", "Asinh"},
-      {"atan", "Atan"},
-      {"atanh", "Atanh"},
-      {"batch_norm", "BatchNormalization", {{"epsilon", "epsilon"}}},
-      {"bit_and", "BitwiseAnd"},
-      {"bit_not", "BitwiseNot"},
-      {"bit_or", "BitwiseOr"},
-      {"bit_xor", "BitwiseXor"},
-      {"broadcast", "Expand"},
-      {"cast", "Cast", {{"to", "to"}}},
-      {"ceil", "Ceil"},
-      {"clip", "Clip"},
-      {"concat", "Concat", {{"axis", "axis"}}},
-      {"conv",
-       "Conv",
-       {{"groups", "group"}, {"strides", "strides"}, {"dilations", "dilations"}, {"pads", "pads"}}},
-      {"conv_transpose",
-       "ConvTranspose",
-       {{"groups", "group"},
-        {"output_padding", "output_padding"},
-        {"strides", "strides"},
-        {"dilations", "dilations"},
-        {"pads", "pads"}}},
-      {"copy", "Identity"},
-      {"cos", "Cos"},
-      {"cosh", "Cosh"},
-      {"cumulative_sum", "CumSum", {{"axis", "axis"}}},
-      {"div", "Div"},
-      {"equal", "Equal"},
-      {"erf", "Erf"},
-      {"exp", "Exp"},
-      {"floor", "Floor"},
-      {"gather", "Gather", {{"axis", "axis"}}},
-      {"gather_elements", "GatherElements", {{"axis", "axis"}}},
-      {"gather_nd", "GatherND", {{"batch_dims", "batch_dims"}}},
-      {"gelu", "Gelu", {{"approximate", "approximate"}}},
-      {"greater", "Greater"},
-      {"greater_equal", "GreaterOrEqual"},
-      {"group_norm", "GroupNormalization", {{"groups", "num_groups"}, {"epsilon", "epsilon"}}},
-      {"hard_sigmoid", "HardSigmoid", {{"alpha", "alpha"}, {"beta", "beta"}}},
-      {"hard_swish", "HardSwish"},
-      {"hardmax", "Hardmax", {{"axis", "axis"}}},
-      {"instance_norm", "InstanceNormalization", {{"epsilon", "epsilon"}}},
-      {"is_inf", "IsInf", {{"positive", "detect_positive"}, {"negative", "detect_negative"}}},
-      {"is_nan", "IsNaN"},
-      {"layer_norm", "LayerNormalization", {{"axis", "axis"}, {"epsilon", "epsilon"}}},
-      {"leaky_relu", "LeakyRelu", {{"alpha", "alpha"}}},
-      {"less", "Less"},
-      {"less_equal", "LessOrEqual"},
-      {"log", "Log"},
-      {"log_softmax", "LogSoftmax", {{"axis", "axis"}}},
-      {"matmul", "MatMul"},
-      {"max", "Max"},
-      {"min", "Min"},
-      {"mish", "Mish"},
-      {"mod", "Mod"},
-      {"mul", "Mul"},
-      {"neg", "Neg"},
-      {"not", "Not"},
-      {"or", "Or"},
-      {"pow", "Pow"},
-      {"range", "Range"},
-      {"reciprocal", "Reciprocal"},
-      {"reduce_log_sum_exp", "ReduceLogSumExp", {{"axes", "axes"}, {"keep_dims", "keepdims"}}},
-      {"reduce_max", "ReduceMax", {{"axes", "axes"}, {"keep_dims", "keepdims"}}},
-      {"reduce_mean", "ReduceMean", {{"axes", "axes"}, {"keep_dims", "keepdims"}}},
-      {"reduce_min", "ReduceMin", {{"axes", "axes"}, {"keep_dims", "keepdims"}}},
-      {"reduce_prod", "ReduceProd", {{"axes", "axes"}, {"keep_dims", "keepdims"}}},
-      {"reduce_sum", "ReduceSum", {{"axes", "axes"}, {"keep_dims", "keepdims"}}},
-      {"relu", "Relu"},
-      {"reshape", "Reshape", {{"allow_zero", "allowzero"}}},
-      {"rms_norm", "RMSNormalization", {{"axis", "axis"}, {"epsilon", "epsilon"}}},
-      {"round", "Round"},
-      {"scatter_elements", "ScatterElements", {{"axis", "axis"}, {"reduction", "reduction"}}},
-      {"scatter_nd", "ScatterND", {{"reduction", "reduction"}}},
-      {"shape", "Shape"},
-      {"sigmoid", "Sigmoid"},
-      {"sign", "Sign"},
-      {"sin", "Sin"},
-      {"sinh", "Sinh"},
-      {"softmax", "Softmax", {{"axis", "axis"}}},
-      {"softplus", "Softplus"},
-      {"split", "Split", {{"axis", "axis"}}},
-      {"sqrt", "Sqrt"},
-      {"squeeze", "Squeeze", {{"axes", "axes"}}},
-      {"sub", "Sub"},
-      {"tan", "Tan"},
-      {"tanh", "Tanh"},
-      {"tile", "Tile"},
-      {"transpose", "Transpose", {{"permutation", "perm"}}},
-      {"unsqueeze", "Unsqueeze", {{"axes", "axes"}}},
-      {"where", "Where"},
-      {"xor", "Xor"},
-  });
-  return vocabulary;
-}
 
 std::string type_text(const Type& type) {
   if (type.is_sequence())
@@ -128,12 +21,14 @@ std::string type_text(const Type& type) {
   return fmt::format("{}{}", words_for(dtype).onnx, shape.ranked() ? to_string(shape) : "");
 }
 
-// Bools are 0 and 1, dtypes have their ONNX name.
+// Bools are 0 and 1, dtypes and types have their ONNX name.
 std::string attribute_text(const Attribute& attribute) {
   if (attribute.kind() == AttributeKind::Bool)
     return attribute.as<bool>() ? "1" : "0";
   if (attribute.kind() == AttributeKind::DType)
     return std::string(words_for(attribute.as<DType>()).onnx);
+  if (attribute.kind() == AttributeKind::Type)
+    return type_text(attribute.as<Type>());
   return print(attribute);
 }
 
@@ -280,24 +175,40 @@ class Printer {
     line(indent, fmt::format("MatMul({}, {})", left, right), node);
   }
 
-  void print_call(const Node& node, const std::string& indent) {
-    const Counterpart* counterpart = onnx_ops().find(node);
-    std::vector<std::string> inputs, attributes;
+  // A custom call has our operands, then those of attributes given late.
+  OnnxCall custom_call(const Node& node) {
+    OnnxCall call = {word_for(node, nullptr), {}, shown_attributes(node, nullptr)};
     for (const OperandDecl& decl : node.op().operands) {
       const std::vector<Value> values = node.ins(decl.name);
       if (values.empty() && decl.arity == Arity::Optional)
-        inputs.emplace_back("");  // as ONNX writes an input that is left out
+        call.inputs.push_back({Value()});
       for (Value value : values)
-        inputs.push_back(names_.name(value));
+        call.inputs.push_back({value});
     }
+    return call;
+  }
+
+  std::string input_text(const OnnxInput& input) {
+    if (input.constant)
+      return attribute_text(*input.constant);
+    return input.value ? names_.name(input.value) : "";  // as ONNX writes an input that is left out
+  }
+
+  void print_call(const Node& node, const std::string& indent) {
+    std::vector<std::string> inputs, attributes;
+    const auto known = call_in_onnx(node);
+    const OnnxCall call = known ? *known : custom_call(node);
+    for (const OnnxInput& input : call.inputs)
+      inputs.push_back(input_text(input));
     while (!inputs.empty() && inputs.back().empty())
       inputs.pop_back();
-    for (std::string_view late : node.late_names())
-      inputs.push_back(fmt::format("{}={}", late, names_.name(node.late(late))));
-    for (const auto& [name, value] : shown_attributes(node, counterpart))
+    if (!known)
+      for (std::string_view late : node.late_names())
+        inputs.push_back(fmt::format("{}={}", late, names_.name(node.late(late))));
+    for (const auto& [name, value] : call.attributes)
       attributes.push_back(fmt::format("{}={}", name, attribute_text(value)));
     line(indent,
-         fmt::format("{}{}({})", word_for(node, counterpart),
+         fmt::format("{}{}({})", call.name,
                      attributes.empty() ? "" : fmt::format("[{}]", fmt::join(attributes, ", ")),
                      fmt::join(inputs, ", ")),
          node);

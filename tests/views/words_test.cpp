@@ -144,7 +144,7 @@ TEST(Views, ShowWhatTheyHaveNoWordForAsACustomCall) {
       {"cast", "graph(%x: f32[n]) { %y = cast(%x, to=i8, saturate=true) return %y }"},
   };
   for (const auto& [op, text] : cases)
-    for (std::string_view view : {"fx", "fx-code", "torchscript", "onnx", "hlo", "relay"}) {
+    for (std::string_view view : {"fx", "fx-code", "torchscript", "hlo", "relay"}) {
       const std::string shown = show_text(view, text);
       const std::string word = fmt::format("tenon{}{}", view == "torchscript" ? "::" : ".", op);
       EXPECT_NE(shown.find(word), std::string::npos) << view << " of " << op << ":\n" << shown;

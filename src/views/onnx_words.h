@@ -1,0 +1,23 @@
+// onnx_words.h — our ops in ONNX's words: its name, its inputs in its order, its attributes.
+#pragma once
+
+#include "views/vocabulary.h"
+
+namespace tenon {
+
+// A value, or a constant that is an attribute of ours; neither where ONNX leaves the input out.
+struct OnnxInput {
+  Value value;
+  std::optional<Attribute> constant = std::nullopt;
+};
+
+struct OnnxCall {
+  std::string name;
+  std::vector<OnnxInput> inputs;
+  std::vector<NamedAttribute> attributes;
+};
+
+// Nothing for a node that ONNX has no op for.
+std::optional<OnnxCall> call_in_onnx(const Node& node);
+
+}  // namespace tenon
