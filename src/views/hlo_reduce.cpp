@@ -100,6 +100,76 @@ void write_softmax(HloComputation& out, const Node& node) {
   out.define(node.result(), out.emit("divide", type, fmt::format("divide({}, {})", powers, sums)));
 }
 
+// (x - mean) / sqrt(variance + epsilon) along some axes, the number of whose elements must be known.
+std::optional<std::string> normalise(HloComputation& out, const Node& node, const Axes& axes) {
+  const Value x = node.in("x");
+  const Type& type = x.type();
+  Axes others;
+  Dim count = 1;
+  for (int64_t i = 0; i < x.rank(); ++i)
+    if (std::find(axes.begin(), axes.end(), i) == axes.end())
+      others.push_back(i);
+    else
+      count = count * x.dim(i);
+  if (!count.is_constant())
+    return std::nullopt;
+  const Type reduced = reduced_type(type, axes);
+  const auto call = [&](std::string_view instruction, const Type& wanted, const std::string& a,
+                        const std::string& b) {
+    return out.emit(instruction, wanted, fmt::format("{}({}, {})", instruction, a, b));
+  };
+  const auto mean = [&](const std::string& name) {
+    return call("divide", reduced, reduce(out, name, type, axes, "add", 0),
+                hlo_splat(static_cast<double>(*count.constant()), reduced));
+  };
+  const auto spread = [&](const std::string& name) {
+    return out.emit("bcast", type, fmt::format("broadcast({}), dimensions={}", name, hlo_list(others)));
+  };
+  const std::string operand = out.use(x);
+  const std::string centred = call("subtract", type, operand, spread(mean(operand)));
+  const std::string variance = mean(call("multiply", type, centred, centred));
+  const std::string shifted = call("add", reduced, variance, hlo_splat(node.attr("epsilon"), reduced));
+  const std::string scale = out.emit("rsqrt", reduced, fmt::format("rsqrt({})", shifted));
+  return call("multiply", type, centred, spread(scale));
+}
+
+// `spread` gives a scale or bias the shape of x.
+template <class Spread>
+void scale_and_shift(HloComputation& out, const Node& node, std::string y, const Spread& spread) {
+  const Type& type = node.result().type();
+  if (node.has("scale"))
+    y = out.emit("multiply", type, fmt::format("multiply({}, {})", y, spread(node.in("scale"))));
+  if (node.has("bias"))
+    y = out.emit("add", type, fmt::format("add({}, {})", y, spread(node.in("bias"))));
+  out.define(node.result(), std::move(y));
+}
+
+// The axes from `first` on.
+Axes axes_from(int64_t first, int64_t rank) {
+  Axes axes;
+  for (int64_t i = first < 0 ? first + rank : first; i < rank; ++i)
+    axes.push_back(i);
+  return axes;
+}
+
+bool write_layer_norm(HloComputation& out, const Node& node) {
+  const Value x = node.in("x");
+  const auto y = normalise(out, node, axes_from(node.attr("axis"), x.rank()));
+  if (y)
+    scale_and_shift(out, node, *y, [&](Value v) { return out.use_as(v, x.type()); });
+  return bool(y);
+}
+
+bool write_instance_norm(HloComputation& out, const Node& node) {
+  const Value x = node.in("x");
+  const auto y = normalise(out, node, axes_from(2, x.rank()));
+  if (y)
+    scale_and_shift(out, node, *y, [&](Value v) {
+      return out.emit("bcast", x.type(), fmt::format("broadcast({}), dimensions={{1}}", out.use(v)));
+    });
+  return bool(y);
+}
+
 }  // namespace
 
 bool write_hlo_reduction(HloComputation& out, const Node& node) {
@@ -113,6 +183,10 @@ bool write_hlo_reduction(HloComputation& out, const Node& node) {
   }
   if (node.is("reduce_mean"))
     return write_mean(out, node);
+  if (node.is("layer_norm"))
+    return write_layer_norm(out, node);
+  if (node.is("instance_norm"))
+    return write_instance_norm(out, node);
   if (node.is("softmax")) {
     write_softmax(out, node);
     return true;

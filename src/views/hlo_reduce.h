@@ -1,4 +1,4 @@
-// hlo_reduce.h — reductions along axes, and softmax, which is made of them.
+// hlo_reduce.h — reductions along axes, and what is made of them: softmax and normalisations.
 #pragma once
 
 #include "views/hlo_computation.h"

@@ -1,0 +1,151 @@
+#include "views/show.h"
+
+namespace tenon {
+namespace {
+
+// A graph of one op, and lines that HLO shows for it, one after the other.
+struct Case {
+  std::string_view inputs, op;
+  std::vector<std::string_view> lines;
+};
+
+void expect_lines(const std::vector<Case>& cases) {
+  for (const auto& [inputs, op, lines] : cases) {
+    const std::string shown = show_text("hlo", fmt::format("graph({}) {{ {} return %y }}", inputs, op));
+    size_t at = 0;
+    for (std::string_view line : lines) {
+      at = shown.find(line, at);
+      ASSERT_NE(at, std::string::npos) << "no " << line << " in\n" << shown;
+    }
+  }
+}
+
+TEST(HloWords, Slice) {
+  const auto slice = [](std::string_view start, std::string_view end, std::string_view step,
+                        std::string_view axis) {
+    return fmt::format(
+        "%s = constant(value=i64[1]{{{}}}) %e = constant(value=i64[1]{{{}}}) "
+        "%t = constant(value=i64[1]{{{}}}) %y = slice(%x, %s, %e, %t, axes=[{}])",
+        start, end, step, axis);
+  };
+  const std::string last = slice("-2", "9223372036854775807", "1", "-1"),
+                    every_other = slice("1", "6", "2", "1"),
+                    backwards = slice("-1", "-9223372036854775808", "-1", "1"),
+                    unknown = slice("-1", "9", "1", "0");
+  expect_lines({
+      {"%x: f32[n,8]", last, {"f32[?,2] slice(p0), slice={[0:?], [6:8]}\n"}},
+      {"%x: f32[n,8]", every_other, {"f32[?,3] slice(p0), slice={[0:?], [1:6:2]}\n"}},
+      {"%x: f32[n,8]", backwards, {"f32[?,8] reverse(p0), dimensions={1}\n"}},
+      {"%x: f32[n,8]", unknown, {"custom_call_target=\"tenon.slice\""}},
+      {"%x: f32[4,8], %s: i64[1], %e: i64[1]",
+       "%y: f32[2,8] = slice(%x, %s, %e, axes=[0])",
+       {"reshape = s64[] reshape(p1)\n",
+        "f32[2,8] dynamic-slice(p0, reshape, s64[] constant(0)), dynamic_slice_sizes={2,8}\n"}},
+      {"%x: f32[4,8], %s: i64[1], %e: i64[1]",
+       "%y = slice(%x, %s, %e, axes=[0])",
+       {"custom_call_target=\"tenon.slice\""}},
+      {"%x: f32[2,7]",
+       "%s = constant(value=i64[2]{3, 4}) %y, %z = split(%x, %s, axis=1)",
+       {"f32[2,3] slice(p0), slice={[0:2], [0:3]}\n", "f32[2,4] slice(p0), slice={[0:2], [3:7]}\n"}},
+  });
+}
+
+TEST(HloWords, Shape) {
+  expect_lines({
+      {"%x: f32[2,3]", "%y = shape(%x)", {"s64[2] constant({2, 3})\n"}},
+      {"%x: f32[]", "%y = shape(%x)", {"s64[0] constant({})\n"}},
+      {"%x: f32[n,3]",
+       "%y = shape(%x)",
+       {"get_dimension_size = s32[] get-dimension-size(p0), dimensions={0}\n",
+        "convert = s64[] convert(get_dimension_size)\n", "reshape = s64[1] reshape(convert)\n",
+        "s64[2] concatenate(reshape, s64[1] constant({3})), dimensions={0}\n"}},
+  });
+}
+
+TEST(HloWords, Gather) {
+  expect_lines({
+      {"%x: f32[4,5]",
+       "%i = constant(value=i64[]{-1}) %y = gather(%x, %i, axis=1)",
+       {"slice = f32[4,1] slice(p0), slice={[0:4], [4:5]}\n", "f32[4] reshape(slice)\n"}},
+      {"%x: f32[4,5,6], %i: i64[2,3]",
+       "%y = gather(%x, %i, axis=1)",
+       {"f32[4,2,3,6] gather(p0, p1), offset_dims={0,3}, collapsed_slice_dims={1}, start_index_map={1}, "
+        "index_vector_dim=2, slice_sizes={4,1,6}\n"}},
+      {"%x: f32[4,5,6], %i: i64[3,2]",
+       "%y = gather_nd(%x, %i)",
+       {"f32[3,6] gather(p0, p1), offset_dims={1}, collapsed_slice_dims={0,1}, start_index_map={0,1}, "
+        "index_vector_dim=1, slice_sizes={1,1,6}\n"}},
+      {"%x: f32[4,5], %i: i64[4,2]",
+       "%y = gather_elements(%x, %i, axis=1)",
+       {"f32[4,2] gather(p0, p1), offset_dims={}, collapsed_slice_dims={1}, start_index_map={1}, "
+        "operand_batching_dims={0}, start_indices_batching_dims={0}, index_vector_dim=2, "
+        "slice_sizes={1,1}\n"}},
+      {"%x: f32[4,5], %i: i64[3,2]",
+       "%y = gather_elements(%x, %i, axis=1)",
+       {"custom_call_target=\"tenon.gather_elements\""}},
+      {"%x: f32[n,5]",
+       "%i = constant(value=i64[2]{-1, 0}) %y = gather(%x, %i)",
+       {"custom_call_target=\"tenon.gather\""}},
+  });
+}
+
+TEST(HloWords, PadAndTriangle) {
+  expect_lines({
+      {"%x: f32[2,3]",
+       "%p = constant(value=i64[2]{1, 2}) %y = pad(%x, %p, axes=[-1])",
+       {"f32[2,6] pad(p0, f32[] constant(0)), padding=0_0x1_2\n"}},
+      {"%x: f32[2,3]",
+       "%p = constant(value=i64[2]{1, 2}) %y = pad(%x, %p, axes=[1], mode=\"edge\")",
+       {"custom_call_target=\"tenon.pad\""}},
+      {"%x: f32[3,3]",
+       "%y = triangle(%x, upper=false)",
+       {"iota = s64[3,3] iota(), iota_dimension=0\n", "iota_1 = s64[3,3] iota(), iota_dimension=1\n",
+        "compare = pred[3,3] compare(iota_1, iota), direction=LE\n",
+        "f32[3,3] select(compare, p0, f32[3,3] broadcast(f32[] constant(0)))\n"}},
+      {"%x: f32[3,3]",
+       "%y = triangle(%x, upper=true, diagonal=1)",
+       {"add(iota, s64[3,3] broadcast(s64[] constant(1)))\n", "direction=GE\n"}},
+  });
+}
+
+TEST(HloWords, Formulas) {
+  expect_lines({
+      {"%x: f32[2]", "%y = is_nan(%x)", {"pred[2] compare(p0, p0), direction=NE\n"}},
+      {"%x: f32[2]", "%y = gelu(%x)", {"f32[2] erf(multiply)\n", "f32[2] multiply(multiply_1, add)\n"}},
+      {"%x: f32[2]", "%y = gelu(%x, approximate=\"tanh\")", {"f32[2] tanh(", "f32[2] multiply("}},
+      {"%x: f32[2]",
+       "%y = hard_sigmoid(%x)",
+       {"multiply(p0, f32[2] broadcast(f32[] constant(0.2)))\n",
+        "clamp(f32[2] broadcast(f32[] constant(0)), add, f32[2] broadcast(f32[] constant(1)))\n"}},
+      {"%x: f32[2]", "%y = hard_swish(%x)", {" clamp(", "f32[2] multiply(p0, clamp)\n"}},
+      {"%x: f32[2]", "%y = silu(%x)", {"f32[2] logistic(p0)\n", "f32[2] multiply(p0, logistic)\n"}},
+      {"%x: f32[2]", "%y = leaky_relu(%x)", {"direction=GE\n", "f32[2] select(compare, p0, multiply)\n"}},
+      {"%a: i64[2], %b: i64[2]",
+       "%y = mod(%a, %b, sign_of_dividend=true)",
+       {"ROOT remainder = s64[2] remainder(p0, p1)\n"}},
+      {"%a: i64[2], %b: i64[2]",
+       "%y = mod(%a, %b)",
+       {"remainder = s64[2] remainder(p0, p1)\n", "xor = pred[2] xor(compare, compare_1)\n",
+        "s64[2] select(and, add, remainder)\n"}},
+  });
+}
+
+TEST(HloWords, Normalisations) {
+  expect_lines({
+      {"%x: f32[2,4], %s: f32[4], %b: f32[4]",
+       "%y = layer_norm(%x, %s, %b)",
+       {"reduce = f32[2] reduce(p0, f32[] constant(0)), dimensions={1}, to_apply=add_f32\n",
+        "divide = f32[2] divide(reduce, f32[2] broadcast(f32[] constant(4)))\n",
+        "bcast = f32[2,4] broadcast(divide), dimensions={0}\n", "subtract = f32[2,4] subtract(p0, bcast)\n",
+        "multiply = f32[2,4] multiply(subtract, subtract)\n", "rsqrt = f32[2] rsqrt(add)\n",
+        "f32[2,4] multiply(subtract, bcast_1)\n", "f32[2,4] broadcast(p1), dimensions={1}\n",
+        "ROOT add_1 = f32[2,4] add("}},
+      {"%x: f32[2,n]", "%y = layer_norm(%x)", {"custom_call_target=\"tenon.layer_norm\""}},
+      {"%x: f32[2,3,4], %s: f32[3], %b: f32[3]",
+       "%y = instance_norm(%x, %s, %b)",
+       {"dimensions={2}, to_apply=add_f32\n", "f32[2,3,4] broadcast(p1), dimensions={1}\n"}},
+  });
+}
+
+}  // namespace
+}  // namespace tenon
