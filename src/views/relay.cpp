@@ -5,6 +5,7 @@
 #include "views/dtype_words.h"
 #include "views/forms.h"
 #include "views/naming.h"
+#include "views/relay_words.h"
 #include "views/vocabulary.h"
 
 namespace tenon {
@@ -23,15 +24,23 @@ const Vocabulary& relay_ops() {
       {"asinh", "asinh"},
       {"atan", "atan"},
       {"atanh", "atanh"},
+      {"average_pool",
+       "nn.avg_pool#d",
+       {{"kernel", "pool_size"},
+        {"strides", "strides"},
+        {"dilations", "dilation"},
+        {"pads", "padding"},
+        {"round_up", "ceil_mode"},
+        {"count_padding", "count_include_pad"}}},
       {"batch_norm", "nn.batch_norm", {{"epsilon", "epsilon"}}},
       {"bit_and", "bitwise_and"},
+      {"bit_cast", "reinterpret", {{"to", "dtype"}}},
       {"bit_not", "bitwise_not"},
       {"bit_or", "bitwise_or"},
       {"bit_xor", "bitwise_xor"},
       {"broadcast", "broadcast_to"},
       {"cast", "cast", {{"to", "dtype"}}},
       {"ceil", "ceil"},
-      {"clip", "clip"},
       {"concat", "concatenate", {{"axis", "axis"}}},
       {"conv",
        "nn.conv#d",
@@ -49,6 +58,7 @@ const Vocabulary& relay_ops() {
       {"cumulative_prod", "cumprod", {{"axis", "axis"}, {"exclusive", "exclusive"}}},
       {"cumulative_sum", "cumsum", {{"axis", "axis"}, {"exclusive", "exclusive"}}},
       {"div", "divide"},
+      {"einsum", "einsum", {{"equation", "equation"}}},
       {"equal", "equal"},
       {"erf", "erf"},
       {"exp", "exp"},
@@ -57,11 +67,17 @@ const Vocabulary& relay_ops() {
       {"gather_elements", "gather", {{"axis", "axis"}}},
       {"greater", "greater"},
       {"greater_equal", "greater_equal"},
+      {"group_norm", "nn.group_norm", {{"groups", "num_groups"}, {"epsilon", "epsilon"}}},
+      {"instance_norm", "nn.instance_norm", {{"epsilon", "epsilon"}}},
+      {"is_inf", "isinf"},
       {"is_nan", "isnan"},
       {"layer_norm", "nn.layer_norm", {{"axis", "axis"}, {"epsilon", "epsilon"}}},
       {"leaky_relu", "nn.leaky_relu", {{"alpha", "alpha"}}},
       {"less", "less"},
       {"less_equal", "less_equal"},
+      {"local_response_norm",
+       "nn.lrn",
+       {{"size", "size"}, {"alpha", "alpha"}, {"beta", "beta"}, {"bias", "bias"}}},
       {"log", "log"},
       {"log_softmax", "nn.log_softmax", {{"axis", "axis"}}},
       {"matmul", "nn.matmul", {{"transpose_a", "transpose_a"}, {"transpose_b", "transpose_b"}}},
@@ -80,6 +96,7 @@ const Vocabulary& relay_ops() {
       {"reduce_sum", "sum", {{"axes", "axis"}, {"keep_dims", "keepdims"}}},
       {"relu", "nn.relu"},
       {"reshape", "reshape", {{"allow_zero", "allowzero"}}},
+      {"reverse_sequence", "reverse_sequence", {{"time_axis", "seq_axis"}, {"batch_axis", "batch_axis"}}},
       {"round", "round"},
       {"shape", "shape_of"},
       {"sigmoid", "sigmoid"},
@@ -103,10 +120,26 @@ const Vocabulary& relay_ops() {
   return vocabulary;
 }
 
+const Counterpart kMaxPool = {"max_pool",
+                              "nn.max_pool#d",
+                              {{"kernel", "pool_size"},
+                               {"strides", "strides"},
+                               {"dilations", "dilation"},
+                               {"pads", "padding"},
+                               {"round_up", "ceil_mode"}}};
+
+// Relay has no indices of the greatest elements, and no pads that depend on sizes.
+const Counterpart* find_max_pool(const Node& node) {
+  const bool can_tell = node.result(1).use_count() == 0 && node.attr("padding") == Attribute("explicit");
+  return can_tell && fill_in_dims(kMaxPool.name, node) ? &kMaxPool : nullptr;
+}
+
 // Relay multiplies matrices, or batches of them along one dimension.
 const Counterpart* find_relay_op(const Node& node) {
   static const Counterpart batched = {
       "matmul", "nn.batch_matmul", {{"transpose_a", "transpose_a"}, {"transpose_b", "transpose_b"}}};
+  if (node.is("max_pool"))
+    return find_max_pool(node);
   if (!node.is("matmul"))
     return relay_ops().find(node);
   const Shape &a = node.in("a").shape(), &b = node.in("b").shape();
@@ -147,15 +180,6 @@ std::string attribute_text(const Attribute& attribute) {
   return print(attribute);
 }
 
-// 2f is an f32, 2i64 an i64: a number says its type.
-std::string scalar_suffix(DType dtype) {
-  if (dtype == DType::F32)
-    return "f";
-  if (dtype == DType::Bool || dtype == DType::String)
-    return "";
-  return std::string(name(dtype));
-}
-
 class Printer {
  public:
   std::string print_function(const Graph& graph) {
@@ -184,7 +208,7 @@ class Printer {
     if (literal == nullptr || (value.node()->is("parameter") && &value.graph() == arguments_of_))
       return "%" + names_.name(value);
     if (literal->extents().empty() && kind(literal->dtype()) != DTypeKind::Complex)
-      return *short_constant(value, {"True", "False", false}) + scalar_suffix(literal->dtype());
+      return *short_constant(value, {"True", "False", false}) + relay_suffix(literal->dtype());
     if (const auto text = short_constant(value, kPythonNumbers); text && is_integer(literal->dtype()))
       return *text;
     const auto it = constants_.emplace(value.data(), constants_.size()).first;
@@ -227,13 +251,19 @@ class Printer {
       return print_if(node, indent, is_result);
     if (node.is("while") && node.result_count() == static_cast<int64_t>(node.ins("carried").size()))
       return print_while(node, indent);
-    std::string expression = call(node, indent);
-    if (node.is("batch_norm")) {  // which gives a tuple: the result, and the statistics
-      const std::string name = number();
-      text_ += fmt::format("{}%{} = {};\n", indent, name, expression);
-      expression = fmt::format("%{}.0", name);
-    }
+    const RelayWriter writer = {[this](Value value) { return use(value); },
+                                [&](const std::string& part) { return let(part, indent); }};
+    const auto written = written_in_relay(node, writer);
+    std::string expression = written ? *written : call(node, indent);
+    if (node.is("batch_norm"))  // which gives a tuple: the result, and the statistics
+      expression = let(expression, indent) + ".0";
     assign(node, expression, indent, is_result);
+  }
+
+  std::string let(const std::string& expression, const std::string& indent) {
+    const std::string name = "%" + number();
+    text_ += fmt::format("{}{} = {};\n", indent, name, expression);
+    return name;
   }
 
   std::string number() { return fmt::format("{}", next_number_++); }
@@ -245,8 +275,9 @@ class Printer {
     }
     const std::string name = number();
     text_ += fmt::format("{}%{} = {};\n", indent, name, expression);
+    const bool is_tuple = node.result_count() > 1 && find_relay_op(node) != &kMaxPool;
     for (Value result : node.results())
-      names_.set(result, node.result_count() == 1 ? name : fmt::format("{}.{}", name, result.index()));
+      names_.set(result, is_tuple ? fmt::format("{}.{}", name, result.index()) : name);
   }
 
   void print_linear(const Node& node, const std::string& indent, bool is_result) {
