@@ -51,7 +51,7 @@ class Listing {
     for (Value input : graph.inputs())
       names_.name(input);
     for (const Node* node : graph.nodes())
-      if (node->result_count() != 1) {
+      if (shown_result_count(*node) != 1) {
         calls_[node] = names_.take(node->op().name);
         for (Value result : node->results())
           if (result.name().empty())
@@ -121,7 +121,7 @@ class Listing {
   void add_results(const Node& node, const std::string& target, const std::vector<std::string>& args,
                    const std::vector<std::string>& kwargs) {
     const std::string call_args = tuple(args), call_kwargs = fmt::format("{{{}}}", fmt::join(kwargs, ", "));
-    if (node.result_count() == 1) {
+    if (shown_result_count(node) == 1) {
       rows_.push_back({"call_function", names_.name(node.result()), target, call_args, call_kwargs,
                        user_counts_.of(node.result())});
       return;

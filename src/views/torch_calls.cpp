@@ -1,6 +1,7 @@
 #include "views/torch_calls.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <map>
 
@@ -260,19 +261,146 @@ Calls call_sequence_split(const Node& node) {
   return {{"torch.unbind", "aten::unbind", {x, dim}}};
 }
 
+// One word for each number of spatial dimensions, 1 to 3.
+using WordsByDims = std::array<std::string_view, 3>;
+
+// Theirs pads both ends alike, by half a window at most.
+std::optional<Ints> pool_padding(const Node& node) {
+  const Ints &kernel = node.attr("kernel"), &pads = node.attr("pads");
+  if (node.attr("padding").as<std::string>() != "explicit" || kernel.size() > 3)
+    return std::nullopt;
+  for (size_t i = 0; i < kernel.size(); ++i)
+    if (pads[i] != pads[kernel.size() + i] || pads[i] > kernel[i] / 2)
+      return std::nullopt;
+  return Ints(pads.begin(), pads.begin() + static_cast<int64_t>(kernel.size()));
+}
+
+// Their indices count within a plane, not within x.
+Calls call_max_pool(const Node& node) {
+  static constexpr WordsByDims functions = {
+      "torch.nn.functional.max_pool1d", "torch.nn.functional.max_pool2d", "torch.nn.functional.max_pool3d"};
+  static constexpr WordsByDims aten = {"aten::max_pool1d", "aten::max_pool2d", "aten::max_pool3d"};
+  const auto padding = pool_padding(node);
+  if (!padding || shown_result_count(node) != 1)
+    return {};
+  const size_t place = padding->size() - 1;
+  return {{functions[place],
+           aten[place],
+           {{"input", node.in("x")},
+            {"kernel_size", constant(node.attr("kernel"))},
+            {"stride", constant(node.attr("strides"))},
+            {"padding", constant(*padding)},
+            {"dilation", constant(node.attr("dilations"))},
+            {"ceil_mode", constant(node.attr("round_up"))}}}};
+}
+
+Calls call_average_pool(const Node& node) {
+  static constexpr WordsByDims functions = {
+      "torch.nn.functional.avg_pool1d", "torch.nn.functional.avg_pool2d", "torch.nn.functional.avg_pool3d"};
+  static constexpr WordsByDims aten = {"aten::avg_pool1d", "aten::avg_pool2d", "aten::avg_pool3d"};
+  const auto padding = pool_padding(node);
+  const Ints& dilations = node.attr("dilations");
+  if (!padding || std::any_of(dilations.begin(), dilations.end(), [](int64_t d) { return d != 1; }))
+    return {};
+  TorchCall call{functions[padding->size() - 1],
+                 aten[padding->size() - 1],
+                 {{"input", node.in("x")},
+                  {"kernel_size", constant(node.attr("kernel"))},
+                  {"stride", constant(node.attr("strides"))},
+                  {"padding", constant(*padding)},
+                  {"ceil_mode", constant(node.attr("round_up"))},
+                  {"count_include_pad", constant(node.attr("count_padding"))}}};
+  if (padding->size() > 1) {
+    call.aten_arguments = call.arguments;
+    call.aten_arguments.push_back({"divisor_override", kNone});
+  }
+  return {call};
+}
+
+// How interpolate names a way to resize; null where it has no such way.
+struct ResizeWord {
+  std::string_view mode, positions, round;  // ours; any rounding where it is empty
+  WordsByDims theirs, aten;
+  std::optional<bool> align_corners;
+};
+
+const ResizeWord* find_resize_word(const Node& node, size_t dims) {
+  static const WordsByDims linear = {"linear", "bilinear", "trilinear"};
+  static const WordsByDims upsample_linear = {"aten::upsample_linear1d", "aten::upsample_bilinear2d",
+                                              "aten::upsample_trilinear3d"};
+  static const WordsByDims cubic = {"", "bicubic", ""}, upsample_cubic = {"", "aten::upsample_bicubic2d", ""};
+  static const std::vector<ResizeWord> words = {
+      {"nearest",
+       "asymmetric",
+       "down",
+       {"nearest", "nearest", "nearest"},
+       {"aten::upsample_nearest1d", "aten::upsample_nearest2d", "aten::upsample_nearest3d"},
+       std::nullopt},
+      {"linear", "half_pixel", "", linear, upsample_linear, false},
+      {"linear", "align_corners", "", linear, upsample_linear, true},
+      {"cubic", "half_pixel", "", cubic, upsample_cubic, false},
+      {"cubic", "align_corners", "", cubic, upsample_cubic, true},
+  };
+  const std::string &mode = node.attr("mode"), &positions = node.attr("positions"),
+                    &round = node.attr("round");
+  const auto it = std::find_if(words.begin(), words.end(), [&](const ResizeWord& word) {
+    return word.mode == mode && word.positions == positions && (word.round.empty() || word.round == round) &&
+           !word.theirs[dims - 1].empty();
+  });
+  return it == words.end() ? nullptr : &*it;
+}
+
+// Of images to sizes that are known, with nothing that interpolate has no word for.
+Calls call_resize(const Node& node) {
+  const Value x = node.in("x"), y = node.result();
+  const bool is_plain = !node.attr("antialias") && !node.attr("exclude_outside") &&
+                        node.attr("cubic_a").as<double>() == -0.75 &&
+                        node.attr("aspect").as<std::string>() == "stretch";
+  if (!is_plain || !node.has("sizes") || x.rank() < 3 || x.rank() > 5 || !y.shape().ranked() ||
+      x.dim(0) != y.dim(0) || x.dim(1) != y.dim(1))
+    return {};
+  Ints sizes;
+  for (int64_t i = 2; i < y.rank(); ++i) {
+    if (!y.dim(i).is_constant())
+      return {};
+    sizes.push_back(*y.dim(i).constant());
+  }
+  const ResizeWord* word = find_resize_word(node, sizes.size());
+  if (word == nullptr)
+    return {};
+  const TorchArgument input = {"input", x}, size = {"output_size", constant(sizes)};
+  const TorchArgument mode = {"mode", constant(word->theirs[sizes.size() - 1])};
+  TorchCall call{
+      "torch.nn.functional.interpolate", word->aten[sizes.size() - 1], {input, size}, {mode}, {input, size}};
+  if (word->align_corners) {
+    call.by_name.push_back({"align_corners", constant(*word->align_corners)});
+    call.aten_arguments.push_back(call.by_name.back());
+  }
+  call.aten_arguments.push_back({"scale_factors", kNone});
+  return {call};
+}
+
 }  // namespace
+
+int64_t shown_result_count(const Node& node) {
+  const bool gives_values = node.is("max_pool") && node.result(1).use_count() == 0 && pool_padding(node);
+  return gives_values ? 1 : node.result_count();
+}
 
 Calls torch_calls(const Node& node) {
   static const std::map<std::string_view, Calls (*)(const Node&)> functions = {
+      {"average_pool", call_average_pool},
       {"div", call_div},
       {"gather", call_gather},
       {"gather_nd", call_gather_nd},
       {"hard_sigmoid", call_hard_sigmoid},
       {"matmul", call_matmul},
+      {"max_pool", call_max_pool},
       {"mod", call_mod},
       {"nonzero", call_nonzero},
       {"pad", call_pad},
       {"reduce_prod", call_reduce_prod},
+      {"resize", call_resize},
       {"scatter_elements", call_scatter_elements},
       {"sequence_split", call_sequence_split},
       {"slice", call_slice},

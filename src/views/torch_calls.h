@@ -38,4 +38,7 @@ struct TorchCall {
 // The calls for a node, of which the last gives its result; none where one word tells all, or no calls can.
 std::vector<TorchCall> torch_calls(const Node& node);
 
+// How many results the last call gives: the indices of a max_pool are left out when nobody uses them.
+int64_t shown_result_count(const Node& node);
+
 }  // namespace tenon

@@ -167,8 +167,8 @@ class Printer {
 
   std::string results(const Node& node) {
     std::vector<std::string> texts;
-    for (Value result : node.results())
-      texts.push_back(fmt::format("%{} : {}", names_.name(result), type_text(result.type())));
+    for (int64_t i = 0; i < shown_result_count(node); ++i)
+      texts.push_back(fmt::format("%{} : {}", names_.name(node.result(i)), type_text(node.result(i).type())));
     return fmt::format("{}", fmt::join(texts, ", "));
   }
 

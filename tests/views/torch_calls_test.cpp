@@ -146,5 +146,43 @@ TEST(TorchCalls, WhatMovesElements) {
   });
 }
 
+TEST(TorchCalls, Images) {
+  const std::string_view sizes = "%s = constant(value=i64[2]{8, 8}) ";
+  const auto resize = [&](std::string_view how) {
+    return fmt::format("{}%y = resize(%x, sizes=%s, axes=[2, 3], {})", sizes, how);
+  };
+  const std::string nearest = resize("positions=\"asymmetric\", round=\"down\""),
+                    linear = resize("mode=\"linear\""),
+                    cubic = resize("mode=\"cubic\", positions=\"shifted\"");
+  expect_shown({
+      {"%x: f32[1,2,9,9]",
+       "%y, %i = max_pool(%x, kernel=[3, 3], strides=[2, 2], dilations=[1, 1], pads=[1, 1, 1, 1])",
+       "%y : [num_users=1] = call_function[target=torch.nn.functional.max_pool2d](args = (%x, [3, 3], [2, "
+       "2], "
+       "[1, 1], [1, 1], False), kwargs = {})",
+       "%y : Float(1, 2, 5, 5) = aten::max_pool2d(%x, %kernel_size, %stride, %padding, %dilation, "
+       "%ceil_mode)\n"},
+      {"%x: f32[1,2,9]", "%y, %i = max_pool(%x, kernel=[3], strides=[2], dilations=[1], pads=[0, 1])",
+       "tenon.max_pool", "%y : Float(1, 2, 4), %i : Long(1, 2, 4) = tenon::max_pool("},
+      {"%x: f32[1,2,9]", "%y = average_pool(%x, kernel=[3], strides=[2], dilations=[1], pads=[0, 0])",
+       "torch.nn.functional.avg_pool1d](args = (%x, [3], [2], [0], False, False), kwargs = {})",
+       "aten::avg_pool1d(%x, %kernel_size, %stride, %padding, %ceil_mode, %count_include_pad)\n"},
+      {"%x: f32[1,2,9,9,9]",
+       "%y = average_pool(%x, kernel=[3, 3, 3], strides=[2, 2, 2], dilations=[1, 1, 1], pads=[0, 0, 0, 0, 0, "
+       "0])",
+       "torch.nn.functional.avg_pool3d]",
+       "aten::avg_pool3d(%x, %kernel_size, %stride, %padding, %ceil_mode, %count_include_pad, "
+       "%divisor_override)\n"},
+      {"%x: f32[1,2,9]", "%y = average_pool(%x, kernel=[3], strides=[2], dilations=[2], pads=[0, 0])",
+       "tenon.average_pool", "tenon::average_pool"},
+      {"%x: f32[1,2,4,4]", nearest,
+       "torch.nn.functional.interpolate](args = (%x, [8, 8]), kwargs = {mode: 'nearest'})",
+       "aten::upsample_nearest2d(%x, %output_size, %scale_factors)\n"},
+      {"%x: f32[1,2,4,4]", linear, "kwargs = {mode: 'bilinear', align_corners: False})",
+       "aten::upsample_bilinear2d(%x, %output_size, %align_corners, %scale_factors)\n"},
+      {"%x: f32[1,2,4,4]", cubic, "tenon.resize", "tenon::resize"},
+  });
+}
+
 }  // namespace
 }  // namespace tenon
