@@ -10,6 +10,7 @@
 #include "views/hlo_move.h"
 #include "views/hlo_reduce.h"
 #include "views/hlo_types.h"
+#include "views/hlo_window.h"
 #include "views/vocabulary.h"
 
 namespace tenon {
@@ -182,8 +183,8 @@ class Writer {
       return write_elementwise(node, *counterpart);
     if (const auto it = methods.find(node.op().name); is_plain && it != methods.end())
       return (this->*it->second)(node);
-    if (is_plain &&
-        (write_hlo_formula(out_, node) || write_hlo_move(out_, node) || write_hlo_reduction(out_, node)))
+    if (is_plain && (write_hlo_formula(out_, node) || write_hlo_move(out_, node) ||
+                     write_hlo_reduction(out_, node) || write_hlo_window(out_, node)))
       return;
     write_custom_call(node);
   }

@@ -49,14 +49,25 @@ std::string hlo_splat(double value, const Type& type) {
 }
 
 std::string HloModule::scalar_computation(std::string_view instruction, DType dtype) {
-  const std::string wanted = fmt::format("{}_{}", instruction, words_for(dtype).hlo);
+  const std::string type = hlo_type(scalar_type(dtype));
+  return add_once(fmt::format("{}_{}", instruction, words_for(dtype).hlo),
+                  fmt::format("  a = {0} parameter(0)\n  b = {0} parameter(1)\n  ROOT {1} = {0} {1}(a, b)\n",
+                              type, instruction));
+}
+
+std::string HloModule::second_of_two(DType dtype) {
+  return add_once(
+      fmt::format("second_{}", words_for(dtype).hlo),
+      fmt::format("  a = {0} parameter(0)\n  ROOT b = {0} parameter(1)\n", hlo_type(scalar_type(dtype))));
+}
+
+std::string HloModule::add_once(const std::string& wanted, const std::string& lines) {
   const auto it = scalar_computations_.find(wanted);
   if (it != scalar_computations_.end())
     return it->second;
-  const std::string name = take_name(wanted), type = hlo_type(scalar_type(dtype));
+  const std::string name = take_name(wanted);
   scalar_computations_.emplace(wanted, name);
-  add(fmt::format("{0} {{\n  a = {1} parameter(0)\n  b = {1} parameter(1)\n  ROOT {2} = {1} {2}(a, b)\n}}\n",
-                  name, type, instruction));
+  add(fmt::format("{} {{\n{}}}\n", name, lines));
   return name;
 }
 

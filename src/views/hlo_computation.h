@@ -15,9 +15,13 @@ class HloModule {
   void add(std::string text) { computations_.push_back(std::move(text)); }
   // A computation of two scalars, such as add_f32 for a reduction.
   std::string scalar_computation(std::string_view instruction, DType dtype);
+  // The same, but of the second scalar, as a scatter that replaces what it finds wants it.
+  std::string second_of_two(DType dtype);
   const std::vector<std::string>& computations() const { return computations_; }
 
  private:
+  std::string add_once(const std::string& wanted, const std::string& lines);
+
   ViewNames names_{"_."};
   std::map<std::string, std::string> scalar_computations_;
   std::vector<std::string> computations_;

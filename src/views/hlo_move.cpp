@@ -226,15 +226,43 @@ bool write_gather_nd(HloComputation& out, const Node& node) {
   return true;
 }
 
-// The other axes must be whole in the indices, as they run along.
+// Whether the other axes are whole in the indices, as they must be to run along with them.
+bool runs_along(Value x, Value indices, const Ints& others) {
+  const auto is_whole = [&](int64_t other) { return x.dim(other) == indices.dim(other); };
+  return std::all_of(others.begin(), others.end(), is_whole) && !may_be_negative(indices);
+}
+
 bool write_gather_elements(HloComputation& out, const Node& node) {
   const Value x = node.in("x"), indices = node.in("indices");
   const int64_t axis = from_the_front(node.attr("axis"), x.rank());
   const Ints others = axes_but(axis, x.rank());
-  const auto is_whole = [&](int64_t other) { return x.dim(other) == indices.dim(other); };
-  if (!std::all_of(others.begin(), others.end(), is_whole) || may_be_negative(indices))
+  if (!runs_along(x, indices, others))
     return false;
   emit_gather(out, node, {{}, {axis}, others, x.rank()});
+  return true;
+}
+
+bool write_scatter_elements(HloComputation& out, const Node& node) {
+  static const std::map<std::string_view, std::string_view> instructions = {
+      {"add", "add"}, {"mul", "multiply"}, {"max", "maximum"}, {"min", "minimum"}};
+  const Value x = node.in("x"), indices = node.in("indices");
+  const int64_t axis = from_the_front(node.attr("axis"), x.rank());
+  const Ints others = axes_but(axis, x.rank());
+  if (!runs_along(x, indices, others))
+    return false;
+  const std::string& reduction = node.attr("reduction");
+  HloModule& module = out.module();
+  const std::string combine = reduction == "none"
+                                  ? module.second_of_two(x.dtype())
+                                  : module.scalar_computation(instructions.at(reduction), x.dtype());
+  const std::string operand = out.use(x), places = out.use(indices), updates = out.use(node.in("updates"));
+  out.define(node.result(),
+             out.emit("scatter", x.type(),
+                      fmt::format("scatter({0}, {1}, {2}), update_window_dims={{}}, "
+                                  "inserted_window_dims={{{3}}}, scatter_dims_to_operand_dims={{{3}}}, "
+                                  "input_batching_dims={4}, scatter_indices_batching_dims={4}, "
+                                  "index_vector_dim={5}, to_apply={6}",
+                                  operand, places, updates, axis, hlo_list(others), x.rank(), combine)));
   return true;
 }
 
@@ -281,10 +309,15 @@ bool write_triangle(HloComputation& out, const Node& node) {
 
 bool write_hlo_move(HloComputation& out, const Node& node) {
   static const std::map<std::string_view, bool (*)(HloComputation&, const Node&)> functions = {
-      {"gather", write_gather},       {"gather_elements", write_gather_elements},
-      {"gather_nd", write_gather_nd}, {"pad", write_pad},
-      {"shape", write_shape},         {"slice", write_slice},
-      {"split", write_split},         {"triangle", write_triangle},
+      {"gather", write_gather},
+      {"gather_elements", write_gather_elements},
+      {"gather_nd", write_gather_nd},
+      {"pad", write_pad},
+      {"scatter_elements", write_scatter_elements},
+      {"shape", write_shape},
+      {"slice", write_slice},
+      {"split", write_split},
+      {"triangle", write_triangle},
   };
   const auto it = functions.find(node.op().name);
   return it != functions.end() && it->second(out, node);

@@ -42,8 +42,7 @@ std::string reduce(HloComputation& out, const std::string& x, const Type& type, 
                    std::string_view instruction, double start) {
   const DType dtype = type.as_tensor().dtype;
   return out.emit("reduce", reduced_type(type, axes),
-                  fmt::format("reduce({}, {} {}), dimensions={}, to_apply={}", x,
-                              hlo_type(Type::tensor(dtype, {})), hlo_constant(start_value(dtype, start)),
+                  fmt::format("reduce({}, {}), dimensions={}, to_apply={}", x, hlo_start(dtype, start),
                               hlo_list(axes), out.module().scalar_computation(instruction, dtype)));
 }
 
@@ -171,6 +170,10 @@ bool write_instance_norm(HloComputation& out, const Node& node) {
 }
 
 }  // namespace
+
+std::string hlo_start(DType dtype, double wanted) {
+  return fmt::format("{} {}", hlo_type(Type::tensor(dtype, {})), hlo_constant(start_value(dtype, wanted)));
+}
 
 bool write_hlo_reduction(HloComputation& out, const Node& node) {
   static const std::map<std::string_view, Reduction> reductions = {{"reduce_sum", {"add", 0}},

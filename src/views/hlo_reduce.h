@@ -9,4 +9,7 @@ namespace tenon {
 // instructions can tell.
 bool write_hlo_reduction(HloComputation& out, const Node& node);
 
+// f32[] constant(-inf): what a reduction starts with, or the least or greatest that the dtype has.
+std::string hlo_start(DType dtype, double wanted);
+
 }  // namespace tenon

@@ -147,5 +147,49 @@ TEST(HloWords, Normalisations) {
   });
 }
 
+TEST(HloWords, Windows) {
+  expect_lines({
+      {"%x: f32[1,2,9,9]",
+       "%y, %i = max_pool(%x, kernel=[3, 3], strides=[2, 2], dilations=[1, 1], pads=[1, 1, 1, 1])",
+       {"f32[1,2,5,5] reduce-window(p0, f32[] constant(-inf)), window={size=1x1x3x3 stride=1x1x2x2 "
+        "pad=0_0x0_0x1_1x1_1}, to_apply=maximum_f32\n"}},
+      {"%x: f32[1,2,9]",
+       "%y, %i = max_pool(%x, kernel=[3], strides=[1], dilations=[2], pads=[0, 0])",
+       {"window={size=1x1x3 rhs_dilate=1x1x2}, to_apply=maximum_f32\n"}},
+      {"%x: f32[1,2,9]",
+       "%y, %i = max_pool(%x, kernel=[2], strides=[2], dilations=[1], pads=[0, 0], round_up=true)",
+       {"custom_call_target=\"tenon.max_pool\""}},
+      {"%x: f32[1,2,9]",
+       "%y = average_pool(%x, kernel=[3], strides=[3], dilations=[1], pads=[0, 0])",
+       {"f32[1,2,3] reduce-window(p0, f32[] constant(0)), window={size=1x1x3 stride=1x1x3}, "
+        "to_apply=add_f32\n",
+        "f32[1,2,3] divide(reduce_window, f32[1,2,3] broadcast(f32[] constant(3)))\n"}},
+      {"%x: f32[1,2,9]",
+       "%y = average_pool(%x, kernel=[3], strides=[1], dilations=[1], pads=[1, 1])",
+       {"reduce_window_1 = f32[1,2,9] reduce-window(f32[1,2,9] broadcast(f32[] constant(1)), ",
+        "divide(reduce_window, reduce_window_1)\n"}},
+      {"%x: f32[2,4]",
+       "%y = cumulative_sum(%x, axis=-1)",
+       {"reduce-window(p0, f32[] constant(0)), window={size=1x4 pad=0_0x3_0}, to_apply=add_f32\n"}},
+      {"%x: f32[2,4]", "%y = cumulative_sum(%x, axis=1, reverse=true)", {"window={size=1x4 pad=0_0x0_3}"}},
+      {"%x: f32[2,4]", "%y = cumulative_sum(%x, axis=1, exclusive=true)", {"window={size=1x4 pad=0_0x4_-1}"}},
+      {"%x: f32[2,n]", "%y = cumulative_sum(%x, axis=1)", {"custom_call_target=\"tenon.cumulative_sum\""}},
+  });
+}
+
+TEST(HloWords, Scatter) {
+  const std::string_view inputs = "%x: f32[4,5], %i: i64[4,2], %u: f32[4,2]";
+  expect_lines({
+      {inputs,
+       "%y = scatter_elements(%x, %i, %u, axis=1)",
+       {"second_f32 {\n  a = f32[] parameter(0)\n  ROOT b = f32[] parameter(1)\n}\n",
+        "f32[4,5] scatter(p0, p1, p2), update_window_dims={}, inserted_window_dims={1}, "
+        "scatter_dims_to_operand_dims={1}, input_batching_dims={0}, scatter_indices_batching_dims={0}, "
+        "index_vector_dim=2, to_apply=second_f32\n"}},
+      {inputs, "%y = scatter_elements(%x, %i, %u, axis=1, reduction=\"max\")", {"to_apply=maximum_f32\n"}},
+      {inputs, "%y = scatter_elements(%x, %i, %u)", {"custom_call_target=\"tenon.scatter_elements\""}},
+  });
+}
+
 }  // namespace
 }  // namespace tenon
