@@ -209,6 +209,25 @@ void add_pool(const Node& node, OnnxCall& call) {
     call.attributes.push_back({"pool_int64s", as_ints(pool)});
 }
 
+bool has_known_sizes(const Node& node) {
+  const Shape &x = node.in("x").shape(), &y = node.result().shape();
+  if (!x.ranked() || !y.ranked())
+    return false;
+  for (int64_t i = 2; i < x.rank(); ++i)
+    if (!x[i].is_constant() || !y[i].is_constant() || *y[i].constant() < *x[i].constant())
+      return false;
+  return true;
+}
+
+// ONNX gives the shape as that of a pool: with a stride of 1, this kernel is what makes x of it.
+void add_kernel(const Node& node, OnnxCall& call) {
+  const Shape &x = node.in("x").shape(), &y = node.result().shape();
+  Attribute::Ints kernel;
+  for (int64_t i = 2; i < x.rank(); ++i)
+    kernel.push_back(*y[i].constant() - *x[i].constant() + 1);
+  call.attributes.push_back({"kernel_shape", kernel});
+}
+
 void add_layer_attributes(const Node& node, OnnxCall& call) {
   const Shape& r = node.in("r").shape();
   if (r.ranked() && r[-1].is_constant())

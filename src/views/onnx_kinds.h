@@ -8,6 +8,7 @@ namespace tenon {
 // The tensor whose shape our operand `shape` is; null where it comes from elsewhere.
 Value like(const Node& node);
 
+bool has_known_sizes(const Node& node);
 bool is_like(const Node& node);
 bool is_like_and_has_seed(const Node& node);
 bool has_known_shape_and_seed(const Node& node);
@@ -31,6 +32,7 @@ void add_element_dtype(const Node& node, OnnxCall& call);
 void add_output_size(const Node& node, OnnxCall& call);
 void add_turned_size(const Node& node, OnnxCall& call);
 void add_pool(const Node& node, OnnxCall& call);
+void add_kernel(const Node& node, OnnxCall& call);
 void add_layer_attributes(const Node& node, OnnxCall& call);
 
 }  // namespace tenon

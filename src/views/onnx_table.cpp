@@ -195,6 +195,7 @@ const std::vector<OnnxWord>& all_onnx_words() {
        window_attributes(
            {{"kernel", "kernel_shape"}, {"round_up", "ceil_mode"}, {"column_major", "storage_order"}})},
       {"max_roi_pool", "MaxRoiPool", {{"size", "pooled_shape"}, {"scale", "spatial_scale"}}},
+      {"max_unpool", "MaxUnpool", {}, {"x", "indices"}, has_known_sizes, add_kernel},
       {"mel_weights", "MelWeightMatrix", {{"dtype", "output_datatype"}}},
       {"min", "Min"},
       {"mish", "Mish"},

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "views/constants.h"
+#include "views/dtype_words.h"
 
 namespace tenon {
 namespace {
@@ -155,23 +156,38 @@ Text write_shift(const Node& node, const RelayWriter& writer) {
 
 // --- parts of tensors
 
-// Sizes that the model computes are told for all leading axes.
+// `value`, after the same number for each of the axes before.
+std::string after_axes(int64_t axes, int64_t each, const std::string& value, const RelayWriter& writer) {
+  if (axes == 0)
+    return value;
+  const std::vector<int64_t> before(static_cast<size_t>(axes), each);
+  return writer.let(fmt::format("concatenate(({}, {}), axis=0)", list(before), value));
+}
+
+// Bounds that the model computes are told for all axes from the first on.
+Text write_dynamic_slice(const Node& node, const RelayWriter& writer) {
+  const Attribute::Ints& axes = node.attr("axes");
+  for (size_t i = 0; i < axes.size(); ++i)
+    if (axes[i] < 0 || axes[i] != axes[0] + static_cast<int64_t>(i))
+      return std::nullopt;
+  const std::string steps =
+      node.has("steps") ? writer.use(node.in("steps")) : list(std::vector<int64_t>(axes.size(), 1));
+  const std::string begin = after_axes(axes[0], 0, writer.use(node.in("starts")), writer);
+  const std::string end = after_axes(axes[0], INT64_MAX, writer.use(node.in("ends")), writer);
+  return Formula::call("dyn.strided_slice", writer.use(node.in("x")), begin, end,
+                       after_axes(axes[0], 1, steps, writer));
+}
+
 Text write_slice(const Node& node, const RelayWriter& writer) {
-  if (node.is_late("axes"))
+  if (node.is_late("axes") || node.attr("axes").as<Attribute::Ints>().empty())
     return std::nullopt;
   const Attribute::Ints& axes = node.attr("axes");
   const auto starts = node.in("starts").known_ints(), ends = node.in("ends").known_ints();
   const auto steps = node.has("steps") ? node.in("steps").known_ints() : std::vector<int64_t>(axes.size(), 1);
-  const std::string x = writer.use(node.in("x"));
-  if (starts && ends && steps)
-    return fmt::format("strided_slice({}, begin={}, end={}, strides={}, axes={})", x, list(*starts),
-                       list(*ends), list(*steps), list(axes));
-  for (size_t i = 0; i < axes.size(); ++i)
-    if (axes[i] != static_cast<int64_t>(i))
-      return std::nullopt;
-  const std::string text = node.has("steps") ? writer.use(node.in("steps")) : list(*steps);
-  return Formula::call("dyn.strided_slice", x, writer.use(node.in("starts")), writer.use(node.in("ends")),
-                       text);
+  if (!starts || !ends || !steps)
+    return write_dynamic_slice(node, writer);
+  return fmt::format("strided_slice({}, begin={}, end={}, strides={}, axes={})", writer.use(node.in("x")),
+                     list(*starts), list(*ends), list(*steps), list(axes));
 }
 
 Text write_pad(const Node& node, const RelayWriter& writer) {
@@ -257,6 +273,111 @@ Text write_range(const Node& node, const RelayWriter& writer) {
                      writer.use(node.in("delta")));
 }
 
+// From the end to the front: reversed before and after.
+Text write_cumulative(const Node& node, const RelayWriter& writer) {
+  if (node.is_late("axis") || !node.attr("reverse"))
+    return std::nullopt;
+  const int64_t axis = node.attr("axis");
+  const std::string reversed =
+      writer.let(fmt::format("reverse({}, axis={})", writer.use(node.in("x")), axis));
+  const std::string sums = writer.let(fmt::format("{}({}, axis={}, exclusive={})",
+                                                  node.is("cumulative_sum") ? "cumsum" : "cumprod", reversed,
+                                                  axis, node.attr("exclusive") ? "True" : "False"));
+  return fmt::format("reverse({}, axis={})", sums, axis);
+}
+
+// --- quantization
+
+bool is_plainly_quantized(const Node& node, DType dtype) {
+  return is_integer(dtype) && node.in("scale").dtype() == DType::F32 &&
+         node.attr("block_size") == Attribute(0);
+}
+
+// Relay's zero points are i32.
+std::string let_zero_point(const Node& node, const RelayWriter& writer) {
+  if (!node.has("zero_point"))
+    return "0i32";
+  return writer.let(fmt::format("cast({}, dtype=\"int32\")", writer.use(node.in("zero_point"))));
+}
+
+Text write_quantize(const Node& node, const RelayWriter& writer) {
+  const DType to = node.attr("to");
+  if (!is_plainly_quantized(node, to) || node.in("x").dtype() != DType::F32)
+    return std::nullopt;
+  const std::string zero_point = let_zero_point(node, writer);
+  return fmt::format("qnn.quantize({}, {}, {}, out_dtype=\"{}\", axis={})", writer.use(node.in("x")),
+                     writer.use(node.in("scale")), zero_point, words_for(to).torch,
+                     node.attr("axis").as<int64_t>());
+}
+
+Text write_dequantize(const Node& node, const RelayWriter& writer) {
+  if (!is_plainly_quantized(node, node.in("x").dtype()) || node.attr("to") != Attribute(DType::F32))
+    return std::nullopt;
+  const std::string zero_point = let_zero_point(node, writer);
+  return fmt::format("qnn.dequantize({}, {}, {}, axis={})", writer.use(node.in("x")),
+                     writer.use(node.in("scale")), zero_point, node.attr("axis").as<int64_t>());
+}
+
+// --- sequences, which are tuples where their length is known
+
+// The sizes of the parts, the same for all but the last where one is given; nothing where they are not known.
+std::optional<std::vector<int64_t>> part_sizes(const Node& node) {
+  const auto given = node.has("split") ? node.in("split").known_ints() : std::nullopt;
+  const Value x = node.in("x");
+  if (!given || !x.shape().ranked())
+    return std::nullopt;
+  if (node.in("split").rank() == 1)
+    return given;
+  const auto whole = x.dim(node.attr("axis")).constant();
+  if (!whole || given->front() <= 0)
+    return std::nullopt;
+  std::vector<int64_t> sizes;
+  for (int64_t left = *whole; left > 0; left -= given->front())
+    sizes.push_back(std::min(left, given->front()));
+  return sizes;
+}
+
+bool is_tuple(Value sequence) {
+  const Node* node = sequence.node();
+  if (node == nullptr || !node->is("sequence_split"))
+    return node != nullptr && node->is("sequence_construct");
+  const auto sizes = part_sizes(*node);
+  return sizes && !sizes->empty();
+}
+
+// Relay cuts before the places it is told.
+Text write_sequence_split(const Node& node, const RelayWriter& writer) {
+  const auto sizes = part_sizes(node);
+  if (!sizes || sizes->empty())
+    return std::nullopt;
+  std::vector<int64_t> places;
+  for (size_t i = 0; i + 1 < sizes->size(); ++i)
+    places.push_back((*sizes)[i] + (places.empty() ? 0 : places.back()));
+  return fmt::format("split({}, indices_or_sections={}, axis={})", writer.use(node.in("x")), list(places),
+                     node.attr("axis").as<int64_t>());
+}
+
+Text write_sequence_construct(const Node& node, const RelayWriter& writer) {
+  std::vector<std::string> elements;
+  for (Value element : node.ins("elements"))
+    elements.push_back(writer.use(element));
+  return fmt::format("({}{})", fmt::join(elements, ", "), elements.size() == 1 ? "," : "");
+}
+
+Text write_sequence_at(const Node& node, const RelayWriter& writer) {
+  const auto position = node.in("position").known_ints();
+  if (!is_tuple(node.in("sequence")) || !position || position->front() < 0)
+    return std::nullopt;
+  return fmt::format("{}.{}", writer.use(node.in("sequence")), position->front());
+}
+
+Text write_sequence_concat(const Node& node, const RelayWriter& writer) {
+  if (!is_tuple(node.in("sequence")))
+    return std::nullopt;
+  return fmt::format("{}({}, axis={})", node.attr("new_axis") ? "stack" : "concatenate",
+                     writer.use(node.in("sequence")), node.attr("axis").as<int64_t>());
+}
+
 // --- matrices
 
 constexpr int64_t kRest = -1;
@@ -321,6 +442,9 @@ using Write = Text (*)(const Node&, const RelayWriter&);
 const std::unordered_map<std::string_view, Write>& forms() {
   static const std::unordered_map<std::string_view, Write> forms = {
       {"clip", write_clip},
+      {"cumulative_prod", write_cumulative},
+      {"cumulative_sum", write_cumulative},
+      {"dequantize", write_dequantize},
       {"elu", write_elu},
       {"gather_nd", write_gather_nd},
       {"gelu", write_gelu},
@@ -331,11 +455,16 @@ const std::unordered_map<std::string_view, Write>& forms() {
       {"mod", write_mod},
       {"nonzero", write_nonzero},
       {"pad", write_pad},
+      {"quantize", write_quantize},
       {"range", write_range},
       {"reciprocal", write_reciprocal},
       {"rms_norm", write_rms_norm},
       {"scatter_elements", write_scatter_elements},
       {"scatter_nd", write_scatter_nd},
+      {"sequence_at", write_sequence_at},
+      {"sequence_concat", write_sequence_concat},
+      {"sequence_construct", write_sequence_construct},
+      {"sequence_split", write_sequence_split},
       {"shift", write_shift},
       {"silu", write_silu},
       {"slice", write_slice},

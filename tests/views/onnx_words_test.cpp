@@ -225,6 +225,9 @@ TEST(Onnx, HasItsOwnWords) {
       {"%x: f32[4], %r: i64[1]", "%y = tile(%x, %r)", "Tile(x, r)"},
       {"%x: f32[4,5]", "%y = transpose(%x, permutation=[1, 0])", "Transpose[perm=[1, 0]](x)"},
       {"%c: bool[4], %x: f32[4]", "%y = where(%c, %x, %x)", "Where(c, x, x)"},
+      {"%x: f32[1,1,2,2], %i: i64[1,1,2,2]",
+       "%s = constant(value=i64[4] {1, 1, 4, 5}) %y = max_unpool(%x, %i, %s)",
+       "MaxUnpool[kernel_shape=[3, 4]](x, i)"},
   };
   for (const Case& c : cases)
     expect_shown(c);
@@ -305,6 +308,8 @@ TEST(Onnx, DoesNotSayWhatItsWordsCannotTell) {
        "tenon.attention[scale=0.5, window_after=0](q, k, k, , , l)"},
       {"%q: f32[1,2,3,4], %k: f32[1,2,5,4], %m: bool[3,1]", "%y = attention(%q, %k, %k, %m, scale=0.5)",
        "tenon.attention[scale=0.5](q, k, k, m)"},
+      {"%x: f32[1,1,n], %i: i64[1,1,n], %s: i64[3]", "%y = max_unpool(%x, %i, %s)",
+       "tenon.max_unpool(x, i, s)"},
   };
   for (const Case& c : cases)
     expect_shown(c);

@@ -108,6 +108,30 @@ TEST(Relay, HasItsOwnWords) {
        "  nn.lrn(%x, size=3, alpha=0.0001, beta=0.75, bias=1.0)"},
       {"%x: f32[4,5], %l: i64[5]", "%y = reverse_sequence(%x, %l, time_axis=0, batch_axis=1)",
        "  reverse_sequence(%x, %l, seq_axis=0, batch_axis=1)"},
+      {"%x: f32[4,5], %e: i64[1]", "%s = constant(value=i64[1] {1}) %y = slice(%x, %s, %e, axes=[1])",
+       "  %0 = concatenate(([0], [1]), axis=0);\n  %1 = concatenate(([9223372036854775807], %e), axis=0);\n  "
+       "%2 = concatenate(([1], [1]), axis=0);\n  dyn.strided_slice(%x, %0, %1, %2)"},
+      {"%x: f32[4,5]", "%y = cumulative_sum(%x, axis=1, reverse=true)",
+       "  %0 = reverse(%x, axis=1);\n  %1 = cumsum(%0, axis=1, exclusive=False);\n  reverse(%1, axis=1)"},
+      {"%x: f32[4,5]", "%y = cumulative_prod(%x, axis=0, reverse=true, exclusive=true)",
+       "  %0 = reverse(%x, axis=0);\n  %1 = cumprod(%0, axis=0, exclusive=True);\n  reverse(%1, axis=0)"},
+      {"%x: f32[4,5], %s: f32[], %z: u8[]", "%y = quantize(%x, %s, %z, to=u8)",
+       R"(  %0 = cast(%z, dtype="int32");
+  qnn.quantize(%x, %s, %0, out_dtype="uint8", axis=1))"},
+      {"%x: i8[4,5], %s: f32[5]", "%y = dequantize(%x, %s, to=f32)",
+       "  qnn.dequantize(%x, %s, 0i32, axis=1)"},
+      {"%x: f32[4,5]",
+       "%k = constant(value=i64[3] {1, 2, 1}) %i = constant(value=i64[] {2}) %s = sequence_split(%x, %k) %y "
+       "= sequence_at(%s, %i)",
+       "  %0 = split(%x, indices_or_sections=[1, 3], axis=0);\n  %0.2"},
+      {"%a: f32[4], %b: f32[4]", "%s = sequence_construct([%a, %b]) %y = sequence_concat(%s, axis=0)",
+       "  %0 = (%a, %b);\n  concatenate(%0, axis=0)"},
+      {"%a: f32[4]", "%s = sequence_construct([%a]) %y = sequence_concat(%s, axis=0, new_axis=true)",
+       "  %0 = (%a,);\n  stack(%0, axis=0)"},
+      {"%x: f32[2,5]",
+       "%k = constant(value=i64[] {2}) %i = constant(value=i64[] {1}) %s = sequence_split(%x, %k, axis=-1) "
+       "%y = sequence_at(%s, %i)",
+       "  %0 = split(%x, indices_or_sections=[2, 4], axis=-1);\n  %0.1"},
   };
   for (const Case& c : cases)
     expect_body(c);
@@ -115,8 +139,14 @@ TEST(Relay, HasItsOwnWords) {
 
 TEST(Relay, DoesNotSayWhatItsWordsCannotTell) {
   const std::vector<Case> cases = {
-      {"%x: f32[4,5], %e: i64[1]", "%s = constant(value=i64[1] {1}) %y = slice(%x, %s, %e, axes=[1])",
-       R"(  call_extern("tenon.slice", %x, [1], %e, axes=[1]))"},
+      {"%x: f32[4,5,6], %e: i64[2]", "%y = slice(%x, %e, %e, axes=[2, 0])",
+       R"(  call_extern("tenon.slice", %x, %e, %e, axes=[2, 0]))"},
+      {"%x: f32[4,5], %s: f32[4,1]", "%y = quantize(%x, %s, to=i8, block_size=5)",
+       R"(  call_extern("tenon.quantize", %x, %s, to="int8", block_size=5))"},
+      {"%s: seq<f32[4]>, %i: i64[]", "%y = sequence_at(%s, %i)",
+       R"(  call_extern("tenon.sequence_at", %s, %i))"},
+      {"%x: f32[n,5]", "%k = constant(value=i64[] {2}) %y = sequence_split(%x, %k)",
+       R"(  call_extern("tenon.sequence_split", %x, 2i64))"},
       {"%x: f32[4], %p: i64[2]", "%y = pad(%x, %p, axes=[0])",
        R"(  call_extern("tenon.pad", %x, %p, axes=[0]))"},
       {"%x: f32[4]", "%p = constant(value=i64[2] {-1, 0}) %y = pad(%x, %p, axes=[0])",
