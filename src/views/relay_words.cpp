@@ -6,6 +6,7 @@
 
 #include "views/constants.h"
 #include "views/dtype_words.h"
+#include "views/relay_sequences.h"
 
 namespace tenon {
 namespace {
@@ -273,6 +274,22 @@ Text write_range(const Node& node, const RelayWriter& writer) {
                      writer.use(node.in("delta")));
 }
 
+// Relay's regions begin with the number of their image.
+Text write_roi_align(const Node& node, const RelayWriter& writer) {
+  if (node.attr("half_pixel") || node.attr("mode") != Attribute("mean"))
+    return std::nullopt;
+  const Formula f(node, writer);
+  const std::string images =
+      f.let("cast", writer.use(node.in("images")), fmt::format("dtype=\"{}\"", words_for(f.dtype).torch));
+  const std::string column = f.let("expand_dims", images, std::string("axis=1"));
+  const std::string regions =
+      writer.let(fmt::format("concatenate(({}, {}), axis=1)", column, writer.use(node.in("regions"))));
+  const int64_t samples = node.attr("samples");
+  return fmt::format("vision.roi_align({}, {}, pooled_size={}, spatial_scale={}, sample_ratio={})", f.x,
+                     regions, list(node.attr("size")), node.attr("scale").as<double>(),
+                     samples == 0 ? -1 : samples);
+}
+
 // From the end to the front: reversed before and after.
 Text write_cumulative(const Node& node, const RelayWriter& writer) {
   if (node.is_late("axis") || !node.attr("reverse"))
@@ -316,66 +333,6 @@ Text write_dequantize(const Node& node, const RelayWriter& writer) {
   const std::string zero_point = let_zero_point(node, writer);
   return fmt::format("qnn.dequantize({}, {}, {}, axis={})", writer.use(node.in("x")),
                      writer.use(node.in("scale")), zero_point, node.attr("axis").as<int64_t>());
-}
-
-// --- sequences, which are tuples where their length is known
-
-// The sizes of the parts, the same for all but the last where one is given; nothing where they are not known.
-std::optional<std::vector<int64_t>> part_sizes(const Node& node) {
-  const auto given = node.has("split") ? node.in("split").known_ints() : std::nullopt;
-  const Value x = node.in("x");
-  if (!given || !x.shape().ranked())
-    return std::nullopt;
-  if (node.in("split").rank() == 1)
-    return given;
-  const auto whole = x.dim(node.attr("axis")).constant();
-  if (!whole || given->front() <= 0)
-    return std::nullopt;
-  std::vector<int64_t> sizes;
-  for (int64_t left = *whole; left > 0; left -= given->front())
-    sizes.push_back(std::min(left, given->front()));
-  return sizes;
-}
-
-bool is_tuple(Value sequence) {
-  const Node* node = sequence.node();
-  if (node == nullptr || !node->is("sequence_split"))
-    return node != nullptr && node->is("sequence_construct");
-  const auto sizes = part_sizes(*node);
-  return sizes && !sizes->empty();
-}
-
-// Relay cuts before the places it is told.
-Text write_sequence_split(const Node& node, const RelayWriter& writer) {
-  const auto sizes = part_sizes(node);
-  if (!sizes || sizes->empty())
-    return std::nullopt;
-  std::vector<int64_t> places;
-  for (size_t i = 0; i + 1 < sizes->size(); ++i)
-    places.push_back((*sizes)[i] + (places.empty() ? 0 : places.back()));
-  return fmt::format("split({}, indices_or_sections={}, axis={})", writer.use(node.in("x")), list(places),
-                     node.attr("axis").as<int64_t>());
-}
-
-Text write_sequence_construct(const Node& node, const RelayWriter& writer) {
-  std::vector<std::string> elements;
-  for (Value element : node.ins("elements"))
-    elements.push_back(writer.use(element));
-  return fmt::format("({}{})", fmt::join(elements, ", "), elements.size() == 1 ? "," : "");
-}
-
-Text write_sequence_at(const Node& node, const RelayWriter& writer) {
-  const auto position = node.in("position").known_ints();
-  if (!is_tuple(node.in("sequence")) || !position || position->front() < 0)
-    return std::nullopt;
-  return fmt::format("{}.{}", writer.use(node.in("sequence")), position->front());
-}
-
-Text write_sequence_concat(const Node& node, const RelayWriter& writer) {
-  if (!is_tuple(node.in("sequence")))
-    return std::nullopt;
-  return fmt::format("{}({}, axis={})", node.attr("new_axis") ? "stack" : "concatenate",
-                     writer.use(node.in("sequence")), node.attr("axis").as<int64_t>());
 }
 
 // --- matrices
@@ -459,6 +416,7 @@ const std::unordered_map<std::string_view, Write>& forms() {
       {"range", write_range},
       {"reciprocal", write_reciprocal},
       {"rms_norm", write_rms_norm},
+      {"roi_align", write_roi_align},
       {"scatter_elements", write_scatter_elements},
       {"scatter_nd", write_scatter_nd},
       {"sequence_at", write_sequence_at},

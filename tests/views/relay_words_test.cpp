@@ -132,6 +132,12 @@ TEST(Relay, HasItsOwnWords) {
        "%k = constant(value=i64[] {2}) %i = constant(value=i64[] {1}) %s = sequence_split(%x, %k, axis=-1) "
        "%y = sequence_at(%s, %i)",
        "  %0 = split(%x, indices_or_sections=[2, 4], axis=-1);\n  %0.1"},
+      {"%x: f32[1,1,8,8], %r: f32[2,4], %i: i64[2]",
+       "%y = roi_align(%x, %r, %i, size=[3, 4], scale=0.5, half_pixel=false)",
+       R"(  %0 = cast(%i, dtype="float32");
+  %1 = expand_dims(%0, axis=1);
+  %2 = concatenate((%1, %r), axis=1);
+  vision.roi_align(%x, %2, pooled_size=[3, 4], spatial_scale=0.5, sample_ratio=-1))"},
   };
   for (const Case& c : cases)
     expect_body(c);
@@ -161,6 +167,8 @@ TEST(Relay, DoesNotSayWhatItsWordsCannotTell) {
       {"%x: f32[1,1,n]",
        R"(%y = average_pool(%x, kernel=[2], strides=[1], dilations=[1], padding="same_upper"))",
        R"(  call_extern("tenon.average_pool", %x, kernel=[2], strides=[1], dilations=[1], padding="same_upper"))"},
+      {"%x: f32[1,1,8,8], %r: f32[2,4], %i: i64[2]", "%y = roi_align(%x, %r, %i, size=[3, 4])",
+       R"(  call_extern("tenon.roi_align", %x, %r, %i, size=[3, 4]))"},
   };
   for (const Case& c : cases)
     expect_body(c);
