@@ -81,6 +81,32 @@ std::string leaky_relu(Formula& f) {
   return f("select", is_positive, x, f("multiply", x, f.number(f.node.attr("alpha"))));
 }
 
+// scale · x above zero, scale · alpha · (exp(input_scale · x) - 1) below
+std::string elu(Formula& f) {
+  const std::string x = f.in("x");
+  const auto times = [&](const std::string& a, const char* factor) {
+    const double number = f.node.attr(factor);
+    return number == 1 ? a : f("multiply", a, f.number(number));
+  };
+  const std::string is_positive = f.compare(x, f.number(0), "GT");
+  const std::string below = times(f("exponential-minus-one", times(x, "input_scale")), "alpha");
+  return times(f("select", is_positive, x, below), "scale");
+}
+
+// max(x, 0) + log(1 + exp(-|x|)), which overflows for no x
+std::string log_of_one_plus_exp(Formula& f, const std::string& x) {
+  const std::string power = f("exponential", f("negate", f("abs", x)));
+  const std::string positive = f("maximum", x, f.number(0));
+  return f("add", positive, f("log-plus-one", power));
+}
+
+std::string softplus(Formula& f) { return log_of_one_plus_exp(f, f.in("x")); }
+
+std::string mish(Formula& f) {
+  const std::string x = f.in("x");
+  return f("multiply", x, f("tanh", log_of_one_plus_exp(f, x)));
+}
+
 // NaN alone differs from itself.
 std::string is_nan(Formula& f) {
   const std::string x = f.in("x");
@@ -104,9 +130,16 @@ std::string mod(Formula& f) {
 
 bool write_hlo_formula(HloComputation& out, const Node& node) {
   static const std::map<std::string_view, std::string (*)(Formula&)> formulas = {
-      {"gelu", gelu},     {"hard_sigmoid", hard_sigmoid}, {"hard_swish", hard_swish},
-      {"is_nan", is_nan}, {"leaky_relu", leaky_relu},     {"mod", mod},
+      {"elu", elu},
+      {"gelu", gelu},
+      {"hard_sigmoid", hard_sigmoid},
+      {"hard_swish", hard_swish},
+      {"is_nan", is_nan},
+      {"leaky_relu", leaky_relu},
+      {"mish", mish},
+      {"mod", mod},
       {"silu", silu},
+      {"softplus", softplus},
   };
   const auto it = formulas.find(node.op().name);
   if (it == formulas.end())

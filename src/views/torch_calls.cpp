@@ -118,6 +118,25 @@ Calls call_div(const Node& node) {
            {{"rounding_mode", constant("trunc")}}}};
 }
 
+Calls call_is_inf(const Node& node) {
+  const bool positive = node.attr("positive"), negative = node.attr("negative");
+  const std::vector<TorchArgument> arguments = {{"input", node.in("x")}};
+  if (positive && negative)
+    return {{"torch.isinf", "aten::isinf", arguments}};
+  if (positive)
+    return {{"torch.isposinf", "aten::isposinf", arguments}};
+  if (negative)
+    return {{"torch.isneginf", "aten::isneginf", arguments}};
+  return {};
+}
+
+Calls call_shift(const Node& node) {
+  const std::vector<TorchArgument> arguments = {{"input", node.in("a")}, {"other", node.in("b")}};
+  if (node.attr("direction").as<std::string>() == "left")
+    return {{"operator.lshift", "aten::__lshift__", arguments}};
+  return {{"operator.rshift", "aten::__rshift__", arguments}};
+}
+
 Calls call_mod(const Node& node) {
   const std::vector<TorchArgument> arguments = {{"input", node.in("a")}, {"other", node.in("b")}};
   if (node.attr("sign_of_dividend"))
@@ -394,6 +413,7 @@ Calls torch_calls(const Node& node) {
       {"gather", call_gather},
       {"gather_nd", call_gather_nd},
       {"hard_sigmoid", call_hard_sigmoid},
+      {"is_inf", call_is_inf},
       {"matmul", call_matmul},
       {"max_pool", call_max_pool},
       {"mod", call_mod},
@@ -403,6 +423,7 @@ Calls torch_calls(const Node& node) {
       {"resize", call_resize},
       {"scatter_elements", call_scatter_elements},
       {"sequence_split", call_sequence_split},
+      {"shift", call_shift},
       {"slice", call_slice},
       {"top_k", call_top_k},
       {"triangle", call_triangle},

@@ -146,6 +146,34 @@ TEST(TorchCalls, WhatMovesElements) {
   });
 }
 
+TEST(TorchCalls, OtherWords) {
+  expect_shown({
+      {"%a: i64[2], %b: i64[2]", "%y = shift(%a, %b, direction=\"left\")",
+       "operator.lshift](args = (%a, %b), kwargs = {})", "aten::__lshift__(%a, %b)\n"},
+      {"%a: i64[2], %b: i64[2]", "%y = shift(%a, %b, direction=\"right\")",
+       "operator.rshift](args = (%a, %b), kwargs = {})", "aten::__rshift__(%a, %b)\n"},
+      {"%x: f32[1,4,3], %s: f32[4], %b: f32[4]", "%y = group_norm(%x, %s, %b, groups=2)",
+       "torch.nn.functional.group_norm](args = (%x, 2, %s, %b, 1e-05), kwargs = {})",
+       "aten::group_norm(%x, %num_groups, %s, %b, %eps, %cudnn_enabled)\n"},
+      {"%x: f32[2]", "%y = is_inf(%x)", "torch.isinf](args = (%x,), kwargs = {})", "aten::isinf(%x)\n"},
+      {"%x: f32[2]", "%y = is_inf(%x, negative=false)", "torch.isposinf]", "aten::isposinf(%x)\n"},
+      {"%x: f32[2]", "%y = is_inf(%x, positive=false)", "torch.isneginf]", "aten::isneginf(%x)\n"},
+      {"%x: f32[2]", "%y = elu(%x, alpha=2.0)",
+       "torch.nn.functional.elu](args = (%x,), kwargs = {alpha: 2.0})",
+       "aten::elu(%x, %alpha, %scale, %input_scale)\n"},
+      {"%x: f32[2]", "%y = elu(%x, scale=2.0)",
+       "torch.ops.aten.elu](args = (%x,), kwargs = {alpha: 1.0, scale: 2.0, input_scale: 1.0})",
+       "aten::elu(%x, %alpha, %scale, %input_scale)\n"},
+      {"%x: f32[2,2]", "%y = determinant(%x)", "torch.linalg.det](args = (%x,), kwargs = {})",
+       "aten::linalg_det(%x)\n"},
+      {"%a: i64[], %b: i64[], %c: i64[]", "%y = range(%a, %b, %c)",
+       "torch.arange](args = (%a, %b, %c), kwargs = {})",
+       "aten::arange(%a, %b, %c, %dtype, %layout, %device, %pin_memory)\n"},
+      {"%x: f32[2,6]", "%l = sequence_split(%x) %y = sequence_length(%l)",
+       "[target=len](args = (%l,), kwargs = {})", "aten::len(%l)\n"},
+  });
+}
+
 TEST(TorchCalls, Images) {
   const std::string_view sizes = "%s = constant(value=i64[2]{8, 8}) ";
   const auto resize = [&](std::string_view how) {
