@@ -86,7 +86,11 @@ Calls call_gather(const Node& node) {
              "aten::select",
              {{"input", x}, {"dim", constant(axis)}, {"index", *element(indices, 0)}}}};
   const bool is_weight = x.node() != nullptr && x.node()->is("parameter");
-  if (is_weight && axis == 0 && x.rank() == 2)
+  const auto known = indices.known_ints();
+  // An embedding counts no row from the end.
+  const bool has_negative =
+      known && std::any_of(known->begin(), known->end(), [](int64_t i) { return i < 0; });
+  if (is_weight && axis == 0 && x.rank() == 2 && !has_negative)
     return {{"torch.nn.functional.embedding",
              "aten::embedding",
              {{"input", indices}, {"weight", x}},

@@ -69,6 +69,10 @@ TEST(TorchCalls, Gather) {
       {"%i: i64[2,3]", "%x = parameter(name=\"table\", value=f32[2,2]{1, 2, 3, 4}) %y = gather(%x, %i)",
        "torch.nn.functional.embedding](args = (%i, %x), kwargs = {})",
        "aten::embedding(%table, %i, %padding_idx, %scale_grad_by_freq, %sparse)\n"},
+      {"%z: f32[2]",
+       "%x = parameter(name=\"table\", value=f32[2,2]{1, 2, 3, 4}) %i = constant(value=i64[1]{-1}) %y = "
+       "gather(%x, %i)",
+       "operator.getitem](args = (%x, [-1]), kwargs = {})", "aten::index(%table, %indices)\n"},
       {"%x: f32[4,5], %i: i64[3,2]", "%y = gather_nd(%x, %i)",
        "torch.unbind](args = (%i, -1), kwargs = {})\n    %y : [num_users=1] = "
        "call_function[target=operator.getitem](args = (%x, %unbind), kwargs = {})",
