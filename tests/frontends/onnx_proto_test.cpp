@@ -257,7 +257,7 @@ TEST_F(OnnxFile, FilesThatAreNotOnnx) {
   EXPECT_EQ(complaint(number(1, 8)), "byte 2: the file ends without a graph");
   EXPECT_EQ(complaint("PK\3\4"),
             "byte 2: 0 is not a field number\n"
-            "  hint: this is a zip archive; if it is a PyTorch export, name it .pt2");
+            "  hint: this is a zip archive; PyTorch exports are not read yet, export to ONNX instead");
   EXPECT_EQ(complaint("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n"),
             "byte 0: field 14 has wire type 6, wanted 0, 1, 2 or 5\n"
             "  hint: this is a Git LFS pointer, not the file itself; run `git lfs pull`");

@@ -263,7 +263,7 @@ std::string_view hint_for(std::span<const std::byte> bytes) {
   if (as_text(bytes).starts_with("version https://git-lfs"))
     return "\n  hint: this is a Git LFS pointer, not the file itself; run `git lfs pull`";
   if (as_text(bytes).starts_with("PK\3\4"))
-    return "\n  hint: this is a zip archive; if it is a PyTorch export, name it .pt2";
+    return "\n  hint: this is a zip archive; PyTorch exports are not read yet, export to ONNX instead";
   return "";
 }
 
