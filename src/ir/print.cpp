@@ -305,7 +305,9 @@ std::string print(const Attribute& attribute) {
     case AttributeKind::Type:
       return to_string(attribute.as<Type>());
     case AttributeKind::Literal:
-      return print_literal(attribute.as<Literal>()).value_or(print_hash(attribute.as<Literal>()));
+      if (const auto text = print_literal(attribute.as<Literal>()))
+        return *text;
+      return print_hash(attribute.as<Literal>());  // reads all of it
   }
   CHECK(false, "an attribute of no kind");
 }
