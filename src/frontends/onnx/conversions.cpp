@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "frontends/onnx/families.h"
+#include "frontends/onnx/signatures.h"
 
 namespace tenon::onnx {
 namespace {
@@ -12,9 +13,12 @@ const std::map<std::pair<std::string_view, std::string_view>, const Conversion*>
   static const auto conversions = [] {
     std::map<std::pair<std::string_view, std::string_view>, const Conversion*> all;
     const auto add = [&](const Conversions& family) {
-      for (const Conversion& conversion : family)
+      for (const Conversion& conversion : family) {
+        CHECK(has_signature(conversion.domain, conversion.op_type), "{} has no signature",
+              conversion.op_type);
         CHECK(all.emplace(std::pair(conversion.domain, conversion.op_type), &conversion).second,
               "{} is converted in two places", conversion.op_type);
+      }
     };
     add(activation_conversions());
     add(attention_conversions());

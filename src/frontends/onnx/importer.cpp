@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "frontends/onnx/conversions.h"
 #include "frontends/onnx/order.h"
+#include "frontends/onnx/signatures.h"
 #include "frontends/onnx/sparse.h"
 #include "ops/data.h"
 #include "ops/reshape.h"
@@ -325,6 +326,7 @@ void Importer::import_node(Scope& scope, const NodeProto& node) {
     if (opset == scope.opsets.end())
       throw user_error("{}: the model does not say which version of domain \"{}\" it uses", node.op_type,
                        domain);
+    check_signature(node, opset->second);
     graph.set_current_sources({scope.path + node_label(node)});
     results = conversion->convert(NodeView(*this, scope, node, opset->second));
     graph.set_current_sources(sources);

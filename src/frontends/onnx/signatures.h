@@ -1,0 +1,14 @@
+// signatures.h — how many inputs and which attributes ONNX lets each op have, opset by opset.
+#pragma once
+
+#include "frontends/onnx/proto.h"
+
+namespace tenon::onnx {
+
+bool has_signature(std::string_view domain, std::string_view op_type);
+
+// That a node of an op that has a signature takes more inputs than its op, or an attribute that its op has
+// not, is the user's fault.
+void check_signature(const NodeProto& node, int64_t opset);
+
+}  // namespace tenon::onnx
