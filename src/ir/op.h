@@ -25,9 +25,11 @@
 namespace tenon {
 
 class Node;
+class Value;
+struct Operand;
 class Call;
 class LowerContext;  // declared by loops/
-class GradContext;   // declared by autodiff/
+class GradContext;   // declared by ops/gradient.h
 
 enum class Category : uint8_t { Compute, Data, Shape, Control, Memory };
 std::string_view name(Category category);
@@ -116,7 +118,10 @@ using InferFunction = Types (*)(const Node&);
 using ContentFunction = std::optional<std::vector<Dim>> (*)(const Node&);
 using EvalFunction = Data (*)(const Call&);
 using LowerFunction = void (*)(LowerContext&);
-using GradFunction = void (*)(GradContext&);
+// The gradients of the operands, by name; an operand left out has none.
+using GradFunction = std::vector<Operand> (*)(const GradContext&);
+// The same results, made of simpler ops, at the insertion point.
+using DecomposeFunction = std::vector<Value> (*)(const Node&);
 
 struct OpDef {
   std::string_view name;
@@ -133,6 +138,8 @@ struct OpDef {
   EvalFunction eval = nullptr;        // the oracle: naive, from the formula
   LowerFunction lower = nullptr;
   GradFunction grad = nullptr;
+  // A composite's formula in simpler ops; what has one needs no grad of its own.
+  DecomposeFunction decompose = nullptr;
 
   const OperandDecl* find_operand(std::string_view name) const;
   const AttributeDecl* find_attribute(std::string_view name) const;
