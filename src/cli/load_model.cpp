@@ -6,7 +6,6 @@
 #include "base/error.h"
 #include "base/mapped_file.h"
 #include "frontends/builtin/builtin.h"
-#include "frontends/onnx/import.h"
 #include "ir/parse.h"
 
 namespace tenon::cli {
@@ -41,13 +40,13 @@ std::unique_ptr<Graph> read_text(const std::filesystem::path& path) {
                       });
 }
 
-std::unique_ptr<Graph> read_model(const std::string& model) {
+std::unique_ptr<Graph> read_model(const std::string& model, const onnx::ImportOptions& options) {
   constexpr std::string_view kBuiltin = "builtin:";
   if (model.starts_with(kBuiltin))
     return builtin::make_model(std::string_view(model).substr(kBuiltin.size()));
   const std::filesystem::path path = model;
   if (path.extension() == ".onnx")
-    return onnx::read_onnx(path);
+    return onnx::read_onnx(path, options);
   if (path.extension() == ".tenon")
     return read_text(path);
   throw user_error("{}: a model is a .onnx or .tenon file, or builtin:NAME", model);
@@ -55,13 +54,13 @@ std::unique_ptr<Graph> read_model(const std::string& model) {
 
 }  // namespace
 
-std::unique_ptr<Graph> load_model(const ModelArguments& arguments) {
+std::unique_ptr<Graph> load_model(const ModelArguments& arguments, const onnx::ImportOptions& options) {
   std::map<std::string, Dim> sizes;
   for (const std::string& dim : arguments.dims) {
     auto [name, size] = parse_binding(dim);
     sizes.insert_or_assign(std::move(name), size);
   }
-  std::unique_ptr<Graph> graph = read_model(arguments.model);
+  std::unique_ptr<Graph> graph = read_model(arguments.model, options);
   if (sizes.empty())
     return graph;
   std::set<std::string> symbols;

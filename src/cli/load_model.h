@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "frontends/onnx/import.h"
 #include "ir/graph.h"
 
 namespace tenon::cli {
@@ -17,6 +18,6 @@ struct ModelArguments {
   void add_to(CLI::App& command);
 };
 
-std::unique_ptr<Graph> load_model(const ModelArguments& arguments);
+std::unique_ptr<Graph> load_model(const ModelArguments& arguments, const onnx::ImportOptions& options = {});
 
 }  // namespace tenon::cli

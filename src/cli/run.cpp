@@ -34,8 +34,7 @@ std::vector<std::string> input_names(const Graph& graph) {
 }
 
 // The arrays of a file, by the names of the inputs, or by their places as input_0, input_1, …
-Data inputs_from(const std::string& file, const Graph& graph) {
-  const NamedTensors given = read_npz(file);
+Data inputs_from(const std::string& file, const NamedTensors& given, const Graph& graph) {
   const std::vector<std::string> arrays = names_of(given), names = input_names(graph);
   const auto index_of = [](const std::vector<std::string>& list, const std::string& name) {
     return static_cast<size_t>(std::find(list.begin(), list.end(), name) - list.begin());
@@ -111,14 +110,17 @@ struct RunOptions {
 };
 
 void run(const RunOptions& options) {
-  const std::unique_ptr<Graph> graph = load_model(options.model);
+  const NamedTensors given = options.inputs.empty() ? NamedTensors() : read_npz(options.inputs);
+  const std::vector<std::string> arrays = names_of(given);
+  const std::unique_ptr<Graph> graph =
+      load_model(options.model, {.overridden = {arrays.begin(), arrays.end()}});
   if (!options.outputs.empty())
     check_outputs(options.outputs, *graph);
   const auto start = std::chrono::steady_clock::now();
   const Data outputs =
       options.inputs.empty()
           ? evaluate_on_samples(*graph, options.seed)
-          : evaluate_with_progress(*graph, inputs_from(options.inputs, *graph), options.seed);
+          : evaluate_with_progress(*graph, inputs_from(options.inputs, given, *graph), options.seed);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   if (!options.outputs.empty())
     write_outputs(options.outputs, *graph, outputs);
@@ -143,6 +145,7 @@ void add_run(CLI::App& program) {
       ->capture_default_str();
   command->add_option("--seed", options->seed, "the seed of the model's random ops")->capture_default_str();
   command->footer(
+      "An input of an ONNX model that has a value in the model keeps it unless --inputs holds another.\n"
       "Inputs made by rule: element i is sin(0.37 i) + 0.1 for floats, 7919 i mod 1000 for integers, true "
       "for\n"
       "booleans; a symbolic dimension is 1 unless --dim says otherwise.\n"

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "cli/shell.h"
+#include "frontends/onnx_model.h"
 #include "tensor/npy.h"
 
 namespace tenon::cli {
@@ -57,6 +58,18 @@ TEST_F(Run, ArraysThatNoInputTakesAreNoted) {
   EXPECT_EQ(outcome.status, 0);
   EXPECT_EQ(outcome.out, "y: f32[2] = [4, 5], from 4 to 5\n");
   EXPECT_EQ(outcome.error, "note: in.npz: no input takes output_0\n");
+}
+
+TEST_F(Run, OverridesTheValuesOfInputs) {
+  using namespace onnx::encode;
+  folder_.write("m.onnx", model({.nodes = {node("Sub", {"x", "w"}, {"y"})},
+                                 .inputs = {value("w", kFloat, {2}), value("x", kFloat, {2})},
+                                 .outputs = {untyped("y")},
+                                 .initializers = {tensor<float>("w", {2}, {1, 1})}}));
+  write_inputs({{"x", a_}});
+  expect_done("tenon run m.onnx --inputs in.npz", "y: f32[2] = [4, 6], from 4 to 6\n");
+  write_inputs({{"input_0", a_}, {"w", b_}});
+  expect_done("tenon run m.onnx --inputs in.npz", "y: f32[2] = [4, 5], from 4 to 5\n");
 }
 
 TEST_F(Run, SaysWhenTheInputsThatDoNotFitWereMadeUp) {
@@ -127,9 +140,10 @@ TEST_F(Run, WritesItsOutputs) {
 }
 
 TEST_F(Run, OutputsThatCannotBeWrittenAreKnownBeforeItRuns) {
-  // The inputs do not exist: whoever looked at them first would say so.
+  // The inputs do not fit: whoever looked at them first would say so.
+  write_inputs({{"other", a_}});
   const auto refused = [&](const std::string& arguments, const std::string& message) {
-    expect_refused("tenon run " + arguments + " --inputs none.npz", message);
+    expect_refused("tenon run " + arguments + " --inputs in.npz", message);
   };
   refused("sub.tenon --outputs none/out.npz", "cannot write none/out.npz: No such file or directory");
   refused("sub.tenon --outputs .", "cannot write .: not a regular file");
@@ -139,7 +153,8 @@ TEST_F(Run, OutputsThatCannotBeWrittenAreKnownBeforeItRuns) {
   refused("sequence.tenon --outputs out.npz", "the output \"x\" is no tensor, which an .npz cannot hold");
   folder_.write("none.tenon", "graph main(%x: f32[1]) {\n  return\n}\n");
   refused("none.tenon --outputs out.npz", "cannot write out.npz: the model has no outputs");
-  EXPECT_EQ(files(), (std::set<std::string>{"sub.tenon", "twice.tenon", "sequence.tenon", "none.tenon"}));
+  EXPECT_EQ(files(),
+            (std::set<std::string>{"in.npz", "sub.tenon", "twice.tenon", "sequence.tenon", "none.tenon"}));
 }
 
 TEST_F(Run, LeavesNoHalfWrittenOutputs) {

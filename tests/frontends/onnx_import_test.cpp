@@ -166,6 +166,26 @@ TEST(OnnxGraph, MayListWeightsAmongItsInputs) {
   expect_tensor(evaluate(*graph, {kInput})[0], f32({2}, {11, 22}));
 }
 
+TEST(OnnxGraph, MayBeFedWeightsThatItListsAmongItsInputs) {
+  register_ops();
+  const TemporaryFolder folder;
+  const Bytes ones = sparse(tensor<float>("s", {2}, {1, 1}), tensor<int64_t>("", {2}, {0, 1}), {2});
+  const auto path = folder.write(
+      "m.onnx",
+      model({.nodes = {node("Sum", {"x", "w", "s", "c"}, {"y"})},
+             .inputs = {value("w", kFloat, {2}), value("s", kFloat, {"n"}), kX},
+             .outputs = {kY},
+             .initializers = {tensor<float>("w", {2}, {10, 20}), tensor<float>("c", {2}, {100, 100})},
+             .sparse_initializers = {ones}}));
+  // The inputs without a value come first. What is no input is a constant, whatever is said.
+  const auto graph = read_onnx(path, {.overridden = {"s", "c", "x", "y", "unheard"}});
+  std::vector<std::string> inputs;
+  for (Value input : graph->inputs())
+    inputs.push_back(input.name() + ": " + to_string(input.type()));
+  EXPECT_EQ(inputs, (std::vector<std::string>{"x: f32[2]", "s: f32[n]"}));
+  expect_tensor(evaluate(*graph, {kInput, f32({2}, {3, 4})})[0], f32({2}, {114, 126}));
+}
+
 TEST(OnnxGraph, MaySpellTheDomainOut) {
   const Messages nodes = {node("Add", {"x", "x"}, {"t"}, {}, {.domain = "ai.onnx"}),
                           node("Mul", {"t", "t"}, {"y"})};

@@ -3,6 +3,8 @@
 
 #include <filesystem>
 #include <memory>
+#include <set>
+#include <string>
 
 #include "ir/graph.h"
 
@@ -10,8 +12,13 @@ namespace tenon::onnx {
 
 constexpr int64_t kNewestOpset = 28;  // of the standard domain: the newest whose meaning we know
 
+struct ImportOptions {
+  // Graph inputs that are fed though the model has a value for them. The others of that kind are constants.
+  std::set<std::string, std::less<>> overridden = {};
+};
+
 // Every op, of any opset, comes in with one meaning; local functions are inlined; weights stay in their
 // files.
-std::unique_ptr<Graph> read_onnx(const std::filesystem::path& path);
+std::unique_ptr<Graph> read_onnx(const std::filesystem::path& path, const ImportOptions& options = {});
 
 }  // namespace tenon::onnx

@@ -97,7 +97,8 @@ class Deeper {
 
 }  // namespace
 
-Importer::Importer(const Model& model) : model_(model), files_(model.file) {
+Importer::Importer(const Model& model, const ImportOptions& options)
+    : model_(model), options_(options), files_(model.file) {
   for (const FunctionProto& function : model.proto.functions)
     functions_.emplace(std::tuple(canonical_domain(function.domain), function.name, function.overload),
                        &function);
@@ -232,14 +233,22 @@ std::unique_ptr<Graph> Importer::run() {
   if (model_.proto.ir_version < 3 && model_.proto.opset_import.empty())
     scope.opsets.emplace("", 1);  // there were no others
   add_declarations(scope, proto);
-  for (const ValueInfoProto* input : fed_inputs(scope, proto)) {
-    Type declared = type(input->type, input->name);
-    graph->symbols().reserve(declared);
-    define(scope, input->name, graph->add_input(std::move(declared), std::string(input->name)));
-  }
+  for (const ValueInfoProto* input : fed_inputs(scope, proto))
+    add_input(scope, *input);
+  // After the others, whose places stay the same.
+  for (const ValueInfoProto& input : proto.input)
+    if (options_.overridden.contains(input.name) &&
+        scope.initializers.erase(input.name) + scope.sparse_initializers.erase(input.name) > 0)
+      add_input(scope, input);
   import_nodes(scope, proto.node);
   graph->set_outputs(outputs(scope, proto), output_names(proto));
   return graph;
+}
+
+void Importer::add_input(Scope& scope, const ValueInfoProto& input) {
+  Type declared = type(input.type, input.name);
+  scope.graph->symbols().reserve(declared);
+  define(scope, input.name, scope.graph->add_input(std::move(declared), std::string(input.name)));
 }
 
 Scope Importer::nested(Scope& outer, Graph& graph) {
@@ -454,9 +463,9 @@ void Importer::refuse_unknown_ops() const {
   throw UnsupportedError(text);
 }
 
-std::unique_ptr<Graph> read_onnx(const std::filesystem::path& path) {
+std::unique_ptr<Graph> read_onnx(const std::filesystem::path& path, const ImportOptions& options) {
   const Model model = read_model(path);
-  return with_context([&] { return path.string(); }, [&] { return Importer(model).run(); });
+  return with_context([&] { return path.string(); }, [&] { return Importer(model, options).run(); });
 }
 
 }  // namespace tenon::onnx

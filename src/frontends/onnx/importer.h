@@ -32,7 +32,7 @@ struct Scope {
 
 class Importer {
  public:
-  explicit Importer(const Model& model);
+  Importer(const Model& model, const ImportOptions& options);
 
   std::unique_ptr<Graph> run();
 
@@ -67,9 +67,11 @@ class Importer {
   void take_declared_type(const Scope& scope, std::string_view name, Value value);
   std::vector<Value> call_function(Scope& scope, const FunctionProto& function, const NodeProto& node);
   const FunctionProto* find_function(const NodeProto& node) const;
+  void add_input(Scope& scope, const ValueInfoProto& input);
   static void define(Scope& scope, std::string_view name, Value value);
 
   const Model& model_;
+  const ImportOptions& options_;
   WeightFiles files_;
   std::map<std::tuple<std::string_view, std::string_view, std::string_view>, const FunctionProto*>
       functions_;                                   // by domain, name and overload
