@@ -1,0 +1,260 @@
+#include "rewrite/match.h"
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_set>
+
+#include "tensor/wide.h"
+
+namespace tenon {
+namespace {
+
+constexpr size_t kMostFixed = 64;  // nodes that are looked at to see that a value is fixed
+
+// Of these many steps, each may be off by half a unit in the last place of the dtype.
+bool is_about(double actual, double wanted, DType dtype) {
+  const double unit = dtype == DType::F64    ? 0x1p-52
+                      : dtype == DType::F32  ? 0x1p-23
+                      : dtype == DType::BF16 ? 0x1p-7
+                                             : 0x1p-10;
+  return std::fabs(actual - wanted) <= 4 * unit * std::fabs(wanted);
+}
+
+}  // namespace
+
+namespace {
+
+enum class Origin : uint8_t { Constants, Parameters, Inputs };
+
+// The least fixed of what a value is made of.
+Origin origin_of(Value value) {
+  Origin origin = Origin::Constants;
+  std::vector<Value> waiting = {value};
+  std::unordered_set<const Node*> seen;
+  while (!waiting.empty()) {
+    const Value next = waiting.back();
+    waiting.pop_back();
+    if (next.is_input() || next.node()->op().traits.random || !next.node()->regions().empty())
+      return Origin::Inputs;
+    if (!seen.insert(next.node()).second)
+      continue;
+    if (seen.size() > kMostFixed)
+      return Origin::Inputs;
+    if (next.node()->is("parameter") && is_float(next.dtype()))
+      origin = Origin::Parameters;
+    for (Value operand : next.node()->operands())
+      waiting.push_back(operand);
+  }
+  return origin;
+}
+
+}  // namespace
+
+bool is_fixed(Value value) { return origin_of(value) != Origin::Inputs; }
+
+const Tensor* known_elements(Value value) {
+  const Tensor* known = value.known_tensor();
+  return known != nullptr && origin_of(value) == Origin::Constants ? known : nullptr;
+}
+
+std::optional<double> uniform_number(Value value) {
+  if (!value.type().is_tensor() || value.dtype() == DType::String ||
+      kind(value.dtype()) == DTypeKind::Complex)
+    return std::nullopt;
+  const auto first_if_uniform = [](const Tensor& tensor) -> std::optional<double> {
+    if (tensor.count() == 0)
+      return std::nullopt;
+    const std::vector<double> numbers = widen<double>(tensor);
+    const bool uniform = std::all_of(numbers.begin(), numbers.end(), [&](double number) {
+      return number == numbers.front() && std::signbit(number) == std::signbit(numbers.front());
+    });
+    return uniform ? std::optional(numbers.front()) : std::nullopt;
+  };
+  if (value.known_tensor() != nullptr) {
+    const Tensor* known = known_elements(value);
+    return known == nullptr ? std::nullopt : first_if_uniform(*known);
+  }
+  if (value.is_input() || !value.node()->is("constant"))
+    return std::nullopt;
+  const Literal& literal = value.node()->attr("value");
+  const auto* splat = std::get_if<Literal::Splat>(&literal.form());
+  return splat == nullptr ? std::nullopt : first_if_uniform(splat->element);
+}
+
+Value Match::operator[](const Pattern& part) const {
+  const auto it = std::find_if(bound_.begin(), bound_.end(),
+                               [&](const auto& bound) { return bound.first == &part.node(); });
+  CHECK(it != bound_.end(), "{} stands for nothing here", part.to_string());
+  return it->second;
+}
+
+bool Match::has(const Pattern& part) const {
+  return std::any_of(bound_.begin(), bound_.end(),
+                     [&](const auto& bound) { return bound.first == &part.node(); });
+}
+
+const Node& Match::node(const Pattern& part) const {
+  const Value value = (*this)[part];
+  CHECK(!value.is_input(), "{} stands for an input here", part.to_string());
+  return *value.node();
+}
+
+std::optional<double> Match::number(const Pattern& part) const { return uniform_number((*this)[part]); }
+
+// Searches depth first: `goals` are the parts still to be found, each with the value it must stand for. What
+// is bound on a way that leads nowhere is taken back.
+class Matcher {
+ public:
+  explicit Matcher(const std::function<bool(const Match&)>& accept) : accept_(accept) {}
+
+  std::optional<Match> find(const Pattern& pattern, Value value) {
+    match_.root_ = value;
+    return solve({{&pattern.node(), value}}) ? std::optional(std::move(match_)) : std::nullopt;
+  }
+
+ private:
+  struct Goal {
+    const PatternNode* pattern;
+    Value value;
+  };
+  using Goals = std::vector<Goal>;
+  using Kind = PatternNode::Kind;
+
+  bool solve(Goals goals) {
+    if (goals.empty())
+      return accept_(match_);
+    const auto [pattern, value] = goals.back();
+    goals.pop_back();
+    for (const auto& [bound, to] : match_.bound_)
+      if (bound == pattern)
+        return to == value && solve(std::move(goals));
+    if (pattern->once && !value.has_one_use())
+      return false;
+    const size_t bound_before = match_.bound_.size(), nodes_before = match_.nodes_.size();
+    match_.bound_.emplace_back(pattern, value);
+    if (is_met(*pattern, value, goals))
+      return true;
+    match_.bound_.resize(bound_before);
+    match_.nodes_.resize(nodes_before);
+    return false;
+  }
+
+  bool is_met(const PatternNode& pattern, Value value, const Goals& goals) {
+    switch (pattern.kind) {
+      case Kind::Any:
+        return solve(goals);
+      case Kind::Constant:
+        return is_fixed(value) && solve(goals);
+      case Kind::Number: {
+        const std::optional<double> number = uniform_number(value);
+        return number == pattern.number && std::signbit(*number) == std::signbit(pattern.number) &&
+               solve(goals);
+      }
+      case Kind::About: {
+        const std::optional<double> number = uniform_number(value);
+        return number && is_about(*number, pattern.number, value.dtype()) && solve(goals);
+      }
+      case Kind::Op:
+        return is_op(pattern, value, goals);
+      case Kind::Either:
+        return std::any_of(pattern.parts.begin(), pattern.parts.end(), [&](const Pattern& part) {
+          return solve(with(goals, {{&part.node(), value}}));
+        });
+      case Kind::Chain:
+        return !value.is_input() && value.node()->is(pattern.name) &&
+               grow_chain(pattern, {value}, true, goals);
+    }
+    return false;
+  }
+
+  static Goals with(Goals goals, const Goals& more) {
+    goals.insert(goals.end(), more.begin(), more.end());
+    return goals;
+  }
+
+  bool is_op(const PatternNode& pattern, Value value, const Goals& goals) {
+    Node* node = value.node();
+    if (node == nullptr || !node->is(pattern.name) || value.index() != pattern.result)
+      return false;
+    for (const auto& [name, wanted] : pattern.attributes)
+      if (node->is_late(name) || !(node->attr(name) == wanted))
+        return false;
+    const std::vector<Value> operands = node->operands();
+    if (operands.size() != pattern.operands.size())
+      return false;
+    Goals more;
+    for (size_t i = 0; i < operands.size(); ++i)
+      more.push_back({&pattern.operands[i].second.node(), operands[i]});
+    if (!stands_in_order(*node, pattern))
+      return false;
+    match_.nodes_.push_back(node);
+    if (solve(with(goals, more)))
+      return true;
+    if (!node->op().traits.commutative || operands[0] == operands[1])
+      return false;
+    std::swap(more[0].value, more[1].value);
+    return solve(with(goals, more));
+  }
+
+  // Whether the operands of the node have the names of the pattern's, which stand in the declaration's order.
+  static bool stands_in_order(const Node& node, const PatternNode& pattern) {
+    size_t index = 0;
+    while (index < pattern.operands.size()) {
+      const std::string& name = pattern.operands[index].first;
+      if (node.op().find_operand(name) == nullptr && !node.is_late(name))
+        return false;
+      const auto [begin, count] = node.segment(name);
+      if (begin != index || count == 0)
+        return false;
+      for (size_t end = index + count; index < end; ++index)
+        if (index >= pattern.operands.size() || pattern.operands[index].first != name)
+          return false;
+    }
+    return true;
+  }
+
+  // Opens nodes of the chain until it has as many links as the pattern has parts. But for the outermost, they
+  // must have no other use, or the chain would compute them a second time.
+  bool grow_chain(const PatternNode& pattern, const std::vector<Value>& links, bool outermost,
+                  const Goals& goals) {
+    if (links.size() == pattern.parts.size())
+      return link_up(pattern, links, 0, goals, {});
+    for (size_t i = 0; i < links.size(); ++i) {
+      Node* node = links[i].node();
+      if (node == nullptr || !node->is(pattern.name) || (!outermost && !links[i].has_one_use()))
+        continue;
+      std::vector<Value> longer = links;
+      longer[i] = node->operand(0);
+      longer.insert(longer.begin() + static_cast<std::ptrdiff_t>(i) + 1, node->operand(1));
+      match_.nodes_.push_back(node);
+      if (grow_chain(pattern, longer, false, goals))
+        return true;
+      match_.nodes_.pop_back();
+    }
+    return false;
+  }
+
+  // Gives each part of the pattern one of the links.
+  bool link_up(const PatternNode& pattern, const std::vector<Value>& links, size_t part, const Goals& goals,
+               const Goals& chosen) {
+    if (part == pattern.parts.size())
+      return solve(with(goals, chosen));
+    for (size_t i = 0; i < links.size(); ++i) {
+      std::vector<Value> rest = links;
+      rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(i));
+      if (link_up(pattern, rest, part + 1, goals, with(chosen, {{&pattern.parts[part].node(), links[i]}})))
+        return true;
+    }
+    return false;
+  }
+
+  const std::function<bool(const Match&)>& accept_;
+  Match match_;
+};
+
+std::optional<Match> find_match(const Pattern& pattern, Value value,
+                                const std::function<bool(const Match&)>& accept) {
+  return Matcher(accept).find(pattern, value);
+}
+
+}  // namespace tenon

@@ -1,0 +1,12 @@
+#include "rewrite/rules/rules.h"
+
+namespace tenon {
+
+std::vector<std::pair<std::string_view, const Rules*>> all_rules() {
+  return {{"neutral", &neutral_rules()},
+          {"inverse", &inverse_rules()},
+          {"constant", &constant_rules()},
+          {"distributive", &distributive_rules()}};
+}
+
+}  // namespace tenon

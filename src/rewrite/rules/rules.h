@@ -1,0 +1,17 @@
+// rules.h — all rewrite rules, by subject. A rule is added to the table of its subject; a new subject needs a
+// line here and one in rules.cpp.
+#pragma once
+
+#include "rewrite/rule.h"
+
+namespace tenon {
+
+const Rules& neutral_rules();       // x + 0, x · 1: operations that change nothing
+const Rules& inverse_rules();       // -(-x), exp(log x): operations that undo each other or repeat
+const Rules& constant_rules();      // (x + c) + d: constants that can meet, and one spelling for each
+const Rules& distributive_rules();  // a·x + b·x
+
+// All of them, for those who list or test them.
+std::vector<std::pair<std::string_view, const Rules*>> all_rules();
+
+}  // namespace tenon

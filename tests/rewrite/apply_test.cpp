@@ -1,0 +1,104 @@
+#include "rewrite/apply.h"
+
+#include "ir/graph_text.h"
+
+namespace tenon {
+namespace {
+
+const Pattern x = any("x"), y = any("y");
+
+Rule rule(std::string_view name, const Pattern& match, const Replacement& replace,
+          std::vector<Condition> when = {}) {
+  return {.name = name,
+          .match = match,
+          .replace = replace,
+          .when = std::move(when),
+          .numerics = Numerics::BitExact,
+          .fires = "",
+          .stays = ""};
+}
+
+void expect_graph(const Graph& graph, std::string_view expected) {
+  EXPECT_EQ(lint(graph), std::vector<std::string>());
+  EXPECT_EQ(difference(graph, *parse_graph(expected)), "") << print(graph);
+}
+
+TEST(ApplyRules, RewritesWhatEarlierRewritesMade) {
+  const auto graph =
+      parse_graph("graph g(%a: f32[2]) { %0 = neg(%a) %1 = neg(%0) %2 = neg(%1) %3 = neg(%2) return %3 }");
+  Journal journal;
+  EXPECT_EQ(apply_rules(*graph, {rule("twice", -(-x), x)}, journal), 2);
+  expect_graph(*graph, "graph g(%a: f32[2]) { return %a }");
+}
+
+TEST(ApplyRules, LeavesWhatOthersUse) {
+  const auto graph =
+      parse_graph("graph g(%a: f32[2]) { %0 = exp(%a) %1 = neg(%0) %2 = neg(%1) return %2, %1 }");
+  Journal journal;
+  EXPECT_EQ(apply_rules(*graph, {rule("twice", -(-x), x)}, journal), 1);
+  expect_graph(*graph, "graph g(%a: f32[2]) { %0 = exp(%a) %1 = neg(%0) return %0, %1 }");
+}
+
+TEST(ApplyRules, DeclinesWhatWouldChangeTheType) {
+  const auto graph = parse_graph(
+      R"(graph g(%a: f32[3]) { %1 = constant(value=f32[2,1] {1, 1}) %y = mul(%a, %1) from "scale" return %y })");
+  Journal journal;
+  EXPECT_EQ(apply_rules(*graph, {rule("one", x * 1.0, x)}, journal), 0);
+  ASSERT_EQ(journal.remarks().size(), 1u);
+  EXPECT_EQ(journal.remarks().begin()->node, "node \"scale\"");
+  EXPECT_EQ(journal.remarks().begin()->reason, "the result would be f32[3], not f32[2,3]");
+}
+
+TEST(ApplyRules, RemarksOnTheConditionThatFailed) {
+  const auto graph = parse_graph("graph g(%a: f32[3]) { %y = sub(%a, %a) return %y }");
+  Journal journal;
+  EXPECT_EQ(apply_rules(*graph, {rule("zero", x - x, x, {is_integer(x)})}, journal), 0);
+  ASSERT_EQ(journal.remarks().size(), 1u);
+  EXPECT_EQ(journal.remarks().begin()->reason, "not so: x is an integer");
+}
+
+TEST(ApplyRules, KeepsTheSourcesOfAllItReplaces) {
+  const auto graph = parse_graph(
+      R"(graph g(%a: f32[3]) { %0 = neg(%a) from "first" %1 = exp(%0) from "second" return %1 })");
+  Journal journal;
+  apply_rules(*graph, {rule("swap", unary("exp", -x), unary("reciprocal", unary("exp", x)))}, journal);
+  for (const Node* node : graph->nodes())
+    EXPECT_EQ(node->sources(), (std::vector<std::string>{"second", "first"}));
+  ASSERT_EQ(journal.applications().size(), 1u);
+  EXPECT_EQ(journal.applications().front().number, 1);
+  EXPECT_EQ(journal.applications().front().nodes, (std::vector<std::string>{"second", "first"}));
+}
+
+TEST(ApplyRules, WorksInNestedGraphs) {
+  const auto graph = parse_graph(R"(graph g(%c: bool[], %a: f32[2]) {
+    %0 = if(%c, [%a]) then(%x: f32[2]) { %1 = neg(%x) %2 = neg(%1) return %2 } else(%x: f32[2]) { return %x }
+    return %0 })");
+  Journal journal;
+  EXPECT_EQ(apply_rules(*graph, {rule("twice", -(-x), x)}, journal), 1);
+}
+
+TEST(ApplyRules, StopsAfterAsManyAsAreAskedFor) {
+  const auto graph =
+      parse_graph("graph g(%a: f32[2]) { %0 = neg(%a) %1 = neg(%0) %2 = neg(%1) %3 = neg(%2) return %3 }");
+  Journal journal(NumericsBudget::Default, 1);
+  EXPECT_EQ(apply_rules(*graph, {rule("twice", -(-x), x)}, journal), 1);
+}
+
+TEST(ApplyRules, FindsRulesThatUndoEachOther) {
+  const auto graph = parse_graph("graph g(%a: f32[2], %b: f32[2]) { %0 = add(%a, %b) return %0 }");
+  Journal journal;
+  EXPECT_THROW(apply_rules(*graph, {rule("swap", x + y, y + x)}, journal), InternalError);
+}
+
+TEST(ApplyRules, TakesNoRulesBeyondTheBudget) {
+  Rule careless = rule("careless", x * 0.0, x);
+  careless.numerics = Numerics::AssumesFinite;
+  const std::string_view text =
+      "graph g(%a: f32[2]) { %z = constant(value=f32[] {0}) %0 = mul(%a, %z) return %0 }";
+  Journal by_default, fast(NumericsBudget::Fast);
+  EXPECT_EQ(apply_rules(*parse_graph(text), {careless}, by_default), 0);
+  EXPECT_EQ(apply_rules(*parse_graph(text), {careless}, fast), 1);
+}
+
+}  // namespace
+}  // namespace tenon
