@@ -12,5 +12,6 @@ void add_print(CLI::App& program);
 void add_run(CLI::App& program);
 void add_conformance(CLI::App& program);
 void add_ops(CLI::App& program);
+void add_optimize(CLI::App& program);
 
 }  // namespace tenon::cli

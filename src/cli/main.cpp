@@ -24,6 +24,7 @@ int run_command(int argc, char** argv) {
   tenon::cli::add_run(program);
   tenon::cli::add_conformance(program);
   tenon::cli::add_ops(program);
+  tenon::cli::add_optimize(program);
   try {
     program.parse(argc, argv);
     return 0;

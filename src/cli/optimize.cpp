@@ -1,0 +1,63 @@
+// optimize.cpp — tenon optimize: a smaller, faster model that computes the same.
+#include <algorithm>
+#include <chrono>
+
+#include "base/write_file.h"
+#include "cli/commands.h"
+#include "cli/load_model.h"
+#include "cli/output.h"
+#include "ir/print.h"
+#include "passes/pipeline.h"
+
+namespace tenon::cli {
+namespace {
+
+struct Options {
+  ModelArguments model;
+  std::string output, numerics = "default";
+  std::vector<std::string> only, disabled;
+  bool remarks = false;
+};
+
+std::string table(const std::vector<PassReport>& reports) {
+  std::string text = fmt::format("{:<20} {:>10} {:>9} {:>9}\n", "pass", "ms", "changes", "nodes");
+  for (const PassReport& report : reports)
+    text += fmt::format("{:<20} {:>10.2f} {:>9} {:>9}\n", report.pass, report.milliseconds, report.changes,
+                        report.nodes);
+  return text;
+}
+
+void optimize_model(const Options& options) {
+  const std::unique_ptr<Graph> graph = load_model(options.model);
+  Journal journal(parse_numerics_budget(options.numerics));
+  const OptimizeOptions passes = {.only = {options.only.begin(), options.only.end()},
+                                  .disabled = {options.disabled.begin(), options.disabled.end()}};
+  const std::vector<PassReport> reports = optimize(*graph, journal, passes);
+  if (!options.output.empty())
+    save(*graph, options.output);
+  write_output(table(reports));
+  if (options.remarks)
+    for (const Remark& remark : journal.remarks())
+      write_output(fmt::format("{}: {}: {}: {}\n", remark.node, remark.pass, remark.rule, remark.reason));
+}
+
+}  // namespace
+
+void add_optimize(CLI::App& program) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = program.add_subcommand("optimize", "makes a model smaller and faster");
+  options->model.add_to(*command);
+  command->add_option("-o", options->output, "writes the optimised model here")->option_text("FILE");
+  command->add_option("--numerics", options->numerics, "how exact it must stay: strict, default or fast")
+      ->option_text("BUDGET [default]");
+  command->add_option("--passes", options->only, "runs these passes alone")
+      ->delimiter(',')
+      ->option_text("NAME,…");
+  command->add_option("--disable", options->disabled, "leaves these passes out")
+      ->delimiter(',')
+      ->option_text("NAME,…");
+  command->add_flag("--remarks", options->remarks, "says what was not done, and why");
+  command->callback([options] { optimize_model(*options); });
+}
+
+}  // namespace tenon::cli

@@ -1,0 +1,162 @@
+#include <algorithm>
+#include <unordered_set>
+
+#include "ir/evaluate.h"
+#include "ops/data.h"
+#include "passes/passes.h"
+#include "tensor/wide.h"
+
+namespace tenon {
+namespace {
+
+const Literal* literal_of(Value value) {
+  return !value.is_input() && value.node()->is("constant") ? &value.node()->attr("value").as<Literal>()
+                                                           : nullptr;
+}
+
+const Tensor* splat_of(Value value) {
+  const Literal* literal = literal_of(value);
+  const auto* splat = literal == nullptr ? nullptr : std::get_if<Literal::Splat>(&literal->form());
+  return splat == nullptr ? nullptr : &splat->element;
+}
+
+// Whether the elements of its results are elements of its operands. Of the ops that move data, only pad has
+// others besides.
+bool rearranges(const OpDef& op) { return op.category == Category::Shape && op.name != "pad"; }
+
+class Folder {
+ public:
+  explicit Folder(Journal& journal) : journal_(journal) {}
+
+  void fold(Graph& graph) {
+    for (Node* node : graph.nodes()) {
+      if (!journal_.is_open())
+        return;
+      for (const auto& region : node->regions())
+        fold(*region);
+      fold(node);
+    }
+  }
+
+ private:
+  void fold(Node* node) {
+    if (node->is("constant") || node->op().traits.random || node->result_count() == 0)
+      return;
+    const std::vector<Value> operands = node->operands();
+    if (node->is("parameter") ? is_float(node->result().dtype())
+                              : std::any_of(operands.begin(), operands.end(), [&](Value operand) {
+                                  return of_parameters_.contains(operand.data());
+                                })) {
+      for (Value result : node->results())
+        of_parameters_.insert(result.data());
+      return;
+    }
+    if (std::optional<std::vector<Literal>> values = values_of(*node))
+      replace(node, *values);
+  }
+
+  std::optional<std::vector<Literal>> values_of(const Node& node) {
+    std::vector<Literal> values;
+    for (Value result : node.results())
+      if (std::optional<Literal> value = known_value(result))
+        values.push_back(std::move(*value));
+    if (static_cast<int64_t>(values.size()) == node.result_count())
+      return values;
+    const std::vector<Value> operands = node.operands(), results = node.results();
+    if (!node.regions().empty() ||
+        !std::all_of(operands.begin(), operands.end(), [](Value v) { return literal_of(v) != nullptr; }) ||
+        !std::all_of(results.begin(), results.end(),
+                     [](Value v) { return v.type().is_tensor() && v.shape().extents(); }))
+      return std::nullopt;
+    if (std::optional<Literal> splat = splat_value(node))
+      return std::vector<Literal>{std::move(*splat)};
+    return computed_values(node);
+  }
+
+  // What inference found out on its way.
+  static std::optional<Literal> known_value(Value value) {
+    if (!value.type().is_tensor())
+      return std::nullopt;
+    if (const Tensor* known = value.known_tensor())
+      return Literal(*known);
+    const auto ints = value.known_ints();
+    const auto extents = value.shape().extents();
+    if (!ints || !extents || !is_integer(value.dtype()))
+      return std::nullopt;
+    return Literal(narrow<int64_t>(value.dtype(), *extents, *ints));
+  }
+
+  // What is computed of splats alone, element by element, is one; so is a splat in another shape.
+  static std::optional<Literal> splat_value(const Node& node) {
+    if (node.result_count() != 1)
+      return std::nullopt;
+    const Extents extents = *node.result().shape().extents();
+    if (rearranges(node.op())) {
+      const Tensor* element = splat_of(node.operand(0));
+      return element == nullptr || !node.op().find_operand("x") || node.ins("x").size() != 1
+                 ? std::nullopt
+                 : std::optional(Literal::splat(*element, extents));
+    }
+    if (!node.op().traits.elementwise)
+      return std::nullopt;
+    Data elements;
+    for (Value operand : node.operands()) {
+      const Tensor* element = splat_of(operand);
+      if (element == nullptr)
+        return std::nullopt;
+      elements.emplace_back(*element);
+    }
+    return Literal::splat(evaluate_node(node, elements).front().tensor(), extents);
+  }
+
+  std::optional<std::vector<Literal>> computed_values(const Node& node) {
+    int64_t bytes = 0;
+    for (Value result : node.results())
+      bytes += element_count(*result.shape().extents()) * info(result.dtype()).bytes;
+    if (bytes > kFoldingBudget - grown_) {
+      journal_.declined("fold", node,
+                        fmt::format("its value takes {} bytes, and the model may grow by {} more", bytes,
+                                    kFoldingBudget - grown_));
+      return std::nullopt;
+    }
+    Data inputs;
+    for (Value operand : node.operands())
+      inputs.emplace_back(literal_of(operand)->tensor());
+    std::vector<Literal> values;
+    try {
+      for (const Datum& result : evaluate_node(node, inputs))
+        values.emplace_back(result.tensor());
+    } catch (const UserError& error) {
+      // Running the graph will say so, if it ever gets there.
+      journal_.declined("fold", node, fmt::format("it cannot be computed: {}", error.what()));
+      return std::nullopt;
+    }
+    grown_ += bytes;
+    return values;
+  }
+
+  void replace(Node* node, const std::vector<Literal>& values) {
+    journal_.applied("fold", {node});
+    Graph& graph = node->graph();
+    std::vector<Value> constants;
+    {
+      const InsertBefore here(node);
+      for (const Literal& value : values)
+        constants.push_back(constant(graph, value));
+    }
+    graph.replace(node, constants);
+  }
+
+  Journal& journal_;
+  std::unordered_set<const ValueData*> of_parameters_;
+  int64_t grown_ = 0;
+};
+
+}  // namespace
+
+void fold_constants(Graph& graph, Journal& journal) {
+  Folder(journal).fold(graph);
+  remove_dead(graph, journal);
+}
+
+}  // namespace tenon

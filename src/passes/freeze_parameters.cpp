@@ -1,0 +1,20 @@
+#include "ops/data.h"
+#include "passes/passes.h"
+
+namespace tenon {
+
+void freeze_parameters(Graph& graph, Journal& journal) {
+  for_each_graph(graph, [&](Graph& each) {
+    for (Node* node : each.nodes()) {
+      if (!node->is("parameter"))
+        continue;
+      if (!journal.is_open())
+        return;
+      journal.applied("freeze", {node});
+      const InsertBefore here(node);
+      each.replace(node, {constant(each, node->attr("value").as<Literal>())});
+    }
+  });
+}
+
+}  // namespace tenon

@@ -1,0 +1,26 @@
+// passes.h — every pass, one file each. A pass changes a graph and those nested in it, and writes down in the
+// journal what it did; it leaves no node that nothing uses.
+#pragma once
+
+#include "rewrite/journal.h"
+
+namespace tenon {
+
+// Erases nodes whose results nothing uses.
+void remove_dead(Graph& graph, Journal& journal);
+// Computes what depends on constants alone, and shapes that are known, as far as the model grows by no more
+// than kFoldingBudget bytes. What depends on parameters stays, until they are frozen.
+void fold_constants(Graph& graph, Journal& journal);
+// Keeps one of several nodes that compute the same.
+void merge_equal(Graph& graph, Journal& journal);
+// Rules, until none fires: operations that change nothing or undo each other go.
+void simplify(Graph& graph, Journal& journal);
+// Rules, until none fires: what can be written in several ways is written in one.
+void normalise(Graph& graph, Journal& journal);
+
+// Makes constants of parameters: from then on their values count, and no gradients are taken for them.
+void freeze_parameters(Graph& graph, Journal& journal);
+
+constexpr int64_t kFoldingBudget = 4 << 20;
+
+}  // namespace tenon

@@ -1,0 +1,81 @@
+#include "passes/pipeline.h"
+
+#include <chrono>
+
+#include "ir/lint.h"
+
+namespace tenon {
+namespace {
+
+// A pipeline that is not done by then has rules that undo each other.
+constexpr int kMostRounds = 20;
+
+void check_names(const std::set<std::string>& names) {
+  std::vector<std::string_view> known;
+  for (const Pass& pass : portable_pipeline())
+    known.push_back(pass.name);
+  for (const std::string& name : names)
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      throw user_error("there is no pass \"{}\"{}", name, did_you_mean(name, known));
+}
+
+void check_well_formed(const Graph& graph, const Pass& pass) {
+  const std::vector<std::string> problems = lint(graph);
+  CHECK(problems.empty(), "after pass {}: {}", pass.name, problems.front());
+}
+
+}  // namespace
+
+const std::vector<Pass>& portable_pipeline() {
+  static const std::vector<Pass> passes = {
+      {"remove-dead", "erases what nothing uses", remove_dead, "first: nothing else need look at it"},
+      {"fold-constants", "computes what depends on constants alone", fold_constants,
+       "before all rules: they see through constants, but not through what makes them"},
+      {"simplify", "drops operations that change nothing", simplify, "before merging, so that more is equal"},
+      {"merge-equal", "keeps one of several equal nodes", merge_equal,
+       "before rules that ask whether a value has one use"},
+      {"normalise", "gives each formula one spelling", normalise, "before patterns are looked for"},
+  };
+  return passes;
+}
+
+std::vector<PassReport> optimize(Graph& graph, Journal& journal, const OptimizeOptions& options) {
+  check_names(options.only);
+  check_names(options.disabled);
+  std::vector<PassReport> reports;
+  size_t before_round = 0;
+  int round = 0;
+  do {
+    CHECK(++round <= kMostRounds, "passes undo each other: the pipeline changed something {} times", round);
+    before_round = journal.applications().size();
+    for (const Pass& pass : portable_pipeline()) {
+      const std::string name(pass.name);
+      if (options.disabled.contains(name) || (!options.only.empty() && !options.only.contains(name)))
+        continue;
+      const size_t before = journal.applications().size();
+      const auto start = std::chrono::steady_clock::now();
+      journal.set_pass(pass.name);
+      pass.run(graph, journal);
+      const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
+      const auto changes = static_cast<int64_t>(journal.applications().size() - before);
+      reports.push_back({name, time.count(), changes, count_nodes(graph)});
+      if (options.lint_everything)
+        check_well_formed(graph, pass);
+      if (changes > 0 && options.after_pass)
+        options.after_pass(pass, graph);
+    }
+  } while (journal.applications().size() > before_round && journal.is_open());
+  return reports;
+}
+
+int64_t count_nodes(const Graph& graph) {
+  int64_t count = 0;
+  for (const Node* node : graph.nodes()) {
+    count += !node->is("constant") && !node->is("parameter");
+    for (const auto& region : node->regions())
+      count += count_nodes(*region);
+  }
+  return count;
+}
+
+}  // namespace tenon

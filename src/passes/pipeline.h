@@ -1,0 +1,40 @@
+// pipeline.h — the passes in order, each with the reason for its place, and what runs them.
+#pragma once
+
+#include "passes/passes.h"
+
+namespace tenon {
+
+struct Pass {
+  std::string_view name;
+  std::string_view doc;  // what it does, one line
+  void (*run)(Graph&, Journal&);
+  std::string_view why_here;
+};
+
+// What `tenon optimize` does: the result is good for every machine, and can be written as ONNX.
+const std::vector<Pass>& portable_pipeline();
+
+struct PassReport {
+  std::string pass;
+  double milliseconds;
+  int64_t changes;  // rewrites it made
+  int64_t nodes;    // after it, those of nested graphs included, constants not
+};
+
+struct OptimizeOptions {
+  std::set<std::string> only = {};  // if any, no other passes run
+  std::set<std::string> disabled = {};
+  bool lint_everything = false;  // after every pass; else only the nodes it made
+  // Called after every pass that changed something.
+  std::function<void(const Pass&, const Graph&)> after_pass = nullptr;
+};
+
+// Runs the pipeline again and again until it changes nothing. A pass that leaves a graph that is not well
+// formed is our bug. Unknown names of passes are the user's fault.
+std::vector<PassReport> optimize(Graph& graph, Journal& journal, const OptimizeOptions& options = {});
+
+// How many nodes there are, those of nested graphs included, constants and parameters not.
+int64_t count_nodes(const Graph& graph);
+
+}  // namespace tenon

@@ -1,0 +1,17 @@
+#include "passes/passes.h"
+#include "rewrite/apply.h"
+#include "rewrite/rules/rules.h"
+
+namespace tenon {
+
+void simplify(Graph& graph, Journal& journal) {
+  static const Rules rules = joined({&neutral_rules(), &inverse_rules()});
+  apply_rules(graph, rules, journal);
+}
+
+void normalise(Graph& graph, Journal& journal) {
+  static const Rules rules = joined({&neutral_rules(), &constant_rules(), &distributive_rules()});
+  apply_rules(graph, rules, journal);
+}
+
+}  // namespace tenon
