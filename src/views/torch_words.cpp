@@ -1,6 +1,9 @@
 #include "views/torch_words.h"
 
+#include <map>
+
 #include "ir/print.h"
+#include "views/constants.h"
 #include "views/dtype_words.h"
 
 namespace tenon {
@@ -118,7 +121,6 @@ const std::vector<TorchWord>& torch_words() {
        {{"x"}, {"groups"}, {"scale"}, {"bias"}, {"epsilon"}},
        {{"x"}, {"groups"}, {"scale"}, {"bias"}, {"epsilon"}, {"cudnn_enabled", true}}},
       {"hard_swish", "torch.nn.functional.hardswish", "aten::hardswish"},
-      {"if", "torch.ops.higher_order.cond", ""},
       {"instance_norm",
        "torch.nn.functional.instance_norm",
        "aten::instance_norm",
@@ -201,13 +203,6 @@ const std::vector<TorchWord>& torch_words() {
        {{"x"}, {"axis"}, {"scale"}, {"epsilon"}},
        {{"x"}, {"axis"}, {"scale"}, {"epsilon"}}},
       {"round", "torch.round", "aten::round"},
-      {"scan",
-       "torch.ops.higher_order.scan",
-       "",
-       {{"axes", "dims"},
-        {"reversed", "reverse"},
-        {"output_axes", "output_dims"},
-        {"output_reversed", "output_reverse"}}},
       {"sequence_at", "operator.getitem", "aten::__getitem__"},
       {"sequence_length", "len", "aten::len"},
       {"shape", "torch.Tensor.size", "aten::size"},
@@ -252,6 +247,44 @@ const Vocabulary& torch_functions() {
 const Vocabulary& aten_ops() {
   static const Vocabulary vocabulary = vocabulary_of(&TorchWord::aten, &TorchWord::aten_arguments);
   return vocabulary;
+}
+
+TorchSlot torch_slot(const Node& node, std::string_view operand) {
+  static const std::map<std::pair<std::string_view, std::string_view>, TorchSlot> slots = {
+      {{"add", "b"}, TorchSlot::TensorOrNumber},
+      {{"bit_and", "b"}, TorchSlot::TensorOrNumber},
+      {{"bit_or", "b"}, TorchSlot::TensorOrNumber},
+      {{"bit_xor", "b"}, TorchSlot::TensorOrNumber},
+      {{"broadcast", "shape"}, TorchSlot::Ints},
+      {{"clip", "max"}, TorchSlot::TensorOrNumber},
+      {{"clip", "min"}, TorchSlot::TensorOrNumber},
+      {{"div", "b"}, TorchSlot::TensorOrNumber},
+      {{"equal", "b"}, TorchSlot::TensorOrNumber},
+      {{"greater", "b"}, TorchSlot::TensorOrNumber},
+      {{"greater_equal", "b"}, TorchSlot::TensorOrNumber},
+      {{"less", "b"}, TorchSlot::TensorOrNumber},
+      {{"less_equal", "b"}, TorchSlot::TensorOrNumber},
+      {{"mul", "b"}, TorchSlot::TensorOrNumber},
+      {{"pow", "b"}, TorchSlot::TensorOrNumber},
+      {{"range", "delta"}, TorchSlot::Number},
+      {{"range", "limit"}, TorchSlot::Number},
+      {{"range", "start"}, TorchSlot::Number},
+      {{"reshape", "shape"}, TorchSlot::Ints},
+      {{"sequence_at", "position"}, TorchSlot::Int},
+      {{"split", "sizes"}, TorchSlot::Ints},
+      {{"sub", "b"}, TorchSlot::TensorOrNumber},
+      {{"tile", "repeats"}, TorchSlot::Ints},
+      {{"where", "a"}, TorchSlot::TensorOrNumber},
+      {{"where", "b"}, TorchSlot::TensorOrNumber},
+  };
+  const auto it = slots.find({node.op().name, operand});
+  return it == slots.end() ? TorchSlot::Tensor : it->second;
+}
+
+bool is_number_for(TorchSlot slot, Value value) {
+  if (!short_constant(value, kPythonNumbers) || slot == TorchSlot::Tensor)
+    return false;
+  return (value.rank() == 0) != (slot == TorchSlot::Ints);
 }
 
 std::string python_text(const Attribute& attribute) {

@@ -27,9 +27,9 @@ TEST(Views, ShowTheTinyModelJustSo) {
 
 TEST(Views, ShowControlFlowJustSo) {
   for (const std::string name :
-       {"cond.fx", "cond.fx-code", "cond.relay", "cond.hlo", "while_loop.torchscript", "while_loop.onnx",
-        "while_loop.hlo", "while_loop.relay", "scan.onnx", "scan.fx", "scan.hlo", "scan.relay",
-        "scan.torchscript"}) {
+       {"cond.fx", "cond.fx-code", "cond.relay", "cond.hlo", "while_loop.fx", "while_loop.fx-code",
+        "while_loop.torchscript", "while_loop.onnx", "while_loop.hlo", "while_loop.relay", "scan.onnx",
+        "scan.fx", "scan.hlo", "scan.relay", "scan.torchscript"}) {
     const size_t dot = name.find('.');
     EXPECT_EQ(show(name.substr(dot + 1), *builtin::make_model(name.substr(0, dot))), read(name)) << name;
   }
@@ -77,10 +77,10 @@ TEST(Fx, NamesConstantsResultsAndAbsentOperands) {
               return %i, %big })"),
             R"(graph():
     %x : [num_users=1] = placeholder[target=x]
-    %_tensor_constant : [num_users=1] = get_attr[target=_tensor_constant]
+    %_tensor_constant0 : [num_users=1] = get_attr[target=_tensor_constant0]
     %y : [num_users=1] = call_function[target=torch.clamp](args = (%x,), kwargs = {max: 1.0})
     %i : [num_users=1] = call_function[target=tenon.arg_max](args = (%y,), kwargs = {axis: 0, last: True})
-    return (i, _tensor_constant)
+    return (i, _tensor_constant0)
 )");
 }
 
