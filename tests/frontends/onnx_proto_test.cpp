@@ -1,11 +1,10 @@
 // Files are built byte by byte here, by an encoder of their own, so that reader and writer cannot be wrong
 // together.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstring>
-#include <fstream>
 
+#include "base/temporary_folder.h"
 #include "frontends/onnx/tensor_proto.h"
 #include "tensor/packing.h"
 
@@ -66,25 +65,19 @@ std::string error_of(const auto& work) {
 
 class OnnxFile : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "tenon-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    folder_ = fs::canonical(pattern);
-    fs::create_directory(folder_ / "models");
-  }
-  void TearDown() override { fs::remove_all(folder_); }
+  void SetUp() override { fs::create_directory(folder_ / "models"); }
 
   // Of a file in the folder where the model is, or, with "../", beside it.
-  fs::path path_of(const std::string& name) const { return folder_ / "models" / name; }
+  fs::path path_of(const std::string& name) const { return folder_ / ("models/" + name); }
   fs::path write(const std::string& name, const std::string& content) const {
-    std::ofstream(path_of(name), std::ios::binary) << content;
-    return path_of(name);
+    return folder_.write("models/" + name, content);
   }
-  // What reading a file with these bytes complains about, less the file's name.
-  std::string complaint(const std::string& content) const {
+  // What reading a file with these bytes complains about, less the file's name and what it is not.
+  std::string complaint(const std::string& content,
+                        const std::string& verdict = "not an ONNX model: ") const {
     const fs::path path = write("m.onnx", content);
     const std::string message = error_of([&] { read_model(path); });
-    const std::string start = path.string() + ": not an ONNX model: ";
+    const std::string start = path.string() + ": " + verdict;
     EXPECT_TRUE(message.starts_with(start)) << message;
     return message.substr(std::min(start.size(), message.size()));
   }
@@ -97,7 +90,7 @@ class OnnxFile : public ::testing::Test {
     return error_of([&] { weight(tensor); });
   }
 
-  fs::path folder_;
+  TemporaryFolder folder_;
 };
 
 std::vector<uint8_t> elements(const Literal& literal) {
@@ -270,21 +263,42 @@ TEST_F(OnnxFile, FilesThatAreNotOnnx) {
 }
 
 TEST_F(OnnxFile, BrokenWireFormat) {
-  EXPECT_EQ(complaint("\x08"), "byte 1: the message ends in the middle of an integer");
-  EXPECT_EQ(complaint("\x08\xff\xff"), "byte 1: the message ends in the middle of an integer");
   EXPECT_EQ(complaint("\x08" + std::string(9, '\xff') + "\x02"), "byte 1: an integer of more than 64 bits");
   EXPECT_EQ(complaint("\x08" + std::string(11, '\x80')), "byte 1: an integer of more than 64 bits");
-  EXPECT_EQ(complaint("\x3a\x05graph"s.substr(0, 5)), "byte 2: a run of 5 bytes, but the message has 3 left");
-  EXPECT_EQ(complaint("\x3a" + varint(UINT64_MAX)),
-            "byte 11: a run of 18446744073709551615 bytes, but the message has 0 left");
-  EXPECT_EQ(complaint("\x79"s + "1234567"), "byte 1: a 64-bit value of 8 bytes, but the message has 7 left");
-  EXPECT_EQ(complaint("\x7d"s + "123"), "byte 1: a 32-bit value of 4 bytes, but the message has 3 left");
+  EXPECT_EQ(complaint("\x79"s + "1234567"), "byte 1: a 64-bit value of 8 bytes, but the file has 7 left");
+  EXPECT_EQ(complaint("\x7d"s + "123"), "byte 1: a 32-bit value of 4 bytes, but the file has 3 left");
   EXPECT_EQ(complaint("\x0b\x0c"), "byte 0: field 1 has wire type 3, wanted 0, 1, 2 or 5");
   EXPECT_EQ(complaint(varint(uint64_t{1} << 35)), "byte 0: 4294967296 is not a field number");
   EXPECT_EQ(complaint(bytes(1, "8")), "byte 0: field 1 is a run of bytes, wanted an integer");
   // A field may not reach out of its message into the next.
   EXPECT_EQ(complaint(bytes(7, "\x12\x04g") + number(1, 8)),
             "byte 4: a run of 4 bytes, but the message has 1 left");
+}
+
+TEST_F(OnnxFile, FilesThatAreCutOff) {
+  const auto cut = [&](const std::string& content) {
+    return complaint(content, "truncated, the file ends in the middle of ");
+  };
+  EXPECT_EQ(cut("\x08"), "what describes the model: byte 1: the file ends in the middle of an integer");
+  EXPECT_EQ(cut("\x08\xff\xff"),
+            "what describes the model: byte 1: the file ends in the middle of an integer");
+  EXPECT_EQ(cut("\x12\x06tenon"),
+            "what describes the model: byte 2: a run of 6 bytes, but the file has 5 left");
+  EXPECT_EQ(cut("\x3a\x05gra"), "the graph: byte 2: a run of 5 bytes, but the file has 3 left");
+  EXPECT_EQ(cut("\x3a" + varint(UINT64_MAX)),
+            "the graph: byte 11: a run of 18446744073709551615 bytes, but the file has 0 left");
+  EXPECT_EQ(cut(model("") + "\x42\x02\x10"), "the opsets: byte 6: a run of 2 bytes, but the file has 1 left");
+  EXPECT_EQ(cut(model("") + "\xca\x01\x02"),
+            "the functions: byte 7: a run of 2 bytes, but the file has 0 left");
+
+  // Wherever a model is cut before the end of its graph, that is noticed.
+  const std::string whole =
+      model(bytes(1, bytes(4, "Relu")) + bytes(5, tensor(1, {2}, bytes(9, "12345678"))));
+  for (size_t size = 0; size < whole.size(); ++size) {
+    const fs::path path = write("m.onnx", whole.substr(0, size));
+    const std::string message = error_of([&] { read_model(path); });
+    EXPECT_NE(message.find("the file ends"), std::string::npos) << message;
+  }
 }
 
 TEST_F(OnnxFile, NamesThatAreNotUtf8) {

@@ -267,6 +267,26 @@ std::string_view hint_for(std::span<const std::byte> bytes) {
   return "";
 }
 
+// What a field of the model holds; empty for those that models do not have.
+std::string_view part_of_model(uint32_t field) {
+  if (field == 7)
+    return "the graph";
+  if (field == 8)
+    return "the opsets";
+  if (field == 25)
+    return "the functions";
+  return field <= 6 || field == 14 || field == 20 || field == 26 ? "what describes the model" : "";
+}
+
+UserError not_a_model(const std::filesystem::path& path, const MappedFile& file, const UserError& error) {
+  const auto* truncated = dynamic_cast<const TruncatedError*>(&error);
+  const std::string_view part = truncated == nullptr ? "" : part_of_model(truncated->field());
+  if (part.empty())
+    return user_error("{}: not an ONNX model: {}{}", path.string(), error.what(), hint_for(file.bytes()));
+  return user_error("{}: truncated, the file ends in the middle of {}: {}", path.string(), part,
+                    error.what());
+}
+
 }  // namespace
 
 ModelProto decode_model(std::span<const std::byte> bytes) { return decode_all<ModelProto>(bytes); }
@@ -282,7 +302,7 @@ Model read_model(const std::filesystem::path& path) {
   try {
     return {file, decode_model(file->bytes())};
   } catch (const UserError& error) {
-    throw user_error("{}: not an ONNX model: {}{}", path.string(), error.what(), hint_for(file->bytes()));
+    throw not_a_model(path, *file, error);
   }
 }
 

@@ -167,7 +167,8 @@ struct Model {
   ModelProto proto;
 };
 
-// Errors: "FILE: not an ONNX model: byte 17: …".
+// Errors: "FILE: not an ONNX model: byte 17: …", and of one that is cut off: "FILE: truncated, the file ends
+// in …".
 Model read_model(const std::filesystem::path& path);
 
 }  // namespace tenon::onnx

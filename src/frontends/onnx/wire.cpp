@@ -3,6 +3,8 @@
 #include <bit>
 #include <cstring>
 
+#include "base/utf8.h"
+
 namespace tenon::onnx {
 
 static_assert(std::endian::native == std::endian::little,
@@ -27,26 +29,10 @@ std::string_view describe(WireType type) {
   return "";
 }
 
-// RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF.
-bool is_utf8(std::span<const std::byte> bytes) {
-  for (size_t i = 0; i < bytes.size();) {
-    const auto lead = std::to_integer<uint32_t>(bytes[i++]);
-    if (lead < 0x80)
-      continue;
-    const int tail = lead >= 0xF0 ? 3 : lead >= 0xE0 ? 2 : 1;
-    if (lead < 0xC2 || lead > 0xF4 || bytes.size() - i < static_cast<size_t>(tail))
+bool is_utf8(std::string_view text) {
+  while (!text.empty())
+    if (!take_utf8(text))
       return false;
-    uint32_t point = lead & (0x3Fu >> tail);
-    for (int k = 0; k < tail; ++k) {
-      const auto next = std::to_integer<uint32_t>(bytes[i++]);
-      if ((next & 0xC0) != 0x80)
-        return false;
-      point = point << 6 | (next & 0x3F);
-    }
-    constexpr uint32_t smallest[] = {0, 0x80, 0x800, 0x10000};
-    if (point < smallest[tail] || point > 0x10FFFF || (point >= 0xD800 && point <= 0xDFFF))
-      return false;
-  }
   return true;
 }
 
@@ -75,7 +61,7 @@ std::span<const std::byte> Field::bytes() const {
 }
 
 std::string_view Field::string() const {
-  if (!is_utf8(bytes()))
+  if (!is_utf8(as_text(bytes())))
     throw error("field {} is a name or text that is not valid UTF-8", number_);
   return as_text(payload_);
 }
@@ -119,7 +105,7 @@ std::optional<Field> WireReader::next_field() {
   const uint64_t tag = next_varint();
   if (tag >> 3 == 0 || tag > UINT32_MAX)
     throw field.error("{} is not a field number", tag >> 3);
-  field.number_ = static_cast<uint32_t>(tag >> 3);
+  field.number_ = field_ = static_cast<uint32_t>(tag >> 3);
   field.type_ = static_cast<WireType>(tag & 7);
   switch (field.type_) {
     case WireType::Varint: {
@@ -153,15 +139,22 @@ uint64_t WireReader::next_varint() {
       return value;
     }
   }
-  throw error("the message ends in the middle of an integer");
+  throw_too_short(error("the {} ends in the middle of an integer", is_file_ ? "file" : "message"));
 }
 
 std::span<const std::byte> WireReader::take(uint64_t size, const char* what) {
   if (size > rest_.size())
-    throw error("{} of {} bytes, but the message has {} left", what, size, rest_.size());
+    throw_too_short(error("{} of {} bytes, but the {} has {} left", what, size, is_file_ ? "file" : "message",
+                          rest_.size()));
   const auto taken = rest_.first(size);
   rest_ = rest_.subspan(size);
   return taken;
+}
+
+void WireReader::throw_too_short(const UserError& error) const {
+  if (is_file_)
+    throw TruncatedError(error.what(), field_);
+  throw error;
 }
 
 void WireWriter::put_varint(uint64_t value) {

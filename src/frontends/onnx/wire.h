@@ -22,6 +22,17 @@ inline std::string_view as_text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+// A file ends before the field that starts last does.
+class TruncatedError : public UserError {
+ public:
+  TruncatedError(const std::string& message, uint32_t field) : UserError(message), field_(field) {}
+  // The number of that field; of the one before it where the number is cut off, too.
+  uint32_t field() const { return field_; }
+
+ private:
+  uint32_t field_;
+};
+
 class WireReader;
 
 // One field of a message. Asking for another kind of value than was written is the file's fault.
@@ -63,8 +74,11 @@ class Field {
 // Reads `bytes` from the front.
 class WireReader {
  public:
-  // Offsets in errors count from `origin`, the start of the file.
-  explicit WireReader(std::span<const std::byte> bytes) : WireReader(bytes, bytes.data(), 0) {}
+  // Of a whole file.
+  explicit WireReader(std::span<const std::byte> bytes) : WireReader(bytes, bytes.data(), 0) {
+    is_file_ = true;
+  }
+  // Of a part of one. Offsets in errors count from `origin`, the start of the file.
   WireReader(std::span<const std::byte> bytes, const std::byte* origin, int depth)
       : origin_(origin), rest_(bytes), depth_(depth) {}
 
@@ -82,10 +96,13 @@ class WireReader {
 
  private:
   std::span<const std::byte> take(uint64_t size, const char* what);
+  [[noreturn]] void throw_too_short(const UserError& error) const;
 
   const std::byte* origin_;
   std::span<const std::byte> rest_;
   int depth_;
+  bool is_file_ = false;
+  uint32_t field_ = 0;  // the number of the field that was started last
 };
 
 // Writes the fields of one message.
