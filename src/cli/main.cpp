@@ -9,22 +9,39 @@
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "ir/op.h"
 #include "ops/registry.h"
 
 namespace {
+
+// An argument that should be a subcommand, but is none.
+void refuse_unknown_command(CLI::App& program, std::string_view name) {
+  std::vector<std::string> commands;
+  for (const CLI::App* command : program.get_subcommands(nullptr))
+    commands.push_back(command->get_name());
+  const std::vector<std::string_view> names(commands.begin(), commands.end());
+  if (std::find(names.begin(), names.end(), name) != names.end())
+    return;
+  const std::string hint = tenon::did_you_mean(name, names);
+  throw tenon::user_error("there is no command {}{}", name,
+                          hint.empty() ? "\n  hint: tenon --help lists them" : hint);
+}
 
 int run_command(int argc, char** argv) {
   CLI::App program{
       "Tenon compiles machine-learning graphs: it reads a model, shows it, runs it and checks it.", "tenon"};
   program.require_subcommand(1);
+  program.set_version_flag("--version", "tenon " TENON_VERSION, "Print the version and exit");
   program.footer(
-      "MODEL is a file (.onnx, .tenon) or a built-in model (builtin:NAME).\n"
+      "MODEL is a file (.onnx, .tenon) or a built-in model (builtin:NAME), which tenon print --help lists.\n"
       "Exit status: 0 done, 1 the answer is no, 2 the input is at fault, 3 a bug in tenon.");
   tenon::cli::add_print(program);
   tenon::cli::add_run(program);
   tenon::cli::add_conformance(program);
   tenon::cli::add_ops(program);
   tenon::cli::add_optimize(program);
+  if (argc > 1 && argv[1][0] != '-')
+    refuse_unknown_command(program, argv[1]);
   try {
     program.parse(argc, argv);
     return 0;

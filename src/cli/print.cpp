@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/load_model.h"
 #include "cli/output.h"
+#include "frontends/builtin/builtin.h"
 #include "views/views.h"
 
 namespace tenon::cli {
@@ -29,6 +30,9 @@ void add_print(CLI::App& program) {
   command
       ->add_option("-o", options->file, "writes it to this file; of the form tenon, it reads back anywhere")
       ->option_text("FILE");
+  list += "NAME of a built-in model is one of\n";
+  for (const builtin::Model& model : builtin::all_models())
+    list += fmt::format("  {:<18} {}\n", model.name, model.doc);
   command->footer(list + "Example: tenon print builtin:tiny --as fx");
   command->callback([options] {
     const std::unique_ptr<Graph> graph = load_model(options->model);

@@ -15,9 +15,22 @@ TEST_F(Main, HelpIsNoError) {
   EXPECT_EQ(help.error, "");
 }
 
+TEST_F(Main, TellsItsVersion) { expect_done("tenon --version", "tenon 0.1.0\n"); }
+
+TEST_F(Main, SuggestsTheCommandThatWasMeant) {
+  expect_refused("tenon prnt builtin:tiny", "there is no command prnt\n  hint: did you mean print?");
+  expect_refused("tenon nonsense", "there is no command nonsense\n  hint: tenon --help lists them");
+}
+
+TEST_F(Main, ListsTheBuiltInModels) {
+  const Outcome help = shell("tenon print --help");
+  EXPECT_EQ(help.status, 0);
+  EXPECT_NE(help.out.find("\n  tiny               "), std::string::npos) << help.out;
+}
+
 TEST_F(Main, WrongArgumentsAreTheUsersFault) {
   for (const char* command :
-       {"tenon", "tenon nonsense", "tenon print", "tenon run builtin:tiny --seed many",
+       {"tenon", "tenon --nonsense", "tenon print", "tenon run builtin:tiny --seed many",
         "tenon run builtin:tiny --engine warp", "tenon print builtin:tiny --as nonsense"}) {
     const Outcome outcome = shell(command);
     EXPECT_EQ(outcome.status, 2) << command;
