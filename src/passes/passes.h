@@ -18,6 +18,8 @@ void simplify(Graph& graph, Journal& journal);
 // Rules, until none fires: what can be written in several ways is written in one.
 void normalise(Graph& graph, Journal& journal);
 
+// Finds attention, however it is written.
+void recognise_attention(Graph& graph, Journal& journal);
 // Makes constants of parameters: from then on their values count, and no gradients are taken for them.
 void freeze_parameters(Graph& graph, Journal& journal);
 

@@ -35,6 +35,10 @@ const std::vector<Pass>& portable_pipeline() {
       {"merge-equal", "keeps one of several equal nodes", merge_equal,
        "before rules that ask whether a value has one use"},
       {"normalise", "gives each formula one spelling", normalise, "before patterns are looked for"},
+      {"recognise-attention", "finds attention, however it is written", recognise_attention,
+       "after normalise, which leaves one spelling of its parts"},
+      {"freeze-parameters", "makes constants of parameters", freeze_parameters,
+       "last: up to here gradients for them can be compared; the next round sees their values"},
   };
   return passes;
 }

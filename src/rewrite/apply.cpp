@@ -83,7 +83,7 @@ class Driver {
       return failed == nullptr;
     });
     if (!match) {
-      if (failed != nullptr)
+      if (failed != nullptr && failed->worth_a_remark)
         journal_.declined(rule.name, *root.node(), "not so: " + failed->text);
       return false;
     }

@@ -16,6 +16,9 @@ namespace tenon {
 struct Condition {
   std::string text;
   std::function<bool(const Match&)> holds;
+  // Whether a user who wonders why the rule did not fire wants to hear that this did not hold. It is not so
+  // for conditions that merely tell one case from another.
+  bool worth_a_remark = false;
 };
 
 // What takes the place of a match: a pattern whose parts the match has found, or a function.

@@ -31,10 +31,12 @@ double greatest_magnitude(const Tensor& c) {
 }
 
 Condition has_normal_reciprocal(const Pattern& c) {
-  return {"1 / " + c.to_string() + " neither overflows nor underflows", [=](const Match& m) {
+  return {"1 / " + c.to_string() + " neither overflows nor underflows",
+          [=](const Match& m) {
             const Tensor* known = known_elements(m[c]);
             return known != nullptr && stays_normal(*known, [](double element) { return 1 / element; });
-          }};
+          },
+          true};
 }
 
 // All its elements are powers of two, so that 1 / c is exact.

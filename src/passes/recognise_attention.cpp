@@ -1,0 +1,386 @@
+// recognise_attention.cpp — finds softmax(scale · q kᵀ + mask) · v in the ways it is written, and makes one
+// attention node of it.
+//
+// It starts from a product whose left side is a softmax along the last axis, and peels off, from the softmax
+// inwards, whatever leaves the scores what they are but for a scale, a mask or a cap, until it comes to the
+// product of q and kᵀ:
+//
+//   matmul(softmax(add(mul(matmul(q, kt), 0.125), mask)), v)  →  attention(q, transpose(kt), v, mask, 0.125)
+#include <algorithm>
+#include <limits>
+
+#include "ops/attention.h"
+#include "ops/binary.h"
+#include "ops/data.h"
+#include "ops/reshape.h"
+#include "ops/select.h"
+#include "ops/unary.h"
+#include "passes/passes.h"
+#include "rewrite/match.h"
+
+namespace tenon {
+namespace {
+
+constexpr std::string_view kRule = "attention";
+constexpr double kNever = -std::numeric_limits<double>::infinity();
+// A score this low, or lower, gives a probability of 0 beside any other.
+constexpr double kMasked = -1e9;
+
+Node* maker(Value value, std::string_view op) {
+  return !value.is_input() && value.node()->is(op) ? value.node() : nullptr;
+}
+
+// --- the search ---
+
+// One mask as it stands in the model: added, or chosen by a condition instead of the scores.
+struct Mask {
+  Value value;
+  double scale = 1;                      // of what is added
+  std::optional<double> otherwise = {};  // the score where the condition does not hold
+  bool negated = false;                  // … or where it does
+};
+
+// Everything found between the product with v and the product of q and kᵀ.
+struct Found {
+  Value q, kt, v;
+  double scale = 1;
+  double softcap = 0;
+  std::vector<Mask> masks;
+  Shape frame;  // of the scores where masks are added: its leading dimensions are batch and heads
+  DType softmax_dtype = DType::F32;
+  std::vector<Node*> nodes;
+};
+
+// A reshape that keeps the last two dimensions: it only groups batch and heads in another way.
+bool regroups(const Node& node) {
+  if (!node.is("reshape"))
+    return false;
+  const Shape &from = node.in("x").shape(), &to = node.result().shape();
+  return from.ranked() && to.ranked() && from.rank() >= 2 && to.rank() >= 2 &&
+         provably_equal(from[-1], to[-1]) && provably_equal(from[-2], to[-2]);
+}
+
+class Search {
+ public:
+  explicit Search(Node* product) { found_.nodes.push_back(product); }
+
+  // Why a softmax that was found is left alone; empty when none was found.
+  const std::string& obstacle() const { return obstacle_; }
+  const Found& found() const { return found_; }
+
+  bool run() {
+    found_.v = found_.nodes.front()->in("b");
+    return peel_probabilities(found_.nodes.front()->in("a"), 1);
+  }
+
+ private:
+  // From the product with v inwards, to the softmax. The value may have so many uses.
+  bool peel_probabilities(Value p, int64_t most_uses) {
+    if (p.is_input() || !p.shape().ranked())
+      return false;
+    Node* node = p.node();
+    const auto pass_on = [&](Value inner, int64_t uses) {
+      found_.nodes.push_back(node);
+      return peel_probabilities(inner, uses);
+    };
+    if (node->is("softmax")) {
+      const int64_t axis = node->attr("axis");
+      if (axis != -1 && axis != p.rank() - 1)
+        return false;
+      if (p.use_count() > most_uses)
+        return stop("the probabilities are used elsewhere too");
+      found_.nodes.push_back(node);
+      found_.softmax_dtype = p.dtype();
+      found_.frame = p.shape();
+      return peel_scores(node->in("x"));
+    }
+    if (p.use_count() > most_uses)
+      return false;
+    if (node->is("cast") && is_float(node->in("x").dtype()))
+      return pass_on(node->in("x"), 1);
+    if (regroups(*node))
+      return pass_on(node->in("x"), 1);
+    // where(is_nan(p), 0, p): a query that sees nothing gets zeros, as attention gives it anyway.
+    if (node->is("where"))
+      if (const Node* question = maker(node->in("condition"), "is_nan"))
+        return question->in("x") == node->in("b") && uniform_number(node->in("a")) == 0.0 &&
+               pass_on(node->in("b"), 2);
+    return false;
+  }
+
+  // From the softmax inwards, to the product of q and kᵀ.
+  bool peel_scores(Value s) {
+    if (s.is_input() || !s.shape().ranked())
+      return false;
+    Node* node = s.node();
+    found_.nodes.push_back(node);
+    if (node->is("matmul")) {
+      found_.q = node->in("a");
+      found_.kt = node->in("b");
+      return true;
+    }
+    if ((node->is("cast") && is_float(node->in("x").dtype())) || regroups(*node))
+      return peel_scores(node->in("x"));
+    if (node->is("add"))
+      return try_mask(s, node->in("a"), {.value = node->in("b")}) ||
+             try_mask(s, node->in("b"), {.value = node->in("a")});
+    if (node->is("mul"))
+      return try_factor(s, node->in("a"), node->in("b")) || try_factor(s, node->in("b"), node->in("a"));
+    if (node->is("where"))
+      return try_choice(s, node->in("a"),
+                        {.value = node->in("condition"), .otherwise = uniform_number(node->in("b"))}) ||
+             try_choice(s, node->in("b"),
+                        {.value = node->in("condition"),
+                         .otherwise = uniform_number(node->in("a")),
+                         .negated = true});
+    return stop(fmt::format("the scores come from {}, not from a product", node->op().name));
+  }
+
+  // One way inwards; what was peeled off on it is put back if it leads nowhere.
+  bool attempt(Value inner, const std::function<void()>& peel) {
+    const Found before = found_;
+    peel();
+    if (peel_scores(inner))
+      return true;
+    found_ = before;
+    return false;
+  }
+
+  bool try_mask(Value sum, Value inner, Mask mask) {
+    if (inner.type() != sum.type() || found_.softcap != 0 || !can_stand_in_frame(sum))
+      return false;
+    mask.scale = found_.scale;
+    return attempt(inner, [&] { add(mask, sum); });
+  }
+
+  bool try_choice(Value choice, Value inner, Mask mask) {
+    if (inner.type() != choice.type() || found_.softcap != 0 || !can_stand_in_frame(choice) ||
+        !mask.otherwise || !(*mask.otherwise * found_.scale <= kMasked))
+      return false;
+    mask.otherwise = *mask.otherwise * found_.scale;
+    return attempt(inner, [&] { add(mask, choice); });
+  }
+
+  // All masks are added to scores that are grouped alike.
+  bool can_stand_in_frame(Value scores) const {
+    return found_.masks.empty() || scores.shape() == found_.frame;
+  }
+  void add(const Mask& mask, Value scores) {
+    found_.masks.push_back(mask);
+    found_.frame = scores.shape();
+  }
+
+  bool try_factor(Value product, Value inner, Value factor) {
+    const std::optional<double> number = uniform_number(factor);
+    if (inner.type() != product.type() || !number || !(*number > 0))
+      return false;
+    // cap · tanh(scores / cap)
+    if (const Node* bounded = maker(inner, "tanh"))
+      return found_.scale == 1 && found_.softcap == 0 && attempt(bounded->in("x"), [&] {
+               found_.softcap = found_.scale = *number;
+               found_.nodes.push_back(inner.node());
+             });
+    return attempt(inner, [&] { found_.scale *= *number; });
+  }
+
+  bool stop(std::string reason) {
+    obstacle_ = std::move(reason);
+    return false;
+  }
+
+  Found found_;
+  std::string obstacle_;
+};
+
+// --- the replacement ---
+
+// Takes factors that are one number off `value`, through transposes, into `scale`.
+Value without_scale(Value value, double& scale) {
+  if (const Node* product = maker(value, "mul"))
+    for (const auto& [x, factor] :
+         {std::pair(product->in("a"), product->in("b")), std::pair(product->in("b"), product->in("a"))})
+      if (const auto number = uniform_number(factor); number && *number > 0 && x.type() == value.type()) {
+        scale *= *number;
+        return without_scale(x, scale);
+      }
+  if (const Node* turned = maker(value, "transpose")) {
+    const Value x = turned->in("x"), rest = without_scale(x, scale);
+    return rest == x ? value : transpose(rest, turned->attr("permutation"));
+  }
+  return value;
+}
+
+Value with_last_two_swapped(Value value) {
+  if (const Node* turned = maker(value, "transpose")) {
+    std::vector<int64_t> permutation = turned->attr("permutation");
+    std::swap(permutation[permutation.size() - 1], permutation[permutation.size() - 2]);
+    return std::is_sorted(permutation.begin(), permutation.end()) ? turned->in("x")
+                                                                  : transpose(turned->in("x"), permutation);
+  }
+  return transpose_last_two(value);
+}
+
+// The sizes for a reshape: at most one may be other than an integer, and is left to be found out.
+std::optional<std::vector<int64_t>> reshape_sizes(const Shape& shape) {
+  std::vector<int64_t> sizes;
+  int64_t open = 0;
+  for (const Dim& dim : shape.dims()) {
+    sizes.push_back(dim.constant().value_or(-1));
+    open += !dim.is_constant();
+  }
+  return open <= 1 ? std::optional(sizes) : std::nullopt;
+}
+
+// A stack of matrices in the frame: [leading dimensions of the frame…, rows, columns]; nothing if it is not.
+std::optional<Shape> shape_in_frame(Value x, const Shape& frame) {
+  if (!x.shape().ranked() || x.rank() < 2)
+    return std::nullopt;
+  std::vector<Dim> dims(frame.dims().begin(), frame.dims().end() - 2);
+  dims.push_back(x.dim(-2));
+  dims.push_back(x.dim(-1));
+  const Shape shape(dims);
+  if (x.shape() == shape)
+    return shape;
+  return provably_equal(x.shape().element_count(), shape.element_count()) && reshape_sizes(shape)
+             ? std::optional(shape)
+             : std::nullopt;
+}
+
+Value reshaped(Value x, const Shape& shape) {
+  return x.shape() == shape ? x : reshape(x, *reshape_sizes(shape));
+}
+
+// To rank 4: heads, or batch and heads, of one.
+Value to_rank_four(Value x) {
+  if (x.rank() == 3)
+    return unsqueeze(x, {1});
+  return x.rank() == 2 ? unsqueeze(x, {0, 1}) : x;
+}
+
+// What each of so many heads in a row is a copy of: [batch, key heads, keys, size] for
+// reshape(broadcast(unsqueeze(x, 2))); `x` itself where it is no such thing.
+Value without_repeats(Value x) {
+  const Node* merged = maker(x, "reshape");
+  const Node* repeated = merged == nullptr ? nullptr : maker(merged->in("x"), "broadcast");
+  if (repeated == nullptr)
+    return x;
+  const Value once = repeated->in("x"), all = merged->in("x");
+  if (!once.shape().ranked() || once.rank() != 5 || all.rank() != 5 || once.dim(2) != Dim(1))
+    return x;
+  const std::vector<Dim> merged_dims = {all.dim(0), all.dim(1) * all.dim(2), all.dim(3), all.dim(4)};
+  for (int64_t axis : {0, 1, 3, 4})
+    if (!provably_equal(once.dim(axis), all.dim(axis)))
+      return x;
+  return x.shape() == Shape(merged_dims) ? squeeze(once, {2}) : x;
+}
+
+Value as_bias(Value seen, DType dtype) {
+  Graph& graph = seen.graph();
+  return where(seen, scalar(graph, dtype, 0), scalar(graph, dtype, kNever));
+}
+
+// The masks as one, with rank 4 or less.
+Value merged_mask(const Found& found) {
+  const DType dtype = found.q.dtype();
+  Value merged;
+  for (const Mask& mask : found.masks) {
+    Graph& graph = mask.value.graph();
+    Value next = mask.value;
+    if (!mask.otherwise) {
+      if (mask.scale != 1)
+        next = next * mask.scale;
+      if (next.dtype() != dtype)
+        next = cast(next, dtype);
+    } else if (*mask.otherwise == kNever) {
+      next = mask.negated ? logical_not(next) : next;
+    } else {
+      const Value zero = scalar(graph, dtype, 0), low = scalar(graph, dtype, *mask.otherwise);
+      next = mask.negated ? where(next, low, zero) : where(next, zero, low);
+    }
+    if (found.frame.rank() == 3 && next.rank() == 3)
+      next = unsqueeze(next, {1});
+    if (!merged)
+      merged = next;
+    else if (merged.dtype() == DType::Bool && next.dtype() == DType::Bool)
+      merged = logical_and(merged, next);
+    else
+      merged = (merged.dtype() == DType::Bool ? as_bias(merged, dtype) : merged) +
+               (next.dtype() == DType::Bool ? as_bias(next, dtype) : next);
+  }
+  return merged;
+}
+
+// Why no attention node can stand for what was found; empty when one can.
+std::string why_not(const Found& found) {
+  if (found.q.dtype() != found.kt.dtype() || found.q.dtype() != found.v.dtype())
+    return "q, k and v have different dtypes";
+  if (found.frame.rank() > 4)
+    return fmt::format("the scores have rank {}", found.frame.rank());
+  for (Value x : {found.q, found.kt, found.v})
+    if (!shape_in_frame(x, found.frame))
+      return fmt::format("{} does not have the batch and heads of the scores {}", x.type(),
+                         to_string(found.frame));
+  if (!reshape_sizes(found.nodes.front()->result().shape()) &&
+      found.nodes.front()->result().rank() != found.frame.rank())
+    return "its shape has several sizes that only running will tell";
+  return "";
+}
+
+Value make_attention(Found found) {
+  AttentionOptions options{
+      .scale = found.scale, .softcap = found.softcap, .softmax_dtype = found.softmax_dtype};
+  found.q = without_scale(found.q, options.scale);
+  found.kt = without_scale(found.kt, options.scale);
+  const auto in_frame = [&](Value x) { return to_rank_four(reshaped(x, *shape_in_frame(x, found.frame))); };
+  const Value q = in_frame(found.q);
+  Value k = in_frame(with_last_two_swapped(found.kt)), v = in_frame(found.v);
+  const Value one_k = without_repeats(k), one_v = without_repeats(v);
+  if (one_k.shape()[1] == one_v.shape()[1]) {
+    k = one_k;
+    v = one_v;
+  }
+  options.mask = merged_mask(found);
+  const Value y = attention(q, k, v, options);
+  const Value product = found.nodes.front()->result();
+  if (y.shape() == product.shape())
+    return y;
+  return found.frame.rank() < 4 && product.rank() == found.frame.rank()
+             ? squeeze(y, found.frame.rank() == 3 ? std::vector<int64_t>{1} : std::vector<int64_t>{0, 1})
+             : reshape(y, *reshape_sizes(product.shape()));
+}
+
+void recognise(Graph& graph, Journal& journal) {
+  for (Node* node : graph.nodes()) {
+    if (!node->is("matmul") || node->result().use_count() == 0)
+      continue;
+    if (!journal.is_open())
+      return;
+    Search search(node);
+    std::string obstacle;
+    if (search.run())
+      obstacle = why_not(search.found());
+    else if (obstacle = search.obstacle(); obstacle.empty())
+      continue;
+    if (!obstacle.empty()) {
+      journal.declined(kRule, *node, obstacle);
+      continue;
+    }
+    graph.set_current_sources(sources_of(search.found().nodes));
+    const InsertBefore here(node);
+    const Value y = make_attention(search.found());
+    graph.set_current_sources({});
+    journal.applied(kRule, search.found().nodes);
+    graph.replace(node, {y});
+  }
+}
+
+}  // namespace
+
+void recognise_attention(Graph& graph, Journal& journal) {
+  if (!journal.allows(Numerics::Reassociates))
+    return;
+  for_each_graph(graph, [&](Graph& each) { recognise(each, journal); });
+  remove_dead(graph, journal);
+}
+
+}  // namespace tenon

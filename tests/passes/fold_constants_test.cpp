@@ -1,0 +1,65 @@
+#include "passes/expect_pass.h"
+
+namespace tenon {
+namespace {
+
+TEST(FoldConstants, ComputesWhatDependsOnConstantsAlone) {
+  expect_pass(fold_constants, R"(graph g(%x: f32[2]) {
+    %a = constant(value=f32[2] {1, 2}) %b = constant(value=f32[] {3}) %c = mul(%a, %b) %y = add(%x, %c)
+    return %y })",
+              R"(graph g(%x: f32[2]) { %c = constant(value=f32[2] {3, 6}) %y = add(%x, %c) return %y })");
+}
+
+TEST(FoldConstants, KnowsShapes) {
+  expect_pass(fold_constants, "graph g(%x: f32[n,3]) { %s = shape(%x) return %s }",
+              "graph g(%x: f32[n,3]) { %s = shape(%x) return %s }");
+  expect_pass(fold_constants, "graph g(%x: f32[2,3]) { %s = shape(%x) return %s }",
+              "graph g(%x: f32[2,3]) { %s = constant(value=i64[2] {2, 3}) return %s }");
+  expect_pass(fold_constants, R"(graph g(%x: f32[n,3]) {
+    %s = shape(%x) %i = constant(value=i64[] {1}) %d = gather(%s, %i) return %d })",
+              "graph g(%x: f32[n,3]) { %d = constant(value=i64[] {3}) return %d }");
+}
+
+TEST(FoldConstants, KeepsSplatsLazy) {
+  expect_pass(fold_constants, R"(graph g() {
+    %a = constant(value=f32[1000000,1000] splat 2) %b = constant(value=f32[] splat 3) %c = mul(%a, %b)
+    %d = transpose(%c, permutation=[1, 0]) return %d })",
+              "graph g() { %c = constant(value=f32[1000,1000000] splat 6) return %c }");
+}
+
+TEST(FoldConstants, DoesNotBlowAModelUp) {
+  const Journal journal = expect_unchanged(fold_constants, R"(graph g() {
+    %i = constant(value=i64[100000000] iota 0 1) %y = neg(%i) return %y })");
+  EXPECT_EQ(only_remark(journal), "its value takes 800000000 bytes, and the model may grow by 4194304 more");
+}
+
+TEST(FoldConstants, LeavesParametersToTheirGradients) {
+  expect_unchanged(fold_constants, R"(graph g(%x: f32[2]) {
+    %p = parameter(name="p", value=f32[2] {1, 2}) %q = neg(%p) %y = add(%x, %q) return %y })");
+}
+
+TEST(FoldConstants, LeavesRandomNumbersAlone) {
+  expect_unchanged(fold_constants, R"(graph g() {
+    %s = constant(value=i64[1] {2}) %y = random_normal(%s, dtype=f32) return %y })");
+}
+
+TEST(FoldConstants, LeavesWhatCannotBeComputedToFailWhenItRuns) {
+  expect_unchanged(fold_constants, R"(graph g() {
+    %x = constant(value=f32[2000] splat 1) %i = constant(value=i64[] {5000}) %y = gather(%x, %i) return %y })");
+}
+
+TEST(FoldConstants, WorksInNestedGraphs) {
+  expect_pass(fold_constants, R"(graph g(%c: bool[], %a: f32[2]) {
+    %0 = if(%c, [%a])
+      then(%x: f32[2]) { %k = constant(value=f32[] {1}) %m = neg(%k) %1 = add(%x, %m) return %1 }
+      else(%x: f32[2]) { return %x }
+    return %0 })",
+              R"(graph g(%c: bool[], %a: f32[2]) {
+    %0 = if(%c, [%a])
+      then(%x: f32[2]) { %m = constant(value=f32[] {-1}) %1 = add(%x, %m) return %1 }
+      else(%x: f32[2]) { return %x }
+    return %0 })");
+}
+
+}  // namespace
+}  // namespace tenon

@@ -1,0 +1,47 @@
+#include "passes/pipeline.h"
+
+#include "passes/expect_pass.h"
+
+namespace tenon {
+namespace {
+
+constexpr std::string_view kText = R"(graph g(%x: f32[2]) {
+  %1 = constant(value=f32[] {1}) %a = mul(%x, %1) %b = exp(%a) %c = exp(%x) %d = add(%b, %c) return %d })";
+
+TEST(Optimize, RunsUntilNothingChanges) {
+  const std::unique_ptr<Graph> graph = parse_graph(kText);
+  Journal journal;
+  optimize(*graph, journal, {.lint_everything = true});
+  EXPECT_EQ(difference(*graph, *parse_graph(R"(graph g(%x: f32[2]) {
+    %b = exp(%x) %2 = constant(value=f32[] {2}) %d = mul(%b, %2) return %d })")),
+            "")
+      << print(*graph);
+  Journal again;
+  optimize(*graph, again);
+  EXPECT_TRUE(again.applications().empty());
+}
+
+TEST(Optimize, LeavesOutWhatIsDisabled) {
+  const std::unique_ptr<Graph> graph = parse_graph(kText);
+  Journal journal;
+  for (const PassReport& report : optimize(*graph, journal, {.disabled = {"merge-equal"}}))
+    EXPECT_NE(report.pass, "merge-equal");
+  EXPECT_EQ(count_nodes(*graph), 3);
+}
+
+TEST(Optimize, RunsOnlyWhatIsAskedFor) {
+  const std::unique_ptr<Graph> graph = parse_graph(kText);
+  Journal journal;
+  for (const PassReport& report : optimize(*graph, journal, {.only = {"simplify"}}))
+    EXPECT_EQ(report.pass, "simplify");
+}
+
+TEST(Optimize, KnowsItsPasses) {
+  const std::unique_ptr<Graph> graph = parse_graph(kText);
+  Journal journal;
+  expect_error<UserError>([&] { optimize(*graph, journal, {.only = {"simplfy"}}); },
+                          "there is no pass \"simplfy\"\n  hint: did you mean simplify?");
+}
+
+}  // namespace
+}  // namespace tenon

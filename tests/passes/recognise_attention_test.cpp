@@ -1,0 +1,105 @@
+#include "passes/expect_pass.h"
+
+namespace tenon {
+namespace {
+
+constexpr std::string_view kPlain = R"(graph g(%q: f32[2,4,8,16], %k: f32[2,4,6,16], %v: f32[2,4,6,5]) {
+  %y = attention(%q, %k, %v, scale=0.25) return %y })";
+
+TEST(RecogniseAttention, TakesTheScaleFromWhereverItStands) {
+  expect_pass(recognise_attention, R"(graph g(%q: f32[2,4,8,16], %k: f32[2,4,6,16], %v: f32[2,4,6,5]) {
+    %kt = transpose(%k, permutation=[0, 1, 3, 2]) %s = matmul(%q, %kt)
+    %c = constant(value=f32[] {0.25}) %m = mul(%s, %c) %p = softmax(%m) %y = matmul(%p, %v) return %y })",
+              kPlain);
+  expect_pass(recognise_attention, R"(graph g(%q: f32[2,4,8,16], %k: f32[2,4,6,16], %v: f32[2,4,6,5]) {
+    %c = constant(value=f32[] {0.5}) %qs = mul(%q, %c) %ks = mul(%k, %c)
+    %kt = transpose(%ks, permutation=[0, 1, 3, 2]) %s = matmul(%qs, %kt)
+    %p = softmax(%s, axis=3) %y = matmul(%p, %v) return %y })",
+              kPlain);
+}
+
+TEST(RecogniseAttention, AddsMasks) {
+  expect_pass(recognise_attention,
+              R"(graph g(%q: f32[2,4,8,16], %k: f32[2,4,6,16], %v: f32[2,4,6,5], %m: f32[2,1,1,6]) {
+    %kt = transpose(%k, permutation=[0, 1, 3, 2]) %s = matmul(%q, %kt)
+    %a = add(%s, %m) %p = softmax(%a) %y = matmul(%p, %v) return %y })",
+              R"(graph g(%q: f32[2,4,8,16], %k: f32[2,4,6,16], %v: f32[2,4,6,5], %m: f32[2,1,1,6]) {
+    %y = attention(%q, %k, %v, %m, scale=1) return %y })");
+}
+
+TEST(RecogniseAttention, MakesABoolMaskOfAChoice) {
+  expect_pass(recognise_attention,
+              R"(graph g(%q: f32[2,4,8,16], %k: f32[2,4,6,16], %v: f32[2,4,6,5], %m: bool[8,6]) {
+    %kt = transpose(%k, permutation=[0, 1, 3, 2]) %s = matmul(%q, %kt) %low = constant(value=f32[] {-inf})
+    %a = where(%m, %s, %low) %p = softmax(%a) %y = matmul(%p, %v) return %y })",
+              R"(graph g(%q: f32[2,4,8,16], %k: f32[2,4,6,16], %v: f32[2,4,6,5], %m: bool[8,6]) {
+    %y = attention(%q, %k, %v, %m, scale=1) return %y })");
+}
+
+TEST(RecogniseAttention, SharesKeyHeadsThatWereRepeated) {
+  expect_pass(recognise_attention, R"(graph g(%q: f32[2,4,8,16], %k: f32[2,2,6,16], %v: f32[2,2,6,5]) {
+    %ks = constant(value=i64[5] {2, 2, 2, 6, 16}) %vs = constant(value=i64[5] {2, 2, 2, 6, 5})
+    %kf = constant(value=i64[4] {2, 4, 6, 16}) %vf = constant(value=i64[4] {2, 4, 6, 5})
+    %k1 = unsqueeze(%k, axes=[2]) %k2 = broadcast(%k1, %ks) %k3 = reshape(%k2, %kf)
+    %v1 = unsqueeze(%v, axes=[2]) %v2 = broadcast(%v1, %vs) %v3 = reshape(%v2, %vf)
+    %kt = transpose(%k3, permutation=[0, 1, 3, 2]) %s = matmul(%q, %kt) %p = softmax(%s)
+    %y = matmul(%p, %v3) return %y })",
+              R"(graph g(%q: f32[2,4,8,16], %k: f32[2,2,6,16], %v: f32[2,2,6,5]) {
+    %k1 = unsqueeze(%k, axes=[2]) %v1 = unsqueeze(%v, axes=[2])
+    %k2 = squeeze(%k1, axes=[2]) %v2 = squeeze(%v1, axes=[2])
+    %y = attention(%q, %k2, %v2, scale=1) return %y })");
+}
+
+TEST(RecogniseAttention, GroupsBatchAndHeadsAsTheMaskDoes) {
+  expect_pass(recognise_attention,
+              R"(graph g(%q: f32[8,8,16], %k: f32[8,6,16], %v: f32[8,6,5], %m: f32[2,1,8,6]) {
+    %four = constant(value=i64[4] {2, 4, 8, 6}) %three = constant(value=i64[3] {8, 8, 6})
+    %kt = transpose(%k, permutation=[0, 2, 1]) %s = matmul(%q, %kt) %s4 = reshape(%s, %four)
+    %a = add(%s4, %m) %s3 = reshape(%a, %three) %p = softmax(%s3) %y = matmul(%p, %v) return %y })",
+              R"(graph g(%q: f32[8,8,16], %k: f32[8,6,16], %v: f32[8,6,5], %m: f32[2,1,8,6]) {
+    %qs = constant(value=i64[4] {2, 4, 8, 16}) %q4 = reshape(%q, %qs)
+    %ks = constant(value=i64[4] {2, 4, 6, 16}) %k4 = reshape(%k, %ks)
+    %vs = constant(value=i64[4] {2, 4, 6, 5}) %v4 = reshape(%v, %vs)
+    %y4 = attention(%q4, %k4, %v4, %m, scale=1)
+    %ys = constant(value=i64[3] {8, 8, 5}) %y = reshape(%y4, %ys) return %y })");
+}
+
+TEST(RecogniseAttention, CapsScores) {
+  expect_pass(recognise_attention, R"(graph g(%q: f32[2,4,8,16], %k: f32[2,4,6,16], %v: f32[2,4,6,5]) {
+    %kt = transpose(%k, permutation=[0, 1, 3, 2]) %s = matmul(%q, %kt)
+    %f = constant(value=f32[] {0.0625}) %cap = constant(value=f32[] {4})
+    %0 = mul(%s, %f) %1 = tanh(%0) %2 = mul(%1, %cap) %p = softmax(%2) %y = matmul(%p, %v) return %y })",
+              R"(graph g(%q: f32[2,4,8,16], %k: f32[2,4,6,16], %v: f32[2,4,6,5]) {
+    %y = attention(%q, %k, %v, scale=0.25, softcap=4) return %y })");
+}
+
+TEST(RecogniseAttention, LeavesAnotherAxisAlone) {
+  expect_unchanged(recognise_attention, R"(graph g(%q: f32[2,4,8,16], %k: f32[2,4,6,16], %v: f32[2,4,6,5]) {
+    %kt = transpose(%k, permutation=[0, 1, 3, 2]) %s = matmul(%q, %kt)
+    %p = softmax(%s, axis=2) %y = matmul(%p, %v) return %y })");
+}
+
+TEST(RecogniseAttention, LeavesProbabilitiesThatOthersUse) {
+  const Journal journal = expect_unchanged(
+      recognise_attention, R"(graph g(%q: f32[2,4,8,16], %k: f32[2,4,6,16], %v: f32[2,4,6,5]) {
+    %kt = transpose(%k, permutation=[0, 1, 3, 2]) %s = matmul(%q, %kt)
+    %p = softmax(%s) %y = matmul(%p, %v) return %y, %p })");
+  EXPECT_EQ(only_remark(journal), "the probabilities are used elsewhere too");
+}
+
+TEST(RecogniseAttention, LeavesAMaskThatWidensTheScores) {
+  expect_unchanged(recognise_attention,
+                   R"(graph g(%q: f32[1,4,8,16], %k: f32[1,4,6,16], %v: f32[1,4,6,5], %m: f32[2,1,8,6]) {
+    %kt = transpose(%k, permutation=[0, 1, 3, 2]) %s = matmul(%q, %kt)
+    %a = add(%s, %m) %p = softmax(%a) %y = matmul(%p, %v) return %y })");
+}
+
+TEST(RecogniseAttention, DoesNothingWhereBitsCount) {
+  expect_unchanged(recognise_attention, R"(graph g(%q: f32[2,4,8,16], %k: f32[2,4,6,16], %v: f32[2,4,6,5]) {
+    %kt = transpose(%k, permutation=[0, 1, 3, 2]) %s = matmul(%q, %kt)
+    %p = softmax(%s) %y = matmul(%p, %v) return %y })",
+                   NumericsBudget::Strict);
+}
+
+}  // namespace
+}  // namespace tenon
