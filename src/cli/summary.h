@@ -1,4 +1,4 @@
-// summary.h — a result in a line: its type, its first elements, and how far they range.
+// summary.h — a result in short: its type, its first elements, and how far they range.
 #pragma once
 
 #include <string>
@@ -7,7 +7,8 @@
 
 namespace tenon::cli {
 
-// f32[4] = [1, 2.5, nan, 0], from 0 to 2.5, with 1 NaN. Only the type, where there are no numbers to show.
+// f32[4] = [1, 2.5, nan, 0], from 0 to 2.5, with 1 NaN. Only the type, where there are no elements to show.
+// The elements of a sequence follow line by line.
 std::string summary(const Datum& datum);
 
 }  // namespace tenon::cli

@@ -119,7 +119,29 @@ TEST_F(Run, SummarizesNumbersAsWhatTheyAre) {
   expect_summary(Tensor::of<int32_t>({0, 1, 2, 3, 4, 5, 6, 7}),
                  "i32[8] = [0, 1, 2, 3, 4, 5, …], from 0 to 7");
   expect_summary(Tensor(DType::F32, {0, 3}), "f32[0,3]");
-  expect_summary(Tensor::strings({"a"}, {1}), "str[1]");
+}
+
+TEST_F(Run, SummarizesStrings) {
+  expect_summary(Tensor::strings({"a", "say \"b\"\n"}, {2}), R"(str[2] = ["a", "say \"b\"\n"])");
+  expect_summary(Tensor::strings(std::vector<std::string>(7, "é"), {7}),
+                 R"(str[7] = ["é", "é", "é", "é", "é", "é", …])");
+}
+
+TEST_F(Run, SummarizesSequencesAndOptionals) {
+  folder_.write("sequence.tenon",
+                "graph main(%a: f32[2], %b: f32[2]) {\n"
+                "  %s = sequence_construct([%a, %b])\n"
+                "  %long = sequence_construct([%a, %a, %a, %a, %a, %a, %b])\n"
+                "  %empty = sequence_empty(element=f32[2])\n"
+                "  %some = optional(%s)\n"
+                "  %none = optional_empty(element=f32[2])\n"
+                "  return %s, %long, %empty, %some, %none\n}\n");
+  write_inputs({{"a", a_}, {"b", b_}});
+  const std::string a = "  f32[2] = [5, 7], from 5 to 7\n", b = "  f32[2] = [1, 2], from 1 to 2\n";
+  const std::string out = "s: seq<f32[2]> of length 2\n" + a + b + "long: seq<f32[2]> of length 7\n" + a + a +
+                          a + a + a + a + "  …\n" + "empty: empty sequence\n" +
+                          "some: optional of seq<f32[2]> of length 2\n" + a + b + "none: empty optional\n";
+  expect_done("tenon run sequence.tenon --inputs in.npz", out);
 }
 
 TEST_F(Run, RangesOverFiniteNumbersAndCountsTheOthers) {
