@@ -98,6 +98,30 @@ TEST(OnnxRank, IsNotClaimedWithoutBound) {
          "most 1024 axes");
 }
 
+TEST(OnnxFlatten, IsOneReshapeWhereASideIsKnown) {
+  const auto nodes = [](const Bytes& type, int64_t axis) {
+    const auto graph =
+        import(model_of({.op = "Flatten", .types = {type}, .attributes = {int_attribute("axis", axis)}}));
+    std::string ops;
+    for (const Node* node : graph->nodes())
+      ops += fmt::format("{} ", node->op().name);
+    return ops + to_string(graph->outputs()[0].type());
+  };
+  EXPECT_EQ(nodes(floats({2, 3, 4}), 1), "constant reshape f32[2,12]");
+  EXPECT_EQ(nodes(floats({"n", 3, 4}), 1), "constant reshape f32[n,12]");
+  EXPECT_EQ(nodes(floats({"n", "m", 4}), -1), "constant reshape f32[m*n,4]");
+  EXPECT_EQ(nodes(floats({"n", 3}), 0), "constant reshape f32[1,3*n]");
+  EXPECT_EQ(nodes(floats({2, 3, 0}), 1), "constant reshape f32[2,0]");
+
+  // What is no number must not be told from a product that may be zero.
+  const auto flat = [](const Bytes& type, const Tensor& x) {
+    return run(model_of({.op = "Flatten", .types = {type}}), {x});
+  };
+  expect_tensor(flat(floats({"n", 0}), Tensor(DType::F32, {3, 0})), Tensor(DType::F32, {3, 0}));
+  expect_tensor(flat(floats({"n", "m", 2}), Tensor(DType::F32, {0, 3, 2})), Tensor(DType::F32, {0, 6}));
+  expect_tensor(flat(kUnranked, f32({1, 2, 1}, {5, 7})), f32({1, 2}, {5, 7}));
+}
+
 TEST(OnnxSequence, IsConstructedFromSomething) {
   refuse(model_of({.op = "SequenceConstruct"}),
          R"(node "n": SequenceConstruct: it needs at least one input)");

@@ -58,6 +58,13 @@ TEST(OnnxDropout, KeepsEverythingUnlessItTrains) {
   expect_tensor(thirteen[1], tensor(DType::Bool, {2}, {1, 1}));
 }
 
+TEST(OnnxDropout, IsNothingWhereItKeepsEverythingAndNobodyWantsItsMask) {
+  for (const int64_t opset : {7, 13})
+    EXPECT_EQ(import(model_of({.op = "Dropout", .types = {tensor_type(kFloat, {2})}, .opset = opset}))
+                  ->node_count(),
+              0);
+}
+
 TEST(OnnxDropout, ScalesWhatItKeepsInTraining) {
   const Data trained =
       run(6, "Dropout", {filled(DType::F32, {1000}, 3)}, {float_attribute("ratio", 0.25f)}, 2);

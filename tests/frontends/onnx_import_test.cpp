@@ -295,14 +295,31 @@ TEST(OnnxGraph, IsOfTheFirstOpsetWhereItIsTooOldToSay) {
 }
 
 TEST(OnnxGraph, MakesWeightsInTheOrderOfTheNodesInputs) {
-  const Messages weights = {tensor<int64_t>("c", {}, {3}), tensor<int64_t>("b", {}, {2}),
-                            tensor<int64_t>("a", {}, {1})};
+  const Messages weights = {tensor<float>("c", {}, {3}), tensor<float>("b", {}, {2}),
+                            tensor<float>("a", {}, {1})};
   const auto graph = import(
       model({.nodes = {node("Range", {"a", "b", "c"}, {"y"})}, .outputs = {kY}, .initializers = weights}));
   std::vector<std::string> names;
   for (const Node* node : graph->nodes())
     names.push_back(node->result(0).name());
   EXPECT_EQ(names, (std::vector<std::string>{"a", "b", "c", "y"}));
+}
+
+TEST(OnnxGraph, HasNoWeightsThatNobodyUses) {
+  const Messages weights = {tensor<float>("ratio", {}, {0.5}), tensor<float>("w", {}, {2})};
+  const auto graph =
+      import(model({.nodes = {node("Dropout", {"x", "w"}, {"a"}), node("Identity", {"w"}, {"b"}),
+                              node("Dropout", {"a", "ratio"}, {"c"}), node("Dropout", {"c", "w"}, {"d"}),
+                              node("Add", {"d", "b"}, {"y"})},
+                    .inputs = {kX},
+                    .outputs = {kY},
+                    .initializers = weights}));
+  EXPECT_EQ(print(*graph),
+            "graph g(%x: f32[2]) {\n"
+            "  %w: f32[] = parameter(name=\"w\", value=f32[] {2})\n"
+            "  %y: f32[2] = add(%x, %w) from \"y\"\n"
+            "  return %y\n"
+            "}\n");
 }
 
 TEST(OnnxGraph, TakesANameForOneUnknownSizeOnly) {

@@ -319,27 +319,46 @@ void Importer::import_nodes(Scope& scope, const std::vector<NodeProto>& nodes) {
                  [&] { import_node(scope, *node); });
 }
 
+// Weights become parameters before it is known whether the conversion uses them. Those that it does not use
+// are erased, so that they are made when another node asks for them, if ever.
+std::vector<Value> Importer::convert(Scope& scope, const NodeProto& node) {
+  const std::string_view domain = canonical_domain(node.domain);
+  const Conversion* conversion = find_conversion(domain, node.op_type);
+  CHECK(conversion != nullptr, "{} was not refused", node.op_type);
+  const auto opset = scope.opsets.find(domain);
+  if (opset == scope.opsets.end())
+    throw user_error("{}: the model does not say which version of domain \"{}\" it uses", node.op_type,
+                     domain);
+  check_signature(node, opset->second);
+  std::vector<std::string_view> new_weights;
+  for (std::string_view name : node.input)
+    if (!scope.values.contains(name) &&
+        (scope.initializers.contains(name) || scope.sparse_initializers.contains(name)))
+      new_weights.push_back(name);
+
+  Graph& graph = *scope.graph;
+  const std::vector<std::string> sources = graph.current_sources();
+  graph.set_current_sources({scope.path + node_label(node)});
+  const std::vector<Value> results = conversion->convert(NodeView(*this, scope, node, opset->second));
+  graph.set_current_sources(sources);
+
+  for (std::string_view name : new_weights) {
+    const auto weight = scope.values.find(name);
+    if (weight == scope.values.end() || weight->second.use_count() > 0 ||
+        std::find(results.begin(), results.end(), weight->second) != results.end())
+      continue;
+    graph.erase(weight->second.node());
+    scope.values.erase(weight);
+  }
+  return results;
+}
+
 void Importer::import_node(Scope& scope, const NodeProto& node) {
   if (++imported_ > kMaximumNodes)
     throw user_error("functions and nested graphs unfold to more than {} nodes", kMaximumNodes);
-  Graph& graph = *scope.graph;
-  const std::vector<std::string> sources = graph.current_sources();
-  std::vector<Value> results;
-  if (const FunctionProto* function = find_function(node)) {
-    results = call_function(scope, *function, node);
-  } else {
-    const std::string_view domain = canonical_domain(node.domain);
-    const Conversion* conversion = find_conversion(domain, node.op_type);
-    CHECK(conversion != nullptr, "{} was not refused", node.op_type);
-    const auto opset = scope.opsets.find(domain);
-    if (opset == scope.opsets.end())
-      throw user_error("{}: the model does not say which version of domain \"{}\" it uses", node.op_type,
-                       domain);
-    check_signature(node, opset->second);
-    graph.set_current_sources({scope.path + node_label(node)});
-    results = conversion->convert(NodeView(*this, scope, node, opset->second));
-    graph.set_current_sources(sources);
-  }
+  const FunctionProto* function = find_function(node);
+  const std::vector<Value> results =
+      function != nullptr ? call_function(scope, *function, node) : convert(scope, node);
   if (results.size() < node.output.size() &&
       std::any_of(node.output.begin() + static_cast<int64_t>(results.size()), node.output.end(),
                   [](std::string_view name) { return !name.empty(); }))

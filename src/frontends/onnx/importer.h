@@ -63,6 +63,7 @@ class Importer {
   std::vector<Value> outputs(Scope& scope, const GraphProto& proto);
   void import_nodes(Scope& scope, const std::vector<NodeProto>& nodes);
   void import_node(Scope& scope, const NodeProto& node);
+  std::vector<Value> convert(Scope& scope, const NodeProto& node);
   // What the model says of the value's type, where inference leaves something open.
   void take_declared_type(const Scope& scope, std::string_view name, Value value);
   std::vector<Value> call_function(Scope& scope, const FunctionProto& function, const NodeProto& node);

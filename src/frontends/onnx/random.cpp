@@ -47,31 +47,34 @@ std::vector<Value> convert_multinomial(const NodeView& n) {
   return {multinomial(n.in(0), samples, n.dtype("dtype", DType::I32), seed(n))};
 }
 
-// Whether a Dropout trains, as a bool: said by an attribute below opset 7, never from 7 to 11, and by an
-// input since, which may only be known when the model runs.
-Value training_mode(const NodeView& n) {
-  if (n.opset() >= 12 && n.maybe(2))
-    return n.in(2);
-  return constant(n.graph(), Tensor::scalar(n.opset() < 7 && !n.flag("is_test", false)));
+// Whether a Dropout trains: said by an attribute below opset 7, never from 7 to 11, and by an input since,
+// which may only be known when the model runs; nothing is known then.
+std::optional<bool> trains(const NodeView& n) {
+  const Value given = n.opset() >= 12 ? n.maybe(2) : Value();
+  if (!given)
+    return n.opset() < 7 && !n.flag("is_test", false);
+  const Tensor* known = given.known_tensor();
+  return known == nullptr ? std::nullopt : std::optional(as_int(*known) != 0);
 }
 
 // In training each element is kept with probability 1 - ratio, and then scaled so that the mean stays.
 std::vector<Value> convert_dropout(const NodeView& n) {
-  const Value x = n.in(0), trains = training_mode(n);
-  const Tensor* known = trains.known_tensor();
-  Value y = x, mask = constant(n.graph(), Tensor::scalar(true));
-  if (known == nullptr || as_int(*known) != 0) {
+  const Value x = n.in(0);
+  const std::optional<bool> known = trains(n);
+  Value y = x, mask;
+  if (known.value_or(true)) {
+    const Value training = known ? constant(n.graph(), Tensor::scalar(true)) : n.in(2);
     const Value given = n.opset() >= 12 ? n.maybe(1) : Value();
     const Value ratio = given ? cast(given, DType::F64) : scalar(n.graph(), DType::F64, n.real("ratio", 0.5));
     const int64_t seed = n.has("seed") ? n.integer("seed") & INT64_MAX : kUnseeded;
     const Value kept = bernoulli(broadcast_to(1.0 - ratio, shape_of(x)), seed);
     const Value scaled = x * cast(1.0 / (1.0 - ratio), x.dtype());
-    y = where(trains, where(kept, scaled, scalar(n.graph(), x.dtype(), 0)), x);
-    mask = logical_or(kept, logical_not(trains));
+    y = where(training, where(kept, scaled, scalar(n.graph(), x.dtype(), 0)), x);
+    mask = logical_or(kept, logical_not(training));
   }
   if (!n.wants(1))
     return {y};
-  mask = broadcast_to(mask, shape_of(x));
+  mask = broadcast_to(mask ? mask : constant(n.graph(), Tensor::scalar(true)), shape_of(x));
   return {y, n.opset() >= 10 ? mask : cast(mask, x.dtype())};
 }
 

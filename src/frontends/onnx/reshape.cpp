@@ -93,13 +93,16 @@ std::vector<Value> convert_size(const NodeView& n) { return {reduce_prod(shape_o
 
 // The product of the sizes from one dimension to before another, as an i64[1].
 Value product_of_sizes(Value x, int64_t from, int64_t to) {
-  if (x.shape().ranked()) {
-    const std::vector<Dim>& dims = x.shape().dims();
-    const Dim product = Shape(std::vector<Dim>(dims.begin() + from, dims.begin() + to)).element_count();
-    if (product.is_constant())
-      return int_vector(x.graph(), {*product.constant()});
-  }
   return reduce_prod(slice(shape_of(x), 0, from, to), {0}, Keep::Dims);
+}
+
+// The shape that Flatten gives, with -1 for a side that the other one tells; nothing where neither is known.
+std::optional<std::vector<int64_t>> flat_shape(const std::vector<Dim>& dims, int64_t axis) {
+  const auto rows = Shape(std::vector<Dim>(dims.begin(), dims.begin() + axis)).element_count().constant();
+  const auto columns = Shape(std::vector<Dim>(dims.begin() + axis, dims.end())).element_count().constant();
+  if ((rows && columns) || rows.value_or(0) > 0 || columns.value_or(0) > 0)
+    return std::vector<int64_t>{rows.value_or(-1), columns.value_or(-1)};
+  return std::nullopt;
 }
 
 std::vector<Value> convert_flatten(const NodeView& n) {
@@ -110,6 +113,8 @@ std::vector<Value> convert_flatten(const NodeView& n) {
     if (axis < -rank || axis > rank)
       throw user_error("Flatten: axis {} is out of range for a tensor of rank {}", axis, rank);
     axis = axis < 0 ? axis + rank : axis;
+    if (const auto shape = flat_shape(x.shape().dims(), axis))
+      return {reshape(x, *shape)};
   }
   return {reshape(x, concat({product_of_sizes(x, 0, axis), product_of_sizes(x, axis, rank)}, 0))};
 }
