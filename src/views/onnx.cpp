@@ -2,12 +2,13 @@
 #include <algorithm>
 #include <numeric>
 
+#include "frontends/onnx/write/words.h"
 #include "ir/print.h"
 #include "views/constants.h"
 #include "views/dtype_words.h"
 #include "views/forms.h"
 #include "views/naming.h"
-#include "views/onnx_words.h"
+#include "views/vocabulary.h"
 
 namespace tenon {
 namespace {
@@ -176,8 +177,10 @@ class Printer {
   }
 
   // A custom call has our operands, then those of attributes given late.
-  OnnxCall custom_call(const Node& node) {
-    OnnxCall call = {word_for(node, nullptr), {}, shown_attributes(node, nullptr)};
+  onnx::OnnxCall custom_call(const Node& node) {
+    onnx::OnnxCall call = {word_for(node, nullptr), {}, {}};
+    for (const auto& [name, value] : shown_attributes(node, nullptr))
+      call.attributes.push_back({name, value});
     for (const OperandDecl& decl : node.op().operands) {
       const std::vector<Value> values = node.ins(decl.name);
       if (values.empty() && decl.arity == Arity::Optional)
@@ -188,7 +191,7 @@ class Printer {
     return call;
   }
 
-  std::string input_text(const OnnxInput& input) {
+  std::string input_text(const onnx::OnnxInput& input) {
     if (input.constant)
       return attribute_text(*input.constant);
     return input.value ? names_.name(input.value) : "";  // as ONNX writes an input that is left out
@@ -196,9 +199,9 @@ class Printer {
 
   void print_call(const Node& node, const std::string& indent) {
     std::vector<std::string> inputs, attributes;
-    const auto known = call_in_onnx(node);
-    const OnnxCall call = known ? *known : custom_call(node);
-    for (const OnnxInput& input : call.inputs)
+    const auto known = onnx::call_in_onnx(node);
+    const onnx::OnnxCall call = known ? *known : custom_call(node);
+    for (const onnx::OnnxInput& input : call.inputs)
       inputs.push_back(input_text(input));
     while (!inputs.empty() && inputs.back().empty())
       inputs.pop_back();

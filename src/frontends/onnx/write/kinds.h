@@ -1,9 +1,9 @@
-// onnx_kinds.h — the kinds of nodes that words of ONNX are for, and attributes that must be computed.
+// kinds.h — the kinds of nodes that words of ONNX are for, and attributes that must be computed.
 #pragma once
 
-#include "views/onnx_words.h"
+#include "frontends/onnx/write/words.h"
 
-namespace tenon {
+namespace tenon::onnx {
 
 // The tensor whose shape our operand `shape` is; null where it comes from elsewhere.
 Value like(const Node& node);
@@ -35,4 +35,4 @@ void add_pool(const Node& node, OnnxCall& call);
 void add_kernel(const Node& node, OnnxCall& call);
 void add_layer_attributes(const Node& node, OnnxCall& call);
 
-}  // namespace tenon
+}  // namespace tenon::onnx

@@ -1,4 +1,4 @@
-#include "views/onnx_kinds.h"
+#include "frontends/onnx/write/kinds.h"
 
 #include <algorithm>
 #include <bit>
@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "tensor/wide.h"
 
-namespace tenon {
+namespace tenon::onnx {
 namespace {
 
 // Our seeds are the bits of ONNX's, which are floats.
@@ -235,4 +235,4 @@ void add_layer_attributes(const Node& node, OnnxCall& call) {
   add_activations(node, call);
 }
 
-}  // namespace tenon
+}  // namespace tenon::onnx

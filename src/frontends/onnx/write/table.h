@@ -1,9 +1,9 @@
-// onnx_table.h — the table of ONNX's words, and what it asks of a node.
+// table.h — the table of ONNX's words, and what it asks of a node.
 #pragma once
 
-#include "views/onnx_words.h"
+#include "frontends/onnx/write/words.h"
 
-namespace tenon {
+namespace tenon::onnx {
 
 // What ONNX calls a value of an attribute; nothing for one that goes without saying.
 struct Said {
@@ -34,4 +34,4 @@ inline constexpr std::string_view kLike = "like";
 // Of several words for an op, the first that can tell all of a node counts.
 const std::vector<OnnxWord>& all_onnx_words();
 
-}  // namespace tenon
+}  // namespace tenon::onnx

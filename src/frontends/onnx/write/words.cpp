@@ -1,11 +1,12 @@
-#include "views/onnx_words.h"
+#include "frontends/onnx/write/words.h"
 
 #include <algorithm>
+#include <unordered_map>
 
-#include "views/onnx_kinds.h"
-#include "views/onnx_table.h"
+#include "frontends/onnx/write/kinds.h"
+#include "frontends/onnx/write/table.h"
 
-namespace tenon {
+namespace tenon::onnx {
 namespace {
 
 const std::unordered_map<std::string_view, std::vector<const OnnxWord*>>& words_by_op() {
@@ -97,4 +98,4 @@ std::optional<OnnxCall> call_in_onnx(const Node& node) {
   return call;
 }
 
-}  // namespace tenon
+}  // namespace tenon::onnx

@@ -1,14 +1,24 @@
-// onnx_words.h — our ops in ONNX's words: its name, its inputs in its order, its attributes.
+// words.h — our ops in ONNX's words: its name, its inputs in its order, its attributes.
 #pragma once
 
-#include "views/vocabulary.h"
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
-namespace tenon {
+#include "ir/graph.h"
+
+namespace tenon::onnx {
 
 // A value, or a constant that is an attribute of ours; neither where ONNX leaves the input out.
 struct OnnxInput {
   Value value;
   std::optional<Attribute> constant = std::nullopt;
+};
+
+struct NamedAttribute {
+  std::string_view name;
+  Attribute value;
 };
 
 struct OnnxCall {
@@ -20,4 +30,4 @@ struct OnnxCall {
 // Nothing for a node that ONNX has no op for.
 std::optional<OnnxCall> call_in_onnx(const Node& node);
 
-}  // namespace tenon
+}  // namespace tenon::onnx

@@ -1,10 +1,10 @@
-#include "views/onnx_table.h"
+#include "frontends/onnx/write/table.h"
 
 #include <limits>
 
-#include "views/onnx_kinds.h"
+#include "frontends/onnx/write/kinds.h"
 
-namespace tenon {
+namespace tenon::onnx {
 namespace {
 
 std::vector<OnnxAttribute> window_attributes(std::vector<OnnxAttribute> first) {
@@ -375,4 +375,4 @@ const std::vector<OnnxWord>& all_onnx_words() {
   return words;
 }
 
-}  // namespace tenon
+}  // namespace tenon::onnx
