@@ -18,6 +18,10 @@ void simplify(Graph& graph, Journal& journal);
 // Rules, until none fires: what can be written in several ways is written in one.
 void normalise(Graph& graph, Journal& journal);
 
+// Takes the only branch of an `if` that is ever taken.
+void inline_branches(Graph& graph, Journal& journal);
+// Writes out loops of no turns, of one, or of few small ones.
+void unroll_loops(Graph& graph, Journal& journal);
 // Finds attention, however it is written.
 void recognise_attention(Graph& graph, Journal& journal);
 // Makes constants of parameters: from then on their values count, and no gradients are taken for them.

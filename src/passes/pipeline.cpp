@@ -10,9 +10,9 @@ namespace {
 // A pipeline that is not done by then has rules that undo each other.
 constexpr int kMostRounds = 20;
 
-void check_names(const std::set<std::string>& names) {
+void check_names(const std::set<std::string>& names, const std::vector<Pass>& pipeline) {
   std::vector<std::string_view> known;
-  for (const Pass& pass : portable_pipeline())
+  for (const Pass& pass : pipeline)
     known.push_back(pass.name);
   for (const std::string& name : names)
     if (std::find(known.begin(), known.end(), name) == known.end())
@@ -31,6 +31,10 @@ const std::vector<Pass>& portable_pipeline() {
       {"remove-dead", "erases what nothing uses", remove_dead, "first: nothing else need look at it"},
       {"fold-constants", "computes what depends on constants alone", fold_constants,
        "before all rules: they see through constants, but not through what makes them"},
+      {"inline-branches", "takes the only branch that is ever taken", inline_branches,
+       "after folding, which finds out conditions"},
+      {"unroll-loops", "writes out loops of no, one or few turns", unroll_loops,
+       "after folding, which finds out how many turns there are"},
       {"simplify", "drops operations that change nothing", simplify, "before merging, so that more is equal"},
       {"merge-equal", "keeps one of several equal nodes", merge_equal,
        "before rules that ask whether a value has one use"},
@@ -44,15 +48,15 @@ const std::vector<Pass>& portable_pipeline() {
 }
 
 std::vector<PassReport> optimize(Graph& graph, Journal& journal, const OptimizeOptions& options) {
-  check_names(options.only);
-  check_names(options.disabled);
+  check_names(options.only, options.pipeline);
+  check_names(options.disabled, options.pipeline);
   std::vector<PassReport> reports;
   size_t before_round = 0;
   int round = 0;
   do {
     CHECK(++round <= kMostRounds, "passes undo each other: the pipeline changed something {} times", round);
     before_round = journal.applications().size();
-    for (const Pass& pass : portable_pipeline()) {
+    for (const Pass& pass : options.pipeline) {
       const std::string name(pass.name);
       if (options.disabled.contains(name) || (!options.only.empty() && !options.only.contains(name)))
         continue;

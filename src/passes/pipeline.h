@@ -23,6 +23,7 @@ struct PassReport {
 };
 
 struct OptimizeOptions {
+  std::vector<Pass> pipeline = portable_pipeline();
   std::set<std::string> only = {};  // if any, no other passes run
   std::set<std::string> disabled = {};
   bool lint_everything = false;  // after every pass; else only the nodes it made

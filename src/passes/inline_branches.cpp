@@ -1,0 +1,37 @@
+#include "ir/equal.h"
+#include "passes/passes.h"
+#include "rewrite/match.h"
+
+namespace tenon {
+namespace {
+
+// The branch that an `if` takes whatever its inputs are; null when only running will tell.
+const Graph* only_branch(const Node& node) {
+  if (const std::optional<double> condition = uniform_number(node.in("condition")))
+    return &node.region(*condition != 0 ? "then" : "else");
+  return difference(node.region("then"), node.region("else")).empty() ? &node.region("then") : nullptr;
+}
+
+void inline_in(Graph& graph, Journal& journal) {
+  for (Node* node : graph.nodes()) {
+    for (const auto& region : node->regions())
+      inline_in(*region, journal);
+    const Graph* branch = node->is("if") ? only_branch(*node) : nullptr;
+    if (branch == nullptr)
+      continue;
+    if (!journal.is_open())
+      return;
+    journal.applied("only-branch", {node});
+    const InsertBefore here(node);
+    graph.replace(node, graph.inline_graph(*branch, node->ins("inputs")));
+  }
+}
+
+}  // namespace
+
+void inline_branches(Graph& graph, Journal& journal) {
+  inline_in(graph, journal);
+  remove_dead(graph, journal);
+}
+
+}  // namespace tenon

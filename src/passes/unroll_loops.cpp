@@ -1,0 +1,135 @@
+#include "ops/data.h"
+#include "ops/gather.h"
+#include "ops/reshape.h"
+#include "ops/slice.h"
+#include "passes/passes.h"
+#include "passes/pipeline.h"
+#include "rewrite/match.h"
+
+namespace tenon {
+namespace {
+
+constexpr std::string_view kRule = "unroll";
+constexpr int64_t kMostNodes = 64;  // that a loop of more than one turn may become
+
+bool is_known(Value value, bool wanted) {
+  const std::optional<double> number = uniform_number(value);
+  return number && (*number != 0) == wanted;
+}
+
+// How many turns a loop takes, where that is known.
+std::optional<int64_t> turns_of(const Node& node) {
+  if (node.is("scan")) {
+    const Value first = node.ins("scanned").front();
+    const std::vector<int64_t>& axes = node.attr("axes");
+    return first.shape().ranked() ? first.dim(axes.front()).constant() : std::nullopt;
+  }
+  if (!node.is("while"))
+    return std::nullopt;
+  const Value condition = node.in("condition"), go_on = node.region("body").outputs().front();
+  if (condition && is_known(condition, false))
+    return 0;
+  if (condition && !is_known(condition, true))
+    return std::nullopt;
+  std::optional<int64_t> limit;
+  if (node.has("trip_count")) {
+    const auto known = node.in("trip_count").known_ints();
+    if (!known || known->size() != 1)
+      return std::nullopt;
+    limit = std::max<int64_t>(known->front(), 0);
+  }
+  if (is_known(go_on, false))
+    return limit ? std::min<int64_t>(*limit, 1) : 1;
+  return is_known(go_on, true) ? limit : std::nullopt;
+}
+
+// What each turn collected, stacked along a new axis.
+Value stacked(std::vector<Value> parts, int64_t axis, bool reversed) {
+  if (reversed)
+    std::reverse(parts.begin(), parts.end());
+  for (Value& part : parts)
+    part = unsqueeze(part, {axis});
+  return parts.size() == 1 ? parts.front() : concat(parts, axis);
+}
+
+// The arguments of the body besides the carried values, in a turn.
+std::vector<Value> slices(const Node& scan, int64_t turn, int64_t turns) {
+  const std::vector<Value> scanned = scan.ins("scanned");
+  const std::vector<int64_t>&axes = scan.attr("axes"), &reversed = scan.attr("reversed");
+  std::vector<Value> slices;
+  for (size_t i = 0; i < scanned.size(); ++i) {
+    const int64_t index = reversed[i] != 0 ? turns - 1 - turn : turn;
+    slices.push_back(gather(scanned[i], constant(scan.graph(), Tensor::scalar(index)), axes[i]));
+  }
+  return slices;
+}
+
+std::vector<Value> unrolled(Node& node, int64_t turns) {
+  Graph& graph = node.graph();
+  const Graph& body = node.region("body");
+  const bool is_while = node.is("while");
+  std::vector<Value> carried = node.ins("carried");
+  std::vector<std::vector<Value>> collected(static_cast<size_t>(node.result_count()) - carried.size());
+  for (int64_t turn = 0; turn < turns; ++turn) {
+    std::vector<Value> arguments;
+    if (is_while)
+      arguments.push_back(constant(graph, Tensor::scalar(turn)));
+    arguments.insert(arguments.end(), carried.begin(), carried.end());
+    if (!is_while)
+      for (Value slice : slices(node, turn, turns))
+        arguments.push_back(slice);
+    for (Value captured : node.ins("captured"))
+      arguments.push_back(captured);
+    std::vector<Value> outputs = graph.inline_graph(body, arguments);
+    outputs.erase(outputs.begin(), outputs.begin() + is_while);
+    std::copy_n(outputs.begin(), carried.size(), carried.begin());
+    for (size_t i = 0; i < collected.size(); ++i)
+      collected[i].push_back(outputs[carried.size() + i]);
+  }
+  std::vector<Value> results = carried;
+  for (size_t i = 0; i < collected.size(); ++i) {
+    const bool reversed = !is_while && node.attr("output_reversed").as<std::vector<int64_t>>()[i] != 0;
+    const int64_t axis = is_while ? 0 : node.attr("output_axes").as<std::vector<int64_t>>()[i];
+    results.push_back(stacked(collected[i], axis, reversed));
+  }
+  return results;
+}
+
+// Why a loop of so many turns is not unrolled; empty when it can be.
+std::string why_not(const Node& node, int64_t turns) {
+  const auto carried = static_cast<int64_t>(node.ins("carried").size());
+  if (turns == 0 && node.result_count() > carried)
+    return "it collects nothing in no turns, in a shape that only running tells";
+  const int64_t nodes = turns * count_nodes(node.region("body"));
+  if (turns > 1 && nodes > kMostNodes)
+    return fmt::format("it would become {} nodes", nodes);
+  return "";
+}
+
+void unroll_in(Graph& graph, Journal& journal) {
+  for (Node* node : graph.nodes()) {
+    for (const auto& region : node->regions())
+      unroll_in(*region, journal);
+    const std::optional<int64_t> turns = turns_of(*node);
+    if (!turns)
+      continue;
+    if (const std::string reason = why_not(*node, *turns); !reason.empty()) {
+      journal.declined(kRule, *node, reason);
+      continue;
+    }
+    if (!journal.is_open())
+      return;
+    journal.applied(kRule, {node});
+    const InsertBefore here(node);
+    graph.replace(node, unrolled(*node, *turns));
+  }
+}
+
+}  // namespace
+
+void unroll_loops(Graph& graph, Journal& journal) {
+  unroll_in(graph, journal);
+  remove_dead(graph, journal);
+}
+
+}  // namespace tenon

@@ -1,0 +1,91 @@
+#include "passes/expect_pass.h"
+
+namespace tenon {
+namespace {
+
+TEST(InlineBranches, TakesTheBranchOfAKnownCondition) {
+  expect_pass(inline_branches, R"(graph g(%a: f32[2]) {
+    %c = constant(value=bool[] {0})
+    %0 = if(%c, [%a]) then(%x: f32[2]) { %1 = neg(%x) return %1 } else(%x: f32[2]) { %1 = exp(%x) return %1 }
+    return %0 })",
+              "graph g(%a: f32[2]) { %0 = exp(%a) return %0 }");
+}
+
+TEST(InlineBranches, TakesOneOfEqualBranches) {
+  expect_pass(inline_branches, R"(graph g(%c: bool[], %a: f32[2]) {
+    %0 = if(%c, [%a]) then(%x: f32[2]) { %1 = neg(%x) return %1 } else(%y: f32[2]) { %1 = neg(%y) return %1 }
+    return %0 })",
+              "graph g(%c: bool[], %a: f32[2]) { %0 = neg(%a) return %0 }");
+}
+
+TEST(InlineBranches, LeavesARealChoice) {
+  expect_unchanged(inline_branches, R"(graph g(%c: bool[], %a: f32[2]) {
+    %0 = if(%c, [%a]) then(%x: f32[2]) { %1 = neg(%x) return %1 } else(%x: f32[2]) { %1 = exp(%x) return %1 }
+    return %0 })");
+}
+
+TEST(InlineBranches, LeavesAConditionThatIsAParameter) {
+  expect_unchanged(inline_branches, R"(graph g(%a: f32[2]) {
+    %p = parameter(name="p", value=f32[] {1}) %z = constant(value=f32[] {0}) %c = greater(%p, %z)
+    %0 = if(%c, [%a]) then(%x: f32[2]) { %1 = neg(%x) return %1 } else(%x: f32[2]) { %1 = exp(%x) return %1 }
+    return %0 })");
+}
+
+TEST(UnrollLoops, WritesOutFewTurns) {
+  expect_pass(unroll_loops, R"(graph g(%a: f32[2]) {
+    %n = constant(value=i64[] {2}) %t = constant(value=bool[] {1})
+    %0, %1 = while(%n, %t, [%a]) body(%i: i64[], %x: f32[2]) {
+      %go = constant(value=bool[] {1}) %y = neg(%x) return %go, %y, %x }
+    return %0, %1 })",
+              R"(graph g(%a: f32[2]) {
+    %y0 = neg(%a) %y1 = neg(%y0) %a1 = unsqueeze(%a, axes=[0]) %y2 = unsqueeze(%y0, axes=[0])
+    %all = concat([%a1, %y2], axis=0) return %y1, %all })");
+}
+
+TEST(UnrollLoops, KnowsALoopThatNeverGoesOn) {
+  expect_pass(unroll_loops, R"(graph g(%a: f32[2], %n: i64[]) {
+    %0 = while(carried=[%a]) body(%i: i64[], %x: f32[2]) {
+      %go = constant(value=bool[] {0}) %y = neg(%x) return %go, %y }
+    return %0 })",
+              "graph g(%a: f32[2], %n: i64[]) { %0 = neg(%a) return %0 }");
+}
+
+TEST(UnrollLoops, DropsALoopOfNoTurns) {
+  expect_pass(unroll_loops, R"(graph g(%a: f32[2]) {
+    %n = constant(value=i64[] {0})
+    %0 = while(%n, carried=[%a]) body(%i: i64[], %x: f32[2]) {
+      %go = constant(value=bool[] {1}) %y = neg(%x) return %go, %y }
+    return %0 })",
+              "graph g(%a: f32[2]) { return %a }");
+}
+
+TEST(UnrollLoops, ScansFromEitherEnd) {
+  expect_pass(unroll_loops, R"(graph g(%a: f32[3], %s: f32[2,3]) {
+    %0, %1 = scan([%a], [%s], axes=[0], reversed=[1], output_axes=[0], output_reversed=[1])
+      body(%x: f32[3], %e: f32[3]) { %y = add(%x, %e) return %y, %y }
+    return %0, %1 })",
+              R"(graph g(%a: f32[3], %s: f32[2,3]) {
+    %i1 = constant(value=i64[] {1}) %e1 = gather(%s, %i1) %y1 = add(%a, %e1)
+    %i0 = constant(value=i64[] {0}) %e0 = gather(%s, %i0) %y0 = add(%y1, %e0)
+    %u0 = unsqueeze(%y0, axes=[0]) %u1 = unsqueeze(%y1, axes=[0]) %all = concat([%u0, %u1], axis=0)
+    return %y0, %all })");
+}
+
+TEST(UnrollLoops, LeavesManyTurns) {
+  const Journal journal = expect_unchanged(unroll_loops, R"(graph g(%a: f32[2]) {
+    %n = constant(value=i64[] {100})
+    %0 = while(%n, carried=[%a]) body(%i: i64[], %x: f32[2]) {
+      %go = constant(value=bool[] {1}) %y = neg(%x) return %go, %y }
+    return %0 })");
+  EXPECT_EQ(only_remark(journal), "it would become 100 nodes");
+}
+
+TEST(UnrollLoops, LeavesTurnsThatOnlyRunningTells) {
+  expect_unchanged(unroll_loops, R"(graph g(%a: f32[2], %n: i64[]) {
+    %0 = while(%n, carried=[%a]) body(%i: i64[], %x: f32[2]) {
+      %go = constant(value=bool[] {1}) %y = neg(%x) return %go, %y }
+    return %0 })");
+}
+
+}  // namespace
+}  // namespace tenon
