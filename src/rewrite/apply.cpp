@@ -54,6 +54,8 @@ class Driver {
     }
     CHECK(node.kind == PatternNode::Kind::Op || node.kind == PatternNode::Kind::Chain,
           "a rule looks for an op, not for {}", pattern.to_string());
+    if (!node.ops.empty())
+      return {node.ops.begin(), node.ops.end()};
     return {node.name};
   }
 

@@ -174,11 +174,18 @@ class Matcher {
 
   bool is_op(const PatternNode& pattern, Value value, const Goals& goals) {
     Node* node = value.node();
-    if (node == nullptr || !node->is(pattern.name) || value.index() != pattern.result)
+    if (node == nullptr || value.index() != pattern.result.value_or(value.index()))
+      return false;
+    const std::string_view op = node->op().name;
+    if (pattern.ops.empty() ? op != pattern.name : !pattern.ops.contains(op))
       return false;
     for (const auto& [name, wanted] : pattern.attributes)
       if (node->is_late(name) || !(node->attr(name) == wanted))
         return false;
+    if (!pattern.ops.empty()) {
+      match_.nodes_.push_back(node);
+      return solve(goals);
+    }
     const std::vector<Value> operands = node->operands();
     if (operands.size() != pattern.operands.size())
       return false;

@@ -36,6 +36,8 @@ std::string op_text(const PatternNode& node) {
     text += (text.empty() ? "" : ", ") + pattern.to_string();
   for (const auto& [name, value] : node.attributes)
     text += fmt::format("{}{}={}", text.empty() ? "" : ", ", name, print(value));
+  if (!node.ops.empty())
+    text += text.empty() ? "…" : ", …";
   return node.name + "(" + text + ")";
 }
 
@@ -95,6 +97,15 @@ Pattern about(double number) { return make({.kind = PatternNode::Kind::About, .n
 
 Pattern op(std::string_view name, NamedPatterns operands) {
   return make({.kind = PatternNode::Kind::Op, .name = std::string(name), .operands = std::move(operands)});
+}
+
+Pattern result_of(std::string_view op) { return result_of(op, {std::string(op)}); }
+
+Pattern result_of(std::string_view name, std::set<std::string, std::less<>> ops) {
+  return make({.kind = PatternNode::Kind::Op,
+               .name = std::string(name),
+               .ops = std::move(ops),
+               .result = std::nullopt});
 }
 
 Pattern either(std::vector<Pattern> alternatives) {

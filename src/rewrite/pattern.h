@@ -9,6 +9,8 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -57,11 +59,13 @@ struct PatternNode {
   };
   Kind kind;
   std::string name = {};  // of a value; or of the op
+  std::set<std::string, std::less<>> ops =
+      {};  // one of these, whatever its operands, instead of one of that name
   double number = 0;
   NamedPatterns operands = {};
   std::vector<Pattern> parts = {};  // of Either and Chain
   std::vector<std::pair<std::string, Attribute>> attributes = {};
-  int64_t result = 0;
+  std::optional<int64_t> result = 0;  // nothing: any result
   bool once = false;
 };
 
@@ -69,6 +73,10 @@ Pattern any(std::string_view name);
 Pattern constant(std::string_view name);
 Pattern about(double number);
 Pattern op(std::string_view name, NamedPatterns operands);
+// Any result of a node of one of these ops, whatever its operands: for what a function will look at. The name
+// is for people.
+Pattern result_of(std::string_view op);
+Pattern result_of(std::string_view name, std::set<std::string, std::less<>> ops);
 Pattern either(std::vector<Pattern> alternatives);
 // `wrapped` made of `x`, or `x` alone: optionally([](Pattern x) { return op("cast", {{"x", x}}); }, x).
 Pattern optionally(const std::function<Pattern(Pattern)>& wrap, const Pattern& x);

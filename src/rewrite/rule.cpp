@@ -17,7 +17,7 @@ Value make(const Pattern& pattern, const Match& match, DType dtype_of_numbers) {
     return match[pattern];
   if (node.kind == Kind::Number || node.kind == Kind::About)
     return scalar(graph, dtype_of_numbers, node.number);
-  CHECK(node.kind == Kind::Op, "{} cannot be made", pattern.to_string());
+  CHECK(node.kind == Kind::Op && node.ops.empty(), "{} cannot be made", pattern.to_string());
   DType dtype = dtype_of_numbers;
   for (const auto& [name, operand] : node.operands)
     if (match.has(operand) && match[operand].type().is_tensor())
@@ -33,7 +33,7 @@ Value make(const Pattern& pattern, const Match& match, DType dtype_of_numbers) {
   Attributes attributes;
   for (const auto& [name, value] : node.attributes)
     attributes.emplace(name, value);
-  return graph.create(node.name, std::move(operands), std::move(attributes))->result(node.result);
+  return graph.create(node.name, std::move(operands), std::move(attributes))->result(node.result.value_or(0));
 }
 
 bool is_ordinary(DType dtype) {

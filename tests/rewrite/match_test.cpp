@@ -95,10 +95,22 @@ TEST(Match, NamesResultsByTheirIndex) {
   EXPECT_TRUE(find_match(split.result(1), graph->outputs().front(), [](const Match&) { return true; }));
 }
 
+TEST(Match, TakesAnyResultWhateverTheOperands) {
+  const std::unique_ptr<Graph> graph = parse_graph(
+      "graph g(%a: f32[4]) { %s = constant(value=i64[2] {1, 3}) %0, %1 = split(%a, %s, axis=0) return %1 }");
+  const Value second = graph->outputs().front();
+  EXPECT_TRUE(find_match(result_of("split"), second, [](const Match&) { return true; }));
+  EXPECT_TRUE(find_match(result_of("split").with("axis", 0), second, [](const Match&) { return true; }));
+  EXPECT_FALSE(find_match(result_of("split").with("axis", 1), second, [](const Match&) { return true; }));
+  EXPECT_TRUE(find_match(result_of("part", {"slice", "split"}), second, [](const Match&) { return true; }));
+  EXPECT_FALSE(find_match(result_of("concat"), second, [](const Match&) { return true; }));
+}
+
 TEST(Pattern, PrintsAsAFormula) {
   EXPECT_EQ(((x + c) * 2.0).to_string(), "((x + c) * 2)");
   EXPECT_EQ(unary("softmax", x).with("axis", 1).to_string(), "softmax(x, axis=1)");
   EXPECT_EQ(product({x, y, c}).to_string(), "(x * y * c)");
+  EXPECT_EQ(result_of("concat").with("axis", 1).to_string(), "concat(axis=1, …)");
 }
 
 }  // namespace
