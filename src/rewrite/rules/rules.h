@@ -10,6 +10,11 @@ const Rules& neutral_rules();       // x + 0, x · 1: operations that change not
 const Rules& inverse_rules();       // -(-x), exp(log x): operations that undo each other or repeat
 const Rules& constant_rules();      // (x + c) + d: constants that can meet, and one spelling for each
 const Rules& distributive_rules();  // a·x + b·x
+const Rules& shape_rules();         // reshapes, broadcasts, shapes as values
+const Rules& reduce_rules();        // reductions of nothing; axes and kept dimensions in one spelling
+const Rules& select_rules();        // where, comparisons and their negation
+const Rules& cast_rules();          // conversions that lose nothing
+const Rules& transpose_rules();     // transposes that meet
 
 // All of them, for those who list or test them.
 std::vector<std::pair<std::string_view, const Rules*>> all_rules();
