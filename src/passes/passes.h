@@ -24,6 +24,9 @@ void inline_branches(Graph& graph, Journal& journal);
 void unroll_loops(Graph& graph, Journal& journal);
 // Finds attention, however it is written.
 void recognise_attention(Graph& graph, Journal& journal);
+// Rules, until none fires: transposes, biases, scales and batch normalisation become part of the products and
+// convolutions they stand beside.
+void fold_into_weights(Graph& graph, Journal& journal);
 // Makes constants of parameters: from then on their values count, and no gradients are taken for them.
 void freeze_parameters(Graph& graph, Journal& journal);
 

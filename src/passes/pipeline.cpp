@@ -41,6 +41,9 @@ const std::vector<Pass>& portable_pipeline() {
       {"normalise", "gives each formula one spelling", normalise, "before patterns are looked for"},
       {"recognise-attention", "finds attention, however it is written", recognise_attention,
        "after normalise, which leaves one spelling of its parts"},
+      {"fold-into-weights", "gives products and convolutions what stands beside them", fold_into_weights,
+       "after attention is found, whose products have no weights; before parameters are frozen, so that "
+       "gradients can be compared"},
       {"freeze-parameters", "makes constants of parameters", freeze_parameters,
        "last: up to here gradients for them can be compared; the next round sees their values"},
   };

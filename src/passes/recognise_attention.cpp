@@ -42,7 +42,8 @@ struct Mask {
 
 // Everything found between the product with v and the product of q and kᵀ.
 struct Found {
-  Value q, kt, v;
+  Value q, k, v;
+  bool q_is_transposed = false, k_is_transposed = false, v_is_transposed = false;  // in the model
   double scale = 1;
   double softcap = 0;
   std::vector<Mask> masks;
@@ -69,7 +70,11 @@ class Search {
   const Found& found() const { return found_; }
 
   bool run() {
-    found_.v = found_.nodes.front()->in("b");
+    const Node& product = *found_.nodes.front();
+    if (product.attr("transpose_a").as<bool>())
+      return false;
+    found_.v = product.in("b");
+    found_.v_is_transposed = product.attr("transpose_b");
     return peel_probabilities(found_.nodes.front()->in("a"), 1);
   }
 
@@ -116,7 +121,9 @@ class Search {
     found_.nodes.push_back(node);
     if (node->is("matmul")) {
       found_.q = node->in("a");
-      found_.kt = node->in("b");
+      found_.k = node->in("b");
+      found_.q_is_transposed = node->attr("transpose_a");
+      found_.k_is_transposed = !node->attr("transpose_b").as<bool>();
       return true;
     }
     if ((node->is("cast") && is_float(node->in("x").dtype())) || regroups(*node))
@@ -312,11 +319,11 @@ Value merged_mask(const Found& found) {
 
 // Why no attention node can stand for what was found; empty when one can.
 std::string why_not(const Found& found) {
-  if (found.q.dtype() != found.kt.dtype() || found.q.dtype() != found.v.dtype())
+  if (found.q.dtype() != found.k.dtype() || found.q.dtype() != found.v.dtype())
     return "q, k and v have different dtypes";
   if (found.frame.rank() > 4)
     return fmt::format("the scores have rank {}", found.frame.rank());
-  for (Value x : {found.q, found.kt, found.v})
+  for (Value x : {found.q, found.k, found.v})
     if (!shape_in_frame(x, found.frame))
       return fmt::format("{} does not have the batch and heads of the scores {}", x.type(),
                          to_string(found.frame));
@@ -329,11 +336,14 @@ std::string why_not(const Found& found) {
 Value make_attention(Found found) {
   AttentionOptions options{
       .scale = found.scale, .softcap = found.softcap, .softmax_dtype = found.softmax_dtype};
-  found.q = without_scale(found.q, options.scale);
-  found.kt = without_scale(found.kt, options.scale);
-  const auto in_frame = [&](Value x) { return to_rank_four(reshaped(x, *shape_in_frame(x, found.frame))); };
-  const Value q = in_frame(found.q);
-  Value k = in_frame(with_last_two_swapped(found.kt)), v = in_frame(found.v);
+  const auto in_frame = [&](Value x, bool is_transposed) {
+    if (is_transposed)
+      x = with_last_two_swapped(x);
+    return to_rank_four(reshaped(x, *shape_in_frame(x, found.frame)));
+  };
+  const Value q = in_frame(without_scale(found.q, options.scale), found.q_is_transposed);
+  Value k = in_frame(without_scale(found.k, options.scale), found.k_is_transposed),
+        v = in_frame(found.v, found.v_is_transposed);
   const Value one_k = without_repeats(k), one_v = without_repeats(v);
   if (one_k.shape()[1] == one_v.shape()[1]) {
     k = one_k;

@@ -15,4 +15,9 @@ void normalise(Graph& graph, Journal& journal) {
   apply_rules(graph, rules, journal);
 }
 
+void fold_into_weights(Graph& graph, Journal& journal) {
+  static const Rules rules = joined({&linear_rules(), &convolution_rules()});
+  apply_rules(graph, rules, journal);
+}
+
 }  // namespace tenon

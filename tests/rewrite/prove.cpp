@@ -137,7 +137,7 @@ void compare_with_rewritten(const Rule& rule, const Graph& general, DType dtype,
 
 }  // namespace
 
-std::unique_ptr<Graph> parse_example(std::string_view text, DType dtype) {
+std::unique_ptr<Graph> parse_example(std::string_view text, DType dtype, std::string* why_not) {
   std::string whole = "graph example";
   for (size_t i = 0; i < text.size(); ++i) {
     const bool is_placeholder = text[i] == 'T' && i + 1 < text.size() && text[i + 1] == '[';
@@ -149,6 +149,8 @@ std::unique_ptr<Graph> parse_example(std::string_view text, DType dtype) {
     // An example without T is wrong, not for another dtype.
     if (whole.size() == text.size() + std::string_view("graph example").size())
       throw;
+    if (why_not != nullptr)
+      *why_not = error.what();
     return nullptr;
   }
 }
@@ -156,10 +158,11 @@ std::unique_ptr<Graph> parse_example(std::string_view text, DType dtype) {
 void prove(const Rule& rule) {
   Random random(7);
   int fired = 0;
+  std::string why_not;
   for (const DTypeInfo& dtype : all_dtypes()) {
     if (dtype.kind == DTypeKind::Complex)  // no op computes with them
       continue;
-    const std::unique_ptr<Graph> example = parse_example(rule.fires, dtype.dtype);
+    const std::unique_ptr<Graph> example = parse_example(rule.fires, dtype.dtype, &why_not);
     if (example == nullptr)
       continue;
     Journal journal(NumericsBudget::Fast);
@@ -174,10 +177,10 @@ void prove(const Rule& rule) {
       }
     }
   }
-  EXPECT_GT(fired, 0) << "the example does not fire";
+  EXPECT_GT(fired, 0) << "the example does not fire" << (why_not.empty() ? "" : ": " + why_not);
   bool parsed = false;
   for (const DTypeInfo& dtype : all_dtypes()) {
-    const std::unique_ptr<Graph> counterexample = parse_example(rule.stays, dtype.dtype);
+    const std::unique_ptr<Graph> counterexample = parse_example(rule.stays, dtype.dtype, &why_not);
     if (counterexample == nullptr)
       continue;
     parsed = true;
@@ -186,7 +189,7 @@ void prove(const Rule& rule) {
         << "the counterexample fires for T = " << dtype.name << "\n"
         << print(*counterexample);
   }
-  EXPECT_TRUE(parsed) << "no dtype fits the counterexample";
+  EXPECT_TRUE(parsed) << "no dtype fits the counterexample: " << why_not;
 }
 
 }  // namespace tenon

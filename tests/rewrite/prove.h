@@ -10,8 +10,9 @@
 
 namespace tenon {
 
-// Parses "(%x: T[n]) { … }" with a dtype for T; null where the ops do not take that dtype.
-std::unique_ptr<Graph> parse_example(std::string_view text, DType dtype);
+// Parses "(%x: T[n]) { … }" with a dtype for T; null where the ops do not take that dtype, which `why_not`
+// tells.
+std::unique_ptr<Graph> parse_example(std::string_view text, DType dtype, std::string* why_not = nullptr);
 
 void prove(const Rule& rule);
 

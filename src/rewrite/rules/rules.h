@@ -15,6 +15,8 @@ const Rules& reduce_rules();        // reductions of nothing; axes and kept dime
 const Rules& select_rules();        // where, comparisons and their negation
 const Rules& cast_rules();          // conversions that lose nothing
 const Rules& transpose_rules();     // transposes that meet
+const Rules& linear_rules();        // products with weights, and what folds into them
+const Rules& convolution_rules();   // what folds into convolutions
 
 // All of them, for those who list or test them.
 std::vector<std::pair<std::string_view, const Rules*>> all_rules();

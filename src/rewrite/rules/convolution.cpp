@@ -1,0 +1,262 @@
+// convolution.cpp — what stands before or after a convolution and can be folded into its weights, its bias
+// or its padding. The bias of a convolution is a sum with one number per channel.
+#include "ops/binary.h"
+#include "ops/reshape.h"
+#include "ops/unary.h"
+#include "rewrite/rules/rules.h"
+
+namespace tenon {
+namespace {
+
+// Whether `c` has one number, or one for each channel (dimension 1) of `y`.
+bool is_per_channel(Value c, Value y) {
+  if (!c.shape().ranked() || !y.shape().ranked() || c.rank() > y.rank())
+    return false;
+  for (int64_t axis = -1; axis >= -c.rank(); --axis)
+    if (axis != 1 - y.rank() && c.dim(axis) != Dim(1))
+      return false;
+  return true;
+}
+
+Condition is_per_channel(const Pattern& c) {
+  return {c.to_string() + " is one number or one for each channel",
+          [=](const Match& m) { return is_per_channel(m[c], m.root()); }};
+}
+
+// [channels] as it broadcasts to a tensor of this rank: [channels, 1, …].
+Value along_channels(Value c, int64_t rank) {
+  std::vector<int64_t> shape(static_cast<size_t>(rank) - 1, 1);
+  shape.front() = -1;
+  return reshape(c, shape);
+}
+
+// The weights of a convolution with those of each channel of the result multiplied by its factor. They are
+// [filters, channels / groups, kernel…]; of a transposed one, [channels, filters / groups, kernel…], where
+// the first channels make the filters of the first group, and so on.
+Value scaled_weights(const Node& conv, Value factor) {
+  const Value w = conv.in("w");
+  const bool is_one = factor.shape().element_count() == Dim(1);
+  std::vector<int64_t> shape(static_cast<size_t>(w.rank()), 1);
+  if (is_one)
+    return w * reshape(factor, shape);
+  if (conv.is("conv")) {
+    shape.front() = -1;
+    return w * reshape(factor, shape);
+  }
+  const int64_t groups = conv.attr("groups");
+  std::vector<int64_t> split = {groups, -1};
+  for (int64_t axis = 1; axis < w.rank(); ++axis)
+    split.push_back(*w.dim(axis).constant());
+  std::vector<int64_t> factors(static_cast<size_t>(w.rank()) + 1, 1);
+  factors[0] = groups;
+  factors[2] = -1;
+  return reshape(reshape(w, split) * reshape(factor, factors), *w.shape().extents());
+}
+
+Value convolve(const Node& conv, Value x, Value w) {
+  return x.graph().create(conv.op(), {{"x", x}, {"w", w}}, conv.attributes())->result();
+}
+
+Condition has_known_weights(const Pattern& w) {
+  return {w.to_string() + " has known sizes",
+          [=](const Match& m) { return m[w].shape().extents().has_value(); }};
+}
+
+// conv(x, w) · c, and the same for conv_transpose.
+Rule scale(std::string_view name, std::string_view op_name, std::string_view fires, std::string_view stays) {
+  const Pattern x = any("x"), w = constant("w"), c = constant("c");
+  const Pattern conv = op(op_name, {{"x", x}, {"w", w}}).once();
+  return {.name = name,
+          .match = conv * c,
+          .replace = {fmt::format("{}(x, w * c)", op_name),
+                      [=](const Match& m) {
+                        return convolve(m.node(conv), m[x], scaled_weights(m.node(conv), m[c]));
+                      }},
+          .when = {is_float(x), has_known_weights(w), is_per_channel(c)},
+          .numerics = Numerics::Reassociates,
+          .fires = fires,
+          .stays = stays};
+}
+
+// Batch normalisation after a convolution, whose statistics are fixed: a factor and a bias for each channel.
+Rule fold_batch_norm(std::string_view name, std::string_view op_name, std::string_view fires,
+                     std::string_view stays) {
+  const Pattern x = any("x"), w = constant("w"), b = constant("b");
+  const Pattern scale = constant("scale"), bias = constant("bias"), mean = constant("mean"),
+                variance = constant("variance");
+  const Pattern conv = op(op_name, {{"x", x}, {"w", w}}).once(), with_bias = (conv + b).once();
+  const Pattern norm = op("batch_norm", {{"x", either({with_bias, conv})},
+                                         {"scale", scale},
+                                         {"bias", bias},
+                                         {"mean", mean},
+                                         {"variance", variance}});
+  return {.name = name,
+          .match = norm,
+          .replace = {fmt::format("{}(x, w * scale / sqrt(variance + epsilon)) + …", op_name),
+                      [=](const Match& m) {
+                        const int64_t rank = m.root().rank();
+                        const double epsilon = m.node(norm).attr("epsilon");
+                        const Value factor = m[scale] / sqrt(m[variance] + epsilon);
+                        Value shift = m[bias] - m[mean] * factor;
+                        shift = along_channels(shift, rank);
+                        if (m.has(with_bias))
+                          shift = m[b] * along_channels(factor, rank) + shift;
+                        return convolve(m.node(conv), m[x], scaled_weights(m.node(conv), factor)) + shift;
+                      }},
+          .when = {has_known_weights(w),
+                   {"all have one dtype",
+                    [=](const Match& m) {
+                      return m[x].dtype() == m[scale].dtype() && m[x].dtype() == m[variance].dtype();
+                    },
+                    true},
+                   {"b is one number or one for each channel",
+                    [=](const Match& m) { return !m.has(with_bias) || is_per_channel(m[b], m[with_bias]); }}},
+          .numerics = Numerics::Reassociates,
+          .fires = fires,
+          .stays = stays};
+}
+
+// pad(x) with zeros, in front of what pads with zeros itself.
+Rule fold_pad(std::string_view name, const Pattern& padded, const Pattern& pad, const Pattern& x,
+              const Pattern& pads, std::vector<Condition> when, std::string_view fires,
+              std::string_view stays) {
+  const auto new_pads = [=](const Match& m) -> std::optional<std::vector<int64_t>> {
+    const Node &outer = *m.root().node(), &inner = m.node(pad);
+    const auto amounts = known_elements(m[pads]) != nullptr ? m[pads].known_ints() : std::nullopt;
+    if (!amounts || inner.is_late("axes") || inner.attr("mode").as<std::string>() != "constant" ||
+        outer.attr("padding").as<std::string>() != "explicit" || !m[x].shape().ranked())
+      return std::nullopt;
+    const int64_t rank = m[x].rank(), spatial = rank - 2;
+    std::vector<int64_t> sum = outer.attr("pads");
+    sum.resize(static_cast<size_t>(2 * spatial));
+    const std::vector<int64_t>& axes = inner.attr("axes");
+    for (size_t i = 0; i < axes.size(); ++i) {
+      const int64_t axis = axes[i] < 0 ? axes[i] + rank : axes[i];
+      const int64_t before = (*amounts)[i], after = (*amounts)[axes.size() + i];
+      if (before < 0 || after < 0 || (axis < 2 && (before != 0 || after != 0)))
+        return std::nullopt;
+      if (axis < 2)
+        continue;
+      sum[static_cast<size_t>(axis - 2)] += before;
+      sum[static_cast<size_t>(axis - 2 + spatial)] += after;
+    }
+    return sum;
+  };
+  when.push_back({"x has a zero", [=](const Match& m) { return m[x].dtype() != DType::F8E8M0; }});
+  when.push_back({"zeros are added to the spatial dimensions alone",
+                  [=](const Match& m) { return new_pads(m).has_value(); }, true});
+  return {.name = name,
+          .match = padded,
+          .replace = {"the same of x, with more padding",
+                      [=](const Match& m) {
+                        const Node& outer = *m.root().node();
+                        Attributes attributes = outer.attributes();
+                        attributes.insert_or_assign("pads", *new_pads(m));
+                        std::vector<Operand> operands = {{"x", m[x]}};
+                        if (outer.op().find_operand("w") != nullptr)
+                          operands.emplace_back("w", outer.in("w"));
+                        return m[x].graph().create(outer.op(), operands, attributes)->result();
+                      }},
+          .when = std::move(when),
+          .numerics = Numerics::Reassociates,  // a sum of -0 alone becomes 0 with zeros added to it
+          .fires = fires,
+          .stays = stays};
+}
+
+Rules make_rules() {
+  const Pattern x = any("x"), w = constant("w"), pads = any("pads");
+  const Pattern pad = op("pad", {{"x", x}, {"pads", pads}});
+  const Pattern zero_pad = either({pad, op("pad", {{"x", x}, {"pads", pads}, {"value", 0.0}})});
+  const Pattern padded_conv = op("conv", {{"x", zero_pad}, {"w", w}});
+  const Pattern padded_pool = op("average_pool", {{"x", zero_pad}});
+  const Pattern c = constant("c"), d = constant("d"), v = constant("v");
+  const Pattern conv = op("conv", {{"x", x}, {"w", v}}), biased = (conv + c).once();
+  return {
+      fold_batch_norm(
+          "conv-batch-norm", "conv",
+          "(%x: T[n,2,3,3]) { %w = parameter(name=\"w\", value=T[2,1,1,1] {1, 2}) "
+          "%b = parameter(name=\"b\", value=T[2,1,1] {0.5, 1}) %s = parameter(name=\"s\", value=T[2] {1, "
+          "0.5}) "
+          "%h = parameter(name=\"h\", value=T[2] {1, 2}) %m = parameter(name=\"m\", value=T[2] {0.5, 0.25}) "
+          "%v = parameter(name=\"v\", value=T[2] {1, 4}) "
+          "%0 = conv(%x, %w, groups=2, strides=[1, 1], dilations=[1, 1], pads=[0, 0, 0, 0]) %1 = add(%0, %b) "
+          "%y = batch_norm(%1, %s, %h, %m, %v) return %y }",
+          "(%x: T[n,2,3,3]) { %w = parameter(name=\"w\", value=T[2,1,1,1] {1, 2}) "
+          "%s = parameter(name=\"s\", value=T[2] {1, 0.5}) "
+          "%0 = conv(%x, %w, groups=2, strides=[1, 1], dilations=[1, 1], pads=[0, 0, 0, 0]) "
+          "%y = batch_norm(%0, %s, %s, %s, %s) return %y, %0 }"),
+      fold_batch_norm(
+          "conv-transpose-batch-norm", "conv_transpose",
+          "(%x: T[n,4,3]) { %w = parameter(name=\"w\", value=T[4,1,2] {1, 2, 3, 4, 5, 6, 7, 8}) "
+          "%s = parameter(name=\"s\", value=T[2] {1, 0.5}) "
+          "%0 = conv_transpose(%x, %w, groups=2, strides=[2], dilations=[1], pads=[0, 0], "
+          "output_padding=[0]) "
+          "%y = batch_norm(%0, %s, %s, %s, %s) return %y }",
+          "(%x: T[n,4,3], %s: T[2]) { %w = parameter(name=\"w\", value=T[4,1,2] {1, 2, 3, 4, 5, 6, 7, 8}) "
+          "%0 = conv_transpose(%x, %w, groups=2, strides=[2], dilations=[1], pads=[0, 0], "
+          "output_padding=[0]) "
+          "%y = batch_norm(%0, %s, %s, %s, %s) return %y }"),
+      scale("scale-into-conv", "conv",
+            "(%x: T[n,2,5]) { %w = parameter(name=\"w\", value=T[2,2,1] {1, 2, 3, 4}) "
+            "%c = parameter(name=\"c\", value=T[2,1] {0.5, 3}) "
+            "%0 = conv(%x, %w, strides=[1], dilations=[1], pads=[0, 0]) %y = mul(%0, %c) return %y }",
+            "(%x: T[n,2,5]) { %w = parameter(name=\"w\", value=T[2,2,1] {1, 2, 3, 4}) "
+            "%c = parameter(name=\"c\", value=T[5] {0.5, 3, 1, 2, 3}) "
+            "%0 = conv(%x, %w, strides=[1], dilations=[1], pads=[0, 0]) %y = mul(%0, %c) return %y }"),
+      scale("scale-into-conv-transpose", "conv_transpose",
+            "(%x: T[n,4,3]) { %w = parameter(name=\"w\", value=T[4,1,2] {1, 2, 3, 4, 5, 6, 7, 8}) "
+            "%c = parameter(name=\"c\", value=T[2,1] {0.5, 3}) "
+            "%0 = conv_transpose(%x, %w, groups=2, strides=[2], dilations=[1], pads=[0, 0], "
+            "output_padding=[0]) "
+            "%y = mul(%0, %c) return %y }",
+            "(%x: T[n,4,3]) { %w = parameter(name=\"w\", value=T[4,1,2] {1, 2, 3, 4, 5, 6, 7, 8}) "
+            "%c = parameter(name=\"c\", value=T[2,1] {0.5, 3}) "
+            "%0 = conv_transpose(%x, %w, groups=2, strides=[2], dilations=[1], pads=[0, 0], "
+            "output_padding=[0]) "
+            "%y = mul(%0, %c) return %y, %0 }"),
+      {.name = "conv-biases",
+       .match = biased + d,
+       .replace = conv + (c + d),
+       .when = {is_per_channel(c), is_per_channel(d)},
+       .numerics = Numerics::Reassociates,
+       .fires = "(%x: T[n,2,5]) { %w = parameter(name=\"w\", value=T[2,2,1] {1, 2, 3, 4}) "
+                "%c = parameter(name=\"c\", value=T[2,1] {0.5, 3}) %d = parameter(name=\"d\", value=T[1,2,1] "
+                "{2, 3}) "
+                "%0 = conv(%x, %w, strides=[1], dilations=[1], pads=[0, 0]) %1 = add(%0, %c) %y = add(%d, "
+                "%1) return %y }",
+       .stays =
+           "(%x: T[n,2,5]) { %w = parameter(name=\"w\", value=T[2,2,1] {1, 2, 3, 4}) "
+           "%c = parameter(name=\"c\", value=T[2,1] {0.5, 3}) %d = parameter(name=\"d\", value=T[5] {2, 3, "
+           "4, 5, 6}) "
+           "%0 = conv(%x, %w, strides=[1], dilations=[1], pads=[0, 0]) %1 = add(%0, %c) %y = add(%d, %1) "
+           "return %y }"},
+      fold_pad("pad-into-conv", padded_conv, zero_pad, x, pads, {},
+               "(%x: T[n,1,4]) { %w = parameter(name=\"w\", value=T[2,1,2] {1, 2, 3, 4}) %p = "
+               "constant(value=i64[2] {1, 2}) %0 = pad(%x, %p, axes=[2]) "
+               "%y = conv(%0, %w, strides=[1], dilations=[1], pads=[0, 1]) return %y }",
+               "(%x: T[n,1,4]) { %w = parameter(name=\"w\", value=T[2,1,2] {1, 2, 3, 4}) %p = "
+               "constant(value=i64[2] {1, 2}) %0 = pad(%x, %p, axes=[2], "
+               "mode=\"edge\") %y = conv(%0, %w, strides=[1], dilations=[1], pads=[0, 1]) return %y }"),
+      // Padding that counts; a max_pool's own padding never does, so that a pad before it stays.
+      fold_pad("pad-into-average-pool", padded_pool, zero_pad, x, pads,
+               {{"the last window does not stand out",
+                 [](const Match& m) { return !m.root().node()->attr("round_up").as<bool>(); }},
+                {"padding counts",
+                 [](const Match& m) { return m.root().node()->attr("count_padding").as<bool>(); }, true}},
+               "(%x: T[n,1,4]) { %p = constant(value=i64[2] {1, 1}) %0 = pad(%x, %p, axes=[2]) "
+               "%y = average_pool(%0, kernel=[2], strides=[1], dilations=[1], pads=[0, 0], "
+               "count_padding=true) return %y }",
+               "(%x: T[n,1,4]) { %p = constant(value=i64[2] {1, 1}) %0 = pad(%x, %p, axes=[2]) "
+               "%y = average_pool(%0, kernel=[2], strides=[1], dilations=[1], pads=[0, 0], "
+               "count_padding=false) return %y }"),
+  };
+}
+
+}  // namespace
+
+const Rules& convolution_rules() {
+  static const Rules rules = make_rules();
+  return rules;
+}
+
+}  // namespace tenon

@@ -1,0 +1,190 @@
+// linear.cpp — products with weights: one spelling, `linear`, that takes in the transposes, biases and scales
+// around it. What is done to weights becomes nodes of their own, to be computed once.
+#include "ops/linear.h"
+
+#include "ops/binary.h"
+#include "ops/reshape.h"
+#include "rewrite/rules/rules.h"
+
+namespace tenon {
+namespace {
+
+// The numbers that `c` adds to or multiplies each output of a linear layer by, as a vector or a single
+// number; nothing when they also depend on other dimensions.
+Value per_output(Value c) {
+  if (!c.shape().ranked())
+    return {};
+  for (int64_t axis = 0; axis < c.rank() - 1; ++axis)
+    if (c.dim(axis) != Dim(1))
+      return {};
+  return c.rank() <= 1 ? c : reshape(c, {-1});
+}
+
+bool is_per_output(Value c) {
+  if (!c.shape().ranked())
+    return false;
+  for (int64_t axis = 0; axis < c.rank() - 1; ++axis)
+    if (c.dim(axis) != Dim(1))
+      return false;
+  return true;
+}
+
+Condition is_per_output(const Pattern& c) {
+  return {c.to_string() + " is one number or one for each output",
+          [=](const Match& m) { return is_per_output(m[c]); }};
+}
+
+Condition is_matrix(const Pattern& w) {
+  return {w.to_string() + " is a matrix",
+          [=](const Match& m) { return m[w].shape().ranked() && m[w].rank() == 2; }};
+}
+
+bool swaps_last_two(const Node& transpose) {
+  const std::vector<int64_t>& permutation = transpose.attr("permutation");
+  const size_t rank = permutation.size();
+  if (rank < 2)
+    return false;
+  for (size_t i = 0; i + 2 < rank; ++i)
+    if (permutation[i] != static_cast<int64_t>(i))
+      return false;
+  return permutation[rank - 1] == static_cast<int64_t>(rank) - 2;
+}
+
+Value linear(Value x, Value weight, Value bias) {
+  return x.graph().create("linear", {{"x", x}, {"weight", weight}, {"bias", bias}})->result();
+}
+
+// A matrix product whose operand of this name is transposed: the product can do that itself.
+Rule transposed_operand(std::string_view name, const std::string& operand, std::string_view fires,
+                        std::string_view stays) {
+  const Pattern x = any("x"), y = any("y"), turned = unary("transpose", x);
+  const Pattern product =
+      operand == "a" ? op("matmul", {{"a", turned}, {"b", y}}) : op("matmul", {{"a", y}, {"b", turned}});
+  const std::string flag = "transpose_" + operand;
+  return {.name = name,
+          .match = product,
+          .replace = {"the same product of x, transposed there",
+                      [=](const Match& m) {
+                        Attributes attributes = m.node(product).attributes();
+                        attributes.insert_or_assign(flag, !attributes.at(flag).as<bool>());
+                        const Value a = operand == "a" ? m[x] : m[y], b = operand == "a" ? m[y] : m[x];
+                        return m[x].graph().create("matmul", {{"a", a}, {"b", b}}, attributes)->result();
+                      }},
+          .when = {{"only the last two dimensions change places",
+                    [=](const Match& m) { return swaps_last_two(m.node(turned)); }}},
+          .numerics = Numerics::BitExact,
+          .fires = fires,
+          .stays = stays};
+}
+
+Rules make_rules() {
+  const Pattern x = any("x"), w = constant("w"), b = constant("b"), c = constant("c"), v = constant("v");
+  const Pattern plain = op("linear", {{"x", x}, {"weight", w}}).once(),
+                biased = op("linear", {{"x", x}, {"weight", w}, {"bias", b}}).once();
+  const Pattern product = op("matmul", {{"a", x}, {"b", w}}).with("transpose_a", false);
+  const Pattern inner = op("linear", {{"x", x}, {"weight", v}}).once();
+  return {
+      transposed_operand(
+          "transpose-left", "a",
+          "(%x: T[2,n,m], %y: T[2,n,3]) { %t = transpose(%x, permutation=[0, 2, 1]) %z = matmul(%t, %y) "
+          "return %z }",
+          "(%x: T[n,2,m], %y: T[2,m,3]) { %t = transpose(%x, permutation=[1, 0, 2]) %z = matmul(%t, %y) "
+          "return %z }"),
+      transposed_operand(
+          "transpose-right", "b",
+          "(%x: T[2,n,m], %y: T[2,3,m]) { %t = transpose(%y, permutation=[0, 2, 1]) %z = matmul(%x, %t) "
+          "return %z }",
+          "(%x: T[2,n,m], %y: T[3,m,2]) { %t = transpose(%y, permutation=[2, 1, 0]) %z = matmul(%x, %t) "
+          "return %z }"),
+      {.name = "linear",
+       .match = product,
+       .replace = {"linear(x, transpose(w))",
+                   [=](const Match& m) {
+                     const bool is_transposed = m.node(product).attr("transpose_b");
+                     return linear(m[x], is_transposed ? m[w] : transpose(m[w], {1, 0}), {});
+                   }},
+       .when = {is_float(x), is_matrix(w), is_not_fixed(x)},
+       .numerics = Numerics::BitExact,
+       .fires = "(%x: T[n,3,2]) { %w = parameter(name=\"w\", value=T[2,2] {1, 2, 3, 4}) "
+                "%y = matmul(%x, %w) return %y }",
+       .stays = "(%x: T[n,3,2]) { %w = parameter(name=\"w\", value=T[1,2,2] {1, 2, 3, 4}) "
+                "%y = matmul(%x, %w) return %y }"},
+      {.name = "linear-add-bias",
+       .match = plain + c,
+       .replace = {"linear(x, w, c)",
+                   [=](const Match& m) {
+                     const Dim outputs = m[w].dim(0);
+                     const Value bias = per_output(m[c]);
+                     const bool fits = bias.rank() == 1 && provably_equal(bias.dim(0), outputs);
+                     return linear(m[x], m[w],
+                                   fits ? bias : broadcast_to(bias, shape_of(reshape(m[w], {-1}))));
+                   }},
+       .when = {is_per_output(c),
+                {"there is a number for each output",
+                 [=](const Match& m) {
+                   return m[c].rank() >= 1 && provably_equal(m[c].dim(-1), m[w].dim(0));
+                 }}},
+       .numerics = Numerics::Reassociates,
+       .fires =
+           "(%x: T[n,3,2]) { %w = parameter(name=\"w\", value=T[2,2] {1, 2, 3, 4}) "
+           "%b = parameter(name=\"b\", value=T[2] {5, 6}) %0 = linear(%x, %w) %y = add(%b, %0) return %y }",
+       .stays = "(%x: T[n,3,2]) { %w = parameter(name=\"w\", value=T[2,2] {1, 2, 3, 4}) "
+                "%b = parameter(name=\"b\", value=T[3,1] {5, 6, 7}) %0 = linear(%x, %w) %y = add(%b, %0) "
+                "return %y }"},
+      {.name = "linear-add-to-bias",
+       .match = biased + c,
+       .replace = {"linear(x, w, b + c)",
+                   [=](const Match& m) { return linear(m[x], m[w], m[b] + per_output(m[c])); }},
+       .when = {is_per_output(c)},
+       .numerics = Numerics::Reassociates,
+       .fires = "(%x: T[n,2]) { %w = parameter(name=\"w\", value=T[2,2] {1, 2, 3, 4}) "
+                "%b = parameter(name=\"b\", value=T[2] {5, 6}) %c = constant(value=T[1,2] {1, 2}) "
+                "%0 = linear(%x, %w, %b) %y = add(%0, %c) return %y }",
+       .stays = "(%x: T[n,2]) { %w = parameter(name=\"w\", value=T[2,2] {1, 2, 3, 4}) "
+                "%b = parameter(name=\"b\", value=T[2] {5, 6}) %c = constant(value=T[1,2] {1, 2}) "
+                "%0 = linear(%x, %w, %b) %y = add(%0, %c) return %y, %0 }"},
+      {.name = "scale-into-linear",
+       .match = either({plain, biased}) * c,
+       .replace = {"linear(x, w * c, b * c)",
+                   [=](const Match& m) {
+                     const Value factor = per_output(m[c]);
+                     const Value column = factor.rank() == 0 ? factor : reshape(factor, {-1, 1});
+                     return linear(m[x], m[w] * column, m.has(biased) ? m[b] * factor : Value());
+                   }},
+       .when = {is_per_output(c)},
+       .numerics = Numerics::Reassociates,
+       .fires = "(%x: T[n,2]) { %w = parameter(name=\"w\", value=T[2,2] {1, 2, 3, 4}) "
+                "%b = parameter(name=\"b\", value=T[2] {5, 6}) %c = constant(value=T[1,2] {1, 2}) "
+                "%0 = linear(%x, %w, %b) %y = mul(%0, %c) return %y }",
+       .stays = "(%x: T[3,2]) { %w = parameter(name=\"w\", value=T[2,2] {1, 2, 3, 4}) "
+                "%b = parameter(name=\"b\", value=T[2] {5, 6}) %c = constant(value=T[3,1] {1, 2, 3}) "
+                "%0 = linear(%x, %w, %b) %y = mul(%0, %c) return %y }"},
+      // Two layers with nothing between them are one; worth it when its weights are not more.
+      {.name = "linear-of-linear",
+       .match = op("linear", {{"x", inner}, {"weight", w}}),
+       .replace = {"linear(x, w v)", [=](const Match& m) { return linear(m[x], matmul(m[w], m[v]), {}); }},
+       .when = {{"the product of the weights is no larger than they are",
+                 [=](const Match& m) {
+                   const auto outputs = m[w].dim(0).constant(), middle = m[w].dim(1).constant(),
+                              inputs = m[v].dim(1).constant();
+                   return outputs && middle && inputs && *outputs * *inputs <= *middle * (*inputs + *outputs);
+                 },
+                 true}},
+       .numerics = Numerics::Reassociates,
+       .fires = "(%x: T[n,2]) { %w = parameter(name=\"w\", value=T[2,2] {1, 2, 3, 4}) "
+                "%v = parameter(name=\"v\", value=T[2,2] {1, 0.5, 0.25, 2}) "
+                "%0 = linear(%x, %v) %y = linear(%0, %w) return %y }",
+       .stays = "(%x: T[n,3]) { %w = parameter(name=\"w\", value=T[3,1] {1, 2, 3}) "
+                "%v = parameter(name=\"v\", value=T[1,3] {1, 2, 3}) "
+                "%0 = linear(%x, %v) %y = linear(%0, %w) return %y }"},
+  };
+}
+
+}  // namespace
+
+const Rules& linear_rules() {
+  static const Rules rules = make_rules();
+  return rules;
+}
+
+}  // namespace tenon
