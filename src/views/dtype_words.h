@@ -13,6 +13,7 @@ struct DTypeWords {
   std::string_view torch;   // float32: of PyTorch's Python, and of Relay, which is NumPy's
   std::string_view script;  // Float: of TorchScript
   std::string_view hlo;     // f32
+  int64_t script_number;    // what TorchScript gives as a dtype; -1 for strings, which are none
 };
 
 // A tool that has no such dtype is given a word like those it has.

@@ -300,6 +300,8 @@ class Listing {
       return argument(*value);
     if (const auto* element = std::get_if<OnlyElement>(&operand))
       return argument(element->value);
+    if (const auto* elements = std::get_if<AllElements>(&operand))
+      return argument(elements->value);
     if (const auto* constant = std::get_if<Attribute>(&operand))
       return python_text(*constant);
     if (const auto* call = std::get_if<EarlierCall>(&operand))

@@ -1,5 +1,7 @@
 #include "views/naming.h"
 
+#include <algorithm>
+
 namespace tenon {
 namespace {
 
@@ -30,7 +32,9 @@ std::string camel_case(std::string_view name) {
 }
 
 std::string ViewNames::take(std::string_view wanted) {
-  const std::string base = identifier(wanted, allowed_);
+  std::string base = identifier(wanted, allowed_);
+  if (std::find(keywords_.begin(), keywords_.end(), base) != keywords_.end())
+    base += '_';
   std::string name = base;
   while (!taken_.insert(name).second)
     name = fmt::format("{}{}{}", base, before_number_, ++repeats_[base]);

@@ -1,6 +1,7 @@
 // naming.h — names for values where another tool would give them: after the op that makes them.
 #pragma once
 
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -18,9 +19,10 @@ std::string camel_case(std::string_view name);  // resnet_block → ResnetBlock
 class ViewNames {
  public:
   // `allowed` are the characters that may stand in a name besides letters and digits, `before_number` stands
-  // between a name and its number.
-  explicit ViewNames(std::string_view allowed = "_", std::string_view before_number = "_")
-      : allowed_(allowed), before_number_(before_number) {}
+  // between a name and its number. A name that is one of `keywords` gets an underscore at its end.
+  explicit ViewNames(std::string_view allowed = "_", std::string_view before_number = "_",
+                     std::span<const std::string_view> keywords = {})
+      : allowed_(allowed), before_number_(before_number), keywords_(keywords) {}
 
   std::string take(std::string_view wanted);
   const std::string& name(Value value);  // its own name or that of its op, taken when it is first asked for
@@ -29,6 +31,7 @@ class ViewNames {
 
  private:
   std::string_view allowed_, before_number_;
+  std::span<const std::string_view> keywords_;
   std::unordered_set<std::string> taken_;
   std::unordered_map<std::string, int64_t> repeats_;
   std::unordered_map<const ValueData*, std::string> names_;

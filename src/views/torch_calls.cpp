@@ -189,7 +189,8 @@ Calls call_pad(const Node& node) {
   const auto pads = torch_pads(node);
   if (!pads)
     return {};
-  const TorchOperand value = node.has("value") && mode == "constant" ? TorchOperand(node.in("value")) : kNone;
+  const TorchOperand value =
+      node.has("value") && mode == "constant" ? TorchOperand(OnlyElement{node.in("value")}) : kNone;
   return {{"torch.nn.functional.pad",
            "aten::pad",
            {{"input", node.in("x")},
@@ -277,8 +278,10 @@ Calls call_scatter_elements(const Node& node) {
 // A tuple of parts: of one size, of a list of sizes, or one by one.
 Calls call_sequence_split(const Node& node) {
   const TorchArgument x = {"input", node.in("x")}, dim = {"dim", constant(node.attr("axis"))};
-  if (node.has("split"))
-    return {{"torch.split", "aten::split", {x, {"split_size_or_sections", node.in("split")}, dim}}};
+  if (const Value split = node.in("split")) {
+    const TorchOperand sizes = split.rank() == 0 ? TorchOperand(OnlyElement{split}) : AllElements{split};
+    return {{"torch.split", "aten::split", {x, {"split_size_or_sections", sizes}, dim}}};
+  }
   if (node.attr("keep_dims"))
     return {{"torch.split", "aten::split", {x, {"split_size_or_sections", constant(1)}, dim}}};
   return {{"torch.unbind", "aten::unbind", {x, dim}}};

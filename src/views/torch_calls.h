@@ -13,13 +13,18 @@ struct EarlierCall {
   size_t number;
 };
 
-// The only element of a value, where PyTorch wants an int.
+// The only element of a value, where PyTorch wants a number.
 struct OnlyElement {
   Value value;
 };
 
-// None, one of our values or its element, a constant, or an earlier call.
-using TorchOperand = std::variant<std::monostate, Value, OnlyElement, Attribute, EarlierCall>;
+// All elements of a value, where PyTorch wants ints.
+struct AllElements {
+  Value value;
+};
+
+// None, one of our values or its elements, a constant, or an earlier call.
+using TorchOperand = std::variant<std::monostate, Value, OnlyElement, AllElements, Attribute, EarlierCall>;
 
 struct TorchArgument {
   std::string_view name;  // theirs

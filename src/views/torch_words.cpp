@@ -212,7 +212,12 @@ const std::vector<TorchWord>& torch_words() {
       {"sin", "torch.sin", "aten::sin"},
       {"sinh", "torch.sinh", "aten::sinh"},
       {"softmax", "torch.softmax", "aten::softmax", {{"axis", "dim"}}, {}, {{"x"}, {"axis"}, {"dtype"}}},
-      {"softplus", "torch.nn.functional.softplus", "aten::softplus"},
+      {"softplus",
+       "torch.nn.functional.softplus",
+       "aten::softplus",
+       {},
+       {},
+       {{"x"}, {"beta", 1}, {"threshold", 20}}},
       {"split", "torch.split", "aten::split", {{"axis", "dim"}}},
       {"sqrt", "torch.sqrt", "aten::sqrt"},
       {"squeeze", "torch.squeeze", "aten::squeeze", {{"axes", "dim"}}},
@@ -278,7 +283,12 @@ TorchSlot torch_slot(const Node& node, std::string_view operand) {
       {{"where", "b"}, TorchSlot::TensorOrNumber},
   };
   const auto it = slots.find({node.op().name, operand});
-  return it == slots.end() ? TorchSlot::Tensor : it->second;
+  if (it == slots.end())
+    return TorchSlot::Tensor;
+  // Where one bound is a tensor, both are.
+  const auto is_number = [](Value v) { return !v || is_number_for(TorchSlot::Number, v); };
+  const bool has_tensor = node.is("clip") && (!is_number(node.in("min")) || !is_number(node.in("max")));
+  return has_tensor ? TorchSlot::Tensor : it->second;
 }
 
 bool is_number_for(TorchSlot slot, Value value) {

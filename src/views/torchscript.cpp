@@ -4,9 +4,9 @@
 
 #include "ir/print.h"
 #include "views/constants.h"
-#include "views/dtype_words.h"
 #include "views/forms.h"
 #include "views/naming.h"
+#include "views/script_text.h"
 #include "views/torch_calls.h"
 #include "views/torch_words.h"
 #include "views/vocabulary.h"
@@ -27,56 +27,12 @@ std::string module_class(const Node& node) {
   return it == classes.end() ? "" : fill_in_dims(it->second, node).value_or("");
 }
 
-// Float(1, 4); a size that is not known is *.
-std::string type_text(const Type& type) {
-  if (type.is_sequence())
-    return type_text(type.element()) + "[]";
-  if (type.is_optional())
-    return type_text(type.element()) + "?";
-  const auto& [dtype, shape] = type.as_tensor();
-  if (!shape.ranked())
-    return "Tensor";
-  std::vector<std::string> sizes;
-  for (const Dim& dim : shape.dims())
-    sizes.push_back(dim.is_constant() ? dim.to_string() : "*");
-  return fmt::format("{}({})", words_for(dtype).script, fmt::join(sizes, ", "));
-}
-
-// float, int or bool; of a list when it is one.
-std::string scalar_type(DType dtype, bool is_list) {
-  const std::string_view word = is_float(dtype) ? "float" : dtype == DType::Bool ? "bool" : "int";
-  return fmt::format("{}{}", word, is_list ? "[]" : "");
-}
-
-std::string attribute_type(const Attribute& attribute) {
-  switch (attribute.kind()) {
-    case AttributeKind::Bool:
-      return "bool";
-    case AttributeKind::Float:
-      return "float";
-    case AttributeKind::Floats:
-      return "float[]";
-    case AttributeKind::Ints:
-      return "int[]";
-    case AttributeKind::String:
-      return "str";
-    case AttributeKind::Strings:
-      return "str[]";
-    case AttributeKind::Literal:
-      return "Tensor";
-    default:
-      return "int";
-  }
-}
-
-// Bools are 0 and 1.
-std::string attribute_text(const Attribute& attribute) {
-  if (attribute.kind() == AttributeKind::Bool)
-    return attribute.as<bool>() ? "1" : "0";
-  return attribute.kind() == AttributeKind::String ? print(attribute) : python_text(attribute);
-}
-
 constexpr NumberStyle kScriptNumbers = {"1", "0", true};
+
+constexpr std::string_view kKeywords[] = {
+    "and",  "as",     "assert", "async", "await",  "break", "class",  "continue", "def",   "del",    "elif",
+    "else", "except", "for",    "from",  "global", "if",    "import", "in",       "is",    "lambda", "None",
+    "not",  "or",     "pass",   "raise", "return", "try",   "while",  "with",     "yield", "True",   "False"};
 
 class Printer {
  public:
@@ -84,7 +40,7 @@ class Printer {
     names_.take("self");
     text_ = fmt::format("graph(%self : __torch__.{}", camel_case(graph.name()));
     for (Value input : graph.inputs())
-      text_ += fmt::format(",\n      %{} : {}", names_.name(input), type_text(input.type()));
+      text_ += fmt::format(",\n      %{} : {}", names_.name(input), script_type(input.type()));
     text_ += "):\n";
     find_classes(graph);
     print_nodes(graph, "  ");
@@ -113,8 +69,10 @@ class Printer {
         print_parameter(*node, indent);
       else if (node->is("if"))
         print_if(*node, indent);
-      else if (node->is("while") && is_plain_loop(*node))
-        print_loop(*node, indent);
+      else if (node->is("while"))
+        print_while(*node, indent);
+      else if (node->is("scan"))
+        print_scan(*node, indent);
       else
         print_call(*node, indent);
     }
@@ -140,22 +98,59 @@ class Printer {
     const std::string part = path.substr(begin);
     names_.set(node.result(), names_.take(part));
     text_ += fmt::format("{}%{} : {} = prim::GetAttr[name={}](%{})\n", indent, names_.name(node.result()),
-                         type_text(node.result().type()), quote(part), module);
+                         script_type(node.result().type()), quote(part), module);
+  }
+
+  void line(const std::string& indent, const std::string& results, std::string_view op,
+            const std::vector<std::string>& arguments) {
+    text_ += fmt::format("{}{} = {}({})\n", indent, results, op, fmt::join(arguments, ", "));
+  }
+
+  // The result of an op that stands for nothing of ours.
+  std::string step(const std::string& wanted, std::string_view type, std::string_view op,
+                   const std::vector<std::string>& arguments, const std::string& indent) {
+    const std::string name = "%" + names_.take(wanted);
+    line(indent, fmt::format("{} : {}", name, type), op, arguments);
+    return name;
   }
 
   // %name, after printing a constant that has not been printed in this block yet.
   std::string reference(Value value, const std::string& indent) {
-    if (value.node() != nullptr && value.node()->is("constant") && printed_.insert(value.data()).second) {
-      const Literal& literal = *literal_of(value);
-      const auto text = short_constant(value, kScriptNumbers);
-      const std::string type =
-          text && literal.dtype() != DType::String && kind(literal.dtype()) != DTypeKind::Complex
-              ? scalar_type(literal.dtype(), !literal.extents().empty())
-              : type_text(value.type());
-      text_ += fmt::format("{}%{} : {} = prim::Constant[value={}]()\n", indent, names_.name(value), type,
-                           text.value_or("<Tensor>"));
-    }
+    if (value.node() != nullptr && value.node()->is("constant") && printed_.insert(value.data()).second)
+      text_ += fmt::format("{}%{} : {} = prim::Constant[value={}]()\n", indent, names_.name(value),
+                           script_type(*literal_of(value)), script_tensor(*literal_of(value)));
     return "%" + names_.name(value);
+  }
+
+  // The same as a number, or as a list of them.
+  std::string number(Value value, const std::string& indent) {
+    const auto [it, is_new] = numbers_.try_emplace(value.data());
+    if (is_new)
+      it->second =
+          constant(value.name().empty() ? "constant" : value.name(), script_number_type(*literal_of(value)),
+                   *short_constant(value, kScriptNumbers), indent);
+    return it->second;
+  }
+
+  std::string argument(Value value, TorchSlot slot, const std::string& wanted, const std::string& indent) {
+    if (is_number_for(slot, value) || is_strings(value))
+      return number(value, indent);
+    const std::string tensor = reference(value, indent);
+    if (slot == TorchSlot::Int)
+      return step(wanted, "int", "aten::Int", {tensor}, indent);
+    if (slot == TorchSlot::Number)
+      return step(wanted, "Scalar", "aten::item", {tensor}, indent);
+    if (slot != TorchSlot::Ints)
+      return tensor;
+    const std::string rank = constant("dim", "int", "1", indent),
+                      of_ints = constant("type", "int", "0", indent);
+    return step(wanted, "int[]", "prim::tolist", {tensor, rank, of_ints}, indent);
+  }
+
+  static bool is_strings(Value value) {
+    const Literal* literal = literal_of(value);
+    return literal != nullptr && literal->dtype() == DType::String &&
+           short_constant(value, kScriptNumbers).has_value();
   }
 
   std::string list(const std::vector<Value>& values, const std::string& indent) {
@@ -165,10 +160,14 @@ class Printer {
     return fmt::format("{}", fmt::join(texts, ", "));
   }
 
+  std::string result(Value value) {
+    return fmt::format("%{} : {}", names_.name(value), script_type(value.type()));
+  }
+
   std::string results(const Node& node) {
     std::vector<std::string> texts;
     for (int64_t i = 0; i < shown_result_count(node); ++i)
-      texts.push_back(fmt::format("%{} : {}", names_.name(node.result(i)), type_text(node.result(i).type())));
+      texts.push_back(result(node.result(i)));
     return fmt::format("{}", fmt::join(texts, ", "));
   }
 
@@ -182,8 +181,13 @@ class Printer {
 
   std::string constant(std::string_view name, const std::optional<Attribute>& value,
                        const std::string& indent) {
-    return value ? constant(std::string(name), attribute_type(*value), attribute_text(*value), indent)
+    return value ? constant(std::string(name), script_type(*value), script_text(*value), indent)
                  : constant(std::string(name), "NoneType", "", indent);
+  }
+
+  // A custom call takes numbers wherever they are short.
+  static TorchSlot slot_of(const Node& node, std::string_view operand, const Counterpart* counterpart) {
+    return counterpart == nullptr ? TorchSlot::TensorOrNumber : torch_slot(node, operand);
   }
 
   // Operands and attributes in the order of our declaration, or in theirs.
@@ -199,7 +203,8 @@ class Printer {
         arguments.push_back("%" + name);
       } else {
         arguments.push_back(values.empty() ? constant(decl.name, std::nullopt, indent)
-                                           : reference(values[0], indent));
+                                           : argument(values[0], slot_of(node, decl.name, counterpart),
+                                                      std::string(decl.name), indent));
       }
     }
     for (std::string_view late : node.late_names())
@@ -212,7 +217,8 @@ class Printer {
                                                  const std::string& indent) {
     std::vector<std::string> arguments;
     for (const auto& [name, value, fixed] : shown_arguments(node, counterpart))
-      arguments.push_back(value ? reference(value, indent) : constant(name, fixed, indent));
+      arguments.push_back(value ? argument(value, torch_slot(node, name), std::string(name), indent)
+                                : constant(name, fixed, indent));
     return arguments;
   }
 
@@ -223,10 +229,27 @@ class Printer {
     const std::vector<std::string> arguments = counterpart != nullptr && !counterpart->arguments.empty()
                                                    ? print_their_arguments(node, *counterpart, indent)
                                                    : print_our_arguments(node, counterpart, indent);
-    text_ += fmt::format("{}{} = {}({})\n", indent, results(node), word_for(node, counterpart, "tenon::"),
-                         fmt::join(arguments, ", "));
+    print_results(node, counterpart, arguments, indent);
     for (size_t i = 0; i < node.regions().size(); ++i)
       print_block(*node.regions()[i], i, node.regions()[i]->inputs(), indent);
+  }
+
+  // Sizes, lengths and parts come in other types than ours.
+  void print_results(const Node& node, const Counterpart* counterpart,
+                     const std::vector<std::string>& arguments, const std::string& indent) {
+    const std::string word = word_for(node, counterpart, "tenon::");
+    if (word == "aten::size") {
+      const std::string sizes = step("size", "int[]", word, arguments, indent);
+      line(indent, results(node), "aten::tensor",
+           {sizes, constant("dtype", "NoneType", "", indent), constant("device", "NoneType", "", indent),
+            constant("requires_grad", "bool", "0", indent)});
+    } else if (word == "aten::len") {
+      line(indent, results(node), "prim::NumToTensor", {step("len", "int", word, arguments, indent)});
+    } else if (word == "aten::split") {
+      line(indent, results(node), "prim::ListUnpack", {step("split", "Tensor[]", word, arguments, indent)});
+    } else {
+      line(indent, results(node), word, arguments);
+    }
   }
 
   void print_calls(const Node& node, const std::vector<TorchCall>& calls, const std::string& indent) {
@@ -247,23 +270,24 @@ class Printer {
         earlier.push_back(names_.take(call.aten.substr(call.aten.rfind(':') + 1)));
         result = fmt::format("%{} : Tensor{}", earlier.back(), call.aten == "aten::unbind" ? "[]" : "");
       }
-      text_ += fmt::format("{}{} = {}({})\n", indent, result, call.aten, fmt::join(arguments, ", "));
+      line(indent, result, call.aten, arguments);
     }
   }
 
-  std::string print_operand(const TorchArgument& argument, const std::vector<std::string>& earlier,
+  std::string print_operand(const TorchArgument& operand, const std::vector<std::string>& earlier,
                             const std::string& indent) {
-    const std::string wanted(argument.name);
-    if (const auto* value = std::get_if<Value>(&argument.operand))
-      return reference(*value, indent);
-    if (const auto* call = std::get_if<EarlierCall>(&argument.operand))
+    const std::string wanted(operand.name);
+    if (const auto* value = std::get_if<Value>(&operand.operand))
+      return argument(*value, wanted == "other" ? TorchSlot::TensorOrNumber : TorchSlot::Tensor, wanted,
+                      indent);
+    if (const auto* element = std::get_if<OnlyElement>(&operand.operand))
+      return argument(element->value, is_integer(element->value.dtype()) ? TorchSlot::Int : TorchSlot::Number,
+                      wanted, indent);
+    if (const auto* elements = std::get_if<AllElements>(&operand.operand))
+      return argument(elements->value, TorchSlot::Ints, wanted, indent);
+    if (const auto* call = std::get_if<EarlierCall>(&operand.operand))
       return "%" + earlier[call->number];
-    if (const auto* element = std::get_if<OnlyElement>(&argument.operand)) {
-      const std::string tensor = reference(element->value, indent), name = names_.take(wanted);
-      text_ += fmt::format("{}%{} : int = aten::Int({})\n", indent, name, tensor);
-      return "%" + name;
-    }
-    const auto* fixed = std::get_if<Attribute>(&argument.operand);
+    const auto* fixed = std::get_if<Attribute>(&operand.operand);
     return constant(wanted, fixed == nullptr ? std::nullopt : std::optional(*fixed), indent);
   }
 
@@ -282,8 +306,7 @@ class Printer {
   void print_if(const Node& node, const std::string& indent) {
     const std::vector<Value> inputs = node.ins("inputs");
     list(inputs, indent);  // constants that a branch sees are made before it
-    const std::string condition = reference(node.in("condition"), indent);
-    text_ += fmt::format("{}{} = prim::If({})\n", indent, results(node), condition);
+    line(indent, results(node), "prim::If", {flag(node.in("condition"), indent)});
     for (size_t i = 0; i < 2; ++i) {
       const Graph& branch = *node.regions()[i];
       for (size_t k = 0; k < inputs.size(); ++k)
@@ -292,45 +315,141 @@ class Printer {
     }
   }
 
-  // prim::Loop carries values from turn to turn, but collects none.
-  static bool is_plain_loop(const Node& node) {
-    return node.result_count() == static_cast<int64_t>(node.ins("carried").size());
+  // The bool that a condition or a loop goes by.
+  std::string flag(Value value, const std::string& indent) {
+    if (is_number_for(TorchSlot::Number, value))
+      return number(value, indent);
+    const std::string tensor = reference(value, indent);
+    return step("bool", "bool", "aten::Bool", {tensor}, indent);
   }
 
-  void print_loop(const Node& node, const std::string& indent) {
-    const std::string count = node.has("trip_count")
-                                  ? reference(node.in("trip_count"), indent)
-                                  : constant("max_trip_count", "int", "9223372036854775807", indent);
-    const std::string condition = node.has("condition") ? reference(node.in("condition"), indent)
-                                                        : constant("true", "bool", "1", indent);
-    const std::string carried = list(node.ins("carried"), indent);
-    const std::vector<Value> captured = node.ins("captured");
-    list(captured, indent);
-    text_ += fmt::format("{}{} = prim::Loop({}, {}{}{})\n", indent, results(node), count, condition,
-                         carried.empty() ? "" : ", ", carried);
+  // prim::Loop carries values from turn to turn. What a loop collects is appended to lists.
+  struct LoopParts {
+    std::string count, condition;
+    std::vector<std::string> carried, lists;
+    std::string turn;  // its number, inside
+  };
+
+  LoopParts start_loop(const Node& node, size_t collected, const std::string& indent) {
+    LoopParts parts;
+    for (Value value : node.ins("carried"))
+      parts.carried.push_back(reference(value, indent));
+    list(node.ins("captured"), indent);
+    for (size_t i = 0; i < collected; ++i)
+      parts.lists.push_back(step("collected", "Tensor[]", "prim::ListConstruct", {}, indent));
+    return parts;
+  }
+
+  // The head, and the names of what the body takes besides the turn and the `slices`.
+  void print_loop_head(const Node& node, LoopParts& parts, size_t first_carried, const std::string& indent) {
+    std::vector<std::string> given, arguments = {parts.count, parts.condition};
+    arguments.insert(arguments.end(), parts.carried.begin(), parts.carried.end());
+    for (size_t i = 0; i < parts.carried.size(); ++i)
+      given.push_back(result(node.result(static_cast<int64_t>(i))));
+    line(indent, fmt::format("{}", fmt::join(given, ", ")), "prim::Loop", arguments);
+    const std::vector<Value> inputs = node.region("body").inputs(), captured = node.ins("captured");
+    parts.turn = "%" + names_.take("turn");
+    std::vector<std::string> taken = {parts.turn + " : int"};
+    for (size_t i = 0; i < parts.carried.size(); ++i)
+      taken.push_back(result(inputs[first_carried + i]));
+    for (size_t i = 0; i < captured.size(); ++i)
+      names_.set(inputs[inputs.size() - captured.size() + i], names_.name(captured[i]));
+    text_ += fmt::format("{}  block0({}):\n", indent, fmt::join(taken, ", "));
+  }
+
+  // The nodes of the body, what it collects, and what it carries on: the last of its outputs.
+  void print_loop_body(const Node& node, const LoopParts& parts, const std::string& indent) {
     const Graph& body = node.region("body");
-    std::vector<Value> inputs = body.inputs();
-    for (size_t k = 0; k < captured.size(); ++k)
-      names_.set(inputs[inputs.size() - captured.size() + k], names_.name(captured[k]));
-    inputs.resize(inputs.size() - captured.size());
-    print_block(body, 0, inputs, indent);
+    const std::vector<Value> outputs = body.outputs();
+    print_nodes(body, indent);
+    const size_t first_collected = outputs.size() - parts.lists.size();
+    for (size_t i = 0; i < parts.lists.size(); ++i) {
+      const std::string part = reference(outputs[first_collected + i], indent);
+      step("append", "Tensor[]", "aten::append", {parts.lists[i], part}, indent);
+    }
+    const size_t first_carried = first_collected - parts.carried.size();
+    std::vector<std::string> next = {first_carried == 0 ? constant("true", "bool", "1", indent)
+                                                        : flag(outputs[0], indent)};
+    for (size_t i = first_carried; i < first_collected; ++i)
+      next.push_back(reference(outputs[i], indent));
+    text_ += fmt::format("{}-> ({})\n", indent, fmt::join(next, ", "));
+  }
+
+  void print_while(const Node& node, const std::string& indent) {
+    const Graph& body = node.region("body");
+    const size_t carried = node.ins("carried").size();
+    LoopParts parts = start_loop(node, body.outputs().size() - 1 - carried, indent);
+    parts.count = node.has("trip_count")
+                      ? argument(node.in("trip_count"), TorchSlot::Int, "trip_count", indent)
+                      : constant("max_trip_count", "int", "9223372036854775807", indent);
+    parts.condition =
+        node.has("condition") ? flag(node.in("condition"), indent) : constant("true", "bool", "1", indent);
+    print_loop_head(node, parts, 1, indent);
+    const std::string inner = indent + "    ";
+    if (body.input(0).use_count() > 0)
+      line(inner, result(body.input(0)), "prim::NumToTensor", {parts.turn});
+    print_loop_body(node, parts, inner);
+    for (size_t i = 0; i < parts.lists.size(); ++i)
+      line(indent, result(node.result(static_cast<int64_t>(carried + i))), "aten::stack",
+           {parts.lists[i], constant("dim", "int", "0", indent)});
+  }
+
+  void print_scan(const Node& node, const std::string& indent) {
+    const std::vector<Value> scanned = node.ins("scanned");
+    const std::vector<int64_t>&axes = node.attr("axes"), &output_axes = node.attr("output_axes");
+    LoopParts parts = start_loop(node, output_axes.size(), indent);
+    std::vector<std::string> dims;
+    list(scanned, indent);
+    for (int64_t axis : axes)
+      dims.push_back(constant("dim", "int", fmt::format("{}", axis), indent));
+    parts.count = step("size", "int", "aten::size", {reference(scanned[0], indent), dims[0]}, indent);
+    parts.condition = constant("true", "bool", "1", indent);
+    print_loop_head(node, parts, 0, indent);
+    for (size_t i = 0; i < scanned.size(); ++i)
+      print_slice(node, i, parts, dims[i], indent + "    ");
+    print_loop_body(node, parts, indent + "    ");
+    for (size_t i = 0; i < output_axes.size(); ++i)
+      print_collected(node, i, parts.lists[i], indent);
+  }
+
+  // From the end, the slice of turn t is that at -1 - t.
+  void print_slice(const Node& node, size_t place, const LoopParts& parts, const std::string& dim,
+                   const std::string& indent) {
+    const std::vector<int64_t>& reversed = node.attr("reversed");
+    std::string index = parts.turn;
+    if (reversed[place] != 0)
+      index = step("index", "int", "aten::sub", {constant("last", "int", "-1", indent), index}, indent);
+    const Value slice = node.region("body").input(static_cast<int64_t>(parts.carried.size() + place));
+    line(indent, result(slice), "aten::select", {"%" + names_.name(node.ins("scanned")[place]), dim, index});
+  }
+
+  void print_collected(const Node& node, size_t place, const std::string& parts, const std::string& indent) {
+    const std::vector<int64_t>&axes = node.attr("output_axes"), &reversed = node.attr("output_reversed");
+    const Value collected = node.result(static_cast<int64_t>(node.ins("carried").size() + place));
+    const std::string axis = fmt::format("{}", axes[place]), dim = constant("dim", "int", axis, indent);
+    if (reversed[place] == 0)
+      return line(indent, result(collected), "aten::stack", {parts, dim});
+    const std::string stack = step("stack", "Tensor", "aten::stack", {parts, dim}, indent);
+    line(indent, result(collected), "aten::flip",
+         {stack, constant("dims", "int[]", fmt::format("[{}]", axis), indent)});
   }
 
   void print_block(const Graph& block, size_t number, const std::vector<Value>& inputs,
                    const std::string& indent) {
     std::vector<std::string> parameters;
     for (Value input : inputs)
-      parameters.push_back(fmt::format("%{} : {}", names_.name(input), type_text(input.type())));
+      parameters.push_back(result(input));
     text_ += fmt::format("{}  block{}({}):\n", indent, number, fmt::join(parameters, ", "));
     print_nodes(block, indent + "    ");
     const std::string outputs = list(block.outputs(), indent + "    ");
     text_ += fmt::format("{}    -> ({})\n", indent, outputs);
   }
 
-  ViewNames names_{"_", "."};
+  ViewNames names_{"_", ".", kKeywords};
   std::string text_;
-  std::map<std::string, std::string> modules_, classes_;  // by dotted path: the value, the class
-  std::unordered_set<const ValueData*> printed_;          // constants
+  std::map<std::string, std::string> modules_, classes_;       // by dotted path: the value, the class
+  std::unordered_set<const ValueData*> printed_;               // constants
+  std::unordered_map<const ValueData*, std::string> numbers_;  // those that were printed as numbers
 };
 
 }  // namespace

@@ -61,6 +61,14 @@ bool is_for(const Counterpart& counterpart, const Node& node) {
          counterpart.dtypes.contains(node.operand(0).dtype());
 }
 
+// No tool that has a vocabulary here has tensors of strings.
+bool has_strings(const Node& node) {
+  const auto is_strings = [](Value v) { return v.type().is_tensor() && v.dtype() == DType::String; };
+  const std::vector<Value> operands = node.operands(), results = node.results();
+  return std::any_of(operands.begin(), operands.end(), is_strings) ||
+         std::any_of(results.begin(), results.end(), is_strings);
+}
+
 bool can_tell(const Node& node, const Counterpart& counterpart) {
   const auto can_tell_attribute = [&](const AttributeDecl& decl) {
     const Rename* rename = find_rename(counterpart, decl.name);
@@ -80,7 +88,7 @@ Vocabulary::Vocabulary(std::vector<Counterpart> table) : table_(std::move(table)
 
 const Counterpart* Vocabulary::find(const Node& node) const {
   const auto it = by_op_.find(node.op().name);
-  if (it == by_op_.end() || !node.late_names().empty())
+  if (it == by_op_.end() || !node.late_names().empty() || has_strings(node))
     return nullptr;
   for (const size_t place : it->second)
     if (can_tell(node, table_[place]))

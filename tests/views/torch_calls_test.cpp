@@ -142,7 +142,7 @@ TEST(TorchCalls, WhatMovesElements) {
        "sequence_at(%l, %p)",
        "torch.split](args = (%x, 3, 1), kwargs = {})\n    %y : [num_users=1] = "
        "call_function[target=operator.getitem](args = (%l, %p), kwargs = {})",
-       "aten::__getitem__(%l, %p)\n"},
+       "  %position : int = aten::Int(%p)\n  %y : Float(2, 3) = aten::__getitem__(%l, %position)\n"},
       {"%x: f32[2,6], %p: i64[]", "%l = sequence_split(%x, keep_dims=false) %y = sequence_at(%l, %p)",
        "torch.unbind](args = (%x, 0), kwargs = {})", "aten::unbind(%x, %dim)\n"},
       {"%x: f32[2,6], %p: i64[]", "%l = sequence_split(%x) %y = sequence_at(%l, %p)",
@@ -172,9 +172,10 @@ TEST(TorchCalls, OtherWords) {
        "aten::linalg_det(%x)\n"},
       {"%a: i64[], %b: i64[], %c: i64[]", "%y = range(%a, %b, %c)",
        "torch.arange](args = (%a, %b, %c), kwargs = {})",
-       "aten::arange(%a, %b, %c, %dtype, %layout, %device, %pin_memory)\n"},
+       "aten::arange(%start, %limit, %delta, %dtype, %layout, %device, %pin_memory)\n"},
       {"%x: f32[2,6]", "%l = sequence_split(%x) %y = sequence_length(%l)",
-       "[target=len](args = (%l,), kwargs = {})", "aten::len(%l)\n"},
+       "[target=len](args = (%l,), kwargs = {})",
+       "  %len : int = aten::len(%l)\n  %y : Long() = prim::NumToTensor(%len)\n"},
   });
 }
 

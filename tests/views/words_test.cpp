@@ -142,6 +142,7 @@ TEST(Views, ShowWhatTheyHaveNoWordForAsACustomCall) {
        "pads=[0, 0, 0, 0]) return %i, %y }"},
       {"reduce_sum", "graph(%x: f32[2,3], %a: i64[n]) { %y = reduce_sum(%x, axes=%a) return %y }"},
       {"cast", "graph(%x: f32[n]) { %y = cast(%x, to=i8, saturate=true) return %y }"},
+      {"cast", "graph(%x: f32[n]) { %y = cast(%x, to=str) return %y }"},
   };
   for (const auto& [op, text] : cases)
     for (std::string_view view : {"fx", "fx-code", "torchscript", "hlo", "relay"}) {
