@@ -7,6 +7,7 @@
 #include "views/forms.h"
 #include "views/hlo_computation.h"
 #include "views/hlo_formulas.h"
+#include "views/hlo_loops.h"
 #include "views/hlo_move.h"
 #include "views/hlo_reduce.h"
 #include "views/hlo_types.h"
@@ -47,7 +48,6 @@ const Vocabulary& elementwise_instructions() {
       {"neg", "negate"},
       {"not", "not"},
       {"or", "or"},
-      {"pow", "power"},
       {"round", "round-nearest-even"},
       {"sigmoid", "logistic"},
       {"sign", "sign"},
@@ -70,7 +70,7 @@ std::vector<int64_t> count_up(int64_t count) {
 
 class Writer {
  public:
-  explicit Writer(HloModule& module) : out_(module) {}
+  explicit Writer(HloComputation& out) : out_(out) {}
 
   // The program: its inputs and then its weights are the parameters.
   std::string write_entry(const Graph& graph) {
@@ -92,43 +92,6 @@ class Writer {
     for (Value input : graph.inputs())
       out_.define(input, element(tuple, input.type(), input.index(), input.name()));
     return write_body(graph, name, false);
-  }
-
-  // One turn of a loop over (turn, go on, carried, captured); captured values are handed on.
-  std::string write_loop_body(const Node& loop, const Types& state, const std::string& name) {
-    const Graph& body = loop.region("body");
-    const std::string tuple = out_.emit("p", hlo_tuple(state), "parameter(0)");
-    std::vector<std::string> handed_on;
-    const auto carried = static_cast<int64_t>(loop.ins("carried").size());
-    for (Value input : body.inputs()) {
-      const int64_t index = input.index() == 0 ? 0 : input.index() + 1;
-      const std::string operand = element(tuple, input.type(), index, input.name());
-      out_.define(input, operand);
-      if (input.index() > carried)
-        handed_on.push_back(operand);
-    }
-    write_nodes(body, false);
-    const std::string turn =
-        out_.emit("add", state[0], fmt::format("add({}, s64[] constant(1))", out_.use(body.input(0))));
-    std::vector<std::string> roots = {turn};
-    for (Value output : body.outputs())
-      roots.push_back(out_.use(output));
-    roots.insert(roots.end(), handed_on.begin(), handed_on.end());
-    return out_.finish(name, roots, state);
-  }
-
-  std::string write_loop_condition(const Node& loop, const Types& state, const std::string& name) {
-    const std::string tuple = out_.emit("p", hlo_tuple(state), "parameter(0)");
-    std::string go_on = element(tuple, state[1], 1, "go_on");
-    if (loop.has("trip_count")) {
-      const auto limit = loop.in("trip_count").known_ints();
-      const std::string turn = element(tuple, state[0], 0, "turn");
-      const std::string in_time = out_.emit("compare", state[1],
-                                            fmt::format("compare({}, s64[] constant({})), direction=LT", turn,
-                                                        limit ? limit->at(0) : int64_t{0}));
-      go_on = out_.emit("and", state[1], fmt::format("and({}, {})", go_on, in_time));
-    }
-    return out_.finish(name, {go_on}, {state[1]});
   }
 
  private:
@@ -169,13 +132,13 @@ class Writer {
         {"if", &Writer::write_if},
         {"linear", &Writer::write_linear},
         {"matmul", &Writer::write_matmul},
+        {"pow", &Writer::write_pow},
         {"reciprocal", &Writer::write_reciprocal},
         {"relu", &Writer::write_relu},
         {"reshape", &Writer::write_reshape},
         {"squeeze", &Writer::write_reshape},
         {"transpose", &Writer::write_transpose},
         {"unsqueeze", &Writer::write_reshape},
-        {"while", &Writer::write_while},
     };
     const bool is_plain = node.late_names().empty() && node.result_count() > 0 && is_ranked(node);
     if (const Counterpart* counterpart = elementwise_instructions().find(node);
@@ -185,6 +148,11 @@ class Writer {
       return (this->*it->second)(node);
     if (is_plain && (write_hlo_formula(out_, node) || write_hlo_move(out_, node) ||
                      write_hlo_reduction(out_, node) || write_hlo_window(out_, node)))
+      return;
+    const auto write_nested = [](HloComputation& out, const Graph& graph) {
+      Writer(out).write_nodes(graph, false);
+    };
+    if (is_plain && write_hlo_loop(out_, node, write_nested))
       return;
     write_custom_call(node);
   }
@@ -217,6 +185,23 @@ class Writer {
   void write_reciprocal(const Node& node) {
     define(node, "divide",
            fmt::format("divide({}, {})", hlo_splat(1, node.result().type()), out_.use(node.in("x"))));
+  }
+
+  // Both of one type: that of the result, or that of the exponent where only it is one of fractions.
+  void write_pow(const Node& node) {
+    const Value a = node.in("a"), b = node.in("b");
+    const Shape& shape = node.result().shape();
+    const DType dtype = is_float(b.dtype()) && !is_float(a.dtype()) ? b.dtype() : a.dtype();
+    const Type type = Type::tensor(dtype, shape);
+    const auto operand = [&](Value value) {
+      const std::string name = out_.use_as(value, type);
+      return value.dtype() == dtype ? name : out_.emit("convert", type, fmt::format("convert({})", name));
+    };
+    const std::string base = operand(a), exponent = operand(b);
+    const std::string power = out_.emit("power", type, fmt::format("power({}, {})", base, exponent));
+    if (dtype == a.dtype())
+      return out_.define(node.result(), power);
+    define(node, "convert", fmt::format("convert({})", power));
   }
 
   void write_clip(const Node& node) {
@@ -355,7 +340,8 @@ class Writer {
 
   std::string call_region(const Graph& region, std::string_view wanted) {
     const std::string name = out_.module().take_name(wanted);
-    out_.module().add(Writer(out_.module()).write_called(region, name));
+    HloComputation called(out_.module());
+    out_.module().add(Writer(called).write_called(region, name));
     return name;
   }
 
@@ -366,33 +352,6 @@ class Writer {
     define_results(node, "conditional",
                    fmt::format("conditional({0}, {1}, {1}), true_computation={2}, false_computation={3}",
                                out_.use(node.in("condition")), inputs, then, otherwise));
-  }
-
-  void write_while(const Node& node) {
-    const std::vector<Value> carried = node.ins("carried"), captured = node.ins("captured");
-    const bool has_known_count = !node.has("trip_count") || node.in("trip_count").known_ints();
-    if (node.result_count() != static_cast<int64_t>(carried.size()) || !has_known_count)
-      return write_custom_call(node);  // values collected turn by turn, or a limit from outside
-    const Type turn = Type::tensor(DType::I64, {}), flag = Type::tensor(DType::Bool, {});
-    Types state = {turn, flag};
-    std::vector<std::string> start = {"s64[] constant(0)", node.has("condition")
-                                                               ? out_.use(node.in("condition"))
-                                                               : "pred[] constant(true)"};
-    for (const auto* values : {&carried, &captured})
-      for (Value value : *values) {
-        state.push_back(value.type());
-        start.push_back(out_.use(value));
-      }
-    const std::string tuple =
-        out_.emit("tuple", hlo_tuple(state), fmt::format("tuple({})", fmt::join(start, ", ")));
-    HloModule& module = out_.module();
-    const std::string condition = module.take_name("condition"), body = module.take_name("body");
-    module.add(Writer(module).write_loop_condition(node, state, condition));
-    module.add(Writer(module).write_loop_body(node, state, body));
-    const std::string end = out_.emit(
-        "while", hlo_tuple(state), fmt::format("while({}), condition={}, body={}", tuple, condition, body));
-    for (Value result : node.results())
-      out_.define(result, element(end, result.type(), result.index() + 2, result.name()));
   }
 
   void write_custom_call(const Node& node) {
@@ -412,7 +371,7 @@ class Writer {
     define_results(node, node.op().name, call);
   }
 
-  HloComputation out_;
+  HloComputation& out_;
 };
 
 }  // namespace
@@ -420,7 +379,8 @@ class Writer {
 std::string show_as_hlo(const Graph& graph) {
   HloModule module;
   module.take_name("main");
-  const std::string entry = Writer(module).write_entry(graph);
+  HloComputation main(module);
+  const std::string entry = Writer(main).write_entry(graph);
   std::string text = fmt::format("HloModule {}\n\n", identifier(graph.name()));
   for (const std::string& computation : module.computations())
     text += computation + "\n";

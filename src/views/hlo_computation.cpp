@@ -1,5 +1,7 @@
 #include "views/hlo_computation.h"
 
+#include <algorithm>
+
 #include "tensor/wide.h"
 #include "views/constants.h"
 #include "views/dtype_words.h"
@@ -136,8 +138,11 @@ std::string HloComputation::broadcast(const std::string& name, const Type& from,
 std::string HloComputation::finish(const std::string& head, const std::vector<std::string>& roots,
                                    const Types& types) {
   std::string root;
-  if (roots.size() == 1)
+  const auto has_line = [&](const Line& line) { return line.name == roots[0]; };
+  if (roots.size() == 1 && std::any_of(lines_.begin(), lines_.end(), has_line))
     root = roots[0];
+  else if (roots.size() == 1)  // it stands where it is used, and gets a line of its own here
+    lines_.push_back({root = names_.take("result"), fmt::format("{} = {}", root, roots[0])});
   else
     root = emit("tuple", hlo_tuple(types), fmt::format("tuple({})", fmt::join(roots, ", ")));
   std::string text = head + " {\n";

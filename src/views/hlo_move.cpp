@@ -156,6 +156,44 @@ bool write_shape(HloComputation& out, const Node& node) {
   return true;
 }
 
+bool has_negative(Value indices) {
+  const auto known = indices.known_ints();
+  return known && std::any_of(known->begin(), known->end(), [](int64_t i) { return i < 0; });
+}
+
+// Whether indices that count from the end can be made to count from the front, as HLO wants them: the sizes
+// of the axes must be known.
+bool can_count(Value x, Value indices, const Ints& axes) {
+  const auto is_known = [&](int64_t axis) { return x.dim(axis).is_constant(); };
+  return !has_negative(indices) || std::all_of(axes.begin(), axes.end(), is_known);
+}
+
+// The indices along `axes`, one number after the other, as numbers from the front.
+std::string count_from_the_front(HloComputation& out, Value x, Value indices, const Ints& axes) {
+  const std::string given = out.use(indices);
+  std::vector<Dim> sizes;
+  for (const int64_t axis : axes)
+    sizes.push_back(x.dim(axis));
+  const bool is_plain = indices.known_ints() && !has_negative(indices);
+  if (is_plain ||
+      !std::all_of(sizes.begin(), sizes.end(), [](const Dim& size) { return size.is_constant(); }))
+    return given;
+  const Type &type = indices.type(), flags = Type::tensor(DType::Bool, indices.shape());
+  std::string size;
+  if (sizes.size() == 1) {
+    size = hlo_splat(static_cast<double>(*sizes[0].constant()), type);
+  } else {
+    const Type row = Type::tensor(indices.dtype(), {Dim(static_cast<int64_t>(sizes.size()))});
+    size = out.emit("sizes", type,
+                    fmt::format("broadcast({} constant({{{}}})), dimensions={{{}}}", hlo_type(row),
+                                fmt::join(sizes, ", "), indices.rank() - 1));
+  }
+  const std::string is_negative =
+      out.emit("compare", flags, fmt::format("compare({}, {}), direction=LT", given, hlo_splat(0, type)));
+  const std::string shifted = out.emit("add", type, fmt::format("add({}, {})", given, size));
+  return out.emit("indices", type, fmt::format("select({}, {}, {})", is_negative, shifted, given));
+}
+
 // What a gather says of its dimensions. Those of `axes` are looked up and vanish, those of `batch` run along
 // with the indices, and the rest stand in the result at `offset_dims`.
 struct GatherDims {
@@ -173,19 +211,13 @@ void emit_gather(HloComputation& out, const Node& node, const GatherDims& dims) 
   std::string batch;
   if (!dims.batch.empty())
     batch = fmt::format("operand_batching_dims={0}, start_indices_batching_dims={0}, ", hlo_list(dims.batch));
+  const std::string indices = count_from_the_front(out, x, node.in("indices"), dims.axes);
   out.define(node.result(),
              out.emit("gather", node.result().type(),
                       fmt::format("gather({}, {}), offset_dims={}, collapsed_slice_dims={}, "
                                   "start_index_map={}, {}index_vector_dim={}, slice_sizes={{{}}}",
-                                  out.use(x), out.use(node.in("indices")), hlo_list(dims.offset_dims),
-                                  hlo_list(dims.axes), hlo_list(dims.axes), batch, dims.index_vector_dim,
-                                  fmt::join(sizes, ","))));
-}
-
-// HLO counts no index from the end.
-bool may_be_negative(Value indices) {
-  const auto known = indices.known_ints();
-  return known && std::any_of(known->begin(), known->end(), [](int64_t i) { return i < 0; });
+                                  out.use(x), indices, hlo_list(dims.offset_dims), hlo_list(dims.axes),
+                                  hlo_list(dims.axes), batch, dims.index_vector_dim, fmt::join(sizes, ","))));
 }
 
 // One index that is known is a slice without the axis.
@@ -205,7 +237,7 @@ bool write_gather(HloComputation& out, const Node& node) {
     out.define(y, part);
     return true;
   }
-  if (may_be_negative(indices))
+  if (!can_count(x, indices, {axis}))
     return false;
   Ints offset_dims = count_up(0, axis);
   for (const int64_t dim : count_up(axis + indices.rank(), y.rank()))
@@ -217,26 +249,28 @@ bool write_gather(HloComputation& out, const Node& node) {
 bool write_gather_nd(HloComputation& out, const Node& node) {
   const Value indices = node.in("indices"), y = node.result();
   const Dim& length = indices.dim(indices.rank() - 1);
-  if (!length.is_constant() || may_be_negative(indices))
+  if (!length.is_constant())
     return false;
   const int64_t batch = node.attr("batch_dims");
+  const Ints axes = count_up(batch, batch + *length.constant());
+  if (!can_count(node.in("x"), indices, axes))
+    return false;
   emit_gather(out, node,
-              {count_up(indices.rank() - 1, y.rank()), count_up(batch, batch + *length.constant()),
-               count_up(0, batch), indices.rank() - 1});
+              {count_up(indices.rank() - 1, y.rank()), axes, count_up(0, batch), indices.rank() - 1});
   return true;
 }
 
 // Whether the other axes are whole in the indices, as they must be to run along with them.
 bool runs_along(Value x, Value indices, const Ints& others) {
   const auto is_whole = [&](int64_t other) { return x.dim(other) == indices.dim(other); };
-  return std::all_of(others.begin(), others.end(), is_whole) && !may_be_negative(indices);
+  return std::all_of(others.begin(), others.end(), is_whole);
 }
 
 bool write_gather_elements(HloComputation& out, const Node& node) {
   const Value x = node.in("x"), indices = node.in("indices");
   const int64_t axis = from_the_front(node.attr("axis"), x.rank());
   const Ints others = axes_but(axis, x.rank());
-  if (!runs_along(x, indices, others))
+  if (!runs_along(x, indices, others) || !can_count(x, indices, {axis}))
     return false;
   emit_gather(out, node, {{}, {axis}, others, x.rank()});
   return true;
@@ -248,14 +282,15 @@ bool write_scatter_elements(HloComputation& out, const Node& node) {
   const Value x = node.in("x"), indices = node.in("indices");
   const int64_t axis = from_the_front(node.attr("axis"), x.rank());
   const Ints others = axes_but(axis, x.rank());
-  if (!runs_along(x, indices, others))
+  if (!runs_along(x, indices, others) || !can_count(x, indices, {axis}))
     return false;
   const std::string& reduction = node.attr("reduction");
   HloModule& module = out.module();
   const std::string combine = reduction == "none"
                                   ? module.second_of_two(x.dtype())
                                   : module.scalar_computation(instructions.at(reduction), x.dtype());
-  const std::string operand = out.use(x), places = out.use(indices), updates = out.use(node.in("updates"));
+  const std::string operand = out.use(x), places = count_from_the_front(out, x, indices, {axis}),
+                    updates = out.use(node.in("updates"));
   out.define(node.result(),
              out.emit("scatter", x.type(),
                       fmt::format("scatter({0}, {1}, {2}), update_window_dims={{}}, "

@@ -69,15 +69,20 @@ TEST(HloWords, Gather) {
        {"slice = f32[4,1] slice(p0), slice={[0:4], [4:5]}\n", "f32[4] reshape(slice)\n"}},
       {"%x: f32[4,5,6], %i: i64[2,3]",
        "%y = gather(%x, %i, axis=1)",
-       {"f32[4,2,3,6] gather(p0, p1), offset_dims={0,3}, collapsed_slice_dims={1}, start_index_map={1}, "
+       {"compare = pred[2,3] compare(p1, s64[2,3] broadcast(s64[] constant(0))), direction=LT\n",
+        "add = s64[2,3] add(p1, s64[2,3] broadcast(s64[] constant(5)))\n",
+        "indices = s64[2,3] select(compare, add, p1)\n",
+        "f32[4,2,3,6] gather(p0, indices), offset_dims={0,3}, collapsed_slice_dims={1}, start_index_map={1}, "
         "index_vector_dim=2, slice_sizes={4,1,6}\n"}},
       {"%x: f32[4,5,6], %i: i64[3,2]",
        "%y = gather_nd(%x, %i)",
-       {"f32[3,6] gather(p0, p1), offset_dims={1}, collapsed_slice_dims={0,1}, start_index_map={0,1}, "
+       {"sizes = s64[3,2] broadcast(s64[2] constant({4, 5})), dimensions={1}\n",
+        "add = s64[3,2] add(p1, sizes)\n",
+        "f32[3,6] gather(p0, indices), offset_dims={1}, collapsed_slice_dims={0,1}, start_index_map={0,1}, "
         "index_vector_dim=1, slice_sizes={1,1,6}\n"}},
       {"%x: f32[4,5], %i: i64[4,2]",
        "%y = gather_elements(%x, %i, axis=1)",
-       {"f32[4,2] gather(p0, p1), offset_dims={}, collapsed_slice_dims={1}, start_index_map={1}, "
+       {"f32[4,2] gather(p0, indices), offset_dims={}, collapsed_slice_dims={1}, start_index_map={1}, "
         "operand_batching_dims={0}, start_indices_batching_dims={0}, index_vector_dim=2, "
         "slice_sizes={1,1}\n"}},
       {"%x: f32[4,5], %i: i64[3,2]",
@@ -86,6 +91,10 @@ TEST(HloWords, Gather) {
       {"%x: f32[n,5]",
        "%i = constant(value=i64[2]{-1, 0}) %y = gather(%x, %i)",
        {"custom_call_target=\"tenon.gather\""}},
+      {"%x: f32[4,5]",
+       "%i = constant(value=i64[2]{1, 0}) %y = gather(%x, %i)",
+       {"f32[2,5] gather(p0, constant), "}},
+      {"%x: f32[n,5], %i: i64[2]", "%y = gather(%x, %i)", {"f32[2,5] gather(p0, p1), "}},
   });
 }
 
@@ -195,12 +204,104 @@ TEST(HloWords, Scatter) {
       {inputs,
        "%y = scatter_elements(%x, %i, %u, axis=1)",
        {"second_f32 {\n  a = f32[] parameter(0)\n  ROOT b = f32[] parameter(1)\n}\n",
-        "f32[4,5] scatter(p0, p1, p2), update_window_dims={}, inserted_window_dims={1}, "
+        "f32[4,5] scatter(p0, indices, p2), update_window_dims={}, inserted_window_dims={1}, "
         "scatter_dims_to_operand_dims={1}, input_batching_dims={0}, scatter_indices_batching_dims={0}, "
         "index_vector_dim=2, to_apply=second_f32\n"}},
       {inputs, "%y = scatter_elements(%x, %i, %u, axis=1, reduction=\"max\")", {"to_apply=maximum_f32\n"}},
       {inputs, "%y = scatter_elements(%x, %i, %u)", {"custom_call_target=\"tenon.scatter_elements\""}},
   });
+}
+
+TEST(HloWords, PowerOfTwoTypes) {
+  expect_lines({
+      {"%a: f32[2], %b: i64[2]",
+       "%y = pow(%a, %b)",
+       {"convert = f32[2] convert(p1)\n", "power(p0, convert)\n"}},
+      {"%a: i64[2], %b: f32[2]",
+       "%y = pow(%a, %b)",
+       {"convert = f32[2] convert(p0)\n", "power = f32[2] power(convert, p1)\n",
+        "ROOT convert_1 = s64[2] convert(power)\n"}},
+  });
+}
+
+// What stands where it is used has no line of its own, unless it is what is returned.
+TEST(HloWords, ReturnsASplatOnALineOfItsOwn) {
+  expect_lines({{"%s: i64[2]",
+                 "%c = constant(value=f32[] {3}) %y = broadcast(%c, %s)",
+                 {"ROOT result = f32[?,?] broadcast(f32[] constant(3))\n"}}});
+}
+
+// The limit comes from outside, so it is part of the state; what is collected goes into a buffer.
+TEST(HloLoops, CountTurns) {
+  EXPECT_EQ(show_text("hlo", R"(graph(%x: f32[2], %w: f32[2], %n: i64[]) {
+              %y = while(%n, carried=[%x], captured=[%w]) body(%turn: i64[], %a: f32[2], %b: f32[2]) {
+                %c = constant(value=bool[] {1})
+                %0 = add(%a, %b)
+                return %c, %0
+              }
+              return %y })"),
+            R"(HloModule main
+
+condition {
+  p = (s64[], pred[], f32[2], f32[2], s64[]) parameter(0)
+  go_on = pred[] get-tuple-element(p), index=1
+  turn = s64[] get-tuple-element(p), index=0
+  trip_count = s64[] get-tuple-element(p), index=4
+  compare = pred[] compare(turn, trip_count), direction=LT
+  ROOT and = pred[] and(go_on, compare)
+}
+
+body {
+  p = (s64[], pred[], f32[2], f32[2], s64[]) parameter(0)
+  turn = s64[] get-tuple-element(p), index=0
+  a = f32[2] get-tuple-element(p), index=2
+  b = f32[2] get-tuple-element(p), index=3
+  trip_count = s64[] get-tuple-element(p), index=4
+  add = f32[2] add(a, b)
+  add_1 = s64[] add(turn, s64[] constant(1))
+  constant = pred[] constant(true)
+  ROOT tuple = (s64[], pred[], f32[2], f32[2], s64[]) tuple(add_1, constant, add, b, trip_count)
+}
+
+ENTRY main {
+  p0 = f32[2] parameter(0)  // x
+  p1 = f32[2] parameter(1)  // w
+  p2 = s64[] parameter(2)  // n
+  tuple = (s64[], pred[], f32[2], f32[2], s64[]) tuple(s64[] constant(0), pred[] constant(true), p0, p1, p2)
+  while = (s64[], pred[], f32[2], f32[2], s64[]) while(tuple), condition=condition, body=body
+  ROOT y = f32[2] get-tuple-element(while), index=2
+}
+)");
+}
+
+TEST(HloLoops, ScanBackwardsAlongAnotherAxis) {
+  expect_lines(
+      {{"%x: f32[3,n]",
+        "%y = scan(scanned=[%x], axes=[1], reversed=[1], output_axes=[0], output_reversed=[0]) "
+        "body(%row: f32[3]) { return %row }",
+        {"size = s32[] get-dimension-size(scanned), dimensions={1}\n", "convert = s64[] convert(size)\n",
+         "compare(turn, convert), direction=LT\n", "subtract = s64[] subtract(convert, turn)\n",
+         "subtract_1 = s64[] subtract(subtract, s64[] constant(1))\n",
+         "slice = f32[3,1] dynamic-slice(scanned, s64[] constant(0), subtract_1), "
+         "dynamic_slice_sizes={3,1}\n",
+         "row = f32[3] reshape(slice)\n", "reshape = f32[1,3] reshape(row)\n",
+         "dynamic-update-slice(collected, reshape, turn, s64[] constant(0))\n"}}});
+}
+
+TEST(HloLoops, CollectOnlySoManyTurns) {
+  const auto loop = [](std::string_view count, std::string_view go_on) {
+    return fmt::format(
+        "%n = constant(value=i64[] {{4}}) %y, %z = while({}, {}, carried=[%x]) body(%turn: i64[], %a: "
+        "f32[2]) "
+        "{{ %c = constant(value=bool[] {{1}}) return %c, %a, %a }}",
+        count, go_on);
+  };
+  const std::string_view inputs = "%x: f32[2], %m: i64[], %go: bool[]", custom = "tenon.while";
+  const std::string known = loop("%n", "%true"), counted = loop("%m", "%true"), told = loop("%n", "%go");
+  const std::string always = "%true = constant(value=bool[] {1}) ";
+  expect_lines({{inputs, always + known, {"f32[4,2] dynamic-update-slice("}},
+                {inputs, always + counted, {custom}},
+                {inputs, told, {custom}}});
 }
 
 }  // namespace
