@@ -1,152 +1,18 @@
 // relay.cpp — a graph as a Relay function: weights are arguments, the last expression is the result, and a
 // loop is a function that calls itself.
+#include <algorithm>
+
 #include "ir/print.h"
 #include "views/constants.h"
 #include "views/dtype_words.h"
 #include "views/forms.h"
 #include "views/naming.h"
+#include "views/relay_table.h"
 #include "views/relay_words.h"
 #include "views/vocabulary.h"
 
 namespace tenon {
 namespace {
-
-const Vocabulary& relay_ops() {
-  static const Vocabulary vocabulary({
-      {"abs", "abs"},
-      {"acos", "acos"},
-      {"acosh", "acosh"},
-      {"add", "add"},
-      {"and", "logical_and"},
-      {"arg_max", "argmax", {{"axis", "axis"}, {"keep_dims", "keepdims"}, {"last", "select_last_index"}}},
-      {"arg_min", "argmin", {{"axis", "axis"}, {"keep_dims", "keepdims"}, {"last", "select_last_index"}}},
-      {"asin", "asin"},
-      {"asinh", "asinh"},
-      {"atan", "atan"},
-      {"atanh", "atanh"},
-      {"average_pool",
-       "nn.avg_pool#d",
-       {{"kernel", "pool_size"},
-        {"strides", "strides"},
-        {"dilations", "dilation"},
-        {"pads", "padding"},
-        {"round_up", "ceil_mode"},
-        {"count_padding", "count_include_pad"}}},
-      {"batch_norm", "nn.batch_norm", {{"epsilon", "epsilon"}}},
-      {"bit_and", "bitwise_and"},
-      {"bit_cast", "reinterpret", {{"to", "dtype"}}},
-      {"bit_not", "bitwise_not"},
-      {"bit_or", "bitwise_or"},
-      {"bit_xor", "bitwise_xor"},
-      {"broadcast", "broadcast_to"},
-      {"cast", "cast", {{"to", "dtype"}}},
-      {"ceil", "ceil"},
-      {"concat", "concatenate", {{"axis", "axis"}}},
-      {"conv",
-       "nn.conv#d",
-       {{"groups", "groups"}, {"strides", "strides"}, {"dilations", "dilation"}, {"pads", "padding"}}},
-      {"conv_transpose",
-       "nn.conv#d_transpose",
-       {{"groups", "groups"},
-        {"output_padding", "output_padding"},
-        {"strides", "strides"},
-        {"dilations", "dilation"},
-        {"pads", "padding"}}},
-      {"copy", "copy"},
-      {"cos", "cos"},
-      {"cosh", "cosh"},
-      {"cumulative_prod", "cumprod", {{"axis", "axis"}, {"exclusive", "exclusive"}}},
-      {"cumulative_sum", "cumsum", {{"axis", "axis"}, {"exclusive", "exclusive"}}},
-      {"div", "divide"},
-      {"einsum", "einsum", {{"equation", "equation"}}},
-      {"equal", "equal"},
-      {"erf", "erf"},
-      {"exp", "exp"},
-      {"floor", "floor"},
-      {"gather", "take", {{"axis", "axis"}}},
-      {"gather_elements", "gather", {{"axis", "axis"}}},
-      {"greater", "greater"},
-      {"greater_equal", "greater_equal"},
-      {"group_norm", "nn.group_norm", {{"groups", "num_groups"}, {"epsilon", "epsilon"}}},
-      {"instance_norm", "nn.instance_norm", {{"epsilon", "epsilon"}}},
-      {"is_inf", "isinf"},
-      {"is_nan", "isnan"},
-      {"layer_norm", "nn.layer_norm", {{"axis", "axis"}, {"epsilon", "epsilon"}}},
-      {"leaky_relu", "nn.leaky_relu", {{"alpha", "alpha"}}},
-      {"less", "less"},
-      {"less_equal", "less_equal"},
-      {"local_response_norm",
-       "nn.lrn",
-       {{"size", "size"}, {"alpha", "alpha"}, {"beta", "beta"}, {"bias", "bias"}}},
-      {"log", "log"},
-      {"log_softmax", "nn.log_softmax", {{"axis", "axis"}}},
-      {"matmul", "nn.matmul", {{"transpose_a", "transpose_a"}, {"transpose_b", "transpose_b"}}},
-      {"max", "maximum"},
-      {"min", "minimum"},
-      {"mul", "multiply"},
-      {"neg", "negative"},
-      {"not", "logical_not"},
-      {"or", "logical_or"},
-      {"pow", "power"},
-      {"reduce_log_sum_exp", "logsumexp", {{"axes", "axis"}, {"keep_dims", "keepdims"}}},
-      {"reduce_max", "max", {{"axes", "axis"}, {"keep_dims", "keepdims"}}},
-      {"reduce_mean", "mean", {{"axes", "axis"}, {"keep_dims", "keepdims"}}},
-      {"reduce_min", "min", {{"axes", "axis"}, {"keep_dims", "keepdims"}}},
-      {"reduce_prod", "prod", {{"axes", "axis"}, {"keep_dims", "keepdims"}}},
-      {"reduce_sum", "sum", {{"axes", "axis"}, {"keep_dims", "keepdims"}}},
-      {"relu", "nn.relu"},
-      {"reshape", "reshape", {{"allow_zero", "allowzero"}}},
-      {"reverse_sequence", "reverse_sequence", {{"time_axis", "seq_axis"}, {"batch_axis", "batch_axis"}}},
-      {"round", "round"},
-      {"shape", "shape_of"},
-      {"sigmoid", "sigmoid"},
-      {"sign", "sign"},
-      {"sin", "sin"},
-      {"sinh", "sinh"},
-      {"softmax", "nn.softmax", {{"axis", "axis"}}},
-      {"split", "split", {{"axis", "axis"}}},
-      {"sqrt", "sqrt"},
-      {"squeeze", "squeeze", {{"axes", "axis"}}},
-      {"sub", "subtract"},
-      {"tan", "tan"},
-      {"tanh", "tanh"},
-      {"tile", "tile"},
-      {"transpose", "transpose", {{"permutation", "axes"}}},
-      {"unsqueeze", "expand_dims", {{"axes", "axis", ShownAs::Element}}},
-      {"unsqueeze", "reshape", {{"axes", "newshape", ShownAs::Shape}}},
-      {"where", "where"},
-      {"xor", "logical_xor"},
-  });
-  return vocabulary;
-}
-
-const Counterpart kMaxPool = {"max_pool",
-                              "nn.max_pool#d",
-                              {{"kernel", "pool_size"},
-                               {"strides", "strides"},
-                               {"dilations", "dilation"},
-                               {"pads", "padding"},
-                               {"round_up", "ceil_mode"}}};
-
-// Relay has no indices of the greatest elements, and no pads that depend on sizes.
-const Counterpart* find_max_pool(const Node& node) {
-  const bool can_tell = node.result(1).use_count() == 0 && node.attr("padding") == Attribute("explicit");
-  return can_tell && fill_in_dims(kMaxPool.name, node) ? &kMaxPool : nullptr;
-}
-
-// Relay multiplies matrices, or batches of them along one dimension.
-const Counterpart* find_relay_op(const Node& node) {
-  static const Counterpart batched = {
-      "matmul", "nn.batch_matmul", {{"transpose_a", "transpose_a"}, {"transpose_b", "transpose_b"}}};
-  if (node.is("max_pool"))
-    return find_max_pool(node);
-  if (!node.is("matmul"))
-    return relay_ops().find(node);
-  const Shape &a = node.in("a").shape(), &b = node.in("b").shape();
-  if (!a.ranked() || !b.ranked() || a.rank() != b.rank() || a.rank() < 2 || a.rank() > 3)
-    return nullptr;
-  return a.rank() == 3 ? &batched : relay_ops().find(node);
-}
 
 // Tensor[(1, 4), float32]; a size that is not known is ?
 std::string type_text(const Type& type) {
@@ -241,7 +107,7 @@ class Printer {
 
   static bool is_last(const Node* node) {
     return node != nullptr && node->result_count() == 1 && node->next() == node->graph().return_node() &&
-           literal_of(*node) == nullptr && !node->is("while");
+           literal_of(*node) == nullptr && !node->is("while") && !node->is("scan");
   }
 
   void print_node(const Node& node, const std::string& indent, bool is_result) {
@@ -249,8 +115,8 @@ class Printer {
       return print_linear(node, indent, is_result);
     if (node.is("if"))
       return print_if(node, indent, is_result);
-    if (node.is("while") && node.result_count() == static_cast<int64_t>(node.ins("carried").size()))
-      return print_while(node, indent);
+    if ((node.is("while") || node.is("scan")) && can_collect(node))
+      return print_loop(node, indent);
     const RelayWriter writer = {[this](Value value) { return use(value); },
                                 [&](const std::string& part) { return let(part, indent); }};
     const auto written = written_in_relay(node, writer);
@@ -275,7 +141,7 @@ class Printer {
     }
     const std::string name = number();
     text_ += fmt::format("{}%{} = {};\n", indent, name, expression);
-    const bool is_tuple = node.result_count() > 1 && find_relay_op(node) != &kMaxPool;
+    const bool is_tuple = node.result_count() > 1 && !(node.is("max_pool") && find_relay_op(node));
     for (Value result : node.results())
       names_.set(result, is_tuple ? fmt::format("{}.{}", name, result.index()) : name);
   }
@@ -350,36 +216,139 @@ class Printer {
     assign(node, expression, indent, is_result);
   }
 
-  // let %while = fn (%turn, %go_on, carried…) { if (%go_on) { … %while(…) } else { carried… } }
-  void print_while(const Node& node, const std::string& indent) {
+  // What a loop collects starts as a tensor of no parts, so their sizes must be known.
+  static bool can_collect(const Node& node) {
+    const std::vector<Value> outputs = node.region("body").outputs();
+    const auto count = node.result_count() - static_cast<int64_t>(node.ins("carried").size());
+    return std::all_of(outputs.end() - count, outputs.end(), [](Value part) {
+      const auto is_known = [](const Dim& dim) { return dim.is_constant(); };
+      return part.type().is_tensor() && part.shape().ranked() &&
+             std::all_of(part.shape().dims().begin(), part.shape().dims().end(), is_known);
+    });
+  }
+
+  // One of the values that a loop collects: an argument of its function that grows from turn to turn.
+  struct Collected {
+    std::string name;
+    Value part;
+    int64_t axis;
+    bool is_reversed;
+  };
+
+  std::vector<Collected> find_collected(const Node& node) {
+    const std::vector<Value> outputs = node.region("body").outputs();
+    std::vector<Collected> found;
+    for (auto i = static_cast<int64_t>(node.ins("carried").size()); i < node.result_count(); ++i) {
+      const auto place = found.size();
+      const Value part = outputs[outputs.size() - static_cast<size_t>(node.result_count() - i)];
+      const bool is_scan = node.is("scan");
+      const int64_t axis = is_scan ? node.attr("output_axes").as<Attribute::Ints>()[place] : 0;
+      found.push_back({names_.take("collected"), part, axis < 0 ? axis + part.rank() + 1 : axis,
+                       is_scan && node.attr("output_reversed").as<Attribute::Ints>()[place] != 0});
+    }
+    return found;
+  }
+
+  // Of `length` parts along its axis.
+  static Type stack_type(const Collected& collected, const Dim& length) {
+    std::vector<Dim> dims = collected.part.shape().dims();
+    dims.insert(dims.begin() + collected.axis, length);
+    return Type::tensor(collected.part.dtype(), dims);
+  }
+
+  // let %loop = fn (%turn, %go_on, carried…, collected…) { if (…) { … %loop(…) } else { … } }
+  void print_loop(const Node& node, const std::string& indent) {
+    const bool is_scan = node.is("scan");
     const Graph& body = node.region("body");
     const std::vector<Value> carried = node.ins("carried"), captured = node.ins("captured");
-    const std::string loop = names_.take("while"), go_on = names_.take("go_on");
-    std::vector<std::string> arguments = {argument(body.input(0)), fmt::format("%{}: bool", go_on)};
-    std::vector<Value> state;
+    const std::string loop = names_.take(node.op().name);
+    const std::string turn = is_scan ? names_.take("turn") : names_.name(body.input(0));
+    std::vector<std::string> arguments = {fmt::format("%{}: int64", turn)}, start = {"0i64"}, state;
+    std::string condition;
+    if (is_scan) {
+      condition = fmt::format("less(%{}, {})", turn, slice_count(node));
+    } else {
+      const std::string go_on = names_.take("go_on");
+      arguments.push_back(fmt::format("%{}: bool", go_on));
+      start.push_back(node.has("condition") ? use(node.in("condition")) : "True");
+      condition = "%" + go_on;
+      if (node.has("trip_count"))
+        condition =
+            fmt::format("logical_and({}, less(%{}, {}))", condition, turn, use(node.in("trip_count")));
+    }
     Types types;
     for (size_t k = 0; k < carried.size(); ++k) {
-      state.push_back(body.input(static_cast<int64_t>(k) + 1));
-      arguments.push_back(argument(state.back()));
-      types.push_back(state.back().type());
+      const Value input = body.input(static_cast<int64_t>(k) + (is_scan ? 0 : 1));
+      arguments.push_back(argument(input));
+      state.push_back(use(input));
+      types.push_back(input.type());
+      start.push_back(use(carried[k]));
+    }
+    const std::vector<Collected> collected = find_collected(node);
+    for (const Collected& each : collected) {
+      types.push_back(stack_type(each, Dim()));
+      arguments.push_back(fmt::format("%{}: {}", each.name, type_text(types.back())));
+      state.push_back("%" + each.name);
+      const Type none = stack_type(each, 0);
+      start.push_back(fmt::format("zeros(shape=[{}], dtype=\"{}\")",
+                                  fmt::join(none.as_tensor().shape.dims(), ", "),
+                                  words_for(each.part.dtype()).torch));
     }
     for (size_t k = 0; k < captured.size(); ++k)
-      stands_for_[body.input(static_cast<int64_t>(carried.size() + k) + 1).data()] = use(captured[k]);
-    std::string condition = "%" + go_on;
-    if (node.has("trip_count"))
-      condition = fmt::format("logical_and({}, less({}, {}))", condition, use(body.input(0)),
-                              use(node.in("trip_count")));
+      stands_for_[body.input(body.input_count() - static_cast<int64_t>(captured.size() - k)).data()] =
+          use(captured[k]);
     const std::string inner = indent + "  ";
     text_ += fmt::format("{}let %{} = fn ({}) -> {} {{\n{}if ({}) {{\n", indent, loop,
                          fmt::join(arguments, ", "), tuple_type(types), inner, condition);
+    print_turn(node, turn, collected, loop, inner + "  ");
+    text_ += fmt::format("{0}}} else {{\n{0}  {1}\n{0}}}\n{2}}};\n", inner,
+                         state.size() == 1 ? state[0] : fmt::format("({})", fmt::join(state, ", ")), indent);
+    assign(node, fmt::format("%{}({})", loop, fmt::join(start, ", ")), indent, false);
+  }
+
+  // The slices, the body, and the call for the next turn.
+  void print_turn(const Node& node, const std::string& turn, const std::vector<Collected>& collected,
+                  const std::string& loop, const std::string& indent) {
+    const Graph& body = node.region("body");
+    if (node.is("scan"))
+      print_slices(node, turn, indent);
     for (const Node* inside : body.nodes())
       if (literal_of(*inside) == nullptr)
-        print_node(*inside, inner + "  ", false);
-    text_ += fmt::format("{0}  %{1}(add({2}, 1i64), {3})\n{0}}} else {{\n{0}  {4}\n{0}}}\n{5}}};\n", inner,
-                         loop, use(body.input(0)), list(body.outputs()), tuple(state), indent);
-    const std::string start = node.has("condition") ? use(node.in("condition")) : "True";
-    assign(node, fmt::format("%{}(0i64, {}{}{})", loop, start, carried.empty() ? "" : ", ", list(carried)),
-           indent, false);
+        print_node(*inside, indent, false);
+    std::vector<std::string> next = {fmt::format("add(%{}, 1i64)", turn)};
+    const std::vector<Value> outputs = body.outputs();
+    for (size_t i = 0; i + collected.size() < outputs.size(); ++i)
+      next.push_back(use(outputs[i]));
+    for (const Collected& each : collected) {
+      const std::string part =
+          let(fmt::format("expand_dims({}, axis={})", use(each.part), each.axis), indent);
+      const std::string parts = each.is_reversed ? fmt::format("({}, %{})", part, each.name)
+                                                 : fmt::format("(%{}, {})", each.name, part);
+      next.push_back(fmt::format("concatenate({}, axis={})", parts, each.axis));
+    }
+    text_ += fmt::format("{}%{}({})\n", indent, loop, fmt::join(next, ", "));
+  }
+
+  // How many turns a scan has.
+  std::string slice_count(const Node& node) {
+    const Value x = node.ins("scanned").front();
+    const int64_t axis = node.attr("axes").as<Attribute::Ints>().front();
+    if (x.shape().ranked() && x.dim(axis).is_constant())
+      return fmt::format("{}i64", *x.dim(axis).constant());
+    return fmt::format("take(shape_of({}, dtype=\"int64\"), {}i64)", use(x), axis);
+  }
+
+  void print_slices(const Node& node, const std::string& turn, const std::string& indent) {
+    const std::vector<Value> scanned = node.ins("scanned");
+    const Attribute::Ints &axes = node.attr("axes"), &reversed = node.attr("reversed");
+    for (size_t i = 0; i < scanned.size(); ++i) {
+      std::string index = "%" + turn;
+      if (reversed[i] != 0)
+        index = fmt::format("subtract({}, add({}, 1i64))", slice_count(node), index);
+      const Value slice = node.region("body").input(static_cast<int64_t>(node.ins("carried").size() + i));
+      stands_for_[slice.data()] =
+          let(fmt::format("take({}, {}, axis={})", use(scanned[i]), index, axes[i]), indent);
+    }
   }
 
   ViewNames names_{"_."};
