@@ -1,6 +1,7 @@
 // print.cpp — tenon print: a model in Tenon's text form, or as another tool would show it.
 #include "ir/print.h"
 
+#include "autodiff/gradient.h"
 #include "base/write_file.h"
 #include "cli/commands.h"
 #include "cli/load_model.h"
@@ -13,7 +14,7 @@ namespace tenon::cli {
 void add_print(CLI::App& program) {
   struct Options {
     ModelArguments model;
-    std::string as = "tenon", file;
+    std::string as = "tenon", stage = "imported", file;
   };
   auto options = std::make_shared<Options>();
   CLI::App* command = program.add_subcommand("print", "shows a model");
@@ -28,6 +29,10 @@ void add_print(CLI::App& program) {
       ->check(CLI::IsMember(names).description(""))
       ->option_text("FORM [tenon]");
   command
+      ->add_option("--stage", options->stage, "the model as read, or with its gradients: imported, gradient")
+      ->check(CLI::IsMember({"imported", "gradient"}).description(""))
+      ->option_text("STAGE [imported]");
+  command
       ->add_option("-o", options->file, "writes it to this file; of the form tenon, it reads back anywhere")
       ->option_text("FILE");
   list += "NAME of a built-in model is one of\n";
@@ -35,7 +40,9 @@ void add_print(CLI::App& program) {
     list += fmt::format("  {:<18} {}\n", model.name, model.doc);
   command->footer(list + "Example: tenon print builtin:tiny --as fx");
   command->callback([options] {
-    const std::unique_ptr<Graph> graph = load_model(options->model);
+    std::unique_ptr<Graph> graph = load_model(options->model);
+    if (options->stage == "gradient")
+      graph = differentiate(*graph);
     if (!options->file.empty() && options->as == "tenon")
       return save(*graph, options->file);
     for (const View& view : all_views())

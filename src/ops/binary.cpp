@@ -6,7 +6,10 @@
 #include "ops/arithmetic.h"
 #include "ops/data.h"
 #include "ops/elements.h"
+#include "ops/gradient.h"
+#include "ops/select.h"
 #include "ops/shapes.h"
+#include "ops/unary.h"
 #include "ops/words.h"
 
 namespace tenon {
@@ -189,10 +192,56 @@ constexpr auto dim_equal = [](const Dim& x, const Dim& y) {
   return gap == Dim(0) ? Dim(1) : is_at_least(gap, 1) || is_at_least(Dim(0) - gap, 1) ? Dim(0) : Dim();
 };
 
+// --- gradients ---
+
+Value number(double value, Value like) { return scalar(like.graph(), like.dtype(), value); }
+
+std::vector<Operand> grad_add(const GradContext& n) { return {{"a", n.dy()}, {"b", n.dy()}}; }
+std::vector<Operand> grad_sub(const GradContext& n) { return {{"a", n.dy()}, {"b", -n.dy()}}; }
+std::vector<Operand> grad_mul(const GradContext& n) {
+  return {{"a", n.dy() * n.in("b")}, {"b", n.dy() * n.in("a")}};
+}
+std::vector<Operand> grad_div(const GradContext& n) {
+  const Value da = n.dy() / n.in("b");
+  return {{"a", da}, {"b", -da * n.out()}};
+}
+
+// Equal ones get half each; NaN gets all, as each of two NaNs does.
+std::vector<Operand> share_gradient(Value dy, Value ties, Value a_loses, Value b_loses) {
+  const Value share = where(ties, dy / 2.0, dy);
+  const Value nothing = number(0, dy);
+  return {{"a", where(a_loses, nothing, share)}, {"b", where(b_loses, nothing, share)}};
+}
+std::vector<Operand> grad_max(const GradContext& n) {
+  const Value a = n.in("a"), b = n.in("b");
+  return share_gradient(n.dy(), equal(a, b), less(a, b), less(b, a));
+}
+std::vector<Operand> grad_min(const GradContext& n) {
+  const Value a = n.in("a"), b = n.in("b");
+  return share_gradient(n.dy(), equal(a, b), less(b, a), less(a, b));
+}
+
+// y = a - b · q, with an integer q that does not change nearby.
+std::vector<Operand> grad_mod(const GradContext& n) {
+  const Value a = n.in("a"), b = n.in("b");
+  return {{"a", n.dy()}, {"b", -n.dy() * round((a - n.out()) / b)}};
+}
+
+// Where b is 0, y is 1 whatever a is; where a is 0, y does not change with a positive b.
+std::vector<Operand> grad_pow(const GradContext& n) {
+  const Value a = n.in("a"), b = n.in("b"), dy = n.dy();
+  const Value zero_b = number(0, b), nothing = number(0, dy);
+  const Value da = where(equal(b, zero_b), nothing, dy * cast(b, a.dtype()) * pow(a, b - 1.0));
+  if (!n.wants("b"))
+    return {{"a", da}};
+  const Value flat = logical_and(equal(a, number(0, a)), greater_equal(b, zero_b));
+  return {{"a", da}, {"b", cast(where(flat, nothing, dy * n.out() * log(a)), b.dtype())}};
+}
+
 // --- the declarations ---
 
 OpDef arithmetic(std::string_view name, std::string_view doc, DTypeSet allowed, bool commutative,
-                 EvalFunction eval, ContentFunction content = nullptr) {
+                 EvalFunction eval, ContentFunction content = nullptr, GradFunction grad = nullptr) {
   return {.name = name,
           .doc = doc,
           .operands = {{"a", "T"}, {"b", "T"}},
@@ -201,7 +250,8 @@ OpDef arithmetic(std::string_view name, std::string_view doc, DTypeSet allowed, 
           .traits = {.elementwise = true, .commutative = commutative},
           .infer = infer_arithmetic,
           .content = content,
-          .eval = eval};
+          .eval = eval,
+          .grad = grad};
 }
 
 OpDef comparison(std::string_view name, std::string_view doc, DTypeSet allowed, bool commutative,
@@ -215,15 +265,16 @@ OpDef comparison(std::string_view name, std::string_view doc, DTypeSet allowed, 
 Family make_ops() {
   constexpr DTypeSet booleans = {DType::Bool};
   Family ops = {
-      arithmetic("add", "a + b", Numbers, true, eval_arithmetic<sum_of>, content<dim_sum>),
-      arithmetic("sub", "a - b", Numbers, false, eval_arithmetic<difference_of>, content_of_difference),
-      arithmetic("mul", "a · b", Numbers, true, eval_arithmetic<product_of>, content<dim_product>),
+      arithmetic("add", "a + b", Numbers, true, eval_arithmetic<sum_of>, content<dim_sum>, grad_add),
+      arithmetic("sub", "a - b", Numbers, false, eval_arithmetic<difference_of>, content_of_difference,
+                 grad_sub),
+      arithmetic("mul", "a · b", Numbers, true, eval_arithmetic<product_of>, content<dim_product>, grad_mul),
       arithmetic("div", "a / b; integers truncate towards zero", Numbers, false, eval_arithmetic<quotient>,
-                 content_of_quotient),
+                 content_of_quotient, grad_div),
       arithmetic("max", "the greater of a and b; NaN if either is", Numbers, true,
-                 eval_arithmetic<greater_of>, content<dim_maximum>),
+                 eval_arithmetic<greater_of>, content<dim_maximum>, grad_max),
       arithmetic("min", "the lesser of a and b; NaN if either is", Numbers, true, eval_arithmetic<lesser_of>,
-                 content<dim_minimum>),
+                 content<dim_minimum>, grad_min),
       comparison("equal", "a = b", AnyDType, true, eval_comparison<std::equal_to<>{}>, content<dim_equal>),
       comparison("less", "a < b", Numbers, false, eval_comparison<std::less<>{}>, content<dim_less>),
       comparison("less_equal", "a ≤ b", Numbers, false, eval_comparison<std::less_equal<>{}>,
@@ -238,7 +289,8 @@ Family make_ops() {
       arithmetic("bit_or", "bitwise or", Integers, true, eval_bits<std::bit_or<uint64_t>{}>),
       arithmetic("bit_xor", "bitwise exclusive or", Integers, true, eval_bits<std::bit_xor<uint64_t>{}>),
   };
-  OpDef mod = arithmetic("mod", "the remainder of a / b", Numbers, false, eval_mod, content<dim_remainder>);
+  OpDef mod =
+      arithmetic("mod", "the remainder of a / b", Numbers, false, eval_mod, content<dim_remainder>, grad_mod);
   mod.attributes = {
       {"sign_of_dividend", AttributeKind::Bool, "the result has the sign of a; else that of b", false}};
   ops.push_back(mod);
@@ -246,7 +298,7 @@ Family make_ops() {
   shift.attributes = {{"direction", AttributeKind::String, "left or right (which keeps the sign)"}};
   shift.infer = infer_shift;
   ops.push_back(shift);
-  OpDef power = arithmetic("pow", "a to the power b", Numbers, false, eval_pow);
+  OpDef power = arithmetic("pow", "a to the power b", Numbers, false, eval_pow, nullptr, grad_pow);
   power.operands = {{"a", "T"}, {"b", "U"}};
   power.types = {{"T", Numbers}, {"U", Numbers}};
   ops.push_back(power);
@@ -256,7 +308,6 @@ Family make_ops() {
 Value apply(std::string_view op, Value a, Value b) {
   return a.graph().create(op, {{"a", a}, {"b", b}})->result();
 }
-Value number(double value, Value like) { return scalar(like.graph(), like.dtype(), value); }
 
 }  // namespace
 

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "ops/arithmetic.h"
+#include "ops/convolve_gradient.h"
 #include "ops/elements.h"
+#include "ops/gradient.h"
 #include "ops/interpolate.h"
 #include "ops/shapes.h"
 #include "ops/window.h"
@@ -109,6 +111,22 @@ Data eval(const Call& c) {
   });
 }
 
+// The window as numbers, which gradients need.
+Window known_window(const GradContext& n, Value x, Value w) {
+  const auto window = explicit_window(n.node(), x, spatial(w));
+  if (!window)
+    throw n.decline("the padding depends on sizes that only running tells");
+  return *window;
+}
+
+std::vector<Operand> grad(const GradContext& n) {
+  const Value x = n.in("x"), w = n.in("w"), dy = n.dy();
+  const Window window = known_window(n, x, w);
+  const int64_t groups = n.attr("groups");
+  return {{"x", spread_windows(dy, w, x, window, groups)},
+          {"w", correlate_windows(dy, w, x, window, groups)}};
+}
+
 }  // namespace conv_op
 
 // --- conv_transpose ---
@@ -191,6 +209,17 @@ Data eval(const Call& c) {
     });
     return {narrow<T>(x.dtype(), extents, result)};
   });
+}
+
+// conv and conv_transpose are each other's gradient, so the roles of x and dy are those in conv, swapped.
+std::vector<Operand> grad(const GradContext& n) {
+  const Value x = n.in("x"), w = n.in("w"), dy = n.dy();
+  const Window window = window_of(n.node(), x.rank() - 2);
+  const int64_t groups = n.attr("groups");
+  Value dx = n.graph().create("conv", {{"x", dy}, {"w", w}}, window_attributes(window, groups))->result();
+  for (int64_t axis = 2; axis < x.rank(); ++axis)
+    dx = cut_to(dx, x, axis);
+  return {{"x", dx}, {"w", correlate_windows(x, w, dy, window, groups)}};
 }
 
 }  // namespace conv_transpose_op
@@ -335,7 +364,8 @@ const Family& convolve_ops() {
        .results = {{"y", "T"}},
        .types = {{"T", Numbers}},
        .infer = conv_op::infer,
-       .eval = conv_op::eval},
+       .eval = conv_op::eval,
+       .grad = conv_op::grad},
       {.name = "conv_transpose",
        .doc = "each element of x: [batch, channels, …] adds a multiple of w: [channels, filters / groups, "
               "kernel…] to the result: the gradient of conv",
@@ -346,7 +376,8 @@ const Family& convolve_ops() {
        .results = {{"y", "T"}},
        .types = {{"T", Numbers}},
        .infer = conv_transpose_op::infer,
-       .eval = conv_transpose_op::eval},
+       .eval = conv_transpose_op::eval,
+       .grad = conv_transpose_op::grad},
       {.name = "deform_conv",
        .doc = "conv, but each cell of each window looks at x where `offset` moves it, and `mask` scales what "
               "it sees",

@@ -1,9 +1,17 @@
 #include "ops/cumulative.h"
 
 #include "ops/arithmetic.h"
+#include "ops/binary.h"
+#include "ops/control.h"
+#include "ops/data.h"
 #include "ops/elements.h"
+#include "ops/gradient.h"
 #include "ops/lanes.h"
+#include "ops/pad.h"
+#include "ops/reshape.h"
 #include "ops/shapes.h"
+#include "ops/slice.h"
+#include "ops/trace.h"
 
 namespace tenon {
 namespace {
@@ -36,7 +44,55 @@ Data eval(const Call& c) {
   });
 }
 
-OpDef cumulation(std::string_view name, std::string_view doc, EvalFunction eval) {
+// --- gradients ---
+
+std::vector<Operand> grad_sum(const GradContext& n) {
+  Attributes attributes = n.node().attributes();
+  attributes.insert_or_assign("reverse", !n.attr("reverse").as<bool>());
+  std::vector<Operand> operands = {{"x", n.dy()}};
+  if (const Value axis = n.node().late("axis"))
+    operands.emplace_back("axis", axis);
+  return {{"x", n.graph().create("cumulative_sum", operands, attributes)->result()}};
+}
+
+// x_j is a factor of every product from its own on. With P_j the product of those before it and S_j the sum
+// of dy_k times the product of those between j and k, dx_j = P_j · S_j; and S comes from a scan against the
+// direction of the product:
+//   S_j = dy_j + x_{j+1} · S_{j+1}, or, where an element leaves itself out, S_j = dy_{j+1} + x_{j+1} ·
+//   S_{j+1}
+std::vector<Operand> grad_prod(const GradContext& n) {
+  if (n.node().is_late("axis"))
+    throw n.decline("the axis must be known before the graph runs");
+  const Value x = n.in("x");
+  const int64_t axis = checked_axis("cumulative_prod", n.attr("axis"), x.rank());
+  const bool exclusive = n.attr("exclusive"), reverse = n.attr("reverse");
+  const Value start =
+      squeeze(slice(zeros_like(pad(x, int_vector(n.graph(), {0, 1}), {axis})), axis, 0, 1), {axis});
+  const Type slice_type = start.type();
+  auto body =
+      trace_region(n.graph(), "body", {{slice_type, "carried"}, {slice_type, "x"}, {slice_type, "dy"}},
+                   [&](Value carried, Value factor, Value dy) -> std::vector<Value> {
+                     const Value sum = dy + (exclusive ? factor * carried : carried);
+                     return {exclusive ? sum : factor * sum, exclusive ? carried : sum};
+                   });
+  const int64_t backwards = reverse ? 0 : 1;
+  const Value sums = scan(n.graph(),
+                          {.carried = {start},
+                           .scanned = {x, n.dy()},
+                           .axes = {axis, axis},
+                           .reversed = {backwards, backwards},
+                           .output_axes = {axis},
+                           .output_reversed = {backwards}},
+                          std::move(body))
+                         .back();
+  const Value before =
+      n.graph()
+          .create("cumulative_prod", {{"x", x}}, {{"axis", axis}, {"exclusive", true}, {"reverse", reverse}})
+          ->result();
+  return {{"x", before * sums}};
+}
+
+OpDef cumulation(std::string_view name, std::string_view doc, EvalFunction eval, GradFunction grad) {
   return {
       .name = name,
       .doc = doc,
@@ -49,7 +105,8 @@ OpDef cumulation(std::string_view name, std::string_view doc, EvalFunction eval)
       .types = {{"T", Numbers}},
       .traits = {.takes_unranked = true},
       .infer = infer,
-      .eval = eval};
+      .eval = eval,
+      .grad = grad};
 }
 
 Value apply(std::string_view op, Value x, int64_t axis) {
@@ -60,8 +117,9 @@ Value apply(std::string_view op, Value x, int64_t axis) {
 
 const Family& cumulative_ops() {
   static const Family ops = {
-      cumulation("cumulative_sum", "the sum of the elements up to each one", eval<sum_of, 0>),
-      cumulation("cumulative_prod", "the product of the elements up to each one", eval<product_of, 1>),
+      cumulation("cumulative_sum", "the sum of the elements up to each one", eval<sum_of, 0>, grad_sum),
+      cumulation("cumulative_prod", "the product of the elements up to each one", eval<product_of, 1>,
+                 grad_prod),
   };
   return ops;
 }

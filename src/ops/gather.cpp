@@ -1,7 +1,15 @@
 #include "ops/gather.h"
 
 #include "ir/evaluate.h"
+#include "ops/data.h"
+#include "ops/generate.h"
+#include "ops/gradient.h"
 #include "ops/indices.h"
+#include "ops/reshape.h"
+#include "ops/scatter.h"
+#include "ops/select.h"
+#include "ops/shapes.h"
+#include "ops/slice.h"
 
 namespace tenon {
 namespace {
@@ -35,8 +43,61 @@ std::optional<std::vector<Dim>> content(const Node& n) {
   return gathered;
 }
 
+// --- gradients: what was read from a place is added up there ---
+
+// With the axis in front, each index is a tuple of one.
+std::vector<Operand> grad_gather(const GradContext& n) {
+  const Value x = n.in("x"), indices = n.in("indices");
+  const int64_t axis = checked_axis("gather", n.attr("axis"), x.rank());
+  std::vector<int64_t> of_x, of_y,
+      back;  // permutations: the axis, or the indices, come first; and back again
+  of_x.push_back(axis);
+  for (int64_t i = 0; i < indices.rank(); ++i)
+    of_y.push_back(axis + i);
+  for (int64_t i = 0; i < x.rank(); ++i) {
+    back.push_back(i < axis ? i + 1 : i == axis ? 0 : i);
+    if (i == axis)
+      continue;
+    of_x.push_back(i);
+    of_y.push_back(i < axis ? i : i + indices.rank() - 1);
+  }
+  const Value sum =
+      scatter_nd(transpose(zeros_like(x), of_x), unsqueeze(indices, {-1}), transpose(n.dy(), of_y), "add");
+  return {{"x", transpose(sum, back)}};
+}
+
+std::vector<Operand> grad_gather_elements(const GradContext& n) {
+  return {{"x", scatter_elements(zeros_like(n.in("x")), n.in("indices"), n.dy(), n.attr("axis"), "add")}};
+}
+
+// The tuples with the numbers of their batch in front, so that they need none in common.
+Value whole_tuples(Value indices, int64_t batch_dims) {
+  Graph& graph = indices.graph();
+  const auto number = [&](int64_t value) { return constant(graph, Tensor::scalar(value)); };
+  std::vector<Value> parts;
+  const Value one_each = slice(indices, -1, 0, 1);
+  for (int64_t i = 0; i < batch_dims; ++i) {
+    std::vector<int64_t> along(static_cast<size_t>(indices.rank()), 1);
+    along[static_cast<size_t>(i)] = -1;
+    const Value numbers = range(number(0), squeeze(size_along(indices, i), {0}), number(1));
+    parts.push_back(broadcast_to(reshape(numbers, along), shape_of(one_each)));
+  }
+  parts.push_back(cast(indices, DType::I64));
+  return concat(parts, -1);
+}
+
+std::vector<Operand> grad_gather_nd(const GradContext& n) {
+  const Value indices = n.in("indices");
+  const int64_t batch_dims = n.attr("batch_dims");
+  if (provably_equal(indices.dim(-1), 0) && batch_dims > 0)
+    return {{"x", n.dy()}};  // empty tuples point at the whole batch
+  return {{"x", scatter_nd(zeros_like(n.in("x")),
+                           batch_dims == 0 ? indices : whole_tuples(indices, batch_dims), n.dy(), "add")}};
+}
+
 template <FindPlaces find_places, FindShape find_shape, const char* attribute>
-OpDef gathering(std::string_view name, std::string_view doc, std::string_view attribute_doc) {
+OpDef gathering(std::string_view name, std::string_view doc, std::string_view attribute_doc,
+                GradFunction grad) {
   return {.name = name,
           .doc = doc,
           .operands = {{"x", "T"}, {"indices", "I"}},
@@ -45,21 +106,23 @@ OpDef gathering(std::string_view name, std::string_view doc, std::string_view at
           .types = {{"I", {DType::I64, DType::I32}}},
           .infer = infer<find_shape, attribute>,
           .content = content<find_places, attribute>,
-          .eval = eval<find_places, attribute>};
+          .eval = eval<find_places, attribute>,
+          .grad = grad};
 }
 
 }  // namespace
 
 const Family& gather_ops() {
   static const Family ops = {
-      gathering<places_along_axis, shape_along_axis, kAxis>(
-          "gather", "the slices of x that indices name along an axis", "the axis that indices stand for"),
+      gathering<places_along_axis, shape_along_axis, kAxis>("gather",
+                                                            "the slices of x that indices name along an axis",
+                                                            "the axis that indices stand for", grad_gather),
       gathering<places_of_elements, shape_of_elements, kAxis>(
           "gather_elements", "for every index the element of x at its place, but at the index along the axis",
-          "the axis along which indices count"),
+          "the axis along which indices count", grad_gather_elements),
       gathering<places_of_tuples, shape_of_tuples, kBatchDims>(
           "gather_nd", "the parts of x that the tuples in the last dimension of indices point at",
-          "how many leading dimensions x and indices have in common"),
+          "how many leading dimensions x and indices have in common", grad_gather_nd),
   };
   return ops;
 }

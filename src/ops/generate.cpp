@@ -4,9 +4,13 @@
 #include <cmath>
 
 #include "ops/arithmetic.h"
+#include "ops/binary.h"
 #include "ops/data.h"
 #include "ops/elements.h"
+#include "ops/gradient.h"
+#include "ops/reduce.h"
 #include "ops/reshape.h"
+#include "ops/select.h"
 #include "ops/shapes.h"
 
 namespace tenon {
@@ -100,6 +104,14 @@ Data eval(const Call& c) {
   });
 }
 
+// The limit only says how many there are.
+std::vector<Operand> grad(const GradContext& n) {
+  const auto like = [](Value gradient, Value operand) { return reshape(gradient, shape_of(operand)); };
+  const Value counts = cast(positions_in(n.out()), n.out().dtype());
+  return {{"start", like(reduce_sum(n.dy(), {0}), n.in("start"))},
+          {"delta", like(reduce_sum(n.dy() * counts, {0}), n.in("delta"))}};
+}
+
 }  // namespace range_op
 
 // --- eye and triangle ---
@@ -159,6 +171,8 @@ Data eval(const Call& c) {
   return {y};
 }
 
+std::vector<Operand> grad(const GradContext& n) { return {{"x", n.repeat({{"x", n.dy()}})}}; }
+
 }  // namespace triangle_op
 
 Value triangle(Value x, bool upper, int64_t diagonal) {
@@ -178,7 +192,8 @@ const Family& generate_ops() {
        .traits = {.takes_unranked = true},
        .infer = range_op::infer,
        .content = range_op::content,
-       .eval = range_op::eval},
+       .eval = range_op::eval,
+       .grad = range_op::grad},
       {.name = "eye",
        .doc = "a matrix with ones on a diagonal, and zeros",
        .category = Category::Data,
@@ -198,7 +213,8 @@ const Family& generate_ops() {
        .results = {{"y", "T"}},
        .traits = {.takes_unranked = true},
        .infer = triangle_op::infer,
-       .eval = triangle_op::eval},
+       .eval = triangle_op::eval,
+       .grad = triangle_op::grad},
   };
   return ops;
 }

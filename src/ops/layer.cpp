@@ -1,6 +1,11 @@
 #include "ops/layer.h"
 
+#include "ops/binary.h"
 #include "ops/elements.h"
+#include "ops/gradient.h"
+#include "ops/linear.h"
+#include "ops/reduce.h"
+#include "ops/reshape.h"
 #include "ops/shapes.h"
 
 namespace tenon {
@@ -56,6 +61,21 @@ Data eval(const Call& c) {
   return {narrow<double>(x.dtype(), extents, y)};
 }
 
+// The rows of x and dy, whatever dimensions they stand in, are one matrix.
+std::vector<Operand> grad(const GradContext& n) {
+  const Value x = n.in("x"), weight = n.in("weight"), dy = n.dy();
+  Axes leading(static_cast<size_t>(x.rank() - 1));
+  std::iota(leading.begin(), leading.end(), 0);
+  return {{"x", x.rank() == 1 ? squeeze(matmul(as_rows(dy), weight), {0}) : matmul(dy, weight)},
+          {"weight", matmul(as_rows(dy), as_rows(x), {.a = true})},
+          {"bias", n.has("bias") ? reduce_sum(dy, leading) : Value()}};
+}
+
+std::vector<Value> decompose(const Node& n) {
+  const Value product = matmul(n.in("x"), n.in("weight"), {.b = true});
+  return {n.has("bias") ? product + n.in("bias") : product};
+}
+
 }  // namespace linear_op
 
 }  // namespace
@@ -68,7 +88,9 @@ const Family& layer_ops() {
        .results = {{"y", "T"}},
        .types = {{"T", Floats}},
        .infer = linear_op::infer,
-       .eval = linear_op::eval},
+       .eval = linear_op::eval,
+       .grad = linear_op::grad,
+       .decompose = linear_op::decompose},
   };
   return ops;
 }

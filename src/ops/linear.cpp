@@ -4,6 +4,8 @@
 
 #include "ops/arithmetic.h"
 #include "ops/elements.h"
+#include "ops/gradient.h"
+#include "ops/reshape.h"
 #include "ops/shapes.h"
 
 namespace tenon {
@@ -105,6 +107,36 @@ Data eval(const Call& c) {
   });
 }
 
+// --- gradient ---
+
+// A stack of matrices times one matrix: the rows of all of them, as one product.
+Value one_matrix_gradient(Value a, Value dy, bool transposed) {
+  return transposed ? matmul(as_rows(dy), as_rows(a), {.a = true})
+                    : matmul(as_rows(a), as_rows(dy), {.a = true});
+}
+
+std::vector<Operand> grad(const GradContext& n) {
+  const bool transpose_a = n.attr("transpose_a"), transpose_b = n.attr("transpose_b");
+  Value a = n.in("a"), b = n.in("b"), dy = n.dy();
+  if (b.rank() == 1) {
+    b = unsqueeze(b, {1});
+    dy = unsqueeze(dy, {-1});
+  }
+  if (a.rank() == 1) {
+    a = unsqueeze(a, {0});
+    dy = unsqueeze(dy, {-2});
+  }
+  const Value da = transpose_a ? matmul(b, dy, {transpose_b, true}) : matmul(dy, b, {.b = !transpose_b});
+  const Value db = b.rank() == 2 && !transpose_a ? one_matrix_gradient(a, dy, transpose_b)
+                   : transpose_b                 ? matmul(dy, a, {true, transpose_a})
+                                                 : matmul(a, dy, {.a = !transpose_a});
+  const auto as_operand = [](Value gradient, Value matrix, Value operand) {
+    return reshape(sum_to(gradient, matrix), shape_of(operand));
+  };
+  return {{"a", n.in("a").rank() == 1 ? as_operand(da, a, n.in("a")) : da},
+          {"b", n.in("b").rank() == 1 ? as_operand(db, b, n.in("b")) : db}};
+}
+
 }  // namespace
 
 const Family& linear_ops() {
@@ -119,7 +151,8 @@ const Family& linear_ops() {
        .results = {{"y", "T"}},
        .types = {{"T", Numbers}},
        .infer = infer,
-       .eval = eval},
+       .eval = eval,
+       .grad = grad},
   };
   return ops;
 }

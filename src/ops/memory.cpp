@@ -1,6 +1,7 @@
 #include "ops/memory.h"
 
 #include "ir/evaluate.h"
+#include "ops/gradient.h"
 #include "ops/shapes.h"
 
 namespace tenon {
@@ -26,7 +27,10 @@ OpDef movement(std::string_view name, std::string_view doc, InferFunction infer)
           .traits = {.takes_unranked = true},
           .infer = infer,
           .content = content,
-          .eval = eval};
+          .eval = eval,
+          .grad = [](const GradContext& n) -> std::vector<Operand> {
+            return {{"x", n.dy()}};
+          }};
 }
 
 Family make_ops() {

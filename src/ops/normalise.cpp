@@ -3,9 +3,17 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/binary.h"
+#include "ops/data.h"
 #include "ops/elements.h"
+#include "ops/gradient.h"
 #include "ops/lanes.h"
+#include "ops/reduce.h"
+#include "ops/reshape.h"
+#include "ops/select.h"
 #include "ops/shapes.h"
+#include "ops/slice.h"
+#include "ops/unary.h"
 
 namespace tenon {
 namespace {
@@ -193,6 +201,109 @@ Data eval_group_norm(const Call& c) {
       c, checked_groups(c.attr("groups"), static_cast<int64_t>(per_channel(c, "scale").size())));
 }
 
+// --- layer_norm and rms_norm: gradients and decompositions ---
+
+// The axes that are normalised over.
+Axes last_axes(const Node& n) {
+  const int64_t rank = n.in("x").rank();
+  Axes axes;
+  for (int64_t axis = checked_axis(n.op().name, n.attr("axis"), rank); axis < rank; ++axis)
+    axes.push_back(axis);
+  return axes;
+}
+
+Value inverse_root(Value mean_square, double epsilon) { return 1.0 / sqrt(mean_square + epsilon); }
+
+// What is normalised, before scale and bias, and what it was multiplied with.
+struct Normalised {
+  Value y, factor;
+};
+Normalised standardised(const Node& n) {
+  const Value centred = n.in("x") - reduce_mean(n.in("x"), last_axes(n), Keep::Dims);
+  const Value variance = reduce_mean(centred * centred, last_axes(n), Keep::Dims);
+  const Value factor = inverse_root(variance, n.attr("epsilon"));
+  return {centred * factor, factor};
+}
+Normalised with_unit_mean_square(const Node& n) {
+  const Value x = n.in("x");
+  const Value factor = inverse_root(reduce_mean(x * x, last_axes(n), Keep::Dims), n.attr("epsilon"));
+  return {x * factor, factor};
+}
+
+Value scaled(const Node& n, Value y) { return n.has("scale") ? y * n.in("scale") : y; }
+
+std::vector<Value> decompose_layer_norm(const Node& n) {
+  const Value y = scaled(n, standardised(n).y);
+  return {n.has("bias") ? y + n.in("bias") : y};
+}
+std::vector<Value> decompose_rms_norm(const Node& n) { return {scaled(n, with_unit_mean_square(n).y)}; }
+
+// With z the normalised x and g = dy · scale: what of g changes the mean or the variance of x is taken out.
+std::vector<Operand> grad_layer_norm(const GradContext& n) {
+  const auto [z, factor] = standardised(n.node());
+  const Axes axes = last_axes(n.node());
+  const Value g = scaled(n.node(), n.dy());
+  const Value dx = factor * (g - reduce_mean(g, axes, Keep::Dims) - z * reduce_mean(g * z, axes, Keep::Dims));
+  return {{"x", dx},
+          {"scale", n.has("scale") ? n.dy() * z : Value()},
+          {"bias", n.has("bias") ? n.dy() : Value()}};
+}
+std::vector<Operand> grad_rms_norm(const GradContext& n) {
+  const auto [z, factor] = with_unit_mean_square(n.node());
+  const Value g = scaled(n.node(), n.dy());
+  const Value dx = factor * (g - z * reduce_mean(g * z, last_axes(n.node()), Keep::Dims));
+  return {{"x", dx}, {"scale", n.has("scale") ? n.dy() * z : Value()}};
+}
+
+// --- batch_norm, group_norm and instance_norm: gradients and decompositions ---
+
+Value converted(Value x, DType dtype) { return x.dtype() == dtype ? x : cast(x, dtype); }
+
+// A value per channel, in a shape that broadcasts to x and of its dtype.
+Value as_channels(Value x, Value per_channel) {
+  std::vector<int64_t> shape(static_cast<size_t>(std::max<int64_t>(x.rank() - 1, 1)), 1);
+  shape.front() = -1;
+  return converted(reshape(per_channel, shape), x.dtype());
+}
+
+std::vector<Value> decompose_batch_norm(const Node& n) {
+  const Value x = n.in("x");
+  const auto channels = [&](std::string_view name) { return as_channels(x, n.in(name)); };
+  const Value factor = inverse_root(channels("variance"), n.attr("epsilon"));
+  return {(x - channels("mean")) * factor * channels("scale") + channels("bias")};
+}
+
+std::vector<Operand> grad_batch_norm(const GradContext& n) {
+  const Value x = n.in("x"), dy = n.dy();
+  const auto channels = [&](std::string_view name) { return as_channels(x, n.in(name)); };
+  const Value factor = inverse_root(channels("variance"), n.attr("epsilon"));
+  const Value slope = factor * channels("scale"), centred = x - channels("mean");
+  // The sum over all but the channels, in the shape and dtype of a parameter.
+  const auto per_channel = [&](Value gradient, std::string_view name) {
+    return converted(reshape(sum_to(gradient, slope), shape_of(n.in(name))), n.in(name).dtype());
+  };
+  return {{"x", dy * slope},
+          {"scale", per_channel(dy * centred * factor, "scale")},
+          {"bias", per_channel(dy, "bias")},
+          {"mean", per_channel(-dy * slope, "mean")},
+          {"variance", per_channel(-0.5 * (dy * centred * slope * factor * factor), "variance")}};
+}
+
+// Each of `groups` (0: as many as channels) normalised as a row of its own.
+std::vector<Value> decompose_groups(const Node& n, int64_t groups) {
+  const Value x = n.in("x");
+  const Value rows = n.graph()
+                         .create("reshape", {{"x", x}, {"shape", int_vector(n.graph(), {0, groups, -1})}},
+                                 {{"allow_zero", false}})
+                         ->result();
+  const Value y = reshape(layer_norm(rows, {}, {}, -1, n.attr("epsilon")), shape_of(x));
+  return {y * as_channels(x, n.in("scale")) + as_channels(x, n.in("bias"))};
+}
+std::vector<Value> decompose_group_norm(const Node& n) { return decompose_groups(n, n.attr("groups")); }
+std::vector<Value> decompose_instance_norm(const Node& n) {
+  return decompose_groups(n, n.in("x").rank() == 1 ? 1 : 0);
+}
+
 // --- local_response_norm ---
 
 int64_t checked_size(int64_t size) {
@@ -231,6 +342,25 @@ Data eval_local_response_norm(const Call& c) {
   return {narrow<double>(x.dtype(), x.extents(), y)};
 }
 
+// The channels are the dimension along which a window of a pool slides.
+std::vector<Value> decompose_local_response_norm(const Node& n) {
+  const Value x = n.in("x");
+  const int64_t size = checked_size(n.attr("size"));
+  const double alpha = n.attr("alpha"), beta = n.attr("beta"), bias = n.attr("bias");
+  const Value one = int_vector(n.graph(), {1});
+  const Value rest = reduce_prod(slice(shape_of(x), 0, 2, kToTheEnd), {0}, Keep::Dims);
+  const Value columns = reshape(x * x, concat({size_along(x, 0), one, size_along(x, 1), rest}, 0));
+  const Value mean = n.graph()
+                         .create("average_pool", {{"x", columns}},
+                                 {{"kernel", Attribute::Ints{size, 1}},
+                                  {"strides", Attribute::Ints{1, 1}},
+                                  {"dilations", Attribute::Ints{1, 1}},
+                                  {"pads", Attribute::Ints{(size - 1) / 2, 0, size / 2, 0}},
+                                  {"count_padding", true}})
+                         ->result();
+  return {x / pow(bias + alpha * reshape(mean, shape_of(x)), beta)};
+}
+
 const AttributeDecl kEpsilon = {"epsilon", AttributeKind::Float, "added to the variance, lest it be 0", 1e-5};
 const AttributeDecl kFirstAxis = {"axis", AttributeKind::Int,
                                   "the first axis of those normalised over; the rest follow it", -1};
@@ -246,7 +376,9 @@ const Family& normalise_ops() {
        .results = {{"y", "T"}},
        .types = {{"T", Floats}, {"U", Floats}, {"V", Floats}},
        .infer = infer_per_channel,
-       .eval = eval_batch_norm},
+       .eval = eval_batch_norm,
+       .grad = grad_batch_norm,
+       .decompose = decompose_batch_norm},
       {.name = "layer_norm",
        .doc = "(x - mean) / sqrt(variance + epsilon) · scale + bias over the last axes",
        .operands = {{"x", "T"}, {"scale", "T", Arity::Optional}, {"bias", "T", Arity::Optional}},
@@ -254,7 +386,9 @@ const Family& normalise_ops() {
        .results = {{"y", "T"}},
        .types = {{"T", Floats}},
        .infer = infer_last_axes,
-       .eval = eval_last_axes<standardise>},
+       .eval = eval_last_axes<standardise>,
+       .grad = grad_layer_norm,
+       .decompose = decompose_layer_norm},
       {.name = "rms_norm",
        .doc = "x / sqrt(mean(x²) + epsilon) · scale over the last axes",
        .operands = {{"x", "T"}, {"scale", "T", Arity::Optional}},
@@ -262,7 +396,9 @@ const Family& normalise_ops() {
        .results = {{"y", "T"}},
        .types = {{"T", Floats}},
        .infer = infer_last_axes,
-       .eval = eval_last_axes<divide_by_root_mean_square>},
+       .eval = eval_last_axes<divide_by_root_mean_square>,
+       .grad = grad_rms_norm,
+       .decompose = decompose_rms_norm},
       {.name = "group_norm",
        .doc =
            "(x - mean) / sqrt(variance + epsilon) over groups of channels, then scale and bias per channel",
@@ -272,7 +408,8 @@ const Family& normalise_ops() {
        .results = {{"y", "T"}},
        .types = {{"T", Floats}},
        .infer = infer_group_norm,
-       .eval = eval_group_norm},
+       .eval = eval_group_norm,
+       .decompose = decompose_group_norm},
       {.name = "instance_norm",
        .doc = "(x - mean) / sqrt(variance + epsilon) over the spatial axes, then scale and bias per channel",
        .operands = {{"x", "T"}, {"scale", "T"}, {"bias", "T"}},
@@ -280,7 +417,8 @@ const Family& normalise_ops() {
        .results = {{"y", "T"}},
        .types = {{"T", Floats}},
        .infer = infer_per_channel,
-       .eval = eval_instance_norm},
+       .eval = eval_instance_norm,
+       .decompose = decompose_instance_norm},
       {.name = "local_response_norm",
        .doc = "x / (bias + alpha / size · sum(x²))^beta, summed over the size channels around each",
        .operands = {{"x", "T"}},
@@ -291,7 +429,8 @@ const Family& normalise_ops() {
        .results = {{"y", "T"}},
        .types = {{"T", Floats}},
        .infer = infer_local_response_norm,
-       .eval = eval_local_response_norm},
+       .eval = eval_local_response_norm,
+       .decompose = decompose_local_response_norm},
   };
   return ops;
 }

@@ -2,8 +2,15 @@
 
 #include <algorithm>
 
+#include "ops/binary.h"
+#include "ops/data.h"
 #include "ops/elements.h"
+#include "ops/gradient.h"
+#include "ops/reduce.h"
+#include "ops/reshape.h"
 #include "ops/shapes.h"
+#include "ops/slice.h"
+#include "ops/unary.h"
 #include "ops/words.h"
 
 namespace tenon {
@@ -150,6 +157,22 @@ Data eval(const Call& c) {
   return {y};
 }
 
+// What is added is cut off again, and what was cut off comes back as zeros. In the other modes an element
+// gets the gradients of all its copies.
+std::vector<Operand> grad(const GradContext& n) {
+  const Value x = n.in("x"), dy = n.dy();
+  if (mode_of(n.node()) != Mode::Constant)
+    return {{"x", add_at_positions(dy, n.repeat({{"x", positions_in(x)}}), x)}};
+  const Value nothing = scalar(n.graph(), x.dtype(), 0);
+  const Value dx = n.repeat({{"x", dy}, {"pads", -n.in("pads")}, {"value", nothing}});
+  if (!n.wants("value"))
+    return {{"x", dx}};
+  const Value added = n.repeat({{"x", zeros_like(x)}, {"value", nothing + 1.0}});
+  Axes all(static_cast<size_t>(x.rank()));
+  std::iota(all.begin(), all.end(), 0);
+  return {{"x", dx}, {"value", reshape(reduce_sum(dy * added, all), shape_of(n.in("value")))}};
+}
+
 }  // namespace pad_op
 
 // --- tile ---
@@ -201,6 +224,19 @@ std::optional<std::vector<Dim>> content(const Node& n) {
   return tiled;
 }
 
+// Each axis as two, of the copies and of what is copied: the sum is over the copies.
+std::vector<Operand> grad(const GradContext& n) {
+  const Value x = n.in("x"), repeats = n.in("repeats");
+  std::vector<Value> sizes;
+  Axes copies;
+  for (int64_t i = 0; i < x.rank(); ++i) {
+    copies.push_back(2 * i);
+    sizes.push_back(slice(repeats, 0, i, i + 1));
+    sizes.push_back(size_along(x, i));
+  }
+  return {{"x", x.rank() == 0 ? n.dy() : reduce_sum(reshape(n.dy(), concat(sizes, 0)), copies)}};
+}
+
 }  // namespace tile_op
 
 // --- reverse_sequence ---
@@ -245,6 +281,8 @@ Data eval(const Call& c) {
   return {y};
 }
 
+std::vector<Operand> grad(const GradContext& n) { return {{"x", n.repeat({{"x", n.dy()}})}}; }
+
 }  // namespace reverse_sequence_op
 
 }  // namespace
@@ -265,7 +303,8 @@ const Family& pad_ops() {
        .results = {{"y", "T"}},
        .traits = {.takes_unranked = true},
        .infer = pad_op::infer,
-       .eval = pad_op::eval},
+       .eval = pad_op::eval,
+       .grad = pad_op::grad},
       {.name = "tile",
        .doc = "x repeated along each axis",
        .category = Category::Shape,
@@ -274,7 +313,8 @@ const Family& pad_ops() {
        .traits = {.takes_unranked = true},
        .infer = tile_op::infer,
        .content = tile_op::content,
-       .eval = tile_op::eval},
+       .eval = tile_op::eval,
+       .grad = tile_op::grad},
       {.name = "reverse_sequence",
        .doc = "along the time axis, the first elements in reverse: as many as lengths says for each batch",
        .category = Category::Shape,
@@ -283,7 +323,8 @@ const Family& pad_ops() {
                       {"batch_axis", AttributeKind::Int, "the axis along which lengths differ"}},
        .results = {{"y", "T"}},
        .infer = reverse_sequence_op::infer,
-       .eval = reverse_sequence_op::eval},
+       .eval = reverse_sequence_op::eval,
+       .grad = reverse_sequence_op::grad},
   };
   return ops;
 }

@@ -3,8 +3,19 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/binary.h"
+#include "ops/convolve_gradient.h"
+#include "ops/data.h"
 #include "ops/elements.h"
+#include "ops/gather.h"
+#include "ops/generate.h"
+#include "ops/gradient.h"
+#include "ops/pad.h"
+#include "ops/reduce.h"
+#include "ops/reshape.h"
 #include "ops/shapes.h"
+#include "ops/slice.h"
+#include "ops/unary.h"
 #include "ops/window.h"
 
 namespace tenon {
@@ -211,8 +222,99 @@ Data eval(const Call& c) {
 
 }  // namespace max_unpool_op
 
+// --- gradients ---
+
+// A window that sees only padding has index -1, and its result is no element of x.
+std::vector<Operand> grad_max_pool(const GradContext& n) {
+  const Value x = n.in("x");
+  Value indices = n.out(1);
+  if (n.attr("column_major")) {
+    Attributes attributes = n.node().attributes();
+    attributes.insert_or_assign("column_major", false);
+    indices = n.graph().create("max_pool", {{"x", x}}, attributes)->result(1);
+  }
+  const Value inside = greater_equal(indices, constant(n.graph(), Tensor::scalar(int64_t{0})));
+  return {{"x", add_at_positions(keep_where(inside, n.dy()), indices, x)}};
+}
+
+// The window of a pool as a filter of ones over planes without channels: [batch · channels, 1, …].
+struct PlaneFilter {
+  explicit PlaneFilter(const GradContext& n) : n(n), x(n.in("x")) {
+    Attribute::Ints shape = {1, 1};
+    for (int64_t cells : n.attr("kernel").as<Attribute::Ints>())
+      shape.push_back(cells);
+    ones = constant(n.graph(), Literal::splat(filled(x.dtype(), {}, 1), shape));
+    const auto known = explicit_window(n.node(), x, std::span(ones.shape().dims()).subspan(2));
+    if (!known)
+      throw n.decline("the padding depends on sizes that only running tells");
+    window = *known;
+  }
+
+  Value as_planes(Value value) const {
+    const Value one = int_vector(n.graph(), {1}), fitting = int_vector(n.graph(), {-1});
+    return reshape(value, concat({fitting, one, slice(shape_of(value), 0, 2, kToTheEnd)}, 0));
+  }
+
+  // Each element of dy added to every element its window saw.
+  Value spread(Value dy) const {
+    return reshape(spread_windows(as_planes(dy), ones, as_planes(x), window, 1), shape_of(x));
+  }
+
+  // How many cells of each window count: those on elements, and on padding where that counts, too.
+  Value count_cells() const {
+    const bool with_padding = n.attr("count_padding");
+    const Value one = int_vector(n.graph(), {1});
+    const Value plane =
+        fill(concat({one, one, slice(shape_of(x), 0, 2, kToTheEnd)}, 0), filled(x.dtype(), {}, 1));
+    Window counting = window;
+    Attribute::Ints pads;
+    Axes axes;
+    for (size_t i = 0; i < counting.slides.size(); ++i) {
+      axes.push_back(static_cast<int64_t>(i) + 2);
+      pads.push_back(counting.slides[i].before);
+    }
+    for (Slide& slide : counting.slides) {
+      pads.push_back(slide.after);
+      if (with_padding)
+        slide.before = slide.after = 0;
+      if (n.attr("round_up"))  // the last window may stand out
+        slide.after += slide.stride - 1;
+    }
+    const Value seen =
+        with_padding ? pad(plane, int_vector(n.graph(), pads), axes, scalar(n.graph(), x.dtype(), 1)) : plane;
+    Value counts =
+        n.graph().create("conv", {{"x", seen}, {"w", ones}}, window_attributes(counting, 1))->result();
+    for (int64_t axis : axes)
+      counts = cut_to(counts, n.out(), axis);
+    return counts;
+  }
+
+  const GradContext& n;
+  Value x, ones;
+  Window window;
+};
+
+std::vector<Operand> grad_average_pool(const GradContext& n) {
+  const PlaneFilter filter(n);
+  return {{"x", filter.spread(n.dy() / filter.count_cells())}};
+}
+
+// d y / d x = sign(x) · (|x| / y)^(p - 1). Where y is 0, it is 0.
+std::vector<Operand> grad_lp_pool(const GradContext& n) {
+  const double p = n.attr("p");
+  const Value x = n.in("x"), y = n.out();
+  const Value some = greater(y, scalar(n.graph(), y.dtype(), 0));
+  const Value weights = keep_where(some, n.dy() * pow(y, 1 - p));
+  const Value powers = sign(x) * pow(abs(x), p - 1);
+  return {{"x", PlaneFilter(n).spread(weights) * powers}};
+}
+
+std::vector<Operand> grad_max_unpool(const GradContext& n) {
+  return {{"x", gather(reshape(n.dy(), {-1}), n.in("indices"), 0)}};
+}
+
 OpDef pool(std::string_view name, std::string_view doc, DTypeSet allowed, std::vector<AttributeDecl> own,
-           EvalFunction eval) {
+           EvalFunction eval, GradFunction grad) {
   own.insert(own.begin(), {"kernel", AttributeKind::Ints, "the cells of a window in each spatial dimension"});
   own.push_back({"round_up", AttributeKind::Bool,
                  "whether the last window may stand out, if it starts before the padding at the end", false});
@@ -223,7 +325,8 @@ OpDef pool(std::string_view name, std::string_view doc, DTypeSet allowed, std::v
           .results = {{"y", "T"}},
           .types = {{"T", allowed}},
           .infer = infer,
-          .eval = eval};
+          .eval = eval,
+          .grad = grad};
 }
 
 Family make_ops() {
@@ -231,23 +334,24 @@ Family make_ops() {
       "max_pool", "the greatest element each window sees, and its index in x; NaN if any is", NumbersAndBool,
       {{"column_major", AttributeKind::Bool, "whether indices count the elements of a plane column by column",
         false}},
-      max_pool_op::eval);
+      max_pool_op::eval, grad_max_pool);
   max_pool.results = {{"y", "T"}, {"indices", "i64"}};
   max_pool.infer = max_pool_op::infer;
   return {
       max_pool,
       pool("average_pool", "the mean of the elements each window sees", Floats,
            {{"count_padding", AttributeKind::Bool, "whether padding counts, as zeros", false}},
-           average_pool_op::eval),
+           average_pool_op::eval, grad_average_pool),
       pool("lp_pool", "(Σ |x|^p)^(1/p) over the elements each window sees", Floats,
-           {{"p", AttributeKind::Float, "the exponent", 2.0}}, lp_pool_op::eval),
+           {{"p", AttributeKind::Float, "the exponent", 2.0}}, lp_pool_op::eval, grad_lp_pool),
       {.name = "max_unpool",
        .doc = "zeros of the given shape, but x at the indices that max_pool gave",
        .operands = {{"x", "T"}, {"indices", "i64"}, {"shape", "i64"}},
        .results = {{"y", "T"}},
        .types = {{"T", Numbers}},
        .infer = max_unpool_op::infer,
-       .eval = max_unpool_op::eval},
+       .eval = max_unpool_op::eval,
+       .grad = grad_max_unpool},
   };
 }
 

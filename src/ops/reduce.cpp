@@ -5,8 +5,15 @@
 #include <limits>
 
 #include "ops/arithmetic.h"
+#include "ops/binary.h"
+#include "ops/data.h"
 #include "ops/elements.h"
+#include "ops/gather.h"
+#include "ops/gradient.h"
+#include "ops/reshape.h"
+#include "ops/select.h"
 #include "ops/shapes.h"
+#include "ops/unary.h"
 
 namespace tenon {
 namespace {
@@ -156,8 +163,60 @@ std::optional<std::vector<Dim>> content(const Node& n) {
   return std::vector<Dim>{result};
 }
 
+// --- gradients ---
+
+// The same reduction of another value.
+Value reduce_like(const GradContext& n, std::string_view op, Value x) {
+  if (const Value axes = n.node().late("axes"))
+    return n.graph().create(op, {{"x", x}, {"axes", axes}}, {{"keep_dims", true}})->result();
+  return n.graph().create(op, {{"x", x}}, {{"axes", n.attr("axes")}, {"keep_dims", true}})->result();
+}
+
+// The result or its gradient with the dimensions that were reduced, with size 1.
+Value with_dims(const GradContext& n, Value y) {
+  if (n.attr("keep_dims"))
+    return y;
+  if (const Value axes = n.node().late("axes"))
+    return n.graph().create("unsqueeze", {{"x", y}, {"axes", axes}})->result();
+  return unsqueeze(y, checked_axes(n.node().op().name, n.attr("axes"), n.in("x").rank()));
+}
+
+Value spread(const GradContext& n, Value dy) { return broadcast_to(with_dims(n, dy), shape_of(n.in("x"))); }
+
+std::vector<Operand> grad_sum(const GradContext& n) { return {{"x", spread(n, n.dy())}}; }
+
+std::vector<Operand> grad_mean(const GradContext& n) {
+  const Value x = n.in("x");
+  const Value axes = n.node().late("axes");
+  const Value count =
+      axes ? cast(reduce_prod(gather(shape_of(x), axes, 0), {0}), x.dtype()) : count_along(x, n.attr("axes"));
+  return {{"x", spread(n, n.dy() / count)}};
+}
+
+// For each element the product of the others. By division, but for zeros: beside one zero, it is the product
+// of what is not zero; beside two, it is 0.
+std::vector<Operand> grad_prod(const GradContext& n) {
+  const Value x = n.in("x"), nothing = scalar(n.graph(), x.dtype(), 0), one = nothing + 1.0;
+  const Value is_zero = equal(x, nothing), factors = where(is_zero, one, x);
+  const Value zeros = reduce_like(n, "reduce_sum", cast(is_zero, x.dtype()));
+  const Value product = reduce_like(n, "reduce_prod", factors);
+  const Value others = where(equal(zeros - cast(is_zero, x.dtype()), nothing), product / factors, nothing);
+  return {{"x", with_dims(n, n.dy()) * others}};
+}
+
+// Equal ones share it evenly.
+std::vector<Operand> grad_extreme(const GradContext& n) {
+  const Value x = n.in("x");
+  const Value chosen = cast(equal(x, with_dims(n, n.out())), x.dtype());
+  return {{"x", with_dims(n, n.dy()) * chosen / reduce_like(n, "reduce_sum", chosen)}};
+}
+
+std::vector<Operand> grad_log_sum_exp(const GradContext& n) {
+  return {{"x", with_dims(n, n.dy()) * exp(n.in("x") - with_dims(n, n.out()))}};
+}
+
 OpDef reduction(std::string_view name, std::string_view doc, DTypeSet allowed, EvalFunction eval,
-                ContentFunction content = nullptr) {
+                GradFunction grad, ContentFunction content = nullptr) {
   return {
       .name = name,
       .doc = doc,
@@ -170,7 +229,8 @@ OpDef reduction(std::string_view name, std::string_view doc, DTypeSet allowed, E
       .traits = {.takes_unranked = true},
       .infer = infer,
       .content = content,
-      .eval = eval};
+      .eval = eval,
+      .grad = grad};
 }
 
 Value apply(std::string_view op, Value x, const Axes& axes, Keep keep) {
@@ -181,16 +241,17 @@ Value apply(std::string_view op, Value x, const Axes& axes, Keep keep) {
 
 const Family& reduce_ops() {
   static const Family ops = {
-      reduction("reduce_sum", "the sum along axes; 0 for none", Numbers, eval_sum, content<dim_sum>),
-      reduction("reduce_mean", "the mean along axes; NaN for none", Numbers, eval_mean),
-      reduction("reduce_prod", "the product along axes; 1 for none", Numbers, eval_prod,
+      reduction("reduce_sum", "the sum along axes; 0 for none", Numbers, eval_sum, grad_sum,
+                content<dim_sum>),
+      reduction("reduce_mean", "the mean along axes; NaN for none", Numbers, eval_mean, grad_mean),
+      reduction("reduce_prod", "the product along axes; 1 for none", Numbers, eval_prod, grad_prod,
                 content<dim_product>),
       reduction("reduce_max", "the greatest along axes; the least value of the dtype for none, NaN if any is",
-                NumbersAndBool, eval_max, content<dim_maximum>),
+                NumbersAndBool, eval_max, grad_extreme, content<dim_maximum>),
       reduction("reduce_min", "the least along axes; the greatest value of the dtype for none, NaN if any is",
-                NumbersAndBool, eval_min, content<dim_minimum>),
-      reduction("reduce_log_sum_exp", "log(sum(exp(x))) along axes; -inf for none", Numbers,
-                eval_log_sum_exp),
+                NumbersAndBool, eval_min, grad_extreme, content<dim_minimum>),
+      reduction("reduce_log_sum_exp", "log(sum(exp(x))) along axes; -inf for none", Numbers, eval_log_sum_exp,
+                grad_log_sum_exp),
   };
   return ops;
 }

@@ -5,6 +5,7 @@
 
 #include "ops/data.h"
 #include "ops/elements.h"
+#include "ops/gradient.h"
 #include "ops/shapes.h"
 
 namespace tenon {
@@ -286,6 +287,23 @@ Data eval(const Call& c) { return {Tensor::of(c.in("x").extents())}; }
 
 }  // namespace shape_op
 
+// --- gradients ---
+
+std::vector<Operand> grad_reshape(const GradContext& n) {
+  return {{"x", reshape(n.dy(), shape_of(n.in("x")))}};
+}
+
+std::vector<Operand> grad_transpose(const GradContext& n) {
+  const std::vector<int64_t>& permutation = n.attr("permutation");
+  std::vector<int64_t> inverse(permutation.size());
+  for (size_t i = 0; i < permutation.size(); ++i)
+    inverse[static_cast<size_t>(permutation[i])] = static_cast<int64_t>(i);
+  return {{"x", transpose(n.dy(), inverse)}};
+}
+
+// What was repeated is summed back by who calls.
+std::vector<Operand> grad_broadcast(const GradContext& n) { return {{"x", n.dy()}}; }
+
 }  // namespace
 
 const Family& reshape_ops() {
@@ -301,7 +319,8 @@ const Family& reshape_ops() {
        .traits = {.takes_unranked = true},
        .infer = reshape_op::infer,
        .content = same_content,
-       .eval = reshape_op::eval},
+       .eval = reshape_op::eval,
+       .grad = grad_reshape},
       {.name = "squeeze",
        .doc = "drops dimensions of size 1",
        .category = Category::Shape,
@@ -311,7 +330,8 @@ const Family& reshape_ops() {
        .traits = {.takes_unranked = true},
        .infer = squeeze_op::infer,
        .content = same_content,
-       .eval = squeeze_op::eval},
+       .eval = squeeze_op::eval,
+       .grad = grad_reshape},
       {.name = "unsqueeze",
        .doc = "adds dimensions of size 1",
        .category = Category::Shape,
@@ -322,7 +342,8 @@ const Family& reshape_ops() {
        .traits = {.takes_unranked = true},
        .infer = unsqueeze_op::infer,
        .content = same_content,
-       .eval = unsqueeze_op::eval},
+       .eval = unsqueeze_op::eval,
+       .grad = grad_reshape},
       {.name = "transpose",
        .doc = "the dimensions in another order",
        .category = Category::Shape,
@@ -332,7 +353,8 @@ const Family& reshape_ops() {
        .results = {{"y", "T"}},
        .infer = transpose_op::infer,
        .content = transpose_op::content,
-       .eval = transpose_op::eval},
+       .eval = transpose_op::eval,
+       .grad = grad_transpose},
       {.name = "broadcast",
        .doc = "x repeated to the shape that its own and the given one broadcast to",
        .category = Category::Shape,
@@ -341,7 +363,8 @@ const Family& reshape_ops() {
        .traits = {.takes_unranked = true},
        .infer = broadcast_op::infer,
        .content = broadcast_op::content,
-       .eval = broadcast_op::eval},
+       .eval = broadcast_op::eval,
+       .grad = grad_broadcast},
       {.name = "shape",
        .doc = "the sizes of x's dimensions",
        .category = Category::Shape,

@@ -1,9 +1,17 @@
 #include "ops/scatter.h"
 
 #include "ops/arithmetic.h"
+#include "ops/binary.h"
+#include "ops/data.h"
 #include "ops/elements.h"
+#include "ops/gather.h"
+#include "ops/generate.h"
+#include "ops/gradient.h"
 #include "ops/indices.h"
+#include "ops/reshape.h"
+#include "ops/select.h"
 #include "ops/shapes.h"
+#include "ops/slice.h"
 #include "ops/words.h"
 
 namespace tenon {
@@ -191,6 +199,88 @@ Data eval(const Call& c) {
 
 }  // namespace write_along
 
+// --- gradients ---
+
+// How scatter_elements or scatter_nd writes other updates to another x, and reads what is there.
+struct Writing {
+  const GradContext& n;
+  Value indices = n.in("indices");
+
+  Value write(Value x, Value updates, std::string_view reduction) const {
+    return n.node().is("scatter_nd") ? scatter_nd(x, indices, updates, reduction)
+                                     : scatter_elements(x, indices, updates, n.attr("axis"), reduction);
+  }
+  Value read(Value x) const {
+    return n.node().is("scatter_nd") ? gather_nd(x, indices) : gather_elements(x, indices, n.attr("axis"));
+  }
+  Value add_up(Value updates, Value x) const { return write(zeros_like(x), updates, "add"); }
+};
+
+// Of several updates of one place the last stays: the one whose number is found there afterwards.
+std::vector<Operand> grad_replace(const Writing& w) {
+  const Value x = w.n.in("x"), updates = w.n.in("updates"), dy = w.n.dy();
+  const Value numbers = positions_in(updates);
+  const Value winners = w.write(cast(zeros_like(x), DType::I64), numbers, "none");
+  return {{"x", w.write(dy, zeros_like(updates), "none")},
+          {"updates", keep_where(equal(w.read(winners), numbers), w.read(dy))}};
+}
+
+// For each factor the product of the others. By division, but for zeros: beside one zero, it is the product
+// of what is not zero; beside two, it is 0.
+std::vector<Operand> grad_multiply(const Writing& w) {
+  const Value x = w.n.in("x"), updates = w.n.in("updates"), dy = w.n.dy();
+  const Value nothing = scalar(w.n.graph(), x.dtype(), 0), one = nothing + 1.0;
+  const Value is_zero = equal(updates, nothing), factors = where(is_zero, one, updates);
+  const Value zeros = w.add_up(cast(is_zero, x.dtype()), x);
+  const Value product = w.write(x, factors, "mul");
+  const Value others =
+      keep_where(equal(w.read(zeros) - cast(is_zero, x.dtype()), nothing), w.read(product) / factors);
+  return {{"x", dy * w.write(ones_like(x), updates, "mul")}, {"updates", w.read(dy) * others}};
+}
+
+// Equal ones share it evenly.
+std::vector<Operand> grad_extreme(const Writing& w) {
+  const Value x = w.n.in("x"), updates = w.n.in("updates"), y = w.n.out();
+  const Value x_chosen = cast(equal(x, y), x.dtype()),
+              update_chosen = cast(equal(updates, w.read(y)), x.dtype());
+  const Value share = w.n.dy() / w.write(x_chosen, update_chosen, "add");
+  return {{"x", x_chosen * share}, {"updates", update_chosen * w.read(share)}};
+}
+
+std::vector<Operand> grad_sum(const Writing& w) { return {{"x", w.n.dy()}, {"updates", w.read(w.n.dy())}}; }
+
+std::vector<Operand> grad(const GradContext& n) {
+  using Formula = std::vector<Operand> (*)(const Writing&);
+  return named<Formula>(n.node(), "reduction",
+                        {{"none", grad_replace},
+                         {"add", grad_sum},
+                         {"mul", grad_multiply},
+                         {"max", grad_extreme},
+                         {"min", grad_extreme}})(Writing{n});
+}
+
+// Where along the axis each update of write_along stands.
+Value written_positions(const GradContext& n) {
+  const Value x = n.in("x"), updates = n.in("updates"), starts = n.in("starts");
+  const int64_t axis = checked_axis("write_along", n.attr("axis"), x.rank());
+  std::vector<int64_t> along(static_cast<size_t>(x.rank()), 1), along_batch = along;
+  along[static_cast<size_t>(axis)] = -1;
+  along_batch.front() = -1;
+  const auto number = [&](int64_t value) { return constant(n.graph(), Tensor::scalar(value)); };
+  Value positions = reshape(range(number(0), squeeze(size_along(updates, axis), {0}), number(1)), along);
+  if (starts)
+    positions = positions + reshape(starts, along_batch);
+  if (n.attr("circular"))
+    positions = mod(positions, size_along(x, axis));
+  return broadcast_to(positions, shape_of(updates));
+}
+
+std::vector<Operand> grad_write_along(const GradContext& n) {
+  const Value updates = n.in("updates"), dy = n.dy();
+  const Value dx = n.repeat({{"x", dy}, {"updates", zeros_like(updates)}});
+  return {{"x", dx}, {"updates", gather_elements(dy, written_positions(n), n.attr("axis"))}};
+}
+
 const AttributeDecl reduction = {"reduction", AttributeKind::String,
                                  "how an update is combined with what stands there: none (it replaces it; of "
                                  "several, the last), add, mul, "
@@ -210,7 +300,8 @@ const Family& scatter_ops() {
        .traits = {.takes_unranked = true},
        .infer = infer_elements,
        .content = content_of_elements,
-       .eval = eval_elements},
+       .eval = eval_elements,
+       .grad = grad},
       {.name = "scatter_nd",
        .doc = "x, but updates stand where the tuples in the last dimension of indices point",
        .operands = {{"x", "T"}, {"indices", "I"}, {"updates", "T"}},
@@ -220,7 +311,8 @@ const Family& scatter_ops() {
        .traits = {.takes_unranked = true},
        .infer = infer_nd,
        .content = content_nd,
-       .eval = eval_nd},
+       .eval = eval_nd,
+       .grad = grad},
       {.name = "write_along",
        .doc = "x, but along an axis updates are written from starts on, one for each element of the batch",
        .operands = {{"x", "T"}, {"updates", "T"}, {"starts", "i64", Arity::Optional}},
@@ -230,7 +322,8 @@ const Family& scatter_ops() {
        .results = {{"y", "T"}},
        .traits = {.takes_unranked = true},
        .infer = write_along::infer,
-       .eval = write_along::eval},
+       .eval = write_along::eval,
+       .grad = grad_write_along},
   };
   return ops;
 }

@@ -7,8 +7,11 @@
 #include <charconv>
 #include <cmath>
 
+#include "ops/binary.h"
 #include "ops/elements.h"
+#include "ops/gradient.h"
 #include "ops/shapes.h"
+#include "ops/unary.h"
 #include "ops/words.h"
 
 namespace tenon {
@@ -49,6 +52,11 @@ Data eval(const Call& c) {
   return {y};
 }
 
+std::vector<Operand> grad(const GradContext& n) {
+  const Value condition = n.in("condition");
+  return {{"a", keep_where(condition, n.dy())}, {"b", keep_where(logical_not(condition), n.dy())}};
+}
+
 }  // namespace where_op
 
 // --- clip ---
@@ -78,6 +86,22 @@ Data eval(const Call& c) {
       y = zip<T>("clip", y, c.in("max"), y.dtype(), [](T x, T max) { return max < x ? max : x; });
   });
   return {y};
+}
+
+// x has it also where it is equal to a bound; else the bound that won.
+std::vector<Operand> grad(const GradContext& n) {
+  const Value x = n.in("x"), min = n.in("min"), max = n.in("max"), dy = n.dy();
+  if (!min && !max)
+    return {{"x", dy}};
+  const Value low = min ? less(x, min) : Value(), high = max ? greater(x, max) : Value();
+  if (!max)
+    return {{"x", keep_where(logical_not(low), dy)}, {"min", keep_where(low, dy)}};
+  if (!min)
+    return {{"x", keep_where(logical_not(high), dy)}, {"max", keep_where(high, dy)}};
+  const Value crossed = greater(min, max);
+  return {{"x", keep_where(logical_not(logical_or(low, high)), dy)},
+          {"min", keep_where(logical_and(low, logical_not(crossed)), dy)},
+          {"max", keep_where(logical_or(high, logical_and(low, crossed)), dy)}};
 }
 
 }  // namespace clip_op
@@ -206,6 +230,8 @@ Data eval(const Call& c) {
                    [&]<class T>(T) -> Data { return {narrow<T>(to, x.extents(), widen<T>(x), overflow)}; });
 }
 
+std::vector<Operand> grad(const GradContext& n) { return {{"x", tenon::cast(n.dy(), n.in("x").dtype())}}; }
+
 }  // namespace cast_op
 
 // --- bit_cast ---
@@ -250,7 +276,8 @@ const Family& select_ops() {
        .traits = {.elementwise = true},
        .infer = where_op::infer,
        .content = where_op::content,
-       .eval = where_op::eval},
+       .eval = where_op::eval,
+       .grad = where_op::grad},
       {.name = "clip",
        .doc = "min(max(x, min), max); a NaN in x stays",
        .operands = {{"x", "T"}, {"min", "T", Arity::Optional}, {"max", "T", Arity::Optional}},
@@ -259,7 +286,8 @@ const Family& select_ops() {
        .traits = {.elementwise = true},
        .infer = clip_op::infer,
        .content = clip_op::content,
-       .eval = clip_op::eval},
+       .eval = clip_op::eval,
+       .grad = clip_op::grad},
       {.name = "cast",
        .doc = "the same numbers in another dtype, rounded to nearest even; floats truncate to integers",
        .operands = {{"x", "T"}},
@@ -276,7 +304,8 @@ const Family& select_ops() {
        .traits = {.elementwise = true, .takes_unranked = true},
        .infer = cast_op::infer,
        .content = cast_op::content,
-       .eval = cast_op::eval},
+       .eval = cast_op::eval,
+       .grad = cast_op::grad},
       {.name = "bit_cast",
        .doc = "the same bits read as another dtype of the same width",
        .operands = {{"x", "T"}},
@@ -284,7 +313,8 @@ const Family& select_ops() {
        .results = {{"y", "$to"}},
        .traits = {.elementwise = true, .takes_unranked = true},
        .infer = bit_cast_op::infer,
-       .eval = bit_cast_op::eval},
+       .eval = bit_cast_op::eval,
+       .grad = no_gradient},
   };
   return ops;
 }

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <limits>
 
+#include "ops/binary.h"
 #include "ops/data.h"
 #include "ops/elements.h"
+#include "ops/gradient.h"
+#include "ops/pad.h"
 #include "ops/reshape.h"
 #include "ops/shapes.h"
 #include "ops/stack.h"
@@ -150,6 +153,33 @@ std::optional<std::vector<Dim>> content(const Node& n) {
   return gather_strided(*dims, window.extents, window.strides, window.offset);
 }
 
+// How many elements of x a slice in steps of 1 leaves out before and after, along one axis.
+std::pair<Value, Value> left_out(Value x, Value y, int64_t axis, int64_t start) {
+  const Value size = size_along(x, axis), none = int_vector(x.graph(), {0});
+  const Value wanted = int_vector(x.graph(), {start});
+  const Value before = start < 0 ? maximum(size + wanted, none) : minimum(wanted, size);
+  return {before, size - before - size_along(y, axis)};
+}
+
+std::vector<Operand> grad(const GradContext& n) {
+  const Value x = n.in("x"), y = n.out();
+  const auto starts = n.in("starts").known_ints();
+  const auto steps = n.has("steps") ? n.in("steps").known_ints() : std::vector<int64_t>(1, 1);
+  const bool in_ones = steps && std::ranges::all_of(*steps, [](int64_t step) { return step == 1; }) &&
+                       starts && !n.node().is_late("axes");
+  if (!in_ones)
+    return {{"x", add_at_positions(n.dy(), n.repeat({{"x", positions_in(x)}}), x)}};
+  const std::vector<int64_t>& axes = n.attr("axes");
+  std::vector<Value> before, after;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const auto [less, more] = left_out(x, y, axes[i], (*starts)[i]);
+    before.push_back(less);
+    after.push_back(more);
+  }
+  before.insert(before.end(), after.begin(), after.end());
+  return {{"x", axes.empty() ? n.dy() : pad(n.dy(), concat(before, 0), axes)}};
+}
+
 }  // namespace slice_op
 
 // --- concat ---
@@ -207,6 +237,14 @@ std::optional<std::vector<Dim>> content(const Node& n) {
   return any ? std::optional(together) : std::nullopt;
 }
 
+std::vector<Operand> grad(const GradContext& n) {
+  const int64_t axis = n.attr("axis");
+  std::vector<Value> sizes;
+  for (Value part : n.ins("x"))
+    sizes.push_back(size_along(part, axis));
+  return {{"x", split(n.dy(), concat(sizes, 0), axis)}};
+}
+
 }  // namespace concat_op
 
 // --- split ---
@@ -259,6 +297,13 @@ Data eval(const Call& c) {
   return parts;
 }
 
+std::vector<Operand> grad(const GradContext& n) {
+  std::vector<Value> parts;
+  for (int64_t i = 0; i < n.node().result_count(); ++i)
+    parts.push_back(n.dy_or_zeros(i));
+  return {{"x", concat(parts, n.attr("axis"))}};
+}
+
 }  // namespace split_op
 
 }  // namespace
@@ -275,7 +320,8 @@ const Family& slice_ops() {
        .traits = {.takes_unranked = true},
        .infer = slice_op::infer,
        .content = slice_op::content,
-       .eval = slice_op::eval},
+       .eval = slice_op::eval,
+       .grad = slice_op::grad},
       {.name = "concat",
        .doc = "tensors put one after the other along an axis",
        .category = Category::Shape,
@@ -285,7 +331,8 @@ const Family& slice_ops() {
        .traits = {.takes_unranked = true},
        .infer = concat_op::infer,
        .content = concat_op::content,
-       .eval = concat_op::eval},
+       .eval = concat_op::eval,
+       .grad = concat_op::grad},
       {.name = "split",
        .doc = "x cut along an axis into parts of the given sizes",
        .category = Category::Shape,
@@ -294,7 +341,8 @@ const Family& slice_ops() {
        .results = {{"y", "T", Arity::Many}},
        .traits = {.takes_unranked = true},
        .infer = split_op::infer,
-       .eval = split_op::eval},
+       .eval = split_op::eval,
+       .grad = split_op::grad},
   };
   return ops;
 }

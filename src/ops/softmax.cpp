@@ -4,10 +4,14 @@
 #include <limits>
 #include <numeric>
 
+#include "ops/binary.h"
 #include "ops/elements.h"
+#include "ops/gradient.h"
 #include "ops/lanes.h"
+#include "ops/reduce.h"
 #include "ops/rounding.h"
 #include "ops/shapes.h"
+#include "ops/unary.h"
 
 namespace tenon {
 namespace {
@@ -89,7 +93,36 @@ Data eval_hardmax(const Call& c) {
   });
 }
 
-OpDef along_axis(std::string_view name, std::string_view doc, std::string_view axis_doc, EvalFunction eval) {
+// --- gradients: written with y rather than x, so that x can be freed early ---
+
+std::vector<Operand> grad_softmax(const GradContext& n) {
+  const Value y = n.out(), dy = n.dy();
+  return {{"x", y * (dy - reduce_sum(y * dy, {n.attr("axis")}, Keep::Dims))}};
+}
+
+std::vector<Operand> grad_log_softmax(const GradContext& n) {
+  return {{"x", n.dy() - exp(n.out()) * reduce_sum(n.dy(), {n.attr("axis")}, Keep::Dims)}};
+}
+
+// --- decompositions ---
+
+Value shifted(const Node& n) {
+  const Value x = n.in("x");
+  return x - reduce_max(x, {n.attr("axis")}, Keep::Dims);
+}
+
+std::vector<Value> decompose_softmax(const Node& n) {
+  const Value powers = exp(shifted(n));
+  return {powers / reduce_sum(powers, {n.attr("axis")}, Keep::Dims)};
+}
+
+std::vector<Value> decompose_log_softmax(const Node& n) {
+  const Value x = shifted(n);
+  return {x - log(reduce_sum(exp(x), {n.attr("axis")}, Keep::Dims))};
+}
+
+OpDef along_axis(std::string_view name, std::string_view doc, std::string_view axis_doc, EvalFunction eval,
+                 GradFunction grad, DecomposeFunction decompose = nullptr) {
   return {.name = name,
           .doc = doc,
           .operands = {{"x", "T"}},
@@ -98,7 +131,9 @@ OpDef along_axis(std::string_view name, std::string_view doc, std::string_view a
           .types = {{"T", Floats}},
           .traits = {.takes_unranked = true},
           .infer = infer,
-          .eval = eval};
+          .eval = eval,
+          .grad = grad,
+          .decompose = decompose};
 }
 
 Value apply(std::string_view op, Value x, int64_t axis) {
@@ -124,12 +159,14 @@ void apply_softmax(std::span<double> lane, DType dtype) {
 const Family& softmax_ops() {
   static const Family ops = {
       along_axis("softmax", "exp(x) / sum(exp(x)) along one axis",
-                 "the axis along which the result sums to one", eval_softmax),
+                 "the axis along which the result sums to one", eval_softmax, grad_softmax,
+                 decompose_softmax),
       along_axis("log_softmax", "x - log(sum(exp(x))) along one axis",
-                 "the axis along which exp of the result sums to one", eval_log_softmax),
+                 "the axis along which exp of the result sums to one", eval_log_softmax, grad_log_softmax,
+                 decompose_log_softmax),
       along_axis("hardmax",
                  "1 for the first greatest element along one axis, 0 for the others; NaN is greatest",
-                 "the axis along which one element is chosen", eval_hardmax),
+                 "the axis along which one element is chosen", eval_hardmax, no_gradient),
   };
   return ops;
 }

@@ -1,10 +1,14 @@
 #include "ops/unary.h"
 
 #include <cmath>
+#include <numbers>
 
 #include "ops/activation_formulas.h"
 #include "ops/arithmetic.h"
+#include "ops/binary.h"
+#include "ops/data.h"
 #include "ops/elements.h"
+#include "ops/gradient.h"
 #include "ops/shapes.h"
 
 namespace tenon {
@@ -12,7 +16,7 @@ namespace {
 
 // A unary op on the dtypes of `allowed`, with a result of the same type.
 OpDef unary(std::string_view name, std::string_view doc, DTypeSet allowed, EvalFunction eval,
-            ContentFunction content = nullptr) {
+            GradFunction grad = nullptr, ContentFunction content = nullptr) {
   return {.name = name,
           .doc = doc,
           .operands = {{"x", "T"}},
@@ -21,7 +25,8 @@ OpDef unary(std::string_view name, std::string_view doc, DTypeSet allowed, EvalF
           .traits = {.elementwise = true, .takes_unranked = true},
           .infer = same_as_x,
           .content = content,
-          .eval = eval};
+          .eval = eval,
+          .grad = grad};
 }
 
 // A unary op that asks something of each number.
@@ -100,40 +105,71 @@ Data eval_is_inf(const Call& c) {
 
 Value apply(std::string_view op, Value x) { return x.graph().create(op, {{"x", x}})->result(); }
 
+// --- gradients ---
+
+// At 0 it is 0.
+std::vector<Operand> grad_relu(const GradContext& n) {
+  const Value y = n.out();
+  return {{"x", keep_where(greater(y, scalar(n.graph(), y.dtype(), 0)), n.dy())}};
+}
+
+std::vector<Operand> grad_neg(const GradContext& n) { return {{"x", -n.dy()}}; }
+std::vector<Operand> grad_log(const GradContext& n) { return {{"x", n.dy() / n.in("x")}}; }
+std::vector<Operand> grad_sqrt(const GradContext& n) { return {{"x", n.dy() / (2.0 * n.out())}}; }
+
+Value gaussian(Value x, Value) { return 2 / std::sqrt(std::numbers::pi) * exp(-(x * x)); }
+
 }  // namespace
 
 const Family& unary_ops() {
   static const Family ops = {
-      unary("abs", "|x|", Numbers, map<absolute>, content<dim_absolute>),
-      unary("neg", "-x", Numbers, map<negated>, content_of_negation),
-      unary("sign", "-1, 0 or 1", Numbers, map<sign_of>),
-      unary("relu", "max(x, 0)", Numbers, map<rectified>, content<dim_rectified>),
-      unary("exp", "e to the power x", Floats, map_floats<[](double x) { return std::exp(x); }>),
-      unary("log", "natural logarithm", Floats, map_floats<[](double x) { return std::log(x); }>),
-      unary("sqrt", "square root", Floats, map_floats<[](double x) { return std::sqrt(x); }>),
-      unary("reciprocal", "1 / x", Floats, map_floats<[](double x) { return 1.0 / x; }>),
-      unary("sin", "sine", Floats, map_floats<[](double x) { return std::sin(x); }>),
-      unary("cos", "cosine", Floats, map_floats<[](double x) { return std::cos(x); }>),
-      unary("tan", "tangent", Floats, map_floats<[](double x) { return std::tan(x); }>),
-      unary("asin", "inverse sine", Floats, map_floats<[](double x) { return std::asin(x); }>),
-      unary("acos", "inverse cosine", Floats, map_floats<[](double x) { return std::acos(x); }>),
-      unary("atan", "inverse tangent", Floats, map_floats<[](double x) { return std::atan(x); }>),
-      unary("sinh", "hyperbolic sine", Floats, map_floats<[](double x) { return std::sinh(x); }>),
-      unary("cosh", "hyperbolic cosine", Floats, map_floats<[](double x) { return std::cosh(x); }>),
-      unary("tanh", "hyperbolic tangent", Floats, map_floats<[](double x) { return std::tanh(x); }>),
-      unary("asinh", "inverse hyperbolic sine", Floats, map_floats<[](double x) { return std::asinh(x); }>),
-      unary("acosh", "inverse hyperbolic cosine", Floats, map_floats<[](double x) { return std::acosh(x); }>),
-      unary("atanh", "inverse hyperbolic tangent", Floats,
-            map_floats<[](double x) { return std::atanh(x); }>),
-      unary("erf", "the error function", Floats, map_floats<[](double x) { return std::erf(x); }>),
-      unary("sigmoid", "1 / (1 + exp(-x))", Floats, map_floats<sigmoid_of>),
-      unary("floor", "rounds down", Floats, map_floats<[](double x) { return std::floor(x); }>,
+      unary("abs", "|x|", Numbers, map<absolute>, chain<[](Value x, Value) { return sign(x); }>,
+            content<dim_absolute>),
+      unary("neg", "-x", Numbers, map<negated>, grad_neg, content_of_negation),
+      unary("sign", "-1, 0 or 1", Numbers, map<sign_of>, no_gradient),
+      unary("relu", "max(x, 0)", Numbers, map<rectified>, grad_relu, content<dim_rectified>),
+      unary("exp", "e to the power x", Floats, map_floats<[](double x) { return std::exp(x); }>,
+            chain<[](Value, Value y) { return y; }>),
+      unary("log", "natural logarithm", Floats, map_floats<[](double x) { return std::log(x); }>, grad_log),
+      unary("sqrt", "square root", Floats, map_floats<[](double x) { return std::sqrt(x); }>, grad_sqrt),
+      unary("reciprocal", "1 / x", Floats, map_floats<[](double x) { return 1.0 / x; }>,
+            chain<[](Value, Value y) { return -(y * y); }>),
+      unary("sin", "sine", Floats, map_floats<[](double x) { return std::sin(x); }>,
+            chain<[](Value x, Value) { return cos(x); }>),
+      unary("cos", "cosine", Floats, map_floats<[](double x) { return std::cos(x); }>,
+            chain<[](Value x, Value) { return -sin(x); }>),
+      unary("tan", "tangent", Floats, map_floats<[](double x) { return std::tan(x); }>,
+            chain<[](Value, Value y) { return 1.0 + y * y; }>),
+      unary("asin", "inverse sine", Floats, map_floats<[](double x) { return std::asin(x); }>,
+            chain<[](Value x, Value) { return 1.0 / sqrt(1.0 - x * x); }>),
+      unary("acos", "inverse cosine", Floats, map_floats<[](double x) { return std::acos(x); }>,
+            chain<[](Value x, Value) { return -1.0 / sqrt(1.0 - x * x); }>),
+      unary("atan", "inverse tangent", Floats, map_floats<[](double x) { return std::atan(x); }>,
+            chain<[](Value x, Value) { return 1.0 / (1.0 + x * x); }>),
+      unary("sinh", "hyperbolic sine", Floats, map_floats<[](double x) { return std::sinh(x); }>,
+            chain<[](Value x, Value) { return apply("cosh", x); }>),
+      unary("cosh", "hyperbolic cosine", Floats, map_floats<[](double x) { return std::cosh(x); }>,
+            chain<[](Value x, Value) { return apply("sinh", x); }>),
+      unary("tanh", "hyperbolic tangent", Floats, map_floats<[](double x) { return std::tanh(x); }>,
+            chain<[](Value, Value y) { return 1.0 - y * y; }>),
+      unary("asinh", "inverse hyperbolic sine", Floats, map_floats<[](double x) { return std::asinh(x); }>,
+            chain<[](Value x, Value) { return 1.0 / sqrt(x * x + 1.0); }>),
+      unary("acosh", "inverse hyperbolic cosine", Floats, map_floats<[](double x) { return std::acosh(x); }>,
+            chain<[](Value x, Value) { return 1.0 / sqrt(x * x - 1.0); }>),
+      unary("atanh", "inverse hyperbolic tangent", Floats, map_floats<[](double x) { return std::atanh(x); }>,
+            chain<[](Value x, Value) { return 1.0 / (1.0 - x * x); }>),
+      unary("erf", "the error function", Floats, map_floats<[](double x) { return std::erf(x); }>,
+            chain<gaussian>),
+      unary("sigmoid", "1 / (1 + exp(-x))", Floats, map_floats<sigmoid_of>,
+            chain<[](Value, Value y) { return y * (1.0 - y); }>),
+      unary("floor", "rounds down", Floats, map_floats<[](double x) { return std::floor(x); }>, no_gradient,
             content<dim_whole>),
-      unary("ceil", "rounds up", Floats, map_floats<[](double x) { return std::ceil(x); }>,
+      unary("ceil", "rounds up", Floats, map_floats<[](double x) { return std::ceil(x); }>, no_gradient,
             content<dim_whole>),
       unary("round", "rounds to the nearest integer, halves to the even one", Floats,
-            map_floats<[](double x) { return std::nearbyint(x); }>),
-      unary("not", "logical negation", {DType::Bool}, map<[](auto x) { return x == 0; }>, content<dim_not>),
+            map_floats<[](double x) { return std::nearbyint(x); }>, no_gradient),
+      unary("not", "logical negation", {DType::Bool}, map<[](auto x) { return x == 0; }>, nullptr,
+            content<dim_not>),
       unary("bit_not", "every bit inverted", Integers, map<[](auto x) {
               if constexpr (is_real<decltype(x)>)
                 return x;  // never reached: the declaration takes integers only

@@ -39,6 +39,16 @@ TEST_F(Print, WritesOtherFormsToFilesToo) {
   expect_done("tenon print builtin:tiny --as fx -o a && tenon print builtin:tiny --as fx >b && cmp a b", "");
 }
 
+TEST_F(Print, ShowsGradientsInAnyForm) {
+  const Outcome text = shell("tenon print builtin:tiny --stage gradient");
+  EXPECT_EQ(text.status, 0);
+  EXPECT_TRUE(text.out.starts_with("graph tiny(%x: f32[1,4], %grad_seed: f32[1,3]) {")) << text.out;
+  EXPECT_NE(text.out.find(" as \"grad_linear.weight\""), std::string::npos) << text.out;
+  EXPECT_NE(shell("tenon print builtin:tiny --stage gradient --as fx").out.find("placeholder    grad_seed"),
+            std::string::npos);
+  expect_done("tenon print builtin:tiny --stage imported >a && tenon print builtin:tiny >b && cmp a b", "");
+}
+
 using Ops = CommandLine;
 
 TEST_F(Ops, AreListedOrToldAbout) {

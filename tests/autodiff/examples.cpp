@@ -1,0 +1,279 @@
+#include "autodiff/examples.h"
+
+namespace tenon {
+namespace {
+
+using Examples = std::vector<Example>;
+
+void append(Examples& all, const Examples& more) { all.insert(all.end(), more.begin(), more.end()); }
+
+Example unary(const std::string& op, double low = -2, double high = 2) {
+  return {op, "%x: f64[2,3]", "%y = " + op + "(%x)", low, high};
+}
+
+// Operands of the same shape, one that broadcasts along two axes, and one that lacks one.
+Examples binary(const std::string& op, double low = -2, double high = 2) {
+  const std::string nodes = "%y = " + op + "(%a, %b)";
+  return {{op, "%a: f64[2,3], %b: f64[2,3]", nodes, low, high},
+          {op, "%a: f64[2,1], %b: f64[1,3]", nodes, low, high},
+          {op, "%a: f64[2,3], %b: f64[3]", nodes, low, high},
+          {op, "%a: f64[], %b: f64[2,3]", nodes, low, high}};
+}
+
+Examples elementwise() {
+  Examples all = {unary("abs"),
+                  unary("neg"),
+                  unary("relu"),
+                  unary("exp"),
+                  unary("log", 0.5, 3),
+                  unary("sqrt", 0.5, 3),
+                  unary("reciprocal", 0.5, 3),
+                  unary("sin"),
+                  unary("cos"),
+                  unary("tan", -1, 1),
+                  unary("asin", -0.9, 0.9),
+                  unary("acos", -0.9, 0.9),
+                  unary("atan"),
+                  unary("sinh"),
+                  unary("cosh"),
+                  unary("tanh"),
+                  unary("asinh"),
+                  unary("acosh", 1.5, 3),
+                  unary("atanh", -0.9, 0.9),
+                  unary("erf"),
+                  unary("sigmoid"),
+                  unary("copy"),
+                  unary("softplus"),
+                  unary("mish"),
+                  unary("silu"),
+                  unary("gelu"),
+                  unary("elu"),
+                  unary("leaky_relu"),
+                  unary("hard_sigmoid", -4, 4),
+                  unary("hard_swish", -5, 5),
+                  {"to_device", "%x: f64[2]", "%y = to_device(%x, device=\"cpu\")"},
+                  {"silu", "%x: f64[2,3]", "%y = silu(%x, alpha=1.7)"},
+                  {"gelu", "%x: f64[2,3]", "%y = gelu(%x, approximate=\"tanh\")"},
+                  {"leaky_relu", "%x: f64[2,3]", "%y = leaky_relu(%x, alpha=0.3)"},
+                  {"elu", "%x: f64[2,3]", "%y = elu(%x, alpha=1.5, scale=0.7, input_scale=0.8)"},
+                  {"hard_sigmoid", "%x: f64[2,3]", "%y = hard_sigmoid(%x, alpha=0.6, beta=0.4)"},
+                  {"cast", "%x: f64[2]", "%0 = cast(%x, to=f64)\n%y = mul(%0, %x)"},
+                  {"pow", "%a: f64[2,3]", "%b = constant(value=i64[3] {0, 1, 3})\n%y = pow(%a, %b)"},
+                  {"mod", "%a: f64[2,3], %b: f64[3]", "%y = mod(%a, %b, sign_of_dividend=true)", 0.6, 3},
+                  {"where", "%a: f64[2,1], %b: f64[3]",
+                   "%c = constant(value=bool[2,3] {1, 0, 0, 1, 1, 0})\n%y = where(%c, %a, %b)"},
+                  {"clip", "%x: f64[2,3]", "%y = clip(%x)"},
+                  {"clip", "%x: f64[2,3], %low: f64[]", "%y = clip(%x, min=%low)"},
+                  {"clip", "%x: f64[2,3], %high: f64[3]", "%y = clip(%x, max=%high)"},
+                  {"clip", "%x: f64[2,3], %low: f64[], %high: f64[3]", "%y = clip(%x, %low, %high)"}};
+  for (const std::string op : {"add", "sub", "mul", "max", "min"})
+    append(all, binary(op));
+  for (const std::string op : {"div", "pow", "mod"})
+    append(all, binary(op, 0.6, 3));
+  return all;
+}
+
+Examples reductions() {
+  Examples all;
+  for (const std::string op :
+       {"reduce_sum", "reduce_mean", "reduce_prod", "reduce_max", "reduce_min", "reduce_log_sum_exp"})
+    append(all, {{op, "%x: f64[2,3,2]", "%y = " + op + "(%x, axes=[1])"},
+                 {op, "%x: f64[2,3,2]", "%y = " + op + "(%x, axes=[0,-1], keep_dims=true)"},
+                 {op, "%x: f64[2,3]", "%y = " + op + "(%x, axes=[-1,0])"},
+                 {op, "%x: f64[2,3]", "%y = " + op + "(%x, axes=[])"}});
+  append(
+      all,
+      {{"reduce_prod", "%x: f64[2,3]",
+        "%z = constant(value=f64[2,3] {0, 1, 1, 0, 0, 1})\n%0 = mul(%x, %z)\n%y = reduce_prod(%0, axes=[1])"},
+       {"cumulative_sum", "%x: f64[2,3]", "%y = cumulative_sum(%x, axis=1)"},
+       {"cumulative_sum", "%x: f64[2,3]", "%y = cumulative_sum(%x, axis=-2, exclusive=true)"},
+       {"cumulative_sum", "%x: f64[2,3]", "%y = cumulative_sum(%x, axis=1, reverse=true)"},
+       {"cumulative_prod", "%x: f64[2,3]", "%y = cumulative_prod(%x, axis=1)"},
+       {"cumulative_prod", "%x: f64[4,2]", "%y = cumulative_prod(%x, axis=-2, exclusive=true)"},
+       {"cumulative_prod", "%x: f64[4]", "%y = cumulative_prod(%x, axis=0, reverse=true)"},
+       {"cumulative_prod", "%x: f64[4]",
+        "%z = constant(value=f64[4] {1, 0, 1, 1})\n%0 = mul(%x, %z)\n%y = cumulative_prod(%0, axis=0, "
+        "exclusive=true, reverse=true)"},
+       {"softmax", "%x: f64[2,3]", "%y = softmax(%x)"},
+       {"softmax", "%x: f64[2,3,2]", "%y = softmax(%x, axis=1)"},
+       {"log_softmax", "%x: f64[2,3]", "%y = log_softmax(%x)"},
+       {"log_softmax", "%x: f64[2,3,2]", "%y = log_softmax(%x, axis=0)"}});
+  return all;
+}
+
+Examples products() {
+  const auto matmul = [](const std::string& a, const std::string& b,
+                         const std::string& flags = "") -> Example {
+    return {"matmul", "%a: f64" + a + ", %b: f64" + b, "%y = matmul(%a, %b" + flags + ")"};
+  };
+  Examples all = {matmul("[2,3]", "[3,4]"),
+                  matmul("[3]", "[3]"),
+                  matmul("[3]", "[2,3,4]"),
+                  matmul("[2,4,3]", "[3]"),
+                  matmul("[2,2,3]", "[3,4]"),
+                  matmul("[2,3]", "[2,3,4]"),
+                  matmul("[2,1,2,3]", "[3,3,4]"),
+                  matmul("[3,2]", "[3,4]", ", transpose_a=true"),
+                  matmul("[2,3]", "[4,3]", ", transpose_b=true"),
+                  matmul("[2,2,3]", "[4,3]", ", transpose_b=true"),
+                  matmul("[2,3,2]", "[4,3]", ", transpose_a=true, transpose_b=true"),
+                  matmul("[3,2]", "[2,4,3]", ", transpose_a=true, transpose_b=true"),
+                  {"linear", "%x: f64[2,3], %w: f64[4,3], %b: f64[4]", "%y = linear(%x, %w, %b)"},
+                  {"linear", "%x: f64[3], %w: f64[4,3]", "%y = linear(%x, %w)"},
+                  {"linear", "%x: f64[2,2,3], %w: f64[4,3], %b: f64[4]", "%y = linear(%x, %w, %b)"}};
+  return all;
+}
+
+Examples movements() {
+  return {
+      {"reshape", "%x: f64[2,3]", "%s = constant(value=i64[2] {3, -1})\n%y = reshape(%x, %s)"},
+      {"squeeze", "%x: f64[2,1,3]", "%y = squeeze(%x, axes=[1])"},
+      {"unsqueeze", "%x: f64[2,3]", "%y = unsqueeze(%x, axes=[0,-1])"},
+      {"transpose", "%x: f64[2,3,4]", "%y = transpose(%x, permutation=[2,0,1])"},
+      {"broadcast", "%x: f64[3,1]", "%s = constant(value=i64[3] {2, 1, 4})\n%y = broadcast(%x, %s)"},
+      {"slice", "%x: f64[4,5]",
+       "%s = constant(value=i64[2] {1, -3})\n%e = constant(value=i64[2] {9, -1})\n%y = slice(%x, %s, %e, "
+       "axes=[0,1])"},
+      {"slice", "%x: f64[5]",
+       "%s = constant(value=i64[1] {4})\n%e = constant(value=i64[1] {-9})\n%t = constant(value=i64[1] {-2})\n"
+       "%y = slice(%x, %s, %e, %t, axes=[0])"},
+      {"slice", "%x: f64[5,2]",
+       "%s = constant(value=i64[1] {0})\n%e = constant(value=i64[1] {100})\n%t = constant(value=i64[1] {2})\n"
+       "%y = slice(%x, %s, %e, %t, axes=[0])"},
+      {"concat", "%a: f64[2,1], %b: f64[2,3]", "%y = concat([%a, %b, %a], axis=1)"},
+      {"split", "%x: f64[2,5]",
+       "%s = constant(value=i64[3] {1, 2, 2})\n%a, %b, %c = split(%x, %s, axis=1)\n%y = mul(%b, %c)"},
+      {"gather", "%x: f64[3,4]", "%i = constant(value=i64[2,2] {0, 2, -1, 0})\n%y = gather(%x, %i, axis=0)"},
+      {"gather", "%x: f64[3,4,2]",
+       "%i = constant(value=i64[2,2] {0, 2, -1, 0})\n%y = gather(%x, %i, axis=1)"},
+      {"gather", "%x: f64[3,4]", "%i = constant(value=i32[] {2})\n%y = gather(%x, %i, axis=-1)"},
+      {"gather_elements", "%x: f64[3,2]",
+       "%i = constant(value=i64[3,2] {0, 1, 1, -1, 0, 0})\n%y = gather_elements(%x, %i, axis=1)"},
+      {"gather_nd", "%x: f64[3,2,2]",
+       "%i = constant(value=i64[3,2] {0, 1, 2, 0, 0, 1})\n%y = gather_nd(%x, %i)"},
+      {"gather_nd", "%x: f64[2,3,2]",
+       "%i = constant(value=i64[2,2,1] {0, 2, -1, 2})\n%y = gather_nd(%x, %i, batch_dims=1)"},
+      {"gather_nd", "%x: f64[2,2,3]",
+       "%i = constant(value=i32[2,2,1] {0, 2, 1, 2})\n%y = gather_nd(%x, %i, batch_dims=2)"},
+      {"pad", "%x: f64[2,3], %v: f64[]",
+       "%p = constant(value=i64[4] {1, 0, 0, 2})\n%y = pad(%x, %p, %v, axes=[0,1])"},
+      {"pad", "%x: f64[3,4]", "%p = constant(value=i64[2] {-1, 2})\n%y = pad(%x, %p, axes=[1])"},
+      {"pad", "%x: f64[4]",
+       "%p = constant(value=i64[2] {2, 3})\n%y = pad(%x, %p, axes=[0], mode=\"reflect\")"},
+      {"pad", "%x: f64[4]", "%p = constant(value=i64[2] {2, 3})\n%y = pad(%x, %p, axes=[0], mode=\"edge\")"},
+      {"pad", "%x: f64[4]", "%p = constant(value=i64[2] {2, 5})\n%y = pad(%x, %p, axes=[0], mode=\"wrap\")"},
+      {"tile", "%x: f64[2,3]", "%r = constant(value=i64[2] {2, 3})\n%y = tile(%x, %r)"},
+      {"reverse_sequence", "%x: f64[4,2]",
+       "%l = constant(value=i64[2] {3, 4})\n%y = reverse_sequence(%x, %l, time_axis=0, batch_axis=1)"},
+      {"triangle", "%x: f64[3,3]", "%y = triangle(%x, upper=true, diagonal=1)"},
+      {"triangle", "%x: f64[2,3,4]", "%y = triangle(%x, upper=false)"},
+      {"range", "%a: f64[], %d: f64[1]", "%e = constant(value=f64[] {10})\n%y = range(%a, %e, %d)", 0.7, 0.9},
+  };
+}
+
+Examples scatters() {
+  Examples all;
+  for (const std::string reduction : {"none", "add", "mul", "max", "min"}) {
+    append(all, {{"scatter_elements", "%x: f64[3,2], %u: f64[2,2]",
+                  "%i = constant(value=i64[2,2] {0, 2, 0, -1})\n%y = scatter_elements(%x, %i, %u, axis=0, "
+                  "reduction=\"" +
+                      reduction + "\")"},
+                 {"scatter_nd", "%x: f64[3,2], %u: f64[3,2]",
+                  "%i = constant(value=i64[3,1] {0, 2, 0})\n%y = scatter_nd(%x, %i, %u, reduction=\"" +
+                      reduction + "\")"}});
+  }
+  append(all, {{"scatter_elements", "%x: f64[3], %u: f64[4]",
+                "%z = constant(value=f64[4] {0, 1, 0, 0})\n%0 = mul(%u, %z)\n%i = constant(value=i64[4] {0, "
+                "0, 1, 1})\n"
+                "%y = scatter_elements(%x, %i, %0, reduction=\"mul\")"},
+               {"write_along", "%x: f64[2,4,2], %u: f64[2,2,2]", "%y = write_along(%x, %u)"},
+               {"write_along", "%x: f64[2,4,2], %u: f64[2,3,2]",
+                "%s = constant(value=i64[2] {1, 3})\n%y = write_along(%x, %u, %s, axis=1, circular=true)"}});
+  return all;
+}
+
+Examples windows() {
+  const auto conv = [](const std::string& x, const std::string& w, const std::string& attributes,
+                       const std::string& needs_sizes = "") -> Example {
+    return {"conv",     "%x: f64" + x + ", %w: f64" + w, "%y = conv(%x, %w, " + attributes + ")", -2, 2,
+            needs_sizes};
+  };
+  const auto back = [](const std::string& x, const std::string& w, const std::string& attributes) -> Example {
+    return {"conv_transpose", "%x: f64" + x + ", %w: f64" + w,
+            "%y = conv_transpose(%x, %w, " + attributes + ")"};
+  };
+  const std::string late_padding = "the padding depends on sizes that only running tells";
+  Examples all = {
+      conv("[2,2,5]", "[3,2,3]", "strides=[1], dilations=[1], pads=[0,0]"),
+      conv("[1,2,6,5]", "[2,2,3,2]", "strides=[2,3], dilations=[1,1], pads=[1,0,0,1]"),
+      conv("[2,2,7]", "[2,2,2]", "strides=[3], dilations=[2], pads=[2,1]"),
+      conv("[2,4,5]", "[6,2,3]", "strides=[2], dilations=[1], pads=[1,1], groups=2"),
+      conv("[1,3,4,4]", "[3,1,2,2]", "strides=[1,1], dilations=[1,1], pads=[0,0,0,0], groups=3"),
+      conv("[1,1,5]", "[1,1,3]", "strides=[2], dilations=[1], padding=\"same_upper\"", late_padding),
+      conv("[1,1,5]", "[1,1,2]", "strides=[1], dilations=[1], padding=\"same_lower\"", late_padding),
+      back("[2,2,3]", "[2,3,3]", "strides=[1], dilations=[1], pads=[0,0], output_padding=[0]"),
+      back("[1,2,3,2]", "[2,2,3,2]", "strides=[2,3], dilations=[1,2], pads=[1,0,0,1], output_padding=[1,2]"),
+      back("[2,4,3]", "[4,2,2]", "strides=[2], dilations=[1], pads=[0,0], groups=2, output_padding=[3]")};
+  for (const std::string attributes :
+       {"kernel=[2,2], strides=[1,1], dilations=[1,1], pads=[0,0,0,0]",
+        "kernel=[3,2], strides=[2,2], dilations=[1,2], pads=[1,0,1,1]",
+        "kernel=[2,2], strides=[2,2], dilations=[1,1], pads=[0,0,0,0], round_up=true",
+        "kernel=[2,3], strides=[3,2], dilations=[1,1], pads=[0,1,1,1], round_up=true"})
+    for (const std::string op : {"max_pool", "average_pool", "lp_pool"})
+      all.push_back({op, "%x: f64[1,2,5,5]",
+                     (op == "max_pool" ? "%y, %i = " : "%y = ") + op + "(%x, " + attributes + ")"});
+  append(all,
+         {{"average_pool", "%x: f64[2,1,5]",
+           "%y = average_pool(%x, kernel=[3], strides=[2], dilations=[1], pads=[1,1], count_padding=true)"},
+          {"average_pool", "%x: f64[1,2,5]",
+           "%y = average_pool(%x, kernel=[3], strides=[3], dilations=[1], pads=[1,1], count_padding=true, "
+           "round_up=true)"},
+          {"average_pool", "%x: f64[1,2,5]",
+           "%y = average_pool(%x, kernel=[2], strides=[1], dilations=[1], padding=\"same_upper\")"},
+          {"lp_pool", "%x: f64[1,2,5]",
+           "%y = lp_pool(%x, kernel=[3], strides=[2], dilations=[1], pads=[1,0], p=3)"},
+          {"max_pool", "%x: f64[1,2,3,3]",
+           "%y, %i = max_pool(%x, kernel=[2,2], strides=[1,1], dilations=[1,1], pads=[0,0,0,0], "
+           "column_major=true)"},
+          {"max_unpool", "%x: f64[1,1,2]",
+           "%i = constant(value=i64[1,1,2] {1, 4})\n%s = constant(value=i64[3] {1, 1, 6})\n%y = "
+           "max_unpool(%x, %i, %s)"}});
+  return all;
+}
+
+Examples norms() {
+  return {
+      {"batch_norm", "%x: f64[2,3,2], %s: f64[3], %b: f64[3], %m: f64[3], %v: f64[3]",
+       "%y = batch_norm(%x, %s, %b, %m, %v)", 0.5, 2},
+      {"batch_norm", "%x: f64[4], %s: f64[1], %b: f64[1], %m: f64[1], %v: f64[1]",
+       "%y = batch_norm(%x, %s, %b, %m, %v, epsilon=0.1)", 0.5, 2},
+      {"layer_norm", "%x: f64[2,3], %s: f64[3], %b: f64[3]", "%y = layer_norm(%x, %s, %b)"},
+      {"layer_norm", "%x: f64[2,3,2], %s: f64[3,1], %b: f64[2]",
+       "%y = layer_norm(%x, %s, %b, axis=1, epsilon=0.1)"},
+      {"layer_norm", "%x: f64[2,3]", "%y = layer_norm(%x)"},
+      {"layer_norm", "%x: f64[2,3], %b: f64[]", "%y = layer_norm(%x, bias=%b, axis=0)"},
+      {"rms_norm", "%x: f64[2,3], %s: f64[3]", "%y = rms_norm(%x, %s)"},
+      {"rms_norm", "%x: f64[2,3,2]", "%y = rms_norm(%x, axis=1, epsilon=0.1)"},
+      {"group_norm", "%x: f64[2,4,3], %s: f64[4], %b: f64[4]", "%y = group_norm(%x, %s, %b, groups=2)"},
+      {"group_norm", "%x: f64[2,4], %s: f64[4], %b: f64[4]",
+       "%y = group_norm(%x, %s, %b, groups=2, epsilon=0.1)"},
+      {"instance_norm", "%x: f64[2,2,3], %s: f64[2], %b: f64[2]", "%y = instance_norm(%x, %s, %b)"},
+      {"instance_norm", "%x: f64[2,2,2,2], %s: f64[2], %b: f64[2]",
+       "%y = instance_norm(%x, %s, %b, epsilon=0.1)"},
+      {"local_response_norm", "%x: f64[2,4,3]",
+       "%y = local_response_norm(%x, size=3, alpha=0.5, beta=0.6, bias=1.5)"},
+      {"local_response_norm", "%x: f64[2,4,2,2]", "%y = local_response_norm(%x, size=2, alpha=0.5)"},
+  };
+}
+
+}  // namespace
+
+std::vector<Example> all_examples() {
+  Examples all;
+  for (const Examples& family :
+       {elementwise(), reductions(), products(), movements(), scatters(), windows(), norms()})
+    append(all, family);
+  return all;
+}
+
+}  // namespace tenon
