@@ -13,5 +13,9 @@ void add_run(CLI::App& program);
 void add_conformance(CLI::App& program);
 void add_ops(CLI::App& program);
 void add_optimize(CLI::App& program);
+void add_verify(CLI::App& program);
+void add_bisect(CLI::App& program);
+void add_passes(CLI::App& program);
+void add_rules(CLI::App& program);
 
 }  // namespace tenon::cli

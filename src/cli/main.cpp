@@ -40,6 +40,10 @@ int run_command(int argc, char** argv) {
   tenon::cli::add_conformance(program);
   tenon::cli::add_ops(program);
   tenon::cli::add_optimize(program);
+  tenon::cli::add_verify(program);
+  tenon::cli::add_bisect(program);
+  tenon::cli::add_passes(program);
+  tenon::cli::add_rules(program);
   if (argc > 1 && argv[1][0] != '-')
     refuse_unknown_command(program, argv[1]);
   try {

@@ -1,0 +1,96 @@
+#include "verify/random_inputs.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "tensor/wide.h"
+
+namespace tenon {
+namespace {
+
+constexpr int64_t kSizes[] = {3, 8, 32, 64};  // that symbols are tried with
+constexpr int64_t kSmallIntegers = 10;        // integers that nothing bounds are below this
+constexpr size_t kMostFollowed = 256;         // nodes that are looked at to see what an input is used for
+
+// How many different integers a value may be: fewer than the rows of any table that it is looked up in.
+int64_t bound_of(Value input) {
+  int64_t bound = kSmallIntegers;
+  bool is_index = false;
+  std::vector<Value> waiting = {input};
+  std::unordered_set<const Node*> seen;
+  while (!waiting.empty() && seen.size() < kMostFollowed) {
+    const Value value = waiting.back();
+    waiting.pop_back();
+    for (const Node* user : value.users()) {
+      if (!seen.insert(user).second)
+        continue;
+      if (user->is("gather") && user->in("indices") == value) {
+        const Value table = user->in("x");
+        const int64_t axis = user->attr("axis");
+        const std::optional<int64_t> rows =
+            table.shape().ranked() ? table.dim(axis).constant() : std::nullopt;
+        if (rows)
+          bound = is_index ? std::min(bound, *rows) : *rows;
+        is_index = true;
+      } else if (user->op().category == Category::Shape || user->is("cast") || user->is("copy")) {
+        for (Value result : user->results())
+          waiting.push_back(result);
+      }
+    }
+  }
+  return std::max<int64_t>(bound, 1);
+}
+
+Tensor draw(Value input, RandomGenerator& random) {
+  const std::optional<Extents> extents =
+      input.type().is_tensor() && input.shape().ranked() ? input.shape().extents() : std::nullopt;
+  if (!extents || input.dtype() == DType::String || kind(input.dtype()) == DTypeKind::Complex)
+    throw user_error("input \"{}\" of type {} cannot be drawn at random", input.name(), input.type());
+  const auto count = static_cast<size_t>(element_count(*extents));
+  if (is_float(input.dtype())) {
+    std::normal_distribution<double> normal;
+    std::vector<double> numbers(count);
+    for (double& number : numbers)
+      number = normal(random);
+    return narrow<double>(input.dtype(), *extents, numbers);
+  }
+  const int64_t bound = input.dtype() == DType::Bool ? 2 : bound_of(input);
+  std::vector<int64_t> numbers(count);
+  for (int64_t& number : numbers)
+    number = static_cast<int64_t>(random() % static_cast<uint64_t>(bound));
+  return narrow<int64_t>(input.dtype(), *extents, numbers);
+}
+
+}  // namespace
+
+Data random_inputs(const Graph& graph, RandomGenerator& random) {
+  Data inputs;
+  for (Value input : graph.inputs())
+    inputs.emplace_back(draw(input, random));
+  return inputs;
+}
+
+std::unique_ptr<Graph> with_small_sizes(const Graph& graph) {
+  std::set<std::string> symbols;
+  for (Value input : graph.inputs())
+    symbols.merge(symbols_of(input.type()));
+  if (symbols.empty())
+    return graph.clone();
+  std::string last_error;
+  for (int64_t size : kSizes) {
+    std::map<std::string, Dim> sizes;
+    for (const std::string& symbol : symbols)
+      sizes.emplace(symbol, size);
+    try {
+      std::unique_ptr<Graph> sized = graph.bind(sizes);
+      RandomGenerator random(0);
+      evaluate(*sized, random_inputs(*sized, random));
+      return sized;
+    } catch (const UserError& error) {
+      last_error = error.what();
+    }
+  }
+  throw user_error("no small sizes fit: {}\n  hint: give the sizes with --dim", last_error);
+}
+
+}  // namespace tenon
