@@ -73,12 +73,25 @@ class Folder {
     return computed_values(node);
   }
 
+  // Lazily, where all elements are the same.
+  static Literal as_literal(const Tensor& tensor) {
+    if (tensor.count() < 2 || tensor.dtype() == DType::String)
+      return tensor;
+    const std::span<const std::byte> bytes = tensor.bytes();
+    const auto size = static_cast<std::ptrdiff_t>(tensor.element_size());
+    if (!std::equal(bytes.begin() + size, bytes.end(), bytes.begin()))
+      return tensor;
+    Tensor element(tensor.dtype(), {});
+    std::copy_n(bytes.begin(), size, element.mutable_bytes().begin());
+    return Literal::splat(element, tensor.extents());
+  }
+
   // What inference found out on its way.
   static std::optional<Literal> known_value(Value value) {
     if (!value.type().is_tensor())
       return std::nullopt;
     if (const Tensor* known = value.known_tensor())
-      return Literal(*known);
+      return as_literal(*known);
     const auto ints = value.known_ints();
     const auto extents = value.shape().extents();
     if (!ints || !extents || !is_integer(value.dtype()))
@@ -125,7 +138,7 @@ class Folder {
     std::vector<Literal> values;
     try {
       for (const Datum& result : evaluate_node(node, inputs))
-        values.emplace_back(result.tensor());
+        values.push_back(as_literal(result.tensor()));
     } catch (const UserError& error) {
       // Running the graph will say so, if it ever gets there.
       journal_.declined("fold", node, fmt::format("it cannot be computed: {}", error.what()));

@@ -27,6 +27,12 @@ TEST(FoldConstants, KeepsSplatsLazy) {
               "graph g() { %c = constant(value=f32[1000,1000000] splat 6) return %c }");
 }
 
+TEST(FoldConstants, MakesASplatOfEqualElements) {
+  expect_pass(fold_constants, R"(graph g() {
+    %a = constant(value=f32[2] {1, 3}) %b = constant(value=f32[2] {3, 1}) %c = add(%a, %b) return %c })",
+              "graph g() { %c = constant(value=f32[2] splat 4) return %c }");
+}
+
 TEST(FoldConstants, DoesNotBlowAModelUp) {
   const Journal journal = expect_unchanged(fold_constants, R"(graph g() {
     %i = constant(value=i64[100000000] iota 0 1) %y = neg(%i) return %y })");
