@@ -155,6 +155,23 @@ TEST(OnnxAttributes, MayBeEmptyListsOfAnyKind) {
          R"(node "n": Flatten: attribute axis must be an int, but is undefined)");
 }
 
+TEST(OnnxAttributes, AreNamedWhereTheyAreWrong) {
+  const auto cast = [](const Messages& attributes) {
+    return model_of({.op = "Cast", .types = {floats({2})}, .attributes = attributes});
+  };
+  refuse(cast({}), R"(node "n": Cast: attribute to is missing)");
+  refuse(cast({int_attribute("to", 99)}),
+         R"(node "n": Cast: attribute to: data type 99 is not one of ONNX, wanted 1 to 26)");
+  const Bytes unknown = number(1, 1) + number(2, 99);
+  refuse(
+      model_of({.op = "Constant", .attributes = {tensor_attribute("value", unknown)}}),
+      R"(node "n": Constant: attribute value: tensor "": data type 99 is not one of ONNX, wanted 1 to 26)");
+  refuse(
+      model_of({.op = "Constant",
+                .attributes = {sparse_attribute("sparse_value", sparse(unknown, unknown, {1}))}}),
+      R"(node "n": Constant: attribute sparse_value: tensor "": data type 99 is not one of ONNX, wanted 1 to 26)");
+}
+
 TEST(OnnxAttributes, AreWordsOutOfAList) {
   const auto padded = [](const std::string& op, const std::string& word) {
     return model_of({.op = op,

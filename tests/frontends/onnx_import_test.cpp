@@ -105,6 +105,11 @@ TEST(OnnxFunctions, PassOnThatAnInputIsLeftOut) {
          R"(node "y": has: the function takes 2 inputs, but 3 are given)");
 }
 
+TEST(OnnxFunctions, MayNotBeDefinedTwice) {
+  const GraphParts graph = {.nodes = {call("scale", {"x"}, {"y"})}, .inputs = {kX}, .outputs = {kY}};
+  refuse(model(graph, {scale(), scale()}), R"(function "scale" is defined twice)");
+}
+
 TEST(OnnxFunctions, MayNotCallThemselves) {
   const auto calls = [](const std::string& name, const std::string& other) {
     return function({.name = name, .inputs = {"a"}, .outputs = {"b"}, .nodes = {call(other, {"a"}, {"b"})}});
@@ -253,6 +258,11 @@ TEST(OnnxGraph, SaysWhatIsWrongWithNames) {
       "2 of its ops are not supported\n  Foo: 2 nodes, \"a\", \"b\"\n  com.acme.Bar: 1 node, \"y\"");
   refuse<UnsupportedError>(model({.inputs = {kX}, .outputs = {untyped("x")}}, {}, {opset(29)}),
                            "the model uses opset 29, but the newest we know is 28");
+  const GraphParts relu = {.nodes = {node("Relu", {"x"}, {"y"})}, .inputs = {kX}, .outputs = {kY}};
+  refuse(model(relu, {}, {opset(0)}),
+         R"(node "y": Relu: the model uses version 0 of domain "", but the first is 1)");
+  import(model(relu, {}, {opset(0), opset(7, "ai.onnx")}));
+  refuse(with({node("", {"x"}, {"y"})}), R"(node "y": it does not say which op it is)");
 }
 
 TEST(OnnxGraph, TrustsLittleOfWhatIsSaidOfSequences) {

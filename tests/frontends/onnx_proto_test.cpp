@@ -246,7 +246,7 @@ TEST_F(OnnxFile, RepeatedNumbersPackedAndNot) {
 }
 
 TEST_F(OnnxFile, FilesThatAreNotOnnx) {
-  EXPECT_EQ(complaint(""), "byte 0: the file ends without a graph");
+  EXPECT_EQ(complaint(""), "byte 0: the file ends without a graph\n  hint: the file is empty");
   EXPECT_EQ(complaint(number(1, 8)), "byte 2: the file ends without a graph");
   EXPECT_EQ(complaint("PK\3\4"),
             "byte 2: 0 is not a field number\n"
@@ -254,7 +254,10 @@ TEST_F(OnnxFile, FilesThatAreNotOnnx) {
   EXPECT_EQ(complaint("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n"),
             "byte 0: field 14 has wire type 6, wanted 0, 1, 2 or 5\n"
             "  hint: this is a Git LFS pointer, not the file itself; run `git lfs pull`");
-  EXPECT_EQ(complaint("<html>"), "byte 0: field 7 has wire type 4, wanted 0, 1, 2 or 5");
+  for (const std::string page : {"<html>", "<!DOCTYPE html>"})
+    EXPECT_EQ(complaint(page),
+              "byte 0: field 7 has wire type 4, wanted 0, 1, 2 or 5\n"
+              "  hint: this is a web page, perhaps one that says why there was nothing to download");
   EXPECT_EQ(complaint(write_tensor("x", Tensor::of(std::vector<float>{1, 2}))),
             "byte 7: the message ends in the middle of an integer");
   const fs::path missing = path_of("missing.onnx");

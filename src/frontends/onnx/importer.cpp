@@ -79,6 +79,12 @@ bool says_something(const TypeProto& type) {
   }
 }
 
+// Of several versions of a domain, the last counts.
+void add_opsets(Scope& scope, const std::vector<OperatorSetId>& opsets) {
+  for (const OperatorSetId& opset : opsets)
+    scope.opsets.insert_or_assign(canonical_domain(opset.domain), opset.version);
+}
+
 // Counts how deep graphs and function calls are nested.
 class Deeper {
  public:
@@ -100,12 +106,14 @@ class Deeper {
 Importer::Importer(const Model& model, const ImportOptions& options)
     : model_(model), options_(options), files_(model.file) {
   for (const FunctionProto& function : model.proto.functions)
-    functions_.emplace(std::tuple(canonical_domain(function.domain), function.name, function.overload),
-                       &function);
+    if (!functions_
+             .emplace(std::tuple(canonical_domain(function.domain), function.name, function.overload),
+                      &function)
+             .second)
+      throw user_error("function \"{}\" is defined twice", function.name);
 }
 
 // --- names and types
-// -------------------------------------------------------------------------------------------------
 
 Type Importer::type(const TypeProto& proto, std::string_view whose, bool in_sequence) {
   switch (proto.kind) {
@@ -220,7 +228,6 @@ void Importer::add_declarations(Scope& scope, const GraphProto& proto) {
 }
 
 // --- graphs
-// ----------------------------------------------------------------------------------------------------------
 
 std::unique_ptr<Graph> Importer::run() {
   refuse_unknown_ops();
@@ -228,8 +235,7 @@ std::unique_ptr<Graph> Importer::run() {
   auto graph = std::make_unique<Graph>(proto.name.empty() ? "main" : std::string(proto.name));
   Scope scope;
   scope.graph = graph.get();
-  for (const OperatorSetId& opset : model_.proto.opset_import)
-    scope.opsets.emplace(canonical_domain(opset.domain), opset.version);
+  add_opsets(scope, model_.proto.opset_import);
   if (model_.proto.ir_version < 3 && model_.proto.opset_import.empty())
     scope.opsets.emplace("", 1);  // there were no others
   add_declarations(scope, proto);
@@ -329,6 +335,9 @@ std::vector<Value> Importer::convert(Scope& scope, const NodeProto& node) {
   if (opset == scope.opsets.end())
     throw user_error("{}: the model does not say which version of domain \"{}\" it uses", node.op_type,
                      domain);
+  if (opset->second < 1)
+    throw user_error("{}: the model uses version {} of domain \"{}\", but the first is 1", node.op_type,
+                     opset->second, domain);
   check_signature(node, opset->second);
   std::vector<std::string_view> new_weights;
   for (std::string_view name : node.input)
@@ -389,7 +398,6 @@ void Importer::take_declared_type(const Scope& scope, std::string_view name, Val
 }
 
 // --- functions
-// -------------------------------------------------------------------------------------------------------
 
 const FunctionProto* Importer::find_function(const NodeProto& node) const {
   const auto it = functions_.find({canonical_domain(node.domain), node.op_type, node.overload});
@@ -418,8 +426,7 @@ std::vector<Value> Importer::call_function(Scope& caller, const FunctionProto& f
   scope.graph = caller.graph;
   scope.call_attributes = &attributes;
   scope.path = caller.path + node_label(node) + "/";
-  for (const OperatorSetId& opset : function.opset_import)
-    scope.opsets.emplace(canonical_domain(opset.domain), opset.version);
+  add_opsets(scope, function.opset_import);
   if (node.input.size() > function.input.size())
     throw user_error("{}: the function takes {} inputs, but {} are given", function.name,
                      function.input.size(), node.input.size());
@@ -440,7 +447,6 @@ std::vector<Value> Importer::call_function(Scope& caller, const FunctionProto& f
 }
 
 // --- what we do not know
-// ---------------------------------------------------------------------------------------------
 
 void Importer::refuse_unknown_ops() const {
   const auto check_opsets = [](const std::vector<OperatorSetId>& opsets, const std::string& whose) {
@@ -455,6 +461,8 @@ void Importer::refuse_unknown_ops() const {
   std::unordered_set<const FunctionProto*> met;
   const auto look = [&](const NodeProto& node) {
     const std::string_view domain = canonical_domain(node.domain);
+    if (node.op_type.empty())
+      throw user_error("node \"{}\": it does not say which op it is", node_label(node));
     if (const FunctionProto* function = find_function(node)) {
       if (met.insert(function).second)
         called.push_back(function);

@@ -67,6 +67,10 @@ std::vector<int64_t> NodeView::constant_ints(size_t index, std::string_view what
   return *ints;
 }
 
+std::string NodeView::about(std::string_view attribute) const {
+  return fmt::format("{}: attribute {}", proto_.op_type, attribute);
+}
+
 const AttributeProto* NodeView::find(std::string_view name) const {
   for (const AttributeProto& attribute : proto_.attribute)
     if (attribute.name == name) {
@@ -120,16 +124,18 @@ std::vector<std::string> NodeView::texts(std::string_view name) const {
 
 Literal NodeView::literal(std::string_view name) const {
   if (const AttributeProto* given = find(name); given != nullptr && !given->sparse_tensors.empty())
-    return importer_.literal(given->sparse_tensors.front());
+    return with_context([&] { return about(name); },
+                        [&] { return importer_.literal(given->sparse_tensors.front()); });
   const AttributeProto& attribute = get(name, AttributeType::Tensor);
   if (attribute.tensors.empty())
     throw user_error("{}: attribute {} holds no tensor", proto_.op_type, name);
-  return importer_.literal(attribute.tensors.front());
+  return with_context([&] { return about(name); },
+                      [&] { return importer_.literal(attribute.tensors.front()); });
 }
 
 DType NodeView::dtype(std::string_view name) const {
-  return with_context([&] { return fmt::format("{}: attribute {}", proto_.op_type, name); },
-                      [&] { return to_dtype(static_cast<int32_t>(integer(name))); });
+  const auto number = static_cast<int32_t>(integer(name));
+  return with_context([&] { return about(name); }, [&] { return to_dtype(number); });
 }
 
 Type NodeView::type(std::string_view name) const {

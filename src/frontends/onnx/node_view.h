@@ -102,6 +102,7 @@ class NodeView {
   }
 
  private:
+  std::string about(std::string_view attribute) const;  // how an error about its value starts
   const AttributeProto* find(std::string_view name) const;
   const AttributeProto& get(std::string_view name, AttributeType type) const;
   template <class T>

@@ -262,6 +262,10 @@ Message decode_all(std::span<const std::byte> bytes) {
 std::string_view hint_for(std::span<const std::byte> bytes) {
   if (as_text(bytes).starts_with("version https://git-lfs"))
     return "\n  hint: this is a Git LFS pointer, not the file itself; run `git lfs pull`";
+  if (bytes.empty())
+    return "\n  hint: the file is empty";
+  if (as_text(bytes).starts_with("<html") || as_text(bytes).starts_with("<!DOCTYPE"))
+    return "\n  hint: this is a web page, perhaps one that says why there was nothing to download";
   if (as_text(bytes).starts_with("PK\3\4"))
     return "\n  hint: this is a zip archive; PyTorch exports are not read yet, export to ONNX instead";
   return "";
