@@ -24,6 +24,8 @@ const Tensor* splat_of(Value value) {
 // others besides.
 bool rearranges(const OpDef& op) { return op.category == Category::Shape && op.name != "pad"; }
 
+int64_t bytes_of(Value value) { return element_count(*value.shape().extents()) * info(value.dtype()).bytes; }
+
 class Folder {
  public:
   explicit Folder(Journal& journal) : journal_(journal) {}
@@ -123,13 +125,16 @@ class Folder {
   }
 
   std::optional<std::vector<Literal>> computed_values(const Node& node) {
-    int64_t bytes = 0;
+    int64_t bytes = 0, made_of = 0;
     for (Value result : node.results())
-      bytes += element_count(*result.shape().extents()) * info(result.dtype()).bytes;
-    if (bytes > kFoldingBudget - grown_) {
-      journal_.declined("fold", node,
-                        fmt::format("its value takes {} bytes, and the model may grow by {} more", bytes,
-                                    kFoldingBudget - grown_));
+      bytes += bytes_of(result);
+    for (Value operand : node.operands())
+      made_of += bytes_of(operand);
+    if (made_of >
+        kSmallConstant)  // weights: they are computed one by one when the model is written or compiled
+      return std::nullopt;
+    if (bytes > kMostFolded) {
+      journal_.declined("fold", node, fmt::format("its value takes {} bytes", bytes));
       return std::nullopt;
     }
     Data inputs;
@@ -144,7 +149,6 @@ class Folder {
       journal_.declined("fold", node, fmt::format("it cannot be computed: {}", error.what()));
       return std::nullopt;
     }
-    grown_ += bytes;
     return values;
   }
 
@@ -162,7 +166,6 @@ class Folder {
 
   Journal& journal_;
   std::unordered_set<const ValueData*> of_parameters_;
-  int64_t grown_ = 0;
 };
 
 }  // namespace

@@ -8,8 +8,10 @@ namespace tenon {
 
 // Erases nodes whose results nothing uses.
 void remove_dead(Graph& graph, Journal& journal);
-// Computes what depends on constants alone, and shapes that are known, as far as the model grows by no more
-// than kFoldingBudget bytes. What depends on parameters stays, until they are frozen.
+// Computes what depends on constants alone, and shapes that are known. A value of more than kMostFolded bytes
+// is not computed, so that no model is blown up; nor is what is made of more than kSmallConstant bytes, which
+// is done when the model is written or compiled, lest all weights be in memory at once. What depends on
+// parameters stays, until they are frozen.
 void fold_constants(Graph& graph, Journal& journal);
 // Keeps one of several nodes that compute the same.
 void merge_equal(Graph& graph, Journal& journal);
@@ -30,6 +32,6 @@ void fold_into_weights(Graph& graph, Journal& journal);
 // Makes constants of parameters: from then on their values count, and no gradients are taken for them.
 void freeze_parameters(Graph& graph, Journal& journal);
 
-constexpr int64_t kFoldingBudget = 4 << 20;
+constexpr int64_t kMostFolded = 4 << 20, kSmallConstant = 64 << 10;
 
 }  // namespace tenon

@@ -24,6 +24,15 @@ void check_well_formed(const Graph& graph, const Pass& pass) {
   CHECK(problems.empty(), "after pass {}: {}", pass.name, problems.front());
 }
 
+// The rules that were applied last, for one who wonders which undo each other.
+std::string last_changes(const Journal& journal) {
+  const auto& all = journal.applications();
+  std::vector<std::string> rules;
+  for (size_t i = all.size() - std::min<size_t>(all.size(), 10); i < all.size(); ++i)
+    rules.push_back(fmt::format("{} ({})", all[i].rule, all[i].pass));
+  return fmt::format("{}", fmt::join(rules, ", "));
+}
+
 }  // namespace
 
 const std::vector<Pass>& portable_pipeline() {
@@ -57,7 +66,7 @@ std::vector<PassReport> optimize(Graph& graph, Journal& journal, const OptimizeO
   size_t before_round = 0;
   int round = 0;
   do {
-    CHECK(++round <= kMostRounds, "passes undo each other: the pipeline changed something {} times", round);
+    CHECK(++round <= kMostRounds, "passes undo each other: {}", last_changes(journal));
     before_round = journal.applications().size();
     for (const Pass& pass : options.pipeline) {
       const std::string name(pass.name);

@@ -35,8 +35,15 @@ TEST(FoldConstants, MakesASplatOfEqualElements) {
 
 TEST(FoldConstants, DoesNotBlowAModelUp) {
   const Journal journal = expect_unchanged(fold_constants, R"(graph g() {
-    %i = constant(value=i64[100000000] iota 0 1) %y = neg(%i) return %y })");
-  EXPECT_EQ(only_remark(journal), "its value takes 800000000 bytes, and the model may grow by 4194304 more");
+    %a = constant(value=f32[2,1] {1, 2}) %s = constant(value=i64[2] {2, 1000000000}) %y = broadcast(%a, %s)
+    return %y })");
+  EXPECT_EQ(only_remark(journal), "its value takes 8000000000 bytes");
+}
+
+TEST(FoldConstants, LeavesWeightsWhereTheyAre) {
+  const Journal journal = expect_unchanged(fold_constants, R"(graph g() {
+    %w = constant(value=i64[10000] iota 0 1) %y = neg(%w) return %y })");
+  EXPECT_TRUE(journal.remarks().empty());
 }
 
 TEST(FoldConstants, LeavesParametersToTheirGradients) {
