@@ -17,6 +17,7 @@
 #include "ops/unary.h"
 #include "passes/passes.h"
 #include "rewrite/match.h"
+#include "tensor/wide.h"
 
 namespace tenon {
 namespace {
@@ -264,22 +265,25 @@ Value to_rank_four(Value x) {
   return x.rank() == 2 ? unsqueeze(x, {0, 1}) : x;
 }
 
-// What each of so many heads in a row is a copy of: [batch, key heads, keys, size] for
-// reshape(broadcast(unsqueeze(x, 2))); `x` itself where it is no such thing.
-Value without_repeats(Value x) {
+// Whether each of so many heads in a row is a copy: reshape(broadcast(x)), with x: [batch, key heads, 1,
+// keys, size] broadcast along dimension 2, which is then merged with the one before.
+bool repeats_heads(Value x) {
   const Node* merged = maker(x, "reshape");
   const Node* repeated = merged == nullptr ? nullptr : maker(merged->in("x"), "broadcast");
   if (repeated == nullptr)
-    return x;
+    return false;
   const Value once = repeated->in("x"), all = merged->in("x");
   if (!once.shape().ranked() || once.rank() != 5 || all.rank() != 5 || once.dim(2) != Dim(1))
-    return x;
-  const std::vector<Dim> merged_dims = {all.dim(0), all.dim(1) * all.dim(2), all.dim(3), all.dim(4)};
+    return false;
   for (int64_t axis : {0, 1, 3, 4})
     if (!provably_equal(once.dim(axis), all.dim(axis)))
-      return x;
-  return x.shape() == Shape(merged_dims) ? squeeze(once, {2}) : x;
+      return false;
+  return x.shape() == Shape({all.dim(0), all.dim(1) * all.dim(2), all.dim(3), all.dim(4)});
 }
+
+Value unrepeated(Value x) { return x.node()->in("x").node()->in("x"); }
+Dim unrepeated_heads(Value x) { return unrepeated(x).dim(1); }
+Value without_repeats(Value x) { return squeeze(unrepeated(x), {2}); }
 
 Value as_bias(Value seen, DType dtype) {
   Graph& graph = seen.graph();
@@ -342,13 +346,8 @@ Value make_attention(Found found) {
     return to_rank_four(reshaped(x, *shape_in_frame(x, found.frame)));
   };
   const Value q = in_frame(without_scale(found.q, options.scale), found.q_is_transposed);
-  Value k = in_frame(without_scale(found.k, options.scale), found.k_is_transposed),
-        v = in_frame(found.v, found.v_is_transposed);
-  const Value one_k = without_repeats(k), one_v = without_repeats(v);
-  if (one_k.shape()[1] == one_v.shape()[1]) {
-    k = one_k;
-    v = one_v;
-  }
+  const Value k = in_frame(without_scale(found.k, options.scale), found.k_is_transposed),
+              v = in_frame(found.v, found.v_is_transposed);
   options.mask = merged_mask(found);
   const Value y = attention(q, k, v, options);
   const Value product = found.nodes.front()->result();
@@ -357,6 +356,89 @@ Value make_attention(Found found) {
   return found.frame.rank() < 4 && product.rank() == found.frame.rank()
              ? squeeze(y, found.frame.rank() == 3 ? std::vector<int64_t>{1} : std::vector<int64_t>{0, 1})
              : reshape(y, *reshape_sizes(product.shape()));
+}
+
+// --- what attention nodes can do without ---
+
+AttentionOptions options_of(const Node& node) {
+  return {.scale = node.attr("scale"),
+          .softcap = node.attr("softcap"),
+          .softmax_dtype = node.attr("softmax_dtype"),
+          .mask = node.in("mask"),
+          .pad_mask = node.attr("pad_mask"),
+          .window_before = node.attr("window_before"),
+          .window_after = node.attr("window_after"),
+          .offset = node.in("offset"),
+          .lengths = node.in("lengths")};
+}
+
+// Key heads that were copied for several query heads: attention shares them itself.
+Value without_copies(Node& node) {
+  const Value k = node.in("k"), v = node.in("v");
+  if (!repeats_heads(k) || !repeats_heads(v) || unrepeated_heads(k) != unrepeated_heads(v))
+    return {};
+  const Value one_k = without_repeats(k), one_v = without_repeats(v);
+  return attention(node.in("q"), one_k, one_v, options_of(node));
+}
+
+// A mask that is known: does it hide nothing, or all keys after the query's own place?
+enum class Hides : uint8_t { Something, Nothing, TheFuture };
+
+Hides hidden_by(const Tensor& mask) {
+  const int64_t rank = mask.rank(), keys = rank == 0 ? 1 : mask.extent(rank - 1),
+                queries = rank < 2 ? 1 : mask.extent(rank - 2);
+  const bool is_bool = mask.dtype() == DType::Bool;
+  bool nothing = true, future = queries == keys && keys * queries == mask.count();
+  const std::vector<double> elements = widen<double>(mask);
+  for (size_t i = 0; i < elements.size(); ++i) {
+    const auto query = static_cast<int64_t>(i) / keys, key = static_cast<int64_t>(i) % keys;
+    const bool seen = is_bool ? elements[i] != 0 : elements[i] == 0,
+               hidden = is_bool ? elements[i] == 0 : elements[i] <= kMasked;
+    nothing &= seen;
+    future &= key <= query ? seen : hidden;
+  }
+  return nothing ? Hides::Nothing : future ? Hides::TheFuture : Hides::Something;
+}
+
+std::optional<Tensor> elements_of(Value value) {
+  if (const Tensor* known = known_elements(value))
+    return *known;
+  const Node* node = maker(value, "constant");
+  return node == nullptr ? std::nullopt : std::optional(node->attr("value").as<Literal>().tensor());
+}
+
+Value without_mask(Node& node) {
+  AttentionOptions options = options_of(node);
+  const bool is_windowed = options.window_before >= 0 || options.window_after >= 0;
+  if (!options.mask || options.pad_mask || options.offset || is_windowed)
+    return {};
+  const std::optional<Tensor> mask = elements_of(options.mask);
+  const Hides hides = mask && mask->count() > 0 ? hidden_by(*mask) : Hides::Something;
+  if (hides == Hides::Something)
+    return {};
+  if (hides == Hides::TheFuture)
+    options.window_after = 0;
+  options.mask = {};
+  return attention(node.in("q"), node.in("k"), node.in("v"), options);
+}
+
+void simplify_attention(Graph& graph, Journal& journal) {
+  for (Node* node : graph.nodes()) {
+    if (!node->is("attention") || !journal.is_open())
+      continue;
+    using Simpler = std::pair<std::string_view, Value (*)(Node&)>;
+    for (const auto& [rule, simpler] :
+         {Simpler("attention-shared-heads", without_copies), Simpler("attention-known-mask", without_mask)}) {
+      const InsertBefore here(node);
+      const Value y = simpler(*node);
+      if (!y)
+        continue;
+      journal.applied(rule, {node});
+      Node* next = y.node();
+      graph.replace(node, {y});
+      node = next;
+    }
+  }
 }
 
 void recognise(Graph& graph, Journal& journal) {
@@ -389,7 +471,10 @@ void recognise(Graph& graph, Journal& journal) {
 void recognise_attention(Graph& graph, Journal& journal) {
   if (!journal.allows(Numerics::Reassociates))
     return;
-  for_each_graph(graph, [&](Graph& each) { recognise(each, journal); });
+  for_each_graph(graph, [&](Graph& each) {
+    recognise(each, journal);
+    simplify_attention(each, journal);
+  });
   remove_dead(graph, journal);
 }
 

@@ -73,6 +73,24 @@ TEST(RecogniseAttention, CapsScores) {
     %y = attention(%q, %k, %v, scale=0.25, softcap=4) return %y })");
 }
 
+TEST(RecogniseAttention, KnowsACausalMask) {
+  expect_pass(recognise_attention, R"(graph g(%q: f32[2,4,3,16], %k: f32[2,4,3,16], %v: f32[2,4,3,5]) {
+    %m = constant(value=f32[1,1,3,3] {0, -inf, -inf, 0, 0, -inf, 0, 0, 0})
+    %y = attention(%q, %k, %v, %m, scale=1) return %y })",
+              R"(graph g(%q: f32[2,4,3,16], %k: f32[2,4,3,16], %v: f32[2,4,3,5]) {
+    %y = attention(%q, %k, %v, scale=1, window_after=0) return %y })");
+  expect_unchanged(recognise_attention, R"(graph g(%q: f32[2,4,3,16], %k: f32[2,4,3,16], %v: f32[2,4,3,5]) {
+    %m = constant(value=f32[1,1,3,3] {0, -inf, -inf, 0, 0, -inf, -1, 0, 0})
+    %y = attention(%q, %k, %v, %m, scale=1) return %y })");
+}
+
+TEST(RecogniseAttention, DropsAMaskThatHidesNothing) {
+  expect_pass(recognise_attention, R"(graph g(%q: f32[2,4,3,16], %k: f32[2,4,3,16], %v: f32[2,4,3,5]) {
+    %m = constant(value=bool[2,1,1,3] splat 1) %y = attention(%q, %k, %v, %m, scale=1) return %y })",
+              R"(graph g(%q: f32[2,4,3,16], %k: f32[2,4,3,16], %v: f32[2,4,3,5]) {
+    %y = attention(%q, %k, %v, scale=1) return %y })");
+}
+
 TEST(RecogniseAttention, LeavesAnotherAxisAlone) {
   expect_unchanged(recognise_attention, R"(graph g(%q: f32[2,4,8,16], %k: f32[2,4,6,16], %v: f32[2,4,6,5]) {
     %kt = transpose(%k, permutation=[0, 1, 3, 2]) %s = matmul(%q, %kt)
