@@ -1,5 +1,6 @@
 // Whole models against what PyTorch computed for them: a few small ones that come with the tests, and, where
-// a folder of corpora is at hand (TENON_CORPORA, or shared/corpora beside the checkout), all of those.
+// a folder of corpora is at hand (TENON_CORPORA, or shared/corpora beside the checkout), all of those. The
+// same again, optimised.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -11,6 +12,7 @@
 #include "ir/lint.h"
 #include "ir/parse.h"
 #include "ops/registry.h"
+#include "passes/pipeline.h"
 #include "tensor/npy.h"
 #include "verify/compare.h"
 
@@ -32,6 +34,21 @@ const Tensor* find(const NamedTensors& tensors, const std::string& name) {
     if (key == name)
       return &tensor;
   return nullptr;
+}
+
+// Optimised, the model computes the same: the same bits under strict numerics. Optimising again does nothing.
+void check_optimised(const Graph& graph, const Data& inputs, const Data& outputs, NumericsBudget numerics) {
+  const std::unique_ptr<Graph> optimised = graph.clone();
+  Journal journal(numerics), again(numerics);
+  optimize(*optimised, journal, {.lint_everything = true});
+  const Data actual = evaluate(*optimised, inputs);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const double tolerance = numerics == NumericsBudget::Strict ? 0 : 1e-5;
+    const Comparison comparison = compare(actual[i].tensor(), outputs[i].tensor(), tolerance);
+    EXPECT_TRUE(comparison.agree) << comparison.detail;
+  }
+  optimize(*optimised, again);
+  EXPECT_TRUE(again.applications().empty()) << again.applications().front().rule;
 }
 
 // The model lints, survives its text form, and gives the data's output_K for its input_K.
@@ -56,6 +73,8 @@ void check_model(const fs::path& model, const fs::path& data, double tolerance) 
         EXPECT_TRUE(comparison.agree) << comparison.detail;
         EXPECT_FALSE(comparison.proves_nothing);
       }
+    check_optimised(*graph, inputs, outputs, NumericsBudget::Default);
+    check_optimised(*graph, inputs, outputs, NumericsBudget::Strict);
   } catch (const std::exception& error) {
     ADD_FAILURE() << error.what();
   }
