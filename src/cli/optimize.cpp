@@ -19,12 +19,24 @@ struct Options {
   bool remarks = false;
 };
 
-std::string table(const std::vector<PassReport>& reports) {
-  std::string text = fmt::format("{:<20} {:>10} {:>9} {:>9}\n", "pass", "ms", "changes", "nodes");
-  for (const PassReport& report : reports)
-    text += fmt::format("{:<20} {:>10.2f} {:>9} {:>9}\n", report.pass, report.milliseconds, report.changes,
-                        report.nodes);
-  return text;
+// One row for each pass, however often it ran.
+std::string table(const std::vector<PassReport>& reports, int64_t nodes_before) {
+  std::vector<PassReport> passes;
+  for (const PassReport& report : reports) {
+    const auto row = std::find_if(passes.begin(), passes.end(),
+                                  [&](const PassReport& pass) { return pass.pass == report.pass; });
+    if (row == passes.end()) {
+      passes.push_back(report);
+      continue;
+    }
+    row->milliseconds += report.milliseconds;
+    row->changes += report.changes;
+  }
+  std::string text = fmt::format("{:<22} {:>8} {:>9}\n", "pass", "changes", "ms");
+  for (const PassReport& pass : passes)
+    text += fmt::format("{:<22} {:>8} {:>9.2f}\n", pass.pass, pass.changes, pass.milliseconds);
+  return text + fmt::format("{} nodes became {}\n", nodes_before,
+                            reports.empty() ? nodes_before : reports.back().nodes);
 }
 
 void optimize_model(const Options& options) {
@@ -32,10 +44,11 @@ void optimize_model(const Options& options) {
   Journal journal(parse_numerics_budget(options.numerics));
   const OptimizeOptions passes = {.only = {options.only.begin(), options.only.end()},
                                   .disabled = {options.disabled.begin(), options.disabled.end()}};
+  const int64_t nodes_before = count_nodes(*graph);
   const std::vector<PassReport> reports = optimize(*graph, journal, passes);
   if (!options.output.empty())
     save(*graph, options.output);
-  write_output(table(reports));
+  write_output(table(reports, nodes_before));
   if (options.remarks)
     for (const Remark& remark : journal.remarks())
       write_output(fmt::format("{}: {}: {}: {}\n", remark.node, remark.pass, remark.rule, remark.reason));

@@ -7,6 +7,7 @@
 #include "cli/load_model.h"
 #include "cli/output.h"
 #include "frontends/builtin/builtin.h"
+#include "passes/pipeline.h"
 #include "views/views.h"
 
 namespace tenon::cli {
@@ -29,8 +30,9 @@ void add_print(CLI::App& program) {
       ->check(CLI::IsMember(names).description(""))
       ->option_text("FORM [tenon]");
   command
-      ->add_option("--stage", options->stage, "the model as read, or with its gradients: imported, gradient")
-      ->check(CLI::IsMember({"imported", "gradient"}).description(""))
+      ->add_option("--stage", options->stage,
+                   "the model as read, optimised, or with its gradients: imported, optimised, gradient")
+      ->check(CLI::IsMember({"imported", "optimised", "gradient"}).description(""))
       ->option_text("STAGE [imported]");
   command
       ->add_option("-o", options->file, "writes it to this file; of the form tenon, it reads back anywhere")
@@ -43,6 +45,10 @@ void add_print(CLI::App& program) {
     std::unique_ptr<Graph> graph = load_model(options->model);
     if (options->stage == "gradient")
       graph = differentiate(*graph);
+    if (options->stage == "optimised") {
+      Journal journal;
+      optimize(*graph, journal);
+    }
     if (!options->file.empty() && options->as == "tenon")
       return save(*graph, options->file);
     for (const View& view : all_views())
