@@ -30,7 +30,8 @@ void write_json(const fs::path& path, const std::vector<CaseResult>& results,
   write_file(path, json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
-void run(const std::vector<std::string>& folders, const std::string& json) {
+void run(const std::vector<std::string>& folders, const std::string& json,
+         std::optional<NumericsBudget> numerics) {
   if (!json.empty())
     check_writable(json);
   std::vector<CaseResult> results;
@@ -40,7 +41,7 @@ void run(const std::vector<std::string>& folders, const std::string& json) {
     Progress progress("running case", static_cast<int64_t>(cases.size()));
     for (const fs::path& path : cases) {
       progress.step(path.filename().string());
-      CaseResult result = run_case(path);
+      CaseResult result = run_case(path, numerics);
       result.name = path == folder ? path.filename().string() : path.lexically_relative(folder).string();
       ++counts[result.status];
       if (result.status != CaseStatus::Pass) {
@@ -69,7 +70,7 @@ void add_conformance(CLI::App& program) {
   struct Options {
     std::vector<std::string> folders;
     std::string json;
-    std::string engine = "reference";
+    std::string engine = "reference", numerics;
   };
   auto options = std::make_shared<Options>();
   CLI::App* command = program.add_subcommand("conformance", "runs folders of the ONNX backend test suite");
@@ -77,9 +78,16 @@ void add_conformance(CLI::App& program) {
   command->add_option("--engine", options->engine, "what runs the models")
       ->check(CLI::IsMember({"reference"}))
       ->capture_default_str();
+  command->add_option("--optimize", options->numerics, "optimises each model first: strict, default or fast")
+      ->option_text("BUDGET");
   command->add_option("--json", options->json, "writes every case's result to this file");
   command->footer("Example: tenon conformance /usr/share/libonnx-testdata/data/node --json results.json");
-  command->callback([options] { run(options->folders, options->json); });
+  command->callback([options] {
+    std::optional<NumericsBudget> numerics;
+    if (!options->numerics.empty())
+      numerics = parse_numerics_budget(options->numerics);
+    run(options->folders, options->json, numerics);
+  });
 }
 
 }  // namespace tenon::cli

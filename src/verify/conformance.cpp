@@ -11,6 +11,7 @@
 #include "frontends/onnx/tensor_proto.h"
 #include "ir/evaluate.h"
 #include "ir/lint.h"
+#include "passes/pipeline.h"
 #include "verify/compare.h"
 
 namespace tenon {
@@ -119,7 +120,7 @@ std::string find_mismatch(const Graph& graph, const Data& actual, const Data& ex
   return "";
 }
 
-void run_here(const fs::path& folder, CaseResult& result) {
+void run_here(const fs::path& folder, std::optional<NumericsBudget> numerics, CaseResult& result) {
   const onnx::Model model = onnx::read_model(folder / "model.onnx");
   for (const onnx::OperatorSetId& opset : model.proto.opset_import)
     if (opset.domain.empty() || opset.domain == "ai.onnx")
@@ -131,6 +132,10 @@ void run_here(const fs::path& folder, CaseResult& result) {
     throw InternalError("lint: " + problems.front());
   const Tolerance tolerance = read_tolerance(folder);
   const bool random = is_random(*graph);
+  if (numerics) {
+    Journal journal(*numerics);
+    optimize(*graph, journal, {.lint_everything = true});
+  }
   for (const fs::path& set : find_data_sets(folder)) {
     const Data expected = read_outputs(set, *graph);
     const Data actual = evaluate(*graph, read_inputs(set, *graph, model.proto.graph));
@@ -144,10 +149,10 @@ void run_here(const fs::path& folder, CaseResult& result) {
 }
 
 // Everything a case says, inside its own process.
-CaseResult run_and_catch(const fs::path& folder) {
+CaseResult run_and_catch(const fs::path& folder, std::optional<NumericsBudget> numerics) {
   CaseResult result;
   try {
-    run_here(folder, result);
+    run_here(folder, numerics, result);
   } catch (const UnsupportedError& error) {
     result.status = CaseStatus::Unsupported;
     result.detail = error.what();
@@ -177,9 +182,9 @@ std::vector<fs::path> find_cases(const fs::path& folder) {
   return cases;
 }
 
-CaseResult run_case(const fs::path& folder) {
+CaseResult run_case(const fs::path& folder, std::optional<NumericsBudget> numerics) {
   const ChildEnd end = run_in_child(kSecondsPerCase, [&] {
-    const CaseResult result = run_and_catch(folder);
+    const CaseResult result = run_and_catch(folder, numerics);
     return fmt::format("{} {} {} {}", static_cast<int>(result.status), result.opset,
                        result.dtype.empty() ? kNoDType : result.dtype, result.detail);
   });

@@ -3,8 +3,11 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "rewrite/journal.h"
 
 namespace tenon {
 
@@ -26,6 +29,8 @@ std::vector<std::filesystem::path> find_cases(const std::filesystem::path& folde
 // The outputs must come within the case's tol.txt (relative and absolute tolerance), or else 1e-3 and 1e-7;
 // those of a model that draws random numbers need only have the right types. A case that lacks a data set, or
 // an output in one, is an error: it would pass without having been checked.
-CaseResult run_case(const std::filesystem::path& folder);
+// With a budget, the model is optimised first.
+CaseResult run_case(const std::filesystem::path& folder,
+                    std::optional<NumericsBudget> numerics = std::nullopt);
 
 }  // namespace tenon
