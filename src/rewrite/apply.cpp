@@ -167,14 +167,12 @@ void erase_unused(Node* node, const std::function<void(Node*)>& erased) {
     const std::vector<Value> results = next->results();
     if (std::any_of(results.begin(), results.end(), [](Value result) { return result.use_count() > 0; }))
       continue;
-    std::vector<Node*> makers;
     for (Value operand : next->operands())
-      if (!operand.is_input() && std::find(makers.begin(), makers.end(), operand.node()) == makers.end())
-        makers.push_back(operand.node());
+      if (!operand.is_input() && std::find(waiting.begin(), waiting.end(), operand.node()) == waiting.end())
+        waiting.push_back(operand.node());
     if (erased)
       erased(next);
     next->graph().erase(next);
-    waiting.insert(waiting.end(), makers.begin(), makers.end());
   }
 }
 

@@ -39,6 +39,18 @@ TEST(ApplyRules, LeavesWhatOthersUse) {
   expect_graph(*graph, "graph g(%a: f32[2]) { %0 = exp(%a) %1 = neg(%0) return %0, %1 }");
 }
 
+TEST(ApplyRules, ErasesWhatSeveralErasedNodesUsed) {
+  const auto graph = parse_graph(R"(graph g(%a: f32[2]) {
+    %0 = exp(%a) %1 = neg(%0) %2 = abs(%0) %3 = add(%1, %2) %4 = sub(%3, %0) %5 = relu(%4) return %5 })");
+  Journal journal;
+  EXPECT_EQ(apply_rules(*graph,
+                        {rule("lose", unary("relu", x),
+                              {"the input", [](const Match& m) { return m.root().graph().input(0); }})},
+                        journal),
+            1);
+  expect_graph(*graph, "graph g(%a: f32[2]) { return %a }");
+}
+
 TEST(ApplyRules, DeclinesWhatWouldChangeTheType) {
   const auto graph = parse_graph(
       R"(graph g(%a: f32[3]) { %1 = constant(value=f32[2,1] {1, 1}) %y = mul(%a, %1) from "scale" return %y })");
