@@ -122,6 +122,7 @@ class Driver {
       push(each);
     for (Node* user : users)
       push(user);
+    push(node);  // its other results
     erase_unused(node, [&](Node* erased) {
       waiting_.erase(erased);
       // What it used may now have one use less than a rule asks for.

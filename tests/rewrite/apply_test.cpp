@@ -1,6 +1,7 @@
 #include "rewrite/apply.h"
 
 #include "ir/graph_text.h"
+#include "ops/slice.h"
 
 namespace tenon {
 namespace {
@@ -82,6 +83,18 @@ TEST(ApplyRules, KeepsTheSourcesOfAllItReplaces) {
   ASSERT_EQ(journal.applications().size(), 1u);
   EXPECT_EQ(journal.applications().front().number, 1);
   EXPECT_EQ(journal.applications().front().nodes, (std::vector<std::string>{"second", "first"}));
+}
+
+TEST(ApplyRules, ReplacesEveryResultOfANode) {
+  const auto graph = parse_graph(R"(graph g(%a: f32[4]) {
+    %s = constant(value=i64[2] {2, 2}) %0, %1 = split(%a, %s, axis=0) return %0, %1 })");
+  const Pattern part = result_of("split");
+  const Replacement again = {"slice(x)", [](const Match& m) {
+                               return slice(m.root().node()->in("x"), 0, 2 * m.root().index(),
+                                            2 * m.root().index() + 2);
+                             }};
+  Journal journal;
+  EXPECT_EQ(apply_rules(*graph, {rule("slice", part, again)}, journal), 2);
 }
 
 TEST(ApplyRules, WorksInNestedGraphs) {

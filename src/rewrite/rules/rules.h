@@ -17,6 +17,7 @@ const Rules& cast_rules();          // conversions that lose nothing
 const Rules& transpose_rules();     // transposes that meet
 const Rules& linear_rules();        // products with weights, and what folds into them
 const Rules& convolution_rules();   // what folds into convolutions
+const Rules& slice_rules();         // parts of tensors, and tensors put together
 
 // All of them, for those who list or test them.
 std::vector<std::pair<std::string_view, const Rules*>> all_rules();
