@@ -19,6 +19,8 @@ void merge_equal(Graph& graph, Journal& journal);
 void simplify(Graph& graph, Journal& journal);
 // Rules, until none fires: what can be written in several ways is written in one.
 void normalise(Graph& graph, Journal& journal);
+// Finds activations, normalisations and softmax that are written out in simpler ops, and makes each one node.
+void recognise_functions(Graph& graph, Journal& journal);
 
 // Takes the only branch of an `if` that is ever taken.
 void inline_branches(Graph& graph, Journal& journal);

@@ -52,6 +52,13 @@ class Driver {
             names.push_back(std::move(name));
       return names;
     }
+    if (node.kind == PatternNode::Kind::Computed) {
+      std::vector<std::string> names;
+      for (const OpDef* op : registered_ops())
+        if (can_stand_in_region(*op))
+          names.emplace_back(op->name);
+      return names;
+    }
     CHECK(node.kind == PatternNode::Kind::Op || node.kind == PatternNode::Kind::Chain,
           "a rule looks for an op, not for {}", pattern.to_string());
     if (!node.ops.empty())

@@ -163,6 +163,8 @@ class Matcher {
       case Kind::Chain:
         return !value.is_input() && value.node()->is(pattern.name) &&
                grow_chain(pattern, {value}, true, goals);
+      case Kind::Computed:
+        return is_computed(pattern, value, goals);
     }
     return false;
   }
@@ -251,6 +253,22 @@ class Matcher {
       rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(i));
       if (link_up(pattern, rest, part + 1, goals, with(chosen, {{&pattern.parts[part].node(), links[i]}})))
         return true;
+    }
+    return false;
+  }
+
+  bool is_computed(const PatternNode& pattern, Value value, const Goals& goals) {
+    const size_t nodes_before = match_.nodes_.size();
+    for (Region& region : regions_of(value)) {
+      if (std::none_of(pattern.ops.begin(), pattern.ops.end(),
+                       [&](const std::string& op) { return region.has(op); }))
+        continue;
+      match_.nodes_.insert(match_.nodes_.end(), region.nodes.begin(), region.nodes.end());
+      const Goal x = {&pattern.parts.front().node(), region.x};
+      match_.region_ = std::move(region);
+      if (solve(with(goals, {x})))
+        return true;
+      match_.nodes_.resize(nodes_before);
     }
     return false;
   }

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "rewrite/pattern.h"
+#include "rewrite/region.h"
 
 namespace tenon {
 
@@ -17,6 +18,8 @@ class Match {
   // The one number that all elements of a constant are; nothing when they differ or are not known.
   std::optional<double> number(const Pattern& part) const;
   Value root() const { return root_; }
+  // What matched computed_from.
+  const Region& region() const { return region_.value(); }
   // The nodes that matched an op of the pattern, in no order.
   const std::vector<Node*>& nodes() const { return nodes_; }
 
@@ -25,6 +28,7 @@ class Match {
   Value root_;
   std::vector<std::pair<const PatternNode*, Value>> bound_;
   std::vector<Node*> nodes_;
+  std::optional<Region> region_;
 };
 
 // The first way in which the pattern can stand for `value` and that `accept` takes; tries all of them.

@@ -81,6 +81,9 @@ std::string Pattern::to_string() const {
       return "either(" + list(node_->parts, " | ") + ")";
     case Kind::Chain:
       return "(" + list(node_->parts, infix(node_->name)) + ")";
+    case Kind::Computed:
+      return fmt::format("computed_from({}, {})", node_->parts.front().to_string(),
+                         fmt::join(node_->ops, " | "));
   }
   CHECK(false, "a pattern of no kind");
 }
@@ -114,6 +117,10 @@ Pattern either(std::vector<Pattern> alternatives) {
 
 Pattern optionally(const std::function<Pattern(Pattern)>& wrap, const Pattern& x) {
   return either({wrap(x), x});
+}
+
+Pattern computed_from(const Pattern& x, std::set<std::string, std::less<>> ops) {
+  return make({.kind = PatternNode::Kind::Computed, .ops = std::move(ops), .parts = {x}});
 }
 
 Pattern product(std::vector<Pattern> factors) {

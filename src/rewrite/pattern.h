@@ -56,14 +56,15 @@ struct PatternNode {
     Op,        // a result of a node of this op
     Either,    // one of several patterns
     Chain,     // op applied to all of `parts`, in any order and grouping: a product, a sum
+    Computed,  // a value that a region computes of its only part, with one of `ops` in it
   };
   Kind kind;
   std::string name = {};  // of a value; or of the op
-  std::set<std::string, std::less<>> ops =
-      {};  // one of these, whatever its operands, instead of one of that name
+  // One of these, whatever its operands, instead of one of that name; or of Computed.
+  std::set<std::string, std::less<>> ops = {};
   double number = 0;
   NamedPatterns operands = {};
-  std::vector<Pattern> parts = {};  // of Either and Chain
+  std::vector<Pattern> parts = {};  // of Either, Chain and Computed
   std::vector<std::pair<std::string, Attribute>> attributes = {};
   std::optional<int64_t> result = 0;  // nothing: any result
   bool once = false;
@@ -80,6 +81,9 @@ Pattern result_of(std::string_view name, std::set<std::string, std::less<>> ops)
 Pattern either(std::vector<Pattern> alternatives);
 // `wrapped` made of `x`, or `x` alone: optionally([](Pattern x) { return op("cast", {{"x", x}}); }, x).
 Pattern optionally(const std::function<Pattern(Pattern)>& wrap, const Pattern& x);
+// Whatever is computed of `x` and fixed values by a few nodes, one of which has one of these ops. What it is
+// can be found out by running it: see probe.h.
+Pattern computed_from(const Pattern& x, std::set<std::string, std::less<>> ops);
 Pattern product(std::vector<Pattern> factors);
 Pattern sum(std::vector<Pattern> terms);
 

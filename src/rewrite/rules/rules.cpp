@@ -4,12 +4,22 @@ namespace tenon {
 
 std::vector<std::pair<std::string_view, const Rules*>> all_rules() {
   return {
-      {"neutral", &neutral_rules()},     {"inverse", &inverse_rules()},
-      {"constant", &constant_rules()},   {"distributive", &distributive_rules()},
-      {"shape", &shape_rules()},         {"reduce", &reduce_rules()},
-      {"select", &select_rules()},       {"cast", &cast_rules()},
-      {"transpose", &transpose_rules()}, {"slice", &slice_rules()},
-      {"linear", &linear_rules()},       {"convolution", &convolution_rules()},
+      {"neutral", &neutral_rules()},
+      {"inverse", &inverse_rules()},
+      {"constant", &constant_rules()},
+      {"distributive", &distributive_rules()},
+      {"shape", &shape_rules()},
+      {"reduce", &reduce_rules()},
+      {"select", &select_rules()},
+      {"cast", &cast_rules()},
+      {"transpose", &transpose_rules()},
+      {"slice", &slice_rules()},
+      {"linear", &linear_rules()},
+      {"convolution", &convolution_rules()},
+      {"activation", &activation_rules()},
+      {"clip", &clip_rules()},
+      {"norm", &norm_rules()},
+      {"softmax", &softmax_rules()},
   };
 }
 

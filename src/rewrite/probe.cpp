@@ -1,0 +1,312 @@
+#include "rewrite/probe.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "ir/evaluate.h"
+#include "rewrite/match.h"
+#include "tensor/wide.h"
+
+namespace tenon {
+namespace {
+
+constexpr int64_t kMostElements = 1 << 18;
+
+// Numbers to run a region on.
+struct Draw {
+  struct Numbers {
+    Extents extents;
+    std::vector<double> values;
+  };
+  Numbers x;
+  std::vector<Numbers> fixed = {};
+  // How near to 0 must be what is 0. Formulas that cancel, as 1 + erf(x) does, are no nearer at some x.
+  double nearness = 1e-15;
+};
+
+Tensor as_tensor(const Draw::Numbers& numbers, DType dtype) {
+  return narrow<double>(dtype, numbers.extents, numbers.values);
+}
+
+double unit_of(DType dtype) {
+  return dtype == DType::F64    ? 0x1p-52
+         : dtype == DType::F32  ? 0x1p-23
+         : dtype == DType::BF16 ? 0x1p-7
+                                : 0x1p-10;
+}
+
+// How far a function may be from the one meant because its numbers were rounded. Models give decimals of six
+// digits and more for √2 or √(2/π).
+double rounding_of_numbers(const Region& region) {
+  double greatest = 1e-9;
+  for (Value number : region.numbers)
+    if (is_float(number.dtype()) && number.dtype() != DType::F64)
+      greatest = std::max({greatest, 1e-6, unit_of(number.dtype()) / 2});
+  for (const Node* node : region.nodes)
+    for (const auto& [name, attribute] : node->attributes())
+      if (attribute.kind() == AttributeKind::Float)
+        greatest = std::max(greatest, 1e-6);
+  return greatest;
+}
+
+Tensor evaluate_function(const Function& function, const Tensor& x, const std::vector<Tensor>& fixed) {
+  Graph graph;
+  const Value input = graph.add_input(type_of(x), "x");
+  Data inputs = {x};
+  std::vector<Value> others;
+  for (const Tensor& tensor : fixed) {
+    others.push_back(graph.add_input(type_of(tensor), ""));
+    inputs.emplace_back(tensor);
+  }
+  graph.set_outputs({function(input, others)});
+  return evaluate(graph, inputs).front().tensor();
+}
+
+// Where a run had only finite numbers on the way to an element of its result.
+std::vector<bool> finite_on_the_way(const RegionRun& run) {
+  std::vector<bool> finite(static_cast<size_t>(run.result.count()), true);
+  for (const Tensor& inner : run.inner) {
+    if (!is_float(inner.dtype()))
+      continue;
+    const std::vector<double> numbers = widen<double>(inner);
+    for (size_t i = 0; i < finite.size(); ++i)
+      finite[i] = finite[i] && (inner.extents() == run.result.extents()
+                                    ? std::isfinite(numbers[i])
+                                    : std::all_of(numbers.begin(), numbers.end(),
+                                                  [](double number) { return std::isfinite(number); }));
+  }
+  return finite;
+}
+
+// Compares the elements that come about by finite numbers. There must be some.
+bool agree(const RegionRun& run, const Tensor& wanted, const std::function<double(double)>& tolerance) {
+  if (run.result.extents() != wanted.extents())
+    return false;
+  const std::vector<double> actual = widen<double>(run.result), expected = widen<double>(wanted);
+  const std::vector<bool> counts = finite_on_the_way(run);
+  for (size_t i = 0; i < actual.size(); ++i) {
+    const bool same = actual[i] == expected[i] || (std::isnan(actual[i]) && std::isnan(expected[i])) ||
+                      std::fabs(actual[i] - expected[i]) <= tolerance(expected[i]);
+    if (counts[i] && !same)
+      return false;
+  }
+  return std::find(counts.begin(), counts.end(), true) != counts.end();
+}
+
+bool agree_exactly(const Region& region, const Draw& draw, const Function& function) {
+  const Tensor x = as_tensor(draw.x, DType::F64);
+  std::vector<Tensor> fixed;
+  for (const Draw::Numbers& numbers : draw.fixed)
+    fixed.push_back(as_tensor(numbers, DType::F64));
+  const double rounding = rounding_of_numbers(region);
+  // What is 0 must be it: an epsilon that was added there matters to what divides by it or takes its log.
+  return agree(
+      run(region, x, fixed, Precision::Exact), evaluate_function(function, x, fixed), [&](double wanted) {
+        return std::fabs(wanted) < 1e-20 ? draw.nearness : rounding * std::max(1.0, std::fabs(wanted));
+      });
+}
+
+// Also what rounds on purpose, as (x + 2²³) - 2²³ does, is told apart so.
+bool agree_in_own_precision(const Region& region, const Draw& draw, const Function& function) {
+  const Tensor x = as_tensor(draw.x, region.x.dtype());
+  std::vector<Tensor> fixed;
+  for (size_t i = 0; i < draw.fixed.size(); ++i)
+    fixed.push_back(as_tensor(draw.fixed[i], region.fixed[i].dtype()));
+  const double unit = unit_of(region.root.dtype());
+  return agree(run(region, x, fixed, Precision::Own), evaluate_function(function, x, fixed),
+               [=](double wanted) { return 8 * unit * std::max(8.0, std::fabs(wanted)); });
+}
+
+// 0 and large numbers.
+std::vector<double> far_probes() {
+  std::vector<double> probes = {0.0, -0.0};
+  for (double x = 20; x < 1e30; x *= 2)
+    probes.insert(probes.end(), {x, -x});
+  return probes;
+}
+
+// Small numbers, and both sides of those at which the region may bend.
+std::vector<double> near_probes(const Region& region) {
+  std::vector<double> probes;
+  for (double x = 0.25; x <= 40; x += 0.25)
+    probes.insert(probes.end(), {x, -x});
+  for (double x = 1e-8; x < 0.1; x *= 3)
+    probes.insert(probes.end(), {x, -x});
+  for (Value number : region.numbers) {
+    const double c = *uniform_number(number);
+    for (double near : {c, c * (1 - 1e-4), c * (1 + 1e-4)})
+      if (std::isfinite(near))
+        probes.insert(probes.end(), {near, -near});
+  }
+  return probes;
+}
+
+Draw elementwise_draw(const std::vector<double>& values) {
+  return {.x = {{static_cast<int64_t>(values.size())}, values}};
+}
+
+bool contains(const std::vector<int64_t>& axes, int64_t axis) {
+  return std::find(axes.begin(), axes.end(), axis) != axes.end();
+}
+
+// Sizes to run the region with: its own along the axes, since it may divide by them; a few rows of these.
+std::optional<Extents> extents_of_x(const Region& region, const std::vector<int64_t>& axes) {
+  Extents extents;
+  int64_t count = 1;
+  for (int64_t axis = 0; axis < region.x.rank(); ++axis) {
+    const Dim& dim = region.x.dim(axis);
+    const int64_t rows = dim == Dim(1) ? 1 : 2;
+    extents.push_back(contains(axes, axis) ? dim.constant().value_or(5) : rows);
+    count *= extents.back();
+    if (count == 0 || count > kMostElements)
+      return std::nullopt;
+  }
+  return extents;
+}
+
+std::optional<Extents> extents_of_fixed(Value fixed, const Extents& x, const std::vector<int64_t>& axes) {
+  const auto rank = static_cast<int64_t>(x.size());
+  if (!fixed.shape().ranked() || fixed.rank() > rank)
+    return std::nullopt;
+  Extents extents;
+  for (int64_t i = 0; i < fixed.rank(); ++i) {
+    const int64_t axis = rank - fixed.rank() + i;
+    const bool is_one = fixed.dim(i) == Dim(1);
+    if (!is_one && !contains(axes, axis))
+      return std::nullopt;
+    extents.push_back(is_one ? 1 : x[static_cast<size_t>(axis)]);
+  }
+  return extents;
+}
+
+// Sizes for x and the fixed values, and zeros for their numbers.
+std::optional<Draw> empty_draw(const Region& region, const std::vector<int64_t>& axes) {
+  if (!region.x.shape().ranked())
+    return std::nullopt;
+  const std::optional<Extents> x = extents_of_x(region, axes);
+  if (!x)
+    return std::nullopt;
+  const auto zeros = [](const Extents& extents) {
+    return std::vector<double>(static_cast<size_t>(element_count(extents)));
+  };
+  Draw draw = {.x = {*x, zeros(*x)}};
+  for (Value fixed : region.fixed) {
+    const std::optional<Extents> extents = extents_of_fixed(fixed, *x, axes);
+    if (!extents)
+      return std::nullopt;
+    draw.fixed.push_back({*extents, zeros(*extents)});
+  }
+  return draw;
+}
+
+// Rows of large and small numbers, near to and far from 0, and one of zeros.
+std::vector<Draw> draw_rows(const Draw& empty) {
+  struct Spread {
+    double width, middle;
+  };
+  std::mt19937_64 random(1);
+  std::uniform_real_distribution<double> uniform(-1, 1);
+  std::vector<Draw> draws;
+  for (const auto& [width, middle] : {Spread{1, 0}, {1, 3}, {1e-3, 0}, {300, -20}, {0, 0}}) {
+    Draw draw = empty;
+    for (double& value : draw.x.values)
+      value = width * uniform(random) + middle;
+    for (Draw::Numbers& fixed : draw.fixed)
+      for (double& value : fixed.values)
+        value = uniform(random) + 2;
+    draw.nearness = 1e-18;
+    draws.push_back(std::move(draw));
+  }
+  return draws;
+}
+
+// A region that cannot be run so computes something else.
+template <class F>
+auto unless_it_fails(F&& f) -> decltype(f()) {
+  try {
+    return f();
+  } catch (const UserError&) {
+    return {};
+  }
+}
+
+}  // namespace
+
+bool computes_elementwise(const Region& region, const Function& function) {
+  return unless_it_fails([&] {
+    std::vector<double> probes = near_probes(region);
+    const std::vector<double> far = far_probes();
+    Draw far_draw = elementwise_draw(far);
+    far_draw.nearness = 1e-18;
+    if (!agree_exactly(region, elementwise_draw(probes), function) ||
+        !agree_exactly(region, far_draw, function))
+      return false;
+    probes.insert(probes.end(), far.begin(), far.end());
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    probes.insert(probes.end(), {infinity, -infinity, std::numeric_limits<double>::quiet_NaN()});
+    return agree_in_own_precision(region, elementwise_draw(probes), function);
+  });
+}
+
+double value_at(const Region& region, double x) {
+  const Tensor probe = Tensor::of(std::vector<double>{x});
+  return widen<double>(run(region, probe, {}, Precision::Exact).result).front();
+}
+
+bool computes_along(const Region& region, const std::vector<int64_t>& axes, const Function& function) {
+  const std::optional<Draw> empty = empty_draw(region, axes);
+  if (!empty)
+    return false;
+  return unless_it_fails([&] {
+    const std::vector<Draw> draws = draw_rows(*empty);
+    return std::all_of(draws.begin(), draws.end(),
+                       [&](const Draw& draw) { return agree_exactly(region, draw, function); }) &&
+           agree_in_own_precision(region, draws.front(), function);
+  });
+}
+
+std::optional<RowProbe> probe_row(const Region& region, const std::vector<int64_t>& axes,
+                                  const std::vector<double>& fixed) {
+  std::optional<Draw> draw = empty_draw(region, axes);
+  if (!draw)
+    return std::nullopt;
+  size_t length = 1;
+  for (int64_t axis : axes)
+    length *= static_cast<size_t>(draw->x.extents[static_cast<size_t>(axis)]);
+  if (length < 2)
+    return std::nullopt;
+  for (size_t row = 0; row < draw->x.values.size(); row += length) {
+    draw->x.values[row] = 1e-3;
+    draw->x.values[row + 1] = -1e-3;
+  }
+  return unless_it_fails([&]() -> std::optional<RowProbe> {
+    std::vector<Tensor> tensors;
+    for (size_t i = 0; i < fixed.size(); ++i)
+      tensors.push_back(filled(DType::F64, draw->fixed[i].extents, fixed[i]));
+    const RegionRun done = run(region, as_tensor(draw->x, DType::F64), tensors, Precision::Exact);
+    std::vector<double> y = widen<double>(done.result);
+    if (y.size() != draw->x.values.size())
+      return std::nullopt;
+    y.resize(length);
+    draw->x.values.resize(length);
+    return RowProbe{std::move(draw->x.values), std::move(y)};
+  });
+}
+
+double nearest_number(const Region& region, double value) {
+  std::vector<double> candidates = {1, -1};
+  for (Value number : region.numbers)
+    candidates.push_back(*uniform_number(number));
+  for (const Node* node : region.nodes)
+    for (const auto& [name, attribute] : node->attributes())
+      if (attribute.kind() == AttributeKind::Float)
+        candidates.push_back(attribute);
+  for (double candidate : candidates)
+    if (std::fabs(value - candidate) <= 1e-6 * std::fabs(candidate))
+      return candidate;
+  return value;
+}
+
+}  // namespace tenon

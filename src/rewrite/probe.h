@@ -1,0 +1,40 @@
+// probe.h — what a region computes, found out by running it. A formula can be written in any number of ways,
+// and rearranging all of them into one is hard; but two short formulas that give the same for a few hundred
+// numbers of all magnitudes, those at which either bends among them, are the same. So x·0.5·(1 + erf(x/√2))
+// and 0.5·(x + x·erf(0.7071·x)) are both seen to be gelu(x).
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "rewrite/region.h"
+
+namespace tenon {
+
+// A function, made of x and as many fixed values as the region has.
+using Function = std::function<Value(Value x, const std::vector<Value>& fixed)>;
+
+// Whether a region computes this function of each element of x: as exactly as its numbers are in Exact
+// precision, within rounding in its own, and also for NaN and infinities, but where it has them on the way.
+bool computes_elementwise(const Region& region, const Function& function);
+
+// What an elementwise region makes of one number, in Exact precision.
+double value_at(const Region& region, double x);
+
+// Whether it computes a function along these axes of x, which count from the front. Its fixed values must not
+// vary along others.
+bool computes_along(const Region& region, const std::vector<int64_t>& axes, const Function& function);
+
+// What a region along axes makes of a row of small numbers whose sum is 0 and of these numbers in place of
+// its fixed values: the row, and its result.
+struct RowProbe {
+  std::vector<double> x, y;
+};
+std::optional<RowProbe> probe_row(const Region& region, const std::vector<int64_t>& axes,
+                                  const std::vector<double>& fixed);
+
+// The number or attribute of the region that `value` must be but for rounding errors; itself where there is
+// none.
+double nearest_number(const Region& region, double value);
+
+}  // namespace tenon

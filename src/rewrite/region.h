@@ -1,0 +1,41 @@
+// region.h — a piece of a graph that computes one value of another, with nothing besides but what is fixed;
+// and running it alone, on numbers of our choice.
+#pragma once
+
+#include "ir/graph.h"
+#include "tensor/tensor.h"
+
+namespace tenon {
+
+struct Region {
+  Value root;                  // what it computes …
+  Value x;                     // … of this
+  std::vector<Value> numbers;  // constants it uses, all of whose elements are the same
+  std::vector<Value> fixed;    // other constants and parameters
+  std::vector<Node*> nodes;    // in the graph's order; the last makes the root
+
+  bool has(std::string_view op) const;
+  bool is_elementwise() const;
+};
+
+// The regions that end in a value, the smallest first. All is float or bool in them, and all their nodes work
+// element by element or along fixed axes.
+std::vector<Region> regions_of(Value root);
+
+// The ops that the nodes of a region may have.
+bool can_stand_in_region(const OpDef& op);
+
+enum class Precision : uint8_t {
+  Own,    // every value has its own dtype
+  Exact,  // every float is an f64, and casts between floats do nothing
+};
+
+struct RegionRun {
+  Tensor result;
+  std::vector<Tensor> inner;  // what the other nodes gave
+};
+
+// `fixed` stand for the region's, in its order. x and they may have other sizes than in the graph.
+RegionRun run(const Region& region, const Tensor& x, const std::vector<Tensor>& fixed, Precision precision);
+
+}  // namespace tenon

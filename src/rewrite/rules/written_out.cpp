@@ -1,0 +1,45 @@
+#include "rewrite/rules/written_out.h"
+
+namespace tenon {
+namespace {
+
+// Whether the region is but one node, of the op that the function is.
+bool is_already(const Region& region, const Function& function) {
+  if (region.nodes.size() > 1)
+    return false;
+  Graph graph;
+  std::vector<Value> fixed;
+  for (Value value : region.fixed)
+    fixed.push_back(graph.add_input(value.type(), ""));
+  const Value made = function(graph.add_input(region.x.type(), "x"), fixed);
+  return region.nodes.front()->is(made.node()->op().name);
+}
+
+}  // namespace
+
+Rule written_out(std::string_view name, std::set<std::string, std::less<>> ops, std::string formula,
+                 const Solver& solve, std::string_view fires, std::string_view stays) {
+  const Pattern x = any("x");
+  const auto computes = [=](const Match& m) {
+    const std::optional<Function> function = solve(m.region());
+    return function && !is_already(m.region(), *function);
+  };
+  return {.name = name,
+          .match = computed_from(x, std::move(ops)),
+          .replace = {formula, [=](const Match& m) { return (*solve(m.region()))(m[x], m.region().fixed); }},
+          .when = {is_ordinary_float(x), {"it computes " + formula, computes}},
+          .numerics = Numerics::Reassociates,
+          .fires = fires,
+          .stays = stays};
+}
+
+Solver elementwise(const Solver& guess) {
+  return [=](const Region& region) -> std::optional<Function> {
+    if (!region.is_elementwise() || !region.fixed.empty() || region.x.type() != region.root.type())
+      return std::nullopt;
+    std::optional<Function> function = guess(region);
+    return function && computes_elementwise(region, *function) ? function : std::nullopt;
+  };
+}
+
+}  // namespace tenon

@@ -1,0 +1,313 @@
+// Every spelling of a function that exporters are known for must become that function's one node.
+#include "passes/expect_pass.h"
+#include "passes/pipeline.h"
+
+namespace tenon {
+namespace {
+
+// The graph after the whole pipeline, whose output must still be the same within `tolerance`.
+std::unique_ptr<Graph> optimised(std::string_view text) {
+  std::unique_ptr<Graph> graph = parse_graph(text);
+  Journal journal;
+  optimize(*graph, journal, {.lint_everything = true});
+  return graph;
+}
+
+// Both become the same graph.
+void expect_same(std::string_view spelling, std::string_view wanted) {
+  const std::unique_ptr<Graph> graph = optimised(spelling), expected = optimised(wanted);
+  EXPECT_EQ(difference(*graph, *expected), "") << print(*graph);
+}
+
+// The spelling, a graph of one input %x, becomes `node`.
+void expect_becomes(std::string_view spelling, std::string_view node, std::string_view x = "f32[n,4]") {
+  expect_same(fmt::format("graph g(%x: {}) {{ {} return %y }}", x, spelling),
+              fmt::format("graph g(%x: {}) {{ %y = {} return %y }}", x, node));
+}
+
+int64_t count(const Graph& graph, std::string_view op) {
+  int64_t found = 0;
+  for (const Node* node : graph.nodes())
+    found += node->is(op);
+  return found;
+}
+
+// The spelling does not become a node of this op.
+void expect_no(std::string_view op, std::string_view spelling, std::string_view x = "f32[n,4]") {
+  const auto graph = optimised(fmt::format("graph g(%x: {}) {{ {} return %y }}", x, spelling));
+  EXPECT_EQ(count(*graph, op), 0) << print(*graph);
+}
+
+TEST(RecogniseFunctions, GeluInEveryFactoring) {
+  const std::string constants =
+      "%h = constant(value=f32[] {0.5}) %1 = constant(value=f32[] {1}) "
+      "%r = constant(value=f32[] {1.4142135}) %s = constant(value=f32[1] {0.70710677}) ";
+  for (const char* rest : {
+           "%0 = div(%x, %r) %2 = erf(%0) %3 = add(%2, %1) %4 = mul(%x, %3) %y = mul(%4, %h)",
+           "%0 = mul(%s, %x) %2 = erf(%0) %3 = add(%1, %2) %4 = mul(%h, %x) %y = mul(%3, %4)",
+           "%0 = mul(%x, %s) %2 = erf(%0) %3 = mul(%2, %h) %4 = add(%3, %h) %y = mul(%x, %4)",
+           "%0 = div(%x, %r) %2 = erf(%0) %3 = mul(%x, %2) %4 = add(%x, %3) %y = mul(%4, %h)",
+           "%0 = div(%x, %r) %2 = erf(%0) %a = mul(%x, %h) %3 = mul(%a, %2) %y = add(%a, %3)",
+           // Φ(x) as 1 - erfc(x/√2)/2 is spelled where there is no erfc.
+           "%0 = div(%x, %r) %2 = erf(%0) %3 = sub(%1, %2) %4 = mul(%3, %h) %5 = sub(%1, %4) %y = mul(%x, "
+           "%5)",
+           "%n = neg(%x) %0 = div(%n, %r) %2 = erf(%0) %3 = sub(%1, %2) %4 = mul(%x, %h) %y = mul(%4, %3)",
+       })
+    expect_becomes(constants + rest, "gelu(%x)");
+}
+
+TEST(RecogniseFunctions, GeluByItsTanhFormula) {
+  const std::string constants =
+      "%h = constant(value=f32[] {0.5}) %1 = constant(value=f32[] {1}) %2 = constant(value=f32[] {2}) "
+      "%3 = constant(value=f32[] {3}) %k = constant(value=f32[] {0.7978846}) "
+      "%c = constant(value=f32[] {0.044715}) %kk = constant(value=f32[] {1.5957691216}) ";
+  for (const char* rest : {
+           "%a = pow(%x, %3) %b = mul(%a, %c) %d = add(%x, %b) %e = mul(%d, %k) %t = tanh(%e) "
+           "%f = add(%t, %1) %i = mul(%x, %h) %y = mul(%i, %f)",
+           "%a = mul(%x, %x) %b = mul(%c, %a) %d = add(%1, %b) %e = mul(%x, %k) %f = mul(%e, %d) "
+           "%t = tanh(%f) %i = add(%t, %1) %j = mul(%i, %h) %y = mul(%x, %j)",
+           // x · sigmoid(2z) is x · (1 + tanh(z)) / 2.
+           "%a = mul(%x, %x) %b = mul(%a, %x) %d = mul(%b, %c) %e = add(%d, %x) %f = mul(%e, %kk) "
+           "%s = sigmoid(%f) %y = mul(%x, %s)",
+           // tanh(z) as 2 · sigmoid(2z) - 1.
+           "%a = mul(%x, %x) %b = mul(%a, %x) %d = mul(%b, %c) %e = add(%d, %x) %f = mul(%e, %k) "
+           "%g2 = mul(%f, %2) %s = sigmoid(%g2) %s2 = mul(%s, %2) %t = sub(%s2, %1) %i = add(%t, %1) "
+           "%j = mul(%x, %i) %y = mul(%j, %h)",
+       })
+    expect_becomes(constants + rest, "gelu(%x, approximate=\"tanh\")");
+}
+
+TEST(RecogniseFunctions, GeluInHalfPrecision) {
+  const char* body =
+      "%h = constant(value=f16[] {0.5}) %1 = constant(value=f16[] {1}) %r = constant(value=f16[] {1.4142}) "
+      "%0 = div(%x, %r) %2 = erf(%0) %3 = add(%2, %1) %4 = mul(%x, %3) %y = mul(%4, %h)";
+  expect_becomes(body, "gelu(%x)", "f16[n,4]");
+  expect_becomes("%0 = cast(%x, to=f32) %1 = gelu(%0) %y = cast(%1, to=f16)", "gelu(%x)", "f16[n,4]");
+}
+
+TEST(RecogniseFunctions, SiluAndQuickGelu) {
+  const std::string constants = "%c = constant(value=f32[] {1.702}) %1 = constant(value=f32[] {1}) ";
+  expect_becomes("%0 = sigmoid(%x) %y = mul(%0, %x)", "silu(%x)");
+  expect_becomes(constants + "%0 = neg(%x) %2 = exp(%0) %3 = add(%2, %1) %y = div(%x, %3)", "silu(%x)");
+  expect_becomes(constants + "%0 = mul(%x, %c) %2 = sigmoid(%0) %y = mul(%x, %2)",
+                 "silu(%x, alpha=1.7020000219345093)");
+  expect_no("silu", constants + "%0 = add(%x, %c) %2 = sigmoid(%0) %y = mul(%x, %2)");
+}
+
+TEST(RecogniseFunctions, OtherActivations) {
+  const std::string constants =
+      "%z = constant(value=f32[] {0}) %1 = constant(value=f32[] {1}) %2 = constant(value=f32[] {2}) "
+      "%3 = constant(value=f32[] {3}) %6 = constant(value=f32[] {6}) %a = constant(value=f32[] {0.25}) "
+      "%h = constant(value=f32[] {0.5}) %s = constant(value=f32[] {0.16666667}) ";
+  const auto becomes = [&](const std::string& spelling, std::string_view node) {
+    expect_becomes(constants + spelling, node);
+  };
+  becomes("%0 = exp(%x) %4 = add(%0, %1) %y = log(%4)", "softplus(%x)");
+  becomes("%0 = exp(%x) %4 = add(%0, %1) %5 = log(%4) %7 = tanh(%5) %y = mul(%7, %x)", "mish(%x)");
+  // Darknet's mish, without tanh and log.
+  becomes("%e = exp(%x) %0 = add(%e, %2) %n = mul(%e, %0) %d = add(%n, %2) %q = div(%n, %d) %y = mul(%x, %q)",
+          "mish(%x)");
+  becomes("%0 = exp(%x) %4 = neg(%x) %5 = exp(%4) %7 = sub(%0, %5) %8 = add(%0, %5) %y = div(%7, %8)",
+          "tanh(%x)");
+  becomes("%0 = neg(%x) %4 = exp(%0) %5 = add(%1, %4) %y = reciprocal(%5)", "sigmoid(%x)");
+  becomes("%0 = mul(%x, %h) %4 = tanh(%0) %5 = mul(%4, %h) %y = add(%5, %h)", "sigmoid(%x)");
+  becomes("%0 = add(%x, %3) %4 = relu(%0) %5 = min(%4, %6) %7 = mul(%x, %5) %y = mul(%7, %s)",
+          "hard_swish(%x)");
+  becomes("%0 = hard_sigmoid(%x, alpha=0.1666666716337204, beta=0.5) %y = mul(%x, %0)", "hard_swish(%x)");
+  becomes("%0 = add(%x, %3) %4 = clip(%0, %z, %6) %5 = div(%4, %6) %y = mul(%5, %x)", "hard_swish(%x)");
+  becomes("%0 = mul(%x, %a) %4 = add(%0, %h) %y = clip(%4, %z, %1)", "hard_sigmoid(%x, alpha=0.25)");
+  becomes("%0 = mul(%x, %a) %y = max(%0, %x)", "leaky_relu(%x, alpha=0.25)");
+  becomes("%0 = relu(%x) %n = neg(%x) %4 = relu(%n) %5 = mul(%4, %a) %y = sub(%0, %5)",
+          "leaky_relu(%x, alpha=0.25)");
+  becomes("%c = less(%x, %z) %0 = mul(%x, %a) %y = where(%c, %0, %x)", "leaky_relu(%x, alpha=0.25)");
+  becomes("%0 = exp(%x) %4 = sub(%0, %1) %c = greater(%x, %z) %y = where(%c, %x, %4)", "elu(%x)");
+  becomes("%m = min(%x, %z) %0 = exp(%m) %4 = sub(%0, %1) %r = relu(%x) %y = add(%r, %4)", "elu(%x)");
+}
+
+TEST(RecogniseFunctions, Limits) {
+  const std::string constants =
+      "%z = constant(value=f32[] {0}) %6 = constant(value=f32[] {6}) %8 = constant(value=f32[] {8}) ";
+  const auto becomes = [&](const std::string& spelling, const std::string& rest) {
+    expect_same(fmt::format("graph g(%x: f32[n,4]) {{ {} {} return %y }}", constants, spelling),
+                fmt::format("graph g(%x: f32[n,4]) {{ {} {} return %y }}", constants, rest));
+  };
+  becomes("%y = max(%z, %x)", "%y = relu(%x)");
+  becomes("%y = clip(%x, %z)", "%y = relu(%x)");
+  becomes("%c = less(%x, %z) %y = where(%c, %z, %x)", "%y = relu(%x)");
+  becomes("%0 = abs(%x) %1 = add(%0, %x) %2 = constant(value=f32[] {0.5}) %3 = clip(%1, %z) %y = mul(%3, %2)",
+          "%y = relu(%x)");
+  becomes("%0 = relu(%x) %y = clip(%0, %z, %6)", "%y = clip(%x, %z, %6)");
+  becomes("%0 = clip(%x, %z, %8) %y = clip(%0, %z, %6)", "%y = clip(%x, %z, %6)");
+  becomes("%0 = min(%x, %6) %y = max(%0, %z)", "%y = clip(%x, %z, %6)");
+}
+
+// NaN would become 0.
+TEST(RecogniseFunctions, ReluIsNotWhatMakesNaNZero) {
+  expect_no("relu", "%z = constant(value=f32[] {0}) %c = greater(%x, %z) %y = where(%c, %x, %z)");
+}
+
+// What divides by this, or takes its log, needs the epsilon.
+TEST(RecogniseFunctions, KeepsAnEpsilonThatIsAdded) {
+  const std::string epsilon = "%e = constant(value=f32[] {1e-12}) ";
+  const auto graph = optimised(
+      "graph g(%x: f32[n,4]) { %e = constant(value=f32[] {1e-12}) %1 = constant(value=f32[] {1}) "
+      "%0 = neg(%x) %2 = exp(%0) %3 = add(%2, %1) %4 = reciprocal(%3) %5 = add(%4, %e) %y = log(%5) "
+      "return %y }");
+  EXPECT_EQ(count(*graph, "add"), 1) << print(*graph);
+  expect_no("log_softmax", epsilon + "%0 = softmax(%x) %1 = add(%0, %e) %y = log(%1)");
+}
+
+// (x + 1.5 · 2²³) - 1.5 · 2²³ rounds.
+TEST(RecogniseFunctions, SeesWhatRoundsOnPurpose) {
+  const auto graph = optimised(
+      "graph g(%x: f32[n,4]) { %m = constant(value=f32[] {12582912}) %z = constant(value=f32[] {0}) "
+      "%0 = add(%x, %m) %1 = relu(%0) %2 = sub(%1, %m) %3 = max(%2, %z) %4 = constant(value=f32[] {6}) "
+      "%y = min(%3, %4) return %y }");
+  EXPECT_GE(count(*graph, "add"), 1) << print(*graph);
+}
+
+TEST(RecogniseFunctions, Softmax) {
+  const std::string sum = "%s = reduce_sum(%e, axes=[-1], keep_dims=true) ";
+  expect_becomes("%e = exp(%x) " + sum + "%y = div(%e, %s)", "softmax(%x)");
+  expect_becomes("%m = reduce_max(%x, axes=[1], keep_dims=true) %0 = sub(%x, %m) %e = exp(%0) " + sum +
+                     "%r = reciprocal(%s) %y = mul(%e, %r)",
+                 "softmax(%x)");
+  expect_becomes("%0 = softmax(%x, axis=0) %y = log(%0)", "log_softmax(%x, axis=-2)");
+  expect_becomes("%m = reduce_max(%x, axes=[-1], keep_dims=true) %0 = sub(%x, %m) %e = exp(%0) " + sum +
+                     "%l = log(%s) %y = sub(%0, %l)",
+                 "log_softmax(%x)");
+  expect_becomes("%m = reduce_max(%x, axes=[-1], keep_dims=true) %0 = sub(%x, %m) %e = exp(%0) " + sum +
+                     "%l = log(%s) %y = add(%l, %m)",
+                 "reduce_log_sum_exp(%x, axes=[1], keep_dims=true)");
+  expect_no("softmax", "%e = exp(%x) %s = reduce_mean(%e, axes=[1], keep_dims=true) %y = div(%e, %s)");
+}
+
+const std::string kParameters =
+    "%g = parameter(name=\"g\", value=f32[4] {1, 2, 3, 4}) %b = parameter(name=\"b\", value=f32[4] {5, 6, 7, "
+    "8}) %e = constant(value=f32[] {1e-05}) %h = constant(value=f32[] {-0.5}) %4 = constant(value=f32[] {4}) "
+    "%two = constant(value=f32[] {2}) %z = constant(value=f32[] {0}) ";
+
+void expect_layer_norm(const std::string& spelling, std::string_view operands = "%x, %g, %b",
+                       std::string_view x = "f32[n,m,4]") {
+  expect_same(fmt::format("graph g(%x: {}) {{ {} {} return %y }}", x, kParameters, spelling),
+              fmt::format("graph g(%x: {}) {{ {} %y = layer_norm({}, epsilon=9.999999747378752e-06) "
+                          "return %y }}",
+                          x, kParameters, operands));
+}
+
+TEST(RecogniseFunctions, LayerNorm) {
+  const std::string mean = "%m = reduce_mean(%x, axes=[-1], keep_dims=true) ";
+  const std::string centred = mean + "%c = sub(%x, %m) ";
+  const std::string variance =
+      centred + "%sq = mul(%c, %c) %v = reduce_mean(%sq, axes=[-1], keep_dims=true) ";
+  const std::string deviation = variance + "%ve = add(%v, %e) %d = sqrt(%ve) ";
+  // PyTorch's exporter before opset 17, with Pow; and its decomposition, with rsqrt.
+  expect_layer_norm(centred +
+                    "%sq = pow(%c, %two) %v = reduce_mean(%sq, axes=[2], keep_dims=true) "
+                    "%ve = add(%v, %e) %d = sqrt(%ve) %n = div(%c, %d) %s = mul(%n, %g) %y = add(%s, %b)");
+  expect_layer_norm(deviation + "%r = reciprocal(%d) %n = mul(%c, %r) %s = mul(%g, %n) %y = add(%b, %s)");
+  // The scale before the division; the variance to a power.
+  expect_layer_norm(deviation + "%s = mul(%g, %c) %n = div(%s, %d) %y = add(%n, %b)");
+  expect_layer_norm(variance +
+                    "%ve = add(%v, %e) %p = pow(%ve, %h) %n = mul(%c, %p) %s = mul(%n, %g) "
+                    "%y = add(%s, %b)");
+  // Keras: x · k + (b - m · k) with k = g / deviation.
+  expect_layer_norm(deviation +
+                    "%r = reciprocal(%d) %k = mul(%r, %g) %xk = mul(%x, %k) %mk = mul(%m, %k) "
+                    "%o = sub(%b, %mk) %y = add(%xk, %o)");
+  // Flax: the variance as mean(x²) - mean², not below 0.
+  expect_layer_norm(mean +
+                    "%x2 = mul(%x, %x) %m2 = reduce_mean(%x2, axes=[-1], keep_dims=true) "
+                    "%mm = mul(%m, %m) %w = sub(%m2, %mm) %v = max(%w, %z) %ve = add(%v, %e) "
+                    "%d = sqrt(%ve) %c = sub(%x, %m) %r = reciprocal(%d) %k = mul(%r, %g) "
+                    "%s = mul(%c, %k) %y = add(%s, %b)");
+  // Sums divided by the size.
+  expect_layer_norm(
+      "%t = reduce_sum(%x, axes=[-1], keep_dims=true) %m = div(%t, %4) %c = sub(%x, %m) "
+      "%sq = mul(%c, %c) %u = reduce_sum(%sq, axes=[-1], keep_dims=true) %v = div(%u, %4) "
+      "%ve = add(%v, %e) %d = sqrt(%ve) %n = div(%c, %d) %s = mul(%n, %g) %y = add(%s, %b)");
+  // Without a scale, a bias or both.
+  expect_layer_norm(deviation + "%y = div(%c, %d)", "%x");
+  expect_layer_norm(deviation + "%n = div(%c, %d) %y = mul(%n, %g)", "%x, %g");
+  expect_layer_norm(deviation + "%n = div(%c, %d) %y = add(%n, %b)", "%x, bias=%b");
+}
+
+TEST(RecogniseFunctions, LayerNormOverSeveralAxes) {
+  expect_same(
+      "graph g(%x: f32[n,3,4]) { %e = constant(value=f32[] {0.001}) "
+      "%m = reduce_mean(%x, axes=[1, 2], keep_dims=true) %c = sub(%x, %m) %sq = mul(%c, %c) "
+      "%v = reduce_mean(%sq, axes=[1, 2], keep_dims=true) %ve = add(%v, %e) %d = sqrt(%ve) %y = div(%c, %d) "
+      "return %y }",
+      "graph g(%x: f32[n,3,4]) { %y = layer_norm(%x, axis=-2, epsilon=0.0010000000474974513) return %y }");
+}
+
+TEST(RecogniseFunctions, LayerNormIsNotAnyNormalisation) {
+  const std::string mean = kParameters + "%m = reduce_mean(%x, axes=[-1], keep_dims=true) %c = sub(%x, %m) ";
+  const std::string square = mean + "%sq = mul(%c, %c) ";
+  // The epsilon outside the root.
+  expect_no("layer_norm", square +
+                              "%v = reduce_mean(%sq, axes=[-1], keep_dims=true) %d = sqrt(%v) "
+                              "%de = add(%d, %e) %y = div(%c, %de)");
+  // The variance of a sample: divided by one less than the size.
+  expect_no("layer_norm", square +
+                              "%three = constant(value=f32[] {3}) %t = reduce_sum(%sq, axes=[-1], "
+                              "keep_dims=true) %v = div(%t, %three) %ve = add(%v, %e) %d = sqrt(%ve) "
+                              "%y = div(%c, %d)");
+  // Mean and variance over different axes.
+  expect_no("layer_norm", square +
+                              "%v = reduce_mean(%sq, axes=[0], keep_dims=true) %ve = add(%v, %e) "
+                              "%d = sqrt(%ve) %y = div(%c, %d)");
+  expect_no("rms_norm", kParameters +
+                            "%sq = mul(%x, %x) %v = reduce_mean(%sq, axes=[0], keep_dims=true) "
+                            "%ve = add(%v, %e) %d = sqrt(%ve) %y = div(%x, %d)");
+  // No root.
+  expect_no("layer_norm", square +
+                              "%v = reduce_mean(%sq, axes=[-1], keep_dims=true) %ve = add(%v, %e) "
+                              "%y = div(%c, %ve)");
+}
+
+TEST(RecogniseFunctions, RmsNorm) {
+  const auto becomes = [](const std::string& spelling, std::string_view operands = "%x, %g") {
+    expect_same(fmt::format("graph g(%x: f32[n,4]) {{ {} {} return %y }}", kParameters, spelling),
+                fmt::format("graph g(%x: f32[n,4]) {{ {} %y = rms_norm({}, epsilon=9.999999747378752e-06) "
+                            "return %y }}",
+                            kParameters, operands));
+  };
+  const std::string square =
+      "%sq = mul(%x, %x) %v = reduce_mean(%sq, axes=[-1], keep_dims=true) %ve = add(%v, %e) ";
+  becomes(square + "%d = sqrt(%ve) %n = div(%x, %d) %y = mul(%g, %n)");
+  becomes(square + "%d = sqrt(%ve) %n = div(%x, %d) %y = mul(%n, %g)");
+  becomes(square + "%p = pow(%ve, %h) %s = mul(%x, %g) %y = mul(%s, %p)");
+  becomes(square + "%d = sqrt(%ve) %y = div(%x, %d)", "%x");
+}
+
+// As LLaMA does it: the scale comes after the result is f16 again.
+TEST(RecogniseFunctions, NormsInAWiderDType) {
+  expect_same(
+      "graph g(%x: f16[n,4]) { %g = parameter(name=\"g\", value=f16[4] {1, 2, 3, 4}) "
+      "%e = constant(value=f32[] {1e-06}) %w = cast(%x, to=f32) %sq = mul(%w, %w) "
+      "%v = reduce_mean(%sq, axes=[-1], keep_dims=true) %ve = add(%v, %e) %d = sqrt(%ve) "
+      "%r = reciprocal(%d) %n = mul(%w, %r) %c = cast(%n, to=f16) %y = mul(%g, %c) return %y }",
+      "graph g(%x: f16[n,4]) { %g = parameter(name=\"g\", value=f16[4] {1, 2, 3, 4}) "
+      "%y = rms_norm(%x, %g, epsilon=9.999999974752427e-07) return %y }");
+}
+
+// The mean stays, since it is wanted; nothing else does.
+TEST(RecogniseFunctions, KeepsWhatIsUsedBesides) {
+  expect_same(
+      "graph g(%x: f32[n,4]) { %e = constant(value=f32[] {0.5}) "
+      "%m = reduce_mean(%x, axes=[-1], keep_dims=true) %c = sub(%x, %m) %sq = mul(%c, %c) "
+      "%v = reduce_mean(%sq, axes=[-1], keep_dims=true) %ve = add(%v, %e) %d = sqrt(%ve) %y = div(%c, %d) "
+      "return %y, %m }",
+      "graph g(%x: f32[n,4]) { %m = reduce_mean(%x, axes=[-1], keep_dims=true) "
+      "%y = layer_norm(%x, epsilon=0.5) return %y, %m }");
+}
+
+TEST(RecogniseFunctions, NothingIfEveryBitMustStay) {
+  expect_unchanged(recognise_functions,
+                   "graph g(%x: f32[n,4]) { %0 = sigmoid(%x) %y = mul(%x, %0) return %y }",
+                   NumericsBudget::Strict);
+}
+
+}  // namespace
+}  // namespace tenon
