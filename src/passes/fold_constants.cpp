@@ -102,7 +102,7 @@ class Folder {
   }
 
   // What is computed of splats alone, element by element, is one; so is a splat in another shape.
-  static std::optional<Literal> splat_value(const Node& node) {
+  std::optional<Literal> splat_value(const Node& node) {
     if (node.result_count() != 1)
       return std::nullopt;
     const Extents extents = *node.result().shape().extents();
@@ -121,7 +121,18 @@ class Folder {
         return std::nullopt;
       elements.emplace_back(*element);
     }
-    return Literal::splat(evaluate_node(node, elements).front().tensor(), extents);
+    const std::optional<Data> results = compute(node, elements);
+    return results ? std::optional(Literal::splat(results->front().tensor(), extents)) : std::nullopt;
+  }
+
+  std::optional<Data> compute(const Node& node, const Data& operands) {
+    try {
+      return evaluate_node(node, operands);
+    } catch (const UserError& error) {
+      // Running the graph will say so, if it ever gets there.
+      journal_.declined("fold", node, fmt::format("it cannot be computed: {}", error.what()));
+      return std::nullopt;
+    }
   }
 
   std::optional<std::vector<Literal>> computed_values(const Node& node) {
@@ -140,15 +151,12 @@ class Folder {
     Data inputs;
     for (Value operand : node.operands())
       inputs.emplace_back(literal_of(operand)->tensor());
-    std::vector<Literal> values;
-    try {
-      for (const Datum& result : evaluate_node(node, inputs))
-        values.push_back(as_literal(result.tensor()));
-    } catch (const UserError& error) {
-      // Running the graph will say so, if it ever gets there.
-      journal_.declined("fold", node, fmt::format("it cannot be computed: {}", error.what()));
+    const std::optional<Data> results = compute(node, inputs);
+    if (!results)
       return std::nullopt;
-    }
+    std::vector<Literal> values;
+    for (const Datum& result : *results)
+      values.push_back(as_literal(result.tensor()));
     return values;
   }
 

@@ -1,9 +1,12 @@
 #include "ir/equal.h"
+#include "passes/attempt.h"
 #include "passes/passes.h"
 #include "rewrite/match.h"
 
 namespace tenon {
 namespace {
+
+constexpr std::string_view kRule = "only-branch";
 
 // The branch that an `if` takes whatever its inputs are; null when only running will tell.
 const Graph* only_branch(const Node& node) {
@@ -21,9 +24,14 @@ void inline_in(Graph& graph, Journal& journal) {
       continue;
     if (!journal.is_open())
       return;
-    journal.applied("only-branch", {node});
-    const InsertBefore here(node);
-    graph.replace(node, graph.inline_graph(*branch, node->ins("inputs")));
+    const Attempt attempt =
+        make_before(node, [&] { return graph.inline_graph(*branch, node->ins("inputs")); });
+    if (!attempt.values) {
+      journal.declined(kRule, *node, attempt.error);
+      continue;
+    }
+    journal.applied(kRule, {node});
+    graph.replace(node, *attempt.values);
   }
 }
 

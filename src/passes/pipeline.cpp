@@ -24,6 +24,16 @@ void check_well_formed(const Graph& graph, const Pass& pass) {
   CHECK(problems.empty(), "after pass {}: {}", pass.name, problems.front());
 }
 
+// A pass that changed nested graphs may have found out more about the sizes of what they give.
+void infer_from_regions(Graph& graph) {
+  for (Node* node : graph.nodes()) {
+    for (const auto& region : node->regions())
+      infer_from_regions(*region);
+    if (!node->regions().empty() && node->operand_count() > 0)
+      node->set_operand(0, node->operand(0));
+  }
+}
+
 // The rules that were applied last, for one who wonders which undo each other.
 std::string last_changes(const Journal& journal) {
   const auto& all = journal.applications();
@@ -79,6 +89,7 @@ std::vector<PassReport> optimize(Graph& graph, Journal& journal, const OptimizeO
       const auto start = std::chrono::steady_clock::now();
       journal.set_pass(pass.name);
       pass.run(graph, journal);
+      infer_from_regions(graph);
       const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
       const auto changes = static_cast<int64_t>(journal.applications().size() - before);
       reports.push_back({name, time.count(), changes, count_nodes(graph)});

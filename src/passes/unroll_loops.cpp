@@ -2,6 +2,7 @@
 #include "ops/gather.h"
 #include "ops/reshape.h"
 #include "ops/slice.h"
+#include "passes/attempt.h"
 #include "passes/passes.h"
 #include "passes/pipeline.h"
 #include "rewrite/match.h"
@@ -119,9 +120,13 @@ void unroll_in(Graph& graph, Journal& journal) {
     }
     if (!journal.is_open())
       return;
+    const Attempt attempt = make_before(node, [&] { return unrolled(*node, *turns); });
+    if (!attempt.values) {
+      journal.declined(kRule, *node, attempt.error);
+      continue;
+    }
     journal.applied(kRule, {node});
-    const InsertBefore here(node);
-    graph.replace(node, unrolled(*node, *turns));
+    graph.replace(node, *attempt.values);
   }
 }
 

@@ -99,6 +99,17 @@ class Driver {
     return replace(rule, *match);
   }
 
+  // A model may hold what makes no sense, in a place that is never reached: then the gate refuses what the
+  // rule makes of it.
+  Value make(const Rule& rule, const Match& match) {
+    try {
+      return rule.replace.make(match);
+    } catch (const UserError& error) {
+      journal_.declined(rule.name, *match.root().node(), error.what());
+      return {};
+    }
+  }
+
   bool replace(const Rule& rule, const Match& match) {
     Node* node = match.root().node();
     Node* const after = node->next();
@@ -106,7 +117,7 @@ class Driver {
     {
       const InsertAfter here(node);
       graph_.set_current_sources(sources_of(match.nodes()));
-      by = rule.replace.make(match);
+      by = make(rule, match);
       graph_.set_current_sources({});
     }
     std::vector<Node*> made;

@@ -31,6 +31,17 @@ TEST(InlineBranches, LeavesAConditionThatIsAParameter) {
     return %0 })");
 }
 
+TEST(InlineBranches, LeavesABranchThatDoesNotFitItsInputs) {
+  const Journal journal = expect_unchanged(inline_branches, R"(graph g(%a: f32[3]) {
+    %c = constant(value=bool[] {1})
+    %0 = if(%c, [%a]) then(%x: f32[n]) { %y = neg(%x) %1 = constant(value=i64[2] {2, -1}) %2 = reshape(%y, %1)
+      return %2 }
+    else(%x: f32[n]) { %1 = constant(value=i64[2] {2, -1}) %2 = reshape(%x, %1) return %2 }
+    return %0 })");
+  EXPECT_EQ(only_remark(journal),
+            "reshape: 3 elements do not divide into [2,-1]\n  x  %y: f32[3]\n  shape: i64[2]");
+}
+
 TEST(UnrollLoops, WritesOutFewTurns) {
   expect_pass(unroll_loops, R"(graph g(%a: f32[2]) {
     %n = constant(value=i64[] {2}) %t = constant(value=bool[] {1})
@@ -85,6 +96,17 @@ TEST(UnrollLoops, LeavesTurnsThatOnlyRunningTells) {
     %0 = while(%n, carried=[%a]) body(%i: i64[], %x: f32[2]) {
       %go = constant(value=bool[] {1}) %y = neg(%x) return %go, %y }
     return %0 })");
+}
+
+TEST(UnrollLoops, LeavesABodyThatDoesNotFitItsInputs) {
+  const Journal journal = expect_unchanged(unroll_loops, R"(graph g(%a: f32[3]) {
+    %n = constant(value=i64[] {2})
+    %0, %1 = while(%n, carried=[%a]) body(%i: i64[], %x: f32[n]) {
+      %go = constant(value=bool[] {1}) %s = constant(value=i64[2] {2, -1}) %y = neg(%x) %z = reshape(%y, %s)
+      return %go, %y, %z }
+    return %0, %1 })");
+  EXPECT_EQ(only_remark(journal),
+            "reshape: 3 elements do not divide into [2,-1]\n  x  %y: f32[3]\n  shape  %s: i64[2]");
 }
 
 }  // namespace

@@ -61,6 +61,12 @@ TEST(FoldConstants, LeavesWhatCannotBeComputedToFailWhenItRuns) {
     %x = constant(value=f32[2000] splat 1) %i = constant(value=i64[] {5000}) %y = gather(%x, %i) return %y })");
 }
 
+TEST(FoldConstants, LeavesSplatsThatCannotBeComputedWith) {
+  const Journal journal = expect_unchanged(fold_constants, R"(graph g() {
+    %1 = constant(value=i32[9] splat 1) %0 = constant(value=i32[9] splat 0) %y = div(%1, %0) return %y })");
+  EXPECT_EQ(only_remark(journal), "it cannot be computed: node %y: div: an integer is divided by zero");
+}
+
 TEST(FoldConstants, WorksInNestedGraphs) {
   expect_pass(fold_constants, R"(graph g(%c: bool[], %a: f32[2]) {
     %0 = if(%c, [%a])

@@ -21,6 +21,19 @@ TEST(Optimize, RunsUntilNothingChanges) {
   EXPECT_TRUE(again.applications().empty());
 }
 
+TEST(Optimize, FollowsSizesOutOfNestedGraphs) {
+  const std::unique_ptr<Graph> graph = parse_graph(R"(graph g(%c: bool[], %x: f32[n]) {
+    %0 = if(%c, [%x]) then(%x: f32[n]) {
+      %1, %3 = while(carried=[%x]) body(%i: i64[], %y: f32[n]) {
+        %go = constant(value=bool[] {0}) %2 = neg(%y) return %go, %2, %2 }
+      return %3 }
+    else(%x: f32[n]) { %1 = unsqueeze(%x, axes=[0]) return %1 }
+    return %0 })");
+  Journal journal;
+  optimize(*graph, journal, {.lint_everything = true});
+  EXPECT_EQ(to_string(graph->outputs().front().type()), "f32[1,n]");
+}
+
 TEST(Optimize, LeavesOutWhatIsDisabled) {
   const std::unique_ptr<Graph> graph = parse_graph(kText);
   Journal journal;

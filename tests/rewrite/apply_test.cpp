@@ -1,7 +1,9 @@
 #include "rewrite/apply.h"
 
 #include "ir/graph_text.h"
+#include "ops/reshape.h"
 #include "ops/slice.h"
+#include "ops/unary.h"
 
 namespace tenon {
 namespace {
@@ -60,6 +62,20 @@ TEST(ApplyRules, DeclinesWhatWouldChangeTheType) {
   ASSERT_EQ(journal.remarks().size(), 1u);
   EXPECT_EQ(journal.remarks().begin()->node, "node \"scale\"");
   EXPECT_EQ(journal.remarks().begin()->reason, "the result would be f32[3], not f32[2,3]");
+}
+
+TEST(ApplyRules, DeclinesWhatTheGateRefuses) {
+  constexpr std::string_view text = "graph g(%a: f32[3]) { %y = exp(%a) return %y }";
+  const auto graph = parse_graph(text);
+  Journal journal;
+  const Replacement refused = {"x under another shape", [](const Match& m) {
+                                 return reshape(-m.root().node()->in("x"), {2, -1});
+                               }};
+  EXPECT_EQ(apply_rules(*graph, {rule("view", unary("exp", x), refused)}, journal), 0);
+  ASSERT_EQ(journal.remarks().size(), 1u);
+  EXPECT_EQ(journal.remarks().begin()->reason,
+            "reshape: 3 elements do not divide into [2,-1]\n  x: f32[3]\n  shape: i64[2]");
+  expect_graph(*graph, text);
 }
 
 TEST(ApplyRules, RemarksOnTheConditionThatFailed) {

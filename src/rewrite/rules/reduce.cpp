@@ -82,10 +82,15 @@ Rules make_rules() {
       {.name = "add-up-one-element",
        .match = almost,
        .replace = {"view(x)", view_of_operand},
-       .when = {reduces_nothing(almost)},
+       .when = {reduces_nothing(almost),
+                {"it is no logarithm of integers, which is rounded to one",
+                 [=](const Match& m) {
+                   return is_float(m.root().dtype()) || !m.node(almost).is("reduce_log_sum_exp");
+                 }}},
        .numerics = Numerics::Reassociates,
        .fires = "(%x: T[n,1,3]) { %y = reduce_mean(%x, axes=[1], keep_dims=true) return %y }",
-       .stays = "(%x: T[n,1,3]) { %y = reduce_mean(%x, axes=[0]) return %y }"},
+       .stays = "(%x: i64[n,1,3]) { %y = reduce_mean(%x, axes=[0]) %z = reduce_log_sum_exp(%x, axes=[1]) "
+                "return %y, %z }"},
       {.name = "axes-from-the-front",
        .match = any_reduction,
        .replace = {"reduce(x, axes=…)",
