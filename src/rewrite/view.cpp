@@ -54,6 +54,9 @@ std::optional<Spelling> spell_reshape(const Shape& from, const Shape& to) {
       return std::nullopt;
     }
   }
+  // Where a copied size is 0, any size would do for the -1, unless the others alone tell it.
+  if (spelling.copies_zeros && is_open && !provably_equal(from.element_count(), to.element_count()))
+    return std::nullopt;
   return spelling;
 }
 

@@ -38,6 +38,7 @@ TEST(View, IsWrittenInOneWay) {
 TEST(View, IsNotWrittenWhereNoConstantSaysTheShape) {
   EXPECT_EQ(written("n,m,6", "2*n,3*m"), "");
   EXPECT_EQ(written("n,0", "0,m"), "");
+  EXPECT_EQ(written("n,m,6", "n,k,2,3"), "");
   EXPECT_EQ(written("*", "2"), "");
 }
 
