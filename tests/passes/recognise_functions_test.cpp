@@ -292,6 +292,59 @@ TEST(RecogniseFunctions, NormsInAWiderDType) {
       "%y = rms_norm(%x, %g, epsilon=9.999999974752427e-07) return %y }");
 }
 
+constexpr std::string_view kChannels = R"(
+  %g = parameter(name="g", value=f32[4,1,1] {1, 2, 3, 4})
+  %b = parameter(name="b", value=f32[4,1,1] {5, 6, 7, 8})
+  %gv = constant(value=f32[4] {1, 2, 3, 4}) %bv = constant(value=f32[4] {5, 6, 7, 8})
+  %ones = constant(value=f32[2] {1, 1}) %zeros = constant(value=f32[2] {0, 0})
+  %e = constant(value=f32[] {0.25}) %groups = constant(value=i64[3] {0, 2, -1})
+  %back = constant(value=i64[4] {-1, 4, 3, 5}) )";
+
+void expect_norm_of_channels(std::string_view spelling, std::string_view node) {
+  expect_same(fmt::format("graph g(%x: f32[n,4,3,5]) {{ {} {} return %y }}", kChannels, spelling),
+              fmt::format("graph g(%x: f32[n,4,3,5]) {{ {} %y = {} return %y }}", kChannels, node));
+}
+
+TEST(RecogniseFunctions, GroupNorm) {
+  constexpr std::string_view wanted = "group_norm(%x, %gv, %bv, groups=2, epsilon=0.25)";
+  // PyTorch's exporter.
+  expect_norm_of_channels(
+      "%0 = reshape(%x, %groups, allow_zero=false) %1 = instance_norm(%0, %ones, %zeros, epsilon=0.25) "
+      "%s = shape(%x) %2 = reshape(%1, %s) %3 = mul(%2, %g) %y = add(%3, %b)",
+      wanted);
+  // Written out.
+  expect_norm_of_channels(
+      "%0 = reshape(%x, %groups, allow_zero=false) %m = reduce_mean(%0, axes=[2], keep_dims=true) "
+      "%c = sub(%0, %m) %q = mul(%c, %c) %v = reduce_mean(%q, axes=[2], keep_dims=true) %w = add(%v, %e) "
+      "%d = sqrt(%w) %1 = div(%c, %d) %2 = reshape(%1, %back) %3 = mul(%2, %g) %y = add(%3, %b)",
+      wanted);
+}
+
+TEST(RecogniseFunctions, InstanceNorm) {
+  expect_norm_of_channels(
+      "%m = reduce_mean(%x, axes=[2, 3], keep_dims=true) %c = sub(%x, %m) %q = mul(%c, %c) "
+      "%v = reduce_mean(%q, axes=[2, 3], keep_dims=true) %w = add(%v, %e) %d = sqrt(%w) %1 = div(%c, %d) "
+      "%3 = mul(%1, %g) %y = add(%3, %b)",
+      "instance_norm(%x, %gv, %bv, epsilon=0.25)");
+}
+
+TEST(RecogniseFunctions, Rotary) {
+  // As transformers' rotate_half does it, with tables of constants.
+  const std::string spelling =
+      "%0 = constant(value=i64[1] {0}) %2 = constant(value=i64[1] {2}) %9 = constant(value=i64[1] {99}) "
+      "%cos = constant(value=f32[1,1,2,4] {1, 2, 1, 2, 3, 4, 3, 4}) "
+      "%sin = parameter(name=\"sin\", value=f32[1,1,2,4] {5, 6, 5, 6, 7, 8, 7, 8}) "
+      "%a = slice(%x, %0, %2, axes=[-1]) %b = slice(%x, %2, %9, axes=[-1]) %n = neg(%b) "
+      "%r = concat([%n, %a], axis=-1) %c = mul(%x, %cos) %s = mul(%r, %sin) %y = add(%c, %s)";
+  expect_same(fmt::format("graph g(%x: f32[n,3,2,4]) {{ {} return %y }}", spelling),
+              "graph g(%x: f32[n,3,2,4]) { %cos = constant(value=f32[1,2,2] {1, 2, 3, 4}) "
+              "%sin = constant(value=f32[1,2,2] {5, 6, 7, 8}) %y = rotary(%x, %cos, %sin) return %y }");
+  // With sines that differ from half to half it is no turn.
+  std::string other = spelling;
+  other.replace(other.find("7, 8, 7, 8"), 10, "7, 8, 7, 9");
+  expect_no("rotary", other, "f32[n,3,2,4]");
+}
+
 // The mean stays, since it is wanted; nothing else does.
 TEST(RecogniseFunctions, KeepsWhatIsUsedBesides) {
   expect_same(

@@ -1,11 +1,15 @@
 // norm.cpp — layer_norm and rms_norm that are written out in reductions and arithmetic, and their scales and
-// biases, wherever these were multiplied and added.
+// biases, wherever these were multiplied and added; group_norm and instance_norm made of them.
 #include <cmath>
 #include <numeric>
 
+#include "ops/binary.h"
+#include "ops/data.h"
 #include "ops/normalise.h"
+#include "ops/reshape.h"
 #include "rewrite/rules/rules.h"
 #include "rewrite/rules/written_out.h"
+#include "tensor/wide.h"
 
 namespace tenon {
 namespace {
@@ -102,6 +106,121 @@ Solver norm_solver(MakeNorm make, bool takes_bias) {
   };
 }
 
+// --- norms of channels ---
+
+Value per_channel(Value x, double number) {
+  const Tensor element = filled(x.dtype(), {}, number);
+  return constant(x.graph(), Literal::splat(element, {*x.dim(1).constant()}));
+}
+
+// Whether c has one number for each channel of x, or one for all, and none besides.
+bool is_per_channel(Value c, Value x) {
+  if (!c.shape().ranked() || !x.shape().ranked() || x.rank() < 3 || c.rank() > x.rank() ||
+      !x.dim(1).is_constant() || c.dtype() != x.dtype())
+    return false;
+  for (int64_t i = 0; i < c.rank(); ++i)
+    if (c.dim(i) != (x.rank() - c.rank() + i == 1 ? x.dim(1) : Dim(1)))
+      return false;
+  return c.rank() >= x.rank() - 1;
+}
+
+Value as_vector(Value c) { return reshape(c, std::vector<int64_t>{-1}); }
+
+// The same norm, but with another scale and bias. A layer_norm of all that a channel has is an instance_norm.
+Value with_scale_and_bias(const Node& norm, Value scale, Value bias) {
+  const double epsilon = norm.attr("epsilon");
+  if (norm.is("group_norm"))
+    return group_norm(norm.in("x"), scale, bias, norm.attr("groups"), epsilon);
+  return instance_norm(norm.in("x"), scale, bias, epsilon);
+}
+
+bool is_unscaled_norm_of_channels(const Node& norm) {
+  const int64_t axis = norm.attr("axis"), rank = norm.in("x").rank();
+  return (axis < 0 ? axis + rank : axis) == 2 && !norm.has("scale") && !norm.has("bias");
+}
+
+Value scale_of(const Node& norm) {
+  return norm.is("layer_norm") ? per_channel(norm.in("x"), 1) : norm.in("scale");
+}
+
+Value bias_of(const Node& norm) {
+  return norm.is("layer_norm") ? per_channel(norm.in("x"), 0) : norm.in("bias");
+}
+
+Value multiplied(Value a, Value c) {
+  if (uniform_number(a) == 0)
+    return a;
+  return uniform_number(a) == 1 ? c : a * c;
+}
+
+Value scaled(const Node& norm, Value c) {
+  const Value factor = as_vector(c), scale = multiplied(scale_of(norm), factor);
+  return with_scale_and_bias(norm, scale, multiplied(bias_of(norm), factor));
+}
+
+Value shifted(const Node& norm, Value c) {
+  const Value scale = scale_of(norm), bias = bias_of(norm), offset = as_vector(c);
+  return with_scale_and_bias(norm, scale, uniform_number(bias) == 0 ? offset : bias + offset);
+}
+
+// norm(x) · c, or + c, with a number for each channel.
+Rule per_channel_rule(std::string_view name, std::string_view op_name, std::string formula,
+                      Value (*make)(const Node&, Value), std::string_view fires, std::string_view stays) {
+  const Pattern norm = result_of("norm", {"layer_norm", "instance_norm", "group_norm"}).once();
+  const Pattern c = constant("c");
+  const Condition fits = {"c has one number for each channel", [=](const Match& m) {
+                            const Node& node = m.node(norm);
+                            return is_per_channel(m[c], node.in("x")) &&
+                                   (!node.is("layer_norm") || is_unscaled_norm_of_channels(node));
+                          }};
+  return {.name = name,
+          .match = op(op_name, {{"a", norm}, {"b", c}}),
+          .replace = {std::move(formula), [=](const Match& m) { return make(m.node(norm), m[c]); }},
+          .when = {is_ordinary_float(c), fits},
+          .numerics = Numerics::Reassociates,
+          .fires = fires,
+          .stays = stays};
+}
+
+// reshape(norm(reshape(x))), where the norm is of groups that the channels of x were gathered into.
+Rule group_norm_rule() {
+  const Pattern x = any("x");
+  const Pattern groups = op("reshape", {{"x", x}, {"shape", any("to groups")}});
+  const Pattern norm =
+      either({op("layer_norm", {{"x", groups}}),
+              op("instance_norm", {{"x", groups}, {"scale", Pattern(1.0)}, {"bias", Pattern(0.0)}})});
+  const Condition fits = {
+      "it normalises groups of the channels of x", [=](const Match& m) {
+        const Value from = m[x], middle = m[groups];
+        if (from.type() != m.root().type() || !from.shape().ranked() || from.rank() < 3 || middle.rank() < 3)
+          return false;
+        const auto channels = from.dim(1).constant(), count = middle.dim(1).constant();
+        return provably_equal(from.dim(0), middle.dim(0)) && channels && count && *count > 0 &&
+               *channels % *count == 0 &&
+               (m.node(norm).is("instance_norm") || is_unscaled_norm_of_channels(m.node(norm)));
+      }};
+  const auto make = [=](const Match& m) {
+    const Value from = m[x], scale = per_channel(from, 1), bias = per_channel(from, 0);
+    const int64_t count = *m[groups].dim(1).constant();
+    const double epsilon = m.node(norm).attr("epsilon");
+    return Dim(count) == from.dim(1) ? instance_norm(from, scale, bias, epsilon)
+                                     : group_norm(from, scale, bias, count, epsilon);
+  };
+  return {.name = "group-norm",
+          .match = op("reshape", {{"x", norm}, {"shape", any("back")}}),
+          .replace = {"group_norm(x, 1, 0)", make},
+          .when = {is_ordinary_float(x), fits},
+          .numerics = Numerics::Reassociates,
+          .fires =
+              "(%x: T[2,4,3]) { %g = constant(value=i64[3] {2, 2, 6}) "
+              "%b = constant(value=i64[3] {2, 4, 3}) %0 = reshape(%x, %g) "
+              "%1 = layer_norm(%0, axis=2, epsilon=0.1) %y = reshape(%1, %b) return %y }",
+          .stays =
+              "(%x: T[2,4,3]) { %g = constant(value=i64[3] {4, 2, 3}) "
+              "%b = constant(value=i64[3] {2, 4, 3}) %0 = reshape(%x, %g) "
+              "%1 = layer_norm(%0, axis=2, epsilon=0.1) %y = reshape(%1, %b) return %y }"};
+}
+
 Rules make_rules() {
   const std::set<std::string, std::less<>> reductions(std::begin(kReductions), std::end(kReductions));
   return {
@@ -124,6 +243,19 @@ Rules make_rules() {
                   "(%x: T[n,8]) { %e = constant(value=T[] {0.001}) %0 = mul(%x, %x) "
                   "%1 = reduce_mean(%0, axes=[0], keep_dims=true) %2 = add(%1, %e) %3 = sqrt(%2) "
                   "%y = div(%x, %3) return %y }"),
+      group_norm_rule(),
+      per_channel_rule("scale-channels", "mul", "norm(x, scale * c, bias * c)", scaled,
+                       "(%x: T[n,2,6]) { %c = parameter(name=\"c\", value=T[2,1] {3, 4}) "
+                       "%0 = layer_norm(%x, axis=2, epsilon=0.1) %y = mul(%c, %0) return %y }",
+                       "(%x: T[n,2,6]) { %c = parameter(name=\"c\", value=T[6] {3, 4, 3, 4, 3, 4}) "
+                       "%0 = layer_norm(%x, axis=2, epsilon=0.1) %y = mul(%c, %0) return %y }"),
+      per_channel_rule("shift-channels", "add", "norm(x, scale, bias + c)", shifted,
+                       "(%x: T[n,2,6]) { %s = parameter(name=\"s\", value=T[2] {5, 6}) "
+                       "%c = parameter(name=\"c\", value=T[1,2,1] {3, 4}) "
+                       "%0 = instance_norm(%x, %s, %s, epsilon=0.1) %y = add(%0, %c) return %y }",
+                       "(%x: T[n,2,6]) { %s = parameter(name=\"s\", value=T[2] {5, 6}) "
+                       "%c = parameter(name=\"c\", value=T[1,2,1] {3, 4}) "
+                       "%0 = instance_norm(%x, %s, %s, epsilon=0.1) %y = add(%0, %c) return %y, %0 }"),
   };
 }
 

@@ -20,6 +20,7 @@ std::vector<std::pair<std::string_view, const Rules*>> all_rules() {
       {"clip", &clip_rules()},
       {"norm", &norm_rules()},
       {"softmax", &softmax_rules()},
+      {"rotary", &rotary_rules()},
   };
 }
 

@@ -22,6 +22,7 @@ const Rules& activation_rules();    // gelu, silu and their like, written out in
 const Rules& clip_rules();          // relu, min, max: one clip
 const Rules& norm_rules();          // layer_norm and rms_norm, written out
 const Rules& softmax_rules();       // exp(x) / sum(exp(x)), and its logarithm
+const Rules& rotary_rules();        // rotary position embedding, written out
 
 // All of them, for those who list or test them.
 std::vector<std::pair<std::string_view, const Rules*>> all_rules();
