@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "ops/control_gradient.h"
 #include "ops/elements.h"
 #include "ops/nested.h"
 #include "ops/shapes.h"
@@ -333,7 +334,8 @@ const Family& control_ops() {
        .regions = {"then", "else"},
        .traits = {.takes_unranked = true},
        .infer = if_op::infer,
-       .eval = if_op::eval},
+       .eval = if_op::eval,
+       .grad = grad_if},
       {.name = "while",
        .doc = "runs body(turn, carried, captured) -> (go on, carried, collected) again and again; gives the "
               "last carried values, and those collected, stacked",
@@ -346,7 +348,8 @@ const Family& control_ops() {
        .regions = {"body"},
        .traits = {.takes_unranked = true},
        .infer = while_op::infer,
-       .eval = while_op::eval},
+       .eval = while_op::eval,
+       .grad = grad_while},
       {.name = "scan",
        .doc = "runs body(carried, slices, captured) -> (carried, collected) for each slice of the scanned "
               "values; gives the last carried values, and those collected, stacked",
@@ -366,7 +369,8 @@ const Family& control_ops() {
        .regions = {"body"},
        .traits = {.takes_unranked = true},
        .infer = scan_op::infer,
-       .eval = scan_op::eval},
+       .eval = scan_op::eval,
+       .grad = grad_scan},
   };
   return ops;
 }

@@ -38,6 +38,8 @@ class GradContext {
   Value dy_or_zeros(int64_t index) const;
   // Whether the gradient with respect to this operand, or any of these, is asked for.
   bool wants(std::string_view name) const;
+  // The same of one operand of those that a name stands for.
+  bool wants(std::string_view name, size_t index) const { return wanted_[node_.segment(name).first + index]; }
 
   // The first result of the same op with the same attributes, but other operands in place of those named.
   Value repeat(const std::vector<Operand>& instead) const;

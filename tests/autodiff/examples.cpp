@@ -266,12 +266,49 @@ Examples norms() {
   };
 }
 
+Examples control() {
+  Examples all = {
+      {"if", "%x: f64[2,3], %z: f64[3]",
+       "%c = constant(value=bool[] {1})\n"
+       "%y = if(%c, [%x, %z]) then(%a: f64[p,q], %b: f64[q]) {\n%0 = mul(%a, %b)\nreturn %0\n}\n"
+       "else(%a: f64[p,q], %b: f64[q]) {\nreturn %a\n}"},
+      {"if", "%x: f64[2,3], %z: f64[3]",
+       "%s = reduce_sum(%x, axes=[0,1])\n%l = constant(value=f64[] {100})\n%c = greater(%s, %l)\n"
+       "%y, %w = if(%c, [%x, %z]) then(%a: f64[p,q], %b: f64[q]) {\n%0 = mul(%a, %b)\nreturn %0, %a\n}\n"
+       "else(%a: f64[p,q], %b: f64[q]) {\n%0 = softmax(%a)\nreturn %a, %0\n}"},
+      {"scan", "%h: f64[2], %x: f64[3,2], %w: f64[2]",
+       "%y, %all = scan([%h], [%x], [%w], axes=[0], reversed=[0], output_axes=[0], output_reversed=[0]) "
+       "body(%c: f64[p], %s: f64[p], %k: f64[p]) {\n%0 = mul(%c, %k)\n%1 = add(%0, %s)\n%2 = tanh(%1)\n"
+       "return %2, %0\n}"},
+      {"scan", "%h: f64[2], %x: f64[2,3], %w: f64[2]",
+       "%last, %y = scan([%h], [%x], [%w], axes=[1], reversed=[1], output_axes=[1], output_reversed=[1]) "
+       "body(%c: f64[p], %s: f64[p], %k: f64[p]) {\n%0 = mul(%c, %s)\n%1 = gelu(%0)\n%2 = mul(%s, %k)\n"
+       "return %1, %2\n}"},
+      {"while", "%x: f64[2], %w: f64[2]",
+       "%n = constant(value=i64[] {3})\n"
+       "%y, %all = while(trip_count=%n, carried=[%x], captured=[%w]) body(%i: i64[], %c: f64[p], %k: f64[p]) "
+       "{\n"
+       "%go = constant(value=bool[] {1})\n%t = cast(%i, to=f64)\n%0 = mul(%c, %k)\n%1 = sub(%0, %t)\n%2 = "
+       "sin(%1)\n"
+       "return %go, %2, %0\n}"},
+      {"while", "%x: f64[2]",
+       "%limit = constant(value=f64[] {50})\n%go = constant(value=bool[] {1})\n"
+       "%last, %y = while(condition=%go, carried=[%x], captured=[%limit]) "
+       "body(%i: i64[], %c: f64[p], %l: f64[]) {\n"
+       "%0 = mul(%c, %c)\n%s = reduce_sum(%0, axes=[0])\n%more = less(%s, %l)\nreturn %more, %0, %s\n}",
+       1.1, 1.9},
+  };
+  for (Example& example : all)
+    example.one_symbol_per_size = true;
+  return all;
+}
+
 }  // namespace
 
 std::vector<Example> all_examples() {
   Examples all;
   for (const Examples& family :
-       {elementwise(), reductions(), products(), movements(), scatters(), windows(), norms()})
+       {elementwise(), reductions(), products(), movements(), scatters(), windows(), norms(), control()})
     append(all, family);
   return all;
 }

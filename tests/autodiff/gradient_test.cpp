@@ -98,7 +98,7 @@ void check_gradients(const Graph& graph, const Data& inputs) {
   }
 }
 
-// The same graph with a symbol of its own for every dimension of every input.
+// The same graph with a symbol for every dimension of every input.
 std::unique_ptr<Graph> with_symbols(const Example& example) {
   std::string inputs;
   int symbols = 0;
@@ -111,7 +111,7 @@ std::unique_ptr<Graph> with_symbols(const Example& example) {
     if (!in_shape || !std::isdigit(static_cast<unsigned char>(c)))
       inputs += c;
     else if (inputs.back() == '[' || inputs.back() == ',')
-      inputs += "n" + std::to_string(symbols++);
+      inputs += example.one_symbol_per_size ? std::string("n") + c : "n" + std::to_string(symbols++);
   }
   Example open = example;
   open.inputs = inputs;
