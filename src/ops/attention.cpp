@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/attention_gradient.h"
 #include "ops/elements.h"
 #include "ops/rounding.h"
 #include "ops/shapes.h"
@@ -299,7 +300,7 @@ Data eval_attention(const Call& c) {
 // --- the declarations ---
 
 OpDef declare(std::string_view name, std::string_view doc, std::vector<OperandDecl> operands,
-              InferFunction infer, EvalFunction eval) {
+              InferFunction infer, EvalFunction eval, GradFunction grad, DecomposeFunction decompose) {
   operands.insert(operands.end(), {{"mask", "M", Arity::Optional},
                                    {"offset", "i64", Arity::Optional},
                                    {"lengths", "i64", Arity::Optional}});
@@ -320,17 +321,21 @@ OpDef declare(std::string_view name, std::string_view doc, std::vector<OperandDe
       .results = {{"y", "T"}},
       .types = {{"T", Floats}, {"M", Floats | DTypeSet{DType::Bool}}},
       .infer = infer,
-      .eval = eval};
+      .eval = eval,
+      .grad = grad,
+      .decompose = decompose};
 }
 
 Family make_ops() {
   OpDef scores =
       declare("attention_scores", "how much each query attends to each key, at one stage of attention",
-              {{"q", "T"}, {"k", "T"}}, infer_attention_scores, eval_attention_scores);
+              {{"q", "T"}, {"k", "T"}}, infer_attention_scores, eval_attention_scores, grad_attention_scores,
+              decompose_attention_scores);
   scores.attributes.push_back({"stage", AttributeKind::String, "raw, capped, biased or probabilities"});
-  return {declare("attention", "softmax(scale · q kᵀ + bias) · v, per head",
-                  {{"q", "T"}, {"k", "T"}, {"v", "T"}}, infer_attention, eval_attention),
-          scores};
+  return {
+      declare("attention", "softmax(scale · q kᵀ + bias) · v, per head", {{"q", "T"}, {"k", "T"}, {"v", "T"}},
+              infer_attention, eval_attention, grad_attention, decompose_attention),
+      scores};
 }
 
 Value apply(std::string_view op, std::vector<Operand> operands, Attributes attributes,

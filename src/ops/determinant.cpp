@@ -3,7 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/binary.h"
+#include "ops/data.h"
 #include "ops/elements.h"
+#include "ops/gather.h"
+#include "ops/gradient.h"
+#include "ops/reshape.h"
 #include "ops/shapes.h"
 
 namespace tenon {
@@ -57,6 +62,31 @@ Data eval(const Call& c) {
   return {narrow<double>(x.dtype(), extents, y)};
 }
 
+// The determinant changes with an element by its cofactor: the determinant of the matrix without its row and
+// column, with the sign of a chessboard. So a singular matrix has a gradient, too.
+std::vector<Operand> grad(const GradContext& n) {
+  const Value x = n.in("x");
+  const auto size = x.dim(-1).constant();
+  if (!size)
+    throw n.decline("the size of the matrices must be known before the graph runs");
+  std::vector<int64_t> others;
+  std::vector<double> signs;
+  for (int64_t i = 0; i < *size; ++i)
+    for (int64_t j = 0; j < *size; ++j) {
+      signs.push_back((i + j) % 2 == 0 ? 1 : -1);
+      if (j != i)
+        others.push_back(j);
+    }
+  const Value kept = constant(n.graph(), Tensor::of(std::span<const int64_t>(others), {*size, *size - 1}));
+  // [row, other rows, column, other columns], after the leading dimensions
+  const Value minors = gather(gather(x, kept, -2), kept, -1);
+  std::vector<int64_t> permutation(static_cast<size_t>(minors.rank()));
+  std::iota(permutation.begin(), permutation.end(), 0);
+  std::swap(permutation[permutation.size() - 2], permutation[permutation.size() - 3]);
+  const Value chessboard = constant(n.graph(), narrow<double>(x.dtype(), {*size, *size}, signs));
+  return {{"x", unsqueeze(n.dy(), {-2, -1}) * chessboard * determinant(transpose(minors, permutation))}};
+}
+
 }  // namespace
 
 const Family& determinant_ops() {
@@ -66,7 +96,8 @@ const Family& determinant_ops() {
                               .results = {{"y", "T"}},
                               .types = {{"T", Floats}},
                               .infer = infer,
-                              .eval = eval}};
+                              .eval = eval,
+                              .grad = grad}};
   return ops;
 }
 

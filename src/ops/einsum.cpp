@@ -6,8 +6,14 @@
 #include <set>
 
 #include "ops/arithmetic.h"
+#include "ops/binary.h"
 #include "ops/elements.h"
+#include "ops/generate.h"
+#include "ops/gradient.h"
+#include "ops/reduce.h"
+#include "ops/reshape.h"
 #include "ops/shapes.h"
+#include "ops/slice.h"
 
 namespace tenon {
 namespace {
@@ -181,6 +187,79 @@ Data eval(const Call& c) {
   });
 }
 
+// --- gradient ---
+
+// A letter for every label, also for those of dimensions that an ellipsis stands for.
+std::map<int, char> letters_for(const EinsumTerms& terms) {
+  constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+  std::map<int, char> names;
+  for (const std::vector<int>& labels : terms.operands)
+    for (int label : labels)
+      if (!names.contains(label) && names.size() < letters.size())
+        names.emplace(label, letters[names.size()]);
+  return names;
+}
+
+// The gradient of operand i: dy times the other operands, summed over what i does not have.
+Value operand_gradient(const GradContext& n, const EinsumTerms& terms, size_t i) {
+  const std::map<int, char> names = letters_for(terms);
+  const auto term = [&](const std::vector<int>& labels) {
+    std::string text;
+    for (int label : labels) {
+      if (!names.contains(label))
+        throw n.decline("it has more dimensions than there are letters");
+      text += names.at(label);
+    }
+    return text;
+  };
+  std::string equation = term(terms.result);
+  std::vector<Value> factors = {n.dy()};
+  std::set<int> known(terms.result.begin(), terms.result.end());
+  for (size_t k = 0; k < terms.operands.size(); ++k)
+    if (k != i) {
+      equation += "," + term(terms.operands[k]);
+      factors.push_back(n.ins("x")[k]);
+      known.insert(terms.operands[k].begin(), terms.operands[k].end());
+    }
+  // A label that is repeated stands once, and one that only i has is missing: it was summed over.
+  const std::vector<int>& own = terms.operands[i];
+  std::vector<int> present;
+  Axes missing;
+  for (size_t axis = 0; axis < own.size(); ++axis)
+    if (known.contains(own[axis]) && !contains(present, own[axis]))
+      present.push_back(own[axis]);
+    else
+      missing.push_back(static_cast<int64_t>(axis));
+  const Value x = n.ins("x")[i];
+  Value gradient =
+      broadcast_to(unsqueeze(einsum(factors, equation + "->" + term(present)), missing), shape_of(x));
+  // Off the diagonal of a repeated label nothing was read.
+  for (size_t axis = 0; axis < own.size(); ++axis) {
+    const auto first = static_cast<size_t>(std::ranges::find(own, own[axis]) - own.begin());
+    if (first == axis)
+      continue;
+    std::vector<int64_t> off_axes;
+    for (int64_t other = 0; other < x.rank(); ++other)
+      if (other != static_cast<int64_t>(first) && other != static_cast<int64_t>(axis))
+        off_axes.push_back(other);
+    const Value sizes =
+        concat({size_along(x, static_cast<int64_t>(first)), size_along(x, static_cast<int64_t>(axis))}, 0);
+    gradient = gradient * unsqueeze(eye(sizes, x.dtype()), off_axes);
+  }
+  return gradient;
+}
+
+std::vector<Operand> grad(const GradContext& n) {
+  std::vector<int64_t> ranks;
+  for (Value operand : n.ins("x"))
+    ranks.push_back(operand.rank());
+  const EinsumTerms terms = read_equation(n.attr("equation").as<std::string>(), ranks);
+  std::vector<Value> gradients;
+  for (size_t i = 0; i < ranks.size(); ++i)
+    gradients.push_back(n.wants("x", i) ? operand_gradient(n, terms, i) : Value());
+  return {{"x", gradients}};
+}
+
 }  // namespace
 
 EinsumTerms read_equation(std::string_view equation, const std::vector<int64_t>& ranks) {
@@ -237,7 +316,8 @@ const Family& einsum_ops() {
        .results = {{"y", "T"}},
        .types = {{"T", Numbers}},
        .infer = infer,
-       .eval = eval},
+       .eval = eval,
+       .grad = grad},
   };
   return ops;
 }

@@ -4,9 +4,17 @@
 #include <cmath>
 
 #include "ops/arithmetic.h"
+#include "ops/convolve_gradient.h"
+#include "ops/data.h"
 #include "ops/elements.h"
+#include "ops/generate.h"
+#include "ops/gradient.h"
 #include "ops/interpolate.h"
+#include "ops/linear.h"
+#include "ops/reduce.h"
+#include "ops/reshape.h"
 #include "ops/shapes.h"
+#include "ops/slice.h"
 #include "ops/window.h"
 #include "ops/words.h"
 
@@ -227,6 +235,18 @@ Data eval(const Call& c) {
   return {narrow<double>(theta.dtype(), extents, result)};
 }
 
+// The positions are theta times those before, with a 1 behind each: what theta does that moves nothing.
+std::vector<Operand> grad(const GradContext& n) {
+  const Value theta = n.in("theta"), dy = n.dy();
+  const Value still = eye(concat({size_along(theta, 1), size_along(theta, 2)}, 0), theta.dtype());
+  const Value grid = n.repeat({{"theta", broadcast_to(still, shape_of(theta))}});
+  const auto as_list = [&](Value x) {
+    return reshape(x, concat({size_along(x, 0), int_vector(n.graph(), {-1}), size_along(x, -1)}, 0));
+  };
+  const Value places = as_list(grid), ones = ones_like(slice(places, 2, 0, 1));
+  return {{"theta", matmul(as_list(dy), concat({places, ones}, 2), {.a = true})}};
+}
+
 }  // namespace affine_grid_op
 
 // --- col2im ---
@@ -306,6 +326,19 @@ Data eval(const Call& c) {
   });
 }
 
+// The blocks of an image: what filters see that each look at one cell.
+std::vector<Operand> grad(const GradContext& n) {
+  const Value dy = n.dy(), block = n.in("block_shape"), rest = int_vector(n.graph(), {-1}),
+              one = int_vector(n.graph(), {1});
+  const Value cells = reduce_prod(block, {0}, Keep::Dims);
+  const Value filters = reshape(eye(concat({cells, cells}, 0), dy.dtype()), concat({cells, one, block}, 0));
+  const Value planes = reshape(dy, concat({rest, one, slice(shape_of(dy), 0, 2, kToTheEnd)}, 0));
+  const Window window = window_of(n.node(), dy.rank() - 2);
+  const Value blocks =
+      n.graph().create("conv", {{"x", planes}, {"w", filters}}, window_attributes(window, 1))->result();
+  return {{"x", reshape(blocks, shape_of(n.in("x")))}};
+}
+
 }  // namespace col2im_op
 
 }  // namespace
@@ -335,7 +368,8 @@ const Family& image_ops() {
        .results = {{"y", "T"}},
        .types = {{"T", Floats}},
        .infer = affine_grid_op::infer,
-       .eval = affine_grid_op::eval},
+       .eval = affine_grid_op::eval,
+       .grad = affine_grid_op::grad},
       {.name = "col2im",
        .doc = "blocks x: [batch, channels · cells, blocks] added up where they overlap in an image",
        .operands = {{"x", "T"}, {"image_shape", "i64"}, {"block_shape", "i64"}},
@@ -343,7 +377,8 @@ const Family& image_ops() {
        .results = {{"y", "T"}},
        .types = {{"T", Numbers}},
        .infer = col2im_op::infer,
-       .eval = col2im_op::eval},
+       .eval = col2im_op::eval,
+       .grad = col2im_op::grad},
   };
   return ops;
 }

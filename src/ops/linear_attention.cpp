@@ -2,8 +2,18 @@
 
 #include <cmath>
 
+#include "ops/binary.h"
+#include "ops/control.h"
+#include "ops/data.h"
 #include "ops/elements.h"
+#include "ops/generate.h"
+#include "ops/linear.h"
+#include "ops/reshape.h"
+#include "ops/select.h"
 #include "ops/shapes.h"
+#include "ops/slice.h"
+#include "ops/trace.h"
+#include "ops/unary.h"
 
 namespace tenon {
 namespace {
@@ -120,6 +130,51 @@ Data eval(const Call& c) {
           narrow<double>(state_dtype(c.node()), state_extents, states)};
 }
 
+// A scan over the steps, of all heads at once.
+std::vector<Value> decompose(const Node& n) {
+  Graph& graph = n.graph();
+  const Value q = n.in("q"), k = n.in("k"), v = n.in("v");
+  const double scale = n.attr("scale");
+  const Value batch = size_along(k, 0), heads = size_along(k, 1), one = int_vector(graph, {1});
+  const Value state_shape = concat({batch, heads, size_along(k, 3), size_along(v, 3)}, 0);
+  const bool fades = n.has("decay"), corrects = n.has("beta");
+  Scan loop = {.scanned = {q, k, v}};
+  loop.carried = {n.has("state") ? cast(n.in("state"), q.dtype())
+                                 : fill(state_shape, filled(q.dtype(), {}, 0))};
+  if (fades)
+    loop.scanned.push_back(broadcast_to(n.in("decay"), shape_of(k)));
+  if (corrects) {
+    const Value shape = concat({batch, heads, size_along(k, 2), one}, 0);
+    loop.scanned.push_back(reshape(broadcast_to(n.in("beta"), shape), shape));
+  }
+  loop.axes.assign(loop.scanned.size(), 2);
+  loop.reversed.assign(loop.scanned.size(), 0);
+  loop.output_axes = {2};
+  loop.output_reversed = {0};
+  TracedInputs inputs = {{loop.carried.front().type()}};
+  for (Value value : loop.scanned)
+    inputs.push_back({Type::tensor(value.dtype(), {value.dim(0), value.dim(1), value.dim(3)})});
+  auto body =
+      trace_region(graph, "body", inputs, [&](const std::vector<Value>& values) -> std::vector<Value> {
+        Value state = values[0];
+        const Value query = values[1], key = values[2], value = unsqueeze(values[3], {2});
+        if (fades)
+          state = exp(unsqueeze(values[4], {3})) * state;
+        const Value known = matmul(unsqueeze(key, {2}), state);
+        const Value written = corrects ? unsqueeze(values.back(), {2}) * (value - known) : value;
+        state = state + unsqueeze(key, {3}) * written;
+        const Value grouped = reshape(query, concat({size_along(key, 0), size_along(key, 1),
+                                                     int_vector(key.graph(), {-1}), size_along(query, 2)},
+                                                    0));
+        const Value y =
+            reshape(matmul(grouped, state),
+                    concat({size_along(query, 0), size_along(query, 1), size_along(value, 3)}, 0));
+        return {state, scale * y};
+      });
+  const std::vector<Value> results = scan(graph, loop, std::move(body));
+  return {results[1], cast(results[0], state_dtype(n))};
+}
+
 }  // namespace
 
 const Family& linear_attention_ops() {
@@ -137,7 +192,8 @@ const Family& linear_attention_ops() {
        .types = {{"T", Floats}, {"S", Floats}},
        .traits = {.takes_unranked = true},
        .infer = infer,
-       .eval = eval},
+       .eval = eval,
+       .decompose = decompose},
   };
   return ops;
 }

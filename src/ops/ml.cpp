@@ -4,6 +4,7 @@
 #include <map>
 
 #include "ops/elements.h"
+#include "ops/gradient.h"
 #include "ops/order.h"
 #include "ops/shapes.h"
 #include "ops/words.h"
@@ -263,7 +264,8 @@ const Family& ml_ops() {
        .types = {{"T", NumbersAndBool | DTypeSet{DType::String}}},
        .traits = {.elementwise = true, .takes_unranked = true},
        .infer = map_labels_op::infer,
-       .eval = map_labels_op::eval},
+       .eval = map_labels_op::eval,
+       .grad = no_gradient},
       {.name = "tree_ensemble",
        .doc = "for every row of features and every target, the weights of the leaves that decision trees "
               "lead to",
@@ -291,7 +293,8 @@ const Family& ml_ops() {
        .results = {{"y", "$dtype"}},
        .types = {{"T", Numbers}},
        .infer = tree_ensemble_op::infer,
-       .eval = tree_ensemble_op::eval},
+       .eval = tree_ensemble_op::eval,
+       .grad = no_gradient},
   };
   return ops;
 }

@@ -4,8 +4,15 @@
 #include <functional>
 #include <numeric>
 
+#include "ops/binary.h"
+#include "ops/data.h"
 #include "ops/elements.h"
+#include "ops/gradient.h"
+#include "ops/pad.h"
+#include "ops/reshape.h"
+#include "ops/select.h"
 #include "ops/shapes.h"
+#include "ops/slice.h"
 
 namespace tenon {
 namespace {
@@ -181,6 +188,40 @@ Data eval_dequantize(const Call& c) {
   return {narrow<double>(c.attr("to"), x.extents(), values)};
 }
 
+// A scale or zero point, in a shape that broadcasts to x.
+Value spread_blocks(const Node& n, Value each) {
+  const Value x = n.in("x");
+  const int64_t block_size = n.attr("block_size");
+  if (!is_blocked(block_size, each.rank(), x.rank())) {
+    if (each.rank() == 0 || provably_equal(each.shape().element_count(), 1))
+      return reshape(each, std::vector<int64_t>());
+    std::vector<int64_t> along(static_cast<size_t>(x.rank()), 1);
+    along[static_cast<size_t>(checked_axis(n.op().name, n.attr("axis"), x.rank()))] = -1;
+    return reshape(each, along);
+  }
+  // Each one repeated along a new axis, which then falls together with that of the blocks.
+  const int64_t axis = checked_axis(n.op().name, n.attr("axis"), x.rank());
+  std::vector<int64_t> repeats(static_cast<size_t>(x.rank() + 1), 1);
+  repeats[static_cast<size_t>(axis + 1)] = block_size;
+  const Value repeated = tile(unsqueeze(each, {axis + 1}), int_vector(n.graph(), repeats));
+  std::vector<Value> sizes;
+  for (int64_t i = 0; i < x.rank(); ++i)
+    sizes.push_back(i == axis ? int_vector(n.graph(), {-1}) : size_along(each, i));
+  return cut_to(reshape(repeated, concat(sizes, 0)), x, axis);
+}
+
+// In floats that hold the integers exactly, so that it rounds once.
+std::vector<Value> decompose_dequantize(const Node& n) {
+  const Value x = n.in("x");
+  const DType to = n.attr("to");
+  const bool small = info(x.dtype()).bits <= 16 && to != DType::F64;
+  const auto number = [&](Value value) { return cast(value, small ? DType::F32 : DType::F64); };
+  Value y = number(x);
+  if (n.has("zero_point"))
+    y = y - number(spread_blocks(n, n.in("zero_point")));
+  return {cast(y * number(spread_blocks(n, n.in("scale"))), to)};
+}
+
 std::vector<AttributeDecl> granularity(std::string_view to) {
   return {
       {"to", AttributeKind::DType, to},
@@ -200,7 +241,8 @@ const Family& quantise_ops() {
                       .types = {{"T", Numbers}, {"S", Numbers}, {"Z", Numbers}},
                       .traits = {.takes_unranked = true},
                       .infer = infer_quantize,
-                      .eval = eval_quantize};
+                      .eval = eval_quantize,
+                      .grad = no_gradient};
     quantize.attributes.push_back(
         {"saturate", AttributeKind::Bool,
          "floats out of range become the nearest there is, as integers always do; else infinity or NaN",
@@ -213,7 +255,8 @@ const Family& quantise_ops() {
                         .types = {{"Q", Numbers}, {"S", Numbers}},
                         .traits = {.takes_unranked = true},
                         .infer = infer_dequantize,
-                        .eval = eval_dequantize};
+                        .eval = eval_dequantize,
+                        .decompose = decompose_dequantize};
     return Family{quantize, dequantize};
   }();
   return ops;

@@ -6,6 +6,7 @@
 
 #include "ops/binary.h"
 #include "ops/elements.h"
+#include "ops/gradient.h"
 #include "ops/reshape.h"
 #include "ops/select.h"
 #include "ops/shapes.h"
@@ -163,7 +164,8 @@ const Family& random_ops() {
        .types = {{"T", Floats}},
        .traits = {.random = true},
        .infer = multinomial_op::infer,
-       .eval = multinomial_op::eval},
+       .eval = multinomial_op::eval,
+       .grad = no_gradient},
   };
   return ops;
 }

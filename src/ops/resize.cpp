@@ -5,8 +5,13 @@
 #include <numeric>
 
 #include "ops/elements.h"
+#include "ops/generate.h"
+#include "ops/gradient.h"
 #include "ops/interpolate.h"
+#include "ops/linear.h"
+#include "ops/reshape.h"
 #include "ops/shapes.h"
+#include "ops/slice.h"
 #include "ops/words.h"
 
 namespace tenon {
@@ -321,6 +326,43 @@ Data eval(const Call& c) {
   });
 }
 
+// --- gradient ---
+
+// The matrix that one dimension is multiplied with: what becomes of unit vectors of its size.
+Value matrix_along(const GradContext& n, int64_t index, int64_t axis) {
+  const Value x = n.in("x"), size = size_along(x, axis);
+  const auto only = [&](Value list, int64_t at) { return list ? slice(list, 0, at, at + 1) : Value(); };
+  const Value region = n.in("region");
+  const auto count = static_cast<int64_t>(n.attr("axes").as<Attribute::Ints>().size());
+  Attributes attributes = n.node().attributes();
+  attributes.insert_or_assign("axes", Attribute::Ints{1});
+  attributes.insert_or_assign("outside_value", 0.0);
+  return n.graph()
+      .create("resize",
+              {{"x", eye(concat({size, size}, 0), x.dtype())},
+               {"scales", only(n.in("scales"), index)},
+               {"sizes", only(n.in("sizes"), index)},
+               {"region", region ? concat({only(region, index), only(region, index + count)}, 0) : Value()}},
+              attributes)
+      ->result();
+}
+
+// Each dimension is resized on its own, by a product with a matrix.
+std::vector<Operand> grad(const GradContext& n) {
+  if (aspect_of(n.node()) != Aspect::Stretch)
+    throw n.decline("where the aspect is kept, the scale of one dimension depends on the others");
+  const std::vector<int64_t> axes = axes_of(n.node(), n.in("x").rank());
+  Value gradient = n.dy();
+  for (size_t i = 0; i < axes.size(); ++i) {
+    std::vector<int64_t> permutation(static_cast<size_t>(gradient.rank()));
+    std::iota(permutation.begin(), permutation.end(), 0);
+    std::swap(permutation[static_cast<size_t>(axes[i])], permutation.back());
+    const Value matrix = matrix_along(n, static_cast<int64_t>(i), axes[i]);
+    gradient = transpose(matmul(transpose(gradient, permutation), matrix, {.b = true}), permutation);
+  }
+  return {{"x", gradient}};
+}
+
 }  // namespace
 
 const Family& resize_ops() {
@@ -352,7 +394,8 @@ const Family& resize_ops() {
        .results = {{"y", "T"}},
        .types = {{"T", AnyDType}, {"R", Floats}},
        .infer = infer,
-       .eval = eval},
+       .eval = eval,
+       .grad = grad},
   };
   return ops;
 }

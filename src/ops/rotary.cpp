@@ -1,7 +1,11 @@
 #include "ops/rotary.h"
 
+#include "ops/binary.h"
+#include "ops/data.h"
 #include "ops/elements.h"
+#include "ops/reshape.h"
 #include "ops/shapes.h"
+#include "ops/slice.h"
 
 namespace tenon {
 namespace {
@@ -60,6 +64,26 @@ Data eval(const Call& c) {
   return {narrow<double>(x.dtype(), x.extents(), values)};
 }
 
+// The part of x from `start` to before `end`, in steps, along its last axis.
+Value part(Value x, Value start, Value end, int64_t step = 1) {
+  return slice(x, start, end, {3}, step == 1 ? Value() : int_vector(x.graph(), {step}));
+}
+
+std::vector<Value> decompose(const Node& n) {
+  const Value x = n.in("x"), cos = unsqueeze(n.in("cos"), {1}), sin = unsqueeze(n.in("sin"), {1});
+  const Value half = size_along(cos, 3), both = half + half, size = size_along(x, 3);
+  const Value zero = int_vector(n.graph(), {0}), one = int_vector(n.graph(), {1});
+  const bool interleaved = n.attr("interleaved");
+  const Value first = interleaved ? part(x, zero, both, 2) : part(x, zero, half);
+  const Value second = interleaved ? part(x, one, both, 2) : part(x, half, both);
+  const Value turned_first = cos * first - sin * second, turned_second = sin * first + cos * second;
+  const Value rest = part(x, both, size);
+  if (!interleaved)
+    return {concat({turned_first, turned_second, rest}, 3)};
+  const Value pairs = concat({unsqueeze(turned_first, {4}), unsqueeze(turned_second, {4})}, 4);
+  return {concat({reshape(pairs, shape_of(part(x, zero, both))), rest}, 3)};
+}
+
 }  // namespace
 
 const Family& rotary_ops() {
@@ -73,7 +97,8 @@ const Family& rotary_ops() {
        .results = {{"y", "T"}},
        .types = {{"T", Floats}},
        .infer = infer,
-       .eval = eval},
+       .eval = eval,
+       .decompose = decompose},
   };
   return ops;
 }

@@ -6,10 +6,16 @@
 #include <numbers>
 
 #include "ops/binary.h"
+#include "ops/data.h"
 #include "ops/elements.h"
+#include "ops/generate.h"
+#include "ops/gradient.h"
 #include "ops/lanes.h"
+#include "ops/linear.h"
+#include "ops/reduce.h"
 #include "ops/reshape.h"
 #include "ops/shapes.h"
+#include "ops/slice.h"
 
 namespace tenon {
 namespace {
@@ -239,6 +245,34 @@ Data eval_in(const Call& c) {
 
 Data eval(const Call& c) { return c.in("x").dtype() == DType::F32 ? eval_in<float>(c) : eval_in<double>(c); }
 
+// The transform is linear: the transforms of all unit signals are its matrix, and the gradient is the product
+// with that matrix, transposed.
+std::vector<Operand> grad(const GradContext& n) {
+  if (n.node().is_late("axis"))
+    throw n.decline("the axis must be known before the graph runs");
+  const Value x = n.in("x");
+  const int64_t axis = signal_axis(n.attr("axis"), x.rank());
+  const Value signal = concat({size_along(x, axis), size_along(x, -1)}, 0);
+  const Value count = reduce_prod(signal, {0}, Keep::Dims), rest = int_vector(n.graph(), {-1});
+  const Value units = reshape(eye(concat({count, count}, 0), x.dtype()), concat({count, signal}, 0));
+  Attributes attributes = n.node().attributes();
+  attributes.insert_or_assign("axis", int64_t{1});
+  const Value spectra =
+      n.graph().create("dft", {{"x", units}, {"length", n.in("length")}}, attributes)->result();
+  // The axis of the signal next to the last, so that both are one.
+  std::vector<int64_t> permutation, inverse(static_cast<size_t>(x.rank()));
+  for (int64_t i = 0; i < x.rank(); ++i)
+    if (i != axis && i != x.rank() - 1)
+      permutation.push_back(i);
+  permutation.insert(permutation.end(), {axis, x.rank() - 1});
+  for (size_t i = 0; i < permutation.size(); ++i)
+    inverse[static_cast<size_t>(permutation[i])] = static_cast<int64_t>(i);
+  const Value dy = transpose(n.dy(), permutation);
+  const Value matrix = reshape(spectra, concat({count, rest}, 0));
+  const Value rows = matmul(reshape(dy, concat({rest, size_along(matrix, 1)}, 0)), matrix, {.b = true});
+  return {{"x", transpose(reshape(rows, shape_of(transpose(x, permutation))), inverse)}};
+}
+
 }  // namespace dft_op
 
 // --- frames ---
@@ -271,6 +305,11 @@ Data eval(const Call& c) {
   // A single frame takes no step, however large.
   strides.insert(strides.begin() + static_cast<int64_t>(axis), count > 1 ? strides[axis] * step : 0);
   return {gather_strided(x, extents, strides)};
+}
+
+std::vector<Operand> grad(const GradContext& n) {
+  const Value x = n.in("x");
+  return {{"x", add_at_positions(n.dy(), n.repeat({{"x", positions_in(x)}}), x)}};
 }
 
 }  // namespace frames_op
@@ -371,7 +410,8 @@ const Family& signal_ops() {
        .types = {{"T", Floats}},
        .traits = {.takes_unranked = true},
        .infer = dft_op::infer,
-       .eval = dft_op::eval},
+       .eval = dft_op::eval,
+       .grad = dft_op::grad},
       {.name = "frames",
        .doc = "windows of an axis, one every step elements: frame i, element j is element i·step + j",
        .category = Category::Shape,
@@ -380,7 +420,8 @@ const Family& signal_ops() {
        .results = {{"y", "T"}},
        .traits = {.takes_unranked = true},
        .infer = frames_op::infer,
-       .eval = frames_op::eval},
+       .eval = frames_op::eval,
+       .grad = frames_op::grad},
       {.name = "cosine_window",
        .doc = "a0 - a1·cos(2πi/n) + a2·cos(4πi/n) - …: Hann, Hamming, Blackman and their kind",
        .category = Category::Data,

@@ -4,11 +4,18 @@
 #include <cmath>
 #include <numeric>
 
+#include "ops/binary.h"
+#include "ops/data.h"
 #include "ops/elements.h"
+#include "ops/gradient.h"
 #include "ops/indices.h"
 #include "ops/lanes.h"
 #include "ops/order.h"
+#include "ops/reduce.h"
+#include "ops/reshape.h"
+#include "ops/scatter.h"
 #include "ops/shapes.h"
+#include "ops/slice.h"
 
 namespace tenon {
 namespace {
@@ -71,6 +78,10 @@ Data eval(const Call& c) {
   });
   const Places places = places_of_elements("top_k", x.extents(), indices, axis);
   return {read_places(x, places), indices};
+}
+
+std::vector<Operand> grad(const GradContext& n) {
+  return {{"x", scatter_elements(zeros_like(n.in("x")), n.out(1), n.dy(), n.attr("axis"), "add")}};
 }
 
 }  // namespace top_k_op
@@ -241,6 +252,16 @@ Data eval(const Call& c) {
   return {y};
 }
 
+std::vector<Operand> grad(const GradContext& n) {
+  const Value values = n.in("values"), dy = n.dy();
+  const Value on = n.repeat(
+      {{"values", constant(n.graph(), narrow<double>(values.dtype(), {2}, std::vector<double>{0, 1}))}});
+  Axes all(static_cast<size_t>(dy.rank()));
+  std::iota(all.begin(), all.end(), 0);
+  const auto sum = [&](Value x) { return unsqueeze(reduce_sum(x, all), {0}); };
+  return {{"values", concat({sum(dy * (1.0 - on)), sum(dy * on)}, 0)}};
+}
+
 }  // namespace one_hot_op
 
 // --- non_max_suppression ---
@@ -336,7 +357,8 @@ const Family& sort_ops() {
        .results = {{"values", "T"}, {"indices", "i64"}},
        .types = {{"T", Numbers}},
        .infer = top_k_op::infer,
-       .eval = top_k_op::eval},
+       .eval = top_k_op::eval,
+       .grad = top_k_op::grad},
       {.name = "unique",
        .doc = "the different slices of x along an axis: each once, where each stands first, which of them "
               "each slice of x is, and how often each occurs; NaN equals NaN",
@@ -347,7 +369,8 @@ const Family& sort_ops() {
        .results = {{"y", "T"}, {"indices", "i64"}, {"inverse", "i64"}, {"counts", "i64"}},
        .types = {{"T", NumbersAndBool | DTypeSet{DType::String}}},
        .infer = unique_op::infer,
-       .eval = unique_op::eval},
+       .eval = unique_op::eval,
+       .grad = no_gradient},
       {.name = "nonzero",
        .doc = "the indices of the elements that are not zero, in row-major order: one column for each",
        .operands = {{"x", "T"}},
@@ -363,7 +386,8 @@ const Family& sort_ops() {
        .results = {{"y", "T"}},
        .types = {{"I", Numbers}, {"D", Numbers}},
        .infer = one_hot_op::infer,
-       .eval = one_hot_op::eval},
+       .eval = one_hot_op::eval,
+       .grad = one_hot_op::grad},
       {.name = "non_max_suppression",
        .doc = "of boxes that overlap too much, the one with the best score: (batch, class, box) of each",
        .operands = {{"boxes", "T"},

@@ -266,6 +266,146 @@ Examples norms() {
   };
 }
 
+Examples attentions() {
+  const std::string q = "%q: f64[2,4,3,2], ", k = "%k: f64[2,2,5,2], ", v = "%v: f64[2,2,5,3]";
+  const std::string bool_mask =
+      "%m = constant(value=bool[3,5] {1, 0, 1, 1, 0, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0})\n";
+  const auto attention = [&](const std::string& more, const std::string& operands,
+                             const std::string& attributes, const std::string& before = "") -> Example {
+    return {"attention", q + k + v + more,
+            before + "%y = attention(%q, %k, %v" + operands + ", scale=0.6" + attributes + ")"};
+  };
+  const auto scores = [&](const std::string& stage, const std::string& more, const std::string& operands,
+                          const std::string& attributes, const std::string& before = "") -> Example {
+    return {"attention_scores", "%q: f64[1,2,3,2], %k: f64[1,2,4,2]" + more,
+            before + "%y = attention_scores(%q, %k" + operands + ", scale=0.6, stage=\"" + stage + "\"" +
+                attributes + ")"};
+  };
+  const std::string sizes = "%o = constant(value=i64[2] {1, 2})\n%l = constant(value=i64[2] {5, 3})\n";
+  return {
+      attention("", "", ""),
+      {"attention", "%q: f64[1,2,3,2], %k: f64[1,2,4,2], %v: f64[1,2,4,3]",
+       "%y = attention(%q, %k, %v, scale=1)"},
+      attention(", %m: f64[4,1,5]", ", %m", ""),
+      attention("", ", %m", "", bool_mask),
+      attention(", %m: f64[3,4]", ", %m", ", pad_mask=true, softcap=2"),
+      attention("", ", offset=%o, lengths=%l", ", window_before=2, window_after=0", sizes),
+      attention(", %m: f64[2,1,3,5]", ", %m, lengths=%l", ", window_after=1, softcap=1.5", sizes),
+      scores("raw", "", "", ""),
+      scores("capped", "", "", ", softcap=1.5"),
+      scores("biased", ", %m: f64[3,4]", ", %m", ", softcap=1.5"),
+      scores("probabilities", ", %m: f64[3,4]", ", %m", ", window_after=0"),
+      {"rotary", "%x: f64[2,3,2,6], %c: f64[2,2,3], %s: f64[2,2,3]", "%y = rotary(%x, %c, %s)"},
+      {"rotary", "%x: f64[2,3,2,6], %c: f64[1,2,2], %s: f64[1,2,2]", "%y = rotary(%x, %c, %s)"},
+      {"rotary", "%x: f64[2,3,2,6], %c: f64[1,2,2], %s: f64[2,1,2]",
+       "%y = rotary(%x, %c, %s, interleaved=true)"},
+      {"linear_attention", "%q: f64[1,4,3,2], %k: f64[1,2,3,2], %v: f64[1,2,3,5]",
+       "%y, %s = linear_attention(%q, %k, %v, scale=0.7)", -1, 1, "", true},
+      {"linear_attention",
+       "%q: f64[1,2,3,2], %k: f64[1,2,3,2], %v: f64[1,2,3,5], %h: f64[1,2,2,5], %d: f64[1,2,3,2], %b: "
+       "f64[1,2,3,1]",
+       "%z, %s = linear_attention(%q, %k, %v, %h, %d, %b, scale=0.7)\n%0 = reduce_sum(%s, axes=[0,1,2,3])\n"
+       "%y = add(%z, %0)",
+       -1, 1, "", true}};
+}
+
+Examples recurrents() {
+  const std::string x = "%x: f64[3,2,2]";
+  const auto layer = [&](const std::string& op, const std::string& gates, const std::string& directions,
+                         const std::string& more, const std::string& operands,
+                         const std::string& before = "") -> Example {
+    const std::string last = op == "lstm" ? ", %c" : "";
+    const std::string sum_c = op == "lstm" ? "%2 = mul(%1, %c)\n" : "%2 = copy(%1)\n";
+    return {op,
+            x + ", %w: f64[" + directions + "," + gates + ",2], %r: f64[" + directions + "," + gates + ",3]" +
+                more,
+            before + "%all, %h" + last + " = " + op + "(%x, %w, %r" + operands +
+                ")\n%0 = reduce_sum(%all, axes=[0])\n%1 = mul(%0, %h)\n" + sum_c + "%y = tanh(%2)",
+            -1,
+            1,
+            "",
+            true};
+  };
+  const std::string lengths = "%l = constant(value=i64[2] {3, 2})\n";
+  Examples all = {layer("rnn", "3", "1", "", ""),
+                  layer("rnn", "3", "2", ", %b: f64[2,6]",
+                        ", %b, lengths=%l, direction=\"bidirectional\", activations=[\"sigmoid\", "
+                        "\"affine\"], alpha=[0.5, 0.6], beta=[0.1, 0.2]",
+                        lengths),
+                  layer("gru", "9", "1", ", %b: f64[1,18]", ", %b, direction=\"reverse\""),
+                  layer("gru", "9", "1", ", %b: f64[1,18], %s: f64[1,2,3]",
+                        ", %b, initial_h=%s, reset_after=true, clip=0.8"),
+                  layer("gru", "9", "2", "", ", lengths=%l, direction=\"bidirectional\"", lengths),
+                  layer("lstm", "12", "1", "", ""),
+                  layer("lstm", "12", "1", ", %b: f64[1,24], %p: f64[1,9], %s: f64[1,2,3], %t: f64[1,2,3]",
+                        ", %b, initial_h=%s, initial_c=%t, peepholes=%p"),
+                  layer("lstm", "12", "2", ", %b: f64[2,24]",
+                        ", %b, lengths=%l, direction=\"bidirectional\", coupled_gates=true", lengths)};
+  for (const std::string activation : {"elu", "hard_sigmoid", "leaky_relu", "relu", "scaled_tanh", "softplus",
+                                       "softsign", "thresholded_relu"})
+    all.push_back(layer("rnn", "3", "1", "", ", activations=[\"" + activation + "\"]"));
+  return all;
+}
+
+Examples transforms() {
+  const auto einsum = [](const std::string& inputs, const std::string& operands,
+                         const std::string& equation) -> Example {
+    return {"einsum", inputs, "%y = einsum([" + operands + "], equation=\"" + equation + "\")"};
+  };
+  const auto resize = [](const std::string& x, const std::string& sizes,
+                         const std::string& attributes) -> Example {
+    return {"resize", "%x: f64" + x, sizes + "\n%y = resize(%x, " + attributes + ")"};
+  };
+  const std::string to_3_5 = "%s = constant(value=i64[2] {3, 5})",
+                    by_scales = "%s = constant(value=f32[1] {1.7})";
+  return {
+      einsum("%a: f64[2,3], %b: f64[3,4]", "%a, %b", "ij,jk->ik"),
+      einsum("%a: f64[2,3], %b: f64[3]", "%a, %b", "ij,j->i"),
+      einsum("%a: f64[3,3]", "%a", "ii->"),
+      einsum("%a: f64[3,3,2]", "%a", "iij->j"),
+      einsum("%a: f64[2,3]", "%a", "ij->j"),
+      einsum("%a: f64[2,1,2,3], %b: f64[4,3,2]", "%a, %b", "...ij,...jk->...ik"),
+      einsum("%a: f64[2,3], %b: f64[1,3], %c: f64[2]", "%a, %b, %c", "ij,ij,i->"),
+      {"determinant", "%x: f64[2,3,3]", "%y = determinant(%x)", -2, 2,
+       "the size of the matrices must be known before the graph runs"},
+      {"determinant", "%x: f64[1,1]", "%y = determinant(%x)", -2, 2,
+       "the size of the matrices must be known before the graph runs"},
+      {"top_k", "%x: f64[3,4]", "%k = constant(value=i64[] {2})\n%y, %i = top_k(%x, %k, axis=1)"},
+      {"top_k", "%x: f64[3,4]",
+       "%k = constant(value=i64[] {2})\n%y, %i = top_k(%x, %k, axis=0, largest=false)"},
+      {"one_hot", "%v: f64[2]",
+       "%i = constant(value=i64[3] {0, 2, 7})\n%d = constant(value=i64[] {4})\n%y = one_hot(%i, %d, %v)"},
+      {"dft", "%x: f64[2,5,1]", "%y = dft(%x)"},
+      {"dft", "%x: f64[2,4,2]", "%y = dft(%x, axis=1, inverse=true)"},
+      {"dft", "%x: f64[5,2,1]", "%l = constant(value=i64[] {4})\n%y = dft(%x, %l, axis=0, onesided=true)"},
+      {"dft", "%x: f64[3,2]", "%y = dft(%x, axis=0, onesided=true, inverse=true)"},
+      {"frames", "%x: f64[2,7]",
+       "%l = constant(value=i64[] {3})\n%s = constant(value=i64[] {2})\n%y = frames(%x, %l, %s, axis=1)"},
+      resize("[1,2,4]", by_scales, "scales=%s, axes=[2], mode=\"linear\""),
+      resize("[2,4,3]", to_3_5, "sizes=%s, axes=[1,2], mode=\"nearest\""),
+      resize("[2,4,3]", to_3_5, "sizes=%s, axes=[2,1], mode=\"cubic\", positions=\"align_corners\""),
+      resize("[2,6,3]", to_3_5, "sizes=%s, axes=[1,2], mode=\"linear\", antialias=true"),
+      resize("[2,6,3]", to_3_5 + "\n%r = constant(value=f64[4] {0.1, 0, 0.8, 1.5})",
+             "sizes=%s, region=%r, axes=[1,2], mode=\"linear\", positions=\"crop\", outside_value=2"),
+      {"affine_grid", "%t: f64[2,2,3]", "%s = constant(value=i64[4] {2, 1, 3, 4})\n%y = affine_grid(%t, %s)"},
+      {"affine_grid", "%t: f64[1,3,4]",
+       "%s = constant(value=i64[5] {1, 1, 2, 3, 2})\n%y = affine_grid(%t, %s, align_corners=true)"},
+      {"col2im", "%x: f64[2,8,4]",
+       "%i = constant(value=i64[2] {3, 3})\n%b = constant(value=i64[2] {2, 2})\n%y = col2im(%x, %i, %b, "
+       "strides=[1,1], dilations=[1,1], pads=[0,0,0,0])"},
+      {"col2im", "%x: f64[1,4,3]",
+       "%i = constant(value=i64[1] {5})\n%b = constant(value=i64[1] {2})\n%y = col2im(%x, %i, %b, "
+       "strides=[2], dilations=[1], pads=[0,1])"},
+      {"dequantize", "%s: f64[]",
+       "%x = constant(value=i8[2,3] {1, -2, 3, 4, 5, -6})\n%y = dequantize(%x, %s, to=f64)"},
+      {"dequantize", "%s: f64[3]",
+       "%x = constant(value=i8[2,3] {1, -2, 3, 4, 5, -6})\n%z = constant(value=i8[3] {1, 2, -1})\n%y = "
+       "dequantize(%x, %s, %z, to=f64, axis=1)"},
+      {"dequantize", "%s: f64[2,2]",
+       "%x = constant(value=i32[2,3] {1, -2, 3, 4, 5, -6})\n%y = dequantize(%x, %s, to=f64, axis=1, "
+       "block_size=2)"}};
+}
+
 Examples control() {
   Examples all = {
       {"if", "%x: f64[2,3], %z: f64[3]",
@@ -307,8 +447,8 @@ Examples control() {
 
 std::vector<Example> all_examples() {
   Examples all;
-  for (const Examples& family :
-       {elementwise(), reductions(), products(), movements(), scatters(), windows(), norms(), control()})
+  for (const Examples& family : {elementwise(), reductions(), products(), movements(), scatters(), windows(),
+                                 norms(), attentions(), recurrents(), transforms(), control()})
     append(all, family);
   return all;
 }

@@ -100,21 +100,22 @@ void check_gradients(const Graph& graph, const Data& inputs) {
 
 // The same graph with a symbol for every dimension of every input.
 std::unique_ptr<Graph> with_symbols(const Example& example) {
-  std::string inputs;
+  Example open = example;
+  open.inputs.clear();
   int symbols = 0;
   bool in_shape = false;
-  for (const char c : example.inputs) {
-    if (c == '[')
-      in_shape = true;
-    if (c == ']')
-      in_shape = false;
-    if (!in_shape || !std::isdigit(static_cast<unsigned char>(c)))
-      inputs += c;
-    else if (inputs.back() == '[' || inputs.back() == ',')
-      inputs += example.one_symbol_per_size ? std::string("n") + c : "n" + std::to_string(symbols++);
+  const std::string& inputs = example.inputs;
+  for (size_t i = 0; i < inputs.size();) {
+    in_shape = inputs[i] == '[' || (in_shape && inputs[i] != ']');
+    const size_t end = inputs.find_first_not_of("0123456789", i);
+    if (!in_shape || end == i) {
+      open.inputs += inputs[i++];
+      continue;
+    }
+    open.inputs +=
+        "n" + (example.one_symbol_per_size ? inputs.substr(i, end - i) : std::to_string(symbols++));
+    i = end;
   }
-  Example open = example;
-  open.inputs = inputs;
   return parse_graph(open.text());
 }
 
