@@ -222,6 +222,19 @@ std::vector<Draw> draw_rows(const Draw& empty) {
   return draws;
 }
 
+// Where the element of this row-major index stands in its row along the axes, and how long the row is.
+std::pair<int64_t, int64_t> place_in_row(const Extents& extents, const std::vector<int64_t>& axes,
+                                         int64_t index) {
+  const Extents strides = row_major_strides(extents);
+  int64_t position = 0, length = 1;
+  for (int64_t axis : axes) {
+    const auto i = static_cast<size_t>(axis);
+    position = position * extents[i] + index / strides[i] % extents[i];
+    length *= extents[i];
+  }
+  return {position, length};
+}
+
 // A region that cannot be run so computes something else.
 template <class F>
 auto unless_it_fails(F&& f) -> decltype(f()) {
@@ -234,7 +247,7 @@ auto unless_it_fails(F&& f) -> decltype(f()) {
 
 }  // namespace
 
-bool computes_elementwise(const Region& region, const Function& function) {
+bool computes_elementwise(const Region& region, const Function& function, Specials specials) {
   return unless_it_fails([&] {
     std::vector<double> probes = near_probes(region);
     const std::vector<double> far = far_probes();
@@ -245,7 +258,8 @@ bool computes_elementwise(const Region& region, const Function& function) {
       return false;
     probes.insert(probes.end(), far.begin(), far.end());
     constexpr double infinity = std::numeric_limits<double>::infinity();
-    probes.insert(probes.end(), {infinity, -infinity, std::numeric_limits<double>::quiet_NaN()});
+    if (specials == Specials::Kept)
+      probes.insert(probes.end(), {infinity, -infinity, std::numeric_limits<double>::quiet_NaN()});
     return agree_in_own_precision(region, elementwise_draw(probes), function);
   });
 }
@@ -269,29 +283,24 @@ bool computes_along(const Region& region, const std::vector<int64_t>& axes, cons
 
 std::optional<RowProbe> probe_row(const Region& region, const std::vector<int64_t>& axes,
                                   const std::vector<double>& fixed) {
+  constexpr double x = 1e-3;
   std::optional<Draw> draw = empty_draw(region, axes);
   if (!draw)
     return std::nullopt;
-  size_t length = 1;
-  for (int64_t axis : axes)
-    length *= static_cast<size_t>(draw->x.extents[static_cast<size_t>(axis)]);
+  int64_t length = 1;
+  for (size_t i = 0; i < draw->x.values.size(); ++i) {
+    const auto [position, size] = place_in_row(draw->x.extents, axes, static_cast<int64_t>(i));
+    draw->x.values[i] = position == 0 ? x : position == 1 ? -x : 0;
+    length = size;
+  }
   if (length < 2)
     return std::nullopt;
-  for (size_t row = 0; row < draw->x.values.size(); row += length) {
-    draw->x.values[row] = 1e-3;
-    draw->x.values[row + 1] = -1e-3;
-  }
   return unless_it_fails([&]() -> std::optional<RowProbe> {
     std::vector<Tensor> tensors;
     for (size_t i = 0; i < fixed.size(); ++i)
       tensors.push_back(filled(DType::F64, draw->fixed[i].extents, fixed[i]));
     const RegionRun done = run(region, as_tensor(draw->x, DType::F64), tensors, Precision::Exact);
-    std::vector<double> y = widen<double>(done.result);
-    if (y.size() != draw->x.values.size())
-      return std::nullopt;
-    y.resize(length);
-    draw->x.values.resize(length);
-    return RowProbe{std::move(draw->x.values), std::move(y)};
+    return RowProbe{x, widen<double>(done.result).front(), length};
   });
 }
 

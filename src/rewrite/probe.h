@@ -14,9 +14,11 @@ namespace tenon {
 // A function, made of x and as many fixed values as the region has.
 using Function = std::function<Value(Value x, const std::vector<Value>& fixed)>;
 
+enum class Specials : bool { Ignored, Kept };  // whether it counts what becomes of NaN and infinities
+
 // Whether a region computes this function of each element of x: as exactly as its numbers are in Exact
-// precision, within rounding in its own, and also for NaN and infinities, but where it has them on the way.
-bool computes_elementwise(const Region& region, const Function& function);
+// precision, and within rounding in its own. Where it has NaN or infinities on the way, nothing is compared.
+bool computes_elementwise(const Region& region, const Function& function, Specials specials);
 
 // What an elementwise region makes of one number, in Exact precision.
 double value_at(const Region& region, double x);
@@ -25,10 +27,11 @@ double value_at(const Region& region, double x);
 // vary along others.
 bool computes_along(const Region& region, const std::vector<int64_t>& axes, const Function& function);
 
-// What a region along axes makes of a row of small numbers whose sum is 0 and of these numbers in place of
-// its fixed values: the row, and its result.
+// What a region along axes makes of rows [x, -x, 0, …] of a small x, and of these numbers in place of its
+// fixed values: the first element of each row becomes y.
 struct RowProbe {
-  std::vector<double> x, y;
+  double x, y;
+  int64_t length;
 };
 std::optional<RowProbe> probe_row(const Region& region, const std::vector<int64_t>& axes,
                                   const std::vector<double>& fixed);

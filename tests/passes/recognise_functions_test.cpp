@@ -320,6 +320,19 @@ TEST(RecogniseFunctions, GroupNorm) {
       wanted);
 }
 
+// As ConvNeXt and SAM do it.
+TEST(RecogniseFunctions, LayerNormAcrossChannels) {
+  expect_same(
+      fmt::format("graph g(%x: f32[n,4,3,5]) {{ {} %m = reduce_mean(%x, axes=[1], keep_dims=true) "
+                  "%c = sub(%x, %m) %q = mul(%c, %c) %v = reduce_mean(%q, axes=[1], keep_dims=true) "
+                  "%w = add(%v, %e) %d = sqrt(%w) %1 = div(%c, %d) %3 = mul(%g, %1) %y = add(%3, %b) "
+                  "return %y }}",
+                  kChannels),
+      "graph g(%x: f32[n,4,3,5]) { %0 = transpose(%x, permutation=[0, 2, 3, 1]) "
+      "%g = constant(value=f32[4] {1, 2, 3, 4}) %b = constant(value=f32[4] {5, 6, 7, 8}) "
+      "%1 = layer_norm(%0, %g, %b, epsilon=0.25) %y = transpose(%1, permutation=[0, 3, 1, 2]) return %y }");
+}
+
 TEST(RecogniseFunctions, InstanceNorm) {
   expect_norm_of_channels(
       "%m = reduce_mean(%x, axes=[2, 3], keep_dims=true) %c = sub(%x, %m) %q = mul(%c, %c) "

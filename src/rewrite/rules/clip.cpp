@@ -27,9 +27,22 @@ std::optional<Function> guess_clip(const Region& region) {
   };
 }
 
+// Where a NaN becomes 0.
+Rule relu_of_finite() {
+  Rule rule = written_out("relu-of-finite", {"where", "clip", "min", "max"}, "relu(x)",
+                          elementwise(guess_relu, Specials::Ignored),
+                          "(%x: f32[n]) { %z = constant(value=f32[] {0}) %c = greater(%x, %z) "
+                          "%y = where(%c, %x, %z) return %y }",
+                          "(%x: f32[n]) { %z = constant(value=f32[] {0}) %c = less(%x, %z) "
+                          "%y = where(%c, %x, %z) return %y }");
+  rule.numerics = Numerics::AssumesFinite;
+  return rule;
+}
+
 Rules make_rules() {
   const std::set<std::string, std::less<>> limits = {"relu", "clip", "min", "max", "where"};
   return {
+      relu_of_finite(),
       written_out("relu", limits, "relu(x)", elementwise(guess_relu),
                   "(%x: T[n]) { %z = constant(value=T[] {0}) %y = max(%x, %z) return %y }",
                   "(%x: T[n]) { %z = constant(value=T[] {0}) %y = min(%x, %z) return %y }"),

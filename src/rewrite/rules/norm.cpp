@@ -41,12 +41,12 @@ std::vector<int64_t> reduced_axes(const Region& region) {
   return axes;
 }
 
-// A row [a, -a, 0, …] that is normalised becomes a / sqrt(2a²/n + epsilon), …
+// A row [x, -x, 0, …] that is normalised becomes x / sqrt(2x²/n + epsilon), …
 std::optional<double> epsilon_of(const Region& region, const RowProbe& row) {
-  const double a = row.x.front(), y = row.y.front();
-  const double variance = 2 * a * a / static_cast<double>(row.x.size());
-  const double epsilon = nearest_number(region, (a / y) * (a / y) - variance);
-  if (!(y > 0) || !(epsilon > -1e-9 * variance))
+  const double variance = 2 * row.x * row.x / static_cast<double>(row.length);
+  const double squared = (row.x / row.y) * (row.x / row.y);
+  const double epsilon = nearest_number(region, squared - variance);
+  if (!(row.y > 0) || !(epsilon > -1e-9 * variance))
     return std::nullopt;
   return std::fabs(epsilon) < 1e-9 * variance ? 0 : epsilon;
 }
@@ -90,6 +90,27 @@ std::optional<Function> solve_with(const Region& region, const Roles& roles, Mak
                 axis, *epsilon);
   };
   return computes_along(region, axes, norm) ? std::optional(norm) : std::nullopt;
+}
+
+// (x - mean) / sqrt(variance + epsilon) over the channels of an image, which are not its last dimension.
+std::optional<Function> solve_across_channels(const Region& region) {
+  if (region.x.type() != region.root.type() || !region.x.shape().ranked() || region.x.rank() < 3 ||
+      !region.fixed.empty() || reduced_axes(region).front() != 1)
+    return std::nullopt;
+  const std::optional<RowProbe> row = probe_row(region, {1}, {});
+  const std::optional<double> epsilon = row ? epsilon_of(region, *row) : std::nullopt;
+  if (!epsilon)
+    return std::nullopt;
+  const Function norm = [=](Value x, const std::vector<Value>&) {
+    std::vector<int64_t> to_last = {0}, back = {0, x.rank() - 1};
+    for (int64_t axis = 2; axis < x.rank(); ++axis) {
+      to_last.push_back(axis);
+      back.push_back(axis - 1);
+    }
+    to_last.push_back(1);
+    return transpose(layer_norm(transpose(x, to_last), Value(), Value(), -1, *epsilon), back);
+  };
+  return computes_along(region, {1}, norm) ? std::optional(norm) : std::nullopt;
 }
 
 Solver norm_solver(MakeNorm make, bool takes_bias) {
@@ -182,6 +203,36 @@ Rule per_channel_rule(std::string_view name, std::string_view op_name, std::stri
           .stays = stays};
 }
 
+// transpose(layer_norm(x)) · c, or + c, where c has one number for each element that x is normalised over.
+Rule across_channels_rule(std::string_view name, std::string_view op_name, std::string formula,
+                          std::string_view fires, std::string_view stays) {
+  const Pattern norm = result_of("layer_norm").once(), c = constant("c");
+  const Pattern moved = op("transpose", {{"x", norm}}).once();
+  const bool scales = op_name == "mul";
+  const Condition fits = {"c has one number for each channel", [=](const Match& m) {
+                            const Node& node = m.node(norm);
+                            const std::vector<int64_t>& permutation = m.node(moved).attr("permutation");
+                            const int64_t axis = node.attr("axis"), last = node.in("x").rank() - 1;
+                            return (axis == -1 || axis == last) && is_per_channel(m[c], m[moved]) &&
+                                   permutation.at(1) == last && !node.has("bias") &&
+                                   (!scales || !node.has("scale"));
+                          }};
+  const auto make = [=](const Match& m) {
+    const Node& node = m.node(norm);
+    const Value vector = as_vector(m[c]);
+    const Value y = layer_norm(node.in("x"), scales ? vector : node.in("scale"), scales ? Value() : vector,
+                               -1, node.attr("epsilon"));
+    return transpose(y, m.node(moved).attr("permutation"));
+  };
+  return {.name = name,
+          .match = op(op_name, {{"a", moved}, {"b", c}}),
+          .replace = {std::move(formula), make},
+          .when = {is_ordinary_float(c), fits},
+          .numerics = Numerics::Reassociates,
+          .fires = fires,
+          .stays = stays};
+}
+
 // reshape(norm(reshape(x))), where the norm is of groups that the channels of x were gathered into.
 Rule group_norm_rule() {
   const Pattern x = any("x");
@@ -243,6 +294,30 @@ Rules make_rules() {
                   "(%x: T[n,8]) { %e = constant(value=T[] {0.001}) %0 = mul(%x, %x) "
                   "%1 = reduce_mean(%0, axes=[0], keep_dims=true) %2 = add(%1, %e) %3 = sqrt(%2) "
                   "%y = div(%x, %3) return %y }"),
+      written_out("layer-norm-across-channels", {"reduce_mean", "reduce_sum"},
+                  "transpose(layer_norm(transpose(x)))", solve_across_channels,
+                  "(%x: T[n,8,m]) { %e = constant(value=T[] {0.001}) "
+                  "%m = reduce_mean(%x, axes=[1], keep_dims=true) %c = sub(%x, %m) %0 = mul(%c, %c) "
+                  "%v = reduce_mean(%0, axes=[1], keep_dims=true) %1 = add(%v, %e) %2 = sqrt(%1) "
+                  "%y = div(%c, %2) return %y }",
+                  "(%x: T[n,8,m]) { %e = constant(value=T[] {0.001}) "
+                  "%m = reduce_mean(%x, axes=[0], keep_dims=true) %c = sub(%x, %m) %0 = mul(%c, %c) "
+                  "%v = reduce_mean(%0, axes=[0], keep_dims=true) %1 = add(%v, %e) %2 = sqrt(%1) "
+                  "%y = div(%c, %2) return %y }"),
+      across_channels_rule("scale-across-channels", "mul", "transpose(layer_norm(x, c))",
+                           "(%x: T[n,3,6]) { %c = parameter(name=\"c\", value=T[6,1] {1, 2, 3, 4, 5, 6}) "
+                           "%0 = layer_norm(%x, epsilon=0.1) %1 = transpose(%0, permutation=[0, 2, 1]) "
+                           "%y = mul(%1, %c) return %y }",
+                           "(%x: T[n,3,6]) { %c = parameter(name=\"c\", value=T[3] {1, 2, 3}) "
+                           "%0 = layer_norm(%x, epsilon=0.1) %1 = transpose(%0, permutation=[0, 2, 1]) "
+                           "%y = mul(%1, %c) return %y }"),
+      across_channels_rule("shift-across-channels", "add", "transpose(layer_norm(x, scale, c))",
+                           "(%x: T[n,3,2], %s: T[2]) { %c = parameter(name=\"c\", value=T[2,1] {1, 2}) "
+                           "%0 = layer_norm(%x, %s, epsilon=0.1) "
+                           "%1 = transpose(%0, permutation=[0, 2, 1]) %y = add(%1, %c) return %y }",
+                           "(%x: T[n,3,2], %s: T[2]) { %c = parameter(name=\"c\", value=T[2,1] {1, 2}) "
+                           "%0 = layer_norm(%x, %s, %s, epsilon=0.1) "
+                           "%1 = transpose(%0, permutation=[0, 2, 1]) %y = add(%1, %c) return %y }"),
       group_norm_rule(),
       per_channel_rule("scale-channels", "mul", "norm(x, scale * c, bias * c)", scaled,
                        "(%x: T[n,2,6]) { %c = parameter(name=\"c\", value=T[2,1] {3, 4}) "

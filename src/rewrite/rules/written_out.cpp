@@ -33,12 +33,12 @@ Rule written_out(std::string_view name, std::set<std::string, std::less<>> ops, 
           .stays = stays};
 }
 
-Solver elementwise(const Solver& guess) {
+Solver elementwise(const Solver& guess, Specials specials) {
   return [=](const Region& region) -> std::optional<Function> {
     if (!region.is_elementwise() || !region.fixed.empty() || region.x.type() != region.root.type())
       return std::nullopt;
     std::optional<Function> function = guess(region);
-    return function && computes_elementwise(region, *function) ? function : std::nullopt;
+    return function && computes_elementwise(region, *function, specials) ? function : std::nullopt;
   };
 }
 

@@ -15,6 +15,6 @@ Rule written_out(std::string_view name, std::set<std::string, std::less<>> ops, 
                  const Solver& solve, std::string_view fires, std::string_view stays);
 
 // Takes from `guess` the only function of each element that a region may compute, and tries it.
-Solver elementwise(const Solver& guess);
+Solver elementwise(const Solver& guess, Specials specials = Specials::Kept);
 
 }  // namespace tenon
