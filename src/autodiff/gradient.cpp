@@ -65,21 +65,26 @@ class SameSources {
 };
 
 // Replaces what has no formula of its own on the path; true when there was such a node. What takes its place
-// may need the same.
+// may need the same, or leave a node off the path that has neither.
 bool decompose(Graph& graph, const std::vector<Value>& wanted) {
   const Path path(graph, wanted);
   bool any = false;
+  const Node* lacking = nullptr;
   for (Node* node : graph.nodes()) {
     if (node->op().grad != nullptr || !path.goes_through(*node))
       continue;
-    if (node->op().decompose == nullptr)
-      throw unsupported("{}: {} has no gradient", node->describe(), node->op().name);
+    if (node->op().decompose == nullptr) {
+      lacking = lacking == nullptr ? node : lacking;
+      continue;
+    }
     const InsertBefore here(node);
     const SameSources sources(*node);
     graph.replace(node, with_context([&] { return describe_gradient(*node); },
                                      [&] { return node->op().decompose(*node); }));
     any = true;
   }
+  if (!any && lacking != nullptr)
+    throw unsupported("{}: {} has no gradient", lacking->describe(), lacking->op().name);
   return any;
 }
 

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "ops/elements.h"
+#include "ops/reshape.h"
 #include "ops/shapes.h"
+#include "ops/slice.h"
 #include "ops/stack.h"
 
 namespace tenon {
@@ -220,6 +222,49 @@ Data eval(const Call& c) {
 
 }  // namespace concat_op
 
+// --- sequence_at of what a sequence was made of ---
+
+UnsupportedError unknown_element() {
+  return unsupported(
+      "sequence_at: only an element at a known position of a split or of listed elements is known by itself");
+}
+
+// Part `position` of a sequence_split.
+Value part_of(const Node& split, int64_t position) {
+  const Value x = split.in("x"), sizes = split.in("split");
+  const int64_t axis = split.attr("axis");
+  if (!sizes) {
+    const Value part = slice(x, axis, position, position == -1 ? kToTheEnd : position + 1);
+    return split.attr("keep_dims") ? part : squeeze(part, {axis});
+  }
+  const auto known = sizes.known_ints();
+  if (!known || (sizes.rank() == 0 && position < 0))
+    throw unknown_element();
+  if (sizes.rank() == 0)
+    return slice(x, axis, position * known->front(), (position + 1) * known->front());
+  const auto count = std::ssize(*known);
+  position += position < 0 ? count : 0;
+  if (position < 0 || position >= count)
+    throw unknown_element();
+  const int64_t start = std::accumulate(known->begin(), known->begin() + position, int64_t{0});
+  return slice(x, axis, start, start + (*known)[static_cast<size_t>(position)]);
+}
+
+std::vector<Value> decompose_at(const Node& n) {
+  const Node* made_by = n.in("sequence").node();
+  const auto position = n.in("position").known_ints();
+  if (made_by == nullptr || !position || position->size() != 1)
+    throw unknown_element();
+  if (made_by->is("sequence_split"))
+    return {part_of(*made_by, position->front())};
+  const std::vector<Value> elements =
+      made_by->is("sequence_construct") ? made_by->ins("elements") : std::vector<Value>();
+  const int64_t index = position->front() + (position->front() < 0 ? std::ssize(elements) : 0);
+  if (index < 0 || index >= std::ssize(elements))
+    throw unknown_element();
+  return {elements[static_cast<size_t>(index)]};
+}
+
 // --- the declarations ---
 
 OpDef at_a_position(std::string_view name, std::string_view doc, Arity arity, InferFunction infer,
@@ -236,6 +281,8 @@ OpDef at_a_position(std::string_view name, std::string_view doc, Arity arity, In
 }
 
 Family make_ops() {
+  OpDef at = at_a_position("sequence_at", "the element at a position", Arity::One, at_op::infer, at_op::eval);
+  at.decompose = decompose_at;
   OpDef insert =
       at_a_position("sequence_insert",
                     "the sequence with one more element before a position; at its end, where none is given",
@@ -246,7 +293,7 @@ Family make_ops() {
       at_a_position("sequence_erase",
                     "the sequence without the element at a position; the last, where none is given",
                     Arity::Optional, erase_op::infer, erase_op::eval),
-      at_a_position("sequence_at", "the element at a position", Arity::One, at_op::infer, at_op::eval),
+      at,
       {.name = "sequence_empty",
        .doc = "a sequence of no elements",
        .category = Category::Data,

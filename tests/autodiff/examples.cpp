@@ -406,6 +406,21 @@ Examples transforms() {
        "block_size=2)"}};
 }
 
+Examples sequences() {
+  const auto split = [](const std::string& attributes, const std::string& position,
+                        const std::string& before = "") -> Example {
+    return {"sequence_at", "%x: f64[5,2]",
+            before + "%p = constant(value=i64[] {" + position + "})\n%s = sequence_split(%x" + attributes +
+                ")\n%y = sequence_at(%s, %p)"};
+  };
+  return {split("", "1"),
+          split(", axis=1, keep_dims=false", "-1"),
+          split(", %z", "1", "%z = constant(value=i64[] {2})\n"),
+          split(", %z", "-2", "%z = constant(value=i64[3] {1, 3, 1})\n"),
+          {"sequence_at", "%a: f64[2], %b: f64[3]",
+           "%p = constant(value=i64[] {-1})\n%s = sequence_construct([%a, %b])\n%y = sequence_at(%s, %p)"}};
+}
+
 Examples control() {
   Examples all = {
       {"if", "%x: f64[2,3], %z: f64[3]",
@@ -448,7 +463,7 @@ Examples control() {
 std::vector<Example> all_examples() {
   Examples all;
   for (const Examples& family : {elementwise(), reductions(), products(), movements(), scatters(), windows(),
-                                 norms(), attentions(), recurrents(), transforms(), control()})
+                                 norms(), attentions(), recurrents(), transforms(), sequences(), control()})
     append(all, family);
   return all;
 }
