@@ -445,9 +445,9 @@ const std::map<std::pair<std::string_view, std::string_view>, Versions>& table()
 }
 
 // Null where the op is newer than the model: programs had it with attributes of their own before ONNX did.
-const Signature* find_signature(const NodeProto& node, int64_t opset) {
+const Signature* find_signature(std::string_view domain, std::string_view op_type, int64_t opset) {
   const Signature* found = nullptr;
-  for (const Signature* version : table().at({canonical_domain(node.domain), node.op_type}))
+  for (const Signature* version : table().at({domain, op_type}))
     if (version->since <= opset)
       found = version;
   return found;
@@ -470,7 +470,7 @@ bool has_signature(std::string_view domain, std::string_view op_type) {
 }
 
 void check_signature(const NodeProto& node, int64_t opset) {
-  const Signature* signature = find_signature(node, opset);
+  const Signature* signature = find_signature(canonical_domain(node.domain), node.op_type, opset);
   if (signature == nullptr)
     return;
   if (node.input.size() > signature->most_inputs)
@@ -488,6 +488,16 @@ void check_signature(const NodeProto& node, int64_t opset) {
       throw user_error("{}: attribute {} is given twice", node.op_type, attribute.name);
     given.push_back(attribute.name);
   }
+}
+
+bool allows(std::string_view domain, std::string_view op_type, int64_t opset, size_t inputs,
+            std::span<const std::string_view> attributes) {
+  const Signature* signature = find_signature(domain, op_type, opset);
+  if (signature == nullptr || inputs > signature->most_inputs)
+    return false;
+  const std::vector<std::string_view> known = split_words(signature->attributes);
+  return std::ranges::all_of(attributes,
+                             [&](std::string_view name) { return std::ranges::count(known, name) > 0; });
 }
 
 }  // namespace tenon::onnx

@@ -1,6 +1,9 @@
 // signatures.h — how many inputs and which attributes ONNX lets each op have, opset by opset.
 #pragma once
 
+#include <span>
+#include <string_view>
+
 #include "frontends/onnx/proto.h"
 
 namespace tenon::onnx {
@@ -10,5 +13,10 @@ bool has_signature(std::string_view domain, std::string_view op_type);
 // That a node of an op that has a signature takes more inputs than its op, or an attribute that its op has
 // not, is the user's fault.
 void check_signature(const NodeProto& node, int64_t opset);
+
+// Whether an op that has a signature takes so many inputs and these attributes in an opset; one that is newer
+// takes none.
+bool allows(std::string_view domain, std::string_view op_type, int64_t opset, size_t inputs,
+            std::span<const std::string_view> attributes);
 
 }  // namespace tenon::onnx

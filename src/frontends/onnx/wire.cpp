@@ -168,6 +168,13 @@ void WireWriter::put(uint32_t field, int64_t value) {
   put_varint(static_cast<uint64_t>(value));
 }
 
+void WireWriter::put_float(uint32_t field, float value) {
+  put_varint(uint64_t{field} << 3 | static_cast<uint64_t>(WireType::Fixed32));
+  char bytes[sizeof value];
+  std::memcpy(bytes, &value, sizeof value);
+  message_.append(bytes, sizeof bytes);
+}
+
 void WireWriter::put(uint32_t field, std::string_view bytes) {
   put_varint(uint64_t{field} << 3 | static_cast<uint64_t>(WireType::Bytes));
   put_varint(bytes.size());

@@ -110,6 +110,7 @@ class WireWriter {
  public:
   void put(uint32_t field, int64_t value);
   void put(uint32_t field, std::string_view bytes);
+  void put_float(uint32_t field, float value);
   const std::string& message() const { return message_; }
 
  private:

@@ -1,0 +1,110 @@
+#include "frontends/onnx/write/constants.h"
+
+#include <algorithm>
+
+#include "base/pages.h"
+#include "ir/evaluate.h"
+#include "tensor/packing.h"
+
+namespace tenon::onnx {
+namespace {
+
+constexpr int64_t kSmall = int64_t{1} << 20;  // bytes that no constant is too small to grow to
+
+const Literal* literal_of(const Node& node) {
+  return node.is("constant") || node.is("parameter") ? &node.attr("value").as<Literal>() : nullptr;
+}
+
+// What the model holds already: of a splat or an iota, next to nothing.
+int64_t stored_size(const Literal& literal) {
+  if (literal.dtype() == DType::String)
+    return literal.count();
+  const bool is_dense = std::holds_alternative<Tensor>(literal.form()) ||
+                        std::holds_alternative<Literal::FileSlice>(literal.form());
+  return is_dense ? static_cast<int64_t>(packed_size(literal.dtype(), literal.count())) : 0;
+}
+
+std::optional<int64_t> size_of(Value value) {
+  const auto extents = value.type().is_tensor() ? value.shape().extents() : std::nullopt;
+  if (!extents)
+    return std::nullopt;
+  const int64_t count = element_count(*extents);
+  return value.dtype() == DType::String ? count : static_cast<int64_t>(packed_size(value.dtype(), count));
+}
+
+bool is_used_elsewhere(Value value, const Node& node) {
+  return std::ranges::any_of(value.users(), [&](const Node* user) {
+    const std::vector<Value> results = user->results();
+    return user != &node && (user->result_count() == 0 ||  // the graph's own output
+                             std::ranges::any_of(results, [](Value v) { return v.use_count() > 0; }));
+  });
+}
+
+}  // namespace
+
+bool ConstantExpressions::contains(Value value) {
+  if (value.is_input() || !value.type().is_tensor())
+    return false;
+  const Node& node = *value.node();
+  if (const auto it = known_.find(&node); it != known_.end())
+    return it->second;
+  const bool is_constant = find_out(node);
+  known_.emplace(&node, is_constant);
+  return is_constant;
+}
+
+bool ConstantExpressions::find_out(const Node& node) {
+  int64_t size = 0, stored = 0;
+  for (Value result : node.results()) {
+    const auto bytes = size_of(result);
+    if (!bytes)
+      return false;
+    size += *bytes;
+  }
+  if (const Literal* literal = literal_of(node)) {
+    stored = stored_size(*literal);
+  } else {
+    const std::vector<Value> operands = node.operands();
+    if (node.op().traits.random || !node.regions().empty() ||
+        !std::ranges::all_of(operands, [&](Value operand) { return contains(operand); }))
+      return false;
+    for (Value operand : operands)
+      stored += is_used_elsewhere(operand, node) ? 0 : *size_of(operand);
+  }
+  const int64_t growth = size - stored;
+  if (growth > kSmall || growth > growth_left_)
+    return false;
+  growth_left_ -= std::max<int64_t>(growth, 0);
+  return true;
+}
+
+uint64_t size_in_file(Value value) {
+  return packed_size(value.dtype(), element_count(*value.shape().extents()));
+}
+
+Tensor compute(Value value) {
+  const Node& node = *value.node();
+  if (const Literal* literal = literal_of(node))
+    return literal->tensor();
+  Data operands;
+  for (Value operand : node.operands())
+    operands.emplace_back(compute(operand));
+  return with_context(
+      [&] { return node.describe(); },
+      [&] { return evaluate_node(node, operands)[static_cast<size_t>(value.index())].tensor(); });
+}
+
+void with_packed(Value value, const std::function<void(std::span<const std::byte>)>& use) {
+  if (const Literal* literal = literal_of(*value.node()))
+    if (const auto* slice = std::get_if<Literal::FileSlice>(&literal->form())) {
+      const std::span<const std::byte> bytes = slice->file->bytes().subspan(slice->offset, slice->size);
+      use(bytes);
+      return release_pages(bytes);
+    }
+  const Tensor tensor = compute(value);
+  if (info(tensor.dtype()).bits % 8 == 0)
+    return use(tensor.bytes());
+  use(pack(tensor));
+}
+
+}  // namespace tenon::onnx

@@ -1,0 +1,50 @@
+// draft.h — the ONNX model that is to be written, node by node: every name is there, no weight is computed
+// yet.
+#pragma once
+
+#include <memory>
+
+#include "frontends/onnx/write/constants.h"
+#include "frontends/onnx/write/words.h"
+
+namespace tenon::onnx {
+
+struct DraftGraph;
+
+struct DraftNode {
+  std::string name, op_type, domain;
+  std::vector<std::string> inputs, outputs;  // an empty name is one that is left out
+  std::vector<NamedAttribute> attributes = {};
+  std::vector<std::pair<std::string_view, std::unique_ptr<DraftGraph>>> graphs = {};  // attributes too
+};
+
+struct DraftValue {
+  std::string name;
+  Type type;
+};
+
+struct DraftGraph {
+  std::string name;
+  std::vector<DraftNode> nodes = {};
+  std::vector<DraftValue> inputs = {}, outputs = {};
+};
+
+// A weight: a constant expression of the graph, or what ONNX takes as an input and we as an attribute.
+struct DraftInitializer {
+  std::string name;
+  Value value;
+  std::optional<Tensor> tensor;
+};
+
+struct Draft {
+  DraftGraph graph;
+  std::vector<DraftInitializer> initializers = {};
+  int64_t opset = 0, ml_opset = 0;  // of ai.onnx.ml; 0 where none is needed
+};
+
+// Of a graph that was legalised, in an opset where one is asked for.
+Draft make_draft(const Graph& graph, ConstantExpressions& constants, std::optional<int64_t> opset);
+
+int64_t count_nodes(const DraftGraph& graph);  // those of nested graphs too
+
+}  // namespace tenon::onnx

@@ -1,0 +1,13 @@
+// integer_products.h — products and convolutions of 8-bit integers in i32, which are ops of their own in
+// ONNX.
+#pragma once
+
+#include "frontends/onnx/write/words.h"
+
+namespace tenon::onnx {
+
+// ConvInteger or MatMulInteger, for a conv or matmul of i32 whose operands are 8-bit integers, widened,
+// perhaps less their zero point; nothing for any other.
+std::optional<OnnxCall> spell_integer_product(const Node& node);
+
+}  // namespace tenon::onnx

@@ -1,0 +1,15 @@
+// legalise.h — a graph made of what ONNX has: other ops in their place where it lacks one.
+#pragma once
+
+#include "frontends/onnx/write/constants.h"
+
+namespace tenon::onnx {
+
+// Until here the standard ops of composites are used without being asked for: runtimes have them.
+constexpr int64_t kUsualOpset = 23;
+
+// Every node that is no constant expression can be spelled in the opset afterwards, or, where none is asked
+// for, in some opset. What cannot is the user's fault. Nodes that were replaced stay behind unused.
+void legalise(Graph& graph, ConstantExpressions& constants, std::optional<int64_t> opset);
+
+}  // namespace tenon::onnx

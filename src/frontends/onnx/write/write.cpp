@@ -1,0 +1,127 @@
+#include "frontends/onnx/write/write.h"
+
+#include <fstream>
+
+#include "base/error.h"
+#include "base/write_file.h"
+#include "frontends/onnx/import.h"
+#include "frontends/onnx/tensor_proto.h"
+#include "frontends/onnx/write/draft.h"
+#include "frontends/onnx/write/encode.h"
+#include "frontends/onnx/write/legalise.h"
+#include "frontends/onnx/write/schemas.h"
+
+namespace tenon::onnx {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t kAlignment = 64;   // of weights in a file of their own
+constexpr uint64_t kSmallest = 1024;  // bytes: smaller weights stay in the model, where shapes are read
+constexpr uint64_t kMostInModel = 1u << 30;  // bytes: half of what the format can count
+
+void check_opset(const WriteOptions& options) {
+  if (options.opset && (*options.opset < kOldestWritten || *options.opset > kNewestOpset))
+    throw user_error("opset {} cannot be written, only {} to {}", *options.opset, kOldestWritten,
+                     kNewestOpset);
+}
+
+// From the end, so that what only they use is gone too.
+void erase_dead(Graph& graph) {
+  std::vector<Node*> nodes = graph.nodes();
+  for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
+    const std::vector<Value> results = (*it)->results();
+    if (std::ranges::all_of(results, [](Value result) { return result.use_count() == 0; }))
+      graph.erase(*it);
+  }
+}
+
+bool may_go_outside(const DraftInitializer& weight) {
+  return !weight.tensor && weight.value.dtype() != DType::String && size_in_file(weight.value) >= kSmallest;
+}
+
+uint64_t total_size(const Draft& draft) {
+  uint64_t total = 0;
+  for (const DraftInitializer& weight : draft.initializers)
+    total += may_go_outside(weight) ? size_in_file(weight.value) : 0;
+  return total;
+}
+
+std::string encode_inside(const DraftInitializer& weight) {
+  return weight.tensor ? write_tensor(weight.name, *weight.tensor) : encode_weight(weight.name, weight.value);
+}
+
+// The elements of weights, one after another, in a file of their own.
+class DataFile {
+ public:
+  DataFile(const fs::path& path, std::string location)
+      : location_(std::move(location)), stream_(path, std::ios::binary) {}
+
+  ExternalData append(Value value) {
+    const uint64_t padding = (kAlignment - size_ % kAlignment) % kAlignment;
+    stream_.write(std::string(padding, '\0').data(), static_cast<std::streamsize>(padding));
+    const ExternalData where = {location_, size_ + padding, size_in_file(value)};
+    with_packed(value, [&](std::span<const std::byte> bytes) {
+      stream_.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    });
+    size_ = where.offset + where.size;
+    check();
+    return where;
+  }
+
+  void close() {
+    stream_.close();
+    check();
+  }
+
+ private:
+  void check() const {
+    if (!stream_)
+      throw user_error("the disk is full or does not answer");
+  }
+
+  std::string location_;
+  std::ofstream stream_;
+  uint64_t size_ = 0;
+};
+
+void write_with_data(const Draft& draft, const fs::path& path) {
+  fs::path data_path = path;
+  data_path += ".data";
+  std::vector<std::string> weights;
+  write_file(data_path, [&](const fs::path& temporary) {
+    DataFile file(temporary, data_path.filename());
+    for (const DraftInitializer& weight : draft.initializers)
+      weights.push_back(may_go_outside(weight)
+                            ? encode_weight(weight.name, weight.value, file.append(weight.value))
+                            : encode_inside(weight));
+    file.close();
+  });
+  write_file(path, encode_model(draft, weights));
+}
+
+void write_whole(const Draft& draft, const fs::path& path) {
+  std::vector<std::string> weights;
+  for (const DraftInitializer& weight : draft.initializers)
+    weights.push_back(encode_inside(weight));
+  write_file(path, encode_model(draft, weights));
+}
+
+}  // namespace
+
+Written write_onnx(const Graph& graph, const fs::path& path, const WriteOptions& options) {
+  check_opset(options);
+  check_writable(path);
+  const std::unique_ptr<Graph> copy = graph.clone();
+  erase_dead(*copy);
+  ConstantExpressions constants;
+  legalise(*copy, constants, options.opset);
+  const Draft draft = make_draft(*copy, constants, options.opset);
+  if (total_size(draft) > std::min(options.most_inside, kMostInModel))
+    write_with_data(draft, path);
+  else
+    write_whole(draft, path);
+  return {draft.opset, count_nodes(draft.graph)};
+}
+
+}  // namespace tenon::onnx

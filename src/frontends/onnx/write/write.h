@@ -1,0 +1,28 @@
+// write.h — a graph as an ONNX model.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+
+#include "ir/graph.h"
+
+namespace tenon::onnx {
+
+struct WriteOptions {
+  // Of the standard domain: what is newer there is decomposed, or refused. Without one, the oldest that has
+  // every op of the graph, from opset 13 on.
+  std::optional<int64_t> opset = std::nullopt;
+  // Weights of more bytes than this, taken together, go to a file of their own: PATH.data, beside the model.
+  uint64_t most_inside = uint64_t{64} << 20;
+};
+
+struct Written {
+  int64_t opset = 0;
+  int64_t nodes = 0;  // those of nested graphs too
+};
+
+// Only ops of the standard domains are written. An op that they do not have, or not for such dtypes, is the
+// user's fault. Files are written whole or not at all, and weights one at a time.
+Written write_onnx(const Graph& graph, const std::filesystem::path& path, const WriteOptions& options = {});
+
+}  // namespace tenon::onnx

@@ -1,0 +1,386 @@
+#include <cmath>
+
+#include "base/temporary_folder.h"
+#include "frontends/onnx/import.h"
+#include "frontends/onnx/proto.h"
+#include "frontends/onnx/write/schemas.h"
+#include "frontends/onnx/write/write.h"
+#include "ir/equal.h"
+#include "ir/evaluate.h"
+#include "ir/graph_text.h"
+
+namespace tenon::onnx {
+namespace {
+
+std::string joined(const std::vector<std::string_view>& names) {
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+// "Gemm[transB](x, w) -> y", a line per node; nested graphs in braces.
+std::string listing(const GraphProto& graph) {
+  std::string text;
+  for (const NodeProto& node : graph.node) {
+    std::vector<std::string_view> attributes;
+    std::string nested;
+    for (const AttributeProto& attribute : node.attribute)
+      if (attribute.graphs.empty())
+        attributes.push_back(attribute.name);
+      else
+        nested += fmt::format(" {}{{\n{}}}", attribute.name, listing(attribute.graphs.front()));
+    text += fmt::format("{}{}({}) -> {}{}\n", node.op_type,
+                        attributes.empty() ? "" : fmt::format("[{}]", joined(attributes)), joined(node.input),
+                        joined(node.output), nested);
+  }
+  return text;
+}
+
+struct Found {
+  int64_t opset, ir_version;
+  std::string nodes;
+};
+
+Found written(const Graph& graph, const WriteOptions& options = {}) {
+  const TemporaryFolder folder;
+  write_onnx(graph, folder / "m.onnx", options);
+  const Model model = read_model(folder / "m.onnx");
+  return {model.proto.opset_import.front().version, model.proto.ir_version, listing(model.proto.graph)};
+}
+
+Found written(const std::string& text, const WriteOptions& options = {}) {
+  return written(*parse_graph(text), options);
+}
+
+std::unique_ptr<Graph> read_back(const Graph& graph, const WriteOptions& options = {}) {
+  const TemporaryFolder folder;
+  write_onnx(graph, folder / "m.onnx", options);
+  return read_onnx(folder / "m.onnx");
+}
+
+void expect_same_after_reading(const std::string& text) {
+  const std::unique_ptr<Graph> graph = parse_graph(text);
+  EXPECT_EQ(difference(*graph, *read_back(*graph)), "");
+}
+
+template <class Error = UnsupportedError>
+void refuse(const std::string& text, const std::string& message, const WriteOptions& options = {}) {
+  const std::unique_ptr<Graph> graph = parse_graph(text);
+  const TemporaryFolder folder;
+  expect_error<Error>([&] { write_onnx(*graph, folder / "m.onnx", options); }, message);
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+// --- opsets
+
+TEST(WriteOnnx, TakesTheOldestOpsetThatHasEveryOp) {
+  EXPECT_EQ(written("graph(%x: f32[2]) { %0 = relu(%x) return %0 }").opset, 13);
+  EXPECT_EQ(written("graph(%x: i32[2]) { %0 = relu(%x) return %0 }").opset, 14);  // floats only until then
+  EXPECT_EQ(written("graph(%x: f32[2]) { %0 = relu(%x) %1 = gelu(%0) return %1 }").opset, 20);
+  EXPECT_EQ(written("graph(%x: f32[2,3]) { %0 = cumulative_prod(%x, axis=0) return %0 }").opset, 26);
+}
+
+TEST(WriteOnnx, NamesTheIrVersionThatCameWithTheOpset) {
+  const std::string relu = "graph(%x: f32[2]) { %0 = relu(%x) return %0 }";
+  for (const auto& [opset, ir_version] :
+       {std::pair(13, 7), {14, 7}, {15, 8}, {18, 8}, {19, 9}, {21, 10}, {23, 11}, {24, 12}, {28, 13}})
+    EXPECT_EQ(written(relu, {.opset = opset}).ir_version, ir_version) << opset;
+}
+
+TEST(WriteOnnx, WritesTheOpsetThatIsAskedFor) {
+  const std::string mean = "graph(%x: f32[2,3]) { %y = reduce_mean(%x, axes=[1]) return %y }";
+  EXPECT_EQ(written(mean).nodes, "ReduceMean[keepdims, axes](x) -> y\n");
+  EXPECT_EQ(written(mean, {.opset = 18}).nodes, "ReduceMean[keepdims](x, constant) -> y\n");
+}
+
+TEST(WriteOnnx, RefusesOpsetsThatCannotBeWritten) {
+  const std::string relu = "graph(%x: f32[2]) { %0 = relu(%x) return %0 }";
+  refuse<UserError>(relu, "opset 12 cannot be written, only 13 to 28", {.opset = 12});
+  refuse<UserError>(relu, "opset 29 cannot be written, only 13 to 28", {.opset = 29});
+}
+
+TEST(WriteOnnx, RefusesWhatOnnxHasNot) {
+  refuse(R"(graph(%x: f32[2,3]) { %0 = cumulative_prod(%x, axis=0) from "/block/CumProd" return %0 })",
+         "node \"/block/CumProd\": CumProd needs opset 26, but opset 20 is asked for", {.opset = 20});
+  refuse("graph(%x: f8e5m2[2]) { %y = relu(%x) return %y }",
+         "node %y: no opset of ONNX has Relu for (f8e5m2[2]) -> (f8e5m2[2])");
+}
+
+// --- several nodes of ours in one of ONNX's
+
+TEST(WriteOnnx, AddsAConstantAlongTheChannelsAsTheBiasOfAConv) {
+  const std::string text = R"(
+    graph(%x: f32[n,3,8,8], %w: f32[4,3,1,1]) {
+      %b = constant(value=f32[4,1,1] {1, 2, 3, 4})
+      %0 = conv(%x, %w, strides=[1,1], dilations=[1,1], pads=[0,0,0,0], groups=1)
+      %y = add(%0, %b)
+      return %y
+    })";
+  EXPECT_EQ(written(text).nodes, "Conv[group, strides, dilations, pads](x, w, reshape) -> y\n");
+}
+
+TEST(WriteOnnx, LeavesASharedConvItsOwnNode) {
+  const std::string text = R"(
+    graph(%x: f32[n,3,8,8], %w: f32[4,3,1,1]) {
+      %b = constant(value=f32[4,1,1] {1, 2, 3, 4})
+      %c = conv(%x, %w, strides=[1,1], dilations=[1,1], pads=[0,0,0,0], groups=1)
+      %y = add(%c, %b)
+      return %y, %c
+    })";
+  EXPECT_EQ(written(text).nodes, "Conv[group, strides, dilations, pads](x, w) -> c\nAdd(c, b) -> y\n");
+}
+
+TEST(WriteOnnx, AddsWhatVariesOverTheImageWithANodeOfItsOwn) {
+  const std::string text = R"(
+    graph(%x: f32[n,3,8,8], %w: f32[4,3,1,1], %b: f32[4,8,8]) {
+      %c = conv(%x, %w, strides=[1,1], dilations=[1,1], pads=[0,0,0,0], groups=1)
+      %y = add(%c, %b)
+      return %y
+    })";
+  EXPECT_EQ(written(text).nodes, "Conv[group, strides, dilations, pads](x, w) -> c\nAdd(c, b) -> y\n");
+}
+
+TEST(WriteOnnx, WritesALinearLayerOfAMatrixAsGemm) {
+  EXPECT_EQ(
+      written("graph(%x: f32[n,4], %w: f32[3,4], %b: f32[3]) { %y = linear(%x, %w, %b) return %y }").nodes,
+      "Gemm[transB](x, w, b) -> y\n");
+  EXPECT_EQ(written(R"(
+    graph(%x: f32[n,4], %w: f32[4,3], %b: f32[3]) {
+      %0 = matmul(%x, %w)
+      %1 = constant(value=f32[] {0.5})
+      %2 = mul(%0, %1)
+      %y = add(%2, %b)
+      return %y
+    })")
+                .nodes,
+            "Gemm[alpha](x, w, b) -> y\n");
+}
+
+TEST(WriteOnnx, DoesNotBroadcastTheProductOfAGemm) {
+  EXPECT_EQ(written(R"(
+    graph(%x: f32[1,4], %w: f32[4,3], %b: f32[5,3]) {
+      %p = matmul(%x, %w)
+      %y = add(%p, %b)
+      return %y
+    })")
+                .nodes,
+            "MatMul(x, w) -> p\nAdd(p, b) -> y\n");
+}
+
+TEST(WriteOnnx, TransposesTheWeightsOfALinearLayerOfStacksWhenWriting) {
+  const std::unique_ptr<Graph> graph = parse_graph(R"(
+    graph(%x: f32[2,n,2]) {
+      %w = parameter(name="w", value=f32[3,2] {1, 2, 3, 4, 5, 6})
+      %y = linear(%x, %w)
+      return %y
+    })");
+  EXPECT_EQ(written(*graph).nodes, "MatMul(x, transpose) -> y\n");
+  const std::unique_ptr<Graph> back = read_back(*graph);
+  EXPECT_EQ(back->outputs().front().node()->in("b").known_tensor() != nullptr ||
+                back->outputs().front().node()->in("b").node()->is("parameter"),
+            true);
+}
+
+TEST(WriteOnnx, DecomposesNothingThatTheOpsetHas) {
+  EXPECT_EQ(written("graph(%x: f32[2,4], %s: f32[4]) { %y = rms_norm(%x, %s) return %y }").nodes,
+            "RMSNormalization[axis, epsilon](x, s) -> y\n");
+}
+
+TEST(WriteOnnx, WritesProductsOfBytesAsOneNode) {
+  EXPECT_EQ(written(R"(
+    graph(%x: u8[n,3,8,8], %w: i8[4,3,1,1], %xz: u8[], %wz: i8[4]) {
+      %0 = cast(%x, to=i32)
+      %1 = cast(%xz, to=i32)
+      %2 = sub(%0, %1)
+      %3 = cast(%w, to=i32)
+      %4 = cast(%wz, to=i32)
+      %5 = unsqueeze(%4, axes=[1,2,3])
+      %6 = sub(%3, %5)
+      %y = conv(%2, %6, strides=[1,1], dilations=[1,1], pads=[0,0,0,0], groups=1)
+      return %y
+    })")
+                .nodes,
+            "ConvInteger[group, strides, dilations, pads](x, w, xz, wz) -> y\n");
+  EXPECT_EQ(written(R"(
+    graph(%a: u8[2,3], %b: u8[3,4]) {
+      %0 = cast(%a, to=i32)
+      %1 = cast(%b, to=i32)
+      %y = matmul(%0, %1)
+      return %y
+    })")
+                .nodes,
+            "MatMulInteger(a, b) -> y\n");
+}
+
+// --- constants
+
+TEST(WriteOnnx, ComputesWhatDependsOnConstantsAlone) {
+  EXPECT_EQ(written(R"(
+    graph(%x: f32[2]) {
+      %0 = constant(value=f32[2] {1, 2})
+      %1 = exp(%0)
+      %2 = neg(%1)
+      %y = add(%x, %2)
+      return %y
+    })")
+                .nodes,
+            "Add(x, neg) -> y\n");
+}
+
+TEST(WriteOnnx, DoesNotWriteOutLargeConstantsOfFewNumbers) {
+  const std::string text = R"(
+    graph(%x: f32[]) {
+      %0 = constant(value=f32[100000,100000] splat 1)
+      %i = constant(value=i64[1000000000] iota 3 2)
+      %y = add(%x, %0)
+      return %y, %i
+    })";
+  EXPECT_EQ(written(text).nodes,
+            "Expand(constant, constant_1) -> broadcast\nRange(constant_2, constant_3, constant_4) -> "
+            "i\nAdd(x, broadcast) -> y\n");
+}
+
+TEST(WriteOnnx, KeepsRandomNumbersRandom) {
+  EXPECT_EQ(written(R"(
+    graph(%x: f32[2]) {
+      %s = constant(value=i64[1] {2})
+      %0 = random_normal(%s, dtype=f32)
+      %y = add(%x, %0)
+      return %y
+    })")
+                .nodes.substr(0, 12),
+            "RandomNormal");
+}
+
+// --- names
+
+TEST(WriteOnnx, KeepsTheNamesOfInputsOutputsAndWeights) {
+  const std::unique_ptr<Graph> graph = parse_graph(R"(
+    graph(%x: f32[batch,2]) {
+      %w = parameter(name="layer.weight", value=f32[2,2] {1, 2, 3, 4})
+      %0 = matmul(%x, %w) from "/layer/MatMul"
+      return %0 as "scores", %0 as "again", %x as "same", %w as "weight"
+    })");
+  EXPECT_EQ(written(*graph).nodes, R"(MatMul(x, layer.weight) -> scores
+Identity(scores) -> again
+Identity(x) -> same
+Identity(layer.weight) -> weight
+)");
+  const std::unique_ptr<Graph> back = read_back(*graph);
+  EXPECT_EQ(back->input(0).type(), graph->input(0).type());
+  EXPECT_EQ(back->output_names(), graph->output_names());
+  EXPECT_EQ(back->outputs().front().node()->sources(), std::vector<std::string>{"/layer/MatMul"});
+}
+
+TEST(WriteOnnx, WritesSizesOfAnyKind) {
+  const std::unique_ptr<Graph> graph = parse_graph(R"(
+    graph(%x: f32[n,2], %s: seq<f32[*]>, %o: opt<i64[3]>) {
+      %0 = concat([%x, %x], axis=0)
+      return %0, %s, %o
+    })");
+  const std::unique_ptr<Graph> back = read_back(*graph);
+  for (int64_t i = 0; i < 3; ++i)
+    EXPECT_EQ(back->input(i).type(), graph->input(i).type());
+  EXPECT_EQ(back->output_types(), graph->output_types());
+}
+
+// --- control flow
+
+TEST(WriteOnnx, LetsBranchesSeeTheValuesAroundThem) {
+  const std::string text = R"(
+    graph(%c: bool[], %x: f32[2]) {
+      %y = if(%c, [%x]) then(%a: f32[2]) {
+        %0 = relu(%a)
+        return %0
+      } else(%b: f32[2]) {
+        return %b
+      }
+      return %y
+    })";
+  EXPECT_EQ(written(text).nodes,
+            "If(c) -> y then_branch{\nRelu(x) -> relu\n} else_branch{\nIdentity(x) -> output\n}\n");
+  expect_same_after_reading(text);
+}
+
+TEST(WriteOnnx, TellsTheBodyOfALoopItsCondition) {
+  const std::string text = R"(
+    graph(%n: i64[], %x: f32[2], %w: f32[2]) {
+      %y, %all = while(%n, carried=[%x], captured=[%w]) body(%turn: i64[], %c: f32[2], %u: f32[2]) {
+        %0 = add(%c, %u)
+        %1 = constant(value=bool[] {1})
+        return %1, %0, %0
+      }
+      return %y, %all
+    })";
+  EXPECT_EQ(written(text).nodes,
+            "Loop(n, , x) -> y, all body{\nAdd(c, w) -> add\nIdentity(constant) -> output\nIdentity(add) -> "
+            "output_1\n}\n");
+}
+
+TEST(WriteOnnx, ReadsBackScans) {
+  expect_same_after_reading(R"(
+    graph(%s: f32[4], %x: f32[6,4]) {
+      %0, %1 = scan([%s], [%x], axes=[0], reversed=[1], output_axes=[1], output_reversed=[0]) body(%c: f32[4], %row: f32[4]) {
+        %0 = add(%c, %row)
+        %1 = mul(%c, %row)
+        return %0, %1
+      }
+      return %0, %1
+    })");
+}
+
+// --- weights
+
+std::string many_weights() {
+  return R"(
+    graph(%x: f32[600]) {
+      %a = parameter(name="a", value=f32[600] splat 0.5)
+      %b = parameter(name="b", value=bool[1025] splat 1)
+      %c = parameter(name="c", value=i4[2049] iota 0 1)
+      %d = parameter(name="d", value=str[2] {"one", "two"})
+      %e = parameter(name="e", value=f8e5m2[3] {1, 2, 4})
+      %0 = add(%x, %a)
+      return %0, %b, %c, %d, %e
+    })";
+}
+
+TEST(WriteOnnx, WritesWeightsOfEveryKind) {
+  const std::unique_ptr<Graph> graph = parse_graph(many_weights());
+  const Data inputs = {Tensor(DType::F32, {600})};
+  for (const uint64_t most_inside : {uint64_t{0}, uint64_t{1} << 20}) {
+    const TemporaryFolder folder;
+    write_onnx(*graph, folder / "m.onnx", {.most_inside = most_inside});
+    EXPECT_EQ(std::filesystem::exists(folder / "m.onnx.data"), most_inside == 0);
+    const Data expected = evaluate(*graph, inputs), actual = evaluate(*read_onnx(folder / "m.onnx"), inputs);
+    for (size_t i = 0; i < expected.size(); ++i)
+      EXPECT_TRUE(identical(actual[i].tensor(), expected[i].tensor())) << i;
+  }
+}
+
+TEST(WriteOnnx, AlignsWeightsInAFileOfTheirOwn) {
+  const TemporaryFolder folder;
+  write_onnx(*parse_graph(many_weights()), folder / "m.onnx", {.most_inside = 0});
+  const Model model = read_model(folder / "m.onnx");
+  int64_t outside = 0;
+  for (const TensorProto& tensor : model.proto.graph.initializer)
+    for (const StringStringEntry& entry : tensor.external_data) {
+      if (entry.key == "location") {
+        EXPECT_EQ(entry.value, "m.onnx.data");
+      }
+      if (entry.key == "offset") {
+        EXPECT_EQ(std::stoll(std::string(entry.value)) % 64, 0);
+        ++outside;
+      }
+    }
+  EXPECT_EQ(outside, 3);  // the others are too small
+}
+
+TEST(WriteOnnx, OverwritesTheFilesItReadsFrom) {
+  const TemporaryFolder folder;
+  write_onnx(*parse_graph(many_weights()), folder / "m.onnx", {.most_inside = 0});
+  const std::string model = read_file(folder / "m.onnx"), data = read_file(folder / "m.onnx.data");
+  write_onnx(*read_onnx(folder / "m.onnx"), folder / "m.onnx", {.most_inside = 0});
+  EXPECT_EQ(read_file(folder / "m.onnx"), model);
+  EXPECT_EQ(read_file(folder / "m.onnx.data"), data);
+}
+
+}  // namespace
+}  // namespace tenon::onnx
