@@ -22,6 +22,10 @@ void normalise(Graph& graph, Journal& journal);
 // Finds activations, normalisations and softmax that are written out in simpler ops, and makes each one node.
 void recognise_functions(Graph& graph, Journal& journal);
 
+// Moves transposes to where they meet others, if fewer elements are moved then.
+void move_transposes(Graph& graph, Journal& journal);
+// Makes one split of slices that together are all of a tensor.
+void split_siblings(Graph& graph, Journal& journal);
 // Takes the only branch of an `if` that is ever taken.
 void inline_branches(Graph& graph, Journal& journal);
 // Writes out loops of no turns, of one, or of few small ones.

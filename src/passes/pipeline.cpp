@@ -58,6 +58,8 @@ const std::vector<Pass>& portable_pipeline() {
       {"merge-equal", "keeps one of several equal nodes", merge_equal,
        "before rules that ask whether a value has one use"},
       {"normalise", "gives each formula one spelling", normalise, "before patterns are looked for"},
+      {"split-siblings", "makes one split of slices that make up a tensor", split_siblings,
+       "after merging, which leaves one of equal slices; before patterns, which then look for one split"},
       {"recognise-functions", "finds activations and normalisations that are written out",
        recognise_functions,
        "after normalise, which brings scales and casts together; before attention, which is made of softmax"},
@@ -66,6 +68,8 @@ const std::vector<Pass>& portable_pipeline() {
       {"fold-into-weights", "gives products and convolutions what stands beside them", fold_into_weights,
        "after attention is found, whose products have no weights; before parameters are frozen, so that "
        "gradients can be compared"},
+      {"move-transposes", "moves transposes to where they cancel", move_transposes,
+       "after attention and products have taken those beside them"},
       {"freeze-parameters", "makes constants of parameters", freeze_parameters,
        "last: up to here gradients for them can be compared; the next round sees their values"},
   };

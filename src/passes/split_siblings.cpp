@@ -1,0 +1,93 @@
+// split_siblings.cpp — slices that together are all of a tensor become one split of it.
+#include <algorithm>
+
+#include "ops/shapes.h"
+#include "ops/slice.h"
+#include "passes/passes.h"
+#include "rewrite/cut.h"
+
+namespace tenon {
+namespace {
+
+struct Part {
+  Cut cut;
+  Node* slice;
+};
+
+// The slices of the value along one axis each, by axis and start.
+std::vector<Part> slices_of(Value value) {
+  std::vector<Part> parts;
+  for (Node* user : value.users()) {
+    if (!user->is("slice") || user->in("x") != value)
+      continue;
+    const auto cuts = known_cuts(*user);
+    if (cuts && cuts->size() == 1 && cuts->front().step == 1 && value.dim(cuts->front().axis).is_constant())
+      parts.push_back({cuts->front(), user});
+  }
+  std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.cut < b.cut; });
+  return parts;
+}
+
+// Whether the parts, which lie along one axis, follow each other from the first element to the last.
+bool are_all(std::span<const Part> parts, int64_t size) {
+  int64_t end = 0;
+  for (const Part& part : parts) {
+    if (part.cut.start != end || part.cut.end == end)
+      return false;
+    end = part.cut.end;
+  }
+  return parts.size() > 1 && end == size;
+}
+
+void replace_with_split(Value value, std::span<const Part> parts, Journal& journal) {
+  std::vector<Node*> slices;
+  std::vector<int64_t> sizes;
+  Node* first = parts.front().slice;
+  for (const Part& part : parts) {
+    slices.push_back(part.slice);
+    sizes.push_back(part.cut.end - part.cut.start);
+    first = part.slice->comes_before(*first) ? part.slice : first;
+  }
+  journal.applied("sibling-slices", slices);
+  Graph& graph = value.graph();
+  graph.set_current_sources(sources_of(slices));
+  std::vector<Value> results;
+  {
+    const InsertBefore here(first);
+    results = split(value, sizes, parts.front().cut.axis);
+  }
+  graph.set_current_sources({});
+  for (size_t i = 0; i < slices.size(); ++i) {
+    results[i].set_name(slices[i]->result().name());
+    slices[i]->result().replace_all_uses(results[i]);
+  }
+}
+
+void split_slices_of(Value value, Journal& journal) {
+  if (value.use_count() < 2 || !value.type().is_tensor() || !value.shape().ranked())
+    return;
+  const std::vector<Part> parts = slices_of(value);
+  for (auto begin = parts.begin(); begin != parts.end();) {
+    const auto end =
+        std::find_if(begin, parts.end(), [&](const Part& part) { return part.cut.axis != begin->cut.axis; });
+    const std::span<const Part> along(begin, end);
+    if (are_all(along, *value.dim(begin->cut.axis).constant()) && journal.is_open())
+      replace_with_split(value, along, journal);
+    begin = end;
+  }
+}
+
+}  // namespace
+
+void split_siblings(Graph& graph, Journal& journal) {
+  for_each_graph(graph, [&](Graph& each) {
+    for (Value input : each.inputs())
+      split_slices_of(input, journal);
+    for (Node* node : each.nodes())
+      for (Value result : node->results())
+        split_slices_of(result, journal);
+  });
+  remove_dead(graph, journal);
+}
+
+}  // namespace tenon
