@@ -184,6 +184,13 @@ TEST(WriteOnnx, DecomposesNothingThatTheOpsetHas) {
             "RMSNormalization[axis, epsilon](x, s) -> y\n");
 }
 
+TEST(WriteOnnx, GivesANormTheScaleThatOnnxWants) {
+  EXPECT_EQ(written("graph(%x: f32[n,4]) { %y = rms_norm(%x) return %y }").nodes,
+            "RMSNormalization[axis, epsilon](x, constant) -> y\n");
+  EXPECT_EQ(written("graph(%x: f32[n,4]) { %y = layer_norm(%x) return %y }").nodes,
+            "LayerNormalization[axis, epsilon](x, constant) -> y\n");
+}
+
 TEST(WriteOnnx, WritesProductsOfBytesAsOneNode) {
   EXPECT_EQ(written(R"(
     graph(%x: u8[n,3,8,8], %w: i8[4,3,1,1], %xz: u8[], %wz: i8[4]) {

@@ -62,12 +62,10 @@ Value with_scale(const Node& node) {
     return {};
   Graph& graph = x.graph();
   const Tensor one = scalar(graph, x.dtype(), 1).node()->attr("value").as<Literal>().tensor();
-  return graph
-      .create(
-          node.op(),
-          {{"x", x}, {"scale", constant(graph, Literal::splat(one, *extents))}, {"bias", node.in("bias")}},
-          node.attributes())
-      ->result();
+  std::vector<Operand> operands = {{"x", x}, {"scale", constant(graph, Literal::splat(one, *extents))}};
+  if (node.op().find_operand("bias") != nullptr)
+    operands.emplace_back("bias", node.in("bias"));
+  return graph.create(node.op(), std::move(operands), node.attributes())->result();
 }
 
 class Legaliser {
@@ -111,9 +109,10 @@ class Legaliser {
     if (node.is("matmul") && (node.attr("transpose_a") || node.attr("transpose_b")) &&
         !(is_matrix(node.in("a")) && is_matrix(node.in("b"))))
       return {matmul_of_transposed(node)};
-    if (node.is("layer_norm") && !node.has("scale"))
-      if (const Value scaled = with_scale(node))
-        return {scaled};
+    if ((node.is("layer_norm") || node.is("rms_norm")) && !node.has("scale")) {
+      const Value scaled = with_scale(node);
+      return scaled ? std::vector<Value>{scaled} : node.op().decompose(node);
+    }
     return decomposition(node);
   }
 
