@@ -70,6 +70,8 @@ const std::vector<Pass>& portable_pipeline() {
        "gradients can be compared"},
       {"move-transposes", "moves transposes to where they cancel", move_transposes,
        "after attention and products have taken those beside them"},
+      {"merge-siblings", "makes one product of several of the same value", merge_siblings,
+       "after everything that could become part of one product alone is"},
       {"freeze-parameters", "makes constants of parameters", freeze_parameters,
        "last: up to here gradients for them can be compared; the next round sees their values"},
   };
