@@ -91,6 +91,28 @@ TEST(RecogniseAttention, DropsAMaskThatHidesNothing) {
     %y = attention(%q, %k, %v, scale=1) return %y })");
 }
 
+void simplify_and_recognise(Graph& graph, Journal& journal) {
+  simplify(graph, journal);
+  recognise_attention(graph, journal);
+}
+
+TEST(RecogniseAttention, ReadsEinsum) {
+  expect_pass(simplify_and_recognise, R"(graph g(%q: f32[2,4,8,16], %k: f32[2,4,6,16], %v: f32[2,4,6,5]) {
+    %s = einsum([%q, %k], equation="bhid,bhjd->bhij") %c = constant(value=f32[] {0.25}) %m = mul(%s, %c)
+    %p = softmax(%m) %y = einsum([%p, %v], equation="bhij,bhjd->bhid") return %y })",
+              kPlain);
+}
+
+TEST(RecogniseAttention, ReadsEinsumWithHeadsBesideTheFeatures) {
+  expect_pass(simplify_and_recognise, R"(graph g(%q: f32[2,8,4,16], %k: f32[2,n,4,16], %v: f32[2,n,4,5]) {
+    %s = einsum([%q, %k], equation="bqhd,bkhd->bhqk") %p = softmax(%s)
+    %y = einsum([%p, %v], equation="bhqk,bkhd->bqhd") return %y })",
+              R"(graph g(%q: f32[2,8,4,16], %k: f32[2,n,4,16], %v: f32[2,n,4,5]) {
+    %q1 = transpose(%q, permutation=[0, 2, 1, 3]) %k1 = transpose(%k, permutation=[0, 2, 1, 3])
+    %v1 = transpose(%v, permutation=[0, 2, 1, 3]) %a = attention(%q1, %k1, %v1, scale=1)
+    %y = transpose(%a, permutation=[0, 2, 1, 3]) return %y })");
+}
+
 TEST(RecogniseAttention, LeavesAnotherAxisAlone) {
   expect_unchanged(recognise_attention, R"(graph g(%q: f32[2,4,8,16], %k: f32[2,4,6,16], %v: f32[2,4,6,5]) {
     %kt = transpose(%k, permutation=[0, 1, 3, 2]) %s = matmul(%q, %kt)

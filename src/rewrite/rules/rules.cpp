@@ -22,6 +22,7 @@ std::vector<std::pair<std::string_view, const Rules*>> all_rules() {
       {"norm", &norm_rules()},
       {"softmax", &softmax_rules()},
       {"rotary", &rotary_rules()},
+      {"einsum", &einsum_rules()},
   };
 }
 
