@@ -35,6 +35,8 @@ void recognise_attention(Graph& graph, Journal& journal);
 // Rules, until none fires: transposes, biases, scales and batch normalisation become part of the products and
 // convolutions they stand beside.
 void fold_into_weights(Graph& graph, Journal& journal);
+// Folds the scales and shifts of normalisations into linear layers.
+void fold_norms(Graph& graph, Journal& journal);
 // Makes one product of several that differ in nothing but their weights.
 void merge_siblings(Graph& graph, Journal& journal);
 // Makes constants of parameters: from then on their values count, and no gradients are taken for them.

@@ -70,6 +70,8 @@ const std::vector<Pass>& portable_pipeline() {
        "gradients can be compared"},
       {"move-transposes", "moves transposes to where they cancel", move_transposes,
        "after attention and products have taken those beside them"},
+      {"fold-norms", "gives linear layers the scales and shifts of normalisations", fold_norms,
+       "after normalisations are found, and sums with fixed values have become biases"},
       {"merge-siblings", "makes one product of several of the same value", merge_siblings,
        "after everything that could become part of one product alone is"},
       {"freeze-parameters", "makes constants of parameters", freeze_parameters,

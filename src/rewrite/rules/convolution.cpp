@@ -1,8 +1,12 @@
 // convolution.cpp — what stands before or after a convolution and can be folded into its weights, its bias
 // or its padding. The bias of a convolution is a sum with one number per channel.
+#include <algorithm>
+
 #include "ops/binary.h"
+#include "ops/reduce.h"
 #include "ops/reshape.h"
 #include "ops/unary.h"
+#include "rewrite/quantised.h"
 #include "rewrite/rules/rules.h"
 
 namespace tenon {
@@ -62,6 +66,11 @@ Condition has_known_weights(const Pattern& w) {
           [=](const Match& m) { return m[w].shape().extents().has_value(); }};
 }
 
+Condition have_one_dtype(const Pattern& a, const Pattern& b, const Pattern& c) {
+  return {"all have one dtype",
+          [=](const Match& m) { return m[a].dtype() == m[b].dtype() && m[a].dtype() == m[c].dtype(); }, true};
+}
+
 // conv(x, w) · c, and the same for conv_transpose.
 Rule scale(std::string_view name, std::string_view op_name, std::string_view fires, std::string_view stays) {
   const Pattern x = any("x"), w = constant("w"), c = constant("c");
@@ -72,7 +81,7 @@ Rule scale(std::string_view name, std::string_view op_name, std::string_view fir
                       [=](const Match& m) {
                         return convolve(m.node(conv), m[x], scaled_weights(m.node(conv), m[c]));
                       }},
-          .when = {is_float(x), has_known_weights(w), is_per_channel(c)},
+          .when = {is_float(x), has_known_weights(w), is_per_channel(c), is_not_quantised(w)},
           .numerics = Numerics::Reassociates,
           .fires = fires,
           .stays = stays};
@@ -104,16 +113,80 @@ Rule fold_batch_norm(std::string_view name, std::string_view op_name, std::strin
                         return convolve(m.node(conv), m[x], scaled_weights(m.node(conv), factor)) + shift;
                       }},
           .when = {has_known_weights(w),
-                   {"all have one dtype",
-                    [=](const Match& m) {
-                      return m[x].dtype() == m[scale].dtype() && m[x].dtype() == m[variance].dtype();
-                    },
-                    true},
+                   is_not_quantised(w),
+                   have_one_dtype(x, scale, variance),
                    {"b is one number or one for each channel",
                     [=](const Match& m) { return !m.has(with_bias) || is_per_channel(m[b], m[with_bias]); }}},
           .numerics = Numerics::Reassociates,
           .fires = fires,
           .stays = stays};
+}
+
+bool has_padding(const Node& conv) {
+  const std::vector<int64_t>& pads = conv.attr("pads");
+  return conv.attr("padding").as<std::string>() != "explicit" ||
+         std::any_of(pads.begin(), pads.end(), [](int64_t pad) { return pad != 0; });
+}
+
+// Whether the convolution may get a bias: it has one, or the model gets no more numbers than the four that
+// each channel of x had.
+bool has_room_for_bias(const Node& conv) {
+  const Value y = conv.result(), w = conv.in("w");
+  if (y.has_one_use() && y.users().front()->is("add"))
+    return true;
+  const int64_t groups = conv.attr("groups");
+  return *w.dim(0).constant() <= 4 * groups * *w.dim(1).constant();
+}
+
+// Batch normalisation before a convolution. Padding is added after it, and would be normalised too.
+Rule batch_norm_first() {
+  const Pattern x = any("x"), w = constant("w"), scale = constant("scale"), bias = constant("bias"),
+                mean = constant("mean"), variance = constant("variance");
+  const Pattern norm =
+      op("batch_norm", {{"x", x}, {"scale", scale}, {"bias", bias}, {"mean", mean}, {"variance", variance}})
+          .once();
+  const Pattern conv = op("conv", {{"x", norm}, {"w", w}});
+  return {
+      .name = "batch-norm-before-conv",
+      .match = conv,
+      .replace = {"conv(x, w * scale / sqrt(variance + epsilon)) + …",
+                  [=](const Match& m) {
+                    const int64_t rank = m.root().rank(), groups = m.node(conv).attr("groups");
+                    const double epsilon = m.node(norm).attr("epsilon");
+                    const Value factor = m[scale] / sqrt(m[variance] + epsilon),
+                                shift = m[bias] - m[mean] * factor;
+                    // [groups, filters / groups, channels / groups, kernel…]
+                    const Extents extents = *m[w].shape().extents();
+                    Extents split = extents, inputs(split.size() + 1, 1), kernel;
+                    split.front() /= groups;
+                    split.insert(split.begin(), groups);
+                    inputs[0] = groups;
+                    inputs[2] = extents[1];
+                    for (int64_t axis = 2; axis <= rank; ++axis)
+                      kernel.push_back(axis);
+                    const Value weights = reshape(m[w], split);
+                    const Value sums = reduce_sum(weights * reshape(shift, inputs), kernel);
+                    return convolve(m.node(conv), m[x], reshape(weights * reshape(factor, inputs), extents)) +
+                           along_channels(reshape(sums, {-1}), rank);
+                  }},
+      .when = {is_ordinary_float(x),
+               has_known_weights(w),
+               is_not_quantised(w),
+               have_one_dtype(x, scale, variance),
+               {"a bias adds no numbers", [=](const Match& m) { return has_room_for_bias(m.node(conv)); }},
+               {"the convolution does not pad", [=](const Match& m) { return !has_padding(m.node(conv)); },
+                true}},
+      .numerics = Numerics::Reassociates,
+      .fires =
+          "(%x: T[n,4,3]) { %w = parameter(name=\"w\", value=T[2,2,1] {1, 2, 3, 4}) "
+          "%s = parameter(name=\"s\", value=T[4] {1, 0.5, 2, 4}) "
+          "%0 = batch_norm(%x, %s, %s, %s, %s) "
+          "%y = conv(%0, %w, groups=2, strides=[1], dilations=[1], pads=[0, 0]) return %y }",
+      .stays =
+          "(%x: T[n,4,3]) { %w = parameter(name=\"w\", value=T[2,2,1] {1, 2, 3, 4}) "
+          "%s = parameter(name=\"s\", value=T[4] {1, 0.5, 2, 4}) "
+          "%0 = batch_norm(%x, %s, %s, %s, %s) "
+          "%y = conv(%0, %w, groups=2, strides=[1], dilations=[1], pads=[1, 0]) return %y }"};
 }
 
 // pad(x) with zeros, in front of what pads with zeros itself.
@@ -196,6 +269,7 @@ Rules make_rules() {
           "%0 = conv_transpose(%x, %w, groups=2, strides=[2], dilations=[1], pads=[0, 0], "
           "output_padding=[0]) "
           "%y = batch_norm(%0, %s, %s, %s, %s) return %y }"),
+      batch_norm_first(),
       scale("scale-into-conv", "conv",
             "(%x: T[n,2,5]) { %w = parameter(name=\"w\", value=T[2,2,1] {1, 2, 3, 4}) "
             "%c = parameter(name=\"c\", value=T[2,1] {0.5, 3}) "

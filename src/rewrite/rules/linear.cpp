@@ -4,6 +4,7 @@
 
 #include "ops/binary.h"
 #include "ops/reshape.h"
+#include "rewrite/quantised.h"
 #include "rewrite/rules/rules.h"
 
 namespace tenon {
@@ -82,7 +83,10 @@ Rules make_rules() {
   const Pattern plain = op("linear", {{"x", x}, {"weight", w}}).once(),
                 biased = op("linear", {{"x", x}, {"weight", w}, {"bias", b}}).once();
   const Pattern product = op("matmul", {{"a", x}, {"b", w}}).with("transpose_a", false);
-  const Pattern inner = op("linear", {{"x", x}, {"weight", v}}).once();
+  const Pattern inner = op("linear", {{"x", x}, {"weight", v}}).once(),
+                inner_biased = op("linear", {{"x", x}, {"weight", v}, {"bias", c}}).once();
+  const Pattern outer_biased =
+      op("linear", {{"x", either({inner, inner_biased})}, {"weight", w}, {"bias", b}});
   return {
       transposed_operand(
           "transpose-left", "a",
@@ -151,7 +155,7 @@ Rules make_rules() {
                      const Value column = factor.rank() == 0 ? factor : reshape(factor, {-1, 1});
                      return linear(m[x], m[w] * column, m.has(biased) ? m[b] * factor : Value());
                    }},
-       .when = {is_per_output(c)},
+       .when = {is_per_output(c), is_not_quantised(w)},
        .numerics = Numerics::Reassociates,
        .fires = "(%x: T[n,2]) { %w = parameter(name=\"w\", value=T[2,2] {1, 2, 3, 4}) "
                 "%b = parameter(name=\"b\", value=T[2] {5, 6}) %c = constant(value=T[1,2] {1, 2}) "
@@ -161,19 +165,33 @@ Rules make_rules() {
                 "%0 = linear(%x, %w, %b) %y = mul(%0, %c) return %y }"},
       // Two layers with nothing between them are one; worth it when its weights are not more.
       {.name = "linear-of-linear",
-       .match = op("linear", {{"x", inner}, {"weight", w}}),
-       .replace = {"linear(x, w v)", [=](const Match& m) { return linear(m[x], matmul(m[w], m[v]), {}); }},
-       .when = {{"the product of the weights is no larger than they are",
+       .match = either({op("linear", {{"x", either({inner, inner_biased})}, {"weight", w}}), outer_biased}),
+       .replace = {"linear(x, w v, w c + b)",
+                   [=](const Match& m) {
+                     Value bias = m.has(outer_biased) ? m[b] : Value();
+                     if (m.has(inner_biased)) {
+                       const Value moved = matmul(m[w], m[c]);
+                       bias = bias ? moved + bias : moved;
+                     }
+                     return linear(m[x], matmul(m[w], m[v]), bias);
+                   }},
+       .when = {is_ordinary_float(x),
+                {"the product of the weights is no larger than they are",
                  [=](const Match& m) {
                    const auto outputs = m[w].dim(0).constant(), middle = m[w].dim(1).constant(),
                               inputs = m[v].dim(1).constant();
-                   return outputs && middle && inputs && *outputs * *inputs <= *middle * (*inputs + *outputs);
+                   const int64_t more = m.has(inner_biased) && !m.has(outer_biased) ? 1 : 0;
+                   return outputs && middle && inputs &&
+                          *outputs * (*inputs + more) <= *middle * (*inputs + *outputs + more);
                  },
-                 true}},
+                 true},
+                is_not_quantised(w),
+                is_not_quantised(v)},
        .numerics = Numerics::Reassociates,
        .fires = "(%x: T[n,2]) { %w = parameter(name=\"w\", value=T[2,2] {1, 2, 3, 4}) "
                 "%v = parameter(name=\"v\", value=T[2,2] {1, 0.5, 0.25, 2}) "
-                "%0 = linear(%x, %v) %y = linear(%0, %w) return %y }",
+                "%c = parameter(name=\"c\", value=T[2] {3, 4}) %b = parameter(name=\"b\", value=T[2] {5, 6}) "
+                "%0 = linear(%x, %v, %c) %y = linear(%0, %w, %b) return %y }",
        .stays = "(%x: T[n,3]) { %w = parameter(name=\"w\", value=T[3,1] {1, 2, 3}) "
                 "%v = parameter(name=\"v\", value=T[1,3] {1, 2, 3}) "
                 "%0 = linear(%x, %v) %y = linear(%0, %w) return %y }"},
