@@ -44,6 +44,8 @@ class Folder {
   void fold(Node* node) {
     if (node->is("constant") || node->op().traits.random || node->result_count() == 0)
       return;
+    if (node->is("dequantize"))  // quantised weights stay small
+      return;
     const std::vector<Value> operands = node->operands();
     if (node->is("parameter") ? is_float(node->result().dtype())
                               : std::any_of(operands.begin(), operands.end(), [&](Value operand) {

@@ -80,5 +80,11 @@ TEST(FoldConstants, WorksInNestedGraphs) {
     return %0 })");
 }
 
+TEST(FoldConstants, LeavesQuantisedWeights) {
+  expect_unchanged(fold_constants, R"(graph g(%x: f32[n,2]) {
+    %q = constant(value=i8[1,2] {1, 2}) %s = constant(value=f32[] {0.5}) %w = dequantize(%q, %s, to=f32)
+    %y = linear(%x, %w) return %y })");
+}
+
 }  // namespace
 }  // namespace tenon

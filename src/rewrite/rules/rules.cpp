@@ -23,6 +23,7 @@ std::vector<std::pair<std::string_view, const Rules*>> all_rules() {
       {"softmax", &softmax_rules()},
       {"rotary", &rotary_rules()},
       {"einsum", &einsum_rules()},
+      {"quantise", &quantise_rules()},
   };
 }
 

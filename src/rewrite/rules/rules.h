@@ -25,6 +25,7 @@ const Rules& norm_rules();          // layer_norm and rms_norm, written out
 const Rules& softmax_rules();       // exp(x) / sum(exp(x)), and its logarithm
 const Rules& rotary_rules();        // rotary position embedding, written out
 const Rules& einsum_rules();        // sums of products as transposes, sums and matmuls
+const Rules& quantise_rules();      // quantised numbers: pairs, data movement, limits
 
 // All of them, for those who list or test them.
 std::vector<std::pair<std::string_view, const Rules*>> all_rules();

@@ -1,0 +1,49 @@
+#include "passes/expect_pass.h"
+
+namespace tenon {
+namespace {
+
+TEST(SimplifyQuantised, LetsPairsMeetAcrossMovements) {
+  expect_pass(simplify, R"(graph g(%x: u8[4,6]) {
+    %s = constant(value=f32[] {0.5}) %z = constant(value=u8[] {3}) %0 = dequantize(%x, %s, %z, to=f32)
+    %1 = transpose(%0, permutation=[1, 0]) %shape = constant(value=i64[1] {24}) %2 = reshape(%1, %shape)
+    %y = quantize(%2, %s, %z, to=u8) return %y })",
+              R"(graph g(%x: u8[4,6]) {
+    %1 = transpose(%x, permutation=[1, 0]) %shape = constant(value=i64[1] {24}) %y = reshape(%1, %shape)
+    return %y })",
+              NumericsBudget::Strict);
+}
+
+TEST(SimplifyQuantised, KeepsTheScalesOfATransposedAxis) {
+  expect_pass(simplify, R"(graph g(%x: i8[4,6,2], %s: f32[6]) {
+    %0 = dequantize(%x, %s, to=f32, axis=-2) %y = transpose(%0, permutation=[1, 2, 0]) return %y })",
+              R"(graph g(%x: i8[4,6,2], %s: f32[6]) {
+    %0 = transpose(%x, permutation=[1, 2, 0]) %y = dequantize(%0, %s, to=f32, axis=0) return %y })");
+}
+
+TEST(SimplifyQuantised, LeavesScalesThatWouldHaveToMove) {
+  expect_unchanged(simplify, R"(graph g(%x: i8[4,6], %s: f32[6]) {
+    %0 = dequantize(%x, %s, to=f32) %shape = constant(value=i64[1] {24}) %y = reshape(%0, %shape) return %y })");
+}
+
+TEST(SimplifyQuantised, LeavesIntegersThatRoundingMoves) {
+  expect_unchanged(simplify, R"(graph g(%x: i32[4]) {
+    %s = constant(value=f32[] {0.3}) %0 = dequantize(%x, %s, to=f32) %y = quantize(%0, %s, to=i32) return %y })");
+  expect_unchanged(simplify, R"(graph g(%x: i8[4]) {
+    %s = constant(value=f16[] {0.3}) %0 = dequantize(%x, %s, to=bf16) %y = quantize(%0, %s, to=i8) return %y })");
+}
+
+TEST(SimplifyQuantised, DropsLimitsThatTheRangeSets) {
+  expect_pass(simplify, R"(graph g(%x: f32[4]) {
+    %s = constant(value=f32[] {0.125}) %z = constant(value=i8[] {-128}) %low = constant(value=f32[] {0})
+    %high = constant(value=f32[] {31.9}) %0 = clip(%x, %low, %high) %y = quantize(%0, %s, %z, to=i8) return %y })",
+              R"(graph g(%x: f32[4]) {
+    %s = constant(value=f32[] {0.125}) %z = constant(value=i8[] {-128})
+    %y = quantize(%x, %s, %z, to=i8) return %y })");
+  expect_unchanged(simplify, R"(graph g(%x: f32[4]) {
+    %s = constant(value=f32[] {0.125}) %z = constant(value=i8[] {-128}) %low = constant(value=f32[] {0})
+    %high = constant(value=f32[] {31.7}) %0 = clip(%x, %low, %high) %y = quantize(%0, %s, %z, to=i8) return %y })");
+}
+
+}  // namespace
+}  // namespace tenon
