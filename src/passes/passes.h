@@ -30,6 +30,10 @@ void split_siblings(Graph& graph, Journal& journal);
 void inline_branches(Graph& graph, Journal& journal);
 // Writes out loops of no turns, of one, or of few small ones.
 void unroll_loops(Graph& graph, Journal& journal);
+// Hands nested graphs only what they read, and takes from them only what is used.
+void prune_regions(Graph& graph, Journal& journal);
+// Computes before a loop what is the same in each of its turns.
+void hoist_invariants(Graph& graph, Journal& journal);
 // Finds attention, however it is written.
 void recognise_attention(Graph& graph, Journal& journal);
 // Rules, until none fires: transposes, biases, scales and batch normalisation become part of the products and

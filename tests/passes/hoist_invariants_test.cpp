@@ -1,0 +1,49 @@
+#include "passes/expect_pass.h"
+
+namespace tenon {
+namespace {
+
+TEST(HoistInvariants, ComputesBeforeALoop) {
+  expect_pass(hoist_invariants, R"(graph g(%a: f32[2], %b: f32[2]) {
+    %n = constant(value=i64[] {9})
+    %0 = while(%n, carried=[%a], captured=[%b]) body(%i: i64[], %x: f32[2], %p: f32[2]) {
+      %go = constant(value=bool[] {1}) %two = constant(value=f32[] {2}) %q = mul(%p, %two) %r = exp(%q)
+      %y = add(%x, %r) return %go, %y }
+    return %0 })",
+              R"(graph g(%a: f32[2], %b: f32[2]) {
+    %n = constant(value=i64[] {9}) %two = constant(value=f32[] {2}) %q = mul(%b, %two) %r = exp(%q)
+    %0 = while(%n, carried=[%a], captured=[%b, %r]) body(%i: i64[], %x: f32[2], %p: f32[2], %s: f32[2]) {
+      %go = constant(value=bool[] {1}) %y = add(%x, %s) return %go, %y }
+    return %0 })");
+}
+
+TEST(HoistInvariants, ComputesBeforeAScan) {
+  expect_pass(hoist_invariants, R"(graph g(%a: f32[3], %s: f32[9,3], %b: f32[3]) {
+    %0 = scan([%a], [%s], [%b], axes=[0], reversed=[0], output_axes=[], output_reversed=[])
+      body(%x: f32[3], %e: f32[3], %p: f32[3]) { %q = exp(%p) %f = add(%e, %q) %y = add(%x, %f) return %y }
+    return %0 })",
+              R"(graph g(%a: f32[3], %s: f32[9,3], %b: f32[3]) {
+    %q = exp(%b)
+    %0 = scan([%a], [%s], [%b, %q], axes=[0], reversed=[0], output_axes=[], output_reversed=[])
+      body(%x: f32[3], %e: f32[3], %p: f32[3], %q: f32[3]) { %f = add(%e, %q) %y = add(%x, %f) return %y }
+    return %0 })");
+}
+
+TEST(HoistInvariants, LeavesALoopThatMayTakeNoTurn) {
+  const Journal journal = expect_unchanged(hoist_invariants, R"(graph g(%n: i64[], %a: f32[2], %b: f32[2]) {
+    %0 = while(%n, carried=[%a], captured=[%b]) body(%i: i64[], %x: f32[2], %p: f32[2]) {
+      %go = constant(value=bool[] {1}) %r = exp(%p) %y = add(%x, %r) return %go, %y }
+    return %0 })");
+  EXPECT_EQ(only_remark(journal), "it may take no turn, and then nothing of it would be computed");
+}
+
+TEST(HoistInvariants, LeavesWhatChangesOrIsRandom) {
+  expect_unchanged(hoist_invariants, R"(graph g(%a: f32[2], %b: i64[1]) {
+    %0 = while(carried=[%a], captured=[%b]) body(%i: i64[], %x: f32[2], %p: i64[1]) {
+      %go = constant(value=bool[] {1}) %r = random_normal(%p, dtype=f32) %e = exp(%x) %y = add(%e, %r)
+      return %go, %y }
+    return %0 })");
+}
+
+}  // namespace
+}  // namespace tenon
