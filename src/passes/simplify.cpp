@@ -12,7 +12,8 @@ void simplify(Graph& graph, Journal& journal) {
 }
 
 void normalise(Graph& graph, Journal& journal) {
-  static const Rules rules = joined({&neutral_rules(), &constant_rules(), &distributive_rules()});
+  static const Rules rules =
+      joined({&neutral_rules(), &constant_rules(), &distributive_rules(), &broadcast_rules()});
   apply_rules(graph, rules, journal);
 }
 

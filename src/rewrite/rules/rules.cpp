@@ -24,6 +24,7 @@ std::vector<std::pair<std::string_view, const Rules*>> all_rules() {
       {"rotary", &rotary_rules()},
       {"einsum", &einsum_rules()},
       {"quantise", &quantise_rules()},
+      {"broadcast", &broadcast_rules()},
   };
 }
 
