@@ -26,6 +26,9 @@ constexpr std::string_view kRule = "attention";
 constexpr double kNever = -std::numeric_limits<double>::infinity();
 // A score this low, or lower, gives a probability of 0 beside any other.
 constexpr double kMasked = -1e9;
+// Added to any score it gives itself: a query that sees no key attends to all alike, as where all have one
+// low score.
+constexpr double kLowest = -1e30;
 
 Node* maker(Value value, std::string_view op) {
   return !value.is_input() && value.node()->is(op) ? value.node() : nullptr;
@@ -305,7 +308,8 @@ Value merged_mask(const Found& found) {
     } else if (*mask.otherwise == kNever) {
       next = mask.negated ? logical_not(next) : next;
     } else {
-      const Value zero = scalar(graph, dtype, 0), low = scalar(graph, dtype, *mask.otherwise);
+      const Value zero = scalar(graph, dtype, 0),
+                  low = scalar(graph, dtype, std::min(*mask.otherwise, kLowest));
       next = mask.negated ? where(next, low, zero) : where(next, zero, low);
     }
     if (found.frame.rank() == 3 && next.rank() == 3)

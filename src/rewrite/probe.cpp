@@ -87,8 +87,9 @@ bool agree(const RegionRun& run, const Tensor& wanted, const std::function<doubl
   const std::vector<double> actual = widen<double>(run.result), expected = widen<double>(wanted);
   const std::vector<bool> counts = finite_on_the_way(run);
   for (size_t i = 0; i < actual.size(); ++i) {
-    const bool same = actual[i] == expected[i] || (std::isnan(actual[i]) && std::isnan(expected[i])) ||
-                      std::fabs(actual[i] - expected[i]) <= tolerance(expected[i]);
+    const bool same =
+        actual[i] == expected[i] || (std::isnan(actual[i]) && std::isnan(expected[i])) ||
+        (std::isfinite(expected[i]) && std::fabs(actual[i] - expected[i]) <= tolerance(expected[i]));
     if (counts[i] && !same)
       return false;
   }
@@ -201,21 +202,23 @@ std::optional<Draw> empty_draw(const Region& region, const std::vector<int64_t>&
   return draw;
 }
 
-// Rows of large and small numbers, near to and far from 0, and one of zeros.
+// Rows of large and small numbers, near to and far from 0, with one that stands out, and one of zeros.
 std::vector<Draw> draw_rows(const Draw& empty) {
   struct Spread {
-    double width, middle;
+    double width, middle, first = 0, fixed = 1;
   };
   std::mt19937_64 random(1);
   std::uniform_real_distribution<double> uniform(-1, 1);
   std::vector<Draw> draws;
-  for (const auto& [width, middle] : {Spread{1, 0}, {1, 3}, {1e-3, 0}, {300, -20}, {0, 0}}) {
+  for (const auto& [width, middle, first, size] :
+       {Spread{1, 0}, {1, 3}, {1e-3, 0}, {300, -20}, {1, -20}, {1, 0, 300, 1e4}, {0, 0}}) {
     Draw draw = empty;
     for (double& value : draw.x.values)
       value = width * uniform(random) + middle;
+    draw.x.values.front() += first;
     for (Draw::Numbers& fixed : draw.fixed)
       for (double& value : fixed.values)
-        value = uniform(random) + 2;
+        value = size * (uniform(random) + 2);
     draw.nearness = 1e-18;
     draws.push_back(std::move(draw));
   }

@@ -36,6 +36,17 @@ TEST(RecogniseAttention, MakesABoolMaskOfAChoice) {
     %y = attention(%q, %k, %v, %m, scale=1) return %y })");
 }
 
+// A query that sees nothing attends to all keys alike, so the low score must outweigh the others when added.
+TEST(RecogniseAttention, MakesABiasOfAChoiceOfLowScores) {
+  expect_pass(recognise_attention,
+              R"(graph g(%q: f32[2,4,8,16], %k: f32[2,4,6,16], %v: f32[2,4,6,5], %m: bool[8,6]) {
+    %kt = transpose(%k, permutation=[0, 1, 3, 2]) %s = matmul(%q, %kt) %low = constant(value=f32[] {-1e9})
+    %a = where(%m, %s, %low) %p = softmax(%a) %y = matmul(%p, %v) return %y })",
+              R"(graph g(%q: f32[2,4,8,16], %k: f32[2,4,6,16], %v: f32[2,4,6,5], %m: bool[8,6]) {
+    %0 = constant(value=f32[] {0}) %low = constant(value=f32[] {-1e30}) %b = where(%m, %0, %low)
+    %y = attention(%q, %k, %v, %b, scale=1) return %y })");
+}
+
 TEST(RecogniseAttention, SharesKeyHeadsThatWereRepeated) {
   expect_pass(recognise_attention, R"(graph g(%q: f32[2,4,8,16], %k: f32[2,2,6,16], %v: f32[2,2,6,5]) {
     %ks = constant(value=i64[5] {2, 2, 2, 6, 16}) %vs = constant(value=i64[5] {2, 2, 2, 6, 5})

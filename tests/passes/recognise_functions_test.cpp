@@ -146,6 +146,31 @@ TEST(RecogniseFunctions, ReluIsNotWhatMakesNaNZero) {
   expect_no("relu", "%z = constant(value=f32[] {0}) %c = greater(%x, %z) %y = where(%c, %x, %z)");
 }
 
+TEST(RecogniseFunctions, LeavesTheAbsoluteValueAlone) {
+  expect_unchanged(recognise_functions, "graph g(%x: f32[n,4]) { %y = abs(%x) return %y }");
+}
+
+// Functions that are the same for most numbers are not the same.
+TEST(RecogniseFunctions, LooksWhereFunctionsDiffer) {
+  // A limit that grows beyond all numbers.
+  expect_no("clip", "%0 = neg(%x) %1 = exp(%0) %y = max(%x, %1)");
+  // The sum is below 1 where all numbers are far below 0.
+  const auto kept =
+      optimised("graph g(%x: f32[n,4]) { %0 = reduce_log_sum_exp(%x, axes=[1]) %y = relu(%0) return %y }");
+  EXPECT_EQ(count(*kept, "relu"), 1);
+  // A number that stands out from its row, or a large scale, reaches the limit.
+  const auto limited = optimised(
+      "graph g(%x: f32[n,64]) { %g = parameter(name=\"g\", value=f32[64] splat 1) "
+      "%l = constant(value=f32[] {-6}) %h = constant(value=f32[] {6}) %0 = layer_norm(%x, %g) "
+      "%y = clip(%0, %l, %h) return %y }");
+  EXPECT_EQ(count(*limited, "clip"), 1);
+  // Nothing is a norm with an epsilon that outweighs everything.
+  expect_no("layer_norm",
+            "%0 = softmax(%x) %m = reduce_mean(%0, axes=[1], keep_dims=true) "
+            "%z = constant(value=f32[] {-0}) %2 = mul(%x, %z) %1 = reduce_mean(%2, axes=[1], "
+            "keep_dims=true) %y = mul(%2, %1)");
+}
+
 // What divides by this, or takes its log, needs the epsilon.
 TEST(RecogniseFunctions, KeepsAnEpsilonThatIsAdded) {
   const std::string epsilon = "%e = constant(value=f32[] {1e-12}) ";

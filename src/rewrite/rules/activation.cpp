@@ -30,7 +30,7 @@ std::optional<Function> guess_silu(const Region& region) {
 
 std::optional<Function> guess_leaky_relu(const Region& region) {
   const double alpha = nearest_number(region, -value_at(region, -1));
-  if (alpha == 0 || alpha == 1)
+  if (alpha == 0 || std::fabs(alpha) == 1)  // relu(x), x, |x|
     return std::nullopt;
   return [=](Value x, const std::vector<Value>&) { return leaky_relu(x, alpha); };
 }

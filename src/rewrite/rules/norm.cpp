@@ -14,6 +14,9 @@
 namespace tenon {
 namespace {
 
+// With a greater one all is next to 0, whatever it is.
+constexpr double kGreatestEpsilon = 1;
+
 constexpr std::string_view kReductions[] = {"reduce_mean", "reduce_sum", "layer_norm", "rms_norm"};
 
 // The first axis that a node reduces, from the front; nothing for other nodes.
@@ -46,7 +49,7 @@ std::optional<double> epsilon_of(const Region& region, const RowProbe& row) {
   const double variance = 2 * row.x * row.x / static_cast<double>(row.length);
   const double squared = (row.x / row.y) * (row.x / row.y);
   const double epsilon = nearest_number(region, squared - variance);
-  if (!(row.y > 0) || !(epsilon > -1e-9 * variance))
+  if (!(row.y > 0) || !(epsilon > -1e-9 * variance) || epsilon > kGreatestEpsilon)
     return std::nullopt;
   return std::fabs(epsilon) < 1e-9 * variance ? 0 : epsilon;
 }
