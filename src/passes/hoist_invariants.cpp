@@ -100,6 +100,20 @@ int64_t first_captured(const Node& loop) {
   return static_cast<int64_t>(leading_count(loop) + carried_count(loop) + scanned_count(loop));
 }
 
+// Whether they make sense for the sizes that are known outside; if not, the model can never run.
+bool fits_outside(const Node& loop, const Invariants& invariants) {
+  Graph scratch;
+  std::vector<Value> arguments;
+  for (Value captured : loop.ins("captured"))
+    arguments.push_back(scratch.add_input(captured.type(), captured.name()));
+  try {
+    scratch.inline_graph(*as_graph(loop.region("body"), first_captured(loop), invariants), arguments);
+    return true;
+  } catch (const UserError&) {
+    return false;
+  }
+}
+
 void hoist(Node* loop, const Invariants& invariants) {
   Graph &graph = loop->graph(), &body = loop->region("body");
   Remade remade(*loop);
@@ -129,6 +143,10 @@ void hoist_in(Graph& graph, Journal& journal) {
       continue;
     if (!has_a_turn(*node)) {
       journal.declined(kRule, *node, "it may take no turn, and then nothing of it would be computed");
+      continue;
+    }
+    if (!fits_outside(*node, invariants)) {
+      journal.declined(kRule, *node, "its body does not fit the sizes it is given");
       continue;
     }
     if (!journal.is_open())

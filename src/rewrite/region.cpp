@@ -21,8 +21,10 @@ bool is_float_or_bool(Value value) {
   return value.type().is_tensor() && (is_float(value.dtype()) || value.dtype() == DType::Bool);
 }
 
+// An op on the bits of numbers says nothing about numbers of another precision.
 bool can_run(const Node& node) {
-  return can_stand_in_region(node.op()) && node.late_names().empty() && is_float_or_bool(node.result());
+  return !node.is("bit_cast") && can_stand_in_region(node.op()) && node.late_names().empty() &&
+         is_float_or_bool(node.result());
 }
 
 bool comes_before(Value a, Value b) {

@@ -45,5 +45,14 @@ TEST(HoistInvariants, LeavesWhatChangesOrIsRandom) {
     return %0 })");
 }
 
+TEST(HoistInvariants, LeavesAModelThatCanNeverRun) {
+  const Journal journal = expect_unchanged(hoist_invariants, R"(graph g(%s: f32[3,2], %x: f32[1,4,2]) {
+    %0 = scan(scanned=[%s], captured=[%x], axes=[0], reversed=[0], output_axes=[0], output_reversed=[0])
+      body(%e: f32[2], %c: f32[1,m,2]) {
+        %p = constant(value=f32[1] {1}) %y = batch_norm(%c, %p, %p, %p, %p) %z = add(%y, %e) return %z }
+    return %0 })");
+  EXPECT_EQ(only_remark(journal), "its body does not fit the sizes it is given");
+}
+
 }  // namespace
 }  // namespace tenon

@@ -400,5 +400,10 @@ TEST(RecogniseFunctions, NothingIfEveryBitMustStay) {
                    NumericsBudget::Strict);
 }
 
+TEST(RecogniseFunctions, DoesNotComputeWithBits) {
+  expect_unchanged(recognise_functions, R"(graph g(%x: f16[4]) {
+    %0 = bit_cast(%x, to=bf16) %1 = bit_cast(%0, to=f16) %2 = mul(%1, %x) %3 = sigmoid(%2) return %3 })");
+}
+
 }  // namespace
 }  // namespace tenon
