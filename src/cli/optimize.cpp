@@ -1,11 +1,15 @@
 // optimize.cpp — tenon optimize: a smaller, faster model that computes the same.
+#include <sys/resource.h>
+
 #include <algorithm>
-#include <chrono>
+#include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "base/write_file.h"
 #include "cli/commands.h"
 #include "cli/load_model.h"
 #include "cli/output.h"
+#include "frontends/onnx/proto.h"
 #include "frontends/onnx/write/write.h"
 #include "ir/print.h"
 #include "passes/pipeline.h"
@@ -15,7 +19,7 @@ namespace {
 
 struct Options {
   ModelArguments model;
-  std::string output, numerics = "default";
+  std::string output, stats, numerics = "default";
   std::vector<std::string> only, disabled;
   std::optional<int64_t> opset;
   bool remarks = false;
@@ -58,17 +62,106 @@ std::string table(const std::vector<PassReport>& reports, int64_t nodes_before) 
                             reports.empty() ? nodes_before : reports.back().nodes);
 }
 
+using Counts = std::map<std::string, int64_t>;
+
+// The nodes of a graph by op, those of nested graphs included, constants not.
+void add_ops(const onnx::GraphProto& graph, Counts& counts) {
+  for (const onnx::NodeProto& node : graph.node) {
+    if (node.op_type != "Constant")
+      ++counts[std::string(node.op_type)];
+    for (const onnx::AttributeProto& attribute : node.attribute)
+      for (const onnx::GraphProto& nested : attribute.graphs)
+        add_ops(nested, counts);
+  }
+}
+
+void add_ops(const Graph& graph, Counts& counts) {
+  for (const Node* node : graph.nodes()) {
+    if (!node->is("constant") && !node->is("parameter"))
+      ++counts[std::string(node->op().name)];
+    for (const auto& region : node->regions())
+      add_ops(*region, counts);
+  }
+}
+
+// Of the file where it is ONNX, else of the graph that it became or comes from.
+Counts ops_of(const std::string& file, const Graph& graph) {
+  Counts counts;
+  if (file.ends_with(".onnx"))
+    add_ops(onnx::read_model(file).proto.graph, counts);
+  else
+    add_ops(graph, counts);
+  return counts;
+}
+
+int64_t sum(const Counts& counts) {
+  int64_t sum = 0;
+  for (const auto& [op, count] : counts)
+    sum += count;
+  return sum;
+}
+
+// The composites there are now. A silu as steep as this approximates gelu, and is known by that name.
+Counts recognised_in(Graph& graph) {
+  constexpr double kQuickGelu = 1.702;
+  Counts counts = {{"attention", 0}, {"layer_norm", 0}, {"rms_norm", 0}, {"gelu", 0}, {"silu", 0}};
+  for_each_graph(graph, [&](const Graph& each) {
+    for (const Node* node : each.nodes()) {
+      const bool is_quick_gelu =
+          node->is("silu") && std::fabs(node->attr("alpha").as<double>() - kQuickGelu) < 1e-3;
+      const auto count = counts.find(is_quick_gelu ? "gelu" : std::string(node->op().name));
+      if (count != counts.end())
+        ++count->second;
+    }
+  });
+  return counts;
+}
+
+double peak_memory_mib() {
+  rusage usage = {};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1024;
+}
+
+void write_stats(const Options& options, const Counts& before, Graph& graph, const Journal& journal,
+                 const std::vector<PassReport>& reports) {
+  const Counts after = ops_of(options.output, graph);
+  nlohmann::ordered_json passes = nlohmann::ordered_json::array();
+  double milliseconds = 0;
+  for (const PassReport& report : reports) {
+    passes.push_back({{"name", report.pass},
+                      {"ms", report.milliseconds},
+                      {"changes", report.changes},
+                      {"nodes", report.nodes}});
+    milliseconds += report.milliseconds;
+  }
+  const nlohmann::ordered_json json = {{"nodes_before", sum(before)},
+                                       {"nodes_after", sum(after)},
+                                       {"ops_after", after},
+                                       {"recognised", recognised_in(graph)},
+                                       {"applications", journal.applications().size()},
+                                       {"ms", milliseconds},
+                                       {"peak_rss_mib", peak_memory_mib()},
+                                       {"passes", passes}};
+  write_file(options.stats, json.dump(1) + "\n");
+}
+
 void optimize_model(const Options& options) {
   if (!options.output.empty())
     check_output(options);
+  if (!options.stats.empty())
+    check_writable(options.stats);
   const std::unique_ptr<Graph> graph = load_model(options.model);
   Journal journal(parse_numerics_budget(options.numerics));
   const OptimizeOptions passes = {.only = {options.only.begin(), options.only.end()},
                                   .disabled = {options.disabled.begin(), options.disabled.end()}};
   const int64_t nodes_before = count_nodes(*graph);
+  const Counts ops_before = options.stats.empty() ? Counts() : ops_of(options.model.model, *graph);
   const std::vector<PassReport> reports = optimize(*graph, journal, passes);
   if (!options.output.empty())
     write_model(*graph, options);
+  if (!options.stats.empty())
+    write_stats(options, ops_before, *graph, journal, reports);
   write_output(table(reports, nodes_before));
   if (options.remarks)
     for (const Remark& remark : journal.remarks())
@@ -95,6 +188,7 @@ void add_optimize(CLI::App& program) {
   command->add_option("--disable", options->disabled, "leaves these passes out")
       ->delimiter(',')
       ->option_text("NAME,…");
+  command->add_option("--stats", options->stats, "writes counts and times to this file")->option_text("FILE");
   command->add_flag("--remarks", options->remarks, "says what was not done, and why");
   command->callback([options] { optimize_model(*options); });
 }

@@ -40,6 +40,23 @@ TEST_F(Optimize, SaysWhatWasNotDone) {
       "node %y: normalise: divide-by-constant: not so: 1 / c neither overflows nor underflows\n");
 }
 
+TEST_F(Optimize, WritesStatistics) {
+  expect_done("tenon optimize builtin:attention -o a.onnx --stats s.json >log", "");
+  const auto json = nlohmann::json::parse(read_file(folder_.path() / "s.json"));
+  EXPECT_GT(json["nodes_before"], json["nodes_after"]);
+  EXPECT_EQ(json["recognised"]["attention"], 1);
+  EXPECT_GT(json["applications"], 0);
+  EXPECT_GT(json["peak_rss_mib"], 0);
+  int64_t nodes = 0;
+  for (const auto& [op, count] : json["ops_after"].items())
+    nodes += count.get<int64_t>();
+  EXPECT_EQ(nodes, json["nodes_after"]);
+  EXPECT_EQ(json["passes"][0]["name"], "remove-dead");
+  // Counted in the files where they are ONNX.
+  expect_done("tenon optimize a.onnx -o b.onnx --stats t.json >log", "");
+  EXPECT_EQ(nlohmann::json::parse(read_file(folder_.path() / "t.json"))["nodes_before"], json["nodes_after"]);
+}
+
 using Verify = CommandLine;
 
 TEST_F(Verify, ChecksEveryPass) {
