@@ -257,6 +257,24 @@ TEST(RecogniseFunctions, LayerNorm) {
   expect_layer_norm(deviation + "%n = div(%c, %d) %y = add(%n, %b)", "%x, bias=%b");
 }
 
+// As exporters write it that know no keep_dims, and spread everything to the size of x.
+TEST(RecogniseFunctions, LayerNormOfSpreadValues) {
+  expect_layer_norm(
+      "%s = shape(%x) %m0 = reduce_mean(%x, axes=[-1]) %m1 = unsqueeze(%m0, axes=[-1]) "
+      "%m = broadcast(%m1, %s) %c = sub(%x, %m) %sq = mul(%c, %c) %v0 = reduce_mean(%sq, axes=[2]) "
+      "%v = unsqueeze(%v0, axes=[2]) %ve = add(%v, %e) %d0 = sqrt(%ve) %d = broadcast(%d0, %s) "
+      "%n = div(%c, %d) %gs = broadcast(%g, %s) %bs = broadcast(%b, %s) %t = mul(%n, %gs) %y = add(%t, %bs)");
+}
+
+// The variance of a sample, and then made that of all.
+TEST(RecogniseFunctions, LayerNormByCorrectedVariance) {
+  expect_layer_norm(
+      "%three = constant(value=f32[] {3}) %m = reduce_mean(%x, axes=[-1], keep_dims=true) %c = sub(%x, %m) "
+      "%sq = mul(%c, %c) %t = reduce_sum(%sq, axes=[-1], keep_dims=true) %u = div(%t, %three) "
+      "%w = mul(%u, %three) %v = div(%w, %4) %ve = add(%v, %e) %d = sqrt(%ve) %y = div(%c, %d)",
+      "%x");
+}
+
 TEST(RecogniseFunctions, LayerNormOverSeveralAxes) {
   expect_same(
       "graph g(%x: f32[n,3,4]) { %e = constant(value=f32[] {0.001}) "
