@@ -189,6 +189,17 @@ Rule batch_norm_first() {
           "%y = conv(%0, %w, groups=2, strides=[1], dilations=[1], pads=[1, 0]) return %y }"};
 }
 
+// Whether a pool would have no window that sees padding alone: ONNX Runtime refuses to make one.
+bool leaves_no_window_empty(const Node& node, const std::vector<int64_t>& pads) {
+  if (node.op().find_attribute("kernel") == nullptr)
+    return true;
+  const std::vector<int64_t>& kernel = node.attr("kernel");
+  for (size_t i = 0; i < pads.size(); ++i)
+    if (pads[i] >= kernel[i % kernel.size()])
+      return false;
+  return true;
+}
+
 // pad(x) with zeros, in front of what pads with zeros itself.
 Rule fold_pad(std::string_view name, const Pattern& padded, const Pattern& pad, const Pattern& x,
               const Pattern& pads, std::vector<Condition> when, std::string_view fires,
@@ -213,10 +224,10 @@ Rule fold_pad(std::string_view name, const Pattern& padded, const Pattern& pad, 
       sum[static_cast<size_t>(axis - 2)] += before;
       sum[static_cast<size_t>(axis - 2 + spatial)] += after;
     }
-    return sum;
+    return leaves_no_window_empty(outer, sum) ? std::optional(sum) : std::nullopt;
   };
   when.push_back({"x has a zero", [=](const Match& m) { return m[x].dtype() != DType::F8E8M0; }});
-  when.push_back({"zeros are added to the spatial dimensions alone",
+  when.push_back({"zeros are added to the spatial dimensions alone, and not too many",
                   [=](const Match& m) { return new_pads(m).has_value(); }, true});
   return {.name = name,
           .match = padded,
@@ -225,6 +236,8 @@ Rule fold_pad(std::string_view name, const Pattern& padded, const Pattern& pad, 
                         const Node& outer = *m.root().node();
                         Attributes attributes = outer.attributes();
                         attributes.insert_or_assign("pads", *new_pads(m));
+                        if (outer.op().find_attribute("count_padding") != nullptr)
+                          attributes.insert_or_assign("count_padding", true);
                         std::vector<Operand> operands = {{"x", m[x]}};
                         if (outer.op().find_operand("w") != nullptr)
                           operands.emplace_back("w", outer.in("w"));
@@ -315,13 +328,17 @@ Rules make_rules() {
       fold_pad("pad-into-average-pool", padded_pool, zero_pad, x, pads,
                {{"the last window does not stand out",
                  [](const Match& m) { return !m.root().node()->attr("round_up").as<bool>(); }},
-                {"padding counts",
-                 [](const Match& m) { return m.root().node()->attr("count_padding").as<bool>(); }, true}},
+                {"all padding counts",
+                 [](const Match& m) {
+                   const Node& pool = *m.root().node();
+                   return pool.attr("count_padding").as<bool>() || !has_padding(pool);
+                 },
+                 true}},
                "(%x: T[n,1,4]) { %p = constant(value=i64[2] {1, 1}) %0 = pad(%x, %p, axes=[2]) "
                "%y = average_pool(%0, kernel=[2], strides=[1], dilations=[1], pads=[0, 0], "
                "count_padding=true) return %y }",
                "(%x: T[n,1,4]) { %p = constant(value=i64[2] {1, 1}) %0 = pad(%x, %p, axes=[2]) "
-               "%y = average_pool(%0, kernel=[2], strides=[1], dilations=[1], pads=[0, 0], "
+               "%y = average_pool(%0, kernel=[2], strides=[1], dilations=[1], pads=[1, 0], "
                "count_padding=false) return %y }"),
   };
 }
