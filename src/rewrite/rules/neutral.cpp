@@ -1,5 +1,7 @@
 // neutral.cpp — operations with an operand that changes nothing, or that decides everything. A constant that
 // would broadcast x to another shape is no such operand: apply_rules compares the types.
+#include <algorithm>
+
 #include "rewrite/rules/rules.h"
 
 namespace tenon {
@@ -7,6 +9,50 @@ namespace {
 
 Condition is_not_float(const Pattern& x) {
   return {x.to_string() + " is no float", [=](const Match& m) { return !is_float(m[x].dtype()); }};
+}
+
+// Whether every element of the result stands where one of x stands: all scales are 1, or all sizes stay.
+bool keeps_all_sizes(const Node& resize) {
+  const Value x = resize.in("x"), y = resize.result();
+  if (resize.attr("positions").as<std::string>() == "crop" || !x.shape().ranked() || !y.shape().ranked())
+    return false;
+  if (resize.has("scales")) {
+    const Tensor* scales = known_elements(resize.in("scales"));
+    const std::span<const float> each = scales == nullptr ? std::span<const float>() : scales->data<float>();
+    return scales != nullptr && std::all_of(each.begin(), each.end(), [](float scale) { return scale == 1; });
+  }
+  // With one scale for all, a size may stay by rounding alone.
+  if (resize.attr("aspect").as<std::string>() != "stretch")
+    return false;
+  for (int64_t axis = 0; axis < x.rank(); ++axis)
+    if (!provably_equal(x.dim(axis), y.dim(axis)))
+      return false;
+  return true;
+}
+
+// Interpolation computes in f64, which does not hold all numbers of 64 bits.
+bool interpolates_wide_integers(const Node& resize) {
+  const DType dtype = resize.result().dtype();
+  return resize.attr("mode").as<std::string>() != "nearest" && is_integer(dtype) && info(dtype).bits == 64;
+}
+
+Rule resize_by_one() {
+  const Pattern resize = result_of("resize");
+  return {.name = "resize-by-one",
+          .match = resize,
+          .replace = {"x", [=](const Match& m) { return m.node(resize).in("x"); }},
+          .when = {{"no size changes", [=](const Match& m) { return keeps_all_sizes(m.node(resize)); }},
+                   {"f64 holds all elements",
+                    [=](const Match& m) { return !interpolates_wide_integers(m.node(resize)); }}},
+          .numerics = Numerics::BitExact,
+          .fires =
+              "(%x: T[n,2,m]) { %s = constant(value=f32[2] {1, 1}) "
+              "%y = resize(%x, %s, axes=[2, 0], mode=\"linear\") %t = shape(%x) "
+              "%z = resize(%x, sizes=%t, axes=[0, 1, 2], positions=\"align_corners\") return %y, %z }",
+          .stays =
+              "(%x: T[n,2,5]) { %s = constant(value=f32[1] {1.1}) %y = resize(%x, %s, axes=[2]) "
+              "%t = constant(value=i64[1] {5}) %r = constant(value=f32[2] {0, 0.5}) "
+              "%z = resize(%x, sizes=%t, region=%r, axes=[2], positions=\"crop\") return %y, %z }"};
 }
 
 Rules make_rules() {
@@ -109,6 +155,7 @@ Rules make_rules() {
                             "%y = where(%c, %a, %b) return %y }",
                    .stays = "(%a: T[3], %b: T[1]) { %c = constant(value=bool[] {0}) "
                             "%y = where(%c, %a, %b) return %y }"});
+  rules.push_back(resize_by_one());
   return rules;
 }
 

@@ -1,6 +1,9 @@
 // reduce.cpp — reductions of nothing, and one spelling for the others: axes counted from the front, in order,
 // and reduced dimensions kept or dropped by the reduction itself.
+#include "ops/reduce.h"
+
 #include <algorithm>
+#include <numeric>
 
 #include "ops/shapes.h"
 #include "rewrite/rules/rules.h"
@@ -61,6 +64,59 @@ Shape shape_if_kept_otherwise(const Node& reduction) {
       dims.push_back(reduced ? Dim(1) : reduction.in("x").dim(i));
   }
   return dims;
+}
+
+// Whether its only window sees all of x and nothing else.
+bool sees_all(const Node& pool) {
+  const Value x = pool.in("x");
+  if (!is_ranked(x) || pool.attr("padding").as<std::string>() != "explicit")
+    return false;
+  const Ints &kernel = pool.attr("kernel"), &dilations = pool.attr("dilations"), &pads = pool.attr("pads");
+  for (size_t i = 0; i < kernel.size(); ++i)
+    if (x.dim(static_cast<int64_t>(i) + 2) != Dim(kernel[i]) || (dilations[i] != 1 && kernel[i] != 1))
+      return false;
+  return std::all_of(pads.begin(), pads.end(), [](int64_t pad) { return pad == 0; });
+}
+
+Axes spatial_axes(Value x) {
+  Axes axes(static_cast<size_t>(x.rank()) - 2);
+  std::iota(axes.begin(), axes.end(), 2);
+  return axes;
+}
+
+// A pool with one window is a reduction, which is how a global pool is written.
+Rules pool_rules() {
+  const Pattern average = result_of("average_pool"), greatest = result_of("max_pool");
+  return {
+      {.name = "average-pool-of-all",
+       .match = average,
+       .replace = {"reduce_mean(x)",
+                   [=](const Match& m) {
+                     const Value x = m.node(average).in("x");
+                     return reduce_mean(x, spatial_axes(x), Keep::Dims);
+                   }},
+       .when = {{"its window sees all of x", [=](const Match& m) { return sees_all(m.node(average)); }}},
+       .numerics = Numerics::BitExact,
+       .fires = "(%x: T[n,2,3,4]) { %y = average_pool(%x, kernel=[3, 4], strides=[1, 2], dilations=[1, 1], "
+                "pads=[0, 0, 0, 0]) return %y }",
+       .stays = "(%x: T[n,2,3,4]) { %y = average_pool(%x, kernel=[3, 4], strides=[1, 2], dilations=[1, 1], "
+                "pads=[0, 0, 0, 1]) return %y }"},
+      {.name = "max-pool-of-all",
+       .match = greatest,
+       .replace = {"reduce_max(x)",
+                   [=](const Match& m) {
+                     const Value x = m.node(greatest).in("x");
+                     return reduce_max(x, spatial_axes(x), Keep::Dims);
+                   }},
+       .when = {{"its window sees all of x", [=](const Match& m) { return sees_all(m.node(greatest)); }},
+                {"the indices are not wanted",
+                 [=](const Match& m) { return m.node(greatest).result(1).use_count() == 0; }}},
+       .numerics = Numerics::BitExact,
+       .fires = "(%x: T[n,2,3]) { %y, %i = max_pool(%x, kernel=[3], strides=[1], dilations=[1], pads=[0, 0]) "
+                "return %y }",
+       .stays = "(%x: T[n,2,3]) { %y, %i = max_pool(%x, kernel=[3], strides=[1], dilations=[1], pads=[0, 0]) "
+                "return %y, %i }"},
+  };
 }
 
 Rules make_rules() {
@@ -130,7 +186,7 @@ Rules make_rules() {
 }  // namespace
 
 const Rules& reduce_rules() {
-  static const Rules rules = make_rules();
+  static const Rules reductions = make_rules(), pools = pool_rules(), rules = joined({&reductions, &pools});
   return rules;
 }
 

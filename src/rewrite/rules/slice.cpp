@@ -173,6 +173,14 @@ size_t run_length(const std::vector<Value>& parts, size_t first, int64_t axis, S
   return length;
 }
 
+// How many parts from the first on are small constants, which folding makes one.
+size_t count_constants(const std::vector<Value>& parts, size_t first) {
+  size_t end = first;
+  while (end < parts.size() && known_elements(parts[end]) != nullptr)
+    ++end;
+  return end - first;
+}
+
 // Whether it is worth taking the stretch at once: where it is all there is, or where its parts are slices
 // that nothing else needs.
 bool is_worth_joining(std::span<const Value> parts, const Stretch& whole) {
@@ -191,8 +199,13 @@ Value simplified_concat(const Node& concat) {
   std::vector<Value> joined;
   for (size_t i = 0; i < parts.size();) {
     Stretch whole{};
-    const size_t length = run_length(parts, i, axis, whole);
-    if (is_worth_joining(std::span(parts).subspan(i, length), whole)) {
+    const size_t length = run_length(parts, i, axis, whole), constants = count_constants(parts, i);
+    if (constants > 1 && constants < parts.size()) {
+      joined.push_back(tenon::concat({parts.begin() + static_cast<std::ptrdiff_t>(i),
+                                      parts.begin() + static_cast<std::ptrdiff_t>(i + constants)},
+                                     axis));
+      i += constants;
+    } else if (is_worth_joining(std::span(parts).subspan(i, length), whole)) {
       joined.push_back(take(whole));
       i += length;
     } else {
@@ -353,11 +366,13 @@ Rules whole_rules() {
        .when = {ranked},
        .numerics = Numerics::BitExact,
        .fires =
-           "(%x: T[6,n], %y: T[0,n], %z: T[2,n]) { %s = constant(value=i64[2] {2, 4}) "
+           "(%x: T[6,n], %y: T[0,n], %z: T[2,n], %w: T[n]) { %s = constant(value=i64[2] {2, 4}) "
            "%0, %1 = split(%x, %s, axis=0) %2 = concat([%y, %0, %1], axis=0) "
            "%a = constant(value=i64[1] {0}) %b = constant(value=i64[1] {3}) %c = constant(value=i64[1] {5}) "
            "%3 = slice(%x, %a, %b, axes=[0]) %4 = slice(%x, %b, %c, axes=[0]) "
-           "%5 = concat([%3, %4], axis=0) %6 = concat([%z, %5, %z], axis=0) return %2, %6 }",
+           "%5 = concat([%3, %4], axis=0) %6 = concat([%z, %5, %z], axis=0) "
+           "%d = constant(value=T[1] {1}) %e = constant(value=T[2] {2, 3}) "
+           "%7 = concat([%w, %d, %e, %w, %d], axis=0) return %2, %6, %7 }",
        .stays = "(%x: T[6,n]) { %s = constant(value=i64[2] {2, 4}) %0, %1 = split(%x, %s, axis=0) "
                 "%2 = concat([%1, %0], axis=0) return %2 }"},
       {.name = "pad-nothing",
