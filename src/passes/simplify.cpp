@@ -7,7 +7,7 @@ namespace tenon {
 void simplify(Graph& graph, Journal& journal) {
   static const Rules rules = joined({&neutral_rules(), &inverse_rules(), &shape_rules(), &reduce_rules(),
                                      &select_rules(), &cast_rules(), &transpose_rules(), &slice_rules(),
-                                     &early_rules(), &einsum_rules(), &quantise_rules()});
+                                     &early_rules(), &whole_rules(), &einsum_rules(), &quantise_rules()});
   apply_rules(graph, rules, journal);
 }
 

@@ -1,10 +1,13 @@
-// split_siblings.cpp — slices that together are all of a tensor become one split of it.
+// split_siblings.cpp — slices that together are all of a tensor become one split of it, and what is done to
+// each part of a split is done once before.
 #include <algorithm>
 
 #include "ops/shapes.h"
 #include "ops/slice.h"
 #include "passes/passes.h"
 #include "rewrite/cut.h"
+#include "rewrite/match.h"
+#include "rewrite/rules/applied.h"
 
 namespace tenon {
 namespace {
@@ -77,6 +80,42 @@ void split_slices_of(Value value, Journal& journal) {
   }
 }
 
+// The nodes that take the parts of a split, where they are one function and take nothing else of it.
+std::vector<Node*> functions_of_parts(const Node& split) {
+  std::vector<Node*> functions;
+  for (Value part : split.results()) {
+    if (!part.has_one_use())
+      return {};
+    Node* user = part.users().front();
+    if (applied_to(*user) != part || (!functions.empty() && !is_same_function(*functions.front(), *user)))
+      return {};
+    functions.push_back(user);
+  }
+  return functions;
+}
+
+void apply_before_split(const Node& split, Journal& journal) {
+  const std::vector<Node*> functions = functions_of_parts(split);
+  if (functions.size() < 2 || is_fixed(split.in("x")) || !journal.is_open())
+    return;
+  journal.applied("split-after-elementwise", functions);
+  Graph& graph = split.graph();
+  graph.set_current_sources(sources_of(functions));
+  const Node* parts = nullptr;
+  {
+    const InsertBefore here(*std::min_element(functions.begin(), functions.end(),
+                                              [](Node* a, Node* b) { return a->comes_before(*b); }));
+    const Value x = split.in("x"), y = apply_to(*functions.front(), x);
+    parts = graph.copy_node(split, [&](Value operand) { return operand == x ? y : operand; });
+  }
+  graph.set_current_sources({});
+  for (size_t i = 0; i < functions.size(); ++i) {
+    const Value part = parts->result(static_cast<int64_t>(i)), old = functions[i]->result();
+    part.set_name(old.name());
+    old.replace_all_uses(part);
+  }
+}
+
 }  // namespace
 
 void split_siblings(Graph& graph, Journal& journal) {
@@ -86,6 +125,9 @@ void split_siblings(Graph& graph, Journal& journal) {
     for (Node* node : each.nodes())
       for (Value result : node->results())
         split_slices_of(result, journal);
+    for (Node* node : each.nodes())
+      if (node->is("split") && node->in("x").shape().ranked())
+        apply_before_split(*node, journal);
   });
   remove_dead(graph, journal);
 }

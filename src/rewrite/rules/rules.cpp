@@ -15,6 +15,7 @@ std::vector<std::pair<std::string_view, const Rules*>> all_rules() {
       {"transpose", &transpose_rules()},
       {"slice", &slice_rules()},
       {"early", &early_rules()},
+      {"whole", &whole_rules()},
       {"linear", &linear_rules()},
       {"convolution", &convolution_rules()},
       {"activation", &activation_rules()},

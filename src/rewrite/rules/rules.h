@@ -18,6 +18,7 @@ const Rules& transpose_rules();     // transposes that meet
 const Rules& linear_rules();        // products with weights, and what folds into them
 const Rules& convolution_rules();   // what folds into convolutions
 const Rules& slice_rules();         // parts of tensors, and tensors put together
+const Rules& whole_rules();         // what is done to each part of a tensor, done once to all of it
 const Rules& early_rules();         // slices before what they are slices of is computed
 const Rules& activation_rules();    // gelu, silu and their like, written out in simpler ops
 const Rules& clip_rules();          // relu, min, max: one clip
