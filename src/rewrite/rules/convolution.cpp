@@ -5,6 +5,7 @@
 #include "ops/binary.h"
 #include "ops/reduce.h"
 #include "ops/reshape.h"
+#include "ops/slice.h"
 #include "ops/unary.h"
 #include "rewrite/quantised.h"
 #include "rewrite/rules/rules.h"
@@ -121,6 +122,112 @@ Rule fold_batch_norm(std::string_view name, std::string_view op_name, std::strin
           .fires = fires,
           .stays = stays};
 }
+
+// --- convolutions side by side ---
+
+// A convolution of one part of x, and what is added to it.
+struct PartialConv {
+  const Node* conv = nullptr;
+  Value bias = {};
+};
+
+std::optional<PartialConv> partial_conv(Value part) {
+  if (part.is_input() || !part.has_one_use())
+    return std::nullopt;
+  if (part.node()->is("conv"))
+    return PartialConv{part.node()};
+  if (!part.node()->is("add"))
+    return std::nullopt;
+  const Value a = part.node()->in("a"), b = part.node()->in("b");
+  for (const auto& [y, bias] : {std::pair(a, b), std::pair(b, a)})
+    if (!y.is_input() && y.node()->is("conv") && y.has_one_use() && is_fixed(bias) &&
+        is_per_channel(bias, y) && bias.shape().element_count() == y.dim(1))
+      return PartialConv{y.node(), bias};
+  return std::nullopt;
+}
+
+// The convolutions of all the parts of a split, in their order and alike; empty where a concat is of others.
+std::vector<PartialConv> convs_of_all_parts(const Node& concat) {
+  std::vector<PartialConv> convs;
+  const std::vector<Value> parts = concat.ins("x");
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const auto each = partial_conv(parts[i]);
+    if (!each)
+      return {};
+    const Value x = each->conv->in("x"), w = each->conv->in("w");
+    if (x.is_input() || !x.node()->is("split") || x.index() != static_cast<int64_t>(i) || !is_fixed(w))
+      return {};
+    convs.push_back(*each);
+    const PartialConv& first = convs.front();
+    if (x.node() != first.conv->in("x").node() || bool(each->bias) != bool(first.bias) ||
+        each->conv->attributes() != first.conv->attributes() || w.type() != first.conv->in("w").type() ||
+        x.type() != first.conv->in("x").type())
+      return {};
+  }
+  const Node& split = *convs.front().conv->in("x").node();
+  const int64_t axis = split.attr("axis"), rank = concat.result().rank(), along = concat.attr("axis");
+  const bool is_along_channels = (axis == 1 || axis == 1 - rank) && (along == 1 || along == 1 - rank);
+  return is_along_channels && split.result_count() == static_cast<int64_t>(parts.size())
+             ? convs
+             : std::vector<PartialConv>();
+}
+
+// As one convolution whose channels fall into groups.
+Value convolve_in_groups(const std::vector<PartialConv>& convs) {
+  std::vector<Value> weights, biases;
+  const Node& first = *convs.front().conv;
+  const int64_t rank = first.result().rank();
+  for (const PartialConv& each : convs) {
+    weights.push_back(each.conv->in("w"));
+    if (each.bias)
+      biases.push_back(along_channels(each.bias, rank));
+  }
+  Attributes attributes = first.attributes();
+  attributes.insert_or_assign("groups",
+                              first.attr("groups").as<int64_t>() * static_cast<int64_t>(convs.size()));
+  const Value y =
+      first.graph()
+          .create(first.op(), {{"x", first.in("x").node()->in("x")}, {"w", concat(weights, 0)}}, attributes)
+          ->result();
+  return biases.empty() ? y : y + concat(biases, 0);
+}
+
+Rule group_convs() {
+  const Pattern concat = result_of("concat");
+  return {.name = "conv-in-groups",
+          .match = concat,
+          .replace = {"conv(x, concat(w), groups=…)",
+                      [=](const Match& m) { return convolve_in_groups(convs_of_all_parts(m.node(concat))); }},
+          .when = {{"the rank is known",
+                    [](const Match& m) { return m.root().type().is_tensor() && m.root().shape().ranked(); }},
+                   {"its parts are alike convolutions of all parts of a split",
+                    [=](const Match& m) { return !convs_of_all_parts(m.node(concat)).empty(); }},
+                   {"the weights are not made of quantised numbers",
+                    [=](const Match& m) {
+                      const std::vector<PartialConv> convs = convs_of_all_parts(m.node(concat));
+                      return std::none_of(convs.begin(), convs.end(), [](const PartialConv& each) {
+                        return is_quantised(each.conv->in("w"));
+                      });
+                    }}},
+          .numerics = Numerics::BitExact,
+          .fires =
+              "(%x: T[n,4,3]) { %v = parameter(name=\"v\", value=T[3,2,1] {1, 2, 3, 4, 0.5, 1}) "
+              "%w = parameter(name=\"w\", value=T[3,2,1] {2, 0, 1, 1, 3, 0.5}) "
+              "%b = parameter(name=\"b\", value=T[3,1] {1, 2, 3}) %c = parameter(name=\"c\", value=T[1,3,1] "
+              "{4, 3, 0.5}) %s = constant(value=i64[2] {2, 2}) %0, %1 = split(%x, %s, axis=1) "
+              "%2 = conv(%0, %v, strides=[1], dilations=[1], pads=[1, 0]) %3 = add(%2, %b) "
+              "%4 = conv(%1, %w, strides=[1], dilations=[1], pads=[1, 0]) %5 = add(%4, %c) "
+              "%y = concat([%3, %5], axis=1) return %y }",
+          .stays =
+              "(%x: T[n,4,3]) { %v = parameter(name=\"v\", value=T[3,2,1] {1, 2, 3, 4, 0.5, 1}) "
+              "%w = parameter(name=\"w\", value=T[3,2,1] {2, 0, 1, 1, 3, 0.5}) "
+              "%s = constant(value=i64[2] {2, 2}) %0, %1 = split(%x, %s, axis=1) "
+              "%2 = conv(%0, %v, strides=[1], dilations=[1], pads=[1, 0]) "
+              "%3 = conv(%1, %w, strides=[1], dilations=[1], pads=[1, 0]) "
+              "%y = concat([%3, %2], axis=1) return %y }"};
+}
+
+// --- padding ---
 
 bool has_padding(const Node& conv) {
   const std::vector<int64_t>& pads = conv.attr("pads");
@@ -283,6 +390,7 @@ Rules make_rules() {
           "output_padding=[0]) "
           "%y = batch_norm(%0, %s, %s, %s, %s) return %y }"),
       batch_norm_first(),
+      group_convs(),
       scale("scale-into-conv", "conv",
             "(%x: T[n,2,5]) { %w = parameter(name=\"w\", value=T[2,2,1] {1, 2, 3, 4}) "
             "%c = parameter(name=\"c\", value=T[2,1] {0.5, 3}) "
