@@ -30,6 +30,8 @@ void split_siblings(Graph& graph, Journal& journal);
 void inline_branches(Graph& graph, Journal& journal);
 // Writes out loops of no turns, of one, or of few small ones.
 void unroll_loops(Graph& graph, Journal& journal);
+// Takes what was put into sequences and optionals, instead of taking it out of them again.
+void unpack_sequences(Graph& graph, Journal& journal);
 // Hands nested graphs only what they read, and takes from them only what is used.
 void prune_regions(Graph& graph, Journal& journal);
 // Computes before a loop what is the same in each of its turns.

@@ -54,6 +54,8 @@ const std::vector<Pass>& portable_pipeline() {
        "after folding, which finds out conditions"},
       {"unroll-loops", "writes out loops of no, one or few turns", unroll_loops,
        "after folding, which finds out how many turns there are"},
+      {"unpack-sequences", "takes out of sequences what was put into them", unpack_sequences,
+       "after loops are unrolled: what fills a sequence is often one"},
       {"prune-regions", "hands nested graphs only what they read", prune_regions,
        "after loops are unrolled: what is left of them is worth the work"},
       {"hoist-invariants", "computes before a loop what is the same in each turn", hoist_invariants,
