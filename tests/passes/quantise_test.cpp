@@ -45,5 +45,17 @@ TEST(SimplifyQuantised, DropsLimitsThatTheRangeSets) {
     %high = constant(value=f32[] {31.7}) %0 = clip(%x, %low, %high) %y = quantize(%0, %s, %z, to=i8) return %y })");
 }
 
+TEST(FoldQuantised, KeepsTheProductOfDequantisedWeights) {
+  expect_unchanged(fold_into_weights, R"(graph g(%x: f32[n,3,4]) {
+    %w = constant(value=i4[4,2] {1, 2, 3, 4, 5, 6, 7, -8}) %s = constant(value=f32[2,2] {1, 2, 0.5, 4})
+    %0 = dequantize(%w, %s, to=f32, axis=0, block_size=2) %y = matmul(%x, %0) return %y })");
+  expect_pass(fold_into_weights, R"(graph g(%x: f32[n,3,4]) {
+    %w = constant(value=i8[2,4] {1, 2, 3, 4, 5, 6, 7, -8}) %s = constant(value=f32[] {0.5})
+    %0 = dequantize(%w, %s, to=f32) %1 = transpose(%0, permutation=[1, 0]) %y = matmul(%x, %1) return %y })",
+              R"(graph g(%x: f32[n,3,4]) {
+    %w = constant(value=i8[2,4] {1, 2, 3, 4, 5, 6, 7, -8}) %s = constant(value=f32[] {0.5})
+    %0 = dequantize(%w, %s, to=f32) %y = linear(%x, %0) return %y })");
+}
+
 }  // namespace
 }  // namespace tenon

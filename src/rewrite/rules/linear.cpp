@@ -107,7 +107,14 @@ Rules make_rules() {
                      const bool is_transposed = m.node(product).attr("transpose_b");
                      return linear(m[x], is_transposed ? m[w] : transpose(m[w], {1, 0}), {});
                    }},
-       .when = {is_float(x), is_matrix(w), is_not_fixed(x)},
+       .when = {is_float(x),
+                is_matrix(w),
+                is_not_fixed(x),
+                // Others look for a product of what is dequantised, and a transpose would run each time.
+                {"w is transposed already, or not made of quantised numbers",
+                 [=](const Match& m) {
+                   return m.node(product).attr("transpose_b").as<bool>() || !is_quantised(m[w]);
+                 }}},
        .numerics = Numerics::BitExact,
        .fires = "(%x: T[n,3,2]) { %w = parameter(name=\"w\", value=T[2,2] {1, 2, 3, 4}) "
                 "%y = matmul(%x, %w) return %y }",
