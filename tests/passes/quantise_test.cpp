@@ -57,5 +57,26 @@ TEST(FoldQuantised, KeepsTheProductOfDequantisedWeights) {
     %0 = dequantize(%w, %s, to=f32) %y = linear(%x, %0) return %y })");
 }
 
+TEST(FoldQuantised, WritesLayersOfIntegersAsThoseOfNumbers) {
+  expect_pass(fold_into_weights, R"(graph g(%x: f32[n,2], %s: f32[]) {
+    %0 = parameter(name="s", value=f32[] {0.5}) %1 = constant(value=u8[] {3}) %q = quantize(%x, %0, %1, to=u8)
+    %2 = cast(%q, to=i32) %3 = constant(value=i32[] {-3}) %4 = add(%2, %3)
+    %w = constant(value=i32[2,2] {1, 2, 3, -4}) %5 = matmul(%4, %w) %6 = cast(%5, to=f32)
+    %7 = constant(value=f32[] {0.25}) %8 = mul(%6, %7) %y = quantize(%8, %s, to=i8) return %y })",
+              R"(graph g(%x: f32[n,2], %s: f32[]) {
+    %0 = parameter(name="s", value=f32[] {0.5}) %1 = constant(value=u8[] {3}) %q = quantize(%x, %0, %1, to=u8)
+    %w = constant(value=i32[2,2] {1, 2, 3, -4}) %7 = constant(value=f32[] {0.25})
+    %2 = constant(value=i64[0] {}) %3 = reshape(%7, %2) %4 = div(%3, %0) %5 = constant(value=u8[] {3})
+    %6 = dequantize(%q, %0, %5, to=f32) %8 = cast(%w, to=i8) %9 = dequantize(%8, %4, to=f32)
+    %10 = matmul(%6, %9) %y = quantize(%10, %s, to=i8) return %y })");
+}
+
+// Scales that are found out when the model runs are for engines that compute with integers.
+TEST(FoldQuantised, LeavesIntegersThatAreScaledAsTheModelRuns) {
+  expect_unchanged(fold_into_weights, R"(graph g(%q: u8[n,2], %s: f32[]) {
+    %2 = cast(%q, to=i32) %w = constant(value=i32[2,2] {1, 2, 3, -4}) %5 = matmul(%2, %w) %6 = cast(%5, to=f32)
+    %8 = mul(%6, %s) %y = quantize(%8, %s, to=i8) return %y, %8 })");
+}
+
 }  // namespace
 }  // namespace tenon

@@ -25,6 +25,7 @@ std::vector<std::pair<std::string_view, const Rules*>> all_rules() {
       {"rotary", &rotary_rules()},
       {"einsum", &einsum_rules()},
       {"quantise", &quantise_rules()},
+      {"integer", &integer_rules()},
       {"broadcast", &broadcast_rules()},
   };
 }

@@ -27,6 +27,7 @@ const Rules& softmax_rules();       // exp(x) / sum(exp(x)), and its logarithm
 const Rules& rotary_rules();        // rotary position embedding, written out
 const Rules& einsum_rules();        // sums of products as transposes, sums and matmuls
 const Rules& quantise_rules();      // quantised numbers: pairs, data movement, limits
+const Rules& integer_rules();       // quantised layers that compute with integers
 const Rules& broadcast_rules();     // large and small terms of a sum
 
 // All of them, for those who list or test them.
