@@ -189,16 +189,22 @@ Rules make_rules() {
                 "%0 = mul(%x, %c) %y = mul(%d, %0) return %y }",
        .stays = "(%x: f16[n]) { %c = constant(value=f16[] {0.0001}) %d = constant(value=f16[] {0.0001}) "
                 "%0 = mul(%x, %c) %y = mul(%d, %0) return %y }"},
-      // So that scalar factors gather at the end of a product, where they meet: (x c) y is (x y) c.
+      // So that scalar factors gather at the end of a product, where they meet: (x c) y is (x y) c. Where x
+      // is smaller than the product, it is cheaper to multiply it.
       {.name = "constant-factor-outward",
        .match = x_times_c * y,
        .replace = (x * y) * c,
-       .when = {is_not_fixed(x), is_not_fixed(y), is_ordinary_float(c), is_one_number(c)},
+       .when = {is_not_fixed(x),
+                is_not_fixed(y),
+                is_ordinary_float(c),
+                is_one_number(c),
+                {"x is as large as the product",
+                 [=](const Match& m) { return m[x].type() == m.root().type(); }}},
        .numerics = Numerics::Reassociates,
-       .fires = "(%x: T[n], %y: T[m,n]) { %c = constant(value=T[] {3}) %0 = mul(%x, %c) %z = mul(%y, %0) "
+       .fires = "(%x: T[m,n], %y: T[n]) { %c = constant(value=T[] {3}) %0 = mul(%x, %c) %z = mul(%y, %0) "
                 "return %z }",
-       .stays = "(%x: T[n], %y: T[m,n]) { %c = constant(value=T[] {3}) %0 = mul(%x, %c) %z = mul(%y, %0) "
-                "return %z, %0 }"},
+       .stays = "(%x: T[m,n], %y: T[n]) { %c = constant(value=T[] {3}) %0 = mul(%x, %c) %z = mul(%y, %0) "
+                "%1 = mul(%y, %c) %2 = mul(%x, %1) return %z, %0, %2 }"},
       // The square is the same number: the double product of two f32, f16 or bf16 is exact before it rounds.
       {.name = "power-of-two",
        .match = op("pow", {{"a", x}, {"b", 2.0}}),
