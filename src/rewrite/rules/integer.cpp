@@ -58,6 +58,10 @@ std::optional<Centred> centred(Value value) {
         return less_zero_point(wide, -*number);
     return std::nullopt;
   }
+  if (const Node* sub = maker(value, "sub")) {
+    const auto number = uniform_number(sub->in("b"));
+    return number ? less_zero_point(sub->in("a"), *number) : std::nullopt;
+  }
   return less_zero_point(value, 0);
 }
 
@@ -197,7 +201,7 @@ Rules make_rules() {
            "%6 = cast(%a, to=i32) %v = constant(value=i32[2,3] {1, -2, 3, 4, 5, -128}) %7 = matmul(%6, %v) "
            "%8 = cast(%7, to=f32) %9 = mul(%8, %t) %x = quantize(%9, %t, to=i8) "
            "%u = parameter(name=\"u\", value=u8[2,3] {1, 2, 3, 255, 5, 0}) %10 = cast(%u, to=i32) "
-           "%11 = constant(value=i32[] {-128}) %12 = add(%10, %11) %13 = matmul(%6, %12) %14 = cast(%13, "
+           "%11 = constant(value=i32[] {128}) %12 = sub(%10, %11) %13 = matmul(%6, %12) %14 = cast(%13, "
            "to=f32) "
            "%15 = constant(value=f32[3] {0.5, 1, 2}) %16 = mul(%14, %15) %17 = quantize(%16, %t, to=i8) "
            "return %y, %x, %17 }",
