@@ -2,6 +2,9 @@
 // around it. What is done to weights becomes nodes of their own, to be computed once.
 #include "ops/linear.h"
 
+#include <algorithm>
+#include <numeric>
+
 #include "ops/binary.h"
 #include "ops/reshape.h"
 #include "rewrite/quantised.h"
@@ -78,6 +81,73 @@ Rule transposed_operand(std::string_view name, const std::string& operand, std::
           .stays = stays};
 }
 
+// --- convolutions of single pixels ---
+
+bool is_of_single_pixels(const Node& conv) {
+  const std::vector<int64_t>&pads = conv.attr("pads"), &strides = conv.attr("strides");
+  const auto extents = conv.in("w").shape().extents();
+  const auto is_one = [](int64_t size) { return size == 1; };
+  return extents && std::all_of(extents->begin() + 2, extents->end(), is_one) &&
+         std::all_of(strides.begin(), strides.end(), is_one) && conv.attr("groups").as<int64_t>() == 1 &&
+         std::all_of(pads.begin(), pads.end(), [](int64_t pad) { return pad == 0; });
+}
+
+// Whether it moves the last dimension to the place of the channels, the second; or from there back.
+bool moves_channels(const Node& transpose, bool to_the_second) {
+  const std::vector<int64_t>& permutation = transpose.attr("permutation");
+  std::vector<int64_t> wanted(permutation.size());
+  std::iota(wanted.begin(), wanted.end(), 0);
+  if (to_the_second)
+    std::rotate(wanted.begin() + 1, wanted.end() - 1, wanted.end());
+  else
+    std::rotate(wanted.begin() + 1, wanted.begin() + 2, wanted.end());
+  return permutation == wanted;
+}
+
+// A convolution of single pixels between transposes is a linear layer of the channels.
+Rule linear_of_pixels() {
+  const Pattern x = any("x"), w = constant("w"), b = constant("b"), first = unary("transpose", x);
+  const Pattern conv = op("conv", {{"x", first}, {"w", w}}).once(), biased = (conv + b).once();
+  const Pattern last = unary("transpose", either({biased, conv}));
+  return {
+      .name = "linear-of-pixels",
+      .match = last,
+      .replace = {"linear(x, w)",
+                  [=](const Match& m) {
+                    const Extents extents = *m[w].shape().extents();
+                    return linear(m[x], reshape(m[w], {extents[0], extents[1]}),
+                                  m.has(biased) ? reshape(m[b], {-1}) : Value());
+                  }},
+      .when = {is_float(x),
+               is_not_quantised(w),
+               {"the rank is known",
+                [=](const Match& m) { return m[x].shape().ranked() && m[x].rank() > 2; }},
+               {"the convolution sees single pixels",
+                [=](const Match& m) { return is_of_single_pixels(m.node(conv)); }},
+               {"the channels are last, before and after it",
+                [=](const Match& m) {
+                  return moves_channels(m.node(first), true) && moves_channels(m.node(last), false);
+                }},
+               {"there is a number for each output in b",
+                [=](const Match& m) {
+                  return !m.has(biased) ||
+                         (m[b].shape().ranked() && m[b].shape().element_count() == m[w].dim(0) &&
+                          m[biased].type() == m[conv].type() && m[b].rank() + 1 >= m[x].rank() &&
+                          m[b].dim(1 - m[x].rank()) == m[w].dim(0));
+                }}},
+      .numerics = Numerics::Reassociates,
+      .fires =
+          "(%x: T[n,3,4,2]) { %w = parameter(name=\"w\", value=T[3,2,1,1] {1, 2, 3, 4, 5, 6}) "
+          "%b = parameter(name=\"b\", value=T[3,1,1] {1, 2, 3}) %0 = transpose(%x, permutation=[0, 3, 1, 2]) "
+          "%1 = conv(%0, %w, strides=[1, 1], dilations=[1, 1], pads=[0, 0, 0, 0]) %2 = add(%1, %b) "
+          "%y = transpose(%2, permutation=[0, 2, 3, 1]) return %y }",
+      .stays =
+          "(%x: T[n,3,4,2]) { %w = parameter(name=\"w\", value=T[3,2,1,1] {1, 2, 3, 4, 5, 6}) "
+          "%0 = transpose(%x, permutation=[0, 3, 1, 2]) "
+          "%1 = conv(%0, %w, strides=[1, 2], dilations=[1, 1], pads=[0, 0, 0, 0]) "
+          "%y = transpose(%1, permutation=[0, 2, 3, 1]) return %y }"};
+}
+
 Rules make_rules() {
   const Pattern x = any("x"), w = constant("w"), b = constant("b"), c = constant("c"), v = constant("v");
   const Pattern plain = op("linear", {{"x", x}, {"weight", w}}).once(),
@@ -100,6 +170,7 @@ Rules make_rules() {
           "return %z }",
           "(%x: T[2,n,m], %y: T[3,m,2]) { %t = transpose(%y, permutation=[2, 1, 0]) %z = matmul(%x, %t) "
           "return %z }"),
+      linear_of_pixels(),
       {.name = "linear",
        .match = product,
        .replace = {"linear(x, transpose(w))",
