@@ -1,11 +1,14 @@
 // recognise_attention.cpp — finds softmax(scale · q kᵀ + mask) · v in the ways it is written, and makes one
 // attention node of it.
 //
-// It starts from a product whose left side is a softmax along the last axis, and peels off, from the softmax
-// inwards, whatever leaves the scores what they are but for a scale, a mask or a cap, until it comes to the
-// product of q and kᵀ:
+// It starts from a product one side of which is a softmax, and peels off, from the softmax inwards, whatever
+// leaves the scores what they are but for a scale, a mask or a cap, until it comes to the product of q and
+// kᵀ:
 //
 //   matmul(softmax(add(mul(matmul(q, kt), 0.125), mask)), v)  →  attention(q, transpose(kt), v, mask, 0.125)
+//
+// All of it may be the other way round: vᵀ · softmax(k qᵀ, along the keys), which is the transpose of the
+// result.
 #include <algorithm>
 #include <limits>
 
@@ -39,6 +42,7 @@ Node* maker(Value value, std::string_view op) {
 // One mask as it stands in the model: added, or chosen by a condition instead of the scores.
 struct Mask {
   Value value;
+  Shape frame = {};                      // of the scores it is added to
   double scale = 1;                      // of what is added
   std::optional<double> otherwise = {};  // the score where the condition does not hold
   bool negated = false;                  // … or where it does
@@ -48,10 +52,11 @@ struct Mask {
 struct Found {
   Value q, k, v;
   bool q_is_transposed = false, k_is_transposed = false, v_is_transposed = false;  // in the model
+  bool scores_are_transposed = false, result_is_transposed = false;                // likewise
   double scale = 1;
   double softcap = 0;
   std::vector<Mask> masks;
-  Shape frame;  // of the scores where masks are added: its leading dimensions are batch and heads
+  Shape frame;  // of the scores: its leading dimensions are batch and heads
   DType softmax_dtype = DType::F32;
   std::vector<Node*> nodes;
 };
@@ -75,11 +80,22 @@ class Search {
 
   bool run() {
     const Node& product = *found_.nodes.front();
-    if (product.attr("transpose_a").as<bool>())
-      return false;
+    const bool turns_a = product.attr("transpose_a"), turns_b = product.attr("transpose_b");
     found_.v = product.in("b");
-    found_.v_is_transposed = product.attr("transpose_b");
-    return peel_probabilities(found_.nodes.front()->in("a"), 1);
+    found_.v_is_transposed = turns_b;
+    found_.scores_are_transposed = turns_a;
+    if (peel_probabilities(product.in("a"), 1))
+      return true;
+    if (!obstacle_.empty())
+      return false;
+    Node* const root = found_.nodes.front();
+    found_ = {};
+    found_.nodes = {root};
+    found_.v = product.in("a");
+    found_.v_is_transposed = !turns_a;
+    found_.scores_are_transposed = !turns_b;
+    found_.result_is_transposed = true;
+    return peel_probabilities(product.in("b"), 1);
   }
 
  private:
@@ -93,8 +109,8 @@ class Search {
       return peel_probabilities(inner, uses);
     };
     if (node->is("softmax")) {
-      const int64_t axis = node->attr("axis");
-      if (axis != -1 && axis != p.rank() - 1)
+      const int64_t axis = node->attr("axis"), keys = found_.scores_are_transposed ? -2 : -1;
+      if (axis != keys && axis != p.rank() + keys)
         return false;
       if (p.use_count() > most_uses)
         return stop("the probabilities are used elsewhere too");
@@ -128,6 +144,11 @@ class Search {
       found_.k = node->in("b");
       found_.q_is_transposed = node->attr("transpose_a");
       found_.k_is_transposed = !node->attr("transpose_b").as<bool>();
+      if (found_.scores_are_transposed) {
+        std::swap(found_.q, found_.k);
+        std::swap(found_.q_is_transposed, found_.k_is_transposed);
+      }
+      prefer_frame(s.shape());
       return true;
     }
     if ((node->is("cast") && is_float(node->in("x").dtype())) || regroups(*node))
@@ -158,27 +179,30 @@ class Search {
   }
 
   bool try_mask(Value sum, Value inner, Mask mask) {
-    if (inner.type() != sum.type() || found_.softcap != 0 || !can_stand_in_frame(sum))
+    if (inner.type() != sum.type() || found_.softcap != 0 || found_.scores_are_transposed)
       return false;
     mask.scale = found_.scale;
     return attempt(inner, [&] { add(mask, sum); });
   }
 
   bool try_choice(Value choice, Value inner, Mask mask) {
-    if (inner.type() != choice.type() || found_.softcap != 0 || !can_stand_in_frame(choice) ||
+    if (inner.type() != choice.type() || found_.softcap != 0 || found_.scores_are_transposed ||
         !mask.otherwise || !(*mask.otherwise * found_.scale <= kMasked))
       return false;
     mask.otherwise = *mask.otherwise * found_.scale;
     return attempt(inner, [&] { add(mask, choice); });
   }
 
-  // All masks are added to scores that are grouped alike.
-  bool can_stand_in_frame(Value scores) const {
-    return found_.masks.empty() || scores.shape() == found_.frame;
+  void add(Mask mask, Value scores) {
+    mask.frame = scores.shape();
+    found_.masks.push_back(std::move(mask));
+    prefer_frame(scores.shape());
   }
-  void add(const Mask& mask, Value scores) {
-    found_.masks.push_back(mask);
-    found_.frame = scores.shape();
+
+  // Scores may be grouped in several ways; attention wants batch and heads.
+  void prefer_frame(const Shape& frame) {
+    if (frame.rank() <= 4 && (found_.frame.rank() > 4 || found_.frame.rank() < frame.rank()))
+      found_.frame = frame;
   }
 
   bool try_factor(Value product, Value inner, Value factor) {
@@ -242,6 +266,26 @@ std::optional<std::vector<int64_t>> reshape_sizes(const Shape& shape) {
   return open <= 1 ? std::optional(sizes) : std::nullopt;
 }
 
+// Whether the heads share the keys or values x, each of which is multiplied with all of them.
+bool is_shared_by_heads(Value x, const Shape& frame) {
+  return frame.rank() == 4 && x.shape().ranked() && x.rank() == 4 && x.dim(1) == Dim(1) &&
+         x.dim(0) == frame[0];
+}
+
+// The same scores of one head.
+Shape with_one_head(const Shape& frame) {
+  std::vector<Dim> dims = frame.dims();
+  dims[1] = 1;
+  return Shape(dims);
+}
+
+// The frame of the keys and values.
+Shape frame_of_keys(const Found& found) {
+  return is_shared_by_heads(found.k, found.frame) && is_shared_by_heads(found.v, found.frame)
+             ? with_one_head(found.frame)
+             : found.frame;
+}
+
 // A stack of matrices in the frame: [leading dimensions of the frame…, rows, columns]; nothing if it is not.
 std::optional<Shape> shape_in_frame(Value x, const Shape& frame) {
   if (!x.shape().ranked() || x.rank() < 2)
@@ -288,6 +332,69 @@ Value unrepeated(Value x) { return x.node()->in("x").node()->in("x"); }
 Dim unrepeated_heads(Value x) { return unrepeated(x).dim(1); }
 Value without_repeats(Value x) { return squeeze(unrepeated(x), {2}); }
 
+// --- masks ---
+
+// Leading dimensions of one frame that become some of another, with the same number of elements.
+struct Group {
+  int64_t from, from_end, to, to_end;
+};
+
+// How the leading dimensions of one frame become those of another; nothing where a size is not known.
+std::optional<std::vector<Group>> regrouping(const Shape& from, const Shape& to) {
+  const auto known = [](const Shape& shape) {
+    return std::all_of(shape.dims().begin(), shape.dims().end() - 2,
+                       [](const Dim& dim) { return dim.constant().value_or(0) > 0; });
+  };
+  if (!known(from) || !known(to))
+    return std::nullopt;
+  std::vector<Group> groups;
+  int64_t i = 0, j = 0;
+  while (i < from.rank() - 2 || j < to.rank() - 2) {
+    Group group = {.from = i, .from_end = i, .to = j, .to_end = j};
+    int64_t left = 1, right = 1;
+    do {
+      if (i < from.rank() - 2 && (left <= right || j == to.rank() - 2))
+        left *= *from[i++].constant();
+      else if (j < to.rank() - 2)
+        right *= *to[j++].constant();
+      else
+        return std::nullopt;
+    } while (left != right);
+    group.from_end = i;
+    group.to_end = j;
+    groups.push_back(group);
+  }
+  return groups;
+}
+
+bool fits_frame(const Mask& mask, const Shape& frame) {
+  return mask.frame == frame || mask.value.rank() <= 2 ||
+         (regrouping(mask.frame, frame) && reshape_sizes(mask.value.shape()));
+}
+
+// A mask that is added in another frame. Where it is the same for all of a group it stays one; elsewhere it
+// is repeated as the scores of its own frame are.
+Value in_frame(const Mask& mask, const Shape& frame) {
+  if (mask.frame == frame || mask.value.rank() <= 2)
+    return mask.value;
+  Value value = mask.value;
+  for (int64_t rank = value.rank(); rank < mask.frame.rank(); ++rank)
+    value = unsqueeze(value, {0});
+  std::vector<Dim> repeated = value.shape().dims(), regrouped;
+  const std::vector<Group> groups = *regrouping(mask.frame, frame);
+  for (const Group& group : groups) {
+    const auto first = repeated.begin() + group.from, last = repeated.begin() + group.from_end;
+    const bool is_one = std::all_of(first, last, [](const Dim& dim) { return dim == Dim(1); });
+    if (!is_one)
+      std::copy(mask.frame.dims().begin() + group.from, mask.frame.dims().begin() + group.from_end, first);
+    for (int64_t axis = group.to; axis < group.to_end; ++axis)
+      regrouped.push_back(is_one ? Dim(1) : frame[axis]);
+  }
+  regrouped.insert(regrouped.end(), repeated.end() - 2, repeated.end());
+  const Value all = broadcast_to(value, int_vector(value.graph(), *reshape_sizes(Shape(repeated))));
+  return reshaped(all, Shape(regrouped));
+}
+
 Value as_bias(Value seen, DType dtype) {
   Graph& graph = seen.graph();
   return where(seen, scalar(graph, dtype, 0), scalar(graph, dtype, kNever));
@@ -299,7 +406,7 @@ Value merged_mask(const Found& found) {
   Value merged;
   for (const Mask& mask : found.masks) {
     Graph& graph = mask.value.graph();
-    Value next = mask.value;
+    Value next = in_frame(mask, found.frame);
     if (!mask.otherwise) {
       if (mask.scale != 1)
         next = next * mask.scale;
@@ -331,9 +438,13 @@ std::string why_not(const Found& found) {
     return "q, k and v have different dtypes";
   if (found.frame.rank() > 4)
     return fmt::format("the scores have rank {}", found.frame.rank());
-  for (Value x : {found.q, found.k, found.v})
-    if (!shape_in_frame(x, found.frame))
-      return fmt::format("{} does not have the batch and heads of the scores {}", x.type(),
+  const Shape keys = frame_of_keys(found);
+  for (const auto& [x, frame] : {std::pair(found.q, found.frame), {found.k, keys}, {found.v, keys}})
+    if (!shape_in_frame(x, frame))
+      return fmt::format("{} does not have the batch and heads of the scores {}", x.type(), to_string(frame));
+  for (const Mask& mask : found.masks)
+    if (!fits_frame(mask, found.frame))
+      return fmt::format("a mask of scores {} cannot be regrouped for scores {}", to_string(mask.frame),
                          to_string(found.frame));
   if (!reshape_sizes(found.nodes.front()->result().shape()) &&
       found.nodes.front()->result().rank() != found.frame.rank())
@@ -341,25 +452,34 @@ std::string why_not(const Found& found) {
   return "";
 }
 
+// The result of attention in the shape of the product that it replaces, but for its transposition.
+Value as_product(Value y, const Found& found) {
+  std::vector<Dim> dims = found.nodes.front()->result().shape().dims();
+  if (found.result_is_transposed)
+    std::swap(dims[dims.size() - 1], dims[dims.size() - 2]);
+  const Shape shape(dims);
+  if (y.shape() == shape)
+    return y;
+  return found.frame.rank() < 4 && shape.rank() == found.frame.rank()
+             ? squeeze(y, found.frame.rank() == 3 ? std::vector<int64_t>{1} : std::vector<int64_t>{0, 1})
+             : reshape(y, *reshape_sizes(shape));
+}
+
 Value make_attention(Found found) {
   AttentionOptions options{
       .scale = found.scale, .softcap = found.softcap, .softmax_dtype = found.softmax_dtype};
-  const auto in_frame = [&](Value x, bool is_transposed) {
+  const auto operand = [&](Value x, bool is_transposed, const Shape& frame) {
     if (is_transposed)
       x = with_last_two_swapped(x);
-    return to_rank_four(reshaped(x, *shape_in_frame(x, found.frame)));
+    return to_rank_four(reshaped(x, *shape_in_frame(x, frame)));
   };
-  const Value q = in_frame(without_scale(found.q, options.scale), found.q_is_transposed);
-  const Value k = in_frame(without_scale(found.k, options.scale), found.k_is_transposed),
-              v = in_frame(found.v, found.v_is_transposed);
+  const Shape keys = frame_of_keys(found);
+  const Value q = operand(without_scale(found.q, options.scale), found.q_is_transposed, found.frame);
+  const Value k = operand(without_scale(found.k, options.scale), found.k_is_transposed, keys),
+              v = operand(found.v, found.v_is_transposed, keys);
   options.mask = merged_mask(found);
-  const Value y = attention(q, k, v, options);
-  const Value product = found.nodes.front()->result();
-  if (y.shape() == product.shape())
-    return y;
-  return found.frame.rank() < 4 && product.rank() == found.frame.rank()
-             ? squeeze(y, found.frame.rank() == 3 ? std::vector<int64_t>{1} : std::vector<int64_t>{0, 1})
-             : reshape(y, *reshape_sizes(product.shape()));
+  const Value y = as_product(attention(q, k, v, options), found);
+  return found.result_is_transposed ? transpose_last_two(y) : y;
 }
 
 // --- what attention nodes can do without ---

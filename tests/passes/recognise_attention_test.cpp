@@ -124,6 +124,61 @@ TEST(RecogniseAttention, ReadsEinsumWithHeadsBesideTheFeatures) {
     %y = transpose(%a, permutation=[0, 2, 1, 3]) return %y })");
 }
 
+TEST(RecogniseAttention, ReadsTheTransposeOfItsResult) {
+  expect_pass(recognise_attention, R"(graph g(%q: f32[2,4,8,16], %k: f32[2,4,6,16], %v: f32[2,4,5,6]) {
+    %s = matmul(%q, %k, transpose_b=true) %p = softmax(%s) %y = matmul(%v, %p, transpose_b=true) return %y })",
+              R"(graph g(%q: f32[2,4,8,16], %k: f32[2,4,6,16], %v: f32[2,4,5,6]) {
+    %v1 = transpose(%v, permutation=[0, 1, 3, 2]) %a = attention(%q, %k, %v1, scale=1)
+    %y = transpose(%a, permutation=[0, 1, 3, 2]) return %y })");
+}
+
+TEST(RecogniseAttention, ReadsScoresOfKeysByQueries) {
+  expect_pass(recognise_attention, R"(graph g(%q: f32[2,4,8,16], %k: f32[2,4,6,16], %v: f32[2,4,6,5]) {
+    %s = matmul(%k, %q, transpose_b=true) %c = constant(value=f32[] {0.25}) %m = mul(%s, %c)
+    %p = softmax(%m, axis=-2) %y = matmul(%p, %v, transpose_a=true) return %y })",
+              kPlain);
+  // Along the queries it is another function.
+  expect_unchanged(recognise_attention, R"(graph g(%q: f32[2,4,8,16], %k: f32[2,4,6,16], %v: f32[2,4,6,5]) {
+    %s = matmul(%k, %q, transpose_b=true) %p = softmax(%s) %y = matmul(%p, %v, transpose_a=true) return %y })");
+}
+
+TEST(RecogniseAttention, SharesKeysThatAllHeadsAreMultipliedWith) {
+  expect_pass(recognise_attention, R"(graph g(%q: f32[b,4,8,16], %k: f32[b,1,6,16], %v: f32[b,1,6,5]) {
+    %s = matmul(%q, %k, transpose_b=true) %p = softmax(%s) %y = matmul(%p, %v) return %y })",
+              R"(graph g(%q: f32[b,4,8,16], %k: f32[b,1,6,16], %v: f32[b,1,6,5]) {
+    %y = attention(%q, %k, %v, scale=1) return %y })");
+  // The values are not shared: attention would take as many heads of both.
+  expect_unchanged(recognise_attention, R"(graph g(%q: f32[2,4,8,16], %k: f32[2,1,6,16], %v: f32[2,4,6,5]) {
+    %s = matmul(%q, %k, transpose_b=true) %p = softmax(%s) %y = matmul(%p, %v) return %y })");
+}
+
+TEST(RecogniseAttention, RegroupsAMaskOfBatchAndHeadsInOne) {
+  expect_pass(
+      recognise_attention,
+      R"(graph g(%q: f32[8,6,16], %k: f32[8,6,16], %v: f32[2,4,6,5], %m: f32[8,1,6], %n: f32[2,1,6,6]) {
+    %s = matmul(%q, %k, transpose_b=true) %a = add(%s, %m) %z = constant(value=i64[4] {2, 4, 6, 6})
+    %t = reshape(%a, %z) %b = add(%t, %n) %p = softmax(%b) %y = matmul(%p, %v) return %y })",
+      R"(graph g(%q: f32[8,6,16], %k: f32[8,6,16], %v: f32[2,4,6,5], %m: f32[8,1,6], %n: f32[2,1,6,6]) {
+    %z = constant(value=i64[4] {2, 4, 6, 16}) %q1 = reshape(%q, %z)
+    %w = constant(value=i64[4] {2, 4, 6, 16}) %k1 = reshape(%k, %w)
+    %i = constant(value=i64[3] {8, 1, 6}) %mi = broadcast(%m, %i)
+    %j = constant(value=i64[4] {2, 4, 1, 6}) %m1 = reshape(%mi, %j) %b = add(%n, %m1)
+    %y = attention(%q1, %k1, %v, %b, scale=1) return %y })");
+}
+
+// As in windows that were shifted: one mask for each, whatever the image and the head.
+TEST(RecogniseAttention, RepeatsAMaskOfWindowsForImagesButNotForHeads) {
+  expect_pass(recognise_attention,
+              R"(graph g(%q: f32[6,4,5,16], %k: f32[6,4,5,16], %v: f32[6,4,5,16], %m: f32[1,3,1,5,5]) {
+    %s = matmul(%q, %k, transpose_b=true) %z = constant(value=i64[5] {2, 3, 4, 5, 5}) %t = reshape(%s, %z)
+    %a = add(%t, %m) %w = constant(value=i64[4] {6, 4, 5, 5}) %u = reshape(%a, %w)
+    %p = softmax(%u) %y = matmul(%p, %v) return %y })",
+              R"(graph g(%q: f32[6,4,5,16], %k: f32[6,4,5,16], %v: f32[6,4,5,16], %m: f32[1,3,1,5,5]) {
+    %i = constant(value=i64[5] {2, 3, 1, 5, 5}) %n = broadcast(%m, %i)
+    %j = constant(value=i64[4] {6, 1, 5, 5}) %b = reshape(%n, %j)
+    %y = attention(%q, %k, %v, %b, scale=1) return %y })");
+}
+
 TEST(RecogniseAttention, LeavesAnotherAxisAlone) {
   expect_unchanged(recognise_attention, R"(graph g(%q: f32[2,4,8,16], %k: f32[2,4,6,16], %v: f32[2,4,6,5]) {
     %kt = transpose(%k, permutation=[0, 1, 3, 2]) %s = matmul(%q, %kt)

@@ -94,6 +94,22 @@ TEST(RecogniseFunctions, SiluAndQuickGelu) {
   expect_no("silu", constants + "%0 = add(%x, %c) %2 = sigmoid(%0) %y = mul(%x, %2)");
 }
 
+// The half of gelu, and whatever else a product has of numbers, is gathered at its end.
+TEST(RecogniseFunctions, ActivationsTimesANumber) {
+  const std::string gated = "graph g(%x: f32[n,4], %z: f32[n,4]) {{ {} return %y }}";
+  const std::string constants =
+      "%h = constant(value=f32[] {0.5}) %r = constant(value=f32[] {0.70710678}) %1 = constant(value=f32[] "
+      "{1}) ";
+  expect_same(fmt::format(fmt::runtime(gated),
+                          constants + "%0 = mul(%x, %r) %2 = erf(%0) %3 = add(%2, %1) %4 = mul(%x, %3) "
+                                      "%5 = mul(%4, %h) %y = mul(%5, %z)"),
+              fmt::format(fmt::runtime(gated), "%0 = gelu(%x) %y = mul(%0, %z)"));
+  expect_becomes(constants + "%0 = mul(%x, %h) %2 = tanh(%0) %3 = add(%2, %1) %y = mul(%0, %3)", "silu(%x)");
+  expect_same(
+      "graph g(%x: f32[n,4]) { %3 = constant(value=f32[] {3}) %0 = gelu(%x) %y = mul(%0, %3) return %y }",
+      "graph g(%x: f32[n,4]) { %3 = constant(value=f32[] {3}) %0 = gelu(%x) %y = mul(%3, %0) return %y }");
+}
+
 TEST(RecogniseFunctions, OtherActivations) {
   const std::string constants =
       "%z = constant(value=f32[] {0}) %1 = constant(value=f32[] {1}) %2 = constant(value=f32[] {2}) "

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "ops/binary.h"
 #include "ops/unary.h"
 #include "rewrite/rules/rules.h"
 #include "rewrite/rules/written_out.h"
@@ -19,13 +20,32 @@ Solver always(Value (*make)(Value)) {
   });
 }
 
-// x · sigmoid(alpha x): at 1 it is sigmoid(alpha).
+// What a function that comes to x for large x, as gelu and silu do, is multiplied with in this region. The
+// numbers of a product are gathered at its end, so the half of gelu(x) · y stands behind y.
+double factor_at_large_x(const Region& region) {
+  constexpr double large = 300;  // whose exp still has a square
+  return nearest_number(region, value_at(region, large) / large);
+}
+
+Function times(const std::function<Value(Value)>& make, double factor) {
+  return [=](Value x, const std::vector<Value>&) { return factor == 1 ? make(x) : make(x) * factor; };
+}
+
+// A function that comes to x for large x, times any number.
+Solver always_times_a_number(Value (*make)(Value)) {
+  return elementwise([=](const Region& region) -> std::optional<Function> {
+    const double factor = factor_at_large_x(region);
+    return std::isfinite(factor) && factor != 0 ? std::optional(times(make, factor)) : std::nullopt;
+  });
+}
+
+// factor · x · sigmoid(alpha x): at 1 it is factor · sigmoid(alpha).
 std::optional<Function> guess_silu(const Region& region) {
-  const double at_one = value_at(region, 1);
+  const double factor = factor_at_large_x(region), at_one = value_at(region, 1) / factor;
   const double alpha = nearest_number(region, -std::log(1 / at_one - 1));
-  if (!std::isfinite(alpha) || alpha == 0)
+  if (!std::isfinite(factor) || !std::isfinite(alpha) || alpha == 0)
     return std::nullopt;
-  return [=](Value x, const std::vector<Value>&) { return silu(x, alpha); };
+  return times([=](Value x) { return silu(x, alpha); }, factor);
 }
 
 std::optional<Function> guess_leaky_relu(const Region& region) {
@@ -69,7 +89,7 @@ Rules make_rules() {
                   "(%x: T[n]) { %2 = constant(value=T[] {2}) %1 = constant(value=T[] {1}) %3 = sigmoid(%x) "
                   "%4 = mul(%3, %2) %y = sub(%4, %1) return %y }"),
       written_out(
-          "gelu", {"erf", "gelu"}, "gelu(x)", always(gelu),
+          "gelu", {"erf", "gelu"}, "gelu(x)", always_times_a_number(gelu),
           "(%x: T[n]) { %h = constant(value=T[] {0.5}) %r = constant(value=T[] {1.4142135623730951}) "
           "%1 = constant(value=T[] {1}) %0 = div(%x, %r) %2 = erf(%0) %3 = add(%2, %1) %4 = mul(%x, %h) "
           "%y = mul(%4, %3) return %y }",
@@ -77,7 +97,7 @@ Rules make_rules() {
           "%1 = constant(value=T[] {1}) %0 = div(%x, %r) %2 = erf(%0) %3 = add(%2, %1) %4 = mul(%x, %h) "
           "%y = mul(%4, %3) return %y }"),
       written_out("gelu-tanh", {"tanh", "sigmoid", "exp", "gelu"}, "gelu(x, approximate=tanh)",
-                  always(gelu_tanh),
+                  always_times_a_number(gelu_tanh),
                   "(%x: T[n]) { %h = constant(value=T[] {0.5}) %k = constant(value=T[] {0.7978845608028654}) "
                   "%c = constant(value=T[] {0.044715}) %1 = constant(value=T[] {1}) %0 = mul(%x, %x) "
                   "%2 = mul(%0, %x) %3 = mul(%2, %c) %4 = add(%x, %3) %5 = mul(%4, %k) %6 = tanh(%5) "
@@ -96,11 +116,11 @@ Rules make_rules() {
           "(%x: T[n]) { %1 = constant(value=T[] {1}) %0 = exp(%x) %2 = add(%0, %1) %y = log(%2) return %y }",
           "(%x: T[n]) { %1 = constant(value=T[] {2}) %0 = exp(%x) %2 = add(%0, %1) %y = log(%2) "
           "return %y }"),
-      written_out("mish", {"tanh", "exp", "mish"}, "mish(x)", always(mish),
+      written_out("mish", {"tanh", "exp", "mish"}, "mish(x)", always_times_a_number(mish),
                   "(%x: T[n]) { %0 = softplus(%x) %1 = tanh(%0) %y = mul(%x, %1) return %y }",
                   "(%x: T[n]) { %0 = softplus(%x) %1 = sigmoid(%0) %y = mul(%x, %1) return %y }"),
       written_out("hard-swish", {"clip", "hard_sigmoid", "min", "relu", "hard_swish"}, "hard_swish(x)",
-                  always(hard_swish),
+                  always_times_a_number(hard_swish),
                   "(%x: T[n]) { %3 = constant(value=T[] {3}) %0 = constant(value=T[] {0}) "
                   "%6 = constant(value=T[] {6}) %1 = add(%x, %3) %2 = clip(%1, %0, %6) %4 = mul(%x, %2) "
                   "%y = div(%4, %6) return %y }",

@@ -1,6 +1,8 @@
 // softmax.cpp — softmax, its logarithm and log-sum-exp, written out in exps and sums.
 #include "ops/softmax.h"
 
+#include "ops/binary.h"
+#include "ops/linear.h"
 #include "ops/reduce.h"
 #include "rewrite/rules/rules.h"
 #include "rewrite/rules/written_out.h"
@@ -53,7 +55,27 @@ std::optional<Function> solve_log_sum_exp(const Region& region) {
 }
 
 Rules make_rules() {
+  const Pattern v = any("v"), e = unary("exp", any("scores")),
+                product = op("matmul", {{"a", e}, {"b", v}}).with("transpose_a", false).once(),
+                sums = op("reduce_sum", {{"x", e}}).with("keep_dims", true);
+  const auto sums_rows = [=](const Match& m) {
+    const std::vector<int64_t> axes = m.node(sums).attr("axes");
+    return m[e].shape().ranked() && axes.size() == 1 && (axes[0] == -1 || axes[0] == m[e].rank() - 1);
+  };
   return {
+      // Before the product it is a softmax.
+      {.name = "divide-before-product",
+       .match = product / sums,
+       .replace = {"matmul(exp(scores) / sums, v)",
+                   [=](const Match& m) {
+                     return matmul(m[e] / m[sums], m[v], {.b = m.node(product).attr("transpose_b")});
+                   }},
+       .when = {is_ordinary_float(e), {"the sums are along the last axis", sums_rows}},
+       .numerics = Numerics::Reassociates,
+       .fires = "(%x: T[n,8], %v: T[8,3]) { %e = exp(%x) %p = matmul(%e, %v) "
+                "%s = reduce_sum(%e, axes=[-1], keep_dims=true) %y = div(%p, %s) return %y }",
+       .stays = "(%x: T[8,8], %v: T[8,8]) { %e = exp(%x) %p = matmul(%e, %v) "
+                "%s = reduce_sum(%e, axes=[0], keep_dims=true) %y = div(%p, %s) return %y }"},
       written_out(
           "softmax", {"exp", "softmax"}, "softmax(x)", solver_along_axis(softmax),
           "(%x: T[n,8]) { %m = reduce_max(%x, axes=[-1], keep_dims=true) %0 = sub(%x, %m) "

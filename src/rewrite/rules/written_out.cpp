@@ -3,16 +3,18 @@
 namespace tenon {
 namespace {
 
-// Whether the region is but one node, of the op that the function is.
+// Whether the region has no more nodes than the function would have, and the first of them.
 bool is_already(const Region& region, const Function& function) {
-  if (region.nodes.size() > 1)
-    return false;
   Graph graph;
   std::vector<Value> fixed;
   for (Value value : region.fixed)
     fixed.push_back(graph.add_input(value.type(), ""));
-  const Value made = function(graph.add_input(region.x.type(), "x"), fixed);
-  return region.nodes.front()->is(made.node()->op().name);
+  function(graph.add_input(region.x.type(), "x"), fixed);
+  std::vector<std::string_view> made;
+  for (const Node* node : graph.nodes())
+    if (!node->is("constant"))
+      made.push_back(node->op().name);
+  return region.nodes.size() <= made.size() && region.has(made.front());
 }
 
 }  // namespace
