@@ -75,8 +75,20 @@ struct Outcome {
   std::vector<bool> sure;  // whether all that an output depends on is finite
 };
 
+Outcome run_graph(const Graph& graph, const Data& inputs, std::mt19937_64* random = nullptr);
+
+// The branch that is taken is run like any graph; loops are run whole, and only what they give is disturbed.
+Outcome run_node(const Node& node, const Data& operands, std::mt19937_64* random) {
+  if (node.is("if")) {
+    const bool taken = widen<double>(operands.front().tensor()).front() != 0;
+    return run_graph(*node.regions()[taken ? 0 : 1], Data(operands.begin() + 1, operands.end()), random);
+  }
+  const Data results = evaluate_node(node, operands);
+  return {results, std::vector<bool>(results.size(), true)};
+}
+
 // Runs the graph, with every value disturbed where there is something to draw from.
-Outcome run_graph(const Graph& graph, const Data& inputs, std::mt19937_64* random = nullptr) {
+Outcome run_graph(const Graph& graph, const Data& inputs, std::mt19937_64* random) {
   std::map<Value, Datum> data;
   std::set<Value> unsure;
   const auto set = [&](Value value, const Datum& datum, bool is_computed) {
@@ -93,11 +105,11 @@ Outcome run_graph(const Graph& graph, const Data& inputs, std::mt19937_64* rando
       operands.push_back(data.at(operand));
       is_sure &= !unsure.contains(operand);
     }
-    const Data results = evaluate_node(*node, operands);
-    for (size_t i = 0; i < results.size(); ++i) {
+    const Outcome results = run_node(*node, operands, random);
+    for (size_t i = 0; i < results.outputs.size(); ++i) {
       const Value result = node->result(static_cast<int64_t>(i));
-      set(result, results[i], node->op().category == Category::Compute);
-      if (!is_sure)
+      set(result, results.outputs[i], node->op().category == Category::Compute);
+      if (!is_sure || !results.sure[i])
         unsure.insert(result);
     }
   }
@@ -385,6 +397,8 @@ std::string complaint(const Graph& graph, NumericsBudget budget, const std::vect
     optimize(*optimised, journal, {.lint_everything = !samples.empty()});
     if (!samples.empty())
       expect_same_form(graph, *optimised, budget);
+  } catch (const UserError& error) {
+    return samples.empty() ? "" : fmt::format("{}\nlast rewrite: {}", error.what(), last_of(journal));
   } catch (const std::exception& error) {
     return fmt::format("{}\nlast rewrite: {}", error.what(), last_of(journal));
   }
