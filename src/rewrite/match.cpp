@@ -1,15 +1,15 @@
 #include "rewrite/match.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <unordered_set>
 
 #include "tensor/wide.h"
 
 namespace tenon {
 namespace {
 
-constexpr size_t kMostFixed = 64;  // nodes that are looked at to see that a value is fixed
+constexpr int64_t kMostFixed = 64;  // nodes that are looked at to see that a value is fixed
 
 // Of these many steps, each may be off by half a unit in the last place of the dtype.
 bool is_about(double actual, double wanted, DType dtype) {
@@ -26,25 +26,43 @@ namespace {
 
 enum class Origin : uint8_t { Constants, Parameters, Inputs };
 
+// The nodes that a walk has come to: few, so a list is searched faster than a table.
+class Seen {
+ public:
+  // False where it was seen before.
+  bool add(const Node* node) {
+    if (std::find(nodes_.begin(), nodes_.begin() + count_, node) != nodes_.begin() + count_)
+      return false;
+    nodes_[static_cast<size_t>(count_++)] = node;
+    return true;
+  }
+  bool is_full() const { return count_ == kMostFixed; }
+  const Node* operator[](int64_t i) const { return nodes_[static_cast<size_t>(i)]; }
+  int64_t count() const { return count_; }
+
+ private:
+  std::array<const Node*, kMostFixed> nodes_;
+  int64_t count_ = 0;
+};
+
 // The least fixed of what a value is made of.
 Origin origin_of(Value value) {
   Origin origin = Origin::Constants;
-  std::vector<Value> waiting = {value};
-  std::unordered_set<const Node*> seen;
-  while (!waiting.empty()) {
-    const Value next = waiting.back();
-    waiting.pop_back();
+  Seen seen;
+  // Whether the value may be fixed.
+  const auto look_at = [&](Value next) {
     if (next.is_input() || next.node()->op().traits.random || !next.node()->regions().empty())
-      return Origin::Inputs;
-    if (!seen.insert(next.node()).second)
-      continue;
-    if (seen.size() > kMostFixed)
-      return Origin::Inputs;
+      return false;
     if (next.node()->is("parameter") && is_float(next.dtype()))
       origin = Origin::Parameters;
-    for (Value operand : next.node()->operands())
-      waiting.push_back(operand);
-  }
+    return !seen.add(next.node()) || !seen.is_full();
+  };
+  if (!look_at(value))
+    return Origin::Inputs;
+  for (int64_t i = 0; i < seen.count(); ++i)
+    for (int64_t k = 0; k < seen[i]->operand_count(); ++k)
+      if (!look_at(seen[i]->operand(k)))
+        return Origin::Inputs;
   return origin;
 }
 
