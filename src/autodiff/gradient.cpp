@@ -49,21 +49,6 @@ std::string describe_gradient(const Node& node) {
   return fmt::format("{}: the gradient of {}", node.describe(), node.op().name);
 }
 
-// New nodes come from the same nodes of the user's model as `node`, while this lives.
-class SameSources {
- public:
-  explicit SameSources(const Node& node) : graph_(node.graph()), before_(graph_.current_sources()) {
-    graph_.set_current_sources(node.sources());
-  }
-  ~SameSources() { graph_.set_current_sources(before_); }
-  SameSources(const SameSources&) = delete;
-  SameSources& operator=(const SameSources&) = delete;
-
- private:
-  Graph& graph_;
-  std::vector<std::string> before_;
-};
-
 // Replaces what has no formula of its own on the path; true when there was such a node. What takes its place
 // may need the same, or leave a node off the path that has neither.
 bool decompose(Graph& graph, const std::vector<Value>& wanted) {
@@ -78,7 +63,7 @@ bool decompose(Graph& graph, const std::vector<Value>& wanted) {
       continue;
     }
     const InsertBefore here(node);
-    const SameSources sources(*node);
+    const WithSources sources(*node);
     graph.replace(node, with_context([&] { return describe_gradient(*node); },
                                      [&] { return node->op().decompose(*node); }));
     any = true;
@@ -115,7 +100,7 @@ void differentiate_node(const Node& node, const Path& path, GradientSums& sums) 
   std::vector<bool> wanted;
   for (Value operand : node.operands())
     wanted.push_back(path.depends(operand));
-  const SameSources sources(node);
+  const WithSources sources(node);
   const GradContext context(node, sums.of(node.results()), std::move(wanted), backpropagate);
   for (const Operand& gradients : node.op().grad(context)) {
     const std::vector<Value> operands = node.ins(gradients.name);

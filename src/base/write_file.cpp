@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "base/error.h"
 
@@ -45,23 +46,6 @@ class TemporaryFile {
   fs::path target_, name_;
 };
 
-void write_content(const fs::path& path, std::string_view content) {
-  const int fd = ::open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC);
-  if (fd < 0)
-    throw system_error();
-  while (!content.empty()) {
-    const ssize_t written = ::write(fd, content.data(), content.size());
-    if (written < 0) {
-      const UserError error = system_error();
-      ::close(fd);
-      throw error;
-    }
-    content.remove_prefix(static_cast<size_t>(written));
-  }
-  if (::close(fd) != 0)
-    throw system_error();
-}
-
 template <class Work>
 void with_path(const fs::path& path, Work&& work) {
   with_context([&] { return fmt::format("cannot write {}", path.string()); }, work);
@@ -78,7 +62,37 @@ void write_file(const fs::path& path, const std::function<void(const fs::path&)>
 }
 
 void write_file(const fs::path& path, std::string_view content) {
-  write_file(path, [&](const fs::path& temporary) { write_content(temporary, content); });
+  write_file(path, [&](const fs::path& temporary) {
+    FileWriter file(temporary);
+    file.append(content);
+    file.close();
+  });
+}
+
+FileWriter::FileWriter(const fs::path& existing)
+    : descriptor_(::open(existing.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC)) {
+  if (descriptor_ < 0)
+    throw system_error();
+}
+
+FileWriter::~FileWriter() {
+  if (descriptor_ >= 0)
+    ::close(descriptor_);
+}
+
+void FileWriter::append(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
+    if (written < 0)
+      throw system_error();
+    bytes = bytes.subspan(static_cast<size_t>(written));
+    size_ += static_cast<uint64_t>(written);
+  }
+}
+
+void FileWriter::close() {
+  if (::close(std::exchange(descriptor_, -1)) != 0)
+    throw system_error();
 }
 
 void check_writable(const fs::path& path) {

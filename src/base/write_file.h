@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <span>
 #include <string_view>
 
 namespace tenon {
@@ -12,6 +13,24 @@ namespace tenon {
 void write_file(const std::filesystem::path& path,
                 const std::function<void(const std::filesystem::path& temporary)>& write);
 void write_file(const std::filesystem::path& path, std::string_view content);
+
+// Writes a file piece by piece, for the functions that write_file calls. Errors are the system's words.
+class FileWriter {
+ public:
+  explicit FileWriter(const std::filesystem::path& existing);  // which is emptied
+  ~FileWriter();
+  FileWriter(const FileWriter&) = delete;
+  FileWriter& operator=(const FileWriter&) = delete;
+
+  void append(std::span<const std::byte> bytes);
+  void append(std::string_view text) { append(std::as_bytes(std::span(text))); }
+  uint64_t size() const { return size_; }
+  void close();  // some errors come only now
+
+ private:
+  int descriptor_;
+  uint64_t size_ = 0;
+};
 
 // Throws what write_file would throw at once: there is no such folder, it is read-only, or the path is
 // something else than a regular file. For paths that are written only after long work.

@@ -110,8 +110,19 @@ Value single_value(const OpDef& op, const Operand& operand) {
 Node* Graph::create(const OpDef& op, std::vector<Operand> operands, Attributes attributes,
                     std::vector<std::unique_ptr<Graph>> regions, const Types* types) {
   std::unique_ptr<Node> node(new Node(*this, op));
+  bind_operands(*node, std::move(operands), attributes);
+  bind_attributes(*node, std::move(attributes));
+  node->regions_ = std::move(regions);
+  check_against_declaration(*node);
+  make_results(*node, types);
+  node->sources_ = current_sources_;
+  follow_content(*node);
+  link(node.get(), insertions_.back());
+  return node.release();
+}
 
-  // Operands and late attributes.
+void Graph::bind_operands(Node& node, std::vector<Operand> operands, Attributes& attributes) {
+  const OpDef& op = node.op();
   std::vector<std::vector<Value>> segments(op.operands.size());
   std::map<const AttributeDecl*, Value> late;  // in the order of the declaration
   std::set<std::string_view> given;
@@ -128,32 +139,37 @@ Node* Graph::create(const OpDef& op, std::vector<Operand> operands, Attributes a
     if (operand.values.empty())
       continue;
     const Value value = single_value(op, operand);
-    if (std::optional<Attribute> known = as_attribute(*decl, value)) {
+    if (std::optional<Attribute> known = as_attribute(*decl, value))
       attributes.insert_or_assign(std::string(decl->name), *known);
-    } else {
+    else
       late.emplace(decl, value);
-    }
   }
   for (const auto& [decl, value] : late) {
-    node->late_names_.push_back(decl->name);
+    node.late_names_.push_back(decl->name);
     segments.push_back({value});
   }
+  set_segments(node, segments);
+}
+
+void Graph::set_segments(Node& node, const std::vector<std::vector<Value>>& segments) const {
   size_t count = 0;
   for (const auto& values : segments) {
-    node->segments_.push_back(values.size());
+    node.segments_.push_back(values.size());
     count += values.size();
   }
-  node->operands_ = std::vector<Use>(count);
-  auto use = node->operands_.begin();
+  node.operands_ = std::vector<Use>(count);
+  auto use = node.operands_.begin();
   for (const auto& values : segments)
     for (Value value : values) {
       CHECK(value && &value.graph() == this, "an operand of {} is missing or belongs to another graph",
-            op.name);
-      use->user = node.get();
+            node.op().name);
+      use->user = &node;
       (use++)->set(value.data());
     }
+}
 
-  // Attributes.
+void Graph::bind_attributes(Node& node, Attributes attributes) {
+  const OpDef& op = node.op();
   for (auto& [name, value] : attributes) {
     const AttributeDecl* decl = op.find_attribute(name);
     if (decl == nullptr)
@@ -161,21 +177,20 @@ Node* Graph::create(const OpDef& op, std::vector<Operand> operands, Attributes a
     value = fit(value, decl->kind);
   }
   for (const AttributeDecl& decl : op.attributes)
-    if (decl.default_value && !node->is_late(decl.name))
+    if (decl.default_value && !node.is_late(decl.name))
       attributes.try_emplace(std::string(decl.name), *decl.default_value);
-  node->attributes_ = std::move(attributes);
-  node->regions_ = std::move(regions);
+  node.attributes_ = std::move(attributes);
+}
 
-  // Results.
-  check_against_declaration(*node);
+void Graph::make_results(Node& node, const Types* types) {
   Types inferred;
   try {
-    inferred = infer_types(*node);
+    inferred = infer_types(node);
   } catch (const InternalError& error) {
-    throw InternalError(fmt::format("{}: {}", op.name, error.what()));
+    throw InternalError(fmt::format("{}: {}", node.op().name, error.what()));
   }
   if (types != nullptr && types->size() != inferred.size())
-    throw user_error("{}: it has {} results, not {}", op.name, inferred.size(), types->size());
+    throw user_error("{}: it has {} results, not {}", node.op().name, inferred.size(), types->size());
   for (size_t i = 0; i < inferred.size(); ++i) {
     if (types != nullptr) {
       inferred[i] = complete(inferred[i], (*types)[i]);
@@ -184,14 +199,10 @@ Node* Graph::create(const OpDef& op, std::vector<Operand> operands, Attributes a
     auto data = std::make_unique<ValueData>();
     data->type = symbols_->name_unknown(inferred[i]);
     data->graph = this;
-    data->node = node.get();
+    data->node = &node;
     data->index = static_cast<int64_t>(i);
-    node->results_.push_back(std::move(data));
+    node.results_.push_back(std::move(data));
   }
-  node->sources_ = current_sources_;
-  follow_content(*node);
-  link(node.get(), insertions_.back());
-  return node.release();
 }
 
 bool Node::infer_again() {

@@ -7,11 +7,9 @@
 //     sum of  coefficient * atom * atom * …        2*m*n + n - 1
 //
 // - An atom is a symbol, or one of floor(a/b), mod(a,b), max(a,…), min(a,…) whose operands are such sums
-// again.
-//   Around it, an atom is opaque: floor(n/2) is added and multiplied as a symbol is.
+//   again. Around it, an atom is opaque: floor(n/2) is added and multiplied as a symbol is.
 // - Factors are sorted within a term, and terms within the sum: by degree, highest first, then by their
-// factors.
-//   Terms with the same factors are merged, and those with coefficient 0 dropped.
+//   factors. Terms with the same factors are merged, and those with coefficient 0 dropped.
 // - An atom is made only when no rule in dim_functions.cpp simplifies it, so making it again changes nothing.
 //   This is why a printed Dim parses back to itself.
 //

@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "base/error.h"
+#include "ir/infer.h"
 #include "tensor/wide.h"
 
 namespace tenon {
@@ -68,6 +69,20 @@ Data run_node(const Node& node, std::span<const Datum> operands, RandomGenerator
                       });
 }
 
+// A result of another type than it should have. Where that type is not the inferred one, the model declares
+// what is not so; where it is, infer and eval contradict each other.
+[[noreturn]] void refuse_result(Value result, const Datum& datum, Bindings& bindings) {
+  const Node& node = *result.node();
+  const auto describe = [&](const Type& type) {
+    return fmt::format("{}: {}: result {} should be {}{}, but came out as {}", node.describe(),
+                       node.op().name, result.index(), type, bindings_text(type, bindings), type_of(datum));
+  };
+  const Type inferred = infer_types(node)[static_cast<size_t>(result.index())];
+  if (!fits(datum, inferred, bindings))
+    throw InternalError(describe(inferred));
+  throw UserError(describe(result.type()));
+}
+
 Data run_graph(const Graph& graph, const Data& inputs, RandomGenerator& random,
                const std::function<void(const Node&)>& before_node = nullptr) {
   if (static_cast<int64_t>(inputs.size()) != graph.input_count())
@@ -105,9 +120,7 @@ Data run_graph(const Graph& graph, const Data& inputs, RandomGenerator& random,
       const Value result = node->result(i);
       Datum& datum = results[static_cast<size_t>(i)];
       if (!fits(datum, result.type(), bindings))
-        throw user_error("{}: {}: result {} should be {}{}, but came out as {}", node->describe(),
-                         node->op().name, i, result.type(), bindings_text(result.type(), bindings),
-                         type_of(datum));
+        refuse_result(result, datum, bindings);
       if (result.use_count() > 0)
         alive.emplace(result.data(), std::pair(std::move(datum), result.use_count()));
     }

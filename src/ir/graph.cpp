@@ -10,7 +10,6 @@
 namespace tenon {
 
 // --- Value
-// -----------------------------------------------------------------------------------------------------------
 
 void Use::set(ValueData* to) {
   if (value != nullptr) {
@@ -89,7 +88,6 @@ std::optional<std::vector<int64_t>> Value::known_ints() const {
 }
 
 // --- Node
-// ------------------------------------------------------------------------------------------------------------
 
 Node::~Node() {
   for (Use& use : operands_)
@@ -154,6 +152,13 @@ std::vector<Value> Node::results() const {
   return values;
 }
 
+Types Node::result_types() const {
+  Types types;
+  for (const auto& result : results_)
+    types.push_back(result->type);
+  return types;
+}
+
 Graph& Node::region(std::string_view name) const {
   const auto it = std::find(op_->regions.begin(), op_->regions.end(), name);
   CHECK(it != op_->regions.end(), "{} has no region {}", op_->name, name);
@@ -170,7 +175,6 @@ std::string Node::describe() const {
 }
 
 // --- SymbolSource
-// ----------------------------------------------------------------------------------------------------
 
 Dim SymbolSource::fresh() {
   std::string name;
@@ -217,7 +221,6 @@ void SymbolSource::reserve(const Type& type) {
 }
 
 // --- Graph
-// -----------------------------------------------------------------------------------------------------------
 
 namespace {
 

@@ -146,6 +146,7 @@ class Node {
   int64_t result_count() const { return static_cast<int64_t>(results_.size()); }
   Value result(int64_t index = 0) const { return Value(results_[static_cast<size_t>(index)].get()); }
   std::vector<Value> results() const;
+  Types result_types() const;
 
   Graph& region(std::string_view name) const;
   const std::vector<std::unique_ptr<Graph>>& regions() const { return regions_; }
@@ -260,6 +261,11 @@ class Graph {
   friend class Node;
   friend class InsertBefore;
   Graph(std::string name, std::shared_ptr<SymbolSource> symbols);
+  // The steps of create. An operand that gives an attribute, and is known, is added to `attributes`.
+  void bind_operands(Node& node, std::vector<Operand> operands, Attributes& attributes);
+  void set_segments(Node& node, const std::vector<std::vector<Value>>& segments) const;
+  static void bind_attributes(Node& node, Attributes attributes);
+  void make_results(Node& node, const Types* types);
   void link(Node* node, Node* before);
   void unlink(Node* node);
   void infer_again(const std::vector<Node*>& nodes);  // and what depends on them
@@ -300,6 +306,23 @@ class InsertAfter : public InsertBefore {
       : InsertBefore(value.is_input() ? value.graph().first() : value.node()->next()) {}
 };
 
+// New nodes carry the sources of `node`, or these, while this lives.
+class WithSources {
+ public:
+  explicit WithSources(const Node& node) : WithSources(node.graph(), node.sources()) {}
+  WithSources(Graph& graph, std::vector<std::string> sources)
+      : graph_(graph), before_(graph.current_sources()) {
+    graph_.set_current_sources(std::move(sources));
+  }
+  ~WithSources() { graph_.set_current_sources(std::move(before_)); }
+  WithSources(const WithSources&) = delete;
+  WithSources& operator=(const WithSources&) = delete;
+
+ private:
+  Graph& graph_;
+  std::vector<std::string> before_;
+};
+
 // Calls f(graph) for this graph and then every graph nested in it.
 template <class F>
 void for_each_graph(Graph& graph, F&& f) {
@@ -307,6 +330,13 @@ void for_each_graph(Graph& graph, F&& f) {
   for (Node* node : graph.nodes())
     for (const auto& region : node->regions())
       for_each_graph(*region, f);
+}
+template <class F>
+void for_each_graph(const Graph& graph, F&& f) {
+  f(graph);
+  for (const Node* node : graph.nodes())
+    for (const auto& region : node->regions())
+      for_each_graph(std::as_const(*region), f);
 }
 
 }  // namespace tenon

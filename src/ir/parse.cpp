@@ -52,7 +52,6 @@ class Parser : Scanner {
   }
 
   // --- types and attribute values
-  // ------------------------------------------------------------------------------------
 
   DType dtype() {
     skip_space();
@@ -230,7 +229,6 @@ class Parser : Scanner {
   }
 
   // --- graphs
-  // --------------------------------------------------------------------------------------------------------
 
   // What stands after a %. A bare number is no name: a value that has none is printed with one.
   struct ValueName {

@@ -1,15 +1,19 @@
 // parse.h — reads the text form of a graph.
 //
 //   graph NAME(%input: TYPE, …) {
-//     %result: TYPE, … = op(%operand, name=%operand, many=[%a, %b], attribute=VALUE, …) region(%input: TYPE)
-//     { … } from "source" return %value, %value as "output name"
+//     %result: TYPE, … = op(%operand, name=%operand, many=[%a, %b], attribute=VALUE, …)
+//         region(%input: TYPE) { … }
+//         from "source"
+//     return %value, %value as "output name"
 //   }
 //
 // Operands stand in the order of the op's declaration or by name. A result's type may be left out: it is
-// inferred. Types: f32[1,n,2*n+1], f32[*] (unranked), seq<…>, opt<…>. Values: 3, 0.5, inf, true, "text", [1,
-// 2], f32, and constants:
+// inferred. Types: f32[1,n,2*n+1], f32[*] (unranked), seq<…>, opt<…>. Values: 3, 0.5, inf, true, "text",
+// [1, 2], f32, and constants:
+//
 //   f32[2] {1, 2}    f32[1000] splat 0    i64[10] iota 0 1    f32[4096] file "weights.bin" OFFSET SIZE
 //   f32[4096] hash 0x…
+//
 // Comments run from // to the end of the line.
 #pragma once
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <map>
 #include <unordered_set>
 
@@ -13,8 +12,6 @@
 
 namespace tenon {
 namespace {
-
-constexpr int64_t kInlineElements = 16;  // dense constants up to this size are printed element by element
 
 bool is_plain(std::string_view name) {
   const auto word = [](char c) {
@@ -81,12 +78,12 @@ std::optional<std::string> print_literal(const Literal& literal) {
   } else if (const auto* iota = std::get_if<Literal::Iota>(&literal.form())) {
     return fmt::format("{} iota {} {}", type, iota->start, iota->step);
   } else if (const auto* slice = std::get_if<Literal::FileSlice>(&literal.form())) {
-    if (literal.count() > kInlineElements)
+    if (literal.count() > kPrintedElements)
       return fmt::format("{} file {} {} {}", type,
                          quote(std::filesystem::absolute(slice->file->path()).string()), slice->offset,
                          slice->size);
   }
-  if (literal.count() <= kInlineElements || literal.dtype() == DType::String)
+  if (literal.count() <= kPrintedElements || literal.dtype() == DType::String)
     if (const auto elements = print_elements(literal.tensor()))
       return fmt::format("{} {{{}}}", type, *elements);
   return std::nullopt;
@@ -195,7 +192,7 @@ class Printer {
 
   std::string attribute_text(const Attribute& attribute) const {
     if (saved != nullptr && attribute.kind() == AttributeKind::Literal &&
-        !print_literal(attribute.as<Literal>()))
+        is_printed_by_hash(attribute.as<Literal>()))
       return saved->print(attribute.as<Literal>());
     return print(attribute);
   }
@@ -262,17 +259,13 @@ void save(const Graph& graph, const std::filesystem::path& path) {
   SavedLiterals saved = {.file = weights.filename().string()};
   if (!literals.empty())
     write_file(weights, [&](const std::filesystem::path& temporary) {
-      std::ofstream out(temporary, std::ios::binary);
-      uint64_t offset = 0;
+      FileWriter file(temporary);
       for (const auto& [hash, literal] : literals) {
         const std::vector<std::byte> bytes = pack(literal.tensor());
-        saved.slices.emplace(hash, SavedLiterals::Slice{offset, bytes.size()});
-        offset += bytes.size();
-        out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+        saved.slices.emplace(hash, SavedLiterals::Slice{file.size(), bytes.size()});
+        file.append(bytes);
       }
-      out.close();
-      if (!out)
-        throw user_error("the file system refused it");
+      file.close();
     });
   Printer printer;
   printer.saved = &saved;
@@ -312,16 +305,17 @@ std::string print(const Attribute& attribute) {
   CHECK(false, "an attribute of no kind");
 }
 
+bool is_printed_by_hash(const Literal& literal) { return !print_literal(literal); }
+
 LiteralTable large_literals(const Graph& graph) {
   LiteralTable table;
-  for (const Node* node : graph.nodes()) {
-    for (const auto& [name, attribute] : node->attributes())
-      if (attribute.kind() == AttributeKind::Literal)
-        if (const auto& literal = attribute.as<Literal>(); !print_literal(literal))
-          table.emplace(literal.content_hash(), literal);
-    for (const auto& region : node->regions())
-      table.merge(large_literals(*region));
-  }
+  for_each_graph(graph, [&](const Graph& each) {
+    for (const Node* node : each.nodes())
+      for (const auto& [name, attribute] : node->attributes())
+        if (attribute.kind() == AttributeKind::Literal)
+          if (const auto& literal = attribute.as<Literal>(); is_printed_by_hash(literal))
+            table.emplace(literal.content_hash(), literal);
+  });
   return table;
 }
 

@@ -12,8 +12,12 @@ namespace tenon {
 std::string print(const Graph& graph);
 std::string print(const Attribute& attribute);
 
-// Large constants that are in no file are printed by their hash only; this finds them again when the text is
-// parsed.
+// Constants up to this many elements are printed one by one, even where they are in a file.
+constexpr int64_t kPrintedElements = 16;
+
+// Large constants that are in no file, and those that would not read back bit by bit, are printed by their
+// hash only; the table finds them again when the text is parsed.
+bool is_printed_by_hash(const Literal& literal);
 using LiteralTable = std::unordered_map<uint64_t, Literal>;
 LiteralTable large_literals(const Graph& graph);
 

@@ -38,8 +38,8 @@ extern template Tensor narrow(DType, const Extents&, std::span<const uint64_t>, 
 Tensor narrow_to_scales(const Extents& extents, std::span<const double> values, Overflow overflow,
                         ScaleRounding rounding);
 
-// Calls f with a value of the type that `dtype` widens to: with_wide(t.dtype(), [&]<class T>(T) { widen<T>(t)
-// … }).
+// Calls f with a value of the type that `dtype` widens to:
+//   with_wide(t.dtype(), [&]<class T>(T) { widen<T>(t) … })
 template <class F>
 decltype(auto) with_wide(DType dtype, F&& f) {
   switch (kind(dtype)) {

@@ -18,8 +18,6 @@
 namespace tenon {
 namespace {
 
-constexpr int64_t kShownElements = 16;  // of a constant that is in a file
-
 // How an op is written when nothing is told of it but its operands: {0}, {1}.
 const std::map<std::string_view, std::string_view>& expressions() {
   static const std::map<std::string_view, std::string_view> forms = {
@@ -133,13 +131,8 @@ std::string cpp_tensor(const Tensor& tensor, const std::string& extents) {
   });
 }
 
-// What large_literals puts into the table: constants that are long, or would not read back bit by bit.
-bool is_in_table(const Literal& literal) {
-  return print(Attribute(literal)).find(" hash 0x") != std::string::npos;
-}
-
 std::string cpp_literal(const Literal& literal) {
-  if (is_in_table(literal))
+  if (is_printed_by_hash(literal))
     return fmt::format("literals.at({:#018x})", literal.content_hash());
   const std::string extents = cpp_numbers(literal.extents(), DType::I64);
   if (const auto* iota = std::get_if<Literal::Iota>(&literal.form()))
@@ -147,7 +140,7 @@ std::string cpp_literal(const Literal& literal) {
                        cpp_number(iota->start, DType::I64), cpp_number(iota->step, DType::I64),
                        literal.count());
   if (const auto* slice = std::get_if<Literal::FileSlice>(&literal.form());
-      slice != nullptr && literal.count() > kShownElements)
+      slice != nullptr && literal.count() > kPrintedElements)
     return fmt::format("Literal::file_slice({}, {}, MappedFile::open({}), {}, {})",
                        cpp_dtype(literal.dtype()), extents, cpp_string(slice->file->path().string()),
                        slice->offset, slice->size);
@@ -296,14 +289,12 @@ class Printer {
 
   // The variable that holds the results' types, if they say more than inference does.
   std::string print_types(const Node& node, const std::string& indent) {
-    Types types;
-    std::vector<std::string> texts;
-    for (Value result : node.results()) {
-      types.push_back(result.type());
-      texts.push_back(cpp_type(result.type()));
-    }
+    const Types types = node.result_types();
     if (infer_types(node) == types)
       return "";
+    std::vector<std::string> texts;
+    for (const Type& type : types)
+      texts.push_back(cpp_type(type));
     const std::string name = names_.take("types");
     text_ += fmt::format("{}const Types {} = {{{}}};\n", indent, name, fmt::join(texts, ", "));
     return name;

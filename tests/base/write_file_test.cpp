@@ -83,6 +83,38 @@ TEST(WriteFile, LeavesNothingWhereThereIsNoRoom) {
   EXPECT_EQ(count_files(folder), 0u);
 }
 
+TEST(FileWriter, AppendsPieces) {
+  const TemporaryFolder folder;
+  FileWriter file(folder.write("a", "what was there"));
+  file.append("one, ");
+  file.append(std::string_view());
+  EXPECT_EQ(file.size(), 5u);
+  file.append("two");
+  file.close();
+  EXPECT_EQ(file.size(), 8u);
+  EXPECT_EQ(read_file(folder / "a"), "one, two");
+}
+
+TEST(FileWriter, SaysWhyItFailed) {
+  const TemporaryFolder folder;
+  expect_error<UserError>([&] { FileWriter(folder / "none"); }, "No such file or directory");
+  const fs::path path = folder.write("a", "");
+  const ChildEnd end = run_in_child(60, [&] {
+    const rlimit small{10, 10};
+    ::signal(SIGXFSZ, SIG_IGN);
+    ::setrlimit(RLIMIT_FSIZE, &small);
+    FileWriter file(path);
+    file.append("ten bytes!");
+    try {
+      file.append("more");
+    } catch (const UserError& error) {
+      return std::string(error.what());
+    }
+    return std::string("it was written");
+  });
+  EXPECT_EQ(end.report, "File too large");
+}
+
 TEST(WriteFile, CheckingLeavesEverythingAsItWas) {
   const TemporaryFolder folder;
   check_writable(folder / "new");

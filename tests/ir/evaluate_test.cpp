@@ -37,6 +37,35 @@ TEST(Evaluate, NamesTheNodeThatFailed) {
       "node \"model/Div\": div: an integer is divided by zero");
 }
 
+TEST(Evaluate, RefusesAResultOfAnotherTypeThanTheModelDeclares) {
+  const auto graph = parse_graph("graph(%x: f32[3]) { %y: i64[1,2] = nonzero(%x) return %y }");
+  expect_error<UserError>(
+      [&] {
+        evaluate(*graph, {f32({3}, {1, 2, 3})});
+      },
+      "node %y: nonzero: result 0 should be i64[1,2], but came out as i64[1,3]");
+}
+
+TEST(Evaluate, IsAtFaultWhereAResultIsOfAnotherTypeThanTheInferredOne) {
+  register_ops();
+  const OpDef twice = {.name = "twice",
+                       .doc = "x, and x again",
+                       .operands = {{"x", "any"}},
+                       .results = {{"y", "any"}},
+                       .infer = [](const Node& n) -> Types { return {n.in("x").type()}; },
+                       .eval = [](const Call&) -> Data {
+                         return {f32({4}, {1, 2, 1, 2})};
+                       }};
+  Graph graph;
+  const Value x = graph.add_input(parse_type("f32[n]"), "x");
+  graph.set_outputs({graph.create(twice, {{"x", x}})->result()});
+  expect_error<InternalError>(
+      [&] {
+        evaluate(graph, {f32({2}, {1, 2})});
+      },
+      "a twice node: twice: result 0 should be f32[n], where n = 2, but came out as f32[4]");
+}
+
 TEST(Evaluate, ReturnsAnInputOrOneValueTwice) {
   const Data out = run_text("graph(%x: f32[1]) { %y = relu(%x) return %y, %x, %y }", {f32({1}, {-1})});
   expect_tensor(out[0], f32({1}, {0}));

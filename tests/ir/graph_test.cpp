@@ -191,6 +191,19 @@ TEST_F(GraphEdits, NewNodesCarryTheCurrentSources) {
   EXPECT_EQ(relu(x).node()->describe(), "node \"/layer/Relu\"");
 }
 
+TEST_F(GraphEdits, SourcesLastAsLongAsWhatSetThem) {
+  graph.set_current_sources({"/layer"});
+  {
+    const WithSources none(graph, {});
+    EXPECT_EQ(exp(x).node()->sources(), std::vector<std::string>());
+    Node* const named = exp(x).node();
+    named->set_sources({"/layer/Exp"});
+    const WithSources same(*named);
+    EXPECT_EQ(exp(x).node()->sources(), (std::vector<std::string>{"/layer/Exp"}));
+  }
+  EXPECT_EQ(exp(x).node()->sources(), (std::vector<std::string>{"/layer"}));
+}
+
 TEST_F(GraphEdits, TheGateRefusesWhatTheDeclarationLacks) {
   expect_error<UserError>([&] { graph.create("relu", {{"x", x}, {"x", x}}); }, "relu: x is given twice");
   expect_error<UserError>([&] { graph.create("relu", {}); }, "relu: x is missing");

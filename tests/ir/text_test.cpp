@@ -1,3 +1,6 @@
+#include <sstream>
+
+#include "base/temporary_folder.h"
 #include "ir/graph_text.h"
 #include "ops/data.h"
 
@@ -48,7 +51,41 @@ TEST(Text, LargeConstantsGoByHash) {
   EXPECT_NE(text.find("f32[100] hash 0x"), std::string::npos);
   const LiteralTable literals = large_literals(graph);
   EXPECT_EQ(difference(*parse(text, {.literals = &literals}), graph), "");
-  EXPECT_THROW(parse(text), UserError);
+  expect_error<UserError>([&] { parse(text); },
+                          fmt::format("line 2, column 65: the constant with hash {:#018x} is not at hand",
+                                      literals.begin()->first));
+}
+
+// The blocks of a document that are code of no language.
+std::vector<std::string> plain_blocks(const std::string& document) {
+  std::vector<std::string> blocks;
+  std::istringstream lines(document);
+  std::string line;
+  bool is_inside = false, is_plain = false;
+  while (std::getline(lines, line)) {
+    if (line.starts_with("```")) {
+      is_inside = !is_inside;
+      is_plain = is_inside && line == "```";
+      if (is_plain)
+        blocks.emplace_back();
+    } else if (is_plain) {
+      blocks.back() += line + "\n";
+    }
+  }
+  return blocks;
+}
+
+TEST(Text, TheDocumentedExamplesAreTheTextOfGraphs) {
+  register_ops();
+  const auto blocks = plain_blocks(read_file(TENON_TEST_DATA "/../../docs/text-form.md"));
+  ASSERT_EQ(blocks.size(), 2u);
+  const TemporaryFolder folder;
+  const std::string file = folder.write("model.onnx", std::string(181 + 96, '\0')).string();
+  std::string whole = print(*parse(blocks[0], {.folder = folder.path()}));
+  whole.replace(whole.find(file), file.size(), "model.onnx");
+  EXPECT_EQ(whole, blocks[0]);
+  // The other is one node, without the graph around it.
+  expect_round_trip("graph main(%c: bool[], %x: f32[2]) {\n" + blocks[1] + "  return %r\n}\n");
 }
 
 TEST(Text, ValuesOfTheSameNameAreToldApart) {

@@ -80,8 +80,13 @@ TEST(Tensor, RefusesMoreThanTheMachineHas) {
           "has {} bytes of memory",
           memory_limit()));
   // The size in bytes would overflow.
-  EXPECT_THROW(Tensor(DType::C128, {INT64_MAX}), UserError);
-  EXPECT_THROW(Tensor(DType::String, {INT64_MAX}), UserError);
+  for (const auto& [dtype, text] : {std::pair(DType::C128, "c128[9223372036854775807] needs 16"),
+                                    std::pair(DType::String, "str[9223372036854775807] needs 32")})
+    expect_error<UserError>(
+        [dtype = dtype] { Tensor(dtype, {INT64_MAX}); },
+        fmt::format("{} bytes for each of 9223372036854775807 elements, but this machine has {} bytes of "
+                    "memory",
+                    text, memory_limit()));
 }
 
 TEST(Tensor, HoldsTheValuesGiven) {

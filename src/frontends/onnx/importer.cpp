@@ -176,10 +176,8 @@ Value Importer::find(Scope& scope, std::string_view name) {
   if (const auto it = scope.values.find(name); it != scope.values.end())
     return it->second;
   if (std::optional<Literal> weight = initializer(scope, name)) {
-    const auto sources = scope.graph->current_sources();
-    scope.graph->set_current_sources({});
+    const WithSources none(*scope.graph, {});
     const Value value = parameter(*scope.graph, std::string(name), std::move(*weight));
-    scope.graph->set_current_sources(sources);
     scope.values.emplace(name, value);
     return value;
   }
@@ -346,11 +344,8 @@ std::vector<Value> Importer::convert(Scope& scope, const NodeProto& node) {
       new_weights.push_back(name);
 
   Graph& graph = *scope.graph;
-  const std::vector<std::string> sources = graph.current_sources();
-  graph.set_current_sources({scope.path + node_label(node)});
+  const WithSources sources(graph, {scope.path + node_label(node)});
   const std::vector<Value> results = conversion->convert(NodeView(*this, scope, node, opset->second));
-  graph.set_current_sources(sources);
-
   for (std::string_view name : new_weights) {
     const auto weight = scope.values.find(name);
     if (weight == scope.values.end() || weight->second.use_count() > 0 ||

@@ -19,7 +19,6 @@ namespace {
 double epsilon(const NodeView& n) { return n.real("epsilon", 1e-5); }
 
 // --- BatchNormalization
-// ------------------------------------------------------------------------------------------------
 
 // The mean and variance of each channel of this batch, in f32 at least.
 std::pair<Value, Value> batch_statistics(const NodeView& n, Value x) {
@@ -63,7 +62,6 @@ std::vector<Value> convert_batch_normalization(const NodeView& n) {
 }
 
 // --- the others
-// ------------------------------------------------------------------------------------------------------------
 
 std::vector<Value> convert_layer_normalization(const NodeView& n) {
   const Value x = n.in(0);
