@@ -117,19 +117,8 @@ Data eval(const Call& c) {
 
 namespace while_op {
 
-bool is_known_true(Value value) {
-  const Tensor* known = value.known_tensor();
-  return known != nullptr && known->count() == 1 && as_int(*known) != 0;
-}
-
 // How many turns there are, where that is known.
-Dim turns(const Node& n) {
-  const Value condition = n.in("condition");
-  if (!n.has("trip_count") || (condition && !is_known_true(condition)) ||
-      !is_known_true(n.region("body").outputs().front()))
-    return {};
-  return max(known_number(n, "trip_count"), 0);
-}
+Dim turns(const Node& n) { return ends_by_count(n) ? max(known_number(n, "trip_count"), 0) : Dim(); }
 
 Types infer(const Node& n) {
   for (std::string_view single : {"trip_count", "condition"})
@@ -322,7 +311,44 @@ Data eval(const Call& c) {
 
 }  // namespace scan_op
 
+bool is_known_true(Value value) {
+  const auto known = value.known_ints();
+  return known && known->size() == 1 && known->front() != 0;
+}
+
 }  // namespace
+
+LoopBody::LoopBody(const Node& loop) : graph(loop.region("body")) {
+  const std::vector<Value> inputs = graph.inputs(), outputs = graph.outputs();
+  auto input = inputs.begin();
+  auto output = outputs.begin();
+  if (loop.is("while")) {
+    turn = *input++;
+    go_on = *output++;
+  }
+  const auto count = static_cast<int64_t>(loop.ins("carried").size());
+  captured.assign(inputs.end() - static_cast<int64_t>(loop.ins("captured").size()), inputs.end());
+  carried.assign(input, input + count);
+  slices.assign(input + count, inputs.end() - static_cast<int64_t>(captured.size()));
+  next.assign(output, output + count);
+  collected.assign(output + count, outputs.end());
+}
+
+std::vector<Value> LoopBody::varying() const {
+  std::vector<Value> values;
+  if (turn)
+    values.push_back(turn);
+  values.insert(values.end(), carried.begin(), carried.end());
+  values.insert(values.end(), slices.begin(), slices.end());
+  return values;
+}
+
+bool ends_by_count(const Node& loop) {
+  if (loop.is("scan"))
+    return true;
+  return loop.has("trip_count") && (!loop.has("condition") || is_known_true(loop.in("condition"))) &&
+         is_known_true(loop.region("body").outputs().front());
+}
 
 const Family& control_ops() {
   static const Family ops = {

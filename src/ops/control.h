@@ -32,4 +32,19 @@ struct Scan {
 };
 std::vector<Value> scan(Graph& graph, const Scan& scan, Region body);
 
+// The inputs and outputs of the body of a while or a scan, by what they are.
+struct LoopBody {
+  explicit LoopBody(const Node& loop);
+  std::vector<Value> varying() const;  // the inputs but those captured, in their order
+
+  const Graph& graph;
+  Value turn;  // its number; a scan takes none
+  std::vector<Value> carried, slices, captured;
+  Value go_on;                         // a scan gives none
+  std::vector<Value> next, collected;  // next: what is carried to the next turn
+};
+
+// Whether a loop has as many turns as its count says, or a scan slices: nothing can end it before.
+bool ends_by_count(const Node& loop);
+
 }  // namespace tenon

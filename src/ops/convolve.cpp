@@ -175,17 +175,17 @@ Data eval(const Call& c) {
   check(c.node(), x.extent(1), w.extent(0));
   const Extents counts = spatial(x), kernel = spatial(w);
   const Window window = window_of(c.node(), x.rank() - 2);
-  Extents sizes;
-  for (const Dim& size : result_sizes(c.node(), window, as_dims(counts), as_dims(kernel))) {
+  Extents extents = {x.extent(0)}, sizes;
+  const auto add_size = [&](const Dim& size) {
     if (!size.is_constant())
-      throw user_error("conv_transpose: the result would be too large");
-    sizes.push_back(*size.constant());
-  }
-  const Dim all_filters = Dim(w.extent(1)) * groups;
-  if (!all_filters.is_constant())
-    throw user_error("conv_transpose: the result would be too large");
-  Extents extents = {x.extent(0), *all_filters.constant()};
-  extents.insert(extents.end(), sizes.begin(), sizes.end());
+      throw user_error("conv_transpose: the result would be too large for x: {} and w: {}", type_of(x),
+                       type_of(w));
+    extents.push_back(*size.constant());
+  };
+  add_size(Dim(w.extent(1)) * groups);
+  for (const Dim& size : result_sizes(c.node(), window, as_dims(counts), as_dims(kernel)))
+    add_size(size);
+  sizes.assign(extents.begin() + 2, extents.end());
   if (x.count() == 0 || w.count() == 0)
     return {Tensor(x.dtype(), extents)};
   const int64_t x_plane = element_count(counts), w_plane = element_count(kernel),

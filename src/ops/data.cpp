@@ -55,4 +55,10 @@ Value parameter(Graph& graph, std::string name, Literal value) {
   return result;
 }
 
+const Literal* literal_of(const Node& node) {
+  return node.is("constant") || node.is("parameter") ? &node.attr("value").as<Literal>() : nullptr;
+}
+
+const Literal* literal_of(Value value) { return value.is_input() ? nullptr : literal_of(*value.node()); }
+
 }  // namespace tenon

@@ -15,4 +15,8 @@ Value int_vector(Graph& graph, const std::vector<int64_t>& values);
 // A trained weight, under the name the user knows it by.
 Value parameter(Graph& graph, std::string name, Literal value);
 
+// The literal of a constant or parameter; null for other nodes and their values.
+const Literal* literal_of(const Node& node);
+const Literal* literal_of(Value value);
+
 }  // namespace tenon

@@ -198,8 +198,11 @@ Data eval(const Call& c) {
   Tensor y = c.in("x");
   const std::vector<int64_t> repeats = read_vector(c, "repeats", y.extents().size());
   Extents extents;
-  for (size_t i = 0; i < repeats.size(); ++i)
+  for (size_t i = 0; i < repeats.size(); ++i) {
+    if (repeats[i] < 0)
+      throw user_error("tile: repeats[{}] is {}, but must be at least 0", i, repeats[i]);
     extents.push_back(element_count({y.extents()[i], repeats[i]}));
+  }
   if (element_count(extents) == 0)
     return {Tensor(y.dtype(), extents)};
   for (size_t i = 0; i < repeats.size(); ++i) {

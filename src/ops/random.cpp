@@ -105,10 +105,9 @@ std::vector<double> running_odds(std::span<const double> logits, int64_t row) {
 
 Data eval(const Call& c) {
   const Tensor& logits = c.in("logits");
-  const int64_t samples = as_int(c.in("samples"));
-  if (logits.rank() != 2 || samples < 0)
-    throw user_error("multinomial: logits must be a matrix and samples not negative, but they are {} and {}",
-                     type_of(logits), samples);
+  const int64_t samples = read_number(c, "samples", 0);
+  if (logits.rank() != 2)
+    throw user_error("multinomial: logits must be a matrix, but are {}", type_of(logits));
   const int64_t rows = logits.extent(0);
   const auto classes = static_cast<size_t>(logits.extent(1));
   const std::vector<double> values = widen<double>(logits);

@@ -4,49 +4,15 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/binary.h"
-#include "ops/control.h"
-#include "ops/data.h"
 #include "ops/elements.h"
-#include "ops/generate.h"
-#include "ops/gradient.h"
-#include "ops/layer.h"
-#include "ops/recurrent_activations.h"
-#include "ops/reshape.h"
-#include "ops/select.h"
+#include "ops/recurrent_decomposition.h"
+#include "ops/recurrent_layers.h"
 #include "ops/shapes.h"
-#include "ops/slice.h"
-#include "ops/trace.h"
-#include "ops/words.h"
 
 namespace tenon {
 namespace {
 
-enum class Direction : uint8_t { Forward, Reverse, Both };
-
-Direction direction_of(const Node& n) {
-  return named<Direction>(
-      n, "direction",
-      {{"forward", Direction::Forward}, {"reverse", Direction::Reverse}, {"bidirectional", Direction::Both}});
-}
-
-int64_t direction_count(const Node& n) { return direction_of(n) == Direction::Both ? 2 : 1; }
-
-// The functions of every direction in turn.
-std::vector<RecurrentFunction> functions(const Node& n, size_t per_direction) {
-  return recurrent_functions(n, per_direction, direction_count(n));
-}
-
 // --- shapes ---
-
-// What differs between the layers.
-struct Layer {
-  int64_t gates;
-  size_t activations;   // of one direction
-  bool has_cell_state;  // besides the hidden one
-  bool has_variant;     // gru: reset_after; lstm: coupled_gates
-};
-constexpr Layer kRnn = {1, 1, false, false}, kGru = {3, 2, false, true}, kLstm = {4, 3, true, true};
 
 // The shape an operand must have, in terms of those before it.
 struct OperandShape {
@@ -54,7 +20,7 @@ struct OperandShape {
   std::vector<Dim> dims;
 };
 
-std::vector<OperandShape> operand_shapes(const Layer& layer, int64_t directions, const Dim& time,
+std::vector<OperandShape> operand_shapes(const RecurrentLayer& layer, int64_t directions, const Dim& time,
                                          const Dim& batch, const Dim& input, const Dim& hidden) {
   std::vector<OperandShape> shapes = {{"x", {time, batch, input}},
                                       {"w", {directions, layer.gates * hidden, input}},
@@ -69,9 +35,9 @@ std::vector<OperandShape> operand_shapes(const Layer& layer, int64_t directions,
   return shapes;
 }
 
-template <const Layer& layer>
+template <const RecurrentLayer& layer>
 Types infer(const Node& n) {
-  functions(n, layer.activations);
+  recurrent_functions(n, layer);
   const Value x = n.in("x"), r = n.in("r");
   for (Value value : {x, r})
     if (value.rank() != 3)
@@ -176,7 +142,7 @@ struct Operands {
   std::vector<size_t> lengths;
 };
 
-Operands read_operands(const Call& c, const Layer& layer) {
+Operands read_operands(const Call& c, const RecurrentLayer& layer) {
   const std::string_view op = c.node().op().name;
   const Tensor &x = c.in("x"), &r = c.in("r");
   if (x.rank() != 3 || r.rank() != 3)
@@ -224,12 +190,12 @@ std::vector<double> copy(std::span<const double> values) { return {values.begin(
 
 // Every example of every direction on its own, step by step. Steps beyond an example's length give 0, and its
 // last state is that after its own last step.
-template <const Layer& layer, auto step>
+template <const RecurrentLayer& layer, auto step>
 Data eval(const Call& c) {
   const Node& n = c.node();
   const Operands in = read_operands(c, layer);
   const size_t hidden = in.hidden, rows = static_cast<size_t>(layer.gates) * hidden;
-  const std::vector<RecurrentFunction> all_functions = functions(n, layer.activations);
+  const std::vector<RecurrentFunction> all_functions = recurrent_functions(n, layer);
   const bool variant = layer.has_variant && n.attr(layer.has_cell_state ? "coupled_gates" : "reset_after");
   const auto extent = [](size_t size) { return static_cast<int64_t>(size); };
   const Extents last = {extent(in.directions), extent(in.batch), extent(hidden)};
@@ -269,152 +235,6 @@ Data eval(const Call& c) {
   return results;
 }
 
-// --- decomposition: a scan over the steps, of all examples at once ---
-
-// What the steps of one direction take from outside, as nodes; those of cells and gates as in the steps
-// above.
-struct CellNodes {
-  std::span<const RecurrentFunction> functions;
-  bool variant;
-  Value r, r_bias, peepholes;  // of the direction; empty: none
-};
-
-struct StateNodes {
-  Value h, c;
-};
-
-// Each gate's columns of x.
-std::vector<Value> gates_of(Value x, Value h, int64_t count) {
-  return split(x, concat(std::vector<Value>(static_cast<size_t>(count), size_along(h, 1)), 0), -1);
-}
-
-StateNodes rnn_nodes(const CellNodes& cell, Value from_x, StateNodes state) {
-  return {cell.functions[0](from_x + linear(state.h, cell.r, cell.r_bias)), {}};
-}
-
-StateNodes gru_nodes(const CellNodes& cell, Value from_x, StateNodes state) {
-  const Value h = state.h;
-  const std::vector<Value> x = gates_of(from_x, h, 3), past = gates_of(linear(h, cell.r, cell.r_bias), h, 3);
-  const Value update = cell.functions[0](x[0] + past[0]), reset = cell.functions[0](x[1] + past[1]);
-  Value from_h = reset * past[2];
-  if (!cell.variant)
-    from_h = gates_of(linear(reset * h, cell.r, cell.r_bias), h, 3)[2];
-  return {(1.0 - update) * cell.functions[1](x[2] + from_h) + update * h, {}};
-}
-
-StateNodes lstm_nodes(const CellNodes& cell, Value from_x, StateNodes state) {
-  const Value h = state.h;
-  const std::vector<Value> sums = gates_of(from_x + linear(h, cell.r, cell.r_bias), h, 4);
-  const std::vector<Value> peepholes =
-      cell.peepholes ? gates_of(unsqueeze(cell.peepholes, {0}), h, 3) : std::vector<Value>();
-  const auto peek = [&](size_t gate, Value c) {
-    return peepholes.empty() ? sums[gate] : sums[gate] + peepholes[gate] * c;
-  };
-  const Value input = cell.functions[0](peek(0, state.c));
-  const Value forget = cell.variant ? 1.0 - input : cell.functions[0](peek(2, state.c));
-  const Value c = forget * state.c + input * cell.functions[1](sums[3]);
-  return {cell.functions[0](peek(1, c)) * cell.functions[2](c), c};
-}
-
-// The results of one direction: y [time, batch, hidden], the last h, and where there is one the last c.
-template <const Layer& layer, auto step>
-std::vector<Value> decompose_direction(const Node& n, int64_t direction) {
-  Graph& graph = n.graph();
-  const Value x = n.in("x"), r = n.in("r");
-  const auto of_direction = [&](std::string_view name) {
-    const bool given = n.op().find_operand(name) != nullptr && n.has(name);
-    return given ? squeeze(slice(n.in(name), 0, direction, direction + 1), {0}) : Value();
-  };
-  const Value hidden = size_along(r, 2), batch = size_along(x, 1), rows = size_along(r, 1);
-  const Value bias = of_direction("bias");
-  const Value x_bias = bias ? slice(bias, int_vector(graph, {0}), rows, {0}) : Value();
-  const Value r_bias = bias ? slice(bias, rows, rows + rows, {0}) : Value();
-  const auto initial = [&](std::string_view name) {
-    const Value shape = concat({batch, hidden}, 0), given = of_direction(name);
-    return given ? reshape(given, shape) : fill(shape, filled(x.dtype(), {}, 0));
-  };
-  const bool backward = direction_of(n) == Direction::Reverse || direction == 1, by_length = n.has("lengths");
-  const auto reversed = [&](Value value) {
-    return graph
-        .create("reverse_sequence", {{"x", value}, {"lengths", cast(n.in("lengths"), DType::I64)}},
-                {{"time_axis", 0}, {"batch_axis", 1}})
-        ->result();
-  };
-  Value from_x = linear(x, of_direction("w"), x_bias);
-  if (backward && by_length)
-    from_x = reversed(from_x);
-  Scan loop = {.carried = {initial("initial_h")}, .scanned = {from_x}};
-  if (layer.has_cell_state)
-    loop.carried.push_back(initial("initial_c"));
-  if (by_length) {
-    const auto number = [&](int64_t value) { return constant(graph, Tensor::scalar(value)); };
-    loop.scanned.push_back(range(number(0), squeeze(size_along(x, 0), {0}), number(1)));
-    loop.captured.push_back(
-        reshape(cast(n.in("lengths"), DType::I64), concat({batch, int_vector(graph, {1})}, 0)));
-  }
-  loop.captured.push_back(of_direction("r"));
-  for (Value optional : {r_bias, of_direction("peepholes")})
-    if (optional)
-      loop.captured.push_back(optional);
-  const int64_t from_end = backward && !by_length ? 1 : 0;
-  loop.axes.assign(loop.scanned.size(), 0);
-  loop.reversed.assign(loop.scanned.size(), from_end);
-  loop.output_axes = {0};
-  loop.output_reversed = {from_end};
-
-  TracedInputs inputs;
-  for (Value value : loop.carried)
-    inputs.push_back({value.type()});
-  for (Value value : loop.scanned)
-    inputs.push_back({Type::tensor(
-        value.dtype(), std::vector<Dim>(value.shape().dims().begin() + 1, value.shape().dims().end()))});
-  for (Value value : loop.captured)
-    inputs.push_back({value.type()});
-  const std::vector<RecurrentFunction> all_functions = functions(n, layer.activations);
-  const bool variant = layer.has_variant && n.attr(layer.has_cell_state ? "coupled_gates" : "reset_after");
-  auto body = trace_region(graph, "body", inputs, [&](const std::vector<Value>& values) {
-    auto value = values.begin();
-    StateNodes state = {*value++, layer.has_cell_state ? *value++ : Value()};
-    const Value sums = *value++, turn = by_length ? *value++ : Value(),
-                lengths = by_length ? *value++ : Value();
-    CellNodes cell = {std::span(all_functions)
-                          .subspan(static_cast<size_t>(direction) * layer.activations, layer.activations),
-                      variant,
-                      *value++,
-                      r_bias ? *value++ : Value(),
-                      {}};
-    cell.peepholes = value != values.end() ? *value : Value();
-    StateNodes next = step(cell, sums, state);
-    Value y = next.h;
-    if (by_length) {  // beyond its length an example stays as it is, and gives 0
-      const Value going = less(turn, lengths);
-      y = keep_where(going, next.h);
-      next.h = where(going, next.h, state.h);
-      next.c = layer.has_cell_state ? where(going, next.c, state.c) : Value();
-    }
-    return layer.has_cell_state ? std::vector<Value>{next.h, next.c, y} : std::vector<Value>{next.h, y};
-  });
-  std::vector<Value> results = scan(graph, loop, std::move(body));
-  if (backward && by_length)
-    results.back() = reversed(results.back());
-  std::rotate(results.begin(), results.end() - 1, results.end());
-  return results;
-}
-
-template <const Layer& layer, auto step>
-std::vector<Value> decompose(const Node& n) {
-  std::vector<std::vector<Value>> parts(static_cast<size_t>(n.result_count()));
-  for (int64_t direction = 0; direction < direction_count(n); ++direction) {
-    const std::vector<Value> results = decompose_direction<layer, step>(n, direction);
-    for (size_t i = 0; i < parts.size(); ++i)
-      parts[i].push_back(unsqueeze(results[i], {i == 0 ? 1 : 0}));
-  }
-  std::vector<Value> whole;
-  for (size_t i = 0; i < parts.size(); ++i)
-    whole.push_back(concat(parts[i], i == 0 ? 1 : 0));
-  return whole;
-}
-
 // --- the declarations ---
 
 OpDef recurrent(std::string_view name, std::string_view doc, const Attribute::Strings& activations,
@@ -448,20 +268,20 @@ OpDef recurrent(std::string_view name, std::string_view doc, const Attribute::St
 
 Family make_ops() {
   OpDef gru = recurrent("gru", "a layer of gated recurrent units; the gates are update, reset, candidate",
-                        {"sigmoid", "tanh"}, infer<kGru>, eval<kGru, gru_step>, decompose<kGru, gru_nodes>);
+                        {"sigmoid", "tanh"}, infer<kGru>, eval<kGru, gru_step>, decompose_gru);
   gru.attributes.push_back(
       {"reset_after", AttributeKind::Bool,
        "whether the reset gate works on what comes through r, not on the state before it", false});
   OpDef lstm = recurrent(
       "lstm", "a layer of long short-term memory units; the gates are input, output, forget, candidate",
-      {"sigmoid", "tanh", "tanh"}, infer<kLstm>, eval<kLstm, lstm_step>, decompose<kLstm, lstm_nodes>);
+      {"sigmoid", "tanh", "tanh"}, infer<kLstm>, eval<kLstm, lstm_step>, decompose_lstm);
   lstm.operands.push_back({"initial_c", "T", Arity::Optional});
   lstm.operands.push_back({"peepholes", "T", Arity::Optional});
   lstm.results.push_back({"last_c", "T"});
   lstm.attributes.push_back(
       {"coupled_gates", AttributeKind::Bool, "whether the forget gate is 1 minus the input gate", false});
   return {recurrent("rnn", "a layer of recurrent units", {"tanh"}, infer<kRnn>, eval<kRnn, rnn_step>,
-                    decompose<kRnn, rnn_nodes>),
+                    decompose_rnn),
           gru, lstm};
 }
 

@@ -121,7 +121,7 @@ std::vector<int64_t> part_sizes(const Call& c, int64_t length) {
   if (split.rank() == 0) {
     const int64_t size = sizes.front();
     if (size <= 0)
-      throw user_error("sequence_split: parts of size {}", size);
+      throw user_error("sequence_split: split is {}, but must be at least 1", size);
     sizes = zeros<int64_t>({length / size}, size);
     if (length % size != 0)
       sizes.push_back(length % size);

@@ -105,22 +105,31 @@ std::vector<int64_t> checked_axes(std::string_view op, const std::vector<int64_t
   return checked;
 }
 
-std::optional<int64_t> known_length(Value vector) {
-  if (!vector.shape().ranked() || vector.rank() != 1)
-    return std::nullopt;
-  const auto length = vector.dim(0).constant();
+namespace {
+
+std::optional<int64_t> constant_length(Value vector) {
+  return vector.shape().ranked() && vector.rank() == 1 ? vector.dim(0).constant() : std::nullopt;
+}
+
+std::string too_many_axes(std::string_view operand, int64_t length) {
+  return fmt::format("{}: a vector with an element per axis has {} of them; a tensor has at most {} axes",
+                     operand, length, kMostAxes);
+}
+
+}  // namespace
+
+std::optional<int64_t> known_length(std::string_view op, std::string_view operand, Value vector) {
+  const auto length = constant_length(vector);
   if (length > kMostAxes)
-    throw user_error("a vector with an element per axis has {} of them; a tensor has at most {} axes",
-                     *length, kMostAxes);
+    throw user_error("{}: {}", op, too_many_axes(operand, *length));
   return length;
 }
 
 std::optional<int64_t> known_length(const Node& n, std::string_view operand) {
-  try {
-    return known_length(n.in(operand));
-  } catch (const UserError& error) {
-    throw operand_error(n, fmt::format("{}: {}", operand, error.what()));
-  }
+  const auto length = constant_length(n.in(operand));
+  if (length > kMostAxes)
+    throw operand_error(n, too_many_axes(operand, *length));
+  return length;
 }
 
 Dim known_number(const Node& n, std::string_view name) {

@@ -32,7 +32,7 @@ std::vector<Dim> vector_dims(const Node& n, std::string_view name, size_t count)
 constexpr int64_t kMostAxes = 1024;
 // How many numbers a vector with one for each axis holds, when that is known; too many to be that is the
 // user's fault.
-std::optional<int64_t> known_length(Value vector);
+std::optional<int64_t> known_length(std::string_view op, std::string_view operand, Value vector);
 std::optional<int64_t> known_length(const Node& n, std::string_view operand);
 // The only element of an operand that must be one number; unknown where only running will tell.
 Dim known_number(const Node& n, std::string_view name);

@@ -306,9 +306,11 @@ Data eval(const Call& c) {
         "non_max_suppression: boxes of shape [{}] and scores of shape [{}], but [batch,boxes,4] and "
         "[batch,classes,boxes] were wanted",
         fmt::join(boxes.extents(), ","), fmt::join(scores.extents(), ","));
-  const int64_t limit = c.has("max_per_class") ? as_int(c.in("max_per_class")) : 0;
-  const double threshold = c.has("overlap_threshold") ? as_double(c.in("overlap_threshold")) : 0;
-  const double least = c.has("score_threshold") ? as_double(c.in("score_threshold")) : -INFINITY;
+  const int64_t limit = c.has("max_per_class") ? read_number(c, "max_per_class") : 0;
+  const double threshold =
+      c.has("overlap_threshold") ? as_double(read_only_element(c, "overlap_threshold")) : 0;
+  const double least =
+      c.has("score_threshold") ? as_double(read_only_element(c, "score_threshold")) : -INFINITY;
   const bool centered = c.attr("centered"), every = !c.has("score_threshold");
   const int64_t classes = scores.extent(1), count = boxes.extent(1);
   const std::vector<double> coordinates = widen<double>(boxes), weights = widen<double>(scores);

@@ -103,7 +103,8 @@ Extents count_windows(const Node& n, const Window& window, const Extents& sizes,
   for (const Dim& count : count_windows(n, window, std::vector<Dim>(sizes.begin(), sizes.end()),
                                         std::vector<Dim>(kernel.begin(), kernel.end()), rounding)) {
     if (!count.is_constant())
-      throw user_error("{}: the window is too large", n.op().name);
+      throw user_error("{}: windows of [{}] over [{}] are too large to be counted", n.op().name,
+                       fmt::join(kernel, ","), fmt::join(sizes, ","));
     counts.push_back(*count.constant());
   }
   return counts;

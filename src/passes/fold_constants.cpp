@@ -9,13 +9,13 @@
 namespace tenon {
 namespace {
 
-const Literal* literal_of(Value value) {
+const Literal* constant_of(Value value) {
   return !value.is_input() && value.node()->is("constant") ? &value.node()->attr("value").as<Literal>()
                                                            : nullptr;
 }
 
 const Tensor* splat_of(Value value) {
-  const Literal* literal = literal_of(value);
+  const Literal* literal = constant_of(value);
   const auto* splat = literal == nullptr ? nullptr : std::get_if<Literal::Splat>(&literal->form());
   return splat == nullptr ? nullptr : &splat->element;
 }
@@ -68,7 +68,7 @@ class Folder {
       return values;
     const std::vector<Value> operands = node.operands(), results = node.results();
     if (!node.regions().empty() ||
-        !std::all_of(operands.begin(), operands.end(), [](Value v) { return literal_of(v) != nullptr; }) ||
+        !std::all_of(operands.begin(), operands.end(), [](Value v) { return constant_of(v) != nullptr; }) ||
         !std::all_of(results.begin(), results.end(),
                      [](Value v) { return v.type().is_tensor() && v.shape().extents(); }))
       return std::nullopt;
@@ -152,7 +152,7 @@ class Folder {
     }
     Data inputs;
     for (Value operand : node.operands())
-      inputs.emplace_back(literal_of(operand)->tensor());
+      inputs.emplace_back(constant_of(operand)->tensor());
     const std::optional<Data> results = compute(node, inputs);
     if (!results)
       return std::nullopt;

@@ -22,12 +22,6 @@ std::string float_text(double value, DType dtype, bool point) {
   return text;
 }
 
-const Literal* literal_of(const Node& node) {
-  return node.is("constant") || node.is("parameter") ? &node.attr("value").as<Literal>() : nullptr;
-}
-
-const Literal* literal_of(Value value) { return value.is_input() ? nullptr : literal_of(*value.node()); }
-
 std::vector<std::string> element_texts(const Tensor& tensor, const NumberStyle& style) {
   std::vector<std::string> texts;
   if (tensor.dtype() == DType::String) {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "ir/graph.h"
+#include "ops/data.h"
 
 namespace tenon {
 
@@ -15,10 +15,6 @@ struct NumberStyle {
 
 inline constexpr NumberStyle kPythonNumbers = {"True", "False", true};
 inline constexpr NumberStyle kPlainNumbers = {"true", "false", false};
-
-// The literal of a constant or parameter; null for other nodes and their values.
-const Literal* literal_of(const Node& node);
-const Literal* literal_of(Value value);
 
 // The shortest digits that give the same number of that dtype.
 std::string float_text(double value, DType dtype, bool point);

@@ -3,27 +3,17 @@
 #include <algorithm>
 
 #include "ops/binary.h"
+#include "ops/control.h"
 #include "ops/data.h"
 
 namespace tenon {
 namespace {
-
-bool is_known_true(Value value) {
-  const auto known = value.known_ints();
-  return known && known->size() == 1 && known->front() != 0;
-}
 
 bool are_tensors(const std::vector<Value>& values) {
   return std::all_of(values.begin(), values.end(), [](Value v) { return v.type().is_tensor(); });
 }
 
 bool is_scalar(Value value) { return value.shape() == Shape(); }
-
-// Whether a loop ends by its number of turns alone.
-bool always_goes_on(const Node& node) {
-  return (!node.has("condition") || is_known_true(node.in("condition"))) &&
-         is_known_true(node.region("body").outputs().front());
-}
 
 HigherOrderCall call_cond(const Node& node) {
   HigherOrderCall call{.op = "cond"};
@@ -39,12 +29,12 @@ HigherOrderCall call_cond(const Node& node) {
 class WhileLoop {
  public:
   explicit WhileLoop(const Node& node)
-      : body_(node.region("body")),
+      : body_(node),
         carried_(node.ins("carried")),
         captured_(node.ins("captured")),
         is_limited_(node.has("trip_count")),
-        carries_turn_(is_limited_ || body_.input(0).use_count() > 0),
-        carries_go_on_(!is_limited_ || !always_goes_on(node)) {
+        carries_turn_(is_limited_ || body_.turn.use_count() > 0),
+        carries_go_on_(!ends_by_count(node)) {
     if (is_limited_ && !node.in("trip_count").known_ints())
       limit_ = node.in("trip_count");
     else if (is_limited_)
@@ -80,10 +70,9 @@ class WhileLoop {
       state.turn = graph.add_input(Type::tensor(DType::I64, {}), "turn");
     if (carries_go_on_)
       state.go_on = graph.add_input(Type::tensor(DType::Bool, {}), "go_on");
-    for (size_t i = 0; i < carried_.size() + captured_.size(); ++i) {
-      const Value input = body_.input(static_cast<int64_t>(i) + 1);
-      state.arguments.push_back(graph.add_input(input.type(), input.name()));
-    }
+    for (const auto* inputs : {&body_.carried, &body_.captured})
+      for (Value input : *inputs)
+        state.arguments.push_back(graph.add_input(input.type(), input.name()));
     if (limit_)
       state.limit = graph.add_input(limit_.type(), "trip_count");
     return state;
@@ -107,7 +96,7 @@ class WhileLoop {
     const State state = add_inputs(*graph);
     std::vector<Value> arguments = {carries_turn_ ? state.turn : scalar(*graph, DType::I64, 0)};
     arguments.insert(arguments.end(), state.arguments.begin(), state.arguments.end());
-    const std::vector<Value> given = graph->inline_graph(body_, arguments);
+    const std::vector<Value> given = graph->inline_graph(body_.graph, arguments);
     std::vector<Value> outputs;
     if (carries_turn_)
       outputs.push_back(state.turn + 1);
@@ -116,7 +105,7 @@ class WhileLoop {
     return graph;
   }
 
-  const Graph& body_;
+  LoopBody body_;
   std::vector<Value> carried_, captured_;
   bool is_limited_, carries_turn_, carries_go_on_;
   Value limit_;              // one that is not known
@@ -125,20 +114,16 @@ class WhileLoop {
 
 // A loop of so many turns that collects values is a scan of the numbers of the turns.
 HigherOrderCall call_scan_of_turns(const Node& node) {
-  const Graph& body = node.region("body");
-  const size_t carried = node.ins("carried").size();
+  const LoopBody body(node);
   auto graph = std::make_unique<Graph>("combine");
-  std::vector<Value> arguments(static_cast<size_t>(body.input_count()));
-  const auto add = [&](size_t place) {
-    const Value input = body.input(static_cast<int64_t>(place));
-    arguments[place] = graph->add_input(input.type(), input.name());
+  std::vector<Value> arguments(static_cast<size_t>(body.graph.input_count()));
+  const auto add = [&](Value input) {
+    arguments[static_cast<size_t>(input.index())] = graph->add_input(input.type(), input.name());
   };
-  for (size_t i = 1; i <= carried; ++i)
-    add(i);
-  add(0);
-  for (size_t i = carried + 1; i < arguments.size(); ++i)
-    add(i);
-  std::vector<Value> outputs = graph->inline_graph(body, arguments);
+  std::ranges::for_each(body.carried, add);
+  add(body.turn);
+  std::ranges::for_each(body.captured, add);
+  std::vector<Value> outputs = graph->inline_graph(body.graph, arguments);
   outputs.erase(outputs.begin());
   graph->set_outputs(outputs);
 
@@ -161,7 +146,7 @@ std::optional<HigherOrderCall> call_while(const Node& node) {
     return std::nullopt;
   if (node.result_count() == static_cast<int64_t>(node.ins("carried").size()))
     return WhileLoop(node).call(node);
-  if (!node.has("trip_count") || !always_goes_on(node))
+  if (!ends_by_count(node))
     return std::nullopt;
   return call_scan_of_turns(node);
 }

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "ir/print.h"
+#include "views/axes.h"
 #include "views/constants.h"
 #include "views/forms.h"
 #include "views/hlo_computation.h"
@@ -313,14 +314,12 @@ class Writer {
     const int64_t axis = node.attr("axis"), rank = node.result().rank();
     define(node, "concatenate",
            fmt::format("concatenate({}), dimensions={{{}}}", fmt::join(operands, ", "),
-                       axis < 0 ? axis + rank : axis));
+                       from_the_front(axis, rank)));
   }
 
   // The results of a node whose instruction gives a tuple, unless it is just one.
   void define_results(const Node& node, std::string_view wanted, const std::string& instruction) {
-    Types types;
-    for (Value result : node.results())
-      types.push_back(result.type());
+    const Types types = node.result_types();
     if (types.size() == 1)
       return define(node, wanted, instruction);
     const std::string tuple = out_.emit(wanted, hlo_tuple(types), instruction);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ops/control.h"
+#include "views/axes.h"
 #include "views/hlo_types.h"
 
 namespace tenon {
@@ -14,15 +16,6 @@ bool has_constant_sizes(const Type& type) {
     return false;
   const std::vector<Dim>& dims = type.as_tensor().shape.dims();
   return std::all_of(dims.begin(), dims.end(), [](const Dim& dim) { return dim.is_constant(); });
-}
-
-bool is_known_true(Value value) {
-  const auto known = value.known_ints();
-  return known && known->size() == 1 && known->front() != 0;
-}
-
-std::vector<Value> last(const std::vector<Value>& values, size_t count) {
-  return {values.end() - static_cast<int64_t>(count), values.end()};
 }
 
 // One slice of x, or one part of a stack, with that axis.
@@ -41,13 +34,13 @@ struct Lane {
   bool is_reversed;
 };
 
-class Loop {
+class HloLoop {
  public:
-  Loop(HloComputation& out, const Node& node, const WriteHloNodes& write_nodes)
+  HloLoop(HloComputation& out, const Node& node, const WriteHloNodes& write_nodes)
       : out_(out),
         node_(node),
         write_nodes_(write_nodes),
-        body_(node.region("body")),
+        body_(node),
         carried_(node.ins("carried")),
         captured_(node.ins("captured")),
         is_scan_(node.is("scan")) {
@@ -59,7 +52,7 @@ class Loop {
       if (!std::all_of(scanned_.begin(), scanned_.end(),
                        [](const Lane& l) { return has_constant_sizes(l.part); }))
         return false;
-    } else if (!collected_.empty() && !ends_by_count()) {
+    } else if (!collected_.empty() && !ends_by_count(node_)) {
       return false;
     }
     return std::all_of(collected_.begin(), collected_.end(), [&](const Lane& lane) {
@@ -91,30 +84,22 @@ class Loop {
   size_t first_collected() const { return state_.size() - collected_.size(); }
 
   void find_lanes() {
-    const std::vector<Value> outputs = body_.outputs(), results = node_.results();
-    const size_t count = results.size() - carried_.size();
-    const std::vector<Value> parts = last(outputs, count), wholes = last(results, count);
     const auto lane = [&](Value whole, const Type& part, std::string_view axes, std::string_view reversed,
                           size_t place) {
       if (!is_scan_)
         return Lane{whole, part, 0, false};
       const int64_t axis = node_.attr(axes).as<std::vector<int64_t>>()[place];
       const bool is_reversed = node_.attr(reversed).as<std::vector<int64_t>>()[place] != 0;
-      return Lane{whole, part, axis < 0 ? axis + whole.rank() : axis, is_reversed};
+      return Lane{whole, part, from_the_front(axis, whole.rank()), is_reversed};
     };
-    for (size_t i = 0; i < count; ++i)
-      collected_.push_back(lane(wholes[i], parts[i].type(), "output_axes", "output_reversed", i));
+    for (size_t i = 0; i < body_.collected.size(); ++i)
+      collected_.push_back(lane(node_.result(static_cast<int64_t>(carried_.size() + i)),
+                                body_.collected[i].type(), "output_axes", "output_reversed", i));
     if (!is_scan_)
       return;
     const std::vector<Value> scanned = node_.ins("scanned");
     for (size_t i = 0; i < scanned.size(); ++i)
-      scanned_.push_back(lane(scanned[i], body_.input(static_cast<int64_t>(carried_.size() + i)).type(),
-                              "axes", "reversed", i));
-  }
-
-  bool ends_by_count() const {
-    return node_.has("trip_count") && (!node_.has("condition") || is_known_true(node_.in("condition"))) &&
-           is_known_true(body_.outputs().front());
+      scanned_.push_back(lane(scanned[i], body_.slices[i].type(), "axes", "reversed", i));
   }
 
   bool has_unknown_limit() const {
@@ -183,14 +168,15 @@ class Loop {
     const std::string tuple = out.emit("p", hlo_tuple(state_), "parameter(0)");
     const std::string turn = element(out, tuple, 0, "turn");
     const std::vector<std::string> handed_on = define_inputs(out, tuple, turn);
-    write_nodes_(out, body_);
+    write_nodes_(out, body_.graph);
     std::vector<std::string> roots, collected;
     for (size_t i = 0; i < collected_.size(); ++i)
       collected.push_back(update(out, tuple, turn, i));
-    const std::vector<Value> outputs = body_.outputs();
     roots.push_back(out.emit("add", kNumber, fmt::format("add({}, s64[] constant(1))", turn)));
-    for (size_t i = 0; i + collected_.size() < outputs.size(); ++i)
-      roots.push_back(out.use(outputs[i]));
+    if (body_.go_on)
+      roots.push_back(out.use(body_.go_on));
+    for (Value value : body_.next)
+      roots.push_back(out.use(value));
     roots.insert(roots.end(), handed_on.begin(), handed_on.end());
     roots.insert(roots.end(), collected.begin(), collected.end());
     return out.finish(name, roots, state_);
@@ -199,20 +185,19 @@ class Loop {
   // What the body takes; gives what goes on to the next turn as it is.
   std::vector<std::string> define_inputs(HloComputation& out, const std::string& tuple,
                                          const std::string& turn) const {
-    std::vector<Value> inputs = body_.inputs();
-    if (!is_scan_) {
-      out.define(inputs.front(), turn);
-      inputs.erase(inputs.begin());
-    }
+    if (body_.turn)
+      out.define(body_.turn, turn);
+    size_t at = first_carried();
+    for (Value input : body_.carried)
+      out.define(input, element(out, tuple, at++, input.name()));
     std::vector<std::string> handed_on;
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      const bool is_slice = carried_.size() <= i && i < carried_.size() + scanned_.size();
-      const std::string operand =
-          element(out, tuple, first_carried() + i, is_slice ? "scanned" : inputs[i].name());
-      out.define(inputs[i],
-                 is_slice ? slice(out, tuple, operand, turn, inputs[i], i - carried_.size()) : operand);
-      if (i >= carried_.size())
-        handed_on.push_back(operand);
+    for (size_t i = 0; i < body_.slices.size(); ++i) {
+      handed_on.push_back(element(out, tuple, at++, "scanned"));
+      out.define(body_.slices[i], slice(out, tuple, handed_on.back(), turn, body_.slices[i], i));
+    }
+    for (Value input : body_.captured) {
+      handed_on.push_back(element(out, tuple, at++, input.name()));
+      out.define(input, handed_on.back());
     }
     if (has_unknown_limit())
       handed_on.push_back(element(out, tuple, first_collected() - 1, "trip_count"));
@@ -249,10 +234,9 @@ class Loop {
   std::string update(HloComputation& out, const std::string& tuple, const std::string& turn,
                      size_t index) const {
     const Lane& lane = collected_[index];
-    const Value output = last(body_.outputs(), collected_.size())[index];
     const std::string before = element(out, tuple, first_collected() + index, "collected");
-    const std::string part =
-        out.emit("reshape", with_axis(lane.part, lane.axis), fmt::format("reshape({})", out.use(output)));
+    const std::string part = out.emit("reshape", with_axis(lane.part, lane.axis),
+                                      fmt::format("reshape({})", out.use(body_.collected[index])));
     return out.emit(
         "update", lane.whole.type(),
         fmt::format("dynamic-update-slice({}, {}, {})", before, part, place(out, tuple, turn, lane)));
@@ -261,7 +245,7 @@ class Loop {
   HloComputation& out_;
   const Node& node_;
   const WriteHloNodes& write_nodes_;
-  const Graph& body_;
+  LoopBody body_;
   std::vector<Value> carried_, captured_;
   bool is_scan_;
   std::vector<Lane> scanned_, collected_;
@@ -273,7 +257,7 @@ class Loop {
 bool write_hlo_loop(HloComputation& out, const Node& node, const WriteHloNodes& write_nodes) {
   if (!node.is("while") && !node.is("scan"))
     return false;
-  Loop loop(out, node, write_nodes);
+  HloLoop loop(out, node, write_nodes);
   if (!loop.can_be_told())
     return false;
   loop.write();

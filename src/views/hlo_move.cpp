@@ -4,14 +4,13 @@
 #include <limits>
 #include <numeric>
 
+#include "views/axes.h"
 #include "views/hlo_types.h"
 
 namespace tenon {
 namespace {
 
 using Ints = std::vector<int64_t>;
-
-int64_t from_the_front(int64_t axis, int64_t rank) { return axis < 0 ? axis + rank : axis; }
 
 std::string size_text(const Dim& dim) { return dim.is_constant() ? dim.to_string() : "?"; }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tensor/wide.h"
+#include "views/axes.h"
 #include "views/hlo_types.h"
 
 namespace tenon {
@@ -19,12 +20,6 @@ Tensor start_value(DType dtype, double wanted) {
   if (is_float(dtype) && as_double(natural) == wanted)
     return natural;
   return narrow<double>(dtype, {}, std::vector<double>{wanted}, Overflow::Saturate);
-}
-
-Axes from_the_front(Axes axes, int64_t rank) {
-  for (int64_t& axis : axes)
-    axis = axis < 0 ? axis + rank : axis;
-  return axes;
 }
 
 // What is left of a tensor when the axes go.
@@ -59,14 +54,14 @@ struct Reduction {
 
 void write_reduction(HloComputation& out, const Node& node, const Reduction& reduction) {
   const Value x = node.in("x");
-  const Axes axes = from_the_front(node.attr("axes"), x.rank());
+  const Axes axes = all_from_the_front(node.attr("axes"), x.rank());
   define_reduced(out, node, reduce(out, out.use(x), x.type(), axes, reduction.instruction, reduction.start));
 }
 
 // The sum divided by the number of elements, which must be known.
 bool write_mean(HloComputation& out, const Node& node) {
   const Value x = node.in("x");
-  const Axes axes = from_the_front(node.attr("axes"), x.rank());
+  const Axes axes = all_from_the_front(node.attr("axes"), x.rank());
   Dim count = 1;
   for (const int64_t axis : axes)
     count = count * x.dim(axis);
@@ -83,7 +78,7 @@ bool write_mean(HloComputation& out, const Node& node) {
 void write_softmax(HloComputation& out, const Node& node) {
   const Value x = node.in("x");
   const Type& type = x.type();
-  const Axes axes = from_the_front({node.attr("axis").as<int64_t>()}, x.rank());
+  const Axes axes = {from_the_front(node.attr("axis").as<int64_t>(), x.rank())};
   Axes others;
   for (int64_t i = 0; i < x.rank(); ++i)
     if (i != axes[0])
@@ -146,7 +141,7 @@ void scale_and_shift(HloComputation& out, const Node& node, std::string y, const
 // The axes from `first` on.
 Axes axes_from(int64_t first, int64_t rank) {
   Axes axes;
-  for (int64_t i = first < 0 ? first + rank : first; i < rank; ++i)
+  for (int64_t i = from_the_front(first, rank); i < rank; ++i)
     axes.push_back(i);
   return axes;
 }

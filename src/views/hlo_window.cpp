@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "views/axes.h"
 #include "views/hlo_reduce.h"
 #include "views/hlo_types.h"
 
@@ -99,7 +100,7 @@ bool write_average_pool(HloComputation& out, const Node& node) {
 // element leaves itself out.
 bool write_cumulative_sum(HloComputation& out, const Node& node) {
   const Value x = node.in("x");
-  const int64_t given = node.attr("axis"), axis = given < 0 ? given + x.rank() : given;
+  const int64_t axis = from_the_front(node.attr("axis").as<int64_t>(), x.rank());
   if (!x.dim(axis).is_constant() || x.dim(axis) == Dim(0))
     return false;
   const int64_t size = *x.dim(axis).constant(), own = node.attr("exclusive") ? 0 : 1;

@@ -4,6 +4,7 @@
 
 #include "frontends/onnx/write/words.h"
 #include "ir/print.h"
+#include "ops/control.h"
 #include "views/constants.h"
 #include "views/dtype_words.h"
 #include "views/forms.h"
@@ -216,24 +217,22 @@ class Printer {
                      fmt::join(inputs, ", ")),
          node);
     for (size_t i = 0; i < node.regions().size(); ++i)
-      print_body(*node.regions()[i], std::string(node.op().regions[i]), node.regions()[i]->inputs(), {},
+      print_body(*node.regions()[i], std::string(node.op().regions[i]), node.regions()[i]->inputs(),
                  indent + "  ");
   }
 
   // The inputs of a branch are values around it.
   void print_if(const Node& node, const std::string& indent) {
     line(indent, fmt::format("If({})", names_.name(node.in("condition"))), node);
-    for (size_t i = 0; i < 2; ++i)
-      print_body(*node.regions()[i], i == 0 ? "then_branch" : "else_branch", {}, node.ins("inputs"),
-                 indent + "  ");
+    for (size_t i = 0; i < 2; ++i) {
+      const Graph& branch = *node.regions()[i];
+      use_names(branch.inputs(), node.ins("inputs"));
+      print_body(branch, i == 0 ? "then_branch" : "else_branch", {}, indent + "  ");
+    }
   }
 
-  // So are the captured values of a loop, which come last.
+  // So are the captured values of a loop.
   void print_loop(const Node& node, const std::string& indent) {
-    const Graph& body = node.region("body");
-    const std::vector<Value> captured = node.ins("captured");
-    std::vector<Value> inputs = body.inputs();
-    inputs.resize(inputs.size() - captured.size());
     std::vector<std::string> operands;
     if (node.is("while"))
       for (std::string_view name : {"trip_count", "condition"})
@@ -250,15 +249,19 @@ class Printer {
           node.ins("scanned").size(), print(node.attr("axes")), print(node.attr("reversed")),
           print(node.attr("output_axes")), print(node.attr("output_reversed")));
     line(indent, fmt::format("{}({})", op, fmt::join(operands, ", ")), node);
-    print_body(body, "body", inputs, captured, indent + "  ");
+    const LoopBody body(node);
+    use_names(body.captured, node.ins("captured"));
+    print_body(body.graph, "body", body.varying(), indent + "  ");
   }
 
-  // `captured` are the values outside that the last inputs of the body stand for.
+  void use_names(const std::vector<Value>& inputs, const std::vector<Value>& of) {
+    for (size_t i = 0; i < inputs.size(); ++i)
+      names_.set(inputs[i], names_.name(of[i]));
+  }
+
+  // With those of its inputs that stand for no value outside.
   void print_body(const Graph& body, const std::string& name, const std::vector<Value>& inputs,
-                  const std::vector<Value>& captured, const std::string& indent) {
-    for (size_t k = 0; k < captured.size(); ++k)
-      names_.set(body.input(body.input_count() - static_cast<int64_t>(captured.size() - k)),
-                 names_.name(captured[k]));
+                  const std::string& indent) {
     std::vector<std::string> parameters;
     for (Value input : inputs)
       parameters.push_back(fmt::format("{}: {}", names_.name(input), type_text(input.type())));

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "ir/print.h"
+#include "ops/control.h"
+#include "views/axes.h"
 #include "views/constants.h"
 #include "views/dtype_words.h"
 #include "views/forms.h"
@@ -218,9 +220,8 @@ class Printer {
 
   // What a loop collects starts as a tensor of no parts, so their sizes must be known.
   static bool can_collect(const Node& node) {
-    const std::vector<Value> outputs = node.region("body").outputs();
-    const auto count = node.result_count() - static_cast<int64_t>(node.ins("carried").size());
-    return std::all_of(outputs.end() - count, outputs.end(), [](Value part) {
+    const std::vector<Value> parts = LoopBody(node).collected;
+    return std::all_of(parts.begin(), parts.end(), [](Value part) {
       const auto is_known = [](const Dim& dim) { return dim.is_constant(); };
       return part.type().is_tensor() && part.shape().ranked() &&
              std::all_of(part.shape().dims().begin(), part.shape().dims().end(), is_known);
@@ -236,14 +237,12 @@ class Printer {
   };
 
   std::vector<Collected> find_collected(const Node& node) {
-    const std::vector<Value> outputs = node.region("body").outputs();
+    const bool is_scan = node.is("scan");
     std::vector<Collected> found;
-    for (auto i = static_cast<int64_t>(node.ins("carried").size()); i < node.result_count(); ++i) {
+    for (Value part : LoopBody(node).collected) {
       const auto place = found.size();
-      const Value part = outputs[outputs.size() - static_cast<size_t>(node.result_count() - i)];
-      const bool is_scan = node.is("scan");
       const int64_t axis = is_scan ? node.attr("output_axes").as<Attribute::Ints>()[place] : 0;
-      found.push_back({names_.take("collected"), part, axis < 0 ? axis + part.rank() + 1 : axis,
+      found.push_back({names_.take("collected"), part, from_the_front(axis, part.rank() + 1),
                        is_scan && node.attr("output_reversed").as<Attribute::Ints>()[place] != 0});
     }
     return found;
@@ -259,10 +258,10 @@ class Printer {
   // let %loop = fn (%turn, %go_on, carried…, collected…) { if (…) { … %loop(…) } else { … } }
   void print_loop(const Node& node, const std::string& indent) {
     const bool is_scan = node.is("scan");
-    const Graph& body = node.region("body");
+    const LoopBody body(node);
     const std::vector<Value> carried = node.ins("carried"), captured = node.ins("captured");
     const std::string loop = names_.take(node.op().name);
-    const std::string turn = is_scan ? names_.take("turn") : names_.name(body.input(0));
+    const std::string turn = is_scan ? names_.take("turn") : names_.name(body.turn);
     std::vector<std::string> arguments = {fmt::format("%{}: int64", turn)}, start = {"0i64"}, state;
     std::string condition;
     if (is_scan) {
@@ -278,7 +277,7 @@ class Printer {
     }
     Types types;
     for (size_t k = 0; k < carried.size(); ++k) {
-      const Value input = body.input(static_cast<int64_t>(k) + (is_scan ? 0 : 1));
+      const Value input = body.carried[k];
       arguments.push_back(argument(input));
       state.push_back(use(input));
       types.push_back(input.type());
@@ -295,8 +294,7 @@ class Printer {
                                   words_for(each.part.dtype()).torch));
     }
     for (size_t k = 0; k < captured.size(); ++k)
-      stands_for_[body.input(body.input_count() - static_cast<int64_t>(captured.size() - k)).data()] =
-          use(captured[k]);
+      stands_for_[body.captured[k].data()] = use(captured[k]);
     const std::string inner = indent + "  ";
     text_ += fmt::format("{}let %{} = fn ({}) -> {} {{\n{}if ({}) {{\n", indent, loop,
                          fmt::join(arguments, ", "), tuple_type(types), inner, condition);
@@ -309,16 +307,17 @@ class Printer {
   // The slices, the body, and the call for the next turn.
   void print_turn(const Node& node, const std::string& turn, const std::vector<Collected>& collected,
                   const std::string& loop, const std::string& indent) {
-    const Graph& body = node.region("body");
+    const LoopBody body(node);
     if (node.is("scan"))
       print_slices(node, turn, indent);
-    for (const Node* inside : body.nodes())
+    for (const Node* inside : body.graph.nodes())
       if (literal_of(*inside) == nullptr)
         print_node(*inside, indent, false);
     std::vector<std::string> next = {fmt::format("add(%{}, 1i64)", turn)};
-    const std::vector<Value> outputs = body.outputs();
-    for (size_t i = 0; i + collected.size() < outputs.size(); ++i)
-      next.push_back(use(outputs[i]));
+    if (body.go_on)
+      next.push_back(use(body.go_on));
+    for (Value value : body.next)
+      next.push_back(use(value));
     for (const Collected& each : collected) {
       const std::string part =
           let(fmt::format("expand_dims({}, axis={})", use(each.part), each.axis), indent);
@@ -339,14 +338,13 @@ class Printer {
   }
 
   void print_slices(const Node& node, const std::string& turn, const std::string& indent) {
-    const std::vector<Value> scanned = node.ins("scanned");
+    const std::vector<Value> scanned = node.ins("scanned"), slices = LoopBody(node).slices;
     const Attribute::Ints &axes = node.attr("axes"), &reversed = node.attr("reversed");
     for (size_t i = 0; i < scanned.size(); ++i) {
       std::string index = "%" + turn;
       if (reversed[i] != 0)
         index = fmt::format("subtract({}, add({}, 1i64))", slice_count(node), index);
-      const Value slice = node.region("body").input(static_cast<int64_t>(node.ins("carried").size() + i));
-      stands_for_[slice.data()] =
+      stands_for_[slices[i].data()] =
           let(fmt::format("take({}, {}, axis={})", use(scanned[i]), index, axes[i]), indent);
     }
   }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <unordered_map>
 
+#include "views/axes.h"
 #include "views/constants.h"
 #include "views/dtype_words.h"
 #include "views/relay_sequences.h"
@@ -113,7 +114,7 @@ Text write_rms_norm(const Node& node, const RelayWriter& writer) {
   const Formula f(node, writer);
   const int64_t axis = node.attr("axis");
   std::vector<int64_t> axes;
-  for (int64_t i = axis < 0 ? axis + x.rank() : axis; i < x.rank(); ++i)
+  for (int64_t i = from_the_front(axis, x.rank()); i < x.rank(); ++i)
     axes.push_back(i);
   const std::string mean =
       f.let("mean", f.let("multiply", f.x, f.x), "axis=" + list(axes), std::string("keepdims=True"));
@@ -201,7 +202,7 @@ Text write_pad(const Node& node, const RelayWriter& writer) {
   const Attribute::Ints& axes = node.attr("axes");
   std::vector<std::string> widths(static_cast<size_t>(x.rank()), "[0, 0]");
   for (size_t i = 0; i < axes.size(); ++i) {
-    const int64_t axis = axes[i] < 0 ? axes[i] + x.rank() : axes[i];
+    const int64_t axis = from_the_front(axes[i], x.rank());
     widths[static_cast<size_t>(axis)] = list({(*pads)[i], (*pads)[axes.size() + i]});
   }
   const std::string value = node.has("value") ? writer.use(node.in("value")) : "0" + relay_suffix(x.dtype());

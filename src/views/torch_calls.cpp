@@ -5,6 +5,8 @@
 #include <limits>
 #include <map>
 
+#include "views/axes.h"
+
 namespace tenon {
 namespace {
 
@@ -15,8 +17,6 @@ constexpr int64_t kLeast = std::numeric_limits<int64_t>::min(), kMost = std::num
 constexpr std::monostate kNone;
 
 TorchOperand constant(Attribute value) { return value; }
-
-int64_t from_the_front(int64_t axis, int64_t rank) { return axis < 0 ? axis + rank : axis; }
 
 // One element of a list: a constant where it is known, or else the value that has no other.
 std::optional<TorchOperand> element(Value list, size_t i) {

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "ir/print.h"
+#include "ops/control.h"
 #include "views/constants.h"
 #include "views/forms.h"
 #include "views/naming.h"
@@ -341,56 +342,53 @@ class Printer {
   }
 
   // The head, and the names of what the body takes besides the turn and the `slices`.
-  void print_loop_head(const Node& node, LoopParts& parts, size_t first_carried, const std::string& indent) {
+  void print_loop_head(const Node& node, LoopParts& parts, const std::string& indent) {
     std::vector<std::string> given, arguments = {parts.count, parts.condition};
     arguments.insert(arguments.end(), parts.carried.begin(), parts.carried.end());
     for (size_t i = 0; i < parts.carried.size(); ++i)
       given.push_back(result(node.result(static_cast<int64_t>(i))));
     line(indent, fmt::format("{}", fmt::join(given, ", ")), "prim::Loop", arguments);
-    const std::vector<Value> inputs = node.region("body").inputs(), captured = node.ins("captured");
+    const LoopBody body(node);
+    const std::vector<Value> captured = node.ins("captured");
     parts.turn = "%" + names_.take("turn");
     std::vector<std::string> taken = {parts.turn + " : int"};
-    for (size_t i = 0; i < parts.carried.size(); ++i)
-      taken.push_back(result(inputs[first_carried + i]));
+    for (Value input : body.carried)
+      taken.push_back(result(input));
     for (size_t i = 0; i < captured.size(); ++i)
-      names_.set(inputs[inputs.size() - captured.size() + i], names_.name(captured[i]));
+      names_.set(body.captured[i], names_.name(captured[i]));
     text_ += fmt::format("{}  block0({}):\n", indent, fmt::join(taken, ", "));
   }
 
   // The nodes of the body, what it collects, and what it carries on: the last of its outputs.
   void print_loop_body(const Node& node, const LoopParts& parts, const std::string& indent) {
-    const Graph& body = node.region("body");
-    const std::vector<Value> outputs = body.outputs();
-    print_nodes(body, indent);
-    const size_t first_collected = outputs.size() - parts.lists.size();
+    const LoopBody body(node);
+    print_nodes(body.graph, indent);
     for (size_t i = 0; i < parts.lists.size(); ++i) {
-      const std::string part = reference(outputs[first_collected + i], indent);
+      const std::string part = reference(body.collected[i], indent);
       step("append", "Tensor[]", "aten::append", {parts.lists[i], part}, indent);
     }
-    const size_t first_carried = first_collected - parts.carried.size();
-    std::vector<std::string> next = {first_carried == 0 ? constant("true", "bool", "1", indent)
-                                                        : flag(outputs[0], indent)};
-    for (size_t i = first_carried; i < first_collected; ++i)
-      next.push_back(reference(outputs[i], indent));
+    std::vector<std::string> next = {body.go_on ? flag(body.go_on, indent)
+                                                : constant("true", "bool", "1", indent)};
+    for (Value value : body.next)
+      next.push_back(reference(value, indent));
     text_ += fmt::format("{}-> ({})\n", indent, fmt::join(next, ", "));
   }
 
   void print_while(const Node& node, const std::string& indent) {
-    const Graph& body = node.region("body");
-    const size_t carried = node.ins("carried").size();
-    LoopParts parts = start_loop(node, body.outputs().size() - 1 - carried, indent);
+    const LoopBody body(node);
+    LoopParts parts = start_loop(node, body.collected.size(), indent);
     parts.count = node.has("trip_count")
                       ? argument(node.in("trip_count"), TorchSlot::Int, "trip_count", indent)
                       : constant("max_trip_count", "int", "9223372036854775807", indent);
     parts.condition =
         node.has("condition") ? flag(node.in("condition"), indent) : constant("true", "bool", "1", indent);
-    print_loop_head(node, parts, 1, indent);
+    print_loop_head(node, parts, indent);
     const std::string inner = indent + "    ";
-    if (body.input(0).use_count() > 0)
-      line(inner, result(body.input(0)), "prim::NumToTensor", {parts.turn});
+    if (body.turn.use_count() > 0)
+      line(inner, result(body.turn), "prim::NumToTensor", {parts.turn});
     print_loop_body(node, parts, inner);
     for (size_t i = 0; i < parts.lists.size(); ++i)
-      line(indent, result(node.result(static_cast<int64_t>(carried + i))), "aten::stack",
+      line(indent, result(node.result(static_cast<int64_t>(parts.carried.size() + i))), "aten::stack",
            {parts.lists[i], constant("dim", "int", "0", indent)});
   }
 
@@ -404,7 +402,7 @@ class Printer {
       dims.push_back(constant("dim", "int", fmt::format("{}", axis), indent));
     parts.count = step("size", "int", "aten::size", {reference(scanned[0], indent), dims[0]}, indent);
     parts.condition = constant("true", "bool", "1", indent);
-    print_loop_head(node, parts, 0, indent);
+    print_loop_head(node, parts, indent);
     for (size_t i = 0; i < scanned.size(); ++i)
       print_slice(node, i, parts, dims[i], indent + "    ");
     print_loop_body(node, parts, indent + "    ");
@@ -419,8 +417,8 @@ class Printer {
     std::string index = parts.turn;
     if (reversed[place] != 0)
       index = step("index", "int", "aten::sub", {constant("last", "int", "-1", indent), index}, indent);
-    const Value slice = node.region("body").input(static_cast<int64_t>(parts.carried.size() + place));
-    line(indent, result(slice), "aten::select", {"%" + names_.name(node.ins("scanned")[place]), dim, index});
+    line(indent, result(LoopBody(node).slices[place]), "aten::select",
+         {"%" + names_.name(node.ins("scanned")[place]), dim, index});
   }
 
   void print_collected(const Node& node, size_t place, const std::string& parts, const std::string& indent) {

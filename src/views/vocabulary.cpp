@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "views/axes.h"
 
 namespace tenon {
 namespace {
@@ -28,7 +29,7 @@ std::optional<Attribute> sizes_from(int64_t axis, const Shape& shape) {
   if (!shape.ranked())
     return std::nullopt;
   Attribute::Ints sizes;
-  for (int64_t i = axis < 0 ? axis + shape.rank() : axis; i < shape.rank(); ++i) {
+  for (int64_t i = from_the_front(axis, shape.rank()); i < shape.rank(); ++i) {
     if (!shape[i].is_constant())
       return std::nullopt;
     sizes.push_back(*shape[i].constant());

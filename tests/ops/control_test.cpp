@@ -1,3 +1,5 @@
+#include "ops/control.h"
+
 #include "ir/graph_text.h"
 
 namespace tenon {
@@ -238,6 +240,70 @@ std::string sum_along(std::string_view attributes, std::string_view x = "f32[3,2
       return %last, %all
     }})",
                      x, slice, attributes, slice, slice);
+}
+
+TEST(Scan, AndWhileTellTheInputsAndOutputsOfTheirBodies) {
+  const auto loop = parse_graph(R"(
+    graph(%n: i64[], %x: f32[2], %k: f32[2]) {
+      %y, %c = while(%n, carried=[%x], captured=[%k]) body(%turn: i64[], %a: f32[2], %b: f32[2]) {
+        %go = constant(value=bool[] {1})
+        %s = add(%a, %b)
+        return %go, %s, %a
+      }
+      return %y, %c
+    })");
+  const LoopBody turn(*loop->first());
+  const Graph& body = turn.graph;
+  EXPECT_EQ(turn.turn, body.input(0));
+  EXPECT_EQ(turn.carried, (std::vector{body.input(1)}));
+  EXPECT_TRUE(turn.slices.empty());
+  EXPECT_EQ(turn.captured, (std::vector{body.input(2)}));
+  EXPECT_EQ(turn.varying(), (std::vector{body.input(0), body.input(1)}));
+  EXPECT_EQ(turn.go_on, body.outputs()[0]);
+  EXPECT_EQ(turn.next, (std::vector{body.outputs()[1]}));
+  EXPECT_EQ(turn.collected, (std::vector{body.input(1)}));
+
+  const auto scan = parse_graph(R"(
+    graph(%x: f32[2], %s: f32[3,2], %k: f32[2]) {
+      %y = scan([%x], [%s], [%k], axes=[0], reversed=[0], output_axes=[], output_reversed=[])
+        body(%a: f32[2], %b: f32[2], %c: f32[2]) {
+          %t = add(%a, %b)
+          return %t
+        }
+      return %y
+    })");
+  const LoopBody slice(*scan->first());
+  EXPECT_FALSE(slice.turn);
+  EXPECT_FALSE(slice.go_on);
+  EXPECT_EQ(slice.carried, (std::vector{slice.graph.input(0)}));
+  EXPECT_EQ(slice.slices, (std::vector{slice.graph.input(1)}));
+  EXPECT_EQ(slice.captured, (std::vector{slice.graph.input(2)}));
+  EXPECT_EQ(slice.next, slice.graph.outputs());
+  EXPECT_TRUE(slice.collected.empty());
+}
+
+TEST(While, EndsByItsCountUnlessSomethingElseMayEndIt) {
+  const auto ends = [](std::string_view operands, std::string_view goes_on) {
+    const auto graph = parse_graph(fmt::format(R"(
+      graph(%n: i64[], %c: bool[], %x: f32[]) {{
+        %yes = constant(value=bool[] {{1}})
+        %no = constant(value=bool[] {{0}})
+        %y = while({}carried=[%x], captured=[%c])
+          body(%turn: i64[], %a: f32[], %b: bool[]) {{
+            %true = constant(value=bool[] {{1}})
+            return {}, %a
+          }}
+        return %y
+      }})",
+                                               operands, goes_on));
+    return ends_by_count(*graph->outputs()[0].node());
+  };
+  EXPECT_TRUE(ends("%n, ", "%true"));
+  EXPECT_TRUE(ends("%n, %yes, ", "%true"));
+  EXPECT_FALSE(ends("%n, %no, ", "%true"));
+  EXPECT_FALSE(ends("%n, %c, ", "%true"));
+  EXPECT_FALSE(ends("%n, ", "%b"));
+  EXPECT_FALSE(ends("", "%true"));
 }
 
 TEST(Scan, RunsForwardAndBackward) {

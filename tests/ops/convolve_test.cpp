@@ -66,6 +66,59 @@ TEST(Conv, RunsOverEverySpatialDimension) {
                 f32({1, 1, 1, 2, 2}, {7010, 8721, 11050, 13165}));
 }
 
+// Small integers of either sign, so that sums are exact in any order.
+Tensor numbers(const Extents& extents, int64_t seed) {
+  std::vector<double> values(static_cast<size_t>(element_count(extents)));
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = static_cast<double>((static_cast<int64_t>(i) * 37 + seed) % 19 - 9);
+  return f32(extents, values);
+}
+
+struct Plane {
+  int64_t size, kernel, stride, dilation, before, after;
+  int64_t count() const { return (size + before + after - dilation * (kernel - 1) - 1) / stride + 1; }
+};
+
+// The formula: y[b, f, i, j] = Σ x[b, c, i·stride + k·dilation - before, …] · w[f, c, k, l], 0 outside of x.
+std::vector<double> convolve(const Tensor& x, const Tensor& w, const Plane& high, const Plane& wide) {
+  const std::vector<double> from = widen<double>(x), weights = widen<double>(w);
+  std::vector<double> sums;
+  for (int64_t b = 0; b < x.extent(0); ++b)
+    for (int64_t f = 0; f < w.extent(0); ++f)
+      for (int64_t i = 0; i < high.count(); ++i)
+        for (int64_t j = 0; j < wide.count(); ++j) {
+          double sum = 0;
+          for (int64_t c = 0; c < x.extent(1); ++c)
+            for (int64_t k = 0; k < high.kernel; ++k)
+              for (int64_t l = 0; l < wide.kernel; ++l) {
+                const int64_t row = i * high.stride + k * high.dilation - high.before;
+                const int64_t column = j * wide.stride + l * wide.dilation - wide.before;
+                if (row < 0 || row >= high.size || column < 0 || column >= wide.size)
+                  continue;
+                const int64_t at = ((b * x.extent(1) + c) * high.size + row) * wide.size + column;
+                const int64_t cell = ((f * x.extent(1) + c) * high.kernel + k) * wide.kernel + l;
+                sum += from[static_cast<size_t>(at)] * weights[static_cast<size_t>(cell)];
+              }
+          sums.push_back(sum);
+        }
+  return sums;
+}
+
+TEST(Conv, IsTheSumOfProductsWhateverTheSizes) {
+  for (const auto& [high, wide] : {std::pair(Plane{1, 1, 1, 1, 0, 0}, Plane{1, 1, 1, 1, 0, 0}),
+                                   std::pair(Plane{7, 3, 1, 1, 1, 1}, Plane{5, 3, 1, 1, 1, 1}),
+                                   std::pair(Plane{13, 3, 2, 1, 0, 1}, Plane{9, 5, 3, 1, 2, 0}),
+                                   std::pair(Plane{11, 2, 1, 3, 3, 0}, Plane{17, 4, 2, 3, 1, 4})}) {
+    const Tensor x = numbers({2, 3, high.size, wide.size}, 3);
+    const Tensor w = numbers({5, 3, high.kernel, wide.kernel}, 5);
+    const std::string attributes =
+        fmt::format("strides=[{},{}], dilations=[{},{}], pads=[{},{},{},{}]", high.stride, wide.stride,
+                    high.dilation, wide.dilation, high.before, wide.before, high.after, wide.after);
+    expect_tensor(apply("conv", x, w, attributes)[0],
+                  f32({2, 5, high.count(), wide.count()}, convolve(x, w, high, wide)));
+  }
+}
+
 TEST(Conv, OfIntegersIsExactAndWraps) {
   const auto large = static_cast<double>(int64_t{1} << 53);
   const Tensor x = i64({1, 2, 1}, {large, 1});
@@ -148,6 +201,29 @@ TEST(Conv, RefusesAKernelThatDoesNotFitAtRunTime) {
       },
       "node %y: conv: a window of 2 does not fit into spatial dimension 0 of x: 1\n  x  %x: f32[1,1,n]\n  w  "
       "%w: f32[1,1,k]");
+}
+
+TEST(Conv, RefusesAWindowTooLargeToCount) {
+  expect_error<UserError>(
+      [] {
+        run_text(
+            "graph(%x: f32[1,1,n], %w: f32[0,1,k]) { %y = conv(%x, %w, strides=[1], dilations=[2147483647], "
+            "pads=[0,0]) return %y }",
+            {f32({1, 1, 1}, {1}), Tensor(DType::F32, {0, 1, int64_t{1} << 40})});
+      },
+      "node %y: conv: windows of [1099511627776] over [1] are too large to be counted");
+}
+
+TEST(ConvTranspose, RefusesAResultThatIsTooLarge) {
+  expect_error<UserError>(
+      [] {
+        run_text(
+            "graph(%x: f32[0,1,n], %w: f32[1,1,1]) { %y = conv_transpose(%x, %w, strides=[2147483647], "
+            "dilations=[1], pads=[0,0], output_padding=[0]) return %y }",
+            {Tensor(DType::F32, {0, 1, int64_t{1} << 40}), f32({1, 1, 1}, {1})});
+      },
+      "node %y: conv_transpose: the result would be too large for x: f32[0,1,1099511627776] and w: "
+      "f32[1,1,1]");
 }
 
 TEST(ConvTranspose, SpreadsEachElement) {

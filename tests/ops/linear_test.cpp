@@ -1,3 +1,4 @@
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -51,6 +52,31 @@ TEST(Matmul, SumsInDoubleAndBeyondOneBlock) {
   std::vector<double> a(70, 0), b(70 * 300, 1);
   a[0] = 1e8, a[68] = 1, a[69] = -1e8;
   expect_tensor(matmul(f32({1, 70}, a), f32({70, 300}, b)), f32({1, 300}, std::vector<double>(300, 1)));
+}
+
+// Small integers of either sign, so that sums are exact in any order.
+Tensor numbers(const Extents& extents, int64_t seed) {
+  std::vector<double> values(static_cast<size_t>(element_count(extents)));
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = static_cast<double>((static_cast<int64_t>(i) * 37 + seed) % 19 - 9);
+  return f32(extents, values);
+}
+
+TEST(Matmul, IsTheSumOfProductsWhateverTheSizes) {
+  for (const auto& [rows, inner, columns] :
+       {std::array{1, 1, 1}, {3, 5, 7}, {2, 63, 255}, {5, 64, 256}, {3, 65, 257}, {7, 131, 519}}) {
+    const Tensor a = numbers({rows, inner}, 3), b = numbers({inner, columns}, 5);
+    const std::vector<double> x = widen<double>(a), y = widen<double>(b);
+    std::vector<double> sums;
+    for (int i = 0; i < rows; ++i)
+      for (int j = 0; j < columns; ++j) {
+        double sum = 0;
+        for (int k = 0; k < inner; ++k)
+          sum += x[static_cast<size_t>(i * inner + k)] * y[static_cast<size_t>(k * columns + j)];
+        sums.push_back(sum);
+      }
+    expect_tensor(matmul(a, b), f32({rows, columns}, sums));
+  }
 }
 
 TEST(Matmul, ZeroTimesInfinityIsNaN) {

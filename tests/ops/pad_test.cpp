@@ -110,7 +110,11 @@ TEST(Tile, RepeatsAlongEachAxis) {
         tile(f32({2}, {1, 2}), {1, 1});
       },
       "node %y: tile: repeats must be a vector of 1 numbers, but is i64[2]");
-  EXPECT_THROW(tile(f32({2}, {1, 2}), {-1}), UserError);
+  expect_error<UserError>(
+      [&] {
+        tile(f32({2}, {1, 2}), {-1});
+      },
+      "node %y: tile: repeats[0] is -1, but must be at least 0");
 }
 
 TEST(Tile, InfersSymbolicSizes) {

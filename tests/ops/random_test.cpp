@@ -124,6 +124,14 @@ TEST(Multinomial, RefusesARowOfNothing) {
         "node %y: multinomial: row 1 of logits has no outcome that could be drawn");
 }
 
+TEST(Multinomial, RefusesANumberOfSamplesThatIsNone) {
+  expect_error<UserError>(
+      [] {
+        multinomial(f32({1, 1}, {0}), -1);
+      },
+      "node %y: multinomial: samples is -1, but must be at least 0");
+}
+
 TEST(Bernoulli, IsCertainAtTheEnds) {
   register_ops();
   Graph graph;

@@ -127,7 +127,7 @@ TEST(Sequence, SplitsATensor) {
   const auto refuse = [&](const Tensor& sizes, const std::string& message) {
     expect_error<UserError>([&] { split(", %k, axis=1", sizes); }, "node %s: sequence_split: " + message);
   };
-  refuse(i64({}, {0}), "parts of size 0");
+  refuse(i64({}, {0}), "split is 0, but must be at least 1");
   refuse(i64({2}, {2, 2}), "3 elements do not split into [2,2]");
   refuse(i64({2}, {1, 1}), "3 elements do not split into [1,1]");
   refuse(i64({2}, {4, -1}), "3 elements do not split into [4,-1]");

@@ -198,6 +198,22 @@ TEST(NonMaxSuppression, RefusesWhatDoesNotFit) {
   refuse("%x: f32[1,5,4], %s: f32[1,2,6]", "%y = non_max_suppression(%x, %s)",
          "line 2, column 8: non_max_suppression: scores must be of shape [batch,classes,boxes]\n"
          "  boxes  %x: f32[1,5,4]\n  scores  %s: f32[1,2,6]");
+  const auto with_numbers = [](const Tensor& limit, const Tensor& overlap) {
+    run_text(R"(
+      graph(%b: f32[1,1,4], %s: f32[1,1,1], %n: i64[k], %o: f32[m]) {
+        %y = non_max_suppression(%b, %s, %n, %o)
+        return %y
+      })",
+             {f32({1, 1, 4}, {0, 0, 1, 1}), f32({1, 1, 1}, {1}), limit, overlap});
+  };
+  expect_error<UserError>(
+      [&] {
+        with_numbers(i64({2}, {1, 2}), f32({1}, {0}));
+      },
+      "node %y: non_max_suppression: max_per_class must be one number, but is i64[2]");
+  expect_error<UserError>(
+      [&] { with_numbers(i64({1}, {1}), f32({0}, {})); },
+      "node %y: non_max_suppression: overlap_threshold must be one number, but is f32[0]");
 }
 
 }  // namespace

@@ -94,9 +94,9 @@ std::vector<Value> convert_affine_grid(const NodeView& n) {
 
 std::vector<Value> convert_col2im(const NodeView& n) {
   const Value image_shape = n.in(1), block_shape = n.in(2);
-  auto rank = known_length(image_shape);
+  auto rank = known_length("Col2Im", "image_shape", image_shape);
   if (!rank)
-    rank = known_length(block_shape);
+    rank = known_length("Col2Im", "block_shape", block_shape);
   if (!rank)
     throw unsupported("Col2Im: the length of image_shape must be known when the model is read");
   const auto count = static_cast<size_t>(*rank);

@@ -26,7 +26,7 @@ std::vector<Value> convert_slice(const NodeView& n) {
               steps = in_dtype(n.maybe(4), DType::I64);
   if (const Value axes = n.maybe(3))
     return n.make("slice", {{"x", x}, {"starts", starts}, {"ends", ends}, {"steps", steps}, {"axes", axes}});
-  const auto count = known_length(starts);
+  const auto count = known_length("Slice", "starts", starts);
   if (!count)
     throw unsupported("Slice: without axes, the number of starts must be known when the model is read");
   return {slice(x, starts, ends, axes_between(0, *count), steps)};
@@ -63,7 +63,10 @@ std::vector<Value> convert_split(const NodeView& n) {
   const Value x = n.in(0);
   const int64_t axis = n.integer("axis", 0);
   if (const Value sizes = n.maybe(1))  // reshaped where their number is only known from the outputs
-    return split(x, known_length(sizes) ? sizes : reshape(sizes, {static_cast<int64_t>(n.output_count())}),
+    return split(x,
+                 known_length("Split", "split", sizes)
+                     ? sizes
+                     : reshape(sizes, {static_cast<int64_t>(n.output_count())}),
                  axis);
   if (n.has("split"))
     return split(x, n.integers("split"), axis);
