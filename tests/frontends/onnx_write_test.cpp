@@ -104,6 +104,18 @@ TEST(WriteOnnx, RefusesWhatOnnxHasNot) {
          "node %y: no opset of ONNX has Relu for (f8e5m2[2]) -> (f8e5m2[2])");
 }
 
+TEST(WriteOnnx, NamesTheConstantThatCannotBeComputed) {
+  refuse<UserError>(R"(
+    graph(%x: i64[1]) {
+      %a = constant(value=i64[1] {1})
+      %b = constant(value=i64[1] {0})
+      %c = div(%a, %b)
+      %y = add(%x, %c)
+      return %y
+    })",
+                    "node %c: div: an integer is divided by zero");
+}
+
 // --- several nodes of ours in one of ONNX's
 
 TEST(WriteOnnx, AddsAConstantAlongTheChannelsAsTheBiasOfAConv) {
@@ -114,7 +126,27 @@ TEST(WriteOnnx, AddsAConstantAlongTheChannelsAsTheBiasOfAConv) {
       %y = add(%0, %b)
       return %y
     })";
-  EXPECT_EQ(written(text).nodes, "Conv[group, strides, dilations, pads](x, w, reshape) -> y\n");
+  EXPECT_EQ(written(text).nodes, "Conv[group, strides, dilations, pads](x, w, b) -> y\n");
+}
+
+TEST(WriteOnnx, WritesTheBiasOfSeveralConvsOnceAndAlsoAsItIs) {
+  const std::string text = R"(
+    graph(%x: f32[1,1,1,2], %w: f32[2,1,1,1]) {
+      %b = constant(value=f32[2,1,1] {1, 2})
+      %0 = conv(%x, %w, strides=[1,1], dilations=[1,1], pads=[0,0,0,0], groups=1)
+      %1 = conv(%x, %w, strides=[1,1], dilations=[1,1], pads=[0,0,0,0], groups=1)
+      %y = add(%0, %b)
+      %z = add(%b, %1)
+      %n = mul(%x, %b)
+      return %y, %z, %n
+    })";
+  const std::string conv = "Conv[group, strides, dilations, pads](x, w, b)";
+  EXPECT_EQ(written(text).nodes, conv + " -> y\n" + conv + " -> z\nMul(x, b_1) -> n\n");
+  const auto graph = parse_graph(text);
+  const Data inputs = {f32({1, 1, 1, 2}, {3, 4}), f32({2, 1, 1, 1}, {5, 6})};
+  const Data expected = evaluate(*graph, inputs), read = evaluate(*read_back(*graph), inputs);
+  for (size_t i = 0; i < expected.size(); ++i)
+    expect_tensor(read[i], expected[i].tensor());
 }
 
 TEST(WriteOnnx, LeavesASharedConvItsOwnNode) {
@@ -243,6 +275,32 @@ TEST(WriteOnnx, DoesNotWriteOutLargeConstantsOfFewNumbers) {
   EXPECT_EQ(written(text).nodes,
             "Expand(constant, constant_1) -> broadcast\nRange(constant_2, constant_3, constant_4) -> "
             "i\nAdd(x, broadcast) -> y\n");
+}
+
+TEST(WriteOnnx, WritesLongIotasAsRangesOfTheSameNumbers) {
+  const auto expect_same = [](std::string_view iota, const std::string& nodes) {
+    const auto graph = parse_graph(fmt::format("graph() {{ %i = constant(value={}) return %i }}", iota));
+    EXPECT_EQ(written(*graph).nodes, nodes);
+    expect_tensor(evaluate(*read_back(*graph), {})[0], evaluate(*graph, {})[0].tensor());
+  };
+  const std::string range = "Range(constant, constant_1, constant_2) -> i\n";
+  expect_same("i32[1073742] iota 0 2000", range);  // one step more would not be an i32
+  expect_same("i32[1073742] iota -1 -2000", range);
+  expect_same("i64[200000] iota 9007199254740993 2", range);  // no double
+  expect_same("i16[1000000] iota -7 0", "Expand(constant, constant_1) -> i\n");
+}
+
+TEST(WriteOnnx, RefusesLongIotasThatWrapAround) {
+  const auto refuse = [](std::string_view iota, const std::string& message) {
+    const auto graph = parse_graph(fmt::format("graph() {{ %i = constant(value={}) return %i }}", iota));
+    expect_error<UnsupportedError>([&] { written(*graph); }, "node %i: a constant of " + message);
+  };
+  refuse("i16[1000000] iota 0 1", "1000000 elements from 0 in steps of 1 leaves the range of i16");
+  refuse("i32[1000000] iota 0 2148", "1000000 elements from 0 in steps of 2148 leaves the range of i32");
+  refuse("i32[1000000] iota 4294967296 1",
+         "1000000 elements from 4294967296 in steps of 1 leaves the range of i32");
+  refuse("i64[1000000] iota 9223372036854775000 1",
+         "1000000 elements from 9223372036854775000 in steps of 1 leaves the range of i64");
 }
 
 TEST(WriteOnnx, KeepsRandomNumbersRandom) {

@@ -1,5 +1,6 @@
 #include "frontends/onnx/proto.h"
 
+#include "frontends/onnx/fields.h"
 #include "frontends/onnx/wire.h"
 
 namespace tenon::onnx {
@@ -101,9 +102,11 @@ void decode_message(WireReader reader, TensorProto::Segment& segment) {
 
 void decode_message(WireReader reader, TensorProto& tensor) {
   tensor.message = reader.rest();
-  decode_fields(reader, Is{1, tensor.dims}, Is{2, tensor.data_type}, Is{3, tensor.segment},
-                Is{8, tensor.name}, Is{9, tensor.raw_data}, Is{13, tensor.external_data},
-                Is{14, tensor.data_location});
+  decode_fields(reader, Is{tensor_field::dims, tensor.dims}, Is{tensor_field::data_type, tensor.data_type},
+                Is{tensor_field::segment, tensor.segment}, Is{tensor_field::name, tensor.name},
+                Is{tensor_field::raw_data, tensor.raw_data},
+                Is{tensor_field::external_data, tensor.external_data},
+                Is{tensor_field::data_location, tensor.data_location});
 }
 
 void decode_message(WireReader reader, SparseTensorProto& sparse) {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <functional>
 
+#include "frontends/onnx/fields.h"
 #include "frontends/onnx/wire.h"
 #include "tensor/packing.h"
 
@@ -17,14 +18,12 @@ struct DataField {
   WireType type;
   std::string_view name;
 };
-constexpr DataField float_data{4, WireType::Fixed32, "float_data"};
-constexpr DataField int32_data{5, WireType::Varint, "int32_data"};
-constexpr DataField string_data{6, WireType::Bytes, "string_data"};
-constexpr DataField int64_data{7, WireType::Varint, "int64_data"};
-constexpr DataField double_data{10, WireType::Fixed64, "double_data"};
-constexpr DataField uint64_data{11, WireType::Varint, "uint64_data"};
-
-constexpr uint32_t dims_number = 1, data_type_number = 2, name_number = 8, raw_data_number = 9;
+constexpr DataField float_data{tensor_field::float_data, WireType::Fixed32, "float_data"};
+constexpr DataField int32_data{tensor_field::int32_data, WireType::Varint, "int32_data"};
+constexpr DataField string_data{tensor_field::string_data, WireType::Bytes, "string_data"};
+constexpr DataField int64_data{tensor_field::int64_data, WireType::Varint, "int64_data"};
+constexpr DataField double_data{tensor_field::double_data, WireType::Fixed64, "double_data"};
+constexpr DataField uint64_data{tensor_field::uint64_data, WireType::Varint, "uint64_data"};
 
 struct DataTypeRow {
   int32_t data_type;
@@ -265,14 +264,14 @@ Datum read_datum(const std::filesystem::path& path, DatumKind kind) {
 std::string write_tensor(std::string_view name, const Tensor& tensor) {
   WireWriter writer;
   for (const int64_t extent : tensor.extents())
-    writer.put(dims_number, extent);
-  writer.put(data_type_number, to_data_type(tensor.dtype()));
-  writer.put(name_number, name);
+    writer.put(tensor_field::dims, extent);
+  writer.put(tensor_field::data_type, to_data_type(tensor.dtype()));
+  writer.put(tensor_field::name, name);
   if (tensor.dtype() == DType::String) {
     for (const std::string& string : tensor.strings())
       writer.put(string_data.number, string);
   } else {
-    writer.put(raw_data_number, as_text(pack(tensor)));
+    writer.put(tensor_field::raw_data, as_text(pack(tensor)));
   }
   return writer.message();
 }

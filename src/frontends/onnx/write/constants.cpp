@@ -4,16 +4,13 @@
 
 #include "base/pages.h"
 #include "ir/evaluate.h"
+#include "ops/data.h"
 #include "tensor/packing.h"
 
 namespace tenon::onnx {
 namespace {
 
 constexpr int64_t kSmall = int64_t{1} << 20;  // bytes that no constant is too small to grow to
-
-const Literal* literal_of(const Node& node) {
-  return node.is("constant") || node.is("parameter") ? &node.attr("value").as<Literal>() : nullptr;
-}
 
 // What the model holds already: of a splat or an iota, next to nothing.
 int64_t stored_size(const Literal& literal) {
@@ -89,9 +86,7 @@ Tensor compute(Value value) {
   Data operands;
   for (Value operand : node.operands())
     operands.emplace_back(compute(operand));
-  return with_context(
-      [&] { return node.describe(); },
-      [&] { return evaluate_node(node, operands)[static_cast<size_t>(value.index())].tensor(); });
+  return evaluate_node(node, operands)[static_cast<size_t>(value.index())].tensor();
 }
 
 void with_packed(Value value, const std::function<void(std::span<const std::byte>)>& use) {

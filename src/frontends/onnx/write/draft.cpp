@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "frontends/onnx/write/schemas.h"
 #include "frontends/onnx/write/spell.h"
+#include "ops/control.h"
 #include "tensor/wide.h"
 
 namespace tenon::onnx {
@@ -34,16 +35,9 @@ class UniqueNames {
 
 // A node of a graph that something needs, and its call; none for those with nested graphs.
 struct Step {
-  Node* node;
+  const Node* node;
   std::optional<OnnxCall> call;
 };
-
-Types types_of(const Node& node) {
-  Types types;
-  for (Value result : node.results())
-    types.push_back(result.type());
-  return types;
-}
 
 // From which of its outputs on ONNX lets a node leave out those that nothing uses.
 std::optional<size_t> first_optional_output(std::string_view op_type) {
@@ -90,7 +84,7 @@ class Drafter {
     std::vector<Node*> nodes = graph.nodes();
     std::vector<Step>& steps = steps_[&graph];
     for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
-      Node& node = **it;
+      const Node& node = **it;
       const std::vector<Value> results = node.results();
       if (!std::ranges::any_of(results, [&](Value v) { return needed.contains(v.data()); }) ||
           constants_.contains(node.result()))
@@ -98,7 +92,7 @@ class Drafter {
       steps.push_back({&node, node.regions().empty() ? spell(node, constants_) : std::nullopt});
       if (const auto& call = steps.back().call) {
         add_inputs(*call, needed);
-        note_opset(*call, types_of(node), node);
+        note_opset(*call, node.result_types(), node);
       } else {
         for (Value operand : node.operands())
           needed.insert(operand.data());
@@ -164,8 +158,26 @@ class Drafter {
     CHECK(constants_.contains(value), "%{} is used before it is written", value.name());
     const Node& node = *value.node();
     const std::string name = node.is("parameter") ? names_.take(node.attr("name")) : fresh_name(value);
-    draft_.initializers.push_back({name, value, std::nullopt});
+    draft_.initializers.push_back({name, value, *value.shape().extents()});
     return values_[value.data()] = name;
+  }
+
+  // A constant expression as a vector: another weight than the value as it is.
+  std::string flat_name_of(Value value) {
+    std::string& name = flat_[value.data()];
+    if (name.empty()) {
+      name = fresh_name(value);
+      draft_.initializers.push_back({name, value, {element_count(*value.shape().extents())}});
+    }
+    return name;
+  }
+
+  std::string name_of(const OnnxInput& input) {
+    if (input.constant)
+      return name_of(*input.constant);
+    if (input.flat)
+      return flat_name_of(input.value);
+    return input.value ? name_of(input.value) : "";
   }
 
   // Equal ones are written once.
@@ -177,7 +189,7 @@ class Drafter {
     std::string& name = small_[{ints == nullptr, as_ints(tensor)}];
     if (name.empty()) {
       name = names_.take("constant");
-      draft_.initializers.push_back({name, Value(), tensor});
+      draft_.initializers.push_back({name, Value(), tensor.extents(), tensor});
     }
     return name;
   }
@@ -215,9 +227,7 @@ class Drafter {
     made.domain = op.domain;
     made.attributes = call.attributes;
     for (const OnnxInput& input : call.inputs)
-      made.inputs.push_back(input.constant ? name_of(*input.constant)
-                            : input.value  ? name_of(input.value)
-                                           : "");
+      made.inputs.push_back(name_of(input));
     if (const auto optional = first_optional_output(op.op_type))
       for (size_t i = *optional; i < made.outputs.size(); ++i)
         if (!needed_values_.contains(node.result(static_cast<int64_t>(i)).data()))
@@ -231,8 +241,11 @@ class Drafter {
     DraftNode made = make_node(node, "If");
     made.inputs = {name_of(node.in("condition"))};
     constexpr std::string_view branches[] = {"then_branch", "else_branch"};
-    for (size_t i = 0; i < 2; ++i)
-      made.graphs.emplace_back(branches[i], body_of(*node.regions()[i], node.ins("inputs"), false));
+    for (size_t i = 0; i < 2; ++i) {
+      const Graph& branch = *node.regions()[i];
+      use_names(branch.inputs(), node.ins("inputs"));
+      made.graphs.emplace_back(branches[i], body_of(branch, {}));
+    }
     to.nodes.push_back(std::move(made));
   }
 
@@ -256,28 +269,35 @@ class Drafter {
     }
     while (!made.inputs.empty() && made.inputs.back().empty())
       made.inputs.pop_back();
-    made.graphs.emplace_back("body", body_of(node.region("body"), node.ins("captured"), is_while));
+    const LoopBody body(node);
+    std::vector<DraftValue> inputs = inputs_of(body);
+    use_names(body.captured, node.ins("captured"));
+    made.graphs.emplace_back("body", body_of(body.graph, std::move(inputs)));
     to.nodes.push_back(std::move(made));
   }
 
-  // A nested graph of ONNX sees the values around it: `captured` are those that the last inputs stand for. A
-  // loop tells its body, after the number of the turn, that its condition holds.
-  std::unique_ptr<DraftGraph> body_of(const Graph& graph, const std::vector<Value>& captured,
-                                      bool takes_condition) {
+  // A loop tells its body, after the number of the turn, that its condition holds.
+  std::vector<DraftValue> inputs_of(const LoopBody& body) {
+    std::vector<DraftValue> inputs;
+    for (Value input : body.varying()) {
+      values_[input.data()] = fresh_name(input);
+      inputs.push_back({values_[input.data()], input.type()});
+      if (input == body.turn)
+        inputs.push_back({names_.take("condition"), Type::tensor(DType::Bool, {})});
+    }
+    return inputs;
+  }
+
+  // A nested graph of ONNX sees the values around it: some of its inputs are only other names for them.
+  void use_names(const std::vector<Value>& inputs, const std::vector<Value>& of) {
+    for (size_t i = 0; i < inputs.size(); ++i)
+      values_[inputs[i].data()] = name_of(of[i]);
+  }
+
+  std::unique_ptr<DraftGraph> body_of(const Graph& graph, std::vector<DraftValue> inputs) {
     auto body = std::make_unique<DraftGraph>();
     body->name = graph.name().empty() ? "body" : graph.name();
-    const int64_t own = graph.input_count() - static_cast<int64_t>(captured.size());
-    for (int64_t i = 0; i < graph.input_count(); ++i) {
-      const Value input = graph.input(i);
-      if (i >= own) {
-        values_[input.data()] = name_of(captured[static_cast<size_t>(i - own)]);
-        continue;
-      }
-      values_[input.data()] = fresh_name(input);
-      body->inputs.push_back({values_[input.data()], input.type()});
-      if (i == 0 && takes_condition)
-        body->inputs.push_back({names_.take("condition"), Type::tensor(DType::Bool, {})});
-    }
+    body->inputs = std::move(inputs);
     add_nodes(graph, *body);
     std::unordered_set<const ValueData*> met;
     for (Value output : graph.outputs()) {
@@ -304,7 +324,7 @@ class Drafter {
   UniqueNames names_, node_names_;
   std::unordered_map<const Graph*, std::vector<Step>> steps_;
   std::unordered_set<const ValueData*> needed_values_;
-  std::unordered_map<const ValueData*, std::string> values_;
+  std::unordered_map<const ValueData*, std::string> values_, flat_;
   std::map<std::pair<bool, std::vector<int64_t>>, std::string> small_;
 };
 

@@ -33,7 +33,8 @@ struct DraftGraph {
 struct DraftInitializer {
   std::string name;
   Value value;
-  std::optional<Tensor> tensor;
+  Extents extents;  // of the value, or as a vector
+  std::optional<Tensor> tensor = std::nullopt;
 };
 
 struct Draft {

@@ -1,5 +1,6 @@
 #include "frontends/onnx/write/encode.h"
 
+#include "frontends/onnx/fields.h"
 #include "frontends/onnx/proto.h"
 #include "frontends/onnx/tensor_proto.h"
 #include "frontends/onnx/wire.h"
@@ -24,9 +25,6 @@ constexpr uint32_t input = 1, output = 2, name = 3, op_type = 4, attribute = 5, 
 namespace attribute_field {
 constexpr uint32_t name = 1, f = 2, i = 3, s = 4, t = 5, g = 6, floats = 7, ints = 8, strings = 9, tp = 14,
                    type = 20;
-}
-namespace tensor_field {
-constexpr uint32_t dims = 1, data_type = 2, name = 8, raw_data = 9, external_data = 13, data_location = 14;
 }
 namespace entry_field {
 constexpr uint32_t key = 1, value = 2;
@@ -192,12 +190,11 @@ std::string encode_opset(std::string_view domain, int64_t version) {
 
 // --- weights
 
-void put_head(WireWriter& writer, std::string_view name, Value value) {
-  const Extents extents = *value.shape().extents();
-  for (const int64_t extent : extents)
+void put_head(WireWriter& writer, const DraftInitializer& weight) {
+  for (const int64_t extent : weight.extents)
     writer.put(tensor_field::dims, extent);
-  writer.put(tensor_field::data_type, int64_t{to_data_type(value.dtype())});
-  writer.put(tensor_field::name, name);
+  writer.put(tensor_field::data_type, int64_t{to_data_type(weight.value.dtype())});
+  writer.put(tensor_field::name, weight.name);
 }
 
 std::string encode_entry(std::string_view key, std::string_view value) {
@@ -209,19 +206,21 @@ std::string encode_entry(std::string_view key, std::string_view value) {
 
 }  // namespace
 
-std::string encode_weight(std::string_view name, Value value) {
-  if (value.dtype() == DType::String)
-    return write_tensor(name, compute(value));
+std::string encode_weight(const DraftInitializer& weight) {
+  if (weight.tensor)
+    return write_tensor(weight.name, *weight.tensor);
+  if (weight.value.dtype() == DType::String)
+    return write_tensor(weight.name, compute(weight.value));
   WireWriter writer;
-  put_head(writer, name, value);
-  with_packed(value,
+  put_head(writer, weight);
+  with_packed(weight.value,
               [&](std::span<const std::byte> bytes) { writer.put(tensor_field::raw_data, as_text(bytes)); });
   return writer.message();
 }
 
-std::string encode_weight(std::string_view name, Value value, const ExternalData& elements) {
+std::string encode_weight(const DraftInitializer& weight, const ExternalData& elements) {
   WireWriter writer;
-  put_head(writer, name, value);
+  put_head(writer, weight);
   writer.put(tensor_field::external_data, encode_entry("location", elements.location));
   writer.put(tensor_field::external_data, encode_entry("offset", std::to_string(elements.offset)));
   writer.put(tensor_field::external_data, encode_entry("length", std::to_string(elements.size)));

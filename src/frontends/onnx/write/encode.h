@@ -12,8 +12,8 @@ struct ExternalData {
 };
 
 // The bytes of a TensorProto.
-std::string encode_weight(std::string_view name, Value value);  // with its elements
-std::string encode_weight(std::string_view name, Value value, const ExternalData& elements);
+std::string encode_weight(const DraftInitializer& weight);  // with its elements
+std::string encode_weight(const DraftInitializer& weight, const ExternalData& elements);
 
 // The bytes of a ModelProto; `initializers` are TensorProtos.
 std::string encode_model(const Draft& draft, const std::vector<std::string>& initializers);

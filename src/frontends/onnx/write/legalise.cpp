@@ -9,34 +9,47 @@
 #include "ops/data.h"
 #include "ops/linear.h"
 #include "ops/reshape.h"
+#include "tensor/wide.h"
 
 namespace tenon::onnx {
 namespace {
 
-bool is_control(const Node& node) { return node.is("if") || node.is("while") || node.is("scan"); }
-
 bool is_matrix(Value value) { return value.shape().ranked() && value.rank() == 2; }
 
-Types types_of(const Node& node) {
-  Types types;
-  for (Value result : node.results())
-    types.push_back(result.type());
-  return types;
+// Nothing where the dtype does not have this number.
+std::optional<Tensor> integer(DType dtype, int64_t value) {
+  const Tensor narrowed = narrow<int64_t>(dtype, {}, std::span(&value, 1));
+  const bool has_it = as_int(narrowed) == value && (value >= 0 || kind(dtype) == DTypeKind::Signed);
+  return has_it ? std::optional(narrowed) : std::nullopt;
+}
+
+// An iota of two elements or more whose step is not 0. It may wrap around, but a range does not.
+Value range_of(Graph& graph, const Literal& literal, const Literal::Iota& iota) {
+  const DType dtype = literal.dtype();
+  int64_t distance = 0, limit = 0;
+  const bool overflows = __builtin_mul_overflow(iota.step, literal.count() - 1, &distance) ||
+                         __builtin_add_overflow(iota.start, distance, &limit) ||
+                         __builtin_add_overflow(limit, iota.step > 0 ? 1 : -1, &limit);
+  const auto start = integer(dtype, iota.start), delta = integer(dtype, iota.step);
+  const auto end = overflows ? std::nullopt : integer(dtype, limit);
+  if (!start || !delta || !end)
+    throw unsupported("a constant of {} elements from {} in steps of {} leaves the range of {}",
+                      literal.count(), iota.start, iota.step, dtype);
+  return graph
+      .create("range", {{"start", constant(graph, *start)},
+                        {"limit", constant(graph, *end)},
+                        {"delta", constant(graph, *delta)}})
+      ->result();
 }
 
 // A constant too large to be written out, of a few numbers.
 Value generated(Graph& graph, const Literal& literal) {
-  if (const auto* splat = std::get_if<Literal::Splat>(&literal.form()))
-    return broadcast_to(constant(graph, splat->element), int_vector(graph, literal.extents()));
-  const auto& iota = std::get<Literal::Iota>(literal.form());
-  const auto number = [&](int64_t value) {
-    return scalar(graph, literal.dtype(), static_cast<double>(value));
-  };
-  return graph
-      .create("range", {{"start", number(iota.start)},
-                        {"limit", number(iota.start + iota.step * literal.count())},
-                        {"delta", number(iota.step)}})
-      ->result();
+  const auto* iota = std::get_if<Literal::Iota>(&literal.form());
+  if (iota != nullptr && iota->step != 0)
+    return range_of(graph, literal, *iota);
+  const Tensor element = iota != nullptr ? narrow<int64_t>(literal.dtype(), {}, std::span(&iota->start, 1))
+                                         : std::get<Literal::Splat>(literal.form()).element;
+  return broadcast_to(constant(graph, element), int_vector(graph, literal.extents()));
 }
 
 // x · weightᵀ + bias of stacks of vectors.
@@ -82,7 +95,7 @@ class Legaliser {
   void legalise(Node& node) {
     for (const auto& region : node.regions())
       legalise(*region);
-    if (is_control(node) || constants_.contains(node.result()))
+    if (node.op().category == Category::Control || constants_.contains(node.result()))
       return;
     const Node* end = node.next();
     const std::vector<Value> by = replacement(node);
@@ -99,9 +112,9 @@ class Legaliser {
   // Nothing for a node that is fine as it is. What is made comes after the node.
   std::vector<Value> replacement(Node& node) {
     const InsertAfter here(&node);
-    node.graph().set_current_sources(node.sources());
-    if (node.is("constant") || node.is("parameter"))
-      return {generated(node.graph(), node.attr("value"))};
+    const WithSources sources(node);
+    if (const Literal* literal = literal_of(node))
+      return {generated(node.graph(), *literal)};
     if (node.is("to_device"))
       return {node.in("x")};
     if (node.is("linear") && !is_matrix(node.in("x")))
@@ -118,7 +131,7 @@ class Legaliser {
 
   std::vector<Value> decomposition(Node& node) {
     const auto call = spell(node, constants_);
-    const auto needed = call ? needed_opset(*call, types_of(node)) : std::nullopt;
+    const auto needed = call ? needed_opset(*call, node.result_types()) : std::nullopt;
     const bool is_standard = call && split_name(call->name).domain.empty();
     if (needed && (!is_standard || *needed <= opset_.value_or(kUsualOpset)))
       return {};
@@ -137,7 +150,7 @@ class Legaliser {
     std::vector<std::string> types;
     for (Value operand : node.operands())
       types.push_back(to_string(operand.type()));
-    return fmt::format("({}) -> ({})", fmt::join(types, ", "), fmt::join(types_of(node), ", "));
+    return fmt::format("({}) -> ({})", fmt::join(types, ", "), fmt::join(node.result_types(), ", "));
   }
 
   ConstantExpressions& constants_;

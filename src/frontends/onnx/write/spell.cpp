@@ -4,7 +4,6 @@
 
 #include "frontends/onnx/write/integer_products.h"
 #include "frontends/onnx/write/schemas.h"
-#include "ops/reshape.h"
 #include "tensor/wide.h"
 
 namespace tenon::onnx {
@@ -72,7 +71,7 @@ void tidy(const Node& node, OnnxCall& call) {
 // --- a bias with what it is added to
 
 // The bias of each channel, as a vector: of a value that is one along the channels of `y` and 1 elsewhere.
-Value channel_vector(Value bias, Value y, Node& before, ConstantExpressions& constants) {
+OnnxInput channel_vector(Value bias, Value y, ConstantExpressions& constants) {
   if (!bias.type().is_tensor() || !bias.shape().ranked() || !y.shape().ranked() || y.rank() < 3)
     return {};
   const int64_t rank = bias.rank(), spatial = y.rank() - 2;
@@ -83,14 +82,12 @@ Value channel_vector(Value bias, Value y, Node& before, ConstantExpressions& con
       return {};
   if (is_result_of(bias, "unsqueeze") && bias.node()->in("x").shape().ranked() &&
       bias.node()->in("x").rank() == 1)
-    return bias.node()->in("x");
-  if (!constants.contains(bias))
-    return {};
-  const InsertBefore here(&before);
-  return reshape(bias, {*y.dim(1).constant()});
+    return {bias.node()->in("x")};
+  return constants.contains(bias) ? OnnxInput{.value = bias, .flat = true} : OnnxInput();
 }
 
-std::optional<OnnxCall> spell_channel_bias(Node& add, Value y, Value bias, ConstantExpressions& constants) {
+std::optional<OnnxCall> spell_channel_bias(const Node& add, Value y, Value bias,
+                                           ConstantExpressions& constants) {
   struct Biased {
     std::string_view op;
     size_t place;  // of the bias among the inputs
@@ -101,12 +98,12 @@ std::optional<OnnxCall> spell_channel_bias(Node& add, Value y, Value bias, Const
   const auto* found = std::ranges::find(biased, y.node()->op().name, &Biased::op);
   if (found == std::end(biased) || !has_shape(add.result(), y.shape()))
     return std::nullopt;
-  const Value vector = channel_vector(bias, y, add, constants);
-  auto call = vector ? call_in_onnx(*y.node()) : std::nullopt;
+  const OnnxInput vector = channel_vector(bias, y, constants);
+  auto call = vector.value ? call_in_onnx(*y.node()) : std::nullopt;
   if (!call)
     return std::nullopt;
   call->inputs.resize(std::max(call->inputs.size(), found->place + 1));
-  call->inputs[found->place] = {vector};
+  call->inputs[found->place] = vector;
   return call;
 }
 
@@ -173,7 +170,7 @@ std::optional<ScaledProduct> scaled_product_of(Value y) {
   return product ? std::optional(ScaledProduct{*product, *factor}) : std::nullopt;
 }
 
-std::optional<OnnxCall> spell_sum(Node& add, ConstantExpressions& constants) {
+std::optional<OnnxCall> spell_sum(const Node& add, ConstantExpressions& constants) {
   const Value a = add.in("a"), b = add.in("b");
   for (const auto& [y, other] : {std::pair(a, b), std::pair(b, a)}) {
     if (auto call = spell_channel_bias(add, y, other, constants))
@@ -207,7 +204,7 @@ std::optional<OnnxCall> older_form(const OnnxCall& call) {
 
 }  // namespace
 
-std::optional<OnnxCall> spell(Node& node, ConstantExpressions& constants) {
+std::optional<OnnxCall> spell(const Node& node, ConstantExpressions& constants) {
   std::optional<OnnxCall> call;
   if (node.is("add"))
     call = spell_sum(node, constants);

@@ -7,9 +7,8 @@
 
 namespace tenon::onnx {
 
-// Nothing for a node that ONNX has no op for, and for those with nested graphs. A constant that a call needs
-// in another shape is made beside the node.
-std::optional<OnnxCall> spell(Node& node, ConstantExpressions& constants);
+// Nothing for a node that ONNX has no op for, and for those with nested graphs.
+std::optional<OnnxCall> spell(const Node& node, ConstantExpressions& constants);
 
 // The oldest opset that has the call for these outputs, perhaps in its older form.
 std::optional<int64_t> needed_opset(const OnnxCall& call, const Types& outputs);

@@ -14,6 +14,7 @@ namespace tenon::onnx {
 struct OnnxInput {
   Value value;
   std::optional<Attribute> constant = std::nullopt;
+  bool flat = false;  // the value is a constant expression, and ONNX wants it as a vector
 };
 
 struct NamedAttribute {

@@ -1,7 +1,5 @@
 #include "frontends/onnx/write/write.h"
 
-#include <fstream>
-
 #include "base/error.h"
 #include "base/write_file.h"
 #include "frontends/onnx/import.h"
@@ -47,42 +45,25 @@ uint64_t total_size(const Draft& draft) {
   return total;
 }
 
-std::string encode_inside(const DraftInitializer& weight) {
-  return weight.tensor ? write_tensor(weight.name, *weight.tensor) : encode_weight(weight.name, weight.value);
-}
-
 // The elements of weights, one after another, in a file of their own.
 class DataFile {
  public:
-  DataFile(const fs::path& path, std::string location)
-      : location_(std::move(location)), stream_(path, std::ios::binary) {}
+  DataFile(const fs::path& path, std::string location) : location_(std::move(location)), file_(path) {}
 
   ExternalData append(Value value) {
-    const uint64_t padding = (kAlignment - size_ % kAlignment) % kAlignment;
-    stream_.write(std::string(padding, '\0').data(), static_cast<std::streamsize>(padding));
-    const ExternalData where = {location_, size_ + padding, size_in_file(value)};
-    with_packed(value, [&](std::span<const std::byte> bytes) {
-      stream_.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-    });
-    size_ = where.offset + where.size;
-    check();
+    file_.append(std::string((kAlignment - file_.size() % kAlignment) % kAlignment, '\0'));
+    const ExternalData where = {location_, file_.size(), size_in_file(value)};
+    with_packed(value, [&](std::span<const std::byte> bytes) { file_.append(bytes); });
+    CHECK(file_.size() == where.offset + where.size, "{} bytes were written, not {}",
+          file_.size() - where.offset, where.size);
     return where;
   }
 
-  void close() {
-    stream_.close();
-    check();
-  }
+  void close() { file_.close(); }
 
  private:
-  void check() const {
-    if (!stream_)
-      throw user_error("the disk is full or does not answer");
-  }
-
   std::string location_;
-  std::ofstream stream_;
-  uint64_t size_ = 0;
+  FileWriter file_;
 };
 
 void write_with_data(const Draft& draft, const fs::path& path) {
@@ -92,9 +73,8 @@ void write_with_data(const Draft& draft, const fs::path& path) {
   write_file(data_path, [&](const fs::path& temporary) {
     DataFile file(temporary, data_path.filename());
     for (const DraftInitializer& weight : draft.initializers)
-      weights.push_back(may_go_outside(weight)
-                            ? encode_weight(weight.name, weight.value, file.append(weight.value))
-                            : encode_inside(weight));
+      weights.push_back(may_go_outside(weight) ? encode_weight(weight, file.append(weight.value))
+                                               : encode_weight(weight));
     file.close();
   });
   write_file(path, encode_model(draft, weights));
@@ -103,7 +83,7 @@ void write_with_data(const Draft& draft, const fs::path& path) {
 void write_whole(const Draft& draft, const fs::path& path) {
   std::vector<std::string> weights;
   for (const DraftInitializer& weight : draft.initializers)
-    weights.push_back(encode_inside(weight));
+    weights.push_back(encode_weight(weight));
   write_file(path, encode_model(draft, weights));
 }
 
