@@ -14,8 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void write_json(const fs::path& path, const std::vector<CaseResult>& results,
-                const std::map<CaseStatus, int64_t>& counts) {
+nlohmann::ordered_json as_json(const std::vector<CaseResult>& results,
+                               const std::map<CaseStatus, int64_t>& counts) {
   const auto count = [&](CaseStatus status) { return counts.contains(status) ? counts.at(status) : 0; };
   nlohmann::ordered_json json = {{"passed", count(CaseStatus::Pass)},
                                  {"failed", count(CaseStatus::Wrong) + count(CaseStatus::Error)},
@@ -27,7 +27,7 @@ void write_json(const fs::path& path, const std::vector<CaseResult>& results,
                              {"detail", result.detail},
                              {"opset", result.opset},
                              {"dtype", result.dtype}});
-  write_file(path, json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  return json;
 }
 
 void run(const std::vector<std::string>& folders, const std::string& json,
@@ -59,7 +59,7 @@ void run(const std::vector<std::string>& folders, const std::string& json,
       failed, counts[CaseStatus::Wrong], counts[CaseStatus::Error], counts[CaseStatus::Unsupported],
       100.0 * static_cast<double>(counts[CaseStatus::Pass]) / static_cast<double>(results.size())));
   if (!json.empty())
-    write_json(json, results, counts);
+    write_json(json, as_json(results, counts));
   if (failed > 0)
     throw Refused();
 }

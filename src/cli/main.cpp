@@ -29,7 +29,9 @@ void refuse_unknown_command(CLI::App& program, std::string_view name) {
 
 int run_command(int argc, char** argv) {
   CLI::App program{
-      "Tenon compiles machine-learning graphs: it reads a model, shows it, runs it and checks it.", "tenon"};
+      "Tenon reads a machine-learning model, shows it, optimises it, runs it, and checks each of its "
+      "changes.",
+      "tenon"};
   program.require_subcommand(1);
   program.set_version_flag("--version", "tenon " TENON_VERSION, "Print the version and exit");
   program.footer(

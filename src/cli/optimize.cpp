@@ -9,9 +9,12 @@
 #include "cli/commands.h"
 #include "cli/load_model.h"
 #include "cli/output.h"
+#include "frontends/onnx/import.h"
 #include "frontends/onnx/proto.h"
+#include "frontends/onnx/write/schemas.h"
 #include "frontends/onnx/write/write.h"
 #include "ir/print.h"
+#include "ops/data.h"
 #include "passes/pipeline.h"
 
 namespace tenon::cli {
@@ -76,12 +79,11 @@ void add_ops(const onnx::GraphProto& graph, Counts& counts) {
 }
 
 void add_ops(const Graph& graph, Counts& counts) {
-  for (const Node* node : graph.nodes()) {
-    if (!node->is("constant") && !node->is("parameter"))
-      ++counts[std::string(node->op().name)];
-    for (const auto& region : node->regions())
-      add_ops(*region, counts);
-  }
+  for_each_graph(graph, [&](const Graph& each) {
+    for (const Node* node : each.nodes())
+      if (literal_of(*node) == nullptr)
+        ++counts[std::string(node->op().name)];
+  });
 }
 
 // Of the file where it is ONNX, else of the graph that it became or comes from.
@@ -102,7 +104,7 @@ int64_t sum(const Counts& counts) {
 }
 
 // The composites there are now. A silu as steep as this approximates gelu, and is known by that name.
-Counts recognised_in(Graph& graph) {
+Counts recognised_in(const Graph& graph) {
   constexpr double kQuickGelu = 1.702;
   Counts counts = {{"attention", 0}, {"layer_norm", 0}, {"rms_norm", 0}, {"gelu", 0}, {"silu", 0}};
   for_each_graph(graph, [&](const Graph& each) {
@@ -123,7 +125,7 @@ double peak_memory_mib() {
   return static_cast<double>(usage.ru_maxrss) / 1024;
 }
 
-void write_stats(const Options& options, const Counts& before, Graph& graph, const Journal& journal,
+void write_stats(const Options& options, const Counts& before, const Graph& graph, const Journal& journal,
                  const std::vector<PassReport>& reports) {
   const Counts after = ops_of(options.output, graph);
   nlohmann::ordered_json passes = nlohmann::ordered_json::array();
@@ -143,7 +145,7 @@ void write_stats(const Options& options, const Counts& before, Graph& graph, con
                                        {"ms", milliseconds},
                                        {"peak_rss_mib", peak_memory_mib()},
                                        {"passes", passes}};
-  write_file(options.stats, json.dump(1) + "\n");
+  write_json(options.stats, json);
 }
 
 void optimize_model(const Options& options) {
@@ -178,7 +180,8 @@ void add_optimize(CLI::App& program) {
       ->option_text("FILE");
   command
       ->add_option("--opset", options->opset,
-                   "the opset of the ONNX file: 13 to 28, by default as old as can be")
+                   fmt::format("the opset of the ONNX file: {} to {}, by default as old as can be",
+                               onnx::kOldestWritten, onnx::kNewestOpset))
       ->option_text("N");
   command->add_option("--numerics", options->numerics, "how exact it must stay: strict, default or fast")
       ->option_text("BUDGET [default]");

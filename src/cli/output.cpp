@@ -3,8 +3,10 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/write_file.h"
 
 namespace tenon::cli {
 namespace {
@@ -21,5 +23,9 @@ void write_output(const std::string& text) {
 }
 
 void flush_output() { expect(std::fflush(stdout) == 0 && std::ferror(stdout) == 0); }
+
+void write_json(const std::filesystem::path& path, const nlohmann::ordered_json& json) {
+  write_file(path, json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+}
 
 }  // namespace tenon::cli

@@ -146,9 +146,8 @@ void add_run(CLI::App& program) {
   command->add_option("--seed", options->seed, "the seed of the model's random ops")->capture_default_str();
   command->footer(
       "An input of an ONNX model that has a value in the model keeps it unless --inputs holds another.\n"
-      "Inputs made by rule: element i is sin(0.37 i) + 0.1 for floats, 7919 i mod 1000 for integers, true "
-      "for\n"
-      "booleans; a symbolic dimension is 1 unless --dim says otherwise.\n"
+      "Inputs made by rule: element i is sin(0.37 i) + 0.1 for floats, 7919 i mod 1000 for integers,\n"
+      "true for booleans; a symbolic dimension is 1 unless --dim says otherwise.\n"
       "Example: tenon run model.onnx --inputs in.npz --outputs out.npz");
   command->callback([options] { run(*options); });
 }

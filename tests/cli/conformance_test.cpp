@@ -44,6 +44,12 @@ TEST_F(ConformanceCommand, RefusesWhenOneDoesNot) {
   EXPECT_EQ(json["cases"][1]["dtype"], "f32");
 }
 
+TEST_F(ConformanceCommand, WritesNamesThatAreNotUtf8) {
+  write_case("a\xff", "Neg", -1);
+  EXPECT_EQ(shell("tenon conformance . --json out.json").status, 0);
+  EXPECT_EQ(nlohmann::json::parse(read_file(folder_ / "out.json"))["cases"][0]["name"], "a\ufffd");
+}
+
 TEST_F(ConformanceCommand, ACaseWithoutDataDoesNotPass) {
   write_case("a", "Neg", -1);
   std::filesystem::remove_all(folder_ / "a/test_data_set_0");

@@ -35,6 +35,12 @@ TEST_F(Print, WhatItSavesReadsBackAnywhere) {
                  "cannot write none/a.tenon: No such file or directory");
 }
 
+TEST_F(Print, KnowsBeforeItReadsThatAFileCannotBeWritten) {
+  for (const std::string form : {"tenon", "fx"})
+    expect_refused("tenon print none.onnx -o none/a --as " + form,
+                   "cannot write none/a: No such file or directory");
+}
+
 TEST_F(Print, WritesOtherFormsToFilesToo) {
   expect_done("tenon print builtin:tiny --as fx -o a && tenon print builtin:tiny --as fx >b && cmp a b", "");
 }
