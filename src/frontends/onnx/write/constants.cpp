@@ -29,15 +29,43 @@ std::optional<int64_t> size_of(Value value) {
   return value.dtype() == DType::String ? count : static_cast<int64_t>(packed_size(value.dtype(), count));
 }
 
-bool is_used_elsewhere(Value value, const Node& node) {
-  return std::ranges::any_of(value.users(), [&](const Node* user) {
-    const std::vector<Value> results = user->results();
-    return user != &node && (user->result_count() == 0 ||  // the graph's own output
-                             std::ranges::any_of(results, [](Value v) { return v.use_count() > 0; }));
+}  // namespace
+
+// Whether the node depends on constants alone, however large it is.
+bool ConstantExpressions::is_computable(const Node& node) {
+  if (const auto it = computable_.find(&node); it != computable_.end())
+    return it->second;
+  const std::vector<Value> operands = node.operands();
+  const bool is_computable = node.result_count() > 0 && !node.op().traits.random && node.regions().empty() &&
+                             std::ranges::all_of(operands, [&](Value operand) {
+                               return !operand.is_input() && this->is_computable(*operand.node());
+                             });
+  computable_.emplace(&node, is_computable);
+  return is_computable;
+}
+
+// Whether nothing is left of the node in the file, because it is computed, and so are its users up to some
+// that are small.
+bool ConstantExpressions::disappears(const Node& node) {
+  const std::vector<Value> results = node.results();
+  if (!results.empty() && std::ranges::all_of(results, [](Value v) { return v.use_count() == 0; }))
+    return true;
+  if (!is_computable(node))
+    return false;
+  int64_t size = 0;
+  for (Value result : results)
+    size += size_of(result).value_or(kSmall);
+  if (size < kSmall)
+    return true;
+  return std::ranges::all_of(results, [&](Value result) {
+    return std::ranges::all_of(result.users(), [&](const Node* user) { return disappears(*user); });
   });
 }
 
-}  // namespace
+bool ConstantExpressions::is_stored_for_others(Value value, const Node& node) {
+  return std::ranges::any_of(value.users(),
+                             [&](const Node* user) { return user != &node && !disappears(*user); });
+}
 
 bool ConstantExpressions::contains(Value value) {
   if (value.is_input() || !value.type().is_tensor())
@@ -66,7 +94,7 @@ bool ConstantExpressions::find_out(const Node& node) {
         !std::ranges::all_of(operands, [&](Value operand) { return contains(operand); }))
       return false;
     for (Value operand : operands)
-      stored += is_used_elsewhere(operand, node) ? 0 : *size_of(operand);
+      stored += is_stored_for_others(operand, node) ? 0 : *size_of(operand);
   }
   const int64_t growth = size - stored;
   if (growth > kSmall || growth > growth_left_)

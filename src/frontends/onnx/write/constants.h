@@ -18,8 +18,11 @@ class ConstantExpressions {
 
  private:
   bool find_out(const Node& node);
+  bool is_computable(const Node& node);
+  bool disappears(const Node& node);
+  bool is_stored_for_others(Value value, const Node& node);
 
-  std::unordered_map<const Node*, bool> known_;
+  std::unordered_map<const Node*, bool> known_, computable_;
   int64_t growth_left_ = int64_t{64} << 20;  // bytes, of all values together
 };
 
