@@ -1,38 +1,18 @@
-// The gradients of whole models against what PyTorch computed for them: a few small ones that come with the
-// tests, and, where a folder of corpora is at hand (TENON_CORPORA, or shared/corpora beside the checkout),
-// all of those.
+// The gradients of whole models against what PyTorch computed for them.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
-
 #include "autodiff/gradient.h"
+#include "corpora.h"
 #include "frontends/onnx/import.h"
 #include "ir/evaluate.h"
 #include "ir/lint.h"
 #include "ops/registry.h"
-#include "tensor/npy.h"
 #include "tensor/wide.h"
 
 namespace tenon {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::optional<fs::path> corpora() {
-  if (const char* given = std::getenv("TENON_CORPORA"))
-    return fs::path(given);
-  const fs::path beside =
-      fs::path(TENON_TEST_DATA).parent_path().parent_path().parent_path() / "shared" / "corpora";
-  return fs::exists(beside) ? std::optional(beside) : std::nullopt;
-}
-
-const Tensor* find(const NamedTensors& tensors, const std::string& name) {
-  for (const auto& [key, tensor] : tensors)
-    if (key == name)
-      return &tensor;
-  return nullptr;
-}
 
 // max |actual - expected| ≤ tolerance · max |expected|; where that is 0 but for rounding, ≤ tolerance.
 void expect_agrees(const Tensor& actual, const Tensor& expected, double tolerance) {
@@ -70,7 +50,6 @@ void expect_slopes(const Graph& graph, const Data& inputs, const Tensor& seed, c
 
 // Which of the data's gradients, grad_input_K and grad_param_NAME, the model gives: all of them.
 void check_model(const fs::path& model, const fs::path& data) {
-  SCOPED_TRACE(model.filename().string());
   try {
     const std::unique_ptr<Graph> graph = onnx::read_onnx(model);
     const std::unique_ptr<Graph> gradients = differentiate(*graph);
@@ -78,12 +57,12 @@ void check_model(const fs::path& model, const fs::path& data) {
     const NamedTensors tensors = read_npz(data);
     Data inputs;
     for (Value input : graph->inputs())
-      inputs.emplace_back(*find(tensors, fmt::format("input_{}", input.index())));
-    inputs.emplace_back(*find(tensors, "grad_seed"));
+      inputs.emplace_back(*find_array(tensors, fmt::format("input_{}", input.index())));
+    inputs.emplace_back(*find_array(tensors, "grad_seed"));
     int checked = 0;
     const Data outputs = evaluate(*gradients, inputs);
     if (kOtherwise.contains(model.stem().string()))
-      return expect_slopes(*graph, inputs, *find(tensors, "grad_seed"), outputs.back().tensor());
+      return expect_slopes(*graph, inputs, *find_array(tensors, "grad_seed"), outputs.back().tensor());
     for (size_t i = 0; i < outputs.size(); ++i) {
       const std::string& name = gradients->output_names()[i];
       std::string key = "grad_param_" + name.substr(std::min<size_t>(name.size(), 5));
@@ -91,7 +70,7 @@ void check_model(const fs::path& model, const fs::path& data) {
         if (name == "grad_" + input.name())
           key = fmt::format("grad_input_{}", input.index());
       SCOPED_TRACE(name);
-      if (const Tensor* expected = name.starts_with("grad_") ? find(tensors, key) : nullptr) {
+      if (const Tensor* expected = name.starts_with("grad_") ? find_array(tensors, key) : nullptr) {
         expect_agrees(outputs[i].tensor(), *expected, 1e-4);
         ++checked;
       }
@@ -104,27 +83,16 @@ void check_model(const fs::path& model, const fs::path& data) {
   }
 }
 
-// Every .onnx of a folder with the .npz of its name.
-void check_folder(const fs::path& folder) {
-  register_ops();
-  int models = 0;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    if (entry.path().extension() != ".onnx")
-      continue;
-    check_model(entry.path(), folder / entry.path().stem().concat(".npz"));
-    ++models;
-  }
-  EXPECT_GT(models, 0) << "no models in " << folder;
-}
-
 TEST(ModelGradients, OfThoseThatComeWithTheTestsAreThoseOfPyTorch) {
-  check_folder(fs::path(TENON_TEST_DATA) / "models");
+  register_ops();
+  for_each_model(models_of_tests(), check_model);
 }
 
 TEST(ModelGradients, OfTheCoursesAreThoseOfPyTorch) {
-  if (!corpora())
+  if (!corpus("seeds"))
     GTEST_SKIP() << "no corpora at hand";
-  check_folder(*corpora() / "seeds");
+  register_ops();
+  for_each_model(*corpus("seeds"), check_model);
 }
 
 }  // namespace

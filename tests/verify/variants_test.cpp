@@ -1,12 +1,11 @@
 // Models that four exporters wrote, each in its own spelling: what their authors wrote must be found in them
-// again. Runs where a folder of corpora is at hand (TENON_CORPORA, or shared/corpora beside the checkout).
+// again.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "corpora.h"
 #include "frontends/onnx/import.h"
 #include "ops/registry.h"
 #include "passes/pipeline.h"
@@ -15,15 +14,6 @@ namespace tenon {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::optional<fs::path> variants() {
-  const char* given = std::getenv("TENON_CORPORA");
-  const fs::path corpora =
-      given != nullptr
-          ? fs::path(given)
-          : fs::path(TENON_TEST_DATA).parent_path().parent_path().parent_path() / "shared" / "corpora";
-  return fs::exists(corpora / "variants") ? std::optional(corpora / "variants") : std::nullopt;
-}
 
 // The sigmoid approximation of gelu is our silu with a factor.
 std::string meaning(const Node& node) {
@@ -50,12 +40,12 @@ void check_counts(const fs::path& model, const nlohmann::json& wanted) {
 }
 
 TEST(Variants, HaveTheFunctionsTheirAuthorsWrote) {
-  if (!variants())
+  if (!corpus("variants"))
     GTEST_SKIP() << "no corpora at hand";
   register_ops();
-  std::ifstream index(*variants() / "index.json");
+  std::ifstream index(*corpus("variants") / "index.json");
   for (const nlohmann::json& entry : nlohmann::json::parse(index))
-    check_counts(*variants() / entry["file"].get<std::string>(), entry["want"]);
+    check_counts(*corpus("variants") / entry["file"].get<std::string>(), entry["want"]);
 }
 
 }  // namespace
