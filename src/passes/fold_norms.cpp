@@ -177,7 +177,7 @@ void fold_into_users(Node* node, Journal& journal, Gone& gone) {
   std::vector<Node*> replaced = {node};
   const std::vector<Node*> users = node->result().users();
   replaced.insert(replaced.end(), users.begin(), users.end());
-  journal.applied(kIntoNext, replaced);
+  journal.applied(kIntoNext, replaced, Numerics::Reassociates);
   Value plain;
   Affine affine;
   {
@@ -256,7 +256,7 @@ bool fold_into_last(Node* norm, Journal& journal, Gone& gone) {
                    layer.has("bias") ? layer.in("bias") * factor + shift : shift);
   for (size_t i = 1; i + 1 < way.size(); ++i)
     y = graph.copy_node(*way[i], [&](Value value) { return value == way[i]->in("x") ? y : value; })->result();
-  journal.applied(kIntoLast, way);
+  journal.applied(kIntoLast, way, Numerics::Reassociates);
   graph.replace(norm, {y});
   gone.insert(norm);
   erase_unused(way[way.size() - 2], [&](Node* erased) { gone.insert(erased); });

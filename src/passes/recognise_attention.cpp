@@ -557,7 +557,7 @@ void simplify_attention(Graph& graph, Journal& journal) {
       const Value y = simpler(*node);
       if (!y)
         continue;
-      journal.applied(rule, {node});
+      journal.applied(rule, {node}, Numerics::Reassociates);
       Node* next = y.node();
       graph.replace(node, {y});
       node = next;
@@ -585,7 +585,7 @@ void recognise(Graph& graph, Journal& journal) {
     const InsertBefore here(node);
     const Value y = make_attention(search.found());
     graph.set_current_sources({});
-    journal.applied(kRule, search.found().nodes);
+    journal.applied(kRule, search.found().nodes, Numerics::Reassociates);
     graph.replace(node, {y});
   }
 }

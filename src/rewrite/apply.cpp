@@ -131,7 +131,7 @@ class Driver {
         graph_.erase(*it);
       return false;
     }
-    journal_.applied(rule.name, match.nodes());
+    journal_.applied(rule.name, match.nodes(), rule.numerics);
     const std::vector<Node*> users = match.root().users();
     if (by.name().empty())
       by.set_name(match.root().name());

@@ -40,13 +40,14 @@ bool Journal::allows(Numerics numerics) const {
   return false;
 }
 
-void Journal::applied(std::string_view rule, const std::vector<Node*>& replaced) {
+void Journal::applied(std::string_view rule, const std::vector<Node*>& replaced, Numerics numerics) {
   std::vector<std::string> nodes = sources_of(replaced);
   if (nodes.empty())
     for (const Node* node : replaced)
       nodes.push_back(node->describe());
-  applications_.push_back(
-      {static_cast<int64_t>(applications_.size()) + 1, pass_, std::string(rule), std::move(nodes)});
+  applications_.push_back({count() + 1, pass_, std::string(rule), std::move(nodes), numerics});
+  if (observer_)
+    observer_(applications_.back());
 }
 
 void Journal::declined(std::string_view rule, const Node& node, std::string reason) {

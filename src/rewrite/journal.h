@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <set>
 #include <string>
@@ -30,6 +31,7 @@ struct Application {
   int64_t number;  // counted from 1 over a whole pipeline
   std::string pass, rule;
   std::vector<std::string> nodes;  // that were replaced, as the user knows them
+  Numerics numerics;               // how far the result may be from what it replaces
 };
 
 struct Remark {
@@ -48,13 +50,19 @@ class Journal {
 
   bool allows(Numerics numerics) const;
   // False once as many rewrites were made as were asked for: from then on the graph stays as it is.
-  bool is_open() const { return static_cast<int64_t>(applications_.size()) < most_applications_; }
+  bool is_open() const { return count() < most_applications_; }
 
   void set_pass(std::string_view pass) { pass_ = pass; }
-  void applied(std::string_view rule, const std::vector<Node*>& replaced);
+  // Told before the rewrite shows in the graph: what is made for it may be there, but nothing uses it yet.
+  void applied(std::string_view rule, const std::vector<Node*>& replaced,
+               Numerics numerics = Numerics::BitExact);
   void declined(std::string_view rule, const Node& node, std::string reason);
 
+  // Told of every rewrite before it shows in the graph.
+  void set_observer(std::function<void(const Application&)> observer) { observer_ = std::move(observer); }
+
   const std::vector<Application>& applications() const { return applications_; }
+  int64_t count() const { return static_cast<int64_t>(applications_.size()); }
   const std::set<Remark>& remarks() const { return remarks_; }
 
  private:
@@ -63,6 +71,7 @@ class Journal {
   std::string pass_;
   std::vector<Application> applications_;
   std::set<Remark> remarks_;
+  std::function<void(const Application&)> observer_;
 };
 
 // The names that the nodes had in the user's model, each once.
