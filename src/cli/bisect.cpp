@@ -1,10 +1,12 @@
 // bisect.cpp — tenon bisect: the one rewrite that changes what a model computes.
 #include "verify/bisect.h"
 
+#include "base/write_file.h"
+#include "cli/arrays.h"
 #include "cli/commands.h"
+#include "cli/listen.h"
 #include "cli/load_model.h"
 #include "cli/output.h"
-#include "ir/print.h"
 
 namespace tenon::cli {
 namespace {
@@ -12,24 +14,64 @@ namespace {
 struct Options {
   ModelArguments model;
   BisectOptions bisect;
-  std::string numerics = "default", output = "bisect.tenon";
+  std::string numerics = "default", inputs, expected, output = "bisect.onnx";
 };
 
+void check_output(const std::filesystem::path& output) {
+  if (output.extension() != ".onnx" && output.extension() != ".tenon")
+    throw user_error("cannot write {}: its name must end in .onnx or .tenon", output.string());
+  check_writable(output);
+}
+
+// The model, and in the options its inputs and expected outputs as far as files have them.
+std::unique_ptr<Graph> load(Options& options) {
+  if (options.inputs.empty()) {
+    if (!options.expected.empty())
+      throw user_error("--expected says what comes out for some inputs: give those with --inputs");
+    return load_model(options.model);
+  }
+  const NamedTensors inputs = read_npz(options.inputs);
+  const std::vector<std::string> names = names_of(inputs);
+  std::unique_ptr<Graph> graph = load_model(options.model, {.overridden = {names.begin(), names.end()}});
+  std::set<std::string> taken;
+  options.bisect.inputs = inputs_from(options.inputs, inputs, *graph, taken);
+  if (!options.expected.empty())
+    options.bisect.expected = outputs_from(options.expected, read_npz(options.expected), *graph, taken);
+  return graph;
+}
+
+std::string text_of(const Culprit& culprit) {
+  const Application& rewrite = culprit.application;
+  return fmt::format("rewrite {}: rule {} of pass {} ({})\n  nodes: {}\n  {}\n", rewrite.number, rewrite.rule,
+                     rewrite.pass, name(rewrite.numerics), fmt::join(rewrite.nodes, ", "),
+                     culprit.numbers.detail);
+}
+
+std::string text_of(const WrittenCulprit& written) {
+  std::string text;
+  if (!written.why_not_onnx.empty())
+    text += fmt::format("  no ONNX model shows it: {}\n", written.why_not_onnx);
+  text += fmt::format("  {} shows it", written.model.string());
+  return text +
+         (written.inputs.empty() ? "\n" : fmt::format(", on the inputs in {}\n", written.inputs.string()));
+}
+
 void run(Options& options) {
-  const std::unique_ptr<Graph> graph = load_model(options.model);
+  check_output(options.output);
   options.bisect.verify.numerics = parse_numerics_budget(options.numerics);
+  const std::unique_ptr<Graph> graph = load(options);
+  std::optional<Progress> progress;
+  options.bisect.verify.listener = listener_for(progress);
   const std::optional<Culprit> culprit = bisect(*graph, options.bisect);
+  progress.reset();
   if (!culprit) {
     write_output("no rewrite changes what the model computes\n");
     return;
   }
-  const auto& [number, pass, rule, nodes] = culprit->application;
-  write_output(fmt::format("rewrite {}: rule {} of pass {}\n  nodes: {}\n  {}\n", number, rule, pass,
-                           fmt::join(nodes, ", "), culprit->numbers.detail));
-  if (culprit->model) {
-    save(*culprit->model, options.output);
-    write_output(fmt::format("  {} shows it\n", options.output));
-  }
+  options.bisect.verify.listener = {};
+  write_output(text_of(*culprit));
+  write_output(culprit->model ? text_of(write_culprit(*culprit, options.output, options.bisect))
+                              : "  no smaller model shows it\n");
   throw Refused();
 }
 
@@ -40,8 +82,14 @@ void add_bisect(CLI::App& program) {
   CLI::App* command =
       program.add_subcommand("bisect", "finds the one rewrite that changes what a model computes");
   options->model.add_to(*command);
-  command->add_option("-o", options->output, "where a small model that shows it is written")
-      ->option_text("FILE [bisect.tenon]");
+  command->add_option("--inputs", options->inputs,
+                      "an .npz with the inputs, by name or as input_0, input_1, …; drawn when left out");
+  command->add_option("--expected", options->expected,
+                      "an .npz with what should come out for them, by name or as output_0, …; computed when "
+                      "left out");
+  command
+      ->add_option("-o", options->output, "where a small model that shows it is written, as .onnx or .tenon")
+      ->option_text("FILE [bisect.onnx]");
   command->add_option("--tolerance", options->bisect.verify.tolerance, "max |difference| over max |expected|")
       ->capture_default_str();
   command->add_option("--numerics", options->numerics, "how exact it must stay: strict, default or fast")

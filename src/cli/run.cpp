@@ -8,57 +8,22 @@
 #include "base/error.h"
 #include "base/progress.h"
 #include "base/write_file.h"
+#include "cli/arrays.h"
 #include "cli/commands.h"
 #include "cli/load_model.h"
 #include "cli/output.h"
 #include "cli/summary.h"
 #include "ir/evaluate.h"
-#include "tensor/npy.h"
 #include "verify/sample_inputs.h"
 
 namespace tenon::cli {
 namespace {
 
-std::vector<std::string> names_of(const NamedTensors& tensors) {
-  std::vector<std::string> names;
-  for (const auto& [name, tensor] : tensors)
-    names.push_back(name);
-  return names;
-}
-
-std::vector<std::string> input_names(const Graph& graph) {
-  std::vector<std::string> names;
-  for (Value input : graph.inputs())
-    names.push_back(input.name());
-  return names;
-}
-
-// The arrays of a file, by the names of the inputs, or by their places as input_0, input_1, …
-Data inputs_from(const std::string& file, const NamedTensors& given, const Graph& graph) {
-  const std::vector<std::string> arrays = names_of(given), names = input_names(graph);
-  const auto index_of = [](const std::vector<std::string>& list, const std::string& name) {
-    return static_cast<size_t>(std::find(list.begin(), list.end(), name) - list.begin());
-  };
-  std::set<size_t> taken;
-  Data inputs;
-  for (Value input : graph.inputs()) {
-    const std::string place = fmt::format("input_{}", input.index());
-    size_t array = index_of(arrays, input.name());
-    if (array == arrays.size() && index_of(names, place) == names.size())
-      array = index_of(arrays, place);
-    if (array == arrays.size())
-      throw user_error("{}: there is no \"{}\" (nor {}) for the input of type {}", file, input.name(), place,
-                       input.type());
-    taken.insert(array);
-    inputs.emplace_back(given[array].second);
-  }
-  // Archives often hold the expected outputs too; a misspelt name is worth a word.
-  std::vector<std::string> others;
-  for (size_t i = 0; i < arrays.size(); ++i)
-    if (!taken.contains(i))
-      others.push_back(arrays[i]);
-  if (!others.empty())
-    std::fputs(fmt::format("note: {}: no input takes {}\n", file, fmt::join(others, ", ")).c_str(), stderr);
+// Archives often hold the expected outputs too.
+Data inputs_of_file(const std::string& file, const NamedTensors& arrays, const Graph& graph) {
+  std::set<std::string> taken;
+  Data inputs = inputs_from(file, arrays, graph, taken);
+  note_others(file, arrays, taken);
   return inputs;
 }
 
@@ -120,7 +85,7 @@ void run(const RunOptions& options) {
   const Data outputs =
       options.inputs.empty()
           ? evaluate_on_samples(*graph, options.seed)
-          : evaluate_with_progress(*graph, inputs_from(options.inputs, given, *graph), options.seed);
+          : evaluate_with_progress(*graph, inputs_of_file(options.inputs, given, *graph), options.seed);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   if (!options.outputs.empty())
     write_outputs(options.outputs, *graph, outputs);

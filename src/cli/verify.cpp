@@ -3,9 +3,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/progress.h"
 #include "base/write_file.h"
 #include "cli/commands.h"
+#include "cli/listen.h"
 #include "cli/load_model.h"
 #include "cli/output.h"
 
@@ -26,6 +26,8 @@ std::string_view word(Verdict verdict) {
       return "FAILED";
     case Verdict::Unknown:
       return "unknown";
+    case Verdict::NoGradient:
+      return "no gradient";
   }
   return "";
 }
@@ -42,6 +44,26 @@ std::string with_error(const Check& check) {
                                           : std::string(word(check.verdict));
 }
 
+// The first few names of a list that may be long.
+std::string some(const std::vector<std::string>& names) {
+  constexpr size_t kMost = 3;
+  std::string text =
+      fmt::format("{}", fmt::join(names.begin(), names.begin() + std::min(names.size(), kMost), ", "));
+  return names.size() <= kMost ? text : fmt::format("{} and {} more", text, names.size() - kMost);
+}
+
+std::vector<std::string> notes(const Check& check) {
+  std::vector<std::string> notes;
+  if (!check.detail.empty())
+    notes.push_back(check.detail);
+  if (!check.nearly_zero.empty())
+    notes.push_back(
+        fmt::format("nearly zero, so that comparing proves nothing: {}", some(check.nearly_zero)));
+  if (!check.missing.empty())
+    notes.push_back(fmt::format("no gradient any more: {}", some(check.missing)));
+  return notes;
+}
+
 std::string table(const std::vector<PassVerification>& results) {
   std::string text = fmt::format("{:<22} {:>8} {:>12} {:>12} {:>8} {:>11}\n", "pass", "changes", "numbers",
                                  "gradients", "lint", "parameters");
@@ -52,37 +74,34 @@ std::string table(const std::vector<PassVerification>& results) {
   std::set<std::string> told;
   for (const PassVerification& result : results)
     for (const auto& [name, check] : checks(result))
-      if (!check->detail.empty() && told.insert(check->detail).second)
-        text += fmt::format("{}: {}: {}\n", result.pass, name, check->detail);
+      for (const std::string& note : notes(*check))
+        if (told.insert(note).second)
+          text += fmt::format("{}: {}: {}\n", result.pass, name, note);
   return text;
 }
 
-nlohmann::json as_json(const std::vector<PassVerification>& results) {
-  nlohmann::json passes = nlohmann::json::array();
+nlohmann::ordered_json as_json(const std::vector<PassVerification>& results) {
+  nlohmann::ordered_json passes = nlohmann::ordered_json::array();
   for (const PassVerification& result : results) {
-    nlohmann::json pass = {{"name", result.pass}, {"changes", result.changes}};
+    nlohmann::ordered_json pass = {{"name", result.pass}, {"changes", result.changes}};
     for (const auto& [name, check] : checks(result))
-      pass[std::string(name)] = {
-          {"verdict", word(check->verdict)}, {"error", check->error}, {"detail", check->detail}};
+      pass[std::string(name)] = {{"verdict", word(check->verdict)},
+                                 {"error", check->error},
+                                 {"detail", check->detail},
+                                 {"nearly_zero", check->nearly_zero},
+                                 {"missing", check->missing}};
     passes.push_back(std::move(pass));
   }
   return {{"passes", passes}};
 }
 
-// How many passes change something, and then everything once more.
-int64_t count_changes(const Graph& graph, const VerifyOptions& options) {
-  int64_t count = 1;
-  Journal journal(options.numerics);
-  optimize(*graph.clone(), journal, {.after_pass = [&](const Pass&, const Graph&) { ++count; }});
-  return count;
-}
-
 void verify(Options& options) {
   const std::unique_ptr<Graph> graph = load_model(options.model);
   options.verify.numerics = parse_numerics_budget(options.numerics);
-  Progress progress("checking pass", count_changes(*graph, options.verify));
-  options.verify.before_pass = [&](std::string_view pass) { progress.step(pass); };
+  std::optional<Progress> progress;
+  options.verify.listener = listener_for(progress);
   const std::vector<PassVerification> results = verify_pipeline(*graph, options.verify);
+  progress.reset();
   if (!options.json.empty())
     write_file(options.json, as_json(results).dump(2) + "\n");
   write_output(table(results));

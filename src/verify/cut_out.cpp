@@ -1,7 +1,5 @@
 #include "verify/cut_out.h"
 
-#include <unordered_map>
-
 namespace tenon {
 namespace {
 
@@ -38,27 +36,34 @@ class Cutter {
   std::vector<Value> inputs_;
 };
 
-// What the values are when the graph runs.
-Data values_of(const Graph& graph, const std::vector<Value>& values, const Data& inputs) {
-  const std::unique_ptr<Graph> copy = graph.clone();
-  const std::vector<Node*> from = graph.nodes(), to = copy->nodes();
-  std::unordered_map<const Node*, Node*> copies;
-  for (size_t i = 0; i < from.size(); ++i)
-    copies.emplace(from[i], to[i]);
-  std::vector<Value> outputs;
-  for (Value value : values)
-    outputs.push_back(value.is_input() ? copy->input(value.index())
-                                       : copies.at(value.node())->result(value.index()));
-  copy->set_outputs(outputs);
-  return evaluate(*copy, inputs);
-}
-
 }  // namespace
 
-Cut cut_out(const Graph& graph, const Node& node, int64_t depth, const Data& graph_inputs) {
+RecordedValues record_values(const Graph& graph, const Data& inputs, const EvaluateOptions& options) {
+  const std::unique_ptr<Graph> copy = graph.clone();
+  const std::vector<Node*> from = graph.nodes(), to = copy->nodes();
+  std::vector<const ValueData*> values;
+  std::vector<Value> outputs;
+  for (size_t i = 0; i < from.size(); ++i)
+    for (int64_t result = 0; result < from[i]->result_count(); ++result) {
+      values.push_back(from[i]->result(result).data());
+      outputs.push_back(to[i]->result(result));
+    }
+  copy->set_outputs(outputs);
+  Data data = evaluate(*copy, inputs, options);
+  RecordedValues recorded;
+  for (Value input : graph.inputs())
+    recorded.emplace(input.data(), inputs[static_cast<size_t>(input.index())]);
+  for (size_t i = 0; i < values.size(); ++i)
+    recorded.emplace(values[i], std::move(data[i]));
+  return recorded;
+}
+
+Piece cut_out(const Graph& graph, const Node& node, int64_t depth, const RecordedValues& recorded) {
   Cutter cutter(node, depth);
   cutter.settle();
-  Cut cut{std::make_unique<Graph>(graph.name()), values_of(graph, cutter.inputs(), graph_inputs)};
+  Piece cut{std::make_unique<Graph>(graph.name()), {}};
+  for (Value input : cutter.inputs())
+    cut.inputs.push_back(recorded.at(input.data()));
   std::unordered_map<const ValueData*, Value> copies;
   for (size_t i = 0; i < cutter.inputs().size(); ++i) {
     const Value input = cutter.inputs()[i];

@@ -1,16 +1,31 @@
 // random_inputs.h — inputs drawn at random from what a graph takes: token ids are within the table they are
-// looked up in, and symbolic sizes are small numbers that the graph can be run with.
+// looked up in, masks are 0 or 1, and symbolic sizes are small numbers that the graph can be run with.
 #pragma once
 
-#include "ir/evaluate.h"
+#include "verify/listener.h"
 
 namespace tenon {
 
 // A copy of the graph whose inputs have known sizes: the symbols are all small and equal, as small as the
 // graph runs with. What runs with none of the sizes tried is the user's to size.
-std::unique_ptr<Graph> with_small_sizes(const Graph& graph);
+std::unique_ptr<Graph> with_small_sizes(const Graph& graph, const Listener& listener = {});
+
+// What floats are drawn from: the normal distribution times a factor, or what is positive of it.
+struct Spread {
+  double factor = 1;
+  bool is_positive = false;
+};
 
 // One draw. All sizes must be known; sequences and optionals are for the user to give.
-Data random_inputs(const Graph& graph, RandomGenerator& random);
+Data random_inputs(const Graph& graph, RandomGenerator& random, const Spread& spread = {});
+
+// Inputs, and what the graph gives for them.
+struct Sample {
+  Data inputs, outputs;
+};
+
+// A draw for which no output is nearly zero or not a number throughout, as far as a few spreads give one:
+// comparing such outputs would prove nothing.
+Sample telling_sample(const Graph& graph, RandomGenerator& random, const EvaluateOptions& options = {});
 
 }  // namespace tenon

@@ -3,19 +3,24 @@
 #pragma once
 
 #include "passes/pipeline.h"
+#include "verify/listener.h"
 
 namespace tenon {
 
 enum class Verdict : uint8_t {
   Passed,
   Failed,
-  Unknown,  // it could not be checked, or checking proves nothing; `detail` says why
+  Unknown,     // it could not be checked, or checking proves nothing; `detail` says why
+  NoGradient,  // there is none to compare
 };
 
 struct Check {
   Verdict verdict = Verdict::Unknown;
-  double error = 0;    // max |difference| over max |expected|, for numbers and gradients
-  std::string detail;  // what is wrong, or why it is not known
+  double error = 0;         // max |difference| over max |expected|, for numbers and gradients
+  std::string detail = "";  // what is wrong, or why it is not known
+  std::vector<std::string> nearly_zero =
+      {};                                 // what was compared without proving anything: all of it is nearly 0
+  std::vector<std::string> missing = {};  // gradients there were before and are no more
 };
 
 struct PassVerification {
@@ -24,24 +29,29 @@ struct PassVerification {
   Check numbers;        // the outputs agree on random inputs
   Check gradients;      // so do the gradients for the inputs, and for the parameters that both graphs have
   Check lint;           // the graph is well formed
-  Check parameters;     // there are no more numbers in parameters and constants than there were
+  Check parameters;     // the model holds no more numbers than it did
 
   bool failed() const;
 };
 
 struct VerifyOptions {
-  int64_t samples = 3;      // random inputs
-  double tolerance = 1e-4;  // for numbers and gradients; 0 under strict numerics
+  int64_t samples = 3;  // random inputs
+  double tolerance =
+      1e-4;  // for numbers and gradients; outputs must have the same bits under strict numerics
   uint64_t seed = 0;
   NumericsBudget numerics = NumericsBudget::Default;
   std::vector<Pass> pipeline = portable_pipeline();
-  // Told of each pass before it is checked.
-  std::function<void(std::string_view pass)> before_pass = nullptr;
+  Listener listener = {};
 };
 
 // Whether outputs of those names are what was expected, within the tolerance of the options.
 Check compare_all(const Data& actual, const Data& expected, const std::vector<std::string>& names,
                   const VerifyOptions& options);
+
+// How many floats a model holds once all that is fixed in it is computed: weights, and tables made of
+// constants and sizes. What is computed twice counts once, and one number throughout counts nothing. A vector
+// that several nodes read counts for each: exporters let layers share biases that happen to be equal.
+int64_t count_held_numbers(const Graph& graph);
 
 // Is `after` the same as `before`, which a pass made it from?
 PassVerification verify_graphs(const Graph& before, const Graph& after, const VerifyOptions& options = {});
@@ -49,8 +59,13 @@ PassVerification verify_graphs(const Graph& before, const Graph& after, const Ve
 // Runs one pass on a copy of the model, and checks what it made of it. For a pass or rules of your own.
 PassVerification verify_pass(const Graph& model, const Pass& pass, const VerifyOptions& options = {});
 
+// A model that holds and computes more numbers than this in one run is large.
+constexpr int64_t kLargeModel = 5'000'000;
+
 // Runs the pipeline until it changes nothing, and checks every pass that changed something; then, as
-// "everything", the last graph against the first.
+// "everything", the last graph against the first. A large model is run on one sample, before and after; the
+// numbers of a pass are then those of its rewrites, each checked on what flows there, and gradients are not
+// compared.
 std::vector<PassVerification> verify_pipeline(const Graph& model, const VerifyOptions& options = {});
 
 }  // namespace tenon

@@ -1,11 +1,7 @@
-// Whole models against what PyTorch computed for them: a few small ones that come with the tests, and, where
-// a folder of corpora is at hand (TENON_CORPORA, or shared/corpora beside the checkout), all of those. The
-// same again, optimised.
+// Whole models against what PyTorch computed for them, and the same again, optimised.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
-
+#include "corpora.h"
 #include "frontends/onnx/import.h"
 #include "ir/equal.h"
 #include "ir/evaluate.h"
@@ -13,28 +9,13 @@
 #include "ir/parse.h"
 #include "ops/registry.h"
 #include "passes/pipeline.h"
-#include "tensor/npy.h"
 #include "verify/compare.h"
+#include "verify/rewrite_checks.h"
 
 namespace tenon {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::optional<fs::path> corpora() {
-  if (const char* given = std::getenv("TENON_CORPORA"))
-    return fs::path(given);
-  const fs::path beside =
-      fs::path(TENON_TEST_DATA).parent_path().parent_path().parent_path() / "shared" / "corpora";
-  return fs::exists(beside) ? std::optional(beside) : std::nullopt;
-}
-
-const Tensor* find(const NamedTensors& tensors, const std::string& name) {
-  for (const auto& [key, tensor] : tensors)
-    if (key == name)
-      return &tensor;
-  return nullptr;
-}
 
 // Optimised, the model computes the same: the same bits under strict numerics. Optimising again does nothing.
 void check_optimised(const Graph& graph, const Data& inputs, const Data& outputs, NumericsBudget numerics) {
@@ -51,9 +32,18 @@ void check_optimised(const Graph& graph, const Data& inputs, const Data& outputs
   EXPECT_TRUE(again.applications().empty()) << again.applications().front().rule;
 }
 
+// Each rewrite by itself gives what its class promises.
+void check_rewrites_of(const Graph& graph, const Data& inputs) {
+  const std::unique_ptr<Graph> copy = graph.clone();
+  Journal journal(NumericsBudget::Fast);
+  for (const auto& [application, numbers] :
+       check_rewrites(*copy, record_values(*copy, inputs), journal, [&] { optimize(*copy, journal); }))
+    EXPECT_NE(numbers.verdict, Verdict::Failed)
+        << application.rule << " of " << application.pass << ": " << numbers.detail;
+}
+
 // The model lints, survives its text form, and gives the data's output_K for its input_K.
 void check_model(const fs::path& model, const fs::path& data, double tolerance) {
-  SCOPED_TRACE(model.filename().string());
   try {
     const std::unique_ptr<Graph> graph = onnx::read_onnx(model);
     EXPECT_EQ(lint(*graph), std::vector<std::string>());
@@ -62,52 +52,43 @@ void check_model(const fs::path& model, const fs::path& data, double tolerance) 
     const NamedTensors tensors = read_npz(data);
     Data inputs;
     for (Value input : graph->inputs()) {
-      const Tensor* tensor = find(tensors, fmt::format("input_{}", input.index()));
+      const Tensor* tensor = find_array(tensors, fmt::format("input_{}", input.index()));
       ASSERT_NE(tensor, nullptr) << "no data for input " << input.name();
       inputs.emplace_back(*tensor);
     }
     const Data outputs = evaluate(*graph, inputs);
     for (size_t i = 0; i < outputs.size(); ++i)
-      if (const Tensor* expected = find(tensors, fmt::format("output_{}", i))) {
+      if (const Tensor* expected = find_array(tensors, fmt::format("output_{}", i))) {
         const Comparison comparison = compare(outputs[i].tensor(), *expected, tolerance);
         EXPECT_TRUE(comparison.agree) << comparison.detail;
         EXPECT_FALSE(comparison.proves_nothing);
       }
     check_optimised(*graph, inputs, outputs, NumericsBudget::Default);
     check_optimised(*graph, inputs, outputs, NumericsBudget::Strict);
+    check_rewrites_of(*graph, inputs);
   } catch (const std::exception& error) {
     ADD_FAILURE() << error.what();
   }
 }
 
-// Every .onnx of a folder with the .npz of its name up to the first dot.
 void check_folder(const fs::path& folder, double tolerance) {
   register_ops();
-  int models = 0;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    if (entry.path().extension() != ".onnx")
-      continue;
-    const std::string name = entry.path().filename().string();
-    check_model(entry.path(), folder / (name.substr(0, name.find('.')) + ".npz"), tolerance);
-    ++models;
-  }
-  EXPECT_GT(models, 0) << "no models in " << folder;
+  for_each_model(folder,
+                 [&](const fs::path& model, const fs::path& data) { check_model(model, data, tolerance); });
 }
 
-TEST(Models, ThatComeWithTheTestsAgreeWithPyTorch) {
-  check_folder(fs::path(TENON_TEST_DATA) / "models", 1e-5);
-}
+TEST(Models, ThatComeWithTheTestsAgreeWithPyTorch) { check_folder(models_of_tests(), 1e-5); }
 
 TEST(Models, OfTheCoursesAgreeWithPyTorch) {
-  if (!corpora())
+  if (!corpus("seeds"))
     GTEST_SKIP() << "no corpora at hand";
-  check_folder(*corpora() / "seeds", 1e-5);
+  check_folder(*corpus("seeds"), 1e-5);
 }
 
 TEST(Models, OfFourExportersAgreeWithPyTorch) {
-  if (!corpora())
+  if (!corpus("variants"))
     GTEST_SKIP() << "no corpora at hand";
-  check_folder(*corpora() / "variants", 1e-4);
+  check_folder(*corpus("variants"), 1e-4);
 }
 
 }  // namespace

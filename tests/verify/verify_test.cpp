@@ -1,8 +1,9 @@
 #include "verify/verify.h"
 
 #include "ir/graph_text.h"
+#include "ops/binary.h"
+#include "ops/data.h"
 #include "rewrite/apply.h"
-#include "verify/bisect.h"
 
 namespace tenon {
 namespace {
@@ -21,10 +22,6 @@ Rule wrong(std::string_view name, const Pattern& match, const Replacement& repla
 // Passes that are wrong on purpose.
 void lose_tanh(Graph& graph, Journal& journal) {
   apply_rules(graph, {wrong("lose-tanh", unary("tanh", x), x)}, journal);
-}
-// Right only where x is not negative, and y not positive.
-void add_magnitudes(Graph& graph, Journal& journal) {
-  apply_rules(graph, {wrong("add-magnitudes", x - y, unary("abs", x) + unary("abs", y))}, journal);
 }
 
 constexpr std::string_view kModel = R"(graph g(%a: f32[3,n]) {
@@ -72,44 +69,110 @@ TEST(VerifyPipeline, ChecksEveryPassThatChangesSomething) {
     EXPECT_FALSE(result.failed()) << result.pass << ": " << result.numbers.detail << result.gradients.detail;
 }
 
-TEST(Bisect, FindsNothingWhereNothingIsWrong) { EXPECT_FALSE(bisect(*parse_graph(kModel))); }
-
-TEST(Bisect, NamesTheRewriteAndASmallModel) {
-  BisectOptions options;
-  options.verify.pipeline.insert(options.verify.pipeline.begin() + 2, {"lose", "", lose_tanh, ""});
-  const std::optional<Culprit> culprit = bisect(*parse_graph(kModel), options);
-  ASSERT_TRUE(culprit);
-  EXPECT_EQ(culprit->application.rule, "lose-tanh");
-  EXPECT_EQ(culprit->application.nodes, std::vector<std::string>{"squash"});
-  EXPECT_EQ(culprit->numbers.verdict, Verdict::Failed);
-  ASSERT_TRUE(culprit->model);
-  EXPECT_EQ(difference(*culprit->model, *parse_graph("graph g(%a: f32[3,3]) { %0 = tanh(%a) return %0 }")),
-            "");
+TEST(VerifyPass, SaysThatThereIsNoGradient) {
+  const PassVerification result =
+      verify_pass(*parse_graph("graph g(%a: i64[3]) { %0 = add(%a, %a) return %0 }"),
+                  {"nothing", "", [](Graph&, Journal&) {}, ""});
+  EXPECT_EQ(result.gradients.verdict, Verdict::NoGradient);
+  EXPECT_EQ(result.numbers.verdict, Verdict::Passed);
+  EXPECT_FALSE(result.failed());
 }
 
-TEST(Bisect, FindsTheOneOfManyThatMatters) {
-  BisectOptions options;
-  options.verify.pipeline.push_back({"magnitudes", "", add_magnitudes, ""});
-  const std::optional<Culprit> culprit = bisect(*parse_graph(R"(graph g(%a: f32[4]) {
-    %m = abs(%a) %n = neg(%m) %0 = sub(%m, %n) from "harmless" %1 = sub(%n, %m) from "harmful" %2 = add(%0, %1)
-    %3 = mul(%2, %1) return %3 })"),
-                                                options);
-  ASSERT_TRUE(culprit);
-  EXPECT_EQ(culprit->application.rule, "add-magnitudes");
-  EXPECT_EQ(culprit->application.nodes, std::vector<std::string>{"harmful"});
+TEST(VerifyPass, NamesGradientsThatAreNoMore) {
+  const PassVerification result = verify_pass(*parse_graph(kModel), {"freeze", "", freeze_parameters, ""});
+  EXPECT_FALSE(result.failed());
+  EXPECT_EQ(result.gradients.verdict, Verdict::Passed);  // that for %a
+  EXPECT_EQ(result.gradients.missing, std::vector<std::string>{"grad_w"});
 }
 
-TEST(Bisect, TakesInputsAndExpectedOutputs) {
-  BisectOptions options;
-  options.inputs = Data{f32({2}, {1, 2})};
-  options.expected = Data{f32({2}, {5, 5})};
-  expect_error<UserError>(
-      [&] {
-        bisect(
-            *parse_graph("graph g(%a: f32[2]) { %1 = constant(value=f32[] {1}) %0 = mul(%a, %1) return %0 }"),
-            options);
-      },
-      "the model does not agree with the expected outputs even before it is optimised");
+TEST(VerifyPass, SaysWhichOutputsAreTooSmallToProveAnything) {
+  const auto add_tiny = [](Graph& graph, Journal&) {
+    const Value more = graph.outputs()[0] + scalar(graph, DType::F32, 1e-7);
+    graph.set_outputs({more, graph.outputs()[1]}, graph.output_names());
+  };
+  const PassVerification result = verify_pass(
+      *parse_graph(
+          R"(graph g(%a: f32[3]) { %z = constant(value=f32[] {1e-12}) %0 = tanh(%a) %1 = mul(%0, %z) %2 = exp(%a)
+        return %1 as "small", %2 as "large" })"),
+      {"tiny", "", add_tiny, ""});
+  EXPECT_EQ(result.numbers.verdict, Verdict::Passed);
+  EXPECT_EQ(result.numbers.nearly_zero, std::vector<std::string>{"small"});
+  EXPECT_FALSE(result.failed());
+}
+
+TEST(VerifyPass, KnowsWhenNothingIsProved) {
+  const PassVerification result =
+      verify_pass(*parse_graph(R"(graph g(%a: f32[3]) { %z = constant(value=f32[] {1e-12}) %0 = tanh(%a)
+        %1 = mul(%0, %z) return %1 })"),
+                  {"nothing", "", [](Graph&, Journal&) {}, ""});
+  EXPECT_EQ(result.numbers.verdict, Verdict::Unknown);
+  EXPECT_EQ(result.numbers.detail, "all outputs are nearly zero, so that agreeing proves nothing");
+  EXPECT_FALSE(result.failed());
+}
+
+TEST(VerifyPass, AValueWhereThereShouldBeNoneIsWrong) {
+  const auto forget_zero = [](Graph& graph, Journal&) {
+    graph.set_outputs({graph.input(0)}, graph.output_names());
+  };
+  const PassVerification result = verify_pass(
+      *parse_graph("graph g(%a: f32[3]) { %0 = sub(%a, %a) return %0 }"), {"forget", "", forget_zero, ""});
+  EXPECT_EQ(result.numbers.verdict, Verdict::Failed);
+}
+
+TEST(HeldNumbers, AreThoseOfTheModelOnceAllThatIsFixedIsComputed) {
+  EXPECT_EQ(count_held_numbers(*parse_graph(R"(graph g(%a: f32[2,3]) {
+    %w = parameter(name="w", value=f32[3] {1, 2, 3}) %s = constant(value=f32[3] {1, 2, 3}) %0 = mul(%w, %s)
+    %1 = add(%a, %0) return %1 })")),
+            3);
+  // A table that is made of the sizes of an input, and one number throughout.
+  EXPECT_EQ(count_held_numbers(*parse_graph(R"(graph g(%a: f32[4,4]) {
+    %s = shape(%a) %o = constant(value=f32[] {1}) %1 = broadcast(%o, %s) %2 = triangle(%1, upper=true)
+    %3 = add(%a, %2) %4 = mul(%3, %1) return %4 })")),
+            16);
+  // A matrix that is computed twice, and a vector that two nodes read.
+  EXPECT_EQ(count_held_numbers(*parse_graph(R"(graph g(%a: f32[2,2]) {
+    %w = parameter(name="w", value=f32[2,2] {1, 2, 3, 4}) %b = parameter(name="b", value=f32[2] {1, 2})
+    %0 = exp(%w) %1 = exp(%w) %2 = add(%a, %0) %3 = mul(%2, %1) %4 = add(%3, %b) %5 = mul(%4, %b) return %5 })")),
+            4 + 2 * 2);
+}
+
+// More numbers than a model may compute to be small.
+std::unique_ptr<Graph> large_model() {
+  return parse_graph(R"(graph g(%a: f32[1500,1000]) {
+    %w = parameter(name="w", value=f32[] {0.5}) %1 = constant(value=f32[] {1})
+    %0 = mul(%a, %1) from "idle" %2 = tanh(%0) from "squash" %3 = mul(%2, %w) from "scale" %4 = exp(%3) from "grow"
+    return %4 })");
+}
+
+TEST(VerifyPipeline, ChecksEveryRewriteOfALargeModel) {
+  std::vector<std::string> stretches;
+  VerifyOptions options;
+  options.listener.begin = [&](std::string_view what, int64_t) { stretches.emplace_back(what); };
+  const std::vector<PassVerification> results = verify_pipeline(*large_model(), options);
+  ASSERT_GE(results.size(), 2u);
+  for (const PassVerification& result : results) {
+    EXPECT_FALSE(result.failed()) << result.pass << ": " << result.numbers.detail;
+    EXPECT_EQ(result.numbers.verdict, Verdict::Passed) << result.pass;
+    EXPECT_EQ(result.gradients.verdict, Verdict::Unknown);
+  }
+  EXPECT_EQ(stretches,
+            (std::vector<std::string>{"running node", "checking rewrite", "running optimised node"}));
+}
+
+TEST(VerifyPipeline, NamesTheWrongRewriteOfALargeModel) {
+  VerifyOptions options;
+  options.pipeline.insert(options.pipeline.begin(), {"lose", "", lose_tanh, ""});
+  const std::vector<PassVerification> results = verify_pipeline(*large_model(), options);
+  EXPECT_EQ(results.front().pass, "lose");
+  EXPECT_EQ(results.front().changes, 1);
+  EXPECT_EQ(results.front().numbers.verdict, Verdict::Failed);
+  EXPECT_TRUE(
+      results.front().numbers.detail.starts_with("rewrite 1 (lose-tanh), bit-exact, of squash: element "))
+      << results.front().numbers.detail;
+  EXPECT_EQ(results.back().numbers.verdict, Verdict::Failed);
+  // What is right is not blamed.
+  for (size_t i = 1; i + 1 < results.size(); ++i)
+    EXPECT_EQ(results[i].numbers.verdict, Verdict::Passed) << results[i].pass;
 }
 
 }  // namespace

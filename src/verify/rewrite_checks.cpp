@@ -1,0 +1,333 @@
+#include "verify/rewrite_checks.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "ir/equal.h"
+
+namespace tenon {
+namespace {
+
+constexpr int64_t kMostSteps = 64;  // that are run again to know what stood there
+
+struct Step;
+
+// What flows along a value.
+struct Flow {
+  Datum value;
+  std::shared_ptr<Step> maker;  // null for an input of the graph
+  int64_t result = 0;           // which of the maker's
+  // Whether the maker, run on what its operands are now, may give something that is a rounding away.
+  bool has_drifted = false;
+};
+using FlowPointer = std::shared_ptr<Flow>;
+
+// A node as it was when last seen: it can be run when the graph has it no more.
+struct Step {
+  std::unique_ptr<Graph> graph;  // of this one node
+  const Node* node = nullptr;
+  std::vector<FlowPointer> operands;
+  int64_t position = 0;   // in the graph
+  bool is_fixed = false;  // made of constants and parameters alone
+
+  Data run(const Data& inputs) const { return evaluate_node(*node, inputs); }
+};
+
+// A user of one value uses another now.
+struct Change {
+  FlowPointer from, to;
+  std::shared_ptr<Step> user;  // null for the graph, of which it is an output
+  size_t operand;
+};
+
+bool is_fixed(const FlowPointer& flow) { return flow->maker && flow->maker->is_fixed; }
+
+bool is_made_of_fixed(const Step& step) {
+  return !step.node->op().traits.random &&
+         std::ranges::all_of(step.operands, [](const FlowPointer& operand) { return is_fixed(operand); });
+}
+
+bool are_identical(const Datum& a, const Datum& b) {
+  return std::holds_alternative<Tensor>(a) && std::holds_alternative<Tensor>(b) &&
+         identical(a.tensor(), b.tensor());
+}
+
+// Runs what stood there, from values that what stands there now is computed from too.
+class Before {
+ public:
+  explicit Before(const std::vector<FlowPointer>& frontier) {
+    for (const FlowPointer& flow : frontier) {
+      known_.emplace(flow.get(), flow->value);
+      if (!is_fixed(flow))
+        first_ = std::min(first_, flow->maker ? flow->maker->position : -1);
+    }
+  }
+
+  Datum run(const FlowPointer& flow) {
+    if (const auto it = known_.find(flow.get()); it != known_.end())
+      return it->second;
+    const Step* maker = flow->maker.get();
+    // What comes before all of the frontier does not depend on it.
+    const bool is_apart = maker == nullptr || maker->node->op().traits.random ||
+                          (!maker->is_fixed && !flow->has_drifted && maker->position <= first_);
+    if (is_apart || ++steps_ > kMostSteps)
+      return known_.emplace(flow.get(), flow->value).first->second;
+    Data operands;
+    for (const FlowPointer& operand : maker->operands)
+      operands.push_back(run(operand));
+    const Data results = maker->run(operands);
+    return known_.emplace(flow.get(), results[static_cast<size_t>(flow->result)]).first->second;
+  }
+
+ private:
+  std::unordered_map<const Flow*, Datum> known_;
+  int64_t first_ = std::numeric_limits<int64_t>::max(), steps_ = 0;
+};
+
+// Follows a graph from rewrite to rewrite.
+class Watch {
+ public:
+  Watch(const Graph& graph, RecordedValues recorded, double tolerance)
+      : graph_(graph), tolerance_(tolerance) {
+    for (Value input : graph.inputs())
+      flows_.emplace(input.data(), std::make_shared<Flow>(Flow{recorded.at(input.data()), nullptr}));
+    for (const Node* node : reachable_nodes()) {
+      const std::shared_ptr<Step> step = make_step(*node);
+      for (Value result : node->results())
+        flows_.emplace(result.data(),
+                       std::make_shared<Flow>(Flow{recorded.at(result.data()), step, result.index()}));
+      steps_.emplace(node, step);
+    }
+    for (Value output : graph.outputs())
+      outputs_.push_back(flows_.at(output.data()));
+    number_steps();
+  }
+
+  // Looks at the graph after one more rewrite of that class.
+  Check look(Numerics numerics) {
+    find_changes();
+    Check check{.verdict = Verdict::Passed};
+    bool is_known = changes_.empty();
+    for (size_t i = 0; i < changes_.size() && check.verdict == Verdict::Passed; ++i) {
+      if (is_repeated(i))
+        continue;
+      const Check one = compare(changes_[i], numerics);
+      check.error = std::max(check.error, one.error);
+      is_known = is_known || one.verdict == Verdict::Passed;
+      if (one.verdict == Verdict::Failed)
+        check = one;
+    }
+    if (check.verdict == Verdict::Passed && !is_known)
+      check = {.detail = "all that it changes is nearly zero, so that comparing proves nothing"};
+    settle();
+    return check;
+  }
+
+ private:
+  std::vector<const Node*> reachable_nodes() const {
+    std::unordered_set<const Node*> reached;
+    const auto reach = [&](const Node& user) {
+      for (Value operand : user.operands())
+        if (!operand.is_input())
+          reached.insert(operand.node());
+    };
+    reach(*graph_.return_node());
+    const std::vector<Node*> all = graph_.nodes();
+    for (auto it = all.rbegin(); it != all.rend(); ++it)
+      if (reached.contains(*it))
+        reach(**it);
+    std::vector<const Node*> nodes;
+    std::copy_if(all.begin(), all.end(), std::back_inserter(nodes),
+                 [&](const Node* node) { return reached.contains(node); });
+    return nodes;
+  }
+
+  std::shared_ptr<Step> make_step(const Node& node) const {
+    auto step = std::make_shared<Step>();
+    step->graph = std::make_unique<Graph>();
+    step->node = step->graph->copy_node(
+        node, [&](Value operand) { return step->graph->add_input(operand.type(), operand.name()); });
+    for (Value operand : node.operands())
+      step->operands.push_back(flows_.at(operand.data()));
+    step->is_fixed = is_made_of_fixed(*step);
+    return step;
+  }
+
+  // Nodes do not change but for their operands and nested graphs. A node that was made after another was
+  // erased may lie where that one lay.
+  static bool is_same(const Step& step, const Node& node) {
+    if (&step.node->op() != &node.op() || step.node->operand_count() != node.operand_count() ||
+        step.node->result_count() != node.result_count() ||
+        step.node->regions().size() != node.regions().size())
+      return false;
+    for (size_t i = 0; i < node.regions().size(); ++i)
+      if (!difference(*step.node->regions()[i], *node.regions()[i]).empty())
+        return false;
+    return true;
+  }
+
+  // Runs the nodes that are new, and lists the users whose operands are others now.
+  void find_changes() {
+    changes_.clear();
+    fresh_.clear();
+    std::unordered_map<const Node*, std::shared_ptr<Step>> steps;
+    std::unordered_map<const ValueData*, FlowPointer> flows;
+    for (Value input : graph_.inputs())
+      flows.emplace(input.data(), flows_.at(input.data()));
+    std::swap(flows_, flows);  // now `flows` is what was
+    for (const Node* node : reachable_nodes()) {
+      const auto it = steps_.find(node);
+      if (it != steps_.end() && is_same(*it->second, *node) && flows.contains(node->result().data())) {
+        list_changes(it->second, node->operands());
+        for (Value result : node->results())
+          flows_.emplace(result.data(), flows.at(result.data()));
+        steps.insert(*it);
+      } else {
+        steps.emplace(node, run_new(*node));
+      }
+    }
+    list_changes(nullptr, graph_.outputs());
+    steps_ = std::move(steps);
+  }
+
+  std::shared_ptr<Step> run_new(const Node& node) {
+    std::shared_ptr<Step> step = make_step(node);
+    Data operands;
+    for (const FlowPointer& operand : step->operands)
+      operands.push_back(operand->value);
+    Data results = step->run(operands);
+    for (Value result : node.results()) {
+      const auto flow = std::make_shared<Flow>(
+          Flow{std::move(results[static_cast<size_t>(result.index())]), step, result.index()});
+      fresh_.insert(flow.get());
+      flows_.emplace(result.data(), flow);
+    }
+    return step;
+  }
+
+  void list_changes(const std::shared_ptr<Step>& user, const std::vector<Value>& operands) {
+    const std::vector<FlowPointer>& were = user ? user->operands : outputs_;
+    for (size_t i = 0; i < operands.size(); ++i)
+      if (const FlowPointer& is = flows_.at(operands[i].data()); is != were[i])
+        changes_.push_back({were[i], is, user, i});
+  }
+
+  bool is_repeated(size_t index) const {
+    return std::any_of(changes_.begin(), changes_.begin() + static_cast<std::ptrdiff_t>(index),
+                       [&](const Change& other) {
+                         return other.from == changes_[index].from && other.to == changes_[index].to;
+                       });
+  }
+
+  Check compare(const Change& change, Numerics numerics) const {
+    std::vector<FlowPointer> frontier = {change.to};
+    Datum actual = change.to->value;
+    if (fresh_.contains(change.to.get())) {
+      frontier = frontier_of(change.to);
+    } else if (change.to->has_drifted && change.to->maker) {
+      frontier = change.to->maker->operands;
+      Data operands;
+      for (const FlowPointer& operand : frontier)
+        operands.push_back(operand->value);
+      actual = change.to->maker->run(operands)[static_cast<size_t>(change.to->result)];
+    }
+    return compare_by_class(actual, Before(frontier).run(change.from), numerics, tolerance_);
+  }
+
+  // The values that were there before and that new nodes compute this one from.
+  std::vector<FlowPointer> frontier_of(const FlowPointer& flow) const {
+    std::vector<FlowPointer> frontier, waiting = {flow};
+    std::unordered_set<const Flow*> seen;
+    while (!waiting.empty()) {
+      const FlowPointer next = waiting.back();
+      waiting.pop_back();
+      if (!seen.insert(next.get()).second)
+        continue;
+      if (fresh_.contains(next.get()))
+        waiting.insert(waiting.end(), next->maker->operands.begin(), next->maker->operands.end());
+      else
+        frontier.push_back(next);
+    }
+    return frontier;
+  }
+
+  // From now on, what takes the place of a value is what that was when the model ran: so one rewrite's
+  // rounding is no concern of the next.
+  void settle() {
+    bool drifts = false;
+    for (const Change& change : changes_)
+      if (fresh_.contains(change.to.get()) && !are_identical(change.to->value, change.from->value)) {
+        change.to->value = change.from->value;
+        drifts = true;
+      }
+    if (drifts)
+      for (auto& [value, flow] : flows_)
+        flow->has_drifted = flow->has_drifted || fresh_.contains(flow.get());
+    for (const Change& change : changes_) {
+      (change.user ? change.user->operands : outputs_)[change.operand] = change.to;
+      if (change.user && !are_identical(change.to->value, change.from->value))
+        drifting_.insert(change.user.get());
+    }
+    for (auto& [value, flow] : flows_)
+      flow->has_drifted = flow->has_drifted || drifting_.contains(flow->maker.get());
+    drifting_.clear();
+    number_steps();
+  }
+
+  void number_steps() {
+    int64_t position = 0;
+    for (const Node* node : reachable_nodes()) {
+      Step& step = *steps_.at(node);
+      step.position = position++;
+      step.is_fixed = is_made_of_fixed(step);  // its operands may be others than they were
+    }
+  }
+
+  const Graph& graph_;
+  double tolerance_;
+  std::unordered_map<const Node*, std::shared_ptr<Step>> steps_;
+  std::unordered_map<const ValueData*, FlowPointer> flows_;
+  std::vector<FlowPointer> outputs_;
+  // Of the rewrite that is looked at:
+  std::vector<Change> changes_;
+  std::unordered_set<const Flow*> fresh_;
+  std::unordered_set<const Step*> drifting_;
+};
+
+}  // namespace
+
+std::vector<RewriteCheck> check_rewrites(const Graph& graph, RecordedValues recorded, Journal& journal,
+                                         const std::function<void()>& rewrite,
+                                         const RewriteChecksOptions& options) {
+  Watch watch(graph, std::move(recorded), options.tolerance);
+  std::vector<RewriteCheck> checks;
+  bool is_lost = false;
+  const auto look = [&](const Application& application) {
+    if (is_lost) {
+      checks.push_back({application, {.detail = "a rewrite before it cannot be run"}});
+      return;
+    }
+    if (options.before_check)
+      options.before_check(application);
+    try {
+      checks.push_back({application, watch.look(application.numerics)});
+    } catch (const UserError& error) {
+      checks.push_back({application, {.verdict = Verdict::Failed, .detail = error.what()}});
+      is_lost = true;
+    }
+  };
+  // A rewrite is told of before it shows, so that it is looked at when the next is told of.
+  std::optional<Application> last;
+  journal.set_observer([&](const Application& application) {
+    if (last)
+      look(*last);
+    last = application;
+  });
+  rewrite();
+  journal.set_observer(nullptr);
+  if (last)
+    look(*last);
+  return checks;
+}
+
+}  // namespace tenon
