@@ -10,6 +10,11 @@ namespace tenon {
 // counts. Nodes that nothing uses any more are erased. Returns how many rewrites were made.
 int64_t apply_rules(Graph& graph, const Rules& rules, Journal& journal);
 
+// Applies the rule wherever it matches what stands there now, and not to what it makes. Of matches that
+// overlap, the first in the graph's order counts. What replaces a match may be of unknown rank, as the match
+// is; if it has another type, or the gate refuses it, that is the user's fault.
+int64_t apply_once(Graph& graph, const Rule& rule, Journal& journal);
+
 // Erases the node if nothing uses its results, and then what only it used. `erased` is told of each before.
 void erase_unused(Node* node, const std::function<void(Node*)>& erased = nullptr);
 

@@ -119,15 +119,19 @@ const Node& Match::node(const Pattern& part) const {
 
 std::optional<double> Match::number(const Pattern& part) const { return uniform_number((*this)[part]); }
 
-// Searches depth first: `goals` are the parts still to be found, each with the value it must stand for. What
-// is bound on a way that leads nowhere is taken back.
+// Searches depth first: `goals` are the parts still to be found, each with the value it must stand for, or
+// with none where it is one of several results, and any value will do. What is bound on a way that leads
+// nowhere is taken back.
 class Matcher {
  public:
   explicit Matcher(const std::function<bool(const Match&)>& accept) : accept_(accept) {}
 
   std::optional<Match> find(const Pattern& pattern, Value value) {
-    match_.root_ = value;
-    return solve({{&pattern.node(), value}}) ? std::optional(std::move(match_)) : std::nullopt;
+    results_ = results_of(pattern.node());
+    const bool found = std::any_of(results_.begin(), results_.end(), [&](const PatternNode* anchor) {
+      return solve(goals_from(anchor, value));
+    });
+    return found ? std::optional(std::move(match_)) : std::nullopt;
   }
 
  private:
@@ -138,14 +142,38 @@ class Matcher {
   using Goals = std::vector<Goal>;
   using Kind = PatternNode::Kind;
 
+  static std::vector<const PatternNode*> results_of(const PatternNode& pattern) {
+    if (pattern.kind != Kind::Together)
+      return {&pattern};
+    std::vector<const PatternNode*> results;
+    for (const Pattern& part : pattern.parts)
+      results.push_back(&part.node());
+    return results;
+  }
+
+  // The anchor comes first: the other results are looked for from what it binds.
+  Goals goals_from(const PatternNode* anchor, Value value) const {
+    Goals goals;
+    for (const PatternNode* result : results_)
+      if (result != anchor)
+        goals.push_back({result, Value()});
+    goals.push_back({anchor, value});
+    return goals;
+  }
+
   bool solve(Goals goals) {
     if (goals.empty())
-      return accept_(match_);
+      return is_accepted();
     const auto [pattern, value] = goals.back();
     goals.pop_back();
-    for (const auto& [bound, to] : match_.bound_)
-      if (bound == pattern)
-        return to == value && solve(std::move(goals));
+    if (!value) {
+      const std::vector<Value> candidates = candidates_for(*pattern);
+      return std::any_of(candidates.begin(), candidates.end(), [&, part = pattern](Value candidate) {
+        return solve(with(goals, {{part, candidate}}));
+      });
+    }
+    if (const auto bound = bound_to(*pattern))
+      return *bound == value && solve(std::move(goals));
     if (pattern->once && !value.has_one_use())
       return false;
     const size_t bound_before = match_.bound_.size(), nodes_before = match_.nodes_.size();
@@ -155,6 +183,49 @@ class Matcher {
     match_.bound_.resize(bound_before);
     match_.nodes_.resize(nodes_before);
     return false;
+  }
+
+  bool is_accepted() {
+    match_.roots_.clear();
+    for (const PatternNode* result : results_)
+      match_.roots_.push_back(*bound_to(*result));
+    return (results_.size() == 1 || stand_apart()) && accept_(match_);
+  }
+
+  // Whether the results are different values, and none is what another is made of: what replaces them all
+  // cannot be made of one of them.
+  bool stand_apart() const {
+    const std::vector<Value>& roots = match_.roots_;
+    const auto is_root = [&](Value value) { return std::count(roots.begin(), roots.end(), value); };
+    return std::all_of(roots.begin(), roots.end(), [&](Value root) { return is_root(root) == 1; }) &&
+           std::none_of(match_.bound_.begin(), match_.bound_.end(), [&](const auto& bound) {
+             const Kind kind = bound.first->kind;
+             return (kind == Kind::Any || kind == Kind::Constant) && is_root(bound.second) > 0;
+           });
+  }
+
+  std::optional<Value> bound_to(const PatternNode& pattern) const {
+    for (const auto& [bound, to] : match_.bound_)
+      if (bound == &pattern)
+        return to;
+    return std::nullopt;
+  }
+
+  // The values that the pattern may stand for: results of nodes of its op that use what is bound already.
+  std::vector<Value> candidates_for(const PatternNode& pattern) const {
+    if (const auto value = bound_to(pattern))
+      return {*value};
+    for (const auto& [name, operand] : pattern.operands) {
+      const std::vector<Value> operands = candidates_for(operand.node());
+      std::vector<Value> candidates;
+      for (Value value : operands)
+        for (Node* user : value.users())
+          if (user->is(pattern.name) && user->result_count() > pattern.result.value_or(0))
+            candidates.push_back(user->result(pattern.result.value_or(0)));
+      if (!operands.empty())
+        return candidates;
+    }
+    return {};
   }
 
   bool is_met(const PatternNode& pattern, Value value, const Goals& goals) {
@@ -183,6 +254,8 @@ class Matcher {
                grow_chain(pattern, {value}, true, goals);
       case Kind::Computed:
         return is_computed(pattern, value, goals);
+      case Kind::Together:
+        CHECK(false, "several results are the whole of a pattern, not a part of it");
     }
     return false;
   }
@@ -203,7 +276,7 @@ class Matcher {
       if (node->is_late(name) || !(node->attr(name) == wanted))
         return false;
     if (!pattern.ops.empty()) {
-      match_.nodes_.push_back(node);
+      add_node(node);
       return solve(goals);
     }
     const std::vector<Value> operands = node->operands();
@@ -214,13 +287,18 @@ class Matcher {
       more.push_back({&pattern.operands[i].second.node(), operands[i]});
     if (!stands_in_order(*node, pattern))
       return false;
-    match_.nodes_.push_back(node);
+    add_node(node);
     if (solve(with(goals, more)))
       return true;
     if (!node->op().traits.commutative || operands[0] == operands[1])
       return false;
     std::swap(more[0].value, more[1].value);
     return solve(with(goals, more));
+  }
+
+  void add_node(Node* node) {
+    if (std::find(match_.nodes_.begin(), match_.nodes_.end(), node) == match_.nodes_.end())
+      match_.nodes_.push_back(node);
   }
 
   // Whether the operands of the node have the names of the pattern's, which stand in the declaration's order.
@@ -292,6 +370,7 @@ class Matcher {
   }
 
   const std::function<bool(const Match&)>& accept_;
+  std::vector<const PatternNode*> results_;  // the pattern, or those it has together
   Match match_;
 };
 

@@ -17,7 +17,9 @@ class Match {
   const Node& node(const Pattern& part) const;
   // The one number that all elements of a constant are; nothing when they differ or are not known.
   std::optional<double> number(const Pattern& part) const;
-  Value root() const { return root_; }
+  // What the whole pattern stands for; of several values together, the first.
+  Value root() const { return roots_.front(); }
+  const std::vector<Value>& roots() const { return roots_; }
   // What matched computed_from.
   const Region& region() const { return region_.value(); }
   // The nodes that matched an op of the pattern, in no order.
@@ -25,13 +27,14 @@ class Match {
 
  private:
   friend class Matcher;
-  Value root_;
+  std::vector<Value> roots_;
   std::vector<std::pair<const PatternNode*, Value>> bound_;
   std::vector<Node*> nodes_;
   std::optional<Region> region_;
 };
 
-// The first way in which the pattern can stand for `value` and that `accept` takes; tries all of them.
+// The first way in which the pattern can stand for `value`, or for it and others together, and that `accept`
+// takes; tries all of them.
 std::optional<Match> find_match(const Pattern& pattern, Value value,
                                 const std::function<bool(const Match&)>& accept);
 

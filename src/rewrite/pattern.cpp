@@ -84,6 +84,8 @@ std::string Pattern::to_string() const {
     case Kind::Computed:
       return fmt::format("computed_from({}, {})", node_->parts.front().to_string(),
                          fmt::join(node_->ops, " | "));
+    case Kind::Together:
+      return list(node_->parts, ", ");
   }
   CHECK(false, "a pattern of no kind");
 }
@@ -121,6 +123,10 @@ Pattern optionally(const std::function<Pattern(Pattern)>& wrap, const Pattern& x
 
 Pattern computed_from(const Pattern& x, std::set<std::string, std::less<>> ops) {
   return make({.kind = PatternNode::Kind::Computed, .ops = std::move(ops), .parts = {x}});
+}
+
+Pattern together(std::vector<Pattern> results) {
+  return make({.kind = PatternNode::Kind::Together, .parts = std::move(results)});
 }
 
 Pattern product(std::vector<Pattern> factors) {

@@ -4,6 +4,8 @@
 //   (x + c) * 2.0                      any sum with a constant, doubled
 //   op("transpose", {{"x", x}})        by the name of the op and its operands
 //
+//   together({unary("sin", x), unary("cos", x)})   two values of one x, to be replaced at once
+//
 // Operands of a commutative op are tried in both orders. A pattern that occurs twice stands for one value.
 #pragma once
 
@@ -57,6 +59,7 @@ struct PatternNode {
     Either,    // one of several patterns
     Chain,     // op applied to all of `parts`, in any order and grouping: a product, a sum
     Computed,  // a value that a region computes of its only part, with one of `ops` in it
+    Together,  // several values at once, one for each of `parts`
   };
   Kind kind;
   std::string name = {};  // of a value; or of the op
@@ -64,7 +67,7 @@ struct PatternNode {
   std::set<std::string, std::less<>> ops = {};
   double number = 0;
   NamedPatterns operands = {};
-  std::vector<Pattern> parts = {};  // of Either, Chain and Computed
+  std::vector<Pattern> parts = {};  // of Either, Chain, Computed and Together
   std::vector<std::pair<std::string, Attribute>> attributes = {};
   std::optional<int64_t> result = 0;  // nothing: any result
   bool once = false;
@@ -84,6 +87,9 @@ Pattern optionally(const std::function<Pattern(Pattern)>& wrap, const Pattern& x
 // Whatever is computed of `x` and fixed values by a few nodes, one of which has one of these ops. What it is
 // can be found out by running it: see probe.h.
 Pattern computed_from(const Pattern& x, std::set<std::string, std::less<>> ops);
+// Several results, for the whole of a rule's match or replacement. Each is an op, and has a part in common
+// with the others: from there it is looked for among the users of values.
+Pattern together(std::vector<Pattern> results);
 Pattern product(std::vector<Pattern> factors);
 Pattern sum(std::vector<Pattern> terms);
 

@@ -36,6 +36,16 @@ Value make(const Pattern& pattern, const Match& match, DType dtype_of_numbers) {
   return graph.create(node.name, std::move(operands), std::move(attributes))->result(node.result.value_or(0));
 }
 
+std::vector<Value> make_all(const Pattern& pattern, const Match& match) {
+  const PatternNode& node = pattern.node();
+  if (node.kind != PatternNode::Kind::Together)
+    return {make(pattern, match, match.root().dtype())};
+  std::vector<Value> values;
+  for (const Pattern& part : node.parts)
+    values.push_back(make(part, match, match.roots().at(values.size()).dtype()));
+  return values;
+}
+
 bool is_ordinary(DType dtype) {
   return dtype == DType::F64 || dtype == DType::F32 || dtype == DType::F16 || dtype == DType::BF16 ||
          is_signed(dtype);
@@ -45,7 +55,7 @@ bool is_ordinary(DType dtype) {
 
 Replacement::Replacement(const Pattern& pattern)
     : formula_(pattern.to_string()),
-      make_([pattern](const Match& match) { return tenon::make(pattern, match, match.root().dtype()); }) {}
+      make_([pattern](const Match& match) { return make_all(pattern, match); }) {}
 
 std::string Rule::to_string() const {
   std::string text = match.to_string() + " => " + replace.formula();

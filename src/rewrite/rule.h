@@ -29,14 +29,19 @@ class Replacement {
   // `formula` is for people. `make` creates nodes at the insertion point; it gives no Value where it finds
   // that the rule does not apply after all.
   Replacement(std::string formula, std::function<Value(const Match&)> make)
+      : Replacement(std::move(formula), [make = std::move(make)](const Match& match) {
+          return std::vector<Value>{make(match)};
+        }) {}
+  // For several results together, in the order of the match.
+  Replacement(std::string formula, std::function<std::vector<Value>(const Match&)> make)
       : formula_(std::move(formula)), make_(std::move(make)) {}
 
   const std::string& formula() const { return formula_; }
-  Value make(const Match& match) const { return make_(match); }
+  std::vector<Value> make(const Match& match) const { return make_(match); }
 
  private:
   std::string formula_;
-  std::function<Value(const Match&)> make_;
+  std::function<std::vector<Value>(const Match&)> make_;
 };
 
 struct Rule {

@@ -4,6 +4,8 @@
 #include "ops/reshape.h"
 #include "ops/slice.h"
 #include "ops/unary.h"
+#include "rewrite/cut.h"
+#include "rewrite/prove.h"
 
 namespace tenon {
 namespace {
@@ -111,6 +113,111 @@ TEST(ApplyRules, ReplacesEveryResultOfANode) {
                              }};
   Journal journal;
   EXPECT_EQ(apply_rules(*graph, {rule("slice", part, again)}, journal), 2);
+}
+
+// Two slices that together are all of x.
+Rule two_slices() {
+  const auto part = [](std::string_view name) {
+    return op("slice", {{"x", x}, {"starts", any(name)}, {"ends", any(name)}});
+  };
+  const Pattern first = part("first"), second = part("second");
+  const Condition complete = {"the second begins where the first ends", [=](const Match& m) {
+                                const auto a = known_cuts(m.node(first)), b = known_cuts(m.node(second));
+                                return a && b && a->size() == 1 && b->size() == 1 &&
+                                       a->front().axis == b->front().axis && a->front().start == 0 &&
+                                       a->front().end == b->front().start;
+                              }};
+  const Replacement halves = {"split(x)", [=](const Match& m) {
+                                const Cut cut = known_cuts(m.node(first))->front();
+                                const int64_t size = *m[x].dim(cut.axis).constant();
+                                return split(m[x], {cut.end, size - cut.end}, cut.axis);
+                              }};
+  return {.name = "two-slices",
+          .match = together({first, second}),
+          .replace = halves,
+          .when = {complete},
+          .numerics = Numerics::BitExact,
+          .fires =
+              "(%x: T[n,5]) { %0 = constant(value=i64[1] {0}) %2 = constant(value=i64[1] {2}) "
+              "%5 = constant(value=i64[1] {5}) %a = slice(%x, %0, %2, axes=[1]) "
+              "%b = slice(%x, %2, %5, axes=[1]) return %b, %a }",
+          .stays =
+              "(%x: T[n,5]) { %0 = constant(value=i64[1] {0}) %2 = constant(value=i64[1] {2}) "
+              "%5 = constant(value=i64[1] {5}) %a = slice(%x, %0, %2, axes=[1]) "
+              "%b = slice(%x, %0, %5, axes=[1]) return %b, %a }"};
+}
+
+TEST(ApplyRules, ReplacesSeveralResultsAtOnce) {
+  prove(two_slices());
+  const auto graph = parse_graph(R"(graph g(%x: f32[5]) {
+    %0 = constant(value=i64[1] {0}) %2 = constant(value=i64[1] {2}) %5 = constant(value=i64[1] {5})
+    %b = slice(%x, %2, %5, axes=[0]) from "upper" %a = slice(%x, %0, %2, axes=[0]) from "lower"
+    return %b, %a })");
+  Journal journal;
+  EXPECT_EQ(apply_rules(*graph, {two_slices()}, journal), 1);
+  expect_graph(*graph, R"(graph g(%x: f32[5]) {
+    %s = constant(value=i64[2] {2, 3}) %a, %b = split(%x, %s, axis=0) return %b, %a })");
+  EXPECT_EQ(journal.applications().front().nodes, (std::vector<std::string>{"upper", "lower"}));
+  EXPECT_EQ(two_slices().to_string(),
+            "slice(x, first, first), slice(x, second, second) => split(x) if the second begins where the "
+            "first ends");
+}
+
+// Two results that share x.
+const Pattern sine = unary("sin", x);
+const Rule sine_and_product = rule("both", together({sine, (x * y)}), together({unary("cos", x), x - y}));
+
+TEST(ApplyRules, MovesUsersBehindWhatReplacesSeveralResults) {
+  const auto graph = parse_graph(R"(graph g(%x: f32[2], %z: f32[2]) {
+    %s = sin(%x) %u = neg(%s) %v = abs(%u) %w = log(%z) %y = exp(%z) %p = mul(%x, %y)
+    return %v, %p, %w })");
+  Journal journal;
+  EXPECT_EQ(apply_rules(*graph, {sine_and_product}, journal), 1);
+  expect_graph(*graph, R"(graph g(%x: f32[2], %z: f32[2]) {
+    %w = log(%z) %y = exp(%z) %s = cos(%x) %p = sub(%x, %y) %u = neg(%s) %v = abs(%u)
+    return %v, %p, %w })");
+}
+
+TEST(ApplyRules, MakesNoCycle) {
+  for (const std::string_view text : {
+           // y is made of the sine.
+           "graph g(%x: f32[2]) { %s = sin(%x) %y = neg(%s) %p = mul(%x, %y) return %s, %p }",
+           "graph g(%x: f32[2]) { %s = sin(%x) %t = exp(%s) %y = neg(%t) %p = mul(%x, %y) return %s, %p }",
+       }) {
+    const auto graph = parse_graph(text);
+    Journal journal;
+    EXPECT_EQ(apply_rules(*graph, {sine_and_product}, journal), 0);
+    ASSERT_EQ(journal.remarks().size(), 2u);  // one for each end
+    EXPECT_EQ(journal.remarks().begin()->reason, "not so: no result depends on another by way of what stays");
+    expect_graph(*graph, text);
+  }
+}
+
+TEST(ApplyRules, TakesTheOneOfSeveralResultsThatMakesNoCycle) {
+  const auto graph = parse_graph(R"(graph g(%x: f32[2], %z: f32[2]) {
+    %s = sin(%x) %y = neg(%s) %p = mul(%x, %y) %q = mul(%x, %z) return %s, %p, %q })");
+  Journal journal;
+  EXPECT_EQ(apply_rules(*graph, {sine_and_product}, journal), 1);
+  expect_graph(*graph, R"(graph g(%x: f32[2], %z: f32[2]) {
+    %s = cos(%x) %q = sub(%x, %z) %y = neg(%s) %p = mul(%x, %y) return %s, %p, %q })");
+}
+
+TEST(ApplyRules, KeepsTheOrderWhereAResultIsMadeOfAnother) {
+  const Pattern inner = -sine;
+  const Rule nested =
+      rule("nested", together({sine, unary("exp", inner)}), together({unary("cos", x), unary("log", x)}));
+  const auto graph = parse_graph(
+      "graph g(%x: f32[2]) { %s = sin(%x) %u = abs(%s) %n = neg(%s) %e = exp(%n) return %u, %e }");
+  Journal journal;
+  EXPECT_EQ(apply_rules(*graph, {nested}, journal), 1);
+  expect_graph(*graph, "graph g(%x: f32[2]) { %s = cos(%x) %e = log(%x) %u = abs(%s) return %u, %e }");
+
+  // What lies between them stays, so the second result would depend on the first, which comes with it.
+  constexpr std::string_view shared =
+      "graph g(%x: f32[2]) { %s = sin(%x) %n = neg(%s) %e = exp(%n) return %s, %n, %e }";
+  const auto declined = parse_graph(shared);
+  EXPECT_EQ(apply_rules(*declined, {nested}, journal), 0);
+  expect_graph(*declined, shared);
 }
 
 TEST(ApplyRules, WorksInNestedGraphs) {

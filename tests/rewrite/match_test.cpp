@@ -106,10 +106,40 @@ TEST(Match, TakesAnyResultWhateverTheOperands) {
   EXPECT_FALSE(find_match(result_of("concat"), second, [](const Match&) { return true; }));
 }
 
+TEST(Match, FindsSeveralResultsFromAnyOfThem) {
+  const auto graph = parse_graph(R"(graph g(%a: f32[2], %b: f32[2]) {
+    %0 = cos(%b) %1 = sin(%a) %2 = exp(%1) %3 = neg(%a) %4 = cos(%3) return %0, %1, %2, %4 })");
+  const std::vector<Value> outputs = graph->outputs();
+  const Pattern deep = unary("exp", unary("sin", x)), other = unary("cos", -x);
+  for (Value anchor : {outputs[2], outputs[3]}) {
+    const auto match = find_match(together({deep, other}), anchor, [](const Match&) { return true; });
+    ASSERT_TRUE(match);
+    EXPECT_EQ(match->roots(), (std::vector<Value>{outputs[2], outputs[3]}));
+    EXPECT_EQ(match->root(), outputs[2]);
+    EXPECT_EQ(match->nodes().size(), 4u);
+  }
+  EXPECT_FALSE(find_match(together({deep, other}), outputs[0], [](const Match&) { return true; }));
+}
+
+TEST(Match, SeveralResultsAreDifferentAndNoneIsMadeOfAnother) {
+  const auto graph = parse_graph(R"(graph g(%a: f32[2], %b: f32[2]) {
+    %0 = sin(%a) %1 = mul(%a, %0) %2 = mul(%b, %b) return %0, %1, %2 })");
+  const std::vector<Value> outputs = graph->outputs();
+  const auto finds = [](const Pattern& pattern, Value value) {
+    return find_match(pattern, value, [](const Match&) { return true; }).has_value();
+  };
+  EXPECT_FALSE(finds(together({unary("sin", x), x * y}), outputs[0]));  // y is the sine
+  EXPECT_FALSE(finds(together({x * y, x * x}), outputs[2]));
+  const Pattern sine = unary("sin", x);
+  EXPECT_TRUE(finds(together({sine, x * sine}), outputs[0]));
+  EXPECT_TRUE(finds(together({sine, x * sine}), outputs[1]));
+}
+
 TEST(Pattern, PrintsAsAFormula) {
   EXPECT_EQ(((x + c) * 2.0).to_string(), "((x + c) * 2)");
   EXPECT_EQ(unary("softmax", x).with("axis", 1).to_string(), "softmax(x, axis=1)");
   EXPECT_EQ(product({x, y, c}).to_string(), "(x * y * c)");
+  EXPECT_EQ(together({-x, x + y}).to_string(), "neg(x), (x + y)");
   EXPECT_EQ(result_of("concat").with("axis", 1).to_string(), "concat(axis=1, …)");
 }
 
