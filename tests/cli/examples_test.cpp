@@ -1,23 +1,30 @@
-// The documentation shows the example as it is, and what it prints.
+// The documentation shows the examples as they are, and what they print.
 #include "cli/shell.h"
 
 namespace tenon::cli {
 namespace {
 
-using Examples = CommandLine;
+class Examples : public CommandLine {
+ protected:
+  void expect_block(const std::string& document, const std::string& block) const {
+    EXPECT_NE(read_file(root_ / document).find(block), std::string::npos) << document << " lacks\n" << block;
+  }
+
+  void expect_example(const std::string& document, const std::string& name) const {
+    const Outcome outcome = shell("example_" + name);
+    EXPECT_EQ(outcome.status, 0);
+    EXPECT_EQ(outcome.error, "");
+    expect_block(document, "```cpp\n" + read_file(root_ / "examples" / (name + ".cpp")) + "```\n");
+    expect_block(document, "```console\n$ build/example_" + name + "\n" + outcome.out + "```\n");
+  }
+
+  const std::filesystem::path root_ = TENON_ROOT;
+};
 
 TEST_F(Examples, AreInTheDocumentation) {
-  const Outcome outcome = shell("example_trace");
-  EXPECT_EQ(outcome.status, 0);
-  EXPECT_EQ(outcome.error, "");
-  const std::filesystem::path root = TENON_ROOT;
-  const std::string document = read_file(root / "docs/cpp.md");
-  const auto expect_block = [&](const std::string& block) {
-    EXPECT_NE(document.find(block), std::string::npos) << "docs/cpp.md lacks\n" << block;
-  };
-  expect_block("```cpp\n" + read_file(root / "examples/trace.cpp") + "```\n");
-  expect_block("```cmake\n" + read_file(root / "examples/CMakeLists.txt") + "```\n");
-  expect_block("```console\n$ build/example_trace\n" + outcome.out + "```\n");
+  expect_example("docs/cpp.md", "trace");
+  expect_block("docs/cpp.md", "```cmake\n" + read_file(root_ / "examples/CMakeLists.txt") + "```\n");
+  expect_example("docs/optimising.md", "rewrite");
 }
 
 }  // namespace
