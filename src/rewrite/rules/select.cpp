@@ -1,4 +1,5 @@
-// select.cpp — choices and comparisons with a negation that can go.
+// select.cpp — choices and comparisons with a negation that can go, and labels of labels.
+#include "ir/evaluate.h"
 #include "rewrite/rules/rules.h"
 
 namespace tenon {
@@ -30,6 +31,33 @@ Rule of_itself(std::string_view name, std::string_view op_name, std::string_view
           .numerics = Numerics::BitExact,
           .fires = fires,
           .stays = stays};
+}
+
+// Two maps of labels as one: its values are those of the first, mapped by the second.
+Rule labels_of_labels() {
+  const Pattern x = any("x"), first = unary("map_labels", x).once(), second = unary("map_labels", first);
+  const auto mapped = [=](const Match& m, std::string_view attribute) {
+    const Tensor labels = m.node(first).attr(attribute).as<Literal>().tensor();
+    return Literal(evaluate_node(m.node(second), Data{labels}).front().tensor());
+  };
+  return {.name = "labels-of-labels",
+          .match = second,
+          .replace = {"map_labels(x)",
+                      [=](const Match& m) {
+                        Attributes attributes = m.node(first).attributes();
+                        attributes.insert_or_assign("values", mapped(m, "values"));
+                        attributes.insert_or_assign("otherwise", mapped(m, "otherwise"));
+                        return m[x].graph().create("map_labels", {{"x", m[x]}}, attributes)->result();
+                      }},
+          .numerics = Numerics::BitExact,
+          .fires =
+              "(%x: i64[n]) { %0 = map_labels(%x, keys=i64[3] {1, 2, 3}, values=i32[3] {4, 5, 6}, "
+              "otherwise=i32[] {7}) %y = map_labels(%0, keys=i32[2] {7, 5}, values=f32[2] {0.5, 2}, "
+              "otherwise=f32[] {-1}) return %y }",
+          .stays =
+              "(%x: i64[n]) { %0 = map_labels(%x, keys=i64[3] {1, 2, 3}, values=i32[3] {4, 5, 6}, "
+              "otherwise=i32[] {7}) %y = map_labels(%0, keys=i32[2] {7, 5}, values=f32[2] {0.5, 2}, "
+              "otherwise=f32[] {-1}) return %y, %0 }"};
 }
 
 Rules make_rules() {
@@ -85,6 +113,7 @@ Rules make_rules() {
                 "(%x: T[n], %z: T[n]) { %y = max(%x, %z) return %y }"),
       of_itself("min-of-itself", "min", "(%x: T[n]) { %y = min(%x, %x) return %y }",
                 "(%x: T[n], %z: T[n]) { %y = min(%x, %z) return %y }"),
+      labels_of_labels(),
   };
 }
 
