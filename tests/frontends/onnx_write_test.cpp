@@ -8,6 +8,7 @@
 #include "ir/equal.h"
 #include "ir/evaluate.h"
 #include "ir/graph_text.h"
+#include "ops/data.h"
 
 namespace tenon::onnx {
 namespace {
@@ -267,23 +268,26 @@ TEST(WriteOnnx, ComputesWhatDependsOnConstantsAlone) {
 // Of a weight that is also used for something small, only what is made of it is written; one that is used as
 // it is too is not written twice.
 TEST(WriteOnnx, WritesALargeWeightOnce) {
-  const auto with_weights = [&](std::string_view outputs) {
+  const auto with_weights = [](std::string_view outputs) {
+    std::unique_ptr<Graph> graph = parse_graph(fmt::format(
+        R"(graph(%x: f32[2,n,600], %w: f32[600,600]) {{ %b = constant(value=f32[600] splat 2)
+           %t = transpose(%w, permutation=[1, 0]) %c = matmul(%b, %t) %p = matmul(%x, %t) %y = add(%p, %c)
+           return {} }})",
+        outputs));
     std::vector<float> numbers(600 * 600);
     std::iota(numbers.begin(), numbers.end(), 0.0f);
-    const std::unique_ptr<Graph> made = parse_graph(fmt::format(
-        R"(graph(%x: f32[2,n,600]) {{ %b = constant(value=f32[600] splat 2)
-           %w = parameter(name="w", value=f32[600,600] splat 3)
-           %t = transpose(%w, permutation=[1, 0]) %c = matmul(%b, %t) %p = matmul(%x, %t) %y = add(%p, %c) return {} }})",
-        outputs));
-    for (Node* node : made->nodes())
-      if (node->is("parameter")) {
-        const InsertBefore here(node);
-        made->replace(node, {parameter(*made, "w", Literal(narrow<float>(DType::F32, {600, 600}, numbers)))});
-      }
-    return made;
+    const Value input = graph->input(1);
+    {
+      const InsertBefore here(graph->first());
+      input.replace_all_uses(parameter(*graph, "w", Literal(Tensor::of(numbers).reshaped({600, 600}))));
+    }
+    graph->erase_input(1);
+    return graph;
   };
   EXPECT_EQ(written(*with_weights("%y")).nodes, "MatMul(x, t) -> p\nAdd(p, c) -> y\n");
-  EXPECT_EQ(written(*with_weights("%y, %w")).nodes, "Transpose(w) -> t\nMatMul(x, t) -> p\nAdd(p, c) -> y\n");
+  EXPECT_EQ(written(*with_weights("%y, %w")).nodes,
+            "Transpose[perm](w_1) -> t\nMatMul(b, t) -> c\nMatMul(x, t) -> p\nAdd(p, c) -> y\nIdentity(w_1) "
+            "-> w\n");
 }
 
 TEST(WriteOnnx, DoesNotWriteOutLargeConstantsOfFewNumbers) {

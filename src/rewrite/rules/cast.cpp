@@ -1,5 +1,7 @@
 // cast.cpp — conversions that change nothing, or that one conversion can do; and elements moved while they
 // are small.
+#include <algorithm>
+
 #include "ops/reshape.h"
 #include "rewrite/rules/rules.h"
 
@@ -101,10 +103,19 @@ Rules make_rules() {
                      return copy_onto(m.node(widened), copy_onto(m.node(transposed), m[x]));
                    }},
        .when = {{"the cast makes elements wider",
-                 [=](const Match& m) { return bits_of(m[widened]) > bits_of(m[x]) && bits_of(m[x]) > 0; }}},
+                 [=](const Match& m) { return bits_of(m[widened]) > bits_of(m[x]) && bits_of(m[x]) > 0; }},
+                // Else the two transposes would no longer meet.
+                {"it is not transposed back",
+                 [](const Match& m) {
+                   const std::vector<Node*> users = m.root().users();
+                   return std::none_of(users.begin(), users.end(),
+                                       [](const Node* user) { return user->is("transpose"); });
+                 }}},
        .numerics = Numerics::BitExact,
        .fires = "(%x: f16[n,m]) { %0 = cast(%x, to=f32) %y = transpose(%0, permutation=[1, 0]) return %y }",
-       .stays = "(%x: f32[n,m]) { %0 = cast(%x, to=f16) %y = transpose(%0, permutation=[1, 0]) return %y }"},
+       .stays = "(%x: f32[n,m]) { %0 = cast(%x, to=f16) %y = transpose(%0, permutation=[1, 0]) "
+                "%1 = cast(%x, to=f64) %2 = transpose(%1, permutation=[1, 0]) "
+                "%3 = transpose(%2, permutation=[1, 0]) return %y, %2, %3 }"},
       {.name = "transpose-after-narrowing",
        .match = narrowed,
        .replace = {"transpose(cast(x))",

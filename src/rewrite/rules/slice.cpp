@@ -147,11 +147,22 @@ Value split_of_concat(Value part) {
 
 // --- concat ---
 
+// How many parts from the first on are small constants, which folding makes one.
+size_t count_constants(const std::vector<Value>& parts, size_t first) {
+  size_t end = first;
+  while (end < parts.size() && known_elements(parts[end]) != nullptr)
+    ++end;
+  return end - first;
+}
+
+bool are_constants(const std::vector<Value>& parts) { return count_constants(parts, 0) == parts.size(); }
+
 // The parts, those of concats along the same axis among them one by one, and without those that are empty.
 std::vector<Value> flattened(const Node& concat, int64_t axis) {
   std::vector<Value> parts;
   for (Value part : concat.ins("x")) {
     if (is_made_by(part, "concat") && part.has_one_use() && is_ranked(part) && !is_fixed(part) &&
+        !are_constants(part.node()->ins("x")) &&
         checked_axis("concat", part.node()->attr("axis"), part.rank()) == axis)
       for (Value inner : part.node()->ins("x"))
         parts.push_back(inner);
@@ -173,14 +184,6 @@ size_t run_length(const std::vector<Value>& parts, size_t first, int64_t axis, S
   return length;
 }
 
-// How many parts from the first on are small constants, which folding makes one.
-size_t count_constants(const std::vector<Value>& parts, size_t first) {
-  size_t end = first;
-  while (end < parts.size() && known_elements(parts[end]) != nullptr)
-    ++end;
-  return end - first;
-}
-
 // Whether it is worth taking the stretch at once: where it is all there is, or where its parts are slices
 // that nothing else needs.
 bool is_worth_joining(std::span<const Value> parts, const Stretch& whole) {
@@ -200,7 +203,7 @@ Value simplified_concat(const Node& concat) {
   for (size_t i = 0; i < parts.size();) {
     Stretch whole{};
     const size_t length = run_length(parts, i, axis, whole), constants = count_constants(parts, i);
-    if (constants > 1 && constants < parts.size()) {
+    if (constants > 1 && !are_constants(parts)) {
       joined.push_back(tenon::concat({parts.begin() + static_cast<std::ptrdiff_t>(i),
                                       parts.begin() + static_cast<std::ptrdiff_t>(i + constants)},
                                      axis));
@@ -374,7 +377,8 @@ Rules whole_rules() {
            "%d = constant(value=T[1] {1}) %e = constant(value=T[2] {2, 3}) "
            "%7 = concat([%w, %d, %e, %w, %d], axis=0) return %2, %6, %7 }",
        .stays = "(%x: T[6,n]) { %s = constant(value=i64[2] {2, 4}) %0, %1 = split(%x, %s, axis=0) "
-                "%2 = concat([%1, %0], axis=0) return %2 }"},
+                "%2 = concat([%1, %0], axis=0) %c = constant(value=T[2] {1, 2}) "
+                "%3 = concat([%c, %c, %c], axis=0) return %2, %3 }"},
       {.name = "pad-nothing",
        .match = pad,
        .replace = {"x", [=](const Match& m) { return m.node(pad).in("x"); }},
