@@ -69,8 +69,33 @@ Data run_node(const Node& node, std::span<const Datum> operands, RandomGenerator
                       });
 }
 
+// Whether something of the type has no elements.
+bool is_empty(const Type& type, const Bindings& bindings) {
+  if (!type.is_tensor() || !type.as_tensor().shape.ranked())
+    return false;
+  const std::vector<Dim>& dims = type.as_tensor().shape.dims();
+  return std::any_of(dims.begin(), dims.end(), [&](const Dim& dim) { return dim.evaluate(bindings) == 0; });
+}
+
+// Gives a tensor without elements the sizes of the type: a loop of no turns does not know those of what it
+// would have collected. False for any other.
+bool resize_empty(Datum& datum, const Type& type, const Bindings& bindings) {
+  if (!std::holds_alternative<Tensor>(datum) || !is_empty(type, bindings))
+    return false;
+  const auto& [dtype, shape] = type.as_tensor();
+  const Tensor& tensor = datum.tensor();
+  if (tensor.dtype() != dtype || tensor.count() != 0 || tensor.rank() != shape.rank())
+    return false;
+  Extents extents;
+  for (int64_t i = 0; i < shape.rank(); ++i)
+    extents.push_back(shape[i].evaluate(bindings).value_or(tensor.extent(i)));
+  datum = tensor.reshaped(extents);
+  return true;
+}
+
 // A result of another type than it should have. Where that type is not the inferred one, the model declares
-// what is not so; where it is, infer and eval contradict each other.
+// what is not so; where it is, infer and eval contradict each other. But inference takes sizes for more than
+// 0: a reshape to one that turns out to be 0 means something else.
 [[noreturn]] void refuse_result(Value result, const Datum& datum, Bindings& bindings) {
   const Node& node = *result.node();
   const auto describe = [&](const Type& type) {
@@ -78,7 +103,7 @@ Data run_node(const Node& node, std::span<const Datum> operands, RandomGenerator
                        node.op().name, result.index(), type, bindings_text(type, bindings), type_of(datum));
   };
   const Type inferred = infer_types(node)[static_cast<size_t>(result.index())];
-  if (!fits(datum, inferred, bindings))
+  if (!fits(datum, inferred, bindings) && !is_empty(inferred, bindings))
     throw InternalError(describe(inferred));
   throw UserError(describe(result.type()));
 }
@@ -119,7 +144,8 @@ Data run_graph(const Graph& graph, const Data& inputs, RandomGenerator& random,
     for (int64_t i = 0; i < node->result_count(); ++i) {
       const Value result = node->result(i);
       Datum& datum = results[static_cast<size_t>(i)];
-      if (!fits(datum, result.type(), bindings))
+      if (!fits(datum, result.type(), bindings) &&
+          (node->regions().empty() || !resize_empty(datum, result.type(), bindings)))
         refuse_result(result, datum, bindings);
       if (result.use_count() > 0)
         alive.emplace(result.data(), std::pair(std::move(datum), result.use_count()));

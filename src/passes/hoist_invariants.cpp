@@ -128,7 +128,7 @@ void hoist(Node* loop, const Invariants& invariants) {
       remade.captured.push_back({values[i], static_cast<size_t>(input.index())});
     }
   }
-  remake(loop, remade);
+  hand_over(loop, remade, make_anew(loop, remade));
   graph.erase(loop);
 }
 

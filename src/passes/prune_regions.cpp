@@ -43,9 +43,18 @@ class Pruning {
     return remade_.inputs != as_it_is.inputs || remade_.results != as_it_is.results;
   }
 
-  void apply() {
-    if (std::find(remade_.results.begin(), remade_.results.end(), true) != remade_.results.end())
-      remake(node_, remade_);
+  void apply(Journal& journal) {
+    Node* anew = nullptr;
+    try {
+      if (std::find(remade_.results.begin(), remade_.results.end(), true) != remade_.results.end())
+        anew = make_anew(node_, remade_);
+    } catch (const UserError& error) {
+      // As where a size is known from what would go alone.
+      return journal.declined(kRule, *node_, error.what());
+    }
+    journal.applied(kRule, {node_});
+    if (anew != nullptr)
+      hand_over(node_, remade_, anew);
     for (const auto& [result, value] : passed_on_)
       node_->result(static_cast<int64_t>(result)).replace_all_uses(value);
     node_->graph().erase(node_);
@@ -189,8 +198,7 @@ void prune_in(Graph& graph, Journal& journal) {
       continue;
     if (!journal.is_open())
       return;
-    journal.applied(kRule, {node});
-    pruning.apply();
+    pruning.apply(journal);
   }
 }
 

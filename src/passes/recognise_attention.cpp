@@ -179,7 +179,8 @@ class Search {
   }
 
   bool try_mask(Value sum, Value inner, Mask mask) {
-    if (inner.type() != sum.type() || found_.softcap != 0 || found_.scores_are_transposed)
+    if (inner.type() != sum.type() || found_.softcap != 0 || found_.scores_are_transposed ||
+        has_choice_of_scores())
       return false;
     mask.scale = found_.scale;
     return attempt(inner, [&] { add(mask, sum); });
@@ -191,6 +192,13 @@ class Search {
       return false;
     mask.otherwise = *mask.otherwise * found_.scale;
     return attempt(inner, [&] { add(mask, choice); });
+  }
+
+  // Whether a condition chose between the scores and one that is low, but not so low that nothing which is
+  // added to the others comes below it.
+  bool has_choice_of_scores() const {
+    return std::any_of(found_.masks.begin(), found_.masks.end(),
+                       [](const Mask& mask) { return mask.otherwise && *mask.otherwise > kLowest; });
   }
 
   void add(Mask mask, Value scores) {

@@ -133,7 +133,7 @@ size_t first_of(const Node& node, size_t input) {
   return static_cast<size_t>(std::find(captured, operands.end(), operands[input]) - operands.begin());
 }
 
-void remake(Node* node, const Remade& remade) {
+Node* make_anew(Node* node, const Remade& remade) {
   Graph& graph = node->graph();
   const InsertBefore here(node);
   std::vector<std::unique_ptr<Graph>> regions;
@@ -143,15 +143,19 @@ void remake(Node* node, const Remade& remade) {
   for (int64_t i = 0; i < node->result_count(); ++i)
     if (remade.results[static_cast<size_t>(i)])
       types.push_back(node->result(i).type());
-  Node* copy = graph.create(node->op(), remade_operands(*node, remade), remade_attributes(*node, remade),
+  Node* anew = graph.create(node->op(), remade_operands(*node, remade), remade_attributes(*node, remade),
                             std::move(regions), &types);
-  copy->set_sources(node->sources());
+  anew->set_sources(node->sources());
+  return anew;
+}
+
+void hand_over(Node* node, const Remade& remade, Node* anew) {
   int64_t next = 0;
   for (int64_t i = 0; i < node->result_count(); ++i) {
     if (!remade.results[static_cast<size_t>(i)])
       continue;
-    copy->result(next).set_name(node->result(i).name());
-    node->result(i).replace_all_uses(copy->result(next++));
+    anew->result(next).set_name(node->result(i).name());
+    node->result(i).replace_all_uses(anew->result(next++));
   }
 }
 

@@ -39,7 +39,9 @@ struct Remade {
         results(static_cast<size_t>(node.result_count()), true) {}
 };
 
-// Makes it before the node, and gives it the uses of the results that stay.
-void remake(Node* node, const Remade& remade);
+// Makes it before the node; a UserError where the nested graphs cannot do without what goes.
+Node* make_anew(Node* node, const Remade& remade);
+// Gives it the uses of the results that stay.
+void hand_over(Node* node, const Remade& remade, Node* anew);
 
 }  // namespace tenon

@@ -202,10 +202,11 @@ std::optional<Draw> empty_draw(const Region& region, const std::vector<int64_t>&
   return draw;
 }
 
-// Rows of large and small numbers, near to and far from 0, with one that stands out, and one of zeros.
+// Rows of large and small numbers, near to and far from 0, with one that stands out, and one of zeros. The
+// fixed values have one sign and the other, so that what is cut off behind them shows.
 std::vector<Draw> draw_rows(const Draw& empty) {
   struct Spread {
-    double width, middle, first = 0, fixed = 1;
+    double width, middle, first = 0, fixed = 1;  // the size of the fixed values
   };
   std::mt19937_64 random(1);
   std::uniform_real_distribution<double> uniform(-1, 1);
@@ -216,9 +217,9 @@ std::vector<Draw> draw_rows(const Draw& empty) {
     for (double& value : draw.x.values)
       value = width * uniform(random) + middle;
     draw.x.values.front() += first;
-    for (Draw::Numbers& fixed : draw.fixed)
-      for (double& value : fixed.values)
-        value = size * (uniform(random) + 2);
+    for (size_t i = 0; i < draw.fixed.size(); ++i)
+      for (double& value : draw.fixed[i].values)
+        value = ((draws.size() + i) % 2 == 0 ? size : -size) * (uniform(random) + 2);
     draw.nearness = 1e-18;
     draws.push_back(std::move(draw));
   }

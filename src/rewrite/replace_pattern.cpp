@@ -303,7 +303,7 @@ int64_t replace_pattern(Graph& graph, const PatternRewrite& rewrite, Journal& jo
                 [&](const Match& m) { return pattern.is_occurrence(m); }},
                {"nothing else uses what lies within",
                 [&](const Match& m) { return !is_used_elsewhere(m, pattern.inputs(m)); }, true}},
-      .numerics = Numerics::BitExact,  // how exact it is, the user knows who asks for it
+      .numerics = rewrite.numerics,
       .fires = "",
       .stays = ""};
   return apply_once(graph, rule, journal);

@@ -46,6 +46,9 @@ class TracedFunction {
 
 struct PatternRewrite {
   std::string name = "replace-pattern";  // for the journal
+  // How exact it is: what verifying and bisecting hold it to. One that the journal's budget does not allow is
+  // left out.
+  Numerics numerics = Numerics::Reassociates;
   // What the pattern is traced with to learn its form; without any, f32 tensors of unknown rank. They say
   // nothing about what it may stand for, but functions that ask for a rank need one.
   TracedInputs inputs = {};

@@ -321,6 +321,8 @@ bool write_pad(HloComputation& out, const Node& node) {
 // Rows and columns are numbered, and compared.
 bool write_triangle(HloComputation& out, const Node& node) {
   const Value x = node.in("x");
+  if (x.dtype() == DType::String || kind(x.dtype()) == DTypeKind::Complex)
+    return false;
   const Type numbers = Type::tensor(DType::I64, x.shape()), flags = Type::tensor(DType::Bool, x.shape());
   const auto iota = [&](int64_t axis) {
     return out.emit("iota", numbers, fmt::format("iota(), iota_dimension={}", axis));

@@ -42,9 +42,16 @@ void check(uint64_t seed) {
   if (print(*parsed) != text)
     throw InternalError(fmt::format("printing again gives another text:\n{}\n{}", text, print(*parsed)));
   expect_same(*graph, *graph->clone(), "cloning");
-  for (const View& view : all_views())
-    if (view.render(*graph).empty())
+  for (const View& view : all_views()) {
+    std::string shown;
+    try {
+      shown = view.render(*graph);
+    } catch (const std::exception& error) {
+      throw InternalError(fmt::format("as {}: {}\n{}", view.name, error.what(), text));
+    }
+    if (shown.empty())
       throw InternalError(fmt::format("as {} it is nothing\n{}", view.name, text));
+  }
   Data inputs;
   for (Value input : graph->inputs())
     inputs.emplace_back(random.input_for(input.type().as_tensor()));

@@ -54,14 +54,49 @@ bool is_unsure(const Datum& datum) {
          !std::all_of(numbers.begin(), numbers.end(), [](double number) { return std::isfinite(number); });
 }
 
+// How much what a dtype holds may be off by the rounding of a few steps.
+double rounding_of(DType dtype) { return (info(dtype).bits <= 16 ? 8 : 256) * unit_of(dtype); }
+
+// The same for what a node gives: its nested graphs may compute with fewer bits.
+double rounding_of(const Node& node, DType dtype) {
+  double rounding = rounding_of(dtype);
+  for (const auto& region : node.regions())
+    for (const Node* inner : region->nodes())
+      for (Value result : inner->results())
+        if (result.type().is_tensor() && is_float(result.dtype()))
+          rounding = std::max(rounding, rounding_of(*inner, result.dtype()));
+  return rounding;
+}
+
+double greatest_of(const Tensor& tensor) {
+  double greatest = 0;
+  if (is_float(tensor.dtype()))
+    for (double number : widen<double>(tensor))
+      greatest = std::max(greatest, std::fabs(number));
+  return greatest;
+}
+
+// Twice the least number above 0.
+double least_step_of(DType dtype) {
+  return dtype == DType::F16 ? 0x1p-23 : dtype == DType::F64 ? 0x1p-1073 : 0x1p-148;
+}
+
+// What a node computes may also be off by this much, however small it is: the least numbers have few bits,
+// and in a loop numbers may cancel.
+double least_rounding(const Node& node, const Data& operands, DType dtype) {
+  double least = node.op().category == Category::Compute ? least_step_of(dtype) : 0;
+  if (!node.regions().empty())
+    for (const Datum& operand : operands)
+      if (is_tensor(operand))
+        least = std::max(least, rounding_of(node, dtype) * greatest_of(operand.tensor()));
+  return least;
+}
+
 // Every number a little off, as if the steps before had been rounded in another way.
-Datum disturbed(const Datum& datum, std::mt19937_64& random, bool is_computed) {
+Datum disturbed(const Datum& datum, std::mt19937_64& random, double relative, double least) {
   if (!is_tensor(datum) || !is_float(datum.tensor().dtype()))
     return datum;
   const Tensor& tensor = datum.tensor();
-  const double unit = unit_of(tensor.dtype());
-  const double relative = info(tensor.dtype()).bits == 16 ? 8 * unit : 256 * unit;
-  const double least = is_computed && tensor.dtype() == DType::F16 ? 0x1p-23 : 0;
   std::vector<double> numbers = widen<double>(tensor);
   for (double& number : numbers) {
     const double way = random() % 2 == 0 ? 1 : -1;
@@ -91,13 +126,16 @@ Outcome run_node(const Node& node, const Data& operands, std::mt19937_64* random
 Outcome run_graph(const Graph& graph, const Data& inputs, std::mt19937_64* random) {
   std::map<Value, Datum> data;
   std::set<Value> unsure;
-  const auto set = [&](Value value, const Datum& datum, bool is_computed) {
-    data.emplace(value, random == nullptr ? datum : disturbed(datum, *random, is_computed));
+  const auto set = [&](Value value, const Datum& datum, double relative, double least) {
+    data.emplace(value, random == nullptr ? datum : disturbed(datum, *random, relative, least));
     if (is_unsure(datum))
       unsure.insert(value);
   };
+  const auto dtype_of = [](const Datum& datum) {
+    return is_tensor(datum) ? datum.tensor().dtype() : DType::F64;
+  };
   for (size_t i = 0; i < inputs.size(); ++i)
-    set(graph.input(static_cast<int64_t>(i)), inputs[i], false);
+    set(graph.input(static_cast<int64_t>(i)), inputs[i], rounding_of(dtype_of(inputs[i])), 0);
   for (const Node* node : graph.nodes()) {
     Data operands;
     bool is_sure = true;
@@ -108,7 +146,8 @@ Outcome run_graph(const Graph& graph, const Data& inputs, std::mt19937_64* rando
     const Outcome results = run_node(*node, operands, random);
     for (size_t i = 0; i < results.outputs.size(); ++i) {
       const Value result = node->result(static_cast<int64_t>(i));
-      set(result, results.outputs[i], node->op().category == Category::Compute);
+      const DType dtype = dtype_of(results.outputs[i]);
+      set(result, results.outputs[i], rounding_of(*node, dtype), least_rounding(*node, operands, dtype));
       if (!is_sure || !results.sure[i])
         unsure.insert(result);
     }
@@ -172,13 +211,6 @@ class Expected {
     if (is_float(a.tensor().dtype()))
       return greatest_difference(a.tensor(), b.tensor());
     return identical(a.tensor(), b.tensor()) ? 0 : INFINITY;
-  }
-  static double greatest_of(const Tensor& tensor) {
-    double greatest = 0;
-    if (is_float(tensor.dtype()))
-      for (double number : widen<double>(tensor))
-        greatest = std::max(greatest, std::fabs(number));
-    return greatest;
   }
 
   Outcome outcome_;

@@ -66,6 +66,28 @@ TEST(Evaluate, IsAtFaultWhereAResultIsOfAnotherTypeThanTheInferredOne) {
       "a twice node: twice: result 0 should be f32[n], where n = 2, but came out as f32[4]");
 }
 
+// A size of 0 in a shape stands for that of x, which inference does not foresee.
+TEST(Evaluate, RefusesASizeOfZeroThatInferenceTookForMore) {
+  const auto graph = parse_graph(R"(graph(%x: f32[n,m]) {
+    %s = shape(%x) %0 = constant(value=i64[1] {0}) %n = gather(%s, %0) %o = constant(value=i64[1] {-1})
+    %t = concat([%o, %n], axis=0) %y = reshape(%x, %t, allow_zero=false) from "turn" return %y })");
+  expect_error<UserError>(
+      [&] {
+        evaluate(*graph, {f32({0, 1}, {})});
+      },
+      "node \"turn\": reshape: result 0 should be f32[m,n], where m = 1, n = 0, but came out as f32[0,1]");
+}
+
+// A loop of no turns collects nothing, of the size that it would have collected.
+TEST(Evaluate, GivesWhatALoopOfNoTurnsCollectsItsSizes) {
+  const auto graph = parse_graph(R"(graph(%n: i64[], %x: f32[k]) {
+    %0, %1 = while(%n, carried=[%x]) body(%i: i64[], %a: f32[k]) {
+      %go = constant(value=bool[] {1}) %b = concat([%a, %a], axis=0) return %go, %a, %b }
+    return %1 })");
+  const Data outputs = evaluate(*graph, {i64({}, {0}), f32({3}, {1, 2, 3})});
+  EXPECT_EQ(outputs.front().tensor().extents(), (Extents{0, 6}));
+}
+
 TEST(Evaluate, ReturnsAnInputOrOneValueTwice) {
   const Data out = run_text("graph(%x: f32[1]) { %y = relu(%x) return %y, %x, %y }", {f32({1}, {-1})});
   expect_tensor(out[0], f32({1}, {0}));

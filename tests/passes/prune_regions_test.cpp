@@ -26,6 +26,15 @@ TEST(PruneRegions, DropsWhatIsNotReadOrReadTwice) {
     return %0 })");
 }
 
+// Without %x nothing tells what n is.
+TEST(PruneRegions, KeepsWhatTellsASize) {
+  const Journal journal = expect_unchanged(prune_regions, R"(graph g(%c: bool[], %a: f32[2], %b: f32[4]) {
+    %0 = if(%c, [%a, %b]) then(%x: f32[n], %y: f32[n*n]) { %1 = exp(%y) return %1 }
+      else(%x: f32[n], %y: f32[n*n]) { return %y }
+    return %0 })");
+  EXPECT_EQ(journal.remarks().size(), 1u);
+}
+
 TEST(PruneRegions, CapturesWhatALoopNeverChanges) {
   expect_pass(prune_regions, R"(graph g(%n: i64[], %a: f32[2], %b: f32[2]) {
     %0, %1 = while(%n, carried=[%b, %a]) body(%i: i64[], %w: f32[2], %x: f32[2]) {

@@ -185,6 +185,19 @@ TEST(RecogniseAttention, LeavesAnotherAxisAlone) {
     %p = softmax(%s, axis=2) %y = matmul(%p, %v) return %y })");
 }
 
+// What is added may bring all other scores below the one that is chosen.
+TEST(RecogniseAttention, LeavesAChoiceOfSums) {
+  constexpr std::string_view text =
+      R"(graph g(%q: f32[2,4,8,16], %k: f32[2,4,6,16], %v: f32[2,4,6,5], %m: bool[8,6], %b: f32[8,6]) {{
+    %s = matmul(%q, %k, transpose_b=true) %t = add(%s, %b) %low = constant(value=f32[] {{{}}})
+    %a = where(%m, %t, %low) %p = softmax(%a) %y = matmul(%p, %v) return %y }})";
+  expect_unchanged(recognise_attention, fmt::format(fmt::runtime(text), "-1e9"));
+  const std::unique_ptr<Graph> graph = parse_graph(fmt::format(fmt::runtime(text), "-inf"));
+  Journal journal;
+  recognise_attention(*graph, journal);
+  EXPECT_TRUE(graph->outputs().front().node()->is("attention"));
+}
+
 TEST(RecogniseAttention, LeavesProbabilitiesThatOthersUse) {
   const Journal journal = expect_unchanged(
       recognise_attention, R"(graph g(%q: f32[2,4,8,16], %k: f32[2,4,6,16], %v: f32[2,4,6,5]) {

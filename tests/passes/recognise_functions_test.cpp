@@ -274,6 +274,17 @@ TEST(RecogniseFunctions, LayerNorm) {
 }
 
 // As exporters write it that know no keep_dims, and spread everything to the size of x.
+// Also where what is added lifts most of it above 0.
+TEST(RecogniseFunctions, SeesWhatIsCutOffBehindANorm) {
+  const auto graph = optimised(R"(graph g(%x: f32[6,1]) {
+    %m = reduce_mean(%x, axes=[0, 1], keep_dims=true) %d = sub(%x, %m) %q = mul(%d, %d)
+    %v = reduce_mean(%q, axes=[0, 1], keep_dims=true) %e = constant(value=f32[] {1e-12}) %s = add(%v, %e)
+    %r = sqrt(%s) %n = div(%d, %r) %w = parameter(name="w", value=f32[1] {-0.5}) %b = add(%n, %w)
+    %y = relu(%b) return %y })");
+  EXPECT_EQ(count(*graph, "relu"), 1) << print(*graph);
+  EXPECT_EQ(count(*graph, "layer_norm"), 1) << print(*graph);
+}
+
 TEST(RecogniseFunctions, LayerNormOfSpreadValues) {
   expect_layer_norm(
       "%s = shape(%x) %m0 = reduce_mean(%x, axes=[-1]) %m1 = unsqueeze(%m0, axes=[-1]) "

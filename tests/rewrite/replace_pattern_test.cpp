@@ -288,7 +288,7 @@ TEST(ReplacePattern, MayDecline) {
 TEST(ReplacePattern, IsNumberedInTheJournal) {
   const auto graph = parse_graph(R"(graph g(%a: f32[2]) {
     %0 = relu(%a) from "first" %1 = mul(%0, %a) from "second" %2 = relu(%1) %3 = mul(%2, %1) return %3 })");
-  Journal journal(NumericsBudget::Strict, 1);
+  Journal journal(NumericsBudget::Default, 1);
   journal.set_pass("own");
   EXPECT_EQ(
       replace_pattern(*graph, {.name = "mine", .pattern = relu_times, .replacement = exp_minus}, journal), 1);
@@ -299,6 +299,16 @@ TEST(ReplacePattern, IsNumberedInTheJournal) {
   EXPECT_EQ(only.rule, "mine");
   EXPECT_EQ(only.nodes, (std::vector<std::string>{"second", "first"}));
   EXPECT_EQ(graph->first()->sources(), only.nodes);
+}
+
+TEST(ReplacePattern, KeepsToTheBudgetOfTheJournal) {
+  const auto graph = parse_graph("graph g(%a: f32[2]) { %0 = relu(%a) %1 = mul(%0, %a) return %1 }");
+  Journal strict(NumericsBudget::Strict);
+  EXPECT_EQ(replace_pattern(*graph, {.pattern = relu_times, .replacement = exp_minus}, strict), 0);
+  EXPECT_EQ(
+      replace_pattern(
+          *graph, {.numerics = Numerics::BitExact, .pattern = relu_times, .replacement = exp_minus}, strict),
+      1);
 }
 
 TEST(ReplacePattern, RefusesAReplacementOfAnotherType) {

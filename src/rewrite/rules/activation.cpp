@@ -21,10 +21,12 @@ Solver always(Value (*make)(Value)) {
 }
 
 // What a function that comes to x for large x, as gelu and silu do, is multiplied with in this region. The
-// numbers of a product are gathered at its end, so the half of gelu(x) · y stands behind y.
-double factor_at_large_x(const Region& region) {
+// numbers of a product are gathered at its end, so the half of gelu(x) · y stands behind y. Nothing for
+// numbers so small that one function is not told from another.
+std::optional<double> factor_at_large_x(const Region& region) {
   constexpr double large = 300;  // whose exp still has a square
-  return nearest_number(region, value_at(region, large) / large);
+  const double factor = nearest_number(region, value_at(region, large) / large);
+  return std::isfinite(factor) && std::fabs(factor) >= 0.25 ? std::optional(factor) : std::nullopt;
 }
 
 Function times(const std::function<Value(Value)>& make, double factor) {
@@ -34,18 +36,20 @@ Function times(const std::function<Value(Value)>& make, double factor) {
 // A function that comes to x for large x, times any number.
 Solver always_times_a_number(Value (*make)(Value)) {
   return elementwise([=](const Region& region) -> std::optional<Function> {
-    const double factor = factor_at_large_x(region);
-    return std::isfinite(factor) && factor != 0 ? std::optional(times(make, factor)) : std::nullopt;
+    const std::optional<double> factor = factor_at_large_x(region);
+    return factor ? std::optional(times(make, *factor)) : std::nullopt;
   });
 }
 
 // factor · x · sigmoid(alpha x): at 1 it is factor · sigmoid(alpha).
 std::optional<Function> guess_silu(const Region& region) {
-  const double factor = factor_at_large_x(region), at_one = value_at(region, 1) / factor;
-  const double alpha = nearest_number(region, -std::log(1 / at_one - 1));
-  if (!std::isfinite(factor) || !std::isfinite(alpha) || alpha == 0)
+  const std::optional<double> factor = factor_at_large_x(region);
+  if (!factor)
     return std::nullopt;
-  return times([=](Value x) { return silu(x, alpha); }, factor);
+  const double alpha = nearest_number(region, -std::log(*factor / value_at(region, 1) - 1));
+  if (!std::isfinite(alpha) || alpha == 0)
+    return std::nullopt;
+  return times([=](Value x) { return silu(x, alpha); }, *factor);
 }
 
 std::optional<Function> guess_leaky_relu(const Region& region) {

@@ -104,12 +104,13 @@ Rules make_rules() {
                    }},
        .when = {{"the cast makes elements wider",
                  [=](const Match& m) { return bits_of(m[widened]) > bits_of(m[x]) && bits_of(m[x]) > 0; }},
-                // Else the two transposes would no longer meet.
-                {"it is not transposed back",
+                // Else it would no longer meet what it cancels with.
+                {"it is not transposed back, nor becomes part of a product",
                  [](const Match& m) {
                    const std::vector<Node*> users = m.root().users();
-                   return std::none_of(users.begin(), users.end(),
-                                       [](const Node* user) { return user->is("transpose"); });
+                   return std::none_of(users.begin(), users.end(), [](const Node* user) {
+                     return user->is("transpose") || user->is("matmul");
+                   });
                  }}},
        .numerics = Numerics::BitExact,
        .fires = "(%x: f16[n,m]) { %0 = cast(%x, to=f32) %y = transpose(%0, permutation=[1, 0]) return %y }",

@@ -36,6 +36,8 @@ std::optional<std::vector<int64_t>> constant_broadcast(const Shape& x, const Sha
 Value broadcast_constantly(Value x, const Shape& shape) {
   if (x.shape() == shape)
     return x;
+  if (!shape.ranked())
+    return {};
   const auto sizes = constant_broadcast(x.shape(), shape);
   return sizes ? broadcast_to(x, int_vector(x.graph(), *sizes)) : Value();
 }

@@ -40,7 +40,8 @@ struct ActivationWord {
   bool takes_alpha = false, takes_beta = false;
 };
 
-const ActivationWord& activation_word(const std::string& name) {
+// A name that is none stands where no rank is known, and is passed on.
+ActivationWord activation_word(const std::string& name) {
   static constexpr ActivationWord words[] = {
       {"affine", "Affine", true, true},
       {"elu", "Elu", true},
@@ -55,8 +56,7 @@ const ActivationWord& activation_word(const std::string& name) {
       {"thresholded_relu", "ThresholdedRelu", true},
   };
   const auto it = std::ranges::find(words, std::string_view(name), &ActivationWord::ours);
-  CHECK(it != std::end(words), "ONNX has no word for the activation {}", name);
-  return *it;
+  return it != std::end(words) ? *it : ActivationWord{name, name};
 }
 
 // The places in our list of activations, in the order of ONNX's, which names those of both directions.
@@ -153,6 +153,8 @@ void add_element_dtype(const Node& node, OnnxCall& call) {
   call.attributes.push_back({"dtype", node.attr("element").as<Type>().as_tensor().dtype});
 }
 
+bool has_two_sizes(const Node& node) { return node.attr("size").as<Attribute::Ints>().size() == 2; }
+
 void add_output_size(const Node& node, OnnxCall& call) {
   const Attribute::Ints& size = node.attr("size");
   call.attributes.push_back({"output_height", size[0]});
@@ -211,7 +213,7 @@ void add_pool(const Node& node, OnnxCall& call) {
 
 bool has_known_sizes(const Node& node) {
   const Shape &x = node.in("x").shape(), &y = node.result().shape();
-  if (!x.ranked() || !y.ranked())
+  if (!x.ranked() || !y.ranked() || x.rank() != y.rank())
     return false;
   for (int64_t i = 2; i < x.rank(); ++i)
     if (!x[i].is_constant() || !y[i].is_constant() || *y[i].constant() < *x[i].constant())

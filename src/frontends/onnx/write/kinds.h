@@ -29,6 +29,7 @@ void add_samples_and_seed(const Node& node, OnnxCall& call);
 void reduce_nothing_for_no_axes(const Node& node, OnnxCall& call);
 void add_exponent(const Node& node, OnnxCall& call);
 void add_element_dtype(const Node& node, OnnxCall& call);
+bool has_two_sizes(const Node& node);
 void add_output_size(const Node& node, OnnxCall& call);
 void add_turned_size(const Node& node, OnnxCall& call);
 void add_pool(const Node& node, OnnxCall& call);

@@ -321,7 +321,7 @@ const std::vector<OnnxWord>& all_onnx_words() {
          "coordinate_transformation_mode",
          {{true, "half_pixel"}, {false, "output_half_pixel"}}}},
        {},
-       nullptr,
+       has_two_sizes,
        add_output_size},
       {"rotary", "RotaryEmbedding", {{"interleaved", "interleaved"}}, {}, knows_what_turns, add_turned_size},
       {"round", "Round"},
