@@ -80,16 +80,28 @@ std::vector<bool> finite_on_the_way(const RegionRun& run) {
   return finite;
 }
 
+// How far an element may be from the one wanted, where all are at most so large, or 1.
+using Tolerance = std::function<double(double wanted, double most)>;
+
+double greatest_finite(const std::vector<double>& numbers) {
+  double greatest = 0;
+  for (double number : numbers)
+    if (std::isfinite(number))
+      greatest = std::max(greatest, std::fabs(number));
+  return greatest;
+}
+
 // Compares the elements that come about by finite numbers. There must be some.
-bool agree(const RegionRun& run, const Tensor& wanted, const std::function<double(double)>& tolerance) {
+bool agree(const RegionRun& run, const Tensor& wanted, const Tolerance& tolerance) {
   if (run.result.extents() != wanted.extents())
     return false;
   const std::vector<double> actual = widen<double>(run.result), expected = widen<double>(wanted);
   const std::vector<bool> counts = finite_on_the_way(run);
+  const double most = std::min(1.0, greatest_finite(expected));
   for (size_t i = 0; i < actual.size(); ++i) {
     const bool same =
         actual[i] == expected[i] || (std::isnan(actual[i]) && std::isnan(expected[i])) ||
-        (std::isfinite(expected[i]) && std::fabs(actual[i] - expected[i]) <= tolerance(expected[i]));
+        (std::isfinite(expected[i]) && std::fabs(actual[i] - expected[i]) <= tolerance(expected[i], most));
     if (counts[i] && !same)
       return false;
   }
@@ -103,10 +115,11 @@ bool agree_exactly(const Region& region, const Draw& draw, const Function& funct
     fixed.push_back(as_tensor(numbers, DType::F64));
   const double rounding = rounding_of_numbers(region);
   // What is 0 must be it: an epsilon that was added there matters to what divides by it or takes its log.
-  return agree(
-      run(region, x, fixed, Precision::Exact), evaluate_function(function, x, fixed), [&](double wanted) {
-        return std::fabs(wanted) < 1e-20 ? draw.nearness : rounding * std::max(1.0, std::fabs(wanted));
-      });
+  return agree(run(region, x, fixed, Precision::Exact), evaluate_function(function, x, fixed),
+               [&](double wanted, double most) {
+                 return std::fabs(wanted) < 1e-20 * most ? draw.nearness * most
+                                                         : rounding * std::max(most, std::fabs(wanted));
+               });
 }
 
 // Also what rounds on purpose, as (x + 2²³) - 2²³ does, is told apart so.
@@ -117,7 +130,7 @@ bool agree_in_own_precision(const Region& region, const Draw& draw, const Functi
     fixed.push_back(as_tensor(draw.fixed[i], region.fixed[i].dtype()));
   const double unit = unit_of(region.root.dtype());
   return agree(run(region, x, fixed, Precision::Own), evaluate_function(function, x, fixed),
-               [=](double wanted) { return 8 * unit * std::max(8.0, std::fabs(wanted)); });
+               [=](double wanted, double most) { return 8 * unit * std::max(8 * most, std::fabs(wanted)); });
 }
 
 // 0 and large numbers.

@@ -300,8 +300,15 @@ bool write_scatter_elements(HloComputation& out, const Node& node) {
   return true;
 }
 
+// HLO has no zero of these.
+bool is_no_real_number(Value x) {
+  return x.dtype() == DType::String || kind(x.dtype()) == DTypeKind::Complex;
+}
+
 bool write_pad(HloComputation& out, const Node& node) {
   const Value x = node.in("x");
+  if (is_no_real_number(x))
+    return false;
   const auto pads = node.in("pads").known_ints();
   if (!pads || node.attr("mode").as<std::string>() != "constant")
     return false;
@@ -321,7 +328,7 @@ bool write_pad(HloComputation& out, const Node& node) {
 // Rows and columns are numbered, and compared.
 bool write_triangle(HloComputation& out, const Node& node) {
   const Value x = node.in("x");
-  if (x.dtype() == DType::String || kind(x.dtype()) == DTypeKind::Complex)
+  if (is_no_real_number(x))
     return false;
   const Type numbers = Type::tensor(DType::I64, x.shape()), flags = Type::tensor(DType::Bool, x.shape());
   const auto iota = [&](int64_t axis) {

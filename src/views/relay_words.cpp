@@ -264,7 +264,8 @@ Text write_triangle(const Node& node, const RelayWriter& writer) {
 
 Text write_top_k(const Node& node, const RelayWriter& writer) {
   const auto known = node.in("k").known_ints();
-  const std::string k = known ? fmt::format("k={}", known->front()) : writer.use(node.in("k"));
+  const std::string k =
+      known && known->size() == 1 ? fmt::format("k={}", known->front()) : writer.use(node.in("k"));
   return fmt::format("topk({}, {}, axis={}, ret_type=\"both\", is_ascend={}, dtype=\"int64\")",
                      writer.use(node.in("x")), k, node.attr("axis").as<int64_t>(),
                      node.attr("largest") ? "False" : "True");

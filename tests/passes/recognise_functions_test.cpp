@@ -158,6 +158,15 @@ TEST(RecogniseFunctions, Limits) {
 }
 
 // NaN would become 0.
+// However small its numbers are, a function is told from others.
+TEST(RecogniseFunctions, TellsSmallFunctionsApart) {
+  const auto graph = optimised(R"(graph g(%x: f32[n,4]) {
+    %0 = constant(value=f32[] {0}) %6 = constant(value=f32[] {6}) %s = constant(value=f32[] {1e-9})
+    %c = clip(%x, %0, %6) %y = mul(%c, %s) return %y })");
+  EXPECT_EQ(count(*graph, "clip"), 1);
+  EXPECT_EQ(count(*graph, "mul"), 1) << print(*graph);
+}
+
 TEST(RecogniseFunctions, ReluIsNotWhatMakesNaNZero) {
   expect_no("relu", "%z = constant(value=f32[] {0}) %c = greater(%x, %z) %y = where(%c, %x, %z)");
 }

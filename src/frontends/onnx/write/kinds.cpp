@@ -203,6 +203,11 @@ void add_turned_size(const Node& node, OnnxCall& call) {
     call.attributes.push_back({"rotary_embedding_dim", turned});
 }
 
+bool has_pool_of_words(const Node& node) {
+  const DType dtype = node.attr("pool").as<Literal>().dtype();
+  return dtype == DType::String || is_integer(dtype);
+}
+
 void add_pool(const Node& node, OnnxCall& call) {
   const Tensor pool = node.attr("pool").as<Literal>().tensor();
   if (pool.dtype() == DType::String)

@@ -32,6 +32,7 @@ void add_element_dtype(const Node& node, OnnxCall& call);
 bool has_two_sizes(const Node& node);
 void add_output_size(const Node& node, OnnxCall& call);
 void add_turned_size(const Node& node, OnnxCall& call);
+bool has_pool_of_words(const Node& node);
 void add_pool(const Node& node, OnnxCall& call);
 void add_kernel(const Node& node, OnnxCall& call);
 void add_layer_attributes(const Node& node, OnnxCall& call);

@@ -116,7 +116,7 @@ const std::vector<OnnxWord>& all_onnx_words() {
         {"max_length", "max_gram_length"},
         {"max_skips", "max_skip_count"}},
        {},
-       nullptr,
+       has_pool_of_words,
        add_pool},
       {"cumulative_prod", "CumProd", {{"exclusive", "exclusive"}, {"reverse", "reverse"}}, {"x", "axis"}},
       {"cumulative_sum", "CumSum", {{"exclusive", "exclusive"}, {"reverse", "reverse"}}, {"x", "axis"}},
