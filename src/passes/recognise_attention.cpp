@@ -30,7 +30,7 @@ constexpr double kNever = -std::numeric_limits<double>::infinity();
 // A score this low, or lower, gives a probability of 0 beside any other.
 constexpr double kMasked = -1e9;
 // Added to any score it gives itself: a query that sees no key attends to all alike, as where all have one
-// low score.
+// low score. It is not the least number there is, which engines take for "never".
 constexpr double kLowest = -1e30;
 
 Node* maker(Value value, std::string_view op) {
@@ -423,8 +423,7 @@ Value merged_mask(const Found& found) {
     } else if (*mask.otherwise == kNever) {
       next = mask.negated ? logical_not(next) : next;
     } else {
-      const Value zero = scalar(graph, dtype, 0),
-                  low = scalar(graph, dtype, std::min(*mask.otherwise, kLowest));
+      const Value zero = scalar(graph, dtype, 0), low = scalar(graph, dtype, kLowest);
       next = mask.negated ? where(next, low, zero) : where(next, zero, low);
     }
     if (found.frame.rank() == 3 && next.rank() == 3)

@@ -212,6 +212,47 @@ TEST(WriteOnnx, TransposesTheWeightsOfALinearLayerOfStacksWhenWriting) {
             true);
 }
 
+// ONNX Runtime wants angles for each of the batch, and masks for each query.
+TEST(WriteOnnx, RepeatsAnglesAndMasksOnceForAll) {
+  EXPECT_EQ(written(R"(
+    graph(%x: f32[2,4,3,8], %y: f32[2,4,3,8], %cos: f32[1,3,4], %sin: f32[1,3,4]) {
+      %0 = rotary(%x, %cos, %sin)
+      %1 = rotary(%y, %cos, %sin)
+      return %0, %1
+    })")
+                .nodes,
+            "Expand(cos, constant) -> broadcast\nExpand(sin, constant_1) -> broadcast_1\n"
+            "RotaryEmbedding[interleaved](x, broadcast, broadcast_1) -> output\n"
+            "RotaryEmbedding[interleaved](y, broadcast, broadcast_1) -> output_1\n");
+  EXPECT_EQ(written(R"(
+    graph(%q: f32[2,4,3,8], %k: f32[2,4,5,8], %v: f32[2,4,5,8], %m: f32[2,1,1,5]) {
+      %y = attention(%q, %k, %v, %m, scale=1)
+      return %y
+    })")
+                .nodes,
+            "Expand(m, constant) -> broadcast\nAttention[scale, softcap, softmax_precision](q, k, v, "
+            "broadcast) -> y\n");
+  EXPECT_EQ(written(R"(
+    graph(%x: f32[n,4,3,8], %cos: f32[1,3,4], %sin: f32[1,3,4]) {
+      %y = rotary(%x, %cos, %sin)
+      return %y
+    })")
+                .nodes.find("RotaryEmbedding"),
+            std::string::npos);
+}
+
+TEST(WriteOnnx, TransposesASharedWeightOnce) {
+  EXPECT_EQ(written(R"(
+    graph(%x: f32[2,n,2]) {
+      %w = parameter(name="w", value=f32[2,2] {1, 2, 3, 4})
+      %0 = linear(%x, %w)
+      %y = linear(%0, %w)
+      return %y
+    })")
+                .nodes,
+            "MatMul(x, transpose) -> matmul\nMatMul(matmul, transpose) -> y\n");
+}
+
 TEST(WriteOnnx, DecomposesNothingThatTheOpsetHas) {
   EXPECT_EQ(written("graph(%x: f32[2,4], %s: f32[4]) { %y = rms_norm(%x, %s) return %y }").nodes,
             "RMSNormalization[axis, epsilon](x, s) -> y\n");

@@ -194,7 +194,7 @@ bool is_plain_attention(const Node& node) {
 bool knows_what_turns(const Node& node) {
   const Shape &x = node.in("x").shape(), &cos = node.in("cos").shape();
   return x.ranked() && x.rank() == 4 && cos.ranked() && cos.rank() == 3 && x[3].is_constant() &&
-         cos[2].is_constant();
+         cos[2].is_constant() && provably_equal(cos[0], x[0]);
 }
 
 void add_turned_size(const Node& node, OnnxCall& call) {

@@ -1,6 +1,7 @@
 #include "frontends/onnx/write/legalise.h"
 
 #include <algorithm>
+#include <map>
 
 #include "base/error.h"
 #include "frontends/onnx/write/schemas.h"
@@ -52,12 +53,6 @@ Value generated(Graph& graph, const Literal& literal) {
   return broadcast_to(constant(graph, element), int_vector(graph, literal.extents()));
 }
 
-// x · weightᵀ + bias of stacks of vectors.
-Value linear_as_matmul(const Node& node) {
-  const Value product = matmul(node.in("x"), transpose(node.in("weight"), {1, 0}));
-  return node.has("bias") ? product + node.in("bias") : product;
-}
-
 Value matmul_of_transposed(const Node& node) {
   const Value a = node.in("a"), b = node.in("b");
   return matmul(node.attr("transpose_a") ? transpose_last_two(a) : a,
@@ -79,6 +74,22 @@ Value with_scale(const Node& node) {
   if (node.op().find_operand("bias") != nullptr)
     operands.emplace_back("bias", node.in("bias"));
   return graph.create(node.op(), std::move(operands), node.attributes())->result();
+}
+
+// The same node, but for some operands.
+Value with_operands(const Node& node, const std::map<std::string_view, Value>& others) {
+  std::vector<Operand> operands;
+  for (const OperandDecl& decl : node.op().operands) {
+    const auto it = others.find(decl.name);
+    operands.emplace_back(decl.name,
+                          it != others.end() ? std::vector<Value>{it->second} : node.ins(decl.name));
+  }
+  return node.graph().create(node.op(), std::move(operands), node.attributes())->result();
+}
+
+// How often an operand is repeated along a dimension, if it must be and that is known.
+std::optional<int64_t> repeats(const Dim& one, const Dim& all) {
+  return one == Dim(1) && all != Dim(1) ? all.constant() : std::nullopt;
 }
 
 class Legaliser {
@@ -119,6 +130,8 @@ class Legaliser {
       return {node.in("x")};
     if (node.is("linear") && !is_matrix(node.in("x")))
       return {linear_as_matmul(node)};
+    if (const Value repeated = with_repeated_operands(node))
+      return {repeated};
     if (node.is("matmul") && (node.attr("transpose_a") || node.attr("transpose_b")) &&
         !(is_matrix(node.in("a")) && is_matrix(node.in("b"))))
       return {matmul_of_transposed(node)};
@@ -127,6 +140,42 @@ class Legaliser {
       return scaled ? std::vector<Value>{scaled} : node.op().decompose(node);
     }
     return decomposition(node);
+  }
+
+  // x · weightᵀ + bias of stacks of vectors.
+  Value linear_as_matmul(const Node& node) {
+    const Value weight = node.in("weight");
+    const Value turned = once(weight, {}, [&] { return transpose(weight, {1, 0}); });
+    const Value product = matmul(node.in("x"), turned);
+    return node.has("bias") ? product + node.in("bias") : product;
+  }
+
+  // The angles of a rotary embedding for each of the batch, and a mask for each of the queries: engines want
+  // them so.
+  Value with_repeated_operands(const Node& node) {
+    if (node.is("rotary") && node.in("x").shape().ranked() && node.in("cos").shape().ranked())
+      if (const auto count = repeats(node.in("cos").dim(0), node.in("x").dim(0)))
+        return with_operands(node, {{"cos", repeated(node.in("cos"), {*count, 1, 1})},
+                                    {"sin", repeated(node.in("sin"), {*count, 1, 1})}});
+    if (node.is("attention") && node.has("mask") && node.in("q").shape().ranked() &&
+        node.in("mask").shape().ranked()) {
+      const Value mask = node.in("mask");
+      if (const auto count = repeats(mask.rank() < 2 ? Dim(1) : mask.dim(-2), node.in("q").dim(-2)))
+        return with_operands(node, {{"mask", repeated(mask, {*count, 1})}});
+    }
+    return {};
+  }
+
+  Value repeated(Value value, const std::vector<int64_t>& sizes) {
+    return once(value, sizes, [&] { return broadcast_to(value, int_vector(value.graph(), sizes)); });
+  }
+
+  // Made of a value for the first node that wants it, for all that come after.
+  Value once(Value value, const std::vector<int64_t>& sizes, const std::function<Value()>& make) {
+    Value& made = made_[{value.data(), sizes}];
+    if (!made)
+      made = make();
+    return made;
   }
 
   std::vector<Value> decomposition(Node& node) {
@@ -153,6 +202,7 @@ class Legaliser {
     return fmt::format("({}) -> ({})", fmt::join(types, ", "), fmt::join(node.result_types(), ", "));
   }
 
+  std::map<std::pair<const ValueData*, std::vector<int64_t>>, Value> made_;
   ConstantExpressions& constants_;
   std::optional<int64_t> opset_;
 };
