@@ -30,7 +30,7 @@ constexpr double kNever = -std::numeric_limits<double>::infinity();
 // A score this low, or lower, gives a probability of 0 beside any other.
 constexpr double kMasked = -1e9;
 // Added to any score it gives itself: a query that sees no key attends to all alike, as where all have one
-// low score. It is not the least number there is, which engines take for "never".
+// low score. It is not the least number there is, which ONNX Runtime's Attention takes for "never".
 constexpr double kLowest = -1e30;
 
 Node* maker(Value value, std::string_view op) {
@@ -410,6 +410,7 @@ Value as_bias(Value seen, DType dtype) {
 
 // The masks as one, with rank 4 or less.
 Value merged_mask(const Found& found) {
+  const bool is_only = found.masks.size() == 1;  // else a score may be low by another mask too
   const DType dtype = found.q.dtype();
   Value merged;
   for (const Mask& mask : found.masks) {
@@ -423,7 +424,8 @@ Value merged_mask(const Found& found) {
     } else if (*mask.otherwise == kNever) {
       next = mask.negated ? logical_not(next) : next;
     } else {
-      const Value zero = scalar(graph, dtype, 0), low = scalar(graph, dtype, kLowest);
+      const Value zero = scalar(graph, dtype, 0),
+                  low = scalar(graph, dtype, is_only ? kLowest : std::min(*mask.otherwise, kLowest));
       next = mask.negated ? where(next, low, zero) : where(next, zero, low);
     }
     if (found.frame.rank() == 3 && next.rank() == 3)
@@ -445,6 +447,9 @@ std::string why_not(const Found& found) {
     return "q, k and v have different dtypes";
   if (found.frame.rank() > 4)
     return fmt::format("the scores have rank {}", found.frame.rank());
+  for (const Mask& mask : found.masks)
+    if (mask.otherwise && *mask.otherwise != kNever && found.q.dtype() == DType::F16)
+      return "f16 has no number as low as the score that is chosen";
   const Shape keys = frame_of_keys(found);
   for (const auto& [x, frame] : {std::pair(found.q, found.frame), {found.k, keys}, {found.v, keys}})
     if (!shape_in_frame(x, frame))

@@ -58,7 +58,7 @@ TEST(AlgebraicRules, ZeroProduct) {
 
 TEST(AlgebraicRules, StrengthReduction) {
   expect_becomes("%y = pow(%x, %two)", "%y = mul(%x, %x)");
-  expect_stays("%three = constant(value=f32[] {2.5}) %y = pow(%x, %three)");
+  expect_stays("%other = constant(value=f32[] {2.5}) %y = pow(%x, %other)");
 }
 
 TEST(AlgebraicRules, InverseFunctions) {
@@ -69,7 +69,7 @@ TEST(AlgebraicRules, InverseFunctions) {
 TEST(AlgebraicRules, SelfDivision) {
   expect_stays("%y = div(%x, %x)");  // 0 / 0 is NaN
   expect_becomes("%y = div(%x, %x)", "%y = constant(value=f32[2,3] splat 1)", NumericsBudget::Fast);
-  expect_stays("%y = div(%i, %i)");  // 0 / 0 is an error
+  expect_stays("%y = div(%i, %i)", NumericsBudget::Fast);  // 0 / 0 is an error
 }
 
 TEST(AlgebraicRules, IdempotentFunction) {

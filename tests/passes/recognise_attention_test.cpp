@@ -185,6 +185,15 @@ TEST(RecogniseAttention, LeavesAnotherAxisAlone) {
     %p = softmax(%s, axis=2) %y = matmul(%p, %v) return %y })");
 }
 
+TEST(RecogniseAttention, LeavesAChoiceOfScoresThatF16HasNot) {
+  const Journal journal =
+      expect_unchanged(recognise_attention,
+                       R"(graph g(%q: f16[2,4,8,16], %k: f16[2,4,6,16], %v: f16[2,4,6,5], %m: bool[8,6]) {
+    %s = matmul(%q, %k, transpose_b=true) %w = cast(%s, to=f32) %low = constant(value=f32[] {-1e9})
+    %a = where(%m, %w, %low) %p = softmax(%a) %n = cast(%p, to=f16) %y = matmul(%n, %v) return %y })");
+  EXPECT_EQ(only_remark(journal), "f16 has no number as low as the score that is chosen");
+}
+
 // What is added may bring all other scores below the one that is chosen.
 TEST(RecogniseAttention, LeavesAChoiceOfSums) {
   constexpr std::string_view text =

@@ -199,7 +199,11 @@ Rules make_rules() {
                 is_ordinary_float(c),
                 is_one_number(c),
                 {"x is as large as the product",
-                 [=](const Match& m) { return m[x].type() == m.root().type(); }}},
+                 [=](const Match& m) { return m[x].type() == m.root().type(); }},
+                {"x y does not overflow sooner: c is at least 1, or x is no f16",
+                 [=](const Match& m) {
+                   return m[x].dtype() != DType::F16 || std::fabs(m.number(c).value_or(0)) >= 1;
+                 }}},
        .numerics = Numerics::Reassociates,
        .fires = "(%x: T[m,n], %y: T[n]) { %c = constant(value=T[] {3}) %0 = mul(%x, %c) %z = mul(%y, %0) "
                 "return %z }",
