@@ -10,19 +10,18 @@
 #include <functional>
 #include <optional>
 
+#include "source_tree.h"
 #include "tensor/npy.h"
 
 namespace tenon {
 
-inline std::filesystem::path models_of_tests() { return std::filesystem::path(TENON_TEST_DATA) / "models"; }
+inline std::filesystem::path models_of_tests() { return source_tree() / "tests/data/models"; }
 
 // The folder of that name, where it is at hand.
 inline std::optional<std::filesystem::path> corpus(const char* name) {
   const char* given = std::getenv("TENON_CORPORA");
   const std::filesystem::path corpora =
-      given != nullptr ? std::filesystem::path(given)
-                       : std::filesystem::path(TENON_TEST_DATA).parent_path().parent_path().parent_path() /
-                             "shared" / "corpora";
+      given != nullptr ? std::filesystem::path(given) : source_tree().parent_path() / "shared/corpora";
   return std::filesystem::exists(corpora / name) ? std::optional(corpora / name) : std::nullopt;
 }
 

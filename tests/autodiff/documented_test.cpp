@@ -7,6 +7,7 @@
 
 #include "ops/gradient.h"
 #include "ops/registry.h"
+#include "source_tree.h"
 
 namespace tenon {
 namespace {
@@ -15,7 +16,7 @@ using Names = std::set<std::string, std::less<>>;
 
 // The names in backticks of a document from one phrase to another.
 Names names_between(std::string_view from, std::string_view to) {
-  std::ifstream file(std::string(TENON_TEST_DATA) + "/../../docs/gradients.md");
+  std::ifstream file(source_tree() / "docs/gradients.md");
   std::stringstream all;
   all << file.rdbuf();
   std::string text = all.str();

@@ -7,7 +7,7 @@ namespace {
 
 using Bisect = CommandLine;
 
-const std::string kModel = "'" TENON_ROOT "/tests/data/models/scan'";
+const std::string kModel = "'" + (source_tree() / "tests/data/models/scan").string() + "'";
 
 TEST_F(Bisect, TakesInputsAndExpectedOutputs) {
   expect_done("tenon bisect " + kModel + ".onnx --inputs " + kModel + ".npz --expected " + kModel + ".npz",

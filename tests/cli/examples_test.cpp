@@ -18,7 +18,7 @@ class Examples : public CommandLine {
     expect_block(document, "```console\n$ build/example_" + name + "\n" + outcome.out + "```\n");
   }
 
-  const std::filesystem::path root_ = TENON_ROOT;
+  const std::filesystem::path root_ = source_tree();
 };
 
 TEST_F(Examples, AreInTheDocumentation) {

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/temporary_folder.h"
+#include "source_tree.h"
 
 namespace tenon::cli {
 

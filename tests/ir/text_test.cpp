@@ -3,6 +3,7 @@
 #include "base/temporary_folder.h"
 #include "ir/graph_text.h"
 #include "ops/data.h"
+#include "source_tree.h"
 
 namespace tenon {
 namespace {
@@ -77,7 +78,7 @@ std::vector<std::string> plain_blocks(const std::string& document) {
 
 TEST(Text, TheDocumentedExamplesAreTheTextOfGraphs) {
   register_ops();
-  const auto blocks = plain_blocks(read_file(TENON_TEST_DATA "/../../docs/text-form.md"));
+  const auto blocks = plain_blocks(read_file(source_tree() / "docs/text-form.md"));
   ASSERT_EQ(blocks.size(), 2u);
   const TemporaryFolder folder;
   const std::string file = folder.write("model.onnx", std::string(181 + 96, '\0')).string();

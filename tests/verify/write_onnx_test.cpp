@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "base/temporary_folder.h"
+#include "corpora.h"
 #include "frontends/builtin/builtin.h"
 #include "frontends/onnx/import.h"
 #include "frontends/onnx/write/write.h"
@@ -44,7 +45,7 @@ TEST(WriteOnnx, KeepsWhatBuiltInModelsCompute) {
 TEST(WriteOnnx, KeepsWhatExportedModelsCompute) {
   register_ops();
   int64_t count = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(TENON_TEST_DATA "/models")) {
+  for (const auto& entry : std::filesystem::directory_iterator(models_of_tests())) {
     if (entry.path().extension() != ".onnx")
       continue;
     SCOPED_TRACE(entry.path().string());

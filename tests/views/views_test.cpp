@@ -6,13 +6,14 @@
 #include "../data/views/my_module.cpp"
 #include "../data/views/tiny.cpp"
 #include "frontends/builtin/builtin.h"
+#include "source_tree.h"
 #include "views/show.h"
 
 namespace tenon {
 namespace {
 
 std::string read(const std::string& name) {
-  std::ifstream file(TENON_TEST_DATA "/views/" + name);
+  std::ifstream file(source_tree() / "tests/data/views" / name);
   EXPECT_TRUE(file) << name;
   std::ostringstream text;
   text << file.rdbuf();
