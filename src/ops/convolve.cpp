@@ -3,11 +3,18 @@
 #include <algorithm>
 
 #include "ops/arithmetic.h"
+#include "ops/binary.h"
 #include "ops/convolve_gradient.h"
+#include "ops/data.h"
 #include "ops/elements.h"
 #include "ops/gradient.h"
 #include "ops/interpolate.h"
+#include "ops/linear.h"
+#include "ops/reduce.h"
+#include "ops/reshape.h"
+#include "ops/sample_nodes.h"
 #include "ops/shapes.h"
+#include "ops/slice.h"
 #include "ops/window.h"
 
 namespace tenon {
@@ -349,6 +356,86 @@ Data eval(const Call& c) {
   return {narrow<double>(x.dtype(), extents, result)};
 }
 
+// What a decomposition is made of: sizes as i64 vectors, and what the cells see.
+class Nodes {
+ public:
+  explicit Nodes(const Node& n)
+      : n_(n),
+        x_(n.in("x")),
+        rank_(x_.rank() - 2),
+        dtype_(working_dtype(x_.dtype())),
+        batch_(size_along(x_, 0)),
+        channels_(size_along(x_, 1)),
+        sizes_(slice(shape_of(x_), 0, 2, kToTheEnd)),
+        kernel_(slice(shape_of(n.in("w")), 0, 2, kToTheEnd)),
+        counts_(slice(shape_of(n.in("offset")), 0, 2, kToTheEnd)) {}
+
+  // The columns are what each window sees, the rows of w its filters; both by group.
+  Value make() const {
+    const int64_t groups = n_.attr("groups");
+    const Value filters = size_along(n_.in("w"), 0), group_count = vector({groups});
+    const Value seen_by_one = size_along(n_.in("w"), 1) * reduce_prod(kernel_, {0}, Keep::Dims);
+    const Value columns =
+        reshape(see(), concat({batch_, group_count, seen_by_one, reduce_prod(counts_, {0}, Keep::Dims)}, 0));
+    const Value rows =
+        reshape(in_dtype(n_.in("w"), dtype_), concat({group_count, filters / group_count, seen_by_one}, 0));
+    const Value y = reshape(matmul(rows, columns), concat({batch_, filters, counts_}, 0));
+    return in_dtype(y, x_.dtype());
+  }
+
+ private:
+  Value vector(const std::vector<int64_t>& values) const { return int_vector(n_.graph(), values); }
+
+  // Where the cells of the windows look along one dimension: [batch, offset groups, kernel…, windows…].
+  std::vector<TapNodes> find_taps(Value offsets, int64_t axis) const {
+    const Slide slide = window_of(n_, rank_).slides[static_cast<size_t>(axis)];
+    const auto count = [&](std::string_view name, int64_t place) {
+      return count_along_axis(size_along(n_.in(name), axis + 2), place, 2 + 2 * rank_, dtype_);
+    };
+    const Value home = count("offset", 2 + rank_ + axis) * static_cast<double>(slide.stride) +
+                       count("w", 2 + axis) * static_cast<double>(slide.dilation) -
+                       static_cast<double>(slide.before);
+    const Value at = home + squeeze(slice(offsets, 2 + rank_, axis, axis + 1), {2 + rank_});
+    const Value is_near = logical_and(greater(at, scalar(n_.graph(), dtype_, -1)),
+                                      less(at, length_along(x_, axis + 2, dtype_)));
+    return taps_among(at, is_near, Filter::Linear, x_, axis + 2);
+  }
+
+  // [batch, offset groups, channels of each, kernel…, windows…]
+  Value see() const {
+    const int64_t offset_groups = n_.attr("offset_groups");
+    const Value group_count = vector({offset_groups});
+    const Value offsets = reshape(in_dtype(n_.in("offset"), dtype_),
+                                  concat({batch_, group_count, kernel_, vector({rank_}), counts_}, 0));
+    std::vector<std::vector<TapNodes>> taps;
+    for (int64_t axis = 0; axis < rank_; ++axis)
+      taps.push_back(find_taps(offsets, axis));
+    // The channels of each offset group are an image of their own.
+    const Value images = reshape(x_, concat({batch_ * group_count, channels_ / group_count, sizes_}, 0));
+    const auto count = [&](Value counted, int64_t axis) {
+      return count_along_axis(counted, axis, 2 + 2 * rank_, DType::I64);
+    };
+    const Value image = count(batch_, 0) * static_cast<double>(offset_groups) + count(group_count, 1);
+    Value seen = blend(neighbours_in(images, image, taps));
+    if (n_.has("mask")) {
+      const Value shape = concat({batch_, group_count, kernel_, counts_, vector({1})}, 0);
+      seen = seen * reshape(in_dtype(n_.in("mask"), dtype_), shape);
+    }
+    return with_channels_at(seen, 2);
+  }
+
+  const Node& n_;
+  Value x_;
+  int64_t rank_;
+  DType dtype_;
+  Value batch_, channels_, sizes_, kernel_, counts_;
+};
+
+std::vector<Value> decompose(const Node& n) {
+  check_ranks_known(n);
+  return {Nodes(n).make()};
+}
+
 }  // namespace deform_conv_op
 
 }  // namespace
@@ -389,7 +476,8 @@ const Family& convolve_ops() {
        .results = {{"y", "T"}},
        .types = {{"T", Floats}},
        .infer = deform_conv_op::infer,
-       .eval = deform_conv_op::eval},
+       .eval = deform_conv_op::eval,
+       .decompose = deform_conv_op::decompose},
   };
   return ops;
 }

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "ops/arithmetic.h"
+#include "ops/binary.h"
 #include "ops/convolve_gradient.h"
 #include "ops/data.h"
 #include "ops/elements.h"
@@ -13,8 +15,11 @@
 #include "ops/linear.h"
 #include "ops/reduce.h"
 #include "ops/reshape.h"
+#include "ops/sample_nodes.h"
+#include "ops/select.h"
 #include "ops/shapes.h"
 #include "ops/slice.h"
+#include "ops/unary.h"
 #include "ops/window.h"
 #include "ops/words.h"
 
@@ -162,6 +167,59 @@ Data eval(const Call& c) {
   if (x.count() == 0 && samples.outside != Outside::Zeros)
     throw user_error("grid_sample: x has no elements to sample");
   return {samples.filter == Filter::Nearest ? take_nearest(x, samples) : blend(x, samples)};
+}
+
+// reflect as nodes.
+Value reflected(Value x, Value low, Value high) {
+  const auto number = [&](double value) { return scalar(x.graph(), x.dtype(), value); };
+  const Value is_finite = less(abs(x), number(std::numeric_limits<double>::infinity()));
+  const Value range = high - low, place = where(is_finite, x, low);
+  const Value beyond =
+      x.graph()
+          .create("mod", {{"a", abs(place - low)}, {"b", 2.0 * range}}, {{"sign_of_dividend", true}})
+          ->result();
+  const Value between = where(less_equal(beyond, range), low + beyond, high - (beyond - range));
+  return where(greater(range, number(0)), between, low);
+}
+
+// find_taps as nodes, for a spatial dimension of x.
+std::vector<TapNodes> find_tap_nodes(const Node& n, Value normal, int64_t axis) {
+  const Value x = n.in("x"), length = length_along(x, axis, normal.dtype());
+  const Filter filter = filter_of(n);
+  const Outside outside = outside_of(n);
+  const bool align_corners = n.attr("align_corners");
+  const auto number = [&](double value) { return scalar(n.graph(), normal.dtype(), value); };
+  const Value low = number(align_corners ? 0 : -0.5), high = length - (align_corners ? 1 : 0.5);
+  Value at = align_corners ? (normal + 1.0) / 2.0 * (length - 1.0) : ((normal + 1.0) * length - 1.0) / 2.0;
+  if (filter == Filter::Nearest)
+    at = round(at);
+  if (outside == Outside::Zeros)
+    return taps_among(at, is_between(at, number(-4), length + 4.0), filter, x, axis);
+  const Value instead = outside == Outside::Border ? where(greater(at, high), length - 1.0, number(0))
+                                                   : reflected(at, low, high);
+  std::vector<TapNodes> taps = taps_near(where(is_between(at, low, high), at, instead), filter);
+  for (TapNodes& tap : taps)
+    if (outside == Outside::Reflection)
+      tap.index = reflected(tap.index, low, high);
+  return taps;
+}
+
+std::vector<Value> decompose(const Node& n) {
+  check_ranks_known(n);
+  const Value x = n.in("x"), grid = n.in("grid");
+  const bool nearest = filter_of(n) == Filter::Nearest;
+  if (!nearest && !is_float(x.dtype()))
+    throw unsupported("grid_sample: between integers, the last bit of a weight may make a difference of 1");
+  // Where a position is rounded, the last bit of a narrower float may make it another element.
+  const Value positions = in_dtype(grid, nearest ? DType::F64 : working_dtype(grid.dtype()));
+  std::vector<std::vector<TapNodes>> taps;
+  for (int64_t axis = 2; axis < x.rank(); ++axis) {  // the innermost dimension stands first in grid
+    const int64_t place = x.rank() - 1 - axis;
+    taps.push_back(find_tap_nodes(n, squeeze(slice(positions, -1, place, place + 1), {-1}), axis));
+  }
+  const Value image = count_along_axis(size_along(grid, 0), 0, grid.rank() - 1, DType::I64);
+  const Value seen = tenon::blend(neighbours_in(x, image, taps));
+  return {in_dtype(with_channels_at(seen, 1), x.dtype())};
 }
 
 }  // namespace grid_sample_op
@@ -357,7 +415,8 @@ const Family& image_ops() {
        .results = {{"y", "T"}},
        .types = {{"T", AnyDType}, {"G", Floats}},
        .infer = grid_sample_op::infer,
-       .eval = grid_sample_op::eval},
+       .eval = grid_sample_op::eval,
+       .decompose = grid_sample_op::decompose},
       {.name = "affine_grid",
        .doc = "the positions that matrices theta: [batch, rank, rank + 1] move those of an image of the "
               "given size to",

@@ -4,9 +4,19 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/binary.h"
+#include "ops/data.h"
 #include "ops/elements.h"
+#include "ops/gather.h"
+#include "ops/gradient.h"
 #include "ops/interpolate.h"
+#include "ops/reduce.h"
+#include "ops/reshape.h"
+#include "ops/sample_nodes.h"
+#include "ops/select.h"
 #include "ops/shapes.h"
+#include "ops/slice.h"
+#include "ops/unary.h"
 #include "ops/words.h"
 
 namespace tenon {
@@ -34,6 +44,29 @@ int64_t checked_image(const Call& c, int64_t image) {
     throw user_error("{}: there is no image {} in a batch of {}", c.node().op().name, image,
                      c.in("x").extent(0));
   return image;
+}
+
+// --- what both decompositions share ---
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// A number of each region times the scale, in f64: the last bit of one may decide where a bin ends.
+// [count, 1, …], of the given rank.
+Value scaled_corner(const Node& n, int64_t column, int64_t rank) {
+  std::vector<int64_t> shape(static_cast<size_t>(rank), 1);
+  shape[0] = -1;
+  const Value corner = slice(n.in("regions"), 1, column, column + 1);
+  return reshape(in_dtype(corner, DType::F64), shape) * n.attr("scale").as<double>();
+}
+
+Value numbers_along(const Node& n, int64_t count, int64_t axis, int64_t rank) {
+  return count_along_axis(int_vector(n.graph(), {count}), axis, rank, DType::F64);
+}
+
+// A negative number counts from no end: it becomes one that no batch has.
+Value known_images(const Node& n, Value images) {
+  return where(less(images, scalar(n.graph(), DType::I64, 0)), length_along(n.in("x"), 0, DType::I64),
+               images);
 }
 
 // --- roi_align ---
@@ -123,6 +156,58 @@ Data eval(const Call& c) {
   return {narrow<double>(x.dtype(), extents, result)};
 }
 
+// Where the samples of all bins are along one dimension: [count, rows, columns, samples by row, samples by
+// column], with size 1 for what makes no difference there.
+Value find_positions(const Node& n, int64_t spatial_axis) {
+  constexpr int64_t rank = 5;
+  const bool half_pixel = n.attr("half_pixel");
+  const int64_t bins = n.attr("size").as<Attribute::Ints>()[static_cast<size_t>(spatial_axis)],
+                samples = n.attr("samples"), column = 1 - spatial_axis;
+  const auto corner = [&](int64_t k) { return scaled_corner(n, k, rank) - (half_pixel ? 0.5 : 0); };
+  const Value start = corner(column), length = corner(column + 2) - start;
+  const Value bin_length =
+      (half_pixel ? length : maximum(length, scalar(n.graph(), DType::F64, 1))) / static_cast<double>(bins);
+  return start + numbers_along(n, bins, 1 + spatial_axis, rank) * bin_length +
+         (numbers_along(n, samples, 3 + spatial_axis, rank) + 0.5) * bin_length /
+             static_cast<double>(samples);
+}
+
+struct SampleNodes {
+  Value is_near;  // no more than one element outside
+  std::vector<TapNodes> taps;
+};
+
+SampleNodes find_samples(const Node& n, int64_t spatial_axis) {
+  const Value x = n.in("x"), at = find_positions(n, spatial_axis);
+  const auto number = [&](double value) { return scalar(n.graph(), DType::F64, value); };
+  const Value size = length_along(x, 2 + spatial_axis, DType::F64);
+  const Value is_near = is_between(at, number(-1), size);
+  return {is_near, taps_among(clip(at, number(0), size - 1.0), is_near, Filter::Linear, x, 2 + spatial_axis)};
+}
+
+// pool as nodes, over all samples at once: [count, rows, columns, channels].
+Value greatest_of(const std::vector<NeighbourNodes>& neighbours, Value is_near) {
+  std::vector<Value> values;
+  for (const auto& [element, weight, inside] : neighbours) {
+    const DType dtype = working_dtype(element.dtype());
+    const Value value = in_dtype(weight, dtype) * in_dtype(element, dtype);
+    values.push_back(unsqueeze(where(inside, value, scalar(value.graph(), dtype, -kInfinity)), {5}));
+  }
+  return reduce_max(keep_where(unsqueeze(is_near, {5, 6}), concat(values, 5)), {3, 4, 5});
+}
+
+std::vector<Value> decompose(const Node& n) {
+  check_ranks_known(n);
+  if (n.attr("samples").as<int64_t>() < 1)
+    throw unsupported("roi_align: with samples=0, only running tells how many samples a bin has");
+  const SampleNodes rows = find_samples(n, 0), columns = find_samples(n, 1);
+  const Value image = reshape(known_images(n, n.in("images")), {-1, 1, 1, 1, 1});
+  const std::vector<NeighbourNodes> neighbours = neighbours_in(n.in("x"), image, {rows.taps, columns.taps});
+  const Value pooled = takes_greatest(n) ? greatest_of(neighbours, logical_and(rows.is_near, columns.is_near))
+                                         : reduce_mean(blend(neighbours), {3, 4});
+  return {in_dtype(with_channels_at(pooled, 1), n.in("x").dtype())};
+}
+
 }  // namespace roi_align_op
 
 // --- max_roi_pool ---
@@ -181,6 +266,47 @@ Data eval(const Call& c) {
   return {narrow<double>(x.dtype(), extents, result)};
 }
 
+// Halves away from zero.
+Value rounded(Value x) {
+  const Value size = abs(x), below = floor(size);
+  const Value up = greater_equal(size - below, scalar(x.graph(), x.dtype(), 0.5));
+  return sign(x) * (below + cast(up, x.dtype()));
+}
+
+// Which elements along one dimension of x each bin has: [count, bins, elements].
+Value find_members(const Node& n, int64_t spatial_axis) {
+  const int64_t bins = n.attr("size").as<Attribute::Ints>()[static_cast<size_t>(spatial_axis)],
+                column = 2 - spatial_axis;
+  const Value start = rounded(scaled_corner(n, column, 3)), end = rounded(scaled_corner(n, column + 2, 3));
+  const Value one = scalar(n.graph(), DType::F64, 1), bin = numbers_along(n, bins, 1, 3);
+  const Value length = maximum(end - start + 1.0, one) / static_cast<double>(bins);
+  const Value element = count_along_axis(size_along(n.in("x"), 2 + spatial_axis), 2, 3, DType::F64);
+  return logical_and(greater_equal(element, floor(bin * length) + start),
+                     less(element, ceil((bin + 1.0) * length) + start));
+}
+
+// Whether a bin has any: [count, bins].
+Value has_any(Value members) {
+  const Value most = reduce_max(cast(members, DType::F32), {2});
+  return greater(most, scalar(most.graph(), DType::F32, 0));
+}
+
+// First the greatest along the columns of the image, then of these along the rows.
+std::vector<Value> decompose(const Node& n) {
+  check_ranks_known(n);
+  const Value x = in_dtype(n.in("x"), working_dtype(n.in("x").dtype()));
+  const Value images = reshape(cast(slice(n.in("regions"), 1, 0, 1), DType::I64), {-1});
+  const Value planes = gather(x, known_images(n, images), 0);
+  const Value rows = find_members(n, 0), columns = find_members(n, 1);
+  const auto greatest = [&](Value members, Value elements, int64_t axis) {
+    return reduce_max(where(members, elements, scalar(n.graph(), x.dtype(), -kInfinity)), {axis});
+  };
+  const Value by_row = greatest(unsqueeze(rows, {1, 4}), unsqueeze(planes, {2}), 3);
+  const Value most = greatest(unsqueeze(columns, {1, 2}), unsqueeze(by_row, {3}), 4);
+  const Value any = logical_and(unsqueeze(has_any(rows), {1, 3}), unsqueeze(has_any(columns), {1, 2}));
+  return {in_dtype(keep_where(any, most), n.in("x").dtype())};
+}
+
 }  // namespace max_roi_pool_op
 
 }  // namespace
@@ -204,7 +330,8 @@ const Family& region_ops() {
        .results = {{"y", "T"}},
        .types = {{"T", Floats}},
        .infer = roi_align_op::infer,
-       .eval = roi_align_op::eval},
+       .eval = roi_align_op::eval,
+       .decompose = roi_align_op::decompose},
       {.name = "max_roi_pool",
        .doc = "the greatest element in each bin of regions [image, left, top, right, bottom] of x; 0 where "
               "there is none",
@@ -213,7 +340,8 @@ const Family& region_ops() {
        .results = {{"y", "T"}},
        .types = {{"T", Floats}},
        .infer = max_roi_pool_op::infer,
-       .eval = max_roi_pool_op::eval},
+       .eval = max_roi_pool_op::eval,
+       .decompose = max_roi_pool_op::decompose},
   };
   return ops;
 }

@@ -241,6 +241,64 @@ Examples windows() {
   return all;
 }
 
+// Positions reach beyond every border.
+Examples samples() {
+  Examples all;
+  const auto grid = [&](const std::string& x, const std::string& positions, const std::string& attributes) {
+    all.push_back({"grid_sample", "%x: f64" + x + ", %g: f64" + positions,
+                   "%y = grid_sample(%x, %g, " + attributes + ")"});
+  };
+  for (const std::string mode : {"nearest", "linear", "cubic"})
+    for (const std::string outside : {"zeros", "border", "reflection"})
+      for (const std::string align_corners : {"false", "true"}) {
+        const std::string attributes =
+            "mode=\"" + mode + "\", outside=\"" + outside + "\", align_corners=" + align_corners;
+        grid("[1,2,4]", "[1,5,1]", attributes);
+        grid("[2,1,3,4]", "[2,2,2,2]", attributes);
+      }
+  for (const std::string attributes :
+       {"mode=\"linear\"", "mode=\"cubic\", outside=\"reflection\"", "mode=\"nearest\", outside=\"border\""})
+    grid("[1,1,2,3,2]", "[1,1,2,1,3]", attributes);
+  const auto deform = [&](const std::string& x, const std::string& w, const std::string& offset,
+                          const std::string& mask, const std::string& attributes) {
+    const bool masked = !mask.empty();
+    all.push_back(
+        {"deform_conv",
+         "%x: f64" + x + ", %w: f64" + w + ", %o: f64" + offset + (masked ? ", %m: f64" + mask : ""),
+         "%y = deform_conv(%x, %w, %o, " + std::string(masked ? "%m, " : "") + attributes + ")"});
+  };
+  deform("[2,2,5]", "[3,2,2]", "[2,2,4]", "", "strides=[1], dilations=[1], pads=[0,0]");
+  deform("[1,2,4,3]", "[2,2,2,2]", "[1,8,3,2]", "[1,4,3,2]",
+         "strides=[1,1], dilations=[1,1], pads=[0,0,0,0]");
+  deform("[2,4,4,3]", "[2,2,2,1]", "[2,8,2,3]", "[2,4,2,3]",
+         "strides=[2,2], dilations=[2,1], pads=[1,2,0,1], groups=2, offset_groups=2");
+  deform("[1,4,5]", "[4,1,2]", "[1,4,3]", "",
+         "strides=[2], dilations=[1], pads=[1,0], groups=4, offset_groups=2");
+  deform("[1,1,2,2,3]", "[1,1,1,2,2]", "[1,12,2,1,2]", "[1,4,2,1,2]",
+         "strides=[1,1,1], dilations=[1,1,1], pads=[0,0,0,0,0,0]");
+  const std::string images = "%i = constant(value=i64[3] {1, 0, 1})\n";
+  for (const std::string attributes :
+       {"size=[2,3], samples=2", "size=[2,1], samples=1, scale=1.7, half_pixel=false",
+        "size=[1,2], samples=3, scale=0.8", "size=[2,2], samples=2, mode=\"max\"",
+        "size=[1,2], samples=3, scale=2.5, half_pixel=false, mode=\"max\""}) {
+    all.push_back({"roi_align", "%x: f64[2,2,4,3], %r: f64[3,4]",
+                   images + "%y = roi_align(%x, %r, %i, " + attributes + ")"});
+    all.push_back({"roi_align", "%x: f64[2,1,4,5], %d: f64[3,4]",
+                   images +
+                       "%c = constant(value=f64[3,4] {0, 0, 4, 3, 1, 1, 3, 3, -2, 0, 2, 5})\n"
+                       "%r = add(%c, %d)\n%y = roi_align(%x, %r, %i, " +
+                       attributes + ")",
+                   -0.8, 0.8});
+  }
+  const std::string regions =
+      "%b = constant(value=f64[3,1] {1, 0, 1})\n%c = constant(value=f64[3,4] {0, 0, 4, 3, 1, 1, 3, 3, 3, 2, "
+      "7, 9})\n%p = add(%c, %d)\n%r = concat([%b, %p], axis=1)\n";
+  for (const std::string attributes : {"size=[2,3]", "size=[1,2], scale=0.7", "size=[3,1], scale=1.4"})
+    all.push_back({"max_roi_pool", "%x: f64[2,2,4,5], %d: f64[3,4]",
+                   regions + "%y = max_roi_pool(%x, %r, " + attributes + ")", -2.5, 2});
+  return all;
+}
+
 Examples norms() {
   return {
       {"batch_norm", "%x: f64[2,3,2], %s: f64[3], %b: f64[3], %m: f64[3], %v: f64[3]",
@@ -462,8 +520,9 @@ Examples control() {
 
 std::vector<Example> all_examples() {
   Examples all;
-  for (const Examples& family : {elementwise(), reductions(), products(), movements(), scatters(), windows(),
-                                 norms(), attentions(), recurrents(), transforms(), sequences(), control()})
+  for (const Examples& family :
+       {elementwise(), reductions(), products(), movements(), scatters(), windows(), samples(), norms(),
+        attentions(), recurrents(), transforms(), sequences(), control()})
     append(all, family);
   return all;
 }

@@ -81,25 +81,42 @@ TEST(Differentiate, GivesZerosForWhatTheOutputsDoNotDependOn) {
   expect_tensor(outputs[2], f32({3}, {0, 0, 0}));
 }
 
-constexpr std::string_view kSample = R"(
-    graph main(%x: f32[1,1,2,2], %g: f32[1,1,1,2]) {
-      %s: f32[1,1,1,1] = grid_sample(%x, %g) from "/sample"
+constexpr std::string_view kBands = R"(
+    graph main(%x: f32[]) {
+      %bands = constant(value=i64[] {3})
+      %length = constant(value=i64[] {8})
+      %rate = constant(value=i64[] {16})
+      %upper = constant(value=f32[] {8})
+      %s: f32[5,3] = mel_weights(%bands, %length, %rate, %x, %upper) from "/bands"
       %y = RESULT
       return %y
     })";
-std::string sample_and(std::string_view result) {
-  std::string text(kSample);
+std::string bands_and(std::string_view result) {
+  std::string text(kBands);
   return text.replace(text.find("RESULT"), 6, result);
 }
 
 TEST(Differentiate, NamesANodeThatHasNoGradient) {
-  expect_error<UnsupportedError>([] { differentiate(*parse_graph(sample_and("exp(%s)"))); },
-                                 "node \"/sample\": grid_sample has no gradient");
+  expect_error<UnsupportedError>([] { differentiate(*parse_graph(bands_and("exp(%s)"))); },
+                                 "node \"/bands\": mel_weights has no gradient");
 }
 
 TEST(Differentiate, LeavesNodesAloneThatAreOnNoPath) {
-  EXPECT_NO_THROW(differentiate(*parse_graph(sample_and("exp(%x)"))));
-  EXPECT_NO_THROW(differentiate(*parse_graph(sample_and("floor(%s)"))));
+  EXPECT_NO_THROW(differentiate(*parse_graph(bands_and("exp(%x)"))));
+  EXPECT_NO_THROW(differentiate(*parse_graph(bands_and("floor(%s)"))));
+}
+
+TEST(Differentiate, NamesANodeWhoseDecompositionDeclines) {
+  expect_error<UnsupportedError>(
+      [] {
+        differentiate(*parse_graph(R"(
+          graph main(%x: f32[1,1,4,4], %r: f32[2,4], %i: i64[2]) {
+            %y: f32[2,1,1,1] = roi_align(%x, %r, %i, size=[1,1]) from "/regions"
+            return %y
+          })"));
+      },
+      "node \"/regions\": the gradient of roi_align: roi_align: with samples=0, only running tells how many "
+      "samples a bin has");
 }
 
 TEST(Differentiate, ComputesTheScoresOfAttentionAgain) {
@@ -129,6 +146,22 @@ TEST(Differentiate, ChoosesAtKinks) {
   expect_slopes("%c = constant(value=f32[] {0})\n%y = pow(%x, %c)", {0, 2}, {0, 0});
   expect_slopes("%y = reduce_prod(%x, axes=[0])", {2, 0, 3}, {0, 6, 0});
   expect_slopes("%y = reduce_prod(%x, axes=[0])", {0, 0, 3}, {0, 0, 0});
+}
+
+TEST(Differentiate, ChoosesAtKinksOfWhatSamples) {
+  const std::string row =
+      "%i = constant(value=f32[1,1,3] {1, 2, 4})\n%s = constant(value=i64[3] {1, -1, 1})\n"
+      "%g = reshape(%x, %s)\n%y = grid_sample(%i, %g, align_corners=true, ";
+  expect_slopes(row + "outside=\"zeros\")", {-1, 0, 1, 3}, {1, 2, -4, 0});
+  expect_slopes(row + "outside=\"border\")", {-2, -1, 0, 1, 2}, {0, 1, 2, 0, 0});
+  const std::string image = "%s = constant(value=i64[4] {1, 1, 2, 2})\n%i = reshape(%x, %s)\n";
+  expect_slopes(
+      image + "%r = constant(value=f32[1,5] {0, 0, 0, 1, 1})\n%y = max_roi_pool(%i, %r, size=[1,1])",
+      {3, 3, 3, 1}, {0.25, 0.5, 0.25, 0});
+  expect_slopes(image +
+                    "%r = constant(value=f32[1,4] {0, 0, 1, 1})\n%n = constant(value=i64[1] {0})\n"
+                    "%y = roi_align(%i, %r, %n, size=[1,1], samples=1, half_pixel=false, mode=\"max\")",
+                {3, 3, 1, 1}, {0.125, 0.125, 0, 0});
 }
 
 }  // namespace
