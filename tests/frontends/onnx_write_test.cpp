@@ -103,6 +103,24 @@ TEST(WriteOnnx, RefusesWhatOnnxHasNot) {
          "node \"/block/CumProd\": CumProd needs opset 26, but opset 20 is asked for", {.opset = 20});
   refuse("graph(%x: f8e5m2[2]) { %y = relu(%x) return %y }",
          "node %y: no opset of ONNX has Relu for (f8e5m2[2]) -> (f8e5m2[2])");
+  refuse(
+      "graph(%x: f32[1,1,4,4], %r: f32[2,4], %i: i64[2]) { %y = roi_align(%x, %r, %i, size=[1,1]) return %y "
+      "}",
+      "node %y: RoiAlign needs opset 16, but opset 15 is asked for: roi_align: with samples=0, only running "
+      "tells how many samples a bin has",
+      {.opset = 15});
+}
+
+TEST(WriteOnnx, SamplesInSimplerOpsWhereTheOpsetHasNoOpForIt) {
+  const std::unique_ptr<Graph> graph = parse_graph(
+      "graph(%x: f32[1,2,3,2], %g: f32[1,1,4,2]) { %y = grid_sample(%x, %g, mode=\"cubic\", "
+      "outside=\"reflection\") return %y }");
+  const Data inputs = {f32({1, 2, 3, 2}, {1, 2, 3, 4, 5, 6, -1, 3, 2, 0, -4, 1}),
+                       f32({1, 1, 4, 2}, {-0.3, 0.2, 0.9, -0.7, 1.4, -2.1, 0, 0})};
+  EXPECT_EQ(written(*graph).opset, 20);
+  const std::unique_ptr<Graph> older = read_back(*graph, {.opset = 15});
+  EXPECT_FALSE(std::ranges::any_of(older->nodes(), [](const Node* node) { return node->is("grid_sample"); }));
+  expect_near(evaluate(*older, inputs)[0], evaluate(*graph, inputs)[0].tensor(), 1e-5);
 }
 
 TEST(WriteOnnx, NamesTheConstantThatCannotBeComputed) {

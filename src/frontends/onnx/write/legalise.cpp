@@ -184,14 +184,18 @@ class Legaliser {
     const bool is_standard = call && split_name(call->name).domain.empty();
     if (needed && (!is_standard || *needed <= opset_.value_or(kUsualOpset)))
       return {};
+    const auto describe_lack = [&] {
+      if (!call)
+        return fmt::format("ONNX has no op for {} as it is used here", node.op().name);
+      if (!needed)
+        return fmt::format("no opset of ONNX has {} for {}", call->name, describe_types(node));
+      return fmt::format("{} needs opset {}, but opset {} is asked for", call->name, *needed,
+                         opset_.value_or(kUsualOpset));
+    };
     if (node.op().decompose != nullptr)
-      return node.op().decompose(node);
-    if (!call)
-      throw unsupported("ONNX has no op for {} as it is used here", node.op().name);
-    if (!needed)
-      throw unsupported("no opset of ONNX has {} for {}", call->name, describe_types(node));
-    if (opset_)
-      throw unsupported("{} needs opset {}, but opset {} is asked for", call->name, *needed, *opset_);
+      return with_context(describe_lack, [&] { return node.op().decompose(node); });
+    if (!needed || opset_)
+      throw unsupported("{}", describe_lack());
     return {};
   }
 
