@@ -44,14 +44,18 @@ struct Partial {
 
 std::vector<Partial> extended(const std::vector<Partial>& partials, const std::vector<TapNodes>& taps,
                               Value x, int64_t axis) {
-  std::vector<Partial> result;
+  std::vector<Value> indices;
   for (const TapNodes& tap : taps) {
     const DType dtype = tap.index.dtype();
     const Value last = length_along(x, axis, dtype) - 1.0;
-    const Value index = cast(clip(tap.index, scalar(x.graph(), dtype, 0), last), DType::I64);
-    for (const Partial& partial : partials)
-      result.push_back({partial.row * length_along(x, axis, DType::I64) + index,
-                        product(partial.weight, tap.weight), both(partial.inside, tap.inside)});
+    indices.push_back(cast(clip(tap.index, scalar(x.graph(), dtype, 0), last), DType::I64));
+  }
+  std::vector<Partial> result;
+  for (const Partial& partial : partials) {
+    const Value first = partial.row * length_along(x, axis, DType::I64);
+    for (size_t i = 0; i < taps.size(); ++i)
+      result.push_back({first + indices[i], product(partial.weight, taps[i].weight),
+                        both(partial.inside, taps[i].inside)});
   }
   return result;
 }
@@ -65,7 +69,7 @@ std::vector<TapNodes> taps_near(Value position, Filter filter) {
     return {{.index = round(position), .weight = {}, .inside = {}}};
   const Value base = floor(position), ratio = position - base;
   const auto tap = [&](double step, Value weight) {
-    return TapNodes{.index = base + step, .weight = weight, .inside = {}};
+    return TapNodes{.index = step == 0 ? base : base + step, .weight = weight, .inside = {}};
   };
   if (filter == Filter::Linear)
     return {tap(0, 1.0 - ratio), tap(1, ratio)};
