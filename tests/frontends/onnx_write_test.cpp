@@ -9,6 +9,7 @@
 #include "ir/evaluate.h"
 #include "ir/graph_text.h"
 #include "ops/data.h"
+#include "tensor/wide.h"
 
 namespace tenon::onnx {
 namespace {
@@ -307,6 +308,72 @@ TEST(WriteOnnx, WritesProductsOfBytesAsOneNode) {
     })")
                 .nodes,
             "MatMulInteger(a, b) -> y\n");
+}
+
+// As folding leaves them: widened weights, and zero points that are added.
+std::string product_of_bytes(std::string_view x, std::string_view weights) {
+  return fmt::format(R"(
+    graph(%x: {}[n,2]) {{
+      %0 = cast(%x, to=i32)
+      %1 = constant(value=i32[] {{-7}})
+      %2 = add(%0, %1)
+      %w = constant(value=i32[2,2] {{{}}})
+      %y = matmul(%2, %w)
+      return %y
+    }})",
+                     x, weights);
+}
+
+void expect_same_product(const std::string& text, const std::string& nodes) {
+  const auto graph = parse_graph(text);
+  EXPECT_EQ(written(*graph).nodes, nodes);
+  const Tensor x = narrow<int64_t>(graph->input(0).dtype(), {2, 2}, std::vector<int64_t>{0, 255, 128, 7});
+  expect_tensor(evaluate(*read_back(*graph), {x})[0], evaluate(*graph, {x})[0].tensor());
+}
+
+TEST(WriteOnnx, NarrowsConstantsOfIntegerProducts) {
+  expect_same_product(product_of_bytes("u8", "1, 2, -128, 127"),
+                      "MatMulInteger(x, constant, constant_1) -> y\n");
+  // With a zero point, and with one for each column.
+  const std::string shifted = "MatMulInteger(x, constant, constant_1, constant_2) -> y\n";
+  expect_same_product(product_of_bytes("i8", "1, 2, -152, 103"), shifted);
+  expect_same_product(product_of_bytes("u8", "0, 2, -255, 255"), shifted);
+}
+
+TEST(WriteOnnx, WritesProductsOfLargerIntegersAsTheyAre) {
+  expect_same_product(product_of_bytes("u8", "1, 2, -255, 103"),
+                      "Cast[to](x) -> cast\nAdd(cast, constant) -> add\nMatMul(add, w) -> y\n");
+}
+
+TEST(WriteOnnx, NarrowsTheWeightsOfIntegerConvs) {
+  const auto graph = parse_graph(R"(
+    graph(%x: u8[n,1,2]) {
+      %0 = cast(%x, to=i32)
+      %xz = constant(value=i32[1] {7})
+      %1 = sub(%0, %xz)
+      %w = parameter(name="w", value=u8[2,1,2] {0, 255, 128, 7})
+      %2 = cast(%w, to=i32)
+      %wz = constant(value=i32[2,1,1] {128, 0})
+      %3 = sub(%2, %wz)
+      %y = conv(%1, %3, strides=[1], dilations=[1], pads=[1,0], groups=1)
+      return %y
+    })");
+  EXPECT_EQ(written(*graph).nodes,
+            "ConvInteger[group, strides, dilations, pads](x, w, constant, constant_1) -> y\n");
+  const Tensor x = narrow<int64_t>(DType::U8, {1, 1, 2}, std::vector<int64_t>{9, 200});
+  expect_tensor(evaluate(*read_back(*graph), {x})[0], evaluate(*graph, {x})[0].tensor());
+}
+
+// ONNX Runtime has no Gemm of integers.
+TEST(WriteOnnx, WritesNoGemmOfIntegers) {
+  EXPECT_EQ(written(R"(
+    graph(%x: i32[n,4], %w: i32[3,4], %b: i32[3]) {
+      %0 = matmul(%x, %w, transpose_b=true)
+      %y = add(%0, %b)
+      return %y
+    })")
+                .nodes,
+            "Transpose[perm](w) -> transpose\nMatMul(x, transpose) -> matmul\nAdd(matmul, b) -> y\n");
 }
 
 // --- constants

@@ -31,15 +31,16 @@ std::optional<int64_t> size_of(Value value) {
 
 }  // namespace
 
-// Whether the node depends on constants alone, however large it is.
-bool ConstantExpressions::is_computable(const Node& node) {
+bool ConstantExpressions::is_computable(Value value) {
+  if (value.is_input())
+    return false;
+  const Node& node = *value.node();
   if (const auto it = computable_.find(&node); it != computable_.end())
     return it->second;
   const std::vector<Value> operands = node.operands();
-  const bool is_computable = node.result_count() > 0 && !node.op().traits.random && node.regions().empty() &&
-                             std::ranges::all_of(operands, [&](Value operand) {
-                               return !operand.is_input() && this->is_computable(*operand.node());
-                             });
+  const bool is_computable =
+      !node.op().traits.random && node.regions().empty() &&
+      std::ranges::all_of(operands, [&](Value operand) { return this->is_computable(operand); });
   computable_.emplace(&node, is_computable);
   return is_computable;
 }
@@ -50,7 +51,7 @@ bool ConstantExpressions::disappears(const Node& node) {
   const std::vector<Value> results = node.results();
   if (!results.empty() && std::ranges::all_of(results, [](Value v) { return v.use_count() == 0; }))
     return true;
-  if (!is_computable(node))
+  if (results.empty() || !is_computable(results.front()))
     return false;
   int64_t size = 0;
   for (Value result : results)

@@ -16,9 +16,11 @@ class ConstantExpressions {
   // grow.
   bool contains(Value value);
 
+  // Whether the value depends on constants alone, however large it is.
+  bool is_computable(Value value);
+
  private:
   bool find_out(const Node& node);
-  bool is_computable(const Node& node);
   bool disappears(const Node& node);
   bool is_stored_for_others(Value value, const Node& node);
 

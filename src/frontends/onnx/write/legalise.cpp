@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "frontends/onnx/write/integer_products.h"
 #include "frontends/onnx/write/schemas.h"
 #include "frontends/onnx/write/spell.h"
 #include "ops/binary.h"
@@ -14,8 +15,6 @@
 
 namespace tenon::onnx {
 namespace {
-
-bool is_matrix(Value value) { return value.shape().ranked() && value.rank() == 2; }
 
 // Nothing where the dtype does not have this number.
 std::optional<Tensor> integer(DType dtype, int64_t value) {
@@ -128,13 +127,15 @@ class Legaliser {
       return {generated(node.graph(), *literal)};
     if (node.is("to_device"))
       return {node.in("x")};
-    if (node.is("linear") && !is_matrix(node.in("x")))
+    if (node.is("linear") && !is_float_matrix(node.in("x")))
       return {linear_as_matmul(node)};
     if (const Value repeated = with_repeated_operands(node))
       return {repeated};
     if (node.is("matmul") && (node.attr("transpose_a") || node.attr("transpose_b")) &&
-        !(is_matrix(node.in("a")) && is_matrix(node.in("b"))))
+        !(is_float_matrix(node.in("a")) && is_float_matrix(node.in("b"))))
       return {matmul_of_transposed(node)};
+    if (const Value narrow = with_narrow_operands(node, constants_))
+      return {narrow};
     if ((node.is("layer_norm") || node.is("rms_norm")) && !node.has("scale")) {
       const Value scaled = with_scale(node);
       return scaled ? std::vector<Value>{scaled} : node.op().decompose(node);

@@ -114,8 +114,6 @@ struct Product {
   bool transpose_a = false, transpose_b = false;
 };
 
-bool is_matrix(Value value) { return value.shape().ranked() && value.rank() == 2; }
-
 std::optional<Product> product_of(Value y) {
   if (y.is_input())
     return std::nullopt;
@@ -125,7 +123,8 @@ std::optional<Product> product_of(Value y) {
     product = {node.in("a"), node.in("b"), node.attr("transpose_a"), node.attr("transpose_b")};
   else if (node.is("linear"))
     product = {node.in("x"), node.in("weight"), false, true};
-  return product.a && is_matrix(product.a) && is_matrix(product.b) ? std::optional(product) : std::nullopt;
+  return product.a && is_float_matrix(product.a) && is_float_matrix(product.b) ? std::optional(product)
+                                                                               : std::nullopt;
 }
 
 OnnxCall spell_gemm(const Product& product, Value c, double alpha) {
@@ -204,13 +203,17 @@ std::optional<OnnxCall> older_form(const OnnxCall& call) {
 
 }  // namespace
 
+bool is_float_matrix(Value value) {
+  return value.shape().ranked() && value.rank() == 2 && is_float(value.dtype());
+}
+
 std::optional<OnnxCall> spell(const Node& node, ConstantExpressions& constants) {
   std::optional<OnnxCall> call;
   if (node.is("add"))
     call = spell_sum(node, constants);
   else if (node.is("matmul") || node.is("linear"))
     call = spell_product(node);
-  if (node.is("conv") || (node.is("matmul") && !call))
+  if (!call)
     call = spell_integer_product(node);
   if (call && !needed_opset(*call, {node.result().type()}))
     call = std::nullopt;

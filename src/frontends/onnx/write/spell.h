@@ -7,6 +7,9 @@
 
 namespace tenon::onnx {
 
+// What Gemm multiplies: ONNX has it for integers too, but engines have not.
+bool is_float_matrix(Value value);
+
 // Nothing for a node that ONNX has no op for, and for those with nested graphs.
 std::optional<OnnxCall> spell(const Node& node, ConstantExpressions& constants);
 
