@@ -376,6 +376,41 @@ TEST(WriteOnnx, WritesNoGemmOfIntegers) {
             "Transpose[perm](w) -> transpose\nMatMul(x, transpose) -> matmul\nAdd(matmul, b) -> y\n");
 }
 
+TEST(WriteOnnx, KeepsQuantisedWeightsSmall) {
+  const std::string text = R"(
+    graph(%x: f32[n,2]) {
+      %w = constant(value=i8[2,2] {1, 2, 3, 4})
+      %s = constant(value=f32[1,2] {0.5, 2})
+      %f = dequantize(%w, %s, to=f32, axis=0, block_size=2)
+      %y = matmul(%x, %f)
+      return %y
+    })";
+  EXPECT_EQ(written(text).nodes, "DequantizeLinear[axis, block_size](w, s) -> f\nMatMul(x, f) -> y\n");
+  EXPECT_EQ(written(text, {.opset = 20}).nodes, "MatMul(x, f) -> y\n");  // which has no blocks
+}
+
+TEST(WriteOnnx, GivesAConvItsDequantisedBias) {
+  const auto nodes_with = [](std::string_view scale) {
+    return written(fmt::format(R"(
+      graph(%x: f32[n,3,8,8], %w: f32[4,3,1,1]) {{
+        %i = constant(value=i32[4,1,1] {{1, 2, 3, 4}})
+        %s = constant(value=f32{})
+        %b = dequantize(%i, %s, to=f32, axis=0)
+        %c = conv(%x, %w, strides=[1,1], dilations=[1,1], pads=[0,0,0,0], groups=1)
+        %y = add(%c, %b)
+        return %y
+      }})",
+                               scale))
+        .nodes;
+  };
+  EXPECT_EQ(nodes_with("[] {0.5}"),
+            "DequantizeLinear[axis](reshape, s) -> dequantize\n"
+            "Conv[group, strides, dilations, pads](x, w, dequantize) -> y\n");
+  EXPECT_EQ(nodes_with("[4] {0.5, 1, 2, 4}"),
+            "DequantizeLinear[axis](i, s) -> b\nConv[group, strides, dilations, pads](x, w) -> c\n"
+            "Add(c, b) -> y\n");
+}
+
 // --- constants
 
 TEST(WriteOnnx, ComputesWhatDependsOnConstantsAlone) {

@@ -12,8 +12,8 @@ namespace tenon::onnx {
 class ConstantExpressions {
  public:
   // Whether the value is to be computed when it is written. One that would be far larger than what it is
-  // computed of, or that is computed of weights which are written as they are too, is not: the model would
-  // grow.
+  // computed of, or that is computed of weights which are written as they are too, is not, and nothing
+  // that is dequantised: the model would grow.
   bool contains(Value value);
 
   // Whether the value depends on constants alone, however large it is.

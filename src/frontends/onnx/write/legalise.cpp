@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "frontends/onnx/dimensions.h"
 #include "frontends/onnx/write/integer_products.h"
 #include "frontends/onnx/write/schemas.h"
 #include "frontends/onnx/write/spell.h"
@@ -86,6 +87,8 @@ Value with_operands(const Node& node, const std::map<std::string_view, Value>& o
   return node.graph().create(node.op(), std::move(operands), node.attributes())->result();
 }
 
+bool is_one(Value value) { return value.shape().ranked() && value.shape().element_count() == Dim(1); }
+
 // How often an operand is repeated along a dimension, if it must be and that is known.
 std::optional<int64_t> repeats(const Dim& one, const Dim& all) {
   return one == Dim(1) && all != Dim(1) ? all.constant() : std::nullopt;
@@ -107,6 +110,8 @@ class Legaliser {
       legalise(*region);
     if (node.op().category == Category::Control || constants_.contains(node.result()))
       return;
+    if (node.is("add"))
+      take_bias_as_vector(node);
     const Node* end = node.next();
     const std::vector<Value> by = replacement(node);
     for (size_t i = 0; i < by.size(); ++i) {
@@ -149,6 +154,21 @@ class Legaliser {
     const Value turned = once(weight, {}, [&] { return transpose(weight, {1, 0}); });
     const Value product = matmul(node.in("x"), turned);
     return node.has("bias") ? product + node.in("bias") : product;
+  }
+
+  // Gives a convolution its dequantised bias as a vector, which it takes; not in the shape of the image.
+  void take_bias_as_vector(Node& add) {
+    for (const int64_t place : {0, 1}) {
+      const Value y = add.operand(1 - place), bias = add.operand(place);
+      const bool is_biased = !y.is_input() && !bias.is_input() && y.node()->is("conv") &&
+                             bias.node()->is("dequantize") && constants_.contains(bias.node()->in("x"));
+      if (!is_biased || bias.rank() < 2 || bias.shape().element_count() != bias.dim(0) ||
+          !is_one(bias.node()->in("scale")))
+        continue;
+      const InsertBefore here(&add);
+      const Value flat = with_operands(*bias.node(), {{"x", reshape(bias.node()->in("x"), {-1})}});
+      add.set_operand(place, unsqueeze(flat, axes_between(1, bias.rank())));
+    }
   }
 
   // The angles of a rotary embedding for each of the batch, and a mask for each of the queries: engines want
