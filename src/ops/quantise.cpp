@@ -1,5 +1,6 @@
 #include "ops/quantise.h"
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <numeric>
@@ -9,10 +10,12 @@
 #include "ops/elements.h"
 #include "ops/gradient.h"
 #include "ops/pad.h"
+#include "ops/reduce.h"
 #include "ops/reshape.h"
 #include "ops/select.h"
 #include "ops/shapes.h"
 #include "ops/slice.h"
+#include "ops/unary.h"
 
 namespace tenon {
 namespace {
@@ -222,6 +225,46 @@ std::vector<Value> decompose_dequantize(const Node& n) {
   return {cast(y * number(spread_blocks(n, n.in("scale"))), to)};
 }
 
+// --- dynamic_quantize
+
+Types infer_dynamic_quantize(const Node& n) {
+  const Value x = n.in("x");
+  return {Type::tensor(DType::U8, x.shape()), Type::tensor(x.dtype(), Shape(std::vector<Dim>())),
+          Type::tensor(DType::U8, Shape(std::vector<Dim>()))};
+}
+
+// Each step is rounded to the dtype of x, as one in that dtype would be.
+Data eval_dynamic_quantize(const Call& c) {
+  const Tensor& x = c.in("x");
+  const auto number = [](DType dtype, double value) {
+    return narrow<double>(dtype, {}, std::span(&value, 1));
+  };
+  const auto rounded = [&](double value) { return widen<double>(number(x.dtype(), value)).front(); };
+  double least = 0, greatest = 0;
+  for (const double value : widen<double>(x)) {
+    least = std::isnan(value) || value < least ? value : least;
+    greatest = std::isnan(value) || value > greatest ? value : greatest;
+  }
+  const double scale = rounded(rounded(greatest - least) / 255);
+  const double zero = std::nearbyint(std::clamp(rounded(0 - rounded(least / scale)), 0.0, 255.0));
+  const Tensor y_scale = number(x.dtype(), scale), zero_point = number(DType::U8, zero);
+  const ScaleWalk walk = {.outer = 1, .length = 1, .inner = x.count()};
+  std::vector<double> values = widen<double>(rounded_quotients(x, y_scale, walk));
+  const double shift = widen<double>(zero_point).front();
+  for (double& value : values)
+    value = std::nearbyint(value) + shift;
+  return {narrow<double>(DType::U8, x.extents(), values, Overflow::Saturate), y_scale, zero_point};
+}
+
+std::vector<Value> decompose_dynamic_quantize(const Node& n) {
+  const Value x = n.in("x"), all = reshape(x, {-1});
+  const Value zero = scalar(n.graph(), x.dtype(), 0), top = scalar(n.graph(), x.dtype(), 255);
+  const Value least = minimum(reduce_min(all, {0}), zero), greatest = maximum(reduce_max(all, {0}), zero);
+  const Value scale = (greatest - least) / 255.0;
+  const Value zero_point = cast(round(clip(zero - least / scale, zero, top)), DType::U8);
+  return {quantize(x, scale, zero_point, DType::U8), scale, zero_point};
+}
+
 std::vector<AttributeDecl> granularity(std::string_view to) {
   return {
       {"to", AttributeKind::DType, to},
@@ -257,7 +300,17 @@ const Family& quantise_ops() {
                         .infer = infer_dequantize,
                         .eval = eval_dequantize,
                         .decompose = decompose_dequantize};
-    return Family{quantize, dequantize};
+    const OpDef dynamic_quantize = {
+        .name = "dynamic_quantize",
+        .doc = "x in u8, with the scale and zero point by which its range, extended to 0, just fits",
+        .operands = {{"x", "T"}},
+        .results = {{"y", "u8"}, {"scale", "T"}, {"zero_point", "u8"}},
+        .types = {{"T", {DType::F64, DType::F32, DType::F16, DType::BF16}}},
+        .traits = {.takes_unranked = true},
+        .infer = infer_dynamic_quantize,
+        .eval = eval_dynamic_quantize,
+        .decompose = decompose_dynamic_quantize};
+    return Family{quantize, dequantize, dynamic_quantize};
   }();
   return ops;
 }

@@ -1,4 +1,5 @@
-// quantise.h — numbers stored as small integers or floats with a scale: quantize, dequantize.
+// quantise.h — numbers stored as small integers or floats with a scale: quantize, dequantize,
+// dynamic_quantize.
 //
 // A scale (and the zero point beside it, of the same shape) is for the whole tensor when it is one number,
 // for each step along an axis when it is a vector, or for each block of steps along an axis when block_size

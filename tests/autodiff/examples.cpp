@@ -461,7 +461,8 @@ Examples transforms() {
        "dequantize(%x, %s, %z, to=f64, axis=1)"},
       {"dequantize", "%s: f64[2,2]",
        "%x = constant(value=i32[2,3] {1, -2, 3, 4, 5, -6})\n%y = dequantize(%x, %s, to=f64, axis=1, "
-       "block_size=2)"}};
+       "block_size=2)"},
+      {"dynamic_quantize", "%x: f64[2,3]", "%q, %y, %z = dynamic_quantize(%x)"}};
 }
 
 Examples sequences() {

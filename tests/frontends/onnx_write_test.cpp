@@ -376,6 +376,15 @@ TEST(WriteOnnx, WritesNoGemmOfIntegers) {
             "Transpose[perm](w) -> transpose\nMatMul(x, transpose) -> matmul\nAdd(matmul, b) -> y\n");
 }
 
+TEST(WriteOnnx, QuantisesDynamicallyInOneNode) {
+  const std::string text = "graph(%x: f32[n,2]) { %q, %s, %z = dynamic_quantize(%x) return %q, %s, %z }";
+  EXPECT_EQ(written(text).nodes, "DynamicQuantizeLinear(x) -> q, s, z\n");
+  expect_same_after_reading(text);
+  EXPECT_NE(written("graph(%x: f16[n,2]) { %q, %s, %z = dynamic_quantize(%x) return %q }")
+                .nodes.find("QuantizeLinear[axis](x, "),
+            std::string::npos);  // which is for f32 only
+}
+
 TEST(WriteOnnx, KeepsQuantisedWeightsSmall) {
   const std::string text = R"(
     graph(%x: f32[n,2]) {

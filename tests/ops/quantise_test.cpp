@@ -149,5 +149,31 @@ TEST(Quantize, ChecksShapesAgainWhenItRuns) {
       "node %y: quantize: zero_point has the shape [2], but scale [3]");
 }
 
+// --- dynamic_quantize
+
+Data quantize_dynamically(const Tensor& x) {
+  return run_text(fmt::format("graph(%x: {}) {{ %y, %s, %z = dynamic_quantize(%x) return %y, %s, %z }}",
+                              to_string(type_of(x))),
+                  {x});
+}
+
+TEST(DynamicQuantize, MakesTheRangeFitWithZeroInIt) {
+  const Data both = quantize_dynamically(f32({4}, {-1, 0, 0.5, 1.55}));
+  expect_tensor(both[0], tensor(DType::U8, {4}, {0, 100, 150, 255}));
+  expect_tensor(both[1], tensor(DType::F32, {}, {0.01}));
+  expect_tensor(both[2], tensor(DType::U8, {}, {100}));
+  const Data above = quantize_dynamically(f32({2}, {51, 255}));
+  expect_tensor(above[0], tensor(DType::U8, {2}, {51, 255}));
+  expect_tensor(above[2], tensor(DType::U8, {}, {0}));
+  const Data below = quantize_dynamically(f32({2}, {-51, -255}));
+  expect_tensor(below[0], tensor(DType::U8, {2}, {204, 0}));
+  expect_tensor(below[2], tensor(DType::U8, {}, {255}));
+}
+
+TEST(DynamicQuantize, TakesZerosAndNothing) {
+  expect_tensor(quantize_dynamically(f32({2}, {0, 0}))[0], tensor(DType::U8, {2}, {0, 0}));
+  expect_tensor(quantize_dynamically(f32({0}, {}))[1], tensor(DType::F32, {}, {0}));
+}
+
 }  // namespace
 }  // namespace tenon

@@ -9,10 +9,8 @@
 #include "ops/binary.h"
 #include "ops/data.h"
 #include "ops/linear.h"
-#include "ops/reduce.h"
 #include "ops/reshape.h"
 #include "ops/select.h"
-#include "ops/unary.h"
 
 namespace tenon::onnx {
 namespace {
@@ -58,15 +56,8 @@ std::vector<Value> convert_dequantize_linear(const NodeView& n) {
                      granularity(n, x))};
 }
 
-// To u8, with the scale and zero point that make the range of x, extended to 0, just fit.
 std::vector<Value> convert_dynamic_quantize_linear(const NodeView& n) {
-  const Value x = n.in(0), all = x.shape().ranked() ? x : reshape(x, {-1});
-  const Axes every = axes_between(0, all.rank());
-  const Value zero = scalar(n.graph(), x.dtype(), 0), top = scalar(n.graph(), x.dtype(), 255);
-  const Value least = minimum(reduce_min(all, every), zero), greatest = maximum(reduce_max(all, every), zero);
-  const Value scale = (greatest - least) / 255.0;
-  const Value zero_point = cast(tenon::round(clip(zero - least / scale, zero, top)), DType::U8);
-  return {quantize(x, scale, zero_point, DType::U8), scale, zero_point};
+  return n.make("dynamic_quantize", {{"x", n.in(0)}});
 }
 
 enum class Side : bool { Left, Right };

@@ -140,6 +140,7 @@ const std::vector<Schema>& all_schemas() {
       {"Div", 14, {F | I | U | BF16}, {F | I | U | BF16}},
       {"Dropout", 13, {F | BF16, F, Bool}, {F | BF16, Bool}},
       {"Dropout", 22, {F | F8 | BF16, F | F8 | BF16, Bool}, {F | F8 | BF16, Bool}},
+      {"DynamicQuantizeLinear", 11, {F32}, {U8, F32, U8}},
       {"Einsum", 12, {F | I | U}, {F | I | U}},
       {"Einsum", 28, {F | I | U | BF16}, {F | I | U | BF16}},
       {"Elu", 6, {F}, {F}},

@@ -134,6 +134,7 @@ const std::vector<OnnxWord>& all_onnx_words() {
       {"determinant", "Det"},
       {"dft", "DFT", {{"inverse", "inverse"}, {"onesided", "onesided"}}, {"x", "length", "axis"}},
       {"div", "Div"},
+      {"dynamic_quantize", "DynamicQuantizeLinear"},
       {"einsum", "Einsum", {{"equation", "equation"}}},
       {"elu", "Elu", {{"alpha", "alpha"}}},
       {"elu", "Selu", {{"alpha", "alpha"}, {"scale", "gamma"}}},
