@@ -24,6 +24,15 @@ const Tensor* splat_of(Value value) {
 // others besides.
 bool rearranges(const OpDef& op) { return op.category == Category::Shape && op.name != "pad"; }
 
+// Whether the node only makes quantised weights larger: it dequantises them, or makes wide integers of them.
+bool enlarges_weights(const Node& node) {
+  if (!node.is("cast"))
+    return node.is("dequantize");
+  const DType from = node.in("x").dtype(), to = node.attr("to");
+  return is_integer(from) && info(from).bits <= 8 && is_integer(to) && info(to).bits > 8 &&
+         node.result().shape().ranked() && node.result().rank() > 1;
+}
+
 int64_t bytes_of(Value value) { return element_count(*value.shape().extents()) * info(value.dtype()).bytes; }
 
 class Folder {
@@ -44,7 +53,7 @@ class Folder {
   void fold(Node* node) {
     if (node->is("constant") || node->op().traits.random || node->result_count() == 0)
       return;
-    if (node->is("dequantize"))  // quantised weights stay small
+    if (enlarges_weights(*node))
       return;
     const std::vector<Value> operands = node->operands();
     if (node->is("parameter") ? is_float(node->result().dtype())

@@ -86,5 +86,13 @@ TEST(FoldConstants, LeavesQuantisedWeights) {
     %y = linear(%x, %w) return %y })");
 }
 
+TEST(FoldConstants, LeavesQuantisedWeightsOfProductsOfIntegers) {
+  expect_unchanged(fold_constants, R"(graph g(%x: i32[n,2]) {
+    %q = constant(value=u8[2,1] {1, 255}) %w = cast(%q, to=i32) %y = matmul(%x, %w) return %y })");
+  expect_pass(fold_constants,
+              "graph g() { %q = constant(value=u8[1] {255}) %y = cast(%q, to=i32) return %y }",
+              "graph g() { %y = constant(value=i32[1] {255}) return %y }");
+}
+
 }  // namespace
 }  // namespace tenon
