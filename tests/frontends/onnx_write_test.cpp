@@ -93,6 +93,44 @@ TEST(WriteOnnx, WritesTheOpsetThatIsAskedFor) {
   EXPECT_EQ(written(mean, {.opset = 18}).nodes, "ReduceMean[keepdims](x, constant) -> y\n");
 }
 
+// ONNX takes a size of 0 for that of x, unless told otherwise.
+TEST(WriteOnnx, SaysWhatASizeOfZeroMeansOnlyWhereOneMayBe) {
+  const auto reshaped = [](std::string_view x, const std::string& shape) {
+    const Found found =
+        written(fmt::format("graph(%x: f32[{}], %z: f32[n,m]) {{ %a = shape(%z) {} %y = "
+                            "reshape(%x, %s) return %y }}",
+                            x, shape));
+    return fmt::format("{} {}", found.opset, found.nodes.find("allowzero") != std::string::npos);
+  };
+  EXPECT_EQ(reshaped("2,3", "%s = constant(value=i64[2] {-1, 2})"), "13 false");
+  EXPECT_EQ(reshaped("2,0", "%s = constant(value=i64[2] {5, 0})"), "13 false");
+  EXPECT_EQ(reshaped("2,0", "%s = constant(value=i64[2] {0, 5})"), "14 true");
+  EXPECT_EQ(reshaped("n,m", "%s = add(%a, %a)").substr(3), "true");
+  EXPECT_EQ(reshaped("n,m,1", "%s = mul(%a, %a)").substr(3), "true");
+  EXPECT_EQ(reshaped("n,m,1", "%s = copy(%a)"), "13 false");
+}
+
+TEST(WriteOnnx, PadsAllAxesInOldOpsets) {
+  const auto padded = [](std::string_view attributes) {
+    return fmt::format(
+        "graph(%x: f32[2,3], %v: f32[], %q: i64[4], %r: i64[2]) {{ %p = constant(value=i64[2] {{1, 2}}) "
+        "%y = pad(%x, {}) return %y }}",
+        attributes);
+  };
+  const Found all = written(padded("%q, %v, axes=[0, 1]")), one = written(padded("%p, axes=[-1]"));
+  EXPECT_EQ(all.nodes, "Pad[mode](x, q, v) -> y\n");
+  EXPECT_EQ(all.opset, 13);
+  EXPECT_EQ(one.nodes, "Pad[mode](x, constant) -> y\n");
+  EXPECT_EQ(one.opset, 13);
+  EXPECT_EQ(written(padded("%p, axes=[-1]"), {.opset = 18}).nodes, "Pad[mode](x, p, , constant) -> y\n");
+  EXPECT_EQ(written(padded("%r, axes=[0]")).opset, 18);
+  const auto graph = parse_graph(
+      "graph(%x: f32[2,1]) { %p = constant(value=i64[2] {1, 2}) "
+      "%y = pad(%x, %p, axes=[-1]) return %y }");
+  const Data x = {f32({2, 1}, {3, 4})};
+  expect_tensor(evaluate(*read_back(*graph), x)[0], evaluate(*graph, x)[0].tensor());
+}
+
 TEST(WriteOnnx, RefusesOpsetsThatCannotBeWritten) {
   const std::string relu = "graph(%x: f32[2]) { %0 = relu(%x) return %0 }";
   refuse<UserError>(relu, "opset 12 cannot be written, only 13 to 28", {.opset = 12});

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "frontends/onnx/dimensions.h"
 #include "frontends/onnx/write/integer_products.h"
 #include "frontends/onnx/write/schemas.h"
 #include "tensor/wide.h"
@@ -32,6 +33,23 @@ bool is_implied_dtype(const Node& node, std::string_view attribute) {
   return node.in("zero_point").dtype() == dtype;
 }
 
+// Whether each size of a reshape is other than 0, or is that of x, which ONNX takes 0 for unless told
+// otherwise.
+bool has_no_zero_of_its_own(const Node& reshape) {
+  const auto sizes = reshape.in("shape").known_dims();
+  const Shape& x = reshape.in("x").shape();
+  if (!sizes)
+    return false;
+  for (size_t i = 0; i < sizes->size(); ++i) {
+    const Dim& size = (*sizes)[i];
+    const auto at = static_cast<int64_t>(i);
+    const bool is_zero_never = size == Dim(-1) || size.lower_bound().value_or(0) > 0;
+    if (!is_zero_never && !(x.ranked() && at < x.rank() && provably_equal(size, x[at])))
+      return false;
+  }
+  return true;
+}
+
 bool is_default(const Node& node, const OnnxCall& call, const NamedAttribute& attribute) {
   struct Default {
     std::string_view op_type, attribute;
@@ -55,6 +73,8 @@ bool is_default(const Node& node, const OnnxCall& call, const NamedAttribute& at
   if (call.name == "QuantizeLinear" || call.name == "DequantizeLinear")
     if (is_implied_dtype(node, attribute.name))
       return true;
+  if (attribute.name == "allowzero" && has_no_zero_of_its_own(node))
+    return true;
   if (attribute.name == "dilations" && (call.name == "AveragePool" || call.name == "LpPool"))
     return are_ones(attribute.value);
   return std::ranges::any_of(defaults, [&](const Default& known) {
@@ -62,9 +82,22 @@ bool is_default(const Node& node, const OnnxCall& call, const NamedAttribute& at
   });
 }
 
-void tidy(const Node& node, OnnxCall& call) {
+void drop_missing_inputs(OnnxCall& call) {
   while (!call.inputs.empty() && !call.inputs.back().value && !call.inputs.back().constant)
     call.inputs.pop_back();
+}
+
+// Pad takes numbers for all axes where none are named.
+bool names_all_axes(const OnnxCall& pad) {
+  const Shape& x = pad.inputs[0].value.shape();
+  return pad.inputs.size() == 4 && pad.inputs[3].constant && x.ranked() &&
+         std::ranges::equal(pad.inputs[3].constant->as<Attribute::Ints>(), axes_between(0, x.rank()));
+}
+
+void tidy(const Node& node, OnnxCall& call) {
+  if (call.name == "Pad" && names_all_axes(call))
+    call.inputs.pop_back();
+  drop_missing_inputs(call);
   std::erase_if(call.attributes, [&](const NamedAttribute& a) { return is_default(node, call, a); });
 }
 
@@ -190,8 +223,28 @@ std::optional<OnnxCall> spell_product(const Node& node) {
 
 // --- older forms
 
+// Until opset 17 Pad took numbers for all axes.
+std::optional<OnnxCall> pad_of_all_axes(const OnnxCall& call) {
+  const Shape& x = call.inputs[0].value.shape();
+  const auto pads = call.inputs[1].value.known_ints();
+  if (call.inputs.size() != 4 || !call.inputs[3].constant || !x.ranked() || !pads)
+    return std::nullopt;
+  const Attribute::Ints& axes = *call.inputs[3].constant;
+  Attribute::Ints all(static_cast<size_t>(2 * x.rank()), 0);
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const auto at = static_cast<size_t>(axes[i] < 0 ? axes[i] + x.rank() : axes[i]);
+    all[at] = (*pads)[i];
+    all[at + static_cast<size_t>(x.rank())] = (*pads)[i + axes.size()];
+  }
+  OnnxCall older = {call.name, {call.inputs[0], {Value(), all}, call.inputs[2]}, call.attributes};
+  drop_missing_inputs(older);
+  return older;
+}
+
 // Until opset 17 the axes of most reductions were an attribute.
 std::optional<OnnxCall> older_form(const OnnxCall& call) {
+  if (call.name == "Pad")
+    return pad_of_all_axes(call);
   if (!call.name.starts_with("Reduce") || call.name == "ReduceSum" || call.inputs.size() != 2 ||
       !call.inputs[1].constant || call.inputs[1].constant->as<Attribute::Ints>().empty())
     return std::nullopt;
