@@ -614,6 +614,25 @@ TEST(WriteOnnx, TellsTheBodyOfALoopItsCondition) {
             "output_1\n}\n");
 }
 
+// ONNX Runtime compares it with what the loop is given.
+TEST(WriteOnnx, TellsTheBodyOfALoopItsConditionInTheShapeItCameIn) {
+  const std::unique_ptr<Graph> graph = parse_graph(R"(
+    graph(%go: bool[1], %x: f32[2]) {
+      %y = while(condition=%go, carried=[%x]) body(%turn: i64[], %c: f32[2]) {
+        %0 = add(%c, %c)
+        %1 = constant(value=bool[1] {0})
+        return %1, %0
+      }
+      return %y
+    })");
+  const TemporaryFolder folder;
+  write_onnx(*graph, folder / "m.onnx");
+  const Model model = read_model(folder / "m.onnx");
+  const GraphProto& body = model.proto.graph.node.front().attribute.front().graphs.front();
+  EXPECT_EQ(body.input[1].name, "condition");
+  EXPECT_EQ(body.input[1].type.shape->dim.size(), 1U);
+}
+
 TEST(WriteOnnx, ReadsBackScans) {
   expect_same_after_reading(R"(
     graph(%s: f32[4], %x: f32[6,4]) {

@@ -270,20 +270,22 @@ class Drafter {
     while (!made.inputs.empty() && made.inputs.back().empty())
       made.inputs.pop_back();
     const LoopBody body(node);
-    std::vector<DraftValue> inputs = inputs_of(body);
+    std::vector<DraftValue> inputs = inputs_of(node, body);
     use_names(body.captured, node.ins("captured"));
     made.graphs.emplace_back("body", body_of(body.graph, std::move(inputs)));
     to.nodes.push_back(std::move(made));
   }
 
-  // A loop tells its body, after the number of the turn, that its condition holds.
-  std::vector<DraftValue> inputs_of(const LoopBody& body) {
+  // A loop tells its body, after the number of the turn, that its condition holds, in the shape that it came
+  // in.
+  std::vector<DraftValue> inputs_of(const Node& loop, const LoopBody& body) {
     std::vector<DraftValue> inputs;
     for (Value input : body.varying()) {
       values_[input.data()] = fresh_name(input);
       inputs.push_back({values_[input.data()], input.type()});
       if (input == body.turn)
-        inputs.push_back({names_.take("condition"), Type::tensor(DType::Bool, {})});
+        inputs.push_back({names_.take("condition"), loop.has("condition") ? loop.in("condition").type()
+                                                                          : Type::tensor(DType::Bool, {})});
     }
     return inputs;
   }
