@@ -278,7 +278,7 @@ TEST(WriteOnnx, RepeatsAnglesAndMasksOnceForAll) {
       return %0, %1
     })")
                 .nodes,
-            "Expand(cos, constant) -> broadcast\nExpand(sin, constant_1) -> broadcast_1\n"
+            "Expand(cos, concat) -> broadcast\nExpand(sin, concat_1) -> broadcast_1\n"
             "RotaryEmbedding[interleaved](x, broadcast, broadcast_1) -> output\n"
             "RotaryEmbedding[interleaved](y, broadcast, broadcast_1) -> output_1\n");
   EXPECT_EQ(written(R"(
@@ -287,15 +287,28 @@ TEST(WriteOnnx, RepeatsAnglesAndMasksOnceForAll) {
       return %y
     })")
                 .nodes,
-            "Expand(m, constant) -> broadcast\nAttention[scale, softcap, softmax_precision](q, k, v, "
+            "Expand(m, concat) -> broadcast\nAttention[scale, softcap, softmax_precision](q, k, v, "
             "broadcast) -> y\n");
-  EXPECT_EQ(written(R"(
+}
+
+TEST(WriteOnnx, RepeatsAnglesAndMasksAsOftenAsRunningTells) {
+  const std::string rotary = R"(
     graph(%x: f32[n,4,3,8], %cos: f32[1,3,4], %sin: f32[1,3,4]) {
       %y = rotary(%x, %cos, %sin)
       return %y
-    })")
-                .nodes.find("RotaryEmbedding"),
+    })";
+  EXPECT_NE(written(rotary).nodes.find("RotaryEmbedding[interleaved](x, broadcast, broadcast_1) -> y\n"),
             std::string::npos);
+  const std::string attention = R"(
+    graph(%q: f32[2,4,n,8], %k: f32[2,4,5,8], %v: f32[2,4,5,8], %m: f32[2,1,1,5]) {
+      %0 = attention(%q, %k, %v, %m, scale=1)
+      %y = attention(%0, %k, %v, %m, scale=1)
+      return %y
+    })";
+  const std::string nodes = written(attention).nodes;
+  EXPECT_NE(nodes.find("(q, k, v, broadcast) -> attention\n"), std::string::npos) << nodes;
+  EXPECT_NE(nodes.find("(attention, k, v, broadcast) -> y\n"), std::string::npos) << nodes;
+  EXPECT_EQ(written(attention, {.opset = 20}).nodes.find("Expand"), std::string::npos);
 }
 
 TEST(WriteOnnx, TransposesASharedWeightOnce) {

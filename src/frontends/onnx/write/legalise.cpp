@@ -12,6 +12,7 @@
 #include "ops/data.h"
 #include "ops/linear.h"
 #include "ops/reshape.h"
+#include "ops/slice.h"
 #include "tensor/wide.h"
 
 namespace tenon::onnx {
@@ -89,10 +90,8 @@ Value with_operands(const Node& node, const std::map<std::string_view, Value>& o
 
 bool is_one(Value value) { return value.shape().ranked() && value.shape().element_count() == Dim(1); }
 
-// How often an operand is repeated along a dimension, if it must be and that is known.
-std::optional<int64_t> repeats(const Dim& one, const Dim& all) {
-  return one == Dim(1) && all != Dim(1) ? all.constant() : std::nullopt;
-}
+// Whether a dimension of an operand, which is broadcast, is shorter than that of all.
+bool must_repeat(const Dim& one, const Dim& all) { return one == Dim(1) && all != Dim(1); }
 
 class Legaliser {
  public:
@@ -151,7 +150,7 @@ class Legaliser {
   // x · weightᵀ + bias of stacks of vectors.
   Value linear_as_matmul(const Node& node) {
     const Value weight = node.in("weight");
-    const Value turned = once(weight, {}, [&] { return transpose(weight, {1, 0}); });
+    const Value turned = once(weight, "transposed", [&] { return transpose(weight, {1, 0}); });
     const Value product = matmul(node.in("x"), turned);
     return node.has("bias") ? product + node.in("bias") : product;
   }
@@ -172,28 +171,38 @@ class Legaliser {
   }
 
   // The angles of a rotary embedding for each of the batch, and a mask for each of the queries: engines want
-  // them so.
+  // them so. Older opsets have neither.
   Value with_repeated_operands(const Node& node) {
-    if (node.is("rotary") && node.in("x").shape().ranked() && node.in("cos").shape().ranked())
-      if (const auto count = repeats(node.in("cos").dim(0), node.in("x").dim(0)))
-        return with_operands(node, {{"cos", repeated(node.in("cos"), {*count, 1, 1})},
-                                    {"sin", repeated(node.in("sin"), {*count, 1, 1})}});
+    if (opset_.value_or(kUsualOpset) < 23)
+      return {};
+    if (node.is("rotary") && node.in("x").shape().ranked() && node.in("cos").shape().ranked() &&
+        must_repeat(node.in("cos").dim(0), node.in("x").dim(0)))
+      return with_operands(node, {{"cos", repeated(node.in("cos"), 2, node.in("x"), 0)},
+                                  {"sin", repeated(node.in("sin"), 2, node.in("x"), 0)}});
     if (node.is("attention") && node.has("mask") && node.in("q").shape().ranked() &&
         node.in("mask").shape().ranked()) {
       const Value mask = node.in("mask");
-      if (const auto count = repeats(mask.rank() < 2 ? Dim(1) : mask.dim(-2), node.in("q").dim(-2)))
-        return with_operands(node, {{"mask", repeated(mask, {*count, 1})}});
+      if (must_repeat(mask.rank() < 2 ? Dim(1) : mask.dim(-2), node.in("q").dim(-2)))
+        return with_operands(node, {{"mask", repeated(mask, 1, node.in("q"), -2)}});
     }
     return {};
   }
 
-  Value repeated(Value value, const std::vector<int64_t>& sizes) {
-    return once(value, sizes, [&] { return broadcast_to(value, int_vector(value.graph(), sizes)); });
+  // The value repeated along the dimension before its last `behind`, as often as x has steps along an axis.
+  Value repeated(Value value, int64_t behind, Value x, int64_t axis) {
+    const Dim count = x.dim(axis);
+    return once(value, fmt::format("{}", count), [&] {
+      Graph& graph = value.graph();
+      const Value often = count.is_constant() ? int_vector(graph, {*count.constant()}) : size_along(x, axis);
+      const std::vector<int64_t> ones(static_cast<size_t>(behind), 1);
+      return broadcast_to(value, concat({often, int_vector(graph, ones)}, 0));
+    });
   }
 
-  // Made of a value for the first node that wants it, for all that come after.
-  Value once(Value value, const std::vector<int64_t>& sizes, const std::function<Value()>& make) {
-    Value& made = made_[{value.data(), sizes}];
+  // Made of a value for the first node that wants it, for all that come after; `how` tells what is made of
+  // it.
+  Value once(Value value, const std::string& how, const std::function<Value()>& make) {
+    Value& made = made_[{value.data(), how}];
     if (!made)
       made = make();
     return made;
@@ -227,7 +236,7 @@ class Legaliser {
     return fmt::format("({}) -> ({})", fmt::join(types, ", "), fmt::join(node.result_types(), ", "));
   }
 
-  std::map<std::pair<const ValueData*, std::vector<int64_t>>, Value> made_;
+  std::map<std::pair<const ValueData*, std::string>, Value> made_;
   ConstantExpressions& constants_;
   std::optional<int64_t> opset_;
 };
