@@ -309,6 +309,8 @@ TEST(WriteOnnx, RepeatsAnglesAndMasksAsOftenAsRunningTells) {
   EXPECT_NE(nodes.find("(q, k, v, broadcast) -> attention\n"), std::string::npos) << nodes;
   EXPECT_NE(nodes.find("(attention, k, v, broadcast) -> y\n"), std::string::npos) << nodes;
   EXPECT_EQ(written(attention, {.opset = 20}).nodes.find("Expand"), std::string::npos);
+  EXPECT_EQ(read_back(*parse_graph(rotary))->outputs().front().node()->in("cos").dim(0), Dim(1));
+  EXPECT_EQ(read_back(*parse_graph(attention))->outputs().front().node()->in("mask").dim(2), Dim(1));
 }
 
 TEST(WriteOnnx, TransposesASharedWeightOnce) {

@@ -45,6 +45,19 @@ double default_scale(Value& q) {
   return 1;
 }
 
+// What was repeated along axes before its last `kept`, as models do for engines that do not broadcast.
+Value before_repeats(Value value, int64_t kept) {
+  if (!value || value.is_input() || !value.node()->is("broadcast"))
+    return value;
+  const Value x = value.node()->in("x");
+  if (!x.shape().ranked() || !value.shape().ranked() || x.rank() != value.rank() || x.rank() < kept)
+    return value;
+  for (int64_t axis = -kept; axis < 0; ++axis)
+    if (!provably_equal(x.dim(axis), value.dim(axis)))
+      return value;
+  return x;
+}
+
 std::vector<Value> convert_attention(const NodeView& n) {
   Value q = n.in(0), k = n.in(1), v = n.in(2);
   const bool packed = n.rank_of(q) == 3;
@@ -79,7 +92,7 @@ std::vector<Value> convert_attention(const NodeView& n) {
     v = concat({past_value, v}, 2);
   }
 
-  options.mask = n.maybe(3);
+  options.mask = before_repeats(n.maybe(3), 1);
   if (options.mask && options.mask.dtype() != DType::Bool)
     options.mask = in_dtype(options.mask, q.dtype());
   options.pad_mask = options.mask && n.opset() >= 24;
@@ -169,7 +182,7 @@ std::vector<Value> convert_rotary_embedding(const NodeView& n) {
     throw user_error("RotaryEmbedding: {} has rank {}, but must have 3 or 4", x.type(), x.rank());
   const int64_t turned = n.integer("rotary_embedding_dim", 0);
   const auto angles = [&](size_t index) {
-    Value cache = n.in(index);
+    Value cache = before_repeats(n.in(index), 2);
     if (const Value positions = n.maybe(3))
       cache = gather(cache, positions, 0);
     const bool exact = cache.shape().ranked() && cache.rank() == 3 && cache.dim(2) == Dim(turned / 2);
