@@ -629,6 +629,21 @@ TEST(WriteOnnx, TellsTheBodyOfALoopItsCondition) {
             "output_1\n}\n");
 }
 
+TEST(WriteOnnx, TakesAnOpsetWhoseBranchesGiveSuchValues) {
+  const std::string text = R"(
+    graph(%c: bool[], %x: bf16[2]) {
+      %y = if(%c, [%x]) then(%a: bf16[2]) {
+        %0 = neg(%a)
+        return %0
+      } else(%b: bf16[2]) {
+        return %b
+      }
+      return %y
+    })";
+  EXPECT_EQ(written(text).opset, 16);
+  refuse(text, "node %y: If needs opset 16, but opset 15 is asked for", {.opset = 15});
+}
+
 // ONNX Runtime compares it with what the loop is given.
 TEST(WriteOnnx, TellsTheBodyOfALoopItsConditionInTheShapeItCameIn) {
   const std::unique_ptr<Graph> graph = parse_graph(R"(

@@ -96,7 +96,7 @@ class Drafter {
       } else {
         for (Value operand : node.operands())
           needed.insert(operand.data());
-        needed_ = std::max(needed_, control_opset(node));
+        note_opset(control_call(node), node.result_types(), node);
       }
       for (const auto& region : node.regions())
         plan(*region);
@@ -117,17 +117,28 @@ class Drafter {
     if (!opset)
       throw unsupported("{}: no opset of ONNX has {} for {}", node.describe(), call.name,
                         fmt::join(outputs, ", "));
-    int64_t& needed = split_name(call.name).domain.empty() ? needed_ : draft_.ml_opset;
+    const bool is_standard = split_name(call.name).domain.empty();
+    if (is_standard && asked_ && *opset > *asked_)
+      throw unsupported("{}: {} needs opset {}, but opset {} is asked for", node.describe(), call.name,
+                        *opset, *asked_);
+    int64_t& needed = is_standard ? needed_ : draft_.ml_opset;
     needed = std::max(needed, *opset);
   }
 
-  // Optionals go into and out of nested graphs since opset 16.
-  static int64_t control_opset(const Node& node) {
-    const auto is_optional = [](Value value) { return value.type().is_optional(); };
-    const std::vector<Value> operands = node.operands(), results = node.results();
-    return std::ranges::any_of(operands, is_optional) || std::ranges::any_of(results, is_optional)
-               ? 16
-               : kOldestWritten;
+  // A node with nested graphs, but for these: what they capture is no input.
+  static OnnxCall control_call(const Node& node) {
+    if (node.is("if"))
+      return {"If", {{node.in("condition")}}, {}};
+    const bool is_while = node.is("while");
+    CHECK(is_while || node.is("scan"), "{} has nested graphs", node.op().name);
+    OnnxCall call = {is_while ? "Loop" : "Scan", {}, {}};
+    if (is_while)
+      call.inputs = {{node.in("trip_count")}, {node.in("condition")}};
+    for (std::string_view name : {"carried", "scanned"})
+      if (node.op().find_operand(name) != nullptr)
+        for (Value value : node.ins(name))
+          call.inputs.push_back({value});
+    return call;
   }
 
   // --- names
@@ -238,8 +249,7 @@ class Drafter {
   }
 
   void add_if(const Node& node, DraftGraph& to) {
-    DraftNode made = make_node(node, "If");
-    made.inputs = {name_of(node.in("condition"))};
+    DraftNode made = make_control_node(node);
     constexpr std::string_view branches[] = {"then_branch", "else_branch"};
     for (size_t i = 0; i < 2; ++i) {
       const Graph& branch = *node.regions()[i];
@@ -249,26 +259,24 @@ class Drafter {
     to.nodes.push_back(std::move(made));
   }
 
+  DraftNode make_control_node(const Node& node) {
+    const OnnxCall call = control_call(node);
+    DraftNode made = make_node(node, call.name);
+    for (const OnnxInput& input : call.inputs)
+      made.inputs.push_back(name_of(input));
+    while (!made.inputs.empty() && made.inputs.back().empty())
+      made.inputs.pop_back();
+    return made;
+  }
+
   void add_loop(const Node& node, DraftGraph& to) {
-    const bool is_while = node.is("while");
-    CHECK(is_while || node.is("scan"), "{} has nested graphs", node.op().name);
-    DraftNode made = make_node(node, is_while ? "Loop" : "Scan");
-    if (is_while)
-      for (std::string_view name : {"trip_count", "condition"})
-        made.inputs.push_back(node.has(name) ? name_of(node.in(name)) : "");
-    for (Value value : node.ins("carried"))
-      made.inputs.push_back(name_of(value));
-    if (!is_while) {
-      for (Value value : node.ins("scanned"))
-        made.inputs.push_back(name_of(value));
+    DraftNode made = make_control_node(node);
+    if (node.is("scan"))
       made.attributes = {{"num_scan_inputs", static_cast<int64_t>(node.ins("scanned").size())},
                          {"scan_input_axes", node.attr("axes")},
                          {"scan_input_directions", node.attr("reversed")},
                          {"scan_output_axes", node.attr("output_axes")},
                          {"scan_output_directions", node.attr("output_reversed")}};
-    }
-    while (!made.inputs.empty() && made.inputs.back().empty())
-      made.inputs.pop_back();
     const LoopBody body(node);
     std::vector<DraftValue> inputs = inputs_of(node, body);
     use_names(body.captured, node.ins("captured"));

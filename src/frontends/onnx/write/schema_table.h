@@ -11,11 +11,12 @@ namespace tenon::onnx {
 using Kinds = uint32_t;
 constexpr Kinds kSequence = Kinds{1} << 30, kOptional = Kinds{1} << 31;
 
-// What an op takes and gives from opset `since` of its domain on; the last of a list is for all that follow.
+// What an op takes and gives from opset `since` of its domain on; the last of a list is for all that follow,
+// and no outputs are like the inputs.
 struct Schema {
   std::string_view op_type;
   int64_t since;
-  std::vector<Kinds> inputs, outputs;
+  std::vector<Kinds> inputs, outputs = {};
   std::string_view domain = "";
 };
 

@@ -53,8 +53,9 @@ bool are_allowed(const Schema& schema, const OnnxCall& call, const Types& output
   for (size_t i = 0; i < call.inputs.size(); ++i)
     if (call.inputs[i].value && !is_allowed(schema.inputs, i, call.inputs[i].value.type()))
       return false;
+  const std::vector<Kinds>& given = schema.outputs.empty() ? schema.inputs : schema.outputs;
   for (size_t i = 0; i < outputs.size(); ++i)
-    if (!is_allowed(schema.outputs, i, outputs[i]))
+    if (!is_allowed(given, i, outputs[i]))
       return false;
   return true;
 }
