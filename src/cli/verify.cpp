@@ -59,6 +59,8 @@ std::vector<std::string> notes(const Check& check) {
   if (!check.nearly_zero.empty())
     notes.push_back(
         fmt::format("nearly zero, so that comparing proves nothing: {}", some(check.nearly_zero)));
+  if (!check.unchecked.empty())
+    notes.push_back(fmt::format("not checked: {}", some(check.unchecked)));
   if (!check.missing.empty())
     notes.push_back(fmt::format("no gradient any more: {}", some(check.missing)));
   return notes;
@@ -85,11 +87,9 @@ nlohmann::ordered_json as_json(const std::vector<PassVerification>& results) {
   for (const PassVerification& result : results) {
     nlohmann::ordered_json pass = {{"name", result.pass}, {"changes", result.changes}};
     for (const auto& [name, check] : checks(result))
-      pass[std::string(name)] = {{"verdict", word(check->verdict)},
-                                 {"error", check->error},
-                                 {"detail", check->detail},
-                                 {"nearly_zero", check->nearly_zero},
-                                 {"missing", check->missing}};
+      pass[std::string(name)] = {{"verdict", word(check->verdict)}, {"error", check->error},
+                                 {"detail", check->detail},         {"nearly_zero", check->nearly_zero},
+                                 {"unchecked", check->unchecked},   {"missing", check->missing}};
     passes.push_back(std::move(pass));
   }
   return {{"passes", passes}};

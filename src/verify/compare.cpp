@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <memory>
 
 #include "ir/type.h"
@@ -9,8 +10,6 @@
 
 namespace tenon {
 namespace {
-
-constexpr double kNearlyZero = 1e-3;
 
 // Same kind, dtype and shape; else what differs.
 std::string type_mismatch(const Tensor& actual, const Tensor& expected) {
@@ -65,6 +64,48 @@ bool same_special(double a, double b) {
   return std::isnan(a) == std::isnan(b) && std::isinf(a) == std::isinf(b) && (!std::isinf(a) || a == b);
 }
 
+// The first element of two tensors of one type for which `differ` holds; empty where there is none. What are
+// no numbers, or no floats where `of_floats`, differ by their bits.
+template <class Differ>
+std::string first_mismatch_where(const Tensor& actual, const Tensor& expected, bool of_floats,
+                                 const Differ& differ) {
+  const DType dtype = expected.dtype();
+  if (const std::string detail = type_mismatch(actual, expected); !detail.empty())
+    return detail;
+  if (identical(actual, expected))
+    return "";
+  if (dtype == DType::String || kind(dtype) == DTypeKind::Complex || (of_floats && !is_float(dtype)))
+    return mismatch_at(actual, expected, first_difference(actual, expected));
+  const std::vector<double> a = widen<double>(actual), b = widen<double>(expected);
+  for (size_t i = 0; i < b.size(); ++i)
+    if (differ(a[i], b[i]))
+      return mismatch_at(actual, expected, static_cast<int64_t>(i));
+  return "";
+}
+
+using TensorMismatch = std::function<std::string(const Tensor& actual, const Tensor& expected)>;
+
+std::string first_mismatch_by(const TensorMismatch& mismatch, const Datum& actual, const Datum& expected) {
+  if (actual.index() != expected.index())
+    return fmt::format("got {}, expected {}", type_of(actual), type_of(expected));
+  if (std::holds_alternative<Tensor>(expected))
+    return mismatch(actual.tensor(), expected.tensor());
+  if (std::holds_alternative<Optional>(expected)) {
+    const auto &a = actual.optional().element, &b = expected.optional().element;
+    if (bool(a) != bool(b))
+      return fmt::format("got {} optional, expected {}", a ? "a full" : "an empty",
+                         b ? "a full one" : "an empty one");
+    return a ? first_mismatch_by(mismatch, *a, *b) : "";
+  }
+  const auto &a = actual.sequence().elements, &b = expected.sequence().elements;
+  if (a.size() != b.size())
+    return fmt::format("got a sequence of {}, expected one of {}", a.size(), b.size());
+  for (size_t i = 0; i < b.size(); ++i)
+    if (const std::string detail = first_mismatch_by(mismatch, a[i], b[i]); !detail.empty())
+      return fmt::format("in element {} of the sequence: {}", i, detail);
+  return "";
+}
+
 }  // namespace
 
 Comparison compare(const Tensor& actual, const Tensor& expected, double tolerance) {
@@ -104,37 +145,21 @@ Comparison compare(const Tensor& actual, const Tensor& expected, double toleranc
 }
 
 std::string first_mismatch(const Datum& actual, const Datum& expected, double relative, double absolute) {
-  if (actual.index() != expected.index())
-    return fmt::format("got {}, expected {}", type_of(actual), type_of(expected));
-  if (std::holds_alternative<Sequence>(expected)) {
-    const auto &a = actual.sequence().elements, &b = expected.sequence().elements;
-    if (a.size() != b.size())
-      return fmt::format("got a sequence of {}, expected one of {}", a.size(), b.size());
-    for (size_t i = 0; i < b.size(); ++i)
-      if (const std::string detail = first_mismatch(a[i], b[i], relative, absolute); !detail.empty())
-        return fmt::format("in element {} of the sequence: {}", i, detail);
-    return "";
-  }
-  if (std::holds_alternative<Optional>(expected)) {
-    const auto &a = actual.optional().element, &b = expected.optional().element;
-    if (bool(a) != bool(b))
-      return fmt::format("got {} optional, expected {}", a ? "a full" : "an empty",
-                         b ? "a full one" : "an empty one");
-    return a ? first_mismatch(*a, *b, relative, absolute) : "";
-  }
-  const Tensor &a = actual.tensor(), &b = expected.tensor();
-  if (const std::string detail = type_mismatch(a, b); !detail.empty())
-    return detail;
-  if (identical(a, b))
-    return "";
-  if (kind(b.dtype()) == DTypeKind::String || kind(b.dtype()) == DTypeKind::Complex)
-    return mismatch_at(a, b, first_difference(a, b));
-  const std::vector<double> x = widen<double>(a), y = widen<double>(b);
-  for (size_t i = 0; i < y.size(); ++i)
-    if (!same_special(x[i], y[i]) ||
-        (std::isfinite(y[i]) && std::fabs(x[i] - y[i]) > absolute + relative * std::fabs(y[i])))
-      return mismatch_at(a, b, static_cast<int64_t>(i));
-  return "";
+  const auto is_far = [=](double a, double b) {
+    return !same_special(a, b) || (std::isfinite(b) && std::fabs(a - b) > absolute + relative * std::fabs(b));
+  };
+  return first_mismatch_by(
+      [&](const Tensor& a, const Tensor& b) { return first_mismatch_where(a, b, false, is_far); }, actual,
+      expected);
+}
+
+std::string first_other_bits(const Datum& actual, const Datum& expected) {
+  const auto has_other_bits = [](double a, double b) {
+    return !(std::isnan(a) && std::isnan(b)) && (a != b || std::signbit(a) != std::signbit(b));
+  };
+  return first_mismatch_by(
+      [&](const Tensor& a, const Tensor& b) { return first_mismatch_where(a, b, true, has_other_bits); },
+      actual, expected);
 }
 
 }  // namespace tenon

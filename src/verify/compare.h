@@ -7,6 +7,9 @@
 
 namespace tenon {
 
+// Where all expected values are below this, agreeing proves nothing.
+constexpr double kNearlyZero = 1e-3;
+
 struct Comparison {
   bool agree = false;
   bool proves_nothing = false;  // the expected values are all nearly zero, so that agreeing is no evidence
@@ -24,5 +27,8 @@ Comparison compare(const Tensor& actual, const Tensor& expected, double toleranc
 // off by a rounding step where `absolute` says so); strings and complex numbers are exact. Empty when so,
 // else the first element that is not. Sequences and optionals compare their elements.
 std::string first_mismatch(const Datum& actual, const Datum& expected, double relative, double absolute);
+
+// The same for bits: 0 and -0 differ, but one NaN is as good as another.
+std::string first_other_bits(const Datum& actual, const Datum& expected);
 
 }  // namespace tenon

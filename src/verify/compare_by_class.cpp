@@ -1,6 +1,7 @@
 // compare_by_class.cpp — how close is close enough for a class of numerics?
 #include <cmath>
 
+#include "tensor/rounding.h"
 #include "tensor/wide.h"
 #include "verify/compare.h"
 #include "verify/rewrite_checks.h"
@@ -8,22 +9,7 @@
 namespace tenon {
 namespace {
 
-constexpr double kNearlyZero = 1e-3;
 constexpr double kRoundingSteps = 8;
-
-// The distance from 1 to the next number.
-double rounding_step(DType dtype) {
-  switch (info(dtype).bits) {
-    case 64:
-      return 0x1p-52;
-    case 32:
-      return 0x1p-23;
-    case 16:
-      return dtype == DType::BF16 ? 0x1p-7 : 0x1p-10;
-    default:
-      return 0x1p-2;
-  }
-}
 
 double tolerance_of(Numerics numerics, DType dtype, double tolerance) {
   const DType rounded_to = numerics == Numerics::ChangesPrecision ? DType::BF16 : dtype;
@@ -34,24 +20,25 @@ Check failed(double error, std::string detail) {
   return {.verdict = Verdict::Failed, .error = error, .detail = std::move(detail)};
 }
 
-Check compare_bits(const Tensor& actual, const Tensor& expected) {
-  if (identical(actual, expected))
-    return {.verdict = Verdict::Passed};
-  if (!is_float(expected.dtype()))
-    return failed(0, compare(actual, expected, 0).detail);
-  const std::vector<double> a = widen<double>(actual), b = widen<double>(expected);
-  for (size_t i = 0; i < a.size(); ++i)
-    if (!(std::isnan(a[i]) && std::isnan(b[i])) && (a[i] != b[i] || std::signbit(a[i]) != std::signbit(b[i])))
-      return failed(std::fabs(a[i] - b[i]),
-                    fmt::format("element {} of {} is {}, expected {}", i, type_of(expected), a[i], b[i]));
-  return {.verdict = Verdict::Passed};
+Check passed_unless(const std::string& mismatch) {
+  return mismatch.empty() ? Check{.verdict = Verdict::Passed} : failed(0, mismatch);
+}
+
+// Where bits differ, the error says by how much the numbers do.
+Check compare_bits(const Datum& actual, const Datum& expected) {
+  Check check = passed_unless(first_other_bits(actual, expected));
+  if (check.verdict == Verdict::Failed && std::holds_alternative<Tensor>(actual) &&
+      std::holds_alternative<Tensor>(expected)) {
+    const Comparison comparison = compare(actual.tensor(), expected.tensor(), 0);
+    check.error = comparison.scale > 0 ? comparison.worst_error / comparison.scale : comparison.worst_error;
+  }
+  return check;
 }
 
 // An integer of few bits is a quantised number, which rounding may move by one step.
 Check compare_integers(const Tensor& actual, const Tensor& expected) {
   const double steps = is_integer(expected.dtype()) && info(expected.dtype()).bits <= 8 ? 1 : 0;
-  const std::string mismatch = first_mismatch(actual, expected, 0, steps);
-  return mismatch.empty() ? Check{.verdict = Verdict::Passed} : failed(0, mismatch);
+  return passed_unless(first_mismatch(actual, expected, 0, steps));
 }
 
 // What was not finite may have become so.
@@ -81,15 +68,14 @@ Check compare_where_finite(const Tensor& actual, const Tensor& expected, double 
 }  // namespace
 
 Check compare_by_class(const Datum& actual, const Datum& expected, Numerics numerics, double tolerance) {
-  if (!std::holds_alternative<Tensor>(actual) || !std::holds_alternative<Tensor>(expected)) {
-    const std::string mismatch =
-        first_mismatch(actual, expected, numerics == Numerics::BitExact ? 0 : tolerance, 0);
-    return mismatch.empty() ? Check{.verdict = Verdict::Passed} : failed(0, mismatch);
-  }
+  if (numerics == Numerics::BitExact)
+    return compare_bits(actual, expected);
+  if (!std::holds_alternative<Tensor>(actual) || !std::holds_alternative<Tensor>(expected))
+    return passed_unless(first_mismatch(actual, expected, tolerance, 0));
   const Tensor &a = actual.tensor(), &b = expected.tensor();
   if (a.dtype() != b.dtype() || a.extents() != b.extents())
     return failed(0, fmt::format("got {}, expected {}", type_of(a), type_of(b)));
-  if (numerics == Numerics::BitExact || b.dtype() == DType::String || kind(b.dtype()) == DTypeKind::Complex)
+  if (b.dtype() == DType::String || kind(b.dtype()) == DTypeKind::Complex)
     return compare_bits(a, b);
   return is_float(b.dtype()) ? compare_where_finite(a, b, tolerance_of(numerics, b.dtype(), tolerance))
                              : compare_integers(a, b);

@@ -153,17 +153,26 @@ class Watch {
     return step;
   }
 
-  // Nodes do not change but for their operands and nested graphs. A node that was made after another was
-  // erased may lie where that one lay.
+  // Whether the node computes of its operands what the step does. Nodes do not change but for their operands
+  // and nested graphs; but one that was made after another was erased may lie where that one lay.
   static bool is_same(const Step& step, const Node& node) {
-    if (&step.node->op() != &node.op() || step.node->operand_count() != node.operand_count() ||
-        step.node->result_count() != node.result_count() ||
-        step.node->regions().size() != node.regions().size())
+    const Node& was = *step.node;
+    if (&was.op() != &node.op() || was.attributes() != node.attributes() ||
+        was.late_names() != node.late_names() || was.result_count() != node.result_count() ||
+        segments_of(was) != segments_of(node) || was.regions().size() != node.regions().size())
       return false;
     for (size_t i = 0; i < node.regions().size(); ++i)
-      if (!difference(*step.node->regions()[i], *node.regions()[i]).empty())
+      if (!difference(*was.regions()[i], *node.regions()[i]).empty())
         return false;
     return true;
+  }
+
+  // Which operands are there, and how many of each.
+  static std::vector<std::pair<size_t, size_t>> segments_of(const Node& node) {
+    std::vector<std::pair<size_t, size_t>> segments;
+    for (const OperandDecl& operand : node.op().operands)
+      segments.push_back(node.segment(operand.name));
+    return segments;
   }
 
   // Runs the nodes that are new, and lists the users whose operands are others now.
@@ -254,6 +263,12 @@ class Watch {
   // From now on, what takes the place of a value is what that was when the model ran: so one rewrite's
   // rounding is no concern of the next.
   void settle() {
+    keep_what_flowed();
+    take_new_operands();
+    number_steps();
+  }
+
+  void keep_what_flowed() {
     bool drifts = false;
     for (const Change& change : changes_)
       if (fresh_.contains(change.to.get()) && !are_identical(change.to->value, change.from->value)) {
@@ -261,17 +276,23 @@ class Watch {
         drifts = true;
       }
     if (drifts)
-      for (auto& [value, flow] : flows_)
-        flow->has_drifted = flow->has_drifted || fresh_.contains(flow.get());
+      mark_drifted([&](const Flow& flow) { return fresh_.contains(&flow); });
+  }
+
+  void take_new_operands() {
+    std::unordered_set<const Step*> drifting;
     for (const Change& change : changes_) {
       (change.user ? change.user->operands : outputs_)[change.operand] = change.to;
       if (change.user && !are_identical(change.to->value, change.from->value))
-        drifting_.insert(change.user.get());
+        drifting.insert(change.user.get());
     }
+    mark_drifted([&](const Flow& flow) { return drifting.contains(flow.maker.get()); });
+  }
+
+  template <class HasDrifted>
+  void mark_drifted(const HasDrifted& has_drifted) {
     for (auto& [value, flow] : flows_)
-      flow->has_drifted = flow->has_drifted || drifting_.contains(flow->maker.get());
-    drifting_.clear();
-    number_steps();
+      flow->has_drifted = flow->has_drifted || has_drifted(*flow);
   }
 
   void number_steps() {
@@ -291,7 +312,6 @@ class Watch {
   // Of the rewrite that is looked at:
   std::vector<Change> changes_;
   std::unordered_set<const Flow*> fresh_;
-  std::unordered_set<const Step*> drifting_;
 };
 
 }  // namespace
@@ -301,10 +321,10 @@ std::vector<RewriteCheck> check_rewrites(const Graph& graph, RecordedValues reco
                                          const RewriteChecksOptions& options) {
   Watch watch(graph, std::move(recorded), options.tolerance);
   std::vector<RewriteCheck> checks;
-  bool is_lost = false;
+  std::string lost;  // why nothing more can be checked
   const auto look = [&](const Application& application) {
-    if (is_lost) {
-      checks.push_back({application, {.detail = "a rewrite before it cannot be run"}});
+    if (!lost.empty()) {
+      checks.push_back({application, {.detail = lost, .unchecked = {lost}}});
       return;
     }
     if (options.before_check)
@@ -313,7 +333,7 @@ std::vector<RewriteCheck> check_rewrites(const Graph& graph, RecordedValues reco
       checks.push_back({application, watch.look(application.numerics)});
     } catch (const UserError& error) {
       checks.push_back({application, {.verdict = Verdict::Failed, .detail = error.what()}});
-      is_lost = true;
+      lost = fmt::format("what rewrite {} ({}) made cannot be run", application.number, application.rule);
     }
   };
   // A rewrite is told of before it shows, so that it is looked at when the next is told of.

@@ -26,7 +26,7 @@ struct RewriteChecksOptions {
 };
 
 // Checks every rewrite that `rewrite` makes in the graph, under the journal, in their order. `recorded` is
-// what flows through the graph before.
+// what flows through the graph before. Those that follow one that cannot be run are `unchecked`.
 std::vector<RewriteCheck> check_rewrites(const Graph& graph, RecordedValues recorded, Journal& journal,
                                          const std::function<void()>& rewrite,
                                          const RewriteChecksOptions& options = {});

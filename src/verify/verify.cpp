@@ -12,41 +12,50 @@ namespace {
 constexpr std::string_view kEverything = "everything";
 constexpr std::string_view kProvesNothing = "all outputs are nearly zero, so that agreeing proves nothing";
 
-// Values that are all below this prove nothing.
-constexpr double kNearlyZero = 1e-3;
-
-// Adds one comparison to what is known.
-void add(Check& check, const std::string& name, const Datum& actual, const Datum& expected,
-         double tolerance) {
-  const auto fail = [&](const std::string& detail) {
+// Adds what one comparison said of the value of that name.
+void add(Check& check, const std::string& name, const Check& one) {
+  check.error = std::max(check.error, one.error);
+  if (one.verdict == Verdict::Failed) {
     check.verdict = Verdict::Failed;
-    check.detail = name + ": " + detail;
-  };
+    check.detail = name + ": " + one.detail;
+  } else if (one.verdict == Verdict::Passed && check.verdict == Verdict::Unknown) {
+    check.verdict = Verdict::Passed;
+  } else if (one.verdict == Verdict::Unknown &&
+             std::ranges::find(check.nearly_zero, name) == check.nearly_zero.end()) {
+    check.nearly_zero.push_back(name);
+  }
+}
+
+// Unknown where both are nearly zero: sums that cancel, say, of which rounding is left.
+Check compare_within(double tolerance, const Datum& actual, const Datum& expected) {
   if (!std::holds_alternative<Tensor>(expected)) {
-    if (const std::string mismatch = first_mismatch(actual, expected, tolerance, 0); !mismatch.empty())
-      fail(mismatch);
-    else if (check.verdict == Verdict::Unknown)
-      check.verdict = Verdict::Passed;
-    return;
+    const std::string mismatch = first_mismatch(actual, expected, tolerance, 0);
+    return {.verdict = mismatch.empty() ? Verdict::Passed : Verdict::Failed, .detail = mismatch};
   }
   const Comparison comparison = compare(actual.tensor(), expected.tensor(), tolerance);
-  // Sums that cancel, say: what is left of either is rounding.
-  if (comparison.proves_nothing && comparison.worst_error < kNearlyZero && tolerance > 0) {
-    if (std::ranges::find(check.nearly_zero, name) == check.nearly_zero.end())
-      check.nearly_zero.push_back(name);
-    return;
-  }
-  if (comparison.scale > 0)
-    check.error = std::max(check.error, comparison.worst_error / comparison.scale);
-  if (!comparison.agree)
-    fail(comparison.detail);
-  else if (check.verdict == Verdict::Unknown)
-    check.verdict = Verdict::Passed;
+  if (comparison.proves_nothing && comparison.worst_error < kNearlyZero && tolerance > 0)
+    return {};
+  return {.verdict = comparison.agree ? Verdict::Passed : Verdict::Failed,
+          .error = comparison.scale > 0 ? comparison.worst_error / comparison.scale : 0,
+          .detail = comparison.detail};
 }
 
 // Under strict numerics the outputs keep their bits. Gradients are sums, whose order may change.
-double tolerance_of_outputs(const VerifyOptions& options) {
-  return options.numerics == NumericsBudget::Strict ? 0 : options.tolerance;
+Check compare_outputs(const Datum& actual, const Datum& expected, const VerifyOptions& options) {
+  return options.numerics == NumericsBudget::Strict
+             ? compare_by_class(actual, expected, Numerics::BitExact, 0)
+             : compare_within(options.tolerance, actual, expected);
+}
+
+// Runs a graph that was rewritten. Where it cannot be run, the check has failed.
+std::optional<Data> run_rewritten(const Graph& graph, const Data& inputs, Check& check,
+                                  const EvaluateOptions& options = {}) {
+  try {
+    return evaluate(graph, inputs, options);
+  } catch (const UserError& error) {
+    check = {.verdict = Verdict::Failed, .detail = fmt::format("it no longer runs: {}", error.what())};
+    return std::nullopt;
+  }
 }
 
 Check check_numbers(const Graph& before, const Graph& after, const VerifyOptions& options) {
@@ -54,17 +63,16 @@ Check check_numbers(const Graph& before, const Graph& after, const VerifyOptions
   RandomGenerator random(options.seed);
   for (int64_t sample = 0; sample < options.samples && check.verdict != Verdict::Failed; ++sample) {
     const auto [inputs, expected] = telling_sample(before, random);
-    const Data actual = evaluate(after, inputs);
-    for (size_t i = 0; i < expected.size(); ++i)
-      add(check, before.output_names()[i], actual[i], expected[i], tolerance_of_outputs(options));
+    const std::optional<Data> actual = run_rewritten(after, inputs, check);
+    for (size_t i = 0; actual && i < expected.size(); ++i)
+      add(check, before.output_names()[i], compare_outputs((*actual)[i], expected[i], options));
   }
   if (check.verdict == Verdict::Unknown)
     check.detail = kProvesNothing;
   return check;
 }
 
-std::map<std::string, Datum> named_outputs(const Graph& graph, const Data& inputs) {
-  const Data outputs = evaluate(graph, inputs);
+std::map<std::string, Datum> by_name(const Graph& graph, const Data& outputs) {
   std::map<std::string, Datum> named;
   for (size_t i = 0; i < outputs.size(); ++i)
     named.emplace(graph.output_names()[i], outputs[i]);
@@ -76,16 +84,23 @@ Check check_gradients(const Graph& before, const Graph& after, const VerifyOptio
     const std::unique_ptr<Graph> was = differentiate(before), is = differentiate(after);
     RandomGenerator random(options.seed);
     const Data inputs = random_inputs(*was, random);
-    const std::map<std::string, Datum> expected = named_outputs(*was, inputs),
-                                       actual = named_outputs(*is, inputs);
+    const std::map<std::string, Datum> expected = by_name(*was, evaluate(*was, inputs));
     Check check;
+    const std::optional<Data> outputs = run_rewritten(*is, inputs, check);
+    if (!outputs)
+      return check;
+    const std::map<std::string, Datum> actual = by_name(*is, *outputs);
     for (const auto& [name, datum] : expected)
       if (const auto it = actual.find(name); it == actual.end())
         check.missing.push_back(name);
       else if (name.starts_with("grad_"))
-        add(check, name, it->second, datum, options.tolerance);
+        add(check, name, compare_within(options.tolerance, it->second, datum));
     if (check.verdict == Verdict::Unknown && check.nearly_zero.empty())
-      check.verdict = Verdict::NoGradient;
+      return {.verdict = Verdict::NoGradient,
+              .detail = "no output depends smoothly on an input or a parameter that is still there",
+              .missing = std::move(check.missing)};
+    if (check.verdict == Verdict::Unknown)
+      check.detail = "all gradients are nearly zero, so that agreeing proves nothing";
     return check;
   } catch (const UnsupportedError& error) {
     return {.verdict = Verdict::NoGradient, .detail = error.what()};
@@ -130,6 +145,21 @@ int64_t count_changing_passes(const Graph& graph, const VerifyOptions& options) 
   return count;
 }
 
+// The same as verify_graphs, but a graph that an earlier pass broke need not run.
+PassVerification verify_after_broken(const Graph& before, const Graph& after, const VerifyOptions& options) {
+  try {
+    return verify_graphs(before, after, options);
+  } catch (const UserError& error) {
+    const Check unknown = {.detail =
+                               fmt::format("not compared: what stood there cannot be run: {}", error.what())};
+    return {.pass = "",
+            .numbers = unknown,
+            .gradients = unknown,
+            .lint = check_lint(after),
+            .parameters = compare_counts(count_held_numbers(before), count_held_numbers(after))};
+  }
+}
+
 std::vector<PassVerification> verify_pass_by_pass(const Graph& first, const VerifyOptions& options) {
   begin(options.listener, "checking pass", count_changing_passes(first, options) + 1);
   const std::unique_ptr<Graph> graph = first.clone();
@@ -139,7 +169,8 @@ std::vector<PassVerification> verify_pass_by_pass(const Graph& first, const Veri
   int64_t applications = 0;
   const auto after_pass = [&](const Pass& pass, const Graph& after) {
     step(options.listener, pass.name);
-    PassVerification result = verify_graphs(*before, after, options);
+    const bool is_broken = std::ranges::any_of(results, &PassVerification::failed);
+    PassVerification result = (is_broken ? verify_after_broken : verify_graphs)(*before, after, options);
     result.pass = pass.name;
     result.changes = journal.count() - applications;
     applications = journal.count();
@@ -155,22 +186,32 @@ std::vector<PassVerification> verify_pass_by_pass(const Graph& first, const Veri
   return results;
 }
 
+// Adds what is known of one rewrite.
+void add(Check& check, const RewriteCheck& one) {
+  const auto& [application, numbers] = one;
+  const std::string rewrite = fmt::format("rewrite {} ({})", application.number, application.rule);
+  check.error = std::max(check.error, numbers.error);
+  if (numbers.verdict == Verdict::Failed && check.verdict != Verdict::Failed) {
+    check.verdict = Verdict::Failed;
+    check.detail = fmt::format("{}, {}, of {}: {}", rewrite, name(application.numerics),
+                               fmt::join(application.nodes, ", "), numbers.detail);
+  } else if (numbers.verdict == Verdict::Passed && check.verdict == Verdict::Unknown) {
+    check.verdict = Verdict::Passed;
+  } else if (numbers.verdict == Verdict::Unknown && numbers.unchecked.empty()) {
+    check.nearly_zero.push_back(rewrite);
+  } else if (numbers.verdict == Verdict::Unknown) {
+    check.unchecked.push_back(fmt::format("{}: {}", rewrite, fmt::join(numbers.unchecked, ", ")));
+  }
+}
+
 // What the rewrites of one pass say together.
 Check joined(std::span<const RewriteCheck> rewrites) {
   Check check;
-  for (const auto& [application, numbers] : rewrites) {
-    check.error = std::max(check.error, numbers.error);
-    const std::string rewrite = fmt::format("rewrite {} ({})", application.number, application.rule);
-    if (numbers.verdict == Verdict::Failed && check.verdict != Verdict::Failed) {
-      check.verdict = Verdict::Failed;
-      check.detail = fmt::format("{}, {}, of {}: {}", rewrite, name(application.numerics),
-                                 fmt::join(application.nodes, ", "), numbers.detail);
-    } else if (numbers.verdict == Verdict::Passed && check.verdict == Verdict::Unknown) {
-      check.verdict = Verdict::Passed;
-    } else if (numbers.verdict == Verdict::Unknown) {
-      check.nearly_zero.push_back(rewrite);
-    }
-  }
+  for (const RewriteCheck& one : rewrites)
+    add(check, one);
+  if (check.verdict == Verdict::Unknown)
+    check.detail = rewrites.empty() ? "the pass told of no rewrite"
+                                    : "no rewrite could be compared with what stood there";
   return check;
 }
 
@@ -209,10 +250,11 @@ class LargeVerification {
       result.numbers = joined(std::span(checks).subspan(done, changes));
       done += changes;
     }
-    const Data actual =
-        evaluate(*graph_, inputs_, heard_by(options_.listener, "running optimised node", *graph_));
     add(kEverything, journal_.count(), *graph_, held_first_);
-    results_.back().numbers = compare_all(actual, expected, graph_->output_names(), options_);
+    Check& numbers = results_.back().numbers;
+    if (const std::optional<Data> actual = run_rewritten(
+            *graph_, inputs_, numbers, heard_by(options_.listener, "running optimised node", *graph_)))
+      numbers = compare_all(*actual, expected, graph_->output_names(), options_);
     return std::move(results_);
   }
 
@@ -251,7 +293,7 @@ Check compare_all(const Data& actual, const Data& expected, const std::vector<st
                   const VerifyOptions& options) {
   Check check;
   for (size_t i = 0; i < expected.size(); ++i)
-    add(check, names[i], actual[i], expected[i], tolerance_of_outputs(options));
+    add(check, names[i], compare_outputs(actual[i], expected[i], options));
   if (check.verdict == Verdict::Unknown)
     check.detail = kProvesNothing;
   return check;
@@ -267,10 +309,13 @@ bool PassVerification::failed() const {
 PassVerification verify_graphs(const Graph& before, const Graph& after, const VerifyOptions& options) {
   PassVerification result;
   result.lint = check_lint(after);
-  if (result.lint.verdict == Verdict::Passed) {
-    result.numbers = check_numbers(before, after, options);
-    result.gradients = check_gradients(before, after, options);
+  if (result.lint.verdict == Verdict::Failed) {
+    for (Check* check : {&result.numbers, &result.gradients, &result.parameters})
+      check->detail = "not compared: the graph is not well formed";
+    return result;
   }
+  result.numbers = check_numbers(before, after, options);
+  result.gradients = check_gradients(before, after, options);
   result.parameters = compare_counts(count_held_numbers(before), count_held_numbers(after));
   return result;
 }

@@ -10,17 +10,17 @@ namespace tenon {
 enum class Verdict : uint8_t {
   Passed,
   Failed,
-  Unknown,     // it could not be checked, or checking proves nothing; `detail` says why
+  Unknown,     // it could not be checked, or checking proves nothing
   NoGradient,  // there is none to compare
 };
 
 struct Check {
   Verdict verdict = Verdict::Unknown;
   double error = 0;         // max |difference| over max |expected|, for numbers and gradients
-  std::string detail = "";  // what is wrong, or why it is not known
-  std::vector<std::string> nearly_zero =
-      {};                                 // what was compared without proving anything: all of it is nearly 0
-  std::vector<std::string> missing = {};  // gradients there were before and are no more
+  std::string detail = "";  // what is wrong, or why it is not known; empty where it passed
+  std::vector<std::string> nearly_zero = {};  // what was compared without proving anything, being nearly 0
+  std::vector<std::string> unchecked = {};    // what could not be compared, and why
+  std::vector<std::string> missing = {};      // gradients there were before and are no more
 };
 
 struct PassVerification {

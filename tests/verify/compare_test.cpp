@@ -107,5 +107,15 @@ TEST(FirstMismatch, LooksIntoSequencesAndOptionals) {
   EXPECT_EQ(first_mismatch(one, sequence({one}), 0, 0), "got f32[1], expected seq<f32[1]>");
 }
 
+TEST(FirstOtherBits, TellsZerosApartButNotNaNs) {
+  EXPECT_EQ(first_other_bits(floats({1, NAN}), floats({1, -NAN})), "");
+  EXPECT_EQ(first_other_bits(floats({1, -0.0F}), floats({1, 0})), "element 1 of f32[2] is -0, expected 0");
+  const Datum zero = Sequence{{floats({0})}}, negative = Sequence{{floats({-0.0F})}};
+  EXPECT_EQ(first_other_bits(negative, zero),
+            "in element 0 of the sequence: element 0 of f32[1] is -0, expected 0");
+  const int64_t large = int64_t{1} << 60;
+  EXPECT_NE(first_other_bits(Tensor::of(std::vector{large}), Tensor::of(std::vector{large + 1})), "");
+}
+
 }  // namespace
 }  // namespace tenon

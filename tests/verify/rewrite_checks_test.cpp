@@ -118,7 +118,7 @@ TEST(CheckRewrites, ARewriteThatCannotRunIsWrong) {
       "graph g(%a: f32[4], %i: i64[2]) { %0 = gather(%a, %i) %1 = exp(%0) %2 = exp(%1) return %2 }");
   const std::vector<RewriteCheck> checks = check_all(*graph, [&](Graph& g, Journal& journal) {
     const Node& gather = *g.nodes().front();
-    journal.applied("far", {g.nodes().front()});
+    journal.applied("far", {g.nodes().front()}, Numerics::BitExact);
     const InsertAfter here(g.nodes().front());
     const Value far = gather.in("indices") +
                       g.create("constant", {}, {{"value", Literal(tensor(DType::I64, {}, {100}))}})->result();
@@ -128,6 +128,22 @@ TEST(CheckRewrites, ARewriteThatCannotRunIsWrong) {
   });
   ASSERT_EQ(checks.size(), 1u);
   EXPECT_EQ(checks.front().numbers.verdict, Verdict::Failed);
+}
+
+// The new node may lie in memory where the old one lay.
+TEST(CheckRewrites, ANodeInThePlaceOfAnotherIsNotTakenForIt) {
+  const auto graph =
+      parse_graph("graph g(%a: f32[3,3]) { %0 = exp(%a) %1 = softmax(%0, axis=0) %2 = exp(%1) return %2 }");
+  const std::vector<RewriteCheck> checks = check_all(*graph, [&](Graph& g, Journal& journal) {
+    Node *softmax = g.nodes()[1], *user = g.nodes()[2];
+    const Value x = softmax->in("x");
+    journal.applied("turn", {softmax}, Numerics::BitExact);
+    softmax->result().replace_all_uses(x);
+    g.erase(softmax);
+    const InsertBefore here(user);
+    user->set_operand(0, g.create("softmax", {{"x", x}}, {{"axis", int64_t{1}}})->result());
+  });
+  EXPECT_EQ(failed_rules(checks), std::vector<std::string>{"turn"});
 }
 
 }  // namespace

@@ -119,6 +119,77 @@ TEST(VerifyPass, AValueWhereThereShouldBeNoneIsWrong) {
   EXPECT_EQ(result.numbers.verdict, Verdict::Failed);
 }
 
+TEST(VerifyPass, StrictNumericsKeepTheSignOfZero) {
+  const auto add_zero = [](Graph& graph, Journal&) {
+    graph.set_outputs({graph.outputs()[0] + 0.0}, graph.output_names());
+  };
+  const auto verdict = [&](NumericsBudget numerics) {
+    VerifyOptions options;
+    options.numerics = numerics;
+    return verify_pass(
+               *parse_graph("graph g(%a: f32[3]) { %c = constant(value=f32[3] {-0, 1, 2}) %0 = abs(%a) "
+                            "%1 = mul(%0, %c) return %1 }"),
+               {"add", "", add_zero, ""}, options)
+        .numbers.verdict;
+  };
+  EXPECT_EQ(verdict(NumericsBudget::Strict), Verdict::Failed);
+  EXPECT_EQ(verdict(NumericsBudget::Default), Verdict::Passed);
+}
+
+// Takes the elements of %a at indices that are not there.
+void look_too_far(Graph& graph, Journal& journal) {
+  for (Node* node : graph.nodes())
+    if (node->is("gather")) {
+      const InsertAfter here(node);
+      const Value far = node->in("indices") + 1e9;
+      const Value y =
+          graph.create("gather", {{"x", node->in("x")}, {"indices", far}}, node->attributes())->result();
+      journal.applied("far", {node}, Numerics::BitExact);
+      graph.replace(node, {y});
+    }
+}
+
+TEST(VerifyPass, AModelThatNoLongerRunsIsWrong) {
+  const PassVerification result = verify_pass(
+      *parse_graph("graph g(%a: f32[4], %i: i64[2]) { %0 = gather(%a, %i) %1 = exp(%0) return %1 }"),
+      {"far", "", look_too_far, ""});
+  EXPECT_EQ(result.numbers.verdict, Verdict::Failed);
+  EXPECT_TRUE(result.numbers.detail.starts_with("it no longer runs: ")) << result.numbers.detail;
+}
+
+TEST(VerifyPipeline, GoesOnAfterAPassThatBreaksTheModel) {
+  VerifyOptions options;
+  const auto far = [](Graph& g, Journal& journal) {
+    if (journal.count() == 0)
+      look_too_far(g, journal);
+  };
+  options.pipeline.insert(options.pipeline.begin(), {"far", "", far, ""});
+  const std::vector<PassVerification> results =
+      verify_pipeline(*parse_graph("graph g(%a: f32[4], %i: i64[2]) { %1 = constant(value=f32[] {1}) "
+                                   "%0 = gather(%a, %i) %2 = mul(%0, %1) %3 = tanh(%2) return %3 }"),
+                      options);
+  ASSERT_GE(results.size(), 3u);
+  EXPECT_EQ(results[0].numbers.verdict, Verdict::Failed);
+  EXPECT_EQ(results[1].numbers.verdict, Verdict::Unknown);
+  EXPECT_TRUE(results[1].numbers.detail.starts_with("not compared: what stood there cannot be run: "))
+      << results[1].numbers.detail;
+  EXPECT_EQ(results.back().numbers.verdict, Verdict::Failed);
+}
+
+TEST(VerifyPass, SaysWhatItDidNotCompareAndWhy) {
+  const auto break_form = [](Graph& graph, Journal&) {
+    graph.nodes().back()->set_operand(0, graph.input(1));
+  };
+  const PassVerification result =
+      verify_pass(*parse_graph("graph g(%a: f32[2], %b: f32[3]) { %0 = exp(%a) %1 = mul(%0, %a) return %1 }"),
+                  {"break", "", break_form, ""});
+  EXPECT_EQ(result.lint.verdict, Verdict::Failed);
+  for (const Check& check : {result.numbers, result.gradients, result.parameters}) {
+    EXPECT_EQ(check.verdict, Verdict::Unknown);
+    EXPECT_EQ(check.detail, "not compared: the graph is not well formed");
+  }
+}
+
 TEST(HeldNumbers, AreThoseOfTheModelOnceAllThatIsFixedIsComputed) {
   EXPECT_EQ(count_held_numbers(*parse_graph(R"(graph g(%a: f32[2,3]) {
     %w = parameter(name="w", value=f32[3] {1, 2, 3}) %s = constant(value=f32[3] {1, 2, 3}) %0 = mul(%w, %s)
@@ -173,6 +244,28 @@ TEST(VerifyPipeline, NamesTheWrongRewriteOfALargeModel) {
   // What is right is not blamed.
   for (size_t i = 1; i + 1 < results.size(); ++i)
     EXPECT_EQ(results[i].numbers.verdict, Verdict::Passed) << results[i].pass;
+}
+
+TEST(VerifyPipeline, NamesTheRewritesOfALargeModelThatWereNotChecked) {
+  const auto graph = parse_graph(R"(graph g(%a: f32[2600000], %i: i64[2]) {
+    %1 = constant(value=f32[] {1}) %0 = gather(%a, %i) from "take" %2 = mul(%0, %1) from "idle" %3 = tanh(%2)
+    %4 = tanh(%a) %5 = exp(%4) %6 = reduce_sum(%5, axes=[0]) %7 = mul(%3, %6) return %7 })");
+  VerifyOptions options;
+  const auto far = [](Graph& g, Journal& journal) {
+    if (journal.count() == 0)
+      look_too_far(g, journal);
+  };
+  options.pipeline.insert(options.pipeline.begin(), {"far", "", far, ""});
+  const std::vector<PassVerification> results = verify_pipeline(*graph, options);
+  ASSERT_GE(results.size(), 3u);
+  EXPECT_EQ(results[0].numbers.verdict, Verdict::Failed);
+  EXPECT_EQ(results[1].numbers.verdict, Verdict::Unknown);
+  EXPECT_EQ(results[1].numbers.detail, "no rewrite could be compared with what stood there");
+  EXPECT_EQ(results[1].numbers.nearly_zero, std::vector<std::string>());
+  ASSERT_FALSE(results[1].numbers.unchecked.empty());
+  EXPECT_EQ(results[1].numbers.unchecked.front(),
+            "rewrite 2 (multiply-by-one): what rewrite 1 (far) made cannot be run");
+  EXPECT_EQ(results.back().numbers.verdict, Verdict::Failed);
 }
 
 }  // namespace
