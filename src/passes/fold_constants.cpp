@@ -172,7 +172,7 @@ class Folder {
   }
 
   void replace(Node* node, const std::vector<Literal>& values) {
-    journal_.applied("fold", {node});
+    journal_.applied("fold", {node}, Numerics::BitExact);
     Graph& graph = node->graph();
     std::vector<Value> constants;
     {

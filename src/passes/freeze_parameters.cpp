@@ -10,7 +10,7 @@ void freeze_parameters(Graph& graph, Journal& journal) {
         continue;
       if (!journal.is_open())
         return;
-      journal.applied("freeze", {node});
+      journal.applied("freeze", {node}, Numerics::BitExact);
       const InsertBefore here(node);
       each.replace(node, {constant(each, node->attr("value").as<Literal>())});
     }

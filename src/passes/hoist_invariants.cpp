@@ -153,7 +153,7 @@ void hoist_in(Graph& graph, Journal& journal) {
       return;
     std::vector<Node*> replaced = invariants.nodes;
     replaced.push_back(node);
-    journal.applied(kRule, replaced);
+    journal.applied(kRule, replaced, Numerics::BitExact);
     hoist(node, invariants);
   }
 }

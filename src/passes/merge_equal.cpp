@@ -67,7 +67,7 @@ void merge(Graph& graph, Journal& journal) {
     }
     if (!journal.is_open())
       return;
-    journal.applied("equal", {node, *first});
+    journal.applied("equal", {node, *first}, Numerics::BitExact);
     graph.replace(node, (*first)->results());
   }
 }

@@ -206,7 +206,7 @@ void merge_in(Graph& graph, Journal& journal) {
       return;
     const std::vector<Node*> nodes = nodes_of(siblings);
     gone.insert(nodes.begin(), nodes.end());
-    journal.applied(kRule, nodes);
+    journal.applied(kRule, nodes, Numerics::BitExact);
     graph.set_current_sources(sources_of(nodes));
     merge(siblings);
     graph.set_current_sources({});

@@ -306,7 +306,7 @@ void move(Graph& graph, Journal& journal) {
     Region region(node);
     if (!(region.grow() > 0))
       continue;
-    journal.applied(kRule, region.replaced());
+    journal.applied(kRule, region.replaced(), Numerics::BitExact);
     region.rewrite();
   }
 }

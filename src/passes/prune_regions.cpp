@@ -52,7 +52,7 @@ class Pruning {
       // As where a size is known from what would go alone.
       return journal.declined(kRule, *node_, error.what());
     }
-    journal.applied(kRule, {node_});
+    journal.applied(kRule, {node_}, Numerics::BitExact);
     if (anew != nullptr)
       hand_over(node_, remade_, anew);
     for (const auto& [result, value] : passed_on_)

@@ -21,7 +21,7 @@ void remove_dead(Graph& graph, Journal& journal) {
         continue;
       if (!journal.is_open())
         return;
-      journal.applied("dead", {node});
+      journal.applied("dead", {node}, Numerics::BitExact);
       each.erase(node);
     }
   });

@@ -51,7 +51,7 @@ void replace_with_split(Value value, std::span<const Part> parts, Journal& journ
     sizes.push_back(part.cut.end - part.cut.start);
     first = part.slice->comes_before(*first) ? part.slice : first;
   }
-  journal.applied("sibling-slices", slices);
+  journal.applied("sibling-slices", slices, Numerics::BitExact);
   Graph& graph = value.graph();
   graph.set_current_sources(sources_of(slices));
   std::vector<Value> results;
@@ -98,7 +98,7 @@ void apply_before_split(const Node& split, Journal& journal) {
   const std::vector<Node*> functions = functions_of_parts(split);
   if (functions.size() < 2 || is_fixed(split.in("x")) || !journal.is_open())
     return;
-  journal.applied("split-after-elementwise", functions);
+  journal.applied("split-after-elementwise", functions, Numerics::BitExact);
   Graph& graph = split.graph();
   graph.set_current_sources(sources_of(functions));
   const Node* parts = nullptr;

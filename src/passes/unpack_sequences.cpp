@@ -78,7 +78,7 @@ class Unpacker {
     }
     if (!attempt.values->front())
       return;
-    journal_.applied(kRule, {node});
+    journal_.applied(kRule, {node}, Numerics::BitExact);
     graph_.replace(node, *attempt.values);
   }
 

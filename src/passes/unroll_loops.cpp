@@ -125,7 +125,7 @@ void unroll_in(Graph& graph, Journal& journal) {
       journal.declined(kRule, *node, attempt.error);
       continue;
     }
-    journal.applied(kRule, {node});
+    journal.applied(kRule, {node}, Numerics::BitExact);
     graph.replace(node, *attempt.values);
   }
 }

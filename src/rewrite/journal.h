@@ -16,9 +16,10 @@ namespace tenon {
 
 // How far the result of a rewrite may be from what it replaces.
 enum class Numerics : uint8_t {
-  BitExact,          // the same bits, NaN and the signs of zeros included
-  Reassociates,      // within rounding wherever the intermediates of the original are finite
-  AssumesFinite,     // other values for NaN, infinities or -0
+  BitExact,          // the same bits, the signs of zeros included; NaN stays NaN
+  Reassociates,      // the same number but for rounding, wherever the original's intermediates are finite: 0
+                     // may become -0
+  AssumesFinite,     // another number where something is NaN, infinite or -0
   ChangesPrecision,  // within the rounding of a narrower dtype
 };
 std::string_view name(Numerics numerics);
@@ -54,8 +55,7 @@ class Journal {
 
   void set_pass(std::string_view pass) { pass_ = pass; }
   // Told before the rewrite shows in the graph: what is made for it may be there, but nothing uses it yet.
-  void applied(std::string_view rule, const std::vector<Node*>& replaced,
-               Numerics numerics = Numerics::BitExact);
+  void applied(std::string_view rule, const std::vector<Node*>& replaced, Numerics numerics);
   void declined(std::string_view rule, const Node& node, std::string reason);
 
   // Told of every rewrite before it shows in the graph.
