@@ -14,4 +14,8 @@ struct Attempt {
 // those it gets: running it, if it ever comes to that, will say so.
 Attempt make_before(Node* node, const std::function<std::vector<Value>()>& make);
 
+// The same for what is to replace the results of `node`: nor may what depends on them turn out to make no
+// sense, now that more is known of their sizes.
+Attempt make_instead_of(Node* node, const std::function<std::vector<Value>()>& make);
+
 }  // namespace tenon

@@ -12,6 +12,7 @@
 #include "ops/linear.h"
 #include "ops/reshape.h"
 #include "ops/unary.h"
+#include "passes/attempt.h"
 #include "passes/passes.h"
 #include "rewrite/apply.h"
 #include "rewrite/match.h"
@@ -153,7 +154,8 @@ std::optional<std::string> why_not_into_users(const Node& node) {
 
 Value as_vector(Value c) { return c.rank() == 1 ? c : reshape(c, {-1}); }
 
-void fold_into(Node* layer, Value plain, const Affine& affine) {
+// The layer with the scale and shift in it.
+Value folded(Node* layer, Value plain, const Affine& affine) {
   const InsertBefore here(layer);
   const Value w = layer->in("weight");
   Value weight = w, bias = layer->in("bias");
@@ -163,7 +165,21 @@ void fold_into(Node* layer, Value plain, const Affine& affine) {
     const Value shift = matmul(w, as_vector(affine.shift));
     bias = bias ? shift + bias : shift;
   }
-  layer->graph().replace(layer, {linear(plain, weight, bias)});
+  return linear(plain, weight, bias);
+}
+
+std::vector<Value> folded_users(Node* node, const std::vector<Node*>& users) {
+  Value plain;
+  Affine affine;
+  {
+    const WithSources sources(*node);
+    plain = make_plain(*node);
+    affine = make_affine(*node);
+  }
+  std::vector<Value> layers;
+  for (Node* user : users)
+    layers.push_back(folded(user, plain, affine));
+  return layers;
 }
 
 void fold_into_users(Node* node, Journal& journal, Gone& gone) {
@@ -174,21 +190,17 @@ void fold_into_users(Node* node, Journal& journal, Gone& gone) {
     journal.declined(kIntoNext, *node, *reason);
     return;
   }
-  std::vector<Node*> replaced = {node};
   const std::vector<Node*> users = node->result().users();
+  const Attempt attempt = make_before(node, [&] { return folded_users(node, users); });
+  if (!attempt.values) {
+    journal.declined(kIntoNext, *node, attempt.error);
+    return;
+  }
+  std::vector<Node*> replaced = {node};
   replaced.insert(replaced.end(), users.begin(), users.end());
   journal.applied(kIntoNext, replaced, Numerics::Reassociates);
-  Value plain;
-  Affine affine;
-  {
-    const InsertBefore here(node);
-    node->graph().set_current_sources(node->sources());
-    plain = make_plain(*node);
-    affine = make_affine(*node);
-    node->graph().set_current_sources({});
-  }
-  for (Node* user : users)
-    fold_into(user, plain, affine);
+  for (size_t i = 0; i < users.size(); ++i)
+    node->graph().replace(users[i], {(*attempt.values)[i]});
   gone.insert(users.begin(), users.end());
   erase_unused(node, [&](Node* erased) { gone.insert(erased); });
 }
@@ -237,6 +249,19 @@ std::vector<Node*> way_from_linear(Node* norm) {
   return {};
 }
 
+// What the last node of the way gives, with the normalisation in the layer that is its first.
+Value folded_back(const Node& norm, const std::vector<Node*>& way) {
+  const Node& layer = *way.front();
+  const auto [factor, shift] = channel_affine(norm);
+  Value y = linear(layer.in("x"), layer.in("weight") * reshape(factor, {-1, 1}),
+                   layer.has("bias") ? layer.in("bias") * factor + shift : shift);
+  for (size_t i = 1; i + 1 < way.size(); ++i)
+    y = norm.graph()
+            .copy_node(*way[i], [&](Value value) { return value == way[i]->in("x") ? y : value; })
+            ->result();
+  return y;
+}
+
 bool fold_into_last(Node* norm, Journal& journal, Gone& gone) {
   const Shape& shape = norm->in("x").shape();
   if (!shape.ranked() || shape.rank() < 2 || !has_room(norm->in("x").dtype()) || !has_fixed_statistics(*norm))
@@ -244,20 +269,17 @@ bool fold_into_last(Node* norm, Journal& journal, Gone& gone) {
   const std::vector<Node*> way = way_from_linear(norm);
   if (way.empty())
     return false;
-  const Node& layer = *way.front();
-  if (std::string reason = why_not(layer); !reason.empty()) {
+  if (std::string reason = why_not(*way.front()); !reason.empty()) {
     journal.declined(kIntoLast, *norm, reason);
     return false;
   }
-  Graph& graph = norm->graph();
-  const InsertBefore here(norm);
-  const auto [factor, shift] = channel_affine(*norm);
-  Value y = linear(layer.in("x"), layer.in("weight") * reshape(factor, {-1, 1}),
-                   layer.has("bias") ? layer.in("bias") * factor + shift : shift);
-  for (size_t i = 1; i + 1 < way.size(); ++i)
-    y = graph.copy_node(*way[i], [&](Value value) { return value == way[i]->in("x") ? y : value; })->result();
+  const Attempt attempt = make_before(norm, [&] { return std::vector{folded_back(*norm, way)}; });
+  if (!attempt.values) {
+    journal.declined(kIntoLast, *norm, attempt.error);
+    return false;
+  }
   journal.applied(kIntoLast, way, Numerics::Reassociates);
-  graph.replace(norm, {y});
+  norm->graph().replace(norm, *attempt.values);
   gone.insert(norm);
   erase_unused(way[way.size() - 2], [&](Node* erased) { gone.insert(erased); });
   return true;

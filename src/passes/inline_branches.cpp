@@ -25,7 +25,7 @@ void inline_in(Graph& graph, Journal& journal) {
     if (!journal.is_open())
       return;
     const Attempt attempt =
-        make_before(node, [&] { return graph.inline_graph(*branch, node->ins("inputs")); });
+        make_instead_of(node, [&] { return graph.inline_graph(*branch, node->ins("inputs")); });
     if (!attempt.values) {
       journal.declined(kRule, *node, attempt.error);
       continue;

@@ -120,7 +120,7 @@ void unroll_in(Graph& graph, Journal& journal) {
     }
     if (!journal.is_open())
       return;
-    const Attempt attempt = make_before(node, [&] { return unrolled(*node, *turns); });
+    const Attempt attempt = make_instead_of(node, [&] { return unrolled(*node, *turns); });
     if (!attempt.values) {
       journal.declined(kRule, *node, attempt.error);
       continue;

@@ -109,5 +109,19 @@ TEST(UnrollLoops, LeavesABodyThatDoesNotFitItsInputs) {
             "reshape: 3 elements do not divide into [2,-1]\n  x  %y: f32[3]\n  shape  %s: i64[2]");
 }
 
+TEST(UnrollLoops, LeavesALoopIfWhatComesAfterItWouldMakeNoSense) {
+  const Journal journal = expect_unchanged(unroll_loops, R"(graph g(%c: bool[], %a: f32[3]) {
+    %y = if(%c, [%a]) then(%x: f32[3]) {
+      %n = constant(value=i64[] {1})
+      %0 = while(%n, captured=[%x]) body(%i: i64[], %z: f32[3]) {
+        %go = constant(value=bool[] {0}) %1 = neg(%z) return %go, %1 }
+      %s = constant(value=i64[2] {2, -1}) %2 = neg(%0) %3 = reshape(%2, %s) %4 = reduce_sum(%3, axes=[0, 1])
+      return %4
+    } else(%x: f32[3]) { %5 = reduce_sum(%x, axes=[0]) return %5 }
+    return %y })");
+  EXPECT_TRUE(only_remark(journal).starts_with("reshape: 3 elements do not divide into [2,-1]"))
+      << only_remark(journal);
+}
+
 }  // namespace
 }  // namespace tenon
