@@ -4,17 +4,23 @@
 #include <cmath>
 
 #include "rewrite/rules/rules.h"
+#include "tensor/rounding.h"
 #include "tensor/wide.h"
 
 namespace tenon {
 namespace {
 
+constexpr double kMostRoundedOff = 0x1p-10;
+
+// Of an ordinary float; f32 counts as bf16.
+double greatest_finite(DType dtype) {
+  return dtype == DType::F64 ? 0x1.fffffffffffffp1023 : dtype == DType::F16 ? 65504 : 0x1.fep127;
+}
+
 // Whether formula(elements of c …) is a normal number for all elements: then doing it first loses nothing.
 bool stays_normal(const Tensor& c, const std::function<double(double)>& formula) {
   const double smallest = c.dtype() == DType::F64 ? 0x1p-1022 : c.dtype() == DType::F16 ? 0x1p-14 : 0x1p-126;
-  const double greatest = c.dtype() == DType::F64   ? 0x1.fffffffffffffp1023
-                          : c.dtype() == DType::F16 ? 65504
-                                                    : 0x1.fep127;
+  const double greatest = greatest_finite(c.dtype());
   for (double element : widen<double>(c)) {
     const double magnitude = std::fabs(formula(element));
     if (!(magnitude >= smallest && magnitude <= greatest))
@@ -61,6 +67,25 @@ Condition product_is_normal(const Pattern& c, const Pattern& d) {
             const double greatest = greatest_magnitude(*known_d);
             return stays_normal(*known_d, [](double element) { return element; }) &&
                    stays_normal(*known_c, [=](double element) { return element * greatest; });
+          }};
+}
+
+// Adding c rounds off what c + d must not bring back: (x + 2²³) - 2²³ is x rounded, and not x.
+Condition sum_keeps_rounding(const Pattern& c, const Pattern& d) {
+  return {fmt::format("{} + {} neither overflows nor cancels what is large", c.to_string(), d.to_string()),
+          [=](const Match& m) {
+            const Tensor *known_c = known_elements(m[c]), *known_d = known_elements(m[d]);
+            if (known_c == nullptr || known_d == nullptr)
+              return false;
+            const double step = rounding_step(m[c].dtype()), greatest = greatest_finite(m[c].dtype());
+            for (double first : widen<double>(*known_c))
+              for (double second : widen<double>(*known_d)) {
+                const double sum = std::fabs(first + second),
+                             larger = std::max(std::fabs(first), std::fabs(second));
+                if (sum > greatest || (sum < larger / 2 && larger * step > kMostRoundedOff))
+                  return false;
+              }
+            return true;
           }};
 }
 
@@ -165,12 +190,13 @@ Rules make_rules() {
       {.name = "add-constants",
        .match = x_plus_c + d,
        .replace = x + (c + d),
-       .when = {is_not_fixed(x), is_ordinary_float(c), does_not_widen(c, x_plus_c), is_small(d)},
+       .when = {is_not_fixed(x), is_ordinary_float(c), does_not_widen(c, x_plus_c), sum_keeps_rounding(c, d)},
        .numerics = Numerics::Reassociates,
        .fires = "(%x: T[n]) { %c = constant(value=T[] {3}) %d = constant(value=T[] {0.1}) "
                 "%0 = add(%x, %c) %y = add(%d, %0) return %y }",
-       .stays = "(%x: T[n]) { %c = constant(value=T[] {3}) %d = constant(value=T[2,1] {4, 5}) "
-                "%0 = add(%x, %c) %y = add(%d, %0) return %y }"},
+       .stays = "(%x: T[n], %a: f32[n]) { %c = constant(value=T[] {3}) %d = constant(value=T[2,1] {4, 5}) "
+                "%0 = add(%x, %c) %y = add(%d, %0) %e = constant(value=f32[] {8388608}) "
+                "%f = constant(value=f32[] {-8388608}) %1 = add(%a, %e) %z = add(%1, %f) return %y, %z }"},
       {.name = "multiply-constants-integer",
        .match = x_times_c * d,
        .replace = x * (c * d),

@@ -316,8 +316,12 @@ Rules make_rules() {
           "(%a: T[2,n,2,3], %b: T[2,3,m]) { %y = einsum([%a, %b], equation=\"bshd,hdo->bso\") return %y }",
           "(%a: T[2,n,2,3], %b: T[2,3,m]) { %y = einsum([%a, %b], equation=\"bsde,deo->bso\") return %y }"),
       rule(
-          "einsum-of-many", "einsum(einsum(a, b), c)", "there are more than two operands",
-          [](const Equation& e) { return e.operands.size() > 2; },
+          "einsum-of-many", "einsum(einsum(a, b), c)",
+          "there are more than two operands, and a product of two of them has a place in their dtype",
+          [](const Equation& e) {
+            const DType dtype = e.operands.front().x.dtype();
+            return e.operands.size() > 2 && (!is_float(dtype) || info(dtype).bits >= 16);
+          },
           [](const Equation& e) {
             Equation first{{e.operands[0], e.operands[1]}, {}}, rest = e;
             rest.operands.erase(rest.operands.begin());
