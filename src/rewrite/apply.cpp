@@ -16,7 +16,9 @@ constexpr int64_t kMostPerNode = 100;
 
 enum class Mode : uint8_t {
   UntilNoneFires,
-  Once,  // what a rewrite made stays as it is, and a replacement that does not fit is the user's fault
+  // What a rewrite made stays as it is, a replacement that does not fit is the user's fault, and a rule that
+  // is not allowed is worth a remark where it would fire.
+  Once,
 };
 
 bool comes_before(const Node* a, const Node* b) { return a->comes_before(*b); }
@@ -81,7 +83,7 @@ class Driver {
   Driver(Graph& graph, const Rules& rules, Journal& journal, Mode mode = Mode::UntilNoneFires)
       : graph_(graph), journal_(journal), mode_(mode) {
     for (const Rule& rule : rules)
-      if (journal.allows(rule.numerics))
+      if (mode == Mode::Once || journal.allows(rule.numerics))
         for (const std::string& op : roots(rule.match))
           by_op_[op].push_back(&rule);
   }
@@ -159,6 +161,11 @@ class Driver {
     if (!match) {
       if (failed != nullptr && failed->worth_a_remark)
         journal_.declined(rule.name, *root.node(), "not so: " + failed->text);
+      return false;
+    }
+    if (!journal_.allows(rule.numerics)) {
+      journal_.declined(rule.name, *root.node(),
+                        fmt::format("numerics of the class {} are not allowed", name(rule.numerics)));
       return false;
     }
     return replace(rule, *match);

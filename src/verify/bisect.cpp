@@ -21,6 +21,8 @@ constexpr int64_t kDepths[] = {1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32};
 bool breaks(const Graph& model, const Data& inputs, const Application& application,
             const BisectOptions& options) {
   const auto pass = std::ranges::find(options.verify.pipeline, application.pass, &Pass::name);
+  CHECK(pass != options.verify.pipeline.end(), "a rewrite of {}, which is no pass of the pipeline",
+        application.pass);
   const std::unique_ptr<Graph> after = model.clone();
   Journal journal(options.verify.numerics);
   journal.set_pass(pass->name);

@@ -305,6 +305,8 @@ TEST(ReplacePattern, KeepsToTheBudgetOfTheJournal) {
   const auto graph = parse_graph("graph g(%a: f32[2]) { %0 = relu(%a) %1 = mul(%0, %a) return %1 }");
   Journal strict(NumericsBudget::Strict);
   EXPECT_EQ(replace_pattern(*graph, {.pattern = relu_times, .replacement = exp_minus}, strict), 0);
+  ASSERT_EQ(strict.remarks().size(), 1u);
+  EXPECT_EQ(strict.remarks().begin()->reason, "numerics of the class reassociates are not allowed");
   EXPECT_EQ(
       replace_pattern(
           *graph, {.numerics = Numerics::BitExact, .pattern = relu_times, .replacement = exp_minus}, strict),

@@ -62,87 +62,101 @@ std::optional<Stretch> stretch_of(Value part) {
   return std::nullopt;
 }
 
-// Both cuts at once; nothing where it takes unknown sizes to tell what they leave.
-Value slice_of_slice(const Node& slice) {
+// What a slice and the one before it leave together; nothing where it takes unknown sizes to tell.
+std::optional<Cuts> cuts_of_both(const Node& slice) {
   if (!is_made_by(slice.in("x"), "slice"))
-    return {};
-  const Node& inner = *slice.in("x").node();
-  const std::optional<Cuts> first = known_cuts(inner), second = known_cuts(slice);
+    return std::nullopt;
+  const std::optional<Cuts> first = known_cuts(*slice.in("x").node()), second = known_cuts(slice);
   if (!first || !second)
-    return {};
+    return std::nullopt;
   Cuts both = *first;
   for (const Cut& again : *second) {
     const auto same =
         std::find_if(both.begin(), both.end(), [&](const Cut& cut) { return cut.axis == again.axis; });
     const auto merged = same == both.end() ? again : cut_again(*same, again);
     if (!merged)
-      return {};
+      return std::nullopt;
     if (same == both.end())
       both.push_back(*merged);
     else
       *same = *merged;
   }
-  return cut(inner.in("x"), both);
+  return both;
 }
 
 // --- what is taken of a concat ---
 
-// The stretch of a concat, taken of the parts it lies in; nothing where that is all of them, or where taking
-// it would put parts together a second time.
-Value take_of_parts(const Node& concat, int64_t start, int64_t end) {
-  const int64_t axis = checked_axis("concat", concat.attr("axis"), concat.result().rank());
-  std::vector<Value> touched;
-  int64_t offset = 0, first = 0;
+// Parts of a concat that follow each other, and the stretch of them that is wanted.
+struct PartsTaken {
+  std::vector<Value> parts;
+  int64_t axis, start, end;
+};
+
+// The parts that the stretch of a concat lies in; nothing where that is all of them, or where putting them
+// together again would be done a second time.
+std::optional<PartsTaken> parts_within(const Node& concat, int64_t start, int64_t end) {
+  PartsTaken taken{{}, checked_axis("concat", concat.attr("axis"), concat.result().rank()), start, end};
+  int64_t offset = 0;
   for (Value part : concat.ins("x")) {
     if (offset >= end)
       break;
-    if (!is_ranked(part) || !part.dim(axis).is_constant())
-      return {};
-    const int64_t size = *part.dim(axis).constant();
+    if (!is_ranked(part) || !part.dim(taken.axis).is_constant())
+      return std::nullopt;
+    const int64_t size = *part.dim(taken.axis).constant();
     if (offset + size > start && size > 0) {
-      first = touched.empty() ? offset : first;
-      touched.push_back(part);
+      if (taken.parts.empty()) {
+        taken.start -= offset;
+        taken.end -= offset;
+      }
+      taken.parts.push_back(part);
     }
     offset += size;
   }
-  if (touched.empty() || offset < end)
-    return {};
-  if (touched.size() == 1)
-    return take({touched.front(), axis, start - first, end - first});
-  if (touched.size() == concat.ins("x").size() || !concat.result().has_one_use())
-    return {};
-  return take({tenon::concat(touched, axis), axis, start - first, end - first});
+  const bool is_repeated = taken.parts.size() > 1 &&
+                           (taken.parts.size() == concat.ins("x").size() || !concat.result().has_one_use());
+  return taken.parts.empty() || offset < end || is_repeated ? std::nullopt : std::optional(taken);
 }
 
-Value slice_of_concat(const Node& slice) {
+Value take(const PartsTaken& taken) {
+  const Value of = taken.parts.size() == 1 ? taken.parts.front() : concat(taken.parts, taken.axis);
+  return take({of, taken.axis, taken.start, taken.end});
+}
+
+// Of a slice of a concat along its axis: which parts it takes, and what is left to do then.
+struct SliceOfParts {
+  PartsTaken taken;
+  Cuts rest;
+};
+
+std::optional<SliceOfParts> parts_of_slice(const Node& slice) {
   auto cuts = known_cuts(slice);
   if (!cuts || !is_made_by(slice.in("x"), "concat"))
-    return {};
+    return std::nullopt;
   const Node& concat = *slice.in("x").node();
   const int64_t axis = checked_axis("concat", concat.attr("axis"), concat.result().rank());
   const auto along =
       std::find_if(cuts->begin(), cuts->end(), [&](const Cut& cut) { return cut.axis == axis; });
   if (along == cuts->end() || along->step < 1 || along->start < 0 || along->end <= along->start ||
       !concat.result().dim(axis).is_constant())
-    return {};
-  const Value taken = take_of_parts(concat, along->start, along->end);
+    return std::nullopt;
+  const auto taken = parts_within(concat, along->start, along->end);
   if (!taken)
-    return {};
+    return std::nullopt;
   // What is left to do: steps, and the other axes.
   if (along->step == 1)
     cuts->erase(along);
   else
     *along = {axis, 0, along->end - along->start, along->step};
-  return cut(taken, *cuts);
+  return SliceOfParts{*taken, *cuts};
 }
 
-Value split_of_concat(Value part) {
+std::optional<PartsTaken> parts_of_split(Value part) {
   const Value x = part.node()->in("x");
   const auto stretch = stretch_of(part);
   if (!stretch || !is_made_by(x, "concat") || stretch->start == stretch->end ||
       checked_axis("concat", x.node()->attr("axis"), x.rank()) != stretch->axis)
-    return {};
-  return take_of_parts(*x.node(), stretch->start, stretch->end);
+    return std::nullopt;
+  return parts_within(*x.node(), stretch->start, stretch->end);
 }
 
 // --- concat ---
@@ -224,26 +238,26 @@ Value simplified_concat(const Node& concat) {
 
 // --- gather ---
 
-// Gather with constant indices that step evenly through an axis of known size.
-Value gather_as_slice(const Node& gather) {
-  const Value x = gather.in("x"), indices = gather.in("indices");
+// What a gather takes if its indices are known and step evenly through an axis of known size: the cuts, none
+// where it is all of it.
+std::optional<Cuts> cuts_of_gather(const Node& gather) {
+  const Value x = gather.in("x");
   const int64_t axis = checked_axis("gather", gather.attr("axis"), x.rank());
   const auto size = x.dim(axis).constant();
-  const auto known = indices.known_ints();
+  const auto known = gather.in("indices").known_ints();
   if (!size || !known || known->empty())
-    return {};
+    return std::nullopt;
   Ints places;
   for (int64_t index : *known)
     places.push_back(index < 0 ? index + *size : index);
   const int64_t step = places.size() == 1 ? 1 : places[1] - places[0];
   if (step < 1 || places.front() < 0 || places.back() >= *size)
-    return {};
+    return std::nullopt;
   for (size_t i = 1; i < places.size(); ++i)
     if (places[i] - places[i - 1] != step)
-      return {};
-  const Cut range = {axis, places.front(), places.back() + 1, step};
-  const bool all = range.start == 0 && range.end == *size && step == 1;
-  return view(cut(x, all ? Cuts{} : Cuts{range}), gather.result().shape());
+      return std::nullopt;
+  const bool is_all = places.front() == 0 && places.back() + 1 == *size && step == 1;
+  return is_all ? Cuts{} : Cuts{{axis, places.front(), places.back() + 1, step}};
 }
 
 // --- elements that nothing is added to ---
@@ -253,22 +267,22 @@ bool adds_nothing(const Node& pad) {
   return pads && std::all_of(pads->begin(), pads->end(), [](int64_t count) { return count == 0; });
 }
 
-// tile as a broadcast, where only dimensions of size 1 are repeated.
-Value tile_as_broadcast(const Node& tile) {
+bool repeats_only_ones(const Node& tile) {
   const Value x = tile.in("x");
   const auto repeats = tile.in("repeats").known_ints();
   if (!repeats || static_cast<int64_t>(repeats->size()) != x.rank())
-    return {};
+    return false;
   for (int64_t i = 0; i < x.rank(); ++i)
     if ((*repeats)[static_cast<size_t>(i)] != 1 && x.dim(i) != Dim(1))
-      return {};
-  const bool changes =
-      std::any_of(repeats->begin(), repeats->end(), [](int64_t count) { return count != 1; });
-  return changes ? broadcast_to(x, int_vector(x.graph(), *repeats)) : x;
+      return false;
+  return true;
 }
 
-Replacement made_by(std::string formula, Value (*make)(const Node&)) {
-  return {std::move(formula), [=](const Match& m) { return make(*m.root().node()); }};
+Value tile_as_broadcast(const Node& tile) {
+  const Value x = tile.in("x");
+  const Ints repeats = *tile.in("repeats").known_ints();
+  const bool changes = std::any_of(repeats.begin(), repeats.end(), [](int64_t count) { return count != 1; });
+  return changes ? broadcast_to(x, int_vector(x.graph(), repeats)) : x;
 }
 
 Rules part_rules() {
@@ -281,7 +295,12 @@ Rules part_rules() {
   return {
       {.name = "slice-of-slice",
        .match = slice,
-       .replace = made_by("slice(x)", slice_of_slice),
+       .replace = {"slice(x)",
+                   [=](const Match& m) {
+                     return cut(m.node(slice).in("x").node()->in("x"), *cuts_of_both(m.node(slice)));
+                   }},
+       .when = {{"x is a slice, and it is known what both leave",
+                 [=](const Match& m) { return cuts_of_both(m.node(slice)).has_value(); }}},
        .numerics = Numerics::BitExact,
        .fires = "(%x: T[n,9]) { %1 = constant(value=i64[1] {1}) %8 = constant(value=i64[1] {8}) "
                 "%2 = constant(value=i64[1] {2}) %0 = slice(%x, %1, %8, %2, axes=[1]) "
@@ -291,7 +310,13 @@ Rules part_rules() {
                 "%0 = slice(%x, %s, %8, axes=[1]) %y = slice(%0, %1, %8, axes=[1]) return %y }"},
       {.name = "slice-of-concat",
        .match = slice,
-       .replace = made_by("slice(parts)", slice_of_concat),
+       .replace = {"slice(parts)",
+                   [=](const Match& m) {
+                     const auto [taken, rest] = *parts_of_slice(m.node(slice));
+                     return cut(take(taken), rest);
+                   }},
+       .when = {{"x is a concat, and it is known which of its parts are taken, not all",
+                 [=](const Match& m) { return parts_of_slice(m.node(slice)).has_value(); }}},
        .numerics = Numerics::BitExact,
        .fires =
            "(%a: T[2,n], %b: T[3,n], %c: T[4,n]) { %0 = concat([%a, %b, %c], axis=0) "
@@ -316,8 +341,10 @@ Rules part_rules() {
                 "%y = slice(%x, %s, %e, axes=[1]) return %y }"},
       {.name = "split-of-concat",
        .match = split,
-       .replace = {"part", [=](const Match& m) { return split_of_concat(m.root()); }},
-       .when = {ranked},
+       .replace = {"part", [=](const Match& m) { return take(*parts_of_split(m.root())); }},
+       .when = {ranked,
+                {"x is a concat, and it is known which of its parts are taken, not all",
+                 [=](const Match& m) { return parts_of_split(m.root()).has_value(); }}},
        .numerics = Numerics::BitExact,
        .fires =
            "(%a: T[2,n], %b: T[3,n]) { %0 = concat([%a, %b], axis=0) %s = constant(value=i64[3] {2, 2, 1}) "
@@ -326,13 +353,13 @@ Rules part_rules() {
                 "%1, %2 = split(%0, %s, axis=0) return %1 }"},
       {.name = "split-for-one-part",
        .match = split,
-       .replace = {"slice(x)",
-                   [=](const Match& m) -> Value {
-                     const auto stretch = stretch_of(m.root());
-                     return stretch && stretch->of.dim(stretch->axis).is_constant() ? take(*stretch)
-                                                                                    : Value();
-                   }},
+       .replace = {"slice(x)", [=](const Match& m) { return take(*stretch_of(m.root())); }},
        .when = {ranked,
+                {"the sizes are known",
+                 [=](const Match& m) {
+                   const auto stretch = stretch_of(m.root());
+                   return stretch && stretch->of.dim(stretch->axis).is_constant();
+                 }},
                 {"no other part is used",
                  [=](const Match& m) {
                    const std::vector<Value> parts = m.node(split).results();
@@ -346,9 +373,15 @@ Rules part_rules() {
                 "return %0, %1 }"},
       {.name = "gather-in-steps",
        .match = gather,
-       .replace = made_by("slice(x)", gather_as_slice),
+       .replace = {"slice(x)",
+                   [=](const Match& m) {
+                     const Node& node = m.node(gather);
+                     return view(cut(node.in("x"), *cuts_of_gather(node)), node.result().shape());
+                   }},
        .when = {ranked,
-                {"x is no vector", [=](const Match& m) { return m.node(gather).in("x").rank() > 1; }}},
+                {"x is no vector", [=](const Match& m) { return m.node(gather).in("x").rank() > 1; }},
+                {"the indices are known, and step evenly",
+                 [=](const Match& m) { return cuts_of_gather(m.node(gather)).has_value(); }}},
        .numerics = Numerics::BitExact,
        .fires = "(%x: T[n,9]) { %i = constant(value=i64[2,2] {1, 3, 5, -2}) %y = gather(%x, %i, axis=1) "
                 "%j = constant(value=i64[] {-1}) %z = gather(%x, %j, axis=-1) return %y, %z }",
@@ -365,7 +398,7 @@ Rules whole_rules() {
   return {
       {.name = "simpler-concat",
        .match = concat,
-       .replace = made_by("concat(parts)", simplified_concat),
+       .replace = {"concat(parts)", [=](const Match& m) { return simplified_concat(m.node(concat)); }},
        .when = {ranked},
        .numerics = Numerics::BitExact,
        .fires =
@@ -388,8 +421,10 @@ Rules whole_rules() {
        .stays = "(%x: T[n,m]) { %p = constant(value=i64[2] {1, -1}) %y = pad(%x, %p, axes=[1]) return %y }"},
       {.name = "tile-of-size-one",
        .match = tile,
-       .replace = made_by("broadcast(x)", tile_as_broadcast),
-       .when = {ranked},
+       .replace = {"broadcast(x)", [=](const Match& m) { return tile_as_broadcast(m.node(tile)); }},
+       .when = {ranked,
+                {"only dimensions of size 1 are repeated",
+                 [=](const Match& m) { return repeats_only_ones(m.node(tile)); }}},
        .numerics = Numerics::BitExact,
        .fires = "(%x: T[n,1]) { %r = constant(value=i64[2] {1, 3}) %y = tile(%x, %r) "
                 "%s = constant(value=i64[2] {1, 1}) %z = tile(%x, %s) return %y, %z }",

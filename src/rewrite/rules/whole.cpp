@@ -104,12 +104,16 @@ std::optional<Ints> counting_order(const Phases& phases) {
   return std::nullopt;
 }
 
-// Each axis with steps as two, and those of the steps moved to where the parts are put together.
+bool puts_phases_together(const Node& concat) {
+  const auto phases = phases_of(concat);
+  return phases && phases->starts.size() >= 3 && counting_order(*phases);
+}
+
+// Each axis with steps as two, and those of the steps moved to where the parts are put together. Nothing
+// where no constant says a shape.
 Value phases_by_transpose(const Node& concat) {
   const auto phases = phases_of(concat);
-  const auto order = phases ? counting_order(*phases) : std::nullopt;
-  if (!order || phases->starts.size() < 3)
-    return {};
+  const auto order = counting_order(*phases);
   const Value x = phases->of;
   const int64_t put_together = checked_axis("concat", concat.attr("axis"), x.rank());
   std::vector<Dim> apart;
@@ -165,7 +169,9 @@ Rules make_rules() {
        .replace = {"view(transpose(view(x)))",
                    [=](const Match& m) { return phases_by_transpose(m.node(concat)); }},
        .when = {{"the rank is known",
-                 [](const Match& m) { return m.root().type().is_tensor() && m.root().shape().ranked(); }}},
+                 [](const Match& m) { return m.root().type().is_tensor() && m.root().shape().ranked(); }},
+                {"the parts are all phases of one tensor, counted up",
+                 [=](const Match& m) { return puts_phases_together(m.node(concat)); }}},
        .numerics = Numerics::BitExact,
        .fires = "(%x: T[n,3,4,6]) { %0 = constant(value=i64[2] {0, 0}) %1 = constant(value=i64[2] {1, 0}) "
                 "%2 = constant(value=i64[2] {0, 1}) %3 = constant(value=i64[2] {1, 1}) "
