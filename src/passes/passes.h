@@ -19,12 +19,14 @@ void merge_equal(Graph& graph, Journal& journal);
 void simplify(Graph& graph, Journal& journal);
 // Rules, until none fires: what can be written in several ways is written in one.
 void normalise(Graph& graph, Journal& journal);
-// Finds activations, normalisations and softmax that are written out in simpler ops, and makes each one node.
+// Finds activations, normalisations, softmax and rotary embeddings that are written out in simpler ops, and
+// makes each one node.
 void recognise_functions(Graph& graph, Journal& journal);
 
 // Moves transposes to where they meet others, if fewer elements are moved then.
 void move_transposes(Graph& graph, Journal& journal);
-// Makes one split of slices that together are all of a tensor.
+// Makes one split of slices that together are all of a tensor, and applies what all parts of a split go
+// through before it.
 void split_siblings(Graph& graph, Journal& journal);
 // Takes the only branch of an `if` that is ever taken.
 void inline_branches(Graph& graph, Journal& journal);

@@ -1,4 +1,4 @@
-// listener.h — hears how far a long task is.
+// listener.h — is told how far a long task is.
 #pragma once
 
 #include "ir/evaluate.h"
@@ -21,7 +21,8 @@ inline void step(const Listener& listener, std::string_view detail) {
     listener.step(detail);
 }
 
-// Evaluates the graph, node by node for the listener. It must outlive what is returned.
+// Begins a stretch of the task in which the graph is evaluated, and gives the options to do that with: a step
+// for every node. The listener must outlive them.
 inline EvaluateOptions heard_by(const Listener& listener, std::string_view what, const Graph& graph) {
   begin(listener, what, graph.node_count());
   return {.before_node = [&listener](const Node& node) { step(listener, node.op().name); }};

@@ -11,7 +11,8 @@ Rule undo(std::string_view name, std::string_view f, std::string_view g, Numeric
   return {.name = name,
           .match = unary(f, unary(g, x)),
           .replace = x,
-          .when = {{"x has a sign", [=](const Match& m) { return m[x].dtype() != DType::F8E8M0; }}},
+          .when = {{"x is no f8e8m0, which holds only powers of two",
+                    [=](const Match& m) { return m[x].dtype() != DType::F8E8M0; }}},
           .numerics = numerics,
           .fires = fires,
           .stays = stays};

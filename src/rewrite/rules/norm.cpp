@@ -137,7 +137,7 @@ Value per_channel(Value x, double number) {
   return constant(x.graph(), Literal::splat(element, {*x.dim(1).constant()}));
 }
 
-// Whether c has one number for each channel of x, or one for all, and none besides.
+// Whether c has one number for each channel of x, and none besides.
 bool is_per_channel(Value c, Value x) {
   if (!c.shape().ranked() || !x.shape().ranked() || x.rank() < 3 || c.rank() > x.rank() ||
       !x.dim(1).is_constant() || c.dtype() != x.dtype())
