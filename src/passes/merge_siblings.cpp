@@ -207,9 +207,8 @@ void merge_in(Graph& graph, Journal& journal) {
     const std::vector<Node*> nodes = nodes_of(siblings);
     gone.insert(nodes.begin(), nodes.end());
     journal.applied(kRule, nodes, Numerics::BitExact);
-    graph.set_current_sources(sources_of(nodes));
+    const WithSources sources(graph, sources_of(nodes));
     merge(siblings);
-    graph.set_current_sources({});
   }
 }
 

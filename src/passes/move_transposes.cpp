@@ -13,6 +13,7 @@
 #include "ops/shapes.h"
 #include "passes/passes.h"
 #include "rewrite/apply.h"
+#include "rewrite/match.h"
 #include "rewrite/view.h"
 
 namespace tenon {
@@ -25,8 +26,6 @@ constexpr std::string_view kRule = "move-transpose";
 constexpr size_t kMostNodes = 64;
 // How large a dimension is thought to be that only running will tell.
 constexpr int64_t kTypicalSize = 32;
-
-bool is_ranked(Value value) { return value.type().is_tensor() && value.shape().ranked(); }
 
 const Permutation& permutation_of(const Node& transpose) { return transpose.attr("permutation"); }
 
@@ -273,7 +272,7 @@ class Region {
   void copy(Node* node) {
     Graph& graph = node->graph();
     const InsertBefore here(node);
-    graph.set_current_sources(node->sources());
+    const WithSources sources(*node);
     std::vector<Operand> operands;
     for (const OperandDecl& declared : node->op().operands) {
       std::vector<Value> values;
@@ -283,7 +282,6 @@ class Region {
     }
     inside_[node->result()] =
         graph.create(node->op(), std::move(operands), permuted_attributes(*node))->result();
-    graph.set_current_sources({});
   }
 
   Node* start_;

@@ -33,10 +33,6 @@ constexpr double kMasked = -1e9;
 // low score. It is not the least number there is, which ONNX Runtime's Attention takes for "never".
 constexpr double kLowest = -1e30;
 
-Node* maker(Value value, std::string_view op) {
-  return !value.is_input() && value.node()->is(op) ? value.node() : nullptr;
-}
-
 // --- the search ---
 
 // One mask as it stands in the model: added, or chosen by a condition instead of the scores.
@@ -593,10 +589,9 @@ void recognise(Graph& graph, Journal& journal) {
       journal.declined(kRule, *node, obstacle);
       continue;
     }
-    graph.set_current_sources(sources_of(search.found().nodes));
+    const WithSources sources(graph, sources_of(search.found().nodes));
     const InsertBefore here(node);
     const Value y = make_attention(search.found());
-    graph.set_current_sources({});
     journal.applied(kRule, search.found().nodes, Numerics::Reassociates);
     graph.replace(node, {y});
   }

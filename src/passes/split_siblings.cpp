@@ -52,14 +52,9 @@ void replace_with_split(Value value, std::span<const Part> parts, Journal& journ
     first = part.slice->comes_before(*first) ? part.slice : first;
   }
   journal.applied("sibling-slices", slices, Numerics::BitExact);
-  Graph& graph = value.graph();
-  graph.set_current_sources(sources_of(slices));
-  std::vector<Value> results;
-  {
-    const InsertBefore here(first);
-    results = split(value, sizes, parts.front().cut.axis);
-  }
-  graph.set_current_sources({});
+  const WithSources sources(value.graph(), sources_of(slices));
+  const InsertBefore here(first);
+  const std::vector<Value> results = split(value, sizes, parts.front().cut.axis);
   for (size_t i = 0; i < slices.size(); ++i) {
     results[i].set_name(slices[i]->result().name());
     slices[i]->result().replace_all_uses(results[i]);
@@ -100,15 +95,11 @@ void apply_before_split(const Node& split, Journal& journal) {
     return;
   journal.applied("split-after-elementwise", functions, Numerics::BitExact);
   Graph& graph = split.graph();
-  graph.set_current_sources(sources_of(functions));
-  const Node* parts = nullptr;
-  {
-    const InsertBefore here(*std::min_element(functions.begin(), functions.end(),
-                                              [](Node* a, Node* b) { return a->comes_before(*b); }));
-    const Value x = split.in("x"), y = apply_to(*functions.front(), x);
-    parts = graph.copy_node(split, [&](Value operand) { return operand == x ? y : operand; });
-  }
-  graph.set_current_sources({});
+  const WithSources sources(graph, sources_of(functions));
+  const InsertBefore here(*std::min_element(functions.begin(), functions.end(),
+                                            [](Node* a, Node* b) { return a->comes_before(*b); }));
+  const Value x = split.in("x"), y = apply_to(*functions.front(), x);
+  const Node* parts = graph.copy_node(split, [&](Value operand) { return operand == x ? y : operand; });
   for (size_t i = 0; i < functions.size(); ++i) {
     const Value part = parts->result(static_cast<int64_t>(i)), old = functions[i]->result();
     part.set_name(old.name());

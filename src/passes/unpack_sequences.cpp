@@ -9,16 +9,13 @@
 #include "passes/attempt.h"
 #include "passes/passes.h"
 #include "rewrite/apply.h"
+#include "rewrite/match.h"
 
 namespace tenon {
 namespace {
 
 constexpr std::string_view kRule = "unpack";
 constexpr int64_t kMostParts = 256;  // that a tensor is cut into
-
-const Node* made_by(Value value, std::string_view op) {
-  return !value.is_input() && value.node()->is(op) ? value.node() : nullptr;
-}
 
 // Where in a sequence: counted from the front among `count` places, `otherwise` where no position is given.
 std::optional<int64_t> position_of(const Node& node, int64_t length, int64_t count, int64_t otherwise) {
@@ -29,7 +26,7 @@ std::optional<int64_t> position_of(const Node& node, int64_t length, int64_t cou
   return given->front() < 0 ? given->front() + length : given->front();
 }
 
-// The sizes of the parts that a tensor is cut into, where they are known and few.
+// The sizes of the parts that a tensor is cut into, where they are known, and few unless they are listed.
 std::optional<std::vector<int64_t>> part_sizes(const Node& split, int64_t axis) {
   const auto sizes = split.has("split") ? split.in("split").known_ints() : std::vector<int64_t>{1};
   if (!sizes || !split.in("x").shape().ranked())
@@ -83,7 +80,7 @@ class Unpacker {
   }
 
   Value opened(const Node& node) {
-    const Node *full = made_by(node.in("x"), "optional"), *empty = made_by(node.in("x"), "optional_empty");
+    const Node *full = maker(node.in("x"), "optional"), *empty = maker(node.in("x"), "optional_empty");
     if (node.is("optional_get"))
       return full != nullptr ? full->in("x") : Value();
     return full != nullptr || empty != nullptr ? constant(graph_, Tensor::scalar(full != nullptr)) : Value();

@@ -210,8 +210,8 @@ class Driver {
     Node* const after = last->next();
     std::vector<Value> by;
     std::string problem;
-    graph_.set_current_sources(sources_of(match.nodes()));
     try {
+      const WithSources sources(graph_, sources_of(match.nodes()));
       const InsertAfter here(last);
       by = rule.replace.make(match);
       CHECK(by.size() == match.roots().size(), "{} gives {} values for {} results", rule.name, by.size(),
@@ -223,7 +223,6 @@ class Driver {
     } catch (const UserError& error) {
       problem = error.what();
     }
-    graph_.set_current_sources({});
     if (problem.empty() && !by.empty())
       return by;
     const std::vector<Node*> made = nodes_between(last, after);

@@ -68,6 +68,12 @@ Origin origin_of(Value value) {
 
 }  // namespace
 
+Node* maker(Value value, std::string_view op) {
+  return !value.is_input() && value.node()->is(op) ? value.node() : nullptr;
+}
+
+bool is_ranked(Value value) { return value.type().is_tensor() && value.shape().ranked(); }
+
 bool is_fixed(Value value) { return origin_of(value) != Origin::Inputs; }
 
 const Tensor* known_elements(Value value) {

@@ -38,6 +38,12 @@ class Match {
 std::optional<Match> find_match(const Pattern& pattern, Value value,
                                 const std::function<bool(const Match&)>& accept);
 
+// The node that makes a value, if it is of this op; else null.
+Node* maker(Value value, std::string_view op);
+
+// Whether it is a tensor of known rank.
+bool is_ranked(Value value);
+
 // Whether a value is fixed before the graph runs: made of constants and parameters alone, and not at random.
 bool is_fixed(Value value);
 

@@ -7,6 +7,7 @@
 
 #include "ir/evaluate.h"
 #include "rewrite/match.h"
+#include "tensor/rounding.h"
 #include "tensor/wide.h"
 
 namespace tenon {
@@ -30,20 +31,13 @@ Tensor as_tensor(const Draw::Numbers& numbers, DType dtype) {
   return narrow<double>(dtype, numbers.extents, numbers.values);
 }
 
-double unit_of(DType dtype) {
-  return dtype == DType::F64    ? 0x1p-52
-         : dtype == DType::F32  ? 0x1p-23
-         : dtype == DType::BF16 ? 0x1p-7
-                                : 0x1p-10;
-}
-
 // How far a function may be from the one meant because its numbers were rounded. Models give decimals of six
 // digits and more for √2 or √(2/π).
 double rounding_of_numbers(const Region& region) {
   double greatest = 1e-9;
   for (Value number : region.numbers)
     if (is_float(number.dtype()) && number.dtype() != DType::F64)
-      greatest = std::max({greatest, 1e-6, unit_of(number.dtype()) / 2});
+      greatest = std::max({greatest, 1e-6, rounding_step(number.dtype()) / 2});
   for (const Node* node : region.nodes)
     for (const auto& [name, attribute] : node->attributes())
       if (attribute.kind() == AttributeKind::Float)
@@ -128,7 +122,7 @@ bool agree_in_own_precision(const Region& region, const Draw& draw, const Functi
   std::vector<Tensor> fixed;
   for (size_t i = 0; i < draw.fixed.size(); ++i)
     fixed.push_back(as_tensor(draw.fixed[i], region.fixed[i].dtype()));
-  const double unit = unit_of(region.root.dtype());
+  const double unit = rounding_step(region.root.dtype());
   return agree(run(region, x, fixed, Precision::Own), evaluate_function(function, x, fixed),
                [=](double wanted, double most) { return 8 * unit * std::max(8 * most, std::fabs(wanted)); });
 }

@@ -4,14 +4,12 @@
 //
 //   fuzz_graph COUNT SEED [FIRST]      graph i of a seed is always the same; FIRST goes straight to one
 #include "base/error.h"
-#include "base/hash.h"
-#include "fuzz/isolate.h"
+#include "fuzz/graph_main.h"
 #include "fuzz/random_graph.h"
 #include "ir/equal.h"
 #include "ir/evaluate.h"
 #include "ir/lint.h"
 #include "ir/parse.h"
-#include "ops/registry.h"
 #include "views/views.h"
 
 namespace tenon {
@@ -66,34 +64,9 @@ void check(uint64_t seed) {
   }
 }
 
-int run(int64_t count, uint64_t seed, int64_t first) {
-  const int64_t failures = fuzz::run_isolated(count, kSecondsPerGraph, [&](int64_t i) {
-    try {
-      check(hash_combine(seed, static_cast<uint64_t>(first + i)));
-    } catch (const std::exception& error) {
-      std::printf("graph %ld of seed %lu: %s\n", static_cast<long>(first + i),
-                  static_cast<unsigned long>(seed), error.what());
-      std::fflush(stdout);
-      std::abort();
-    }
-  });
-  std::printf("%ld passed, %ld failed\n", static_cast<long>(count - failures), static_cast<long>(failures));
-  return failures == 0 ? 0 : 1;
-}
-
 }  // namespace
 }  // namespace tenon
 
 int main(int argc, char** argv) {
-  if (argc < 3 || argc > 4) {
-    std::fprintf(stderr, "usage: fuzz_graph COUNT SEED [FIRST]\n");
-    return 2;
-  }
-  tenon::register_ops();
-  try {
-    return tenon::run(std::stol(argv[1]), std::stoul(argv[2]), argc > 3 ? std::stol(argv[3]) : 0);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "fuzz_graph: %s\n", error.what());
-    return 2;
-  }
+  return tenon::fuzz::graph_main(argc, argv, "fuzz_graph", tenon::kSecondsPerGraph, tenon::check);
 }

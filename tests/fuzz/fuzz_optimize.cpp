@@ -3,14 +3,14 @@
 // back, and not change when it is optimised again.
 //
 //   fuzz_optimize COUNT SEED [FIRST]      graph i of a seed is always the same; FIRST goes straight to one
-#include "base/hash.h"
+#include "fuzz/graph_main.h"
 #include "fuzz/growing_graph.h"
-#include "fuzz/isolate.h"
 #include "ir/equal.h"
 #include "ir/evaluate.h"
 #include "ir/lint.h"
 #include "ir/parse.h"
 #include "passes/pipeline.h"
+#include "tensor/rounding.h"
 
 namespace tenon {
 namespace {
@@ -23,17 +23,6 @@ using fuzz::GrowingGraph;
 using Elements = GrowingGraph::Elements;
 
 // --- how much may a result differ? ---
-
-double unit_of(DType dtype) {
-  switch (info(dtype).bits) {
-    case 64:
-      return 0x1p-52;
-    case 32:
-      return 0x1p-23;
-    default:
-      return dtype == DType::BF16 ? 0x1p-7 : 0x1p-10;
-  }
-}
 
 // A tensor of no elements may have any extents that its type allows.
 bool have_same_extents(const Tensor& a, const Tensor& b) {
@@ -55,7 +44,7 @@ bool is_unsure(const Datum& datum) {
 }
 
 // How much what a dtype holds may be off by the rounding of a few steps.
-double rounding_of(DType dtype) { return (info(dtype).bits <= 16 ? 8 : 256) * unit_of(dtype); }
+double rounding_of(DType dtype) { return (info(dtype).bits <= 16 ? 8 : 256) * rounding_step(dtype); }
 
 // The same for what a node gives: its nested graphs may compute with fewer bits.
 double rounding_of(const Node& node, DType dtype) {
@@ -198,7 +187,7 @@ class Expected {
       // What depends so much on rounding may also overflow by it.
       if (difference == INFINITY && slack_[i] > 1e-3 * greatest)
         continue;
-      if (difference > 4 * slack_[i] + 32 * unit_of(was.dtype()) * greatest)
+      if (difference > 4 * slack_[i] + 32 * rounding_step(was.dtype()) * greatest)
         return fmt::format("output {} is {} off, but {} were expected", i, difference, slack_[i]);
     }
     return "";
@@ -480,34 +469,9 @@ void check(uint64_t seed) {
     }
 }
 
-int run(int64_t count, uint64_t seed, int64_t first) {
-  const int64_t failures = fuzz::run_isolated(count, kSecondsPerGraph, [&](int64_t i) {
-    try {
-      check(hash_combine(seed, static_cast<uint64_t>(first + i)));
-    } catch (const std::exception& error) {
-      std::printf("graph %ld of seed %lu: %s\n", static_cast<long>(first + i),
-                  static_cast<unsigned long>(seed), error.what());
-      std::fflush(stdout);
-      std::abort();
-    }
-  });
-  std::printf("%ld passed, %ld failed\n", static_cast<long>(count - failures), static_cast<long>(failures));
-  return failures == 0 ? 0 : 1;
-}
-
 }  // namespace
 }  // namespace tenon
 
 int main(int argc, char** argv) {
-  if (argc < 3 || argc > 4) {
-    std::fprintf(stderr, "usage: fuzz_optimize COUNT SEED [FIRST]\n");
-    return 2;
-  }
-  tenon::register_ops();
-  try {
-    return tenon::run(std::stol(argv[1]), std::stoul(argv[2]), argc > 3 ? std::stol(argv[3]) : 0);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "fuzz_optimize: %s\n", error.what());
-    return 2;
-  }
+  return tenon::fuzz::graph_main(argc, argv, "fuzz_optimize", tenon::kSecondsPerGraph, tenon::check);
 }

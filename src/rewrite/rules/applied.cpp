@@ -7,8 +7,6 @@
 namespace tenon {
 namespace {
 
-bool is_ranked(Value value) { return value.type().is_tensor() && value.shape().ranked(); }
-
 bool is_single_number(Value value, int64_t most_rank) {
   return is_ranked(value) && value.rank() <= most_rank && value.shape().element_count() == Dim(1) &&
          is_fixed(value);

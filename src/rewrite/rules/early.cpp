@@ -13,8 +13,6 @@ using Ints = std::vector<int64_t>;
 // What to cut off each operand, by its name, so that the result has the cuts. Operands left out stay whole.
 using OperandCuts = std::map<std::string_view, Cuts>;
 
-bool is_ranked(Value value) { return value.type().is_tensor() && value.shape().ranked(); }
-
 // Cuts along one axis of a result, off an operand that broadcasts to it. False where it is not clear that it
 // has the size or broadcasts.
 bool add_broadcast(Value operand, Value result, const Cut& cut, Cuts& cuts) {

@@ -14,12 +14,6 @@
 namespace tenon {
 namespace {
 
-Node* maker(Value value, std::string_view op) {
-  return !value.is_input() && value.node()->is(op) ? value.node() : nullptr;
-}
-
-bool is_ranked(Value value) { return value.type().is_tensor() && value.shape().ranked(); }
-
 // The two operands of an op whose order does not matter, the fixed one second.
 struct WithFixed {
   Value x, fixed;

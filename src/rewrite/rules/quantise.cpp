@@ -11,10 +11,6 @@
 namespace tenon {
 namespace {
 
-Node* maker(Value value, std::string_view op) {
-  return !value.is_input() && value.node()->is(op) ? value.node() : nullptr;
-}
-
 // --- what scales and zero points are ---
 
 // Whether one scale is for the whole tensor, whatever its shape.

@@ -24,8 +24,6 @@ const std::set<std::string, std::less<>> kKeepers = {"reduce_max", "reduce_min",
                                                      "reduce_sum", "reduce_mean", "reduce_log_sum_exp",
                                                      "arg_max",    "arg_min"};
 
-bool is_ranked(Value value) { return value.type().is_tensor() && value.shape().ranked(); }
-
 bool is_plain(const Node& reduction) {
   return is_ranked(reduction.in("x")) && reduction.late_names().empty();
 }

@@ -15,11 +15,7 @@ namespace {
 
 enum class Pairs : uint8_t { Halves, Neighbours };
 
-const Node* maker(Value value, std::string_view op) {
-  return !value.is_input() && value.node()->is(op) ? value.node() : nullptr;
-}
-
-bool is_ranked(Value value) { return value.type().is_tensor() && value.shape().ranked() && value.rank() > 0; }
+bool has_dimensions(Value value) { return is_ranked(value) && value.rank() > 0; }
 
 bool is_along_last(const Node& node, int64_t rank) {
   const int64_t axis = node.attr("axis");
@@ -49,7 +45,7 @@ struct Lanes {
 std::optional<Lanes> lanes_of_part(Value value) {
   const auto count = value.dim(-1).constant();
   const Value x = value.node()->in("x");
-  if (!count || !is_ranked(x) || !x.dim(-1).is_constant())
+  if (!count || !has_dimensions(x) || !x.dim(-1).is_constant())
     return std::nullopt;
   if (value.node()->is("slice")) {
     const auto cuts = known_cuts(*value.node());
@@ -69,14 +65,15 @@ std::optional<Lanes> lanes_of_part(Value value) {
 // The first or second of each pair of neighbours: [n, 6] seen as [n, 3, 2], of which one column is taken.
 std::optional<Lanes> lanes_of_column(Value value) {
   const Value column = value.node()->in("x");
-  if (!is_ranked(column) || (!maker(column, "slice") && !maker(column, "split")) || column.dim(-1) != Dim(1))
+  if (!has_dimensions(column) || (!maker(column, "slice") && !maker(column, "split")) ||
+      column.dim(-1) != Dim(1))
     return std::nullopt;
   const auto lanes = lanes_of_part(column);
   if (!lanes || lanes->of.dim(-1) != Dim(2) || lanes->of.is_input() || !is_view(*lanes->of.node()))
     return std::nullopt;
   const Value x = lanes->of.node()->in("x");
   const auto count = value.dim(-1).constant();
-  if (!count || !is_ranked(x) || x.dim(-1) != Dim(2 * *count) || !have_same_front(x, 1, lanes->of, 2) ||
+  if (!count || !has_dimensions(x) || x.dim(-1) != Dim(2 * *count) || !have_same_front(x, 1, lanes->of, 2) ||
       !have_same_front(x, 1, value, 1))
     return std::nullopt;
   return Lanes{x, lanes->start, 2, *count};
@@ -91,7 +88,7 @@ std::optional<Lanes> lanes_of_operand(Value value) {
 
 // The numbers that a value is, of all that it is part of: from itself on.
 std::vector<std::pair<Value, Lanes>> lanes_of(Value value) {
-  if (!is_ranked(value) || !value.dim(-1).is_constant())
+  if (!has_dimensions(value) || !value.dim(-1).is_constant())
     return {};
   std::vector<std::pair<Value, Lanes>> all = {{value, {value, 0, 1, *value.dim(-1).constant()}}};
   for (auto inner = lanes_of_operand(value); inner; inner = lanes_of_operand(inner->of)) {
@@ -137,7 +134,7 @@ Value whole_of(Value part, const Lanes& lanes) {
 // turns.
 bool makes_neighbours(const Node& view, const Node& concat) {
   const Value all = concat.result(), y = view.result();
-  return is_ranked(all) && is_ranked(y) && all.rank() > 1 && all.dim(-1) == Dim(2) &&
+  return has_dimensions(all) && has_dimensions(y) && all.rank() > 1 && all.dim(-1) == Dim(2) &&
          is_along_last(concat, all.rank()) && have_same_front(all, 2, y, 1) &&
          provably_equal(y.dim(-1), all.dim(-2) * 2);
 }
@@ -162,7 +159,8 @@ std::optional<PutTogether> put_together(Value value) {
   if (first == nullptr || second == nullptr)
     return std::nullopt;
   const Value a = first->in("x"), b = second->in("x");
-  return is_ranked(a) && is_ranked(b) && have_same_front(a, 1, value, 1) && have_same_front(b, 1, value, 1)
+  return has_dimensions(a) && has_dimensions(b) && have_same_front(a, 1, value, 1) &&
+                 have_same_front(b, 1, value, 1)
              ? std::optional(PutTogether{a, b, Pairs::Neighbours})
              : std::nullopt;
 }
@@ -197,7 +195,7 @@ bool is_twice_the_same(Value value) {
   if (value.dim(-1) != Dim(2) || value.is_input())
     return false;
   if (const Node* broadcast = maker(value, "broadcast"))
-    return is_ranked(broadcast->in("x")) && broadcast->in("x").dim(-1) == Dim(1);
+    return has_dimensions(broadcast->in("x")) && broadcast->in("x").dim(-1) == Dim(1);
   const Node* concat = maker(value, "concat");
   return concat != nullptr && is_along_last(*concat, value.rank()) && concat->ins("x").size() == 2 &&
          concat->ins("x")[0] == concat->ins("x")[1];
@@ -210,7 +208,7 @@ Value before_last_dimension_matters(const Node& node) {
     return node.in("x");
   if (node.is("mul"))
     return uniform_number(node.in("b")) ? node.in("a") : Value();
-  if (node.op().find_operand("x") == nullptr || node.ins("x").size() != 1 || !is_ranked(node.in("x")))
+  if (node.op().find_operand("x") == nullptr || node.ins("x").size() != 1 || !has_dimensions(node.in("x")))
     return {};
   const Value x = node.in("x"), y = node.result();
   if (node.is("gather"))
@@ -223,12 +221,12 @@ Value before_last_dimension_matters(const Node& node) {
                : Value();
   }
   const bool adds_axes = node.is("unsqueeze") || node.is("squeeze") || node.is("broadcast");
-  return adds_axes && is_ranked(y) && provably_equal(y.dim(-1), x.dim(-1)) ? x : Value();
+  return adds_axes && has_dimensions(y) && provably_equal(y.dim(-1), x.dim(-1)) ? x : Value();
 }
 
 // Whether each number along the last dimension stands there twice, as the pairs have it.
 bool repeats(Value value, Pairs pairs) {
-  while (is_ranked(value) && !value.is_input()) {
+  while (has_dimensions(value) && !value.is_input()) {
     const Node& node = *value.node();
     if (node.is("constant"))
       return repeats(node.attr("value").as<Literal>().tensor(), pairs);
@@ -240,7 +238,7 @@ bool repeats(Value value, Pairs pairs) {
     }
     if (pairs == Pairs::Neighbours && is_twice_the_same(value))
       return true;
-    if (pairs == Pairs::Neighbours && node.is("reshape") && is_ranked(node.in("x")) &&
+    if (pairs == Pairs::Neighbours && node.is("reshape") && has_dimensions(node.in("x")) &&
         node.in("x").rank() > 1 && is_twice_the_same(node.in("x")) &&
         provably_equal(value.dim(-1), node.in("x").dim(-2) * 2))
       return true;
@@ -257,7 +255,8 @@ enum class Heads : int64_t { Second = 1, Third = 2 };
 // Whether it broadcasts to x: [batch, heads, sequence, size] or [batch, sequence, heads, size] with as many
 // angles, the same for all heads.
 bool fits_to(Value angles, Value x, const Dim& count, Heads heads) {
-  if (!is_ranked(angles) || angles.rank() < 2 || angles.rank() > 4 || !provably_equal(angles.dim(-1), count))
+  if (!has_dimensions(angles) || angles.rank() < 2 || angles.rank() > 4 ||
+      !provably_equal(angles.dim(-1), count))
     return false;
   const int64_t skipped = 4 - angles.rank();
   for (int64_t axis = skipped; axis < 3; ++axis) {
@@ -310,7 +309,7 @@ Rule whole_rule(std::string_view name, std::string_view makes_pairs, std::string
           .when = {is_ordinary_float(x),
                    {"x is turned by 90 degrees",
                     [=](const Match& m) {
-                      return is_ranked(m[x]) && m[x].rank() == 4 && pairs_of(m) && heads_in(m);
+                      return has_dimensions(m[x]) && m[x].rank() == 4 && pairs_of(m) && heads_in(m);
                     }},
                    {"each cosine and sine stands there twice",
                     [=](const Match& m) {
@@ -367,7 +366,7 @@ Rule parts_rule(std::string_view name, const Pattern& root, const Pattern& first
           .when = {is_ordinary_float(first),
                    {"x₁ and x₂ are the pairs of x",
                     [=](const Match& m) {
-                      if (!is_ranked(m[first]) || m[first].rank() != 4)
+                      if (!has_dimensions(m[first]) || m[first].rank() != 4)
                         return false;
                       const auto turning = turning_in(m);
                       const auto together = put_together(m.root());

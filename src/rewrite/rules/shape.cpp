@@ -11,8 +11,6 @@
 namespace tenon {
 namespace {
 
-bool is_ranked(Value value) { return value.type().is_tensor() && value.shape().ranked(); }
-
 Condition has_rank(const Pattern& x) {
   return {x.to_string() + " has a known rank", [=](const Match& m) { return is_ranked(m[x]); }};
 }

@@ -16,10 +16,6 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-bool is_ranked(Value value) { return value.type().is_tensor() && value.shape().ranked(); }
-
-bool is_made_by(Value value, std::string_view op) { return !value.is_input() && value.node()->is(op); }
-
 int64_t axis_of(const Node& node) {
   return checked_axis(node.op().name, node.attr("axis"), node.in("x").rank());
 }
@@ -41,14 +37,14 @@ Value take(const Stretch& stretch) {
 
 // What a slice along one axis or a result of a split is a stretch of.
 std::optional<Stretch> stretch_of(Value part) {
-  if (is_made_by(part, "slice")) {
+  if (maker(part, "slice") != nullptr) {
     const auto cuts = known_cuts(*part.node());
     const Value x = part.node()->in("x");
     if (!cuts || cuts->size() != 1 || cuts->front().step != 1 || !x.dim(cuts->front().axis).is_constant())
       return std::nullopt;
     return Stretch{x, cuts->front().axis, cuts->front().start, cuts->front().end};
   }
-  if (is_made_by(part, "split") && is_ranked(part.node()->in("x"))) {
+  if (maker(part, "split") != nullptr && is_ranked(part.node()->in("x"))) {
     const auto sizes = part.node()->in("sizes").known_ints();
     if (!sizes)
       return std::nullopt;
@@ -64,7 +60,7 @@ std::optional<Stretch> stretch_of(Value part) {
 
 // What a slice and the one before it leave together; nothing where it takes unknown sizes to tell.
 std::optional<Cuts> cuts_of_both(const Node& slice) {
-  if (!is_made_by(slice.in("x"), "slice"))
+  if (maker(slice.in("x"), "slice") == nullptr)
     return std::nullopt;
   const std::optional<Cuts> first = known_cuts(*slice.in("x").node()), second = known_cuts(slice);
   if (!first || !second)
@@ -130,7 +126,7 @@ struct SliceOfParts {
 
 std::optional<SliceOfParts> parts_of_slice(const Node& slice) {
   auto cuts = known_cuts(slice);
-  if (!cuts || !is_made_by(slice.in("x"), "concat"))
+  if (!cuts || maker(slice.in("x"), "concat") == nullptr)
     return std::nullopt;
   const Node& concat = *slice.in("x").node();
   const int64_t axis = checked_axis("concat", concat.attr("axis"), concat.result().rank());
@@ -153,7 +149,7 @@ std::optional<SliceOfParts> parts_of_slice(const Node& slice) {
 std::optional<PartsTaken> parts_of_split(Value part) {
   const Value x = part.node()->in("x");
   const auto stretch = stretch_of(part);
-  if (!stretch || !is_made_by(x, "concat") || stretch->start == stretch->end ||
+  if (!stretch || maker(x, "concat") == nullptr || stretch->start == stretch->end ||
       checked_axis("concat", x.node()->attr("axis"), x.rank()) != stretch->axis)
     return std::nullopt;
   return parts_within(*x.node(), stretch->start, stretch->end);
@@ -175,7 +171,7 @@ bool are_constants(const std::vector<Value>& parts) { return count_constants(par
 std::vector<Value> flattened(const Node& concat, int64_t axis) {
   std::vector<Value> parts;
   for (Value part : concat.ins("x")) {
-    if (is_made_by(part, "concat") && part.has_one_use() && is_ranked(part) && !is_fixed(part) &&
+    if (maker(part, "concat") != nullptr && part.has_one_use() && is_ranked(part) && !is_fixed(part) &&
         !are_constants(part.node()->ins("x")) &&
         checked_axis("concat", part.node()->attr("axis"), part.rank()) == axis)
       for (Value inner : part.node()->ins("x"))
