@@ -27,6 +27,15 @@ TEST_F(LoadModel, DimOfNoInputIsRefused) {
                  "--dim n=2: no input has a dimension n\n  hint: the sizes of all inputs are fixed");
 }
 
+TEST_F(LoadModel, DimThatDoesNotFitNamesTheNode) {
+  folder_.write("halves.tenon",
+                "graph main(%x: f32[n]) {\n  %s = constant(value=i64[2] {2, -1})\n  %y = reshape(%x, %s)\n"
+                "  return %y\n}\n");
+  expect_refused("tenon print halves.tenon --dim n=3",
+                 "halves.tenon: node %y: reshape: 3 elements do not divide into [2,-1]\n  x  %x: f32[3]\n"
+                 "  shape  %s: i64[2]");
+}
+
 TEST_F(LoadModel, DimOfAnotherFormIsRefused) {
   for (const std::string dim : {"n", "=2", "n=", "n=two", "n=-1", "n=2x", "n=99999999999999999999"})
     expect_refused("tenon print model.tenon --dim " + dim, "--dim " + dim + ": it should look like batch=4");

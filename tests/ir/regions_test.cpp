@@ -98,6 +98,72 @@ TEST(Regions, AreInlinedWithTheirGraph) {
   EXPECT_EQ(lint(caller), std::vector<std::string>());
 }
 
+TEST(Regions, AreBoundWithTheirGraph) {
+  const auto bound = parse_graph(kNested)->bind({{"n", 4}});
+  std::string expected(kNested);
+  for (size_t at = expected.find("[n"); at != std::string::npos; at = expected.find("[n"))
+    expected.replace(at, 2, "[4");
+  expected.replace(expected.find("f32[d0,n]"), 9, "f32[d0,4]");
+  EXPECT_EQ(print(*bound), expected);
+}
+
+// The size of %a has no symbol alone: seq is that of the graph around it.
+constexpr std::string_view kHalved = R"(graph main(%x: f32[batch,seq], %c: bool[]) {
+  %0: f32[batch] = reduce_max(%x, axes=[1])
+  %1: f32[batch,2*seq] = concat([%x, %x], axis=1)
+  %y: f32[batch,2*seq] = if(%c, [%1, %0]) then(%a: f32[batch,2*seq], %b: f32[batch]) {
+    %2: f32[batch,2*seq] = relu(%a)
+    return %2
+  } else(%a: f32[batch,2*seq], %b: f32[batch]) {
+    return %a
+  }
+  return %y
+}
+)";
+
+TEST(Regions, AreBoundWhereASizeIsComputed) {
+  const auto bound = parse_graph(kHalved)->bind({{"seq", 3}});
+  EXPECT_EQ(lint(*bound), std::vector<std::string>());
+  const Graph& then = bound->outputs().front().node()->region("then");
+  EXPECT_EQ(to_string(then.input(0).type()), "f32[batch,6]");
+  EXPECT_EQ(to_string(then.outputs().front().type()), "f32[batch,6]");
+  EXPECT_EQ(to_string(bound->outputs().front().type()), "f32[batch,6]");
+}
+
+TEST(Regions, AreInlinedWhereASizeIsComputed) {
+  const auto callee = parse_graph(kHalved);
+  Graph caller;
+  const Value x = caller.add_input(Type::tensor(DType::F32, {2, Dim::symbol("length")}), "x");
+  const Value c = caller.add_input(Type::tensor(DType::Bool, {}), "c");
+  caller.set_outputs(caller.inline_graph(*callee, {x, c}));
+  EXPECT_EQ(lint(caller), std::vector<std::string>());
+  EXPECT_EQ(to_string(caller.outputs().front().node()->region("else").input(0).type()), "f32[2,2*length]");
+}
+
+// n is another size in every turn, though it is that of %x in the first; m stays.
+TEST(Regions, KeepASizeThatGrows) {
+  const auto graph = parse_graph(R"(
+    graph main(%trips: i64[], %c: bool[], %x: f32[n], %z: f32[3*m]) {
+      %y = while(%trips, %c, [%x], [%z]) body(%turn: i64[], %x: f32[n], %z: f32[3*m]) {
+        %go = constant(value=bool[] {1})
+        %one = constant(value=f32[1] {1})
+        %next = concat([%x, %one], axis=0)
+        %s = reduce_sum(%z, axes=[0])
+        return %go, %next
+      }
+      return %y
+    })");
+  const auto bound = graph->bind({{"n", 2}, {"m", 5}});
+  EXPECT_EQ(lint(*bound), std::vector<std::string>());
+  const Graph& body = bound->outputs().front().node()->region("body");
+  EXPECT_EQ(to_string(body.input(1).type()), "f32[n]");
+  EXPECT_EQ(to_string(body.input(2).type()), "f32[15]");
+  expect_tensor(evaluate(*bound, {Tensor::scalar<int64_t>(2), Tensor::scalar(true), f32({2}, {3, 4}),
+                                  filled(DType::F32, {15}, 0)})
+                    .front(),
+                f32({4}, {3, 4, 1, 1}));
+}
+
 TEST(Regions, OfTheWrongNumberAreRefused) {
   expect_error<UserError>(
       [] {

@@ -38,8 +38,9 @@ TEST(InlineBranches, LeavesABranchThatDoesNotFitItsInputs) {
       return %2 }
     else(%x: f32[n]) { %1 = constant(value=i64[2] {2, -1}) %2 = reshape(%x, %1) return %2 }
     return %0 })");
-  EXPECT_EQ(only_remark(journal),
-            "reshape: 3 elements do not divide into [2,-1]\n  x  %y: f32[3]\n  shape: i64[2]");
+  EXPECT_EQ(
+      only_remark(journal),
+      "a reshape node: reshape: 3 elements do not divide into [2,-1]\n  x  %y: f32[3]\n  shape: i64[2]");
 }
 
 TEST(UnrollLoops, WritesOutFewTurns) {
@@ -106,7 +107,7 @@ TEST(UnrollLoops, LeavesABodyThatDoesNotFitItsInputs) {
       return %go, %y, %z }
     return %0, %1 })");
   EXPECT_EQ(only_remark(journal),
-            "reshape: 3 elements do not divide into [2,-1]\n  x  %y: f32[3]\n  shape  %s: i64[2]");
+            "node %z: reshape: 3 elements do not divide into [2,-1]\n  x  %y: f32[3]\n  shape  %s: i64[2]");
 }
 
 TEST(UnrollLoops, LeavesALoopIfWhatComesAfterItWouldMakeNoSense) {
