@@ -49,6 +49,19 @@ std::string describe_gradient(const Node& node) {
   return fmt::format("{}: the gradient of {}", node.describe(), node.op().name);
 }
 
+// Formulas speak of shapes. Only ops whose inference copes with unknown ranks have some that do without those
+// of operands that need no gradient.
+void check_ranks(const Node& node, const Path& path) {
+  for (Value operand : node.operands()) {
+    if (!operand.type().is_tensor() || operand.shape().ranked())
+      continue;
+    if (path.depends(operand))
+      throw unsupported("an operand of unknown rank has no gradient");
+    if (!node.op().traits.takes_unranked)
+      throw unsupported("the ranks of its operands must be known");
+  }
+}
+
 // Replaces what has no formula of its own on the path; true when there was such a node. What takes its place
 // may need the same, or leave a node off the path that has neither.
 bool decompose(Graph& graph, const std::vector<Value>& wanted) {
@@ -65,7 +78,10 @@ bool decompose(Graph& graph, const std::vector<Value>& wanted) {
     const InsertBefore here(node);
     const WithSources sources(*node);
     graph.replace(node, with_context([&] { return describe_gradient(*node); },
-                                     [&] { return node->op().decompose(*node); }));
+                                     [&] {
+                                       check_ranks(*node, path);
+                                       return node->op().decompose(*node);
+                                     }));
     any = true;
   }
   if (!any && lacking != nullptr)
@@ -97,6 +113,7 @@ class GradientSums {
 
 // Adds the gradients of one node's operands.
 void differentiate_node(const Node& node, const Path& path, GradientSums& sums) {
+  check_ranks(node, path);
   std::vector<bool> wanted;
   for (Value operand : node.operands())
     wanted.push_back(path.depends(operand));

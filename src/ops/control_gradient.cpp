@@ -42,6 +42,8 @@ Value in_type_of(Value value, Value gradient) {
 
 // The type under which a gradient enters a branch, whose result may have other sizes than that of the other.
 Type entering_type(const Graph& branch, Value gradient) {
+  if (!gradient.shape().ranked())
+    return gradient.type();
   std::vector<Dim> dims = gradient.shape().dims();
   for (Dim& dim : dims)
     if (!dim.is_constant())

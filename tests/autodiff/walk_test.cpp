@@ -68,6 +68,38 @@ TEST(Differentiate, TakesASeedForEveryFloatOutput) {
   EXPECT_EQ(graph->output_names(), (std::vector<std::string>{"a", "s", "b", "grad_x"}));
 }
 
+TEST(Differentiate, FollowsAChoiceBetweenRanks) {
+  const auto graph = differentiate(*parse_graph(R"(
+    graph main(%x: f32[2], %c: bool[]) {
+      %y = if(%c, [%x]) then(%a: f32[2]) {
+        %0 = mul(%a, %a)
+        return %0
+      } else(%b: f32[2]) {
+        %s = constant(value=i64[2] {1, 2})
+        %1 = reshape(%b, %s)
+        return %1
+      }
+      return %y
+    })"));
+  EXPECT_EQ(to_string(graph->input(2).type()), "f32[*]");
+  const Tensor x = f32({2}, {3, 4});
+  expect_tensor(evaluate(*graph, {x, Tensor::scalar(true), f32({2}, {1, 10})}).back(), f32({2}, {6, 80}));
+  expect_tensor(evaluate(*graph, {x, Tensor::scalar(false), f32({1, 2}, {1, 10})}).back(), f32({2}, {1, 10}));
+}
+
+TEST(Differentiate, DeclinesUnknownRanks) {
+  const auto refuse = [](std::string_view nodes, const std::string& message) {
+    const auto graph = parse_graph(
+        fmt::format("graph main(%x: f32[2], %w: f32[*], %i: i64[*], %g: f32[1]) {{ {} return %y }}", nodes));
+    expect_error<UnsupportedError>([&] { differentiate(*graph); }, message);
+  };
+  const std::string wanted = "an operand of unknown rank has no gradient";
+  refuse("%y = reduce_max(%w, axes=[0])", "node %y: the gradient of reduce_max: " + wanted);
+  refuse("%y = matmul(%x, %w)", "node %y: the gradient of matmul: " + wanted);
+  refuse("%y = batch_norm(%w, %g, %g, %g, %g)", "node %y: the gradient of batch_norm: " + wanted);
+  refuse("%y = gather(%x, %i)", "node %y: the gradient of gather: the ranks of its operands must be known");
+}
+
 TEST(Differentiate, GivesZerosForWhatTheOutputsDoNotDependOn) {
   const auto graph = differentiate(*parse_graph(R"(
     graph main(%x: f32[2], %z: f32[n]) {
