@@ -290,8 +290,11 @@ Calls call_sequence_split(const Node& node) {
 // One word for each number of spatial dimensions, 1 to 3.
 using WordsByDims = std::array<std::string_view, 3>;
 
-// Theirs pads both ends alike, by half a window at most.
+// Theirs pads both ends alike, by half a window at most. Where the rank of x is unknown, so is how many pads
+// make sense.
 std::optional<Ints> pool_padding(const Node& node) {
+  if (!node.in("x").shape().ranked())
+    return std::nullopt;
   const Ints &kernel = node.attr("kernel"), &pads = node.attr("pads");
   if (node.attr("padding").as<std::string>() != "explicit" || kernel.size() > 3)
     return std::nullopt;

@@ -25,8 +25,10 @@ std::optional<Attribute> one_end(const Attribute::Ints& pads) {
   return Attribute::Ints(pads.begin(), middle);
 }
 
+// Nothing where the axis is none of the shape's: where an operand's rank is unknown, inference checks no
+// axis.
 std::optional<Attribute> sizes_from(int64_t axis, const Shape& shape) {
-  if (!shape.ranked())
+  if (!shape.ranked() || from_the_front(axis, shape.rank()) < 0)
     return std::nullopt;
   Attribute::Ints sizes;
   for (int64_t i = from_the_front(axis, shape.rank()); i < shape.rank(); ++i) {

@@ -152,5 +152,17 @@ TEST(Views, ShowWhatTheyHaveNoWordForAsACustomCall) {
     }
 }
 
+// Inference checks no attributes where a rank is unknown, so that any may come.
+TEST(Views, ShowAttributesThatMakeNoSenseAsACustomCall) {
+  for (std::string_view text :
+       {"graph(%x: f32[], %s: f32[*]) { %y = layer_norm(%x, %s) return %y }",
+        "graph(%x: f32[*]) { %y, %i = max_pool(%x, kernel=[2, 2, 2], strides=[], dilations=[], pads=[1]) "
+        "return %y }"})
+    for (std::string_view view : {"fx", "fx-code", "torchscript"}) {
+      const std::string shown = show_text(view, text);
+      EXPECT_NE(shown.find("tenon"), std::string::npos) << shown;
+    }
+}
+
 }  // namespace
 }  // namespace tenon
