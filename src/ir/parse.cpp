@@ -1,5 +1,6 @@
 #include "ir/parse.h"
 
+#include "base/sampled_hash.h"
 #include "ir/scanner.h"
 #include "tensor/wide.h"
 
@@ -134,7 +135,11 @@ class Parser : Scanner {
       const std::filesystem::path path = quoted();
       const auto offset = integer<uint64_t>();
       const auto size = integer<uint64_t>();
-      return Literal::file_slice(element, *extents, open_file(options_.folder / path), offset, size);
+      const auto file = open_file(options_.folder / path);
+      Literal slice = Literal::file_slice(element, *extents, file, offset, size);
+      if (accept_word("check") && integer<uint64_t>() != sampled_hash(file->bytes().subspan(offset, size)))
+        fail(fmt::format("{} has changed since this was written", file->path().string()));
+      return slice;
     }
     if (accept_word("hash")) {
       const auto hash = integer<uint64_t>();

@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "base/error.h"
+#include "base/sampled_hash.h"
 #include "base/write_file.h"
 #include "tensor/packing.h"
 #include "tensor/wide.h"
@@ -69,8 +70,25 @@ std::optional<std::string> print_elements(const Tensor& t) {
   });
 }
 
-// The text of a constant, or nothing where only its hash would tell.
-std::optional<std::string> print_literal(const Literal& literal) {
+std::string print_slice(const Literal& literal, const std::filesystem::path& file, uint64_t offset,
+                        std::span<const std::byte> bytes) {
+  return fmt::format("{} file {} {} {} check {:#018x}",
+                     Type::tensor(literal.dtype(), Shape::of(literal.extents())), quote(file.string()),
+                     offset, bytes.size(), sampled_hash(bytes));
+}
+
+// How a text in `folder` names a file: by its place in the folder, so that both can be moved, or else
+// absolutely.
+std::filesystem::path name_in(const std::filesystem::path& folder, const std::filesystem::path& file) {
+  const std::filesystem::path whole = std::filesystem::absolute(file).lexically_normal();
+  if (folder.empty())
+    return whole;
+  const std::filesystem::path inside = whole.lexically_relative(folder);
+  return *inside.begin() == ".." ? whole : inside;
+}
+
+// The text of a constant, or nothing where only its hash would tell. An empty folder is none.
+std::optional<std::string> print_literal(const Literal& literal, const std::filesystem::path& folder = {}) {
   const std::string type = to_string(Type::tensor(literal.dtype(), Shape::of(literal.extents())));
   if (const auto* splat = std::get_if<Literal::Splat>(&literal.form())) {
     if (const auto element = print_elements(splat->element))
@@ -79,9 +97,8 @@ std::optional<std::string> print_literal(const Literal& literal) {
     return fmt::format("{} iota {} {}", type, iota->start, iota->step);
   } else if (const auto* slice = std::get_if<Literal::FileSlice>(&literal.form())) {
     if (literal.count() > kPrintedElements)
-      return fmt::format("{} file {} {} {}", type,
-                         quote(std::filesystem::absolute(slice->file->path()).string()), slice->offset,
-                         slice->size);
+      return print_slice(literal, name_in(folder, slice->file->path()), slice->offset,
+                         slice->file->bytes().subspan(slice->offset, slice->size));
   }
   if (literal.count() <= kPrintedElements || literal.dtype() == DType::String)
     if (const auto elements = print_elements(literal.tensor()))
@@ -94,18 +111,15 @@ std::string print_hash(const Literal& literal) {
                      literal.content_hash());
 }
 
-// Constants that are in no file but the one that is written beside the text.
+// How the constants of a text that goes to a file are told: those that are in no file by where they stand in
+// one that is written beside it.
 struct SavedLiterals {
-  struct Slice {
-    uint64_t offset, size;
-  };
-  std::string file;
-  std::unordered_map<uint64_t, Slice> slices = {};  // by hash
+  std::filesystem::path folder;                          // of the text
+  std::unordered_map<uint64_t, std::string> texts = {};  // by hash
 
   std::string print(const Literal& literal) const {
-    const auto& [offset, size] = slices.at(literal.content_hash());
-    return fmt::format("{} file {} {} {}", Type::tensor(literal.dtype(), Shape::of(literal.extents())),
-                       quote(file), offset, size);
+    const auto text = print_literal(literal, folder);
+    return text ? *text : texts.at(literal.content_hash());
   }
 };
 
@@ -191,8 +205,7 @@ class Printer {
   }
 
   std::string attribute_text(const Attribute& attribute) const {
-    if (saved != nullptr && attribute.kind() == AttributeKind::Literal &&
-        is_printed_by_hash(attribute.as<Literal>()))
+    if (saved != nullptr && attribute.kind() == AttributeKind::Literal)
       return saved->print(attribute.as<Literal>());
     return print(attribute);
   }
@@ -256,13 +269,13 @@ void save(const Graph& graph, const std::filesystem::path& path) {
   const std::map<uint64_t, Literal> literals(table.begin(), table.end());
   std::filesystem::path weights = path;
   weights += ".weights";
-  SavedLiterals saved = {.file = weights.filename().string()};
+  SavedLiterals saved = {.folder = std::filesystem::absolute(path).lexically_normal().parent_path()};
   if (!literals.empty())
     write_file(weights, [&](const std::filesystem::path& temporary) {
       FileWriter file(temporary);
       for (const auto& [hash, literal] : literals) {
         const std::vector<std::byte> bytes = pack(literal.tensor());
-        saved.slices.emplace(hash, SavedLiterals::Slice{file.size(), bytes.size()});
+        saved.texts.emplace(hash, print_slice(literal, weights.filename(), file.size(), bytes));
         file.append(bytes);
       }
       file.close();

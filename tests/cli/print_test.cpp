@@ -35,6 +35,15 @@ TEST_F(Print, WhatItSavesReadsBackAnywhere) {
                  "cannot write none/a.tenon: No such file or directory");
 }
 
+TEST_F(Print, WhatItSavesMovesWithTheFileItRefersTo) {
+  expect_done(
+      "tenon print builtin:resnet_block -o a.tenon && tenon print a.tenon -o b.tenon && mkdir there && "
+      "mv a.tenon.weights b.tenon there && tenon run there/b.tenon >b && tenon run builtin:resnet_block >c "
+      "&& "
+      "cmp b c",
+      "");
+}
+
 TEST_F(Print, KnowsBeforeItReadsThatAFileCannotBeWritten) {
   for (const std::string form : {"tenon", "fx"})
     expect_refused("tenon print none.onnx -o none/a --as " + form,

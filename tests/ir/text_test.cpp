@@ -57,6 +57,44 @@ TEST(Text, LargeConstantsGoByHash) {
                                       literals.begin()->first));
 }
 
+// A graph of one constant that is too large to be printed, the elements of which are in the file.
+std::unique_ptr<Graph> graph_of_file(const std::filesystem::path& file) {
+  register_ops();
+  const std::string text = fmt::format(
+      "graph() {{ %y = constant(value=u8[100000] file {} 0 100000) return %y }}", quote(file.string()));
+  return parse(text);
+}
+
+TEST(Text, NamesFilesInItsFolderSoThatBothCanMove) {
+  const TemporaryFolder folder, elsewhere;
+  const auto graph = graph_of_file(folder.write("w.bin", std::string(100000, 'a')));
+  save(*graph, folder / "g.tenon");
+  EXPECT_NE(read_file(folder / "g.tenon").find("file \"w.bin\" 0 100000 check 0x"), std::string::npos);
+  std::filesystem::create_directory(folder / "sub");
+  save(*graph, folder / "sub/g.tenon");
+  EXPECT_NE(read_file(folder / "sub/g.tenon").find("file " + quote((folder / "w.bin").string())),
+            std::string::npos);
+  for (const char* name : {"w.bin", "g.tenon"})
+    std::filesystem::rename(folder / name, elsewhere / name);
+  const auto moved = parse(read_file(elsewhere / "g.tenon"), {.folder = elsewhere.path()});
+  EXPECT_EQ(difference(*moved, *graph), "");
+}
+
+TEST(Text, KnowsWeightsThatHaveChanged) {
+  const TemporaryFolder folder;
+  const std::string weights(100000, 'a'), half(50000, 'a');
+  save(*graph_of_file(folder.write("w.bin", weights)), folder / "g.tenon");
+  const std::string text = read_file(folder / "g.tenon");
+  parse(text, {.folder = folder.path()});
+  for (const std::string& changed :
+       {'b' + weights.substr(1), weights.substr(1) + 'b', half + std::string(50000, 'b')}) {
+    folder.write("w.bin", changed);
+    expect_error<UserError>(
+        [&] { parse(text, {.folder = folder.path()}); },
+        fmt::format("line 2, column 92: {} has changed since this was written", (folder / "w.bin").string()));
+  }
+}
+
 // The blocks of a document that are code of no language.
 std::vector<std::string> plain_blocks(const std::string& document) {
   std::vector<std::string> blocks;
