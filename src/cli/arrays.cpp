@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "base/edit_distance.h"
 #include "base/error.h"
 
 namespace tenon::cli {
@@ -10,6 +11,26 @@ namespace {
 const Tensor* find(const NamedTensors& arrays, const std::string& name) {
   const auto it = std::ranges::find(arrays, name, &NamedTensors::value_type::first);
   return it == arrays.end() ? nullptr : &it->second;
+}
+
+// What the file holds and no value takes, and which names there are: first the one that was probably meant.
+std::string names_hint(std::string_view what, std::vector<std::string> names, const NamedTensors& arrays,
+                       const std::set<std::string>& taken) {
+  std::vector<std::string> others;
+  for (const auto& [name, tensor] : arrays)
+    if (!taken.contains(name) && std::ranges::find(names, name) == names.end())
+      others.push_back(name);
+  if (others.empty())
+    return "";
+  const auto distance = [&](const std::string& name) {
+    size_t least = std::string::npos;
+    for (const std::string& other : others)
+      least = std::min(least, edit_distance(other, name));
+    return least;
+  };
+  std::ranges::stable_sort(names, {}, distance);
+  return fmt::format("\n  hint: it has {}, but the {}s are {}", fmt::join(others, ", "), what,
+                     fmt::join(names, ", "));
 }
 
 // What a file has for the values of those names, each an input or each an output ("input", "output").
@@ -24,21 +45,12 @@ Data arrays_for(std::string_view what, const std::vector<std::string>& names,
       name = place;
     const Tensor* array = find(arrays, name);
     if (array == nullptr)
-      throw user_error("{}: there is no \"{}\" (nor {}) for the {} of type {}", file, names[i], place, what,
-                       values[i].type());
+      throw user_error("{}: there is no \"{}\" (nor {}) for the {} of type {}{}", file, names[i], place, what,
+                       values[i].type(), names_hint(what, names, arrays, taken));
     taken.insert(name);
     data.emplace_back(*array);
   }
   return data;
-}
-
-}  // namespace
-
-std::vector<std::string> names_of(const NamedTensors& arrays) {
-  std::vector<std::string> names;
-  for (const auto& [name, tensor] : arrays)
-    names.push_back(name);
-  return names;
 }
 
 std::vector<std::string> input_names(const Graph& graph) {
@@ -48,23 +60,36 @@ std::vector<std::string> input_names(const Graph& graph) {
   return names;
 }
 
-Data inputs_from(const std::string& file, const NamedTensors& arrays, const Graph& graph,
-                 std::set<std::string>& taken) {
-  return arrays_for("input", input_names(graph), graph.inputs(), file, arrays, taken);
+}  // namespace
+
+InputFile::InputFile(const std::string& path)
+    : path_(path), arrays_(path.empty() ? NamedTensors() : read_npz(path)) {}
+
+std::unique_ptr<Graph> InputFile::load(const ModelArguments& model) const {
+  onnx::ImportOptions options;
+  for (const auto& [name, tensor] : arrays_)
+    options.overridden.insert(name);
+  return load_model(model, options);
 }
 
-Data outputs_from(const std::string& file, const NamedTensors& arrays, const Graph& graph,
-                  std::set<std::string>& taken) {
-  return arrays_for("output", graph.output_names(), graph.outputs(), file, arrays, taken);
+std::optional<Data> InputFile::inputs_for(const Graph& graph) {
+  if (path_.empty())
+    return std::nullopt;
+  return arrays_for("input", input_names(graph), graph.inputs(), path_, arrays_, taken_);
 }
 
-void note_others(const std::string& file, const NamedTensors& arrays, const std::set<std::string>& taken) {
+void InputFile::note_others() const {
   std::vector<std::string> others;
-  for (const auto& [name, tensor] : arrays)
-    if (!taken.contains(name))
+  for (const auto& [name, tensor] : arrays_)
+    if (!taken_.contains(name))
       others.push_back(name);
   if (!others.empty())
-    std::fputs(fmt::format("note: {}: no input takes {}\n", file, fmt::join(others, ", ")).c_str(), stderr);
+    std::fputs(fmt::format("note: {}: no input takes {}\n", path_, fmt::join(others, ", ")).c_str(), stderr);
+}
+
+Data read_outputs(const std::string& file, const Graph& graph) {
+  std::set<std::string> taken;
+  return arrays_for("output", graph.output_names(), graph.outputs(), file, read_npz(file), taken);
 }
 
 }  // namespace tenon::cli

@@ -1,22 +1,30 @@
 // arrays.h — the arrays of an .npz as the inputs or outputs of a model.
 #pragma once
 
-#include "ir/graph.h"
+#include "cli/load_model.h"
 #include "tensor/npy.h"
 
 namespace tenon::cli {
 
-std::vector<std::string> names_of(const NamedTensors& arrays);
-std::vector<std::string> input_names(const Graph& graph);
+// The inputs of a model from an .npz: each by the name of the input, or by its place, as input_0, input_1, …
+class InputFile {
+ public:
+  explicit InputFile(const std::string& path);  // none where it is empty
 
-// Each by the name of the input or output, or by its place, as input_0, output_0, …; one that is missing is
-// the user's fault. Those that were taken are added to `taken`.
-Data inputs_from(const std::string& file, const NamedTensors& arrays, const Graph& graph,
-                 std::set<std::string>& taken);
-Data outputs_from(const std::string& file, const NamedTensors& arrays, const Graph& graph,
-                  std::set<std::string>& taken);
+  // An ONNX input for which the model has a value is an input where the file has another.
+  std::unique_ptr<Graph> load(const ModelArguments& model) const;
+  // Nothing where there is no file. An array that is missing is the user's fault.
+  std::optional<Data> inputs_for(const Graph& graph);
+  // Says which arrays were not taken: a misspelt name is worth a word.
+  void note_others() const;
 
-// A misspelt name is worth a word.
-void note_others(const std::string& file, const NamedTensors& arrays, const std::set<std::string>& taken);
+ private:
+  std::string path_;
+  NamedTensors arrays_;
+  std::set<std::string> taken_;
+};
+
+// What a file says should come out of a model: output_0, output_1, …, or by name.
+Data read_outputs(const std::string& file, const Graph& graph);
 
 }  // namespace tenon::cli

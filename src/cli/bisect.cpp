@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/listen.h"
 #include "cli/load_model.h"
+#include "cli/numbers.h"
 #include "cli/output.h"
 
 namespace tenon::cli {
@@ -25,18 +26,13 @@ void check_output(const std::filesystem::path& output) {
 
 // The model, and in the options its inputs and expected outputs as far as files have them.
 std::unique_ptr<Graph> load(Options& options) {
-  if (options.inputs.empty()) {
-    if (!options.expected.empty())
-      throw user_error("--expected says what comes out for some inputs: give those with --inputs");
-    return load_model(options.model);
-  }
-  const NamedTensors inputs = read_npz(options.inputs);
-  const std::vector<std::string> names = names_of(inputs);
-  std::unique_ptr<Graph> graph = load_model(options.model, {.overridden = {names.begin(), names.end()}});
-  std::set<std::string> taken;
-  options.bisect.inputs = inputs_from(options.inputs, inputs, *graph, taken);
+  if (options.inputs.empty() && !options.expected.empty())
+    throw user_error("--expected says what comes out for some inputs: give those with --inputs");
+  InputFile file(options.inputs);
+  std::unique_ptr<Graph> graph = file.load(options.model);
+  options.bisect.inputs = file.inputs_for(*graph);
   if (!options.expected.empty())
-    options.bisect.expected = outputs_from(options.expected, read_npz(options.expected), *graph, taken);
+    options.bisect.expected = read_outputs(options.expected, *graph);
   return graph;
 }
 
@@ -90,8 +86,7 @@ void add_bisect(CLI::App& program) {
   command
       ->add_option("-o", options->output, "where a small model that shows it is written, as .onnx or .tenon")
       ->option_text("FILE [bisect.onnx]");
-  command->add_option("--tolerance", options->bisect.verify.tolerance, "max |difference| over max |expected|")
-      ->capture_default_str();
+  add_tolerance(*command, options->bisect.verify.tolerance);
   command->add_option("--numerics", options->numerics, "how exact it must stay: strict, default or fast")
       ->option_text("BUDGET [default]");
   command->footer("Exit status 1 when there is such a rewrite.\nExample: tenon bisect model.onnx");

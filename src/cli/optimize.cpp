@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "base/write_file.h"
 #include "cli/commands.h"
@@ -30,6 +31,11 @@ struct Options {
 
 // The suffix says in which form.
 void check_output(const Options& options) {
+  if (options.output.empty()) {
+    if (options.opset)
+      throw user_error("--opset is for .onnx files, but none is written\n  hint: name one with -o");
+    return;
+  }
   const std::string suffix = std::filesystem::path(options.output).extension();
   if (suffix != ".onnx" && suffix != ".tenon")
     throw user_error("cannot write {}: its name must end in .onnx or .tenon", options.output);
@@ -45,8 +51,22 @@ void write_model(const Graph& graph, const Options& options) {
     save(graph, options.output);
 }
 
+// The names in what an option was given: NAME,NAME.
+std::set<std::string> split_names(std::string_view option, const std::vector<std::string>& texts) {
+  std::set<std::string> names;
+  for (const std::string& text : texts) {
+    std::istringstream stream(text + ",");
+    for (std::string name; std::getline(stream, name, ',');) {
+      if (name.empty())
+        throw user_error("{} {}: a name is missing", option, text);
+      names.insert(name);
+    }
+  }
+  return names;
+}
+
 // One row for each pass, however often it ran.
-std::string table(const std::vector<PassReport>& reports, int64_t nodes_before) {
+std::string table(const std::vector<PassReport>& reports) {
   std::vector<PassReport> passes;
   for (const PassReport& report : reports) {
     const auto row = std::find_if(passes.begin(), passes.end(),
@@ -61,8 +81,7 @@ std::string table(const std::vector<PassReport>& reports, int64_t nodes_before) 
   std::string text = fmt::format("{:<22} {:>8} {:>9}\n", "pass", "changes", "ms");
   for (const PassReport& pass : passes)
     text += fmt::format("{:<22} {:>8} {:>9.2f}\n", pass.pass, pass.changes, pass.milliseconds);
-  return text + fmt::format("{} nodes became {}\n", nodes_before,
-                            reports.empty() ? nodes_before : reports.back().nodes);
+  return text;
 }
 
 using Counts = std::map<std::string, int64_t>;
@@ -86,10 +105,11 @@ void add_ops(const Graph& graph, Counts& counts) {
   });
 }
 
-// Of the file where it is ONNX, else of the graph that it became or comes from.
-Counts ops_of(const std::string& file, const Graph& graph) {
+// Those of an ONNX file where one is written, so that two files are compared, or two graphs. Only what was no
+// ONNX before is counted as a graph then.
+Counts ops_of(const std::string& file, const Graph& graph, const Options& options) {
   Counts counts;
-  if (file.ends_with(".onnx"))
+  if (file.ends_with(".onnx") && options.output.ends_with(".onnx"))
     add_ops(onnx::read_model(file).proto.graph, counts);
   else
     add_ops(graph, counts);
@@ -125,9 +145,8 @@ double peak_memory_mib() {
   return static_cast<double>(usage.ru_maxrss) / 1024;
 }
 
-void write_stats(const Options& options, const Counts& before, const Graph& graph, const Journal& journal,
-                 const std::vector<PassReport>& reports) {
-  const Counts after = ops_of(options.output, graph);
+void write_stats(const Options& options, const Counts& before, const Counts& after, const Graph& graph,
+                 const Journal& journal, const std::vector<PassReport>& reports) {
   nlohmann::ordered_json passes = nlohmann::ordered_json::array();
   double milliseconds = 0;
   for (const PassReport& report : reports) {
@@ -149,22 +168,21 @@ void write_stats(const Options& options, const Counts& before, const Graph& grap
 }
 
 void optimize_model(const Options& options) {
-  if (!options.output.empty())
-    check_output(options);
+  check_output(options);
   if (!options.stats.empty())
     check_writable(options.stats);
   const std::unique_ptr<Graph> graph = load_model(options.model);
   Journal journal(parse_numerics_budget(options.numerics));
-  const OptimizeOptions passes = {.only = {options.only.begin(), options.only.end()},
-                                  .disabled = {options.disabled.begin(), options.disabled.end()}};
-  const int64_t nodes_before = count_nodes(*graph);
-  const Counts ops_before = options.stats.empty() ? Counts() : ops_of(options.model.model, *graph);
+  const OptimizeOptions passes = {.only = split_names("--passes", options.only),
+                                  .disabled = split_names("--disable", options.disabled)};
+  const Counts before = ops_of(options.model.model, *graph, options);
   const std::vector<PassReport> reports = optimize(*graph, journal, passes);
   if (!options.output.empty())
     write_model(*graph, options);
+  const Counts after = ops_of(options.output, *graph, options);
   if (!options.stats.empty())
-    write_stats(options, ops_before, *graph, journal, reports);
-  write_output(table(reports, nodes_before));
+    write_stats(options, before, after, *graph, journal, reports);
+  write_output(table(reports) + fmt::format("{} nodes became {}\n", sum(before), sum(after)));
   if (options.remarks)
     for (const Remark& remark : journal.remarks())
       write_output(fmt::format("{}: {}: {}: {}\n", remark.node, remark.pass, remark.rule, remark.reason));
@@ -185,12 +203,8 @@ void add_optimize(CLI::App& program) {
       ->option_text("N");
   command->add_option("--numerics", options->numerics, "how exact it must stay: strict, default or fast")
       ->option_text("BUDGET [default]");
-  command->add_option("--passes", options->only, "runs these passes alone")
-      ->delimiter(',')
-      ->option_text("NAME,…");
-  command->add_option("--disable", options->disabled, "leaves these passes out")
-      ->delimiter(',')
-      ->option_text("NAME,…");
+  command->add_option("--passes", options->only, "runs these passes alone")->option_text("NAME,…");
+  command->add_option("--disable", options->disabled, "leaves these passes out")->option_text("NAME,…");
   command->add_option("--stats", options->stats, "writes counts and times to this file")->option_text("FILE");
   command->add_flag("--remarks", options->remarks, "says what was not done, and why");
   command->callback([options] { optimize_model(*options); });

@@ -10,7 +10,6 @@
 #include "base/write_file.h"
 #include "cli/arrays.h"
 #include "cli/commands.h"
-#include "cli/load_model.h"
 #include "cli/output.h"
 #include "cli/summary.h"
 #include "ir/evaluate.h"
@@ -18,14 +17,6 @@
 
 namespace tenon::cli {
 namespace {
-
-// Archives often hold the expected outputs too.
-Data inputs_of_file(const std::string& file, const NamedTensors& arrays, const Graph& graph) {
-  std::set<std::string> taken;
-  Data inputs = inputs_from(file, arrays, graph, taken);
-  note_others(file, arrays, taken);
-  return inputs;
-}
 
 // That the outputs can be written is known before the model runs.
 void check_outputs(const std::string& file, const Graph& graph) {
@@ -56,8 +47,9 @@ Data evaluate_on_samples(const Graph& graph, uint64_t seed) {
   } catch (const UnsupportedError&) {
     throw;
   } catch (const UserError& error) {
-    throw user_error("{}\n  hint: the inputs were made up; give your own with --inputs, or sizes with --dim",
-                     error.what());
+    const std::string dims = dims_to_bind(graph);
+    throw user_error("{}\n  hint: the inputs were made up; give your own with --inputs{}", error.what(),
+                     dims.empty() ? "" : ", or sizes with " + dims);
   }
 }
 
@@ -75,17 +67,15 @@ struct RunOptions {
 };
 
 void run(const RunOptions& options) {
-  const NamedTensors given = options.inputs.empty() ? NamedTensors() : read_npz(options.inputs);
-  const std::vector<std::string> arrays = names_of(given);
-  const std::unique_ptr<Graph> graph =
-      load_model(options.model, {.overridden = {arrays.begin(), arrays.end()}});
+  InputFile file(options.inputs);
+  const std::unique_ptr<Graph> graph = file.load(options.model);
   if (!options.outputs.empty())
     check_outputs(options.outputs, *graph);
+  const std::optional<Data> inputs = file.inputs_for(*graph);
+  file.note_others();
   const auto start = std::chrono::steady_clock::now();
-  const Data outputs =
-      options.inputs.empty()
-          ? evaluate_on_samples(*graph, options.seed)
-          : evaluate_with_progress(*graph, inputs_of_file(options.inputs, given, *graph), options.seed);
+  const Data outputs = inputs ? evaluate_with_progress(*graph, *inputs, options.seed)
+                              : evaluate_on_samples(*graph, options.seed);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   if (!options.outputs.empty())
     write_outputs(options.outputs, *graph, outputs);

@@ -4,9 +4,11 @@
 #include <nlohmann/json.hpp>
 
 #include "base/write_file.h"
+#include "cli/arrays.h"
 #include "cli/commands.h"
 #include "cli/listen.h"
 #include "cli/load_model.h"
+#include "cli/numbers.h"
 #include "cli/output.h"
 
 namespace tenon::cli {
@@ -15,7 +17,7 @@ namespace {
 struct Options {
   ModelArguments model;
   VerifyOptions verify;
-  std::string numerics = "default", json;
+  std::string numerics = "default", inputs, json;
 };
 
 std::string_view word(Verdict verdict) {
@@ -96,7 +98,12 @@ nlohmann::ordered_json as_json(const std::vector<PassVerification>& results) {
 }
 
 void verify(Options& options) {
-  const std::unique_ptr<Graph> graph = load_model(options.model);
+  if (!options.json.empty())
+    check_writable(options.json);
+  InputFile file(options.inputs);
+  const std::unique_ptr<Graph> graph = file.load(options.model);
+  options.verify.inputs = file.inputs_for(*graph);
+  file.note_others();
   options.verify.numerics = parse_numerics_budget(options.numerics);
   std::optional<Progress> progress;
   options.verify.listener = listener_for(progress);
@@ -117,16 +124,17 @@ void add_verify(CLI::App& program) {
   CLI::App* command =
       program.add_subcommand("verify", "checks, pass by pass, that optimising a model leaves it the same");
   options->model.add_to(*command);
-  command->add_option("--samples", options->verify.samples, "how many random inputs")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  command->add_option("--tolerance", options->verify.tolerance, "max |difference| over max |expected|")
-      ->capture_default_str();
+  CLI::Option* inputs =
+      command->add_option("--inputs", options->inputs,
+                          "an .npz with the inputs, by name or as input_0, input_1, …; drawn when left out");
+  add_samples(*command, options->verify.samples)->excludes(inputs);
+  add_tolerance(*command, options->verify.tolerance);
   command->add_option("--numerics", options->numerics, "how exact it must stay: strict, default or fast")
       ->option_text("BUDGET [default]");
   command->add_option("--json", options->json, "writes the results to this file")->option_text("FILE");
   command->footer(
-      "Checks: the outputs on random inputs, the gradients for inputs and parameters, the form of the "
+      "Checks: the outputs on random inputs or those given, the gradients for inputs and parameters, the "
+      "form of the "
       "graph,\n"
       "and that parameters do not grow. Exit status 1 when one fails.\n"
       "Example: tenon verify builtin:resnet_block");

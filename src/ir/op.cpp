@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/edit_distance.h"
 #include "base/error.h"
 #include "ir/print.h"
 
@@ -119,27 +120,6 @@ UserError OpDef::unknown_name(std::string_view wanted) const {
     names.push_back(attribute.name);
   return user_error("{}: there is no operand or attribute {}{}", name, wanted, did_you_mean(wanted, names));
 }
-
-namespace {
-
-// How many letters must be put in, left out or changed to get from one to the other; case does not count.
-size_t edit_distance(std::string_view from, std::string_view to) {
-  std::vector<size_t> row(to.size() + 1);
-  std::iota(row.begin(), row.end(), 0);
-  for (size_t i = 1; i <= from.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= to.size(); ++j) {
-      const auto lower = [](char c) { return std::tolower(static_cast<unsigned char>(c)); };
-      const size_t substituted = diagonal + (lower(from[i - 1]) != lower(to[j - 1]));
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
-    }
-  }
-  return row.back();
-}
-
-}  // namespace
 
 std::string did_you_mean(std::string_view wanted, const std::vector<std::string_view>& names) {
   // A name is near when at most a third of the wanted one would have to change.

@@ -7,6 +7,7 @@
 #include "rewrite/match.h"
 #include "tensor/wide.h"
 #include "verify/compare.h"
+#include "verify/sample_inputs.h"
 
 namespace tenon {
 namespace {
@@ -130,7 +131,21 @@ std::unique_ptr<Graph> with_small_sizes(const Graph& graph, const Listener& list
       last_error = error.what();
     }
   }
-  throw user_error("no small sizes fit: {}\n  hint: give the sizes with --dim", last_error);
+  throw user_error("no small sizes fit: {}\n  hint: give the sizes with {}", last_error, dims_to_bind(graph));
+}
+
+std::unique_ptr<Graph> with_sizes_of(const Graph& graph, const Data& inputs) {
+  std::map<std::string, Dim> sizes;
+  for (Value input : graph.inputs()) {
+    const Datum& datum = inputs[static_cast<size_t>(input.index())];
+    if (!input.type().is_tensor() || !input.shape().ranked() || !std::holds_alternative<Tensor>(datum) ||
+        datum.tensor().rank() != input.rank())
+      continue;
+    for (int64_t i = 0; i < input.rank(); ++i)
+      if (input.dim(i).is_symbol())
+        sizes.emplace(input.dim(i).symbols().front(), datum.tensor().extent(i));
+  }
+  return graph.bind(sizes);
 }
 
 }  // namespace tenon

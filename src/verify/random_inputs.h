@@ -10,6 +10,9 @@ namespace tenon {
 // graph runs with. What runs with none of the sizes tried is the user's to size.
 std::unique_ptr<Graph> with_small_sizes(const Graph& graph, const Listener& listener = {});
 
+// A copy of the graph whose symbols, where they are a dimension of an input, are the sizes of these.
+std::unique_ptr<Graph> with_sizes_of(const Graph& graph, const Data& inputs);
+
 // What floats are drawn from: the normal distribution times a factor, or what is positive of it.
 struct Spread {
   double factor = 1;

@@ -58,4 +58,14 @@ Data sample_inputs(const Graph& graph) {
   return inputs;
 }
 
+std::string dims_to_bind(const Graph& graph) {
+  std::set<std::string> symbols;
+  for (Value input : graph.inputs())
+    symbols.merge(symbols_of(input.type()));
+  std::vector<std::string> options;
+  for (const std::string& symbol : symbols)
+    options.push_back(fmt::format("--dim {}=…", symbol));
+  return fmt::format("{}", fmt::join(options, " "));
+}
+
 }  // namespace tenon

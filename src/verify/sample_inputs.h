@@ -12,4 +12,8 @@ namespace tenon {
 Tensor sample_input(const TensorType& type);
 Data sample_inputs(const Graph& graph);
 
+// How the sizes of its inputs are given on the command line: --dim batch=… --dim seq=…; empty where they are
+// fixed.
+std::string dims_to_bind(const Graph& graph);
+
 }  // namespace tenon

@@ -61,8 +61,11 @@ std::optional<Data> run_rewritten(const Graph& graph, const Data& inputs, Check&
 Check check_numbers(const Graph& before, const Graph& after, const VerifyOptions& options) {
   Check check;
   RandomGenerator random(options.seed);
-  for (int64_t sample = 0; sample < options.samples && check.verdict != Verdict::Failed; ++sample) {
-    const auto [inputs, expected] = telling_sample(before, random);
+  const int64_t samples = options.inputs ? 1 : options.samples;
+  for (int64_t sample = 0; sample < samples && check.verdict != Verdict::Failed; ++sample) {
+    const auto [inputs, expected] = options.inputs
+                                        ? Sample{*options.inputs, evaluate(before, *options.inputs)}
+                                        : telling_sample(before, random);
     const std::optional<Data> actual = run_rewritten(after, inputs, check);
     for (size_t i = 0; actual && i < expected.size(); ++i)
       add(check, before.output_names()[i], compare_outputs((*actual)[i], expected[i], options));
@@ -83,7 +86,9 @@ Check check_gradients(const Graph& before, const Graph& after, const VerifyOptio
   try {
     const std::unique_ptr<Graph> was = differentiate(before), is = differentiate(after);
     RandomGenerator random(options.seed);
-    const Data inputs = random_inputs(*was, random);
+    Data inputs = random_inputs(*was, random);
+    if (options.inputs)  // the seeds of the gradients follow
+      std::ranges::copy(*options.inputs, inputs.begin());
     const std::map<std::string, Datum> expected = by_name(*was, evaluate(*was, inputs));
     Check check;
     const std::optional<Data> outputs = run_rewritten(*is, inputs, check);
@@ -230,7 +235,7 @@ class LargeVerification {
         journal_(options.numerics),
         held_first_(count_held_numbers(model)) {
     RandomGenerator random(options.seed);
-    inputs_ = random_inputs(model, random);
+    inputs_ = options.inputs ? *options.inputs : random_inputs(model, random);
   }
 
   std::vector<PassVerification> run() {
@@ -332,7 +337,8 @@ PassVerification verify_pass(const Graph& model, const Pass& pass, const VerifyO
 }
 
 std::vector<PassVerification> verify_pipeline(const Graph& model, const VerifyOptions& options) {
-  const std::unique_ptr<Graph> first = with_small_sizes(model, options.listener);
+  const std::unique_ptr<Graph> first =
+      options.inputs ? with_sizes_of(model, *options.inputs) : with_small_sizes(model, options.listener);
   return is_large(*first) ? LargeVerification(*first, options).run() : verify_pass_by_pass(*first, options);
 }
 

@@ -35,7 +35,8 @@ struct PassVerification {
 };
 
 struct VerifyOptions {
-  int64_t samples = 3;  // random inputs
+  int64_t samples = 3;                        // random inputs
+  std::optional<Data> inputs = std::nullopt;  // instead of random ones
   double tolerance =
       1e-4;  // for numbers and gradients; outputs must have the same bits under strict numerics
   uint64_t seed = 0;

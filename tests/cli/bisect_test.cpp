@@ -28,7 +28,8 @@ TEST_F(Bisect, NamesOutputsThatAFileLacks) {
   const Outcome run = shell("tenon run builtin:tiny --outputs out.npz");
   EXPECT_EQ(run.status, 0) << run.error;
   expect_refused("tenon bisect " + kModel + ".onnx --inputs " + kModel + ".npz --expected out.npz",
-                 "out.npz: there is no \"getitem_1\" (nor output_0) for the output of type f32[6,4]");
+                 "out.npz: there is no \"getitem_1\" (nor output_0) for the output of type f32[6,4]\n"
+                 "  hint: it has output, but the outputs are getitem_1");
 }
 
 TEST_F(Bisect, WritesOnnxOrItsOwnForm) {

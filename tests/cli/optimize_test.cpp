@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/shell.h"
+#include "tensor/npy.h"
 
 namespace tenon::cli {
 namespace {
@@ -28,6 +29,9 @@ TEST_F(Optimize, ChoosesPasses) {
   expect_done("tenon optimize builtin:unoptimized --passes merge-equal | tail -1", "7 nodes became 6\n");
   expect_refused("tenon optimize builtin:tiny --passes simplfy",
                  "there is no pass \"simplfy\"\n  hint: did you mean simplify?");
+  expect_refused("tenon optimize builtin:tiny --passes simplify,,merge-equal",
+                 "--passes simplify,,merge-equal: a name is missing");
+  expect_refused("tenon optimize builtin:tiny --disable ''", "--disable : a name is missing");
   expect_refused("tenon optimize builtin:tiny --numerics loose",
                  "numerics must be strict, default or fast, but is \"loose\"");
 }
@@ -57,7 +61,52 @@ TEST_F(Optimize, WritesStatistics) {
   EXPECT_EQ(nlohmann::json::parse(read_file(folder_.path() / "t.json"))["nodes_before"], json["nodes_after"]);
 }
 
+TEST_F(Optimize, PrintsTheCountsOfTheStatistics) {
+  expect_done("tenon optimize builtin:attention -o a.onnx >log", "");
+  const Outcome outcome = shell("tenon optimize a.onnx -o b.onnx --stats s.json | tail -1");
+  const auto json = nlohmann::json::parse(read_file(folder_.path() / "s.json"));
+  EXPECT_EQ(outcome.out, json["nodes_before"].dump() + " nodes became " + json["nodes_after"].dump() + "\n");
+  // Where no file is written, two graphs are compared; this one is optimised already.
+  expect_done("tenon optimize a.onnx | tail -1 | awk '{ print $1 - $4 }'", "0\n");
+}
+
+TEST_F(Optimize, WantsAFileWhereItIsToldTheOpset) {
+  expect_refused("tenon optimize builtin:tiny --opset 17",
+                 "--opset is for .onnx files, but none is written\n  hint: name one with -o");
+}
+
 using Verify = CommandLine;
+
+TEST_F(Verify, WantsNumbersThatMakeSense) {
+  const auto expect_help = [&](const std::string& arguments, const std::string& message) {
+    expect("tenon " + arguments, 2, "", message + "\nRun with --help for more information.\n");
+  };
+  for (const char* number : {"-1", "nan", "inf", "small"})
+    for (const std::string command : {"verify", "bisect"})
+      expect_help(command + " builtin:tiny --tolerance " + number,
+                  std::string("--tolerance: it must be a number from 0 up, but is ") + number);
+  for (const char* number : {"0", "-1", "1.5", "many"})
+    expect_help(std::string("verify builtin:tiny --samples ") + number,
+                std::string("--samples: it must be a whole number from 1 up, but is ") + number);
+  EXPECT_EQ(shell("tenon verify builtin:tiny --tolerance 0 --samples 1").status, 0);
+}
+
+TEST_F(Verify, TakesInputs) {
+  // A table of which nothing that is drawn has as many rows as the ids want.
+  folder_.write("ids.tenon",
+                "graph main(%x: f32[rows,2], %ids: i64[n]) {\n  %0 = gather(%x, %ids)\n  %1 = relu(%0)\n"
+                "  %y = relu(%1)\n  return %y\n}\n");
+  write_npz(folder_ / "in.npz",
+            {{"x", Tensor(DType::F32, {2000, 2})}, {"input_1", Tensor::of<int64_t>({1999})}});
+  const Outcome outcome = shell("tenon verify ids.tenon --inputs in.npz");
+  EXPECT_EQ(outcome.status, 0) << outcome.out << outcome.error;
+  EXPECT_EQ(outcome.error, "");
+  expect("tenon verify ids.tenon --inputs in.npz --samples 2", 2, "",
+         "--inputs excludes --samples\nRun with --help for more information.\n");
+  write_npz(folder_ / "in.npz", {{"x", Tensor(DType::F32, {2, 2})}, {"ids", Tensor::of<int64_t>({5})}});
+  expect_refused("tenon verify ids.tenon --inputs in.npz",
+                 "a gather node: gather: index 5 is out of range for dimension 0 of size 2");
+}
 
 TEST_F(Verify, ChecksEveryPass) {
   const Outcome outcome = shell("tenon verify builtin:resnet_block --samples 1 --json v.json");

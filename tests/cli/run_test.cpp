@@ -52,6 +52,16 @@ TEST_F(Run, MissingArraysAreRefused) {
                  "in.npz: there is no \"b\" (nor input_1) for the input of type f32[n]");
 }
 
+TEST_F(Run, NamesTheInputThatWasMeant) {
+  folder_.write(
+      "named.tenon",
+      "graph main(%mask: f32[n], %token_ids: f32[n]) {\n  %y = sub(%token_ids, %mask)\n  return %y\n}\n");
+  write_inputs({{"mask", a_}, {"tokenids", a_}});
+  expect_refused("tenon run named.tenon --inputs in.npz",
+                 "in.npz: there is no \"token_ids\" (nor input_1) for the input of type f32[n]\n"
+                 "  hint: it has tokenids, but the inputs are token_ids, mask");
+}
+
 TEST_F(Run, ArraysThatNoInputTakesAreNoted) {
   write_inputs({{"a", a_}, {"b", b_}, {"output_0", b_}});
   const Outcome outcome = shell("tenon run sub.tenon --inputs in.npz");
@@ -78,7 +88,17 @@ TEST_F(Run, SaysWhenTheInputsThatDoNotFitWereMadeUp) {
       "graph main(%table: f32[4,2], %ids: i64[3]) {\n  %y = gather(%table, %ids)\n  return %y\n}\n");
   expect_refused("tenon run ids.tenon",
                  "node %y: gather: index 919 is out of range for dimension 0 of size 4\n"
-                 "  hint: the inputs were made up; give your own with --inputs, or sizes with --dim");
+                 "  hint: the inputs were made up; give your own with --inputs");
+}
+
+TEST_F(Run, NamesTheSizesThatCanBeGiven) {
+  folder_.write("halves.tenon",
+                "graph main(%x: f32[batch,seq]) {\n  %s = constant(value=i64[2] {-1, 2})\n"
+                "  %y = reshape(%x, %s)\n  return %y\n}\n");
+  expect_refused("tenon run halves.tenon",
+                 "node %y: reshape: 1 elements do not fit into [-1,2]\n"
+                 "  hint: the inputs were made up; give your own with --inputs, or sizes with --dim batch=… "
+                 "--dim seq=…");
 }
 
 TEST_F(Run, AnOutputListedTwiceIsWrittenOnce) {

@@ -1,0 +1,36 @@
+#include "cli/numbers.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace tenon::cli {
+namespace {
+
+// Accepts what `is_allowed`, and says of anything else that it must be `wanted`.
+template <class Number>
+CLI::Validator in_range(const char* wanted, bool (*is_allowed)(Number)) {
+  const auto check = [=](const std::string& text) {
+    Number number{};
+    const bool fits = CLI::detail::lexical_cast(text, number) && is_allowed(number);
+    return fits ? std::string() : fmt::format("it must be {}, but is {}", wanted, text);
+  };
+  return {check, ""};
+}
+
+}  // namespace
+
+CLI::Option* add_samples(CLI::App& command, int64_t& samples) {
+  return command.add_option("--samples", samples, "how many random inputs")
+      ->check(in_range<int64_t>("a whole number from 1 up", [](int64_t number) { return number >= 1; }))
+      ->capture_default_str();
+}
+
+void add_tolerance(CLI::App& command, double& tolerance) {
+  command.add_option("--tolerance", tolerance, "max |difference| over max |expected|")
+      ->check(in_range<double>("a number from 0 up",
+                               [](double number) { return number >= 0 && std::isfinite(number); }))
+      ->capture_default_str();
+}
+
+}  // namespace tenon::cli

@@ -1,0 +1,12 @@
+// numbers.h — options that take a number of a certain range.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+
+namespace tenon::cli {
+
+CLI::Option* add_samples(CLI::App& command, int64_t& samples);
+void add_tolerance(CLI::App& command, double& tolerance);
+
+}  // namespace tenon::cli
