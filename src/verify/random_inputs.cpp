@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "rewrite/match.h"
+#include "tensor/rounding.h"
 #include "tensor/wide.h"
 #include "verify/compare.h"
 #include "verify/sample_inputs.h"
@@ -88,7 +89,33 @@ Tensor draw(Value input, RandomGenerator& random, const Spread& spread) {
   return narrow<int64_t>(input.dtype(), *extents, numbers);
 }
 
+Datum nudged(const Datum& datum, RandomGenerator& random) {
+  if (!std::holds_alternative<Tensor>(datum) || !is_float(datum.tensor().dtype()))
+    return datum;
+  const Tensor& tensor = datum.tensor();
+  std::vector<double> numbers = widen<double>(tensor);
+  const double step = rounding_step(tensor.dtype());
+  for (double& number : numbers)
+    number *= random() % 2 == 0 ? 1 + step : 1 - step;
+  return narrow<double>(tensor.dtype(), tensor.extents(), numbers);
+}
+
 }  // namespace
+
+std::span<const Spread> spreads() { return kSpreads; }
+
+bool is_steady(const Graph& graph, const Sample& sample, double tolerance) {
+  RandomGenerator random(0);
+  Data inputs;
+  for (const Datum& input : sample.inputs)
+    inputs.push_back(nudged(input, random));
+  const Data outputs = evaluate(graph, inputs);
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (std::holds_alternative<Tensor>(outputs[i]) &&
+        !compare(outputs[i].tensor(), sample.outputs[i].tensor(), tolerance).agree)
+      return false;
+  return true;
+}
 
 Data random_inputs(const Graph& graph, RandomGenerator& random, const Spread& spread) {
   Data inputs;

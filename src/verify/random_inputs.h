@@ -22,10 +22,17 @@ struct Spread {
 // One draw. All sizes must be known; sequences and optionals are for the user to give.
 Data random_inputs(const Graph& graph, RandomGenerator& random, const Spread& spread = {});
 
+// Spreads that tell different things of a graph, the usual one first.
+std::span<const Spread> spreads();
+
 // Inputs, and what the graph gives for them.
 struct Sample {
   Data inputs, outputs;
 };
+
+// Whether the outputs stay within the tolerance if each float of the inputs moves by a rounding step, up or
+// down. Where they do not, any rounding on the way shows as much, so that comparing with them proves nothing.
+bool is_steady(const Graph& graph, const Sample& sample, double tolerance);
 
 // A draw for which no output is nearly zero or not a number throughout, as far as a few spreads give one:
 // comparing such outputs would prove nothing.

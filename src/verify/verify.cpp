@@ -11,6 +11,10 @@ namespace {
 
 constexpr std::string_view kEverything = "everything";
 constexpr std::string_view kProvesNothing = "all outputs are nearly zero, so that agreeing proves nothing";
+constexpr std::string_view kUnsteady =
+    "the model itself changes by more than the tolerance if its inputs change by a rounding step, so that "
+    "comparing "
+    "proves nothing";
 
 // Adds what one comparison said of the value of that name.
 void add(Check& check, const std::string& name, const Check& one) {
@@ -58,20 +62,40 @@ std::optional<Data> run_rewritten(const Graph& graph, const Data& inputs, Check&
   }
 }
 
+// What two samples say together.
+void join(Check& check, const Check& other) {
+  check.error = std::max(check.error, other.error);
+  for (const std::string& name : other.nearly_zero)
+    if (std::ranges::find(check.nearly_zero, name) == check.nearly_zero.end())
+      check.nearly_zero.push_back(name);
+  if (check.verdict == Verdict::Unknown || other.verdict == Verdict::Failed) {
+    check.verdict = other.verdict;
+    check.detail = other.detail;
+  }
+}
+
+// What the sample says of a graph that was rewritten; nothing is known where the one before is unsteady
+// there.
+Check compare_on(const Sample& sample, const Graph& before, const Graph& after, const VerifyOptions& options,
+                 const EvaluateOptions& evaluate_options = {}) {
+  Check check;
+  const std::optional<Data> actual = run_rewritten(after, sample.inputs, check, evaluate_options);
+  if (!actual)
+    return check;
+  check = compare_all(*actual, sample.outputs, before.output_names(), options);
+  if (check.verdict == Verdict::Failed && options.numerics != NumericsBudget::Strict &&
+      !is_steady(before, sample, options.tolerance))
+    return {.detail = std::string(kUnsteady)};
+  return check;
+}
+
 Check check_numbers(const Graph& before, const Graph& after, const VerifyOptions& options) {
+  if (options.inputs)
+    return compare_on({*options.inputs, evaluate(before, *options.inputs)}, before, after, options);
   Check check;
   RandomGenerator random(options.seed);
-  const int64_t samples = options.inputs ? 1 : options.samples;
-  for (int64_t sample = 0; sample < samples && check.verdict != Verdict::Failed; ++sample) {
-    const auto [inputs, expected] = options.inputs
-                                        ? Sample{*options.inputs, evaluate(before, *options.inputs)}
-                                        : telling_sample(before, random);
-    const std::optional<Data> actual = run_rewritten(after, inputs, check);
-    for (size_t i = 0; actual && i < expected.size(); ++i)
-      add(check, before.output_names()[i], compare_outputs((*actual)[i], expected[i], options));
-  }
-  if (check.verdict == Verdict::Unknown)
-    check.detail = kProvesNothing;
+  for (int64_t sample = 0; sample < options.samples && check.verdict != Verdict::Failed; ++sample)
+    join(check, compare_on(telling_sample(before, random), before, after, options));
   return check;
 }
 
@@ -89,7 +113,8 @@ Check check_gradients(const Graph& before, const Graph& after, const VerifyOptio
     Data inputs = random_inputs(*was, random);
     if (options.inputs)  // the seeds of the gradients follow
       std::ranges::copy(*options.inputs, inputs.begin());
-    const std::map<std::string, Datum> expected = by_name(*was, evaluate(*was, inputs));
+    const Sample sample{inputs, evaluate(*was, inputs)};
+    const std::map<std::string, Datum> expected = by_name(*was, sample.outputs);
     Check check;
     const std::optional<Data> outputs = run_rewritten(*is, inputs, check);
     if (!outputs)
@@ -100,6 +125,8 @@ Check check_gradients(const Graph& before, const Graph& after, const VerifyOptio
         check.missing.push_back(name);
       else if (name.starts_with("grad_"))
         add(check, name, compare_within(options.tolerance, it->second, datum));
+    if (check.verdict == Verdict::Failed && !is_steady(*was, sample, options.tolerance))
+      return {.detail = std::string(kUnsteady)};
     if (check.verdict == Verdict::Unknown && check.nearly_zero.empty())
       return {.verdict = Verdict::NoGradient,
               .detail = "no output depends smoothly on an input or a parameter that is still there",
@@ -231,6 +258,7 @@ class LargeVerification {
  public:
   LargeVerification(const Graph& model, const VerifyOptions& options)
       : options_(options),
+        model_(model.clone()),
         graph_(model.clone()),
         journal_(options.numerics),
         held_first_(count_held_numbers(model)) {
@@ -256,14 +284,29 @@ class LargeVerification {
       done += changes;
     }
     add(kEverything, journal_.count(), *graph_, held_first_);
-    Check& numbers = results_.back().numbers;
-    if (const std::optional<Data> actual = run_rewritten(
-            *graph_, inputs_, numbers, heard_by(options_.listener, "running optimised node", *graph_)))
-      numbers = compare_all(*actual, expected, graph_->output_names(), options_);
+    results_.back().numbers = compare_whole({inputs_, std::move(expected)});
     return std::move(results_);
   }
 
  private:
+  // On the sample that was recorded, or, where the model is unsteady there, on others.
+  Check compare_whole(Sample sample) {
+    const auto compared = [&] {
+      return compare_on(sample, *model_, *graph_, options_,
+                        heard_by(options_.listener, "running optimised node", *graph_));
+    };
+    Check check = compared();
+    RandomGenerator random(options_.seed);
+    for (const Spread& spread : spreads().subspan(1)) {
+      if (check.detail != kUnsteady || options_.inputs)
+        break;
+      sample.inputs = random_inputs(*model_, random, spread);
+      sample.outputs = evaluate(*model_, sample.inputs, heard_by(options_.listener, "running node", *model_));
+      check = compared();
+    }
+    return check;
+  }
+
   void rewrite() {
     int64_t done = 0, held = held_first_;
     optimize(*graph_, journal_,
@@ -285,7 +328,7 @@ class LargeVerification {
   }
 
   const VerifyOptions& options_;
-  std::unique_ptr<Graph> graph_;
+  std::unique_ptr<Graph> model_, graph_;  // before and after
   Journal journal_;
   int64_t held_first_;  // numbers, before it was rewritten
   Data inputs_;

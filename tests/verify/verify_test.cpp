@@ -110,6 +110,25 @@ TEST(VerifyPass, KnowsWhenNothingIsProved) {
   EXPECT_FALSE(result.failed());
 }
 
+TEST(VerifyPass, KnowsAModelThatTurnsRoundingIntoSomethingElse) {
+  // The two products differ in their last bit, and after a factor of ten million so do the sines in their
+  // first.
+  const auto with = [](double first, double second) {
+    return parse_graph(fmt::format(
+        "graph g(%a: f32[64]) {{ %0 = constant(value=f32[] {{{}}}) %1 = constant(value=f32[] {{{}}}) "
+        "%2 = mul(%a, %0) %3 = mul(%2, %1) %4 = sin(%3) return %4 }}",
+        first, second));
+  };
+  const PassVerification unsteady = verify_graphs(*with(10000, 1000), *with(1000, 10000), {});
+  EXPECT_EQ(unsteady.numbers.verdict, Verdict::Unknown);
+  EXPECT_EQ(
+      unsteady.numbers.detail,
+      "the model itself changes by more than the tolerance if its inputs change by a rounding step, so that "
+      "comparing proves nothing");
+  // Where rounding changes little, a wrong factor is wrong.
+  EXPECT_EQ(verify_graphs(*with(1, 1), *with(1, 1.01), {}).numbers.verdict, Verdict::Failed);
+}
+
 TEST(VerifyPass, AValueWhereThereShouldBeNoneIsWrong) {
   const auto forget_zero = [](Graph& graph, Journal&) {
     graph.set_outputs({graph.input(0)}, graph.output_names());
