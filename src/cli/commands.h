@@ -17,5 +17,6 @@ void add_verify(CLI::App& program);
 void add_bisect(CLI::App& program);
 void add_passes(CLI::App& program);
 void add_rules(CLI::App& program);
+void add_loops(CLI::App& program);
 
 }  // namespace tenon::cli

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/mapped_file.h"
+#include "cli/bindings.h"
 #include "frontends/builtin/builtin.h"
 #include "ir/parse.h"
 
@@ -14,8 +15,6 @@ void ModelArguments::add_to(CLI::App& command) {
   command.add_option("MODEL", model, "a file (.onnx, .tenon) or builtin:NAME")->required();
   command.add_option("--dim", dims, "binds a symbolic dimension: NAME=N")->take_all();
 }
-
-namespace {
 
 std::pair<std::string, Dim> parse_binding(const std::string& text) {
   const size_t equals = text.rfind('=');
@@ -29,6 +28,8 @@ std::pair<std::string, Dim> parse_binding(const std::string& text) {
     throw user_error("--dim {}: it should look like batch=4", text);
   return {text.substr(0, equals), Dim(size)};
 }
+
+namespace {
 
 std::unique_ptr<Graph> read_text(const std::filesystem::path& path) {
   const auto file = MappedFile::open(path);

@@ -46,6 +46,7 @@ int run_command(int argc, char** argv) {
   tenon::cli::add_bisect(program);
   tenon::cli::add_passes(program);
   tenon::cli::add_rules(program);
+  tenon::cli::add_loops(program);
   if (argc > 1 && argv[1][0] != '-')
     refuse_unknown_command(program, argv[1]);
   try {

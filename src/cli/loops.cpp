@@ -1,0 +1,111 @@
+// loops.cpp — tenon loops: rearranges a loop nest, says whether that is legal, and checks that it is.
+#include "base/mapped_file.h"
+#include "cli/bindings.h"
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "loops/interpret.h"
+#include "loops/transform.h"
+#include "verify/compare.h"
+#include "verify/sample_inputs.h"
+
+namespace tenon::cli {
+namespace {
+
+using loops::Kernel;
+
+// Where sums change their order, results differ by rounding.
+constexpr double kTolerance = 1e-5;
+
+struct Arguments {
+  std::string file, steps;
+  std::vector<std::string> dims;
+};
+
+Kernel read_kernel(const std::string& path) {
+  const auto file = MappedFile::open(path);
+  const auto bytes = file->bytes();
+  return with_context(
+      [&] { return path; },
+      [&] {
+        Kernel kernel = loops::parse_kernel({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+        if (const auto problems = loops::check(kernel); !problems.empty())
+          throw user_error("{}", fmt::join(problems, "\n"));
+        return kernel;
+      });
+}
+
+// Made-up inputs; sizes that nothing binds are 7, which no tile divides.
+Data make_inputs(const Kernel& kernel, const std::vector<std::string>& dims) {
+  std::map<std::string, Dim> sizes;
+  for (const std::string& symbol : kernel.size_symbols())
+    sizes.emplace(symbol, 7);
+  for (const std::string& dim : dims) {
+    const auto [name, size] = parse_binding(dim);
+    if (!sizes.contains(name))
+      throw user_error("--dim {}: no size of {} is called {}", dim, kernel.name, name);
+    sizes.at(name) = size;
+  }
+  Data inputs;
+  for (const loops::Buffer& buffer : kernel.inputs) {
+    std::vector<Dim> dims_of_buffer;
+    for (const Dim& size : buffer.sizes)
+      dims_of_buffer.push_back(size.substitute(sizes));
+    inputs.emplace_back(sample_input(Type::tensor(buffer.dtype, dims_of_buffer).as_tensor()));
+  }
+  return inputs;
+}
+
+std::vector<Tensor> as_tensors(const Data& data) {
+  std::vector<Tensor> tensors;
+  for (const Datum& datum : data)
+    tensors.push_back(datum.tensor());
+  return tensors;
+}
+
+void compare_results(const Kernel& before, const Kernel& after, const std::vector<std::string>& dims) {
+  const std::vector<Tensor> inputs = as_tensors(make_inputs(before, dims));
+  const std::vector<Tensor> expected = interpret(before, inputs), actual = interpret(after, inputs);
+  double worst = 0;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const Comparison comparison = compare(actual[i], expected[i], kTolerance);
+    CHECK(comparison.agree, "{}: {}", before.outputs[i].name, comparison.detail);
+    worst = std::max(worst, comparison.worst_error);
+  }
+  write_output(fmt::format("Both compute the same{}.\n",
+                           worst == 0 ? "" : fmt::format(", up to rounding: off by {:.1e} at most", worst)));
+}
+
+void rearrange(const Arguments& arguments) {
+  const Kernel kernel = read_kernel(arguments.file);
+  write_output(loops::print(kernel));
+  const std::vector<loops::Step> steps = loops::apply_steps(kernel, arguments.steps);
+  if (steps.empty())
+    return;
+  const loops::Step& last = steps.back();
+  if (!last.result.kernel) {
+    write_output(fmt::format("\n{} is declined: {}\n", last.text, last.result.declined));
+    throw Refused();
+  }
+  write_output(fmt::format("\nafter {}:\n{}\n", arguments.steps, loops::print(*last.result.kernel)));
+  compare_results(kernel, *last.result.kernel, arguments.dims);
+}
+
+}  // namespace
+
+void add_loops(CLI::App& program) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* command =
+      program.add_subcommand("loops", "rearranges a loop nest, where its dependences allow that");
+  command->add_option("FILE", arguments->file, "the text of a kernel")->required();
+  command->add_option("--apply", arguments->steps, "transformations, with semicolons between them");
+  command->add_option("--dim", arguments->dims, "a size to compare results for: NAME=N; else 7")->take_all();
+  command->footer(
+      "Transformations: split(i,8) tile(i,j,4,8) permute(j,i) unroll(i,4) unroll(i) vectorise(i)\n"
+      "parallelise(i) fuse(i,j) fission(i) skew(i,j,1) divide(i,N) peel(i,1) cache(BUFFER,i) "
+      "shrink(BUFFER).\n"
+      "Exit status 1 when one is declined.\n"
+      "Example: tenon loops matvec.loops --apply \"tile(i,j,2,2); unroll(j,2)\"");
+  command->callback([arguments] { rearrange(*arguments); });
+}
+
+}  // namespace tenon::cli

@@ -1,0 +1,188 @@
+// check.cpp — what can be wrong with a kernel.
+#include <set>
+
+#include "loops/kernel.h"
+
+namespace tenon::loops {
+namespace {
+
+const std::set<std::string_view> kKnownCombines = {"", "+", "*", "min", "max", "and", "or"};
+
+class Checker {
+ public:
+  explicit Checker(const Kernel& kernel) : kernel_(kernel) {}
+
+  std::vector<std::string> run() {
+    for (const std::string& symbol : kernel_.size_symbols())
+      symbols_.insert(symbol);
+    for (const Buffer& buffer : kernel_.inputs)
+      declare(buffer);
+    for (const Buffer& buffer : kernel_.outputs)
+      declare(buffer);
+    for (const Combine& combine : kernel_.combines)
+      check(combine);
+    check(kernel_.body);
+    return std::move(problems_);
+  }
+
+ private:
+  template <class... Args>
+  void report(fmt::format_string<Args...> format, Args&&... args) {
+    problems_.push_back(fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  void declare_name(const std::string& name) {
+    if (!names_.insert(name).second)
+      report("'{}' is declared twice", name);
+  }
+  void declare(const Buffer& buffer) {
+    declare_name(buffer.name);
+    buffers_.insert_or_assign(buffer.name, buffer);
+    for (const Dim& size : buffer.sizes)
+      check(size);
+  }
+
+  void check(const Dim& dim) {
+    if (dim.is_unknown())
+      report("a size or index is unknown");
+    for (const std::string& symbol : dim.symbols())
+      if (!symbols_.contains(symbol))
+        report("'{}' is neither a loop around it nor a size of an input or output", symbol);
+  }
+
+  void check(const Combine& combine) {
+    declare_name(combine.name);
+    if (combine.there.size() != combine.coming.size() || combine.there.size() != combine.results.size())
+      report("combine '{}' has not as many values there, coming, and made", combine.name);
+    std::map<std::string, DType> variables(combine.there.begin(), combine.there.end());
+    variables.insert(combine.coming.begin(), combine.coming.end());
+    if (variables.size() != combine.there.size() + combine.coming.size())
+      report("combine '{}' has two variables of one name", combine.name);
+    variables_ = std::move(variables);
+    for (const Scalar& result : combine.results)
+      check(result);
+    variables_.clear();
+  }
+
+  void check(const Place& place, const char* use) {
+    const auto it = buffers_.find(place.buffer);
+    if (it == buffers_.end()) {
+      report("'{}' is no buffer", place.buffer);
+      return;
+    }
+    if (place.at.size() != it->second.sizes.size())
+      report("'{}' has {} dimensions, but is {} with {} indices", place.buffer, it->second.sizes.size(), use,
+             place.at.size());
+    for (const Scalar& index : place.at) {
+      check(index);
+      if (index.dtype() != DType::I64)
+        report("an index of '{}' is {}, not i64", place.buffer, index.dtype());
+    }
+  }
+  void check_written(const Place& place) {
+    check(place, "written");
+    for (const Buffer& input : kernel_.inputs)
+      if (input.name == place.buffer)
+        report("'{}' is an input, but is written", place.buffer);
+  }
+
+  void check(const Scalar& scalar) {
+    switch (scalar.kind()) {
+      case Scalar::Kind::Number:
+        return;
+      case Scalar::Kind::Index:
+        return check(scalar.index());
+      case Scalar::Kind::Variable:
+        if (const auto it = variables_.find(scalar.name());
+            it == variables_.end() || it->second != scalar.dtype())
+          report("'{}' is no variable of this combine", scalar.name());
+        return;
+      case Scalar::Kind::Load:
+        check(Place{scalar.name(), scalar.operands()}, "read");
+        if (const auto it = buffers_.find(scalar.name());
+            it != buffers_.end() && it->second.dtype != scalar.dtype())
+          report("'{}' is {}, but is read as {}", scalar.name(), it->second.dtype, scalar.dtype());
+        return;
+      case Scalar::Kind::Apply:
+        return check_applied(scalar);
+    }
+  }
+  void check_applied(const Scalar& scalar) {
+    const std::vector<Scalar>& operands = scalar.operands();
+    for (const Scalar& operand : operands)
+      check(operand);
+    const bool selects = scalar.function() == Function::Select;
+    if (selects && operands[0].dtype() != DType::Bool)
+      report("the condition of select is {}, not bool", operands[0].dtype());
+    for (size_t i = selects ? 1 : 0; i + 1 < operands.size(); ++i)
+      if (operands[i].dtype() != operands[i + 1].dtype())
+        report("{} of {} and {}", info(scalar.function()).name, operands[i].dtype(), operands[i + 1].dtype());
+  }
+
+  void check(const std::vector<Statement>& body) {
+    std::vector<std::string> locals;
+    for (const Statement& statement : body) {
+      std::visit([&](const auto& each) { check(each); }, statement);
+      if (const auto* local = std::get_if<Local>(&statement))
+        locals.push_back(local->buffer.name);
+    }
+    for (const std::string& name : locals) {
+      buffers_.erase(name);
+      names_.erase(name);
+    }
+  }
+  void check(const Assign& assign) {
+    if (assign.places.empty() || assign.places.size() != assign.values.size())
+      report("{} values go to {} places", assign.values.size(), assign.places.size());
+    const auto combine = std::ranges::find(kernel_.combines, assign.combine, &Combine::name);
+    if (combine == kernel_.combines.end() && !kKnownCombines.contains(assign.combine))
+      report("'{}' is no combine", assign.combine);
+    if (combine != kernel_.combines.end() && combine->there.size() != assign.places.size())
+      report("combine '{}' is for {} places, not {}", assign.combine, combine->there.size(),
+             assign.places.size());
+    for (size_t i = 0; i < std::min(assign.places.size(), assign.values.size()); ++i) {
+      check_written(assign.places[i]);
+      check(assign.values[i]);
+      if (const auto it = buffers_.find(assign.places[i].buffer);
+          it != buffers_.end() && it->second.dtype != assign.values[i].dtype())
+        report("'{}' is {}, but is given {}", it->first, it->second.dtype, assign.values[i].dtype());
+    }
+  }
+  void check(const Call& call) {
+    for (const Place& place : call.writes)
+      check_written(place);
+    for (const Place& place : call.reads)
+      check(place, "read");
+  }
+  void check(const Local& local) { declare(local.buffer); }
+  void check(const Loop& loop) {
+    check(loop.begin);
+    check(loop.end);
+    if (loop.begin.lower_bound().value_or(-1) < 0)
+      report("loop '{}' may begin below 0", loop.variable);
+    if (loop.step < 1)
+      report("loop '{}' has step {}", loop.variable, loop.step);
+    declare_name(loop.variable);
+    symbols_.insert(loop.variable);
+    check(loop.body);
+    symbols_.erase(loop.variable);
+    names_.erase(loop.variable);  // loops beside each other may share a variable
+  }
+  void check(const Guard& guard) {
+    for (const Dim& condition : guard.conditions)
+      check(condition);
+    check(guard.body);
+  }
+
+  const Kernel& kernel_;
+  std::set<std::string> names_, symbols_;
+  std::map<std::string, Buffer> buffers_;  // those in sight
+  std::map<std::string, DType> variables_;
+  std::vector<std::string> problems_;
+};
+
+}  // namespace
+
+std::vector<std::string> check(const Kernel& kernel) { return Checker(kernel).run(); }
+
+}  // namespace tenon::loops

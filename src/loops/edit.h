@@ -1,0 +1,54 @@
+// edit.h — finding loops in a kernel, and taking statements apart.
+#pragma once
+
+#include <set>
+
+#include "loops/kernel.h"
+
+namespace tenon::loops {
+
+// Why a transformation was not done.
+struct Declined {
+  std::string reason;
+};
+
+template <class... Args>
+Declined declined(fmt::format_string<Args...> format, Args&&... args) {
+  return {fmt::format(format, std::forward<Args>(args)...)};
+}
+
+// Where a statement stands.
+struct Position {
+  std::vector<Statement>* body;
+  size_t index;
+
+  Statement& statement() const { return (*body)[index]; }
+  Loop& loop() const { return std::get<Loop>(statement()); }
+  // Other statements in its place.
+  void replace(std::vector<Statement> with) const;
+};
+
+// The only loop of that name; none, or several, are the user's fault.
+Position find_loop(Kernel& kernel, const std::string& variable);
+// The loops of a nest, from the outermost to the innermost of those named: each stands within the one before,
+// other loops may be between. Not within each other: declined.
+std::vector<Position> find_nest(Kernel& kernel, const std::vector<std::string>& variables);
+
+// A name that begins like this, and that nothing in the kernel, or none of these, has; it is added to them.
+std::string fresh_name(const Kernel& kernel, const std::string& like);
+std::string fresh_among(std::set<std::string>& names, const std::string& like);
+std::set<std::string> names_in(const Kernel& kernel);
+
+// The statements, with other names for their own local buffers and loops, so that they can stand beside the
+// first.
+std::vector<Statement> renamed_copy(const Kernel& kernel, const std::vector<Statement>& body);
+
+// Calls f for every statement, outer ones first.
+void for_each_statement(std::vector<Statement>& body, const std::function<void(Statement&)>& f);
+
+// Where the dim is least and largest while these loops run, outermost first. Declined where that cannot be
+// said.
+Dim least(const Dim& dim, const std::vector<Loop>& loops);
+Dim largest(const Dim& dim, const std::vector<Loop>& loops);
+
+}  // namespace tenon::loops

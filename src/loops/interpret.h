@@ -1,0 +1,14 @@
+// interpret.h — runs a kernel as it is written, one element at a time: what faster code is compared with.
+#pragma once
+
+#include "loops/kernel.h"
+#include "tensor/tensor.h"
+
+namespace tenon::loops {
+
+// The outputs, from the inputs in their order. What the kernel does wrong (an index outside its buffer, an
+// element that is read before it is written, an input of another shape) is the user's fault, as kernels may
+// come from files. There are no routines to call.
+std::vector<Tensor> interpret(const Kernel& kernel, const std::vector<Tensor>& inputs);
+
+}  // namespace tenon::loops

@@ -1,0 +1,556 @@
+#include "loops/transform.h"
+
+#include <set>
+
+#include "base/error.h"
+#include "loops/edit.h"
+#include "loops/order.h"
+
+namespace tenon::loops {
+namespace {
+
+Kernel without_origins(Kernel kernel) {
+  for_each_statement(kernel.body, [](Statement& statement) {
+    if (auto* assign = std::get_if<Assign>(&statement))
+      assign->origin = {};
+    else if (auto* call = std::get_if<Call>(&statement))
+      call->origin = {};
+  });
+  return kernel;
+}
+
+// What f makes of the kernel, unless it declines.
+template <class F>
+Transformed attempt(const Kernel& kernel, const F& f) {
+  Kernel result = kernel;
+  try {
+    f(result);
+  } catch (const Declined& declined) {
+    return {.kernel = std::nullopt, .declined = declined.reason};
+  }
+  const std::vector<std::string> problems = check(result);
+  CHECK(problems.empty(), "a transformation broke kernel {}: {}", kernel.name, problems.front());
+  return {.kernel = std::move(result), .declined = {}};
+}
+
+// The same, where f only changes when statements run: unless a dependence forbids it.
+template <class F>
+Transformed rearrange(const Kernel& kernel, const F& f) {
+  return attempt(kernel, [&](Kernel& result) {
+    const Kernel before = stamp(kernel);
+    result = before;
+    f(result);
+    if (const std::optional<std::string> violation = find_violation(before, result))
+      throw Declined{*violation};
+    result = without_origins(std::move(result));
+  });
+}
+
+int64_t at_least_one(int64_t number, std::string_view what) {
+  if (number < 1)
+    throw user_error("{} {} is below 1", what, number);
+  return number;
+}
+
+// How many turns a loop has.
+Dim count_turns(const Loop& loop) { return ceil_div(loop.end - loop.begin, loop.step); }
+
+bool divides_evenly(const Loop& loop, int64_t turns) {
+  const std::optional<int64_t> count = count_turns(loop).constant();
+  return count && *count % turns == 0;
+}
+
+// A loop of other statements; its body may be empty then.
+Loop with_body(Loop loop, std::vector<Statement> body) {
+  loop.body = std::move(body);
+  return loop;
+}
+
+// --- nests ---
+
+// The loop around [before], inner, [after], in place of which there are three loops, that around `inner`
+// alone with the same name.
+void isolate(Kernel& kernel, const Position& outer, size_t inner) {
+  Loop loop = outer.loop();
+  for (const Statement& statement : loop.body)
+    if (const auto* local = std::get_if<Local>(&statement))
+      throw declined("local {} would stand outside of loop {}, beside which it is used", local->buffer.name,
+                     loop.variable);
+  const auto at = loop.body.begin() + static_cast<std::ptrdiff_t>(inner);
+  std::vector<Statement> before(loop.body.begin(), at), after(at + 1, loop.body.end()), result;
+  Statement middle = *at;
+  std::set<std::string> names = names_in(kernel);
+  const auto add_beside = [&](std::vector<Statement> body) {
+    if (body.empty())
+      return;
+    Loop beside = loop;
+    beside.variable = fresh_among(names, loop.variable);
+    for (Statement& statement : body)
+      statement = substitute(statement, {{loop.variable, Dim::symbol(beside.variable)}});
+    result.emplace_back(with_body(std::move(beside), std::move(body)));
+  };
+  add_beside(std::move(before));
+  std::vector<Statement> only;
+  only.push_back(std::move(middle));
+  result.emplace_back(with_body(loop, std::move(only)));
+  add_beside(std::move(after));
+  outer.replace(std::move(result));
+}
+
+// The loops from the outermost to the innermost of those named, each alone within the one before. They lose
+// their bodies but for that of the last, which is `body`.
+struct Nest {
+  Position outermost;
+  std::vector<Loop> loops;
+  std::vector<Statement> body;
+};
+
+Nest take_nest(Kernel& kernel, const std::vector<std::string>& variables) {
+  const std::vector<Position> named = find_nest(kernel, variables);
+  // From the inside, so that a loop which is taken apart leaves the others where they are.
+  const std::string innermost = named.back().loop().variable, outermost = named.front().loop().variable;
+  std::string inner = innermost;
+  while (inner != outermost) {
+    const Position at = find_loop(kernel, inner);
+    // The loop around it.
+    std::optional<std::string> around;
+    for_each_statement(kernel.body, [&](Statement& statement) {
+      if (auto* loop = std::get_if<Loop>(&statement); loop != nullptr && &loop->body == at.body)
+        around = loop->variable;
+    });
+    if (!around)
+      throw declined("a condition stands between the loops {}", fmt::join(variables, ", "));
+    if (at.body->size() > 1)
+      isolate(kernel, find_loop(kernel, *around), at.index);
+    inner = *around;
+  }
+  Nest nest{find_loop(kernel, outermost), {}, {}};
+  for (const Loop* loop = &nest.outermost.loop();; loop = &std::get<Loop>(loop->body.front())) {
+    nest.loops.push_back(with_body(*loop, {}));
+    if (loop->variable == innermost) {
+      nest.body = loop->body;
+      return nest;
+    }
+  }
+}
+
+// The loops around the body, in place of the nest.
+void put_nest(const Nest& nest) {
+  std::vector<Statement> body = nest.body;
+  for (size_t i = nest.loops.size(); i-- > 0;) {
+    Loop loop = with_body(nest.loops[i], std::move(body));
+    body.clear();
+    body.emplace_back(std::move(loop));
+  }
+  nest.outermost.replace(std::move(body));
+}
+
+bool mentions(const Dim& dim, const std::string& symbol) {
+  const std::vector<std::string> symbols = dim.symbols();
+  return std::ranges::find(symbols, symbol) != symbols.end();
+}
+
+void check_bounds(const std::vector<Loop>& loops) {
+  for (size_t i = 0; i < loops.size(); ++i)
+    for (size_t j = i + 1; j < loops.size(); ++j)
+      if (mentions(loops[i].begin, loops[j].variable) || mentions(loops[i].end, loops[j].variable))
+        throw declined("the bounds of {} depend on {}, which would stand within it", loops[i].variable,
+                       loops[j].variable);
+}
+
+// The two halves of a loop that is split, where `around` are the loops between them.
+std::pair<Loop, Loop> halves(const Kernel& kernel, const Loop& loop, int64_t size,
+                             const std::vector<Loop>& around) {
+  Loop outer = with_body(loop, {}), inner = loop;
+  outer.variable = fresh_name(kernel, loop.variable + "_o");
+  outer.step = loop.step * size;
+  outer.mark = Mark::Serial;
+  outer.begin = least(loop.begin, around);
+  outer.end = largest(loop.end - 1, around) + 1;
+  const Dim o = Dim::symbol(outer.variable);
+  const bool moves = outer.begin != loop.begin || outer.end != loop.end;
+  if (moves && loop.step != 1)
+    throw declined("loop {} has a step, and bounds that move", loop.variable);
+  inner.begin = moves ? max(o, loop.begin) : o;
+  inner.end = !moves && divides_evenly(loop, size) ? o + outer.step : min(o + outer.step, loop.end);
+  return {std::move(outer), std::move(inner)};
+}
+
+void set_mark(Kernel& kernel, const std::string& loop, Mark mark) {
+  find_loop(kernel, loop).loop().mark = mark;
+}
+
+// --- cache and shrink ---
+
+// Each use of a buffer within statements, with the loops around it there.
+struct Use {
+  std::vector<Scalar> at;
+  std::vector<Loop> around;
+  bool guarded, written;
+};
+
+void find_uses(const std::vector<Statement>& body, const std::string& buffer, std::vector<Loop>& around,
+               bool guarded, std::vector<Use>& uses) {
+  const auto read = [&](const Scalar& load) {
+    if (load.name() == buffer)
+      uses.push_back({load.operands(), around, guarded, false});
+  };
+  const auto place = [&](const Place& each, bool written) {
+    if (each.buffer == buffer)
+      uses.push_back({each.at, around, guarded, written});
+    for (const Scalar& index : each.at)
+      for_each_load(index, read);
+  };
+  for (const Statement& statement : body) {
+    if (const auto* assign = std::get_if<Assign>(&statement)) {
+      for (const Place& each : assign->places)
+        place(each, true);
+      for (const Scalar& value : assign->values)
+        for_each_load(value, read);
+    } else if (const auto* call = std::get_if<Call>(&statement)) {
+      for (const Place& each : call->writes)
+        place(each, true);
+      for (const Place& each : call->reads)
+        if (each.buffer == buffer)
+          throw declined("{} is handed to {}", buffer, call->routine);
+    } else if (const std::vector<Statement>* inner = body_of(statement)) {
+      const auto* loop = std::get_if<Loop>(&statement);
+      if (loop != nullptr)
+        around.push_back(with_body(*loop, {}));
+      find_uses(*inner, buffer, around, guarded || loop == nullptr, uses);
+      if (loop != nullptr)
+        around.pop_back();
+    }
+  }
+}
+
+std::vector<Use> uses_of(const std::vector<Statement>& body, const std::string& buffer) {
+  std::vector<Loop> around;
+  std::vector<Use> uses;
+  find_uses(body, buffer, around, false, uses);
+  return uses;
+}
+
+const Dim& index_of(const Scalar& scalar, const std::string& buffer) {
+  if (scalar.kind() != Scalar::Kind::Index)
+    throw declined("an index of {} depends on data", buffer);
+  return scalar.index();
+}
+
+// Every index of a buffer within statements, changed.
+void change_indices(std::vector<Statement>& body, const std::string& buffer, const std::string& name,
+                    const std::function<std::vector<Scalar>(const std::vector<Scalar>&)>& change) {
+  const auto in_scalar = [&](const Scalar& scalar) {
+    return replace_loads(scalar, [&](const Scalar& load) {
+      return load.name() == buffer ? Scalar::load(name, load.dtype(), change(load.operands())) : load;
+    });
+  };
+  for_each_statement(body, [&](Statement& statement) {
+    auto* assign = std::get_if<Assign>(&statement);
+    if (assign == nullptr)
+      return;
+    for (Place& place : assign->places) {
+      for (Scalar& index : place.at)
+        index = in_scalar(index);
+      if (place.buffer == buffer)
+        place = {name, change(place.at)};
+    }
+    for (Scalar& value : assign->values)
+      value = in_scalar(value);
+  });
+}
+
+const Buffer& find_buffer(Kernel& kernel, const std::string& name) {
+  const Buffer* found = nullptr;
+  for (std::vector<Buffer>* buffers : {&kernel.inputs, &kernel.outputs})
+    for (const Buffer& buffer : *buffers)
+      if (buffer.name == name)
+        found = &buffer;
+  for_each_statement(kernel.body, [&](Statement& statement) {
+    if (const auto* local = std::get_if<Local>(&statement); local != nullptr && local->buffer.name == name)
+      found = &local->buffer;
+  });
+  if (found == nullptr)
+    throw user_error("there is no buffer {}", name);
+  return *found;
+}
+
+// The part of a buffer that some uses touch: from where, and how many elements along each dimension.
+struct Part {
+  std::vector<Dim> from, sizes;
+};
+
+Part part_of(const Buffer& buffer, const std::vector<Use>& uses) {
+  Part part;
+  for (size_t axis = 0; axis < buffer.sizes.size(); ++axis) {
+    std::optional<Dim> from, to;
+    for (const Use& use : uses) {
+      const Dim& index = index_of(use.at[axis], buffer.name);
+      const Dim low = least(index, use.around), high = largest(index, use.around);
+      if (from && (!(low - *from).is_constant() || !(high - *to).is_constant()))
+        throw declined("{} is read from {} and from {}, which may lie far apart", buffer.name, *from, low);
+      from = !from || *(low - *from).constant() < 0 ? low : *from;
+      to = !to || *(high - *to).constant() > 0 ? high : *to;
+    }
+    part.from.push_back(*from);
+    part.sizes.push_back(*to - *from + 1);
+  }
+  return part;
+}
+
+// Loops that copy a part of a buffer into a smaller one.
+std::vector<Statement> copying(const Kernel& kernel, const Buffer& from, const Buffer& to, const Part& part) {
+  std::vector<Scalar> read, written;
+  std::vector<Loop> loops;
+  for (size_t axis = 0; axis < part.from.size(); ++axis) {
+    Loop loop{.variable = fresh_name(kernel, fmt::format("{}_{}", to.name, axis)), .end = part.sizes[axis]};
+    const Dim i = Dim::symbol(loop.variable);
+    written.push_back(Scalar::index(i));
+    read.push_back(Scalar::index(part.from[axis] + i));
+    loops.push_back(std::move(loop));
+  }
+  std::vector<Statement> body;
+  body.emplace_back(Assign{
+      .places = {{to.name, written}}, .combine = {}, .values = {Scalar::load(from.name, from.dtype, read)}});
+  for (size_t i = loops.size(); i-- > 0;) {
+    Loop loop = with_body(loops[i], std::move(body));
+    body.clear();
+    body.emplace_back(std::move(loop));
+  }
+  return body;
+}
+
+// Moves the declaration of a local buffer into the loop behind it, if that is all that uses it and each turn
+// has elements of its own; then that dimension goes. Whether it did.
+bool shrink_once(std::vector<Statement>& body, size_t declaration) {
+  const Buffer buffer = std::get<Local>(body[declaration]).buffer;
+  std::vector<size_t> users;
+  for (size_t i = declaration + 1; i < body.size(); ++i)
+    if (!uses_of({body[i]}, buffer.name).empty())
+      users.push_back(i);
+  auto* loop = users.size() == 1 ? std::get_if<Loop>(&body[users.front()]) : nullptr;
+  if (loop == nullptr)
+    return false;
+  const std::vector<Use> uses = uses_of(loop->body, buffer.name);
+  for (size_t axis = 0; axis < buffer.sizes.size(); ++axis) {
+    const Scalar& first = uses.front().at[axis];
+    const bool same = std::ranges::all_of(uses, [&](const Use& use) { return use.at[axis] == first; });
+    if (!same || first.kind() != Scalar::Kind::Index ||
+        !(first.index() - Dim::symbol(loop->variable)).is_constant())
+      continue;
+    Buffer smaller = buffer;
+    smaller.sizes.erase(smaller.sizes.begin() + static_cast<std::ptrdiff_t>(axis));
+    change_indices(loop->body, buffer.name, buffer.name, [&](std::vector<Scalar> at) {
+      at.erase(at.begin() + static_cast<std::ptrdiff_t>(axis));
+      return at;
+    });
+    loop->body.insert(loop->body.begin(), Local{smaller});
+    body.erase(body.begin() + static_cast<std::ptrdiff_t>(declaration));
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Transformed split(const Kernel& kernel, const std::string& loop, int64_t size) {
+  at_least_one(size, "a size of");
+  return rearrange(kernel, [&](Kernel& result) {
+    const Position at = find_loop(result, loop);
+    auto [outer, inner] = halves(result, at.loop(), size, {});
+    outer.body.emplace_back(std::move(inner));
+    at.statement() = std::move(outer);
+  });
+}
+
+Transformed tile(const Kernel& kernel, const std::vector<std::string>& loops,
+                 const std::vector<int64_t>& sizes) {
+  if (loops.size() != sizes.size() || loops.empty())
+    throw user_error("{} loops cannot be tiled by {} sizes", loops.size(), sizes.size());
+  return rearrange(kernel, [&](Kernel& result) {
+    Nest nest = take_nest(result, loops);
+    if (nest.loops.size() != loops.size())
+      throw declined("other loops stand between {}", fmt::join(loops, ", "));
+    std::vector<Loop> outer, inner;
+    for (size_t i = 0; i < nest.loops.size(); ++i) {
+      const auto named = std::ranges::find(loops, nest.loops[i].variable) - loops.begin();
+      const std::vector<Loop> around(nest.loops.begin(), nest.loops.begin() + static_cast<std::ptrdiff_t>(i));
+      const int64_t size = at_least_one(sizes[static_cast<size_t>(named)], "a size of");
+      auto [tiles, within] = halves(result, nest.loops[i], size, around);
+      outer.push_back(std::move(tiles));
+      inner.push_back(std::move(within));
+    }
+    nest.loops = std::move(outer);
+    std::ranges::move(inner, std::back_inserter(nest.loops));
+    check_bounds(nest.loops);
+    put_nest(nest);
+  });
+}
+
+Transformed permute(const Kernel& kernel, const std::vector<std::string>& loops) {
+  return rearrange(kernel, [&](Kernel& result) {
+    Nest nest = take_nest(result, loops);
+    std::map<std::string, Loop> named;
+    for (const Loop& loop : nest.loops)
+      named.emplace(loop.variable, loop);
+    auto next = loops.begin();
+    for (Loop& loop : nest.loops)
+      if (std::ranges::find(loops, loop.variable) != loops.end())
+        loop = named.at(*next++);
+    check_bounds(nest.loops);
+    put_nest(nest);
+  });
+}
+
+Transformed unroll(const Kernel& kernel, const std::string& loop, std::optional<int64_t> times) {
+  if (times)
+    at_least_one(*times, "an unrolling by");
+  return rearrange(kernel, [&](Kernel& result) {
+    const Position at = find_loop(result, loop);
+    Loop main = at.loop();
+    const Dim turns = count_turns(main);
+    if (!times && !turns.is_constant())
+      throw declined("loop {} has {} turns, of which nobody knows how many that is", loop, turns);
+    const int64_t count = times ? *times : std::max<int64_t>(*turns.constant(), 0);
+    const auto turn = [&](int64_t k, const Dim& variable) {
+      std::vector<Statement> body = k == 0 ? main.body : renamed_copy(result, main.body);
+      for (Statement& statement : body)
+        statement = substitute(statement, {{loop, variable + k * main.step}});
+      return body;
+    };
+    std::vector<Statement> unrolled, statements;
+    for (int64_t k = 0; k < count; ++k)
+      std::ranges::move(turn(k, times ? Dim::symbol(loop) : main.begin), std::back_inserter(unrolled));
+    if (!times)
+      return at.replace(std::move(unrolled));
+    const bool has_rest = !divides_evenly(main, count);
+    Loop rest = main;
+    rest.begin = main.begin + floor_div(turns, count) * count * main.step;
+    main.end = has_rest ? rest.begin : main.end;
+    main.step *= count;
+    statements.emplace_back(with_body(main, std::move(unrolled)));
+    if (has_rest)
+      std::ranges::move(renamed_copy(result, {rest}), std::back_inserter(statements));
+    at.replace(std::move(statements));
+  });
+}
+
+Transformed vectorise(const Kernel& kernel, const std::string& loop) {
+  return rearrange(kernel, [&](Kernel& result) { set_mark(result, loop, Mark::Vector); });
+}
+
+Transformed parallelise(const Kernel& kernel, const std::string& loop) {
+  return rearrange(kernel, [&](Kernel& result) { set_mark(result, loop, Mark::Parallel); });
+}
+
+Transformed fuse(const Kernel& kernel, const std::string& first, const std::string& second) {
+  return rearrange(kernel, [&](Kernel& result) {
+    const Position a = find_loop(result, first), b = find_loop(result, second);
+    if (a.body != b.body || a.index + 1 != b.index)
+      throw declined("loop {} does not stand right behind loop {}", second, first);
+    Loop& one = a.loop();
+    const Loop other = b.loop();
+    if (one.begin != other.begin || one.end != other.end || one.step != other.step)
+      throw declined("loop {} runs over {}..{}, loop {} over {}..{}", first, one.begin, one.end, second,
+                     other.begin, other.end);
+    for (const Statement& statement : other.body)
+      one.body.push_back(substitute(statement, {{second, Dim::symbol(first)}}));
+    b.replace({});
+  });
+}
+
+Transformed fission(const Kernel& kernel, const std::string& loop) {
+  return rearrange(kernel, [&](Kernel& result) {
+    for (;;) {
+      const Position at = find_loop(result, loop);
+      if (at.loop().body.size() <= 1)
+        return;
+      isolate(result, at, 0);
+    }
+  });
+}
+
+Transformed skew(const Kernel& kernel, const std::string& outer, const std::string& inner, int64_t factor) {
+  at_least_one(factor, "a factor of");
+  return rearrange(kernel, [&](Kernel& result) {
+    find_nest(result, {outer, inner});
+    Loop& loop = find_loop(result, inner).loop();
+    const Dim shift = Dim(factor) * Dim::symbol(outer);
+    loop.begin = loop.begin + shift;
+    loop.end = loop.end + shift;
+    for (Statement& statement : loop.body)
+      statement = substitute(statement, {{inner, Dim::symbol(inner) - shift}});
+  });
+}
+
+Transformed divide(const Kernel& kernel, const std::string& loop, const Dim& at) {
+  return rearrange(kernel, [&](Kernel& result) {
+    const Position position = find_loop(result, loop);
+    Loop first = position.loop(), second = first;
+    if (first.step != 1)
+      throw declined("loop {} has a step of {}", loop, first.step);
+    first.end = min(at, first.end);
+    second.begin = max(at, second.begin);
+    std::vector<Statement> both = renamed_copy(result, {second});
+    both.insert(both.begin(), std::move(first));
+    position.replace(std::move(both));
+    result = simplify_guards(result);
+  });
+}
+
+Transformed peel(const Kernel& kernel, const std::string& loop, int64_t turns) {
+  Kernel copy = kernel;
+  const Loop& whole = find_loop(copy, loop).loop();
+  return divide(kernel, loop, turns >= 0 ? whole.begin + turns : whole.end + turns);
+}
+
+Transformed cache(const Kernel& kernel, const std::string& buffer, const std::string& loop) {
+  return attempt(kernel, [&](Kernel& result) {
+    const Buffer whole = find_buffer(result, buffer);
+    Loop& around = find_loop(result, loop).loop();
+    const std::vector<Use> uses = uses_of(around.body, buffer);
+    if (uses.empty())
+      throw declined("loop {} does not read {}", loop, buffer);
+    for (const Use& use : uses)
+      if (use.written || use.guarded)
+        throw declined("{} is {} in loop {}", buffer, use.written ? "written" : "read under a condition",
+                       loop);
+    const Part part = part_of(whole, uses);
+    const Buffer copy{.name = fresh_name(result, buffer + "_c"),
+                      .dtype = whole.dtype,
+                      .sizes = part.sizes,
+                      .space = Space::Private};
+    change_indices(around.body, buffer, copy.name, [&](const std::vector<Scalar>& at) {
+      std::vector<Scalar> shifted;
+      for (size_t axis = 0; axis < at.size(); ++axis)
+        shifted.push_back(Scalar::index(at[axis].index() - part.from[axis]));
+      return shifted;
+    });
+    std::vector<Statement> before = copying(result, whole, copy, part);
+    before.insert(before.begin(), Local{copy});
+    around.body.insert(around.body.begin(), before.begin(), before.end());
+  });
+}
+
+Transformed shrink(const Kernel& kernel, const std::string& buffer) {
+  return attempt(kernel, [&](Kernel& result) {
+    find_buffer(result, buffer);
+    const auto try_once = [&](const auto& self, std::vector<Statement>& body) -> bool {
+      for (size_t i = 0; i < body.size(); ++i) {
+        if (const auto* local = std::get_if<Local>(&body[i]);
+            local != nullptr && local->buffer.name == buffer)
+          return shrink_once(body, i);
+        if (std::vector<Statement>* inner = body_of(body[i]); inner != nullptr && self(self, *inner))
+          return true;
+      }
+      return false;
+    };
+    bool shrunk = false;
+    while (try_once(try_once, result.body))
+      shrunk = true;
+    if (!shrunk)
+      throw declined("no loop has elements of {} to itself", buffer);
+  });
+}
+
+}  // namespace tenon::loops

@@ -1,0 +1,154 @@
+#include "loops/kernel.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "loops/interpret.h"
+
+namespace tenon::loops {
+namespace {
+
+// The kernel, printed, is this text again, and nothing is wrong with it.
+void expect_kept(std::string_view text) {
+  const Kernel kernel = parse_kernel(text);
+  EXPECT_EQ(print(kernel), text);
+  EXPECT_EQ(parse_kernel(print(kernel)), kernel);
+  EXPECT_EQ(check(kernel), std::vector<std::string>());
+}
+
+TEST(KernelText, PrintsAndParsesBack) {
+  expect_kept(R"(kernel matvec(a: f32[100,100], x: f32[100]) -> (y: f32[100]) {
+  for i in 0..100 parallel {
+    y[i] = 0
+    for j in 0..100 step 2 unrolled {
+      y[i] += a[i,j] * x[j] - (a[i,j+1] - 2.5) * -1
+    }
+  }
+}
+)");
+}
+
+TEST(KernelText, HasSizesGuardsLocalsAndCalls) {
+  expect_kept(R"(kernel k(x: f32[n,m], at: i64[n]) -> (y: f32[n], z: f32[2*n]) {
+  for i in 0..n {
+    local t: f32[m] in private
+    for j in 0..m vector {
+      t[j] = exp(x[i,j])
+    }
+    if i-3 >= 0 and n-i-1 >= 0 {
+      y[i] max= select(x[i,0] < t[0], x[i,{at[i]}], 0) / f32(i)
+    }
+    z[{at[i]}] = f32(index(2*i+1))
+  }
+  call sort(z[0] <- x[0,0])
+}
+)");
+}
+
+TEST(KernelText, CombinesTuples) {
+  expect_kept(R"(kernel argmax(x: f32[n]) -> (m: f32[], k: i64[]) {
+  combine larger(a: f32, p: i64, b: f32, q: i64) = select(a < b, b, a), select(a < b, q, p)
+  m[], k[] = -inf, 0
+  for i in 0..n {
+    m[], k[] larger= x[i], i
+  }
+}
+)");
+}
+
+TEST(KernelText, KeepsDTypesThatNothingSays) {
+  expect_kept(R"(kernel k() -> (y: i32[2]) {
+  y[0] = select(i8(1) < i8(2), 3, 4)
+  y[1] = i32(f64(0.5) + f64(2))
+}
+)");
+}
+
+TEST(KernelText, SaysWhereItIsWrong) {
+  const auto error = [](std::string_view text) {
+    try {
+      parse_kernel(text);
+    } catch (const UserError& e) {
+      return std::string(e.what());
+    }
+    return std::string("no error");
+  };
+  EXPECT_EQ(error("kernel k() -> (y: f32[1]) {\n  z[0] = 1\n}"), "line 2, column 4: 'z' is no buffer");
+  EXPECT_EQ(error("kernel k() -> (y: f32[1]) {\n  y[0] = sine(1)\n}"),
+            "line 2, column 17: 'sine' is no function");
+  EXPECT_EQ(error("kernel k() -> (y: f32[1]) {\n  y[0] = f32(1 < 2)\n}"),
+            "line 2, column 20: nothing says of which dtype a number is; write i32(1), say");
+}
+
+TEST(KernelCheck, NamesWhatIsWrong) {
+  const auto problems = [](std::string_view body) {
+    return check(parse_kernel(fmt::format("kernel k(x: f32[4]) -> (y: f32[4]) {{ {} }}", body)));
+  };
+  using Problems = std::vector<std::string>;
+  EXPECT_EQ(problems("y[i] = 1"),
+            Problems{"'i' is neither a loop around it nor a size of an input or output"});
+  EXPECT_EQ(problems("x[0] = 1"), Problems{"'x' is an input, but is written"});
+  EXPECT_EQ(problems("y[0,1] = 1"), Problems{"'y' has 1 dimensions, but is written with 2 indices"});
+  EXPECT_EQ(problems("y[0] = x[0] < x[1]"), Problems{"'y' is f32, but is given bool"});
+  EXPECT_EQ(problems("y[0] = x[0] + f64(1)"),
+            (Problems{"add of f32 and f64", "'y' is f32, but is given f64"}));
+  EXPECT_EQ(problems("y[0] mean= 1"), Problems{"'mean' is no combine"});
+  EXPECT_EQ(problems("for i in 0..4 { for i in 0..4 { y[i] = 1 } }"), Problems{"'i' is declared twice"});
+}
+
+TEST(Interpreter, ComputesAMatrixVectorProduct) {
+  const Kernel kernel = parse_kernel(R"(kernel matvec(a: f32[n,m], x: f32[m]) -> (y: f32[n]) {
+    for i in 0..n {
+      y[i] = 0
+      for j in 0..m {
+        y[i] += a[i,j] * x[j]
+      }
+    }
+  })");
+  const Tensor a = Tensor::of(std::vector<float>{1, 2, 3, 4, 5, 6}).reshaped({2, 3});
+  const Tensor x = Tensor::of(std::vector<float>{1, 10, 100});
+  EXPECT_TRUE(identical(interpret(kernel, {a, x}).front(), Tensor::of(std::vector<float>{321, 654})));
+}
+
+TEST(Interpreter, CombinesTuples) {
+  const Kernel kernel = parse_kernel(R"(kernel argmax(x: f32[n]) -> (m: f32[], k: i64[]) {
+    combine larger(a: f32, p: i64, b: f32, q: i64) = select(a < b, b, a), select(a < b, q, p)
+    m[], k[] = -inf, 0
+    for i in 0..n {
+      m[], k[] larger= x[i], i
+    }
+  })");
+  const std::vector<Tensor> results = interpret(kernel, {Tensor::of(std::vector<float>{3, 7, 7, -1})});
+  EXPECT_TRUE(identical(results[0], Tensor::scalar(7.0F)));
+  EXPECT_TRUE(identical(results[1], Tensor::scalar(int64_t{1})));
+}
+
+TEST(Interpreter, RoundsAndWrapsAsTheDTypeDoes) {
+  const Kernel kernel = parse_kernel(R"(kernel k(x: f32[1], i: i8[1]) -> (y: f32[1], j: i8[1]) {
+    y[0] = x[0] + 1
+    j[0] = i[0] + 100
+  })");
+  const std::vector<Tensor> results =
+      interpret(kernel, {Tensor::of(std::vector<float>{1e-9F}), Tensor::of(std::vector<int8_t>{100})});
+  EXPECT_TRUE(identical(results[0], Tensor::of(std::vector<float>{1})));
+  EXPECT_TRUE(identical(results[1], Tensor::of(std::vector<int8_t>{-56})));
+}
+
+TEST(Interpreter, RefusesWhatIsNotThere) {
+  const auto error = [](std::string_view body) {
+    const Kernel kernel = parse_kernel(fmt::format("kernel k(x: f32[4]) -> (y: f32[4]) {{ {} }}", body));
+    try {
+      interpret(kernel, {Tensor::of(std::vector<float>{1, 2, 3, 4})});
+    } catch (const UserError& e) {
+      return std::string(e.what());
+    }
+    return std::string("no error");
+  };
+  EXPECT_EQ(error("for i in 0..5 { y[i] = 1 }"), "y: index 4 along dimension 0 of f32[4], at i = 4");
+  EXPECT_EQ(error("for i in 0..4 { y[i] += 1 }"), "y is read before it is written, at i = 0");
+  EXPECT_EQ(error("y[0] = x[0]"), "y: element 1 of the output is never written");
+  EXPECT_EQ(error("for i in 0..4 { if i-1 >= 0 { y[i] = x[i] } } y[0] = 0"), "no error");
+}
+
+}  // namespace
+}  // namespace tenon::loops

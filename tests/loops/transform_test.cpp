@@ -1,0 +1,377 @@
+#include "loops/transform.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "loops/interpret.h"
+
+namespace tenon::loops {
+namespace {
+
+constexpr std::string_view kMatvec = R"(kernel matvec(a: f32[100,100], b: f32[100]) -> (c: f32[100]) {
+  for i in 0..100 {
+    c[i] = 0
+    for j in 0..100 {
+      c[i] += a[i,j] * b[j]
+    }
+  }
+}
+)";
+
+// A step of time needs its neighbours in the step before.
+constexpr std::string_view kStencil = R"(kernel stencil(x: f32[12]) -> (a: f32[8,12]) {
+  for k in 0..12 {
+    a[0,k] = x[k]
+  }
+  for t in 1..8 {
+    a[t,0] = x[0]
+    a[t,11] = x[11]
+  }
+  for s in 1..8 {
+    for i in 1..11 {
+      a[s,i] = (a[s-1,i-1] + a[s-1,i] + a[s-1,i+1]) / 3
+    }
+  }
+}
+)";
+
+std::vector<Tensor> sample_inputs(const Kernel& kernel) {
+  std::vector<Tensor> inputs;
+  for (const Buffer& buffer : kernel.inputs) {
+    Extents extents;
+    for (const Dim& size : buffer.sizes)
+      extents.push_back(size.constant().value_or(7));
+    Tensor tensor(DType::F32, extents);
+    int64_t i = 0;
+    for (float& element : tensor.mutable_data<float>())
+      element = static_cast<float>((7919 * ++i) % 64);  // whole numbers: sums are the same in any order
+    inputs.push_back(tensor);
+  }
+  return inputs;
+}
+
+// Applies the steps; the last kernel must compute the same as the first. Its text.
+std::string after(std::string_view text, std::string_view steps) {
+  const Kernel kernel = parse_kernel(text);
+  const std::vector<Step> done = apply_steps(kernel, steps);
+  for (const Step& step : done) {
+    if (!step.result.kernel)
+      return "declined: " + step.result.declined;
+    EXPECT_EQ(parse_kernel(print(*step.result.kernel)), *step.result.kernel);
+  }
+  const std::vector<Tensor> inputs = sample_inputs(kernel), expected = interpret(kernel, inputs),
+                            actual = interpret(*done.back().result.kernel, inputs);
+  for (size_t i = 0; i < expected.size(); ++i)
+    EXPECT_TRUE(identical(actual[i], expected[i])) << steps << " changes the result\n"
+                                                   << print(*done.back().result.kernel);
+  return print(*done.back().result.kernel);
+}
+
+TEST(Tile, PartitionsAMatrixVectorProduct) {
+  EXPECT_EQ(after(kMatvec, "tile(i,j,2,2)"), R"(kernel matvec(a: f32[100,100], b: f32[100]) -> (c: f32[100]) {
+  for i2 in 0..100 {
+    c[i2] = 0
+  }
+  for i_o in 0..100 step 2 {
+    for j_o in 0..100 step 2 {
+      for i in i_o..i_o+2 {
+        for j in j_o..j_o+2 {
+          c[i] += a[i,j] * b[j]
+        }
+      }
+    }
+  }
+}
+)");
+}
+
+TEST(Tile, KeepsTheLastTileWithinBounds) {
+  EXPECT_EQ(after(kMatvec, "fission(i); tile(i2,j,7,40)"),
+            R"(kernel matvec(a: f32[100,100], b: f32[100]) -> (c: f32[100]) {
+  for i in 0..100 {
+    c[i] = 0
+  }
+  for i2_o in 0..100 step 7 {
+    for j_o in 0..100 step 40 {
+      for i2 in i2_o..min(i2_o+7,100) {
+        for j in j_o..min(j_o+40,100) {
+          c[i2] += a[i2,j] * b[j]
+        }
+      }
+    }
+  }
+}
+)");
+}
+
+TEST(Unroll, DoesFiveTurnsAtOnce) {
+  EXPECT_EQ(
+      after("kernel k(x: f32[100]) -> (y: f32[100]) { for i in 0..100 { y[i] = x[i] * 2 } }", "unroll(i,5)"),
+      R"(kernel k(x: f32[100]) -> (y: f32[100]) {
+  for i in 0..100 step 5 {
+    y[i] = x[i] * 2
+    y[i+1] = x[i+1] * 2
+    y[i+2] = x[i+2] * 2
+    y[i+3] = x[i+3] * 2
+    y[i+4] = x[i+4] * 2
+  }
+}
+)");
+}
+
+TEST(Unroll, LeavesALoopForTheRest) {
+  EXPECT_EQ(after("kernel k(x: f32[n]) -> (y: f32[n]) { for i in 0..n { y[i] = x[i] } }", "unroll(i,2)"),
+            R"(kernel k(x: f32[n]) -> (y: f32[n]) {
+  for i in 0..2*floor(n/2) step 2 {
+    y[i] = x[i]
+    y[i+1] = x[i+1]
+  }
+  for i2 in 2*floor(n/2)..n {
+    y[i2] = x[i2]
+  }
+}
+)");
+}
+
+TEST(Permute, ChangesTheLayoutThatIsWalked) {
+  EXPECT_EQ(
+      after("kernel k(x: f32[4,6]) -> (y: f32[6,4]) { for i in 0..4 { for j in 0..6 { y[j,i] = x[i,j] } } }",
+            "permute(j,i)"),
+      R"(kernel k(x: f32[4,6]) -> (y: f32[6,4]) {
+  for j in 0..6 {
+    for i in 0..4 {
+      y[j,i] = x[i,j]
+    }
+  }
+}
+)");
+}
+
+TEST(Permute, IsDeclinedWhereADependenceTurnsRound) {
+  EXPECT_EQ(
+      after("kernel k(x: f32[4,6]) -> (y: f32[5,7]) {"
+            "  for p in 0..5 { for q in 0..7 { y[p,q] = 0 } }"
+            "  for i in 0..4 { for j in 0..6 { y[i+1,j] = y[i,j+1] + x[i,j] } } }",
+            "permute(j,i)"),
+      "declined: `y[i+1,j] = y[i,j+1] + x[i,j]` at i = 1, j = 0 needs what `y[i+1,j] = y[i,j+1] + x[i,j]` at "
+      "i = 0, j = 1 did, but would run before it");
+}
+
+TEST(Permute, IsDeclinedWhereBoundsDepend) {
+  EXPECT_EQ(after("kernel k(x: f32[4,4]) -> (y: f32[4,4]) { for p in 0..4 { for q in 0..4 { y[p,q] = 0 } }"
+                  "  for i in 0..4 { for j in 0..i { y[i,j] = x[i,j] } } }",
+                  "permute(j,i)"),
+            "declined: the bounds of j depend on i, which would stand within it");
+}
+
+TEST(Fuse, MakesOneLoopOfTwo) {
+  EXPECT_EQ(after("kernel k(x: f32[8]) -> (y: f32[8], z: f32[8]) {"
+                  "  for i in 0..8 { y[i] = x[i] + 1 } for j in 0..8 { z[j] = y[j] * 2 } }",
+                  "fuse(i,j)"),
+            R"(kernel k(x: f32[8]) -> (y: f32[8], z: f32[8]) {
+  for i in 0..8 {
+    y[i] = x[i] + 1
+    z[i] = y[i] * 2
+  }
+}
+)");
+}
+
+TEST(Fuse, IsDeclinedWhereTheSecondNeedsWhatComesLater) {
+  EXPECT_EQ(after("kernel k(x: f32[9]) -> (y: f32[9], z: f32[8]) {"
+                  "  y[8] = 0 for i in 0..8 { y[i] = x[i] + 1 } for j in 0..8 { z[j] = y[j+1] * 2 } }",
+                  "fuse(i,j)"),
+            "declined: `z[j] = y[j+1] * 2` at j = 0 needs what `y[i] = x[i] + 1` at i = 1 did, but would run "
+            "before "
+            "it");
+}
+
+TEST(Fission, GivesEachStatementALoop) {
+  EXPECT_EQ(after("kernel k(x: f32[8]) -> (y: f32[8], z: f32[8]) {"
+                  "  for i in 0..8 { y[i] = x[i] + 1 z[i] = y[i] * 2 } }",
+                  "fission(i)"),
+            R"(kernel k(x: f32[8]) -> (y: f32[8], z: f32[8]) {
+  for i in 0..8 {
+    y[i] = x[i] + 1
+  }
+  for i2 in 0..8 {
+    z[i2] = y[i2] * 2
+  }
+}
+)");
+}
+
+TEST(Fission, IsDeclinedWhereAStatementNeedsTheTurnBefore) {
+  EXPECT_EQ(after("kernel k(x: f32[8]) -> (y: f32[9], z: f32[9]) {"
+                  "  y[0] = 0 z[0] = 0"
+                  "  for i in 1..9 { y[i] = z[i-1] + 1 z[i] = y[i] * 2 } }",
+                  "fission(i)"),
+            "declined: `y[i] = z[i-1] + 1` at i = 2 needs what `z[i] = y[i] * 2` at i = 1 did, but would run "
+            "before "
+            "it");
+}
+
+TEST(Skew, LetsAStencilBeTiledAndRunInParallel) {
+  // As it is, neither.
+  EXPECT_EQ(after(kStencil, "parallelise(s)").substr(0, 9), "declined:");
+  EXPECT_EQ(after(kStencil, "tile(s,i,4,4)").substr(0, 9), "declined:");
+  EXPECT_EQ(after(kStencil, "skew(s,i,1); tile(s,i,4,4)"), R"(kernel stencil(x: f32[12]) -> (a: f32[8,12]) {
+  for k in 0..12 {
+    a[0,k] = x[k]
+  }
+  for t in 1..8 {
+    a[t,0] = x[0]
+    a[t,11] = x[11]
+  }
+  for s_o in 1..8 step 4 {
+    for i_o in 2..18 step 4 {
+      for s in s_o..min(s_o+4,8) {
+        for i in max(i_o,s+1)..min(i_o+4,s+11) {
+          a[s,i-s] = (a[s-1,i-s-1] + a[s-1,i-s] + a[s-1,i-s+1]) / 3
+        }
+      }
+    }
+  }
+}
+)");
+}
+
+TEST(Skew, LetsAWaveRunInParallel) {
+  // Tiles of one element along the skewed loop leave, within each, steps of time that need nothing of each
+  // other.
+  EXPECT_EQ(after(kStencil, "skew(s,i,2); tile(s,i,7,1); parallelise(s)").substr(0, 6), "kernel");
+  EXPECT_EQ(after(kStencil, "skew(s,i,1); tile(s,i,7,1); parallelise(s)").substr(0, 9), "declined:");
+}
+
+TEST(Parallelise, IsDeclinedWhereTurnsMeet) {
+  EXPECT_EQ(after(kMatvec, "parallelise(i)").substr(0, 6), "kernel");
+  EXPECT_EQ(
+      after(kMatvec, "parallelise(j)"),
+      "declined: `c[i] += a[i,j] * b[j]` at i = 0, j = 1 needs what `c[i] += a[i,j] * b[j]` at i = 0, j = 0 "
+      "did, but would run at the same time, in another turn of j");
+  // Sums of several turns are added up after all.
+  EXPECT_EQ(after(kMatvec, "vectorise(j)").substr(0, 6), "kernel");
+}
+
+TEST(Parallelise, TakesABufferOfEachTurn) {
+  EXPECT_EQ(
+      after("kernel k(x: f32[4]) -> (y: f32[4]) { for i in 0..4 { local t: f32[] t[] = x[i] y[i] = t[] } }",
+            "parallelise(i)")
+          .substr(0, 6),
+      "kernel");
+  EXPECT_EQ(
+      after("kernel k(x: f32[4]) -> (y: f32[4]) { local t: f32[] for i in 0..4 { t[] = x[i] y[i] = t[] } }",
+            "parallelise(i)")
+          .substr(0, 9),
+      "declined:");
+}
+
+TEST(Divide, RemovesAGuard) {
+  EXPECT_EQ(after("kernel k(x: f32[10]) -> (y: f32[10]) { for i in 0..10 {"
+                  "  if i-3 >= 0 { y[i] = x[i-3] } if 2-i >= 0 { y[i] = 0 } } }",
+                  "divide(i,3)"),
+            R"(kernel k(x: f32[10]) -> (y: f32[10]) {
+  for i in 0..3 {
+    y[i] = 0
+  }
+  for i2 in 3..10 {
+    y[i2] = x[i2-3]
+  }
+}
+)");
+}
+
+TEST(Peel, TakesTurnsFromEitherEnd) {
+  EXPECT_EQ(
+      after("kernel k(x: f32[n]) -> (y: f32[n]) { for i in 0..n { y[i] = x[i] } }", "peel(i,1); peel(i2,-1)"),
+      R"(kernel k(x: f32[n]) -> (y: f32[n]) {
+  for i in 0..min(n,1) {
+    y[i] = x[i]
+  }
+  for i2 in 1..n-1 {
+    y[i2] = x[i2]
+  }
+  for i3 in max(n-1,1)..n {
+    y[i3] = x[i3]
+  }
+}
+)");
+}
+
+TEST(Cache, CopiesWhatATileReads) {
+  EXPECT_EQ(after("kernel k(a: f32[8,8], b: f32[8,8]) -> (c: f32[8,8]) {"
+                  "  for i in 0..8 { for j in 0..8 { c[i,j] = 0 } }"
+                  "  for p in 0..8 { for q in 0..8 { for k in 0..8 { c[p,q] += a[p,k] * b[k,q] } } } }",
+                  "tile(q,k,4,2); cache(b,k_o)"),
+            R"(kernel k(a: f32[8,8], b: f32[8,8]) -> (c: f32[8,8]) {
+  for i in 0..8 {
+    for j in 0..8 {
+      c[i,j] = 0
+    }
+  }
+  for p in 0..8 {
+    for q_o in 0..8 step 4 {
+      for k_o in 0..8 step 2 {
+        local b_c: f32[2,4] in private
+        for b_c_0 in 0..2 {
+          for b_c_1 in 0..4 {
+            b_c[b_c_0,b_c_1] = b[b_c_0+k_o,b_c_1+q_o]
+          }
+        }
+        for q in q_o..q_o+4 {
+          for k in k_o..k_o+2 {
+            c[p,q] += a[p,k] * b_c[k-k_o,q-q_o]
+          }
+        }
+      }
+    }
+  }
+}
+)");
+}
+
+TEST(Cache, IsDeclinedForWhatIsWritten) {
+  EXPECT_EQ(after(kMatvec, "cache(c,i)"), "declined: c is written in loop i");
+}
+
+TEST(Shrink, KeepsOneElementOfALocalBuffer) {
+  EXPECT_EQ(after("kernel k(x: f32[4,8]) -> (y: f32[4,8]) { local t: f32[4,8]"
+                  "  for i in 0..4 { for j in 0..8 { t[i,j] = x[i,j] + 1 y[i,j] = t[i,j] * 2 } } }",
+                  "shrink(t)"),
+            R"(kernel k(x: f32[4,8]) -> (y: f32[4,8]) {
+  for i in 0..4 {
+    for j in 0..8 {
+      local t: f32[]
+      t[] = x[i,j] + 1
+      y[i,j] = t[] * 2
+    }
+  }
+}
+)");
+}
+
+TEST(Shrink, KeepsWhatALaterTurnReads) {
+  EXPECT_EQ(after("kernel k(x: f32[8]) -> (y: f32[8]) { local t: f32[9] t[0] = 0"
+                  "  for i in 0..8 { t[i+1] = x[i] y[i] = t[i] } }",
+                  "shrink(t)"),
+            "declined: no loop has elements of t to itself");
+}
+
+TEST(Steps, AreRefusedWhereTheyMakeNoSense) {
+  const auto error = [](std::string_view steps) {
+    try {
+      apply_steps(parse_kernel(kMatvec), steps);
+    } catch (const UserError& e) {
+      return std::string(e.what());
+    }
+    return std::string("no error");
+  };
+  EXPECT_EQ(error("tile(x,j,2,2)"), "there is no loop x");
+  EXPECT_EQ(error("tile(i,j,2)"), "'tile(i,j,2)': tile takes loops, then as many sizes");
+  EXPECT_EQ(error("split(i,0)"), "a size of 0 is below 1");
+  EXPECT_EQ(error("unroll(i,many)"), "'unroll(i,many)': many should be an integer");
+  EXPECT_EQ(error("fold(i)").substr(0, 52), "'fold' is no transformation; there are split, tile, ");
+}
+
+}  // namespace
+}  // namespace tenon::loops
