@@ -1,0 +1,166 @@
+// Several nodes of ours in one of ONNX's, and what its engines want in another form.
+#include "frontends/onnx_written.h"
+
+namespace tenon::onnx {
+namespace {
+
+TEST(WriteOnnx, AddsAConstantAlongTheChannelsAsTheBiasOfAConv) {
+  const std::string text = R"(
+    graph(%x: f32[n,3,8,8], %w: f32[4,3,1,1]) {
+      %b = constant(value=f32[4,1,1] {1, 2, 3, 4})
+      %0 = conv(%x, %w, strides=[1,1], dilations=[1,1], pads=[0,0,0,0], groups=1)
+      %y = add(%0, %b)
+      return %y
+    })";
+  EXPECT_EQ(written(text).nodes, "Conv[group, strides, dilations, pads](x, w, b) -> y\n");
+}
+
+TEST(WriteOnnx, WritesTheBiasOfSeveralConvsOnceAndAlsoAsItIs) {
+  const std::string text = R"(
+    graph(%x: f32[1,1,1,2], %w: f32[2,1,1,1]) {
+      %b = constant(value=f32[2,1,1] {1, 2})
+      %0 = conv(%x, %w, strides=[1,1], dilations=[1,1], pads=[0,0,0,0], groups=1)
+      %1 = conv(%x, %w, strides=[1,1], dilations=[1,1], pads=[0,0,0,0], groups=1)
+      %y = add(%0, %b)
+      %z = add(%b, %1)
+      %n = mul(%x, %b)
+      return %y, %z, %n
+    })";
+  const std::string conv = "Conv[group, strides, dilations, pads](x, w, b)";
+  EXPECT_EQ(written(text).nodes, conv + " -> y\n" + conv + " -> z\nMul(x, b_1) -> n\n");
+  const auto graph = parse_graph(text);
+  expect_same_results(*graph, {f32({1, 1, 1, 2}, {3, 4}), f32({2, 1, 1, 1}, {5, 6})});
+}
+
+TEST(WriteOnnx, LeavesASharedConvItsOwnNode) {
+  const std::string text = R"(
+    graph(%x: f32[n,3,8,8], %w: f32[4,3,1,1]) {
+      %b = constant(value=f32[4,1,1] {1, 2, 3, 4})
+      %c = conv(%x, %w, strides=[1,1], dilations=[1,1], pads=[0,0,0,0], groups=1)
+      %y = add(%c, %b)
+      return %y, %c
+    })";
+  EXPECT_EQ(written(text).nodes, "Conv[group, strides, dilations, pads](x, w) -> c\nAdd(c, b) -> y\n");
+}
+
+TEST(WriteOnnx, AddsWhatVariesOverTheImageWithANodeOfItsOwn) {
+  const std::string text = R"(
+    graph(%x: f32[n,3,8,8], %w: f32[4,3,1,1], %b: f32[4,8,8]) {
+      %c = conv(%x, %w, strides=[1,1], dilations=[1,1], pads=[0,0,0,0], groups=1)
+      %y = add(%c, %b)
+      return %y
+    })";
+  EXPECT_EQ(written(text).nodes, "Conv[group, strides, dilations, pads](x, w) -> c\nAdd(c, b) -> y\n");
+}
+
+TEST(WriteOnnx, WritesALinearLayerOfAMatrixAsGemm) {
+  EXPECT_EQ(
+      written("graph(%x: f32[n,4], %w: f32[3,4], %b: f32[3]) { %y = linear(%x, %w, %b) return %y }").nodes,
+      "Gemm[transB](x, w, b) -> y\n");
+  EXPECT_EQ(written(R"(
+    graph(%x: f32[n,4], %w: f32[4,3], %b: f32[3]) {
+      %0 = matmul(%x, %w)
+      %1 = constant(value=f32[] {0.5})
+      %2 = mul(%0, %1)
+      %y = add(%2, %b)
+      return %y
+    })")
+                .nodes,
+            "Gemm[alpha](x, w, b) -> y\n");
+}
+
+TEST(WriteOnnx, DoesNotBroadcastTheProductOfAGemm) {
+  EXPECT_EQ(written(R"(
+    graph(%x: f32[1,4], %w: f32[4,3], %b: f32[5,3]) {
+      %p = matmul(%x, %w)
+      %y = add(%p, %b)
+      return %y
+    })")
+                .nodes,
+            "MatMul(x, w) -> p\nAdd(p, b) -> y\n");
+}
+
+TEST(WriteOnnx, TransposesTheWeightsOfALinearLayerOfStacksWhenWriting) {
+  const std::unique_ptr<Graph> graph = parse_graph(R"(
+    graph(%x: f32[2,n,2]) {
+      %w = parameter(name="w", value=f32[3,2] {1, 2, 3, 4, 5, 6})
+      %y = linear(%x, %w)
+      return %y
+    })");
+  EXPECT_EQ(written(*graph).nodes, "MatMul(x, transpose) -> y\n");
+  const std::unique_ptr<Graph> back = read_back(*graph);
+  EXPECT_EQ(back->outputs().front().node()->in("b").known_tensor() != nullptr ||
+                back->outputs().front().node()->in("b").node()->is("parameter"),
+            true);
+}
+
+// ONNX Runtime wants angles for each of the batch, and masks for each query.
+TEST(WriteOnnx, RepeatsAnglesAndMasksOnceForAll) {
+  EXPECT_EQ(written(R"(
+    graph(%x: f32[2,4,3,8], %y: f32[2,4,3,8], %cos: f32[1,3,4], %sin: f32[1,3,4]) {
+      %0 = rotary(%x, %cos, %sin)
+      %1 = rotary(%y, %cos, %sin)
+      return %0, %1
+    })")
+                .nodes,
+            "Expand(cos, concat) -> broadcast\nExpand(sin, concat_1) -> broadcast_1\n"
+            "RotaryEmbedding[interleaved](x, broadcast, broadcast_1) -> output\n"
+            "RotaryEmbedding[interleaved](y, broadcast, broadcast_1) -> output_1\n");
+  EXPECT_EQ(written(R"(
+    graph(%q: f32[2,4,3,8], %k: f32[2,4,5,8], %v: f32[2,4,5,8], %m: f32[2,1,1,5]) {
+      %y = attention(%q, %k, %v, %m, scale=1)
+      return %y
+    })")
+                .nodes,
+            "Expand(m, concat) -> broadcast\nAttention[scale, softcap, softmax_precision](q, k, v, "
+            "broadcast) -> y\n");
+}
+
+TEST(WriteOnnx, RepeatsAnglesAndMasksAsOftenAsRunningTells) {
+  const std::string rotary = R"(
+    graph(%x: f32[n,4,3,8], %cos: f32[1,3,4], %sin: f32[1,3,4]) {
+      %y = rotary(%x, %cos, %sin)
+      return %y
+    })";
+  EXPECT_NE(written(rotary).nodes.find("RotaryEmbedding[interleaved](x, broadcast, broadcast_1) -> y\n"),
+            std::string::npos);
+  const std::string attention = R"(
+    graph(%q: f32[2,4,n,8], %k: f32[2,4,5,8], %v: f32[2,4,5,8], %m: f32[2,1,1,5]) {
+      %0 = attention(%q, %k, %v, %m, scale=1)
+      %y = attention(%0, %k, %v, %m, scale=1)
+      return %y
+    })";
+  const std::string nodes = written(attention).nodes;
+  EXPECT_NE(nodes.find("(q, k, v, broadcast) -> attention\n"), std::string::npos) << nodes;
+  EXPECT_NE(nodes.find("(attention, k, v, broadcast) -> y\n"), std::string::npos) << nodes;
+  EXPECT_EQ(written(attention, {.opset = 20}).nodes.find("Expand"), std::string::npos);
+  EXPECT_EQ(read_back(*parse_graph(rotary))->outputs().front().node()->in("cos").dim(0), Dim(1));
+  EXPECT_EQ(read_back(*parse_graph(attention))->outputs().front().node()->in("mask").dim(2), Dim(1));
+}
+
+TEST(WriteOnnx, TransposesASharedWeightOnce) {
+  EXPECT_EQ(written(R"(
+    graph(%x: f32[2,n,2]) {
+      %w = parameter(name="w", value=f32[2,2] {1, 2, 3, 4})
+      %0 = linear(%x, %w)
+      %y = linear(%0, %w)
+      return %y
+    })")
+                .nodes,
+            "MatMul(x, transpose) -> matmul\nMatMul(matmul, transpose) -> y\n");
+}
+
+TEST(WriteOnnx, DecomposesNothingThatTheOpsetHas) {
+  EXPECT_EQ(written("graph(%x: f32[2,4], %s: f32[4]) { %y = rms_norm(%x, %s) return %y }").nodes,
+            "RMSNormalization[axis, epsilon](x, s) -> y\n");
+}
+
+TEST(WriteOnnx, GivesANormTheScaleThatOnnxWants) {
+  EXPECT_EQ(written("graph(%x: f32[n,4]) { %y = rms_norm(%x) return %y }").nodes,
+            "RMSNormalization[axis, epsilon](x, constant) -> y\n");
+  EXPECT_EQ(written("graph(%x: f32[n,4]) { %y = layer_norm(%x) return %y }").nodes,
+            "LayerNormalization[axis, epsilon](x, constant) -> y\n");
+}
+
+}  // namespace
+}  // namespace tenon::onnx
