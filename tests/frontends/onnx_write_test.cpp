@@ -15,6 +15,17 @@ TEST(WriteOnnx, TakesTheOldestOpsetThatHasEveryOp) {
   EXPECT_EQ(written("graph(%x: f32[2,3]) { %0 = cumulative_prod(%x, axis=0) return %0 }").opset, 26);
 }
 
+TEST(WriteOnnx, TakesAnOpsetThatHasTheModesOfItsOps) {
+  const auto opset_for = [](std::string_view node) {
+    return written(fmt::format("graph(%x: f32[3], %i: i64[2], %u: f32[2]) {{ %y = {} return %y }}", node))
+        .opset;
+  };
+  EXPECT_EQ(opset_for("pad(%x, %i, axes=[0], mode=\"edge\")"), 13);
+  EXPECT_EQ(opset_for("pad(%x, %i, axes=[0], mode=\"wrap\")"), 19);
+  EXPECT_EQ(opset_for("scatter_elements(%x, %i, %u, axis=0, reduction=\"add\")"), 16);
+  EXPECT_EQ(opset_for("scatter_elements(%x, %i, %u, axis=0, reduction=\"max\")"), 18);
+}
+
 TEST(WriteOnnx, NamesTheIrVersionThatCameWithTheOpset) {
   const std::string relu = "graph(%x: f32[2]) { %0 = relu(%x) return %0 }";
   for (const auto& [opset, ir_version] :

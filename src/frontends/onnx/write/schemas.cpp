@@ -19,6 +19,20 @@ struct Changed {
 constexpr Changed kChanged[] = {
     {"AveragePool", 19}, {"GridSample", 20}, {"GroupNormalization", 21}, {"RoiAlign", 16}};
 
+// Values of attributes that came later than their attributes.
+struct NewValue {
+  std::string_view op_type, attribute, value;
+  int64_t since;
+};
+constexpr NewValue kNewValues[] = {
+    {"Pad", "mode", "wrap", 19},
+    {"Resize", "coordinate_transformation_mode", "half_pixel_symmetric", 19},
+    {"ScatterElements", "reduction", "max", 18},
+    {"ScatterElements", "reduction", "min", 18},
+    {"ScatterND", "reduction", "max", 18},
+    {"ScatterND", "reduction", "min", 18},
+};
+
 const std::unordered_map<std::string_view, std::vector<const Schema*>>& schemas_by_op() {
   static const auto by_op = [] {
     std::unordered_map<std::string_view, std::vector<const Schema*>> made;
@@ -60,6 +74,21 @@ bool are_allowed(const Schema& schema, const OnnxCall& call, const Types& output
   return true;
 }
 
+// The oldest opset whose ops of this name mean by it what ours do.
+int64_t first_opset(const OnnxCall& call, const OpName& name) {
+  if (!name.domain.empty())
+    return 1;
+  const auto* changed = std::ranges::find(kChanged, name.op_type, &Changed::op_type);
+  int64_t opset = changed == std::end(kChanged) ? kOldestWritten : changed->since;
+  for (const NewValue& known : kNewValues)
+    if (known.op_type == name.op_type &&
+        std::ranges::any_of(call.attributes, [&](const NamedAttribute& attribute) {
+          return attribute.name == known.attribute && attribute.value == Attribute(known.value);
+        }))
+      opset = std::max(opset, known.since);
+  return opset;
+}
+
 bool has_in(const OnnxCall& call, const Types& outputs, const OpName& name, int64_t opset) {
   std::vector<std::string_view> attributes;
   for (const NamedAttribute& attribute : call.attributes)
@@ -84,9 +113,7 @@ int64_t ir_version_of(int64_t opset) {
 
 std::optional<int64_t> oldest_opset(const OnnxCall& call, const Types& outputs) {
   const OpName name = split_name(call.name);
-  const auto* changed = std::ranges::find(kChanged, name.op_type, &Changed::op_type);
-  int64_t opset = !name.domain.empty() ? 1 : changed == std::end(kChanged) ? kOldestWritten : changed->since;
-  for (; opset <= kNewestOpset; ++opset)
+  for (int64_t opset = first_opset(call, name); opset <= kNewestOpset; ++opset)
     if (has_in(call, outputs, name, opset))
       return opset;
   return std::nullopt;
