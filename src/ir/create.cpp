@@ -7,6 +7,7 @@
 #include "ir/evaluate.h"
 #include "ir/graph.h"
 #include "ir/infer.h"
+#include "ir/not_a_tensor.h"
 #include "ir/print.h"
 #include "tensor/wide.h"
 
@@ -110,11 +111,13 @@ Value single_value(const OpDef& op, const Operand& operand) {
 Node* Graph::create(const OpDef& op, std::vector<Operand> operands, Attributes attributes,
                     std::vector<std::unique_ptr<Graph>> regions, const Types* types) {
   std::unique_ptr<Node> node(new Node(*this, op));
-  bind_operands(*node, std::move(operands), attributes);
-  bind_attributes(*node, std::move(attributes));
-  node->regions_ = std::move(regions);
-  check_against_declaration(*node);
-  make_results(*node, types);
+  naming_op(op.name, [&] {
+    bind_operands(*node, std::move(operands), attributes);
+    bind_attributes(*node, std::move(attributes));
+    node->regions_ = std::move(regions);
+    check_against_declaration(*node);
+    make_results(*node, types);
+  });
   node->sources_ = current_sources_;
   follow_content(*node);
   link(node.get(), insertions_.back());

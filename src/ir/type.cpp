@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "ir/not_a_tensor.h"
 
 namespace tenon {
 
@@ -53,7 +54,7 @@ Type Type::optional(Type element) { return OptionalType{std::make_shared<const T
 
 const TensorType& Type::as_tensor() const {
   if (!is_tensor())
-    throw user_error("a tensor is wanted here, but this is {}", *this);
+    throw NotATensor(fmt::format("a tensor is wanted here, but this is {}", *this));
   return std::get<TensorType>(*this);
 }
 

@@ -368,7 +368,7 @@ TEST(OnnxGraph, WantsTensorsWhereTheyBelong) {
                   .outputs = {kY}});
   };
   refuse(given_a_sequence("CastLike", {"x", "s"}),
-         R"(node "y": a tensor is wanted here, but this is seq<f32[2]>)");
+         R"(node "y": CastLike: a tensor is wanted here, but this is seq<f32[2]>)");
   refuse(given_a_sequence("Clip", {"s"}), R"(node "y": clip: x must be a tensor, but is seq<f32[2]>)");
   refuse(given_a_sequence("Add", {"x", "s"}), R"(node "y": add: b must be a tensor, but is seq<f32[2]>)");
 }

@@ -157,6 +157,8 @@ TEST(Text, SaysWhatIsWrongAndWhere) {
          "line 1, column 35: relu: there is no operand or attribute slope");
   refuse("graph(%x: f32[2]) { %y = softmax(%x, axs=1) return %y }",
          "line 1, column 38: softmax: there is no operand or attribute axs\n  hint: did you mean axis?");
+  refuse("graph(%x: f32[2], %s: seq<i64[1]>) { %y = reduce_sum(%x, axes=%s) return %y }",
+         "line 1, column 43: reduce_sum: a tensor is wanted here, but this is seq<i64[1]>");
   refuse("graph(%x: f32[2]) { y = relu(%x) return %x }",
          "line 1, column 21: a value such as %y was expected");
   refuse("graph(%x: f32[2]) { %y = relu(%x) }", "line 1, column 35: 'return' was expected");

@@ -10,6 +10,7 @@
 #include "frontends/onnx/order.h"
 #include "frontends/onnx/signatures.h"
 #include "frontends/onnx/sparse.h"
+#include "ir/not_a_tensor.h"
 #include "ops/data.h"
 #include "ops/reshape.h"
 
@@ -345,7 +346,8 @@ std::vector<Value> Importer::convert(Scope& scope, const NodeProto& node) {
 
   Graph& graph = *scope.graph;
   const WithSources sources(graph, {scope.path + node_label(node)});
-  const std::vector<Value> results = conversion->convert(NodeView(*this, scope, node, opset->second));
+  const std::vector<Value> results = naming_op(
+      node.op_type, [&] { return conversion->convert(NodeView(*this, scope, node, opset->second)); });
   for (std::string_view name : new_weights) {
     const auto weight = scope.values.find(name);
     if (weight == scope.values.end() || weight->second.use_count() > 0 ||
