@@ -91,6 +91,18 @@ TEST_F(Verify, WantsNumbersThatMakeSense) {
   EXPECT_EQ(shell("tenon verify builtin:tiny --tolerance 0 --samples 1").status, 0);
 }
 
+TEST_F(Verify, NamesTheSizesThatItCannotFind) {
+  folder_.write(
+      "fifths.tenon",
+      "graph main(%x: f32[batch,n]) {\n  %s = constant(value=i64[2] {5, -1})\n  %y = reshape(%x, %s)\n"
+      "  return %y\n}\n");
+  expect_refused(
+      "tenon verify fifths.tenon",
+      "no small sizes fit: node %y: reshape: 4096 elements do not divide into [5,-1]\n"
+      "  x  %x: f32[64,64]\n  shape  %s: i64[2]\n  hint: give the sizes with --dim batch=… --dim n=…");
+  EXPECT_EQ(shell("tenon verify fifths.tenon --dim n=5").status, 0);
+}
+
 TEST_F(Verify, TakesInputs) {
   // A table of which nothing that is drawn has as many rows as the ids want.
   folder_.write("ids.tenon",
