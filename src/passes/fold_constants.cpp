@@ -35,6 +35,21 @@ bool enlarges_weights(const Node& node) {
 
 int64_t bytes_of(Value value) { return element_count(*value.shape().extents()) * info(value.dtype()).bytes; }
 
+bool is_held(const Literal& literal) {
+  return std::holds_alternative<Tensor>(literal.form()) ||
+         std::holds_alternative<Literal::FileSlice>(literal.form());
+}
+
+// Whether its results are some elements of its operands, and what is large of these is held as it is: so no
+// others are read.
+bool takes_elements(const Node& node) {
+  const std::vector<Value> operands = node.operands();
+  return (rearranges(node.op()) || node.is("gather")) &&
+         std::all_of(operands.begin(), operands.end(), [](Value operand) {
+           return bytes_of(operand) <= kSmallConstant || is_held(*constant_of(operand));
+         });
+}
+
 class Folder {
  public:
   explicit Folder(Journal& journal) : journal_(journal) {}
@@ -152,8 +167,8 @@ class Folder {
       bytes += bytes_of(result);
     for (Value operand : node.operands())
       made_of += bytes_of(operand);
-    if (made_of >
-        kSmallConstant)  // weights: they are computed one by one when the model is written or compiled
+    // Weights are computed with one by one when the model is written or compiled.
+    if (made_of > kSmallConstant && !(bytes <= kSmallConstant && takes_elements(node)))
       return std::nullopt;
     if (bytes > kMostFolded) {
       journal_.declined("fold", node, fmt::format("its value takes {} bytes", bytes));

@@ -94,5 +94,24 @@ TEST(FoldConstants, LeavesQuantisedWeightsOfProductsOfIntegers) {
               "graph g() { %y = constant(value=i32[1] {255}) return %y }");
 }
 
+// A table of 80,000 bytes, and what is computed of it.
+std::string with_table(std::string_view rest) {
+  std::string numbers = "0";
+  for (int i = 1; i < 20000; ++i)
+    numbers += fmt::format(", {}", i % 100);
+  return fmt::format("graph g() {{ %t = constant(value=f32[2000,10] {{{}}}) {} return %y }}", numbers, rest);
+}
+
+TEST(FoldConstants, TakesAFewRowsOfALargeTable) {
+  expect_pass(
+      fold_constants, with_table("%i = constant(value=i64[1] {12}) %y = gather(%t, %i)"),
+      "graph g() { %y = constant(value=f32[1,10] {20, 21, 22, 23, 24, 25, 26, 27, 28, 29}) return %y }");
+}
+
+TEST(FoldConstants, LeavesWhatReadsALargeTable) {
+  expect_unchanged(fold_constants, with_table("%y = reduce_sum(%t, axes=[0])"));
+  expect_unchanged(fold_constants, with_table("%y = transpose(%t, permutation=[1, 0])"));
+}
+
 }  // namespace
 }  // namespace tenon
