@@ -78,8 +78,7 @@ class Bisection {
       (agrees(middle) ? good : bad) = middle;
     }
     const Optimised broken = optimised(bad);
-    return culprit_of(broken.journal.applications().back(),
-                      compare_outputs(run(*broken.graph, "running node")));
+    return culprit_of(broken.journal.applications().back(), outcome_of(broken, "running node"));
   }
 
  private:
@@ -100,13 +99,20 @@ class Bisection {
     return result;
   }
 
-  Check compare_outputs(const Data& actual) const {
-    return compare_all(actual, expected_, model_->output_names(), options_.verify);
+  // What was rewritten must still run.
+  Check outcome_of(const Optimised& optimised, std::string_view what) const {
+    try {
+      return compare_all(run(*optimised.graph, what), expected_, model_->output_names(), options_.verify);
+    } catch (const UserError& error) {
+      if (optimised.journal.count() == 0)
+        throw;
+      return {.verdict = Verdict::Failed, .detail = fmt::format("it no longer runs: {}", error.what())};
+    }
   }
 
   bool agrees(int64_t applications) const {
     const std::string what = fmt::format("after {} rewrites, running node", applications);
-    return compare_outputs(run(*optimised(applications).graph, what)).verdict != Verdict::Failed;
+    return outcome_of(optimised(applications), what).verdict != Verdict::Failed;
   }
 
   std::optional<Culprit> first_beyond_its_class() const {

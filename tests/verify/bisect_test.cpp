@@ -71,6 +71,19 @@ TEST(Bisect, FindsTheOneOfManyThatMatters) {
   EXPECT_EQ(culprit->application.nodes, std::vector<std::string>{"harmful"});
 }
 
+TEST(Bisect, FindsTheRewriteAfterWhichTheModelNoLongerRuns) {
+  const auto look_far = [](Graph& graph, Journal& journal) {
+    apply_rules(graph, {wrong("look-far", unary("neg", x), x + 1e9)}, journal);
+  };
+  const std::optional<Culprit> culprit = bisect(
+      *parse_graph(
+          "graph g(%a: f32[4], %i: i64[2]) { %0 = neg(%i) %1 = gather(%a, %0) %2 = exp(%1) return %2 }"),
+      with_pass("far", look_far));
+  ASSERT_TRUE(culprit);
+  EXPECT_EQ(culprit->application.rule, "look-far");
+  EXPECT_TRUE(culprit->numbers.detail.starts_with("it no longer runs: ")) << culprit->numbers.detail;
+}
+
 TEST(Bisect, TakesInputsAndExpectedOutputs) {
   BisectOptions options;
   options.inputs = Data{f32({2}, {1, 2})};
