@@ -9,9 +9,9 @@ namespace tenon {
 // Erases nodes whose results nothing uses.
 void remove_dead(Graph& graph, Journal& journal);
 // Computes what depends on constants alone, and shapes that are known. A value of more than kMostFolded bytes
-// is not computed, so that no model is blown up; nor is what is made of more than kSmallConstant bytes, unless
-// it only takes as many of them: that is done when the model is written or compiled, lest all weights be in
-// memory at once. What depends on parameters stays, until they are frozen.
+// is not computed, so that no model is blown up; nor is what is made of more than kSmallConstant bytes,
+// unless it only takes as many of them: that is done when the model is written or compiled, lest all weights
+// be in memory at once. What depends on parameters stays, until they are frozen.
 void fold_constants(Graph& graph, Journal& journal);
 // Keeps one of several nodes that compute the same.
 void merge_equal(Graph& graph, Journal& journal);

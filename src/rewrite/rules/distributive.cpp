@@ -10,6 +10,11 @@ Rules make_rules() {
   const Condition wide = {"a + b is no larger than the terms", [=](const Match& m) {
                             return m[xa].type() == m.root().type() && m[xb].type() == m.root().type();
                           }};
+  const Condition has_room = {"x is no float of less than 16 bits, in which a + b soon overflows",
+                              [=](const Match& m) {
+                                const DType dtype = m[x].dtype();
+                                return !is_float(dtype) || info(dtype).bits >= 16;
+                              }};
   return {
       {.name = "add-to-itself",
        .match = x + x,
@@ -29,7 +34,7 @@ Rules make_rules() {
       {.name = "factor-out",
        .match = xa + xb,
        .replace = x * (a + b),
-       .when = {wide},
+       .when = {wide, has_room},
        .numerics = Numerics::Reassociates,
        .fires = "(%x: T[n], %a: T[], %b: T[n]) { %0 = mul(%x, %a) %1 = mul(%b, %x) %y = add(%0, %1) "
                 "return %y }",
@@ -38,12 +43,13 @@ Rules make_rules() {
       {.name = "factor-out-of-difference",
        .match = xa - xb,
        .replace = x * (a - b),
-       .when = {wide},
+       .when = {wide, has_room},
        .numerics = Numerics::Reassociates,
        .fires = "(%x: T[n], %a: T[], %b: T[n]) { %0 = mul(%x, %a) %1 = mul(%b, %x) %y = sub(%0, %1) "
                 "return %y }",
-       .stays = "(%x: T[n], %a: T[], %b: T[n]) { %0 = mul(%x, %a) %1 = mul(%b, %x) %y = sub(%0, %1) "
-                "return %y, %1 }"},
+       .stays = "(%x: T[n], %a: T[], %b: T[n], %p: f8e4m3fn[n], %q: f8e4m3fn[n], %r: f8e4m3fn[n]) { "
+                "%0 = mul(%x, %a) %1 = mul(%b, %x) %y = sub(%0, %1) "
+                "%2 = mul(%p, %q) %3 = mul(%p, %r) %z = sub(%2, %3) return %y, %1, %z }"},
   };
 }
 
