@@ -100,8 +100,11 @@ Position find_loop(Kernel& kernel, const std::string& variable) {
 
 std::vector<Position> find_nest(Kernel& kernel, const std::vector<std::string>& variables) {
   std::vector<Position> nest;
-  for (const std::string& variable : variables)
+  for (const std::string& variable : variables) {
+    if (std::ranges::count(variables, variable) > 1)
+      throw user_error("loop {} is named twice", variable);
     nest.push_back(find_loop(kernel, variable));
+  }
   // What has more of the others within it stands further out.
   const auto count_within = [&](const Position& position) {
     int64_t count = 0;
@@ -124,9 +127,8 @@ std::string fresh_name(const Kernel& kernel, const std::string& like) {
   return fresh_among(names, like);
 }
 
-std::vector<Statement> renamed_copy(const Kernel& kernel, const std::vector<Statement>& body) {
+std::vector<Statement> renamed_copy(std::set<std::string>& names, const std::vector<Statement>& body) {
   std::vector<Statement> copy = body;
-  std::set<std::string> names = names_in(kernel);
   std::vector<std::pair<std::string, std::string>> buffers;
   std::map<std::string, Dim> variables;
   for_each_statement(copy, [&](Statement& statement) {

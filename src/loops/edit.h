@@ -41,7 +41,7 @@ std::set<std::string> names_in(const Kernel& kernel);
 
 // The statements, with other names for their own local buffers and loops, so that they can stand beside the
 // first.
-std::vector<Statement> renamed_copy(const Kernel& kernel, const std::vector<Statement>& body);
+std::vector<Statement> renamed_copy(std::set<std::string>& names, const std::vector<Statement>& body);
 
 // Calls f for every statement, outer ones first.
 void for_each_statement(std::vector<Statement>& body, const std::function<void(Statement&)>& f);

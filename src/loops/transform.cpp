@@ -29,7 +29,8 @@ Transformed attempt(const Kernel& kernel, const F& f) {
     return {.kernel = std::nullopt, .declined = declined.reason};
   }
   const std::vector<std::string> problems = check(result);
-  CHECK(problems.empty(), "a transformation broke kernel {}: {}", kernel.name, problems.front());
+  CHECK(problems.empty(), "a transformation broke kernel {}: {}\n{}\nnow:\n{}", kernel.name, problems.front(),
+        print(kernel), print(result));
   return {.kernel = std::move(result), .declined = {}};
 }
 
@@ -412,8 +413,9 @@ Transformed unroll(const Kernel& kernel, const std::string& loop, std::optional<
     if (!times && !turns.is_constant())
       throw declined("loop {} has {} turns, of which nobody knows how many that is", loop, turns);
     const int64_t count = times ? *times : std::max<int64_t>(*turns.constant(), 0);
+    std::set<std::string> names = names_in(result);
     const auto turn = [&](int64_t k, const Dim& variable) {
-      std::vector<Statement> body = k == 0 ? main.body : renamed_copy(result, main.body);
+      std::vector<Statement> body = k == 0 ? main.body : renamed_copy(names, main.body);
       for (Statement& statement : body)
         statement = substitute(statement, {{loop, variable + k * main.step}});
       return body;
@@ -425,12 +427,13 @@ Transformed unroll(const Kernel& kernel, const std::string& loop, std::optional<
       return at.replace(std::move(unrolled));
     const bool has_rest = !divides_evenly(main, count);
     Loop rest = main;
-    rest.begin = main.begin + floor_div(turns, count) * count * main.step;
-    main.end = has_rest ? rest.begin : main.end;
+    const Dim whole = main.begin + floor_div(turns, count) * count * main.step;
+    rest.begin = max(whole, main.begin);  // there may be no turns at all
+    main.end = has_rest ? whole : main.end;
     main.step *= count;
     statements.emplace_back(with_body(main, std::move(unrolled)));
     if (has_rest)
-      std::ranges::move(renamed_copy(result, {rest}), std::back_inserter(statements));
+      std::ranges::move(renamed_copy(names, {rest}), std::back_inserter(statements));
     at.replace(std::move(statements));
   });
 }
@@ -473,7 +476,8 @@ Transformed fission(const Kernel& kernel, const std::string& loop) {
 Transformed skew(const Kernel& kernel, const std::string& outer, const std::string& inner, int64_t factor) {
   at_least_one(factor, "a factor of");
   return rearrange(kernel, [&](Kernel& result) {
-    find_nest(result, {outer, inner});
+    if (find_nest(result, {outer, inner}).front().loop().variable != outer)
+      throw declined("loop {} stands within loop {}", outer, inner);
     Loop& loop = find_loop(result, inner).loop();
     const Dim shift = Dim(factor) * Dim::symbol(outer);
     loop.begin = loop.begin + shift;
@@ -491,7 +495,8 @@ Transformed divide(const Kernel& kernel, const std::string& loop, const Dim& at)
       throw declined("loop {} has a step of {}", loop, first.step);
     first.end = min(at, first.end);
     second.begin = max(at, second.begin);
-    std::vector<Statement> both = renamed_copy(result, {second});
+    std::set<std::string> names = names_in(result);
+    std::vector<Statement> both = renamed_copy(names, {second});
     both.insert(both.begin(), std::move(first));
     position.replace(std::move(both));
     result = simplify_guards(result);

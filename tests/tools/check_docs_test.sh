@@ -26,7 +26,9 @@ expect 0 "" $'```console\n$ tenon one two\none\ntwo\n$ tenon three\nthree\n```'
 expect 0 "" $'text\n```\n$ tenon not-run\n```\n```console\n$ tenon a "b c"\na\nb c\n$ ls\nanything\n```'
 expect 1 $'a.md:2: tenon one: it prints something else (-: written, +: printed)\n@@ -1 +1 @@\n-two\n+one' \
   $'```console\n$ tenon one\ntwo\n```'
-expect 1 'a.md:2: tenon fail: it failed' $'```console\n$ tenon fail\nno\n```'
+expect 1 $'a.md:2: tenon fail: it prints something else (-: written, +: printed)\n@@ -1 +1,2 @@\n no\n+[exit status 1]' \
+  $'```console\n$ tenon fail\nno\n```'
+expect 0 "" $'```console\n$ tenon fail\nno\n[exit status 1]\n```'
 expect 1 $'a.md:2: tenon one: it prints something else (-: written, +: printed)\n@@ -1 +1 @@\n-two\n+one\na.md:1: this block is not closed' \
   $'```console\n$ tenon one\ntwo'
 expect 1 $'a.md:2: this block is not closed' $'text\n```console\n$ tenon one\none'
