@@ -28,6 +28,8 @@ template <class F>
 Data map_lanes(const Call& c, F&& formula) {
   const Tensor& x = c.in("x");
   const Lanes lanes(x.extents(), checked_axis(c.node().op().name, c.attr("axis"), x.rank()));
+  if (x.count() == 0)  // a lane may be longer than memory, if there is none of them
+    return {Tensor(x.dtype(), x.extents())};
   std::vector<double> values = widen<double>(x);
   std::vector<double> lane(static_cast<size_t>(lanes.length));
   const auto stride = static_cast<size_t>(lanes.stride);

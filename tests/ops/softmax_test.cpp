@@ -33,6 +33,12 @@ TEST(Softmax, MasksWithMinusInfinity) {
                 f32({2, 2}, {kNaN, kNaN, kNaN, kNaN}));
 }
 
+TEST(Softmax, OfNothingIsNothingHoweverLongALaneWouldBe) {
+  const Tensor nothing(DType::F32, {0, int64_t{1} << 61});
+  for (const char* op : {"softmax", "log_softmax", "hardmax"})
+    EXPECT_EQ(apply(op, nothing)[0].tensor().extents(), nothing.extents());
+}
+
 TEST(Softmax, RoundsEachStepOfSmallFloats) {
   // exp(-6) is too small to move a sum of 1 in bf16, though two of them are not: 1 / 1.005 would be 0.996.
   const Datum y = apply("softmax", tensor(DType::BF16, {3}, {0, -6, -6}))[0];
