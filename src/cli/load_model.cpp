@@ -55,6 +55,12 @@ std::unique_ptr<Graph> read_model(const std::string& model, const onnx::ImportOp
 
 }  // namespace
 
+void refuse_overwriting(const ModelArguments& arguments, const std::string& output) {
+  std::error_code error;  // where one of them does not exist, they are not the same
+  if (std::filesystem::equivalent(arguments.model, output, error))
+    throw user_error("{} is the model itself, which would be lost", output);
+}
+
 std::unique_ptr<Graph> load_model(const ModelArguments& arguments, const onnx::ImportOptions& options) {
   std::map<std::string, Dim> sizes;
   for (const std::string& dim : arguments.dims) {

@@ -18,6 +18,9 @@ struct ModelArguments {
   void add_to(CLI::App& command);
 };
 
+// Writing something else over the model itself would lose it.
+void refuse_overwriting(const ModelArguments& arguments, const std::string& output);
+
 std::unique_ptr<Graph> load_model(const ModelArguments& arguments, const onnx::ImportOptions& options = {});
 
 }  // namespace tenon::cli

@@ -42,8 +42,10 @@ void add_print(CLI::App& program) {
     list += fmt::format("  {:<18} {}\n", model.name, model.doc);
   command->footer(list + "Example: tenon print builtin:tiny --as fx");
   command->callback([options] {
-    if (!options->file.empty())
+    if (!options->file.empty()) {
       check_writable(options->file);
+      refuse_overwriting(options->model, options->file);
+    }
     std::unique_ptr<Graph> graph = load_model(options->model);
     if (options->stage == "gradient")
       graph = differentiate(*graph);

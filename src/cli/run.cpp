@@ -69,8 +69,10 @@ struct RunOptions {
 void run(const RunOptions& options) {
   InputFile file(options.inputs);
   const std::unique_ptr<Graph> graph = file.load(options.model);
-  if (!options.outputs.empty())
+  if (!options.outputs.empty()) {
+    refuse_overwriting(options.model, options.outputs);
     check_outputs(options.outputs, *graph);
+  }
   const std::optional<Data> inputs = file.inputs_for(*graph);
   file.note_others();
   const auto start = std::chrono::steady_clock::now();

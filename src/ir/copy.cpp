@@ -47,7 +47,9 @@ Node* copy_with_regions(const Node& node, const std::function<Type(const Type&)>
       std::erase_if(sizes, [&](const auto& size) { return is_alone(size.first, input.type()); });
     return sizes;
   };
-  if (!node.regions().empty()) {
+  const bool has_own = std::ranges::any_of(
+      node.regions(), [&](const auto& region) { return all(*region) != known_outside(*region); });
+  if (has_own) {
     try {
       return copy_with(all);
     } catch (const UserError&) {

@@ -30,9 +30,11 @@ struct Sample {
   Data inputs, outputs;
 };
 
-// Whether the outputs stay within the tolerance if each float of the inputs moves by a rounding step, up or
-// down. Where they do not, any rounding on the way shows as much, so that comparing with them proves nothing.
-bool is_steady(const Graph& graph, const Sample& sample, double tolerance);
+// Whether each output that is off by more than the tolerance is off by no more than a few times what it
+// changes by if each float of the inputs moves by a rounding step: any rounding on the way shows as much
+// then, so that comparing with them proves nothing. Another type, or NaN and infinities in other places, are
+// never explained.
+bool explained_by_rounding(const Graph& graph, const Sample& sample, const Data& actual, double tolerance);
 
 // A draw for which no output is nearly zero or not a number throughout, as far as a few spreads give one:
 // comparing such outputs would prove nothing.

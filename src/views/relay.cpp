@@ -75,8 +75,9 @@ class Printer {
     const Literal* literal = literal_of(value);
     if (literal == nullptr || (value.node()->is("parameter") && &value.graph() == arguments_of_))
       return "%" + names_.name(value);
-    if (literal->extents().empty() && kind(literal->dtype()) != DTypeKind::Complex)
-      return *short_constant(value, {"True", "False", false}) + relay_suffix(literal->dtype());
+    if (const auto text = short_constant(value, {"True", "False", false});
+        text && literal->extents().empty() && kind(literal->dtype()) != DTypeKind::Complex)
+      return *text + relay_suffix(literal->dtype());
     if (const auto text = short_constant(value, kPythonNumbers); text && is_integer(literal->dtype()))
       return *text;
     const auto it = constants_.emplace(value.data(), constants_.size()).first;

@@ -50,6 +50,13 @@ TEST_F(Print, KnowsBeforeItReadsThatAFileCannotBeWritten) {
                    "cannot write none/a: No such file or directory");
 }
 
+TEST_F(Print, DoesNotWriteOverTheModel) {
+  expect_done("tenon optimize builtin:tiny -o m.onnx > log && cp m.onnx kept", "");
+  expect_refused("tenon print m.onnx -o ./m.onnx", "./m.onnx is the model itself, which would be lost");
+  expect_refused("tenon run m.onnx --outputs m.onnx", "m.onnx is the model itself, which would be lost");
+  expect_done("cmp m.onnx kept", "");
+}
+
 TEST_F(Print, WritesOtherFormsToFilesToo) {
   expect_done("tenon print builtin:tiny --as fx -o a && tenon print builtin:tiny --as fx >b && cmp a b", "");
 }

@@ -138,6 +138,18 @@ TEST(WriteOnnx, RepeatsAnglesAndMasksAsOftenAsRunningTells) {
   EXPECT_EQ(read_back(*parse_graph(attention))->outputs().front().node()->in("mask").dim(2), Dim(1));
 }
 
+TEST(WriteOnnx, RepeatsAMaskForEachLengthThatNobodyKnows) {
+  const std::string nodes = written(R"(
+    graph(%q: f32[2,4,?,8], %p: f32[2,4,?,8], %k: f32[2,4,5,8], %m: f32[2,1,1,5]) {
+      %0 = attention(%q, %k, %k, %m, scale=1)
+      %1 = attention(%p, %k, %k, %m, scale=1)
+      return %0, %1
+    })")
+                                .nodes;
+  EXPECT_NE(nodes.find("(q, k, k, broadcast) -> "), std::string::npos) << nodes;
+  EXPECT_NE(nodes.find("(p, k, k, broadcast_1) -> "), std::string::npos) << nodes;
+}
+
 TEST(WriteOnnx, TransposesASharedWeightOnce) {
   EXPECT_EQ(written(R"(
     graph(%x: f32[2,n,2]) {

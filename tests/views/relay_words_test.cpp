@@ -174,6 +174,19 @@ TEST(Relay, DoesNotSayWhatItsWordsCannotTell) {
     expect_body(c);
 }
 
+TEST(Relay, ShowsANumberThatIsAWeightOfANestedGraph) {
+  const std::string text = show_text("relay", R"(graph(%c: bool[], %x: f32[2]) {
+    %y = if(%c, [%x]) then(%a: f32[2]) {
+      %w = parameter(name="w", value=f32[] {2})
+      %0 = mul(%a, %w)
+      return %0
+    } else(%b: f32[2]) {
+      return %b
+    }
+    return %y })");
+  EXPECT_NE(text.find("multiply(%x, meta[relay.Constant][0])"), std::string::npos) << text;
+}
+
 // What is collected grows along its axis, at its end or at its start.
 TEST(Relay, CollectsFromTurnToTurn) {
   const std::string scan = show_text("relay", R"(graph(%x: f32[3,n]) {

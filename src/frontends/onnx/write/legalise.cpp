@@ -191,7 +191,10 @@ class Legaliser {
   // The value repeated along the dimension before its last `behind`, as often as x has steps along an axis.
   Value repeated(Value value, int64_t behind, Value x, int64_t axis) {
     const Dim count = x.dim(axis);
-    return once(value, fmt::format("{}", count), [&] {
+    // Two sizes that nobody knows need not be the same.
+    const std::string times =
+        count.is_unknown() ? fmt::format("as {}", fmt::ptr(x.data())) : fmt::format("{}", count);
+    return once(value, fmt::format("repeated {} before {}", times, behind), [&] {
       Graph& graph = value.graph();
       const Value often = count.is_constant() ? int_vector(graph, {*count.constant()}) : size_along(x, axis);
       const std::vector<int64_t> ones(static_cast<size_t>(behind), 1);
