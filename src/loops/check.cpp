@@ -6,8 +6,6 @@
 namespace tenon::loops {
 namespace {
 
-const std::set<std::string_view> kKnownCombines = {"", "+", "*", "min", "max", "and", "or"};
-
 class Checker {
  public:
   explicit Checker(const Kernel& kernel) : kernel_(kernel) {}
@@ -15,6 +13,7 @@ class Checker {
   std::vector<std::string> run() {
     for (const std::string& symbol : kernel_.size_symbols())
       symbols_.insert(symbol);
+    names_ = symbols_;
     for (const Buffer& buffer : kernel_.inputs)
       declare(buffer);
     for (const Buffer& buffer : kernel_.outputs)
@@ -52,16 +51,33 @@ class Checker {
 
   void check(const Combine& combine) {
     declare_name(combine.name);
+    if (built_in_combine(combine.name))
+      report("'{}' is a combine already", combine.name);
     if (combine.there.size() != combine.coming.size() || combine.there.size() != combine.results.size())
-      report("combine '{}' has not as many values there, coming, and made", combine.name);
+      return report("combine '{}' has not as many values there, coming, and made", combine.name);
     std::map<std::string, DType> variables(combine.there.begin(), combine.there.end());
     variables.insert(combine.coming.begin(), combine.coming.end());
     if (variables.size() != combine.there.size() + combine.coming.size())
       report("combine '{}' has two variables of one name", combine.name);
     variables_ = std::move(variables);
-    for (const Scalar& result : combine.results)
-      check(result);
+    for (size_t i = 0; i < combine.results.size(); ++i) {
+      check_combined(combine, combine.results[i]);
+      check(combine.results[i]);
+      if (const DType dtype = combine.there[i].second;
+          combine.coming[i].second != dtype || combine.results[i].dtype() != dtype)
+        report("combine '{}' makes {} of {} and {}", combine.name, combine.results[i].dtype(), dtype,
+               combine.coming[i].second);
+    }
     variables_.clear();
+  }
+  // What a combine makes depends on the values alone, so that its statements tell all that they use.
+  void check_combined(const Combine& combine, const Scalar& scalar) {
+    if (scalar.kind() == Scalar::Kind::Load)
+      return report("combine '{}' reads '{}'", combine.name, scalar.name());
+    if (scalar.kind() == Scalar::Kind::Index)
+      report("combine '{}' speaks of {}", combine.name, scalar.index());
+    for (const Scalar& operand : scalar.operands())
+      check_combined(combine, operand);
   }
 
   void check(const Place& place, const char* use) {
@@ -134,12 +150,11 @@ class Checker {
   void check(const Assign& assign) {
     if (assign.places.empty() || assign.places.size() != assign.values.size())
       report("{} values go to {} places", assign.values.size(), assign.places.size());
-    const auto combine = std::ranges::find(kernel_.combines, assign.combine, &Combine::name);
-    if (combine == kernel_.combines.end() && !kKnownCombines.contains(assign.combine))
+    const Combine* combine = kernel_.find_combine(assign.combine);
+    if (combine == nullptr && !assign.combine.empty() && !built_in_combine(assign.combine))
       report("'{}' is no combine", assign.combine);
-    if (combine != kernel_.combines.end() && combine->there.size() != assign.places.size())
-      report("combine '{}' is for {} places, not {}", assign.combine, combine->there.size(),
-             assign.places.size());
+    if (combine != nullptr)
+      check_fits(*combine, assign);
     for (size_t i = 0; i < std::min(assign.places.size(), assign.values.size()); ++i) {
       check_written(assign.places[i]);
       check(assign.values[i]);
@@ -147,6 +162,15 @@ class Checker {
           it != buffers_.end() && it->second.dtype != assign.values[i].dtype())
         report("'{}' is {}, but is given {}", it->first, it->second.dtype, assign.values[i].dtype());
     }
+  }
+  void check_fits(const Combine& combine, const Assign& assign) {
+    if (combine.there.size() != assign.places.size())
+      return report("combine '{}' is for {} places, not {}", combine.name, combine.there.size(),
+                    assign.places.size());
+    for (size_t i = 0; i < combine.there.size(); ++i)
+      if (const auto it = buffers_.find(assign.places[i].buffer);
+          it != buffers_.end() && it->second.dtype != combine.there[i].second)
+        report("'{}' is {}, but is combined as {}", it->first, it->second.dtype, combine.there[i].second);
   }
   void check(const Call& call) {
     for (const Place& place : call.writes)

@@ -185,17 +185,6 @@ Number apply(Function function, DType dtype, const std::vector<Number>& operands
   return fitted(dtype, result);
 }
 
-// The function that a combine stands for, where it has one.
-std::optional<Function> function_of(std::string_view combine) {
-  constexpr std::pair<std::string_view, Function> kFunctions[] = {
-      {"+", Function::Add},       {"*", Function::Multiply}, {"min", Function::Minimum},
-      {"max", Function::Maximum}, {"and", Function::And},    {"or", Function::Or}};
-  for (const auto& [name, function] : kFunctions)
-    if (name == combine)
-      return function;
-  return std::nullopt;
-}
-
 // The elements of a buffer; one that was not written holds nothing.
 struct Elements {
   DType dtype;
@@ -344,12 +333,12 @@ class Interpreter {
   }
   std::vector<Number> combined(const Assign& assign, std::vector<Number> coming) {
     const auto there = [&](size_t i) { return written(assign.places[i].buffer, assign.places[i].at); };
-    if (const std::optional<Function> function = function_of(assign.combine)) {
+    if (const std::optional<Function> function = built_in_combine(assign.combine)) {
       for (size_t i = 0; i < coming.size(); ++i)
         coming[i] = apply(*function, assign.values[i].dtype(), {there(i), coming[i]});
       return coming;
     }
-    const Combine& combine = *std::ranges::find(kernel_.combines, assign.combine, &Combine::name);
+    const Combine& combine = *kernel_.find_combine(assign.combine);
     std::map<std::string, Number> variables;
     for (size_t i = 0; i < coming.size(); ++i) {
       variables.emplace(combine.there[i].first, there(i));

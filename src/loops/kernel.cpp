@@ -46,6 +46,22 @@ std::vector<std::string> Kernel::size_symbols() const {
   return {symbols.begin(), symbols.end()};
 }
 
+const Combine* Kernel::find_combine(std::string_view called) const {
+  const auto it = std::ranges::find(combines, called, &Combine::name);
+  return it == combines.end() ? nullptr : &*it;
+}
+
+std::optional<Function> built_in_combine(std::string_view name) {
+  constexpr std::pair<std::string_view, Function> kBuiltIn[] = {
+      {"+", Function::Add},       {"*", Function::Multiply}, {"min", Function::Minimum},
+      {"max", Function::Maximum}, {"and", Function::And},    {"or", Function::Or},
+  };
+  for (const auto& [text, function] : kBuiltIn)
+    if (text == name)
+      return function;
+  return std::nullopt;
+}
+
 const std::vector<Statement>* body_of(const Statement& statement) {
   if (const auto* loop = std::get_if<Loop>(&statement))
     return &loop->body;

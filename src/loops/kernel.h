@@ -42,6 +42,7 @@ struct Place {
 // it makes of tuples is written with two variables for each element: of what is there, and of what comes.
 struct Combine {
   std::string name;
+  bool unordered = false;  // commutative and associative: the values may come in any order
   std::vector<std::pair<std::string, DType>> there = {}, coming = {};
   std::vector<Scalar> results = {};
 
@@ -59,8 +60,7 @@ struct Origin {
 // y[i] = value; y[i] += value, where `combine` is "+"; or several places at once.
 struct Assign {
   std::vector<Place> places;
-  std::string
-      combine;  // empty: what was there is lost. Else +, *, min, max, and, or, or one of Kernel::combines
+  std::string combine;  // empty: what was there is lost. Else a built-in one, or one of Kernel::combines
   std::vector<Scalar> values;
   Origin origin = {};
 
@@ -120,7 +120,12 @@ struct Kernel {
 
   // Those named in sizes of inputs and outputs.
   std::vector<std::string> size_symbols() const;
+  // Null where the kernel has none of that name.
+  const Combine* find_combine(std::string_view called) const;
 };
+
+// The function that a built-in combine stands for: +, *, min, max, and, or. Nothing for other names.
+std::optional<Function> built_in_combine(std::string_view name);
 
 // The statements within a loop or guard; null for others.
 const std::vector<Statement>* body_of(const Statement& statement);

@@ -9,6 +9,7 @@
 
 #include "loops/isl.h"
 #include "loops/runs.h"
+#include "loops/uses.h"
 
 namespace tenon::loops {
 namespace {
@@ -27,7 +28,9 @@ Context make_context() {
 // The elements that each run reads, writes, and combines into.
 struct Uses {
   Relation reads, writes;
-  std::map<std::string, Relation> combines;  // by function
+  // Of each combine that may happen in any order: a relation for each of its places, as what comes to one may
+  // depend on what is in another. Functions of one value have one.
+  std::map<std::string, std::vector<Relation>> combines;
 };
 
 class Runs {
@@ -42,7 +45,7 @@ class Runs {
   Relation times() {
     return relation([&](const Run& run) { return time(run, depth_); });
   }
-  // The same, but only the first `loops` loops, of the runs within `loop`.
+  // From each run within a loop to its turn of that loop, or to the time of what is around it.
   Relation times_around(const Loop& loop, bool with_itself) {
     return relation([&](const Run& run) -> std::string {
       for (size_t i = 0; i < run.around.size(); ++i)
@@ -54,15 +57,23 @@ class Runs {
 
   Uses uses() {
     std::vector<std::string> reads, writes;
-    std::map<std::string, std::vector<std::string>> combines;
-    for (const Run& run : runs_)
-      for_each_use(run, [&](const Place& place, const std::string& how) {
-        const std::string text = piece(run, element(run, place));
-        (how == "read" ? reads : how.empty() ? writes : combines[how]).push_back(text);
+    std::map<std::string, std::vector<std::vector<std::string>>> combines;
+    for (const Run& run : runs_) {
+      size_t place = 0;  // among those of the assignment
+      for_each_use(*run.statement, [&](const Use& use) {
+        const std::string text = piece(run, element(run, use.place));
+        if (use.access == Access::Read)
+          reads.push_back(text);
+        else if (use.access == Access::Write || is_ordered(run))
+          writes.push_back(text);
+        else
+          add(run, place++, text, combines);
       });
+    }
     Uses uses{built(reads), built(writes), {}};
-    for (const auto& [how, pieces] : combines)
-      uses.combines.emplace(how, built(pieces));
+    for (const auto& [how, places] : combines)
+      for (const std::vector<std::string>& pieces : places)
+        uses.combines[how].push_back(built(pieces));
     return uses;
   }
 
@@ -131,6 +142,11 @@ class Runs {
     return built(pieces);
   }
 
+  // Nothing where it depends on data, or there are no words for it.
+  std::optional<std::string> index(const Scalar& scalar) {
+    return scalar.kind() == Scalar::Kind::Index ? words_.expression(scalar.index()) : std::nullopt;
+  }
+
   // The element, with the loops around the declaration of a local buffer: each of their turns has its own.
   std::string element(const Run& run, const Place& place) {
     std::vector<std::string> at;
@@ -138,39 +154,32 @@ class Runs {
       for (size_t i = 0; i < it->second; ++i)
         at.push_back(words_.name(run.around[i].loop->variable));
     for (size_t axis = 0; axis < place.at.size(); ++axis) {
-      const Scalar& index = place.at[axis];
+      // From the place on, a routine uses whatever it likes.
       const std::optional<std::string> text =
-          index.kind() == Scalar::Kind::Index ? words_.expression(index.index()) : std::nullopt;
+          std::holds_alternative<Assign>(*run.statement) ? index(place.at[axis]) : std::nullopt;
       at.push_back(text.value_or(fmt::format("any{}", axis)));  // a name that nothing restricts
     }
     return fmt::format("{}[{}]", words_.name(place.buffer), fmt::join(at, ", "));
   }
 
-  // Calls f(place, "read", "" for written, or the function by which it is combined).
-  template <class F>
-  void for_each_use(const Run& run, const F& f) {
-    const auto read = [&](const Scalar& load) { f({load.name(), load.operands()}, "read"); };
-    if (const auto* assign = std::get_if<Assign>(run.statement)) {
-      for (const Place& place : assign->places) {
-        f(place, assign->combine);
-        for (const Scalar& index : place.at)
-          for_each_load(index, read);
-      }
-      for (const Scalar& value : assign->values)
-        for_each_load(value, read);
-      return;
-    }
-    // From the place on, whatever it likes.
-    const auto& call = std::get<Call>(*run.statement);
-    const auto anywhere = [](Place place) {
-      for (Scalar& index : place.at)
-        index = Scalar::index(Dim());
-      return place;
-    };
-    for (const Place& place : call.writes)
-      f(anywhere(place), "");
-    for (const Place& place : call.reads)
-      f(anywhere(place), "read");
+  // Whether a run combines in a way that minds the order: as values of several places depend on each other,
+  // it must be known which those are.
+  bool is_ordered(const Run& run) {
+    const auto& assign = std::get<Assign>(*run.statement);
+    const Combine* combine = kernel_.find_combine(assign.combine);
+    if (combine == nullptr)
+      return false;
+    const bool known = std::ranges::all_of(assign.places, [&](const Place& place) {
+      return std::ranges::all_of(place.at, [&](const Scalar& each) { return index(each).has_value(); });
+    });
+    return !combine->unordered || (assign.places.size() > 1 && !known);
+  }
+  void add(const Run& run, size_t place, const std::string& text,
+           std::map<std::string, std::vector<std::vector<std::string>>>& combines) const {
+    const std::string& combine = std::get<Assign>(*run.statement).combine;
+    std::vector<std::vector<std::string>>& places = combines[combine];
+    places.resize(kernel_.find_combine(combine) == nullptr ? 1 : std::max(places.size(), place + 1));
+    places[std::min(place, places.size() - 1)].push_back(text);
   }
 
   const Kernel& kernel_;
@@ -180,6 +189,21 @@ class Runs {
   size_t depth_ = 0;
 };
 
+Relation united(const std::vector<Relation>& relations) {
+  Relation all = relations.front();
+  for (const Relation& relation : relations)
+    all = all | relation;
+  return all;
+}
+
+// Pairs of runs that all these relations take to the same.
+Relation meeting_everywhere(const std::vector<Relation>& relations) {
+  Relation all = relations.front().sameness();
+  for (const Relation& relation : relations)
+    all = all & relation.sameness();
+  return all;
+}
+
 // Pairs of runs that use one element, at least one writing it.
 Relation conflicts(const Uses& uses, bool also_combines) {
   Relation all = uses.writes.sameness();
@@ -188,12 +212,13 @@ Relation conflicts(const Uses& uses, bool also_combines) {
   };
   add(uses.writes, uses.reads);
   for (auto it = uses.combines.begin(); it != uses.combines.end(); ++it) {
-    add(it->second, uses.reads);
-    add(it->second, uses.writes);
-    if (also_combines)
-      all = all | it->second.sameness();
+    const Relation combined = united(it->second);
+    add(combined, uses.reads);
+    add(combined, uses.writes);
+    // Those that meet in all their places may change places with each other.
+    all = all | (also_combines ? combined.sameness() : combined.sameness() - meeting_everywhere(it->second));
     for (auto other = std::next(it); other != uses.combines.end(); ++other)
-      add(it->second, other->second);
+      add(combined, united(other->second));
   }
   return all;
 }
@@ -281,7 +306,7 @@ class Violations {
   }
 
   std::string explain(const Example& example, const std::string& instead) const {
-    return fmt::format("{} needs what {} did, but {}", describe(example.second), describe(example.first),
+    return fmt::format("{} must come after {}, but {}", describe(example.second), describe(example.first),
                        instead);
   }
   // `y[i] = x[i]` at i = 3

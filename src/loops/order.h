@@ -20,8 +20,8 @@
 //     y[i+1] = x[i+1]          origin: statement 0 at (i+1)
 //   }
 //
-// Runs that combine into one place by the same function (+, max, …) may change places among themselves: that
-// differs by rounding alone. But no two of them may run at once.
+// Runs that combine into one place by the same function may change places among themselves, if that is built
+// in (+, max, …) or said to be unordered: that differs by rounding alone. But no two of them may run at once.
 #pragma once
 
 #include "loops/kernel.h"

@@ -82,6 +82,10 @@ class Parser : private Scanner {
 
   Combine combine() {
     Combine combine{.name = word()};
+    if (combine.name == "unordered" && peek() != '(') {
+      combine.unordered = true;
+      combine.name = word();
+    }
     std::vector<std::pair<std::string, DType>> variables;
     list('(', ')', [&] {
       std::string name = word();

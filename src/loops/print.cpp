@@ -78,8 +78,8 @@ class Printer {
         variables.push_back(fmt::format("{}: {}", name, dtype));
     for (size_t i = 0; i < combine.results.size(); ++i)
       results.push_back(scalar(combine.results[i], combine.there[i].second));
-    line(fmt::format("combine {}({}) = {}", combine.name, fmt::join(variables, ", "),
-                     fmt::join(results, ", ")));
+    line(fmt::format("combine {}{}({}) = {}", combine.unordered ? "unordered " : "", combine.name,
+                     fmt::join(variables, ", "), fmt::join(results, ", ")));
   }
 
   void print(const std::vector<Statement>& body) {

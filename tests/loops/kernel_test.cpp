@@ -56,6 +56,19 @@ TEST(KernelText, CombinesTuples) {
 )");
 }
 
+TEST(KernelText, SaysWhichCombinesAreUnordered) {
+  expect_kept(R"(kernel largest(x: f32[n]) -> (m: f32[]) {
+  combine unordered larger(a: f32, b: f32) = select(a < b, b, a)
+  combine unordered(a: f32, b: f32) = a - b
+  m[] = -inf
+  for i in 0..n {
+    m[] larger= x[i]
+  }
+  m[] unordered= 1
+}
+)");
+}
+
 TEST(KernelText, KeepsDTypesThatNothingSays) {
   expect_kept(R"(kernel k() -> (y: i32[2]) {
   y[0] = select(i8(1) < i8(2), 3, 4)
@@ -94,6 +107,23 @@ TEST(KernelCheck, NamesWhatIsWrong) {
             (Problems{"add of f32 and f64", "'y' is f32, but is given f64"}));
   EXPECT_EQ(problems("y[0] mean= 1"), Problems{"'mean' is no combine"});
   EXPECT_EQ(problems("for i in 0..4 { for i in 0..4 { y[i] = 1 } }"), Problems{"'i' is declared twice"});
+  EXPECT_EQ(check(parse_kernel("kernel k(x: f32[n]) -> (y: f32[4]) { y[0] = 0"
+                               "  for n in 1..4 { y[n] = y[n-1] + x[0] } }")),
+            Problems{"'n' is declared twice"});
+}
+
+TEST(KernelCheck, NamesWhatIsWrongWithCombines) {
+  const auto problems = [](std::string_view body) {
+    return check(parse_kernel(fmt::format("kernel k(x: f32[4]) -> (y: f32[n]) {{ {} }}", body)));
+  };
+  using Problems = std::vector<std::string>;
+  EXPECT_EQ(problems("combine max(a: f32, b: f32) = b"), Problems{"'max' is a combine already"});
+  EXPECT_EQ(problems("combine c(a: f32, b: f32) = a + x[0]"), Problems{"combine 'c' reads 'x'"});
+  EXPECT_EQ(problems("combine c(a: i64, b: i64) = a + n"), Problems{"combine 'c' speaks of n"});
+  EXPECT_EQ(problems("combine c(a: f32, b: f64) = a"), Problems{"combine 'c' makes f32 of f32 and f64"});
+  EXPECT_EQ(problems("combine c(a: f32, b: f32) = f64(a)"), Problems{"combine 'c' makes f64 of f32 and f32"});
+  EXPECT_EQ(problems("combine c(a: f64, b: f64) = b y[0] c= 1"),
+            Problems{"'y' is f32, but is combined as f64"});
 }
 
 TEST(Interpreter, ComputesAMatrixVectorProduct) {

@@ -148,13 +148,13 @@ TEST(Permute, ChangesTheLayoutThatIsWalked) {
 }
 
 TEST(Permute, IsDeclinedWhereADependenceTurnsRound) {
-  EXPECT_EQ(
-      after("kernel k(x: f32[4,6]) -> (y: f32[5,7]) {"
-            "  for p in 0..5 { for q in 0..7 { y[p,q] = 0 } }"
-            "  for i in 0..4 { for j in 0..6 { y[i+1,j] = y[i,j+1] + x[i,j] } } }",
-            "permute(j,i)"),
-      "declined: `y[i+1,j] = y[i,j+1] + x[i,j]` at i = 1, j = 0 needs what `y[i+1,j] = y[i,j+1] + x[i,j]` at "
-      "i = 0, j = 1 did, but would run before it");
+  EXPECT_EQ(after("kernel k(x: f32[4,6]) -> (y: f32[5,7]) {"
+                  "  for p in 0..5 { for q in 0..7 { y[p,q] = 0 } }"
+                  "  for i in 0..4 { for j in 0..6 { y[i+1,j] = y[i,j+1] + x[i,j] } } }",
+                  "permute(j,i)"),
+            "declined: `y[i+1,j] = y[i,j+1] + x[i,j]` at i = 1, j = 0 must come after `y[i+1,j] = y[i,j+1] + "
+            "x[i,j]` at "
+            "i = 0, j = 1, but would run before it");
 }
 
 TEST(Permute, IsDeclinedWhereBoundsDepend) {
@@ -178,12 +178,12 @@ TEST(Fuse, MakesOneLoopOfTwo) {
 }
 
 TEST(Fuse, IsDeclinedWhereTheSecondNeedsWhatComesLater) {
-  EXPECT_EQ(after("kernel k(x: f32[9]) -> (y: f32[9], z: f32[8]) {"
-                  "  y[8] = 0 for i in 0..8 { y[i] = x[i] + 1 } for j in 0..8 { z[j] = y[j+1] * 2 } }",
-                  "fuse(i,j)"),
-            "declined: `z[j] = y[j+1] * 2` at j = 0 needs what `y[i] = x[i] + 1` at i = 1 did, but would run "
-            "before "
-            "it");
+  EXPECT_EQ(
+      after("kernel k(x: f32[9]) -> (y: f32[9], z: f32[8]) {"
+            "  y[8] = 0 for i in 0..8 { y[i] = x[i] + 1 } for j in 0..8 { z[j] = y[j+1] * 2 } }",
+            "fuse(i,j)"),
+      "declined: `z[j] = y[j+1] * 2` at j = 0 must come after `y[i] = x[i] + 1` at i = 1, but would run "
+      "before it");
 }
 
 TEST(Fission, GivesEachStatementALoop) {
@@ -202,13 +202,13 @@ TEST(Fission, GivesEachStatementALoop) {
 }
 
 TEST(Fission, IsDeclinedWhereAStatementNeedsTheTurnBefore) {
-  EXPECT_EQ(after("kernel k(x: f32[8]) -> (y: f32[9], z: f32[9]) {"
-                  "  y[0] = 0 z[0] = 0"
-                  "  for i in 1..9 { y[i] = z[i-1] + 1 z[i] = y[i] * 2 } }",
-                  "fission(i)"),
-            "declined: `y[i] = z[i-1] + 1` at i = 2 needs what `z[i] = y[i] * 2` at i = 1 did, but would run "
-            "before "
-            "it");
+  EXPECT_EQ(
+      after("kernel k(x: f32[8]) -> (y: f32[9], z: f32[9]) {"
+            "  y[0] = 0 z[0] = 0"
+            "  for i in 1..9 { y[i] = z[i-1] + 1 z[i] = y[i] * 2 } }",
+            "fission(i)"),
+      "declined: `y[i] = z[i-1] + 1` at i = 2 must come after `z[i] = y[i] * 2` at i = 1, but would run "
+      "before it");
 }
 
 TEST(Skew, LetsAStencilBeTiledAndRunInParallel) {
@@ -245,10 +245,10 @@ TEST(Skew, LetsAWaveRunInParallel) {
 
 TEST(Parallelise, IsDeclinedWhereTurnsMeet) {
   EXPECT_EQ(after(kMatvec, "parallelise(i)").substr(0, 6), "kernel");
-  EXPECT_EQ(
-      after(kMatvec, "parallelise(j)"),
-      "declined: `c[i] += a[i,j] * b[j]` at i = 0, j = 1 needs what `c[i] += a[i,j] * b[j]` at i = 0, j = 0 "
-      "did, but would run at the same time, in another turn of j");
+  EXPECT_EQ(after(kMatvec, "parallelise(j)"),
+            "declined: `c[i] += a[i,j] * b[j]` at i = 0, j = 1 must come after `c[i] += a[i,j] * b[j]` at i "
+            "= 0, j = 0, "
+            "but would run at the same time, in another turn of j");
   // Sums of several turns are added up after all.
   EXPECT_EQ(after(kMatvec, "vectorise(j)").substr(0, 6), "kernel");
 }
@@ -264,6 +264,44 @@ TEST(Parallelise, TakesABufferOfEachTurn) {
             "parallelise(i)")
           .substr(0, 9),
       "declined:");
+}
+
+constexpr std::string_view kArgmax = R"(kernel argmax(x: f32[4]) -> (m: f32[], k: i64[]) {{
+  combine {}larger(a: f32, p: i64, b: f32, q: i64) = select(a < b, b, a), select(a < b, q, p)
+  m[], k[] = x[0], 0
+  for i in 1..4 {{
+    m[], k[] larger= x[i], i
+  }}
+}}
+)";
+
+TEST(Combine, KeepsItsOrderUnlessItIsUnordered) {
+  EXPECT_EQ(
+      after(fmt::format(kArgmax, ""), "vectorise(i)"),
+      "declined: `m[], k[] larger= x[i], i` at i = 2 must come after `m[], k[] larger= x[i], i` at i = 1, "
+      "but would run at the same time, in another turn of i");
+  EXPECT_EQ(after(fmt::format(kArgmax, "unordered "), "vectorise(i)").substr(0, 6), "kernel");
+  EXPECT_EQ(after(fmt::format(kArgmax, "unordered "), "parallelise(i)").substr(0, 9), "declined:");
+}
+
+TEST(Combine, IsFreeOnlyWhereAllPlacesMeet) {
+  EXPECT_EQ(
+      after("kernel k(x: f32[4]) -> (m: f32[4], k: f32[]) {"
+            "  combine unordered c(a: f32, p: f32, b: f32, q: f32) = a + b, p + a * q"
+            "  for j in 0..4 { m[j] = 1 } k[] = 0"
+            "  for i in 0..4 { m[i], k[] c= x[i], x[i] } }",
+            "vectorise(i)"),
+      "declined: `m[i], k[] c= x[i], x[i]` at i = 1 must come after `m[i], k[] c= x[i], x[i]` at i = 0, but "
+      "would run at the same time, in another turn of i");
+}
+
+TEST(Combine, CalledReadIsNoRead) {
+  EXPECT_EQ(
+      after("kernel k(x: f32[4]) -> (y: f32[]) { combine read(a: f32, b: f32) = b y[] = 0"
+            "  for i in 0..4 { y[] read= x[i] } }",
+            "parallelise(i)"),
+      "declined: `y[] read= x[i]` at i = 1 must come after `y[] read= x[i]` at i = 0, but would run at the "
+      "same time, in another turn of i");
 }
 
 TEST(Divide, RemovesAGuard) {
