@@ -3,6 +3,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "loops/uses.h"
 
 namespace tenon::loops {
 namespace {
@@ -16,31 +17,56 @@ void collect(std::vector<Statement>& body, const std::string& variable, std::vec
   }
 }
 
-void rename_buffer(std::vector<Statement>& body, const std::string& from, const std::string& to) {
-  const auto in_scalar = [&](const Scalar& scalar) {
-    return replace_loads(scalar, [&](const Scalar& load) {
-      return load.name() == from ? Scalar::load(to, load.dtype(), load.operands()) : load;
-    });
-  };
-  const auto in_places = [&](std::vector<Place>& places) {
-    for (Place& place : places) {
+// Gives new names to the local buffers and loops of statements. A name holds to the end of the statements
+// around its declaration, so that later ones may have the same.
+class Renaming {
+ public:
+  // All are renamed, or those that have a name which is in sight already.
+  Renaming(std::set<std::string>& names, bool all) : names_(names), all_(all) {}
+
+  void rename(std::vector<Statement>& body, std::set<std::string> in_sight) {
+    for (size_t i = 0; i < body.size(); ++i) {
+      if (auto* local = std::get_if<Local>(&body[i])) {
+        if (all_ || in_sight.contains(local->buffer.name))
+          rename_buffer(body, i);
+        in_sight.insert(std::get<Local>(body[i]).buffer.name);
+      } else if (auto* loop = std::get_if<Loop>(&body[i])) {
+        if (all_ || in_sight.contains(loop->variable))
+          rename_variable(*loop);
+        std::set<std::string> within = in_sight;
+        within.insert(loop->variable);
+        rename(loop->body, std::move(within));
+      } else if (std::vector<Statement>* inner = body_of(body[i])) {
+        rename(*inner, in_sight);
+      }
+    }
+  }
+
+ private:
+  void rename_buffer(std::vector<Statement>& body, size_t declaration) {
+    std::string& name = std::get<Local>(body[declaration]).buffer.name;
+    const std::string from = std::exchange(name, fresh_among(names_, name)), to = name;
+    const auto behind = body.begin() + static_cast<std::ptrdiff_t>(declaration) + 1;
+    std::vector<Statement> rest(std::make_move_iterator(behind), std::make_move_iterator(body.end()));
+    change_places(rest, [&](Place place) {
       place.buffer = place.buffer == from ? to : place.buffer;
-      for (Scalar& index : place.at)
-        index = in_scalar(index);
-    }
-  };
-  for_each_statement(body, [&](Statement& statement) {
-    if (auto* assign = std::get_if<Assign>(&statement)) {
-      in_places(assign->places);
-      for (Scalar& value : assign->values)
-        value = in_scalar(value);
-    } else if (auto* call = std::get_if<Call>(&statement)) {
-      in_places(call->writes);
-      in_places(call->reads);
-    } else if (auto* local = std::get_if<Local>(&statement); local != nullptr && local->buffer.name == from) {
-      local->buffer.name = to;
-    }
-  });
+      return place;
+    });
+    std::ranges::move(rest, behind);
+  }
+  void rename_variable(Loop& loop) {
+    const std::string from = std::exchange(loop.variable, fresh_among(names_, loop.variable));
+    for (Statement& statement : loop.body)
+      statement = substitute(statement, {{from, Dim::symbol(loop.variable)}});
+  }
+
+  std::set<std::string>& names_;
+  bool all_;
+};
+
+// The last value of a loop's variable, where it has one.
+Dim last_of(const Loop& loop) {
+  return loop.begin + Dim(loop.step) * floor_div(loop.end - 1 - loop.begin, loop.step);
 }
 
 // The dim where a loop is at its one end: where it grows with the variable, at `high`, else at `low`.
@@ -98,6 +124,21 @@ Position find_loop(Kernel& kernel, const std::string& variable) {
   return found.front();
 }
 
+const Buffer& find_buffer(Kernel& kernel, const std::string& name) {
+  const Buffer* found = nullptr;
+  for (std::vector<Buffer>* buffers : {&kernel.inputs, &kernel.outputs})
+    for (const Buffer& buffer : *buffers)
+      if (buffer.name == name)
+        found = &buffer;
+  for_each_statement(kernel.body, [&](Statement& statement) {
+    if (const auto* local = std::get_if<Local>(&statement); local != nullptr && local->buffer.name == name)
+      found = &local->buffer;
+  });
+  if (found == nullptr)
+    throw user_error("there is no buffer {}", name);
+  return *found;
+}
+
 std::vector<Position> find_nest(Kernel& kernel, const std::vector<std::string>& variables) {
   std::vector<Position> nest;
   for (const std::string& variable : variables) {
@@ -129,22 +170,16 @@ std::string fresh_name(const Kernel& kernel, const std::string& like) {
 
 std::vector<Statement> renamed_copy(std::set<std::string>& names, const std::vector<Statement>& body) {
   std::vector<Statement> copy = body;
-  std::vector<std::pair<std::string, std::string>> buffers;
-  std::map<std::string, Dim> variables;
-  for_each_statement(copy, [&](Statement& statement) {
-    if (const auto* local = std::get_if<Local>(&statement))
-      buffers.emplace_back(local->buffer.name, fresh_among(names, local->buffer.name));
-    if (auto* loop = std::get_if<Loop>(&statement)) {
-      const std::string name = fresh_among(names, loop->variable);
-      variables.emplace(loop->variable, Dim::symbol(name));
-      loop->variable = name;
-    }
-  });
-  for (const auto& [from, to] : buffers)
-    rename_buffer(copy, from, to);
-  for (Statement& statement : copy)
-    statement = substitute(statement, variables);
+  Renaming(names, true).rename(copy, {});
   return copy;
+}
+
+void separate_names(Kernel& kernel) {
+  std::set<std::string> names = names_in(kernel), in_sight;
+  for (const std::vector<Buffer>* buffers : {&kernel.inputs, &kernel.outputs})
+    for (const Buffer& buffer : *buffers)
+      in_sight.insert(buffer.name);
+  Renaming(names, false).rename(kernel.body, std::move(in_sight));
 }
 
 void for_each_statement(std::vector<Statement>& body, const std::function<void(Statement&)>& f) {
@@ -158,14 +193,14 @@ void for_each_statement(std::vector<Statement>& body, const std::function<void(S
 Dim least(const Dim& dim, const std::vector<Loop>& loops) {
   Dim result = dim;
   for (size_t i = loops.size(); i-- > 0;)
-    result = at_end(result, loops[i].variable, loops[i].end - 1, loops[i].begin);
+    result = at_end(result, loops[i].variable, last_of(loops[i]), loops[i].begin);
   return result;
 }
 
 Dim largest(const Dim& dim, const std::vector<Loop>& loops) {
   Dim result = dim;
   for (size_t i = loops.size(); i-- > 0;)
-    result = at_end(result, loops[i].variable, loops[i].begin, loops[i].end - 1);
+    result = at_end(result, loops[i].variable, loops[i].begin, last_of(loops[i]));
   return result;
 }
 

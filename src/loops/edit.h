@@ -17,6 +17,12 @@ Declined declined(fmt::format_string<Args...> format, Args&&... args) {
   return {fmt::format(format, std::forward<Args>(args)...)};
 }
 
+// A loop of other statements.
+inline Loop with_body(Loop loop, std::vector<Statement> body) {
+  loop.body = std::move(body);
+  return loop;
+}
+
 // Where a statement stands.
 struct Position {
   std::vector<Statement>* body;
@@ -34,6 +40,9 @@ Position find_loop(Kernel& kernel, const std::string& variable);
 // other loops may be between. Not within each other: declined.
 std::vector<Position> find_nest(Kernel& kernel, const std::vector<std::string>& variables);
 
+// An input, output or local buffer; none of that name is the user's fault.
+const Buffer& find_buffer(Kernel& kernel, const std::string& name);
+
 // A name that begins like this, and that nothing in the kernel, or none of these, has; it is added to them.
 std::string fresh_name(const Kernel& kernel, const std::string& like);
 std::string fresh_among(std::set<std::string>& names, const std::string& like);
@@ -42,6 +51,10 @@ std::set<std::string> names_in(const Kernel& kernel);
 // The statements, with other names for their own local buffers and loops, so that they can stand beside the
 // first.
 std::vector<Statement> renamed_copy(std::set<std::string>& names, const std::vector<Statement>& body);
+
+// Statements that were brought together may have local buffers and loops of one name in sight of each other:
+// the later ones are given others.
+void separate_names(Kernel& kernel);
 
 // Calls f for every statement, outer ones first.
 void for_each_statement(std::vector<Statement>& body, const std::function<void(Statement&)>& f);

@@ -13,21 +13,40 @@
 
 namespace tenon::loops {
 
-struct FreeContext {
-  void operator()(isl_ctx* context) const { isl_ctx_free(context); }
+// What cannot be decided, and why.
+struct Undecided {
+  std::string reason;
 };
+
+// Frees an object of the library, as `kFree` does.
+template <auto kFree>
+struct Free {
+  template <class T>
+  void operator()(T* object) const {
+    kFree(object);
+  }
+};
+
 // It must outlive its relations.
-using Context = std::unique_ptr<isl_ctx, FreeContext>;
+using Context = std::unique_ptr<isl_ctx, Free<isl_ctx_free>>;
+// One whose work is limited: what would take too long is undecided.
+Context make_context();
+
+// Throws Undecided where the library has given up; any other failure is ours.
+void check_done(isl_ctx* context, bool done);
+
+// The object, unless there is none.
+template <class T>
+T* check_done(isl_ctx* context, T* object) {
+  check_done(context, object != nullptr);
+  return object;
+}
 
 class Relation {
  public:
-  // A null stands for a failure, which is ours: text that cannot be read, or no more memory.
-  explicit Relation(isl_union_map* map) : map_(map) {
-    CHECK(map != nullptr, "the integer set library failed");
-  }
   // As the library writes it: [n] -> { S[i] -> T[i, 0] : 0 <= i < n }
   Relation(const Context& context, const std::string& text)
-      : Relation(isl_union_map_read_from_str(context.get(), text.c_str())) {}
+      : Relation(context.get(), isl_union_map_read_from_str(context.get(), text.c_str())) {}
   Relation(const Relation& other) : map_(other.copy()) {}
   Relation(Relation&&) = default;
   Relation& operator=(Relation other) {
@@ -37,33 +56,46 @@ class Relation {
 
   isl_union_map* get() const { return map_.get(); }
   isl_union_map* copy() const { return isl_union_map_copy(get()); }
+  isl_ctx* context() const { return isl_union_map_get_ctx(get()); }
 
-  bool empty() const { return isl_union_map_is_empty(get()) == isl_bool_true; }
-  Relation reversed() const { return Relation(isl_union_map_reverse(copy())); }
-  // The pairs (a, c) for which there is a b with (a, b) in this and (b, c) in `next`.
-  Relation then(const Relation& next) const {
-    return Relation(isl_union_map_apply_range(copy(), next.copy()));
+  bool empty() const { return decided(isl_union_map_is_empty(get())); }
+  bool is_single_valued() const { return decided(isl_union_map_is_single_valued(get())); }
+  bool has_domain_of(const Relation& other) const {
+    const std::unique_ptr<isl_union_set, Free<isl_union_set_free>> a(isl_union_map_domain(copy())),
+        b(isl_union_map_domain(other.copy()));
+    return decided(isl_union_set_is_equal(a.get(), b.get()));
   }
+
+  Relation reversed() const { return made(isl_union_map_reverse(copy())); }
+  // The pairs (a, c) for which there is a b with (a, b) in this and (b, c) in `next`.
+  Relation then(const Relation& next) const { return made(isl_union_map_apply_range(copy(), next.copy())); }
   // The pairs (a, b) where this takes a to something before what it takes b to.
-  Relation order() const { return Relation(isl_union_map_lex_lt_union_map(copy(), copy())); }
+  Relation order() const { return made(isl_union_map_lex_lt_union_map(copy(), copy())); }
   // The pairs (a, b) that this takes to the same.
   Relation sameness() const { return then(reversed()); }
+  // The pairs (a, b) and (c, b) for each pair ((a, c), b).
+  Relation of_first() const { return made(isl_union_map_domain_factor_domain(copy())); }
+  Relation of_second() const { return made(isl_union_map_domain_factor_range(copy())); }
 
   friend Relation operator|(const Relation& a, const Relation& b) {
-    return Relation(isl_union_map_union(a.copy(), b.copy()));
+    return a.made(isl_union_map_union(a.copy(), b.copy()));
   }
   friend Relation operator&(const Relation& a, const Relation& b) {
-    return Relation(isl_union_map_intersect(a.copy(), b.copy()));
+    return a.made(isl_union_map_intersect(a.copy(), b.copy()));
   }
   friend Relation operator-(const Relation& a, const Relation& b) {
-    return Relation(isl_union_map_subtract(a.copy(), b.copy()));
+    return a.made(isl_union_map_subtract(a.copy(), b.copy()));
   }
 
  private:
-  struct Free {
-    void operator()(isl_union_map* map) const { isl_union_map_free(map); }
-  };
-  std::unique_ptr<isl_union_map, Free> map_;
+  Relation(isl_ctx* context, isl_union_map* map) : map_(check_done(context, map)) {}
+  Relation made(isl_union_map* map) const { return {context(), map}; }
+  bool decided(isl_bool answer) const {
+    check_done(context(), answer != isl_bool_error);
+    return answer == isl_bool_true;
+  }
+
+  std::unique_ptr<isl_union_map, Free<isl_union_map_free>> map_;
 };
 
 }  // namespace tenon::loops

@@ -2,28 +2,17 @@
 
 #include <isl/aff.h>
 #include <isl/map.h>
-#include <isl/options.h>
 #include <isl/point.h>
 #include <isl/set.h>
 #include <isl/val.h>
 
+#include "loops/edit.h"
 #include "loops/isl.h"
 #include "loops/runs.h"
 #include "loops/uses.h"
 
 namespace tenon::loops {
 namespace {
-
-// A statement whose order cannot be decided.
-struct Undecided {
-  std::string reason;
-};
-
-Context make_context() {
-  Context context(isl_ctx_alloc());
-  isl_options_set_on_error(context.get(), ISL_ON_ERROR_CONTINUE);
-  return context;
-}
 
 // The elements that each run reads, writes, and combines into.
 struct Uses {
@@ -129,8 +118,7 @@ class Runs {
     return fmt::format("[L[{}] -> {}] -> {} : {}", fmt::join(names, ", "), instance(run), image, domain(run));
   }
   Relation built(const std::vector<std::string>& pieces) {
-    const Relation with_loops(context_, words_.relation(kernel_, pieces));
-    return Relation(isl_union_map_domain_factor_range(with_loops.copy()));
+    return Relation(context_, words_.relation(kernel_, pieces)).of_second();
   }
   // From each run, by its origin, to what `image` says; those for which that is nothing are left out.
   template <class F>
@@ -228,29 +216,26 @@ struct Example {
   Origin first, second;
 };
 
-Origin origin_in(isl_set* set) {
-  Origin origin;
-  origin.statement = std::atoll(isl_set_get_tuple_name(set) + 1);
-  const isl_size dimensions = isl_set_dim(set, isl_dim_set);
-  isl_point* point = isl_set_sample_point(set);
-  for (int i = 0; i < dimensions; ++i) {
-    isl_val* value = isl_point_get_coordinate_val(point, isl_dim_set, i);
-    origin.at.emplace_back(isl_val_get_num_si(value));
-    isl_val_free(value);
+Origin origin_in(isl_ctx* context, isl_set* taken) {
+  const std::unique_ptr<isl_set, Free<isl_set_free>> set(check_done(context, taken));
+  const std::unique_ptr<isl_point, Free<isl_point_free>> point(
+      check_done(context, isl_set_sample_point(isl_set_copy(set.get()))));
+  Origin origin{.statement = std::atoll(isl_set_get_tuple_name(set.get()) + 1), .at = {}};
+  for (int i = 0; i < isl_set_dim(set.get(), isl_dim_set); ++i) {
+    const std::unique_ptr<isl_val, Free<isl_val_free>> value(
+        check_done(context, isl_point_get_coordinate_val(point.get(), isl_dim_set, i)));
+    origin.at.emplace_back(isl_val_get_num_si(value.get()));
   }
-  isl_point_free(point);
   return origin;
 }
 
 Example example_of(const Relation& relation) {
   // The first in order, which is the easiest to think through.
   isl_union_map* first = isl_union_set_unwrap(isl_union_set_lexmin(isl_union_map_wrap(relation.copy())));
-  isl_basic_map* pair = isl_basic_map_sample(isl_union_map_sample(first));
-  isl_map* map = isl_map_from_basic_map(pair);
-  const Example example{origin_in(isl_map_domain(isl_map_copy(map))),
-                        origin_in(isl_map_range(isl_map_copy(map)))};
-  isl_map_free(map);
-  return example;
+  const std::unique_ptr<isl_map, Free<isl_map_free>> pair(check_done(
+      relation.context(), isl_map_from_basic_map(isl_basic_map_sample(isl_union_map_sample(first)))));
+  return {origin_in(relation.context(), isl_map_domain(isl_map_copy(pair.get()))),
+          origin_in(relation.context(), isl_map_range(isl_map_copy(pair.get())))};
 }
 
 class Violations {
@@ -264,7 +249,7 @@ class Violations {
   std::optional<std::string> find() {
     try {
       const Relation was = before_.times(), is = after_.times();
-      if (!runs_the_same(was, is))
+      if (!is.has_domain_of(was) || !is.is_single_valued())
         return "it would not run the same statements, each once for the same values";
       const Uses uses = before_.uses();
       const Relation wrong = (conflicts(uses, false) & was.order()) - is.order();
@@ -277,16 +262,6 @@ class Violations {
   }
 
  private:
-  static bool runs_the_same(const Relation& was, const Relation& is) {
-    isl_union_set* before = isl_union_map_domain(was.copy());
-    isl_union_set* after = isl_union_map_domain(is.copy());
-    const bool same = isl_union_set_is_equal(before, after) == isl_bool_true &&
-                      isl_union_map_is_single_valued(is.get()) == isl_bool_true;
-    isl_union_set_free(before);
-    isl_union_set_free(after);
-    return same;
-  }
-
   std::optional<std::string> find_race(const Uses& uses) {
     std::vector<const Loop*> loops;
     for (const Run& run : after_.list())
@@ -329,75 +304,6 @@ class Violations {
   Runs before_, after_;
 };
 
-// Whether a statement that these loops and conditions surround can ever run. Where that cannot be decided, it
-// can.
-bool can_run(const Kernel& kernel, const Run& run) {
-  const Context context = make_context();
-  Words words;
-  std::string problem;
-  const std::optional<std::string> domain = words.domain(run, problem);
-  if (!domain)
-    return true;
-  std::vector<std::string> variables;
-  for (const auto& [loop, place] : run.around)
-    variables.push_back(words.name(loop->variable));
-  const std::string piece = fmt::format("L[{}] -> R[] : {}", fmt::join(variables, ", "), *domain);
-  return !Relation(context, words.relation(kernel, {piece})).empty();
-}
-
-class GuardSimplifier {
- public:
-  explicit GuardSimplifier(const Kernel& kernel) : kernel_(kernel) {}
-
-  std::vector<Statement> simplified(const std::vector<Statement>& body) {
-    std::vector<Statement> result;
-    for (const Statement& statement : body) {
-      if (const auto* guard = std::get_if<Guard>(&statement)) {
-        std::ranges::move(opened(*guard), std::back_inserter(result));
-      } else if (const auto* loop = std::get_if<Loop>(&statement)) {
-        around_.around.push_back({loop, 0});
-        Loop inner = *loop;
-        if (can_run(kernel_, around_) && !(inner.body = simplified(loop->body)).empty())
-          result.emplace_back(std::move(inner));
-        around_.around.pop_back();
-      } else {
-        result.push_back(statement);
-      }
-    }
-    return result;
-  }
-
- private:
-  std::vector<Statement> opened(const Guard& guard) {
-    Guard result;
-    const size_t outer = around_.conditions.size();
-    bool never = false;
-    for (const Dim& condition : guard.conditions) {
-      if (can_also(Dim(-1) - condition))
-        result.conditions.push_back(condition);
-      never |= !can_also(condition);
-      around_.conditions.push_back(condition);
-    }
-    if (!never)
-      result.body = simplified(guard.body);
-    around_.conditions.resize(outer);
-    if (result.body.empty() || result.conditions.empty())
-      return std::move(result.body);
-    std::vector<Statement> kept;
-    kept.emplace_back(std::move(result));
-    return kept;
-  }
-  bool can_also(const Dim& condition) {
-    around_.conditions.push_back(condition);
-    const bool can = can_run(kernel_, around_);
-    around_.conditions.pop_back();
-    return can;
-  }
-
-  const Kernel& kernel_;
-  Run around_ = {};
-};
-
 void stamp_body(std::vector<Statement>& body, std::vector<Dim>& variables, int64_t& next) {
   for (Statement& statement : body) {
     if (auto* assign = std::get_if<Assign>(&statement))
@@ -423,14 +329,18 @@ Kernel stamp(Kernel kernel) {
   return kernel;
 }
 
-std::optional<std::string> find_violation(const Kernel& before, const Kernel& after) {
-  return Violations(before, after).find();
+Kernel unstamp(Kernel kernel) {
+  for_each_statement(kernel.body, [](Statement& statement) {
+    if (auto* assign = std::get_if<Assign>(&statement))
+      assign->origin = {};
+    else if (auto* call = std::get_if<Call>(&statement))
+      call->origin = {};
+  });
+  return kernel;
 }
 
-Kernel simplify_guards(const Kernel& kernel) {
-  Kernel result = kernel;
-  result.body = GuardSimplifier(kernel).simplified(kernel.body);
-  return result;
+std::optional<std::string> find_violation(const Kernel& before, const Kernel& after) {
+  return Violations(before, after).find();
 }
 
 }  // namespace tenon::loops

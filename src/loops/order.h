@@ -30,12 +30,11 @@ namespace tenon::loops {
 
 // The kernel, with its statements numbered.
 Kernel stamp(Kernel kernel);
+// The kernel without these numbers.
+Kernel unstamp(Kernel kernel);
 
 // Why `after`, made from the stamped `before`, is not the same: in words, with one example. Nothing where it
 // is.
 std::optional<std::string> find_violation(const Kernel& before, const Kernel& after);
-
-// Guards that always hold are opened, and what can never run is removed.
-Kernel simplify_guards(const Kernel& kernel);
 
 }  // namespace tenon::loops

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "ir/dim_expression.h"
+#include "loops/isl.h"
 
 namespace tenon::loops {
 namespace {
@@ -59,6 +60,22 @@ const Origin& origin_of(const Run& run) {
   if (const auto* assign = std::get_if<Assign>(run.statement))
     return assign->origin;
   return std::get<Call>(*run.statement).origin;
+}
+
+bool can_run(const Kernel& kernel, const Run& run) try {
+  const Context context = make_context();
+  Words words;
+  std::string problem;
+  const std::optional<std::string> domain = words.domain(run, problem);
+  if (!domain)
+    return true;
+  std::vector<std::string> variables;
+  for (const auto& [loop, place] : run.around)
+    variables.push_back(words.name(loop->variable));
+  const std::string piece = fmt::format("L[{}] -> R[] : {}", fmt::join(variables, ", "), *domain);
+  return !Relation(context, words.relation(kernel, {piece})).empty();
+} catch (const Undecided&) {
+  return true;
 }
 
 std::string Words::name(const std::string& symbol) {

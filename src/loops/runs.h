@@ -23,6 +23,9 @@ struct Run {
 
 std::vector<Run> find_runs(const Kernel& kernel);
 const Origin& origin_of(const Run& run);
+// Whether a statement that these loops and conditions surround can ever run. Where that cannot be decided, it
+// can.
+bool can_run(const Kernel& kernel, const Run& run);
 
 // Words of the library for names and sizes of ours. Sums of variables times integers, their remainders and
 // rounded quotients by integers, minima and maxima have some; products of two sizes have none.

@@ -3,49 +3,12 @@
 #include <set>
 
 #include "base/error.h"
+#include "loops/attempt.h"
 #include "loops/edit.h"
-#include "loops/order.h"
+#include "loops/simplify_guards.h"
 
 namespace tenon::loops {
 namespace {
-
-Kernel without_origins(Kernel kernel) {
-  for_each_statement(kernel.body, [](Statement& statement) {
-    if (auto* assign = std::get_if<Assign>(&statement))
-      assign->origin = {};
-    else if (auto* call = std::get_if<Call>(&statement))
-      call->origin = {};
-  });
-  return kernel;
-}
-
-// What f makes of the kernel, unless it declines.
-template <class F>
-Transformed attempt(const Kernel& kernel, const F& f) {
-  Kernel result = kernel;
-  try {
-    f(result);
-  } catch (const Declined& declined) {
-    return {.kernel = std::nullopt, .declined = declined.reason};
-  }
-  const std::vector<std::string> problems = check(result);
-  CHECK(problems.empty(), "a transformation broke kernel {}: {}\n{}\nnow:\n{}", kernel.name, problems.front(),
-        print(kernel), print(result));
-  return {.kernel = std::move(result), .declined = {}};
-}
-
-// The same, where f only changes when statements run: unless a dependence forbids it.
-template <class F>
-Transformed rearrange(const Kernel& kernel, const F& f) {
-  return attempt(kernel, [&](Kernel& result) {
-    const Kernel before = stamp(kernel);
-    result = before;
-    f(result);
-    if (const std::optional<std::string> violation = find_violation(before, result))
-      throw Declined{*violation};
-    result = without_origins(std::move(result));
-  });
-}
 
 int64_t at_least_one(int64_t number, std::string_view what) {
   if (number < 1)
@@ -59,12 +22,6 @@ Dim count_turns(const Loop& loop) { return ceil_div(loop.end - loop.begin, loop.
 bool divides_evenly(const Loop& loop, int64_t turns) {
   const std::optional<int64_t> count = count_turns(loop).constant();
   return count && *count % turns == 0;
-}
-
-// A loop of other statements; its body may be empty then.
-Loop with_body(Loop loop, std::vector<Statement> body) {
-  loop.body = std::move(body);
-  return loop;
 }
 
 // --- nests ---
@@ -177,179 +134,29 @@ std::pair<Loop, Loop> halves(const Kernel& kernel, const Loop& loop, int64_t siz
   return {std::move(outer), std::move(inner)};
 }
 
+// Whether a dim can be computed before a loop begins; else asking for it is the user's fault.
+void check_in_sight(Kernel& kernel, const Dim& dim, const std::string& loop) {
+  const std::vector<std::string> sizes = kernel.size_symbols();
+  std::set<std::string> known(sizes.begin(), sizes.end());
+  const Statement* within = &find_loop(kernel, loop).statement();
+  for_each_statement(kernel.body, [&](Statement& statement) {
+    const auto* around = std::get_if<Loop>(&statement);
+    if (around == nullptr || &statement == within)
+      return;
+    for_each_statement(*body_of(statement), [&](Statement& inner) {
+      if (&inner == within)
+        known.insert(around->variable);
+    });
+  });
+  if (dim.is_unknown())
+    throw user_error("it is not said where loop {} is divided", loop);
+  for (const std::string& symbol : dim.symbols())
+    if (!known.contains(symbol))
+      throw user_error("{} is neither a loop around {} nor a size", symbol, loop);
+}
+
 void set_mark(Kernel& kernel, const std::string& loop, Mark mark) {
   find_loop(kernel, loop).loop().mark = mark;
-}
-
-// --- cache and shrink ---
-
-// Each use of a buffer within statements, with the loops around it there.
-struct Use {
-  std::vector<Scalar> at;
-  std::vector<Loop> around;
-  bool guarded, written;
-};
-
-void find_uses(const std::vector<Statement>& body, const std::string& buffer, std::vector<Loop>& around,
-               bool guarded, std::vector<Use>& uses) {
-  const auto read = [&](const Scalar& load) {
-    if (load.name() == buffer)
-      uses.push_back({load.operands(), around, guarded, false});
-  };
-  const auto place = [&](const Place& each, bool written) {
-    if (each.buffer == buffer)
-      uses.push_back({each.at, around, guarded, written});
-    for (const Scalar& index : each.at)
-      for_each_load(index, read);
-  };
-  for (const Statement& statement : body) {
-    if (const auto* assign = std::get_if<Assign>(&statement)) {
-      for (const Place& each : assign->places)
-        place(each, true);
-      for (const Scalar& value : assign->values)
-        for_each_load(value, read);
-    } else if (const auto* call = std::get_if<Call>(&statement)) {
-      for (const Place& each : call->writes)
-        place(each, true);
-      for (const Place& each : call->reads)
-        if (each.buffer == buffer)
-          throw declined("{} is handed to {}", buffer, call->routine);
-    } else if (const std::vector<Statement>* inner = body_of(statement)) {
-      const auto* loop = std::get_if<Loop>(&statement);
-      if (loop != nullptr)
-        around.push_back(with_body(*loop, {}));
-      find_uses(*inner, buffer, around, guarded || loop == nullptr, uses);
-      if (loop != nullptr)
-        around.pop_back();
-    }
-  }
-}
-
-std::vector<Use> uses_of(const std::vector<Statement>& body, const std::string& buffer) {
-  std::vector<Loop> around;
-  std::vector<Use> uses;
-  find_uses(body, buffer, around, false, uses);
-  return uses;
-}
-
-const Dim& index_of(const Scalar& scalar, const std::string& buffer) {
-  if (scalar.kind() != Scalar::Kind::Index)
-    throw declined("an index of {} depends on data", buffer);
-  return scalar.index();
-}
-
-// Every index of a buffer within statements, changed.
-void change_indices(std::vector<Statement>& body, const std::string& buffer, const std::string& name,
-                    const std::function<std::vector<Scalar>(const std::vector<Scalar>&)>& change) {
-  const auto in_scalar = [&](const Scalar& scalar) {
-    return replace_loads(scalar, [&](const Scalar& load) {
-      return load.name() == buffer ? Scalar::load(name, load.dtype(), change(load.operands())) : load;
-    });
-  };
-  for_each_statement(body, [&](Statement& statement) {
-    auto* assign = std::get_if<Assign>(&statement);
-    if (assign == nullptr)
-      return;
-    for (Place& place : assign->places) {
-      for (Scalar& index : place.at)
-        index = in_scalar(index);
-      if (place.buffer == buffer)
-        place = {name, change(place.at)};
-    }
-    for (Scalar& value : assign->values)
-      value = in_scalar(value);
-  });
-}
-
-const Buffer& find_buffer(Kernel& kernel, const std::string& name) {
-  const Buffer* found = nullptr;
-  for (std::vector<Buffer>* buffers : {&kernel.inputs, &kernel.outputs})
-    for (const Buffer& buffer : *buffers)
-      if (buffer.name == name)
-        found = &buffer;
-  for_each_statement(kernel.body, [&](Statement& statement) {
-    if (const auto* local = std::get_if<Local>(&statement); local != nullptr && local->buffer.name == name)
-      found = &local->buffer;
-  });
-  if (found == nullptr)
-    throw user_error("there is no buffer {}", name);
-  return *found;
-}
-
-// The part of a buffer that some uses touch: from where, and how many elements along each dimension.
-struct Part {
-  std::vector<Dim> from, sizes;
-};
-
-Part part_of(const Buffer& buffer, const std::vector<Use>& uses) {
-  Part part;
-  for (size_t axis = 0; axis < buffer.sizes.size(); ++axis) {
-    std::optional<Dim> from, to;
-    for (const Use& use : uses) {
-      const Dim& index = index_of(use.at[axis], buffer.name);
-      const Dim low = least(index, use.around), high = largest(index, use.around);
-      if (from && (!(low - *from).is_constant() || !(high - *to).is_constant()))
-        throw declined("{} is read from {} and from {}, which may lie far apart", buffer.name, *from, low);
-      from = !from || *(low - *from).constant() < 0 ? low : *from;
-      to = !to || *(high - *to).constant() > 0 ? high : *to;
-    }
-    part.from.push_back(*from);
-    part.sizes.push_back(*to - *from + 1);
-  }
-  return part;
-}
-
-// Loops that copy a part of a buffer into a smaller one.
-std::vector<Statement> copying(const Kernel& kernel, const Buffer& from, const Buffer& to, const Part& part) {
-  std::vector<Scalar> read, written;
-  std::vector<Loop> loops;
-  for (size_t axis = 0; axis < part.from.size(); ++axis) {
-    Loop loop{.variable = fresh_name(kernel, fmt::format("{}_{}", to.name, axis)), .end = part.sizes[axis]};
-    const Dim i = Dim::symbol(loop.variable);
-    written.push_back(Scalar::index(i));
-    read.push_back(Scalar::index(part.from[axis] + i));
-    loops.push_back(std::move(loop));
-  }
-  std::vector<Statement> body;
-  body.emplace_back(Assign{
-      .places = {{to.name, written}}, .combine = {}, .values = {Scalar::load(from.name, from.dtype, read)}});
-  for (size_t i = loops.size(); i-- > 0;) {
-    Loop loop = with_body(loops[i], std::move(body));
-    body.clear();
-    body.emplace_back(std::move(loop));
-  }
-  return body;
-}
-
-// Moves the declaration of a local buffer into the loop behind it, if that is all that uses it and each turn
-// has elements of its own; then that dimension goes. Whether it did.
-bool shrink_once(std::vector<Statement>& body, size_t declaration) {
-  const Buffer buffer = std::get<Local>(body[declaration]).buffer;
-  std::vector<size_t> users;
-  for (size_t i = declaration + 1; i < body.size(); ++i)
-    if (!uses_of({body[i]}, buffer.name).empty())
-      users.push_back(i);
-  auto* loop = users.size() == 1 ? std::get_if<Loop>(&body[users.front()]) : nullptr;
-  if (loop == nullptr)
-    return false;
-  const std::vector<Use> uses = uses_of(loop->body, buffer.name);
-  for (size_t axis = 0; axis < buffer.sizes.size(); ++axis) {
-    const Scalar& first = uses.front().at[axis];
-    const bool same = std::ranges::all_of(uses, [&](const Use& use) { return use.at[axis] == first; });
-    if (!same || first.kind() != Scalar::Kind::Index ||
-        !(first.index() - Dim::symbol(loop->variable)).is_constant())
-      continue;
-    Buffer smaller = buffer;
-    smaller.sizes.erase(smaller.sizes.begin() + static_cast<std::ptrdiff_t>(axis));
-    change_indices(loop->body, buffer.name, buffer.name, [&](std::vector<Scalar> at) {
-      at.erase(at.begin() + static_cast<std::ptrdiff_t>(axis));
-      return at;
-    });
-    loop->body.insert(loop->body.begin(), Local{smaller});
-    body.erase(body.begin() + static_cast<std::ptrdiff_t>(declaration));
-    return true;
-  }
-  return false;
 }
 
 }  // namespace
@@ -464,12 +271,9 @@ Transformed fuse(const Kernel& kernel, const std::string& first, const std::stri
 
 Transformed fission(const Kernel& kernel, const std::string& loop) {
   return rearrange(kernel, [&](Kernel& result) {
-    for (;;) {
-      const Position at = find_loop(result, loop);
-      if (at.loop().body.size() <= 1)
-        return;
+    // The loop behind it has the rest.
+    for (Position at = find_loop(result, loop); at.loop().body.size() > 1; ++at.index)
       isolate(result, at, 0);
-    }
   });
 }
 
@@ -484,12 +288,19 @@ Transformed skew(const Kernel& kernel, const std::string& outer, const std::stri
     loop.end = loop.end + shift;
     for (Statement& statement : loop.body)
       statement = substitute(statement, {{inner, Dim::symbol(inner) - shift}});
+    for_each_statement(loop.body, [&](Statement& statement) {
+      if (const auto* within = std::get_if<Loop>(&statement);
+          within != nullptr && within->begin.lower_bound().value_or(-1) < 0)
+        throw declined("loop {} would begin at {}, and nothing says that this is 0 or more", within->variable,
+                       within->begin);
+    });
   });
 }
 
 Transformed divide(const Kernel& kernel, const std::string& loop, const Dim& at) {
   return rearrange(kernel, [&](Kernel& result) {
     const Position position = find_loop(result, loop);
+    check_in_sight(result, at, loop);
     Loop first = position.loop(), second = first;
     if (first.step != 1)
       throw declined("loop {} has a step of {}", loop, first.step);
@@ -507,55 +318,6 @@ Transformed peel(const Kernel& kernel, const std::string& loop, int64_t turns) {
   Kernel copy = kernel;
   const Loop& whole = find_loop(copy, loop).loop();
   return divide(kernel, loop, turns >= 0 ? whole.begin + turns : whole.end + turns);
-}
-
-Transformed cache(const Kernel& kernel, const std::string& buffer, const std::string& loop) {
-  return attempt(kernel, [&](Kernel& result) {
-    const Buffer whole = find_buffer(result, buffer);
-    Loop& around = find_loop(result, loop).loop();
-    const std::vector<Use> uses = uses_of(around.body, buffer);
-    if (uses.empty())
-      throw declined("loop {} does not read {}", loop, buffer);
-    for (const Use& use : uses)
-      if (use.written || use.guarded)
-        throw declined("{} is {} in loop {}", buffer, use.written ? "written" : "read under a condition",
-                       loop);
-    const Part part = part_of(whole, uses);
-    const Buffer copy{.name = fresh_name(result, buffer + "_c"),
-                      .dtype = whole.dtype,
-                      .sizes = part.sizes,
-                      .space = Space::Private};
-    change_indices(around.body, buffer, copy.name, [&](const std::vector<Scalar>& at) {
-      std::vector<Scalar> shifted;
-      for (size_t axis = 0; axis < at.size(); ++axis)
-        shifted.push_back(Scalar::index(at[axis].index() - part.from[axis]));
-      return shifted;
-    });
-    std::vector<Statement> before = copying(result, whole, copy, part);
-    before.insert(before.begin(), Local{copy});
-    around.body.insert(around.body.begin(), before.begin(), before.end());
-  });
-}
-
-Transformed shrink(const Kernel& kernel, const std::string& buffer) {
-  return attempt(kernel, [&](Kernel& result) {
-    find_buffer(result, buffer);
-    const auto try_once = [&](const auto& self, std::vector<Statement>& body) -> bool {
-      for (size_t i = 0; i < body.size(); ++i) {
-        if (const auto* local = std::get_if<Local>(&body[i]);
-            local != nullptr && local->buffer.name == buffer)
-          return shrink_once(body, i);
-        if (std::vector<Statement>* inner = body_of(body[i]); inner != nullptr && self(self, *inner))
-          return true;
-      }
-      return false;
-    };
-    bool shrunk = false;
-    while (try_once(try_once, result.body))
-      shrunk = true;
-    if (!shrunk)
-      throw declined("no loop has elements of {} to itself", buffer);
-  });
 }
 
 }  // namespace tenon::loops

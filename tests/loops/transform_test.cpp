@@ -201,6 +201,100 @@ TEST(Fission, GivesEachStatementALoop) {
 )");
 }
 
+TEST(Fuse, KeepsLocalBuffersOfOneNameApart) {
+  EXPECT_EQ(after("kernel k(x: f32[8]) -> (y: f32[8], z: f32[8]) {"
+                  "  for i in 0..8 { local t: f32[] t[] = x[i] y[i] = t[] }"
+                  "  for j in 0..8 { local t: f32[] t[] = x[j] + 1 z[j] = t[] } }",
+                  "fuse(i,j)"),
+            R"(kernel k(x: f32[8]) -> (y: f32[8], z: f32[8]) {
+  for i in 0..8 {
+    local t: f32[]
+    t[] = x[i]
+    y[i] = t[]
+    local t2: f32[]
+    t2[] = x[i] + 1
+    z[i] = t2[]
+  }
+}
+)");
+}
+
+TEST(Unroll, KeepsLocalBuffersOfOneNameApart) {
+  EXPECT_EQ(after("kernel k(x: f32[2]) -> (y: f32[2], z: f32[]) {"
+                  "  for i in 0..2 { local t: f32[] t[] = x[i] y[i] = t[] }"
+                  "  local t: f32[] t[] = x[0] z[] = t[] }",
+                  "unroll(i)"),
+            R"(kernel k(x: f32[2]) -> (y: f32[2], z: f32[]) {
+  local t: f32[]
+  t[] = x[0]
+  y[0] = t[]
+  local t2: f32[]
+  t2[] = x[1]
+  y[1] = t2[]
+  local t3: f32[]
+  t3[] = x[0]
+  z[] = t3[]
+}
+)");
+}
+
+TEST(Unroll, RenamesLoopsBesideEachOther) {
+  EXPECT_EQ(after("kernel k(x: f32[2]) -> (y: f32[2,4]) {"
+                  "  for i in 0..2 { for j in 0..2 { y[i,j] = x[i] } for j in 2..4 { y[i,j] = x[j-2] } } }",
+                  "unroll(i)"),
+            R"(kernel k(x: f32[2]) -> (y: f32[2,4]) {
+  for j in 0..2 {
+    y[0,j] = x[0]
+  }
+  for j in 2..4 {
+    y[0,j] = x[j-2]
+  }
+  for j2 in 0..2 {
+    y[1,j2] = x[1]
+  }
+  for j3 in 2..4 {
+    y[1,j3] = x[j3-2]
+  }
+}
+)");
+}
+
+TEST(Divide, KeepsLocalBuffersOfOneNameApart) {
+  EXPECT_EQ(after("kernel k(x: f32[8]) -> (y: f32[8]) { for i in 0..8 {"
+                  "  if 7-i >= 0 { local t: f32[] t[] = x[i] y[i] = t[] }"
+                  "  if i >= 0 { local t: f32[] t[] = x[i] y[i] += t[] } } }",
+                  "divide(i,0)"),
+            R"(kernel k(x: f32[8]) -> (y: f32[8]) {
+  for i2 in 0..8 {
+    local t2: f32[]
+    t2[] = x[i2]
+    y[i2] = t2[]
+    local t3: f32[]
+    t3[] = x[i2]
+    y[i2] += t3[]
+  }
+}
+)");
+}
+
+TEST(Fission, GivesThreeStatementsThreeLoops) {
+  EXPECT_EQ(after("kernel k(x: f32[8]) -> (y: f32[8], z: f32[8], w: f32[8]) {"
+                  "  for i in 0..8 { y[i] = x[i] z[i] = y[i] w[i] = z[i] } }",
+                  "fission(i)"),
+            R"(kernel k(x: f32[8]) -> (y: f32[8], z: f32[8], w: f32[8]) {
+  for i in 0..8 {
+    y[i] = x[i]
+  }
+  for i2 in 0..8 {
+    z[i2] = y[i2]
+  }
+  for i3 in 0..8 {
+    w[i3] = z[i3]
+  }
+}
+)");
+}
+
 TEST(Fission, IsDeclinedWhereAStatementNeedsTheTurnBefore) {
   EXPECT_EQ(
       after("kernel k(x: f32[8]) -> (y: f32[9], z: f32[9]) {"
@@ -234,6 +328,14 @@ TEST(Skew, LetsAStencilBeTiledAndRunInParallel) {
   }
 }
 )");
+}
+
+TEST(Skew, IsDeclinedWhereALoopWithinMightBeginBelow0) {
+  EXPECT_EQ(after("kernel k(x: f32[8]) -> (y: f32[8,8]) {"
+                  "  for p in 0..8 { for q in 0..8 { y[p,q] = 0 } }"
+                  "  for i in 0..8 { for j in 0..8 { for k in j..8 { y[i,k] += x[j] } } } }",
+                  "skew(i,j,1)"),
+            "declined: loop k would begin at j-i, and nothing says that this is 0 or more");
 }
 
 TEST(Skew, LetsAWaveRunInParallel) {
@@ -372,6 +474,87 @@ TEST(Cache, IsDeclinedForWhatIsWritten) {
   EXPECT_EQ(after(kMatvec, "cache(c,i)"), "declined: c is written in loop i");
 }
 
+TEST(Cache, CopiesNothingThatAStepLeavesOut) {
+  EXPECT_EQ(after("kernel k(x: f32[8]) -> (y: f32[4]) { for i in 0..4 { y[i] = 0"
+                  "  for j in 1..9 step 3 { y[i] += x[j] } } }",
+                  "cache(x,i)"),
+            R"(kernel k(x: f32[8]) -> (y: f32[4]) {
+  for i in 0..4 {
+    local x_c: f32[7] in private
+    for x_c_0 in 0..7 {
+      x_c[x_c_0] = x[x_c_0+1]
+    }
+    y[i] = 0
+    for j in 1..9 step 3 {
+      y[i] += x_c[j-1]
+    }
+  }
+}
+)");
+}
+
+TEST(Cache, CopiesNothingOutsideOfTheBuffer) {
+  constexpr std::string_view kDeclined = "declined: elements of x would be copied that loop i may not read";
+  // Under a select, or a condition.
+  EXPECT_EQ(after("kernel k(x: f32[4]) -> (y: f32[5]) {"
+                  "  for i in 0..5 { y[i] = select(f32(i) < 1, 0, x[i-1]) } }",
+                  "cache(x,i)"),
+            kDeclined);
+  EXPECT_EQ(after("kernel k(x: f32[4]) -> (y: f32[5]) {"
+                  "  for i in 0..5 { y[i] = 0 if i-1 >= 0 { y[i] = x[i-1] } } }",
+                  "cache(x,i)"),
+            kDeclined);
+}
+
+TEST(Cache, CopiesNothingForALoopThatIsEmpty) {
+  EXPECT_EQ(after("kernel k(x: f32[3]) -> (y: f32[4]) {"
+                  "  for i in 0..4 { y[i] = 0 for j in i..3 { y[i] += x[j] } } }",
+                  "cache(x,i)"),
+            R"(kernel k(x: f32[3]) -> (y: f32[4]) {
+  for i in 0..4 {
+    local x_c: f32[max(3-i,0)] in private
+    for x_c_0 in 0..max(3-i,0) {
+      x_c[x_c_0] = x[i+x_c_0]
+    }
+    y[i] = 0
+    for j in i..3 {
+      y[i] += x_c[j-i]
+    }
+  }
+}
+)");
+}
+
+TEST(Cache, CopiesOnlyWhatIsReadOfWhatTheKernelWrites) {
+  EXPECT_EQ(after("kernel k(x: f32[8]) -> (y: f32[4]) { local t: f32[8]"
+                  "  for p in 0..8 step 2 { t[p] = x[p] }"
+                  "  for i in 0..4 { y[i] = 0 for j in 0..8 step 2 { y[i] += t[j] } } }",
+                  "cache(t,i)"),
+            "declined: elements of t would be copied that loop i may not read");
+  EXPECT_EQ(after("kernel k(x: f32[4]) -> (y: f32[4]) { local t: f32[4,4]"
+                  "  for p in 0..4 { for q in 0..p+1 { t[p,q] = x[q] } }"
+                  "  for i in 0..4 { y[i] = 0 for a in 0..4 { for b in 0..a+1 { y[i] += t[a,b] } } } }",
+                  "cache(t,i)"),
+            "declined: elements of t would be copied that loop i may not read");
+}
+
+TEST(Cache, IsDeclinedForWhatIsHandedToARoutineOrDeclaredWithin) {
+  EXPECT_EQ(
+      after("kernel k(x: f32[4]) -> (y: f32[4]) { for i in 0..4 { y[i] = x[i] call sort(y[0] <- x[0]) } }",
+            "cache(x,i)"),
+      "declined: x is handed to sort");
+  EXPECT_EQ(after("kernel k(x: f32[4]) -> (y: f32[4]) { for i in 0..4 { local t: f32[1] y[i] = t[0] } }",
+                  "cache(t,i)"),
+            "declined: t is declared in loop i");
+}
+
+TEST(Shrink, IsDeclinedForWhatIsHandedToARoutine) {
+  EXPECT_EQ(after("kernel k(x: f32[4]) -> (y: f32[4]) { local t: f32[4]"
+                  "  for i in 0..4 { call fill(t[i] <- x[0]) y[i] = t[i] } }",
+                  "shrink(t)"),
+            "declined: t is handed to fill");
+}
+
 TEST(Shrink, KeepsOneElementOfALocalBuffer) {
   EXPECT_EQ(after("kernel k(x: f32[4,8]) -> (y: f32[4,8]) { local t: f32[4,8]"
                   "  for i in 0..4 { for j in 0..8 { t[i,j] = x[i,j] + 1 y[i,j] = t[i,j] * 2 } } }",
@@ -407,6 +590,9 @@ TEST(Steps, AreRefusedWhereTheyMakeNoSense) {
   EXPECT_EQ(error("tile(x,j,2,2)"), "there is no loop x");
   EXPECT_EQ(error("tile(i,j,2)"), "'tile(i,j,2)': tile takes loops, then as many sizes");
   EXPECT_EQ(error("split(i,0)"), "a size of 0 is below 1");
+  EXPECT_EQ(error("divide(i,z)"), "z is neither a loop around i nor a size");
+  EXPECT_EQ(error("divide(i,j)"), "j is neither a loop around i nor a size");
+  EXPECT_EQ(error("divide(j,i)"), "no error");
   EXPECT_EQ(error("unroll(i,many)"), "'unroll(i,many)': many should be an integer");
   EXPECT_EQ(error("fold(i)").substr(0, 52), "'fold' is no transformation; there are split, tile, ");
 }
