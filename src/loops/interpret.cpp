@@ -1,5 +1,6 @@
 #include "loops/interpret.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "tensor/wide.h"
@@ -215,7 +216,8 @@ Tensor tensor_of(const std::string& name, const Elements& elements) {
 
 class Interpreter {
  public:
-  explicit Interpreter(const Kernel& kernel) : kernel_(kernel) {}
+  Interpreter(const Kernel& kernel, const std::map<std::string, int64_t>& sizes)
+      : kernel_(kernel), variables_(sizes) {}
 
   std::vector<Tensor> run(const std::vector<Tensor>& inputs) {
     bind(inputs);
@@ -328,8 +330,12 @@ class Interpreter {
       coming.push_back(value_of(value));
     if (!assign.combine.empty())
       coming = combined(assign, std::move(coming));
+    // All places are found before any is written, as one may say where another is.
+    std::vector<std::optional<Number>*> places;
+    for (const Place& place : assign.places)
+      places.push_back(&element(place.buffer, place.at));
     for (size_t i = 0; i < coming.size(); ++i)
-      element(assign.places[i].buffer, assign.places[i].at) = coming[i];
+      *places[i] = coming[i];
   }
   std::vector<Number> combined(const Assign& assign, std::vector<Number> coming) {
     const auto there = [&](size_t i) { return written(assign.places[i].buffer, assign.places[i].at); };
@@ -352,8 +358,13 @@ class Interpreter {
   void run(const Call& call) { throw user_error("there is no routine '{}' to call", call.routine); }
   void run(const Local& local) { allocate(local.buffer); }
   void run(const Loop& loop) {
+    std::vector<int64_t> turns;
     const int64_t end = value_of(loop.end);
-    for (int64_t i = value_of(loop.begin); i < end; i += loop.step) {
+    for (int64_t i = value_of(loop.begin); i < end; i += loop.step)
+      turns.push_back(i);
+    if (loop.mark == Mark::Parallel || loop.mark == Mark::Vector)
+      std::ranges::reverse(turns);
+    for (int64_t i : turns) {
       variables_.insert_or_assign(loop.variable, i);
       run(loop.body);
     }
@@ -371,10 +382,11 @@ class Interpreter {
 
 }  // namespace
 
-std::vector<Tensor> interpret(const Kernel& kernel, const std::vector<Tensor>& inputs) {
+std::vector<Tensor> interpret(const Kernel& kernel, const std::vector<Tensor>& inputs,
+                              const std::map<std::string, int64_t>& sizes) {
   if (const std::vector<std::string> problems = check(kernel); !problems.empty())
     throw user_error("kernel {}: {}", kernel.name, problems.front());
-  return Interpreter(kernel).run(inputs);
+  return Interpreter(kernel, sizes).run(inputs);
 }
 
 }  // namespace tenon::loops

@@ -9,6 +9,10 @@ namespace tenon::loops {
 // The outputs, from the inputs in their order. What the kernel does wrong (an index outside its buffer, an
 // element that is read before it is written, an input of another shape) is the user's fault, as kernels may
 // come from files. There are no routines to call.
-std::vector<Tensor> interpret(const Kernel& kernel, const std::vector<Tensor>& inputs);
+//
+// `sizes` says what sizes of the kernel are; those that an input has by themselves need not be said. Loops
+// whose turns may run at once run backwards, so that turns which need each other show.
+std::vector<Tensor> interpret(const Kernel& kernel, const std::vector<Tensor>& inputs,
+                              const std::map<std::string, int64_t>& sizes = {});
 
 }  // namespace tenon::loops

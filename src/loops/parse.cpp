@@ -11,6 +11,19 @@ namespace {
 // A number is read before it is known what dtype it has; until then it has this one, which no number has.
 constexpr DType kBare = DType::String;
 
+constexpr int kMaximumDepth = 100;         // of statements and brackets within each other
+constexpr int kMaximumOperators = 10'000;  // of one expression, which may all stand within each other
+
+// Whether a dtype has the number; floats round it.
+bool fits(const Number& value, DType dtype) {
+  if (is_float(dtype))
+    return true;
+  const int bits = dtype == DType::Bool ? 1 : info(dtype).bits - (is_signed(dtype) ? 1 : 0);
+  const auto v = std::visit([](auto each) { return static_cast<long double>(each); }, value);
+  const long double beyond = std::ldexp(1.0L, bits);
+  return v == std::trunc(v) && v >= (is_signed(dtype) ? -beyond : 0) && v < beyond;
+}
+
 Number as_number(const Number& value, DType dtype) {
   return std::visit(
       [&](auto v) -> Number {
@@ -45,6 +58,16 @@ class Parser : private Scanner {
   }
 
  private:
+  // What f reads, which stands within something.
+  template <class F>
+  auto deeper(const F& f) {
+    if (++depth_ > kMaximumDepth)
+      fail("this is nested too deeply");
+    auto result = f();
+    --depth_;
+    return result;
+  }
+
   // A dim that ends before one of these, outside of brackets.
   Dim dim(std::initializer_list<std::string_view> ends) {
     skip_space();
@@ -102,17 +125,19 @@ class Parser : private Scanner {
     for (size_t i = 0; i < combine.there.size(); ++i) {
       if (i > 0)
         expect(',');
-      combine.results.push_back(settled(comparison(), combine.there[i].second));
+      combine.results.push_back(expression(combine.there[i].second));
     }
     variables_.clear();
     return combine;
   }
 
   std::vector<Statement> body() {
-    std::vector<Statement> result;
-    while (!accept('}'))
-      result.push_back(statement());
-    return result;
+    return deeper([&] {
+      std::vector<Statement> result;
+      while (!accept('}'))
+        result.push_back(statement());
+      return result;
+    });
   }
 
   Statement statement() {
@@ -208,7 +233,7 @@ class Parser : private Scanner {
     for (size_t i = 0; i < assign.places.size(); ++i) {
       if (i > 0)
         expect(',');
-      assign.values.push_back(settled(comparison(), dtypes_.at(assign.places[i].buffer)));
+      assign.values.push_back(expression(dtypes_.at(assign.places[i].buffer)));
     }
     return assign;
   }
@@ -232,9 +257,17 @@ class Parser : private Scanner {
     return at;
   }
 
+  Scalar expression(DType dtype) {
+    operators_ = 0;
+    return settled(comparison(), dtype);
+  }
+
   // --- expressions, from what binds loosest ---
 
   Scalar comparison() {
+    return deeper([&] { return comparison_or_sum(); });
+  }
+  Scalar comparison_or_sum() {
     const Scalar left = sum();
     const auto symbol = [&](std::string_view text) {
       skip_space();
@@ -244,15 +277,15 @@ class Parser : private Scanner {
       return true;
     };
     if (symbol("=="))
-      return Scalar::apply(Function::Equal, {left, sum()});
+      return applied(Function::Equal, {left, sum()});
     if (symbol("<="))
-      return Scalar::apply(Function::LessEqual, {left, sum()});
+      return applied(Function::LessEqual, {left, sum()});
     if (symbol(">="))
-      return Scalar::apply(Function::LessEqual, {sum(), left});
+      return applied(Function::LessEqual, {sum(), left});
     if (symbol("<"))
-      return Scalar::apply(Function::Less, {left, sum()});
+      return applied(Function::Less, {left, sum()});
     if (symbol(">"))
-      return Scalar::apply(Function::Less, {sum(), left});
+      return applied(Function::Less, {sum(), left});
     return left;
   }
 
@@ -260,9 +293,9 @@ class Parser : private Scanner {
     Scalar left = product();
     for (;;) {
       if (peek() == '+' && !text_.substr(at_).starts_with("+=") && accept('+'))
-        left = Scalar::apply(Function::Add, {left, product()});
+        left = applied(Function::Add, {left, product()});
       else if (accept('-'))
-        left = Scalar::apply(Function::Subtract, {left, product()});
+        left = applied(Function::Subtract, {left, product()});
       else
         return left;
     }
@@ -272,11 +305,11 @@ class Parser : private Scanner {
     Scalar left = primary();
     for (;;) {
       if (accept('*'))
-        left = Scalar::apply(Function::Multiply, {left, primary()});
+        left = applied(Function::Multiply, {left, primary()});
       else if (peek() == '/' && accept('/'))
-        left = Scalar::apply(Function::Divide, {left, primary()});
+        left = applied(Function::Divide, {left, primary()});
       else if (accept('%'))
-        left = Scalar::apply(Function::Remainder, {left, primary()});
+        left = applied(Function::Remainder, {left, primary()});
       else
         return left;
     }
@@ -301,7 +334,7 @@ class Parser : private Scanner {
           --at_;
         return bare_number();
       }
-      return Scalar::apply(Function::Negate, {primary()});
+      return applied(Function::Negate, {deeper([&] { return primary(); })});
     }
     const std::string name = word();
     if (peek() == '[')
@@ -317,6 +350,12 @@ class Parser : private Scanner {
     if (const auto it = dtypes_.find(name); it != dtypes_.end())
       return it->second;
     fail(fmt::format("'{}' is no buffer", name));
+  }
+
+  Scalar number(DType dtype, const Number& value) {
+    if (!fits(value, dtype))
+      fail(std::visit([&](auto v) { return fmt::format("{} does not fit {}", v, dtype); }, value));
+    return Scalar::number(dtype, as_number(value, dtype));
   }
 
   Scalar bare_number() {
@@ -349,16 +388,22 @@ class Parser : private Scanner {
         fail(fmt::format("{} takes one operand", name));
       const Scalar& operand = operands.front();
       if (operand.kind() == Scalar::Kind::Number && operand.dtype() == kBare)
-        return Scalar::number(*dtype, as_number(operand.value(), *dtype));
+        return number(*dtype, operand.value());
       return Scalar::cast(*dtype, settled(operand, std::nullopt));
     }
     for (const FunctionInfo& function : all_functions())
       if (function.name == name && function.function != Function::Cast) {
         if (operands.size() != static_cast<size_t>(function.operands))
           fail(fmt::format("{} takes {} operands, not {}", name, function.operands, operands.size()));
-        return Scalar::apply(function.function, std::move(operands));
+        return applied(function.function, std::move(operands));
       }
     fail(fmt::format("'{}' is no function", name));
+  }
+
+  Scalar applied(Function function, std::vector<Scalar> operands) {
+    if (++operators_ > kMaximumOperators)
+      fail(fmt::format("an expression has more than {} operators", kMaximumOperators));
+    return Scalar::apply(function, std::move(operands));
   }
 
   // The expression, with dtypes for its bare numbers.
@@ -366,7 +411,7 @@ class Parser : private Scanner {
     if (scalar.kind() == Scalar::Kind::Number && scalar.dtype() == kBare) {
       if (!expected)
         fail("nothing says of which dtype a number is; write i32(1), say");
-      return Scalar::number(*expected, as_number(scalar.value(), *expected));
+      return number(*expected, scalar.value());
     }
     if (scalar.kind() != Scalar::Kind::Apply || scalar.function() == Function::Cast)
       return scalar;
@@ -380,6 +425,8 @@ class Parser : private Scanner {
 
   std::map<std::string, DType> dtypes_;     // of buffers
   std::map<std::string, DType> variables_;  // of the combine that is being read
+  int depth_ = 0;
+  int operators_ = 0;  // of the expression that is being read
 };
 
 }  // namespace

@@ -30,7 +30,8 @@ Binding binding_of(Function function) {
 
 std::string literal(const Scalar& scalar) {
   const std::string digits = std::visit([](auto value) { return fmt::format("{}", value); }, scalar.value());
-  return digits == "-nan" ? "nan" : digits;
+  // Without a point, -0 would be an integer, which has no sign.
+  return digits == "-nan" ? "nan" : digits == "-0" ? "-0.0" : digits;
 }
 
 class Printer {

@@ -77,6 +77,13 @@ TEST(KernelText, KeepsDTypesThatNothingSays) {
 )");
 }
 
+TEST(KernelText, KeepsTheSignOfZero) {
+  expect_kept(R"(kernel k() -> (y: f32[1]) {
+  y[0] = -0.0
+}
+)");
+}
+
 TEST(KernelText, SaysWhereItIsWrong) {
   const auto error = [](std::string_view text) {
     try {
@@ -91,6 +98,29 @@ TEST(KernelText, SaysWhereItIsWrong) {
             "line 2, column 17: 'sine' is no function");
   EXPECT_EQ(error("kernel k() -> (y: f32[1]) {\n  y[0] = f32(1 < 2)\n}"),
             "line 2, column 20: nothing says of which dtype a number is; write i32(1), say");
+  EXPECT_EQ(error("kernel k() -> (y: i32[1]) { y[0] = 2.5 }"), "line 1, column 40: 2.5 does not fit i32");
+  EXPECT_EQ(error("kernel k() -> (y: i32[1]) { y[0] = 1e30 }"), "line 1, column 41: 1e+30 does not fit i32");
+  EXPECT_EQ(error("kernel k() -> (y: i8[1]) { y[0] = 128 }"), "line 1, column 39: 128 does not fit i8");
+  EXPECT_EQ(error("kernel k() -> (y: i8[1]) { y[0] = -128 }"), "no error");
+  EXPECT_EQ(error("kernel k() -> (y: u64[1]) { y[0] = -1 }"), "line 1, column 39: -1 does not fit u64");
+  EXPECT_EQ(error("kernel k() -> (y: u64[1]) { y[0] = 18446744073709551615 }"), "no error");
+  EXPECT_EQ(error("kernel k() -> (y: bool[1]) { y[0] = bool(2) }"), "line 1, column 44: 2 does not fit bool");
+  const auto repeated = [](std::string_view text, size_t times) {
+    std::string result;
+    for (size_t i = 0; i < times; ++i)
+      result += text;
+    return result;
+  };
+  for (const std::string_view opening : {"(", "-y[{", "abs(", "- "})
+    EXPECT_NE(error("kernel k() -> (y: i64[1]) { y[0] = " + repeated(opening, 200'000))
+                  .find(": this is nested too deeply"),
+              std::string::npos);
+  EXPECT_NE(error("kernel k() -> (y: i64[1]) { " + repeated("if 1 >= 0 { ", 200'000))
+                .find(": this is nested too deeply"),
+            std::string::npos);
+  EXPECT_NE(error("kernel k() -> (y: i64[1]) { y[0] = 1" + repeated(" + y[0]", 200'000))
+                .find(": an expression has more than 10000 operators"),
+            std::string::npos);
 }
 
 TEST(KernelCheck, NamesWhatIsWrong) {
@@ -162,6 +192,28 @@ TEST(Interpreter, RoundsAndWrapsAsTheDTypeDoes) {
       interpret(kernel, {Tensor::of(std::vector<float>{1e-9F}), Tensor::of(std::vector<int8_t>{100})});
   EXPECT_TRUE(identical(results[0], Tensor::of(std::vector<float>{1})));
   EXPECT_TRUE(identical(results[1], Tensor::of(std::vector<int8_t>{-56})));
+}
+
+TEST(Interpreter, TakesSizesThatNoInputHasByItself) {
+  const Kernel kernel = parse_kernel(
+      "kernel k(x: f32[2*n]) -> (y: f32[n,m]) { for i in 0..n { for j in 0..m { y[i,j] = x[2*i] } } }");
+  const Tensor x = Tensor::of(std::vector<float>{1, 2, 3, 4});
+  EXPECT_TRUE(identical(interpret(kernel, {x}, {{"n", 2}, {"m", 1}}).front(),
+                        Tensor::of(std::vector<float>{1, 3}).reshaped({2, 1})));
+}
+
+TEST(Interpreter, FindsAllPlacesBeforeItWritesAny) {
+  const Kernel kernel =
+      parse_kernel("kernel k() -> (at: i64[], y: i64[2]) { at[] = 0 y[1] = 7 at[], y[{at[]}] = 1, 5 }");
+  EXPECT_TRUE(identical(interpret(kernel, {})[1], Tensor::of(std::vector<int64_t>{5, 7})));
+}
+
+TEST(Interpreter, ShowsTurnsThatNeedEachOther) {
+  for (const std::string_view mark : {"parallel", "vector"}) {
+    const Kernel kernel = parse_kernel(
+        fmt::format("kernel k() -> (y: i64[4]) {{ y[0] = 1 for i in 1..4 {} {{ y[i] = y[i-1] }} }}", mark));
+    EXPECT_THROW(interpret(kernel, {}), UserError);
+  }
 }
 
 TEST(Interpreter, RefusesWhatIsNotThere) {

@@ -133,6 +133,15 @@ TEST(Unroll, LeavesALoopForTheRest) {
 )");
 }
 
+TEST(Tile, IsDeclinedWhereDecidingTakesTooLong) {
+  EXPECT_EQ(after("kernel k(x: f32[n,m]) -> (y: f32[n,m]) {"
+                  "  for i in 0..n { for j in 0..m { for k in 0..n { for l in 0..m {"
+                  "    y[floor((7919*i+104729*j+k)/1009),mod(i*31+j*17+k*13+l*7,97)] ="
+                  "      y[floor((7907*i+104723*j+l)/1013),mod(i*37+j*19+k*11+l*5,101)] + x[i,j] } } } } }",
+                  "tile(i,j,k,l,3,5,7,11)"),
+            "declined: whether that is legal cannot be decided: it would take too long");
+}
+
 TEST(Permute, ChangesTheLayoutThatIsWalked) {
   EXPECT_EQ(
       after("kernel k(x: f32[4,6]) -> (y: f32[6,4]) { for i in 0..4 { for j in 0..6 { y[j,i] = x[i,j] } } }",
