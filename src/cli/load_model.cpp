@@ -1,6 +1,5 @@
 #include "cli/load_model.h"
 
-#include <charconv>
 #include <filesystem>
 
 #include "base/error.h"
@@ -14,19 +13,6 @@ namespace tenon::cli {
 void ModelArguments::add_to(CLI::App& command) {
   command.add_option("MODEL", model, "a file (.onnx, .tenon) or builtin:NAME")->required();
   command.add_option("--dim", dims, "binds a symbolic dimension: NAME=N")->take_all();
-}
-
-std::pair<std::string, Dim> parse_binding(const std::string& text) {
-  const size_t equals = text.rfind('=');
-  int64_t size = -1;
-  if (equals != std::string::npos) {
-    const auto [end, error] = std::from_chars(text.data() + equals + 1, text.data() + text.size(), size);
-    if (error != std::errc() || end != text.data() + text.size())
-      size = -1;
-  }
-  if (equals == std::string::npos || equals == 0 || size < 0)
-    throw user_error("--dim {}: it should look like batch=4", text);
-  return {text.substr(0, equals), Dim(size)};
 }
 
 namespace {

@@ -43,8 +43,7 @@ using Number = std::variant<double, int64_t, uint64_t>;
 
 struct ScalarNode;
 
-// An immutable expression with a dtype. Copies share it, and so may parts of larger expressions: what is
-// shared is computed once.
+// An immutable expression with a dtype. Copies share it, and so may parts of larger expressions.
 class Scalar {
  public:
   enum class Kind : uint8_t { Number, Index, Variable, Load, Apply };
