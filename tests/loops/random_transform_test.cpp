@@ -15,7 +15,6 @@ class Draw {
   explicit Draw(uint64_t seed) : random_(seed) {}
 
   int64_t below(int64_t bound) { return static_cast<int64_t>(random_() % static_cast<uint64_t>(bound)); }
-  bool often() { return below(3) > 0; }
   template <class T>
   const T& one_of(const std::vector<T>& list) {
     return list[static_cast<size_t>(below(static_cast<int64_t>(list.size())))];
@@ -23,19 +22,12 @@ class Draw {
 
   // Two nests over one buffer, whose statements read and write it near where they are.
   Kernel kernel() {
-    std::string text =
-        "kernel k(x: f32[9,9]) -> (y: f32[9,9], s: f32[9]) {\n"
-        "for a in 0..9 { s[a] = 0 for b in 0..9 { y[a,b] = x[a,b] } }\n";
-    for (const auto& [i, j] : {std::pair("i", "j"), std::pair("p", "q")}) {
-      text += fmt::format("for {} in {}..{} {{\n", i, 1 + below(2), 7 + below(2));
-      if (below(3) == 0)
-        text += statement(i, "4");
-      text += fmt::format("for {} in {}..{} {{\n", j, below(4) == 0 ? i : "1", 7 + below(2));
-      text += statement(i, j);
-      if (below(2) == 0)
-        text += fmt::format("if {}-{} >= 0 {{ {} }}\n", i, 2 + below(3), statement(i, j));
-      text += "}\n}\n";
-    }
+    size_ = below(2) == 0 ? "9" : "n";
+    std::string text = fmt::format(
+        "kernel k(x: f32[{0},{0}]) -> (y: f32[{0},{0}], s: f32[{0}]) {{\n"
+        "for a in 0..{0} {{ s[a] = 0 for b in 0..{0} {{ y[a,b] = x[a,b] }} }}\n",
+        size_);
+    text += nest("i", "j", "t") + nest("p", "q", "u");
     return parse_kernel(text + "}");
   }
 
@@ -43,7 +35,7 @@ class Draw {
     std::vector<std::string> loops;
     collect(kernel.body, loops);
     const auto loop = [&] { return one_of(loops); };
-    switch (below(11)) {
+    switch (below(14)) {
       case 0:
         return fmt::format("split({},{})", loop(), 1 + below(4));
       case 1:
@@ -64,12 +56,37 @@ class Draw {
         return fmt::format("divide({},{})", loop(), below(9));
       case 9:
         return fmt::format("cache(x,{})", loop());
+      case 10:
+        return fmt::format("shrink({})", one_of<std::string>({"t", "u"}));
+      case 11:
+        return fmt::format("parallelise({})", loop());
+      case 12:
+        return fmt::format("vectorise({})", loop());
       default:
         return fmt::format("unroll({})", loop());
     }
   }
 
  private:
+  // A loop's range within what has neighbours on both sides.
+  std::string range(const std::string& begin) {
+    return fmt::format("{}..{}-{}{}", begin, size_, 1 + below(2), below(5) == 0 ? " step 2" : "");
+  }
+  std::string nest(const std::string& i, const std::string& j, const std::string& local) {
+    const bool has_local = below(2) == 0;
+    std::string text = has_local ? fmt::format("local {}: f32[{},{}]\n", local, size_, size_) : "";
+    text += fmt::format("for {} in {} {{\n", i, range(std::to_string(1 + below(2))));
+    if (below(3) == 0)
+      text += statement(i, "4");
+    text += fmt::format("for {} in {} {{\n", j, range(below(4) == 0 ? i : "1"));
+    if (has_local)
+      text += fmt::format("{0}[{1},{2}] = x{3}\ny{4} = {0}[{1},{2}] + 1\n", local, i, j, place(i, j),
+                          place(i, j));
+    text += statement(i, j);
+    if (below(2) == 0)
+      text += fmt::format("if {}-{} >= 0 {{ {} }}\n", i, 2 + below(3), statement(i, j));
+    return text + "}\n}\n";
+  }
   std::string near(const std::string& variable) {
     const int64_t offset = below(3) - 1;
     return offset == 0 ? variable : fmt::format("{}{:+}", variable, offset);
@@ -94,23 +111,15 @@ class Draw {
   }
 
   std::mt19937_64 random_;
+  std::string size_;
 };
-
-// Requests that make no sense (a loop within itself) count as declined.
-Transformed attempt(const Kernel& kernel, const std::string& step) {
-  try {
-    return apply_steps(kernel, step).front().result;
-  } catch (const UserError& error) {
-    return {.kernel = std::nullopt, .declined = error.what()};
-  }
-}
 
 TEST(RandomTransformations, ComputeTheSameUnlessDeclined) {
   Tensor x(DType::F32, {9, 9});
   int64_t i = 0;
   for (float& element : x.mutable_data<float>())
     element = static_cast<float>((7919 * ++i) % 17);  // whole numbers: sums are the same in any order
-  int64_t done = 0, declined = 0;
+  int64_t done = 0, declined = 0, refused = 0;
   for (uint64_t seed = 0; seed < 12; ++seed) {
     Draw draw(seed);
     const Kernel first = draw.kernel();
@@ -120,7 +129,13 @@ TEST(RandomTransformations, ComputeTheSameUnlessDeclined) {
     std::string steps;
     for (int step = 0; step < 5; ++step) {
       const std::string text = draw.step(kernel);
-      const Transformed result = attempt(kernel, text);
+      Transformed result;
+      try {
+        result = apply_steps(kernel, text).front().result;
+      } catch (const UserError&) {  // it makes no sense: a loop within itself, say
+        ++refused;
+        continue;
+      }
       ++(result.kernel ? done : declined);
       if (!result.kernel)
         continue;
@@ -132,9 +147,10 @@ TEST(RandomTransformations, ComputeTheSameUnlessDeclined) {
                                                                  << print(first) << print(kernel);
     }
   }
-  // Both happen, so that both are tested.
+  // All happen, so that all are tested.
   EXPECT_GT(done, 10);
   EXPECT_GT(declined, 10);
+  EXPECT_GT(refused, 0);
 }
 
 }  // namespace
