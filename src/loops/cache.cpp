@@ -82,7 +82,9 @@ std::vector<Statement> copying(const Kernel& kernel, const Buffer& from, const B
   std::vector<Scalar> read, written;
   std::vector<Loop> loops;
   for (size_t axis = 0; axis < part.from.size(); ++axis) {
-    Loop loop{.variable = fresh_name(kernel, fmt::format("{}_{}", to.name, axis)), .end = part.sizes[axis]};
+    Loop loop{.variable = fresh_name(kernel, fmt::format("{}_{}", to.name, axis)),
+              .end = part.sizes[axis],
+              .body = {}};
     const Dim i = Dim::symbol(loop.variable);
     written.push_back(Scalar::index(i));
     read.push_back(Scalar::index(part.from[axis] + i));

@@ -1,5 +1,6 @@
 #include "loops/edit.h"
 
+#include <algorithm>
 #include <set>
 
 #include "base/error.h"

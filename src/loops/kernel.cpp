@@ -1,5 +1,6 @@
 #include "loops/kernel.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 

@@ -93,7 +93,7 @@ struct Loop {
   Dim begin = 0, end = 0;
   int64_t step = 1;
   Mark mark = Mark::Serial;
-  std::vector<Statement> body = {};
+  std::vector<Statement> body;
 
   friend bool operator==(const Loop&, const Loop&) = default;
 };

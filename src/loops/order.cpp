@@ -6,6 +6,8 @@
 #include <isl/set.h>
 #include <isl/val.h>
 
+#include <algorithm>
+
 #include "loops/edit.h"
 #include "loops/isl.h"
 #include "loops/runs.h"

@@ -153,7 +153,7 @@ class Parser : private Scanner {
   }
 
   Loop loop() {
-    Loop loop{.variable = word()};
+    Loop loop{.variable = word(), .body = {}};
     expect_word("in");
     loop.begin = dim({".."});
     expect('.');

@@ -1,4 +1,6 @@
 // shrink.cpp — local buffers without the dimensions of which each turn of a loop uses one element.
+#include <algorithm>
+
 #include "loops/attempt.h"
 #include "loops/uses.h"
 

@@ -1,5 +1,6 @@
 #include "loops/transform.h"
 
+#include <algorithm>
 #include <set>
 
 #include "base/error.h"

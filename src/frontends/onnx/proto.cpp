@@ -67,7 +67,7 @@ void decode(const Field& field, Message& message) {
 template <class Value>
 void decode(const Field& field, std::optional<Value>& value) {
   if (!value)
-    value.emplace();
+    value = Value();
   decode(field, *value);
 }
 
