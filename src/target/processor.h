@@ -1,0 +1,13 @@
+// processor.h — what the processor offers, by the text of /proc/cpuinfo.
+#pragma once
+
+#include <string_view>
+
+#include "target/target.h"
+
+namespace tenon {
+
+// Without caches and cores. A text that says nothing gives what every processor of the architecture has.
+Target parse_processor(Architecture architecture, std::string_view cpuinfo);
+
+}  // namespace tenon

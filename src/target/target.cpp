@@ -1,0 +1,60 @@
+#include "target/target.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+
+#include "target/processor.h"
+#include "target/resources.h"
+
+namespace tenon {
+namespace {
+
+#if defined(__x86_64__)
+constexpr Architecture kArchitecture = Architecture::X86_64;
+#elif defined(__aarch64__)
+constexpr Architecture kArchitecture = Architecture::Arm64;
+#else
+#error "Tenon runs on x86-64 and arm64"
+#endif
+
+// Empty where it cannot be read.
+std::string read_text(const char* path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+Target read_target() {
+  const std::vector<int> processors = allowed_processors();
+  const int64_t limit = read_core_limit("/sys/fs/cgroup", read_text("/proc/self/cgroup")).value_or(INT64_MAX);
+  Target target = parse_processor(kArchitecture, read_text("/proc/cpuinfo"));
+  target.caches =
+      read_caches(fmt::format("/sys/devices/system/cpu/cpu{}", processors.front()), library_caches());
+  target.cores = static_cast<int>(std::min(std::ssize(processors), limit));
+  return target;
+}
+
+}  // namespace
+
+const Target& this_machine() {
+  static const Target target = read_target();
+  return target;
+}
+
+std::string describe(const Target& target) {
+  const auto kib = [](int64_t bytes) { return bytes >> 10; };
+  const Caches& caches = target.caches;
+  std::string line =
+      target.architecture == Architecture::Arm64 ? "arm64 " : "";  // LLVM's names for x86-64 say so
+  line += fmt::format("{} {}", target.cpu, fmt::join(target.features, " "));
+  line += fmt::format(", {} vectors of {} bytes", target.vector_registers, target.vector_bytes);
+  line += target.fused_multiply_add ? " with fused multiply-add" : "";
+  line += fmt::format(", caches of {}, {} and {} KiB", kib(caches.level1_data), kib(caches.level2),
+                      kib(caches.level3_share));
+  return line + fmt::format(", {} {}", target.cores, target.cores == 1 ? "core" : "cores");
+}
+
+}  // namespace tenon

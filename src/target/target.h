@@ -1,0 +1,38 @@
+// target.h — what this machine is: what generated code may use, and what it is arranged for.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tenon {
+
+enum class Architecture { X86_64, Arm64 };
+
+// In bytes.
+struct Caches {
+  int64_t level1_data = 32 << 10;
+  int64_t level2 = 512 << 10;
+  int64_t level3_share = 0;  // of one core; 0 where there is no third level
+
+  bool operator==(const Caches&) const = default;
+};
+
+struct Target {
+  Architecture architecture = Architecture::X86_64;
+  std::string cpu;                    // a name of LLVM's that stands for nothing which this machine lacks
+  std::vector<std::string> features;  // in LLVM's spelling, such as "+avx2"
+  int64_t vector_bytes = 16;
+  int vector_registers = 16;
+  bool fused_multiply_add = false;
+  Caches caches;
+  int cores = 1;  // that this process may use
+};
+
+// Found out once, on first use.
+const Target& this_machine();
+
+// All of it in one line. Machines with the same line run the same kernels equally well.
+std::string describe(const Target& target);
+
+}  // namespace tenon

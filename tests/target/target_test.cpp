@@ -1,0 +1,50 @@
+#include "target/target.h"
+
+#include <gtest/gtest.h>
+
+#include "target/resources.h"
+
+namespace tenon {
+namespace {
+
+TEST(Target, IsDescribedInOneLine) {
+  Target target{.architecture = Architecture::Arm64,
+                .cpu = "generic",
+                .features = {"+neon", "+bf16"},
+                .vector_bytes = 16,
+                .vector_registers = 32,
+                .fused_multiply_add = true,
+                .caches = {64 << 10, 1 << 20, 3 << 19},
+                .cores = 4};
+  EXPECT_EQ(
+      describe(target),
+      "arm64 generic +neon +bf16, 32 vectors of 16 bytes with fused multiply-add, caches of 64, 1024 and "
+      "1536 KiB, 4 cores");
+  target = {.cpu = "x86-64", .features = {"+sse2"}, .caches = {32 << 10, 256 << 10, 0}};
+  EXPECT_EQ(describe(target), "x86-64 +sse2, 16 vectors of 16 bytes, caches of 32, 256 and 0 KiB, 1 core");
+}
+
+TEST(Target, OfThisMachineHoldsTogether) {
+  const Target& target = this_machine();
+  EXPECT_EQ(&target, &this_machine());
+  EXPECT_FALSE(target.features.empty());
+  EXPECT_TRUE(target.vector_bytes == 16 || target.vector_bytes == 32 || target.vector_bytes == 64);
+  EXPECT_GT(target.caches.level1_data, 0);
+  EXPECT_GE(target.caches.level2, target.caches.level1_data);
+  EXPECT_GE(target.cores, 1);
+  EXPECT_LE(target.cores, std::ssize(allowed_processors()));
+}
+
+// What the compiler that built this test may use is there, or the test would not run.
+TEST(Target, OfThisMachineHasItsArchitecture) {
+#if defined(__x86_64__)
+  EXPECT_EQ(this_machine().architecture, Architecture::X86_64);
+  EXPECT_EQ(this_machine().features.front(), "+sse2");
+#else
+  EXPECT_EQ(this_machine().architecture, Architecture::Arm64);
+  EXPECT_EQ(this_machine().features.front(), "+fp-armv8");
+#endif
+}
+
+}  // namespace
+}  // namespace tenon
