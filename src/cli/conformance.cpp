@@ -31,7 +31,7 @@ nlohmann::ordered_json as_json(const std::vector<CaseResult>& results,
 }
 
 void run(const std::vector<std::string>& folders, const std::string& json,
-         std::optional<NumericsBudget> numerics) {
+         std::optional<NumericsBudget> numerics, Engine engine) {
   if (!json.empty())
     check_writable(json);
   std::vector<CaseResult> results;
@@ -41,7 +41,7 @@ void run(const std::vector<std::string>& folders, const std::string& json,
     Progress progress("running case", static_cast<int64_t>(cases.size()));
     for (const fs::path& path : cases) {
       progress.step(path.filename().string());
-      CaseResult result = run_case(path, numerics);
+      CaseResult result = run_case(path, numerics, engine);
       result.name = path == folder ? path.filename().string() : path.lexically_relative(folder).string();
       ++counts[result.status];
       if (result.status != CaseStatus::Pass) {
@@ -76,7 +76,7 @@ void add_conformance(CLI::App& program) {
   CLI::App* command = program.add_subcommand("conformance", "runs folders of the ONNX backend test suite");
   command->add_option("DIR", options->folders, "folders of cases, searched to any depth")->required();
   command->add_option("--engine", options->engine, "what runs the models")
-      ->check(CLI::IsMember({"reference"}))
+      ->check(CLI::IsMember({"reference", "compiled"}))
       ->capture_default_str();
   command->add_option("--optimize", options->numerics, "optimises each model first: strict, default or fast")
       ->option_text("BUDGET");
@@ -86,7 +86,7 @@ void add_conformance(CLI::App& program) {
     std::optional<NumericsBudget> numerics;
     if (!options->numerics.empty())
       numerics = parse_numerics_budget(options->numerics);
-    run(options->folders, options->json, numerics);
+    run(options->folders, options->json, numerics, parse_engine(options->engine));
   });
 }
 

@@ -3,6 +3,7 @@
 #include "cli/bindings.h"
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "compiler/run_kernel.h"
 #include "loops/interpret.h"
 #include "loops/transform.h"
 #include "tensor/rounding.h"
@@ -28,10 +29,7 @@ Kernel read_kernel(const std::string& path) {
   return with_context(
       [&] { return path; },
       [&] {
-        Kernel kernel = loops::parse_kernel({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-        if (const auto problems = loops::check(kernel); !problems.empty())
-          throw user_error("{}", fmt::join(problems, "\n"));
-        return kernel;
+        return loops::parse_checked_kernel({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
       });
 }
 
@@ -73,20 +71,31 @@ std::optional<std::string> find_routine(const std::vector<loops::Statement>& bod
   return std::nullopt;
 }
 
-void compare_results(const Kernel& before, const Kernel& after, const std::map<std::string, int64_t>& sizes) {
-  if (const std::optional<std::string> routine = find_routine(before.body))
-    return write_output(fmt::format("Not compared: it calls {}.\n", *routine));
-  const std::vector<Tensor> inputs = make_inputs(before, sizes);
-  const std::vector<Tensor> expected = interpret(before, inputs, sizes),
-                            actual = interpret(after, inputs, sizes);
+// How far results are from what they should be; further than rounding explains is our bug.
+double worst_error(const Kernel& kernel, const std::vector<Tensor>& actual,
+                   const std::vector<Tensor>& expected) {
   double worst = 0;
   for (size_t i = 0; i < expected.size(); ++i) {
     const double tolerance = kRoundingSteps * rounding_step(expected[i].dtype());
     const Comparison comparison = compare(actual[i], expected[i], tolerance);
-    CHECK(comparison.agree, "{}: {}", before.outputs[i].name, comparison.detail);
+    CHECK(comparison.agree, "{}: {}", kernel.outputs[i].name, comparison.detail);
     worst = std::max(worst, comparison.worst_error);
   }
-  write_output(fmt::format("Both compute the same{}.\n",
+  return worst;
+}
+
+void compare_results(const Kernel& before, const Kernel& after, const std::map<std::string, int64_t>& sizes,
+                     const std::string& path) {
+  if (const std::optional<std::string> routine = find_routine(before.body))
+    return write_output(fmt::format("Not compared: it calls {}.\n", *routine));
+  const std::vector<Tensor> inputs = make_inputs(before, sizes);
+  const std::vector<Tensor> expected =
+      with_context([&] { return path; }, [&] { return interpret(before, inputs, sizes); });
+  const double worst = worst_error(after, interpret(after, inputs, sizes), expected);
+  const bool compiled = can_compile(after);
+  if (compiled)  // which rounds as the machine does, so that by how much it is off says nothing
+    worst_error(after, run_compiled(after, inputs, sizes), expected);
+  write_output(fmt::format("Both compute the same{}{}.\n", compiled ? ", also compiled" : "",
                            worst == 0 ? "" : fmt::format(", up to rounding: off by {:.1e} at most", worst)));
 }
 
@@ -103,7 +112,7 @@ void rearrange(const Arguments& arguments) {
     throw Refused();
   }
   write_output(fmt::format("\nafter {}:\n{}\n", arguments.steps, loops::print(*last.result.kernel)));
-  compare_results(kernel, *last.result.kernel, sizes);
+  compare_results(kernel, *last.result.kernel, sizes, arguments.file);
 }
 
 }  // namespace

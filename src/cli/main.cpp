@@ -39,6 +39,7 @@ int run_command(int argc, char** argv) {
       "Exit status: 0 done, 1 the answer is no, 2 the input is at fault, 3 a bug in tenon.");
   tenon::cli::add_print(program);
   tenon::cli::add_run(program);
+  tenon::cli::add_bench(program);
   tenon::cli::add_conformance(program);
   tenon::cli::add_ops(program);
   tenon::cli::add_optimize(program);

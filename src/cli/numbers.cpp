@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "target/target.h"
+
 namespace tenon::cli {
 namespace {
 
@@ -24,6 +26,21 @@ CLI::Option* add_samples(CLI::App& command, int64_t& samples) {
   return command.add_option("--samples", samples, "how many random inputs")
       ->check(in_range<int64_t>("a whole number from 1 up", [](int64_t number) { return number >= 1; }))
       ->capture_default_str();
+}
+
+CLI::Option* add_threads(CLI::App& command, int& threads) {
+  threads = this_machine().cores;
+  return command.add_option("--threads", threads, "how many threads the compiled model uses")
+      ->check(in_range<int>("a whole number from 1 to 1024",
+                            [](int number) { return number >= 1 && number <= 1024; }))
+      ->option_text("N [as many as there are cores]");
+}
+
+CLI::Option* add_seconds(CLI::App& command, double& seconds) {
+  return command.add_option("--seconds", seconds, "how long it measures, for 5 runs at least")
+      ->check(in_range<double>("a number from 0 to 86400",
+                               [](double number) { return number >= 0 && number <= 86400; }))
+      ->option_text("S [2]");
 }
 
 void add_tolerance(CLI::App& command, double& tolerance) {

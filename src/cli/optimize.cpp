@@ -1,6 +1,4 @@
 // optimize.cpp — tenon optimize: a smaller, faster model that computes the same.
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -10,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/load_model.h"
 #include "cli/output.h"
+#include "cli/peak_memory.h"
 #include "frontends/onnx/import.h"
 #include "frontends/onnx/proto.h"
 #include "frontends/onnx/write/schemas.h"
@@ -137,12 +136,6 @@ Counts recognised_in(const Graph& graph) {
     }
   });
   return counts;
-}
-
-double peak_memory_mib() {
-  rusage usage = {};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / 1024;
 }
 
 void write_stats(const Options& options, const Counts& before, const Counts& after, const Graph& graph,

@@ -1,22 +1,83 @@
 // print.cpp — tenon print: a model in Tenon's text form, or as another tool would show it.
 #include "ir/print.h"
 
+#include <algorithm>
+
 #include "autodiff/gradient.h"
 #include "base/write_file.h"
 #include "cli/commands.h"
+#include "cli/compile_model.h"
 #include "cli/load_model.h"
 #include "cli/output.h"
+#include "compiler/print_program.h"
 #include "frontends/builtin/builtin.h"
-#include "passes/pipeline.h"
+#include "verify/sample_inputs.h"
 #include "views/views.h"
 
 namespace tenon::cli {
+namespace {
+
+struct Options {
+  ModelArguments model;
+  std::string as = "tenon", stage = "imported", file;
+
+  bool is_compiled() const { return stage == "kernels" || stage == "program"; }
+};
+
+void check_options(const Options& options) {
+  if (options.is_compiled() && options.as != "tenon")
+    throw user_error("--as {} is for graphs: the stage {} is shown in one form", options.as, options.stage);
+  if (!options.file.empty()) {
+    check_writable(options.file);
+    refuse_overwriting(options.model, options.file);
+  }
+}
+
+// Sizes that nothing binds are 1.
+Bindings sizes_of(const Graph& graph) {
+  Bindings sizes;
+  for (Value input : graph.inputs())
+    for (const std::string& symbol : symbols_of(input.type()))
+      sizes.emplace(symbol, 1);
+  return sizes;
+}
+
+std::string show_compiled(const Graph& graph, const std::string& stage) {
+  const std::unique_ptr<Program> program = compile_model(graph);
+  if (stage == "kernels")
+    return print_kernels(*program, kernels_of(graph));
+  try {
+    return print_program(*program, sizes_of(graph));
+  } catch (const UserError& error) {
+    throw user_error("{}\n  hint: sizes that are not given are 1; give them with {}", error.what(),
+                     dims_to_bind(graph));
+  }
+}
+
+std::string show(const Graph& graph, const Options& options) {
+  if (options.is_compiled())
+    return show_compiled(graph, options.stage);
+  const std::vector<View>& views = all_views();
+  return std::find_if(views.begin(), views.end(), [&](const View& view) { return view.name == options.as; })
+      ->render(graph);
+}
+
+void print_model(const Options& options) {
+  check_options(options);
+  std::unique_ptr<Graph> graph = load_model(options.model);
+  if (options.stage == "gradient")
+    graph = differentiate(*graph);
+  else if (options.stage != "imported")
+    optimize_model(*graph);
+  if (!options.file.empty() && options.as == "tenon" && !options.is_compiled())
+    return save(*graph, options.file);
+  const std::string text = show(*graph, options);
+  options.file.empty() ? write_output(text) : write_file(options.file, text);
+}
+
+}  // namespace
 
 void add_print(CLI::App& program) {
-  struct Options {
-    ModelArguments model;
-    std::string as = "tenon", stage = "imported", file;
-  };
   auto options = std::make_shared<Options>();
   CLI::App* command = program.add_subcommand("print", "shows a model");
   options->model.add_to(*command);
@@ -30,9 +91,11 @@ void add_print(CLI::App& program) {
       ->check(CLI::IsMember(names).description(""))
       ->option_text("FORM [tenon]");
   command
-      ->add_option("--stage", options->stage,
-                   "the model as read, optimised, or with its gradients: imported, optimised, gradient")
-      ->check(CLI::IsMember({"imported", "optimised", "gradient"}).description(""))
+      ->add_option(
+          "--stage", options->stage,
+          "the model as read, with its gradients, optimised, or compiled for this machine: imported, "
+          "gradient, optimised, kernels, program")
+      ->check(CLI::IsMember({"imported", "gradient", "optimised", "kernels", "program"}).description(""))
       ->option_text("STAGE [imported]");
   command
       ->add_option("-o", options->file, "writes it to this file; of the form tenon, it reads back anywhere")
@@ -41,26 +104,7 @@ void add_print(CLI::App& program) {
   for (const builtin::Model& model : builtin::all_models())
     list += fmt::format("  {:<18} {}\n", model.name, model.doc);
   command->footer(list + "Example: tenon print builtin:tiny --as fx");
-  command->callback([options] {
-    if (!options->file.empty()) {
-      check_writable(options->file);
-      refuse_overwriting(options->model, options->file);
-    }
-    std::unique_ptr<Graph> graph = load_model(options->model);
-    if (options->stage == "gradient")
-      graph = differentiate(*graph);
-    if (options->stage == "optimised") {
-      Journal journal;
-      optimize(*graph, journal);
-    }
-    if (!options->file.empty() && options->as == "tenon")
-      return save(*graph, options->file);
-    for (const View& view : all_views())
-      if (view.name == options->as) {
-        const std::string text = view.render(*graph);
-        options->file.empty() ? write_output(text) : write_file(options->file, text);
-      }
-  });
+  command->callback([options] { print_model(*options); });
 }
 
 }  // namespace tenon::cli

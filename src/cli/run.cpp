@@ -10,13 +10,18 @@
 #include "base/write_file.h"
 #include "cli/arrays.h"
 #include "cli/commands.h"
+#include "cli/compile_model.h"
+#include "cli/made_up.h"
+#include "cli/numbers.h"
 #include "cli/output.h"
 #include "cli/summary.h"
 #include "ir/evaluate.h"
-#include "verify/sample_inputs.h"
+#include "verify/engine.h"
 
 namespace tenon::cli {
 namespace {
+
+using Executor = std::function<Data(const Data& inputs, const tenon::RunOptions& options)>;
 
 // That the outputs can be written is known before the model runs.
 void check_outputs(const std::string& file, const Graph& graph) {
@@ -34,23 +39,18 @@ void check_outputs(const std::string& file, const Graph& graph) {
   }
 }
 
-Data evaluate_with_progress(const Graph& graph, const Data& inputs, uint64_t seed) {
-  Progress progress("running node", graph.node_count());
-  return evaluate(graph, inputs,
-                  {.seed = seed, .before_node = [&](const Node& node) { progress.step(node.op().name); }});
-}
-
-// The same on inputs made by rule, which not every model takes: token ids must be small, say.
-Data evaluate_on_samples(const Graph& graph, uint64_t seed) {
-  try {
-    return evaluate_with_progress(graph, sample_inputs(graph), seed);
-  } catch (const UnsupportedError&) {
-    throw;
-  } catch (const UserError& error) {
-    const std::string dims = dims_to_bind(graph);
-    throw user_error("{}\n  hint: the inputs were made up; give your own with --inputs{}", error.what(),
-                     dims.empty() ? "" : ", or sizes with " + dims);
-  }
+// What runs the model, which must outlive it.
+Executor prepare(Graph& graph, Engine engine) {
+  if (engine == Engine::Reference)
+    return [&graph](const Data& inputs, const tenon::RunOptions& options) {
+      Progress progress("running node", graph.node_count());
+      return evaluate(graph, inputs, {.seed = options.seed, .before_node = [&](const Node& node) {
+                                        progress.step(node.op().name);
+                                      }});
+    };
+  optimize_model(graph);
+  return [program = std::shared_ptr<const Program>(compile_model(graph))](
+             const Data& inputs, const tenon::RunOptions& options) { return program->run(inputs, options); };
 }
 
 void write_outputs(const std::string& file, const Graph& graph, const Data& outputs) {
@@ -60,13 +60,13 @@ void write_outputs(const std::string& file, const Graph& graph, const Data& outp
   write_npz(file, {named.begin(), named.end()});
 }
 
-struct RunOptions {
+struct RunArguments {
   ModelArguments model;
-  std::string inputs, outputs, engine = "reference";
-  uint64_t seed = 0;
+  std::string inputs, outputs, engine = "compiled";
+  tenon::RunOptions run;
 };
 
-void run(const RunOptions& options) {
+void run(const RunArguments& options) {
   InputFile file(options.inputs);
   const std::unique_ptr<Graph> graph = file.load(options.model);
   if (!options.outputs.empty()) {
@@ -75,32 +75,40 @@ void run(const RunOptions& options) {
   }
   const std::optional<Data> inputs = file.inputs_for(*graph);
   file.note_others();
+  const Executor execute = prepare(*graph, parse_engine(options.engine));
   const auto start = std::chrono::steady_clock::now();
-  const Data outputs = inputs ? evaluate_with_progress(*graph, *inputs, options.seed)
-                              : evaluate_on_samples(*graph, options.seed);
+  const Data outputs =
+      inputs
+          ? execute(*inputs, options.run)
+          : with_made_up_inputs(*graph, [&](const Data& samples) { return execute(samples, options.run); });
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   if (!options.outputs.empty())
     write_outputs(options.outputs, *graph, outputs);
   for (size_t i = 0; i < outputs.size(); ++i)
     write_output(fmt::format("{}: {}\n", graph->output_names()[i], summary(outputs[i])));
   if (::isatty(STDERR_FILENO) != 0)
-    std::fputs(fmt::format("ran in {:.3f} s with the reference engine\n", seconds.count()).c_str(), stderr);
+    std::fputs(fmt::format("ran in {:.3f} s with the {} engine\n", seconds.count(), options.engine).c_str(),
+               stderr);
 }
 
 }  // namespace
 
 void add_run(CLI::App& program) {
-  auto options = std::make_shared<RunOptions>();
+  auto options = std::make_shared<RunArguments>();
   CLI::App* command = program.add_subcommand("run", "runs a model once, and shows what comes out");
   options->model.add_to(*command);
   command->add_option(
       "--inputs", options->inputs,
       "an .npz with the inputs, by name or as input_0, input_1, …; made by rule when left out");
   command->add_option("--outputs", options->outputs, "writes the outputs to this .npz");
-  command->add_option("--engine", options->engine, "what runs it")
-      ->check(CLI::IsMember({"reference"}))
+  command
+      ->add_option("--engine", options->engine,
+                   "what runs it: the optimised model as code for this machine, or as it is, node by node")
+      ->check(CLI::IsMember({"reference", "compiled"}))
       ->capture_default_str();
-  command->add_option("--seed", options->seed, "the seed of the model's random ops")->capture_default_str();
+  add_threads(*command, options->run.threads);
+  command->add_option("--seed", options->run.seed, "the seed of the model's random ops")
+      ->capture_default_str();
   command->footer(
       "An input of an ONNX model that has a value in the model keeps it unless --inputs holds another.\n"
       "Inputs made by rule: element i is sin(0.37 i) + 0.1 for floats, 7919 i mod 1000 for integers,\n"

@@ -1,5 +1,5 @@
-// dim_expression.h — the inside of a symbolic Dim, shared by the dim*.cpp files only. dim.cpp explains the
-// form.
+// dim_expression.h — the inside of a symbolic Dim, for the dim*.cpp files and those who emit code for it.
+// dim.cpp explains the form.
 #pragma once
 
 #include <compare>

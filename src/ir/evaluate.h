@@ -13,8 +13,11 @@ using RandomGenerator = std::mt19937_64;
 // One application of an op: what its eval gets to see.
 class Call {
  public:
-  Call(const Node& node, std::span<const Datum> operands, RandomGenerator& random)
-      : node_(node), operands_(operands), random_(random) {}
+  // `run_region` runs a nested graph by its name; the reference evaluator, where there is none.
+  using RunRegion = std::function<Data(std::string_view region, const Data& inputs)>;
+  Call(const Node& node, std::span<const Datum> operands, RandomGenerator& random,
+       const RunRegion* run_region = nullptr)
+      : node_(node), operands_(operands), random_(random), run_region_(run_region) {}
 
   const Node& node() const { return node_; }
   // Operands by the names of the declaration.
@@ -36,6 +39,7 @@ class Call {
   const Node& node_;
   std::span<const Datum> operands_;
   RandomGenerator& random_;
+  const RunRegion* run_region_;
 };
 
 struct EvaluateOptions {

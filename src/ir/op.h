@@ -28,7 +28,7 @@ class Node;
 class Value;
 struct Operand;
 class Call;
-class LowerContext;  // declared by loops/
+class LowerContext;  // declared by ops/lower.h
 class GradContext;   // declared by ops/gradient.h
 
 enum class Category : uint8_t { Compute, Data, Shape, Control, Memory };
@@ -109,7 +109,10 @@ struct TypeVariable {
 struct Traits {
   bool elementwise = false;  // each result element depends only on the operands' elements it broadcasts from
   bool commutative = false;  // the first two operands may change places
+  bool reshapes = false;     // its result is the first operand, the same elements in the same order
   bool random = false;       // draws from the evaluator's seeded generator: never folded or merged
+  bool rounds_steps =
+      false;  // of its decomposition: where they are narrow floats, each is rounded, not only the last
   bool takes_unranked = false;  // infer copes with operands of unknown rank; else such a node is not
                                 // inferred, and its results are unranked tensors of the declared dtype
 };

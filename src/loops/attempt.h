@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "loops/check.h"
 #include "loops/edit.h"
 #include "loops/order.h"
 #include "loops/transform.h"
@@ -17,13 +18,26 @@ Transformed attempt(const Kernel& kernel, const F& f) {
   } catch (const Declined& declined) {
     return {.kernel = std::nullopt, .declined = declined.reason};
   }
-  const std::vector<std::string> problems = check(result);
-  CHECK(problems.empty(), "a transformation broke kernel {}: {}\n{}\nnow:\n{}", kernel.name, problems.front(),
-        print(kernel), print(result));
+  for (const Problem& problem : find_problems(result)) {
+    if (problem.is_too_large)
+      return {.kernel = std::nullopt, .declined = "bounds or indices would become too long"};
+    CHECK(false, "a transformation broke kernel {}: {}\n{}\nnow:\n{}", kernel.name, problem.text,
+          print(kernel), print(result));
+  }
   return {.kernel = std::move(result), .declined = {}};
 }
 
-// The same, where f only changes when statements run: unless a dependence forbids it.
+// The same, where f takes loops apart and leaves all runs of statements in their order: that is always legal.
+template <class F>
+Transformed take_apart(const Kernel& kernel, const F& f) {
+  return attempt(kernel, [&](Kernel& result) {
+    f(result);
+    separate_names(result);
+  });
+}
+
+// The same, where f runs the same statements for the same values, each once, but at other times: unless a
+// dependence forbids it.
 template <class F>
 Transformed rearrange(const Kernel& kernel, const F& f) {
   return attempt(kernel, [&](Kernel& result) {

@@ -93,18 +93,13 @@ std::vector<Statement> copying(const Kernel& kernel, const Buffer& from, const B
   std::vector<Statement> body;
   body.emplace_back(Assign{
       .places = {{to.name, written}}, .combine = {}, .values = {Scalar::load(from.name, from.dtype, read)}});
-  for (size_t i = loops.size(); i-- > 0;) {
-    Loop loop = with_body(loops[i], std::move(body));
-    body.clear();
-    body.emplace_back(std::move(loop));
-  }
-  return body;
+  return nested(loops, std::move(body));
 }
 
 // Which elements each turn of a loop reads, as relations from the turns.
 class Elements {
  public:
-  explicit Elements(const Kernel& kernel) : kernel_(kernel) {}
+  explicit Elements(const Kernel& kernel) : words_(kernel) {}
 
   // Those that are read for certain.
   Relation read(const std::vector<Read>& reads) {
@@ -121,7 +116,7 @@ class Elements {
       turn.push_back(fmt::format("t{}", i));
     for (size_t axis = 0; axis < buffer.sizes.size(); ++axis) {
       at.push_back(fmt::format("e{}", axis));
-      within.push_back(fmt::format("0 <= e{} < {}", axis, expression(buffer.sizes[axis])));
+      within.push_back(fmt::format("0 <= e{} < {}", axis, words_.expression(buffer.sizes[axis])));
     }
     return built({fmt::format("[L[{}] -> I[]] -> B[{}] : {}", fmt::join(turn, ", "), fmt::join(at, ", "),
                               fmt::join(within, " and "))});
@@ -133,26 +128,15 @@ class Elements {
     for (size_t i = 0; i < read.run.around.size(); ++i)
       (i < read.outer ? outer : inner).push_back(words_.name(read.run.around[i].loop->variable));
     for (const Scalar& index : read.place.at)
-      at.push_back(expression(index.index()));
-    std::string problem;
-    const std::optional<std::string> domain = words_.domain(read.run, problem);
-    if (!domain)
-      throw Undecided{problem};
+      at.push_back(words_.expression(index.index()));
     return fmt::format("[L[{}] -> I[{}]] -> B[{}] : {}", fmt::join(outer, ", "), fmt::join(inner, ", "),
-                       fmt::join(at, ", "), *domain);
-  }
-  std::string expression(const Dim& dim) {
-    const std::optional<std::string> text = words_.expression(dim);
-    if (!text)
-      throw Undecided{fmt::format("{} multiplies sizes with each other", dim)};
-    return *text;
+                       fmt::join(at, ", "), words_.domain(read.run));
   }
   Relation built(const std::vector<std::string>& pieces) {
-    return Relation(context_, words_.relation(kernel_, pieces)).of_first();
+    return Relation(context_, words_.relation(pieces)).of_first();
   }
 
-  const Kernel& kernel_;
-  Context context_ = make_context();
+  Context context_;
   Words words_;
 };
 

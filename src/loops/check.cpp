@@ -1,7 +1,6 @@
-// check.cpp — what can be wrong with a kernel.
-#include <set>
+#include "loops/check.h"
 
-#include "loops/kernel.h"
+#include <set>
 
 namespace tenon::loops {
 namespace {
@@ -10,16 +9,19 @@ class Checker {
  public:
   explicit Checker(const Kernel& kernel) : kernel_(kernel) {}
 
-  std::vector<std::string> run() {
+  std::vector<Problem> run() {
     for (const std::string& symbol : kernel_.size_symbols())
       symbols_.insert(symbol);
     names_ = symbols_;
-    for (const Buffer& buffer : kernel_.inputs)
-      declare(buffer);
-    for (const Buffer& buffer : kernel_.outputs)
-      declare(buffer);
-    for (const Combine& combine : kernel_.combines)
+    for (const std::vector<Buffer>* buffers : {&kernel_.inputs, &kernel_.outputs})
+      for (const Buffer& buffer : *buffers) {
+        part_ = next_part_++;
+        declare(buffer);
+      }
+    for (const Combine& combine : kernel_.combines) {
+      part_ = next_part_++;
       check(combine);
+    }
     check(kernel_.body);
     return std::move(problems_);
   }
@@ -27,7 +29,7 @@ class Checker {
  private:
   template <class... Args>
   void report(fmt::format_string<Args...> format, Args&&... args) {
-    problems_.push_back(fmt::format(format, std::forward<Args>(args)...));
+    problems_.push_back({part_, fmt::format(format, std::forward<Args>(args)...)});
   }
 
   void declare_name(const std::string& name) {
@@ -43,7 +45,7 @@ class Checker {
 
   void check(const Dim& dim) {
     if (dim.is_unknown())
-      report("a size or index is unknown");
+      problems_.push_back({part_, "a size or index is unknown", true});
     for (const std::string& symbol : dim.symbols())
       if (!symbols_.contains(symbol))
         report("'{}' is neither a loop around it nor a size of an input or output", symbol);
@@ -127,10 +129,10 @@ class Checker {
     const std::vector<Scalar>& operands = scalar.operands();
     for (const Scalar& operand : operands)
       check(operand);
-    const bool selects = scalar.function() == Function::Select;
-    if (selects && operands[0].dtype() != DType::Bool)
-      report("the condition of select is {}, not bool", operands[0].dtype());
-    for (size_t i = selects ? 1 : 0; i + 1 < operands.size(); ++i)
+    const bool conditional = takes_condition(scalar.function());
+    if (conditional && operands[0].dtype() != DType::Bool)
+      report("the condition of {} is {}, not bool", info(scalar.function()).name, operands[0].dtype());
+    for (size_t i = conditional ? 1 : 0; i + 1 < operands.size(); ++i)
       if (operands[i].dtype() != operands[i + 1].dtype())
         report("{} of {} and {}", info(scalar.function()).name, operands[i].dtype(), operands[i + 1].dtype());
   }
@@ -138,6 +140,7 @@ class Checker {
   void check(const std::vector<Statement>& body) {
     std::vector<std::string> locals;
     for (const Statement& statement : body) {
+      part_ = next_part_++;
       std::visit([&](const auto& each) { check(each); }, statement);
       if (const auto* local = std::get_if<Local>(&statement))
         locals.push_back(local->buffer.name);
@@ -202,11 +205,19 @@ class Checker {
   std::set<std::string> names_, symbols_;
   std::map<std::string, Buffer> buffers_;  // those in sight
   std::map<std::string, DType> variables_;
-  std::vector<std::string> problems_;
+  size_t part_ = 0, next_part_ = 0;
+  std::vector<Problem> problems_;
 };
 
 }  // namespace
 
-std::vector<std::string> check(const Kernel& kernel) { return Checker(kernel).run(); }
+std::vector<Problem> find_problems(const Kernel& kernel) { return Checker(kernel).run(); }
+
+std::vector<std::string> check(const Kernel& kernel) {
+  std::vector<std::string> texts;
+  for (Problem& problem : find_problems(kernel))
+    texts.push_back(std::move(problem.text));
+  return texts;
+}
 
 }  // namespace tenon::loops

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "ir/dim_expression.h"
 #include "loops/uses.h"
 
 namespace tenon::loops {
@@ -70,15 +71,61 @@ Dim last_of(const Loop& loop) {
   return loop.begin + Dim(loop.step) * floor_div(loop.end - 1 - loop.begin, loop.step);
 }
 
+// 1 or -1 where a dim only grows or only falls as the variable grows, 0 where it stays; nothing where it does
+// both, or that cannot be said.
+std::optional<int> direction_of(const Dim& dim, const std::string& variable);
+
+std::optional<int> direction_of(const DimAtom& atom, const std::string& variable) {
+  if (atom.function == DimFunction::Symbol)
+    return atom.name == variable ? 1 : 0;
+  int result = 0;
+  for (const Dim& operand : atom.operands) {
+    const std::optional<int> direction = direction_of(operand, variable);
+    if (!direction || *direction * result < 0)
+      return std::nullopt;
+    result = *direction == 0 ? result : *direction;
+  }
+  const bool keeps_it =
+      atom.function == DimFunction::Min || atom.function == DimFunction::Max ||
+      (atom.function == DimFunction::FloorDiv && atom.operands[1].constant().value_or(0) > 0);
+  return keeps_it || result == 0 ? std::optional(result) : std::nullopt;
+}
+
+std::optional<int> direction_of(const Dim& dim, const std::string& variable) {
+  int result = 0;
+  for (const DimTerm& term : terms_of(dim))
+    for (const DimFactor& factor : term.factors) {
+      const std::optional<int> direction = direction_of(*factor, variable);
+      if (direction == 0)
+        continue;
+      const int signed_direction = direction.value_or(0) * (term.coefficient > 0 ? 1 : -1);
+      if (signed_direction == 0 || signed_direction * result < 0 || term.factors.size() > 1)
+        return std::nullopt;
+      result = signed_direction;
+    }
+  return result;
+}
+
 // The dim where a loop is at its one end: where it grows with the variable, at `high`, else at `low`.
 Dim at_end(const Dim& dim, const std::string& variable, const Dim& low, const Dim& high) {
-  const Dim v = Dim::symbol(variable);
-  const Dim growth = dim.substitute({{variable, v + 1}}) - dim;
-  if (growth == Dim(0))
-    return dim;
-  if (!growth.is_constant())
-    throw declined("{} does not grow evenly with {}", dim, variable);
-  return dim.substitute({{variable, *growth.constant() > 0 ? high : low}});
+  const std::optional<int> direction = direction_of(dim, variable);
+  if (!direction)
+    throw declined("{} may both grow and fall with {}", dim, variable);
+  return *direction == 0 ? dim : dim.substitute({{variable, *direction > 0 ? high : low}});
+}
+
+// Dims of which an atom is the minimum, or the maximum where the coefficient is below 0; few are none.
+std::vector<Dim> operands_at_end(const DimAtom& atom, int64_t coefficient) {
+  if (atom.function == (coefficient > 0 ? DimFunction::Min : DimFunction::Max))
+    return atom.operands;
+  if (atom.function != DimFunction::FloorDiv || atom.operands[1].constant().value_or(0) < 1)
+    return {};
+  // Rounding keeps which of two is less.
+  const int64_t sign = coefficient > 0 ? 1 : -1;
+  std::vector<Dim> quotients;
+  for (const Dim& part : minima_of(Dim(sign) * atom.operands[0]))
+    quotients.push_back(floor_div(Dim(sign) * part, atom.operands[1]));
+  return quotients;
 }
 
 }  // namespace
@@ -108,6 +155,15 @@ std::string fresh_among(std::set<std::string>& names, const std::string& like) {
   for (int i = 2; !names.insert(name).second; ++i)
     name = fmt::format("{}{}", stem, i);
   return name;
+}
+
+std::vector<Statement> nested(const std::vector<Loop>& loops, std::vector<Statement> body) {
+  for (size_t i = loops.size(); i-- > 0;) {
+    Loop loop = with_body(loops[i], std::move(body));
+    body.clear();
+    body.emplace_back(std::move(loop));
+  }
+  return body;
 }
 
 void Position::replace(std::vector<Statement> with) const {
@@ -189,6 +245,29 @@ void for_each_statement(std::vector<Statement>& body, const std::function<void(S
     if (std::vector<Statement>* inner = body_of(statement))
       for_each_statement(*inner, f);
   }
+}
+
+bool mentions(const Dim& dim, const std::string& symbol) {
+  const std::vector<std::string> symbols = dim.symbols();
+  return std::ranges::find(symbols, symbol) != symbols.end();
+}
+
+std::vector<Dim> minima_of(const Dim& dim) {
+  if (dim.is_unknown())
+    return {dim};
+  for (const DimTerm& term : terms_of(dim)) {
+    const std::vector<Dim> operands = term.factors.size() == 1
+                                          ? operands_at_end(*term.factors.front(), term.coefficient)
+                                          : std::vector<Dim>();
+    if (operands.size() < 2)
+      continue;
+    const Dim rest = dim - DimExpression::sum({term});
+    std::vector<Dim> minima;
+    for (const Dim& operand : operands)
+      std::ranges::move(minima_of(rest + Dim(term.coefficient) * operand), std::back_inserter(minima));
+    return minima;
+  }
+  return {dim};
 }
 
 Dim least(const Dim& dim, const std::vector<Loop>& loops) {

@@ -23,6 +23,9 @@ inline Loop with_body(Loop loop, std::vector<Statement> body) {
   return loop;
 }
 
+// Loops within each other, outermost first, around a body.
+std::vector<Statement> nested(const std::vector<Loop>& loops, std::vector<Statement> body);
+
 // Where a statement stands.
 struct Position {
   std::vector<Statement>* body;
@@ -58,6 +61,10 @@ void separate_names(Kernel& kernel);
 
 // Calls f for every statement, outer ones first.
 void for_each_statement(std::vector<Statement>& body, const std::function<void(Statement&)>& f);
+
+bool mentions(const Dim& dim, const std::string& symbol);
+// Dims whose minimum this one is: min(a,b) - c is that of a - c and b - c.
+std::vector<Dim> minima_of(const Dim& dim);
 
 // Where the dim is least and largest while these loops run, outermost first. Declined where that cannot be
 // said.

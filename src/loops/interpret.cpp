@@ -160,6 +160,11 @@ Number apply(Function function, DType dtype, const std::vector<Number>& operands
     return cast(dtype, operands[0]);
   if (function == Function::Select)
     return holds(operands[0]) ? operands[1] : operands[2];
+  if (function == Function::Require) {
+    if (!holds(operands[0]))
+      throw user_error("what the kernel requires does not hold");
+    return operands[1];
+  }
   if (dtype == DType::Bool && function == Function::Not)
     return truth(!holds(operands[0]));
   const Number result = std::visit(

@@ -1,26 +1,52 @@
 #include "loops/isl.h"
 
 #include <isl/options.h>
+#include <pthread.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
 
 namespace tenon::loops {
 namespace {
 
-constexpr unsigned long kMostOperations = 2'000'000;  // a few seconds
+using std::chrono::nanoseconds;
+
+constexpr nanoseconds kMostTime = std::chrono::seconds(3);
+
+// How long a thread has computed.
+nanoseconds time_of(clockid_t clock) {
+  timespec time;
+  CHECK(clock_gettime(clock, &time) == 0, "a thread has no clock");
+  return std::chrono::seconds(time.tv_sec) + nanoseconds(time.tv_nsec);
+}
 
 }  // namespace
 
-Context make_context() {
-  Context context(isl_ctx_alloc());
-  isl_options_set_on_error(context.get(), ISL_ON_ERROR_CONTINUE);
-  isl_ctx_set_max_operations(context.get(), kMostOperations);
-  return context;
+// The time is that of the thread and not that on the wall, so that a busy machine decides the same.
+Context::Context() : context_(isl_ctx_alloc()) {
+  isl_options_set_on_error(get(), ISL_ON_ERROR_CONTINUE);
+  clockid_t clock;
+  CHECK(pthread_getcpuclockid(pthread_self(), &clock) == 0, "a thread has no clock");
+  watch_ =
+      std::jthread([context = get(), clock, end = time_of(clock) + kMostTime](const std::stop_token& stop) {
+        std::mutex mutex;
+        std::condition_variable_any woken;
+        std::unique_lock lock(mutex);
+        while (!stop.stop_requested()) {
+          const nanoseconds left = end - time_of(clock);
+          if (left <= nanoseconds(0))
+            return isl_ctx_abort(context);
+          woken.wait_for(lock, stop, left, [] { return false; });
+        }
+      });
 }
 
 void check_done(isl_ctx* context, bool done) {
   if (done)
     return;
-  CHECK(isl_ctx_last_error(context) == isl_error_quota, "the integer set library failed: {}",
-        isl_ctx_last_error_msg(context));
+  // What is given up while it reads a text is called a syntax error.
+  CHECK(isl_ctx_aborted(context), "the integer set library failed: {}", isl_ctx_last_error_msg(context));
   throw Undecided{"it would take too long"};
 }
 

@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "base/error.h"
 
@@ -27,10 +28,17 @@ struct Free {
   }
 };
 
-// It must outlive its relations.
-using Context = std::unique_ptr<isl_ctx, Free<isl_ctx_free>>;
-// One whose work is limited: what would take too long is undecided.
-Context make_context();
+// What relations are made in; it must outlive them. Work in it that takes longer than some seconds is given
+// up: what is asked of it then is undecided.
+class Context {
+ public:
+  Context();
+  isl_ctx* get() const { return context_.get(); }
+
+ private:
+  std::unique_ptr<isl_ctx, Free<isl_ctx_free>> context_;
+  std::jthread watch_;  // ends before the context does
+};
 
 // Throws Undecided where the library has given up; any other failure is ours.
 void check_done(isl_ctx* context, bool done);
@@ -59,20 +67,17 @@ class Relation {
   isl_ctx* context() const { return isl_union_map_get_ctx(get()); }
 
   bool empty() const { return decided(isl_union_map_is_empty(get())); }
-  bool is_single_valued() const { return decided(isl_union_map_is_single_valued(get())); }
-  bool has_domain_of(const Relation& other) const {
-    const std::unique_ptr<isl_union_set, Free<isl_union_set_free>> a(isl_union_map_domain(copy())),
-        b(isl_union_map_domain(other.copy()));
-    return decided(isl_union_set_is_equal(a.get(), b.get()));
-  }
 
   Relation reversed() const { return made(isl_union_map_reverse(copy())); }
   // The pairs (a, c) for which there is a b with (a, b) in this and (b, c) in `next`.
   Relation then(const Relation& next) const { return made(isl_union_map_apply_range(copy(), next.copy())); }
-  // The pairs (a, b) where this takes a to something before what it takes b to.
-  Relation order() const { return made(isl_union_map_lex_lt_union_map(copy(), copy())); }
-  // The pairs (a, b) that this takes to the same.
-  Relation sameness() const { return then(reversed()); }
+  // The pairs (a, b) where this takes a to something before, or behind, what `other` takes b to.
+  Relation earlier_than(const Relation& other) const {
+    return made(isl_union_map_lex_lt_union_map(copy(), other.copy()));
+  }
+  Relation later_than(const Relation& other) const {
+    return made(isl_union_map_lex_gt_union_map(copy(), other.copy()));
+  }
   // The pairs (a, b) and (c, b) for each pair ((a, c), b).
   Relation of_first() const { return made(isl_union_map_domain_factor_domain(copy())); }
   Relation of_second() const { return made(isl_union_map_domain_factor_range(copy())); }

@@ -36,7 +36,7 @@ std::vector<Statement> substitute(const std::vector<Statement>& body,
 }  // namespace
 
 std::vector<std::string> Kernel::size_symbols() const {
-  std::set<std::string> symbols;
+  std::set<std::string> symbols(more_sizes.begin(), more_sizes.end());
   for (const std::vector<Buffer>* buffers : {&inputs, &outputs})
     for (const Buffer& buffer : *buffers)
       for (const Dim& size : buffer.sizes)

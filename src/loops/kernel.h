@@ -112,13 +112,14 @@ struct Statement : std::variant<Assign, Loop, Guard, Local, Call> {
 
 struct Kernel {
   std::string name;
-  std::vector<Buffer> inputs, outputs;  // in memory
+  std::vector<Buffer> inputs, outputs;       // in memory
+  std::vector<std::string> more_sizes = {};  // that are given, though no input or output has them
   std::vector<Combine> combines;
   std::vector<Statement> body;
 
   friend bool operator==(const Kernel&, const Kernel&) = default;
 
-  // Those named in sizes of inputs and outputs.
+  // Those named in sizes of inputs and outputs, and more; sorted.
   std::vector<std::string> size_symbols() const;
   // Null where the kernel has none of that name.
   const Combine* find_combine(std::string_view called) const;
@@ -139,6 +140,8 @@ std::string print(const Kernel& kernel);
 std::string print(const Statement& statement, const Kernel& kernel);
 // Bad text is the user's fault.
 Kernel parse_kernel(std::string_view text);
+// The same, and so is what `check` finds; it is named with its line.
+Kernel parse_checked_kernel(std::string_view text);
 
 // Everything that is wrong with a kernel, in words: names that mean nothing or two things, ranks and dtypes
 // that do not fit.

@@ -15,16 +15,16 @@ inline std::optional<DType> known_dtype(const Scalar& scalar) {
   if (scalar.kind() != Scalar::Kind::Apply || scalar.function() == Function::Cast ||
       gives_bool(scalar.function()))
     return scalar.dtype();
-  for (size_t i = scalar.function() == Function::Select ? 1 : 0; i < scalar.operands().size(); ++i)
+  for (size_t i = takes_condition(scalar.function()) ? 1 : 0; i < scalar.operands().size(); ++i)
     if (const std::optional<DType> known = known_dtype(scalar.operands()[i]))
       return known;
   return std::nullopt;
 }
 
-// The dtype that bare numbers among the operands have (but for the condition of Select), where the whole is
+// The dtype that bare numbers among the operands have (but for a condition), where the whole is
 // expected to be of that dtype.
 inline std::optional<DType> dtype_of_operands(const Scalar& applied, std::optional<DType> expected) {
-  for (size_t i = applied.function() == Function::Select ? 1 : 0; i < applied.operands().size(); ++i)
+  for (size_t i = takes_condition(applied.function()) ? 1 : 0; i < applied.operands().size(); ++i)
     if (const std::optional<DType> known = known_dtype(applied.operands()[i]))
       return known;
   return gives_bool(applied.function()) ? std::nullopt : expected;

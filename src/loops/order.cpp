@@ -4,306 +4,292 @@
 #include <isl/map.h>
 #include <isl/point.h>
 #include <isl/set.h>
+#include <isl/space.h>
 #include <isl/val.h>
 
 #include <algorithm>
 
 #include "loops/edit.h"
-#include "loops/isl.h"
-#include "loops/runs.h"
-#include "loops/uses.h"
+#include "loops/run_relations.h"
 
 namespace tenon::loops {
 namespace {
 
-// The elements that each run reads, writes, and combines into.
-struct Uses {
-  Relation reads, writes;
-  // Of each combine that may happen in any order: a relation for each of its places, as what comes to one may
-  // depend on what is in another. Functions of one value have one.
-  std::map<std::string, std::vector<Relation>> combines;
+size_t count_common_loops(const Run& first, const Run& second) {
+  const auto [end, other] =
+      std::ranges::mismatch(first.around, second.around, {}, &Around::loop, &Around::loop);
+  return static_cast<size_t>(end - first.around.begin());
+}
+
+// Whether a run of the first statement comes before one of the second in the same turn of all these loops.
+bool comes_first(const Run& first, const Run& second) {
+  const size_t common = count_common_loops(first, second);
+  const auto place = [&](const Run& run) {
+    return common < run.around.size() ? run.around[common].place : run.place;
+  };
+  return place(first) < place(second);
+}
+
+// How many loops, from the outermost, are still the same for a statement.
+size_t count_kept_loops(const Run& before, const Run& after) {
+  const std::vector<Dim>& origin = origin_of(after).at;
+  size_t kept = 0;
+  while (kept < std::min(origin.size(), after.around.size()) &&
+         origin[kept] == Dim::symbol(after.around[kept].loop->variable) &&
+         after.around[kept].loop->mark == before.around[kept].loop->mark)
+    ++kept;
+  return kept;
+}
+
+// Sizes of the kernel, in words of the library, and the values of the loops around two runs.
+struct Example {
+  std::vector<std::pair<std::string, int64_t>> sizes;
+  std::vector<int64_t> first, second;
 };
 
-class Runs {
+int64_t value_in(isl_point* point, size_t i) {
+  const std::unique_ptr<isl_val, Free<isl_val_free>> value(
+      isl_point_get_coordinate_val(point, isl_dim_set, static_cast<int>(i)));
+  check_done(isl_point_get_ctx(point), value != nullptr);
+  return isl_val_get_num_si(value.get());
+}
+
+// That of the smallest sizes, and the first in order, which is the easiest to think through.
+Example example_of(const Relation& relation) {
+  isl_ctx* context = relation.context();
+  const std::unique_ptr<isl_map, Free<isl_map_free>> map(
+      check_done(context, isl_map_from_union_map(relation.copy())));
+  const auto count = [&](isl_dim_type type) { return static_cast<unsigned>(isl_map_dim(map.get(), type)); };
+  const unsigned sizes = count(isl_dim_param), first = count(isl_dim_in), second = count(isl_dim_out);
+  isl_set* all = isl_set_move_dims(isl_set_flatten(isl_map_wrap(isl_map_copy(map.get()))), isl_dim_set, 0,
+                                   isl_dim_param, 0, sizes);
+  const std::unique_ptr<isl_point, Free<isl_point_free>> point(
+      check_done(context, isl_set_sample_point(isl_set_lexmin(all))));
+  Example example;
+  for (unsigned i = 0; i < sizes; ++i)
+    example.sizes.emplace_back(isl_map_get_dim_name(map.get(), isl_dim_param, i), value_in(point.get(), i));
+  for (unsigned i = 0; i < first + second; ++i)
+    (i < first ? example.first : example.second).push_back(value_in(point.get(), sizes + i));
+  return example;
+}
+
+// All that decides when a statement runs, but for its place within the loops around it.
+std::string shape_of(const Run& run) {
+  std::string shape =
+      fmt::format("({}) if ({}) for", fmt::join(origin_of(run).at, ","), fmt::join(run.conditions, ","));
+  for (const auto& [loop, place] : run.around)
+    shape += fmt::format(" {}", fmt::ptr(loop));
+  return shape;
+}
+
+// Texts, by numbers that are the same where they are.
+class Numbers {
  public:
-  Runs(const Kernel& kernel, const Context& context, Words& words)
-      : kernel_(kernel), context_(context), words_(words), runs_(find_runs(kernel)) {
-    for (const Run& run : runs_)
-      depth_ = std::max(depth_, run.around.size());
-  }
-
-  // From each run, by its origin, to the time when it happens.
-  Relation times() {
-    return relation([&](const Run& run) { return time(run, depth_); });
-  }
-  // From each run within a loop to its turn of that loop, or to the time of what is around it.
-  Relation times_around(const Loop& loop, bool with_itself) {
-    return relation([&](const Run& run) -> std::string {
-      for (size_t i = 0; i < run.around.size(); ++i)
-        if (run.around[i].loop == &loop)
-          return with_itself ? fmt::format("T[{}]", words_.name(loop.variable)) : prefix(run, i);
-      return {};
-    });
-  }
-
-  Uses uses() {
-    std::vector<std::string> reads, writes;
-    std::map<std::string, std::vector<std::vector<std::string>>> combines;
-    for (const Run& run : runs_) {
-      size_t place = 0;  // among those of the assignment
-      for_each_use(*run.statement, [&](const Use& use) {
-        const std::string text = piece(run, element(run, use.place));
-        if (use.access == Access::Read)
-          reads.push_back(text);
-        else if (use.access == Access::Write || is_ordered(run))
-          writes.push_back(text);
-        else
-          add(run, place++, text, combines);
-      });
-    }
-    Uses uses{built(reads), built(writes), {}};
-    for (const auto& [how, places] : combines)
-      for (const std::vector<std::string>& pieces : places)
-        uses.combines[how].push_back(built(pieces));
-    return uses;
-  }
-
-  const std::vector<Run>& list() const { return runs_; }
+  size_t of(const std::string& text) { return numbers_.try_emplace(text, numbers_.size()).first->second; }
 
  private:
-  // Its statement's number, and the values of its loops before.
-  std::string instance(const Run& run) {
-    std::vector<std::string> at;
-    for (const Dim& dim : origin_of(run).at)
-      at.push_back(expression(dim));
-    return fmt::format("S{}[{}]", origin_of(run).statement, fmt::join(at, ", "));
-  }
-  std::string expression(const Dim& dim) {
-    const std::optional<std::string> text = words_.expression(dim);
-    if (!text)
-      throw Undecided{fmt::format("{} multiplies sizes with each other", dim)};
-    return *text;
-  }
-  std::string domain(const Run& run) {
-    std::string problem;
-    const std::optional<std::string> text = words_.domain(run, problem);
-    if (!text)
-      throw Undecided{problem};
-    return *text;
-  }
-
-  // Loops around and places within them take turns: place, variable, place, variable, …, place.
-  std::vector<std::string> steps(const Run& run, size_t loops) {
-    std::vector<std::string> steps;
-    for (size_t i = 0; i < loops; ++i) {
-      steps.push_back(std::to_string(run.around[i].place));
-      steps.push_back(words_.name(run.around[i].loop->variable));
-    }
-    return steps;
-  }
-  std::string time(const Run& run, size_t depth) {
-    std::vector<std::string> all = steps(run, run.around.size());
-    all.push_back(std::to_string(run.place));
-    all.resize(2 * depth + 1, "0");
-    return fmt::format("T[{}]", fmt::join(all, ", "));
-  }
-  std::string prefix(const Run& run, size_t loops) {
-    return fmt::format("T[{}]", fmt::join(steps(run, loops), ", "));
-  }
-
-  // The library wants expressions behind the variables that they speak of, so the loops come first, and go
-  // later.
-  std::string piece(const Run& run, const std::string& image) {
-    std::vector<std::string> names;
-    for (const auto& [loop, place] : run.around)
-      names.push_back(words_.name(loop->variable));
-    return fmt::format("[L[{}] -> {}] -> {} : {}", fmt::join(names, ", "), instance(run), image, domain(run));
-  }
-  Relation built(const std::vector<std::string>& pieces) {
-    return Relation(context_, words_.relation(kernel_, pieces)).of_second();
-  }
-  // From each run, by its origin, to what `image` says; those for which that is nothing are left out.
-  template <class F>
-  Relation relation(const F& image) {
-    std::vector<std::string> pieces;
-    for (const Run& run : runs_)
-      if (const std::string text = image(run); !text.empty())
-        pieces.push_back(piece(run, text));
-    return built(pieces);
-  }
-
-  // Nothing where it depends on data, or there are no words for it.
-  std::optional<std::string> index(const Scalar& scalar) {
-    return scalar.kind() == Scalar::Kind::Index ? words_.expression(scalar.index()) : std::nullopt;
-  }
-
-  // The element, with the loops around the declaration of a local buffer: each of their turns has its own.
-  std::string element(const Run& run, const Place& place) {
-    std::vector<std::string> at;
-    if (const auto it = run.in_sight.find(place.buffer); it != run.in_sight.end())
-      for (size_t i = 0; i < it->second; ++i)
-        at.push_back(words_.name(run.around[i].loop->variable));
-    for (size_t axis = 0; axis < place.at.size(); ++axis) {
-      // From the place on, a routine uses whatever it likes.
-      const std::optional<std::string> text =
-          std::holds_alternative<Assign>(*run.statement) ? index(place.at[axis]) : std::nullopt;
-      at.push_back(text.value_or(fmt::format("any{}", axis)));  // a name that nothing restricts
-    }
-    return fmt::format("{}[{}]", words_.name(place.buffer), fmt::join(at, ", "));
-  }
-
-  // Whether a run combines in a way that minds the order: as values of several places depend on each other,
-  // it must be known which those are.
-  bool is_ordered(const Run& run) {
-    const auto& assign = std::get<Assign>(*run.statement);
-    const Combine* combine = kernel_.find_combine(assign.combine);
-    if (combine == nullptr)
-      return false;
-    const bool known = std::ranges::all_of(assign.places, [&](const Place& place) {
-      return std::ranges::all_of(place.at, [&](const Scalar& each) { return index(each).has_value(); });
-    });
-    return !combine->unordered || (assign.places.size() > 1 && !known);
-  }
-  void add(const Run& run, size_t place, const std::string& text,
-           std::map<std::string, std::vector<std::vector<std::string>>>& combines) const {
-    const std::string& combine = std::get<Assign>(*run.statement).combine;
-    std::vector<std::vector<std::string>>& places = combines[combine];
-    places.resize(kernel_.find_combine(combine) == nullptr ? 1 : std::max(places.size(), place + 1));
-    places[std::min(place, places.size() - 1)].push_back(text);
-  }
-
-  const Kernel& kernel_;
-  const Context& context_;
-  Words& words_;
-  std::vector<Run> runs_;
-  size_t depth_ = 0;
+  std::map<std::string, size_t> numbers_;
 };
 
-Relation united(const std::vector<Relation>& relations) {
-  Relation all = relations.front();
-  for (const Relation& relation : relations)
-    all = all | relation;
-  return all;
-}
+// A statement that computes, where it stood and where it stands.
+struct Moved {
+  Run before, after;
+  size_t kept_loops;
+  size_t shape;                        // of both runs
+  size_t signature = 0;                // of the shape and all elements
+  std::vector<Element> elements = {};  // of buffers that the kernel writes
 
-// Pairs of runs that all these relations take to the same.
-Relation meeting_everywhere(const std::vector<Relation>& relations) {
-  Relation all = relations.front().sameness();
-  for (const Relation& relation : relations)
-    all = all & relation.sameness();
-  return all;
-}
-
-// Pairs of runs that use one element, at least one writing it.
-Relation conflicts(const Uses& uses, bool also_combines) {
-  Relation all = uses.writes.sameness();
-  const auto add = [&](const Relation& a, const Relation& b) {
-    all = all | a.then(b.reversed()) | b.then(a.reversed());
-  };
-  add(uses.writes, uses.reads);
-  for (auto it = uses.combines.begin(); it != uses.combines.end(); ++it) {
-    const Relation combined = united(it->second);
-    add(combined, uses.reads);
-    add(combined, uses.writes);
-    // Those that meet in all their places may change places with each other.
-    all = all | (also_combines ? combined.sameness() : combined.sameness() - meeting_everywhere(it->second));
-    for (auto other = std::next(it); other != uses.combines.end(); ++other)
-      add(combined, united(other->second));
-  }
-  return all;
-}
-
-// One pair of a relation between runs: their statements, and the values of their loops.
-struct Example {
-  Origin first, second;
+  // How it combines, where it does.
+  const std::string& combine() const { return std::get<Assign>(*before.statement).combine; }
 };
 
-Origin origin_in(isl_ctx* context, isl_set* taken) {
-  const std::unique_ptr<isl_set, Free<isl_set_free>> set(check_done(context, taken));
-  const std::unique_ptr<isl_point, Free<isl_point_free>> point(
-      check_done(context, isl_set_sample_point(isl_set_copy(set.get()))));
-  Origin origin{.statement = std::atoll(isl_set_get_tuple_name(set.get()) + 1), .at = {}};
-  for (int i = 0; i < isl_set_dim(set.get(), isl_dim_set); ++i) {
-    const std::unique_ptr<isl_val, Free<isl_val_free>> value(
-        check_done(context, isl_point_get_coordinate_val(point.get(), isl_dim_set, i)));
-    origin.at.emplace_back(isl_val_get_num_si(value.get()));
+// Two statements, whose runs came and come in some order. That depends on the loops around both, and on the
+// places of the two within these.
+struct Pair {
+  Pair(const Moved& one, const Moved& other)
+      : first(one),
+        second(other),
+        came_first(comes_first(one.before, other.before)),
+        comes_first_now(comes_first(one.after, other.after)) {}
+
+  bool keeps_order() const {
+    const size_t loops = count_common_loops(first.before, second.before);
+    return loops == count_common_loops(first.after, second.after) &&
+           loops <= std::min(first.kept_loops, second.kept_loops) && came_first == comes_first_now;
   }
-  return origin;
-}
 
-Example example_of(const Relation& relation) {
-  // The first in order, which is the easiest to think through.
-  isl_union_map* first = isl_union_set_unwrap(isl_union_set_lexmin(isl_union_map_wrap(relation.copy())));
-  const std::unique_ptr<isl_map, Free<isl_map_free>> pair(check_done(
-      relation.context(), isl_map_from_basic_map(isl_basic_map_sample(isl_union_map_sample(first)))));
-  return {origin_in(relation.context(), isl_map_domain(isl_map_copy(pair.get()))),
-          origin_in(relation.context(), isl_map_range(isl_map_copy(pair.get())))};
-}
+  const Moved &first, &second;
+  bool came_first, comes_first_now;
+};
 
+// Pairs of runs that must not depend on each other.
+struct Danger {
+  std::optional<size_t> loop;       // whose turns run at once
+  bool also_combines;               // by an unordered function
+  std::string what;                 // would happen
+  std::vector<Relation> runs = {};  // what they are all in, once that was asked for
+};
+
+// Pairs of runs that depend on each other, and change places or happen at once.
 class Violations {
  public:
-  Violations(const Kernel& before, const Kernel& after)
-      : before_kernel_(before),
-        context_(make_context()),
-        before_(before, context_, words_),
-        after_(after, context_, words_) {}
+  Violations(const Kernel& before, const Kernel& after) : kernel_(before) {
+    const std::vector<Run> now = find_runs(after);
+    for (const Run& run : find_runs(before)) {
+      const auto moved = std::ranges::find(now, origin_of(run).statement,
+                                           [](const Run& each) { return origin_of(each).statement; });
+      CHECK(moved != now.end(), "statement {} is gone", origin_of(run).statement);
+      statements_.push_back({.before = run,
+                             .after = *moved,
+                             .kept_loops = count_kept_loops(run, *moved),
+                             .shape = numbers_.of(shape_of(run) + shape_of(*moved))});
+      depth_ = std::max({depth_, run.around.size(), moved->around.size()});
+    }
+    CHECK(statements_.size() == now.size(), "{} statements became {}", statements_.size(), now.size());
+  }
 
   std::optional<std::string> find() {
     try {
-      const Relation was = before_.times(), is = after_.times();
-      if (!is.has_domain_of(was) || !is.is_single_valued())
-        return "it would not run the same statements, each once for the same values";
-      const Uses uses = before_.uses();
-      const Relation wrong = (conflicts(uses, false) & was.order()) - is.order();
-      if (!wrong.empty())
-        return explain(example_of(wrong), "would run before it");
-      return find_race(uses);
+      find_elements();
+      for (const bool known : {true, false}) {
+        std::set<std::tuple<size_t, size_t, bool, bool>> done;
+        for (const Moved& first : statements_)
+          for (const Moved& second : statements_) {
+            const Pair pair(first, second);
+            if (pair.keeps_order() ||
+                !done.emplace(first.signature, second.signature, pair.came_first, pair.comes_first_now)
+                     .second)
+              continue;
+            if (std::optional<std::string> found = find(pair, known))
+              return found;
+          }
+      }
+      return std::nullopt;
     } catch (const Undecided& undecided) {
       return fmt::format("whether that is legal cannot be decided: {}", undecided.reason);
     }
   }
 
  private:
-  std::optional<std::string> find_race(const Uses& uses) {
-    std::vector<const Loop*> loops;
-    for (const Run& run : after_.list())
-      for (const auto& [loop, place] : run.around)
-        if ((loop->mark == Mark::Parallel || loop->mark == Mark::Vector) &&
-            std::ranges::find(loops, loop) == loops.end())
-          loops.push_back(loop);
-    for (const Loop* loop : loops) {
-      const Relation turn = after_.times_around(*loop, true);
-      const Relation race = conflicts(uses, loop->mark == Mark::Parallel) & turn.order() &
-                            after_.times_around(*loop, false).sameness();
-      if (!race.empty())
-        return explain(example_of(race),
-                       fmt::format("would run at the same time, in another turn of {}", loop->variable));
+  void find_elements() {
+    std::set<std::string> written;
+    for (const Moved& moved : statements_)
+      for_each_use(*moved.before.statement, [&](const Use& use) {
+        if (use.access != Access::Read)
+          written.insert(use.place.buffer);
+      });
+    for (Moved& moved : statements_) {
+      moved.elements = relations_.elements(moved.before, written);
+      std::string signature = std::to_string(moved.shape);
+      for (const Element& element : moved.elements)
+        signature += fmt::format(" {} {}", static_cast<int>(element.access), element.image);
+      if (std::holds_alternative<Assign>(*moved.before.statement))
+        signature += " " + moved.combine();
+      moved.signature = numbers_.of(signature);
     }
+  }
+
+  // By elements that are known to be the same, or by others.
+  std::optional<std::string> find(const Pair& pair, bool known) {
+    for (const Element& a : pair.first.elements)
+      for (const Element& b : pair.second.elements) {
+        if (a.buffer != b.buffer || (a.is_known && b.is_known) != known ||
+            (a.access == Access::Read && b.access == Access::Read))
+          continue;
+        for (Danger& danger : dangers(pair)) {
+          std::optional<Relation> wrong = conflict(pair, a, b, danger.also_combines);
+          if (!wrong || wrong->empty())
+            continue;
+          if (danger.runs.empty())
+            danger.runs = danger.loop ? runs_at_once(pair, *danger.loop) : runs_reversed(pair);
+          // One after the other, as what is small already stays so.
+          if (std::ranges::none_of(danger.runs, [&](const Relation& runs) {
+                wrong = *wrong & runs;
+                return wrong->empty();
+              }))
+            return explain(pair, example_of(*wrong), known ? "" : a.buffer, danger.what);
+        }
+      }
     return std::nullopt;
   }
 
-  std::string explain(const Example& example, const std::string& instead) const {
-    return fmt::format("{} must come after {}, but {}", describe(example.second), describe(example.first),
-                       instead);
+  // They are the same for all pairs that have the same loops around them.
+  std::vector<Danger>& dangers(const Pair& pair) {
+    const auto [it, is_new] = dangers_.try_emplace(
+        std::tuple(pair.first.shape, pair.second.shape, pair.came_first, pair.comes_first_now));
+    std::vector<Danger>& dangers = it->second;
+    if (!is_new)
+      return dangers;
+    dangers.push_back({.loop = {}, .also_combines = false, .what = "would run before it"});
+    for (size_t i = 0; i < count_common_loops(pair.first.after, pair.second.after); ++i)
+      if (const Loop& loop = *pair.first.after.around[i].loop;
+          loop.mark == Mark::Parallel || loop.mark == Mark::Vector)
+        dangers.push_back(
+            {.loop = i,
+             .also_combines = loop.mark == Mark::Parallel,
+             .what = fmt::format("would run at the same time, in another turn of {}", loop.variable)});
+    return dangers;
   }
-  // `y[i] = x[i]` at i = 3
-  std::string describe(const Origin& origin) const {
-    for (const Run& run : before_.list()) {
-      if (origin_of(run).statement != origin.statement)
-        continue;
-      std::vector<std::string> at;
-      for (size_t i = 0; i < origin.at.size(); ++i)
-        at.push_back(fmt::format("{} = {}", run.around[i].loop->variable, origin.at[i]));
-      return fmt::format("`{}`{}{}", print(*run.statement, before_kernel_), at.empty() ? "" : " at ",
-                         fmt::join(at, ", "));
-    }
-    CHECK(false, "no statement {}", origin.statement);
+  std::vector<Relation> runs_reversed(const Pair& pair) {
+    const auto time = [&](const Run& run) { return relations_.time(run, depth_); };
+    return {time(pair.first.before).earlier_than(time(pair.second.before)),
+            time(pair.first.after).later_than(time(pair.second.after))};
+  }
+  std::vector<Relation> runs_at_once(const Pair& pair, size_t loop) {
+    const Run &first = pair.first.after, &second = pair.second.after;
+    return {relations_.time_around(first, loop).then(relations_.time_around(second, loop).reversed()),
+            relations_.turn(first, loop).earlier_than(relations_.turn(second, loop))};
   }
 
-  const Kernel& before_kernel_;
+  // Pairs of runs that use one element and depend on each other by that. Nothing where none can.
+  std::optional<Relation> conflict(const Pair& pair, const Element& a, const Element& b,
+                                   bool also_combines) const {
+    const Relation meeting = a.of_run.then(b.of_run.reversed());
+    if (also_combines || a.access != Access::Combine || b.access != Access::Combine ||
+        pair.first.combine() != pair.second.combine())
+      return meeting;
+    // As what comes to one place may depend on what is in another, runs must meet in all of them.
+    const Combine* combine = kernel_.find_combine(pair.first.combine());
+    if (combine == nullptr || combine->there.size() == 1)
+      return std::nullopt;
+    Relation everywhere = meeting;
+    for (size_t i = 0; i < combine->there.size(); ++i)
+      everywhere = everywhere & pair.first.elements[i].of_run.then(pair.second.elements[i].of_run.reversed());
+    return meeting - everywhere;
+  }
+
+  // It may be that they do not depend on each other, where it is not known what they use of a buffer.
+  std::string explain(const Pair& pair, const Example& example, const std::string& unknown,
+                      const std::string& instead) const {
+    // Products of sizes were taken for any numbers, so that they need not fit the sizes.
+    const bool multiplies = std::ranges::any_of(
+        example.sizes, [&](const auto& each) { return relations_.is_product(each.first); });
+    std::vector<std::string> sizes;
+    for (const auto& [word, size] : example.sizes)
+      if (relations_.is_product(word) == multiplies)
+        sizes.push_back(fmt::format("{} = {}", relations_.symbol(word), size));
+    return fmt::format(
+        "{} {} come after {}, but {}{}{}{}", describe(pair.second.before, example.second),
+        unknown.empty() ? "must" : "may have to", describe(pair.first.before, example.first), instead,
+        sizes.empty() ? "" : ", where ", fmt::join(sizes, ", "),
+        unknown.empty() ? "" : fmt::format(": which elements of {} they use is not known", unknown));
+  }
+  // `y[i] = x[i]` at i = 3
+  std::string describe(const Run& run, const std::vector<int64_t>& values) const {
+    std::vector<std::string> at;
+    for (size_t i = 0; i < values.size(); ++i)
+      at.push_back(fmt::format("{} = {}", run.around[i].loop->variable, values[i]));
+    return fmt::format("`{}`{}{}", print(*run.statement, kernel_), at.empty() ? "" : " at ",
+                       fmt::join(at, ", "));
+  }
+
+  const Kernel& kernel_;  // before
   Context context_;
-  Words words_;
-  Runs before_, after_;
+  RunRelations relations_{kernel_, context_};
+  std::vector<Moved> statements_;
+  size_t depth_ = 0;  // of loops within each other
+  Numbers numbers_;
+  std::map<std::tuple<size_t, size_t, bool, bool>, std::vector<Danger>> dangers_;
 };
 
 void stamp_body(std::vector<Statement>& body, std::vector<Dim>& variables, int64_t& next) {

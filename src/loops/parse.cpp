@@ -2,7 +2,7 @@
 #include <set>
 
 #include "ir/scanner.h"
-#include "loops/kernel.h"
+#include "loops/check.h"
 #include "loops/known_dtype.h"
 
 namespace tenon::loops {
@@ -44,20 +44,52 @@ class Parser : private Scanner {
     Kernel kernel;
     expect_word("kernel");
     kernel.name = word();
-    list('(', ')', [&] { kernel.inputs.push_back(buffer()); });
+    const auto parameters = [&](std::vector<Buffer>& buffers) {
+      list('(', ')', [&] {
+        begin_part();
+        buffers.push_back(buffer());
+      });
+    };
+    parameters(kernel.inputs);
     expect('-');
     expect('>');
-    list('(', ')', [&] { kernel.outputs.push_back(buffer()); });
+    parameters(kernel.outputs);
+    if (accept_word("with"))
+      do
+        kernel.more_sizes.push_back(word());
+      while (accept(','));
     expect('{');
-    while (accept_word("combine"))
+    while (peek_word() == "combine") {
+      begin_part();
+      expect_word("combine");
       kernel.combines.push_back(combine());
+    }
     kernel.body = body();
     if (peek() != '\0')
       fail("the kernel ends here, but not the text");
     return kernel;
   }
 
+  // The kernel, unless something is wrong with it.
+  Kernel parse_checked() {
+    Kernel kernel = parse();
+    std::vector<std::string> wrong;
+    for (const Problem& problem : find_problems(kernel))
+      wrong.push_back(fmt::format("line {}: {}", lines_[problem.part], problem.text));
+    if (!wrong.empty())
+      throw user_error("{}", fmt::join(wrong, "\n  "));
+    return kernel;
+  }
+
  private:
+  // A part of the kernel, as check.h counts them, begins here.
+  void begin_part() {
+    skip_space();
+    const size_t counted = std::exchange(counted_, at_);
+    lines_.push_back((lines_.empty() ? 1 : lines_.back()) +
+                     std::ranges::count(text_.substr(counted, at_ - counted), '\n'));
+  }
+
   // What f reads, which stands within something.
   template <class F>
   auto deeper(const F& f) {
@@ -141,6 +173,7 @@ class Parser : private Scanner {
   }
 
   Statement statement() {
+    begin_part();
     if (accept_word("for"))
       return loop();
     if (accept_word("if"))
@@ -418,19 +451,22 @@ class Parser : private Scanner {
     const std::optional<DType> inner = dtype_of_operands(scalar, expected);
     std::vector<Scalar> operands;
     for (size_t i = 0; i < scalar.operands().size(); ++i)
-      operands.push_back(settled(scalar.operands()[i],
-                                 scalar.function() == Function::Select && i == 0 ? DType::Bool : inner));
+      operands.push_back(
+          settled(scalar.operands()[i], takes_condition(scalar.function()) && i == 0 ? DType::Bool : inner));
     return Scalar::apply(scalar.function(), std::move(operands));
   }
 
   std::map<std::string, DType> dtypes_;     // of buffers
   std::map<std::string, DType> variables_;  // of the combine that is being read
   int depth_ = 0;
-  int operators_ = 0;  // of the expression that is being read
+  int operators_ = 0;                  // of the expression that is being read
+  std::vector<std::ptrdiff_t> lines_;  // of the parts
+  size_t counted_ = 0;                 // letters in whose lines they are
 };
 
 }  // namespace
 
 Kernel parse_kernel(std::string_view text) { return Parser(text).parse(); }
+Kernel parse_checked_kernel(std::string_view text) { return Parser(text).parse_checked(); }
 
 }  // namespace tenon::loops

@@ -37,8 +37,10 @@ std::string literal(const Scalar& scalar) {
 class Printer {
  public:
   std::string print(const Kernel& kernel) {
-    text_ = fmt::format("kernel {}({}) -> ({}) {{\n", kernel.name, fmt::join(described(kernel.inputs), ", "),
-                        fmt::join(described(kernel.outputs), ", "));
+    text_ = fmt::format(
+        "kernel {}({}) -> ({}){} {{\n", kernel.name, fmt::join(described(kernel.inputs), ", "),
+        fmt::join(described(kernel.outputs), ", "),
+        kernel.more_sizes.empty() ? "" : fmt::format(" with {}", fmt::join(kernel.more_sizes, ", ")));
     for (const Buffer& buffer : kernel.inputs)
       remember(buffer);
     for (const Buffer& buffer : kernel.outputs)
@@ -170,7 +172,7 @@ class Printer {
       std::vector<std::string> texts;
       for (size_t i = 0; i < operands.size(); ++i)
         texts.push_back(
-            scalar(operands[i], applied.function() == Function::Select && i == 0 ? DType::Bool : inner));
+            scalar(operands[i], takes_condition(applied.function()) && i == 0 ? DType::Bool : inner));
       return fmt::format("{}({})", function.name, fmt::join(texts, ", "));
     }
     // a - (b - c) keeps its brackets, (a - b) - c does not need them.

@@ -1,7 +1,10 @@
 #include "loops/runs.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "ir/dim_expression.h"
+#include "loops/edit.h"
 #include "loops/isl.h"
 
 namespace tenon::loops {
@@ -63,96 +66,120 @@ const Origin& origin_of(const Run& run) {
 }
 
 bool can_run(const Kernel& kernel, const Run& run) try {
-  const Context context = make_context();
-  Words words;
-  std::string problem;
-  const std::optional<std::string> domain = words.domain(run, problem);
-  if (!domain)
-    return true;
+  const Context context;
+  Words words(kernel);
   std::vector<std::string> variables;
   for (const auto& [loop, place] : run.around)
     variables.push_back(words.name(loop->variable));
-  const std::string piece = fmt::format("L[{}] -> R[] : {}", fmt::join(variables, ", "), *domain);
-  return !Relation(context, words.relation(kernel, {piece})).empty();
+  const std::string piece = fmt::format("L[{}] -> R[] : {}", fmt::join(variables, ", "), words.domain(run));
+  return !Relation(context, words.relation({piece})).empty();
 } catch (const Undecided&) {
   return true;
+}
+
+Words::Words(const Kernel& kernel) {
+  for (const std::string& size : kernel.size_symbols()) {
+    sizes_.insert(size);
+    name(size);
+  }
 }
 
 std::string Words::name(const std::string& symbol) {
   return names_.try_emplace(symbol, fmt::format("v{}", names_.size())).first->second;
 }
 
-std::optional<std::string> Words::expression(const Dim& dim) {
+const std::string& Words::symbol(const std::string& name) const {
+  const auto it = std::ranges::find(names_, name, [](const auto& entry) { return entry.second; });
+  CHECK(it != names_.end(), "nothing is called {}", name);
+  return it->first;
+}
+
+std::optional<std::string> Words::find(const Dim& dim, bool also_products) {
   if (dim.is_unknown())
     return std::nullopt;
   std::string sum = "0";
   for (const DimTerm& term : terms_of(dim)) {
-    if (term.factors.size() > 1)
+    const std::optional<std::string> product = find(term.factors, also_products);
+    if (!product)
       return std::nullopt;
-    sum += fmt::format(" + {}", term.coefficient);
-    if (term.factors.empty())
-      continue;
-    const DimAtom& atom = *term.factors.front();
-    if (atom.function == DimFunction::Symbol) {
-      sum += fmt::format(" * {}", name(atom.name));
-      continue;
-    }
-    std::vector<std::string> operands;
-    for (const Dim& operand : atom.operands) {
-      std::optional<std::string> text = expression(operand);
-      if (!text)
-        return std::nullopt;
-      operands.push_back("(" + *std::move(text) + ")");
-    }
-    const bool divides = atom.function == DimFunction::FloorDiv || atom.function == DimFunction::Mod;
-    if (divides && atom.operands[1].constant().value_or(0) < 1)
-      return std::nullopt;
-    if (atom.function == DimFunction::FloorDiv)
-      sum += fmt::format(" * floor({}/{})", operands[0], *atom.operands[1].constant());
-    else if (atom.function == DimFunction::Mod)
-      sum += fmt::format(" * ({} mod {})", operands[0], *atom.operands[1].constant());
-    else
-      sum += fmt::format(" * {}({})", atom.function == DimFunction::Max ? "max" : "min",
-                         fmt::join(operands, ", "));
+    sum += fmt::format(" + {} * {}", term.coefficient, *product);
   }
   return sum;
 }
 
-std::optional<std::string> Words::domain(const Run& run, std::string& problem) {
+std::optional<std::string> Words::find(const std::vector<DimFactor>& factors, bool also_products) {
+  if (factors.empty())
+    return "1";
+  if (factors.size() == 1)
+    if (std::optional<std::string> text = find(*factors.front(), also_products))
+      return text;
+  const Dim product = DimExpression::sum({{1, factors}});
+  const auto is_size = [&](const std::string& symbol) { return sizes_.contains(symbol); };
+  if (!also_products || !std::ranges::all_of(product.symbols(), is_size))
+    return std::nullopt;
+  return *products_.insert(name(product.to_string())).first;
+}
+
+std::optional<std::string> Words::find(const DimAtom& atom, bool also_products) {
+  if (atom.function == DimFunction::Symbol)
+    return name(atom.name);
+  std::vector<std::string> operands;
+  for (const Dim& operand : atom.operands) {
+    const std::optional<std::string> text = find(operand, also_products);
+    if (!text)
+      return std::nullopt;
+    operands.push_back("(" + *text + ")");
+  }
+  if (atom.function == DimFunction::Max || atom.function == DimFunction::Min)
+    return fmt::format("{}({})", atom.function == DimFunction::Max ? "max" : "min",
+                       fmt::join(operands, ", "));
+  const int64_t divisor = atom.operands[1].constant().value_or(0);
+  if (divisor < 1)
+    return std::nullopt;
+  return atom.function == DimFunction::Mod ? fmt::format("({} mod {})", operands[0], divisor)
+                                           : fmt::format("floor({}/{})", operands[0], divisor);
+}
+
+std::string Words::expression(const Dim& dim) {
+  if (const std::optional<std::string> text = find(dim, true))
+    return *text;
+  throw Undecided{fmt::format("{} is no sum of loop variables and sizes", dim)};
+}
+
+std::string Words::domain(const Run& run) {
   std::vector<std::string> conditions = {"0 = 0"};
   for (const auto& [loop, place] : run.around) {
-    const std::optional<std::string> begin = expression(loop->begin), end = expression(loop->end);
-    if (!begin || !end) {
-      problem = fmt::format("the bounds of loop {} multiply sizes with each other", loop->variable);
-      return std::nullopt;
-    }
-    const std::string variable = name(loop->variable);
-    conditions.push_back(fmt::format("{} <= {} and {} < {}", *begin, variable, variable, *end));
+    const Dim variable = Dim::symbol(loop->variable);
+    add_condition(variable - loop->begin, conditions);
+    add_condition(loop->end - 1 - variable, conditions);
     if (loop->step != 1)
-      conditions.push_back(fmt::format("({} - ({})) mod {} = 0", variable, *begin, loop->step));
+      conditions.push_back(
+          fmt::format("({} - ({})) mod {} = 0", name(loop->variable), expression(loop->begin), loop->step));
   }
-  for (const Dim& condition : run.conditions) {
-    const std::optional<std::string> text = expression(condition);
-    if (!text) {
-      problem = fmt::format("the condition {} >= 0 multiplies sizes with each other", condition);
-      return std::nullopt;
-    }
-    conditions.push_back(fmt::format("{} >= 0", *text));
-  }
+  for (const Dim& condition : run.conditions)
+    add_condition(condition, conditions);
   return fmt::format("{}", fmt::join(conditions, " and "));
 }
 
-std::string Words::relation(const Kernel& kernel, const std::vector<std::string>& pieces) {
-  std::vector<std::string> sizes, positive;
-  for (const std::string& symbol : kernel.size_symbols()) {
-    sizes.push_back(name(symbol));
-    positive.push_back(fmt::format("{} >= 0", sizes.back()));
+// That the dim is 0 or more, without minima where that can be: the library makes two sets of a minimum, and a
+// thousand of ten.
+void Words::add_condition(const Dim& dim, std::vector<std::string>& conditions) {
+  for (const Dim& condition : minima_of(dim))
+    conditions.push_back(fmt::format("{} >= 0", expression(condition)));
+}
+
+std::string Words::relation(const std::vector<std::string>& pieces) const {
+  std::vector<std::string> parameters, positive = {"0 = 0"};
+  for (const std::string& size : sizes_) {
+    parameters.push_back(names_.at(size));
+    positive.push_back(fmt::format("{} >= 0", parameters.back()));
   }
+  parameters.insert(parameters.end(), products_.begin(), products_.end());
   std::vector<std::string> texts;
+  texts.reserve(pieces.size());
   for (const std::string& piece : pieces)
-    texts.push_back(
-        fmt::format("{}{}{}", piece, positive.empty() ? "" : " and ", fmt::join(positive, " and ")));
-  return fmt::format("[{}] -> {{ {} }}", fmt::join(sizes, ", "), fmt::join(texts, "; "));
+    texts.push_back(fmt::format("{} and {}", piece, fmt::join(positive, " and ")));
+  return fmt::format("[{}] -> {{ {} }}", fmt::join(parameters, ", "), fmt::join(texts, "; "));
 }
 
 }  // namespace tenon::loops

@@ -1,7 +1,13 @@
 // runs.h — the runs of a kernel's statements, as relations of the integer set library.
 #pragma once
 
+#include <set>
+
 #include "loops/kernel.h"
+
+namespace tenon {
+struct DimAtom;
+}
 
 namespace tenon::loops {
 
@@ -28,20 +34,35 @@ const Origin& origin_of(const Run& run);
 bool can_run(const Kernel& kernel, const Run& run);
 
 // Words of the library for names and sizes of ours. Sums of variables times integers, their remainders and
-// rounded quotients by integers, minima and maxima have some; products of two sizes have none.
+// rounded quotients by integers, minima and maxima have some. Products have none, unless sizes alone decide
+// them: such a number has a name of its own, and may be any.
 class Words {
  public:
-  std::string name(const std::string& symbol);
-  std::optional<std::string> expression(const Dim& dim);
+  explicit Words(const Kernel& kernel);
 
-  // What the loops and guards around a run say of the variables: "0 <= v0 and v0 < v1". Nothing where there
-  // are no words for it; then `problem` says why.
-  std::optional<std::string> domain(const Run& run, std::string& problem);
+  std::string name(const std::string& symbol);
+  const std::string& symbol(const std::string& name) const;  // the other way round
+  bool is_product(const std::string& name) const { return products_.contains(name); }
+  // Nothing where there are none but for such names.
+  std::optional<std::string> find_expression(const Dim& dim) { return find(dim, false); }
+  // Undecided where there are none at all.
+  std::string expression(const Dim& dim);
+
+  // What the loops and guards around a run say of the variables: "0 <= v0 and v0 < v1".
+  std::string domain(const Run& run);
   // [v1, v2] -> { PIECE : …; PIECE : … }, where sizes of the kernel are 0 or more.
-  std::string relation(const Kernel& kernel, const std::vector<std::string>& pieces);
+  std::string relation(const std::vector<std::string>& pieces) const;
 
  private:
+  void add_condition(const Dim& dim, std::vector<std::string>& conditions);
+  std::optional<std::string> find(const Dim& dim, bool also_products);
+  std::optional<std::string> find(const DimAtom& atom, bool also_products);
+  std::optional<std::string> find(const std::vector<std::shared_ptr<const DimAtom>>& factors,
+                                  bool also_products);
+
   std::map<std::string, std::string> names_;
+  std::set<std::string> sizes_;
+  std::set<std::string> products_;  // of sizes, by their names
 };
 
 }  // namespace tenon::loops

@@ -61,6 +61,7 @@ constexpr FunctionInfo kFunctions[] = {
     {Function::Ceil, "ceil", "", 1},
     {Function::Round, "round", "", 1},
     {Function::Select, "select", "", 3},
+    {Function::Require, "require", "", 2},
     {Function::Cast, "cast", "", 1},
 };
 
@@ -70,6 +71,9 @@ const FunctionInfo& info(Function function) { return kFunctions[static_cast<size
 std::span<const FunctionInfo> all_functions() { return kFunctions; }
 bool gives_bool(Function function) {
   return function == Function::Equal || function == Function::Less || function == Function::LessEqual;
+}
+bool takes_condition(Function function) {
+  return function == Function::Select || function == Function::Require;
 }
 
 Scalar Scalar::number(DType dtype, Number value) {
@@ -188,6 +192,13 @@ void for_each_load(const Scalar& scalar, const std::function<void(const Scalar&)
 
 Scalar replace_loads(const Scalar& scalar, const std::function<Scalar(const Scalar&)>& f) {
   const auto replace = [&](const Scalar& each) { return each.kind() == Scalar::Kind::Load ? f(each) : each; };
+  return Replacing(replace)(scalar);
+}
+
+Scalar replace_indices(const Scalar& scalar, const std::function<Scalar(const Scalar&)>& f) {
+  const auto replace = [&](const Scalar& each) {
+    return each.kind() == Scalar::Kind::Index ? f(each) : each;
+  };
   return Replacing(replace)(scalar);
 }
 

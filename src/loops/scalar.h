@@ -23,6 +23,7 @@ enum class Function : uint8_t {
   Negate, Absolute, Sqrt, Exp, Log, Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Tanh, Asinh, Acosh, Atanh, Erf,
   Floor, Ceil, Round,                            // Round: halves to even
   Select,                                        // of a bool: the second operand where it holds, else the third
+  Require,                                       // of a bool: the second operand; the kernel fails where it does not hold
   Cast,
   // clang-format on
 };
@@ -37,6 +38,7 @@ struct FunctionInfo {
 const FunctionInfo& info(Function function);
 std::span<const FunctionInfo> all_functions();
 bool gives_bool(Function function);
+bool takes_condition(Function function);  // its first operand is a bool, whatever the others are
 
 // As numbers are computed with: floats as double, signed integers, unsigned ones and bool.
 using Number = std::variant<double, int64_t, uint64_t>;
@@ -53,7 +55,7 @@ class Scalar {
   static Scalar index(Dim value);  // of loop variables and sizes; i64
   static Scalar variable(std::string name, DType dtype);
   static Scalar load(std::string buffer, DType dtype, std::vector<Scalar> at);
-  // The operands must have one dtype, but for the condition of Select.
+  // The operands must have one dtype, but for a condition.
   static Scalar apply(Function function, std::vector<Scalar> operands);
   static Scalar cast(DType dtype, Scalar operand);  // itself, where it has that dtype already
 
@@ -82,5 +84,8 @@ void for_each_load(const Scalar& scalar, const std::function<void(const Scalar&)
 
 // The expression with f(load) in place of each load; f sees its indices replaced already.
 Scalar replace_loads(const Scalar& scalar, const std::function<Scalar(const Scalar&)>& f);
+
+// The same for each index.
+Scalar replace_indices(const Scalar& scalar, const std::function<Scalar(const Scalar&)>& f);
 
 }  // namespace tenon::loops

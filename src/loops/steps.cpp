@@ -25,6 +25,8 @@ std::vector<std::string> split_outside_brackets(std::string_view text, char sepa
   return parts;
 }
 
+constexpr size_t kMany = 100;  // arguments
+
 // One request: what to do, and to what.
 class Request {
  public:
@@ -37,108 +39,75 @@ class Request {
   }
 
   Transformed apply(const Kernel& kernel) const {
-    for (const auto& [name, function] : kFunctions)
-      if (name == name_)
-        return function(kernel, *this);
+    for (const Entry& entry : kEntries)
+      if (entry.name == name_) {
+        expect_count(entry.least, entry.most);
+        return with_context([&] { return fmt::format("'{}'", text_); },
+                            [&] { return entry.function(kernel, *this); });
+      }
     std::vector<std::string_view> names;
-    for (const auto& [name, function] : kFunctions)
-      names.push_back(name);
+    for (const Entry& entry : kEntries)
+      names.push_back(entry.name);
     throw user_error("'{}' is no transformation; there are {}", name_, fmt::join(names, ", "));
   }
 
  private:
-  using Function = Transformed (*)(const Kernel&, const Request&);
-  static const std::vector<std::pair<std::string_view, Function>> kFunctions;
+  // A transformation, and how many arguments it takes.
+  struct Entry {
+    std::string_view name;
+    size_t least, most;
+    Transformed (*function)(const Kernel&, const Request&);
+  };
+  static const std::vector<Entry> kEntries;
 
   void expect_count(size_t least, size_t most) const {
-    if (arguments_.size() < least || arguments_.size() > most)
-      throw user_error("'{}': {} takes {} arguments", text_, name_,
-                       least == most ? std::to_string(least) : fmt::format("{} or {}", least, most));
+    if (arguments_.size() >= least && arguments_.size() <= most)
+      return;
+    throw user_error("'{}': {} takes {} arguments", text_, name_,
+                     least == most   ? std::to_string(least)
+                     : most == kMany ? fmt::format("{} or more", least)
+                                     : fmt::format("{} or {}", least, most));
   }
   const std::string& word(size_t i) const { return arguments_[i]; }
   int64_t number(size_t i) const {
     const std::optional<int64_t> value = dim(i).constant();
     if (!value)
-      throw user_error("'{}': {} should be an integer", text_, arguments_[i]);
+      throw user_error("{} should be an integer", arguments_[i]);
     return *value;
   }
-  Dim dim(size_t i) const {
-    return with_context([&] { return fmt::format("'{}'", text_); },
-                        [&] { return Dim::parse(arguments_[i]); });
+  Dim dim(size_t i) const { return Dim::parse(arguments_[i]); }
+  Transformed tile_all(const Kernel& kernel) const {
+    if (arguments_.size() % 2 != 0)
+      throw user_error("tile takes loops, then as many sizes");
+    const auto half = static_cast<std::ptrdiff_t>(arguments_.size() / 2);
+    std::vector<int64_t> sizes;
+    for (size_t i = arguments_.size() / 2; i < arguments_.size(); ++i)
+      sizes.push_back(number(i));
+    return tile(kernel, {arguments_.begin(), arguments_.begin() + half}, sizes);
   }
 
   std::string text_, name_;
   std::vector<std::string> arguments_;
 };
 
-const std::vector<std::pair<std::string_view, Request::Function>> Request::kFunctions = {
-    {"split",
-     [](const Kernel& kernel, const Request& r) {
-       r.expect_count(2, 2);
-       return split(kernel, r.word(0), r.number(1));
+const std::vector<Request::Entry> Request::kEntries = {
+    {"split", 2, 2, [](const Kernel& k, const Request& r) { return split(k, r.word(0), r.number(1)); }},
+    {"tile", 2, kMany, [](const Kernel& k, const Request& r) { return r.tile_all(k); }},
+    {"permute", 1, kMany, [](const Kernel& k, const Request& r) { return permute(k, r.arguments_); }},
+    {"unroll", 1, 2,
+     [](const Kernel& k, const Request& r) {
+       return unroll(k, r.word(0), r.arguments_.size() == 2 ? std::optional(r.number(1)) : std::nullopt);
      }},
-    {"tile",
-     [](const Kernel& kernel, const Request& r) {
-       const size_t loops = r.arguments_.size() / 2;
-       if (r.arguments_.size() % 2 != 0)
-         throw user_error("'{}': tile takes loops, then as many sizes", r.text_);
-       std::vector<int64_t> sizes;
-       for (size_t i = loops; i < r.arguments_.size(); ++i)
-         sizes.push_back(r.number(i));
-       return tile(kernel, {r.arguments_.begin(), r.arguments_.begin() + static_cast<std::ptrdiff_t>(loops)},
-                   sizes);
-     }},
-    {"permute", [](const Kernel& kernel, const Request& r) { return permute(kernel, r.arguments_); }},
-    {"unroll",
-     [](const Kernel& kernel, const Request& r) {
-       r.expect_count(1, 2);
-       return unroll(kernel, r.word(0), r.arguments_.size() == 2 ? std::optional(r.number(1)) : std::nullopt);
-     }},
-    {"vectorise",
-     [](const Kernel& kernel, const Request& r) {
-       r.expect_count(1, 1);
-       return vectorise(kernel, r.word(0));
-     }},
-    {"parallelise",
-     [](const Kernel& kernel, const Request& r) {
-       r.expect_count(1, 1);
-       return parallelise(kernel, r.word(0));
-     }},
-    {"fuse",
-     [](const Kernel& kernel, const Request& r) {
-       r.expect_count(2, 2);
-       return fuse(kernel, r.word(0), r.word(1));
-     }},
-    {"fission",
-     [](const Kernel& kernel, const Request& r) {
-       r.expect_count(1, 1);
-       return fission(kernel, r.word(0));
-     }},
-    {"skew",
-     [](const Kernel& kernel, const Request& r) {
-       r.expect_count(3, 3);
-       return skew(kernel, r.word(0), r.word(1), r.number(2));
-     }},
-    {"divide",
-     [](const Kernel& kernel, const Request& r) {
-       r.expect_count(2, 2);
-       return divide(kernel, r.word(0), r.dim(1));
-     }},
-    {"peel",
-     [](const Kernel& kernel, const Request& r) {
-       r.expect_count(2, 2);
-       return peel(kernel, r.word(0), r.number(1));
-     }},
-    {"cache",
-     [](const Kernel& kernel, const Request& r) {
-       r.expect_count(2, 2);
-       return cache(kernel, r.word(0), r.word(1));
-     }},
-    {"shrink",
-     [](const Kernel& kernel, const Request& r) {
-       r.expect_count(1, 1);
-       return shrink(kernel, r.word(0));
-     }},
+    {"vectorise", 1, 1, [](const Kernel& k, const Request& r) { return vectorise(k, r.word(0)); }},
+    {"parallelise", 1, 1, [](const Kernel& k, const Request& r) { return parallelise(k, r.word(0)); }},
+    {"fuse", 2, 2, [](const Kernel& k, const Request& r) { return fuse(k, r.word(0), r.word(1)); }},
+    {"fission", 1, 1, [](const Kernel& k, const Request& r) { return fission(k, r.word(0)); }},
+    {"skew", 3, 3,
+     [](const Kernel& k, const Request& r) { return skew(k, r.word(0), r.word(1), r.number(2)); }},
+    {"divide", 2, 2, [](const Kernel& k, const Request& r) { return divide(k, r.word(0), r.dim(1)); }},
+    {"peel", 2, 2, [](const Kernel& k, const Request& r) { return peel(k, r.word(0), r.number(1)); }},
+    {"cache", 2, 2, [](const Kernel& k, const Request& r) { return cache(k, r.word(0), r.word(1)); }},
+    {"shrink", 1, 1, [](const Kernel& k, const Request& r) { return shrink(k, r.word(0)); }},
 };
 
 }  // namespace

@@ -7,14 +7,25 @@
 #include "loops/attempt.h"
 #include "loops/edit.h"
 #include "loops/simplify_guards.h"
+#include "loops/swap_loops.h"
 
 namespace tenon::loops {
 namespace {
+
+constexpr int64_t kMostCopies = 1024;  // of what is unrolled
+constexpr int64_t kLargestStep = int64_t{1} << 31;
 
 int64_t at_least_one(int64_t number, std::string_view what) {
   if (number < 1)
     throw user_error("{} {} is below 1", what, number);
   return number;
+}
+
+// The step of a loop that does several turns at once.
+int64_t larger_step(const Loop& loop, int64_t turns) {
+  if (turns > kLargestStep / loop.step)
+    throw declined("loop {} would have a step above {}", loop.variable, kLargestStep);
+  return loop.step * turns;
 }
 
 // How many turns a loop has.
@@ -94,20 +105,7 @@ Nest take_nest(Kernel& kernel, const std::vector<std::string>& variables) {
 }
 
 // The loops around the body, in place of the nest.
-void put_nest(const Nest& nest) {
-  std::vector<Statement> body = nest.body;
-  for (size_t i = nest.loops.size(); i-- > 0;) {
-    Loop loop = with_body(nest.loops[i], std::move(body));
-    body.clear();
-    body.emplace_back(std::move(loop));
-  }
-  nest.outermost.replace(std::move(body));
-}
-
-bool mentions(const Dim& dim, const std::string& symbol) {
-  const std::vector<std::string> symbols = dim.symbols();
-  return std::ranges::find(symbols, symbol) != symbols.end();
-}
+void put_nest(const Nest& nest) { nest.outermost.replace(nested(nest.loops, nest.body)); }
 
 void check_bounds(const std::vector<Loop>& loops) {
   for (size_t i = 0; i < loops.size(); ++i)
@@ -122,7 +120,7 @@ std::pair<Loop, Loop> halves(const Kernel& kernel, const Loop& loop, int64_t siz
                              const std::vector<Loop>& around) {
   Loop outer = with_body(loop, {}), inner = loop;
   outer.variable = fresh_name(kernel, loop.variable + "_o");
-  outer.step = loop.step * size;
+  outer.step = larger_step(loop, size);
   outer.mark = Mark::Serial;
   outer.begin = least(loop.begin, around);
   outer.end = largest(loop.end - 1, around) + 1;
@@ -164,7 +162,7 @@ void set_mark(Kernel& kernel, const std::string& loop, Mark mark) {
 
 Transformed split(const Kernel& kernel, const std::string& loop, int64_t size) {
   at_least_one(size, "a size of");
-  return rearrange(kernel, [&](Kernel& result) {
+  return take_apart(kernel, [&](Kernel& result) {
     const Position at = find_loop(result, loop);
     auto [outer, inner] = halves(result, at.loop(), size, {});
     outer.body.emplace_back(std::move(inner));
@@ -178,11 +176,13 @@ Transformed tile(const Kernel& kernel, const std::vector<std::string>& loops,
     throw user_error("{} loops cannot be tiled by {} sizes", loops.size(), sizes.size());
   return rearrange(kernel, [&](Kernel& result) {
     Nest nest = take_nest(result, loops);
-    if (nest.loops.size() != loops.size())
-      throw declined("other loops stand between {}", fmt::join(loops, ", "));
     std::vector<Loop> outer, inner;
     for (size_t i = 0; i < nest.loops.size(); ++i) {
       const auto named = std::ranges::find(loops, nest.loops[i].variable) - loops.begin();
+      if (named == std::ssize(loops)) {
+        inner.push_back(nest.loops[i]);
+        continue;
+      }
       const std::vector<Loop> around(nest.loops.begin(), nest.loops.begin() + static_cast<std::ptrdiff_t>(i));
       const int64_t size = at_least_one(sizes[static_cast<size_t>(named)], "a size of");
       auto [tiles, within] = halves(result, nest.loops[i], size, around);
@@ -199,14 +199,14 @@ Transformed tile(const Kernel& kernel, const std::vector<std::string>& loops,
 Transformed permute(const Kernel& kernel, const std::vector<std::string>& loops) {
   return rearrange(kernel, [&](Kernel& result) {
     Nest nest = take_nest(result, loops);
-    std::map<std::string, Loop> named;
-    for (const Loop& loop : nest.loops)
-      named.emplace(loop.variable, loop);
+    std::vector<std::string> order;
     auto next = loops.begin();
-    for (Loop& loop : nest.loops)
-      if (std::ranges::find(loops, loop.variable) != loops.end())
-        loop = named.at(*next++);
-    check_bounds(nest.loops);
+    for (const Loop& loop : nest.loops)
+      order.push_back(std::ranges::find(loops, loop.variable) != loops.end() ? *next++ : loop.variable);
+    for (size_t i = 0; i < order.size(); ++i)
+      for (auto at = std::ranges::find(nest.loops, order[i], &Loop::variable);
+           at != nest.loops.begin() + static_cast<std::ptrdiff_t>(i); --at)
+        swap_loops(*std::prev(at), *at);
     put_nest(nest);
   });
 }
@@ -214,13 +214,15 @@ Transformed permute(const Kernel& kernel, const std::vector<std::string>& loops)
 Transformed unroll(const Kernel& kernel, const std::string& loop, std::optional<int64_t> times) {
   if (times)
     at_least_one(*times, "an unrolling by");
-  return rearrange(kernel, [&](Kernel& result) {
+  return take_apart(kernel, [&](Kernel& result) {
     const Position at = find_loop(result, loop);
     Loop main = at.loop();
     const Dim turns = count_turns(main);
     if (!times && !turns.is_constant())
       throw declined("loop {} has {} turns, of which nobody knows how many that is", loop, turns);
     const int64_t count = times ? *times : std::max<int64_t>(*turns.constant(), 0);
+    if (count > kMostCopies)
+      throw declined("loop {} would be written out {} times, and {} is the most", loop, count, kMostCopies);
     std::set<std::string> names = names_in(result);
     const auto turn = [&](int64_t k, const Dim& variable) {
       std::vector<Statement> body = k == 0 ? main.body : renamed_copy(names, main.body);
@@ -238,7 +240,7 @@ Transformed unroll(const Kernel& kernel, const std::string& loop, std::optional<
     const Dim whole = main.begin + floor_div(turns, count) * count * main.step;
     rest.begin = max(whole, main.begin);  // there may be no turns at all
     main.end = has_rest ? whole : main.end;
-    main.step *= count;
+    main.step = larger_step(main, count);
     statements.emplace_back(with_body(main, std::move(unrolled)));
     if (has_rest)
       std::ranges::move(renamed_copy(names, {rest}), std::back_inserter(statements));
@@ -299,7 +301,7 @@ Transformed skew(const Kernel& kernel, const std::string& outer, const std::stri
 }
 
 Transformed divide(const Kernel& kernel, const std::string& loop, const Dim& at) {
-  return rearrange(kernel, [&](Kernel& result) {
+  return take_apart(kernel, [&](Kernel& result) {
     const Position position = find_loop(result, loop);
     check_in_sight(result, at, loop);
     Loop first = position.loop(), second = first;

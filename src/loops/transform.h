@@ -17,8 +17,8 @@ struct Transformed {
 
 // for i in 0..100 → for i_o in 0..100 step 8 { for i in i_o..min(i_o+8,100)
 Transformed split(const Kernel& kernel, const std::string& loop, int64_t size);
-// Splits loops within each other, and puts the outer halves around all inner ones. Statements beside the
-// inner loops are given loops of their own.
+// Splits loops within each other, and puts the outer halves around all inner ones, and around the loops
+// between them that are not named. Statements beside the inner loops are given loops of their own.
 Transformed tile(const Kernel& kernel, const std::vector<std::string>& loops,
                  const std::vector<int64_t>& sizes);
 // Loops within each other in this order, outermost first.

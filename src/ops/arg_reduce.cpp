@@ -1,9 +1,11 @@
 #include "ops/arg_reduce.h"
 
 #include <functional>
+#include <utility>
 
 #include "ops/elements.h"
 #include "ops/lanes.h"
+#include "ops/lower.h"
 #include "ops/shapes.h"
 
 namespace tenon {
@@ -55,7 +57,24 @@ Data eval(const Call& c) {
   return {narrow<int64_t>(DType::I64, extents, y)};
 }
 
-OpDef arg_reduction(std::string_view name, std::string_view doc, EvalFunction eval) {
+template <Choice choice>
+void lower(LowerContext& c) {
+  const Node& n = c.node();
+  const Value x = n.in("x");
+  const int64_t axis = checked_axis(n.op().name, n.attr("axis"), x.rank());
+  const auto chosen = choose_along(c, x, axis, choice, n.attr("last"));
+  const bool keep = n.attr("keep_dims");
+  c.define([&](Index at) {
+    if (!keep)
+      at.insert(at.begin() + axis, Scalar::index(0));
+    const Scalar index = chosen(at);
+    // There must be something to choose from.
+    return x.dim(axis).lower_bound().value_or(0) > 0 ? index
+                                                     : require(less_equal(Scalar::index(0), index), index);
+  });
+}
+
+OpDef arg_reduction(std::string_view name, std::string_view doc, EvalFunction eval, LowerFunction lower) {
   return {
       .name = name,
       .doc = doc,
@@ -66,7 +85,8 @@ OpDef arg_reduction(std::string_view name, std::string_view doc, EvalFunction ev
       .results = {{"y", "i64"}},
       .types = {{"T", NumbersAndBool}},
       .infer = infer,
-      .eval = eval};
+      .eval = eval,
+      .lower = lower};
 }
 
 Value apply(std::string_view op, Value x, int64_t axis, Keep keep) {
@@ -78,11 +98,42 @@ Value apply(std::string_view op, Value x, int64_t axis, Keep keep) {
 const Family& arg_reduce_ops() {
   static const Family ops = {
       arg_reduction("arg_max", "the index of the greatest element along one axis; NaN is greatest",
-                    eval<std::greater<>>),
+                    eval<std::greater<>>, lower<Choice::Greatest>),
       arg_reduction("arg_min", "the index of the least element along one axis; NaN is least",
-                    eval<std::less<>>),
+                    eval<std::less<>>, lower<Choice::Least>),
   };
   return ops;
+}
+
+// Pairs of an element and its index, of which one is preferred: NaN to every number, then what is greater (or
+// less), then the first (or last). So they may come in any order.
+LowerContext::Formula choose_along(LowerContext& c, Value x, int64_t axis, Choice choice, bool last) {
+  const DType dtype = x.dtype() == DType::Bool ? DType::U8 : wide_dtype(x.dtype());
+  const Scalar old_value = Scalar::variable("value", dtype),
+               old_index = Scalar::variable("index", DType::I64),
+               value = Scalar::variable("new_value", dtype),
+               index = Scalar::variable("new_index", DType::I64);
+  const Scalar none = less(old_index, Scalar::zero(DType::I64));
+  const Scalar better = choice == Choice::Greatest ? less(old_value, value) : less(value, old_value);
+  const Scalar earlier = last ? less(old_index, index) : less(index, old_index);
+  const Scalar old_nan = is_nan(old_value), new_nan = is_nan(value);
+  const Scalar preferred = none || (!less(index, Scalar::zero(DType::I64)) &&
+                                    ((new_nan && !old_nan) || (!old_nan && better) ||
+                                     ((equal(value, old_value) || (new_nan && old_nan)) && earlier)));
+  const loops::Combine combine{
+      .name = fmt::format("{}_{}_{}", last ? "last" : "first",
+                          choice == Choice::Greatest ? "greatest" : "least", dtype),
+      .unordered = true,
+      .there = {{"value", dtype}, {"index", DType::I64}},
+      .coming = {{"new_value", dtype}, {"new_index", DType::I64}},
+      .results = {select(preferred, value, old_value), select(preferred, index, old_index)}};
+  std::vector<Dim> sizes = x.shape().dims();
+  const Dim length = std::exchange(sizes[static_cast<size_t>(axis)], Dim(1));
+  return c.reduce(sizes, {length}, combine, {Scalar::zero(dtype), loops::constant(DType::I64, -1)},
+                  [&](Index at, const Index& over) {
+                    at[static_cast<size_t>(axis)] = over[0];
+                    return std::vector{Scalar::cast(dtype, c.in(x, at)), over[0]};
+                  })[1];
 }
 
 Value arg_max(Value x, int64_t axis, Keep keep) { return apply("arg_max", x, axis, keep); }

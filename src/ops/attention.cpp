@@ -320,6 +320,7 @@ OpDef declare(std::string_view name, std::string_view doc, std::vector<OperandDe
                       "how many keys after its own place a query sees: 0 is causal, -1 for all", -1}},
       .results = {{"y", "T"}},
       .types = {{"T", Floats}, {"M", Floats | DTypeSet{DType::Bool}}},
+      .traits = {.rounds_steps = true},
       .infer = infer,
       .eval = eval,
       .grad = grad,

@@ -7,6 +7,7 @@
 #include "ops/data.h"
 #include "ops/elements.h"
 #include "ops/gradient.h"
+#include "ops/lower.h"
 #include "ops/select.h"
 #include "ops/shapes.h"
 #include "ops/unary.h"
@@ -192,6 +193,48 @@ constexpr auto dim_equal = [](const Dim& x, const Dim& y) {
   return gap == Dim(0) ? Dim(1) : is_at_least(gap, 1) || is_at_least(Dim(0) - gap, 1) ? Dim(0) : Dim();
 };
 
+// --- lowering ---
+
+template <loops::Function function>
+void lower_function(LowerContext& c) {
+  c.define([&](const Index& at) {
+    return Scalar::apply(function, {c.broadcast("a", at), c.broadcast("b", at)});
+  });
+}
+
+void lower_mod(LowerContext& c) {
+  const bool sign_of_dividend = c.node().attr("sign_of_dividend");
+  c.define([&](const Index& at) {
+    const Scalar a = c.broadcast("a", at), b = c.broadcast("b", at);
+    const Scalar rest = Scalar::apply(loops::Function::Remainder, {a, b});
+    if (sign_of_dividend || is_unsigned(a.dtype()))
+      return rest;
+    const Scalar zero = Scalar::zero(a.dtype());
+    const Scalar across = Scalar::apply(loops::Function::Xor, {less(rest, zero), less(b, zero)});
+    // A remainder of 0 has the sign of b, where zeros have signs.
+    const Scalar none = is_float(a.dtype()) ? select(less(b, zero), -zero, zero) : zero;
+    return select(equal(rest, zero), none, select(across, rest + b, rest));
+  });
+}
+
+void lower_shift(LowerContext& c) {
+  const auto function = shifts_left(c.node()) ? loops::Function::ShiftLeft : loops::Function::ShiftRight;
+  c.define([&](const Index& at) {
+    return Scalar::apply(function, {c.broadcast("a", at), c.broadcast("b", at)});
+  });
+}
+
+// Powers of integers are computed by squaring, in as many steps as the exponent has bits: by eval.
+void lower_pow(LowerContext& c) {
+  const DType a = c.node().in("a").dtype(), b = c.node().in("b").dtype();
+  if (is_integer(a) && is_integer(b))
+    return;
+  const DType dtype = is_integer(a) || a == DType::F64 || b == DType::F64 ? DType::F64 : DType::F32;
+  c.define([&](const Index& at) {
+    return power(Scalar::cast(dtype, c.broadcast("a", at)), Scalar::cast(dtype, c.broadcast("b", at)));
+  });
+}
+
 // --- gradients ---
 
 Value number(double value, Value like) { return scalar(like.graph(), like.dtype(), value); }
@@ -241,7 +284,8 @@ std::vector<Operand> grad_pow(const GradContext& n) {
 // --- the declarations ---
 
 OpDef arithmetic(std::string_view name, std::string_view doc, DTypeSet allowed, bool commutative,
-                 EvalFunction eval, ContentFunction content = nullptr, GradFunction grad = nullptr) {
+                 EvalFunction eval, LowerFunction lower, ContentFunction content = nullptr,
+                 GradFunction grad = nullptr) {
   return {.name = name,
           .doc = doc,
           .operands = {{"a", "T"}, {"b", "T"}},
@@ -251,12 +295,13 @@ OpDef arithmetic(std::string_view name, std::string_view doc, DTypeSet allowed, 
           .infer = infer_arithmetic,
           .content = content,
           .eval = eval,
+          .lower = lower,
           .grad = grad};
 }
 
 OpDef comparison(std::string_view name, std::string_view doc, DTypeSet allowed, bool commutative,
-                 EvalFunction eval, ContentFunction content = nullptr) {
-  OpDef op = arithmetic(name, doc, allowed, commutative, eval, content);
+                 EvalFunction eval, LowerFunction lower, ContentFunction content = nullptr) {
+  OpDef op = arithmetic(name, doc, allowed, commutative, eval, lower, content);
   op.results = {{"y", "bool"}};
   op.infer = infer_comparison;
   return op;
@@ -265,40 +310,55 @@ OpDef comparison(std::string_view name, std::string_view doc, DTypeSet allowed, 
 Family make_ops() {
   constexpr DTypeSet booleans = {DType::Bool};
   Family ops = {
-      arithmetic("add", "a + b", Numbers, true, eval_arithmetic<sum_of>, content<dim_sum>, grad_add),
-      arithmetic("sub", "a - b", Numbers, false, eval_arithmetic<difference_of>, content_of_difference,
-                 grad_sub),
-      arithmetic("mul", "a · b", Numbers, true, eval_arithmetic<product_of>, content<dim_product>, grad_mul),
+      arithmetic("add", "a + b", Numbers, true, eval_arithmetic<sum_of>, lower_function<loops::Function::Add>,
+                 content<dim_sum>, grad_add),
+      arithmetic("sub", "a - b", Numbers, false, eval_arithmetic<difference_of>,
+                 lower_function<loops::Function::Subtract>, content_of_difference, grad_sub),
+      arithmetic("mul", "a · b", Numbers, true, eval_arithmetic<product_of>,
+                 lower_function<loops::Function::Multiply>, content<dim_product>, grad_mul),
       arithmetic("div", "a / b; integers truncate towards zero", Numbers, false, eval_arithmetic<quotient>,
-                 content_of_quotient, grad_div),
+                 lower_function<loops::Function::Divide>, content_of_quotient, grad_div),
       arithmetic("max", "the greater of a and b; NaN if either is", Numbers, true,
-                 eval_arithmetic<greater_of>, content<dim_maximum>, grad_max),
+                 eval_arithmetic<greater_of>, lower_function<loops::Function::Maximum>, content<dim_maximum>,
+                 grad_max),
       arithmetic("min", "the lesser of a and b; NaN if either is", Numbers, true, eval_arithmetic<lesser_of>,
-                 content<dim_minimum>, grad_min),
-      comparison("equal", "a = b", AnyDType, true, eval_comparison<std::equal_to<>{}>, content<dim_equal>),
-      comparison("less", "a < b", Numbers, false, eval_comparison<std::less<>{}>, content<dim_less>),
+                 lower_function<loops::Function::Minimum>, content<dim_minimum>, grad_min),
+      comparison("equal", "a = b", AnyDType, true, eval_comparison<std::equal_to<>{}>,
+                 lower_function<loops::Function::Equal>, content<dim_equal>),
+      comparison("less", "a < b", Numbers, false, eval_comparison<std::less<>{}>,
+                 lower_function<loops::Function::Less>, content<dim_less>),
       comparison("less_equal", "a ≤ b", Numbers, false, eval_comparison<std::less_equal<>{}>,
-                 content<dim_less_equal>),
-      comparison("greater", "a > b", Numbers, false, eval_comparison<std::greater<>{}>, content<dim_greater>),
+                 lower_function<loops::Function::LessEqual>, content<dim_less_equal>),
+      comparison("greater", "a > b", Numbers, false, eval_comparison<std::greater<>{}>,
+                 lower_binary<[](const Scalar& a, const Scalar& b) { return less(b, a); }>,
+                 content<dim_greater>),
       comparison("greater_equal", "a ≥ b", Numbers, false, eval_comparison<std::greater_equal<>{}>,
+                 lower_binary<[](const Scalar& a, const Scalar& b) { return less_equal(b, a); }>,
                  content<dim_greater_equal>),
-      comparison("and", "a and b", booleans, true, eval_bits<std::bit_and<uint64_t>{}>, content<dim_product>),
-      comparison("or", "a or b", booleans, true, eval_bits<std::bit_or<uint64_t>{}>, content<dim_maximum>),
-      comparison("xor", "either a or b", booleans, true, eval_bits<std::bit_xor<uint64_t>{}>),
-      arithmetic("bit_and", "bitwise and", Integers, true, eval_bits<std::bit_and<uint64_t>{}>),
-      arithmetic("bit_or", "bitwise or", Integers, true, eval_bits<std::bit_or<uint64_t>{}>),
-      arithmetic("bit_xor", "bitwise exclusive or", Integers, true, eval_bits<std::bit_xor<uint64_t>{}>),
+      comparison("and", "a and b", booleans, true, eval_bits<std::bit_and<uint64_t>{}>,
+                 lower_function<loops::Function::And>, content<dim_product>),
+      comparison("or", "a or b", booleans, true, eval_bits<std::bit_or<uint64_t>{}>,
+                 lower_function<loops::Function::Or>, content<dim_maximum>),
+      comparison("xor", "either a or b", booleans, true, eval_bits<std::bit_xor<uint64_t>{}>,
+                 lower_function<loops::Function::Xor>),
+      arithmetic("bit_and", "bitwise and", Integers, true, eval_bits<std::bit_and<uint64_t>{}>,
+                 lower_function<loops::Function::And>),
+      arithmetic("bit_or", "bitwise or", Integers, true, eval_bits<std::bit_or<uint64_t>{}>,
+                 lower_function<loops::Function::Or>),
+      arithmetic("bit_xor", "bitwise exclusive or", Integers, true, eval_bits<std::bit_xor<uint64_t>{}>,
+                 lower_function<loops::Function::Xor>),
   };
-  OpDef mod =
-      arithmetic("mod", "the remainder of a / b", Numbers, false, eval_mod, content<dim_remainder>, grad_mod);
+  OpDef mod = arithmetic("mod", "the remainder of a / b", Numbers, false, eval_mod, lower_mod,
+                         content<dim_remainder>, grad_mod);
   mod.attributes = {
       {"sign_of_dividend", AttributeKind::Bool, "the result has the sign of a; else that of b", false}};
   ops.push_back(mod);
-  OpDef shift = arithmetic("shift", "the bits of a moved by b places", Integers, false, eval_shift);
+  OpDef shift =
+      arithmetic("shift", "the bits of a moved by b places", Integers, false, eval_shift, lower_shift);
   shift.attributes = {{"direction", AttributeKind::String, "left or right (which keeps the sign)"}};
   shift.infer = infer_shift;
   ops.push_back(shift);
-  OpDef power = arithmetic("pow", "a to the power b", Numbers, false, eval_pow, nullptr, grad_pow);
+  OpDef power = arithmetic("pow", "a to the power b", Numbers, false, eval_pow, lower_pow, nullptr, grad_pow);
   power.operands = {{"a", "T"}, {"b", "U"}};
   power.types = {{"T", Numbers}, {"U", Numbers}};
   ops.push_back(power);

@@ -10,6 +10,7 @@
 #include "ops/gradient.h"
 #include "ops/interpolate.h"
 #include "ops/linear.h"
+#include "ops/lower_window.h"
 #include "ops/reduce.h"
 #include "ops/reshape.h"
 #include "ops/sample_nodes.h"
@@ -134,6 +135,31 @@ std::vector<Operand> grad(const GradContext& n) {
           {"w", correlate_windows(dy, w, x, window, groups)}};
 }
 
+void lower(LowerContext& c) {
+  const Node& n = c.node();
+  const Value x = n.in("x"), w = n.in("w"), y = n.result();
+  const int64_t groups = n.attr("groups");
+  const auto window = explicit_window(n, x, spatial(w));
+  if (!window || !w.dim(0).is_constant())
+    return;
+  std::vector<Dim> reduced(w.shape().dims().begin() + 1, w.shape().dims().end());
+  const int64_t filters_per_group = std::max<int64_t>(*w.dim(0).constant() / groups, 1);
+  const Scalar zero = Scalar::zero(wide_dtype(x.dtype()));
+  c.define(c.reduce(y.shape().dims(), reduced, "+", zero, [&](const Index& at, const Index& over) {
+    const SeenElement seen =
+        seen_element(*window, spatial(x), std::span(at).subspan(2), std::span(over).subspan(1));
+    // The channels of the group that the filter belongs to.
+    const Scalar channel =
+        groups == 1 ? over[0]
+                    : Scalar::index(floor_div(at[1].index(), filters_per_group) * w.dim(1)) + over[0];
+    Index from{at[0], channel}, of_w{at[1]};
+    from.insert(from.end(), seen.at.begin(), seen.at.end());
+    of_w.insert(of_w.end(), over.begin(), over.end());
+    const Scalar element = LowerContext::require_equal(x.dim(1), w.dim(1) * groups, c.in(x, from));
+    return (seen.inside ? select(*seen.inside, element, zero) : element) * c.in(w, of_w);
+  }));
+}
+
 }  // namespace conv_op
 
 // --- conv_transpose ---
@@ -216,6 +242,31 @@ Data eval(const Call& c) {
     });
     return {narrow<T>(x.dtype(), extents, result)};
   });
+}
+
+// An element gathers what the windows whose cells fall on it have to add.
+void lower(LowerContext& c) {
+  const Node& n = c.node();
+  const Value x = n.in("x"), w = n.in("w"), y = n.result();
+  const int64_t groups = n.attr("groups");
+  const std::optional<int64_t> channels = w.dim(0).constant();
+  if (!channels || x.dim(1) != w.dim(0))
+    return;
+  const Window window = window_of(n, x.rank() - 2);
+  std::vector<Dim> reduced = {*channels / groups};
+  reduced.insert(reduced.end(), spatial(w).begin(), spatial(w).end());
+  const Scalar zero = Scalar::zero(wide_dtype(x.dtype()));
+  c.define(c.reduce(y.shape().dims(), reduced, "+", zero, [&](const Index& at, const Index& over) {
+    const SeenElement seen =
+        window_on_element(window, spatial(x), std::span(at).subspan(2), std::span(over).subspan(1));
+    const Dim group = groups == 1 ? Dim(0) : floor_div(at[1].index(), w.dim(1));
+    const Scalar channel = Scalar::index(group * (*channels / groups) + over[0].index());
+    Index from{at[0], channel}, of_w{channel, Scalar::index(at[1].index() - group * w.dim(1))};
+    from.insert(from.end(), seen.at.begin(), seen.at.end());
+    of_w.insert(of_w.end(), over.begin() + 1, over.end());
+    const Scalar product = c.in(x, from) * c.in(w, of_w);
+    return seen.inside ? select(*seen.inside, product, zero) : product;
+  }));
 }
 
 // conv and conv_transpose are each other's gradient, so the roles of x and dy are those in conv, swapped.
@@ -452,6 +503,7 @@ const Family& convolve_ops() {
        .types = {{"T", Numbers}},
        .infer = conv_op::infer,
        .eval = conv_op::eval,
+       .lower = conv_op::lower,
        .grad = conv_op::grad},
       {.name = "conv_transpose",
        .doc = "each element of x: [batch, channels, …] adds a multiple of w: [channels, filters / groups, "
@@ -464,6 +516,7 @@ const Family& convolve_ops() {
        .types = {{"T", Numbers}},
        .infer = conv_transpose_op::infer,
        .eval = conv_transpose_op::eval,
+       .lower = conv_transpose_op::lower,
        .grad = conv_transpose_op::grad},
       {.name = "deform_conv",
        .doc = "conv, but each cell of each window looks at x where `offset` moves it, and `mask` scales what "

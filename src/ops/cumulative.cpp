@@ -7,6 +7,7 @@
 #include "ops/elements.h"
 #include "ops/gradient.h"
 #include "ops/lanes.h"
+#include "ops/lower.h"
 #include "ops/pad.h"
 #include "ops/reshape.h"
 #include "ops/shapes.h"
@@ -42,6 +43,35 @@ Data eval(const Call& c) {
     });
     return {narrow<T>(x.dtype(), x.extents(), values)};
   });
+}
+
+// Along the axis one after the other; floats in f64, as the errors add up.
+template <int neutral>
+void lower(LowerContext& c) {
+  const Value x = c.node().in("x");
+  const auto axis = static_cast<size_t>(checked_axis(c.node().op().name, c.node().attr("axis"), x.rank()));
+  const bool exclusive = c.node().attr("exclusive"), reverse = c.node().attr("reverse");
+  const DType dtype = is_float(x.dtype()) ? DType::F64 : x.dtype();
+  std::vector<loops::Axis> others = LowerContext::axes(x.shape().dims(), "i");
+  Index at = loops::variables_of(others);
+  const std::vector<loops::Axis> along = {others[axis]};
+  others.erase(others.begin() + static_cast<int64_t>(axis));
+  if (reverse)
+    at[axis] = Scalar::index(x.dim(static_cast<int64_t>(axis)) - 1) - at[axis];
+  const loops::Place total{"total", {}}, result{LowerContext::result_name(0), at};
+  const Scalar value = Scalar::cast(dtype, c.stored(x, at));
+  const loops::Assign add{.places = {total}, .combine = neutral == 0 ? "+" : "*", .values = {value}};
+  const loops::Assign write{.places = {result},
+                            .combine = "",
+                            .values = {Scalar::cast(x.dtype(), Scalar::load("total", dtype, {}))}};
+  std::vector<loops::Statement> step = {add, write};
+  if (exclusive)
+    std::swap(step[0], step[1]);
+  std::vector<loops::Statement> lane = LowerContext::around(along, loops::Mark::Serial, std::move(step));
+  lane.insert(lane.begin(),
+              {loops::Local{{.name = "total", .dtype = dtype}},
+               loops::Assign{.places = {total}, .combine = "", .values = {loops::constant(dtype, neutral)}}});
+  c.nest(LowerContext::around(others, loops::Mark::Parallel, std::move(lane)));
 }
 
 // --- gradients ---
@@ -92,7 +122,8 @@ std::vector<Operand> grad_prod(const GradContext& n) {
   return {{"x", before * sums}};
 }
 
-OpDef cumulation(std::string_view name, std::string_view doc, EvalFunction eval, GradFunction grad) {
+OpDef cumulation(std::string_view name, std::string_view doc, EvalFunction eval, LowerFunction lower,
+                 GradFunction grad) {
   return {
       .name = name,
       .doc = doc,
@@ -106,6 +137,7 @@ OpDef cumulation(std::string_view name, std::string_view doc, EvalFunction eval,
       .traits = {.takes_unranked = true},
       .infer = infer,
       .eval = eval,
+      .lower = lower,
       .grad = grad};
 }
 
@@ -117,9 +149,10 @@ Value apply(std::string_view op, Value x, int64_t axis) {
 
 const Family& cumulative_ops() {
   static const Family ops = {
-      cumulation("cumulative_sum", "the sum of the elements up to each one", eval<sum_of, 0>, grad_sum),
+      cumulation("cumulative_sum", "the sum of the elements up to each one", eval<sum_of, 0>, lower<0>,
+                 grad_sum),
       cumulation("cumulative_prod", "the product of the elements up to each one", eval<product_of, 1>,
-                 grad_prod),
+                 lower<1>, grad_prod),
   };
   return ops;
 }

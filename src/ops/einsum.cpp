@@ -10,6 +10,7 @@
 #include "ops/elements.h"
 #include "ops/generate.h"
 #include "ops/gradient.h"
+#include "ops/lower.h"
 #include "ops/reduce.h"
 #include "ops/reshape.h"
 #include "ops/shapes.h"
@@ -187,6 +188,93 @@ Data eval(const Call& c) {
   });
 }
 
+// --- lowering ---
+
+// Elements by the indices of labels.
+struct LabelledFormula {
+  std::vector<int> labels;
+  std::function<Scalar(const std::map<int, Scalar>&)> element;
+};
+
+// An operand; along a dimension of size 1 it is broadcast.
+LabelledFormula operand_formula(LowerContext& c, Value operand, const std::vector<int>& labels,
+                                const std::map<int, Dim>& sizes) {
+  return {labels, [&c, operand, labels, &sizes](const std::map<int, Scalar>& at) {
+            Index own;
+            for (size_t axis = 0; axis < labels.size(); ++axis)
+              own.push_back(LowerContext::broadcast_index(
+                  at.at(labels[axis]), operand.dim(static_cast<int64_t>(axis)), sizes.at(labels[axis])));
+            return c.in(operand, own);
+          }};
+}
+
+// The sum over the labels that are not kept; the same where all are.
+LabelledFormula sum_over(LowerContext& c, const LabelledFormula& product, const std::vector<int>& kept,
+                         const std::map<int, Dim>& sizes) {
+  std::vector<int> summed;
+  for (int label : product.labels)
+    if (!contains(kept, label) && !contains(summed, label))
+      summed.push_back(label);
+  if (summed.empty())
+    return {kept, product.element};
+  const auto sizes_of = [&](const std::vector<int>& labels) {
+    std::vector<Dim> dims;
+    for (int label : labels)
+      dims.push_back(sizes.at(label));
+    return dims;
+  };
+  const DType dtype = wide_dtype(c.node().result().dtype());
+  const auto sum = c.reduce(sizes_of(kept), sizes_of(summed), "+", Scalar::zero(dtype),
+                            [&](const Index& at, const Index& over) {
+                              std::map<int, Scalar> indices;
+                              for (size_t i = 0; i < kept.size(); ++i)
+                                indices.emplace(kept[i], at[i]);
+                              for (size_t i = 0; i < summed.size(); ++i)
+                                indices.emplace(summed[i], over[i]);
+                              return product.element(indices);
+                            });
+  return {kept, [sum, kept](const std::map<int, Scalar>& at) {
+            Index own;
+            for (int label : kept)
+              own.push_back(at.at(label));
+            return sum(own);
+          }};
+}
+
+// Operand by operand, as labels are summed over as soon as nothing further needs them.
+void lower(LowerContext& c) {
+  const std::vector<Value> operands = c.node().ins("x");
+  std::vector<int64_t> ranks;
+  std::vector<std::vector<Dim>> shapes;
+  for (Value operand : operands) {
+    ranks.push_back(operand.rank());
+    shapes.push_back(operand.shape().dims());
+  }
+  const EinsumTerms terms = read_equation(c.node().attr("equation").as<std::string>(), ranks);
+  const std::map<int, Dim> sizes =
+      label_sizes(terms, shapes, [](const Dim& a, const Dim& b) { return broadcast(a, b); });
+  if (std::ranges::any_of(sizes, [](const auto& entry) { return entry.second.is_unknown(); }))
+    return;
+  LabelledFormula product;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const LabelledFormula next = operand_formula(c, operands[i], terms.operands[i], sizes);
+    LabelledFormula both = next;
+    if (i > 0) {
+      both.labels.insert(both.labels.end(), product.labels.begin(), product.labels.end());
+      both.element = [product, next](const std::map<int, Scalar>& at) {
+        return product.element(at) * next.element(at);
+      };
+    }
+    product = sum_over(c, both, labels_to_keep(terms, i), sizes);
+  }
+  c.define([&](const Index& at) {
+    std::map<int, Scalar> indices;
+    for (size_t i = 0; i < at.size(); ++i)
+      indices.emplace(terms.result[i], at[i]);
+    return product.element(indices);
+  });
+}
+
 // --- gradient ---
 
 // A letter for every label, also for those of dimensions that an ellipsis stands for.
@@ -317,6 +405,7 @@ const Family& einsum_ops() {
        .types = {{"T", Numbers}},
        .infer = infer,
        .eval = eval,
+       .lower = lower,
        .grad = grad},
   };
   return ops;

@@ -5,6 +5,7 @@
 #include "ops/generate.h"
 #include "ops/gradient.h"
 #include "ops/indices.h"
+#include "ops/lower.h"
 #include "ops/reshape.h"
 #include "ops/scatter.h"
 #include "ops/select.h"
@@ -41,6 +42,56 @@ std::optional<std::vector<Dim>> content(const Node& n) {
     for (int64_t i = 0; i < places->run; ++i)
       gathered.push_back((*dims)[static_cast<size_t>(offset + i)]);
   return gathered;
+}
+
+// --- lowering ---
+
+void lower_gather(LowerContext& c) {
+  const Value x = c.node().in("x"), indices = c.node().in("indices");
+  const auto axis = static_cast<size_t>(checked_axis("gather", c.node().attr("axis"), x.rank()));
+  c.define([&](const Index& at) {
+    const auto begin = at.begin() + static_cast<int64_t>(axis), end = begin + indices.rank();
+    Index from(at.begin(), begin);
+    from.push_back(c.position(c.stored(indices, Index(begin, end)), x.dim(static_cast<int64_t>(axis))));
+    from.insert(from.end(), end, at.end());
+    return c.stored(x, from);
+  });
+}
+
+void lower_gather_elements(LowerContext& c) {
+  const Value x = c.node().in("x"), indices = c.node().in("indices");
+  const auto axis = static_cast<size_t>(checked_axis("gather_elements", c.node().attr("axis"), x.rank()));
+  c.define([&](const Index& at) {
+    Index from = at;
+    from[axis] = c.position(c.stored(indices, at), x.dim(static_cast<int64_t>(axis)));
+    Scalar element = c.stored(x, from);
+    for (int64_t i = 0; i < x.rank(); ++i)
+      if (i != static_cast<int64_t>(axis) && (x.dim(i) - indices.dim(i)).lower_bound().value_or(-1) < 0)
+        element = require(less_equal(Scalar::index(indices.dim(i)), Scalar::index(x.dim(i))), element);
+    return element;
+  });
+}
+
+void lower_gather_nd(LowerContext& c) {
+  const Value x = c.node().in("x"), indices = c.node().in("indices");
+  const auto batch = static_cast<size_t>(c.node().attr("batch_dims").as<int64_t>());
+  const std::optional<int64_t> length = indices.dim(-1).constant();
+  if (!length)
+    return;
+  c.define([&](const Index& at) {
+    const auto tuples = at.begin() + indices.rank() - 1;
+    Index from(at.begin(), at.begin() + static_cast<int64_t>(batch));
+    for (int64_t i = 0; i < *length; ++i) {
+      Index place(at.begin(), tuples);
+      place.push_back(Scalar::index(i));
+      from.push_back(c.position(c.stored(indices, place), x.dim(static_cast<int64_t>(batch) + i)));
+    }
+    from.insert(from.end(), tuples, at.end());
+    Scalar element = c.stored(x, from);
+    for (int64_t i = 0; i < static_cast<int64_t>(batch); ++i)
+      element = LowerContext::require_equal(x.dim(i), indices.dim(i), element);
+    return element;
+  });
 }
 
 // --- gradients: what was read from a place is added up there ---
@@ -97,7 +148,7 @@ std::vector<Operand> grad_gather_nd(const GradContext& n) {
 
 template <FindPlaces find_places, FindShape find_shape, const char* attribute>
 OpDef gathering(std::string_view name, std::string_view doc, std::string_view attribute_doc,
-                GradFunction grad) {
+                LowerFunction lower, GradFunction grad) {
   return {.name = name,
           .doc = doc,
           .operands = {{"x", "T"}, {"indices", "I"}},
@@ -107,6 +158,7 @@ OpDef gathering(std::string_view name, std::string_view doc, std::string_view at
           .infer = infer<find_shape, attribute>,
           .content = content<find_places, attribute>,
           .eval = eval<find_places, attribute>,
+          .lower = lower,
           .grad = grad};
 }
 
@@ -114,15 +166,15 @@ OpDef gathering(std::string_view name, std::string_view doc, std::string_view at
 
 const Family& gather_ops() {
   static const Family ops = {
-      gathering<places_along_axis, shape_along_axis, kAxis>("gather",
-                                                            "the slices of x that indices name along an axis",
-                                                            "the axis that indices stand for", grad_gather),
+      gathering<places_along_axis, shape_along_axis, kAxis>(
+          "gather", "the slices of x that indices name along an axis", "the axis that indices stand for",
+          lower_gather, grad_gather),
       gathering<places_of_elements, shape_of_elements, kAxis>(
           "gather_elements", "for every index the element of x at its place, but at the index along the axis",
-          "the axis along which indices count", grad_gather_elements),
+          "the axis along which indices count", lower_gather_elements, grad_gather_elements),
       gathering<places_of_tuples, shape_of_tuples, kBatchDims>(
           "gather_nd", "the parts of x that the tuples in the last dimension of indices point at",
-          "how many leading dimensions x and indices have in common", grad_gather_nd),
+          "how many leading dimensions x and indices have in common", lower_gather_nd, grad_gather_nd),
   };
   return ops;
 }

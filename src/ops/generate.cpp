@@ -8,6 +8,7 @@
 #include "ops/data.h"
 #include "ops/elements.h"
 #include "ops/gradient.h"
+#include "ops/lower.h"
 #include "ops/reduce.h"
 #include "ops/reshape.h"
 #include "ops/select.h"
@@ -104,6 +105,18 @@ Data eval(const Call& c) {
   });
 }
 
+// Floats in f64, so that the last of many is as exact as the first.
+void lower(LowerContext& c) {
+  const Value start = c.node().in("start"), delta = c.node().in("delta");
+  const DType dtype = is_float(start.dtype()) ? DType::F64 : start.dtype();
+  if (start.shape().element_count() != Dim(1) || delta.shape().element_count() != Dim(1))
+    return;
+  const auto only = [&](Value value) {
+    return Scalar::cast(dtype, c.stored(value, Index(static_cast<size_t>(value.rank()), Scalar::index(0))));
+  };
+  c.define([&](const Index& at) { return only(start) + Scalar::cast(dtype, at[0]) * only(delta); });
+}
+
 // The limit only says how many there are.
 std::vector<Operand> grad(const GradContext& n) {
   const auto like = [](Value gradient, Value operand) { return reshape(gradient, shape_of(operand)); };
@@ -139,6 +152,14 @@ Data eval(const Call& c) {
   return {y};
 }
 
+void lower(LowerContext& c) {
+  const DType dtype = c.node().result().dtype();
+  const Scalar diagonal = Scalar::number(DType::I64, c.node().attr("diagonal").as<int64_t>());
+  c.define([&](const Index& at) {
+    return select(equal(at[1] - at[0], diagonal), loops::constant(dtype, 1), Scalar::zero(dtype));
+  });
+}
+
 }  // namespace eye_op
 
 namespace triangle_op {
@@ -171,6 +192,17 @@ Data eval(const Call& c) {
   return {y};
 }
 
+void lower(LowerContext& c) {
+  const Value x = c.node().in("x");
+  const Scalar diagonal = Scalar::number(DType::I64, c.node().attr("diagonal").as<int64_t>());
+  const bool upper = c.node().attr("upper");
+  c.define([&](const Index& at) {
+    const Scalar distance = at[at.size() - 1] - at[at.size() - 2];
+    return select(upper ? less_equal(diagonal, distance) : less_equal(distance, diagonal), c.stored(x, at),
+                  Scalar::zero(x.dtype()));
+  });
+}
+
 std::vector<Operand> grad(const GradContext& n) { return {{"x", n.repeat({{"x", n.dy()}})}}; }
 
 }  // namespace triangle_op
@@ -193,6 +225,7 @@ const Family& generate_ops() {
        .infer = range_op::infer,
        .content = range_op::content,
        .eval = range_op::eval,
+       .lower = range_op::lower,
        .grad = range_op::grad},
       {.name = "eye",
        .doc = "a matrix with ones on a diagonal, and zeros",
@@ -203,7 +236,8 @@ const Family& generate_ops() {
        .results = {{"y", "$dtype"}},
        .traits = {.takes_unranked = true},
        .infer = eye_op::infer,
-       .eval = eye_op::eval},
+       .eval = eye_op::eval,
+       .lower = eye_op::lower},
       {.name = "triangle",
        .doc = "the elements of matrices on one side of a diagonal, which counts; zeros elsewhere",
        .operands = {{"x", "T"}},
@@ -214,6 +248,7 @@ const Family& generate_ops() {
        .traits = {.takes_unranked = true},
        .infer = triangle_op::infer,
        .eval = triangle_op::eval,
+       .lower = triangle_op::lower,
        .grad = triangle_op::grad},
   };
   return ops;

@@ -13,6 +13,7 @@
 #include "ops/gradient.h"
 #include "ops/interpolate.h"
 #include "ops/linear.h"
+#include "ops/lower_window.h"
 #include "ops/reduce.h"
 #include "ops/reshape.h"
 #include "ops/sample_nodes.h"
@@ -293,6 +294,33 @@ Data eval(const Call& c) {
   return {narrow<double>(theta.dtype(), extents, result)};
 }
 
+void lower(LowerContext& c) {
+  const Value theta = c.node().in("theta"), y = c.node().result();
+  const bool align_corners = c.node().attr("align_corners");
+  const int64_t rank = y.rank() - 2;
+  const std::vector<Dim> size = vector_dims(c.node(), "size", static_cast<size_t>(rank + 2));
+  if (theta.dim(1) != Dim(rank) || theta.dim(2) != Dim(rank + 1) || size[0] != theta.dim(0))
+    return;
+  const auto number = [](double value) { return loops::constant(DType::F64, value); };
+  // From -1 to 1.
+  const auto position = [&](const Scalar& index, const Dim& count) {
+    const Scalar at = Scalar::cast(DType::F64, index),
+                 length = Scalar::cast(DType::F64, Scalar::index(count));
+    if (!align_corners)
+      return (at * 2 + 1) / length - 1;
+    return select(equal(length, number(1)), number(0), at * 2 / (length - 1) - 1);
+  };
+  c.define([&](const Index& at) {
+    const auto entry = [&](int64_t column) {
+      return Scalar::cast(DType::F64, c.stored(theta, {at.front(), at.back(), Scalar::index(column)}));
+    };
+    Scalar sum = number(0);
+    for (int64_t i = 0; i < rank; ++i)  // the innermost dimension comes first
+      sum = sum + entry(i) * position(at[static_cast<size_t>(rank - i)], y.dim(rank - i));
+    return sum + entry(rank);
+  });
+}
+
 // The positions are theta times those before, with a 1 behind each: what theta does that moves nothing.
 std::vector<Operand> grad(const GradContext& n) {
   const Value theta = n.in("theta"), dy = n.dy();
@@ -384,6 +412,33 @@ Data eval(const Call& c) {
   });
 }
 
+void lower(LowerContext& c) {
+  const Value x = c.node().in("x"), y = c.node().result();
+  const auto kernel = c.node().in("block_shape").known_ints();
+  if (!kernel)
+    return;
+  const std::span<const Dim> sizes = std::span(y.shape().dims()).subspan(2);
+  const std::vector<Dim> cells(kernel->begin(), kernel->end());
+  const Window window = window_of(c.node(), static_cast<int64_t>(cells.size()));
+  const std::vector<Dim> counts = count_windows(c.node(), window, sizes, cells);
+  if (x.dim(2) != Shape(counts).element_count() || x.dim(1) != y.dim(1) * Shape(cells).element_count())
+    return;
+  const auto number_of = [](std::span<const Scalar> at, const std::vector<Dim>& within) {
+    Dim number = 0;
+    for (size_t i = 0; i < at.size(); ++i)
+      number = number * within[i] + at[i].index();
+    return number;
+  };
+  const Scalar zero = Scalar::zero(wide_dtype(x.dtype()));
+  c.define(c.reduce(y.shape().dims(), cells, "+", zero, [&](const Index& at, const Index& over) {
+    const SeenElement seen = window_on_element(window, counts, std::span(at).subspan(2), over);
+    const Dim channel = at[1].index() * Shape(cells).element_count() + number_of(over, cells);
+    const Scalar element =
+        c.in(x, {at[0], Scalar::index(channel), Scalar::index(number_of(seen.at, counts))});
+    return seen.inside ? select(*seen.inside, element, zero) : element;
+  }));
+}
+
 // The blocks of an image: what filters see that each look at one cell.
 std::vector<Operand> grad(const GradContext& n) {
   const Value dy = n.dy(), block = n.in("block_shape"), rest = int_vector(n.graph(), {-1}),
@@ -428,6 +483,7 @@ const Family& image_ops() {
        .types = {{"T", Floats}},
        .infer = affine_grid_op::infer,
        .eval = affine_grid_op::eval,
+       .lower = affine_grid_op::lower,
        .grad = affine_grid_op::grad},
       {.name = "col2im",
        .doc = "blocks x: [batch, channels · cells, blocks] added up where they overlap in an image",
@@ -437,6 +493,7 @@ const Family& image_ops() {
        .types = {{"T", Numbers}},
        .infer = col2im_op::infer,
        .eval = col2im_op::eval,
+       .lower = col2im_op::lower,
        .grad = col2im_op::grad},
   };
   return ops;

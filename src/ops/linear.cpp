@@ -5,6 +5,7 @@
 #include "ops/arithmetic.h"
 #include "ops/elements.h"
 #include "ops/gradient.h"
+#include "ops/lower.h"
 #include "ops/reshape.h"
 #include "ops/shapes.h"
 
@@ -107,6 +108,40 @@ Data eval(const Call& c) {
   });
 }
 
+// --- lowering ---
+
+void lower(LowerContext& c) {
+  const Node& n = c.node();
+  const Value a = n.in("a"), b = n.in("b"), y = n.result();
+  const bool transpose_a = n.attr("transpose_a"), transpose_b = n.attr("transpose_b");
+  const Dim inner = a.dim(transpose_a ? -2 : -1), inner_of_b = b.dim(transpose_b || b.rank() == 1 ? -1 : -2);
+  const auto rows = static_cast<size_t>(a.rank() > 1), columns = static_cast<size_t>(b.rank() > 1);
+  // The matrix in a stack, then the row and column in it.
+  const auto element = [&](Value matrix, const Index& at, std::vector<Scalar> own) {
+    const size_t leading = matrix.rank() > 2 ? static_cast<size_t>(matrix.rank()) - 2 : 0;
+    const size_t batch = at.size() - rows - columns;
+    Index index;
+    for (size_t i = 0; i < leading; ++i) {
+      const size_t place = batch - leading + i;
+      index.push_back(LowerContext::broadcast_index(at[place], matrix.dim(static_cast<int64_t>(i)),
+                                                    y.dim(static_cast<int64_t>(place))));
+    }
+    index.insert(index.end(), own.begin(), own.end());
+    return c.in(matrix, index);
+  };
+  const DType dtype = wide_dtype(y.dtype());
+  const auto sum =
+      c.reduce(y.shape().dims(), {inner}, "+", Scalar::zero(dtype), [&](const Index& at, const Index& over) {
+        std::vector<Scalar> of_a{over[0]}, of_b{over[0]};
+        if (rows > 0)
+          of_a.insert(transpose_a ? of_a.end() : of_a.begin(), at[at.size() - columns - 1]);
+        if (columns > 0)
+          of_b.insert(transpose_b ? of_b.begin() : of_b.end(), at.back());
+        return LowerContext::require_equal(inner, inner_of_b, element(a, at, of_a)) * element(b, at, of_b);
+      });
+  c.define(sum);
+}
+
 // --- gradient ---
 
 // A stack of matrices times one matrix: the rows of all of them, as one product.
@@ -152,6 +187,7 @@ const Family& linear_ops() {
        .types = {{"T", Numbers}},
        .infer = infer,
        .eval = eval,
+       .lower = lower,
        .grad = grad},
   };
   return ops;

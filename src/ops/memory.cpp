@@ -2,12 +2,17 @@
 
 #include "ir/evaluate.h"
 #include "ops/gradient.h"
+#include "ops/lower.h"
 #include "ops/shapes.h"
 
 namespace tenon {
 namespace {
 
 Data eval(const Call& c) { return {c.datum("x")}; }
+
+void lower(LowerContext& c) {
+  c.define([&](const Index& at) { return c.stored(c.node().in("x"), at); });
+}
 
 // What is known of the elements stays known.
 std::optional<std::vector<Dim>> content(const Node& n) { return n.in("x").known_dims(); }
@@ -28,6 +33,7 @@ OpDef movement(std::string_view name, std::string_view doc, InferFunction infer)
           .infer = infer,
           .content = content,
           .eval = eval,
+          .lower = lower,
           .grad = [](const GradContext& n) -> std::vector<Operand> {
             return {{"x", n.dy()}};
           }};

@@ -5,6 +5,7 @@
 
 #include "ops/elements.h"
 #include "ops/gradient.h"
+#include "ops/lower.h"
 #include "ops/order.h"
 #include "ops/shapes.h"
 #include "ops/words.h"
@@ -63,6 +64,35 @@ Data eval(const Call& c) {
       *to++ = position < 0 ? stored<T>(otherwise)[0] : stored<T>(values)[static_cast<size_t>(position)];
   });
   return {y};
+}
+
+constexpr int64_t kMostKeysCompared = 64;
+
+Scalar element_of(const Tensor& t, size_t i) {
+  return with_wide(t.dtype(), [&]<class T>(T) { return Scalar::number(t.dtype(), widen<T>(t)[i]); });
+}
+
+// Every key is compared; more of them are found faster in a tree.
+void lower(LowerContext& c) {
+  const Value x = c.node().in("x");
+  const auto literal = [&](std::string_view name) -> const Literal& {
+    return c.node().attr(name).as<Literal>();
+  };
+  if (literal("keys").count() > kMostKeysCompared)
+    return;
+  const Tensor keys = literal("keys").tensor(), values = literal("values").tensor(),
+               otherwise = literal("otherwise").tensor();
+  c.define([&](const Index& at) {
+    const Scalar element = c.stored(x, at);
+    Scalar result = element_of(otherwise, 0);
+    for (size_t i = 0; i < static_cast<size_t>(keys.count()); ++i) {
+      const Scalar key = element_of(keys, i);
+      const Scalar same = equal(element, key);
+      result = select(is_float(x.dtype()) ? same || (is_nan(element) && is_nan(key)) : same,
+                      element_of(values, i), result);
+    }
+    return result;
+  });
 }
 
 }  // namespace map_labels_op
@@ -265,6 +295,7 @@ const Family& ml_ops() {
        .traits = {.elementwise = true, .takes_unranked = true},
        .infer = map_labels_op::infer,
        .eval = map_labels_op::eval,
+       .lower = map_labels_op::lower,
        .grad = no_gradient},
       {.name = "tree_ensemble",
        .doc = "for every row of features and every target, the weights of the leaves that decision trees "

@@ -6,6 +6,7 @@
 #include "ops/data.h"
 #include "ops/elements.h"
 #include "ops/gradient.h"
+#include "ops/lower.h"
 #include "ops/reduce.h"
 #include "ops/reshape.h"
 #include "ops/shapes.h"
@@ -157,6 +158,70 @@ Data eval(const Call& c) {
   return {y};
 }
 
+// Which element of x stands at an index along one axis, and whether there is one: nothing where there always
+// is.
+struct PaddedSource {
+  Scalar at;
+  std::optional<Scalar> inside;
+};
+
+PaddedSource lowered_source(Mode mode, const Dim& at, const Dim& size, const Dim& before, const Dim& after) {
+  const Dim cut_before = max(-1 * before, 0), cut = size + min(before, 0) + min(after, 0);
+  const Dim position = at - max(before, 0);
+  // What cuts more off than there is, or adds where nothing is left, is refused.
+  const int64_t least = mode == Mode::Constant ? 0 : 1;
+  const auto checked = [&](const Scalar& value) {
+    const bool sure = cut.lower_bound().value_or(least - 1) >= least;
+    return sure ? value : require(less_equal(Scalar::index(least), Scalar::index(cut)), value);
+  };
+  const auto source = [&](const Dim& among) { return checked(Scalar::index(cut_before + among)); };
+  switch (mode) {
+    case Mode::Constant:
+      return {Scalar::index(cut_before + position),
+              checked(loops::within(Scalar::index(position), cut).value())};
+    case Mode::Edge:
+      return {source(min(max(position, 0), cut - 1)), std::nullopt};
+    case Mode::Wrap:
+      return {source(mod(position, cut)), std::nullopt};
+    case Mode::Reflect:
+      break;
+  }
+  // There and back again; one element has nowhere to go.
+  const Dim turn = max(2 * cut - 2, 0), folded = mod(position, max(turn, 1));
+  return {source(min(folded, turn - folded)), std::nullopt};
+}
+
+void lower(LowerContext& c) {
+  const Node& n = c.node();
+  const Value x = n.in("x"), value = n.in("value");
+  const Mode mode = mode_of(n);
+  const std::vector<int64_t>& axes = n.attr("axes");
+  const std::vector<Dim> pads = vector_dims(n, "pads", 2 * axes.size());
+  if (std::ranges::any_of(pads, &Dim::is_unknown) || (value && value.shape().element_count() != Dim(1)))
+    return;
+  c.define([&](const Index& at) {
+    Index from = at;
+    std::optional<Scalar> inside;
+    for (size_t i = 0; i < axes.size(); ++i) {
+      const int64_t axis = checked_axis("pad", axes[i], x.rank());
+      Scalar& index = from[static_cast<size_t>(axis)];
+      if (pads[i] == Dim(0) && pads[i + axes.size()] == Dim(0))
+        continue;
+      const PaddedSource source =
+          lowered_source(mode, index.index(), x.dim(axis), pads[i], pads[i + axes.size()]);
+      index = source.at;
+      if (source.inside)
+        inside = inside ? *inside && *source.inside : *source.inside;
+    }
+    const Scalar element = c.stored(x, from);
+    if (!inside)
+      return element;
+    const Scalar added = value ? c.stored(value, Index(static_cast<size_t>(value.rank()), Scalar::index(0)))
+                               : Scalar::zero(x.dtype());
+    return select(*inside, element, added);
+  });
+}
+
 // What is added is cut off again, and what was cut off comes back as zeros. In the other modes an element
 // gets the gradients of all its copies.
 std::vector<Operand> grad(const GradContext& n) {
@@ -227,6 +292,19 @@ std::optional<std::vector<Dim>> content(const Node& n) {
   return tiled;
 }
 
+void lower(LowerContext& c) {
+  const Value x = c.node().in("x"), y = c.node().result();
+  c.define([&](const Index& at) {
+    Index from = at;
+    for (int64_t axis = 0; axis < x.rank(); ++axis)
+      if (y.dim(axis) != x.dim(axis)) {
+        Scalar& index = from[static_cast<size_t>(axis)];
+        index = Scalar::index(mod(index.index(), x.dim(axis)));
+      }
+    return c.stored(x, from);
+  });
+}
+
 // Each axis as two, of the copies and of what is copied: the sum is over the copies.
 std::vector<Operand> grad(const GradContext& n) {
   const Value x = n.in("x"), repeats = n.in("repeats");
@@ -284,6 +362,23 @@ Data eval(const Call& c) {
   return {y};
 }
 
+void lower(LowerContext& c) {
+  const Value x = c.node().in("x"), lengths = c.node().in("lengths");
+  const int64_t time = checked_axis("reverse_sequence", c.node().attr("time_axis"), x.rank());
+  const int64_t batch = checked_axis("reverse_sequence", c.node().attr("batch_axis"), x.rank());
+  if (lengths.dim(0) != x.dim(batch))
+    return;
+  c.define([&](const Index& at) {
+    const Scalar position = at[static_cast<size_t>(time)], zero = Scalar::zero(DType::I64);
+    const Scalar given = c.stored(lengths, {at[static_cast<size_t>(batch)]});
+    const Scalar length =
+        require(less_equal(zero, given) && less_equal(given, Scalar::index(x.dim(time))), given);
+    Index from = at;
+    from[static_cast<size_t>(time)] = select(less(position, length), length - 1 - position, position);
+    return c.stored(x, from);
+  });
+}
+
 std::vector<Operand> grad(const GradContext& n) { return {{"x", n.repeat({{"x", n.dy()}})}}; }
 
 }  // namespace reverse_sequence_op
@@ -307,6 +402,7 @@ const Family& pad_ops() {
        .traits = {.takes_unranked = true},
        .infer = pad_op::infer,
        .eval = pad_op::eval,
+       .lower = pad_op::lower,
        .grad = pad_op::grad},
       {.name = "tile",
        .doc = "x repeated along each axis",
@@ -317,6 +413,7 @@ const Family& pad_ops() {
        .infer = tile_op::infer,
        .content = tile_op::content,
        .eval = tile_op::eval,
+       .lower = tile_op::lower,
        .grad = tile_op::grad},
       {.name = "reverse_sequence",
        .doc = "along the time axis, the first elements in reverse: as many as lengths says for each batch",
@@ -327,6 +424,7 @@ const Family& pad_ops() {
        .results = {{"y", "T"}},
        .infer = reverse_sequence_op::infer,
        .eval = reverse_sequence_op::eval,
+       .lower = reverse_sequence_op::lower,
        .grad = reverse_sequence_op::grad},
   };
   return ops;

@@ -10,6 +10,7 @@
 #include "ops/gather.h"
 #include "ops/generate.h"
 #include "ops/gradient.h"
+#include "ops/lower_window.h"
 #include "ops/pad.h"
 #include "ops/reduce.h"
 #include "ops/reshape.h"
@@ -222,6 +223,126 @@ Data eval(const Call& c) {
 
 }  // namespace max_unpool_op
 
+// --- lowering ---
+
+// Zeros, then x where the indices point, the last of several.
+void lower_max_unpool(LowerContext& c) {
+  const Value x = c.node().in("x"), indices = c.node().in("indices"), y = c.node().result();
+  const std::vector<Dim> shape = vector_dims(c.node(), "shape", static_cast<size_t>(y.rank()));
+  if (x.shape() != indices.shape() || shape != y.shape().dims())
+    return;
+  const std::string result = LowerContext::result_name(0);
+  const std::vector<loops::Axis> of_y = LowerContext::axes(shape, "i"),
+                                 of_x = LowerContext::axes(x.shape().dims(), "u");
+  std::vector<loops::Statement> body =
+      LowerContext::around(of_y, loops::Mark::Parallel,
+                           {loops::Assign{.places = {{result, loops::variables_of(of_y)}},
+                                          .combine = "",
+                                          .values = {Scalar::zero(x.dtype())}}});
+  const Index at = loops::variables_of(of_x);
+  const Scalar given = c.stored(indices, at), count = Scalar::index(y.shape().element_count());
+  Scalar rest = require(less_equal(Scalar::zero(DType::I64), given) && less(given, count), given);
+  Index place(shape.size(), rest);
+  for (size_t i = shape.size(); i-- > 0;) {
+    const Scalar size = Scalar::index(shape[i]);
+    place[i] = Scalar::apply(loops::Function::Remainder, {rest, size});
+    rest = rest / size;
+  }
+  const loops::Assign write{.places = {{result, place}}, .combine = "", .values = {c.stored(x, at)}};
+  for (loops::Statement& loop : LowerContext::around(of_x, loops::Mark::Serial, {write}))
+    body.push_back(std::move(loop));
+  c.nest(std::move(body));
+}
+
+// The elements that a window sees, combined; those in the padding count as `initial`.
+struct LoweredPool {
+  explicit LoweredPool(LowerContext& c) : c(c), x(c.node().in("x")) {
+    for (int64_t cells : c.node().attr("kernel").as<Attribute::Ints>())
+      kernel.emplace_back(cells);
+    window = explicit_window(c.node(), x, kernel);
+  }
+
+  LowerContext::Formula operator()(std::string_view combine, const Scalar& initial,
+                                   const std::function<Scalar(const Scalar&)>& value) const {
+    return c.reduce(c.node().result().shape().dims(), kernel, combine, initial,
+                    [&](const Index& at, const Index& over) {
+                      const SeenElement seen = see(at, over);
+                      Index from{at[0], at[1]};
+                      from.insert(from.end(), seen.at.begin(), seen.at.end());
+                      const Scalar element = value(c.in(x, from));
+                      return seen.inside ? select(*seen.inside, element, initial) : element;
+                    });
+  }
+
+  SeenElement see(const Index& at, const Index& over) const {
+    return seen_element(*window, std::span(x.shape().dims()).subspan(2), std::span(at).subspan(2), over,
+                        rounding_of(c.node()));
+  }
+
+  LowerContext& c;
+  Value x;
+  std::vector<Dim> kernel;
+  std::optional<Window> window;
+};
+
+// The indices are found by eval, where anyone wants them.
+void lower_max_pool(LowerContext& c) {
+  const LoweredPool pool(c);
+  const DType dtype = c.node().in("x").dtype();
+  if (!pool.window || c.node().result(1).use_count() > 0)
+    return;
+  const Scalar least = with_wide(dtype, [&]<class T>(T) {
+    if constexpr (std::is_same_v<T, double>)
+      return loops::constant(wide_dtype(dtype), -INFINITY);
+    else
+      return Scalar::number(
+          dtype,
+          static_cast<T>(std::is_signed_v<T> ? std::numeric_limits<T>::min() >> (64 - info(dtype).bits) : 0));
+  });
+  c.define(pool("max", least, [](const Scalar& element) { return element; }));
+}
+
+// How many cells count along an axis follows from where the window stands.
+void lower_average_pool(LowerContext& c) {
+  const LoweredPool pool(c);
+  if (!pool.window)
+    return;
+  const DType dtype = wide_dtype(c.node().in("x").dtype());
+  const bool count_padding = c.node().attr("count_padding");
+  const auto sum = pool("+", Scalar::zero(dtype), [](const Scalar& element) { return element; });
+  c.define([&](const Index& at) {
+    Dim cells = 1;
+    for (size_t i = 0; i < pool.kernel.size(); ++i) {
+      const Slide& slide = pool.window->slides[i];
+      const Dim& size = pool.x.dim(static_cast<int64_t>(i) + 2);
+      const Dim first = at[i + 2].index() * slide.stride - slide.before;  // cell 0
+      // The cells before `end`, less those before the first element.
+      const Dim end = count_padding ? size + slide.after : size;
+      const bool all = slide.before == 0 && slide.after == 0 && rounding_of(c.node()) == Rounding::Down;
+      if (all || (count_padding && rounding_of(c.node()) == Rounding::Down)) {
+        cells = cells * pool.kernel[i];
+        continue;
+      }
+      const Dim until = min(ceil_div(end - first, slide.dilation), pool.kernel[i]);
+      const Dim before = count_padding ? Dim(0) : max(ceil_div(0 - first, slide.dilation), 0);
+      cells = cells * (until - before);
+    }
+    return sum(at) / Scalar::cast(dtype, Scalar::index(cells));
+  });
+}
+
+void lower_lp_pool(LowerContext& c) {
+  const LoweredPool pool(c);
+  if (!pool.window)
+    return;
+  const DType dtype = wide_dtype(c.node().in("x").dtype());
+  const double p = c.node().attr("p");
+  const auto sum = pool("+", Scalar::zero(dtype), [&](const Scalar& element) {
+    return power(abs(element), loops::constant(dtype, p));
+  });
+  c.define([&](const Index& at) { return power(sum(at), loops::constant(dtype, 1 / p)); });
+}
+
 // --- gradients ---
 
 // A window that sees only padding has index -1, and its result is no element of x.
@@ -314,7 +435,7 @@ std::vector<Operand> grad_max_unpool(const GradContext& n) {
 }
 
 OpDef pool(std::string_view name, std::string_view doc, DTypeSet allowed, std::vector<AttributeDecl> own,
-           EvalFunction eval, GradFunction grad) {
+           EvalFunction eval, LowerFunction lower, GradFunction grad) {
   own.insert(own.begin(), {"kernel", AttributeKind::Ints, "the cells of a window in each spatial dimension"});
   own.push_back({"round_up", AttributeKind::Bool,
                  "whether the last window may stand out, if it starts before the padding at the end", false});
@@ -326,6 +447,7 @@ OpDef pool(std::string_view name, std::string_view doc, DTypeSet allowed, std::v
           .types = {{"T", allowed}},
           .infer = infer,
           .eval = eval,
+          .lower = lower,
           .grad = grad};
 }
 
@@ -334,16 +456,16 @@ Family make_ops() {
       "max_pool", "the greatest element each window sees, and its index in x; NaN if any is", NumbersAndBool,
       {{"column_major", AttributeKind::Bool, "whether indices count the elements of a plane column by column",
         false}},
-      max_pool_op::eval, grad_max_pool);
+      max_pool_op::eval, lower_max_pool, grad_max_pool);
   max_pool.results = {{"y", "T"}, {"indices", "i64"}};
   max_pool.infer = max_pool_op::infer;
   return {
       max_pool,
       pool("average_pool", "the mean of the elements each window sees", Floats,
            {{"count_padding", AttributeKind::Bool, "whether padding counts, as zeros", false}},
-           average_pool_op::eval, grad_average_pool),
+           average_pool_op::eval, lower_average_pool, grad_average_pool),
       pool("lp_pool", "(Σ |x|^p)^(1/p) over the elements each window sees", Floats,
-           {{"p", AttributeKind::Float, "the exponent", 2.0}}, lp_pool_op::eval, grad_lp_pool),
+           {{"p", AttributeKind::Float, "the exponent", 2.0}}, lp_pool_op::eval, lower_lp_pool, grad_lp_pool),
       {.name = "max_unpool",
        .doc = "zeros of the given shape, but x at the indices that max_pool gave",
        .operands = {{"x", "T"}, {"indices", "i64"}, {"shape", "i64"}},
@@ -351,6 +473,7 @@ Family make_ops() {
        .types = {{"T", Numbers}},
        .infer = max_unpool_op::infer,
        .eval = max_unpool_op::eval,
+       .lower = lower_max_unpool,
        .grad = grad_max_unpool},
   };
 }

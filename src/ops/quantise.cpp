@@ -9,6 +9,7 @@
 #include "ops/data.h"
 #include "ops/elements.h"
 #include "ops/gradient.h"
+#include "ops/lower.h"
 #include "ops/pad.h"
 #include "ops/reduce.h"
 #include "ops/reshape.h"
@@ -179,6 +180,61 @@ Data eval_quantize(const Call& c) {
   return {narrow<double>(to, x.extents(), values, saturate ? Overflow::Saturate : Overflow::Natural)};
 }
 
+// Where the scale of an element stands; nothing where only running tells whether there is one for each.
+std::optional<LowerContext::Formula> lowered_scales(LowerContext& c, Value each) {
+  const Value x = c.node().in("x");
+  const int64_t block_size = c.node().attr("block_size");
+  const bool blocked = is_blocked(block_size, each.rank(), x.rank());
+  if (!blocked && each.shape().element_count() == Dim(1))
+    return [&c, each](const Index&) {
+      return c.stored(each, Index(static_cast<size_t>(each.rank()), Scalar::index(0)));
+    };
+  const int64_t axis = checked_axis(c.node().op().name, c.node().attr("axis"), x.rank());
+  if (!blocked) {
+    if (each.rank() != 1 || each.dim(0) != x.dim(axis))
+      return std::nullopt;
+    return [&c, each, axis](const Index& at) { return c.stored(each, {at[static_cast<size_t>(axis)]}); };
+  }
+  for (int64_t i = 0; i < x.rank(); ++i)
+    if (each.dim(i) != (i == axis ? ceil_div(x.dim(i), block_size) : x.dim(i)))
+      return std::nullopt;
+  return [&c, each, axis, block_size](Index at) {
+    Scalar& along = at[static_cast<size_t>(axis)];
+    along = Scalar::index(floor_div(along.index(), block_size));
+    return c.stored(each, at);
+  };
+}
+
+// The numbers of up to 16 bits are exact in f32, and a quotient of such is rounded as it is in f64. What is
+// beyond them saturates, so that it need not be exact.
+void lower_quantize(LowerContext& c) {
+  const Value x = c.node().in("x"), scale = c.node().in("scale"), zero_point = c.node().in("zero_point");
+  const DType to = c.node().attr("to");
+  if (!is_integer(to) || info(to).bits > 32 ||
+      (zero_point && zero_point.shape() != scale.shape() &&
+       (zero_point.shape().element_count() != Dim(1) || scale.shape().element_count() != Dim(1))))
+    return;
+  const auto scales = lowered_scales(c, scale);
+  const auto zeros = zero_point ? lowered_scales(c, zero_point) : std::nullopt;
+  if (!scales || (zero_point && !zeros))
+    return;
+  const bool small = info(x.dtype()).bits <= (is_float(x.dtype()) ? 32 : 16) && scale.dtype() == DType::F32;
+  const DType divided = small ? DType::F32 : DType::F64,
+              added = small && info(to).bits <= 16 ? divided : DType::F64;
+  c.define([&](const Index& at) {
+    Scalar y = Scalar::cast(divided, c.stored(x, at)) / Scalar::cast(divided, (*scales)(at));
+    if (is_float(scale.dtype()))
+      y = Scalar::cast(scale.dtype(), y);
+    y = round(Scalar::cast(added, y));
+    if (zeros)
+      y = y + Scalar::cast(added, (*zeros)(at));
+    const int bits = info(to).bits - (is_signed(to) ? 1 : 0);
+    const Scalar low = loops::constant(added, is_signed(to) ? -std::ldexp(1.0, bits) : 0.0),
+                 high = loops::constant(added, std::ldexp(1.0, bits) - 1);
+    return select(less(y, low), low, select(less(high, y), high, y));
+  });
+}
+
 Data eval_dequantize(const Call& c) {
   const Tensor& x = c.in("x");
   const std::vector<double> scales = widen<double>(c.in("scale")), zeros = zero_points(c);
@@ -285,6 +341,7 @@ const Family& quantise_ops() {
                       .traits = {.takes_unranked = true},
                       .infer = infer_quantize,
                       .eval = eval_quantize,
+                      .lower = lower_quantize,
                       .grad = no_gradient};
     quantize.attributes.push_back(
         {"saturate", AttributeKind::Bool,

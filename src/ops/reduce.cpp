@@ -10,6 +10,7 @@
 #include "ops/elements.h"
 #include "ops/gather.h"
 #include "ops/gradient.h"
+#include "ops/lower.h"
 #include "ops/reshape.h"
 #include "ops/select.h"
 #include "ops/shapes.h"
@@ -163,6 +164,110 @@ std::optional<std::vector<Dim>> content(const Node& n) {
   return std::vector<Dim>{result};
 }
 
+// --- lowering ---
+
+// The elements of x that fall on an element of the result, combined: a formula to define the result by.
+class LoweredReduction {
+ public:
+  explicit LoweredReduction(LowerContext& c)
+      : c_(c), x_(c.node().in("x")), kept_(c.node().attr("keep_dims")) {
+    axes_ = checked_axes(c.node().op().name, c.node().attr("axes"), x_.rank());
+    for (int64_t axis : axes_)
+      reduced_.push_back(x_.dim(axis));
+  }
+
+  DType dtype() const { return wide_dtype(x_.dtype()); }
+  Scalar count(DType dtype) const {
+    return Scalar::cast(dtype, Scalar::index(Shape(reduced_).element_count()));
+  }
+
+  // Of value(element, place of the result).
+  LowerContext::Formula operator()(std::string_view combine, const Scalar& initial,
+                                   const std::function<Scalar(const Scalar&, const Index&)>& value) const {
+    return c_.reduce(
+        c_.node().result().shape().dims(), reduced_, combine, initial,
+        [&](const Index& at, const Index& over) { return value(c_.in(x_, whole(at, over)), at); });
+  }
+  LowerContext::Formula operator()(std::string_view combine, const Scalar& initial) const {
+    return (*this)(combine, initial, [](const Scalar& element, const Index&) { return element; });
+  }
+
+ private:
+  Index whole(const Index& at, const Index& over) const {
+    Index index;
+    size_t kept = 0, reduced = 0;
+    for (int64_t i = 0; i < x_.rank(); ++i)
+      if (std::binary_search(axes_.begin(), axes_.end(), i)) {
+        index.push_back(over[reduced++]);
+        kept += kept_ ? 1 : 0;
+      } else {
+        index.push_back(at[kept++]);
+      }
+    return index;
+  }
+
+  LowerContext& c_;
+  Value x_;
+  bool kept_;
+  Axes axes_;
+  std::vector<Dim> reduced_;
+};
+
+void lower_sum(LowerContext& c) {
+  const LoweredReduction reduction(c);
+  c.define(reduction("+", Scalar::zero(reduction.dtype())));
+}
+
+void lower_prod(LowerContext& c) {
+  const LoweredReduction reduction(c);
+  c.define(reduction("*", loops::constant(reduction.dtype(), 1)));
+}
+
+// Integers are summed without wrapping around, and divide towards zero; the mean of none is 0.
+void lower_mean(LowerContext& c) {
+  const LoweredReduction reduction(c);
+  const DType own = reduction.dtype();
+  const DType dtype = is_float(own) ? own : is_signed(own) ? DType::I64 : DType::U64;
+  const Scalar count = reduction.count(dtype), zero = Scalar::zero(dtype);
+  const auto sum =
+      reduction("+", zero, [&](const Scalar& element, const Index&) { return Scalar::cast(dtype, element); });
+  c.define([&](const Index& at) {
+    return is_float(dtype) ? sum(at) / count : select(equal(count, zero), zero, sum(at) / count);
+  });
+}
+
+template <auto limit>
+Scalar limit_of(DType dtype) {
+  return with_wide(dtype,
+                   [&]<class T>(T) { return Scalar::number(dtype, limit.template operator()<T>(dtype)); });
+}
+constexpr auto lowest = []<class T>(DType dtype) { return least<T>(dtype); };
+constexpr auto highest = []<class T>(DType dtype) { return greatest<T>(dtype); };
+
+void lower_max(LowerContext& c) {
+  const LoweredReduction reduction(c);
+  c.define(reduction(reduction.dtype() == DType::Bool ? "or" : "max", limit_of<lowest>(reduction.dtype())));
+}
+
+void lower_min(LowerContext& c) {
+  const LoweredReduction reduction(c);
+  c.define(reduction(reduction.dtype() == DType::Bool ? "and" : "min", limit_of<highest>(reduction.dtype())));
+}
+
+void lower_log_sum_exp(LowerContext& c) {
+  const LoweredReduction reduction(c);
+  if (!is_float(reduction.dtype()))
+    return;
+  const Scalar zero = Scalar::zero(reduction.dtype());
+  const auto greatest = reduction("max", loops::constant(reduction.dtype(), -INFINITY));
+  const auto shift = [&](const Index& at) {  // where it is finite, and no NaN
+    return select(equal(greatest(at) - greatest(at), zero), greatest(at), zero);
+  };
+  const auto sum =
+      reduction("+", zero, [&](const Scalar& element, const Index& at) { return exp(element - shift(at)); });
+  c.define([&](const Index& at) { return shift(at) + log(sum(at)); });
+}
+
 // --- gradients ---
 
 // The same reduction of another value.
@@ -216,7 +321,7 @@ std::vector<Operand> grad_log_sum_exp(const GradContext& n) {
 }
 
 OpDef reduction(std::string_view name, std::string_view doc, DTypeSet allowed, EvalFunction eval,
-                GradFunction grad, ContentFunction content = nullptr) {
+                LowerFunction lower, GradFunction grad, ContentFunction content = nullptr) {
   return {
       .name = name,
       .doc = doc,
@@ -230,6 +335,7 @@ OpDef reduction(std::string_view name, std::string_view doc, DTypeSet allowed, E
       .infer = infer,
       .content = content,
       .eval = eval,
+      .lower = lower,
       .grad = grad};
 }
 
@@ -241,17 +347,18 @@ Value apply(std::string_view op, Value x, const Axes& axes, Keep keep) {
 
 const Family& reduce_ops() {
   static const Family ops = {
-      reduction("reduce_sum", "the sum along axes; 0 for none", Numbers, eval_sum, grad_sum,
+      reduction("reduce_sum", "the sum along axes; 0 for none", Numbers, eval_sum, lower_sum, grad_sum,
                 content<dim_sum>),
-      reduction("reduce_mean", "the mean along axes; NaN for none", Numbers, eval_mean, grad_mean),
-      reduction("reduce_prod", "the product along axes; 1 for none", Numbers, eval_prod, grad_prod,
-                content<dim_product>),
+      reduction("reduce_mean", "the mean along axes; NaN for none", Numbers, eval_mean, lower_mean,
+                grad_mean),
+      reduction("reduce_prod", "the product along axes; 1 for none", Numbers, eval_prod, lower_prod,
+                grad_prod, content<dim_product>),
       reduction("reduce_max", "the greatest along axes; the least value of the dtype for none, NaN if any is",
-                NumbersAndBool, eval_max, grad_extreme, content<dim_maximum>),
+                NumbersAndBool, eval_max, lower_max, grad_extreme, content<dim_maximum>),
       reduction("reduce_min", "the least along axes; the greatest value of the dtype for none, NaN if any is",
-                NumbersAndBool, eval_min, grad_extreme, content<dim_minimum>),
+                NumbersAndBool, eval_min, lower_min, grad_extreme, content<dim_minimum>),
       reduction("reduce_log_sum_exp", "log(sum(exp(x))) along axes; -inf for none", Numbers, eval_log_sum_exp,
-                grad_log_sum_exp),
+                lower_log_sum_exp, grad_log_sum_exp),
   };
   return ops;
 }

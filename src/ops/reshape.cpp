@@ -6,6 +6,7 @@
 #include "ops/data.h"
 #include "ops/elements.h"
 #include "ops/gradient.h"
+#include "ops/lower.h"
 #include "ops/shapes.h"
 
 namespace tenon {
@@ -287,6 +288,32 @@ Data eval(const Call& c) { return {Tensor::of(c.in("x").extents())}; }
 
 }  // namespace shape_op
 
+// --- lowering ---
+
+void lower_transpose(LowerContext& c) {
+  const std::vector<int64_t>& permutation = c.node().attr("permutation");
+  c.define([&](const Index& at) {
+    Index from = at;
+    for (size_t i = 0; i < at.size(); ++i)
+      from[static_cast<size_t>(permutation[i])] = at[i];
+    return c.stored(c.node().in("x"), from);
+  });
+}
+
+void lower_broadcast(LowerContext& c) {
+  c.define([&](const Index& at) { return c.broadcast("x", at); });
+}
+
+void lower_shape(LowerContext& c) {
+  const std::vector<Dim>& dims = c.node().in("x").shape().dims();
+  c.define([&](const Index& at) {
+    Scalar size = Scalar::index(0);
+    for (size_t i = dims.size(); i-- > 0;)
+      size = select(equal(at.front(), Scalar::index(static_cast<int64_t>(i))), Scalar::index(dims[i]), size);
+    return size;
+  });
+}
+
 // --- gradients ---
 
 std::vector<Operand> grad_reshape(const GradContext& n) {
@@ -316,7 +343,7 @@ const Family& reshape_ops() {
                        "whether a 0 in shape is a size; else it copies the dimension of x in that place",
                        true}},
        .results = {{"y", "T"}},
-       .traits = {.takes_unranked = true},
+       .traits = {.reshapes = true, .takes_unranked = true},
        .infer = reshape_op::infer,
        .content = same_content,
        .eval = reshape_op::eval,
@@ -327,7 +354,7 @@ const Family& reshape_ops() {
        .operands = {{"x", "T"}},
        .attributes = {{"axes", AttributeKind::Ints, "the dimensions to drop", std::nullopt, Binding::Late}},
        .results = {{"y", "T"}},
-       .traits = {.takes_unranked = true},
+       .traits = {.reshapes = true, .takes_unranked = true},
        .infer = squeeze_op::infer,
        .content = same_content,
        .eval = squeeze_op::eval,
@@ -339,7 +366,7 @@ const Family& reshape_ops() {
        .attributes = {{"axes", AttributeKind::Ints, "where, counted in the result", std::nullopt,
                        Binding::Late}},
        .results = {{"y", "T"}},
-       .traits = {.takes_unranked = true},
+       .traits = {.reshapes = true, .takes_unranked = true},
        .infer = unsqueeze_op::infer,
        .content = same_content,
        .eval = unsqueeze_op::eval,
@@ -354,6 +381,7 @@ const Family& reshape_ops() {
        .infer = transpose_op::infer,
        .content = transpose_op::content,
        .eval = transpose_op::eval,
+       .lower = lower_transpose,
        .grad = grad_transpose},
       {.name = "broadcast",
        .doc = "x repeated to the shape that its own and the given one broadcast to",
@@ -364,6 +392,7 @@ const Family& reshape_ops() {
        .infer = broadcast_op::infer,
        .content = broadcast_op::content,
        .eval = broadcast_op::eval,
+       .lower = lower_broadcast,
        .grad = grad_broadcast},
       {.name = "shape",
        .doc = "the sizes of x's dimensions",
@@ -373,7 +402,8 @@ const Family& reshape_ops() {
        .traits = {.takes_unranked = true},
        .infer = shape_op::infer,
        .content = shape_op::content,
-       .eval = shape_op::eval},
+       .eval = shape_op::eval,
+       .lower = lower_shape},
   };
   return ops;
 }

@@ -9,6 +9,7 @@
 #include "ops/gradient.h"
 #include "ops/interpolate.h"
 #include "ops/linear.h"
+#include "ops/lower_resize.h"
 #include "ops/reshape.h"
 #include "ops/shapes.h"
 #include "ops/slice.h"
@@ -395,6 +396,7 @@ const Family& resize_ops() {
        .types = {{"T", AnyDType}, {"R", Floats}},
        .infer = infer,
        .eval = eval,
+       .lower = lower_resize,
        .grad = grad},
   };
   return ops;

@@ -8,6 +8,7 @@
 #include "ops/generate.h"
 #include "ops/gradient.h"
 #include "ops/indices.h"
+#include "ops/lower.h"
 #include "ops/reshape.h"
 #include "ops/select.h"
 #include "ops/shapes.h"
@@ -199,6 +200,142 @@ Data eval(const Call& c) {
 
 }  // namespace write_along
 
+// --- lowering: x is copied, then the updates are written one after the other ---
+
+// How an update is combined with what stands there; false and true are joined as the numbers 0 and 1 are.
+std::string combine_name(const Node& n) {
+  const bool truths = n.in("x").dtype() == DType::Bool;
+  return named<const char*>(n, "reduction",
+                            {{"none", ""},
+                             {"add", truths ? "or" : "+"},
+                             {"mul", truths ? "and" : "*"},
+                             {"max", truths ? "or" : "max"},
+                             {"min", truths ? "and" : "min"}});
+}
+
+loops::Assign assign(const std::string& buffer, const Index& at, const std::string& combine,
+                     const Scalar& value) {
+  return {.places = {{buffer, at}}, .combine = combine, .values = {value}};
+}
+
+// to[…] = value, for every element.
+std::vector<loops::Statement> fill_all(const std::string& to, const std::vector<Dim>& sizes, loops::Mark mark,
+                                       const std::function<Scalar(const Index&)>& value) {
+  std::vector<loops::Axis> outer = LowerContext::axes(sizes, to + "_"), inner;
+  const Index at = loops::variables_of(outer);
+  if (!outer.empty()) {
+    inner.push_back(outer.back());
+    outer.pop_back();
+  }
+  return LowerContext::around(
+      outer, mark, LowerContext::around(inner, loops::Mark::Vector, {assign(to, at, "", value(at))}));
+}
+
+// `updates` are the loops that write, given where and by which dtype they do. Narrow floats are joined as
+// wide ones, and rounded once: in memory of their own, by one thread.
+void write_updates(
+    LowerContext& c,
+    const std::function<std::vector<loops::Statement>(const std::string& to, DType dtype)>& updates) {
+  const Value x = c.node().in("x");
+  const std::vector<Dim>& sizes = x.shape().dims();
+  const std::string combine = combine_name(c.node()), result = LowerContext::result_name(0);
+  const auto add = [](std::vector<loops::Statement>& body, std::vector<loops::Statement> more) {
+    body.insert(body.end(), more.begin(), more.end());
+  };
+  const DType dtype = combine.empty() ? x.dtype() : wide_dtype(x.dtype());
+  std::vector<loops::Statement> body;
+  if (dtype == x.dtype()) {
+    add(body,
+        fill_all(result, sizes, loops::Mark::Parallel, [&](const Index& at) { return c.stored(x, at); }));
+    add(body, updates(result, dtype));
+  } else {
+    body.emplace_back(loops::Local{{.name = "wide", .dtype = dtype, .sizes = sizes}});
+    add(body, fill_all("wide", sizes, loops::Mark::Serial, [&](const Index& at) { return c.in(x, at); }));
+    add(body, updates("wide", dtype));
+    add(body, fill_all(result, sizes, loops::Mark::Serial, [&](const Index& at) {
+          return Scalar::cast(x.dtype(), Scalar::load("wide", dtype, at));
+        }));
+  }
+  c.nest(std::move(body));
+}
+
+// Updates that differ in more than the place along the axis never meet, so that those may come at once.
+void lower_elements(LowerContext& c) {
+  const Value x = c.node().in("x"), indices = c.node().in("indices"), updates = c.node().in("updates");
+  const int64_t axis = checked_axis("scatter_elements", c.node().attr("axis"), x.rank());
+  if (updates.shape() != indices.shape())
+    return;
+  for (int64_t i = 0; i < x.rank(); ++i)
+    if (i != axis && (x.dim(i) - indices.dim(i)).lower_bound().value_or(-1) < 0)
+      return;
+  write_updates(c, [&](const std::string& to, DType dtype) {
+    std::vector<loops::Axis> others = LowerContext::axes(indices.shape().dims(), "u");
+    const Index at = loops::variables_of(others);
+    const std::vector<loops::Axis> along = {others[static_cast<size_t>(axis)]};
+    others.erase(others.begin() + axis);
+    Index place = at;
+    place[static_cast<size_t>(axis)] = c.position(c.stored(indices, at), x.dim(axis));
+    const Scalar update = Scalar::cast(dtype, c.stored(updates, at));
+    const auto mark = dtype == x.dtype() ? loops::Mark::Parallel : loops::Mark::Serial;
+    return LowerContext::around(others, mark,
+                                LowerContext::around(along, loops::Mark::Serial,
+                                                     {assign(to, place, combine_name(c.node()), update)}));
+  });
+}
+
+void lower_nd(LowerContext& c) {
+  const Value x = c.node().in("x"), indices = c.node().in("indices"), updates = c.node().in("updates");
+  const std::optional<int64_t> length = indices.dim(-1).constant();
+  if (!length || updates.shape() != shape_of_tuples(c.node(), 0))
+    return;
+  write_updates(c, [&](const std::string& to, DType dtype) {
+    const std::vector<loops::Axis> axes = LowerContext::axes(updates.shape().dims(), "u");
+    const Index at = loops::variables_of(axes);
+    const auto tuples = at.begin() + indices.rank() - 1;
+    Index place;
+    for (int64_t i = 0; i < *length; ++i) {
+      Index tuple(at.begin(), tuples);
+      tuple.push_back(Scalar::index(i));
+      place.push_back(c.position(c.stored(indices, tuple), x.dim(i)));
+    }
+    place.insert(place.end(), tuples, at.end());
+    const Scalar update = Scalar::cast(dtype, c.stored(updates, at));
+    return LowerContext::around(axes, loops::Mark::Serial,
+                                {assign(to, place, combine_name(c.node()), update)});
+  });
+}
+
+// Each element asks whether an update was written to it.
+void lower_write_along(LowerContext& c) {
+  const Value x = c.node().in("x"), updates = c.node().in("updates"), starts = c.node().in("starts");
+  const int64_t axis = checked_axis("write_along", c.node().attr("axis"), x.rank());
+  const bool circular = c.node().attr("circular");
+  for (int64_t i = 0; i < x.rank(); ++i)
+    if (i != axis && x.dim(i) != updates.dim(i))
+      return;
+  if (starts && starts.dim(0) != x.dim(0))
+    return;
+  const Scalar zero = Scalar::zero(DType::I64), size = Scalar::index(x.dim(axis)),
+               length = Scalar::index(updates.dim(axis));
+  c.define([&](const Index& at) {
+    const Scalar given = starts ? c.stored(starts, {at[0]}) : zero, along = at[static_cast<size_t>(axis)];
+    Scalar start = given;
+    if (circular) {
+      const Scalar rest = Scalar::apply(loops::Function::Remainder, {given, size});
+      start = select(less(rest, zero), rest + size, rest);
+    }
+    const Scalar fits = less_equal(length, size) && less_equal(zero, start) &&
+                        (circular ? less(start, size) : less_equal(start, size - length));
+    // No updates fit everywhere.
+    const Scalar distance = along - require(fits || equal(length, zero), start);
+    Index from = at;
+    from[static_cast<size_t>(axis)] =
+        circular ? select(less(distance, zero), distance + size, distance) : distance;
+    const Scalar& place = from[static_cast<size_t>(axis)];
+    return select(less_equal(zero, place) && less(place, length), c.stored(updates, from), c.stored(x, at));
+  });
+}
+
 // --- gradients ---
 
 // How scatter_elements or scatter_nd writes other updates to another x, and reads what is there.
@@ -301,6 +438,7 @@ const Family& scatter_ops() {
        .infer = infer_elements,
        .content = content_of_elements,
        .eval = eval_elements,
+       .lower = lower_elements,
        .grad = grad},
       {.name = "scatter_nd",
        .doc = "x, but updates stand where the tuples in the last dimension of indices point",
@@ -312,6 +450,7 @@ const Family& scatter_ops() {
        .infer = infer_nd,
        .content = content_nd,
        .eval = eval_nd,
+       .lower = lower_nd,
        .grad = grad},
       {.name = "write_along",
        .doc = "x, but along an axis updates are written from starts on, one for each element of the batch",
@@ -323,6 +462,7 @@ const Family& scatter_ops() {
        .traits = {.takes_unranked = true},
        .infer = write_along::infer,
        .eval = write_along::eval,
+       .lower = lower_write_along,
        .grad = grad_write_along},
   };
   return ops;

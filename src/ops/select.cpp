@@ -10,6 +10,7 @@
 #include "ops/binary.h"
 #include "ops/elements.h"
 #include "ops/gradient.h"
+#include "ops/lower.h"
 #include "ops/shapes.h"
 #include "ops/unary.h"
 #include "ops/words.h"
@@ -57,6 +58,12 @@ std::vector<Operand> grad(const GradContext& n) {
   return {{"a", keep_where(condition, n.dy())}, {"b", keep_where(logical_not(condition), n.dy())}};
 }
 
+void lower(LowerContext& c) {
+  c.define([&](const Index& at) {
+    return select(c.broadcast("condition", at), c.broadcast("a", at), c.broadcast("b", at));
+  });
+}
+
 }  // namespace where_op
 
 // --- clip ---
@@ -102,6 +109,21 @@ std::vector<Operand> grad(const GradContext& n) {
   return {{"x", keep_where(logical_not(logical_or(low, high)), dy)},
           {"min", keep_where(logical_and(low, logical_not(crossed)), dy)},
           {"max", keep_where(logical_or(high, logical_and(low, crossed)), dy)}};
+}
+
+void lower(LowerContext& c) {
+  c.define([&](const Index& at) {
+    Scalar y = c.broadcast("x", at);
+    if (c.node().has("min")) {
+      const Scalar min = c.broadcast("min", at);
+      y = select(less(y, min), min, y);
+    }
+    if (c.node().has("max")) {
+      const Scalar max = c.broadcast("max", at);
+      y = select(less(max, y), max, y);
+    }
+    return y;
+  });
 }
 
 }  // namespace clip_op
@@ -232,6 +254,11 @@ Data eval(const Call& c) {
 
 std::vector<Operand> grad(const GradContext& n) { return {{"x", tenon::cast(n.dy(), n.in("x").dtype())}}; }
 
+// Straight from the element as it is stored, so that it is rounded once.
+void lower(LowerContext& c) {
+  c.define([&](const Index& at) { return c.stored(c.node().in("x"), at); });
+}
+
 }  // namespace cast_op
 
 // --- bit_cast ---
@@ -277,6 +304,7 @@ const Family& select_ops() {
        .infer = where_op::infer,
        .content = where_op::content,
        .eval = where_op::eval,
+       .lower = where_op::lower,
        .grad = where_op::grad},
       {.name = "clip",
        .doc = "min(max(x, min), max); a NaN in x stays",
@@ -287,6 +315,7 @@ const Family& select_ops() {
        .infer = clip_op::infer,
        .content = clip_op::content,
        .eval = clip_op::eval,
+       .lower = clip_op::lower,
        .grad = clip_op::grad},
       {.name = "cast",
        .doc = "the same numbers in another dtype, rounded to nearest even; floats truncate to integers",
@@ -305,6 +334,7 @@ const Family& select_ops() {
        .infer = cast_op::infer,
        .content = cast_op::content,
        .eval = cast_op::eval,
+       .lower = cast_op::lower,
        .grad = cast_op::grad},
       {.name = "bit_cast",
        .doc = "the same bits read as another dtype of the same width",

@@ -12,6 +12,7 @@
 #include "ops/gradient.h"
 #include "ops/lanes.h"
 #include "ops/linear.h"
+#include "ops/lower.h"
 #include "ops/reduce.h"
 #include "ops/reshape.h"
 #include "ops/shapes.h"
@@ -307,6 +308,21 @@ Data eval(const Call& c) {
   return {gather_strided(x, extents, strides)};
 }
 
+void lower(LowerContext& c) {
+  const Value x = c.node().in("x");
+  const int64_t axis = checked_axis("frames", c.node().attr("axis"), x.rank());
+  const Dim step = known_number(c.node(), "step");
+  if (step.is_unknown())
+    return;
+  c.define([&](const Index& at) {
+    Index from = at;
+    from.erase(from.begin() + axis + 1);
+    Scalar& index = from[static_cast<size_t>(axis)];
+    index = index * Scalar::index(step) + at[static_cast<size_t>(axis) + 1];
+    return c.stored(x, from);
+  });
+}
+
 std::vector<Operand> grad(const GradContext& n) {
   const Value x = n.in("x");
   return {{"x", add_at_positions(n.dy(), n.repeat({{"x", positions_in(x)}}), x)}};
@@ -341,6 +357,28 @@ Data eval(const Call& c) {
               std::cos(2 * std::numbers::pi * static_cast<double>(k) * position);
   }
   return {narrow<double>(dtype, {size}, y)};
+}
+
+// Integers are truncated, so that the last bit of a cosine would make a difference of 1: eval's do.
+void lower(LowerContext& c) {
+  const Value y = c.node().result();
+  const bool periodic = c.node().attr("periodic");
+  const std::vector<double>& coefficients = c.node().attr("coefficients").as<Attribute::Floats>();
+  if (!is_float(y.dtype()))
+    return;
+  const auto number = [](double value) { return loops::constant(DType::F64, value); };
+  c.define([&](const Index& at) {
+    const Scalar period = Scalar::cast(DType::F64, Scalar::index(periodic ? y.dim(0) : y.dim(0) - 1));
+    const Scalar part = Scalar::cast(DType::F64, at[0]) / period;
+    const Scalar position = periodic ? part : select(equal(period, number(0)), number(0.5), part);
+    Scalar sum = number(0);
+    for (size_t k = 0; k < coefficients.size(); ++k) {
+      const Scalar angle = position * number(2 * std::numbers::pi * static_cast<double>(k));
+      const double sign = k % 2 == 0 ? 1 : -1;
+      sum = sum + Scalar::apply(loops::Function::Cos, {angle}) * (sign * coefficients[k]);
+    }
+    return sum;
+  });
 }
 
 }  // namespace window_op
@@ -421,6 +459,7 @@ const Family& signal_ops() {
        .traits = {.takes_unranked = true},
        .infer = frames_op::infer,
        .eval = frames_op::eval,
+       .lower = frames_op::lower,
        .grad = frames_op::grad},
       {.name = "cosine_window",
        .doc = "a0 - a1·cos(2πi/n) + a2·cos(4πi/n) - …: Hann, Hamming, Blackman and their kind",
@@ -433,7 +472,8 @@ const Family& signal_ops() {
        .results = {{"y", "$dtype"}},
        .traits = {.takes_unranked = true},
        .infer = window_op::infer,
-       .eval = window_op::eval},
+       .eval = window_op::eval,
+       .lower = window_op::lower},
       {.name = "mel_weights",
        .doc = "weights that gather a one-sided spectrum into bands of equal width on the mel scale",
        .category = Category::Data,

@@ -7,6 +7,7 @@
 #include "ops/data.h"
 #include "ops/elements.h"
 #include "ops/gradient.h"
+#include "ops/lower.h"
 #include "ops/pad.h"
 #include "ops/reshape.h"
 #include "ops/shapes.h"
@@ -180,6 +181,41 @@ std::vector<Operand> grad(const GradContext& n) {
   return {{"x", axes.empty() ? n.dy() : pad(n.dy(), concat(before, 0), axes)}};
 }
 
+// The first element along an axis: clamped, where that may matter.
+std::optional<Dim> first_of(const Dim& n, const Dim& start, bool forward) {
+  const std::optional<Dim> place = from_front(start, n);
+  if (!place)
+    return std::nullopt;
+  const Dim last = forward ? n : n - 1;
+  if (place->is_constant() && last.is_constant())
+    return std::clamp<int64_t>(*place->constant(), 0, std::max<int64_t>(*last.constant(), 0));
+  return max(min(*place, last), 0);
+}
+
+void lower(LowerContext& c) {
+  const Node& n = c.node();
+  const Value x = n.in("x");
+  const std::vector<int64_t>& axes = n.attr("axes");
+  const auto starts = vector_dims(n, "starts", axes.size());
+  const auto steps = n.has("steps") ? vector_dims(n, "steps", axes.size()) : std::vector<Dim>(axes.size(), 1);
+  std::map<size_t, std::pair<Dim, int64_t>> moved;  // by axis: the first element, and the step
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const int64_t axis = checked_axis("slice", axes[i], x.rank());
+    if (!steps[i].is_constant() || starts[i].is_unknown())
+      return;  // only running will tell where it starts
+    const std::optional<Dim> first = first_of(x.dim(axis), starts[i], *steps[i].constant() > 0);
+    if (!first)
+      return;
+    moved.emplace(axis, std::pair(*first, *steps[i].constant()));
+  }
+  c.define([&](const Index& at) {
+    Index from = at;
+    for (const auto& [axis, move] : moved)
+      from[axis] = Scalar::index(move.first) + at[axis] * static_cast<double>(move.second);
+    return c.stored(x, from);
+  });
+}
+
 }  // namespace slice_op
 
 // --- concat ---
@@ -245,6 +281,30 @@ std::vector<Operand> grad(const GradContext& n) {
   return {{"x", split(n.dy(), concat(sizes, 0), axis)}};
 }
 
+void lower(LowerContext& c) {
+  const std::vector<Value> parts = c.node().ins("x");
+  const auto axis =
+      static_cast<size_t>(checked_axis("concat", c.node().attr("axis"), c.node().result().rank()));
+  c.define([&](const Index& at) {
+    std::vector<Dim> begins{0};
+    for (Value part : parts)
+      begins.push_back(begins.back() + part.dim(static_cast<int64_t>(axis)));
+    const auto element = [&](size_t part) {
+      Index from = at;
+      from[axis] = at[axis] - Scalar::index(begins[part]);
+      Scalar stored = c.stored(parts[part], from);
+      for (int64_t i = 0; i < parts[part].rank(); ++i)
+        if (i != static_cast<int64_t>(axis))
+          stored = LowerContext::require_equal(parts[part].dim(i), c.node().result().dim(i), stored);
+      return stored;
+    };
+    Scalar y = element(parts.size() - 1);
+    for (size_t part = parts.size() - 1; part-- > 0;)
+      y = select(less(at[axis], Scalar::index(begins[part + 1])), element(part), y);
+    return y;
+  });
+}
+
 }  // namespace concat_op
 
 // --- split ---
@@ -304,6 +364,22 @@ std::vector<Operand> grad(const GradContext& n) {
   return {{"x", concat(parts, n.attr("axis"))}};
 }
 
+void lower(LowerContext& c) {
+  const Value x = c.node().in("x");
+  const auto axis = static_cast<size_t>(checked_axis("split", c.node().attr("axis"), x.rank()));
+  Dim begin = 0, whole = 0;
+  for (Value part : c.node().results())
+    whole = whole + part.dim(static_cast<int64_t>(axis));
+  for (int64_t part = 0; part < c.node().result_count(); ++part) {
+    c.define(part, [&](const Index& at) {
+      Index from = at;
+      from[axis] = at[axis] + Scalar::index(begin);
+      return LowerContext::require_equal(whole, x.dim(static_cast<int64_t>(axis)), c.stored(x, from));
+    });
+    begin = begin + c.node().result(part).dim(static_cast<int64_t>(axis));
+  }
+}
+
 }  // namespace split_op
 
 }  // namespace
@@ -321,6 +397,7 @@ const Family& slice_ops() {
        .infer = slice_op::infer,
        .content = slice_op::content,
        .eval = slice_op::eval,
+       .lower = slice_op::lower,
        .grad = slice_op::grad},
       {.name = "concat",
        .doc = "tensors put one after the other along an axis",
@@ -332,6 +409,7 @@ const Family& slice_ops() {
        .infer = concat_op::infer,
        .content = concat_op::content,
        .eval = concat_op::eval,
+       .lower = concat_op::lower,
        .grad = concat_op::grad},
       {.name = "split",
        .doc = "x cut along an axis into parts of the given sizes",
@@ -342,6 +420,7 @@ const Family& slice_ops() {
        .traits = {.takes_unranked = true},
        .infer = split_op::infer,
        .eval = split_op::eval,
+       .lower = split_op::lower,
        .grad = split_op::grad},
   };
   return ops;

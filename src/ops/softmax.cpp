@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 
+#include "ops/arg_reduce.h"
 #include "ops/binary.h"
 #include "ops/elements.h"
 #include "ops/gradient.h"
@@ -95,6 +96,47 @@ Data eval_hardmax(const Call& c) {
   });
 }
 
+// Partial sums of bf16, which are rounded in an order of their own, are left to eval.
+void lower_softmax(LowerContext& c) {
+  const Value x = c.node().in("x");
+  const auto axis = static_cast<size_t>(checked_axis("softmax", c.node().attr("axis"), x.rank()));
+  if (x.dtype() == DType::BF16)
+    return;
+  const DType dtype = wide_dtype(x.dtype());
+  const auto rounded = [&](const Scalar& value) {
+    return Scalar::cast(dtype, Scalar::cast(x.dtype(), value));
+  };
+  const auto with = [&](Index at, const Scalar& index) {
+    at[axis] = index;
+    return at;
+  };
+  std::vector<Dim> lanes = x.shape().dims();
+  const Dim length = std::exchange(lanes[axis], 1);
+  const Scalar zero = Scalar::index(0);
+  const auto greatest =
+      c.reduce(lanes, {length}, "max", loops::constant(dtype, -std::numeric_limits<double>::infinity()),
+               [&](const Index& at, const Index& over) { return c.in(x, with(at, over[0])); });
+  const auto power = c.keep(x.shape().dims(), [&](const Index& at) {
+    return rounded(exp(rounded(c.in(x, at) - greatest(with(at, zero)))));
+  });
+  const auto sum = c.reduce(lanes, {length}, "+", Scalar::zero(dtype),
+                            [&](const Index& at, const Index& over) { return power(with(at, over[0])); });
+  c.define([&](const Index& at) { return power(at) / rounded(sum(with(at, zero))); });
+}
+
+void lower_hardmax(LowerContext& c) {
+  const Value x = c.node().in("x");
+  const int64_t axis = checked_axis("hardmax", c.node().attr("axis"), x.rank());
+  const auto chosen = choose_along(c, x, axis, Choice::Greatest, false);
+  const DType dtype = c.node().result().dtype();
+  c.define([&](const Index& at) {
+    Index lane = at;
+    lane[static_cast<size_t>(axis)] = Scalar::index(0);
+    return select(equal(chosen(lane), at[static_cast<size_t>(axis)]), loops::constant(dtype, 1),
+                  Scalar::zero(dtype));
+  });
+}
+
 // --- gradients: written with y rather than x, so that x can be freed early ---
 
 std::vector<Operand> grad_softmax(const GradContext& n) {
@@ -124,7 +166,7 @@ std::vector<Value> decompose_log_softmax(const Node& n) {
 }
 
 OpDef along_axis(std::string_view name, std::string_view doc, std::string_view axis_doc, EvalFunction eval,
-                 GradFunction grad, DecomposeFunction decompose = nullptr) {
+                 GradFunction grad, DecomposeFunction decompose, LowerFunction lower = nullptr) {
   return {.name = name,
           .doc = doc,
           .operands = {{"x", "T"}},
@@ -134,6 +176,7 @@ OpDef along_axis(std::string_view name, std::string_view doc, std::string_view a
           .traits = {.takes_unranked = true},
           .infer = infer,
           .eval = eval,
+          .lower = lower,
           .grad = grad,
           .decompose = decompose};
 }
@@ -161,14 +204,14 @@ void apply_softmax(std::span<double> lane, DType dtype) {
 const Family& softmax_ops() {
   static const Family ops = {
       along_axis("softmax", "exp(x) / sum(exp(x)) along one axis",
-                 "the axis along which the result sums to one", eval_softmax, grad_softmax,
-                 decompose_softmax),
+                 "the axis along which the result sums to one", eval_softmax, grad_softmax, decompose_softmax,
+                 lower_softmax),
       along_axis("log_softmax", "x - log(sum(exp(x))) along one axis",
                  "the axis along which exp of the result sums to one", eval_log_softmax, grad_log_softmax,
                  decompose_log_softmax),
-      along_axis("hardmax",
-                 "1 for the first greatest element along one axis, 0 for the others; NaN is greatest",
-                 "the axis along which one element is chosen", eval_hardmax, no_gradient),
+      along_axis(
+          "hardmax", "1 for the first greatest element along one axis, 0 for the others; NaN is greatest",
+          "the axis along which one element is chosen", eval_hardmax, no_gradient, nullptr, lower_hardmax),
   };
   return ops;
 }

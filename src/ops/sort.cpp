@@ -10,6 +10,7 @@
 #include "ops/gradient.h"
 #include "ops/indices.h"
 #include "ops/lanes.h"
+#include "ops/lower.h"
 #include "ops/order.h"
 #include "ops/reduce.h"
 #include "ops/reshape.h"
@@ -252,6 +253,24 @@ Data eval(const Call& c) {
   return {y};
 }
 
+void lower(LowerContext& c) {
+  const Value indices = c.node().in("indices"), values = c.node().in("values"), y = c.node().result();
+  const auto axis = checked_axis("one_hot", c.node().attr("axis"), indices.rank() + 1);
+  if (values.dim(0) != Dim(2))
+    return;
+  c.define([&](const Index& at) {
+    Index place = at;
+    place.erase(place.begin() + axis);
+    const Scalar zero = Scalar::zero(DType::I64), depth = Scalar::index(y.dim(axis));
+    const Scalar given = Scalar::cast(DType::I64, c.stored(indices, place));
+    // An unsigned one wrapped around, so is too big.
+    const Scalar index =
+        is_unsigned(indices.dtype()) ? given : select(less(given, zero), given + depth, given);
+    const Scalar on = equal(index, at[static_cast<size_t>(axis)]);
+    return c.stored(values, {select(on, Scalar::index(1), Scalar::index(0))});
+  });
+}
+
 std::vector<Operand> grad(const GradContext& n) {
   const Value values = n.in("values"), dy = n.dy();
   const Value on = n.repeat(
@@ -389,6 +408,7 @@ const Family& sort_ops() {
        .types = {{"I", Numbers}, {"D", Numbers}},
        .infer = one_hot_op::infer,
        .eval = one_hot_op::eval,
+       .lower = one_hot_op::lower,
        .grad = one_hot_op::grad},
       {.name = "non_max_suppression",
        .doc = "of boxes that overlap too much, the one with the best score: (batch, class, box) of each",

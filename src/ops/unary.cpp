@@ -9,6 +9,7 @@
 #include "ops/data.h"
 #include "ops/elements.h"
 #include "ops/gradient.h"
+#include "ops/lower.h"
 #include "ops/shapes.h"
 
 namespace tenon {
@@ -16,7 +17,7 @@ namespace {
 
 // A unary op on the dtypes of `allowed`, with a result of the same type.
 OpDef unary(std::string_view name, std::string_view doc, DTypeSet allowed, EvalFunction eval,
-            GradFunction grad = nullptr, ContentFunction content = nullptr) {
+            LowerFunction lower, GradFunction grad = nullptr, ContentFunction content = nullptr) {
   return {.name = name,
           .doc = doc,
           .operands = {{"x", "T"}},
@@ -26,12 +27,13 @@ OpDef unary(std::string_view name, std::string_view doc, DTypeSet allowed, EvalF
           .infer = same_as_x,
           .content = content,
           .eval = eval,
+          .lower = lower,
           .grad = grad};
 }
 
 // A unary op that asks something of each number.
 OpDef question(std::string_view name, std::string_view doc, std::vector<AttributeDecl> attributes,
-               EvalFunction eval) {
+               EvalFunction eval, LowerFunction lower) {
   return {.name = name,
           .doc = doc,
           .operands = {{"x", "T"}},
@@ -40,7 +42,8 @@ OpDef question(std::string_view name, std::string_view doc, std::vector<Attribut
           .types = {{"T", Floats}},
           .traits = {.elementwise = true, .takes_unranked = true},
           .infer = [](const Node& n) -> Types { return {Type::tensor(DType::Bool, n.in("x").shape())}; },
-          .eval = eval};
+          .eval = eval,
+          .lower = lower};
 }
 
 // Negation and absolute value of the least integer wrap around, as they do in every fixed-width type.
@@ -103,6 +106,41 @@ Data eval_is_inf(const Call& c) {
   return {narrow<uint64_t>(DType::Bool, c.in("x").extents(), y)};
 }
 
+// --- lowering ---
+
+template <loops::Function function>
+void lower_function(LowerContext& c) {
+  c.define([&](const Index& at) { return Scalar::apply(function, {c.in("x", at)}); });
+}
+
+constexpr auto lowered_sign = [](const Scalar& x) {
+  const Scalar zero = Scalar::zero(x.dtype()), one = loops::constant(x.dtype(), 1);
+  if (is_unsigned(x.dtype()))
+    return select(equal(x, zero), zero, one);
+  return select(less(zero, x), one, select(less(x, zero), loops::constant(x.dtype(), -1), x));
+};
+
+constexpr auto lowered_relu = [](const Scalar& x) {
+  const Scalar zero = Scalar::zero(x.dtype());
+  return select(less(x, zero), zero, x);
+};
+
+constexpr auto lowered_sigmoid = [](const Scalar& x) { return 1.0 / (exp(-x) + 1.0); };
+
+void lower_is_nan(LowerContext& c) {
+  c.define([&](const Index& at) { return is_nan(c.in("x", at)); });
+}
+
+void lower_is_inf(LowerContext& c) {
+  const bool positive = c.node().attr("positive"), negative = c.node().attr("negative");
+  c.define([&](const Index& at) {
+    const Scalar x = c.in("x", at);
+    const Scalar none = Scalar::number(DType::Bool, uint64_t{0});
+    const auto is = [&](double infinity) { return equal(x, loops::constant(x.dtype(), infinity)); };
+    return (positive ? is(INFINITY) : none) || (negative ? is(-INFINITY) : none);
+  });
+}
+
 Value apply(std::string_view op, Value x) { return x.graph().create(op, {{"x", x}})->result(); }
 
 // --- gradients ---
@@ -123,64 +161,76 @@ Value gaussian(Value x, Value) { return 2 / std::sqrt(std::numbers::pi) * exp(-(
 
 const Family& unary_ops() {
   static const Family ops = {
-      unary("abs", "|x|", Numbers, map<absolute>, chain<[](Value x, Value) { return sign(x); }>,
-            content<dim_absolute>),
-      unary("neg", "-x", Numbers, map<negated>, grad_neg, content_of_negation),
-      unary("sign", "-1, 0 or 1", Numbers, map<sign_of>, no_gradient),
-      unary("relu", "max(x, 0)", Numbers, map<rectified>, grad_relu, content<dim_rectified>),
+      unary("abs", "|x|", Numbers, map<absolute>, lower_function<loops::Function::Absolute>,
+            chain<[](Value x, Value) { return sign(x); }>, content<dim_absolute>),
+      unary("neg", "-x", Numbers, map<negated>, lower_function<loops::Function::Negate>, grad_neg,
+            content_of_negation),
+      unary("sign", "-1, 0 or 1", Numbers, map<sign_of>, lower_unary<lowered_sign>, no_gradient),
+      unary("relu", "max(x, 0)", Numbers, map<rectified>, lower_unary<lowered_relu>, grad_relu,
+            content<dim_rectified>),
       unary("exp", "e to the power x", Floats, map_floats<[](double x) { return std::exp(x); }>,
-            chain<[](Value, Value y) { return y; }>),
-      unary("log", "natural logarithm", Floats, map_floats<[](double x) { return std::log(x); }>, grad_log),
-      unary("sqrt", "square root", Floats, map_floats<[](double x) { return std::sqrt(x); }>, grad_sqrt),
+            lower_function<loops::Function::Exp>, chain<[](Value, Value y) { return y; }>),
+      unary("log", "natural logarithm", Floats, map_floats<[](double x) { return std::log(x); }>,
+            lower_function<loops::Function::Log>, grad_log),
+      unary("sqrt", "square root", Floats, map_floats<[](double x) { return std::sqrt(x); }>,
+            lower_function<loops::Function::Sqrt>, grad_sqrt),
       unary("reciprocal", "1 / x", Floats, map_floats<[](double x) { return 1.0 / x; }>,
+            lower_unary<[](const Scalar& x) { return 1.0 / x; }>,
             chain<[](Value, Value y) { return -(y * y); }>),
       unary("sin", "sine", Floats, map_floats<[](double x) { return std::sin(x); }>,
-            chain<[](Value x, Value) { return cos(x); }>),
+            lower_function<loops::Function::Sin>, chain<[](Value x, Value) { return cos(x); }>),
       unary("cos", "cosine", Floats, map_floats<[](double x) { return std::cos(x); }>,
-            chain<[](Value x, Value) { return -sin(x); }>),
+            lower_function<loops::Function::Cos>, chain<[](Value x, Value) { return -sin(x); }>),
       unary("tan", "tangent", Floats, map_floats<[](double x) { return std::tan(x); }>,
-            chain<[](Value, Value y) { return 1.0 + y * y; }>),
+            lower_function<loops::Function::Tan>, chain<[](Value, Value y) { return 1.0 + y * y; }>),
       unary("asin", "inverse sine", Floats, map_floats<[](double x) { return std::asin(x); }>,
+            lower_function<loops::Function::Asin>,
             chain<[](Value x, Value) { return 1.0 / sqrt(1.0 - x * x); }>),
       unary("acos", "inverse cosine", Floats, map_floats<[](double x) { return std::acos(x); }>,
+            lower_function<loops::Function::Acos>,
             chain<[](Value x, Value) { return -1.0 / sqrt(1.0 - x * x); }>),
       unary("atan", "inverse tangent", Floats, map_floats<[](double x) { return std::atan(x); }>,
-            chain<[](Value x, Value) { return 1.0 / (1.0 + x * x); }>),
+            lower_function<loops::Function::Atan>, chain<[](Value x, Value) { return 1.0 / (1.0 + x * x); }>),
       unary("sinh", "hyperbolic sine", Floats, map_floats<[](double x) { return std::sinh(x); }>,
-            chain<[](Value x, Value) { return apply("cosh", x); }>),
+            lower_function<loops::Function::Sinh>, chain<[](Value x, Value) { return apply("cosh", x); }>),
       unary("cosh", "hyperbolic cosine", Floats, map_floats<[](double x) { return std::cosh(x); }>,
-            chain<[](Value x, Value) { return apply("sinh", x); }>),
+            lower_function<loops::Function::Cosh>, chain<[](Value x, Value) { return apply("sinh", x); }>),
       unary("tanh", "hyperbolic tangent", Floats, map_floats<[](double x) { return std::tanh(x); }>,
-            chain<[](Value, Value y) { return 1.0 - y * y; }>),
+            lower_function<loops::Function::Tanh>, chain<[](Value, Value y) { return 1.0 - y * y; }>),
       unary("asinh", "inverse hyperbolic sine", Floats, map_floats<[](double x) { return std::asinh(x); }>,
+            lower_function<loops::Function::Asinh>,
             chain<[](Value x, Value) { return 1.0 / sqrt(x * x + 1.0); }>),
       unary("acosh", "inverse hyperbolic cosine", Floats, map_floats<[](double x) { return std::acosh(x); }>,
+            lower_function<loops::Function::Acosh>,
             chain<[](Value x, Value) { return 1.0 / sqrt(x * x - 1.0); }>),
       unary("atanh", "inverse hyperbolic tangent", Floats, map_floats<[](double x) { return std::atanh(x); }>,
+            lower_function<loops::Function::Atanh>,
             chain<[](Value x, Value) { return 1.0 / (1.0 - x * x); }>),
       unary("erf", "the error function", Floats, map_floats<[](double x) { return std::erf(x); }>,
-            chain<gaussian>),
-      unary("sigmoid", "1 / (1 + exp(-x))", Floats, map_floats<sigmoid_of>,
+            lower_function<loops::Function::Erf>, chain<gaussian>),
+      unary("sigmoid", "1 / (1 + exp(-x))", Floats, map_floats<sigmoid_of>, lower_unary<lowered_sigmoid>,
             chain<[](Value, Value y) { return y * (1.0 - y); }>),
-      unary("floor", "rounds down", Floats, map_floats<[](double x) { return std::floor(x); }>, no_gradient,
-            content<dim_whole>),
-      unary("ceil", "rounds up", Floats, map_floats<[](double x) { return std::ceil(x); }>, no_gradient,
-            content<dim_whole>),
+      unary("floor", "rounds down", Floats, map_floats<[](double x) { return std::floor(x); }>,
+            lower_function<loops::Function::Floor>, no_gradient, content<dim_whole>),
+      unary("ceil", "rounds up", Floats, map_floats<[](double x) { return std::ceil(x); }>,
+            lower_function<loops::Function::Ceil>, no_gradient, content<dim_whole>),
       unary("round", "rounds to the nearest integer, halves to the even one", Floats,
-            map_floats<[](double x) { return std::nearbyint(x); }>, no_gradient),
-      unary("not", "logical negation", {DType::Bool}, map<[](auto x) { return x == 0; }>, nullptr,
-            content<dim_not>),
+            map_floats<[](double x) { return std::nearbyint(x); }>, lower_function<loops::Function::Round>,
+            no_gradient),
+      unary("not", "logical negation", {DType::Bool}, map<[](auto x) { return x == 0; }>,
+            lower_function<loops::Function::Not>, nullptr, content<dim_not>),
       unary("bit_not", "every bit inverted", Integers, map<[](auto x) {
               if constexpr (is_real<decltype(x)>)
                 return x;  // never reached: the declaration takes integers only
               else
                 return static_cast<decltype(x)>(~x);
-            }>),
-      question("is_nan", "is it not a number?", {}, eval_is_nan),
+            }>,
+            lower_function<loops::Function::Not>),
+      question("is_nan", "is it not a number?", {}, eval_is_nan, lower_is_nan),
       question("is_inf", "is it infinite?",
                {{"positive", AttributeKind::Bool, "whether +inf counts", true},
                 {"negative", AttributeKind::Bool, "whether -inf counts", true}},
-               eval_is_inf),
+               eval_is_inf, lower_is_inf),
   };
   return ops;
 }

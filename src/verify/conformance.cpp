@@ -120,7 +120,8 @@ std::string find_mismatch(const Graph& graph, const Data& actual, const Data& ex
   return "";
 }
 
-void run_here(const fs::path& folder, std::optional<NumericsBudget> numerics, CaseResult& result) {
+void run_here(const fs::path& folder, std::optional<NumericsBudget> numerics, Engine engine,
+              CaseResult& result) {
   const onnx::Model model = onnx::read_model(folder / "model.onnx");
   for (const onnx::OperatorSetId& opset : model.proto.opset_import)
     if (opset.domain.empty() || opset.domain == "ai.onnx")
@@ -136,9 +137,10 @@ void run_here(const fs::path& folder, std::optional<NumericsBudget> numerics, Ca
     Journal journal(*numerics);
     optimize(*graph, journal, {.lint_everything = true});
   }
+  const Runner run(*graph, engine);
   for (const fs::path& set : find_data_sets(folder)) {
     const Data expected = read_outputs(set, *graph);
-    const Data actual = evaluate(*graph, read_inputs(set, *graph, model.proto.graph));
+    const Data actual = run(read_inputs(set, *graph, model.proto.graph));
     result.detail = find_mismatch(*graph, actual, expected, tolerance, random);
     if (!result.detail.empty()) {
       result.status = CaseStatus::Wrong;
@@ -149,10 +151,10 @@ void run_here(const fs::path& folder, std::optional<NumericsBudget> numerics, Ca
 }
 
 // Everything a case says, inside its own process.
-CaseResult run_and_catch(const fs::path& folder, std::optional<NumericsBudget> numerics) {
+CaseResult run_and_catch(const fs::path& folder, std::optional<NumericsBudget> numerics, Engine engine) {
   CaseResult result;
   try {
-    run_here(folder, numerics, result);
+    run_here(folder, numerics, engine, result);
   } catch (const UnsupportedError& error) {
     result.status = CaseStatus::Unsupported;
     result.detail = error.what();
@@ -182,9 +184,9 @@ std::vector<fs::path> find_cases(const fs::path& folder) {
   return cases;
 }
 
-CaseResult run_case(const fs::path& folder, std::optional<NumericsBudget> numerics) {
+CaseResult run_case(const fs::path& folder, std::optional<NumericsBudget> numerics, Engine engine) {
   const ChildEnd end = run_in_child(kSecondsPerCase, [&] {
-    const CaseResult result = run_and_catch(folder, numerics);
+    const CaseResult result = run_and_catch(folder, numerics, engine);
     return fmt::format("{} {} {} {}", static_cast<int>(result.status), result.opset,
                        result.dtype.empty() ? kNoDType : result.dtype, result.detail);
   });

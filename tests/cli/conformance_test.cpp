@@ -29,6 +29,19 @@ TEST_F(ConformanceCommand, IsDoneWhenAllCasesPass) {
   expect_done("tenon conformance .", "2 passed, 0 failed (0 wrong, 0 errors), 0 unsupported: 100.0 % pass\n");
 }
 
+TEST_F(ConformanceCommand, RunsCompiledModels) {
+  write_case("a", "Neg", -1);
+  write_case("b", "Abs", 3);
+  expect("tenon conformance . --engine compiled", 1,
+         "wrong b: output \"y\": element 0 of f32[1] is 1, expected 3\n"
+         "1 passed, 1 failed (1 wrong, 0 errors), 0 unsupported: 50.0 % pass\n",
+         "");
+  const Outcome unknown = shell("tenon conformance . --engine warp");
+  EXPECT_EQ(unknown.status, 2);
+  EXPECT_NE(unknown.error.find("--engine: warp not in {reference,compiled}"), std::string::npos)
+      << unknown.error;
+}
+
 TEST_F(ConformanceCommand, RefusesWhenOneDoesNot) {
   write_case("a", "Neg", -1);
   write_case("b", "Abs", 3);

@@ -28,7 +28,7 @@ TEST_F(Loops, ComparesWhatWasRearranged) {
       "    y[i] = x[2*i]\n"
       "  }\n"
       "}\n\n"
-      "Both compute the same.\n";
+      "Both compute the same, also compiled.\n";
   expect_done("tenon loops k.loops", kHalves);
   expect_done("tenon loops k.loops --apply 'parallelise(i)'", kHalves + after);
   expect_done("tenon loops k.loops --apply 'parallelise(i)' --dim n=3", kHalves + after);
@@ -38,7 +38,8 @@ TEST_F(Loops, AllowsForRoundingAsTheDTypeDoes) {
   write("kernel sum(x: f16[100]) -> (y: f16[]) { y[] = 0 for i in 0..100 { y[] += x[i] } }");
   const Outcome outcome = shell("tenon loops k.loops --apply 'vectorise(i)'");
   EXPECT_EQ(outcome.status, 0) << outcome.error;
-  EXPECT_NE(outcome.out.find("Both compute the same, up to rounding: off by "), std::string::npos)
+  EXPECT_NE(outcome.out.find("Both compute the same, also compiled, up to rounding: off by "),
+            std::string::npos)
       << outcome.out;
 }
 
@@ -83,9 +84,22 @@ TEST_F(Loops, RefusesWhatMakesNoSense) {
   write(kHalves);
   expect_refused("tenon loops k.loops --dim m=3", "--dim m=3: no size of halves is called m");
   expect_refused("tenon loops k.loops --dim n", "--dim n: it should look like batch=4");
-  expect("tenon loops k.loops --apply 'split(z,2)'", 2, kHalves, "tenon: there is no loop z\n");
+  expect("tenon loops k.loops --apply 'split(z,2)'", 2, kHalves, "tenon: 'split(z,2)': there is no loop z\n");
   write("kernel k() -> (y: f32[]) { z[] = 1 }");
   expect_refused("tenon loops k.loops", "k.loops: line 1, column 29: 'z' is no buffer");
+}
+
+TEST_F(Loops, NamesTheFileAndTheLineOfWhatIsWrong) {
+  write(
+      "// A comment.\nkernel k(x: f32[4]) -> (y: f32[4]) {\n  for i in 0..4 {\n    y[i] = x[i,0]\n  }\n\n  "
+      "y[j] = 0\n}\n");
+  expect_refused("tenon loops k.loops",
+                 "k.loops: line 4: 'x' has 1 dimensions, but is read with 2 indices\n"
+                 "  line 7: 'j' is neither a loop around it nor a size of an input or output");
+  write("kernel k(x: f32[4]) -> (y: f32[4]) {\n  for i in 0..4 {\n    y[i] = x[i+1]\n  }\n}\n");
+  const Outcome outcome = shell("tenon loops k.loops --apply 'split(i,2)'");
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_EQ(outcome.error, "tenon: k.loops: x: index 4 along dimension 0 of f32[4], at i = 3\n");
 }
 
 }  // namespace

@@ -71,6 +71,58 @@ TEST_F(Print, ShowsGradientsInAnyForm) {
   expect_done("tenon print builtin:tiny --stage imported >a && tenon print builtin:tiny >b && cmp a b", "");
 }
 
+TEST_F(Print, ShowsTheKernelsOfACompiledModel) {
+  folder_.write(
+      "chain.tenon",
+      "graph main(%x: f32[6], %w: f32[6]) {\n  %a = mul(%x, %w)\n  %y = relu(%a)\n  return %y\n}\n");
+  expect_done(
+      "tenon print chain.tenon --stage kernels -o a && tenon print chain.tenon --stage kernels >b && cmp a b",
+      "");
+  const Outcome text = shell("cat a");
+  EXPECT_TRUE(text.out.starts_with("// \"%")) << text.out;
+  EXPECT_NE(text.out.find("\nkernel kernel0(x0: f32[6], x1: f32[6]) -> (y0: f32[6]) {\n"), std::string::npos)
+      << text.out;
+  const Outcome read_back = shell("tenon loops a");
+  EXPECT_EQ(read_back.status, 0) << read_back.error;
+  EXPECT_EQ(read_back.out, text.out.substr(text.out.find("kernel ")));
+}
+
+TEST_F(Print, ShowsTheProgramOfACompiledModel) {
+  folder_.write("two.tenon",
+                "graph main(%x: f32[n,4]) {\n  %k = constant(value=i64[1] {2})\n  %a = relu(%x)\n"
+                "  %v, %i = top_k(%a, %k, axis=1)\n  return %v, %i\n}\n");
+  expect_done("tenon print two.tenon --stage program",
+              "program main where n = 1 {\n"
+              "  v0: f32[n,4] input \"x\"\n"
+              "  v1: i64[1] constant\n"
+              "  v2: f32[n,4] arena from 0\n"
+              "  v3: f32[n,2] output \"v\"\n"
+              "  v4: i64[n,2] output \"i\"\n"
+              "  v2 = kernel0(v0)  // \"%a\"\n"
+              "  v3, v4 = host top_k(v2, v1)  // \"%v\"\n"
+              "  return v3, v4\n"
+              "}\n"
+              "arena: 64 bytes, of which 64 are in use at one time\n");
+}
+
+TEST_F(Print, SizesThatDoNotFitAreToBeGiven) {
+  folder_.write("halves.tenon",
+                "graph main(%x: f32[n]) {\n  %s = constant(value=i64[2] {-1, 2})\n  %y = reshape(%x, %s)\n"
+                "  return %y\n}\n");
+  expect_refused(
+      "tenon print halves.tenon --stage program",
+      "node %y: reshape: 1 elements do not divide into [-1,2]\n  x  %x: f32[1]\n  shape  %s: i64[2]\n"
+      "  hint: sizes that are not given are 1; give them with --dim n=…");
+  EXPECT_EQ(shell("tenon print halves.tenon --stage program --dim n=6").status, 0);
+}
+
+TEST_F(Print, StagesAndFormsMustFitEachOther) {
+  for (const std::string stage : {"kernels", "program"})
+    expect_refused("tenon print builtin:tiny --as fx --stage " + stage,
+                   "--as fx is for graphs: the stage " + stage + " is shown in one form");
+  EXPECT_EQ(shell("tenon print builtin:tiny --stage nonsense").status, 2);
+}
+
 using Ops = CommandLine;
 
 TEST_F(Ops, AreListedOrToldAbout) {

@@ -86,19 +86,57 @@ TEST_F(Run, SaysWhenTheInputsThatDoNotFitWereMadeUp) {
   folder_.write(
       "ids.tenon",
       "graph main(%table: f32[4,2], %ids: i64[3]) {\n  %y = gather(%table, %ids)\n  return %y\n}\n");
-  expect_refused("tenon run ids.tenon",
+  expect_refused("tenon run ids.tenon --engine reference",
                  "node %y: gather: index 919 is out of range for dimension 0 of size 4\n"
                  "  hint: the inputs were made up; give your own with --inputs");
+  expect_refused("tenon run ids.tenon",
+                 "node \"%y\": an index is out of range, or an integer is divided by zero\n"
+                 "  hint: --engine reference says more\n"
+                 "  hint: the inputs were made up; give your own with --inputs");
+}
+
+TEST_F(Run, CompilesTheModelUnlessToldOtherwise) {
+  write_inputs({{"a", a_}, {"b", b_}});
+  const std::string result = "y: f32[2] = [4, 5], from 4 to 5\n";
+  for (const std::string options :
+       {"", "--engine compiled", "--engine reference", "--threads 1", "--threads 3"})
+    expect_done("tenon run sub.tenon --inputs in.npz " + options, result);
+}
+
+TEST_F(Run, RefusesEnginesAndThreadsThatThereAreNot) {
+  const Outcome engine = shell("tenon run sub.tenon --engine warp");
+  EXPECT_EQ(engine.status, 2);
+  EXPECT_NE(engine.error.find("--engine: warp not in {reference,compiled}"), std::string::npos)
+      << engine.error;
+  for (const std::string threads : {"0", "-1", "1.5", "1025"}) {
+    const Outcome outcome = shell("tenon run sub.tenon --threads " + threads);
+    EXPECT_EQ(outcome.status, 2);
+    EXPECT_NE(outcome.error.find("--threads: it must be a whole number from 1 to 1024, but is " + threads),
+              std::string::npos)
+        << outcome.error;
+  }
 }
 
 TEST_F(Run, NamesTheSizesThatCanBeGiven) {
   folder_.write("halves.tenon",
                 "graph main(%x: f32[batch,seq]) {\n  %s = constant(value=i64[2] {-1, 2})\n"
                 "  %y = reshape(%x, %s)\n  return %y\n}\n");
-  expect_refused("tenon run halves.tenon",
-                 "node %y: reshape: 1 elements do not fit into [-1,2]\n"
-                 "  hint: the inputs were made up; give your own with --inputs, or sizes with --dim batch=… "
-                 "--dim seq=…");
+  const std::string hint =
+      "\n  hint: the inputs were made up; give your own with --inputs, or sizes with --dim batch=… --dim "
+      "seq=…";
+  expect_refused("tenon run halves.tenon --engine reference",
+                 "node %y: reshape: 1 elements do not fit into [-1,2]" + hint);
+  expect_refused(
+      "tenon run halves.tenon",
+      "node %y: reshape: 1 elements do not divide into [-1,2]\n  x  %x: f32[1,1]\n  shape  %s: i64[2]" +
+          hint);
+  folder_.write(
+      "found.tenon",
+      "graph main(%x: f32[batch,seq]) {\n  %a = nonzero(%x)\n  %s = constant(value=i64[2] {-1, 4})\n"
+      "  %y = reshape(%a, %s)\n  return %y\n}\n");
+  expect_refused("tenon run found.tenon --engine reference",
+                 "node %y: reshape: 2 elements do not fit into [-1,4]" + hint);
+  expect_refused("tenon run found.tenon", "node %y: reshape: 2 elements do not fit into [0,4]" + hint);
 }
 
 TEST_F(Run, AnOutputListedTwiceIsWrittenOnce) {

@@ -123,6 +123,28 @@ TEST(KernelText, SaysWhereItIsWrong) {
             std::string::npos);
 }
 
+TEST(KernelText, SaysInWhichLineSomethingIsWrong) {
+  const auto error = [](std::string_view text) {
+    try {
+      parse_checked_kernel(text);
+    } catch (const UserError& e) {
+      return std::string(e.what());
+    }
+    return std::string("no error");
+  };
+  EXPECT_EQ(error("kernel k(x: f32[n],\n  x: f32[n]) -> (y: f32[n]) { }"), "line 2: 'x' is declared twice");
+  EXPECT_EQ(error("kernel k() -> (y: f32[n]) {\n  combine max(a: f32, b: f32) = b\n}"),
+            "line 2: 'max' is a combine already");
+  EXPECT_EQ(error("// why\nkernel k() -> (y: f32[n]) {\n  for i in 0..m {\n  }\n\n  if j >= 0 {\n    y[0] =\n"
+                  "      f64(1)\n  }\n}"),
+            "line 3: 'm' is neither a loop around it nor a size of an input or output\n"
+            "  line 6: 'j' is neither a loop around it nor a size of an input or output\n"
+            "  line 7: 'y' is f32, but is given f64");
+  EXPECT_EQ(error("kernel k() -> (y: f32[n]) {\n  local t: f32[m]\n}"),
+            "line 2: 'm' is neither a loop around it nor a size of an input or output");
+  EXPECT_EQ(error("kernel k() -> (y: f32[n]) {\n  y[0] = 1\n}"), "no error");
+}
+
 TEST(KernelCheck, NamesWhatIsWrong) {
   const auto problems = [](std::string_view body) {
     return check(parse_kernel(fmt::format("kernel k(x: f32[4]) -> (y: f32[4]) {{ {} }}", body)));

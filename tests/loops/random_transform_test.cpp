@@ -67,6 +67,22 @@ class Draw {
     }
   }
 
+  std::string stacked_step(const Kernel& kernel) {
+    std::vector<std::string> loops;
+    collect(kernel.body, loops);
+    switch (below(3)) {
+      case 0:
+        return fmt::format("split({},{})", one_of(loops), 2 + below(3));
+      case 1:
+        return fmt::format("unroll({},{})", one_of(loops), 2 + below(7));
+      default: {  // of two loops within each other, as a rule
+        const auto first = static_cast<size_t>(below(static_cast<int64_t>(loops.size())));
+        return fmt::format("tile({},{},{},{})", loops[first], loops[std::min(first + 1, loops.size() - 1)],
+                           1 + below(4), 1 + below(4));
+      }
+    }
+  }
+
  private:
   // A loop's range within what has neighbours on both sides.
   std::string range(const std::string& begin) {
@@ -114,43 +130,72 @@ class Draw {
   std::string size_;
 };
 
-TEST(RandomTransformations, ComputeTheSameUnlessDeclined) {
-  Tensor x(DType::F32, {9, 9});
-  int64_t i = 0;
-  for (float& element : x.mutable_data<float>())
-    element = static_cast<float>((7919 * ++i) % 17);  // whole numbers: sums are the same in any order
-  int64_t done = 0, declined = 0, refused = 0;
-  for (uint64_t seed = 0; seed < 12; ++seed) {
-    Draw draw(seed);
-    const Kernel first = draw.kernel();
-    ASSERT_EQ(check(first), std::vector<std::string>());
-    const std::vector<Tensor> expected = interpret(first, {x});
-    Kernel kernel = first;
-    std::string steps;
-    for (int step = 0; step < 5; ++step) {
-      const std::string text = draw.step(kernel);
-      Transformed result;
-      try {
-        result = apply_steps(kernel, text).front().result;
-      } catch (const UserError&) {  // it makes no sense: a loop within itself, say
-        ++refused;
-        continue;
-      }
-      ++(result.kernel ? done : declined);
-      if (!result.kernel)
-        continue;
-      steps += text + "; ";
-      kernel = *result.kernel;
-      const std::vector<Tensor> actual = interpret(kernel, {x});
-      for (size_t output = 0; output < expected.size(); ++output)
-        ASSERT_TRUE(identical(actual[output], expected[output])) << "seed " << seed << ": " << steps << "\n"
-                                                                 << print(first) << print(kernel);
+class RandomTransformations : public testing::Test {
+ protected:
+  RandomTransformations() {
+    int64_t i = 0;
+    for (float& element : x_.mutable_data<float>())
+      element = static_cast<float>((7919 * ++i) % 17);  // whole numbers: sums are the same in any order
+  }
+
+  // Begins anew with a kernel that is drawn.
+  void begin(uint64_t seed) {
+    draw_ = Draw(seed);
+    kernel_ = draw_.kernel();
+    ASSERT_EQ(check(kernel_), std::vector<std::string>());
+    expected_ = interpret(kernel_, {x_});
+    story_ = fmt::format("seed {}:\n{}", seed, print(kernel_));
+  }
+  // Does it, if it makes sense and is legal; then the kernel must compute the same.
+  void apply(const std::string& step) {
+    Transformed result;
+    try {
+      result = apply_steps(kernel_, step).front().result;
+    } catch (const UserError&) {  // it makes no sense: a loop within itself, say
+      ++refused_;
+      return;
     }
+    ++(result.kernel ? done_ : declined_);
+    if (!result.kernel)
+      return;
+    kernel_ = *result.kernel;
+    story_ += step + "; ";
+    const std::vector<Tensor> actual = interpret(kernel_, {x_});
+    for (size_t output = 0; output < expected_.size(); ++output)
+      ASSERT_TRUE(identical(actual[output], expected_[output])) << story_ << "\n" << print(kernel_);
+  }
+
+  Draw draw_{0};
+  Tensor x_{DType::F32, {9, 9}};
+  Kernel kernel_;
+  std::vector<Tensor> expected_;
+  std::string story_;
+  int64_t done_ = 0, declined_ = 0, refused_ = 0;
+};
+
+TEST_F(RandomTransformations, ComputeTheSameUnlessDeclined) {
+  for (uint64_t seed = 0; seed < 24; ++seed) {
+    begin(seed);
+    for (int step = 0; step < 5 && !HasFatalFailure(); ++step)
+      apply(draw_.step(kernel_));
   }
   // All happen, so that all are tested.
-  EXPECT_GT(done, 10);
-  EXPECT_GT(declined, 10);
-  EXPECT_GT(refused, 0);
+  EXPECT_GT(done_, 20);
+  EXPECT_GT(declined_, 20);
+  EXPECT_GT(refused_, 0);
+}
+
+// What is split, tiled and unrolled again and again, and then rearranged.
+TEST_F(RandomTransformations, StackedOnEachOtherComputeTheSameUnlessDeclined) {
+  for (uint64_t seed = 100; seed < 108; ++seed) {
+    begin(seed);
+    for (int step = 0; step < 6 && !HasFatalFailure(); ++step)
+      apply(draw_.stacked_step(kernel_));
+    for (int step = 0; step < 3 && !HasFatalFailure(); ++step)
+      apply(draw_.step(kernel_));
+  }
+  EXPECT_GT(done_, 20);
+  EXPECT_GT(declined_, 10);
 }
 
 }  // namespace

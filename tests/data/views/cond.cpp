@@ -21,9 +21,9 @@ std::unique_ptr<tenon::Graph> trace_cond([[maybe_unused]] const tenon::LiteralTa
   auto traced = std::make_unique<Graph>("cond");
   Graph& graph = *traced;
   const Value x = graph.add_input(parse_type("f32[4,4]"), "x");
-  const Value v0 = constant(graph, narrow<double>(*parse_dtype("f32"), {}, std::vector<double>{0.0}));
-  const Value v1 = graph.create("reduce_sum", {{"x", x}}, {{"axes", Attribute::Ints{0, 1}}})->result();
-  const Value v2 = greater(v1, v0);
+  const Value v0 = graph.create("reduce_sum", {{"x", x}}, {{"axes", Attribute::Ints{0, 1}}})->result();
+  const Value v1 = constant(graph, narrow<double>(*parse_dtype("f32"), {}, std::vector<double>{0.0}));
+  const Value v2 = greater(v0, v1);
   std::unique_ptr<Graph> then_region = graph.make_region("then");
   {
     Graph& graph_1 = *then_region;

@@ -1,0 +1,3 @@
+# tenonConfig.cmake — what find_package(tenon) reads: it defines the target tenon::tenon.
+include(${CMAKE_CURRENT_LIST_DIR}/dependencies.cmake)
+include(${CMAKE_CURRENT_LIST_DIR}/tenonTargets.cmake)

@@ -1,0 +1,42 @@
+/* run.c — a model loaded, compiled and run from C. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <tenon/tenon.h>
+
+static void expect_ok(tenon_status status) {
+  if (status != TENON_OK) {
+    fprintf(stderr, "%s\n", tenon_error_message());
+    exit(1);
+  }
+}
+
+static void show(const char* role, const tenon_port* port) {
+  printf("%s %s: %s", role, port->name, tenon_dtype_name(port->dtype));
+  for (int32_t i = 0; i < port->rank; ++i)
+    printf(" %ld", (long)port->sizes[i]);
+  printf("\n");
+}
+
+int main(void) {
+  tenon_model* model;
+  expect_ok(tenon_load("builtin:tiny", &model)); /* or the path of a .onnx file */
+  tenon_program* program;
+  expect_ok(tenon_compile(model, NULL, &program));
+  tenon_free_model(model);
+  show("input", tenon_input(program, 0));
+  show("output", tenon_output(program, 0));
+
+  float x[] = {1, 2, 3, 4}, y[3];
+  int64_t sizes[] = {1, 4};
+  tenon_tensor input = {.data = x, .bytes = sizeof x, .dtype = TENON_F32, .rank = 2, .sizes = sizes};
+  tenon_tensor output = {.data = y, .bytes = sizeof y, .dtype = TENON_F32};
+  expect_ok(tenon_run(program, &input, 1, &output, 1, NULL));
+  printf("%.4f %.4f %.4f\n", y[0], y[1], y[2]);
+
+  /* What does not fit is an error, and the program goes on. */
+  sizes[0] = 2;
+  if (tenon_run(program, &input, 1, &output, 1, NULL) != TENON_OK)
+    printf("%s\n", tenon_error_message());
+  tenon_free_program(program);
+  return 0;
+}

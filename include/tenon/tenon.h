@@ -1,0 +1,139 @@
+/* tenon.h — Tenon from C: load a model, compile it for this machine, run it on memory of yours.
+ *
+ * Every function that can fail returns a status, and leaves what it was to make untouched where it is not
+ * TENON_OK; tenon_error_message says what went wrong. No exception leaves these functions. Different threads
+ * may call any of them at once, and run one program at once; only a model must not be changed (bound, freed)
+ * while another thread uses it.
+ */
+#ifndef TENON_TENON_H
+#define TENON_TENON_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum tenon_status {
+  TENON_OK = 0,
+  TENON_USER_ERROR = 2,     /* what was given is at fault, or asks for what Tenon does not do */
+  TENON_INTERNAL_ERROR = 3, /* Tenon is at fault */
+} tenon_status;
+
+/* Of elements. Those narrower than a byte take a byte each; tenon_dtype_name knows their names. */
+typedef enum tenon_dtype {
+  TENON_F64 = 0,
+  TENON_F32 = 1,
+  TENON_F16 = 2,
+  TENON_BF16 = 3,
+  TENON_F8E4M3FN = 4,
+  TENON_F8E4M3FNUZ = 5,
+  TENON_F8E5M2 = 6,
+  TENON_F8E5M2FNUZ = 7,
+  TENON_F8E8M0 = 8,
+  TENON_F4E2M1 = 9,
+  TENON_I64 = 10,
+  TENON_I32 = 11,
+  TENON_I16 = 12,
+  TENON_I8 = 13,
+  TENON_I4 = 14,
+  TENON_I2 = 15,
+  TENON_U64 = 16,
+  TENON_U32 = 17,
+  TENON_U16 = 18,
+  TENON_U8 = 19,
+  TENON_U4 = 20,
+  TENON_U2 = 21,
+  TENON_BOOL = 22, /* 0 or 1 */
+  TENON_C64 = 24,
+  TENON_C128 = 25,
+} tenon_dtype;
+
+typedef struct tenon_model tenon_model;
+typedef struct tenon_program tenon_program;
+
+/* An input or output. What it points to belongs to the program, and lives as long. */
+typedef struct tenon_port {
+  const char* name;
+  int32_t dtype;        /* a tenon_dtype */
+  int32_t rank;         /* -1 where only running will tell */
+  const int64_t* sizes; /* as many as the rank; -1 where it is not fixed */
+} tenon_port;
+
+/* Memory of yours with the elements of a tensor, row by row, aligned for its elements. */
+typedef struct tenon_tensor {
+  void* data;     /* only read where it is an input */
+  size_t bytes;   /* that there are at data */
+  int32_t dtype;  /* a tenon_dtype */
+  int32_t rank;   /* how many sizes there are; of an output, how many there is room for */
+  int64_t* sizes; /* read where it is an input, written where it is an output; an output may leave out
+                     sizes (NULL) that it does not want to know */
+} tenon_tensor;
+
+typedef enum tenon_numerics {
+  TENON_NUMERICS_DEFAULT = 0, /* the same numbers but for rounding */
+  TENON_NUMERICS_STRICT = 1,  /* the optimiser changes no bit */
+  TENON_NUMERICS_FAST = 2,    /* numbers are taken to be finite, and may be rounded to fewer bits */
+} tenon_numerics;
+
+/* Options say how large they are, so that later versions may add to them; what is 0 has its default:
+ *   tenon_compile_options options = {.size = sizeof options, .numerics = TENON_NUMERICS_STRICT};
+ */
+typedef struct tenon_compile_options {
+  size_t size;
+  int64_t numerics; /* a tenon_numerics */
+} tenon_compile_options;
+
+typedef struct tenon_run_options {
+  size_t size;
+  int64_t threads; /* 0: one for each core that this process may use */
+  uint64_t seed;   /* of the model's random ops */
+} tenon_run_options;
+
+/* Such as "0.1.0". */
+const char* tenon_version(void);
+
+/* What went wrong in the last call of this thread that failed; "" before the first. It lives until the next.
+ */
+const char* tenon_error_message(void);
+
+/* Such as "f32"; NULL where it is no dtype. */
+const char* tenon_dtype_name(int32_t dtype);
+
+/* Reads a model: the path of a .onnx or .tenon file, or builtin:NAME. Weights stay in their file, which must
+ * not change as long as the model or a program made of it lives. */
+tenon_status tenon_load(const char* model_name, tenon_model** model);
+
+/* Gives all inputs' dimensions of this name a fixed size. */
+tenon_status tenon_bind(tenon_model* model, const char* dimension, int64_t size);
+
+void tenon_free_model(tenon_model* model);
+
+/* Optimises a model and compiles it for this machine. The program does without the model from then on.
+ * `options` may be NULL. */
+tenon_status tenon_compile(const tenon_model* model, const tenon_compile_options* options,
+                           tenon_program** program);
+
+void tenon_free_program(tenon_program* program);
+
+size_t tenon_count_inputs(const tenon_program* program);
+size_t tenon_count_outputs(const tenon_program* program);
+/* NULL where there is no such input or output. */
+const tenon_port* tenon_input(const tenon_program* program, size_t number);
+const tenon_port* tenon_output(const tenon_program* program, size_t number);
+
+/* Runs the program: reads the inputs, and writes the elements and sizes of the outputs. No output may overlap
+ * another or an input. Where all sizes are fixed, the outputs are computed where they belong, and nothing is
+ * allocated from the second run on. Where an output has too little room for its elements, the status is
+ * TENON_USER_ERROR, but the sizes of the outputs are written; the program does not even run where they follow
+ * from those of the inputs. After any error the program is as good as
+ * before, and what the outputs hold is not defined. `options` may be NULL. */
+tenon_status tenon_run(const tenon_program* program, const tenon_tensor* inputs, size_t input_count,
+                       tenon_tensor* outputs, size_t output_count, const tenon_run_options* options);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,853 @@
+#include "codegen/llvm/emit.h"
+
+#include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/MDBuilder.h>
+
+#include <algorithm>
+#include <bit>
+#include <set>
+
+#include "base/error.h"
+#include "codegen/llvm/elements.h"
+#include "codegen/llvm/indices.h"
+
+namespace tenon::codegen {
+namespace {
+
+using llvm::Value;
+using loops::Assign;
+using loops::Buffer;
+using loops::Call;
+using loops::Function;
+using loops::Guard;
+using loops::Kernel;
+using loops::Local;
+using loops::Loop;
+using loops::Mark;
+using loops::Place;
+using loops::Scalar;
+using loops::Statement;
+
+// Vectors are this many registers long, so that the instructions of one need not wait for each other.
+constexpr int64_t kRegistersPerVector = 2;
+constexpr int64_t kMostTurnsUnrolled = 64, kMostVectorsUnrolled = 4;
+
+struct Storage {
+  Value* pointer;
+  DType dtype;
+  std::vector<Dim> sizes;
+  llvm::MDNode* scope = nullptr;   // of its own, as no two buffers overlap …
+  llvm::MDNode* others = nullptr;  // … and those of all others
+};
+
+// The loop whose turns run in the lanes of vectors.
+struct Lanes {
+  std::string variable;
+  int64_t count;
+};
+
+class Emitter {
+ public:
+  Emitter(const Kernel& kernel, const Target& target, llvm::Module& module)
+      : kernel_(kernel),
+        target_(target),
+        context_(module.getContext()),
+        module_(module),
+        builder_(context_),
+        elements_(builder_, {.fused_multiply_add = target.fused_multiply_add},
+                  [this](Value* condition) { fail_where(condition); }),
+        indices_(builder_) {}
+
+  void emit(const Phase& phase, const std::string& name) {
+    llvm::Type *pointer = builder_.getPtrTy(), *number = builder_.getInt64Ty();
+    function_ = llvm::Function::Create(
+        llvm::FunctionType::get(number, {pointer, pointer, pointer, number, number}, false),
+        llvm::Function::ExternalLinkage, name, module_);
+    function_->addFnAttr("prefer-vector-width", std::to_string(8 * target_.vector_bytes));
+    entry_ = llvm::BasicBlock::Create(context_, "entry", function_);
+    auto* start = llvm::BasicBlock::Create(context_, "start", function_);
+    builder_.SetInsertPoint(entry_);
+    read_arguments();
+    builder_.SetInsertPoint(start);
+    if (phase.parallel.empty())
+      run(phase.body);
+    else
+      run_turns(phase);
+    builder_.CreateRet(builder_.getInt64(0));
+    builder_.SetInsertPoint(entry_);
+    builder_.CreateBr(start);
+  }
+
+ private:
+  // --- arguments and buffers ---
+
+  void read_arguments() {
+    Value* buffers = function_->getArg(0);
+    std::vector<Buffer> all = kernel_.inputs;
+    all.insert(all.end(), kernel_.outputs.begin(), kernel_.outputs.end());
+    for (size_t i = 0; i < all.size(); ++i) {
+      Value* slot = builder_.CreateConstGEP1_64(builder_.getPtrTy(), buffers, i);
+      storage_.emplace(all[i].name,
+                       Storage{builder_.CreateLoad(builder_.getPtrTy(), slot), all[i].dtype, all[i].sizes});
+    }
+    keep_apart();
+    const std::vector<std::string> symbols = kernel_.size_symbols();
+    for (size_t i = 0; i < symbols.size(); ++i) {
+      Value* slot = builder_.CreateConstGEP1_64(builder_.getInt64Ty(), function_->getArg(1), i);
+      indices_.set(symbols[i], builder_.CreateLoad(builder_.getInt64Ty(), slot));
+    }
+  }
+
+  void keep_apart() {
+    llvm::MDBuilder metadata(context_);
+    llvm::MDNode* domain = metadata.createAnonymousAliasScopeDomain();
+    std::map<std::string, llvm::MDNode*> scopes;
+    for (const auto& [name, storage] : storage_)
+      scopes.emplace(name, metadata.createAnonymousAliasScope(domain));
+    for (auto& [name, storage] : storage_) {
+      std::vector<llvm::Metadata*> others;
+      for (const auto& [other, scope] : scopes)
+        if (other != name)
+          others.push_back(scope);
+      storage.scope = llvm::MDNode::get(context_, {scopes.at(name)});
+      storage.others = llvm::MDNode::get(context_, others);
+    }
+  }
+
+  void mark(llvm::Instruction* access, const Storage& storage) {
+    if (storage.scope != nullptr) {
+      access->setMetadata(llvm::LLVMContext::MD_alias_scope, storage.scope);
+      access->setMetadata(llvm::LLVMContext::MD_noalias, storage.others);
+    }
+  }
+
+  // Ends the kernel where the condition holds for a lane that matters, before anyone reads or writes there.
+  void fail_where(Value* condition) {
+    if (mask_ != nullptr)
+      condition = builder_.CreateAnd(repeat(builder_, condition, lane_count()), mask_);
+    if (condition->getType()->isVectorTy())
+      condition = builder_.CreateOrReduce(condition);
+    auto *failure = llvm::BasicBlock::Create(context_, "failure", function_),
+         *after = llvm::BasicBlock::Create(context_, "after", function_);
+    builder_.CreateCondBr(condition, failure, after);
+    builder_.SetInsertPoint(failure);
+    builder_.CreateRet(builder_.getInt64(1));
+    builder_.SetInsertPoint(after);
+  }
+
+  // A variable of the function, which becomes a register.
+  llvm::AllocaInst* variable(llvm::Type* type, Value* count = nullptr) {
+    llvm::IRBuilder<>::InsertPointGuard guard(builder_);
+    builder_.SetInsertPoint(entry_, entry_->begin());
+    return builder_.CreateAlloca(type, count);
+  }
+
+  // --- statements ---
+
+  void run(const std::vector<Statement>& body) {
+    std::vector<std::string> locals;
+    for (const Statement& statement : body) {
+      if (const auto* local = std::get_if<Local>(&statement))
+        locals.push_back(local->buffer.name);
+      std::visit([&](const auto& each) { run(each); }, statement);
+    }
+    for (const std::string& name : locals)
+      storage_.erase(name);
+  }
+
+  void run(const Local& local) {
+    const Buffer& buffer = local.buffer;
+    Storage storage{nullptr, buffer.dtype, buffer.sizes};
+    if (lies_on_stack(buffer)) {
+      llvm::AllocaInst* place = variable(llvm::ArrayType::get(
+          builder_.getInt8Ty(), static_cast<uint64_t>(*padded_bytes(buffer).constant())));
+      place->setAlignment(llvm::Align(64));
+      storage.pointer = place;
+    } else {
+      storage.pointer =
+          builder_.CreateGEP(builder_.getInt8Ty(), function_->getArg(2), indices_.value(scratch_used_));
+      scratch_used_ = scratch_used_ + padded_bytes(buffer);
+    }
+    storage_.insert_or_assign(buffer.name, storage);
+  }
+
+  void run(const Call& call) { throw unsupported("kernel {} calls {}", kernel_.name, call.routine); }
+
+  void run(const Guard& guard) {
+    Value* holds = builder_.getTrue();
+    for (const Dim& condition : guard.conditions)
+      holds =
+          builder_.CreateAnd(holds, builder_.CreateICmpSGE(indices_.value(condition), builder_.getInt64(0)));
+    run_where(holds, [&] { run(guard.body); });
+  }
+
+  // variable = begin, begin + step, … while variable + reach ≤ end. Returns the first value that did not run.
+  template <class Body>
+  Value* count(Value* begin, Value* end, int64_t step, int64_t reach, Body&& body) {
+    auto *head = llvm::BasicBlock::Create(context_, "head", function_),
+         *turn = llvm::BasicBlock::Create(context_, "turn", function_),
+         *after = llvm::BasicBlock::Create(context_, "after", function_);
+    // Asked before the first turn and after each, so that what the body needs can be computed before it.
+    Value* limit = builder_.CreateSub(end, builder_.getInt64(reach));
+    llvm::BasicBlock* before = builder_.GetInsertBlock();
+    builder_.CreateCondBr(builder_.CreateICmpSLE(begin, limit), head, after);
+    builder_.SetInsertPoint(head);
+    builder_.CreateBr(turn);
+    builder_.SetInsertPoint(turn);
+    llvm::PHINode* variable = builder_.CreatePHI(builder_.getInt64Ty(), 2);
+    variable->addIncoming(begin, head);
+    body(variable);
+    Value* next = builder_.CreateAdd(variable, builder_.getInt64(step), "", true, true);
+    variable->addIncoming(next, builder_.GetInsertBlock());
+    llvm::BasicBlock* last = builder_.GetInsertBlock();
+    builder_.CreateCondBr(builder_.CreateICmpSLE(next, limit), turn, after);
+    builder_.SetInsertPoint(after);
+    llvm::PHINode* reached = builder_.CreatePHI(builder_.getInt64Ty(), 2);
+    reached->addIncoming(begin, before);
+    reached->addIncoming(next, last);
+    return reached;
+  }
+
+  // The turns that the caller asks for; which of the nested loops stands where follows from the number of
+  // one.
+  void run_turns(const Phase& phase) {
+    std::vector<Value*> counts;
+    for (const Loop& loop : phase.parallel)
+      counts.push_back(indices_.value(turns_of(loop)));
+    count(function_->getArg(3), function_->getArg(4), 1, 1, [&](Value* turn) {
+      for (size_t i = phase.parallel.size(); i-- > 0;) {
+        const Loop& loop = phase.parallel[i];
+        Value* own = i == 0 ? turn : builder_.CreateURem(turn, counts[i]);
+        turn = i == 0 ? turn : builder_.CreateUDiv(turn, counts[i]);
+        indices_.set(
+            loop.variable,
+            builder_.CreateAdd(indices_.value(loop.begin),
+                               builder_.CreateMul(own, builder_.getInt64(static_cast<uint64_t>(loop.step)))));
+      }
+      run(phase.body);
+    });
+  }
+
+  void run(const Loop& loop) {
+    const std::optional<int64_t> turns = turns_of(loop).constant();
+    if (loop.mark == Mark::Unrolled && turns && *turns <= kMostTurnsUnrolled) {
+      for (int64_t i = 0; i < *turns; ++i) {
+        indices_.set(loop.variable,
+                     builder_.CreateAdd(indices_.value(loop.begin),
+                                        builder_.getInt64(static_cast<uint64_t>(i * loop.step))));
+        run(loop.body);
+      }
+      return;
+    }
+    if (loop.mark == Mark::Vector && !lanes_ && loop.step == 1 && lanes_for(loop) > 1 && can_vectorise(loop))
+      run_vectors(loop);
+    else
+      run_serially(loop, indices_.value(loop.begin), indices_.value(loop.end));
+  }
+
+  void run_serially(const Loop& loop, Value* begin, Value* end) {
+    count(begin, end, loop.step, 1, [&](Value* variable) {
+      indices_.set(loop.variable, variable);
+      run(loop.body);
+    });
+  }
+
+  // Whole vectors of turns; then the rest, in one vector of which only some lanes matter, or one by one.
+  void run_vectors(const Loop& loop) {
+    const int64_t lanes = lanes_for(loop);
+    std::vector<const Assign*> folded;
+    find_folded(loop.body, loop.variable, folded);
+    for (const Assign* assign : folded)
+      start_partial_results(*assign, lanes);
+    lanes_ = Lanes{loop.variable, lanes};
+    Value *begin = indices_.value(loop.begin), *end = indices_.value(loop.end);
+    const std::optional<int64_t> turns = turns_of(loop).constant();
+    const auto run_lanes = [&](Value* variable) {
+      indices_.set(loop.variable, variable, lanes);
+      run(loop.body);
+    };
+    Value* rest = begin;
+    if (turns && *turns / lanes <= kMostVectorsUnrolled)
+      for (int64_t i = 0; i < *turns / lanes;
+           ++i, rest = builder_.CreateAdd(begin, builder_.getInt64(static_cast<uint64_t>(i * lanes))))
+        run_lanes(rest);
+    else
+      rest = count(begin, end, lanes, lanes, run_lanes);
+    const bool none_left = turns && *turns % lanes == 0;
+    const bool masked = !none_left && can_mask(loop.body);
+    if (masked)
+      run_where(builder_.CreateICmpSLT(rest, end), [&] {
+        Value* left = repeat(builder_, builder_.CreateSub(end, rest), lanes);
+        mask_ = builder_.CreateICmpSLT(indices_.lane_numbers(lanes), left);
+        mask_is_partial_ = true;
+        run_lanes(rest);
+        mask_ = nullptr;
+        mask_is_partial_ = false;
+      });
+    lanes_.reset();
+    for (const Assign* assign : folded)
+      finish_partial_results(*assign, lanes);
+    if (!none_left && !masked)
+      run_serially(loop, rest, end);
+  }
+
+  // Whether a machine can leave out lanes of what the statements read and write.
+  bool can_mask(const std::vector<Statement>& body) const {
+    const int64_t least = target_.vector_bytes >= 64   ? 1
+                          : target_.vector_bytes >= 32 ? 4
+                                                       : 16;  // bytes of an element
+    const auto fits = [&](const std::string& buffer) {
+      return info(storage_.at(buffer).dtype).bytes >= least;
+    };
+    for (const Statement& statement : body) {
+      if (const auto* assign = std::get_if<Assign>(&statement)) {
+        for (const Place& place : assign->places)
+          if (!fits(place.buffer) ||
+              !loops::built_in_combine(assign->combine.empty() ? "+" : assign->combine))
+            return false;
+        bool all = true;
+        for (const Scalar& value : assign->values)
+          loops::for_each_load(value, [&](const Scalar& load) { all = all && fits(load.name()); });
+        if (!all)
+          return false;
+      }
+      if (const auto* inner = body_of(statement); inner != nullptr && !can_mask(*inner))
+        return false;
+    }
+    return true;
+  }
+
+  template <class Body>
+  void run_where(Value* condition, Body&& body) {
+    auto *then = llvm::BasicBlock::Create(context_, "then", function_),
+         *after = llvm::BasicBlock::Create(context_, "after", function_);
+    builder_.CreateCondBr(condition, then, after);
+    builder_.SetInsertPoint(then);
+    body();
+    builder_.CreateBr(after);
+    builder_.SetInsertPoint(after);
+  }
+
+  // --- vectors ---
+
+  bool varies(const Dim& dim) const {
+    if (!lanes_ || dim.is_constant())
+      return false;
+    const std::vector<std::string> symbols = dim.symbols();
+    return std::find(symbols.begin(), symbols.end(), lanes_->variable) != symbols.end();
+  }
+  bool varies(const Scalar& scalar) const {
+    if (scalar.kind() == Scalar::Kind::Index)
+      return varies(scalar.index());
+    return std::any_of(scalar.operands().begin(), scalar.operands().end(),
+                       [&](const Scalar& each) { return varies(each); });
+  }
+  bool varies(const Place& place) const {
+    return std::any_of(place.at.begin(), place.at.end(), [&](const Scalar& each) { return varies(each); });
+  }
+
+  static bool mentions(const Scalar& scalar, const std::string& variable) {
+    if (scalar.kind() == Scalar::Kind::Index) {
+      const std::vector<std::string> symbols = scalar.index().symbols();
+      return std::find(symbols.begin(), symbols.end(), variable) != symbols.end();
+    }
+    return std::any_of(scalar.operands().begin(), scalar.operands().end(),
+                       [&](const Scalar& each) { return mentions(each, variable); });
+  }
+  static bool mentions(const Place& place, const std::string& variable) {
+    return std::any_of(place.at.begin(), place.at.end(),
+                       [&](const Scalar& each) { return mentions(each, variable); });
+  }
+
+  // Whether turns of the loop can run in lanes: each writes a place of its own, or they combine what may come
+  // in any order in one place that stands still.
+  bool can_vectorise(const Loop& loop) const { return can_vectorise(loop.body, loop.variable, {}); }
+  bool can_vectorise(const std::vector<Statement>& body, const std::string& lane,
+                     std::set<std::string> inner) const {
+    for (const Statement& statement : body) {
+      if (const auto* assign = std::get_if<Assign>(&statement)) {
+        for (const Place& place : assign->places)
+          if (!can_vectorise(*assign, place, lane, inner))
+            return false;
+      } else if (const auto* loop = std::get_if<Loop>(&statement)) {
+        std::set<std::string> within = inner;
+        within.insert(loop->variable);
+        if (mentions(Scalar::index(loop->begin), lane) || mentions(Scalar::index(loop->end), lane) ||
+            !can_vectorise(loop->body, lane, within))
+          return false;
+      } else if (const auto* guard = std::get_if<Guard>(&statement)) {
+        for (const Dim& condition : guard->conditions)
+          if (mentions(Scalar::index(condition), lane))
+            return false;
+        if (!can_vectorise(guard->body, lane, inner))
+          return false;
+      } else {
+        return false;
+      }
+    }
+    return true;
+  }
+  bool can_vectorise(const Assign& assign, const Place& place, const std::string& lane,
+                     const std::set<std::string>& inner) const {
+    if (mentions(place, lane))
+      return std::all_of(place.at.begin(), place.at.end(),
+                         [](const Scalar& index) { return index.kind() == Scalar::Kind::Index; });
+    if (assign.combine.empty() || !is_unordered(assign))
+      return false;
+    return std::none_of(inner.begin(), inner.end(),
+                        [&](const std::string& each) { return mentions(place, each); });
+  }
+  bool is_unordered(const Assign& assign) const {
+    const loops::Combine* combine = kernel_.find_combine(assign.combine);
+    return combine == nullptr ? loops::built_in_combine(assign.combine).has_value() : combine->unordered;
+  }
+
+  // Those whose place stands still while the lanes move.
+  static void find_folded(const std::vector<Statement>& body, const std::string& lane,
+                          std::vector<const Assign*>& found) {
+    for (const Statement& statement : body) {
+      if (const auto* assign = std::get_if<Assign>(&statement);
+          assign != nullptr && !mentions(assign->places.front(), lane))
+        found.push_back(assign);
+      if (const auto* inner = body_of(statement))
+        find_folded(*inner, lane, found);
+    }
+  }
+
+  // As many elements as fill the registers of a vector, at the widest dtype.
+  int64_t lanes_for(const Loop& loop) const {
+    int64_t bytes = 1;
+    widest(loop.body, bytes);
+    int64_t lanes = std::max<int64_t>(target_.vector_bytes / bytes, 1) * kRegistersPerVector;
+    if (const std::optional<int64_t> turns = turns_of(loop).constant())
+      lanes = std::min<int64_t>(
+          lanes, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::max<int64_t>(*turns, 1)))));
+    return lanes;
+  }
+  static void widest(const Scalar& scalar, int64_t& bytes) {
+    if (scalar.kind() == Scalar::Kind::Index)
+      return;
+    bytes = std::max<int64_t>(bytes, is_float(scalar.dtype()) ? std::max(info(scalar.dtype()).bytes, 4)
+                                                              : info(scalar.dtype()).bytes);
+    if (scalar.kind() != Scalar::Kind::Load)
+      for (const Scalar& operand : scalar.operands())
+        widest(operand, bytes);
+  }
+  static void widest(const std::vector<Statement>& body, int64_t& bytes) {
+    for (const Statement& statement : body) {
+      if (const auto* assign = std::get_if<Assign>(&statement))
+        for (const Scalar& value : assign->values)
+          widest(value, bytes);
+      if (const auto* inner = body_of(statement))
+        widest(*inner, bytes);
+    }
+  }
+
+  // --- assignments ---
+
+  void run(const Assign& assign) {
+    known_.clear();
+    if (adds_product(assign))
+      return add_product(assign);
+    std::vector<Value*> coming;
+    for (const Scalar& value : assign.values)
+      coming.push_back(value_of(value));
+    if (const auto partial = partial_results_.find(&assign); lanes_ && partial != partial_results_.end()) {
+      for (Value*& value : coming)
+        value = repeat(builder_, value, lanes_->count);
+      fold(assign, partial->second, coming, lanes_->count);
+      return;
+    }
+    if (!assign.combine.empty()) {
+      std::vector<Value*> there;
+      for (size_t i = 0; i < assign.places.size(); ++i)
+        there.push_back(load(assign.places[i].buffer, assign.places[i].at));
+      coming = combine(assign, there, coming);
+    }
+    for (size_t i = 0; i < assign.places.size(); ++i)
+      store(assign.places[i], coming[i]);
+  }
+
+  // y += a * b, which is one instruction.
+  bool adds_product(const Assign& assign) const {
+    const Scalar& value = assign.values.front();
+    return assign.combine == "+" && (value.dtype() == DType::F32 || value.dtype() == DType::F64) &&
+           value.kind() == Scalar::Kind::Apply && value.function() == Function::Multiply &&
+           target_.fused_multiply_add;
+  }
+
+  void add_product(const Assign& assign) {
+    const std::vector<Scalar>& factors = assign.values.front().operands();
+    Value *a = value_of(factors[0]), *b = value_of(factors[1]);
+    const auto partial = partial_results_.find(&assign);
+    const bool folds = lanes_ && partial != partial_results_.end();
+    const Place& place = assign.places.front();
+    llvm::AllocaInst* sum = folds ? partial->second.values.front() : nullptr;
+    Value* there = folds ? builder_.CreateLoad(sum->getAllocatedType(), sum) : load(place.buffer, place.at);
+    if (folds || a->getType()->isVectorTy() || b->getType()->isVectorTy() || there->getType()->isVectorTy()) {
+      a = repeat(builder_, a, lane_count());
+      b = repeat(builder_, b, lane_count());
+      there = repeat(builder_, there, lane_count());
+    }
+    Value* result = builder_.CreateIntrinsic(there->getType(), llvm::Intrinsic::fma, {a, b, there});
+    if (folds) {
+      builder_.CreateStore(mask_ == nullptr ? result : builder_.CreateSelect(mask_, result, there), sum);
+      builder_.CreateStore(builder_.getTrue(), partial->second.begun);
+    } else {
+      store(place, result);
+    }
+  }
+
+  DType dtype_of(const Place& place) const { return storage_.at(place.buffer).dtype; }
+
+  // What the values that are there and those that come become.
+  std::vector<Value*> combine(const Assign& assign, const std::vector<Value*>& there,
+                              const std::vector<Value*>& coming) {
+    if (const std::optional<Function> function = loops::built_in_combine(assign.combine)) {
+      Value *a = there.front(), *b = coming.front();
+      if (a->getType()->isVectorTy() || b->getType()->isVectorTy()) {
+        a = repeat(builder_, a, lanes_->count);
+        b = repeat(builder_, b, lanes_->count);
+      }
+      return {elements_.apply(*function, dtype_of(assign.places.front()), std::array{a, b})};
+    }
+    const loops::Combine& own = *kernel_.find_combine(assign.combine);
+    const std::map<std::string, Value*> around = locals_;
+    for (size_t i = 0; i < there.size(); ++i) {
+      locals_[own.there[i].first] = there[i];
+      locals_[own.coming[i].first] = coming[i];
+    }
+    known_.clear();
+    std::vector<Value*> results;
+    for (const Scalar& result : own.results)
+      results.push_back(value_of(result));
+    locals_ = around;
+    return results;
+  }
+
+  // One result per lane, of the turns that ran in it.
+  struct Partial {
+    std::vector<llvm::AllocaInst*> values;
+    llvm::AllocaInst* begun;  // whether any did: combines of one's own have no neutral value to start from
+  };
+
+  void start_partial_results(const Assign& assign, int64_t lanes) {
+    Partial partial;
+    for (const Place& place : assign.places) {
+      llvm::Type* type = register_type(context_, dtype_of(place), lanes);
+      partial.values.push_back(variable(type));
+      const std::optional<Function> function = loops::built_in_combine(assign.combine);
+      Value* start = function ? repeat(builder_, elements_.neutral(*function, dtype_of(place)), lanes)
+                              : llvm::Constant::getNullValue(type);
+      builder_.CreateStore(start, partial.values.back());
+    }
+    partial.begun = variable(builder_.getInt1Ty());
+    builder_.CreateStore(builder_.getFalse(), partial.begun);
+    partial_results_.insert_or_assign(&assign, std::move(partial));
+  }
+
+  void fold(const Assign& assign, const Partial& partial, const std::vector<Value*>& coming, int64_t lanes) {
+    std::vector<Value*> there;
+    for (llvm::AllocaInst* value : partial.values)
+      there.push_back(builder_.CreateLoad(value->getAllocatedType(), value));
+    std::vector<Value*> combined = combine(assign, there, coming);
+    if (!loops::built_in_combine(assign.combine)) {
+      Value* begun = builder_.CreateLoad(builder_.getInt1Ty(), partial.begun);
+      for (size_t i = 0; i < combined.size(); ++i)
+        combined[i] = builder_.CreateSelect(begun, repeat(builder_, combined[i], lanes), coming[i]);
+    }
+    for (size_t i = 0; i < combined.size(); ++i)
+      builder_.CreateStore(
+          mask_ == nullptr ? combined[i] : builder_.CreateSelect(mask_, combined[i], there[i]),
+          partial.values[i]);
+    builder_.CreateStore(builder_.getTrue(), partial.begun);
+  }
+
+  void finish_partial_results(const Assign& assign, int64_t lanes) {
+    const Partial partial = partial_results_.extract(&assign).mapped();
+    auto *then = llvm::BasicBlock::Create(context_, "then", function_),
+         *after = llvm::BasicBlock::Create(context_, "after", function_);
+    builder_.CreateCondBr(builder_.CreateLoad(builder_.getInt1Ty(), partial.begun), then, after);
+    builder_.SetInsertPoint(then);
+    std::vector<Value*> whole;
+    for (llvm::AllocaInst* value : partial.values)
+      whole.push_back(builder_.CreateLoad(value->getAllocatedType(), value));
+    // Halves are combined with each other until one lane is left.
+    for (int64_t half = lanes / 2; half > 0; half /= 2) {
+      std::vector<Value*> low, high;
+      std::vector<int> first(static_cast<size_t>(half)), second(static_cast<size_t>(half));
+      for (int64_t i = 0; i < half; ++i) {
+        first[static_cast<size_t>(i)] = static_cast<int>(i);
+        second[static_cast<size_t>(i)] = static_cast<int>(half + i);
+      }
+      for (Value* value : whole) {
+        low.push_back(half == 1 ? builder_.CreateExtractElement(value, uint64_t{0})
+                                : builder_.CreateShuffleVector(value, first));
+        high.push_back(half == 1 ? builder_.CreateExtractElement(value, uint64_t{1})
+                                 : builder_.CreateShuffleVector(value, second));
+      }
+      lanes_ = half == 1 ? std::nullopt : std::optional(Lanes{"", half});
+      whole = combine(assign, low, high);
+    }
+    lanes_.reset();
+    std::vector<Value*> there;
+    for (const Place& place : assign.places)
+      there.push_back(load(place.buffer, place.at));
+    whole = combine(assign, there, whole);
+    for (size_t i = 0; i < assign.places.size(); ++i)
+      store(assign.places[i], whole[i]);
+    builder_.CreateBr(after);
+    builder_.SetInsertPoint(after);
+  }
+
+  // --- expressions ---
+
+  int64_t lane_count() const { return lanes_ ? lanes_->count : 1; }
+
+  Value* value_of(const Scalar& scalar) {
+    if (const auto it = known_.find(scalar.identity()); it != known_.end())
+      return it->second;
+    Value* value = compute(scalar);
+    known_.emplace(scalar.identity(), value);
+    return value;
+  }
+
+  Value* compute(const Scalar& scalar) {
+    switch (scalar.kind()) {
+      case Scalar::Kind::Number:
+        return elements_.number(scalar.dtype(), scalar.value());
+      case Scalar::Kind::Index:
+        return varies(scalar.index()) ? indices_.values(scalar.index(), lanes_->count)
+                                      : indices_.value(scalar.index());
+      case Scalar::Kind::Variable:
+        return locals_.at(scalar.name());
+      case Scalar::Kind::Load:
+        return load(scalar.name(), scalar.operands());
+      case Scalar::Kind::Apply:
+        break;
+    }
+    if (scalar.function() == Function::Select &&
+        (needs_care(scalar.operands()[1]) || needs_care(scalar.operands()[2])))
+      return choose(scalar);
+    if (scalar.function() == Function::Require) {
+      fail_where(builder_.CreateNot(value_of(scalar.operands()[0])));
+      return value_of(scalar.operands()[1]);
+    }
+    std::vector<Value*> operands;
+    bool vector = false;
+    for (const Scalar& operand : scalar.operands()) {
+      operands.push_back(value_of(operand));
+      vector |= operands.back()->getType()->isVectorTy();
+    }
+    if (vector)
+      for (Value*& operand : operands)
+        operand = repeat(builder_, operand, lane_count());
+    if (scalar.function() == Function::Cast)
+      return elements_.cast(scalar.operands().front().dtype(), scalar.dtype(), operands.front());
+    return elements_.apply(scalar.function(), scalar.operands().back().dtype(), operands);
+  }
+
+  // Whether something must not be computed where it is not chosen.
+  static bool needs_care(const Scalar& scalar) {
+    if (scalar.kind() == Scalar::Kind::Load)
+      return true;
+    if (scalar.kind() == Scalar::Kind::Apply &&
+        (scalar.function() == Function::Require ||
+         (is_integer(scalar.dtype()) &&
+          (scalar.function() == Function::Divide || scalar.function() == Function::Remainder))))
+      return true;
+    return std::any_of(scalar.operands().begin(), scalar.operands().end(), needs_care);
+  }
+
+  Value* choose(const Scalar& scalar) {
+    Value* condition = value_of(scalar.operands()[0]);
+    if (condition->getType()->isVectorTy())
+      return choose_by_lane(condition, scalar.operands()[1], scalar.operands()[2]);
+    return branch(
+        condition, [&] { return value_of(scalar.operands()[1]); },
+        [&] { return value_of(scalar.operands()[2]); });
+  }
+
+  // Of two blocks, one runs; what is computed in one is not known after it.
+  template <class Then, class Otherwise>
+  Value* branch(Value* condition, Then&& then, Otherwise&& otherwise) {
+    llvm::BasicBlock* blocks[] = {llvm::BasicBlock::Create(context_, "then", function_),
+                                  llvm::BasicBlock::Create(context_, "otherwise", function_)};
+    auto* after = llvm::BasicBlock::Create(context_, "after", function_);
+    builder_.CreateCondBr(condition, blocks[0], blocks[1]);
+    Value* values[2];
+    bool vector = false;
+    for (int i = 0; i < 2; ++i) {
+      builder_.SetInsertPoint(blocks[i]);
+      const auto before = known_;
+      values[i] = i == 0 ? then() : otherwise();
+      known_ = before;
+      blocks[i] = builder_.GetInsertBlock();
+      vector |= values[i]->getType()->isVectorTy();
+    }
+    for (int i = 0; i < 2; ++i) {
+      builder_.SetInsertPoint(blocks[i]);
+      if (vector)
+        values[i] = repeat(builder_, values[i], lane_count());
+      builder_.CreateBr(after);
+    }
+    builder_.SetInsertPoint(after);
+    llvm::PHINode* value = builder_.CreatePHI(values[0]->getType(), 2);
+    value->addIncoming(values[0], blocks[0]);
+    value->addIncoming(values[1], blocks[1]);
+    return value;
+  }
+
+  Value* choose_by_lane(Value* condition, const Scalar& then, const Scalar& otherwise) {
+    Value* around = mask_;
+    const bool partial = mask_is_partial_;
+    mask_is_partial_ = false;
+    Value* values[2];
+    for (int i = 0; i < 2; ++i) {
+      Value* own = i == 0 ? condition : builder_.CreateNot(condition);
+      mask_ = around == nullptr ? own : builder_.CreateAnd(around, own);
+      const auto before = known_;
+      values[i] = repeat(builder_, value_of(i == 0 ? then : otherwise), lane_count());
+      known_ = before;
+    }
+    mask_ = around;
+    mask_is_partial_ = partial;
+    return builder_.CreateSelect(condition, values[0], values[1]);
+  }
+
+  // --- memory ---
+
+  // Where an element lies, in elements from the start of its buffer: of the first lane, or of each.
+  struct Offset {
+    Value* first = nullptr;           // where the lanes lie one after the other, or on the same
+    std::optional<int64_t> step = 0;  // from lane to lane
+    Value* lanes = nullptr;           // where they do not
+  };
+
+  Offset offset_of(const Storage& storage, const std::vector<Scalar>& at) {
+    std::vector<Dim> strides(at.size(), Dim(1));
+    for (size_t i = at.size(); i-- > 1;)
+      strides[i - 1] = strides[i] * storage.sizes[i];
+    Offset offset;
+    Dim step = 0;
+    for (size_t i = 0; i < at.size(); ++i) {
+      if (!varies(at[i]))
+        continue;
+      const std::optional<Dim> own =
+          at[i].kind() == Scalar::Kind::Index ? slope_of(at[i].index(), lanes_->variable) : std::nullopt;
+      step = own ? step + *own * strides[i] : Dim();
+    }
+    offset.step = step.constant();
+    if (offset.step) {
+      offset.first = builder_.getInt64(0);
+      for (size_t i = 0; i < at.size(); ++i)
+        offset.first = builder_.CreateAdd(offset.first,
+                                          builder_.CreateMul(first_lane(at[i]), indices_.value(strides[i])));
+      return offset;
+    }
+    offset.lanes = repeat(builder_, builder_.getInt64(0), lanes_->count);
+    for (size_t i = 0; i < at.size(); ++i) {
+      Value* index = repeat(builder_, value_of(at[i]), lanes_->count);
+      Value* stride = repeat(builder_, indices_.value(strides[i]), lanes_->count);
+      offset.lanes = builder_.CreateAdd(offset.lanes, builder_.CreateMul(index, stride));
+    }
+    return offset;
+  }
+
+  Value* first_lane(const Scalar& index) {
+    return index.kind() == Scalar::Kind::Index ? indices_.value(index.index()) : value_of(index);
+  }
+
+  llvm::Align alignment(DType dtype) const { return llvm::Align(static_cast<uint64_t>(info(dtype).bytes)); }
+
+  Value* address(const Storage& storage, Value* offset) {
+    return builder_.CreateGEP(stored_type(context_, storage.dtype, 1), storage.pointer, offset);
+  }
+
+  // Where the lanes lie when each has its own place.
+  Value* addresses(const Storage& storage, const Offset& offset) {
+    Value* lanes = offset.lanes;
+    if (lanes == nullptr) {
+      Value* step = repeat(builder_, builder_.getInt64(static_cast<uint64_t>(*offset.step)), lanes_->count);
+      lanes = builder_.CreateAdd(repeat(builder_, offset.first, lanes_->count),
+                                 builder_.CreateMul(step, indices_.lane_numbers(lanes_->count)));
+    }
+    return address(storage, lanes);
+  }
+
+  Value* load(const std::string& name, const std::vector<Scalar>& at) {
+    const Storage& storage = storage_.at(name);
+    const Offset offset = offset_of(storage, at);
+    llvm::Type* one = stored_type(context_, storage.dtype, 1);
+    if (offset.step == 0) {
+      const auto read = [&]() -> Value* {
+        llvm::LoadInst* value =
+            builder_.CreateAlignedLoad(one, address(storage, offset.first), alignment(storage.dtype));
+        mark(value, storage);
+        return value;
+      };
+      Value* stored = mask_ == nullptr || mask_is_partial_
+                          ? read()
+                          : branch(builder_.CreateOrReduce(mask_), read,
+                                   [&]() -> Value* { return llvm::Constant::getNullValue(one); });
+      return elements_.from_stored(storage.dtype, stored);
+    }
+    llvm::Type* type = stored_type(context_, storage.dtype, lanes_->count);
+    llvm::Instruction* stored;
+    if (offset.step == 1 && mask_ == nullptr)
+      stored = builder_.CreateAlignedLoad(type, address(storage, offset.first), alignment(storage.dtype));
+    else if (offset.step == 1)
+      stored = builder_.CreateMaskedLoad(type, address(storage, offset.first), alignment(storage.dtype),
+                                         mask_, llvm::Constant::getNullValue(type));
+    else
+      stored = builder_.CreateMaskedGather(type, addresses(storage, offset), alignment(storage.dtype), mask_,
+                                           llvm::Constant::getNullValue(type));
+    mark(stored, storage);
+    return elements_.from_stored(storage.dtype, stored);
+  }
+
+  void store(const Place& place, Value* value) {
+    const Storage& storage = storage_.at(place.buffer);
+    Offset offset = offset_of(storage, place.at);
+    if (varies(place))
+      value = repeat(builder_, value, lanes_->count);
+    Value* stored = elements_.to_stored(storage.dtype, value);
+    llvm::Instruction* written;
+    if (offset.step == 1 && mask_ != nullptr)
+      written =
+          builder_.CreateMaskedStore(stored, address(storage, offset.first), alignment(storage.dtype), mask_);
+    else if (offset.step == 0 || offset.step == 1)
+      written = builder_.CreateAlignedStore(stored, address(storage, offset.first), alignment(storage.dtype));
+    else
+      written =
+          builder_.CreateMaskedScatter(stored, addresses(storage, offset), alignment(storage.dtype), mask_);
+    mark(written, storage);
+  }
+
+  const Kernel& kernel_;
+  const Target& target_;
+  llvm::LLVMContext& context_;
+  llvm::Module& module_;
+  Builder builder_;
+  ElementBuilder elements_;
+  IndexBuilder indices_;
+  llvm::Function* function_ = nullptr;
+  llvm::BasicBlock* entry_ = nullptr;
+  std::map<std::string, Storage> storage_;
+  Dim scratch_used_ = 0;
+  std::optional<Lanes> lanes_;
+  Value* mask_ = nullptr;         // which lanes matter; null where all do
+  bool mask_is_partial_ = false;  // it leaves out the last lanes, but never all
+  std::map<const Assign*, Partial> partial_results_;
+  std::map<std::string, Value*> locals_;  // of the combine that is being computed
+  std::map<const void*, Value*> known_;   // of the statement that is being computed
+};
+
+}  // namespace
+
+void emit(const Kernel& kernel, const Phase& phase, const std::string& name, const Target& target,
+          llvm::Module& module) {
+  Emitter(kernel, target, module).emit(phase, name);
+}
+
+}  // namespace tenon::codegen

@@ -1,0 +1,156 @@
+#include "codegen/llvm/jit.h"
+
+#include <llvm/Bitcode/BitcodeWriter.h>
+#include <llvm/Config/llvm-config.h>
+#include <llvm/ExecutionEngine/Orc/LLJIT.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Target/TargetMachine.h>
+#include <llvm/TargetParser/Host.h>
+
+#include "base/error.h"
+#include "codegen/llvm/emit.h"
+
+namespace tenon::codegen {
+namespace {
+
+void initialise() {
+  static const bool once = [] {
+    llvm::InitializeNativeTarget();
+    llvm::InitializeNativeTargetAsmPrinter();
+    return true;
+  }();
+  (void)once;
+}
+
+std::unique_ptr<llvm::TargetMachine> make_machine(const Target& target) {
+  initialise();
+  const std::string triple = llvm::sys::getProcessTriple();
+  std::string error;
+  const llvm::Target* found = llvm::TargetRegistry::lookupTarget(triple, error);
+  CHECK(found != nullptr, "LLVM knows no {}: {}", triple, error);
+  llvm::TargetOptions options;
+  return std::unique_ptr<llvm::TargetMachine>(found->createTargetMachine(
+      triple, target.cpu, fmt::format("{}", fmt::join(target.features, ",")), options, llvm::Reloc::PIC_,
+      llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
+}
+
+// The few passes that code written as plainly as ours needs: variables to registers, and what stays the same
+// in a loop out of it. The rest would cost more than it gains.
+constexpr char kPasses[] = "function(sroa,early-cse<memssa>,loop-mssa(licm),sroa,early-cse)";
+
+void simplify(llvm::Module& module, llvm::TargetMachine& machine) {
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager components;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassBuilder passes(&machine);
+  passes.registerModuleAnalyses(modules);
+  passes.registerCGSCCAnalyses(components);
+  passes.registerFunctionAnalyses(functions);
+  passes.registerLoopAnalyses(loops);
+  passes.crossRegisterProxies(loops, functions, components, modules);
+  llvm::ModulePassManager manager;
+  llvm::cantFail(passes.parsePassPipeline(manager, kPasses));
+  manager.run(module, modules);
+}
+
+std::unique_ptr<llvm::Module> make_module(const loops::Kernel& kernel, const Target& target,
+                                          llvm::TargetMachine& machine, llvm::LLVMContext& context) {
+  auto module = std::make_unique<llvm::Module>("kernel", context);
+  module->setTargetTriple(machine.getTargetTriple().str());
+  module->setDataLayout(machine.createDataLayout());
+  const std::vector<Phase> phases = phases_of(kernel);
+  for (size_t i = 0; i < phases.size(); ++i)
+    emit(kernel, phases[i], fmt::format("phase_{}", i), target, *module);
+  std::string problem;
+  llvm::raw_string_ostream text(problem);
+  CHECK(!llvm::verifyModule(*module, &text), "the code of kernel {} is no LLVM IR: {}", kernel.name, problem);
+  return module;
+}
+
+// All that the machine code follows from.
+std::string key_of(const llvm::Module& module, const Target& target) {
+  llvm::SmallVector<char, 0> bitcode;
+  llvm::raw_svector_ostream stream(bitcode);
+  llvm::WriteBitcodeToFile(module, stream);
+  return fmt::format("{} {} {} {}\n{}", LLVM_VERSION_STRING, kPasses, target.cpu,
+                     fmt::join(target.features, ","), std::string_view(bitcode.data(), bitcode.size()));
+}
+
+[[noreturn]] void refuse(llvm::Error error) { throw InternalError(llvm::toString(std::move(error))); }
+
+}  // namespace
+
+std::string generate_object(const loops::Kernel& kernel, const Target& target,
+                            const std::optional<ObjectCache>& cache) {
+  llvm::LLVMContext context;
+  const std::unique_ptr<llvm::TargetMachine> machine = make_machine(target);
+  const std::unique_ptr<llvm::Module> module = make_module(kernel, target, *machine, context);
+  std::string key;
+  if (cache) {
+    key = key_of(*module, target);
+    if (std::optional<std::string> object = cache->find(key))
+      return *object;
+  }
+  simplify(*module, *machine);
+  llvm::SmallVector<char, 0> bytes;
+  llvm::raw_svector_ostream stream(bytes);
+  llvm::legacy::PassManager passes;
+  CHECK(!machine->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile),
+        "LLVM cannot write object files");
+  passes.run(*module);
+  const std::string object(bytes.begin(), bytes.end());
+  if (cache)
+    cache->store(key, object);
+  return object;
+}
+
+std::string generate_text(const loops::Kernel& kernel, const Target& target) {
+  llvm::LLVMContext context;
+  const std::unique_ptr<llvm::TargetMachine> machine = make_machine(target);
+  const std::unique_ptr<llvm::Module> module = make_module(kernel, target, *machine, context);
+  simplify(*module, *machine);
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  module->print(stream, nullptr);
+  return text;
+}
+
+struct Jit::Session {
+  std::unique_ptr<llvm::orc::LLJIT> jit;
+  int64_t loaded = 0;
+};
+
+Jit::Jit() : session_(std::make_unique<Session>()) {
+  initialise();
+  auto jit = llvm::orc::LLJITBuilder().create();
+  if (!jit)
+    refuse(jit.takeError());
+  session_->jit = std::move(*jit);
+}
+
+Jit::~Jit() = default;
+
+std::vector<KernelFunction> Jit::load(const std::string& object, size_t phases) {
+  llvm::orc::LLJIT& jit = *session_->jit;
+  // A space of its own, as all objects have the same names in them.
+  auto space = jit.createJITDylib(fmt::format("kernel{}", session_->loaded++));
+  if (!space)
+    refuse(space.takeError());
+  if (llvm::Error error = jit.addObjectFile(*space, llvm::MemoryBuffer::getMemBufferCopy(object)))
+    refuse(std::move(error));
+  std::vector<KernelFunction> functions;
+  for (size_t i = 0; i < phases; ++i) {
+    auto address = jit.lookup(*space, fmt::format("phase_{}", i));
+    if (!address)
+      refuse(address.takeError());
+    functions.push_back(address->toPtr<KernelFunction>());
+  }
+  return functions;
+}
+
+}  // namespace tenon::codegen

@@ -1,0 +1,38 @@
+// jit.h — kernels as machine code in this process.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "codegen/object_cache.h"
+#include "loops/kernel.h"
+#include "runtime/kernel_function.h"
+#include "target/target.h"
+
+namespace tenon::codegen {
+
+// An object file with one function for each phase of a kernel: phase_0, phase_1, …. May run on several
+// threads at once. With a cache, it comes from there where it can.
+std::string generate_object(const loops::Kernel& kernel, const Target& target,
+                            const std::optional<ObjectCache>& cache = std::nullopt);
+
+// LLVM's text of the same, for those who want to look.
+std::string generate_text(const loops::Kernel& kernel, const Target& target);
+
+// Machine code that lives as long as this.
+class Jit {
+ public:
+  Jit();
+  ~Jit();
+
+  // The functions that an object file holds, one for each phase. Throws InternalError on one that cannot be
+  // loaded.
+  std::vector<KernelFunction> load(const std::string& object, size_t phases);
+
+ private:
+  struct Session;
+  std::unique_ptr<Session> session_;
+};
+
+}  // namespace tenon::codegen

@@ -1,0 +1,28 @@
+// object_cache.h — machine code kept on disk from one start to the next.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace tenon::codegen {
+
+// A folder of files, each named after the hash of what it was made from. It only ever saves time: what cannot
+// be read, or is damaged, is made again, and what cannot be written is not kept.
+class ObjectCache {
+ public:
+  explicit ObjectCache(std::filesystem::path folder) : folder_(std::move(folder)) {}
+
+  std::optional<std::string> find(const std::string& key) const;
+  void store(const std::string& key, const std::string& object) const;
+
+ private:
+  std::filesystem::path file_of(const std::string& key) const;
+
+  std::filesystem::path folder_;
+};
+
+// TENON_CACHE, where it is set (empty: none); else tenon in XDG_CACHE_HOME or ~/.cache.
+std::optional<ObjectCache> default_cache();
+
+}  // namespace tenon::codegen

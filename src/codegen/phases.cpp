@@ -1,0 +1,83 @@
+#include "codegen/phases.h"
+
+#include "base/error.h"
+
+namespace tenon::codegen {
+
+using loops::Local;
+using loops::Loop;
+using loops::Mark;
+using loops::Statement;
+
+namespace {
+
+constexpr int64_t kMostBytesOnStack = 16 << 10;
+
+Phase phase_of(Loop loop) {
+  Phase phase;
+  while (true) {
+    phase.turns = phase.turns * turns_of(loop);
+    std::vector<Statement> body = std::move(loop.body);
+    loop.body.clear();
+    phase.parallel.push_back(std::move(loop));
+    Loop* inner = body.size() == 1 ? std::get_if<Loop>(&body.front()) : nullptr;
+    if (inner == nullptr || inner->mark != Mark::Parallel) {
+      phase.body = std::move(body);
+      return phase;
+    }
+    Loop next = std::move(*inner);
+    loop = std::move(next);
+  }
+}
+
+void add_locals(const std::vector<Statement>& body, Dim& bytes) {
+  for (const Statement& statement : body) {
+    if (const auto* local = std::get_if<Local>(&statement); local != nullptr && !lies_on_stack(local->buffer))
+      bytes = bytes + padded_bytes(local->buffer);
+    if (const auto* inner = body_of(statement))
+      add_locals(*inner, bytes);
+  }
+}
+
+}  // namespace
+
+Dim turns_of(const Loop& loop) { return max(ceil_div(loop.end - loop.begin, loop.step), 0); }
+
+Dim padded_bytes(const loops::Buffer& buffer) {
+  Dim bytes = info(buffer.dtype).bytes;
+  for (const Dim& size : buffer.sizes)
+    bytes = bytes * size;
+  return ceil_div(bytes, 64) * 64;
+}
+
+bool lies_on_stack(const loops::Buffer& buffer) {
+  return padded_bytes(buffer).constant().value_or(kMostBytesOnStack + 1) <= kMostBytesOnStack;
+}
+
+Dim scratch_bytes(const Phase& phase) {
+  Dim bytes = 0;
+  add_locals(phase.body, bytes);
+  return bytes;
+}
+
+std::vector<Phase> phases_of(const loops::Kernel& kernel) {
+  std::vector<Phase> phases;
+  bool serial = false;  // whether the last phase takes more statements
+  for (const Statement& statement : kernel.body) {
+    const auto* loop = std::get_if<Loop>(&statement);
+    if (loop != nullptr && loop->mark == Mark::Parallel) {
+      phases.push_back(phase_of(*loop));
+      serial = false;
+      continue;
+    }
+    CHECK(!std::holds_alternative<Local>(statement) || phases.empty() || serial,
+          "kernel {} has a local buffer between its phases", kernel.name);
+    if (!serial)
+      phases.emplace_back();
+    phases.back().body.push_back(statement);
+    serial = true;
+  }
+  return phases;
+}
+
+}  // namespace tenon::codegen

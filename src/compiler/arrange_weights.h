@@ -1,0 +1,12 @@
+// arrange_weights.h — constant operands of products, laid out as code reads them fastest.
+#pragma once
+
+#include "ir/graph.h"
+
+namespace tenon {
+
+// Constant matrices on the right of a product are transposed now, where the node would do so in every run:
+// then vectors run along a row of the result and of the matrix at once.
+void arrange_weights(Graph& graph);
+
+}  // namespace tenon

@@ -1,0 +1,542 @@
+#include "compiler/compile.h"
+
+#include <algorithm>
+#include <cctype>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "codegen/llvm/jit.h"
+#include "codegen/phases.h"
+#include "compiler/arrange_weights.h"
+#include "compiler/lower_graph.h"
+#include "ops/data.h"
+#include "ops/lower.h"
+#include "passes/passes.h"
+#include "schedule/nest.h"
+
+namespace tenon {
+
+using loops::Buffer;
+using loops::Kernel;
+using loops::Scalar;
+using loops::Statement;
+
+namespace {
+
+// A kernel with names of its own, so that equal ones are seen to be equal; what the names stood for.
+struct NamedKernel {
+  Kernel kernel;
+  std::vector<std::string> reads, writes;
+  std::vector<std::string> symbols;  // of sizes, in the order of the kernel's
+  std::vector<std::string> sources;
+};
+
+class Renaming {
+ public:
+  explicit Renaming(Kernel kernel) { result_.kernel = std::move(kernel); }
+
+  NamedKernel run() {
+    Kernel& kernel = result_.kernel;
+    for (Buffer& buffer : kernel.inputs) {
+      result_.reads.push_back(buffer.name);
+      rename(buffer, fmt::format("x{}", result_.reads.size() - 1));
+    }
+    for (Buffer& buffer : kernel.outputs) {
+      result_.writes.push_back(buffer.name);
+      rename(buffer, fmt::format("y{}", result_.writes.size() - 1));
+    }
+    std::set<std::string> mentioned;
+    for (const Statement& statement : kernel.body)
+      collect_symbols(statement, mentioned);
+    for (const std::string& symbol : kernel.size_symbols())
+      mentioned.erase(symbol);
+    kernel.more_sizes.assign(mentioned.begin(), mentioned.end());
+    for (const std::string& symbol : kernel.size_symbols()) {
+      sizes_.emplace(symbol, Dim::symbol(fmt::format("n{}", sizes_.size())));
+      result_.symbols.push_back(symbol);
+    }
+    for (std::string& symbol : kernel.more_sizes)
+      symbol = sizes_.at(symbol).symbols().front();
+    kernel.name = "kernel";
+    for (std::vector<Buffer>* buffers : {&kernel.inputs, &kernel.outputs})
+      for (Buffer& buffer : *buffers)
+        for (Dim& size : buffer.sizes)
+          size = size.substitute(sizes_);
+    for (Statement& statement : kernel.body)
+      statement = renamed(statement);
+    order_symbols();
+    return std::move(result_);
+  }
+
+ private:
+  void rename(Buffer& buffer, const std::string& name) {
+    names_.emplace(buffer.name, name);
+    buffer.name = name;
+  }
+
+  // Symbols that a statement mentions, but for the variables of its loops.
+  static void collect_symbols(const Statement& statement, std::set<std::string>& found) {
+    const auto add = [&](const Dim& dim) {
+      for (const std::string& symbol : dim.symbols())
+        found.insert(symbol);
+    };
+    const auto add_all = [&](const std::vector<Scalar>& scalars) {
+      for (const Scalar& scalar : scalars)
+        loops::replace_indices(scalar, [&](const Scalar& index) {
+          add(index.index());
+          return index;
+        });
+    };
+    if (const auto* local = std::get_if<loops::Local>(&statement)) {
+      for (const Dim& size : local->buffer.sizes)
+        add(size);
+    } else if (const auto* assign = std::get_if<loops::Assign>(&statement)) {
+      for (const loops::Place& place : assign->places)
+        add_all(place.at);
+      add_all(assign->values);
+    } else if (const auto* guard = std::get_if<loops::Guard>(&statement)) {
+      for (const Dim& condition : guard->conditions)
+        add(condition);
+    }
+    if (const auto* body = body_of(statement))
+      for (const Statement& inner : *body)
+        collect_symbols(inner, found);
+    if (const auto* loop = std::get_if<loops::Loop>(&statement)) {
+      add(loop->begin);
+      add(loop->end);
+      found.erase(loop->variable);
+    }
+  }
+
+  // The kernel lists its symbols in an order of its own.
+  void order_symbols() {
+    std::vector<std::string> ordered;
+    for (const std::string& symbol : result_.kernel.size_symbols())
+      for (const auto& [before, now] : sizes_)
+        if (now == Dim::symbol(symbol))
+          ordered.push_back(before);
+    result_.symbols = std::move(ordered);
+  }
+
+  std::vector<Scalar> renamed(std::vector<Scalar> scalars) {
+    for (Scalar& scalar : scalars)
+      scalar = loops::replace_loads(scalar.substitute(sizes_), [&](const Scalar& load) {
+        return Scalar::load(names_.at(load.name()), load.dtype(), load.operands());
+      });
+    return scalars;
+  }
+
+  Statement renamed(Statement statement) {
+    if (auto* local = std::get_if<loops::Local>(&statement)) {
+      rename(local->buffer, fmt::format("t{}", locals_++));
+      for (Dim& size : local->buffer.sizes)
+        size = size.substitute(sizes_);
+    } else if (auto* assign = std::get_if<loops::Assign>(&statement)) {
+      for (loops::Place& place : assign->places)
+        place = {names_.at(place.buffer), renamed(place.at)};
+      assign->values = renamed(assign->values);
+    } else if (auto* loop = std::get_if<loops::Loop>(&statement)) {
+      loop->begin = loop->begin.substitute(sizes_);
+      loop->end = loop->end.substitute(sizes_);
+    } else if (auto* guard = std::get_if<loops::Guard>(&statement)) {
+      for (Dim& condition : guard->conditions)
+        condition = condition.substitute(sizes_);
+    }
+    if (auto* body = body_of(statement))
+      for (Statement& inner : *body)
+        inner = renamed(inner);
+    return statement;
+  }
+
+  NamedKernel result_;
+  std::map<std::string, std::string> names_;
+  std::map<std::string, Dim> sizes_;
+  int64_t locals_ = 0;
+};
+
+// A copy in which no size of an input is called as a loop variable may be: those end in a number.
+std::unique_ptr<Graph> copy_for_loops(const Graph& graph) {
+  std::set<std::string> symbols;
+  for (Value input : graph.inputs())
+    if (input.type().is_tensor() && input.shape().ranked())
+      for (const Dim& dim : input.shape().dims())
+        for (const std::string& symbol : dim.symbols())
+          symbols.insert(symbol);
+  std::map<std::string, Dim> names;
+  for (const std::string& symbol : symbols) {
+    if (std::isdigit(static_cast<unsigned char>(symbol.back())) == 0)
+      continue;
+    std::string name = symbol;
+    while (symbols.contains(name))
+      name += '_';
+    names.emplace(symbol, Dim::symbol(name));
+  }
+  return names.empty() ? graph.clone() : graph.bind(names);
+}
+
+class Compiler {
+ public:
+  Compiler(const Graph& graph, const CompileOptions& options)
+      : options_(options), graph_(copy_for_loops(graph)) {
+    decompose(*graph_);
+    fold();
+    arrange_weights(*graph_);
+    lowered_ = lower_graph(*graph_);
+    for (Value output : graph_->outputs())
+      kept_.insert(lowered_.names.at(output.data()));
+    fuse();
+  }
+
+  std::vector<Kernel> kernels() const {
+    std::vector<Kernel> kernels;
+    for (const auto& [group, named] : kernels_)
+      kernels.push_back(named.kernel);
+    return kernels;
+  }
+
+  std::unique_ptr<Program> run() {
+    make_slots();
+    generate();
+    for (size_t i = 0; i < groups_.size(); ++i)
+      add_step(i);
+    std::vector<size_t> outputs;
+    for (Value output : graph_->outputs())
+      outputs.push_back(slots_by_name_.at(lowered_.names.at(output.data())));
+    return std::make_unique<Program>(std::move(graph_), std::move(slots_), std::move(steps_),
+                                     std::move(outputs), code_);
+  }
+
+ private:
+  // What decomposing made of weights alone: the gates of a recurrent layer, say, are slices of one matrix.
+  void fold() {
+    Journal journal(NumericsBudget::Strict);
+    fold_constants(*graph_, journal);
+    remove_dead(*graph_, journal);
+  }
+
+  // --- which items become one kernel ---
+
+  void fuse() {
+    // Items keep what they stand for while others go.
+    std::map<std::string, size_t> opaque_by_write;
+    for (const auto& [item, opaque] : lowered_.opaque)
+      opaque_by_write.emplace(*lowered_.items[item].writes.begin(), item);
+    const std::map<size_t, Opaque> before = std::move(lowered_.opaque);
+    if (options_.fuse)
+      lowered_.items = inline_stages(std::move(lowered_.items), kept_);
+    lowered_.opaque.clear();
+    for (size_t i = 0; i < lowered_.items.size(); ++i)
+      if (!lowered_.items[i].stage)
+        lowered_.opaque.emplace(i, before.at(opaque_by_write.at(*lowered_.items[i].writes.begin())));
+    if (options_.fuse) {
+      groups_ = group_items(lowered_.items);
+    } else {
+      for (size_t i = 0; i < lowered_.items.size(); ++i)
+        groups_.push_back(group_items({lowered_.items[i]}).front());
+      for (size_t i = 0; i < groups_.size(); ++i)
+        groups_[i].items = {i};
+    }
+    for (size_t i = 0; i < groups_.size(); ++i)
+      build(i);
+  }
+
+  void build(size_t group) {
+    const size_t first = groups_[group].items.front();
+    if (!lowered_.items[first].stage) {
+      const Opaque& opaque = lowered_.opaque.at(first);
+      if (opaque.kind == Opaque::Kind::Nest)
+        build_nest_of_node(group, opaque);
+      return;
+    }
+    std::vector<Stage> stages;
+    std::vector<std::string> sources;
+    for (size_t item : groups_[group].items) {
+      stages.push_back(*lowered_.items[item].stage);
+      for (const std::string& source : stages.back().sources)
+        if (std::find(sources.begin(), sources.end(), source) == sources.end())
+          sources.push_back(source);
+    }
+    NamedKernel named = Renaming(build_nest("kernel", stages, groups_[group], needed_outside(group),
+                                            lowered_.buffers, options_.target))
+                            .run();
+    named.sources = std::move(sources);
+    kernels_.emplace(group, std::move(named));
+  }
+
+  void build_nest_of_node(size_t group, const Opaque& opaque) {
+    const Node& node = *opaque.node;
+    Kernel kernel{.name = "kernel", .inputs = {}, .outputs = {}, .combines = {}, .body = opaque.nest};
+    std::vector<std::string> reads, writes;
+    for (int64_t i = 0; i < node.operand_count(); ++i) {
+      Buffer buffer = lowered_.buffers.at(lowered_.names.at(node.operand(i).data()));
+      reads.push_back(buffer.name);
+      buffer.name = LowerContext::operand_name(i);
+      kernel.inputs.push_back(std::move(buffer));
+    }
+    for (int64_t i = 0; i < node.result_count(); ++i) {
+      Buffer buffer = lowered_.buffers.at(lowered_.names.at(node.result(i).data()));
+      writes.push_back(buffer.name);
+      buffer.name = LowerContext::result_name(i);
+      kernel.outputs.push_back(std::move(buffer));
+    }
+    NamedKernel named = Renaming(std::move(kernel)).run();
+    named.reads = std::move(reads);
+    named.writes = std::move(writes);
+    named.sources = labels_of(node);
+    kernels_.emplace(group, std::move(named));
+  }
+
+  // What a group makes that others read, or the caller gets.
+  std::set<std::string> needed_outside(size_t group) const {
+    std::set<std::string> made, needed;
+    const std::set<size_t> own(groups_[group].items.begin(), groups_[group].items.end());
+    for (size_t item : own)
+      made.insert(lowered_.items[item].writes.begin(), lowered_.items[item].writes.end());
+    for (const std::string& each : made)
+      if (kept_.contains(each))
+        needed.insert(each);
+    for (size_t item = 0; item < lowered_.items.size(); ++item)
+      if (!own.contains(item))
+        for (const std::string& each : lowered_.items[item].reads)
+          if (made.contains(each))
+            needed.insert(each);
+    return needed;
+  }
+
+  // --- slots ---
+
+  void make_slots() {
+    std::set<std::string> known;  // sizes that the inputs have by themselves
+    for (Value input : graph_->inputs())
+      if (input.use_count() > 0)  // what nothing reads may be anything
+        collect_symbols(input.type(), known);
+    int64_t number = 0;
+    for (Value input : graph_->inputs())
+      add_slot({.name = lowered_.names.at(input.data()),
+                .type = input.type(),
+                .home = Home::Input,
+                .number = number++});
+    for (const Node* node : graph_->nodes())
+      for (Value value : node->results()) {
+        Slot slot{.name = lowered_.names.at(value.data()), .type = value.type()};
+        if (const Literal* literal = literal_of(value)) {
+          slot.home = Home::Constant;
+          if (is_read(slot.name))  // one number repeated, which stands in the code, needs no memory
+            slot.constant = literal->tensor();
+        } else if (!follows_from(value.type(), known)) {
+          slot.home = Home::Own;
+        }
+        add_slot(std::move(slot));
+      }
+    for (const auto& [name, buffer] : lowered_.buffers)
+      if (!slots_by_name_.contains(name)) {
+        const Type type = Type::tensor(buffer.dtype, buffer.sizes);
+        add_slot({.name = name, .type = type, .home = follows_from(type, known) ? Home::Arena : Home::Own});
+      }
+    for (const auto& [item, opaque] : lowered_.opaque)
+      if (opaque.kind == Opaque::Kind::Alias)
+        add_alias(*opaque.node);
+    number = 0;
+    for (Value output : graph_->outputs()) {
+      Slot& slot = slots_[slots_by_name_.at(lowered_.names.at(output.data()))];
+      if (slot.home == Home::Arena && !slot.alias)
+        slot.home = Home::Output;
+      if (slot.home == Home::Output)
+        slot.number = number;
+      ++number;
+    }
+  }
+
+  bool is_read(const std::string& name) const {
+    return kept_.contains(name) || std::any_of(lowered_.items.begin(), lowered_.items.end(),
+                                               [&](const Item& item) { return item.reads.contains(name); });
+  }
+
+  void add_alias(const Node& node) {
+    Slot& to = slots_[slots_by_name_.at(lowered_.names.at(node.result().data()))];
+    const size_t from = slots_by_name_.at(lowered_.names.at(node.operand(0).data()));
+    if (to.home == Home::Own)
+      return;  // made when it is known how large it is
+    if (slots_[from].home == Home::Own) {
+      to.home = Home::Own;
+      return;
+    }
+    to.alias = from;
+    to.home = slots_[from].home;
+    to.number = slots_[from].number;
+  }
+
+  void add_slot(Slot slot) {
+    slots_by_name_.emplace(slot.name, slots_.size());
+    slots_.push_back(std::move(slot));
+  }
+
+  static void collect_symbols(const Type& type, std::set<std::string>& symbols) {
+    if (type.is_tensor() && type.as_tensor().shape.ranked())
+      for (const Dim& dim : type.as_tensor().shape.dims())
+        if (dim.is_symbol())
+          symbols.insert(dim.symbols().front());
+  }
+
+  static bool follows_from(const Type& type, const std::set<std::string>& known) {
+    if (!type.is_tensor() || !type.as_tensor().shape.ranked() || info(type.as_tensor().dtype).bytes == 0)
+      return false;
+    for (const Dim& dim : type.as_tensor().shape.dims()) {
+      if (dim.is_unknown())
+        return false;
+      for (const std::string& symbol : dim.symbols())
+        if (!known.contains(symbol))
+          return false;
+    }
+    return true;
+  }
+
+  // --- code ---
+
+  struct Code {
+    codegen::Jit jit;
+  };
+
+  void tell_of_kernel(size_t all) {
+    const std::lock_guard lock(mutex_);
+    if (options_.before_kernel)
+      options_.before_kernel(static_cast<int64_t>(all));
+  }
+
+  // Equal kernels are compiled once, and all cores take part.
+  void generate() {
+    std::map<std::string, size_t> distinct;
+    std::vector<const NamedKernel*> todo;
+    for (const auto& [group, named] : kernels_) {
+      const auto [it, fresh] = distinct.emplace(loops::print(named.kernel), todo.size());
+      if (fresh)
+        todo.push_back(&named);
+      code_of_group_[group] = it->second;
+    }
+    std::vector<std::string> objects(todo.size());
+    std::vector<std::exception_ptr> errors(todo.size());
+    std::atomic<size_t> next = 0;
+    const auto work = [&] {
+      for (size_t i = next++; i < todo.size(); i = next++)
+        try {
+          tell_of_kernel(todo.size());
+          objects[i] = with_context(
+              [&] { return describe_sources(todo[i]->sources); },
+              [&] { return codegen::generate_object(todo[i]->kernel, options_.target, options_.cache); });
+        } catch (...) {
+          errors[i] = std::current_exception();
+        }
+    };
+    std::vector<std::thread> threads;
+    const auto count = std::min<size_t>(static_cast<size_t>(options_.target.cores), todo.size());
+    for (size_t i = 1; i < count; ++i)
+      threads.emplace_back(work);
+    work();
+    for (std::thread& thread : threads)
+      thread.join();
+    for (const std::exception_ptr& error : errors)
+      if (error)
+        std::rethrow_exception(error);
+    auto code = std::make_shared<Code>();
+    for (size_t i = 0; i < todo.size(); ++i)
+      functions_.push_back(code->jit.load(objects[i], codegen::phases_of(todo[i]->kernel).size()));
+    code_ = std::move(code);
+  }
+
+  // --- steps ---
+
+  void add_step(size_t group) {
+    if (const auto kernel = kernels_.find(group); kernel != kernels_.end())
+      return add_kernel(group, kernel->second);
+    const size_t item = groups_[group].items.front();
+    const Opaque& opaque = lowered_.opaque.at(item);
+    const Node& node = *opaque.node;
+    const auto slot = [&](Value value) { return slots_by_name_.at(lowered_.names.at(value.data())); };
+    if (opaque.kind == Opaque::Kind::Alias) {
+      steps_.emplace_back(AliasStep{&node, slot(node.operand(0)), slot(node.result())});
+      return;
+    }
+    HostStep step{.node = &node, .reads = {}, .writes = {}, .regions = {}};
+    for (const std::string_view region : node.op().regions)
+      step.regions.emplace(region, compile(node.region(region), options_));
+    for (Value operand : node.operands())
+      step.reads.push_back(slot(operand));
+    for (Value result : node.results())
+      step.writes.push_back(slot(result));
+    steps_.emplace_back(std::move(step));
+  }
+
+  void add_kernel(size_t group, const NamedKernel& named) {
+    KernelStep step{.name = fmt::format("kernel{}", code_of_group_.at(group)),
+                    .phases = {},
+                    .reads = {},
+                    .writes = {},
+                    .sizes = {},
+                    .work = 1,
+                    .sources = named.sources};
+    for (const std::string& name : named.reads)
+      step.reads.push_back(slots_by_name_.at(name));
+    for (const std::string& name : named.writes)
+      step.writes.push_back(slots_by_name_.at(name));
+    std::map<std::string, Dim> sizes;
+    for (size_t i = 0; i < named.symbols.size(); ++i) {
+      step.sizes.push_back(Dim::symbol(named.symbols[i]));
+      sizes.emplace(named.kernel.size_symbols()[i], step.sizes.back());
+    }
+    const std::vector<codegen::Phase> phases = codegen::phases_of(named.kernel);
+    const std::vector<KernelFunction>& functions = functions_[code_of_group_.at(group)];
+    for (size_t i = 0; i < phases.size(); ++i) {
+      step.phases.push_back({functions[i], phases[i].turns.substitute(sizes),
+                             codegen::scratch_bytes(phases[i]).substitute(sizes)});
+      step.work = max(step.work, (phases[i].turns * work_of(phases[i].body)).substitute(sizes));
+    }
+    steps_.emplace_back(std::move(step));
+  }
+
+  // About how many elements one turn computes.
+  static Dim work_of(const std::vector<Statement>& body) {
+    Dim work = 1;
+    for (const Statement& statement : body) {
+      if (const auto* loop = std::get_if<loops::Loop>(&statement)) {
+        std::map<std::string, Dim> first;
+        Dim turns = codegen::turns_of(*loop);
+        for (const std::string& symbol : turns.symbols())
+          if (!symbol.starts_with('n'))
+            first.emplace(symbol, Dim(0));
+        work = work + turns.substitute(first) * work_of(loop->body);
+      } else if (const auto* inner = body_of(statement)) {
+        work = work + work_of(*inner);
+      }
+    }
+    return work.is_unknown() ? Dim(1) : work;
+  }
+
+  const CompileOptions& options_;
+  std::unique_ptr<Graph> graph_;
+  LoweredGraph lowered_;
+  std::set<std::string> kept_;
+  std::vector<Group> groups_;
+  std::map<size_t, NamedKernel> kernels_;  // by group
+  std::map<size_t, size_t> code_of_group_;
+  std::vector<std::vector<KernelFunction>> functions_;
+  std::shared_ptr<const void> code_;
+  std::vector<Slot> slots_;
+  std::map<std::string, size_t> slots_by_name_;
+  std::vector<Step> steps_;
+  std::mutex mutex_;  // of who listens
+};
+
+}  // namespace
+
+std::unique_ptr<Program> compile(const Graph& graph, const CompileOptions& options) {
+  return Compiler(graph, options).run();
+}
+
+std::vector<Kernel> kernels_of(const Graph& graph, const CompileOptions& options) {
+  return Compiler(graph, options).kernels();
+}
+
+}  // namespace tenon

@@ -1,0 +1,26 @@
+// compile.h — a graph becomes a program: the way down, in one place.
+#pragma once
+
+#include "codegen/object_cache.h"
+#include "loops/kernel.h"
+#include "runtime/program.h"
+#include "target/target.h"
+
+namespace tenon {
+
+struct CompileOptions {
+  Target target = this_machine();
+  bool fuse = true;
+  std::optional<codegen::ObjectCache> cache = codegen::default_cache();
+  // Told, one call at a time, of each kernel before code is generated for it, and how many there are.
+  std::function<void(int64_t kernels)> before_kernel = nullptr;
+};
+
+// The program that computes what the graph computes. What no code can be generated for runs as the reference
+// evaluator runs it.
+std::unique_ptr<Program> compile(const Graph& graph, const CompileOptions& options = {});
+
+// The kernels of the program, in order, as they are handed to the code generator.
+std::vector<loops::Kernel> kernels_of(const Graph& graph, const CompileOptions& options = {});
+
+}  // namespace tenon

@@ -1,0 +1,22 @@
+// describe.h — what a program needs besides time, in numbers.
+#pragma once
+
+#include "runtime/program.h"
+
+namespace tenon {
+
+struct Needs {
+  int64_t kernels = 0, host_steps = 0;
+  // The sizes of all buffers that steps read and write, each time that they do. Those which only running
+  // tells are left out, as they are of the arena.
+  int64_t bytes_moved = 0;
+  int64_t arena_bytes = 0, arena_lower_bound = 0;
+};
+
+// For these sizes of the inputs.
+Needs needs_of(const Program& program, const Bindings& sizes);
+
+// What the symbols in the types of the inputs stand for in these inputs.
+Bindings sizes_of(const Graph& graph, const Data& inputs);
+
+}  // namespace tenon

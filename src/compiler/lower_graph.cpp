@@ -1,0 +1,252 @@
+#include "compiler/lower_graph.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "ops/data.h"
+#include "ops/lower.h"
+#include "ops/select.h"
+#include "tensor/wide.h"
+
+namespace tenon {
+
+using loops::Buffer;
+using loops::Definition;
+using loops::Scalar;
+
+namespace {
+
+bool has_code(DType dtype) {
+  return is_integer(dtype) || dtype == DType::Bool || dtype == DType::F64 || dtype == DType::F32 ||
+         dtype == DType::F16 || dtype == DType::BF16;
+}
+
+// Whether code can be generated for values of this type.
+bool has_code(const Type& type) {
+  if (!type.is_tensor() || !type.as_tensor().shape.ranked() || !has_code(type.as_tensor().dtype))
+    return false;
+  const std::vector<Dim>& dims = type.as_tensor().shape.dims();
+  return std::none_of(dims.begin(), dims.end(), [](const Dim& dim) { return dim.is_unknown(); });
+}
+
+bool has_code(const Node& node) {
+  const auto all = [](const std::vector<Value>& values) {
+    return std::all_of(values.begin(), values.end(), [](Value value) { return has_code(value.type()); });
+  };
+  return node.late_names().empty() && all(node.operands()) && all(node.results());
+}
+
+// The number that a constant of one element is.
+std::optional<Scalar> as_number(Value value) {
+  const Literal* literal = literal_of(value);
+  if (literal == nullptr || !has_code(value.type()))
+    return std::nullopt;
+  Tensor element;
+  if (const auto* splat = std::get_if<Literal::Splat>(&literal->form()))
+    element = splat->element;
+  else if (literal->count() == 1)
+    element = literal->tensor();
+  else
+    return std::nullopt;
+  return with_wide(element.dtype(),
+                   [&]<class T>(T) { return Scalar::number(element.dtype(), widen<T>(element).front()); });
+}
+
+bool is_narrow(DType dtype) { return dtype == DType::F16 || dtype == DType::BF16; }
+bool is_narrow(const Node& node) {
+  return node.result().type().is_tensor() && is_narrow(node.result().dtype());
+}
+
+// The same node on f32, and its results rounded.
+void widen(Graph& graph, Node* node) {
+  std::map<Value, Value> wide;
+  const auto widened = [&](Value value) {
+    if (!value.type().is_tensor() || !is_narrow(value.dtype()))
+      return value;
+    const auto [it, fresh] = wide.emplace(value, value);
+    if (fresh)
+      it->second = cast(value, DType::F32);
+    return it->second;
+  };
+  const Node* copy = graph.copy_node(*node, widened);
+  std::vector<Value> results;
+  for (int64_t i = 0; i < node->result_count(); ++i)
+    results.push_back(copy->result(i).dtype() == node->result(i).dtype()
+                          ? copy->result(i)
+                          : cast(copy->result(i), node->result(i).dtype()));
+  graph.replace(node, results);
+}
+
+class Lowering {
+ public:
+  explicit Lowering(const Graph& graph) {
+    for (Value input : graph.inputs()) {
+      name(input);
+      if (input.use_count() > 0 && input.type().is_tensor() && input.shape().ranked())
+        for (const Dim& dim : input.shape().dims())
+          if (dim.is_symbol())
+            known_.insert(dim.symbols().front());
+    }
+    for (const Node* node : graph.nodes())
+      for (Value result : node->results())
+        name(result);
+    for (const Node* node : graph.nodes())
+      lower(*node);
+  }
+
+  LoweredGraph run() { return std::move(result_); }
+
+ private:
+  void name(Value value) {
+    std::string name = fmt::format("v{}", result_.names.size());
+    if (has_code(value.type()))
+      result_.buffers.emplace(name,
+                              Buffer{.name = name, .dtype = value.dtype(), .sizes = value.shape().dims()});
+    result_.values.emplace(name, value);
+    result_.names.emplace(value.data(), std::move(name));
+  }
+  const std::string& name_of(Value value) const { return result_.names.at(value.data()); }
+
+  Item item_of(const Node& node) const {
+    Item item;
+    for (Value operand : node.operands())
+      item.reads.insert(name_of(operand));
+    for (Value each : node.results())
+      item.writes.insert(name_of(each));
+    return item;
+  }
+
+  void add_opaque(const Node& node, Opaque opaque) {
+    Item item = item_of(node);
+    if (opaque.kind == Opaque::Kind::Alias)
+      item.reads = {name_of(node.operand(0))};
+    result_.opaque.emplace(result_.items.size(), std::move(opaque));
+    result_.items.push_back(std::move(item));
+  }
+
+  // Whether a node has sizes that only running it, or what comes before it, tells: code needs them all.
+  bool has_unknown_sizes(const std::vector<Value>& values) const {
+    std::set<std::string> symbols;
+    for (Value value : values)
+      add_symbols(value.type(), symbols);
+    return !std::includes(known_.begin(), known_.end(), symbols.begin(), symbols.end());
+  }
+
+  // A node whose results say by themselves what sizes are.
+  void learn_sizes(const Node& node) {
+    for (Value result : node.results())
+      if (result.type().is_tensor() && result.shape().ranked())
+        for (const Dim& dim : result.shape().dims())
+          if (dim.is_symbol())
+            known_.insert(dim.symbols().front());
+  }
+
+  static void add_symbols(const Type& type, std::set<std::string>& symbols) {
+    if (!type.is_tensor())
+      return add_symbols(type.element(), symbols);
+    if (type.as_tensor().shape.ranked())
+      for (const Dim& dim : type.as_tensor().shape.dims())
+        for (const std::string& symbol : dim.symbols())
+          symbols.insert(symbol);
+  }
+
+  void lower(const Node& node) {
+    if (literal_of(node) != nullptr)
+      return;
+    if (has_unknown_sizes(node.results())) {
+      add_opaque(node, {.kind = Opaque::Kind::Host, .node = &node});
+      result_.items.back().stays = true;
+      return learn_sizes(node);
+    }
+    if (has_unknown_sizes(node.operands()))
+      return add_opaque(node, {.kind = Opaque::Kind::Host, .node = &node});
+    if (node.op().traits.reshapes && has_code(node.result().type()) && has_code(node.operand(0).type()))
+      return add_opaque(node, {.kind = Opaque::Kind::Alias, .node = &node});
+    if (node.op().lower == nullptr || !has_code(node))
+      return add_opaque(node, {.kind = Opaque::Kind::Host, .node = &node});
+    LowerContext context(node);
+    node.op().lower(context);
+    if (context.statements())
+      return add_opaque(node, {.kind = Opaque::Kind::Nest, .node = &node, .nest = *context.statements()});
+    if (context.definitions().empty())
+      return add_opaque(node, {.kind = Opaque::Kind::Host, .node = &node});
+    add_stages(node, context.definitions());
+  }
+
+  void add_stages(const Node& node, const std::vector<Definition>& definitions) {
+    std::map<std::string, std::string> names;  // from those of lower to those of the program
+    for (int64_t i = 0; i < node.operand_count(); ++i)
+      names.emplace(LowerContext::operand_name(i), name_of(node.operand(i)));
+    for (int64_t i = 0; i < node.result_count(); ++i)
+      names.emplace(LowerContext::result_name(i), name_of(node.result(i)));
+    for (Definition definition : definitions) {
+      for (Buffer& buffer : definition.results) {
+        if (const auto [it, own] =
+                names.emplace(buffer.name, fmt::format("{}_{}", name_of(node.result()), buffer.name));
+            own) {
+          result_.buffers.emplace(it->second,
+                                  Buffer{.name = it->second, .dtype = buffer.dtype, .sizes = buffer.sizes});
+        }
+        buffer.name = names.at(buffer.name);
+      }
+      for (Scalar& value : definition.values)
+        value = loops::replace_loads(value, [&](const Scalar& load) { return read(node, names, load); });
+      Stage stage{.definition = loops::without_unit_axes(std::move(definition)), .sources = labels_of(node)};
+      Item item;
+      item.reads = buffers_read(stage);
+      for (const Buffer& buffer : stage.definition.results)
+        item.writes.insert(buffer.name);
+      item.stage = std::move(stage);
+      result_.items.push_back(std::move(item));
+    }
+  }
+
+  // A load by the program's name; the number itself, where all elements are one.
+  Scalar read(const Node& node, const std::map<std::string, std::string>& names, const Scalar& load) const {
+    for (int64_t i = 0; i < node.operand_count(); ++i)
+      if (load.name() == LowerContext::operand_name(i))
+        if (const std::optional<Scalar> number = as_number(node.operand(i)))
+          return *number;
+    return Scalar::load(names.at(load.name()), load.dtype(), load.operands());
+  }
+
+  LoweredGraph result_;
+  std::set<std::string> known_;  // sizes, before the node that is lowered runs
+};
+
+}  // namespace
+
+void decompose(Graph& graph) {
+  Node* before = nullptr;  // the last node that stays as it is
+  // What a node is made of may be made of others in turn.
+  for (Node* node = graph.first(); node != graph.return_node();
+       node = before == nullptr ? graph.first() : before->next()) {
+    if (node->op().lower != nullptr || node->op().decompose == nullptr || !has_code(*node)) {
+      before = node;
+      continue;
+    }
+    const InsertBefore here(node);
+    const WithSources sources(graph, labels_of(*node));
+    try {
+      if (is_narrow(*node) && !node->op().traits.rounds_steps)
+        widen(graph, node);
+      else
+        graph.replace(node, node->op().decompose(*node));
+    } catch (const UnsupportedError&) {
+      before = node;  // as it is; what was made of it so far is dead
+    }
+  }
+}
+
+std::vector<std::string> labels_of(const Node& node) {
+  if (!node.sources().empty())
+    return node.sources();
+  for (Value result : node.results())
+    if (!result.name().empty())
+      return {"%" + result.name()};
+  return {std::string(node.op().name)};
+}
+
+LoweredGraph lower_graph(const Graph& graph) { return Lowering(graph).run(); }
+
+}  // namespace tenon

@@ -1,0 +1,32 @@
+// lower_graph.h — the nodes of a graph as steps of a program, before any are fused.
+#pragma once
+
+#include "fusion/stage.h"
+#include "ir/graph.h"
+
+namespace tenon {
+
+// What an item stands for that is no stage.
+struct Opaque {
+  enum class Kind : uint8_t { Host, Alias, Nest } kind;
+  const Node* node = nullptr;
+  std::vector<loops::Statement> nest = {};
+};
+
+struct LoweredGraph {
+  std::vector<Item> items;
+  std::map<size_t, Opaque> opaque;               // by item
+  std::map<std::string, loops::Buffer> buffers;  // that kernels may read or write
+  std::map<std::string, Value> values;           // of slots that are values of the graph
+  std::map<const ValueData*, std::string> names;
+};
+
+// Replaces nodes that have no lower by what they are made of, as far as that is known.
+void decompose(Graph& graph);
+
+// What the user's model calls a node; else its result, as %y, or its op.
+std::vector<std::string> labels_of(const Node& node);
+
+LoweredGraph lower_graph(const Graph& graph);
+
+}  // namespace tenon

@@ -1,0 +1,15 @@
+// print_program.h — a program as text: its kernels as loop nests, and its steps over their buffers.
+#pragma once
+
+#include "compiler/compile.h"
+
+namespace tenon {
+
+// Each kernel once, by the name that the steps call it by, with a comment for every call: the nodes of the
+// user's model that it computes there. `kernels` are those of kernels_of.
+std::string print_kernels(const Program& program, std::vector<loops::Kernel> kernels);
+
+// Where each buffer lies, the steps in order, and how large the arena is, for these sizes of the inputs.
+std::string print_program(const Program& program, const Bindings& sizes);
+
+}  // namespace tenon

@@ -1,0 +1,37 @@
+#include "frontends/read_model.h"
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/mapped_file.h"
+#include "frontends/builtin/builtin.h"
+#include "ir/parse.h"
+
+namespace tenon {
+namespace {
+
+std::unique_ptr<Graph> read_text(const std::filesystem::path& path) {
+  const auto file = MappedFile::open(path);
+  const auto bytes = file->bytes();
+  return with_context([&] { return path.string(); },
+                      [&] {
+                        return parse({reinterpret_cast<const char*>(bytes.data()), bytes.size()},
+                                     {.folder = path.parent_path()});
+                      });
+}
+
+}  // namespace
+
+std::unique_ptr<Graph> read_model(const std::string& model, const onnx::ImportOptions& options) {
+  constexpr std::string_view kBuiltin = "builtin:";
+  if (model.starts_with(kBuiltin))
+    return builtin::make_model(std::string_view(model).substr(kBuiltin.size()));
+  const std::filesystem::path path = model;
+  if (path.extension() == ".onnx")
+    return onnx::read_onnx(path, options);
+  if (path.extension() == ".tenon")
+    return read_text(path);
+  throw user_error("{}: a model is a .onnx or .tenon file, or builtin:NAME", model);
+}
+
+}  // namespace tenon

@@ -1,0 +1,201 @@
+#include <algorithm>
+#include <functional>
+
+#include "base/error.h"
+#include "fusion/stage.h"
+
+namespace tenon {
+
+using loops::Definition;
+using loops::Function;
+using loops::Scalar;
+
+namespace {
+
+constexpr int64_t kLargestFormula = 200;  // in parts; what is larger takes longer to compile than it saves
+constexpr int64_t kCheap = 3;             // as many additions and products as may be computed twice
+
+// What a formula costs, in additions; parts that are shared count each time, as they do when it is printed.
+struct Cost {
+  int64_t parts = 0, work = 0, loads = 0;
+};
+
+int64_t work_of(const Scalar& scalar) {
+  switch (scalar.function()) {
+    case Function::Add:
+    case Function::Subtract:
+    case Function::Multiply:
+    case Function::Minimum:
+    case Function::Maximum:
+    case Function::Negate:
+    case Function::Absolute:
+    case Function::And:
+    case Function::Or:
+    case Function::Not:
+    case Function::Equal:
+    case Function::Less:
+    case Function::LessEqual:
+      return 1;
+    case Function::Select:
+    case Function::Cast:
+    case Function::Require:
+      return 0;
+    default:
+      return 8;
+  }
+}
+
+void add_cost(const Scalar& scalar, Cost& cost) {
+  if (++cost.parts > kLargestFormula)
+    return;
+  cost.loads += scalar.kind() == Scalar::Kind::Load ? 1 : 0;
+  cost.work += scalar.kind() == Scalar::Kind::Apply ? work_of(scalar) : 0;
+  for (const Scalar& operand : scalar.operands())
+    add_cost(operand, cost);
+}
+
+Cost cost_of(const Scalar& scalar) {
+  Cost cost;
+  add_cost(scalar, cost);
+  return cost;
+}
+
+bool mentions(const std::vector<Scalar>& at, const std::string& variable) {
+  bool found = false;
+  for (const Scalar& scalar : at)
+    loops::replace_indices(scalar, [&](const Scalar& index) {
+      const std::vector<std::string> symbols = index.index().symbols();
+      found |= std::find(symbols.begin(), symbols.end(), variable) != symbols.end();
+      return index;
+    });
+  return found;
+}
+
+// Whether a consumer reads each element once, and not again for every turn of another loop.
+bool reads_once(const Definition& consumer, const Scalar& load) {
+  const auto all = [&](const std::vector<loops::Axis>& axes) {
+    return std::all_of(axes.begin(), axes.end(), [&](const loops::Axis& axis) {
+      return axis.size == Dim(1) || mentions(load.operands(), axis.variable);
+    });
+  };
+  return all(consumer.axes) && all(consumer.reduced);
+}
+
+class Inliner {
+ public:
+  Inliner(std::vector<Item> items, const std::set<std::string>& kept)
+      : items_(std::move(items)), kept_(kept) {
+    for (size_t i = 0; i < items_.size(); ++i) {
+      if (!items_[i].stage) {
+        for (const std::string& buffer : items_[i].reads)
+          reads_[buffer] += kManyReads;  // all of it is read, so it must be there
+        continue;
+      }
+      for (const loops::Buffer& buffer : items_[i].stage->definition.results)
+        makers_.emplace(buffer.name, i);
+      for (const Scalar& value : items_[i].stage->definition.values)
+        loops::for_each_load(value, [&](const Scalar& load) { ++reads_[load.name()]; });
+    }
+  }
+
+  std::vector<Item> run() {
+    for (Item& item : items_)
+      if (item.stage) {
+        take_in(*item.stage);
+        item.reads = buffers_read(*item.stage);
+      }
+    // From the last to the first, so that what only dropped stages read goes too.
+    std::vector<Item> left;
+    std::set<std::string> needed = kept_;
+    for (size_t i = items_.size(); i-- > 0;) {
+      Item& item = items_[i];
+      if (!item.stays && std::none_of(item.writes.begin(), item.writes.end(),
+                                      [&](const std::string& each) { return needed.contains(each); }))
+        continue;
+      needed.insert(item.reads.begin(), item.reads.end());
+      left.push_back(std::move(item));
+    }
+    std::reverse(left.begin(), left.end());
+    return left;
+  }
+
+ private:
+  static constexpr int64_t kManyReads = 1000;
+
+  // Formulas of what the stage reads, in place of reading it.
+  void take_in(Stage& stage) {
+    for (Scalar& value : stage.definition.values) {
+      std::map<std::string, std::vector<std::pair<std::vector<Scalar>, Scalar>>>
+          done;  // what is read twice is shared
+      const Cost before = cost_of(value);
+      const Scalar whole = loops::replace_loads(value, [&](const Scalar& load) {
+        auto& places = done[load.name()];
+        for (const auto& [at, formula] : places)
+          if (at == load.operands())
+            return formula;
+        Scalar formula = formula_for(stage, load, before).value_or(load);
+        places.emplace_back(load.operands(), formula);
+        return formula;
+      });
+      if (cost_of(whole).parts <= kLargestFormula)
+        value = whole;
+    }
+  }
+
+  std::optional<Scalar> formula_for(Stage& consumer, const Scalar& load, const Cost& around) {
+    const auto maker = makers_.find(load.name());
+    if (maker == makers_.end())
+      return std::nullopt;
+    Stage& producer = *items_[maker->second].stage;
+    const Definition& definition = producer.definition;
+    if (definition.reduces() || definition.results.size() != 1 ||
+        !pays(consumer.definition, load, definition, around))
+      return std::nullopt;
+    std::map<std::string, Scalar> replacements;
+    for (size_t i = 0; i < definition.at.size(); ++i) {
+      if (const std::optional<size_t> axis = loops::axis_of(definition.axes, definition.at[i]))
+        replacements.emplace(definition.axes[*axis].variable, load.operands()[i]);
+      else if (load.operands()[i].kind() != Scalar::Kind::Index)
+        return std::nullopt;  // it may be out of range, which nothing would notice any more
+    }
+    std::optional<Scalar> formula = loops::substitute(definition.values.front(), replacements);
+    if (formula)
+      for (const std::string& source : producer.sources)
+        if (std::find(consumer.sources.begin(), consumer.sources.end(), source) == consumer.sources.end())
+          consumer.sources.push_back(source);
+    return formula;
+  }
+
+  bool pays(const Definition& consumer, const Scalar& load, const Definition& producer, const Cost& around) {
+    const Cost cost = cost_of(producer.values.front());
+    if (cost.parts + around.parts > kLargestFormula)
+      return false;
+    if (cost.work == 0 && cost.loads <= 1)  // elements that move, or are all the same
+      return true;
+    if (!reads_once(consumer, load))
+      return false;
+    const std::string& name = producer.results.front().name;
+    const bool elsewhere = kept_.contains(name) || reads_[name] > 1;
+    return !elsewhere || (cost.work <= kCheap && cost.loads <= 2 && reads_[name] <= 4);
+  }
+
+  std::vector<Item> items_;
+  const std::set<std::string>& kept_;
+  std::map<std::string, size_t> makers_;
+  std::map<std::string, int64_t> reads_;
+};
+
+}  // namespace
+
+std::set<std::string> buffers_read(const Stage& stage) {
+  std::set<std::string> names;
+  for (const Scalar& value : stage.definition.values)
+    loops::for_each_load(value, [&](const Scalar& load) { names.insert(load.name()); });
+  return names;
+}
+
+std::vector<Item> inline_stages(std::vector<Item> items, const std::set<std::string>& kept) {
+  return Inliner(std::move(items), kept).run();
+}
+
+}  // namespace tenon

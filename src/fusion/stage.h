@@ -1,0 +1,46 @@
+// stage.h — one definition of a program, on its way to become a part of a kernel.
+#pragma once
+
+#include <set>
+
+#include "loops/definition.h"
+
+namespace tenon {
+
+struct Stage {
+  loops::Definition definition;      // buffers have names that mean one thing in the program
+  std::vector<std::string> sources;  // what the user's model calls it
+};
+
+// The buffers that a stage reads.
+std::set<std::string> buffers_read(const Stage& stage);
+
+// A step of a program as fusion sees it: a stage, or something else that reads and writes buffers.
+struct Item {
+  std::optional<Stage> stage;
+  std::set<std::string> reads, writes;
+  bool stays = false;  // even where nobody reads what it writes
+};
+
+// Items without the stages that are better computed where they are needed: their formulas stand there
+// instead. What is in `kept` stays.
+std::vector<Item> inline_stages(std::vector<Item> items, const std::set<std::string>& kept);
+
+// How the loops of a group are arranged.
+enum class Pattern : uint8_t {
+  Map,       // every stage has the same axes, and none reduces
+  Rows,      // the stages share their first axes, and do the rest row by row
+  Contract,  // the first stage reduces, and reads elements again and again; the others go on with its results
+};
+
+// Items that become one kernel, or one other step, in the order in which they run.
+struct Group {
+  std::vector<size_t> items;
+  Pattern pattern = Pattern::Map;
+  int64_t rows = 0;  // of Rows: how many axes are shared
+};
+
+// All items, each in one group; the groups in an order in which they can run.
+std::vector<Group> group_items(const std::vector<Item>& items);
+
+}  // namespace tenon

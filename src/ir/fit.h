@@ -1,0 +1,26 @@
+// fit.h — whether what a value is while a graph runs has the type that it should have.
+#pragma once
+
+#include <map>
+
+#include "ir/type.h"
+
+namespace tenon {
+
+using Bindings = std::map<std::string, int64_t>;  // what symbols stand for
+
+// Whether `datum` may have this type; symbols that stand alone are bound when first met, and must agree from
+// then on.
+bool fits(const Datum& datum, const Type& type, Bindings& bindings);
+
+// Whether something of the type has no elements.
+bool is_empty(const Type& type, const Bindings& bindings);
+
+// Gives a tensor without elements the sizes of the type: a loop of no turns does not know those of what it
+// would have collected. False for any other.
+bool resize_empty(Datum& datum, const Type& type, const Bindings& bindings);
+
+// ", where n = 3" for the symbols of a type that are bound.
+std::string bindings_text(const Type& type, const Bindings& bindings);
+
+}  // namespace tenon

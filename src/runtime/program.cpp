@@ -1,0 +1,508 @@
+#include "runtime/program.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.h"
+#include "ir/fit.h"
+#include "runtime/thread_pool.h"
+
+namespace tenon {
+namespace {
+
+constexpr int64_t kElementsPerThread = 16384;  // less is not worth waking a thread for
+constexpr size_t kMostLayouts = 16;
+
+int64_t evaluated(const Dim& dim, const Bindings& bindings) {
+  const std::optional<int64_t> value = dim.evaluate(bindings);
+  if (!value)
+    throw user_error("the size {} does not follow from the inputs", dim);
+  return *value;
+}
+
+Extents extents_of(const Type& type, const Bindings& bindings) {
+  Extents extents;
+  for (const Dim& dim : type.as_tensor().shape.dims())
+    extents.push_back(evaluated(dim, bindings));
+  return extents;
+}
+
+int64_t bytes_of(const Type& type, const Extents& extents) {
+  return element_count(extents) * info(type.as_tensor().dtype).bytes;
+}
+
+Memory allocate(int64_t bytes) {
+  const int64_t whole = (std::max<int64_t>(bytes, 1) + 63) / 64 * 64;
+  Memory memory(static_cast<std::byte*>(std::aligned_alloc(64, static_cast<size_t>(whole))));
+  if (!memory)
+    throw user_error("the model needs {} bytes of memory, more than there is", whole);
+  return memory;
+}
+
+bool has_fixed_size(const Type& type) {
+  return type.is_tensor() && type.as_tensor().dtype != DType::String && type.as_tensor().shape.extents();
+}
+
+bool has_fixed_sizes(const std::vector<Value>& values) {
+  return std::all_of(values.begin(), values.end(), [](Value value) { return has_fixed_size(value.type()); });
+}
+
+// Sizes of the inputs that do not go together are a user_error: all types are inferred anew. What control
+// flow gives may have any sizes, because which way it goes, and so what must fit, is known only by running.
+void check_sizes(const Graph& graph, const Bindings& sizes) {
+  if (sizes.empty())
+    return;
+  const std::unique_ptr<Graph> straight = graph.clone();
+  for (Node* node : straight->nodes())
+    if (!node->regions().empty()) {
+      for (Value result : node->results())
+        result.replace_all_uses(straight->add_input(result.type(), ""));
+      straight->erase(node);
+    }
+  static_cast<void>(straight->bind({sizes.begin(), sizes.end()}));
+}
+
+// Whether the sizes that a kernel needs follow from these.
+bool is_known(const KernelStep& step, const Bindings& bindings) {
+  return std::all_of(step.sizes.begin(), step.sizes.end(),
+                     [&](const Dim& size) { return size.evaluate(bindings).has_value(); });
+}
+
+// The sizes of a value that has the elements of another. A graph may leave it open whether they are as many.
+Extents view_extents(const AliasStep& step, const Type& type, int64_t elements, const Bindings& bindings) {
+  Extents extents = extents_of(type, bindings);
+  if (element_count(extents) != elements)
+    throw user_error("{}: {}: {} elements do not fit into [{}]", step.node->describe(), step.node->op().name,
+                     elements, fmt::join(extents, ","));
+  return extents;
+}
+
+template <class F>
+void for_each_slot(const Step& step, F&& f) {
+  if (const auto* alias = std::get_if<AliasStep>(&step)) {
+    f(alias->from);
+    f(alias->to);
+    return;
+  }
+  const auto all = [&](const auto& each) {
+    if constexpr (!std::is_same_v<std::decay_t<decltype(each)>, AliasStep>) {
+      std::for_each(each.reads.begin(), each.reads.end(), f);
+      std::for_each(each.writes.begin(), each.writes.end(), f);
+    }
+  };
+  std::visit(all, step);
+}
+
+}  // namespace
+
+std::string describe_sources(const std::vector<std::string>& sources) {
+  return fmt::format("node \"{}\"", fmt::join(sources, "\", \""));
+}
+
+// What a kernel step needs to start, where it follows from the sizes of the inputs.
+struct Launch {
+  std::vector<int64_t> sizes;
+  struct Turns {
+    int64_t count, scratch;
+  };
+  std::vector<Turns> phases;
+  int64_t work;
+
+  Launch(const KernelStep& step, const Bindings& bindings) : work(evaluated(step.work, bindings)) {
+    for (const Dim& size : step.sizes)
+      sizes.push_back(evaluated(size, bindings));
+    for (const Phase& phase : step.phases)
+      phases.push_back({evaluated(phase.turns, bindings), evaluated(phase.scratch, bindings)});
+  }
+};
+
+struct Program::Layout {
+  std::vector<Extents> extents;  // of each slot; none where they are not known yet
+  MemoryPlan plan;
+  std::vector<int64_t> offsets;                 // of each slot in the arena
+  std::vector<std::optional<Launch>> launches;  // of each step
+};
+
+struct Program::State {
+  const Data* inputs = nullptr;
+  // Where a program of fixed sizes has its inputs and outputs, if the caller says so.
+  std::span<const void* const> input_memory = {};
+  std::span<void* const> output_memory = {};
+  RunOptions options = {};
+  Bindings bindings = {};
+  std::shared_ptr<const Layout> layout = nullptr;
+  Memory arena = nullptr;
+  int64_t arena_bytes = 0;
+  Memory scratch = nullptr;
+  int64_t scratch_bytes = 0;
+  std::vector<Datum> own = {};
+  std::vector<std::byte*> pointers = {};
+  std::vector<std::byte*> buffers = {};  // of the kernel that runs
+  std::vector<Tensor> outputs = {};
+  RandomGenerator random = {};
+  size_t step = 0;
+};
+
+Program::Program(std::unique_ptr<Graph> graph, std::vector<Slot> slots, std::vector<Step> steps,
+                 std::vector<size_t> outputs, std::shared_ptr<const void> code)
+    : graph_(std::move(graph)),
+      slots_(std::move(slots)),
+      steps_(std::move(steps)),
+      outputs_(std::move(outputs)),
+      code_(std::move(code)),
+      has_fixed_sizes_(tenon::has_fixed_sizes(graph_->inputs()) && tenon::has_fixed_sizes(graph_->outputs())),
+      has_host_steps_(std::any_of(steps_.begin(), steps_.end(),
+                                  [](const Step& step) { return std::holds_alternative<HostStep>(step); })) {
+  lifetimes_.assign(slots_.size(), {static_cast<int64_t>(steps_.size()), -1});
+  const auto use = [&](size_t slot, int64_t step) {
+    while (slots_[slot].alias)
+      slot = *slots_[slot].alias;
+    lifetimes_[slot].first = std::min(lifetimes_[slot].first, step);
+    lifetimes_[slot].second = std::max(lifetimes_[slot].second, step);
+  };
+  for (size_t i = 0; i < steps_.size(); ++i)
+    for_each_slot(steps_[i], [&](size_t slot) { use(slot, static_cast<int64_t>(i)); });
+  for (size_t slot : outputs_)
+    use(slot, static_cast<int64_t>(steps_.size()));
+}
+
+Program::~Program() = default;
+
+std::shared_ptr<const Program::Layout> Program::layout_for(const Bindings& sizes) const {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [known, layout] : layouts_)
+    if (known == sizes)
+      return layout;
+  check_sizes(*graph_, sizes);
+  auto layout = std::make_shared<Layout>();
+  layout->extents.resize(slots_.size());
+  layout->offsets.assign(slots_.size(), -1);
+  std::vector<Lifetime> buffers;
+  std::vector<size_t> planned;
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    if (slots_[i].home == Home::Own)
+      continue;
+    if (slots_[i].home == Home::Input || slots_[i].home == Home::Constant) {
+      if (slots_[i].alias || has_fixed_size(slots_[i].type))
+        layout->extents[i] = extents_of(slots_[i].type, sizes);
+      continue;
+    }
+    layout->extents[i] = extents_of(slots_[i].type, sizes);
+    const bool is_used = lifetimes_[i].second >= 0;  // fused values are not
+    if (slots_[i].home != Home::Arena || slots_[i].alias || !is_used)
+      continue;
+    buffers.push_back(
+        {bytes_of(slots_[i].type, layout->extents[i]), lifetimes_[i].first, lifetimes_[i].second});
+    planned.push_back(i);
+  }
+  layout->plan = plan_memory(buffers);
+  for (size_t i = 0; i < planned.size(); ++i)
+    layout->offsets[planned[i]] = layout->plan.offsets[i];
+  for (const Step& step : steps_) {
+    if (const auto* alias = std::get_if<AliasStep>(&step);
+        alias != nullptr && slots_[alias->to].home != Home::Own)
+      view_extents(*alias, slots_[alias->to].type, element_count(extents_of(slots_[alias->from].type, sizes)),
+                   sizes);
+    const auto* kernel = std::get_if<KernelStep>(&step);
+    layout->launches.push_back(kernel != nullptr && is_known(*kernel, sizes)
+                                   ? std::optional<Launch>(std::in_place, *kernel, sizes)
+                                   : std::nullopt);
+  }
+  if (layouts_.size() == kMostLayouts)
+    layouts_.erase(layouts_.begin());
+  layouts_.emplace_back(sizes, layout);
+  return layout;
+}
+
+MemoryPlan Program::memory_plan(const Bindings& sizes) const {
+  const std::shared_ptr<const Layout> layout = layout_for(sizes);
+  return {.offsets = layout->offsets, .bytes = layout->plan.bytes, .lower_bound = layout->plan.lower_bound};
+}
+
+std::unique_ptr<Program::State> Program::acquire() const {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!states_.empty()) {
+      std::unique_ptr<State> state = std::move(states_.back());
+      states_.pop_back();
+      return state;
+    }
+  }
+  auto state = std::make_unique<State>();
+  state->own.resize(slots_.size());
+  state->outputs.resize(outputs_.size());
+  return state;
+}
+
+void Program::release(std::unique_ptr<State> state) const {
+  // What the caller gave and got is not ours to keep.
+  for (size_t i = 0; i < slots_.size(); ++i)
+    if (slots_[i].home == Home::Own)
+      state->own[i] = Datum();
+  for (Tensor& output : state->outputs)
+    if (output.count() > 0)
+      output = Tensor();
+  state->inputs = nullptr;
+  state->input_memory = {};
+  state->output_memory = {};
+  const std::lock_guard lock(mutex_);
+  states_.push_back(std::move(state));
+}
+
+Data Program::run(const Data& inputs, const RunOptions& options) const {
+  if (static_cast<int64_t>(inputs.size()) != graph_->input_count())
+    throw user_error("graph {} takes {} inputs, but {} were given", graph_->name(), graph_->input_count(),
+                     inputs.size());
+  Bindings bindings;
+  for (int64_t i = 0; i < graph_->input_count(); ++i) {
+    const Value input = graph_->input(i);
+    const Datum& datum = inputs[static_cast<size_t>(i)];
+    if (input.use_count() > 0 && !fits(datum, input.type(), bindings))
+      throw user_error("input {} must be {}{}, but is {}", input.name(), input.type(),
+                       bindings_text(input.type(), bindings), type_of(datum));
+  }
+  std::unique_ptr<State> owned = acquire();
+  State& state = *owned;
+  state.inputs = &inputs;
+  state.options = options;
+  state.layout = layout_for(bindings);
+  state.bindings = std::move(bindings);
+  run_steps(state);
+  Data outputs;
+  for (size_t slot : outputs_)
+    outputs.push_back(take_output(slot, state));
+  release(std::move(owned));
+  return outputs;
+}
+
+void Program::run_into(std::span<const void* const> inputs, std::span<void* const> outputs,
+                       const RunOptions& options) const {
+  CHECK(has_fixed_sizes_ && static_cast<int64_t>(inputs.size()) == graph_->input_count() &&
+            outputs.size() == outputs_.size(),
+        "{} inputs and {} outputs were given", inputs.size(), outputs.size());
+  std::unique_ptr<State> owned = acquire();
+  State& state = *owned;
+  state.input_memory = inputs;
+  state.output_memory = outputs;
+  state.options = options;
+  if (!state.layout)
+    state.layout = layout_for({});
+  state.bindings.clear();
+  run_steps(state);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const Slot& slot = slots_[outputs_[i]];
+    if (slot.home == Home::Output && !slot.alias && slot.number == static_cast<int64_t>(i))
+      continue;
+    const Tensor tensor = tensor_of(outputs_[i], state);
+    if (tensor.count() > 0)
+      std::memcpy(outputs[i], tensor.bytes().data(), tensor.bytes().size());
+  }
+  release(std::move(owned));
+}
+
+void Program::run_steps(State& state) const {
+  state.pointers.assign(slots_.size(), nullptr);
+  if (has_host_steps_)  // only they draw, and seeding takes longer than a small model
+    state.random.seed(state.options.seed);
+  if (state.arena_bytes < state.layout->plan.bytes || !state.arena) {
+    state.arena.reset();
+    state.arena = allocate(state.layout->plan.bytes);
+    state.arena_bytes = state.layout->plan.bytes;
+  }
+  for (state.step = 0; state.step < steps_.size(); ++state.step)
+    run_step(state);
+}
+
+void Program::run_step(State& state) const {
+  const Step& step = steps_[state.step];
+  if (const auto* kernel = std::get_if<KernelStep>(&step))
+    return run_kernel(*kernel, state);
+  if (const auto* host = std::get_if<HostStep>(&step))
+    return run_on_host(*host, state);
+  const auto& alias = std::get<AliasStep>(step);
+  if (slots_[alias.to].home != Home::Own)
+    return;
+  const Tensor tensor = tensor_of(alias.from, state);
+  state.own[alias.to] =
+      tensor.reshaped(view_extents(alias, slots_[alias.to].type, tensor.count(), state.bindings));
+}
+
+Datum Program::take_output(size_t number, State& state) const {
+  const Slot& slot = slots_[number];
+  if (slot.home == Home::Own)
+    return state.own[number];
+  if (slot.home == Home::Output && !slot.alias)
+    return state.outputs[static_cast<size_t>(slot.number)];
+  if (slot.home == Home::Input && !slot.alias)
+    return (*state.inputs)[static_cast<size_t>(slot.number)];
+  // A copy: the arena is used again, and constants are the program's own.
+  const Tensor tensor = tensor_of(number, state);
+  if (tensor.dtype() == DType::String)
+    return tensor;
+  Tensor copy(tensor.dtype(), tensor.extents());
+  std::memcpy(copy.mutable_bytes().data(), tensor.bytes().data(), tensor.bytes().size());
+  return copy;
+}
+
+// Where the elements of a slot are, or are to be written.
+std::byte* Program::prepare(size_t slot, State& state) const {
+  if (state.pointers[slot] != nullptr)
+    return state.pointers[slot];
+  const Slot& own = slots_[slot];
+  if (own.alias && own.home != Home::Own)
+    return prepare(*own.alias, state);
+  std::byte* pointer = nullptr;
+  switch (own.home) {
+    case Home::Arena:
+      pointer = state.arena.get() + state.layout->offsets[slot];
+      break;
+    case Home::Constant:
+      pointer = const_cast<std::byte*>(own.constant.bytes().data());
+      break;
+    case Home::Input:
+      pointer = const_cast<std::byte*>(
+          state.inputs == nullptr
+              ? static_cast<const std::byte*>(state.input_memory[static_cast<size_t>(own.number)])
+              : (*state.inputs)[static_cast<size_t>(own.number)].tensor().bytes().data());
+      break;
+    case Home::Output: {
+      if (state.inputs == nullptr) {
+        pointer = static_cast<std::byte*>(state.output_memory[static_cast<size_t>(own.number)]);
+        break;
+      }
+      Tensor& tensor = state.outputs[static_cast<size_t>(own.number)];
+      tensor = Tensor(own.type.as_tensor().dtype, state.layout->extents[slot]);
+      pointer = tensor.mutable_bytes().data();
+      break;
+    }
+    case Home::Own: {
+      Tensor tensor(own.type.as_tensor().dtype, extents_of(own.type, state.bindings));
+      pointer = tensor.mutable_bytes().data();
+      state.own[slot] = std::move(tensor);
+      break;
+    }
+  }
+  state.pointers[slot] = pointer;
+  return pointer;
+}
+
+Tensor Program::tensor_of(size_t slot, State& state) const {
+  const Slot& own = slots_[slot];
+  if (own.home == Home::Own)
+    return state.own[slot].tensor();
+  if (own.home == Home::Input && !own.alias && state.inputs != nullptr)
+    return (*state.inputs)[static_cast<size_t>(own.number)].tensor();
+  if (own.home == Home::Constant && !own.alias)
+    return own.constant;
+  const DType dtype = own.type.as_tensor().dtype;
+  if (dtype == DType::String)
+    return tensor_of(*own.alias, state).reshaped(state.layout->extents[slot]);
+  const Extents& extents = state.layout->extents[slot];
+  const auto bytes = static_cast<size_t>(bytes_of(own.type, extents));
+  // Whoever holds it past the run copies it: see run.
+  return Tensor(dtype, extents,
+                std::shared_ptr<const void>(std::shared_ptr<const void>(), prepare(slot, state)),
+                {prepare(slot, state), bytes});
+}
+
+void Program::run_kernel(const KernelStep& step, State& state) const {
+  state.buffers.clear();
+  for (size_t slot : step.reads)
+    state.buffers.push_back(slots_[slot].home == Home::Own
+                                ? const_cast<std::byte*>(state.own[slot].tensor().bytes().data())
+                                : prepare(slot, state));
+  for (size_t slot : step.writes)
+    state.buffers.push_back(prepare(slot, state));
+  if (const std::optional<Launch>& known = state.layout->launches[state.step])
+    launch(step, *known, state);
+  else
+    launch(step, Launch(step, state.bindings), state);
+}
+
+void Program::launch(const KernelStep& step, const Launch& launch, State& state) const {
+  for (size_t i = 0; i < step.phases.size(); ++i) {
+    const auto [turns, scratch] = launch.phases[i];
+    const int64_t threads = std::max<int64_t>(
+        std::min({int64_t{state.options.threads}, launch.work / kElementsPerThread, turns}), 1);
+    const int64_t each = (scratch + 63) / 64 * 64;
+    if (state.scratch_bytes < each * threads) {
+      state.scratch = allocate(each * threads);
+      state.scratch_bytes = each * threads;
+    }
+    std::atomic<int64_t> failed = 0;
+    const auto run = [&](int64_t task, int) {
+      const int64_t status = step.phases[i].function(state.buffers.data(), launch.sizes.data(),
+                                                     state.scratch.get() + each * task,
+                                                     turns * task / threads, turns * (task + 1) / threads);
+      if (status != 0)
+        failed = status;
+    };
+    if (threads == 1)
+      run(0, 0);
+    else
+      shared_pool(state.options.threads).run(threads, run);
+    if (failed != 0)
+      throw user_error(
+          "{}: an index is out of range, or an integer is divided by zero\n  hint: --engine reference says "
+          "more",
+          describe_sources(step.sources));
+  }
+}
+
+// The same, without what it borrows from the arena, which may be gone before it is read.
+Datum Program::detached(Datum datum, const State& state) const {
+  if (auto* sequence = std::get_if<Sequence>(&datum)) {
+    for (Datum& element : sequence->elements)
+      element = detached(std::move(element), state);
+    return datum;
+  }
+  if (auto* optional = std::get_if<Optional>(&datum)) {
+    if (optional->element)
+      optional->element = std::make_shared<const Datum>(detached(*optional->element, state));
+    return datum;
+  }
+  const Tensor& tensor = datum.tensor();
+  if (tensor.dtype() == DType::String)
+    return datum;
+  const std::byte* begin = tensor.bytes().data();
+  if (begin < state.arena.get() || begin >= state.arena.get() + state.arena_bytes)
+    return datum;
+  Tensor copy(tensor.dtype(), tensor.extents());
+  std::memcpy(copy.mutable_bytes().data(), begin, tensor.bytes().size());
+  return copy;
+}
+
+void Program::run_on_host(const HostStep& step, State& state) const {
+  Data operands;
+  for (size_t slot : step.reads) {
+    const Slot& own = slots_[slot];
+    if (own.type.is_tensor())
+      operands.emplace_back(tensor_of(slot, state));
+    else
+      operands.push_back(own.home == Home::Input ? (*state.inputs)[static_cast<size_t>(own.number)]
+                                                 : state.own[slot]);
+  }
+  const Node& node = *step.node;
+  const Call::RunRegion run_region = [&](std::string_view region, const Data& inputs) {
+    return step.regions.find(region)->second->run(inputs,
+                                                  {.seed = state.random(), .threads = state.options.threads});
+  };
+  const Call call(node, operands, state.random, step.regions.empty() ? nullptr : &run_region);
+  Data results = with_context([&] { return node.describe(); }, [&] { return node.op().eval(call); });
+  for (size_t i = 0; i < step.writes.size(); ++i) {
+    const size_t slot = step.writes[i];
+    if (!fits(results[i], slots_[slot].type, state.bindings) &&
+        (node.regions().empty() || !resize_empty(results[i], slots_[slot].type, state.bindings)))
+      throw user_error("{}: {}: result {} should be {}{}, but came out as {}", node.describe(),
+                       node.op().name, i, slots_[slot].type, bindings_text(slots_[slot].type, state.bindings),
+                       type_of(results[i]));
+    if (slots_[slot].home == Home::Own) {
+      state.own[slot] = detached(std::move(results[i]), state);
+      continue;
+    }
+    const std::span<const std::byte> bytes = results[i].tensor().bytes();
+    std::memcpy(prepare(slot, state), bytes.data(), bytes.size());
+  }
+}
+
+}  // namespace tenon

@@ -1,0 +1,270 @@
+#include "schedule/contract.h"
+
+#include <algorithm>
+#include <bit>
+#include <set>
+
+#include "base/error.h"
+
+namespace tenon {
+
+using loops::Assign;
+using loops::Axis;
+using loops::Buffer;
+using loops::Definition;
+using loops::Function;
+using loops::Guard;
+using loops::Local;
+using loops::Loop;
+using loops::Mark;
+using loops::Scalar;
+using loops::Space;
+using loops::Statement;
+
+namespace {
+
+constexpr int64_t kRegistersPerVector = 2;  // as codegen makes them
+const char* const kSums = "sums";
+const char* const kFactors = "factors";
+
+bool mentions(const Scalar& scalar, const std::string& variable) {
+  bool found = false;
+  loops::replace_indices(scalar, [&](const Scalar& index) {
+    const std::vector<std::string> symbols = index.index().symbols();
+    found |= std::find(symbols.begin(), symbols.end(), variable) != symbols.end();
+    return index;
+  });
+  return found;
+}
+
+Loop make_loop(std::string variable, Dim end, Mark mark, std::vector<Statement> body) {
+  return {.variable = std::move(variable),
+          .begin = 0,
+          .end = std::move(end),
+          .step = 1,
+          .mark = mark,
+          .body = std::move(body)};
+}
+
+std::vector<Statement> as_list(Statement statement) {
+  std::vector<Statement> list;
+  list.push_back(std::move(statement));
+  return list;
+}
+
+// Whether a load that moves along the axis moves from element to element in memory.
+bool runs_through_memory(const Scalar& value, const Axis& axis) {
+  bool through = true;
+  loops::for_each_load(value, [&](const Scalar& load) {
+    for (size_t i = 0; i < load.operands().size(); ++i)
+      if (mentions(load.operands()[i], axis.variable))
+        through =
+            through && i + 1 == load.operands().size() && load.operands()[i].kind() == Scalar::Kind::Index;
+  });
+  return through;
+}
+
+class Contraction {
+ public:
+  Contraction(const std::vector<Definition>& definitions, const std::set<std::string>& outputs,
+              const Target& target)
+      : definitions_(definitions), outputs_(outputs), sum_(definitions.front()), target_(target) {}
+
+  std::optional<std::vector<Statement>> run() {
+    if (sum_.results.size() != 1 || sum_.axes.empty() || !choose_lanes())
+      return std::nullopt;
+    choose_rows();
+    return nest();
+  }
+
+ private:
+  // The last axis runs in the lanes of vectors.
+  bool choose_lanes() {
+    lane_ = sum_.axes.size() - 1;
+    const Axis& axis = sum_.axes[lane_];
+    const std::optional<int64_t> size = axis.size.constant();
+    if (!size || *size < 4 || !runs_through_memory(sum_.values.front(), axis))
+      return false;
+    const int64_t whole =
+        target_.vector_bytes / std::max(info(sum_.results.front().dtype).bytes, 4) * kRegistersPerVector;
+    lanes_ = std::min(whole, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(*size))));
+    return true;
+  }
+
+  // Rows of a second axis share what is read along the lanes, where the formula is a product whose one factor
+  // does not move along it, and the other not along the lanes.
+  void choose_rows() {
+    const Scalar& value = sum_.values.front();
+    if (value.kind() != Scalar::Kind::Apply || value.function() != Function::Multiply)
+      return;
+    const std::string& lane = sum_.axes[lane_].variable;
+    for (size_t moving = 0; moving < 2; ++moving) {
+      const Scalar &along = value.operands()[moving], &across = value.operands()[1 - moving];
+      if (!mentions(along, lane) || mentions(across, lane))
+        continue;
+      for (size_t i = 0; i < sum_.axes.size(); ++i) {
+        if (i == lane_ || mentions(along, sum_.axes[i].variable) || !mentions(across, sum_.axes[i].variable))
+          continue;
+        row_ = i;
+        along_ = along;
+        across_ = across;
+      }
+    }
+    if (row_) {
+      rows_ = std::max(target_.vector_registers / 4, 2);
+      if (const std::optional<int64_t> size = sum_.axes[*row_].size.constant())
+        rows_ = std::clamp<int64_t>(*size, 1, rows_);
+    }
+  }
+
+  Dim first_lane() const {
+    const Dim& size = sum_.axes[lane_].size;
+    const Dim at = Dim::symbol("lanes") * lanes_;
+    // The last block goes back as far as it must to be whole; what it computes twice is the same.
+    return *size.constant() % lanes_ == 0 ? at : min(at, size - lanes_);
+  }
+  Dim row(bool may_leave) const {
+    const Dim at = Dim::symbol("rows") * rows_ + Dim::symbol("row");
+    const Dim& size = sum_.axes[*row_].size;
+    const bool whole = size.is_constant() && *size.constant() % rows_ == 0;
+    return whole || may_leave ? at : min(at, size - 1);
+  }
+
+  // The formula with the places in this block for the two axes.
+  Scalar placed(const Scalar& scalar, bool may_leave) const {
+    std::map<std::string, Dim> at{{sum_.axes[lane_].variable, first_lane() + Dim::symbol("lane")}};
+    if (row_)
+      at.emplace(sum_.axes[*row_].variable, row(may_leave));
+    return scalar.substitute(at);
+  }
+
+  std::vector<Scalar> place_of_sum() const {
+    std::vector<Scalar> place;
+    if (row_)
+      place.push_back(Scalar::index(Dim::symbol("row")));
+    place.push_back(Scalar::index(Dim::symbol("lane")));
+    return place;
+  }
+
+  // A statement for each row and lane of the block.
+  std::vector<Statement> for_block(Statement statement, bool guarded) const {
+    Statement lanes = make_loop("lane", lanes_, Mark::Vector, as_list(std::move(statement)));
+    if (!row_)
+      return as_list(std::move(lanes));
+    std::vector<Statement> body = as_list(std::move(lanes));
+    const Dim& size = sum_.axes[*row_].size;
+    if (guarded && !(size.is_constant() && *size.constant() % rows_ == 0))
+      body = as_list(Guard{{size - 1 - row(true)}, std::move(body)});
+    return as_list(make_loop("row", rows_, Mark::Unrolled, std::move(body)));
+  }
+
+  std::vector<Statement> add_terms() const {
+    const auto sums = [&](Scalar value) {
+      return Assign{
+          .places = {{kSums, place_of_sum()}}, .combine = sum_.combine, .values = {std::move(value)}};
+    };
+    if (!row_)
+      return for_block(sums(placed(sum_.values.front(), false)), false);
+    // What all rows share is read once.
+    const DType dtype = along_->dtype();
+    const std::vector<Scalar> at{Scalar::index(Dim::symbol("lane"))};
+    std::vector<Statement> body;
+    body.emplace_back(Local{{.name = kFactors, .dtype = dtype, .sizes = {lanes_}, .space = Space::Private}});
+    body.emplace_back(make_loop(
+        "lane", lanes_, Mark::Vector,
+        as_list(Assign{.places = {{kFactors, at}}, .combine = "", .values = {placed(*along_, false)}})));
+    for (Statement& statement :
+         for_block(sums(Scalar::apply(Function::Multiply,
+                                      {placed(*across_, false), Scalar::load(kFactors, dtype, at)})),
+                   false))
+      body.push_back(std::move(statement));
+    return body;
+  }
+
+  // What becomes of the sums: the formulas of the stages that follow, put into each other.
+  std::vector<Statement> store() const {
+    std::map<std::string, Scalar> formulas{
+        {sum_.results.front().name, Scalar::load(kSums, sum_.results.front().dtype, place_of_sum())}};
+    std::vector<Statement> stores;
+    const auto add = [&](const Definition& definition, const Scalar& formula) {
+      if (!outputs_.contains(definition.results.front().name))
+        return;
+      std::vector<Scalar> at;
+      for (const Scalar& index : definition.at)
+        at.push_back(placed(index, true));
+      for (Statement& statement : for_block(
+               Assign{.places = {{definition.results.front().name, at}}, .combine = "", .values = {formula}},
+               true))
+        stores.push_back(std::move(statement));
+    };
+    add(sum_, formulas.begin()->second);
+    for (size_t i = 1; i < definitions_.size(); ++i) {
+      const Definition& definition = definitions_[i];
+      const Scalar formula =
+          loops::replace_loads(placed(definition.values.front(), true), [&](const Scalar& load) {
+            const auto it = formulas.find(load.name());
+            return it == formulas.end() ? load : it->second;
+          });
+      formulas.emplace(definition.results.front().name, formula);
+      add(definition, formula);
+    }
+    return stores;
+  }
+
+  std::vector<Statement> nest() const {
+    const Buffer& result = sum_.results.front();
+    std::vector<Dim> sizes;
+    if (row_)
+      sizes.emplace_back(rows_);
+    sizes.emplace_back(lanes_);
+    std::vector<Statement> block;
+    block.emplace_back(
+        Local{{.name = kSums, .dtype = result.dtype, .sizes = sizes, .space = Space::Private}});
+    for (Statement& statement :
+         for_block(Assign{.places = {{kSums, place_of_sum()}}, .combine = "", .values = sum_.initial}, false))
+      block.push_back(std::move(statement));
+    std::vector<Statement> terms = add_terms();
+    for (size_t i = sum_.reduced.size(); i-- > 0;)
+      terms =
+          as_list(make_loop(sum_.reduced[i].variable, sum_.reduced[i].size, Mark::Serial, std::move(terms)));
+    for (Statement& statement : terms)
+      block.push_back(std::move(statement));
+    for (Statement& statement : store())
+      block.push_back(std::move(statement));
+    if (row_)
+      block =
+          as_list(make_loop("rows", ceil_div(sum_.axes[*row_].size, rows_), Mark::Serial, std::move(block)));
+    block =
+        as_list(make_loop("lanes", ceil_div(sum_.axes[lane_].size, lanes_), outer_mark(), std::move(block)));
+    for (size_t i = sum_.axes.size(); i-- > 0;)
+      if (i != lane_ && i != row_)
+        block =
+            as_list(make_loop(sum_.axes[i].variable, sum_.axes[i].size, Mark::Parallel, std::move(block)));
+    return block;
+  }
+
+  // Blocks of lanes that overlap must not be written by two threads at once.
+  Mark outer_mark() const {
+    return *sum_.axes[lane_].size.constant() % lanes_ == 0 ? Mark::Parallel : Mark::Serial;
+  }
+
+  const std::vector<Definition>& definitions_;
+  const std::set<std::string>& outputs_;
+  const Definition& sum_;
+  const Target& target_;
+  size_t lane_ = 0;
+  int64_t lanes_ = 1;
+  std::optional<size_t> row_;
+  int64_t rows_ = 1;
+  std::optional<Scalar> along_, across_;  // the factor that moves along the lanes, and the one along the rows
+};
+
+}  // namespace
+
+std::optional<std::vector<Statement>> contract_in_registers(const std::vector<Definition>& definitions,
+                                                            const std::set<std::string>& outputs,
+                                                            const Target& target) {
+  return Contraction(definitions, outputs, target).run();
+}
+
+}  // namespace tenon

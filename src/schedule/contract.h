@@ -1,0 +1,18 @@
+// contract.h — the loops of a reduction that reads elements again and again: a block of results is kept in
+// registers while the reduced axes run.
+#pragma once
+
+#include <set>
+
+#include "loops/definition.h"
+#include "target/target.h"
+
+namespace tenon {
+
+// `definitions` have one and the same axes: the first reduces, the others go on with its results, element by
+// element. Only what is in `outputs` is stored. Nothing where the shape is not such that this pays.
+std::optional<std::vector<loops::Statement>> contract_in_registers(
+    const std::vector<loops::Definition>& definitions, const std::set<std::string>& outputs,
+    const Target& target);
+
+}  // namespace tenon

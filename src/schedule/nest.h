@@ -1,0 +1,16 @@
+// nest.h — the loops of a group of stages, arranged for a machine.
+#pragma once
+
+#include "fusion/stage.h"
+#include "loops/kernel.h"
+#include "target/target.h"
+
+namespace tenon {
+
+// The kernel that computes the stages in order. What is not in `outputs` it keeps to itself. `buffers` says
+// what the names of those it reads mean.
+loops::Kernel build_nest(const std::string& name, const std::vector<Stage>& stages, const Group& group,
+                         const std::set<std::string>& outputs,
+                         const std::map<std::string, loops::Buffer>& buffers, const Target& target);
+
+}  // namespace tenon

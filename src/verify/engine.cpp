@@ -1,0 +1,25 @@
+#include "verify/engine.h"
+
+#include "base/error.h"
+#include "compiler/compile.h"
+
+namespace tenon {
+
+Engine parse_engine(std::string_view name) {
+  if (name == "reference")
+    return Engine::Reference;
+  if (name == "compiled")
+    return Engine::Compiled;
+  throw user_error("there is no engine {}; there are reference and compiled", name);
+}
+
+Runner::Runner(const Graph& graph, Engine engine)
+    : graph_(graph), program_(engine == Engine::Compiled ? compile(graph) : nullptr) {}
+
+Data Runner::operator()(const Data& inputs, const RunOptions& options) const {
+  if (program_)
+    return program_->run(inputs, options);
+  return evaluate(graph_, inputs, {.seed = options.seed});
+}
+
+}  // namespace tenon

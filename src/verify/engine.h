@@ -1,0 +1,23 @@
+// engine.h — what runs a graph: the reference evaluator, or code compiled for this machine.
+#pragma once
+
+#include "runtime/program.h"
+
+namespace tenon {
+
+enum class Engine : uint8_t { Reference, Compiled };
+Engine parse_engine(std::string_view name);
+
+// A graph made ready to run. It must outlive this.
+class Runner {
+ public:
+  Runner(const Graph& graph, Engine engine);
+
+  Data operator()(const Data& inputs, const RunOptions& options = {}) const;
+
+ private:
+  const Graph& graph_;
+  std::unique_ptr<Program> program_;
+};
+
+}  // namespace tenon

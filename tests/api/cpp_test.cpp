@@ -1,0 +1,49 @@
+// The C++ interface: the same calls, with exceptions for errors.
+#include <gtest/gtest.h>
+
+#include <tenon/tenon.hpp>
+
+namespace tenon {
+namespace {
+
+TEST(CppInterface, LoadsCompilesAndRuns) {
+  const Program program = compile(Model("builtin:tiny"), {.numerics = TENON_NUMERICS_STRICT});
+  ASSERT_EQ(program.inputs().size(), 1U);
+  EXPECT_EQ(program.inputs()[0].name, "x");
+  EXPECT_EQ(program.inputs()[0].dtype, TENON_F32);
+  EXPECT_EQ(program.inputs()[0].sizes, (std::vector<int64_t>{1, 4}));
+  EXPECT_EQ(program.outputs()[0].sizes, (std::vector<int64_t>{1, 3}));
+
+  const std::vector<float> x = {0, 0, 0, 0};
+  std::vector<float> y(3);
+  std::vector<int64_t> sizes(2);
+  const tenon_tensor inputs[] = {input<float>(x, *program.inputs()[0].sizes)};
+  tenon_tensor outputs[] = {output<float>(y, sizes)};
+  program.run(inputs, outputs, {.threads = 1});
+  EXPECT_EQ(y, (std::vector<float>{0, 0, 0.33703712F}));  // relu of the bias
+  EXPECT_EQ(sizes, (std::vector<int64_t>{1, 3}));
+}
+
+TEST(CppInterface, ErrorsAreExceptions) {
+  const Program program = compile(Model("builtin:tiny"));
+  try {
+    program.run({}, {});
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "the program takes 1 inputs, but 0 were given");
+    EXPECT_EQ(error.status(), TENON_USER_ERROR);
+  }
+  EXPECT_THROW(Model("none.onnx"), Error);
+  EXPECT_THROW(Model("builtin:tiny").bind("n", 2), Error);
+}
+
+TEST(CppInterface, DtypesOfElements) {
+  EXPECT_EQ(v0::dtype_of<bool>(), TENON_BOOL);
+  EXPECT_EQ(v0::dtype_of<uint8_t>(), TENON_U8);
+  EXPECT_EQ(v0::dtype_of<int16_t>(), TENON_I16);
+  EXPECT_EQ(v0::dtype_of<long long>(), TENON_I64);
+  EXPECT_EQ(v0::dtype_of<std::complex<float>>(), TENON_C64);
+}
+
+}  // namespace
+}  // namespace tenon

@@ -1,0 +1,85 @@
+// Models and programs made, and described, through the C interface.
+#include "api/c_interface.h"
+
+namespace tenon {
+namespace {
+
+TEST(Load, WhatIsNoModelIsRefused) {
+  tenon_model* model = nullptr;
+  EXPECT_EQ(tenon_load("none.onnx", &model), TENON_USER_ERROR);
+  EXPECT_STREQ(tenon_error_message(), "cannot open none.onnx: No such file or directory");
+  EXPECT_EQ(tenon_load(nullptr, &model), TENON_USER_ERROR);
+  EXPECT_STREQ(tenon_error_message(), "model_name is NULL");
+  EXPECT_EQ(model, nullptr);
+  EXPECT_EQ(tenon_load("builtin:tiny", nullptr), TENON_USER_ERROR);
+  EXPECT_STREQ(tenon_error_message(), "model is NULL");
+}
+
+TEST(Compile, DescribesInputsAndOutputs) {
+  const ProgramHandle program = compile_text(R"(graph main(%x: f32[n,2], %k: i64[]) {
+    %0 = shape(%x)
+    %1 = add(%0, %k)
+    return %1 as "sizes"
+  })");
+  ASSERT_EQ(tenon_count_inputs(program.get()), 2U);
+  ASSERT_EQ(tenon_count_outputs(program.get()), 1U);
+  const tenon_port& x = *tenon_input(program.get(), 0);
+  EXPECT_STREQ(x.name, "x");
+  EXPECT_EQ(x.dtype, TENON_F32);
+  ASSERT_EQ(x.rank, 2);
+  EXPECT_EQ(x.sizes[0], -1);
+  EXPECT_EQ(x.sizes[1], 2);
+  EXPECT_EQ(tenon_input(program.get(), 1)->rank, 0);
+  EXPECT_EQ(tenon_input(program.get(), 2), nullptr);
+  EXPECT_STREQ(tenon_output(program.get(), 0)->name, "sizes");
+  EXPECT_EQ(tenon_output(program.get(), 0)->dtype, TENON_I64);
+  EXPECT_EQ(tenon_output(program.get(), 1), nullptr);
+}
+
+TEST(Compile, WhatCannotBePassedIsRefused) {
+  const ModelHandle model = load_text("graph main(%x: str[2]) { return %x }");
+  tenon_program* program = nullptr;
+  EXPECT_EQ(tenon_compile(model.get(), nullptr, &program), TENON_USER_ERROR);
+  EXPECT_STREQ(tenon_error_message(), "input x is str[2], which cannot be passed through the C interface");
+  EXPECT_EQ(program, nullptr);
+}
+
+TEST(Compile, NumericsThatAreNoneAreRefused) {
+  const ModelHandle model = load_text("graph main(%x: f32[2]) { %0 = neg(%x) return %0 }");
+  tenon_program* program = nullptr;
+  const tenon_compile_options options{.size = sizeof options, .numerics = 3};
+  EXPECT_EQ(tenon_compile(model.get(), &options, &program), TENON_USER_ERROR);
+  EXPECT_STREQ(tenon_error_message(), "numerics cannot be 3");
+}
+
+// Under strict numerics x + 0.0 stays, which turns -0 into 0.
+TEST(Compile, NumericsDecideWhatTheOptimiserDoes) {
+  const ModelHandle model = load_text(R"(graph main(%x: f32[1]) {
+    %c = constant(value=f32[] {0})
+    %0 = add(%x, %c)
+    return %0
+  })");
+  const auto signbit_with = [&](tenon_numerics numerics) {
+    tenon_program* program = nullptr;
+    const tenon_compile_options options{.size = sizeof options, .numerics = numerics};
+    EXPECT_EQ(tenon_compile(model.get(), &options, &program), TENON_OK) << tenon_error_message();
+    const ProgramHandle owned(program);
+    Array<float> x{{-0.0F}, {1}}, y{{1}, {1}};
+    std::vector<tenon_tensor> outputs = {y.tensor(TENON_F32)};
+    EXPECT_EQ(run(owned, {x.tensor(TENON_F32)}, outputs), TENON_OK) << tenon_error_message();
+    return std::signbit(y.elements[0]);
+  };
+  EXPECT_FALSE(signbit_with(TENON_NUMERICS_STRICT));
+  EXPECT_TRUE(signbit_with(TENON_NUMERICS_FAST));
+}
+
+TEST(Names, OfDtypes) {
+  EXPECT_STREQ(tenon_dtype_name(TENON_BF16), "bf16");
+  EXPECT_STREQ(tenon_dtype_name(TENON_C128), "c128");
+  EXPECT_EQ(tenon_dtype_name(23), nullptr);  // strings
+  EXPECT_EQ(tenon_dtype_name(26), nullptr);
+  EXPECT_EQ(tenon_dtype_name(-1), nullptr);
+}
+
+}  // namespace
+}  // namespace tenon

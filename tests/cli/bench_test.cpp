@@ -1,0 +1,163 @@
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/shell.h"
+#include "frontends/onnx_model.h"
+#include "tensor/npy.h"
+
+namespace tenon::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+class Bench : public CommandLine {
+ protected:
+  void SetUp() override {
+    folder_.write("chain.tenon",
+                  "graph main(%x: f32[64,64], %w: f32[64,64], %v: f32[64,64]) {\n  %a = mul(%x, %w)\n"
+                  "  %b = add(%a, %v)\n  %y = relu(%b)\n  return %y\n}\n");
+    folder_.write(
+        "ids.tenon",
+        "graph main(%table: f32[4,2], %ids: i64[n]) {\n  %y = gather(%table, %ids)\n  return %y\n}\n");
+  }
+
+  // What it writes about a model.
+  Json json_of(const std::string& arguments) const {
+    const Outcome outcome = shell("tenon bench " + arguments + " --seconds 0 --json out.json");
+    EXPECT_EQ(outcome.status, 0) << outcome.error;
+    return Json::parse(read_file(folder_ / "out.json"));
+  }
+
+  static std::vector<std::string> keys(const Json& json) {
+    std::vector<std::string> keys;
+    for (const auto& [key, value] : json.items())
+      keys.push_back(key);
+    return keys;
+  }
+};
+
+TEST_F(Bench, WritesWhatItMeasured) {
+  const Json json = json_of("chain.tenon --threads 2");
+  EXPECT_EQ(keys(json),
+            (std::vector<std::string>{"model", "threads", "median_ms", "p95_ms", "min_ms", "compile_ms",
+                                      "runs", "peak_rss_mib", "kernels", "arena_bytes", "arena_lower_bound",
+                                      "host_steps", "bytes_moved"}));
+  EXPECT_EQ(json["model"], "chain.tenon");
+  EXPECT_EQ(json["threads"], 2);
+  EXPECT_EQ(json["runs"], 5);
+  EXPECT_EQ(json["kernels"], 1);
+  EXPECT_EQ(json["host_steps"], 0);
+  EXPECT_EQ(json["bytes_moved"], 4 * 64 * 64 * 4);  // three inputs and the output
+  EXPECT_GT(json["min_ms"], 0);
+  EXPECT_LE(json["min_ms"], json["median_ms"]);
+  EXPECT_LE(json["median_ms"], json["p95_ms"]);
+  EXPECT_GT(json["compile_ms"], 0);
+  EXPECT_GT(json["peak_rss_mib"], 1);
+}
+
+TEST_F(Bench, FusedValuesTakeNoMemory) {
+  const Json json = json_of("chain.tenon");
+  EXPECT_EQ(json["arena_bytes"], 0);
+  EXPECT_EQ(json["arena_lower_bound"], 0);
+}
+
+TEST_F(Bench, ShowsATable) {
+  const Outcome outcome = shell("tenon bench chain.tenon --seconds 0 --threads 1");
+  EXPECT_EQ(outcome.status, 0) << outcome.error;
+  EXPECT_EQ(outcome.error, "");
+  for (const char* line :
+       {"                           compiled\n", "\nmedian  ", "\np95  ", "\nmin  ",
+        "\nruns                              5\n", "\ncompile  ", "\nkernels                           1\n",
+        "\nhost steps                        0\n", "\nbytes moved                64.0 KiB\n",
+        "\nintermediate memory             0 B\n", "\nwith 1 thread; peak memory "})
+    EXPECT_NE(outcome.out.find(line), std::string::npos) << line << outcome.out;
+  EXPECT_EQ(outcome.out.find("speed-up"), std::string::npos) << outcome.out;
+}
+
+TEST_F(Bench, ComparesWithAKernelForEachNode) {
+  const Json json = json_of("chain.tenon --against unfused");
+  const Json against = json["against"];
+  EXPECT_EQ(against["name"], "unfused");
+  EXPECT_EQ(against["kernels"], 3);
+  EXPECT_EQ(against["bytes_moved"], 8 * 64 * 64 * 4);
+  EXPECT_EQ(against["arena_bytes"], 2 * 64 * 64 * 4);
+  EXPECT_EQ(json["kernels"], 1);
+  EXPECT_GT(against["compile_ms"], 0);
+  EXPECT_EQ(json["speed_up"], against["median_ms"].get<double>() / json["median_ms"].get<double>());
+}
+
+TEST_F(Bench, ComparesWithTheReferenceEvaluator) {
+  const Json against = json_of("chain.tenon --against reference")["against"];
+  EXPECT_EQ(keys(against), (std::vector<std::string>{"name", "median_ms", "p95_ms", "min_ms"}));
+  const Outcome outcome = shell("tenon bench chain.tenon --seconds 0 --against reference");
+  EXPECT_NE(outcome.out.find("compiled      reference\n"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("\nkernels                           1              -\n"), std::string::npos)
+      << outcome.out;
+  EXPECT_NE(outcome.out.find("\nspeed-up  "), std::string::npos) << outcome.out;
+}
+
+TEST_F(Bench, CountsWhatTheHostDoes) {
+  folder_.write("sorted.tenon",
+                "graph main(%x: f32[8]) {\n  %k = constant(value=i64[1] {8})\n  %y, %i = top_k(%x, %k)\n"
+                "  return %y, %i\n}\n");
+  const Json json = json_of("sorted.tenon");
+  EXPECT_EQ(json["kernels"], 0);
+  EXPECT_EQ(json["host_steps"], 1);
+  EXPECT_EQ(json["bytes_moved"], 8 * (4 + 4 + 8) + 8);  // x, y, i and k
+}
+
+TEST_F(Bench, BindsSizes) {
+  folder_.write("any.tenon", "graph main(%x: f32[n,4]) {\n  %y = relu(%x)\n  return %y\n}\n");
+  EXPECT_EQ(json_of("any.tenon")["bytes_moved"], 2 * 4 * 4);
+  EXPECT_EQ(json_of("any.tenon --dim n=10")["bytes_moved"], 2 * 40 * 4);
+}
+
+TEST_F(Bench, TakesInputs) {
+  expect("tenon bench ids.tenon --seconds 0 --dim n=3", 2, "",
+         "tenon: node \"%y\": an index is out of range, or an integer is divided by zero\n"
+         "  hint: --engine reference says more\n"
+         "  hint: the inputs were made up; give your own with --inputs\n");
+  write_npz(folder_ / "in.npz",
+            {{"table", Tensor(DType::F32, {4, 2})}, {"ids", Tensor::of<int64_t>({1, 3})}});
+  EXPECT_EQ(json_of("ids.tenon --inputs in.npz")["runs"], 5);
+}
+
+TEST_F(Bench, RefusesNumbersThatMakeNoSense) {
+  for (const std::string option :
+       {"--threads 0", "--threads -2", "--threads 1025", "--threads many", "--seconds -1", "--seconds nan",
+        "--seconds 1e9", "--against warp", "--against compiled"}) {
+    const Outcome outcome = shell("tenon bench chain.tenon " + option);
+    EXPECT_EQ(outcome.status, 2) << option;
+    EXPECT_EQ(outcome.out, "") << option;
+    EXPECT_NE(outcome.error.find(option.substr(0, option.find(' '))), std::string::npos) << outcome.error;
+  }
+  const Outcome none = shell("tenon bench chain.tenon --threads 0");
+  EXPECT_NE(none.error.find("--threads: it must be a whole number from 1 to 1024, but is 0"),
+            std::string::npos)
+      << none.error;
+}
+
+TEST_F(Bench, RefusesWhatItCannotRead) {
+  expect_refused("tenon bench none.onnx", "cannot open none.onnx: No such file or directory");
+  const Outcome numerics = shell("tenon bench chain.tenon --numerics sloppy");
+  EXPECT_EQ(numerics.status, 2);
+  EXPECT_NE(numerics.error.find("sloppy"), std::string::npos) << numerics.error;
+  using namespace onnx::encode;
+  folder_.write("m.onnx", model({.nodes = {node("Frobnicate", {"x"}, {"y"})},
+                                 .inputs = {value("x", kFloat, {2})},
+                                 .outputs = {untyped("y")}}));
+  const Outcome unknown = shell("tenon bench m.onnx");
+  EXPECT_EQ(unknown.status, 2);
+  EXPECT_NE(unknown.error.find("Frobnicate"), std::string::npos) << unknown.error;
+}
+
+TEST_F(Bench, AFileThatCannotBeWrittenIsKnownBeforeItRuns) {
+  expect_refused("tenon bench none.onnx --json none/out.json",
+                 "cannot write none/out.json: No such file or directory");
+  expect_refused("tenon bench chain.tenon --json ./chain.tenon",
+                 "./chain.tenon is the model itself, which would be lost");
+}
+
+}  // namespace
+}  // namespace tenon::cli

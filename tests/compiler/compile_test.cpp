@@ -1,0 +1,212 @@
+#include "compiler/compile.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <thread>
+
+#include "ir/parse.h"
+#include "ops/registry.h"
+#include "tensor/wide.h"
+
+namespace tenon {
+namespace {
+
+std::unique_ptr<Graph> read(std::string_view text) {
+  register_ops();
+  return parse(text);
+}
+
+// Pseudo-random numbers between -2 and 2.
+Tensor numbers(const Extents& extents, uint64_t seed) {
+  Tensor tensor(DType::F32, extents);
+  for (float& value : tensor.mutable_data<float>()) {
+    seed = seed * 6364136223846793005 + 1442695040888963407;
+    value = static_cast<float>(seed >> 40) / (1 << 22) - 2;
+  }
+  return tensor;
+}
+
+void expect_close(const Tensor& got, const Tensor& wanted) {
+  ASSERT_EQ(got.extents(), wanted.extents());
+  const std::vector<double> a = widen<double>(got), b = widen<double>(wanted);
+  double largest = 0, difference = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    largest = std::max(largest, std::abs(b[i]));
+    difference = std::max(difference, std::abs(a[i] - b[i]));
+  }
+  EXPECT_LE(difference, 1e-5 * largest);
+}
+
+int64_t count_kernels(const Program& program) {
+  int64_t kernels = 0;
+  for (const Step& step : program.steps()) {
+    EXPECT_FALSE(std::holds_alternative<HostStep>(step));
+    kernels += std::holds_alternative<KernelStep>(step) ? 1 : 0;
+  }
+  return kernels;
+}
+
+int64_t count_intermediates(const Program& program) {
+  int64_t count = 0;
+  for (const Step& step : program.steps())
+    if (const auto* kernel = std::get_if<KernelStep>(&step))
+      for (size_t slot : kernel->writes)
+        count += program.slots()[slot].home == Home::Output ? 0 : 1;
+  return count;
+}
+
+CompileOptions without_cache() {
+  CompileOptions options;
+  options.cache = std::nullopt;
+  return options;
+}
+
+struct Case {
+  std::string name, text;
+  std::vector<Extents> inputs;
+  int64_t kernels;
+};
+
+class CompileTest : public testing::TestWithParam<Case> {};
+
+TEST_P(CompileTest, GivesWhatTheReferenceGivesInAsManyKernels) {
+  const Case& each = GetParam();
+  const std::unique_ptr<Graph> graph = read(each.text);
+  const std::unique_ptr<Program> program = compile(*graph, without_cache());
+  EXPECT_EQ(count_kernels(*program), each.kernels);
+  if (each.kernels == 1) {
+    EXPECT_EQ(count_intermediates(*program), 0);
+  }
+  Data inputs;
+  for (size_t i = 0; i < each.inputs.size(); ++i)
+    inputs.emplace_back(numbers(each.inputs[i], i + 1));
+  for (int threads : {1, 2})
+    expect_close(program->run(inputs, {.seed = 0, .threads = threads}).front().tensor(),
+                 evaluate(*graph, inputs).front().tensor());
+}
+
+INSTANTIATE_TEST_SUITE_P(Graphs, CompileTest,
+                         testing::Values(Case{"Chain",
+                                              R"(graph g(%x: f32[64,300], %b: f32[300]) {
+               %0 = mul(%x, %x)
+               %1 = add(%0, %b)
+               %2 = relu(%1)
+               %3 = sigmoid(%2)
+               return %3
+             })",
+                                              {{64, 300}, {300}},
+                                              1},
+                                         Case{"Softmax",
+                                              R"(graph g(%x: f32[37,129]) {
+               %0 = softmax(%x, axis=-1)
+               return %0
+             })",
+                                              {{37, 129}},
+                                              1},
+                                         Case{"LayerNorm",
+                                              R"(graph g(%x: f32[33,200], %s: f32[200], %b: f32[200]) {
+               %0 = layer_norm(%x, %s, %b, axis=-1, epsilon=1e-05)
+               return %0
+             })",
+                                              {{33, 200}, {200}, {200}},
+                                              1},
+                                         Case{"MatmulBiasRelu",
+                                              R"(graph g(%x: f32[19,70], %w: f32[70,45], %b: f32[45]) {
+               %0 = matmul(%x, %w)
+               %1 = add(%0, %b)
+               %2 = relu(%1)
+               return %2
+             })",
+                                              {{19, 70}, {70, 45}, {45}},
+                                              1},
+                                         Case{"SymbolicRows",
+                                              R"(graph g(%x: f32[n,64], %w: f32[64,48]) {
+               %0 = matmul(%x, %w)
+               %1 = softmax(%0, axis=-1)
+               return %1
+             })",
+                                              {{13, 64}, {64, 48}},
+                                              2},
+                                         Case{"ColumnSums",
+                                              R"(graph g(%x: f32[100,70]) {
+               %0 = reduce_sum(%x, axes=[0], keep_dims=false)
+               return %0
+             })",
+                                              {{100, 70}},
+                                              1},
+                                         Case{"PaddedConvolution",
+                                              R"(graph g(%x: f32[2,3,17,19], %w: f32[8,3,3,3]) {
+               %0 = conv(%x, %w, strides=[1,1], dilations=[1,1], pads=[1,1,1,1], groups=1, padding="explicit")
+               %1 = relu(%0)
+               return %1
+             })",
+                                              {{2, 3, 17, 19}, {8, 3, 3, 3}},
+                                              1}),
+                         [](const testing::TestParamInfo<Case>& info) { return info.param.name; });
+
+TEST(Program, RefusesInputsThatDoNotFitAndRunsOn) {
+  const std::unique_ptr<Graph> graph = read("graph g(%x: f32[4]) { %0 = exp(%x) return %0 }");
+  const std::unique_ptr<Program> program = compile(*graph, without_cache());
+  const auto message = [&](const Data& inputs) -> std::string {
+    try {
+      program->run(inputs);
+    } catch (const UserError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(message({numbers({5}, 1)}), "input x must be f32[4], but is f32[5]");
+  EXPECT_EQ(message({Tensor(DType::I64, {4})}), "input x must be f32[4], but is i64[4]");
+  EXPECT_EQ(message({}), "graph g takes 1 inputs, but 0 were given");
+  const Data inputs{numbers({4}, 1)};
+  expect_close(program->run(inputs).front().tensor(), evaluate(*graph, inputs).front().tensor());
+}
+
+TEST(Program, FailsWhereAnIndexIsOutOfRange) {
+  const std::unique_ptr<Graph> graph = read(R"(graph g(%x: f32[4], %i: i64[3]) {
+      %0 = gather(%x, %i, axis=0)
+      return %0
+    })");
+  const std::unique_ptr<Program> program = compile(*graph, without_cache());
+  EXPECT_THROW(program->run({numbers({4}, 1), Tensor::of(std::vector<int64_t>{0, 4, 1})}), UserError);
+  const Data inputs{numbers({4}, 1), Tensor::of(std::vector<int64_t>{0, -1, 3})};
+  EXPECT_TRUE(identical(program->run(inputs).front().tensor(), evaluate(*graph, inputs).front().tensor()));
+}
+
+TEST(Program, RunsForSeveralCallersAndSizesAtOnce) {
+  const std::unique_ptr<Graph> graph = read(R"(graph g(%x: f32[n,8], %w: f32[8,8]) {
+      %0 = matmul(%x, %w)
+      %1 = softmax(%0, axis=-1)
+      return %1
+    })");
+  const std::unique_ptr<Program> program = compile(*graph, without_cache());
+  std::vector<std::thread> callers;
+  for (int64_t caller = 1; caller <= 2; ++caller)
+    callers.emplace_back([&, caller] {
+      for (int64_t n = 1; n <= 20; ++n) {
+        const Data inputs{numbers({n * caller, 8}, static_cast<uint64_t>(n)), numbers({8, 8}, 5)};
+        expect_close(program->run(inputs, {.seed = 0, .threads = 2}).front().tensor(),
+                     evaluate(*graph, inputs).front().tensor());
+      }
+    });
+  for (std::thread& caller : callers)
+    caller.join();
+}
+
+TEST(Compile, MakesOneKernelOfEqualOnes) {
+  const std::unique_ptr<Graph> graph = read(R"(graph g(%x: f32[16,16], %w: f32[16,16], %v: f32[16,16]) {
+      %0 = matmul(%x, %w)
+      %1 = matmul(%0, %v)
+      return %1
+    })");
+  const std::unique_ptr<Program> program = compile(*graph, without_cache());
+  std::set<KernelFunction> functions;
+  for (const Step& step : program->steps())
+    functions.insert(std::get<KernelStep>(step).phases.front().function);
+  EXPECT_EQ(program->steps().size(), 2u);
+  EXPECT_EQ(functions.size(), 1u);
+}
+
+}  // namespace
+}  // namespace tenon

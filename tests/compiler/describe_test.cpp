@@ -1,0 +1,50 @@
+#include "compiler/describe.h"
+
+#include <gtest/gtest.h>
+
+#include "compiler/compile.h"
+#include "ir/parse.h"
+#include "ops/registry.h"
+
+namespace tenon {
+namespace {
+
+Needs needs(std::string_view graph, const Bindings& sizes = {}, bool fuse = true) {
+  register_ops();
+  return needs_of(*compile(*parse(graph), {.fuse = fuse}), sizes);
+}
+
+TEST(NeedsOf, CountsBuffersOncePerStep) {
+  constexpr std::string_view kChain = "graph(%x: f32[n,4]) { %a = relu(%x) %b = add(%a, %x) return %b }";
+  EXPECT_EQ(needs(kChain, {{"n", 3}}).bytes_moved, 2 * 48);
+  const Needs unfused = needs(kChain, {{"n", 3}}, false);
+  EXPECT_EQ(unfused.kernels, 2);
+  EXPECT_EQ(unfused.bytes_moved, 5 * 48);
+  EXPECT_EQ(unfused.arena_bytes, 64);  // a, in whole cache lines
+  EXPECT_EQ(unfused.arena_lower_bound, 64);
+}
+
+TEST(NeedsOf, LeavesOutWhatOnlyRunningTells) {
+  const Needs unknown = needs("graph(%x: i64[8]) { %y = nonzero(%x) return %y }");
+  EXPECT_EQ(unknown.host_steps, 1);
+  EXPECT_EQ(unknown.bytes_moved, 64);  // x
+  EXPECT_EQ(unknown.arena_bytes, 0);
+}
+
+TEST(SizesOf, BindsWhatTheInputsHave) {
+  register_ops();
+  const std::unique_ptr<Graph> graph = parse("graph(%x: f32[n,m], %y: f32[n]) { return %x }");
+  EXPECT_EQ(sizes_of(*graph, {Tensor(DType::F32, {2, 3}), Tensor(DType::F32, {2})}),
+            (Bindings{{"n", 2}, {"m", 3}}));
+}
+
+TEST(Compile, TellsOfEachKernel) {
+  register_ops();
+  std::vector<int64_t> told;
+  compile(*parse("graph(%x: f32[4], %y: f64[9]) { %a = relu(%x) %b = exp(%y) return %a, %b }"),
+          {.before_kernel = [&](int64_t kernels) { told.push_back(kernels); }});
+  EXPECT_EQ(told, (std::vector<int64_t>{2, 2}));
+}
+
+}  // namespace
+}  // namespace tenon
