@@ -309,7 +309,8 @@ const char* tenon_dtype_name(int32_t dtype) {
 tenon_status tenon_load(const char* model_name, tenon_model** model) {
   return guard([&] {
     register_ops();
-    given(model, "model") = new tenon_model{read_model(&given(model_name, "model_name"))};
+    tenon_model*& made = given(model, "model");  // first, lest what is made is lost
+    made = new tenon_model{read_model(&given(model_name, "model_name"))};
   });
 }
 
@@ -336,7 +337,8 @@ tenon_status tenon_compile(const tenon_model* model, const tenon_compile_options
     const std::unique_ptr<Graph> graph = given(model, "model").graph->clone();
     Journal journal(budget_of(read_options(options)));
     optimize(*graph, journal);
-    given(program, "program") = new tenon_program(compile(*graph));
+    tenon_program*& made = given(program, "program");
+    made = new tenon_program(compile(*graph));
   });
 }
 
