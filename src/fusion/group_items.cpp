@@ -40,15 +40,7 @@ void for_each_load(const Stage& stage, F&& f) {
     loops::for_each_load(value, f);
 }
 
-bool mentions(const Scalar& index, const Axis& axis) {
-  bool found = false;
-  loops::replace_indices(index, [&](const Scalar& each) {
-    const std::vector<std::string> symbols = each.index().symbols();
-    found |= std::find(symbols.begin(), symbols.end(), axis.variable) != symbols.end();
-    return each;
-  });
-  return found;
-}
+bool mentions(const Scalar& index, const Axis& axis) { return loops::mentions(index, axis.variable); }
 
 bool mentions(const Scalar& load, const std::vector<Axis>& axes) {
   return std::any_of(load.operands().begin(), load.operands().end(), [&](const Scalar& index) {

@@ -61,14 +61,8 @@ Cost cost_of(const Scalar& scalar) {
 }
 
 bool mentions(const std::vector<Scalar>& at, const std::string& variable) {
-  bool found = false;
-  for (const Scalar& scalar : at)
-    loops::replace_indices(scalar, [&](const Scalar& index) {
-      const std::vector<std::string> symbols = index.index().symbols();
-      found |= std::find(symbols.begin(), symbols.end(), variable) != symbols.end();
-      return index;
-    });
-  return found;
+  return std::any_of(at.begin(), at.end(),
+                     [&](const Scalar& index) { return loops::mentions(index, variable); });
 }
 
 // Whether a consumer reads each element once, and not again for every turn of another loop.

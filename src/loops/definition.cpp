@@ -1,5 +1,7 @@
 #include "loops/definition.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 
 namespace tenon::loops {
@@ -23,6 +25,16 @@ Definition without_unit_axes(Definition definition) {
     for (Scalar& scalar : *scalars)
       scalar = *substitute(scalar, zeros);
   return definition;
+}
+
+bool mentions(const Scalar& scalar, const std::string& variable) {
+  bool found = false;
+  replace_indices(scalar, [&](const Scalar& index) {
+    const std::vector<std::string> symbols = index.index().symbols();
+    found |= std::find(symbols.begin(), symbols.end(), variable) != symbols.end();
+    return index;
+  });
+  return found;
 }
 
 std::optional<size_t> axis_of(const std::vector<Axis>& axes, const Scalar& index) {

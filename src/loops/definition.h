@@ -37,6 +37,9 @@ std::vector<Scalar> variables_of(const std::vector<Axis>& axes);
 // The same without axes of size 1.
 Definition without_unit_axes(Definition definition);
 
+// Whether a loop variable or size stands in an index of the expression.
+bool mentions(const Scalar& scalar, const std::string& variable);
+
 // The axis whose variable an index is; nothing where it is something else.
 std::optional<size_t> axis_of(const std::vector<Axis>& axes, const Scalar& index);
 

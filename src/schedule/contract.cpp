@@ -17,6 +17,7 @@ using loops::Guard;
 using loops::Local;
 using loops::Loop;
 using loops::Mark;
+using loops::mentions;
 using loops::Scalar;
 using loops::Space;
 using loops::Statement;
@@ -26,16 +27,6 @@ namespace {
 constexpr int64_t kRegistersPerVector = 2;  // as codegen makes them
 const char* const kSums = "sums";
 const char* const kFactors = "factors";
-
-bool mentions(const Scalar& scalar, const std::string& variable) {
-  bool found = false;
-  loops::replace_indices(scalar, [&](const Scalar& index) {
-    const std::vector<std::string> symbols = index.index().symbols();
-    found |= std::find(symbols.begin(), symbols.end(), variable) != symbols.end();
-    return index;
-  });
-  return found;
-}
 
 Loop make_loop(std::string variable, Dim end, Mark mark, std::vector<Statement> body) {
   return {.variable = std::move(variable),

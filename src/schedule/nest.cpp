@@ -15,6 +15,7 @@ using loops::Kernel;
 using loops::Local;
 using loops::Loop;
 using loops::Mark;
+using loops::mentions;
 using loops::Place;
 using loops::Scalar;
 using loops::Statement;
@@ -220,16 +221,6 @@ class NestBuilder {
   static bool is_symbol(const Scalar& index, const std::string& variable) {
     return index.kind() == Scalar::Kind::Index && index.index() == Dim::symbol(variable);
   }
-  static bool mentions(const Scalar& scalar, const std::string& variable) {
-    bool found = false;
-    loops::replace_indices(scalar, [&](const Scalar& index) {
-      const std::vector<std::string> symbols = index.index().symbols();
-      found |= std::find(symbols.begin(), symbols.end(), variable) != symbols.end();
-      return index;
-    });
-    return found;
-  }
-
   // Where two axes stand beside each other in an index, and nowhere else.
   std::optional<size_t> pair_in(const std::vector<Scalar>& at, const Buffer& buffer, const Axis& outer,
                                 const Axis& inner) {
