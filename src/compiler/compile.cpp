@@ -409,29 +409,29 @@ class Compiler {
   // Equal kernels are compiled once, and all cores take part.
   void generate() {
     std::map<std::string, size_t> distinct;
-    std::vector<const NamedKernel*> todo;
+    std::vector<const NamedKernel*> chosen;
     for (const auto& [group, named] : kernels_) {
-      const auto [it, fresh] = distinct.emplace(loops::print(named.kernel), todo.size());
+      const auto [it, fresh] = distinct.emplace(loops::print(named.kernel), chosen.size());
       if (fresh)
-        todo.push_back(&named);
+        chosen.push_back(&named);
       code_of_group_[group] = it->second;
     }
-    std::vector<std::string> objects(todo.size());
-    std::vector<std::exception_ptr> errors(todo.size());
+    std::vector<std::string> objects(chosen.size());
+    std::vector<std::exception_ptr> errors(chosen.size());
     std::atomic<size_t> next = 0;
     const auto work = [&] {
-      for (size_t i = next++; i < todo.size(); i = next++)
+      for (size_t i = next++; i < chosen.size(); i = next++)
         try {
-          tell_of_kernel(todo.size());
+          tell_of_kernel(chosen.size());
           objects[i] = with_context(
-              [&] { return describe_sources(todo[i]->sources); },
-              [&] { return codegen::generate_object(todo[i]->kernel, options_.target, options_.cache); });
+              [&] { return describe_sources(chosen[i]->sources); },
+              [&] { return codegen::generate_object(chosen[i]->kernel, options_.target, options_.cache); });
         } catch (...) {
           errors[i] = std::current_exception();
         }
     };
     std::vector<std::thread> threads;
-    const auto count = std::min<size_t>(static_cast<size_t>(options_.target.cores), todo.size());
+    const auto count = std::min<size_t>(static_cast<size_t>(options_.target.cores), chosen.size());
     for (size_t i = 1; i < count; ++i)
       threads.emplace_back(work);
     work();
@@ -441,8 +441,8 @@ class Compiler {
       if (error)
         std::rethrow_exception(error);
     auto code = std::make_shared<Code>();
-    for (size_t i = 0; i < todo.size(); ++i)
-      functions_.push_back(code->jit.load(objects[i], codegen::phases_of(todo[i]->kernel).size()));
+    for (size_t i = 0; i < chosen.size(); ++i)
+      functions_.push_back(code->jit.load(objects[i], codegen::phases_of(chosen[i]->kernel).size()));
     code_ = std::move(code);
   }
 

@@ -67,25 +67,10 @@ std::vector<loops::Axis> LowerContext::axes(const std::vector<Dim>& sizes, std::
   return axes;
 }
 
-void LowerContext::define(int64_t result, const Formula& formula) {
-  const Value value = node_.result(result);
-  Definition definition{
-      .results = {{.name = result_name(result), .dtype = value.dtype(), .sizes = value.shape().dims()}},
-      .axes = axes(value.shape().dims(), "i"),
-      .reduced = {},
-      .at = {},
-      .combine = "",
-      .own_combine = std::nullopt,
-      .initial = {},
-      .values = {}};
-  definition.at = loops::variables_of(definition.axes);
-  definition.values = {Scalar::cast(value.dtype(), formula(loops::variables_of(definition.axes)))};
-  definitions_.push_back(std::move(definition));
-}
-
-LowerContext::Formula LowerContext::keep(const std::vector<Dim>& sizes, const Formula& formula) {
+// Elements by their formula; whose they are is for the caller to say.
+static Definition map_of(const std::vector<Dim>& sizes, const LowerContext::Formula& formula) {
   Definition definition{.results = {},
-                        .axes = axes(sizes, "i"),
+                        .axes = LowerContext::axes(sizes, "i"),
                         .reduced = {},
                         .at = {},
                         .combine = "",
@@ -93,7 +78,21 @@ LowerContext::Formula LowerContext::keep(const std::vector<Dim>& sizes, const Fo
                         .initial = {},
                         .values = {}};
   definition.at = loops::variables_of(definition.axes);
-  definition.values = {formula(loops::variables_of(definition.axes))};
+  definition.values = {formula(definition.at)};
+  return definition;
+}
+
+void LowerContext::define(int64_t result, const Formula& formula) {
+  const Value value = node_.result(result);
+  const std::vector<Dim>& sizes = value.shape().dims();
+  Definition definition =
+      map_of(sizes, [&](const Index& at) { return Scalar::cast(value.dtype(), formula(at)); });
+  definition.results = {{.name = result_name(result), .dtype = value.dtype(), .sizes = sizes}};
+  definitions_.push_back(std::move(definition));
+}
+
+LowerContext::Formula LowerContext::keep(const std::vector<Dim>& sizes, const Formula& formula) {
+  Definition definition = map_of(sizes, formula);
   const Buffer buffer{.name = fmt::format("t{}_0", definitions_.size()),
                       .dtype = definition.values.front().dtype(),
                       .sizes = sizes};
