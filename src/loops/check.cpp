@@ -17,6 +17,9 @@ class Checker {
       for (const Buffer& buffer : *buffers) {
         part_ = next_part_++;
         declare(buffer);
+        if (buffer.space != Space::Memory && (buffer.space != Space::Streamed || buffers == &kernel_.inputs))
+          report("'{}' is {} of the kernel, so it is in memory", buffer.name,
+                 buffers == &kernel_.inputs ? "an input" : "an output");
       }
     for (const Combine& combine : kernel_.combines) {
       part_ = next_part_++;

@@ -18,8 +18,9 @@
 
 namespace tenon::loops {
 
-// Who sees a buffer that a kernel has for itself.
-enum class Space : uint8_t { Memory, Shared, Private };  // all; the threads of one block; one thread
+// Where a buffer is. What a kernel has for itself is seen by all, by the threads of one block, or by one
+// thread. Outputs may be streamed: written past the caches, as they are too large to stay there.
+enum class Space : uint8_t { Memory, Shared, Private, Streamed };
 
 struct Buffer {
   std::string name;

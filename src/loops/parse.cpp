@@ -132,7 +132,20 @@ class Parser : private Scanner {
     buffer.dtype = dtype();
     list('[', ']', [&] { buffer.sizes.push_back(dim({",", "]"})); });
     dtypes_.insert_or_assign(buffer.name, buffer.dtype);
+    buffer.space = space();
     return buffer;
+  }
+
+  Space space() {
+    if (accept_word("streamed"))
+      return Space::Streamed;
+    if (!accept_word("in"))
+      return Space::Memory;
+    if (accept_word("shared"))
+      return Space::Shared;
+    if (accept_word("private"))
+      return Space::Private;
+    fail("'shared' or 'private' was expected");
   }
 
   Combine combine() {
@@ -220,18 +233,7 @@ class Parser : private Scanner {
     return guard;
   }
 
-  Local local() {
-    Local local{buffer()};
-    if (accept_word("in")) {
-      if (accept_word("shared"))
-        local.buffer.space = Space::Shared;
-      else if (accept_word("private"))
-        local.buffer.space = Space::Private;
-      else
-        fail("'shared' or 'private' was expected");
-    }
-    return local;
-  }
+  Local local() { return {buffer()}; }
 
   Call call() {
     Call call{.routine = word()};

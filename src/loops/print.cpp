@@ -64,7 +64,9 @@ class Printer {
   void line(const std::string& words) { text_ += std::string(2 * depth_, ' ') + words + "\n"; }
 
   static std::string described(const Buffer& buffer) {
-    return fmt::format("{}: {}[{}]", buffer.name, buffer.dtype, fmt::join(buffer.sizes, ","));
+    constexpr std::string_view kSpaces[] = {"", " in shared", " in private", " streamed"};
+    return fmt::format("{}: {}[{}]{}", buffer.name, buffer.dtype, fmt::join(buffer.sizes, ","),
+                       kSpaces[static_cast<size_t>(buffer.space)]);
   }
   static std::vector<std::string> described(const std::vector<Buffer>& buffers) {
     std::vector<std::string> texts;
@@ -110,8 +112,7 @@ class Printer {
   }
   void print(const Local& local) {
     remember(local.buffer);
-    constexpr std::string_view kSpaces[] = {"", " in shared", " in private"};
-    line("local " + described(local.buffer) + std::string(kSpaces[static_cast<size_t>(local.buffer.space)]));
+    line("local " + described(local.buffer));
   }
   void print(const Loop& loop) {
     constexpr std::string_view kMarks[] = {"", " parallel", " vector", " unrolled"};

@@ -24,7 +24,6 @@ using loops::Statement;
 
 namespace {
 
-constexpr int64_t kRegistersPerVector = 2;  // as codegen makes them
 const char* const kSums = "sums";
 const char* const kFactors = "factors";
 

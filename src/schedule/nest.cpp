@@ -23,6 +23,9 @@ using loops::Statement;
 namespace {
 
 constexpr int64_t kElementsPerTurn = 8192;  // of a loop that is cut into turns for threads
+// In bytes: outputs of this size and larger are written past the caches, which would fetch every line only to
+// have it overwritten, and lose it before anyone reads it.
+constexpr int64_t kLeastStreamed = 32 << 20;
 
 // The stage with these variables for its axes: first those of the rows, then its own.
 Definition renamed(const Definition& definition, size_t rows, const std::string& prefix) {
@@ -101,6 +104,8 @@ class NestBuilder {
         contract();
         break;
     }
+    if (group_.pattern != Pattern::Contract)
+      stream_outputs();
     return std::move(kernel_);
   }
 
@@ -122,6 +127,19 @@ class NestBuilder {
   // What the results are before anything is combined.
   static Assign start(const Definition& definition) {
     return {.places = places(definition), .combine = "", .values = definition.initial};
+  }
+
+  void stream_outputs() {
+    for (Buffer& output : kernel_.outputs) {
+      Dim bytes = info(output.dtype).bytes;
+      for (const Dim& size : output.sizes)
+        bytes = bytes * size;
+      const bool read_again = std::any_of(stages_.begin(), stages_.end(), [&](const Stage& stage) {
+        return buffers_read(stage).contains(output.name);
+      });
+      if (bytes.constant().value_or(0) >= kLeastStreamed && !read_again)
+        output.space = loops::Space::Streamed;
+    }
   }
 
   // --- every stage on its own axes ---

@@ -29,6 +29,10 @@ struct Target {
   int cores = 1;  // that this process may use
 };
 
+// Vectors in generated code are this many registers long, so that the instructions of one need not wait for
+// each other.
+constexpr int64_t kRegistersPerVector = 2;
+
 // Found out once, on first use.
 const Target& this_machine();
 

@@ -208,5 +208,16 @@ TEST(Compile, MakesOneKernelOfEqualOnes) {
   EXPECT_EQ(functions.size(), 1u);
 }
 
+// Fetching lines only to overwrite them would cost a third of the time.
+TEST(Compile, StreamsWhatIsTooLargeForCaches) {
+  const auto space_of_result = [](int64_t rows, std::string_view body) {
+    const std::unique_ptr<Graph> graph = read(fmt::format("graph g(%x: f32[{},1024]) {{ {} }}", rows, body));
+    return kernels_of(*graph, without_cache()).front().outputs.front().space;
+  };
+  EXPECT_EQ(space_of_result(8192, "%0 = relu(%x) return %0"), loops::Space::Streamed);
+  EXPECT_EQ(space_of_result(8192, "%0 = softmax(%x, axis=1) return %0"), loops::Space::Streamed);
+  EXPECT_EQ(space_of_result(1024, "%0 = relu(%x) return %0"), loops::Space::Memory);
+}
+
 }  // namespace
 }  // namespace tenon

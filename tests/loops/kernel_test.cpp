@@ -45,6 +45,18 @@ TEST(KernelText, HasSizesGuardsLocalsAndCalls) {
 )");
 }
 
+TEST(KernelText, SaysWhichOutputsAreStreamed) {
+  expect_kept(R"(kernel k(x: f32[n]) -> (y: f32[n] streamed) {
+  for i in 0..n vector {
+    y[i] = x[i]
+  }
+}
+)");
+  EXPECT_EQ(check(parse_kernel("kernel k(x: f32[2] streamed) -> (y: f32[2] in private) {\n}")),
+            (std::vector<std::string>{"'x' is an input of the kernel, so it is in memory",
+                                      "'y' is an output of the kernel, so it is in memory"}));
+}
+
 TEST(KernelText, CombinesTuples) {
   expect_kept(R"(kernel argmax(x: f32[n]) -> (m: f32[], k: i64[]) {
   combine larger(a: f32, p: i64, b: f32, q: i64) = select(a < b, b, a), select(a < b, q, p)

@@ -1,6 +1,7 @@
 #include "codegen/llvm/emit.h"
 
 #include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/MDBuilder.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include "base/error.h"
 #include "codegen/llvm/elements.h"
 #include "codegen/llvm/indices.h"
+#include "codegen/vectors.h"
 
 namespace tenon::codegen {
 namespace {
@@ -28,8 +30,6 @@ using loops::Place;
 using loops::Scalar;
 using loops::Statement;
 
-// Vectors are this many registers long, so that the instructions of one need not wait for each other.
-constexpr int64_t kRegistersPerVector = 2;
 constexpr int64_t kMostTurnsUnrolled = 64, kMostVectorsUnrolled = 4;
 
 struct Storage {
@@ -38,6 +38,7 @@ struct Storage {
   std::vector<Dim> sizes;
   llvm::MDNode* scope = nullptr;   // of its own, as no two buffers overlap …
   llvm::MDNode* others = nullptr;  // … and those of all others
+  bool streamed = false;
 };
 
 // The loop whose turns run in the lanes of vectors.
@@ -73,6 +74,8 @@ class Emitter {
       run(phase.body);
     else
       run_turns(phase);
+    if (streams_ && target_.architecture == Architecture::X86_64)  // others must find what was written
+      builder_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
     builder_.CreateRet(builder_.getInt64(0));
     builder_.SetInsertPoint(entry_);
     builder_.CreateBr(start);
@@ -87,8 +90,10 @@ class Emitter {
     all.insert(all.end(), kernel_.outputs.begin(), kernel_.outputs.end());
     for (size_t i = 0; i < all.size(); ++i) {
       Value* slot = builder_.CreateConstGEP1_64(builder_.getPtrTy(), buffers, i);
-      storage_.emplace(all[i].name,
-                       Storage{builder_.CreateLoad(builder_.getPtrTy(), slot), all[i].dtype, all[i].sizes});
+      storage_.emplace(all[i].name, Storage{.pointer = builder_.CreateLoad(builder_.getPtrTy(), slot),
+                                            .dtype = all[i].dtype,
+                                            .sizes = all[i].sizes,
+                                            .streamed = all[i].space == loops::Space::Streamed});
     }
     keep_apart();
     const std::vector<std::string> symbols = kernel_.size_symbols();
@@ -239,7 +244,7 @@ class Emitter {
       }
       return;
     }
-    if (loop.mark == Mark::Vector && !lanes_ && loop.step == 1 && lanes_for(loop) > 1 && can_vectorise(loop))
+    if (loop.mark == Mark::Vector && !lanes_ && can_vectorise(loop, kernel_, target_))
       run_vectors(loop);
     else
       run_serially(loop, indices_.value(loop.begin), indices_.value(loop.end));
@@ -254,14 +259,18 @@ class Emitter {
 
   // Whole vectors of turns; then the rest, in one vector of which only some lanes matter, or one by one.
   void run_vectors(const Loop& loop) {
-    const int64_t lanes = lanes_for(loop);
-    std::vector<const Assign*> folded;
-    find_folded(loop.body, loop.variable, folded);
+    const int64_t lanes = lanes_for(loop, target_);
+    const std::vector<const Assign*> folded = find_folded(loop);
     for (const Assign* assign : folded)
       start_partial_results(*assign, lanes);
-    lanes_ = Lanes{loop.variable, lanes};
     Value *begin = indices_.value(loop.begin), *end = indices_.value(loop.end);
-    const std::optional<int64_t> turns = turns_of(loop).constant();
+    std::optional<int64_t> turns = turns_of(loop).constant();
+    if (Value* aligned = begin_stream(loop, begin, end)) {
+      run_some(loop, begin, aligned);
+      begin = aligned;
+      turns.reset();
+    }
+    lanes_ = Lanes{loop.variable, lanes};
     const auto run_lanes = [&](Value* variable) {
       indices_.set(loop.variable, variable, lanes);
       run(loop.body);
@@ -273,48 +282,63 @@ class Emitter {
         run_lanes(rest);
     else
       rest = count(begin, end, lanes, lanes, run_lanes);
-    const bool none_left = turns && *turns % lanes == 0;
-    const bool masked = !none_left && can_mask(loop.body);
-    if (masked)
-      run_where(builder_.CreateICmpSLT(rest, end), [&] {
-        Value* left = repeat(builder_, builder_.CreateSub(end, rest), lanes);
-        mask_ = builder_.CreateICmpSLT(indices_.lane_numbers(lanes), left);
-        mask_is_partial_ = true;
-        run_lanes(rest);
-        mask_ = nullptr;
-        mask_is_partial_ = false;
-      });
     lanes_.reset();
+    streamed_ = nullptr;
+    const bool masks = can_mask(loop.body, target_);
+    if (masks && !(turns && *turns % lanes == 0))
+      run_some(loop, rest, end);
     for (const Assign* assign : folded)
       finish_partial_results(*assign, lanes);
-    if (!none_left && !masked)
+    if (!masks && !(turns && *turns % lanes == 0))
       run_serially(loop, rest, end);
   }
 
-  // Whether a machine can leave out lanes of what the statements read and write.
-  bool can_mask(const std::vector<Statement>& body) const {
-    const int64_t least = target_.vector_bytes >= 64   ? 1
-                          : target_.vector_bytes >= 32 ? 4
-                                                       : 16;  // bytes of an element
-    const auto fits = [&](const std::string& buffer) {
-      return info(storage_.at(buffer).dtype).bytes >= least;
-    };
-    for (const Statement& statement : body) {
-      if (const auto* assign = std::get_if<Assign>(&statement)) {
-        for (const Place& place : assign->places)
-          if (!fits(place.buffer) ||
-              !loops::built_in_combine(assign->combine.empty() ? "+" : assign->combine))
-            return false;
-        bool all = true;
-        for (const Scalar& value : assign->values)
-          loops::for_each_load(value, [&](const Scalar& load) { all = all && fits(load.name()); });
-        if (!all)
-          return false;
+  // Fewer turns than a vector has lanes: in one of which only the first lanes matter, or one by one.
+  void run_some(const Loop& loop, Value* begin, Value* end) {
+    if (!can_mask(loop.body, target_))
+      return run_serially(loop, begin, end);
+    const int64_t lanes = lanes_for(loop, target_);
+    run_where(builder_.CreateICmpSLT(begin, end), [&] {
+      lanes_ = Lanes{loop.variable, lanes};
+      Value* left = repeat(builder_, builder_.CreateSub(end, begin), lanes);
+      mask_ = builder_.CreateICmpSLT(indices_.lane_numbers(lanes), left);
+      mask_is_partial_ = true;
+      indices_.set(loop.variable, begin, lanes);
+      run(loop.body);
+      mask_ = nullptr;
+      mask_is_partial_ = false;
+      lanes_.reset();
+    });
+  }
+
+  // Where the loop writes an output that is streamed, one element after the other: from which turn on whole
+  // registers are written, which alone can pass the caches. Null where it does not.
+  Value* begin_stream(const Loop& loop, Value* begin, Value* end) {
+    for (const Statement& statement : loop.body) {
+      const auto* assign = std::get_if<Assign>(&statement);
+      if (assign == nullptr || !assign->combine.empty())
+        continue;
+      for (const Place& place : assign->places) {
+        const Storage& storage = storage_.at(place.buffer);
+        if (!storage.streamed)
+          continue;
+        lanes_ = Lanes{loop.variable, lanes_for(loop, target_)};
+        indices_.set(loop.variable, begin, lanes_->count);
+        const Offset offset = offset_of(storage, place.at);
+        lanes_.reset();
+        if (offset.step != 1)
+          continue;
+        streamed_ = &place;
+        streams_ = true;
+        Value* at = builder_.CreatePtrToInt(address(storage, offset.first), builder_.getInt64Ty());
+        Value* missing = builder_.CreateURem(builder_.CreateNeg(at),
+                                             builder_.getInt64(static_cast<uint64_t>(target_.vector_bytes)));
+        missing =
+            builder_.CreateUDiv(missing, builder_.getInt64(static_cast<uint64_t>(info(storage.dtype).bytes)));
+        return builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, builder_.CreateAdd(begin, missing), end);
       }
-      if (const auto* inner = body_of(statement); inner != nullptr && !can_mask(*inner))
-        return false;
     }
-    return true;
+    return nullptr;
   }
 
   template <class Body>
@@ -344,103 +368,6 @@ class Emitter {
   }
   bool varies(const Place& place) const {
     return std::any_of(place.at.begin(), place.at.end(), [&](const Scalar& each) { return varies(each); });
-  }
-
-  static bool mentions(const Scalar& scalar, const std::string& variable) {
-    if (scalar.kind() == Scalar::Kind::Index) {
-      const std::vector<std::string> symbols = scalar.index().symbols();
-      return std::find(symbols.begin(), symbols.end(), variable) != symbols.end();
-    }
-    return std::any_of(scalar.operands().begin(), scalar.operands().end(),
-                       [&](const Scalar& each) { return mentions(each, variable); });
-  }
-  static bool mentions(const Place& place, const std::string& variable) {
-    return std::any_of(place.at.begin(), place.at.end(),
-                       [&](const Scalar& each) { return mentions(each, variable); });
-  }
-
-  // Whether turns of the loop can run in lanes: each writes a place of its own, or they combine what may come
-  // in any order in one place that stands still.
-  bool can_vectorise(const Loop& loop) const { return can_vectorise(loop.body, loop.variable, {}); }
-  bool can_vectorise(const std::vector<Statement>& body, const std::string& lane,
-                     std::set<std::string> inner) const {
-    for (const Statement& statement : body) {
-      if (const auto* assign = std::get_if<Assign>(&statement)) {
-        for (const Place& place : assign->places)
-          if (!can_vectorise(*assign, place, lane, inner))
-            return false;
-      } else if (const auto* loop = std::get_if<Loop>(&statement)) {
-        std::set<std::string> within = inner;
-        within.insert(loop->variable);
-        if (mentions(Scalar::index(loop->begin), lane) || mentions(Scalar::index(loop->end), lane) ||
-            !can_vectorise(loop->body, lane, within))
-          return false;
-      } else if (const auto* guard = std::get_if<Guard>(&statement)) {
-        for (const Dim& condition : guard->conditions)
-          if (mentions(Scalar::index(condition), lane))
-            return false;
-        if (!can_vectorise(guard->body, lane, inner))
-          return false;
-      } else {
-        return false;
-      }
-    }
-    return true;
-  }
-  bool can_vectorise(const Assign& assign, const Place& place, const std::string& lane,
-                     const std::set<std::string>& inner) const {
-    if (mentions(place, lane))
-      return std::all_of(place.at.begin(), place.at.end(),
-                         [](const Scalar& index) { return index.kind() == Scalar::Kind::Index; });
-    if (assign.combine.empty() || !is_unordered(assign))
-      return false;
-    return std::none_of(inner.begin(), inner.end(),
-                        [&](const std::string& each) { return mentions(place, each); });
-  }
-  bool is_unordered(const Assign& assign) const {
-    const loops::Combine* combine = kernel_.find_combine(assign.combine);
-    return combine == nullptr ? loops::built_in_combine(assign.combine).has_value() : combine->unordered;
-  }
-
-  // Those whose place stands still while the lanes move.
-  static void find_folded(const std::vector<Statement>& body, const std::string& lane,
-                          std::vector<const Assign*>& found) {
-    for (const Statement& statement : body) {
-      if (const auto* assign = std::get_if<Assign>(&statement);
-          assign != nullptr && !mentions(assign->places.front(), lane))
-        found.push_back(assign);
-      if (const auto* inner = body_of(statement))
-        find_folded(*inner, lane, found);
-    }
-  }
-
-  // As many elements as fill the registers of a vector, at the widest dtype.
-  int64_t lanes_for(const Loop& loop) const {
-    int64_t bytes = 1;
-    widest(loop.body, bytes);
-    int64_t lanes = std::max<int64_t>(target_.vector_bytes / bytes, 1) * kRegistersPerVector;
-    if (const std::optional<int64_t> turns = turns_of(loop).constant())
-      lanes = std::min<int64_t>(
-          lanes, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::max<int64_t>(*turns, 1)))));
-    return lanes;
-  }
-  static void widest(const Scalar& scalar, int64_t& bytes) {
-    if (scalar.kind() == Scalar::Kind::Index)
-      return;
-    bytes = std::max<int64_t>(bytes, is_float(scalar.dtype()) ? std::max(info(scalar.dtype()).bytes, 4)
-                                                              : info(scalar.dtype()).bytes);
-    if (scalar.kind() != Scalar::Kind::Load)
-      for (const Scalar& operand : scalar.operands())
-        widest(operand, bytes);
-  }
-  static void widest(const std::vector<Statement>& body, int64_t& bytes) {
-    for (const Statement& statement : body) {
-      if (const auto* assign = std::get_if<Assign>(&statement))
-        for (const Scalar& value : assign->values)
-          widest(value, bytes);
-      if (const auto* inner = body_of(statement))
-        widest(*inner, bytes);
-    }
   }
 
   // --- assignments ---
@@ -816,12 +743,22 @@ class Emitter {
     if (offset.step == 1 && mask_ != nullptr)
       written =
           builder_.CreateMaskedStore(stored, address(storage, offset.first), alignment(storage.dtype), mask_);
+    else if (&place == streamed_)
+      written = stream(stored, address(storage, offset.first));
     else if (offset.step == 0 || offset.step == 1)
       written = builder_.CreateAlignedStore(stored, address(storage, offset.first), alignment(storage.dtype));
     else
       written =
           builder_.CreateMaskedScatter(stored, addresses(storage, offset), alignment(storage.dtype), mask_);
     mark(written, storage);
+  }
+
+  llvm::Instruction* stream(Value* stored, Value* to) {
+    llvm::StoreInst* written =
+        builder_.CreateAlignedStore(stored, to, llvm::Align(static_cast<uint64_t>(target_.vector_bytes)));
+    llvm::Metadata* one = llvm::ConstantAsMetadata::get(builder_.getInt32(1));
+    written->setMetadata(llvm::LLVMContext::MD_nontemporal, llvm::MDNode::get(context_, {one}));
+    return written;
   }
 
   const Kernel& kernel_;
@@ -836,8 +773,10 @@ class Emitter {
   std::map<std::string, Storage> storage_;
   Dim scratch_used_ = 0;
   std::optional<Lanes> lanes_;
-  Value* mask_ = nullptr;         // which lanes matter; null where all do
-  bool mask_is_partial_ = false;  // it leaves out the last lanes, but never all
+  Value* mask_ = nullptr;            // which lanes matter; null where all do
+  const Place* streamed_ = nullptr;  // what the loop at hand writes past the caches
+  bool streams_ = false;             // whether any loop does
+  bool mask_is_partial_ = false;     // it leaves out the last lanes, but never all
   std::map<const Assign*, Partial> partial_results_;
   std::map<std::string, Value*> locals_;  // of the combine that is being computed
   std::map<const void*, Value*> known_;   // of the statement that is being computed
