@@ -4,6 +4,8 @@
 #include <cstring>
 #include <map>
 
+#include "base/pages.h"
+#include "base/run_all.h"
 #include "ops/data.h"
 #include "ops/linear.h"
 
@@ -46,31 +48,59 @@ std::optional<Tensor> transposed(const Tensor& matrix) {
   return result;
 }
 
-}  // namespace
+// A constant on the right of products that transpose it.
+struct Weight {
+  Value matrix;
+  std::vector<Node*> products;
+  std::optional<Tensor> transposed = {};
+};
 
-void arrange_weights(Graph& graph) {
-  std::map<Value, Value> done;  // what several products share stays shared
+std::vector<Weight> find_weights(const Graph& graph) {
+  std::vector<Weight> weights;
+  std::map<Value, size_t> numbers;
   for (Node* node : graph.nodes()) {
     if (!node->is("matmul") || !node->attr("transpose_b"))
       continue;
     const Value b = node->in("b");
-    const Literal* literal = literal_of(b);
-    if (literal == nullptr || b.rank() != 2)
+    if (literal_of(b) == nullptr || b.rank() != 2)
       continue;
-    const InsertBefore here(node);
-    const WithSources sources(*node);
-    auto it = done.find(b);
-    if (it == done.end()) {
-      const std::optional<Tensor> matrix = transposed(literal->tensor());
-      if (!matrix)
-        continue;
-      it = done.emplace(b, constant(graph, *matrix)).first;
-    }
-    graph.replace(node, {matmul(node->in("a"), it->second, {.a = node->attr("transpose_a"), .b = false})});
+    const auto [it, fresh] = numbers.emplace(b, weights.size());
+    if (fresh)
+      weights.push_back({b, {}});
+    weights[it->second].products.push_back(node);
   }
-  for (const auto& [matrix, other] : done)
-    if (matrix.use_count() == 0)
-      graph.erase(matrix.node());
+  return weights;
+}
+
+// What was read of a file is not needed a second time.
+void release(const Literal& literal) {
+  if (const auto* slice = std::get_if<Literal::FileSlice>(&literal.form()))
+    release_pages(slice->file->bytes().subspan(slice->offset, slice->size));
+}
+
+}  // namespace
+
+void arrange_weights(Graph& graph, int threads) {
+  std::vector<Weight> weights = find_weights(graph);
+  run_all(weights.size(), threads, [&](size_t i) {
+    const Literal& literal = *literal_of(weights[i].matrix);
+    weights[i].transposed = transposed(literal.tensor());
+    release(literal);
+  });
+  for (Weight& weight : weights) {
+    if (!weight.transposed)
+      continue;
+    std::optional<Value> matrix;  // what several products share stays shared
+    for (Node* node : weight.products) {
+      const InsertBefore here(node);
+      const WithSources sources(*node);
+      if (!matrix)
+        matrix = constant(graph, *weight.transposed);
+      graph.replace(node, {matmul(node->in("a"), *matrix, {.a = node->attr("transpose_a"), .b = false})});
+    }
+    if (weight.matrix.use_count() == 0)
+      graph.erase(weight.matrix.node());
+  }
 }
 
 }  // namespace tenon

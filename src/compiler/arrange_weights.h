@@ -7,6 +7,6 @@ namespace tenon {
 
 // Constant matrices on the right of a product are transposed now, where the node would do so in every run:
 // then vectors run along a row of the result and of the matrix at once.
-void arrange_weights(Graph& graph);
+void arrange_weights(Graph& graph, int threads);
 
 }  // namespace tenon

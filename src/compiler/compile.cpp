@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <cctype>
-#include <exception>
 #include <mutex>
-#include <thread>
 
 #include "base/error.h"
-#include "base/hash.h"
+#include "base/run_all.h"
 #include "codegen/llvm/jit.h"
 #include "codegen/phases.h"
 #include "compiler/arrange_weights.h"
@@ -183,7 +181,7 @@ class Compiler {
       : options_(options), graph_(copy_for_loops(graph)) {
     decompose(*graph_);
     fold();
-    arrange_weights(*graph_);
+    arrange_weights(*graph_, options_.target.cores);
     lowered_ = lower_graph(*graph_);
     for (Value output : graph_->outputs())
       kept_.insert(lowered_.names.at(output.data()));
@@ -417,29 +415,12 @@ class Compiler {
       code_of_group_[group] = it->second;
     }
     std::vector<std::string> objects(chosen.size());
-    std::vector<std::exception_ptr> errors(chosen.size());
-    std::atomic<size_t> next = 0;
-    const auto work = [&] {
-      for (size_t i = next++; i < chosen.size(); i = next++)
-        try {
-          tell_of_kernel(chosen.size());
-          objects[i] = with_context(
-              [&] { return describe_sources(chosen[i]->sources); },
-              [&] { return codegen::generate_object(chosen[i]->kernel, options_.target, options_.cache); });
-        } catch (...) {
-          errors[i] = std::current_exception();
-        }
-    };
-    std::vector<std::thread> threads;
-    const auto count = std::min<size_t>(static_cast<size_t>(options_.target.cores), chosen.size());
-    for (size_t i = 1; i < count; ++i)
-      threads.emplace_back(work);
-    work();
-    for (std::thread& thread : threads)
-      thread.join();
-    for (const std::exception_ptr& error : errors)
-      if (error)
-        std::rethrow_exception(error);
+    run_all(chosen.size(), options_.target.cores, [&](size_t i) {
+      tell_of_kernel(chosen.size());
+      objects[i] = with_context(
+          [&] { return describe_sources(chosen[i]->sources); },
+          [&] { return codegen::generate_object(chosen[i]->kernel, options_.target, options_.cache); });
+    });
     auto code = std::make_shared<Code>();
     for (size_t i = 0; i < chosen.size(); ++i)
       functions_.push_back(code->jit.load(objects[i], codegen::phases_of(chosen[i]->kernel).size()));
