@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <span>
+#include <utility>
 
 #include "base/pages.h"
 #include "base/run_all.h"
@@ -48,11 +50,38 @@ std::optional<Tensor> transposed(const Tensor& matrix) {
   return result;
 }
 
+// What was read of a file is not needed a second time.
+void release(const Literal& literal) {
+  if (const auto* slice = std::get_if<Literal::FileSlice>(&literal.form()))
+    release_pages(slice->file->bytes().subspan(slice->offset, slice->size));
+}
+
 // A constant on the right of products that transpose it.
 struct Weight {
   Value matrix;
   std::vector<Node*> products;
   std::optional<Tensor> transposed = {};
+
+  void transpose() {
+    const Literal& literal = *literal_of(matrix);
+    transposed = tenon::transposed(literal.tensor());
+    release(literal);
+  }
+
+  void replace(Graph& graph) {
+    if (!transposed)
+      return;
+    std::optional<Value> other;  // what several products share stays shared
+    for (Node* node : products) {
+      const InsertBefore here(node);
+      const WithSources sources(*node);
+      if (!other)
+        other = constant(graph, *std::exchange(transposed, std::nullopt));
+      graph.replace(node, {matmul(node->in("a"), *other, {.a = node->attr("transpose_a"), .b = false})});
+    }
+    if (matrix.use_count() == 0)
+      graph.erase(matrix.node());
+  }
 };
 
 std::vector<Weight> find_weights(const Graph& graph) {
@@ -72,34 +101,17 @@ std::vector<Weight> find_weights(const Graph& graph) {
   return weights;
 }
 
-// What was read of a file is not needed a second time.
-void release(const Literal& literal) {
-  if (const auto* slice = std::get_if<Literal::FileSlice>(&literal.form()))
-    release_pages(slice->file->bytes().subspan(slice->offset, slice->size));
-}
-
 }  // namespace
 
 void arrange_weights(Graph& graph, int threads) {
   std::vector<Weight> weights = find_weights(graph);
-  run_all(weights.size(), threads, [&](size_t i) {
-    const Literal& literal = *literal_of(weights[i].matrix);
-    weights[i].transposed = transposed(literal.tensor());
-    release(literal);
-  });
-  for (Weight& weight : weights) {
-    if (!weight.transposed)
-      continue;
-    std::optional<Value> matrix;  // what several products share stays shared
-    for (Node* node : weight.products) {
-      const InsertBefore here(node);
-      const WithSources sources(*node);
-      if (!matrix)
-        matrix = constant(graph, *weight.transposed);
-      graph.replace(node, {matmul(node->in("a"), *matrix, {.a = node->attr("transpose_a"), .b = false})});
-    }
-    if (weight.matrix.use_count() == 0)
-      graph.erase(weight.matrix.node());
+  // Few at a time, so that not all of them are in memory twice.
+  const auto at_once = static_cast<size_t>(2 * threads);
+  for (std::span<Weight> left = weights; !left.empty(); left = left.subspan(std::min(at_once, left.size()))) {
+    const std::span<Weight> some = left.first(std::min(at_once, left.size()));
+    run_all(some.size(), threads, [&](size_t i) { some[i].transpose(); });
+    for (Weight& weight : some)
+      weight.replace(graph);
   }
 }
 

@@ -5,10 +5,12 @@
 #include <mutex>
 
 #include "base/error.h"
+#include "base/pages.h"
 #include "base/run_all.h"
 #include "codegen/llvm/jit.h"
 #include "codegen/phases.h"
 #include "compiler/arrange_weights.h"
+#include "compiler/compute_weights.h"
 #include "compiler/lower_graph.h"
 #include "ops/data.h"
 #include "ops/lower.h"
@@ -23,6 +25,8 @@ using loops::Scalar;
 using loops::Statement;
 
 namespace {
+
+constexpr uint64_t kLargestCopied = 64 << 10;  // in bytes
 
 // A kernel with names of its own, so that equal ones are seen to be equal; what the names stood for.
 struct NamedKernel {
@@ -197,6 +201,8 @@ class Compiler {
 
   std::unique_ptr<Program> run() {
     make_slots();
+    for (const std::shared_ptr<const MappedFile>& file : files_)
+      release_pages(file->bytes());  // what runs read of it comes back
     generate();
     for (size_t i = 0; i < groups_.size(); ++i)
       add_step(i);
@@ -208,11 +214,20 @@ class Compiler {
   }
 
  private:
-  // What decomposing made of weights alone: the gates of a recurrent layer, say, are slices of one matrix.
+  // What follows from constants alone is computed now; what decomposing made of them, too: the gates of a
+  // recurrent layer, say, are slices of one matrix.
   void fold() {
     Journal journal(NumericsBudget::Strict);
     fold_constants(*graph_, journal);
+    if (graph_->input_count() > 0)
+      compute_weights(*graph_, [&](const Graph& weights) { return run_once(weights); });
     remove_dead(*graph_, journal);
+  }
+
+  Data run_once(const Graph& weights) const {
+    CompileOptions options = options_;
+    options.before_kernel = nullptr;
+    return Compiler(weights, options).run()->run({}, {.seed = 0, .threads = options.target.cores});
   }
 
   // --- which items become one kernel ---
@@ -323,7 +338,7 @@ class Compiler {
         if (const Literal* literal = literal_of(value)) {
           slot.home = Home::Constant;
           if (is_read(slot.name))  // one number repeated, which stands in the code, needs no memory
-            slot.constant = literal->tensor();
+            slot.constant = constant_of(*literal);
         } else if (!follows_from(value.type(), known)) {
           slot.home = Home::Own;
         }
@@ -346,6 +361,20 @@ class Compiler {
         slot.number = number;
       ++number;
     }
+  }
+
+  // Small constants are copied: reading one where it lies in a file would bring megabytes around it along.
+  Tensor constant_of(const Literal& literal) {
+    Tensor tensor = literal.tensor();
+    const auto* slice = std::get_if<Literal::FileSlice>(&literal.form());
+    if (slice == nullptr)
+      return tensor;
+    files_.insert(slice->file);
+    if (slice->size > kLargestCopied)
+      return tensor;
+    Tensor copy(tensor.dtype(), tensor.extents());
+    std::copy(tensor.bytes().begin(), tensor.bytes().end(), copy.mutable_bytes().begin());
+    return copy;
   }
 
   bool is_read(const std::string& name) const {
@@ -506,6 +535,7 @@ class Compiler {
   std::shared_ptr<const void> code_;
   std::vector<Slot> slots_;
   std::map<std::string, size_t> slots_by_name_;
+  std::set<std::shared_ptr<const MappedFile>> files_;  // that hold constants
   std::vector<Step> steps_;
   std::mutex mutex_;  // of who listens
 };

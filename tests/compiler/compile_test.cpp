@@ -6,7 +6,12 @@
 #include <thread>
 
 #include "ir/parse.h"
+#include "ops/binary.h"
+#include "ops/data.h"
+#include "ops/linear.h"
 #include "ops/registry.h"
+#include "ops/reshape.h"
+#include "ops/slice.h"
 #include "tensor/wide.h"
 
 namespace tenon {
@@ -206,6 +211,38 @@ TEST(Compile, MakesOneKernelOfEqualOnes) {
     functions.insert(std::get<KernelStep>(step).phases.front().function);
   EXPECT_EQ(program->steps().size(), 2u);
   EXPECT_EQ(functions.size(), 1u);
+}
+
+int64_t bytes_of_constants(const Program& program) {
+  int64_t bytes = 0;
+  for (const Slot& slot : program.slots())
+    bytes += slot.constant.count() * slot.constant.element_size();
+  return bytes;
+}
+
+TEST(Compile, ComputesWithWeightsOnce) {
+  register_ops();
+  Graph graph;
+  const Value x = graph.add_input(Type::tensor(DType::F32, {4, 256}), "x");
+  const Value w = constant(graph, numbers({256, 256}, 1)), scale = constant(graph, numbers({256}, 2));
+  graph.set_outputs({matmul(x, w * scale)});
+  const std::unique_ptr<Program> program = compile(graph, without_cache());
+  EXPECT_EQ(count_kernels(*program), 1);
+  EXPECT_EQ(bytes_of_constants(*program), 256 * 256 * 4);
+  const Data inputs{numbers({4, 256}, 3)};
+  expect_close(program->run(inputs).front().tensor(), evaluate(graph, inputs).front().tensor());
+}
+
+TEST(Compile, DoesNotStoreMoreThanWeightsTake) {
+  register_ops();
+  Graph graph;
+  const Value x = graph.add_input(Type::tensor(DType::F32, {2048, 256}), "x");
+  const Value w = constant(graph, numbers({1, 1024 * 32}, 1));
+  graph.set_outputs({x + reshape(concat({w, w, w, w, w, w, w, w, w, w, w, w, w, w, w, w}, 0), {2048, 256})});
+  const std::unique_ptr<Program> program = compile(graph, without_cache());
+  EXPECT_EQ(bytes_of_constants(*program), 1024 * 32 * 4);
+  const Data inputs{numbers({2048, 256}, 3)};
+  expect_close(program->run(inputs).front().tensor(), evaluate(graph, inputs).front().tensor());
 }
 
 // Fetching lines only to overwrite them would cost a third of the time.

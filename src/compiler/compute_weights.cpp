@@ -1,0 +1,145 @@
+#include "compiler/compute_weights.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/error.h"
+#include "base/pages.h"
+#include "ops/data.h"
+
+namespace tenon {
+namespace {
+
+constexpr int64_t kSmall = 64 << 10;   // in bytes: results may be as large, whatever they are made of
+constexpr int64_t kAtOnce = 32 << 20;  // in bytes: constants that are read before memory is given back
+
+int64_t bytes_of(Value value) { return element_count(*value.shape().extents()) * info(value.dtype()).bytes; }
+
+// The bytes of a constant; one number repeated takes none.
+int64_t bytes_stored(const Literal& literal) {
+  const bool stored = std::holds_alternative<Tensor>(literal.form()) ||
+                      std::holds_alternative<Literal::FileSlice>(literal.form());
+  return stored ? literal.count() * info(literal.dtype()).bytes : 0;
+}
+
+// The nodes that only constants lead to.
+class Weights {
+ public:
+  explicit Weights(Graph& graph) : graph_(graph) {
+    for (const Node* node : graph.nodes())
+      if (literal_of(*node) != nullptr)
+        constants_behind_[node->result().data()] = {node->result()};
+      else if (is_computed(*node))
+        for (Value result : node->results())
+          constants_behind_[result.data()] = constants_behind(*node);
+    for (const Node* node : graph.nodes())
+      if (literal_of(*node) == nullptr)
+        for (Value result : node->results())
+          if (constants_behind_.contains(result.data()) && is_used_elsewhere(result))
+            results_.push_back(result);
+  }
+
+  // The next that can be computed together; empty when there are no more.
+  std::vector<Value> take() {
+    std::set<Value> constants;
+    std::vector<Value> taken;
+    while (!results_.empty() && bytes_stored(constants) < kAtOnce) {
+      taken.push_back(results_.back());
+      results_.pop_back();
+      const std::set<Value>& behind = constants_behind_.at(taken.back().data());
+      constants.insert(behind.begin(), behind.end());
+    }
+    return taken;
+  }
+
+  // A graph of its own, which computes them.
+  static std::unique_ptr<Graph> alone(const std::vector<Value>& results) {
+    auto graph = std::make_unique<Graph>("weights");
+    std::map<const ValueData*, Value> copies;
+    const auto copy = [&](const auto& self, Value value) -> Value {
+      if (const auto it = copies.find(value.data()); it != copies.end())
+        return it->second;
+      for (Value operand : value.node()->operands())
+        self(self, operand);
+      const Node* node =
+          graph->copy_node(*value.node(), [&](Value operand) { return copies.at(operand.data()); });
+      for (int64_t i = 0; i < node->result_count(); ++i)
+        copies.emplace(value.node()->result(i).data(), node->result(i));
+      return copies.at(value.data());
+    };
+    std::vector<Value> outputs;
+    for (Value result : results)
+      outputs.push_back(copy(copy, result));
+    graph->set_outputs(outputs);
+    return graph;
+  }
+
+  void replace(const std::vector<Value>& results, const Data& values) {
+    for (size_t i = 0; i < results.size(); ++i) {
+      const InsertBefore here(graph_.first());
+      const WithSources sources(*results[i].node());
+      results[i].replace_all_uses(constant(graph_, values[i].tensor()));
+      for (Value each : constants_behind_.at(results[i].data()))
+        if (const auto* slice = std::get_if<Literal::FileSlice>(&literal_of(each)->form()))
+          release_pages(slice->file->bytes().subspan(slice->offset, slice->size));
+    }
+  }
+
+ private:
+  static int64_t bytes_stored(const std::set<Value>& constants) {
+    int64_t bytes = 0;
+    for (Value constant : constants)
+      bytes += tenon::bytes_stored(*literal_of(constant));
+    return bytes;
+  }
+
+  // All that a node's operands are made of.
+  std::set<Value> constants_behind(const Node& node) const {
+    std::set<Value> constants;
+    for (Value operand : node.operands()) {
+      const std::set<Value>& behind = constants_behind_.at(operand.data());
+      constants.insert(behind.begin(), behind.end());
+    }
+    return constants;
+  }
+
+  bool is_computed(const Node& node) const {
+    if (node.op().traits.random || !node.regions().empty() || node.operand_count() == 0)
+      return false;
+    const std::vector<Value> operands = node.operands(), results = node.results();
+    if (!std::all_of(operands.begin(), operands.end(),
+                     [&](Value operand) { return constants_behind_.contains(operand.data()); }))
+      return false;
+    const int64_t most = std::max(bytes_stored(constants_behind(node)), kSmall);
+    return std::all_of(results.begin(), results.end(), [&](Value result) {
+      return result.type().is_tensor() && result.dtype() != DType::String && result.shape().extents() &&
+             bytes_of(result) <= most;
+    });
+  }
+
+  bool is_used_elsewhere(Value value) const {
+    const std::vector<Node*> users = value.users();
+    return std::any_of(users.begin(), users.end(), [&](const Node* user) {
+      return user->result_count() == 0 || !constants_behind_.contains(user->result().data());
+    });
+  }
+
+  Graph& graph_;
+  std::vector<Value> results_;  // that others use, and that are not computed yet
+  std::map<const ValueData*, std::set<Value>> constants_behind_;
+};
+
+}  // namespace
+
+void compute_weights(Graph& graph, const std::function<Data(const Graph&)>& run) {
+  Weights weights(graph);
+  for (std::vector<Value> results = weights.take(); !results.empty(); results = weights.take())
+    try {
+      weights.replace(results, run(*Weights::alone(results)));
+    } catch (const UserError&) {
+      // Running the model will say so, if it ever gets there.
+    }
+}
+
+}  // namespace tenon

@@ -1,0 +1,15 @@
+// compute_weights.h — what follows from a model's constants alone, computed once.
+#pragma once
+
+#include <functional>
+
+#include "ir/graph.h"
+#include "tensor/datum.h"
+
+namespace tenon {
+
+// Nodes that only constants lead to become constants, unless that takes more memory than what they are made
+// of. `run` gives the outputs of a graph without inputs.
+void compute_weights(Graph& graph, const std::function<Data(const Graph&)>& run);
+
+}  // namespace tenon
