@@ -182,7 +182,7 @@ PaddedSource lowered_source(Mode mode, const Dim& at, const Dim& size, const Dim
     case Mode::Edge:
       return {source(min(max(position, 0), cut - 1)), std::nullopt};
     case Mode::Wrap:
-      return {source(mod(position, cut)), std::nullopt};
+      return {source(mod(position, max(cut, 1))), std::nullopt};
     case Mode::Reflect:
       break;
   }

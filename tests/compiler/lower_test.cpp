@@ -139,6 +139,12 @@ TEST(Lower, Pad) {
       expect_compiled({body("%x: T[2,n]", ints("p", pads) + pad), "f32 bool"});
       expect_compiled({body("%x: T[n,5]", ints("p", pads) + pad), "i16 bf16"});
     }
+  // Nothing is left that could be added.
+  for (const char* mode : {"constant", "edge", "reflect", "wrap"})
+    expect_compiled(
+        {body("%x: T[n,1]", ints("p", "-1,2") + fmt::format("%y = pad(%x, %p, axes=[1], mode=\"{}\")", mode)),
+         "f32",
+         {4, 1}});
   expect_compiled(
       {body("%x: T[n,3], %v: T[1]", ints("p", "1,0,2,1") + "%y = pad(%x, %p, %v, axes=[-1, 0])")});
 }
