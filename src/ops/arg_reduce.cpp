@@ -105,10 +105,8 @@ const Family& arg_reduce_ops() {
   return ops;
 }
 
-// Pairs of an element and its index, of which one is preferred: NaN to every number, then what is greater (or
-// less), then the first (or last). So they may come in any order.
-LowerContext::Formula choose_along(LowerContext& c, Value x, int64_t axis, Choice choice, bool last) {
-  const DType dtype = x.dtype() == DType::Bool ? DType::U8 : wide_dtype(x.dtype());
+// The indices say which comes first, so that the pairs may come in any order.
+loops::Combine preferred_pair(DType dtype, Choice choice, bool last) {
   const Scalar old_value = Scalar::variable("value", dtype),
                old_index = Scalar::variable("index", DType::I64),
                value = Scalar::variable("new_value", dtype),
@@ -120,17 +118,22 @@ LowerContext::Formula choose_along(LowerContext& c, Value x, int64_t axis, Choic
   const Scalar preferred = none || (!less(index, Scalar::zero(DType::I64)) &&
                                     ((new_nan && !old_nan) || (!old_nan && better) ||
                                      ((equal(value, old_value) || (new_nan && old_nan)) && earlier)));
-  const loops::Combine combine{
-      .name = fmt::format("{}_{}_{}", last ? "last" : "first",
-                          choice == Choice::Greatest ? "greatest" : "least", dtype),
-      .unordered = true,
-      .there = {{"value", dtype}, {"index", DType::I64}},
-      .coming = {{"new_value", dtype}, {"new_index", DType::I64}},
-      .results = {select(preferred, value, old_value), select(preferred, index, old_index)}};
+  return {.name = fmt::format("{}_{}_{}", last ? "last" : "first",
+                              choice == Choice::Greatest ? "greatest" : "least", dtype),
+          .unordered = true,
+          .there = {{"value", dtype}, {"index", DType::I64}},
+          .coming = {{"new_value", dtype}, {"new_index", DType::I64}},
+          .results = {select(preferred, value, old_value), select(preferred, index, old_index)}};
+}
+
+DType compared_dtype(DType dtype) { return dtype == DType::Bool ? DType::U8 : wide_dtype(dtype); }
+
+LowerContext::Formula choose_along(LowerContext& c, Value x, int64_t axis, Choice choice, bool last) {
+  const DType dtype = compared_dtype(x.dtype());
   std::vector<Dim> sizes = x.shape().dims();
   const Dim length = std::exchange(sizes[static_cast<size_t>(axis)], Dim(1));
-  return c.reduce(sizes, {length}, combine, {Scalar::zero(dtype), loops::constant(DType::I64, -1)},
-                  [&](Index at, const Index& over) {
+  return c.reduce(sizes, {length}, preferred_pair(dtype, choice, last),
+                  {Scalar::zero(dtype), loops::constant(DType::I64, -1)}, [&](Index at, const Index& over) {
                     at[static_cast<size_t>(axis)] = over[0];
                     return std::vector{Scalar::cast(dtype, c.in(x, at)), over[0]};
                   })[1];

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/arg_reduce.h"
 #include "ops/binary.h"
 #include "ops/convolve_gradient.h"
 #include "ops/data.h"
@@ -285,11 +286,62 @@ struct LoweredPool {
   std::optional<Window> window;
 };
 
-// The indices are found by eval, where anyone wants them.
+// The index in x of the element at a place.
+Scalar index_in_x(Value x, const Index& at) {
+  Dim index = 0;
+  for (size_t i = 0; i < at.size(); ++i)
+    index = index * x.dim(static_cast<int64_t>(i)) + at[i].index();
+  return Scalar::index(index);
+}
+
+// The same where the elements of each plane are counted column by column.
+Scalar index_by_column(Value x, const Scalar& index) {
+  Dim plane = 1;
+  for (int64_t axis = 2; axis < x.rank(); ++axis)
+    plane = plane * x.dim(axis);
+  const auto remainder = [](const Scalar& a, const Scalar& b) {
+    return Scalar::apply(loops::Function::Remainder, {a, b});
+  };
+  Scalar rest = remainder(index, Scalar::index(plane)), by_column = index - rest;
+  for (int64_t axis = x.rank() - 1; axis >= 2; --axis) {
+    Dim stride = 1;
+    for (int64_t before = 2; before < axis; ++before)
+      stride = stride * x.dim(before);
+    const Scalar size = Scalar::index(x.dim(axis));
+    by_column = by_column + remainder(rest, size) * Scalar::index(stride);
+    rest = rest / size;
+  }
+  return by_column;
+}
+
+// The greatest elements and their indices together; -1 for windows that see nothing.
+void lower_with_indices(LowerContext& c, const LoweredPool& pool, const Scalar& least) {
+  const bool column_major = c.node().attr("column_major");
+  const DType dtype = compared_dtype(pool.x.dtype());
+  const Scalar none = Scalar::cast(dtype, least), nowhere = loops::constant(DType::I64, -1);
+  const auto both = c.reduce(
+      c.node().result().shape().dims(), pool.kernel, preferred_pair(dtype, Choice::Greatest, false),
+      {none, nowhere}, [&](const Index& at, const Index& over) {
+        const SeenElement seen = pool.see(at, over);
+        Index from{at[0], at[1]};
+        from.insert(from.end(), seen.at.begin(), seen.at.end());
+        const Scalar element = Scalar::cast(dtype, c.in(pool.x, from)), index = index_in_x(pool.x, from);
+        if (!seen.inside)
+          return std::vector{element, index};
+        return std::vector{select(*seen.inside, element, none), select(*seen.inside, index, nowhere)};
+      });
+  c.define(0, both[0]);
+  c.define(1, [&](const Index& at) {
+    const Scalar index = both[1](at);
+    return column_major ? select(less(index, Scalar::index(0)), index, index_by_column(pool.x, index))
+                        : index;
+  });
+}
+
 void lower_max_pool(LowerContext& c) {
   const LoweredPool pool(c);
   const DType dtype = c.node().in("x").dtype();
-  if (!pool.window || c.node().result(1).use_count() > 0)
+  if (!pool.window)
     return;
   const Scalar least = with_wide(dtype, [&]<class T>(T) {
     if constexpr (std::is_same_v<T, double>)
@@ -299,6 +351,8 @@ void lower_max_pool(LowerContext& c) {
           dtype,
           static_cast<T>(std::is_signed_v<T> ? std::numeric_limits<T>::min() >> (64 - info(dtype).bits) : 0));
   });
+  if (c.node().result(1).use_count() > 0)
+    return lower_with_indices(c, pool, least);
   c.define(pool("max", least, [](const Scalar& element) { return element; }));
 }
 

@@ -357,6 +357,21 @@ TEST(Lower, Images) {
                    9});
 }
 
+TEST(Lower, MaxPoolWithIndices) {
+  for (bool column_major : {false, true})
+    expect_compiled(
+        {fmt::format(R"(graph(%x: T[n,2,5,4]) {{ %y, %i = max_pool(%x, kernel=[2,3], strides=[2,1],
+        dilations=[1,1], pads=[1,1,1,0], column_major={}) return %y, %i }})",
+                     column_major),
+         "f32 f16 i8 u64 bool"});
+  // Where n is 1, a window sees only padding.
+  expect_compiled(
+      {R"(graph(%x: T[2,1,n]) { %y, %i = max_pool(%x, kernel=[2], strides=[2], dilations=[2], pads=[1,1],
+       round_up=true) return %y, %i })",
+       "f32 i8",
+       {6, 1}});
+}
+
 TEST(Lower, MapLabels) {
   expect_compiled(
       {body("%x: T[n]",
