@@ -215,9 +215,10 @@ class Compiler {
 
  private:
   // What follows from constants alone is computed now; what decomposing made of them, too: the gates of a
-  // recurrent layer, say, are slices of one matrix.
+  // recurrent layer, say, are slices of one matrix. All layers may ask the same of one mask.
   void fold() {
     Journal journal(NumericsBudget::Strict);
+    merge_equal(*graph_, journal);
     fold_constants(*graph_, journal);
     if (graph_->input_count() > 0)
       compute_weights(*graph_, [&](const Graph& weights) { return run_once(weights); });
@@ -239,16 +240,16 @@ class Compiler {
       opaque_by_write.emplace(*lowered_.items[item].writes.begin(), item);
     const std::map<size_t, Opaque> before = std::move(lowered_.opaque);
     if (options_.fuse)
-      lowered_.items = inline_stages(std::move(lowered_.items), kept_);
+      lowered_.items = inline_stages(std::move(lowered_.items), kept_, options_.target);
     lowered_.opaque.clear();
     for (size_t i = 0; i < lowered_.items.size(); ++i)
       if (!lowered_.items[i].stage)
         lowered_.opaque.emplace(i, before.at(opaque_by_write.at(*lowered_.items[i].writes.begin())));
     if (options_.fuse) {
-      groups_ = group_items(lowered_.items);
+      groups_ = group_items(lowered_.items).groups;
     } else {
       for (size_t i = 0; i < lowered_.items.size(); ++i)
-        groups_.push_back(group_items({lowered_.items[i]}).front());
+        groups_.push_back(group_items({lowered_.items[i]}).groups.front());
       for (size_t i = 0; i < groups_.size(); ++i)
         groups_[i].items = {i};
     }

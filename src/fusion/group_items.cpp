@@ -1,3 +1,6 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "base/error.h"
@@ -11,9 +14,10 @@ using loops::Scalar;
 
 namespace {
 
-constexpr int64_t kMostStages = 32;              // in one kernel
-constexpr int64_t kLargestRow = 256 << 10;       // in bytes: rows are kept in cache between their stages
-constexpr int64_t kLargestSingleRow = 64 << 10;  // in elements, where there is one row and so one thread
+constexpr int64_t kMostStages = 32;         // in one kernel
+constexpr int64_t kLargestRow = 256 << 10;  // in bytes: rows are kept in cache between their stages
+constexpr int64_t kLeastRows = 8;
+constexpr int64_t kLargestSingleRow = 64 << 10;  // in elements, where there are fewer rows
 
 std::vector<Dim> sizes_of(const std::vector<Axis>& axes) {
   std::vector<Dim> sizes;
@@ -75,9 +79,9 @@ bool goes_along_rows(const Definition& definition) {
   return along && !(across && any_across);
 }
 
-class Grouping {
+class Grouper {
  public:
-  explicit Grouping(const std::vector<Item>& items) : items_(items) {
+  explicit Grouper(const std::vector<Item>& items) : items_(items) {
     for (size_t i = 0; i < items.size(); ++i) {
       const size_t joined = items[i].stage ? find_group(i) : groups_.size();
       if (joined < groups_.size())
@@ -86,11 +90,20 @@ class Grouping {
         start(i);
       for (const std::string& buffer : items[i].writes)
         makers_[buffer] = group_of_[i];
+      if (items[i].stage)
+        for (const std::string& buffer : items[i].reads)
+          readers_[buffer].insert(group_of_[i]);
     }
   }
 
-  // In an order in which each group comes after those it waits for.
-  std::vector<Group> run() {
+  Grouping run() {
+    std::vector<Missed> missed = find_missed();
+    return {ordered_groups(), std::move(missed)};
+  }
+
+ private:
+  // Each group comes after those it waits for.
+  std::vector<Group> ordered_groups() {
     std::vector<Group> ordered;
     std::vector<bool> done(groups_.size());
     const auto visit = [&](auto& self, size_t group) -> void {
@@ -107,7 +120,22 @@ class Grouping {
     return ordered;
   }
 
- private:
+  std::vector<Missed> find_missed() const {
+    std::vector<Missed> missed;
+    for (size_t i = 0; i < items_.size(); ++i)
+      for (const std::string& buffer : items_[i].reads)
+        if (const auto maker = makers_.find(buffer); maker != makers_.end() &&
+                                                     maker->second != group_of_[i] && items_[i].stage &&
+                                                     is_kernel(maker->second)) {
+          const auto obstacle = obstacles_.find({i, maker->second});
+          missed.push_back(
+              {buffer, i, obstacle == obstacles_.end() ? "it is part of another kernel" : obstacle->second});
+        }
+    return missed;
+  }
+
+  bool is_kernel(size_t group) const { return items_[groups_[group].items.front()].stage.has_value(); }
+
   const Definition& definition(size_t item) const { return items_[item].stage->definition; }
 
   void start(size_t item) {
@@ -151,16 +179,52 @@ class Grouping {
         add(waits_for_[other]);
   }
 
-  size_t find_group(size_t item) const {
-    std::set<size_t> candidates;
-    for (const std::string& buffer : items_[item].reads)
-      if (const auto it = makers_.find(buffer);
-          it != makers_.end() && items_[groups_[it->second].items.front()].stage)
-        candidates.insert(it->second);
-    for (auto it = candidates.rbegin(); it != candidates.rend(); ++it)
-      if (fits(item, *it) && !would_wait_for_itself(item, *it))
+  // First among those that make what the item reads, then among those that read the same.
+  size_t find_group(size_t item) {
+    std::set<size_t> makers, siblings;
+    for (const std::string& buffer : items_[item].reads) {
+      if (const auto it = makers_.find(buffer); it != makers_.end() && is_kernel(it->second))
+        makers.insert(it->second);
+      if (const auto it = readers_.find(buffer); it != readers_.end())
+        siblings.insert(it->second.begin(), it->second.end());
+    }
+    for (auto it = makers.rbegin(); it != makers.rend(); ++it) {
+      std::optional<std::string> obstacle = obstacle_to(item, *it);
+      if (!obstacle)
+        return *it;
+      obstacles_.emplace(std::pair(item, *it), std::move(*obstacle));
+    }
+    for (auto it = siblings.rbegin(); it != siblings.rend(); ++it)
+      if (!makers.contains(*it) && reads_same_elements(item, *it) && !obstacle_to(item, *it))
         return *it;
     return groups_.size();
+  }
+
+  // Whether in each turn the item reads an element that the group reads there, too, so that it is read once.
+  bool reads_same_elements(size_t item, size_t group) const {
+    const std::vector<Scalar> own = loads_by_turn(definition(item)),
+                              others = loads_by_turn(definition(groups_[group].items.front()));
+    return std::any_of(own.begin(), own.end(), [&](const Scalar& load) {
+      return std::find(others.begin(), others.end(), load) != others.end();
+    });
+  }
+
+  // Loads that each turn makes of another element, as if all definitions had the same variables.
+  static std::vector<Scalar> loads_by_turn(const Definition& definition) {
+    std::vector<Axis> axes = definition.axes;
+    axes.insert(axes.end(), definition.reduced.begin(), definition.reduced.end());
+    std::map<std::string, Dim> names;
+    for (size_t i = 0; i < axes.size(); ++i)
+      names.emplace(axes[i].variable, Dim::symbol(fmt::format("turn{}", i)));
+    std::vector<Scalar> loads;
+    for (const Scalar& value : definition.values)
+      loops::for_each_load(value, [&](const Scalar& load) {
+        if (std::all_of(axes.begin(), axes.end(), [&](const Axis& axis) {
+              return axis.size == Dim(1) || loops::mentions(load, axis.variable);
+            }))
+          loads.push_back(load.substitute(names));
+      });
+    return loads;
   }
 
   bool would_wait_for_itself(size_t item, size_t group) const {
@@ -171,34 +235,59 @@ class Grouping {
     return false;
   }
 
-  bool fits(size_t item, size_t group) const {
+  // Why the item cannot become part of the group; nothing where it can.
+  std::optional<std::string> obstacle_to(size_t item, size_t group) const {
     const Group& all = groups_[group];
     if (static_cast<int64_t>(all.items.size()) >= kMostStages)
-      return false;
+      return "the kernel has as many parts as one may have";
+    if (would_wait_for_itself(item, group))
+      return "what it also reads is made of this kernel's results";
     const Definition &own = definition(item), &first = definition(all.items.front());
-    const std::vector<Dim> sizes = sizes_of(own.axes);
     switch (all.pattern) {
       case Pattern::Contract:
-        return !own.reduces() && sizes == sizes_of(first.axes) && reads_rows(item, group, sizes.size());
+        return own.reduces() ? "both sum, over elements of their own" : obstacle_in_turns(item, group);
       case Pattern::Map:
         if (!own.reduces())
-          return sizes == sizes_of(first.axes) && reads_rows(item, group, sizes.size());
-        if (!goes_along_rows(own))
-          return false;
-        for (size_t each : all.items)
-          if (!starts_with(sizes_of(definition(each).axes), sizes))
-            return false;
-        return reads_rows(item, group, sizes.size()) && is_worth_rows(first, sizes.size());
-      case Pattern::Rows: {
-        const auto rows = static_cast<size_t>(all.rows);
-        if (own.reduces() && (!goes_along_rows(own) || sizes.size() != rows))
-          return false;
-        const std::vector<Dim> shared(first.axes.size() >= rows ? sizes_of(first.axes) : std::vector<Dim>());
-        return starts_with(sizes, {shared.begin(), shared.begin() + static_cast<int64_t>(rows)}) &&
-               reads_rows(item, group, rows) && is_worth_rows(own, rows);
-      }
+          return obstacle_in_turns(item, group);
+        return obstacle_in_rows(item, group, own.axes.size(), first);
+      case Pattern::Rows:
+        if (own.reduces() && own.axes.size() != static_cast<size_t>(all.rows))
+          return "it does not reduce as many axes";
+        return obstacle_in_rows(item, group, static_cast<size_t>(all.rows), own);
     }
-    return false;
+    return std::nullopt;
+  }
+
+  // All stages in the same turns.
+  std::optional<std::string> obstacle_in_turns(size_t item, size_t group) const {
+    const std::vector<Dim> sizes = sizes_of(definition(item).axes),
+                           others = sizes_of(definition(groups_[group].items.front()).axes);
+    if (sizes != others)
+      return fmt::format("its loops are [{}], not [{}]", fmt::join(sizes, ","), fmt::join(others, ","));
+    if (!reads_rows(item, group, sizes.size()))
+      return "it reads elements that other turns make";
+    return std::nullopt;
+  }
+
+  // All stages row by row; `longest` is the stage with the row that must stay in cache.
+  std::optional<std::string> obstacle_in_rows(size_t item, size_t group, size_t rows,
+                                              const Definition& longest) const {
+    const Definition& own = definition(item);
+    if (own.reduces() && !goes_along_rows(own))
+      return "it reduces across rows";
+    const std::vector<Dim> sizes = sizes_of(own.axes),
+                           others = sizes_of(definition(groups_[group].items.front()).axes);
+    const std::vector<Dim> shared(others.begin(),
+                                  others.begin() + static_cast<int64_t>(std::min(rows, others.size())));
+    bool same = shared.size() == rows && starts_with(sizes, shared);
+    if (own.reduces() && groups_[group].pattern == Pattern::Map)
+      for (size_t each : groups_[group].items)
+        same = same && starts_with(sizes_of(definition(each).axes), sizes);
+    if (!same)
+      return fmt::format("its rows are not those of [{}]", fmt::join(others, ","));
+    if (!reads_rows(item, group, rows))
+      return "it reads elements of other rows";
+    return obstacle_to_rows(longest, rows);
   }
 
   // Whether what the item reads of the group belongs to its own row.
@@ -223,15 +312,20 @@ class Grouping {
     CHECK(false, "nothing in the group makes {}", buffer);
   }
 
-  // Rows fit in cache, and there are enough of them for all threads, unless there is little to do.
-  static bool is_worth_rows(const Definition& stage, size_t rows) {
+  // Rows must fit in cache, and there must be enough of them for all threads, unless there is little to do.
+  static std::optional<std::string> obstacle_to_rows(const Definition& stage, size_t rows) {
     const std::vector<Dim> sizes = sizes_of(stage.axes);
-    if (product(sizes, rows).constant().value_or(0) * info(stage.results.front().dtype).bytes > kLargestRow)
-      return false;
+    const int64_t bytes =
+        product(sizes, rows).constant().value_or(0) * info(stage.results.front().dtype).bytes;
+    if (bytes > kLargestRow)
+      return fmt::format("a row takes {} KiB, and would not stay in cache", bytes >> 10);
     Dim count = 1;
     for (size_t i = 0; i < rows; ++i)
       count = count * sizes[i];
-    return count.constant().value_or(8) >= 8 || product(sizes, 0).constant().value_or(0) <= kLargestSingleRow;
+    if (count.constant().value_or(kLeastRows) < kLeastRows &&
+        product(sizes, 0).constant().value_or(0) > kLargestSingleRow)
+      return fmt::format("there are too few rows for many threads: {}", count);
+    return std::nullopt;
   }
 
   const std::vector<Item>& items_;
@@ -239,10 +333,12 @@ class Grouping {
   std::vector<size_t> group_of_;
   std::vector<std::vector<bool>> waits_for_;
   std::map<std::string, size_t> makers_;
+  std::map<std::string, std::set<size_t>> readers_;
+  std::map<std::pair<size_t, size_t>, std::string> obstacles_;  // between items and groups
 };
 
 }  // namespace
 
-std::vector<Group> group_items(const std::vector<Item>& items) { return Grouping(items).run(); }
+Grouping group_items(const std::vector<Item>& items) { return Grouper(items).run(); }
 
 }  // namespace tenon

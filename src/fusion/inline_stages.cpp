@@ -2,63 +2,15 @@
 #include <functional>
 
 #include "base/error.h"
+#include "fusion/cost.h"
 #include "fusion/stage.h"
 
 namespace tenon {
 
 using loops::Definition;
-using loops::Function;
 using loops::Scalar;
 
 namespace {
-
-constexpr int64_t kLargestFormula = 200;  // in parts; what is larger takes longer to compile than it saves
-constexpr int64_t kCheap = 3;             // as many additions and products as may be computed twice
-
-// What a formula costs, in additions; parts that are shared count each time, as they do when it is printed.
-struct Cost {
-  int64_t parts = 0, work = 0, loads = 0;
-};
-
-int64_t work_of(const Scalar& scalar) {
-  switch (scalar.function()) {
-    case Function::Add:
-    case Function::Subtract:
-    case Function::Multiply:
-    case Function::Minimum:
-    case Function::Maximum:
-    case Function::Negate:
-    case Function::Absolute:
-    case Function::And:
-    case Function::Or:
-    case Function::Not:
-    case Function::Equal:
-    case Function::Less:
-    case Function::LessEqual:
-      return 1;
-    case Function::Select:
-    case Function::Cast:
-    case Function::Require:
-      return 0;
-    default:
-      return 8;
-  }
-}
-
-void add_cost(const Scalar& scalar, Cost& cost) {
-  if (++cost.parts > kLargestFormula)
-    return;
-  cost.loads += scalar.kind() == Scalar::Kind::Load ? 1 : 0;
-  cost.work += scalar.kind() == Scalar::Kind::Apply ? work_of(scalar) : 0;
-  for (const Scalar& operand : scalar.operands())
-    add_cost(operand, cost);
-}
-
-Cost cost_of(const Scalar& scalar) {
-  Cost cost;
-  add_cost(scalar, cost);
-  return cost;
-}
 
 bool mentions(const std::vector<Scalar>& at, const std::string& variable) {
   return std::any_of(at.begin(), at.end(),
@@ -77,8 +29,8 @@ bool reads_once(const Definition& consumer, const Scalar& load) {
 
 class Inliner {
  public:
-  Inliner(std::vector<Item> items, const std::set<std::string>& kept)
-      : items_(std::move(items)), kept_(kept) {
+  Inliner(std::vector<Item> items, const std::set<std::string>& kept, const Target& target)
+      : items_(std::move(items)), kept_(kept), rates_(rates_of(target)) {
     for (size_t i = 0; i < items_.size(); ++i) {
       if (!items_[i].stage) {
         for (const std::string& buffer : items_[i].reads)
@@ -121,7 +73,7 @@ class Inliner {
     for (Scalar& value : stage.definition.values) {
       std::map<std::string, std::vector<std::pair<std::vector<Scalar>, Scalar>>>
           done;  // what is read twice is shared
-      const Cost before = cost_of(value);
+      const FormulaCost before = cost_of(value);
       const Scalar whole = loops::replace_loads(value, [&](const Scalar& load) {
         auto& places = done[load.name()];
         for (const auto& [at, formula] : places)
@@ -136,7 +88,7 @@ class Inliner {
     }
   }
 
-  std::optional<Scalar> formula_for(Stage& consumer, const Scalar& load, const Cost& around) {
+  std::optional<Scalar> formula_for(Stage& consumer, const Scalar& load, const FormulaCost& around) {
     const auto maker = makers_.find(load.name());
     if (maker == makers_.end())
       return std::nullopt;
@@ -160,21 +112,35 @@ class Inliner {
     return formula;
   }
 
-  bool pays(const Definition& consumer, const Scalar& load, const Definition& producer, const Cost& around) {
-    const Cost cost = cost_of(producer.values.front());
+  // Whether computing an element where it is read takes less time than writing it down, and reading it there.
+  bool pays(const Definition& consumer, const Scalar& load, const Definition& producer,
+            const FormulaCost& around) {
+    const FormulaCost cost = cost_of(producer.values.front());
     if (cost.parts + around.parts > kLargestFormula)
       return false;
-    if (cost.work == 0 && cost.loads <= 1)  // elements that move, or are all the same
+    if (cost.operations == 0 && cost.loads <= 1)  // elements that move, or are all the same
       return true;
     if (!reads_once(consumer, load))
       return false;
-    const std::string& name = producer.results.front().name;
-    const bool elsewhere = kept_.contains(name) || reads_[name] > 1;
-    return !elsewhere || (cost.work <= kCheap && cost.loads <= 2 && reads_[name] <= 4);
+    const loops::Buffer& result = producer.results.front();
+    const auto readers = static_cast<double>(reads_[result.name]);
+    const double times = readers + (kept_.contains(result.name) ? 1 : 0);  // that it would be computed
+    const double written = times - readers;                                // even so
+    const auto bytes = static_cast<double>(info(result.dtype).bytes);
+    const double kept = nanoseconds(static_cast<double>(cost.bytes) + bytes + readers * bytes, cost, 1);
+    const double inlined =
+        nanoseconds(times * static_cast<double>(cost.bytes) + written * bytes, cost, times);
+    return inlined <= kept;
+  }
+
+  // What stays is read from a cache at best, so no more is computed twice than pays there.
+  double nanoseconds(double bytes, const FormulaCost& cost, double times) const {
+    return bytes / rates_.bytes_from_cache + times * static_cast<double>(cost.operations) / rates_.operations;
   }
 
   std::vector<Item> items_;
   const std::set<std::string>& kept_;
+  Rates rates_;
   std::map<std::string, size_t> makers_;
   std::map<std::string, int64_t> reads_;
 };
@@ -188,8 +154,9 @@ std::set<std::string> buffers_read(const Stage& stage) {
   return names;
 }
 
-std::vector<Item> inline_stages(std::vector<Item> items, const std::set<std::string>& kept) {
-  return Inliner(std::move(items), kept).run();
+std::vector<Item> inline_stages(std::vector<Item> items, const std::set<std::string>& kept,
+                                const Target& target) {
+  return Inliner(std::move(items), kept, target).run();
 }
 
 }  // namespace tenon

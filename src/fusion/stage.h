@@ -4,6 +4,7 @@
 #include <set>
 
 #include "loops/definition.h"
+#include "target/target.h"
 
 namespace tenon {
 
@@ -24,7 +25,8 @@ struct Item {
 
 // Items without the stages that are better computed where they are needed: their formulas stand there
 // instead. What is in `kept` stays.
-std::vector<Item> inline_stages(std::vector<Item> items, const std::set<std::string>& kept);
+std::vector<Item> inline_stages(std::vector<Item> items, const std::set<std::string>& kept,
+                                const Target& target);
 
 // How the loops of a group are arranged.
 enum class Pattern : uint8_t {
@@ -40,7 +42,18 @@ struct Group {
   int64_t rows = 0;  // of Rows: how many axes are shared
 };
 
-// All items, each in one group; the groups in an order in which they can run.
-std::vector<Group> group_items(const std::vector<Item>& items);
+// What one group writes and an item of another reads, and why they are not one.
+struct Missed {
+  std::string buffer;
+  size_t reader;
+  std::string reason;
+};
+
+struct Grouping {
+  std::vector<Group> groups;  // each item is in one; in an order in which they can run
+  std::vector<Missed> missed;
+};
+
+Grouping group_items(const std::vector<Item>& items);
 
 }  // namespace tenon

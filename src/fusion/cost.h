@@ -1,0 +1,26 @@
+// cost.h — what computing costs, roughly: enough to say which of two ways is faster, and by how much.
+#pragma once
+
+#include "loops/scalar.h"
+#include "target/target.h"
+
+namespace tenon {
+
+// Of one element. Parts that are shared count each time, as they do when the formula is printed.
+struct FormulaCost {
+  int64_t parts = 0;       // no more are counted than the largest formula may have, and one
+  int64_t operations = 0;  // in additions
+  int64_t loads = 0, bytes = 0;
+};
+
+constexpr int64_t kLargestFormula = 200;  // in parts; what is larger takes longer to compile than it saves
+
+FormulaCost cost_of(const loops::Scalar& formula);
+
+// What one core does in a nanosecond.
+struct Rates {
+  double bytes_from_memory, bytes_from_cache, operations;
+};
+Rates rates_of(const Target& target);
+
+}  // namespace tenon
