@@ -14,19 +14,26 @@
 namespace tenon {
 namespace {
 
-constexpr int64_t kBlock =
-    16;  // rows and columns that are moved together: as many elements as a cache line holds
+// Rows and columns that are moved together, as many elements as a cache line holds; and rows that stay in
+// cache while their columns are moved, so that whole stretches of the result are written.
+constexpr int64_t kBlock = 16, kRows = 512;
+
+template <class T>
+void transpose_block(const T* x, T* y, int64_t rows, int64_t columns, int64_t i, int64_t j) {
+  for (int64_t k = j; k < std::min(j + kBlock, columns); ++k)
+    for (int64_t l = i; l < std::min(i + kBlock, rows); ++l)
+      y[k * rows + l] = x[l * columns + k];
+}
 
 template <class T>
 void transpose_elements(const Tensor& from, Tensor& to) {
   const int64_t rows = from.extent(0), columns = from.extent(1);
   const T* x = from.data<T>().data();
   T* y = to.mutable_data<T>().data();
-  for (int64_t i = 0; i < rows; i += kBlock)
+  for (int64_t first = 0; first < rows; first += kRows)
     for (int64_t j = 0; j < columns; j += kBlock)
-      for (int64_t k = j; k < std::min(j + kBlock, columns); ++k)
-        for (int64_t l = i; l < std::min(i + kBlock, rows); ++l)
-          y[k * rows + l] = x[l * columns + k];
+      for (int64_t i = first; i < std::min(first + kRows, rows); i += kBlock)
+        transpose_block(x, y, rows, columns, i, j);
 }
 
 std::optional<Tensor> transposed(const Tensor& matrix) {

@@ -1,6 +1,7 @@
 #include "tensor/tensor.h"
 
 #include <fmt/ranges.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,9 +28,21 @@ uint64_t read_memory_limit() {
   return limit;
 }
 
-// Lazily zeroed by the system, so that a big tensor of zeros costs nothing until it is touched.
+constexpr uint64_t kCacheLine = 64, kLarge = 1 << 20;  // in bytes
+
+// Null where there is no memory. Large tensors are zeroed lazily by the system, so that one costs nothing
+// until it is touched, and lie on huge pages where it has them: these take fewer faults to fill, and their
+// addresses stay in the processor's table.
 std::shared_ptr<std::byte> allocate_zeros(uint64_t size) {
-  return {static_cast<std::byte*>(std::calloc(size, 1)), std::free};
+  if (size < kLarge) {
+    void* memory = std::aligned_alloc(kCacheLine, (size + kCacheLine - 1) / kCacheLine * kCacheLine);
+    return {static_cast<std::byte*>(memory == nullptr ? nullptr : std::memset(memory, 0, size)), std::free};
+  }
+  void* memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED)
+    return nullptr;
+  ::madvise(memory, size, MADV_HUGEPAGE);
+  return {static_cast<std::byte*>(memory), [size](std::byte* mapped) { ::munmap(mapped, size); }};
 }
 
 // Complex numbers are read as pairs of floats or doubles.
