@@ -159,13 +159,14 @@ llvm::Value* ElementBuilder::fit(DType dtype, llvm::Value* value) {
 // NaN is 0; what is beyond 64 bits, the nearest of those; then the low bits. Negative numbers wrap around.
 llvm::Value* ElementBuilder::whole_number(DType to, llvm::Value* value) {
   llvm::Type* wide = type_like(value, builder_.getInt64Ty());
-  llvm::Value* whole = builder_.CreateIntrinsic(wide, Intrinsic::fptosi_sat, {value});
-  if (to == DType::U64) {
-    llvm::Value* natural = builder_.CreateIntrinsic(wide, Intrinsic::fptoui_sat, {value});
-    llvm::Value* negative = builder_.CreateFCmpOLT(value, llvm::ConstantFP::get(value->getType(), 0.0));
-    whole = builder_.CreateSelect(negative, whole, natural);
-  }
-  return whole;
+  if (!is_unsigned(to))
+    return builder_.CreateIntrinsic(wide, Intrinsic::fptosi_sat, {value});
+  // What a signed number is too short for: without its highest bit, which comes back afterwards.
+  llvm::Value* half = llvm::ConstantFP::get(value->getType(), 0x1p63);
+  llvm::Value* upper = builder_.CreateFCmpOGE(value, half);
+  llvm::Value* rest = builder_.CreateSelect(upper, builder_.CreateFSub(value, half), value);
+  llvm::Value* whole = builder_.CreateIntrinsic(wide, Intrinsic::fptosi_sat, {rest});
+  return builder_.CreateOr(whole, builder_.CreateShl(builder_.CreateZExt(upper, wide), 63));
 }
 
 llvm::Value* ElementBuilder::cast(DType from, DType to, llvm::Value* value) {

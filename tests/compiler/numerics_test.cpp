@@ -1,0 +1,52 @@
+// What compiled code makes of numbers at the edges of what their dtypes hold.
+#include <cmath>
+
+#include "compiler/compile.h"
+#include "ir/graph_text.h"
+
+namespace tenon {
+namespace {
+
+// From 2^63 on, only unsigned numbers of 64 bits hold them, of which the narrower ones have the low bits.
+TEST(Numerics, CastsFloatsToIntegersAsTheReferenceDoes) {
+  const std::vector<double> numbers = {0.0,
+                                       -0.0,
+                                       0.9,
+                                       -0.9,
+                                       1.5,
+                                       -1.5,
+                                       7.9,
+                                       255.0,
+                                       -129.0,
+                                       65504.0,
+                                       1e9,
+                                       -1e9,
+                                       0x1p31,
+                                       0x1p32,
+                                       -0x1p40 - 0x1p20,
+                                       0x1p62 + 0x1p41,
+                                       0x1p63,
+                                       -0x1p63,
+                                       0x1.8p63,
+                                       0x1.000002p63,
+                                       0x1.0000000000345p63,
+                                       -0x1.8p63,
+                                       0x1p64,
+                                       1e30,
+                                       -1e30,
+                                       HUGE_VAL,
+                                       -HUGE_VAL,
+                                       std::nan("")};
+  for (const char* from : {"f64", "f32", "bf16", "f16"})
+    for (const char* to :
+         {"i64", "u64", "i32", "u32", "i16", "u16", "i8", "u8", "i4", "u4", "i2", "u2", "bool"}) {
+      const auto graph =
+          parse_graph(fmt::format("graph(%x: {}[n]) {{ %y = cast(%x, to={}) return %y }}", from, to));
+      SCOPED_TRACE(fmt::format("{} to {}", from, to));
+      const Data inputs{tensor(*parse_dtype(from), {static_cast<int64_t>(numbers.size())}, numbers)};
+      expect_tensor(compile(*graph)->run(inputs)[0], evaluate(*graph, inputs)[0].tensor());
+    }
+}
+
+}  // namespace
+}  // namespace tenon
