@@ -259,10 +259,17 @@ std::vector<Operand> grad_rms_norm(const GradContext& n) {
 
 Value converted(Value x, DType dtype) { return x.dtype() == dtype ? x : cast(x, dtype); }
 
-// A value per channel, in a shape that broadcasts to x and of its dtype.
+// A value per channel, in a shape that broadcasts to x and of its dtype. Reshaping refuses what has more
+// elements than x has channels, or fewer.
 Value as_channels(Value x, Value per_channel) {
   std::vector<int64_t> shape(static_cast<size_t>(std::max<int64_t>(x.rank() - 1, 1)), 1);
-  shape.front() = -1;
+  const Dim count = channels(x.shape());
+  if (!provably_equal(count, per_channel.dim(0)) && !count.is_constant()) {
+    const std::vector<int64_t> ones(shape.begin() + 1, shape.end());
+    const Value whole = concat({size_along(x, 1), int_vector(x.graph(), ones)}, 0);
+    return converted(reshape(per_channel, whole), x.dtype());
+  }
+  shape.front() = provably_equal(count, per_channel.dim(0)) ? -1 : *count.constant();
   return converted(reshape(per_channel, shape), x.dtype());
 }
 
@@ -345,6 +352,8 @@ Data eval_local_response_norm(const Call& c) {
 // The channels are the dimension along which a window of a pool slides.
 std::vector<Value> decompose_local_response_norm(const Node& n) {
   const Value x = n.in("x");
+  if (x.shape().element_count() == Dim(0))
+    return {x};  // a pool wants elements to look at
   const int64_t size = checked_size(n.attr("size"));
   const double alpha = n.attr("alpha"), beta = n.attr("beta"), bias = n.attr("bias");
   const Value one = int_vector(n.graph(), {1});
