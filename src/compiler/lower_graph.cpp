@@ -77,6 +77,12 @@ void widen(Graph& graph, Node* node) {
   graph.replace(node, results);
 }
 
+bool have_types_of(const Node& node, const std::vector<Value>& values) {
+  const std::vector<Value> results = node.results();
+  return std::equal(values.begin(), values.end(), results.begin(), results.end(),
+                    [](Value a, Value b) { return a.type() == b.type(); });
+}
+
 class Lowering {
  public:
   explicit Lowering(const Graph& graph) {
@@ -228,10 +234,15 @@ void decompose(Graph& graph) {
     const InsertBefore here(node);
     const WithSources sources(graph, labels_of(*node));
     try {
-      if (is_narrow(*node) && !node->op().traits.rounds_steps)
+      if (is_narrow(*node) && !node->op().traits.rounds_steps) {
         widen(graph, node);
+        continue;
+      }
+      const std::vector<Value> parts = node->op().decompose(*node);
+      if (have_types_of(*node, parts))
+        graph.replace(node, parts);
       else
-        graph.replace(node, node->op().decompose(*node));
+        before = node;  // some operand may broadcast to more than the node gives, which eval refuses
     } catch (const UnsupportedError&) {
       before = node;  // as it is; what was made of it so far is dead
     }

@@ -420,6 +420,15 @@ TEST(Lower, RefusesSizesThatDoNotFitWhenItRuns) {
   refuse("%a: f32[n,3], %i: i64[m,2]", "gather_elements(%a, %i, axis=1)", {{2, 3}, {4, 2}});
   refuse("%a: f32[n,3], %i: i64[m,1]", "gather_nd(%a, %i, batch_dims=1)", {{2, 3}, {4, 1}});
   refuse("%a: f32[n,m]", "squeeze(%a, axes=[0])", {{3, 2}});
+  for (int64_t scales : {1, 3, 4}) {
+    refuse("%x: f32[n,c,5], %s: f32[m], %b: f32[c]", "batch_norm(%x, %s, %b, %b, %b)",
+           {{2, 2, 5}, {scales}, {2}});
+    refuse("%x: f32[n,c,5], %s: f32[m], %b: f32[c]", "instance_norm(%x, %s, %b)", {{2, 2, 5}, {scales}, {2}});
+    refuse("%x: f32[n,2,5], %s: f32[m], %b: f32[2]", "group_norm(%x, %s, %b, groups=2)",
+           {{2, 2, 5}, {scales}, {2}});
+  }
+  refuse("%x: f32[n,1], %s: f32[m]", "rms_norm(%x, %s)", {{2, 1}, {3}});
+  refuse("%x: f32[n,k], %s: f32[m], %b: f32[k]", "layer_norm(%x, %s, %b)", {{2, 1}, {3}, {1}});
   const auto graph = parse_graph(
       "graph(%a: f32[n,m]) { %s = constant(value=i64[1] {6}) %r = reshape(%a, %s) %y = neg(%r) return %y }");
   const auto program = compile(*graph);
