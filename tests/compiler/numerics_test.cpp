@@ -48,6 +48,31 @@ TEST(Numerics, CastsFloatsToIntegersAsTheReferenceDoes) {
     }
 }
 
+// As far as docs/compiler.md says: squares are added up in f32.
+TEST(Numerics, NormaliseSmallAndLargeElements) {
+  for (const char* node :
+       {"layer_norm(%x, %s, %b, epsilon=EPSILON)", "rms_norm(%x, %s, epsilon=EPSILON)",
+        "instance_norm(%x, %s, %b, epsilon=EPSILON)", "group_norm(%x, %s, %b, groups=2, epsilon=EPSILON)",
+        "batch_norm(%x, %s, %b, %b, %s, epsilon=EPSILON)"})
+    for (const auto& [size, epsilon] : std::vector<std::pair<double, std::string>>{
+             {1e18, "1e-05"}, {1e18, "0"}, {1e-18, "0"}, {1e-25, "1e-05"}, {1e-25, "1e-30"}}) {
+      std::string text = node;
+      text.replace(text.find("EPSILON"), 7, epsilon);
+      SCOPED_TRACE(fmt::format("{} of {}", text, size));
+      const auto graph = parse_graph(
+          fmt::format("graph(%x: f32[3,4,4], %s: f32[4], %b: f32[4]) {{ %y = {} return %y }}", text));
+      std::vector<double> elements(48);
+      for (size_t i = 0; i < elements.size(); ++i)
+        elements[i] = size * std::sin(static_cast<double>(i * i));
+      const Data inputs{f32({3, 4, 4}, elements), f32({4}, {1, 2, 0.5, 1}), f32({4}, {0, 1, -1, 0})};
+      const Tensor expected = evaluate(*graph, inputs)[0].tensor();
+      double largest = 0;
+      for (double value : widen<double>(expected))
+        largest = std::max(largest, std::abs(value));
+      expect_near(compile(*graph)->run(inputs)[0], expected, 1e-5 * largest);
+    }
+}
+
 // A pool, which it is made of, would have nothing to look at.
 TEST(Numerics, NormaliseNothing) {
   for (const char* shape : {"2,0,3", "0,2,3", "2,2,0"}) {
