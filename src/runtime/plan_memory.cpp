@@ -1,7 +1,6 @@
 #include "runtime/plan_memory.h"
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 
 namespace tenon {
@@ -9,60 +8,86 @@ namespace {
 
 int64_t aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
-int64_t most_alive(const std::vector<Lifetime>& buffers) {
-  std::map<int64_t, int64_t> changes;  // at each step
-  for (const Lifetime& buffer : buffers) {
-    changes[buffer.first] += aligned(buffer.bytes);
-    changes[buffer.last + 1] -= aligned(buffer.bytes);
+std::vector<size_t> sorted_indices(size_t count, const auto& less) {
+  std::vector<size_t> order(count);
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), less);
+  return order;
+}
+
+}  // namespace
+
+MemoryPlanner::MemoryPlanner(std::vector<Lifetime> lifetimes)
+    : lifetimes_(std::move(lifetimes)), alive_together_(lifetimes_.size()) {
+  std::vector<size_t> alive;
+  for (size_t each : sorted_indices(lifetimes_.size(), [&](size_t a, size_t b) {
+         return lifetimes_[a].first < lifetimes_[b].first;
+       })) {
+    std::erase_if(alive, [&](size_t other) { return lifetimes_[other].last < lifetimes_[each].first; });
+    for (size_t other : alive) {
+      alive_together_[each].push_back(other);
+      alive_together_[other].push_back(each);
+    }
+    alive.push_back(each);
+    steps_ = std::max(steps_, lifetimes_[each].last + 1);
+  }
+}
+
+int64_t MemoryPlanner::most_alive(const std::vector<int64_t>& bytes) const {
+  std::vector<int64_t> changes(static_cast<size_t>(steps_) + 1);  // at each step
+  for (size_t i = 0; i < lifetimes_.size(); ++i) {
+    changes[static_cast<size_t>(lifetimes_[i].first)] += aligned(bytes[i]);
+    changes[static_cast<size_t>(lifetimes_[i].last) + 1] -= aligned(bytes[i]);
   }
   int64_t alive = 0, most = 0;
-  for (const auto& [step, change] : changes)
+  for (int64_t change : changes)
     most = std::max(most, alive += change);
   return most;
 }
 
 // In this order, each at the lowest place where none that is alive with it lies.
-MemoryPlan place(const std::vector<Lifetime>& buffers, const std::vector<size_t>& order) {
-  MemoryPlan plan{.offsets = std::vector<int64_t>(buffers.size())};
-  std::vector<size_t> placed;  // by their offsets
+MemoryPlan MemoryPlanner::place(const std::vector<int64_t>& bytes, const std::vector<size_t>& order) const {
+  MemoryPlan plan{.offsets = std::vector<int64_t>(bytes.size())};
+  struct Range {
+    int64_t begin, end;
+  };
+  std::vector<Range> taken;
+  std::vector<bool> is_placed(bytes.size());
   for (size_t each : order) {
-    const Lifetime& own = buffers[each];
+    if (bytes[each] == 0)
+      continue;
+    taken.clear();
+    for (size_t other : alive_together_[each])
+      if (is_placed[other])
+        taken.push_back({plan.offsets[other], plan.offsets[other] + aligned(bytes[other])});
+    std::sort(taken.begin(), taken.end(), [](const Range& a, const Range& b) { return a.begin < b.begin; });
     int64_t offset = 0;
-    for (size_t other : placed) {
-      const Lifetime& there = buffers[other];
-      if (there.last < own.first || own.last < there.first || own.bytes == 0)
-        continue;
-      if (plan.offsets[other] >= offset + aligned(own.bytes))
+    for (const Range& range : taken) {
+      if (range.begin >= offset + aligned(bytes[each]))
         break;
-      offset = std::max(offset, plan.offsets[other] + aligned(there.bytes));
+      offset = std::max(offset, range.end);
     }
     plan.offsets[each] = offset;
-    plan.bytes = std::max(plan.bytes, offset + aligned(own.bytes));
-    const auto at = std::upper_bound(placed.begin(), placed.end(), offset,
-                                     [&](int64_t at, size_t other) { return at < plan.offsets[other]; });
-    placed.insert(at, each);
+    plan.bytes = std::max(plan.bytes, offset + aligned(bytes[each]));
+    is_placed[each] = true;
   }
   return plan;
 }
 
-}  // namespace
-
 // The largest first; then, while there is something to gain, those first that ended highest.
-MemoryPlan plan_memory(const std::vector<Lifetime>& buffers) {
+MemoryPlan MemoryPlanner::plan(const std::vector<int64_t>& bytes) const {
   constexpr int kMostAttempts = 32;
-  const int64_t least = most_alive(buffers), good_enough = least + least / 64;
-  std::vector<size_t> order(buffers.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return buffers[a].bytes > buffers[b].bytes; });
-  MemoryPlan plan = place(buffers, order), best = plan;
+  const int64_t least = most_alive(bytes), good_enough = least + least / 64;
+  std::vector<size_t> order =
+      sorted_indices(bytes.size(), [&](size_t a, size_t b) { return bytes[a] > bytes[b]; });
+  MemoryPlan plan = place(bytes, order), best = plan;
   for (int attempt = 1; attempt < kMostAttempts && best.bytes > good_enough; ++attempt) {
     const auto ends_highest = [&](size_t each) {
-      return plan.offsets[each] + aligned(buffers[each].bytes) == plan.bytes;
+      return plan.offsets[each] + aligned(bytes[each]) == plan.bytes;
     };
     const auto highest = std::find_if(order.begin(), order.end(), ends_highest);
     std::rotate(order.begin(), highest, highest + 1);
-    plan = place(buffers, order);
+    plan = place(bytes, order);
     if (plan.bytes < best.bytes)
       best = plan;
   }

@@ -6,9 +6,8 @@
 
 namespace tenon {
 
-// Alive from the step that makes it to the last that needs it.
+// In steps: alive from the one that makes it to the last that needs it.
 struct Lifetime {
-  int64_t bytes;
   int64_t first, last;
 };
 
@@ -18,6 +17,20 @@ struct MemoryPlan {
   int64_t lower_bound = 0;       // the most that is alive at one step: no plan for this order takes less
 };
 
-MemoryPlan plan_memory(const std::vector<Lifetime>& buffers);
+// Buffers whose sizes may be others in every run: who is alive with whom is found out once.
+class MemoryPlanner {
+ public:
+  explicit MemoryPlanner(std::vector<Lifetime> lifetimes = {});
+
+  MemoryPlan plan(const std::vector<int64_t>& bytes) const;
+
+ private:
+  int64_t most_alive(const std::vector<int64_t>& bytes) const;
+  MemoryPlan place(const std::vector<int64_t>& bytes, const std::vector<size_t>& order) const;
+
+  std::vector<Lifetime> lifetimes_;
+  std::vector<std::vector<size_t>> alive_together_;  // with each buffer
+  int64_t steps_ = 0;
+};
 
 }  // namespace tenon

@@ -13,17 +13,10 @@ namespace {
 constexpr int64_t kElementsPerThread = 16384;  // less is not worth waking a thread for
 constexpr size_t kMostLayouts = 16;
 
-int64_t evaluated(const Dim& dim, const Bindings& bindings) {
-  const std::optional<int64_t> value = dim.evaluate(bindings);
-  if (!value)
-    throw user_error("the size {} does not follow from the inputs", dim);
-  return *value;
-}
-
 Extents extents_of(const Type& type, const Bindings& bindings) {
   Extents extents;
   for (const Dim& dim : type.as_tensor().shape.dims())
-    extents.push_back(evaluated(dim, bindings));
+    extents.push_back(evaluate_size(dim, bindings));
   return extents;
 }
 
@@ -47,81 +40,11 @@ bool has_fixed_sizes(const std::vector<Value>& values) {
   return std::all_of(values.begin(), values.end(), [](Value value) { return has_fixed_size(value.type()); });
 }
 
-// Sizes of the inputs that do not go together are a user_error: all types are inferred anew. What control
-// flow gives may have any sizes, because which way it goes, and so what must fit, is known only by running.
-void check_sizes(const Graph& graph, const Bindings& sizes) {
-  if (sizes.empty())
-    return;
-  const std::unique_ptr<Graph> straight = graph.clone();
-  for (Node* node : straight->nodes())
-    if (!node->regions().empty()) {
-      for (Value result : node->results())
-        result.replace_all_uses(straight->add_input(result.type(), ""));
-      straight->erase(node);
-    }
-  static_cast<void>(straight->bind({sizes.begin(), sizes.end()}));
-}
-
-// Whether the sizes that a kernel needs follow from these.
-bool is_known(const KernelStep& step, const Bindings& bindings) {
-  return std::all_of(step.sizes.begin(), step.sizes.end(),
-                     [&](const Dim& size) { return size.evaluate(bindings).has_value(); });
-}
-
-// The sizes of a value that has the elements of another. A graph may leave it open whether they are as many.
-Extents view_extents(const AliasStep& step, const Type& type, int64_t elements, const Bindings& bindings) {
-  Extents extents = extents_of(type, bindings);
-  if (element_count(extents) != elements)
-    throw user_error("{}: {}: {} elements do not fit into [{}]", step.node->describe(), step.node->op().name,
-                     elements, fmt::join(extents, ","));
-  return extents;
-}
-
-template <class F>
-void for_each_slot(const Step& step, F&& f) {
-  if (const auto* alias = std::get_if<AliasStep>(&step)) {
-    f(alias->from);
-    f(alias->to);
-    return;
-  }
-  const auto all = [&](const auto& each) {
-    if constexpr (!std::is_same_v<std::decay_t<decltype(each)>, AliasStep>) {
-      std::for_each(each.reads.begin(), each.reads.end(), f);
-      std::for_each(each.writes.begin(), each.writes.end(), f);
-    }
-  };
-  std::visit(all, step);
-}
-
 }  // namespace
 
 std::string describe_sources(const std::vector<std::string>& sources) {
   return fmt::format("node \"{}\"", fmt::join(sources, "\", \""));
 }
-
-// What a kernel step needs to start, where it follows from the sizes of the inputs.
-struct Launch {
-  std::vector<int64_t> sizes;
-  struct Turns {
-    int64_t count, scratch;
-  };
-  std::vector<Turns> phases;
-  int64_t work;
-
-  Launch(const KernelStep& step, const Bindings& bindings) : work(evaluated(step.work, bindings)) {
-    for (const Dim& size : step.sizes)
-      sizes.push_back(evaluated(size, bindings));
-    for (const Phase& phase : step.phases)
-      phases.push_back({evaluated(phase.turns, bindings), evaluated(phase.scratch, bindings)});
-  }
-};
-
-struct Program::Layout {
-  std::vector<Extents> extents;  // of each slot; none where they are not known yet
-  MemoryPlan plan;
-  std::vector<int64_t> offsets;                 // of each slot in the arena
-  std::vector<std::optional<Launch>> launches;  // of each step
-};
 
 struct Program::State {
   const Data* inputs = nullptr;
@@ -149,75 +72,36 @@ Program::Program(std::unique_ptr<Graph> graph, std::vector<Slot> slots, std::vec
       slots_(std::move(slots)),
       steps_(std::move(steps)),
       outputs_(std::move(outputs)),
+      planner_(*graph_, slots_, steps_, outputs_),
       code_(std::move(code)),
       has_fixed_sizes_(tenon::has_fixed_sizes(graph_->inputs()) && tenon::has_fixed_sizes(graph_->outputs())),
       has_host_steps_(std::any_of(steps_.begin(), steps_.end(),
-                                  [](const Step& step) { return std::holds_alternative<HostStep>(step); })) {
-  lifetimes_.assign(slots_.size(), {static_cast<int64_t>(steps_.size()), -1});
-  const auto use = [&](size_t slot, int64_t step) {
-    while (slots_[slot].alias)
-      slot = *slots_[slot].alias;
-    lifetimes_[slot].first = std::min(lifetimes_[slot].first, step);
-    lifetimes_[slot].second = std::max(lifetimes_[slot].second, step);
-  };
-  for (size_t i = 0; i < steps_.size(); ++i)
-    for_each_slot(steps_[i], [&](size_t slot) { use(slot, static_cast<int64_t>(i)); });
-  for (size_t slot : outputs_)
-    use(slot, static_cast<int64_t>(steps_.size()));
-}
+                                  [](const Step& step) { return std::holds_alternative<HostStep>(step); })) {}
 
 Program::~Program() = default;
 
-std::shared_ptr<const Program::Layout> Program::layout_for(const Bindings& sizes) const {
+void Program::check_sizes(const Bindings& sizes) const {
+  if (sizes.empty())
+    return;
+  if (!checks_)
+    checks_ = std::make_unique<SizeChecks>(*graph_);
+  checks_->check(sizes);
+}
+
+std::shared_ptr<const Layout> Program::layout_for(const Bindings& sizes) const {
   const std::lock_guard lock(mutex_);
   for (const auto& [known, layout] : layouts_)
     if (known == sizes)
       return layout;
-  check_sizes(*graph_, sizes);
-  auto layout = std::make_shared<Layout>();
-  layout->extents.resize(slots_.size());
-  layout->offsets.assign(slots_.size(), -1);
-  std::vector<Lifetime> buffers;
-  std::vector<size_t> planned;
-  for (size_t i = 0; i < slots_.size(); ++i) {
-    if (slots_[i].home == Home::Own)
-      continue;
-    if (slots_[i].home == Home::Input || slots_[i].home == Home::Constant) {
-      if (slots_[i].alias || has_fixed_size(slots_[i].type))
-        layout->extents[i] = extents_of(slots_[i].type, sizes);
-      continue;
-    }
-    layout->extents[i] = extents_of(slots_[i].type, sizes);
-    const bool is_used = lifetimes_[i].second >= 0;  // fused values are not
-    if (slots_[i].home != Home::Arena || slots_[i].alias || !is_used)
-      continue;
-    buffers.push_back(
-        {bytes_of(slots_[i].type, layout->extents[i]), lifetimes_[i].first, lifetimes_[i].second});
-    planned.push_back(i);
-  }
-  layout->plan = plan_memory(buffers);
-  for (size_t i = 0; i < planned.size(); ++i)
-    layout->offsets[planned[i]] = layout->plan.offsets[i];
-  for (const Step& step : steps_) {
-    if (const auto* alias = std::get_if<AliasStep>(&step);
-        alias != nullptr && slots_[alias->to].home != Home::Own)
-      view_extents(*alias, slots_[alias->to].type, element_count(extents_of(slots_[alias->from].type, sizes)),
-                   sizes);
-    const auto* kernel = std::get_if<KernelStep>(&step);
-    layout->launches.push_back(kernel != nullptr && is_known(*kernel, sizes)
-                                   ? std::optional<Launch>(std::in_place, *kernel, sizes)
-                                   : std::nullopt);
-  }
+  check_sizes(sizes);
+  const std::shared_ptr<const Layout> layout = planner_.plan(sizes);
   if (layouts_.size() == kMostLayouts)
     layouts_.erase(layouts_.begin());
   layouts_.emplace_back(sizes, layout);
   return layout;
 }
 
-MemoryPlan Program::memory_plan(const Bindings& sizes) const {
-  const std::shared_ptr<const Layout> layout = layout_for(sizes);
-  return {.offsets = layout->offsets, .bytes = layout->plan.bytes, .lower_bound = layout->plan.lower_bound};
-}
+MemoryPlan Program::memory_plan(const Bindings& sizes) const { return layout_for(sizes)->memory; }
 
 std::unique_ptr<Program::State> Program::acquire() const {
   {
@@ -304,10 +188,11 @@ void Program::run_steps(State& state) const {
   state.pointers.assign(slots_.size(), nullptr);
   if (has_host_steps_)  // only they draw, and seeding takes longer than a small model
     state.random.seed(state.options.seed);
-  if (state.arena_bytes < state.layout->plan.bytes || !state.arena) {
+  if (state.arena_bytes < state.layout->memory.bytes || !state.arena) {
+    // Sizes that grow from run to run, as those of what a decoder remembers do, need no new arena every time.
+    state.arena_bytes = std::max(state.layout->memory.bytes, state.arena_bytes / 2 * 3);
     state.arena.reset();
-    state.arena = allocate(state.layout->plan.bytes);
-    state.arena_bytes = state.layout->plan.bytes;
+    state.arena = allocate(state.arena_bytes);
   }
   for (state.step = 0; state.step < steps_.size(); ++state.step)
     run_step(state);
@@ -323,8 +208,9 @@ void Program::run_step(State& state) const {
   if (slots_[alias.to].home != Home::Own)
     return;
   const Tensor tensor = tensor_of(alias.from, state);
-  state.own[alias.to] =
-      tensor.reshaped(view_extents(alias, slots_[alias.to].type, tensor.count(), state.bindings));
+  const Extents extents = extents_of(slots_[alias.to].type, state.bindings);
+  check_view(alias, extents, tensor.count());
+  state.own[alias.to] = tensor.reshaped(extents);
 }
 
 Datum Program::take_output(size_t number, State& state) const {
@@ -354,7 +240,7 @@ std::byte* Program::prepare(size_t slot, State& state) const {
   std::byte* pointer = nullptr;
   switch (own.home) {
     case Home::Arena:
-      pointer = state.arena.get() + state.layout->offsets[slot];
+      pointer = state.arena.get() + state.layout->memory.offsets[slot];
       break;
     case Home::Constant:
       pointer = const_cast<std::byte*>(own.constant.bytes().data());
@@ -371,7 +257,7 @@ std::byte* Program::prepare(size_t slot, State& state) const {
         break;
       }
       Tensor& tensor = state.outputs[static_cast<size_t>(own.number)];
-      tensor = Tensor(own.type.as_tensor().dtype, state.layout->extents[slot]);
+      tensor = Tensor(own.type.as_tensor().dtype, planner_.extents_of(slot, *state.layout));
       pointer = tensor.mutable_bytes().data();
       break;
     }
@@ -396,8 +282,8 @@ Tensor Program::tensor_of(size_t slot, State& state) const {
     return own.constant;
   const DType dtype = own.type.as_tensor().dtype;
   if (dtype == DType::String)
-    return tensor_of(*own.alias, state).reshaped(state.layout->extents[slot]);
-  const Extents& extents = state.layout->extents[slot];
+    return tensor_of(*own.alias, state).reshaped(planner_.extents_of(slot, *state.layout));
+  const Extents extents = planner_.extents_of(slot, *state.layout);
   const auto bytes = static_cast<size_t>(bytes_of(own.type, extents));
   // Whoever holds it past the run copies it: see run.
   return Tensor(dtype, extents,
@@ -413,17 +299,17 @@ void Program::run_kernel(const KernelStep& step, State& state) const {
                                 : prepare(slot, state));
   for (size_t slot : step.writes)
     state.buffers.push_back(prepare(slot, state));
-  if (const std::optional<Launch>& known = state.layout->launches[state.step])
-    launch(step, *known, state);
-  else
-    launch(step, Launch(step, state.bindings), state);
+  if (const std::optional<Launch> known = planner_.launch_of(state.step, *state.layout))
+    return launch(step, *known, state);
+  const std::vector<int64_t> numbers = launch_numbers(step, state.bindings);
+  launch(step, Launch(step, numbers.data()), state);
 }
 
 void Program::launch(const KernelStep& step, const Launch& launch, State& state) const {
   for (size_t i = 0; i < step.phases.size(); ++i) {
-    const auto [turns, scratch] = launch.phases[i];
+    const int64_t turns = launch.turns(i), scratch = launch.scratch(i);
     const int64_t threads = std::max<int64_t>(
-        std::min({int64_t{state.options.threads}, launch.work / kElementsPerThread, turns}), 1);
+        std::min({int64_t{state.options.threads}, launch.work() / kElementsPerThread, turns}), 1);
     const int64_t each = (scratch + 63) / 64 * 64;
     if (state.scratch_bytes < each * threads) {
       state.scratch = allocate(each * threads);
@@ -431,9 +317,9 @@ void Program::launch(const KernelStep& step, const Launch& launch, State& state)
     }
     std::atomic<int64_t> failed = 0;
     const auto run = [&](int64_t task, int) {
-      const int64_t status = step.phases[i].function(state.buffers.data(), launch.sizes.data(),
-                                                     state.scratch.get() + each * task,
-                                                     turns * task / threads, turns * (task + 1) / threads);
+      const int64_t status =
+          step.phases[i].function(state.buffers.data(), launch.sizes(), state.scratch.get() + each * task,
+                                  turns * task / threads, turns * (task + 1) / threads);
       if (status != 0)
         failed = status;
     };
@@ -489,6 +375,7 @@ void Program::run_on_host(const HostStep& step, State& state) const {
   };
   const Call call(node, operands, state.random, step.regions.empty() ? nullptr : &run_region);
   Data results = with_context([&] { return node.describe(); }, [&] { return node.op().eval(call); });
+  const size_t known = state.bindings.size();
   for (size_t i = 0; i < step.writes.size(); ++i) {
     const size_t slot = step.writes[i];
     if (!fits(results[i], slots_[slot].type, state.bindings) &&
@@ -502,6 +389,10 @@ void Program::run_on_host(const HostStep& step, State& state) const {
     }
     const std::span<const std::byte> bytes = results[i].tensor().bytes();
     std::memcpy(prepare(slot, state), bytes.data(), bytes.size());
+  }
+  if (state.bindings.size() > known) {  // kernels that come rely on them
+    const std::lock_guard lock(mutex_);
+    check_sizes(state.bindings);
   }
 }
 

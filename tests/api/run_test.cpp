@@ -261,7 +261,8 @@ TEST(RunErrors, OfShapesThatTheModelComputes) {
   Array<int64_t> y{{0, 0}, {2}};
   std::vector<tenon_tensor> outputs = {y.tensor(TENON_I64)};
   EXPECT_EQ(run(program, {x.tensor(TENON_F32)}, outputs), TENON_USER_ERROR);
-  EXPECT_STREQ(tenon_error_message(), "a reshape node: reshape: 3 elements do not fit into [2]");
+  EXPECT_STREQ(tenon_error_message(),
+               "a reshape node: reshape: 3 elements do not fit into [2]\n  x: i64[1,3]\n  shape: i64[1]");
   x.elements[1] = 0;
   EXPECT_EQ(run(program, {x.tensor(TENON_F32)}, outputs), TENON_OK) << tenon_error_message();
   EXPECT_EQ(y.elements, (std::vector<int64_t>{0, 2}));

@@ -440,6 +440,25 @@ TEST(Lower, RefusesSizesThatDoNotFitWhenItRuns) {
   EXPECT_EQ(program->run({Tensor(DType::F32, {2, 3})})[0].tensor().extents(), Extents{6});
 }
 
+// Sizes that depend on elements are known, and must fit, before a kernel relies on them.
+TEST(Lower, RefusesSizesThatComeOutAndDoNotFit) {
+  const auto graph = parse_graph(R"(graph(%x: f32[n], %scale: f32[2]) {
+      %at = nonzero(%x)
+      %values = cast(%at, to=f32)
+      %y = mul(%values, %scale)
+      return %y
+    })");
+  const auto program = compile(*graph);
+  const Tensor scale = f32({2}, {1, 2});
+  expect_error<UserError>(
+      [&] {
+        program->run({f32({3}, {1, 1, 1}), scale});
+      },
+      "node %y: mul: the shapes do not broadcast\n  a  %values: f32[1,3]\n  b  %scale: f32[2]");
+  const Data inputs = {f32({4}, {0, 1, 0, 1}), scale};
+  expect_tensor(program->run(inputs)[0], evaluate(*graph, inputs)[0].tensor());
+}
+
 TEST(Lower, TellsSizesFromLoopVariables) {
   const auto graph = parse_graph(R"(graph(%x: f32[i1,i0], %z: f32[r0,r0_]) {
       %a = cumulative_sum(%x, axis=1, reverse=true) %p = constant(value=i64[2] {1,2})

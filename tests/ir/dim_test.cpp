@@ -8,6 +8,7 @@
 #include <random>
 
 #include "base/error.h"
+#include "ir/dim_list.h"
 
 namespace tenon {
 
@@ -428,6 +429,34 @@ TEST(DimProperty, MeansWhatWasComputed) {
     }
   }
   EXPECT_GT(compared, 20000);
+}
+
+TEST(DimProperty, ComputesTheSameInAList) {
+  SampleMaker maker(3);
+  DimList list({"k", "m", "n"});
+  std::vector<std::pair<Dim, size_t>> dims;
+  for (int i = 0; i < 2000; ++i)
+    if (const Dim dim = maker.make(1 + i % 5).dim; !dim.is_unknown())
+      dims.emplace_back(dim, list.add(dim));
+  for (int trial = 0; trial < 20; ++trial) {
+    const int64_t most = trial < 10 ? 9 : largest / 10;  // much overflows then
+    const std::vector<int64_t> values = {maker.draw(0, most), maker.draw(0, most), maker.draw(0, most)};
+    const Bindings bindings = {{"k", values[0]}, {"m", values[1]}, {"n", values[2]}};
+    const std::vector<int64_t> registers = list.evaluate(values);
+    for (const auto& [dim, number] : dims)
+      ASSERT_EQ(registers[number], dim.evaluate(bindings).value_or(DimList::kNothing)) << dim.to_string();
+  }
+}
+
+TEST(DimList, SharesRegisters) {
+  DimList list({"m", "n"});
+  EXPECT_EQ(list.add(n), 1U);
+  const size_t sum = list.add(m + n);
+  EXPECT_EQ(list.add(n + m), sum);
+  EXPECT_EQ(list.dim(sum), m + n);
+  EXPECT_TRUE(list.covers(2 * n));
+  EXPECT_FALSE(list.covers(n + k));
+  EXPECT_FALSE(list.covers(unknown));
 }
 
 TEST(DimProperty, ParsesBackToItself) {

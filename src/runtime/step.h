@@ -1,0 +1,83 @@
+// step.h — what a program is made of: the values it works on, and the steps that compute them.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+
+#include "ir/graph.h"
+#include "runtime/kernel_function.h"
+
+namespace tenon {
+
+class Program;
+
+// Where the elements of a value are while a program runs.
+enum class Home : uint8_t {
+  Input,     // given by the caller
+  Constant,  // part of the program
+  Output,    // memory of the result
+  Arena,     // planned
+  Own,  // made when it is known how large it is, or what it holds: strings, sequences, sizes that depend on
+        // elements
+};
+
+struct Slot {
+  std::string name;
+  Type type;
+  Home home = Home::Arena;
+  int64_t number = 0;  // among the inputs or outputs
+  Tensor constant = {};
+  std::optional<size_t> alias = {};  // another slot that holds the same elements under another shape
+};
+
+// One phase of a kernel: turns that may run at once.
+struct Phase {
+  KernelFunction function;
+  Dim turns, scratch;  // scratch: in bytes, for each thread
+};
+
+struct KernelStep {
+  std::string name;
+  std::vector<Phase> phases;
+  std::vector<size_t> reads, writes;
+  std::vector<Dim> sizes;            // what the kernel's symbols stand for
+  Dim work = 1;                      // about how many elements are computed
+  std::vector<std::string> sources;  // nodes of the user's model that it computes; at least one
+};
+// node "a", "b"
+std::string describe_sources(const std::vector<std::string>& sources);
+
+// A node that the op's eval runs.
+struct HostStep {
+  const Node* node;
+  std::vector<size_t> reads, writes;
+  std::map<std::string, std::shared_ptr<const Program>, std::less<>>
+      regions;  // what its nested graphs became
+};
+
+// The slot has the elements of another.
+struct AliasStep {
+  const Node* node;
+  size_t from, to;
+};
+
+using Step = std::variant<KernelStep, HostStep, AliasStep>;
+
+// Calls f(slot) for each slot that a step reads or writes.
+template <class F>
+void for_each_slot(const Step& step, F&& f) {
+  if (const auto* alias = std::get_if<AliasStep>(&step)) {
+    f(alias->from);
+    f(alias->to);
+    return;
+  }
+  const auto all = [&](const auto& each) {
+    if constexpr (!std::is_same_v<std::decay_t<decltype(each)>, AliasStep>) {
+      std::for_each(each.reads.begin(), each.reads.end(), f);
+      std::for_each(each.writes.begin(), each.writes.end(), f);
+    }
+  };
+  std::visit(all, step);
+}
+
+}  // namespace tenon
