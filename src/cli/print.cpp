@@ -21,7 +21,7 @@ struct Options {
   ModelArguments model;
   std::string as = "tenon", stage = "imported", file;
 
-  bool is_compiled() const { return stage == "kernels" || stage == "program"; }
+  bool is_compiled() const { return stage == "fusion" || stage == "kernels" || stage == "program"; }
 };
 
 void check_options(const Options& options) {
@@ -43,6 +43,8 @@ Bindings sizes_of(const Graph& graph) {
 }
 
 std::string show_compiled(const Graph& graph, const std::string& stage) {
+  if (stage == "fusion")
+    return print_fusion(fusion_of(graph), this_machine(), sizes_of(graph));
   const std::unique_ptr<Program> program = compile_model(graph);
   if (stage == "kernels")
     return print_kernels(*program, kernels_of(graph));
@@ -94,8 +96,9 @@ void add_print(CLI::App& program) {
       ->add_option(
           "--stage", options->stage,
           "the model as read, with its gradients, optimised, or compiled for this machine: imported, "
-          "gradient, optimised, kernels, program")
-      ->check(CLI::IsMember({"imported", "gradient", "optimised", "kernels", "program"}).description(""))
+          "gradient, optimised, fusion, kernels, program")
+      ->check(CLI::IsMember({"imported", "gradient", "optimised", "fusion", "kernels", "program"})
+                  .description(""))
       ->option_text("STAGE [imported]");
   command
       ->add_option("-o", options->file, "writes it to this file; of the form tenon, it reads back anywhere")

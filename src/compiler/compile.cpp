@@ -11,7 +11,7 @@
 #include "codegen/phases.h"
 #include "compiler/arrange_weights.h"
 #include "compiler/compute_weights.h"
-#include "compiler/lower_graph.h"
+#include "compiler/fuse_graph.h"
 #include "ops/data.h"
 #include "ops/lower.h"
 #include "passes/passes.h"
@@ -186,10 +186,13 @@ class Compiler {
     decompose(*graph_);
     fold();
     arrange_weights(*graph_, options_.target.cores);
-    lowered_ = lower_graph(*graph_);
+    LoweredGraph lowered = lower_graph(*graph_);
+    std::set<std::string> kept;
     for (Value output : graph_->outputs())
-      kept_.insert(lowered_.names.at(output.data()));
-    fuse();
+      kept.insert(lowered.names.at(output.data()));
+    fused_.emplace(std::move(lowered), std::move(kept), options_.fuse, options_.target);
+    for (size_t i = 0; i < fused_->groups().size(); ++i)
+      build(i);
   }
 
   std::vector<Kernel> kernels() const {
@@ -199,21 +202,44 @@ class Compiler {
     return kernels;
   }
 
+  FusionReport fusion() const {
+    FusionReport report{.before = fused_->costs_before(), .after = {}, .edges = {}};
+    std::map<size_t, size_t> kernel_of_item;
+    std::map<std::string, size_t> maker;
+    for (const auto& [group, named] : kernels_) {
+      for (size_t item : fused_->groups()[group].items) {
+        kernel_of_item.emplace(item, report.after.size());
+        for (const std::string& buffer : lowered().items[item].writes)
+          maker.emplace(buffer, report.after.size());
+      }
+      report.after.push_back({named.sources, cost_of(fused_->stages_of(group), fused_->needed_outside(group),
+                                                     lowered().buffers)});
+    }
+    std::set<std::pair<std::string, size_t>> known;  // several parts of a kernel may read one buffer
+    for (const Missed& missed : fused_->missed())
+      if (const size_t to = kernel_of_item.at(missed.reader); known.emplace(missed.buffer, to).second)
+        report.edges.push_back(
+            {maker.at(missed.buffer), to, lowered().buffers.at(missed.buffer), missed.reason});
+    return report;
+  }
+
   std::unique_ptr<Program> run() {
     make_slots();
     for (const std::shared_ptr<const MappedFile>& file : files_)
       release_pages(file->bytes());  // what runs read of it comes back
     generate();
-    for (size_t i = 0; i < groups_.size(); ++i)
+    for (size_t i = 0; i < fused_->groups().size(); ++i)
       add_step(i);
     std::vector<size_t> outputs;
     for (Value output : graph_->outputs())
-      outputs.push_back(slots_by_name_.at(lowered_.names.at(output.data())));
+      outputs.push_back(slots_by_name_.at(lowered().names.at(output.data())));
     return std::make_unique<Program>(std::move(graph_), std::move(slots_), std::move(steps_),
                                      std::move(outputs), code_);
   }
 
  private:
+  const LoweredGraph& lowered() const { return fused_->lowered(); }
+
   // What follows from constants alone is computed now; what decomposing made of them, too: the gates of a
   // recurrent layer, say, are slices of one matrix. All layers may ask the same of one mask.
   void fold() {
@@ -233,49 +259,24 @@ class Compiler {
 
   // --- which items become one kernel ---
 
-  void fuse() {
-    // Items keep what they stand for while others go.
-    std::map<std::string, size_t> opaque_by_write;
-    for (const auto& [item, opaque] : lowered_.opaque)
-      opaque_by_write.emplace(*lowered_.items[item].writes.begin(), item);
-    const std::map<size_t, Opaque> before = std::move(lowered_.opaque);
-    if (options_.fuse)
-      lowered_.items = inline_stages(std::move(lowered_.items), kept_, options_.target);
-    lowered_.opaque.clear();
-    for (size_t i = 0; i < lowered_.items.size(); ++i)
-      if (!lowered_.items[i].stage)
-        lowered_.opaque.emplace(i, before.at(opaque_by_write.at(*lowered_.items[i].writes.begin())));
-    if (options_.fuse) {
-      groups_ = group_items(lowered_.items).groups;
-    } else {
-      for (size_t i = 0; i < lowered_.items.size(); ++i)
-        groups_.push_back(group_items({lowered_.items[i]}).groups.front());
-      for (size_t i = 0; i < groups_.size(); ++i)
-        groups_[i].items = {i};
-    }
-    for (size_t i = 0; i < groups_.size(); ++i)
-      build(i);
-  }
-
   void build(size_t group) {
-    const size_t first = groups_[group].items.front();
-    if (!lowered_.items[first].stage) {
-      const Opaque& opaque = lowered_.opaque.at(first);
+    const size_t first = fused_->groups()[group].items.front();
+    if (!lowered().items[first].stage) {
+      const Opaque& opaque = lowered().opaque.at(first);
       if (opaque.kind == Opaque::Kind::Nest)
         build_nest_of_node(group, opaque);
       return;
     }
-    std::vector<Stage> stages;
+    const std::vector<Stage> stages = fused_->stages_of(group);
     std::vector<std::string> sources;
-    for (size_t item : groups_[group].items) {
-      stages.push_back(*lowered_.items[item].stage);
-      for (const std::string& source : stages.back().sources)
+    for (const Stage& stage : stages)
+      for (const std::string& source : stage.sources)
         if (std::find(sources.begin(), sources.end(), source) == sources.end())
           sources.push_back(source);
-    }
-    NamedKernel named = Renaming(build_nest("kernel", stages, groups_[group], needed_outside(group),
-                                            lowered_.buffers, options_.target))
-                            .run();
+    NamedKernel named =
+        Renaming(build_nest("kernel", stages, fused_->groups()[group], fused_->needed_outside(group),
+                            lowered().buffers, options_.target))
+            .run();
     named.sources = std::move(sources);
     kernels_.emplace(group, std::move(named));
   }
@@ -285,13 +286,13 @@ class Compiler {
     Kernel kernel{.name = "kernel", .inputs = {}, .outputs = {}, .combines = {}, .body = opaque.nest};
     std::vector<std::string> reads, writes;
     for (int64_t i = 0; i < node.operand_count(); ++i) {
-      Buffer buffer = lowered_.buffers.at(lowered_.names.at(node.operand(i).data()));
+      Buffer buffer = lowered().buffers.at(lowered().names.at(node.operand(i).data()));
       reads.push_back(buffer.name);
       buffer.name = LowerContext::operand_name(i);
       kernel.inputs.push_back(std::move(buffer));
     }
     for (int64_t i = 0; i < node.result_count(); ++i) {
-      Buffer buffer = lowered_.buffers.at(lowered_.names.at(node.result(i).data()));
+      Buffer buffer = lowered().buffers.at(lowered().names.at(node.result(i).data()));
       writes.push_back(buffer.name);
       buffer.name = LowerContext::result_name(i);
       kernel.outputs.push_back(std::move(buffer));
@@ -303,23 +304,6 @@ class Compiler {
     kernels_.emplace(group, std::move(named));
   }
 
-  // What a group makes that others read, or the caller gets.
-  std::set<std::string> needed_outside(size_t group) const {
-    std::set<std::string> made, needed;
-    const std::set<size_t> own(groups_[group].items.begin(), groups_[group].items.end());
-    for (size_t item : own)
-      made.insert(lowered_.items[item].writes.begin(), lowered_.items[item].writes.end());
-    for (const std::string& each : made)
-      if (kept_.contains(each))
-        needed.insert(each);
-    for (size_t item = 0; item < lowered_.items.size(); ++item)
-      if (!own.contains(item))
-        for (const std::string& each : lowered_.items[item].reads)
-          if (made.contains(each))
-            needed.insert(each);
-    return needed;
-  }
-
   // --- slots ---
 
   void make_slots() {
@@ -329,33 +313,33 @@ class Compiler {
         collect_symbols(input.type(), known);
     int64_t number = 0;
     for (Value input : graph_->inputs())
-      add_slot({.name = lowered_.names.at(input.data()),
+      add_slot({.name = lowered().names.at(input.data()),
                 .type = input.type(),
                 .home = Home::Input,
                 .number = number++});
     for (const Node* node : graph_->nodes())
       for (Value value : node->results()) {
-        Slot slot{.name = lowered_.names.at(value.data()), .type = value.type()};
+        Slot slot{.name = lowered().names.at(value.data()), .type = value.type()};
         if (const Literal* literal = literal_of(value)) {
           slot.home = Home::Constant;
-          if (is_read(slot.name))  // one number repeated, which stands in the code, needs no memory
+          if (fused_->is_read(slot.name))  // one number repeated, which stands in the code, needs no memory
             slot.constant = constant_of(*literal);
         } else if (!follows_from(value.type(), known)) {
           slot.home = Home::Own;
         }
         add_slot(std::move(slot));
       }
-    for (const auto& [name, buffer] : lowered_.buffers)
+    for (const auto& [name, buffer] : lowered().buffers)
       if (!slots_by_name_.contains(name)) {
         const Type type = Type::tensor(buffer.dtype, buffer.sizes);
         add_slot({.name = name, .type = type, .home = follows_from(type, known) ? Home::Arena : Home::Own});
       }
-    for (const auto& [item, opaque] : lowered_.opaque)
+    for (const auto& [item, opaque] : lowered().opaque)
       if (opaque.kind == Opaque::Kind::Alias)
         add_alias(*opaque.node);
     number = 0;
     for (Value output : graph_->outputs()) {
-      Slot& slot = slots_[slots_by_name_.at(lowered_.names.at(output.data()))];
+      Slot& slot = slots_[slots_by_name_.at(lowered().names.at(output.data()))];
       if (slot.home == Home::Arena && !slot.alias)
         slot.home = Home::Output;
       if (slot.home == Home::Output)
@@ -378,14 +362,9 @@ class Compiler {
     return copy;
   }
 
-  bool is_read(const std::string& name) const {
-    return kept_.contains(name) || std::any_of(lowered_.items.begin(), lowered_.items.end(),
-                                               [&](const Item& item) { return item.reads.contains(name); });
-  }
-
   void add_alias(const Node& node) {
-    Slot& to = slots_[slots_by_name_.at(lowered_.names.at(node.result().data()))];
-    const size_t from = slots_by_name_.at(lowered_.names.at(node.operand(0).data()));
+    Slot& to = slots_[slots_by_name_.at(lowered().names.at(node.result().data()))];
+    const size_t from = slots_by_name_.at(lowered().names.at(node.operand(0).data()));
     if (to.home == Home::Own)
       return;  // made when it is known how large it is
     if (slots_[from].home == Home::Own) {
@@ -462,10 +441,10 @@ class Compiler {
   void add_step(size_t group) {
     if (const auto kernel = kernels_.find(group); kernel != kernels_.end())
       return add_kernel(group, kernel->second);
-    const size_t item = groups_[group].items.front();
-    const Opaque& opaque = lowered_.opaque.at(item);
+    const size_t item = fused_->groups()[group].items.front();
+    const Opaque& opaque = lowered().opaque.at(item);
     const Node& node = *opaque.node;
-    const auto slot = [&](Value value) { return slots_by_name_.at(lowered_.names.at(value.data())); };
+    const auto slot = [&](Value value) { return slots_by_name_.at(lowered().names.at(value.data())); };
     if (opaque.kind == Opaque::Kind::Alias) {
       steps_.emplace_back(AliasStep{&node, slot(node.operand(0)), slot(node.result())});
       return;
@@ -527,9 +506,7 @@ class Compiler {
 
   const CompileOptions& options_;
   std::unique_ptr<Graph> graph_;
-  LoweredGraph lowered_;
-  std::set<std::string> kept_;
-  std::vector<Group> groups_;
+  std::optional<FusedGraph> fused_;
   std::map<size_t, NamedKernel> kernels_;  // by group
   std::map<size_t, size_t> code_of_group_;
   std::vector<std::vector<KernelFunction>> functions_;
@@ -545,6 +522,10 @@ class Compiler {
 
 std::unique_ptr<Program> compile(const Graph& graph, const CompileOptions& options) {
   return Compiler(graph, options).run();
+}
+
+FusionReport fusion_of(const Graph& graph, const CompileOptions& options) {
+  return Compiler(graph, options).fusion();
 }
 
 std::vector<Kernel> kernels_of(const Graph& graph, const CompileOptions& options) {

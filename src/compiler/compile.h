@@ -2,6 +2,7 @@
 #pragma once
 
 #include "codegen/object_cache.h"
+#include "fusion/cost.h"
 #include "loops/kernel.h"
 #include "runtime/program.h"
 #include "target/target.h"
@@ -19,6 +20,23 @@ struct CompileOptions {
 // The program that computes what the graph computes. What no code can be generated for runs as the reference
 // evaluator runs it.
 std::unique_ptr<Program> compile(const Graph& graph, const CompileOptions& options = {});
+
+// What fusion made of a graph.
+struct FusedKernel {
+  std::vector<std::string> sources;  // nodes of the user's model
+  KernelCost cost;
+};
+struct UnfusedEdge {
+  size_t from, to;  // kernels, in the order in which they run
+  loops::Buffer buffer;
+  std::string reason;
+};
+struct FusionReport {
+  std::vector<KernelCost> before;  // a kernel for each step
+  std::vector<FusedKernel> after;
+  std::vector<UnfusedEdge> edges;
+};
+FusionReport fusion_of(const Graph& graph, const CompileOptions& options = {});
 
 // The kernels of the program, in order, as they are handed to the code generator.
 std::vector<loops::Kernel> kernels_of(const Graph& graph, const CompileOptions& options = {});

@@ -1,4 +1,5 @@
-// print_program.h — a program as text: its kernels as loop nests, and its steps over their buffers.
+// print_program.h — a program as text: its kernels as loop nests, its steps over their buffers, and what
+// fusion did.
 #pragma once
 
 #include "compiler/compile.h"
@@ -11,5 +12,9 @@ std::string print_kernels(const Program& program, std::vector<loops::Kernel> ker
 
 // Where each buffer lies, the steps in order, and how large the arena is, for these sizes of the inputs.
 std::string print_program(const Program& program, const Bindings& sizes);
+
+// Which nodes became one kernel, what each moves and computes, why others did not and what that costs on the
+// target, and what fusion saved, for these sizes of the inputs.
+std::string print_fusion(const FusionReport& report, const Target& target, const Bindings& sizes);
 
 }  // namespace tenon

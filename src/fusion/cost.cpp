@@ -16,13 +16,13 @@ int64_t operations_of(Function function) {
     case Function::Maximum:
     case Function::Negate:
     case Function::Absolute:
+      return 1;
+    case Function::Equal:  // asking whether an index is in range, and the like, costs next to nothing
+    case Function::Less:
+    case Function::LessEqual:
     case Function::And:
     case Function::Or:
     case Function::Not:
-    case Function::Equal:
-    case Function::Less:
-    case Function::LessEqual:
-      return 1;
     case Function::Select:
     case Function::Cast:
     case Function::Require:
@@ -61,6 +61,39 @@ FormulaCost cost_of(const Scalar& formula) {
   FormulaCost cost;
   add_cost(formula, cost);
   return cost;
+}
+
+KernelCost cost_of(const std::vector<Stage>& stages, const std::set<std::string>& outputs,
+                   const std::map<std::string, loops::Buffer>& buffers) {
+  KernelCost cost;
+  std::set<std::string> inputs = {}, made = {};
+  for (const Stage& stage : stages) {
+    const loops::Definition& definition = stage.definition;
+    Dim turns = 1;
+    for (const std::vector<loops::Axis>* axes : {&definition.axes, &definition.reduced})
+      for (const loops::Axis& axis : *axes)
+        turns = turns * axis.size;
+    for (const Scalar& value : definition.values)
+      cost.operations =
+          cost.operations + turns * (cost_of(value).operations + (definition.reduces() ? 1 : 0));
+    for (const std::string& buffer : buffers_read(stage))
+      if (!made.contains(buffer))
+        inputs.insert(buffer);
+    for (const loops::Buffer& result : definition.results)
+      made.insert(result.name);
+  }
+  for (const std::string& input : inputs)
+    cost.bytes = cost.bytes + size_of(buffers.at(input));
+  for (const std::string& output : outputs)
+    cost.bytes = cost.bytes + size_of(buffers.at(output));
+  return cost;
+}
+
+Dim size_of(const loops::Buffer& buffer) {
+  Dim bytes = info(buffer.dtype).bytes;
+  for (const Dim& size : buffer.sizes)
+    bytes = bytes * size;
+  return bytes;
 }
 
 Rates rates_of(const Target& target) {

@@ -1,7 +1,7 @@
 // cost.h — what computing costs, roughly: enough to say which of two ways is faster, and by how much.
 #pragma once
 
-#include "loops/scalar.h"
+#include "fusion/stage.h"
 #include "target/target.h"
 
 namespace tenon {
@@ -16,6 +16,18 @@ struct FormulaCost {
 constexpr int64_t kLargestFormula = 200;  // in parts; what is larger takes longer to compile than it saves
 
 FormulaCost cost_of(const loops::Scalar& formula);
+
+// Of stages that are one kernel, for sizes that may be symbols.
+struct KernelCost {
+  Dim bytes = 0;  // of what is read and written in memory, each buffer once
+  Dim operations = 0;
+};
+// `outputs` are what others need of their results; `buffers`, all that there are.
+KernelCost cost_of(const std::vector<Stage>& stages, const std::set<std::string>& outputs,
+                   const std::map<std::string, loops::Buffer>& buffers);
+
+// In bytes.
+Dim size_of(const loops::Buffer& buffer);
 
 // What one core does in a nanosecond.
 struct Rates {

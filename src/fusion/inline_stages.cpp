@@ -125,12 +125,24 @@ class Inliner {
     const loops::Buffer& result = producer.results.front();
     const auto readers = static_cast<double>(reads_[result.name]);
     const double times = readers + (kept_.contains(result.name) ? 1 : 0);  // that it would be computed
-    const double written = times - readers;                                // even so
-    const auto bytes = static_cast<double>(info(result.dtype).bytes);
-    const double kept = nanoseconds(static_cast<double>(cost.bytes) + bytes + readers * bytes, cost, 1);
-    const double inlined =
-        nanoseconds(times * static_cast<double>(cost.bytes) + written * bytes, cost, times);
+    const auto bytes = static_cast<double>(info(result.dtype).bytes), read = static_cast<double>(cost.bytes),
+               summed = bytes_of_sums(producer.values.front());
+    const double kept = nanoseconds(read - summed + bytes + readers * bytes, cost, 1);
+    const double inlined = nanoseconds(times * read + summed + (times - readers) * bytes, cost, times);
     return inlined <= kept;
+  }
+
+  // What a formula reads of sums that nothing else reads: where it stays, it goes on with them while they are
+  // in registers.
+  double bytes_of_sums(const Scalar& formula) {
+    int64_t bytes = 0;
+    loops::for_each_load(formula, [&](const Scalar& load) {
+      const auto maker = makers_.find(load.name());
+      if (maker != makers_.end() && items_[maker->second].stage->definition.reduces() &&
+          reads_[load.name()] == 1 && !kept_.contains(load.name()))
+        bytes += info(load.dtype()).bytes;
+    });
+    return static_cast<double>(bytes);
   }
 
   // What stays is read from a cache at best, so no more is computed twice than pays there.

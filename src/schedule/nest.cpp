@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "fusion/cost.h"
 #include "schedule/contract.h"
 
 namespace tenon {
@@ -131,13 +132,10 @@ class NestBuilder {
 
   void stream_outputs() {
     for (Buffer& output : kernel_.outputs) {
-      Dim bytes = info(output.dtype).bytes;
-      for (const Dim& size : output.sizes)
-        bytes = bytes * size;
       const bool read_again = std::any_of(stages_.begin(), stages_.end(), [&](const Stage& stage) {
         return buffers_read(stage).contains(output.name);
       });
-      if (bytes.constant().value_or(0) >= kLeastStreamed && !read_again)
+      if (size_of(output).constant().value_or(0) >= kLeastStreamed && !read_again)
         output.space = loops::Space::Streamed;
     }
   }

@@ -1,0 +1,88 @@
+#include "compiler/fuse_graph.h"
+
+#include <algorithm>
+
+namespace tenon {
+
+FusedGraph::FusedGraph(LoweredGraph lowered, std::set<std::string> kept, bool fuse, const Target& target)
+    : lowered_(std::move(lowered)), kept_(std::move(kept)) {
+  group_by_node();
+  find_readers();
+  for (size_t i = 0; i < groups_.size(); ++i)
+    if (const std::vector<Stage> stages = stages_of(i); !stages.empty())
+      costs_before_.push_back(cost_of(stages, needed_outside(i), lowered_.buffers));
+  if (!fuse)
+    return;
+  inline_items(kept_, target);
+  Grouping grouping = group_items(lowered_.items);
+  groups_ = std::move(grouping.groups);
+  missed_ = std::move(grouping.missed);
+  find_readers();
+}
+
+// Items that are no stages keep what they stand for while others go.
+void FusedGraph::inline_items(const std::set<std::string>& kept, const Target& target) {
+  std::map<std::string, size_t> opaque_by_write;
+  for (const auto& [item, opaque] : lowered_.opaque)
+    opaque_by_write.emplace(*lowered_.items[item].writes.begin(), item);
+  const std::map<size_t, Opaque> before = std::move(lowered_.opaque);
+  lowered_.items = inline_stages(std::move(lowered_.items), kept, target);
+  lowered_.opaque.clear();
+  for (size_t i = 0; i < lowered_.items.size(); ++i)
+    if (!lowered_.items[i].stage)
+      lowered_.opaque.emplace(i, before.at(opaque_by_write.at(*lowered_.items[i].writes.begin())));
+}
+
+// The stages of a node come one after the other, and the last writes its result.
+void FusedGraph::group_by_node() {
+  size_t first = 0;
+  for (size_t i = 0; i < lowered_.items.size(); ++i) {
+    const std::set<std::string>& writes = lowered_.items[i].writes;
+    if (std::none_of(writes.begin(), writes.end(),
+                     [&](const std::string& each) { return lowered_.values.contains(each); }))
+      continue;
+    const auto begin = lowered_.items.begin() + static_cast<int64_t>(first),
+               end = lowered_.items.begin() + static_cast<int64_t>(i) + 1;
+    for (Group& group : group_items({begin, end}).groups) {
+      for (size_t& item : group.items)
+        item += first;
+      groups_.push_back(std::move(group));
+    }
+    first = i + 1;
+  }
+}
+
+void FusedGraph::find_readers() {
+  readers_.clear();
+  for (size_t i = 0; i < lowered_.items.size(); ++i)
+    for (const std::string& buffer : lowered_.items[i].reads)
+      readers_[buffer].push_back(i);
+}
+
+std::vector<Stage> FusedGraph::stages_of(size_t group) const {
+  std::vector<Stage> stages;
+  for (size_t item : groups_[group].items)
+    if (lowered_.items[item].stage)
+      stages.push_back(*lowered_.items[item].stage);
+  return stages;
+}
+
+std::set<std::string> FusedGraph::needed_outside(size_t group) const {
+  const std::set<size_t> own(groups_[group].items.begin(), groups_[group].items.end());
+  std::set<std::string> needed;
+  for (size_t item : own)
+    for (const std::string& made : lowered_.items[item].writes) {
+      const auto readers = readers_.find(made);
+      if (kept_.contains(made) ||
+          (readers != readers_.end() && std::any_of(readers->second.begin(), readers->second.end(),
+                                                    [&](size_t reader) { return !own.contains(reader); })))
+        needed.insert(made);
+    }
+  return needed;
+}
+
+bool FusedGraph::is_read(const std::string& buffer) const {
+  return kept_.contains(buffer) || readers_.contains(buffer);
+}
+
+}  // namespace tenon

@@ -1,0 +1,85 @@
+#include <algorithm>
+
+#include "compiler/print_program.h"
+
+namespace tenon {
+namespace {
+
+class FusionPrinter {
+ public:
+  FusionPrinter(const FusionReport& report, const Target& target, const Bindings& sizes)
+      : report_(report), rates_(rates_of(target)), sizes_(sizes) {}
+
+  std::string run() {
+    text_ = fmt::format("{} steps became {} kernels\n", report_.before.size(), report_.after.size());
+    for (const FusedKernel& kernel : report_.after)
+      text_ += fmt::format("  {}: {}, {:.3g} operations\n", names(kernel), bytes(number(kernel.cost.bytes)),
+                           number(kernel.cost.operations));
+    print_edges();
+    print_totals();
+    return std::move(text_);
+  }
+
+ private:
+  // What only running tells counts as nothing.
+  double number(const Dim& dim) const { return static_cast<double>(dim.evaluate(sizes_).value_or(0)); }
+
+  static std::string bytes(double count) {
+    return count < 10'000 ? fmt::format("{} B", count) : fmt::format("{:.1f} KiB", count / 1024);
+  }
+
+  static std::string names(const FusedKernel& kernel) {
+    std::vector<std::string> quoted;
+    for (const std::string& source : kernel.sources)
+      quoted.push_back(fmt::format("\"{}\"", source));
+    return fmt::format("{}", fmt::join(quoted, ", "));
+  }
+
+  // To write it and to read it again.
+  double microseconds_lost(const UnfusedEdge& edge) const {
+    return 2 * number(size_of(edge.buffer)) / rates_.bytes_from_memory / 1000;
+  }
+
+  void print_edges() {
+    if (report_.edges.empty())
+      return;
+    std::vector<UnfusedEdge> edges = report_.edges;
+    std::stable_sort(edges.begin(), edges.end(), [&](const UnfusedEdge& a, const UnfusedEdge& b) {
+      return microseconds_lost(a) > microseconds_lost(b);
+    });
+    text_ += "not fused, by the time that it costs:\n";
+    for (const UnfusedEdge& edge : edges)
+      text_ += fmt::format("  {:.2f} µs: {}[{}] from {} to {}: {}\n", microseconds_lost(edge),
+                           edge.buffer.dtype, fmt::join(edge.buffer.sizes, ","),
+                           names(report_.after[edge.from]), names(report_.after[edge.to]), edge.reason);
+  }
+
+  void print_totals() {
+    double moved[2] = {}, operations[2] = {};
+    for (const KernelCost& cost : report_.before) {
+      moved[0] += number(cost.bytes);
+      operations[0] += number(cost.operations);
+    }
+    for (const FusedKernel& kernel : report_.after) {
+      moved[1] += number(kernel.cost.bytes);
+      operations[1] += number(kernel.cost.operations);
+    }
+    text_ += fmt::format("moved: {} before, {} after\n", bytes(moved[0]), bytes(moved[1]));
+    text_ += fmt::format("operations: {:.3g} before, {:.3g} after\n", operations[0], operations[1]);
+    const auto intensity = [&](int i) { return moved[i] == 0 ? 0 : operations[i] / moved[i]; };
+    text_ += fmt::format("operations per byte: {:.2f} before, {:.2f} after\n", intensity(0), intensity(1));
+  }
+
+  const FusionReport& report_;
+  Rates rates_;
+  const Bindings& sizes_;
+  std::string text_;
+};
+
+}  // namespace
+
+std::string print_fusion(const FusionReport& report, const Target& target, const Bindings& sizes) {
+  return FusionPrinter(report, target, sizes).run();
+}
+
+}  // namespace tenon
