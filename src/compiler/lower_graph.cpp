@@ -197,14 +197,67 @@ class Lowering {
       }
       for (Scalar& value : definition.values)
         value = loops::replace_loads(value, [&](const Scalar& load) { return read(node, names, load); });
-      Stage stage{.definition = loops::without_unit_axes(std::move(definition)), .sources = labels_of(node)};
-      Item item;
-      item.reads = buffers_read(stage);
-      for (const Buffer& buffer : stage.definition.results)
-        item.writes.insert(buffer.name);
-      item.stage = std::move(stage);
-      result_.items.push_back(std::move(item));
+      std::vector<Scalar> conditions;
+      for (const Scalar& value : definition.values)
+        add_conditions(value, conditions);
+      for (const Scalar& condition : conditions)
+        add_check(node, definition, condition);
+      add_stage(node, std::move(definition));
     }
+  }
+
+  void add_stage(const Node& node, Definition definition) {
+    Stage stage{.definition = loops::without_unit_axes(std::move(definition)), .sources = labels_of(node)};
+    Item item;
+    item.reads = buffers_read(stage);
+    for (const Buffer& buffer : stage.definition.results)
+      item.writes.insert(buffer.name);
+    item.stage = std::move(stage);
+    result_.items.push_back(std::move(item));
+  }
+
+  // What must hold of elements that are read, wherever a formula is computed.
+  static void add_conditions(const Scalar& scalar, std::vector<Scalar>& conditions) {
+    const bool applies = scalar.kind() == Scalar::Kind::Apply;
+    if (applies && scalar.function() == loops::Function::Require) {
+      bool reads = false;
+      loops::for_each_load(scalar.operands()[0], [&](const Scalar&) { reads = true; });
+      if (reads && std::find(conditions.begin(), conditions.end(), scalar.operands()[0]) == conditions.end())
+        conditions.push_back(scalar.operands()[0]);
+    }
+    // Of what is selected from, only some is computed.
+    const bool selects = applies && scalar.function() == loops::Function::Select;
+    for (size_t i = 0; i < (selects ? 1 : scalar.operands().size()); ++i)
+      add_conditions(scalar.operands()[i], conditions);
+  }
+
+  // A stage that fails where the condition does not hold, in place of one that computes no elements, and so
+  // asks for none of its conditions, as some axes that the condition does not depend on have none.
+  void add_check(const Node& node, const Definition& definition, const Scalar& condition) {
+    Dim turns = 1;
+    std::vector<loops::Axis> axes;
+    for (const std::vector<loops::Axis>* all : {&definition.axes, &definition.reduced})
+      for (const loops::Axis& axis : *all)
+        if (loops::mentions(condition, axis.variable))
+          axes.push_back(axis);
+        else
+          turns = turns * axis.size;
+    if (turns.lower_bound().value_or(0) > 0)
+      return;
+    axes.insert(axes.begin(), {"none", max(1 - turns, 0)});
+    const Buffer holds{.name = fmt::format("{}_check{}", definition.results.front().name, checks_++),
+                       .dtype = DType::Bool};
+    result_.buffers.emplace(holds.name, holds);
+    const Scalar yes = Scalar::number(DType::Bool, uint64_t{1});
+    add_stage(node, {.results = {holds},
+                     .axes = {},
+                     .reduced = std::move(axes),
+                     .at = {},
+                     .combine = "and",
+                     .own_combine = std::nullopt,
+                     .initial = {yes},
+                     .values = {loops::require(condition, yes)}});
+    result_.items.back().stays = true;
   }
 
   // A load by the program's name; the number itself, where all elements are one.
@@ -217,6 +270,7 @@ class Lowering {
   }
 
   LoweredGraph result_;
+  int64_t checks_ = 0;
   std::set<std::string> known_;  // sizes, before the node that is lowered runs
 };
 

@@ -398,6 +398,24 @@ TEST(Lower, RefusesIndicesThatAreOutOfRange) {
   expect_tensor(program->run({x, i64({2}, {-1, 0})})[0], f32({2}, {2, 1}));
 }
 
+// Where no element of the result asks for them, too.
+TEST(Lower, RefusesIndicesThatAreOutOfRangeOfNothing) {
+  const auto refuse = [](const std::string& inputs, const std::string& node, const Extents& x) {
+    SCOPED_TRACE(node + " of " + inputs);
+    const auto graph = parse_graph(body(inputs, "%y = " + node));
+    const auto program = compile(*graph);
+    for (double index : {1, 7}) {
+      const Data data{Tensor(DType::F32, x), i64({2}, {1, index})};
+      EXPECT_EQ(refusal_of([&] { evaluate(*graph, data); }).empty(), index == 1);
+      EXPECT_EQ(refusal_of([&] { program->run(data); }).empty(), index == 1);
+    }
+  };
+  refuse("%x: f32[3,0], %i: i64[2]", "gather(%x, %i)", {3, 0});
+  refuse("%x: f32[n,3,m], %i: i64[k]", "gather(%x, %i, axis=1)", {2, 3, 0});
+  refuse("%x: f32[n,3,m], %i: i64[k]", "gather(%x, %i, axis=1)", {0, 3, 4});
+  refuse("%x: f32[3,2,n], %i: i64[2]", "reverse_sequence(%x, %i, time_axis=0, batch_axis=1)", {3, 2, 0});
+}
+
 // Inference lets through what may fit.
 TEST(Lower, RefusesSizesThatDoNotFitWhenItRuns) {
   const auto refuse = [](const std::string& inputs, const std::string& node,
