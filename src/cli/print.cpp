@@ -49,7 +49,7 @@ std::string show_compiled(const Graph& graph, const std::string& stage) {
   if (stage == "kernels")
     return print_kernels(*program, kernels_of(graph));
   try {
-    return print_program(*program, sizes_of(graph));
+    return print_program(*program, sizes_of(program->graph()));
   } catch (const UserError& error) {
     throw user_error("{}\n  hint: sizes that are not given are 1; give them with {}", error.what(),
                      dims_to_bind(graph));

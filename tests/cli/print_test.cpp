@@ -103,6 +103,10 @@ TEST_F(Print, ShowsTheProgramOfACompiledModel) {
               "  return v3, v4\n"
               "}\n"
               "arena: 64 bytes, of which 64 are in use at one time\n");
+  // A size that is called as a loop variable may be.
+  EXPECT_EQ(
+      shell("sed s/n,4/i0,4/ two.tenon >numbered.tenon; tenon print numbered.tenon --stage program").status,
+      0);
 }
 
 TEST_F(Print, SizesThatDoNotFitAreToBeGiven) {
