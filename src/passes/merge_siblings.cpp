@@ -9,6 +9,7 @@
 #include "ops/binary.h"
 #include "ops/layer.h"
 #include "ops/reshape.h"
+#include "ops/select.h"
 #include "ops/slice.h"
 #include "passes/passes.h"
 #include "rewrite/apply.h"
@@ -148,6 +149,17 @@ Value joined_biases(const std::vector<Sibling>& siblings) {
   return concat(parts, 0);
 }
 
+// Where all are cast, as quantised weights are, they are joined before, and stay as narrow as they are held.
+Value joined_weights(const std::vector<Value>& weights, int64_t axis) {
+  std::vector<Value> held;
+  for (Value each : weights)
+    if (!each.is_input() && each.node()->is("cast") &&
+        (held.empty() || held.front().dtype() == each.node()->in("x").dtype()))
+      held.push_back(each.node()->in("x"));
+  return held.size() == weights.size() ? cast(concat(held, axis), weights.front().dtype())
+                                       : concat(weights, axis);
+}
+
 // All of the products as one, with the biases, before it is split.
 Value joined_product(const std::vector<Sibling>& siblings) {
   const Node& first = *siblings.front().product;
@@ -155,7 +167,7 @@ Value joined_product(const std::vector<Sibling>& siblings) {
   std::vector<Value> weights;
   for (const Sibling& sibling : siblings)
     weights.push_back(sibling.product->in(form.weights));
-  const Value x = first.in(form.input), w = concat(weights, form.weight_axis);
+  const Value x = first.in(form.input), w = joined_weights(weights, form.weight_axis);
   const Value bias = joined_biases(siblings);
   if (first.is("linear"))
     return linear(x, w, bias);

@@ -28,6 +28,17 @@ TEST(MergeSiblings, JoinsProductsOfIntegers) {
     %sizes = constant(value=i64[2] {1, 2}) %y, %z = split(%all, %sizes, axis=-1) return %y, %z })");
 }
 
+TEST(MergeSiblings, JoinsQuantisedWeightsAsTheyAreHeld) {
+  expect_pass(merge_siblings, R"(graph g(%x: i32[n,2]) {
+    %v = constant(value=i8[2,1] {1, 2}) %wide_v = cast(%v, to=i32) %y = matmul(%x, %wide_v)
+    %w = constant(value=i8[2,2] {3, 4, 5, 6}) %wide_w = cast(%w, to=i32) %z = matmul(%x, %wide_w)
+    return %y, %z })",
+              R"(graph g(%x: i32[n,2]) {
+    %v = constant(value=i8[2,1] {1, 2}) %w = constant(value=i8[2,2] {3, 4, 5, 6})
+    %both = concat([%v, %w], axis=-1) %wide = cast(%both, to=i32) %all = matmul(%x, %wide)
+    %sizes = constant(value=i64[2] {1, 2}) %y, %z = split(%all, %sizes, axis=-1) return %y, %z })");
+}
+
 TEST(MergeSiblings, JoinsConvolutionsWithTheirBiases) {
   expect_pass(merge_siblings, R"(graph g(%x: f32[n,2,5]) {
     %v = parameter(name="v", value=f32[1,2,1] {1, 2}) %c = parameter(name="c", value=f32[1,1,1] {7})
