@@ -24,9 +24,6 @@ using loops::Statement;
 
 namespace {
 
-const char* const kSums = "sums";
-const char* const kFactors = "factors";
-
 Loop make_loop(std::string variable, Dim end, Mark mark, std::vector<Statement> body) {
   return {.variable = std::move(variable),
           .begin = 0,
@@ -113,11 +110,14 @@ class Contraction {
     // The last block goes back as far as it must to be whole; what it computes twice is the same.
     return *size.constant() % lanes_ == 0 ? at : min(at, size - lanes_);
   }
+  // Whether no block reaches past the last row.
+  bool is_whole() const {
+    const Dim& size = sum_.axes[*row_].size;
+    return rows_ == 1 || (size.is_constant() && *size.constant() % rows_ == 0);
+  }
   Dim row(bool may_leave) const {
     const Dim at = Dim::symbol("rows") * rows_ + Dim::symbol("row");
-    const Dim& size = sum_.axes[*row_].size;
-    const bool whole = size.is_constant() && *size.constant() % rows_ == 0;
-    return whole || may_leave ? at : min(at, size - 1);
+    return is_whole() || may_leave ? at : min(at, sum_.axes[*row_].size - 1);
   }
 
   // The formula with the places in this block for the two axes.
@@ -142,16 +142,15 @@ class Contraction {
     if (!row_)
       return as_list(std::move(lanes));
     std::vector<Statement> body = as_list(std::move(lanes));
-    const Dim& size = sum_.axes[*row_].size;
-    if (guarded && !(size.is_constant() && *size.constant() % rows_ == 0))
-      body = as_list(Guard{{size - 1 - row(true)}, std::move(body)});
+    if (guarded && !is_whole())
+      body = as_list(Guard{{sum_.axes[*row_].size - 1 - row(true)}, std::move(body)});
     return as_list(make_loop("row", rows_, Mark::Unrolled, std::move(body)));
   }
 
   std::vector<Statement> add_terms() const {
     const auto sums = [&](Scalar value) {
       return Assign{
-          .places = {{kSums, place_of_sum()}}, .combine = sum_.combine, .values = {std::move(value)}};
+          .places = {{sums_, place_of_sum()}}, .combine = sum_.combine, .values = {std::move(value)}};
     };
     if (!row_)
       return for_block(sums(placed(sum_.values.front(), false)), false);
@@ -159,13 +158,13 @@ class Contraction {
     const DType dtype = along_->dtype();
     const std::vector<Scalar> at{Scalar::index(Dim::symbol("lane"))};
     std::vector<Statement> body;
-    body.emplace_back(Local{{.name = kFactors, .dtype = dtype, .sizes = {lanes_}, .space = Space::Private}});
+    body.emplace_back(Local{{.name = factors_, .dtype = dtype, .sizes = {lanes_}, .space = Space::Private}});
     body.emplace_back(make_loop(
         "lane", lanes_, Mark::Vector,
-        as_list(Assign{.places = {{kFactors, at}}, .combine = "", .values = {placed(*along_, false)}})));
+        as_list(Assign{.places = {{factors_, at}}, .combine = "", .values = {placed(*along_, false)}})));
     for (Statement& statement :
          for_block(sums(Scalar::apply(Function::Multiply,
-                                      {placed(*across_, false), Scalar::load(kFactors, dtype, at)})),
+                                      {placed(*across_, false), Scalar::load(factors_, dtype, at)})),
                    false))
       body.push_back(std::move(statement));
     return body;
@@ -174,7 +173,7 @@ class Contraction {
   // What becomes of the sums: the formulas of the stages that follow, put into each other.
   std::vector<Statement> store() const {
     std::map<std::string, Scalar> formulas{
-        {sum_.results.front().name, Scalar::load(kSums, sum_.results.front().dtype, place_of_sum())}};
+        {sum_.results.front().name, Scalar::load(sums_, sum_.results.front().dtype, place_of_sum())}};
     std::vector<Statement> stores;
     const auto add = [&](const Definition& definition, const Scalar& formula) {
       if (!outputs_.contains(definition.results.front().name))
@@ -201,7 +200,8 @@ class Contraction {
     return stores;
   }
 
-  std::vector<Statement> nest() const {
+  // What is computed of one block of rows and lanes.
+  std::vector<Statement> block() const {
     const Buffer& result = sum_.results.front();
     std::vector<Dim> sizes;
     if (row_)
@@ -209,9 +209,9 @@ class Contraction {
     sizes.emplace_back(lanes_);
     std::vector<Statement> block;
     block.emplace_back(
-        Local{{.name = kSums, .dtype = result.dtype, .sizes = sizes, .space = Space::Private}});
+        Local{{.name = sums_, .dtype = result.dtype, .sizes = sizes, .space = Space::Private}});
     for (Statement& statement :
-         for_block(Assign{.places = {{kSums, place_of_sum()}}, .combine = "", .values = sum_.initial}, false))
+         for_block(Assign{.places = {{sums_, place_of_sum()}}, .combine = "", .values = sum_.initial}, false))
       block.push_back(std::move(statement));
     std::vector<Statement> terms = add_terms();
     for (size_t i = sum_.reduced.size(); i-- > 0;)
@@ -221,9 +221,31 @@ class Contraction {
       block.push_back(std::move(statement));
     for (Statement& statement : store())
       block.push_back(std::move(statement));
-    if (row_)
-      block =
-          as_list(make_loop("rows", ceil_div(sum_.axes[*row_].size, rows_), Mark::Serial, std::move(block)));
+    return block;
+  }
+
+  // The blocks of rows, one after the other. Where running tells how many rows there are, there may be one,
+  // as in each step of a decoder, and a block of several would mostly compute what nobody needs: a last row
+  // that is alone is taken by itself.
+  std::vector<Statement> all_rows() {
+    if (!row_)
+      return block();
+    const Dim& size = sum_.axes[*row_].size;
+    if (size.is_constant())
+      return as_list(make_loop("rows", ceil_div(size, rows_), Mark::Serial, block()));
+    const Dim blocks = floor_div(size + (rows_ - 2), rows_);
+    std::vector<Statement> rows = as_list(make_loop("rows", blocks, Mark::Serial, block()));
+    Dim first = blocks * std::exchange(rows_, 1);
+    sums_ = "sums_of_row";
+    factors_ = "factors_of_row";
+    Loop alone = make_loop("rows", size, Mark::Serial, block());
+    alone.begin = std::move(first);
+    rows.emplace_back(std::move(alone));
+    return rows;
+  }
+
+  std::vector<Statement> nest() {
+    std::vector<Statement> block = all_rows();
     block =
         as_list(make_loop("lanes", ceil_div(sum_.axes[lane_].size, lanes_), outer_mark(), std::move(block)));
     for (size_t i = sum_.axes.size(); i-- > 0;)
@@ -246,6 +268,7 @@ class Contraction {
   int64_t lanes_ = 1;
   std::optional<size_t> row_;
   int64_t rows_ = 1;
+  std::string sums_ = "sums", factors_ = "factors";  // what a block keeps
   std::optional<Scalar> along_, across_;  // the factor that moves along the lanes, and the one along the rows
 };
 

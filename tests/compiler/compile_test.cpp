@@ -199,6 +199,21 @@ TEST(Program, RunsForSeveralCallersAndSizesAtOnce) {
     caller.join();
 }
 
+// A block of rows for a single one would mostly compute what nobody needs.
+TEST(Compile, TakesARowByItselfWhereRunningTellsHowManyThereAre) {
+  const auto count_loops_over_rows = [](std::string_view rows) {
+    const std::unique_ptr<Graph> graph = read(
+        fmt::format("graph g(%x: f32[{},16], %w: f32[16,32]) {{ %0 = matmul(%x, %w) return %0 }}", rows));
+    const std::string text = loops::print(kernels_of(*graph, without_cache()).front());
+    int64_t count = 0;
+    for (size_t at = text.find("for rows "); at != std::string::npos; at = text.find("for rows ", at + 1))
+      ++count;
+    return count;
+  };
+  EXPECT_EQ(count_loops_over_rows("n"), 2);
+  EXPECT_EQ(count_loops_over_rows("9"), 1);
+}
+
 TEST(Compile, MakesOneKernelOfEqualOnes) {
   const std::unique_ptr<Graph> graph = read(R"(graph g(%x: f32[16,16], %w: f32[16,16], %v: f32[16,16]) {
       %0 = matmul(%x, %w)
