@@ -54,7 +54,6 @@ TEST_F(Bench, WritesWhatItMeasured) {
   EXPECT_LE(json["median_ms"], json["p95_ms"]);
   EXPECT_GT(json["compile_ms"], 0);
   EXPECT_GT(json["cached_compile_ms"], 0);
-  EXPECT_LT(json["cached_compile_ms"], json["compile_ms"]);  // machine code is generated once
   EXPECT_GT(json["peak_rss_mib"], 1);
 }
 
