@@ -247,13 +247,15 @@ struct tenon_program {
   void run_any(std::span<const tenon_tensor> from, std::span<tenon_tensor> to,
                const tenon::RunOptions& options) const {
     tenon::Data data;
-    tenon::Bindings bindings;
-    for (size_t i = 0; i < from.size(); ++i) {
+    for (size_t i = 0; i < from.size(); ++i)
       data.emplace_back(view(inputs[i], from[i]));
-      tenon::fits(data.back(), inputs[i].type, bindings);
-    }
-    if (const std::optional<std::vector<tenon::Extents>> extents = output_extents(bindings))
+    if (const std::optional<std::vector<tenon::Extents>> extents = program->output_extents(data)) {
       prepare_outputs(to, *extents);
+      std::vector<void*> results;
+      for (const tenon_tensor& tensor : to)
+        results.push_back(tensor.data);
+      return program->run_into(data, results, options);
+    }
     const tenon::Data results = program->run(data, options);
     std::vector<tenon::Extents> extents;
     for (const tenon::Datum& result : results)
@@ -270,24 +272,6 @@ struct tenon_program {
     const auto bytes = static_cast<size_t>(tenon::element_count(extents) * tenon::info(dtype).bytes);
     // Nobody owns it: the caller keeps it as long as the run lasts.
     return {dtype, extents, nullptr, {static_cast<const std::byte*>(tensor.data), bytes}};
-  }
-
-  // The sizes of the outputs, where all follow from those of the inputs.
-  std::optional<std::vector<tenon::Extents>> output_extents(const tenon::Bindings& bindings) const {
-    std::vector<tenon::Extents> all;
-    for (const tenon::Port& port : outputs) {
-      const tenon::Shape& shape = port.type.as_tensor().shape;
-      if (!shape.ranked())
-        return std::nullopt;
-      tenon::Extents& extents = all.emplace_back();
-      for (const tenon::Dim& dim : shape.dims()) {
-        const std::optional<int64_t> size = dim.evaluate(bindings);
-        if (!size)
-          return std::nullopt;
-        extents.push_back(*size);
-      }
-    }
-    return all;
   }
 };
 

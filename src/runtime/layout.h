@@ -49,7 +49,8 @@ class LayoutPlanner {
   // Sizes that cannot be, or do not follow from these, are a user_error.
   std::shared_ptr<const Layout> plan(const Bindings& sizes) const;
 
-  // Of a slot that is used, and is not its own home.
+  // Whether the sizes of a slot that is used follow from those of the inputs.
+  bool has_extents(size_t slot) const { return extents_[slot].has_value(); }
   Extents extents_of(size_t slot, const Layout& layout) const;
   // Nothing where the numbers depend on more than the sizes of the inputs.
   std::optional<Launch> launch_of(size_t step, const Layout& layout) const;

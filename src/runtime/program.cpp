@@ -48,9 +48,8 @@ std::string describe_sources(const std::vector<std::string>& sources) {
 
 struct Program::State {
   const Data* inputs = nullptr;
-  // Where a program of fixed sizes has its inputs and outputs, if the caller says so.
-  std::span<const void* const> input_memory = {};
-  std::span<void* const> output_memory = {};
+  std::span<const void* const> input_memory = {};  // of a program of fixed sizes, in place of the inputs
+  std::span<void* const> output_memory = {};       // where outputs go, if the caller says so
   RunOptions options = {};
   Bindings bindings = {};
   std::shared_ptr<const Layout> layout = nullptr;
@@ -133,7 +132,7 @@ void Program::release(std::unique_ptr<State> state) const {
   states_.push_back(std::move(state));
 }
 
-Data Program::run(const Data& inputs, const RunOptions& options) const {
+Bindings Program::bind(const Data& inputs) const {
   if (static_cast<int64_t>(inputs.size()) != graph_->input_count())
     throw user_error("graph {} takes {} inputs, but {} were given", graph_->name(), graph_->input_count(),
                      inputs.size());
@@ -145,6 +144,11 @@ Data Program::run(const Data& inputs, const RunOptions& options) const {
       throw user_error("input {} must be {}{}, but is {}", input.name(), input.type(),
                        bindings_text(input.type(), bindings), type_of(datum));
   }
+  return bindings;
+}
+
+Data Program::run(const Data& inputs, const RunOptions& options) const {
+  Bindings bindings = bind(inputs);
   std::unique_ptr<State> owned = acquire();
   State& state = *owned;
   state.inputs = &inputs;
@@ -173,15 +177,49 @@ void Program::run_into(std::span<const void* const> inputs, std::span<void* cons
     state.layout = layout_for({});
   state.bindings.clear();
   run_steps(state);
-  for (size_t i = 0; i < outputs.size(); ++i) {
+  copy_outputs(state);
+  release(std::move(owned));
+}
+
+std::optional<std::vector<Extents>> Program::output_extents(const Data& inputs) const {
+  const Bindings bindings = bind(inputs);
+  const auto follows = [&](size_t slot) {
+    return planner_.has_extents(slot) && slots_[slot].type.as_tensor().dtype != DType::String;
+  };
+  if (!std::all_of(outputs_.begin(), outputs_.end(), follows))
+    return std::nullopt;
+  const std::shared_ptr<const Layout> layout = layout_for(bindings);
+  std::vector<Extents> extents;
+  for (size_t slot : outputs_)
+    extents.push_back(planner_.extents_of(slot, *layout));
+  return extents;
+}
+
+void Program::run_into(const Data& inputs, std::span<void* const> outputs, const RunOptions& options) const {
+  CHECK(outputs.size() == outputs_.size(), "{} outputs were given", outputs.size());
+  Bindings bindings = bind(inputs);
+  std::unique_ptr<State> owned = acquire();
+  State& state = *owned;
+  state.inputs = &inputs;
+  state.output_memory = outputs;
+  state.options = options;
+  state.layout = layout_for(bindings);
+  state.bindings = std::move(bindings);
+  run_steps(state);
+  copy_outputs(state);
+  release(std::move(owned));
+}
+
+// Those that no kernel wrote where they belong.
+void Program::copy_outputs(State& state) const {
+  for (size_t i = 0; i < outputs_.size(); ++i) {
     const Slot& slot = slots_[outputs_[i]];
     if (slot.home == Home::Output && !slot.alias && slot.number == static_cast<int64_t>(i))
       continue;
     const Tensor tensor = tensor_of(outputs_[i], state);
     if (tensor.count() > 0)
-      std::memcpy(outputs[i], tensor.bytes().data(), tensor.bytes().size());
+      std::memcpy(state.output_memory[i], tensor.bytes().data(), tensor.bytes().size());
   }
-  release(std::move(owned));
 }
 
 void Program::run_steps(State& state) const {
@@ -252,7 +290,7 @@ std::byte* Program::prepare(size_t slot, State& state) const {
               : (*state.inputs)[static_cast<size_t>(own.number)].tensor().bytes().data());
       break;
     case Home::Output: {
-      if (state.inputs == nullptr) {
+      if (!state.output_memory.empty()) {
         pointer = static_cast<std::byte*>(state.output_memory[static_cast<size_t>(own.number)]);
         break;
       }

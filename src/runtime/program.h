@@ -41,6 +41,12 @@ class Program {
   void run_into(std::span<const void* const> inputs, std::span<void* const> outputs,
                 const RunOptions& options = {}) const;
 
+  // The sizes of the outputs for inputs of these sizes; nothing where only running tells, or one holds
+  // strings.
+  std::optional<std::vector<Extents>> output_extents(const Data& inputs) const;
+  // The same as run where they are known, with memory of the caller's for the outputs.
+  void run_into(const Data& inputs, std::span<void* const> outputs, const RunOptions& options = {}) const;
+
   const Graph& graph() const { return *graph_; }
   const std::vector<Slot>& slots() const { return slots_; }
   const std::vector<Step>& steps() const { return steps_; }
@@ -50,6 +56,7 @@ class Program {
 
  private:
   struct State;  // of one run
+  Bindings bind(const Data& inputs) const;
   std::shared_ptr<const Layout> layout_for(const Bindings& sizes) const;
   void check_sizes(const Bindings& sizes) const;
   std::unique_ptr<State> acquire() const;
@@ -57,6 +64,7 @@ class Program {
   void run_steps(State& state) const;
   void run_step(State& state) const;
   Datum take_output(size_t slot, State& state) const;
+  void copy_outputs(State& state) const;
   void run_kernel(const KernelStep& step, State& state) const;
   void launch(const KernelStep& step, const Launch& launch, State& state) const;
   void run_on_host(const HostStep& step, State& state) const;

@@ -80,15 +80,16 @@ TEST(Run, BoundSizes) {
 }
 
 // Outputs that no kernel writes, or that one kernel writes for two: all must reach the caller's memory.
-TEST(Run, OutputsThatAreOtherValues) {
-  const ProgramHandle program = compile_text(R"(graph main(%x: f32[2,2]) {
-    %c = constant(value=f32[2] {7, 8})
-    %shape = constant(value=i64[1] {4})
+void expect_outputs_that_are_other_values(const char* type) {
+  const ProgramHandle program = compile_text(fmt::format(R"(graph main(%x: {}) {{
+    %c = constant(value=f32[2] {{7, 8}})
+    %shape = constant(value=i64[1] {{-1}})
     %y = neg(%x)
     %r = reshape(%y, %shape)
     %v = reshape(%x, %shape)
     return %x as "x", %c as "c", %y as "y", %r as "r", %y as "again", %v as "v"
-  })");
+  }})",
+                                                         type));
   Floats x{{1, 2, 3, 4}, {2, 2}};
   std::vector<std::vector<float>> results;
   std::vector<tenon_tensor> outputs;
@@ -105,6 +106,11 @@ TEST(Run, OutputsThatAreOtherValues) {
   EXPECT_EQ(results, (std::vector<std::vector<float>>{given, {7, 8}, negated, negated, negated, given}));
   EXPECT_EQ(outputs[0].rank, 2);
   EXPECT_EQ(outputs[3].rank, 1);
+}
+
+TEST(Run, OutputsThatAreOtherValues) {
+  expect_outputs_that_are_other_values("f32[2,2]");
+  expect_outputs_that_are_other_values("f32[n,2]");
 }
 
 // What the host computes reads and writes the caller's memory too.

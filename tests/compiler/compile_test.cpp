@@ -179,6 +179,21 @@ TEST(Program, FailsWhereAnIndexIsOutOfRange) {
   EXPECT_TRUE(identical(program->run(inputs).front().tensor(), evaluate(*graph, inputs).front().tensor()));
 }
 
+TEST(Program, RunsIntoMemoryOfTheCaller) {
+  const std::unique_ptr<Graph> graph = read("graph g(%x: f32[n,2]) { %0 = neg(%x) return %0 }");
+  const std::unique_ptr<Program> program = compile(*graph, without_cache());
+  for (int64_t n : {3, 1}) {
+    const Data inputs{numbers({n, 2}, 1)};
+    EXPECT_EQ(program->output_extents(inputs), (std::vector<Extents>{{n, 2}}));
+    Tensor y(DType::F32, {n, 2});
+    void* const memory = y.mutable_bytes().data();
+    program->run_into(inputs, {&memory, 1});
+    EXPECT_TRUE(identical(y, evaluate(*graph, inputs).front().tensor()));
+  }
+  const auto open = compile(*read("graph g(%x: f32[n]) { %0 = nonzero(%x) return %0 }"), without_cache());
+  EXPECT_EQ(open->output_extents({numbers({3}, 1)}), std::nullopt);
+}
+
 TEST(Program, RunsForSeveralCallersAndSizesAtOnce) {
   const std::unique_ptr<Graph> graph = read(R"(graph g(%x: f32[n,8], %w: f32[8,8]) {
       %0 = matmul(%x, %w)
