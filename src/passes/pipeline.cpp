@@ -1,6 +1,7 @@
 #include "passes/pipeline.h"
 
 #include <chrono>
+#include <map>
 
 #include "ir/lint.h"
 
@@ -90,6 +91,7 @@ std::vector<PassReport> optimize(Graph& graph, Journal& journal, const OptimizeO
   check_names(options.only, options.pipeline);
   check_names(options.disabled, options.pipeline);
   std::vector<PassReport> reports;
+  std::map<std::string_view, size_t> found_nothing_at;  // after so many applications
   size_t before_round = 0;
   int round = 0;
   do {
@@ -100,6 +102,9 @@ std::vector<PassReport> optimize(Graph& graph, Journal& journal, const OptimizeO
       if (options.disabled.contains(name) || (!options.only.empty() && !options.only.contains(name)))
         continue;
       const size_t before = journal.applications().size();
+      if (const auto it = found_nothing_at.find(pass.name);
+          it != found_nothing_at.end() && it->second == before)
+        continue;  // nothing changed since
       const auto start = std::chrono::steady_clock::now();
       journal.set_pass(pass.name);
       pass.run(graph, journal);
@@ -107,6 +112,8 @@ std::vector<PassReport> optimize(Graph& graph, Journal& journal, const OptimizeO
       const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
       const auto changes = static_cast<int64_t>(journal.applications().size() - before);
       reports.push_back({name, time.count(), changes, count_nodes(graph)});
+      if (changes == 0)
+        found_nothing_at[pass.name] = before;
       if (options.lint_everything)
         check_well_formed(graph, pass);
       if (changes > 0 && options.after_pass)
