@@ -18,43 +18,54 @@ namespace {
 // cache while their columns are moved, so that whole stretches of the result are written.
 constexpr int64_t kBlock = 16, kRows = 512;
 
+// A matrix whose elements are of this size, and where its transpose goes, whose rows may be longer.
 template <class T>
-void transpose_block(const T* x, T* y, int64_t rows, int64_t columns, int64_t i, int64_t j) {
-  for (int64_t k = j; k < std::min(j + kBlock, columns); ++k)
-    for (int64_t l = i; l < std::min(i + kBlock, rows); ++l)
-      y[k * rows + l] = x[l * columns + k];
-}
+struct Transposition {
+  const T* x;
+  T* y;
+  int64_t rows, columns, stride;  // of y, in elements
 
-template <class T>
-void transpose_elements(const Tensor& from, Tensor& to) {
-  const int64_t rows = from.extent(0), columns = from.extent(1);
-  const T* x = from.data<T>().data();
-  T* y = to.mutable_data<T>().data();
-  for (int64_t first = 0; first < rows; first += kRows)
-    for (int64_t j = 0; j < columns; j += kBlock)
-      for (int64_t i = first; i < std::min(first + kRows, rows); i += kBlock)
-        transpose_block(x, y, rows, columns, i, j);
-}
-
-std::optional<Tensor> transposed(const Tensor& matrix) {
-  Tensor result(matrix.dtype(), {matrix.extent(1), matrix.extent(0)});
-  switch (matrix.element_size()) {
-    case 1:
-      transpose_elements<uint8_t>(matrix, result);
-      break;
-    case 2:
-      transpose_elements<uint16_t>(matrix, result);
-      break;
-    case 4:
-      transpose_elements<uint32_t>(matrix, result);
-      break;
-    case 8:
-      transpose_elements<uint64_t>(matrix, result);
-      break;
-    default:
-      return std::nullopt;
+  void run() const {
+    for (int64_t first = 0; first < rows; first += kRows)
+      for (int64_t j = 0; j < columns; j += kBlock)
+        for (int64_t i = first; i < std::min(first + kRows, rows); i += kBlock)
+          move_block(i, j);
   }
-  return result;
+  void move_block(int64_t i, int64_t j) const {
+    for (int64_t k = j; k < std::min(j + kBlock, columns); ++k)
+      for (int64_t l = i; l < std::min(i + kBlock, rows); ++l)
+        y[k * stride + l] = x[l * columns + k];
+  }
+};
+
+template <class T>
+void transpose_into(Tensor& to, int64_t column, const Tensor& from) {
+  Transposition<T>{.x = from.data<T>().data(),
+                   .y = to.mutable_data<T>().data() + column,
+                   .rows = from.extent(0),
+                   .columns = from.extent(1),
+                   .stride = to.extent(1)}
+      .run();
+}
+
+// From this column of the result on. False where elements have no size that can be moved.
+bool transpose_piece(Tensor& to, int64_t column, const Tensor& from) {
+  switch (from.element_size()) {
+    case 1:
+      transpose_into<uint8_t>(to, column, from);
+      return true;
+    case 2:
+      transpose_into<uint16_t>(to, column, from);
+      return true;
+    case 4:
+      transpose_into<uint32_t>(to, column, from);
+      return true;
+    case 8:
+      transpose_into<uint64_t>(to, column, from);
+      return true;
+    default:
+      return false;
+  }
 }
 
 // What was read of a file is not needed a second time.
@@ -63,16 +74,25 @@ void release(const Literal& literal) {
     release_pages(slice->file->bytes().subspan(slice->offset, slice->size));
 }
 
-// A constant on the right of products that transpose it.
+// A constant on the right of products that transpose it, or several that are joined along their rows.
 struct Weight {
   Value matrix;
-  std::vector<Node*> products;
+  std::vector<Value> pieces;
+  std::vector<Node*> products = {};
   std::optional<Tensor> transposed = {};
 
   void transpose() {
-    const Literal& literal = *literal_of(matrix);
-    transposed = tenon::transposed(literal.tensor());
-    release(literal);
+    const Extents extents = *matrix.shape().extents();
+    Tensor result(matrix.dtype(), {extents[1], extents[0]});
+    int64_t column = 0;
+    for (Value piece : pieces) {
+      const Literal& literal = *literal_of(piece);
+      if (!transpose_piece(result, column, literal.tensor()))
+        return;
+      column += literal.extents()[0];
+      release(literal);
+    }
+    transposed = std::move(result);
   }
 
   void replace(Graph& graph) {
@@ -91,6 +111,20 @@ struct Weight {
   }
 };
 
+// The constants that a matrix consists of; empty where it does not.
+std::vector<Value> pieces_of(Value matrix) {
+  if (matrix.is_input() || matrix.rank() != 2 || !matrix.shape().extents())
+    return {};
+  if (literal_of(matrix) != nullptr)
+    return {matrix};
+  if (!matrix.node()->is("concat") || static_cast<int64_t>(matrix.node()->attr("axis")) != 0)
+    return {};
+  std::vector<Value> pieces = matrix.node()->operands();
+  return std::all_of(pieces.begin(), pieces.end(), [](Value each) { return literal_of(each) != nullptr; })
+             ? pieces
+             : std::vector<Value>();
+}
+
 std::vector<Weight> find_weights(const Graph& graph) {
   std::vector<Weight> weights;
   std::map<Value, size_t> numbers;
@@ -98,11 +132,12 @@ std::vector<Weight> find_weights(const Graph& graph) {
     if (!node->is("matmul") || !node->attr("transpose_b"))
       continue;
     const Value b = node->in("b");
-    if (literal_of(b) == nullptr || b.rank() != 2)
+    std::vector<Value> pieces = pieces_of(b);
+    if (pieces.empty())
       continue;
     const auto [it, fresh] = numbers.emplace(b, weights.size());
     if (fresh)
-      weights.push_back({b, {}});
+      weights.push_back({b, std::move(pieces)});
     weights[it->second].products.push_back(node);
   }
   return weights;

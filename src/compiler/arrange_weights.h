@@ -5,8 +5,8 @@
 
 namespace tenon {
 
-// Constant matrices on the right of a product are transposed now, where the node would do so in every run:
-// then vectors run along a row of the result and of the matrix at once.
+// Constant matrices on the right of a product, or several joined along their rows, are transposed now, where
+// the node would do so in every run: then vectors run along a row of the result and of the matrix at once.
 void arrange_weights(Graph& graph, int threads);
 
 }  // namespace tenon

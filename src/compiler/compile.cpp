@@ -185,7 +185,6 @@ class Compiler {
       : options_(options), graph_(copy_for_loops(graph)) {
     decompose(*graph_);
     fold();
-    arrange_weights(*graph_, options_.target.cores);
     LoweredGraph lowered = lower_graph(*graph_);
     std::set<std::string> kept;
     for (Value output : graph_->outputs())
@@ -246,8 +245,10 @@ class Compiler {
     Journal journal(NumericsBudget::Strict);
     merge_equal(*graph_, journal);
     fold_constants(*graph_, journal);
+    arrange_weights(*graph_, options_.target.cores);  // first those that need no computing
     if (graph_->input_count() > 0)
       compute_weights(*graph_, [&](const Graph& weights) { return run_once(weights); });
+    arrange_weights(*graph_, options_.target.cores);
     remove_dead(*graph_, journal);
   }
 

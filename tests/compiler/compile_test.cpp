@@ -263,6 +263,19 @@ TEST(Compile, ComputesWithWeightsOnce) {
   expect_close(program->run(inputs).front().tensor(), evaluate(graph, inputs).front().tensor());
 }
 
+TEST(Compile, JoinsAndTransposesWeightsAtOnce) {
+  register_ops();
+  Graph graph;
+  const Value x = graph.add_input(Type::tensor(DType::F32, {4, 33}), "x");
+  const Value a = constant(graph, numbers({700, 33}, 1)), b = constant(graph, numbers({5, 33}, 2));
+  graph.set_outputs({matmul(x, concat({a, b}, 0), {.a = false, .b = true})});
+  const std::unique_ptr<Program> program = compile(graph, without_cache());
+  EXPECT_EQ(count_kernels(*program), 1);
+  EXPECT_EQ(bytes_of_constants(*program), 705 * 33 * 4);
+  const Data inputs{numbers({4, 33}, 3)};
+  expect_close(program->run(inputs).front().tensor(), evaluate(graph, inputs).front().tensor());
+}
+
 TEST(Compile, DoesNotStoreMoreThanWeightsTake) {
   register_ops();
   Graph graph;
