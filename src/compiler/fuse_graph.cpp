@@ -17,6 +17,7 @@ FusedGraph::FusedGraph(LoweredGraph lowered, std::set<std::string> kept, bool fu
   Grouping grouping = group_items(lowered_.items);
   groups_ = std::move(grouping.groups);
   missed_ = std::move(grouping.missed);
+  order_groups(groups_, lowered_.items, lowered_.buffers, views());
   find_readers();
 }
 
@@ -50,6 +51,15 @@ void FusedGraph::group_by_node() {
     }
     first = i + 1;
   }
+}
+
+std::map<std::string, std::string> FusedGraph::views() const {
+  std::map<std::string, std::string> views;
+  for (const auto& [item, opaque] : lowered_.opaque)
+    if (opaque.kind == Opaque::Kind::Alias)
+      views.emplace(lowered_.names.at(opaque.node->result().data()),
+                    lowered_.names.at(opaque.node->operand(0).data()));
+  return views;
 }
 
 void FusedGraph::find_readers() {

@@ -56,4 +56,10 @@ struct Grouping {
 
 Grouping group_items(const std::vector<Item>& items);
 
+// In an order in which less memory is in use at once, where there is one. `views` tells of buffers that are
+// others under another shape.
+void order_groups(std::vector<Group>& groups, const std::vector<Item>& items,
+                  const std::map<std::string, loops::Buffer>& buffers,
+                  const std::map<std::string, std::string>& views);
+
 }  // namespace tenon

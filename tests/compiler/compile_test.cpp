@@ -288,6 +288,24 @@ TEST(Compile, DoesNotStoreMoreThanWeightsTake) {
   expect_close(program->run(inputs).front().tensor(), evaluate(graph, inputs).front().tensor());
 }
 
+// As they stand in the graph, both products would be in memory at once.
+TEST(Compile, RunsInAnOrderThatTakesLittleMemory) {
+  const std::unique_ptr<Graph> graph =
+      read(R"(graph g(%x: f32[64,64], %v: f32[64,1024], %w: f32[64,1024], %u: f32[1024,2]) {
+        %0 = matmul(%x, %v)
+        %1 = matmul(%x, %w)
+        %2 = matmul(%0, %u)
+        %3 = matmul(%1, %u)
+        %4 = add(%2, %3)
+        return %4
+      })");
+  const std::unique_ptr<Program> program = compile(*graph, without_cache());
+  EXPECT_EQ(program->memory_plan({}).lower_bound, 64 * 1024 * 4 + 64 * 2 * 4);
+  const Data inputs{numbers({64, 64}, 1), numbers({64, 1024}, 2), numbers({64, 1024}, 3),
+                    numbers({1024, 2}, 4)};
+  expect_close(program->run(inputs).front().tensor(), evaluate(*graph, inputs).front().tensor());
+}
+
 // Fetching lines only to overwrite them would cost a third of the time.
 TEST(Compile, StreamsWhatIsTooLargeForCaches) {
   const auto space_of_result = [](int64_t rows, std::string_view body) {

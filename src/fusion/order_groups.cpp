@@ -1,0 +1,130 @@
+#include <algorithm>
+
+#include "fusion/cost.h"
+#include "fusion/stage.h"
+
+namespace tenon {
+namespace {
+
+constexpr int64_t kTypicalSize = 64;  // of a dimension that only running tells
+
+int64_t typical_bytes(const loops::Buffer& buffer) {
+  std::map<std::string, int64_t> sizes;
+  const Dim bytes = size_of(buffer);
+  for (const std::string& symbol : bytes.symbols())
+    sizes.emplace(symbol, kTypicalSize);
+  return bytes.evaluate(sizes).value_or(0);
+}
+
+// Which memory the groups take and give back, one after the other.
+class Schedule {
+ public:
+  Schedule(const std::vector<Item>& items, const std::vector<Group>& groups,
+           const std::map<std::string, loops::Buffer>& buffers,
+           const std::map<std::string, std::string>& views)
+      : views_(views), makes_(groups.size()), reads_(groups.size()) {
+    std::map<std::string, size_t> maker;
+    for (size_t i = 0; i < groups.size(); ++i)
+      for (size_t item : groups[i].items)
+        for (const std::string& buffer : items[item].writes)
+          maker.emplace(root(buffer), i);
+    for (size_t i = 0; i < groups.size(); ++i) {
+      for (size_t item : groups[i].items) {
+        for (const std::string& buffer : items[item].reads)
+          if (const auto it = maker.find(root(buffer)); it != maker.end() && it->second != i)
+            reads_[i].insert(root(buffer));
+      }
+    }
+    for (const std::set<std::string>& all : reads_)
+      for (const std::string& buffer : all) {
+        ++readers_[buffer];
+        const auto it = buffers.find(buffer);
+        bytes_.emplace(buffer, it == buffers.end() ? 0 : typical_bytes(it->second));
+      }
+    for (const auto& [buffer, bytes] : bytes_)
+      makes_[maker.at(buffer)].insert(buffer);
+    waits_for_.resize(groups.size());
+    for (size_t i = 0; i < groups.size(); ++i)
+      for (const std::string& buffer : reads_[i])
+        waits_for_[i].insert(maker.at(buffer));
+  }
+
+  // Always the group, of those that can run, after which the least memory is taken; the first of equals.
+  std::vector<size_t> greedy() const {
+    std::vector<size_t> order;
+    std::vector<bool> done(makes_.size());
+    std::map<std::string, int64_t> left = readers_;
+    while (order.size() < makes_.size()) {
+      std::optional<std::pair<int64_t, size_t>> best;  // growth, group
+      for (size_t i = 0; i < makes_.size(); ++i)
+        if (!done[i] && can_run(i, done))
+          if (const int64_t own = growth(i, left); !best || own < best->first)
+            best = {own, i};
+      done[best->second] = true;
+      for (const std::string& buffer : reads_[best->second])
+        --left[buffer];
+      order.push_back(best->second);
+    }
+    return order;
+  }
+
+  int64_t peak(const std::vector<size_t>& order) const {
+    std::map<std::string, int64_t> left = readers_;
+    int64_t taken = 0, most = 0;
+    for (size_t group : order) {
+      for (const std::string& buffer : makes_[group])
+        taken += bytes_.at(buffer);
+      most = std::max(most, taken);
+      for (const std::string& buffer : reads_[group])
+        if (--left[buffer] == 0)
+          taken -= bytes_.at(buffer);
+    }
+    return most;
+  }
+
+ private:
+  // The buffer whose memory this one is.
+  std::string root(std::string buffer) const {
+    for (auto it = views_.find(buffer); it != views_.end(); it = views_.find(buffer))
+      buffer = it->second;
+    return buffer;
+  }
+
+  bool can_run(size_t group, const std::vector<bool>& done) const {
+    return std::all_of(waits_for_[group].begin(), waits_for_[group].end(), [&](size_t i) { return done[i]; });
+  }
+
+  int64_t growth(size_t group, const std::map<std::string, int64_t>& left) const {
+    int64_t bytes = 0;
+    for (const std::string& buffer : makes_[group])
+      bytes += bytes_.at(buffer);
+    for (const std::string& buffer : reads_[group])
+      bytes -= left.at(buffer) == 1 ? bytes_.at(buffer) : 0;
+    return bytes;
+  }
+
+  const std::map<std::string, std::string>& views_;
+  std::vector<std::set<std::string>> makes_, reads_;  // by group: buffers that go from one to another
+  std::vector<std::set<size_t>> waits_for_;
+  std::map<std::string, int64_t> readers_, bytes_;  // by buffer
+};
+
+}  // namespace
+
+void order_groups(std::vector<Group>& groups, const std::vector<Item>& items,
+                  const std::map<std::string, loops::Buffer>& buffers,
+                  const std::map<std::string, std::string>& views) {
+  const Schedule schedule(items, groups, buffers, views);
+  std::vector<size_t> as_they_are(groups.size());
+  for (size_t i = 0; i < groups.size(); ++i)
+    as_they_are[i] = i;
+  const std::vector<size_t> other = schedule.greedy();
+  if (schedule.peak(other) >= schedule.peak(as_they_are))
+    return;
+  std::vector<Group> ordered;
+  for (size_t group : other)
+    ordered.push_back(std::move(groups[group]));
+  groups = std::move(ordered);
+}
+
+}  // namespace tenon
