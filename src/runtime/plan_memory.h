@@ -1,6 +1,7 @@
 // plan_memory.h — where buffers lie in one arena, so that those which are never alive together share memory.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 

@@ -1,7 +1,4 @@
-// Programs run through the C interface: on fixed sizes and others, by several threads, and on what does not
-// fit.
-#include <thread>
-
+// Programs run through the C interface: on fixed sizes and others, and on what does not fit.
 #include "api/c_interface.h"
 
 namespace tenon {
@@ -320,49 +317,6 @@ TEST(RunErrors, OfNull) {
   EXPECT_EQ(tenon_run(sum.program().get(), nullptr, 2, nullptr, 1, nullptr), TENON_USER_ERROR);
   EXPECT_STREQ(tenon_error_message(), "inputs is NULL");
 }
-
-// --- several at once ---
-
-// Each thread has numbers of its own; what one computes must not show up in another's.
-void run_in_threads(const std::string& text, std::vector<int64_t> sizes, int64_t count) {
-  const ProgramHandle program = compile_text(text);
-  const auto work = [&](float first) {
-    const tenon_run_options options{.size = sizeof options, .threads = 2, .seed = 0};
-    for (int turn = 0; turn < 100; ++turn) {
-      const float number = first + static_cast<float>(turn);
-      Floats x{std::vector<float>(static_cast<size_t>(count), number), sizes}, y = x;
-      const tenon_tensor input = x.tensor(TENON_F32);
-      tenon_tensor output = y.tensor(TENON_F32);
-      ASSERT_EQ(tenon_run(program.get(), &input, 1, &output, 1, &options), TENON_OK) << tenon_error_message();
-      ASSERT_EQ(y.elements, std::vector<float>(x.elements.size(), 2 * number + 4 * number));
-      tenon_run(program.get(), nullptr, 0, nullptr, 0, nullptr);
-      ASSERT_STREQ(tenon_error_message(), "the program takes 1 inputs, but 0 were given");
-    }
-  };
-  std::thread other(work, 1000.0F);
-  work(0.0F);
-  other.join();
-}
-
-// Twice each element, and the sum of the first four.
-std::string twice_and_sum(const std::string& type) {
-  return "graph main(%x: " + type + R"() {
-    %begin = constant(value=i64[1] {0})
-    %end = constant(value=i64[1] {4})
-    %0 = slice(%x, %begin, %end, axes=[0])
-    %1 = reduce_sum(%0, axes=[0], keep_dims=true)
-    %2 = add(%x, %x)
-    %3 = add(%2, %1)
-    return %3
-  })";
-}
-
-TEST(Threads, RunOneProgramOfFixedSizes) { run_in_threads(twice_and_sum("f32[64]"), {64}, 64); }
-
-TEST(Threads, RunOneProgramOfOtherSizes) { run_in_threads(twice_and_sum("f32[n]"), {64}, 64); }
-
-// So many elements that each run wants two threads of the pool.
-TEST(Threads, RunOneLargeProgram) { run_in_threads(twice_and_sum("f32[50000]"), {50000}, 50000); }
 
 }  // namespace
 }  // namespace tenon
