@@ -12,6 +12,7 @@
 #include "compiler/arrange_weights.h"
 #include "compiler/compute_weights.h"
 #include "compiler/fuse_graph.h"
+#include "compiler/reuse_memory.h"
 #include "ops/data.h"
 #include "ops/lower.h"
 #include "passes/passes.h"
@@ -232,6 +233,10 @@ class Compiler {
     std::vector<size_t> outputs;
     for (Value output : graph_->outputs())
       outputs.push_back(slots_by_name_.at(lowered().names.at(output.data())));
+    std::vector<const Kernel*> kernels;
+    for (size_t i = 0; i < fused_->groups().size(); ++i)
+      kernels.push_back(kernels_.contains(i) ? &kernels_.at(i).kernel : nullptr);
+    reuse_memory(slots_, steps_, kernels, outputs);
     return std::make_unique<Program>(std::move(graph_), std::move(slots_), std::move(steps_),
                                      std::move(outputs), code_);
   }

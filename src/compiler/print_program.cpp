@@ -71,7 +71,8 @@ class Printer {
   std::string place(size_t number) const {
     const Slot& slot = program_.slots()[number];
     if (slot.alias)
-      return "view of " + name(*slot.alias);
+      return (slot.type == program_.slots()[*slot.alias].type ? "in place of " : "view of ") +
+             name(*slot.alias);
     switch (slot.home) {
       case Home::Input:
         return "input " + quote(program_.graph().input(slot.number).name());

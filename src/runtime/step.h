@@ -27,7 +27,7 @@ struct Slot {
   Home home = Home::Arena;
   int64_t number = 0;  // among the inputs or outputs
   Tensor constant = {};
-  std::optional<size_t> alias = {};  // another slot that holds the same elements under another shape
+  std::optional<size_t> alias = {};  // another slot in whose memory this one lies
 };
 
 // One phase of a kernel: turns that may run at once.

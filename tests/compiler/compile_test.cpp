@@ -288,6 +288,25 @@ TEST(Compile, DoesNotStoreMoreThanWeightsTake) {
   expect_close(program->run(inputs).front().tensor(), evaluate(graph, inputs).front().tensor());
 }
 
+TEST(Compile, OverwritesWhatNobodyNeedsAnyMore) {
+  const auto arena = [](std::string_view last) {
+    const std::unique_ptr<Graph> graph = read(fmt::format(R"(graph g(%x: f32[64,64], %w: f32[64,64]) {{
+        %0 = softmax(%x, axis=0)
+        %1 = erf(%0)
+        %2 = matmul(%1, %w)
+        {}
+      }})",
+                                                          last));
+    const std::unique_ptr<Program> program = compile(*graph, without_cache());
+    const Data inputs{numbers({64, 64}, 1), numbers({64, 64}, 2)};
+    expect_close(program->run(inputs).front().tensor(), evaluate(*graph, inputs).front().tensor());
+    return program->memory_plan({}).lower_bound;
+  };
+  constexpr int64_t kMatrix = 64 * 64 * 4;
+  EXPECT_LT(arena("return %2"), 2 * kMatrix);  // one of them, and the sums of the softmax
+  EXPECT_GE(arena("%3 = matmul(%0, %2) return %3"), 3 * kMatrix);
+}
+
 // As they stand in the graph, both products would be in memory at once.
 TEST(Compile, RunsInAnOrderThatTakesLittleMemory) {
   const std::unique_ptr<Graph> graph =

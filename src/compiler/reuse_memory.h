@@ -1,0 +1,15 @@
+// reuse_memory.h — results that take the place of what they are made of.
+#pragma once
+
+#include "loops/kernel.h"
+#include "runtime/step.h"
+
+namespace tenon {
+
+// Where a kernel makes each element of its only result of those at the same place in a buffer that nobody
+// needs afterwards, the result lies in that buffer's memory. `kernels` are those of the steps; null for steps
+// that are none.
+void reuse_memory(std::vector<Slot>& slots, const std::vector<Step>& steps,
+                  const std::vector<const loops::Kernel*>& kernels, const std::vector<size_t>& outputs);
+
+}  // namespace tenon
