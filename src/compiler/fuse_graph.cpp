@@ -3,9 +3,35 @@
 #include <algorithm>
 
 namespace tenon {
+namespace {
+
+// The sizes and loop variables that a definition speaks of.
+std::set<std::string> symbols_of(const loops::Definition& definition) {
+  std::set<std::string> symbols;
+  const auto add = [&](const Dim& dim) {
+    for (const std::string& symbol : dim.symbols())
+      symbols.insert(symbol);
+  };
+  for (const std::vector<loops::Axis>* axes : {&definition.axes, &definition.reduced})
+    for (const loops::Axis& axis : *axes)
+      add(axis.size);
+  for (const loops::Buffer& result : definition.results)
+    for (const Dim& size : result.sizes)
+      add(size);
+  for (const std::vector<loops::Scalar>* scalars : {&definition.at, &definition.values})
+    for (const loops::Scalar& scalar : *scalars)
+      loops::replace_indices(scalar, [&](const loops::Scalar& index) {
+        add(index.index());
+        return index;
+      });
+  return symbols;
+}
+
+}  // namespace
 
 FusedGraph::FusedGraph(LoweredGraph lowered, std::set<std::string> kept, bool fuse, const Target& target)
     : lowered_(std::move(lowered)), kept_(std::move(kept)) {
+  note_sizes();
   group_by_node();
   find_readers();
   for (size_t i = 0; i < groups_.size(); ++i)
@@ -14,6 +40,7 @@ FusedGraph::FusedGraph(LoweredGraph lowered, std::set<std::string> kept, bool fu
   if (!fuse)
     return;
   inline_items(kept_, target);
+  note_sizes();
   Grouping grouping = group_items(lowered_.items);
   groups_ = std::move(grouping.groups);
   missed_ = std::move(grouping.missed);
@@ -50,6 +77,27 @@ void FusedGraph::group_by_node() {
       groups_.push_back(std::move(group));
     }
     first = i + 1;
+  }
+}
+
+// Where only running tells a size, steps that need it come after the first that knows it.
+void FusedGraph::note_sizes() {
+  std::set<std::string> given;
+  for (const auto& [name, value] : lowered_.values)
+    if (value.is_input())
+      given.merge(symbols_of(value.type()));
+  std::map<std::string, std::string> tellers;  // buffers, by symbols
+  for (Item& item : lowered_.items) {
+    item.after.clear();
+    if (item.stage)
+      for (const std::string& symbol : symbols_of(item.stage->definition))
+        if (const auto it = tellers.find(symbol); it != tellers.end())
+          item.after.insert(it->second);
+    for (const std::string& buffer : item.writes)
+      if (const auto value = lowered_.values.find(buffer); value != lowered_.values.end())
+        for (const std::string& symbol : symbols_of(value->second.type()))
+          if (!given.contains(symbol))
+            tellers.emplace(symbol, buffer);
   }
 }
 

@@ -26,6 +26,7 @@ class FusedGraph {
   void inline_items(const std::set<std::string>& kept, const Target& target);
   void group_by_node();
   void find_readers();
+  void note_sizes();
   std::map<std::string, std::string> views() const;  // buffers that are others under another shape
 
   LoweredGraph lowered_;

@@ -52,6 +52,8 @@ class Reuse {
   }
 
   void reuse(const KernelStep& step, size_t number, const Kernel& kernel) {
+    if (step.writes.size() != 1)
+      return;
     Slot& result = slots_[step.writes.front()];
     if (result.home != Home::Arena || result.alias)
       return;

@@ -160,14 +160,24 @@ class Grouper {
     wait(group, item);
   }
 
-  // The group waits for what the item reads, and so do those that wait for the group.
+  // The groups that make what an item needs.
+  std::set<size_t> makers_for(size_t item) const {
+    std::set<size_t> makers;
+    for (const std::set<std::string>* buffers : {&items_[item].reads, &items_[item].after})
+      for (const std::string& buffer : *buffers)
+        if (const auto it = makers_.find(buffer); it != makers_.end())
+          makers.insert(it->second);
+    return makers;
+  }
+
+  // The group waits for what the item needs, and so do those that wait for the group.
   void wait(size_t group, size_t item) {
     std::vector<bool> before(items_.size(), false);
-    for (const std::string& buffer : items_[item].reads)
-      if (const auto it = makers_.find(buffer); it != makers_.end() && it->second != group) {
-        before[it->second] = true;
+    for (size_t maker : makers_for(item))
+      if (maker != group) {
+        before[maker] = true;
         for (size_t i = 0; i < groups_.size(); ++i)
-          before[i] = before[i] || waits_for_[it->second][i];
+          before[i] = before[i] || waits_for_[maker][i];
       }
     const auto add = [&](std::vector<bool>& to) {
       for (size_t i = 0; i < groups_.size(); ++i)
@@ -228,11 +238,12 @@ class Grouper {
   }
 
   bool would_wait_for_itself(size_t item, size_t group) const {
-    for (const std::string& buffer : items_[item].reads)
-      if (const auto it = makers_.find(buffer);
-          it != makers_.end() && it->second != group && waits_for_[it->second][group])
+    for (const std::string& buffer : items_[item].after)
+      if (const auto it = makers_.find(buffer); it != makers_.end() && it->second == group)
         return true;
-    return false;
+    const std::set<size_t> makers = makers_for(item);
+    return std::any_of(makers.begin(), makers.end(),
+                       [&](size_t maker) { return maker != group && waits_for_[maker][group]; });
   }
 
   // Why the item cannot become part of the group; nothing where it can.

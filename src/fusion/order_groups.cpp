@@ -45,8 +45,11 @@ class Schedule {
       makes_[maker.at(buffer)].insert(buffer);
     waits_for_.resize(groups.size());
     for (size_t i = 0; i < groups.size(); ++i)
-      for (const std::string& buffer : reads_[i])
-        waits_for_[i].insert(maker.at(buffer));
+      for (size_t item : groups[i].items)
+        for (const std::set<std::string>* needed : {&items[item].reads, &items[item].after})
+          for (const std::string& buffer : *needed)
+            if (const auto it = maker.find(root(buffer)); it != maker.end() && it->second != i)
+              waits_for_[i].insert(it->second);
   }
 
   // Always the group, of those that can run, after which the least memory is taken; the first of equals.

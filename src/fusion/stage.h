@@ -20,7 +20,8 @@ std::set<std::string> buffers_read(const Stage& stage);
 struct Item {
   std::optional<Stage> stage;
   std::set<std::string> reads, writes;
-  bool stays = false;  // even where nobody reads what it writes
+  std::set<std::string> after = {};  // buffers that it does not read, but whose sizes it needs to know
+  bool stays = false;                // even where nobody reads what it writes
 };
 
 // Items without the stages that are better computed where they are needed: their formulas stand there

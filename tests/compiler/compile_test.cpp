@@ -307,6 +307,22 @@ TEST(Compile, OverwritesWhatNobodyNeedsAnyMore) {
   EXPECT_GE(arena("%3 = matmul(%0, %2) return %3"), 3 * kMatrix);
 }
 
+// %3 reads what %0 reads, but one of its numbers is a size that %1 tells.
+TEST(Compile, WaitsForSizesThatOnlyRunningTells) {
+  const std::unique_ptr<Graph> graph = read(R"(graph g(%x: f32[8], %z: i64[2]) {
+    %0 = neg(%z)
+    %1 = nonzero(%x)
+    %2 = shape(%1)
+    %3 = add(%2, %z)
+    return %0, %3
+  })");
+  Tensor x(DType::F32, {8});
+  x.mutable_data<float>()[2] = x.mutable_data<float>()[5] = 1;
+  const Data results = compile(*graph, without_cache())->run({x, Tensor::of(std::vector<int64_t>{10, 20})});
+  EXPECT_EQ(widen<double>(results[0].tensor()), (std::vector<double>{-10, -20}));
+  EXPECT_EQ(widen<double>(results[1].tensor()), (std::vector<double>{11, 22}));
+}
+
 // As they stand in the graph, both products would be in memory at once.
 TEST(Compile, RunsInAnOrderThatTakesLittleMemory) {
   const std::unique_ptr<Graph> graph =
