@@ -3,6 +3,11 @@
 // not crash.
 //
 //   fuzz_compile COUNT SEED [FIRST]      graph i of a seed is always the same; FIRST goes straight to one
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <fstream>
+
 #include "compiler/compile.h"
 #include "fuzz/expected.h"
 #include "fuzz/graph_main.h"
@@ -15,6 +20,7 @@ namespace {
 
 constexpr unsigned kSecondsPerGraph = 30;
 constexpr int kDraws = 3;  // of sizes and elements
+constexpr rlim_t kMostMemory = rlim_t{8} << 30;
 
 using fuzz::Case;
 using fuzz::Expected;
@@ -159,9 +165,20 @@ void check(uint64_t seed) {
   }
 }
 
+// A graph that computes how often it repeats something may ask for all the memory there is, and takes long to
+// fill it. A sanitizer has reserved more than the limit already, and goes without.
+void limit_memory() {
+  rlim_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  const rlimit limit{kMostMemory, kMostMemory};
+  if (pages * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE)) < kMostMemory)
+    ::setrlimit(RLIMIT_AS, &limit);
+}
+
 }  // namespace
 }  // namespace tenon
 
 int main(int argc, char** argv) {
+  tenon::limit_memory();
   return tenon::fuzz::graph_main(argc, argv, "fuzz_compile", tenon::kSecondsPerGraph, tenon::check);
 }
