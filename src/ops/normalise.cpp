@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "ops/binary.h"
 #include "ops/data.h"
@@ -356,18 +357,23 @@ std::vector<Value> decompose_local_response_norm(const Node& n) {
     return {x};  // a pool wants elements to look at
   const int64_t size = checked_size(n.attr("size"));
   const double alpha = n.attr("alpha"), beta = n.attr("beta"), bias = n.attr("bias");
+  // Further away than there are channels, there is nothing to sum.
+  const int64_t reach = x.dim(1).constant().value_or(std::numeric_limits<int32_t>::max() / 2);
+  const int64_t below = std::min((size - 1) / 2, reach), above = std::min(size / 2, reach);
+  const int64_t cells = below + 1 + above;
   const Value one = int_vector(n.graph(), {1});
   const Value rest = reduce_prod(slice(shape_of(x), 0, 2, kToTheEnd), {0}, Keep::Dims);
   const Value columns = reshape(x * x, concat({size_along(x, 0), one, size_along(x, 1), rest}, 0));
   const Value mean = n.graph()
                          .create("average_pool", {{"x", columns}},
-                                 {{"kernel", Attribute::Ints{size, 1}},
+                                 {{"kernel", Attribute::Ints{cells, 1}},
                                   {"strides", Attribute::Ints{1, 1}},
                                   {"dilations", Attribute::Ints{1, 1}},
-                                  {"pads", Attribute::Ints{(size - 1) / 2, 0, size / 2, 0}},
+                                  {"pads", Attribute::Ints{below, 0, above, 0}},
                                   {"count_padding", true}})
                          ->result();
-  return {x / pow(bias + alpha * reshape(mean, shape_of(x)), beta)};
+  const double share = static_cast<double>(cells) / static_cast<double>(size);
+  return {x / pow(bias + alpha * share * reshape(mean, shape_of(x)), beta)};
 }
 
 const AttributeDecl kEpsilon = {"epsilon", AttributeKind::Float, "added to the variance, lest it be 0", 1e-5};
