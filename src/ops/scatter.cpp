@@ -171,8 +171,6 @@ Data eval(const Call& c) {
   if (axis == 0 || updates.extents() != fitting)
     throw user_error("write_along: updates of shape [{}] do not fit along axis {} of x of shape [{}]",
                      fmt::join(updates.extents(), ","), axis, fmt::join(x.extents(), ","));
-  if (updates.count() == 0)
-    return {x};
   const int64_t batch = x.extent(0), size = x.extent(axis), length = updates.extent(axis);
   std::vector<int64_t> starts(static_cast<size_t>(batch), 0);
   if (c.has("starts")) {
@@ -181,12 +179,16 @@ Data eval(const Call& c) {
                        fmt::join(c.in("starts").extents(), ","), batch);
     starts = as_ints(c.in("starts"));
   }
+  if (length == 0)
+    return {x};
   for (int64_t& start : starts) {
     if (c.attr("circular"))
       start = (start % size + size) % size;
     else if (start < 0 || start > size - length)
       throw user_error("write_along: {} elements from {} on do not fit into {}", length, start, size);
   }
+  if (x.count() == 0)
+    return {x};
   const int64_t rows = element_count(Extents(x.extents().begin(), x.extents().begin() + axis));
   Places places = {.extents = updates.extents(),
                    .run = element_count(Extents(x.extents().begin() + axis + 1, x.extents().end()))};

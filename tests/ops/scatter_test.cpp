@@ -142,6 +142,26 @@ TEST(TensorScatter, WritesEachOfTheBatchFromItsOwnStart) {
       "node %y: write_along: 2 elements from 2 on do not fit into 3");
 }
 
+// Whether or not there is something to write.
+TEST(TensorScatter, RefusesStartsThatDoNotFit) {
+  const auto write_nothing = [](const Extents& x, const Extents& updates, const Tensor& starts) {
+    run_text("graph(%x: f32[b,n,m], %u: f32[b,k,m], %s: i64[c]) { %y = write_along(%x, %u, %s) return %y }",
+             {Tensor(DType::F32, x), Tensor(DType::F32, updates), starts});
+  };
+  write_nothing({2, 3, 0}, {2, 2, 0}, i64({2}, {1, 0}));
+  write_nothing({2, 3, 1}, {2, 0, 1}, i64({2}, {7, -1}));
+  expect_error<UserError>(
+      [&] {
+        write_nothing({2, 3, 0}, {2, 2, 0}, i64({2}, {0, 2}));
+      },
+      "node %y: write_along: 2 elements from 2 on do not fit into 3");
+  expect_error<UserError>(
+      [&] {
+        write_nothing({0, 3, 1}, {0, 2, 1}, i64({2}, {0, 0}));
+      },
+      "node %y: write_along: starts of shape [2] for a batch of 0");
+}
+
 TEST(TensorScatter, StartsAtTheFrontWhenNotTold) {
   expect_tensor(run_text("graph(%x: f32[1,2,1], %u: f32[1,1,1]) { %y = write_along(%x, %u) return %y }",
                          {f32({1, 2, 1}, {1, 2}), f32({1, 1, 1}, {9})})[0],
