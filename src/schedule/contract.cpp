@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "schedule/sum_in_parts.h"
 
 namespace tenon {
 
@@ -55,7 +56,11 @@ class Contraction {
  public:
   Contraction(const std::vector<Definition>& definitions, const std::set<std::string>& outputs,
               const Target& target)
-      : definitions_(definitions), outputs_(outputs), sum_(definitions.front()), target_(target) {}
+      : definitions_(definitions),
+        outputs_(outputs),
+        sum_(definitions.front()),
+        target_(target),
+        parts_(parts_of(sum_)) {}
 
   std::optional<std::vector<Statement>> run() {
     if (sum_.results.size() != 1 || sum_.axes.empty() || !choose_lanes())
@@ -136,6 +141,9 @@ class Contraction {
     return place;
   }
 
+  // Where the sums of a block are in the end.
+  std::string totals() const { return parts_ ? "all_" + sums_ : sums_; }
+
   // A statement for each row and lane of the block.
   std::vector<Statement> for_block(Statement statement, bool guarded) const {
     Statement lanes = make_loop("lane", lanes_, Mark::Vector, as_list(std::move(statement)));
@@ -173,7 +181,7 @@ class Contraction {
   // What becomes of the sums: the formulas of the stages that follow, put into each other.
   std::vector<Statement> store() const {
     std::map<std::string, Scalar> formulas{
-        {sum_.results.front().name, Scalar::load(sums_, sum_.results.front().dtype, place_of_sum())}};
+        {sum_.results.front().name, Scalar::load(totals(), sum_.results.front().dtype, place_of_sum())}};
     std::vector<Statement> stores;
     const auto add = [&](const Definition& definition, const Scalar& formula) {
       if (!outputs_.contains(definition.results.front().name))
@@ -208,19 +216,22 @@ class Contraction {
       sizes.emplace_back(rows_);
     sizes.emplace_back(lanes_);
     std::vector<Statement> block;
-    block.emplace_back(
-        Local{{.name = sums_, .dtype = result.dtype, .sizes = sizes, .space = Space::Private}});
-    for (Statement& statement :
-         for_block(Assign{.places = {{sums_, place_of_sum()}}, .combine = "", .values = sum_.initial}, false))
-      block.push_back(std::move(statement));
-    std::vector<Statement> terms = add_terms();
-    for (size_t i = sum_.reduced.size(); i-- > 0;)
-      terms =
-          as_list(make_loop(sum_.reduced[i].variable, sum_.reduced[i].size, Mark::Serial, std::move(terms)));
-    for (Statement& statement : terms)
-      block.push_back(std::move(statement));
-    for (Statement& statement : store())
-      block.push_back(std::move(statement));
+    const auto add = [&](std::vector<Statement> statements) {
+      for (Statement& statement : statements)
+        block.push_back(std::move(statement));
+    };
+    const auto assign = [&](const std::string& to, const std::string& combine, const Scalar& value) {
+      return for_block(Assign{.places = {{to, place_of_sum()}}, .combine = combine, .values = {value}},
+                       false);
+    };
+    for (const std::string& name : std::set{sums_, totals()})
+      block.emplace_back(
+          Local{{.name = name, .dtype = result.dtype, .sizes = sizes, .space = Space::Private}});
+    add(assign(totals(), "", sum_.initial.front()));
+    add(reduce_over(sum_.reduced, Mark::Serial, parts_, assign(sums_, "", Scalar::zero(result.dtype)),
+                    add_terms(),
+                    assign(totals(), sum_.combine, Scalar::load(sums_, result.dtype, place_of_sum()))));
+    add(store());
     return block;
   }
 
@@ -264,6 +275,7 @@ class Contraction {
   const std::set<std::string>& outputs_;
   const Definition& sum_;
   const Target& target_;
+  const std::optional<Parts> parts_;
   size_t lane_ = 0;
   int64_t lanes_ = 1;
   std::optional<size_t> row_;

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "fusion/cost.h"
 #include "schedule/contract.h"
+#include "schedule/sum_in_parts.h"
 
 namespace tenon {
 
@@ -138,6 +139,25 @@ class NestBuilder {
       if (size_of(output).constant().value_or(0) >= kLeastStreamed && !read_again)
         output.space = loops::Space::Streamed;
     }
+  }
+
+  // The loops of a reduction, which go on from what is in its result. `part` is where they add up parts.
+  static std::vector<Statement> sum_up(const Definition& sum, Mark last, const std::optional<Parts>& parts,
+                                       const Buffer& part) {
+    if (!parts)
+      return reduce_over(sum.reduced, last, parts, {}, {assign(sum, places(sum))}, {});
+    const std::vector<Place> place{{part.name, sum.at}};
+    return reduce_over(sum.reduced, last, parts,
+                       {Assign{.places = place, .combine = "", .values = {Scalar::zero(part.dtype)}}},
+                       {assign(sum, place)},
+                       {Assign{.places = places(sum),
+                               .combine = sum.combine,
+                               .values = {Scalar::load(part.name, part.dtype, sum.at)}}});
+  }
+  static Buffer part_of(const Definition& sum) {
+    Buffer part = sum.results.front();
+    part.name += "_part";
+    return part;
   }
 
   // --- every stage on its own axes ---
@@ -338,6 +358,13 @@ class NestBuilder {
           body.push_back(std::move(first));
         CHECK(inner.empty(), "a reduction of kernel {} keeps axes within rows", kernel_.name);
         inner = definition.reduced;
+        if (const std::optional<Parts> parts = parts_of(definition, lanes_of(inner))) {
+          declare(part_of(definition), definition, shared, body);
+          for (Statement& loop : sum_up(definition, Mark::Vector, parts, part_of(definition)))
+            body.push_back(std::move(loop));
+          open.reset();
+          continue;
+        }
       }
       Statement statement = assign(definition, places(definition));
       if (inner.empty()) {
@@ -360,6 +387,12 @@ class NestBuilder {
       kernel_.body = std::move(body);
     else
       kernel_.body = parallel(row_axes, std::move(body));
+  }
+
+  // At least so many turns of the last axis run side by side.
+  static int64_t lanes_of(const std::vector<Axis>& axes) {
+    constexpr int64_t usual = 16;
+    return axes.empty() || axes.back().size.constant().value_or(usual) < usual ? 1 : usual;
   }
 
   // A buffer of one row.
@@ -480,13 +513,11 @@ class NestBuilder {
     const size_t last = axes.empty() ? 0 : axes.size() - 1;
     // The lanes run over the last axis that is kept.
     std::vector<Statement> within{start(sum)};
-    std::vector<Statement> terms{Statement(assign(sum, places(sum)))};
-    for (size_t i = sum.reduced.size(); i-- > 0;) {
-      Loop loop = loop_over(sum.reduced[i], Mark::Serial, std::move(terms));
-      terms.clear();
-      terms.emplace_back(std::move(loop));
-    }
-    within.insert(within.end(), terms.begin(), terms.end());
+    const std::optional<Parts> parts = parts_of(sum);
+    if (parts)
+      locals_.emplace(part_of(sum).name, part_of(sum));
+    for (Statement& statement : sum_up(sum, Mark::Serial, parts, part_of(sum)))
+      within.push_back(std::move(statement));
     for (size_t i = 1; i < definitions.size(); ++i)
       within.emplace_back(assign(definitions[i], places(definitions[i])));
     if (axes.empty()) {

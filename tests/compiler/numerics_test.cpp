@@ -95,5 +95,29 @@ TEST(Numerics, NormaliseOverMoreChannelsThanThereAre) {
   }
 }
 
+// One after the other, a million times 0.1 would be 100958.
+TEST(Numerics, AddUpManyNumbers) {
+  constexpr int64_t kMany = 300'000;
+  const auto expect_sums = [](const std::string& inputs, const std::string& node, const Extents& extents) {
+    SCOPED_TRACE(node + " of " + inputs);
+    const auto graph = parse_graph(fmt::format("graph({}) {{ %y = {} return %y }}", inputs, node));
+    Data data{filled(DType::F32, extents, 0.1), filled(DType::F32, {kMany, 8}, 1)};
+    data.resize(static_cast<size_t>(graph->input_count()));
+    for (bool fuse : {true, false}) {
+      CompileOptions options;
+      options.fuse = fuse;
+      const Tensor sums = compile(*graph, options)->run(data)[0].tensor();
+      expect_near(sums, filled(DType::F32, sums.extents(), 0.1 * kMany), 1e-4 * 0.1 * kMany);
+    }
+  };
+  expect_sums(fmt::format("%x: f32[{}]", kMany), "reduce_sum(%x, axes=[0])", {kMany});
+  for (int64_t columns : {2, 8, 40})  // few run one by one, many in the lanes of vectors
+    expect_sums(fmt::format("%x: f32[{},{}]", kMany, columns), "reduce_sum(%x, axes=[0])", {kMany, columns});
+  expect_sums(fmt::format("%x: f32[2,{},3]", kMany), "reduce_sum(%x, axes=[1])", {2, kMany, 3});
+  expect_sums(fmt::format("%x: f32[{},2,3]", kMany / 6), "reduce_sum(%x, axes=[0,1,2])", {kMany / 6, 2, 3});
+  expect_sums(fmt::format("%x: f32[3,{}], %w: f32[{},8]", kMany, kMany), "matmul(%x, %w)", {3, kMany});
+  expect_sums(fmt::format("%x: f32[n,{}], %w: f32[{},8]", kMany, kMany), "matmul(%x, %w)", {10, kMany});
+}
+
 }  // namespace
 }  // namespace tenon
