@@ -118,6 +118,15 @@ RunOptions run_options(const tenon_run_options* caller) {
 
 Extents extents_of(const tenon_tensor& tensor) { return {tensor.sizes, tensor.sizes + tensor.rank}; }
 
+int64_t bytes_of(const Port& port, const Extents& extents) {
+  const int64_t each = info(port.type.as_tensor().dtype).bytes;
+  const int64_t count = with_context([&] { return fmt::format("{} {}", port.role, port.name); },
+                                     [&] { return element_count(extents); });
+  if (count > std::numeric_limits<int64_t>::max() / each)
+    throw user_error("{} {}: there is no memory for {} elements", port.role, port.name, count);
+  return count * each;
+}
+
 void check_memory(const Port& port, const tenon_tensor& tensor, int64_t bytes) {
   if (tensor.bytes < static_cast<uint64_t>(bytes))
     throw user_error("{} {} takes {} bytes, but {} are given", port.role, port.name, bytes, tensor.bytes);
@@ -141,6 +150,8 @@ void check_dtype(const Port& port, const tenon_tensor& tensor) {
 }
 
 bool fits_sizes(const Port& port, const tenon_tensor& tensor) {
+  if (std::any_of(tensor.sizes, tensor.sizes + tensor.rank, [](int64_t size) { return size < 0; }))
+    return false;
   if (!port.type.as_tensor().shape.ranked())
     return true;
   if (tensor.rank != static_cast<int32_t>(port.sizes.size()))
@@ -158,10 +169,7 @@ void check_input(const Port& port, const tenon_tensor& tensor) {
   if (!fits_sizes(port, tensor))
     throw user_error("input {} must be {}, but is {}", port.name, port.type,
                      describe(port.type.as_tensor().dtype, extents_of(tensor)));
-  check_memory(port, tensor,
-               port.fixed_bytes
-                   ? *port.fixed_bytes
-                   : element_count(extents_of(tensor)) * info(port.type.as_tensor().dtype).bytes);
+  check_memory(port, tensor, port.fixed_bytes ? *port.fixed_bytes : bytes_of(port, extents_of(tensor)));
 }
 
 void write_sizes(const Port& port, const Extents& extents, tenon_tensor& tensor) {
@@ -221,9 +229,7 @@ struct tenon_program {
     for (size_t i = 0; i < to.size(); ++i)
       tenon::write_sizes(outputs[i], extents[i], to[i]);
     for (size_t i = 0; i < to.size(); ++i)
-      tenon::check_memory(
-          outputs[i], to[i],
-          tenon::element_count(extents[i]) * tenon::info(outputs[i].type.as_tensor().dtype).bytes);
+      tenon::check_memory(outputs[i], to[i], tenon::bytes_of(outputs[i], extents[i]));
   }
 
   void run_fixed(std::span<const tenon_tensor> from, std::span<tenon_tensor> to,

@@ -38,20 +38,12 @@ Data run_node(const Node& node, std::span<const Datum> operands, RandomGenerator
 
 Data run_graph(const Graph& graph, const Data& inputs, RandomGenerator& random,
                const std::function<void(const Node&)>& before_node = nullptr) {
-  if (static_cast<int64_t>(inputs.size()) != graph.input_count())
-    throw user_error("graph {} takes {} inputs, but {} were given", graph.name(), graph.input_count(),
-                     inputs.size());
-  Bindings bindings;
+  Bindings bindings = bind_inputs(graph, inputs);
   // What is alive, with how many of its uses are still to come.
   std::unordered_map<const ValueData*, std::pair<Datum, int64_t>> alive;
   for (int64_t i = 0; i < graph.input_count(); ++i) {
     const Value input = graph.input(i);
-    const Datum& datum = inputs[static_cast<size_t>(i)];
-    // What nothing reads may be anything.
-    if (input.use_count() > 0 && !fits(datum, input.type(), bindings))
-      throw user_error("input {} must be {}{}, but is {}", input.name(), input.type(),
-                       bindings_text(input.type(), bindings), type_of(datum));
-    alive.emplace(input.data(), std::pair(datum, input.use_count()));
+    alive.emplace(input.data(), std::pair(inputs[static_cast<size_t>(i)], input.use_count()));
   }
   const auto take = [&](Value value) {
     const auto it = alive.find(value.data());

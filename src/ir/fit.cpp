@@ -4,7 +4,29 @@
 
 #include <algorithm>
 
+#include "base/error.h"
+#include "ir/dim_expression.h"
+
 namespace tenon {
+namespace {
+
+// The size that a dimension must have, where it is `actual`. This is asked for every input of every run.
+int64_t size_of(const Dim& dim, int64_t actual, Bindings& bindings) {
+  if (dim.is_symbol())
+    return bindings.try_emplace(get_atom(dim)->name, actual).first->second;
+  return dim.is_constant() ? *dim.constant() : dim.evaluate(bindings).value_or(actual);
+}
+
+// Whether a size must be what symbols say that stand alone elsewhere.
+bool has_expressions(const Type& type) {
+  if (!type.is_tensor())
+    return has_expressions(type.element());
+  const Shape& shape = type.as_tensor().shape;
+  return shape.ranked() && std::any_of(shape.dims().begin(), shape.dims().end(),
+                                       [](const Dim& dim) { return !dim.is_constant() && !dim.is_symbol(); });
+}
+
+}  // namespace
 
 bool fits(const Datum& datum, const Type& type, Bindings& bindings) {
   if (type.is_sequence()) {
@@ -30,15 +52,31 @@ bool fits(const Datum& datum, const Type& type, Bindings& bindings) {
     return true;
   if (tensor.rank() != shape.rank())
     return false;
-  for (int64_t i = 0; i < shape.rank(); ++i) {
-    const Dim& dim = shape[i];
-    if (dim.is_symbol())
-      bindings.emplace(dim.symbols().front(), tensor.extent(i));
-    const std::optional<int64_t> expected = dim.evaluate(bindings);
-    if (expected && *expected != tensor.extent(i))
+  for (int64_t i = 0; i < shape.rank(); ++i)
+    if (size_of(shape[i], tensor.extent(i), bindings) != tensor.extent(i))
       return false;
-  }
   return true;
+}
+
+Bindings bind_inputs(const Graph& graph, const Data& inputs) {
+  if (static_cast<int64_t>(inputs.size()) != graph.input_count())
+    throw user_error("graph {} takes {} inputs, but {} were given", graph.name(), graph.input_count(),
+                     inputs.size());
+  Bindings bindings;
+  const auto check = [&](int64_t i) {
+    const Value input = graph.input(i);
+    const Datum& datum = inputs[static_cast<size_t>(i)];
+    if (input.use_count() > 0 && !fits(datum, input.type(), bindings))
+      throw user_error("input {} must be {}{}, but is {}", input.name(), input.type(),
+                       bindings_text(input.type(), bindings), type_of(datum));
+  };
+  for (int64_t i = 0; i < graph.input_count(); ++i)
+    check(i);
+  // Symbols may stand alone only in inputs that come after others which mention them.
+  for (int64_t i = 0; i < graph.input_count(); ++i)
+    if (has_expressions(graph.input(i).type()))
+      check(i);
+  return bindings;
 }
 
 std::string bindings_text(const Type& type, const Bindings& bindings) {

@@ -3,7 +3,7 @@
 
 #include <map>
 
-#include "ir/type.h"
+#include "ir/graph.h"
 
 namespace tenon {
 
@@ -12,6 +12,10 @@ using Bindings = std::map<std::string, int64_t>;  // what symbols stand for
 // Whether `datum` may have this type; symbols that stand alone are bound when first met, and must agree from
 // then on.
 bool fits(const Datum& datum, const Type& type, Bindings& bindings);
+
+// What symbols stand for where a graph gets these inputs. Those that do not fit are the user's fault; what
+// nothing reads may be anything.
+Bindings bind_inputs(const Graph& graph, const Data& inputs);
 
 // Whether something of the type has no elements.
 bool is_empty(const Type& type, const Bindings& bindings);

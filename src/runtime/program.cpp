@@ -132,23 +132,8 @@ void Program::release(std::unique_ptr<State> state) const {
   states_.push_back(std::move(state));
 }
 
-Bindings Program::bind(const Data& inputs) const {
-  if (static_cast<int64_t>(inputs.size()) != graph_->input_count())
-    throw user_error("graph {} takes {} inputs, but {} were given", graph_->name(), graph_->input_count(),
-                     inputs.size());
-  Bindings bindings;
-  for (int64_t i = 0; i < graph_->input_count(); ++i) {
-    const Value input = graph_->input(i);
-    const Datum& datum = inputs[static_cast<size_t>(i)];
-    if (input.use_count() > 0 && !fits(datum, input.type(), bindings))
-      throw user_error("input {} must be {}{}, but is {}", input.name(), input.type(),
-                       bindings_text(input.type(), bindings), type_of(datum));
-  }
-  return bindings;
-}
-
 Data Program::run(const Data& inputs, const RunOptions& options) const {
-  Bindings bindings = bind(inputs);
+  Bindings bindings = bind_inputs(*graph_, inputs);
   std::unique_ptr<State> owned = acquire();
   State& state = *owned;
   state.inputs = &inputs;
@@ -182,7 +167,7 @@ void Program::run_into(std::span<const void* const> inputs, std::span<void* cons
 }
 
 std::optional<std::vector<Extents>> Program::output_extents(const Data& inputs) const {
-  const Bindings bindings = bind(inputs);
+  const Bindings bindings = bind_inputs(*graph_, inputs);
   const auto follows = [&](size_t slot) {
     return planner_.has_extents(slot) && slots_[slot].type.as_tensor().dtype != DType::String;
   };
@@ -197,7 +182,7 @@ std::optional<std::vector<Extents>> Program::output_extents(const Data& inputs) 
 
 void Program::run_into(const Data& inputs, std::span<void* const> outputs, const RunOptions& options) const {
   CHECK(outputs.size() == outputs_.size(), "{} outputs were given", outputs.size());
-  Bindings bindings = bind(inputs);
+  Bindings bindings = bind_inputs(*graph_, inputs);
   std::unique_ptr<State> owned = acquire();
   State& state = *owned;
   state.inputs = &inputs;

@@ -56,7 +56,6 @@ class Program {
 
  private:
   struct State;  // of one run
-  Bindings bind(const Data& inputs) const;
   std::shared_ptr<const Layout> layout_for(const Bindings& sizes) const;
   void check_sizes(const Bindings& sizes) const;
   std::unique_ptr<State> acquire() const;

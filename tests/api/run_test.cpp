@@ -211,7 +211,15 @@ TEST(RunErrors, OfOtherSizes) {
   sum.expect_error({inputs[0], two.tensor(TENON_F32)}, outputs,
                    "input b must be f32[n,2], where n = 1, but is f32[2,2]");
   sum.expect_error({negative.tensor(TENON_F32), inputs[1]}, outputs,
-                   "a tensor of shape [-1,2] has a negative extent");
+                   "input a must be f32[n,2], but is f32[-1,2]");
+  Floats huge{{1, 2}, {int64_t{1} << 62, 2}}, large{{1, 2}, {int64_t{1} << 61, 2}};
+  sum.expect_error(
+      {huge.tensor(TENON_F32), inputs[1]}, outputs,
+      "input a: a tensor of shape [4611686018427387904,2] has more elements than can be counted");
+  sum.expect_error({large.tensor(TENON_F32), inputs[1]}, outputs,
+                   "input a: there is no memory for 4611686018427387904 elements");
+  sum.expect_error({inputs[0], inputs[1], inputs[1]}, outputs,
+                   "the program takes 2 inputs, but 3 were given");
   sum.expect_error({two.tensor(TENON_F32), two.tensor(TENON_F32)}, outputs,
                    "output sum takes 16 bytes, but 8 are given");
 }
@@ -230,6 +238,21 @@ TEST(RunErrors, OfSizesThatDoNotGoTogether) {
                "  inner dimensions: 2 of a, 1 of b");
   EXPECT_EQ(run(program, {a.tensor(TENON_F32), c.tensor(TENON_F32)}, outputs), TENON_OK);
   EXPECT_EQ(y.elements, std::vector<float>{14});
+}
+
+// What an input must be may follow from one that comes after it.
+TEST(RunErrors, OfSizesThatFollowFromLaterInputs) {
+  const ProgramHandle program = compile_text(R"(graph main(%a: f32[2*n], %b: f32[n]) {
+    %0 = concat([%b, %b], axis=0)
+    %1 = add(%a, %0)
+    return %1
+  })");
+  Floats a{{1, 2}, {2}}, b{{3}, {1}}, c{{4, 5}, {2}}, y{{0, 0}, {2}};
+  std::vector<tenon_tensor> outputs = {y.tensor(TENON_F32)};
+  EXPECT_EQ(run(program, {a.tensor(TENON_F32), c.tensor(TENON_F32)}, outputs), TENON_USER_ERROR);
+  EXPECT_STREQ(tenon_error_message(), "input a must be f32[2*n], where n = 2, but is f32[2]");
+  EXPECT_EQ(run(program, {a.tensor(TENON_F32), b.tensor(TENON_F32)}, outputs), TENON_OK);
+  EXPECT_EQ(y.elements, (std::vector<float>{4, 5}));
 }
 
 // A branch that is not taken may make no sense for the sizes.

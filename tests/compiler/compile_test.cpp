@@ -163,7 +163,10 @@ TEST(Program, RefusesInputsThatDoNotFitAndRunsOn) {
   };
   EXPECT_EQ(message({numbers({5}, 1)}), "input x must be f32[4], but is f32[5]");
   EXPECT_EQ(message({Tensor(DType::I64, {4})}), "input x must be f32[4], but is i64[4]");
+  EXPECT_EQ(message({numbers({4, 1}, 1)}), "input x must be f32[4], but is f32[4,1]");
   EXPECT_EQ(message({}), "graph g takes 1 inputs, but 0 were given");
+  EXPECT_EQ(message({numbers({4}, 1), numbers({4}, 1)}), "graph g takes 1 inputs, but 2 were given");
+  EXPECT_EQ(message({Sequence{}}), "input x must be f32[4], but is seq<f32[*]>");
   const Data inputs{numbers({4}, 1)};
   expect_close(program->run(inputs).front().tensor(), evaluate(*graph, inputs).front().tensor());
 }
