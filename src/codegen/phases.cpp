@@ -60,6 +60,11 @@ Dim scratch_bytes(const Phase& phase) {
   return bytes;
 }
 
+bool has_code(DType dtype) {
+  return is_integer(dtype) || dtype == DType::Bool || dtype == DType::F64 || dtype == DType::F32 ||
+         dtype == DType::F16 || dtype == DType::BF16;
+}
+
 std::vector<Phase> phases_of(const loops::Kernel& kernel) {
   std::vector<Phase> phases;
   bool serial = false;  // whether the last phase takes more statements

@@ -12,6 +12,9 @@ struct Phase {
   Dim turns = 1;  // of the loops together
 };
 
+// Whether there is code for elements of this dtype.
+bool has_code(DType dtype);
+
 std::vector<Phase> phases_of(const loops::Kernel& kernel);
 
 // The bytes of scratch memory that each thread needs.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "codegen/phases.h"
 #include "ops/data.h"
 #include "ops/lower.h"
 #include "ops/select.h"
@@ -16,14 +17,9 @@ using loops::Scalar;
 
 namespace {
 
-bool has_code(DType dtype) {
-  return is_integer(dtype) || dtype == DType::Bool || dtype == DType::F64 || dtype == DType::F32 ||
-         dtype == DType::F16 || dtype == DType::BF16;
-}
-
 // Whether code can be generated for values of this type.
 bool has_code(const Type& type) {
-  if (!type.is_tensor() || !type.as_tensor().shape.ranked() || !has_code(type.as_tensor().dtype))
+  if (!type.is_tensor() || !type.as_tensor().shape.ranked() || !codegen::has_code(type.as_tensor().dtype))
     return false;
   const std::vector<Dim>& dims = type.as_tensor().shape.dims();
   return std::none_of(dims.begin(), dims.end(), [](const Dim& dim) { return dim.is_unknown(); });

@@ -9,15 +9,10 @@
 namespace tenon {
 namespace {
 
-bool has_code(DType dtype) {
-  return is_integer(dtype) || dtype == DType::Bool || dtype == DType::F64 || dtype == DType::F32 ||
-         dtype == DType::F16 || dtype == DType::BF16;
-}
-
 bool can_compile(const std::vector<loops::Statement>& body) {
   return std::all_of(body.begin(), body.end(), [](const loops::Statement& statement) {
     if (const auto* local = std::get_if<loops::Local>(&statement))
-      return has_code(local->buffer.dtype);
+      return codegen::has_code(local->buffer.dtype);
     const auto* inner = body_of(statement);
     return !std::holds_alternative<loops::Call>(statement) && (inner == nullptr || can_compile(*inner));
   });
@@ -35,7 +30,7 @@ int64_t evaluated(const Dim& dim, const std::map<std::string, int64_t>& sizes) {
 bool can_compile(const loops::Kernel& kernel) {
   const auto all = [](const std::vector<loops::Buffer>& buffers) {
     return std::all_of(buffers.begin(), buffers.end(),
-                       [](const loops::Buffer& each) { return has_code(each.dtype); });
+                       [](const loops::Buffer& each) { return codegen::has_code(each.dtype); });
   };
   return all(kernel.inputs) && all(kernel.outputs) && can_compile(kernel.body);
 }
