@@ -25,6 +25,8 @@ using loops::Statement;
 
 namespace {
 
+constexpr const char* kPanel = "panel";
+
 Loop make_loop(std::string variable, Dim end, Mark mark, std::vector<Statement> body) {
   return {.variable = std::move(variable),
           .begin = 0,
@@ -66,6 +68,7 @@ class Contraction {
     if (sum_.results.size() != 1 || sum_.axes.empty() || !choose_lanes())
       return std::nullopt;
     choose_rows();
+    packs_ = row_ && pays_to_pack();
     return nest();
   }
 
@@ -107,6 +110,42 @@ class Contraction {
       if (const std::optional<int64_t> size = sum_.axes[*row_].size.constant())
         rows_ = std::clamp<int64_t>(*size, 1, rows_);
     }
+  }
+
+  // Whether several blocks of rows read what one block of lanes needs, and all of that stays in cache: then
+  // it is put side by side first, however far apart it lies, and whatever its formula is.
+  bool pays_to_pack() const {
+    if (sum_.axes[*row_].size.constant().value_or(2 * rows_) <= rows_)
+      return false;
+    Dim bytes = lanes_ * info(along_->dtype()).bytes;
+    for (const Axis& axis : sum_.reduced)
+      bytes = bytes * axis.size;
+    return bytes.constant().value_or(INT64_MAX) <= target_.caches.level2 / 2;
+  }
+
+  // What a block of lanes needs, by reduced axes and lane.
+  Buffer panel() const {
+    Buffer panel{.name = kPanel, .dtype = along_->dtype(), .sizes = {}};
+    for (const Axis& axis : sum_.reduced)
+      panel.sizes.push_back(axis.size);
+    panel.sizes.emplace_back(lanes_);
+    return panel;
+  }
+  std::vector<Scalar> place_in_panel() const {
+    std::vector<Scalar> place = loops::variables_of(sum_.reduced);
+    place.push_back(Scalar::index(Dim::symbol("lane")));
+    return place;
+  }
+  std::vector<Statement> pack() const {
+    std::vector<Statement> body = as_list(make_loop(
+        "lane", lanes_, Mark::Vector,
+        as_list(Assign{
+            .places = {{kPanel, place_in_panel()}}, .combine = "", .values = {placed(*along_, false)}})));
+    for (size_t i = sum_.reduced.size(); i-- > 0;)
+      body =
+          as_list(make_loop(sum_.reduced[i].variable, sum_.reduced[i].size, Mark::Serial, std::move(body)));
+    body.insert(body.begin(), Statement(Local{panel()}));
+    return body;
   }
 
   Dim first_lane() const {
@@ -169,7 +208,10 @@ class Contraction {
     body.emplace_back(Local{{.name = factors_, .dtype = dtype, .sizes = {lanes_}, .space = Space::Private}});
     body.emplace_back(make_loop(
         "lane", lanes_, Mark::Vector,
-        as_list(Assign{.places = {{factors_, at}}, .combine = "", .values = {placed(*along_, false)}})));
+        as_list(Assign{
+            .places = {{factors_, at}},
+            .combine = "",
+            .values = {packs_ ? Scalar::load(kPanel, dtype, place_in_panel()) : placed(*along_, false)}})));
     for (Statement& statement :
          for_block(sums(Scalar::apply(Function::Multiply,
                                       {placed(*across_, false), Scalar::load(factors_, dtype, at)})),
@@ -256,7 +298,11 @@ class Contraction {
   }
 
   std::vector<Statement> nest() {
-    std::vector<Statement> block = all_rows();
+    std::vector<Statement> block;
+    if (packs_)
+      block = pack();
+    for (Statement& statement : all_rows())
+      block.push_back(std::move(statement));
     block =
         as_list(make_loop("lanes", ceil_div(sum_.axes[lane_].size, lanes_), outer_mark(), std::move(block)));
     for (size_t i = sum_.axes.size(); i-- > 0;)
@@ -280,6 +326,7 @@ class Contraction {
   int64_t lanes_ = 1;
   std::optional<size_t> row_;
   int64_t rows_ = 1;
+  bool packs_ = false;
   std::string sums_ = "sums", factors_ = "factors";  // what a block keeps
   std::optional<Scalar> along_, across_;  // the factor that moves along the lanes, and the one along the rows
 };
