@@ -65,51 +65,95 @@ class Contraction {
         parts_(parts_of(sum_)) {}
 
   std::optional<std::vector<Statement>> run() {
-    if (sum_.results.size() != 1 || sum_.axes.empty() || !choose_lanes())
+    if (sum_.results.size() != 1 || sum_.axes.empty())
       return std::nullopt;
-    choose_rows();
+    choose_factors();
+    first_lane_axis_ = row_ ? first_axis_of_lanes() : sum_.axes.size() - 1;
+    if (!choose_sizes())
+      return std::nullopt;
     packs_ = row_ && pays_to_pack();
+    if (!packs_ && first_lane_axis_ + 1 != sum_.axes.size()) {
+      first_lane_axis_ = sum_.axes.size() - 1;
+      if (!choose_sizes())
+        return std::nullopt;
+    }
+    if (!packs_ && !runs_through_memory(sum_.values.front(), sum_.axes.back()))
+      return std::nullopt;
     return nest();
   }
 
  private:
-  // The last axis runs in the lanes of vectors.
-  bool choose_lanes() {
-    lane_ = sum_.axes.size() - 1;
-    const Axis& axis = sum_.axes[lane_];
-    const std::optional<int64_t> size = axis.size.constant();
-    if (!size || *size < 4 || !runs_through_memory(sum_.values.front(), axis))
-      return false;
-    const int64_t whole =
-        target_.vector_bytes / std::max(info(sum_.results.front().dtype).bytes, 4) * kRegistersPerVector;
-    lanes_ = std::min(whole, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(*size))));
-    return true;
-  }
-
-  // Rows of a second axis share what is read along the lanes, where the formula is a product whose one factor
-  // does not move along it, and the other not along the lanes.
-  void choose_rows() {
+  // The last axis runs in the lanes of vectors. Rows of a second axis share what is read along the lanes,
+  // where the formula is a product whose one factor does not move along it, and the other not along the
+  // lanes.
+  void choose_factors() {
     const Scalar& value = sum_.values.front();
     if (value.kind() != Scalar::Kind::Apply || value.function() != Function::Multiply)
       return;
-    const std::string& lane = sum_.axes[lane_].variable;
+    const std::string& lane = sum_.axes.back().variable;
     for (size_t moving = 0; moving < 2; ++moving) {
       const Scalar &along = value.operands()[moving], &across = value.operands()[1 - moving];
       if (!mentions(along, lane) || mentions(across, lane))
         continue;
-      for (size_t i = 0; i < sum_.axes.size(); ++i) {
-        if (i == lane_ || mentions(along, sum_.axes[i].variable) || !mentions(across, sum_.axes[i].variable))
+      for (size_t i = 0; i + 1 < sum_.axes.size(); ++i) {
+        if (mentions(along, sum_.axes[i].variable) || !mentions(across, sum_.axes[i].variable))
           continue;
         row_ = i;
         along_ = along;
         across_ = across;
       }
     }
+  }
+
+  // Lanes run over several axes at once, the rows and columns of an image, where one alone would not fill
+  // them, or all that they read lies side by side.
+  size_t first_axis_of_lanes() const {
+    size_t first = sum_.axes.size() - 1;
+    while (first > 0 && first - 1 != *row_ && sum_.axes[first - 1].size.is_constant() &&
+           sum_.axes[first].size.is_constant() && mentions(*along_, sum_.axes[first - 1].variable) &&
+           !mentions(*across_, sum_.axes[first - 1].variable) &&
+           (*size_from(first).constant() < whole_lanes() || lie_side_by_side(first - 1, first)))
+      --first;
+    return first;
+  }
+
+  // Whether what is read along two axes is read in the order in which it lies in memory.
+  bool lie_side_by_side(size_t outer, size_t inner) const {
+    bool all = true;
+    loops::for_each_load(*along_, [&](const Scalar& load) {
+      for (size_t i = 0; i < load.operands().size(); ++i)
+        if (loops::axis_of(sum_.axes, load.operands()[i]) == outer)
+          all = all && i + 1 < load.operands().size() &&
+                loops::axis_of(sum_.axes, load.operands()[i + 1]) == inner;
+        else
+          all = all && !mentions(load.operands()[i], sum_.axes[outer].variable);
+    });
+    return all;
+  }
+
+  Dim size_from(size_t axis) const {
+    Dim size = 1;
+    for (size_t i = axis; i < sum_.axes.size(); ++i)
+      size = size * sum_.axes[i].size;
+    return size;
+  }
+  Dim lane_size() const { return size_from(first_lane_axis_); }
+
+  int64_t whole_lanes() const {
+    return target_.vector_bytes / std::max(info(sum_.results.front().dtype).bytes, 4) * kRegistersPerVector;
+  }
+
+  bool choose_sizes() {
+    const std::optional<int64_t> size = lane_size().constant();
+    if (!size || *size < 4)
+      return false;
+    lanes_ = std::min(whole_lanes(), static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(*size))));
     if (row_) {
       rows_ = std::max(target_.vector_registers / 4, 2);
-      if (const std::optional<int64_t> size = sum_.axes[*row_].size.constant())
-        rows_ = std::clamp<int64_t>(*size, 1, rows_);
+      if (const std::optional<int64_t> rows = sum_.axes[*row_].size.constant())
+        rows_ = std::clamp<int64_t>(*rows, 1, rows_);
     }
+    return true;
   }
 
   // Whether several blocks of rows read what one block of lanes needs, and all of that stays in cache: then
@@ -148,11 +192,11 @@ class Contraction {
     return body;
   }
 
+  bool lanes_fit() const { return *lane_size().constant() % lanes_ == 0; }
   Dim first_lane() const {
-    const Dim& size = sum_.axes[lane_].size;
     const Dim at = Dim::symbol("lanes") * lanes_;
     // The last block goes back as far as it must to be whole; what it computes twice is the same.
-    return *size.constant() % lanes_ == 0 ? at : min(at, size - lanes_);
+    return lanes_fit() ? at : min(at, lane_size() - lanes_);
   }
   // Whether no block reaches past the last row.
   bool is_whole() const {
@@ -166,7 +210,13 @@ class Contraction {
 
   // The formula with the places in this block for the two axes.
   Scalar placed(const Scalar& scalar, bool may_leave) const {
-    std::map<std::string, Dim> at{{sum_.axes[lane_].variable, first_lane() + Dim::symbol("lane")}};
+    std::map<std::string, Dim> at;
+    Dim position = first_lane() + Dim::symbol("lane");
+    for (size_t i = sum_.axes.size(); i-- > first_lane_axis_;) {
+      const Dim outer = i == first_lane_axis_ ? Dim(0) : floor_div(position, sum_.axes[i].size);
+      at.emplace(sum_.axes[i].variable, position - outer * sum_.axes[i].size);
+      position = outer;
+    }
     if (row_)
       at.emplace(sum_.axes[*row_].variable, row(may_leave));
     return scalar.substitute(at);
@@ -284,8 +334,14 @@ class Contraction {
     if (!row_)
       return block();
     const Dim& size = sum_.axes[*row_].size;
-    if (size.is_constant())
-      return as_list(make_loop("rows", ceil_div(size, rows_), Mark::Serial, block()));
+    if (size.is_constant()) {
+      Loop rows = make_loop("rows", row_blocks(), Mark::Serial, block());
+      if (const int64_t parts = parts_of_rows(); parts > 1) {
+        rows.begin = Dim::symbol("part") * ceil_div(row_blocks(), parts);
+        rows.end = min(rows.begin + ceil_div(row_blocks(), parts), row_blocks());
+      }
+      return as_list(std::move(rows));
+    }
     const Dim blocks = floor_div(size + (rows_ - 2), rows_);
     std::vector<Statement> rows = as_list(make_loop("rows", blocks, Mark::Serial, block()));
     Dim first = blocks * std::exchange(rows_, 1);
@@ -297,24 +353,32 @@ class Contraction {
     return rows;
   }
 
+  Dim row_blocks() const { return ceil_div(sum_.axes[*row_].size, rows_); }
+
+  // Blocks of lanes that overlap must not be written by two threads at once: there, where no other loop has
+  // turns for all threads, each takes a part of the rows.
+  int64_t parts_of_rows() const {
+    if (lanes_fit() || !row_ || row_ != 0 || first_lane_axis_ != 1)
+      return 1;
+    return std::min<int64_t>(row_blocks().constant().value_or(1), target_.cores);
+  }
+
   std::vector<Statement> nest() {
+    const int64_t parts = parts_of_rows();
     std::vector<Statement> block;
     if (packs_)
       block = pack();
     for (Statement& statement : all_rows())
       block.push_back(std::move(statement));
-    block =
-        as_list(make_loop("lanes", ceil_div(sum_.axes[lane_].size, lanes_), outer_mark(), std::move(block)));
-    for (size_t i = sum_.axes.size(); i-- > 0;)
-      if (i != lane_ && i != row_)
+    block = as_list(make_loop("lanes", ceil_div(lane_size(), lanes_),
+                              lanes_fit() ? Mark::Parallel : Mark::Serial, std::move(block)));
+    if (parts > 1)
+      block = as_list(make_loop("part", parts, Mark::Parallel, std::move(block)));
+    for (size_t i = first_lane_axis_; i-- > 0;)
+      if (i != row_)
         block =
             as_list(make_loop(sum_.axes[i].variable, sum_.axes[i].size, Mark::Parallel, std::move(block)));
     return block;
-  }
-
-  // Blocks of lanes that overlap must not be written by two threads at once.
-  Mark outer_mark() const {
-    return *sum_.axes[lane_].size.constant() % lanes_ == 0 ? Mark::Parallel : Mark::Serial;
   }
 
   const std::vector<Definition>& definitions_;
@@ -322,7 +386,7 @@ class Contraction {
   const Definition& sum_;
   const Target& target_;
   const std::optional<Parts> parts_;
-  size_t lane_ = 0;
+  size_t first_lane_axis_ = 0;  // lanes run over this and those that follow
   int64_t lanes_ = 1;
   std::optional<size_t> row_;
   int64_t rows_ = 1;

@@ -246,6 +246,36 @@ TEST(Compile, MakesOneKernelOfEqualOnes) {
   EXPECT_EQ(functions.size(), 1u);
 }
 
+// Products and convolutions whose rows, columns and images fill no blocks: lanes go back at the end, run over
+// rows of an image and beyond, and threads take parts of the channels.
+TEST(Compile, FillsNoBlocks) {
+  struct Sizes {
+    std::string x, w, attributes;
+  };
+  for (const auto& [x, w, attributes] :
+       {Sizes{"1,20,7,7", "33,20,3,3", "strides=[1,1], pads=[1,1,1,1], groups=1"},
+        {"1,20,7,7", "64,20,1,1", "strides=[1,1], pads=[0,0,0,0], groups=1"},
+        {"2,6,14,9", "40,3,3,2", "strides=[2,1], pads=[1,0,0,1], groups=2"},
+        {"1,5,13,13", "17,5,3,3", "strides=[2,2], pads=[0,0,0,0], groups=1"},
+        {"1,3,40,40", "24,3,5,5", "strides=[1,1], pads=[2,2,2,2], groups=1"},
+        {"3,4,6,5", "9,4,6,5", "strides=[1,1], pads=[0,0,0,0], groups=1"}}) {
+    const std::unique_ptr<Graph> graph = read(fmt::format(
+        R"(graph g(%x: f32[{}], %w: f32[{}]) {{
+          %0 = conv(%x, %w, {}, dilations=[1,1], padding="explicit")
+          %1 = relu(%0)
+          return %1
+        }})",
+        x, w, attributes));
+    Data inputs;
+    for (Value input : graph->inputs())
+      inputs.emplace_back(numbers(*input.shape().extents(), inputs.size() + 1));
+    const std::unique_ptr<Program> program = compile(*graph, without_cache());
+    const Tensor wanted = evaluate(*graph, inputs).front().tensor();
+    for (const int threads : {1, 3})
+      expect_close(program->run(inputs, {.seed = 0, .threads = threads}).front().tensor(), wanted);
+  }
+}
+
 int64_t bytes_of_constants(const Program& program) {
   int64_t bytes = 0;
   for (const Slot& slot : program.slots())

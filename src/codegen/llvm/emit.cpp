@@ -665,6 +665,12 @@ class Emitter {
       step = own ? step + *own * strides[i] : Dim();
     }
     offset.step = step.constant();
+    if (!offset.step)
+      if (const std::optional<Dim> whole = whole_offset(at, strides);
+          whole && (offset.step = slope_of(*whole, lanes_->variable).value_or(Dim()).constant())) {
+        offset.first = indices_.value(*whole);
+        return offset;
+      }
     if (offset.step) {
       offset.first = builder_.getInt64(0);
       for (size_t i = 0; i < at.size(); ++i)
@@ -679,6 +685,17 @@ class Emitter {
       offset.lanes = builder_.CreateAdd(offset.lanes, builder_.CreateMul(index, stride));
     }
     return offset;
+  }
+
+  // Rows and columns that are computed from one number may lie side by side, though neither does alone.
+  static std::optional<Dim> whole_offset(const std::vector<Scalar>& at, const std::vector<Dim>& strides) {
+    Dim whole = 0;
+    for (size_t i = 0; i < at.size(); ++i) {
+      if (at[i].kind() != Scalar::Kind::Index)
+        return std::nullopt;
+      whole = whole + at[i].index() * strides[i];
+    }
+    return whole;
   }
 
   Value* first_lane(const Scalar& index) {
