@@ -71,6 +71,9 @@ class Contraction {
     first_lane_axis_ = row_ ? first_axis_of_lanes() : sum_.axes.size() - 1;
     if (!choose_sizes())
       return std::nullopt;
+    // Without rows that share what is read, lanes of any number need no blocks.
+    if (!lane_size().is_constant() && !row_)
+      return std::nullopt;
     packs_ = row_ && pays_to_pack();
     if (!packs_ && first_lane_axis_ + 1 != sum_.axes.size()) {
       first_lane_axis_ = sum_.axes.size() - 1;
@@ -138,6 +141,7 @@ class Contraction {
     return size;
   }
   Dim lane_size() const { return size_from(first_lane_axis_); }
+  const Dim& row_size() const { return sum_.axes[*row_].size; }
 
   int64_t whole_lanes() const {
     return target_.vector_bytes / std::max(info(sum_.results.front().dtype).bytes, 4) * kRegistersPerVector;
@@ -145,12 +149,14 @@ class Contraction {
 
   bool choose_sizes() {
     const std::optional<int64_t> size = lane_size().constant();
-    if (!size || *size < 4)
+    if (size.value_or(4) < 4)
       return false;
-    lanes_ = std::min(whole_lanes(), static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(*size))));
+    lanes_ = whole_lanes();
+    if (size)
+      lanes_ = std::min(lanes_, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(*size))));
     if (row_) {
       rows_ = std::max(target_.vector_registers / 4, 2);
-      if (const std::optional<int64_t> rows = sum_.axes[*row_].size.constant())
+      if (const std::optional<int64_t> rows = row_size().constant())
         rows_ = std::clamp<int64_t>(*rows, 1, rows_);
     }
     return true;
@@ -159,7 +165,7 @@ class Contraction {
   // Whether several blocks of rows read what one block of lanes needs, and all of that stays in cache: then
   // it is put side by side first, however far apart it lies, and whatever its formula is.
   bool pays_to_pack() const {
-    if (sum_.axes[*row_].size.constant().value_or(2 * rows_) <= rows_)
+    if (!lane_size().is_constant() || row_size().constant().value_or(2 * rows_) <= rows_)
       return false;
     Dim bytes = lanes_ * info(along_->dtype()).bytes;
     for (const Axis& axis : sum_.reduced)
@@ -192,20 +198,21 @@ class Contraction {
     return body;
   }
 
-  bool lanes_fit() const { return *lane_size().constant() % lanes_ == 0; }
+  // Whether blocks fill the lanes, so that none reaches past the last.
+  bool fills_lanes() const {
+    return lanes_ == 1 || (lane_size().is_constant() && *lane_size().constant() % lanes_ == 0);
+  }
   Dim first_lane() const {
     const Dim at = Dim::symbol("lanes") * lanes_;
     // The last block goes back as far as it must to be whole; what it computes twice is the same.
-    return lanes_fit() ? at : min(at, lane_size() - lanes_);
+    return fills_lanes() ? at : min(at, lane_size() - lanes_);
   }
-  // Whether no block reaches past the last row.
-  bool is_whole() const {
-    const Dim& size = sum_.axes[*row_].size;
-    return rows_ == 1 || (size.is_constant() && *size.constant() % rows_ == 0);
+  bool fills_rows() const {
+    return rows_ == 1 || (row_size().is_constant() && *row_size().constant() % rows_ == 0);
   }
   Dim row(bool may_leave) const {
     const Dim at = Dim::symbol("rows") * rows_ + Dim::symbol("row");
-    return is_whole() || may_leave ? at : min(at, sum_.axes[*row_].size - 1);
+    return fills_rows() || may_leave ? at : min(at, row_size() - 1);
   }
 
   // The formula with the places in this block for the two axes.
@@ -239,8 +246,8 @@ class Contraction {
     if (!row_)
       return as_list(std::move(lanes));
     std::vector<Statement> body = as_list(std::move(lanes));
-    if (guarded && !is_whole())
-      body = as_list(Guard{{sum_.axes[*row_].size - 1 - row(true)}, std::move(body)});
+    if (guarded && !fills_rows())
+      body = as_list(Guard{{row_size() - 1 - row(true)}, std::move(body)});
     return as_list(make_loop("row", rows_, Mark::Unrolled, std::move(body)));
   }
 
@@ -301,7 +308,9 @@ class Contraction {
   }
 
   // What is computed of one block of rows and lanes.
-  std::vector<Statement> block() const {
+  std::vector<Statement> block() {
+    sums_ = fmt::format("sums{}", made_);
+    factors_ = fmt::format("factors{}", made_++);
     const Buffer& result = sum_.results.front();
     std::vector<Dim> sizes;
     if (row_)
@@ -327,58 +336,82 @@ class Contraction {
     return block;
   }
 
-  // The blocks of rows, one after the other. Where running tells how many rows there are, there may be one,
-  // as in each step of a decoder, and a block of several would mostly compute what nobody needs: a last row
-  // that is alone is taken by itself.
-  std::vector<Statement> all_rows() {
+  using Body = std::vector<Statement> (Contraction::*)();
+
+  // The blocks of rows. Where running tells how many rows there are, there may be one, as in each step of a
+  // decoder, and a block of several would mostly compute what nobody needs: a last row that is alone is taken
+  // by itself.
+  std::vector<Statement> over_rows(Mark mark, Body body) {
     if (!row_)
-      return block();
-    const Dim& size = sum_.axes[*row_].size;
-    if (size.is_constant()) {
-      Loop rows = make_loop("rows", row_blocks(), Mark::Serial, block());
-      if (const int64_t parts = parts_of_rows(); parts > 1) {
-        rows.begin = Dim::symbol("part") * ceil_div(row_blocks(), parts);
-        rows.end = min(rows.begin + ceil_div(row_blocks(), parts), row_blocks());
-      }
-      return as_list(std::move(rows));
-    }
-    const Dim blocks = floor_div(size + (rows_ - 2), rows_);
-    std::vector<Statement> rows = as_list(make_loop("rows", blocks, Mark::Serial, block()));
-    Dim first = blocks * std::exchange(rows_, 1);
-    sums_ = "sums_of_row";
-    factors_ = "factors_of_row";
-    Loop alone = make_loop("rows", size, Mark::Serial, block());
-    alone.begin = std::move(first);
+      return (this->*body)();
+    if (row_size().is_constant())
+      return as_list(over_part_of_rows(mark, (this->*body)()));
+    const Dim blocks = floor_div(row_size() + (rows_ - 2), rows_);
+    std::vector<Statement> rows = as_list(make_loop("rows", blocks, mark, (this->*body)()));
+    const int64_t several = std::exchange(rows_, 1);
+    Loop alone = make_loop("rows", row_size(), mark, (this->*body)());
+    alone.begin = blocks * several;
     rows.emplace_back(std::move(alone));
+    rows_ = several;
     return rows;
   }
 
-  Dim row_blocks() const { return ceil_div(sum_.axes[*row_].size, rows_); }
+  Loop over_part_of_rows(Mark mark, std::vector<Statement> body) const {
+    const Dim blocks = ceil_div(row_size(), rows_);
+    Loop rows = make_loop("rows", blocks, mark, std::move(body));
+    if (const int64_t parts = parts_of_rows(); parts > 1) {
+      rows.begin = Dim::symbol("part") * ceil_div(blocks, parts);
+      rows.end = min(rows.begin + ceil_div(blocks, parts), blocks);
+    }
+    return rows;
+  }
+
+  // The blocks of lanes, where running tells how many lanes there are: as wide as fits.
+  std::vector<Statement> over_lanes() {
+    const int64_t widest = lanes_;
+    std::vector<Statement> widths;
+    std::vector<Dim> too_wide;  // the condition under which the width before does not fit
+    for (int64_t lanes : std::set<int64_t, std::greater<>>{widest, std::max<int64_t>(widest / 4, 1), 1}) {
+      lanes_ = lanes;
+      std::vector<Dim> conditions = std::exchange(too_wide, {lanes - 1 - lane_size()});
+      conditions.push_back(lane_size() - lanes);
+      widths.emplace_back(
+          Guard{std::move(conditions),
+                as_list(make_loop("lanes", ceil_div(lane_size(), lanes), Mark::Serial, block()))});
+    }
+    lanes_ = widest;
+    return widths;
+  }
 
   // Blocks of lanes that overlap must not be written by two threads at once: there, where no other loop has
   // turns for all threads, each takes a part of the rows.
   int64_t parts_of_rows() const {
-    if (lanes_fit() || !row_ || row_ != 0 || first_lane_axis_ != 1)
+    if (!lane_size().is_constant() || fills_lanes() || row_ != 0 || first_lane_axis_ != 1)
       return 1;
-    return std::min<int64_t>(row_blocks().constant().value_or(1), target_.cores);
+    return std::min<int64_t>(ceil_div(row_size(), rows_).constant().value_or(1), target_.cores);
+  }
+
+  std::vector<Statement> blocks() {
+    if (!lane_size().is_constant())
+      return over_rows(Mark::Parallel, &Contraction::over_lanes);
+    std::vector<Statement> body;
+    if (packs_)
+      body = pack();
+    for (Statement& statement : over_rows(Mark::Serial, &Contraction::block))
+      body.push_back(std::move(statement));
+    body = as_list(make_loop("lanes", ceil_div(lane_size(), lanes_),
+                             fills_lanes() ? Mark::Parallel : Mark::Serial, std::move(body)));
+    if (const int64_t parts = parts_of_rows(); parts > 1)
+      body = as_list(make_loop("part", parts, Mark::Parallel, std::move(body)));
+    return body;
   }
 
   std::vector<Statement> nest() {
-    const int64_t parts = parts_of_rows();
-    std::vector<Statement> block;
-    if (packs_)
-      block = pack();
-    for (Statement& statement : all_rows())
-      block.push_back(std::move(statement));
-    block = as_list(make_loop("lanes", ceil_div(lane_size(), lanes_),
-                              lanes_fit() ? Mark::Parallel : Mark::Serial, std::move(block)));
-    if (parts > 1)
-      block = as_list(make_loop("part", parts, Mark::Parallel, std::move(block)));
+    std::vector<Statement> body = blocks();
     for (size_t i = first_lane_axis_; i-- > 0;)
       if (i != row_)
-        block =
-            as_list(make_loop(sum_.axes[i].variable, sum_.axes[i].size, Mark::Parallel, std::move(block)));
-    return block;
+        body = as_list(make_loop(sum_.axes[i].variable, sum_.axes[i].size, Mark::Parallel, std::move(body)));
+    return body;
   }
 
   const std::vector<Definition>& definitions_;
@@ -391,7 +424,8 @@ class Contraction {
   std::optional<size_t> row_;
   int64_t rows_ = 1;
   bool packs_ = false;
-  std::string sums_ = "sums", factors_ = "factors";  // what a block keeps
+  int64_t made_ = 0;                      // blocks so far
+  std::string sums_, factors_;            // what the last keeps
   std::optional<Scalar> along_, across_;  // the factor that moves along the lanes, and the one along the rows
 };
 

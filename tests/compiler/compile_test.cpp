@@ -217,6 +217,49 @@ TEST(Program, RunsForSeveralCallersAndSizesAtOnce) {
     caller.join();
 }
 
+// Blocks of lanes are as wide as fits, and the last may overlap the one before.
+TEST(Program, MultipliesMatricesOfAnySize) {
+  const std::unique_ptr<Graph> graph = read(R"(graph g(%x: f32[2,n,5], %y: f32[2,5,m], %b: f32[m]) {
+      %0 = matmul(%x, %y)
+      %1 = add(%0, %b)
+      %2 = relu(%1)
+      return %2
+    })");
+  const std::unique_ptr<Program> program = compile(*graph, without_cache());
+  for (int64_t n : {1, 2, 8, 11})
+    for (int64_t m : {0, 1, 3, 4, 7, 8, 9, 31, 32, 33, 63, 64, 70}) {
+      SCOPED_TRACE(fmt::format("{} rows of {}", n, m));
+      const Data inputs{numbers({2, n, 5}, 1), numbers({2, 5, m}, 2), numbers({m}, 3)};
+      expect_close(program->run(inputs, {.seed = 0, .threads = 2}).front().tensor(),
+                   evaluate(*graph, inputs).front().tensor());
+    }
+}
+
+TEST(Program, ConvolvesImagesOfAnySize) {
+  const std::unique_ptr<Graph> graph = read(R"(graph g(%x: f32[n,3,h,w], %k: f32[9,3,3,3]) {
+      %0 = conv(%x, %k, strides=[1,1], dilations=[1,1], pads=[1,1,1,1])
+      return %0
+    })");
+  const std::unique_ptr<Program> program = compile(*graph, without_cache());
+  for (int64_t size : {1, 2, 7, 8, 33}) {
+    const Data inputs{numbers({2, 3, 3, size}, 1), numbers({9, 3, 3, 3}, 2)};
+    expect_close(program->run(inputs).front().tensor(), evaluate(*graph, inputs).front().tensor());
+  }
+}
+
+// Where lanes are not known, no block may be wider than they are, and rows share what is read.
+TEST(Compile, BlocksLanesOfAnyNumber) {
+  const std::unique_ptr<Graph> graph =
+      read("graph g(%x: f32[2,6,5], %y: f32[2,5,m]) { %0 = matmul(%x, %y) return %0 }");
+  CompileOptions options = without_cache();
+  options.target.vector_bytes = 32;
+  options.target.vector_registers = 16;
+  const std::string text = loops::print(kernels_of(*graph, options).front());
+  for (const char* part : {"if n0-16 >= 0 {", "if 15-n0 >= 0 and n0-4 >= 0 {", "if 3-n0 >= 0 and n0-1 >= 0 {",
+                           "for row in 0..4 unrolled {"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << " in " << text;
+}
+
 // A block of rows for a single one would mostly compute what nobody needs.
 TEST(Compile, TakesARowByItselfWhereRunningTellsHowManyThereAre) {
   const auto count_loops_over_rows = [](std::string_view rows) {
