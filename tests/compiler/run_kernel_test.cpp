@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "codegen/llvm/jit.h"
 #include "loops/interpret.h"
 #include "tensor/wide.h"
 
@@ -30,6 +31,31 @@ TEST(RunCompiled, StreamsToAnyPlace) {
     for (size_t i = 0; i < wanted.size(); ++i)
       EXPECT_EQ(widen<double>(got[i]), widen<double>(wanted[i])) << "output " << i << " from " << first;
   }
+}
+
+// Threads share the turns of nested loops, and may begin and end within a run of the innermost.
+TEST(RunCompiled, TakesTurnsFromAnywhereToAnywhere) {
+  const loops::Kernel kernel = loops::parse_checked_kernel(R"(kernel k() -> (y: i64[2,3,n]) {
+  for i in 0..2 parallel {
+    for j in 0..3 parallel {
+      for k in 0..n parallel {
+        y[i,j,k] = 6 * k + 2 * j + i + 1
+      }
+    }
+  }
+})");
+  codegen::Jit jit;
+  const KernelFunction function = jit.load(codegen::generate_object(kernel, this_machine()), 1).front();
+  for (int64_t n : {0, 1, 4})
+    for (int64_t begin = 0; begin <= 6 * n; ++begin)
+      for (int64_t end = begin; end <= 6 * n; ++end) {
+        std::vector<int64_t> got(static_cast<size_t>(6 * n)), wanted = got;
+        for (int64_t turn = begin; turn < end; ++turn)
+          wanted[static_cast<size_t>(turn)] = 6 * (turn % n) + 2 * (turn / n % 3) + turn / n / 3 + 1;
+        std::byte* const buffer = reinterpret_cast<std::byte*>(got.data());
+        EXPECT_EQ(function(&buffer, &n, nullptr, begin, end), 0);
+        EXPECT_EQ(got, wanted) << "turns " << begin << " to " << end << " of " << 6 * n;
+      }
 }
 
 }  // namespace

@@ -213,24 +213,43 @@ class Emitter {
     return reached;
   }
 
-  // The turns that the caller asks for; which of the nested loops stands where follows from the number of
-  // one.
+  // The turns that the caller asks for, numbered through all of the nested loops. Where the outer ones stand
+  // is found out once for each run of the innermost, because dividing takes longer than many a turn.
   void run_turns(const Phase& phase) {
     std::vector<Value*> counts;
     for (const Loop& loop : phase.parallel)
       counts.push_back(indices_.value(turns_of(loop)));
-    count(function_->getArg(3), function_->getArg(4), 1, 1, [&](Value* turn) {
-      for (size_t i = phase.parallel.size(); i-- > 0;) {
-        const Loop& loop = phase.parallel[i];
-        Value* own = i == 0 ? turn : builder_.CreateURem(turn, counts[i]);
-        turn = i == 0 ? turn : builder_.CreateUDiv(turn, counts[i]);
-        indices_.set(
-            loop.variable,
-            builder_.CreateAdd(indices_.value(loop.begin),
-                               builder_.CreateMul(own, builder_.getInt64(static_cast<uint64_t>(loop.step)))));
+    Value *begin = function_->getArg(3), *end = function_->getArg(4);
+    if (counts.size() == 1)
+      return run_turns(phase.parallel.front(), begin, end, phase.body);
+    const auto pick = [&](llvm::Intrinsic::ID which, Value* a, Value* b) {
+      return builder_.CreateBinaryIntrinsic(which, a, b);
+    };
+    Value* const one = builder_.getInt64(1);
+    Value* const inner = pick(llvm::Intrinsic::smax, counts.back(), one);
+    Value* const last_run =
+        builder_.CreateUDiv(builder_.CreateAdd(end, builder_.CreateSub(inner, one)), inner);
+    count(builder_.CreateUDiv(begin, inner), last_run, 1, 1, [&](Value* run) {
+      Value* const first = builder_.CreateMul(run, inner);
+      for (size_t i = counts.size() - 1; i-- > 0;) {
+        set_turn(phase.parallel[i], i == 0 ? run : builder_.CreateURem(run, counts[i]));
+        run = i == 0 ? run : builder_.CreateUDiv(run, counts[i]);
       }
-      run(phase.body);
+      run_turns(phase.parallel.back(), builder_.CreateSub(pick(llvm::Intrinsic::smax, begin, first), first),
+                pick(llvm::Intrinsic::smin, builder_.CreateSub(end, first), inner), phase.body);
     });
+  }
+  void run_turns(const Loop& loop, Value* begin, Value* end, const std::vector<Statement>& body) {
+    count(begin, end, 1, 1, [&](Value* turn) {
+      set_turn(loop, turn);
+      run(body);
+    });
+  }
+  void set_turn(const Loop& loop, Value* turn) {
+    indices_.set(
+        loop.variable,
+        builder_.CreateAdd(indices_.value(loop.begin),
+                           builder_.CreateMul(turn, builder_.getInt64(static_cast<uint64_t>(loop.step)))));
   }
 
   void run(const Loop& loop) {
