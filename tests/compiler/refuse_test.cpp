@@ -1,0 +1,111 @@
+// What compiled code refuses: as the reference does, before anything is read or written out of range.
+#include "compiler/compile.h"
+#include "ir/graph_text.h"
+
+namespace tenon {
+namespace {
+
+std::unique_ptr<Graph> one_node(const std::string& inputs, const std::string& node) {
+  return parse_graph(fmt::format("graph({}) {{ %y = {} return %y }}", inputs, node));
+}
+
+bool refuses(const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const UserError&) {
+    return true;
+  }
+  return false;
+}
+
+// Reading or writing there would bring the program down, and it goes on working.
+TEST(Refuse, IndicesThatAreOutOfRange) {
+  const auto graph = parse_graph("graph(%x: f32[n], %i: i64[n]) { %y = gather(%x, %i) return %y }");
+  const auto program = compile(*graph);
+  const Tensor x = f32({2}, {1, 2});
+  EXPECT_THROW(program->run({x, i64({2}, {0, 1e15})}), UserError);
+  EXPECT_THROW(program->run({x, i64({2}, {-1e15, 0})}), UserError);
+  expect_tensor(program->run({x, i64({2}, {-1, 0})})[0], f32({2}, {2, 1}));
+}
+
+// Where no element of the result asks for them, too.
+TEST(Refuse, IndicesThatAreOutOfRangeOfNothing) {
+  const auto refuse = [](const std::string& inputs, const std::string& node, const Extents& x) {
+    SCOPED_TRACE(node + " of " + inputs);
+    const auto graph = one_node(inputs, node);
+    const auto program = compile(*graph);
+    for (double index : {1, 7}) {
+      const Data data{Tensor(DType::F32, x), i64({2}, {1, index})};
+      EXPECT_EQ(refuses([&] { evaluate(*graph, data); }), index == 7);
+      EXPECT_EQ(refuses([&] { program->run(data); }), index == 7);
+    }
+  };
+  refuse("%x: f32[3,0], %i: i64[2]", "gather(%x, %i)", {3, 0});
+  refuse("%x: f32[n,3,m], %i: i64[k]", "gather(%x, %i, axis=1)", {2, 3, 0});
+  refuse("%x: f32[n,3,m], %i: i64[k]", "gather(%x, %i, axis=1)", {0, 3, 4});
+  refuse("%x: f32[3,2,n], %i: i64[2]", "reverse_sequence(%x, %i, time_axis=0, batch_axis=1)", {3, 2, 0});
+}
+
+// Inference lets through what may fit.
+TEST(Refuse, SizesThatDoNotFitWhenItRuns) {
+  const auto refuse = [](const std::string& inputs, const std::string& node,
+                         const std::vector<Extents>& sizes) {
+    const auto graph = one_node(inputs, node);
+    SCOPED_TRACE(node);
+    Data data;
+    for (size_t i = 0; i < sizes.size(); ++i)
+      data.emplace_back(Tensor(graph->input(static_cast<int64_t>(i)).dtype(), sizes[i]));
+    EXPECT_THROW(evaluate(*graph, data), UserError);
+    EXPECT_THROW(compile(*graph)->run(data), UserError);
+  };
+  refuse("%a: f32[n,4], %b: f32[n,m]", "add(%a, %b)", {{2, 4}, {2, 3}});
+  refuse("%a: f32[n,4], %b: f32[n,m]", "add(%a, %b)", {{2, 4}, {2, 0}});
+  refuse("%a: f32[2,n], %b: f32[m,4]", "matmul(%a, %b)", {{2, 5}, {3, 4}});
+  refuse("%a: f32[2,3,n], %b: f32[m,n,4]", "matmul(%a, %b)", {{2, 3, 5}, {3, 5, 4}});
+  refuse("%a: f32[n,3], %b: f32[m,3]", "concat([%a, %b], axis=1)", {{2, 3}, {4, 3}});
+  refuse("%a: f32[1,n,5], %b: f32[2,m,3]", "conv(%a, %b, strides=[1], dilations=[1], pads=[0,0])",
+         {{1, 4, 5}, {2, 3, 3}});
+  refuse("%a: f32[n,3], %i: i64[m,2]", "gather_elements(%a, %i, axis=1)", {{2, 3}, {4, 2}});
+  refuse("%a: f32[n,3], %i: i64[m,1]", "gather_nd(%a, %i, batch_dims=1)", {{2, 3}, {4, 1}});
+  refuse("%a: f32[n,m]", "squeeze(%a, axes=[0])", {{3, 2}});
+  for (int64_t scales : {1, 3, 4}) {
+    refuse("%x: f32[n,c,5], %s: f32[m], %b: f32[c]", "batch_norm(%x, %s, %b, %b, %b)",
+           {{2, 2, 5}, {scales}, {2}});
+    refuse("%x: f32[n,c,5], %s: f32[m], %b: f32[c]", "instance_norm(%x, %s, %b)", {{2, 2, 5}, {scales}, {2}});
+    refuse("%x: f32[n,2,5], %s: f32[m], %b: f32[2]", "group_norm(%x, %s, %b, groups=2)",
+           {{2, 2, 5}, {scales}, {2}});
+  }
+  refuse("%x: f32[n,1], %s: f32[m]", "rms_norm(%x, %s)", {{2, 1}, {3}});
+  refuse("%x: f32[n,k], %s: f32[m], %b: f32[k]", "layer_norm(%x, %s, %b)", {{2, 1}, {3}, {1}});
+  const auto graph = parse_graph(
+      "graph(%a: f32[n,m]) { %s = constant(value=i64[1] {6}) %r = reshape(%a, %s) %y = neg(%r) return %y }");
+  const auto program = compile(*graph);
+  expect_error<UserError>(
+      [&] {
+        program->run({Tensor(DType::F32, {2, 2})});
+      },
+      "node %r: reshape: 4 elements do not fit into [6]\n  x  %a: f32[2,2]\n  shape  %s: i64[1]");
+  EXPECT_EQ(program->run({Tensor(DType::F32, {2, 3})})[0].tensor().extents(), Extents{6});
+}
+
+// Sizes that depend on elements are known, and must fit, before a kernel relies on them.
+TEST(Refuse, SizesThatComeOutAndDoNotFit) {
+  const auto graph = parse_graph(R"(graph(%x: f32[n], %scale: f32[2]) {
+      %at = nonzero(%x)
+      %values = cast(%at, to=f32)
+      %y = mul(%values, %scale)
+      return %y
+    })");
+  const auto program = compile(*graph);
+  const Tensor scale = f32({2}, {1, 2});
+  expect_error<UserError>(
+      [&] {
+        program->run({f32({3}, {1, 1, 1}), scale});
+      },
+      "node %y: mul: the shapes do not broadcast\n  a  %values: f32[1,3]\n  b  %scale: f32[2]");
+  const Data inputs = {f32({4}, {0, 1, 0, 1}), scale};
+  expect_tensor(program->run(inputs)[0], evaluate(*graph, inputs)[0].tensor());
+}
+
+}  // namespace
+}  // namespace tenon
