@@ -49,15 +49,19 @@ std::optional<Scalar> as_number(Value value) {
 }
 
 bool is_narrow(DType dtype) { return dtype == DType::F16 || dtype == DType::BF16; }
+bool is_narrow(Value value) { return value.type().is_tensor() && is_narrow(value.dtype()); }
+// A result may be narrow without any operand: dequantize says of which dtype it is.
 bool is_narrow(const Node& node) {
-  return node.result().type().is_tensor() && is_narrow(node.result().dtype());
+  const std::vector<Value> operands = node.operands();
+  return is_narrow(node.result()) &&
+         std::any_of(operands.begin(), operands.end(), [](Value operand) { return is_narrow(operand); });
 }
 
 // The same node on f32, and its results rounded.
 void widen(Graph& graph, Node* node) {
   std::map<Value, Value> wide;
   const auto widened = [&](Value value) {
-    if (!value.type().is_tensor() || !is_narrow(value.dtype()))
+    if (!is_narrow(value))
       return value;
     const auto [it, fresh] = wide.emplace(value, value);
     if (fresh)
