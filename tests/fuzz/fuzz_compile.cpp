@@ -121,15 +121,42 @@ std::optional<Sample> try_sample(const Graph& graph, const Data& inputs) {
   }
 }
 
+// One of several ways to compile: each kernel by itself, and for older machines with shorter vectors, as far
+// as this one can run what is made for them.
+CompileOptions options_for(uint64_t seed) {
+  CompileOptions options;
+  const auto compile_for = [&](const char* cpu, int64_t vector_bytes, bool fused_multiply_add) {
+    if (options.target.architecture != Architecture::X86_64 || options.target.vector_bytes < vector_bytes)
+      return;
+    options.target.cpu = cpu;
+    options.target.features.clear();
+    options.target.vector_bytes = vector_bytes;
+    options.target.vector_registers = 16;
+    options.target.fused_multiply_add = fused_multiply_add;
+  };
+  switch (seed % 4) {
+    case 0:
+      compile_for("x86-64", 16, false);
+      break;
+    case 1:
+      compile_for("x86-64-v3", 32, true);
+      break;
+    case 2:
+      options.fuse = false;
+      break;
+  }
+  return options;
+}
+
 // What is wrong with the program; empty where nothing is. All draws are run by the same one.
-std::string complaint(const Graph& graph, const std::vector<Data>& draws) {
+std::string complaint(const Graph& graph, const std::vector<Data>& draws, const CompileOptions& options) {
   std::vector<std::optional<Sample>> samples;
   for (const Data& inputs : draws)
     samples.push_back(try_sample(graph, inputs));
   const bool runs =
       std::any_of(samples.begin(), samples.end(), [](const auto& each) { return each.has_value(); });
   try {
-    const std::unique_ptr<Program> program = compile(graph);
+    const std::unique_ptr<Program> program = compile(graph, options);
     for (size_t i = 0; i < draws.size(); ++i)
       try {
         const Data actual = program->run(draws[i]);
@@ -152,16 +179,18 @@ std::string complaint(const Graph& graph, const std::vector<Data>& draws) {
 
 void check(uint64_t seed) {
   GrowingGraph random(seed);
+  const CompileOptions options = options_for(seed);
   for (const std::unique_ptr<Graph>& graph : fuzz::graphs_of(random)) {
     std::vector<Data> draws;
     for (int draw = 0; draw < kDraws; ++draw)
       draws.push_back(random.inputs_for(*graph, random.random_sizes(),
                                         draw == 0 ? Elements::Special : Elements::Moderate));
-    if (complaint(*graph, draws).empty())
+    if (complaint(*graph, draws, options).empty())
       continue;
     Case small{graph->clone(), draws};
-    fuzz::shrink(small, [](const Case& c) { return !complaint(*c.graph, c.draws).empty(); });
-    throw InternalError(fmt::format("{}\n{}", complaint(*small.graph, small.draws), print(*small.graph)));
+    fuzz::shrink(small, [&](const Case& c) { return !complaint(*c.graph, c.draws, options).empty(); });
+    throw InternalError(
+        fmt::format("{}\n{}", complaint(*small.graph, small.draws, options), print(*small.graph)));
   }
 }
 
