@@ -27,6 +27,15 @@ std::set<std::string> symbols_of(const loops::Definition& definition) {
   return symbols;
 }
 
+// Those in the types of what a node takes and gives.
+std::set<std::string> symbols_of(const Node& node) {
+  std::set<std::string> symbols;
+  for (const std::vector<Value>& values : {node.operands(), node.results()})
+    for (Value value : values)
+      symbols.merge(symbols_of(value.type()));
+  return symbols;
+}
+
 }  // namespace
 
 FusedGraph::FusedGraph(LoweredGraph lowered, std::set<std::string> kept, bool fuse, const Target& target)
@@ -87,12 +96,13 @@ void FusedGraph::note_sizes() {
     if (value.is_input())
       given.merge(symbols_of(value.type()));
   std::map<std::string, std::string> tellers;  // buffers, by symbols
-  for (Item& item : lowered_.items) {
+  for (size_t i = 0; i < lowered_.items.size(); ++i) {
+    Item& item = lowered_.items[i];
     item.after.clear();
-    if (item.stage)
-      for (const std::string& symbol : symbols_of(item.stage->definition))
-        if (const auto it = tellers.find(symbol); it != tellers.end())
-          item.after.insert(it->second);
+    for (const std::string& symbol :
+         item.stage ? symbols_of(item.stage->definition) : symbols_of(*lowered_.opaque.at(i).node))
+      if (const auto it = tellers.find(symbol); it != tellers.end())
+        item.after.insert(it->second);
     for (const std::string& buffer : item.writes)
       if (const auto value = lowered_.values.find(buffer); value != lowered_.values.end())
         for (const std::string& symbol : symbols_of(value->second.type()))

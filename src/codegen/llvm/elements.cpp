@@ -3,6 +3,7 @@
 #include <llvm/IR/Intrinsics.h>
 
 #include "base/error.h"
+#include "codegen/phases.h"
 
 namespace tenon::codegen {
 
@@ -20,13 +21,8 @@ bool is_narrow(DType dtype) { return dtype == DType::F16 || dtype == DType::BF16
 
 }  // namespace
 
-bool is_supported(DType dtype) {
-  return is_integer(dtype) || dtype == DType::Bool || dtype == DType::F64 || dtype == DType::F32 ||
-         is_narrow(dtype);
-}
-
 llvm::Type* register_type(llvm::LLVMContext& context, DType dtype, int64_t lanes) {
-  CHECK(is_supported(dtype), "code for {}", dtype);
+  CHECK(has_code(dtype), "code for {}", dtype);
   if (dtype == DType::F64)
     return with_lanes(llvm::Type::getDoubleTy(context), lanes);
   if (is_float(dtype))

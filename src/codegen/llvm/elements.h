@@ -11,9 +11,6 @@ namespace tenon::codegen {
 
 using Builder = llvm::IRBuilder<>;
 
-// Whether code can be generated for elements of this dtype.
-bool is_supported(DType dtype);
-
 // In registers f16 and bf16 are floats that happen to be so short, and bool is i1.
 llvm::Type* register_type(llvm::LLVMContext& context, DType dtype, int64_t lanes);
 llvm::Type* stored_type(llvm::LLVMContext& context, DType dtype, int64_t lanes);

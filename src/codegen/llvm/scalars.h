@@ -1,0 +1,101 @@
+// scalars.h — expressions of a kernel, and the elements they read and write, as LLVM values: one at a time,
+// or in the lanes of a vector.
+#pragma once
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+
+#include <map>
+
+#include "codegen/llvm/elements.h"
+#include "codegen/llvm/indices.h"
+#include "loops/kernel.h"
+#include "target/target.h"
+
+namespace tenon::codegen {
+
+struct Storage {
+  llvm::Value* pointer;
+  DType dtype;
+  std::vector<Dim> sizes;
+  llvm::MDNode* scope = nullptr;   // of its own, as no two buffers overlap …
+  llvm::MDNode* others = nullptr;  // … and those of all others
+  bool streamed = false;
+};
+
+// The loop whose turns run in the lanes of vectors.
+struct Lanes {
+  std::string variable;
+  int64_t count;
+};
+
+// What the statements of a kernel are made of; emit.cpp sets what they stand in.
+class ScalarEmitter {
+ protected:
+  ScalarEmitter(const Target& target, llvm::Module& module)
+      : target_(target),
+        context_(module.getContext()),
+        builder_(context_),
+        elements_(builder_, {.fused_multiply_add = target.fused_multiply_add},
+                  [this](llvm::Value* condition) { fail_where(condition); }),
+        indices_(builder_) {}
+
+  // Where an element lies, in elements from the start of its buffer: of the first lane, or of each.
+  struct Offset {
+    llvm::Value* first = nullptr;     // where the lanes lie one after the other, or on the same
+    std::optional<int64_t> step = 0;  // from lane to lane
+    llvm::Value* lanes = nullptr;     // where they do not
+  };
+
+  int64_t lane_count() const { return lanes_ ? lanes_->count : 1; }
+  // Whether lanes have values of their own.
+  bool varies(const Dim& dim) const;
+  bool varies(const loops::Scalar& scalar) const;
+  bool varies(const loops::Place& place) const;
+
+  llvm::Value* value_of(const loops::Scalar& scalar);
+  llvm::Value* load(const std::string& name, const std::vector<loops::Scalar>& at);
+  void store(const loops::Place& place, llvm::Value* value);
+  Offset offset_of(const Storage& storage, const std::vector<loops::Scalar>& at);
+  llvm::Value* address(const Storage& storage, llvm::Value* offset);
+
+  const Target& target_;
+  llvm::LLVMContext& context_;
+  Builder builder_;
+  ElementBuilder elements_;
+  IndexBuilder indices_;
+  llvm::Function* function_ = nullptr;
+  std::map<std::string, Storage> storage_;
+  std::optional<Lanes> lanes_;
+  llvm::Value* mask_ = nullptr;                 // which lanes matter; null where all do
+  bool mask_is_partial_ = false;                // it leaves out the last lanes, but never all
+  const loops::Place* streamed_ = nullptr;      // what the loop at hand writes past the caches
+  std::map<std::string, llvm::Value*> locals_;  // of the combine that is being computed
+  std::map<const void*, llvm::Value*> known_;   // of the statement that is being computed
+
+ private:
+  // Ends the kernel where the condition holds for a lane that matters, before anyone reads or writes there.
+  void fail_where(llvm::Value* condition);
+  void mark(llvm::Instruction* access, const Storage& storage);
+
+  llvm::Value* compute(const loops::Scalar& scalar);
+  // Whether something must not be computed where it is not chosen.
+  static bool needs_care(const loops::Scalar& scalar);
+  llvm::Value* choose(const loops::Scalar& scalar);
+  // Of two blocks, one runs; what is computed in one is not known after it.
+  template <class Then, class Otherwise>
+  llvm::Value* branch(llvm::Value* condition, Then&& then, Otherwise&& otherwise);
+  llvm::Value* choose_by_lane(llvm::Value* condition, const loops::Scalar& then,
+                              const loops::Scalar& otherwise);
+
+  // Rows and columns that are computed from one number may lie side by side, though neither does alone.
+  static std::optional<Dim> whole_offset(const std::vector<loops::Scalar>& at,
+                                         const std::vector<Dim>& strides);
+  llvm::Value* first_lane(const loops::Scalar& index);
+  // Where the lanes lie when each has its own place.
+  llvm::Value* addresses(const Storage& storage, const Offset& offset);
+  static llvm::Align alignment(DType dtype) { return llvm::Align(static_cast<uint64_t>(info(dtype).bytes)); }
+  llvm::Instruction* stream(llvm::Value* stored, llvm::Value* to);
+};
+
+}  // namespace tenon::codegen
