@@ -169,7 +169,8 @@ void measure(std::vector<Contender>& contenders, double seconds) {
 float largest_difference(const std::vector<float>& a, const std::vector<float>& b) {
   float largest = 0;
   for (size_t i = 0; i < a.size(); ++i)
-    largest = std::max(largest, std::fabs(a[i] - b[i]));
+    if (const float difference = std::fabs(a[i] - b[i]); !(difference <= largest))  // NaN is larger than all
+      largest = difference;
   return largest;
 }
 
@@ -224,7 +225,7 @@ int main(int count, char** arguments) {
     std::fprintf(stderr, "fused_ops FOLDER [THREADS [SECONDS]]\n");
     return 2;
   }
-  Bench bench(arguments[1], count > 2 ? std::atoi(arguments[2]) : 2,
+  Bench bench(arguments[1], count > 2 ? std::max(std::atoi(arguments[2]), 1) : 2,
               count > 3 ? std::atof(arguments[3]) : 3.0);
   bench.compare("chain", nullptr);
   bench.compare("layer_norm", nullptr);

@@ -258,9 +258,14 @@ class Compiler {
   }
 
   Data run_once(const Graph& weights) const {
+    return compile(weights, quiet_options())->run({}, {.seed = 0, .threads = options_.target.cores});
+  }
+
+  // For programs besides the one whose kernels are told of.
+  CompileOptions quiet_options() const {
     CompileOptions options = options_;
     options.before_kernel = nullptr;
-    return Compiler(weights, options).run()->run({}, {.seed = 0, .threads = options.target.cores});
+    return options;
   }
 
   // --- which items become one kernel ---
@@ -457,7 +462,7 @@ class Compiler {
     }
     HostStep step{.node = &node, .reads = {}, .writes = {}, .regions = {}};
     for (const std::string_view region : node.op().regions)
-      step.regions.emplace(region, compile(node.region(region), options_));
+      step.regions.emplace(region, compile(node.region(region), quiet_options()));
     for (Value operand : node.operands())
       step.reads.push_back(slot(operand));
     for (Value result : node.results())
@@ -487,24 +492,24 @@ class Compiler {
     for (size_t i = 0; i < phases.size(); ++i) {
       step.phases.push_back({functions[i], phases[i].turns.substitute(sizes),
                              codegen::scratch_bytes(phases[i]).substitute(sizes)});
-      step.work = max(step.work, (phases[i].turns * work_of(phases[i].body)).substitute(sizes));
+      step.work = max(step.work, (phases[i].turns * work_of(phases[i].body, sizes)).substitute(sizes));
     }
     steps_.emplace_back(std::move(step));
   }
 
-  // About how many elements one turn computes.
-  static Dim work_of(const std::vector<Statement>& body) {
+  // About how many elements one turn computes, by the kernel's sizes.
+  static Dim work_of(const std::vector<Statement>& body, const std::map<std::string, Dim>& sizes) {
     Dim work = 1;
     for (const Statement& statement : body) {
       if (const auto* loop = std::get_if<loops::Loop>(&statement)) {
         std::map<std::string, Dim> first;
         Dim turns = codegen::turns_of(*loop);
         for (const std::string& symbol : turns.symbols())
-          if (!symbol.starts_with('n'))
+          if (!sizes.contains(symbol))  // a loop around it
             first.emplace(symbol, Dim(0));
-        work = work + turns.substitute(first) * work_of(loop->body);
+        work = work + turns.substitute(first) * work_of(loop->body, sizes);
       } else if (const auto* inner = body_of(statement)) {
-        work = work + work_of(*inner);
+        work = work + work_of(*inner, sizes);
       }
     }
     return work.is_unknown() ? Dim(1) : work;

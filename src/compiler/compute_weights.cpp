@@ -44,11 +44,11 @@ class Weights {
   std::vector<Value> take() {
     std::set<Value> constants;
     std::vector<Value> taken;
-    while (!results_.empty() && bytes_stored(constants) < kAtOnce) {
+    for (int64_t bytes = 0; !results_.empty() && bytes < kAtOnce; results_.pop_back()) {
       taken.push_back(results_.back());
-      results_.pop_back();
-      const std::set<Value>& behind = constants_behind_.at(taken.back().data());
-      constants.insert(behind.begin(), behind.end());
+      for (Value each : constants_behind_.at(taken.back().data()))
+        if (constants.insert(each).second)
+          bytes += tenon::bytes_stored(*literal_of(each));
     }
     return taken;
   }

@@ -244,7 +244,7 @@ class Lowering {
           turns = turns * axis.size;
     if (turns.lower_bound().value_or(0) > 0)
       return;
-    axes.insert(axes.begin(), {"none", max(1 - turns, 0)});
+    axes.insert(axes.begin(), {"none0", max(1 - turns, 0)});
     const Buffer holds{.name = fmt::format("{}_check{}", definition.results.front().name, checks_++),
                        .dtype = DType::Bool};
     result_.buffers.emplace(holds.name, holds);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "fusion/cost.h"
 #include "fusion/stage.h"
 
 namespace tenon {
@@ -15,6 +16,7 @@ using loops::Scalar;
 namespace {
 
 constexpr int64_t kMostStages = 32;         // in one kernel
+constexpr int kMostSiblings = 8;            // that are asked: where more read a buffer, the latest
 constexpr int64_t kLargestRow = 256 << 10;  // in bytes: rows are kept in cache between their stages
 constexpr int64_t kLeastRows = 8;
 constexpr int64_t kLargestSingleRow = 64 << 10;  // in elements, where there are fewer rows
@@ -145,8 +147,10 @@ class Grouper {
       group.rows = static_cast<int64_t>(definition(item).axes.size());
     }
     groups_.push_back(std::move(group));
+    loads_of_first_.push_back(items_[item].stage ? loads_by_turn(definition(item)) : std::vector<Scalar>());
     waits_for_.emplace_back(items_.size(), false);
     group_of_.push_back(groups_.size() - 1);
+    parts_.push_back(items_[item].stage ? parts_within(item, groups_.size() - 1) : 0);
     wait(groups_.size() - 1, item);
   }
 
@@ -155,6 +159,7 @@ class Grouper {
       groups_[group].pattern = Pattern::Rows;
       groups_[group].rows = static_cast<int64_t>(definition(item).axes.size());
     }
+    parts_.push_back(parts_within(item, group));
     groups_[group].items.push_back(item);
     group_of_.push_back(group);
     wait(group, item);
@@ -204,17 +209,18 @@ class Grouper {
         return *it;
       obstacles_.emplace(std::pair(item, *it), std::move(*obstacle));
     }
-    for (auto it = siblings.rbegin(); it != siblings.rend(); ++it)
-      if (!makers.contains(*it) && reads_same_elements(item, *it) && !obstacle_to(item, *it))
+    const std::vector<Scalar> loads = loads_by_turn(definition(item));
+    int asked = 0;
+    for (auto it = siblings.rbegin(); it != siblings.rend() && asked < kMostSiblings; ++it, ++asked)
+      if (!makers.contains(*it) && reads_any(loads, *it) && !obstacle_to(item, *it))
         return *it;
     return groups_.size();
   }
 
-  // Whether in each turn the item reads an element that the group reads there, too, so that it is read once.
-  bool reads_same_elements(size_t item, size_t group) const {
-    const std::vector<Scalar> own = loads_by_turn(definition(item)),
-                              others = loads_by_turn(definition(groups_[group].items.front()));
-    return std::any_of(own.begin(), own.end(), [&](const Scalar& load) {
+  // Whether in each turn the group reads one of these elements, too, so that it is read once.
+  bool reads_any(const std::vector<Scalar>& loads, size_t group) const {
+    const std::vector<Scalar>& others = loads_of_first_[group];
+    return std::any_of(loads.begin(), loads.end(), [&](const Scalar& load) {
       return std::find(others.begin(), others.end(), load) != others.end();
     });
   }
@@ -246,6 +252,19 @@ class Grouper {
                        [&](size_t maker) { return maker != group && waits_for_[maker][group]; });
   }
 
+  // How many parts an item's formula has when those of the group that it reads stand in it.
+  int64_t parts_within(size_t item, size_t group) const {
+    int64_t parts = 0;
+    for (const Scalar& value : definition(item).values) {
+      parts += cost_of(value).parts;
+      loops::for_each_load(value, [&](const Scalar& load) {
+        if (const auto maker = makers_.find(load.name()); maker != makers_.end() && maker->second == group)
+          parts += parts_[maker_of(load.name(), group)];
+      });
+    }
+    return parts;
+  }
+
   // Why the item cannot become part of the group; nothing where it can.
   std::optional<std::string> obstacle_to(size_t item, size_t group) const {
     const Group& all = groups_[group];
@@ -253,6 +272,8 @@ class Grouper {
       return "the kernel has as many parts as one may have";
     if (would_wait_for_itself(item, group))
       return "what it also reads is made of this kernel's results";
+    if (all.pattern != Pattern::Rows && parts_within(item, group) > kLargestFormula)
+      return "its formula would be too large";
     const Definition &own = definition(item), &first = definition(all.items.front());
     switch (all.pattern) {
       case Pattern::Contract:
@@ -342,6 +363,8 @@ class Grouper {
   const std::vector<Item>& items_;
   std::vector<Group> groups_;
   std::vector<size_t> group_of_;
+  std::vector<int64_t> parts_;                       // of each item's formula, in its group
+  std::vector<std::vector<Scalar>> loads_of_first_;  // of each group's first item, by turn
   std::vector<std::vector<bool>> waits_for_;
   std::map<std::string, size_t> makers_;
   std::map<std::string, std::set<size_t>> readers_;

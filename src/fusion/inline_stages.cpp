@@ -74,28 +74,32 @@ class Inliner {
       std::map<std::string, std::vector<std::pair<std::vector<Scalar>, Scalar>>>
           done;  // what is read twice is shared
       const FormulaCost before = cost_of(value);
+      std::vector<std::string> sources = stage.sources;
       const Scalar whole = loops::replace_loads(value, [&](const Scalar& load) {
         auto& places = done[load.name()];
         for (const auto& [at, formula] : places)
           if (at == load.operands())
             return formula;
-        Scalar formula = formula_for(stage, load, before).value_or(load);
+        Scalar formula = formula_for(stage.definition, load, before, sources).value_or(load);
         places.emplace_back(load.operands(), formula);
         return formula;
       });
-      if (cost_of(whole).parts <= kLargestFormula)
-        value = whole;
+      if (cost_of(whole).parts > kLargestFormula)
+        continue;
+      value = whole;
+      stage.sources = std::move(sources);
     }
   }
 
-  std::optional<Scalar> formula_for(Stage& consumer, const Scalar& load, const FormulaCost& around) {
+  // Nothing where the element had better be read; adds to the sources what the formula comes from.
+  std::optional<Scalar> formula_for(const Definition& consumer, const Scalar& load, const FormulaCost& around,
+                                    std::vector<std::string>& sources) {
     const auto maker = makers_.find(load.name());
     if (maker == makers_.end())
       return std::nullopt;
     Stage& producer = *items_[maker->second].stage;
     const Definition& definition = producer.definition;
-    if (definition.reduces() || definition.results.size() != 1 ||
-        !pays(consumer.definition, load, definition, around))
+    if (definition.reduces() || definition.results.size() != 1 || !pays(consumer, load, definition, around))
       return std::nullopt;
     std::map<std::string, Scalar> replacements;
     for (size_t i = 0; i < definition.at.size(); ++i) {
@@ -107,8 +111,8 @@ class Inliner {
     std::optional<Scalar> formula = loops::substitute(definition.values.front(), replacements);
     if (formula)
       for (const std::string& source : producer.sources)
-        if (std::find(consumer.sources.begin(), consumer.sources.end(), source) == consumer.sources.end())
-          consumer.sources.push_back(source);
+        if (std::find(sources.begin(), sources.end(), source) == sources.end())
+          sources.push_back(source);
     return formula;
   }
 

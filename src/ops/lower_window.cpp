@@ -10,8 +10,8 @@ SeenElement seen_element(const Window& window, std::span<const Dim> sizes, std::
   };
   for (size_t i = 0; i < sizes.size(); ++i) {
     const Slide& slide = window.slides[i];
-    const Scalar at = windows[i] * static_cast<double>(slide.stride) +
-                      cells[i] * static_cast<double>(slide.dilation) - static_cast<double>(slide.before);
+    const Scalar at =
+        Scalar::index(windows[i].index() * slide.stride + cells[i].index() * slide.dilation - slide.before);
     if (slide.before > 0)
       require(less_equal(Scalar::zero(DType::I64), at));
     if (slide.after > 0 || rounding == Rounding::Up)

@@ -26,6 +26,9 @@ using loops::Statement;
 namespace {
 
 constexpr const char* kPanel = "panel";
+// Loop variables, which end in a number: no size of the user's does when it gets here.
+constexpr const char *kRowsVariable = "rows0", *kRowVariable = "row0", *kLanesVariable = "lanes0",
+                     *kLaneVariable = "lane0", *kPartVariable = "part0";
 
 Loop make_loop(std::string variable, Dim end, Mark mark, std::vector<Statement> body) {
   return {.variable = std::move(variable),
@@ -183,12 +186,12 @@ class Contraction {
   }
   std::vector<Scalar> place_in_panel() const {
     std::vector<Scalar> place = loops::variables_of(sum_.reduced);
-    place.push_back(Scalar::index(Dim::symbol("lane")));
+    place.push_back(Scalar::index(Dim::symbol(kLaneVariable)));
     return place;
   }
   std::vector<Statement> pack() const {
     std::vector<Statement> body = as_list(make_loop(
-        "lane", lanes_, Mark::Vector,
+        kLaneVariable, lanes_, Mark::Vector,
         as_list(Assign{
             .places = {{kPanel, place_in_panel()}}, .combine = "", .values = {placed(*along_, false)}})));
     for (size_t i = sum_.reduced.size(); i-- > 0;)
@@ -203,7 +206,7 @@ class Contraction {
     return lanes_ == 1 || (lane_size().is_constant() && *lane_size().constant() % lanes_ == 0);
   }
   Dim first_lane() const {
-    const Dim at = Dim::symbol("lanes") * lanes_;
+    const Dim at = Dim::symbol(kLanesVariable) * lanes_;
     // The last block goes back as far as it must to be whole; what it computes twice is the same.
     return fills_lanes() ? at : min(at, lane_size() - lanes_);
   }
@@ -211,14 +214,14 @@ class Contraction {
     return rows_ == 1 || (row_size().is_constant() && *row_size().constant() % rows_ == 0);
   }
   Dim row(bool may_leave) const {
-    const Dim at = Dim::symbol("rows") * rows_ + Dim::symbol("row");
+    const Dim at = Dim::symbol(kRowsVariable) * rows_ + Dim::symbol(kRowVariable);
     return fills_rows() || may_leave ? at : min(at, row_size() - 1);
   }
 
   // The formula with the places in this block for the two axes.
   Scalar placed(const Scalar& scalar, bool may_leave) const {
     std::map<std::string, Dim> at;
-    Dim position = first_lane() + Dim::symbol("lane");
+    Dim position = first_lane() + Dim::symbol(kLaneVariable);
     for (size_t i = sum_.axes.size(); i-- > first_lane_axis_;) {
       const Dim outer = i == first_lane_axis_ ? Dim(0) : floor_div(position, sum_.axes[i].size);
       at.emplace(sum_.axes[i].variable, position - outer * sum_.axes[i].size);
@@ -232,8 +235,8 @@ class Contraction {
   std::vector<Scalar> place_of_sum() const {
     std::vector<Scalar> place;
     if (row_)
-      place.push_back(Scalar::index(Dim::symbol("row")));
-    place.push_back(Scalar::index(Dim::symbol("lane")));
+      place.push_back(Scalar::index(Dim::symbol(kRowVariable)));
+    place.push_back(Scalar::index(Dim::symbol(kLaneVariable)));
     return place;
   }
 
@@ -242,13 +245,13 @@ class Contraction {
 
   // A statement for each row and lane of the block.
   std::vector<Statement> for_block(Statement statement, bool guarded) const {
-    Statement lanes = make_loop("lane", lanes_, Mark::Vector, as_list(std::move(statement)));
+    Statement lanes = make_loop(kLaneVariable, lanes_, Mark::Vector, as_list(std::move(statement)));
     if (!row_)
       return as_list(std::move(lanes));
     std::vector<Statement> body = as_list(std::move(lanes));
     if (guarded && !fills_rows())
       body = as_list(Guard{{row_size() - 1 - row(true)}, std::move(body)});
-    return as_list(make_loop("row", rows_, Mark::Unrolled, std::move(body)));
+    return as_list(make_loop(kRowVariable, rows_, Mark::Unrolled, std::move(body)));
   }
 
   std::vector<Statement> add_terms() const {
@@ -260,11 +263,11 @@ class Contraction {
       return for_block(sums(placed(sum_.values.front(), false)), false);
     // What all rows share is read once.
     const DType dtype = along_->dtype();
-    const std::vector<Scalar> at{Scalar::index(Dim::symbol("lane"))};
+    const std::vector<Scalar> at{Scalar::index(Dim::symbol(kLaneVariable))};
     std::vector<Statement> body;
     body.emplace_back(Local{{.name = factors_, .dtype = dtype, .sizes = {lanes_}, .space = Space::Private}});
     body.emplace_back(make_loop(
-        "lane", lanes_, Mark::Vector,
+        kLaneVariable, lanes_, Mark::Vector,
         as_list(Assign{
             .places = {{factors_, at}},
             .combine = "",
@@ -347,9 +350,9 @@ class Contraction {
     if (row_size().is_constant())
       return as_list(over_part_of_rows(mark, (this->*body)()));
     const Dim blocks = floor_div(row_size() + (rows_ - 2), rows_);
-    std::vector<Statement> rows = as_list(make_loop("rows", blocks, mark, (this->*body)()));
+    std::vector<Statement> rows = as_list(make_loop(kRowsVariable, blocks, mark, (this->*body)()));
     const int64_t several = std::exchange(rows_, 1);
-    Loop alone = make_loop("rows", row_size(), mark, (this->*body)());
+    Loop alone = make_loop(kRowsVariable, row_size(), mark, (this->*body)());
     alone.begin = blocks * several;
     rows.emplace_back(std::move(alone));
     rows_ = several;
@@ -358,9 +361,9 @@ class Contraction {
 
   Loop over_part_of_rows(Mark mark, std::vector<Statement> body) const {
     const Dim blocks = ceil_div(row_size(), rows_);
-    Loop rows = make_loop("rows", blocks, mark, std::move(body));
+    Loop rows = make_loop(kRowsVariable, blocks, mark, std::move(body));
     if (const int64_t parts = parts_of_rows(); parts > 1) {
-      rows.begin = Dim::symbol("part") * ceil_div(blocks, parts);
+      rows.begin = Dim::symbol(kPartVariable) * ceil_div(blocks, parts);
       rows.end = min(rows.begin + ceil_div(blocks, parts), blocks);
     }
     return rows;
@@ -377,7 +380,7 @@ class Contraction {
       conditions.push_back(lane_size() - lanes);
       widths.emplace_back(
           Guard{std::move(conditions),
-                as_list(make_loop("lanes", ceil_div(lane_size(), lanes), Mark::Serial, block()))});
+                as_list(make_loop(kLanesVariable, ceil_div(lane_size(), lanes), Mark::Serial, block()))});
     }
     lanes_ = widest;
     return widths;
@@ -399,10 +402,10 @@ class Contraction {
       body = pack();
     for (Statement& statement : over_rows(Mark::Serial, &Contraction::block))
       body.push_back(std::move(statement));
-    body = as_list(make_loop("lanes", ceil_div(lane_size(), lanes_),
+    body = as_list(make_loop(kLanesVariable, ceil_div(lane_size(), lanes_),
                              fills_lanes() ? Mark::Parallel : Mark::Serial, std::move(body)));
     if (const int64_t parts = parts_of_rows(); parts > 1)
-      body = as_list(make_loop("part", parts, Mark::Parallel, std::move(body)));
+      body = as_list(make_loop(kPartVariable, parts, Mark::Parallel, std::move(body)));
     return body;
   }
 

@@ -213,7 +213,7 @@ class NestBuilder {
 
   // One loop, cut into turns for threads.
   static Statement cut(const Axis& axis, std::vector<Statement> body) {
-    const std::string outer = axis.variable + "o";
+    const std::string outer = "o" + axis.variable;
     const Dim begin = Dim::symbol(outer) * kElementsPerTurn;
     Loop inner{.variable = axis.variable,
                .begin = begin,
@@ -382,7 +382,7 @@ class NestBuilder {
         body.push_back(std::move(loop));
       open = inner;
     }
-    shrink(body, shared);
+    shrink(body);
     if (row_axes.empty())
       kernel_.body = std::move(body);
     else
@@ -419,9 +419,6 @@ class NestBuilder {
       if (open[i].size != inner[i].size)
         return false;
     std::map<std::string, std::vector<Scalar>> made;
-    const Statement* innermost = &loop;
-    while (const auto* each = std::get_if<Loop>(innermost))
-      innermost = &each->body.front();
     std::set<std::string> reduced;
     const Statement* at = &loop;
     const std::vector<Statement>* body = nullptr;
@@ -467,7 +464,7 @@ class NestBuilder {
   }
 
   // Indices of local buffers without those of the row.
-  void shrink(std::vector<Statement>& body, size_t) {
+  void shrink(std::vector<Statement>& body) {
     const auto own = [&](const std::string& name, const std::vector<Scalar>& at) {
       const auto it = kept_dims_.find(name);
       if (it == kept_dims_.end())
@@ -487,7 +484,7 @@ class NestBuilder {
           });
       }
       if (auto* inner = body_of(statement))
-        shrink(*inner, 0);
+        shrink(*inner);
     }
   }
 
@@ -530,7 +527,7 @@ class NestBuilder {
     const Axis lane = axes[last];
     axes.pop_back();
     // Results that are the kernel's own: one tile of the last axis.
-    const std::string outer = lane.variable + "o";
+    const std::string outer = "o" + lane.variable;
     constexpr int64_t tile = 64;
     const Dim begin = Dim::symbol(outer) * tile;
     for (const auto& [name, buffer] : locals_) {

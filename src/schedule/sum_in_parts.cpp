@@ -21,7 +21,8 @@ std::optional<Parts> parts_of(const loops::Definition& definition, int64_t lanes
   int64_t terms = 1;
   for (size_t i = definition.reduced.size(); i-- > 0;) {
     const int64_t at_once = i + 1 == definition.reduced.size() ? lanes : 1;
-    const int64_t turns = ceil_div(definition.reduced[i].size, at_once).constant().value_or(1);
+    // What only running tells may be long.
+    const int64_t turns = ceil_div(definition.reduced[i].size, at_once).constant().value_or(kMostTerms + 1);
     if (turns > kMostTerms / terms)
       return Parts{.axis = i, .turns = kMostTerms / terms * at_once};
     terms *= std::max<int64_t>(turns, 1);
@@ -39,7 +40,7 @@ std::vector<Statement> reduce_over(const std::vector<Axis>& axes, Mark last,
               .body = std::move(terms)};
     terms.clear();
     if (parts && parts->axis == i) {
-      const std::string part = axes[i].variable + "o";
+      const std::string part = "p" + axes[i].variable;
       loop.begin = Dim::symbol(part) * parts->turns;
       loop.end = min(axes[i].size, loop.begin + parts->turns);
       std::vector<Statement> body = std::move(before);

@@ -95,7 +95,7 @@ TEST(Numerics, NormaliseOverMoreChannelsThanThereAre) {
   }
 }
 
-// One after the other, a million times 0.1 would be 100958.
+// One after the other, 0.1 a million times would be 100958.
 TEST(Numerics, AddUpManyNumbers) {
   constexpr int64_t kMany = 300'000;
   const auto expect_sums = [](const std::string& inputs, const std::string& node, const Extents& extents) {
@@ -117,6 +117,8 @@ TEST(Numerics, AddUpManyNumbers) {
   expect_sums(fmt::format("%x: f32[{},2,3]", kMany / 6), "reduce_sum(%x, axes=[0,1,2])", {kMany / 6, 2, 3});
   expect_sums(fmt::format("%x: f32[3,{}], %w: f32[{},8]", kMany, kMany), "matmul(%x, %w)", {3, kMany});
   expect_sums(fmt::format("%x: f32[n,{}], %w: f32[{},8]", kMany, kMany), "matmul(%x, %w)", {10, kMany});
+  expect_sums("%x: f32[3,n], %w: f32[n,8]", "matmul(%x, %w)", {3, kMany});
+  expect_sums("%x: f32[3,n]", "reduce_sum(%x, axes=[1])", {3, kMany});
 }
 
 }  // namespace

@@ -58,5 +58,26 @@ TEST(RunCompiled, TakesTurnsFromAnywhereToAnywhere) {
       }
 }
 
+// Its memory is taken once, though its statements are there four times.
+TEST(RunCompiled, UsesScratchMemoryAgainInEveryTurn) {
+  const loops::Kernel kernel = loops::parse_checked_kernel(R"(kernel k(x: f32[4,n]) -> (y: f32[4]) {
+  for j in 0..4 unrolled {
+    local t: f32[n]
+    for m in 0..n vector {
+      t[m] = x[j,m] * 2
+    }
+    y[j] = 0
+    for m in 0..n {
+      y[j] += t[m]
+    }
+  }
+})");
+  Tensor x(DType::F32, {4, 5000});
+  for (float& value : x.mutable_data<float>())
+    value = 1;
+  EXPECT_EQ(widen<double>(run_compiled(kernel, {x}, {{"n", 5000}}).front()),
+            (std::vector<double>{10000, 10000, 10000, 10000}));
+}
+
 }  // namespace
 }  // namespace tenon

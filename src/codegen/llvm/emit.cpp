@@ -107,6 +107,7 @@ class Emitter : private ScalarEmitter {
 
   void run(const std::vector<Statement>& body) {
     std::vector<std::string> locals;
+    const Dim scratch_before = scratch_used_;
     for (const Statement& statement : body) {
       if (const auto* local = std::get_if<Local>(&statement))
         locals.push_back(local->buffer.name);
@@ -114,6 +115,7 @@ class Emitter : private ScalarEmitter {
     }
     for (const std::string& name : locals)
       storage_.erase(name);
+    scratch_used_ = scratch_before;
   }
 
   void run(const Local& local) {

@@ -18,8 +18,10 @@ struct Storage {
   llvm::Value* pointer;
   DType dtype;
   std::vector<Dim> sizes;
-  llvm::MDNode* scope = nullptr;   // of its own, as no two buffers overlap …
-  llvm::MDNode* others = nullptr;  // … and those of all others
+  // Of its own, and those of all others: no two buffers overlap, unless the kernel consists of one statement
+  // that writes each element where it read it, and so must read it first.
+  llvm::MDNode* scope = nullptr;
+  llvm::MDNode* others = nullptr;
   bool streamed = false;
 };
 
