@@ -176,6 +176,12 @@ class Contraction {
     return bytes.constant().value_or(INT64_MAX) <= target_.caches.level2 / 2;
   }
 
+  // Whether a row that is alone reads what lies side by side as it is: to put it elsewhere first would take
+  // as long as to compute with it.
+  bool reads_row_directly() const {
+    return !row_size().is_constant() && runs_through_memory(sum_.values.front(), sum_.axes.back());
+  }
+
   // What a block of lanes needs, by reduced axes and lane.
   Buffer panel() const {
     Buffer panel{.name = kPanel, .dtype = along_->dtype(), .sizes = {}};
@@ -197,6 +203,8 @@ class Contraction {
     for (size_t i = sum_.reduced.size(); i-- > 0;)
       body =
           as_list(make_loop(sum_.reduced[i].variable, sum_.reduced[i].size, Mark::Serial, std::move(body)));
+    if (reads_row_directly())
+      body = as_list(Guard{{row_size() - 2}, std::move(body)});
     body.insert(body.begin(), Statement(Local{panel()}));
     return body;
   }
@@ -352,10 +360,12 @@ class Contraction {
     const Dim blocks = floor_div(row_size() + (rows_ - 2), rows_);
     std::vector<Statement> rows = as_list(make_loop(kRowsVariable, blocks, mark, (this->*body)()));
     const int64_t several = std::exchange(rows_, 1);
+    const bool packs = std::exchange(packs_, packs_ && !reads_row_directly());
     Loop alone = make_loop(kRowsVariable, row_size(), mark, (this->*body)());
     alone.begin = blocks * several;
     rows.emplace_back(std::move(alone));
     rows_ = several;
+    packs_ = packs;
     return rows;
   }
 

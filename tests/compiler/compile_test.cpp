@@ -274,6 +274,15 @@ TEST(Compile, TakesARowByItselfWhereRunningTellsHowManyThereAre) {
   EXPECT_EQ(count_loops_over_rows("9"), 1);
 }
 
+// What several rows share is put side by side first, unless there is but one.
+TEST(Compile, PacksNothingForASingleRow) {
+  const std::unique_ptr<Graph> graph =
+      read("graph g(%x: f32[n,16], %w: f32[16,32]) { %0 = matmul(%x, %w) return %0 }");
+  const std::string text = loops::print(kernels_of(*graph, without_cache()).front());
+  EXPECT_NE(text.find("if n0-2 >= 0 {\n      for k0 in 0..16 {"), std::string::npos) << text;
+  EXPECT_NE(text.rfind("= x1["), text.find("= x1[")) << text;  // the single row reads it once more
+}
+
 TEST(Compile, MakesOneKernelOfEqualOnes) {
   const std::unique_ptr<Graph> graph = read(R"(graph g(%x: f32[16,16], %w: f32[16,16], %v: f32[16,16]) {
       %0 = matmul(%x, %w)
