@@ -218,6 +218,8 @@ void merge_in(Graph& graph, Journal& journal) {
       return;
     const std::vector<Node*> nodes = nodes_of(siblings);
     gone.insert(nodes.begin(), nodes.end());
+    for (const Sibling& sibling : siblings)  // casts of weights that are joined before go, too
+      gone.insert(sibling.product->in(form_of(*sibling.product)->weights).node());
     journal.applied(kRule, nodes, Numerics::BitExact);
     const WithSources sources(graph, sources_of(nodes));
     merge(siblings);
