@@ -37,6 +37,9 @@ std::filesystem::path ObjectCache::file_of(const std::string& key) const {
 }
 
 std::optional<std::string> ObjectCache::find(const std::string& key) const {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(file_of(key), ignored))
+    return std::nullopt;
   std::ifstream file(file_of(key), std::ios::binary);
   if (!file)
     return std::nullopt;

@@ -81,6 +81,29 @@ bool goes_along_rows(const Definition& definition) {
   return along && !(across && any_across);
 }
 
+// Whether a sum is a product of two factors, each of which is read again and again: for every row of the one,
+// all rows of the other. Then blocks of rows and columns share what they read, even where the sum runs
+// through memory, as in q kᵀ.
+bool shares_factors(const Definition& definition) {
+  constexpr int64_t kLeastRows = 16, kLeastColumns = 8;  // that pay for putting the columns side by side
+  const Scalar& value = definition.values.front();
+  if (definition.values.size() != 1 || definition.axes.empty() || value.kind() != Scalar::Kind::Apply ||
+      value.function() != loops::Function::Multiply)
+    return false;
+  const Axis& column = definition.axes.back();
+  if (column.size.constant().value_or(0) < kLeastColumns)
+    return false;
+  for (size_t i = 0; i < 2; ++i) {
+    const Scalar &one = value.operands()[i], &other = value.operands()[1 - i];
+    if (!mentions(one, column) || mentions(other, column))
+      continue;
+    return std::any_of(definition.axes.begin(), definition.axes.end(), [&](const Axis& row) {
+      return row.size.constant().value_or(0) >= kLeastRows && mentions(other, row) && !mentions(one, row);
+    });
+  }
+  return false;
+}
+
 class Grouper {
  public:
   explicit Grouper(const std::vector<Item>& items) : items_(items) {
@@ -143,7 +166,9 @@ class Grouper {
   void start(size_t item) {
     Group group{.items = {item}};
     if (items_[item].stage && definition(item).reduces()) {
-      group.pattern = goes_along_rows(definition(item)) ? Pattern::Rows : Pattern::Contract;
+      group.pattern = goes_along_rows(definition(item)) && !shares_factors(definition(item))
+                          ? Pattern::Rows
+                          : Pattern::Contract;
       group.rows = static_cast<int64_t>(definition(item).axes.size());
     }
     groups_.push_back(std::move(group));

@@ -365,7 +365,11 @@ void lower_average_pool(LowerContext& c) {
   const bool count_padding = c.node().attr("count_padding");
   const auto sum = pool("+", Scalar::zero(dtype), [](const Scalar& element) { return element; });
   c.define([&](const Index& at) {
-    Dim cells = 1;
+    Scalar cells =
+        loops::constant(dtype, 1);  // no index: products of three counts have too many terms for one
+    const auto multiply = [&](const Dim& count) {
+      cells = cells * Scalar::cast(dtype, Scalar::index(count));
+    };
     for (size_t i = 0; i < pool.kernel.size(); ++i) {
       const Slide& slide = pool.window->slides[i];
       const Dim& size = pool.x.dim(static_cast<int64_t>(i) + 2);
@@ -374,14 +378,14 @@ void lower_average_pool(LowerContext& c) {
       const Dim end = count_padding ? size + slide.after : size;
       const bool all = slide.before == 0 && slide.after == 0 && rounding_of(c.node()) == Rounding::Down;
       if (all || (count_padding && rounding_of(c.node()) == Rounding::Down)) {
-        cells = cells * pool.kernel[i];
+        multiply(pool.kernel[i]);
         continue;
       }
       const Dim until = min(ceil_div(end - first, slide.dilation), pool.kernel[i]);
       const Dim before = count_padding ? Dim(0) : max(ceil_div(0 - first, slide.dilation), 0);
-      cells = cells * (until - before);
+      multiply(until - before);
     }
-    return sum(at) / Scalar::cast(dtype, Scalar::index(cells));
+    return sum(at) / cells;
   });
 }
 

@@ -46,6 +46,15 @@ TEST_F(ObjectCacheTest, IgnoresFilesThatAreDamaged) {
   }
 }
 
+TEST_F(ObjectCacheTest, IgnoresAFolderWhereAFileShouldBe) {
+  cache_.store("key", "code");
+  const fs::path file = only_file();
+  fs::remove(file);
+  fs::create_directory(file);
+  EXPECT_EQ(cache_.find("key"), std::nullopt);
+  cache_.store("key", "code");
+}
+
 TEST_F(ObjectCacheTest, DoesNotMindAFolderThatCannotBe) {
   std::ofstream(folder_.path() / "file") << "no folder";
   const ObjectCache cache(folder_.path() / "file" / "cache");

@@ -353,6 +353,12 @@ TEST(Lower, Images) {
       {body("%x: T[n,12,6]", ints("i", "5,4") + ints("b", "2,3") +
                                  "%y = col2im(%x, %i, %b, strides=[2,1], dilations=[1,1], pads=[0,1,0,0])"),
        "f32 f16 i8"});
+  for (const char* counted : {"false", "true"})
+    expect_compiled(
+        {fmt::format(R"(graph(%x: T[n,2,5,6,4]) {{ %y = average_pool(%x, kernel=[2,3,2], strides=[1,2,1],
+          dilations=[1,1,1], pads=[1,1,1,0,1,1], count_padding={}) return %y }})",
+                     counted),
+         "f32 f64"});
   expect_compiled({body("%x: T[n,1,2], %i: i64[n,1,2]", ints("s", "1,1,8") + "%y = max_unpool(%x, %i, %s)"),
                    "f32 i8",
                    {2, 1, 0},
