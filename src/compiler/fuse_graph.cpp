@@ -36,11 +36,21 @@ std::set<std::string> symbols_of(const Node& node) {
   return symbols;
 }
 
+// Whether a node draws random numbers, or one in its nested graphs does.
+bool draws(const Node& node) {
+  return node.op().traits.random ||
+         std::any_of(node.op().regions.begin(), node.op().regions.end(), [&](std::string_view region) {
+           const std::vector<Node*> nodes = node.region(region).nodes();
+           return std::any_of(nodes.begin(), nodes.end(), [](const Node* inner) { return draws(*inner); });
+         });
+}
+
 }  // namespace
 
 FusedGraph::FusedGraph(LoweredGraph lowered, std::set<std::string> kept, bool fuse, const Target& target)
     : lowered_(std::move(lowered)), kept_(std::move(kept)) {
   note_sizes();
+  note_draws();
   group_by_node();
   find_readers();
   for (size_t i = 0; i < groups_.size(); ++i)
@@ -50,6 +60,7 @@ FusedGraph::FusedGraph(LoweredGraph lowered, std::set<std::string> kept, bool fu
     return;
   inline_items(kept_, target);
   note_sizes();
+  note_draws();
   Grouping grouping = group_items(lowered_.items);
   groups_ = std::move(grouping.groups);
   missed_ = std::move(grouping.missed);
@@ -109,6 +120,18 @@ void FusedGraph::note_sizes() {
           if (!given.contains(symbol))
             tellers.emplace(symbol, buffer);
   }
+}
+
+// Random ops draw one after the other, as in the graph: another order would give other numbers.
+void FusedGraph::note_draws() {
+  std::optional<std::string> last;
+  for (size_t i = 0; i < lowered_.items.size(); ++i)
+    if (const auto opaque = lowered_.opaque.find(i);
+        opaque != lowered_.opaque.end() && draws(*opaque->second.node)) {
+      if (last)
+        lowered_.items[i].after.insert(*last);
+      last = *lowered_.items[i].writes.begin();
+    }
 }
 
 std::map<std::string, std::string> FusedGraph::views() const {

@@ -27,6 +27,7 @@ class FusedGraph {
   void group_by_node();
   void find_readers();
   void note_sizes();
+  void note_draws();
   std::map<std::string, std::string> views() const;  // buffers that are others under another shape
 
   LoweredGraph lowered_;

@@ -20,7 +20,7 @@ std::set<std::string> buffers_read(const Stage& stage);
 struct Item {
   std::optional<Stage> stage;
   std::set<std::string> reads, writes;
-  std::set<std::string> after = {};  // buffers that it does not read, but whose sizes it needs to know
+  std::set<std::string> after = {};  // buffers that it does not read, but must wait for
   bool stays = false;                // even where nobody reads what it writes
 };
 

@@ -209,8 +209,11 @@ void Program::copy_outputs(State& state) const {
 
 void Program::run_steps(State& state) const {
   state.pointers.assign(slots_.size(), nullptr);
-  if (has_host_steps_)  // only they draw, and seeding takes longer than a small model
+  if (has_host_steps_ && state.options.random == nullptr) {
+    // Only they draw, and seeding takes longer than a small model.
     state.random.seed(state.options.seed);
+    state.options.random = &state.random;
+  }
   if (state.arena_bytes < state.layout->memory.bytes || !state.arena) {
     // Sizes that grow from run to run, as those of what a decoder remembers do, need no new arena every time.
     state.arena_bytes = std::max(state.layout->memory.bytes, state.arena_bytes / 2 * 3);
@@ -393,10 +396,10 @@ void Program::run_on_host(const HostStep& step, State& state) const {
   }
   const Node& node = *step.node;
   const Call::RunRegion run_region = [&](std::string_view region, const Data& inputs) {
-    return step.regions.find(region)->second->run(inputs,
-                                                  {.seed = state.random(), .threads = state.options.threads});
+    return step.regions.find(region)->second->run(
+        inputs, {.threads = state.options.threads, .random = state.options.random});
   };
-  const Call call(node, operands, state.random, step.regions.empty() ? nullptr : &run_region);
+  const Call call(node, operands, *state.options.random, step.regions.empty() ? nullptr : &run_region);
   Data results = with_context([&] { return node.describe(); }, [&] { return node.op().eval(call); });
   const size_t known = state.bindings.size();
   for (size_t i = 0; i < step.writes.size(); ++i) {

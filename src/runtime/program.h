@@ -16,6 +16,7 @@ namespace tenon {
 struct RunOptions {
   uint64_t seed = 0;  // of the random ops
   int threads = 1;
+  RandomGenerator* random = nullptr;  // what they draw from instead, where there is one
 };
 
 struct FreeMemory {

@@ -121,5 +121,45 @@ TEST(Numerics, AddUpManyNumbers) {
   expect_sums("%x: f32[3,n]", "reduce_sum(%x, axes=[1])", {3, kMany});
 }
 
+void expect_draws_of_the_reference(std::string_view text, const Data& inputs) {
+  const auto graph = parse_graph(text);
+  const Data expected = evaluate(*graph, inputs, {.seed = 7}),
+             actual = compile(*graph)->run(inputs, {.seed = 7});
+  for (size_t i = 0; i < expected.size(); ++i)
+    expect_near(actual[i], expected[i].tensor(), 1e-4);
+}
+
+// Though less memory would be taken if %b came first.
+TEST(Numerics, DrawInTheOrderOfTheGraph) {
+  expect_draws_of_the_reference(R"(graph(%x: f32[100,100], %w: f32[4,100]) {
+      %large = constant(value=i64[2] {100,100})
+      %small = constant(value=i64[1] {4})
+      %a = random_uniform(%large, dtype=f32)
+      %b = random_uniform(%small, dtype=f32)
+      %c = matmul(%b, %w)
+      %d = matmul(%c, %x)
+      %e = matmul(%d, %x)
+      %y = matmul(%a, %e)
+      return %y
+    })",
+                                {filled(DType::F32, {100, 100}, 0.01), filled(DType::F32, {4, 100}, 0.1)});
+}
+
+TEST(Numerics, DrawInNestedGraphsWhereOthersStopped) {
+  expect_draws_of_the_reference(R"(graph(%many: i64[]) {
+      %n = constant(value=i64[1] {3})
+      %a = random_uniform(%n, dtype=f32)
+      %b = while(%many, carried=[%a], captured=[%n]) body(%turn: i64[], %v: f32[3], %n: i64[1]) {
+        %yes = constant(value=bool[] {1})
+        %r = random_normal(%n, dtype=f32)
+        %w = add(%v, %r)
+        return %yes, %w
+      }
+      %c = random_uniform(%n, dtype=f32)
+      return %b, %c
+    })",
+                                {Tensor::scalar(int64_t{3})});
+}
+
 }  // namespace
 }  // namespace tenon
