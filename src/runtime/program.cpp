@@ -236,7 +236,7 @@ void Program::run_step(State& state) const {
   const Tensor tensor = tensor_of(alias.from, state);
   const Extents extents = extents_of(slots_[alias.to].type, state.bindings);
   check_view(alias, extents, tensor.count());
-  state.own[alias.to] = tensor.reshaped(extents);
+  state.own[alias.to] = detached(tensor.reshaped(extents), state);
 }
 
 Datum Program::take_output(size_t number, State& state) const {
@@ -298,23 +298,38 @@ std::byte* Program::prepare(size_t slot, State& state) const {
   return pointer;
 }
 
-Tensor Program::tensor_of(size_t slot, State& state) const {
+// The elements of a slot that is no view of another, with who owns them; nothing where nobody does, for they
+// are in the arena, or in memory of the caller's.
+std::optional<Tensor> Program::owned_tensor(size_t slot, State& state) const {
   const Slot& own = slots_[slot];
-  if (own.home == Home::Own)
-    return state.own[slot].tensor();
-  if (own.home == Home::Input && !own.alias && state.inputs != nullptr)
-    return (*state.inputs)[static_cast<size_t>(own.number)].tensor();
-  if (own.home == Home::Constant && !own.alias)
-    return own.constant;
-  const DType dtype = own.type.as_tensor().dtype;
-  if (dtype == DType::String)
-    return tensor_of(*own.alias, state).reshaped(planner_.extents_of(slot, *state.layout));
+  const auto number = static_cast<size_t>(own.number);
+  switch (own.home) {
+    case Home::Own:
+      return state.own[slot].tensor();
+    case Home::Constant:
+      return own.constant;
+    case Home::Input:
+      return state.inputs == nullptr ? std::nullopt : std::optional((*state.inputs)[number].tensor());
+    case Home::Output:
+      prepare(slot, state);
+      return state.output_memory.empty() ? std::optional(state.outputs[number]) : std::nullopt;
+    case Home::Arena:
+      return std::nullopt;
+  }
+  CHECK(false, "slot {} has no home", own.name);
+}
+
+Tensor Program::tensor_of(size_t slot, State& state) const {
+  size_t viewed = slot;
+  while (slots_[viewed].alias)
+    viewed = *slots_[viewed].alias;
+  if (const std::optional<Tensor> tensor = owned_tensor(viewed, state))
+    return viewed == slot ? *tensor : tensor->reshaped(planner_.extents_of(slot, *state.layout));
+  const Type& type = slots_[slot].type;
   const Extents extents = planner_.extents_of(slot, *state.layout);
-  const auto bytes = static_cast<size_t>(bytes_of(own.type, extents));
-  // Whoever holds it past the run copies it: see run.
-  return Tensor(dtype, extents,
-                std::shared_ptr<const void>(std::shared_ptr<const void>(), prepare(slot, state)),
-                {prepare(slot, state), bytes});
+  const auto bytes = static_cast<size_t>(bytes_of(type, extents));
+  // Whoever holds it longer than the slot is used copies it: see detached.
+  return Tensor(type.as_tensor().dtype, extents, nullptr, {prepare(slot, state), bytes});
 }
 
 void Program::run_kernel(const KernelStep& step, State& state) const {

@@ -68,6 +68,7 @@ class Program {
   void run_kernel(const KernelStep& step, State& state) const;
   void launch(const KernelStep& step, const Launch& launch, State& state) const;
   void run_on_host(const HostStep& step, State& state) const;
+  std::optional<Tensor> owned_tensor(size_t slot, State& state) const;
   Tensor tensor_of(size_t slot, State& state) const;
   Datum detached(Datum datum, const State& state) const;
   std::byte* prepare(size_t slot, State& state) const;
