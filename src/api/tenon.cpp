@@ -8,6 +8,7 @@
 #include "frontends/read_model.h"
 #include "ops/registry.h"
 #include "passes/pipeline.h"
+#include "tensor/byte_count.h"
 
 struct tenon_model {
   std::unique_ptr<tenon::Graph> graph;
@@ -22,12 +23,17 @@ struct Port {
       : role(role_), name(std::move(name_)), type(type_) {
     if (!type.is_tensor() || type.as_tensor().dtype == DType::String)
       throw unsupported("{} {} is {}, which cannot be passed through the C interface", role, name, type);
-    const auto& [dtype, shape] = type.as_tensor();
+    const Shape& shape = type.as_tensor().shape;
     if (shape.ranked())
       for (const Dim& dim : shape.dims())
         sizes.push_back(dim.constant().value_or(-1));
     if (const std::optional<Extents> extents = shape.extents())
-      fixed_bytes = element_count(*extents) * info(dtype).bytes;
+      fixed_bytes = count_bytes(*extents);
+  }
+
+  int64_t count_bytes(const Extents& extents) const {
+    return with_context([&] { return fmt::format("{} {}", role, name); },
+                        [&] { return byte_count(type.as_tensor().dtype, extents); });
   }
 
   tenon_port describe() const {
@@ -118,15 +124,6 @@ RunOptions run_options(const tenon_run_options* caller) {
 
 Extents extents_of(const tenon_tensor& tensor) { return {tensor.sizes, tensor.sizes + tensor.rank}; }
 
-int64_t bytes_of(const Port& port, const Extents& extents) {
-  const int64_t each = info(port.type.as_tensor().dtype).bytes;
-  const int64_t count = with_context([&] { return fmt::format("{} {}", port.role, port.name); },
-                                     [&] { return element_count(extents); });
-  if (count > std::numeric_limits<int64_t>::max() / each)
-    throw user_error("{} {}: there is no memory for {} elements", port.role, port.name, count);
-  return count * each;
-}
-
 void check_memory(const Port& port, const tenon_tensor& tensor, int64_t bytes) {
   if (tensor.bytes < static_cast<uint64_t>(bytes))
     throw user_error("{} {} takes {} bytes, but {} are given", port.role, port.name, bytes, tensor.bytes);
@@ -169,7 +166,7 @@ void check_input(const Port& port, const tenon_tensor& tensor) {
   if (!fits_sizes(port, tensor))
     throw user_error("input {} must be {}, but is {}", port.name, port.type,
                      describe(port.type.as_tensor().dtype, extents_of(tensor)));
-  check_memory(port, tensor, port.fixed_bytes ? *port.fixed_bytes : bytes_of(port, extents_of(tensor)));
+  check_memory(port, tensor, port.fixed_bytes ? *port.fixed_bytes : port.count_bytes(extents_of(tensor)));
 }
 
 void write_sizes(const Port& port, const Extents& extents, tenon_tensor& tensor) {
@@ -229,7 +226,7 @@ struct tenon_program {
     for (size_t i = 0; i < to.size(); ++i)
       tenon::write_sizes(outputs[i], extents[i], to[i]);
     for (size_t i = 0; i < to.size(); ++i)
-      tenon::check_memory(outputs[i], to[i], tenon::bytes_of(outputs[i], extents[i]));
+      tenon::check_memory(outputs[i], to[i], outputs[i].count_bytes(extents[i]));
   }
 
   void run_fixed(std::span<const tenon_tensor> from, std::span<tenon_tensor> to,
@@ -275,7 +272,7 @@ struct tenon_program {
   static tenon::Tensor view(const tenon::Port& port, const tenon_tensor& tensor) {
     const tenon::Extents extents = tenon::extents_of(tensor);
     const tenon::DType dtype = port.type.as_tensor().dtype;
-    const auto bytes = static_cast<size_t>(tenon::element_count(extents) * tenon::info(dtype).bytes);
+    const auto bytes = static_cast<size_t>(tenon::byte_count(dtype, extents));
     // Nobody owns it: the caller keeps it as long as the run lasts.
     return {dtype, extents, nullptr, {static_cast<const std::byte*>(tensor.data), bytes}};
   }

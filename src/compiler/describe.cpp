@@ -1,5 +1,7 @@
 #include "compiler/describe.h"
 
+#include "tensor/byte_count.h"
+
 namespace tenon {
 namespace {
 
@@ -8,14 +10,14 @@ std::optional<int64_t> bytes_of(const Type& type, const Bindings& sizes) {
   if (!type.is_tensor() || !type.as_tensor().shape.ranked())
     return std::nullopt;
   const auto& [dtype, shape] = type.as_tensor();
-  int64_t bytes = info(dtype).bytes;
+  Extents extents;
   for (const Dim& dim : shape.dims()) {
     const std::optional<int64_t> size = dim.evaluate(sizes);
     if (!size)
       return std::nullopt;
-    bytes *= *size;
+    extents.push_back(*size);
   }
-  return bytes;
+  return byte_count(dtype, extents);
 }
 
 }  // namespace
@@ -24,7 +26,9 @@ Needs needs_of(const Program& program, const Bindings& sizes) {
   Needs needs;
   const auto move = [&](const std::vector<size_t>& slots) {
     for (size_t slot : slots)
-      needs.bytes_moved += bytes_of(program.slots()[slot].type, sizes).value_or(0);
+      if (__builtin_add_overflow(needs.bytes_moved, bytes_of(program.slots()[slot].type, sizes).value_or(0),
+                                 &needs.bytes_moved))
+        throw user_error("the model moves more bytes than can be counted");
   };
   for (const Step& step : program.steps()) {
     if (const auto* kernel = std::get_if<KernelStep>(&step)) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "tensor/byte_count.h"
 
 namespace tenon {
 namespace {
@@ -140,6 +141,14 @@ int64_t LayoutPlanner::count_of(size_t slot, const Layout& layout) const {
   return count;
 }
 
+int64_t LayoutPlanner::bytes_of(size_t slot, const Layout& layout) const {
+  const DType dtype = slots_[slot].type.as_tensor().dtype;
+  int64_t bytes = 0;
+  if (__builtin_mul_overflow(count_of(slot, layout), info(dtype).bytes, &bytes))
+    return byte_count(dtype, extents_of(slot, layout));  // which says what is wrong with them
+  return bytes;
+}
+
 std::optional<Launch> LayoutPlanner::launch_of(size_t step, const Layout& layout) const {
   if (!launches_[step])
     return std::nullopt;
@@ -164,7 +173,7 @@ std::shared_ptr<const Layout> LayoutPlanner::plan(const Bindings& sizes) const {
       check_view(*view, extents_of(view->to, *layout), count);
   std::vector<int64_t> bytes;
   for (size_t slot : planned_)
-    bytes.push_back(count_of(slot, *layout) * info(slots_[slot].type.as_tensor().dtype).bytes);
+    bytes.push_back(bytes_of(slot, *layout));
   const MemoryPlan plan = memory_.plan(bytes);
   layout->memory = {.offsets = std::vector<int64_t>(slots_.size(), -1),
                     .bytes = plan.bytes,

@@ -64,6 +64,7 @@ class LayoutPlanner {
   void add_launch(const KernelStep& step);
   int64_t value_of(size_t number, const Layout& layout) const;
   int64_t count_of(size_t slot, const Layout& layout) const;  // its elements
+  int64_t bytes_of(size_t slot, const Layout& layout) const;
 
   const std::vector<Slot>& slots_;
   const std::vector<Step>& steps_;

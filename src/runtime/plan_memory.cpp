@@ -1,12 +1,27 @@
 #include "runtime/plan_memory.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
+
+#include "tensor/tensor.h"
 
 namespace tenon {
 namespace {
 
 int64_t aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+// So that all sums below can be counted: no offset lies beyond all buffers one after the other.
+void check_total(const std::vector<int64_t>& bytes) {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max() - 63;
+  int64_t total = 0;
+  for (int64_t each : bytes) {
+    if (each > kMost || aligned(each) > kMost - total)
+      throw user_error("the model needs more than {} bytes of memory, but this machine has {}", kMost,
+                       memory_limit());
+    total += aligned(each);
+  }
+}
 
 std::vector<size_t> sorted_indices(size_t count, const auto& less) {
   std::vector<size_t> order(count);
@@ -77,6 +92,7 @@ MemoryPlan MemoryPlanner::place(const std::vector<int64_t>& bytes, const std::ve
 // The largest first; then, while there is something to gain, those first that ended highest.
 MemoryPlan MemoryPlanner::plan(const std::vector<int64_t>& bytes) const {
   constexpr int kMostAttempts = 32;
+  check_total(bytes);
   const int64_t least = most_alive(bytes), good_enough = least + least / 64;
   std::vector<size_t> order =
       sorted_indices(bytes.size(), [&](size_t a, size_t b) { return bytes[a] > bytes[b]; });

@@ -23,6 +23,7 @@ class MemoryPlanner {
  public:
   explicit MemoryPlanner(std::vector<Lifetime> lifetimes = {});
 
+  // More bytes than can be counted are a user_error.
   MemoryPlan plan(const std::vector<int64_t>& bytes) const;
 
  private:

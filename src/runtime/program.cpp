@@ -6,12 +6,14 @@
 #include "base/error.h"
 #include "ir/fit.h"
 #include "runtime/thread_pool.h"
+#include "tensor/byte_count.h"
 
 namespace tenon {
 namespace {
 
 constexpr int64_t kElementsPerThread = 16384;  // less is not worth waking a thread for
 constexpr size_t kMostLayouts = 16;
+constexpr int64_t kCacheLine = 64;  // in bytes
 
 Extents extents_of(const Type& type, const Bindings& bindings) {
   Extents extents;
@@ -20,15 +22,18 @@ Extents extents_of(const Type& type, const Bindings& bindings) {
   return extents;
 }
 
-int64_t bytes_of(const Type& type, const Extents& extents) {
-  return element_count(extents) * info(type.as_tensor().dtype).bytes;
-}
+int64_t whole_lines(int64_t bytes) { return (bytes + kCacheLine - 1) / kCacheLine * kCacheLine; }
 
-Memory allocate(int64_t bytes) {
-  const int64_t whole = (std::max<int64_t>(bytes, 1) + 63) / 64 * 64;
-  Memory memory(static_cast<std::byte*>(std::aligned_alloc(64, static_cast<size_t>(whole))));
+// So many bytes, in whole cache lines, for each of `threads`.
+Memory allocate(int64_t bytes, int64_t threads) {
+  const uint64_t most = memory_limit() / static_cast<uint64_t>(threads);
+  if (static_cast<uint64_t>(bytes) > most)
+    throw user_error("the model needs {} bytes of memory{}, but this machine has {}", bytes,
+                     threads == 1 ? "" : fmt::format(" for each of {} threads", threads), memory_limit());
+  const auto whole = static_cast<size_t>(whole_lines(std::max<int64_t>(bytes, 1)) * threads);
+  Memory memory(static_cast<std::byte*>(std::aligned_alloc(kCacheLine, whole)));
   if (!memory)
-    throw user_error("the model needs {} bytes of memory, more than there is", whole);
+    throw user_error("the model needs {} bytes of memory, which the system refused", whole);
   return memory;
 }
 
@@ -216,9 +221,11 @@ void Program::run_steps(State& state) const {
   }
   if (state.arena_bytes < state.layout->memory.bytes || !state.arena) {
     // Sizes that grow from run to run, as those of what a decoder remembers do, need no new arena every time.
-    state.arena_bytes = std::max(state.layout->memory.bytes, state.arena_bytes / 2 * 3);
+    const auto grown =
+        static_cast<int64_t>(std::min(static_cast<uint64_t>(state.arena_bytes) / 2 * 3, memory_limit()));
+    state.arena_bytes = std::max(state.layout->memory.bytes, grown);
     state.arena.reset();
-    state.arena = allocate(state.arena_bytes);
+    state.arena = allocate(state.arena_bytes, 1);
   }
   for (state.step = 0; state.step < steps_.size(); ++state.step)
     run_step(state);
@@ -266,6 +273,7 @@ std::byte* Program::prepare(size_t slot, State& state) const {
   std::byte* pointer = nullptr;
   switch (own.home) {
     case Home::Arena:
+      CHECK(state.layout->memory.offsets[slot] >= 0, "slot {} has no place in the arena", own.name);
       pointer = state.arena.get() + state.layout->memory.offsets[slot];
       break;
     case Home::Constant:
@@ -327,7 +335,7 @@ Tensor Program::tensor_of(size_t slot, State& state) const {
     return viewed == slot ? *tensor : tensor->reshaped(planner_.extents_of(slot, *state.layout));
   const Type& type = slots_[slot].type;
   const Extents extents = planner_.extents_of(slot, *state.layout);
-  const auto bytes = static_cast<size_t>(bytes_of(type, extents));
+  const auto bytes = static_cast<size_t>(byte_count(type.as_tensor().dtype, extents));
   // Whoever holds it longer than the slot is used copies it: see detached.
   return Tensor(type.as_tensor().dtype, extents, nullptr, {prepare(slot, state), bytes});
 }
@@ -351,11 +359,11 @@ void Program::launch(const KernelStep& step, const Launch& launch, State& state)
     const int64_t turns = launch.turns(i), scratch = launch.scratch(i);
     const int64_t threads = std::max<int64_t>(
         std::min({int64_t{state.options.threads}, launch.work() / kElementsPerThread, turns}), 1);
-    const int64_t each = (scratch + 63) / 64 * 64;
-    if (state.scratch_bytes < each * threads) {
-      state.scratch = allocate(each * threads);
-      state.scratch_bytes = each * threads;
+    if (scratch > state.scratch_bytes / threads / kCacheLine * kCacheLine) {
+      state.scratch = allocate(scratch, threads);
+      state.scratch_bytes = whole_lines(scratch) * threads;
     }
+    const int64_t each = whole_lines(scratch);
     std::atomic<int64_t> failed = 0;
     const auto run = [&](int64_t task, int) {
       const int64_t status =

@@ -1,5 +1,6 @@
 // Models and programs made, and described, through the C interface.
 #include "api/c_interface.h"
+#include "tensor/tensor.h"
 
 namespace tenon {
 namespace {
@@ -42,6 +43,17 @@ TEST(Compile, WhatCannotBePassedIsRefused) {
   EXPECT_EQ(tenon_compile(model.get(), nullptr, &program), TENON_USER_ERROR);
   EXPECT_STREQ(tenon_error_message(), "input x is str[2], which cannot be passed through the C interface");
   EXPECT_EQ(program, nullptr);
+}
+
+TEST(Compile, SizesThatCannotBeCountedAreRefused) {
+  const ModelHandle model =
+      load_text("graph main(%x: f64[1073741824,1073741824]) { %0 = reduce_max(%x, axes=[0,1]) return %0 }");
+  tenon_program* program = nullptr;
+  EXPECT_EQ(tenon_compile(model.get(), nullptr, &program), TENON_USER_ERROR);
+  EXPECT_EQ(tenon_error_message(),
+            fmt::format("input x: f64[1073741824,1073741824] needs 8 bytes for each of "
+                        "1152921504606846976 elements, but this machine has {} bytes of memory",
+                        memory_limit()));
 }
 
 TEST(Compile, NumericsThatAreNoneAreRefused) {

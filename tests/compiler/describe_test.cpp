@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/expect_error.h"
 #include "compiler/compile.h"
 #include "ir/parse.h"
 #include "ops/registry.h"
@@ -29,6 +30,23 @@ TEST(NeedsOf, LeavesOutWhatOnlyRunningTells) {
   EXPECT_EQ(unknown.host_steps, 1);
   EXPECT_EQ(unknown.bytes_moved, 64);  // x
   EXPECT_EQ(unknown.arena_bytes, 0);
+}
+
+TEST(NeedsOf, RefusesWhatCannotBeCounted) {
+  constexpr std::string_view kExp = "graph(%x: f32[n,n]) { %y = exp(%x) return %y }";
+  constexpr int64_t kLarge = int64_t{1} << 30;
+  expect_error<UserError>(
+      [&] {
+        needs(kExp, {{"n", kLarge}});
+      },
+      "the model moves more bytes than can be counted");
+  expect_error<UserError>(
+      [&] {
+        needs(kExp, {{"n", 2 * kLarge}});
+      },
+      fmt::format("f32[2147483648,2147483648] needs 4 bytes for each of "
+                  "4611686018427387904 elements, but this machine has {} bytes of memory",
+                  memory_limit()));
 }
 
 TEST(SizesOf, BindsWhatTheInputsHave) {

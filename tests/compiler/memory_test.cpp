@@ -1,6 +1,7 @@
 // What programs give, and what they keep while they run, stays whole whatever happens to memory around it.
 #include <gtest/gtest.h>
 
+#include "base/expect_error.h"
 #include "compiler/compile.h"
 #include "ir/parse.h"
 #include "ops/registry.h"
@@ -103,6 +104,43 @@ TEST(Memory, ViewsOfSizesThatOnlyRunningTellsOutliveTheArena) {
   program->run({Tensor::of(std::vector<float>{2, 2, 2, 2})});
   for (const float element : before.data<float>())
     EXPECT_EQ(element, e);
+}
+
+// The largest of all products of two numbers, from a table of them that is in memory in between.
+std::string table(std::string_view dtype, std::string_view rows, std::string_view columns) {
+  return fmt::format(R"(graph g(%x: {0}[1,1]) {{
+    %s = constant(value=i64[2] {{{1}, 2}})
+    %t = constant(value=i64[2] {{2, {2}}})
+    %a = broadcast(%x, %s)
+    %b = broadcast(%x, %t)
+    %c = matmul(%a, %b)
+    %d = reduce_max(%c, axes=[0])
+    %e = reduce_max(%d, axes=[0])
+    return %e
+  }})",
+                     dtype, rows, columns);
+}
+
+TEST(Memory, RefusesTablesThatCannotBeCounted) {
+  const std::unique_ptr<Program> program = compile_text(table("f64", "1073741824", "1073741824"));
+  expect_error<UserError>(
+      [&] {
+        program->run({Tensor(DType::F64, {1, 1})});
+      },
+      fmt::format("f64[1073741824,1073741824] needs 8 bytes for each of "
+                  "1152921504606846976 elements, but this machine has {} bytes of memory",
+                  memory_limit()));
+}
+
+TEST(Memory, RefusesTablesThatAreLargerThanTheMachine) {
+  const std::unique_ptr<Program> program = compile_text(table("f32", "1073741824", "1073741824"));
+  const int64_t needed = program->memory_plan({}).bytes;
+  EXPECT_GE(needed, int64_t{1} << 62);
+  expect_error<UserError>(
+      [&] {
+        program->run({Tensor(DType::F32, {1, 1})});
+      },
+      fmt::format("the model needs {} bytes of memory, but this machine has {}", needed, memory_limit()));
 }
 
 }  // namespace

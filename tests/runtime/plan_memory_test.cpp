@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "base/expect_error.h"
+#include "tensor/tensor.h"
+
 namespace tenon {
 namespace {
 
@@ -25,6 +28,18 @@ TEST(PlanMemory, TriesOtherOrders) {
   const MemoryPlan plan = MemoryPlanner({{4, 4}, {1, 1}, {1, 3}, {2, 4}}).plan({64, 64, 64, 64});
   EXPECT_EQ(plan.lower_bound, 128);
   EXPECT_EQ(plan.bytes, 128);
+}
+
+TEST(PlanMemory, RefusesSumsThatCannotBeCounted) {
+  constexpr int64_t half = int64_t{1} << 62;
+  EXPECT_EQ(MemoryPlanner({{0, 0}, {1, 1}}).plan({half, 64}).bytes, half);
+  for (const std::vector<int64_t>& bytes : {std::vector<int64_t>{half, half}, {INT64_MAX, 0}})
+    expect_error<UserError>(
+        [&] {
+          MemoryPlanner({{0, 1}, {1, 2}}).plan(bytes);
+        },
+        fmt::format("the model needs more than 9223372036854775744 bytes of memory, but this machine has {}",
+                    memory_limit()));
 }
 
 // No two that are alive together overlap, and the plan comes close to the bound.
