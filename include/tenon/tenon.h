@@ -87,7 +87,7 @@ typedef struct tenon_compile_options {
 
 typedef struct tenon_run_options {
   size_t size;
-  int64_t threads; /* 0: one for each core that this process may use */
+  int64_t threads; /* at most 1024; 0: one for each core that this process may use */
   uint64_t seed;   /* of the model's random ops */
 } tenon_run_options;
 

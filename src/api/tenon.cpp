@@ -8,6 +8,7 @@
 #include "frontends/read_model.h"
 #include "ops/registry.h"
 #include "passes/pipeline.h"
+#include "runtime/thread_pool.h"
 #include "tensor/byte_count.h"
 
 struct tenon_model {
@@ -114,10 +115,10 @@ NumericsBudget budget_of(const tenon_compile_options& options) {
 
 RunOptions run_options(const tenon_run_options* caller) {
   const tenon_run_options options = read_options(caller);
-  if (options.threads < 0 || options.threads > std::numeric_limits<int>::max())
-    throw user_error("a program cannot run with {} threads", options.threads);
-  return {.seed = options.seed,
-          .threads = options.threads == 0 ? this_machine().cores : static_cast<int>(options.threads)};
+  if (options.threads < 0 || options.threads > kMostThreads)
+    throw user_error("a program runs with 1 to {} threads, not with {}", kMostThreads, options.threads);
+  const int threads = options.threads == 0 ? this_machine().cores : static_cast<int>(options.threads);
+  return {.seed = options.seed, .threads = std::min(threads, kMostThreads)};
 }
 
 // --- tensors of the caller's ---

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
+#include "runtime/thread_pool.h"
 #include "target/target.h"
 
 namespace tenon::cli {
@@ -11,7 +13,7 @@ namespace {
 
 // Accepts what `is_allowed`, and says of anything else that it must be `wanted`.
 template <class Number>
-CLI::Validator in_range(const char* wanted, bool (*is_allowed)(Number)) {
+CLI::Validator in_range(const std::string& wanted, bool (*is_allowed)(Number)) {
   const auto check = [=](const std::string& text) {
     Number number{};
     const bool fits = CLI::detail::lexical_cast(text, number) && is_allowed(number);
@@ -29,10 +31,10 @@ CLI::Option* add_samples(CLI::App& command, int64_t& samples) {
 }
 
 CLI::Option* add_threads(CLI::App& command, int& threads) {
-  threads = this_machine().cores;
+  threads = std::min(this_machine().cores, kMostThreads);
   return command.add_option("--threads", threads, "how many threads the compiled model uses")
-      ->check(in_range<int>("a whole number from 1 to 1024",
-                            [](int number) { return number >= 1 && number <= 1024; }))
+      ->check(in_range<int>(fmt::format("a whole number from 1 to {}", kMostThreads),
+                            [](int number) { return number >= 1 && number <= kMostThreads; }))
       ->option_text("N [as many as there are cores]");
 }
 

@@ -19,6 +19,8 @@
 
 namespace tenon {
 
+constexpr int kMostThreads = 1024;  // that a pool may have, and a run ask for
+
 class ThreadPool {
  public:
   // Task number `task` of a run. `worker`, in [0, size()), tells apart those that run at the same time within

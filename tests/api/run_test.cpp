@@ -321,9 +321,12 @@ TEST(RunErrors, OfOptions) {
   tenon_run_options options{.size = 0, .threads = 0, .seed = 0};
   EXPECT_EQ(run_with(&options), TENON_USER_ERROR);
   EXPECT_STREQ(tenon_error_message(), "the size of the options is 0: it should be what sizeof says");
-  options = {.size = sizeof options, .threads = -1, .seed = 0};
-  EXPECT_EQ(run_with(&options), TENON_USER_ERROR);
-  EXPECT_STREQ(tenon_error_message(), "a program cannot run with -1 threads");
+  for (const int64_t threads : {int64_t{-1}, int64_t{1025}, int64_t{65535}, INT64_MAX}) {
+    options = {.size = sizeof options, .threads = threads, .seed = 0};
+    EXPECT_EQ(run_with(&options), TENON_USER_ERROR);
+    EXPECT_EQ(tenon_error_message(),
+              fmt::format("a program runs with 1 to 1024 threads, not with {}", threads));
+  }
   options.size = sizeof options.size;  // of a caller that knows no fields
   EXPECT_EQ(run_with(&options), TENON_OK);
 

@@ -64,7 +64,7 @@ TEST(ThreadPool, OfOneThreadRunsItsTasksInOrderOnTheCaller) {
 }
 
 TEST(ThreadPool, IsNotWithoutThreads) {
-  for (const int threads : {-1, 0, 65535})
+  for (const int threads : {-1, 0, kMostThreads + 1})
     EXPECT_THROW(ThreadPool pool(threads), InternalError) << threads;
 }
 
