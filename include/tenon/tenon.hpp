@@ -33,6 +33,12 @@ inline void throw_on_error(tenon_status status) {
     throw Error(tenon_error_message(), status);
 }
 
+// Of text, and not numbers. Which of them are signed differs from machine to machine.
+template <class T>
+constexpr bool is_character =
+    std::is_same_v<T, char> || std::is_same_v<T, wchar_t> || std::is_same_v<T, char8_t> ||
+    std::is_same_v<T, char16_t> || std::is_same_v<T, char32_t>;
+
 // The dtype whose elements are of this C++ type. Others, such as f16, have none: fill in a tenon_tensor.
 template <class T>
 constexpr tenon_dtype dtype_of() {
@@ -47,7 +53,7 @@ constexpr tenon_dtype dtype_of() {
   else if constexpr (std::is_same_v<T, std::complex<double>>)
     return TENON_C128;
   else {
-    static_assert(std::is_integral_v<T>, "no dtype has elements of this type");
+    static_assert(std::is_integral_v<T> && !is_character<T>, "no dtype has elements of this type");
     constexpr tenon_dtype dtypes[][2] = {
         {TENON_U8, TENON_I8}, {TENON_U16, TENON_I16}, {TENON_U32, TENON_I32}, {TENON_U64, TENON_I64}};
     constexpr int row = sizeof(T) == 1 ? 0 : sizeof(T) == 2 ? 1 : sizeof(T) == 4 ? 2 : 3;

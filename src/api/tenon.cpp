@@ -54,10 +54,16 @@ struct Port {
 
 // --- errors ---
 
-thread_local std::string error_message;
+thread_local std::string error_text;
+thread_local const char* error_message = "";  // error_text, or what is always there
 
-tenon_status fail(tenon_status status, std::string_view message) {
-  error_message = message;
+tenon_status fail(tenon_status status, const std::exception& error) noexcept {
+  try {
+    error_text = error.what();
+    error_message = error_text.c_str();
+  } catch (const std::bad_alloc&) {
+    error_message = "there is not enough memory to say what went wrong";
+  }
   return status;
 }
 
@@ -67,11 +73,15 @@ tenon_status guard(Work&& work) noexcept {
     work();
     return TENON_OK;
   } catch (const UserError& error) {
-    return fail(TENON_USER_ERROR, error.what());
+    return fail(TENON_USER_ERROR, error);
   } catch (const std::bad_alloc&) {
-    return fail(TENON_USER_ERROR, "there is not enough memory");
+    error_message = "there is not enough memory";
+    return TENON_USER_ERROR;
   } catch (const std::exception& error) {
-    return fail(TENON_INTERNAL_ERROR, error.what());
+    return fail(TENON_INTERNAL_ERROR, error);
+  } catch (...) {
+    error_message = "something that is no error was thrown";
+    return TENON_INTERNAL_ERROR;
   }
 }
 
@@ -84,13 +94,15 @@ T& given(T* argument, std::string_view name) {
 
 // --- options ---
 
+constexpr size_t kMostOptionBytes = 4096;  // more is not the size of any options, but memory never set
+
 // Those of a caller that knows fewer fields, or more, as long as it does not use them.
 template <class Options>
 Options read_options(const Options* caller) {
   Options options{};
   if (caller == nullptr)
     return options;
-  if (caller->size < sizeof caller->size)
+  if (caller->size < sizeof caller->size || caller->size > kMostOptionBytes)
     throw user_error("the size of the options is {}: it should be what sizeof says", caller->size);
   std::memcpy(&options, caller, std::min(caller->size, sizeof options));
   const char* bytes = reinterpret_cast<const char*>(caller);
@@ -283,7 +295,7 @@ using namespace tenon;
 
 const char* tenon_version(void) { return TENON_VERSION; }
 
-const char* tenon_error_message(void) { return error_message.c_str(); }
+const char* tenon_error_message(void) { return error_message; }
 
 const char* tenon_dtype_name(int32_t dtype) {
   static_assert(static_cast<int>(DType::F4E2M1) == TENON_F4E2M1 && static_cast<int>(DType::I2) == TENON_I2 &&

@@ -1,16 +1,21 @@
-// A run on fixed sizes allocates nothing, from the second on.
+// A run on fixed sizes allocates nothing, from the second on; and errors need no memory to be told.
 #include <atomic>
 #include <cstdlib>
 #include <new>
+#include <set>
+#include <thread>
 
 #include "api/c_interface.h"
 
 namespace {
 std::atomic<int64_t> allocations = 0;
-}
+std::atomic<void (*)()> refuse = nullptr;  // throws in place of an allocation
+}  // namespace
 
 void* operator new(size_t size) {
   ++allocations;
+  if (refuse != nullptr)
+    refuse.load()();
   if (void* memory = std::malloc(size))
     return memory;
   throw std::bad_alloc();
@@ -42,6 +47,46 @@ TEST(Allocations, NoneFromTheSecondRunOn) {
   for (int i = 0; i < 3; ++i)
     run_once();
   EXPECT_EQ(allocations, before);
+}
+
+// What a load of no model at all comes to while `refusal` stands in the way of allocations.
+std::string error_of_load(void (*refusal)(), tenon_status status) {
+  tenon_model* model = nullptr;
+  refuse = refusal;
+  const tenon_status got = tenon_load("there is no such model.onnx", &model);
+  refuse = nullptr;
+  EXPECT_EQ(got, status);
+  EXPECT_EQ(model, nullptr);
+  return tenon_error_message();
+}
+
+TEST(Allocations, WithoutMemoryThereIsAnErrorNevertheless) {
+  load_text("graph main(%x: f32[2]) { return %x }");  // what is made once must not fail here
+  EXPECT_EQ(error_of_load([] { throw std::bad_alloc(); }, TENON_USER_ERROR), "there is not enough memory");
+  EXPECT_EQ(error_of_load([] { throw 7; }, TENON_INTERNAL_ERROR), "something that is no error was thrown");
+}
+
+// Also where it is the message for which there is none. Each thread keeps one of its own.
+TEST(Allocations, WithoutMemoryForTheMessageThereIsAnErrorNevertheless) {
+  load_text("graph main(%x: f32[2]) { return %x }");
+  static int64_t left = 0;
+  std::set<std::string> messages;
+  for (int64_t count = 0; count < 1000; ++count) {
+    std::thread([&] {
+      left = count;
+      messages.insert(error_of_load(
+          [] {
+            if (left-- == 0)
+              throw std::bad_alloc();
+          },
+          TENON_USER_ERROR));
+    }).join();
+    if (messages.contains("cannot open there is no such model.onnx: No such file or directory"))
+      break;
+  }
+  EXPECT_EQ(messages, (std::set<std::string>{
+                          "there is not enough memory", "there is not enough memory to say what went wrong",
+                          "cannot open there is no such model.onnx: No such file or directory"}));
 }
 
 }  // namespace

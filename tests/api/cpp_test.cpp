@@ -42,7 +42,11 @@ TEST(CppInterface, DtypesOfElements) {
   EXPECT_EQ(v0::dtype_of<uint8_t>(), TENON_U8);
   EXPECT_EQ(v0::dtype_of<int16_t>(), TENON_I16);
   EXPECT_EQ(v0::dtype_of<long long>(), TENON_I64);
+  EXPECT_EQ(v0::dtype_of<signed char>(), TENON_I8);
   EXPECT_EQ(v0::dtype_of<std::complex<float>>(), TENON_C64);
+  static_assert(v0::is_character<char> && v0::is_character<wchar_t> && v0::is_character<char8_t> &&
+                v0::is_character<char16_t> && v0::is_character<char32_t>);
+  static_assert(!v0::is_character<signed char> && !v0::is_character<unsigned char>);
 }
 
 }  // namespace

@@ -319,8 +319,12 @@ TEST(RunErrors, OfOptions) {
     return tenon_run(sum.program().get(), inputs.data(), 2, outputs.data(), 1, options);
   };
   tenon_run_options options{.size = 0, .threads = 0, .seed = 0};
-  EXPECT_EQ(run_with(&options), TENON_USER_ERROR);
-  EXPECT_STREQ(tenon_error_message(), "the size of the options is 0: it should be what sizeof says");
+  for (const size_t size : {size_t{0}, size_t{4097}, SIZE_MAX}) {
+    options.size = size;
+    EXPECT_EQ(run_with(&options), TENON_USER_ERROR);
+    EXPECT_EQ(tenon_error_message(),
+              fmt::format("the size of the options is {}: it should be what sizeof says", size));
+  }
   for (const int64_t threads : {int64_t{-1}, int64_t{1025}, int64_t{65535}, INT64_MAX}) {
     options = {.size = sizeof options, .threads = threads, .seed = 0};
     EXPECT_EQ(run_with(&options), TENON_USER_ERROR);
