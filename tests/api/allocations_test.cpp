@@ -1,4 +1,5 @@
 // A run on fixed sizes allocates nothing, from the second on; and errors need no memory to be told.
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <new>
@@ -6,6 +7,7 @@
 #include <thread>
 
 #include "api/c_interface.h"
+#include "tensor/tensor.h"
 
 namespace {
 std::atomic<int64_t> allocations = 0;
@@ -24,11 +26,37 @@ void* operator new(size_t size, const std::nothrow_t&) noexcept {
   ++allocations;
   return std::malloc(size);
 }
+void* operator new(size_t size, std::align_val_t alignment) {
+  if (void* memory = std::aligned_alloc(static_cast<size_t>(alignment), size))
+    return memory;
+  throw std::bad_alloc();
+}
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
+
+// In place of the one of the C library, from where the memory of arenas and tensors comes.
+extern "C" void* aligned_alloc(size_t alignment, size_t size) {
+  ++allocations;
+  void* memory = nullptr;
+  return ::posix_memalign(&memory, std::max(alignment, sizeof memory), size) == 0 ? memory : nullptr;
+}
 
 namespace tenon {
 namespace {
+
+TEST(Allocations, AreAllCounted) {
+  int64_t before = allocations;
+  const Tensor tensor(DType::F32, {16});
+  EXPECT_GE(allocations, before + 2);  // its elements, and who owns them
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+  before = allocations;
+  EXPECT_NE(std::make_unique<Line>(), nullptr);
+  EXPECT_EQ(allocations, before + 1);
+}
 
 TEST(Allocations, NoneFromTheSecondRunOn) {
   const ProgramHandle program = compile_text(R"(graph main(%x: f32[4,4], %w: f32[4,4]) {
