@@ -12,6 +12,13 @@ UserError unknown_size(const Dim& size) {
   return user_error("the size {} does not follow from the inputs", size);
 }
 
+// Of a size whose symbols are all known.
+UserError uncountable_size(const Dim& size) {
+  if (size.is_unknown())  // it became so when it was made of others
+    return user_error("a size is too large to be counted");
+  return user_error("the size {} is too large to be counted, or divides by zero", size);
+}
+
 // The sizes that the inputs have by themselves. What nothing reads may be anything.
 std::vector<std::string> symbols_of_inputs(const Graph& graph) {
   std::set<std::string> symbols;
@@ -25,7 +32,7 @@ std::vector<std::string> symbols_of_inputs(const Graph& graph) {
 
 std::vector<Dim> dims_of(const KernelStep& step) {
   std::vector<Dim> dims = step.sizes;
-  for (const Phase& phase : step.phases) {
+  for (const KernelPhase& phase : step.phases) {
     dims.push_back(phase.turns);
     dims.push_back(phase.scratch);
   }
@@ -37,9 +44,12 @@ std::vector<Dim> dims_of(const KernelStep& step) {
 
 int64_t evaluate_size(const Dim& size, const Bindings& bindings) {
   const std::optional<int64_t> value = size.evaluate(bindings);
-  if (!value)
-    throw unknown_size(size);
-  return *value;
+  if (value)
+    return *value;
+  const std::vector<std::string> symbols = size.symbols();
+  const bool is_known = std::all_of(symbols.begin(), symbols.end(),
+                                    [&](const std::string& symbol) { return bindings.contains(symbol); });
+  throw is_known ? uncountable_size(size) : unknown_size(size);
 }
 
 void check_view(const AliasStep& step, const Extents& extents, int64_t elements) {
@@ -118,7 +128,7 @@ void LayoutPlanner::add_launch(const KernelStep& step) {
 int64_t LayoutPlanner::value_of(size_t number, const Layout& layout) const {
   const int64_t value = layout.registers[number];
   if (value == DimList::kNothing)
-    throw unknown_size(dims_.dim(number));
+    throw uncountable_size(dims_.dim(number));
   return value;
 }
 

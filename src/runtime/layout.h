@@ -10,7 +10,7 @@
 
 namespace tenon {
 
-// The size; a user_error where it is not known.
+// The size; a user_error where it is not known, or cannot be counted.
 int64_t evaluate_size(const Dim& size, const Bindings& bindings);
 
 // A value of these sizes has the elements of another. A graph may leave it open whether they are as many;

@@ -31,14 +31,14 @@ struct Slot {
 };
 
 // One phase of a kernel: turns that may run at once.
-struct Phase {
+struct KernelPhase {
   KernelFunction function;
   Dim turns, scratch;  // scratch: in bytes, for each thread
 };
 
 struct KernelStep {
   std::string name;
-  std::vector<Phase> phases;
+  std::vector<KernelPhase> phases;
   std::vector<size_t> reads, writes;
   std::vector<Dim> sizes;            // what the kernel's symbols stand for
   Dim work = 1;                      // about how many elements are computed
