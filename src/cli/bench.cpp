@@ -18,6 +18,7 @@
 #include "cli/numbers.h"
 #include "cli/output.h"
 #include "cli/peak_memory.h"
+#include "cli/run_compiled.h"
 #include "compiler/describe.h"
 #include "ir/evaluate.h"
 
@@ -135,7 +136,7 @@ std::vector<Contender> prepare(Graph& graph, const Options& options) {
 // Runs all once after another, so that what slows the machine down for a while slows all of them.
 void measure(std::vector<Contender>& contenders, const Data& inputs, const Options& options) {
   const auto run = [&](Contender& contender) {
-    return milliseconds_of([&] { contender.run(inputs, options.run); });
+    return milliseconds_of([&] { run_compiled([&] { contender.run(inputs, options.run); }); });
   };
   const double milliseconds = 1000 * options.seconds;
   double turn = 0;  // of all, once they are warm

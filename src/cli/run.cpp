@@ -14,6 +14,7 @@
 #include "cli/made_up.h"
 #include "cli/numbers.h"
 #include "cli/output.h"
+#include "cli/run_compiled.h"
 #include "cli/summary.h"
 #include "ir/evaluate.h"
 #include "verify/engine.h"
@@ -49,8 +50,10 @@ Executor prepare(Graph& graph, Engine engine) {
                                       }});
     };
   optimize_model(graph);
-  return [program = std::shared_ptr<const Program>(compile_model(graph))](
-             const Data& inputs, const tenon::RunOptions& options) { return program->run(inputs, options); };
+  return [program = std::shared_ptr<const Program>(compile_model(graph))](const Data& inputs,
+                                                                          const tenon::RunOptions& options) {
+    return run_compiled([&] { return program->run(inputs, options); });
+  };
 }
 
 void write_outputs(const std::string& file, const Graph& graph, const Data& outputs) {

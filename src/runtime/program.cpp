@@ -45,6 +45,17 @@ bool has_fixed_sizes(const std::vector<Value>& values) {
   return std::all_of(values.begin(), values.end(), [](Value value) { return has_fixed_size(value.type()); });
 }
 
+// An error says which node it is in.
+Data evaluate_node(const Node& node, const Call& call) {
+  try {
+    return node.op().eval(call);
+  } catch (const ElementError& error) {  // of a nested graph
+    throw ElementError(fmt::format("{}: {}", node.describe(), error.what()));
+  } catch (...) {
+    return with_context([&] { return node.describe(); }, []() -> Data { throw; });
+  }
+}
+
 }  // namespace
 
 std::string describe_sources(const std::vector<std::string>& sources) {
@@ -377,10 +388,8 @@ void Program::launch(const KernelStep& step, const Launch& launch, State& state)
     else
       shared_pool(state.options.threads).run(threads, run);
     if (failed != 0)
-      throw user_error(
-          "{}: an index is out of range, or an integer is divided by zero\n  hint: --engine reference says "
-          "more",
-          describe_sources(step.sources));
+      throw ElementError(fmt::format("{}: an index is out of range, or an integer is divided by zero",
+                                     describe_sources(step.sources)));
   }
 }
 
@@ -423,7 +432,7 @@ void Program::run_on_host(const HostStep& step, State& state) const {
         inputs, {.threads = state.options.threads, .random = state.options.random});
   };
   const Call call(node, operands, *state.options.random, step.regions.empty() ? nullptr : &run_region);
-  Data results = with_context([&] { return node.describe(); }, [&] { return node.op().eval(call); });
+  Data results = evaluate_node(node, call);
   const size_t known = state.bindings.size();
   for (size_t i = 0; i < step.writes.size(); ++i) {
     const size_t slot = step.writes[i];

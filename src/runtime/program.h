@@ -19,6 +19,13 @@ struct RunOptions {
   RandomGenerator* random = nullptr;  // what they draw from instead, where there is one
 };
 
+// Generated code met elements that it cannot compute with. It only says in which nodes: the op's eval, which
+// looks at each element by itself, can say more.
+class ElementError : public UserError {
+ public:
+  using UserError::UserError;
+};
+
 struct FreeMemory {
   void operator()(std::byte* memory) const { std::free(memory); }
 };
@@ -30,8 +37,8 @@ class Program {
           std::vector<size_t> outputs, std::shared_ptr<const void> code);
   ~Program();
 
-  // The outputs of the graph for these inputs. Inputs that do not fit are the user's fault, and leave the
-  // program as it was. Several threads may run it at once.
+  // The outputs of the graph for these inputs. Inputs that do not fit are the user's fault, their elements
+  // an ElementError, and leave the program as it was. Several threads may run it at once.
   Data run(const Data& inputs, const RunOptions& options = {}) const;
 
   // Whether the sizes of all inputs and outputs are known without running it, and none holds strings.

@@ -117,7 +117,7 @@ TEST_F(Bench, BindsSizes) {
 TEST_F(Bench, TakesInputs) {
   expect("tenon bench ids.tenon --seconds 0 --dim n=3", 2, "",
          "tenon: node \"%y\": an index is out of range, or an integer is divided by zero\n"
-         "  hint: --engine reference says more\n"
+         "  hint: tenon run --engine reference says more\n"
          "  hint: the inputs were made up; give your own with --inputs\n");
   write_npz(folder_ / "in.npz",
             {{"table", Tensor(DType::F32, {4, 2})}, {"ids", Tensor::of<int64_t>({1, 3})}});

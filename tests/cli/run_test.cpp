@@ -91,7 +91,7 @@ TEST_F(Run, SaysWhenTheInputsThatDoNotFitWereMadeUp) {
                  "  hint: the inputs were made up; give your own with --inputs");
   expect_refused("tenon run ids.tenon",
                  "node \"%y\": an index is out of range, or an integer is divided by zero\n"
-                 "  hint: --engine reference says more\n"
+                 "  hint: tenon run --engine reference says more\n"
                  "  hint: the inputs were made up; give your own with --inputs");
 }
 

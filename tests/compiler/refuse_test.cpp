@@ -1,4 +1,5 @@
 // What compiled code refuses: as the reference does, before anything is read or written out of range.
+#include "base/expect_error.h"
 #include "compiler/compile.h"
 #include "ir/graph_text.h"
 
@@ -26,6 +27,24 @@ TEST(Refuse, IndicesThatAreOutOfRange) {
   EXPECT_THROW(program->run({x, i64({2}, {0, 1e15})}), UserError);
   EXPECT_THROW(program->run({x, i64({2}, {-1e15, 0})}), UserError);
   expect_tensor(program->run({x, i64({2}, {-1, 0})})[0], f32({2}, {2, 1}));
+}
+
+TEST(Refuse, ElementsOfANestedGraph) {
+  const auto graph = parse_graph(R"(graph(%test: bool[], %x: f32[2], %i: i64[1]) {
+    %y = if(%test, [%x, %i]) then(%a: f32[2], %j: i64[1]) {
+      %0 = gather(%a, %j)
+      return %0
+    } else(%a: f32[2], %j: i64[1]) {
+      %0 = gather(%a, %j)
+      return %0
+    }
+    return %y
+  })");
+  expect_error<ElementError>(
+      [&] {
+        compile(*graph)->run({Tensor::scalar(true), f32({2}, {1, 2}), i64({1}, {2})});
+      },
+      "node %y: node \"gather\": an index is out of range, or an integer is divided by zero");
 }
 
 // Where no element of the result asks for them, too.
