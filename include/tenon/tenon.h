@@ -66,7 +66,8 @@ typedef struct tenon_tensor {
   void* data;     /* only read where it is an input */
   size_t bytes;   /* that there are at data */
   int32_t dtype;  /* a tenon_dtype */
-  int32_t rank;   /* how many sizes there are; of an output, how many there is room for */
+  int32_t rank;   /* how many sizes there are; of an output, how many there is room for, and after a run how
+                     many there are: set it anew where a later run may give more dimensions */
   int64_t* sizes; /* read where it is an input, written where it is an output; an output may leave out
                      sizes (NULL) that it does not want to know */
 } tenon_tensor;
@@ -124,11 +125,12 @@ const tenon_port* tenon_input(const tenon_program* program, size_t number);
 const tenon_port* tenon_output(const tenon_program* program, size_t number);
 
 /* Runs the program: reads the inputs, and writes the elements and sizes of the outputs. No output may overlap
- * another or an input. Where all sizes are fixed, the outputs are computed where they belong, and nothing is
- * allocated from the second run on. Where an output has too little room for its elements, the status is
- * TENON_USER_ERROR, but the sizes of the outputs are written; the program does not even run where they follow
- * from those of the inputs. After any error the program is as good as
- * before, and what the outputs hold is not defined. `options` may be NULL. */
+ * another or an input. Where the sizes of inputs and outputs are fixed and all of the model becomes generated
+ * code, the outputs are computed where they belong, but for those that are inputs, constants or each other,
+ * and nothing else is copied, or allocated from the second run on. Where an output has too little room for
+ * its elements, the status is TENON_USER_ERROR, but the sizes of the outputs are written; the program does
+ * not even run where they follow from those of the inputs. After any error the program is as good as before,
+ * and what the outputs hold is not defined. `options` may be NULL. */
 tenon_status tenon_run(const tenon_program* program, const tenon_tensor* inputs, size_t input_count,
                        tenon_tensor* outputs, size_t output_count, const tenon_run_options* options);
 

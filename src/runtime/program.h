@@ -44,8 +44,8 @@ class Program {
   // Whether the sizes of all inputs and outputs are known without running it, and none holds strings.
   bool has_fixed_sizes() const { return has_fixed_sizes_; }
   // The same for a program of fixed sizes, where the caller has the elements: nothing is copied that need not
-  // be, and from the second run on nothing is allocated. The memory is not checked; it must be aligned for
-  // the elements, and no output may overlap another or an input.
+  // be, and from the second run on only what is copied, and host steps, allocate. The memory is not checked;
+  // it must be aligned for the elements, and no output may overlap another or an input.
   void run_into(std::span<const void* const> inputs, std::span<void* const> outputs,
                 const RunOptions& options = {}) const;
 
