@@ -494,7 +494,23 @@ class Compiler {
                              codegen::scratch_bytes(phases[i]).substitute(sizes)});
       step.work = max(step.work, (phases[i].turns * work_of(phases[i].body, sizes)).substitute(sizes));
     }
+    if (step.work.is_unknown())  // too long a formula; each element is looked at, at least
+      step.work = elements_of(named.kernel).substitute(sizes);
     steps_.emplace_back(std::move(step));
+  }
+
+  // As many as the largest buffers that a kernel reads or writes have.
+  static Dim elements_of(const Kernel& kernel) {
+    Dim most = 1;
+    for (const std::vector<Buffer>* buffers : {&kernel.inputs, &kernel.outputs})
+      for (const Buffer& buffer : *buffers) {
+        Dim count = 1;
+        for (const Dim& size : buffer.sizes)
+          count = count * size;
+        if (const Dim more = max(most, count); !more.is_unknown())
+          most = more;
+      }
+    return most;
   }
 
   // About how many elements one turn computes, by the kernel's sizes.

@@ -283,6 +283,19 @@ TEST(Compile, PacksNothingForASingleRow) {
   EXPECT_NE(text.rfind("= x1["), text.find("= x1[")) << text;  // the single row reads it once more
 }
 
+// How much there is to do is a longer formula than sizes may be.
+TEST(Compile, TakesProductsWhoseSizesOnlyRunningTells) {
+  const std::unique_ptr<Graph> graph =
+      read("graph g(%x: f32[m,n]) { %0 = matmul(%x, %x, transpose_a=true) return %0 }");
+  const std::unique_ptr<Program> program = compile(*graph, without_cache());
+  for (const Extents& extents :
+       {Extents{5, 70}, Extents{3, 9}, Extents{1, 1}, Extents{0, 2}, Extents{2, 0}}) {
+    const Data inputs{numbers(extents, 1)};
+    expect_close(program->run(inputs, {.threads = 2}).front().tensor(),
+                 evaluate(*graph, inputs).front().tensor());
+  }
+}
+
 TEST(Compile, MakesOneKernelOfEqualOnes) {
   const std::unique_ptr<Graph> graph = read(R"(graph g(%x: f32[16,16], %w: f32[16,16], %v: f32[16,16]) {
       %0 = matmul(%x, %w)
