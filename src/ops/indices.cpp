@@ -118,10 +118,14 @@ Places places_of_tuples(std::string_view op, const Extents& x, const Tensor& ind
                      fmt::join(indices.extents(), ","), batch_dims, fmt::join(x, ","));
   Places places = {.extents = {indices.extents().begin(), indices.extents().end() - 1}};
   places.extents.insert(places.extents.end(), x.begin() + batch_dims + length, x.end());
+  std::vector<int64_t> wanted = as_ints(indices);
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    const int64_t axis = batch_dims + static_cast<int64_t>(i) % length;
+    wanted[i] = checked_index(op, wanted[i], x[static_cast<size_t>(axis)], axis);
+  }
   if (element_count(places.extents) == 0)
     return places;
   places.run = product(x, batch_dims + length, rank);
-  const std::vector<int64_t> wanted = as_ints(indices);
   auto index = wanted.begin();
   // Tuples that share the batch dimensions index the same part of x.
   const int64_t batches = product(x, 0, batch_dims);
@@ -129,10 +133,8 @@ Places places_of_tuples(std::string_view op, const Extents& x, const Tensor& ind
   for (int64_t batch = 0; batch < batches; ++batch)
     for (int64_t tuple = 0; tuple < tuples; ++tuple) {
       int64_t offset = batch;
-      for (int64_t axis = batch_dims; axis < batch_dims + length; ++axis) {
-        const int64_t size = x[static_cast<size_t>(axis)];
-        offset = offset * size + checked_index(op, *index++, size, axis);
-      }
+      for (int64_t axis = batch_dims; axis < batch_dims + length; ++axis)
+        offset = offset * x[static_cast<size_t>(axis)] + *index++;
       places.offsets.push_back(offset * places.run);
     }
   return places;

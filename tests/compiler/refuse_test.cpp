@@ -62,6 +62,7 @@ TEST(Refuse, IndicesThatAreOutOfRangeOfNothing) {
   refuse("%x: f32[3,0], %i: i64[2]", "gather(%x, %i)", {3, 0});
   refuse("%x: f32[n,3,m], %i: i64[k]", "gather(%x, %i, axis=1)", {2, 3, 0});
   refuse("%x: f32[n,3,m], %i: i64[k]", "gather(%x, %i, axis=1)", {0, 3, 4});
+  refuse("%x: f32[3,4,n], %i: i64[2]", "gather_nd(%x, %i)", {3, 4, 0});
   refuse("%x: f32[3,2,n], %i: i64[2]", "reverse_sequence(%x, %i, time_axis=0, batch_axis=1)", {3, 2, 0});
 }
 
