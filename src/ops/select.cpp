@@ -255,8 +255,10 @@ Data eval(const Call& c) {
 std::vector<Operand> grad(const GradContext& n) { return {{"x", tenon::cast(n.dy(), n.in("x").dtype())}}; }
 
 // Straight from the element as it is stored, so that it is rounded once.
+// What saturates is left to eval: mostly floats of 8 bits, which have no code anyway.
 void lower(LowerContext& c) {
-  c.define([&](const Index& at) { return c.stored(c.node().in("x"), at); });
+  if (!c.node().attr("saturate"))
+    c.define([&](const Index& at) { return c.stored(c.node().in("x"), at); });
 }
 
 }  // namespace cast_op

@@ -48,6 +48,16 @@ TEST(Numerics, CastsFloatsToIntegersAsTheReferenceDoes) {
     }
 }
 
+TEST(Numerics, SaturatesAsTheReferenceDoes) {
+  for (const char* types : {"i64 u32", "i64 i2", "f32 u8", "f32 f16"}) {
+    const std::string from(types, 3), to(types + 4);
+    const auto graph = parse_graph(
+        fmt::format("graph(%x: {}[n]) {{ %y = cast(%x, to={}, saturate=true) return %y }}", from, to));
+    const Data inputs{tensor(*parse_dtype(from), {4}, {1, -1e5, 1e5, 1e15})};
+    expect_tensor(compile(*graph)->run(inputs)[0], evaluate(*graph, inputs)[0].tensor());
+  }
+}
+
 // As far as docs/compiler.md says: squares are added up in f32.
 TEST(Numerics, NormaliseSmallAndLargeElements) {
   for (const char* node :
