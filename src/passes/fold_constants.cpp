@@ -124,6 +124,8 @@ class Folder {
     const auto extents = value.shape().extents();
     if (!ints || !extents || !is_integer(value.dtype()))
       return std::nullopt;
+    if (static_cast<int64_t>(ints->size()) != element_count(*extents))
+      return std::nullopt;  // its node will be refused when it runs
     return Literal(narrow<int64_t>(value.dtype(), *extents, *ints));
   }
 

@@ -20,6 +20,12 @@ TEST(FoldConstants, KnowsShapes) {
               "graph g(%x: f32[n,3]) { %d = constant(value=i64[] {3}) return %d }");
 }
 
+// Only running tells that there is nothing to squeeze.
+TEST(FoldConstants, LeavesWhatHasNoValue) {
+  expect_unchanged(fold_constants,
+                   "graph g(%x: i64[n,0], %axes: i64[2]) { %y = squeeze(%x, axes=%axes) return %y }");
+}
+
 TEST(FoldConstants, KeepsSplatsLazy) {
   expect_pass(fold_constants, R"(graph g() {
     %a = constant(value=f32[1000000,1000] splat 2) %b = constant(value=f32[] splat 3) %c = mul(%a, %b)
