@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
+#include "base/error.h"
 #include "ops/binary.h"
 #include "ops/data.h"
 #include "ops/elements.h"
@@ -358,7 +358,10 @@ std::vector<Value> decompose_local_response_norm(const Node& n) {
   const int64_t size = checked_size(n.attr("size"));
   const double alpha = n.attr("alpha"), beta = n.attr("beta"), bias = n.attr("bias");
   // Further away than there are channels, there is nothing to sum.
-  const int64_t reach = x.dim(1).constant().value_or(std::numeric_limits<int32_t>::max() / 2);
+  constexpr int64_t most = 1024;
+  if (!x.dim(1).is_constant() && size > most)
+    throw unsupported("local_response_norm: only running tells how many of {} channels there are", size);
+  const int64_t reach = x.dim(1).constant().value_or(size);
   const int64_t below = std::min((size - 1) / 2, reach), above = std::min(size / 2, reach);
   const int64_t cells = below + 1 + above;
   const Value one = int_vector(n.graph(), {1});

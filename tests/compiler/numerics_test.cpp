@@ -95,14 +95,15 @@ TEST(Numerics, NormaliseNothing) {
 }
 
 TEST(Numerics, NormaliseOverMoreChannelsThanThereAre) {
-  for (const char* size : {"6", "7", "8", "5086444705639490518"}) {
-    const auto graph = parse_graph(fmt::format(
-        "graph(%x: f32[2,3,2]) {{ %y = local_response_norm(%x, size={}, alpha=4, beta=0.5, bias=1) "
-        "return %y }}",
-        size));
-    const Data inputs{f32({2, 3, 2}, {1, -2, 3, 4, -5, 6, 0, 1, 2, 3, 4, 5})};
-    expect_near(compile(*graph)->run(inputs)[0], evaluate(*graph, inputs)[0].tensor(), 1e-5);
-  }
+  for (const char* channels : {"3", "n"})
+    for (const char* size : {"6", "7", "8", "5086444705639490518"}) {
+      const auto graph = parse_graph(fmt::format(
+          "graph(%x: f32[2,{},2]) {{ %y = local_response_norm(%x, size={}, alpha=4, beta=0.5, bias=1) "
+          "return %y }}",
+          channels, size));
+      const Data inputs{f32({2, 3, 2}, {1, -2, 3, 4, -5, 6, 0, 1, 2, 3, 4, 5})};
+      expect_near(compile(*graph)->run(inputs)[0], evaluate(*graph, inputs)[0].tensor(), 1e-5);
+    }
 }
 
 // One after the other, 0.1 a million times would be 100958.
