@@ -21,8 +21,16 @@ namespace {
 bool has_code(const Type& type) {
   if (!type.is_tensor() || !type.as_tensor().shape.ranked() || !codegen::has_code(type.as_tensor().dtype))
     return false;
+  // Nor may several dimensions together have more elements than can be counted.
   const std::vector<Dim>& dims = type.as_tensor().shape.dims();
-  return std::none_of(dims.begin(), dims.end(), [](const Dim& dim) { return dim.is_unknown(); });
+  Dim first = 1, last = 1;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    first = first * dims[i];
+    last = dims[dims.size() - 1 - i] * last;
+    if (dims[i].is_unknown() || first.is_unknown() || last.is_unknown())
+      return false;
+  }
+  return true;
 }
 
 bool has_code(const Node& node) {

@@ -127,5 +127,17 @@ TEST(Refuse, SizesThatComeOutAndDoNotFit) {
   expect_tensor(program->run(inputs)[0], evaluate(*graph, inputs)[0].tensor());
 }
 
+// The reference says so, or gives what there is of them.
+TEST(Refuse, SizesThatCannotBeCounted) {
+  const auto run = [](const std::string& sizes) {
+    const auto graph = parse_graph("graph(%x: f32[]) { %s = constant(value=i64[3] {" + sizes +
+                                   "}) %b = broadcast(%x, %s) %y = sqrt(%b) return %y }");
+    return compile(*graph)->run({f32({}, {4})})[0].tensor().extents();
+  };
+  EXPECT_TRUE(refuses([&] { run("8980183084613588238, 3, 1"); }));
+  EXPECT_EQ(run("8980183084613588238, 3, 0"), (Extents{8980183084613588238, 3, 0}));
+  EXPECT_EQ(run("0, 3, 8980183084613588238"), (Extents{0, 3, 8980183084613588238}));
+}
+
 }  // namespace
 }  // namespace tenon
