@@ -113,7 +113,7 @@ struct Weight {
 
 // The constants that a matrix consists of; empty where it does not.
 std::vector<Value> pieces_of(Value matrix) {
-  if (matrix.is_input() || matrix.rank() != 2 || !matrix.shape().extents())
+  if (matrix.is_input() || !matrix.shape().ranked() || matrix.rank() != 2 || !matrix.shape().extents())
     return {};
   if (literal_of(matrix) != nullptr)
     return {matrix};

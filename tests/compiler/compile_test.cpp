@@ -296,6 +296,18 @@ TEST(Compile, TakesProductsWhoseSizesOnlyRunningTells) {
   }
 }
 
+TEST(Compile, TakesProductsWhoseRankOnlyRunningTells) {
+  const std::unique_ptr<Graph> graph = read(R"(graph g(%x: f32[2,3], %s: i64[n]) {
+      %r = reshape(%x, %s)
+      %e = exp(%r)
+      %y = matmul(%r, %e, transpose_b=true)
+      return %y
+    })");
+  const Data inputs{numbers({2, 3}, 1), Tensor::of(std::vector<int64_t>{3, 2})};
+  expect_close(compile(*graph, without_cache())->run(inputs).front().tensor(),
+               evaluate(*graph, inputs).front().tensor());
+}
+
 TEST(Compile, MakesOneKernelOfEqualOnes) {
   const std::unique_ptr<Graph> graph = read(R"(graph g(%x: f32[16,16], %w: f32[16,16], %v: f32[16,16]) {
       %0 = matmul(%x, %w)
