@@ -112,6 +112,9 @@ int64_t lanes_for(const Loop& loop, const Target& target) {
   int64_t bytes = 1;
   widen(loop.body, bytes);
   int64_t lanes = std::max<int64_t>(target.vector_bytes / bytes, 1) * kRegistersPerVector;
+  // Where all that a turn does is to add to a sum, each must wait for the one before.
+  if (find_folded(loop).size() == loop.body.size())
+    lanes *= 2;
   if (const std::optional<int64_t> turns = turns_of(loop).constant())
     lanes = std::min<int64_t>(
         lanes, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::max<int64_t>(*turns, 1)))));

@@ -18,6 +18,37 @@ namespace {
 // cache while their columns are moved, so that whole stretches of the result are written.
 constexpr int64_t kBlock = 16, kRows = 512;
 
+// 16 elements of 4 bytes.
+typedef uint32_t Line __attribute__((vector_size(64), aligned(4), may_alias));
+
+// Swaps the elements of two lines that stand in each other's place: those whose number has the bit of
+// `distance`.
+template <int distance, size_t... i>
+void exchange(Line& a, Line& b, std::index_sequence<i...>) {
+  const Line low = a, high = b;
+  a = __builtin_shufflevector(low, high, ((i & distance) != 0 ? 16 + i - distance : i)...);
+  b = __builtin_shufflevector(low, high, ((i & distance) != 0 ? 16 + i : i + distance)...);
+}
+template <int distance>
+void exchange_all(Line* lines) {
+  for (int i = 0; i < kBlock; ++i)
+    if ((i & distance) == 0)
+      exchange<distance>(lines[i], lines[i + distance], std::make_index_sequence<16>());
+}
+
+// A whole block, in registers.
+void transpose_block(const uint32_t* x, int64_t from_stride, uint32_t* y, int64_t to_stride) {
+  Line lines[kBlock];
+  for (int i = 0; i < kBlock; ++i)
+    lines[i] = *reinterpret_cast<const Line*>(x + i * from_stride);
+  exchange_all<1>(lines);
+  exchange_all<2>(lines);
+  exchange_all<4>(lines);
+  exchange_all<8>(lines);
+  for (int i = 0; i < kBlock; ++i)
+    *reinterpret_cast<Line*>(y + i * to_stride) = lines[i];
+}
+
 // A matrix whose elements are of this size, and where its transpose goes, whose rows may be longer.
 template <class T>
 struct Transposition {
@@ -32,6 +63,9 @@ struct Transposition {
           move_block(i, j);
   }
   void move_block(int64_t i, int64_t j) const {
+    if constexpr (std::is_same_v<T, uint32_t>)
+      if (i + kBlock <= rows && j + kBlock <= columns)
+        return transpose_block(x + i * columns + j, columns, y + j * stride + i, stride);
     for (int64_t k = j; k < std::min(j + kBlock, columns); ++k)
       for (int64_t l = i; l < std::min(i + kBlock, rows); ++l)
         y[k * stride + l] = x[l * columns + k];
