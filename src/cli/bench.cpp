@@ -1,15 +1,11 @@
 // bench.cpp — tenon bench: how long a compiled model takes, and what it needs.
-#include <stdlib.h>  // NOLINT: mkdtemp is not in <cstdlib>
-
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cmath>
-#include <cstring>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/progress.h"
+#include "base/scratch_folder.h"
 #include "base/write_file.h"
 #include "cli/arrays.h"
 #include "cli/commands.h"
@@ -45,28 +41,6 @@ double milliseconds_of(Work&& work) {
 double quantile(const std::vector<double>& times, double part) {
   return times[static_cast<size_t>(std::ceil(part * static_cast<double>(times.size()))) - 1];
 }
-
-// A folder that nobody else uses, for as long as it is needed.
-class ScratchFolder {
- public:
-  ScratchFolder() {
-    std::string path = (std::filesystem::temp_directory_path() / "tenon-XXXXXX").string();
-    if (::mkdtemp(path.data()) == nullptr)
-      throw user_error("there is no place for temporary files: {}", std::strerror(errno));
-    path_ = path;
-  }
-  ~ScratchFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 // One way to run the model, and what was found out about it.
 struct Contender {

@@ -6,10 +6,10 @@
 #include <span>
 #include <utility>
 
-#include "base/pages.h"
 #include "base/run_all.h"
 #include "ops/data.h"
 #include "ops/linear.h"
+#include "tensor/release_literal.h"
 
 namespace tenon {
 namespace {
@@ -100,12 +100,6 @@ bool transpose_piece(Tensor& to, int64_t column, const Tensor& from) {
     default:
       return false;
   }
-}
-
-// What was read of a file is not needed a second time.
-void release(const Literal& literal) {
-  if (const auto* slice = std::get_if<Literal::FileSlice>(&literal.form()))
-    release_pages(slice->file->bytes().subspan(slice->offset, slice->size));
 }
 
 // A constant on the right of products that transpose it, or several that are joined along their rows.

@@ -5,8 +5,8 @@
 #include <set>
 
 #include "base/error.h"
-#include "base/pages.h"
 #include "ops/data.h"
+#include "tensor/release_literal.h"
 
 namespace tenon {
 namespace {
@@ -81,8 +81,7 @@ class Weights {
       const WithSources sources(*results[i].node());
       results[i].replace_all_uses(constant(graph_, values[i].tensor()));
       for (Value each : constants_behind_.at(results[i].data()))
-        if (const auto* slice = std::get_if<Literal::FileSlice>(&literal_of(each)->form()))
-          release_pages(slice->file->bytes().subspan(slice->offset, slice->size));
+        release(*literal_of(each));
     }
   }
 
