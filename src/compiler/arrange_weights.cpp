@@ -14,12 +14,12 @@
 namespace tenon {
 namespace {
 
-// Rows and columns that are moved together, as many elements as a cache line holds; and rows that stay in
-// cache while their columns are moved, so that whole stretches of the result are written.
-constexpr int64_t kBlock = 16, kRows = 512;
+// Rows and columns that are moved together, as many elements as a cache line holds.
+constexpr int64_t kBlock = 16;
 
 // 16 elements of 4 bytes.
 typedef uint32_t Line __attribute__((vector_size(64), aligned(4), may_alias));
+typedef uint32_t WholeLine __attribute__((vector_size(64), may_alias));
 
 // Swaps the elements of two lines that stand in each other's place: those whose number has the bit of
 // `distance`.
@@ -36,7 +36,7 @@ void exchange_all(Line* lines) {
       exchange<distance>(lines[i], lines[i + distance], std::make_index_sequence<16>());
 }
 
-// A whole block, in registers.
+// A whole block, in registers. Lines of the result are not fetched only to be overwritten.
 void transpose_block(const uint32_t* x, int64_t from_stride, uint32_t* y, int64_t to_stride) {
   Line lines[kBlock];
   for (int i = 0; i < kBlock; ++i)
@@ -45,8 +45,12 @@ void transpose_block(const uint32_t* x, int64_t from_stride, uint32_t* y, int64_
   exchange_all<2>(lines);
   exchange_all<4>(lines);
   exchange_all<8>(lines);
+  const bool whole = reinterpret_cast<uintptr_t>(y) % sizeof(Line) == 0 && to_stride % kBlock == 0;
   for (int i = 0; i < kBlock; ++i)
-    *reinterpret_cast<Line*>(y + i * to_stride) = lines[i];
+    if (whole)
+      __builtin_nontemporal_store(lines[i], reinterpret_cast<WholeLine*>(y + i * to_stride));
+    else
+      *reinterpret_cast<Line*>(y + i * to_stride) = lines[i];
 }
 
 // A matrix whose elements are of this size, and where its transpose goes, whose rows may be longer.
@@ -57,10 +61,9 @@ struct Transposition {
   int64_t rows, columns, stride;  // of y, in elements
 
   void run() const {
-    for (int64_t first = 0; first < rows; first += kRows)
+    for (int64_t i = 0; i < rows; i += kBlock)
       for (int64_t j = 0; j < columns; j += kBlock)
-        for (int64_t i = first; i < std::min(first + kRows, rows); i += kBlock)
-          move_block(i, j);
+        move_block(i, j);
   }
   void move_block(int64_t i, int64_t j) const {
     if constexpr (std::is_same_v<T, uint32_t>)

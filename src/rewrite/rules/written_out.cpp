@@ -1,7 +1,37 @@
 #include "rewrite/rules/written_out.h"
 
+#include <mutex>
+#include <unordered_map>
+
+#include "ir/print.h"
+#include "rewrite/match.h"
+
 namespace tenon {
 namespace {
+
+constexpr size_t kMostRemembered = 1024;  // regions
+
+// All that running a region depends on, and no more: regions of layers that are built alike have the same.
+std::string describe(const Region& region) {
+  std::string text = fmt::format("{}", region.x.type());
+  std::unordered_map<const ValueData*, size_t> numbers{{region.x.data(), 0}};
+  const auto add = [&](Value value, std::string_view what) {
+    numbers.emplace(value.data(), numbers.size());
+    fmt::format_to(std::back_inserter(text), ";{}:{}", what, value.type());
+  };
+  for (Value fixed : region.fixed)
+    add(fixed, "fixed");
+  for (Value number : region.numbers)
+    add(number, fmt::format("{:a}", *uniform_number(number)));
+  for (const Node* node : region.nodes) {
+    add(node->result(), node->op().name);
+    for (Value operand : node->operands())
+      fmt::format_to(std::back_inserter(text), " {}", numbers.at(operand.data()));
+    for (const auto& [name, attribute] : node->attributes())
+      fmt::format_to(std::back_inserter(text), " {}={}", name, print(attribute));
+  }
+  return text;
+}
 
 // Whether the region has no more nodes than the function would have, and the first of them.
 bool is_already(const Region& region, const Function& function) {
@@ -17,18 +47,44 @@ bool is_already(const Region& region, const Function& function) {
   return region.nodes.size() <= made.size() && region.has(made.front());
 }
 
+// A solver that runs each kind of region once, and leaves out those that need no rewriting.
+class Remembered {
+ public:
+  explicit Remembered(Solver solve) : solve_(std::move(solve)) {}
+
+  std::optional<Function> operator()(const Region& region) {
+    const std::string key = describe(region);
+    {
+      const std::lock_guard lock(mutex_);
+      if (const auto it = known_.find(key); it != known_.end())
+        return it->second;
+    }
+    std::optional<Function> function = solve_(region);
+    if (function && is_already(region, *function))
+      function.reset();
+    const std::lock_guard lock(mutex_);
+    if (known_.size() >= kMostRemembered)
+      known_.clear();
+    return known_.emplace(key, std::move(function)).first->second;
+  }
+
+ private:
+  Solver solve_;
+  std::mutex mutex_;
+  std::unordered_map<std::string, std::optional<Function>> known_;
+};
+
 }  // namespace
 
 Rule written_out(std::string_view name, std::set<std::string, std::less<>> ops, std::string formula,
                  const Solver& solve, std::string_view fires, std::string_view stays) {
   const Pattern x = any("x");
-  const auto computes = [=](const Match& m) {
-    const std::optional<Function> function = solve(m.region());
-    return function && !is_already(m.region(), *function);
-  };
+  const auto remembered = std::make_shared<Remembered>(solve);
+  const auto computes = [=](const Match& m) { return (*remembered)(m.region()).has_value(); };
   return {.name = name,
           .match = computed_from(x, std::move(ops)),
-          .replace = {formula, [=](const Match& m) { return (*solve(m.region()))(m[x], m.region().fixed); }},
+          .replace = {formula,
+                      [=](const Match& m) { return (*(*remembered)(m.region()))(m[x], m.region().fixed); }},
           .when = {is_ordinary_float(x), {"it computes " + formula, computes}},
           .numerics = Numerics::Reassociates,
           .fires = fires,
