@@ -20,26 +20,29 @@ std::optional<int64_t> bytes_of(const Type& type, const Bindings& sizes) {
   return byte_count(dtype, extents);
 }
 
+int64_t add(int64_t moved, int64_t more) {
+  if (__builtin_add_overflow(moved, more, &moved))
+    throw user_error("the model moves more bytes than can be counted");
+  return moved;
+}
+
 }  // namespace
+
+int64_t bytes_moved(const Program& program, const Step& step, const Bindings& sizes) {
+  int64_t moved = 0;
+  if (!std::holds_alternative<AliasStep>(step))
+    for_each_slot(step, [&](size_t slot) {
+      moved = add(moved, bytes_of(program.slots()[slot].type, sizes).value_or(0));
+    });
+  return moved;
+}
 
 Needs needs_of(const Program& program, const Bindings& sizes) {
   Needs needs;
-  const auto move = [&](const std::vector<size_t>& slots) {
-    for (size_t slot : slots)
-      if (__builtin_add_overflow(needs.bytes_moved, bytes_of(program.slots()[slot].type, sizes).value_or(0),
-                                 &needs.bytes_moved))
-        throw user_error("the model moves more bytes than can be counted");
-  };
   for (const Step& step : program.steps()) {
-    if (const auto* kernel = std::get_if<KernelStep>(&step)) {
-      ++needs.kernels;
-      move(kernel->reads);
-      move(kernel->writes);
-    } else if (const auto* host = std::get_if<HostStep>(&step)) {
-      ++needs.host_steps;
-      move(host->reads);
-      move(host->writes);
-    }
+    needs.kernels += std::holds_alternative<KernelStep>(step) ? 1 : 0;
+    needs.host_steps += std::holds_alternative<HostStep>(step) ? 1 : 0;
+    needs.bytes_moved = add(needs.bytes_moved, bytes_moved(program, step, sizes));
   }
   const MemoryPlan plan = program.memory_plan(sizes);
   needs.arena_bytes = plan.bytes;

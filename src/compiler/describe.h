@@ -13,6 +13,9 @@ struct Needs {
   int64_t arena_bytes = 0, arena_lower_bound = 0;
 };
 
+// The sizes of all buffers that one step reads and writes, as above.
+int64_t bytes_moved(const Program& program, const Step& step, const Bindings& sizes);
+
 // For these sizes of the inputs.
 Needs needs_of(const Program& program, const Bindings& sizes);
 

@@ -238,8 +238,11 @@ void Program::run_steps(State& state) const {
     state.arena.reset();
     state.arena = allocate(state.arena_bytes, 1);
   }
-  for (state.step = 0; state.step < steps_.size(); ++state.step)
+  for (state.step = 0; state.step < steps_.size(); ++state.step) {
     run_step(state);
+    if (state.options.after_step != nullptr)
+      (*state.options.after_step)(state.step);
+  }
 }
 
 void Program::run_step(State& state) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -17,6 +18,8 @@ struct RunOptions {
   uint64_t seed = 0;  // of the random ops
   int threads = 1;
   RandomGenerator* random = nullptr;  // what they draw from instead, where there is one
+  // Where there is one, it is called after each step with its number; not for those of nested graphs.
+  const std::function<void(size_t step)>* after_step = nullptr;
 };
 
 // Generated code met elements that it cannot compute with. It only says in which nodes: the op's eval, which

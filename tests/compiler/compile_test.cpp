@@ -196,6 +196,22 @@ TEST(Program, RunsIntoMemoryOfTheCaller) {
   EXPECT_EQ(open->output_extents({numbers({3}, 1)}), std::nullopt);
 }
 
+TEST(Program, TellsOfEachStepInTurn) {
+  const std::unique_ptr<Graph> graph = read(R"(graph g(%x: f32[4]) {
+      %0 = exp(%x)
+      %1 = nonzero(%0)
+      return %0, %1
+    })");
+  const std::unique_ptr<Program> program = compile(*graph, without_cache());
+  ASSERT_EQ(program->steps().size(), 2);
+  std::vector<size_t> steps;
+  const std::function<void(size_t)> note = [&](size_t step) { steps.push_back(step); };
+  program->run({numbers({4}, 1)}, {.after_step = &note});
+  EXPECT_EQ(steps, (std::vector<size_t>{0, 1}));
+  program->run({numbers({4}, 1)});
+  EXPECT_EQ(steps.size(), 2);  // nobody listens any more
+}
+
 TEST(Program, RunsForSeveralCallersAndSizesAtOnce) {
   const std::unique_ptr<Graph> graph = read(R"(graph g(%x: f32[n,8], %w: f32[8,8]) {
       %0 = matmul(%x, %w)

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/expect_error.h"
 #include "compiler/compile.h"
 #include "ir/parse.h"
@@ -30,6 +32,21 @@ TEST(NeedsOf, LeavesOutWhatOnlyRunningTells) {
   EXPECT_EQ(unknown.host_steps, 1);
   EXPECT_EQ(unknown.bytes_moved, 64);  // x
   EXPECT_EQ(unknown.arena_bytes, 0);
+}
+
+TEST(BytesMoved, CountsEachStepByItself) {
+  register_ops();
+  const auto program = compile(*parse(R"(graph(%x: f32[n,4]) {
+      %shape = constant(value=i64[1] {-1})
+      %a = reshape(%x, %shape)
+      %b = nonzero(%x)
+      return %a, %b
+    })"));
+  std::vector<int64_t> moved;
+  for (const Step& step : program->steps())
+    moved.push_back(bytes_moved(*program, step, {{"n", 3}}));
+  std::sort(moved.begin(), moved.end());
+  EXPECT_EQ(moved, (std::vector<int64_t>{0, 48}));  // a view moves nothing
 }
 
 TEST(NeedsOf, RefusesWhatCannotBeCounted) {
