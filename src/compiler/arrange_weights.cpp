@@ -174,7 +174,52 @@ std::vector<Weight> find_weights(const Graph& graph) {
   return weights;
 }
 
+// Goes through a tensor in its own order, but for the dimension that becomes the last, so that what is read
+// together lies together, and so does what is written.
+template <class T>
+void reorder_into(Tensor& to, const Tensor& from, const std::vector<size_t>& order) {
+  const Extents& extents = from.extents();
+  const Extents from_strides = row_major_strides(extents), strides = row_major_strides(to.extents());
+  Extents to_strides(extents.size());
+  for (size_t i = 0; i < order.size(); ++i)
+    to_strides[order[i]] = strides[i];
+  const size_t last = order.back();
+  const T* x = from.data<T>().data();
+  T* y = to.mutable_data<T>().data();
+  const auto move = [&](const auto& self, size_t dim, const T* source, T* target) -> void {
+    if (dim == extents.size()) {
+      for (int64_t i = 0; i < extents[last]; ++i)
+        target[i] = source[i * from_strides[last]];
+      return;
+    }
+    for (int64_t i = 0; i < (dim == last ? 1 : extents[dim]); ++i)
+      self(self, dim + 1, source + i * from_strides[dim], target + i * to_strides[dim]);
+  };
+  move(move, 0, x, y);
+}
+
 }  // namespace
+
+Tensor reordered(const Tensor& tensor, const std::vector<size_t>& order) {
+  Extents extents;
+  for (size_t dim : order)
+    extents.push_back(tensor.extents()[dim]);
+  Tensor result(tensor.dtype(), extents);
+  switch (tensor.element_size()) {
+    case 1:
+      reorder_into<uint8_t>(result, tensor, order);
+      break;
+    case 2:
+      reorder_into<uint16_t>(result, tensor, order);
+      break;
+    case 4:
+      reorder_into<uint32_t>(result, tensor, order);
+      break;
+    default:
+      reorder_into<uint64_t>(result, tensor, order);
+  }
+  return result;
+}
 
 void arrange_weights(Graph& graph, int threads) {
   std::vector<Weight> weights = find_weights(graph);

@@ -17,6 +17,7 @@
 #include "ops/lower.h"
 #include "passes/passes.h"
 #include "schedule/nest.h"
+#include "tensor/release_literal.h"
 
 namespace tenon {
 
@@ -331,10 +332,12 @@ class Compiler {
     for (const Node* node : graph_->nodes())
       for (Value value : node->results()) {
         Slot slot{.name = lowered().names.at(value.data()), .type = value.type()};
+        if (const auto buffer = lowered().buffers.find(slot.name); buffer != lowered().buffers.end())
+          slot.type = Type::tensor(buffer->second.dtype, buffer->second.sizes);  // as it lies in memory
         if (const Literal* literal = literal_of(value)) {
           slot.home = Home::Constant;
           if (fused_->is_read(slot.name))  // one number repeated, which stands in the code, needs no memory
-            slot.constant = constant_of(*literal);
+            slot.constant = constant_of(slot.name, *literal);
         } else if (!follows_from(value.type(), known)) {
           slot.home = Home::Own;
         }
@@ -360,8 +363,13 @@ class Compiler {
   }
 
   // Small constants are copied: reading one where it lies in a file would bring megabytes around it along.
-  Tensor constant_of(const Literal& literal) {
+  Tensor constant_of(const std::string& name, const Literal& literal) {
     Tensor tensor = literal.tensor();
+    if (const auto order = lowered().orders.find(name); order != lowered().orders.end()) {
+      tensor = reordered(tensor, order->second);
+      release(literal);
+      return tensor;
+    }
     const auto* slice = std::get_if<Literal::FileSlice>(&literal.form());
     if (slice == nullptr)
       return tensor;

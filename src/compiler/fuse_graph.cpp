@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "compiler/choose_layouts.h"
+
 namespace tenon {
 namespace {
 
@@ -59,6 +61,7 @@ FusedGraph::FusedGraph(LoweredGraph lowered, std::set<std::string> kept, bool fu
   if (!fuse)
     return;
   inline_items(kept_, target);
+  choose_layouts(lowered_, kept_);
   note_sizes();
   note_draws();
   Grouping grouping = group_items(lowered_.items);

@@ -19,6 +19,7 @@ struct LoweredGraph {
   std::map<std::string, loops::Buffer> buffers;  // that kernels may read or write
   std::map<std::string, Value> values;           // of slots that are values of the graph
   std::map<const ValueData*, std::string> names;
+  std::map<std::string, std::vector<size_t>> orders;  // of constants whose dimensions lie in another order
 };
 
 // Replaces nodes that have no lower by what they are made of, as far as that is known.

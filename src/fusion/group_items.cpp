@@ -356,8 +356,13 @@ class Grouper {
         return;
       const Definition& made = definition(maker_of(load.name(), group));
       for (size_t i = 0; i < made.at.size(); ++i)
-        if (const auto axis = loops::axis_of(made.axes, made.at[i]); axis && *axis < rows)
-          own_row = own_row && loops::axis_of(definition(item).axes, load.operands()[i]) == axis;
+        for (size_t axis = 0; axis < rows; ++axis)
+          if (mentions(made.at[i], made.axes[axis]))
+            own_row =
+                own_row && load.operands()[i].kind() == Scalar::Kind::Index &&
+                load.operands()[i].index() ==
+                    made.at[i].index().substitute(
+                        {{made.axes[axis].variable, Dim::symbol(definition(item).axes[axis].variable)}});
     });
     return own_row;
   }

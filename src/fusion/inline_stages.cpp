@@ -17,14 +17,37 @@ bool mentions(const std::vector<Scalar>& at, const std::string& variable) {
                      [&](const Scalar& index) { return loops::mentions(index, variable); });
 }
 
+// Whether an index is another for each turn of the loops that it speaks of; of windows that slide over an
+// image, several fall on one element.
+bool tells_turns_apart(const Scalar& index, const std::vector<loops::Axis>& axes) {
+  std::vector<std::pair<int64_t, Dim>> steps;  // of the index, and the turns of their loops
+  for (const loops::Axis& axis : axes)
+    if (loops::mentions(index, axis.variable)) {
+      if (index.kind() != Scalar::Kind::Index)
+        return false;
+      const auto with = [&](const Dim& value) { return index.index().substitute({{axis.variable, value}}); };
+      steps.emplace_back(std::abs((with(1) - with(0)).constant().value_or(0)), axis.size);
+    }
+  if (steps.size() < 2)
+    return true;
+  std::sort(steps.begin(), steps.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (size_t i = 0; i + 1 < steps.size(); ++i)
+    if (steps[i].first == 0 ||
+        steps[i + 1].first < (steps[i].first * steps[i].second).constant().value_or(INT64_MAX))
+      return false;
+  return true;
+}
+
 // Whether a consumer reads each element once, and not again for every turn of another loop.
 bool reads_once(const Definition& consumer, const Scalar& load) {
-  const auto all = [&](const std::vector<loops::Axis>& axes) {
-    return std::all_of(axes.begin(), axes.end(), [&](const loops::Axis& axis) {
-      return axis.size == Dim(1) || mentions(load.operands(), axis.variable);
-    });
-  };
-  return all(consumer.axes) && all(consumer.reduced);
+  std::vector<loops::Axis> axes = consumer.axes;
+  axes.insert(axes.end(), consumer.reduced.begin(), consumer.reduced.end());
+  return std::all_of(axes.begin(), axes.end(),
+                     [&](const loops::Axis& axis) {
+                       return axis.size == Dim(1) || mentions(load.operands(), axis.variable);
+                     }) &&
+         std::all_of(load.operands().begin(), load.operands().end(),
+                     [&](const Scalar& index) { return tells_turns_apart(index, axes); });
 }
 
 class Inliner {
@@ -39,8 +62,13 @@ class Inliner {
       }
       for (const loops::Buffer& buffer : items_[i].stage->definition.results)
         makers_.emplace(buffer.name, i);
-      for (const Scalar& value : items_[i].stage->definition.values)
-        loops::for_each_load(value, [&](const Scalar& load) { ++reads_[load.name()]; });
+      const Definition& definition = items_[i].stage->definition;
+      for (const Scalar& value : definition.values)
+        loops::for_each_load(value, [&](const Scalar& load) {
+          ++reads_[load.name()];
+          if (!reads_once(definition, load))
+            read_often_.insert(load.name());
+        });
     }
   }
 
@@ -80,7 +108,7 @@ class Inliner {
         for (const auto& [at, formula] : places)
           if (at == load.operands())
             return formula;
-        Scalar formula = formula_for(stage.definition, load, before, sources).value_or(load);
+        Scalar formula = formula_for(load, before, sources).value_or(load);
         places.emplace_back(load.operands(), formula);
         return formula;
       });
@@ -92,14 +120,14 @@ class Inliner {
   }
 
   // Nothing where the element had better be read; adds to the sources what the formula comes from.
-  std::optional<Scalar> formula_for(const Definition& consumer, const Scalar& load, const FormulaCost& around,
+  std::optional<Scalar> formula_for(const Scalar& load, const FormulaCost& around,
                                     std::vector<std::string>& sources) {
     const auto maker = makers_.find(load.name());
     if (maker == makers_.end())
       return std::nullopt;
     Stage& producer = *items_[maker->second].stage;
     const Definition& definition = producer.definition;
-    if (definition.reduces() || definition.results.size() != 1 || !pays(consumer, load, definition, around))
+    if (definition.reduces() || definition.results.size() != 1 || !pays(definition, around))
       return std::nullopt;
     std::map<std::string, Scalar> replacements;
     for (size_t i = 0; i < definition.at.size(); ++i) {
@@ -117,16 +145,15 @@ class Inliner {
   }
 
   // Whether computing an element where it is read takes less time than writing it down, and reading it there.
-  bool pays(const Definition& consumer, const Scalar& load, const Definition& producer,
-            const FormulaCost& around) {
+  bool pays(const Definition& producer, const FormulaCost& around) {
     const FormulaCost cost = cost_of(producer.values.front());
     if (cost.parts + around.parts > kLargestFormula)
       return false;
     if (cost.operations == 0 && cost.loads <= 1)  // elements that move, or are all the same
       return true;
-    if (!reads_once(consumer, load))
-      return false;
     const loops::Buffer& result = producer.results.front();
+    if (read_often_.contains(result.name))  // so it will be there anyway
+      return false;
     const auto readers = static_cast<double>(reads_[result.name]);
     const double times = readers + (kept_.contains(result.name) ? 1 : 0);  // that it would be computed
     const auto bytes = static_cast<double>(info(result.dtype).bytes), read = static_cast<double>(cost.bytes),
@@ -159,6 +186,7 @@ class Inliner {
   Rates rates_;
   std::map<std::string, size_t> makers_;
   std::map<std::string, int64_t> reads_;
+  std::set<std::string> read_often_;  // element by element, again and again
 };
 
 }  // namespace

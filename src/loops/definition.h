@@ -21,8 +21,9 @@ struct Axis {
 struct Definition {
   std::vector<Buffer> results;
   std::vector<Axis> axes, reduced;
-  std::vector<Scalar>
-      at;  // where the element of a point stands in each result: variables of axes, each once, and 0
+  // Where the element of a point stands in each result: variables of axes, each once, and numbers added to
+  // them. Where no point stands, the results are 0.
+  std::vector<Scalar> at;
   std::string combine;                 // as in Assign; empty where nothing is reduced
   std::optional<Combine> own_combine;  // what that name means, where it is not built in
   std::vector<Scalar> initial;

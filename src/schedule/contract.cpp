@@ -26,6 +26,8 @@ using loops::Statement;
 namespace {
 
 constexpr const char* kPanel = "panel";
+constexpr int64_t kMostRows = 14;       // of a block: more make its code longer, and no faster
+constexpr int64_t kTurnsPerThread = 8;  // are enough for threads to have about as much to do
 // Loop variables, which end in a number: no size of the user's does when it gets here.
 constexpr const char *kRowsVariable = "rows0", *kRowVariable = "row0", *kLanesVariable = "lanes0",
                      *kLaneVariable = "lane0", *kPartVariable = "part0";
@@ -90,16 +92,21 @@ class Contraction {
 
  private:
   // The last axis runs in the lanes of vectors. Rows of a second axis share what is read along the lanes,
-  // where the formula is a product whose one factor does not move along it, and the other not along the
-  // lanes.
+  // where the formula is a product whose one factor does not move along it; at best the other does not move
+  // along the lanes, as it does where each channel is convolved by itself.
   void choose_factors() {
     const Scalar& value = sum_.values.front();
     if (value.kind() != Scalar::Kind::Apply || value.function() != Function::Multiply)
       return;
+    choose_factors(value, false);
+    if (!row_)
+      choose_factors(value, true);
+  }
+  void choose_factors(const Scalar& value, bool both_along) {
     const std::string& lane = sum_.axes.back().variable;
     for (size_t moving = 0; moving < 2; ++moving) {
       const Scalar &along = value.operands()[moving], &across = value.operands()[1 - moving];
-      if (!mentions(along, lane) || mentions(across, lane))
+      if (!mentions(along, lane) || mentions(across, lane) != both_along)
         continue;
       for (size_t i = 0; i + 1 < sum_.axes.size(); ++i) {
         if (mentions(along, sum_.axes[i].variable) || !mentions(across, sum_.axes[i].variable))
@@ -154,21 +161,50 @@ class Contraction {
     const std::optional<int64_t> size = lane_size().constant();
     if (size.value_or(4) < 4)
       return false;
-    lanes_ = whole_lanes();
-    if (size)
-      lanes_ = std::min(lanes_, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(*size))));
-    if (row_) {
-      rows_ = std::max(target_.vector_registers / 4, 2);
-      if (const std::optional<int64_t> rows = row_size().constant())
-        rows_ = std::clamp<int64_t>(*rows, 1, rows_);
-    }
+    const int64_t most = whole_lanes();
+    lanes_ = size ? std::min(most, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(*size)))) : most;
+    if (!row_)
+      return true;
+    rows_ = best_rows(lanes_);
+    if (const int64_t fewer = most / kRegistersPerVector; size && lanes_ > fewer)
+      if (const int64_t rows = best_rows(fewer); time_of(rows, fewer) < time_of(rows_, lanes_)) {
+        lanes_ = fewer;
+        rows_ = rows;
+      }
     return true;
+  }
+
+  // As many rows as there are registers for their sums, beside those for the factors.
+  int64_t most_rows(int64_t lanes) const {
+    const int64_t vectors = vectors_of(lanes);
+    return std::max<int64_t>((target_.vector_registers - 2 - vectors) / vectors, 1);
+  }
+  int64_t vectors_of(int64_t lanes) const {
+    return std::max<int64_t>(lanes * kRegistersPerVector / whole_lanes(), 1);
+  }
+  int64_t best_rows(int64_t lanes) const {
+    const int64_t most = std::min<int64_t>(most_rows(lanes), kMostRows);
+    if (!row_size().is_constant())
+      return std::min<int64_t>(most, target_.vector_registers / 4);
+    int64_t best = std::clamp<int64_t>(*row_size().constant(), 1, most);
+    for (int64_t rows = best - 1; rows > most / 2; --rows)
+      if (time_of(rows, lanes) < time_of(best, lanes))
+        best = rows;
+    return best;
+  }
+  // Of all blocks, in instructions for each turn of the sum: rows and lanes that a last block computes in
+  // vain count too.
+  int64_t time_of(int64_t rows, int64_t lanes) const {
+    const int64_t vectors = vectors_of(lanes);
+    return *ceil_div(lane_size(), lanes).constant() * *ceil_div(row_size(), rows).constant() *
+           (std::max(vectors * rows, vectors + rows) + 1);
   }
 
   // Whether several blocks of rows read what one block of lanes needs, and all of that stays in cache: then
   // it is put side by side first, however far apart it lies, and whatever its formula is.
   bool pays_to_pack() const {
-    if (!lane_size().is_constant() || row_size().constant().value_or(2 * rows_) <= rows_)
+    if (!lane_size().is_constant() ||
+        (row_size().constant().value_or(2 * rows_) <= rows_ && axes_within_panel().empty()))
       return false;
     Dim bytes = lanes_ * info(along_->dtype()).bytes;
     for (const Axis& axis : sum_.reduced)
@@ -355,8 +391,11 @@ class Contraction {
   std::vector<Statement> over_rows(Mark mark, Body body) {
     if (!row_)
       return (this->*body)();
-    if (row_size().is_constant())
-      return as_list(over_part_of_rows(mark, (this->*body)()));
+    if (row_size().is_constant()) {
+      const Dim blocks = ceil_div(row_size(), rows_);
+      return as_list(parted_axis() == row_ ? over_part(kRowsVariable, blocks, mark, (this->*body)())
+                                           : make_loop(kRowsVariable, blocks, mark, (this->*body)()));
+    }
     const Dim blocks = floor_div(row_size() + (rows_ - 2), rows_);
     std::vector<Statement> rows = as_list(make_loop(kRowsVariable, blocks, mark, (this->*body)()));
     const int64_t several = std::exchange(rows_, 1);
@@ -366,16 +405,6 @@ class Contraction {
     rows.emplace_back(std::move(alone));
     rows_ = several;
     packs_ = packs;
-    return rows;
-  }
-
-  Loop over_part_of_rows(Mark mark, std::vector<Statement> body) const {
-    const Dim blocks = ceil_div(row_size(), rows_);
-    Loop rows = make_loop(kRowsVariable, blocks, mark, std::move(body));
-    if (const int64_t parts = parts_of_rows(); parts > 1) {
-      rows.begin = Dim::symbol(kPartVariable) * ceil_div(blocks, parts);
-      rows.end = min(rows.begin + ceil_div(blocks, parts), blocks);
-    }
     return rows;
   }
 
@@ -396,34 +425,93 @@ class Contraction {
     return widths;
   }
 
-  // Blocks of lanes that overlap must not be written by two threads at once: there, where no other loop has
-  // turns for all threads, each takes a part of the rows.
-  int64_t parts_of_rows() const {
-    if (!lane_size().is_constant() || fills_lanes() || row_ != 0 || first_lane_axis_ != 1)
+  // The axes besides rows and lanes; those along which the same panel is read.
+  std::vector<size_t> outer_axes() const {
+    std::vector<size_t> axes;
+    for (size_t i = 0; i < first_lane_axis_; ++i)
+      if (i != row_)
+        axes.push_back(i);
+    return axes;
+  }
+  std::vector<size_t> axes_within_panel() const {
+    std::vector<size_t> axes;
+    for (size_t i : outer_axes())
+      if (!mentions(*along_, sum_.axes[i].variable))
+        axes.push_back(i);
+    return axes;
+  }
+
+  // The axis whose turns are parted among threads, where panels are too few for them or blocks of lanes
+  // overlap, which two threads must not write at once: the first of those that share a panel, else the rows.
+  std::optional<size_t> parted_axis() const {
+    if (!lane_size().is_constant() || !row_)
+      return std::nullopt;
+    const std::vector<size_t> within = packs_ ? axes_within_panel() : std::vector<size_t>();
+    return within.empty() ? *row_ : within.front();
+  }
+  // The turns of that axis, which are blocks where it is the rows.
+  Dim parted_turns() const {
+    return parted_axis() == row_ ? ceil_div(row_size(), rows_) : sum_.axes[*parted_axis()].size;
+  }
+  int64_t parts() const {
+    if (!parted_axis())
       return 1;
-    return std::min<int64_t>(ceil_div(row_size(), rows_).constant().value_or(1), target_.cores);
+    Dim turns = fills_lanes() ? ceil_div(lane_size(), lanes_) : Dim(1);
+    for (size_t i : outer_axes())
+      if (!packs_ || mentions(*along_, sum_.axes[i].variable))
+        turns = turns * sum_.axes[i].size;
+    const int64_t most = parted_turns().constant().value_or(1), cores = target_.cores,
+                  panels = turns.constant().value_or(kTurnsPerThread * cores);
+    int64_t parts = 1;
+    while (parts < most && panels * parts % cores != 0 && panels * parts < kTurnsPerThread * cores)
+      ++parts;
+    return parts;
+  }
+  Loop over_part(const std::string& variable, const Dim& turns, Mark mark,
+                 std::vector<Statement> body) const {
+    Loop loop = make_loop(variable, turns, mark, std::move(body));
+    if (const int64_t count = parts(); count > 1) {
+      loop.begin = Dim::symbol(kPartVariable) * ceil_div(turns, count);
+      loop.end = min(loop.begin + ceil_div(turns, count), turns);
+    }
+    return loop;
   }
 
   std::vector<Statement> blocks() {
     if (!lane_size().is_constant())
       return over_rows(Mark::Parallel, &Contraction::over_lanes);
-    std::vector<Statement> body;
-    if (packs_)
-      body = pack();
-    for (Statement& statement : over_rows(Mark::Serial, &Contraction::block))
-      body.push_back(std::move(statement));
+    std::vector<Statement> body = over_rows(Mark::Serial, &Contraction::block);
+    if (packs_) {
+      const std::vector<size_t> within = axes_within_panel();
+      for (size_t i = within.size(); i-- > 0;) {
+        const Axis& axis = sum_.axes[within[i]];
+        body = as_list(parted_axis() == within[i]
+                           ? over_part(axis.variable, axis.size, Mark::Serial, std::move(body))
+                           : make_loop(axis.variable, axis.size, Mark::Serial, std::move(body)));
+      }
+      std::vector<Statement> packed = pack();
+      packed.insert(packed.end(), std::make_move_iterator(body.begin()), std::make_move_iterator(body.end()));
+      body = std::move(packed);
+    }
+    const auto over_parts = [&] {
+      if (const int64_t count = parts(); count > 1)
+        body = as_list(make_loop(kPartVariable, count, Mark::Parallel, std::move(body)));
+    };
+    if (fills_lanes())
+      over_parts();
     body = as_list(make_loop(kLanesVariable, ceil_div(lane_size(), lanes_),
                              fills_lanes() ? Mark::Parallel : Mark::Serial, std::move(body)));
-    if (const int64_t parts = parts_of_rows(); parts > 1)
-      body = as_list(make_loop(kPartVariable, parts, Mark::Parallel, std::move(body)));
+    if (!fills_lanes())
+      over_parts();
     return body;
   }
 
   std::vector<Statement> nest() {
     std::vector<Statement> body = blocks();
-    for (size_t i = first_lane_axis_; i-- > 0;)
-      if (i != row_)
-        body = as_list(make_loop(sum_.axes[i].variable, sum_.axes[i].size, Mark::Parallel, std::move(body)));
+    const std::vector<size_t> outer = outer_axes();
+    for (size_t i = outer.size(); i-- > 0;)
+      if (const Axis& axis = sum_.axes[outer[i]]; !packs_ || mentions(*along_, axis.variable))
+        body = as_list(make_loop(axis.variable, axis.size, Mark::Parallel, std::move(body)));
     return body;
   }
 

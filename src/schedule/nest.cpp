@@ -108,6 +108,7 @@ class NestBuilder {
     }
     if (group_.pattern != Pattern::Contract)
       stream_outputs();
+    clear_borders();
     return std::move(kernel_);
   }
 
@@ -139,6 +140,48 @@ class NestBuilder {
       if (size_of(output).constant().value_or(0) >= kLeastStreamed && !read_again)
         output.space = loops::Space::Streamed;
     }
+  }
+
+  // Zeros where no element of a result stands: before the first and after the last along each dimension.
+  void clear_borders() {
+    std::vector<Statement> borders;
+    for (const Stage& stage : stages_)
+      for (const Buffer& result : stage.definition.results)
+        if (outputs_.contains(result.name))
+          for (size_t dim = 0; dim < result.sizes.size(); ++dim)
+            if (const auto [begin, end] = filled_part(stage.definition, dim);
+                begin != Dim(0) || end != result.sizes[dim]) {
+              borders.push_back(clear(result, dim, 0, begin));
+              borders.push_back(clear(result, dim, end, result.sizes[dim]));
+            }
+    kernel_.body.insert(kernel_.body.begin(), std::make_move_iterator(borders.begin()),
+                        std::make_move_iterator(borders.end()));
+  }
+
+  // From where to where elements stand along a dimension.
+  static std::pair<Dim, Dim> filled_part(const Definition& definition, size_t dim) {
+    const Dim& at = definition.at[dim].index();
+    for (const Axis& axis : definition.axes)
+      if (mentions(definition.at[dim], axis.variable)) {
+        const Dim begin = at.substitute({{axis.variable, 0}});
+        return {begin, begin + axis.size};
+      }
+    return {at, at + 1};
+  }
+
+  static Statement clear(const Buffer& buffer, size_t dim, const Dim& begin, const Dim& end) {
+    std::vector<Axis> axes;
+    for (size_t i = 0; i < buffer.sizes.size(); ++i)
+      axes.push_back({fmt::format("b{}", i), buffer.sizes[i]});
+    std::vector<Statement> loops = nested(axes, {Assign{.places = {{buffer.name, loops::variables_of(axes)}},
+                                                        .combine = "",
+                                                        .values = {Scalar::zero(buffer.dtype)}}});
+    Statement* at = &loops.front();
+    for (size_t i = 0; i < dim; ++i)
+      at = &std::get<Loop>(*at).body.front();
+    std::get<Loop>(*at).begin = begin;
+    std::get<Loop>(*at).end = end;
+    return std::move(loops.front());
   }
 
   // The loops of a reduction, which go on from what is in its result. `part` is where they add up parts.

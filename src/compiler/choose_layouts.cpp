@@ -1,0 +1,509 @@
+#include "compiler/choose_layouts.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "ops/data.h"
+
+namespace tenon {
+
+using loops::Axis;
+using loops::Buffer;
+using loops::Definition;
+using loops::Function;
+using loops::Scalar;
+
+namespace {
+
+constexpr int64_t kLeastChannels = 8;  // that fill a good part of a vector
+
+// Batch, channels, and the sizes of images: the dimensions before this one stand for no place in an image.
+constexpr size_t kFirstSpatial = 2;
+
+// Where the dimensions of a buffer lie, the outermost first, and how many zeros lie before and after each.
+struct Layout {
+  std::vector<size_t> order;
+  std::vector<int64_t> before, after;  // by dimensions as the graph orders them
+};
+
+Layout channels_last(size_t rank) {
+  Layout layout{.order = {0}, .before = std::vector<int64_t>(rank), .after = std::vector<int64_t>(rank)};
+  for (size_t dim = kFirstSpatial; dim < rank; ++dim)
+    layout.order.push_back(dim);
+  layout.order.push_back(1);
+  return layout;
+}
+
+std::vector<Dim> sizes_in(const Layout& layout, const std::vector<Dim>& sizes) {
+  std::vector<Dim> ordered;
+  for (size_t dim : layout.order)
+    ordered.push_back(sizes[dim] + layout.before[dim] + layout.after[dim]);
+  return ordered;
+}
+
+std::vector<Scalar> place_in(const Layout& layout, const std::vector<Scalar>& at) {
+  std::vector<Scalar> ordered;
+  for (size_t dim : layout.order)
+    ordered.push_back(layout.before[dim] == 0 ? at[dim]
+                                              : Scalar::index(at[dim].index() + layout.before[dim]));
+  return ordered;
+}
+
+bool mentions_any(const Scalar& index, const std::vector<Axis>& axes) {
+  return std::any_of(axes.begin(), axes.end(),
+                     [&](const Axis& axis) { return loops::mentions(index, axis.variable); });
+}
+
+std::vector<Scalar> loads_of(const Definition& definition) {
+  std::vector<Scalar> loads;
+  for (const Scalar& value : definition.values)
+    loops::for_each_load(value, [&](const Scalar& load) { loads.push_back(load); });
+  return loads;
+}
+
+// Whether the elements of an image are read for the pixels of the result, place by place or by windows around
+// them, each image by itself.
+bool reads_image(const Definition& definition, const Scalar& load) {
+  const std::vector<Scalar>&from = load.operands(), &to = definition.at;
+  if (to.size() <= kFirstSpatial || from.size() != to.size() || from[0] != to[0])
+    return false;
+  for (size_t dim = 1; dim < to.size(); ++dim) {
+    if (from[dim].kind() != Scalar::Kind::Index)
+      return false;
+    for (size_t other = 0; other < to.size(); ++other)
+      if (const auto axis = loops::axis_of(definition.axes, to[other])) {
+        const bool found = loops::mentions(from[dim], definition.axes[*axis].variable);
+        if (dim != other ? found : dim >= kFirstSpatial && !found)
+          return false;
+      }
+  }
+  return true;
+}
+
+// The least that an index along a dimension is below 0, and the most that it is past the last.
+struct Excess {
+  int64_t before = 0, after = 0;
+};
+
+// Nothing where the index does not rise evenly with each loop.
+std::optional<Excess> excess_of(const Dim& index, const Definition& definition, const Dim& size) {
+  std::map<std::string, Dim> least, most;
+  for (const std::vector<Axis>* axes : {&definition.axes, &definition.reduced})
+    for (const Axis& axis : *axes) {
+      const auto with = [&](const Dim& value) { return index.substitute({{axis.variable, value}}); };
+      const Dim step = with(1) - with(0);
+      if (step.constant().value_or(-1) < 0 || with(axis.size - 1) != with(0) + step * (axis.size - 1))
+        return std::nullopt;
+      least.emplace(axis.variable, 0);
+      most.emplace(axis.variable, axis.size - 1);
+    }
+  const std::optional<int64_t> first = index.substitute(least).constant(),
+                               past = (index.substitute(most) - (size - 1)).constant();
+  if (!first || !past)
+    return std::nullopt;
+  return Excess{std::max<int64_t>(-*first, 0), std::max<int64_t>(*past, 0)};
+}
+
+bool is_zero(const Scalar& scalar) {
+  if (scalar.kind() == Scalar::Kind::Index)
+    return scalar.index() == Dim(0);
+  return scalar.kind() == Scalar::Kind::Number && scalar == Scalar::zero(scalar.dtype());
+}
+
+bool applies(const Scalar& scalar, Function function) {
+  return scalar.kind() == Scalar::Kind::Apply && scalar.function() == function;
+}
+
+// Whether the condition asks nothing but whether the load lies within its buffer.
+bool asks_for_place(const Scalar& condition, const Scalar& load, const std::vector<Dim>& sizes) {
+  if (applies(condition, Function::And))
+    return asks_for_place(condition.operands()[0], load, sizes) &&
+           asks_for_place(condition.operands()[1], load, sizes);
+  for (size_t dim = 0; dim < sizes.size(); ++dim) {
+    const Scalar& index = load.operands()[dim];
+    if (applies(condition, Function::LessEqual) && is_zero(condition.operands()[0]) &&
+        condition.operands()[1] == index)
+      return true;
+    if (applies(condition, Function::Less) && condition.operands()[0] == index &&
+        condition.operands()[1] == Scalar::index(sizes[dim]))
+      return true;
+  }
+  return false;
+}
+
+// The load in select(it is within its buffer, load, 0), which may be cast; nothing for other formulas.
+std::optional<Scalar> padded_load(const Scalar& scalar, const std::map<std::string, Buffer>& buffers) {
+  if (!applies(scalar, Function::Select) || !is_zero(scalar.operands()[2]))
+    return std::nullopt;
+  Scalar load = scalar.operands()[1];
+  while (applies(load, Function::Cast))
+    load = Scalar(load.operands()[0]);
+  if (load.kind() != Scalar::Kind::Load ||
+      !asks_for_place(scalar.operands()[0], load, buffers.at(load.name()).sizes))
+    return std::nullopt;
+  return load;
+}
+
+class LayoutChooser {
+ public:
+  LayoutChooser(LoweredGraph& lowered, const std::set<std::string>& kept)
+      : lowered_(lowered), buffers_(lowered.buffers) {
+    fixed_ = kept;
+    for (const auto& [name, value] : lowered.values)
+      if (value.is_input())
+        fixed_.insert(name);
+    for (const Item& item : lowered.items)
+      if (!item.stage || item.stage->definition.results.size() != 1) {
+        fixed_.insert(item.writes.begin(), item.writes.end());
+        if (!item.stage)
+          fixed_.insert(item.reads.begin(), item.reads.end());
+      }
+  }
+
+  void run() {
+    find_images();
+    if (layouts_.empty())
+      return;
+    surround_images();
+    copy_fixed_images();
+    logical_ = buffers_;
+    for (Item& item : lowered_.items)
+      if (item.stage && touches_image(item.stage->definition))
+        rewrite(item);
+    order_constants();
+  }
+
+ private:
+  bool is_constant(const std::string& buffer) const {
+    const auto value = lowered_.values.find(buffer);
+    return value != lowered_.values.end() && literal_of(value->second) != nullptr;
+  }
+
+  // --- which buffers are images ---
+
+  // The image that a stage convolves with constant weights; nothing where it does something else.
+  std::optional<Scalar> convolved(const Definition& definition) const {
+    if (definition.combine != "+" || definition.values.size() != 1 ||
+        !applies(definition.values.front(), Function::Multiply))
+      return std::nullopt;
+    std::optional<Scalar> image;
+    bool has_weights = false;
+    for (const Scalar& load : loads_of(definition))
+      if (is_constant(load.name()))
+        has_weights = true;
+      else if (!image && reads_image(definition, load) && mentions_any(load, definition.reduced))
+        image = load;
+      else
+        return std::nullopt;
+    return has_weights ? image : std::nullopt;
+  }
+
+  static bool mentions_any(const Scalar& load, const std::vector<Axis>& axes) {
+    return std::any_of(load.operands().begin(), load.operands().end(),
+                       [&](const Scalar& index) { return tenon::mentions_any(index, axes); });
+  }
+
+  // Images of one pixel lie in memory in the same way with their channels last.
+  bool has_pixels(const std::string& buffer) const {
+    const std::vector<Dim>& sizes = buffers_.at(buffer).sizes;
+    return sizes.size() > kFirstSpatial && std::any_of(sizes.begin() + kFirstSpatial, sizes.end(),
+                                                       [](const Dim& dim) { return dim != Dim(1); });
+  }
+
+  void find_images() {
+    const auto add = [&](const std::string& buffer) {
+      if (has_pixels(buffer))
+        layouts_.emplace(buffer, channels_last(buffers_.at(buffer).sizes.size()));
+    };
+    for (const Item& item : lowered_.items)
+      if (item.stage)
+        if (const std::optional<Scalar> image = convolved(item.stage->definition);
+            image && has_many_channels(item.stage->definition)) {
+          add(image->name());
+          add(item.stage->definition.results.front().name);
+        }
+    // What is made of images, pixel by pixel, is one.
+    for (const Item& item : lowered_.items)
+      if (item.stage && item.stage->definition.results.size() == 1)
+        for (const Scalar& load : loads_of(item.stage->definition))
+          if (layouts_.contains(load.name()) && reads_channels(item.stage->definition, load))
+            add(item.stage->definition.results.front().name);
+  }
+
+  bool has_many_channels(const Definition& definition) const {
+    const std::optional<size_t> channel = loops::axis_of(definition.axes, definition.at[1]);
+    return channel && definition.axes[*channel].size.constant().value_or(0) >= kLeastChannels;
+  }
+
+  static bool reads_channels(const Definition& definition, const Scalar& load) {
+    if (!reads_image(definition, load))
+      return false;
+    const std::optional<size_t> channel = loops::axis_of(definition.axes, definition.at[1]);
+    return channel && loops::mentions(load.operands()[1], definition.axes[*channel].variable);
+  }
+
+  // --- zeros around them ---
+
+  void surround_images() {
+    for (const Item& item : lowered_.items)
+      if (item.stage)
+        if (const std::optional<Scalar> image = convolved(item.stage->definition);
+            image && layouts_.contains(image->name()))
+          surround(item.stage->definition, *image);
+  }
+
+  void surround(const Definition& definition, const Scalar& image) {
+    std::vector<Excess> excess;
+    const std::vector<Dim>& sizes = buffers_.at(image.name()).sizes;
+    for (size_t dim = 0; dim < sizes.size(); ++dim) {
+      const std::optional<Excess> own = excess_of(image.operands()[dim].index(), definition, sizes[dim]);
+      if (!own)
+        return;
+      excess.push_back(*own);
+    }
+    Layout& layout = layouts_.at(image.name());
+    for (size_t dim = 0; dim < sizes.size(); ++dim) {
+      layout.before[dim] = std::max(layout.before[dim], excess[dim].before);
+      layout.after[dim] = std::max(layout.after[dim], excess[dim].after);
+    }
+  }
+
+  // --- those that others see as the graph has them ---
+
+  void copy_fixed_images() {
+    std::vector<Item> items;
+    std::map<size_t, Opaque> opaque;
+    std::map<std::string, std::string> copies;  // by what they are copies of
+    const auto add_copies_of_inputs = [&](const Item& item) {
+      for (const std::string& buffer : item.reads)
+        if (item.stage && layouts_.contains(buffer) && fixed_.contains(buffer) && !copies.contains(buffer)) {
+          copies.emplace(buffer, add_copy_of(buffer));
+          items.push_back(copying_item(copies.at(buffer), buffer, item.stage->sources));
+        }
+    };
+    for (size_t i = 0; i < lowered_.items.size(); ++i) {
+      Item item = std::move(lowered_.items[i]);
+      add_copies_of_inputs(item);
+      if (!item.stage) {
+        opaque.emplace(items.size(), std::move(lowered_.opaque.at(i)));
+        items.push_back(std::move(item));
+        continue;
+      }
+      const std::string result = item.stage->definition.results.front().name;
+      const bool is_copied =
+          layouts_.contains(result) && fixed_.contains(result) && item.stage->definition.results.size() == 1;
+      if (is_copied) {
+        copies.emplace(result, add_copy_of(result));
+        item.stage->definition.results.front().name = copies.at(result);
+        item.writes = {copies.at(result)};
+      }
+      for (Scalar& value : item.stage->definition.values)
+        value = loops::replace_loads(value, [&](const Scalar& load) {
+          const auto copy = copies.find(load.name());
+          return copy == copies.end() ? load : Scalar::load(copy->second, load.dtype(), load.operands());
+        });
+      item.reads = buffers_read(*item.stage);
+      const std::vector<std::string> sources = item.stage->sources;
+      items.push_back(std::move(item));
+      if (is_copied)
+        items.push_back(copying_item(result, copies.at(result), sources));
+    }
+    for (const auto& [buffer, copy] : copies) {
+      layouts_.emplace(copy, layouts_.at(buffer));
+      layouts_.erase(buffer);
+    }
+    lowered_.items = std::move(items);
+    lowered_.opaque = std::move(opaque);
+  }
+
+  std::string add_copy_of(const std::string& buffer) {
+    Buffer copy = buffers_.at(buffer);
+    copy.name = buffer + "_image";
+    buffers_.emplace(copy.name, copy);
+    return copy.name;
+  }
+
+  Item copying_item(const std::string& to, const std::string& from,
+                    const std::vector<std::string>& sources) const {
+    Definition definition;
+    definition.results = {buffers_.at(to)};
+    const std::vector<Dim>& sizes = buffers_.at(to).sizes;
+    for (size_t dim = 0; dim < sizes.size(); ++dim)
+      definition.axes.push_back({fmt::format("i{}", dim), sizes[dim]});
+    definition.at = loops::variables_of(definition.axes);
+    definition.values = {Scalar::load(from, buffers_.at(from).dtype, definition.at)};
+    return {.stage = Stage{loops::without_unit_axes(std::move(definition)), sources},
+            .reads = {from},
+            .writes = {to}};
+  }
+
+  // --- stages as their images lie ---
+
+  bool touches_image(const Definition& definition) const {
+    const std::vector<Scalar> loads = loads_of(definition);
+    return layouts_.contains(definition.results.front().name) ||
+           std::any_of(loads.begin(), loads.end(),
+                       [&](const Scalar& load) { return layouts_.contains(load.name()); });
+  }
+
+  void rewrite(Item& item) {
+    Definition& definition = item.stage->definition;
+    order_reduced_axes(definition);
+    for (Scalar& value : definition.values)
+      value = rewritten(value, definition);
+    Buffer& result = definition.results.front();
+    if (const auto layout = layouts_.find(result.name); layout != layouts_.end()) {
+      definition.at = place_in(layout->second, definition.at);
+      result.sizes = sizes_in(layout->second, result.sizes);
+      buffers_.at(result.name).sizes = result.sizes;
+      order_axes(definition);
+    }
+    rewritten_.push_back(&item);
+  }
+
+  // As their variables stand in the place of the result.
+  static void order_axes(Definition& definition) {
+    std::vector<Axis> ordered;
+    for (const Scalar& index : definition.at)
+      for (const Axis& axis : definition.axes)
+        if (loops::mentions(index, axis.variable))
+          ordered.push_back(axis);
+    definition.axes = std::move(ordered);
+  }
+
+  // As the image that is read lies in memory.
+  void order_reduced_axes(Definition& definition) const {
+    for (const Scalar& load : loads_of(definition)) {
+      const auto layout = layouts_.find(load.name());
+      if (layout == layouts_.end())
+        continue;
+      const std::vector<Scalar> at = place_in(layout->second, load.operands());
+      const auto place_of = [&](const Axis& axis) {
+        return std::find_if(at.begin(), at.end(),
+                            [&](const Scalar& index) { return loops::mentions(index, axis.variable); }) -
+               at.begin();
+      };
+      std::stable_sort(definition.reduced.begin(), definition.reduced.end(),
+                       [&](const Axis& a, const Axis& b) { return place_of(a) < place_of(b); });
+      return;
+    }
+  }
+
+  Scalar rewritten(const Scalar& scalar, const Definition& definition) const {
+    if (scalar.kind() == Scalar::Kind::Load) {
+      std::vector<Scalar> at;
+      for (const Scalar& index : scalar.operands())
+        at.push_back(rewritten(index, definition));
+      const auto layout = layouts_.find(scalar.name());
+      return Scalar::load(scalar.name(), scalar.dtype(),
+                          layout == layouts_.end() ? at : place_in(layout->second, at));
+    }
+    if (scalar.kind() != Scalar::Kind::Apply)
+      return scalar;
+    if (const std::optional<Scalar> load = padded_load(scalar, logical_);
+        load && is_surrounded(*load, definition))
+      return rewritten(scalar.operands()[1], definition);
+    if (scalar.function() == Function::Cast)
+      return Scalar::cast(scalar.dtype(), rewritten(scalar.operands()[0], definition));
+    std::vector<Scalar> operands;
+    for (const Scalar& operand : scalar.operands())
+      operands.push_back(rewritten(operand, definition));
+    return Scalar::apply(scalar.function(), std::move(operands));
+  }
+
+  // Whether there are zeros wherever the load falls outside of its image.
+  bool is_surrounded(const Scalar& load, const Definition& definition) const {
+    const auto layout = layouts_.find(load.name());
+    if (layout == layouts_.end())
+      return false;
+    const std::vector<Dim>& sizes = logical_.at(load.name()).sizes;
+    for (size_t dim = 0; dim < sizes.size(); ++dim) {
+      const Scalar& index = load.operands()[dim];
+      const std::optional<Excess> excess = index.kind() == Scalar::Kind::Index
+                                               ? excess_of(index.index(), definition, sizes[dim])
+                                               : std::nullopt;
+      if (!excess || excess->before > layout->second.before[dim] || excess->after > layout->second.after[dim])
+        return false;
+    }
+    return true;
+  }
+
+  // --- weights ---
+
+  // In the order in which loops come to them: those of the results but the last, what is reduced, and last
+  // the lanes.
+  std::optional<std::vector<size_t>> order_for(const Definition& definition, const Scalar& load) const {
+    std::vector<Axis> loops(definition.axes.begin(), definition.axes.end());
+    if (definition.reduces() && !loops.empty())
+      loops.insert(layouts_.contains(definition.results.front().name) ? loops.end() - 1 : loops.end(),
+                   definition.reduced.begin(), definition.reduced.end());
+    std::vector<size_t> order(load.operands().size());
+    std::vector<int64_t> places(order.size(), -1);
+    for (size_t dim = 0; dim < order.size(); ++dim) {
+      const Scalar& index = load.operands()[dim];
+      if (const std::optional<size_t> axis = loops::axis_of(loops, index))
+        places[dim] = static_cast<int64_t>(*axis);
+      else if (index != Scalar::index(0))
+        return std::nullopt;
+    }
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return places[a] < places[b]; });
+    return order;
+  }
+
+  void order_constants() {
+    std::map<std::string, std::optional<std::vector<size_t>>> orders;  // nothing where readers differ
+    for (const Item& item : lowered_.items)
+      for (const std::string& buffer : item.reads)
+        if (is_constant(buffer) && std::find(rewritten_.begin(), rewritten_.end(), &item) == rewritten_.end())
+          orders[buffer] = std::nullopt;
+    for (const Item* item : rewritten_)
+      for (const Scalar& load : loads_of(item->stage->definition))
+        if (is_constant(load.name()) && !fixed_.contains(load.name())) {
+          const std::optional<std::vector<size_t>> order = order_for(item->stage->definition, load);
+          const auto [it, fresh] = orders.emplace(load.name(), order);
+          if (!fresh && it->second != order)
+            it->second = std::nullopt;
+        }
+    for (const auto& [buffer, order] : orders)
+      if (order && !std::is_sorted(order->begin(), order->end()))
+        reorder(buffer, *order);
+    for (Item* item : rewritten_)
+      for (Scalar& value : item->stage->definition.values)
+        value = loops::replace_loads(value, [&](const Scalar& load) {
+          const auto order = lowered_.orders.find(load.name());
+          return order == lowered_.orders.end()
+                     ? load
+                     : Scalar::load(load.name(), load.dtype(), in_order(order->second, load.operands()));
+        });
+  }
+
+  template <class T>
+  static std::vector<T> in_order(const std::vector<size_t>& order, const std::vector<T>& elements) {
+    std::vector<T> ordered;
+    for (size_t each : order)
+      ordered.push_back(elements[each]);
+    return ordered;
+  }
+
+  void reorder(const std::string& buffer, const std::vector<size_t>& order) {
+    lowered_.orders.emplace(buffer, order);
+    std::vector<Dim>& sizes = buffers_.at(buffer).sizes;
+    sizes = in_order(order, sizes);
+  }
+
+  LoweredGraph& lowered_;
+  std::map<std::string, Buffer>& buffers_;
+  std::set<std::string> fixed_;            // what keeps its order
+  std::map<std::string, Layout> layouts_;  // of images
+  std::map<std::string, Buffer> logical_;  // buffers as the graph has them
+  std::vector<Item*> rewritten_;
+};
+
+}  // namespace
+
+void choose_layouts(LoweredGraph& lowered, const std::set<std::string>& kept) {
+  LayoutChooser(lowered, kept).run();
+}
+
+}  // namespace tenon

@@ -1,0 +1,14 @@
+// choose_layouts.h — how images lie in memory.
+#pragma once
+
+#include "compiler/lower_graph.h"
+
+namespace tenon {
+
+// Around convolutions, the channels of a pixel lie side by side, so that vectors hold channels whatever the
+// size of the image is; images have zeros around them where windows reach beyond their edges; and weights lie
+// in the order in which they are read. Stages are rewritten for it. What the caller, who gets `kept`, or a
+// step that is no stage sees keeps the order that the graph gives it, and is copied.
+void choose_layouts(LoweredGraph& lowered, const std::set<std::string>& kept);
+
+}  // namespace tenon

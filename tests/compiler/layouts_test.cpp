@@ -1,0 +1,202 @@
+#include <gtest/gtest.h>
+
+#include "compiler/compile.h"
+#include "ir/parse.h"
+#include "ops/data.h"
+#include "ops/registry.h"
+#include "tensor/wide.h"
+
+namespace tenon {
+namespace {
+
+// Pseudo-random numbers between -1 and 1.
+Tensor numbers(DType dtype, const Extents& extents, uint64_t seed) {
+  std::vector<double> values(static_cast<size_t>(element_count(extents)));
+  for (double& value : values) {
+    seed = seed * 6364136223846793005 + 1442695040888963407;
+    value = static_cast<double>(seed >> 40) / (1 << 23) - 1;
+  }
+  return narrow<double>(dtype, extents, values);
+}
+
+// A graph whose inputs called w… are constants.
+std::unique_ptr<Graph> read(std::string_view text) {
+  register_ops();
+  std::unique_ptr<Graph> graph = parse(text);
+  uint64_t seed = 100;
+  for (Value input : graph->inputs())
+    if (input.name().starts_with("w")) {
+      const InsertBefore here(graph->first());
+      input.replace_all_uses(constant(*graph, numbers(input.dtype(), *input.shape().extents(), ++seed)));
+    }
+  return graph;
+}
+
+CompileOptions without_cache() {
+  CompileOptions options;
+  options.cache = std::nullopt;
+  return options;
+}
+
+std::string kernels_in(const Graph& graph) {
+  std::string text;
+  for (const loops::Kernel& kernel : kernels_of(graph, without_cache()))
+    text += loops::print(kernel);
+  return text;
+}
+
+bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+void expect_as_evaluated(const Graph& graph, const std::map<std::string, int64_t>& sizes = {}) {
+  Data inputs;
+  for (Value input : graph.inputs()) {
+    Extents extents;
+    for (const Dim& dim : input.shape().dims())
+      extents.push_back(*dim.evaluate(sizes));
+    inputs.emplace_back(numbers(input.dtype(), extents, inputs.size() + 1));
+  }
+  const Data wanted = evaluate(graph, inputs);
+  const std::unique_ptr<Program> program = compile(graph, without_cache());
+  for (const int threads : {1, 2, 3}) {
+    const Data got = program->run(inputs, {.seed = 0, .threads = threads});
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      ASSERT_EQ(got[i].tensor().extents(), wanted[i].tensor().extents());
+      const std::vector<double> a = widen<double>(got[i].tensor()), b = widen<double>(wanted[i].tensor());
+      for (size_t k = 0; k < a.size(); ++k)
+        ASSERT_NEAR(a[k], b[k], 1e-5 * std::max(1.0, std::abs(b[k]))) << "output " << i << ", element " << k;
+    }
+  }
+}
+
+TEST(Layouts, PutChannelsLastAndZerosAround) {
+  const std::unique_ptr<Graph> graph =
+      read(R"(graph g(%x: f32[1,3,9,10], %w1: f32[16,3,3,3], %w2: f32[24,16,3,3]) {
+        %0 = conv(%x, %w1, strides=[1,1], dilations=[1,1], pads=[1,1,1,1])
+        %1 = relu(%0)
+        %2 = conv(%1, %w2, strides=[2,2], dilations=[1,1], pads=[1,0,1,2])
+        return %2
+      })");
+  const std::string text = kernels_in(*graph);
+  EXPECT_TRUE(has(text, "-> (y0: f32[1,11,12,3])")) << text;                      // the input, copied
+  EXPECT_TRUE(has(text, "x1: f32[3,3,3,16]) -> (y0: f32[1,11,11,16])")) << text;  // as windows of %2 see it
+  EXPECT_TRUE(has(text, "x1: f32[3,3,16,24]) -> (y0: f32[1,5,5,24])")) << text;
+  EXPECT_FALSE(has(text, "<=")) << "no window asks whether it is inside:\n" << text;
+  expect_as_evaluated(*graph);
+}
+
+TEST(Layouts, LeaveAloneWhatIsNotConvolved) {
+  for (const char* text : {"graph g(%x: f32[2,8,6,6]) { %0, %i = max_pool(%x, kernel=[2,2], strides=[2,2], "
+                           "dilations=[1,1], pads=[0,0,0,0]) %1 = relu(%0) return %1 }",
+                           // Too few channels for vectors.
+                           "graph g(%x: f32[2,8,6,6], %w: f32[2,8,3,3]) { %0 = conv(%x, %w, strides=[1,1], "
+                           "dilations=[1,1], pads=[1,1,1,1]) %1 = relu(%0) return %1 }",
+                           // Weights that only running tells.
+                           "graph g(%x: f32[2,8,6,6], %k: f32[8,8,3,3]) { %0 = conv(%x, %k, strides=[1,1], "
+                           "dilations=[1,1], pads=[1,1,1,1]) %1 = relu(%0) return %1 }"}) {
+    const std::unique_ptr<Graph> graph = read(text);
+    EXPECT_TRUE(has(kernels_in(*graph), "x0: f32[2,8,6,6]")) << kernels_in(*graph);
+    expect_as_evaluated(*graph);
+  }
+}
+
+// What the caller, or a step that sees memory as it is, reads keeps its order.
+TEST(Layouts, AreSeenByNobody) {
+  expect_as_evaluated(
+      *read(R"(graph g(%x: f32[2,5,6,7], %w1: f32[12,5,3,3], %w2: f32[8,12,1,1], %w3: f32[336,3]) {
+      %0 = conv(%x, %w1, strides=[1,1], dilations=[1,1], pads=[1,1,1,1])
+      %1 = relu(%0)
+      %2 = conv(%1, %w2, strides=[1,1], dilations=[1,1], pads=[0,0,0,0])
+      %s = constant(value=i64[2] {2, 336})
+      %3 = reshape(%2, %s)
+      %4 = matmul(%3, %w3)
+      %5 = cumulative_sum(%1, axis=1)
+      return %1, %2, %4, %5
+    })"));
+}
+
+TEST(Layouts, ReachAllThatIsMadePixelByPixel) {
+  const std::unique_ptr<Graph> graph = read(
+      R"(graph g(%x: f32[1,8,12,12], %w1: f32[16,8,3,3], %w2: f32[16,1,5,5], %w3: f32[8,16,1,1], %w4: f32[16,1,1]) {
+        %0 = conv(%x, %w1, strides=[1,1], dilations=[1,1], pads=[1,1,1,1])
+        %1, %i = max_pool(%0, kernel=[3,3], strides=[2,2], dilations=[1,1], pads=[1,1,1,1])
+        %2 = conv(%1, %w2, strides=[1,1], dilations=[1,1], pads=[2,2,2,2], groups=16)
+        %3 = add(%2, %w4)
+        %4 = reduce_mean(%3, axes=[2,3], keep_dims=true)
+        %5 = sigmoid(%4)
+        %6 = mul(%3, %5)
+        %7 = conv(%6, %w3, strides=[1,1], dilations=[1,1], pads=[0,0,0,0])
+        %8 = transpose(%7, permutation=[0,2,3,1])
+        return %8
+      })");
+  EXPECT_FALSE(has(kernels_in(*graph), "f32[1,16,6,6]")) << kernels_in(*graph);
+  expect_as_evaluated(*graph);
+}
+
+// Two that read one image: the one's windows reach farther.
+TEST(Layouts, HaveZerosForAllWindows) {
+  expect_as_evaluated(
+      *read(R"(graph g(%x: f32[1,4,9,9], %w0: f32[8,4,1,1], %w1: f32[8,8,3,3], %w2: f32[8,8,5,5]) {
+      %0 = conv(%x, %w0, strides=[1,1], dilations=[1,1], pads=[0,0,0,0])
+      %1 = conv(%0, %w1, strides=[2,2], dilations=[2,2], pads=[2,2,2,2])
+      %2 = conv(%0, %w2, strides=[2,2], dilations=[1,1], pads=[2,2,2,2])
+      %3 = average_pool(%0, kernel=[3,3], strides=[2,2], dilations=[1,1], pads=[1,1,1,1])
+      %4 = add(%1, %2)
+      %5 = add(%4, %3)
+      return %5
+    })"));
+}
+
+TEST(Layouts, ShareWeights) {
+  expect_as_evaluated(*read(R"(graph g(%x: f32[1,8,7,7], %w: f32[8,8,3,3]) {
+      %0 = conv(%x, %w, strides=[1,1], dilations=[1,1], pads=[1,1,1,1])
+      %1 = conv(%0, %w, strides=[1,1], dilations=[1,1], pads=[1,1,1,1])
+      %2 = reduce_sum(%w, axes=[0,1,2,3], keep_dims=false)
+      %3 = mul(%1, %2)
+      return %3
+    })"));
+}
+
+TEST(Layouts, AreForImagesOfAnyRankSizeAndDtype) {
+  expect_as_evaluated(*read(R"(graph g(%x: f32[2,6,31], %w1: f32[16,6,5], %w2: f32[10,16,3]) {
+      %0 = conv(%x, %w1, strides=[2], dilations=[1], pads=[2,2])
+      %1 = tanh(%0)
+      %2 = conv(%1, %w2, strides=[1], dilations=[2], pads=[2,2])
+      return %2
+    })"));
+  expect_as_evaluated(*read(R"(graph g(%x: f32[1,3,5,6,7], %w1: f32[9,3,3,3,3], %w2: f32[8,9,1,2,3]) {
+      %0 = conv(%x, %w1, strides=[1,1,1], dilations=[1,1,1], pads=[1,1,1,1,1,1])
+      %1 = relu(%0)
+      %2 = conv(%1, %w2, strides=[1,2,1], dilations=[1,1,1], pads=[0,1,1,0,0,1])
+      return %2
+    })"));
+  const std::unique_ptr<Graph> symbolic =
+      read(R"(graph g(%x: f32[n,3,h,w], %w1: f32[12,3,3,3], %w2: f32[8,12,3,3]) {
+        %0 = conv(%x, %w1, strides=[2,2], dilations=[1,1], pads=[1,1,1,1])
+        %1 = relu(%0)
+        %2 = conv(%1, %w2, strides=[1,1], dilations=[1,1], pads=[1,1,1,1])
+        %3 = add(%2, %2)
+        return %3
+      })");
+  for (int64_t size : {1, 2, 9, 30})
+    expect_as_evaluated(*symbolic, {{"n", 2}, {"h", 7}, {"w", size}});
+  expect_as_evaluated(*read(R"(graph g(%x: f16[1,4,6,6], %w1: f16[8,4,3,3]) {
+      %0 = conv(%x, %w1, strides=[1,1], dilations=[1,1], pads=[1,1,1,1])
+      %1 = cast(%0, to=f32)
+      %2 = relu(%1)
+      return %2
+    })"));
+}
+
+TEST(Layouts, AreForGroupsAndConvolutionsTurnedAround) {
+  expect_as_evaluated(
+      *read(R"(graph g(%x: f32[1,12,8,8], %w1: f32[24,4,3,3], %w2: f32[24,5,3,3], %w3: f32[48,2,3,3]) {
+      %0 = conv(%x, %w1, strides=[1,1], dilations=[1,1], pads=[1,1,1,1], groups=3)
+      %1 = relu(%0)
+      %2 = conv(%1, %w3, strides=[1,1], dilations=[1,1], pads=[1,1,1,1], groups=12)
+      %3 = conv_transpose(%1, %w2, strides=[2,2], dilations=[1,1], pads=[1,1,1,1], output_padding=[0,0], groups=2)
+      return %2, %3
+    })"));
+}
+
+}  // namespace
+}  // namespace tenon
