@@ -114,12 +114,12 @@ bool applies(const Scalar& scalar, Function function) {
   return scalar.kind() == Scalar::Kind::Apply && scalar.function() == function;
 }
 
-// Whether the condition asks nothing but whether the load lies within its buffer.
+// Whether the condition asks nothing but whether the load lies within its image.
 bool asks_for_place(const Scalar& condition, const Scalar& load, const std::vector<Dim>& sizes) {
   if (applies(condition, Function::And))
     return asks_for_place(condition.operands()[0], load, sizes) &&
            asks_for_place(condition.operands()[1], load, sizes);
-  for (size_t dim = 0; dim < sizes.size(); ++dim) {
+  for (size_t dim = kFirstSpatial; dim < sizes.size(); ++dim) {
     const Scalar& index = load.operands()[dim];
     if (applies(condition, Function::LessEqual) && is_zero(condition.operands()[0]) &&
         condition.operands()[1] == index)
@@ -131,7 +131,7 @@ bool asks_for_place(const Scalar& condition, const Scalar& load, const std::vect
   return false;
 }
 
-// The load in select(it is within its buffer, load, 0), which may be cast; nothing for other formulas.
+// The load in select(it is within its image, load, 0), which may be cast; nothing for other formulas.
 std::optional<Scalar> padded_load(const Scalar& scalar, const std::map<std::string, Buffer>& buffers) {
   if (!applies(scalar, Function::Select) || !is_zero(scalar.operands()[2]))
     return std::nullopt;
@@ -253,9 +253,9 @@ class LayoutChooser {
   }
 
   void surround(const Definition& definition, const Scalar& image) {
-    std::vector<Excess> excess;
+    std::vector<Excess> excess(kFirstSpatial);
     const std::vector<Dim>& sizes = buffers_.at(image.name()).sizes;
-    for (size_t dim = 0; dim < sizes.size(); ++dim) {
+    for (size_t dim = kFirstSpatial; dim < sizes.size(); ++dim) {
       const std::optional<Excess> own = excess_of(image.operands()[dim].index(), definition, sizes[dim]);
       if (!own)
         return;
@@ -417,7 +417,7 @@ class LayoutChooser {
     if (layout == layouts_.end())
       return false;
     const std::vector<Dim>& sizes = logical_.at(load.name()).sizes;
-    for (size_t dim = 0; dim < sizes.size(); ++dim) {
+    for (size_t dim = kFirstSpatial; dim < sizes.size(); ++dim) {
       const Scalar& index = load.operands()[dim];
       const std::optional<Excess> excess = index.kind() == Scalar::Kind::Index
                                                ? excess_of(index.index(), definition, sizes[dim])

@@ -26,6 +26,7 @@ using loops::Statement;
 namespace {
 
 constexpr const char* kPanel = "panel";
+constexpr int64_t kLeastLanes = 4;
 constexpr int64_t kMostRows = 14;       // of a block: more make its code longer, and no faster
 constexpr int64_t kTurnsPerThread = 8;  // are enough for threads to have about as much to do
 // Loop variables, which end in a number: no size of the user's does when it gets here.
@@ -93,20 +94,26 @@ class Contraction {
  private:
   // The last axis runs in the lanes of vectors. Rows of a second axis share what is read along the lanes,
   // where the formula is a product whose one factor does not move along it; at best the other does not move
-  // along the lanes, as it does where each channel is convolved by itself.
+  // along the lanes, or only from block to block as it does where groups of channels are convolved by
+  // themselves, and not from lane to lane as where each channel is.
   void choose_factors() {
     const Scalar& value = sum_.values.front();
     if (value.kind() != Scalar::Kind::Apply || value.function() != Function::Multiply)
       return;
-    choose_factors(value, false);
-    if (!row_)
+    for (int64_t lanes = whole_lanes(); lanes >= kLeastLanes && !row_; lanes /= 2) {
+      most_lanes_ = lanes;
+      choose_factors(value, false);
+    }
+    if (!row_) {
+      most_lanes_ = whole_lanes();
       choose_factors(value, true);
+    }
   }
   void choose_factors(const Scalar& value, bool both_along) {
     const std::string& lane = sum_.axes.back().variable;
     for (size_t moving = 0; moving < 2; ++moving) {
       const Scalar &along = value.operands()[moving], &across = value.operands()[1 - moving];
-      if (!mentions(along, lane) || mentions(across, lane) != both_along)
+      if (!mentions(along, lane) || is_same_in_blocks(across) == both_along)
         continue;
       for (size_t i = 0; i + 1 < sum_.axes.size(); ++i) {
         if (mentions(along, sum_.axes[i].variable) || !mentions(across, sum_.axes[i].variable))
@@ -114,8 +121,29 @@ class Contraction {
         row_ = i;
         along_ = along;
         across_ = across;
+        both_along_ = both_along;
       }
     }
+  }
+
+  // Whether a factor is the same in all lanes of a block.
+  bool is_same_in_blocks(const Scalar& factor) const {
+    const Axis& lane = sum_.axes.back();
+    if (!mentions(factor, lane.variable))
+      return true;
+    if (lane.size.constant().value_or(1) % most_lanes_ != 0)
+      return false;
+    bool same = true;
+    loops::for_each_load(factor, [&](const Scalar& load) {
+      for (const Scalar& index : load.operands())
+        for (int64_t i = 1; i < most_lanes_ && same; ++i) {
+          const auto in_lane = [&](int64_t number) {
+            return index.substitute({{lane.variable, Dim::symbol(kLanesVariable) * most_lanes_ + number}});
+          };
+          same = in_lane(i) == in_lane(0);
+        }
+    });
+    return same;
   }
 
   // Lanes run over several axes at once, the rows and columns of an image, where one alone would not fill
@@ -159,14 +187,14 @@ class Contraction {
 
   bool choose_sizes() {
     const std::optional<int64_t> size = lane_size().constant();
-    if (size.value_or(4) < 4)
+    if (size.value_or(kLeastLanes) < kLeastLanes)
       return false;
-    const int64_t most = whole_lanes();
+    const int64_t most = most_lanes_;
     lanes_ = size ? std::min(most, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(*size)))) : most;
     if (!row_)
       return true;
     rows_ = best_rows(lanes_);
-    if (const int64_t fewer = most / kRegistersPerVector; size && lanes_ > fewer)
+    if (const int64_t fewer = whole_lanes() / kRegistersPerVector; size && lanes_ > fewer)
       if (const int64_t rows = best_rows(fewer); time_of(rows, fewer) < time_of(rows_, lanes_)) {
         lanes_ = fewer;
         rows_ = rows;
@@ -264,8 +292,15 @@ class Contraction {
 
   // The formula with the places in this block for the two axes.
   Scalar placed(const Scalar& scalar, bool may_leave) const {
+    return placed(scalar, may_leave, Dim::symbol(kLaneVariable));
+  }
+  // The factor across the lanes; where it is the same in all of a block, as it is in the first.
+  Scalar placed_across() const {
+    return placed(*across_, false, both_along_ ? Dim::symbol(kLaneVariable) : Dim(0));
+  }
+  Scalar placed(const Scalar& scalar, bool may_leave, const Dim& lane) const {
     std::map<std::string, Dim> at;
-    Dim position = first_lane() + Dim::symbol(kLaneVariable);
+    Dim position = first_lane() + lane;
     for (size_t i = sum_.axes.size(); i-- > first_lane_axis_;) {
       const Dim outer = i == first_lane_axis_ ? Dim(0) : floor_div(position, sum_.axes[i].size);
       at.emplace(sum_.axes[i].variable, position - outer * sum_.axes[i].size);
@@ -316,10 +351,9 @@ class Contraction {
             .places = {{factors_, at}},
             .combine = "",
             .values = {packs_ ? Scalar::load(kPanel, dtype, place_in_panel()) : placed(*along_, false)}})));
-    for (Statement& statement :
-         for_block(sums(Scalar::apply(Function::Multiply,
-                                      {placed(*across_, false), Scalar::load(factors_, dtype, at)})),
-                   false))
+    for (Statement& statement : for_block(
+             sums(Scalar::apply(Function::Multiply, {placed_across(), Scalar::load(factors_, dtype, at)})),
+             false))
       body.push_back(std::move(statement));
     return body;
   }
@@ -441,8 +475,9 @@ class Contraction {
     return axes;
   }
 
-  // The axis whose turns are parted among threads, where panels are too few for them or blocks of lanes
-  // overlap, which two threads must not write at once: the first of those that share a panel, else the rows.
+  // The axis whose turns are parted: among threads, where panels are too few for them or blocks of lanes
+  // overlap, which two threads must not write at once; and such that what one part reads stays in cache while
+  // panel after panel meets it. It is the first of those that share a panel, else the rows.
   std::optional<size_t> parted_axis() const {
     if (!lane_size().is_constant() || !row_)
       return std::nullopt;
@@ -462,10 +497,28 @@ class Contraction {
         turns = turns * sum_.axes[i].size;
     const int64_t most = parted_turns().constant().value_or(1), cores = target_.cores,
                   panels = turns.constant().value_or(kTurnsPerThread * cores);
-    int64_t parts = 1;
+    int64_t parts = std::clamp<int64_t>(2 * bytes_across() / target_.caches.level2, 1, most);
     while (parts < most && panels * parts % cores != 0 && panels * parts < kTurnsPerThread * cores)
       ++parts;
     return parts;
+  }
+  // Of all that the factor across the lanes reads; 0 where only running tells.
+  int64_t bytes_across() const {
+    std::map<std::string, Dim> first, last;
+    for (const std::vector<Axis>* axes : {&sum_.axes, &sum_.reduced})
+      for (const Axis& axis : *axes) {
+        first.emplace(axis.variable, 0);
+        last.emplace(axis.variable, axis.size - 1);
+      }
+    Dim bytes = 0;
+    loops::for_each_load(*across_, [&](const Scalar& load) {
+      Dim own = info(load.dtype()).bytes;
+      for (const Scalar& index : load.operands())
+        if (index.kind() == Scalar::Kind::Index)
+          own = own * (index.index().substitute(last) - index.index().substitute(first) + 1);
+      bytes = bytes + own;
+    });
+    return bytes.constant().value_or(0);
   }
   Loop over_part(const std::string& variable, const Dim& turns, Mark mark,
                  std::vector<Statement> body) const {
@@ -493,16 +546,10 @@ class Contraction {
       packed.insert(packed.end(), std::make_move_iterator(body.begin()), std::make_move_iterator(body.end()));
       body = std::move(packed);
     }
-    const auto over_parts = [&] {
-      if (const int64_t count = parts(); count > 1)
-        body = as_list(make_loop(kPartVariable, count, Mark::Parallel, std::move(body)));
-    };
-    if (fills_lanes())
-      over_parts();
     body = as_list(make_loop(kLanesVariable, ceil_div(lane_size(), lanes_),
                              fills_lanes() ? Mark::Parallel : Mark::Serial, std::move(body)));
-    if (!fills_lanes())
-      over_parts();
+    if (const int64_t count = parts(); count > 1)
+      body = as_list(make_loop(kPartVariable, count, Mark::Parallel, std::move(body)));
     return body;
   }
 
@@ -528,6 +575,8 @@ class Contraction {
   int64_t made_ = 0;                      // blocks so far
   std::string sums_, factors_;            // what the last keeps
   std::optional<Scalar> along_, across_;  // the factor that moves along the lanes, and the one along the rows
+  bool both_along_ = false;               // whether the other moves along the lanes, too
+  int64_t most_lanes_ = whole_lanes();    // of a block, in all of which it is the same
 };
 
 }  // namespace
