@@ -65,6 +65,15 @@ TEST(OnnxDropout, IsNothingWhereItKeepsEverythingAndNobodyWantsItsMask) {
               0);
 }
 
+TEST(OnnxDropout, DrawsNothingWhereItDropsNothing) {
+  const Tensor x = filled(DType::F32, {1000}, 3);
+  const Data six = run(6, "Dropout", {x}, {float_attribute("ratio", 0)}, 2);
+  expect_tensor(six[0], x);
+  const Data twelve = run(12, "Dropout", {x, f32({}, {0}), Tensor::scalar(true)}, {}, 2);
+  expect_tensor(twelve[0], x);
+  expect_tensor(twelve[1], filled(DType::Bool, {1000}, 1));
+}
+
 TEST(OnnxDropout, ScalesWhatItKeepsInTraining) {
   const Data trained =
       run(6, "Dropout", {filled(DType::F32, {1000}, 3)}, {float_attribute("ratio", 0.25f)}, 2);

@@ -57,10 +57,20 @@ std::optional<bool> trains(const NodeView& n) {
   return known == nullptr ? std::nullopt : std::optional(as_int(*known) != 0);
 }
 
+// Whether it is known that no element is dropped, though the node may train: exporters write this for layers
+// whose dropout is off.
+bool drops_nothing(const NodeView& n) {
+  const Value given = n.opset() >= 12 ? n.maybe(1) : Value();
+  if (!given)
+    return n.real("ratio", 0.5) == 0;
+  const Tensor* known = given.known_tensor();
+  return known != nullptr && known->count() == 1 && widen<double>(*known).front() == 0;
+}
+
 // In training each element is kept with probability 1 - ratio, and then scaled so that the mean stays.
 std::vector<Value> convert_dropout(const NodeView& n) {
   const Value x = n.in(0);
-  const std::optional<bool> known = trains(n);
+  const std::optional<bool> known = drops_nothing(n) ? false : trains(n);
   Value y = x, mask;
   if (known.value_or(true)) {
     const Value training = known ? constant(n.graph(), Tensor::scalar(true)) : n.in(2);
