@@ -4,8 +4,9 @@
 
 #include "base/error.h"
 #include "fusion/cost.h"
+#include "schedule/assign.h"
 #include "schedule/contract.h"
-#include "schedule/sum_in_parts.h"
+#include "schedule/rows.h"
 
 namespace tenon {
 
@@ -28,45 +29,6 @@ constexpr int64_t kElementsPerTurn = 8192;  // of a loop that is cut into turns 
 // In bytes: outputs of this size and larger are written past the caches, which would fetch every line only to
 // have it overwritten, and lose it before anyone reads it.
 constexpr int64_t kLeastStreamed = 32 << 20;
-
-// The stage with these variables for its axes: first those of the rows, then its own.
-Definition renamed(const Definition& definition, size_t rows, const std::string& prefix) {
-  Definition result = definition;
-  std::map<std::string, Scalar> names;
-  const auto rename = [&](std::vector<Axis>& axes, bool kept) {
-    for (size_t i = 0; i < axes.size(); ++i) {
-      std::string name =
-          kept && i < rows ? fmt::format("r{}", i) : fmt::format("{}{}{}", prefix, kept ? 'i' : 'k', i);
-      names.emplace(axes[i].variable, Scalar::index(Dim::symbol(name)));
-      axes[i].variable = std::move(name);
-    }
-  };
-  rename(result.axes, true);
-  rename(result.reduced, false);
-  for (std::vector<Scalar>* scalars : {&result.at, &result.values})
-    for (Scalar& scalar : *scalars)
-      scalar = *loops::substitute(scalar, names);
-  return result;
-}
-
-Loop loop_over(const Axis& axis, Mark mark, std::vector<Statement> body) {
-  return {.variable = axis.variable,
-          .begin = 0,
-          .end = axis.size,
-          .step = 1,
-          .mark = mark,
-          .body = std::move(body)};
-}
-
-// Loops over axes around a body, the last innermost and in vectors.
-std::vector<Statement> nested(const std::vector<Axis>& axes, std::vector<Statement> body) {
-  for (size_t i = axes.size(); i-- > 0;) {
-    Loop loop = loop_over(axes[i], i + 1 == axes.size() ? Mark::Vector : Mark::Serial, std::move(body));
-    body.clear();
-    body.emplace_back(std::move(loop));
-  }
-  return body;
-}
 
 class NestBuilder {
  public:
@@ -116,20 +78,6 @@ class NestBuilder {
   void add_combine(const loops::Combine& combine) {
     if (kernel_.find_combine(combine.name) == nullptr)
       kernel_.combines.push_back(combine);
-  }
-
-  static Assign assign(const Definition& definition, std::vector<Place> places) {
-    return {.places = std::move(places), .combine = definition.combine, .values = definition.values};
-  }
-  static std::vector<Place> places(const Definition& definition) {
-    std::vector<Place> all;
-    for (const Buffer& buffer : definition.results)
-      all.push_back({buffer.name, definition.at});
-    return all;
-  }
-  // What the results are before anything is combined.
-  static Assign start(const Definition& definition) {
-    return {.places = places(definition), .combine = "", .values = definition.initial};
   }
 
   void stream_outputs() {
@@ -184,25 +132,6 @@ class NestBuilder {
     return std::move(loops.front());
   }
 
-  // The loops of a reduction, which go on from what is in its result. `part` is where they add up parts.
-  static std::vector<Statement> sum_up(const Definition& sum, Mark last, const std::optional<Parts>& parts,
-                                       const Buffer& part) {
-    if (!parts)
-      return reduce_over(sum.reduced, last, parts, {}, {assign(sum, places(sum))}, {});
-    const std::vector<Place> place{{part.name, sum.at}};
-    return reduce_over(sum.reduced, last, parts,
-                       {Assign{.places = place, .combine = "", .values = {Scalar::zero(part.dtype)}}},
-                       {assign(sum, place)},
-                       {Assign{.places = places(sum),
-                               .combine = sum.combine,
-                               .values = {Scalar::load(part.name, part.dtype, sum.at)}}});
-  }
-  static Buffer part_of(const Definition& sum) {
-    Buffer part = sum.results.front();
-    part.name += "_part";
-    return part;
-  }
-
   // --- every stage on its own axes ---
 
   void map() {
@@ -215,7 +144,7 @@ class NestBuilder {
       for (const Buffer& buffer : definition.results)
         if (!outputs_.contains(buffer.name))
           locals_.emplace(buffer.name, Buffer{.name = buffer.name, .dtype = buffer.dtype, .sizes = {}});
-      body.emplace_back(assign(definition, places(definition)));
+      body.emplace_back(assign(definition, places_of(definition)));
     }
     // Values that no one else needs stay in registers: each turn has its own.
     for (const auto& [name, buffer] : locals_)
@@ -380,155 +309,12 @@ class NestBuilder {
 
   void rows() {
     const auto shared = static_cast<size_t>(group_.rows);
-    std::vector<Statement> body;
-    std::vector<Axis> row_axes;
-    std::optional<std::vector<Axis>>
-        open;  // the axes of the loop that the last statement is, where others may join it
-    for (size_t i = 0; i < stages_.size(); ++i) {
-      Definition definition = renamed(stages_[i].definition, shared, fmt::format("s{}", i));
-      row_axes.assign(definition.axes.begin(), definition.axes.begin() + static_cast<int64_t>(shared));
-      for (const Buffer& buffer : definition.results)
-        if (!outputs_.contains(buffer.name))
-          declare(buffer, definition, shared, body);
-      std::vector<Axis> inner(definition.axes.begin() + static_cast<int64_t>(shared), definition.axes.end());
-      const bool reduces = definition.reduces();
-      if (reduces) {
-        // Before the loop that it may share with others.
-        Statement first = start(definition);
-        if (open)
-          body.insert(body.end() - 1, std::move(first));
-        else
-          body.push_back(std::move(first));
-        CHECK(inner.empty(), "a reduction of kernel {} keeps axes within rows", kernel_.name);
-        inner = definition.reduced;
-        if (const std::optional<Parts> parts = parts_of(definition, lanes_of(inner))) {
-          declare(part_of(definition), definition, shared, body);
-          for (Statement& loop : sum_up(definition, Mark::Vector, parts, part_of(definition)))
-            body.push_back(std::move(loop));
-          open.reset();
-          continue;
-        }
-      }
-      Statement statement = assign(definition, places(definition));
-      if (inner.empty()) {
-        body.push_back(std::move(statement));
-        open.reset();
-        continue;
-      }
-      if (open && can_share(*open, inner, definition, body.back())) {
-        add_to(body.back(), *open, inner, std::move(statement));
-        continue;
-      }
-      std::vector<Statement> within;
-      within.push_back(std::move(statement));
-      for (Statement& loop : nested(inner, std::move(within)))
-        body.push_back(std::move(loop));
-      open = inner;
-    }
-    shrink(body);
-    if (row_axes.empty())
-      kernel_.body = std::move(body);
-    else
-      kernel_.body = parallel(row_axes, std::move(body));
-  }
-
-  // At least so many turns of the last axis run side by side.
-  static int64_t lanes_of(const std::vector<Axis>& axes) {
-    constexpr int64_t usual = 16;
-    return axes.empty() || axes.back().size.constant().value_or(usual) < usual ? 1 : usual;
-  }
-
-  // A buffer of one row.
-  void declare(const Buffer& buffer, const Definition& definition, size_t shared,
-               std::vector<Statement>& body) {
-    Buffer local{.name = buffer.name, .dtype = buffer.dtype, .sizes = {}};
-    std::vector<size_t> dims;
-    for (size_t i = 0; i < definition.at.size(); ++i)
-      if (const auto axis = loops::axis_of(definition.axes, definition.at[i]); axis && *axis >= shared) {
-        local.sizes.push_back(buffer.sizes[i]);
-        dims.push_back(i);
-      }
-    kept_dims_.emplace(buffer.name, std::move(dims));
-    body.insert(body.begin(), Statement(Local{local}));
-  }
-
-  // Whether a stage can run in the turns of the loop before it: as many of them, and it reads nothing of what
-  // that loop makes but from its own turn.
-  bool can_share(const std::vector<Axis>& open, const std::vector<Axis>& inner, const Definition& definition,
-                 const Statement& loop) {
-    if (open.size() != inner.size())
-      return false;
-    for (size_t i = 0; i < open.size(); ++i)
-      if (open[i].size != inner[i].size)
-        return false;
-    std::map<std::string, std::vector<Scalar>> made;
-    std::set<std::string> reduced;
-    const Statement* at = &loop;
-    const std::vector<Statement>* body = nullptr;
-    while (const auto* each = std::get_if<Loop>(at)) {
-      body = &each->body;
-      at = &each->body.front();
-    }
-    for (const Statement& statement : *body)
-      for (const Place& place : std::get<Assign>(statement).places) {
-        if (!std::get<Assign>(statement).combine.empty())
-          reduced.insert(place.buffer);
-        made.emplace(place.buffer, place.at);
-      }
-    std::map<std::string, Scalar> names;
-    for (size_t i = 0; i < open.size(); ++i)
-      names.emplace(inner[i].variable, Scalar::index(Dim::symbol(open[i].variable)));
-    bool possible = true;
-    for (const Scalar& value : definition.values)
-      loops::for_each_load(value, [&](const Scalar& load) {
-        const auto it = made.find(load.name());
-        if (it == made.end())
-          return;
-        if (reduced.contains(load.name()))
-          possible = false;
-        for (size_t i = 0; i < load.operands().size(); ++i)
-          possible = possible && loops::substitute(load.operands()[i], names) == it->second[i];
-      });
-    return possible;
-  }
-
-  static void add_to(Statement& loop, const std::vector<Axis>& open, const std::vector<Axis>& inner,
-                     Statement statement) {
-    std::map<std::string, Dim> names;
-    for (size_t i = 0; i < open.size(); ++i)
-      names.emplace(inner[i].variable, Dim::symbol(open[i].variable));
-    Statement* at = &loop;
-    std::vector<Statement>* body = nullptr;
-    while (auto* each = std::get_if<Loop>(at)) {
-      body = &each->body;
-      at = &each->body.front();
-    }
-    body->push_back(loops::substitute(statement, names));
-  }
-
-  // Indices of local buffers without those of the row.
-  void shrink(std::vector<Statement>& body) {
-    const auto own = [&](const std::string& name, const std::vector<Scalar>& at) {
-      const auto it = kept_dims_.find(name);
-      if (it == kept_dims_.end())
-        return at;
-      std::vector<Scalar> left;
-      for (size_t dim : it->second)
-        left.push_back(at[dim]);
-      return left;
-    };
-    for (Statement& statement : body) {
-      if (auto* each = std::get_if<Assign>(&statement)) {
-        for (Place& place : each->places)
-          place.at = own(place.buffer, place.at);
-        for (Scalar& value : each->values)
-          value = loops::replace_loads(value, [&](const Scalar& load) {
-            return Scalar::load(load.name(), load.dtype(), own(load.name(), load.operands()));
-          });
-      }
-      if (auto* inner = body_of(statement))
-        shrink(*inner);
-    }
+    std::vector<Definition> definitions;
+    for (size_t i = 0; i < stages_.size(); ++i)
+      definitions.push_back(renamed(stages_[i].definition, shared, fmt::format("s{}", i)));
+    const std::vector<Axis>& axes = definitions.front().axes;
+    kernel_.body = parallel({axes.begin(), axes.begin() + static_cast<int64_t>(shared)},
+                            do_row(definitions, shared, outputs_));
   }
 
   // --- contractions ---
@@ -559,7 +345,7 @@ class NestBuilder {
     for (Statement& statement : sum_up(sum, Mark::Serial, parts, part_of(sum)))
       within.push_back(std::move(statement));
     for (size_t i = 1; i < definitions.size(); ++i)
-      within.emplace_back(assign(definitions[i], places(definitions[i])));
+      within.emplace_back(assign(definitions[i], places_of(definitions[i])));
     if (axes.empty()) {
       for (const auto& [name, buffer] : locals_)
         within.insert(within.begin(),
@@ -614,7 +400,6 @@ class NestBuilder {
   const Target& target_;
   Kernel kernel_;
   std::map<std::string, Buffer> locals_;
-  std::map<std::string, std::vector<size_t>> kept_dims_;
 };
 
 }  // namespace

@@ -1,0 +1,32 @@
+// assign.h — the statements that a definition becomes.
+#pragma once
+
+#include "loops/definition.h"
+#include "schedule/sum_in_parts.h"
+
+namespace tenon {
+
+// The definition with these variables for its axes: first those of the rows, r0, r1, …, then its own.
+loops::Definition renamed(const loops::Definition& definition, size_t rows, const std::string& prefix);
+
+// Where the element of a point stands in each result.
+std::vector<loops::Place> places_of(const loops::Definition& definition);
+
+// What happens in each turn: the values are put there, or combined with what is there.
+loops::Assign assign(const loops::Definition& definition, std::vector<loops::Place> places);
+
+// What the results are before anything is combined.
+loops::Assign start(const loops::Definition& definition);
+
+// The loops of a reduction, which go on from what is in its result. `part` is where they add up parts.
+std::vector<loops::Statement> sum_up(const loops::Definition& sum, loops::Mark last,
+                                     const std::optional<Parts>& parts, const loops::Buffer& part);
+loops::Buffer part_of(const loops::Definition& sum);
+
+loops::Loop loop_over(const loops::Axis& axis, loops::Mark mark, std::vector<loops::Statement> body);
+
+// Loops over axes around a body, the last innermost and in vectors.
+std::vector<loops::Statement> nested(const std::vector<loops::Axis>& axes,
+                                     std::vector<loops::Statement> body);
+
+}  // namespace tenon

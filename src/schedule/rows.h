@@ -1,0 +1,15 @@
+// rows.h — stages that share their first axes, done row by row.
+#pragma once
+
+#include <set>
+
+#include "loops/definition.h"
+
+namespace tenon {
+
+// What is done of one row. The definitions share their first axes, so many and with the same variables; their
+// other variables are their own. Only what is in `outputs` is written there, the rest is kept for the row.
+std::vector<loops::Statement> do_row(const std::vector<loops::Definition>& definitions, size_t shared,
+                                     const std::set<std::string>& outputs);
+
+}  // namespace tenon
