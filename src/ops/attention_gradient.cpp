@@ -47,6 +47,13 @@ struct Grouping {
                    : x;
   }
   Value keys(Value x) const { return grouped ? unsqueeze(x, {2}) : x; }
+  // What is added to the scores of [batch, heads, …], for those in groups.
+  Value biases(Value x) const {
+    if (!grouped || x.rank() < 3)
+      return x;
+    const Value whole = x.rank() == 3 ? unsqueeze(x, {0}) : x;
+    return whole.dim(1) == Dim(1) ? unsqueeze(whole, {2}) : queries(whole);
+  }
   // Back to [batch, heads, …].
   Value heads(Value x) const {
     return grouped
@@ -118,36 +125,60 @@ Value rounded_softmax(const Node& n, Value scores) {
   return !rounds || own == steps ? softmax(scores, -1) : cast(softmax(cast(scores, steps), -1), own);
 }
 
+// The products q kᵀ, in groups.
+Value raw_scores(const Node& n, const Grouping& grouping) {
+  const double root = std::sqrt(n.attr("scale").as<double>());
+  return matmul(grouping.queries(n.in("q")) * root, grouping.keys(n.in("k")) * root, {.b = true});
+}
+
+// What becomes of them up to a stage, in groups or not.
+Value finish_scores(const Node& n, Value scores, std::string_view stage, bool in_groups) {
+  const double softcap = n.attr("softcap");
+  if (stage == "raw")
+    return scores;
+  if (softcap != 0)
+    scores = tanh(scores / softcap) * softcap;
+  if (stage == "capped")
+    return scores;
+  Value bias = whole_bias(n);
+  if (bias) {
+    bias = in_groups ? Grouping(n).biases(bias) : bias;
+    scores = scores + bias;
+  }
+  if (stage == "biased")
+    return scores;
+  const Value probabilities = rounded_softmax(n, scores);
+  if (!bias)
+    return probabilities;
+  const Value blind = equal(reduce_max(bias, {-1}, Keep::Dims), number(bias, kNever));
+  return keep_where(logical_not(blind), probabilities);
+}
+
+// Whether it is known of the mask how its heads are grouped.
+bool can_group_bias(const Node& n) {
+  const Value mask = n.in("mask");
+  if (!Grouping(n).grouped || !mask || mask.rank() < 3)
+    return true;
+  return mask.dim(-3) == Dim(1) || provably_equal(mask.dim(-3), n.in("q").dim(1));
+}
+
 }  // namespace
 
 std::vector<Value> decompose_attention_scores(const Node& n) {
   const Grouping grouping(n);
   const std::string& stage = n.attr("stage");
-  const double root = std::sqrt(n.attr("scale").as<double>()), softcap = n.attr("softcap");
-  Value scores = grouping.heads(
-      matmul(grouping.queries(n.in("q")) * root, grouping.keys(n.in("k")) * root, {.b = true}));
-  if (stage == "raw")
-    return {scores};
-  if (softcap != 0)
-    scores = tanh(scores / softcap) * softcap;
-  if (stage == "capped")
-    return {scores};
-  const Value bias = whole_bias(n);
-  if (bias)
-    scores = scores + bias;
-  if (stage == "biased")
-    return {scores};
-  const Value probabilities = rounded_softmax(n, scores);
-  if (!bias)
-    return {probabilities};
-  const Value blind = equal(reduce_max(bias, {-1}, Keep::Dims), number(bias, kNever));
-  return {keep_where(logical_not(blind), probabilities)};
+  return {finish_scores(n, grouping.heads(raw_scores(n, grouping)), stage, false)};
 }
 
+// The scores stay in groups, where what is added to them can be grouped too: then no other shape stands
+// between the two products, and all can become one kernel.
 std::vector<Value> decompose_attention(const Node& n) {
   const Grouping grouping(n);
-  const Value scores = attention_scores(n.in("q"), n.in("k"), "probabilities", options_of(n));
-  return {grouping.heads(matmul(grouping.queries(scores), grouping.keys(n.in("v"))))};
+  const Value scores =
+      can_group_bias(n)
+          ? finish_scores(n, raw_scores(n, grouping), "probabilities", true)
+          : grouping.queries(attention_scores(n.in("q"), n.in("k"), "probabilities", options_of(n)));
+  return {grouping.heads(matmul(scores, grouping.keys(n.in("v"))))};
 }
 
 namespace {
