@@ -63,11 +63,12 @@ bool runs_through_memory(const Scalar& value, const Axis& axis) {
 class Contraction {
  public:
   Contraction(const std::vector<Definition>& definitions, const std::set<std::string>& outputs,
-              const Target& target)
+              const Target& target, bool may_pack)
       : definitions_(definitions),
         outputs_(outputs),
         sum_(definitions.front()),
         target_(target),
+        may_pack_(may_pack),
         parts_(parts_of(sum_)) {}
 
   std::optional<std::vector<Statement>> run() {
@@ -80,7 +81,7 @@ class Contraction {
     // Without rows that share what is read, lanes of any number need no blocks.
     if (!lane_size().is_constant() && !row_)
       return std::nullopt;
-    packs_ = row_ && pays_to_pack();
+    packs_ = row_ && may_pack_ && pays_to_pack();
     if (!packs_ && first_lane_axis_ + 1 != sum_.axes.size()) {
       first_lane_axis_ = sum_.axes.size() - 1;
       if (!choose_sizes())
@@ -181,9 +182,7 @@ class Contraction {
   Dim lane_size() const { return size_from(first_lane_axis_); }
   const Dim& row_size() const { return sum_.axes[*row_].size; }
 
-  int64_t whole_lanes() const {
-    return target_.vector_bytes / std::max(info(sum_.results.front().dtype).bytes, 4) * kRegistersPerVector;
-  }
+  int64_t whole_lanes() const { return lanes_of_block(sum_.results.front().dtype, target_); }
 
   bool choose_sizes() {
     const std::optional<int64_t> size = lane_size().constant();
@@ -479,7 +478,7 @@ class Contraction {
   // overlap, which two threads must not write at once; and such that what one part reads stays in cache while
   // panel after panel meets it. It is the first of those that share a panel, else the rows.
   std::optional<size_t> parted_axis() const {
-    if (!lane_size().is_constant() || !row_)
+    if (!lane_size().is_constant() || !row_ || !may_pack_)
       return std::nullopt;
     const std::vector<size_t> within = packs_ ? axes_within_panel() : std::vector<size_t>();
     return within.empty() ? *row_ : within.front();
@@ -566,6 +565,7 @@ class Contraction {
   const std::set<std::string>& outputs_;
   const Definition& sum_;
   const Target& target_;
+  const bool may_pack_;
   const std::optional<Parts> parts_;
   size_t first_lane_axis_ = 0;  // lanes run over this and those that follow
   int64_t lanes_ = 1;
@@ -583,8 +583,14 @@ class Contraction {
 
 std::optional<std::vector<Statement>> contract_in_registers(const std::vector<Definition>& definitions,
                                                             const std::set<std::string>& outputs,
-                                                            const Target& target) {
-  return Contraction(definitions, outputs, target).run();
+                                                            const Target& target, bool may_pack) {
+  return Contraction(definitions, outputs, target, may_pack).run();
 }
+
+int64_t lanes_of_block(DType dtype, const Target& target) {
+  return target.vector_bytes / std::max(info(dtype).bytes, 4) * kRegistersPerVector;
+}
+
+int64_t rows_of_block(const Target& target) { return std::max(target.vector_registers / 4, 2); }
 
 }  // namespace tenon

@@ -10,9 +10,16 @@
 namespace tenon {
 
 // `definitions` have one and the same axes: the first reduces, the others go on with its results, element by
-// element. Only what is in `outputs` is stored. Nothing where the shape is not such that this pays.
+// element. Only what is in `outputs` is stored. Nothing where the shape is not such that this pays. Within
+// the nest of another kernel, what lanes read may be side by side already, and had better not be packed
+// again.
 std::optional<std::vector<loops::Statement>> contract_in_registers(
     const std::vector<loops::Definition>& definitions, const std::set<std::string>& outputs,
-    const Target& target);
+    const Target& target, bool may_pack = true);
+
+// How many results of a dtype stand side by side in a block, and how many rows of them, where there are so
+// many.
+int64_t lanes_of_block(DType dtype, const Target& target);
+int64_t rows_of_block(const Target& target);
 
 }  // namespace tenon
