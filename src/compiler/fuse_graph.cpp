@@ -53,7 +53,7 @@ FusedGraph::FusedGraph(LoweredGraph lowered, std::set<std::string> kept, bool fu
     : lowered_(std::move(lowered)), kept_(std::move(kept)) {
   note_sizes();
   note_draws();
-  group_by_node();
+  group_by_node(target);
   find_readers();
   for (size_t i = 0; i < groups_.size(); ++i)
     if (const std::vector<Stage> stages = stages_of(i); !stages.empty())
@@ -64,7 +64,7 @@ FusedGraph::FusedGraph(LoweredGraph lowered, std::set<std::string> kept, bool fu
   choose_layouts(lowered_, kept_);
   note_sizes();
   note_draws();
-  Grouping grouping = group_items(lowered_.items);
+  Grouping grouping = group_items(lowered_.items, kept_, target);
   groups_ = std::move(grouping.groups);
   missed_ = std::move(grouping.missed);
   order_groups(groups_, lowered_.items, lowered_.buffers, views());
@@ -85,7 +85,10 @@ void FusedGraph::inline_items(const std::set<std::string>& kept, const Target& t
 }
 
 // The stages of a node come one after the other, and the last writes its result.
-void FusedGraph::group_by_node() {
+void FusedGraph::group_by_node(const Target& target) {
+  std::set<std::string> outside;
+  for (const auto& [name, value] : lowered_.values)
+    outside.insert(name);
   size_t first = 0;
   for (size_t i = 0; i < lowered_.items.size(); ++i) {
     const std::set<std::string>& writes = lowered_.items[i].writes;
@@ -94,7 +97,7 @@ void FusedGraph::group_by_node() {
       continue;
     const auto begin = lowered_.items.begin() + static_cast<int64_t>(first),
                end = lowered_.items.begin() + static_cast<int64_t>(i) + 1;
-    for (Group& group : group_items({begin, end}).groups) {
+    for (Group& group : group_items({begin, end}, outside, target).groups) {
       for (size_t& item : group.items)
         item += first;
       groups_.push_back(std::move(group));

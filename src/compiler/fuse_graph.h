@@ -24,7 +24,7 @@ class FusedGraph {
 
  private:
   void inline_items(const std::set<std::string>& kept, const Target& target);
-  void group_by_node();
+  void group_by_node(const Target& target);
   void find_readers();
   void note_sizes();
   void note_draws();

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "fusion/cost.h"
-#include "fusion/stage.h"
+#include "fusion/find_strips.h"
 
 namespace tenon {
 
@@ -106,7 +106,13 @@ bool shares_factors(const Definition& definition) {
 
 class Grouper {
  public:
-  explicit Grouper(const std::vector<Item>& items) : items_(items) {
+  Grouper(const std::vector<Item>& items, const std::set<std::string>& kept, const Target& target)
+      : items_(items) {
+    for (const Strips& strips : find_strips(items, kept, target)) {
+      for (size_t item : strips.items)
+        first_of_strips_.emplace(item, strips.items.front());
+      strips_.emplace(strips.items.front(), strips);
+    }
     for (size_t i = 0; i < items.size(); ++i) {
       const size_t joined = items[i].stage ? find_group(i) : groups_.size();
       if (joined < groups_.size())
@@ -171,6 +177,10 @@ class Grouper {
                           : Pattern::Contract;
       group.rows = static_cast<int64_t>(definition(item).axes.size());
     }
+    if (const auto strips = strips_.find(item); strips != strips_.end()) {
+      group.pattern = Pattern::Strips;
+      group.rows = strips->second.rows;
+    }
     groups_.push_back(std::move(group));
     loads_of_first_.push_back(items_[item].stage ? loads_by_turn(definition(item)) : std::vector<Scalar>());
     waits_for_.emplace_back(items_.size(), false);
@@ -184,7 +194,9 @@ class Grouper {
       groups_[group].pattern = Pattern::Rows;
       groups_[group].rows = static_cast<int64_t>(definition(item).axes.size());
     }
-    parts_.push_back(parts_within(item, group));
+    // The second product of strips is written down, whatever it was made of.
+    const bool goes_on = groups_[group].pattern != Pattern::Strips || !definition(item).reduces();
+    parts_.push_back(goes_on ? parts_within(item, group) : 0);
     groups_[group].items.push_back(item);
     group_of_.push_back(group);
     wait(group, item);
@@ -221,6 +233,8 @@ class Grouper {
 
   // First among those that make what the item reads, then among those that read the same.
   size_t find_group(size_t item) {
+    if (const auto it = first_of_strips_.find(item); it != first_of_strips_.end())
+      return it->second == item ? groups_.size() : group_of_[it->second];
     std::set<size_t> makers, siblings;
     for (const std::string& buffer : items_[item].reads) {
       if (const auto it = makers_.find(buffer); it != makers_.end() && is_kernel(it->second))
@@ -237,7 +251,8 @@ class Grouper {
     const std::vector<Scalar> loads = loads_by_turn(definition(item));
     int asked = 0;
     for (auto it = siblings.rbegin(); it != siblings.rend() && asked < kMostSiblings; ++it, ++asked)
-      if (!makers.contains(*it) && reads_any(loads, *it) && !obstacle_to(item, *it))
+      if (groups_[*it].pattern != Pattern::Strips && !makers.contains(*it) && reads_any(loads, *it) &&
+          !obstacle_to(item, *it))
         return *it;
     return groups_.size();
   }
@@ -302,6 +317,7 @@ class Grouper {
     const Definition &own = definition(item), &first = definition(all.items.front());
     switch (all.pattern) {
       case Pattern::Contract:
+      case Pattern::Strips:
         return own.reduces() ? "both sum, over elements of their own" : obstacle_in_turns(item, group);
       case Pattern::Map:
         if (!own.reduces())
@@ -315,10 +331,16 @@ class Grouper {
     return std::nullopt;
   }
 
+  // What others go on with, where it sums.
+  const Definition& last_sum(size_t group) const {
+    const Group& all = groups_[group];
+    return definition(all.pattern == Pattern::Strips ? strips_.at(all.items.front()).items.back()
+                                                     : all.items.front());
+  }
+
   // All stages in the same turns.
   std::optional<std::string> obstacle_in_turns(size_t item, size_t group) const {
-    const std::vector<Dim> sizes = sizes_of(definition(item).axes),
-                           others = sizes_of(definition(groups_[group].items.front()).axes);
+    const std::vector<Dim> sizes = sizes_of(definition(item).axes), others = sizes_of(last_sum(group).axes);
     if (sizes != others)
       return fmt::format("its loops are [{}], not [{}]", fmt::join(sizes, ","), fmt::join(others, ","));
     if (!reads_rows(item, group, sizes.size()))
@@ -399,10 +421,15 @@ class Grouper {
   std::map<std::string, size_t> makers_;
   std::map<std::string, std::set<size_t>> readers_;
   std::map<std::pair<size_t, size_t>, std::string> obstacles_;  // between items and groups
+  std::map<size_t, size_t> first_of_strips_;                    // by all of their items
+  std::map<size_t, Strips> strips_;                             // by that first item
 };
 
 }  // namespace
 
-Grouping group_items(const std::vector<Item>& items) { return Grouper(items).run(); }
+Grouping group_items(const std::vector<Item>& items, const std::set<std::string>& kept,
+                     const Target& target) {
+  return Grouper(items, kept, target).run();
+}
 
 }  // namespace tenon

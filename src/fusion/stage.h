@@ -34,13 +34,15 @@ enum class Pattern : uint8_t {
   Map,       // every stage has the same axes, and none reduces
   Rows,      // the stages share their first axes, and do the rest row by row
   Contract,  // the first stage reduces, and reads elements again and again; the others go on with its results
+  Strips,  // a product, what is done with its rows, a product that sums along them, and what goes on with its
+           // results: some rows at a time, from first to last
 };
 
 // Items that become one kernel, or one other step, in the order in which they run.
 struct Group {
   std::vector<size_t> items;
   Pattern pattern = Pattern::Map;
-  int64_t rows = 0;  // of Rows: how many axes are shared
+  int64_t rows = 0;  // of Rows and Strips: how many axes are shared
 };
 
 // What one group writes and an item of another reads, and why they are not one.
@@ -55,7 +57,8 @@ struct Grouping {
   std::vector<Missed> missed;
 };
 
-Grouping group_items(const std::vector<Item>& items);
+// What is in `kept` is needed besides what items read.
+Grouping group_items(const std::vector<Item>& items, const std::set<std::string>& kept, const Target& target);
 
 // In an order in which less memory is in use at once, where there is one. `views` tells of buffers that are
 // others under another shape.

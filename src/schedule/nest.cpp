@@ -7,6 +7,7 @@
 #include "schedule/assign.h"
 #include "schedule/contract.h"
 #include "schedule/rows.h"
+#include "schedule/strips.h"
 
 namespace tenon {
 
@@ -67,8 +68,11 @@ class NestBuilder {
       case Pattern::Contract:
         contract();
         break;
+      case Pattern::Strips:
+        kernel_.body = build_strips(definitions(), static_cast<size_t>(group_.rows), outputs_, target_);
+        break;
     }
-    if (group_.pattern != Pattern::Contract)
+    if (group_.pattern == Pattern::Map || group_.pattern == Pattern::Rows)
       stream_outputs();
     clear_borders();
     return std::move(kernel_);
@@ -78,6 +82,13 @@ class NestBuilder {
   void add_combine(const loops::Combine& combine) {
     if (kernel_.find_combine(combine.name) == nullptr)
       kernel_.combines.push_back(combine);
+  }
+
+  std::vector<Definition> definitions() const {
+    std::vector<Definition> all;
+    for (const Stage& stage : stages_)
+      all.push_back(stage.definition);
+    return all;
   }
 
   void stream_outputs() {

@@ -1,0 +1,423 @@
+#include "schedule/strips.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/error.h"
+#include "fusion/find_strips.h"
+#include "loops/uses.h"
+#include "schedule/assign.h"
+#include "schedule/contract.h"
+#include "schedule/rows.h"
+
+namespace tenon {
+
+using loops::Assign;
+using loops::Axis;
+using loops::Buffer;
+using loops::Definition;
+using loops::Function;
+using loops::Local;
+using loops::Loop;
+using loops::Mark;
+using loops::mentions;
+using loops::Place;
+using loops::Scalar;
+using loops::Statement;
+
+namespace {
+
+// Local buffers.
+constexpr const char *kShared = "shared", *kOwn = "own", *kStrip = "strip", *kWeights = "weights",
+                     *kResults = "results";
+// Loop variables, which end in a number: no size of the user's does when it gets here.
+constexpr const char *kShareVariable = "share0", *kStripVariable = "strip0", *kLineVariable = "line0",
+                     *kPanelVariable = "panel0", *kPlaceVariable = "place0";
+
+constexpr int64_t kMostLines = 64;    // of a strip
+constexpr int64_t kUsualLines = 32;   // where only running tells how long rows are
+constexpr int64_t kTurnsPerCore = 2;  // at least, so that threads end at about the same time
+
+Scalar index(const char* variable) { return Scalar::index(Dim::symbol(variable)); }
+
+// How many parts of a size there are, with the last, which may be smaller.
+int64_t parts_in(int64_t all, int64_t size) { return (all + size - 1) / size; }
+
+std::vector<Statement> as_list(Statement statement) {
+  std::vector<Statement> list;
+  list.push_back(std::move(statement));
+  return list;
+}
+
+void append(std::vector<Statement>& to, std::vector<Statement> statements) {
+  for (Statement& statement : statements)
+    to.push_back(std::move(statement));
+}
+
+// Puts a prefix before the names of local buffers, as a name means one thing in a kernel.
+void rename_locals(std::vector<Statement>& body, const std::string& prefix) {
+  std::set<std::string> names;
+  const auto rename = [&](auto& self, std::vector<Statement>& statements) -> void {
+    for (Statement& statement : statements) {
+      if (auto* local = std::get_if<Local>(&statement)) {
+        names.insert(local->buffer.name);
+        local->buffer.name = prefix + local->buffer.name;
+      }
+      if (auto* inner = body_of(statement))
+        self(self, *inner);
+    }
+  };
+  rename(rename, body);
+  loops::change_places(body, [&](Place place) {
+    if (names.contains(place.buffer))
+      place.buffer = prefix + place.buffer;
+    return place;
+  });
+}
+
+std::vector<Statement> around(const std::vector<Axis>& axes, Mark mark, std::vector<Statement> body) {
+  for (size_t i = axes.size(); i-- > 0;)
+    body = as_list(loop_over(axes[i], mark, std::move(body)));
+  return body;
+}
+
+class StripsBuilder {
+ public:
+  StripsBuilder(const std::vector<Definition>& definitions, size_t rows, const std::set<std::string>& outputs,
+                const Target& target)
+      : rows_(rows), outputs_(outputs), target_(target), first_(renamed(definitions.front(), rows, "s0")) {
+    size_t at = 1;
+    for (; !(definitions[at].reduces() && definitions[at].axes.size() > rows); ++at)
+      between_.push_back(renamed(definitions[at], rows, fmt::format("s{}", at)));
+    for (; at < definitions.size(); ++at)
+      last_.push_back(renamed(definitions[at], rows, "e"));
+    block_ = find_block_axis(first_, second());
+    choose_sizes();
+  }
+
+  // Where running tells how many rows there are, there may be few: these are then done one by one.
+  std::vector<Statement> run() {
+    std::vector<Statement> body;
+    const std::optional<int64_t> lines = block_ ? lines_in_all().constant() : 0;
+    if (!lines || *lines >= least_lines())
+      append(body, strip_by_strip());
+    if (!lines || *lines < least_lines())
+      append(body, row_by_row());
+    return body;
+  }
+
+ private:
+  const Definition& second() const { return last_.front(); }
+  const Axis& key() const { return first_.axes.back(); }
+
+  // --- sizes ---
+
+  const Dim& lines_in_all() const { return first_.axes[*block_].size; }
+  int64_t least_lines() const { return rows_of_block(target_); }
+
+  // As many lines as stay in cache together with what they are multiplied by, and no more than there are.
+  void choose_sizes() {
+    const int64_t together = rows_of_block(target_);
+    lanes_ = lanes_of_block(first_.results.front().dtype, target_);
+    lines_ = kUsualLines;
+    if (const std::optional<int64_t> keys = key().size.constant()) {
+      const auto length = static_cast<uint64_t>(std::max<int64_t>(*keys, 1));
+      lanes_ = std::clamp<int64_t>(static_cast<int64_t>(std::bit_ceil(length)), 4, lanes_);
+      const auto bytes = static_cast<int64_t>(length) * info(first_.results.front().dtype).bytes;
+      lines_ = std::clamp<int64_t>(target_.caches.level2 / 4 / bytes, 2 * together, kMostLines);
+    }
+    if (const std::optional<int64_t> all = block_ ? lines_in_all().constant() : std::nullopt; all && *all > 0)
+      lines_ = parts_in(*all, parts_in(*all, lines_));
+    lines_ = parts_in(lines_, together) * together;
+  }
+
+  Dim panels() const { return ceil_div(key().size, lanes_); }
+  bool fills_panels() const { return key().size.is_constant() && *key().size.constant() % lanes_ == 0; }
+  Dim place() const { return Dim::symbol(kPanelVariable) * lanes_ + Dim::symbol(kPlaceVariable); }
+  Dim place_within() const { return fills_panels() ? place() : min(place(), key().size - 1); }
+
+  Dim strips() const { return ceil_div(lines_in_all(), lines_); }
+  bool fills_strips() const {
+    return lines_in_all().is_constant() && *lines_in_all().constant() % lines_ == 0;
+  }
+  Dim line() const { return Dim::symbol(kStripVariable) * lines_ + Dim::symbol(kLineVariable); }
+  Dim line_within() const { return fills_strips() ? line() : min(line(), lines_in_all() - 1); }
+  Dim lines_of_strip() const {
+    return fills_strips() ? Dim(lines_) : min(lines_, lines_in_all() - Dim::symbol(kStripVariable) * lines_);
+  }
+
+  std::vector<Axis> other_axes() const {
+    std::vector<Axis> axes(first_.axes.begin(), first_.axes.end() - 1);
+    axes.erase(axes.begin() + static_cast<int64_t>(*block_));
+    return axes;
+  }
+  std::vector<Axis> result_axes() const {
+    return {second().axes.begin() + static_cast<int64_t>(rows_), second().axes.end()};
+  }
+
+  // So many threads at least have turns, where there are so many strips: each packs for itself what the lines
+  // of its strips share.
+  int64_t shares() const {
+    Dim turns = 1;
+    for (const Axis& axis : other_axes())
+      if (axis.size.is_constant())
+        turns = turns * axis.size;
+    const int64_t wanted = parts_in(kTurnsPerCore * target_.cores, std::max<int64_t>(*turns.constant(), 1));
+    return std::min(wanted, strips().constant().value_or(wanted));
+  }
+
+  // --- buffers ---
+
+  // Of one line, or of all lines of a strip.
+  Buffer local(const char* name, DType dtype, std::vector<Dim> sizes) const {
+    if (in_strips_)
+      sizes.insert(sizes.begin(), lines_);
+    return {.name = name, .dtype = dtype, .sizes = std::move(sizes)};
+  }
+  std::vector<Scalar> in_line(std::vector<Scalar> at) const {
+    if (in_strips_)
+      at.insert(at.begin(), index(kLineVariable));
+    return at;
+  }
+
+  // Lines of a power of two would compete for the same places in cache.
+  Dim length() const { return in_strips_ ? (panels() + 1) * lanes_ : key().size; }
+  Buffer strip() const { return local(kStrip, first_.results.front().dtype, {length()}); }
+  // What the second product multiplies by: in place of what it is made of, where that is of the same dtype.
+  Buffer weights() const {
+    const DType dtype = weights_stage().results.front().dtype;
+    return dtype == strip().dtype ? strip() : local(kWeights, dtype, {length()});
+  }
+  Buffer results() const {
+    std::vector<Dim> sizes;
+    for (const Axis& axis : result_axes())
+      sizes.push_back(axis.size);
+    return local(kResults, second().results.front().dtype, std::move(sizes));
+  }
+
+  // --- the first product ---
+
+  // What all lines read of it, put side by side by panels.
+  std::vector<Statement> pack_shared() const {
+    const Scalar shared = factors_of(first_, key())->along;
+    std::vector<Dim> sizes{panels()};
+    for (const Axis& axis : first_.reduced)
+      sizes.push_back(axis.size);
+    sizes.emplace_back(lanes_);
+    std::vector<Statement> pack = as_list(
+        loop_over({kPlaceVariable, lanes_}, Mark::Vector,
+                  as_list(Assign{.places = {{kShared, place_in_shared()}},
+                                 .combine = "",
+                                 .values = {shared.substitute({{key().variable, place_within()}})}})));
+    std::vector<Axis> axes = first_.reduced;
+    axes.insert(axes.begin(), {kPanelVariable, panels()});
+    pack = around(axes, Mark::Serial, std::move(pack));
+    pack.insert(pack.begin(), Local{{.name = kShared, .dtype = shared.dtype(), .sizes = std::move(sizes)}});
+    return pack;
+  }
+  std::vector<Scalar> place_in_shared() const {
+    std::vector<Scalar> place = loops::variables_of(first_.reduced);
+    place.insert(place.begin(), index(kPanelVariable));
+    place.push_back(index(kPlaceVariable));
+    return place;
+  }
+
+  // The lines of a strip, as long as panels are.
+  std::vector<Statement> fill_strip() const {
+    const Factors factors = *factors_of(first_, key());
+    std::vector<Statement> body;
+    Scalar across = factors.across.substitute({{first_.axes[*block_].variable, line_within()}});
+    if (across.kind() != Scalar::Kind::Load)
+      across = keep_once(across, body);
+    Definition product = first_;
+    product.results = {strip()};
+    product.axes = {{kLineVariable, lines_}, {kPlaceVariable, lanes_}};
+    product.at = {index(kLineVariable), Scalar::index(place())};
+    product.values = {Scalar::apply(
+        Function::Multiply, {across, Scalar::load(kShared, factors.along.dtype(), place_in_shared())})};
+    body.emplace_back(loop_over({kPanelVariable, panels()}, Mark::Serial, multiply(product, "first_")));
+    return body;
+  }
+
+  // A factor that needs computing, in a buffer rather than again for each panel.
+  Scalar keep_once(const Scalar& across, std::vector<Statement>& body) const {
+    std::vector<Axis> axes = first_.reduced;
+    std::vector<Dim> sizes;
+    for (const Axis& axis : axes)
+      sizes.push_back(axis.size);
+    axes.insert(axes.begin(), {kLineVariable, lines_});
+    const std::vector<Scalar> place = loops::variables_of(axes);
+    body.emplace_back(Local{local(kOwn, across.dtype(), std::move(sizes))});
+    append(body, nested(axes, as_list(Assign{.places = {{kOwn, place}}, .combine = "", .values = {across}})));
+    return Scalar::load(kOwn, across.dtype(), place);
+  }
+
+  // One row, a place at a time.
+  std::vector<Statement> fill_row() const {
+    Definition sum = first_;
+    sum.results = {strip()};
+    sum.axes = {key()};
+    sum.at = loops::variables_of(sum.axes);
+    return as_list(loop_over(key(), Mark::Serial, do_row({sum}, 1, {kStrip})));
+  }
+
+  // A product in registers, or in plain loops where it is too small for that.
+  std::vector<Statement> multiply(const Definition& product, const std::string& prefix) const {
+    std::optional<std::vector<Statement>> body;
+    for (const bool may_pack : {false, true})
+      if (!body)
+        body = contract_in_registers({product}, {product.results.front().name}, target_, may_pack);
+    if (!body) {
+      const std::optional<Parts> parts = parts_of(product);
+      std::vector<Statement> sum{start(product)};
+      append(sum, sum_up(product, Mark::Serial, parts, part_of(product)));
+      body = nested(product.axes, std::move(sum));
+      if (parts)
+        body->insert(body->begin(), Local{part_of(product)});
+    }
+    rename_locals(*body, prefix);
+    return std::move(*body);
+  }
+
+  // --- what is done with rows ---
+
+  // What the second product multiplies by, from what the last stage before it reads.
+  Definition weights_stage() const {
+    Definition stage = between_.back();
+    const Scalar factor = factors_of(second(), second().axes.back())
+                              ->across.substitute({{second().reduced.front().variable,
+                                                    Dim::symbol(stage.axes.back().variable)}});
+    stage.values = {loops::replace_loads(factor, [&](const Scalar& load) {
+      return load.name() == stage.results.front().name ? stage.values.front() : load;
+    })};
+    stage.results = {{.name = kWeights, .dtype = stage.values.front().dtype(), .sizes = {}}};
+    stage.at = {Scalar::index(Dim::symbol(stage.axes.back().variable))};
+    return stage;
+  }
+
+  std::vector<Statement> work_on_row() const {
+    std::vector<Definition> stages = between_;
+    stages.back() = weights_stage();
+    std::vector<Statement> body = do_row(stages, rows_, {kWeights});
+    loops::change_places(body, [&](Place place) {
+      if (place.buffer == first_.results.front().name)
+        return Place{kStrip, in_line({place.at[dim_of_key()]})};
+      return place.buffer == kWeights ? Place{weights().name, in_line(place.at)} : place;
+    });
+    return body;
+  }
+
+  // The dimension of the first product's result that the rows lie along.
+  size_t dim_of_key() const {
+    for (size_t i = 0; i < first_.at.size(); ++i)
+      if (loops::axis_of(first_.axes, first_.at[i]) == rows_)
+        return i;
+    CHECK(false, "no index of {} goes along its rows", first_.results.front().name);
+  }
+
+  // --- the second product, and what goes on with its results ---
+
+  std::vector<Statement> sum_rows() const {
+    Definition product = second();
+    product.results = {results()};
+    product.axes = result_axes();
+    if (in_strips_)
+      product.axes.insert(product.axes.begin(), {kLineVariable, lines_});
+    product.at = loops::variables_of(product.axes);
+    product.values = {Scalar::apply(
+        Function::Multiply,
+        {Scalar::load(weights().name, weights().dtype, in_line(loops::variables_of(product.reduced))),
+         factors_of(second(), second().axes.back())->along})};
+    return multiply(product, "second_");
+  }
+
+  std::vector<Statement> store_row() const {
+    std::map<std::string, Scalar> formulas;
+    std::vector<Statement> stores;
+    for (const Definition& definition : last_) {
+      const Scalar formula =
+          formulas.empty()
+              ? Scalar::load(kResults, results().dtype, in_line(loops::variables_of(result_axes())))
+              : loops::replace_loads(definition.values.front(), [&](const Scalar& load) {
+                  const auto it = formulas.find(load.name());
+                  return it == formulas.end() ? load : it->second;
+                });
+      const std::string& name = definition.results.front().name;
+      formulas.emplace(name, formula);
+      if (outputs_.contains(name))
+        stores.emplace_back(Assign{.places = {{name, definition.at}}, .combine = "", .values = {formula}});
+    }
+    return nested(result_axes(), std::move(stores));
+  }
+
+  // --- all of it ---
+
+  std::vector<Statement> row_by_row() {
+    in_strips_ = false;
+    std::vector<Statement> body = declare();
+    append(body, fill_row());
+    append(body, work_on_row());
+    append(body, sum_rows());
+    append(body, store_row());
+    rename_locals(body, "row_");
+    std::vector<Axis> axes(first_.axes.begin(), first_.axes.end() - 1);
+    // None, where there are enough for strips.
+    if (block_ && !lines_in_all().is_constant())
+      axes[*block_].size = lines_in_all() * max(1 - floor_div(lines_in_all(), least_lines()), 0);
+    return around(axes, Mark::Parallel, std::move(body));
+  }
+
+  std::vector<Statement> strip_by_strip() {
+    in_strips_ = true;
+    std::vector<Statement> strip = declare();
+    append(strip, fill_strip());
+    strip.emplace_back(over_lines(work_on_row()));
+    append(strip, sum_rows());
+    strip.emplace_back(over_lines(store_row()));
+    std::vector<Statement> body = pack_shared();
+    Loop all = loop_over({kStripVariable, strips()}, Mark::Serial, std::move(strip));
+    std::vector<Axis> axes = other_axes();
+    Dim turns = shares();
+    if (shares() > 1) {
+      all.begin = Dim::symbol(kShareVariable) * ceil_div(strips(), shares());
+      all.end = min(strips(), all.begin + ceil_div(strips(), shares()));
+    }
+    body.emplace_back(std::move(all));
+    if (!lines_in_all().is_constant())
+      turns = turns * min(floor_div(lines_in_all(), least_lines()), 1);
+    if (turns != Dim(1) || axes.empty())
+      axes.push_back({kShareVariable, turns});
+    return around(axes, Mark::Parallel, std::move(body));
+  }
+
+  std::vector<Statement> declare() const {
+    std::vector<Statement> locals{Local{strip()}, Local{results()}};
+    if (weights().name != strip().name)
+      locals.emplace_back(Local{weights()});
+    return locals;
+  }
+
+  Loop over_lines(std::vector<Statement> body) const {
+    for (Statement& statement : body)
+      statement = loops::substitute(statement, {{first_.axes[*block_].variable, line()}});
+    return loop_over({kLineVariable, lines_of_strip()}, Mark::Serial, std::move(body));
+  }
+
+  const size_t rows_;  // axes that are shared
+  const std::set<std::string>& outputs_;
+  const Target& target_;
+  const Definition first_;
+  std::vector<Definition> between_, last_;  // the second product is the first of the last
+  std::optional<size_t> block_;             // the axis along which a strip has lines
+  int64_t lines_ = 1, lanes_ = 1;
+  bool in_strips_ = false;  // or one row at a time
+};
+
+}  // namespace
+
+std::vector<Statement> build_strips(const std::vector<Definition>& definitions, size_t rows,
+                                    const std::set<std::string>& outputs, const Target& target) {
+  return StripsBuilder(definitions, rows, outputs, target).run();
+}
+
+}  // namespace tenon
