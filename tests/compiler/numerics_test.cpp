@@ -172,5 +172,29 @@ TEST(Numerics, DrawInNestedGraphsWhereOthersStopped) {
                                 {Tensor::scalar(int64_t{3})});
 }
 
+// Rows of many numbers, each divided by one: where that is done by the reciprocal, it is rounded all the
+// same.
+TEST(Numerics, DividesByOneNumberAsByMany) {
+  std::vector<double> divisors{1,    3,      -7,       0.1,        1e-3,        0x1.fffffep0,   0x1.000002p0,
+                               1e30, -1e-30, 0x1p-149, 0x1.8p-140, 0x1p-126,    0x1.fffffep127, 0x1p126,
+                               0.0,  -0.0,   HUGE_VAL, -HUGE_VAL,  std::nan("")};
+  std::vector<double> numbers{0.0, -0.0, HUGE_VAL, -HUGE_VAL, std::nan(""), 1, 1e38, -1e38, 0x1p-90, 1e-20};
+  uint64_t seed = 1;
+  const auto draw = [&] {
+    seed = seed * 6364136223846793005 + 1442695040888963407;
+    const auto mantissa = static_cast<double>((seed >> 40) + (1 << 24));
+    return std::ldexp(static_cast<float>(mantissa), static_cast<int>(seed % 61) - 60);
+  };
+  while (divisors.size() < 200)
+    divisors.push_back(draw());
+  while (numbers.size() < 100)
+    numbers.push_back(draw());
+  const auto rows = static_cast<int64_t>(divisors.size()), columns = static_cast<int64_t>(numbers.size());
+  const auto graph = parse_graph(
+      fmt::format("graph(%x: f32[1,{}], %d: f32[{},1]) {{ %y = div(%x, %d) return %y }}", columns, rows));
+  const Data inputs{tensor(DType::F32, {1, columns}, numbers), tensor(DType::F32, {rows, 1}, divisors)};
+  expect_tensor(compile(*graph)->run(inputs)[0], evaluate(*graph, inputs)[0].tensor());
+}
+
 }  // namespace
 }  // namespace tenon

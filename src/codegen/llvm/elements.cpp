@@ -210,6 +210,30 @@ llvm::Value* ElementBuilder::apply(Function function, DType dtype, std::span<llv
   return fit(dtype, is_float(dtype) ? of_floats(function, operands) : of_integers(function, dtype, operands));
 }
 
+// By the reciprocal, and then corrected by what is left: rounded as division rounds (P. Markstein,
+// "Computation of elementary functions on the IBM RISC System/6000 processor", 1990), unless what is left is
+// too small for a float. What does not depend on the lanes is computed once, outside of the loop.
+llvm::Value* ElementBuilder::divide_by_one(llvm::Value* vector, llvm::Value* number) {
+  const auto lanes = llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements();
+  const auto constant = [&](double value) { return llvm::ConstantFP::get(number->getType(), value); };
+  // Both are made larger where the reciprocal would be infinite.
+  llvm::Value* tiny =
+      builder_.CreateFCmpOLT(builder_.CreateUnaryIntrinsic(Intrinsic::fabs, number), constant(0x1p-100));
+  llvm::Value* factor = builder_.CreateSelect(tiny, constant(0x1p64), constant(1));
+  number = builder_.CreateFMul(number, factor);
+  llvm::Value* reciprocal = repeat(builder_, builder_.CreateFDiv(constant(1), number), lanes);
+  llvm::Value* divisor = repeat(builder_, builder_.CreateFNeg(number), lanes);
+  vector = builder_.CreateFMul(vector, repeat(builder_, factor, lanes));
+  llvm::Value* first = builder_.CreateFMul(vector, reciprocal);
+  const auto multiply_add = [&](llvm::Value* a, llvm::Value* b, llvm::Value* c) {
+    return builder_.CreateIntrinsic(c->getType(), Intrinsic::fma, {a, b, c});
+  };
+  llvm::Value* corrected = multiply_add(multiply_add(first, divisor, vector), reciprocal, first);
+  // Of what is infinite nothing is left, and zeros keep their sign.
+  llvm::Value* usual = builder_.CreateFCmpONE(corrected, llvm::Constant::getNullValue(first->getType()));
+  return builder_.CreateSelect(usual, corrected, first);
+}
+
 llvm::Value* ElementBuilder::of_floats(Function function, std::span<llvm::Value* const> operands) {
   llvm::Value *a = operands[0], *b = operands.size() > 1 ? operands[1] : nullptr;
   const auto chosen = [&](llvm::Value* first) {  // NaN where either is: comparing with b keeps that of b

@@ -83,6 +83,9 @@ Value* ScalarEmitter::compute(const Scalar& scalar) {
     operands.push_back(value_of(operand));
     vector |= operands.back()->getType()->isVectorTy();
   }
+  if (scalar.function() == Function::Divide && scalar.dtype() == DType::F32 && target_.fused_multiply_add &&
+      operands[0]->getType()->isVectorTy() && !operands[1]->getType()->isVectorTy())
+    return elements_.divide_by_one(operands[0], operands[1]);
   if (vector)
     for (Value*& operand : operands)
       operand = repeat(builder_, operand, lane_count());
