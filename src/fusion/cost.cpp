@@ -1,5 +1,7 @@
 #include "fusion/cost.h"
 
+#include <functional>
+
 namespace tenon {
 
 using loops::Function;
@@ -63,19 +65,44 @@ FormulaCost cost_of(const Scalar& formula) {
   return cost;
 }
 
+namespace {
+
+Dim turns_of(const std::vector<loops::Axis>& axes, const std::function<bool(const loops::Axis&)>& counts) {
+  Dim turns = 1;
+  for (const loops::Axis& axis : axes)
+    if (counts(axis))
+      turns = turns * axis.size;
+  return turns;
+}
+
+// The factors of a product that is summed up need computing only once for all that they are multiplied by.
+Dim operations_of(const loops::Definition& definition, const Scalar& value) {
+  std::vector<loops::Axis> axes = definition.axes;
+  axes.insert(axes.end(), definition.reduced.begin(), definition.reduced.end());
+  const Dim turns = turns_of(axes, [](const loops::Axis&) { return true; });
+  if (!definition.reduces())
+    return turns * cost_of(value).operations;
+  if (value.kind() != Scalar::Kind::Apply || value.function() != Function::Multiply)
+    return turns * (cost_of(value).operations + 1);
+  Dim operations = 2 * turns;
+  for (const Scalar& factor : value.operands())
+    if (const int64_t own = cost_of(factor).operations; own > 0)
+      operations = operations + own * turns_of(axes, [&](const loops::Axis& axis) {
+                                  return loops::mentions(factor, axis.variable);
+                                });
+  return operations;
+}
+
+}  // namespace
+
 KernelCost cost_of(const std::vector<Stage>& stages, const std::set<std::string>& outputs,
                    const std::map<std::string, loops::Buffer>& buffers) {
   KernelCost cost;
   std::set<std::string> inputs = {}, made = {};
   for (const Stage& stage : stages) {
     const loops::Definition& definition = stage.definition;
-    Dim turns = 1;
-    for (const std::vector<loops::Axis>* axes : {&definition.axes, &definition.reduced})
-      for (const loops::Axis& axis : *axes)
-        turns = turns * axis.size;
     for (const Scalar& value : definition.values)
-      cost.operations =
-          cost.operations + turns * (cost_of(value).operations + (definition.reduces() ? 1 : 0));
+      cost.operations = cost.operations + operations_of(definition, value);
     for (const std::string& buffer : buffers_read(stage))
       if (!made.contains(buffer))
         inputs.insert(buffer);

@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "fusion/cost.h"
-#include "fusion/stage.h"
+#include "fusion/find_strips.h"
 
 namespace tenon {
 
@@ -78,6 +78,27 @@ class Inliner {
         take_in(*item.stage);
         item.reads = buffers_read(*item.stage);
       }
+    return needed();
+  }
+
+  // Strips put down the factors of their first product before they multiply them, so that a scale is applied
+  // there, and not again for each product.
+  std::vector<Item> run_on(const std::vector<Strips>& all) {
+    for (const Strips& strips : all) {
+      Item& first = items_[strips.items.front()];
+      Scalar& value = first.stage->definition.values.front();
+      value = loops::replace_loads(value, [&](const Scalar& load) {
+        return can_be_factor(load.name()) ? formula_of(load, first.stage->sources).value_or(load) : load;
+      });
+      first.reads = buffers_read(*first.stage);
+    }
+    return needed();
+  }
+
+ private:
+  static constexpr int64_t kManyReads = 1000;
+
+  std::vector<Item> needed() {
     // From the last to the first, so that what only dropped stages read goes too.
     std::vector<Item> left;
     std::set<std::string> needed = kept_;
@@ -92,9 +113,6 @@ class Inliner {
     std::reverse(left.begin(), left.end());
     return left;
   }
-
- private:
-  static constexpr int64_t kManyReads = 1000;
 
   // Formulas of what the stage reads, in place of reading it.
   void take_in(Stage& stage) {
@@ -122,13 +140,32 @@ class Inliner {
   // Nothing where the element had better be read; adds to the sources what the formula comes from.
   std::optional<Scalar> formula_for(const Scalar& load, const FormulaCost& around,
                                     std::vector<std::string>& sources) {
-    const auto maker = makers_.find(load.name());
+    const Definition* definition = find_formula(load.name());
+    return definition != nullptr && pays(*definition, around) ? formula_of(load, sources) : std::nullopt;
+  }
+
+  // What a buffer is made by, where one formula says it all; null where none does.
+  const Definition* find_formula(const std::string& buffer) const {
+    const auto maker = makers_.find(buffer);
     if (maker == makers_.end())
-      return std::nullopt;
-    Stage& producer = *items_[maker->second].stage;
+      return nullptr;
+    const Definition& definition = items_[maker->second].stage->definition;
+    return definition.reduces() || definition.results.size() != 1 ? nullptr : &definition;
+  }
+
+  // What nothing else reads, and takes no more than to scale one element: few rows compute it for each.
+  bool can_be_factor(const std::string& buffer) {
+    const Definition* definition = find_formula(buffer);
+    if (definition == nullptr || reads_[buffer] != 1 || kept_.contains(buffer))
+      return false;
+    const FormulaCost cost = cost_of(definition->values.front());
+    return cost.loads <= 1 && cost.operations <= 1;
+  }
+
+  // The formula of an element that is read; nothing where it must be read.
+  std::optional<Scalar> formula_of(const Scalar& load, std::vector<std::string>& sources) {
+    const Stage& producer = *items_[makers_.at(load.name())].stage;
     const Definition& definition = producer.definition;
-    if (definition.reduces() || definition.results.size() != 1 || !pays(definition, around))
-      return std::nullopt;
     std::map<std::string, Scalar> replacements;
     for (size_t i = 0; i < definition.at.size(); ++i) {
       if (const std::optional<size_t> axis = loops::axis_of(definition.axes, definition.at[i]))
@@ -200,7 +237,9 @@ std::set<std::string> buffers_read(const Stage& stage) {
 
 std::vector<Item> inline_stages(std::vector<Item> items, const std::set<std::string>& kept,
                                 const Target& target) {
-  return Inliner(std::move(items), kept, target).run();
+  std::vector<Item> inlined = Inliner(std::move(items), kept, target).run();
+  const std::vector<Strips> strips = find_strips(inlined, kept, target);
+  return Inliner(std::move(inlined), kept, target).run_on(strips);
 }
 
 }  // namespace tenon

@@ -123,6 +123,34 @@ TEST(Strips, LeavesWhatOthersReadApart) {
   EXPECT_EQ(count_kernels(returning("%y")), 1);  // what is made of the results may be read by all
 }
 
+// A scale of q or k is applied to each element once, when it is put where the products are made.
+TEST(Strips, TakesScalesOfFactorsAlong) {
+  const auto fused = [](std::string_view function, std::string_view more) {
+    return fusion_of(*read(fmt::format(R"(graph g(%q: f32[8,64,16], %k: f32[8,64,16], %v: f32[8,64,16]) {{
+          %scale = constant(value=f32[] {{0.5}})
+          %a = mul(%q, %scale)
+          %b = {}
+          %0 = matmul(%a, %b, transpose_b=true)
+          %1 = softmax(%0, axis=-1)
+          %2 = matmul(%1, %v)
+          return %2{}
+        }})",
+                                       function, more)),
+                     without_cache());
+  };
+  const FusionReport report = fused("mul(%k, %scale)", "");
+  ASSERT_EQ(report.after.size(), 1);
+  const auto operations = [](const std::vector<KernelCost>& costs) {
+    Dim sum = 0;
+    for (const KernelCost& cost : costs)
+      sum = sum + cost.operations;
+    return sum;
+  };
+  EXPECT_EQ(report.after[0].cost.operations, operations(report.before));
+  EXPECT_EQ(fused("mul(%k, %scale)", ", %b").after.size(), 2);  // others need it
+  EXPECT_EQ(fused("tanh(%k)", "").after.size(), 2);  // each row would compute it, where there are few
+}
+
 TEST(Strips, LeavesProductsWithoutReductionsBetweenThemApart) {
   EXPECT_EQ(count_kernels(R"(graph g(%x: f32[4,128,16], %k: f32[4,128,16], %v: f32[4,128,16]) {
     %0 = matmul(%x, %k, transpose_b=true)
