@@ -32,8 +32,10 @@ constexpr const char *kShared = "shared", *kOwn = "own", *kStrip = "strip", *kWe
                      *kResults = "results";
 // Loop variables, which end in a number: no size of the user's does when it gets here.
 constexpr const char *kShareVariable = "share0", *kStripVariable = "strip0", *kLineVariable = "line0",
-                     *kPanelVariable = "panel0", *kPlaceVariable = "place0";
+                     *kGroupVariable = "group0", *kMemberVariable = "member0", *kPanelVariable = "panel0",
+                     *kPlaceVariable = "place0";
 
+constexpr int64_t kLeastLines = 4;    // of a strip, that pay for putting side by side what they share
 constexpr int64_t kMostLines = 64;    // of a strip
 constexpr int64_t kUsualLines = 32;   // where only running tells how long rows are
 constexpr int64_t kTurnsPerCore = 2;  // at least, so that threads end at about the same time
@@ -85,7 +87,11 @@ class StripsBuilder {
  public:
   StripsBuilder(const std::vector<Definition>& definitions, size_t rows, const std::set<std::string>& outputs,
                 const Target& target)
-      : rows_(rows), outputs_(outputs), target_(target), first_(renamed(definitions.front(), rows, "s0")) {
+      : rows_(rows),
+        outputs_(outputs),
+        target_(target),
+        together_(rows_of_block(target)),
+        first_(renamed(definitions.front(), rows, "s0")) {
     size_t at = 1;
     for (; !(definitions[at].reduces() && definitions[at].axes.size() > rows); ++at)
       between_.push_back(renamed(definitions[at], rows, fmt::format("s{}", at)));
@@ -99,9 +105,9 @@ class StripsBuilder {
   std::vector<Statement> run() {
     std::vector<Statement> body;
     const std::optional<int64_t> lines = block_ ? lines_in_all().constant() : 0;
-    if (!lines || *lines >= least_lines())
+    if (!lines || *lines >= kLeastLines)
       append(body, strip_by_strip());
-    if (!lines || *lines < least_lines())
+    if (!lines || *lines < kLeastLines)
       append(body, row_by_row());
     return body;
   }
@@ -113,38 +119,41 @@ class StripsBuilder {
   // --- sizes ---
 
   const Dim& lines_in_all() const { return first_.axes[*block_].size; }
-  int64_t least_lines() const { return rows_of_block(target_); }
 
   // As many lines as stay in cache together with what they are multiplied by, and no more than there are.
   void choose_sizes() {
-    const int64_t together = rows_of_block(target_);
     lanes_ = lanes_of_block(first_.results.front().dtype, target_);
     lines_ = kUsualLines;
     if (const std::optional<int64_t> keys = key().size.constant()) {
       const auto length = static_cast<uint64_t>(std::max<int64_t>(*keys, 1));
       lanes_ = std::clamp<int64_t>(static_cast<int64_t>(std::bit_ceil(length)), 4, lanes_);
       const auto bytes = static_cast<int64_t>(length) * info(first_.results.front().dtype).bytes;
-      lines_ = std::clamp<int64_t>(target_.caches.level2 / 4 / bytes, 2 * together, kMostLines);
+      lines_ = std::clamp<int64_t>(target_.caches.level2 / 4 / bytes, 2 * together_, kMostLines);
     }
     if (const std::optional<int64_t> all = block_ ? lines_in_all().constant() : std::nullopt; all && *all > 0)
       lines_ = parts_in(*all, parts_in(*all, lines_));
-    lines_ = parts_in(lines_, together) * together;
+    lines_ = parts_in(lines_, together_) * together_;
   }
 
   Dim panels() const { return ceil_div(key().size, lanes_); }
   bool fills_panels() const { return key().size.is_constant() && *key().size.constant() % lanes_ == 0; }
-  Dim place() const { return Dim::symbol(kPanelVariable) * lanes_ + Dim::symbol(kPlaceVariable); }
-  Dim place_within() const { return fills_panels() ? place() : min(place(), key().size - 1); }
+  Dim place_in_line() const { return Dim::symbol(kPanelVariable) * lanes_ + Dim::symbol(kPlaceVariable); }
 
   Dim strips() const { return ceil_div(lines_in_all(), lines_); }
   bool fills_strips() const {
     return lines_in_all().is_constant() && *lines_in_all().constant() % lines_ == 0;
   }
-  Dim line() const { return Dim::symbol(kStripVariable) * lines_ + Dim::symbol(kLineVariable); }
-  Dim line_within() const { return fills_strips() ? line() : min(line(), lines_in_all() - 1); }
-  Dim lines_of_strip() const {
-    return fills_strips() ? Dim(lines_) : min(lines_, lines_in_all() - Dim::symbol(kStripVariable) * lines_);
+  Dim place_of_line(const Dim& in_strip) const { return Dim::symbol(kStripVariable) * lines_ + in_strip; }
+  Dim place_within(const Dim& in_strip) const {
+    const Dim place = place_of_line(in_strip);
+    return fills_strips() ? place : min(place, lines_in_all() - 1);
   }
+  Dim lines_of_strip() const {
+    return fills_strips() ? Dim(lines_) : min(lines_, lines_in_all() - place_of_line(0));
+  }
+  // Products are of several lines at once: those beyond the last of a strip do as the last.
+  Dim groups() const { return ceil_div(lines_of_strip(), together_); }
+  Dim line_of_group() const { return Dim::symbol(kGroupVariable) * together_ + Dim::symbol(kMemberVariable); }
 
   std::vector<Axis> other_axes() const {
     std::vector<Axis> axes(first_.axes.begin(), first_.axes.end() - 1);
@@ -204,11 +213,12 @@ class StripsBuilder {
     for (const Axis& axis : first_.reduced)
       sizes.push_back(axis.size);
     sizes.emplace_back(lanes_);
-    std::vector<Statement> pack = as_list(
-        loop_over({kPlaceVariable, lanes_}, Mark::Vector,
-                  as_list(Assign{.places = {{kShared, place_in_shared()}},
-                                 .combine = "",
-                                 .values = {shared.substitute({{key().variable, place_within()}})}})));
+    const Dim place = fills_panels() ? place_in_line() : min(place_in_line(), key().size - 1);
+    std::vector<Statement> pack =
+        as_list(loop_over({kPlaceVariable, lanes_}, Mark::Vector,
+                          as_list(Assign{.places = {{kShared, place_in_shared()}},
+                                         .combine = "",
+                                         .values = {shared.substitute({{key().variable, place}})}})));
     std::vector<Axis> axes = first_.reduced;
     axes.insert(axes.begin(), {kPanelVariable, panels()});
     pack = around(axes, Mark::Serial, std::move(pack));
@@ -225,31 +235,40 @@ class StripsBuilder {
   // The lines of a strip, as long as panels are.
   std::vector<Statement> fill_strip() const {
     const Factors factors = *factors_of(first_, key());
+    const Scalar line = Scalar::index(line_of_group());
     std::vector<Statement> body;
-    Scalar across = factors.across.substitute({{first_.axes[*block_].variable, line_within()}});
+    Scalar across = at_line(factors.across, place_within(line.index()));
     if (across.kind() != Scalar::Kind::Load)
-      across = keep_once(across, body);
+      across = keep_once(factors.across, line, body);
     Definition product = first_;
     product.results = {strip()};
-    product.axes = {{kLineVariable, lines_}, {kPlaceVariable, lanes_}};
-    product.at = {index(kLineVariable), Scalar::index(place())};
+    product.axes = {{kMemberVariable, together_}, {kPlaceVariable, lanes_}};
+    product.at = {line, Scalar::index(place_in_line())};
     product.values = {Scalar::apply(
         Function::Multiply, {across, Scalar::load(kShared, factors.along.dtype(), place_in_shared())})};
-    body.emplace_back(loop_over({kPanelVariable, panels()}, Mark::Serial, multiply(product, "first_")));
+    append(body, around({{kPanelVariable, panels()}, {kGroupVariable, groups()}}, Mark::Serial,
+                        multiply(product, "first_")));
     return body;
   }
 
-  // A factor that needs computing, in a buffer rather than again for each panel.
-  Scalar keep_once(const Scalar& across, std::vector<Statement>& body) const {
+  Scalar at_line(const Scalar& scalar, const Dim& place) const {
+    return scalar.substitute({{first_.axes[*block_].variable, place}});
+  }
+
+  // A factor that needs computing, in a buffer rather than again for each panel: what is there of a line.
+  Scalar keep_once(const Scalar& across, const Scalar& line, std::vector<Statement>& body) const {
     std::vector<Axis> axes = first_.reduced;
     std::vector<Dim> sizes;
     for (const Axis& axis : axes)
       sizes.push_back(axis.size);
-    axes.insert(axes.begin(), {kLineVariable, lines_});
-    const std::vector<Scalar> place = loops::variables_of(axes);
+    axes.insert(axes.begin(), {kLineVariable, groups() * together_});
+    std::vector<Scalar> place = loops::variables_of(axes);
     body.emplace_back(Local{local(kOwn, across.dtype(), std::move(sizes))});
-    append(body, nested(axes, as_list(Assign{.places = {{kOwn, place}}, .combine = "", .values = {across}})));
-    return Scalar::load(kOwn, across.dtype(), place);
+    append(body, nested(axes, as_list(Assign{.places = {{kOwn, place}},
+                                             .combine = "",
+                                             .values = {at_line(across, place_within(place[0].index()))}})));
+    place.front() = line;
+    return Scalar::load(kOwn, across.dtype(), std::move(place));
   }
 
   // One row, a place at a time.
@@ -321,14 +340,18 @@ class StripsBuilder {
     Definition product = second();
     product.results = {results()};
     product.axes = result_axes();
-    if (in_strips_)
-      product.axes.insert(product.axes.begin(), {kLineVariable, lines_});
     product.at = loops::variables_of(product.axes);
-    product.values = {Scalar::apply(
-        Function::Multiply,
-        {Scalar::load(weights().name, weights().dtype, in_line(loops::variables_of(product.reduced))),
-         factors_of(second(), second().axes.back())->along})};
-    return multiply(product, "second_");
+    std::vector<Scalar> weight = loops::variables_of(product.reduced);
+    if (in_strips_) {
+      product.axes.insert(product.axes.begin(), {kMemberVariable, together_});
+      product.at.insert(product.at.begin(), Scalar::index(line_of_group()));
+      weight.insert(weight.begin(), Scalar::index(line_of_group()));
+    }
+    product.values = {
+        Scalar::apply(Function::Multiply, {Scalar::load(weights().name, weights().dtype, std::move(weight)),
+                                           factors_of(second(), second().axes.back())->along})};
+    std::vector<Statement> body = multiply(product, "second_");
+    return in_strips_ ? around({{kGroupVariable, groups()}}, Mark::Serial, std::move(body)) : body;
   }
 
   std::vector<Statement> store_row() const {
@@ -363,7 +386,7 @@ class StripsBuilder {
     std::vector<Axis> axes(first_.axes.begin(), first_.axes.end() - 1);
     // None, where there are enough for strips.
     if (block_ && !lines_in_all().is_constant())
-      axes[*block_].size = lines_in_all() * max(1 - floor_div(lines_in_all(), least_lines()), 0);
+      axes[*block_].size = lines_in_all() * max(1 - floor_div(lines_in_all(), kLeastLines), 0);
     return around(axes, Mark::Parallel, std::move(body));
   }
 
@@ -384,7 +407,7 @@ class StripsBuilder {
     }
     body.emplace_back(std::move(all));
     if (!lines_in_all().is_constant())
-      turns = turns * min(floor_div(lines_in_all(), least_lines()), 1);
+      turns = turns * min(floor_div(lines_in_all(), kLeastLines), 1);
     if (turns != Dim(1) || axes.empty())
       axes.push_back({kShareVariable, turns});
     return around(axes, Mark::Parallel, std::move(body));
@@ -399,13 +422,15 @@ class StripsBuilder {
 
   Loop over_lines(std::vector<Statement> body) const {
     for (Statement& statement : body)
-      statement = loops::substitute(statement, {{first_.axes[*block_].variable, line()}});
+      statement = loops::substitute(
+          statement, {{first_.axes[*block_].variable, place_of_line(Dim::symbol(kLineVariable))}});
     return loop_over({kLineVariable, lines_of_strip()}, Mark::Serial, std::move(body));
   }
 
   const size_t rows_;  // axes that are shared
   const std::set<std::string>& outputs_;
   const Target& target_;
+  const int64_t together_;  // lines that are multiplied at once
   const Definition first_;
   std::vector<Definition> between_, last_;  // the second product is the first of the last
   std::optional<size_t> block_;             // the axis along which a strip has lines
