@@ -236,7 +236,7 @@ class Contraction {
     Dim bytes = lanes_ * info(along_->dtype()).bytes;
     for (const Axis& axis : sum_.reduced)
       bytes = bytes * axis.size;
-    return bytes.constant().value_or(INT64_MAX) <= target_.caches.level2 / 2;
+    return bytes.constant().value_or(INT64_MAX) <= target_.caches.level2;
   }
 
   // Whether a row that is alone reads what lies side by side as it is: to put it elsewhere first would take
