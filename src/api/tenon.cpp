@@ -335,10 +335,11 @@ tenon_status tenon_compile(const tenon_model* model, const tenon_compile_options
                            tenon_program** program) {
   return guard([&] {
     const std::unique_ptr<Graph> graph = given(model, "model").graph->clone();
-    Journal journal(budget_of(read_options(options)));
+    const NumericsBudget numerics = budget_of(read_options(options));
+    Journal journal(numerics);
     optimize(*graph, journal);
     tenon_program*& made = given(program, "program");
-    made = new tenon_program(compile(*graph));
+    made = new tenon_program(compile(*graph, {.numerics = numerics}));
   });
 }
 

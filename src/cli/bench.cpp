@@ -93,9 +93,9 @@ std::vector<Contender> prepare(Graph& graph, const Options& options) {
   std::unique_ptr<Graph> as_read = options.against == "reference" ? graph.clone() : nullptr;
   std::vector<Contender> contenders(1);
   contenders[0].name = "compiled";
-  const double optimize_ms =
-      milliseconds_of([&] { optimize_model(graph, parse_numerics_budget(options.numerics)); });
-  contenders[0].compile(graph, optimize_ms, {});
+  const NumericsBudget numerics = parse_numerics_budget(options.numerics);
+  const double optimize_ms = milliseconds_of([&] { optimize_model(graph, numerics); });
+  contenders[0].compile(graph, optimize_ms, {.numerics = numerics});
   if (options.against.empty())
     return contenders;
   contenders.emplace_back();
@@ -103,7 +103,7 @@ std::vector<Contender> prepare(Graph& graph, const Options& options) {
   if (as_read)
     contenders[1].graph = std::move(as_read);
   else
-    contenders[1].compile(graph, optimize_ms, {.fuse = false});
+    contenders[1].compile(graph, optimize_ms, {.fuse = false, .numerics = numerics});
   return contenders;
 }
 

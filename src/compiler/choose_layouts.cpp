@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "ops/data.h"
+#include "schedule/winograd.h"
 
 namespace tenon {
 
@@ -146,8 +147,9 @@ std::optional<Scalar> padded_load(const Scalar& scalar, const std::map<std::stri
 
 class LayoutChooser {
  public:
-  LayoutChooser(LoweredGraph& lowered, const std::set<std::string>& kept)
-      : lowered_(lowered), buffers_(lowered.buffers) {
+  LayoutChooser(LoweredGraph& lowered, const std::set<std::string>& kept, NumericsBudget numerics,
+                const Target& target)
+      : lowered_(lowered), numerics_(numerics), target_(target), buffers_(lowered.buffers) {
     fixed_ = kept;
     for (const auto& [name, value] : lowered.values)
       if (value.is_input())
@@ -245,14 +247,15 @@ class LayoutChooser {
   // --- zeros around them ---
 
   void surround_images() {
-    for (const Item& item : lowered_.items)
+    for (Item& item : lowered_.items)
       if (item.stage)
         if (const std::optional<Scalar> image = convolved(item.stage->definition);
             image && layouts_.contains(image->name()))
-          surround(item.stage->definition, *image);
+          surround(*item.stage, *image);
   }
 
-  void surround(const Definition& definition, const Scalar& image) {
+  void surround(Stage& stage, const Scalar& image) {
+    const Definition& definition = stage.definition;
     std::vector<Excess> excess(kFirstSpatial);
     const std::vector<Dim>& sizes = buffers_.at(image.name()).sizes;
     for (size_t dim = kFirstSpatial; dim < sizes.size(); ++dim) {
@@ -261,11 +264,95 @@ class LayoutChooser {
         return;
       excess.push_back(*own);
     }
+    if (const std::optional<WindowSums> sums = window_sums(definition, image)) {
+      stage.tile = choose_tile(*sums, target_);
+      if (stage.tile)
+        for (size_t dim = kFirstSpatial; dim < sizes.size(); ++dim)
+          excess[dim].after =
+              std::max(excess[dim].after, reach_past_last(definition, image, dim, *stage.tile));
+    }
     Layout& layout = layouts_.at(image.name());
     for (size_t dim = 0; dim < sizes.size(); ++dim) {
       layout.before[dim] = std::max(layout.before[dim], excess[dim].before);
       layout.after[dim] = std::max(layout.after[dim], excess[dim].after);
     }
+  }
+
+  // --- in tiles ---
+
+  // The sizes of a convolution that may be computed in tiles; nothing of another.
+  std::optional<WindowSums> window_sums(const Definition& definition, const Scalar& image) const {
+    const Scalar* weights = weights_of(definition);
+    const std::vector<Scalar>&from = image.operands(), &to = definition.at;
+    if (numerics_ == NumericsBudget::Strict || weights == nullptr || to.size() != 4 ||
+        !layouts_.contains(definition.results.front().name) || image.dtype() != DType::F32 ||
+        weights->dtype() != DType::F32 || !is_zero(definition.initial.front()))
+      return std::nullopt;
+    std::vector<int64_t> sizes;
+    for (size_t dim = 1; dim < to.size(); ++dim) {
+      const std::optional<size_t> axis = loops::axis_of(definition.axes, to[dim]);
+      if (!axis || !definition.axes[*axis].size.is_constant())
+        return std::nullopt;
+      sizes.push_back(*definition.axes[*axis].size.constant());
+    }
+    // [filter, channel, and the place in a window], of which each is an axis of its own.
+    const auto is_axis = [](const std::vector<Axis>& axes, const Scalar& index, const Scalar& as) {
+      return index == as && loops::axis_of(axes, index).has_value();
+    };
+    const std::vector<Scalar>& of = weights->operands();
+    if (of.size() != 4 || !is_axis(definition.axes, of[0], to[1]) ||
+        !is_axis(definition.reduced, of[1], from[1]) || definition.reduced.size() != 3)
+      return std::nullopt;
+    for (size_t dim = kFirstSpatial; dim < to.size(); ++dim) {
+      const std::optional<size_t> place = loops::axis_of(definition.reduced, of[dim]);
+      const Dim beyond = from[dim].index() - to[dim].index() - of[dim].index();
+      if (!place || definition.reduced[*place].size != Dim(3) || !beyond.is_constant())
+        return std::nullopt;
+    }
+    const std::optional<size_t> channel = loops::axis_of(definition.reduced, of[1]);
+    const std::optional<int64_t> channels = definition.reduced[*channel].size.constant();
+    if (!channels)
+      return std::nullopt;
+    return WindowSums{.height = sizes[1], .width = sizes[2], .channels = *channels, .filters = sizes[0]};
+  }
+
+  // The constant factor, where it is no more than a load.
+  const Scalar* weights_of(const Definition& definition) const {
+    for (const Scalar& factor : definition.values.front().operands())
+      if (factor.kind() == Scalar::Kind::Load && is_constant(factor.name()))
+        return &factor;
+    return nullptr;
+  }
+
+  // How many elements after the last of the image windows of whole tiles see.
+  int64_t reach_past_last(const Definition& definition, const Scalar& image, size_t dim, int64_t tile) const {
+    const Axis& axis = definition.axes[*loops::axis_of(definition.axes, definition.at[dim])];
+    std::map<std::string, Dim> first;
+    for (const std::vector<Axis>* axes : {&definition.axes, &definition.reduced})
+      for (const Axis& each : *axes)
+        first.emplace(each.variable, 0);
+    const Dim begin = image.operands()[dim].index().substitute(first),
+              end = begin + axis.size + reach_of_tiles(*axis.size.constant(), tile);
+    return (end - buffers_.at(image.name()).sizes[dim]).constant().value_or(0);
+  }
+
+  void use_transformed_weights(Item& item) {
+    Stage& stage = *item.stage;
+    const Scalar weights = *weights_of(stage.definition);
+    const std::vector<Dim>& sizes = logical_.at(weights.name()).sizes;
+    const std::string name = fmt::format("{}_tiles{}", weights.name(), *stage.tile);
+    const WindowSums sums{
+        .height = 0, .width = 0, .channels = *sizes[1].constant(), .filters = *sizes[0].constant()};
+    lowered_.transformed.emplace(name, TransformedWeights{weights.name(), *stage.tile});
+    buffers_.emplace(name, Buffer{.name = name, .sizes = winograd_sizes(sums, *stage.tile, target_)});
+    Scalar& value = stage.definition.values.front();
+    const Scalar zero = Scalar::index(0);
+    value = loops::replace_loads(value, [&](const Scalar& load) {
+      return load.name() == weights.name()
+                 ? Scalar::load(name, load.dtype(), {zero, zero, load.operands()[1], load.operands()[0]})
+                 : load;
+    });
+    item.reads = buffers_read(stage);
   }
 
   // --- those that others see as the graph has them ---
@@ -358,6 +445,8 @@ class LayoutChooser {
       buffers_.at(result.name).sizes = result.sizes;
       order_axes(definition);
     }
+    if (item.stage->tile)
+      use_transformed_weights(item);
     rewritten_.push_back(&item);
   }
 
@@ -493,6 +582,8 @@ class LayoutChooser {
   }
 
   LoweredGraph& lowered_;
+  const NumericsBudget numerics_;
+  const Target& target_;
   std::map<std::string, Buffer>& buffers_;
   std::set<std::string> fixed_;            // what keeps its order
   std::map<std::string, Layout> layouts_;  // of images
@@ -502,8 +593,9 @@ class LayoutChooser {
 
 }  // namespace
 
-void choose_layouts(LoweredGraph& lowered, const std::set<std::string>& kept) {
-  LayoutChooser(lowered, kept).run();
+void choose_layouts(LoweredGraph& lowered, const std::set<std::string>& kept, NumericsBudget numerics,
+                    const Target& target) {
+  LayoutChooser(lowered, kept, numerics, target).run();
 }
 
 }  // namespace tenon

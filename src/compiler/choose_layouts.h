@@ -2,6 +2,7 @@
 #pragma once
 
 #include "compiler/lower_graph.h"
+#include "rewrite/journal.h"
 
 namespace tenon {
 
@@ -9,6 +10,9 @@ namespace tenon {
 // size of the image is; images have zeros around them where windows reach beyond their edges; and weights lie
 // in the order in which they are read. Stages are rewritten for it. What the caller, who gets `kept`, or a
 // step that is no stage sees keeps the order that the graph gives it, and is copied.
-void choose_layouts(LoweredGraph& lowered, const std::set<std::string>& kept);
+// Convolutions that take less time in tiles (schedule/winograd.h) are computed so, where they may round
+// otherwise.
+void choose_layouts(LoweredGraph& lowered, const std::set<std::string>& kept, NumericsBudget numerics,
+                    const Target& target);
 
 }  // namespace tenon

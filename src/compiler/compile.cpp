@@ -17,6 +17,7 @@
 #include "ops/lower.h"
 #include "passes/passes.h"
 #include "schedule/nest.h"
+#include "schedule/winograd.h"
 #include "tensor/release_literal.h"
 
 namespace tenon {
@@ -191,7 +192,7 @@ class Compiler {
     std::set<std::string> kept;
     for (Value output : graph_->outputs())
       kept.insert(lowered.names.at(output.data()));
-    fused_.emplace(std::move(lowered), std::move(kept), options_.fuse, options_.target);
+    fused_.emplace(std::move(lowered), std::move(kept), options_.fuse, options_.numerics, options_.target);
     for (size_t i = 0; i < fused_->groups().size(); ++i)
       build(i);
   }
@@ -346,6 +347,11 @@ class Compiler {
     for (const auto& [name, buffer] : lowered().buffers)
       if (!slots_by_name_.contains(name)) {
         const Type type = Type::tensor(buffer.dtype, buffer.sizes);
+        if (const auto weights = lowered().transformed.find(name); weights != lowered().transformed.end()) {
+          add_slot(
+              {.name = name, .type = type, .home = Home::Constant, .constant = transform(weights->second)});
+          continue;
+        }
         add_slot({.name = name, .type = type, .home = follows_from(type, known) ? Home::Arena : Home::Own});
       }
     for (const auto& [item, opaque] : lowered().opaque)
@@ -360,6 +366,13 @@ class Compiler {
         slot.number = number;
       ++number;
     }
+  }
+
+  Tensor transform(const TransformedWeights& weights) const {
+    const Literal& literal = *literal_of(lowered().values.at(weights.weights));
+    Tensor result = winograd_weights(literal.tensor(), weights.tile, options_.target);
+    release(literal);
+    return result;
   }
 
   // Small constants are copied: reading one where it lies in a file would bring megabytes around it along.

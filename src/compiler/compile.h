@@ -4,6 +4,7 @@
 #include "codegen/object_cache.h"
 #include "fusion/cost.h"
 #include "loops/kernel.h"
+#include "rewrite/journal.h"
 #include "runtime/program.h"
 #include "target/target.h"
 
@@ -12,6 +13,7 @@ namespace tenon {
 struct CompileOptions {
   Target target = this_machine();
   bool fuse = true;
+  NumericsBudget numerics = NumericsBudget::Default;  // strict: convolutions add up windows as they are
   std::optional<codegen::ObjectCache> cache = codegen::default_cache();
   // Told, one call at a time, of each kernel before code is generated for it, and how many there are.
   std::function<void(int64_t kernels)> before_kernel = nullptr;

@@ -49,7 +49,8 @@ bool draws(const Node& node) {
 
 }  // namespace
 
-FusedGraph::FusedGraph(LoweredGraph lowered, std::set<std::string> kept, bool fuse, const Target& target)
+FusedGraph::FusedGraph(LoweredGraph lowered, std::set<std::string> kept, bool fuse, NumericsBudget numerics,
+                       const Target& target)
     : lowered_(std::move(lowered)), kept_(std::move(kept)) {
   note_sizes();
   note_draws();
@@ -61,7 +62,7 @@ FusedGraph::FusedGraph(LoweredGraph lowered, std::set<std::string> kept, bool fu
   if (!fuse)
     return;
   inline_items(kept_, target);
-  choose_layouts(lowered_, kept_);
+  choose_layouts(lowered_, kept_, numerics, target);
   note_sizes();
   note_draws();
   Grouping grouping = group_items(lowered_.items, kept_, target);

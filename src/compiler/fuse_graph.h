@@ -3,13 +3,15 @@
 
 #include "compiler/lower_graph.h"
 #include "fusion/cost.h"
+#include "rewrite/journal.h"
 
 namespace tenon {
 
 class FusedGraph {
  public:
   // `kept` is what the caller gets. Without `fuse`, each node is a kernel.
-  FusedGraph(LoweredGraph lowered, std::set<std::string> kept, bool fuse, const Target& target);
+  FusedGraph(LoweredGraph lowered, std::set<std::string> kept, bool fuse, NumericsBudget numerics,
+             const Target& target);
 
   const LoweredGraph& lowered() const { return lowered_; }  // without what is computed where it is needed
   const std::vector<Group>& groups() const { return groups_; }

@@ -13,6 +13,12 @@ struct Opaque {
   std::vector<loops::Statement> nest = {};
 };
 
+// Weights of a convolution that is computed in tiles.
+struct TransformedWeights {
+  std::string weights;
+  int64_t tile;
+};
+
 struct LoweredGraph {
   std::vector<Item> items;
   std::map<size_t, Opaque> opaque;               // by item
@@ -20,6 +26,7 @@ struct LoweredGraph {
   std::map<std::string, Value> values;           // of slots that are values of the graph
   std::map<const ValueData*, std::string> names;
   std::map<std::string, std::vector<size_t>> orders;  // of constants whose dimensions lie in another order
+  std::map<std::string, TransformedWeights> transformed;
 };
 
 // Replaces nodes that have no lower by what they are made of, as far as that is known.

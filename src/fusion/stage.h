@@ -11,6 +11,9 @@ namespace tenon {
 struct Stage {
   loops::Definition definition;      // buffers have names that mean one thing in the program
   std::vector<std::string> sources;  // what the user's model calls it
+  // Of a convolution that is computed in tiles (schedule/winograd.h): their size. Its formula then reads
+  // transformed weights, and stands for what is computed of them.
+  std::optional<int64_t> tile = {};
 };
 
 // The buffers that a stage reads.

@@ -65,6 +65,30 @@ Buffer part_of(const Definition& sum) {
   return part;
 }
 
+std::vector<Assign> go_on_with(const std::vector<Definition>& definitions,
+                               const std::set<std::string>& outputs, const Scalar& first,
+                               const std::function<Scalar(const Scalar&)>& placed) {
+  std::map<std::string, Scalar> formulas;
+  std::vector<Assign> stores;
+  for (const Definition& definition : definitions) {
+    const std::string& result = definition.results.front().name;
+    const Scalar formula =
+        formulas.empty() ? first
+                         : loops::replace_loads(placed(definition.values.front()), [&](const Scalar& load) {
+                             const auto it = formulas.find(load.name());
+                             return it == formulas.end() ? load : it->second;
+                           });
+    formulas.emplace(result, formula);
+    if (!outputs.contains(result))
+      continue;
+    std::vector<Scalar> at;
+    for (const Scalar& index : definition.at)
+      at.push_back(placed(index));
+    stores.push_back({.places = {{result, std::move(at)}}, .combine = "", .values = {formula}});
+  }
+  return stores;
+}
+
 Loop loop_over(const Axis& axis, Mark mark, std::vector<Statement> body) {
   return {.variable = axis.variable,
           .begin = 0,

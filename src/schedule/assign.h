@@ -1,6 +1,8 @@
 // assign.h — the statements that a definition becomes.
 #pragma once
 
+#include <set>
+
 #include "loops/definition.h"
 #include "schedule/sum_in_parts.h"
 
@@ -22,6 +24,13 @@ loops::Assign start(const loops::Definition& definition);
 std::vector<loops::Statement> sum_up(const loops::Definition& sum, loops::Mark last,
                                      const std::optional<Parts>& parts, const loops::Buffer& part);
 loops::Buffer part_of(const loops::Definition& sum);
+
+// What is stored where definitions go on with the results of the first, element by element: what is in
+// `outputs`, with their formulas put into each other. `first` is its result, and `placed` an index or formula
+// of a definition where it is computed.
+std::vector<loops::Assign> go_on_with(const std::vector<loops::Definition>& definitions,
+                                      const std::set<std::string>& outputs, const loops::Scalar& first,
+                                      const std::function<loops::Scalar(const loops::Scalar&)>& placed);
 
 loops::Loop loop_over(const loops::Axis& axis, loops::Mark mark, std::vector<loops::Statement> body);
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "schedule/assign.h"
 #include "schedule/sum_in_parts.h"
 
 namespace tenon {
@@ -357,33 +358,14 @@ class Contraction {
     return body;
   }
 
-  // What becomes of the sums: the formulas of the stages that follow, put into each other.
+  // What becomes of the sums.
   std::vector<Statement> store() const {
-    std::map<std::string, Scalar> formulas{
-        {sum_.results.front().name, Scalar::load(totals(), sum_.results.front().dtype, place_of_sum())}};
     std::vector<Statement> stores;
-    const auto add = [&](const Definition& definition, const Scalar& formula) {
-      if (!outputs_.contains(definition.results.front().name))
-        return;
-      std::vector<Scalar> at;
-      for (const Scalar& index : definition.at)
-        at.push_back(placed(index, true));
-      for (Statement& statement : for_block(
-               Assign{.places = {{definition.results.front().name, at}}, .combine = "", .values = {formula}},
-               true))
+    for (Assign& assign : go_on_with(definitions_, outputs_,
+                                     Scalar::load(totals(), sum_.results.front().dtype, place_of_sum()),
+                                     [&](const Scalar& scalar) { return placed(scalar, true); }))
+      for (Statement& statement : for_block(std::move(assign), true))
         stores.push_back(std::move(statement));
-    };
-    add(sum_, formulas.begin()->second);
-    for (size_t i = 1; i < definitions_.size(); ++i) {
-      const Definition& definition = definitions_[i];
-      const Scalar formula =
-          loops::replace_loads(placed(definition.values.front(), true), [&](const Scalar& load) {
-            const auto it = formulas.find(load.name());
-            return it == formulas.end() ? load : it->second;
-          });
-      formulas.emplace(definition.results.front().name, formula);
-      add(definition, formula);
-    }
     return stores;
   }
 

@@ -5,9 +5,11 @@
 #include "base/error.h"
 #include "fusion/cost.h"
 #include "schedule/assign.h"
+#include "schedule/borders.h"
 #include "schedule/contract.h"
 #include "schedule/rows.h"
 #include "schedule/strips.h"
+#include "schedule/winograd.h"
 
 namespace tenon {
 
@@ -74,7 +76,9 @@ class NestBuilder {
     }
     if (group_.pattern == Pattern::Map || group_.pattern == Pattern::Rows)
       stream_outputs();
-    clear_borders();
+    std::vector<Statement> borders = clear_borders(stages_, outputs_);
+    kernel_.body.insert(kernel_.body.begin(), std::make_move_iterator(borders.begin()),
+                        std::make_move_iterator(borders.end()));
     return std::move(kernel_);
   }
 
@@ -99,48 +103,6 @@ class NestBuilder {
       if (size_of(output).constant().value_or(0) >= kLeastStreamed && !read_again)
         output.space = loops::Space::Streamed;
     }
-  }
-
-  // Zeros where no element of a result stands: before the first and after the last along each dimension.
-  void clear_borders() {
-    std::vector<Statement> borders;
-    for (const Stage& stage : stages_)
-      for (const Buffer& result : stage.definition.results)
-        if (outputs_.contains(result.name))
-          for (size_t dim = 0; dim < result.sizes.size(); ++dim)
-            if (const auto [begin, end] = filled_part(stage.definition, dim);
-                begin != Dim(0) || end != result.sizes[dim]) {
-              borders.push_back(clear(result, dim, 0, begin));
-              borders.push_back(clear(result, dim, end, result.sizes[dim]));
-            }
-    kernel_.body.insert(kernel_.body.begin(), std::make_move_iterator(borders.begin()),
-                        std::make_move_iterator(borders.end()));
-  }
-
-  // From where to where elements stand along a dimension.
-  static std::pair<Dim, Dim> filled_part(const Definition& definition, size_t dim) {
-    const Dim& at = definition.at[dim].index();
-    for (const Axis& axis : definition.axes)
-      if (mentions(definition.at[dim], axis.variable)) {
-        const Dim begin = at.substitute({{axis.variable, 0}});
-        return {begin, begin + axis.size};
-      }
-    return {at, at + 1};
-  }
-
-  static Statement clear(const Buffer& buffer, size_t dim, const Dim& begin, const Dim& end) {
-    std::vector<Axis> axes;
-    for (size_t i = 0; i < buffer.sizes.size(); ++i)
-      axes.push_back({fmt::format("b{}", i), buffer.sizes[i]});
-    std::vector<Statement> loops = nested(axes, {Assign{.places = {{buffer.name, loops::variables_of(axes)}},
-                                                        .combine = "",
-                                                        .values = {Scalar::zero(buffer.dtype)}}});
-    Statement* at = &loops.front();
-    for (size_t i = 0; i < dim; ++i)
-      at = &std::get<Loop>(*at).body.front();
-    std::get<Loop>(*at).begin = begin;
-    std::get<Loop>(*at).end = end;
-    return std::move(loops.front());
   }
 
   // --- every stage on its own axes ---
@@ -334,6 +296,10 @@ class NestBuilder {
     std::vector<Definition> definitions;
     for (const Stage& stage : stages_)
       definitions.push_back(renamed(stage.definition, stage.definition.axes.size(), ""));
+    if (stages_.front().tile) {
+      kernel_.body = build_winograd(definitions, outputs_, *stages_.front().tile, target_);
+      return;
+    }
     if (std::optional<std::vector<Statement>> body = contract_in_registers(definitions, outputs_, target_)) {
       kernel_.body = std::move(*body);
       return;

@@ -137,7 +137,7 @@ void run_here(const fs::path& folder, std::optional<NumericsBudget> numerics, En
     Journal journal(*numerics);
     optimize(*graph, journal, {.lint_everything = true});
   }
-  const Runner run(*graph, engine);
+  const Runner run(*graph, engine, numerics.value_or(NumericsBudget::Default));
   for (const fs::path& set : find_data_sets(folder)) {
     const Data expected = read_outputs(set, *graph);
     const Data actual = run(read_inputs(set, *graph, model.proto.graph));

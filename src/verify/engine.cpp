@@ -13,8 +13,9 @@ Engine parse_engine(std::string_view name) {
   throw user_error("there is no engine {}; there are reference and compiled", name);
 }
 
-Runner::Runner(const Graph& graph, Engine engine)
-    : graph_(graph), program_(engine == Engine::Compiled ? compile(graph) : nullptr) {}
+Runner::Runner(const Graph& graph, Engine engine, NumericsBudget numerics)
+    : graph_(graph),
+      program_(engine == Engine::Compiled ? compile(graph, {.numerics = numerics}) : nullptr) {}
 
 Data Runner::operator()(const Data& inputs, const RunOptions& options) const {
   if (program_)

@@ -1,6 +1,7 @@
 // engine.h — what runs a graph: the reference evaluator, or code compiled for this machine.
 #pragma once
 
+#include "rewrite/journal.h"
 #include "runtime/program.h"
 
 namespace tenon {
@@ -11,7 +12,7 @@ Engine parse_engine(std::string_view name);
 // A graph made ready to run. It must outlive this.
 class Runner {
  public:
-  Runner(const Graph& graph, Engine engine);
+  Runner(const Graph& graph, Engine engine, NumericsBudget numerics = NumericsBudget::Default);
 
   Data operator()(const Data& inputs, const RunOptions& options = {}) const;
 

@@ -1,0 +1,63 @@
+#include "schedule/borders.h"
+
+#include "schedule/assign.h"
+
+namespace tenon {
+
+using loops::Axis;
+using loops::Buffer;
+using loops::Definition;
+using loops::Loop;
+using loops::Scalar;
+using loops::Statement;
+
+namespace {
+
+// From where to where elements stand along a dimension.
+std::pair<Dim, Dim> filled_part(const Definition& definition, size_t dim) {
+  const Dim& at = definition.at[dim].index();
+  for (const Axis& axis : definition.axes)
+    if (loops::mentions(definition.at[dim], axis.variable)) {
+      const Dim begin = at.substitute({{axis.variable, 0}});
+      return {begin, begin + axis.size};
+    }
+  return {at, at + 1};
+}
+
+// A part of a buffer along one dimension, and all of it along the others.
+Statement clear(const Buffer& buffer, size_t dim, const Dim& begin, const Dim& end) {
+  std::vector<Axis> axes;
+  for (size_t i = 0; i < buffer.sizes.size(); ++i)
+    axes.push_back({fmt::format("b{}", i), buffer.sizes[i]});
+  std::vector<Statement> loops =
+      nested(axes, {loops::Assign{.places = {{buffer.name, loops::variables_of(axes)}},
+                                  .combine = "",
+                                  .values = {Scalar::zero(buffer.dtype)}}});
+  Statement* at = &loops.front();
+  for (size_t i = 0; i < dim; ++i)
+    at = &std::get<Loop>(*at).body.front();
+  std::get<Loop>(*at).begin = begin;
+  std::get<Loop>(*at).end = end;
+  return std::move(loops.front());
+}
+
+}  // namespace
+
+std::vector<Statement> clear_borders(const std::vector<Stage>& stages, const std::set<std::string>& outputs) {
+  std::vector<Statement> borders;
+  for (const Stage& stage : stages)
+    for (const Buffer& result : stage.definition.results) {
+      if (!outputs.contains(result.name))
+        continue;
+      for (size_t dim = 0; dim < result.sizes.size(); ++dim) {
+        const auto [begin, end] = filled_part(stage.definition, dim);
+        if (begin != Dim(0))
+          borders.push_back(clear(result, dim, 0, begin));
+        if (end != result.sizes[dim])
+          borders.push_back(clear(result, dim, end, result.sizes[dim]));
+      }
+    }
+  return borders;
+}
+
+}  // namespace tenon

@@ -1,0 +1,78 @@
+// expect_compiled.h — graphs with constant weights, and whether compiled code gives what the evaluator does.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "compiler/compile.h"
+#include "ir/parse.h"
+#include "ops/data.h"
+#include "ops/registry.h"
+#include "tensor/wide.h"
+
+namespace tenon {
+
+// Pseudo-random numbers between -1 and 1.
+inline Tensor numbers(DType dtype, const Extents& extents, uint64_t seed) {
+  std::vector<double> values(static_cast<size_t>(element_count(extents)));
+  for (double& value : values) {
+    seed = seed * 6364136223846793005 + 1442695040888963407;
+    value = static_cast<double>(seed >> 40) / (1 << 23) - 1;
+  }
+  return narrow<double>(dtype, extents, values);
+}
+
+// A graph whose inputs called w… are constants.
+inline std::unique_ptr<Graph> read(std::string_view text) {
+  register_ops();
+  std::unique_ptr<Graph> graph = parse(text);
+  uint64_t seed = 100;
+  for (Value input : graph->inputs())
+    if (input.name().starts_with("w")) {
+      const InsertBefore here(graph->first());
+      input.replace_all_uses(constant(*graph, numbers(input.dtype(), *input.shape().extents(), ++seed)));
+    }
+  return graph;
+}
+
+inline CompileOptions without_cache() {
+  CompileOptions options;
+  options.cache = std::nullopt;
+  return options;
+}
+
+inline std::string kernels_in(const Graph& graph) {
+  std::string text;
+  for (const loops::Kernel& kernel : kernels_of(graph, without_cache()))
+    text += loops::print(kernel);
+  return text;
+}
+
+inline bool has(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+inline void expect_as_evaluated(const Graph& graph, const std::map<std::string, int64_t>& sizes = {}) {
+  Data inputs;
+  for (Value input : graph.inputs()) {
+    Extents extents;
+    for (const Dim& dim : input.shape().dims())
+      extents.push_back(*dim.evaluate(sizes));
+    inputs.emplace_back(numbers(input.dtype(), extents, inputs.size() + 1));
+  }
+  const Data wanted = evaluate(graph, inputs);
+  const std::unique_ptr<Program> program = compile(graph, without_cache());
+  for (const int threads : {1, 2, 3}) {
+    const Data got = program->run(inputs, {.seed = 0, .threads = threads});
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      ASSERT_EQ(got[i].tensor().extents(), wanted[i].tensor().extents());
+      const std::vector<double> a = widen<double>(got[i].tensor()), b = widen<double>(wanted[i].tensor());
+      double largest = 0;
+      for (double each : b)
+        largest = std::max(largest, std::abs(each));
+      for (size_t k = 0; k < a.size(); ++k)
+        ASSERT_NEAR(a[k], b[k], 1e-5 * largest) << "output " << i << ", element " << k;
+    }
+  }
+}
+
+}  // namespace tenon

@@ -1,0 +1,94 @@
+#include "schedule/winograd.h"
+
+#include "compiler/expect_compiled.h"
+
+namespace tenon {
+namespace {
+
+Target with_vectors_of(int64_t lanes) {
+  Target target;
+  target.vector_bytes = 4 * lanes;
+  target.vector_registers = 32;
+  target.caches.level2 = 2 << 20;
+  target.cores = 2;
+  return target;
+}
+
+TEST(Winograd, IsForImagesThatAreLargeBesideTheirWeights) {
+  const Target target = with_vectors_of(16);
+  EXPECT_EQ(choose_tile({.height = 56, .width = 56, .channels = 64, .filters = 64}, target), 4);
+  EXPECT_EQ(choose_tile({.height = 14, .width = 14, .channels = 256, .filters = 256}, target), 2);
+  EXPECT_EQ(choose_tile({.height = 7, .width = 7, .channels = 512, .filters = 512}, target), std::nullopt);
+  EXPECT_EQ(choose_tile({.height = 56, .width = 56, .channels = 60, .filters = 64}, target), std::nullopt);
+}
+
+// [filters, channels, height, width] of a convolution, and its padding.
+struct Sizes {
+  int64_t batch, channels, filters, height, width;
+  std::string pads = "1,1,1,1";
+};
+
+std::unique_ptr<Graph> convolution(const Sizes& sizes) {
+  return read(fmt::format(R"(graph g(%x: f32[{0},{1},{3},{4}], %w1: f32[{2},{1},3,3], %w2: f32[{2},1,1]) {{
+        %0 = conv(%x, %w1, strides=[1,1], dilations=[1,1], pads=[{5}])
+        %1 = add(%0, %w2)
+        %2 = relu(%1)
+        return %2
+      }})",
+                          sizes.batch, sizes.channels, sizes.filters, sizes.height, sizes.width, sizes.pads));
+}
+
+bool is_in_tiles(const Graph& graph) { return has(kernels_in(graph), "for element0 in 0.."); }
+
+TEST(Winograd, ComputesWhatWindowsAddUpTo) {
+  for (const Sizes& sizes : {Sizes{1, 64, 64, 24, 24}, Sizes{1, 64, 64, 23, 30}, Sizes{2, 32, 96, 33, 21},
+                             Sizes{1, 64, 48, 40, 17, "0,0,0,0"}, Sizes{1, 32, 64, 29, 29, "1,0,2,1"},
+                             Sizes{1, 128, 128, 9, 11}}) {
+    const std::unique_ptr<Graph> graph = convolution(sizes);
+    EXPECT_TRUE(is_in_tiles(*graph)) << sizes.height << " by " << sizes.width;
+    expect_as_evaluated(*graph);
+  }
+}
+
+TEST(Winograd, GoesOnWithWhatItComputed) {
+  const std::unique_ptr<Graph> graph =
+      read(R"(graph g(%x: f32[n,64,18,22], %w1: f32[64,64,3,3], %w2: f32[64,64,3,3], %w3: f32[64,64,1,1]) {
+        %0 = conv(%x, %w1, strides=[1,1], dilations=[1,1], pads=[1,1,1,1])
+        %1 = relu(%0)
+        %2 = conv(%1, %w2, strides=[1,1], dilations=[1,1], pads=[1,1,1,1])
+        %3 = add(%2, %x)
+        %4 = relu(%3)
+        %5 = conv(%4, %w3, strides=[2,2], dilations=[1,1], pads=[0,0,0,0])
+        return %4, %5
+      })");
+  EXPECT_TRUE(is_in_tiles(*graph));
+  for (int64_t batch : {1, 3})
+    expect_as_evaluated(*graph, {{"n", batch}});
+}
+
+TEST(Winograd, IsLeftAloneWhereItWouldBeAnotherConvolution) {
+  for (const char* attributes : {"strides=[2,2], dilations=[1,1], pads=[1,1,1,1], groups=1",
+                                 "strides=[1,1], dilations=[2,2], pads=[2,2,2,2], groups=1",
+                                 "strides=[1,1], dilations=[1,1], pads=[1,1,1,1], groups=2"}) {
+    const std::unique_ptr<Graph> graph =
+        read(fmt::format(R"(graph g(%x: f32[1,64,30,30], %w: f32[64,{},3,3]) {{
+          %0 = conv(%x, %w, {}) return %0 }})",
+                         has(attributes, "groups=2") ? 32 : 64, attributes));
+    EXPECT_FALSE(is_in_tiles(*graph)) << attributes;
+    expect_as_evaluated(*graph);
+  }
+  EXPECT_FALSE(is_in_tiles(*read(R"(graph g(%x: f16[1,64,30,30], %w: f16[64,64,3,3]) {
+      %0 = conv(%x, %w, strides=[1,1], dilations=[1,1], pads=[1,1,1,1]) return %0 })")));
+}
+
+TEST(Winograd, IsLeftAloneWhereBitsCount) {
+  CompileOptions options = without_cache();
+  options.numerics = NumericsBudget::Strict;
+  std::string text;
+  for (const loops::Kernel& kernel : kernels_of(*convolution({1, 64, 64, 24, 24}), options))
+    text += loops::print(kernel);
+  EXPECT_FALSE(has(text, "for element0 in 0.."));
+}
+
+}  // namespace
+}  // namespace tenon
