@@ -5,20 +5,19 @@
 #include <mutex>
 
 #include "base/error.h"
-#include "base/pages.h"
 #include "base/run_all.h"
 #include "codegen/llvm/jit.h"
 #include "codegen/phases.h"
 #include "compiler/arrange_weights.h"
 #include "compiler/compute_weights.h"
 #include "compiler/fuse_graph.h"
+#include "compiler/make_constants.h"
+#include "compiler/rename_kernel.h"
 #include "compiler/reuse_memory.h"
 #include "ops/data.h"
 #include "ops/lower.h"
 #include "passes/passes.h"
 #include "schedule/nest.h"
-#include "schedule/winograd.h"
-#include "tensor/release_literal.h"
 
 namespace tenon {
 
@@ -28,139 +27,6 @@ using loops::Scalar;
 using loops::Statement;
 
 namespace {
-
-constexpr uint64_t kLargestCopied = 64 << 10;  // in bytes
-
-// A kernel with names of its own, so that equal ones are seen to be equal; what the names stood for.
-struct NamedKernel {
-  Kernel kernel;
-  std::vector<std::string> reads, writes;
-  std::vector<std::string> symbols;  // of sizes, in the order of the kernel's
-  std::vector<std::string> sources;
-};
-
-class Renaming {
- public:
-  explicit Renaming(Kernel kernel) { result_.kernel = std::move(kernel); }
-
-  NamedKernel run() {
-    Kernel& kernel = result_.kernel;
-    for (Buffer& buffer : kernel.inputs) {
-      result_.reads.push_back(buffer.name);
-      rename(buffer, fmt::format("x{}", result_.reads.size() - 1));
-    }
-    for (Buffer& buffer : kernel.outputs) {
-      result_.writes.push_back(buffer.name);
-      rename(buffer, fmt::format("y{}", result_.writes.size() - 1));
-    }
-    std::set<std::string> mentioned;
-    for (const Statement& statement : kernel.body)
-      collect_symbols(statement, mentioned);
-    for (const std::string& symbol : kernel.size_symbols())
-      mentioned.erase(symbol);
-    kernel.more_sizes.assign(mentioned.begin(), mentioned.end());
-    for (const std::string& symbol : kernel.size_symbols()) {
-      sizes_.emplace(symbol, Dim::symbol(fmt::format("n{}", sizes_.size())));
-      result_.symbols.push_back(symbol);
-    }
-    for (std::string& symbol : kernel.more_sizes)
-      symbol = sizes_.at(symbol).symbols().front();
-    kernel.name = "kernel";
-    for (std::vector<Buffer>* buffers : {&kernel.inputs, &kernel.outputs})
-      for (Buffer& buffer : *buffers)
-        for (Dim& size : buffer.sizes)
-          size = size.substitute(sizes_);
-    for (Statement& statement : kernel.body)
-      statement = renamed(statement);
-    order_symbols();
-    return std::move(result_);
-  }
-
- private:
-  void rename(Buffer& buffer, const std::string& name) {
-    names_.emplace(buffer.name, name);
-    buffer.name = name;
-  }
-
-  // Symbols that a statement mentions, but for the variables of its loops.
-  static void collect_symbols(const Statement& statement, std::set<std::string>& found) {
-    const auto add = [&](const Dim& dim) {
-      for (const std::string& symbol : dim.symbols())
-        found.insert(symbol);
-    };
-    const auto add_all = [&](const std::vector<Scalar>& scalars) {
-      for (const Scalar& scalar : scalars)
-        loops::replace_indices(scalar, [&](const Scalar& index) {
-          add(index.index());
-          return index;
-        });
-    };
-    if (const auto* local = std::get_if<loops::Local>(&statement)) {
-      for (const Dim& size : local->buffer.sizes)
-        add(size);
-    } else if (const auto* assign = std::get_if<loops::Assign>(&statement)) {
-      for (const loops::Place& place : assign->places)
-        add_all(place.at);
-      add_all(assign->values);
-    } else if (const auto* guard = std::get_if<loops::Guard>(&statement)) {
-      for (const Dim& condition : guard->conditions)
-        add(condition);
-    }
-    if (const auto* body = body_of(statement))
-      for (const Statement& inner : *body)
-        collect_symbols(inner, found);
-    if (const auto* loop = std::get_if<loops::Loop>(&statement)) {
-      add(loop->begin);
-      add(loop->end);
-      found.erase(loop->variable);
-    }
-  }
-
-  // The kernel lists its symbols in an order of its own.
-  void order_symbols() {
-    std::vector<std::string> ordered;
-    for (const std::string& symbol : result_.kernel.size_symbols())
-      for (const auto& [before, now] : sizes_)
-        if (now == Dim::symbol(symbol))
-          ordered.push_back(before);
-    result_.symbols = std::move(ordered);
-  }
-
-  std::vector<Scalar> renamed(std::vector<Scalar> scalars) {
-    for (Scalar& scalar : scalars)
-      scalar = loops::replace_loads(scalar.substitute(sizes_), [&](const Scalar& load) {
-        return Scalar::load(names_.at(load.name()), load.dtype(), load.operands());
-      });
-    return scalars;
-  }
-
-  Statement renamed(Statement statement) {
-    if (auto* local = std::get_if<loops::Local>(&statement)) {
-      rename(local->buffer, fmt::format("t{}", locals_++));
-      for (Dim& size : local->buffer.sizes)
-        size = size.substitute(sizes_);
-    } else if (auto* assign = std::get_if<loops::Assign>(&statement)) {
-      for (loops::Place& place : assign->places)
-        place = {names_.at(place.buffer), renamed(place.at)};
-      assign->values = renamed(assign->values);
-    } else if (auto* loop = std::get_if<loops::Loop>(&statement)) {
-      loop->begin = loop->begin.substitute(sizes_);
-      loop->end = loop->end.substitute(sizes_);
-    } else if (auto* guard = std::get_if<loops::Guard>(&statement)) {
-      for (Dim& condition : guard->conditions)
-        condition = condition.substitute(sizes_);
-    }
-    if (auto* body = body_of(statement))
-      for (Statement& inner : *body)
-        inner = renamed(inner);
-    return statement;
-  }
-
-  NamedKernel result_;
-  std::map<std::string, std::string> names_;
-  std::map<std::string, Dim> sizes_;
-  int64_t locals_ = 0;
-};
 
 // A copy in which no size of an input is called as a loop variable may be: those end in a number.
 std::unique_ptr<Graph> copy_for_loops(const Graph& graph) {
@@ -227,8 +93,7 @@ class Compiler {
 
   std::unique_ptr<Program> run() {
     make_slots();
-    for (const std::shared_ptr<const MappedFile>& file : files_)
-      release_pages(file->bytes());  // what runs read of it comes back
+    make_constants(slots_, constants_, lowered(), options_.target);
     generate();
     for (size_t i = 0; i < fused_->groups().size(); ++i)
       add_step(i);
@@ -286,10 +151,8 @@ class Compiler {
       for (const std::string& source : stage.sources)
         if (std::find(sources.begin(), sources.end(), source) == sources.end())
           sources.push_back(source);
-    NamedKernel named =
-        Renaming(build_nest("kernel", stages, fused_->groups()[group], fused_->needed_outside(group),
-                            lowered().buffers, options_.target))
-            .run();
+    NamedKernel named = rename(build_nest("kernel", stages, fused_->groups()[group],
+                                          fused_->needed_outside(group), lowered().buffers, options_.target));
     named.sources = std::move(sources);
     kernels_.emplace(group, std::move(named));
   }
@@ -310,7 +173,7 @@ class Compiler {
       buffer.name = LowerContext::result_name(i);
       kernel.outputs.push_back(std::move(buffer));
     }
-    NamedKernel named = Renaming(std::move(kernel)).run();
+    NamedKernel named = rename(std::move(kernel));
     named.reads = std::move(reads);
     named.writes = std::move(writes);
     named.sources = labels_of(node);
@@ -335,10 +198,10 @@ class Compiler {
         Slot slot{.name = lowered().names.at(value.data()), .type = value.type()};
         if (const auto buffer = lowered().buffers.find(slot.name); buffer != lowered().buffers.end())
           slot.type = Type::tensor(buffer->second.dtype, buffer->second.sizes);  // as it lies in memory
-        if (const Literal* literal = literal_of(value)) {
+        if (literal_of(value) != nullptr) {
           slot.home = Home::Constant;
           if (fused_->is_read(slot.name))  // one number repeated, which stands in the code, needs no memory
-            slot.constant = constant_of(slot.name, *literal);
+            constants_.push_back(slots_.size());
         } else if (!follows_from(value.type(), known)) {
           slot.home = Home::Own;
         }
@@ -347,9 +210,9 @@ class Compiler {
     for (const auto& [name, buffer] : lowered().buffers)
       if (!slots_by_name_.contains(name)) {
         const Type type = Type::tensor(buffer.dtype, buffer.sizes);
-        if (const auto weights = lowered().transformed.find(name); weights != lowered().transformed.end()) {
-          add_slot(
-              {.name = name, .type = type, .home = Home::Constant, .constant = transform(weights->second)});
+        if (lowered().transformed.contains(name)) {
+          constants_.push_back(slots_.size());
+          add_slot({.name = name, .type = type, .home = Home::Constant});
           continue;
         }
         add_slot({.name = name, .type = type, .home = follows_from(type, known) ? Home::Arena : Home::Own});
@@ -366,32 +229,6 @@ class Compiler {
         slot.number = number;
       ++number;
     }
-  }
-
-  Tensor transform(const TransformedWeights& weights) const {
-    const Literal& literal = *literal_of(lowered().values.at(weights.weights));
-    Tensor result = winograd_weights(literal.tensor(), weights.tile, options_.target);
-    release(literal);
-    return result;
-  }
-
-  // Small constants are copied: reading one where it lies in a file would bring megabytes around it along.
-  Tensor constant_of(const std::string& name, const Literal& literal) {
-    Tensor tensor = literal.tensor();
-    if (const auto order = lowered().orders.find(name); order != lowered().orders.end()) {
-      tensor = reordered(tensor, order->second);
-      release(literal);
-      return tensor;
-    }
-    const auto* slice = std::get_if<Literal::FileSlice>(&literal.form());
-    if (slice == nullptr)
-      return tensor;
-    files_.insert(slice->file);
-    if (slice->size > kLargestCopied)
-      return tensor;
-    Tensor copy(tensor.dtype(), tensor.extents());
-    std::copy(tensor.bytes().begin(), tensor.bytes().end(), copy.mutable_bytes().begin());
-    return copy;
   }
 
   void add_alias(const Node& node) {
@@ -561,7 +398,7 @@ class Compiler {
   std::shared_ptr<const void> code_;
   std::vector<Slot> slots_;
   std::map<std::string, size_t> slots_by_name_;
-  std::set<std::shared_ptr<const MappedFile>> files_;  // that hold constants
+  std::vector<size_t> constants_;  // slots whose elements kernels read
   std::vector<Step> steps_;
   std::mutex mutex_;  // of who listens
 };
