@@ -27,11 +27,15 @@ struct Layout {
   std::vector<int64_t> before, after;  // by dimensions as the graph orders them
 };
 
-Layout channels_last(size_t rank) {
-  Layout layout{.order = {0}, .before = std::vector<int64_t>(rank), .after = std::vector<int64_t>(rank)};
-  for (size_t dim = kFirstSpatial; dim < rank; ++dim)
-    layout.order.push_back(dim);
-  layout.order.push_back(1);
+// Channels come last where there are enough of them; few are left where they are, as a convolution reads them
+// one by one.
+Layout layout_for(const std::vector<Dim>& sizes) {
+  Layout layout{.order = std::vector<size_t>(sizes.size()),
+                .before = std::vector<int64_t>(sizes.size()),
+                .after = std::vector<int64_t>(sizes.size())};
+  std::iota(layout.order.begin(), layout.order.end(), 0);
+  if (sizes[1].constant().value_or(kLeastChannels) >= kLeastChannels)
+    std::rotate(layout.order.begin() + 1, layout.order.begin() + kFirstSpatial, layout.order.end());
   return layout;
 }
 
@@ -215,7 +219,7 @@ class LayoutChooser {
   void find_images() {
     const auto add = [&](const std::string& buffer) {
       if (has_pixels(buffer))
-        layouts_.emplace(buffer, channels_last(buffers_.at(buffer).sizes.size()));
+        layouts_.emplace(buffer, layout_for(buffers_.at(buffer).sizes));
     };
     for (const Item& item : lowered_.items)
       if (item.stage)

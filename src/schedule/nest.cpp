@@ -29,6 +29,7 @@ using loops::Statement;
 namespace {
 
 constexpr int64_t kElementsPerTurn = 8192;  // of a loop that is cut into turns for threads
+constexpr int64_t kLanesAcross = 64;        // of a block that is transposed
 // In bytes: outputs of this size and larger are written past the caches, which would fetch every line only to
 // have it overwritten, and lose it before anyone reads it.
 constexpr int64_t kLeastStreamed = 32 << 20;
@@ -60,6 +61,8 @@ class NestBuilder {
   }
 
   Kernel run() {
+    std::vector<Statement> borders = clear_borders(stages_, outputs_);
+    has_borders_ = !borders.empty();
     switch (group_.pattern) {
       case Pattern::Map:
         map();
@@ -76,7 +79,6 @@ class NestBuilder {
     }
     if (group_.pattern == Pattern::Map || group_.pattern == Pattern::Rows)
       stream_outputs();
-    std::vector<Statement> borders = clear_borders(stages_, outputs_);
     kernel_.body.insert(kernel_.body.begin(), std::make_move_iterator(borders.begin()),
                         std::make_move_iterator(borders.end()));
     return std::move(kernel_);
@@ -122,7 +124,8 @@ class NestBuilder {
     // Values that no one else needs stay in registers: each turn has its own.
     for (const auto& [name, buffer] : locals_)
       forward(body, name);
-    merge_axes(axes, body);
+    if (!has_borders_)  // which are those of a result with all its dimensions
+      merge_axes(axes, body);
     if (axes.empty()) {
       kernel_.body = std::move(body);
       return;
@@ -133,8 +136,46 @@ class NestBuilder {
       kernel_.body = {cut(last, std::move(body))};
       return;
     }
+    if (const std::optional<size_t> along = axis_along_memory(axes, last, body)) {
+      transpose(axes, *along, last, std::move(body));
+      return;
+    }
     std::vector<Statement> inner;
     inner.emplace_back(loop_over(last, Mark::Vector, std::move(body)));
+    kernel_.body = parallel(axes, std::move(inner));
+  }
+
+  // Where the lanes read across memory, as in a transpose: the axis that goes along it.
+  static std::optional<size_t> axis_along_memory(const std::vector<Axis>& axes, const Axis& last,
+                                                 const std::vector<Statement>& body) {
+    std::optional<size_t> along;
+    for (const Statement& statement : body)
+      for (const Scalar& value : std::get<Assign>(statement).values)
+        loops::for_each_load(value, [&](const Scalar& load) {
+          const std::vector<Scalar>& at = load.operands();
+          if (!at.empty() && !mentions(at.back(), last.variable) &&
+              std::any_of(at.begin(), at.end(),
+                          [&](const Scalar& index) { return mentions(index, last.variable); }))
+            if (const std::optional<size_t> axis = loops::axis_of(axes, at.back()))
+              along = axis;
+        });
+    return along;
+  }
+
+  // In blocks of lanes, so that what is fetched with an element is still in cache when its turn comes.
+  void transpose(std::vector<Axis> axes, size_t along, const Axis& last, std::vector<Statement> body) {
+    const std::string outer = "o" + last.variable;
+    const Dim begin = Dim::symbol(outer) * kLanesAcross;
+    Loop lanes = loop_over(last, Mark::Vector, std::move(body));
+    lanes.begin = begin;
+    lanes.end = min(last.size, begin + kLanesAcross);
+    std::vector<Statement> inner;
+    inner.emplace_back(std::move(lanes));
+    Loop over = loop_over(axes[along], Mark::Serial, std::move(inner));
+    inner.clear();
+    inner.emplace_back(std::move(over));
+    axes.erase(axes.begin() + static_cast<int64_t>(along));
+    axes.push_back({outer, ceil_div(last.size, kLanesAcross)});
     kernel_.body = parallel(axes, std::move(inner));
   }
 
@@ -375,6 +416,7 @@ class NestBuilder {
   const Group& group_;
   const std::set<std::string>& outputs_;
   const Target& target_;
+  bool has_borders_ = false;
   Kernel kernel_;
   std::map<std::string, Buffer> locals_;
 };
