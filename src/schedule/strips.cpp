@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "base/error.h"
+#include "fusion/cost.h"
 #include "fusion/find_strips.h"
 #include "loops/uses.h"
 #include "schedule/assign.h"
@@ -97,6 +98,7 @@ class StripsBuilder {
       between_.push_back(renamed(definitions[at], rows, fmt::format("s{}", at)));
     for (; at < definitions.size(); ++at)
       last_.push_back(renamed(definitions[at], rows, "e"));
+    forward_cheap_stages();
     block_ = find_block_axis(first_, second());
     choose_sizes();
   }
@@ -299,6 +301,30 @@ class StripsBuilder {
   }
 
   // --- what is done with rows ---
+
+  // What takes no more than to add a mask is computed again where it is read: to keep it for the row, and
+  // read it at once, takes longer.
+  void forward_cheap_stages() {
+    for (size_t i = 0; i + 1 < between_.size();) {
+      const Definition stage = between_[i];
+      const FormulaCost cost = cost_of(stage.values.front());
+      if (stage.reduces() || stage.axes.size() == rows_ || cost.operations > 1 || cost.loads > 2) {
+        ++i;
+        continue;
+      }
+      between_.erase(between_.begin() + static_cast<int64_t>(i));
+      for (size_t j = i; j < between_.size(); ++j) {
+        const Axis& along = between_[j].reduces() ? between_[j].reduced.front() : between_[j].axes.back();
+        for (Scalar& value : between_[j].values)
+          value = loops::replace_loads(value, [&](const Scalar& load) {
+            return load.name() == stage.results.front().name
+                       ? stage.values.front().substitute(
+                             {{stage.axes.back().variable, Dim::symbol(along.variable)}})
+                       : load;
+          });
+      }
+    }
+  }
 
   // What the second product multiplies by, from what the last stage before it reads.
   Definition weights_stage() const {

@@ -250,6 +250,20 @@ TEST(Strips, TakesMasksAlong) {
   expect_attention(", %m: bool[33,31]", "%m, pad_mask=true, ", {mask({33, 31})});
 }
 
+// A mask is added where its sums are read, and not kept; powers, which take longer, are.
+TEST(Strips, KeepsOnlyWhatTakesLong) {
+  const std::unique_ptr<Graph> graph =
+      read(R"(graph g(%q: f32[4,64,16], %k: f32[4,64,16], %v: f32[4,64,16], %m: f32[64,64]) {
+        %0 = matmul(%q, %k, transpose_b=true)
+        %1 = add(%0, %m)
+        %2 = softmax(%1, axis=-1)
+        %3 = matmul(%2, %v)
+        return %3
+      })");
+  const std::string text = print(kernels_of(*graph, without_cache()).front());
+  EXPECT_EQ(text.find(": f32[64]\n"), text.rfind(": f32[64]\n")) << text;
+}
+
 TEST(Strips, TakesWindowsAlong) {
   expect_attention("", "window_after=0, ", {});
   expect_attention(", %o: i64[2]", "offset=%o, window_before=5, window_after=0, ",
