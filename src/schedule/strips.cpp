@@ -10,6 +10,7 @@
 #include "schedule/assign.h"
 #include "schedule/contract.h"
 #include "schedule/rows.h"
+#include "schedule/sum_in_chains.h"
 
 namespace tenon {
 
@@ -284,7 +285,7 @@ class StripsBuilder {
 
   // A product in registers, or in plain loops where it is too small for that.
   std::vector<Statement> multiply(const Definition& product, const std::string& prefix) const {
-    std::optional<std::vector<Statement>> body;
+    std::optional<std::vector<Statement>> body = sum_in_chains(product, target_);
     for (const bool may_pack : {false, true})
       if (!body)
         body = contract_in_registers({product}, {product.results.front().name}, target_, may_pack);

@@ -199,6 +199,18 @@ TEST(Strips, ComputesForSizesThatOnlyRunningTells) {
   expect_reference(in_ops("3", "a", "b", "16", "24"), runs);
 }
 
+// One query: values are read once, in several sums that do not wait for each other.
+TEST(Strips, SumsOneRowInChains) {
+  const std::string text = in_ops("1", "1", "n", "32", "64");
+  CompileOptions options = without_cache();
+  options.target.vector_bytes = 64;
+  options.target.vector_registers = 32;
+  EXPECT_NE(print(kernels_of(*read(text), options).front()).find("for chain0 in 0..4 unrolled"),
+            std::string::npos);
+  expect_reference(text,
+                   {inputs_of(1, 1, 1, 32, 64), inputs_of(1, 1, 7, 32, 64), inputs_of(1, 1, 17'003, 32, 64)});
+}
+
 // Keys and values in other orders than that of the sums.
 TEST(Strips, ReadsTransposedOperands) {
   expect_reference(R"(graph g(%q: f32[2,40,16], %k: f32[2,16,50], %v: f32[2,24,50]) {
