@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "fusion/cost.h"
 #include "fusion/find_strips.h"
+#include "fusion/turn_axes.h"
 
 namespace tenon {
 
@@ -194,12 +195,24 @@ class Grouper {
       groups_[group].pattern = Pattern::Rows;
       groups_[group].rows = static_cast<int64_t>(definition(item).axes.size());
     }
+    if (groups_[group].pattern == Pattern::Strips)
+      add_result_of_strips(item, group);
     // The second product of strips is written down, whatever it was made of.
     const bool goes_on = groups_[group].pattern != Pattern::Strips || !definition(item).reduces();
     parts_.push_back(goes_on ? parts_within(item, group) : 0);
     groups_[group].items.push_back(item);
     group_of_.push_back(group);
     wait(group, item);
+  }
+
+  // What others may go on with: the second product, and what did so already.
+  void add_result_of_strips(size_t item, size_t group) {
+    std::map<std::string, Definition>& results = results_of_strips_[group];
+    const std::string& name = definition(item).results.front().name;
+    if (!first_of_strips_.contains(item))
+      results.emplace(name, *turned_like(results, definition(item)));
+    else if (strips_.at(first_of_strips_.at(item)).items.back() == item)
+      results.emplace(name, definition(item));
   }
 
   // The groups that make what an item needs.
@@ -317,8 +330,9 @@ class Grouper {
     const Definition &own = definition(item), &first = definition(all.items.front());
     switch (all.pattern) {
       case Pattern::Contract:
-      case Pattern::Strips:
         return own.reduces() ? "both sum, over elements of their own" : obstacle_in_turns(item, group);
+      case Pattern::Strips:
+        return own.reduces() ? "both sum, over elements of their own" : obstacle_after_strips(item, group);
       case Pattern::Map:
         if (!own.reduces())
           return obstacle_in_turns(item, group);
@@ -331,16 +345,17 @@ class Grouper {
     return std::nullopt;
   }
 
-  // What others go on with, where it sums.
-  const Definition& last_sum(size_t group) const {
-    const Group& all = groups_[group];
-    return definition(all.pattern == Pattern::Strips ? strips_.at(all.items.front()).items.back()
-                                                     : all.items.front());
+  // What goes on with the results of strips, element by element.
+  std::optional<std::string> obstacle_after_strips(size_t item, size_t group) const {
+    if (turned_like(results_of_strips_.at(group), definition(item)))
+      return std::nullopt;
+    return "it does not read element by element what the kernel makes";
   }
 
   // All stages in the same turns.
   std::optional<std::string> obstacle_in_turns(size_t item, size_t group) const {
-    const std::vector<Dim> sizes = sizes_of(definition(item).axes), others = sizes_of(last_sum(group).axes);
+    const std::vector<Dim> sizes = sizes_of(definition(item).axes),
+                           others = sizes_of(definition(groups_[group].items.front()).axes);
     if (sizes != others)
       return fmt::format("its loops are [{}], not [{}]", fmt::join(sizes, ","), fmt::join(others, ","));
     if (!reads_rows(item, group, sizes.size()))
@@ -420,9 +435,10 @@ class Grouper {
   std::vector<std::vector<bool>> waits_for_;
   std::map<std::string, size_t> makers_;
   std::map<std::string, std::set<size_t>> readers_;
-  std::map<std::pair<size_t, size_t>, std::string> obstacles_;  // between items and groups
-  std::map<size_t, size_t> first_of_strips_;                    // by all of their items
-  std::map<size_t, Strips> strips_;                             // by that first item
+  std::map<std::pair<size_t, size_t>, std::string> obstacles_;             // between items and groups
+  std::map<size_t, size_t> first_of_strips_;                               // by all of their items
+  std::map<size_t, Strips> strips_;                                        // by that first item
+  std::map<size_t, std::map<std::string, Definition>> results_of_strips_;  // by group and buffer
 };
 
 }  // namespace

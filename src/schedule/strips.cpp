@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "fusion/cost.h"
 #include "fusion/find_strips.h"
+#include "fusion/turn_axes.h"
 #include "loops/uses.h"
 #include "schedule/assign.h"
 #include "schedule/contract.h"
@@ -97,8 +98,12 @@ class StripsBuilder {
     size_t at = 1;
     for (; !(definitions[at].reduces() && definitions[at].axes.size() > rows); ++at)
       between_.push_back(renamed(definitions[at], rows, fmt::format("s{}", at)));
-    for (; at < definitions.size(); ++at)
-      last_.push_back(renamed(definitions[at], rows, "e"));
+    std::map<std::string, Definition> results;
+    for (; at < definitions.size(); ++at) {
+      const Definition last = results.empty() ? definitions[at] : *turned_like(results, definitions[at]);
+      results.emplace(last.results.front().name, last);
+      last_.push_back(renamed(last, rows, "e"));
+    }
     forward_cheap_stages();
     block_ = find_block_axis(first_, second());
     choose_sizes();

@@ -1,5 +1,6 @@
 // Two products with reductions between them become one kernel, which keeps some rows in cache: softmax(q kᵀ)
 // v.
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -149,6 +150,30 @@ TEST(Strips, TakesScalesOfFactorsAlong) {
   EXPECT_EQ(report.after[0].cost.operations, operations(report.before));
   EXPECT_EQ(fused("mul(%k, %scale)", ", %b").after.size(), 2);  // others need it
   EXPECT_EQ(fused("tanh(%k)", "").after.size(), 2);  // each row would compute it, where there are few
+}
+
+// Heads and queries change places where results are written, and what is read with them; rows stay whole.
+TEST(Strips, TakesTransposesOfResultsAlong) {
+  const auto text = [](std::string_view permutation, std::string_view sizes) {
+    return fmt::format(R"(graph g(%q: f32[4,40,16], %k: f32[4,50,16], %v: f32[4,50,24], %b: f32[{1}]) {{
+      %0 = matmul(%q, %k, transpose_b=true)
+      %1 = softmax(%0, axis=-1)
+      %2 = matmul(%1, %v)
+      %3 = relu(%2)
+      %4 = transpose(%3, permutation=[{0}])
+      %5 = tanh(%4)
+      %6 = add(%5, %b)
+      return %6
+    }})",
+                       permutation, sizes);
+  };
+  EXPECT_EQ(count_kernels(text("1,0,2", "40,4,24")), 1);
+  EXPECT_EQ(count_kernels(text("0,2,1", "4,24,40")), 2);
+  for (const auto& [permutation, sizes] :
+       std::vector<std::pair<std::string, Extents>>{{"1,0,2", {40, 4, 24}}, {"0,2,1", {4, 24, 40}}})
+    expect_reference(text(permutation, fmt::format("{}", fmt::join(sizes, ","))),
+                     {{numbers(DType::F32, {4, 40, 16}, 1), numbers(DType::F32, {4, 50, 16}, 2),
+                       numbers(DType::F32, {4, 50, 24}, 3), numbers(DType::F32, sizes, 4)}});
 }
 
 TEST(Strips, LeavesProductsWithoutReductionsBetweenThemApart) {
