@@ -153,6 +153,15 @@ Dim product(const std::vector<Axis>& axes) {
   return size;
 }
 
+// Whether several rows read the same of what moves along a product's own axes, so that it is better done by
+// blocks of them.
+bool shares_columns(const Definition& product) {
+  const Factors factors = *factors_of(product, product.axes.back());
+  return std::any_of(product.axes.begin(), product.axes.end(), [&](const Axis& axis) {
+    return mentions(factors.across, axis.variable) && !mentions(factors.along, axis.variable);
+  });
+}
+
 // Whether it is faster. Each thread puts what all rows of a block share of the first product side by side, as
 // the product by itself does once; where only few blocks share it, that may take longer than to write the
 // rows down and read them again.
@@ -164,7 +173,8 @@ bool pays(const std::vector<Item>& items, const Strips& strips, const Target& ta
   const std::vector<Axis> rows(first.axes.begin(), first.axes.end() - 1);
   const std::optional<size_t> block = find_block_axis(first, second);
   if (!block)
-    return product(rows).constant().value_or(target.cores) >= target.cores;
+    return product(rows).constant().value_or(target.cores) >= target.cores && !shares_columns(first) &&
+           !shares_columns(second);
   std::vector<Axis> others = rows;
   others.erase(others.begin() + static_cast<int64_t>(*block));
   const Scalar shared = factors_of(first, first.axes.back())->along;

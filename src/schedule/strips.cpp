@@ -107,6 +107,8 @@ class StripsBuilder {
     forward_cheap_stages();
     block_ = find_block_axis(first_, second());
     choose_sizes();
+    if (block_)
+      choose_turns();
   }
 
   // Where running tells how many rows there are, there may be few: these are then done one by one.
@@ -163,23 +165,32 @@ class StripsBuilder {
   Dim groups() const { return ceil_div(lines_of_strip(), together_); }
   Dim line_of_group() const { return Dim::symbol(kGroupVariable) * together_ + Dim::symbol(kMemberVariable); }
 
-  std::vector<Axis> other_axes() const {
-    std::vector<Axis> axes(first_.axes.begin(), first_.axes.end() - 1);
-    axes.erase(axes.begin() + static_cast<int64_t>(*block_));
-    return axes;
-  }
   std::vector<Axis> result_axes() const {
     return {second().axes.begin() + static_cast<int64_t>(rows_), second().axes.end()};
   }
 
-  // So many threads at least have turns, where there are so many strips: each packs for itself what the lines
-  // of its strips share.
+  // Heads that read the same keys are done one after the other in one turn, which packs these once, where
+  // that leaves turns enough.
+  void choose_turns() {
+    const Scalar shared = factors_of(first_, key())->along;
+    std::vector<Axis> all(first_.axes.begin(), first_.axes.end() - 1);
+    all.erase(all.begin() + static_cast<int64_t>(*block_));
+    for (const Axis& axis : all)
+      (mentions(shared, axis.variable) ? outer_ : inner_).push_back(axis);
+    if (turns_of_outer() * strips().constant().value_or(1) < kTurnsPerCore * target_.cores) {
+      outer_ = std::move(all);
+      inner_.clear();
+    }
+  }
+  int64_t turns_of_outer() const {
+    int64_t turns = 1;
+    for (const Axis& axis : outer_)
+      turns *= axis.size.constant().value_or(1);
+    return turns;
+  }
+  // The strips of a turn are shared among so many, where turns are few.
   int64_t shares() const {
-    Dim turns = 1;
-    for (const Axis& axis : other_axes())
-      if (axis.size.is_constant())
-        turns = turns * axis.size;
-    const int64_t wanted = parts_in(kTurnsPerCore * target_.cores, std::max<int64_t>(*turns.constant(), 1));
+    const int64_t wanted = parts_in(kTurnsPerCore * target_.cores, std::max<int64_t>(turns_of_outer(), 1));
     return std::min(wanted, strips().constant().value_or(wanted));
   }
 
@@ -431,13 +442,13 @@ class StripsBuilder {
     strip.emplace_back(over_lines(store_row()));
     std::vector<Statement> body = pack_shared();
     Loop all = loop_over({kStripVariable, strips()}, Mark::Serial, std::move(strip));
-    std::vector<Axis> axes = other_axes();
+    std::vector<Axis> axes = outer_;
     Dim turns = shares();
     if (shares() > 1) {
       all.begin = Dim::symbol(kShareVariable) * ceil_div(strips(), shares());
       all.end = min(strips(), all.begin + ceil_div(strips(), shares()));
     }
-    body.emplace_back(std::move(all));
+    append(body, around(inner_, Mark::Serial, as_list(std::move(all))));
     if (!lines_in_all().is_constant())
       turns = turns * min(floor_div(lines_in_all(), kLeastLines), 1);
     if (turns != Dim(1) || axes.empty())
@@ -466,6 +477,7 @@ class StripsBuilder {
   const Definition first_;
   std::vector<Definition> between_, last_;  // the second product is the first of the last
   std::optional<size_t> block_;             // the axis along which a strip has lines
+  std::vector<Axis> outer_, inner_;         // other axes of the rows: around what lines share, and within
   int64_t lines_ = 1, lanes_ = 1;
   bool in_strips_ = false;  // or one row at a time
 };

@@ -201,6 +201,18 @@ TEST(Strips, LeavesLayersOfWeightsApart) {
   EXPECT_EQ(kernels(4096, 64), 1);
 }
 
+// Where each query has keys of its own, but not values, the second product is faster by blocks of queries.
+TEST(Strips, LeavesProductsThatBlocksSuitBetterApart) {
+  EXPECT_EQ(count_kernels(R"(graph g(%q: f32[4,64,1,16], %k: f32[4,64,32,16], %v: f32[4,32,16]) {
+    %0 = mul(%q, %k)
+    %1 = reduce_sum(%0, axes=[3])
+    %2 = softmax(%1, axis=-1)
+    %3 = matmul(%2, %v)
+    return %3
+  })"),
+            3);
+}
+
 TEST(Strips, LeavesFewRowsToManyThreads) {
   EXPECT_EQ(count_kernels(in_ops(1, 16, 4096, 16, 16), 2), 1);
   EXPECT_EQ(count_kernels(in_ops(1, 16, 4096, 16, 16), 16), 3);
@@ -315,6 +327,18 @@ TEST(Strips, TakesKeysThatHeadsShareAlong) {
   expect_attention(", %m: f32[6,33,40]", "%m, ", {numbers(DType::F32, {6, 33, 40}, 4)}, 2);
   expect_attention(", %m: bool[2,1,33,40]", "%m, ", {mask({2, 1, 33, 40})}, 2);
   expect_attention(", %m: f32[2,6,1,40]", "%m, ", {numbers(DType::F32, {2, 6, 1, 40}, 4)}, 3);
+}
+
+// What heads share is packed once for all of them.
+TEST(Strips, PacksOnceForHeadsThatShareKeys) {
+  const std::string text =
+      print(kernels_of(*read(R"(graph g(%q: f32[1,12,64,16], %k: f32[1,4,64,16], %v: f32[1,4,64,16]) {
+        %y = attention(%q, %k, %v, scale=0.25)
+        return %y
+      })"),
+                       without_cache(1))
+                .front());
+  EXPECT_LT(text.find("for panel0"), text.find("for r1 in 0..3 {")) << text;
 }
 
 TEST(Strips, TakesNarrowFloats) {
