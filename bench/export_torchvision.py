@@ -31,7 +31,11 @@ SIZES = {
 
 
 def randomise(model):
-    """Batch norms that were never trained would do nothing, and layer scales of 1e-6 would hide whole blocks."""
+    """Batch norms that were never trained would do nothing, a head of zeros would forget all that comes before it, and layer
+    scales of 1e-6 would hide whole blocks."""
+    for parameter in model.parameters():
+        if parameter.dim() > 1 and not parameter.any():
+            parameter.data.normal_(0, 0.02)
     for module in model.modules():
         if isinstance(module, torch.nn.BatchNorm2d):
             module.running_mean.normal_(0, 0.1)
