@@ -8,7 +8,6 @@ import { cpus, tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { readArrays } from "./npz.mjs";
 import { findPeer, listModels } from "./peers_models.mjs";
 import { drawPlot, writeTable } from "./peers_report.mjs";
 
@@ -37,37 +36,19 @@ function show(text) {
 }
 
 const runFile = promisify(execFile);
-// What the engine wrote to stdout. One that fails throws the line of stderr that says why.
-async function run(engine, program, words, folder) {
+// What a program wrote to stdout. One that fails throws the line of stderr that says why. As a process counts the most memory
+// from before it became this program, too, what needs much is done in others, and not here.
+async function run(who, program, words, folder) {
   try {
     const environment = { ...process.env, TENON_CACHE: "" };
     return (await runFile(program, words, { cwd: folder, env: environment, timeout: LONGEST, maxBuffer: 1 << 26 })).stdout;
   } catch (error) {
     const said = error.stderr?.split("\n").find((line) => /error|tenon:/i.test(line))?.trim();
-    throw new Error(`${engine}: ${error.killed ? "takes too long" : said ?? `ended by ${error.signal ?? error.code}`}`);
+    throw new Error(`${who}: ${error.killed ? "takes too long" : said ?? `ended by ${error.signal ?? error.code}`}`);
   }
 }
 
 const median = (numbers) => [...numbers].sort((a, b) => a - b)[numbers.length >> 1];
-const isSame = (a, b) => a === b || (Number.isNaN(a) && Number.isNaN(b));
-
-// max |a - b| / max |b|, the most of all outputs; infinite where one has another shape, or is not finite where the other is.
-// Where ONNX Runtime computes nothing that is finite, the inputs do not suit the model, and nothing can be said.
-function difference(ours, theirs) {
-  let most = 0;
-  for (const [name, { dims, data }] of Object.entries(theirs)) {
-    if (ours[name] === undefined || String(ours[name].dims) !== String(dims)) return Infinity;
-    let worst = 0, largest = data.length === 0 ? 0 : -1;
-    for (let i = 0; i < data.length; i++) {
-      const a = Number(ours[name].data[i]), b = Number(data[i]);
-      if (Number.isFinite(b)) largest = Math.max(largest, Math.abs(b));
-      if (!isSame(a, b)) worst = Math.max(worst, Number.isFinite(a - b) ? Math.abs(a - b) : Infinity);
-    }
-    if (largest < 0) throw new Error(`no element of ${name} is finite in ONNX Runtime`);
-    most = Math.max(most, worst === 0 ? 0 : worst / largest);
-  }
-  return most;
-}
 
 class Comparison {
   constructor(options) {
@@ -92,12 +73,13 @@ class Comparison {
     const made = ["dims", "shapes", "values"].flatMap((key) => [`--${key}`, JSON.stringify(model[key] ?? {})]);
     const file = (name) => join(this.scratch, `${name}.npz`);
     const found = { difference: Infinity, own: 0 };
+    const differ = join(bench, "difference.mjs");
+    const difference = async (a, b) => Number(await run("comparing", "node", [differ, file(a), file(b)], this.scratch));
     for (const level of ["all", "basic", "disabled"]) {
       await this.ort("run", model.path, ["--outputs", file(level), "--level", level, ...made]);
       if (level === "all") await this.tenon("run", model, ["--outputs", file("ours")]);
-      const theirs = readArrays(file(level));
-      found.difference = Math.min(found.difference, difference(readArrays(file("ours")), theirs));
-      found.own = Math.max(found.own, difference(readArrays(file("all")), theirs));
+      found.difference = Math.min(found.difference, await difference("ours", level));
+      found.own = Math.max(found.own, await difference("all", level));
       if (found.difference <= TOLERANCE) break;
     }
     return found;
