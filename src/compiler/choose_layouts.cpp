@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "loops/arithmetic.h"
 #include "ops/data.h"
 #include "schedule/winograd.h"
 
@@ -46,11 +47,11 @@ std::vector<Dim> sizes_in(const Layout& layout, const std::vector<Dim>& sizes) {
   return ordered;
 }
 
+// An index may be an element that is read, as where an image is resized.
 std::vector<Scalar> place_in(const Layout& layout, const std::vector<Scalar>& at) {
   std::vector<Scalar> ordered;
   for (size_t dim : layout.order)
-    ordered.push_back(layout.before[dim] == 0 ? at[dim]
-                                              : Scalar::index(at[dim].index() + layout.before[dim]));
+    ordered.push_back(layout.before[dim] == 0 ? at[dim] : at[dim] + Scalar::index(layout.before[dim]));
   return ordered;
 }
 

@@ -81,6 +81,21 @@ TEST(Layouts, HaveZerosForAllWindows) {
     })"));
 }
 
+// What is read at places that other elements tell, as where an image is resized or gathered from.
+TEST(Layouts, AreForPlacesThatOnlyRunningTells) {
+  expect_as_evaluated(
+      *read(R"(graph g(%x: f32[1,8,6,6], %l: f32[1,8,12,12], %w1: f32[8,8,3,3], %w2: f32[8,8,3,3]) {
+      %s = relu(%x)
+      %y = conv(%s, %w1, strides=[1,1], dilations=[1,1], pads=[1,1,1,1])
+      %i = constant(value=i64[12] {0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5})
+      %0 = gather(%s, %i, axis=2)
+      %1 = gather(%0, %i, axis=3)
+      %2 = add(%l, %1)
+      %z = conv(%2, %w2, strides=[1,1], dilations=[1,1], pads=[1,1,1,1])
+      return %y, %z
+    })"));
+}
+
 TEST(Layouts, ShareWeights) {
   expect_as_evaluated(*read(R"(graph g(%x: f32[1,8,7,7], %w: f32[8,8,3,3]) {
       %0 = conv(%x, %w, strides=[1,1], dilations=[1,1], pads=[1,1,1,1])
