@@ -10,6 +10,7 @@
 #include "codegen/phases.h"
 #include "compiler/arrange_weights.h"
 #include "compiler/compute_weights.h"
+#include "compiler/embed_constants.h"
 #include "compiler/fuse_graph.h"
 #include "compiler/make_constants.h"
 #include "compiler/rename_kernel.h"
@@ -54,6 +55,7 @@ class Compiler {
       : options_(options), graph_(copy_for_loops(graph)) {
     decompose(*graph_);
     fold();
+    embed_constants(*graph_);
     LoweredGraph lowered = lower_graph(*graph_);
     std::set<std::string> kept;
     for (Value output : graph_->outputs())

@@ -96,6 +96,30 @@ TEST(Layouts, AreForPlacesThatOnlyRunningTells) {
     })"));
 }
 
+// Branches have the constants that they are handed, so that these are put in order when compiling.
+TEST(Layouts, ReachNestedGraphs) {
+  const std::unique_ptr<Graph> graph =
+      read(R"(graph g(%test: bool[], %x: f32[1,8,9,9], %w1: f32[16,8,3,3], %w2: f32[16,8,3,3]) {
+      %y = if(%test, [%x, %w1, %w2]) then(%a: f32[1,8,9,9], %b: f32[16,8,3,3], %c: f32[16,8,3,3]) {
+        %0 = conv(%a, %b, strides=[1,1], dilations=[1,1], pads=[1,1,1,1])
+        return %0
+      } else(%a: f32[1,8,9,9], %b: f32[16,8,3,3], %c: f32[16,8,3,3]) {
+        %0 = conv(%a, %c, strides=[1,1], dilations=[1,1], pads=[1,1,1,1])
+        return %0
+      }
+      return %y
+    })");
+  expect_as_evaluated(*graph);
+  const std::unique_ptr<Program> program = compile(*graph, without_cache());
+  const auto* step = std::get_if<HostStep>(&program->steps().front());
+  ASSERT_NE(step, nullptr);
+  EXPECT_EQ(step->reads.size(), 2);  // the test and the image
+  for (const auto& [name, branch] : step->regions)
+    EXPECT_TRUE(std::any_of(branch->slots().begin(), branch->slots().end(), [](const Slot& slot) {
+      return slot.home == Home::Constant && slot.type == Type::tensor(DType::F32, {3, 3, 8, 16});
+    })) << name;
+}
+
 TEST(Layouts, ShareWeights) {
   expect_as_evaluated(*read(R"(graph g(%x: f32[1,8,7,7], %w: f32[8,8,3,3]) {
       %0 = conv(%x, %w, strides=[1,1], dilations=[1,1], pads=[1,1,1,1])
