@@ -40,7 +40,7 @@ constexpr const char *kShareVariable = "share0", *kStripVariable = "strip0", *kL
 
 constexpr int64_t kLeastLines = 4;    // of a strip, that pay for putting side by side what they share
 constexpr int64_t kMostLines = 64;    // of a strip
-constexpr int64_t kUsualLines = 32;   // where only running tells how long rows are
+constexpr int64_t kUsualKeys = 1024;  // where only running tells how many there are
 constexpr int64_t kTurnsPerCore = 2;  // at least, so that threads end at about the same time
 
 Scalar index(const char* variable) { return Scalar::index(Dim::symbol(variable)); }
@@ -132,14 +132,15 @@ class StripsBuilder {
 
   // As many lines as stay in cache together with what they are multiplied by, and no more than there are.
   void choose_sizes() {
-    lanes_ = lanes_of_block(first_.results.front().dtype, target_);
-    lines_ = kUsualLines;
-    if (const std::optional<int64_t> keys = key().size.constant()) {
-      const auto length = static_cast<uint64_t>(std::max<int64_t>(*keys, 1));
-      lanes_ = std::clamp<int64_t>(static_cast<int64_t>(std::bit_ceil(length)), 4, lanes_);
-      const auto bytes = static_cast<int64_t>(length) * info(first_.results.front().dtype).bytes;
-      lines_ = std::clamp<int64_t>(target_.caches.level2 / 4 / bytes, 2 * together_, kMostLines);
-    }
+    const DType dtype = first_.results.front().dtype;
+    const std::optional<int64_t> keys = key().size.constant();
+    const int64_t length = std::max<int64_t>(keys.value_or(kUsualKeys), 1);
+    lanes_ = lanes_of_block(dtype, target_);
+    if (keys)
+      lanes_ =
+          std::clamp<int64_t>(static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(length))), 4, lanes_);
+    lines_ = std::clamp<int64_t>(target_.caches.level2 / 4 / (length * info(dtype).bytes), 2 * together_,
+                                 kMostLines);
     if (const std::optional<int64_t> all = block_ ? lines_in_all().constant() : std::nullopt; all && *all > 0)
       lines_ = parts_in(*all, parts_in(*all, lines_));
     lines_ = parts_in(lines_, together_) * together_;
