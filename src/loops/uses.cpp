@@ -1,5 +1,7 @@
 #include "loops/uses.h"
 
+#include <set>
+
 namespace tenon::loops {
 namespace {
 
@@ -67,6 +69,26 @@ void change_places(std::vector<Statement>& body, const std::function<Place(Place
       change_places(*inner, f);
     }
   }
+}
+
+void rename_locals(std::vector<Statement>& body, const std::string& prefix) {
+  std::set<std::string> names;
+  const auto rename = [&](auto& self, std::vector<Statement>& statements) -> void {
+    for (Statement& statement : statements) {
+      if (auto* local = std::get_if<Local>(&statement)) {
+        names.insert(local->buffer.name);
+        local->buffer.name = prefix + local->buffer.name;
+      }
+      if (std::vector<Statement>* inner = body_of(statement))
+        self(self, *inner);
+    }
+  };
+  rename(rename, body);
+  change_places(body, [&](Place place) {
+    if (names.contains(place.buffer))
+      place.buffer = prefix + place.buffer;
+    return place;
+  });
 }
 
 }  // namespace tenon::loops

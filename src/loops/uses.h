@@ -20,4 +20,8 @@ void for_each_use(const Statement& statement, const std::function<void(const Use
 // changed already. Declarations stay.
 void change_places(std::vector<Statement>& body, const std::function<Place(Place)>& f);
 
+// Puts a prefix before the names of the buffers that the statements declare, as a name means one thing in a
+// kernel.
+void rename_locals(std::vector<Statement>& body, const std::string& prefix);
+
 }  // namespace tenon::loops

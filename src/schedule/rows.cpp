@@ -1,6 +1,7 @@
 #include "schedule/rows.h"
 
 #include "base/error.h"
+#include "loops/uses.h"
 #include "schedule/assign.h"
 
 namespace tenon {
@@ -176,6 +177,28 @@ std::vector<Statement> do_row(const std::vector<Definition>& definitions, size_t
   for (const Definition& definition : definitions)
     row.add(definition);
   return row.run();
+}
+
+std::vector<Statement> do_abreast(std::vector<Statement> row, const Axis& rows, int64_t most) {
+  std::set<std::string> own;  // buffers, which each row now has for itself
+  std::vector<Statement> body;
+  for (Statement& statement : row) {
+    if (auto* local = std::get_if<Local>(&statement)) {
+      own.insert(local->buffer.name);
+      local->buffer.sizes.insert(local->buffer.sizes.begin(), most);
+      body.push_back(std::move(statement));
+      continue;
+    }
+    std::vector<Statement> step;
+    step.push_back(std::move(statement));
+    body.emplace_back(loop_over(rows, Mark::Serial, std::move(step)));
+  }
+  loops::change_places(body, [&](Place place) {
+    if (own.contains(place.buffer))
+      place.at.insert(place.at.begin(), Scalar::index(Dim::symbol(rows.variable)));
+    return place;
+  });
+  return body;
 }
 
 }  // namespace tenon

@@ -12,4 +12,8 @@ namespace tenon {
 std::vector<loops::Statement> do_row(const std::vector<loops::Definition>& definitions, size_t shared,
                                      const std::set<std::string>& outputs);
 
+// What is done of one row, for several: each step of all of them before the next. There are at most so many.
+std::vector<loops::Statement> do_abreast(std::vector<loops::Statement> row, const loops::Axis& rows,
+                                         int64_t most);
+
 }  // namespace tenon

@@ -59,27 +59,6 @@ void append(std::vector<Statement>& to, std::vector<Statement> statements) {
     to.push_back(std::move(statement));
 }
 
-// Puts a prefix before the names of local buffers, as a name means one thing in a kernel.
-void rename_locals(std::vector<Statement>& body, const std::string& prefix) {
-  std::set<std::string> names;
-  const auto rename = [&](auto& self, std::vector<Statement>& statements) -> void {
-    for (Statement& statement : statements) {
-      if (auto* local = std::get_if<Local>(&statement)) {
-        names.insert(local->buffer.name);
-        local->buffer.name = prefix + local->buffer.name;
-      }
-      if (auto* inner = body_of(statement))
-        self(self, *inner);
-    }
-  };
-  rename(rename, body);
-  loops::change_places(body, [&](Place place) {
-    if (names.contains(place.buffer))
-      place.buffer = prefix + place.buffer;
-    return place;
-  });
-}
-
 std::vector<Statement> around(const std::vector<Axis>& axes, Mark mark, std::vector<Statement> body) {
   for (size_t i = axes.size(); i-- > 0;)
     body = as_list(loop_over(axes[i], mark, std::move(body)));
@@ -141,6 +120,8 @@ class StripsBuilder {
           std::clamp<int64_t>(static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(length))), 4, lanes_);
     lines_ = std::clamp<int64_t>(target_.caches.level2 / 4 / (length * info(dtype).bytes), 2 * together_,
                                  kMostLines);
+    abreast_ =
+        std::clamp<int64_t>(target_.caches.level1_data / 2 / (length * info(dtype).bytes), 1, together_);
     if (const std::optional<int64_t> all = block_ ? lines_in_all().constant() : std::nullopt; all && *all > 0)
       lines_ = parts_in(*all, parts_in(*all, lines_));
     lines_ = parts_in(lines_, together_) * together_;
@@ -314,7 +295,7 @@ class StripsBuilder {
       if (parts)
         body->insert(body->begin(), Local{part_of(product)});
     }
-    rename_locals(*body, prefix);
+    loops::rename_locals(*body, prefix);
     return std::move(*body);
   }
 
@@ -426,7 +407,7 @@ class StripsBuilder {
     append(body, work_on_row());
     append(body, sum_rows());
     append(body, store_row());
-    rename_locals(body, "row_");
+    loops::rename_locals(body, "row_");
     std::vector<Axis> axes(first_.axes.begin(), first_.axes.end() - 1);
     // None, where there are enough for strips.
     if (block_ && !lines_in_all().is_constant())
@@ -438,7 +419,7 @@ class StripsBuilder {
     in_strips_ = true;
     std::vector<Statement> strip = declare();
     append(strip, fill_strip());
-    strip.emplace_back(over_lines(work_on_row()));
+    append(strip, step_by_step(work_on_row()));
     append(strip, sum_rows());
     strip.emplace_back(over_lines(store_row()));
     std::vector<Statement> body = pack_shared();
@@ -464,6 +445,17 @@ class StripsBuilder {
     return locals;
   }
 
+  // Several lines abreast, so that none waits for what was just written of it.
+  std::vector<Statement> step_by_step(std::vector<Statement> row) const {
+    const Dim first = Dim::symbol(kGroupVariable) * abreast_, line = first + Dim::symbol(kMemberVariable);
+    for (Statement& statement : row)
+      statement = loops::substitute(
+          statement, {{first_.axes[*block_].variable, place_of_line(line)}, {kLineVariable, line}});
+    return around(
+        {{kGroupVariable, ceil_div(lines_of_strip(), abreast_)}}, Mark::Serial,
+        do_abreast(std::move(row), {kMemberVariable, min(abreast_, lines_of_strip() - first)}, abreast_));
+  }
+
   Loop over_lines(std::vector<Statement> body) const {
     for (Statement& statement : body)
       statement = loops::substitute(
@@ -480,6 +472,7 @@ class StripsBuilder {
   std::optional<size_t> block_;             // the axis along which a strip has lines
   std::vector<Axis> outer_, inner_;         // other axes of the rows: around what lines share, and within
   int64_t lines_ = 1, lanes_ = 1;
+  int64_t abreast_ = 1;     // lines that are worked on step by step
   bool in_strips_ = false;  // or one row at a time
 };
 

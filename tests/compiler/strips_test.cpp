@@ -313,6 +313,18 @@ TEST(Strips, KeepsOnlyWhatTakesLong) {
   EXPECT_EQ(text.find(": f32[64]\n"), text.rfind(": f32[64]\n")) << text;
 }
 
+// Lines are worked on abreast as long as they stay in the smallest cache.
+TEST(Strips, WorksOnSeveralLinesStepByStep) {
+  CompileOptions options = without_cache();
+  options.target.caches.level1_data = 32 << 10;
+  const auto kept = [&](int64_t keys) {
+    const std::string text = print(kernels_of(*read(in_ops(4, 64, keys, 16, 16)), options).front());
+    return [text](std::string_view buffer) { return text.find(buffer) != std::string::npos; };
+  };
+  EXPECT_TRUE(kept(1000)("f32[4,1000]\n"));
+  EXPECT_TRUE(kept(9000)("f32[1,9000]\n"));
+}
+
 TEST(Strips, TakesWindowsAlong) {
   expect_attention("", "window_after=0, ", {});
   expect_attention(", %o: i64[2]", "offset=%o, window_before=5, window_after=0, ",
