@@ -193,21 +193,24 @@ class Inliner {
       return false;
     const auto readers = static_cast<double>(reads_[result.name]);
     const double times = readers + (kept_.contains(result.name) ? 1 : 0);  // that it would be computed
-    const auto bytes = static_cast<double>(info(result.dtype).bytes), read = static_cast<double>(cost.bytes),
-               summed = bytes_of_sums(producer.values.front());
+    const auto bytes = static_cast<double>(info(result.dtype).bytes);
+    const double read = bytes_read(producer, false), summed = bytes_read(producer, true);
     const double kept = nanoseconds(read - summed + bytes + readers * bytes, cost, 1);
     const double inlined = nanoseconds(times * read + summed + (times - readers) * bytes, cost, times);
     return inlined <= kept;
   }
 
-  // What a formula reads of sums that nothing else reads: where it stays, it goes on with them while they are
-  // in registers.
-  double bytes_of_sums(const Scalar& formula) {
+  // What is read for each element; what is the same for a whole row, such as its mean, stays in a register.
+  // With `sums`, only of sums that nothing else reads: where the formula stays, it goes on with them while
+  // they are in registers.
+  double bytes_read(const Definition& definition, bool sums) {
     int64_t bytes = 0;
-    loops::for_each_load(formula, [&](const Scalar& load) {
+    loops::for_each_load(definition.values.front(), [&](const Scalar& load) {
+      if (!definition.axes.empty() && !mentions(load.operands(), definition.axes.back().variable))
+        return;
       const auto maker = makers_.find(load.name());
-      if (maker != makers_.end() && items_[maker->second].stage->definition.reduces() &&
-          reads_[load.name()] == 1 && !kept_.contains(load.name()))
+      if (!sums || (maker != makers_.end() && items_[maker->second].stage->definition.reduces() &&
+                    reads_[load.name()] == 1 && !kept_.contains(load.name())))
         bytes += info(load.dtype()).bytes;
     });
     return static_cast<double>(bytes);
