@@ -20,6 +20,7 @@ using loops::Axis;
 using loops::Buffer;
 using loops::Definition;
 using loops::Function;
+using loops::Guard;
 using loops::Local;
 using loops::Loop;
 using loops::Mark;
@@ -430,7 +431,10 @@ class StripsBuilder {
       all.begin = Dim::symbol(kShareVariable) * ceil_div(strips(), shares());
       all.end = min(strips(), all.begin + ceil_div(strips(), shares()));
     }
+    const Dim first = all.begin;
     append(body, around(inner_, Mark::Serial, as_list(std::move(all))));
+    if (!strips().is_constant())  // nothing is packed for a share without strips
+      body = as_list(Guard{{strips() - 1 - first}, std::move(body)});
     if (!lines_in_all().is_constant())
       turns = turns * min(floor_div(lines_in_all(), kLeastLines), 1);
     if (turns != Dim(1) || axes.empty())
