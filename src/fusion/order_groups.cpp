@@ -27,7 +27,7 @@ class Schedule {
     for (size_t i = 0; i < groups.size(); ++i)
       for (size_t item : groups[i].items)
         for (const std::string& buffer : items[item].writes)
-          maker.emplace(root(buffer), i);
+          maker.emplace(buffer, i);
     for (size_t i = 0; i < groups.size(); ++i) {
       for (size_t item : groups[i].items) {
         for (const std::string& buffer : items[item].reads)
@@ -47,9 +47,10 @@ class Schedule {
     for (size_t i = 0; i < groups.size(); ++i)
       for (size_t item : groups[i].items)
         for (const std::set<std::string>* needed : {&items[item].reads, &items[item].after})
-          for (const std::string& buffer : *needed)
-            if (const auto it = maker.find(root(buffer)); it != maker.end() && it->second != i)
-              waits_for_[i].insert(it->second);
+          for (const std::string& needed_buffer : *needed)
+            for (const std::string& buffer : {needed_buffer, root(needed_buffer)})
+              if (const auto it = maker.find(buffer); it != maker.end() && it->second != i)
+                waits_for_[i].insert(it->second);
   }
 
   // Always the group, of those that can run, after which the least memory is taken; the first of equals.

@@ -486,6 +486,20 @@ TEST(Compile, WaitsForSizesThatOnlyRunningTells) {
 }
 
 // As they stand in the graph, both products would be in memory at once.
+// What reads an input need not wait for another shape of it, which may wait for that in turn.
+TEST(Compile, WaitsForNoOtherShapeOfAnInput) {
+  const std::unique_ptr<Graph> graph = read(R"(graph g(%x: f32[m]) {
+    %n = nonzero(%x)
+    %s = shape(%n)
+    %v = reshape(%x, %s)
+    %y = neg(%v)
+    return %y
+  })");
+  const Data inputs{numbers({5}, 1)};
+  expect_close(std::get<Tensor>(compile(*graph, without_cache())->run(inputs).front()),
+               std::get<Tensor>(evaluate(*graph, inputs).front()));
+}
+
 TEST(Compile, RunsInAnOrderThatTakesLittleMemory) {
   const std::unique_ptr<Graph> graph =
       read(R"(graph g(%x: f32[64,64], %v: f32[64,1024], %w: f32[64,1024], %u: f32[1024,2]) {
