@@ -222,10 +222,13 @@ class Contraction {
   }
   // Of all blocks, in instructions for each turn of the sum: rows and lanes that a last block computes in
   // vain count too.
-  int64_t time_of(int64_t rows, int64_t lanes) const {
+  double time_of(int64_t rows, int64_t lanes) const {
     const int64_t vectors = vectors_of(lanes);
-    return *ceil_div(lane_size(), lanes).constant() * *ceil_div(row_size(), rows).constant() *
-           (std::max(vectors * rows, vectors + rows) + 1);
+    const auto blocks = [](const Dim& size, int64_t block) {
+      return static_cast<double>(*ceil_div(size, block).constant());
+    };
+    return blocks(lane_size(), lanes) * blocks(row_size(), rows) *
+           static_cast<double>(std::max(vectors * rows, vectors + rows) + 1);
   }
 
   // Whether several blocks of rows read what one block of lanes needs, and all of that stays in cache: then
@@ -476,10 +479,11 @@ class Contraction {
     for (size_t i : outer_axes())
       if (!packs_ || mentions(*along_, sum_.axes[i].variable))
         turns = turns * sum_.axes[i].size;
-    const int64_t most = parted_turns().constant().value_or(1), cores = target_.cores,
-                  panels = turns.constant().value_or(kTurnsPerThread * cores);
-    int64_t parts = std::clamp<int64_t>(2 * bytes_across() / target_.caches.level2, 1, most);
-    while (parts < most && panels * parts % cores != 0 && panels * parts < kTurnsPerThread * cores)
+    const int64_t most = std::max<int64_t>(parted_turns().constant().value_or(1), 1), cores = target_.cores,
+                  enough = kTurnsPerThread * cores,
+                  panels = std::min(turns.constant().value_or(enough), enough);
+    int64_t parts = std::clamp<int64_t>(bytes_across() / (target_.caches.level2 / 2), 1, most);
+    while (parts < most && parts < enough && panels * parts % cores != 0 && panels * parts < enough)
       ++parts;
     return parts;
   }

@@ -385,7 +385,10 @@ class WinogradNest {
 }  // namespace
 
 std::optional<int64_t> choose_tile(const WindowSums& sums, const Target& target) {
-  if (sums.channels % lanes_of(target) != 0 || sums.filters % lanes_of(target) != 0)
+  constexpr int64_t largest = 1 << 20;  // along any axis; there is no memory for more, and it would overflow
+  if (sums.channels % lanes_of(target) != 0 || sums.filters % lanes_of(target) != 0 ||
+      std::max({sums.height, sums.width, sums.channels, sums.filters}) > largest ||
+      std::min({sums.height, sums.width, sums.channels, sums.filters}) < 1)
     return std::nullopt;
   std::optional<int64_t> best;
   double least = 0.8 * time_of_windows(sums, target);  // of what is only estimated, a part must be won
