@@ -5,7 +5,8 @@ import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const bench = dirname(fileURLToPath(import.meta.url));
-const zooMaker = resolve(bench, "../../shared/corpora/zoo/materialise.mjs");
+const corpora = process.env.TENON_CORPORA ?? resolve(bench, "../../shared/corpora");
+const zooMaker = join(corpora, "zoo/materialise.mjs");
 
 // What the inputs of real models must be, where made-up ones would not do: sizes of symbols, which Tenon is told, too; shapes of
 // inputs whose dimensions have no names, or are computed; and what all elements of an input are.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/error.h"
 #include "loops/arithmetic.h"
 #include "ops/data.h"
 #include "schedule/winograd.h"
@@ -86,7 +87,7 @@ bool reads_image(const Definition& definition, const Scalar& load) {
   return true;
 }
 
-// The least that an index along a dimension is below 0, and the most that it is past the last.
+// How far an index along a dimension goes below 0, and past the last.
 struct Excess {
   int64_t before = 0, after = 0;
 };
@@ -291,7 +292,8 @@ class LayoutChooser {
     const std::vector<Scalar>&from = image.operands(), &to = definition.at;
     if (numerics_ == NumericsBudget::Strict || weights == nullptr || to.size() != 4 ||
         !layouts_.contains(definition.results.front().name) || image.dtype() != DType::F32 ||
-        weights->dtype() != DType::F32 || !is_zero(definition.initial.front()))
+        weights->dtype() != DType::F32 || !is_zero(definition.initial.front()) ||
+        !multiplies_alone(definition, image))
       return std::nullopt;
     std::vector<int64_t> sizes;
     for (size_t dim = 1; dim < to.size(); ++dim) {
@@ -316,9 +318,17 @@ class LayoutChooser {
     }
     const std::optional<size_t> channel = loops::axis_of(definition.reduced, of[1]);
     const std::optional<int64_t> channels = definition.reduced[*channel].size.constant();
-    if (!channels)
+    if (channels.value_or(0) < kLeastChannels)  // fewer do not come last
       return std::nullopt;
     return WindowSums{.height = sizes[1], .width = sizes[2], .channels = *channels, .filters = sizes[0]};
+  }
+
+  // Whether the elements of the image are multiplied as they are, and with 0 around it.
+  bool multiplies_alone(const Definition& definition, const Scalar& image) const {
+    const std::vector<Scalar>& factors = definition.values.front().operands();
+    return std::any_of(factors.begin(), factors.end(), [&](const Scalar& factor) {
+      return factor == image || (padded_load(factor, buffers_) && factor.operands()[1] == image);
+    });
   }
 
   // The constant factor, where it is no more than a load.
@@ -338,7 +348,9 @@ class LayoutChooser {
         first.emplace(each.variable, 0);
     const Dim begin = image.operands()[dim].index().substitute(first),
               end = begin + axis.size + reach_of_tiles(*axis.size.constant(), tile);
-    return (end - buffers_.at(image.name()).sizes[dim]).constant().value_or(0);
+    const std::optional<int64_t> reach = (end - buffers_.at(image.name()).sizes[dim]).constant();
+    CHECK(reach, "windows of {} reach past its end, but how far is not known", image.name());
+    return *reach;
   }
 
   void use_transformed_weights(Item& item) {

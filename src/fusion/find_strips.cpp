@@ -129,9 +129,11 @@ class Finder {
         return;
       for (size_t i = 0; i < made->at.size(); ++i) {
         const std::optional<size_t> axis = loops::axis_of(made->axes, made->at[i]);
-        if (!axis)
-          continue;
         const Scalar& index = load.operands()[i];
+        if (!axis) {  // a number; or an axis with a border before it, which no strip has
+          own = own && made->at[i].index().is_constant() && index == made->at[i];
+          continue;
+        }
         own = own && (*axis < rows() ? loops::axis_of(definition.axes, index) == axis
                                      : along != nullptr && loops::axis_of({*along}, index).has_value());
       }
@@ -227,7 +229,9 @@ std::vector<Strips> find_strips(const std::vector<Item>& items, const std::set<s
     if (!items[i].stage || !is_product(items[i].stage->definition) || taken.contains(i))
       continue;
     std::optional<Strips> strips = Finder(items, readers, kept, i).run();
-    if (!strips || !pays(items, *strips, target))
+    if (!strips || !pays(items, *strips, target) ||
+        std::any_of(strips->items.begin(), strips->items.end(),
+                    [&](size_t item) { return taken.contains(item); }))
       continue;
     taken.insert(strips->items.begin(), strips->items.end());
     all.push_back(std::move(*strips));

@@ -135,17 +135,14 @@ class Contraction {
       return true;
     if (lane.size.constant().value_or(1) % most_lanes_ != 0)
       return false;
-    bool same = true;
-    loops::for_each_load(factor, [&](const Scalar& load) {
-      for (const Scalar& index : load.operands())
-        for (int64_t i = 1; i < most_lanes_ && same; ++i) {
-          const auto in_lane = [&](int64_t number) {
-            return index.substitute({{lane.variable, Dim::symbol(kLanesVariable) * most_lanes_ + number}});
-          };
-          same = in_lane(i) == in_lane(0);
-        }
-    });
-    return same;
+    const auto in_lane = [&](int64_t number) {
+      return factor.substitute({{lane.variable, Dim::symbol(kLanesVariable) * most_lanes_ + number}});
+    };
+    const Scalar first = in_lane(0);
+    for (int64_t i = 1; i < most_lanes_; ++i)
+      if (in_lane(i) != first)
+        return false;
+    return true;
   }
 
   // Lanes run over several axes at once, the rows and columns of an image, where one alone would not fill

@@ -53,6 +53,8 @@ const Transforms& transforms_for(int64_t tile) {
   return tile == 2 ? two : four;
 }
 
+constexpr int64_t kMostRows = 14;  // as in other contractions
+
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 int64_t lanes_of(const Target& target) { return target.vector_bytes / 4; }
@@ -183,15 +185,17 @@ class WinogradNest {
   }
 
   void find_factors() {
-    loops::for_each_load(sum_.values.front(), [&](const Scalar& load) {
-      (loops::mentions(load, axis(1).variable) ? image_ : weights_) = load;
-    });
-    CHECK(image_ && weights_, "a convolution reads no image");
+    for (const Scalar& factor : sum_.values.front().operands())
+      (loops::mentions(factor, axis(1).variable) ? image_ : weights_) = factor;
+    CHECK(
+        image_ && weights_ && image_->kind() == Scalar::Kind::Load && weights_->kind() == Scalar::Kind::Load,
+        "a convolution in tiles multiplies something else than elements of an image and weights");
   }
 
   int64_t best_rows(const Target& target) const {
     const int64_t vectors = filters_ / lanes_, tiles = blocks_.tiles(),
-                  most = std::min<int64_t>((target.vector_registers - 2 - vectors) / vectors, 14);
+                  most = std::min<int64_t>(
+                      std::max<int64_t>((target.vector_registers - 2 - vectors) / vectors, 1), kMostRows);
     int64_t best = std::clamp<int64_t>(tiles, 1, most);
     const auto time_of = [&](int64_t rows) { return divide_up(tiles, rows) * (vectors * rows + 1); };
     for (int64_t rows = best - 1; rows > most / 2; --rows)

@@ -3,7 +3,8 @@
 // A tile of t x t results needs (t + 2)² elements of the image. Both these and the weights are transformed by
 // small matrices, so that results are sums over channels of (t + 2)² products for each tile, where windows
 // would take 9 t²: 36 instead of 144 for t = 4. What comes out is transformed back. It rounds otherwise than
-// adding up windows does: by about 1e-6 of the largest result for t = 2, and 1e-5 for t = 4.
+// adding up windows does: by about 1e-6 of the largest result for t = 2, and 1e-5 for t = 4. An infinity or
+// NaN in the image reaches all results of the tiles that see it, which are more than those of its windows.
 #pragma once
 
 #include <set>

@@ -161,6 +161,18 @@ TEST(Layouts, AreForImagesOfAnyRankSizeAndDtype) {
     })"));
 }
 
+// A factor may be another in each lane though what it reads is the same.
+TEST(Layouts, TellLanesApartByConditions) {
+  expect_as_evaluated(*read(R"(graph g(%a: f32[64,32,1], %b: f32[1,32,64]) {
+      %s = constant(value=i64[3] {64,32,64})
+      %e = broadcast(%a, %s)
+      %t = triangle(%e, upper=true)
+      %m = mul(%t, %b)
+      %y = reduce_sum(%m, axes=[1], keep_dims=false)
+      return %y
+    })"));
+}
+
 TEST(Layouts, AreForGroupsAndConvolutionsTurnedAround) {
   expect_as_evaluated(
       *read(R"(graph g(%x: f32[1,12,8,8], %w1: f32[24,4,3,3], %w2: f32[24,5,3,3], %w3: f32[48,2,3,3]) {

@@ -102,6 +102,27 @@ TEST(Strips, MakesOneKernelOfAttention) {
   EXPECT_TRUE(report.edges.empty());
 }
 
+// Two products that are added up could each begin the strips; one does.
+TEST(Strips, BeginWithOneProduct) {
+  const std::unique_ptr<Graph> graph = read(R"(graph g(%q: f32[4,64,16], %k: f32[4,64,16], %p: f32[4,64,16],
+                                                       %r: f32[4,64,16], %v: f32[4,64,16]) {
+    %0 = matmul(%q, %k, transpose_b=true)
+    %1 = matmul(%p, %r, transpose_b=true)
+    %2 = add(%0, %1)
+    %3 = tanh(%2)
+    %4 = mul(%3, %3)
+    %5 = reduce_sum(%4, axes=[2], keep_dims=true)
+    %6 = div(%4, %5)
+    %7 = matmul(%6, %v)
+    return %7
+  })");
+  Data inputs;
+  for (uint64_t i = 0; i < 5; ++i)
+    inputs.emplace_back(numbers(DType::F32, {4, 64, 16}, i + 1));
+  expect_close(std::get<Tensor>(compile(*graph, without_cache())->run(inputs).front()),
+               std::get<Tensor>(evaluate(*graph, inputs).front()), 1e-5);
+}
+
 // Of one row of scores to the next, nothing is kept.
 TEST(Strips, TakesMemoryByTheNumberOfKeysAlone) {
   const std::unique_ptr<Program> program = compile(*read(in_ops("4", "n", "n", "16", "16")), without_cache());

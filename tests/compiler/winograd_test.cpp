@@ -22,7 +22,7 @@ TEST(Winograd, IsForImagesThatAreLargeBesideTheirWeights) {
   EXPECT_EQ(choose_tile({.height = 56, .width = 56, .channels = 60, .filters = 64}, target), std::nullopt);
 }
 
-// [filters, channels, height, width] of a convolution, and its padding.
+// Of an image, its convolution and the padding.
 struct Sizes {
   int64_t batch, channels, filters, height, width;
   std::string pads = "1,1,1,1";
@@ -79,6 +79,36 @@ TEST(Winograd, IsLeftAloneWhereItWouldBeAnotherConvolution) {
   }
   EXPECT_FALSE(is_in_tiles(*read(R"(graph g(%x: f16[1,64,30,30], %w: f16[64,64,3,3]) {
       %0 = conv(%x, %w, strides=[1,1], dilations=[1,1], pads=[1,1,1,1]) return %0 })")));
+}
+
+// What stands between the image and the product, and costs nothing, is computed in each window.
+TEST(Winograd, IsLeftAloneWhereWindowsSeeSomethingElseThanTheImage) {
+  for (const char* between :
+       {"%a = triangle(%x, upper=true)", "%i = cast(%x, to=i32) %a = cast(%i, to=f32)",
+        "%n = constant(value=i64[4] {1,1,1,1}) %v = constant(value=f32[] {-3}) %a = pad(%x, %n, %v, "
+        "axes=[2,3])",
+        "%b = relu(%x) %s = constant(value=i64[2] {5,3}) %e = constant(value=i64[2] {29,27}) "
+        "%a = slice(%b, %s, %e, axes=[2,3])"}) {
+    const std::unique_ptr<Graph> graph =
+        read(fmt::format(R"(graph g(%x: f32[1,32,28,28], %w: f32[32,32,3,3]) {{
+        {} %0 = conv(%a, %w, strides=[1,1], dilations=[1,1], pads=[1,1,1,1]) return %0 }})",
+                         between));
+    expect_as_evaluated(*graph);
+  }
+}
+
+TEST(Winograd, RefusesAnImageOfOtherChannels) {
+  const std::unique_ptr<Graph> graph = read(R"(graph g(%x: f32[1,c,24,24], %w: f32[64,64,3,3]) {
+      %0 = conv(%x, %w, strides=[1,1], dilations=[1,1], pads=[1,1,1,1]) return %0 })");
+  const std::unique_ptr<Program> program = compile(*graph, without_cache());
+  const Tensor weights = numbers(DType::F32, {64, 64, 3, 3}, 1);
+  EXPECT_THROW(program->run({numbers(DType::F32, {1, 32, 24, 24}, 2), weights}), UserError);
+  EXPECT_EQ(program->run({numbers(DType::F32, {1, 64, 24, 24}, 2), weights}).size(), 1);
+}
+
+TEST(Winograd, IsLeftAloneWithoutChannels) {
+  expect_as_evaluated(*read(R"(graph g(%x: f32[1,0,24,24], %w: f32[64,0,3,3]) {
+      %0 = conv(%x, %w, strides=[1,1], dilations=[1,1], pads=[1,1,1,1]) return %0 })"));
 }
 
 TEST(Winograd, IsLeftAloneWhereBitsCount) {
