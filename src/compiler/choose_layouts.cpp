@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "compiler/read_images.h"
 #include "loops/arithmetic.h"
 #include "ops/data.h"
 #include "schedule/winograd.h"
@@ -19,9 +20,6 @@ using loops::Scalar;
 namespace {
 
 constexpr int64_t kLeastChannels = 8;  // that fill a good part of a vector
-
-// Batch, channels, and the sizes of images: the dimensions before this one stand for no place in an image.
-constexpr size_t kFirstSpatial = 2;
 
 // Where the dimensions of a buffer lie, the outermost first, and how many zeros lie before and after each.
 struct Layout {
@@ -54,101 +52,6 @@ std::vector<Scalar> place_in(const Layout& layout, const std::vector<Scalar>& at
   for (size_t dim : layout.order)
     ordered.push_back(layout.before[dim] == 0 ? at[dim] : at[dim] + Scalar::index(layout.before[dim]));
   return ordered;
-}
-
-bool mentions_any(const Scalar& index, const std::vector<Axis>& axes) {
-  return std::any_of(axes.begin(), axes.end(),
-                     [&](const Axis& axis) { return loops::mentions(index, axis.variable); });
-}
-
-std::vector<Scalar> loads_of(const Definition& definition) {
-  std::vector<Scalar> loads;
-  for (const Scalar& value : definition.values)
-    loops::for_each_load(value, [&](const Scalar& load) { loads.push_back(load); });
-  return loads;
-}
-
-// Whether the elements of an image are read for the pixels of the result, place by place or by windows around
-// them, each image by itself.
-bool reads_image(const Definition& definition, const Scalar& load) {
-  const std::vector<Scalar>&from = load.operands(), &to = definition.at;
-  if (to.size() <= kFirstSpatial || from.size() != to.size() || from[0] != to[0])
-    return false;
-  for (size_t dim = 1; dim < to.size(); ++dim) {
-    if (from[dim].kind() != Scalar::Kind::Index)
-      return false;
-    for (size_t other = 0; other < to.size(); ++other)
-      if (const auto axis = loops::axis_of(definition.axes, to[other])) {
-        const bool found = loops::mentions(from[dim], definition.axes[*axis].variable);
-        if (dim != other ? found : dim >= kFirstSpatial && !found)
-          return false;
-      }
-  }
-  return true;
-}
-
-// How far an index along a dimension goes below 0, and past the last.
-struct Excess {
-  int64_t before = 0, after = 0;
-};
-
-// Nothing where the index does not rise evenly with each loop.
-std::optional<Excess> excess_of(const Dim& index, const Definition& definition, const Dim& size) {
-  std::map<std::string, Dim> least, most;
-  for (const std::vector<Axis>* axes : {&definition.axes, &definition.reduced})
-    for (const Axis& axis : *axes) {
-      const auto with = [&](const Dim& value) { return index.substitute({{axis.variable, value}}); };
-      const Dim step = with(1) - with(0);
-      if (step.constant().value_or(-1) < 0 || with(axis.size - 1) != with(0) + step * (axis.size - 1))
-        return std::nullopt;
-      least.emplace(axis.variable, 0);
-      most.emplace(axis.variable, axis.size - 1);
-    }
-  const std::optional<int64_t> first = index.substitute(least).constant(),
-                               past = (index.substitute(most) - (size - 1)).constant();
-  if (!first || !past)
-    return std::nullopt;
-  return Excess{std::max<int64_t>(-*first, 0), std::max<int64_t>(*past, 0)};
-}
-
-bool is_zero(const Scalar& scalar) {
-  if (scalar.kind() == Scalar::Kind::Index)
-    return scalar.index() == Dim(0);
-  return scalar.kind() == Scalar::Kind::Number && scalar == Scalar::zero(scalar.dtype());
-}
-
-bool applies(const Scalar& scalar, Function function) {
-  return scalar.kind() == Scalar::Kind::Apply && scalar.function() == function;
-}
-
-// Whether the condition asks nothing but whether the load lies within its image.
-bool asks_for_place(const Scalar& condition, const Scalar& load, const std::vector<Dim>& sizes) {
-  if (applies(condition, Function::And))
-    return asks_for_place(condition.operands()[0], load, sizes) &&
-           asks_for_place(condition.operands()[1], load, sizes);
-  for (size_t dim = kFirstSpatial; dim < sizes.size(); ++dim) {
-    const Scalar& index = load.operands()[dim];
-    if (applies(condition, Function::LessEqual) && is_zero(condition.operands()[0]) &&
-        condition.operands()[1] == index)
-      return true;
-    if (applies(condition, Function::Less) && condition.operands()[0] == index &&
-        condition.operands()[1] == Scalar::index(sizes[dim]))
-      return true;
-  }
-  return false;
-}
-
-// The load in select(it is within its image, load, 0), which may be cast; nothing for other formulas.
-std::optional<Scalar> padded_load(const Scalar& scalar, const std::map<std::string, Buffer>& buffers) {
-  if (!applies(scalar, Function::Select) || !is_zero(scalar.operands()[2]))
-    return std::nullopt;
-  Scalar load = scalar.operands()[1];
-  while (applies(load, Function::Cast))
-    load = Scalar(load.operands()[0]);
-  if (load.kind() != Scalar::Kind::Load ||
-      !asks_for_place(scalar.operands()[0], load, buffers.at(load.name()).sizes))
-    return std::nullopt;
-  return load;
 }
 
 class LayoutChooser {
@@ -204,11 +107,6 @@ class LayoutChooser {
       else
         return std::nullopt;
     return has_weights ? image : std::nullopt;
-  }
-
-  static bool mentions_any(const Scalar& load, const std::vector<Axis>& axes) {
-    return std::any_of(load.operands().begin(), load.operands().end(),
-                       [&](const Scalar& index) { return tenon::mentions_any(index, axes); });
   }
 
   // Images of one pixel lie in memory in the same way with their channels last.

@@ -98,6 +98,27 @@ Loop loop_over(const Axis& axis, Mark mark, std::vector<Statement> body) {
           .body = std::move(body)};
 }
 
+Loop make_loop(std::string variable, Dim end, Mark mark, std::vector<Statement> body) {
+  return loop_over({std::move(variable), std::move(end)}, mark, std::move(body));
+}
+
+std::vector<Statement> around(const std::vector<Axis>& axes, Mark mark, std::vector<Statement> body) {
+  for (size_t i = axes.size(); i-- > 0;)
+    body = as_list(loop_over(axes[i], mark, std::move(body)));
+  return body;
+}
+
+std::vector<Statement> as_list(Statement statement) {
+  std::vector<Statement> list;
+  list.push_back(std::move(statement));
+  return list;
+}
+
+void append(std::vector<Statement>& to, std::vector<Statement> statements) {
+  for (Statement& statement : statements)
+    to.push_back(std::move(statement));
+}
+
 std::vector<Statement> nested(const std::vector<Axis>& axes, std::vector<Statement> body) {
   for (size_t i = axes.size(); i-- > 0;) {
     Loop loop = loop_over(axes[i], i + 1 == axes.size() ? Mark::Vector : Mark::Serial, std::move(body));

@@ -33,6 +33,13 @@ std::vector<loops::Assign> go_on_with(const std::vector<loops::Definition>& defi
                                       const std::function<loops::Scalar(const loops::Scalar&)>& placed);
 
 loops::Loop loop_over(const loops::Axis& axis, loops::Mark mark, std::vector<loops::Statement> body);
+loops::Loop make_loop(std::string variable, Dim end, loops::Mark mark, std::vector<loops::Statement> body);
+// Loops with one mark over axes, the last innermost.
+std::vector<loops::Statement> around(const std::vector<loops::Axis>& axes, loops::Mark mark,
+                                     std::vector<loops::Statement> body);
+
+std::vector<loops::Statement> as_list(loops::Statement statement);
+void append(std::vector<loops::Statement>& to, std::vector<loops::Statement> statements);
 
 // Loops over axes around a body, the last innermost and in vectors.
 std::vector<loops::Statement> nested(const std::vector<loops::Axis>& axes,

@@ -34,21 +34,6 @@ constexpr int64_t kTurnsPerThread = 8;  // are enough for threads to have about 
 constexpr const char *kRowsVariable = "rows0", *kRowVariable = "row0", *kLanesVariable = "lanes0",
                      *kLaneVariable = "lane0", *kPartVariable = "part0";
 
-Loop make_loop(std::string variable, Dim end, Mark mark, std::vector<Statement> body) {
-  return {.variable = std::move(variable),
-          .begin = 0,
-          .end = std::move(end),
-          .step = 1,
-          .mark = mark,
-          .body = std::move(body)};
-}
-
-std::vector<Statement> as_list(Statement statement) {
-  std::vector<Statement> list;
-  list.push_back(std::move(statement));
-  return list;
-}
-
 // Whether a load that moves along the axis moves from element to element in memory.
 bool runs_through_memory(const Scalar& value, const Axis& axis) {
   bool through = true;
@@ -379,10 +364,6 @@ class Contraction {
       sizes.emplace_back(rows_);
     sizes.emplace_back(lanes_);
     std::vector<Statement> block;
-    const auto add = [&](std::vector<Statement> statements) {
-      for (Statement& statement : statements)
-        block.push_back(std::move(statement));
-    };
     const auto assign = [&](const std::string& to, const std::string& combine, const Scalar& value) {
       return for_block(Assign{.places = {{to, place_of_sum()}}, .combine = combine, .values = {value}},
                        false);
@@ -390,11 +371,12 @@ class Contraction {
     for (const std::string& name : std::set{sums_, totals()})
       block.emplace_back(
           Local{{.name = name, .dtype = result.dtype, .sizes = sizes, .space = Space::Private}});
-    add(assign(totals(), "", sum_.initial.front()));
-    add(reduce_over(sum_.reduced, Mark::Serial, parts_, assign(sums_, "", Scalar::zero(result.dtype)),
-                    add_terms(),
-                    assign(totals(), sum_.combine, Scalar::load(sums_, result.dtype, place_of_sum()))));
-    add(store());
+    append(block, assign(totals(), "", sum_.initial.front()));
+    append(block,
+           reduce_over(sum_.reduced, Mark::Serial, parts_, assign(sums_, "", Scalar::zero(result.dtype)),
+                       add_terms(),
+                       assign(totals(), sum_.combine, Scalar::load(sums_, result.dtype, place_of_sum()))));
+    append(block, store());
     return block;
   }
 

@@ -142,7 +142,7 @@ class NestBuilder {
     }
     std::vector<Statement> inner;
     inner.emplace_back(loop_over(last, Mark::Vector, std::move(body)));
-    kernel_.body = parallel(axes, std::move(inner));
+    kernel_.body = around(axes, Mark::Parallel, std::move(inner));
   }
 
   // Where the lanes read across memory, as in a transpose: the axis that goes along it.
@@ -176,7 +176,7 @@ class NestBuilder {
     inner.emplace_back(std::move(over));
     axes.erase(axes.begin() + static_cast<int64_t>(along));
     axes.push_back({outer, ceil_div(last.size, kLanesAcross)});
-    kernel_.body = parallel(axes, std::move(inner));
+    kernel_.body = around(axes, Mark::Parallel, std::move(inner));
   }
 
   // The formula of a value in place of its name, in all statements of one turn.
@@ -210,15 +210,6 @@ class NestBuilder {
     std::vector<Statement> turns;
     turns.emplace_back(std::move(inner));
     return loop_over({outer, ceil_div(axis.size, kElementsPerTurn)}, Mark::Parallel, std::move(turns));
-  }
-
-  static std::vector<Statement> parallel(const std::vector<Axis>& axes, std::vector<Statement> body) {
-    for (size_t i = axes.size(); i-- > 0;) {
-      Loop loop = loop_over(axes[i], Mark::Parallel, std::move(body));
-      body.clear();
-      body.emplace_back(std::move(loop));
-    }
-    return body;
   }
 
   // --- axes that lie one after the other in every buffer become one ---
@@ -327,8 +318,8 @@ class NestBuilder {
     for (size_t i = 0; i < stages_.size(); ++i)
       definitions.push_back(renamed(stages_[i].definition, shared, fmt::format("s{}", i)));
     const std::vector<Axis>& axes = definitions.front().axes;
-    kernel_.body = parallel({axes.begin(), axes.begin() + static_cast<int64_t>(shared)},
-                            do_row(definitions, shared, outputs_));
+    kernel_.body = around({axes.begin(), axes.begin() + static_cast<int64_t>(shared)}, Mark::Parallel,
+                          do_row(definitions, shared, outputs_));
   }
 
   // --- contractions ---
@@ -392,7 +383,7 @@ class NestBuilder {
                            .mark = Mark::Vector,
                            .body = std::move(within)});
     axes.push_back({outer, ceil_div(lane.size, tile)});
-    kernel_.body = parallel(axes, std::move(body));
+    kernel_.body = around(axes, Mark::Parallel, std::move(body));
   }
 
   static void redirect(std::vector<Statement>& body, const std::map<std::string, DType>& own,

@@ -49,23 +49,6 @@ Scalar index(const char* variable) { return Scalar::index(Dim::symbol(variable))
 // How many parts of a size there are, with the last, which may be smaller.
 int64_t parts_in(int64_t all, int64_t size) { return (all + size - 1) / size; }
 
-std::vector<Statement> as_list(Statement statement) {
-  std::vector<Statement> list;
-  list.push_back(std::move(statement));
-  return list;
-}
-
-void append(std::vector<Statement>& to, std::vector<Statement> statements) {
-  for (Statement& statement : statements)
-    to.push_back(std::move(statement));
-}
-
-std::vector<Statement> around(const std::vector<Axis>& axes, Mark mark, std::vector<Statement> body) {
-  for (size_t i = axes.size(); i-- > 0;)
-    body = as_list(loop_over(axes[i], mark, std::move(body)));
-  return body;
-}
-
 class StripsBuilder {
  public:
   StripsBuilder(const std::vector<Definition>& definitions, size_t rows, const std::set<std::string>& outputs,
@@ -381,21 +364,12 @@ class StripsBuilder {
   }
 
   std::vector<Statement> store_row() const {
-    std::map<std::string, Scalar> formulas;
     std::vector<Statement> stores;
-    for (const Definition& definition : last_) {
-      const Scalar formula =
-          formulas.empty()
-              ? Scalar::load(kResults, results().dtype, in_line(loops::variables_of(result_axes())))
-              : loops::replace_loads(definition.values.front(), [&](const Scalar& load) {
-                  const auto it = formulas.find(load.name());
-                  return it == formulas.end() ? load : it->second;
-                });
-      const std::string& name = definition.results.front().name;
-      formulas.emplace(name, formula);
-      if (outputs_.contains(name))
-        stores.emplace_back(Assign{.places = {{name, definition.at}}, .combine = "", .values = {formula}});
-    }
+    for (Assign& assign :
+         go_on_with(last_, outputs_,
+                    Scalar::load(kResults, results().dtype, in_line(loops::variables_of(result_axes()))),
+                    [](const Scalar& scalar) { return scalar; }))
+      stores.emplace_back(std::move(assign));
     return nested(result_axes(), std::move(stores));
   }
 

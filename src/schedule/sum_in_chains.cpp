@@ -24,12 +24,6 @@ constexpr const char *kBlockVariable = "block0", *kLaneVariable = "lane0", *kCha
                      *kStepVariable = "step0";
 constexpr int64_t kMostVectors = 4;  // in a block: of so many, code names each by itself
 
-std::vector<Statement> as_list(Statement statement) {
-  std::vector<Statement> list;
-  list.push_back(std::move(statement));
-  return list;
-}
-
 Scalar index(const char* variable) { return Scalar::index(Dim::symbol(variable)); }
 
 class ChainBuilder {

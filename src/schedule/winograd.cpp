@@ -111,16 +111,6 @@ double time_of_tiles(const WindowSums& sums, int64_t tile, const Target& target)
          static_cast<double>(blocks.count) * time_of_reading(weights, target);
 }
 
-Loop make_loop(std::string variable, int64_t end, Mark mark, std::vector<Statement> body) {
-  return loop_over({std::move(variable), end}, mark, std::move(body));
-}
-
-std::vector<Statement> as_list(Statement statement) {
-  std::vector<Statement> list;
-  list.push_back(std::move(statement));
-  return list;
-}
-
 Scalar at(const Dim& index) { return Scalar::index(index); }
 
 // Loop variables.
