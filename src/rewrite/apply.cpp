@@ -142,16 +142,17 @@ class Driver {
     const auto rules = by_op_.find(node->op().name);
     if (rules == by_op_.end())
       return nullptr;
+    KnownRegions regions;
     for (const Rule* rule : rules->second)
       for (Value result : node->results())
-        if (result.use_count() > 0 && try_rule(*rule, result))
+        if (result.use_count() > 0 && try_rule(*rule, result, regions))
           return rule;
     return nullptr;
   }
 
-  bool try_rule(const Rule& rule, Value root) {
+  bool try_rule(const Rule& rule, Value root, KnownRegions& regions) {
     const Condition* failed = nullptr;
-    const std::optional<Match> match = find_match(rule.match, root, [&](const Match& m) {
+    const std::optional<Match> match = find_match(rule.match, root, regions, [&](const Match& m) {
       const auto it = std::find_if(rule.when.begin(), rule.when.end(),
                                    [&](const Condition& condition) { return !condition.holds(m); });
       failed = it != rule.when.end() ? &*it : kNoCycle.holds(m) ? nullptr : &kNoCycle;

@@ -130,7 +130,8 @@ std::optional<double> Match::number(const Pattern& part) const { return uniform_
 // nowhere is taken back.
 class Matcher {
  public:
-  explicit Matcher(const std::function<bool(const Match&)>& accept) : accept_(accept) {}
+  Matcher(KnownRegions& regions, const std::function<bool(const Match&)>& accept)
+      : regions_(regions), accept_(accept) {}
 
   std::optional<Match> find(const Pattern& pattern, Value value) {
     results_ = results_of(pattern.node());
@@ -361,13 +362,13 @@ class Matcher {
 
   bool is_computed(const PatternNode& pattern, Value value, const Goals& goals) {
     const size_t nodes_before = match_.nodes_.size();
-    for (Region& region : regions_of(value)) {
+    for (const Region& region : regions_.of(value)) {
       if (std::none_of(pattern.ops.begin(), pattern.ops.end(),
                        [&](const std::string& op) { return region.has(op); }))
         continue;
       match_.nodes_.insert(match_.nodes_.end(), region.nodes.begin(), region.nodes.end());
       const Goal x = {&pattern.parts.front().node(), region.x};
-      match_.region_ = std::move(region);
+      match_.region_ = region;
       if (solve(with(goals, {x})))
         return true;
       match_.nodes_.resize(nodes_before);
@@ -375,14 +376,15 @@ class Matcher {
     return false;
   }
 
+  KnownRegions& regions_;
   const std::function<bool(const Match&)>& accept_;
   std::vector<const PatternNode*> results_;  // the pattern, or those it has together
   Match match_;
 };
 
-std::optional<Match> find_match(const Pattern& pattern, Value value,
+std::optional<Match> find_match(const Pattern& pattern, Value value, KnownRegions& regions,
                                 const std::function<bool(const Match&)>& accept) {
-  return Matcher(accept).find(pattern, value);
+  return Matcher(regions, accept).find(pattern, value);
 }
 
 }  // namespace tenon

@@ -35,7 +35,7 @@ class Match {
 
 // The first way in which the pattern can stand for `value`, or for it and others together, and that `accept`
 // takes; tries all of them.
-std::optional<Match> find_match(const Pattern& pattern, Value value,
+std::optional<Match> find_match(const Pattern& pattern, Value value, KnownRegions& regions,
                                 const std::function<bool(const Match&)>& accept);
 
 // The node that makes a value, if it is of this op; else null.

@@ -22,6 +22,22 @@ struct Region {
 // element by element or along fixed axes.
 std::vector<Region> regions_of(Value root);
 
+// The same, found once while rule after rule asks for those of one value and the graph stays as it is.
+class KnownRegions {
+ public:
+  const std::vector<Region>& of(Value root) {
+    if (root != root_) {
+      regions_ = regions_of(root);
+      root_ = root;
+    }
+    return regions_;
+  }
+
+ private:
+  Value root_;
+  std::vector<Region> regions_;
+};
+
 // The ops that the nodes of a region may have.
 bool can_stand_in_region(const OpDef& op);
 

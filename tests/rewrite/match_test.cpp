@@ -5,10 +5,15 @@
 namespace tenon {
 namespace {
 
+std::optional<Match> find(const Pattern& pattern, Value value) {
+  KnownRegions regions;
+  return find_match(pattern, value, regions, [](const Match&) { return true; });
+}
+
 // Whether the pattern stands for the only output of the graph.
 bool matches(const Pattern& pattern, std::string_view text) {
   const std::unique_ptr<Graph> graph = parse_graph(text);
-  return find_match(pattern, graph->outputs().front(), [](const Match&) { return true; }).has_value();
+  return find(pattern, graph->outputs().front()).has_value();
 }
 
 const Pattern x = any("x"), y = any("y"), c = constant("c");
@@ -48,8 +53,7 @@ TEST(Match, ChainsStandInAnyOrderAndGrouping) {
 TEST(Match, ChainsDoNotReachIntoWhatOthersUse) {
   const std::unique_ptr<Graph> graph = parse_graph(R"(graph g(%a: f32[2], %b: f32[2], %c: f32[2]) {
     %0 = mul(%a, %b) %1 = mul(%0, %c) return %1, %0 })");
-  EXPECT_FALSE(
-      find_match(product({x, y, any("z")}), graph->outputs().front(), [](const Match&) { return true; }));
+  EXPECT_FALSE(find(product({x, y, any("z")}), graph->outputs().front()));
 }
 
 TEST(Match, NumbersAreUniformConstants) {
@@ -91,19 +95,19 @@ TEST(Match, NamesResultsByTheirIndex) {
   const std::unique_ptr<Graph> graph = parse_graph(
       "graph g(%a: f32[4]) { %s = constant(value=i64[2] {1, 3}) %0, %1 = split(%a, %s, axis=0) return %1 }");
   const Pattern split = op("split", {{"x", x}, {"sizes", y}});
-  EXPECT_FALSE(find_match(split, graph->outputs().front(), [](const Match&) { return true; }));
-  EXPECT_TRUE(find_match(split.result(1), graph->outputs().front(), [](const Match&) { return true; }));
+  EXPECT_FALSE(find(split, graph->outputs().front()));
+  EXPECT_TRUE(find(split.result(1), graph->outputs().front()));
 }
 
 TEST(Match, TakesAnyResultWhateverTheOperands) {
   const std::unique_ptr<Graph> graph = parse_graph(
       "graph g(%a: f32[4]) { %s = constant(value=i64[2] {1, 3}) %0, %1 = split(%a, %s, axis=0) return %1 }");
   const Value second = graph->outputs().front();
-  EXPECT_TRUE(find_match(result_of("split"), second, [](const Match&) { return true; }));
-  EXPECT_TRUE(find_match(result_of("split").with("axis", 0), second, [](const Match&) { return true; }));
-  EXPECT_FALSE(find_match(result_of("split").with("axis", 1), second, [](const Match&) { return true; }));
-  EXPECT_TRUE(find_match(result_of("part", {"slice", "split"}), second, [](const Match&) { return true; }));
-  EXPECT_FALSE(find_match(result_of("concat"), second, [](const Match&) { return true; }));
+  EXPECT_TRUE(find(result_of("split"), second));
+  EXPECT_TRUE(find(result_of("split").with("axis", 0), second));
+  EXPECT_FALSE(find(result_of("split").with("axis", 1), second));
+  EXPECT_TRUE(find(result_of("part", {"slice", "split"}), second));
+  EXPECT_FALSE(find(result_of("concat"), second));
 }
 
 TEST(Match, FindsSeveralResultsFromAnyOfThem) {
@@ -112,22 +116,20 @@ TEST(Match, FindsSeveralResultsFromAnyOfThem) {
   const std::vector<Value> outputs = graph->outputs();
   const Pattern deep = unary("exp", unary("sin", x)), other = unary("cos", -x);
   for (Value anchor : {outputs[2], outputs[3]}) {
-    const auto match = find_match(together({deep, other}), anchor, [](const Match&) { return true; });
+    const auto match = find(together({deep, other}), anchor);
     ASSERT_TRUE(match);
     EXPECT_EQ(match->roots(), (std::vector<Value>{outputs[2], outputs[3]}));
     EXPECT_EQ(match->root(), outputs[2]);
     EXPECT_EQ(match->nodes().size(), 4u);
   }
-  EXPECT_FALSE(find_match(together({deep, other}), outputs[0], [](const Match&) { return true; }));
+  EXPECT_FALSE(find(together({deep, other}), outputs[0]));
 }
 
 TEST(Match, SeveralResultsAreDifferentAndNoneIsMadeOfAnother) {
   const auto graph = parse_graph(R"(graph g(%a: f32[2], %b: f32[2]) {
     %0 = sin(%a) %1 = mul(%a, %0) %2 = mul(%b, %b) return %0, %1, %2 })");
   const std::vector<Value> outputs = graph->outputs();
-  const auto finds = [](const Pattern& pattern, Value value) {
-    return find_match(pattern, value, [](const Match&) { return true; }).has_value();
-  };
+  const auto finds = [](const Pattern& pattern, Value value) { return find(pattern, value).has_value(); };
   EXPECT_FALSE(finds(together({unary("sin", x), x * y}), outputs[0]));  // y is the sine
   EXPECT_FALSE(finds(together({x * y, x * x}), outputs[2]));
   const Pattern sine = unary("sin", x);
