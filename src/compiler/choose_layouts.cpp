@@ -4,9 +4,9 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "compiler/constants.h"
 #include "compiler/read_images.h"
 #include "loops/arithmetic.h"
-#include "ops/data.h"
 #include "schedule/winograd.h"
 
 namespace tenon {
@@ -87,7 +87,7 @@ class LayoutChooser {
  private:
   bool is_constant(const std::string& buffer) const {
     const auto value = lowered_.values.find(buffer);
-    return value != lowered_.values.end() && literal_of(value->second) != nullptr;
+    return value != lowered_.values.end() && tenon::is_constant(value->second);
   }
 
   // --- which buffers are images ---

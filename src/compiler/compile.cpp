@@ -8,8 +8,8 @@
 #include "base/run_all.h"
 #include "codegen/llvm/jit.h"
 #include "codegen/phases.h"
-#include "compiler/arrange_weights.h"
 #include "compiler/compute_weights.h"
+#include "compiler/constants.h"
 #include "compiler/embed_constants.h"
 #include "compiler/fuse_graph.h"
 #include "compiler/make_constants.h"
@@ -119,10 +119,8 @@ class Compiler {
     Journal journal(NumericsBudget::Strict);
     merge_equal(*graph_, journal);
     fold_constants(*graph_, journal);
-    arrange_weights(*graph_, options_.target.cores);  // first those that need no computing
     if (graph_->input_count() > 0)
       compute_weights(*graph_, [&](const Graph& weights) { return run_once(weights); });
-    arrange_weights(*graph_, options_.target.cores);
     remove_dead(*graph_, journal);
   }
 
@@ -200,7 +198,7 @@ class Compiler {
         Slot slot{.name = lowered().names.at(value.data()), .type = value.type()};
         if (const auto buffer = lowered().buffers.find(slot.name); buffer != lowered().buffers.end())
           slot.type = Type::tensor(buffer->second.dtype, buffer->second.sizes);  // as it lies in memory
-        if (literal_of(value) != nullptr) {
+        if (is_constant(value)) {
           slot.home = Home::Constant;
           if (fused_->is_read(slot.name))  // one number repeated, which stands in the code, needs no memory
             constants_.push_back(slots_.size());
@@ -212,7 +210,7 @@ class Compiler {
     for (const auto& [name, buffer] : lowered().buffers)
       if (!slots_by_name_.contains(name)) {
         const Type type = Type::tensor(buffer.dtype, buffer.sizes);
-        if (lowered().transformed.contains(name)) {
+        if (lowered().transformed.contains(name) || lowered().packed.contains(name)) {
           constants_.push_back(slots_.size());
           add_slot({.name = name, .type = type, .home = Home::Constant});
           continue;

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "compiler/constants.h"
 #include "ops/data.h"
 #include "tensor/release_literal.h"
 
@@ -36,7 +37,7 @@ class Weights {
     for (const Node* node : graph.nodes())
       if (literal_of(*node) == nullptr)
         for (Value result : node->results())
-          if (constants_behind_.contains(result.data()) && is_used_elsewhere(result))
+          if (constants_behind_.contains(result.data()) && !is_constant(result) && is_used_elsewhere(result))
             results_.push_back(result);
   }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/choose_layouts.h"
+#include "compiler/pack_weights.h"
 
 namespace tenon {
 namespace {
@@ -52,6 +53,8 @@ bool draws(const Node& node) {
 FusedGraph::FusedGraph(LoweredGraph lowered, std::set<std::string> kept, bool fuse, NumericsBudget numerics,
                        const Target& target)
     : lowered_(std::move(lowered)), kept_(std::move(kept)) {
+  if (!fuse)
+    pack_weights(lowered_, target);
   note_sizes();
   note_draws();
   group_by_node(target);
@@ -63,6 +66,7 @@ FusedGraph::FusedGraph(LoweredGraph lowered, std::set<std::string> kept, bool fu
     return;
   inline_items(kept_, target);
   choose_layouts(lowered_, kept_, numerics, target);
+  pack_weights(lowered_, target);
   note_sizes();
   note_draws();
   Grouping grouping = group_items(lowered_.items, kept_, target);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "compiler/constants.h"
 #include "codegen/phases.h"
 #include "ops/data.h"
 #include "ops/lower.h"
@@ -165,7 +166,7 @@ class Lowering {
   }
 
   void lower(const Node& node) {
-    if (literal_of(node) != nullptr)
+    if (node.result_count() == 1 && is_constant(node.result()))
       return;
     if (has_unknown_sizes(node.results())) {
       add_opaque(node, {.kind = Opaque::Kind::Host, .node = &node});

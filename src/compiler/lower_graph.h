@@ -1,6 +1,7 @@
 // lower_graph.h — the nodes of a graph as steps of a program, before any are fused.
 #pragma once
 
+#include "compiler/move_elements.h"
 #include "fusion/stage.h"
 #include "ir/graph.h"
 
@@ -19,6 +20,12 @@ struct TransformedWeights {
   int64_t tile;
 };
 
+// Weights that lie in panels.
+struct PackedWeights {
+  std::string weights;
+  PanelOrder order;
+};
+
 struct LoweredGraph {
   std::vector<Item> items;
   std::map<size_t, Opaque> opaque;               // by item
@@ -27,6 +34,7 @@ struct LoweredGraph {
   std::map<const ValueData*, std::string> names;
   std::map<std::string, std::vector<size_t>> orders;  // of constants whose dimensions lie in another order
   std::map<std::string, TransformedWeights> transformed;
+  std::map<std::string, PackedWeights> packed;
 };
 
 // Replaces nodes that have no lower by what they are made of, as far as that is known.

@@ -4,8 +4,7 @@
 
 #include "base/error.h"
 #include "base/run_all.h"
-#include "compiler/arrange_weights.h"
-#include "ops/data.h"
+#include "compiler/constants.h"
 #include "schedule/winograd.h"
 #include "tensor/release_literal.h"
 
@@ -13,12 +12,7 @@ namespace tenon {
 namespace {
 
 constexpr uint64_t kLargestCopied = 64 << 10;  // in bytes
-
-const Literal& literal_behind(const LoweredGraph& lowered, const std::string& buffer) {
-  const Literal* literal = literal_of(lowered.values.at(buffer));
-  CHECK(literal != nullptr, "{} is no constant", buffer);
-  return *literal;
-}
+constexpr int64_t kLargeBytes = 4 << 20;       // of a constant that all threads work on
 
 // Small constants are copied: reading one where it lies in a file would bring megabytes around it along.
 Tensor as_it_is(const Literal& literal) {
@@ -31,24 +25,81 @@ Tensor as_it_is(const Literal& literal) {
   return copy;
 }
 
+// In panels. Pieces that are joined along the lanes go there one by one.
+Tensor in_panels(const Pieces& pieces, const Extents& extents, const PanelOrder& order, int threads) {
+  std::vector<std::pair<Tensor, int64_t>> parts;  // and the lanes that they begin at
+  if (pieces.dim == order.lane_dim()) {
+    int64_t first = 0;
+    for (const Literal* literal : pieces.literals) {
+      parts.emplace_back(literal->tensor(), first);
+      first += literal->extents()[pieces.dim];
+    }
+  } else {
+    parts.emplace_back(join(pieces), 0);
+  }
+  Tensor panels = empty_panels(parts.front().first.dtype(), extents, order);
+  const int64_t count = panels.extents()[order.order.size() - 1 - order.reduced],
+                each = (count + threads - 1) / threads;
+  run_all(static_cast<size_t>(threads), threads, [&](size_t i) {
+    const int64_t begin = std::min(static_cast<int64_t>(i) * each, count), end = std::min(begin + each, count);
+    for (const auto& [part, first] : parts)
+      move_into_panels(panels, extents, order, part, first, begin, end);
+  });
+  return panels;
+}
+
+class ConstantMaker {
+ public:
+  ConstantMaker(const LoweredGraph& lowered, const Target& target) : lowered_(lowered), target_(target) {}
+
+  void make(Slot& slot, int threads) const {
+    const std::string& source = source_of(slot.name);
+    const Pieces pieces = *pieces_of(lowered_.values.at(source));
+    if (const auto packed = lowered_.packed.find(slot.name); packed != lowered_.packed.end())
+      slot.constant = in_panels(pieces, *lowered_.values.at(source).shape().extents(), packed->second.order,
+                                threads);
+    else if (const auto of = lowered_.transformed.find(slot.name); of != lowered_.transformed.end())
+      slot.constant = winograd_weights(join(pieces), of->second.tile, target_);
+    else if (const auto order = lowered_.orders.find(slot.name); order != lowered_.orders.end())
+      slot.constant = reordered(join(pieces), order->second);
+    else
+      slot.constant = pieces.literals.size() == 1 ? as_it_is(*pieces.literals.front()) : join(pieces);
+    for (const Literal* literal : pieces.literals)
+      release(*literal);
+  }
+
+  bool is_large(const Slot& slot) const {
+    return lowered_.packed.contains(slot.name) &&
+           element_count(*slot.type.as_tensor().shape.extents()) * info(slot.type.as_tensor().dtype).bytes >=
+               kLargeBytes;
+  }
+
+ private:
+  // What a constant is made of, which may be itself.
+  const std::string& source_of(const std::string& name) const {
+    if (const auto packed = lowered_.packed.find(name); packed != lowered_.packed.end())
+      return packed->second.weights;
+    const auto transformed = lowered_.transformed.find(name);
+    return transformed == lowered_.transformed.end() ? name : transformed->second.weights;
+  }
+
+  const LoweredGraph& lowered_;
+  const Target& target_;
+};
+
 }  // namespace
 
 void make_constants(std::vector<Slot>& slots, const std::vector<size_t>& constants,
                     const LoweredGraph& lowered, const Target& target) {
-  run_all(constants.size(), target.cores, [&](size_t i) {
-    Slot& slot = slots[constants[i]];
-    const auto transformed = lowered.transformed.find(slot.name);
-    const auto order = lowered.orders.find(slot.name);
-    const Literal& literal = literal_behind(
-        lowered, transformed == lowered.transformed.end() ? slot.name : transformed->second.weights);
-    if (transformed != lowered.transformed.end())
-      slot.constant = winograd_weights(literal.tensor(), transformed->second.tile, target);
-    else if (order != lowered.orders.end())
-      slot.constant = reordered(literal.tensor(), order->second);
+  const ConstantMaker maker(lowered, target);
+  // Large ones one after the other, so that not all of them are in memory twice.
+  std::vector<size_t> others;
+  for (size_t slot : constants)
+    if (maker.is_large(slots[slot]))
+      maker.make(slots[slot], target.cores);
     else
-      slot.constant = as_it_is(literal);
-    release(literal);
-  });
+      others.push_back(slot);
+  run_all(others.size(), target.cores, [&](size_t i) { maker.make(slots[others[i]], 1); });
 }
 
 }  // namespace tenon

@@ -41,7 +41,7 @@ class Finder {
     bool reduces = false;
     while (!coming.empty()) {
       const size_t item = coming.extract(coming.begin()).value();
-      if (!items_[item].stage)
+      if (!items_[item].stage || items_[item].stage->panels)
         return std::nullopt;
       const Definition& definition = items_[item].stage->definition;
       if (coming.empty() && reduces && is_second_product(definition)) {
@@ -226,7 +226,8 @@ std::vector<Strips> find_strips(const std::vector<Item>& items, const std::set<s
   std::vector<Strips> all;
   std::set<size_t> taken;
   for (size_t i = 0; i < items.size(); ++i) {
-    if (!items[i].stage || !is_product(items[i].stage->definition) || taken.contains(i))
+    if (!items[i].stage || items[i].stage->panels || !is_product(items[i].stage->definition) ||
+        taken.contains(i))
       continue;
     std::optional<Strips> strips = Finder(items, readers, kept, i).run();
     if (!strips || !pays(items, *strips, target) ||

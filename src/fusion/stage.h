@@ -8,12 +8,22 @@
 
 namespace tenon {
 
+// Of a constant that lies in panels: what a block of lanes needs of it lies side by side. Its dimensions are
+// those that are neither reduced nor run in lanes, the number of the panel, those that are reduced, in their
+// order, and the lane. The last panel goes back as far as it must to be whole.
+struct Panels {
+  std::string buffer;
+  int64_t lanes;
+};
+
 struct Stage {
   loops::Definition definition;      // buffers have names that mean one thing in the program
   std::vector<std::string> sources;  // what the user's model calls it
   // Of a convolution that is computed in tiles (schedule/winograd.h): their size. Its formula then reads
   // transformed weights, and stands for what is computed of them.
   std::optional<int64_t> tile = {};
+  // Of a product with a constant: its formula reads the panels as if all lanes lay in the first.
+  std::optional<Panels> panels = {};
 };
 
 // The buffers that a stage reads.

@@ -4,22 +4,16 @@
 
 #include <set>
 
-#include "loops/definition.h"
-#include "target/target.h"
+#include "fusion/stage.h"
 
 namespace tenon {
 
 // `definitions` have one and the same axes: the first reduces, the others go on with its results, element by
 // element. Only what is in `outputs` is stored. Nothing where the shape is not such that this pays. Within
 // the nest of another kernel, what lanes read may be side by side already, and had better not be packed
-// again.
+// again. `panels`: of a constant that the first reads.
 std::optional<std::vector<loops::Statement>> contract_in_registers(
     const std::vector<loops::Definition>& definitions, const std::set<std::string>& outputs,
-    const Target& target, bool may_pack = true);
-
-// How many results of a dtype stand side by side in a block, and how many rows of them, where there are so
-// many.
-int64_t lanes_of_block(DType dtype, const Target& target);
-int64_t rows_of_block(const Target& target);
+    const Target& target, bool may_pack = true, const std::optional<Panels>& panels = std::nullopt);
 
 }  // namespace tenon

@@ -10,6 +10,7 @@
 #include "loops/uses.h"
 #include "schedule/assign.h"
 #include "schedule/contract.h"
+#include "schedule/contraction_shape.h"
 #include "schedule/rows.h"
 #include "schedule/sum_in_chains.h"
 

@@ -425,7 +425,7 @@ TEST(Compile, ComputesWithWeightsOnce) {
   expect_close(program->run(inputs).front().tensor(), evaluate(graph, inputs).front().tensor());
 }
 
-TEST(Compile, JoinsAndTransposesWeightsAtOnce) {
+TEST(Compile, JoinsAndPacksWeightsAtOnce) {
   register_ops();
   Graph graph;
   const Value x = graph.add_input(Type::tensor(DType::F32, {4, 33}), "x");
@@ -433,7 +433,7 @@ TEST(Compile, JoinsAndTransposesWeightsAtOnce) {
   graph.set_outputs({matmul(x, concat({a, b}, 0), {.a = false, .b = true})});
   const std::unique_ptr<Program> program = compile(graph, without_cache());
   EXPECT_EQ(count_kernels(*program), 1);
-  EXPECT_EQ(bytes_of_constants(*program), 705 * 33 * 4);
+  EXPECT_LT(bytes_of_constants(*program), (705 + 32) * 33 * 4);  // the last panel may hold some twice
   const Data inputs{numbers({4, 33}, 3)};
   expect_close(program->run(inputs).front().tensor(), evaluate(graph, inputs).front().tensor());
 }

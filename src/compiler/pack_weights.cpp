@@ -1,0 +1,104 @@
+#include "compiler/pack_weights.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "compiler/constants.h"
+#include "schedule/contraction_shape.h"
+
+namespace tenon {
+
+using loops::Definition;
+using loops::Scalar;
+
+namespace {
+
+// The dimensions of a load: those that are neither reduced nor run in lanes, that of the lanes, and those
+// that are reduced, as Panels has them.
+std::vector<size_t> order_in_panels(const Definition& sum, const Scalar& load) {
+  std::vector<size_t> order;
+  const auto add_where = [&](const auto& fits) {
+    for (size_t dim = 0; dim < load.operands().size(); ++dim)
+      if (fits(load.operands()[dim]))
+        order.push_back(dim);
+  };
+  const auto is = [](const loops::Axis& axis) {
+    return [&](const Scalar& index) { return loops::axis_of({axis}, index).has_value(); };
+  };
+  const loops::Axis& lane = sum.axes.back();
+  add_where([&](const Scalar& index) { return !is(lane)(index) && !loops::axis_of(sum.reduced, index); });
+  add_where(is(lane));
+  for (const loops::Axis& axis : sum.reduced)
+    add_where(is(axis));
+  CHECK(order.size() == load.operands().size(), "{} has dimensions of no axis", load.name());
+  return order;
+}
+
+class Packer {
+ public:
+  Packer(LoweredGraph& lowered, const Target& target) : lowered_(lowered), target_(target) {}
+
+  void pack(Item& item) {
+    Stage& stage = *item.stage;
+    const std::optional<PanelChoice> choice = choose_panels(
+        stage.definition, target_, [&](const std::string& buffer) { return is_constant(buffer); });
+    if (!choice)
+      return;
+    const Scalar& load = choice->load;
+    const std::vector<size_t> order = order_in_panels(stage.definition, load);
+    const std::string name =
+        fmt::format("{}_panels{}_{}", load.name(), choice->lanes, fmt::join(order, "_"));
+    add_panels(name, load.name(), order, stage.definition.reduced.size(), choice->lanes);
+    std::vector<Scalar> place;
+    for (size_t dim : order)
+      place.push_back(load.operands()[dim]);
+    const auto lane = place.end() - 1 - static_cast<int64_t>(stage.definition.reduced.size());
+    place.push_back(std::exchange(*lane, Scalar::index(0)));
+    Scalar& value = stage.definition.values.front();
+    value = loops::replace_loads(value, [&](const Scalar& each) {
+      return each == load ? Scalar::load(name, load.dtype(), place) : each;
+    });
+    stage.panels = Panels{.buffer = name, .lanes = choice->lanes};
+    item.reads = buffers_read(stage);
+  }
+
+ private:
+  bool is_constant(const std::string& buffer) const {
+    const auto value = lowered_.values.find(buffer);
+    return value != lowered_.values.end() && tenon::is_constant(value->second);
+  }
+
+  void add_panels(const std::string& name, const std::string& weights, const std::vector<size_t>& order,
+                  size_t reduced, int64_t lanes) {
+    loops::Buffer buffer = lowered_.buffers.at(weights);
+    const std::vector<Dim> before = std::exchange(buffer.sizes, {});
+    buffer.name = name;
+    PackedWeights packed{weights, {.order = {}, .reduced = reduced, .lanes = lanes}};
+    const auto reordered = lowered_.orders.find(weights);
+    for (size_t dim : order) {
+      buffer.sizes.push_back(before[dim]);
+      packed.order.order.push_back(reordered == lowered_.orders.end() ? dim : reordered->second[dim]);
+    }
+    Dim& lane_size = *(buffer.sizes.end() - 1 - static_cast<int64_t>(reduced));
+    lane_size = ceil_div(lane_size, lanes);
+    buffer.sizes.emplace_back(lanes);
+    lowered_.packed.emplace(name, std::move(packed));
+    lowered_.buffers.emplace(name, std::move(buffer));
+  }
+
+  LoweredGraph& lowered_;
+  const Target& target_;
+};
+
+}  // namespace
+
+void pack_weights(LoweredGraph& lowered, const Target& target) {
+  Packer packer(lowered, target);
+  for (Item& item : lowered.items)
+    if (item.stage && !item.stage->tile)
+      packer.pack(item);
+}
+
+}  // namespace tenon

@@ -1,0 +1,298 @@
+#include "schedule/contraction_shape.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace tenon {
+
+using loops::Axis;
+using loops::Definition;
+using loops::Function;
+using loops::mentions;
+using loops::Scalar;
+
+namespace {
+
+constexpr int64_t kLeastLanes = 4;
+constexpr int64_t kMostRows = 14;  // of a block: more make its code longer, and no faster
+
+class ShapeChooser {
+ public:
+  ShapeChooser(const Definition& sum, const Target& target) : sum_(sum), target_(target) {}
+
+  std::optional<ContractionShape> run(bool may_pack, const std::optional<Panels>& panels) {
+    if (sum_.results.size() != 1 || sum_.axes.empty())
+      return std::nullopt;
+    choose_factors();
+    if (panels) {
+      shape_.first_lane_axis = sum_.axes.size() - 1;
+      shape_.lanes = panels->lanes;
+      shape_.rows = shape_.row ? best_rows(shape_.lanes) : 1;
+      return shape_;
+    }
+    shape_.first_lane_axis = shape_.row ? first_axis_of_lanes() : sum_.axes.size() - 1;
+    if (!choose_sizes())
+      return std::nullopt;
+    // Without rows that share what is read, lanes of any number need no blocks.
+    if (!lane_size().is_constant() && !shape_.row)
+      return std::nullopt;
+    shape_.packs = shape_.row && may_pack && pays_to_pack();
+    if (!shape_.packs && shape_.first_lane_axis + 1 != sum_.axes.size()) {
+      shape_.first_lane_axis = sum_.axes.size() - 1;
+      if (!choose_sizes())
+        return std::nullopt;
+    }
+    if (!shape_.packs && !runs_through_memory(sum_.values.front(), sum_.axes.back()))
+      return std::nullopt;
+    return shape_;
+  }
+
+  std::optional<PanelChoice> choose_panels(const std::function<bool(const std::string&)>& is_constant) {
+    if (sum_.results.size() != 1 || sum_.axes.empty() || sum_.combine != "+" ||
+        !is_product(sum_.values.front()))
+      return std::nullopt;
+    choose_factors();
+    if (shape_.row && first_axis_of_lanes() + 1 != sum_.axes.size())
+      return std::nullopt;
+    shape_.first_lane_axis = sum_.axes.size() - 1;
+    if (!lane_size().is_constant() || !choose_sizes())
+      return std::nullopt;
+    const std::optional<Scalar> load = constant_in(
+        shape_.along ? *shape_.along : sum_.values.front(), is_constant);
+    return load ? std::optional(PanelChoice{*load, shape_.lanes}) : std::nullopt;
+  }
+
+ private:
+  static bool is_product(const Scalar& value) {
+    return value.kind() == Scalar::Kind::Apply && value.function() == Function::Multiply;
+  }
+
+  // The one that moves along the lanes and what is reduced.
+  std::optional<Scalar> constant_in(const Scalar& factor,
+                                    const std::function<bool(const std::string&)>& is_constant) const {
+    std::optional<Scalar> found;
+    bool only = true;
+    loops::for_each_load(factor, [&](const Scalar& load) {
+      if (!mentions(load, sum_.axes.back().variable) || !moves_along_reduced(load))
+        return;
+      only = only && (!found || *found == load) && is_constant(load.name()) && has_axes_of_its_own(load);
+      found = load;
+    });
+    return only ? found : std::nullopt;
+  }
+  bool moves_along_reduced(const Scalar& load) const {
+    return std::any_of(sum_.reduced.begin(), sum_.reduced.end(),
+                       [&](const Axis& axis) { return mentions(load, axis.variable); });
+  }
+  bool has_axes_of_its_own(const Scalar& load) const {
+    std::vector<Axis> all = sum_.axes;
+    all.insert(all.end(), sum_.reduced.begin(), sum_.reduced.end());
+    std::vector<size_t> known;  // of these
+    for (const Scalar& index : load.operands()) {
+      if (index == Scalar::index(0))
+        continue;
+      const std::optional<size_t> axis = loops::axis_of(all, index);
+      if (!axis || axis == shape_.row || std::find(known.begin(), known.end(), *axis) != known.end())
+        return false;
+      known.push_back(*axis);
+    }
+    return std::all_of(sum_.reduced.begin(), sum_.reduced.end(),
+                       [&](const Axis& axis) { return mentions(load, axis.variable); });
+  }
+
+  // The last axis runs in the lanes of vectors. Rows of a second axis share what is read along the lanes,
+  // where the formula is a product whose one factor does not move along it; at best the other does not move
+  // along the lanes, or only from block to block as it does where groups of channels are convolved by
+  // themselves, and not from lane to lane as where each channel is.
+  void choose_factors() {
+    const Scalar& value = sum_.values.front();
+    if (!is_product(value))
+      return;
+    for (int64_t lanes = whole_lanes(); lanes >= kLeastLanes && !shape_.row; lanes /= 2) {
+      most_lanes_ = lanes;
+      choose_factors(value, false);
+    }
+    if (!shape_.row) {
+      most_lanes_ = whole_lanes();
+      choose_factors(value, true);
+    }
+  }
+  void choose_factors(const Scalar& value, bool both_along) {
+    const std::string& lane = sum_.axes.back().variable;
+    for (size_t moving = 0; moving < 2; ++moving) {
+      const Scalar &along = value.operands()[moving], &across = value.operands()[1 - moving];
+      if (!mentions(along, lane) || is_same_in_blocks(across) == both_along)
+        continue;
+      for (size_t i = 0; i + 1 < sum_.axes.size(); ++i) {
+        if (mentions(along, sum_.axes[i].variable) || !mentions(across, sum_.axes[i].variable))
+          continue;
+        shape_.row = i;
+        shape_.along = along;
+        shape_.across = across;
+        shape_.both_along = both_along;
+      }
+    }
+  }
+
+  // Whether a factor is the same in all lanes of a block.
+  bool is_same_in_blocks(const Scalar& factor) const {
+    const Axis& lane = sum_.axes.back();
+    if (!mentions(factor, lane.variable))
+      return true;
+    if (lane.size.constant().value_or(1) % most_lanes_ != 0)
+      return false;
+    const auto in_lane = [&](int64_t number) {
+      return factor.substitute({{lane.variable, Dim::symbol("block") * most_lanes_ + number}});
+    };
+    const Scalar first = in_lane(0);
+    for (int64_t i = 1; i < most_lanes_; ++i)
+      if (in_lane(i) != first)
+        return false;
+    return true;
+  }
+
+  // Lanes run over several axes at once, the rows and columns of an image, where one alone would not fill
+  // them, or all that they read lies side by side.
+  size_t first_axis_of_lanes() const {
+    size_t first = sum_.axes.size() - 1;
+    while (first > 0 && first - 1 != *shape_.row && sum_.axes[first - 1].size.is_constant() &&
+           sum_.axes[first].size.is_constant() && mentions(*shape_.along, sum_.axes[first - 1].variable) &&
+           !mentions(*shape_.across, sum_.axes[first - 1].variable) &&
+           (*size_from(first).constant() < whole_lanes() || lie_side_by_side(first - 1, first)))
+      --first;
+    return first;
+  }
+
+  // Whether what is read along two axes is read in the order in which it lies in memory.
+  bool lie_side_by_side(size_t outer, size_t inner) const {
+    bool all = true;
+    loops::for_each_load(*shape_.along, [&](const Scalar& load) {
+      for (size_t i = 0; i < load.operands().size(); ++i)
+        if (loops::axis_of(sum_.axes, load.operands()[i]) == outer)
+          all = all && i + 1 < load.operands().size() &&
+                loops::axis_of(sum_.axes, load.operands()[i + 1]) == inner;
+        else
+          all = all && !mentions(load.operands()[i], sum_.axes[outer].variable);
+    });
+    return all;
+  }
+
+  Dim size_from(size_t axis) const {
+    Dim size = 1;
+    for (size_t i = axis; i < sum_.axes.size(); ++i)
+      size = size * sum_.axes[i].size;
+    return size;
+  }
+  Dim lane_size() const { return size_from(shape_.first_lane_axis); }
+  const Dim& row_size() const { return sum_.axes[*shape_.row].size; }
+
+  int64_t whole_lanes() const { return lanes_of_block(sum_.results.front().dtype, target_); }
+
+  bool choose_sizes() {
+    const std::optional<int64_t> size = lane_size().constant();
+    if (size.value_or(kLeastLanes) < kLeastLanes)
+      return false;
+    int64_t& lanes = shape_.lanes;
+    lanes = size ? std::min(most_lanes_, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(*size))))
+                 : most_lanes_;
+    if (!shape_.row)
+      return true;
+    shape_.rows = best_rows(lanes);
+    if (const int64_t fewer = whole_lanes() / kRegistersPerVector; size && lanes > fewer)
+      if (const int64_t rows = best_rows(fewer); time_of(rows, fewer) < time_of(shape_.rows, lanes)) {
+        lanes = fewer;
+        shape_.rows = rows;
+      }
+    return true;
+  }
+
+  // As many rows as there are registers for their sums, beside those for the factors.
+  int64_t most_rows(int64_t lanes) const {
+    const int64_t vectors = vectors_of(lanes);
+    return std::max<int64_t>((target_.vector_registers - 2 - vectors) / vectors, 1);
+  }
+  int64_t vectors_of(int64_t lanes) const {
+    return std::max<int64_t>(lanes * kRegistersPerVector / whole_lanes(), 1);
+  }
+  int64_t best_rows(int64_t lanes) const {
+    const int64_t most = std::min<int64_t>(most_rows(lanes), kMostRows);
+    if (!row_size().is_constant())
+      return std::min<int64_t>(most, target_.vector_registers / 4);
+    int64_t best = std::clamp<int64_t>(*row_size().constant(), 1, most);
+    for (int64_t rows = best - 1; rows > most / 2; --rows)
+      if (time_of(rows, lanes) < time_of(best, lanes))
+        best = rows;
+    return best;
+  }
+  // Of all blocks, in instructions for each turn of the sum: rows and lanes that a last block computes in
+  // vain count too.
+  double time_of(int64_t rows, int64_t lanes) const {
+    const int64_t vectors = vectors_of(lanes);
+    const auto blocks = [](const Dim& size, int64_t block) {
+      return static_cast<double>(*ceil_div(size, block).constant());
+    };
+    return blocks(lane_size(), lanes) * blocks(row_size(), rows) *
+           static_cast<double>(std::max(vectors * rows, vectors + rows) + 1);
+  }
+
+  // Whether several blocks of rows read what one block of lanes needs, and all of that stays in cache: then
+  // it is put side by side first, however far apart it lies, and whatever its formula is.
+  bool pays_to_pack() const {
+    if (!lane_size().is_constant() ||
+        (row_size().constant().value_or(2 * shape_.rows) <= shape_.rows && !has_axes_within_panel()))
+      return false;
+    Dim bytes = shape_.lanes * info(shape_.along->dtype()).bytes;
+    for (const Axis& axis : sum_.reduced)
+      bytes = bytes * axis.size;
+    return bytes.constant().value_or(INT64_MAX) <= target_.caches.level2;
+  }
+  bool has_axes_within_panel() const {
+    for (size_t i = 0; i < shape_.first_lane_axis; ++i)
+      if (i != shape_.row && !mentions(*shape_.along, sum_.axes[i].variable))
+        return true;
+    return false;
+  }
+
+  const Definition& sum_;
+  const Target& target_;
+  ContractionShape shape_;
+  int64_t most_lanes_ = whole_lanes();  // of a block, in all of which the factor across them is the same
+};
+
+}  // namespace
+
+bool runs_through_memory(const Scalar& value, const Axis& axis) {
+  bool through = true;
+  loops::for_each_load(value, [&](const Scalar& load) {
+    for (size_t i = 0; i < load.operands().size(); ++i)
+      if (mentions(load.operands()[i], axis.variable))
+        through =
+            through && i + 1 == load.operands().size() && load.operands()[i].kind() == Scalar::Kind::Index;
+  });
+  return through;
+}
+
+Dim ContractionShape::lane_size(const Definition& sum) const {
+  Dim size = 1;
+  for (size_t i = first_lane_axis; i < sum.axes.size(); ++i)
+    size = size * sum.axes[i].size;
+  return size;
+}
+
+std::optional<ContractionShape> shape_of_contraction(const Definition& sum, const Target& target,
+                                                     bool may_pack, const std::optional<Panels>& panels) {
+  return ShapeChooser(sum, target).run(may_pack, panels);
+}
+
+std::optional<PanelChoice> choose_panels(const Definition& sum, const Target& target,
+                                         const std::function<bool(const std::string&)>& is_constant) {
+  return ShapeChooser(sum, target).choose_panels(is_constant);
+}
+
+int64_t lanes_of_block(DType dtype, const Target& target) {
+  return target.vector_bytes / std::max(info(dtype).bytes, 4) * kRegistersPerVector;
+}
+
+int64_t rows_of_block(const Target& target) { return std::max(target.vector_registers / 4, 2); }
+
+}  // namespace tenon

@@ -1,0 +1,45 @@
+// contraction_shape.h — how a sum of products is cut into blocks of results: which axes run in rows and in
+// the lanes of vectors, and how many of each a block has.
+#pragma once
+
+#include "fusion/stage.h"
+
+namespace tenon {
+
+struct ContractionShape {
+  size_t first_lane_axis = 0;  // lanes run over this axis and those that follow
+  int64_t lanes = 1;
+  std::optional<size_t> row;  // the axis whose rows share what is read along the lanes
+  int64_t rows = 1;
+  // Where there are rows: the factor that moves along the lanes, and the one along the rows.
+  std::optional<loops::Scalar> along = {}, across = {};
+  bool both_along = false;  // whether the other moves along the lanes, too
+  bool packs = false;       // what a block of lanes needs lies side by side, and all rows read it from there
+
+  Dim lane_size(const loops::Definition& sum) const;
+};
+
+// Nothing where the sum is not such that blocks pay. `may_pack`: whether what lanes read may be put side by
+// side first. `panels`: of a constant that lies in them.
+std::optional<ContractionShape> shape_of_contraction(const loops::Definition& sum, const Target& target,
+                                                     bool may_pack,
+                                                     const std::optional<Panels>& panels = std::nullopt);
+
+// The load of a constant that had better lie in panels, and how many lanes these should have; nothing where
+// there is none. Each index of the load is an axis of its own, or 0.
+struct PanelChoice {
+  loops::Scalar load;
+  int64_t lanes;
+};
+std::optional<PanelChoice> choose_panels(const loops::Definition& sum, const Target& target,
+                                         const std::function<bool(const std::string&)>& is_constant);
+
+// Whether loads that move along the axis move from element to element in memory.
+bool runs_through_memory(const loops::Scalar& value, const loops::Axis& axis);
+
+// How many results of a dtype stand side by side in a block, and how many rows of them, where there are so
+// many.
+int64_t lanes_of_block(DType dtype, const Target& target);
+int64_t rows_of_block(const Target& target);
+
+}  // namespace tenon
