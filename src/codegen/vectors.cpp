@@ -64,7 +64,7 @@ bool can_run_in_lanes(const std::vector<Statement>& body, const std::string& lan
           return false;
       if (!can_run_in_lanes(guard->body, lane, inner, kernel))
         return false;
-    } else {
+    } else if (!std::holds_alternative<loops::Fetch>(statement)) {
       return false;
     }
   }

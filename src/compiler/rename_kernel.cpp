@@ -74,6 +74,8 @@ class Renaming {
       for (const loops::Place& place : assign->places)
         add_all(place.at);
       add_all(assign->values);
+    } else if (const auto* fetch = std::get_if<loops::Fetch>(&statement)) {
+      add_all(fetch->place.at);
     } else if (const auto* guard = std::get_if<loops::Guard>(&statement)) {
       for (const Dim& condition : guard->conditions)
         add(condition);
@@ -115,6 +117,8 @@ class Renaming {
       for (loops::Place& place : assign->places)
         place = {names_.at(place.buffer), renamed(place.at)};
       assign->values = renamed(assign->values);
+    } else if (auto* fetch = std::get_if<loops::Fetch>(&statement)) {
+      fetch->place = {names_.at(fetch->place.buffer), renamed(fetch->place.at)};
     } else if (auto* loop = std::get_if<loops::Loop>(&statement)) {
       loop->begin = loop->begin.substitute(sizes_);
       loop->end = loop->end.substitute(sizes_);

@@ -184,6 +184,12 @@ class Checker {
     for (const Place& place : call.reads)
       check(place, "read");
   }
+  void check(const Fetch& fetch) {
+    check(fetch.place, "fetched");
+    for (const Scalar& index : fetch.place.at)
+      if (index.kind() != Scalar::Kind::Index)
+        report("where '{}' is fetched depends on data", fetch.place.buffer);
+  }
   void check(const Local& local) { declare(local.buffer); }
   void check(const Loop& loop) {
     check(loop.begin);

@@ -361,6 +361,7 @@ class Interpreter {
     return results;
   }
   void run(const Call& call) { throw user_error("there is no routine '{}' to call", call.routine); }
+  void run(const Fetch&) {}
   void run(const Local& local) { allocate(local.buffer); }
   void run(const Loop& loop) {
     std::vector<int64_t> turns;

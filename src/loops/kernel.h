@@ -77,6 +77,14 @@ struct Call {
   friend bool operator==(const Call&, const Call&) = default;
 };
 
+// Brings a place that will be read nearer to the processor. It computes nothing, and the place may lie
+// outside its buffer: who reads rows in turn need not know which one is the last.
+struct Fetch {
+  Place place;
+
+  friend bool operator==(const Fetch&, const Fetch&) = default;
+};
+
 // A buffer that lives from here to the end of the statements around it; it holds nothing at first.
 struct Local {
   Buffer buffer;
@@ -107,7 +115,7 @@ struct Guard {
   friend bool operator==(const Guard&, const Guard&) = default;
 };
 
-struct Statement : std::variant<Assign, Loop, Guard, Local, Call> {
+struct Statement : std::variant<Assign, Loop, Guard, Local, Call, Fetch> {
   using variant::variant;
 };
 

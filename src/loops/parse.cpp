@@ -195,6 +195,8 @@ class Parser : private Scanner {
       return local();
     if (accept_word("call"))
       return call();
+    if (accept_word("fetch"))
+      return Fetch{place(word())};
     return assign();
   }
 

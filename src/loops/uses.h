@@ -13,11 +13,11 @@ struct Use {
   bool chosen = false;  // by a select: perhaps it is not read at all
 };
 
-// Calls f for every use by a statement itself, not by those within it.
+// Calls f for every use by a statement itself, not by those within it. What is fetched is not used yet.
 void for_each_use(const Statement& statement, const std::function<void(const Use&)>& f);
 
-// The statements, and those within them, with f(place) for every place that they use; f sees its indices
-// changed already. Declarations stay.
+// The statements, and those within them, with f(place) for every place that they use or fetch; f sees its
+// indices changed already. Declarations stay.
 void change_places(std::vector<Statement>& body, const std::function<Place(Place)>& f);
 
 // Puts a prefix before the names of the buffers that the statements declare, as a name means one thing in a

@@ -7,6 +7,7 @@
 #include "schedule/assign.h"
 #include "schedule/borders.h"
 #include "schedule/contract.h"
+#include "schedule/fetch_rows.h"
 #include "schedule/rows.h"
 #include "schedule/strips.h"
 #include "schedule/winograd.h"
@@ -63,6 +64,8 @@ class NestBuilder {
   Kernel run() {
     std::vector<Statement> borders = clear_borders(stages_, outputs_);
     has_borders_ = !borders.empty();
+    if (group_.pattern == Pattern::Map || group_.pattern == Pattern::Rows)
+      stream_outputs();
     switch (group_.pattern) {
       case Pattern::Map:
         map();
@@ -77,8 +80,6 @@ class NestBuilder {
         kernel_.body = build_strips(definitions(), static_cast<size_t>(group_.rows), outputs_, target_);
         break;
     }
-    if (group_.pattern == Pattern::Map || group_.pattern == Pattern::Rows)
-      stream_outputs();
     kernel_.body.insert(kernel_.body.begin(), std::make_move_iterator(borders.begin()),
                         std::make_move_iterator(borders.end()));
     return std::move(kernel_);
@@ -106,6 +107,8 @@ class NestBuilder {
         output.space = loops::Space::Streamed;
     }
   }
+
+  static bool is_streamed(const Buffer& buffer) { return buffer.space == loops::Space::Streamed; }
 
   // --- every stage on its own axes ---
 
@@ -318,8 +321,11 @@ class NestBuilder {
     for (size_t i = 0; i < stages_.size(); ++i)
       definitions.push_back(renamed(stages_[i].definition, shared, fmt::format("s{}", i)));
     const std::vector<Axis>& axes = definitions.front().axes;
-    kernel_.body = around({axes.begin(), axes.begin() + static_cast<int64_t>(shared)}, Mark::Parallel,
-                          do_row(definitions, shared, outputs_));
+    std::vector<Statement> row = do_row(definitions, shared, outputs_);
+    if (shared > 0 && std::ranges::all_of(kernel_.outputs, is_streamed))
+      fetch_next_row(row, definitions, shared, kernel_.inputs, target_);
+    kernel_.body =
+        around({axes.begin(), axes.begin() + static_cast<int64_t>(shared)}, Mark::Parallel, std::move(row));
   }
 
   // --- contractions ---

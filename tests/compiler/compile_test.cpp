@@ -290,6 +290,31 @@ TEST(Compile, TakesARowByItselfWhereRunningTellsHowManyThereAre) {
   EXPECT_EQ(count_loops_over_rows("9"), 1);
 }
 
+// While a row that came from memory is written there, the next one is fetched.
+TEST(Compile, FetchesTheNextRowWhereResultsPassTheCaches) {
+  const auto fetched = [](std::string_view text) {
+    CompileOptions options = without_cache();
+    options.target.caches.level2 = 1 << 20;
+    std::vector<std::string> all;
+    for (const loops::Kernel& kernel : kernels_of(*read(text), options)) {
+      const std::string printed = loops::print(kernel);
+      for (size_t at = printed.find("fetch "); at != std::string::npos; at = printed.find("fetch ", at + 1))
+        all.push_back(printed.substr(at, printed.find('\n', at) - at));
+    }
+    return all;
+  };
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(fetched("graph g(%x: f32[4096,4096]) { %0 = softmax(%x, axis=1) return %0 }"),
+            Texts{"fetch x0[r0+1,s3i1]"});
+  EXPECT_EQ(fetched("graph g(%x: f32[4,1024,4096], %y: f32[4,1024,4096]) {"
+                    "  %0 = add(%x, %y) %1 = softmax(%0, axis=2) return %1 }"),
+            (Texts{"fetch x0[r0,r1+1,s3i2]", "fetch x1[r0,r1+1,s3i2]"}));
+  // What stays in caches, what is read in one pass, and rows so long that the next would push this one out.
+  EXPECT_EQ(fetched("graph g(%x: f32[64,4096]) { %0 = softmax(%x, axis=1) return %0 }"), Texts{});
+  EXPECT_EQ(fetched("graph g(%x: f32[4096,4096]) { %0 = exp(%x) return %0 }"), Texts{});
+  EXPECT_EQ(fetched("graph g(%x: f32[64,262144]) { %0 = softmax(%x, axis=1) return %0 }"), Texts{});
+}
+
 // What several rows share is put side by side first, unless there is but one.
 TEST(Compile, PacksNothingForASingleRow) {
   const std::unique_ptr<Graph> graph =

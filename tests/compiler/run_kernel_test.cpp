@@ -33,6 +33,27 @@ TEST(RunCompiled, StreamsToAnyPlace) {
   }
 }
 
+// Beyond the end of a buffer, too, in lanes side by side, far apart, and one by one.
+TEST(RunCompiled, FetchesFromAnyPlace) {
+  Tensor x(DType::F32, {9, 37});
+  for (int64_t i = 0; i < 9 * 37; ++i)
+    x.mutable_data<float>()[static_cast<size_t>(i)] = static_cast<float>(i % 17);
+  const loops::Kernel kernel = loops::parse_checked_kernel(R"(kernel k(x: f32[9,37]) -> (y: f32[9,37]) {
+  for i in 0..9 parallel {
+    for j in 0..37 vector {
+      y[i,j] = x[i,j] * 2
+      fetch x[i+1,j]
+      fetch x[j,i]
+      fetch x[mod(j,5),floor(j/5)]
+      fetch x[i+1000000000,0]
+    }
+    fetch x[i+1,0]
+  }
+})");
+  EXPECT_EQ(widen<double>(run_compiled(kernel, {x}, {}).front()),
+            widen<double>(loops::interpret(kernel, {x}).front()));
+}
+
 // Threads share the turns of nested loops, and may begin and end within a run of the innermost.
 TEST(RunCompiled, TakesTurnsFromAnywhereToAnywhere) {
   const loops::Kernel kernel = loops::parse_checked_kernel(R"(kernel k() -> (y: i64[2,3,n]) {

@@ -57,6 +57,28 @@ TEST(KernelText, SaysWhichOutputsAreStreamed) {
                                       "'y' is an output of the kernel, so it is in memory"}));
 }
 
+// The row after the last is fetched, too, which computes nothing.
+TEST(KernelText, SaysWhatIsFetched) {
+  constexpr std::string_view text = R"(kernel k(x: f32[2,n]) -> (y: f32[2,n]) {
+  for i in 0..2 {
+    for j in 0..n vector {
+      y[i,j] = x[i,j]
+      fetch x[i+1,j]
+    }
+  }
+}
+)";
+  expect_kept(text);
+  Tensor x(DType::F32, {2, 3});
+  x.mutable_data<float>()[4] = 5;
+  EXPECT_TRUE(identical(interpret(parse_kernel(text), {x}).front(), x));
+  EXPECT_EQ(check(parse_kernel("kernel k(x: f32[2], at: i64[2]) -> (y: f32[2]) {"
+                               "  y[0] = 0 fetch x[i] fetch x[0,1] fetch x[{at[0]}] }")),
+            (std::vector<std::string>{"'i' is neither a loop around it nor a size of an input or output",
+                                      "'x' has 1 dimensions, but is fetched with 2 indices",
+                                      "where 'x' is fetched depends on data"}));
+}
+
 TEST(KernelText, CombinesTuples) {
   expect_kept(R"(kernel argmax(x: f32[n]) -> (m: f32[], k: i64[]) {
   combine larger(a: f32, p: i64, b: f32, q: i64) = select(a < b, b, a), select(a < b, q, p)
