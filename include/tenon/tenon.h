@@ -109,6 +109,7 @@ tenon_status tenon_load(const char* model_name, tenon_model** model);
 /* Gives all inputs' dimensions of this name a fixed size. */
 tenon_status tenon_bind(tenon_model* model, const char* dimension, int64_t size);
 
+/* Of NULL, nothing is freed. */
 void tenon_free_model(tenon_model* model);
 
 /* Optimises a model and compiles it for this machine. The program does without the model from then on.
@@ -116,11 +117,13 @@ void tenon_free_model(tenon_model* model);
 tenon_status tenon_compile(const tenon_model* model, const tenon_compile_options* options,
                            tenon_program** program);
 
+/* Of NULL, nothing is freed. */
 void tenon_free_program(tenon_program* program);
 
+/* 0, and an error message, where the program is NULL. */
 size_t tenon_count_inputs(const tenon_program* program);
 size_t tenon_count_outputs(const tenon_program* program);
-/* NULL where there is no such input or output. */
+/* NULL where there is no such input or output; and an error message, where the program is NULL. */
 const tenon_port* tenon_input(const tenon_program* program, size_t number);
 const tenon_port* tenon_output(const tenon_program* program, size_t number);
 

@@ -92,6 +92,14 @@ T& given(T* argument, std::string_view name) {
   return *argument;
 }
 
+// What a function gives that returns no status: nothing, or none, where it fails.
+template <class T, class Find>
+T found_in(const tenon_program* program, Find&& find) noexcept {
+  T found{};
+  guard([&] { found = find(given(program, "program")); });
+  return found;
+}
+
 // --- options ---
 
 constexpr size_t kMostOptionBytes = 4096;  // more is not the size of any options, but memory never set
@@ -335,25 +343,33 @@ tenon_status tenon_compile(const tenon_model* model, const tenon_compile_options
                            tenon_program** program) {
   return guard([&] {
     const std::unique_ptr<Graph> graph = given(model, "model").graph->clone();
+    tenon_program*& made = given(program, "program");  // first, lest what is made is lost
     const NumericsBudget numerics = budget_of(read_options(options));
     Journal journal(numerics);
     optimize(*graph, journal);
-    tenon_program*& made = given(program, "program");
     made = new tenon_program(compile(*graph, {.numerics = numerics}));
   });
 }
 
 void tenon_free_program(tenon_program* program) { delete program; }
 
-size_t tenon_count_inputs(const tenon_program* program) { return program->inputs.size(); }
-size_t tenon_count_outputs(const tenon_program* program) { return program->outputs.size(); }
+size_t tenon_count_inputs(const tenon_program* program) {
+  return found_in<size_t>(program, [](const tenon_program& each) { return each.inputs.size(); });
+}
+size_t tenon_count_outputs(const tenon_program* program) {
+  return found_in<size_t>(program, [](const tenon_program& each) { return each.outputs.size(); });
+}
 
 const tenon_port* tenon_input(const tenon_program* program, size_t number) {
-  return number < program->input_ports.size() ? &program->input_ports[number] : nullptr;
+  return found_in<const tenon_port*>(program, [&](const tenon_program& each) {
+    return number < each.input_ports.size() ? &each.input_ports[number] : nullptr;
+  });
 }
 
 const tenon_port* tenon_output(const tenon_program* program, size_t number) {
-  return number < program->output_ports.size() ? &program->output_ports[number] : nullptr;
+  return found_in<const tenon_port*>(program, [&](const tenon_program& each) {
+    return number < each.output_ports.size() ? &each.output_ports[number] : nullptr;
+  });
 }
 
 tenon_status tenon_run(const tenon_program* program, const tenon_tensor* inputs, size_t input_count,

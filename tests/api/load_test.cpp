@@ -16,6 +16,43 @@ TEST(Load, WhatIsNoModelIsRefused) {
   EXPECT_STREQ(tenon_error_message(), "model is NULL");
 }
 
+// Whatever asks a model or program that is not there.
+TEST(Load, RefusesNull) {
+  const auto expect_null = [](std::string_view name) {
+    EXPECT_EQ(tenon_error_message(), fmt::format("{} is NULL", name));
+    tenon_model* none = nullptr;
+    tenon_load("none.onnx", &none);  // another message, lest this one stays
+  };
+  tenon_model* model = nullptr;
+  ASSERT_EQ(tenon_load("builtin:tiny", &model), TENON_OK);
+  tenon_program* program = nullptr;
+  EXPECT_EQ(tenon_bind(nullptr, "n", 1), TENON_USER_ERROR);
+  expect_null("model");
+  EXPECT_EQ(tenon_bind(model, nullptr, 1), TENON_USER_ERROR);
+  expect_null("dimension");
+  EXPECT_EQ(tenon_compile(nullptr, nullptr, &program), TENON_USER_ERROR);
+  expect_null("model");
+  EXPECT_EQ(tenon_compile(model, nullptr, nullptr), TENON_USER_ERROR);
+  expect_null("program");
+  EXPECT_EQ(tenon_count_inputs(nullptr), 0U);
+  expect_null("program");
+  EXPECT_EQ(tenon_count_outputs(nullptr), 0U);
+  expect_null("program");
+  EXPECT_EQ(tenon_input(nullptr, 0), nullptr);
+  expect_null("program");
+  EXPECT_EQ(tenon_output(nullptr, 0), nullptr);
+  expect_null("program");
+  EXPECT_EQ(tenon_run(nullptr, nullptr, 0, nullptr, 0, nullptr), TENON_USER_ERROR);
+  expect_null("program");
+  EXPECT_EQ(tenon_run(program, nullptr, 1, nullptr, 0, nullptr), TENON_USER_ERROR);
+  expect_null("inputs");
+  EXPECT_EQ(tenon_run(program, nullptr, 0, nullptr, 1, nullptr), TENON_USER_ERROR);
+  expect_null("outputs");
+  tenon_free_model(nullptr);
+  tenon_free_program(nullptr);
+  tenon_free_model(model);
+}
+
 TEST(Compile, DescribesInputsAndOutputs) {
   const ProgramHandle program = compile_text(R"(graph main(%x: f32[n,2], %k: i64[]) {
     %0 = shape(%x)
