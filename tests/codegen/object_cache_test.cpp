@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <fstream>
+#include <thread>
 
 #include "base/temporary_folder.h"
 
@@ -53,6 +55,74 @@ TEST_F(ObjectCacheTest, IgnoresAFolderWhereAFileShouldBe) {
   fs::create_directory(file);
   EXPECT_EQ(cache_.find("key"), std::nullopt);
   cache_.store("key", "code");
+}
+
+// Those that were used longest ago; what was found was used, too.
+TEST_F(ObjectCacheTest, KeepsNoMoreThanItMay) {
+  const ObjectCache cache(folder_.path() / "cache", 4000);
+  const std::string object(1000, 'x');
+  const auto grow_older = [&] {
+    for (const fs::directory_entry& file : fs::directory_iterator(folder_.path() / "cache"))
+      fs::last_write_time(file.path(), file.last_write_time() - std::chrono::hours(1));
+  };
+  for (const char* key : {"a", "b", "c"}) {
+    cache.store(key, object);
+    grow_older();
+  }
+  EXPECT_EQ(cache.find("a"), object);
+  cache.store("d", object);
+  EXPECT_EQ(cache.find("a"), object);
+  EXPECT_EQ(cache.find("b"), std::nullopt);
+  EXPECT_EQ(cache.find("c"), object);
+  EXPECT_EQ(cache.find("d"), object);
+}
+
+TEST_F(ObjectCacheTest, RemovesWhatWasLeftUnfinishedAndNothingOfOthers) {
+  const fs::path folder = folder_.path() / "cache";
+  fs::create_directories(folder / "0123456789abcde0.kernel");
+  const auto write_old = [&](const char* name) {
+    std::ofstream(folder / name) << std::string(5000, 'x');
+    fs::last_write_time(folder / name, fs::file_time_type::clock::now() - std::chrono::hours(1));
+  };
+  for (const char* name : {"0123456789abcdef.kernel.7.partial", "notes.txt", "my.kernel",
+                           "0123456789abcdef.txt", "x0123456789abcde.kernel"})
+    write_old(name);
+  const ObjectCache cache(folder, 4000);
+  cache.store("key", std::string(1000, 'x'));
+  EXPECT_FALSE(fs::exists(folder / "0123456789abcdef.kernel.7.partial"));
+  for (const char* name : {"notes.txt", "my.kernel", "0123456789abcdef.txt", "x0123456789abcde.kernel",
+                           "0123456789abcde0.kernel"})
+    EXPECT_TRUE(fs::exists(folder / name)) << name;
+  EXPECT_NE(cache.find("key"), std::nullopt);
+}
+
+// What one finds is whole, though others store and remove it all the time.
+TEST_F(ObjectCacheTest, IsTrimmedWhileOthersUseIt) {
+  const ObjectCache cache(folder_.path() / "cache", 20000);
+  const auto object_of = [](int key) {
+    return std::string(1000 + static_cast<size_t>(key), static_cast<char>('a' + key));
+  };
+  std::atomic<int> damaged = 0;
+  const auto use = [&](int first) {
+    for (int i = 0; i < 300; ++i) {
+      const int key = (first + 7 * i) % 26;
+      if (const std::optional<std::string> object = cache.find(std::to_string(key)))
+        damaged += *object != object_of(key);
+      else
+        cache.store(std::to_string(key), object_of(key));
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int first = 0; first < 4; ++first)
+    threads.emplace_back(use, first);
+  for (std::thread& thread : threads)
+    thread.join();
+  EXPECT_EQ(damaged, 0);
+  uintmax_t bytes = 0;
+  for (const fs::directory_entry& file : fs::directory_iterator(folder_.path() / "cache"))
+    bytes += file.file_size();
+  EXPECT_LE(bytes, 20000U);
+  EXPECT_GT(bytes, 0U);
 }
 
 TEST_F(ObjectCacheTest, DoesNotMindAFolderThatCannotBe) {
