@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "compiler/constants.h"
 #include "codegen/phases.h"
+#include "compiler/constants.h"
 #include "ops/data.h"
 #include "ops/lower.h"
 #include "ops/select.h"

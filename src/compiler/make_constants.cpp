@@ -41,7 +41,8 @@ Tensor in_panels(const Pieces& pieces, const Extents& extents, const PanelOrder&
   const int64_t count = panels.extents()[order.order.size() - 1 - order.reduced],
                 each = (count + threads - 1) / threads;
   run_all(static_cast<size_t>(threads), threads, [&](size_t i) {
-    const int64_t begin = std::min(static_cast<int64_t>(i) * each, count), end = std::min(begin + each, count);
+    const int64_t begin = std::min(static_cast<int64_t>(i) * each, count),
+                  end = std::min(begin + each, count);
     for (const auto& [part, first] : parts)
       move_into_panels(panels, extents, order, part, first, begin, end);
   });
@@ -56,8 +57,8 @@ class ConstantMaker {
     const std::string& source = source_of(slot.name);
     const Pieces pieces = *pieces_of(lowered_.values.at(source));
     if (const auto packed = lowered_.packed.find(slot.name); packed != lowered_.packed.end())
-      slot.constant = in_panels(pieces, *lowered_.values.at(source).shape().extents(), packed->second.order,
-                                threads);
+      slot.constant =
+          in_panels(pieces, *lowered_.values.at(source).shape().extents(), packed->second.order, threads);
     else if (const auto of = lowered_.transformed.find(slot.name); of != lowered_.transformed.end())
       slot.constant = winograd_weights(join(pieces), of->second.tile, target_);
     else if (const auto order = lowered_.orders.find(slot.name); order != lowered_.orders.end())

@@ -234,9 +234,8 @@ Tensor empty_panels(DType dtype, const Extents& extents, const PanelOrder& order
 
 void move_into_panels(Tensor& panels, const Extents& extents, const PanelOrder& order, const Tensor& piece,
                       int64_t first, int64_t begin, int64_t end) {
-  with_element(piece, [&]<class T>(T) {
-    PanelFiller<T>(panels, extents, order, piece, first).fill(begin, end);
-  });
+  with_element(piece,
+               [&]<class T>(T) { PanelFiller<T>(panels, extents, order, piece, first).fill(begin, end); });
 }
 
 }  // namespace tenon

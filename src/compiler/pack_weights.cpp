@@ -48,8 +48,7 @@ class Packer {
       return;
     const Scalar& load = choice->load;
     const std::vector<size_t> order = order_in_panels(stage.definition, load);
-    const std::string name =
-        fmt::format("{}_panels{}_{}", load.name(), choice->lanes, fmt::join(order, "_"));
+    const std::string name = fmt::format("{}_panels{}_{}", load.name(), choice->lanes, fmt::join(order, "_"));
     add_panels(name, load.name(), order, stage.definition.reduced.size(), choice->lanes);
     std::vector<Scalar> place;
     for (size_t dim : order)

@@ -27,6 +27,7 @@ using loops::Statement;
 namespace {
 
 constexpr const char* kPanel = "panel";
+constexpr int64_t kTurnsAhead = 24;     // of a sum, whose factors are fetched
 constexpr int64_t kTurnsPerThread = 8;  // are enough for threads to have about as much to do
 // Loop variables, which end in a number: no size of the user's does when it gets here.
 constexpr const char *kRowsVariable = "rows0", *kRowVariable = "row0", *kLanesVariable = "lanes0",
@@ -83,10 +84,11 @@ class Contraction {
     return place;
   }
   std::vector<Statement> pack() const {
-    std::vector<Statement> body = as_list(make_loop(
-        kLaneVariable, shape_.lanes, Mark::Vector,
-        as_list(Assign{
-            .places = {{kPanel, place_in_panel()}}, .combine = "", .values = {placed(*shape_.along, false)}})));
+    std::vector<Statement> body =
+        as_list(make_loop(kLaneVariable, shape_.lanes, Mark::Vector,
+                          as_list(Assign{.places = {{kPanel, place_in_panel()}},
+                                         .combine = "",
+                                         .values = {placed(*shape_.along, false)}})));
     for (size_t i = sum_.reduced.size(); i-- > 0;)
       body =
           as_list(make_loop(sum_.reduced[i].variable, sum_.reduced[i].size, Mark::Serial, std::move(body)));
@@ -192,18 +194,35 @@ class Contraction {
     const DType dtype = shape_.along->dtype();
     const std::vector<Scalar> at{Scalar::index(Dim::symbol(kLaneVariable))};
     std::vector<Statement> body;
-    body.emplace_back(Local{{.name = factors_, .dtype = dtype, .sizes = {shape_.lanes}, .space = Space::Private}});
-    body.emplace_back(make_loop(
-        kLaneVariable, shape_.lanes, Mark::Vector,
-        as_list(Assign{
-            .places = {{factors_, at}},
-            .combine = "",
-            .values = {shape_.packs ? Scalar::load(kPanel, dtype, place_in_panel()) : placed(*shape_.along, false)}})));
+    body.emplace_back(
+        Local{{.name = factors_, .dtype = dtype, .sizes = {shape_.lanes}, .space = Space::Private}});
+    body.emplace_back(
+        make_loop(kLaneVariable, shape_.lanes, Mark::Vector,
+                  as_list(Assign{.places = {{factors_, at}},
+                                 .combine = "",
+                                 .values = {shape_.packs ? Scalar::load(kPanel, dtype, place_in_panel())
+                                                         : placed(*shape_.along, false)}})));
+    if (panels_)
+      body.emplace_back(fetch_ahead());
     for (Statement& statement : for_block(
              sums(Scalar::apply(Function::Multiply, {placed_across(), Scalar::load(factors_, dtype, at)})),
              false))
       body.push_back(std::move(statement));
     return body;
+  }
+
+  // Panels come from memory, or from a cache far away, and processors see what comes next in one page alone.
+  Statement fetch_ahead() const {
+    std::optional<loops::Place> place;
+    const std::string& last = sum_.reduced.back().variable;
+    loops::for_each_load(placed(*shape_.along, false), [&](const Scalar& load) {
+      if (load.name() == panels_->buffer)
+        place = {load.name(), load.operands()};
+    });
+    CHECK(place, "no factor is in the panels {}", panels_->buffer);
+    for (Scalar& index : place->at)
+      index = index.substitute({{last, Dim::symbol(last) + kTurnsAhead}});
+    return make_loop(kLaneVariable, shape_.lanes, Mark::Vector, as_list(loops::Fetch{std::move(*place)}));
   }
 
   // What becomes of the sums.
@@ -254,7 +273,7 @@ class Contraction {
     if (row_size().is_constant()) {
       const Dim blocks = ceil_div(row_size(), shape_.rows);
       return as_list(parted_axis() == shape_.row ? over_part(kRowsVariable, blocks, mark, (this->*body)())
-                                           : make_loop(kRowsVariable, blocks, mark, (this->*body)()));
+                                                 : make_loop(kRowsVariable, blocks, mark, (this->*body)()));
     }
     const Dim blocks = floor_div(row_size() + (shape_.rows - 2), shape_.rows);
     std::vector<Statement> rows = as_list(make_loop(kRowsVariable, blocks, mark, (this->*body)()));
@@ -400,8 +419,7 @@ std::optional<std::vector<Statement>> contract_in_registers(const std::vector<De
                                                             const std::set<std::string>& outputs,
                                                             const Target& target, bool may_pack,
                                                             const std::optional<Panels>& panels) {
-  std::optional<ContractionShape> shape =
-      shape_of_contraction(definitions.front(), target, may_pack, panels);
+  std::optional<ContractionShape> shape = shape_of_contraction(definitions.front(), target, may_pack, panels);
   if (!shape)
     return std::nullopt;
   return Contraction(definitions, outputs, target, may_pack, panels, std::move(*shape)).run();

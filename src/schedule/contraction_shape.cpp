@@ -57,8 +57,8 @@ class ShapeChooser {
     shape_.first_lane_axis = sum_.axes.size() - 1;
     if (!lane_size().is_constant() || !choose_sizes())
       return std::nullopt;
-    const std::optional<Scalar> load = constant_in(
-        shape_.along ? *shape_.along : sum_.values.front(), is_constant);
+    const std::optional<Scalar> load =
+        constant_in(shape_.along ? *shape_.along : sum_.values.front(), is_constant);
     return load ? std::optional(PanelChoice{*load, shape_.lanes}) : std::nullopt;
   }
 

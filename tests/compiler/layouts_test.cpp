@@ -12,7 +12,7 @@ TEST(Layouts, PutChannelsLastAndZerosAround) {
         return %2
       })");
   const std::string text = kernels_in(*graph);
-  EXPECT_TRUE(has(text, "-> (y0: f32[1,3,11,12])")) << text;  // the input, whose channels are few
+  EXPECT_TRUE(has(text, "-> (y0: f32[1,3,11,12])")) << text;   // the input, whose channels are few
   EXPECT_TRUE(has(text, "-> (y0: f32[1,11,11,16])")) << text;  // as windows of %2 see it
   EXPECT_TRUE(has(text, "-> (y0: f32[1,5,5,24])")) << text;
   EXPECT_FALSE(has(text, "<=")) << "no window asks whether it is inside:\n" << text;

@@ -1,0 +1,93 @@
+#include "compiler/expect_compiled.h"
+#include "compiler/move_elements.h"
+
+namespace tenon {
+namespace {
+
+TEST(Panels, HoldConstantsThatProductsRead) {
+  for (const char* text : {
+           "graph g(%x: f32[40,33], %w: f32[33,70]) { %0 = matmul(%x, %w) return %0 }",
+           "graph g(%x: f32[40,33], %w: f32[70,33]) { %0 = matmul(%x, %w, transpose_b=true) return %0 }",
+           "graph g(%x: f32[1,33], %w: f32[70,33]) { %0 = matmul(%x, %w, transpose_b=true) return %0 }",
+           "graph g(%x: f32[3,20,33], %w: f32[3,33,70]) { %0 = matmul(%x, %w) return %0 }",
+           "graph g(%x: f16[40,33], %w: f16[70,33]) { %0 = matmul(%x, %w, transpose_b=true) return %0 }",
+           "graph g(%x: f32[2,12,9,9], %w: f32[24,6,3,3]) { %0 = conv(%x, %w, strides=[2,1], "
+           "dilations=[1,2], "
+           "pads=[1,0,1,2], groups=2) return %0 }",
+       }) {
+    const std::unique_ptr<Graph> graph = read(text);
+    EXPECT_FALSE(has(kernels_in(*graph), "panel[")) << "nothing is put side by side in a run:\n"
+                                                    << kernels_in(*graph);
+    expect_as_evaluated(*graph);
+  }
+}
+
+TEST(Panels, AreReadByAnyNumberOfRows) {
+  const std::unique_ptr<Graph> graph = read(R"(graph g(%x: f32[n,33], %w: f32[70,33], %w2: f32[70,50]) {
+    %0 = matmul(%x, %w, transpose_b=true)
+    %1 = relu(%0)
+    %2 = matmul(%1, %w2)
+    return %2
+  })");
+  for (const int64_t rows : {1, 2, 7, 8, 9, 40})
+    expect_as_evaluated(*graph, {{"n", rows}});
+}
+
+TEST(Panels, AreMadeOfPiecesThatAreJoined) {
+  for (const char* text :
+       {"graph g(%x: f32[20,33], %w1: f32[70,33], %w2: f32[5,33], %w3: f32[21,33]) { %w = concat(%w1, %w2, "
+        "%w3, "
+        "axis=0) %0 = matmul(%x, %w, transpose_b=true) return %0 }",
+        "graph g(%x: f32[20,33], %w1: f32[33,70], %w2: f32[33,5], %w3: f32[33,21]) { %w = concat(%w1, %w2, "
+        "%w3, "
+        "axis=1) %0 = matmul(%x, %w) return %0 }",
+        // Along what is summed.
+        "graph g(%x: f32[20,33], %w1: f32[30,40], %w2: f32[3,40]) { %w = concat([%w1, %w2], axis=0) %0 = "
+        "matmul(%x, %w) return %0 }"})
+    expect_as_evaluated(*read(text));
+}
+
+TEST(Panels, LeaveConstantsAsTheyAreForOthers) {
+  expect_as_evaluated(*read(R"(graph g(%x: f32[20,64], %i: i64[3], %w: f32[50,64]) {
+    %0 = matmul(%x, %w, transpose_b=true)
+    %c = constant(value=i64[3] {7, 0, 49})
+    %1 = gather(%w, %c, axis=0)
+    return %0, %1
+  })"));
+}
+
+TEST(Panels, AreNotMadeForTooFewLanes) {
+  const std::unique_ptr<Graph> graph =
+      read("graph g(%x: f32[40,33], %w: f32[33,3]) { %0 = matmul(%x, %w) return %0 }");
+  EXPECT_TRUE(has(kernels_in(*graph), "f32[33,3]")) << kernels_in(*graph);
+  expect_as_evaluated(*graph);
+}
+
+// The last panel goes back as far as it must to be whole.
+TEST(Panels, HaveTheirElementsInOrder) {
+  for (const int64_t lanes : {4, 8, 16, 32})
+    for (const bool transposed : {false, true}) {
+      const int64_t columns = 37, turns = 35;
+      const Extents extents = transposed ? Extents{columns, turns} : Extents{turns, columns};
+      const Tensor matrix = numbers(DType::F32, extents, 5);
+      const PanelOrder order{.order = transposed ? std::vector<size_t>{0, 1} : std::vector<size_t>{1, 0},
+                             .reduced = 1,
+                             .lanes = lanes};
+      Tensor panels = empty_panels(DType::F32, extents, order);
+      const int64_t count = panels.extents()[0];
+      EXPECT_EQ(panels.extents(), (Extents{(columns + lanes - 1) / lanes, turns, lanes}));
+      move_into_panels(panels, extents, order, matrix, 0, 0, count);
+      for (int64_t panel = 0; panel < count; ++panel)
+        for (int64_t turn = 0; turn < turns; ++turn)
+          for (int64_t lane = 0; lane < lanes; ++lane) {
+            const int64_t column = std::min(panel * lanes, columns - lanes) + lane;
+            const auto at = static_cast<size_t>(transposed ? column * turns + turn : turn * columns + column);
+            ASSERT_EQ(panels.data<float>()[static_cast<size_t>((panel * turns + turn) * lanes + lane)],
+                      matrix.data<float>()[at])
+                << lanes << " lanes, panel " << panel << ", turn " << turn << ", lane " << lane;
+          }
+    }
+}
+
+}  // namespace
+}  // namespace tenon
