@@ -35,11 +35,11 @@ TEST(Panels, AreReadByAnyNumberOfRows) {
 
 TEST(Panels, AreMadeOfPiecesThatAreJoined) {
   for (const char* text :
-       {"graph g(%x: f32[20,33], %w1: f32[70,33], %w2: f32[5,33], %w3: f32[21,33]) { %w = concat(%w1, %w2, "
-        "%w3, "
+       {"graph g(%x: f32[20,33], %w1: f32[70,33], %w2: f32[5,33], %w3: f32[21,33]) { %w = concat([%w1, %w2, "
+        "%w3], "
         "axis=0) %0 = matmul(%x, %w, transpose_b=true) return %0 }",
-        "graph g(%x: f32[20,33], %w1: f32[33,70], %w2: f32[33,5], %w3: f32[33,21]) { %w = concat(%w1, %w2, "
-        "%w3, "
+        "graph g(%x: f32[20,33], %w1: f32[33,70], %w2: f32[33,5], %w3: f32[33,21]) { %w = concat([%w1, %w2, "
+        "%w3], "
         "axis=1) %0 = matmul(%x, %w) return %0 }",
         // Along what is summed.
         "graph g(%x: f32[20,33], %w1: f32[30,40], %w2: f32[3,40]) { %w = concat([%w1, %w2], axis=0) %0 = "
