@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <future>
 #include <mutex>
 
 #include "base/error.h"
@@ -13,6 +14,7 @@
 #include "compiler/embed_constants.h"
 #include "compiler/fuse_graph.h"
 #include "compiler/make_constants.h"
+#include "compiler/multiply_bytes.h"
 #include "compiler/rename_kernel.h"
 #include "compiler/reuse_memory.h"
 #include "ops/data.h"
@@ -61,18 +63,18 @@ class Compiler {
     for (Value output : graph_->outputs())
       kept.insert(lowered.names.at(output.data()));
     fused_.emplace(std::move(lowered), std::move(kept), options_.fuse, options_.numerics, options_.target);
-    for (size_t i = 0; i < fused_->groups().size(); ++i)
-      build(i);
   }
 
-  std::vector<Kernel> kernels() const {
+  std::vector<Kernel> kernels() {
+    build();
     std::vector<Kernel> kernels;
     for (const auto& [group, named] : kernels_)
       kernels.push_back(named.kernel);
     return kernels;
   }
 
-  FusionReport fusion() const {
+  FusionReport fusion() {
+    build();
     FusionReport report{.before = fused_->costs_before(), .after = {}, .edges = {}};
     std::map<size_t, size_t> kernel_of_item;
     std::map<std::string, size_t> maker;
@@ -95,8 +97,12 @@ class Compiler {
 
   std::unique_ptr<Program> run() {
     make_slots();
-    make_constants(slots_, constants_, lowered(), options_.target);
+    // Memory is what large constants wait for, and the processor is what code waits for.
+    std::future<void> constants = std::async(
+        std::launch::async, [&] { make_constants(slots_, constants_, lowered(), options_.target); });
+    build();
     generate();
+    constants.get();
     for (size_t i = 0; i < fused_->groups().size(); ++i)
       add_step(i);
     std::vector<size_t> outputs;
@@ -119,6 +125,7 @@ class Compiler {
     Journal journal(NumericsBudget::Strict);
     merge_equal(*graph_, journal);
     fold_constants(*graph_, journal);
+    multiply_bytes(*graph_);
     if (graph_->input_count() > 0)
       compute_weights(*graph_, [&](const Graph& weights) { return run_once(weights); });
     remove_dead(*graph_, journal);
@@ -136,6 +143,11 @@ class Compiler {
   }
 
   // --- which items become one kernel ---
+
+  void build() {
+    for (size_t i = 0; i < fused_->groups().size(); ++i)
+      build(i);
+  }
 
   void build(size_t group) {
     const size_t first = fused_->groups()[group].items.front();

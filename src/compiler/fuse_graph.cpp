@@ -23,10 +23,7 @@ std::set<std::string> symbols_of(const loops::Definition& definition) {
       add(size);
   for (const std::vector<loops::Scalar>* scalars : {&definition.at, &definition.values})
     for (const loops::Scalar& scalar : *scalars)
-      loops::replace_indices(scalar, [&](const loops::Scalar& index) {
-        add(index.index());
-        return index;
-      });
+      loops::for_each_index(scalar, add);
   return symbols;
 }
 

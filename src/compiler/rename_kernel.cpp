@@ -62,10 +62,7 @@ class Renaming {
     };
     const auto add_all = [&](const std::vector<Scalar>& scalars) {
       for (const Scalar& scalar : scalars)
-        loops::replace_indices(scalar, [&](const Scalar& index) {
-          add(index.index());
-          return index;
-        });
+        loops::for_each_index(scalar, add);
     };
     if (const auto* local = std::get_if<loops::Local>(&statement)) {
       for (const Dim& size : local->buffer.sizes)

@@ -36,6 +36,8 @@ int64_t operations_of(Function function) {
     case Function::Ceil:
     case Function::Round:
       return 2;
+    case Function::DotBytes:
+      return 7;
     case Function::Divide:
     case Function::Sqrt:
       return 8;

@@ -317,6 +317,19 @@ std::vector<std::string> Dim::symbols() const {
   return {names.begin(), names.end()};
 }
 
+bool Dim::mentions(std::string_view symbol) const {
+  const DimExpression* expression = DimExpression::of(*this);
+  if (!expression)
+    return false;
+  return std::ranges::any_of(expression->terms, [&](const DimTerm& term) {
+    return std::ranges::any_of(term.factors, [&](const DimFactor& factor) {
+      return (factor->function == DimFunction::Symbol && factor->name == symbol) ||
+             std::ranges::any_of(factor->operands,
+                                 [&](const Dim& operand) { return operand.mentions(symbol); });
+    });
+  });
+}
+
 std::optional<int64_t> Dim::lower_bound() const { return find_bounds(*this).lower; }
 
 }  // namespace tenon

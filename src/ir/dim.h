@@ -57,6 +57,7 @@ class Dim {
   // Nothing when a symbol that matters is not bound, or on overflow or division by zero.
   std::optional<int64_t> evaluate(const std::map<std::string, int64_t>& bindings) const;
   std::vector<std::string> symbols() const;  // sorted, unique
+  bool mentions(std::string_view symbol) const;
 
   // An integer that no value of the symbols goes below; nothing when none is known.
   std::optional<int64_t> lower_bound() const;

@@ -29,11 +29,7 @@ Definition without_unit_axes(Definition definition) {
 
 bool mentions(const Scalar& scalar, const std::string& variable) {
   bool found = false;
-  replace_indices(scalar, [&](const Scalar& index) {
-    const std::vector<std::string> symbols = index.index().symbols();
-    found |= std::find(symbols.begin(), symbols.end(), variable) != symbols.end();
-    return index;
-  });
+  for_each_index(scalar, [&](const Dim& index) { found = found || index.mentions(variable); });
   return found;
 }
 

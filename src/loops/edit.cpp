@@ -247,11 +247,6 @@ void for_each_statement(std::vector<Statement>& body, const std::function<void(S
   }
 }
 
-bool mentions(const Dim& dim, const std::string& symbol) {
-  const std::vector<std::string> symbols = dim.symbols();
-  return std::ranges::find(symbols, symbol) != symbols.end();
-}
-
 std::vector<Dim> minima_of(const Dim& dim) {
   if (dim.is_unknown())
     return {dim};

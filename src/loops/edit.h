@@ -62,7 +62,6 @@ void separate_names(Kernel& kernel);
 // Calls f for every statement, outer ones first.
 void for_each_statement(std::vector<Statement>& body, const std::function<void(Statement&)>& f);
 
-bool mentions(const Dim& dim, const std::string& symbol);
 // Dims whose minimum this one is: min(a,b) - c is that of a - c and b - c.
 std::vector<Dim> minima_of(const Dim& dim);
 

@@ -119,6 +119,13 @@ T of_integers(Function function, T a) {
   }
 }
 
+uint32_t dot_bytes(uint32_t a, uint32_t b) {
+  uint32_t sum = 0;
+  for (int bits = 0; bits < 32; bits += 8)
+    sum += (a >> bits & 0xff) * static_cast<uint32_t>(static_cast<int8_t>(b >> bits & 0xff));
+  return sum;
+}
+
 template <class T>
 T of_integers(Function function, T a, T b) {
   const auto x = static_cast<uint64_t>(a), y = static_cast<uint64_t>(b);  // which may overflow
@@ -150,6 +157,8 @@ T of_integers(Function function, T a, T b) {
       return a | b;
     case Function::Xor:
       return a ^ b;
+    case Function::DotBytes:
+      return static_cast<T>(dot_bytes(static_cast<uint32_t>(a), static_cast<uint32_t>(b)));
     default:
       throw user_error("{} of integers", info(function).name);
   }

@@ -3,6 +3,7 @@
 #include <bit>
 #include <functional>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "base/error.h"
 
@@ -39,6 +40,7 @@ constexpr FunctionInfo kFunctions[] = {
     {Function::Or, "or", "", 2},
     {Function::Xor, "xor", "", 2},
     {Function::Not, "not", "", 1},
+    {Function::DotBytes, "dot_bytes", "", 2},
     {Function::Negate, "negate", "", 1},
     {Function::Absolute, "abs", "", 1},
     {Function::Sqrt, "sqrt", "", 1},
@@ -188,6 +190,25 @@ void for_each_load(const Scalar& scalar, const std::function<void(const Scalar&)
     for_each_load(operand, f);
   if (scalar.kind() == Scalar::Kind::Load)
     f(scalar);
+}
+
+namespace {
+
+void visit_indices(const Scalar& scalar, const std::function<void(const Dim&)>& f,
+                   std::unordered_set<const void*>& seen) {
+  if (scalar.kind() == Scalar::Kind::Index)
+    return f(scalar.index());
+  if (scalar.kind() == Scalar::Kind::Apply && !seen.insert(scalar.identity()).second)
+    return;
+  for (const Scalar& operand : scalar.operands())
+    visit_indices(operand, f, seen);
+}
+
+}  // namespace
+
+void for_each_index(const Scalar& scalar, const std::function<void(const Dim&)>& f) {
+  std::unordered_set<const void*> seen;
+  visit_indices(scalar, f, seen);
 }
 
 Scalar replace_loads(const Scalar& scalar, const std::function<Scalar(const Scalar&)>& f) {

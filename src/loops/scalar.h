@@ -20,6 +20,8 @@ enum class Function : uint8_t {
   Add, Subtract, Multiply, Divide, Remainder, Minimum, Maximum, Power, ShiftLeft, ShiftRight,
   Equal, Less, LessEqual,                        // these give bool
   And, Or, Xor, Not,                             // bit by bit
+  DotBytes,                                      // of 32 bits: the products of their four bytes, added up; those of the
+                                                 // first have no sign
   Negate, Absolute, Sqrt, Exp, Log, Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Tanh, Asinh, Acosh, Atanh, Erf,
   Floor, Ceil, Round,                            // Round: halves to even
   Select,                                        // of a bool: the second operand where it holds, else the third
@@ -81,6 +83,9 @@ class Scalar {
 
 // Calls f for every load in an expression, also those in the indices of others.
 void for_each_load(const Scalar& scalar, const std::function<void(const Scalar&)>& f);
+
+// Calls f for every index, of loads or by itself; once for what a formula shares.
+void for_each_index(const Scalar& scalar, const std::function<void(const Dim&)>& f);
 
 // The expression with f(load) in place of each load; f sees its indices replaced already.
 Scalar replace_loads(const Scalar& scalar, const std::function<Scalar(const Scalar&)>& f);

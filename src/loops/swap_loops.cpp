@@ -13,7 +13,7 @@ bool limit(Loop& loop, const Dim& condition) {
   if (!growth)
     return false;
   const Dim rest = condition - Dim(*growth) * variable;
-  if (mentions(rest, loop.variable))
+  if (rest.mentions(loop.variable))
     return false;
   if (*growth > 0)
     loop.begin = max(loop.begin, ceil_div(Dim(0) - rest, *growth));
@@ -25,7 +25,7 @@ bool limit(Loop& loop, const Dim& condition) {
 }  // namespace
 
 void swap_loops(Loop& outer, Loop& inner) {
-  if (mentions(inner.begin, outer.variable) || mentions(inner.end, outer.variable)) {
+  if (inner.begin.mentions(outer.variable) || inner.end.mentions(outer.variable)) {
     const Dim variable = Dim::symbol(inner.variable);
     Loop limited = outer;
     // Conditions without the outer variable hold wherever the inner loop will run.

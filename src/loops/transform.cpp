@@ -110,7 +110,7 @@ void put_nest(const Nest& nest) { nest.outermost.replace(nested(nest.loops, nest
 void check_bounds(const std::vector<Loop>& loops) {
   for (size_t i = 0; i < loops.size(); ++i)
     for (size_t j = i + 1; j < loops.size(); ++j)
-      if (mentions(loops[i].begin, loops[j].variable) || mentions(loops[i].end, loops[j].variable))
+      if (loops[i].begin.mentions(loops[j].variable) || loops[i].end.mentions(loops[j].variable))
         throw declined("the bounds of {} depend on {}, which would stand within it", loops[i].variable,
                        loops[j].variable);
 }

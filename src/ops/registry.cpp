@@ -4,6 +4,7 @@
 #include "ops/arg_reduce.h"
 #include "ops/attention.h"
 #include "ops/binary.h"
+#include "ops/byte_words.h"
 #include "ops/control.h"
 #include "ops/convolve.h"
 #include "ops/cumulative.h"
@@ -85,6 +86,7 @@ void register_ops() {
     add(sort_ops());
     add(string_ops());
     add(unary_ops());
+    add(byte_word_ops());
     return true;
   }();
   static_cast<void>(once);

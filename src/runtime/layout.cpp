@@ -52,10 +52,11 @@ int64_t evaluate_size(const Dim& size, const Bindings& bindings) {
   throw is_known ? uncountable_size(size) : unknown_size(size);
 }
 
-void check_view(const AliasStep& step, const Extents& extents, int64_t elements) {
-  if (element_count(extents) != elements)
+void check_view(const AliasStep& step, const Extents& extents, int64_t bytes) {
+  const int64_t each = info(step.node->result().dtype()).bytes;
+  if (element_count(extents) * each != bytes)
     throw user_error("{}: {}: {} elements do not fit into [{}]", step.node->describe(), step.node->op().name,
-                     elements, fmt::join(extents, ","));
+                     bytes / each, fmt::join(extents, ","));
 }
 
 std::vector<int64_t> launch_numbers(const KernelStep& step, const Bindings& bindings) {
@@ -179,8 +180,8 @@ std::shared_ptr<const Layout> LayoutPlanner::plan(const Bindings& sizes) const {
   for (size_t number : numbers_)
     layout->numbers.push_back(value_of(number, *layout));
   for (const AliasStep* view : views_)
-    if (const int64_t count = count_of(view->from, *layout); count != count_of(view->to, *layout))
-      check_view(*view, extents_of(view->to, *layout), count);
+    if (const int64_t bytes = bytes_of(view->from, *layout); bytes != bytes_of(view->to, *layout))
+      check_view(*view, extents_of(view->to, *layout), bytes);
   std::vector<int64_t> bytes;
   for (size_t slot : planned_)
     bytes.push_back(bytes_of(slot, *layout));

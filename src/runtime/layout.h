@@ -15,7 +15,7 @@ int64_t evaluate_size(const Dim& size, const Bindings& bindings);
 
 // A value of these sizes has the elements of another. A graph may leave it open whether they are as many;
 // where they are not, it is a user_error.
-void check_view(const AliasStep& step, const Extents& extents, int64_t elements);
+void check_view(const AliasStep& step, const Extents& extents, int64_t bytes);
 
 // What a kernel step starts with: a view of its numbers, which are the sizes that its symbols stand for,
 // the turns and the scratch bytes of each phase, and the work.

@@ -256,8 +256,10 @@ void Program::run_step(State& state) const {
     return;
   const Tensor tensor = tensor_of(alias.from, state);
   const Extents extents = extents_of(slots_[alias.to].type, state.bindings);
-  check_view(alias, extents, tensor.count());
-  state.own[alias.to] = detached(tensor.reshaped(extents), state);
+  check_view(alias, extents, static_cast<int64_t>(tensor.bytes().size()));
+  const Tensor view(slots_[alias.to].type.as_tensor().dtype, extents, std::make_shared<Tensor>(tensor),
+                    tensor.bytes());
+  state.own[alias.to] = detached(view, state);
 }
 
 Datum Program::take_output(size_t number, State& state) const {

@@ -204,11 +204,18 @@ class Contraction {
                                                          : placed(*shape_.along, false)}})));
     if (panels_)
       body.emplace_back(fetch_ahead());
-    for (Statement& statement : for_block(
-             sums(Scalar::apply(Function::Multiply, {placed_across(), Scalar::load(factors_, dtype, at)})),
-             false))
+    for (Statement& statement :
+         for_block(sums(product_of(placed_across(), Scalar::load(factors_, dtype, at))), false))
       body.push_back(std::move(statement));
     return body;
+  }
+
+  // As in the formula.
+  Scalar product_of(Scalar across, Scalar along) const {
+    const Scalar& value = sum_.values.front();
+    if (value.operands()[0] != *shape_.across)
+      std::swap(across, along);
+    return Scalar::apply(value.function(), {std::move(across), std::move(along)});
   }
 
   // Panels come from memory, or from a cache far away, and processors see what comes next in one page alone.

@@ -64,7 +64,8 @@ class ShapeChooser {
 
  private:
   static bool is_product(const Scalar& value) {
-    return value.kind() == Scalar::Kind::Apply && value.function() == Function::Multiply;
+    return value.kind() == Scalar::Kind::Apply &&
+           (value.function() == Function::Multiply || value.function() == Function::DotBytes);
   }
 
   // The one that moves along the lanes and what is reduced.

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "codegen/llvm/dot_bytes.h"
 #include "codegen/llvm/scalars.h"
 #include "codegen/vectors.h"
 
@@ -371,12 +372,14 @@ class Emitter : private ScalarEmitter {
       store(assign.places[i], coming[i]);
   }
 
-  // y += a * b, which is one instruction.
+  // y += a * b, which is one instruction, as the sum of products of bytes is.
   bool adds_product(const Assign& assign) const {
     const Scalar& value = assign.values.front();
-    return assign.combine == "+" && (value.dtype() == DType::F32 || value.dtype() == DType::F64) &&
-           value.kind() == Scalar::Kind::Apply && value.function() == Function::Multiply &&
-           target_.fused_multiply_add;
+    if (assign.combine != "+" || value.kind() != Scalar::Kind::Apply)
+      return false;
+    return value.function() == Function::DotBytes ||
+           ((value.dtype() == DType::F32 || value.dtype() == DType::F64) &&
+            value.function() == Function::Multiply && target_.fused_multiply_add);
   }
 
   void add_product(const Assign& assign) {
@@ -392,7 +395,9 @@ class Emitter : private ScalarEmitter {
       b = repeat(builder_, b, lane_count());
       there = repeat(builder_, there, lane_count());
     }
-    Value* result = builder_.CreateIntrinsic(there->getType(), llvm::Intrinsic::fma, {a, b, there});
+    Value* result = assign.values.front().function() == Function::DotBytes
+                        ? emit_dot_bytes(builder_, there, a, b, target_)
+                        : builder_.CreateIntrinsic(there->getType(), llvm::Intrinsic::fma, {a, b, there});
     if (folds) {
       builder_.CreateStore(mask_ == nullptr ? result : builder_.CreateSelect(mask_, result, there), sum);
       builder_.CreateStore(builder_.getTrue(), partial->second.begun);

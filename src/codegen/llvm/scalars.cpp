@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "codegen/llvm/dot_bytes.h"
+
 namespace tenon::codegen {
 
 using llvm::Value;
@@ -91,6 +93,10 @@ Value* ScalarEmitter::compute(const Scalar& scalar) {
       operand = repeat(builder_, operand, lane_count());
   if (scalar.function() == Function::Cast)
     return elements_.cast(scalar.operands().front().dtype(), scalar.dtype(), operands.front());
+  if (scalar.function() == Function::DotBytes) {
+    Value* zero = llvm::Constant::getNullValue(operands[0]->getType());
+    return emit_dot_bytes(builder_, zero, operands[0], operands[1], target_);
+  }
   return elements_.apply(scalar.function(), scalar.operands().back().dtype(), operands);
 }
 

@@ -1,0 +1,94 @@
+#include "codegen/llvm/dot_bytes.h"
+
+#include <llvm/IR/IntrinsicsAArch64.h>
+#include <llvm/IR/IntrinsicsX86.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace tenon::codegen {
+namespace {
+
+constexpr int kBytes = 4, kBits = 8;
+
+// An instruction for so many sums at once.
+struct Instruction {
+  llvm::Intrinsic::ID intrinsic;
+  int64_t lanes;
+};
+
+std::optional<Instruction> instruction_of(const Target& target, int64_t lanes) {
+  const auto has = [&](std::string_view feature) {
+    return std::ranges::find(target.features, feature) != target.features.end();
+  };
+  const bool wide = has("+avx512vnni"), narrow = has("+avxvnni") || (wide && has("+avx512vl"));
+  for (const auto& [possible, instruction] :
+       {std::pair{wide, Instruction{llvm::Intrinsic::x86_avx512_vpdpbusd_512, 16}},
+        std::pair{narrow, Instruction{llvm::Intrinsic::x86_avx512_vpdpbusd_256, 8}},
+        std::pair{narrow, Instruction{llvm::Intrinsic::x86_avx512_vpdpbusd_128, 4}},
+        std::pair{has("+i8mm"), Instruction{llvm::Intrinsic::aarch64_neon_usdot, 4}}})
+    if (possible && lanes % instruction.lanes == 0)
+      return instruction;
+  return std::nullopt;
+}
+
+llvm::Value* call(Builder& builder, const Instruction& instruction, llvm::Value* sums, llvm::Value* a,
+                  llvm::Value* b) {
+  if (instruction.intrinsic != llvm::Intrinsic::aarch64_neon_usdot)
+    return builder.CreateIntrinsic(instruction.intrinsic, {}, {sums, a, b});
+  llvm::Type* bytes =
+      llvm::FixedVectorType::get(builder.getInt8Ty(), static_cast<unsigned>(kBytes * instruction.lanes));
+  return builder.CreateIntrinsic(instruction.intrinsic, {sums->getType(), bytes},
+                                 {sums, builder.CreateBitCast(a, bytes), builder.CreateBitCast(b, bytes)});
+}
+
+// The lanes from `begin` on.
+llvm::Value* part_of(Builder& builder, llvm::Value* vector, int64_t begin, int64_t lanes) {
+  std::vector<int> which(static_cast<size_t>(lanes));
+  std::iota(which.begin(), which.end(), static_cast<int>(begin));
+  return builder.CreateShuffleVector(vector, which);
+}
+
+llvm::Value* join(Builder& builder, std::vector<llvm::Value*> parts, int64_t lanes) {
+  for (; parts.size() > 1; lanes *= 2) {
+    std::vector<int> which(static_cast<size_t>(2 * lanes));
+    std::iota(which.begin(), which.end(), 0);
+    std::vector<llvm::Value*> pairs;
+    for (size_t i = 0; i + 1 < parts.size(); i += 2)
+      pairs.push_back(builder.CreateShuffleVector(parts[i], parts[i + 1], which));
+    parts = std::move(pairs);
+  }
+  return parts.front();
+}
+
+// One byte after the other.
+llvm::Value* multiply_bytes(Builder& builder, llvm::Value* sums, llvm::Value* a, llvm::Value* b) {
+  for (int i = 0; i < kBytes; ++i) {
+    llvm::Value* unsigned_byte = builder.CreateAnd(builder.CreateLShr(a, static_cast<uint64_t>(kBits * i)),
+                                                   llvm::ConstantInt::get(a->getType(), 0xff));
+    llvm::Value* signed_byte =
+        builder.CreateAShr(builder.CreateShl(b, static_cast<uint64_t>(kBits * (kBytes - 1 - i))),
+                           static_cast<uint64_t>(kBits * (kBytes - 1)));
+    sums = builder.CreateAdd(sums, builder.CreateMul(unsigned_byte, signed_byte));
+  }
+  return sums;
+}
+
+}  // namespace
+
+llvm::Value* emit_dot_bytes(Builder& builder, llvm::Value* sums, llvm::Value* a, llvm::Value* b,
+                            const Target& target) {
+  const auto* type = llvm::dyn_cast<llvm::FixedVectorType>(sums->getType());
+  const int64_t lanes = type == nullptr ? 1 : type->getNumElements();
+  const std::optional<Instruction> instruction = instruction_of(target, lanes);
+  if (!instruction || !std::has_single_bit(static_cast<uint64_t>(lanes)))
+    return multiply_bytes(builder, sums, a, b);
+  std::vector<llvm::Value*> parts;
+  for (int64_t at = 0; at < lanes; at += instruction->lanes) {
+    const auto part = [&](llvm::Value* vector) { return part_of(builder, vector, at, instruction->lanes); };
+    parts.push_back(call(builder, *instruction, part(sums), part(a), part(b)));
+  }
+  return join(builder, std::move(parts), instruction->lanes);
+}
+
+}  // namespace tenon::codegen

@@ -1,0 +1,14 @@
+// dot_bytes.h — four products of bytes at a time, for which processors have instructions.
+#pragma once
+
+#include "codegen/llvm/elements.h"
+#include "target/target.h"
+
+namespace tenon::codegen {
+
+// Integers of 32 bits, or vectors of them: `sums`, and added to them the products of the four bytes of a,
+// which have no sign, with those of b, which do.
+llvm::Value* emit_dot_bytes(Builder& builder, llvm::Value* sums, llvm::Value* a, llvm::Value* b,
+                            const Target& target);
+
+}  // namespace tenon::codegen
