@@ -52,6 +52,7 @@ class LayoutPlanner {
   // Whether the sizes of a slot that is used follow from those of the inputs.
   bool has_extents(size_t slot) const { return extents_[slot].has_value(); }
   Extents extents_of(size_t slot, const Layout& layout) const;
+  int64_t bytes_of(size_t slot, const Layout& layout) const;
   // Nothing where the numbers depend on more than the sizes of the inputs.
   std::optional<Launch> launch_of(size_t step, const Layout& layout) const;
 
@@ -64,7 +65,6 @@ class LayoutPlanner {
   void add_launch(const KernelStep& step);
   int64_t value_of(size_t number, const Layout& layout) const;
   int64_t count_of(size_t slot, const Layout& layout) const;  // its elements
-  int64_t bytes_of(size_t slot, const Layout& layout) const;
 
   const std::vector<Slot>& slots_;
   const std::vector<Step>& steps_;

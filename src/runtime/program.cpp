@@ -5,6 +5,8 @@
 
 #include "base/error.h"
 #include "ir/fit.h"
+#include "runtime/program_state.h"
+#include "runtime/run_loop.h"
 #include "runtime/thread_pool.h"
 #include "tensor/byte_count.h"
 
@@ -46,9 +48,10 @@ bool has_fixed_sizes(const std::vector<Value>& values) {
 }
 
 // An error says which node it is in.
-Data evaluate_node(const Node& node, const Call& call) {
+template <class F>
+Data with_node(const Node& node, F&& run) {
   try {
-    return node.op().eval(call);
+    return run();
   } catch (const ElementError& error) {  // of a nested graph
     throw ElementError(fmt::format("{}: {}", node.describe(), error.what()));
   } catch (...) {
@@ -61,25 +64,6 @@ Data evaluate_node(const Node& node, const Call& call) {
 std::string describe_sources(const std::vector<std::string>& sources) {
   return fmt::format("node \"{}\"", fmt::join(sources, "\", \""));
 }
-
-struct Program::State {
-  const Data* inputs = nullptr;
-  std::span<const void* const> input_memory = {};  // of a program of fixed sizes, in place of the inputs
-  std::span<void* const> output_memory = {};       // where outputs go, if the caller says so
-  RunOptions options = {};
-  Bindings bindings = {};
-  std::shared_ptr<const Layout> layout = nullptr;
-  Memory arena = nullptr;
-  int64_t arena_bytes = 0;
-  Memory scratch = nullptr;
-  int64_t scratch_bytes = 0;
-  std::vector<Datum> own = {};
-  std::vector<std::byte*> pointers = {};
-  std::vector<std::byte*> buffers = {};  // of the kernel that runs
-  std::vector<Tensor> outputs = {};
-  RandomGenerator random = {};
-  size_t step = 0;
-};
 
 Program::Program(std::unique_ptr<Graph> graph, std::vector<Slot> slots, std::vector<Step> steps,
                  std::vector<size_t> outputs, std::shared_ptr<const void> code)
@@ -217,6 +201,11 @@ void Program::copy_outputs(State& state) const {
     const Slot& slot = slots_[outputs_[i]];
     if (slot.home == Home::Output && !slot.alias && slot.number == static_cast<int64_t>(i))
       continue;
+    if (slot.home != Home::Own) {
+      if (const int64_t bytes = planner_.bytes_of(outputs_[i], *state.layout); bytes > 0)
+        std::memcpy(state.output_memory[i], prepare(outputs_[i], state), static_cast<size_t>(bytes));
+      continue;
+    }
     const Tensor tensor = tensor_of(outputs_[i], state);
     if (tensor.count() > 0)
       std::memcpy(state.output_memory[i], tensor.bytes().data(), tensor.bytes().size());
@@ -421,7 +410,7 @@ Datum Program::detached(Datum datum, const State& state) const {
   return copy;
 }
 
-void Program::run_on_host(const HostStep& step, State& state) const {
+Data Program::operands_of(const HostStep& step, State& state) const {
   Data operands;
   for (size_t slot : step.reads) {
     const Slot& own = slots_[slot];
@@ -431,13 +420,48 @@ void Program::run_on_host(const HostStep& step, State& state) const {
       operands.push_back(own.home == Home::Input ? (*state.inputs)[static_cast<size_t>(own.number)]
                                                  : state.own[slot]);
   }
-  const Node& node = *step.node;
+  return operands;
+}
+
+// Memory for a result of these sizes: that of its slot, where it is known and they fit.
+Tensor Program::place_result(size_t slot, DType dtype, const Extents& extents, State& state) const {
+  if (slots_[slot].home == Home::Own || planner_.extents_of(slot, *state.layout) != extents)
+    return {dtype, extents};
+  const auto bytes = static_cast<size_t>(byte_count(dtype, extents));
+  return {dtype, extents, nullptr, {prepare(slot, state), bytes}};
+}
+
+std::unique_ptr<LoopRun> Program::start_loop(const HostStep& step, const Data& operands, int threads,
+                                             State& state) const {
+  const auto body = step.regions.find("body");
+  if (body == step.regions.end())
+    return nullptr;
+  const Call call(*step.node, operands, *state.options.random);
+  return LoopRun::start(call, *body->second, {.threads = threads, .random = state.options.random},
+                        [&](size_t result, DType dtype, const Extents& extents) {
+                          return place_result(step.writes[result], dtype, extents, state);
+                        });
+}
+
+void Program::run_on_host(const HostStep& step, State& state) const {
+  const Data operands = operands_of(step, state);
   const Call::RunRegion run_region = [&](std::string_view region, const Data& inputs) {
     return step.regions.find(region)->second->run(
         inputs, {.threads = state.options.threads, .random = state.options.random});
   };
-  const Call call(node, operands, *state.options.random, step.regions.empty() ? nullptr : &run_region);
-  Data results = evaluate_node(node, call);
+  store_results(step,
+                with_node(*step.node,
+                          [&] {
+                            if (const auto loop = start_loop(step, operands, state.options.threads, state))
+                              return loop->run();
+                            return step.node->op().eval(Call(*step.node, operands, *state.options.random,
+                                                             step.regions.empty() ? nullptr : &run_region));
+                          }),
+                state);
+}
+
+void Program::store_results(const HostStep& step, Data results, State& state) const {
+  const Node& node = *step.node;
   const size_t known = state.bindings.size();
   for (size_t i = 0; i < step.writes.size(); ++i) {
     const size_t slot = step.writes[i];
@@ -451,7 +475,8 @@ void Program::run_on_host(const HostStep& step, State& state) const {
       continue;
     }
     const std::span<const std::byte> bytes = results[i].tensor().bytes();
-    std::memcpy(prepare(slot, state), bytes.data(), bytes.size());
+    if (std::byte* memory = prepare(slot, state); memory != bytes.data())
+      std::memcpy(memory, bytes.data(), bytes.size());
   }
   if (state.bindings.size() > known) {  // kernels that come rely on them
     const std::lock_guard lock(mutex_);

@@ -34,6 +34,8 @@ struct FreeMemory {
 };
 using Memory = std::unique_ptr<std::byte[], FreeMemory>;  // aligned to cache lines
 
+class LoopRun;
+
 class Program {
  public:
   Program(std::unique_ptr<Graph> graph, std::vector<Slot> slots, std::vector<Step> steps,
@@ -58,6 +60,8 @@ class Program {
   // The same as run where they are known, with memory of the caller's for the outputs.
   void run_into(const Data& inputs, std::span<void* const> outputs, const RunOptions& options = {}) const;
 
+  class Runs;  // of inputs of the same sizes: see repeated_runs.h
+
   const Graph& graph() const { return *graph_; }
   const std::vector<Slot>& slots() const { return slots_; }
   const std::vector<Step>& steps() const { return steps_; }
@@ -78,6 +82,11 @@ class Program {
   void run_kernel(const KernelStep& step, State& state) const;
   void launch(const KernelStep& step, const Launch& launch, State& state) const;
   void run_on_host(const HostStep& step, State& state) const;
+  Data operands_of(const HostStep& step, State& state) const;
+  Tensor place_result(size_t slot, DType dtype, const Extents& extents, State& state) const;
+  std::unique_ptr<LoopRun> start_loop(const HostStep& step, const Data& operands, int threads,
+                                      State& state) const;
+  void store_results(const HostStep& step, Data results, State& state) const;
   std::optional<Tensor> owned_tensor(size_t slot, State& state) const;
   Tensor tensor_of(size_t slot, State& state) const;
   Datum detached(Datum datum, const State& state) const;

@@ -1,0 +1,25 @@
+#include "runtime/repeated_runs.h"
+
+#include "runtime/program_state.h"
+
+namespace tenon {
+
+Program::Runs::Runs(const Program& program, const Data& inputs, const RunOptions& options)
+    : program_(program), bindings_(bind_inputs(program.graph(), inputs)), state_(program.acquire()) {
+  state_->options = options;
+  state_->layout = program.layout_for(bindings_);
+  state_->bindings = bindings_;
+}
+
+Program::Runs::~Runs() { program_.release(std::move(state_)); }
+
+void Program::Runs::run(std::span<const void* const> inputs, std::span<void* const> outputs) {
+  state_->input_memory = inputs;
+  state_->output_memory = outputs;
+  if (state_->bindings.size() != bindings_.size())
+    state_->bindings = bindings_;
+  program_.run_steps(*state_);
+  program_.copy_outputs(*state_);
+}
+
+}  // namespace tenon

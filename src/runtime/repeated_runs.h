@@ -1,0 +1,24 @@
+// repeated_runs.h — runs of a program one after the other, all with inputs of the same sizes, as the turns of
+// a loop are. What follows from the sizes is looked up once, and a run of kernels alone allocates nothing.
+#pragma once
+
+#include "runtime/program.h"
+
+namespace tenon {
+
+class Program::Runs {
+ public:
+  // `inputs` have the sizes of those to come; the sizes of all outputs must follow from them.
+  Runs(const Program& program, const Data& inputs, const RunOptions& options);
+  ~Runs();
+
+  // The memory is not checked; no output may overlap another or an input.
+  void run(std::span<const void* const> inputs, std::span<void* const> outputs);
+
+ private:
+  const Program& program_;
+  Bindings bindings_;  // before a run finds out more
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tenon

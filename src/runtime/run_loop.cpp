@@ -1,0 +1,209 @@
+#include "runtime/run_loop.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <numeric>
+
+#include "ops/control.h"
+#include "tensor/wide.h"
+
+namespace tenon {
+namespace {
+
+// Memory that was placed to be written, or that a loop has for itself.
+std::byte* memory_of(const Tensor& tensor) { return const_cast<std::byte*>(tensor.bytes().data()); }
+
+bool are_numbers(std::span<const Datum> data) {
+  return std::all_of(data.begin(), data.end(), [](const Datum& datum) {
+    return std::holds_alternative<Tensor>(datum) && datum.tensor().dtype() != DType::String;
+  });
+}
+
+std::vector<Tensor> tensors_of(std::span<const Datum> data) {
+  std::vector<Tensor> tensors;
+  for (const Datum& datum : data)
+    tensors.push_back(datum.tensor());
+  return tensors;
+}
+
+int64_t product(Extents::const_iterator begin, Extents::const_iterator end) {
+  return std::accumulate(begin, end, int64_t{1}, std::multiplies<>());
+}
+
+// The axis, counted from the front; nothing where there is none such.
+std::optional<int64_t> find_axis(int64_t axis, int64_t rank) {
+  if (axis < -rank || axis >= rank)
+    return std::nullopt;
+  return axis < 0 ? axis + rank : axis;
+}
+
+}  // namespace
+
+// --- slices ---
+
+LoopRun::Sliced::Sliced(const Tensor& whole, int64_t axis, bool reversed)
+    : whole(whole), turns(whole.extent(axis)), reversed(reversed) {
+  Extents extents = whole.extents();
+  outer = product(extents.begin(), extents.begin() + axis);
+  block = product(extents.begin() + axis + 1, extents.end()) * whole.element_size();
+  extents.erase(extents.begin() + axis);
+  slice = outer == 1 ? Tensor(whole.dtype(), extents, nullptr, {memory_of(whole), static_cast<size_t>(block)})
+                     : Tensor(whole.dtype(), extents);
+}
+
+std::byte* LoopRun::Sliced::block_of(int64_t turn, int64_t index) const {
+  return memory_of(whole) + (index * turns + (reversed ? turns - 1 - turn : turn)) * block;
+}
+
+std::byte* LoopRun::Sliced::place(int64_t turn) { return outer == 1 ? block_of(turn, 0) : memory_of(slice); }
+
+void LoopRun::Sliced::gather(int64_t turn) {
+  for (int64_t i = 0; outer != 1 && i < outer; ++i)
+    std::memcpy(memory_of(slice) + i * block, block_of(turn, i), static_cast<size_t>(block));
+}
+
+void LoopRun::Sliced::scatter(int64_t turn) {
+  for (int64_t i = 0; outer != 1 && i < outer; ++i)
+    std::memcpy(block_of(turn, i), memory_of(slice) + i * block, static_cast<size_t>(block));
+}
+
+// --- before the first turn ---
+
+LoopRun::LoopRun(const Call& loop)
+    : node_(loop.node()),
+      leading_(node_.is("scan") ? 0 : 1),
+      carried_(tensors_of(loop.all("carried"))),
+      captured_(tensors_of(loop.all("captured"))) {}
+
+std::unique_ptr<LoopRun> LoopRun::start(const Call& loop, const Program& body, const RunOptions& options,
+                                        const Place& place) {
+  for (const OperandDecl& operand : loop.node().op().operands)
+    if (!are_numbers(loop.all(operand.name)))
+      return nullptr;
+  std::unique_ptr<LoopRun> run(new LoopRun(loop));
+  if (!run->read_turns(loop))
+    return nullptr;
+  const Data inputs = run->first_inputs();
+  const std::optional<std::vector<Extents>> outputs = body.output_extents(inputs);
+  if (!outputs || !run->place_results(*outputs, place))
+    return nullptr;
+  run->runs_.emplace(body, inputs, options);
+  return run;
+}
+
+// How many turns there are, and what each has of what is scanned; false where there are none, or where eval
+// says what is wrong.
+bool LoopRun::read_turns(const Call& loop) {
+  if (node_.is("scan")) {
+    const std::vector<Tensor> scanned = loop.tensors("scanned");
+    const std::vector<int64_t>&axes = node_.attr("axes"), &reversed = node_.attr("reversed");
+    for (size_t i = 0; i < scanned.size(); ++i) {
+      const std::optional<int64_t> axis = find_axis(axes[i], scanned[i].rank());
+      if (!axis)
+        return false;
+      scanned_.emplace_back(scanned[i], *axis, reversed[i] != 0);
+    }
+    turns_ = scanned_.front().turns;
+    return turns_ > 0 && std::all_of(scanned_.begin(), scanned_.end(),
+                                     [&](const Sliced& sliced) { return sliced.turns == turns_; });
+  }
+  const auto number = [&](std::string_view name, int64_t otherwise) {
+    if (!loop.has(name))
+      return otherwise;
+    return loop.in(name).count() == 1 ? widen<int64_t>(loop.in(name)).front() : 0;
+  };
+  turns_ = number("trip_count", std::numeric_limits<int64_t>::max());
+  return turns_ > 0 && number("condition", 1) != 0;
+}
+
+// What the first turn gets, as far as sizes go; the places are those of the body's inputs.
+Data LoopRun::first_inputs() {
+  Data inputs;
+  if (leading_ == 1) {
+    inputs.emplace_back(Tensor::scalar(turn_));
+    inputs_.push_back(&turn_);
+  }
+  for (const Tensor& tensor : carried_)
+    inputs.emplace_back(tensor);
+  for (const Sliced& sliced : scanned_)
+    inputs.emplace_back(sliced.slice);
+  for (const Tensor& tensor : captured_)
+    inputs.emplace_back(tensor);
+  for (size_t i = inputs_.size(); i < inputs.size(); ++i)
+    inputs_.push_back(inputs[i].tensor().bytes().data());
+  return inputs;
+}
+
+bool LoopRun::place_results(const std::vector<Extents>& outputs, const Place& place) {
+  if (leading_ == 1) {
+    if (element_count(outputs.front()) != 1)
+      return false;
+    outputs_.push_back(&go_on_);
+  }
+  outputs_.resize(outputs.size(), nullptr);
+  for (size_t i = 0; i < carried_.size(); ++i)
+    if (outputs[leading_ + i] != carried_[i].extents())
+      return false;
+  const std::span<const Extents> slices = std::span(outputs).subspan(leading_ + carried_.size());
+  if (!slices.empty() && !ends_by_count(node_))
+    return false;
+  std::vector<int64_t> axes(slices.size()), reversed(slices.size());
+  if (node_.is("scan")) {
+    axes = node_.attr("output_axes").as<Attribute::Ints>();
+    reversed = node_.attr("output_reversed").as<Attribute::Ints>();
+  }
+  std::vector<Extents> wholes(slices.begin(), slices.end());
+  for (size_t i = 0; i < slices.size(); ++i) {
+    const std::optional<int64_t> axis = find_axis(axes[i], static_cast<int64_t>(slices[i].size()) + 1);
+    if (!axis)
+      return false;
+    axes[i] = *axis;
+    wholes[i].insert(wholes[i].begin() + *axis, turns_);
+  }
+  for (size_t i = 0; i < carried_.size(); ++i) {
+    last_.push_back(place(i, carried_[i].dtype(), carried_[i].extents()));
+    if (turns_ > 1)
+      spare_.emplace_back(carried_[i].dtype(), carried_[i].extents());
+  }
+  const std::vector<Value> collected = LoopBody(node_).collected;
+  for (size_t i = 0; i < wholes.size(); ++i)
+    collected_.emplace_back(place(carried_.size() + i, collected[i].dtype(), wholes[i]), axes[i],
+                            reversed[i] != 0);
+  return true;
+}
+
+// --- the turns ---
+
+Data LoopRun::run() {
+  for (turn_ = 0; turn_ < turns_ && go_on_ != 0; ++turn_)
+    run_turn(turn_);
+  for (size_t i = 0; i < carried_.size(); ++i)
+    if (const std::span<const std::byte> to = last_[i].bytes();
+        inputs_[leading_ + i] != to.data() && !to.empty())
+      std::memcpy(memory_of(last_[i]), inputs_[leading_ + i], to.size());
+  Data results(last_.begin(), last_.end());
+  for (const Sliced& sliced : collected_)
+    results.emplace_back(sliced.whole);
+  return results;
+}
+
+void LoopRun::run_turn(int64_t turn) {
+  // No turn writes what it reads, and the last that there can be writes what the loop gives.
+  const std::vector<Tensor>& next = (turns_ - 1 - turn) % 2 == 0 ? last_ : spare_;
+  for (size_t i = 0; i < carried_.size(); ++i)
+    outputs_[leading_ + i] = memory_of(next[i]);
+  for (size_t i = 0; i < scanned_.size(); ++i) {
+    scanned_[i].gather(turn);
+    inputs_[leading_ + carried_.size() + i] = scanned_[i].place(turn);
+  }
+  for (size_t i = 0; i < collected_.size(); ++i)
+    outputs_[leading_ + carried_.size() + i] = collected_[i].place(turn);
+  runs_->run(inputs_, outputs_);
+  for (Sliced& sliced : collected_)
+    sliced.scatter(turn);
+  for (size_t i = 0; i < carried_.size(); ++i)
+    inputs_[leading_ + i] = outputs_[leading_ + i];
+}
+
+}  // namespace tenon

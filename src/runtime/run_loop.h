@@ -1,0 +1,60 @@
+// run_loop.h — a loop whose turns are runs of one program over memory that stays where it is: a turn reads
+// its slices and writes what it collects in their places, and what is carried alternates between two.
+#pragma once
+
+#include <functional>
+
+#include "ir/evaluate.h"
+#include "runtime/repeated_runs.h"
+
+namespace tenon {
+
+class LoopRun {
+ public:
+  // Gives a tensor whose elements may be written: result number `result`, of these sizes.
+  using Place = std::function<Tensor(size_t result, DType dtype, const Extents& extents)>;
+
+  // Nothing where the op's eval must run it: there is no turn, it is said only by running how many there are
+  // and they are collected, a value is no tensor of numbers, or has other sizes in another turn.
+  static std::unique_ptr<LoopRun> start(const Call& loop, const Program& body, const RunOptions& options,
+                                        const Place& place);
+
+  // The results of the loop.
+  Data run();
+
+ private:
+  // A tensor of which each turn has one slice along an axis, `outer` blocks that lie apart.
+  struct Sliced {
+    Tensor whole;
+    int64_t turns, outer, block;  // block: in bytes
+    bool reversed;
+    Tensor slice;  // that of the turn, where it is in several blocks
+
+    Sliced(const Tensor& whole, int64_t axis, bool reversed);
+    std::byte* block_of(int64_t turn, int64_t index) const;
+    std::byte* place(int64_t turn);  // of the slice, which is not filled yet
+    void gather(int64_t turn);       // fills it from the whole
+    void scatter(int64_t turn);      // or the whole from it
+  };
+
+  explicit LoopRun(const Call& loop);
+
+  bool read_turns(const Call& loop);
+  Data first_inputs();
+  bool place_results(const std::vector<Extents>& outputs, const Place& place);
+  void run_turn(int64_t turn);
+
+  const Node& node_;
+  const size_t leading_;  // inputs and outputs of the body of a while: the turn, and whether to go on
+  int64_t turns_ = 0;     // at most
+  int64_t turn_ = 0;
+  uint8_t go_on_ = 1;
+  std::vector<Tensor> carried_, captured_;
+  std::vector<Sliced> scanned_, collected_;
+  std::vector<Tensor> last_, spare_;  // where carried values are written
+  std::optional<Program::Runs> runs_;
+  std::vector<const void*> inputs_;  // of the turn
+  std::vector<void*> outputs_;
+};
+
+}  // namespace tenon
