@@ -210,6 +210,12 @@ class Measurement {
         timed.kind = fmt::format("host {}", host->node->op().name);
         timed.sources = labels_of(*host->node);
         note_types(*host, timed);
+      } else if (const auto* loops = std::get_if<LoopsStep>(&step)) {
+        timed.kind = "host loops";
+        for (const HostStep& loop : loops->loops)
+          for (const std::string& source : labels_of(*loop.node))
+            timed.sources.push_back(source);
+        note_types(*loops, timed);
       }
     }
   }

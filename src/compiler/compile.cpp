@@ -13,6 +13,7 @@
 #include "compiler/constants.h"
 #include "compiler/embed_constants.h"
 #include "compiler/fuse_graph.h"
+#include "compiler/join_loops.h"
 #include "compiler/make_constants.h"
 #include "compiler/multiply_bytes.h"
 #include "compiler/rename_kernel.h"
@@ -103,14 +104,14 @@ class Compiler {
     build();
     generate();
     constants.get();
-    for (size_t i = 0; i < fused_->groups().size(); ++i)
+    std::vector<const Kernel*> kernels;  // of the steps
+    for (size_t i = 0; i < fused_->groups().size(); ++i) {
       add_step(i);
+      kernels.resize(steps_.size(), kernels_.contains(i) ? &kernels_.at(i).kernel : nullptr);
+    }
     std::vector<size_t> outputs;
     for (Value output : graph_->outputs())
       outputs.push_back(slots_by_name_.at(lowered().names.at(output.data())));
-    std::vector<const Kernel*> kernels;
-    for (size_t i = 0; i < fused_->groups().size(); ++i)
-      kernels.push_back(kernels_.contains(i) ? &kernels_.at(i).kernel : nullptr);
     reuse_memory(slots_, steps_, kernels, outputs);
     return std::make_unique<Program>(std::move(graph_), std::move(slots_), std::move(steps_),
                                      std::move(outputs), code_);
@@ -337,7 +338,7 @@ class Compiler {
       step.reads.push_back(slot(operand));
     for (Value result : node.results())
       step.writes.push_back(slot(result));
-    steps_.emplace_back(std::move(step));
+    add_host_step(std::move(step), slots_, steps_);
   }
 
   void add_kernel(size_t group, const NamedKernel& named) {

@@ -42,6 +42,8 @@ Needs needs_of(const Program& program, const Bindings& sizes) {
   for (const Step& step : program.steps()) {
     needs.kernels += std::holds_alternative<KernelStep>(step) ? 1 : 0;
     needs.host_steps += std::holds_alternative<HostStep>(step) ? 1 : 0;
+    if (const auto* loops = std::get_if<LoopsStep>(&step))
+      needs.host_steps += static_cast<int64_t>(loops->loops.size());
     needs.bytes_moved = add(needs.bytes_moved, bytes_moved(program, step, sizes));
   }
   const MemoryPlan plan = program.memory_plan(sizes);

@@ -135,6 +135,8 @@ class Lowering {
     Item item = item_of(node);
     if (opaque.kind == Opaque::Kind::Alias)
       item.reads = {name_of(node.operand(0))};
+    const auto& regions = node.op().regions;
+    item.loop = std::find(regions.begin(), regions.end(), "body") != regions.end();
     result_.opaque.emplace(result_.items.size(), std::move(opaque));
     result_.items.push_back(std::move(item));
   }

@@ -98,6 +98,15 @@ class Printer {
                          names(step.reads), comment(labels_of(*step.node)));
   }
 
+  void print(const LoopsStep& step) {
+    text_ += "  beside each other {\n";
+    for (const HostStep& loop : step.loops) {
+      text_ += "  ";
+      print(loop);
+    }
+    text_ += "  }\n";
+  }
+
   void print(const AliasStep& step) {
     text_ += fmt::format("  {} = view({})\n", name(step.to), name(step.from));
   }

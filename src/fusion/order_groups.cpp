@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <numeric>
 
 #include "fusion/cost.h"
 #include "fusion/stage.h"
@@ -23,6 +24,8 @@ class Schedule {
            const std::map<std::string, loops::Buffer>& buffers,
            const std::map<std::string, std::string>& views)
       : views_(views), makes_(groups.size()), reads_(groups.size()) {
+    for (const Group& group : groups)
+      is_loop_.push_back(items[group.items.front()].loop);
     std::map<std::string, size_t> maker;
     for (size_t i = 0; i < groups.size(); ++i)
       for (size_t item : groups[i].items)
@@ -72,6 +75,36 @@ class Schedule {
     return order;
   }
 
+  // The same order, but behind each loop stand those loops that need nothing of it, and before it what they
+  // need.
+  std::vector<size_t> with_loops_together(std::vector<size_t> order) const {
+    for (size_t first = 0; first < order.size(); ++first) {
+      if (!is_loop_[order[first]])
+        continue;
+      std::set<size_t> loops = {order[first]}, later = loops;  // later: loops, and what needs them
+      for (size_t i = first + 1; i < order.size(); ++i) {
+        const std::set<size_t>& waits = waits_for_[order[i]];
+        const bool needs_loops =
+            std::any_of(waits.begin(), waits.end(), [&](size_t group) { return later.contains(group); });
+        if (!needs_loops && is_loop_[order[i]])
+          loops.insert(order[i]);
+        if (needs_loops || is_loop_[order[i]])
+          later.insert(order[i]);
+      }
+      std::set<size_t> needed;  // by the loops
+      for (size_t i = order.size(); i-- > first + 1;)
+        for (size_t group : waits_for_[order[i]])
+          if (loops.contains(order[i]) || needed.contains(order[i]))
+            needed.insert(group);
+      const auto begin = order.begin() + static_cast<int64_t>(first);
+      const auto others =
+          std::stable_partition(begin, order.end(), [&](size_t group) { return needed.contains(group); });
+      std::stable_partition(others, order.end(), [&](size_t group) { return loops.contains(group); });
+      first = static_cast<size_t>(others - order.begin()) + loops.size() - 1;
+    }
+    return order;
+  }
+
   int64_t peak(const std::vector<size_t>& order) const {
     std::map<std::string, int64_t> left = readers_;
     int64_t taken = 0, most = 0;
@@ -110,6 +143,7 @@ class Schedule {
   const std::map<std::string, std::string>& views_;
   std::vector<std::set<std::string>> makes_, reads_;  // by group: buffers that go from one to another
   std::vector<std::set<size_t>> waits_for_;
+  std::vector<bool> is_loop_;
   std::map<std::string, int64_t> readers_, bytes_;  // by buffer
 };
 
@@ -119,14 +153,12 @@ void order_groups(std::vector<Group>& groups, const std::vector<Item>& items,
                   const std::map<std::string, loops::Buffer>& buffers,
                   const std::map<std::string, std::string>& views) {
   const Schedule schedule(items, groups, buffers, views);
-  std::vector<size_t> as_they_are(groups.size());
-  for (size_t i = 0; i < groups.size(); ++i)
-    as_they_are[i] = i;
-  const std::vector<size_t> other = schedule.greedy();
-  if (schedule.peak(other) >= schedule.peak(as_they_are))
-    return;
+  std::vector<size_t> order(groups.size());
+  std::iota(order.begin(), order.end(), 0);
+  if (std::vector<size_t> other = schedule.greedy(); schedule.peak(other) < schedule.peak(order))
+    order = std::move(other);
   std::vector<Group> ordered;
-  for (size_t group : other)
+  for (size_t group : schedule.with_loops_together(std::move(order)))
     ordered.push_back(std::move(groups[group]));
   groups = std::move(ordered);
 }

@@ -35,6 +35,7 @@ struct Item {
   std::set<std::string> reads, writes;
   std::set<std::string> after = {};  // buffers that it does not read, but must wait for
   bool stays = false;                // even where nobody reads what it writes
+  bool loop = false;                 // turns one after the other, which may run beside those of other loops
 };
 
 // Items without the stages that are better computed where they are needed: their formulas stand there
@@ -73,8 +74,8 @@ struct Grouping {
 // What is in `kept` is needed besides what items read.
 Grouping group_items(const std::vector<Item>& items, const std::set<std::string>& kept, const Target& target);
 
-// In an order in which less memory is in use at once, where there is one. `views` tells of buffers that are
-// others under another shape.
+// In an order in which less memory is in use at once, where there is one, and loops that do not need each
+// other follow one another. `views` tells of buffers that are others under another shape.
 void order_groups(std::vector<Group>& groups, const std::vector<Item>& items,
                   const std::map<std::string, loops::Buffer>& buffers,
                   const std::map<std::string, std::string>& views);

@@ -6,14 +6,12 @@
 #include "base/error.h"
 #include "ir/fit.h"
 #include "runtime/program_state.h"
-#include "runtime/run_loop.h"
 #include "runtime/thread_pool.h"
 #include "tensor/byte_count.h"
 
 namespace tenon {
 namespace {
 
-constexpr int64_t kElementsPerThread = 16384;  // less is not worth waking a thread for
 constexpr size_t kMostLayouts = 16;
 constexpr int64_t kCacheLine = 64;  // in bytes
 
@@ -47,18 +45,6 @@ bool has_fixed_sizes(const std::vector<Value>& values) {
   return std::all_of(values.begin(), values.end(), [](Value value) { return has_fixed_size(value.type()); });
 }
 
-// An error says which node it is in.
-template <class F>
-Data with_node(const Node& node, F&& run) {
-  try {
-    return run();
-  } catch (const ElementError& error) {  // of a nested graph
-    throw ElementError(fmt::format("{}: {}", node.describe(), error.what()));
-  } catch (...) {
-    return with_context([&] { return node.describe(); }, []() -> Data { throw; });
-  }
-}
-
 }  // namespace
 
 std::string describe_sources(const std::vector<std::string>& sources) {
@@ -74,8 +60,9 @@ Program::Program(std::unique_ptr<Graph> graph, std::vector<Slot> slots, std::vec
       planner_(*graph_, slots_, steps_, outputs_),
       code_(std::move(code)),
       has_fixed_sizes_(tenon::has_fixed_sizes(graph_->inputs()) && tenon::has_fixed_sizes(graph_->outputs())),
-      has_host_steps_(std::any_of(steps_.begin(), steps_.end(),
-                                  [](const Step& step) { return std::holds_alternative<HostStep>(step); })) {}
+      has_host_steps_(std::any_of(steps_.begin(), steps_.end(), [](const Step& step) {
+        return std::holds_alternative<HostStep>(step) || std::holds_alternative<LoopsStep>(step);
+      })) {}
 
 Program::~Program() = default;
 
@@ -240,6 +227,8 @@ void Program::run_step(State& state) const {
     return run_kernel(*kernel, state);
   if (const auto* host = std::get_if<HostStep>(&step))
     return run_on_host(*host, state);
+  if (const auto* loops = std::get_if<LoopsStep>(&step))
+    return run_loops(*loops, state);
   const auto& alias = std::get<AliasStep>(step);
   if (slots_[alias.to].home != Home::Own)
     return;
@@ -384,103 +373,6 @@ void Program::launch(const KernelStep& step, const Launch& launch, State& state)
     if (failed != 0)
       throw ElementError(fmt::format("{}: an index is out of range, or an integer is divided by zero",
                                      describe_sources(step.sources)));
-  }
-}
-
-// The same, without what it borrows from the arena, which may be gone before it is read.
-Datum Program::detached(Datum datum, const State& state) const {
-  if (auto* sequence = std::get_if<Sequence>(&datum)) {
-    for (Datum& element : sequence->elements)
-      element = detached(std::move(element), state);
-    return datum;
-  }
-  if (auto* optional = std::get_if<Optional>(&datum)) {
-    if (optional->element)
-      optional->element = std::make_shared<const Datum>(detached(*optional->element, state));
-    return datum;
-  }
-  const Tensor& tensor = datum.tensor();
-  if (tensor.dtype() == DType::String)
-    return datum;
-  const std::byte* begin = tensor.bytes().data();
-  if (begin < state.arena.get() || begin >= state.arena.get() + state.arena_bytes)
-    return datum;
-  Tensor copy(tensor.dtype(), tensor.extents());
-  std::memcpy(copy.mutable_bytes().data(), begin, tensor.bytes().size());
-  return copy;
-}
-
-Data Program::operands_of(const HostStep& step, State& state) const {
-  Data operands;
-  for (size_t slot : step.reads) {
-    const Slot& own = slots_[slot];
-    if (own.type.is_tensor())
-      operands.emplace_back(tensor_of(slot, state));
-    else
-      operands.push_back(own.home == Home::Input ? (*state.inputs)[static_cast<size_t>(own.number)]
-                                                 : state.own[slot]);
-  }
-  return operands;
-}
-
-// Memory for a result of these sizes: that of its slot, where it is known and they fit.
-Tensor Program::place_result(size_t slot, DType dtype, const Extents& extents, State& state) const {
-  if (slots_[slot].home == Home::Own || planner_.extents_of(slot, *state.layout) != extents)
-    return {dtype, extents};
-  const auto bytes = static_cast<size_t>(byte_count(dtype, extents));
-  return {dtype, extents, nullptr, {prepare(slot, state), bytes}};
-}
-
-std::unique_ptr<LoopRun> Program::start_loop(const HostStep& step, const Data& operands, int threads,
-                                             State& state) const {
-  const auto body = step.regions.find("body");
-  if (body == step.regions.end())
-    return nullptr;
-  const Call call(*step.node, operands, *state.options.random);
-  return LoopRun::start(call, *body->second, {.threads = threads, .random = state.options.random},
-                        [&](size_t result, DType dtype, const Extents& extents) {
-                          return place_result(step.writes[result], dtype, extents, state);
-                        });
-}
-
-void Program::run_on_host(const HostStep& step, State& state) const {
-  const Data operands = operands_of(step, state);
-  const Call::RunRegion run_region = [&](std::string_view region, const Data& inputs) {
-    return step.regions.find(region)->second->run(
-        inputs, {.threads = state.options.threads, .random = state.options.random});
-  };
-  store_results(step,
-                with_node(*step.node,
-                          [&] {
-                            if (const auto loop = start_loop(step, operands, state.options.threads, state))
-                              return loop->run();
-                            return step.node->op().eval(Call(*step.node, operands, *state.options.random,
-                                                             step.regions.empty() ? nullptr : &run_region));
-                          }),
-                state);
-}
-
-void Program::store_results(const HostStep& step, Data results, State& state) const {
-  const Node& node = *step.node;
-  const size_t known = state.bindings.size();
-  for (size_t i = 0; i < step.writes.size(); ++i) {
-    const size_t slot = step.writes[i];
-    if (!fits(results[i], slots_[slot].type, state.bindings) &&
-        (node.regions().empty() || !resize_empty(results[i], slots_[slot].type, state.bindings)))
-      throw user_error("{}: {}: result {} should be {}{}, but came out as {}", node.describe(),
-                       node.op().name, i, slots_[slot].type, bindings_text(slots_[slot].type, state.bindings),
-                       type_of(results[i]));
-    if (slots_[slot].home == Home::Own) {
-      state.own[slot] = detached(std::move(results[i]), state);
-      continue;
-    }
-    const std::span<const std::byte> bytes = results[i].tensor().bytes();
-    if (std::byte* memory = prepare(slot, state); memory != bytes.data())
-      std::memcpy(memory, bytes.data(), bytes.size());
-  }
-  if (state.bindings.size() > known) {  // kernels that come rely on them
-    const std::lock_guard lock(mutex_);
-    check_sizes(state.bindings);
   }
 }
 

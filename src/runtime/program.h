@@ -60,6 +60,9 @@ class Program {
   // The same as run where they are known, with memory of the caller's for the outputs.
   void run_into(const Data& inputs, std::span<void* const> outputs, const RunOptions& options = {}) const;
 
+  // Whether some steps are no kernels: only those draw random numbers.
+  bool has_host_steps() const { return has_host_steps_; }
+
   class Runs;  // of inputs of the same sizes: see repeated_runs.h
 
   const Graph& graph() const { return *graph_; }
@@ -82,6 +85,7 @@ class Program {
   void run_kernel(const KernelStep& step, State& state) const;
   void launch(const KernelStep& step, const Launch& launch, State& state) const;
   void run_on_host(const HostStep& step, State& state) const;
+  void run_loops(const LoopsStep& step, State& state) const;
   Data operands_of(const HostStep& step, State& state) const;
   Tensor place_result(size_t slot, DType dtype, const Extents& extents, State& state) const;
   std::unique_ptr<LoopRun> start_loop(const HostStep& step, const Data& operands, int threads,

@@ -1,5 +1,8 @@
 #include "runtime/repeated_runs.h"
 
+#include <algorithm>
+#include <limits>
+
 #include "runtime/program_state.h"
 
 namespace tenon {
@@ -12,6 +15,15 @@ Program::Runs::Runs(const Program& program, const Data& inputs, const RunOptions
 }
 
 Program::Runs::~Runs() { program_.release(std::move(state_)); }
+
+int64_t Program::Runs::work() const {
+  int64_t work = 0;
+  for (size_t i = 0; i < program_.steps_.size(); ++i)
+    if (std::holds_alternative<KernelStep>(program_.steps_[i]))
+      if (const std::optional<Launch> launch = program_.planner_.launch_of(i, *state_->layout))
+        work += std::min(launch->work(), std::numeric_limits<int64_t>::max() - work);
+  return work;
+}
 
 void Program::Runs::run(std::span<const void* const> inputs, std::span<void* const> outputs) {
   state_->input_memory = inputs;

@@ -12,6 +12,9 @@ class Program::Runs {
   Runs(const Program& program, const Data& inputs, const RunOptions& options);
   ~Runs();
 
+  // About how many elements the kernels of a run compute, as far as that is known.
+  int64_t work() const;
+
   // The memory is not checked; no output may overlap another or an input.
   void run(std::span<const void* const> inputs, std::span<void* const> outputs);
 

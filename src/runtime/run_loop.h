@@ -19,6 +19,10 @@ class LoopRun {
   static std::unique_ptr<LoopRun> start(const Call& loop, const Program& body, const RunOptions& options,
                                         const Place& place);
 
+  // Whether all these loops, of which some may not have started, take less time beside each other, each in a
+  // thread of its own, than one after the other, with the kernels of each turn in all threads.
+  static bool gain_beside_each_other(const std::vector<std::unique_ptr<LoopRun>>& loops, int threads);
+
   // The results of the loop.
   Data run();
 

@@ -36,6 +36,8 @@ struct KernelPhase {
   Dim turns, scratch;  // scratch: in bytes, for each thread
 };
 
+constexpr int64_t kElementsPerThread = 16384;  // less work is not worth waking a thread for
+
 struct KernelStep {
   std::string name;
   std::vector<KernelPhase> phases;
@@ -55,13 +57,19 @@ struct HostStep {
       regions;  // what its nested graphs became
 };
 
+// Loops that do not need each other, so that they may run at once.
+struct LoopsStep {
+  std::vector<HostStep> loops;
+  std::vector<size_t> reads, writes;  // of all of them
+};
+
 // The slot has the elements of another.
 struct AliasStep {
   const Node* node;
   size_t from, to;
 };
 
-using Step = std::variant<KernelStep, HostStep, AliasStep>;
+using Step = std::variant<KernelStep, HostStep, LoopsStep, AliasStep>;
 
 // Calls f(slot) for each slot that a step reads or writes.
 template <class F>

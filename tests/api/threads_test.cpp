@@ -118,6 +118,30 @@ TEST(Threads, RunStepsOnTheHost) {
   });
 }
 
+// Two loops, so much work that each takes a thread of the pool where one is free.
+TEST(Threads, RunLoopsBesideEachOther) {
+  const std::string body = R"(body(%h: f32[9000], %x: f32[]) {
+      %0 = add(%h, %x)
+      return %0
+    })";
+  const std::string rest = "axes=[0], reversed=[0], output_axes=[], output_reversed=[]) ";
+  const ProgramHandle program =
+      compile_text("graph main(%x: f32[9000], %s: f32[4]) { %n = neg(%x) %0 = scan([%x], [%s], " + rest +
+                   body + " %1 = scan([%n], [%s], " + rest + body + " %2 = mul(%0, %1) return %2 }");
+  const Floats steps = {{1, 2, 3, 4}, {4}};
+  in_two_threads([&](int caller) {
+    for (int turn = 0; turn < kTurns; ++turn) {
+      Floats x = filled(9000, static_cast<float>(caller + turn)), s = steps, y = x;
+      const tenon_tensor inputs[] = {x.tensor(TENON_F32), s.tensor(TENON_F32)};
+      tenon_tensor output = y.tensor(TENON_F32);
+      const tenon_run_options options{.size = sizeof options, .threads = 2, .seed = 0};
+      ASSERT_EQ(tenon_run(program.get(), inputs, 2, &output, 1, &options), TENON_OK) << tenon_error_message();
+      const float number = x.elements.front();
+      ASSERT_EQ(y.elements, std::vector<float>(9000, (number + 10) * (10 - number)));
+    }
+  });
+}
+
 TEST(Threads, DrawByTheirOwnSeeds) {
   const ProgramHandle program = compile_text(R"(graph main(%x: f32[n]) {
     %shape = shape(%x)

@@ -2,6 +2,7 @@
 #include <thread>
 
 #include "compiler/expect_compiled.h"
+#include "compiler/print_program.h"
 #include "runtime/run_loop.h"
 
 namespace tenon {
@@ -93,6 +94,80 @@ TEST(Loops, RunRecurrentLayersOfAllKinds) {
   expect_layer("lstm", 4, "%y, %last, %cell", R"(%w2, initial_h=%h, direction="bidirectional", activations=[
       "sigmoid", "relu", "tanh", "hard_sigmoid", "softsign", "elu"])",
                2);
+}
+
+// --- loops beside each other ---
+
+std::string program_text(std::string_view text) {
+  return print_program(*compile(*read(text), without_cache()), {});
+}
+
+// Two loops over tanh(h·w/20 + x), which forgets how the last bit was rounded; the second scans what is said.
+std::string two_loops(std::string_view second) {
+  return fmt::format(R"(graph(%x: f32[20,1,128], %h: f32[1,128], %w1: f32[128,128], %w2: f32[128,128]) {{
+    %a, %y = scan([%h], [%x], [%w1], axes=[0], reversed=[0], output_axes=[0], output_reversed=[0])
+        body(%h: f32[1,128], %x: f32[1,128], %w: f32[128,128]) {{
+      %small = constant(value=f32[] {{0.05}})
+      %p = matmul(%h, %w)
+      %0 = mul(%p, %small)
+      %1 = add(%0, %x)
+      %2 = tanh(%1)
+      return %2, %2
+    }}
+    %s = neg(%x)
+    %b, %z = scan([%h], [{}], [%w2], axes=[0], reversed=[1], output_axes=[0], output_reversed=[1])
+        body(%h: f32[1,128], %x: f32[1,128], %w: f32[128,128]) {{
+      %small = constant(value=f32[] {{0.05}})
+      %p = matmul(%h, %w)
+      %0 = mul(%p, %small)
+      %1 = add(%0, %x)
+      %2 = tanh(%1)
+      return %2, %2
+    }}
+    return %a, %b, %y, %z
+  }})",
+                     second);
+}
+
+TEST(Loops, RunBesideEachOtherWhereTheyCan) {
+  EXPECT_TRUE(has(program_text(two_loops("%s")), "beside each other"));
+  EXPECT_FALSE(has(program_text(two_loops("%y")), "beside each other"));
+  for (std::string_view second : {"%s", "%x", "%y"})
+    expect_as_evaluated(two_loops(second),
+                        {{floats({20, 1, 128}), floats({1, 128}, 2), floats({1}), floats({1})}});
+}
+
+TEST(Loops, DrawOneAfterTheOther) {
+  EXPECT_FALSE(has(program_text(R"(graph(%x: f32[4,3], %y: f32[4,3]) {
+    %a = scan([], [%x], axes=[0], reversed=[0], output_axes=[0], output_reversed=[0]) body(%x: f32[3]) {
+      %n = constant(value=i64[1] {3})
+      %r = random_normal(%n, dtype=f32)
+      %s = add(%x, %r)
+      return %s
+    }
+    %b = scan([], [%y], axes=[0], reversed=[0], output_axes=[0], output_reversed=[0]) body(%x: f32[3]) {
+      %r = tanh(%x)
+      return %r
+    }
+    return %a, %b
+  })"),
+                   "beside each other"));
+}
+
+TEST(Loops, ThreeDirectionsShareTwoThreads) {
+  const std::string text = R"(graph(%x: f32[t,2,3], %w0: f32[2,256,3], %w1: f32[2,256,64], %w2: f32[1,256,3],
+      %w3: f32[1,256,64]) {
+    %y, %h, %c = lstm(%x, %w0, %w1, direction="bidirectional")
+    %z, %k, %d = lstm(%x, %w2, %w3)
+    return %y, %h, %c, %z, %k, %d
+  })";
+  const Data rest = {floats({1}), floats({1}), floats({1}), floats({1})};
+  std::vector<Data> runs;
+  for (const int64_t turns : {9, 1, 0, 4}) {
+    runs.push_back({floats({turns, 2, 3})});
+    runs.back().insert(runs.back().end(), rest.begin(), rest.end());
+  }
+  expect_as_evaluated(text, runs);
 }
 
 // --- scans ---

@@ -1,0 +1,147 @@
+// host_steps.cpp — the steps of a program that are no kernels: nodes that the op's eval runs, and loops.
+#include <cstring>
+
+#include "runtime/program_state.h"
+#include "runtime/run_loop.h"
+#include "runtime/thread_pool.h"
+#include "tensor/byte_count.h"
+
+namespace tenon {
+namespace {
+
+// An error says which node it is in.
+template <class F>
+Data with_node(const Node& node, F&& run) {
+  try {
+    return run();
+  } catch (const ElementError& error) {  // of a nested graph
+    throw ElementError(fmt::format("{}: {}", node.describe(), error.what()));
+  } catch (...) {
+    return with_context([&] { return node.describe(); }, []() -> Data { throw; });
+  }
+}
+
+}  // namespace
+
+// The same, without what it borrows from the arena, which may be gone before it is read.
+Datum Program::detached(Datum datum, const State& state) const {
+  if (auto* sequence = std::get_if<Sequence>(&datum)) {
+    for (Datum& element : sequence->elements)
+      element = detached(std::move(element), state);
+    return datum;
+  }
+  if (auto* optional = std::get_if<Optional>(&datum)) {
+    if (optional->element)
+      optional->element = std::make_shared<const Datum>(detached(*optional->element, state));
+    return datum;
+  }
+  const Tensor& tensor = datum.tensor();
+  if (tensor.dtype() == DType::String)
+    return datum;
+  const std::byte* begin = tensor.bytes().data();
+  if (begin < state.arena.get() || begin >= state.arena.get() + state.arena_bytes)
+    return datum;
+  Tensor copy(tensor.dtype(), tensor.extents());
+  std::memcpy(copy.mutable_bytes().data(), begin, tensor.bytes().size());
+  return copy;
+}
+
+Data Program::operands_of(const HostStep& step, State& state) const {
+  Data operands;
+  for (size_t slot : step.reads) {
+    const Slot& own = slots_[slot];
+    if (own.type.is_tensor())
+      operands.emplace_back(tensor_of(slot, state));
+    else
+      operands.push_back(own.home == Home::Input ? (*state.inputs)[static_cast<size_t>(own.number)]
+                                                 : state.own[slot]);
+  }
+  return operands;
+}
+
+// Memory for a result of these sizes: that of its slot, where it is known and they fit.
+Tensor Program::place_result(size_t slot, DType dtype, const Extents& extents, State& state) const {
+  if (slots_[slot].home == Home::Own || planner_.extents_of(slot, *state.layout) != extents)
+    return {dtype, extents};
+  const auto bytes = static_cast<size_t>(byte_count(dtype, extents));
+  return {dtype, extents, nullptr, {prepare(slot, state), bytes}};
+}
+
+std::unique_ptr<LoopRun> Program::start_loop(const HostStep& step, const Data& operands, int threads,
+                                             State& state) const {
+  const auto body = step.regions.find("body");
+  if (body == step.regions.end())
+    return nullptr;
+  const Call call(*step.node, operands, *state.options.random);
+  return LoopRun::start(call, *body->second, {.threads = threads, .random = state.options.random},
+                        [&](size_t result, DType dtype, const Extents& extents) {
+                          return place_result(step.writes[result], dtype, extents, state);
+                        });
+}
+
+void Program::run_on_host(const HostStep& step, State& state) const {
+  const Data operands = operands_of(step, state);
+  const Call::RunRegion run_region = [&](std::string_view region, const Data& inputs) {
+    return step.regions.find(region)->second->run(
+        inputs, {.threads = state.options.threads, .random = state.options.random});
+  };
+  store_results(step,
+                with_node(*step.node,
+                          [&] {
+                            if (const auto loop = start_loop(step, operands, state.options.threads, state))
+                              return loop->run();
+                            return step.node->op().eval(Call(*step.node, operands, *state.options.random,
+                                                             step.regions.empty() ? nullptr : &run_region));
+                          }),
+                state);
+}
+
+void Program::run_loops(const LoopsStep& step, State& state) const {
+  const int threads = state.options.threads;
+  std::vector<Data> operands, results(step.loops.size());
+  std::vector<std::unique_ptr<LoopRun>> runs;
+  for (const HostStep& loop : step.loops) {
+    operands.push_back(operands_of(loop, state));
+    with_node(*loop.node, [&] {
+      runs.push_back(start_loop(loop, operands.back(), 1, state));
+      return Data();
+    });
+  }
+  if (threads == 1 || !LoopRun::gain_beside_each_other(runs, threads)) {
+    for (const HostStep& loop : step.loops)
+      run_on_host(loop, state);
+    return;
+  }
+  shared_pool(threads).run(static_cast<int64_t>(runs.size()), [&](int64_t task, int) {
+    const auto i = static_cast<size_t>(task);
+    results[i] = with_node(*step.loops[i].node, [&] { return runs[i]->run(); });
+  });
+  for (size_t i = 0; i < runs.size(); ++i)
+    store_results(step.loops[i], std::move(results[i]), state);
+}
+
+void Program::store_results(const HostStep& step, Data results, State& state) const {
+  const Node& node = *step.node;
+  const size_t known = state.bindings.size();
+  for (size_t i = 0; i < step.writes.size(); ++i) {
+    const size_t slot = step.writes[i];
+    if (!fits(results[i], slots_[slot].type, state.bindings) &&
+        (node.regions().empty() || !resize_empty(results[i], slots_[slot].type, state.bindings)))
+      throw user_error("{}: {}: result {} should be {}{}, but came out as {}", node.describe(),
+                       node.op().name, i, slots_[slot].type, bindings_text(slots_[slot].type, state.bindings),
+                       type_of(results[i]));
+    if (slots_[slot].home == Home::Own) {
+      state.own[slot] = detached(std::move(results[i]), state);
+      continue;
+    }
+    const std::span<const std::byte> bytes = results[i].tensor().bytes();
+    if (std::byte* memory = prepare(slot, state); memory != bytes.data())
+      std::memcpy(memory, bytes.data(), bytes.size());
+  }
+  if (state.bindings.size() > known) {  // kernels that come rely on them
+    const std::lock_guard lock(mutex_);
+    check_sizes(state.bindings);
+  }
+}
+
+}  // namespace tenon
