@@ -63,7 +63,7 @@ StateNodes lstm_nodes(const CellNodes& cell, Value from_x, StateNodes state) {
   return {cell.functions[0](peek(1, c)) * cell.functions[2](c), c};
 }
 
-// One direction of a layer as a scan over its steps.
+// One direction of a layer as a scan over its steps, or as its only step.
 template <const RecurrentLayer& layer, auto step>
 class DirectionNodes {
  public:
@@ -87,9 +87,7 @@ class DirectionNodes {
   // The results: y [time, batch, hidden], the last h, and where there is one the last c.
   std::vector<Value> make() const {
     const Scan loop = make_loop();
-    auto body = trace_region(graph_, "body", turn_inputs(loop),
-                             [&](const std::vector<Value>& inputs) { return make_turn(inputs); });
-    std::vector<Value> results = scan(graph_, loop, std::move(body));
+    std::vector<Value> results = x_.dim(0) == Dim(1) ? make_only_turn(loop) : make_turns(loop);
     if (backward_ && by_length_)
       results.back() = reversed(results.back());
     std::rotate(results.begin(), results.end() - 1, results.end());
@@ -98,8 +96,10 @@ class DirectionNodes {
 
  private:
   Value of_direction(std::string_view name) const {
-    const bool given = n_.op().find_operand(name) != nullptr && n_.has(name);
-    return given ? squeeze(slice(n_.in(name), 0, direction_, direction_ + 1), {0}) : Value();
+    if (n_.op().find_operand(name) == nullptr || !n_.has(name))
+      return {};
+    const Value all = n_.in(name);
+    return squeeze(direction_count(n_) == 1 ? all : slice(all, 0, direction_, direction_ + 1), {0});
   }
 
   Value initial(std::string_view name) const {
@@ -138,6 +138,23 @@ class DirectionNodes {
     loop.output_axes = {0};
     loop.output_reversed = {from_end};
     return loop;
+  }
+
+  std::vector<Value> make_turns(const Scan& loop) const {
+    auto body = trace_region(graph_, "body", turn_inputs(loop),
+                             [&](const std::vector<Value>& inputs) { return make_turn(inputs); });
+    return scan(graph_, loop, std::move(body));
+  }
+
+  // What streams give a layer is often one step, which needs no loop.
+  std::vector<Value> make_only_turn(const Scan& loop) const {
+    std::vector<Value> inputs = loop.carried;
+    for (Value value : loop.scanned)
+      inputs.push_back(squeeze(value, {0}));
+    inputs.insert(inputs.end(), loop.captured.begin(), loop.captured.end());
+    std::vector<Value> results = make_turn(inputs);
+    results.back() = unsqueeze(results.back(), {0});
+    return results;
   }
 
   static TracedInputs turn_inputs(const Scan& loop) {
@@ -195,7 +212,7 @@ std::vector<Value> decompose(const Node& n) {
   }
   std::vector<Value> whole;
   for (size_t i = 0; i < parts.size(); ++i)
-    whole.push_back(concat(parts[i], i == 0 ? 1 : 0));
+    whole.push_back(parts[i].size() == 1 ? parts[i].front() : concat(parts[i], i == 0 ? 1 : 0));
   return whole;
 }
 

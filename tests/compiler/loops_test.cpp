@@ -32,6 +32,10 @@ void expect_as_evaluated(std::string_view text, const std::vector<Data>& runs) {
 Tensor floats(const Extents& extents, uint64_t seed = 1) { return numbers(DType::F32, extents, seed); }
 Tensor ints(const std::vector<int64_t>& values) { return Tensor::of(values); }
 
+std::string program_text(std::string_view text, const Bindings& sizes = {}) {
+  return print_program(*compile(*read(text), without_cache()), sizes);
+}
+
 // Whether the turns of the first loop of a program run in place.
 bool runs_in_place(std::string_view text, const Data& operands) {
   const std::unique_ptr<Graph> graph = read(text);
@@ -96,11 +100,23 @@ TEST(Loops, RunRecurrentLayersOfAllKinds) {
                2);
 }
 
-// --- loops beside each other ---
-
-std::string program_text(std::string_view text) {
-  return print_program(*compile(*read(text), without_cache()), {});
+TEST(Loops, RunOneStepWithoutALoop) {
+  const std::string text = R"(graph(%x: f32[1,b,3], %lengths: i64[b], %h: f32[1,b,4], %w0: f32[1,16,3],
+      %w1: f32[1,16,4], %w2: f32[1,32], %w3: f32[1,12]) {
+    %y, %last, %cell = lstm(%x, %w0, %w1, %w2, %lengths, initial_h=%h, peepholes=%w3, direction="reverse")
+    return %y, %last, %cell
+  })";
+  std::vector<Data> runs;
+  for (const std::vector<int64_t>& lengths : std::vector<std::vector<int64_t>>{{1, 0}, {1}, {}}) {
+    const auto batch = static_cast<int64_t>(lengths.size());
+    runs.push_back({floats({1, batch, 3}), ints(lengths), floats({1, batch, 4}, 2), floats({1}), floats({1}),
+                    floats({1}), floats({1})});
+  }
+  expect_as_evaluated(text, runs);
+  EXPECT_FALSE(has(program_text(text, {{"b", 1}}), "scan"));
 }
+
+// --- loops beside each other ---
 
 // Two loops over tanh(h·w/20 + x), which forgets how the last bit was rounded; the second scans what is said.
 std::string two_loops(std::string_view second) {
