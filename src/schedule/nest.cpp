@@ -8,6 +8,7 @@
 #include "schedule/borders.h"
 #include "schedule/contract.h"
 #include "schedule/fetch_rows.h"
+#include "schedule/interleave_blocks.h"
 #include "schedule/rows.h"
 #include "schedule/strips.h"
 #include "schedule/winograd.h"
@@ -341,6 +342,7 @@ class NestBuilder {
     if (std::optional<std::vector<Statement>> body =
             contract_in_registers(definitions, outputs_, target_, true, stages_.front().panels)) {
       kernel_.body = std::move(*body);
+      interleave_blocks(kernel_.body, target_);
       return;
     }
     const Definition& sum = definitions.front();
