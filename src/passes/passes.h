@@ -30,6 +30,8 @@ void move_transposes(Graph& graph, Journal& journal);
 void split_siblings(Graph& graph, Journal& journal);
 // Takes the only branch of an `if` that is ever taken.
 void inline_branches(Graph& graph, Journal& journal);
+// Tells the branches of an `if` the sizes that what they get always has.
+void bind_branches(Graph& graph, Journal& journal);
 // Writes out loops of no turns, of one, or of few small ones.
 void unroll_loops(Graph& graph, Journal& journal);
 // Takes what was put into sequences and optionals, instead of taking it out of them again.

@@ -53,6 +53,9 @@ const std::vector<Pass>& portable_pipeline() {
        "before all rules: they see through constants, but not through what makes them"},
       {"inline-branches", "takes the only branch that is ever taken", inline_branches,
        "after folding, which finds out conditions"},
+      {"bind-branches", "tells branches the sizes of what they get", bind_branches,
+       "after inlining, which leaves the branches that running chooses; before loops, whose turns may follow "
+       "from sizes"},
       {"unroll-loops", "writes out loops of no, one or few turns", unroll_loops,
        "after folding, which finds out how many turns there are"},
       {"unpack-sequences", "takes out of sequences what was put into them", unpack_sequences,

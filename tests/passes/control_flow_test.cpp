@@ -43,6 +43,61 @@ TEST(InlineBranches, LeavesABranchThatDoesNotFitItsInputs) {
       "a reshape node: reshape: 3 elements do not divide into [2,-1]\n  x  %y: f32[3]\n  shape: i64[2]");
 }
 
+TEST(BindBranches, TellsBranchesTheSizesOfWhatTheyGet) {
+  expect_pass(bind_branches, R"(graph g(%c: bool[], %a: f32[2,m], %b: f32[3]) {
+    %0, %1 = if(%c, [%a, %b])
+      then(%x: f32[n,k], %y: f32[*]) { %u = neg(%x) %v = exp(%y) return %u, %v }
+      else(%x: f32[n,k], %y: f32[j]) { %u = exp(%x) %v = neg(%y) return %u, %v }
+    return %0, %1 })",
+              R"(graph g(%c: bool[], %a: f32[2,m], %b: f32[3]) {
+    %0, %1 = if(%c, [%a, %b])
+      then(%x: f32[2,k], %y: f32[3]) { %u = neg(%x) %v = exp(%y) return %u, %v }
+      else(%x: f32[2,k], %y: f32[3]) { %u = exp(%x) %v = neg(%y) return %u, %v }
+    return %0, %1 })");
+}
+
+TEST(BindBranches, TellsTheBranchesWithin) {
+  expect_pass(bind_branches, R"(graph g(%c: bool[], %a: f32[2]) {
+    %0 = if(%c, [%a, %c])
+      then(%x: f32[n], %d: bool[]) {
+        %u = neg(%x)
+        %v = if(%d, [%u]) then(%y: f32[m]) { %w = exp(%y) return %w } else(%y: f32[m]) { return %y }
+        return %v }
+      else(%x: f32[n], %d: bool[]) { return %x }
+    return %0 })",
+              R"(graph g(%c: bool[], %a: f32[2]) {
+    %0 = if(%c, [%a, %c])
+      then(%x: f32[2], %d: bool[]) {
+        %u = neg(%x)
+        %v = if(%d, [%u]) then(%y: f32[2]) { %w = exp(%y) return %w } else(%y: f32[2]) { return %y }
+        return %v }
+      else(%x: f32[2], %d: bool[]) { return %x }
+    return %0 })");
+}
+
+TEST(BindBranches, LeavesABranchThatIsNeverTaken) {
+  expect_pass(bind_branches, R"(graph g(%c: bool[], %a: f32[3]) {
+    %0 = if(%c, [%a])
+      then(%x: f32[n]) { %s = constant(value=i64[2] {2, -1}) %1 = reshape(%x, %s)
+        %2 = reduce_sum(%1, axes=[0, 1], keep_dims=false) return %2 }
+      else(%x: f32[n]) { %s = constant(value=i64[2] {3, -1}) %1 = reshape(%x, %s)
+        %2 = reduce_sum(%1, axes=[0, 1], keep_dims=false) return %2 }
+    return %0 })",
+              R"(graph g(%c: bool[], %a: f32[3]) {
+    %0 = if(%c, [%a])
+      then(%x: f32[n]) { %s = constant(value=i64[2] {2, -1}) %1 = reshape(%x, %s)
+        %2 = reduce_sum(%1, axes=[0, 1], keep_dims=false) return %2 }
+      else(%x: f32[3]) { %s = constant(value=i64[2] {3, -1}) %1 = reshape(%x, %s)
+        %2 = reduce_sum(%1, axes=[0, 1], keep_dims=false) return %2 }
+    return %0 })");
+}
+
+TEST(BindBranches, LeavesSizesThatOnlyRunningTells) {
+  expect_unchanged(bind_branches, R"(graph g(%c: bool[], %a: f32[m,m]) {
+    %0 = if(%c, [%a]) then(%x: f32[n,k]) { %1 = neg(%x) return %1 } else(%x: f32[n,k]) { return %x }
+    return %0 })");
+}
+
 TEST(UnrollLoops, WritesOutFewTurns) {
   expect_pass(unroll_loops, R"(graph g(%a: f32[2]) {
     %n = constant(value=i64[] {2}) %t = constant(value=bool[] {1})
