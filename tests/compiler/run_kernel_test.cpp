@@ -54,6 +54,37 @@ TEST(RunCompiled, FetchesFromAnyPlace) {
             widen<double>(loops::interpret(kernel, {x}).front()));
 }
 
+// In lanes of any number, added to sums and by themselves, and one by one.
+TEST(RunCompiled, MultipliesBytes) {
+  Tensor a(DType::I32, {75}), b(DType::I32, {75});
+  uint64_t seed = 1;
+  for (Tensor* tensor : {&a, &b})
+    for (int32_t& word : tensor->mutable_data<int32_t>()) {
+      seed = seed * 6364136223846793005 + 1442695040888963407;
+      word = static_cast<int32_t>(seed >> 32);
+    }
+  for (const char* lanes : {"32", "16", "8", "4", "75"}) {
+    const loops::Kernel kernel = loops::parse_checked_kernel(
+        fmt::format(R"(kernel k(a: i32[75], b: i32[75]) -> (y: i32[75], s: i32[]) {{
+  s[] = 5
+  for i in 0..{} vector {{
+    y[i] = dot_bytes(a[i], b[i]) - 1
+    y[i] += dot_bytes(a[0], b[i])
+  }}
+  for i in {}..75 {{
+    y[i] = dot_bytes(a[i], b[74-i])
+    s[] += dot_bytes(b[i], a[i])
+  }}
+}})",
+                    lanes, lanes));
+    const std::vector<Tensor> got = run_compiled(kernel, {a, b}, {}),
+                              wanted = loops::interpret(kernel, {a, b});
+    for (size_t i = 0; i < wanted.size(); ++i)
+      EXPECT_EQ(widen<double>(got[i]), widen<double>(wanted[i]))
+          << "output " << i << ", " << lanes << " lanes";
+  }
+}
+
 // Threads share the turns of nested loops, and may begin and end within a run of the innermost.
 TEST(RunCompiled, TakesTurnsFromAnywhereToAnywhere) {
   const loops::Kernel kernel = loops::parse_checked_kernel(R"(kernel k() -> (y: i64[2,3,n]) {
