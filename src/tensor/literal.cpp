@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "tensor/packing.h"
+#include "tensor/release_literal.h"
 #include "tensor/wide.h"
 
 namespace tenon {
@@ -203,6 +204,7 @@ uint64_t Literal::content_hash() const {
     for (const int64_t extent : extents_)
       hash = hash_combine(hash, static_cast<uint64_t>(extent));
     hash = hash_combine(hash, hash_elements(*this));
+    release(*this);
     hash += hash == 0 ? 1 : 0;
     *hash_ = hash;
   }
@@ -229,7 +231,10 @@ bool operator==(const Literal& a, const Literal& b) {
     return std::get<Tensor>(a.form_).strings() == std::get<Tensor>(b.form_).strings();
   const ElementBytes p = element_bytes(a);
   const ElementBytes q = element_bytes(b);
-  return std::memcmp(p.bytes.data(), q.bytes.data(), p.bytes.size()) == 0;
+  const bool same = std::memcmp(p.bytes.data(), q.bytes.data(), p.bytes.size()) == 0;
+  release(a);
+  release(b);
+  return same;
 }
 
 }  // namespace tenon

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/pages.h"
+#include "frontends/onnx/write/parts.h"
 #include "ir/evaluate.h"
 #include "ops/data.h"
 #include "tensor/packing.h"
@@ -122,15 +122,11 @@ Tensor compute(Value value) {
 
 void with_packed(Value value, const std::function<void(std::span<const std::byte>)>& use) {
   if (const Literal* literal = literal_of(*value.node()))
-    if (const auto* slice = std::get_if<Literal::FileSlice>(&literal->form())) {
-      const std::span<const std::byte> bytes = slice->file->bytes().subspan(slice->offset, slice->size);
-      use(bytes);
-      return release_pages(bytes);
-    }
-  const Tensor tensor = compute(value);
-  if (info(tensor.dtype()).bits % 8 == 0)
-    return use(tensor.bytes());
-  use(pack(tensor));
+    if (const auto* slice = std::get_if<Literal::FileSlice>(&literal->form()))
+      return read_in_parts(slice->file->bytes().subspan(slice->offset, slice->size), use);
+  if (info(value.dtype()).bits % 8 == 0)
+    return compute_in_parts(value, [&](const Tensor& part) { use(part.bytes()); });
+  use(pack(compute(value)));
 }
 
 }  // namespace tenon::onnx

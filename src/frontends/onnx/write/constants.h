@@ -34,7 +34,8 @@ uint64_t size_in_file(Value value);
 // The elements. What was computed on the way is forgotten.
 Tensor compute(Value value);
 
-// Calls `use` with the elements as they stand in files. A weight that is in a file already is not copied.
+// Calls `use` with the elements as they stand in files, some at a time where there are many. A weight that is
+// in a file already is not copied.
 void with_packed(Value value, const std::function<void(std::span<const std::byte>)>& use);
 
 }  // namespace tenon::onnx

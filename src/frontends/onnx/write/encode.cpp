@@ -213,8 +213,9 @@ std::string encode_weight(const DraftInitializer& weight) {
     return write_tensor(weight.name, compute(weight.value));
   WireWriter writer;
   put_head(writer, weight);
-  with_packed(weight.value,
-              [&](std::span<const std::byte> bytes) { writer.put(tensor_field::raw_data, as_text(bytes)); });
+  std::string elements;
+  with_packed(weight.value, [&](std::span<const std::byte> bytes) { elements += as_text(bytes); });
+  writer.put(tensor_field::raw_data, elements);
   return writer.message();
 }
 
