@@ -53,7 +53,7 @@ inline double rounding_of(const Node& node, DType dtype) {
 
 inline double greatest_of(const Tensor& tensor) {
   double greatest = 0;
-  if (is_float(tensor.dtype()))
+  if (is_float(tensor.dtype()) || is_integer(tensor.dtype()))
     for (double number : widen<double>(tensor))
       greatest = std::max(greatest, std::fabs(number));
   return greatest;

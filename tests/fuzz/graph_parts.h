@@ -71,8 +71,8 @@ class GraphParts : public RandomGraph {
     return one_in(4) ? parameter(*graph_, fmt::format("w{}", parameters_++), std::move(value))
                      : constant(*graph_, std::move(value));
   }
-  Value weight(const Extents& extents) {
-    const DType dtype = is_float(dtype_) ? dtype_ : DType::F32;
+  Value weight(const Extents& extents) { return weight(is_float(dtype_) ? dtype_ : DType::F32, extents); }
+  Value weight(DType dtype, const Extents& extents) {
     Tensor values = moderate(dtype, extents);
     return one_in(2) ? parameter(*graph_, fmt::format("w{}", parameters_++), std::move(values))
                      : constant(*graph_, std::move(values));

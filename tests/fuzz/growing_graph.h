@@ -3,17 +3,17 @@
 // nodes between.
 #pragma once
 
-#include "fuzz/graph_parts.h"
+#include "fuzz/image_parts.h"
 #include "ops/control.h"
 
 namespace tenon::fuzz {
 
-class GrowingGraph : public GraphParts {
+class GrowingGraph : public ImageParts {
  public:
   using RandomGraph::Sizes;
   enum class Elements { Moderate, Special };  // finite and not large, or NaN and infinities too
 
-  explicit GrowingGraph(uint64_t seed) : GraphParts(seed) { draws_random_ops_ = false; }
+  explicit GrowingGraph(uint64_t seed) : ImageParts(seed) { draws_random_ops_ = false; }
 
   std::unique_ptr<Graph> make() {
     auto graph = std::make_unique<Graph>("grown");
@@ -70,9 +70,11 @@ class GrowingGraph : public GraphParts {
         &GrowingGraph::limits,     &GrowingGraph::choice,      &GrowingGraph::choice,
         &GrowingGraph::softmax,    &GrowingGraph::norm,        &GrowingGraph::activation,
         &GrowingGraph::attention,  &GrowingGraph::rotation,    &GrowingGraph::product,
-        &GrowingGraph::product,    &GrowingGraph::convolution, &GrowingGraph::branch,
-        &GrowingGraph::loop,       &GrowingGraph::walk_slices, &GrowingGraph::duplicate,
-        &GrowingGraph::duplicate,  &GrowingGraph::anything,    &GrowingGraph::anything,
+        &GrowingGraph::product,    &GrowingGraph::convolution, &GrowingGraph::images,
+        &GrowingGraph::images,     &GrowingGraph::images,      &GrowingGraph::images,
+        &GrowingGraph::branch,     &GrowingGraph::loop,        &GrowingGraph::walk_slices,
+        &GrowingGraph::duplicate,  &GrowingGraph::duplicate,   &GrowingGraph::anything,
+        &GrowingGraph::anything,
     };
     try {
       (this->*pieces[below(std::size(pieces))])();
@@ -292,66 +294,6 @@ class GrowingGraph : public GraphParts {
     }
     if (one_in(3))
       apply("relu", y);
-  }
-
-  Value batch_norm_of(Value x) {
-    const Extents channels = {x.rank() < 2 ? 1 : x.dim(1).constant().value_or(1)};
-    const Value variance = keep(graph_->create("abs", {{"x", weight(channels)}})->result());
-    return keep(
-        graph_
-            ->create("batch_norm",
-                     {{"x", x},
-                      {"scale", weight(channels)},
-                      {"bias", weight(channels)},
-                      {"mean", weight(channels)},
-                      {"variance", one_in(2) ? variance : constant(*graph_, filled(x.dtype(), channels, 1))}},
-                     {{"epsilon", one_of({1e-5, 1e-3})}})
-            ->result());
-  }
-
-  void convolution() {
-    if (is_nested() || !is_float(dtype_))
-      return;
-    const int64_t spatial = one_in(2) ? 1 : 2, groups = one_in(4) ? 2 : 1;
-    const bool transposed = one_in(4);
-    std::vector<Dim> dims = {random_dim(), 2};
-    for (int64_t i = 0; i < spatial; ++i)
-      dims.push_back(one_in(4) ? random_dim() : Dim(static_cast<int64_t>(3 + below(3))));
-    Value x = add_input(Type::tensor(dtype_, dims));
-    if (one_in(2)) {
-      std::vector<int64_t> pads(static_cast<size_t>(2 * (spatial + one_in(6))));
-      for (int64_t& pad : pads)
-        pad = static_cast<int64_t>(below(3)) - one_in(8);
-      Attribute::Ints axes(pads.size() / 2);
-      std::iota(axes.begin(), axes.end(), 2 + spatial - static_cast<int64_t>(axes.size()));
-      x = keep(graph_
-                   ->create("pad",
-                            {{"x", x},
-                             {"pads", int_vector(*graph_, pads)},
-                             {"value", one_in(3) ? scalar_of(x, number()) : Value()}},
-                            {{"axes", axes}, {"mode", one_of({"constant", "constant", "constant", "edge"})}})
-                   ->result());
-    }
-    const int64_t filters = 2;
-    Extents extents = {transposed ? 2 : filters, (transposed ? filters : 2) / groups};
-    for (int64_t i = 0; i < spatial; ++i)
-      extents.push_back(static_cast<int64_t>(1 + below(3)));
-    const Attribute::Ints ones(static_cast<size_t>(spatial), 1),
-        strides(static_cast<size_t>(spatial), one_of<int64_t>({1, 1, 2}));
-    Attribute::Ints pads(static_cast<size_t>(2 * spatial));
-    for (int64_t& pad : pads)
-      pad = static_cast<int64_t>(below(2));
-    Value y =
-        keep(graph_
-                 ->create(transposed ? "conv_transpose" : "conv", {{"x", x}, {"w", weight(extents)}},
-                          {{"groups", groups}, {"strides", strides}, {"dilations", ones}, {"pads", pads}})
-                 ->result());
-    const Extents channels = spatial == 1 ? Extents{filters, 1} : Extents{filters, 1, 1};
-    for (size_t i = below(4); i > 0; --i) {
-      const Value c = one_in(4) ? numbers_for(y) : weight(one_in(4) ? Extents{} : channels);
-      y = one_in(3) ? batch_norm_of(y)
-                    : either_way(one_of<std::string_view>({"add", "add", "mul", "sub", "div"}), y, c);
-    }
   }
 
   // --- control flow ---
