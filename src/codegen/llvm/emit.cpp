@@ -138,21 +138,7 @@ class Emitter : private ScalarEmitter {
 
   void run(const Call& call) { throw unsupported("kernel {} calls {}", kernel_.name, call.routine); }
 
-  // Every line of what lanes side by side will read, and the one of the first lane where they are not.
-  void run(const Fetch& fetch) {
-    constexpr int64_t line = 64, second_level = 2;
-    const Storage& storage = storage_.at(fetch.place.buffer);
-    const Offset offset = offset_of(storage, fetch.place.at);
-    if (offset.first == nullptr)
-      return;
-    const int64_t bytes = offset.step == 1 ? lane_count() * info(storage.dtype).bytes : 1;
-    Value* start = address(storage, offset.first);
-    for (int64_t at = 0; at < bytes; at += line)
-      builder_.CreateIntrinsic(
-          llvm::Intrinsic::prefetch, {builder_.getPtrTy()},
-          {builder_.CreateConstGEP1_64(builder_.getInt8Ty(), start, static_cast<uint64_t>(at)),
-           builder_.getInt32(0), builder_.getInt32(second_level), builder_.getInt32(1)});
-  }
+  void run(const Fetch& each) { fetch(each.place); }
 
   void run(const Guard& guard) {
     Value* holds = builder_.getTrue();

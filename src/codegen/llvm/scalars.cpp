@@ -282,6 +282,21 @@ void ScalarEmitter::store(const Place& place, Value* value) {
   mark(written, storage);
 }
 
+void ScalarEmitter::fetch(const Place& place) {
+  constexpr int64_t line = 64, second_level = 2;
+  const Storage& storage = storage_.at(place.buffer);
+  const Offset offset = offset_of(storage, place.at);
+  if (offset.first == nullptr)
+    return;
+  const int64_t bytes = offset.step == 1 ? lane_count() * info(storage.dtype).bytes : 1;
+  Value* start = address(storage, offset.first);
+  for (int64_t at = 0; at < bytes; at += line)
+    builder_.CreateIntrinsic(
+        llvm::Intrinsic::prefetch, {builder_.getPtrTy()},
+        {builder_.CreateConstGEP1_64(builder_.getInt8Ty(), start, static_cast<uint64_t>(at)),
+         builder_.getInt32(0), builder_.getInt32(second_level), builder_.getInt32(1)});
+}
+
 llvm::Instruction* ScalarEmitter::stream(Value* stored, Value* to) {
   llvm::StoreInst* written =
       builder_.CreateAlignedStore(stored, to, llvm::Align(static_cast<uint64_t>(target_.vector_bytes)));

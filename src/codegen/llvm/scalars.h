@@ -58,6 +58,8 @@ class ScalarEmitter {
   llvm::Value* value_of(const loops::Scalar& scalar);
   llvm::Value* load(const std::string& name, const std::vector<loops::Scalar>& at);
   void store(const loops::Place& place, llvm::Value* value);
+  // Every line of what lanes side by side will read, and the one of the first lane where they are not.
+  void fetch(const loops::Place& place);
   Offset offset_of(const Storage& storage, const std::vector<loops::Scalar>& at);
   llvm::Value* address(const Storage& storage, llvm::Value* offset);
 
