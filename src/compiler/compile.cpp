@@ -13,6 +13,7 @@
 #include "compiler/constants.h"
 #include "compiler/embed_constants.h"
 #include "compiler/fuse_graph.h"
+#include "compiler/gather_convolutions.h"
 #include "compiler/join_loops.h"
 #include "compiler/make_constants.h"
 #include "compiler/multiply_bytes.h"
@@ -126,6 +127,7 @@ class Compiler {
     Journal journal(NumericsBudget::Strict);
     merge_equal(*graph_, journal);
     fold_constants(*graph_, journal);
+    gather_convolutions(*graph_);
     multiply_bytes(*graph_);
     if (graph_->input_count() > 0)
       compute_weights(*graph_, [&](const Graph& weights) { return run_once(weights); });
