@@ -4,7 +4,6 @@
 #include <numeric>
 
 #include "base/error.h"
-#include "compiler/constants.h"
 #include "compiler/read_images.h"
 #include "loops/arithmetic.h"
 #include "schedule/winograd.h"
@@ -85,11 +84,6 @@ class LayoutChooser {
   }
 
  private:
-  bool is_constant(const std::string& buffer) const {
-    const auto value = lowered_.values.find(buffer);
-    return value != lowered_.values.end() && tenon::is_constant(value->second);
-  }
-
   // --- which buffers are images ---
 
   // The image that a stage convolves with constant weights; nothing where it does something else.
@@ -100,7 +94,7 @@ class LayoutChooser {
     std::optional<Scalar> image;
     bool has_weights = false;
     for (const Scalar& load : loads_of(definition))
-      if (is_constant(load.name()))
+      if (lowered_.is_constant(load.name()))
         has_weights = true;
       else if (!image && reads_image(definition, load) && mentions_any(load, definition.reduced))
         image = load;
@@ -232,7 +226,7 @@ class LayoutChooser {
   // The constant factor, where it is no more than a load.
   const Scalar* weights_of(const Definition& definition) const {
     for (const Scalar& factor : definition.values.front().operands())
-      if (factor.kind() == Scalar::Kind::Load && is_constant(factor.name()))
+      if (factor.kind() == Scalar::Kind::Load && lowered_.is_constant(factor.name()))
         return &factor;
     return nullptr;
   }
@@ -459,11 +453,12 @@ class LayoutChooser {
     std::map<std::string, std::optional<std::vector<size_t>>> orders;  // nothing where readers differ
     for (const Item& item : lowered_.items)
       for (const std::string& buffer : item.reads)
-        if (is_constant(buffer) && std::find(rewritten_.begin(), rewritten_.end(), &item) == rewritten_.end())
+        if (lowered_.is_constant(buffer) &&
+            std::find(rewritten_.begin(), rewritten_.end(), &item) == rewritten_.end())
           orders[buffer] = std::nullopt;
     for (const Item* item : rewritten_)
       for (const Scalar& load : loads_of(item->stage->definition))
-        if (is_constant(load.name()) && !fixed_.contains(load.name())) {
+        if (lowered_.is_constant(load.name()) && !fixed_.contains(load.name())) {
           const std::optional<std::vector<size_t>> order = order_for(item->stage->definition, load);
           const auto [it, fresh] = orders.emplace(load.name(), order);
           if (!fresh && it->second != order)

@@ -16,7 +16,7 @@ struct Slide {
   int64_t stride, kernel, before;  // how many results the padding takes away at the beginning
   int64_t size, result;            // of the image, and of what is made of it
 
-  int64_t taps() const { return (kernel + stride - 1) / stride; }  // weights that reach one result
+  int64_t taps() const { return kernel / stride; }  // weights that reach one result
   int64_t turns() const { return (result - 1 + before) / stride + 1; }
 };
 
@@ -31,8 +31,12 @@ std::optional<std::vector<Slide>> slides_of(const Node& node) {
     if (!size || !result || *result < 1 || dilations[at] != 1)
       return std::nullopt;
     slides.push_back({strides[at], *w.dim(i).constant(), pads[at], *size, *result});
-    if (slides.back().turns() < *size || slides.back().before < 0)
+    const Slide& slide = slides.back();
+    if (slide.turns() < *size || slide.before < 0)
       return std::nullopt;  // some of the image reaches no result
+    // Else some filters would have zeros in place of weights, which cost time, and make NaN of infinities.
+    if (slide.kernel % slide.stride != 0)
+      return std::nullopt;
   }
   return slides;
 }

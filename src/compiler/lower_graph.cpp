@@ -323,6 +323,11 @@ std::vector<std::string> labels_of(const Node& node) {
   return {std::string(node.op().name)};
 }
 
+bool LoweredGraph::is_constant(const std::string& buffer) const {
+  const auto value = values.find(buffer);
+  return value != values.end() && tenon::is_constant(value->second);
+}
+
 LoweredGraph lower_graph(const Graph& graph) { return Lowering(graph).run(); }
 
 }  // namespace tenon

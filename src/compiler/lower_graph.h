@@ -35,6 +35,9 @@ struct LoweredGraph {
   std::map<std::string, std::vector<size_t>> orders;  // of constants whose dimensions lie in another order
   std::map<std::string, TransformedWeights> transformed;
   std::map<std::string, PackedWeights> packed;
+
+  // Whether a buffer holds a constant of the graph.
+  bool is_constant(const std::string& buffer) const;
 };
 
 // Replaces nodes that have no lower by what they are made of, as far as that is known.

@@ -34,9 +34,8 @@ std::optional<Shifted> shifted_bytes(Value value) {
   if (value.is_input() || !value.node()->is("sub"))
     return std::nullopt;
   const std::optional<Value> bytes = widened_bytes(value.node()->operand(0));
-  return bytes && bytes->type() != value.type() && bytes->shape() == value.shape()
-             ? std::optional(Shifted{*bytes, value.node()->operand(1)})
-             : std::nullopt;
+  return bytes && bytes->shape() == value.shape() ? std::optional(Shifted{*bytes, value.node()->operand(1)})
+                                                  : std::nullopt;
 }
 
 bool is_one_number(Value value) {
@@ -82,11 +81,7 @@ struct Columns {
   }
 };
 
-Value number(Graph& graph, int32_t value) {
-  Tensor tensor(DType::I32, {});
-  tensor.mutable_data<int32_t>().front() = value;
-  return constant(graph, tensor);
-}
+Value number(Graph& graph, int32_t value) { return constant(graph, Tensor::scalar<int32_t>(value)); }
 
 // Nothing where the product is none of bytes.
 std::optional<Value> product_of_bytes(Graph& graph, const Node& node) {

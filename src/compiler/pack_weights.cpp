@@ -2,10 +2,9 @@
 
 #include <fmt/ranges.h>
 
-#include <algorithm>
+#include <utility>
 
 #include "base/error.h"
-#include "compiler/constants.h"
 #include "schedule/contraction_shape.h"
 
 namespace tenon {
@@ -43,17 +42,19 @@ class Packer {
   void pack(Item& item) {
     Stage& stage = *item.stage;
     const std::optional<PanelChoice> choice = choose_panels(
-        stage.definition, target_, [&](const std::string& buffer) { return is_constant(buffer); });
+        stage.definition, target_, [&](const std::string& buffer) { return lowered_.is_constant(buffer); });
     if (!choice)
       return;
     const Scalar& load = choice->load;
     const std::vector<size_t> order = order_in_panels(stage.definition, load);
-    const std::string name = fmt::format("{}_panels{}_{}", load.name(), choice->lanes, fmt::join(order, "_"));
-    add_panels(name, load.name(), order, stage.definition.reduced.size(), choice->lanes);
+    const size_t reduced = stage.definition.reduced.size();
+    const std::string name =
+        fmt::format("{}_panels{}_{}_{}", load.name(), choice->lanes, reduced, fmt::join(order, "_"));
+    add_panels(name, load.name(), order, reduced, choice->lanes);
     std::vector<Scalar> place;
     for (size_t dim : order)
       place.push_back(load.operands()[dim]);
-    const auto lane = place.end() - 1 - static_cast<int64_t>(stage.definition.reduced.size());
+    const auto lane = place.end() - 1 - static_cast<int64_t>(reduced);
     place.push_back(std::exchange(*lane, Scalar::index(0)));
     Scalar& value = stage.definition.values.front();
     value = loops::replace_loads(value, [&](const Scalar& each) {
@@ -64,11 +65,6 @@ class Packer {
   }
 
  private:
-  bool is_constant(const std::string& buffer) const {
-    const auto value = lowered_.values.find(buffer);
-    return value != lowered_.values.end() && tenon::is_constant(value->second);
-  }
-
   void add_panels(const std::string& name, const std::string& weights, const std::vector<size_t>& order,
                   size_t reduced, int64_t lanes) {
     loops::Buffer buffer = lowered_.buffers.at(weights);

@@ -157,8 +157,12 @@ void order_groups(std::vector<Group>& groups, const std::vector<Item>& items,
   std::iota(order.begin(), order.end(), 0);
   if (std::vector<size_t> other = schedule.greedy(); schedule.peak(other) < schedule.peak(order))
     order = std::move(other);
+  // They may run at once, unless that takes memory which one after the other would share.
+  if (std::vector<size_t> together = schedule.with_loops_together(order);
+      schedule.peak(together) <= schedule.peak(order))
+    order = std::move(together);
   std::vector<Group> ordered;
-  for (size_t group : schedule.with_loops_together(std::move(order)))
+  for (size_t group : order)
     ordered.push_back(std::move(groups[group]));
   groups = std::move(ordered);
 }

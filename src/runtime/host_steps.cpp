@@ -98,6 +98,12 @@ void Program::run_on_host(const HostStep& step, State& state) const {
 
 void Program::run_loops(const LoopsStep& step, State& state) const {
   const int threads = state.options.threads;
+  const auto run_in_turn = [&] {
+    for (const HostStep& loop : step.loops)
+      run_on_host(loop, state);
+  };
+  if (threads == 1)
+    return run_in_turn();
   std::vector<Data> operands, results(step.loops.size());
   std::vector<std::unique_ptr<LoopRun>> runs;
   for (const HostStep& loop : step.loops) {
@@ -107,10 +113,9 @@ void Program::run_loops(const LoopsStep& step, State& state) const {
       return Data();
     });
   }
-  if (threads == 1 || !LoopRun::gain_beside_each_other(runs, threads)) {
-    for (const HostStep& loop : step.loops)
-      run_on_host(loop, state);
-    return;
+  if (!LoopRun::gain_beside_each_other(runs, threads)) {
+    runs.clear();
+    return run_in_turn();
   }
   shared_pool(threads).run(static_cast<int64_t>(runs.size()), [&](int64_t task, int) {
     const auto i = static_cast<size_t>(task);

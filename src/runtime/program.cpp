@@ -15,6 +15,11 @@ namespace {
 constexpr size_t kMostLayouts = 16;
 constexpr int64_t kCacheLine = 64;  // in bytes
 
+// The bytes of a tensor, as elements of a dtype.
+Tensor view_of(const Tensor& tensor, DType dtype, const Extents& extents) {
+  return {dtype, extents, std::make_shared<Tensor>(tensor), tensor.bytes()};
+}
+
 Extents extents_of(const Type& type, const Bindings& bindings) {
   Extents extents;
   for (const Dim& dim : type.as_tensor().shape.dims())
@@ -235,9 +240,7 @@ void Program::run_step(State& state) const {
   const Tensor tensor = tensor_of(alias.from, state);
   const Extents extents = extents_of(slots_[alias.to].type, state.bindings);
   check_view(alias, extents, static_cast<int64_t>(tensor.bytes().size()));
-  const Tensor view(slots_[alias.to].type.as_tensor().dtype, extents, std::make_shared<Tensor>(tensor),
-                    tensor.bytes());
-  state.own[alias.to] = detached(view, state);
+  state.own[alias.to] = detached(view_of(tensor, slots_[alias.to].type.as_tensor().dtype, extents), state);
 }
 
 Datum Program::take_output(size_t number, State& state) const {
@@ -325,9 +328,11 @@ Tensor Program::tensor_of(size_t slot, State& state) const {
   size_t viewed = slot;
   while (slots_[viewed].alias)
     viewed = *slots_[viewed].alias;
-  if (const std::optional<Tensor> tensor = owned_tensor(viewed, state))
-    return viewed == slot ? *tensor : tensor->reshaped(planner_.extents_of(slot, *state.layout));
   const Type& type = slots_[slot].type;
+  if (const std::optional<Tensor> tensor = owned_tensor(viewed, state))
+    return viewed == slot
+               ? *tensor
+               : view_of(*tensor, type.as_tensor().dtype, planner_.extents_of(slot, *state.layout));
   const Extents extents = planner_.extents_of(slot, *state.layout);
   const auto bytes = static_cast<size_t>(byte_count(type.as_tensor().dtype, extents));
   // Whoever holds it longer than the slot is used copies it: see detached.

@@ -9,15 +9,14 @@ std::string transposed(std::string_view x, std::string_view w, std::string_view 
       attributes);
 }
 
-TEST(GatherConvolutions, TakesAnyStrideAndPadding) {
+TEST(GatherConvolutions, TakesStridesAndPadding) {
   for (const auto& [x, w, attributes] : std::vector<std::array<const char*, 3>>{
            {"2,9,5,6", "9,12,2,2", "strides=[2,2], dilations=[1,1], pads=[0,0,0,0], output_padding=[0,0]"},
            {"2,9,5,6", "9,12,4,4", "strides=[2,2], dilations=[1,1], pads=[1,1,1,1], output_padding=[0,0]"},
-           {"1,9,5,6", "9,12,3,3", "strides=[2,2], dilations=[1,1], pads=[1,1,1,1], output_padding=[1,1]"},
-           {"1,9,5,6", "9,12,3,5", "strides=[1,3], dilations=[1,1], pads=[1,0,0,2], output_padding=[0,1]"},
-           {"1,3,5,6", "3,1,2,3", "strides=[3,2], dilations=[1,1], pads=[0,0,0,0], output_padding=[0,0]"},
-           {"1,4,7", "4,16,5", "strides=[3], dilations=[1], pads=[2,0], output_padding=[2]"},
-           {"1,4,3,4,5", "4,8,3,2,2",
+           {"1,9,5,6", "9,12,3,6", "strides=[1,3], dilations=[1,1], pads=[1,0,0,2], output_padding=[0,1]"},
+           {"1,3,5,6", "3,1,3,2", "strides=[3,2], dilations=[1,1], pads=[0,0,0,0], output_padding=[0,0]"},
+           {"1,4,7", "4,16,6", "strides=[3], dilations=[1], pads=[2,0], output_padding=[2]"},
+           {"1,4,3,4,5", "4,8,4,2,2",
             "strides=[2,1,2], dilations=[1,1,1], pads=[1,0,0,1,0,1], output_padding=[0,0,0]"},
            {"n,9,5,6", "9,12,2,2", "strides=[2,2], dilations=[1,1], pads=[0,0,0,0], output_padding=[0,0]"},
        }) {
@@ -27,7 +26,8 @@ TEST(GatherConvolutions, TakesAnyStrideAndPadding) {
   }
 }
 
-// Groups, windows with holes, images of any size, and padding that takes away all that an element reaches.
+// Groups, windows with holes or of no multiple of the stride, images of any size, and padding that takes away
+// all that an element reaches.
 TEST(GatherConvolutions, LeavesOthersAlone) {
   for (const auto& [x, w, attributes] : std::vector<std::array<const char*, 3>>{
            {"2,8,5,6", "8,12,2,2",
@@ -35,8 +35,13 @@ TEST(GatherConvolutions, LeavesOthersAlone) {
            {"2,8,5,6", "8,12,2,2", "strides=[2,2], dilations=[2,1], pads=[0,0,0,0], output_padding=[0,0]"},
            {"1,8,n,6", "8,12,2,2", "strides=[2,2], dilations=[1,1], pads=[0,0,0,0], output_padding=[0,0]"},
            {"1,8,5,6", "8,12,2,2", "strides=[2,2], dilations=[1,1], pads=[0,0,3,3], output_padding=[0,0]"},
-       })
-    expect_as_evaluated(*read(transposed(x, w, attributes)), {{"n", 4}});
+           {"1,8,5,6", "8,12,3,2", "strides=[2,2], dilations=[1,1], pads=[1,1,1,1], output_padding=[1,1]"},
+           {"1,8,5,6", "8,12,1,1", "strides=[4,4], dilations=[1,1], pads=[0,0,0,0], output_padding=[0,0]"},
+       }) {
+    const std::unique_ptr<Graph> graph = read(transposed(x, w, attributes));
+    EXPECT_TRUE(has(kernels_in(*graph), "mod(")) << kernels_in(*graph);
+    expect_as_evaluated(*graph, {{"n", 4}});
+  }
 }
 
 }  // namespace

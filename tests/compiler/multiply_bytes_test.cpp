@@ -65,6 +65,13 @@ TEST(MultiplyBytes, LeavesAloneWhatIsNotFourAtATime) {
   expect_as_evaluated(*graph);
 }
 
+// Words that someone else reads than a kernel.
+TEST(MultiplyBytes, SeesTheBytesOfInputsAsWords) {
+  expect_as_evaluated(*read("graph g(%x: u8[3,8]) { %0 = words(%x) return %0 }"));
+  expect_as_evaluated(*read("graph g(%x: u8[n,8]) { %0 = words(%x) %1 = nonzero(%0) return %1 }"),
+                      {{"n", 3}});
+}
+
 // What is subtracted differs along the sum, or the weights are not known.
 TEST(MultiplyBytes, LeavesAloneOtherProducts) {
   for (const char* text :

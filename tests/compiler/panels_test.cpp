@@ -56,6 +56,19 @@ TEST(Panels, LeaveConstantsAsTheyAreForOthers) {
   })"));
 }
 
+// Of dimensions in one order, but of which more or fewer are summed.
+TEST(Panels, AreSharedOnlyWhereTheyAreEqual) {
+  for (const int64_t filters : {32, 64})
+    for (const int64_t taps : {16, 32})
+      expect_as_evaluated(
+          *read(fmt::format(R"(graph g(%x: f32[1,24,40], %y: f32[{0},8,24], %w: f32[{0},24,{1}]) {{
+        %0 = conv(%x, %w, strides=[1], dilations=[1], pads=[0,0])
+        %1 = matmul(%y, %w)
+        return %0, %1
+      }})",
+                            filters, taps)));
+}
+
 TEST(Panels, AreNotMadeForTooFewLanes) {
   const std::unique_ptr<Graph> graph =
       read("graph g(%x: f32[40,33], %w: f32[33,3]) { %0 = matmul(%x, %w) return %0 }");

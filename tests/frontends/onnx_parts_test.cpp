@@ -44,6 +44,12 @@ class PartsTest : public testing::Test {
     return parts;
   }
 
+  static int64_t count_parts_alone(Value value) {
+    int64_t parts = 0;
+    compute_in_parts(value, [&](const Tensor&) { ++parts; });
+    return parts;
+  }
+
   TemporaryFolder folder_;
   int files_ = 0;
   Graph graph_;
@@ -73,6 +79,15 @@ TEST_F(PartsTest, AreRowsOfProducts) {
   EXPECT_EQ(count_parts(matmul(w, row)), 2);
   EXPECT_EQ(count_parts(matmul(w, column, {.a = true})), 2);
   EXPECT_EQ(count_parts(matmul(column, w)), 2);
+}
+
+TEST_F(PartsTest, KnowWhatIsReadTwice) {
+  const Value column = weight({kColumns, 1}, 0);
+  EXPECT_EQ(count_parts(matmul(column, column, {.a = false, .b = true})), 2);
+  Value w = weight({kRows, kColumns}, 0);
+  for (int i = 0; i < 30; ++i)  // each reads the one before twice
+    w = w * w;
+  EXPECT_EQ(count_parts_alone(w), 2);
 }
 
 TEST_F(PartsTest, AreAllWhereThereIsLittle) {

@@ -59,6 +59,11 @@ inline double greatest_of(const Tensor& tensor) {
   return greatest;
 }
 
+// Of those that have at least 16 bits.
+inline double greatest_finite(DType dtype) {
+  return dtype == DType::F64 ? 0x1.fffffffffffffp1023 : dtype == DType::F16 ? 65504 : 0x1.fep127;
+}
+
 // Twice the least number above 0.
 inline double least_step_of(DType dtype) {
   return dtype == DType::F16 ? 0x1p-23 : dtype == DType::F64 ? 0x1p-1073 : 0x1p-148;
@@ -83,8 +88,28 @@ inline Datum disturbed(const Datum& datum, std::mt19937_64& random, double relat
   std::vector<double> numbers = widen<double>(tensor);
   for (double& number : numbers) {
     const double way = random() % 2 == 0 ? 1 : -1;
-    number += way * (std::fabs(number) * relative + least);
+    if (std::isfinite(number))
+      number += way * (std::fabs(number) * relative + least);
   }
+  return narrow<double>(tensor.dtype(), tensor.extents(), numbers);
+}
+
+// What a product is, with the greatest numbers in place of infinities that finite factors made: where it is
+// added to a sum before it is rounded, it overflows only where the sum does.
+inline Datum without_overflow(const Node& node, const Data& factors, const Datum& product) {
+  const Tensor& tensor = product.tensor();
+  if (!is_float(tensor.dtype()) || info(tensor.dtype()).bits < 16)
+    return product;
+  Data smaller = factors;
+  std::vector<double> scaled = widen<double>(factors.front().tensor());
+  for (double& number : scaled)
+    number *= info(tensor.dtype()).bits == 16 ? 0x1p-8 : 0x1p-64;
+  smaller.front() = narrow<double>(tensor.dtype(), factors.front().tensor().extents(), scaled);
+  const std::vector<double> small = widen<double>(evaluate_node(node, smaller).front().tensor());
+  std::vector<double> numbers = widen<double>(tensor);
+  for (size_t i = 0; i < numbers.size(); ++i)
+    if (std::isinf(numbers[i]) && std::isfinite(small[i]))
+      numbers[i] = std::copysign(greatest_finite(tensor.dtype()), numbers[i]);
   return narrow<double>(tensor.dtype(), tensor.extents(), numbers);
 }
 
@@ -126,10 +151,12 @@ inline Outcome run_graph(const Graph& graph, const Data& inputs, std::mt19937_64
       operands.push_back(data.at(operand));
       is_sure &= !unsure.contains(operand);
     }
-    const Outcome results = run_node(*node, operands, random);
+    Outcome results = run_node(*node, operands, random);
     for (size_t i = 0; i < results.outputs.size(); ++i) {
       const Value result = node->result(static_cast<int64_t>(i));
       const DType dtype = dtype_of(results.outputs[i]);
+      if (random != nullptr && node->is("mul"))
+        results.outputs[i] = without_overflow(*node, operands, results.outputs[i]);
       set(result, results.outputs[i], rounding_of(*node, dtype), least_rounding(*node, operands, dtype));
       if (!is_sure || !results.sure[i])
         unsure.insert(result);

@@ -4,6 +4,7 @@
 #include <llvm/IR/IntrinsicsX86.h>
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 
 namespace tenon::codegen {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <set>
 
 #include "base/pages.h"
 #include "frontends/onnx/write/constants.h"
@@ -56,24 +57,37 @@ Tensor copy_range(std::span<const std::byte> bytes, DType dtype, Extents extents
   return part;
 }
 
-uint64_t largest_within(Value value) {
-  uint64_t largest = size_in_file(value);
-  if (literal_of(*value.node()) == nullptr)
-    for (Value operand : value.node()->operands())
-      largest = std::max(largest, largest_within(operand));
-  return largest;
-}
-
-void release_within(Value value) {
-  if (const Literal* literal = literal_of(*value.node()))
-    return release(*literal);
-  for (Value operand : value.node()->operands())
-    release_within(operand);
+// The values that one is made of, itself included.
+std::set<Value> all_within(Value value) {
+  std::set<Value> all;
+  const auto add = [&](const auto& self, Value each) -> void {
+    if (all.insert(each).second && literal_of(*each.node()) == nullptr)
+      for (Value operand : each.node()->operands())
+        self(self, operand);
+  };
+  add(add, value);
+  return all;
 }
 
 class PartComputer {
  public:
   Tensor compute(Value value, const Range& range) {
+    parts_.clear();
+    return part(value, range);
+  }
+
+ private:
+  using RangeOf = std::function<std::optional<Range>(Value)>;
+  using Key = std::tuple<const Node*, int64_t, size_t, int64_t, int64_t>;
+
+  // Once, where several read it.
+  Tensor part(Value value, const Range& range) {
+    const Key key{value.node(), value.index(), range.axis, range.begin, range.end};
+    const auto it = parts_.find(key);
+    return it != parts_.end() ? it->second : parts_.emplace(key, compute_anew(value, range)).first->second;
+  }
+
+  Tensor compute_anew(Value value, const Range& range) {
     const Node& node = *value.node();
     if (const Literal* literal = literal_of(node))
       return part_of(*literal, range);
@@ -85,18 +99,16 @@ class PartComputer {
         return std::optional(Range{static_cast<size_t>(permutation[range.axis]), range.begin, range.end});
       });
     }
-    if (node.is("matmul") && node.in("a").rank() == 2 && node.in("b").rank() <= 2 && range.axis == 0)
+    if (node.is("matmul") && node.in("a").rank() == 2 && node.in("b").rank() <= 2 && range.axis == 0 &&
+        node.in("a") != node.in("b"))
       return evaluate(value, [&](Value operand) -> std::optional<Range> {
-        if (operand != node.in("a") || operand == node.in("b"))
+        if (operand != node.in("a"))
           return std::nullopt;
         return Range{node.attr("transpose_a") ? size_t{1} : size_t{0}, range.begin, range.end};
       });
     const Tensor& tensor = whole(value);
     return copy_range(tensor.bytes(), tensor.dtype(), tensor.extents(), range, false);
   }
-
- private:
-  using RangeOf = std::function<std::optional<Range>(Value)>;
 
   // Of an operand that is broadcast along the axis, all is needed.
   static RangeOf range_in_broadcast(Value value, const Range& range) {
@@ -113,7 +125,7 @@ class PartComputer {
     Data operands;
     for (Value operand : value.node()->operands()) {
       const std::optional<Range> range = range_of(operand);
-      operands.emplace_back(range ? compute(operand, *range) : whole(operand));
+      operands.emplace_back(range ? part(operand, *range) : whole(operand));
     }
     return evaluate_node(*value.node(), operands)[static_cast<size_t>(value.index())].tensor();
   }
@@ -142,12 +154,16 @@ class PartComputer {
   }
 
   std::map<std::pair<const Node*, int64_t>, Tensor> whole_;
+  std::map<Key, Tensor> parts_;  // of the range that is being computed
 };
 
 }  // namespace
 
 void compute_in_parts(Value value, const std::function<void(const Tensor&)>& use) {
-  const uint64_t bytes = largest_within(value);
+  const std::set<Value> within = all_within(value);
+  uint64_t bytes = 0;
+  for (Value each : within)
+    bytes = std::max(bytes, size_in_file(each));
   if (value.rank() == 0 || bytes <= kPart) {
     use(compute(value));
   } else {
@@ -158,7 +174,9 @@ void compute_in_parts(Value value, const std::function<void(const Tensor&)>& use
     for (int64_t begin = 0; begin < rows; begin += at_once)
       use(computer.compute(value, {.axis = 0, .begin = begin, .end = std::min(begin + at_once, rows)}));
   }
-  release_within(value);
+  for (Value each : within)
+    if (const Literal* literal = literal_of(*each.node()))
+      release(*literal);
 }
 
 void read_in_parts(std::span<const std::byte> mapped,
