@@ -1,7 +1,8 @@
 #include "compiler/gather_convolutions.h"
 
+#include <algorithm>
 #include <cstring>
-#include <numeric>
+#include <span>
 
 #include "ops/convolve.h"
 #include "ops/data.h"
@@ -16,8 +17,9 @@ struct Slide {
   int64_t stride, kernel, before;  // how many results the padding takes away at the beginning
   int64_t size, result;            // of the image, and of what is made of it
 
-  int64_t taps() const { return kernel / stride; }  // weights that reach one result
   int64_t turns() const { return (result - 1 + before) / stride + 1; }
+  // How many weights reach the results at stride * q + phase.
+  int64_t taps(int64_t phase) const { return (kernel - phase + stride - 1) / stride; }
 };
 
 std::optional<std::vector<Slide>> slides_of(const Node& node) {
@@ -32,42 +34,68 @@ std::optional<std::vector<Slide>> slides_of(const Node& node) {
       return std::nullopt;
     slides.push_back({strides[at], *w.dim(i).constant(), pads[at], *size, *result});
     const Slide& slide = slides.back();
-    if (slide.turns() < *size || slide.before < 0)
-      return std::nullopt;  // some of the image reaches no result
-    // Else some filters would have zeros in place of weights, which cost time, and make NaN of infinities.
-    if (slide.kernel % slide.stride != 0)
+    // Some of the image reaches no result, or some results are reached by nothing.
+    if (slide.turns() < *size || slide.before < 0 || slide.kernel < slide.stride)
       return std::nullopt;
   }
   return slides;
 }
 
-// [channels, filters, kernel…] as [strides…, filters; channels, taps…], where the first weight comes last.
-Tensor gathered(const Tensor& w, const std::vector<Slide>& slides) {
+// One of the convolutions: where its results stand along each spatial dimension, and how many weights it has.
+struct Phase {
+  std::vector<int64_t> at, taps;
+};
+
+// The last dimension fastest; those with equally many weights, one after the other, may be one convolution.
+std::vector<Phase> phases_of(const std::vector<Slide>& slides) {
+  std::vector<Phase> phases{{}};
+  for (const Slide& slide : slides) {
+    std::vector<Phase> more;
+    for (const Phase& phase : phases)
+      for (int64_t at = 0; at < slide.stride; ++at) {
+        more.push_back(phase);
+        more.back().at.push_back(at);
+        more.back().taps.push_back(slide.taps(at));
+      }
+    phases = std::move(more);
+  }
+  return phases;
+}
+
+// [channels, filters, kernel…] as [phases and filters, channels, taps…], where the first weight comes last.
+Tensor gathered(const Tensor& w, const std::vector<Slide>& slides, std::span<const Phase> phases) {
   const int64_t channels = w.extent(0), filters = w.extent(1);
-  Extents sizes{filters, channels};
-  for (const Slide& slide : slides)
-    sizes.push_back(slide.taps());
-  for (const Slide& slide : slides)
-    sizes[0] *= slide.stride;
+  Extents sizes{static_cast<int64_t>(phases.size()) * filters, channels};
+  sizes.insert(sizes.end(), phases.front().taps.begin(), phases.front().taps.end());
   Tensor result(w.dtype(), sizes);
   const auto bytes = static_cast<size_t>(w.element_size());
-  const Extents strides = row_major_strides(sizes);
+  const Extents strides = row_major_strides(w.extents());
   std::byte* to = result.mutable_bytes().data();
-  for (int64_t i = 0; i < w.count(); ++i) {
-    int64_t left = i, place = 0, phase = 0, phases = 1;
+  for (int64_t i = 0; i < result.count(); ++i, to += bytes) {
+    int64_t left = i, place = 0;
+    const Phase& phase = phases[static_cast<size_t>(i / (result.count() / std::ssize(phases)))];
     for (size_t dim = slides.size(); dim-- > 0;) {
-      const Slide& slide = slides[dim];
-      const int64_t at = left % slide.kernel;
-      left /= slide.kernel;
-      place += (slide.taps() - 1 - at / slide.stride) * strides[dim + 2];
-      phase += at % slide.stride * phases;
-      phases *= slide.stride;
+      const int64_t tap = left % phase.taps[dim];
+      left /= phase.taps[dim];
+      place += ((phase.taps[dim] - 1 - tap) * slides[dim].stride + phase.at[dim]) * strides[dim + 2];
     }
-    place += (phase * filters + left % filters) * strides[0] + left / filters * strides[1];
-    std::memcpy(to + static_cast<size_t>(place) * bytes, w.bytes().data() + static_cast<size_t>(i) * bytes,
-                bytes);
+    place += left % channels * strides[0] + left / channels % filters * strides[1];
+    std::memcpy(to, w.bytes().data() + static_cast<size_t>(place) * bytes, bytes);
   }
   return result;
+}
+
+Value convolve(Value x, const Tensor& w, const std::vector<Slide>& slides, std::span<const Phase> phases) {
+  const std::vector<int64_t> ones(slides.size(), 1);
+  std::vector<int64_t> pads;
+  for (int64_t taps : phases.front().taps)
+    pads.push_back(taps - 1);
+  for (const Slide& slide : slides)
+    pads.push_back(slide.turns() - slide.size);
+  return x.graph()
+      .create("conv", {{"x", x}, {"w", constant(x.graph(), gathered(w, slides, phases))}},
+              {{"strides", ones}, {"dilations", ones}, {"pads", pads}, {"groups", int64_t{1}}})
+      ->result();
 }
 
 // [batch, strides…, filters, turns…] with the results of each dimension between each other.
@@ -86,7 +114,7 @@ Value put_between(Value y, int64_t filters, const std::vector<Slide>& slides) {
   return reshape(transpose(reshape(y, apart), order), together);
 }
 
-std::optional<Value> convolution_for(Graph& graph, const Node& node) {
+std::optional<Value> convolution_for(const Node& node) {
   const Value x = node.in("x"), w = node.in("w");
   const Literal* literal = literal_of(w);
   if (literal == nullptr || literal->count() == 0 || node.attr("groups").as<int64_t>() != 1 || x.rank() < 3)
@@ -95,16 +123,15 @@ std::optional<Value> convolution_for(Graph& graph, const Node& node) {
   if (!slides)
     return std::nullopt;
   const WithSources sources(node);
-  const std::vector<int64_t> ones(slides->size(), 1);
-  std::vector<int64_t> pads;
-  for (const Slide& slide : *slides)
-    pads.push_back(slide.taps() - 1);
-  for (const Slide& slide : *slides)
-    pads.push_back(slide.turns() - slide.size);
-  Value y = graph
-                .create("conv", {{"x", x}, {"w", constant(graph, gathered(literal->tensor(), *slides))}},
-                        {{"strides", ones}, {"dilations", ones}, {"pads", pads}, {"groups", int64_t{1}}})
-                ->result();
+  const std::vector<Phase> phases = phases_of(*slides);
+  std::vector<Value> results;
+  for (std::span<const Phase> left = phases; !left.empty();) {
+    const auto end = std::ranges::find_if(left, [&](const Phase& each) { return each.taps != left[0].taps; });
+    const auto count = static_cast<size_t>(end - left.begin());
+    results.push_back(convolve(x, literal->tensor(), *slides, left.first(count)));
+    left = left.subspan(count);
+  }
+  Value y = results.size() == 1 ? results.front() : concat(results, 1);
   y = put_between(y, literal->extents()[1], *slides);
   for (size_t i = 0; i < slides->size(); ++i)
     if (const Slide& slide = (*slides)[i]; slide.before != 0 || slide.turns() * slide.stride != slide.result)
@@ -119,7 +146,7 @@ void gather_convolutions(Graph& graph) {
     if (!node->is("conv_transpose"))
       continue;
     const InsertBefore here(node);
-    if (const std::optional<Value> y = convolution_for(graph, *node); y && y->type() == node->result().type())
+    if (const std::optional<Value> y = convolution_for(*node); y && y->type() == node->result().type())
       graph.replace(node, {*y});
   }
 }

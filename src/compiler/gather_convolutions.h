@@ -6,10 +6,10 @@
 namespace tenon {
 
 // A transposed convolution of stride s scatters: each element of x adds a window to the result. But what
-// reaches the results at s*q + a, for one a below s, is a convolution of x by every s-th weight. All of these
-// together are one convolution with s times as many filters, for each spatial dimension, whose results are
-// then put between each other. Only where the weights are constant, the sizes of the
-// image known, and those of the window multiples of the stride.
+// reaches the results at s*q + a, for one a below s, is a convolution of x by every s-th weight, the last
+// first. Those that have equally many weights are one convolution with more filters; their results are then
+// put between each other. Only where the weights are constant, the sizes of the image known, and windows not
+// smaller than their strides.
 void gather_convolutions(Graph& graph);
 
 }  // namespace tenon
