@@ -19,9 +19,7 @@ int64_t bytes_of(Value value) { return element_count(*value.shape().extents()) *
 
 // The bytes of a constant; one number repeated takes none.
 int64_t bytes_stored(const Literal& literal) {
-  const bool stored = std::holds_alternative<Tensor>(literal.form()) ||
-                      std::holds_alternative<Literal::FileSlice>(literal.form());
-  return stored ? literal.count() * info(literal.dtype()).bytes : 0;
+  return is_stored(literal) ? literal.count() * info(literal.dtype()).bytes : 0;
 }
 
 // The nodes that only constants lead to.

@@ -5,14 +5,11 @@
 #include "ops/data.h"
 
 namespace tenon {
-namespace {
 
 bool is_stored(const Literal& literal) {
   return std::holds_alternative<Tensor>(literal.form()) ||
          std::holds_alternative<Literal::FileSlice>(literal.form());
 }
-
-}  // namespace
 
 std::optional<Pieces> pieces_of(Value value) {
   if (const Literal* literal = literal_of(value))

@@ -7,7 +7,7 @@ namespace tenon {
 
 struct Program::State {
   const Data* inputs = nullptr;
-  std::span<const void* const> input_memory = {};  // of a program of fixed sizes, in place of the inputs
+  std::span<const void* const> input_memory = {};  // in place of the inputs
   std::span<void* const> output_memory = {};       // where outputs go, if the caller says so
   RunOptions options = {};
   Bindings bindings = {};
