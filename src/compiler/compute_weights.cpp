@@ -19,7 +19,7 @@ int64_t bytes_of(Value value) { return element_count(*value.shape().extents()) *
 
 // The bytes of a constant; one number repeated takes none.
 int64_t bytes_stored(const Literal& literal) {
-  return is_stored(literal) ? literal.count() * info(literal.dtype()).bytes : 0;
+  return literal.is_stored() ? literal.count() * info(literal.dtype()).bytes : 0;
 }
 
 // The nodes that only constants lead to.

@@ -6,11 +6,6 @@
 
 namespace tenon {
 
-bool is_stored(const Literal& literal) {
-  return std::holds_alternative<Tensor>(literal.form()) ||
-         std::holds_alternative<Literal::FileSlice>(literal.form());
-}
-
 std::optional<Pieces> pieces_of(Value value) {
   if (const Literal* literal = literal_of(value))
     return Pieces{.literals = {literal}};
@@ -22,12 +17,21 @@ std::optional<Pieces> pieces_of(Value value) {
   for (Value operand : value.node()->operands()) {
     const Literal* literal = literal_of(operand);
     // One that is repeated, or a number that is, would take more memory than it does now.
-    if (literal == nullptr || !is_stored(*literal) ||
+    if (literal == nullptr || !literal->is_stored() ||
         std::ranges::find(pieces.literals, literal) != pieces.literals.end())
       return std::nullopt;
     pieces.literals.push_back(literal);
   }
   return pieces;
+}
+
+std::vector<Node*> holders_of(Value constant) {
+  if (literal_of(constant) != nullptr)
+    return {constant.node()};
+  std::vector<Node*> holders;
+  for (Value operand : constant.node()->operands())
+    holders.push_back(operand.node());
+  return holders;
 }
 
 Tensor join(const Pieces& pieces) {

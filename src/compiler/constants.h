@@ -18,8 +18,8 @@ std::optional<Pieces> pieces_of(Value value);
 
 inline bool is_constant(Value value) { return pieces_of(value).has_value(); }
 
-// Whether its elements lie in memory or in a file; a number that is repeated takes neither.
-bool is_stored(const Literal& literal);
+// The nodes that hold what a constant is made of.
+std::vector<Node*> holders_of(Value constant);
 
 // All of it, in memory or where it lies in a file.
 Tensor join(const Pieces& pieces);

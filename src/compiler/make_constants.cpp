@@ -1,10 +1,13 @@
 #include "compiler/make_constants.h"
 
 #include <algorithm>
+#include <atomic>
+#include <map>
 
 #include "base/error.h"
 #include "base/run_all.h"
 #include "compiler/constants.h"
+#include "ops/data.h"
 #include "schedule/winograd.h"
 #include "tensor/release_literal.h"
 
@@ -51,22 +54,36 @@ Tensor in_panels(const Pieces& pieces, const Extents& extents, const PanelOrder&
 
 class ConstantMaker {
  public:
-  ConstantMaker(const LoweredGraph& lowered, const Target& target) : lowered_(lowered), target_(target) {}
+  ConstantMaker(const std::vector<Slot>& slots, const std::vector<size_t>& constants,
+                const LoweredGraph& lowered, const Target& target)
+      : lowered_(lowered), target_(target) {
+    for (size_t slot : constants)
+      for (const Node* holder : holders_of(source_of(slots[slot])))
+        ++to_make_[holder];
+  }
 
-  void make(Slot& slot, int threads) const {
-    const std::string& source = source_of(slot.name);
-    const Pieces pieces = *pieces_of(lowered_.values.at(source));
+  void make(Slot& slot, int threads) {
+    const Value source = source_of(slot);
+    const Pieces pieces = *pieces_of(source);
     if (const auto packed = lowered_.packed.find(slot.name); packed != lowered_.packed.end())
-      slot.constant =
-          in_panels(pieces, *lowered_.values.at(source).shape().extents(), packed->second.order, threads);
+      slot.constant = in_panels(pieces, *source.shape().extents(), packed->second.order, threads);
     else if (const auto of = lowered_.transformed.find(slot.name); of != lowered_.transformed.end())
       slot.constant = winograd_weights(join(pieces), of->second.tile, target_);
     else if (const auto order = lowered_.orders.find(slot.name); order != lowered_.orders.end())
       slot.constant = reordered(join(pieces), order->second);
     else
       slot.constant = pieces.literals.size() == 1 ? as_it_is(*pieces.literals.front()) : join(pieces);
-    for (const Literal* literal : pieces.literals)
-      release(*literal);
+    for (Node* holder : holders_of(source)) {
+      release(*literal_of(*holder));
+      if (--to_make_.at(holder) == 0)
+        holder->give_up_elements();
+    }
+  }
+
+  // Whether it gives memory back that was taken before.
+  bool is_computed(const Slot& slot) const {
+    const Pieces pieces = *pieces_of(source_of(slot));
+    return std::holds_alternative<Tensor>(pieces.literals.front()->form());
   }
 
   bool is_large(const Slot& slot) const {
@@ -77,29 +94,32 @@ class ConstantMaker {
 
  private:
   // What a constant is made of, which may be itself.
-  const std::string& source_of(const std::string& name) const {
-    if (const auto packed = lowered_.packed.find(name); packed != lowered_.packed.end())
-      return packed->second.weights;
-    const auto transformed = lowered_.transformed.find(name);
-    return transformed == lowered_.transformed.end() ? name : transformed->second.weights;
+  Value source_of(const Slot& slot) const {
+    if (const auto packed = lowered_.packed.find(slot.name); packed != lowered_.packed.end())
+      return lowered_.values.at(packed->second.weights);
+    const auto transformed = lowered_.transformed.find(slot.name);
+    return lowered_.values.at(transformed == lowered_.transformed.end() ? slot.name
+                                                                        : transformed->second.weights);
   }
 
   const LoweredGraph& lowered_;
   const Target& target_;
+  std::map<const Node*, std::atomic<int>> to_make_;  // constants that are made of what these hold
 };
 
 }  // namespace
 
 void make_constants(std::vector<Slot>& slots, const std::vector<size_t>& constants,
                     const LoweredGraph& lowered, const Target& target) {
-  const ConstantMaker maker(lowered, target);
-  // Large ones one after the other, so that not all of them are in memory twice.
-  std::vector<size_t> others;
+  ConstantMaker maker(slots, constants, lowered, target);
+  // Large ones one after the other, so that not all of them are in memory twice; first those that free
+  // memory.
+  std::vector<size_t> large, others;
   for (size_t slot : constants)
-    if (maker.is_large(slots[slot]))
-      maker.make(slots[slot], target.cores);
-    else
-      others.push_back(slot);
+    (maker.is_large(slots[slot]) ? large : others).push_back(slot);
+  std::ranges::stable_partition(large, [&](size_t slot) { return maker.is_computed(slots[slot]); });
+  for (size_t slot : large)
+    maker.make(slots[slot], target.cores);
   run_all(others.size(), target.cores, [&](size_t i) { maker.make(slots[others[i]], 1); });
 }
 

@@ -7,7 +7,7 @@
 namespace tenon {
 
 // Gives these slots their elements: transformed or in another order, where the lowered graph says so. What
-// was read of files takes no memory until it is read again.
+// was read of files takes no memory until it is read again, and what the graph holds in memory is given up.
 void make_constants(std::vector<Slot>& slots, const std::vector<size_t>& constants,
                     const LoweredGraph& lowered, const Target& target);
 

@@ -141,6 +141,15 @@ const Attribute& Node::attr(std::string_view name) const {
   return it->second;
 }
 
+void Node::give_up_elements() {
+  for (auto& [name, attribute] : attributes_)
+    if (attribute.kind() == AttributeKind::Literal) {
+      Literal literal = attribute;
+      literal.give_up_elements();
+      attribute = std::move(literal);
+    }
+}
+
 Value Node::late(std::string_view name) const {
   return std::find(late_names_.begin(), late_names_.end(), name) == late_names_.end() ? Value() : in(name);
 }

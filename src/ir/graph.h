@@ -139,6 +139,8 @@ class Node {
   // operand, is not: is_late says so, and late(name) is that operand.
   const Attribute& attr(std::string_view name) const;
   const Attributes& attributes() const { return attributes_; }
+  // Of a constant whose elements a program holds in an order of its own: they are not needed twice.
+  void give_up_elements();
   bool is_late(std::string_view name) const { return bool(late(name)); }
   Value late(std::string_view name) const;
   const std::vector<std::string_view>& late_names() const { return late_names_; }

@@ -367,14 +367,20 @@ std::vector<Value> decompose_local_response_norm(const Node& n) {
   const Value one = int_vector(n.graph(), {1});
   const Value rest = reduce_prod(slice(shape_of(x), 0, 2, kToTheEnd), {0}, Keep::Dims);
   const Value columns = reshape(x * x, concat({size_along(x, 0), one, size_along(x, 1), rest}, 0));
-  const Value mean = n.graph()
-                         .create("average_pool", {{"x", columns}},
-                                 {{"kernel", Attribute::Ints{cells, 1}},
-                                  {"strides", Attribute::Ints{1, 1}},
-                                  {"dilations", Attribute::Ints{1, 1}},
-                                  {"pads", Attribute::Ints{below, 0, above, 0}},
-                                  {"count_padding", true}})
-                         ->result();
+  // Where only running tells whether there are elements, a place that is not wanted at each end lets the
+  // window fit nevertheless.
+  const auto& dims = x.shape().dims();
+  const int64_t more =
+      std::all_of(dims.begin() + 1, dims.end(), [](const Dim& dim) { return dim.is_constant(); }) ? 0 : 1;
+  const Value means = n.graph()
+                          .create("average_pool", {{"x", columns}},
+                                  {{"kernel", Attribute::Ints{cells, 1}},
+                                   {"strides", Attribute::Ints{1, 1}},
+                                   {"dilations", Attribute::Ints{1, 1}},
+                                   {"pads", Attribute::Ints{below, 0, above + more, more}},
+                                   {"count_padding", true}})
+                          ->result();
+  const Value mean = more == 0 ? means : slice(slice(means, 2, 0, -1), 3, 0, -1);
   const double share = static_cast<double>(cells) / static_cast<double>(size);
   return {x / pow(bias + alpha * share * reshape(mean, shape_of(x)), beta)};
 }

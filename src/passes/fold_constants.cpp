@@ -35,18 +35,13 @@ bool enlarges_weights(const Node& node) {
 
 int64_t bytes_of(Value value) { return element_count(*value.shape().extents()) * info(value.dtype()).bytes; }
 
-bool is_held(const Literal& literal) {
-  return std::holds_alternative<Tensor>(literal.form()) ||
-         std::holds_alternative<Literal::FileSlice>(literal.form());
-}
-
 // Whether its results are some elements of its operands, and what is large of these is held as it is: so no
 // others are read.
 bool takes_elements(const Node& node) {
   const std::vector<Value> operands = node.operands();
   return (rearranges(node.op()) || node.is("gather")) &&
          std::all_of(operands.begin(), operands.end(), [](Value operand) {
-           return bytes_of(operand) <= kSmallConstant || is_held(*constant_of(operand));
+           return bytes_of(operand) <= kSmallConstant || constant_of(operand)->is_stored();
          });
 }
 

@@ -141,7 +141,7 @@ uint64_t hash_elements(const Literal& literal) {
 
 }  // namespace
 
-Literal::Literal(DType dtype, Extents extents, std::variant<Tensor, Splat, Iota, FileSlice> form)
+Literal::Literal(DType dtype, Extents extents, Form form)
     : dtype_(dtype),
       extents_(std::move(extents)),
       count_(element_count(extents_)),
@@ -177,6 +177,15 @@ Literal Literal::file_slice(DType dtype, Extents extents, std::shared_ptr<const 
   return {dtype, std::move(extents), FileSlice{std::move(file), offset, size}};
 }
 
+bool Literal::is_stored() const {
+  return std::holds_alternative<Tensor>(form_) || std::holds_alternative<FileSlice>(form_);
+}
+
+void Literal::give_up_elements() {
+  if (std::holds_alternative<Tensor>(form_))
+    form_ = GivenUp{};
+}
+
 Tensor Literal::tensor() const {
   if (const auto* dense = std::get_if<Tensor>(&form_))
     return *dense;
@@ -191,6 +200,7 @@ Tensor Literal::tensor() const {
     }
     return dtype_ == DType::I64 ? wide : narrow(dtype_, extents_, wide.data<int64_t>());
   }
+  CHECK(!std::holds_alternative<GivenUp>(form_), "the elements of a literal were given up");
   const auto& slice = std::get<FileSlice>(form_);
   const std::span<const std::byte> bytes = slice_bytes(slice);
   return is_plain(dtype_, bytes) ? Tensor(dtype_, extents_, slice.file, bytes)

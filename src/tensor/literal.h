@@ -26,6 +26,9 @@ class Literal {
     uint64_t offset, size;
   };
 
+  struct GivenUp {};  // elements that were in memory, and that nobody may ask for any longer
+  using Form = std::variant<Tensor, Splat, Iota, FileSlice, GivenUp>;
+
   Literal(Tensor dense);  // NOLINT: a tensor is a literal
   static Literal splat(Tensor element, Extents extents);
   static Literal iota(DType dtype, int64_t start, int64_t step, int64_t count);
@@ -36,11 +39,16 @@ class Literal {
   DType dtype() const { return dtype_; }
   const Extents& extents() const { return extents_; }
   int64_t count() const { return count_; }
-  const std::variant<Tensor, Splat, Iota, FileSlice>& form() const { return form_; }
+  const Form& form() const { return form_; }
+  // Whether its elements lie in memory or in a file; a number that is repeated takes neither.
+  bool is_stored() const;
 
   // The dense elements. A slice of a byte-sized type is a view into the mapped file, unless the file does not
   // align its elements.
   Tensor tensor() const;
+
+  // Lets go of elements that lie in memory; those of the other forms can still be read.
+  void give_up_elements();
 
   // Of the elements, whatever the form; computed once and remembered.
   uint64_t content_hash() const;
@@ -48,12 +56,12 @@ class Literal {
   friend bool operator==(const Literal& a, const Literal& b);
 
  private:
-  Literal(DType dtype, Extents extents, std::variant<Tensor, Splat, Iota, FileSlice> form);
+  Literal(DType dtype, Extents extents, Form form);
 
   DType dtype_;
   Extents extents_;
   int64_t count_;
-  std::variant<Tensor, Splat, Iota, FileSlice> form_;
+  Form form_;
   std::shared_ptr<std::atomic<uint64_t>> hash_;  // shared by copies; 0 while unknown
 };
 

@@ -16,9 +16,7 @@ constexpr int64_t kSmall = int64_t{1} << 20;  // bytes that no constant is too s
 int64_t stored_size(const Literal& literal) {
   if (literal.dtype() == DType::String)
     return literal.count();
-  const bool is_dense = std::holds_alternative<Tensor>(literal.form()) ||
-                        std::holds_alternative<Literal::FileSlice>(literal.form());
-  return is_dense ? static_cast<int64_t>(packed_size(literal.dtype(), literal.count())) : 0;
+  return literal.is_stored() ? static_cast<int64_t>(packed_size(literal.dtype(), literal.count())) : 0;
 }
 
 std::optional<int64_t> size_of(Value value) {
