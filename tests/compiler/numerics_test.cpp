@@ -85,13 +85,15 @@ TEST(Numerics, NormaliseSmallAndLargeElements) {
 
 // A pool, which it is made of, would have nothing to look at.
 TEST(Numerics, NormaliseNothing) {
-  for (const char* shape : {"2,0,3", "0,2,3", "2,2,0"}) {
-    const auto graph = parse_graph(fmt::format(
-        "graph(%x: f32[{}]) {{ %y = local_response_norm(%x, size=3, alpha=1, beta=1, bias=0) return %y }}",
-        shape));
-    const Data inputs{Tensor(DType::F32, *graph->input(0).shape().extents())};
-    expect_tensor(compile(*graph)->run(inputs)[0], inputs[0].tensor());
-  }
+  for (const Extents& extents : {Extents{2, 0, 3}, Extents{0, 2, 3}, Extents{2, 2, 0}})
+    for (const std::string& shape : {fmt::format("{}", fmt::join(extents, ",")), std::string("a,b,c")}) {
+      SCOPED_TRACE(shape);
+      const auto graph = parse_graph(fmt::format(
+          "graph(%x: f32[{}]) {{ %y = local_response_norm(%x, size=3, alpha=1, beta=1, bias=0) return %y }}",
+          shape));
+      const Data inputs{Tensor(DType::F32, extents)};
+      expect_tensor(compile(*graph)->run(inputs)[0], inputs[0].tensor());
+    }
 }
 
 TEST(Numerics, NormaliseOverMoreChannelsThanThereAre) {

@@ -56,6 +56,25 @@ TEST(Panels, LeaveConstantsAsTheyAreForOthers) {
   })"));
 }
 
+// The weights are held once: in panels. What another reads stays.
+TEST(Panels, TakeTheElementsOfWeightsThatWereComputed) {
+  const std::unique_ptr<Graph> graph = read(R"(graph g(%x: f32[20,64], %w1: f32[64], %w: f32[64,48]) {
+    %1 = unsqueeze(%w1, axes=[1])
+    %2 = mul(%w, %1)
+    %3 = matmul(%x, %2)
+    return %3
+  })");
+  const std::unique_ptr<Program> program = compile(*graph);
+  int64_t weights = 0;
+  for (const Node* node : program->graph().nodes())
+    if (const Literal* literal = literal_of(*node); literal != nullptr && literal->extents().size() == 2) {
+      EXPECT_TRUE(std::holds_alternative<Literal::GivenUp>(literal->form()));
+      ++weights;
+    }
+  EXPECT_EQ(weights, 1);
+  expect_as_evaluated(*graph);
+}
+
 // Of dimensions in one order, but of which more or fewer are summed.
 TEST(Panels, AreSharedOnlyWhereTheyAreEqual) {
   for (const int64_t filters : {32, 64})

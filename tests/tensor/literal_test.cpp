@@ -173,6 +173,18 @@ TEST(FileSlice, BoolsAreOneByteAndAnyButZeroIsTrue) {
   expect_same(odd, Literal::splat(Tensor::scalar(true), {2}));
 }
 
+TEST(Literal, GivesUpWhatLiesInMemory) {
+  Literal dense(Tensor::scalar(1.5F)), splat = Literal::splat(Tensor::scalar(1.5F), {2});
+  const Literal copy = dense;
+  for (Literal* literal : {&dense, &splat})
+    literal->give_up_elements();
+  EXPECT_FALSE(dense.is_stored());
+  EXPECT_EQ(dense.count(), 1);
+  EXPECT_THROW(dense.tensor(), InternalError);
+  EXPECT_EQ(copy.tensor().count(), 1);
+  EXPECT_EQ(splat.tensor().count(), 2);
+}
+
 TEST(FileSlice, ErrorsNameTheFile) {
   const TemporaryFolder folder;
   const auto file = MappedFile::open(folder.write("data", "0123456789"));
