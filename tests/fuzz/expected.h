@@ -94,21 +94,36 @@ inline Datum disturbed(const Datum& datum, std::mt19937_64& random, double relat
   return narrow<double>(tensor.dtype(), tensor.extents(), numbers);
 }
 
-// What a product is, with the greatest numbers in place of infinities that finite factors made: where it is
-// added to a sum before it is rounded, it overflows only where the sum does.
+// Whether what a node gives is a product, or a sum of products.
+inline bool is_product(const Node& node) {
+  return node.is("mul") || node.is("matmul") || node.is("conv") || node.is("reduce_sum");
+}
+
+// How large numbers are; 0 where they are not finite.
+inline Datum sizes_of(const Datum& datum) {
+  if (!is_tensor(datum) || !is_float(datum.tensor().dtype()))
+    return datum;
+  const Tensor& tensor = datum.tensor();
+  std::vector<double> numbers = widen<double>(tensor);
+  for (double& number : numbers)
+    number = std::isfinite(number) ? std::fabs(number) : 0;
+  return narrow<double>(tensor.dtype(), tensor.extents(), numbers);
+}
+
+// What a product is, with the greatest numbers in place of infinities where finite factors may overflow:
+// added to a sum before it is rounded, a product overflows only where the sum does, and a sum may overflow on
+// the way.
 inline Datum without_overflow(const Node& node, const Data& factors, const Datum& product) {
   const Tensor& tensor = product.tensor();
   if (!is_float(tensor.dtype()) || info(tensor.dtype()).bits < 16)
     return product;
-  Data smaller = factors;
-  std::vector<double> scaled = widen<double>(factors.front().tensor());
-  for (double& number : scaled)
-    number *= info(tensor.dtype()).bits == 16 ? 0x1p-8 : 0x1p-64;
-  smaller.front() = narrow<double>(tensor.dtype(), factors.front().tensor().extents(), scaled);
-  const std::vector<double> small = widen<double>(evaluate_node(node, smaller).front().tensor());
+  Data sizes;
+  for (const Datum& factor : factors)
+    sizes.push_back(sizes_of(factor));
+  const std::vector<double> greatest = widen<double>(evaluate_node(node, sizes).front().tensor());
   std::vector<double> numbers = widen<double>(tensor);
   for (size_t i = 0; i < numbers.size(); ++i)
-    if (std::isinf(numbers[i]) && std::isfinite(small[i]))
+    if (std::isinf(numbers[i]) && std::isinf(greatest[i]))
       numbers[i] = std::copysign(greatest_finite(tensor.dtype()), numbers[i]);
   return narrow<double>(tensor.dtype(), tensor.extents(), numbers);
 }
@@ -155,7 +170,7 @@ inline Outcome run_graph(const Graph& graph, const Data& inputs, std::mt19937_64
     for (size_t i = 0; i < results.outputs.size(); ++i) {
       const Value result = node->result(static_cast<int64_t>(i));
       const DType dtype = dtype_of(results.outputs[i]);
-      if (random != nullptr && node->is("mul"))
+      if (random != nullptr && is_product(*node))
         results.outputs[i] = without_overflow(*node, operands, results.outputs[i]);
       set(result, results.outputs[i], rounding_of(*node, dtype), least_rounding(*node, operands, dtype));
       if (!is_sure || !results.sure[i])
