@@ -78,12 +78,18 @@ typedef enum tenon_numerics {
   TENON_NUMERICS_FAST = 2,    /* numbers are taken to be finite, and may be rounded to fewer bits */
 } tenon_numerics;
 
+typedef enum tenon_precision {
+  TENON_PRECISION_F32 = 0,  /* what the model has */
+  TENON_PRECISION_BF16 = 1, /* products of f32 with weights round their factors to bf16, and add up in f32 */
+} tenon_precision;
+
 /* Options say how large they are, so that later versions may add to them; what is 0 has its default:
  *   tenon_compile_options options = {.size = sizeof options, .numerics = TENON_NUMERICS_STRICT};
  */
 typedef struct tenon_compile_options {
   size_t size;
-  int64_t numerics; /* a tenon_numerics */
+  int64_t numerics;  /* a tenon_numerics */
+  int64_t precision; /* a tenon_precision; not with strict numerics */
 } tenon_compile_options;
 
 typedef struct tenon_run_options {

@@ -113,6 +113,7 @@ struct Port {
 
 struct CompileOptions {
   tenon_numerics numerics = TENON_NUMERICS_DEFAULT;
+  tenon_precision precision = TENON_PRECISION_F32;
 };
 
 struct RunOptions {
@@ -124,7 +125,8 @@ struct RunOptions {
 class Program {
  public:
   Program(const Model& model, const CompileOptions& options) {
-    const tenon_compile_options given{.size = sizeof given, .numerics = options.numerics};
+    const tenon_compile_options given{
+        .size = sizeof given, .numerics = options.numerics, .precision = options.precision};
     tenon_program* program = nullptr;
     throw_on_error(tenon_compile(model.get(), &given, &program));
     program_.reset(program);

@@ -133,6 +133,17 @@ NumericsBudget budget_of(const tenon_compile_options& options) {
   }
 }
 
+Precision precision_of(const tenon_compile_options& options) {
+  switch (options.precision) {
+    case TENON_PRECISION_F32:
+      return Precision::F32;
+    case TENON_PRECISION_BF16:
+      return Precision::BF16;
+    default:
+      throw user_error("precision cannot be {}", options.precision);
+  }
+}
+
 RunOptions run_options(const tenon_run_options* caller) {
   const tenon_run_options options = read_options(caller);
   if (options.threads < 0 || options.threads > kMostThreads)
@@ -344,10 +355,11 @@ tenon_status tenon_compile(const tenon_model* model, const tenon_compile_options
   return guard([&] {
     const std::unique_ptr<Graph> graph = given(model, "model").graph->clone();
     tenon_program*& made = given(program, "program");  // first, lest what is made is lost
-    const NumericsBudget numerics = budget_of(read_options(options));
+    const tenon_compile_options asked = read_options(options);
+    const NumericsBudget numerics = budget_of(asked);
     Journal journal(numerics);
     optimize(*graph, journal);
-    made = new tenon_program(compile(*graph, {.numerics = numerics}));
+    made = new tenon_program(compile(*graph, {.numerics = numerics, .precision = precision_of(asked)}));
   });
 }
 

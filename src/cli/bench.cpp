@@ -25,7 +25,7 @@ constexpr int64_t kLeastRuns = 5;
 
 struct Options {
   ModelArguments model;
-  std::string inputs, numerics = "default", json, against;
+  std::string inputs, numerics = "default", precision = "f32", json, against;
   double seconds = 2;
   tenon::RunOptions run;
 };
@@ -94,8 +94,9 @@ std::vector<Contender> prepare(Graph& graph, const Options& options) {
   std::vector<Contender> contenders(1);
   contenders[0].name = "compiled";
   const NumericsBudget numerics = parse_numerics_budget(options.numerics);
+  const Precision precision = parse_precision(options.precision);
   const double optimize_ms = milliseconds_of([&] { optimize_model(graph, numerics); });
-  contenders[0].compile(graph, optimize_ms, {.numerics = numerics});
+  contenders[0].compile(graph, optimize_ms, {.numerics = numerics, .precision = precision});
   if (options.against.empty())
     return contenders;
   contenders.emplace_back();
@@ -103,7 +104,7 @@ std::vector<Contender> prepare(Graph& graph, const Options& options) {
   if (as_read)
     contenders[1].graph = std::move(as_read);
   else
-    contenders[1].compile(graph, optimize_ms, {.fuse = false, .numerics = numerics});
+    contenders[1].compile(graph, optimize_ms, {.fuse = false, .numerics = numerics, .precision = precision});
   return contenders;
 }
 
@@ -262,6 +263,7 @@ void add_bench(CLI::App& program) {
   add_seconds(*command, options->seconds);
   command->add_option("--numerics", options->numerics, "how exact it must stay: strict, default or fast")
       ->option_text("BUDGET [default]");
+  add_precision(*command, options->precision);
   command
       ->add_option("--against", options->against,
                    "measures beside it: the reference evaluator, or the program with a kernel for each node")

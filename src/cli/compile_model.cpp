@@ -10,6 +10,20 @@ void optimize_model(Graph& graph, NumericsBudget numerics) {
   optimize(graph, journal);
 }
 
+void add_precision(CLI::App& command, std::string& precision) {
+  command
+      .add_option(
+          "--precision", precision,
+          "how products of f32 with weights round their factors; faster in bf16 where the processor has "
+          "instructions for it")
+      ->check(CLI::IsMember({"f32", "bf16"}).description(""))
+      ->option_text("f32|bf16 [f32]");
+}
+
+Precision parse_precision(const std::string& precision) {
+  return precision == "bf16" ? Precision::BF16 : Precision::F32;
+}
+
 std::unique_ptr<Program> compile_model(const Graph& graph, CompileOptions options) {
   std::optional<Progress> progress;
   options.before_kernel = [&](int64_t kernels) {

@@ -1,6 +1,8 @@
 // compile_model.h — a model made ready to run on this machine, with progress where that takes long.
 #pragma once
 
+#include <CLI/CLI.hpp>
+
 #include "compiler/compile.h"
 #include "rewrite/journal.h"
 
@@ -8,6 +10,10 @@ namespace tenon::cli {
 
 // As tenon optimize does it.
 void optimize_model(Graph& graph, NumericsBudget numerics = NumericsBudget::Default);
+
+// The option --precision, of how products are computed.
+void add_precision(CLI::App& command, std::string& precision);
+Precision parse_precision(const std::string& precision);
 
 std::unique_ptr<Program> compile_model(const Graph& graph, CompileOptions options = {});
 

@@ -41,7 +41,10 @@ void check_outputs(const std::string& file, const Graph& graph) {
 }
 
 // What runs the model, which must outlive it.
-Executor prepare(Graph& graph, Engine engine) {
+Executor prepare(Graph& graph, Engine engine, Precision precision) {
+  if (engine == Engine::Reference && precision != Precision::F32)
+    throw user_error(
+        "--precision is for the compiled engine; the reference computes with what the model has");
   if (engine == Engine::Reference)
     return [&graph](const Data& inputs, const tenon::RunOptions& options) {
       Progress progress("running node", graph.node_count());
@@ -50,8 +53,8 @@ Executor prepare(Graph& graph, Engine engine) {
                                       }});
     };
   optimize_model(graph);
-  return [program = std::shared_ptr<const Program>(compile_model(graph))](const Data& inputs,
-                                                                          const tenon::RunOptions& options) {
+  return [program = std::shared_ptr<const Program>(compile_model(graph, {.precision = precision}))](
+             const Data& inputs, const tenon::RunOptions& options) {
     return run_compiled([&] { return program->run(inputs, options); });
   };
 }
@@ -65,7 +68,7 @@ void write_outputs(const std::string& file, const Graph& graph, const Data& outp
 
 struct RunArguments {
   ModelArguments model;
-  std::string inputs, outputs, engine = "compiled";
+  std::string inputs, outputs, engine = "compiled", precision = "f32";
   tenon::RunOptions run;
 };
 
@@ -78,7 +81,7 @@ void run(const RunArguments& options) {
   }
   const std::optional<Data> inputs = file.inputs_for(*graph);
   file.note_others();
-  const Executor execute = prepare(*graph, parse_engine(options.engine));
+  const Executor execute = prepare(*graph, parse_engine(options.engine), parse_precision(options.precision));
   const auto start = std::chrono::steady_clock::now();
   const Data outputs =
       inputs
@@ -109,6 +112,7 @@ void add_run(CLI::App& program) {
                    "what runs it: the optimised model as code for this machine, or as it is, node by node")
       ->check(CLI::IsMember({"reference", "compiled"}))
       ->capture_default_str();
+  add_precision(*command, options->precision);
   add_threads(*command, options->run.threads);
   command->add_option("--seed", options->run.seed, "the seed of the model's random ops")
       ->capture_default_str();

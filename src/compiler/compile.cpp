@@ -17,6 +17,7 @@
 #include "compiler/join_loops.h"
 #include "compiler/make_constants.h"
 #include "compiler/multiply_bytes.h"
+#include "compiler/multiply_pairs.h"
 #include "compiler/rename_kernel.h"
 #include "compiler/reuse_memory.h"
 #include "ops/data.h"
@@ -57,6 +58,8 @@ class Compiler {
  public:
   Compiler(const Graph& graph, const CompileOptions& options)
       : options_(options), graph_(copy_for_loops(graph)) {
+    if (options.precision == Precision::BF16 && options.numerics == NumericsBudget::Strict)
+      throw user_error("precision bf16 rounds what strict numerics leave as it is");
     decompose(*graph_);
     fold();
     embed_constants(*graph_);
@@ -129,8 +132,14 @@ class Compiler {
     fold_constants(*graph_, journal);
     gather_convolutions(*graph_);
     multiply_bytes(*graph_);
-    if (graph_->input_count() > 0)
-      compute_weights(*graph_, [&](const Graph& weights) { return run_once(weights); });
+    if (graph_->input_count() > 0) {
+      const auto run = [&](const Graph& weights) { return run_once(weights); };
+      compute_weights(*graph_, run);
+      if (options_.precision == Precision::BF16) {
+        multiply_pairs(*graph_);
+        compute_weights(*graph_, run);
+      }
+    }
     remove_dead(*graph_, journal);
   }
 

@@ -10,10 +10,13 @@
 
 namespace tenon {
 
+enum class Precision { F32, BF16 };
+
 struct CompileOptions {
   Target target = this_machine();
   bool fuse = true;
   NumericsBudget numerics = NumericsBudget::Default;  // strict: convolutions add up windows as they are
+  Precision precision = Precision::F32;               // of the factors of products in f32
   std::optional<codegen::ObjectCache> cache = codegen::default_cache();
   // Told, one call at a time, of each kernel before code is generated for it, and how many there are.
   std::function<void(int64_t kernels)> before_kernel = nullptr;

@@ -38,6 +38,8 @@ int64_t operations_of(Function function) {
       return 2;
     case Function::DotBytes:
       return 7;
+    case Function::DotPairs:
+      return 3;
     case Function::Divide:
     case Function::Sqrt:
       return 8;

@@ -1,6 +1,7 @@
 #include "loops/interpret.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "tensor/wide.h"
@@ -126,6 +127,12 @@ uint32_t dot_bytes(uint32_t a, uint32_t b) {
   return sum;
 }
 
+double dot_pairs(uint32_t a, uint32_t b) {
+  const auto low = [](uint32_t word) { return std::bit_cast<float>(word << 16); };
+  const auto high = [](uint32_t word) { return std::bit_cast<float>(word & 0xffff0000); };
+  return double{low(a)} * double{low(b)} + double{high(a)} * double{high(b)};
+}
+
 template <class T>
 T of_integers(Function function, T a, T b) {
   const auto x = static_cast<uint64_t>(a), y = static_cast<uint64_t>(b);  // which may overflow
@@ -173,6 +180,10 @@ Number apply(Function function, DType dtype, const std::vector<Number>& operands
     if (!holds(operands[0]))
       throw user_error("what the kernel requires does not hold");
     return operands[1];
+  }
+  if (function == Function::DotPairs) {
+    const auto word = [&](size_t i) { return static_cast<uint32_t>(std::get<int64_t>(operands[i])); };
+    return fitted(dtype, dot_pairs(word(0), word(1)));
   }
   if (dtype == DType::Bool && function == Function::Not)
     return truth(!holds(operands[0]));

@@ -92,7 +92,9 @@ struct Local {
   friend bool operator==(const Local&, const Local&) = default;
 };
 
-enum class Mark : uint8_t { Serial, Parallel, Vector, Unrolled };
+// Tile: rows of a block of sums; within are the loops of what is summed, then that of the lanes with one
+// product. Instructions that multiply matrices take them together.
+enum class Mark : uint8_t { Serial, Parallel, Vector, Unrolled, Tile };
 
 struct Statement;
 

@@ -13,7 +13,7 @@ inline std::optional<DType> known_dtype(const Scalar& scalar) {
   if (scalar.kind() == Scalar::Kind::Number)
     return std::nullopt;
   if (scalar.kind() != Scalar::Kind::Apply || scalar.function() == Function::Cast ||
-      gives_bool(scalar.function()))
+      dtype_given(scalar.function()))
     return scalar.dtype();
   for (size_t i = takes_condition(scalar.function()) ? 1 : 0; i < scalar.operands().size(); ++i)
     if (const std::optional<DType> known = known_dtype(scalar.operands()[i]))
@@ -27,7 +27,7 @@ inline std::optional<DType> dtype_of_operands(const Scalar& applied, std::option
   for (size_t i = takes_condition(applied.function()) ? 1 : 0; i < applied.operands().size(); ++i)
     if (const std::optional<DType> known = known_dtype(applied.operands()[i]))
       return known;
-  return gives_bool(applied.function()) ? std::nullopt : expected;
+  return dtype_given(applied.function()) ? std::nullopt : expected;
 }
 
 }  // namespace tenon::loops

@@ -206,7 +206,7 @@ class Parser : private Scanner {
     loop.begin = dim({".."});
     expect('.');
     expect('.');
-    loop.end = dim({"{", " step ", " parallel", " vector", " unrolled"});
+    loop.end = dim({"{", " step ", " parallel", " vector", " unrolled", " tile"});
     if (accept_word("step"))
       loop.step = integer<int64_t>();
     if (loop.step < 1)
@@ -217,6 +217,8 @@ class Parser : private Scanner {
       loop.mark = Mark::Vector;
     else if (accept_word("unrolled"))
       loop.mark = Mark::Unrolled;
+    else if (accept_word("tile"))
+      loop.mark = Mark::Tile;
     expect('{');
     loop.body = body();
     return loop;

@@ -116,7 +116,7 @@ class Printer {
     line("local " + described(local.buffer));
   }
   void print(const Loop& loop) {
-    constexpr std::string_view kMarks[] = {"", " parallel", " vector", " unrolled"};
+    constexpr std::string_view kMarks[] = {"", " parallel", " vector", " unrolled", " tile"};
     const std::string step = loop.step == 1 ? "" : fmt::format(" step {}", loop.step);
     print_block(fmt::format("for {} in {}..{}{}{}", loop.variable, loop.begin, loop.end, step,
                             kMarks[static_cast<size_t>(loop.mark)]),

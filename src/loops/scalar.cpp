@@ -41,6 +41,7 @@ constexpr FunctionInfo kFunctions[] = {
     {Function::Xor, "xor", "", 2},
     {Function::Not, "not", "", 1},
     {Function::DotBytes, "dot_bytes", "", 2},
+    {Function::DotPairs, "dot_pairs", "", 2},
     {Function::Negate, "negate", "", 1},
     {Function::Absolute, "abs", "", 1},
     {Function::Sqrt, "sqrt", "", 1},
@@ -73,6 +74,11 @@ const FunctionInfo& info(Function function) { return kFunctions[static_cast<size
 std::span<const FunctionInfo> all_functions() { return kFunctions; }
 bool gives_bool(Function function) {
   return function == Function::Equal || function == Function::Less || function == Function::LessEqual;
+}
+std::optional<DType> dtype_given(Function function) {
+  if (gives_bool(function))
+    return DType::Bool;
+  return function == Function::DotPairs ? std::optional(DType::F32) : std::nullopt;
 }
 bool takes_condition(Function function) {
   return function == Function::Select || function == Function::Require;
@@ -107,7 +113,7 @@ Scalar Scalar::load(std::string buffer, DType dtype, std::vector<Scalar> at) {
 Scalar Scalar::apply(Function function, std::vector<Scalar> operands) {
   CHECK(operands.size() == static_cast<size_t>(info(function).operands), "{} of {} operands",
         info(function).name, operands.size());
-  const DType dtype = gives_bool(function) ? DType::Bool : operands.back().dtype();
+  const DType dtype = dtype_given(function).value_or(operands.back().dtype());
   return Scalar(std::make_shared<const ScalarNode>(ScalarNode{
       .kind = Kind::Apply, .dtype = dtype, .function = function, .operands = std::move(operands)}));
 }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <variant>
@@ -22,6 +23,7 @@ enum class Function : uint8_t {
   And, Or, Xor, Not,                             // bit by bit
   DotBytes,                                      // of 32 bits: the products of their four bytes, added up; those of the
                                                  // first have no sign
+  DotPairs,                                      // of 32 bits: the products of their two bf16, added up, which gives f32
   Negate, Absolute, Sqrt, Exp, Log, Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Tanh, Asinh, Acosh, Atanh, Erf,
   Floor, Ceil, Round,                            // Round: halves to even
   Select,                                        // of a bool: the second operand where it holds, else the third
@@ -40,6 +42,8 @@ struct FunctionInfo {
 const FunctionInfo& info(Function function);
 std::span<const FunctionInfo> all_functions();
 bool gives_bool(Function function);
+// The dtype that it gives, whatever its operands have; nothing where it gives what they have.
+std::optional<DType> dtype_given(Function function);
 bool takes_condition(Function function);  // its first operand is a bool, whatever the others are
 
 // As numbers are computed with: floats as double, signed integers, unsigned ones and bool.

@@ -21,6 +21,7 @@
 #include "ops/ml.h"
 #include "ops/normalise.h"
 #include "ops/pad.h"
+#include "ops/pairs.h"
 #include "ops/pool.h"
 #include "ops/quantise.h"
 #include "ops/random.h"
@@ -87,6 +88,7 @@ void register_ops() {
     add(string_ops());
     add(unary_ops());
     add(byte_word_ops());
+    add(pair_ops());
     return true;
   }();
   static_cast<void>(once);

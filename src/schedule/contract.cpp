@@ -45,7 +45,7 @@ class Contraction {
         may_pack_(may_pack),
         panels_(panels),
         shape_(std::move(shape)),
-        parts_(parts_of(sum_)) {}
+        parts_(shape_.tiles ? std::nullopt : parts_of(sum_)) {}
 
   std::vector<Statement> run() {
     std::vector<Statement> body = blocks();
@@ -180,7 +180,21 @@ class Contraction {
     std::vector<Statement> body = as_list(std::move(lanes));
     if (guarded && !fills_rows())
       body = as_list(Guard{{is_own_row()}, std::move(body)});
-    return as_list(make_loop(kRowVariable, shape_.rows, Mark::Unrolled, std::move(body)));
+    // As many rows as tiles have would make long code.
+    return as_list(
+        make_loop(kRowVariable, shape_.rows, shape_.tiles ? Mark::Serial : Mark::Unrolled, std::move(body)));
+  }
+
+  std::vector<Statement> add_tiles() const {
+    std::vector<Statement> body = as_list(
+        make_loop(kLaneVariable, shape_.lanes, Mark::Vector,
+                  as_list(Assign{.places = {{sums_, place_of_sum()}},
+                                 .combine = sum_.combine,
+                                 .values = {product_of(placed_across(), placed(*shape_.along, false))}})));
+    for (size_t i = sum_.reduced.size(); i-- > 0;)
+      body =
+          as_list(make_loop(sum_.reduced[i].variable, sum_.reduced[i].size, Mark::Serial, std::move(body)));
+    return as_list(make_loop(kRowVariable, shape_.rows, Mark::Tile, std::move(body)));
   }
 
   std::vector<Statement> add_terms() const {
@@ -261,6 +275,11 @@ class Contraction {
       block.emplace_back(
           Local{{.name = name, .dtype = result.dtype, .sizes = sizes, .space = Space::Private}});
     append(block, assign(totals(), "", sum_.initial.front()));
+    if (shape_.tiles) {
+      append(block, add_tiles());
+      append(block, store());
+      return block;
+    }
     append(block,
            reduce_over(sum_.reduced, Mark::Serial, parts_, assign(sums_, "", Scalar::zero(result.dtype)),
                        add_terms(),

@@ -15,6 +15,7 @@ namespace {
 
 constexpr int64_t kLeastLanes = 4;
 constexpr int64_t kMostRows = 14;  // of a block: more make its code longer, and no faster
+constexpr int64_t kTileSide = 16;  // of tiles of matrices, in rows and in words
 
 class ShapeChooser {
  public:
@@ -28,6 +29,10 @@ class ShapeChooser {
       shape_.first_lane_axis = sum_.axes.size() - 1;
       shape_.lanes = panels->lanes;
       shape_.rows = shape_.row ? best_rows(shape_.lanes) : 1;
+      if (fits_tiles()) {
+        shape_.tiles = true;
+        shape_.rows = *row_size().constant() < shape_.lanes ? kTileSide : 2 * kTileSide;
+      }
       return shape_;
     }
     shape_.first_lane_axis = shape_.row ? first_axis_of_lanes() : sum_.axes.size() - 1;
@@ -65,7 +70,23 @@ class ShapeChooser {
  private:
   static bool is_product(const Scalar& value) {
     return value.kind() == Scalar::Kind::Apply &&
-           (value.function() == Function::Multiply || value.function() == Function::DotBytes);
+           (value.function() == Function::Multiply || is_product_of_words(value));
+  }
+  static bool is_product_of_words(const Scalar& value) {
+    return value.function() == Function::DotBytes || value.function() == Function::DotPairs;
+  }
+
+  // Whether two tiles side by side have as many lanes as panels, and neither rows nor what is summed end
+  // within a tile, but that a last block of rows goes back.
+  bool fits_tiles() const {
+    const Scalar& value = sum_.values.front();
+    const Axis& last = sum_.reduced.back();
+    return target_.matrix_tiles && shape_.row && !shape_.both_along && is_product(value) &&
+           is_product_of_words(value) && value.operands()[0] == *shape_.across &&
+           shape_.across->kind() == Scalar::Kind::Load && shape_.along->kind() == Scalar::Kind::Load &&
+           runs_through_memory(*shape_.across, last) && shape_.lanes == 2 * kTileSide &&
+           row_size().constant().value_or(0) >= kTileSide &&
+           last.size.constant().value_or(1) % kTileSide == 0;
   }
 
   // The one that moves along the lanes and what is reduced.

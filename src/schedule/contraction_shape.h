@@ -14,6 +14,7 @@ struct ContractionShape {
   // Where there are rows: the factor that moves along the lanes, and the one along the rows.
   std::optional<loops::Scalar> along = {}, across = {};
   bool both_along = false;  // whether the other moves along the lanes, too
+  bool tiles = false;       // instructions that multiply matrices take a block whole
   bool packs = false;       // what a block of lanes needs lies side by side, and all rows read it from there
 
   Dim lane_size(const loops::Definition& sum) const;

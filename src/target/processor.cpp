@@ -15,8 +15,7 @@ struct Feature {
   std::string_view kernel, llvm;  // what the Linux kernel calls it, and what LLVM does
 };
 
-// The kernel names only what it has switched on. AMX is left out: a process must first ask for leave to use
-// it.
+// The kernel names only what it has switched on.
 constexpr Feature kX86Features[] = {
     {"sse2", "sse2"},
     {"pni", "sse3"},
@@ -46,6 +45,9 @@ constexpr Feature kX86Features[] = {
     {"avx512_vpopcntdq", "avx512vpopcntdq"},
     {"avx512_bf16", "avx512bf16"},
     {"avx512_fp16", "avx512fp16"},
+    {"amx_tile", "amx-tile"},
+    {"amx_bf16", "amx-bf16"},
+    {"amx_int8", "amx-int8"},
 };
 
 // SVE is left out: what we generate for arm64 is NEON.
@@ -125,6 +127,10 @@ Target parse_x86(Words flags) {
   target.vector_bytes = has_wide_vectors(flags) ? 64 : flags.contains("avx2") ? 32 : 16;
   target.vector_registers = has_wide_vectors(flags) ? 32 : 16;
   target.fused_multiply_add = flags.contains("fma");
+  target.matrix_tiles =
+      has_wide_vectors(flags) && std::ranges::includes(flags, Words{"amx_tile", "amx_bf16", "amx_int8"});
+  if (!target.matrix_tiles)
+    forbid_tiles(target);
   return target;
 }
 
@@ -141,6 +147,11 @@ Target parse_arm(Words features) {
 }
 
 }  // namespace
+
+void forbid_tiles(Target& target) {
+  target.matrix_tiles = false;
+  std::erase_if(target.features, [](const std::string& feature) { return feature.starts_with("+amx-"); });
+}
 
 Target parse_processor(Architecture architecture, std::string_view cpuinfo) {
   return architecture == Architecture::X86_64 ? parse_x86(words_of(cpuinfo, "flags"))

@@ -10,4 +10,7 @@ namespace tenon {
 // Without caches and cores. A text that says nothing gives what every processor of the architecture has.
 Target parse_processor(Architecture architecture, std::string_view cpuinfo);
 
+// As if it had no instructions for tiles of matrices.
+void forbid_tiles(Target& target);
+
 }  // namespace tenon

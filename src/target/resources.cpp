@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sched.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -161,6 +162,15 @@ std::vector<int> allowed_processors() {
     if (CPU_ISSET_S(static_cast<size_t>(processor), bytes(), sets.data()))
       processors.push_back(processor);
   return processors;
+}
+
+bool ask_for_tiles() {
+#if defined(__x86_64__)
+  constexpr long kRequest = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, and which part of the state
+  return ::syscall(SYS_arch_prctl, kRequest, kTileData) == 0;
+#else
+  return false;
+#endif
 }
 
 }  // namespace tenon

@@ -28,4 +28,7 @@ std::optional<int64_t> read_core_limit(const std::filesystem::path& root, std::s
 // The processors on which this thread may run, in order; never none.
 std::vector<int> allowed_processors();
 
+// Asks Linux for leave to use tiles of matrices (AMX), which holds for all threads; false where it says no.
+bool ask_for_tiles();
+
 }  // namespace tenon

@@ -34,6 +34,8 @@ Target read_target() {
   target.caches =
       read_caches(fmt::format("/sys/devices/system/cpu/cpu{}", processors.front()), library_caches());
   target.cores = static_cast<int>(std::min(std::ssize(processors), limit));
+  if (target.matrix_tiles && !ask_for_tiles())
+    forbid_tiles(target);
   return target;
 }
 
@@ -52,6 +54,7 @@ std::string describe(const Target& target) {
   line += fmt::format("{} {}", target.cpu, fmt::join(target.features, " "));
   line += fmt::format(", {} vectors of {} bytes", target.vector_registers, target.vector_bytes);
   line += target.fused_multiply_add ? " with fused multiply-add" : "";
+  line += target.matrix_tiles ? ", tiles of matrices" : "";
   line += fmt::format(", caches of {}, {} and {} KiB", kib(caches.level1_data), kib(caches.level2),
                       kib(caches.level3_share));
   return line + fmt::format(", {} {}", target.cores, target.cores == 1 ? "core" : "cores");

@@ -25,6 +25,7 @@ struct Target {
   int64_t vector_bytes = 16;
   int vector_registers = 16;
   bool fused_multiply_add = false;
+  bool matrix_tiles = false;  // x86's AMX, which this process has leave to use
   Caches caches;
   int cores = 1;  // that this process may use
 };

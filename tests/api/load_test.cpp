@@ -93,12 +93,40 @@ TEST(Compile, SizesThatCannotBeCountedAreRefused) {
                         memory_limit()));
 }
 
-TEST(Compile, NumericsThatAreNoneAreRefused) {
+TEST(Compile, OptionsThatAreNoneAreRefused) {
   const ModelHandle model = load_text("graph main(%x: f32[2]) { %0 = neg(%x) return %0 }");
-  tenon_program* program = nullptr;
-  const tenon_compile_options options{.size = sizeof options, .numerics = 3};
-  EXPECT_EQ(tenon_compile(model.get(), &options, &program), TENON_USER_ERROR);
-  EXPECT_STREQ(tenon_error_message(), "numerics cannot be 3");
+  const auto error_with = [&](int64_t numerics, int64_t precision) {
+    tenon_program* program = nullptr;
+    const tenon_compile_options options{.size = sizeof options, .numerics = numerics, .precision = precision};
+    EXPECT_EQ(tenon_compile(model.get(), &options, &program), TENON_USER_ERROR);
+    return std::string(tenon_error_message());
+  };
+  EXPECT_EQ(error_with(3, 0), "numerics cannot be 3");
+  EXPECT_EQ(error_with(0, 2), "precision cannot be 2");
+  EXPECT_EQ(error_with(TENON_NUMERICS_STRICT, TENON_PRECISION_BF16),
+            "precision bf16 rounds what strict numerics leave as it is");
+}
+
+// 1 + 2^-10 is not a bf16.
+TEST(Compile, PrecisionDecidesHowProductsAreRounded) {
+  const ModelHandle model = load_text(R"(graph main(%x: f32[1,2]) {
+    %w = constant(value=f32[2,1] {1, 1})
+    %0 = matmul(%x, %w)
+    return %0
+  })");
+  const auto product_with = [&](tenon_precision precision) {
+    tenon_program* program = nullptr;
+    const tenon_compile_options options{
+        .size = sizeof options, .numerics = TENON_NUMERICS_DEFAULT, .precision = precision};
+    EXPECT_EQ(tenon_compile(model.get(), &options, &program), TENON_OK) << tenon_error_message();
+    const ProgramHandle owned(program);
+    Array<float> x{{1 + 0x1p-10F, 0}, {1, 2}}, y{{0}, {1, 1}};
+    std::vector<tenon_tensor> outputs = {y.tensor(TENON_F32)};
+    EXPECT_EQ(run(owned, {x.tensor(TENON_F32)}, outputs), TENON_OK) << tenon_error_message();
+    return y.elements[0];
+  };
+  EXPECT_EQ(product_with(TENON_PRECISION_F32), 1 + 0x1p-10F);
+  EXPECT_EQ(product_with(TENON_PRECISION_BF16), 1);
 }
 
 // Under strict numerics x + 0.0 stays, which turns -0 into 0.
@@ -110,7 +138,8 @@ TEST(Compile, NumericsDecideWhatTheOptimiserDoes) {
   })");
   const auto signbit_with = [&](tenon_numerics numerics) {
     tenon_program* program = nullptr;
-    const tenon_compile_options options{.size = sizeof options, .numerics = numerics};
+    const tenon_compile_options options{
+        .size = sizeof options, .numerics = numerics, .precision = TENON_PRECISION_F32};
     EXPECT_EQ(tenon_compile(model.get(), &options, &program), TENON_OK) << tenon_error_message();
     const ProgramHandle owned(program);
     Array<float> x{{-0.0F}, {1}}, y{{1}, {1}};

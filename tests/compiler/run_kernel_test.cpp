@@ -85,6 +85,86 @@ TEST(RunCompiled, MultipliesBytes) {
   }
 }
 
+// Pairs of bf16 whose products are small integers, so that sums are exact in any order.
+Tensor pairs_of_integers(const Extents& extents, uint64_t seed) {
+  Extents halves = extents;
+  halves.back() *= 2;
+  std::vector<double> numbers(static_cast<size_t>(element_count(halves)));
+  for (double& number : numbers) {
+    seed = seed * 6364136223846793005 + 1442695040888963407;
+    number = static_cast<double>(seed >> 60) - 8;
+  }
+  const Tensor numbers_of_16_bits = narrow<double>(DType::BF16, halves, numbers);
+  Tensor words(DType::I32, extents);
+  std::ranges::copy(numbers_of_16_bits.bytes(), words.mutable_bytes().begin());
+  return words;
+}
+
+void expect_interpreted(const std::string& text, const std::vector<Tensor>& inputs) {
+  SCOPED_TRACE(text);
+  const loops::Kernel kernel = loops::parse_checked_kernel(text);
+  EXPECT_EQ(loops::print(kernel), text + "\n");
+  const std::vector<Tensor> got = run_compiled(kernel, inputs, {}), wanted = loops::interpret(kernel, inputs);
+  for (size_t i = 0; i < wanted.size(); ++i)
+    EXPECT_EQ(widen<double>(got[i]), widen<double>(wanted[i])) << "output " << i;
+}
+
+TEST(RunCompiled, MultipliesPairs) {
+  for (const char* lanes : {"32", "16", "8", "4", "75"})
+    expect_interpreted(fmt::format(R"(kernel k(a: i32[75], b: i32[75]) -> (y: f32[75], s: f32[]) {{
+  s[] = 5
+  for i in 0..{0} vector {{
+    y[i] = dot_pairs(a[i], b[i]) - 1
+    y[i] += dot_pairs(a[0], b[i])
+  }}
+  for i in {0}..75 {{
+    y[i] = dot_pairs(a[i], b[74-i])
+    s[] += dot_pairs(b[i], a[i])
+  }}
+}})",
+                                   lanes),
+                       {pairs_of_integers({75}, 1), pairs_of_integers({75}, 2)});
+}
+
+// Those that fit, in one part and in several, and those that look like them.
+TEST(RunCompiled, MultipliesTilesOfMatrices) {
+  const auto expect_nest = [](int64_t rows, int64_t parts, int64_t summed, int64_t lanes,
+                              std::string_view product, std::string_view dtype) {
+    expect_interpreted(fmt::format(
+                           R"(kernel k(a: i32[40,3,96], b: i32[3,96,40]) -> (y: {5}[40,40]) {{
+  for i in 0..40 {{
+    for j in 0..40 {{
+      y[i,j] = 7
+    }}
+  }}
+  for i in 0..{0} tile {{
+    for p in 0..{1} {{
+      for k in 0..{2} {{
+        for j in 0..{3} vector {{
+          y[i+5,j+3] += {4}
+        }}
+      }}
+    }}
+  }}
+}})",
+                           rows, parts, summed, lanes, product, dtype),
+                       {pairs_of_integers({40, 3, 96}, 1), pairs_of_integers({3, 96, 40}, 2)});
+  };
+  const std::string_view pairs = "dot_pairs(a[i,p,k], b[p,k,j])";
+  expect_nest(32, 1, 16, 32, pairs, "f32");
+  expect_nest(16, 3, 96, 16, pairs, "f32");
+  expect_nest(32, 2, 64, 16, pairs, "f32");
+  expect_nest(16, 2, 32, 32, "dot_bytes(a[i,p,k], b[p,k,j])", "i32");
+  expect_nest(17, 2, 32, 32, pairs, "f32");
+  expect_nest(32, 2, 33, 32, pairs, "f32");
+  expect_nest(16, 2, 16, 24, pairs, "f32");
+  expect_nest(16, 2, 16, 16, "dot_pairs(b[p,k,j], a[i,p,k])", "f32");
+  expect_nest(16, 2, 16, 16, "dot_pairs(a[j,p,k], b[p,k,i])", "f32");
+  expect_nest(16, 2, 16, 16, "dot_pairs(a[i,p,2*k], b[p,k,j])", "f32");
+  expect_nest(16, 2, 16, 16, "dot_pairs(a[floor(i/2),p,k], b[p,k,j])", "f32");
+  expect_nest(16, 2, 16, 16, "dot_pairs(a[i,p,k], b[p,k,j]) + 1", "f32");
+}
+
 // Threads share the turns of nested loops, and may begin and end within a run of the innermost.
 TEST(RunCompiled, TakesTurnsFromAnywhereToAnywhere) {
   const loops::Kernel kernel = loops::parse_checked_kernel(R"(kernel k() -> (y: i64[2,3,n]) {

@@ -46,6 +46,19 @@ TEST(Processor, FeaturesAreInTheWordsOfLlvm) {
   EXPECT_TRUE(target.fused_multiply_add);
 }
 
+TEST(Processor, HasTilesOnlyWithAllThatGoesWithThem) {
+  const std::string wide = "avx512f avx512bw avx512dq avx512vl";
+  EXPECT_TRUE(x86(wide + " amx_tile amx_bf16 amx_int8").matrix_tiles);
+  for (const std::string& flags : {wide + " amx_tile amx_bf16", wide + " amx_bf16 amx_int8",
+                                   std::string("amx_tile amx_bf16 amx_int8")}) {
+    const Target target = x86(flags);
+    EXPECT_FALSE(target.matrix_tiles) << flags;
+    EXPECT_FALSE(std::ranges::any_of(target.features, [](const std::string& feature) {
+      return feature.starts_with("+amx");
+    })) << flags;
+  }
+}
+
 TEST(Processor, LevelIsTheHighestOfWhichNothingLacks) {
   const std::string level3 = kLevel3, wide = level3 + " avx512f avx512bw avx512dq avx512vl";
   EXPECT_EQ(x86("sse2").cpu, "x86-64");

@@ -5,7 +5,8 @@
 
 #include <algorithm>
 #include <bit>
-#include <numeric>
+
+#include "codegen/llvm/lane_parts.h"
 
 namespace tenon::codegen {
 namespace {
@@ -43,25 +44,6 @@ llvm::Value* call(Builder& builder, const Instruction& instruction, llvm::Value*
                                  {sums, builder.CreateBitCast(a, bytes), builder.CreateBitCast(b, bytes)});
 }
 
-// The lanes from `begin` on.
-llvm::Value* part_of(Builder& builder, llvm::Value* vector, int64_t begin, int64_t lanes) {
-  std::vector<int> which(static_cast<size_t>(lanes));
-  std::iota(which.begin(), which.end(), static_cast<int>(begin));
-  return builder.CreateShuffleVector(vector, which);
-}
-
-llvm::Value* join(Builder& builder, std::vector<llvm::Value*> parts, int64_t lanes) {
-  for (; parts.size() > 1; lanes *= 2) {
-    std::vector<int> which(static_cast<size_t>(2 * lanes));
-    std::iota(which.begin(), which.end(), 0);
-    std::vector<llvm::Value*> pairs;
-    for (size_t i = 0; i + 1 < parts.size(); i += 2)
-      pairs.push_back(builder.CreateShuffleVector(parts[i], parts[i + 1], which));
-    parts = std::move(pairs);
-  }
-  return parts.front();
-}
-
 // One byte after the other.
 llvm::Value* multiply_bytes(Builder& builder, llvm::Value* sums, llvm::Value* a, llvm::Value* b) {
   for (int i = 0; i < kBytes; ++i) {
@@ -84,12 +66,10 @@ llvm::Value* emit_dot_bytes(Builder& builder, llvm::Value* sums, llvm::Value* a,
   const std::optional<Instruction> instruction = instruction_of(target, lanes);
   if (!instruction || !std::has_single_bit(static_cast<uint64_t>(lanes)))
     return multiply_bytes(builder, sums, a, b);
-  std::vector<llvm::Value*> parts;
-  for (int64_t at = 0; at < lanes; at += instruction->lanes) {
-    const auto part = [&](llvm::Value* vector) { return part_of(builder, vector, at, instruction->lanes); };
-    parts.push_back(call(builder, *instruction, part(sums), part(a), part(b)));
-  }
-  return join(builder, std::move(parts), instruction->lanes);
+  return in_parts(builder, {sums, a, b}, lanes, instruction->lanes,
+                  [&](const std::vector<llvm::Value*>& part) {
+                    return call(builder, *instruction, part[0], part[1], part[2]);
+                  });
 }
 
 }  // namespace tenon::codegen

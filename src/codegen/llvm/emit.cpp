@@ -10,7 +10,8 @@
 
 #include "base/error.h"
 #include "codegen/llvm/dot_bytes.h"
-#include "codegen/llvm/scalars.h"
+#include "codegen/llvm/dot_pairs.h"
+#include "codegen/llvm/tiles.h"
 #include "codegen/vectors.h"
 
 namespace tenon::codegen {
@@ -33,10 +34,10 @@ using loops::Statement;
 
 constexpr int64_t kMostTurnsUnrolled = 64, kMostVectorsUnrolled = 4;
 
-class Emitter : private ScalarEmitter {
+class Emitter : private TileEmitter {
  public:
   Emitter(const Kernel& kernel, const Target& target, llvm::Module& module)
-      : ScalarEmitter(target, module), kernel_(kernel), module_(module) {}
+      : TileEmitter(target, module), kernel_(kernel), module_(module) {}
 
   void emit(const Phase& phase, const std::string& name) {
     llvm::Type *pointer = builder_.getPtrTy(), *number = builder_.getInt64Ty();
@@ -55,8 +56,10 @@ class Emitter : private ScalarEmitter {
       run_turns(phase);
     if (streams_ && target_.architecture == Architecture::X86_64)  // others must find what was written
       builder_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
+    release_tiles();
     builder_.CreateRet(builder_.getInt64(0));
     builder_.SetInsertPoint(entry_);
+    configure_tiles();
     builder_.CreateBr(start);
   }
 
@@ -96,13 +99,6 @@ class Emitter : private ScalarEmitter {
       storage.scope = llvm::MDNode::get(context_, {scopes.at(name)});
       storage.others = llvm::MDNode::get(context_, others);
     }
-  }
-
-  // A variable of the function, which becomes a register.
-  llvm::AllocaInst* variable(llvm::Type* type, Value* count = nullptr) {
-    llvm::IRBuilder<>::InsertPointGuard guard(builder_);
-    builder_.SetInsertPoint(entry_, entry_->begin());
-    return builder_.CreateAlloca(type, count);
   }
 
   // --- statements ---
@@ -146,33 +142,6 @@ class Emitter : private ScalarEmitter {
       holds =
           builder_.CreateAnd(holds, builder_.CreateICmpSGE(indices_.value(condition), builder_.getInt64(0)));
     run_where(holds, [&] { run(guard.body); });
-  }
-
-  // variable = begin, begin + step, … while variable + reach ≤ end. Returns the first value that did not run.
-  template <class Body>
-  Value* count(Value* begin, Value* end, int64_t step, int64_t reach, Body&& body) {
-    auto *head = llvm::BasicBlock::Create(context_, "head", function_),
-         *turn = llvm::BasicBlock::Create(context_, "turn", function_),
-         *after = llvm::BasicBlock::Create(context_, "after", function_);
-    // Asked before the first turn and after each, so that what the body needs can be computed before it.
-    Value* limit = builder_.CreateSub(end, builder_.getInt64(reach));
-    llvm::BasicBlock* before = builder_.GetInsertBlock();
-    builder_.CreateCondBr(builder_.CreateICmpSLE(begin, limit), head, after);
-    builder_.SetInsertPoint(head);
-    builder_.CreateBr(turn);
-    builder_.SetInsertPoint(turn);
-    llvm::PHINode* variable = builder_.CreatePHI(builder_.getInt64Ty(), 2);
-    variable->addIncoming(begin, head);
-    body(variable);
-    Value* next = builder_.CreateAdd(variable, builder_.getInt64(step), "", true, true);
-    variable->addIncoming(next, builder_.GetInsertBlock());
-    llvm::BasicBlock* last = builder_.GetInsertBlock();
-    builder_.CreateCondBr(builder_.CreateICmpSLE(next, limit), turn, after);
-    builder_.SetInsertPoint(after);
-    llvm::PHINode* reached = builder_.CreatePHI(builder_.getInt64Ty(), 2);
-    reached->addIncoming(begin, before);
-    reached->addIncoming(next, last);
-    return reached;
   }
 
   // The turns that the caller asks for, numbered through all of the nested loops. Where the outer ones stand
@@ -225,6 +194,8 @@ class Emitter : private ScalarEmitter {
       }
       return;
     }
+    if (const std::optional<TileNest> nest = find_tiles(loop))
+      return run_tiles(*nest);
     if (loop.mark == Mark::Vector && !lanes_ && can_vectorise(loop, kernel_, target_))
       run_vectors(loop);
     else
@@ -322,17 +293,6 @@ class Emitter : private ScalarEmitter {
     return nullptr;
   }
 
-  template <class Body>
-  void run_where(Value* condition, Body&& body) {
-    auto *then = llvm::BasicBlock::Create(context_, "then", function_),
-         *after = llvm::BasicBlock::Create(context_, "after", function_);
-    builder_.CreateCondBr(condition, then, after);
-    builder_.SetInsertPoint(then);
-    body();
-    builder_.CreateBr(after);
-    builder_.SetInsertPoint(after);
-  }
-
   // --- assignments ---
 
   void run(const Assign& assign) {
@@ -358,12 +318,12 @@ class Emitter : private ScalarEmitter {
       store(assign.places[i], coming[i]);
   }
 
-  // y += a * b, which is one instruction, as the sum of products of bytes is.
+  // y += a * b, which is one instruction, as the sum of products of bytes or pairs is.
   bool adds_product(const Assign& assign) const {
     const Scalar& value = assign.values.front();
     if (assign.combine != "+" || value.kind() != Scalar::Kind::Apply)
       return false;
-    return value.function() == Function::DotBytes ||
+    return value.function() == Function::DotBytes || value.function() == Function::DotPairs ||
            ((value.dtype() == DType::F32 || value.dtype() == DType::F64) &&
             value.function() == Function::Multiply && target_.fused_multiply_add);
   }
@@ -381,9 +341,17 @@ class Emitter : private ScalarEmitter {
       b = repeat(builder_, b, lane_count());
       there = repeat(builder_, there, lane_count());
     }
-    Value* result = assign.values.front().function() == Function::DotBytes
-                        ? emit_dot_bytes(builder_, there, a, b, target_)
-                        : builder_.CreateIntrinsic(there->getType(), llvm::Intrinsic::fma, {a, b, there});
+    Value* result = nullptr;
+    switch (assign.values.front().function()) {
+      case Function::DotBytes:
+        result = emit_dot_bytes(builder_, there, a, b, target_);
+        break;
+      case Function::DotPairs:
+        result = emit_dot_pairs(builder_, there, a, b, target_);
+        break;
+      default:
+        result = builder_.CreateIntrinsic(there->getType(), llvm::Intrinsic::fma, {a, b, there});
+    }
     if (folds) {
       builder_.CreateStore(mask_ == nullptr ? result : builder_.CreateSelect(mask_, result, there), sum);
       builder_.CreateStore(builder_.getTrue(), partial->second.begun);
@@ -496,7 +464,6 @@ class Emitter : private ScalarEmitter {
 
   const Kernel& kernel_;
   llvm::Module& module_;
-  llvm::BasicBlock* entry_ = nullptr;
   Dim scratch_used_ = 0;
   bool streams_ = false;  // whether any loop writes past the caches
   std::map<const Assign*, Partial> partial_results_;

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "codegen/llvm/dot_bytes.h"
+#include "codegen/llvm/dot_pairs.h"
 
 namespace tenon::codegen {
 
@@ -96,6 +97,11 @@ Value* ScalarEmitter::compute(const Scalar& scalar) {
   if (scalar.function() == Function::DotBytes) {
     Value* zero = llvm::Constant::getNullValue(operands[0]->getType());
     return emit_dot_bytes(builder_, zero, operands[0], operands[1], target_);
+  }
+  if (scalar.function() == Function::DotPairs) {
+    Value* zero = llvm::Constant::getNullValue(
+        register_type(context_, DType::F32, operands[0]->getType()->isVectorTy() ? lane_count() : 1));
+    return emit_dot_pairs(builder_, zero, operands[0], operands[1], target_);
   }
   return elements_.apply(scalar.function(), scalar.operands().back().dtype(), operands);
 }

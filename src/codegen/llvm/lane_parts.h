@@ -1,0 +1,14 @@
+// lane_parts.h — vectors longer than an instruction takes.
+#pragma once
+
+#include <functional>
+
+#include "codegen/llvm/elements.h"
+
+namespace tenon::codegen {
+
+// What f gives for `each` lanes of all vectors at a time, joined. Both numbers are powers of two.
+llvm::Value* in_parts(Builder& builder, const std::vector<llvm::Value*>& vectors, int64_t lanes, int64_t each,
+                      const std::function<llvm::Value*(const std::vector<llvm::Value*>&)>& f);
+
+}  // namespace tenon::codegen

@@ -1,0 +1,193 @@
+#include "codegen/llvm/tiles.h"
+
+#include <llvm/IR/IntrinsicsX86.h>
+
+#include <array>
+
+#include "codegen/phases.h"
+
+namespace tenon::codegen {
+
+using llvm::Value;
+using loops::Assign;
+using loops::Function;
+using loops::Loop;
+using loops::Place;
+using loops::Scalar;
+using loops::Statement;
+
+namespace {
+
+// A tile has 16 rows of 16 words. Four of the eight that there are hold sums, and two each the factors.
+constexpr int64_t kSide = 16, kMostTiles = 2, kWordBytes = 4;
+constexpr int kTiles = 8, kFirstOfRows = 4, kFirstOfLanes = 6;
+
+// The only statement of a body, where it is of that kind.
+template <class Kind>
+const Kind* only(const std::vector<Statement>& body) {
+  return body.size() == 1 ? std::get_if<Kind>(&body.front()) : nullptr;
+}
+
+bool is_whole(const Loop& loop, int64_t most) {
+  const std::optional<int64_t> turns = turns_of(loop).constant();
+  return loop.step == 1 && turns && *turns > 0 && *turns % kSide == 0 && *turns <= most;
+}
+
+bool is_word(const Scalar& factor) {
+  return factor.kind() == Scalar::Kind::Load &&
+         std::ranges::all_of(factor.operands(),
+                             [](const Scalar& index) { return index.kind() == Scalar::Kind::Index; });
+}
+
+Place place_of(const Scalar& load) { return {load.name(), load.operands()}; }
+
+int64_t tiles_along(const Loop& loop) { return *turns_of(loop).constant() / kSide; }
+
+}  // namespace
+
+std::optional<TileNest> TileEmitter::find_tiles(const Loop& loop) const {
+  if (loop.mark != loops::Mark::Tile || !target_.matrix_tiles || !is_whole(loop, kMostTiles * kSide))
+    return std::nullopt;
+  std::vector<const Loop*> inner;
+  const Loop* next = only<Loop>(loop.body);
+  for (; next != nullptr; next = only<Loop>(next->body))
+    inner.push_back(next);
+  if (inner.size() < 2)
+    return std::nullopt;
+  const Loop& lanes = *inner.back();
+  inner.pop_back();
+  const Assign* assign = only<Assign>(lanes.body);
+  if (assign == nullptr || assign->combine != "+" || assign->places.size() != 1 ||
+      !is_whole(lanes, kMostTiles * kSide) || !is_whole(*inner.back(), INT64_MAX))
+    return std::nullopt;
+  const Scalar& product = assign->values.front();
+  if (product.kind() != Scalar::Kind::Apply ||
+      (product.function() != Function::DotPairs && product.function() != Function::DotBytes) ||
+      !is_word(product.operands()[0]) || !is_word(product.operands()[1]))
+    return std::nullopt;
+  TileNest nest{.rows = loop, .summed = std::move(inner), .lanes = lanes, .assign = *assign};
+  return has_steps(nest) ? std::optional(std::move(nest)) : std::nullopt;
+}
+
+Dim TileEmitter::offset_in(const Place& place) const {
+  const Storage& storage = storage_.at(place.buffer);
+  Dim offset = 0, stride = 1;
+  for (size_t i = place.at.size(); i-- > 0; stride = stride * storage.sizes[i])
+    offset = offset + place.at[i].index() * stride;
+  return offset;
+}
+
+std::optional<Dim> TileEmitter::step_of(const Place& place, const TileNest& nest, const Loop& loop) const {
+  const Dim offset = offset_in(place);
+  const Dim step = offset.substitute({{loop.variable, Dim::symbol(loop.variable) + 1}}) - offset;
+  if (step.mentions(nest.rows.variable) || step.mentions(nest.lanes.variable))
+    return std::nullopt;
+  for (const Loop* summed : nest.summed)
+    if (step.mentions(summed->variable))
+      return std::nullopt;
+  return step;
+}
+
+// The sums move with rows and lanes, the first factor with rows and what is summed, the second with that and
+// lanes; what is innermost lies side by side.
+bool TileEmitter::has_steps(const TileNest& nest) const {
+  const Place &sums = nest.assign.places.front(), a = place_of(nest.assign.values.front().operands()[0]),
+              b = place_of(nest.assign.values.front().operands()[1]);
+  const auto moves = [&](const Place& place, const Loop& loop, std::optional<int64_t> by) {
+    const std::optional<Dim> step = step_of(place, nest, loop);
+    return step && (!by || *step == Dim(*by));
+  };
+  for (const Loop* summed : nest.summed)
+    if (!moves(sums, *summed, 0))
+      return false;
+  const Loop& last = *nest.summed.back();
+  return moves(sums, nest.rows, std::nullopt) && moves(sums, nest.lanes, 1) &&
+         moves(a, nest.rows, std::nullopt) && moves(a, nest.lanes, 0) && moves(a, last, 1) &&
+         moves(b, nest.rows, 0) && moves(b, nest.lanes, 1) && moves(b, last, std::nullopt);
+}
+
+TileEmitter::Matrix TileEmitter::matrix_at(const Place& place, const std::string& row_variable) {
+  const Dim offset = offset_in(place);
+  const Dim step = offset.substitute({{row_variable, Dim::symbol(row_variable) + 1}}) - offset;
+  return {address(storage_.at(place.buffer), indices_.value(offset)), indices_.value(step * kWordBytes)};
+}
+
+void TileEmitter::access(llvm::Intrinsic::ID instruction, int tile, const Matrix& matrix, int64_t row,
+                         int64_t column) {
+  const auto number = [&](int64_t value) { return builder_.getInt64(static_cast<uint64_t>(value)); };
+  Value* offset = builder_.CreateAdd(builder_.CreateMul(matrix.bytes_per_row, number(row * kSide)),
+                                     number(column * kSide * kWordBytes));
+  builder_.CreateIntrinsic(
+      instruction, {},
+      {builder_.getInt8(static_cast<uint8_t>(tile)),
+       builder_.CreateGEP(builder_.getInt8Ty(), matrix.start, offset), matrix.bytes_per_row});
+}
+
+// The loops of what is summed from one on; the last goes by tiles.
+void TileEmitter::multiply(const TileNest& nest, size_t level) {
+  const Loop& loop = *nest.summed[level];
+  const bool is_last = level + 1 == nest.summed.size();
+  count(indices_.value(loop.begin), indices_.value(loop.end), is_last ? kSide : loop.step,
+        is_last ? kSide : 1, [&](Value* at) {
+          indices_.set(loop.variable, at);
+          if (!is_last)
+            return multiply(nest, level + 1);
+          const Scalar& product = nest.assign.values.front();
+          const auto instruction = product.function() == Function::DotPairs ? llvm::Intrinsic::x86_tdpbf16ps
+                                                                            : llvm::Intrinsic::x86_tdpbusd;
+          const Matrix a = matrix_at(place_of(product.operands()[0]), nest.rows.variable),
+                       b = matrix_at(place_of(product.operands()[1]), loop.variable);
+          const int rows = static_cast<int>(tiles_along(nest.rows)),
+                    lanes = static_cast<int>(tiles_along(nest.lanes));
+          for (int j = 0; j < lanes; ++j)
+            access(llvm::Intrinsic::x86_tileloadd64, kFirstOfLanes + j, b, 0, j);
+          for (int i = 0; i < rows; ++i) {
+            access(llvm::Intrinsic::x86_tileloadd64, kFirstOfRows + i, a, i, 0);
+            for (int j = 0; j < lanes; ++j)
+              builder_.CreateIntrinsic(instruction, {},
+                                       {builder_.getInt8(static_cast<uint8_t>(i * lanes + j)),
+                                        builder_.getInt8(static_cast<uint8_t>(kFirstOfRows + i)),
+                                        builder_.getInt8(static_cast<uint8_t>(kFirstOfLanes + j))});
+          }
+        });
+}
+
+void TileEmitter::run_tiles(const TileNest& nest) {
+  uses_tiles_ = true;
+  for (const Loop* loop : {&nest.rows, &nest.lanes})
+    indices_.set(loop->variable, indices_.value(loop->begin));
+  const Matrix sums = matrix_at(nest.assign.places.front(), nest.rows.variable);
+  const auto for_each_sum = [&](llvm::Intrinsic::ID instruction) {
+    const int64_t lanes = tiles_along(nest.lanes);
+    for (int64_t i = 0; i < tiles_along(nest.rows); ++i)
+      for (int64_t j = 0; j < lanes; ++j)
+        access(instruction, static_cast<int>(i * lanes + j), sums, i, j);
+  };
+  for_each_sum(llvm::Intrinsic::x86_tileloadd64);
+  multiply(nest, 0);
+  for_each_sum(llvm::Intrinsic::x86_tilestored64);
+}
+
+// All tiles are whole: palette 1, and the bytes of a row and the rows of each.
+void TileEmitter::configure_tiles() {
+  if (!uses_tiles_)
+    return;
+  constexpr size_t kSize = 64, kBytesOfRows = 16, kRows = 48;
+  std::array<uint8_t, kSize> bytes{1};
+  for (size_t i = 0; i < kTiles; ++i) {
+    bytes[kBytesOfRows + 2 * i] = static_cast<uint8_t>(kSide * kWordBytes);
+    bytes[kRows + i] = static_cast<uint8_t>(kSide);
+  }
+  llvm::Constant* content = llvm::ConstantDataArray::get(context_, bytes);
+  auto* configuration =
+      new llvm::GlobalVariable(*function_->getParent(), content->getType(), true,
+                               llvm::GlobalValue::PrivateLinkage, content, "tiles");  // the module owns it
+  builder_.CreateIntrinsic(llvm::Intrinsic::x86_ldtilecfg, {}, {configuration});
+}
+
+void TileEmitter::release_tiles() {
+  if (uses_tiles_)
+    builder_.CreateIntrinsic(llvm::Intrinsic::x86_tilerelease, {}, {});
+}
+
+}  // namespace tenon::codegen

@@ -1,0 +1,47 @@
+// tiles.h — blocks of sums that instructions compute whole, from tiles of two matrices.
+#pragma once
+
+#include "codegen/llvm/control.h"
+
+namespace tenon::codegen {
+
+// Loops marked as a tile, whose product instructions of this machine take:
+//   for row in 0..32 tile { for k in 0..48 { for lane in 0..32 { sums[row,lane] += dot(a[row,k], b[k,lane])
+//   }}}
+struct TileNest {
+  const loops::Loop& rows;
+  std::vector<const loops::Loop*> summed;  // the words of the last lie side by side
+  const loops::Loop& lanes;
+  const loops::Assign& assign;
+};
+
+class TileEmitter : protected ControlEmitter {
+ protected:
+  using ControlEmitter::ControlEmitter;
+
+  // Nothing where the loop is no such nest.
+  std::optional<TileNest> find_tiles(const loops::Loop& loop) const;
+  void run_tiles(const TileNest& nest);
+
+  // To be called before the first statement and after the last, once it is known whether there are tiles.
+  void configure_tiles();
+  void release_tiles();
+
+ private:
+  // A matrix in memory, from the place of its first tile on.
+  struct Matrix {
+    llvm::Value *start, *bytes_per_row;
+  };
+
+  Matrix matrix_at(const loops::Place& place, const std::string& row_variable);
+  Dim offset_in(const loops::Place& place) const;
+  // How far the place moves with the variable; nothing where that is not the same everywhere.
+  std::optional<Dim> step_of(const loops::Place& place, const TileNest& nest, const loops::Loop& loop) const;
+  bool has_steps(const TileNest& nest) const;
+  void access(llvm::Intrinsic::ID instruction, int tile, const Matrix& matrix, int64_t row, int64_t column);
+  void multiply(const TileNest& nest, size_t level);
+
+  bool uses_tiles_ = false;
+};
+
+}  // namespace tenon::codegen
