@@ -158,6 +158,14 @@ void Program::run_into(std::span<const void* const> inputs, std::span<void* cons
   release(std::move(owned));
 }
 
+bool Program::knows_input_sizes() const {
+  for (size_t i = 0; i < slots_.size(); ++i)
+    if (slots_[i].home == Home::Input && !slots_[i].alias &&
+        graph_->input(slots_[i].number).use_count() > 0 && !planner_.has_extents(i))
+      return false;
+  return true;
+}
+
 std::optional<std::vector<Extents>> Program::output_extents(const Data& inputs) const {
   const Bindings bindings = bind_inputs(*graph_, inputs);
   const auto follows = [&](size_t slot) {

@@ -54,6 +54,9 @@ class Program {
   void run_into(std::span<const void* const> inputs, std::span<void* const> outputs,
                 const RunOptions& options = {}) const;
 
+  // Whether the sizes of all inputs follow from the symbols that stand alone in one: an input of m+1 elements
+  // does not say what m is.
+  bool knows_input_sizes() const;
   // The sizes of the outputs for inputs of these sizes; nothing where only running tells, or one holds
   // strings.
   std::optional<std::vector<Extents>> output_extents(const Data& inputs) const;

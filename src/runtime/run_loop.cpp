@@ -82,7 +82,7 @@ std::unique_ptr<LoopRun> LoopRun::start(const Call& loop, const Program& body, c
     if (!are_numbers(loop.all(operand.name)))
       return nullptr;
   std::unique_ptr<LoopRun> run(new LoopRun(loop));
-  if (!run->read_turns(loop))
+  if (!body.knows_input_sizes() || !run->read_turns(loop))
     return nullptr;
   const Data inputs = run->first_inputs();
   const std::optional<std::vector<Extents>> outputs = body.output_extents(inputs);

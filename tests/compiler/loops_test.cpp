@@ -238,6 +238,19 @@ TEST(Loops, ScansOfOneProgramRunAtOnce) {
 
 // --- whiles ---
 
+// What one turn gets has m+1 rows, which does not say what m is.
+TEST(Loops, TakeInputsWhoseSizesAreComputed) {
+  expect_as_evaluated(R"(graph(%h: f32[1], %x: f32[3,m+1,4]) {
+    %y: f32[1], %z: f32[3] = scan([%h], [%x], axes=[0], reversed=[0], output_axes=[0], output_reversed=[0]) body(%a: f32[1], %b: f32[m+1,4]) {
+      %0: f32[4] = reduce_log_sum_exp(%b, axes=[0])
+      %1: f32[] = reduce_sum(%0, axes=[0])
+      return %a, %1
+    }
+    return %y, %z
+  })",
+                      {{floats({1}), floats({3, 2, 4})}, {floats({1}), floats({3, 5, 4})}});
+}
+
 TEST(Loops, EndWhenTheBodySaysSo) {
   constexpr char text[] = R"(graph(%x: f32[n], %limit: f32[], %trips: i64[], %go: bool[]) {
     %y, %z = while(%trips, %go, [%x, %x], [%limit])
