@@ -78,14 +78,12 @@ Dim TileEmitter::offset_in(const Place& place) const {
 }
 
 std::optional<Dim> TileEmitter::step_of(const Place& place, const TileNest& nest, const Loop& loop) const {
-  const Dim offset = offset_in(place);
-  const Dim step = offset.substitute({{loop.variable, Dim::symbol(loop.variable) + 1}}) - offset;
-  if (step.mentions(nest.rows.variable) || step.mentions(nest.lanes.variable))
+  const std::optional<Dim> step = slope_of(offset_in(place), loop.variable);
+  if (!step || step->mentions(nest.rows.variable) || step->mentions(nest.lanes.variable))
     return std::nullopt;
-  for (const Loop* summed : nest.summed)
-    if (step.mentions(summed->variable))
-      return std::nullopt;
-  return step;
+  const bool moves =
+      std::ranges::any_of(nest.summed, [&](const Loop* summed) { return step->mentions(summed->variable); });
+  return moves ? std::nullopt : step;
 }
 
 // The sums move with rows and lanes, the first factor with rows and what is summed, the second with that and
@@ -108,8 +106,8 @@ bool TileEmitter::has_steps(const TileNest& nest) const {
 
 TileEmitter::Matrix TileEmitter::matrix_at(const Place& place, const std::string& row_variable) {
   const Dim offset = offset_in(place);
-  const Dim step = offset.substitute({{row_variable, Dim::symbol(row_variable) + 1}}) - offset;
-  return {address(storage_.at(place.buffer), indices_.value(offset)), indices_.value(step * kWordBytes)};
+  return {address(storage_.at(place.buffer), indices_.value(offset)),
+          indices_.value(*slope_of(offset, row_variable) * kWordBytes)};
 }
 
 void TileEmitter::access(llvm::Intrinsic::ID instruction, int tile, const Matrix& matrix, int64_t row,
