@@ -12,6 +12,8 @@ class FusionPrinter {
 
   std::string run() {
     text_ = fmt::format("{} steps became {} kernels\n", report_.before.size(), report_.after.size());
+    if (!sizes_.empty())
+      text_ += fmt::format("counted with {}\n", sizes());
     for (const FusedKernel& kernel : report_.after)
       text_ += fmt::format("  {}: {}, {:.3g} operations\n", names(kernel), bytes(number(kernel.cost.bytes)),
                            number(kernel.cost.operations));
@@ -23,6 +25,13 @@ class FusionPrinter {
  private:
   // What only running tells counts as nothing.
   double number(const Dim& dim) const { return static_cast<double>(dim.evaluate(sizes_).value_or(0)); }
+
+  std::string sizes() const {
+    std::vector<std::string> words;
+    for (const auto& [name, size] : sizes_)
+      words.push_back(fmt::format("{} = {}", name, size));
+    return fmt::format("{}", fmt::join(words, ", "));
+  }
 
   static std::string bytes(double count) {
     return count < 10'000 ? fmt::format("{} B", count) : fmt::format("{:.1f} KiB", count / 1024);

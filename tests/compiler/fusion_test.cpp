@@ -128,6 +128,7 @@ TEST(Fusion, PrintsWhatItSaved) {
   })"),
                          {}, {{"n", 1000}}),
             R"(3 steps became 2 kernels
+counted with n = 1000
   "matmul", "relu": 516.0 KiB, 8.19e+06 operations
   "matmul": 516.0 KiB, 8.19e+06 operations
 not fused, by the time that it costs:
