@@ -111,15 +111,27 @@ const zoo = (into) => ZOO.map((name) => ({
     return path;
   } }));
 
-// All models, or those that are named, as SET, SET/NAME or NAME: { name, find, dims, shapes, values }. find() gives the path of
-// the file, once it is there.
+// Models of which Tenon is not told the sizes: one program runs on all of them.
+function unbound(into) {
+  const at = (models, model, point, shapes) =>
+    ({ ...models.find(({ name }) => name === model), name: `unbound/${point}`, dims: {}, shapes });
+  const texts = ["input_ids", "attention_mask", "token_type_ids"];
+  return [
+    ...[1, 2, 4, 8].map((batch) => at(zoo(into), "zoo/resnet18_dynbatch", `resnet18-${batch}`, { x: [batch, 3, 224, 224] })),
+    ...[8, 32, 64, 128, 256].map((length) =>
+      at(real(into), "npm/MiniLM", `MiniLM-${length}`, Object.fromEntries(texts.map((text) => [text, [1, length]])))),
+  ];
+}
+
+// All models but those of other sizes, or those that are named, as SET, SET/NAME or NAME: { name, find, dims, shapes, values }.
+// find() gives the path of the file, once it is there.
 export function listModels(into, names) {
-  const all = [...torchvision(into), ...zoo(into), ...real(into)];
+  const usual = [...torchvision(into), ...zoo(into), ...real(into)], all = [...usual, ...unbound(into)];
   const matches = (model, name) => [model.name, dirname(model.name), basename(model.name)].includes(name);
   const unknown = names.find((name) => !all.some((model) => matches(model, name)));
   if (unknown !== undefined)
     throw new Error(`there is no model ${unknown}; there are ${all.map((model) => model.name).join(", ")}`);
-  return names.length === 0 ? all : all.filter((model) => names.some((name) => matches(model, name)));
+  return names.length === 0 ? usual : all.filter((model) => names.some((name) => matches(model, name)));
 }
 
 // The folder in which node finds onnxruntime-node: this one, or else `into`, where it is installed unless it is there.
