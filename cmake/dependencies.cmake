@@ -1,6 +1,7 @@
 # dependencies.cmake — finds what the rooms of Tenon are linked with: when Tenon is built, and, installed beside
 # tenonConfig.cmake, when a program is linked with it.
 find_package(fmt REQUIRED)
+find_package(ZLIB REQUIRED)
 find_package(LLVM 19.1 REQUIRED CONFIG)
 
 # Debian's packages of re2 and isl have no CMake file, and that of libzip asks for three command-line tools that its

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/mapped_file.h"
 #include "frontends/builtin/builtin.h"
+#include "frontends/torch/import.h"
 #include "ir/parse.h"
 
 namespace tenon {
@@ -29,9 +30,11 @@ std::unique_ptr<Graph> read_model(const std::string& model, const onnx::ImportOp
   const std::filesystem::path path = model;
   if (path.extension() == ".onnx")
     return onnx::read_onnx(path, options);
+  if (path.extension() == ".pt2")
+    return torch::read_torch(path);
   if (path.extension() == ".tenon")
     return read_text(path);
-  throw user_error("{}: a model is a .onnx or .tenon file, or builtin:NAME", model);
+  throw user_error("{}: a model is a .onnx, .pt2 or .tenon file, or builtin:NAME", model);
 }
 
 }  // namespace tenon

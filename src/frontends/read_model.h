@@ -1,4 +1,4 @@
-// read_model.h — a model by its name: a file of ONNX or of the text form, or a built-in one.
+// read_model.h — a model by its name: a file of ONNX, of PyTorch or of the text form, or a built-in one.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace tenon {
 
-// The path of a .onnx or .tenon file, or builtin:NAME.
+// The path of a .onnx, .pt2 or .tenon file, or builtin:NAME.
 std::unique_ptr<Graph> read_model(const std::string& model, const onnx::ImportOptions& options = {});
 
 }  // namespace tenon

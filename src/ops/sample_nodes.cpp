@@ -127,7 +127,7 @@ void check_ranks_known(const Node& n) {
 
 DType working_dtype(DType dtype) { return dtype == DType::F64 ? DType::F64 : DType::F32; }
 
-Value in_dtype(Value x, DType dtype) { return x.dtype() == dtype ? x : cast(x, dtype); }
+Value in_dtype(Value x, DType dtype) { return !x || x.dtype() == dtype ? x : cast(x, dtype); }
 
 Value length_along(Value x, int64_t axis, DType dtype) {
   if (const auto size = x.dim(axis).constant())

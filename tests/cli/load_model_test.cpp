@@ -44,7 +44,8 @@ TEST_F(LoadModel, DimOfAnotherFormIsRefused) {
 TEST_F(LoadModel, WhatIsNoModelIsRefused) {
   expect_refused("tenon print none.onnx", "cannot open none.onnx: No such file or directory");
   expect_refused("tenon print none.tenon", "cannot open none.tenon: No such file or directory");
-  expect_refused("tenon print model.txt", "model.txt: a model is a .onnx or .tenon file, or builtin:NAME");
+  expect_refused("tenon print model.txt",
+                 "model.txt: a model is a .onnx, .pt2 or .tenon file, or builtin:NAME");
   EXPECT_EQ(shell("tenon print builtin:nonsense").status, 2);
   folder_.write("bad.tenon", "graph main(");
   EXPECT_EQ(shell("tenon print bad.tenon").status, 2);

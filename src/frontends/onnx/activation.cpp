@@ -2,8 +2,8 @@
 #include "ops/activation.h"
 
 #include "base/error.h"
+#include "frontends/dimensions.h"
 #include "frontends/onnx/conversions.h"
-#include "frontends/onnx/dimensions.h"
 #include "ops/binary.h"
 #include "ops/data.h"
 #include "ops/reshape.h"

@@ -2,8 +2,8 @@
 #include "ops/convolve.h"
 
 #include "base/error.h"
+#include "frontends/dimensions.h"
 #include "frontends/onnx/conversions.h"
-#include "frontends/onnx/dimensions.h"
 #include "frontends/onnx/window_attributes.h"
 #include "ops/binary.h"
 #include "ops/data.h"
@@ -29,18 +29,12 @@ std::vector<Dim> kernel_of(const NodeView& n, Value w) {
   return kernel;
 }
 
-// y + bias, along the channels.
-Value add_bias(Value y, Value bias, int64_t spatial_rank) {
-  if (!bias)
-    return y;
-  return y + unsqueeze(bias, axes_between(1, 1 + spatial_rank));
-}
-
 std::vector<Value> convert_conv(const NodeView& n) {
   const Value x = n.in(0), w = n.in(1);
   Attributes attributes = window_attributes(n, x, kernel_of(n, w));
   attributes.emplace("groups", n.integer("group", 1));
-  return {add_bias(n.make("conv", {{"x", x}, {"w", w}}, attributes).front(), n.maybe(2), spatial_rank(n, w))};
+  return {add_along_channels(n.make("conv", {{"x", x}, {"w", w}}, attributes).front(), n.maybe(2),
+                             spatial_rank(n, w))};
 }
 
 // How a ConvTranspose places its kernel, with a number per spatial dimension, and two of pads.
@@ -120,7 +114,7 @@ std::vector<Value> convert_conv_transpose(const NodeView& n) {
                           {"pads", window.pads},
                           {"output_padding", window.output_padding}})
                       .front();
-  return {add_bias(y, n.maybe(2), spatial_rank(n, x))};
+  return {add_along_channels(y, n.maybe(2), spatial_rank(n, x))};
 }
 
 std::vector<Value> convert_deform_conv(const NodeView& n) {
@@ -130,7 +124,7 @@ std::vector<Value> convert_deform_conv(const NodeView& n) {
   attributes.emplace("offset_groups", n.integer("offset_group", 1));
   const std::vector<Value> y =
       n.make("deform_conv", {{"x", x}, {"w", w}, {"offset", n.in(2)}, {"mask", n.maybe(4)}}, attributes);
-  return {add_bias(y.front(), n.maybe(3), spatial_rank(n, x))};
+  return {add_along_channels(y.front(), n.maybe(3), spatial_rank(n, x))};
 }
 
 // In i32, less the zero point: one for all, or one for each of the first dimension.
@@ -171,7 +165,7 @@ std::vector<Value> convert_causal_conv_with_state(const NodeView& n) {
                     {"dilations", one},
                     {"pads", std::vector<int64_t>{0, 0}}})
                 .front();
-  y = add_bias(y, n.maybe(2), 1);
+  y = add_along_channels(y, n.maybe(2), 1);
   const std::string activation = n.text("activation", "none");
   if (activation == "silu" || activation == "swish") {
     const Value wide = cast(y, DType::F32);

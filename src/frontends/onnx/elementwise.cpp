@@ -1,8 +1,8 @@
 // elementwise.cpp — ONNX ops that compute element by element.
 #include "base/error.h"
+#include "frontends/dimensions.h"
 #include "frontends/onnx/conversions.h"
-#include "frontends/onnx/dimensions.h"
-#include "frontends/onnx/precision.h"
+#include "frontends/precision.h"
 #include "ops/binary.h"
 #include "ops/reshape.h"
 #include "ops/shapes.h"

@@ -1,7 +1,7 @@
 // image.cpp — ONNX ops that resize and sample images.
 #include "base/error.h"
+#include "frontends/dimensions.h"
 #include "frontends/onnx/conversions.h"
-#include "frontends/onnx/dimensions.h"
 #include "frontends/onnx/vectors.h"
 #include "ops/data.h"
 #include "ops/shapes.h"

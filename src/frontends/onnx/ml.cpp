@@ -5,9 +5,9 @@
 
 #include "base/error.h"
 #include "frontends/onnx/conversions.h"
-#include "frontends/onnx/precision.h"
 #include "frontends/onnx/scores.h"
 #include "frontends/onnx/vectors.h"
+#include "frontends/precision.h"
 #include "ops/arg_reduce.h"
 #include "ops/binary.h"
 #include "ops/data.h"

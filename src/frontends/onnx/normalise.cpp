@@ -2,9 +2,9 @@
 #include "ops/normalise.h"
 
 #include "base/error.h"
+#include "frontends/dimensions.h"
 #include "frontends/onnx/conversions.h"
-#include "frontends/onnx/dimensions.h"
-#include "frontends/onnx/precision.h"
+#include "frontends/precision.h"
 #include "ops/binary.h"
 #include "ops/data.h"
 #include "ops/reduce.h"

@@ -2,10 +2,10 @@
 #include "ops/quantise.h"
 
 #include "base/error.h"
+#include "frontends/dimensions.h"
 #include "frontends/onnx/conversions.h"
-#include "frontends/onnx/dimensions.h"
-#include "frontends/onnx/precision.h"
 #include "frontends/onnx/window_attributes.h"
+#include "frontends/precision.h"
 #include "ops/binary.h"
 #include "ops/data.h"
 #include "ops/linear.h"

@@ -2,9 +2,9 @@
 #include "ops/reduce.h"
 
 #include "base/error.h"
+#include "frontends/dimensions.h"
 #include "frontends/onnx/conversions.h"
-#include "frontends/onnx/dimensions.h"
-#include "frontends/onnx/precision.h"
+#include "frontends/precision.h"
 #include "ops/binary.h"
 #include "ops/reshape.h"
 #include "ops/unary.h"

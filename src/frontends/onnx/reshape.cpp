@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "frontends/dimensions.h"
 #include "frontends/onnx/conversions.h"
-#include "frontends/onnx/dimensions.h"
 #include "frontends/onnx/vectors.h"
 #include "ops/binary.h"
 #include "ops/data.h"

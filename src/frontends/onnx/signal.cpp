@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "frontends/onnx/conversions.h"
-#include "frontends/onnx/precision.h"
+#include "frontends/precision.h"
 #include "ops/determinant.h"
 #include "ops/reshape.h"
 

@@ -1,7 +1,7 @@
 // softmax.cpp — ONNX Softmax, LogSoftmax and Hardmax.
 #include "base/error.h"
+#include "frontends/dimensions.h"
 #include "frontends/onnx/conversions.h"
-#include "frontends/onnx/dimensions.h"
 #include "ops/reshape.h"
 
 namespace tenon::onnx {

@@ -1,7 +1,7 @@
 // training.cpp — the optimisers of ONNX's training domain: one update of any number of tensors.
 #include "base/error.h"
 #include "frontends/onnx/conversions.h"
-#include "frontends/onnx/precision.h"
+#include "frontends/precision.h"
 #include "ops/binary.h"
 #include "ops/data.h"
 #include "ops/select.h"

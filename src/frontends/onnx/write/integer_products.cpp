@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "frontends/onnx/dimensions.h"
+#include "frontends/dimensions.h"
 #include "ops/binary.h"
 #include "ops/data.h"
 #include "ops/reshape.h"

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "base/error.h"
-#include "frontends/onnx/dimensions.h"
+#include "frontends/dimensions.h"
 #include "frontends/onnx/write/integer_products.h"
 #include "frontends/onnx/write/schemas.h"
 #include "frontends/onnx/write/spell.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "frontends/onnx/dimensions.h"
+#include "frontends/dimensions.h"
 #include "frontends/onnx/write/integer_products.h"
 #include "frontends/onnx/write/schemas.h"
 #include "tensor/wide.h"

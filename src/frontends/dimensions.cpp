@@ -1,8 +1,10 @@
-#include "frontends/onnx/dimensions.h"
+#include "frontends/dimensions.h"
 
+#include "ops/binary.h"
 #include "ops/data.h"
+#include "ops/reshape.h"
 
-namespace tenon::onnx {
+namespace tenon {
 
 std::vector<int64_t> axes_between(int64_t first, int64_t end) {
   std::vector<int64_t> axes;
@@ -17,4 +19,8 @@ Value reshape_copying(Value x, const std::vector<int64_t>& shape) {
       ->result();
 }
 
-}  // namespace tenon::onnx
+Value add_along_channels(Value y, Value bias, int64_t spatial_rank) {
+  return bias ? y + unsqueeze(bias, axes_between(1, 1 + spatial_rank)) : y;
+}
+
+}  // namespace tenon

@@ -1,0 +1,12 @@
+// precision.h — dtypes to compute in, for ops that are defined by a formula of several steps.
+#pragma once
+
+#include "ops/sample_nodes.h"  // in_dtype
+
+namespace tenon {
+
+// x in a dtype that intermediate results neither overflow nor lose their digits in: small floats as f32,
+// integers as f64.
+Value widened(Value x);
+
+}  // namespace tenon

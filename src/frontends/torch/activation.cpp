@@ -1,0 +1,196 @@
+// activation.cpp — PyTorch's activation functions.
+#include "ops/activation.h"
+
+#include "base/error.h"
+#include "frontends/dimensions.h"
+#include "frontends/precision.h"
+#include "frontends/torch/conversions.h"
+#include "ops/binary.h"
+#include "ops/reduce.h"
+#include "ops/reshape.h"
+#include "ops/select.h"
+#include "ops/slice.h"
+#include "ops/softmax.h"
+#include "ops/unary.h"
+
+namespace tenon::torch {
+namespace {
+
+Convert unary(std::string_view op) {
+  return [op](const NodeView& n) { return n.make(op, {{"x", n.tensor("self")}}); };
+}
+// Integers are converted first.
+Convert on_floats(std::string_view op) {
+  return [op](const NodeView& n) {
+    const Value x = n.tensor("self");
+    return n.make(op, {{"x", in_dtype(x, float_type(x.dtype()))}});
+  };
+}
+
+std::vector<Value> convert_gelu(const NodeView& n) {
+  const std::string approximate = n.text("approximate", "none");
+  if (approximate != "none" && approximate != "tanh")
+    throw user_error("gelu: approximate is \"{}\", but must be none or tanh", approximate);
+  return {approximate == "tanh" ? gelu_tanh(n.tensor("self")) : gelu(n.tensor("self"))};
+}
+
+std::vector<Value> convert_elu(const NodeView& n) {
+  return {elu(
+      n.tensor("self"),
+      {.alpha = n.real("alpha", 1), .scale = n.real("scale", 1), .input_scale = n.real("input_scale", 1)})};
+}
+std::vector<Value> convert_selu(const NodeView& n) {
+  return {elu(n.tensor("self"),
+              {.alpha = 1.6732632423543772848170429916717, .scale = 1.0507009873554804934193349852946})};
+}
+std::vector<Value> convert_celu(const NodeView& n) {
+  const double alpha = n.real("alpha", 1);
+  return {elu(n.tensor("self"), {.alpha = alpha, .input_scale = 1 / alpha})};
+}
+
+std::vector<Value> convert_leaky_relu(const NodeView& n) {
+  return {leaky_relu(n.tensor("self"), n.real("negative_slope", 0.01))};
+}
+std::vector<Value> convert_silu(const NodeView& n) { return {silu(n.tensor("self"))}; }
+std::vector<Value> convert_hardsigmoid(const NodeView& n) {
+  return {hard_sigmoid(n.tensor("self"), 1.0 / 6, 0.5)};
+}
+
+Value limited(const NodeView& n, double least, double greatest) {
+  const Value x = n.tensor("self");
+  return clip(x, n.number(x.dtype(), least), n.number(x.dtype(), greatest));
+}
+std::vector<Value> convert_hardtanh(const NodeView& n) {
+  return {limited(n, n.real("min_val", -1), n.real("max_val", 1))};
+}
+std::vector<Value> convert_relu6(const NodeView& n) { return {limited(n, 0, 6)}; }
+
+// Beyond `threshold` PyTorch gives beta · x itself, which the formula rounds to as well.
+std::vector<Value> convert_softplus(const NodeView& n) {
+  const Value x = n.tensor("self");
+  const double beta = n.real("beta", 1), threshold = n.real("threshold", 20);
+  const Value scaled = beta == 1 ? x : x * beta;
+  const Value y = beta == 1 ? softplus(x) : softplus(scaled) / beta;
+  constexpr double exact = 17;  // from here on log(1 + exp(x)) is x in f32
+  if (threshold >= exact && x.dtype() != DType::F64)
+    return {y};
+  return {where(greater(scaled, n.number(x.dtype(), threshold)), x, y)};
+}
+
+Value log_sigmoid(Value x) { return -softplus(-x); }
+std::vector<Value> convert_log_sigmoid(const NodeView& n) { return {log_sigmoid(n.tensor("self"))}; }
+std::vector<Value> convert_log_sigmoid_forward(const NodeView& n) {
+  return {log_sigmoid(n.tensor("self")), Value()};
+}
+
+std::vector<Value> convert_softsign(const NodeView& n) {
+  return {n.tensor("self") / (1.0 + abs(n.tensor("self")))};
+}
+std::vector<Value> convert_tanhshrink(const NodeView& n) {
+  return {n.tensor("self") - tanh(n.tensor("self"))};
+}
+
+std::vector<Value> convert_hardshrink(const NodeView& n) {
+  const Value x = n.tensor("self");
+  return {where(less_equal(abs(x), n.number(x.dtype(), n.real("lambd", 0.5))), n.number(x.dtype(), 0), x)};
+}
+std::vector<Value> convert_softshrink(const NodeView& n) {
+  const Value x = n.tensor("self");
+  const double lambda = n.real("lambd", 0.5);
+  const auto number = [&](double value) { return n.number(x.dtype(), value); };
+  return {
+      where(less(x, number(-lambda)), x + lambda, where(greater(x, number(lambda)), x - lambda, number(0)))};
+}
+
+std::vector<Value> convert_threshold(const NodeView& n) {
+  const Value x = n.tensor("self");
+  return {where(less_equal(x, n.number(x.dtype(), n.real("threshold"))), n.number(x.dtype(), n.real("value")),
+                x)};
+}
+
+// One slope for all, or one for each channel, which are dimension 1.
+std::vector<Value> convert_prelu(const NodeView& n) {
+  const Value x = n.tensor("self");
+  Value slope = n.tensor("weight");
+  if (slope.rank() == 1 && n.rank_of(x) > 2)
+    slope = unsqueeze(slope, axes_between(1, x.rank() - 1));
+  return {where(less(x, n.number(x.dtype(), 0)), x * slope, x)};
+}
+
+std::vector<Value> convert_glu(const NodeView& n) {
+  const Value x = n.tensor("self");
+  const int64_t axis = n.axis("dim", n.rank_of(x), -1);
+  const auto size = x.dim(axis).constant();
+  if (!size || *size % 2 != 0)
+    throw unsupported("glu: {} cannot be halved along axis {}", x.type(), axis);
+  return {slice(x, axis, 0, *size / 2) * sigmoid(slice(x, axis, *size / 2, kToTheEnd))};
+}
+
+// --- softmax
+
+// Integers, and half precision on request, are computed in another dtype.
+Value softmax_input(const NodeView& n) {
+  const Value x = n.tensor("self");
+  if (n.flag("half_to_float", false))
+    return in_dtype(x, DType::F32);
+  return in_dtype(x, n.dtype("dtype", float_type(x.dtype())));
+}
+
+// A scalar is a vector of one.
+std::vector<Value> along_axis(const NodeView& n, Value (*formula)(Value, int64_t)) {
+  const Value x = softmax_input(n);
+  const int64_t axis = n.axis("dim", n.rank_of(x));
+  return {x.rank() == 0 ? reshape(formula(reshape(x, {1}), 0), std::vector<int64_t>{}) : formula(x, axis)};
+}
+Convert softmax_by(Value (*formula)(Value, int64_t)) {
+  return [formula](const NodeView& n) { return along_axis(n, formula); };
+}
+Value softmin(Value x, int64_t axis) { return softmax(-x, axis); }
+
+// Zeros, and not NaN, where everything is -inf.
+std::vector<Value> convert_safe_softmax(const NodeView& n) {
+  const Value x = softmax_input(n);
+  const int64_t axis = n.axis("dim", n.rank_of(x));
+  const Value none = n.make_one("is_inf", {{"x", reduce_max(x, {axis}, Keep::Dims)}}, {{"positive", false}});
+  return {where(none, n.number(x.dtype(), 0), softmax(x, axis))};
+}
+
+}  // namespace
+
+const Conversions& activation_conversions() {
+  static const Conversions conversions = {
+      {"_log_softmax", softmax_by(log_softmax)},
+      {"_safe_softmax", convert_safe_softmax},
+      {"_softmax", softmax_by(softmax)},
+      {"celu", convert_celu},
+      {"elu", convert_elu},
+      {"gelu", convert_gelu},
+      {"glu", convert_glu},
+      {"hardshrink", convert_hardshrink},
+      {"hardsigmoid", convert_hardsigmoid},
+      {"hardswish", unary("hard_swish")},
+      {"hardtanh", convert_hardtanh},
+      {"leaky_relu", convert_leaky_relu},
+      {"log_sigmoid", convert_log_sigmoid},
+      {"log_sigmoid_forward", convert_log_sigmoid_forward},
+      {"log_softmax", softmax_by(log_softmax)},
+      {"mish", unary("mish")},
+      {"prelu", convert_prelu},
+      {"_prelu_kernel", convert_prelu},
+      {"relu", unary("relu")},
+      {"relu6", convert_relu6},
+      {"selu", convert_selu},
+      {"sigmoid", on_floats("sigmoid")},
+      {"silu", convert_silu},
+      {"softmax", softmax_by(softmax)},
+      {"softmin", softmax_by(softmin)},
+      {"softplus", convert_softplus},
+      {"softshrink", convert_softshrink},
+      {"softsign", convert_softsign},
+      {"tanhshrink", convert_tanhshrink},
+      {"threshold", convert_threshold},
+  };
+  return conversions;
+}
+
+}  // namespace tenon::torch

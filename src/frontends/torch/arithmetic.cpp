@@ -1,0 +1,266 @@
+// arithmetic.cpp — PyTorch's ops on two or more tensors or numbers that compute element by element.
+#include <cmath>
+#include <numbers>
+
+#include "base/error.h"
+#include "frontends/torch/conversions.h"
+#include "frontends/torch/truth.h"
+#include "ops/binary.h"
+#include "ops/reduce.h"
+#include "ops/unary.h"
+
+namespace tenon::torch {
+namespace {
+
+// Two operands in the dtype that they promote to.
+struct Pair {
+  Value a, b;
+  DType dtype;
+
+  Pair(const NodeView& n, const Term& first, const Term& second)
+      : Pair(n, first, second, result_type({first, second})) {}
+  Pair(const NodeView& n, const Term& first, const Term& second, DType in)
+      : a(as_value(n.graph(), first, in)), b(as_value(n.graph(), second, in)), dtype(in) {}
+};
+
+Pair operands(const NodeView& n) { return {n, n.term("self"), n.term("other")}; }
+
+// The second operand of a sum, times alpha.
+Value scaled(const NodeView& n, Value x) {
+  if (!n.has("alpha"))
+    return x;
+  const Term alpha = n.term("alpha");
+  if (alpha.is_number() && !alpha.value() &&
+      std::visit([](auto number) { return number == 1; }, alpha.number()))
+    return x;
+  return x * as_value(n.graph(), alpha, x.dtype());
+}
+
+// Truths add up to whether one of them holds.
+std::vector<Value> convert_add(const NodeView& n) {
+  const Pair pair = operands(n);
+  const Value b = scaled(n, pair.b);
+  return {pair.dtype == DType::Bool ? logical_or(pair.a, b) : pair.a + b};
+}
+std::vector<Value> convert_sub(const NodeView& n) {
+  const Pair pair = operands(n);
+  return {pair.a - scaled(n, pair.b)};
+}
+std::vector<Value> convert_rsub(const NodeView& n) {
+  const Pair pair = operands(n);
+  return {pair.b - scaled(n, pair.a)};
+}
+std::vector<Value> convert_mul(const NodeView& n) {
+  const Pair pair = operands(n);
+  return {pair.dtype == DType::Bool ? logical_and(pair.a, pair.b) : pair.a * pair.b};
+}
+
+// --- division
+
+Pair divided(const NodeView& n) {
+  const Term a = n.term("self"), b = n.term("other");
+  return {n, a, b, float_type(result_type({a, b}))};
+}
+
+// Rounded down; of floats as Python does, from the remainder.
+Value floor_division(const Pair& pair) {
+  const Value quotient = (pair.a - mod(pair.a, pair.b)) / pair.b;
+  return is_float(pair.dtype) ? round(quotient) : quotient;
+}
+
+std::vector<Value> convert_div(const NodeView& n) {
+  const std::string rounding = n.text("rounding_mode", "");
+  if (rounding.empty()) {
+    const Pair pair = divided(n);
+    return {pair.a / pair.b};
+  }
+  const Pair pair = operands(n);
+  if (rounding == "floor")
+    return {floor_division(pair)};
+  if (rounding != "trunc")
+    throw user_error("div: rounding_mode is \"{}\", but must be floor or trunc", rounding);
+  const Value quotient = pair.a / pair.b;
+  if (!is_float(pair.dtype))
+    return {quotient};
+  return {where(less(quotient, n.number(pair.dtype, 0)), ceil(quotient), floor(quotient))};
+}
+std::vector<Value> convert_floor_divide(const NodeView& n) { return {floor_division(operands(n))}; }
+
+std::vector<Value> convert_remainder(const NodeView& n) {
+  const Pair pair = operands(n);
+  return {mod(pair.a, pair.b)};
+}
+std::vector<Value> convert_fmod(const NodeView& n) {
+  const Pair pair = operands(n);
+  return n.make("mod", {{"a", pair.a}, {"b", pair.b}}, {{"sign_of_dividend", true}});
+}
+
+std::vector<Value> convert_pow(const NodeView& n) {
+  const Pair pair(n, n.term("self"), n.term("exponent"));
+  return {pow(pair.a, pair.b)};
+}
+
+// --- others
+
+Convert extremum(std::string_view of_numbers, std::string_view of_truths) {
+  return [=](const NodeView& n) {
+    const Pair pair = operands(n);
+    return n.make(pair.dtype == DType::Bool ? of_truths : of_numbers, {{"a", pair.a}, {"b", pair.b}});
+  };
+}
+
+// Truths are compared as the numbers 0 and 1.
+Convert comparison(std::string_view op, bool negated = false) {
+  return [=](const NodeView& n) {
+    const Pair pair = operands(n);
+    const bool as_numbers = pair.dtype == DType::Bool && op != "equal";
+    const DType dtype = as_numbers ? DType::U8 : pair.dtype;
+    const Value y = n.make_one(op, {{"a", in_dtype(pair.a, dtype)}, {"b", in_dtype(pair.b, dtype)}});
+    return std::vector<Value>{negated ? logical_not(y) : y};
+  };
+}
+
+Convert logical(std::string_view op) {
+  return [op](const NodeView& n) {
+    const Pair pair = operands(n);
+    return n.make(op, {{"a", truth_of(pair.a)}, {"b", truth_of(pair.b)}});
+  };
+}
+
+Convert bitwise(std::string_view of_integers, std::string_view of_truths) {
+  return extremum(of_integers, of_truths);
+}
+Convert shift(std::string_view direction) {
+  return [direction](const NodeView& n) {
+    const Pair pair = operands(n);
+    return n.make("shift", {{"a", pair.a}, {"b", pair.b}}, {{"direction", direction}});
+  };
+}
+
+// The angle of the point (b, a).
+std::vector<Value> convert_atan2(const NodeView& n) {
+  const Pair pair = divided(n);
+  const auto number = [&](double value) { return n.number(pair.dtype, value); };
+  const Value zero = number(0);
+  const auto with_sign_of_a = [&](double angle) {
+    return where(less(pair.a, zero), number(-angle), number(angle));
+  };
+  const Value half = n.make_one("atan", {{"x", pair.a / pair.b}});
+  const Value on_axis = where(equal(pair.a, zero), zero, with_sign_of_a(std::numbers::pi / 2));
+  const Value left = half + with_sign_of_a(std::numbers::pi);
+  return {where(greater(pair.b, zero), half, where(less(pair.b, zero), left, on_axis))};
+}
+
+std::vector<Value> convert_logaddexp(const NodeView& n) {
+  const Pair pair = operands(n);
+  const Value greater_one = maximum(pair.a, pair.b), difference = -abs(pair.a - pair.b);
+  return {greater_one + log(1.0 + exp(difference))};
+}
+
+// self + value · tensor1 · tensor2, or tensor1 / tensor2
+std::vector<Value> convert_addc(const NodeView& n, bool divides) {
+  const Term self = n.term("self"), first = n.term("tensor1"), second = n.term("tensor2");
+  const DType dtype = result_type({self, first, second});
+  const auto in = [&](const Term& term) { return as_value(n.graph(), term, dtype); };
+  const double value = n.real("value", 1);
+  const Value a = value == 1 ? in(first) : in(first)*value;
+  return {in(self) + (divides ? a / in(second) : a * in(second))};
+}
+std::vector<Value> convert_addcmul(const NodeView& n) { return convert_addc(n, false); }
+std::vector<Value> convert_addcdiv(const NodeView& n) { return convert_addc(n, true); }
+
+std::vector<Value> convert_lerp(const NodeView& n) {
+  const Value start = n.tensor("self"), end = n.tensor("end");
+  return {start + as_value(n.graph(), n.term("weight"), start.dtype()) * (end - start)};
+}
+
+std::vector<Value> convert_where(const NodeView& n) {
+  const Pair pair = operands(n);
+  return {where(truth_of(n.tensor("condition")), pair.a, pair.b)};
+}
+
+// The dtype stays that of self.
+std::vector<Value> convert_masked_fill(const NodeView& n) {
+  const Value x = n.tensor("self");
+  return {where(n.tensor("mask"), as_value(n.graph(), n.term("value"), x.dtype()), x)};
+}
+
+std::vector<Value> convert_clamp(const NodeView& n) {
+  std::vector<Term> terms = {n.term("self")};
+  for (std::string_view name : {"min", "max"})
+    if (n.has(name))
+      terms.push_back(n.term(name));
+  const DType dtype = result_type(terms);
+  const auto bound = [&](std::string_view name) {
+    return n.has(name) ? as_value(n.graph(), n.term(name), dtype) : Value();
+  };
+  const Value x = as_value(n.graph(), terms.front(), dtype), least = bound("min"), greatest = bound("max");
+  const bool numbers = (!least || least.rank() == 0) && (!greatest || greatest.rank() == 0);
+  if (numbers)
+    return {clip(x, least, greatest)};
+  const Value raised = least ? maximum(x, least) : x;
+  return {greatest ? minimum(raised, greatest) : raised};
+}
+
+}  // namespace
+
+const Conversions& arithmetic_conversions() {
+  static const Conversions conversions = {
+      {"__and__", bitwise("bit_and", "and")},
+      {"__lshift__", shift("left")},
+      {"__or__", bitwise("bit_or", "or")},
+      {"__rshift__", shift("right")},
+      {"__xor__", bitwise("bit_xor", "xor")},
+      {"add", convert_add},
+      {"addcdiv", convert_addcdiv},
+      {"addcmul", convert_addcmul},
+      {"atan2", convert_atan2},
+      {"bitwise_and", bitwise("bit_and", "and")},
+      {"bitwise_left_shift", shift("left")},
+      {"bitwise_or", bitwise("bit_or", "or")},
+      {"bitwise_right_shift", shift("right")},
+      {"bitwise_xor", bitwise("bit_xor", "xor")},
+      {"clamp", convert_clamp},
+      {"clamp_max", convert_clamp},
+      {"clamp_min", convert_clamp},
+      {"clip", convert_clamp},
+      {"div", convert_div},
+      {"divide", convert_div},
+      {"eq", comparison("equal")},
+      {"floor_divide", convert_floor_divide},
+      {"fmod", convert_fmod},
+      {"ge", comparison("greater_equal")},
+      {"greater", comparison("greater")},
+      {"gt", comparison("greater")},
+      {"le", comparison("less_equal")},
+      {"lerp", convert_lerp},
+      {"less", comparison("less")},
+      {"logaddexp", convert_logaddexp},
+      {"logical_and", logical("and")},
+      {"logical_or", logical("or")},
+      {"logical_xor", logical("xor")},
+      {"lt", comparison("less")},
+      {"masked_fill", convert_masked_fill},
+      {"max.other", extremum("max", "or")},
+      {"maximum", extremum("max", "or")},
+      {"min.other", extremum("min", "and")},
+      {"minimum", extremum("min", "and")},
+      {"mul", convert_mul},
+      {"multiply", convert_mul},
+      {"ne", comparison("equal", true)},
+      {"not_equal", comparison("equal", true)},
+      {"pow", convert_pow},
+      {"remainder", convert_remainder},
+      {"rsub", convert_rsub},
+      {"sub", convert_sub},
+      {"subtract", convert_sub},
+      {"true_divide", convert_div},
+      {"where.Scalar", convert_where},
+      {"where.ScalarOther", convert_where},
+      {"where.ScalarSelf", convert_where},
+      {"where.self", convert_where},
+  };
+  return conversions;
+}
+
+}  // namespace tenon::torch

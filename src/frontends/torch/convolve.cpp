@@ -1,0 +1,105 @@
+// convolve.cpp — PyTorch's convolutions.
+#include "ops/convolve.h"
+
+#include "base/error.h"
+#include "frontends/dimensions.h"
+#include "frontends/torch/conversions.h"
+#include "ops/binary.h"
+#include "ops/reshape.h"
+
+namespace tenon::torch {
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+// A list with one number for each spatial dimension; one number is for all.
+Ints for_each_axis(const NodeView& n, std::string_view name, int64_t otherwise, size_t rank) {
+  Ints given = n.integers(name, {otherwise});
+  if (given.size() == 1)
+    given.assign(rank, given.front());
+  if (given.size() != rank)
+    throw user_error("{}: {} has {} numbers for {} spatial dimensions", n.op(), name, given.size(), rank);
+  return given;
+}
+
+Ints twice(const Ints& pads) {
+  Ints both = pads;
+  both.insert(both.end(), pads.begin(), pads.end());
+  return both;
+}
+
+// As much as keeps the size; an odd cell goes after the elements.
+Ints same_padding(const NodeView& n, Value weight, const Ints& dilations) {
+  Ints before, after;
+  for (size_t i = 0; i < dilations.size(); ++i) {
+    const auto cells = weight.dim(static_cast<int64_t>(i) + 2).constant();
+    if (!cells)
+      throw unsupported("{}: a kernel whose size only running tells", n.op());
+    const int64_t total = dilations[i] * (*cells - 1);
+    before.push_back(total / 2);
+    after.push_back(total - total / 2);
+  }
+  before.insert(before.end(), after.begin(), after.end());
+  return before;
+}
+
+Ints pads_of(const NodeView& n, Value weight, const Ints& dilations) {
+  if (n.overload() != "padding")
+    return twice(for_each_axis(n, "padding", 0, dilations.size()));
+  const std::string word = n.text("padding", "valid");
+  if (word != "same" && word != "valid")
+    throw user_error("{}: padding is \"{}\", but must be same or valid", n.op(), word);
+  return word == "same" ? same_padding(n, weight, dilations) : Ints(2 * dilations.size(), 0);
+}
+
+Value convolve(const NodeView& n, Value x, Value weight, bool transposed) {
+  const auto rank = static_cast<size_t>(n.rank_of(weight) - 2);
+  const Ints strides = for_each_axis(n, "stride", 1, rank), dilations = for_each_axis(n, "dilation", 1, rank);
+  Attributes attributes = {{"groups", n.integer("groups", 1)},
+                           {"strides", strides},
+                           {"dilations", dilations},
+                           {"pads", pads_of(n, weight, dilations)}};
+  if (!transposed)
+    return n.make_one("conv", {{"x", x}, {"w", weight}}, attributes);
+  attributes.emplace("output_padding", for_each_axis(n, "output_padding", 0, rank));
+  return n.make_one("conv_transpose", {{"x", x}, {"w", weight}}, attributes);
+}
+
+// An input without a batch is a batch of one.
+std::vector<Value> convolved(const NodeView& n, bool transposed) {
+  const Value x = n.tensor("input"), weight = n.tensor("weight"), bias = n.maybe_tensor("bias");
+  if (n.rank_of(weight) < 3)
+    throw user_error("{}: the weight is {}, which is no kernel", n.op(), weight.type());
+  const bool single = n.rank_of(x) + 1 == weight.rank();
+  const Value y = add_along_channels(convolve(n, single ? unsqueeze(x, {0}) : x, weight, transposed), bias,
+                                     weight.rank() - 2);
+  return {single ? squeeze(y, {0}) : y};
+}
+
+std::vector<Value> convert_conv(const NodeView& n) { return convolved(n, false); }
+std::vector<Value> convert_conv_transpose(const NodeView& n) { return convolved(n, true); }
+std::vector<Value> convert_convolution(const NodeView& n) {
+  const bool transposed = n.flag("transposed", false);
+  n.ignore("output_padding");
+  for (std::string_view name : {"benchmark", "deterministic", "cudnn_enabled", "allow_tf32"})
+    n.ignore(name);
+  return convolved(n, transposed);
+}
+
+}  // namespace
+
+const Conversions& convolve_conversions() {
+  static const Conversions conversions = {
+      {"_convolution", convert_convolution},
+      {"conv1d", convert_conv},
+      {"conv2d", convert_conv},
+      {"conv3d", convert_conv},
+      {"conv_transpose1d", convert_conv_transpose},
+      {"conv_transpose2d", convert_conv_transpose},
+      {"conv_transpose3d", convert_conv_transpose},
+      {"convolution", convert_convolution},
+  };
+  return conversions;
+}
+
+}  // namespace tenon::torch

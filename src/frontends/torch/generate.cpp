@@ -1,0 +1,148 @@
+// generate.cpp — PyTorch's ops that make tensors from sizes and numbers.
+#include "ops/generate.h"
+
+#include "base/error.h"
+#include "frontends/precision.h"
+#include "frontends/torch/conversions.h"
+#include "ops/binary.h"
+#include "ops/data.h"
+#include "ops/random.h"
+#include "ops/reshape.h"
+#include "ops/select.h"
+#include "tensor/wide.h"
+
+namespace tenon::torch {
+namespace {
+
+Tensor element(DType dtype, double value) { return narrow<double>(dtype, {}, std::vector<double>{value}); }
+
+// --- one number everywhere
+
+Convert filled(double value) {
+  return [value](const NodeView& n) {
+    return std::vector<Value>{fill(n.vector(n.sizes("size")), element(n.dtype("dtype", DType::F32), value))};
+  };
+}
+
+// Of the dtype that the number has, unless the node says otherwise.
+Value filled_by_term(const NodeView& n, Value shape, DType otherwise) {
+  const Term number = n.term("fill_value");
+  const Value value = as_value(n.graph(), number, n.dtype("dtype", otherwise));
+  if (const Tensor* known = value.known_tensor())
+    return fill(shape, *known);
+  return broadcast_to(value, shape);
+}
+std::vector<Value> convert_full(const NodeView& n) {
+  return {filled_by_term(n, n.vector(n.sizes("size")), n.term("fill_value").dtype())};
+}
+
+// The shape or the dtype of another tensor.
+Convert filled_like(double value) {
+  return [value](const NodeView& n) {
+    const Value x = n.tensor("self");
+    return std::vector<Value>{fill(shape_of(x), element(n.dtype("dtype", x.dtype()), value))};
+  };
+}
+std::vector<Value> convert_full_like(const NodeView& n) {
+  const Value x = n.tensor("self");
+  return {filled_by_term(n, shape_of(x), x.dtype())};
+}
+Convert new_filled(double value) {
+  return [value](const NodeView& n) {
+    const Value x = n.tensor("self");
+    return std::vector<Value>{fill(n.vector(n.sizes("size")), element(n.dtype("dtype", x.dtype()), value))};
+  };
+}
+std::vector<Value> convert_new_full(const NodeView& n) {
+  return {filled_by_term(n, n.vector(n.sizes("size")), n.tensor("self").dtype())};
+}
+
+std::vector<Value> convert_scalar_tensor(const NodeView& n) {
+  const Term number = n.term("s");
+  return {as_value(n.graph(), number, n.dtype("dtype", DType::F32))};
+}
+
+// --- sequences
+
+// start, start + step, … before end: integers, if all are.
+std::vector<Value> convert_arange(const NodeView& n) {
+  const auto term = [&](std::string_view name, int64_t otherwise) {
+    return n.has(name) ? n.term(name) : Term(Number(otherwise));
+  };
+  const Term start = term("start", 0), end = n.term("end"), step = term("step", 1);
+  bool whole = true;
+  for (const Term& each : {start, end, step})
+    whole = whole && is_integer(each.dtype());
+  const DType dtype = n.dtype("dtype", whole ? DType::I64 : DType::F32);
+  // The count comes from the numbers as they are, so integers are counted as integers.
+  const DType computed = whole ? DType::I64 : DType::F64;
+  const auto value = [&](const Term& each) { return as_value(n.graph(), each, computed); };
+  return {in_dtype(range(value(start), value(end), value(step)), dtype)};
+}
+
+std::vector<Value> convert_linspace(const NodeView& n) {
+  const double start = n.real("start"), end = n.real("end");
+  const int64_t steps = n.integer("steps");
+  if (steps < 0 || steps > int64_t{1} << 28)
+    throw user_error("linspace: steps is {}", steps);
+  std::vector<double> values;
+  for (int64_t i = 0; i < steps; ++i) {
+    const double each = steps == 1 ? 0 : (end - start) / static_cast<double>(steps - 1);
+    // From either end, so that both are met.
+    values.push_back(i < steps / 2 ? start + each * static_cast<double>(i)
+                                   : end - each * static_cast<double>(steps - 1 - i));
+  }
+  if (steps == 1)
+    values.front() = start;
+  return {constant(n.graph(), narrow<double>(n.dtype("dtype", DType::F32), {steps}, values))};
+}
+
+std::vector<Value> convert_eye(const NodeView& n) {
+  const Size rows = n.size("n");
+  return {eye(n.vector({rows, n.size("m", rows)}), n.dtype("dtype", DType::F32))};
+}
+
+// --- chance
+
+std::vector<Value> convert_rand(const NodeView& n) {
+  return {random_uniform(n.vector(n.sizes("size")), n.dtype("dtype", DType::F32))};
+}
+std::vector<Value> convert_randn(const NodeView& n) {
+  return {random_normal(n.vector(n.sizes("size")), n.dtype("dtype", DType::F32))};
+}
+std::vector<Value> convert_rand_like(const NodeView& n) {
+  return {random_uniform(shape_of(n.tensor("self")), n.dtype("dtype", n.tensor("self").dtype()))};
+}
+std::vector<Value> convert_randn_like(const NodeView& n) {
+  return {random_normal(shape_of(n.tensor("self")), n.dtype("dtype", n.tensor("self").dtype()))};
+}
+
+}  // namespace
+
+const Conversions& generate_conversions() {
+  static const Conversions conversions = {
+      {"arange", convert_arange},
+      {"empty", filled(0)},  // what nobody wrote may as well be 0
+      {"empty_like", filled_like(0)},
+      {"eye", convert_eye},
+      {"full", convert_full},
+      {"full_like", convert_full_like},
+      {"linspace", convert_linspace},
+      {"new_empty", new_filled(0)},
+      {"new_full", convert_new_full},
+      {"new_ones", new_filled(1)},
+      {"new_zeros", new_filled(0)},
+      {"ones", filled(1)},
+      {"ones_like", filled_like(1)},
+      {"rand", convert_rand},
+      {"rand_like", convert_rand_like},
+      {"randn", convert_randn},
+      {"randn_like", convert_randn_like},
+      {"scalar_tensor", convert_scalar_tensor},
+      {"zeros", filled(0)},
+      {"zeros_like", filled_like(0)},
+  };
+  return conversions;
+}
+
+}  // namespace tenon::torch

@@ -1,0 +1,329 @@
+#include "frontends/torch/importer.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "frontends/precision.h"
+#include "frontends/torch/import.h"
+#include "ir/not_a_tensor.h"
+#include "ops/data.h"
+#include "ops/reshape.h"
+#include "ops/shapes.h"
+
+namespace tenon::torch {
+namespace {
+
+constexpr int kMaximumDepth = 64;  // of graphs within graphs
+
+// How errors and reports speak of a node: layer1.0.conv1/conv2d.
+std::string label(const NodeSpec& node) {
+  return node.module.empty() ? node.name : node.module + "/" + node.name;
+}
+
+template <class F>
+void for_each_node(const GraphSpec& graph, const F& f) {
+  for (const NodeSpec& node : graph.nodes) {
+    f(node);
+    for (const NamedArgument& input : node.inputs)
+      if (const auto* nested = std::get_if<Nested>(&input.argument))
+        for_each_node(*nested->graph, f);
+  }
+}
+
+std::string name_of(const Argument& argument) {
+  if (const auto* tensor = std::get_if<TensorName>(&argument))
+    return tensor->name;
+  if (const auto* symbol = std::get_if<SymbolName>(&argument))
+    return symbol->name;
+  throw unsupported("an input or output of a graph that is {}", describe(argument));
+}
+
+// The tensor that an op in place changes, and that a view is of.
+const std::string& first_tensor(const NodeView& view) {
+  if (!view.spec().inputs.empty())
+    if (const auto* tensor = std::get_if<TensorName>(&view.spec().inputs.front().argument))
+      return tensor->name;
+  throw user_error("{}: its first argument must be a tensor", view.op());
+}
+
+}  // namespace
+
+Value Scope::number(std::string_view name) const {
+  const auto it = numbers.find(name);
+  if (it == numbers.end())
+    throw user_error("\"{}\" is made by no node, and is no input of the graph", name);
+  return it->second;
+}
+
+std::unique_ptr<Graph> Importer::run() {
+  refuse_unknown_ops();
+  const Program& program = archive_.program();
+  auto graph = std::make_unique<Graph>();
+  Scope scope = {.graph = graph.get(), .spec = &program.graph};
+  for (const InputSpec& input : program.inputs)
+    add_input(scope, input);
+  import_nodes(scope);
+  set_outputs(scope);
+  return graph;
+}
+
+// Sizes whose range has one number are that number.
+Type Importer::declared_type(const TensorMeta& meta) const {
+  std::vector<Dim> dims = meta.sizes;
+  std::map<std::string, Dim> fixed;
+  for (const Dim& dim : dims)
+    for (const std::string& symbol : dim.symbols()) {
+      const auto range = archive_.program().ranges.find(symbol);
+      if (range != archive_.program().ranges.end() && range->second.least &&
+          range->second.least == range->second.greatest)
+        fixed.emplace(symbol, *range->second.least);
+    }
+  for (Dim& dim : dims)
+    dim = dim.substitute(fixed);
+  return Type::tensor(meta.dtype, dims);
+}
+
+Value Importer::add_user_input(Scope& scope, const std::string& name) {
+  const auto meta = scope.spec->tensors.find(name);
+  if (meta == scope.spec->tensors.end())
+    throw user_error("the input \"{}\" has no type", name);
+  const Type type = declared_type(meta->second);
+  scope.graph->symbols().reserve(type);
+  return scope.graph->add_input(type, name);
+}
+
+void Importer::add_input(Scope& scope, const InputSpec& input) {
+  if (std::holds_alternative<TensorName>(input.argument)) {
+    const std::string name = name_of(input.argument);
+    switch (input.kind) {
+      case InputSpec::Kind::User:
+        return scope.tensors.define(name, add_user_input(scope, name));
+      case InputSpec::Kind::Constant: {
+        const Value value = constant(*scope.graph, archive_.constant(input.target));
+        value.set_name(input.target);
+        return scope.tensors.define(name, value);
+      }
+      default:
+        return scope.tensors.define(name,
+                                    parameter(*scope.graph, input.target, archive_.weight(input.target)));
+    }
+  }
+  if (std::holds_alternative<SymbolName>(input.argument)) {
+    const std::string name = name_of(input.argument);
+    const Value value = scope.graph->add_input(Type::tensor(DType::I64, {}), name);
+    scope.numbers.emplace(name, value);
+  }
+  // A number that was fixed when the model was exported is in the graph already.
+}
+
+Value Importer::output(Scope& scope, const Argument& argument) const {
+  if (const auto* number = std::get_if<int64_t>(&argument))
+    return constant(*scope.graph, Tensor::scalar(*number));
+  if (const auto* number = std::get_if<double>(&argument))
+    return constant(*scope.graph, Tensor::scalar(*number));
+  if (const auto* truth = std::get_if<bool>(&argument))
+    return constant(*scope.graph, Tensor::scalar(*truth));
+  const std::string name = name_of(argument);
+  return std::holds_alternative<TensorName>(argument) ? scope.tensors.get(name) : scope.number(name);
+}
+
+void Importer::set_outputs(Scope& scope) {
+  const Program& program = archive_.program();
+  std::vector<Value> values;
+  std::vector<std::string> names;
+  const auto add = [&](Value value, const std::string& name) {
+    values.push_back(value);
+    const bool taken = std::ranges::find(names, name) != names.end();
+    names.push_back(taken || name.empty() ? fmt::format("{}_{}", name.empty() ? "output" : name, names.size())
+                                          : name);
+  };
+  for (const OutputSpec& spec : program.outputs)
+    if (spec.kind == OutputSpec::Kind::User && !std::holds_alternative<None>(spec.argument)) {
+      const bool named = std::holds_alternative<TensorName>(spec.argument) ||
+                         std::holds_alternative<SymbolName>(spec.argument);
+      add(output(scope, spec.argument), named ? name_of(spec.argument) : "");
+    }
+  // What the run changes beside: it is handed out, since we have no place to keep it.
+  for (const OutputSpec& spec : program.outputs)
+    if (spec.kind != OutputSpec::Kind::User)
+      add(output(scope, spec.argument), spec.target);
+  for (const InputSpec& input : program.inputs)
+    if (const auto* tensor = std::get_if<TensorName>(&input.argument);
+        tensor != nullptr && scope.tensors.was_changed(tensor->name))
+      add(scope.tensors.get(tensor->name), input.target.empty() ? tensor->name : input.target);
+  scope.graph->set_outputs(values, names);
+  // Weights that nothing uses are not part of the model.
+  for (Node* node : scope.graph->nodes())
+    if (literal_of(*node) != nullptr && node->result().use_count() == 0)
+      scope.graph->erase(node);
+}
+
+std::vector<Value> Importer::import_graph(Graph& graph, const GraphSpec& spec,
+                                          const std::vector<Value>& inputs) {
+  if (depth_ == kMaximumDepth)
+    throw user_error("graphs are nested more than {} deep", kMaximumDepth);
+  ++depth_;
+  Scope scope = {.graph = &graph, .spec = &spec};
+  if (inputs.size() != spec.inputs.size())
+    throw user_error("a nested graph has {} inputs, but {} are fed", spec.inputs.size(), inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (std::holds_alternative<SymbolName>(spec.inputs[i]))
+      scope.numbers.emplace(name_of(spec.inputs[i]), inputs[i]);
+    else
+      scope.tensors.define(name_of(spec.inputs[i]), inputs[i]);
+  }
+  import_nodes(scope);
+  for (const Argument& input : spec.inputs)
+    if (const auto* tensor = std::get_if<TensorName>(&input);
+        tensor != nullptr && scope.tensors.was_changed(tensor->name))
+      throw unsupported("a nested graph changes its input \"{}\" in place", tensor->name);
+  std::vector<Value> outputs;
+  for (const Argument& argument : spec.outputs)
+    outputs.push_back(output(scope, argument));
+  --depth_;
+  return outputs;
+}
+
+void Importer::import_nodes(Scope& scope) {
+  for (const NodeSpec& node : scope.spec->nodes)
+    with_context([&] { return fmt::format("node \"{}\"", label(node)); }, [&] { import_node(scope, node); });
+}
+
+void Importer::import_node(Scope& scope, const NodeSpec& node) {
+  const std::string op = op_of(node.target);
+  const Found found = find_conversion(op);
+  CHECK(found.conversion != nullptr, "{} was not refused", op);
+  const WithSources sources(*scope.graph, {label(node)});
+  const NodeView view(*this, scope, node, op);
+  std::vector<Value> results = naming_op(op, [&] { return found.conversion->convert(view); });
+  view.check_all_used();
+  define_results(scope, view, *found.conversion, found.in_place, results);
+}
+
+void Importer::define_results(Scope& scope, const NodeView& view, const Conversion& conversion, bool in_place,
+                              const std::vector<Value>& results) {
+  size_t index = 0;
+  const auto next = [&](const std::string& name) {
+    if (index >= results.size())
+      throw user_error("{}: it has {} outputs, but output {} is called \"{}\"", view.op(), results.size(),
+                       index, name);
+    return results[index++];
+  };
+  for (const Argument& output : view.spec().outputs) {
+    if (const auto* tensor = std::get_if<TensorName>(&output)) {
+      const Value value = next(tensor->name);
+      if (!value) {
+        scope.tensors.define_missing(tensor->name, fmt::format("output {} of {}", index - 1, view.op()));
+        continue;
+      }
+      if (!in_place) {
+        define_tensor(scope, view, conversion, tensor->name, index - 1, value);
+        continue;
+      }
+      // The result is the tensor that was changed, under another name.
+      const std::string& self = first_tensor(view);
+      const Value before = scope.tensors.get(self);
+      Value updated = in_dtype(value, before.dtype());
+      if (updated.shape() != before.shape())
+        updated = broadcast_to(updated, shape_of(before));
+      if (updated != before)
+        scope.tensors.change(self, updated);
+      if (updated.name().empty())
+        updated.set_name(tensor->name);
+      scope.tensors.define_view(tensor->name, updated,
+                                {.base = self,
+                                 .read = [](Value base) { return base; },
+                                 .write = [](Value, Value written) { return written; }});
+    } else if (const auto* list = std::get_if<std::vector<TensorName>>(&output)) {
+      for (const TensorName& each : *list) {
+        const Value value = next(each.name);
+        define_tensor(scope, view, conversion, each.name, index - 1, value);
+      }
+    } else if (const auto* symbol = std::get_if<SymbolName>(&output)) {
+      if (!scope.numbers.emplace(symbol->name, next(symbol->name)).second)
+        throw user_error("\"{}\" is made twice", symbol->name);
+    } else if (!std::holds_alternative<None>(output)) {
+      throw unsupported("{}: an output that is {}", view.op(), describe(output));
+    }
+  }
+}
+
+void Importer::define_tensor(Scope& scope, const NodeView& view, const Conversion& conversion,
+                             const std::string& name, size_t index, Value value) {
+  check_type(scope, name, value);
+  if (value.name().empty())
+    value.set_name(name);
+  const bool shares =
+      conversion.sharing == Sharing::View || conversion.sharing == Sharing::Perhaps ||
+      (conversion.sharing == Sharing::IfSame && value == scope.tensors.get(first_tensor(view)));
+  if (!shares)
+    return scope.tensors.define(name, value);
+  View made;
+  made.base = first_tensor(view);
+  made.certain = conversion.sharing != Sharing::Perhaps;
+  if (conversion.sharing == Sharing::IfSame) {
+    made.read = [](Value base) { return base; };
+    made.write = [](Value, Value updated) { return updated; };
+  } else {
+    // The op's name lives as long as the program that it is part of.
+    made.read = [this, &scope, &spec = view.spec(), &conversion, index](Value base) {
+      const std::string op = op_of(spec.target);
+      return conversion.convert(NodeView(NodeView(*this, scope, spec, op), base)).at(index);
+    };
+    if (conversion.write)
+      made.write = [this, &scope, &spec = view.spec(), &conversion](Value base, Value updated) {
+        const std::string op = op_of(spec.target);
+        return conversion.write(NodeView(NodeView(*this, scope, spec, op), base), base, updated);
+      };
+  }
+  scope.tensors.define_view(name, value, std::move(made));
+}
+
+void Importer::check_type(const Scope& scope, const std::string& name, Value value) {
+  const auto meta = scope.spec->tensors.find(name);
+  if (meta == scope.spec->tensors.end())
+    return;
+  const std::vector<Dim>& sizes = meta->second.sizes;
+  bool fits = value.dtype() == meta->second.dtype;
+  if (value.shape().ranked()) {
+    fits = fits && value.rank() == static_cast<int64_t>(sizes.size());
+    for (size_t i = 0; fits && i < sizes.size(); ++i)
+      fits = !(sizes[i].is_constant() && value.dim(static_cast<int64_t>(i)).is_constant() &&
+               sizes[i] != value.dim(static_cast<int64_t>(i)));
+  }
+  if (!fits)
+    throw user_error("it gives {}, but the file says that \"{}\" is {}", value.type(), name,
+                     Type::tensor(meta->second.dtype, sizes));
+  if (value.use_count() == 0 && !(value.shape().ranked() && value.shape().extents()))
+    value.refine_type(Type::tensor(meta->second.dtype, sizes));
+}
+
+void Importer::refuse_unknown_ops() const {
+  std::map<std::string, std::vector<std::string>> unknown;  // op → the nodes that use it
+  for_each_node(archive_.program().graph, [&](const NodeSpec& node) {
+    if (const std::string op = op_of(node.target); find_conversion(op).conversion == nullptr)
+      unknown[op].push_back(label(node));
+  });
+  if (unknown.empty())
+    return;
+  std::string text =
+      fmt::format("{} of its ops {} not supported", unknown.size(), unknown.size() == 1 ? "is" : "are");
+  for (const auto& [op, nodes] : unknown) {
+    text += fmt::format("\n  {}: {} node{}, \"{}\"", op, nodes.size(), nodes.size() == 1 ? "" : "s",
+                        nodes.front());
+    for (size_t i = 1; i < std::min<size_t>(nodes.size(), 3); ++i)
+      text += fmt::format(", \"{}\"", nodes[i]);
+    text += nodes.size() > 3 ? ", …" : "";
+  }
+  throw UnsupportedError(text);
+}
+
+std::unique_ptr<Graph> read_torch(const std::filesystem::path& path) {
+  return with_context([&] { return path.string(); },
+                      [&] {
+                        Archive archive(path);
+                        return Importer(archive).run();
+                      });
+}
+
+}  // namespace tenon::torch

@@ -1,0 +1,53 @@
+// importer.h — the walk over a program's graphs that turns nodes into ours, one conversion at a time.
+#pragma once
+
+#include <map>
+
+#include "frontends/torch/archive.h"
+#include "frontends/torch/conversions.h"
+#include "frontends/torch/tensor_table.h"
+
+namespace tenon::torch {
+
+// What the names of one graph stand for.
+struct Scope {
+  Graph* graph = nullptr;
+  const GraphSpec* spec = nullptr;
+  TensorTable tensors = {};
+  std::map<std::string, Value, std::less<>> numbers =
+      {};  // sizes and other numbers that the graph computes: of rank 0
+
+  Value number(std::string_view name) const;
+};
+
+class Importer {
+ public:
+  explicit Importer(Archive& archive) : archive_(archive) {}
+
+  std::unique_ptr<Graph> run();
+
+  // Imports a nested graph's nodes into `graph`, with these values for its inputs; gives its outputs.
+  std::vector<Value> import_graph(Graph& graph, const GraphSpec& spec, const std::vector<Value>& inputs);
+
+ private:
+  // Everything that we do not know, at once.
+  void refuse_unknown_ops() const;
+  void add_input(Scope& scope, const InputSpec& input);
+  Value add_user_input(Scope& scope, const std::string& name);
+  void set_outputs(Scope& scope);
+  void import_nodes(Scope& scope);
+  void import_node(Scope& scope, const NodeSpec& node);
+  void define_results(Scope& scope, const NodeView& view, const Conversion& conversion, bool in_place,
+                      const std::vector<Value>& results);
+  void define_tensor(Scope& scope, const NodeView& view, const Conversion& conversion,
+                     const std::string& name, size_t index, Value value);
+  // The declared type must be the one that we inferred; where inference leaves something open, it is taken.
+  static void check_type(const Scope& scope, const std::string& name, Value value);
+  Type declared_type(const TensorMeta& meta) const;
+  Value output(Scope& scope, const Argument& argument) const;
+
+  Archive& archive_;
+  int depth_ = 0;
+};
+
+}  // namespace tenon::torch

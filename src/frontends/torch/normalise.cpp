@@ -1,0 +1,242 @@
+// normalise.cpp — PyTorch's normalisations.
+#include "ops/normalise.h"
+
+#include <limits>
+
+#include "base/error.h"
+#include "frontends/dimensions.h"
+#include "frontends/precision.h"
+#include "frontends/torch/conversions.h"
+#include "ops/binary.h"
+#include "ops/data.h"
+#include "ops/generate.h"
+#include "ops/reduce.h"
+#include "ops/reshape.h"
+#include "ops/slice.h"
+#include "ops/unary.h"
+#include "tensor/wide.h"
+
+namespace tenon::torch {
+namespace {
+
+// One number for each channel of x, which are dimension 1.
+Value per_channel(Value x, double value) {
+  return fill(size_along(x, 1), narrow<double>(float_type(x.dtype()), {}, std::vector<double>{value}));
+}
+
+struct Affine {
+  Value scale, bias;
+
+  Affine(const NodeView& n, Value x) : scale(n.maybe_tensor("weight")), bias(n.maybe_tensor("bias")) {
+    if (!scale)
+      scale = per_channel(x, 1);
+    if (!bias)
+      bias = per_channel(x, 0);
+  }
+};
+
+// --- batch_norm
+
+struct Statistics {
+  Value mean, variance;
+};
+
+// Of each channel, over all other axes of this batch; in f32 at least.
+Statistics batch_statistics(const NodeView& n, Value x) {
+  std::vector<int64_t> axes = axes_between(0, n.rank_of(x));
+  if (axes.size() < 2)
+    throw user_error("{}: its input is {}", n.op(), x.type());
+  axes.erase(axes.begin() + 1);
+  x = widened(x);
+  const Value deviation = x - reduce_mean(x, axes, Keep::Dims);
+  return {reduce_mean(x, axes), reduce_mean(deviation * deviation, axes)};
+}
+
+// The statistics that are kept, moved towards those of this batch; the variance as of a sample.
+Statistics moved_statistics(const NodeView& n, Value x, const Statistics& batch) {
+  const double momentum = n.real("momentum", 0.1);
+  const Value mean = n.tensor("running_mean"), variance = n.tensor("running_var");
+  Dim count = 1;
+  for (int64_t axis = 0; axis < x.rank(); ++axis)
+    count = axis == 1 ? count : count * x.dim(axis);
+  if (!count.is_constant() || *count.constant() < 2)
+    throw unsupported("{}: running statistics of {} elements for each channel", n.op(), count);
+  const auto elements = static_cast<double>(*count.constant());
+  const Value sample = batch.variance * (elements / (elements - 1));
+  return {mean * (1 - momentum) + in_dtype(batch.mean, mean.dtype()) * momentum,
+          variance * (1 - momentum) + in_dtype(sample, variance.dtype()) * momentum};
+}
+
+Value inverse_deviation(Value variance, double epsilon) { return reciprocal(sqrt(variance + epsilon)); }
+
+// y, and what the normalisation was by.
+struct Normalised {
+  Value y;
+  Statistics by;
+  std::optional<Statistics> moved = {};
+};
+
+Normalised batch_normalised(const NodeView& n, bool training) {
+  for (std::string_view name : {"cudnn_enabled", "momentum"})
+    n.ignore(name);
+  const Value x = n.tensor("input");
+  const Affine affine(n, x);
+  const double epsilon = n.real("eps", 1e-5);
+  const bool kept = n.has("running_mean") && n.has("running_var");
+  if (!training && !kept)
+    throw user_error("{}: it has no statistics to normalise by", n.op());
+  Normalised result;
+  result.by =
+      training ? batch_statistics(n, x) : Statistics{n.tensor("running_mean"), n.tensor("running_var")};
+  result.y = batch_norm(x, affine.scale, affine.bias, result.by.mean, result.by.variance, epsilon);
+  if (training && kept)
+    result.moved = moved_statistics(n, x, result.by);
+  return result;
+}
+
+void change_statistics(const NodeView& n, const Normalised& normalised) {
+  if (!normalised.moved)
+    return;
+  n.change("running_mean", normalised.moved->mean);
+  n.change("running_var", normalised.moved->variance);
+}
+
+std::vector<Value> convert_batch_norm(const NodeView& n) {
+  const Normalised result = batch_normalised(n, n.flag("training", false));
+  change_statistics(n, result);
+  return {result.y};
+}
+
+// With what a gradient needs: the mean and 1 / deviation by which it was, or nothing where they were given.
+std::vector<Value> with_statistics(const NodeView& n, const Normalised& result, bool training) {
+  if (training)
+    return {result.y, result.by.mean, inverse_deviation(result.by.variance, n.real("eps", 1e-5))};
+  return {result.y, Value(), Value()};
+}
+
+std::vector<Value> convert_native_batch_norm(const NodeView& n) {
+  const bool training = n.flag("training", false);
+  const Normalised result = batch_normalised(n, training);
+  change_statistics(n, result);
+  return with_statistics(n, result, training);
+}
+std::vector<Value> convert_batch_norm_no_training(const NodeView& n) {
+  return with_statistics(n, batch_normalised(n, false), false);
+}
+std::vector<Value> convert_batch_norm_functional(const NodeView& n) {
+  const bool training = n.flag("training", false);
+  const Normalised result = batch_normalised(n, training);
+  std::vector<Value> results = with_statistics(n, result, training);
+  const Statistics moved =
+      result.moved.value_or(Statistics{n.tensor("running_mean"), n.tensor("running_var")});
+  results.push_back(moved.mean);
+  results.push_back(moved.variance);
+  return results;
+}
+
+// --- over the last axes
+
+int64_t first_axis(const NodeView& n, Value x) {
+  const auto count = static_cast<int64_t>(n.sizes("normalized_shape").size());
+  if (count < 1 || count > n.rank_of(x))
+    throw user_error("{}: normalized_shape has {} sizes for {}", n.op(), count, x.type());
+  return x.rank() - count;
+}
+
+Value layer_normalised(const NodeView& n) {
+  const Value x = n.tensor("input");
+  n.ignore("cudnn_enable");
+  return layer_norm(x, n.maybe_tensor("weight"), n.maybe_tensor("bias"), first_axis(n, x),
+                    n.real("eps", 1e-5));
+}
+std::vector<Value> convert_layer_norm(const NodeView& n) { return {layer_normalised(n)}; }
+
+std::vector<Value> convert_native_layer_norm(const NodeView& n) {
+  const Value given = n.tensor("input"), x = widened(given);
+  const std::vector<int64_t> axes = axes_between(first_axis(n, x), x.rank());
+  const Value mean = reduce_mean(x, axes, Keep::Dims), deviation = x - mean;
+  const Value variance = reduce_mean(deviation * deviation, axes, Keep::Dims);
+  return {layer_normalised(n), in_dtype(mean, given.dtype()),
+          in_dtype(inverse_deviation(variance, n.real("eps", 1e-5)), given.dtype())};
+}
+
+// Without an epsilon, that of the dtype: the distance from 1 to the next number.
+double least_epsilon(DType dtype) {
+  switch (dtype) {
+    case DType::F64:
+      return std::numeric_limits<double>::epsilon();
+    case DType::F16:
+      return 0x1p-10;
+    case DType::BF16:
+      return 0x1p-7;
+    default:
+      return std::numeric_limits<float>::epsilon();
+  }
+}
+std::vector<Value> convert_rms_norm(const NodeView& n) {
+  const Value x = n.tensor("input");
+  return {rms_norm(x, n.maybe_tensor("weight"), first_axis(n, x), n.real("eps", least_epsilon(x.dtype())))};
+}
+
+// --- over groups and channels
+
+std::vector<Value> convert_group_norm(const NodeView& n) {
+  const Value x = n.tensor("input");
+  const Affine affine(n, x);
+  n.ignore("cudnn_enabled");
+  return {group_norm(x, affine.scale, affine.bias, n.integer("num_groups"), n.real("eps", 1e-5))};
+}
+std::vector<Value> convert_native_group_norm(const NodeView& n) {
+  const Value x = n.tensor("input");
+  const Affine affine(n, x);
+  for (std::string_view name : {"N", "C", "HxW"})
+    n.ignore(name);
+  return {group_norm(x, affine.scale, affine.bias, n.integer("group"), n.real("eps", 1e-5)), Value(),
+          Value()};
+}
+
+std::vector<Value> convert_instance_norm(const NodeView& n) {
+  const Value x = n.tensor("input");
+  const Affine affine(n, x);
+  for (std::string_view name : {"cudnn_enabled", "momentum"})
+    n.ignore(name);
+  const double epsilon = n.real("eps", 1e-5);
+  if (!n.flag("use_input_stats", true))
+    return {
+        batch_norm(x, affine.scale, affine.bias, n.tensor("running_mean"), n.tensor("running_var"), epsilon)};
+  if (n.has("running_mean") || n.has("running_var"))
+    throw unsupported("instance_norm: running statistics while training");
+  return {instance_norm(x, affine.scale, affine.bias, epsilon)};
+}
+
+// --- weights
+
+// v · g / |v|, where the length is over all axes but one.
+std::vector<Value> convert_weight_norm(const NodeView& n) {
+  const Value v = n.tensor("v"), g = n.tensor("g");
+  std::vector<int64_t> axes = axes_between(0, n.rank_of(v));
+  axes.erase(axes.begin() + n.axis("dim", v.rank(), 0));
+  return {v * (g / sqrt(reduce_sum(v * v, axes, Keep::Dims)))};
+}
+
+}  // namespace
+
+const Conversions& normalise_conversions() {
+  static const Conversions conversions = {
+      {"_native_batch_norm_legit", convert_native_batch_norm},
+      {"_native_batch_norm_legit_functional", convert_batch_norm_functional},
+      {"_native_batch_norm_legit_no_training", convert_batch_norm_no_training},
+      {"_weight_norm", convert_weight_norm},
+      {"batch_norm", convert_batch_norm},
+      {"group_norm", convert_group_norm},
+      {"instance_norm", convert_instance_norm},
+      {"layer_norm", convert_layer_norm},
+      {"native_batch_norm", convert_native_batch_norm},
+      {"native_group_norm", convert_native_group_norm},
+      {"native_layer_norm", convert_native_layer_norm},
+      {"rms_norm", convert_rms_norm},
+  };
+  return conversions;
+}
+
+}  // namespace tenon::torch

@@ -1,0 +1,201 @@
+// pool.cpp — PyTorch's pools.
+#include "ops/pool.h"
+
+#include "base/error.h"
+#include "frontends/dimensions.h"
+#include "frontends/torch/conversions.h"
+#include "ops/binary.h"
+#include "ops/data.h"
+#include "ops/linear.h"
+#include "ops/reduce.h"
+#include "ops/reshape.h"
+#include "tensor/wide.h"
+
+namespace tenon::torch {
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+// max_pool2d, adaptive_avg_pool3d: the digit says how many dimensions are spatial.
+int64_t spatial_rank(const NodeView& n) {
+  const size_t digit = n.op().find_first_of("123");
+  CHECK(digit != std::string_view::npos, "{} has no dimensions in its name", n.op());
+  return n.op()[digit] - '0';
+}
+
+// Pools an input with or without a batch; `pool` sees it with one.
+template <class F>
+std::vector<Value> with_batch(const NodeView& n, const F& pool) {
+  const Value x = n.tensor(n.spec().inputs.front().name);
+  const bool single = n.rank_of(x) == spatial_rank(n) + 1;
+  if (!single && x.rank() != spatial_rank(n) + 2)
+    throw user_error("{}: its input is {}", n.op(), x.type());
+  std::vector<Value> results = pool(single ? unsqueeze(x, {0}) : x);
+  if (single)
+    for (Value& result : results)
+      result = squeeze(result, {0});
+  return results;
+}
+
+Ints for_each_axis(const NodeView& n, std::string_view name, const Ints& otherwise) {
+  const auto rank = static_cast<size_t>(spatial_rank(n));
+  Ints given = n.integers(name, {});
+  if (given.empty())
+    return otherwise;
+  if (given.size() == 1)
+    given.assign(rank, given.front());
+  if (given.size() != rank)
+    throw user_error("{}: {} has {} numbers for {} spatial dimensions", n.op(), name, given.size(), rank);
+  return given;
+}
+
+Attributes window_of(const NodeView& n) {
+  const auto rank = static_cast<size_t>(spatial_rank(n));
+  const Ints kernel = for_each_axis(n, "kernel_size", {});
+  Ints pads = for_each_axis(n, "padding", Ints(rank, 0));
+  pads.insert(pads.end(), pads.begin(), pads.begin() + static_cast<int64_t>(rank));
+  return {{"kernel", kernel},
+          {"strides", for_each_axis(n, "stride", kernel)},
+          {"dilations", for_each_axis(n, "dilation", Ints(rank, 1))},
+          {"pads", pads},
+          {"round_up", n.flag("ceil_mode", false)}};
+}
+
+// Our indices count all elements, PyTorch's those of one plane.
+Value in_plane(const NodeView& n, Value x, Value indices) {
+  Dim plane = 1;
+  for (int64_t axis = 2; axis < x.rank(); ++axis)
+    plane = plane * x.dim(axis);
+  if (!plane.is_constant())
+    throw unsupported("{}: indices of planes whose size only running tells", n.op());
+  return mod(indices, constant(n.graph(), Tensor::scalar(*plane.constant())));
+}
+
+std::vector<Value> max_pooled(const NodeView& n, bool with_indices) {
+  return with_batch(n, [&](Value x) {
+    const std::vector<Value> both = n.make("max_pool", {{"x", x}}, window_of(n));
+    return with_indices ? std::vector<Value>{both[0], in_plane(n, x, both[1])} : std::vector<Value>{both[0]};
+  });
+}
+std::vector<Value> convert_max_pool(const NodeView& n) { return max_pooled(n, false); }
+std::vector<Value> convert_max_pool_with_indices(const NodeView& n) { return max_pooled(n, true); }
+
+std::vector<Value> convert_avg_pool(const NodeView& n) {
+  Attributes attributes = window_of(n);
+  attributes.emplace("count_padding", n.flag("count_include_pad", true));
+  if (n.has("divisor_override"))
+    throw unsupported("{}: a divisor_override", n.op());
+  return with_batch(n, [&](Value x) { return n.make("average_pool", {{"x", x}}, attributes); });
+}
+
+// --- pools to a size: cell i of m sees the elements from floor(i·n/m) to before ceil((i+1)·n/m)
+
+// Which sizes are wanted; -1 keeps a size.
+Ints wanted_sizes(const NodeView& n, Value x) {
+  Ints wanted;
+  const std::vector<Size> given = n.sizes("output_size");
+  const bool same = given.size() == 1;
+  if (!same && static_cast<int64_t>(given.size()) != spatial_rank(n))
+    throw user_error("{}: output_size has {} numbers for {} spatial dimensions", n.op(), given.size(),
+                     spatial_rank(n));
+  for (int64_t i = 0; i < spatial_rank(n); ++i) {
+    const auto* size = std::get_if<int64_t>(&given[same ? 0 : static_cast<size_t>(i)]);
+    if (size == nullptr)
+      throw unsupported("{}: an output_size that only running tells", n.op());
+    const auto own = x.dim(i + 2).constant();
+    wanted.push_back(*size < 0 && own ? *own : *size);
+  }
+  return wanted;
+}
+
+// The mean along one axis, as a product with a matrix of weights.
+Value averaged_along(const NodeView& n, Value x, int64_t axis, int64_t wanted) {
+  const auto size = x.dim(axis).constant();
+  if (!size)
+    throw unsupported("{}: {} to {} cells", n.op(), x.type(), wanted);
+  if (*size == wanted)
+    return x;
+  std::vector<double> weights(static_cast<size_t>(*size * wanted), 0);
+  for (int64_t cell = 0; cell < wanted; ++cell) {
+    const int64_t first = cell * *size / wanted, end = ((cell + 1) * *size + wanted - 1) / wanted;
+    for (int64_t element = first; element < end; ++element)
+      weights[static_cast<size_t>(element * wanted + cell)] = 1 / static_cast<double>(end - first);
+  }
+  const Value matrix = constant(n.graph(), narrow<double>(x.dtype(), {*size, wanted}, weights));
+  Ints last = axes_between(0, x.rank());
+  std::swap(last[static_cast<size_t>(axis)], last.back());
+  return transpose(matmul(transpose(x, last), matrix), last);
+}
+
+// Equal windows, where the sizes divide.
+std::optional<Ints> even_windows(Value x, const Ints& wanted) {
+  Ints kernel;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    const auto size = x.dim(static_cast<int64_t>(i) + 2).constant();
+    if (!size || wanted[i] < 1 || *size % wanted[i] != 0)
+      return std::nullopt;
+    kernel.push_back(*size / wanted[i]);
+  }
+  return kernel;
+}
+
+Value pool_evenly(const NodeView& n, std::string_view op, Value x, const Ints& kernel) {
+  return n.make_one(op, {{"x", x}},
+                    {{"kernel", kernel},
+                     {"strides", kernel},
+                     {"dilations", Ints(kernel.size(), 1)},
+                     {"pads", Ints(2 * kernel.size(), 0)}});
+}
+
+std::vector<Value> convert_adaptive_avg_pool(const NodeView& n) {
+  return with_batch(n, [&](Value x) -> std::vector<Value> {
+    const Ints wanted = wanted_sizes(n, x);
+    if (wanted == Ints(wanted.size(), 1))
+      return {reduce_mean(x, axes_between(2, x.rank()), Keep::Dims)};
+    if (const auto kernel = even_windows(x, wanted))
+      return {*kernel == Ints(kernel->size(), 1) ? x : pool_evenly(n, "average_pool", x, *kernel)};
+    for (size_t i = 0; i < wanted.size(); ++i)
+      x = averaged_along(n, x, static_cast<int64_t>(i) + 2, wanted[i]);
+    return {x};
+  });
+}
+
+std::vector<Value> convert_adaptive_max_pool(const NodeView& n) {
+  std::vector<Value> results = with_batch(n, [&](Value x) -> std::vector<Value> {
+    const Ints wanted = wanted_sizes(n, x);
+    if (wanted == Ints(wanted.size(), 1))
+      return {reduce_max(x, axes_between(2, x.rank()), Keep::Dims)};
+    if (const auto kernel = even_windows(x, wanted))
+      return {pool_evenly(n, "max_pool", x, *kernel)};
+    throw unsupported("{}: {} to [{}], which does not divide", n.op(), x.type(), fmt::join(wanted, ","));
+  });
+  results.emplace_back();
+  return results;
+}
+
+}  // namespace
+
+const Conversions& pool_conversions() {
+  static const Conversions conversions = {
+      {"_adaptive_avg_pool2d", convert_adaptive_avg_pool},
+      {"_adaptive_avg_pool3d", convert_adaptive_avg_pool},
+      {"adaptive_avg_pool1d", convert_adaptive_avg_pool},
+      {"adaptive_avg_pool2d", convert_adaptive_avg_pool},
+      {"adaptive_avg_pool3d", convert_adaptive_avg_pool},
+      {"adaptive_max_pool1d", convert_adaptive_max_pool},
+      {"adaptive_max_pool2d", convert_adaptive_max_pool},
+      {"adaptive_max_pool3d", convert_adaptive_max_pool},
+      {"avg_pool1d", convert_avg_pool},
+      {"avg_pool2d", convert_avg_pool},
+      {"avg_pool3d", convert_avg_pool},
+      {"max_pool1d", convert_max_pool},
+      {"max_pool1d_with_indices", convert_max_pool_with_indices},
+      {"max_pool2d", convert_max_pool},
+      {"max_pool2d_with_indices", convert_max_pool_with_indices},
+      {"max_pool3d", convert_max_pool},
+      {"max_pool3d_with_indices", convert_max_pool_with_indices},
+  };
+  return conversions;
+}
+
+}  // namespace tenon::torch
