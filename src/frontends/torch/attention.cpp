@@ -47,9 +47,11 @@ Value attend(const NodeView& n) {
                       v.type());
   if (n.real("dropout_p", 0) != 0)
     throw unsupported("{}: dropout\n  hint: call model.eval() before the export", n.op());
+  // Unless heads are shared by groups, they broadcast: one serves all.
   const bool grouped = n.flag("enable_gqa", false);
-  if (!grouped && rank == 4 && !provably_equal(q.dim(1), k.dim(1)))
-    throw unsupported("{}: {} query heads and {} key heads", n.op(), q.dim(1), k.dim(1));
+  for (Value shared : {k, v})
+    if (!grouped && rank == 4 && !provably_equal(q.dim(1), shared.dim(1)) && shared.dim(1) != Dim(1))
+      throw unsupported("{}: {} query heads and {} key heads", n.op(), q.dim(1), shared.dim(1));
   AttentionOptions options;
   options.scale = scale_of(n, q);
   options.softmax_dtype = q.dtype() == DType::F64 ? DType::F64 : DType::F32;

@@ -92,21 +92,22 @@ Value Importer::add_user_input(Scope& scope, const std::string& name) {
   return scope.graph->add_input(type, name);
 }
 
+Value Importer::weight(Graph& graph, const InputSpec& input) {
+  const WithSources none(graph, {});
+  if (input.kind != InputSpec::Kind::Constant)
+    return parameter(graph, input.target, archive_.weight(input.target));
+  const Value value = constant(graph, archive_.constant(input.target));
+  value.set_name(input.target);
+  return value;
+}
+
 void Importer::add_input(Scope& scope, const InputSpec& input) {
   if (std::holds_alternative<TensorName>(input.argument)) {
     const std::string name = name_of(input.argument);
-    switch (input.kind) {
-      case InputSpec::Kind::User:
-        return scope.tensors.define(name, add_user_input(scope, name));
-      case InputSpec::Kind::Constant: {
-        const Value value = constant(*scope.graph, archive_.constant(input.target));
-        value.set_name(input.target);
-        return scope.tensors.define(name, value);
-      }
-      default:
-        return scope.tensors.define(name,
-                                    parameter(*scope.graph, input.target, archive_.weight(input.target)));
-    }
+    if (input.kind == InputSpec::Kind::User)
+      return scope.tensors.define(name, add_user_input(scope, name));
+    return scope.tensors.define_weight(
+        name, [this, &graph = *scope.graph, &input] { return weight(graph, input); });
   }
   if (std::holds_alternative<SymbolName>(input.argument)) {
     const std::string name = name_of(input.argument);
@@ -152,10 +153,6 @@ void Importer::set_outputs(Scope& scope) {
         tensor != nullptr && scope.tensors.was_changed(tensor->name))
       add(scope.tensors.get(tensor->name), input.target.empty() ? tensor->name : input.target);
   scope.graph->set_outputs(values, names);
-  // Weights that nothing uses are not part of the model.
-  for (Node* node : scope.graph->nodes())
-    if (literal_of(*node) != nullptr && node->result().use_count() == 0)
-      scope.graph->erase(node);
 }
 
 std::vector<Value> Importer::import_graph(Graph& graph, const GraphSpec& spec,
@@ -213,7 +210,8 @@ void Importer::define_results(Scope& scope, const NodeView& view, const Conversi
     if (const auto* tensor = std::get_if<TensorName>(&output)) {
       const Value value = next(tensor->name);
       if (!value) {
-        scope.tensors.define_missing(tensor->name, fmt::format("output {} of {}", index - 1, view.op()));
+        scope.tensors.define_missing(
+            tensor->name, fmt::format("output {} of {}, \"{}\"", index - 1, view.op(), tensor->name));
         continue;
       }
       if (!in_place) {
@@ -250,7 +248,16 @@ void Importer::define_results(Scope& scope, const NodeView& view, const Conversi
 
 void Importer::define_tensor(Scope& scope, const NodeView& view, const Conversion& conversion,
                              const std::string& name, size_t index, Value value) {
-  check_type(scope, name, value);
+  if (const auto meta = scope.spec->tensors.find(name); meta != scope.spec->tensors.end()) {
+    const Type declared = Type::tensor(meta->second.dtype, meta->second.sizes);
+    // PyTorch itself does not always foretell the shapes of results that few look at.
+    if (!fits(meta->second, value))
+      return scope.tensors.define_missing(
+          name, fmt::format("node \"{}\" gives {}, but the file says that \"{}\" is {}", label(view.spec()),
+                            value.type(), name, declared));
+    if (value.use_count() == 0 && !(value.shape().ranked() && value.shape().extents()))
+      value.refine_type(declared);
+  }
   if (value.name().empty())
     value.set_name(name);
   const bool shares =
@@ -279,23 +286,17 @@ void Importer::define_tensor(Scope& scope, const NodeView& view, const Conversio
   scope.tensors.define_view(name, value, std::move(made));
 }
 
-void Importer::check_type(const Scope& scope, const std::string& name, Value value) {
-  const auto meta = scope.spec->tensors.find(name);
-  if (meta == scope.spec->tensors.end())
-    return;
-  const std::vector<Dim>& sizes = meta->second.sizes;
-  bool fits = value.dtype() == meta->second.dtype;
-  if (value.shape().ranked()) {
-    fits = fits && value.rank() == static_cast<int64_t>(sizes.size());
-    for (size_t i = 0; fits && i < sizes.size(); ++i)
-      fits = !(sizes[i].is_constant() && value.dim(static_cast<int64_t>(i)).is_constant() &&
-               sizes[i] != value.dim(static_cast<int64_t>(i)));
+bool Importer::fits(const TensorMeta& meta, Value value) {
+  if (value.dtype() != meta.dtype)
+    return false;
+  if (!value.shape().ranked())
+    return true;
+  bool same = value.rank() == static_cast<int64_t>(meta.sizes.size());
+  for (int64_t i = 0; same && i < value.rank(); ++i) {
+    const Dim& size = meta.sizes[static_cast<size_t>(i)];
+    same = !(size.is_constant() && value.dim(i).is_constant() && size != value.dim(i));
   }
-  if (!fits)
-    throw user_error("it gives {}, but the file says that \"{}\" is {}", value.type(), name,
-                     Type::tensor(meta->second.dtype, sizes));
-  if (value.use_count() == 0 && !(value.shape().ranked() && value.shape().extents()))
-    value.refine_type(Type::tensor(meta->second.dtype, sizes));
+  return same;
 }
 
 void Importer::refuse_unknown_ops() const {

@@ -33,6 +33,7 @@ class Importer {
   // Everything that we do not know, at once.
   void refuse_unknown_ops() const;
   void add_input(Scope& scope, const InputSpec& input);
+  Value weight(Graph& graph, const InputSpec& input);
   Value add_user_input(Scope& scope, const std::string& name);
   void set_outputs(Scope& scope);
   void import_nodes(Scope& scope);
@@ -41,8 +42,8 @@ class Importer {
                       const std::vector<Value>& results);
   void define_tensor(Scope& scope, const NodeView& view, const Conversion& conversion,
                      const std::string& name, size_t index, Value value);
-  // The declared type must be the one that we inferred; where inference leaves something open, it is taken.
-  static void check_type(const Scope& scope, const std::string& name, Value value);
+  // Whether a value can be what the file says of it.
+  static bool fits(const TensorMeta& meta, Value value);
   Type declared_type(const TensorMeta& meta) const;
   Value output(Scope& scope, const Argument& argument) const;
 

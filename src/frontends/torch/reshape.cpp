@@ -220,7 +220,7 @@ std::vector<Value> convert_dropout(const NodeView& n) {
   if (n.flag("train", true) && n.real("p", 0.5) != 0)
     throw unsupported("{} while training\n  hint: call model.eval() before the export", n.op());
   n.ignore("p");
-  return {n.tensor("input")};
+  return {n.tensor(n.has("input") ? "input" : "self")};
 }
 std::vector<Value> convert_native_dropout(const NodeView& n) { return {convert_dropout(n).front(), Value()}; }
 

@@ -5,7 +5,12 @@
 namespace tenon::torch {
 
 void TensorTable::define(const std::string& name, Value value) {
-  if (!entries_.emplace(name, Entry{.value = value}).second)
+  if (weights_.contains(name) || !entries_.emplace(name, Entry{.value = value}).second)
+    throw user_error("\"{}\" is made twice", name);
+}
+
+void TensorTable::define_weight(const std::string& name, std::function<Value()> make) {
+  if (entries_.contains(name) || !weights_.emplace(name, std::move(make)).second)
     throw user_error("\"{}\" is made twice", name);
 }
 
@@ -16,9 +21,13 @@ void TensorTable::define_view(const std::string& name, Value value, View view) {
 }
 
 TensorTable::Entry& TensorTable::entry(std::string_view name) {
-  const auto it = entries_.find(name);
+  auto it = entries_.find(name);
+  if (const auto weight = weights_.find(name); weight != weights_.end()) {
+    it = entries_.emplace(weight->first, Entry{.value = weight->second()}).first;
+    weights_.erase(weight);
+  }
   if (const auto missing = missing_.find(name); missing != missing_.end())
-    throw unsupported("{} (\"{}\")", missing->second, name);
+    throw unsupported("{}", missing->second);
   if (it == entries_.end())
     throw user_error("\"{}\" is made by no node, and is no input of the graph", name);
   return it->second;

@@ -31,16 +31,20 @@ class TensorTable {
  public:
   void define(const std::string& name, Value value);
   void define_view(const std::string& name, Value value, View view);
-  // A result that we do not compute, described by `what`: using it is an error.
-  void define_missing(const std::string& name, const std::string& what) { missing_.emplace(name, what); }
+  // A weight, which is made when it is first asked for.
+  void define_weight(const std::string& name, std::function<Value()> make);
+  // A result that we cannot give: using it is an error, which says `why`.
+  void define_missing(const std::string& name, const std::string& why) { missing_.emplace(name, why); }
 
-  bool contains(std::string_view name) const { return entries_.contains(name); }
   // The value of a tensor as it is now.
   Value get(std::string_view name);
   // The tensor of that name has these elements from now on, and so do all that share its memory.
   void change(const std::string& name, Value value);
   // Whether a tensor that is no view was changed since it was defined.
-  bool was_changed(std::string_view name) const { return entries_.find(name)->second.version != 0; }
+  bool was_changed(std::string_view name) const {
+    const auto it = entries_.find(name);
+    return it != entries_.end() && it->second.version != 0;
+  }
 
  private:
   struct Entry {
@@ -55,6 +59,7 @@ class TensorTable {
   Entry& root(std::string_view name);
 
   std::map<std::string, Entry, std::less<>> entries_;
+  std::map<std::string, std::function<Value()>, std::less<>> weights_;  // that nobody has asked for yet
   std::map<std::string, std::string, std::less<>> missing_;
   uint64_t changes_ = 0;
 };
