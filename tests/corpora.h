@@ -25,17 +25,21 @@ inline std::optional<std::filesystem::path> corpus(const char* name) {
   return std::filesystem::exists(corpora / name) ? std::optional(corpora / name) : std::nullopt;
 }
 
-// Calls f for every .onnx of a folder, with the .npz of its name up to the first dot.
+// Calls f for every .onnx and .pt2 of a folder, with the .npz of its name up to the first dot, where there is
+// one.
 inline void for_each_model(
     const std::filesystem::path& folder,
     const std::function<void(const std::filesystem::path& model, const std::filesystem::path& data)>& f) {
   int models = 0;
   for (const std::filesystem::directory_entry& entry : std::filesystem::directory_iterator(folder)) {
-    if (entry.path().extension() != ".onnx")
+    if (entry.path().extension() != ".onnx" && entry.path().extension() != ".pt2")
       continue;
     const std::string name = entry.path().filename().string();
+    const std::filesystem::path data = folder / (name.substr(0, name.find('.')) + ".npz");
+    if (!std::filesystem::exists(data))
+      continue;
     SCOPED_TRACE(name);
-    f(entry.path(), folder / (name.substr(0, name.find('.')) + ".npz"));
+    f(entry.path(), data);
     ++models;
   }
   EXPECT_GT(models, 0) << "no models in " << folder;

@@ -9,7 +9,7 @@
 namespace tenon::cli {
 
 void ModelArguments::add_to(CLI::App& command) {
-  command.add_option("MODEL", model, "a file (.onnx, .tenon) or builtin:NAME")->required();
+  command.add_option("MODEL", model, "a file (.onnx, .pt2, .tenon) or builtin:NAME")->required();
   command.add_option("--dim", dims, "binds a symbolic dimension: NAME=N")->take_all();
 }
 

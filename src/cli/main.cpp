@@ -35,7 +35,8 @@ int run_command(int argc, char** argv) {
   program.require_subcommand(1);
   program.set_version_flag("--version", "tenon " TENON_VERSION, "Print the version and exit");
   program.footer(
-      "MODEL is a file (.onnx, .tenon) or a built-in model (builtin:NAME), which tenon print --help lists.\n"
+      "MODEL is a file (.onnx, .pt2, .tenon) or a built-in model (builtin:NAME), which tenon print --help "
+      "lists.\n"
       "Exit status: 0 done, 1 the answer is no, 2 the input is at fault, 3 a bug in tenon.");
   tenon::cli::add_print(program);
   tenon::cli::add_run(program);

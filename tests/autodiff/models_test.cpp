@@ -3,7 +3,7 @@
 
 #include "autodiff/gradient.h"
 #include "corpora.h"
-#include "frontends/onnx/import.h"
+#include "frontends/read_model.h"
 #include "ir/evaluate.h"
 #include "ir/lint.h"
 #include "ops/registry.h"
@@ -51,7 +51,7 @@ void expect_slopes(const Graph& graph, const Data& inputs, const Tensor& seed, c
 // Which of the data's gradients, grad_input_K and grad_param_NAME, the model gives: all of them.
 void check_model(const fs::path& model, const fs::path& data) {
   try {
-    const std::unique_ptr<Graph> graph = onnx::read_onnx(model);
+    const std::unique_ptr<Graph> graph = read_model(model);
     const std::unique_ptr<Graph> gradients = differentiate(*graph);
     EXPECT_EQ(lint(*gradients), std::vector<std::string>());
     const NamedTensors tensors = read_npz(data);

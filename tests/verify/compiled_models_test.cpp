@@ -4,7 +4,7 @@
 
 #include "compiler/compile.h"
 #include "corpora.h"
-#include "frontends/onnx/import.h"
+#include "frontends/read_model.h"
 #include "ops/registry.h"
 #include "passes/pipeline.h"
 #include "verify/compare.h"
@@ -48,7 +48,7 @@ void check_folder(const fs::path& folder) {
   register_ops();
   for_each_model(folder, [](const fs::path& model, const fs::path& data) {
     try {
-      const std::unique_ptr<Graph> graph = onnx::read_onnx(model);
+      const std::unique_ptr<Graph> graph = read_model(model);
       const Data inputs = inputs_from(*graph, data);
       check_compiled(*graph, inputs, NumericsBudget::Default, 1e-4);
       check_compiled(*graph, inputs, NumericsBudget::Strict, 1e-5);

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "corpora.h"
-#include "frontends/onnx/import.h"
+#include "frontends/read_model.h"
 #include "ir/equal.h"
 #include "ir/evaluate.h"
 #include "ir/lint.h"
@@ -48,7 +48,7 @@ void check_rewrites_of(const Graph& graph, const Data& inputs) {
 // The model lints, survives its text form, and gives the data's output_K for its input_K.
 void check_model(const fs::path& model, const fs::path& data, double tolerance) {
   try {
-    const std::unique_ptr<Graph> graph = onnx::read_onnx(model);
+    const std::unique_ptr<Graph> graph = read_model(model);
     EXPECT_EQ(lint(*graph), std::vector<std::string>());
     const LiteralTable literals = large_literals(*graph);
     EXPECT_EQ(difference(*parse(print(*graph), {.literals = &literals}), *graph), "");

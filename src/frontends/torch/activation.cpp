@@ -139,8 +139,9 @@ Value softmax_input(const NodeView& n) {
 // A scalar is a vector of one.
 std::vector<Value> along_axis(const NodeView& n, Value (*formula)(Value, int64_t)) {
   const Value x = softmax_input(n);
-  const int64_t axis = n.axis("dim", n.rank_of(x));
-  return {x.rank() == 0 ? reshape(formula(reshape(x, {1}), 0), std::vector<int64_t>{}) : formula(x, axis)};
+  const int64_t axis = n.integer("dim");
+  return {n.rank_of(x) == 0 ? reshape(formula(reshape(x, {1}), 0), std::vector<int64_t>{})
+                            : formula(x, axis)};
 }
 Convert softmax_by(Value (*formula)(Value, int64_t)) {
   return [formula](const NodeView& n) { return along_axis(n, formula); };

@@ -136,11 +136,12 @@ std::vector<Value> convert_batch_norm_functional(const NodeView& n) {
 
 // --- over the last axes
 
+// The first of them, counted from the end.
 int64_t first_axis(const NodeView& n, Value x) {
   const auto count = static_cast<int64_t>(n.sizes("normalized_shape").size());
   if (count < 1 || count > n.rank_of(x))
     throw user_error("{}: normalized_shape has {} sizes for {}", n.op(), count, x.type());
-  return x.rank() - count;
+  return -count;
 }
 
 Value layer_normalised(const NodeView& n) {
@@ -153,7 +154,7 @@ std::vector<Value> convert_layer_norm(const NodeView& n) { return {layer_normali
 
 std::vector<Value> convert_native_layer_norm(const NodeView& n) {
   const Value given = n.tensor("input"), x = widened(given);
-  const std::vector<int64_t> axes = axes_between(first_axis(n, x), x.rank());
+  const std::vector<int64_t> axes = axes_between(x.rank() + first_axis(n, x), x.rank());
   const Value mean = reduce_mean(x, axes, Keep::Dims), deviation = x - mean;
   const Value variance = reduce_mean(deviation * deviation, axes, Keep::Dims);
   return {layer_normalised(n), in_dtype(mean, given.dtype()),
