@@ -53,20 +53,28 @@ class Parser {
       fail();
   }
 
-  Dim sum() {
+  // Counts how deep expressions are nested.
+  template <class F>
+  Dim deeper(F&& parse) {
     if (++depth_ > kMaximumDepth)
       fail();
-    Dim result = product();
-    while (true) {
-      if (accept("+"))
-        result = result + product();
-      else if (accept("-"))
-        result = result - product();
-      else
-        break;
-    }
+    const Dim result = parse();
     --depth_;
     return result;
+  }
+
+  Dim sum() {
+    return deeper([&] {
+      Dim result = product();
+      while (true) {
+        if (accept("+"))
+          result = result + product();
+        else if (accept("-"))
+          result = result - product();
+        else
+          return result;
+      }
+    });
   }
 
   Dim product() {
@@ -86,10 +94,12 @@ class Parser {
   }
 
   Dim signed_power() {
-    if (accept("-"))
-      return Dim(0) - signed_power();
-    const Dim base = atom();
-    return accept("**") ? power(base, signed_power()) : base;
+    return deeper([&] {
+      if (accept("-"))
+        return Dim(0) - signed_power();
+      const Dim base = atom();
+      return accept("**") ? power(base, signed_power()) : base;
+    });
   }
 
   static Dim exact_quotient(const Dim& a, const Dim& b) { return divide_exactly(a, b).value_or(Dim()); }
