@@ -21,7 +21,7 @@ struct ZipPart {
 
 inline std::string deflate_bytes(const std::string& content) {
   z_stream stream{};
-  CHECK(deflateInit2(&stream, 9, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY) == Z_OK,
+  CHECK(deflateInit2(&stream, 1, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY) == Z_OK,
         "zlib does not start");
   std::string packed(deflateBound(&stream, content.size()), '\0');
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(content.data()));

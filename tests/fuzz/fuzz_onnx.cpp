@@ -5,31 +5,15 @@
 //   fuzz_onnx COUNT SEED FOLDER...      takes the .onnx files below the folders; input i of a seed is always
 //   the same
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <random>
 
-#include "base/error.h"
-#include "base/hash.h"
-#include "base/mapped_file.h"
 #include "frontends/onnx/import.h"
-#include "fuzz/isolate.h"
-#include "ir/equal.h"
-#include "ir/evaluate.h"
-#include "ir/lint.h"
-#include "ir/parse.h"
-#include "ops/registry.h"
-#include "verify/sample_inputs.h"
+#include "fuzz/reader.h"
 
 namespace tenon {
 namespace {
 
-namespace fs = std::filesystem;
-
-constexpr unsigned kSecondsPerInput = 5;
-constexpr int64_t kElementsToRun = 1 << 16;  // models whose values have more in all are read but not run
-
-using Bytes = std::vector<char>;
+using fuzz::Bytes;
 
 // A field of a message: where its key, its payload and the next field begin.
 struct Field {
@@ -157,89 +141,15 @@ class Mutator {
   std::mt19937_64 random_;
 };
 
-bool is_small(Graph& graph) {
-  int64_t total = 0;
-  for_each_graph(graph, [&](const Graph& each) {
-    for (const Node* node : each.nodes()) {
-      total += each.input_count();
-      for (Value result : node->results()) {
-        const auto extents = result.type().is_tensor() ? result.shape().extents() : std::nullopt;
-        total +=
-            extents ? std::min<int64_t>(*Shape::of(*extents).element_count().constant(), kElementsToRun) : 1;
-      }
-      if (node->is("while") || node->is("scan"))
-        total += kElementsToRun;  // there is no telling how long it runs
-    }
-  });
-  return total < kElementsToRun;
-}
-
-void check(const fs::path& file) {
-  try {
-    const std::unique_ptr<Graph> graph = onnx::read_onnx(file);
-    if (const auto problems = lint(*graph); !problems.empty())
-      throw InternalError("lint: " + problems.front());
-    const LiteralTable literals = large_literals(*graph);
-    const std::unique_ptr<Graph> again = parse(print(*graph), {.literals = &literals});
-    if (const std::string what = difference(*graph, *again); !what.empty())
-      throw InternalError("the text form reads back as another graph: " + what);
-    if (is_small(*graph))
-      evaluate(*graph, sample_inputs(*graph));
-  } catch (const UserError&) {
-    // As it should be.
-  }
-}
-
-int run(int64_t count, uint64_t seed, const std::vector<fs::path>& folders) {
-  std::vector<fs::path> paths;
-  for (const fs::path& folder : folders)
-    for (const auto& entry : fs::recursive_directory_iterator(folder))
-      if (entry.path().extension() == ".onnx" && entry.file_size() < 65536)
-        paths.push_back(entry.path());
-  std::sort(paths.begin(), paths.end());
-  std::vector<Bytes> files;
-  for (const fs::path& path : paths) {
-    const auto file = MappedFile::open(path);
-    const auto* data = reinterpret_cast<const char*>(file->bytes().data());
-    if (!file->bytes().empty())
-      files.emplace_back(data, data + file->bytes().size());
-  }
-  if (files.empty())
-    throw user_error("there are no small .onnx files to start from");
-  const fs::path target = fs::temp_directory_path() / fmt::format("fuzz_onnx.{}.onnx", ::getpid());
-  const int64_t failures = fuzz::run_isolated(count, kSecondsPerInput, [&](int64_t i) {
-    const Bytes bytes = Mutator(files, hash_combine(seed, static_cast<uint64_t>(i))).next();
-    std::ofstream(target, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-    try {
-      check(target);
-    } catch (const std::exception& error) {
-      std::printf("%s\n", error.what());
-      std::fflush(stdout);
-      const fs::path kept = fs::temp_directory_path() / fmt::format("fuzz_onnx.{}.{}.onnx", seed, i);
-      fs::copy_file(target, kept, fs::copy_options::overwrite_existing);
-      std::printf("kept as %s\n", kept.c_str());
-      std::fflush(stdout);
-      std::abort();
-    }
-  });
-  fs::remove(target);
-  std::printf("%ld passed, %ld failed\n", static_cast<long>(count - failures), static_cast<long>(failures));
-  return failures == 0 ? 0 : 1;
-}
-
 }  // namespace
 }  // namespace tenon
 
 int main(int argc, char** argv) {
-  if (argc < 4) {
-    std::fprintf(stderr, "usage: fuzz_onnx COUNT SEED FOLDER...\n");
-    return 2;
-  }
-  tenon::register_ops();
-  try {
-    return tenon::run(std::stol(argv[1]), std::stoul(argv[2]), {argv + 3, argv + argc});
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "fuzz_onnx: %s\n", error.what());
-    return 2;
-  }
+  return tenon::fuzz::run_reader(
+      argc, argv,
+      {.name = "fuzz_onnx",
+       .extension = ".onnx",
+       .read = [](const auto& path) { return tenon::onnx::read_onnx(path); },
+       .mutate = [](const std::vector<tenon::fuzz::Bytes>& files,
+                    uint64_t seed) { return tenon::Mutator(files, seed).next(); }});
 }
