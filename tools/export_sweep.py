@@ -5,7 +5,7 @@ usage: export_sweep.py INTO [--only REGEX] [--jobs N] [--seconds S]
 
 Writes INTO/NAME.pt2 and INTO/NAME.npz (input_K, output_K) for each model, and INTO/index.json, which says for each what
 became of it. A library that is not installed is skipped, a model that is already there is left as it is.
-tools/run_sweep runs what this wrote through tenon. Needs PyTorch 2.6 or newer.
+tools/run_sweep runs what this wrote through tenon. Needs PyTorch 2.11.
 
 The weights are random, but a large one repeats a short block of numbers: so it deflates to next to nothing, and the models
 can be carried elsewhere.
@@ -145,7 +145,6 @@ def timm_cases():
     efficientvit_b0 efficientvit_m0 repvit_m0_9 starnet_s1 mambaout_femto vit_tiny_patch16_224 deit_tiny_patch16_224
     beit_base_patch16_224 swin_tiny_patch4_window7_224 mobilenetv4_conv_small""".split()
     smaller = {  # the arguments that keep large ones small
-        "gmlp_ti16_224": dict(num_blocks=2), "resmlp_12_224": dict(num_blocks=2), "mixer_s32_224": dict(num_blocks=2),
         "cait_xxs24_224": dict(depth=2), "xcit_nano_12_p16_224": dict(depth=2), "eva02_tiny_patch14_224": dict(depth=2),
         "vit_tiny_patch16_224": dict(depth=2, img_size=64), "deit_tiny_patch16_224": dict(depth=2, img_size=64),
         "beit_base_patch16_224": dict(depth=2, img_size=64, embed_dim=96, num_heads=3),
@@ -157,7 +156,7 @@ def timm_cases():
         fixed = isinstance(getattr(model, "patch_embed", None), nn.Module) and hasattr(model.patch_embed, "img_size")
         size = model.patch_embed.img_size if fixed else None
         if size is None:
-            size = 224 if re.search(r"_224$|levit|efficientformer|visformer|tiny_vit|efficientvit_m", name) else 64
+            size = 224 if re.search(r"_224$|levit|efficientformer|visformer|tiny_vit|efficientvit_m|coat_", name) else 64
         return model, [image(size if isinstance(size, int) else size[0])]
 
     for name in names:

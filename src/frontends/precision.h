@@ -1,7 +1,7 @@
 // precision.h — dtypes to compute in, for ops that are defined by a formula of several steps.
 #pragma once
 
-#include "ops/sample_nodes.h"  // in_dtype
+#include "ir/graph.h"
 
 namespace tenon {
 

@@ -17,6 +17,7 @@
 #include "ops/shapes.h"
 #include "ops/slice.h"
 #include "ops/window.h"
+#include "ops/select.h"
 
 namespace tenon {
 namespace {

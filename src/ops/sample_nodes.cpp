@@ -127,8 +127,6 @@ void check_ranks_known(const Node& n) {
 
 DType working_dtype(DType dtype) { return dtype == DType::F64 ? DType::F64 : DType::F32; }
 
-Value in_dtype(Value x, DType dtype) { return !x || x.dtype() == dtype ? x : cast(x, dtype); }
-
 Value length_along(Value x, int64_t axis, DType dtype) {
   if (const auto size = x.dim(axis).constant())
     return scalar(x.graph(), dtype, static_cast<double>(*size));

@@ -48,7 +48,6 @@ void check_ranks_known(const Node& n);
 
 // The float that a decomposition computes in: f64 for f64, else f32.
 DType working_dtype(DType dtype);
-Value in_dtype(Value x, DType dtype);
 
 // The size of a dimension as a number.
 Value length_along(Value x, int64_t axis, DType dtype);

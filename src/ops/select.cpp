@@ -358,6 +358,7 @@ Value clip(Value x, Value min, Value max) {
   return x.graph().create("clip", {{"x", x}, {"min", min}, {"max", max}})->result();
 }
 Value cast(Value x, DType to) { return x.graph().create("cast", {{"x", x}}, {{"to", to}})->result(); }
+Value in_dtype(Value x, DType dtype) { return !x || x.dtype() == dtype ? x : cast(x, dtype); }
 Value bit_cast(Value x, DType to) { return x.graph().create("bit_cast", {{"x", x}}, {{"to", to}})->result(); }
 
 }  // namespace tenon

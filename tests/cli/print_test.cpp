@@ -138,6 +138,17 @@ TEST_F(Ops, AreListedOrToldAbout) {
   EXPECT_TRUE(relu.out.starts_with("relu(x: T) -> (y: T)")) << relu.out;
 }
 
+TEST_F(Ops, OfPyTorchAreReadOrMissing) {
+  const Outcome torch = shell("tenon ops --frontend torch");
+  EXPECT_NE(torch.out.find("add.Tensor                                     core   read\n"),
+            std::string::npos);
+  EXPECT_NE(torch.out.find("convolution_backward                           core   missing\n"),
+            std::string::npos);
+  EXPECT_NE(torch.out.find("scaled_dot_product_attention                   other  read\n"),
+            std::string::npos);
+  EXPECT_EQ(shell("tenon ops --frontend nonsense").status, 2);
+}
+
 TEST_F(Ops, AnUnknownOneGetsAHint) {
   expect_refused("tenon ops rellu", "there is no op rellu\n  hint: did you mean relu?");
   expect_refused("tenon ops zzzzzzzzzz", "there is no op zzzzzzzzzz");

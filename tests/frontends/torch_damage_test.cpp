@@ -89,7 +89,8 @@ TEST(TorchDamage, OfTheProgramIsRefused) {
   refuse_parts(parts, "this is no torch.export archive: it has no models/model.json");
   parts.push_back({"serialized_exported_program.json", "{}"});
   refuse_parts<UnsupportedError>(
-      parts, "this archive was written by a PyTorch before 2.8\n  hint: export the model again");
+      parts, "this archive was written by an older PyTorch, which lays it out otherwise\n  hint: export the model "
+                                 "again with PyTorch 2.11");
   refuse_parts(sum().parts("{}"), "models/model.json: \"schema_version\" is missing");
   const auto broken = [](const auto& edit) {
     Json json = sum().json();
@@ -112,7 +113,7 @@ TEST(TorchDamage, FromTheFutureIsRefused) {
   program.major = 9;
   write::refuse<UnsupportedError>(program,
                                   "models/model.json: schema version 9.17, but the one we know is 8\n  hint: "
-                                  "export the model again with PyTorch 2.8 to 2.11");
+                                  "export the model again with PyTorch 2.11");
 }
 
 TEST(TorchDamage, OfUnknownOpsIsRefusedAllAtOnce) {

@@ -186,6 +186,28 @@ TEST(TorchOps, GatherAndScatter) {
   expect_tensor(run_op("diagonal.default", {{"self", kMatrix}, {"offset", 1}}), f32({2}, {2, 6}));
 }
 
+TEST(TorchOps, PutByMask) {
+  expect_tensor(run_op("masked_scatter.default", {{"self", f32({4}, {1, 2, 3, 4})},
+                                                  {"mask", tensor(DType::Bool, {4}, {0, 1, 0, 1})},
+                                                  {"source", f32({3}, {10, 20, 30})}}),
+                f32({4}, {1, 10, 3, 20}));
+}
+
+TEST(TorchOps, MeasureDistances) {
+  expect_tensor(run_op("_cdist_forward.default", {{"x1", f32({1, 2}, {0, 0})},
+                                                  {"x2", f32({2, 2}, {3, 4, 0, 1})},
+                                                  {"p", 2.0},
+                                                  {"compute_mode", none()}}),
+                f32({1, 2}, {5, 1}));
+  expect_tensor(run_op("col2im.default", {{"self", f32({1, 4, 1}, {1, 2, 3, 4})},
+                                          {"output_size", std::vector<int64_t>{2, 2}},
+                                          {"kernel_size", std::vector<int64_t>{2, 2}},
+                                          {"dilation", std::vector<int64_t>{1, 1}},
+                                          {"padding", std::vector<int64_t>{0, 0}},
+                                          {"stride", std::vector<int64_t>{1, 1}}}),
+                f32({1, 1, 2, 2}, {1, 2, 3, 4}));
+}
+
 TEST(TorchOps, Order) {
   const Tensor x = f32({4}, {3, 1, 3, 2});
   const Data sorted = run_all("sort.default", {{"self", x}}, 2);

@@ -6,7 +6,6 @@
 #include "base/error.h"
 #include "frontends/dimensions.h"
 #include "frontends/onnx/conversions.h"
-#include "frontends/precision.h"
 #include "ops/binary.h"
 #include "ops/data.h"
 #include "ops/gather.h"

@@ -7,6 +7,7 @@
 #include "ops/reshape.h"
 #include "ops/shapes.h"
 #include "ops/unary.h"
+#include "ops/select.h"
 
 namespace tenon::onnx {
 namespace {

@@ -7,7 +7,6 @@
 #include "frontends/onnx/conversions.h"
 #include "frontends/onnx/scores.h"
 #include "frontends/onnx/vectors.h"
-#include "frontends/precision.h"
 #include "ops/arg_reduce.h"
 #include "ops/binary.h"
 #include "ops/data.h"

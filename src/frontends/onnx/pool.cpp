@@ -13,6 +13,7 @@
 #include "ops/reshape.h"
 #include "ops/slice.h"
 #include "ops/unary.h"
+#include "ops/select.h"
 
 namespace tenon::onnx {
 namespace {

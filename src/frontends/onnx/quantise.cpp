@@ -5,7 +5,6 @@
 #include "frontends/dimensions.h"
 #include "frontends/onnx/conversions.h"
 #include "frontends/onnx/window_attributes.h"
-#include "frontends/precision.h"
 #include "ops/binary.h"
 #include "ops/data.h"
 #include "ops/linear.h"

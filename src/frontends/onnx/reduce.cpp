@@ -8,6 +8,7 @@
 #include "ops/binary.h"
 #include "ops/reshape.h"
 #include "ops/unary.h"
+#include "ops/select.h"
 
 namespace tenon::onnx {
 namespace {

@@ -3,9 +3,9 @@
 
 #include "base/error.h"
 #include "frontends/onnx/conversions.h"
-#include "frontends/precision.h"
 #include "ops/determinant.h"
 #include "ops/reshape.h"
+#include "ops/select.h"
 
 namespace tenon::onnx {
 namespace {

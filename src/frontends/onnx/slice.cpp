@@ -4,12 +4,12 @@
 #include "base/error.h"
 #include "frontends/dimensions.h"
 #include "frontends/onnx/conversions.h"
-#include "frontends/precision.h"
 #include "ops/binary.h"
 #include "ops/data.h"
 #include "ops/pad.h"
 #include "ops/reshape.h"
 #include "ops/shapes.h"
+#include "ops/select.h"
 
 namespace tenon::onnx {
 namespace {

@@ -1,7 +1,6 @@
 // training.cpp — the optimisers of ONNX's training domain: one update of any number of tensors.
 #include "base/error.h"
 #include "frontends/onnx/conversions.h"
-#include "frontends/precision.h"
 #include "ops/binary.h"
 #include "ops/data.h"
 #include "ops/select.h"

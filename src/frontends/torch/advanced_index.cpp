@@ -4,13 +4,13 @@
 
 #include "base/error.h"
 #include "frontends/dimensions.h"
-#include "frontends/precision.h"
 #include "ops/gather.h"
 #include "ops/reshape.h"
 #include "ops/scatter.h"
 #include "ops/shapes.h"
 #include "ops/slice.h"
 #include "ops/sort.h"
+#include "ops/select.h"
 
 namespace tenon::torch {
 namespace {

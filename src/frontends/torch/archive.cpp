@@ -66,7 +66,9 @@ Archive::Archive(const std::filesystem::path& path) : zip_(MappedFile::open(path
                          return each.first.ends_with("/serialized_exported_program.json");
                        });
     if (older)
-      throw unsupported("this archive was written by a PyTorch before 2.8\n  hint: export the model again");
+      throw unsupported(
+          "this archive was written by an older PyTorch, which lays it out otherwise\n  hint: export the model again with "
+          "PyTorch 2.11");
     throw user_error("this is no torch.export archive: it has no models/model.json");
   }
   const auto main = std::ranges::find(found, "model");

@@ -8,6 +8,7 @@
 #include "ops/binary.h"
 #include "ops/reduce.h"
 #include "ops/unary.h"
+#include "ops/select.h"
 
 namespace tenon::torch {
 namespace {

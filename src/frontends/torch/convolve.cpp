@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "frontends/dimensions.h"
 #include "frontends/torch/conversions.h"
+#include "frontends/torch/window.h"
 #include "ops/binary.h"
 #include "ops/reshape.h"
 
@@ -11,22 +12,6 @@ namespace tenon::torch {
 namespace {
 
 using Ints = std::vector<int64_t>;
-
-// A list with one number for each spatial dimension; one number is for all.
-Ints for_each_axis(const NodeView& n, std::string_view name, int64_t otherwise, size_t rank) {
-  Ints given = n.integers(name, {otherwise});
-  if (given.size() == 1)
-    given.assign(rank, given.front());
-  if (given.size() != rank)
-    throw user_error("{}: {} has {} numbers for {} spatial dimensions", n.op(), name, given.size(), rank);
-  return given;
-}
-
-Ints twice(const Ints& pads) {
-  Ints both = pads;
-  both.insert(both.end(), pads.begin(), pads.end());
-  return both;
-}
 
 // As much as keeps the size; an odd cell goes after the elements.
 Ints same_padding(const NodeView& n, Value weight, const Ints& dilations) {
@@ -45,7 +30,7 @@ Ints same_padding(const NodeView& n, Value weight, const Ints& dilations) {
 
 Ints pads_of(const NodeView& n, Value weight, const Ints& dilations) {
   if (n.overload() != "padding")
-    return twice(for_each_axis(n, "padding", 0, dilations.size()));
+    return on_both_sides(for_each_axis(n, "padding", dilations.size(), Ints(dilations.size(), 0)));
   const std::string word = n.text("padding", "valid");
   if (word != "same" && word != "valid")
     throw user_error("{}: padding is \"{}\", but must be same or valid", n.op(), word);
@@ -54,14 +39,15 @@ Ints pads_of(const NodeView& n, Value weight, const Ints& dilations) {
 
 Value convolve(const NodeView& n, Value x, Value weight, bool transposed) {
   const auto rank = static_cast<size_t>(n.rank_of(weight) - 2);
-  const Ints strides = for_each_axis(n, "stride", 1, rank), dilations = for_each_axis(n, "dilation", 1, rank);
+  const Ints strides = for_each_axis(n, "stride", rank, Ints(rank, 1)),
+             dilations = for_each_axis(n, "dilation", rank, Ints(rank, 1));
   Attributes attributes = {{"groups", n.integer("groups", 1)},
                            {"strides", strides},
                            {"dilations", dilations},
                            {"pads", pads_of(n, weight, dilations)}};
   if (!transposed)
     return n.make_one("conv", {{"x", x}, {"w", weight}}, attributes);
-  attributes.emplace("output_padding", for_each_axis(n, "output_padding", 0, rank));
+  attributes.emplace("output_padding", for_each_axis(n, "output_padding", rank, Ints(rank, 0)));
   return n.make_one("conv_transpose", {{"x", x}, {"w", weight}}, attributes);
 }
 

@@ -2,7 +2,6 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "frontends/precision.h"
 #include "frontends/torch/conversions.h"
 #include "frontends/torch/truth.h"
 #include "ops/binary.h"

@@ -2,7 +2,6 @@
 #include "ops/generate.h"
 
 #include "base/error.h"
-#include "frontends/precision.h"
 #include "frontends/torch/conversions.h"
 #include "ops/binary.h"
 #include "ops/data.h"
@@ -32,6 +31,12 @@ Value filled_by_term(const NodeView& n, Value shape, DType otherwise) {
     return fill(shape, *known);
   return broadcast_to(value, shape);
 }
+// How it lies in memory makes no difference to us.
+std::vector<Value> convert_empty_strided(const NodeView& n) {
+  n.ignore("stride");
+  return filled(0)(n);
+}
+
 std::vector<Value> convert_full(const NodeView& n) {
   return {filled_by_term(n, n.vector(n.sizes("size")), n.term("fill_value").dtype())};
 }
@@ -124,6 +129,7 @@ const Conversions& generate_conversions() {
       {"arange", convert_arange},
       {"empty", filled(0)},  // what nobody wrote may as well be 0
       {"empty_like", filled_like(0)},
+      {"empty_strided", convert_empty_strided},
       {"eye", convert_eye},
       {"full", convert_full},
       {"full_like", convert_full_like},

@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "frontends/dimensions.h"
 #include "frontends/torch/conversions.h"
+#include "frontends/torch/window.h"
 #include "ops/data.h"
 #include "ops/reshape.h"
 
@@ -85,6 +86,17 @@ std::vector<Value> convert_affine_grid(const NodeView& n) {
                 {{"align_corners", n.flag("align_corners", false)}});
 }
 
+std::vector<Value> convert_col2im(const NodeView& n) {
+  const std::vector<int64_t> ones = {1, 1}, zeros = {0, 0};
+  return n.make("col2im",
+                {{"x", n.tensor("self")},
+                 {"image_shape", n.vector(n.sizes("output_size"))},
+                 {"block_shape", n.vector(n.sizes("kernel_size"))}},
+                {{"strides", for_each_axis(n, "stride", 2, ones)},
+                 {"dilations", for_each_axis(n, "dilation", 2, ones)},
+                 {"pads", on_both_sides(for_each_axis(n, "padding", 2, zeros))}});
+}
+
 // --- channels and pixels
 
 // The last three dimensions, which must be known; those before them stay.
@@ -166,6 +178,7 @@ const Conversions& image_conversions() {
       {"_upsample_nearest_exact3d", nearest("half_pixel", "half_up")},
       {"affine_grid_generator", convert_affine_grid},
       {"channel_shuffle", convert_channel_shuffle},
+      {"col2im", convert_col2im},
       {"grid_sampler", convert_grid_sampler},
       {"grid_sampler_2d", convert_grid_sampler},
       {"grid_sampler_3d", convert_grid_sampler},

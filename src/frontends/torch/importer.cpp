@@ -3,12 +3,12 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "frontends/precision.h"
 #include "frontends/torch/import.h"
 #include "ir/not_a_tensor.h"
 #include "ops/data.h"
 #include "ops/reshape.h"
 #include "ops/shapes.h"
+#include "ops/select.h"
 
 namespace tenon::torch {
 namespace {

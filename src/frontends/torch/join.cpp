@@ -4,7 +4,6 @@
 
 #include "base/error.h"
 #include "frontends/dimensions.h"
-#include "frontends/precision.h"
 #include "frontends/torch/conversions.h"
 #include "ops/binary.h"
 #include "ops/data.h"
@@ -12,6 +11,7 @@
 #include "ops/reshape.h"
 #include "ops/shapes.h"
 #include "ops/slice.h"
+#include "ops/select.h"
 
 namespace tenon::torch {
 namespace {

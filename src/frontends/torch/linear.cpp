@@ -2,7 +2,6 @@
 #include "ops/linear.h"
 
 #include "base/error.h"
-#include "frontends/precision.h"
 #include "frontends/torch/conversions.h"
 #include "ops/binary.h"
 #include "ops/einsum.h"

@@ -15,6 +15,7 @@
 #include "ops/slice.h"
 #include "ops/unary.h"
 #include "tensor/wide.h"
+#include "ops/select.h"
 
 namespace tenon::torch {
 namespace {

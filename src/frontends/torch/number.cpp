@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "frontends/precision.h"
 #include "frontends/torch/conversions.h"
 #include "frontends/torch/truth.h"
 #include "ops/binary.h"
@@ -12,6 +11,7 @@
 #include "ops/reshape.h"
 #include "ops/slice.h"
 #include "ops/unary.h"
+#include "ops/select.h"
 
 namespace tenon::torch {
 namespace {

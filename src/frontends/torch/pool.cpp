@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "frontends/dimensions.h"
 #include "frontends/torch/conversions.h"
+#include "frontends/torch/window.h"
 #include "ops/binary.h"
 #include "ops/data.h"
 #include "ops/linear.h"
@@ -37,27 +38,13 @@ std::vector<Value> with_batch(const NodeView& n, const F& pool) {
   return results;
 }
 
-Ints for_each_axis(const NodeView& n, std::string_view name, const Ints& otherwise) {
-  const auto rank = static_cast<size_t>(spatial_rank(n));
-  Ints given = n.integers(name, {});
-  if (given.empty())
-    return otherwise;
-  if (given.size() == 1)
-    given.assign(rank, given.front());
-  if (given.size() != rank)
-    throw user_error("{}: {} has {} numbers for {} spatial dimensions", n.op(), name, given.size(), rank);
-  return given;
-}
-
 Attributes window_of(const NodeView& n) {
   const auto rank = static_cast<size_t>(spatial_rank(n));
-  const Ints kernel = for_each_axis(n, "kernel_size", {});
-  Ints pads = for_each_axis(n, "padding", Ints(rank, 0));
-  pads.insert(pads.end(), pads.begin(), pads.begin() + static_cast<int64_t>(rank));
+  const Ints kernel = for_each_axis(n, "kernel_size", rank, {}), ones(rank, 1), zeros(rank, 0);
   return {{"kernel", kernel},
-          {"strides", for_each_axis(n, "stride", kernel)},
-          {"dilations", for_each_axis(n, "dilation", Ints(rank, 1))},
-          {"pads", pads},
+          {"strides", for_each_axis(n, "stride", rank, kernel)},
+          {"dilations", for_each_axis(n, "dilation", rank, ones)},
+          {"pads", on_both_sides(for_each_axis(n, "padding", rank, zeros))},
           {"round_up", n.flag("ceil_mode", false)}};
 }
 

@@ -4,9 +4,9 @@
 #include <optional>
 
 #include "base/error.h"
-#include "frontends/precision.h"
 #include "ops/data.h"
 #include "tensor/wide.h"
+#include "ops/select.h"
 
 namespace tenon::torch {
 namespace {

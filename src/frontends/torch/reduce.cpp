@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "frontends/dimensions.h"
-#include "frontends/precision.h"
 #include "frontends/torch/conversions.h"
 #include "frontends/torch/truth.h"
 #include "ops/arg_reduce.h"
@@ -15,6 +14,7 @@
 #include "ops/reshape.h"
 #include "ops/slice.h"
 #include "ops/unary.h"
+#include "ops/select.h"
 
 namespace tenon::torch {
 namespace {
@@ -161,6 +161,14 @@ std::vector<Value> norm_of_order(const NodeView& n, std::string_view order) {
 std::vector<Value> convert_vector_norm(const NodeView& n) { return norm_of_order(n, "ord"); }
 std::vector<Value> convert_norm(const NodeView& n) { return norm_of_order(n, "p"); }
 
+// The distance of each row of one matrix from each of another.
+std::vector<Value> convert_cdist(const NodeView& n) {
+  const Value a = n.tensor("x1"), b = n.tensor("x2");
+  n.ignore("compute_mode");
+  const Value difference = unsqueeze(a, {n.rank_of(a) - 1}) - unsqueeze(b, {n.rank_of(b) - 2});
+  return {norm(n, difference, n.real("p", 2), {difference.rank() - 1})};
+}
+
 // --- along an axis
 
 Convert running(Value (*formula)(Value, int64_t)) {
@@ -192,12 +200,14 @@ std::vector<Value> convert_diff(const NodeView& n) {
 
 const Conversions& reduce_conversions() {
   static const Conversions conversions = {
+      {"_cdist_forward", convert_cdist},
       {"all", truths(reduce_min)},
       {"amax", extreme(reduce_max)},
       {"amin", extreme(reduce_min)},
       {"any", truths(reduce_max)},
       {"argmax", index_of(arg_max)},
       {"argmin", index_of(arg_min)},
+      {"cdist", convert_cdist},
       {"count_nonzero", convert_count_nonzero},
       {"cumprod", running(cumulative_prod)},
       {"cumsum", running(cumulative_sum)},

@@ -5,7 +5,6 @@
 
 #include "base/error.h"
 #include "frontends/dimensions.h"
-#include "frontends/precision.h"
 #include "frontends/torch/conversions.h"
 #include "ops/binary.h"
 #include "ops/data.h"

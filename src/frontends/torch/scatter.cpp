@@ -5,11 +5,12 @@
 
 #include "base/error.h"
 #include "frontends/dimensions.h"
-#include "frontends/precision.h"
 #include "frontends/torch/advanced_index.h"
 #include "frontends/torch/conversions.h"
 #include "ops/binary.h"
+#include "ops/cumulative.h"
 #include "ops/data.h"
+#include "ops/gather.h"
 #include "ops/reshape.h"
 #include "ops/select.h"
 #include "ops/slice.h"
@@ -86,6 +87,16 @@ std::vector<Value> convert_index_fill(const NodeView& n) {
   return along_axis(n, as_value(n.graph(), n.term("value"), n.tensor("self").dtype()), "none");
 }
 
+// The elements of the source, one after the other, where the mask holds: its n-th place takes the n-th of
+// them.
+std::vector<Value> convert_masked_scatter(const NodeView& n) {
+  const Value x = n.tensor("self"), source = in_dtype(n.tensor("source"), x.dtype());
+  const Value mask = broadcast_to(n.tensor("mask"), shape_of(x));
+  const Value count = cumulative_sum(cast(reshape(mask, {-1}), DType::I64), 0) - 1.0;
+  const Value taken = gather(reshape(source, {-1}), maximum(count, n.number(DType::I64, 0)), 0);
+  return {where(mask, reshape(taken, shape_of(x)), x)};
+}
+
 // --- all elements
 
 std::vector<Value> convert_fill(const NodeView& n) {
@@ -112,6 +123,7 @@ const Conversions& scatter_conversions() {
       {"index_fill", convert_index_fill},
       {"index_put", convert_index_put},
       {"_unsafe_index_put", convert_index_put},
+      {"masked_scatter", convert_masked_scatter},
       {"scatter", convert_scatter},
       {"scatter_add", convert_scatter_add},
       {"scatter_reduce", convert_scatter_reduce},

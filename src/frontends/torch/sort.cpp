@@ -2,7 +2,6 @@
 #include "ops/sort.h"
 
 #include "base/error.h"
-#include "frontends/precision.h"
 #include "frontends/torch/conversions.h"
 #include "ops/binary.h"
 #include "ops/reduce.h"

@@ -1,7 +1,6 @@
 // truth.h — numbers as truths.
 #pragma once
 
-#include "frontends/precision.h"
 #include "ops/select.h"
 
 namespace tenon::torch {
