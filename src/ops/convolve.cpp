@@ -14,10 +14,10 @@
 #include "ops/reduce.h"
 #include "ops/reshape.h"
 #include "ops/sample_nodes.h"
+#include "ops/select.h"
 #include "ops/shapes.h"
 #include "ops/slice.h"
 #include "ops/window.h"
-#include "ops/select.h"
 
 namespace tenon {
 namespace {

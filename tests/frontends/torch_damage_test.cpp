@@ -89,8 +89,9 @@ TEST(TorchDamage, OfTheProgramIsRefused) {
   refuse_parts(parts, "this is no torch.export archive: it has no models/model.json");
   parts.push_back({"serialized_exported_program.json", "{}"});
   refuse_parts<UnsupportedError>(
-      parts, "this archive was written by an older PyTorch, which lays it out otherwise\n  hint: export the model "
-                                 "again with PyTorch 2.11");
+      parts,
+      "this archive was written by an older PyTorch, which lays it out otherwise\n  hint: export the model "
+      "again with PyTorch 2.11");
   refuse_parts(sum().parts("{}"), "models/model.json: \"schema_version\" is missing");
   const auto broken = [](const auto& edit) {
     Json json = sum().json();
@@ -114,6 +115,12 @@ TEST(TorchDamage, FromTheFutureIsRefused) {
   write::refuse<UnsupportedError>(program,
                                   "models/model.json: schema version 9.17, but the one we know is 8\n  hint: "
                                   "export the model again with PyTorch 2.11");
+}
+
+TEST(TorchDamage, ByAnotherOrderOfBytesIsRefused) {
+  std::vector<ZipPart> parts = sum().parts();
+  parts.push_back({"m/byteorder", "big"});
+  refuse_parts<UnsupportedError>(parts, "the numbers in the archive have their highest byte first");
 }
 
 TEST(TorchDamage, OfUnknownOpsIsRefusedAllAtOnce) {

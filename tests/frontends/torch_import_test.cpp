@@ -179,6 +179,18 @@ TEST(TorchChanges, OfACopyAreNotSeen) {
   expect_tensor(run(program, {kInput})[0], f32({2}, {1, 2}));
 }
 
+TEST(TorchChanges, OfAConversionAreSeenUnlessItCopies) {
+  for (bool copies : {false, true}) {
+    const NodeText converted = node(
+        "aten.to.dtype",
+        {{"self", tensor_name("t")}, {"dtype", {{"as_scalar_type", 7}}}, {"copy", {{"as_bool", copies}}}},
+        "c");
+    const ProgramText program = {
+        .inputs = kX, .nodes = {times("x", 1, "t"), converted, increase("c", "d"), times("t", 1, "y")}};
+    expect_tensor(run(program, {kInput})[0], copies ? f32({2}, {1, 2}) : f32({2}, {2, 3}));
+  }
+}
+
 TEST(TorchChanges, OfInputsAndBuffersBecomeOutputs) {
   ProgramText program = {.inputs = kX,
                          .nodes = {increase("x", "t"), increase("p_count", "c"), times("t", 2, "y")}};

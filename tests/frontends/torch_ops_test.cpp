@@ -186,6 +186,18 @@ TEST(TorchOps, GatherAndScatter) {
   expect_tensor(run_op("diagonal.default", {{"self", kMatrix}, {"offset", 1}}), f32({2}, {2, 6}));
 }
 
+TEST(TorchOps, SpreadAndFind) {
+  const Data grids = run_all(
+      "meshgrid.indexing",
+      {{"tensors", std::vector<Tensor>{i64({2}, {1, 2}), i64({3}, {3, 4, 5})}}, {"indexing", "xy"}}, 2);
+  expect_tensor(grids[0], i64({3, 2}, {1, 2, 1, 2, 1, 2}));
+  expect_tensor(grids[1], i64({3, 2}, {3, 3, 4, 4, 5, 5}));
+  expect_tensor(
+      run_op("isin.Tensor_Tensor", {{"elements", i64({3}, {1, 2, 3})}, {"test_elements", i64({2}, {3, 1})}}),
+      tensor(DType::Bool, {3}, {1, 0, 1}));
+  expect_tensor(run_op("take.default", {{"self", kMatrix}, {"index", i64({2}, {5, -6})}}), f32({2}, {6, 1}));
+}
+
 TEST(TorchOps, PutByMask) {
   expect_tensor(run_op("masked_scatter.default", {{"self", f32({4}, {1, 2, 3, 4})},
                                                   {"mask", tensor(DType::Bool, {4}, {0, 1, 0, 1})},

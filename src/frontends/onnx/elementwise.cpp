@@ -5,9 +5,9 @@
 #include "frontends/precision.h"
 #include "ops/binary.h"
 #include "ops/reshape.h"
+#include "ops/select.h"
 #include "ops/shapes.h"
 #include "ops/unary.h"
-#include "ops/select.h"
 
 namespace tenon::onnx {
 namespace {

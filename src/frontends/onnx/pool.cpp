@@ -11,9 +11,9 @@
 #include "ops/pad.h"
 #include "ops/reduce.h"
 #include "ops/reshape.h"
+#include "ops/select.h"
 #include "ops/slice.h"
 #include "ops/unary.h"
-#include "ops/select.h"
 
 namespace tenon::onnx {
 namespace {

@@ -7,8 +7,8 @@
 #include "frontends/precision.h"
 #include "ops/binary.h"
 #include "ops/reshape.h"
-#include "ops/unary.h"
 #include "ops/select.h"
+#include "ops/unary.h"
 
 namespace tenon::onnx {
 namespace {

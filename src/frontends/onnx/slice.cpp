@@ -8,8 +8,8 @@
 #include "ops/data.h"
 #include "ops/pad.h"
 #include "ops/reshape.h"
-#include "ops/shapes.h"
 #include "ops/select.h"
+#include "ops/shapes.h"
 
 namespace tenon::onnx {
 namespace {

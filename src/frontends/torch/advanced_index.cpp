@@ -7,10 +7,10 @@
 #include "ops/gather.h"
 #include "ops/reshape.h"
 #include "ops/scatter.h"
+#include "ops/select.h"
 #include "ops/shapes.h"
 #include "ops/slice.h"
 #include "ops/sort.h"
-#include "ops/select.h"
 
 namespace tenon::torch {
 namespace {

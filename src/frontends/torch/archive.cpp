@@ -67,7 +67,8 @@ Archive::Archive(const std::filesystem::path& path) : zip_(MappedFile::open(path
                        });
     if (older)
       throw unsupported(
-          "this archive was written by an older PyTorch, which lays it out otherwise\n  hint: export the model again with "
+          "this archive was written by an older PyTorch, which lays it out otherwise\n  hint: export the "
+          "model again with "
           "PyTorch 2.11");
     throw user_error("this is no torch.export archive: it has no models/model.json");
   }
@@ -77,6 +78,8 @@ Archive::Archive(const std::filesystem::path& path) : zip_(MappedFile::open(path
                       fmt::join(found, ", "));
   model_ = main == found.end() ? found.front() : *main;
 
+  if (zip_.find(root_ + "byteorder") != nullptr && read_text("byteorder") != "little")
+    throw unsupported("the numbers in the archive have their highest byte first");
   const std::string program = "models/" + model_ + ".json";
   program_ = with_context([&] { return program; }, [&] { return parse_program(read_text(program)); });
   weights_ = read_payloads("data/weights/" + model_ + "_weights_config.json");

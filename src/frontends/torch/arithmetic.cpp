@@ -7,8 +7,8 @@
 #include "frontends/torch/truth.h"
 #include "ops/binary.h"
 #include "ops/reduce.h"
-#include "ops/unary.h"
 #include "ops/select.h"
+#include "ops/unary.h"
 
 namespace tenon::torch {
 namespace {

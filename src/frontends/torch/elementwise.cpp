@@ -112,6 +112,13 @@ std::vector<Value> convert_nan_to_num(const NodeView& n) {
   return {put(is_inf_or_false(n, x, false, true), "neginf", -greatest(x.dtype()), y)};
 }
 
+std::vector<Value> convert_logit(const NodeView& n) {
+  Value x = in_floats(n);
+  if (n.has("eps"))
+    x = clip(x, n.number(x.dtype(), n.real("eps")), n.number(x.dtype(), 1 - n.real("eps")));
+  return {log(x / (1.0 - x))};
+}
+
 std::vector<Value> convert_identity(const NodeView& n) { return {n.tensor("self")}; }
 
 }  // namespace
@@ -145,6 +152,7 @@ const Conversions& elementwise_conversions() {
       {"log1p", on_floats(log1p)},
       {"log2", on_floats(log2)},
       {"logical_not", convert_logical_not},
+      {"logit", convert_logit},
       {"nan_to_num", convert_nan_to_num},
       {"neg", on_numbers("neg")},
       {"positive", convert_identity, Sharing::IfSame},

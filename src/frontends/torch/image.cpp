@@ -1,4 +1,6 @@
 // image.cpp — PyTorch's ops that resize, sample and rearrange images.
+#include <cmath>
+
 #include "base/error.h"
 #include "frontends/dimensions.h"
 #include "frontends/torch/conversions.h"
@@ -28,27 +30,44 @@ std::vector<double> scales_of(const NodeView& n, size_t rank) {
   return scales.size() == rank ? scales : std::vector<double>();
 }
 
-// A size that is asked for without a scale says the scale, too.
+// The sizes that scales give, where those are whole numbers of elements: then the sizes say the scales as
+// well.
+std::optional<std::vector<Size>> whole_sizes(Value x, const std::vector<double>& scales) {
+  std::vector<Size> sizes;
+  for (size_t i = 0; i < scales.size(); ++i) {
+    const auto size = x.dim(static_cast<int64_t>(i) + 2).constant();
+    const double scaled = size ? static_cast<double>(*size) * scales[i] : 0.5;
+    if (scaled != std::floor(scaled))
+      return std::nullopt;
+    sizes.emplace_back(static_cast<int64_t>(scaled));
+  }
+  return sizes;
+}
+
+// The operand that says how large the result is.
+Operand size_operand(const NodeView& n, Value x) {
+  const auto spatial = static_cast<size_t>(x.rank() - 2);
+  const std::vector<double> scales = scales_of(n, spatial);
+  if (!scales.empty() && scales.size() != spatial)
+    throw user_error("{}: {} scales for {}", n.op(), scales.size(), x.type());
+  if (scales.empty()) {
+    const std::vector<Size> sizes = n.sizes("output_size");
+    if (sizes.size() != spatial)
+      throw user_error("{}: output_size has {} numbers for {}", n.op(), sizes.size(), x.type());
+    return {"sizes", n.vector(sizes)};
+  }
+  n.ignore("output_size");
+  if (const auto sizes = whole_sizes(x, scales))
+    return {"sizes", n.vector(*sizes)};
+  return {"scales", constant(n.graph(), Tensor::of(std::vector<float>(scales.begin(), scales.end())))};
+}
+
 std::vector<Value> resized(const NodeView& n, const Way& way) {
   const Value x = n.tensor(n.has("input") ? "input" : "self");
   const int64_t rank = n.rank_of(x);
   if (rank < 3)
     throw user_error("{}: its input is {}", n.op(), x.type());
-  const auto spatial = static_cast<size_t>(rank - 2);
-  const std::vector<double> scales = scales_of(n, spatial);
-  Operand size("sizes", Value());
-  if (!scales.empty() && scales.size() != spatial)
-    throw user_error("{}: {} scales for {}", n.op(), scales.size(), x.type());
-  if (!scales.empty())
-    size = {"scales", constant(n.graph(), Tensor::of(std::vector<float>(scales.begin(), scales.end())))};
-  if (n.has("output_size")) {
-    const std::vector<Size> sizes = n.sizes("output_size");
-    if (sizes.size() != spatial)
-      throw user_error("{}: output_size has {} numbers for {}", n.op(), sizes.size(), x.type());
-    if (scales.empty())
-      size = {"sizes", n.vector(sizes)};
-  }
-  return n.make("resize", {{"x", x}, size},
+  return n.make("resize", {{"x", x}, size_operand(n, x)},
                 {{"axes", axes_between(2, rank)},
                  {"mode", way.mode},
                  {"positions", way.positions},

@@ -7,8 +7,8 @@
 #include "ir/not_a_tensor.h"
 #include "ops/data.h"
 #include "ops/reshape.h"
-#include "ops/shapes.h"
 #include "ops/select.h"
+#include "ops/shapes.h"
 
 namespace tenon::torch {
 namespace {

@@ -14,6 +14,7 @@
 #include "ops/select.h"
 #include "ops/slice.h"
 #include "ops/sort.h"
+#include "ops/unary.h"
 
 namespace tenon::torch {
 namespace {
@@ -45,6 +46,10 @@ std::vector<Value> convert_take_along_dim(const NodeView& n) {
     if (each != axis && !provably_equal(x.dim(each), indices.dim(each)))
       throw unsupported("take_along_dim: {} and indices {} of other sizes", x.type(), indices.type());
   return {gather_elements(x, indices, axis)};
+}
+
+std::vector<Value> convert_take(const NodeView& n) {
+  return {gather(reshape(n.tensor("self"), {-1}), n.tensor("index"), 0)};
 }
 
 // --- embeddings
@@ -94,6 +99,18 @@ std::vector<Value> convert_masked_select(const NodeView& n) {
   return {gather_nd(both, transpose(nonzero(places), {1, 0}))};
 }
 
+std::vector<Value> convert_isin(const NodeView& n) {
+  const Term elements = n.term("elements"),
+             wanted = n.term(n.has("test_elements") ? "test_elements" : "test_element");
+  n.ignore("assume_unique");
+  const DType dtype = result_type({elements, wanted});
+  const Value x = as_value(n.graph(), elements, dtype),
+              all = reshape(as_value(n.graph(), wanted, dtype), {-1});
+  const Value found = cast(equal(unsqueeze(x, {n.rank_of(x)}), all), DType::U8);
+  const Value any = cast(reduce_max(found, {x.rank()}), DType::Bool);
+  return {n.flag("invert", false) ? logical_not(any) : any};
+}
+
 std::vector<Value> convert_one_hot(const NodeView& n) {
   const int64_t classes = n.integer("num_classes", -1);
   if (classes < 0)
@@ -107,18 +124,13 @@ std::vector<Value> convert_one_hot(const NodeView& n) {
 
 const Conversions& index_conversions() {
   static const Conversions conversions = {
-      {"argwhere", convert_nonzero},
-      {"_embedding_bag", convert_embedding_bag},
-      {"embedding", convert_embedding},
-      {"embedding_bag", convert_embedding_bag},
-      {"gather", convert_gather},
-      {"index", convert_index},
-      {"_unsafe_index", convert_index},
-      {"index_select", convert_index_select},
-      {"masked_select", convert_masked_select},
-      {"nonzero", convert_nonzero},
-      {"one_hot", convert_one_hot},
-      {"take_along_dim", convert_take_along_dim},
+      {"argwhere", convert_nonzero},    {"_embedding_bag", convert_embedding_bag},
+      {"embedding", convert_embedding}, {"embedding_bag", convert_embedding_bag},
+      {"gather", convert_gather},       {"index", convert_index},
+      {"_unsafe_index", convert_index}, {"index_select", convert_index_select},
+      {"isin", convert_isin},           {"masked_select", convert_masked_select},
+      {"nonzero", convert_nonzero},     {"one_hot", convert_one_hot},
+      {"take", convert_take},           {"take_along_dim", convert_take_along_dim},
   };
   return conversions;
 }

@@ -9,9 +9,9 @@
 #include "ops/data.h"
 #include "ops/pad.h"
 #include "ops/reshape.h"
+#include "ops/select.h"
 #include "ops/shapes.h"
 #include "ops/slice.h"
-#include "ops/select.h"
 
 namespace tenon::torch {
 namespace {
@@ -114,6 +114,28 @@ std::vector<Value> convert_unbind(const NodeView& n) {
   for (Value& part : parts)
     part = squeeze(part, {axis});
   return parts;
+}
+
+// Each vector along an axis of its own, repeated along those of the others; by "xy" the first two change
+// places.
+std::vector<Value> convert_meshgrid(const NodeView& n) {
+  std::vector<Value> parts = promoted(n, "tensors");
+  const std::string indexing = n.text("indexing", "ij");
+  if (indexing != "ij" && indexing != "xy")
+    throw user_error("meshgrid: indexing is \"{}\", but must be ij or xy", indexing);
+  const auto count = static_cast<int64_t>(parts.size());
+  std::vector<Value> lines;
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t axis = indexing == "xy" && count > 1 && i < 2 ? 1 - i : i;
+    std::vector<int64_t> shape(static_cast<size_t>(count), 1);
+    shape[static_cast<size_t>(axis)] = -1;
+    lines.push_back(reshape(parts[static_cast<size_t>(i)], shape));
+  }
+  std::vector<Value> grids = lines;
+  for (Value& grid : grids)
+    for (Value line : lines)
+      grid = broadcast_to(grid, shape_of(line));
+  return grids;
 }
 
 // --- repetitions
@@ -228,6 +250,7 @@ const Conversions& join_conversions() {
       {"concatenate", convert_cat},
       {"constant_pad_nd", convert_constant_pad},
       {"flip", convert_flip},
+      {"meshgrid", convert_meshgrid},
       {"pad", convert_pad},
       {"reflection_pad1d", pad_by("reflect")},
       {"reflection_pad2d", pad_by("reflect")},
@@ -247,6 +270,9 @@ const Conversions& join_conversions() {
       {"tensor_split", convert_tensor_split, Sharing::View},
       {"tile", convert_tile},
       {"unbind", convert_unbind, Sharing::View},
+      {"unsafe_chunk", convert_chunk},
+      {"unsafe_split", convert_split},
+      {"unsafe_split_with_sizes", convert_split_with_sizes},
   };
   return conversions;
 }

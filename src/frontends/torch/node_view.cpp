@@ -17,7 +17,7 @@ namespace {
 // random numbers.
 bool says_where(std::string_view name) {
   constexpr std::string_view names[] = {"device",        "layout",    "pin_memory", "non_blocking",
-                                        "memory_format", "generator", "implicit",   "copy"};
+                                        "memory_format", "generator", "implicit"};
   return std::ranges::find(names, name) != std::end(names);
 }
 

@@ -12,10 +12,10 @@
 #include "ops/generate.h"
 #include "ops/reduce.h"
 #include "ops/reshape.h"
+#include "ops/select.h"
 #include "ops/slice.h"
 #include "ops/unary.h"
 #include "tensor/wide.h"
-#include "ops/select.h"
 
 namespace tenon::torch {
 namespace {

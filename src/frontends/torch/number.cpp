@@ -9,9 +9,9 @@
 #include "ops/data.h"
 #include "ops/reduce.h"
 #include "ops/reshape.h"
+#include "ops/select.h"
 #include "ops/slice.h"
 #include "ops/unary.h"
-#include "ops/select.h"
 
 namespace tenon::torch {
 namespace {

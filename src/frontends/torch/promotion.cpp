@@ -5,8 +5,8 @@
 
 #include "base/error.h"
 #include "ops/data.h"
-#include "tensor/wide.h"
 #include "ops/select.h"
+#include "tensor/wide.h"
 
 namespace tenon::torch {
 namespace {

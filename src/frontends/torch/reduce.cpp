@@ -12,9 +12,9 @@
 #include "ops/binary.h"
 #include "ops/cumulative.h"
 #include "ops/reshape.h"
+#include "ops/select.h"
 #include "ops/slice.h"
 #include "ops/unary.h"
-#include "ops/select.h"
 
 namespace tenon::torch {
 namespace {

@@ -8,6 +8,7 @@
 #include "frontends/torch/conversions.h"
 #include "ops/binary.h"
 #include "ops/data.h"
+#include "ops/memory.h"
 #include "ops/reduce.h"
 #include "ops/select.h"
 #include "ops/shapes.h"
@@ -205,9 +206,9 @@ std::vector<Value> convert_movedim(const NodeView& n) {
 
 std::vector<Value> convert_to(const NodeView& n) {
   const Value x = n.tensor("self");
-  if (n.has("other"))
-    return {in_dtype(x, n.tensor("other").dtype())};
-  return {in_dtype(x, n.dtype("dtype", x.dtype()))};
+  const DType dtype = n.has("other") ? n.tensor("other").dtype() : n.dtype("dtype", x.dtype());
+  // A copy on request shares no memory, whatever it is.
+  return {n.flag("copy", false) && dtype == x.dtype() ? copy(x) : in_dtype(x, dtype)};
 }
 
 Convert to(DType dtype) {
@@ -233,6 +234,7 @@ const Conversions& reshape_conversions() {
       {"alias", convert_identity, Sharing::View, write_same},
       {"alpha_dropout", convert_dropout, Sharing::IfSame},
       {"bool", to(DType::Bool), Sharing::IfSame},
+      {"broadcast_to", convert_expand, Sharing::View},
       {"clone", convert_identity},
       {"contiguous", convert_identity, Sharing::Perhaps},
       {"detach", convert_identity, Sharing::View, write_same},
@@ -252,6 +254,7 @@ const Conversions& reshape_conversions() {
       {"native_dropout", convert_native_dropout},
       {"numpy_T", convert_order, Sharing::View, write_order},
       {"permute", convert_order, Sharing::View, write_order},
+      {"ravel", convert_flatten, Sharing::Perhaps},
       {"requires_grad_", convert_identity, Sharing::View, write_same},
       {"reshape", convert_reshape, Sharing::Perhaps},
       {"reshape_as", convert_view_as, Sharing::Perhaps},

@@ -297,8 +297,9 @@ void check_version(const Json& json) {
   const Json& version = member(json, "schema_version");
   const auto major = member(version, "major").get<int64_t>();
   if (major != kSchemaMajor)
-    throw unsupported("schema version {}.{}, but the one we know is {}\n  hint: export the model again with PyTorch 2.11", major,
-                      member(version, "minor").get<int64_t>(), kSchemaMajor);
+    throw unsupported(
+        "schema version {}.{}, but the one we know is {}\n  hint: export the model again with PyTorch 2.11",
+        major, member(version, "minor").get<int64_t>(), kSchemaMajor);
 }
 
 // Calls `read` with the parsed text; what is wrong with that is the user's fault.
