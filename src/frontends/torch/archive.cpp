@@ -46,7 +46,7 @@ bool is_row_major(const Extents& extents, const Extents& strides) {
 
 }  // namespace
 
-Archive::Archive(const std::filesystem::path& path) : zip_(MappedFile::open(path)) {
+Archive::Archive(std::shared_ptr<const MappedFile> file) : zip_(std::move(file)) {
   // Everything lies in one folder, which has the name the archive was first saved under.
   constexpr std::string_view models = "models/", suffix = ".json";
   std::vector<std::string> found;

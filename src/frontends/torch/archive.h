@@ -2,7 +2,6 @@
 // the archive until they are needed.
 #pragma once
 
-#include <filesystem>
 #include <map>
 #include <string>
 
@@ -14,7 +13,7 @@ namespace tenon::torch {
 
 class Archive {
  public:
-  explicit Archive(const std::filesystem::path& path);
+  explicit Archive(std::shared_ptr<const MappedFile> file);
 
   const Program& program() const { return program_; }
   // A weight (a parameter or buffer) or constant by its name. One that is stored, and lies in memory as its

@@ -320,9 +320,10 @@ void Importer::refuse_unknown_ops() const {
 }
 
 std::unique_ptr<Graph> read_torch(const std::filesystem::path& path) {
+  const std::shared_ptr<const MappedFile> file = MappedFile::open(path);
   return with_context([&] { return path.string(); },
                       [&] {
-                        Archive archive(path);
+                        Archive archive(file);
                         return Importer(archive).run();
                       });
 }
