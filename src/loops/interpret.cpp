@@ -133,6 +133,13 @@ double dot_pairs(uint32_t a, uint32_t b) {
   return double{low(a)} * double{low(b)} + double{high(a)} * double{high(b)};
 }
 
+int64_t join_bytes(const std::vector<Number>& operands) {
+  uint32_t word = 0;
+  for (size_t i = 0; i < operands.size(); ++i)
+    word |= (static_cast<uint32_t>(std::get<int64_t>(operands[i])) & 0xff) << (8 * i);
+  return static_cast<int32_t>(word);
+}
+
 template <class T>
 T of_integers(Function function, T a, T b) {
   const auto x = static_cast<uint64_t>(a), y = static_cast<uint64_t>(b);  // which may overflow
@@ -185,6 +192,8 @@ Number apply(Function function, DType dtype, const std::vector<Number>& operands
     const auto word = [&](size_t i) { return static_cast<uint32_t>(std::get<int64_t>(operands[i])); };
     return fitted(dtype, dot_pairs(word(0), word(1)));
   }
+  if (function == Function::JoinBytes)
+    return fitted(dtype, join_bytes(operands));
   if (dtype == DType::Bool && function == Function::Not)
     return truth(!holds(operands[0]));
   const Number result = std::visit(

@@ -42,6 +42,7 @@ constexpr FunctionInfo kFunctions[] = {
     {Function::Not, "not", "", 1},
     {Function::DotBytes, "dot_bytes", "", 2},
     {Function::DotPairs, "dot_pairs", "", 2},
+    {Function::JoinBytes, "join_bytes", "", 4},
     {Function::Negate, "negate", "", 1},
     {Function::Absolute, "abs", "", 1},
     {Function::Sqrt, "sqrt", "", 1},

@@ -24,6 +24,7 @@ enum class Function : uint8_t {
   DotBytes,                                      // of 32 bits: the products of their four bytes, added up; those of the
                                                  // first have no sign
   DotPairs,                                      // of 32 bits: the products of their two bf16, added up, which gives f32
+  JoinBytes,                                     // of 32 bits: the lowest bytes of four side by side, the first lowest
   Negate, Absolute, Sqrt, Exp, Log, Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Tanh, Asinh, Acosh, Atanh, Erf,
   Floor, Ceil, Round,                            // Round: halves to even
   Select,                                        // of a bool: the second operand where it holds, else the third

@@ -46,6 +46,10 @@ const Target& this_machine() {
   return target;
 }
 
+bool Target::has(std::string_view feature) const {
+  return std::ranges::find(features, feature) != features.end();
+}
+
 std::string describe(const Target& target) {
   const auto kib = [](int64_t bytes) { return bytes >> 10; };
   const Caches& caches = target.caches;

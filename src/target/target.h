@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tenon {
@@ -28,6 +29,10 @@ struct Target {
   bool matrix_tiles = false;  // x86's AMX, which this process has leave to use
   Caches caches;
   int cores = 1;  // that this process may use
+
+  bool has(std::string_view feature) const;
+  // Whether there are instructions that add up products of bytes.
+  bool multiplies_bytes() const { return has("+avx512vnni") || has("+avxvnni") || has("+i8mm"); }
 };
 
 // Vectors in generated code are this many registers long, so that the instructions of one need not wait for

@@ -165,6 +165,25 @@ TEST(RunCompiled, MultipliesTilesOfMatrices) {
   expect_nest(16, 2, 16, 16, "dot_pairs(a[i,p,k], b[p,k,j]) + 1", "f32");
 }
 
+// Bytes side by side, which are read as a word, and bytes from anywhere; by all lanes, and by each.
+TEST(RunCompiled, JoinsBytes) {
+  Tensor x(DType::U8, {6, 40});
+  uint64_t seed = 1;
+  for (uint8_t& byte : x.mutable_data<uint8_t>()) {
+    seed = seed * 6364136223846793005 + 1442695040888963407;
+    byte = static_cast<uint8_t>(seed >> 56);
+  }
+  const loops::Kernel kernel = loops::parse_checked_kernel(R"(kernel k(x: u8[6,40]) -> (y: i32[3,37]) {
+  for i in 0..37 vector {
+    y[0,i] = join_bytes(i32(x[5,36]), i32(x[5,37]), i32(x[5,38]), i32(x[5,39]))
+    y[1,i] = join_bytes(i32(x[1,i]), i32(x[1,i+1]), i32(x[1,i+2]), i32(x[1,i+3]))
+    y[2,i] = join_bytes(i32(x[0,3]), i32(x[1,4]), i32(x[2,5]), i32(x[3,6]) - 300)
+  }
+})");
+  EXPECT_EQ(widen<double>(run_compiled(kernel, {x}, {}).front()),
+            widen<double>(loops::interpret(kernel, {x}).front()));
+}
+
 // Threads share the turns of nested loops, and may begin and end within a run of the innermost.
 TEST(RunCompiled, TakesTurnsFromAnywhereToAnywhere) {
   const loops::Kernel kernel = loops::parse_checked_kernel(R"(kernel k() -> (y: i64[2,3,n]) {

@@ -20,15 +20,13 @@ struct Instruction {
 };
 
 std::optional<Instruction> instruction_of(const Target& target, int64_t lanes) {
-  const auto has = [&](std::string_view feature) {
-    return std::ranges::find(target.features, feature) != target.features.end();
-  };
-  const bool wide = has("+avx512vnni"), narrow = has("+avxvnni") || (wide && has("+avx512vl"));
+  const bool wide = target.has("+avx512vnni"),
+             narrow = target.has("+avxvnni") || (wide && target.has("+avx512vl"));
   for (const auto& [possible, instruction] :
        {std::pair{wide, Instruction{llvm::Intrinsic::x86_avx512_vpdpbusd_512, 16}},
         std::pair{narrow, Instruction{llvm::Intrinsic::x86_avx512_vpdpbusd_256, 8}},
         std::pair{narrow, Instruction{llvm::Intrinsic::x86_avx512_vpdpbusd_128, 4}},
-        std::pair{has("+i8mm"), Instruction{llvm::Intrinsic::aarch64_neon_usdot, 4}}})
+        std::pair{target.has("+i8mm"), Instruction{llvm::Intrinsic::aarch64_neon_usdot, 4}}})
     if (possible && lanes % instruction.lanes == 0)
       return instruction;
   return std::nullopt;
@@ -70,6 +68,16 @@ llvm::Value* emit_dot_bytes(Builder& builder, llvm::Value* sums, llvm::Value* a,
                   [&](const std::vector<llvm::Value*>& part) {
                     return call(builder, *instruction, part[0], part[1], part[2]);
                   });
+}
+
+llvm::Value* emit_join_bytes(Builder& builder, std::span<llvm::Value* const> words) {
+  llvm::Value* joined = nullptr;
+  for (size_t i = 0; i < words.size(); ++i) {
+    llvm::Value* byte = builder.CreateAnd(words[i], llvm::ConstantInt::get(words[i]->getType(), 0xff));
+    byte = builder.CreateShl(byte, kBits * i);
+    joined = joined == nullptr ? byte : builder.CreateOr(joined, byte);
+  }
+  return joined;
 }
 
 }  // namespace tenon::codegen

@@ -11,4 +11,7 @@ namespace tenon::codegen {
 llvm::Value* emit_dot_bytes(Builder& builder, llvm::Value* sums, llvm::Value* a, llvm::Value* b,
                             const Target& target);
 
+// The lowest bytes of four such integers, or vectors of them, side by side.
+llvm::Value* emit_join_bytes(Builder& builder, std::span<llvm::Value* const> words);
+
 }  // namespace tenon::codegen

@@ -13,6 +13,15 @@ namespace Intrinsic = llvm::Intrinsic;
 
 namespace {
 
+// Whether it is a constant, the same in each lane, and not NaN.
+bool is_known_number(llvm::Value* value) {
+  const auto* constant = llvm::dyn_cast_or_null<llvm::Constant>(value);
+  if (constant != nullptr && constant->getType()->isVectorTy())
+    constant = constant->getSplatValue();
+  const auto* number = llvm::dyn_cast_or_null<llvm::ConstantFP>(constant);
+  return number != nullptr && !number->isNaN();
+}
+
 llvm::Type* with_lanes(llvm::Type* element, int64_t lanes) {
   return lanes == 1 ? element : llvm::FixedVectorType::get(element, static_cast<unsigned>(lanes));
 }
@@ -188,6 +197,14 @@ llvm::Value* ElementBuilder::cast(DType from, DType to, llvm::Value* value) {
                                  : builder_.CreateZExtOrTrunc(value, type));
 }
 
+llvm::Value* ElementBuilder::cast_limited(DType to, llvm::Value* value) {
+  llvm::Type* type = type_like(value, register_type(builder_.getContext(), to, 1));
+  value = builder_.CreateSelect(builder_.CreateFCmpUNO(value, value),
+                                llvm::Constant::getNullValue(value->getType()), value);
+  llvm::Value* whole = builder_.CreateFPToSI(value, type_like(value, builder_.getInt32Ty()));
+  return fit(to, builder_.CreateSExtOrTrunc(whole, type));
+}
+
 llvm::Value* ElementBuilder::compare(Function function, DType dtype, llvm::Value* a, llvm::Value* b) {
   using llvm::CmpInst;
   if (is_float(dtype))
@@ -236,8 +253,13 @@ llvm::Value* ElementBuilder::divide_by_one(llvm::Value* vector, llvm::Value* num
 
 llvm::Value* ElementBuilder::of_floats(Function function, std::span<llvm::Value* const> operands) {
   llvm::Value *a = operands[0], *b = operands.size() > 1 ? operands[1] : nullptr;
-  const auto chosen = [&](llvm::Value* first) {  // NaN where either is: comparing with b keeps that of b
-    return builder_.CreateSelect(builder_.CreateFCmpUNO(a, a), a, builder_.CreateSelect(first, a, b));
+  const auto chosen = [&](llvm::CmpInst::Predicate first) {  // NaN where either is
+    if (is_known_number(b))  // one comparison tells of a, which also holds where it is NaN
+      return builder_.CreateSelect(builder_.CreateFCmp(llvm::CmpInst::getUnorderedPredicate(first), a, b), a,
+                                   b);
+    // Comparing with b keeps that of b.
+    return builder_.CreateSelect(builder_.CreateFCmpUNO(a, a), a,
+                                 builder_.CreateSelect(builder_.CreateFCmp(first, a, b), a, b));
   };
   switch (function) {
     case Function::Add:
@@ -253,9 +275,9 @@ llvm::Value* ElementBuilder::of_floats(Function function, std::span<llvm::Value*
     case Function::Negate:
       return builder_.CreateFNeg(a);
     case Function::Minimum:
-      return chosen(builder_.CreateFCmpOLT(a, b));
+      return chosen(llvm::CmpInst::FCMP_OLT);
     case Function::Maximum:
-      return chosen(builder_.CreateFCmpOGT(a, b));
+      return chosen(llvm::CmpInst::FCMP_OGT);
     default:
       return emit_math(builder_, function, operands, math_);
   }

@@ -80,6 +80,9 @@ Value* ScalarEmitter::compute(const Scalar& scalar) {
     fail_where(builder_.CreateNot(value_of(scalar.operands()[0])));
     return value_of(scalar.operands()[1]);
   }
+  if (scalar.function() == Function::JoinBytes)
+    if (const Scalar* first = first_of_adjacent(scalar.operands()); first != nullptr && !varies(*first))
+      return load_word(*first);
   std::vector<Value*> operands;
   bool vector = false;
   for (const Scalar& operand : scalar.operands()) {
@@ -92,6 +95,9 @@ Value* ScalarEmitter::compute(const Scalar& scalar) {
   if (vector)
     for (Value*& operand : operands)
       operand = repeat(builder_, operand, lane_count());
+  if (scalar.function() == Function::Cast && is_integer(scalar.dtype()) &&
+      is_limited(scalar.operands().front()))
+    return elements_.cast_limited(scalar.dtype(), operands.front());
   if (scalar.function() == Function::Cast)
     return elements_.cast(scalar.operands().front().dtype(), scalar.dtype(), operands.front());
   if (scalar.function() == Function::DotBytes) {
@@ -103,7 +109,60 @@ Value* ScalarEmitter::compute(const Scalar& scalar) {
         register_type(context_, DType::F32, operands[0]->getType()->isVectorTy() ? lane_count() : 1));
     return emit_dot_pairs(builder_, zero, operands[0], operands[1], target_);
   }
+  if (scalar.function() == Function::JoinBytes)
+    return emit_join_bytes(builder_, operands);
   return elements_.apply(scalar.function(), scalar.operands().back().dtype(), operands);
+}
+
+// Whether a float is at least and at most numbers of 32 bits, or NaN.
+bool ScalarEmitter::is_limited(const Scalar& scalar) {
+  constexpr double least = INT32_MIN, greatest = INT32_MAX - 64;  // which f32 has
+  const auto limits = [](const Scalar& each, Function function, double low, double high) {
+    if (each.kind() != Scalar::Kind::Apply || each.function() != function || !is_float(each.dtype()))
+      return false;
+    const Scalar& limit = each.operands()[1];
+    return limit.kind() == Scalar::Kind::Number && std::get<double>(limit.value()) >= low &&
+           std::get<double>(limit.value()) <= high;
+  };
+  return limits(scalar, Function::Maximum, least, greatest) &&
+         limits(scalar.operands()[0], Function::Minimum, least, greatest);
+}
+
+// The first of bytes that are read one after the other from one row of a buffer; null where they are not.
+const Scalar* ScalarEmitter::first_of_adjacent(const std::vector<Scalar>& words) {
+  const auto byte_of = [](const Scalar& word) -> const Scalar* {
+    if (word.kind() != Scalar::Kind::Apply || word.function() != Function::Cast)
+      return nullptr;
+    const Scalar& byte = word.operands().front();
+    return byte.kind() == Scalar::Kind::Load && info(byte.dtype()).bits == 8 ? &byte : nullptr;
+  };
+  const Scalar* first = byte_of(words.front());
+  for (size_t i = 0; i < words.size(); ++i) {
+    const Scalar* byte = byte_of(words[i]);
+    if (first == nullptr || byte == nullptr || byte->name() != first->name() || byte->operands().empty())
+      return nullptr;
+    for (size_t dim = 0; dim < byte->operands().size(); ++dim) {
+      const Scalar &index = byte->operands()[dim], &of_first = first->operands()[dim];
+      const int64_t beyond = dim + 1 == byte->operands().size() ? static_cast<int64_t>(i) : 0;
+      if (index.kind() != Scalar::Kind::Index || of_first.kind() != Scalar::Kind::Index ||
+          index.index() != of_first.index() + beyond)
+        return nullptr;
+    }
+  }
+  return first;
+}
+
+Value* ScalarEmitter::load_word(const Scalar& first) {
+  const Storage& storage = storage_.at(first.name());
+  Value* at = address(storage, offset_of(storage, first.operands()).first);
+  const auto read = [&]() -> Value* {
+    llvm::LoadInst* word = builder_.CreateAlignedLoad(builder_.getInt32Ty(), at, alignment(storage.dtype));
+    mark(word, storage);
+    return word;
+  };
+  if (mask_ == nullptr || mask_is_partial_)
+    return read();
+  return branch(builder_.CreateOrReduce(mask_), read, [&]() -> Value* { return builder_.getInt32(0); });
 }
 
 bool ScalarEmitter::needs_care(const Scalar& scalar) {

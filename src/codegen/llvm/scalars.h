@@ -83,6 +83,9 @@ class ScalarEmitter {
   void mark(llvm::Instruction* access, const Storage& storage);
 
   llvm::Value* compute(const loops::Scalar& scalar);
+  static bool is_limited(const loops::Scalar& scalar);
+  static const loops::Scalar* first_of_adjacent(const std::vector<loops::Scalar>& words);
+  llvm::Value* load_word(const loops::Scalar& first);
   // Whether something must not be computed where it is not chosen.
   static bool needs_care(const loops::Scalar& scalar);
   llvm::Value* choose(const loops::Scalar& scalar);
