@@ -19,21 +19,26 @@ using loops::Scalar;
 namespace {
 
 constexpr int64_t kLeastChannels = 8;  // that fill a good part of a vector
+constexpr int64_t kLeastBytes = 4;     // that are read as a word
 
-// Where the dimensions of a buffer lie, the outermost first, and how many zeros lie before and after each.
+// Where the dimensions of a buffer lie, the outermost first, and how many elements of a border lie before and
+// after each.
 struct Layout {
   std::vector<size_t> order;
   std::vector<int64_t> before, after;  // by dimensions as the graph orders them
+  std::optional<Scalar> border = {};   // what they are; 0 where nobody asks
 };
 
 // Channels come last where there are enough of them; few are left where they are, as a convolution reads them
-// one by one.
-Layout layout_for(const std::vector<Dim>& sizes) {
+// one by one, but for bytes, which it reads four at a time.
+Layout layout_for(const Buffer& buffer) {
+  const std::vector<Dim>& sizes = buffer.sizes;
   Layout layout{.order = std::vector<size_t>(sizes.size()),
                 .before = std::vector<int64_t>(sizes.size()),
                 .after = std::vector<int64_t>(sizes.size())};
   std::iota(layout.order.begin(), layout.order.end(), 0);
-  if (sizes[1].constant().value_or(kLeastChannels) >= kLeastChannels)
+  const int64_t least = info(buffer.dtype).bits == 8 ? kLeastBytes : kLeastChannels;
+  if (sizes[1].constant().value_or(least) >= least)
     std::rotate(layout.order.begin() + 1, layout.order.begin() + kFirstSpatial, layout.order.end());
   return layout;
 }
@@ -89,7 +94,8 @@ class LayoutChooser {
   // The image that a stage convolves with constant weights; nothing where it does something else.
   std::optional<Scalar> convolved(const Definition& definition) const {
     if (definition.combine != "+" || definition.values.size() != 1 ||
-        !applies(definition.values.front(), Function::Multiply))
+        (!applies(definition.values.front(), Function::Multiply) &&
+         !applies(definition.values.front(), Function::DotBytes)))
       return std::nullopt;
     std::optional<Scalar> image;
     bool has_weights = false;
@@ -98,9 +104,18 @@ class LayoutChooser {
         has_weights = true;
       else if (!image && reads_image(definition, load) && mentions_any(load, definition.reduced))
         image = load;
-      else
+      else if (!image || !reads_other_channel(*image, load))
         return std::nullopt;
     return has_weights ? image : std::nullopt;
+  }
+
+  // Whether both loads are of one pixel.
+  static bool reads_other_channel(const Scalar& image, const Scalar& load) {
+    std::vector<Scalar> at = load.operands();
+    if (load.name() != image.name() || at.size() != image.operands().size())
+      return false;
+    at[1] = image.operands()[1];
+    return at == image.operands();
   }
 
   // Images of one pixel lie in memory in the same way with their channels last.
@@ -113,7 +128,7 @@ class LayoutChooser {
   void find_images() {
     const auto add = [&](const std::string& buffer) {
       if (has_pixels(buffer))
-        layouts_.emplace(buffer, layout_for(buffers_.at(buffer).sizes));
+        layouts_.emplace(buffer, layout_for(buffers_.at(buffer)));
     };
     for (const Item& item : lowered_.items)
       if (item.stage)
@@ -154,6 +169,10 @@ class LayoutChooser {
 
   void surround(Stage& stage, const Scalar& image) {
     const Definition& definition = stage.definition;
+    Layout& layout = layouts_.at(image.name());
+    const std::optional<Scalar> border = border_in(definition.values.front(), image.name());
+    if (border && layout.border.value_or(*border) != *border)
+      return;
     std::vector<Excess> excess(kFirstSpatial);
     const std::vector<Dim>& sizes = buffers_.at(image.name()).sizes;
     for (size_t dim = kFirstSpatial; dim < sizes.size(); ++dim) {
@@ -169,11 +188,23 @@ class LayoutChooser {
           excess[dim].after =
               std::max(excess[dim].after, reach_past_last(definition, image, dim, *stage.tile));
     }
-    Layout& layout = layouts_.at(image.name());
+    if (border)
+      layout.border = border;
     for (size_t dim = 0; dim < sizes.size(); ++dim) {
       layout.before[dim] = std::max(layout.before[dim], excess[dim].before);
       layout.after[dim] = std::max(layout.after[dim], excess[dim].after);
     }
+  }
+
+  // What a formula takes to stand around an image; nothing where it does not ask.
+  std::optional<Scalar> border_in(const Scalar& scalar, const std::string& image) const {
+    if (const std::optional<PaddedLoad> padded = padded_load(scalar, buffers_);
+        padded && padded->load.name() == image)
+      return padded->border;
+    for (const Scalar& operand : scalar.operands())
+      if (const std::optional<Scalar> border = border_in(operand, image))
+        return border;
+    return std::nullopt;
   }
 
   // --- in tiles ---
@@ -215,7 +246,7 @@ class LayoutChooser {
     return WindowSums{.height = sizes[1], .width = sizes[2], .channels = *channels, .filters = sizes[0]};
   }
 
-  // Whether the elements of the image are multiplied as they are, and with 0 around it.
+  // Whether the elements of the image are multiplied as they are.
   bool multiplies_alone(const Definition& definition, const Scalar& image) const {
     const std::vector<Scalar>& factors = definition.values.front().operands();
     return std::any_of(factors.begin(), factors.end(), [&](const Scalar& factor) {
@@ -352,6 +383,7 @@ class LayoutChooser {
       definition.at = place_in(layout->second, definition.at);
       result.sizes = sizes_in(layout->second, result.sizes);
       buffers_.at(result.name).sizes = result.sizes;
+      item.stage->border = layout->second.border;
       order_axes(definition);
     }
     if (item.stage->tile)
@@ -398,8 +430,8 @@ class LayoutChooser {
     }
     if (scalar.kind() != Scalar::Kind::Apply)
       return scalar;
-    if (const std::optional<Scalar> load = padded_load(scalar, logical_);
-        load && is_surrounded(*load, definition))
+    if (const std::optional<PaddedLoad> padded = padded_load(scalar, logical_);
+        padded && is_surrounded(*padded, definition))
       return rewritten(scalar.operands()[1], definition);
     if (scalar.function() == Function::Cast)
       return Scalar::cast(scalar.dtype(), rewritten(scalar.operands()[0], definition));
@@ -409,10 +441,12 @@ class LayoutChooser {
     return Scalar::apply(scalar.function(), std::move(operands));
   }
 
-  // Whether there are zeros wherever the load falls outside of its image.
-  bool is_surrounded(const Scalar& load, const Definition& definition) const {
+  // Whether there is the border that is asked for wherever the load falls outside of its image.
+  bool is_surrounded(const PaddedLoad& padded, const Definition& definition) const {
+    const Scalar& load = padded.load;
     const auto layout = layouts_.find(load.name());
-    if (layout == layouts_.end())
+    if (layout == layouts_.end() ||
+        layout->second.border.value_or(Scalar::zero(load.dtype())) != padded.border)
       return false;
     const std::vector<Dim>& sizes = logical_.at(load.name()).sizes;
     for (size_t dim = kFirstSpatial; dim < sizes.size(); ++dim) {

@@ -12,6 +12,7 @@
 #include "compiler/compute_weights.h"
 #include "compiler/constants.h"
 #include "compiler/embed_constants.h"
+#include "compiler/fold_scales.h"
 #include "compiler/fuse_graph.h"
 #include "compiler/gather_convolutions.h"
 #include "compiler/join_loops.h"
@@ -60,6 +61,11 @@ class Compiler {
       : options_(options), graph_(copy_for_loops(graph)) {
     if (options.precision == Precision::BF16 && options.numerics == NumericsBudget::Strict)
       throw user_error("precision bf16 rounds what strict numerics leave as it is");
+    if (options_.numerics != NumericsBudget::Strict) {
+      decompose(*graph_, {"dequantize"});
+      multiply_dequantised(*graph_, options_.target);
+      fold_scales(*graph_);
+    }
     decompose(*graph_);
     fold();
     embed_constants(*graph_);

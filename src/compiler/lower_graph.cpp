@@ -287,12 +287,13 @@ class Lowering {
 
 }  // namespace
 
-void decompose(Graph& graph) {
+void decompose(Graph& graph, const std::set<std::string_view>& staying) {
   Node* before = nullptr;  // the last node that stays as it is
   // What a node is made of may be made of others in turn.
   for (Node* node = graph.first(); node != graph.return_node();
        node = before == nullptr ? graph.first() : before->next()) {
-    if (node->op().lower != nullptr || node->op().decompose == nullptr || !has_code(*node)) {
+    if (node->op().lower != nullptr || node->op().decompose == nullptr || !has_code(*node) ||
+        staying.contains(node->op().name)) {
       before = node;
       continue;
     }

@@ -40,8 +40,9 @@ struct LoweredGraph {
   bool is_constant(const std::string& buffer) const;
 };
 
-// Replaces nodes that have no lower by what they are made of, as far as that is known.
-void decompose(Graph& graph);
+// Replaces nodes that have no lower by what they are made of, as far as that is known; those of some ops
+// stay.
+void decompose(Graph& graph, const std::set<std::string_view>& staying = {});
 
 // What the user's model calls a node; else its result, as %y, or its op.
 std::vector<std::string> labels_of(const Node& node);

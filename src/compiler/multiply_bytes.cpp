@@ -2,133 +2,213 @@
 
 #include <algorithm>
 
+#include "compiler/byte_products.h"
 #include "ops/binary.h"
-#include "ops/byte_words.h"
 #include "ops/data.h"
-#include "ops/linear.h"
-#include "ops/reduce.h"
+#include "ops/reshape.h"
 #include "ops/select.h"
+#include "ops/shapes.h"
+#include "tensor/wide.h"
 
 namespace tenon {
 namespace {
 
-constexpr int64_t kBytes = 4;     // of a word
-constexpr int32_t kOffset = 128;  // between a byte with a sign and one without
-
-// Bytes less a zero point, as i32.
-struct Shifted {
-  Value bytes;
-  std::optional<Value> zero_point;
-};
-
-std::optional<Value> widened_bytes(Value value) {
-  if (value.is_input() || !value.node()->is("cast"))
-    return std::nullopt;
-  const Value from = value.node()->operand(0);
-  return from.dtype() == DType::U8 || from.dtype() == DType::I8 ? std::optional(from) : std::nullopt;
-}
-
-std::optional<Shifted> shifted_bytes(Value value) {
-  if (const std::optional<Value> bytes = widened_bytes(value))
-    return Shifted{*bytes, std::nullopt};
-  if (value.is_input() || !value.node()->is("sub"))
-    return std::nullopt;
-  const std::optional<Value> bytes = widened_bytes(value.node()->operand(0));
-  return bytes && bytes->shape() == value.shape() ? std::optional(Shifted{*bytes, value.node()->operand(1)})
-                                                  : std::nullopt;
-}
+bool is_byte(DType dtype) { return dtype == DType::U8 || dtype == DType::I8; }
 
 bool is_one_number(Value value) {
   const std::optional<Extents> extents = value.shape().extents();
   return extents && extents->size() <= 1 && element_count(*extents) == 1;
 }
 
-// A constant matrix, by rows of what is summed.
-struct Columns {
-  const Tensor bytes;
-  const bool has_sign, transposed;
+std::vector<int32_t> as_integers(const Literal& literal) {
+  std::vector<int32_t> integers;
+  for (double each : widen<double>(literal.tensor()))
+    integers.push_back(static_cast<int32_t>(each));
+  return integers;
+}
 
-  int64_t rows() const { return bytes.extent(transposed ? 1 : 0); }
-  int64_t columns() const { return bytes.extent(transposed ? 0 : 1); }
-  // With a sign.
-  int8_t at(int64_t row, int64_t column) const {
-    const auto place = static_cast<size_t>(transposed ? column * rows() + row : row * columns() + column);
-    const auto byte = static_cast<uint8_t>(bytes.bytes()[place]);
-    return static_cast<int8_t>(has_sign ? byte : byte ^ kOffset);
-  }
-
-  Tensor words() const {
-    Tensor result(DType::I32, {rows() / kBytes, columns()});
-    const std::span<int32_t> into = result.mutable_data<int32_t>();
-    for (int64_t i = 0; i < rows() / kBytes; ++i)
-      for (int64_t j = 0; j < columns(); ++j) {
-        uint32_t word = 0;
-        for (int64_t k = 0; k < kBytes; ++k)
-          word |= static_cast<uint32_t>(static_cast<uint8_t>(at(i * kBytes + k, j))) << (8 * k);
-        into[static_cast<size_t>(i * columns() + j)] = static_cast<int32_t>(word);
-      }
-    return result;
-  }
-
-  Tensor sums() const {
-    Tensor result(DType::I32, {columns()});
-    const std::span<int32_t> into = result.mutable_data<int32_t>();
-    std::ranges::fill(into, 0);
-    for (int64_t i = 0; i < rows(); ++i)
-      for (int64_t j = 0; j < columns(); ++j)
-        into[static_cast<size_t>(j)] += at(i, j);
-    return result;
-  }
+// The operands of products and convolutions, and the axis of columns and filters in the second.
+struct Operands {
+  Value x, w;
+  int64_t axis;
 };
 
-Value number(Graph& graph, int32_t value) { return constant(graph, Tensor::scalar<int32_t>(value)); }
+std::optional<Operands> operands_of(const Node& node) {
+  const std::vector<Value> operands = node.operands();
+  if (!std::all_of(operands.begin(), operands.end(),
+                   [](Value each) { return each.type().is_tensor() && each.shape().ranked(); }))
+    return std::nullopt;
+  if (node.is("conv"))
+    return Operands{node.in("x"), node.in("w"), 0};
+  if (node.is("matmul") && node.in("b").rank() == 2)
+    return Operands{node.in("a"), node.in("b"), node.attr("transpose_b") ? 0 : 1};
+  return std::nullopt;
+}
 
-// Nothing where the product is none of bytes.
-std::optional<Value> product_of_bytes(Graph& graph, const Node& node) {
-  const std::optional<Shifted> x = shifted_bytes(node.in("a")), w = shifted_bytes(node.in("b"));
-  if (!x || !w || (x->zero_point && !is_one_number(*x->zero_point)) ||
-      (w->zero_point && (!is_one_number(*w->zero_point) || literal_of(*w->zero_point) == nullptr)))
+std::optional<Value> sum_of(const Node& node, const ShiftedBytes& x, const ShiftedWeights& w) {
+  const WithSources sources(node);
+  return node.is("conv") ? convolution_of_bytes(node, x, w) : product_of_bytes(node, x, w);
+}
+
+// --- integers ---
+
+std::optional<Value> widened_bytes(Value value) {
+  if (value.is_input() || !value.node()->is("cast"))
     return std::nullopt;
-  const Literal* literal = literal_of(w->bytes);
-  if (literal == nullptr || literal->extents().size() != 2 || x->bytes.rank() < 2)
+  const Value from = value.node()->operand(0);
+  return is_byte(from.dtype()) ? std::optional(from) : std::nullopt;
+}
+
+std::optional<ShiftedBytes> shifted_bytes(Value value) {
+  if (const std::optional<Value> bytes = widened_bytes(value))
+    return ShiftedBytes{*bytes, std::nullopt};
+  if (value.is_input() || !value.node()->is("sub"))
     return std::nullopt;
-  const Columns columns{.bytes = literal->tensor(),
-                        .has_sign = w->bytes.dtype() == DType::I8,
-                        .transposed = node.attr("transpose_b")};
-  if (columns.rows() % kBytes != 0 || columns.rows() == 0 || x->bytes.dim(-1) != Dim(columns.rows()))
+  const std::optional<Value> bytes = widened_bytes(value.node()->operand(0));
+  return bytes && bytes->shape() == value.shape()
+             ? std::optional(ShiftedBytes{*bytes, value.node()->operand(1)})
+             : std::nullopt;
+}
+
+// Whether a shape that is broadcast to w differs along one axis alone.
+bool runs_along(const Extents& extents, int64_t axis, int64_t rank) {
+  const int64_t missing = rank - std::ssize(extents);
+  for (int64_t i = 0; i < std::ssize(extents); ++i)
+    if (extents[static_cast<size_t>(i)] != 1 && i + missing != axis)
+      return false;
+  return missing >= 0;
+}
+
+// Integers that bytes have room for, as where a small constant was widened and shifted before.
+std::optional<ShiftedWeights> small_weights(const Literal& literal) {
+  if (literal.dtype() != DType::I32)
+    return std::nullopt;
+  const Tensor wide = literal.tensor();
+  const std::span<const int32_t> integers = wide.data<int32_t>();
+  if (!std::ranges::all_of(integers, [](int32_t each) { return each >= INT8_MIN && each <= INT8_MAX; }))
+    return std::nullopt;
+  Tensor bytes(DType::I8, literal.extents());
+  std::ranges::transform(integers, bytes.mutable_data<int8_t>().begin(),
+                         [](int32_t each) { return static_cast<int8_t>(each); });
+  return ShiftedWeights{std::move(bytes), {0}};
+}
+
+std::optional<ShiftedWeights> shifted_weights(Value value, int64_t axis) {
+  if (const Literal* literal = literal_of(value))
+    return small_weights(*literal);
+  const std::optional<ShiftedBytes> shifted = shifted_bytes(value);
+  const Literal* bytes = shifted ? literal_of(shifted->bytes) : nullptr;
+  if (bytes == nullptr)
+    return std::nullopt;
+  if (!shifted->zero_point)
+    return ShiftedWeights{bytes->tensor(), {0}};
+  const Literal* zero_points = literal_of(*shifted->zero_point);
+  if (zero_points == nullptr || !runs_along(zero_points->extents(), axis, value.rank()))
+    return std::nullopt;
+  return ShiftedWeights{bytes->tensor(), as_integers(*zero_points)};
+}
+
+std::optional<Value> integers_for(const Node& node) {
+  const std::optional<Operands> operands = operands_of(node);
+  if (!operands || node.result().dtype() != DType::I32)
+    return std::nullopt;
+  const std::optional<ShiftedBytes> x = shifted_bytes(operands->x);
+  const std::optional<ShiftedWeights> w = shifted_weights(operands->w, operands->axis);
+  if (!x || !w || (x->zero_point && !is_one_number(*x->zero_point)))
+    return std::nullopt;
+  const std::optional<Value> sum = sum_of(node, *x, *w);
+  return sum ? std::optional(cast(*sum, DType::I32)) : std::nullopt;
+}
+
+// --- floats ---
+
+// Sums of products of so many integers of nine bits have room in 32.
+constexpr int64_t kMostProducts = INT32_MAX / (UINT8_MAX * UINT8_MAX);
+
+const Node* dequantisation(Value value) {
+  const Node* node = value.is_input() ? nullptr : value.node();
+  return node != nullptr && node->is("dequantize") && is_byte(node->in("x").dtype()) &&
+                 node->result().dtype() == DType::F32 && node->in("scale").dtype() == DType::F32
+             ? node
+             : nullptr;
+}
+
+// Of bytes with one scale and zero point.
+std::optional<ShiftedBytes> dequantised_bytes(const Node& node) {
+  if (!is_one_number(node.in("scale")) || (node.has("zero_point") && !is_one_number(node.in("zero_point"))))
+    return std::nullopt;
+  if (!node.has("zero_point"))
+    return ShiftedBytes{node.in("x"), std::nullopt};
+  Graph& graph = node.in("x").graph();
+  const Value zero_point = node.in("zero_point");
+  if (const Literal* literal = literal_of(zero_point))
+    return ShiftedBytes{node.in("x"),
+                        constant(graph, Tensor::scalar<int32_t>(as_integers(*literal).front()))};
+  return ShiftedBytes{node.in("x"), reshape(cast(zero_point, DType::I32), std::vector<int64_t>())};
+}
+
+// Of a constant, with one scale and zero point or one for each step along an axis.
+std::optional<ShiftedWeights> dequantised_weights(const Node& node, int64_t axis) {
+  const Literal *bytes = literal_of(node.in("x")), *scales = literal_of(node.in("scale"));
+  if (bytes == nullptr || scales == nullptr)
+    return std::nullopt;
+  const bool by_step = scales->count() > 1;
+  if (by_step && (scales->extents().size() != 1 ||
+                  checked_axis("dequantize", node.attr("axis"), node.in("x").rank()) != axis))
+    return std::nullopt;
+  if (!node.has("zero_point"))
+    return ShiftedWeights{bytes->tensor(), {0}};
+  const Literal* zero_points = literal_of(node.in("zero_point"));
+  return zero_points == nullptr ? std::nullopt
+                                : std::optional(ShiftedWeights{bytes->tensor(), as_integers(*zero_points)});
+}
+
+// The scale of x times that of each column or filter, in a shape that broadcasts to the results.
+Value scale_of_results(const Node& node, const Node& x, const Node& w) {
+  const Value of_x = reshape(x.in("scale"), std::vector<int64_t>());
+  std::vector<int64_t> along;
+  if (w.in("scale").shape().element_count() != Dim(1)) {
+    along.push_back(-1);
+    if (node.is("conv"))
+      along.resize(static_cast<size_t>(node.result().rank()) - 1, 1);
+  }
+  return of_x * reshape(w.in("scale"), along);
+}
+
+std::optional<Value> scaled_integers_for(const Node& node) {
+  const std::optional<Operands> operands = operands_of(node);
+  const Node* x = operands ? dequantisation(operands->x) : nullptr;
+  const Node* w = operands ? dequantisation(operands->w) : nullptr;
+  if (x == nullptr || w == nullptr)
+    return std::nullopt;
+  const std::optional<ShiftedWeights> weights = dequantised_weights(*w, operands->axis);
+  const int64_t columns = weights ? weights->bytes.extent(operands->axis) : 0;
+  if (columns == 0 || weights->bytes.count() / columns > kMostProducts)
+    return std::nullopt;
+  const std::optional<ShiftedBytes> bytes = dequantised_bytes(*x);
+  const std::optional<Value> sum = bytes ? sum_of(node, *bytes, *weights) : std::nullopt;
+  if (!sum)
     return std::nullopt;
   const WithSources sources(node);
-  Value bytes = x->bytes;
-  std::optional<Value> zero_of_x = x->zero_point;
-  if (bytes.dtype() == DType::I8) {
-    bytes = cast(cast(bytes, DType::I32) + number(graph, kOffset), DType::U8);
-    zero_of_x = zero_of_x ? *zero_of_x + number(graph, kOffset) : number(graph, kOffset);
+  return cast(*sum, DType::F32) * scale_of_results(node, *x, *w);
+}
+
+template <class Rewrite>
+void rewrite_nodes(Graph& graph, const Rewrite& rewrite) {
+  for (Node* node : graph.nodes()) {
+    const InsertBefore here(node);
+    if (const std::optional<Value> value = rewrite(*node); value && value->type() == node->result().type())
+      graph.replace(node, {*value});
   }
-  Value sum = matmul_words(words(bytes), constant(graph, columns.words()));
-  if (zero_of_x)
-    sum = sum - *zero_of_x * constant(graph, columns.sums());
-  const int32_t zero_of_w =
-      (w->zero_point ? literal_of(*w->zero_point)->tensor().data<int32_t>().front() : 0) -
-      (columns.has_sign ? 0 : kOffset);
-  if (zero_of_w != 0) {
-    Value sum_of_x = reduce_sum(cast(bytes, DType::I32), {-1}, Keep::Dims);
-    if (zero_of_x)
-      sum_of_x = sum_of_x - *zero_of_x * number(graph, static_cast<int32_t>(columns.rows()));
-    sum = sum - sum_of_x * number(graph, zero_of_w);
-  }
-  return sum;
 }
 
 }  // namespace
 
-void multiply_bytes(Graph& graph) {
-  for (Node* node : graph.nodes()) {
-    if (!node->is("matmul") || node->result().dtype() != DType::I32 || node->attr("transpose_a"))
-      continue;
-    const InsertBefore here(node);
-    if (const std::optional<Value> sum = product_of_bytes(graph, *node))
-      graph.replace(node, {*sum});
-  }
+void multiply_bytes(Graph& graph) { rewrite_nodes(graph, integers_for); }
+
+void multiply_dequantised(Graph& graph, const Target& target) {
+  if (target.multiplies_bytes())
+    rewrite_nodes(graph, scaled_integers_for);
 }
 
 }  // namespace tenon

@@ -88,16 +88,19 @@ bool applies(const Scalar& scalar, Function function) {
   return scalar.kind() == Scalar::Kind::Apply && scalar.function() == function;
 }
 
-std::optional<Scalar> padded_load(const Scalar& scalar, const std::map<std::string, Buffer>& buffers) {
-  if (!applies(scalar, Function::Select) || !is_zero(scalar.operands()[2]))
+std::optional<PaddedLoad> padded_load(const Scalar& scalar, const std::map<std::string, Buffer>& buffers) {
+  if (!applies(scalar, Function::Select))
     return std::nullopt;
+  const Scalar& border = scalar.operands()[2];
   Scalar load = scalar.operands()[1];
+  if (border.kind() != Scalar::Kind::Number || (load.kind() != Scalar::Kind::Load && !is_zero(border)))
+    return std::nullopt;
   while (applies(load, Function::Cast))
     load = Scalar(load.operands()[0]);
   if (load.kind() != Scalar::Kind::Load ||
       !asks_for_place(scalar.operands()[0], load, buffers.at(load.name()).sizes))
     return std::nullopt;
-  return load;
+  return PaddedLoad{load, load.dtype() == border.dtype() ? border : Scalar::zero(load.dtype())};
 }
 
 }  // namespace tenon

@@ -24,8 +24,12 @@ struct Excess {
 };
 std::optional<Excess> excess_of(const Dim& index, const loops::Definition& definition, const Dim& size);
 
-// The load in select(it is within its image, load, 0), which may be cast; nothing for other formulas.
-std::optional<loops::Scalar> padded_load(const loops::Scalar& scalar,
-                                         const std::map<std::string, loops::Buffer>& buffers);
+// select(it is within its image, load, border), where the border is a number; a load that is cast has zeros
+// around it. Nothing for other formulas.
+struct PaddedLoad {
+  loops::Scalar load, border;  // of one dtype
+};
+std::optional<PaddedLoad> padded_load(const loops::Scalar& scalar,
+                                      const std::map<std::string, loops::Buffer>& buffers);
 
 }  // namespace tenon

@@ -24,6 +24,8 @@ struct Stage {
   std::optional<int64_t> tile = {};
   // Of a product with a constant: its formula reads the panels as if all lanes lay in the first.
   std::optional<Panels> panels = {};
+  // What stands around the results where their buffer is larger; 0 unless this says otherwise.
+  std::optional<loops::Scalar> border = {};
 };
 
 // The buffers that a stage reads.

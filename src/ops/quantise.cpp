@@ -205,6 +205,12 @@ std::optional<LowerContext::Formula> lowered_scales(LowerContext& c, Value each)
   };
 }
 
+bool is_one(Value value) {
+  const Literal* literal = literal_of(value);
+  return literal != nullptr && literal->dtype() == DType::F32 && literal->count() == 1 &&
+         literal->tensor().data<float>().front() == 1;
+}
+
 // The numbers of up to 16 bits are exact in f32, and a quotient of such is rounded as it is in f64. What is
 // beyond them saturates, so that it need not be exact.
 void lower_quantize(LowerContext& c) {
@@ -221,8 +227,11 @@ void lower_quantize(LowerContext& c) {
   const bool small = info(x.dtype()).bits <= (is_float(x.dtype()) ? 32 : 16) && scale.dtype() == DType::F32;
   const DType divided = small ? DType::F32 : DType::F64,
               added = small && info(to).bits <= 16 ? divided : DType::F64;
+  const bool by_one = is_one(scale);
   c.define([&](const Index& at) {
-    Scalar y = Scalar::cast(divided, c.stored(x, at)) / Scalar::cast(divided, (*scales)(at));
+    Scalar y = Scalar::cast(divided, c.stored(x, at));
+    if (!by_one)
+      y = y / Scalar::cast(divided, (*scales)(at));
     if (is_float(scale.dtype()))
       y = Scalar::cast(scale.dtype(), y);
     y = round(Scalar::cast(added, y));
@@ -231,7 +240,7 @@ void lower_quantize(LowerContext& c) {
     const int bits = info(to).bits - (is_signed(to) ? 1 : 0);
     const Scalar low = loops::constant(added, is_signed(to) ? -std::ldexp(1.0, bits) : 0.0),
                  high = loops::constant(added, std::ldexp(1.0, bits) - 1);
-    return select(less(y, low), low, select(less(high, y), high, y));
+    return maximum(minimum(y, high), low);
   });
 }
 

@@ -4,6 +4,7 @@
 #include "ops/arg_reduce.h"
 #include "ops/attention.h"
 #include "ops/binary.h"
+#include "ops/byte_convolve.h"
 #include "ops/byte_words.h"
 #include "ops/control.h"
 #include "ops/convolve.h"
@@ -87,6 +88,7 @@ void register_ops() {
     add(sort_ops());
     add(string_ops());
     add(unary_ops());
+    add(byte_convolve_ops());
     add(byte_word_ops());
     add(pair_ops());
     return true;

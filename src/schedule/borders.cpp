@@ -25,14 +25,13 @@ std::pair<Dim, Dim> filled_part(const Definition& definition, size_t dim) {
 }
 
 // A part of a buffer along one dimension, and all of it along the others.
-Statement clear(const Buffer& buffer, size_t dim, const Dim& begin, const Dim& end) {
+Statement fill(const Buffer& buffer, const Scalar& with, size_t dim, const Dim& begin, const Dim& end) {
   std::vector<Axis> axes;
   for (size_t i = 0; i < buffer.sizes.size(); ++i)
     axes.push_back({fmt::format("b{}", i), buffer.sizes[i]});
-  std::vector<Statement> loops =
-      nested(axes, {loops::Assign{.places = {{buffer.name, loops::variables_of(axes)}},
-                                  .combine = "",
-                                  .values = {Scalar::zero(buffer.dtype)}}});
+  std::vector<Statement> loops = nested(
+      axes,
+      {loops::Assign{.places = {{buffer.name, loops::variables_of(axes)}}, .combine = "", .values = {with}}});
   Statement* at = &loops.front();
   for (size_t i = 0; i < dim; ++i)
     at = &std::get<Loop>(*at).body.front();
@@ -43,7 +42,7 @@ Statement clear(const Buffer& buffer, size_t dim, const Dim& begin, const Dim& e
 
 }  // namespace
 
-std::vector<Statement> clear_borders(const std::vector<Stage>& stages, const std::set<std::string>& outputs) {
+std::vector<Statement> fill_borders(const std::vector<Stage>& stages, const std::set<std::string>& outputs) {
   std::vector<Statement> borders;
   for (const Stage& stage : stages)
     for (const Buffer& result : stage.definition.results) {
@@ -51,10 +50,11 @@ std::vector<Statement> clear_borders(const std::vector<Stage>& stages, const std
         continue;
       for (size_t dim = 0; dim < result.sizes.size(); ++dim) {
         const auto [begin, end] = filled_part(stage.definition, dim);
+        const Scalar with = stage.border.value_or(Scalar::zero(result.dtype));
         if (begin != Dim(0))
-          borders.push_back(clear(result, dim, 0, begin));
+          borders.push_back(fill(result, with, dim, 0, begin));
         if (end != result.sizes[dim])
-          borders.push_back(clear(result, dim, end, result.sizes[dim]));
+          borders.push_back(fill(result, with, dim, end, result.sizes[dim]));
       }
     }
   return borders;

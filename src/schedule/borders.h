@@ -1,13 +1,13 @@
-// borders.h — results that have zeros around them.
+// borders.h — results that have a border around them.
 #pragma once
 
 #include "fusion/stage.h"
 
 namespace tenon {
 
-// Puts zeros where no element of the stages' results in `outputs` stands: before the first and after the last
-// along each dimension.
-std::vector<loops::Statement> clear_borders(const std::vector<Stage>& stages,
-                                            const std::set<std::string>& outputs);
+// Puts zeros, or what a stage says, where no element of the stages' results in `outputs` stands: before the
+// first and after the last along each dimension.
+std::vector<loops::Statement> fill_borders(const std::vector<Stage>& stages,
+                                           const std::set<std::string>& outputs);
 
 }  // namespace tenon

@@ -63,7 +63,7 @@ class NestBuilder {
   }
 
   Kernel run() {
-    std::vector<Statement> borders = clear_borders(stages_, outputs_);
+    std::vector<Statement> borders = fill_borders(stages_, outputs_);
     has_borders_ = !borders.empty();
     if (group_.pattern == Pattern::Map || group_.pattern == Pattern::Rows)
       stream_outputs();

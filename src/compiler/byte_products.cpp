@@ -1,0 +1,215 @@
+#include "compiler/byte_products.h"
+
+#include <algorithm>
+#include <span>
+
+#include "ops/binary.h"
+#include "ops/byte_convolve.h"
+#include "ops/byte_words.h"
+#include "ops/convolve_gradient.h"
+#include "ops/data.h"
+#include "ops/linear.h"
+#include "ops/reduce.h"
+#include "ops/select.h"
+
+namespace tenon {
+namespace {
+
+constexpr int64_t kBytes = 4;     // of a word
+constexpr int32_t kOffset = 128;  // between a byte with a sign and one without
+
+Value number(Graph& graph, int32_t value) { return constant(graph, Tensor::scalar<int32_t>(value)); }
+
+// Bytes without a sign, and what is still to be subtracted from them.
+ShiftedBytes without_sign(const ShiftedBytes& x) {
+  if (x.bytes.dtype() == DType::U8)
+    return x;
+  Graph& graph = x.bytes.graph();
+  return {cast(cast(x.bytes, DType::I32) + number(graph, kOffset), DType::U8),
+          x.zero_point ? *x.zero_point + number(graph, kOffset) : number(graph, kOffset)};
+}
+
+// The weights of each column or filter, one after the other, as bytes with a sign.
+class Columns {
+ public:
+  // `count` columns; the weights of one are `step` apart, and their first ones `apart`.
+  Columns(const ShiftedWeights& w, int64_t count, int64_t step, int64_t apart)
+      : rows_(count == 0 ? 0 : w.bytes.count() / count),
+        bytes_(static_cast<size_t>(w.bytes.count())),
+        zero_points_(static_cast<size_t>(count)) {
+    for (int64_t column = 0; column < count; ++column)
+      fill(w, column, step, apart);
+  }
+
+  int64_t rows() const { return rows_; }
+  int64_t columns() const { return std::ssize(zero_points_); }
+  int8_t at(int64_t row, int64_t column) const { return bytes_[static_cast<size_t>(column * rows_ + row)]; }
+  // What is still to be subtracted.
+  const std::vector<int32_t>& zero_points() const { return zero_points_; }
+
+  std::vector<int32_t> sums() const {
+    std::vector<int32_t> sums(zero_points_.size(), 0);
+    for (int64_t column = 0; column < columns(); ++column)
+      for (int64_t row = 0; row < rows_; ++row)
+        sums[static_cast<size_t>(column)] += at(row, column);
+    return sums;
+  }
+
+  // Four weights of a column, `step` apart.
+  int32_t word(int64_t row, int64_t column, int64_t step) const {
+    uint32_t word = 0;
+    for (int64_t i = 0; i < kBytes; ++i)
+      word |= static_cast<uint32_t>(static_cast<uint8_t>(at(row + i * step, column))) << (8 * i);
+    return static_cast<int32_t>(word);
+  }
+
+ private:
+  // The zero point is subtracted now where all that is left has room in a byte.
+  void fill(const ShiftedWeights& w, int64_t column, int64_t step, int64_t apart) {
+    const std::span<int8_t> into =
+        std::span(bytes_).subspan(static_cast<size_t>(column * rows_), static_cast<size_t>(rows_));
+    const bool has_sign = w.bytes.dtype() == DType::I8;
+    const auto byte = [&](int64_t row) {
+      const auto raw =
+          static_cast<uint8_t>(w.bytes.bytes()[static_cast<size_t>(column * apart + row * step)]);
+      return has_sign ? static_cast<int8_t>(raw) : static_cast<int32_t>(raw);
+    };
+    const int32_t zero_point = w.zero_points[w.zero_points.size() == 1 ? 0 : static_cast<size_t>(column)];
+    int32_t least = 0, greatest = 0;
+    for (int64_t row = 0; row < rows_; ++row) {
+      least = std::min(least, byte(row) - zero_point);
+      greatest = std::max(greatest, byte(row) - zero_point);
+    }
+    const bool fits = least >= INT8_MIN && greatest <= INT8_MAX;
+    const int32_t subtracted = fits ? zero_point : has_sign ? 0 : kOffset;
+    for (int64_t row = 0; row < rows_; ++row)
+      into[static_cast<size_t>(row)] = static_cast<int8_t>(byte(row) - subtracted);
+    zero_points_[static_cast<size_t>(column)] = zero_point - subtracted;
+  }
+
+  int64_t rows_;
+  std::vector<int8_t> bytes_;
+  std::vector<int32_t> zero_points_;
+};
+
+bool are_zero(const std::vector<int32_t>& numbers) {
+  return std::all_of(numbers.begin(), numbers.end(), [](int32_t each) { return each == 0; });
+}
+
+Value vector_of(Graph& graph, const std::vector<int32_t>& numbers) {
+  return constant(graph, Tensor::of(numbers));
+}
+
+Tensor words_by_rows(const Columns& columns) {
+  Tensor result(DType::I32, {columns.rows() / kBytes, columns.columns()});
+  const std::span<int32_t> into = result.mutable_data<int32_t>();
+  for (int64_t i = 0; i < columns.rows() / kBytes; ++i)
+    for (int64_t j = 0; j < columns.columns(); ++j)
+      into[static_cast<size_t>(i * columns.columns() + j)] = columns.word(i * kBytes, j, 1);
+  return result;
+}
+
+// --- convolutions ---
+
+// Filters are columns, whose rows are channels and cells: [filters, channels / groups, kernel…].
+struct Filters {
+  const Columns& columns;
+  Extents extents;  // of the weights
+
+  int64_t cells() const { return columns.rows() / extents[1]; }
+
+  Tensor floats() const {
+    Tensor result(DType::F32, extents);
+    const std::span<float> into = result.mutable_data<float>();
+    for (int64_t i = 0; i < result.count(); ++i)
+      into[static_cast<size_t>(i)] = columns.at(i % columns.rows(), i / columns.rows());
+    return result;
+  }
+
+  // Each of four channels.
+  Tensor words() const {
+    Extents sizes = extents;
+    sizes[1] /= kBytes;
+    Tensor result(DType::I32, sizes);
+    const std::span<int32_t> into = result.mutable_data<int32_t>();
+    const int64_t rows = columns.rows() / kBytes;
+    for (int64_t i = 0; i < result.count(); ++i) {
+      const int64_t row = i % rows;
+      into[static_cast<size_t>(i)] =
+          columns.word(row / cells() * kBytes * cells() + row % cells(), i / rows, cells());
+    }
+    return result;
+  }
+};
+
+// Whether sums of so many products of bytes are exact in floats.
+bool fits_floats(int64_t products) { return products * UINT8_MAX * kOffset <= int64_t{1} << 24; }
+
+std::optional<int32_t> known_number(const std::optional<Value>& value) {
+  if (!value)
+    return 0;
+  const Literal* literal = literal_of(*value);
+  return literal != nullptr && literal->count() == 1
+             ? std::optional(literal->tensor().data<int32_t>().front())
+             : std::nullopt;
+}
+
+bool is_byte(int32_t number) { return number >= 0 && number <= UINT8_MAX; }
+
+}  // namespace
+
+std::optional<Value> product_of_bytes(const Node& matmul, const ShiftedBytes& x, const ShiftedWeights& w) {
+  const bool transposed = matmul.attr("transpose_b");
+  if (matmul.attr("transpose_a") || w.bytes.extents().size() != 2 || x.bytes.rank() < 2)
+    return std::nullopt;
+  const int64_t rows = w.bytes.extent(transposed ? 1 : 0), count = w.bytes.extent(transposed ? 0 : 1);
+  if (rows % kBytes != 0 || rows == 0 || x.bytes.dim(-1) != Dim(rows))
+    return std::nullopt;
+  Graph& graph = x.bytes.graph();
+  const Columns columns(w, count, transposed ? 1 : count, transposed ? rows : 1);
+  const auto [bytes, zero_point] = without_sign(x);
+  Value sum = matmul_words(words(bytes), constant(graph, words_by_rows(columns)));
+  if (zero_point)
+    sum = sum - *zero_point * vector_of(graph, columns.sums());
+  if (!are_zero(columns.zero_points())) {
+    Value sum_of_x = reduce_sum(cast(bytes, DType::I32), {-1}, Keep::Dims);
+    if (zero_point)
+      sum_of_x = sum_of_x - *zero_point * number(graph, static_cast<int32_t>(rows));
+    sum = sum - sum_of_x * vector_of(graph, columns.zero_points());
+  }
+  return sum;
+}
+
+std::optional<Value> convolution_of_bytes(const Node& conv, const ShiftedBytes& x, const ShiftedWeights& w) {
+  const Extents& extents = w.bytes.extents();
+  const std::vector<Dim> kernel(extents.begin() + 2, extents.end());
+  const std::optional<Window> window = explicit_window(conv, x.bytes, kernel);
+  const int64_t groups = conv.attr("groups");
+  if (!window || w.bytes.count() == 0 || !known_number(x.zero_point))
+    return std::nullopt;
+  const Columns columns(w, extents[0], 1, w.bytes.count() / extents[0]);
+  const Filters filters{columns, extents};
+  const int32_t border = *known_number(x.zero_point) + (x.bytes.dtype() == DType::I8 ? kOffset : 0);
+  if (!are_zero(columns.zero_points()) || !is_byte(border))
+    return std::nullopt;
+  // Lanes that are filters of different groups would each read a word of their own.
+  const bool in_words = extents[1] % kBytes == 0 && (groups == 1 || extents[0] / groups % kBytes == 0);
+  if (!in_words && !fits_floats(columns.rows()))
+    return std::nullopt;
+  Graph& graph = x.bytes.graph();
+  const Value bytes = without_sign(x).bytes;
+  const ByteConvolution how{.window = *window, .groups = groups, .border = border};
+  const Value sum = in_words ? conv_words(bytes, constant(graph, filters.words()), how)
+                             : conv_bytes(bytes, constant(graph, filters.floats()), how);
+  if (border == 0)
+    return sum;
+  std::vector<int32_t> shifts = columns.sums();
+  for (int32_t& each : shifts)
+    each *= border;
+  Extents along(kernel.size() + 1, 1);
+  along[0] = extents[0];
+  const Tensor shift = Tensor::of<int32_t>(shifts, along);
+  return sum - cast(constant(graph, shift), sum.dtype());
+}
+
+}  // namespace tenon

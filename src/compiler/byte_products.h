@@ -1,0 +1,27 @@
+// byte_products.h — products and convolutions of bytes with constant ones, each less a zero point, from the
+// bytes as they are: with rows x and columns w,
+//   sum (x - a)(w - b) = sum x*w - a * sum w - b * (sum x - a * count)
+#pragma once
+
+#include "ir/graph.h"
+
+namespace tenon {
+
+// Bytes, with or without a sign, and the one number of i32 that is subtracted from each.
+struct ShiftedBytes {
+  Value bytes;
+  std::optional<Value> zero_point;
+};
+
+// The same of a constant; what is subtracted may differ from column to column, or from filter to filter.
+struct ShiftedWeights {
+  Tensor bytes;
+  std::vector<int32_t> zero_points;  // one, or one for each
+};
+
+// What a node of matmul or conv computes of such operands, exactly, in integers of 32 bits that may overflow,
+// or in floats. Nothing where it had better be computed otherwise.
+std::optional<Value> product_of_bytes(const Node& matmul, const ShiftedBytes& x, const ShiftedWeights& w);
+std::optional<Value> convolution_of_bytes(const Node& conv, const ShiftedBytes& x, const ShiftedWeights& w);
+
+}  // namespace tenon

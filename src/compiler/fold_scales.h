@@ -1,0 +1,13 @@
+// fold_scales.h — the scales of quantised numbers, made part of the scales that stand beside them.
+#pragma once
+
+#include "ir/graph.h"
+
+namespace tenon {
+
+// Lets numbers be quantised by multiplying with the reciprocal of a constant scale, which becomes part of the
+// constants that they are multiplied with, and that are added to them. They are rounded otherwise than by a
+// division, so that a result may move by one step.
+void fold_scales(Graph& graph);
+
+}  // namespace tenon

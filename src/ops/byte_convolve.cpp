@@ -1,0 +1,209 @@
+#include "ops/byte_convolve.h"
+
+#include <algorithm>
+
+#include "ops/lower_window.h"
+#include "ops/shapes.h"
+
+namespace tenon {
+namespace {
+
+constexpr int64_t kBytes = 4;  // of a word
+
+Extents spatial(const Tensor& t) { return Extents(t.extents().begin() + 2, t.extents().end()); }
+std::span<const Dim> spatial(Value v) { return std::span(v.shape().dims()).subspan(2); }
+
+// Channels for each element of w along its second dimension.
+int64_t channels_at_once(const Node& n) { return n.in("w").dtype() == DType::I32 ? kBytes : 1; }
+
+void check(const Node& n, int64_t x_rank, int64_t w_rank, const Dim& channels, const Dim& filters,
+           const Dim& filter_channels) {
+  const int64_t groups = n.attr("groups"), border = n.attr("border");
+  if (x_rank < 3 || w_rank != x_rank)
+    throw operand_error(n, "x must be [batch, channels, spatial…], and w of the same rank");
+  if (groups < 1 || groups > INT32_MAX || filters.constant().value_or(0) % groups != 0)
+    throw operand_error(n, fmt::format("{} filters do not divide into {} groups", filters, groups));
+  if (border < 0 || border > UINT8_MAX)
+    throw user_error("{}: border is {}, which is no byte", n.op().name, border);
+  if (provably_different(channels, filter_channels * groups * channels_at_once(n)))
+    throw operand_error(n, "the channels of x are not those that w is for");
+}
+
+Types infer(const Node& n) {
+  const Value x = n.in("x"), w = n.in("w");
+  check(n, x.rank(), w.rank(), x.dim(1), w.dim(0), w.dim(1));
+  std::vector<Dim> dims = {x.dim(0), w.dim(0)};
+  for (Dim& count : count_windows(n, window_of(n, x.rank() - 2), spatial(x), spatial(w)))
+    dims.push_back(std::move(count));
+  return {Type::tensor(w.dtype(), dims)};
+}
+
+// The weight of a channel of its group, as a number; `place` is where the element stands that holds it.
+template <class T>
+T weight_at(std::span<const T> w, int64_t place, int64_t channel) {
+  if constexpr (std::is_same_v<T, int32_t>)
+    return static_cast<int8_t>(w[static_cast<size_t>(place)] >> (8 * (channel % kBytes)));
+  else
+    return w[static_cast<size_t>(place)];
+}
+
+// One result after the other, and for each what its window sees, be it an element or the border.
+template <class T>
+class Windows {
+ public:
+  explicit Windows(const Call& c)
+      : x_(c.in("x")),
+        w_(c.in("w")),
+        window_(window_of(c.node(), x_.rank() - 2)),
+        counts_(count_windows(c.node(), window_, spatial(x_), spatial(w_))),
+        groups_(c.attr("groups")),
+        border_(static_cast<uint8_t>(c.attr("border").as<int64_t>())) {}
+
+  Tensor sums() const {
+    const int64_t filters = w_.extent(0), windows = element_count(counts_);
+    Extents extents = {x_.extent(0), filters};
+    extents.insert(extents.end(), counts_.begin(), counts_.end());
+    Tensor y(w_.dtype(), extents);
+    const std::span<T> into = y.mutable_data<T>();
+    for (int64_t i = 0; i < y.count(); ++i)
+      into[static_cast<size_t>(i)] = sum_at(i / windows / filters, i / windows % filters, i % windows);
+    return y;
+  }
+
+ private:
+  T sum_at(int64_t image, int64_t filter, int64_t window) const {
+    const int64_t channels = x_.extent(1) / groups_, cells = element_count(spatial(w_)),
+                  plane = element_count(spatial(x_)),
+                  first = image * x_.extent(1) + filter / (w_.extent(0) / groups_) * channels;
+    T sum = 0;
+    for (int64_t cell = 0; cell < cells; ++cell) {
+      const std::optional<int64_t> element = element_under(window, cell);
+      for (int64_t channel = 0; channel < channels; ++channel) {
+        const int64_t held = channel * w_.extent(1) / channels;  // in this element of w
+        const uint8_t byte =
+            element ? x_.data<uint8_t>()[static_cast<size_t>((first + channel) * plane + *element)] : border_;
+        sum += static_cast<T>(byte) *
+               weight_at<T>(w_.data<T>(), (filter * w_.extent(1) + held) * cells + cell, channel);
+      }
+    }
+    return sum;
+  }
+
+  std::optional<int64_t> element_under(int64_t window, int64_t cell) const {
+    const Extents sizes = spatial(x_), kernel = spatial(w_);
+    int64_t element = 0, stride = 1;
+    bool inside = true;
+    for (size_t i = sizes.size(); i-- > 0;) {
+      const Slide& slide = window_.slides[i];
+      const int64_t at =
+          window % counts_[i] * slide.stride + cell % kernel[i] * slide.dilation - slide.before;
+      inside = inside && at >= 0 && at < sizes[i];
+      element += at * stride;
+      stride *= sizes[i];
+      window /= counts_[i];
+      cell /= kernel[i];
+    }
+    return inside ? std::optional(element) : std::nullopt;
+  }
+
+  const Tensor &x_, &w_;
+  Window window_;
+  Extents counts_;
+  int64_t groups_;
+  uint8_t border_;
+};
+
+Data eval(const Call& c) {
+  const Tensor &x = c.in("x"), &w = c.in("w");
+  check(c.node(), x.rank(), w.rank(), x.extent(1), w.extent(0), w.extent(1));
+  if (w.dtype() == DType::I32)
+    return {Windows<int32_t>(c).sums()};
+  return {Windows<float>(c).sums()};
+}
+
+void lower(LowerContext& c) {
+  const Node& n = c.node();
+  const Value x = n.in("x"), w = n.in("w"), y = n.result();
+  const Window window = window_of(n, x.rank() - 2);
+  const int64_t groups = n.attr("groups"), at_once = channels_at_once(n);
+  if (!w.dim(0).is_constant())
+    return;
+  const int64_t filters_per_group = std::max<int64_t>(*w.dim(0).constant() / groups, 1);
+  const std::vector<Dim> reduced(w.shape().dims().begin() + 1, w.shape().dims().end());
+  const Scalar border = Scalar::number(DType::U8, static_cast<uint64_t>(n.attr("border").as<int64_t>()));
+  c.define(c.reduce(
+      y.shape().dims(), reduced, "+", Scalar::zero(w.dtype()), [&](const Index& at, const Index& over) {
+        const SeenElement seen =
+            seen_element(window, spatial(x), std::span(at).subspan(2), std::span(over).subspan(1));
+        Index of_w{at[1]};
+        of_w.insert(of_w.end(), over.begin(), over.end());
+        const auto byte = [&](int64_t number) {
+          const Dim of_group = groups == 1 ? Dim(0) : floor_div(at[1].index(), filters_per_group) * w.dim(1);
+          Index from{at[0], Scalar::index((of_group + over[0].index()) * at_once + number)};
+          from.insert(from.end(), seen.at.begin(), seen.at.end());
+          const Scalar element =
+              LowerContext::require_equal(x.dim(1), w.dim(1) * groups * at_once, c.stored(x, from));
+          return Scalar::cast(w.dtype(), seen.inside ? select(*seen.inside, element, border) : element);
+        };
+        if (at_once == 1)
+          return byte(0) * c.in(w, of_w);
+        const Scalar word = Scalar::apply(loops::Function::JoinBytes, {byte(0), byte(1), byte(2), byte(3)});
+        return Scalar::apply(loops::Function::DotBytes, {word, c.in(w, of_w)});
+      }));
+}
+
+OpDef convolution(std::string_view name, std::string_view doc, DType dtype) {
+  return {.name = name,
+          .doc = doc,
+          .operands = {{"x", "u8"}, {"w", dtype == DType::I32 ? "i32" : "f32"}},
+          .attributes = with_window(
+              {{"groups", AttributeKind::Int, "the channels fall into so many groups", 1},
+               {"border", AttributeKind::Int, "the byte that stands around x where it is padded", 0}}),
+          .results = {{"y", dtype == DType::I32 ? "i32" : "f32"}},
+          .infer = infer,
+          .eval = eval,
+          .lower = lower};
+}
+
+}  // namespace
+
+const Family& byte_convolve_ops() {
+  static const Family ops = {
+      convolution("conv_bytes", "bytes x: [batch, channels, …] correlated with filters of floats",
+                  DType::F32),
+      convolution(
+          "conv_words",
+          "bytes x: [batch, channels, …] correlated with filters of bytes with a sign, those for four "
+          "channels as one integer of 32 bits",
+          DType::I32),
+  };
+  return ops;
+}
+
+namespace {
+
+Value apply(std::string_view op, Value x, Value w, const ByteConvolution& how) {
+  std::vector<int64_t> strides, dilations, pads;
+  for (const Slide& slide : how.window.slides) {
+    strides.push_back(slide.stride);
+    dilations.push_back(slide.dilation);
+    pads.push_back(slide.before);
+  }
+  for (const Slide& slide : how.window.slides)
+    pads.push_back(slide.after);
+  return x.graph()
+      .create(op, {{"x", x}, {"w", w}},
+              {{"strides", strides},
+               {"dilations", dilations},
+               {"pads", pads},
+               {"groups", how.groups},
+               {"border", how.border}})
+      ->result();
+}
+
+}  // namespace
+
+Value conv_bytes(Value x, Value w, const ByteConvolution& how) { return apply("conv_bytes", x, w, how); }
+Value conv_words(Value x, Value w, const ByteConvolution& how) { return apply("conv_words", x, w, how); }
+
+}  // namespace tenon
