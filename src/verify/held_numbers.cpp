@@ -57,10 +57,19 @@ bool is_vector(Value value) {
   return std::ranges::count_if(dims, [](const Dim& dim) { return dim != Dim(1); }) <= 1;
 }
 
+// Whether they are numbers of the model: floats, or integers that are weights. Other integers are sizes and
+// indices.
+bool holds_numbers(Value value) {
+  if (!value.type().is_tensor() || is_float(value.dtype()))
+    return value.type().is_tensor();
+  return is_integer(value.dtype()) && std::ranges::any_of(value.users(), [](const Node* user) {
+           return user->is("matmul") || user->is("conv");
+         });
+}
+
 // How often the numbers of a value are held.
 int64_t times_held(Value value, const Fixed& fixed) {
-  if (!fixed.contains(value) || fixed.is_uniform(value) || !value.type().is_tensor() ||
-      !is_float(value.dtype()))
+  if (!fixed.contains(value) || fixed.is_uniform(value) || !holds_numbers(value))
     return 0;
   const std::vector<Node*> users = value.users();
   if (users.empty())

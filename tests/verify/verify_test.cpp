@@ -217,6 +217,21 @@ TEST(HeldNumbers, AreThoseOfTheModelOnceAllThatIsFixedIsComputed) {
     %w = parameter(name="w", value=f32[2,2] {1, 2, 3, 4}) %b = parameter(name="b", value=f32[2] {1, 2})
     %0 = exp(%w) %1 = exp(%w) %2 = add(%a, %0) %3 = mul(%2, %1) %4 = add(%3, %b) %5 = mul(%4, %b) return %5 })")),
             4 + 2 * 2);
+  // Quantised weights, be they multiplied as integers or as floats, but not indices.
+  EXPECT_EQ(count_held_numbers(*parse_graph(R"(graph g(%a: i32[3,2]) {
+    %w = constant(value=i8[2,2] {1, 2, 3, 4}) %0 = cast(%w, to=i32) %1 = matmul(%a, %0)
+    %i = constant(value=i64[2,2] {0, 1, 1, 0}) %2 = gather(%1, %i, axis=1) return %2 })")),
+            4);
+}
+
+// A product of integers that is scaled becomes one of dequantised numbers.
+TEST(VerifyPipeline, TakesQuantisedWeightsForParameters) {
+  const std::vector<PassVerification> results = verify_pipeline(*parse_graph(R"(graph g(%q: u8[3,4]) {
+    %w = constant(value=i8[4,3] {1, -2, 3, 4, 5, -6, 7, 8, 9, 10, 11, 12})
+    %0 = cast(%q, to=i32) %1 = cast(%w, to=i32) %2 = matmul(%0, %1) %3 = cast(%2, to=f32)
+    %s = parameter(name="s", value=f32[] {0.5}) %4 = mul(%3, %s) return %4 })"));
+  for (const PassVerification& result : results)
+    EXPECT_EQ(result.parameters.verdict, Verdict::Passed) << result.pass << ": " << result.parameters.detail;
 }
 
 // More numbers than a model may compute to be small.
