@@ -192,11 +192,17 @@ std::optional<Value> convolution_of_bytes(const Node& conv, const ShiftedBytes& 
   const int32_t border = *known_number(x.zero_point) + (x.bytes.dtype() == DType::I8 ? kOffset : 0);
   if (!are_zero(columns.zero_points()) || !is_byte(border))
     return std::nullopt;
+  Graph& graph = x.bytes.graph();
   // Lanes that are filters of different groups would each read a word of their own.
   const bool in_words = extents[1] % kBytes == 0 && (groups == 1 || extents[0] / groups % kBytes == 0);
   if (!in_words && !fits_floats(columns.rows()))
     return std::nullopt;
-  Graph& graph = x.bytes.graph();
+  // Few channels that all filters share are made floats once for all.
+  if (!in_words && groups == 1 && x.zero_point) {
+    const Value floats = cast(x.bytes, DType::F32) - cast(*x.zero_point, DType::F32);
+    return graph.create("conv", {{"x", floats}, {"w", constant(graph, filters.floats())}}, conv.attributes())
+        ->result();
+  }
   const Value bytes = without_sign(x).bytes;
   const ByteConvolution how{.window = *window, .groups = groups, .border = border};
   const Value sum = in_words ? conv_words(bytes, constant(graph, filters.words()), how)

@@ -6,6 +6,7 @@
 #include "ops/binary.h"
 #include "ops/data.h"
 #include "ops/quantise.h"
+#include "ops/select.h"
 
 namespace tenon {
 namespace {
@@ -20,15 +21,38 @@ bool is_known(Value value) {
           std::all_of(operands.begin(), operands.end(), is_known));
 }
 
+// x * factor + added.
+struct Line {
+  Value x, factor;
+  std::optional<Value> added = std::nullopt;
+
+  void add(Value more) { added = added ? *added + more : more; }
+  Value result() const { return added ? x * factor + *added : x * factor; }
+};
+
+bool is_used_once(Value value, std::string_view op) {
+  return !value.is_input() && value.use_count() == 1 && value.node()->is(op);
+}
+
 // x times a factor, by way of the constants that x is made with.
-Value scaled(Value x, Value factor) {
-  if (!x.is_input() && x.use_count() == 1 && (x.node()->is("add") || x.node()->is("mul"))) {
-    const Value a = x.node()->operand(0), b = x.node()->operand(1);
-    for (const auto& [other, known] : {std::pair(a, b), std::pair(b, a)})
-      if (is_known(known))
-        return x.node()->is("mul") ? other * (known * factor) : scaled(other, factor) + known * factor;
+Line line_of(Value x, Value factor) {
+  for (const auto& [i, j] : {std::pair(0, 1), std::pair(1, 0)}) {
+    if (is_used_once(x, "mul") && is_known(x.node()->operand(i)))
+      return line_of(x.node()->operand(j), x.node()->operand(i) * factor);
+    if (is_used_once(x, "add") && is_known(x.node()->operand(i))) {
+      Line line = line_of(x.node()->operand(j), factor);
+      line.add(x.node()->operand(i) * factor);
+      return line;
+    }
   }
-  return x * factor;
+  // A sum of integers, less what the zero points come to.
+  const Value before = is_used_once(x, "cast") ? x.node()->in("x") : x;
+  if (!is_used_once(before, "sub") || !is_known(before.node()->operand(1)) ||
+      (before.dtype() != DType::I32 && before.dtype() != DType::F32))
+    return {x, factor};
+  Line line{cast(before.node()->operand(0), DType::F32), factor};
+  line.add(cast(before.node()->operand(1), DType::F32) * (factor * -1.0));
+  return line;
 }
 
 // The reciprocal of a scale that is one number; nothing where it is none that can be told.
@@ -52,8 +76,9 @@ void fold_scales(Graph& graph) {
     const InsertBefore here(node);
     const WithSources sources(*node);
     if (const std::optional<Value> factor = reciprocal_of(node->in("scale")))
-      graph.replace(node, {quantize(scaled(node->in("x"), *factor), constant(graph, Tensor::scalar<float>(1)),
-                                    node->in("zero_point"), node->result().dtype())});
+      graph.replace(
+          node, {quantize(line_of(node->in("x"), *factor).result(), constant(graph, Tensor::scalar<float>(1)),
+                          node->in("zero_point"), node->result().dtype())});
   }
 }
 

@@ -205,10 +205,9 @@ std::optional<LowerContext::Formula> lowered_scales(LowerContext& c, Value each)
   };
 }
 
-bool is_one(Value value) {
+bool is_number(Value value, double number) {
   const Literal* literal = literal_of(value);
-  return literal != nullptr && literal->dtype() == DType::F32 && literal->count() == 1 &&
-         literal->tensor().data<float>().front() == 1;
+  return literal != nullptr && literal->count() == 1 && widen<double>(literal->tensor()).front() == number;
 }
 
 // The numbers of up to 16 bits are exact in f32, and a quotient of such is rounded as it is in f64. What is
@@ -221,13 +220,14 @@ void lower_quantize(LowerContext& c) {
        (zero_point.shape().element_count() != Dim(1) || scale.shape().element_count() != Dim(1))))
     return;
   const auto scales = lowered_scales(c, scale);
-  const auto zeros = zero_point ? lowered_scales(c, zero_point) : std::nullopt;
-  if (!scales || (zero_point && !zeros))
+  const bool has_zeros = zero_point && !is_number(zero_point, 0);
+  const auto zeros = has_zeros ? lowered_scales(c, zero_point) : std::nullopt;
+  if (!scales || (has_zeros && !zeros))
     return;
   const bool small = info(x.dtype()).bits <= (is_float(x.dtype()) ? 32 : 16) && scale.dtype() == DType::F32;
   const DType divided = small ? DType::F32 : DType::F64,
               added = small && info(to).bits <= 16 ? divided : DType::F64;
-  const bool by_one = is_one(scale);
+  const bool by_one = is_number(scale, 1);
   c.define([&](const Index& at) {
     Scalar y = Scalar::cast(divided, c.stored(x, at));
     if (!by_one)

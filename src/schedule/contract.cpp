@@ -208,6 +208,8 @@ class Contraction {
     const DType dtype = shape_.along->dtype();
     const std::vector<Scalar> at{Scalar::index(Dim::symbol(kLaneVariable))};
     std::vector<Statement> body;
+    if (slides())
+      return add_terms_row_by_row();
     body.emplace_back(
         Local{{.name = factors_, .dtype = dtype, .sizes = {shape_.lanes}, .space = Space::Private}});
     body.emplace_back(
@@ -221,6 +223,42 @@ class Contraction {
     for (Statement& statement :
          for_block(sums(product_of(placed_across(), Scalar::load(factors_, dtype, at))), false))
       body.push_back(std::move(statement));
+    return body;
+  }
+
+  bool slides() const { return shape_.slides && !parts_; }
+
+  // The axes around what add_terms adds.
+  std::vector<Axis> turns_of_sum() const {
+    return {sum_.reduced.begin(), sum_.reduced.end() - (slides() ? 1 : 0)};
+  }
+
+  // All of the last axis that is summed for one row after the other, written out, so that whoever generates
+  // code sees where they read the same.
+  std::vector<Statement> add_terms_row_by_row() const {
+    const Axis& last = sum_.reduced.back();
+    const DType dtype = shape_.along->dtype();
+    const std::vector<Scalar> of_factors{Scalar::index(Dim::symbol(last.variable)),
+                                         Scalar::index(Dim::symbol(kLaneVariable))};
+    const Loop factors =
+        make_loop(kLaneVariable, shape_.lanes, Mark::Vector,
+                  as_list(Assign{.places = {{factors_, of_factors}},
+                                 .combine = "",
+                                 .values = {shape_.packs ? Scalar::load(kPanel, dtype, place_in_panel())
+                                                         : placed(*shape_.along, false)}}));
+    const Loop terms = make_loop(
+        kLaneVariable, shape_.lanes, Mark::Vector,
+        as_list(Assign{.places = {{sums_, place_of_sum()}},
+                       .combine = sum_.combine,
+                       .values = {product_of(placed_across(), Scalar::load(factors_, dtype, of_factors))}}));
+    std::vector<Statement> body;
+    body.emplace_back(Local{
+        {.name = factors_, .dtype = dtype, .sizes = {last.size, shape_.lanes}, .space = Space::Private}});
+    for (int64_t turn = 0; turn < *last.size.constant(); ++turn)
+      body.emplace_back(loops::substitute(factors, {{last.variable, turn}}));
+    for (int64_t row = 0; row < shape_.rows; ++row)
+      for (int64_t turn = 0; turn < *last.size.constant(); ++turn)
+        body.emplace_back(loops::substitute(terms, {{last.variable, turn}, {kRowVariable, row}}));
     return body;
   }
 
@@ -281,7 +319,7 @@ class Contraction {
       return block;
     }
     append(block,
-           reduce_over(sum_.reduced, Mark::Serial, parts_, assign(sums_, "", Scalar::zero(result.dtype)),
+           reduce_over(turns_of_sum(), Mark::Serial, parts_, assign(sums_, "", Scalar::zero(result.dtype)),
                        add_terms(),
                        assign(totals(), sum_.combine, Scalar::load(sums_, result.dtype, place_of_sum()))));
     append(block, store());

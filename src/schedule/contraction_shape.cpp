@@ -14,8 +14,9 @@ using loops::Scalar;
 namespace {
 
 constexpr int64_t kLeastLanes = 4;
-constexpr int64_t kMostRows = 14;  // of a block: more make its code longer, and no faster
-constexpr int64_t kTileSide = 16;  // of tiles of matrices, in rows and in words
+constexpr int64_t kMostRows = 14;   // of a block: more make its code longer, and no faster
+constexpr int64_t kTileSide = 16;   // of tiles of matrices, in rows and in words
+constexpr int64_t kMostShared = 7;  // elements that rows share with others, in registers
 
 class ShapeChooser {
  public:
@@ -138,6 +139,23 @@ class ShapeChooser {
       most_lanes_ = whole_lanes();
       choose_factors(value, true);
     }
+    shape_.slides = shape_.both_along && slides_along_rows();
+    if (shape_.slides)  // so that there are registers for what is shared
+      most_lanes_ /= kRegistersPerVector;
+  }
+
+  // Whether rows beside each other convert the same elements, and few.
+  bool slides_along_rows() const {
+    if (sum_.reduced.size() < 2 || shape_.across->kind() != Scalar::Kind::Apply ||
+        shape_.across->function() != Function::Cast)
+      return false;
+    const Axis& last = sum_.reduced.back();
+    const Scalar& load = shape_.across->operands().front();
+    return last.size.constant().value_or(1) > 1 && last.size.constant().value_or(1) <= kMostShared &&
+           load.kind() == Scalar::Kind::Load &&
+           std::ranges::any_of(load.operands(), [&](const Scalar& index) {
+             return mentions(index, last.variable) && mentions(index, sum_.axes[*shape_.row].variable);
+           });
   }
   void choose_factors(const Scalar& value, bool both_along) {
     const std::string& lane = sum_.axes.back().variable;

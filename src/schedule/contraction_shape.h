@@ -15,7 +15,10 @@ struct ContractionShape {
   std::optional<loops::Scalar> along = {}, across = {};
   bool both_along = false;  // whether the other moves along the lanes, too
   bool tiles = false;       // instructions that multiply matrices take a block whole
-  bool packs = false;       // what a block of lanes needs lies side by side, and all rows read it from there
+  // The last axis that is summed runs within the rows: what one reads and converts, the next need not, as
+  // where windows of bytes slide along them.
+  bool slides = false;
+  bool packs = false;  // what a block of lanes needs lies side by side, and all rows read it from there
 
   Dim lane_size(const loops::Definition& sum) const;
 };

@@ -197,11 +197,14 @@ llvm::Value* ElementBuilder::cast(DType from, DType to, llvm::Value* value) {
                                  : builder_.CreateZExtOrTrunc(value, type));
 }
 
-llvm::Value* ElementBuilder::cast_limited(DType to, llvm::Value* value) {
+llvm::Value* ElementBuilder::cast_limited(DType to, llvm::Value* value, double least) {
   llvm::Type* type = type_like(value, register_type(builder_.getContext(), to, 1));
-  value = builder_.CreateSelect(builder_.CreateFCmpUNO(value, value),
-                                llvm::Constant::getNullValue(value->getType()), value);
-  llvm::Value* whole = builder_.CreateFPToSI(value, type_like(value, builder_.getInt32Ty()));
+  llvm::Value *zero = llvm::Constant::getNullValue(value->getType()),
+              *limit = llvm::ConstantFP::get(value->getType(), least);
+  llvm::Value* limited = builder_.CreateSelect(builder_.CreateFCmpOGT(value, limit), value, limit);
+  if (least != 0)  // else NaN is 0 by now
+    limited = builder_.CreateSelect(builder_.CreateFCmpUNO(value, value), zero, limited);
+  llvm::Value* whole = builder_.CreateFPToSI(limited, type_like(value, builder_.getInt32Ty()));
   return fit(to, builder_.CreateSExtOrTrunc(whole, type));
 }
 

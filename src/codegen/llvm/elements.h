@@ -30,8 +30,8 @@ class ElementBuilder {
   // What changes nothing when it is combined by the function.
   llvm::Value* neutral(loops::Function function, DType dtype);
   llvm::Value* cast(DType from, DType to, llvm::Value* value);
-  // Of a float that an integer of 32 bits is long enough for, or NaN, to an integer.
-  llvm::Value* cast_limited(DType to, llvm::Value* value);
+  // The greater of a float and `least`, or 0 of NaN, as an integer; 32 bits must be enough for it.
+  llvm::Value* cast_limited(DType to, llvm::Value* value, double least);
   // Of operands of one dtype (but for a condition); not Cast.
   llvm::Value* apply(loops::Function function, DType dtype, std::span<llvm::Value* const> operands);
   // A vector of f32 by one number, as fast as multiplying where the machine has fused multiply-add.

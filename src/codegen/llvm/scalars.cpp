@@ -83,6 +83,12 @@ Value* ScalarEmitter::compute(const Scalar& scalar) {
   if (scalar.function() == Function::JoinBytes)
     if (const Scalar* first = first_of_adjacent(scalar.operands()); first != nullptr && !varies(*first))
       return load_word(*first);
+  if (scalar.function() == Function::Cast && is_integer(scalar.dtype()) &&
+      is_limited(scalar.operands().front())) {
+    const Scalar& limited = scalar.operands().front();
+    return elements_.cast_limited(scalar.dtype(), value_of(limited.operands()[0]),
+                                  std::get<double>(limited.operands()[1].value()));
+  }
   std::vector<Value*> operands;
   bool vector = false;
   for (const Scalar& operand : scalar.operands()) {
@@ -95,9 +101,6 @@ Value* ScalarEmitter::compute(const Scalar& scalar) {
   if (vector)
     for (Value*& operand : operands)
       operand = repeat(builder_, operand, lane_count());
-  if (scalar.function() == Function::Cast && is_integer(scalar.dtype()) &&
-      is_limited(scalar.operands().front()))
-    return elements_.cast_limited(scalar.dtype(), operands.front());
   if (scalar.function() == Function::Cast)
     return elements_.cast(scalar.operands().front().dtype(), scalar.dtype(), operands.front());
   if (scalar.function() == Function::DotBytes) {
