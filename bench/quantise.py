@@ -25,13 +25,15 @@ class Quantiser:
         self.new_nodes, self.renamed = [], {}
 
     def constant(self, name):
-        """The array of that name, also where it is transposed first; None of what is computed."""
+        """The array of that name, also where it is copied or transposed first; None of what is computed."""
         if name in self.constants:
             return numpy_helper.to_array(self.constants[name])
         node = self.makers.get(name)
-        if node is None or node.op_type != "Transpose":
+        if node is None or node.op_type not in ("Identity", "Transpose"):
             return None
         array = self.constant(node.input[0])
+        if node.op_type == "Identity":
+            return array
         return None if array is None else array.transpose(next((each.ints for each in node.attribute if each.name == "perm"), None))
 
     def is_image(self, name):
@@ -81,7 +83,7 @@ class Quantiser:
         scales = (numpy.maximum(numpy.abs(array).max(axis=others), 1e-8) / 127).astype(numpy.float32)
         steps = scales.reshape([-1 if i == axis else 1 for i in range(array.ndim)])
         node.input[1] = self.dequantised(node.input[1], numpy.rint(array / steps).clip(-127, 127).astype(numpy.int8), scales, axis)
-        if len(node.input) > 2:
+        if len(node.input) > 2 and self.constant(node.input[2]) is not None:
             bias_scales = (activation_scale * scales).astype(numpy.float32)
             bias = numpy.rint(self.constant(node.input[2]) / bias_scales).astype(numpy.int32)
             node.input[2] = self.dequantised(node.input[2], bias, bias_scales, 0)

@@ -29,29 +29,50 @@ ShiftedBytes without_sign(const ShiftedBytes& x) {
           x.zero_point ? *x.zero_point + number(graph, kOffset) : number(graph, kOffset)};
 }
 
-// The weights of each column or filter, one after the other, as bytes with a sign.
+// The weights of columns or filters as bytes with a sign, which lie as they did: row after row, or column
+// after column.
 class Columns {
  public:
-  // `count` columns; the weights of one are `step` apart, and their first ones `apart`.
-  Columns(const ShiftedWeights& w, int64_t count, int64_t step, int64_t apart)
+  Columns(const ShiftedWeights& w, int64_t count, bool by_rows)
       : rows_(count == 0 ? 0 : w.bytes.count() / count),
+        by_rows_(by_rows),
         bytes_(static_cast<size_t>(w.bytes.count())),
         zero_points_(static_cast<size_t>(count)) {
-    for (int64_t column = 0; column < count; ++column)
-      fill(w, column, step, apart);
+    const bool has_sign = w.bytes.dtype() == DType::I8;
+    const auto byte = [&](size_t place) {
+      const auto raw = static_cast<uint8_t>(w.bytes.bytes()[place]);
+      return has_sign ? static_cast<int8_t>(raw) : static_cast<int32_t>(raw);
+    };
+    // Zero points are subtracted now where all that is left has room in a byte.
+    std::vector<int32_t> least(zero_points_.size(), 0), greatest(zero_points_.size(), 0);
+    for_each_byte([&](size_t column, size_t place) {
+      const int32_t shifted = byte(place) - zero_point_of(w, column);
+      least[column] = std::min(least[column], shifted);
+      greatest[column] = std::max(greatest[column], shifted);
+    });
+    std::vector<int32_t> subtracted(zero_points_.size());
+    for (size_t column = 0; column < zero_points_.size(); ++column) {
+      const bool fits = least[column] >= INT8_MIN && greatest[column] <= INT8_MAX;
+      subtracted[column] = fits ? zero_point_of(w, column) : has_sign ? 0 : kOffset;
+      zero_points_[column] = zero_point_of(w, column) - subtracted[column];
+    }
+    for_each_byte([&](size_t column, size_t place) {
+      bytes_[place] = static_cast<int8_t>(byte(place) - subtracted[column]);
+    });
   }
 
   int64_t rows() const { return rows_; }
   int64_t columns() const { return std::ssize(zero_points_); }
-  int8_t at(int64_t row, int64_t column) const { return bytes_[static_cast<size_t>(column * rows_ + row)]; }
+  bool lie_by_rows() const { return by_rows_; }
+  int8_t at(int64_t row, int64_t column) const {
+    return bytes_[static_cast<size_t>(by_rows_ ? row * columns() + column : column * rows_ + row)];
+  }
   // What is still to be subtracted.
   const std::vector<int32_t>& zero_points() const { return zero_points_; }
 
   std::vector<int32_t> sums() const {
     std::vector<int32_t> sums(zero_points_.size(), 0);
-    for (int64_t column = 0; column < columns(); ++column)
-      for (int64_t row = 0; row < rows_; ++row)
-        sums[static_cast<size_t>(column)] += at(row, column);
+    for_each_byte([&](size_t column, size_t place) { sums[column] += bytes_[place]; });
     return sums;
   }
 
@@ -64,30 +85,22 @@ class Columns {
   }
 
  private:
-  // The zero point is subtracted now where all that is left has room in a byte.
-  void fill(const ShiftedWeights& w, int64_t column, int64_t step, int64_t apart) {
-    const std::span<int8_t> into =
-        std::span(bytes_).subspan(static_cast<size_t>(column * rows_), static_cast<size_t>(rows_));
-    const bool has_sign = w.bytes.dtype() == DType::I8;
-    const auto byte = [&](int64_t row) {
-      const auto raw =
-          static_cast<uint8_t>(w.bytes.bytes()[static_cast<size_t>(column * apart + row * step)]);
-      return has_sign ? static_cast<int8_t>(raw) : static_cast<int32_t>(raw);
-    };
-    const int32_t zero_point = w.zero_points[w.zero_points.size() == 1 ? 0 : static_cast<size_t>(column)];
-    int32_t least = 0, greatest = 0;
-    for (int64_t row = 0; row < rows_; ++row) {
-      least = std::min(least, byte(row) - zero_point);
-      greatest = std::max(greatest, byte(row) - zero_point);
-    }
-    const bool fits = least >= INT8_MIN && greatest <= INT8_MAX;
-    const int32_t subtracted = fits ? zero_point : has_sign ? 0 : kOffset;
-    for (int64_t row = 0; row < rows_; ++row)
-      into[static_cast<size_t>(row)] = static_cast<int8_t>(byte(row) - subtracted);
-    zero_points_[static_cast<size_t>(column)] = zero_point - subtracted;
+  static int32_t zero_point_of(const ShiftedWeights& w, size_t column) {
+    return w.zero_points[w.zero_points.size() == 1 ? 0 : column];
+  }
+
+  // Calls f(column, place) for all bytes as they lie.
+  template <class F>
+  void for_each_byte(F&& f) const {
+    const auto outer = static_cast<size_t>(by_rows_ ? rows_ : columns()),
+               inner = static_cast<size_t>(by_rows_ ? columns() : rows_);
+    for (size_t i = 0; i < outer; ++i)
+      for (size_t j = 0; j < inner; ++j)
+        f(by_rows_ ? j : i, i * inner + j);
   }
 
   int64_t rows_;
+  bool by_rows_;
   std::vector<int8_t> bytes_;
   std::vector<int32_t> zero_points_;
 };
@@ -101,11 +114,16 @@ Value vector_of(Graph& graph, const std::vector<int32_t>& numbers) {
 }
 
 Tensor words_by_rows(const Columns& columns) {
-  Tensor result(DType::I32, {columns.rows() / kBytes, columns.columns()});
+  const int64_t rows = columns.rows() / kBytes, count = columns.columns();
+  Tensor result(DType::I32, {rows, count});
   const std::span<int32_t> into = result.mutable_data<int32_t>();
-  for (int64_t i = 0; i < columns.rows() / kBytes; ++i)
-    for (int64_t j = 0; j < columns.columns(); ++j)
-      into[static_cast<size_t>(i * columns.columns() + j)] = columns.word(i * kBytes, j, 1);
+  const auto fill = [&](int64_t row, int64_t column) {
+    into[static_cast<size_t>(row * count + column)] = columns.word(row * kBytes, column, 1);
+  };
+  const bool by_rows = columns.lie_by_rows();
+  for (int64_t i = 0; i < (by_rows ? rows : count); ++i)  // as the bytes lie
+    for (int64_t j = 0; j < (by_rows ? count : rows); ++j)
+      by_rows ? fill(i, j) : fill(j, i);
   return result;
 }
 
@@ -166,7 +184,7 @@ std::optional<Value> product_of_bytes(const Node& matmul, const ShiftedBytes& x,
   if (rows % kBytes != 0 || rows == 0 || x.bytes.dim(-1) != Dim(rows))
     return std::nullopt;
   Graph& graph = x.bytes.graph();
-  const Columns columns(w, count, transposed ? 1 : count, transposed ? rows : 1);
+  const Columns columns(w, count, !transposed);
   const auto [bytes, zero_point] = without_sign(x);
   Value sum = matmul_words(words(bytes), constant(graph, words_by_rows(columns)));
   if (zero_point)
@@ -187,7 +205,7 @@ std::optional<Value> convolution_of_bytes(const Node& conv, const ShiftedBytes& 
   const int64_t groups = conv.attr("groups");
   if (!window || w.bytes.count() == 0 || !known_number(x.zero_point))
     return std::nullopt;
-  const Columns columns(w, extents[0], 1, w.bytes.count() / extents[0]);
+  const Columns columns(w, extents[0], false);
   const Filters filters{columns, extents};
   const int32_t border = *known_number(x.zero_point) + (x.bytes.dtype() == DType::I8 ? kOffset : 0);
   if (!are_zero(columns.zero_points()) || !is_byte(border))

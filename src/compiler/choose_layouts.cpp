@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "compiler/image_layout.h"
 #include "compiler/read_images.h"
 #include "loops/arithmetic.h"
 #include "schedule/winograd.h"
@@ -17,46 +18,6 @@ using loops::Function;
 using loops::Scalar;
 
 namespace {
-
-constexpr int64_t kLeastChannels = 8;  // that fill a good part of a vector
-constexpr int64_t kLeastBytes = 4;     // that are read as a word
-
-// Where the dimensions of a buffer lie, the outermost first, and how many elements of a border lie before and
-// after each.
-struct Layout {
-  std::vector<size_t> order;
-  std::vector<int64_t> before, after;  // by dimensions as the graph orders them
-  std::optional<Scalar> border = {};   // what they are; 0 where nobody asks
-};
-
-// Channels come last where there are enough of them; few are left where they are, as a convolution reads them
-// one by one, but for bytes, which it reads four at a time.
-Layout layout_for(const Buffer& buffer) {
-  const std::vector<Dim>& sizes = buffer.sizes;
-  Layout layout{.order = std::vector<size_t>(sizes.size()),
-                .before = std::vector<int64_t>(sizes.size()),
-                .after = std::vector<int64_t>(sizes.size())};
-  std::iota(layout.order.begin(), layout.order.end(), 0);
-  const int64_t least = info(buffer.dtype).bits == 8 ? kLeastBytes : kLeastChannels;
-  if (sizes[1].constant().value_or(least) >= least)
-    std::rotate(layout.order.begin() + 1, layout.order.begin() + kFirstSpatial, layout.order.end());
-  return layout;
-}
-
-std::vector<Dim> sizes_in(const Layout& layout, const std::vector<Dim>& sizes) {
-  std::vector<Dim> ordered;
-  for (size_t dim : layout.order)
-    ordered.push_back(sizes[dim] + layout.before[dim] + layout.after[dim]);
-  return ordered;
-}
-
-// An index may be an element that is read, as where an image is resized.
-std::vector<Scalar> place_in(const Layout& layout, const std::vector<Scalar>& at) {
-  std::vector<Scalar> ordered;
-  for (size_t dim : layout.order)
-    ordered.push_back(layout.before[dim] == 0 ? at[dim] : at[dim] + Scalar::index(layout.before[dim]));
-  return ordered;
-}
 
 class LayoutChooser {
  public:
@@ -169,7 +130,7 @@ class LayoutChooser {
 
   void surround(Stage& stage, const Scalar& image) {
     const Definition& definition = stage.definition;
-    Layout& layout = layouts_.at(image.name());
+    ImageLayout& layout = layouts_.at(image.name());
     const std::optional<Scalar> border = border_in(definition.values.front(), image.name());
     if (border && layout.border.value_or(*border) != *border)
       return;
@@ -529,9 +490,9 @@ class LayoutChooser {
   const NumericsBudget numerics_;
   const Target& target_;
   std::map<std::string, Buffer>& buffers_;
-  std::set<std::string> fixed_;            // what keeps its order
-  std::map<std::string, Layout> layouts_;  // of images
-  std::map<std::string, Buffer> logical_;  // buffers as the graph has them
+  std::set<std::string> fixed_;                 // what keeps its order
+  std::map<std::string, ImageLayout> layouts_;  // of images
+  std::map<std::string, Buffer> logical_;       // buffers as the graph has them
   std::vector<Item*> rewritten_;
 };
 

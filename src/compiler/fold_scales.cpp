@@ -11,14 +11,17 @@
 namespace tenon {
 namespace {
 
-// Whether a value follows from constants alone.
-bool is_known(Value value) {
-  if (value.is_input())
+constexpr int kMostSteps = 6;  // from a constant to what is made of it
+
+// Whether a value follows from constants alone, in few steps.
+bool is_known(Value value, int steps = kMostSteps) {
+  if (value.is_input() || steps == 0)
     return false;
   const std::vector<Value> operands = value.node()->operands();
   return literal_of(value) != nullptr ||
          (!operands.empty() && value.node()->regions().empty() && !value.node()->op().traits.random &&
-          std::all_of(operands.begin(), operands.end(), is_known));
+          std::all_of(operands.begin(), operands.end(),
+                      [&](Value operand) { return is_known(operand, steps - 1); }));
 }
 
 // x * factor + added.
@@ -70,7 +73,7 @@ std::optional<Value> reciprocal_of(Value scale) {
 
 void fold_scales(Graph& graph) {
   for (Node* node : graph.nodes()) {
-    if (!node->is("quantize") || node->in("x").dtype() != DType::F32 ||
+    if (!node->is("quantize") || node->in("x").is_input() || node->in("x").dtype() != DType::F32 ||
         info(node->result().dtype()).bits != 8 || !is_integer(node->result().dtype()))
       continue;
     const InsertBefore here(node);

@@ -16,11 +16,13 @@ std::span<const Dim> spatial(Value v) { return std::span(v.shape().dims()).subsp
 // Channels for each element of w along its second dimension.
 int64_t channels_at_once(const Node& n) { return n.in("w").dtype() == DType::I32 ? kBytes : 1; }
 
-void check(const Node& n, int64_t x_rank, int64_t w_rank, const Dim& channels, const Dim& filters,
-           const Dim& filter_channels) {
-  const int64_t groups = n.attr("groups"), border = n.attr("border");
+void check_ranks(const Node& n, int64_t x_rank, int64_t w_rank) {
   if (x_rank < 3 || w_rank != x_rank)
     throw operand_error(n, "x must be [batch, channels, spatial…], and w of the same rank");
+}
+
+void check(const Node& n, const Dim& channels, const Dim& filters, const Dim& filter_channels) {
+  const int64_t groups = n.attr("groups"), border = n.attr("border");
   if (groups < 1 || groups > INT32_MAX || filters.constant().value_or(0) % groups != 0)
     throw operand_error(n, fmt::format("{} filters do not divide into {} groups", filters, groups));
   if (border < 0 || border > UINT8_MAX)
@@ -31,7 +33,8 @@ void check(const Node& n, int64_t x_rank, int64_t w_rank, const Dim& channels, c
 
 Types infer(const Node& n) {
   const Value x = n.in("x"), w = n.in("w");
-  check(n, x.rank(), w.rank(), x.dim(1), w.dim(0), w.dim(1));
+  check_ranks(n, x.rank(), w.rank());
+  check(n, x.dim(1), w.dim(0), w.dim(1));
   std::vector<Dim> dims = {x.dim(0), w.dim(0)};
   for (Dim& count : count_windows(n, window_of(n, x.rank() - 2), spatial(x), spatial(w)))
     dims.push_back(std::move(count));
@@ -75,7 +78,7 @@ class Windows {
     const int64_t channels = x_.extent(1) / groups_, cells = element_count(spatial(w_)),
                   plane = element_count(spatial(x_)),
                   first = image * x_.extent(1) + filter / (w_.extent(0) / groups_) * channels;
-    T sum = 0;
+    std::conditional_t<std::is_same_v<T, int32_t>, int64_t, double> sum = 0;
     for (int64_t cell = 0; cell < cells; ++cell) {
       const std::optional<int64_t> element = element_under(window, cell);
       for (int64_t channel = 0; channel < channels; ++channel) {
@@ -86,7 +89,7 @@ class Windows {
                weight_at<T>(w_.data<T>(), (filter * w_.extent(1) + held) * cells + cell, channel);
       }
     }
-    return sum;
+    return static_cast<T>(sum);
   }
 
   std::optional<int64_t> element_under(int64_t window, int64_t cell) const {
@@ -115,7 +118,8 @@ class Windows {
 
 Data eval(const Call& c) {
   const Tensor &x = c.in("x"), &w = c.in("w");
-  check(c.node(), x.rank(), w.rank(), x.extent(1), w.extent(0), w.extent(1));
+  check_ranks(c.node(), x.rank(), w.rank());
+  check(c.node(), x.extent(1), w.extent(0), w.extent(1));
   if (w.dtype() == DType::I32)
     return {Windows<int32_t>(c).sums()};
   return {Windows<float>(c).sums()};

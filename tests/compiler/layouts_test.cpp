@@ -19,6 +19,26 @@ TEST(Layouts, PutChannelsLastAndZerosAround) {
   expect_as_evaluated(*graph);
 }
 
+// One convolution sees 2.5 around the image and another zeros, of which one border can be there.
+TEST(Layouts, PutOneOfTwoBordersAround) {
+  const std::string padded = R"(
+        %p = constant(value=i64[4] {1, 1, 1, 1})
+        %v = constant(value=f32[] {2.5})
+        %2 = pad(%1, %p, %v, axes=[2,3])
+        %3 = conv(%2, %w2, strides=[1,1], dilations=[1,1], pads=[0,0,0,0])
+)";
+  const std::string with_zeros = "%4 = conv(%1, %w3, strides=[1,1], dilations=[1,1], pads=[1,1,1,1])\n";
+  for (const std::string& convolutions : {padded + with_zeros, with_zeros + padded})
+    expect_as_evaluated(*read(fmt::format(
+        R"(graph g(%x: f32[1,8,9,9], %w1: f32[16,8,1,1], %w2: f32[16,16,3,3], %w3: f32[8,16,3,3]) {{
+        %0 = conv(%x, %w1, strides=[1,1], dilations=[1,1], pads=[0,0,0,0])
+        %1 = relu(%0)
+        {}
+        return %3, %4
+      }})",
+        convolutions)));
+}
+
 TEST(Layouts, LeaveAloneWhatIsNotConvolved) {
   for (const char* text : {"graph g(%x: f32[2,8,6,6]) { %0, %i = max_pool(%x, kernel=[2,2], strides=[2,2], "
                            "dilations=[1,1], pads=[0,0,0,0]) %1 = relu(%0) return %1 }",

@@ -35,7 +35,9 @@ TEST(ByteConvolutions, RefuseWhatDoesNotFit) {
         "graph(%x: u8[1,8,5], %w: f32[3,4,1]) { %y = conv_bytes(%x, %w, strides=[1], dilations=[1], "
         "pads=[0,0], groups=2) return %y }",
         "graph(%x: u8[1,8,5], %w: f32[4,8,1]) { %y = conv_bytes(%x, %w, strides=[1], dilations=[1], "
-        "pads=[0,0], border=256) return %y }"})
+        "pads=[0,0], border=256) return %y }",
+        "graph(%x: u8[8], %w: i32[]) { %y = conv_words(%x, %w, strides=[], dilations=[], pads=[]) return %y "
+        "}"})
     EXPECT_THROW(output_type(text), UserError) << text;
 }
 
