@@ -39,8 +39,9 @@ class Columns {
         bytes_(static_cast<size_t>(w.bytes.count())),
         zero_points_(static_cast<size_t>(count)) {
     const bool has_sign = w.bytes.dtype() == DType::I8;
+    const std::span<const std::byte> all = w.bytes.bytes();
     const auto byte = [&](size_t place) {
-      const auto raw = static_cast<uint8_t>(w.bytes.bytes()[place]);
+      const auto raw = static_cast<uint8_t>(all[place]);
       return has_sign ? static_cast<int8_t>(raw) : static_cast<int32_t>(raw);
     };
     // Zero points are subtracted now where all that is left has room in a byte.
@@ -92,11 +93,16 @@ class Columns {
   // Calls f(column, place) for all bytes as they lie.
   template <class F>
   void for_each_byte(F&& f) const {
-    const auto outer = static_cast<size_t>(by_rows_ ? rows_ : columns()),
-               inner = static_cast<size_t>(by_rows_ ? columns() : rows_);
-    for (size_t i = 0; i < outer; ++i)
-      for (size_t j = 0; j < inner; ++j)
-        f(by_rows_ ? j : i, i * inner + j);
+    const auto rows = static_cast<size_t>(rows_), count = zero_points_.size();
+    if (by_rows_) {
+      for (size_t row = 0; row < rows; ++row)
+        for (size_t column = 0; column < count; ++column)
+          f(column, row * count + column);
+      return;
+    }
+    for (size_t column = 0; column < count; ++column)
+      for (size_t row = 0; row < rows; ++row)
+        f(column, column * rows + row);
   }
 
   int64_t rows_;
