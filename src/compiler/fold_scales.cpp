@@ -37,6 +37,12 @@ bool is_used_once(Value value, std::string_view op) {
   return !value.is_input() && value.use_count() == 1 && value.node()->is(op);
 }
 
+// Whether it adds up products of bytes, of which floats lose little; of other integers they may lose all.
+bool is_sum_of_bytes(Value value) {
+  return !value.is_input() && (value.node()->is("matmul_words") || value.node()->is("conv_words") ||
+                               value.node()->is("conv_bytes"));
+}
+
 // x times a factor, by way of the constants that x is made with.
 Line line_of(Value x, Value factor) {
   for (const auto& [i, j] : {std::pair(0, 1), std::pair(1, 0)}) {
@@ -48,10 +54,10 @@ Line line_of(Value x, Value factor) {
       return line;
     }
   }
-  // A sum of integers, less what the zero points come to.
+  // What the zero points come to is subtracted from a sum of products.
   const Value before = is_used_once(x, "cast") ? x.node()->in("x") : x;
-  if (!is_used_once(before, "sub") || !is_known(before.node()->operand(1)) ||
-      (before.dtype() != DType::I32 && before.dtype() != DType::F32))
+  if (!is_used_once(before, "sub") || !is_sum_of_bytes(before.node()->operand(0)) ||
+      !is_known(before.node()->operand(1)))
     return {x, factor};
   Line line{cast(before.node()->operand(0), DType::F32), factor};
   line.add(cast(before.node()->operand(1), DType::F32) * (factor * -1.0));

@@ -262,6 +262,23 @@ TEST(FoldScales, LetsLayersReadAndWriteBytes) {
     EXPECT_NEAR(got[i], wanted[i], 1) << "element " << i;
 }
 
+// Floats have too few bits for the integers before they are subtracted.
+TEST(FoldScales, SubtractsLargeIntegersAsTheyAre) {
+  const std::unique_ptr<Graph> graph = read(
+      R"(graph g(%x: i32[4]) {
+      %c = constant(value=i32[] {1073741824})
+      %0 = sub(%x, %c)
+      %1 = cast(%0, to=f32)
+      %s = constant(value=f32[] {0.5})
+      %y = quantize(%1, %s, to=u8)
+      return %y
+    })");
+  const Tensor x =
+      narrow<int64_t>(DType::I32, {4}, std::vector<int64_t>{1073741825, 1073741830, 1073741860, 1073741924});
+  EXPECT_EQ(widen<double>(compile(*graph, without_cache())->run({x}, {})[0].tensor()),
+            (std::vector<double>{2, 12, 72, 200}));
+}
+
 TEST(FoldScales, LeavesStrictNumericsAlone) {
   const std::unique_ptr<Graph> graph = read(
       "graph g(%x: f32[40]) { %s = constant(value=f32[] {0.3}) %0 = exp(%x) %y = quantize(%0, %s, to=u8) "
