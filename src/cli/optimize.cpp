@@ -191,7 +191,8 @@ void add_optimize(CLI::App& program) {
       ->option_text("FILE");
   command
       ->add_option("--opset", options->opset,
-                   fmt::format("the opset of the ONNX file: {} to {}, by default the oldest that all its nodes can be written in",
+                   fmt::format("the opset of the ONNX file: {} to {}, by default the oldest that all its "
+                               "nodes can be written in",
                                onnx::kOldestWritten, onnx::kNewestOpset))
       ->option_text("N");
   command->add_option("--numerics", options->numerics, "how exact it must stay: strict, default or fast")

@@ -100,8 +100,7 @@ void add_print(CLI::App& program) {
       ->check(CLI::IsMember({"imported", "gradient", "optimised", "fusion", "kernels", "program"})
                   .description(""))
       ->option_text("STAGE [imported]");
-  command
-      ->add_option("-o", options->file, "writes it to this file; of the form tenon, it reads back")
+  command->add_option("-o", options->file, "writes it to this file; of the form tenon, it reads back")
       ->option_text("FILE");
   list += "NAME of a built-in model is one of\n";
   for (const builtin::Model& model : builtin::all_models())
