@@ -187,7 +187,16 @@ class Search {
         !mask.otherwise || !(*mask.otherwise * found_.scale <= kMasked))
       return false;
     mask.otherwise = *mask.otherwise * found_.scale;
+    if (*mask.otherwise > kLowest && adds_to_scores())
+      return stop("more is added where a condition has chosen a low score");
     return attempt(inner, [&] { add(mask, choice); });
+  }
+
+  // Whether what a condition chooses is one part of a sum. A query all of whose keys are masked, by the one
+  // or the other, attends to those that come to the highest, which another low score would change.
+  bool adds_to_scores() const {
+    return std::any_of(found_.masks.begin(), found_.masks.end(),
+                       [](const Mask& mask) { return !mask.otherwise; });
   }
 
   // Whether a condition chose between the scores and one that is low, but not so low that nothing which is

@@ -34,6 +34,24 @@ TEST(Optimize, FollowsSizesOutOfNestedGraphs) {
   EXPECT_EQ(to_string(graph->outputs().front().type()), "f32[1,n]");
 }
 
+// x is rounded by what is added to it, and taken off again.
+TEST(Optimize, KeepsWhatRounds) {
+  for (const char* shape : {"4", "n", "n,3", "1"}) {
+    const std::string text = fmt::format(
+        "graph g(%x: f32[{}]) {{ %c = constant(value=f32[] {{12582912}}) %t = add(%x, %c) %y = sub(%t, %c) "
+        "return %y }}",
+        shape);
+    const std::unique_ptr<Graph> graph = parse_graph(text);
+    Journal journal;
+    optimize(*graph, journal);
+    EXPECT_EQ(graph->node_count(), parse_graph(text)->node_count() + 1) << print(*graph);  // -c
+    const std::unique_ptr<Graph> small = parse_graph(
+        "graph g(%x: f32[4]) { %c = constant(value=f32[] {3}) %t = add(%x, %c) %y = sub(%t, %c) return %y }");
+    optimize(*small, journal);
+    EXPECT_EQ(small->node_count(), 0) << print(*small);
+  }
+}
+
 TEST(Optimize, LeavesOutWhatIsDisabled) {
   const std::unique_ptr<Graph> graph = parse_graph(kText);
   Journal journal;

@@ -207,6 +207,22 @@ TEST(RecogniseAttention, LeavesAChoiceOfSums) {
   EXPECT_TRUE(graph->outputs().front().node()->is("attention"));
 }
 
+// A query whose keys are all masked, some by the choice and some by what is added, attends to the highest.
+TEST(RecogniseAttention, LeavesSumsOfAChoice) {
+  constexpr std::string_view text =
+      R"(graph g(%q: f32[2,4,8,16], %k: f32[2,4,6,16], %v: f32[2,4,6,5], %m: bool[8,6], %b: f32[8,6]) {{
+    %s = matmul(%q, %k, transpose_b=true) %low = constant(value=f32[] {{{}}})
+    %c = where(%m, %s, %low) %a = add(%c, %b) %p = softmax(%a) %y = matmul(%p, %v) return %y }})";
+  const Journal unchanged = expect_unchanged(recognise_attention, fmt::format(fmt::runtime(text), "-1e9"));
+  EXPECT_EQ(only_remark(unchanged), "more is added where a condition has chosen a low score");
+  for (const char* low : {"-inf", "-3e38"}) {
+    const std::unique_ptr<Graph> graph = parse_graph(fmt::format(fmt::runtime(text), low));
+    Journal journal;
+    recognise_attention(*graph, journal);
+    EXPECT_TRUE(graph->outputs().front().node()->is("attention")) << low;
+  }
+}
+
 TEST(RecogniseAttention, LeavesProbabilitiesThatOthersUse) {
   const Journal journal = expect_unchanged(
       recognise_attention, R"(graph g(%q: f32[2,4,8,16], %k: f32[2,4,6,16], %v: f32[2,4,6,5]) {

@@ -3,19 +3,11 @@
 // look for one spelling only.
 #include <cmath>
 
+#include "rewrite/rules/rounded_sums.h"
 #include "rewrite/rules/rules.h"
-#include "tensor/rounding.h"
-#include "tensor/wide.h"
 
 namespace tenon {
 namespace {
-
-constexpr double kMostRoundedOff = 0x1p-10;
-
-// Of an ordinary float; f32 counts as bf16.
-double greatest_finite(DType dtype) {
-  return dtype == DType::F64 ? 0x1.fffffffffffffp1023 : dtype == DType::F16 ? 65504 : 0x1.fep127;
-}
 
 // Whether formula(elements of c …) is a normal number for all elements: then doing it first loses nothing.
 bool stays_normal(const Tensor& c, const std::function<double(double)>& formula) {
@@ -70,22 +62,11 @@ Condition product_is_normal(const Pattern& c, const Pattern& d) {
           }};
 }
 
-// Adding c rounds off what c + d must not bring back: (x + 2²³) - 2²³ is x rounded, and not x.
 Condition sum_keeps_rounding(const Pattern& c, const Pattern& d) {
   return {fmt::format("{} + {} neither overflows nor cancels what is large", c.to_string(), d.to_string()),
           [=](const Match& m) {
             const Tensor *known_c = known_elements(m[c]), *known_d = known_elements(m[d]);
-            if (known_c == nullptr || known_d == nullptr)
-              return false;
-            const double step = rounding_step(m[c].dtype()), greatest = greatest_finite(m[c].dtype());
-            for (double first : widen<double>(*known_c))
-              for (double second : widen<double>(*known_d)) {
-                const double sum = std::fabs(first + second),
-                             larger = std::max(std::fabs(first), std::fabs(second));
-                if (sum > greatest || (sum < larger / 2 && larger * step > kMostRoundedOff))
-                  return false;
-              }
-            return true;
+            return known_c != nullptr && known_d != nullptr && sum_keeps_rounding(*known_c, *known_d);
           }};
 }
 
