@@ -41,7 +41,7 @@ void check_outputs(const std::string& file, const Graph& graph) {
 }
 
 // What runs the model, which must outlive it.
-Executor prepare(Graph& graph, Engine engine, Precision precision) {
+Executor prepare(Graph& graph, Engine engine, NumericsBudget numerics, Precision precision) {
   if (engine == Engine::Reference && precision != Precision::F32)
     throw user_error(
         "--precision is for the compiled engine; the reference computes with what the model has");
@@ -52,8 +52,9 @@ Executor prepare(Graph& graph, Engine engine, Precision precision) {
                                         progress.step(node.op().name);
                                       }});
     };
-  optimize_model(graph);
-  return [program = std::shared_ptr<const Program>(compile_model(graph, {.precision = precision}))](
+  optimize_model(graph, numerics);
+  return [program = std::shared_ptr<const Program>(
+              compile_model(graph, {.numerics = numerics, .precision = precision}))](
              const Data& inputs, const tenon::RunOptions& options) {
     return run_compiled([&] { return program->run(inputs, options); });
   };
@@ -68,7 +69,7 @@ void write_outputs(const std::string& file, const Graph& graph, const Data& outp
 
 struct RunArguments {
   ModelArguments model;
-  std::string inputs, outputs, engine = "compiled", precision = "f32";
+  std::string inputs, outputs, engine = "compiled", numerics = "default", precision = "f32";
   tenon::RunOptions run;
 };
 
@@ -81,7 +82,9 @@ void run(const RunArguments& options) {
   }
   const std::optional<Data> inputs = file.inputs_for(*graph);
   file.note_others();
-  const Executor execute = prepare(*graph, parse_engine(options.engine), parse_precision(options.precision));
+  const Executor execute =
+      prepare(*graph, parse_engine(options.engine), parse_numerics_budget(options.numerics),
+              parse_precision(options.precision));
   const auto start = std::chrono::steady_clock::now();
   const Data outputs =
       inputs
@@ -112,6 +115,10 @@ void add_run(CLI::App& program) {
                    "what runs it: the optimised model as code for this machine, or as it is, node by node")
       ->check(CLI::IsMember({"reference", "compiled"}))
       ->capture_default_str();
+  command
+      ->add_option("--numerics", options->numerics,
+                   "how exact the compiled engine must stay: strict, default or fast")
+      ->option_text("BUDGET [default]");
   add_precision(*command, options->precision);
   add_threads(*command, options->run.threads);
   command->add_option("--seed", options->run.seed, "the seed of the model's random ops")
