@@ -166,9 +166,6 @@ struct Filters {
   }
 };
 
-// Whether sums of so many products of bytes are exact in floats.
-bool fits_floats(int64_t products) { return products * UINT8_MAX * kOffset <= int64_t{1} << 24; }
-
 std::optional<int32_t> known_number(const std::optional<Value>& value) {
   if (!value)
     return 0;
@@ -219,7 +216,7 @@ std::optional<Value> convolution_of_bytes(const Node& conv, const ShiftedBytes& 
   Graph& graph = x.bytes.graph();
   // Lanes that are filters of different groups would each read a word of their own.
   const bool in_words = extents[1] % kBytes == 0 && (groups == 1 || extents[0] / groups % kBytes == 0);
-  if (!in_words && !fits_floats(columns.rows()))
+  if (!in_words && !sums_fit_floats(columns.rows()))
     return std::nullopt;
   // Few channels that all filters share are made floats once for all.
   if (!in_words && groups == 1 && x.zero_point) {

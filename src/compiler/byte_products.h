@@ -19,6 +19,9 @@ struct ShiftedWeights {
   std::vector<int32_t> zero_points;  // one, or one for each
 };
 
+// Whether sums of so many products of bytes are exact in floats.
+inline bool sums_fit_floats(int64_t products) { return products * UINT8_MAX * 128 <= int64_t{1} << 24; }
+
 // What a node of matmul or conv computes of such operands, exactly, in integers of 32 bits that may overflow,
 // or in floats. Nothing where it had better be computed otherwise.
 std::optional<Value> product_of_bytes(const Node& matmul, const ShiftedBytes& x, const ShiftedWeights& w);

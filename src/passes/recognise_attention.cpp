@@ -10,7 +10,9 @@
 // All of it may be the other way round: vᵀ · softmax(k qᵀ, along the keys), which is the transpose of the
 // result.
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <ranges>
 
 #include "ops/attention.h"
 #include "ops/binary.h"
@@ -189,7 +191,18 @@ class Search {
     mask.otherwise = *mask.otherwise * found_.scale;
     if (*mask.otherwise > kLowest && adds_to_scores())
       return stop("more is added where a condition has chosen a low score");
+    if (chooses_otherwise(*mask.otherwise))
+      return stop("two conditions choose different low scores");
     return attempt(inner, [&] { add(mask, choice); });
+  }
+
+  // Whether another condition chose a score that is low but not as low: one that becomes lower still would
+  // change which of them is the highest.
+  bool chooses_otherwise(double low) const {
+    return std::any_of(found_.masks.begin(), found_.masks.end(), [&](const Mask& mask) {
+      return mask.otherwise && *mask.otherwise != low && std::isfinite(*mask.otherwise) &&
+             std::isfinite(low) && std::max(*mask.otherwise, low) > kLowest;
+    });
   }
 
   // Whether what a condition chooses is one part of a sum. A query all of whose keys are masked, by the one
@@ -413,14 +426,17 @@ Value as_bias(Value seen, DType dtype) {
   return where(seen, scalar(graph, dtype, 0), scalar(graph, dtype, kNever));
 }
 
-// The masks as one, with rank 4 or less.
+// The masks as one, with rank 4 or less: from the scores outwards, so that what a condition chooses is all
+// that is left of what was added before.
 Value merged_mask(const Found& found) {
   const bool is_only = found.masks.size() == 1;  // else a score may be low by another mask too
   const DType dtype = found.q.dtype();
   Value merged;
-  for (const Mask& mask : found.masks) {
+  for (const Mask& mask : std::views::reverse(found.masks)) {
     Graph& graph = mask.value.graph();
     Value next = in_frame(mask, found.frame);
+    if (found.frame.rank() == 3 && next.rank() == 3)
+      next = unsqueeze(next, {1});
     if (!mask.otherwise) {
       if (mask.scale != 1)
         next = next * mask.scale;
@@ -429,19 +445,20 @@ Value merged_mask(const Found& found) {
     } else if (*mask.otherwise == kNever) {
       next = mask.negated ? logical_not(next) : next;
     } else {
-      const Value zero = scalar(graph, dtype, 0),
-                  low = scalar(graph, dtype, is_only ? kLowest : std::min(*mask.otherwise, kLowest));
-      next = mask.negated ? where(next, low, zero) : where(next, zero, low);
+      Value seen = merged ? merged : scalar(graph, dtype, 0);
+      if (seen.dtype() == DType::Bool)
+        seen = as_bias(seen, dtype);
+      const Value low = scalar(graph, dtype, is_only ? kLowest : std::min(*mask.otherwise, kLowest));
+      merged = mask.negated ? where(next, low, seen) : where(next, seen, low);
+      continue;
     }
-    if (found.frame.rank() == 3 && next.rank() == 3)
-      next = unsqueeze(next, {1});
     if (!merged)
       merged = next;
     else if (merged.dtype() == DType::Bool && next.dtype() == DType::Bool)
-      merged = logical_and(merged, next);
+      merged = logical_and(next, merged);
     else
-      merged = (merged.dtype() == DType::Bool ? as_bias(merged, dtype) : merged) +
-               (next.dtype() == DType::Bool ? as_bias(next, dtype) : next);
+      merged = (next.dtype() == DType::Bool ? as_bias(next, dtype) : next) +
+               (merged.dtype() == DType::Bool ? as_bias(merged, dtype) : merged);
   }
   return merged;
 }

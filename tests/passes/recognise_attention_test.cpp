@@ -223,6 +223,34 @@ TEST(RecogniseAttention, LeavesSumsOfAChoice) {
   }
 }
 
+// What the outer condition chooses is all that is left of the inner choice, which is no sum.
+TEST(RecogniseAttention, NestsChoices) {
+  constexpr std::string_view text =
+      R"(graph g(%q: f32[1,1,2,4], %k: f32[1,1,3,4], %v: f32[1,1,3,4], %m: bool[2,3], %n: bool[2,3]) {{
+    %l = constant(value=f32[] {{{}}}) %o = constant(value=f32[] {{{}}})
+    %s = matmul(%q, %k, transpose_b=true) %a = where(%m, %s, %l) %b = where(%n, %a, %o)
+    %p = softmax(%b) %y = matmul(%p, %v) return %y }})";
+  const Data inputs{
+      narrow<double>(DType::F32, {1, 1, 2, 4}, std::vector<double>{1, 2, 3, 4, 5, 6, 7, 8}),
+      narrow<double>(DType::F32, {1, 1, 3, 4}, std::vector<double>{1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 3, 1}),
+      narrow<double>(DType::F32, {1, 1, 3, 4}, std::vector<double>{1, 2, 3, 4, 5, 6, 7, 8, 9, 8, 7, 6}),
+      narrow<double>(DType::Bool, {2, 3}, std::vector<double>{0, 1, 0, 0, 1, 1}),
+      narrow<double>(DType::Bool, {2, 3}, std::vector<double>{0, 0, 1, 1, 0, 1})};
+  for (const auto& [inner, outer, is_found] :
+       {std::tuple("-1e9", "-1e9", true), std::tuple("-1e9", "-1e10", false),
+        std::tuple("-3e38", "-1e38", true), std::tuple("-1e9", "-inf", true)}) {
+    const std::string given = fmt::format(fmt::runtime(text), inner, outer);
+    const std::unique_ptr<Graph> graph = parse_graph(given);
+    Journal journal;
+    recognise_attention(*graph, journal);
+    EXPECT_EQ(graph->outputs().front().node()->is("attention"), is_found) << given;
+    const std::vector<double> got = widen<double>(evaluate(*graph, inputs)[0].tensor()),
+                              wanted = widen<double>(evaluate(*parse_graph(given), inputs)[0].tensor());
+    for (size_t i = 0; i < wanted.size(); ++i)
+      EXPECT_NEAR(got[i], wanted[i], 1e-5) << given << "\nelement " << i;
+  }
+}
+
 TEST(RecogniseAttention, LeavesProbabilitiesThatOthersUse) {
   const Journal journal = expect_unchanged(
       recognise_attention, R"(graph g(%q: f32[2,4,8,16], %k: f32[2,4,6,16], %v: f32[2,4,6,5]) {
