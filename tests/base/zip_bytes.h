@@ -37,8 +37,8 @@ inline std::string deflate_bytes(const std::string& content) {
 inline std::string zip_bytes(const std::vector<ZipPart>& parts) {
   std::string file, directory;
   const auto put = [](std::string& to, uint64_t value, int bytes) {
-    for (int i = 0; i < bytes; ++i)
-      to.push_back(static_cast<char>(value >> (8 * i)));
+    for (int i = 0; i < bytes; ++i, value /= 256)
+      to.push_back(static_cast<char>(value % 256));
   };
   for (const ZipPart& part : parts) {
     const std::string packed = part.deflated ? deflate_bytes(part.content) : part.content;

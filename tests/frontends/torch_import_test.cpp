@@ -34,6 +34,13 @@ NodeText slice(const std::string& a, int start, int end, const std::string& outp
               output);
 }
 
+TEST(TorchChanges, OfShapesAreRefused) {
+  const ProgramText program = {.inputs = kX,
+                               .nodes = {node("aten.unsqueeze_.default",
+                                              {{"self", tensor_name("x")}, {"dim", {{"as_int", 1}}}}, "y")}};
+  EXPECT_THROW(import(program), UserError);
+}
+
 // --- weights and names
 
 TEST(TorchWeights, StayInTheFileUnderTheirNames) {

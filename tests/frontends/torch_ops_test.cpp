@@ -39,6 +39,44 @@ TEST(TorchOps, ComputeNearZeroWithoutLosingDigits) {
               f32({3}, {2.3561945, -2.3561945, 1.5707964}), 1e-6);
 }
 
+// Infinities, zeros and NaN, which formulas for other numbers miss.
+TEST(TorchOps, ComputeWithWhatIsNotFinite) {
+  constexpr double inf = std::numeric_limits<double>::infinity(),
+                   nan = std::numeric_limits<double>::quiet_NaN();
+  expect_tensor(run_op("logaddexp.default",
+                       {{"self", f32({3}, {-inf, inf, -inf})}, {"other", f32({3}, {-inf, inf, 2})}}),
+                f32({3}, {-inf, inf, 2}));
+  expect_near(run_op("logaddexp.default", {{"self", f32({1}, {0})}, {"other", f32({1}, {0})}}),
+              f32({1}, {0.6931472}), 1e-6);
+  expect_tensor(run_op("floor_divide.default", {{"self", f32({6}, {1, -1, -2, 2, 0, -7})},
+                                                {"other", f32({6}, {0, 0, inf, inf, inf, 2})}}),
+                f32({6}, {inf, -inf, -1, 0, 0, -4}));
+  expect_tensor(run_op("sign.default", {{"self", f32({3}, {nan, -2, 0})}}), f32({3}, {0, -1, 0}));
+  expect_near(run_op("atan2.default", {{"self", f32({4}, {inf, inf, -inf, -inf})},
+                                       {"other", f32({4}, {inf, -inf, inf, -inf})}}),
+              f32({4}, {0.7853982, 2.3561945, -0.7853982, -2.3561945}), 1e-6);
+  EXPECT_TRUE(
+      std::isnan(as_double(run_op("atan2.default", {{"self", f32({1}, {nan})}, {"other", f32({1}, {0})}}))));
+}
+
+TEST(TorchOps, NormaliseByDefault) {
+  // In f32, whatever the dtype is: 0.01 / sqrt(0.0001 + 1.2e-7)
+  expect_near(run_op("rms_norm.default", {{"input", tensor(DType::F16, {1, 2}, {0.01, 0.01})},
+                                          {"normalized_shape", std::vector<int64_t>{2}}}),
+              tensor(DType::F16, {1, 2}, {0.9995, 0.9995}), 2e-3);
+  // Over all elements: |v| is 5.
+  expect_near(run_op("_weight_norm.default", {{"v", f32({1, 2}, {3, 4})}, {"g", f32({}, {10})}, {"dim", -1}}),
+              f32({1, 2}, {6, 8}), 1e-6);
+}
+
+TEST(TorchOps, ResizeByScalesAsSizesSay) {
+  // floor(3 · 1.5) = 4 pixels, corner to corner.
+  expect_near(run_op("upsample_linear1d.vec", {{"input", f32({1, 1, 3}, {0, 3, 6})},
+                                               {"align_corners", true},
+                                               {"scale_factors", std::vector<double>{1.5}}}),
+              f32({1, 1, 4}, {0, 2, 4, 6}), 1e-6);
+}
+
 TEST(TorchOps, ReduceSomeAxesOrAll) {
   expect_tensor(
       run_op("sum.dim_IntList", {{"self", kMatrix}, {"dim", std::vector<int64_t>{-1}}, {"keepdim", true}}),

@@ -226,6 +226,7 @@ struct Given {
   Given(const char* value) : json({{"as_string", value}}) {}
   Given(DType dtype) : json({{"as_scalar_type", number_of(dtype)}}) {}
   Given(std::vector<int64_t> values) : json({{"as_ints", values}}) {}
+  Given(std::vector<double> values) : json({{"as_floats", values}}) {}
   Given(Json json) : json(std::move(json)) {}
 
   Json json = nullptr;

@@ -140,7 +140,7 @@ Literal Archive::payload(const std::string& folder, const Payload& payload) {
   const auto width = static_cast<uint64_t>(info(meta.dtype).bytes);
   const ZipFile::Entry& stored = entry(folder + payload.path);
   const auto elements = reach(extents, strides, offset);
-  if (!elements || *elements > stored.size / width)
+  if (!elements || std::max(*elements, static_cast<uint64_t>(offset)) > stored.size / width)
     throw user_error("{} at offset {} with strides [{}] needs more than the {} bytes of {}",
                      describe(meta.dtype, extents), offset, fmt::join(strides, ","), stored.size,
                      folder + payload.path);

@@ -63,10 +63,17 @@ Pair divided(const NodeView& n) {
   return {n, a, b, float_type(result_type({a, b}))};
 }
 
-// Rounded down; of floats as Python does, from the remainder.
-Value floor_division(const Pair& pair) {
+// Rounded down; of floats as Python does, from the remainder. There is none by 0, and none that is finite by
+// infinity.
+Value floor_division(const NodeView& n, const Pair& pair) {
   const Value quotient = (pair.a - mod(pair.a, pair.b)) / pair.b;
-  return is_float(pair.dtype) ? round(quotient) : quotient;
+  if (!is_float(pair.dtype))
+    return quotient;
+  const auto number = [&](double value) { return n.number(pair.dtype, value); };
+  const Value infinity = number(std::numeric_limits<double>::infinity()), zero = number(0);
+  const Value by_infinity = logical_and(equal(abs(pair.b), infinity), less(abs(pair.a), infinity));
+  const Value below = where(less(pair.a * pair.b, zero), number(-1), zero);
+  return where(equal(pair.b, zero), pair.a / pair.b, where(by_infinity, below, round(quotient)));
 }
 
 std::vector<Value> convert_div(const NodeView& n) {
@@ -77,7 +84,7 @@ std::vector<Value> convert_div(const NodeView& n) {
   }
   const Pair pair = operands(n);
   if (rounding == "floor")
-    return {floor_division(pair)};
+    return {floor_division(n, pair)};
   if (rounding != "trunc")
     throw user_error("div: rounding_mode is \"{}\", but must be floor or trunc", rounding);
   const Value quotient = pair.a / pair.b;
@@ -85,7 +92,7 @@ std::vector<Value> convert_div(const NodeView& n) {
     return {quotient};
   return {where(less(quotient, n.number(pair.dtype, 0)), ceil(quotient), floor(quotient))};
 }
-std::vector<Value> convert_floor_divide(const NodeView& n) { return {floor_division(operands(n))}; }
+std::vector<Value> convert_floor_divide(const NodeView& n) { return {floor_division(n, operands(n))}; }
 
 std::vector<Value> convert_remainder(const NodeView& n) {
   const Pair pair = operands(n);
@@ -146,8 +153,15 @@ std::vector<Value> convert_atan2(const NodeView& n) {
   const auto with_sign_of_a = [&](double angle) {
     return where(less(pair.a, zero), number(-angle), number(angle));
   };
-  const Value half = n.make_one("atan", {{"x", pair.a / pair.b}});
-  const Value on_axis = where(equal(pair.a, zero), zero, with_sign_of_a(std::numbers::pi / 2));
+  // Of two infinities, as of two ones.
+  const Value infinity = number(std::numeric_limits<double>::infinity());
+  const Value are_infinite = logical_and(equal(abs(pair.a), infinity), equal(abs(pair.b), infinity));
+  const Value ratio =
+      where(are_infinite, n.make_one("sign", {{"x", pair.a}}) * n.make_one("sign", {{"x", pair.b}}),
+            pair.a / pair.b);
+  const Value half = n.make_one("atan", {{"x", ratio}});
+  const Value on_axis = where(equal(pair.a, pair.a),
+                              where(equal(pair.a, zero), zero, with_sign_of_a(std::numbers::pi / 2)), pair.a);
   const Value left = half + with_sign_of_a(std::numbers::pi);
   return {where(greater(pair.b, zero), half, where(less(pair.b, zero), left, on_axis))};
 }
@@ -155,7 +169,8 @@ std::vector<Value> convert_atan2(const NodeView& n) {
 std::vector<Value> convert_logaddexp(const NodeView& n) {
   const Pair pair = operands(n);
   const Value greater_one = maximum(pair.a, pair.b), difference = -abs(pair.a - pair.b);
-  return {greater_one + log(1.0 + exp(difference))};
+  // Infinities have no difference.
+  return {where(equal(pair.a, pair.b), pair.a + std::numbers::ln2, greater_one + log(1.0 + exp(difference)))};
 }
 
 // self + value · tensor1 · tensor2, or tensor1 / tensor2

@@ -119,6 +119,12 @@ std::vector<Value> convert_logit(const NodeView& n) {
   return {log(x / (1.0 - x))};
 }
 
+// Of NaN it is 0.
+std::vector<Value> convert_sign(const NodeView& n) {
+  const Value x = n.tensor("self"), sign = n.make_one("sign", {{"x", x}});
+  return {is_float(x.dtype()) ? where(is_nan(x), n.number(x.dtype(), 0), sign) : sign};
+}
+
 std::vector<Value> convert_identity(const NodeView& n) { return {n.tensor("self")}; }
 
 }  // namespace
@@ -159,8 +165,8 @@ const Conversions& elementwise_conversions() {
       {"reciprocal", on_floats("reciprocal")},
       {"round", rounding("round")},
       {"rsqrt", on_floats(rsqrt)},
-      {"sgn", on_numbers("sign")},
-      {"sign", on_numbers("sign")},
+      {"sgn", convert_sign},
+      {"sign", convert_sign},
       {"sin", on_floats("sin")},
       {"sinh", on_floats("sinh")},
       {"sqrt", on_floats("sqrt")},

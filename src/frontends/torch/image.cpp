@@ -31,21 +31,21 @@ std::vector<double> scales_of(const NodeView& n, size_t rank) {
 }
 
 // The sizes that scales give, where those are whole numbers of elements: then the sizes say the scales as
-// well.
-std::optional<std::vector<Size>> whole_sizes(Value x, const std::vector<double>& scales) {
+// well. They are rounded down where only sizes count.
+std::optional<std::vector<Size>> whole_sizes(Value x, const std::vector<double>& scales, bool rounds) {
   std::vector<Size> sizes;
   for (size_t i = 0; i < scales.size(); ++i) {
     const auto size = x.dim(static_cast<int64_t>(i) + 2).constant();
     const double scaled = size ? static_cast<double>(*size) * scales[i] : 0.5;
-    if (scaled != std::floor(scaled))
+    if (!size || (scaled != std::floor(scaled) && !rounds))
       return std::nullopt;
-    sizes.emplace_back(static_cast<int64_t>(scaled));
+    sizes.emplace_back(static_cast<int64_t>(std::floor(scaled)));
   }
   return sizes;
 }
 
 // The operand that says how large the result is.
-Operand size_operand(const NodeView& n, Value x) {
+Operand size_operand(const NodeView& n, Value x, bool aligns_corners) {
   const auto spatial = static_cast<size_t>(x.rank() - 2);
   const std::vector<double> scales = scales_of(n, spatial);
   if (!scales.empty() && scales.size() != spatial)
@@ -57,8 +57,10 @@ Operand size_operand(const NodeView& n, Value x) {
     return {"sizes", n.vector(sizes)};
   }
   n.ignore("output_size");
-  if (const auto sizes = whole_sizes(x, scales))
+  if (const auto sizes = whole_sizes(x, scales, aligns_corners))
     return {"sizes", n.vector(*sizes)};
+  if (aligns_corners)
+    throw unsupported("{}: corners that are aligned, by a scale of sizes that only running tells", n.op());
   return {"scales", constant(n.graph(), Tensor::of(std::vector<float>(scales.begin(), scales.end())))};
 }
 
@@ -67,12 +69,14 @@ std::vector<Value> resized(const NodeView& n, const Way& way) {
   const int64_t rank = n.rank_of(x);
   if (rank < 3)
     throw user_error("{}: its input is {}", n.op(), x.type());
-  return n.make("resize", {{"x", x}, size_operand(n, x)},
+  return n.make("resize", {{"x", x}, size_operand(n, x, way.positions == "align_corners")},
                 {{"axes", axes_between(2, rank)},
                  {"mode", way.mode},
                  {"positions", way.positions},
                  {"round", way.round},
-                 {"antialias", way.antialias}});
+                 {"antialias", way.antialias},
+                 {"exclude_outside", way.antialias},
+                 {"cubic_a", way.antialias ? -0.5 : -0.75}});
 }
 
 Convert nearest(std::string_view positions, std::string_view round) {
@@ -81,6 +85,8 @@ Convert nearest(std::string_view positions, std::string_view round) {
 Convert blended(std::string_view mode, bool antialias = false) {
   return [=](const NodeView& n) {
     const bool corners = n.flag("align_corners", false);
+    if (corners && antialias)
+      throw unsupported("{}: corners that are aligned", n.op());
     return resized(n, {mode, corners ? "align_corners" : "half_pixel", "half_down", antialias});
   };
 }
@@ -94,6 +100,9 @@ std::string_view word(const NodeView& n, std::string_view name, const std::strin
 }
 
 std::vector<Value> convert_grid_sampler(const NodeView& n) {
+  constexpr int64_t kCubic = 2, kBorder = 1;
+  if (n.integer("interpolation_mode", 0) == kCubic && n.integer("padding_mode", 0) == kBorder)
+    throw unsupported("{}: bicubic, of an image whose border goes on", n.op());
   return n.make("grid_sample", {{"x", n.tensor("input")}, {"grid", n.tensor("grid")}},
                 {{"mode", word(n, "interpolation_mode", {"linear", "nearest", "cubic"})},
                  {"outside", word(n, "padding_mode", {"zeros", "border", "reflection"})},

@@ -224,6 +224,10 @@ void Importer::define_results(Scope& scope, const NodeView& view, const Conversi
       Value updated = in_dtype(value, before.dtype());
       if (updated.shape() != before.shape())
         updated = broadcast_to(updated, shape_of(before));
+      const auto meta = scope.spec->tensors.find(tensor->name);
+      if (updated.rank() != before.rank() ||
+          (meta != scope.spec->tensors.end() && !fits(meta->second, updated)))
+        throw unsupported("{}: it changes the shape of a tensor in its place", view.op());
       if (updated != before)
         scope.tensors.change(self, updated);
       if (updated.name().empty())

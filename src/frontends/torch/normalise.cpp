@@ -162,18 +162,9 @@ std::vector<Value> convert_native_layer_norm(const NodeView& n) {
           in_dtype(inverse_deviation(variance, n.real("eps", 1e-5)), given.dtype())};
 }
 
-// Without an epsilon, that of the dtype: the distance from 1 to the next number.
+// Without an epsilon, that of the dtype in which it is computed: the distance from 1 to the next number.
 double least_epsilon(DType dtype) {
-  switch (dtype) {
-    case DType::F64:
-      return std::numeric_limits<double>::epsilon();
-    case DType::F16:
-      return 0x1p-10;
-    case DType::BF16:
-      return 0x1p-7;
-    default:
-      return std::numeric_limits<float>::epsilon();
-  }
+  return dtype == DType::F64 ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
 }
 std::vector<Value> convert_rms_norm(const NodeView& n) {
   const Value x = n.tensor("input");
@@ -213,11 +204,12 @@ std::vector<Value> convert_instance_norm(const NodeView& n) {
 
 // --- weights
 
-// v · g / |v|, where the length is over all axes but one.
+// v · g / |v|, where the length is over all axes but one; over all of them where that is -1.
 std::vector<Value> convert_weight_norm(const NodeView& n) {
   const Value v = n.tensor("v"), g = n.tensor("g");
   std::vector<int64_t> axes = axes_between(0, n.rank_of(v));
-  axes.erase(axes.begin() + n.axis("dim", v.rank(), 0));
+  if (n.integer("dim", 0) != -1)
+    axes.erase(axes.begin() + n.axis("dim", v.rank(), 0));
   return {v * (g / sqrt(reduce_sum(v * v, axes, Keep::Dims)))};
 }
 

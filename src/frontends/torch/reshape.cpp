@@ -188,7 +188,10 @@ std::vector<Value> convert_movedim(const NodeView& n) {
   std::vector<bool> moved(static_cast<size_t>(rank), false);
   for (size_t i = 0; i < from.size(); ++i) {
     const int64_t source = checked_axis("movedim", from[i], rank);
-    permutation[static_cast<size_t>(checked_axis("movedim", to[i], rank))] = source;
+    int64_t& place = permutation[static_cast<size_t>(checked_axis("movedim", to[i], rank))];
+    if (place >= 0 || moved[static_cast<size_t>(source)])
+      throw user_error("movedim: an axis is named twice");
+    place = source;
     moved[static_cast<size_t>(source)] = true;
   }
   int64_t next = 0;
