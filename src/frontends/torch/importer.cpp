@@ -254,12 +254,14 @@ void Importer::define_tensor(Scope& scope, const NodeView& view, const Conversio
                              const std::string& name, size_t index, Value value) {
   if (const auto meta = scope.spec->tensors.find(name); meta != scope.spec->tensors.end()) {
     const Type declared = Type::tensor(meta->second.dtype, meta->second.sizes);
-    // PyTorch itself does not always foretell the shapes of results that few look at.
-    if (!fits(meta->second, value))
+    // PyTorch itself does not always foretell the shapes of results that few look at: the states of an LSTM
+    // have a dimension of 1 too many.
+    const bool fits_as_said = fits(meta->second, value);
+    if (!fits_as_said && !(index > 0 && fits_but_for_ones(meta->second, value)))
       return scope.tensors.define_missing(
           name, fmt::format("node \"{}\" gives {}, but the file says that \"{}\" is {}", label(view.spec()),
                             value.type(), name, declared));
-    if (value.use_count() == 0 && !(value.shape().ranked() && value.shape().extents()))
+    if (fits_as_said && value.use_count() == 0 && !(value.shape().ranked() && value.shape().extents()))
       value.refine_type(declared);
   }
   if (value.name().empty())
@@ -291,16 +293,21 @@ void Importer::define_tensor(Scope& scope, const NodeView& view, const Conversio
 }
 
 bool Importer::fits(const TensorMeta& meta, Value value) {
-  if (value.dtype() != meta.dtype)
-    return false;
-  if (!value.shape().ranked())
-    return true;
-  bool same = value.rank() == static_cast<int64_t>(meta.sizes.size());
-  for (int64_t i = 0; same && i < value.rank(); ++i) {
-    const Dim& size = meta.sizes[static_cast<size_t>(i)];
-    same = !(size.is_constant() && value.dim(i).is_constant() && size != value.dim(i));
-  }
-  return same;
+  return value.dtype() == meta.dtype &&
+         (!value.shape().ranked() || may_be_equal(meta.sizes, value.shape().dims()));
+}
+
+bool Importer::fits_but_for_ones(const TensorMeta& meta, Value value) {
+  std::vector<Dim> said = meta.sizes, sizes = value.shape().ranked() ? value.shape().dims() : said;
+  for (std::vector<Dim>* each : {&said, &sizes})
+    std::erase(*each, Dim(1));
+  return value.dtype() == meta.dtype && may_be_equal(said, sizes);
+}
+
+bool Importer::may_be_equal(const std::vector<Dim>& a, const std::vector<Dim>& b) {
+  return std::ranges::equal(a, b, [](const Dim& one, const Dim& other) {
+    return !one.is_constant() || !other.is_constant() || one == other;
+  });
 }
 
 void Importer::refuse_unknown_ops() const {

@@ -44,6 +44,8 @@ class Importer {
                      const std::string& name, size_t index, Value value);
   // Whether a value can be what the file says of it.
   static bool fits(const TensorMeta& meta, Value value);
+  static bool fits_but_for_ones(const TensorMeta& meta, Value value);
+  static bool may_be_equal(const std::vector<Dim>& a, const std::vector<Dim>& b);
   Type declared_type(const TensorMeta& meta) const;
   Value output(Scope& scope, const Argument& argument) const;
 
