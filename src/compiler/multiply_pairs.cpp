@@ -3,6 +3,7 @@
 #include <map>
 
 #include "compiler/constants.h"
+#include "ops/byte_words.h"
 #include "ops/pairs.h"
 #include "ops/reshape.h"
 #include "ops/select.h"
@@ -25,7 +26,7 @@ Value pairs_of_columns(Value w, bool transposed) {
                 columns = *w.dim(transposed ? 0 : 1).constant();
   const Value split = transposed ? transpose(reshape(w, {columns, summed / 2, 2}), {1, 0, 2})
                                  : transpose(reshape(w, {summed / 2, 2, columns}), {0, 2, 1});
-  return reshape(pairs(cast(split, DType::BF16)), {summed / 2, columns});
+  return reshape(words(cast(split, DType::BF16)), {summed / 2, columns});
 }
 
 }  // namespace
@@ -39,7 +40,7 @@ void multiply_pairs(Graph& graph) {
     const WithSources sources(*node);
     Value& x = rounded[node->in("a")];
     if (!x)
-      x = pairs(cast(node->in("a"), DType::BF16));
+      x = words(cast(node->in("a"), DType::BF16));
     graph.replace(node, {matmul_pairs(x, pairs_of_columns(node->in("b"), node->attr("transpose_b")))});
   }
 }

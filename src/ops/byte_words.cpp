@@ -14,6 +14,8 @@ namespace {
 
 constexpr int64_t kBytes = 4;  // of a word
 
+int64_t numbers_in_word(Value x) { return kBytes / info(x.dtype()).bytes; }
+
 static_assert(std::endian::native == std::endian::little);
 
 namespace words_op {
@@ -21,11 +23,11 @@ namespace words_op {
 Types infer(const Node& n) {
   const Value x = n.in("x");
   if (x.rank() == 0)
-    throw operand_error(n, "a scalar has no bytes side by side");
+    throw operand_error(n, "a scalar has no numbers side by side");
   std::vector<Dim> dims = x.shape().dims();
-  const std::optional<Dim> count = divide_exactly(dims.back(), kBytes);
+  const std::optional<Dim> count = divide_exactly(dims.back(), numbers_in_word(x));
   if (!count)
-    throw operand_error(n, "the last dimension must be a multiple of 4");
+    throw operand_error(n, fmt::format("the last dimension must be a multiple of {}", numbers_in_word(x)));
   dims.back() = *count;
   return {Type::tensor(DType::I32, dims)};
 }
@@ -33,7 +35,7 @@ Types infer(const Node& n) {
 Data eval(const Call& c) {
   const Tensor& x = c.in("x");
   Extents extents = x.extents();
-  extents.back() /= kBytes;
+  extents.back() /= kBytes / x.element_size();
   Tensor y(DType::I32, extents);
   std::ranges::copy(x.bytes(), y.mutable_bytes().begin());
   return {y};
@@ -43,16 +45,7 @@ Data eval(const Call& c) {
 
 namespace matmul_op {
 
-Types infer(const Node& n) {
-  const Value a = n.in("a"), b = n.in("b");
-  if (a.rank() == 0 || b.rank() != 2)
-    throw operand_error(n, "a needs rows, and b is one matrix");
-  if (provably_different(a.dim(-1), b.dim(0)))
-    throw operand_error(n, "inner dimensions differ");
-  std::vector<Dim> dims = a.shape().dims();
-  dims.back() = b.dim(1);
-  return {Type::tensor(DType::I32, dims)};
-}
+Types infer(const Node& n) { return {type_of_word_product(n, DType::I32)}; }
 
 int32_t dot(int32_t a, int32_t b) {
   int32_t sum = 0;
@@ -84,30 +77,42 @@ Data eval(const Call& c) {
   return {y};
 }
 
-void lower(LowerContext& c) {
-  const Value a = c.node().in("a"), b = c.node().in("b"), y = c.node().result();
-  c.define(c.reduce(
-      y.shape().dims(), {a.dim(-1)}, "+", Scalar::zero(DType::I32), [&](const Index& at, const Index& over) {
-        Index of_a = at;
-        of_a.back() = over[0];
-        return Scalar::apply(
-            loops::Function::DotBytes,
-            {LowerContext::require_equal(a.dim(-1), b.dim(0), c.in(a, of_a)), c.in(b, {over[0], at.back()})});
-      }));
-}
+void lower(LowerContext& c) { lower_word_product(c, loops::Function::DotBytes); }
 
 }  // namespace matmul_op
 
 }  // namespace
 
+Type type_of_word_product(const Node& n, DType dtype) {
+  const Value a = n.in("a"), b = n.in("b");
+  if (a.rank() == 0 || b.rank() != 2)
+    throw operand_error(n, "a needs rows, and b is one matrix");
+  if (provably_different(a.dim(-1), b.dim(0)))
+    throw operand_error(n, "inner dimensions differ");
+  std::vector<Dim> dims = a.shape().dims();
+  dims.back() = b.dim(1);
+  return Type::tensor(dtype, dims);
+}
+
+void lower_word_product(LowerContext& c, loops::Function product) {
+  const Value a = c.node().in("a"), b = c.node().in("b"), y = c.node().result();
+  c.define(c.reduce(
+      y.shape().dims(), {a.dim(-1)}, "+", Scalar::zero(y.dtype()), [&](const Index& at, const Index& over) {
+        Index of_a = at;
+        of_a.back() = over[0];
+        return Scalar::apply(product, {LowerContext::require_equal(a.dim(-1), b.dim(0), c.in(a, of_a)),
+                                       c.in(b, {over[0], at.back()})});
+      }));
+}
+
 const Family& byte_word_ops() {
   static const Family ops = {
       {.name = "words",
-       .doc = "four bytes side by side as one integer of 32 bits, the first as its lowest",
+       .doc = "four bytes, or two bf16, side by side as one integer of 32 bits, the first as its lowest",
        .category = Category::Shape,
        .operands = {{"x", "T"}},
        .results = {{"y", "i32"}},
-       .types = {{"T", {DType::I8, DType::U8}}},
+       .types = {{"T", {DType::I8, DType::U8, DType::BF16}}},
        .traits = {.reshapes = true},
        .infer = words_op::infer,
        .eval = words_op::eval},

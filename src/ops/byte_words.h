@@ -1,15 +1,22 @@
-// byte_words.h — bytes that are multiplied four at a time: programs compute products of quantised matrices
-// so.
+// byte_words.h — numbers that are multiplied several at a time, as words of 32 bits: programs compute
+// products of quantised matrices so, and those in bf16.
 #pragma once
 
 #include "ir/graph.h"
+#include "loops/scalar.h"
 #include "ops/registry.h"
 
 namespace tenon {
+
+class LowerContext;
 
 const Family& byte_word_ops();
 
 Value words(Value x);
 Value matmul_words(Value a, Value b);
+
+// Of a node that multiplies rows of words with one matrix of them.
+Type type_of_word_product(const Node& node, DType dtype);
+void lower_word_product(LowerContext& context, loops::Function product);
 
 }  // namespace tenon

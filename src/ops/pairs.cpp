@@ -3,56 +3,16 @@
 #include <algorithm>
 #include <bit>
 
+#include "ops/byte_words.h"
 #include "ops/lower.h"
-#include "ops/shapes.h"
 
 namespace tenon {
 
-using loops::Scalar;
-
 namespace {
-
-constexpr int64_t kNumbers = 2;  // in a word
-
-static_assert(std::endian::native == std::endian::little);
-
-namespace pairs_op {
-
-Types infer(const Node& n) {
-  const Value x = n.in("x");
-  if (x.rank() == 0)
-    throw operand_error(n, "a scalar has no numbers side by side");
-  std::vector<Dim> dims = x.shape().dims();
-  const std::optional<Dim> count = divide_exactly(dims.back(), kNumbers);
-  if (!count)
-    throw operand_error(n, "the last dimension must be even");
-  dims.back() = *count;
-  return {Type::tensor(DType::I32, dims)};
-}
-
-Data eval(const Call& c) {
-  const Tensor& x = c.in("x");
-  Extents extents = x.extents();
-  extents.back() /= kNumbers;
-  Tensor y(DType::I32, extents);
-  std::ranges::copy(x.bytes(), y.mutable_bytes().begin());
-  return {y};
-}
-
-}  // namespace pairs_op
 
 namespace matmul_op {
 
-Types infer(const Node& n) {
-  const Value a = n.in("a"), b = n.in("b");
-  if (a.rank() == 0 || b.rank() != 2)
-    throw operand_error(n, "a needs rows, and b is one matrix");
-  if (provably_different(a.dim(-1), b.dim(0)))
-    throw operand_error(n, "inner dimensions differ");
-  std::vector<Dim> dims = a.shape().dims();
-  dims.back() = b.dim(1);
-  return {Type::tensor(DType::F32, dims)};
-}
+Types infer(const Node& n) { return {type_of_word_product(n, DType::F32)}; }
 
 double dot(int32_t a, int32_t b) {
   const auto low = [](int32_t word) {
@@ -89,17 +49,7 @@ Data eval(const Call& c) {
   return {y};
 }
 
-void lower(LowerContext& c) {
-  const Value a = c.node().in("a"), b = c.node().in("b"), y = c.node().result();
-  c.define(c.reduce(
-      y.shape().dims(), {a.dim(-1)}, "+", Scalar::zero(DType::F32), [&](const Index& at, const Index& over) {
-        Index of_a = at;
-        of_a.back() = over[0];
-        return Scalar::apply(
-            loops::Function::DotPairs,
-            {LowerContext::require_equal(a.dim(-1), b.dim(0), c.in(a, of_a)), c.in(b, {over[0], at.back()})});
-      }));
-}
+void lower(LowerContext& c) { lower_word_product(c, loops::Function::DotPairs); }
 
 }  // namespace matmul_op
 
@@ -107,14 +57,6 @@ void lower(LowerContext& c) {
 
 const Family& pair_ops() {
   static const Family ops = {
-      {.name = "pairs",
-       .doc = "two numbers side by side as one integer of 32 bits, the first as its lower half",
-       .category = Category::Shape,
-       .operands = {{"x", "bf16"}},
-       .results = {{"y", "i32"}},
-       .traits = {.reshapes = true},
-       .infer = pairs_op::infer,
-       .eval = pairs_op::eval},
       {.name = "matmul_pairs",
        .doc = "the product of matrices of bf16, two to a word, in f32",
        .operands = {{"a", "i32"}, {"b", "i32"}},
@@ -125,8 +67,6 @@ const Family& pair_ops() {
   };
   return ops;
 }
-
-Value pairs(Value x) { return x.graph().create("pairs", {{"x", x}})->result(); }
 
 Value matmul_pairs(Value a, Value b) {
   return a.graph().create("matmul_pairs", {{"a", a}, {"b", b}})->result();

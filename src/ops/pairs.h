@@ -8,8 +8,7 @@ namespace tenon {
 
 const Family& pair_ops();
 
-// The last dimension, which is even, half as long.
-Value pairs(Value x);
+// Of words; see byte_words.h.
 Value matmul_pairs(Value a, Value b);
 
 }  // namespace tenon

@@ -51,7 +51,7 @@ inline bool has(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
 }
 
-inline void expect_as_evaluated(const Graph& graph, const std::map<std::string, int64_t>& sizes = {}) {
+inline Data inputs_for(const Graph& graph, const std::map<std::string, int64_t>& sizes) {
   Data inputs;
   for (Value input : graph.inputs()) {
     Extents extents;
@@ -59,6 +59,11 @@ inline void expect_as_evaluated(const Graph& graph, const std::map<std::string, 
       extents.push_back(*dim.evaluate(sizes));
     inputs.emplace_back(numbers(input.dtype(), extents, inputs.size() + 1));
   }
+  return inputs;
+}
+
+inline void expect_as_evaluated(const Graph& graph, const std::map<std::string, int64_t>& sizes = {}) {
+  const Data inputs = inputs_for(graph, sizes);
   const Data wanted = evaluate(graph, inputs);
   const std::unique_ptr<Program> program = compile(graph, without_cache());
   for (const int threads : {1, 2, 3}) {

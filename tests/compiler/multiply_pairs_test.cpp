@@ -21,13 +21,7 @@ void expect_products(const Graph& graph, int64_t products, const std::map<std::s
   const std::unique_ptr<Graph> rounded = graph.clone();
   multiply_pairs(*rounded);
   EXPECT_EQ(count_of(*rounded, "matmul_pairs"), products);
-  Data inputs;
-  for (Value input : graph.inputs()) {
-    Extents extents;
-    for (const Dim& dim : input.shape().dims())
-      extents.push_back(*dim.evaluate(sizes));
-    inputs.emplace_back(numbers(input.dtype(), extents, inputs.size() + 1));
-  }
+  const Data inputs = inputs_for(graph, sizes);
   const Tensor wanted = evaluate(*rounded, inputs)[0].tensor();
   const std::vector<double> numbers = widen<double>(wanted);
   double largest = 0;
@@ -86,7 +80,7 @@ TEST(MultiplyPairs, RoundsAFactorOfSeveralProductsOnce) {
   })");
   multiply_pairs(*graph);
   EXPECT_EQ(count_of(*graph, "matmul_pairs"), 2);
-  EXPECT_EQ(count_of(*graph, "pairs"), 3);
+  EXPECT_EQ(count_of(*graph, "words"), 3);
 }
 
 TEST(MultiplyPairs, IsNotStrict) {

@@ -4,7 +4,7 @@ namespace tenon {
 namespace {
 
 TEST(Pairs, HaveTheFirstNumberLowest) {
-  const std::string text = "graph(%x: bf16[n,4]) { %y = pairs(%x) return %y }";
+  const std::string text = "graph(%x: bf16[n,4]) { %y = words(%x) return %y }";
   EXPECT_EQ(output_type(text), "i32[n,2]");
   const Tensor x = narrow<double>(DType::BF16, {1, 4}, std::vector<double>{1, -2, 0, 1});
   expect_tensor(run_text(text, {x})[0],
@@ -13,13 +13,13 @@ TEST(Pairs, HaveTheFirstNumberLowest) {
 
 TEST(Pairs, TakeWholeOnesOnly) {
   for (const char* type : {"bf16[3]", "bf16[]", "bf16[2,n]", "f16[2]"})
-    EXPECT_THROW(output_type(fmt::format("graph(%x: {}) {{ %y = pairs(%x) return %y }}", type)), UserError);
+    EXPECT_THROW(output_type(fmt::format("graph(%x: {}) {{ %y = words(%x) return %y }}", type)), UserError);
 }
 
 // 1 * 3 + -2 * 0.5, and 0 * 1 + 1 * -1.
 TEST(Pairs, AreMultipliedNumberByNumber) {
   const std::string text =
-      "graph(%a: bf16[n,4], %b: bf16[2,1,2]) { %0 = pairs(%a) %1 = pairs(%b) %s = constant(value=i64[2] {2, "
+      "graph(%a: bf16[n,4], %b: bf16[2,1,2]) { %0 = words(%a) %1 = words(%b) %s = constant(value=i64[2] {2, "
       "1}) "
       "%2 = reshape(%1, %s) %y = matmul_pairs(%0, %2) return %y }";
   EXPECT_EQ(output_type(text), "f32[n,1]");
