@@ -365,6 +365,7 @@ class Compiler {
                     .writes = {},
                     .sizes = {},
                     .work = 1,
+                    .flushes = flushes(fused_->groups()[group]),
                     .sources = named.sources};
     for (const std::string& name : named.reads)
       step.reads.push_back(slots_by_name_.at(name));
@@ -385,6 +386,12 @@ class Compiler {
     if (step.work.is_unknown())  // too long a formula; each element is looked at, at least
       step.work = elements_of(named.kernel).substitute(sizes);
     steps_.emplace_back(std::move(step));
+  }
+
+  // Products take most of the time, and what a mask leaves of a softmax is often subnormal.
+  bool flushes(const Group& group) const {
+    return options_.numerics != NumericsBudget::Strict &&
+           (group.pattern == Pattern::Contract || group.pattern == Pattern::Strips);
   }
 
   // As many as the largest buffers that a kernel reads or writes have.

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/subnormals.h"
 #include "ir/fit.h"
 #include "runtime/program_state.h"
 #include "runtime/thread_pool.h"
@@ -373,6 +374,9 @@ void Program::launch(const KernelStep& step, const Launch& launch, State& state)
     const int64_t each = whole_lines(scratch);
     std::atomic<int64_t> failed = 0;
     const auto run = [&](int64_t task, int) {
+      std::optional<FlushSubnormals> flush;
+      if (step.flushes)
+        flush.emplace();
       const int64_t status =
           step.phases[i].function(state.buffers.data(), launch.sizes(), state.scratch.get() + each * task,
                                   turns * task / threads, turns * (task + 1) / threads);

@@ -44,6 +44,7 @@ struct KernelStep {
   std::vector<size_t> reads, writes;
   std::vector<Dim> sizes;            // what the kernel's symbols stand for
   Dim work = 1;                      // about how many elements are computed
+  bool flushes = false;              // subnormals are 0 to it
   std::vector<std::string> sources;  // nodes of the user's model that it computes; at least one
 };
 // node "a", "b"

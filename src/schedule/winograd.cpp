@@ -72,43 +72,61 @@ struct Blocks {
   int64_t tiles() const { return rows * across; }
 };
 
-// As large as what is transformed stays in cache. Where there are too few for all threads, these share what
-// is read of the weights, and each transforms the tiles for itself.
-Blocks blocks_of(const WindowSums& sums, int64_t tile, const Target& target) {
-  Blocks blocks;
-  blocks.down = divide_up(sums.height, tile);
-  blocks.across = divide_up(sums.width, tile);
-  const int64_t row_bytes = (tile + 2) * (tile + 2) * blocks.across * sums.channels * int64_t{sizeof(float)};
-  const int64_t most = std::clamp<int64_t>(target.caches.level2 / 2 / row_bytes, 1, blocks.down);
-  blocks.count = divide_up(blocks.down, most);
-  blocks.rows = divide_up(blocks.down, blocks.count);
-  blocks.count = divide_up(blocks.down, blocks.rows);
-  const int64_t filters = sums.filters / filters_at_once(sums.filters, target);
-  while (blocks.parts < filters && blocks.count * blocks.parts % target.cores != 0 &&
-         blocks.count * blocks.parts < 4 * target.cores)
-    ++blocks.parts;
-  return blocks;
+// In nanoseconds of a core, roughly.
+double time_of_products(double products, const Target& target) {
+  return products / static_cast<double>(lanes_of(target) * 4);
 }
-
-// In nanoseconds of all cores together, roughly.
 double time_of_reading(double weights, const Target& target) {
   const double bytes = weights * sizeof(float);
   return bytes / (bytes > static_cast<double>(target.caches.level2) / 2 ? 12 : 40);
 }
-double time_of_windows(const WindowSums& sums, const Target& target) {
-  const double weights = 9.0 * static_cast<double>(sums.channels * sums.filters);
-  return weights * static_cast<double>(sums.height * sums.width) / static_cast<double>(lanes_of(target) * 4) +
-         time_of_reading(weights, target);
+
+// Until the last core has done its share of the turns, in nanoseconds. Here and below, the cores take whole
+// turns: three turns take two cores as long as four.
+double time_of_turns(int64_t turns, double turn, const Target& target) {
+  return static_cast<double>(divide_up(turns, target.cores)) * turn;
 }
-double time_of_tiles(const WindowSums& sums, int64_t tile, const Target& target) {
-  const Blocks blocks = blocks_of(sums, tile, target);
+double time_of_windows(const WindowSums& sums, const Target& target) {
+  const int64_t at_once = filters_at_once(sums.filters, target), panels = sums.filters / at_once;
+  const double weights = 9.0 * static_cast<double>(sums.channels * at_once),
+               line = time_of_products(weights * static_cast<double>(sums.width), target);
+  return time_of_turns(sums.height * panels, line, target) +
+         time_of_reading(weights * static_cast<double>(panels), target) / target.cores;
+}
+double time_of_blocks(const Blocks& blocks, const WindowSums& sums, int64_t tile, const Target& target) {
+  const int64_t at_once = filters_at_once(sums.filters, target),
+                filters = divide_up(sums.filters / at_once, blocks.parts) * at_once;
   const auto elements = static_cast<double>((tile + 2) * (tile + 2)),
-             tiles = static_cast<double>(blocks.count * blocks.tiles()),
-             weights = elements * static_cast<double>(sums.channels * sums.filters),
-             transformed = elements * static_cast<double>(sums.channels * blocks.parts + sums.filters);
+             weights = elements * static_cast<double>(sums.channels * filters),
+             transformed = elements * static_cast<double>(sums.channels + filters);
   constexpr double instructions = 9;  // for each element that is transformed
-  return (weights + instructions * transformed) * tiles / static_cast<double>(lanes_of(target) * 4) +
-         static_cast<double>(blocks.count) * time_of_reading(weights, target);
+  const double turn =
+      time_of_products((weights + instructions * transformed) * static_cast<double>(blocks.tiles()), target) +
+      time_of_reading(weights, target);
+  return time_of_turns(blocks.count * blocks.parts, turn, target);
+}
+
+// Those that take the least time, of all whose transformed tiles stay in cache. Cores that share the filters
+// of a block each transform its tiles for themselves.
+Blocks blocks_of(const WindowSums& sums, int64_t tile, const Target& target) {
+  const int64_t down = divide_up(sums.height, tile), across = divide_up(sums.width, tile),
+                row_bytes = (tile + 2) * (tile + 2) * across * sums.channels * int64_t{sizeof(float)},
+                most_rows = std::clamp<int64_t>(target.caches.level2 / 2 / row_bytes, 1, down),
+                most_parts = std::min<int64_t>(sums.filters / filters_at_once(sums.filters, target),
+                                               int64_t{4} * target.cores);
+  std::optional<Blocks> best;
+  double least = 0;
+  for (int64_t rows = most_rows; rows >= 1; --rows)
+    for (int64_t parts = 1; parts <= most_parts; ++parts) {
+      const Blocks blocks{
+          .down = down, .across = across, .rows = rows, .count = divide_up(down, rows), .parts = parts};
+      const double time = time_of_blocks(blocks, sums, tile, target);
+      if (!best || time < least) {
+        best = blocks;
+        least = time;
+      }
+    }
+  return *best;
 }
 
 Scalar at(const Dim& index) { return Scalar::index(index); }
@@ -387,7 +405,7 @@ std::optional<int64_t> choose_tile(const WindowSums& sums, const Target& target)
   std::optional<int64_t> best;
   double least = 0.8 * time_of_windows(sums, target);  // of what is only estimated, a part must be won
   for (int64_t tile : {2, 4})
-    if (const double time = time_of_tiles(sums, tile, target); time < least) {
+    if (const double time = time_of_blocks(blocks_of(sums, tile, target), sums, tile, target); time < least) {
       best = tile;
       least = time;
     }

@@ -198,5 +198,42 @@ TEST(Numerics, DividesByOneNumberAsByMany) {
   expect_tensor(compile(*graph)->run(inputs)[0], evaluate(*graph, inputs)[0].tensor());
 }
 
+// They make products slow, and nothing of them is seen beside larger numbers.
+TEST(Numerics, TakesSubnormalsForZeroInProductsUnlessStrict) {
+  const auto graph = parse_graph(R"(graph(%x: f32[4,64], %w: f32[64,32]) {
+    %p = matmul(%x, %w) return %p })");
+  const Data inputs{tensor(DType::F32, {4, 64}, std::vector<double>(256, 1e-40)),
+                    tensor(DType::F32, {64, 32}, std::vector<double>(2048, 1e30))};
+  CompileOptions options;
+  const auto product = [&] {
+    return widen<double>(compile(*graph, options)->run(inputs)[0].tensor()).front();
+  };
+  EXPECT_EQ(product(), 0);
+  options.numerics = NumericsBudget::Strict;
+  EXPECT_NEAR(product(), 64e-10, 1e-13);
+}
+
+// Where a mask leaves so little of a score that its exponential is subnormal.
+TEST(Numerics, AttendsWithSubnormalWeightsAsTheReferenceDoes) {
+  const auto graph =
+      parse_graph(R"(graph(%q: f32[1,2,32,16], %k: f32[1,2,32,16], %v: f32[1,2,32,16], %m: f32[32,32]) {
+    %y = attention(%q, %k, %v, %m, scale=0.25) return %y })");
+  Data inputs;
+  for (int i = 0; i < 3; ++i) {
+    std::vector<double> values(1024);
+    for (size_t k = 0; k < values.size(); ++k)
+      values[k] = std::sin(static_cast<double>(k) * (i + 1));
+    inputs.push_back(tensor(DType::F32, {1, 2, 32, 16}, values));
+  }
+  std::vector<double> mask(1024);
+  for (size_t k = 0; k < mask.size(); ++k)
+    mask[k] = (k / 32 + k % 32) % 2 == 0 ? 0 : -100;
+  inputs.push_back(tensor(DType::F32, {32, 32}, mask));
+  const std::vector<double> got = widen<double>(compile(*graph)->run(inputs)[0].tensor()),
+                            wanted = widen<double>(evaluate(*graph, inputs)[0].tensor());
+  for (size_t k = 0; k < wanted.size(); ++k)
+    EXPECT_NEAR(got[k], wanted[k], 1e-6);
+}
+
 }  // namespace
 }  // namespace tenon

@@ -22,6 +22,31 @@ TEST(Winograd, IsForImagesThatAreLargeBesideTheirWeights) {
   EXPECT_EQ(choose_tile({.height = 56, .width = 56, .channels = 60, .filters = 64}, target), std::nullopt);
 }
 
+// With 32 filters and one block there would be one turn, and the other cores would wait.
+TEST(Winograd, GivesAllCoresSomethingToDo) {
+  const std::unique_ptr<Graph> graph = read(R"(graph g(%x: f32[1,128,28,28], %w1: f32[32,128,3,3]) {
+        %0 = conv(%x, %w1, strides=[1,1], dilations=[1,1], pads=[1,1,1,1])
+        return %0
+      })");
+  CompileOptions options = without_cache();
+  options.target.cores = 2;
+  options.target.caches.level2 = 2 << 20;
+  std::string text;
+  for (const loops::Kernel& kernel : kernels_of(*graph, options))
+    text += loops::print(kernel);
+  EXPECT_TRUE(has(text, "for element0 in 0..")) << text;
+  EXPECT_FALSE(has(text, "for block0 in 0..1 ")) << text;
+}
+
+// Four rows of tiles are less than windows offer to sixteen cores: fourteen lines.
+TEST(Winograd, IsNotForFewTilesAndManyCores) {
+  Target target = with_vectors_of(16);
+  const WindowSums sums{.height = 14, .width = 14, .channels = 128, .filters = 32};
+  EXPECT_TRUE(choose_tile(sums, target));
+  target.cores = 16;
+  EXPECT_EQ(choose_tile(sums, target), std::nullopt);
+}
+
 // Of an image, its convolution and the padding.
 struct Sizes {
   int64_t batch, channels, filters, height, width;

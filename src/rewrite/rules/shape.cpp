@@ -42,11 +42,17 @@ Value broadcast_constantly(Value x, const Shape& shape) {
 
 bool is_constant(Value value) { return !value.is_input() && value.node()->is("constant"); }
 
-std::set<std::string, std::less<>> broadcasting_ops() {
-  std::set<std::string, std::less<>> names = {"matmul"};
+std::set<std::string, std::less<>> elementwise_ops(size_t least_operands) {
+  std::set<std::string, std::less<>> names;
   for (const OpDef* op : registered_ops())
-    if (op->traits.elementwise && op->operands.size() > 1)
+    if (op->traits.elementwise && op->results.size() == 1 && op->operands.size() >= least_operands)
       names.emplace(op->name);
+  return names;
+}
+
+std::set<std::string, std::less<>> broadcasting_ops() {
+  std::set<std::string, std::less<>> names = elementwise_ops(2);
+  names.emplace("matmul");
   return names;
 }
 
@@ -99,12 +105,66 @@ Value operand_of_same_shape(Value value) {
   return it == operands.end() ? Value() : *it;
 }
 
+// Those dimensions of an operand which are such dimensions of the result that an elementwise op gives.
+std::vector<int64_t> own_axes(Value operand, const std::vector<int64_t>& axes, int64_t rank) {
+  std::vector<int64_t> own;
+  for (int64_t axis : axes)
+    if (const int64_t at = axis - (rank - operand.rank()); at >= 0)
+      own.push_back(at);
+  return own;
+}
+
+// Whether the value was given these dimensions, of all that it has, by an unsqueeze.
+bool was_unsqueezed(Value value, const std::vector<int64_t>& axes) {
+  const Node* maker = value.node();
+  if (maker == nullptr || !maker->is("unsqueeze"))
+    return false;
+  const std::vector<int64_t>& added = maker->attr("axes");
+  return std::all_of(axes.begin(), axes.end(),
+                     [&](int64_t axis) { return std::count(added.begin(), added.end(), axis) > 0; });
+}
+
+// What a squeeze gives of an elementwise node, when its operands are squeezed instead.
+Value squeeze_operands(const Node& squeeze) {
+  const Node& node = *squeeze.in("x").node();
+  const std::vector<int64_t>& axes = squeeze.attr("axes");
+  const int64_t rank = node.result().rank();
+  const std::vector<Value> operands = node.operands();
+  const bool pays = std::any_of(operands.begin(), operands.end(), [&](Value operand) {
+    return is_ranked(operand) && operand.rank() == rank && was_unsqueezed(operand, axes);
+  });
+  if (!pays || !std::all_of(operands.begin(), operands.end(), is_ranked))
+    return {};  // where the result has size 1, so have they
+  return node.graph()
+      .copy_node(node,
+                 [&](Value operand) {
+                   const std::vector<int64_t> own = own_axes(operand, axes, rank);
+                   return own.empty() ? operand : tenon::squeeze(operand, own);
+                 })
+      ->result();
+}
+
 Rules view_rules() {
   const Pattern root = result_of("view", {"reshape", "squeeze", "unsqueeze"});
   const Condition ranked = {"the ranks are known", [=](const Match& m) {
                               return is_ranked(m.root()) && is_ranked(m.node(root).in("x"));
                             }};
+  const Pattern squeezed = unary("squeeze", result_of("f", elementwise_ops(1)).once());
   return {
+      {.name = "squeeze-before-elementwise",
+       .match = squeezed,
+       .replace = {"f(squeeze(x), …)", [=](const Match& m) { return squeeze_operands(m.node(squeezed)); }},
+       .when = {{"the axes are counted from the front, and an operand was just given them",
+                 [=](const Match& m) {
+                   const std::vector<int64_t>& axes = m.node(squeezed).attr("axes");
+                   return is_ranked(m.node(squeezed).in("x")) &&
+                          std::all_of(axes.begin(), axes.end(), [](int64_t axis) { return axis >= 0; });
+                 }}},
+       .numerics = Numerics::BitExact,
+       .fires = "(%x: T[n,m,2], %b: T[n,1,2]) { %0 = unsqueeze(%x, axes=[0]) %1 = unsqueeze(%b, axes=[0]) "
+                "%2 = max(%0, %1) %y = squeeze(%2, axes=[0]) return %y }",
+       .stays = "(%x: T[n,m,2], %b: T[1,n,1,2]) { %0 = unsqueeze(%x, axes=[0]) %2 = max(%0, %b) "
+                "%y = squeeze(%2, axes=[0]) return %2, %y }"},
       {.name = "view-unchanged",
        .match = root,
        .replace = {"x", [=](const Match& m) { return m.node(root).in("x"); }},
