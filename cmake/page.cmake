@@ -12,7 +12,7 @@ file(GLOB_RECURSE page_files CONFIGURE_DEPENDS ${page_sources}/*.js ${page_sourc
 add_custom_command(
   OUTPUT ${page_folder}/page.html
   COMMAND ${CMAKE_COMMAND} -E env NODE_PATH=${debian_scripts}:${DAGRE} ${ESBUILD} ${page_sources}/main.js ${page_sources}/main.css
-          --bundle --minify --target=es2020 --charset=utf8 --legal-comments=inline --log-level=warning --outdir=${page_folder}
+          --bundle --minify --target=es2022 --charset=utf8 --legal-comments=inline --log-level=warning --outdir=${page_folder}
   COMMAND ${CMAKE_COMMAND} -D FOLDER=${page_folder} -D TEMPLATE=${page_sources}/index.html
           -P ${PROJECT_SOURCE_DIR}/cmake/assemble_page.cmake
   DEPENDS ${page_files} ${page_sources}/index.html ${PROJECT_SOURCE_DIR}/cmake/assemble_page.cmake

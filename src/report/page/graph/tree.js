@@ -1,0 +1,178 @@
+// tree.js — the graph of one stage as a tree of the user's modules, and the part of it that is drawn.
+//
+// A group is a module, a node with a nested graph, or, where a module holds more nodes than can be looked at, a run
+// of them. What is drawn is a box for each node and each closed group, and a frame for each open one.
+
+import { plural } from "../format.js";
+
+const mostChildren = 120;  // of one group, before runs of its nodes become groups
+const runLength = 40;
+const mostBoxes = 100;     // opened of their own accord
+
+const isData = (node) => node.kind === "constant" || node.kind === "parameter";
+
+function newGroup(key, label, parent, node) {
+  return { key, label, parent, node, children: [], size: 0 };
+}
+
+// The root of the tree. Constants and parameters are left out unless asked for.
+export function buildTree(model, stage, withConstants) {
+  const graph = model.graphAt(stage);
+  const nested = new Set();
+  for (const id of graph.inputs.keys()) {
+    const within = model.nodes[id].within;
+    if (graph.has(within)) nested.add(within);
+  }
+  const root = newGroup("", "", undefined);
+  const groups = new Map([["", root]]);
+  const open = (key, label, parent, node) => {
+    if (!groups.has(key)) {
+      groups.set(key, newGroup(key, label, parent, node));
+      parent.children.push(groups.get(key));
+    }
+    return groups.get(key);
+  };
+  const home = (node) => {
+    if (graph.has(node.within)) return nodeGroup(model.nodes[node.within]);
+    let group = root;
+    let path = "";
+    for (const part of node.module.split("/").filter(Boolean)) {
+      path += (path && "/") + part;
+      group = open("module:" + path, part, group);
+    }
+    return group;
+  };
+  const nodeGroup = (node) => open("node:" + node.id, node.op, home(node), node);
+
+  for (const id of graph.order) {
+    const node = model.nodes[id];
+    if (!withConstants && isData(node)) continue;
+    if (nested.has(id)) nodeGroup(node);
+    else {
+      const parent = home(node);
+      parent.children.push({ key: "node:" + id, label: node.op, node, parent });
+    }
+  }
+  finish(root);
+  return root;
+}
+
+// Counts, drops empty groups, lets a chain of modules with nothing beside it be one, and splits what is too long.
+function finish(group) {
+  group.children = group.children.map((child) => (child.children ? finish(child) : child)).filter(Boolean);
+  if (group.children.length === 0 && !group.node && group.parent) return undefined;
+  const only = group.children[0];
+  if (group.children.length === 1 && only.children && !only.node && group.parent && !group.node) {
+    only.label = `${group.label}/${only.label}`;
+    only.parent = group.parent;
+    return only;
+  }
+  if (group.children.length > mostChildren) splitIntoRuns(group);
+  for (const child of group.children) child.parent = group;
+  group.size = group.children.reduce((sum, child) => sum + (child.children ? child.size + (child.node ? 1 : 0) : 1), 0);
+  return group;
+}
+
+function splitIntoRuns(group) {
+  const runs = [];
+  for (let start = 0; start < group.children.length; start += runLength) {
+    const part = group.children.slice(start, start + runLength);
+    const run = newGroup(`run:${runs.length}:${group.key}`, `nodes ${start + 1} – ${start + part.length}`, group);
+    run.detail = `${part[0].label} … ${part[part.length - 1].label}`;
+    run.children = part;
+    for (const child of part) child.parent = run;
+    run.size = part.reduce((sum, child) => sum + (child.children ? child.size : 1), 0);
+    runs.push(run);
+  }
+  group.children = runs;
+}
+
+// The groups that are open unless the reader says otherwise: level by level, as long as the boxes are few.
+export function chooseOpen(root) {
+  const open = new Set([root.key]);
+  let boxes = root.children.length;
+  let level = root.children.filter((child) => child.children);
+  while (level.length) {
+    const more = level.reduce((sum, group) => sum + group.children.length - 1, 0);
+    if (boxes + more > mostBoxes) break;
+    boxes += more;
+    for (const group of level) open.add(group.key);
+    level = level.flatMap((group) => group.children.filter((child) => child.children));
+  }
+  return open;
+}
+
+// What is drawn of a tree: `plan` for the layout, and for each node the box that stands for it.
+export function planDrawing(model, stage, root, isOpen) {
+  const boxOf = new Map();   // node number → key of a box or frame
+  const items = new Map();   // key → group or node of the tree
+  const frames = new Map();  // key of an open group → its part of the plan
+
+  const claim = (item, key) => {
+    if (item.node) boxOf.set(item.node.id, key);
+    for (const child of item.children ?? []) claim(child, key);
+  };
+  const visit = (item) => {
+    items.set(item.key, item);
+    if (!item.children || !isOpen(item.key)) {
+      claim(item, item.key);
+      return { key: item.key, ...boxSize(item) };
+    }
+    if (item.node) boxOf.set(item.node.id, item.key);
+    const frame = { key: item.key, title: titleWidth(item), children: item.children.map(visit), edges: new Map() };
+    frames.set(item.key, frame);
+    return frame;
+  };
+  const plan = visit(root);
+  connect(model.graphAt(stage), boxOf, items, frames);
+  for (const frame of frames.values()) frame.edges = [...frame.edges.values()];
+  return { plan, boxOf, items };
+}
+
+// Draws each use of a value as segments: out of the frames around its writer, across, and into those around its reader.
+// A segment ends at a child of the frame, or at the frame's own "in" or "out".
+function connect(graph, boxOf, items, frames) {
+  const ancestors = (key) => {
+    const path = [];
+    for (let item = items.get(key); item; item = item.parent) path.push(item.key);
+    return path.reverse();
+  };
+  const segment = (frameKey, from, to, writer, reader) => {
+    const edges = frames.get(frameKey).edges;
+    const key = `${from}>${to}`;
+    if (!edges.has(key)) edges.set(key, { from, to, uses: [] });
+    edges.get(key).uses.push([writer, reader]);
+  };
+  for (const [reader, sources] of graph.inputs)
+    for (const writer of new Set(sources)) {
+      const from = boxOf.get(writer);
+      const to = boxOf.get(reader);
+      if (from === undefined || to === undefined || from === to) continue;
+      const up = ancestors(from);
+      const down = ancestors(to);
+      let common = 0;
+      while (common + 1 < up.length && common + 1 < down.length && up[common + 1] === down[common + 1]) ++common;
+      if (common + 1 >= up.length || common + 1 >= down.length) continue;  // one is the frame around the other
+      segment(up[common], up[common + 1], down[common + 1], writer, reader);
+      for (let i = common + 2; i < up.length; ++i) segment(up[i - 1], up[i], "out", writer, reader);
+      for (let i = common + 2; i < down.length; ++i) segment(down[i - 1], "in", down[i], writer, reader);
+    }
+}
+
+const characterWidth = 7.2;
+const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
+const titleWidth = (group) => clamp(group.label.length, 4, 40) * characterWidth + 40;
+
+// The two lines of a box.
+export function linesOf(item) {
+  if (item.children) return [item.label, item.detail ?? plural(item.size, "node")];
+  return [item.node.op, item.node.type || item.node.name];
+}
+
+export const mostCharacters = 26;
+function boxSize(item) {
+  const [title, detail] = linesOf(item);
+  const length = Math.max(title.length * 1.08, detail.length * 0.9);
+  const button = item.children ? 22 : 0;
+  return { width: Math.round(clamp(length, 7, mostCharacters) * characterWidth + 22 + button), height: 42 };
+}

@@ -1,0 +1,274 @@
+// view.js — the graph at every pass: the stages, what each changed, modules opened and closed, and what is selected.
+
+import { announce, button, html, svg } from "../dom.js";
+import { duration, plural } from "../format.js";
+import { parseSelection } from "../store.js";
+import { Canvas } from "./canvas.js";
+import { showChanges } from "./changes.js";
+import { showLegend } from "./legend.js";
+import { buildTree, chooseOpen, planDrawing } from "./tree.js";
+import { startLayouts } from "./worker.js";
+
+const playPause = 1100;  // milliseconds a stage stays while playing
+
+export class GraphView {
+  #open;                 // keys of groups open by default, once a tree was seen
+  #chosen = new Map();   // key → whether the reader opened or closed it
+  #withConstants = false;
+  #colour = "kind";
+  #drawn = 0;            // number of the newest drawing asked for
+  #picture;              // { root, plan, boxOf, items } of what is drawn
+  #stage;
+  #playing;
+
+  constructor(container, { model, store }) {
+    this.model = model;
+    this.store = store;
+    this.layOut = startLayouts();
+    this.#build(container);
+    this.canvas = new Canvas(this.surface, { press: (key) => this.#press(key), toggle: (key) => this.toggle(key) });
+    this.surface.addEventListener("keydown", (event) => this.#key(event));
+  }
+
+  #build(container) {
+    const { model } = this;
+    this.slider = html("input", {
+      type: "range", id: "stage", min: 0, max: model.lastStage, step: 1, "aria-label": "Stage of the graph",
+      disabled: model.lastStage === 0, oninput: () => this.goTo(Number(this.slider.value)),
+    });
+    this.stageName = html("output", { class: "stage-name", for: "stage" });
+    this.playButton = button("Play", () => this.#togglePlay(), { class: "quiet", "aria-pressed": "false", disabled: model.lastStage === 0 });
+    const colour = html("select", { "aria-label": "Colour of the boxes", onchange: () => this.#recolour(colour.value) },
+      html("option", { value: "kind" }, "colour by kind"),
+      html("option", { value: "kernel", disabled: model.kernels.length === 0 }, "colour by kernel"));
+    const constants = html("input", { type: "checkbox", onchange: () => this.#showConstants(constants.checked) });
+    this.surface = svg("svg", { id: "graph", class: "surface", tabindex: 0, role: "group", "aria-label": "Graph of the model" });
+    this.changes = html("details", { class: "changes" });
+    this.legend = html("div", { class: "legend" });
+    this.busy = html("p", { class: "busy", hidden: true }, "Laying out …");
+    this.empty = html("p", { class: "busy", hidden: true }, "There is nothing to draw at this stage.");
+    container.append(
+      html("div", { class: "toolbar" },
+        html("div", { class: "stages" },
+          button("‹", () => this.step(-1), { class: "quiet", "aria-label": "Stage before", disabled: model.lastStage === 0 }),
+          this.slider,
+          button("›", () => this.step(1), { class: "quiet", "aria-label": "Next stage", disabled: model.lastStage === 0 }),
+          this.playButton),
+        this.stageName,
+        html("div", { class: "choices" }, colour, html("label", {}, constants, " constants"),
+          button("Open all", () => this.#openAll(true), { class: "quiet" }),
+          button("Close all", () => this.#openAll(false), { class: "quiet" }))),
+      html("div", { class: "stage" }, this.surface, this.changes, this.legend, this.busy, this.empty,
+        html("div", { class: "zoom", role: "group", "aria-label": "Zoom" },
+          button("+", () => this.canvas.zoomBy(1.3), { "aria-label": "Zoom in" }),
+          button("−", () => this.canvas.zoomBy(1 / 1.3), { "aria-label": "Zoom out" }),
+          button("fit", () => this.canvas.fit(true), { "aria-label": "Show the whole graph" }))));
+  }
+
+  update(state) {
+    const stage = Math.min(Math.max(state.stage, 0), this.model.lastStage);
+    const selection = parseSelection(state.select);
+    const isNewStage = stage !== this.#stage;
+    this.#stage = stage;
+    if (isNewStage) this.#describeStage();
+    const opened = selection && this.#openTowards(selection);
+    if (isNewStage || opened || !this.#picture) this.#redraw({ reveal: !!selection });
+    else this.#mark(true);
+  }
+
+  #describeStage() {
+    const stage = this.model.stages[this.#stage];
+    this.slider.value = this.#stage;
+    this.slider.setAttribute("aria-valuetext", `${this.#stage}: ${stage.name}`);
+    const facts = [plural(stage.nodes ?? this.model.graphAt(this.#stage).inputs.size, "node")];
+    if (stage.changes !== undefined && this.#stage > 0) facts.push(plural(stage.changes, "rewrite"));
+    if (stage.milliseconds !== undefined && this.#stage > 0) facts.push(duration(stage.milliseconds));
+    this.stageName.replaceChildren(
+      html("span", { class: "muted" }, `${this.#stage} of ${this.model.lastStage}`), " ", html("strong", {}, stage.name), " ",
+      html("span", { class: "muted" }, facts.join(" · ")));
+    showChanges(this.changes, this.model, this.#stage, (id, k) => this.store.set({ stage: k, select: `node:${id}` }));
+  }
+
+  #tree() {
+    const root = buildTree(this.model, this.#stage, this.#withConstants);
+    this.#open ??= chooseOpen(root);
+    return root;
+  }
+
+  #isOpen(key) {
+    return this.#chosen.get(key) ?? this.#open.has(key);
+  }
+
+  async #redraw({ reveal = false, hold } = {}) {
+    const number = ++this.#drawn;
+    const root = this.#tree();
+    const picture = planDrawing(this.model, this.#stage, root, (key) => this.#isOpen(key));
+    const slow = setTimeout(() => { this.busy.hidden = false; }, 150);
+    const drawing = await this.layOut(picture.plan);
+    clearTimeout(slow);
+    if (number !== this.#drawn) return;  // a newer one is under way
+    this.busy.hidden = true;
+    this.empty.hidden = drawing.boxes.length > 0;
+    const isFirst = !this.#picture;
+    this.#picture = { root, drawing, ...picture };
+    const anchor = hold && this.canvas.anchor(hold);
+    this.#draw();
+    if (isFirst) this.canvas.fit();
+    else if (anchor) this.canvas.hold(anchor);
+    this.#mark(reveal);
+    this.surface.dataset.stage = this.#stage;
+    if (isFirst) performance.mark("graph drawn");
+  }
+
+  #draw() {
+    const changes = this.model.changesAt(this.#stage);
+    this.canvas.draw(this.#picture.drawing, this.#picture.items, (item, isOpen) => this.#look(item, isOpen, changes));
+    showLegend(this.legend, this.#colour, this.#stage > 0);
+  }
+
+  #look(item, isOpen, { added, rewired }) {
+    const classes = [];
+    const nodes = isOpen ? (item.node ? [item.node] : []) : nodesIn(item);
+    if (nodes.some((node) => added.has(node.id))) classes.push("added");
+    else if (nodes.some((node) => rewired.has(node.id))) classes.push("rewired");
+    let hue;
+    if (item.node && this.#colour === "kind") classes.push(`kind-${item.node.kind}`);
+    if (this.#colour === "kernel") {
+      const kernels = new Set(nodes.map((node) => this.model.kernelOf(node)));
+      const [kernel] = kernels;
+      if (kernels.size === 1 && kernel) hue = Math.round((kernel.id * 137.5) % 360);
+    }
+    const what = item.children ? `${item.label}, ${plural(item.size, "node")}` : `${item.node.op} ${item.node.name}`;
+    return { classes, hue, label: classes.includes("added") ? `${what}, changed by this pass` : what };
+  }
+
+  // Marks what is selected: a node, a module, or the nodes of a kernel.
+  #mark(reveal) {
+    const selection = parseSelection(this.store.state.select);
+    const nodes = new Set(selection ? this.#selectedNodes(selection) : []);
+    const keys = new Set([...nodes].map((id) => this.#picture?.boxOf.get(id)).filter((key) => key !== undefined));
+    if (selection?.kind === "module") {
+      keys.clear();
+      keys.add(`module:${selection.key}`);
+    }
+    this.canvas.mark(keys, nodes);
+    const [first] = keys;
+    if (reveal && first !== undefined) this.canvas.reveal(first);
+  }
+
+  #selectedNodes({ kind, key }) {
+    const graph = this.model.graphAt(this.#stage);
+    if (kind === "node") return [Number(key)];
+    if (kind === "module") return [...graph.inputs.keys()].filter((id) => this.model.nodes[id].module === key);
+    if (kind !== "kernel") return [];
+    return [...graph.inputs.keys()].filter((id) => this.model.kernelOf(this.model.nodes[id])?.id === Number(key));
+  }
+
+  // Opens the groups around a selected node; says whether any was closed.
+  #openTowards({ kind, key }) {
+    if (kind !== "node") return false;
+    const find = (item) => (item.key === `node:${key}` ? item : item.children?.map(find).find(Boolean));
+    const node = this.model.nodes[Number(key)];
+    if (node && !this.#withConstants && (node.kind === "constant" || node.kind === "parameter")) return false;
+    let opened = false;
+    for (let group = find(this.#tree())?.parent; group; group = group.parent)
+      if (!this.#isOpen(group.key)) {
+        this.#chosen.set(group.key, true);
+        opened = true;
+      }
+    return opened;
+  }
+
+  #press(key) {
+    const item = this.#picture.items.get(key);
+    if (item.node) this.store.set({ select: `node:${item.node.id}` });
+    else if (key.startsWith("module:")) this.store.set({ select: key });
+    else this.toggle(key);
+  }
+
+  toggle(key) {
+    this.#chosen.set(key, !this.#isOpen(key));
+    this.#redraw({ hold: key });
+  }
+
+  #openAll(isOpen) {
+    const visit = (item) => {
+      if (!item.children) return;
+      if (item.parent) this.#chosen.set(item.key, isOpen);
+      item.children.forEach(visit);
+    };
+    visit(this.#picture.root);
+    this.#redraw().then(() => this.canvas.fit());
+  }
+
+  #recolour(colour) {
+    this.#colour = colour;
+    this.#draw();
+    this.#mark(false);
+  }
+
+  #showConstants(isShown) {
+    this.#withConstants = isShown;
+    this.#redraw();
+  }
+
+  goTo(stage) {
+    this.store.set({ stage });
+    announce(`Stage ${stage}: ${this.model.stages[stage].name}`);
+  }
+
+  step(by) {
+    const stage = this.#stage + by;
+    if (stage >= 0 && stage <= this.model.lastStage) this.goTo(stage);
+    else this.#stop();
+  }
+
+  #togglePlay() {
+    if (this.#playing) return this.#stop();
+    if (this.#stage === this.model.lastStage) this.goTo(0);
+    this.#playing = setInterval(() => this.step(1), playPause);
+    this.playButton.textContent = "Pause";
+    this.playButton.setAttribute("aria-pressed", "true");
+  }
+
+  #stop() {
+    clearInterval(this.#playing);
+    this.#playing = undefined;
+    this.playButton.textContent = "Play";
+    this.playButton.setAttribute("aria-pressed", "false");
+  }
+
+  // Keys while the drawing has the focus.
+  #key(event) {
+    const far = 80;
+    const moves = { ArrowUp: [0, far], ArrowDown: [0, -far], ArrowLeft: [far, 0], ArrowRight: [-far, 0] };
+    if (event.shiftKey && moves[event.key]) this.canvas.panBy(...moves[event.key]);
+    else if (event.key === "ArrowUp") this.#walk((graph, id) => graph.inputs.get(id));
+    else if (event.key === "ArrowDown") this.#walk((graph, id) => graph.users.get(id));
+    else if (event.key === "+" || event.key === "=") this.canvas.zoomBy(1.3);
+    else if (event.key === "-") this.canvas.zoomBy(1 / 1.3);
+    else if (event.key === "0") this.canvas.fit(true);
+    else if (event.key === "Enter" || event.key === " ") this.#toggleSelected();
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  #toggleSelected() {
+    const { select } = this.store.state;
+    if (this.#picture?.items.get(select)?.children) this.toggle(select);
+  }
+
+  // From the selected node to one that it reads or that reads it; from none to the first.
+  #walk(neighbours) {
+    const selection = parseSelection(this.store.state.select);
+    const graph = this.model.graphAt(this.#stage);
+    const drawn = (id) => this.#picture?.boxOf.has(id);
+    const next = selection?.kind === "node" ? (neighbours(graph, Number(selection.key)) ?? []).find(drawn) : graph.order.find(drawn);
+    if (next !== undefined) this.store.set({ select: `node:${next}` });
+  }
+}
+
+function nodesIn(item) {
+  return [...(item.node ? [item.node] : []), ...(item.children ?? []).flatMap(nodesIn)];
+}

@@ -1,0 +1,140 @@
+// inspector.js — the panel about what is selected: a node, a kernel or a module, each with the way to the others.
+
+import { button, html } from "./dom.js";
+import { bytes, count, duration, number, operations, percent, plural } from "./format.js";
+import { parseSelection } from "./store.js";
+
+const mostListed = 60;
+
+// Facts as a list of names and values; those without a value are left out.
+function facts(pairs) {
+  const known = pairs.filter(([, value]) => value !== undefined && value !== "" && value !== "–");
+  return known.length > 0 && html("dl", { class: "facts" }, known.map(([name, value]) => [html("dt", {}, name), html("dd", {}, value)]));
+}
+
+function section(title, entries) {
+  if (entries.length === 0) return undefined;
+  const shown = entries.slice(0, mostListed).map((entry) => html("li", {}, entry));
+  if (entries.length > mostListed) shown.push(html("li", { class: "muted" }, `and ${count(entries.length - mostListed)} more`));
+  return html("section", {}, html("h3", {}, title), html("ul", {}, shown));
+}
+
+export class Inspector {
+  constructor(panel, { model, store }) {
+    Object.assign(this, { panel, model, store });
+  }
+
+  update(state) {
+    const selection = parseSelection(state.select);
+    const content = selection && this.#describe(selection, Math.min(Math.max(state.stage, 0), this.model.lastStage));
+    this.panel.hidden = !content;
+    document.body.classList.toggle("inspecting", !!content);
+    if (!content) return;
+    const close = button("✕", () => this.store.set({ select: undefined }), { class: "quiet close", "aria-label": "Close the panel" });
+    this.panel.replaceChildren(close, ...content.flat(Infinity).filter(Boolean));
+    this.panel.scrollTop = 0;
+  }
+
+  #describe({ kind, key }, stage) {
+    if (kind === "node" && this.model.nodes[key]) return this.#node(this.model.nodes[key], stage);
+    if (kind === "kernel" && this.model.kernels[key]) return this.#kernel(this.model.kernels[key], stage);
+    if (kind === "module") return this.#module(key, stage);
+    return undefined;
+  }
+
+  #nodeLink(id) {
+    const node = this.model.nodes[id];
+    if (!node) return `node ${id}`;
+    const go = () => {
+      const stage = this.model.stageWith(id, this.store.state.stage) ?? this.store.state.stage;
+      this.store.set({ view: "graph", stage, select: `node:${id}` });
+    };
+    return [button([html("b", {}, node.op), " ", node.name], go, { class: "link" }), " ", html("code", { class: "muted" }, node.type)];
+  }
+
+  #kernelLink(kernel) {
+    const go = () => this.store.set({ select: `kernel:${kernel.id}` });
+    return [button(kernel.name, go, { class: "link kernel-link" }), " ", html("span", { class: "muted" }, duration(kernel.milliseconds))];
+  }
+
+  #moduleLink(path) {
+    return path && button(path, () => this.store.set({ view: "graph", select: `module:${path}` }), { class: "link" });
+  }
+
+  #node(node, stage) {
+    const graph = this.model.graphAt(stage);
+    const isHere = graph.has(node.id);
+    const kernel = this.model.kernelOf(node);
+    const inputs = isHere ? graph.inputs.get(node.id) : node.inputs;
+    return [
+      html("p", { class: "eyebrow" }, `node · ${node.kind}`),
+      html("h2", {}, node.op),
+      html("p", { class: "name" }, node.name),
+      !isHere && html("p", { class: "note" }, "Not part of the graph at this stage."),
+      facts([["type", html("code", {}, node.type)], ["attributes", node.attributes && html("code", {}, node.attributes)],
+        ["module", this.#moduleLink(node.module)], ["inside", node.within !== undefined ? this.#nodeLink(node.within) : undefined]]),
+      html("section", { class: "of-kernel" }, html("h3", {}, "Kernel"),
+        html("p", {}, kernel ? this.#kernelLink(kernel) : html("span", { class: "muted" }, "none: nothing is left to compute for it"))),
+      section("Reads", inputs.map((id) => this.#nodeLink(id))),
+      section("Read by", (graph.users.get(node.id) ?? []).map((id) => this.#nodeLink(id))),
+      section("Stands for your nodes", node.sources.map((name) => html("span", { class: "source" }, name))),
+    ];
+  }
+
+  #kernel(kernel, stage) {
+    const graph = this.model.graphAt(stage);
+    const loops = this.model.loopsOf(kernel);
+    const missed = (this.model.data.missed ?? []).filter(({ from, to }) => from === kernel.id || to === kernel.id);
+    const here = kernel.nodes.filter((id) => graph.has(id));
+    const views = [["graph", "Show in the graph"], ["kernels", "Show on the roofline"]];
+    return [
+      html("p", { class: "eyebrow" }, `kernel ${kernel.id} · ${kernel.kind ?? "kernel"}`),
+      html("h2", { class: "long" }, kernel.name),
+      html("p", { class: "actions" }, views.filter(([view]) => view !== this.store.state.view)
+        .map(([view, text]) => button(text, () => this.store.set({ view, select: `kernel:${kernel.id}` }), { class: "quiet" }))),
+      facts([["time", kernel.milliseconds !== undefined ? `${duration(kernel.milliseconds)} · ${percent(kernel.share)} of all` : undefined],
+        ["arithmetic", kernel.flops ? `${operations(kernel.flops)} at ${number(kernel.gflops, "GFLOP/s")}` : undefined],
+        ["traffic", kernel.bytes ? `${bytes(kernel.bytes)} at ${number(kernel.gbps, "GB/s")}` : undefined],
+        ["intensity", kernel.flops && kernel.bytes ? number(kernel.flops / kernel.bytes, "FLOP/B") : undefined],
+        ["of ceiling", percent(kernel.ceiling)], ["module", this.#moduleLink(kernel.module)],
+        ["reads", (kernel.reads ?? []).map((type) => html("code", { class: "line" }, this.model.text(type)))],
+        ["writes", (kernel.writes ?? []).map((type) => html("code", { class: "line" }, this.model.text(type)))]]),
+      section("Nodes it computes", (here.length ? here : kernel.nodes).map((id) => this.#nodeLink(id))),
+      section("From your nodes", kernel.sources.map((name) => html("span", { class: "source" }, name))),
+      section("Not fused, and why", missed.map((miss) => this.#missed(miss, kernel))),
+      this.#loops(loops),
+    ];
+  }
+
+  #missed({ from, to, reason, microseconds }, kernel) {
+    const other = this.model.kernels[from === kernel.id ? to : from];
+    return [from === kernel.id ? "into " : "with ", other ? this.#kernelLink(other) : "another", ": ", this.model.text(reason),
+      microseconds !== undefined && html("span", { class: "muted" }, ` (about ${duration(microseconds / 1000)} lost)`)];
+  }
+
+  #loops(loops) {
+    if (!loops?.before && !loops?.after) return undefined;
+    const parts = [["before", "Loop nest"], ["after", loops.before ? "After its schedule" : "Loop nest"]].filter(([key]) => loops[key]);
+    return html("section", { class: "loops" }, parts.map(([key, title]) =>
+      html("details", { open: true }, html("summary", {}, title), html("pre", { tabindex: 0 }, this.model.text(loops[key])))));
+  }
+
+  #module(path, stage) {
+    const isIn = (module) => module === path || module.startsWith(path + "/");
+    const kernels = this.model.kernels.filter((kernel) => isIn(kernel.module));
+    const nodes = [...this.model.graphAt(stage).inputs.keys()].filter((id) => isIn(this.model.nodes[id].module));
+    const timed = kernels.filter((kernel) => kernel.milliseconds !== undefined);
+    const time = timed.reduce((sum, kernel) => sum + kernel.milliseconds, 0);
+    const ranked = [...kernels].sort((a, b) => (b.milliseconds ?? 0) - (a.milliseconds ?? 0));
+    const parent = path.split("/").slice(0, -1).join("/");
+    return [
+      html("p", { class: "eyebrow" }, "module"),
+      html("h2", { class: "long" }, path),
+      facts([["nodes here", count(nodes.length)], ["kernels", count(kernels.length)],
+        ["time", timed.length ? `${duration(time)} · ${percent(time / this.model.milliseconds)} of all` : undefined],
+        ["inside", parent && this.#moduleLink(parent)]]),
+      section(plural(kernels.length, "kernel"), ranked.map((kernel) => this.#kernelLink(kernel))),
+      section("Nodes", nodes.map((id) => this.#nodeLink(id))),
+    ];
+  }
+}

@@ -1,0 +1,123 @@
+// model.js — the data of a report, decoded: nodes, the graph at each stage, and which kernel computes what.
+//
+// Any part of the data may be missing; what is asked of it here is then empty.
+
+const idOf = (value) => (Array.isArray(value) ? value[0] : value);
+
+export class Model {
+  constructor(data) {
+    this.data = data;
+    const strings = data.strings ?? [];
+    this.text = (index) => (typeof index === "string" ? index : strings[index] ?? "");
+    this.nodes = (data.nodes ?? []).map((node, id) => this.#decode(node, id));
+    this.stages = data.stages?.length ? data.stages : [{ name: "as read", added: this.nodes.map((node) => node.id) }];
+    this.kernels = (data.kernels ?? []).map((kernel, id) => ({
+      ...kernel, id, nodes: kernel.nodes ?? [], module: this.text(kernel.module),
+      sources: (kernel.sources ?? []).map(this.text),
+    }));
+    this.lastStage = this.stages.length - 1;
+    this.#graphs = new Map();
+    this.#placeKernels();
+  }
+
+  #graphs;
+  #kernelOfNode = new Map();
+  #kernelOfSource = new Map();
+
+  #decode(node, id) {
+    return {
+      id, op: this.text(node.op), name: this.text(node.name), type: this.text(node.type), attributes: this.text(node.attributes),
+      module: this.text(node.module), sources: (node.sources ?? []).map(this.text), kind: node.kind ?? "compute",
+      inputs: (node.inputs ?? []).map(idOf), within: node.in,
+    };
+  }
+
+  #placeKernels() {
+    for (const kernel of this.kernels) {
+      for (const id of kernel.nodes) this.#kernelOfNode.set(id, kernel);
+      for (const source of kernel.sources) if (!this.#kernelOfSource.has(source)) this.#kernelOfSource.set(source, kernel);
+    }
+  }
+
+  // The kernel that computes a node: of the last graph by number, of earlier ones by the user's names.
+  kernelOf(node) {
+    const direct = this.#kernelOfNode.get(node.id);
+    if (direct) return direct;
+    for (const source of node.sources.length ? node.sources : [node.name]) {
+      const kernel = this.#kernelOfSource.get(source);
+      if (kernel) return kernel;
+    }
+    return undefined;
+  }
+
+  // The graph after stage k: which nodes there are, what each reads, and who reads it.
+  graphAt(k) {
+    if (!this.#graphs.has(k)) this.#graphs.set(k, this.#replay(k));
+    return this.#graphs.get(k);
+  }
+
+  #replay(k) {
+    const inputs = new Map();
+    for (const stage of this.stages.slice(0, k + 1)) {
+      for (const id of stage.removed ?? []) inputs.delete(id);
+      for (const id of stage.added ?? []) if (this.nodes[id]) inputs.set(id, this.nodes[id].inputs);
+      for (const [id, values] of stage.rewired ?? []) if (inputs.has(id)) inputs.set(id, values.map(idOf));
+    }
+    const users = new Map();
+    for (const [id, sources] of inputs)
+      for (const source of new Set(sources)) {
+        if (!users.has(source)) users.set(source, []);
+        users.get(source).push(id);
+      }
+    return { inputs, users, has: (id) => inputs.has(id), order: orderOf(inputs) };
+  }
+
+  // What stage k did. The first made everything, so nothing in it counts as changed.
+  changesAt(k) {
+    const stage = k > 0 ? this.stages[k] : {};
+    return {
+      added: new Set(stage.added ?? []), rewired: new Set((stage.rewired ?? []).map(([id]) => id)), removed: stage.removed ?? [],
+    };
+  }
+
+  // The stage nearest to k whose graph has the node, or undefined.
+  stageWith(id, k) {
+    for (let distance = 0; distance < this.stages.length; ++distance)
+      for (const stage of [k - distance, k + distance])
+        if (stage >= 0 && stage <= this.lastStage && this.graphAt(stage).has(id)) return stage;
+    return undefined;
+  }
+
+  loopsOf(kernel) {
+    const loops = this.data.loops?.[kernel.loops];
+    return typeof loops === "string" ? { after: loops } : loops;
+  }
+
+  get milliseconds() {
+    return this.data.summary?.median_ms ?? this.kernels.reduce((sum, kernel) => sum + (kernel.milliseconds ?? 0), 0);
+  }
+}
+
+// The nodes so that each follows what it reads, and otherwise as they came.
+function orderOf(inputs) {
+  const order = [];
+  const done = new Set();
+  for (const start of inputs.keys()) {
+    const stack = [[start, 0]];
+    while (stack.length) {
+      const top = stack[stack.length - 1];
+      const [id, next] = top;
+      const sources = inputs.get(id);
+      if (done.has(id)) stack.pop();
+      else if (next < sources.length) {
+        ++top[1];
+        if (inputs.has(sources[next]) && !done.has(sources[next]) && stack.length <= inputs.size) stack.push([sources[next], 0]);
+      } else {
+        done.add(id);
+        order.push(id);
+        stack.pop();
+      }
+    }
+  }
+  return order;
+}

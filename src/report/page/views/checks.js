@@ -1,0 +1,33 @@
+// checks.js — what verification found, pass by pass.
+
+import { html } from "../dom.js";
+import { count, number } from "../format.js";
+import { Table } from "../table.js";
+
+function verdict(value) {
+  if (value === undefined) return html("span", { class: "muted" }, "–");
+  const text = value === true ? "ok" : value === false ? "FAILED" : String(value);
+  const className = /^(ok|passed)$/i.test(text) ? "good" : /fail/i.test(text) ? "bad" : "muted";
+  return html("span", { class: `verdict ${className}` }, text);
+}
+
+export class ChecksView {
+  constructor(container, { model }) {
+    const rows = (model.data.verification ?? []).map((row, i) => ({ ...row, number: i + 1 }));
+    const failed = rows.filter(({ numbers }) => numbers === "FAILED").length;
+    const check = (key) => ({ title: key, value: (row) => String(row[key] ?? ""), cell: (row) => verdict(row[key]) });
+    const table = new Table([
+      { title: "pass", value: (row) => row.pass },
+      { title: "order", value: (row) => row.number, isNumber: true },
+      { title: "rewrites", value: (row) => row.changes, isNumber: true },
+      check("numbers"),
+      { title: "difference", value: (row) => row.difference, cell: (row) => number(row.difference), isNumber: true },
+      check("gradients"), check("lint"), check("parameters"),
+    ], rows, { label: "Checks", order: { column: 1, down: false }, filter: "Filter checks", empty: "The model was not verified for this report. tenon verify MODEL does it." });
+    const outcome = failed ? `${count(failed)} of ${count(rows.length)} passes changed what the model computes.`
+      : "After each of these passes the model computed what it did before.";
+    container.append(html("section", {}, html("h2", {}, "Verification"), rows.length > 0 && html("p", { class: "muted" }, outcome) || "", table.element));
+  }
+
+  update() {}
+}

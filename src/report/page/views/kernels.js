@@ -1,0 +1,56 @@
+// kernels.js — the kernels on this machine's roofline, as a table, and the fusions between them that were not made.
+
+import { html } from "../dom.js";
+import { bytes, duration, number, operations, percent } from "../format.js";
+import { Table } from "../table.js";
+import { Roofline } from "./roofline.js";
+
+function kernelTable(model, store) {
+  return new Table([
+    { title: "kernel", value: (row) => row.name, className: "names" },
+    { title: "kind", value: (row) => row.kind ?? "" },
+    { title: "module", value: (row) => row.module, className: "names" },
+    { title: "time", value: (row) => row.milliseconds, cell: (row) => duration(row.milliseconds), isNumber: true },
+    { title: "share", value: (row) => row.share, cell: (row) => percent(row.share), isNumber: true },
+    { title: "arithmetic", value: (row) => row.flops, cell: (row) => operations(row.flops), isNumber: true },
+    { title: "traffic", value: (row) => row.bytes, cell: (row) => bytes(row.bytes), isNumber: true },
+    { title: "GFLOP/s", value: (row) => row.gflops, cell: (row) => number(row.gflops), isNumber: true },
+    { title: "GB/s", value: (row) => row.gbps, cell: (row) => number(row.gbps), isNumber: true },
+    { title: "of ceiling", value: (row) => row.ceiling, cell: (row) => percent(row.ceiling), isNumber: true },
+  ], model.kernels, {
+    label: "Kernels", press: (row) => store.set({ select: `kernel:${row.id}` }), filter: "Filter kernels", order: { column: 3, down: true },
+    empty: "No kernel was made: nothing is left to compute.",
+  });
+}
+
+function missedTable(model, store) {
+  const name = (id) => model.kernels[id]?.name ?? `kernel ${id}`;
+  const rows = (model.data.missed ?? []).map((miss, rank) => ({ ...miss, rank: rank + 1 }));
+  return new Table([
+    { title: "from", value: (row) => name(row.from), className: "names" },
+    { title: "into", value: (row) => name(row.to), className: "names" },
+    { title: "because", value: (row) => model.text(row.reason), className: "text" },
+    { title: "between them", value: (row) => model.text(row.buffer), cell: (row) => html("code", {}, model.text(row.buffer)) },
+    { title: "time lost", value: (row) => row.microseconds, cell: (row) => duration(row.microseconds / 1000), isNumber: true },
+  ], rows, {
+    label: "Missed fusions", press: (row) => store.set({ select: `kernel:${row.from}` }), filter: "Filter missed fusions",
+    order: { column: 4, down: true }, empty: "No fusion was declined, or none was recorded.",
+  });
+}
+
+export class KernelsView {
+  constructor(container, { model, store }) {
+    const plot = html("div", { class: "plot roofline" });
+    container.append(
+      html("section", {}, html("h2", {}, "Roofline"),
+        html("p", { class: "muted" }, "Each dot is a kernel, its area the time it takes. The lines are what was measured on this machine: no kernel can be above all of them."), plot),
+      html("section", {}, html("h2", {}, "Kernels"), kernelTable(model, store).element),
+      html("section", {}, html("h2", {}, "Fusions missed"),
+        html("p", { class: "muted" }, "Ranked by the time that joining the two kernels would save, by estimate."), missedTable(model, store).element));
+    this.roofline = new Roofline(plot, model, store);
+  }
+
+  update(state) {
+    this.roofline.mark(state.select);
+  }
+}

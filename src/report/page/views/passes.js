@@ -1,0 +1,70 @@
+// passes.js — what each pass did and took, the rewrites in order, and what was declined.
+
+import { html } from "../dom.js";
+import { duration } from "../format.js";
+import { Table } from "../table.js";
+
+// The stage that holds the graph after a pass: the passes that changed nothing have none.
+function findStages({ passes = [] }, stages) {
+  let next = 1;
+  return passes.map((pass) => {
+    if (stages[next]?.name !== pass.pass || !(pass.changes > 0)) return undefined;
+    return next++;
+  });
+}
+
+function passTable(model, store) {
+  const stageOf = findStages(model.data, model.stages);
+  const rows = (model.data.passes ?? []).map((pass, i) => ({ ...pass, number: i + 1, stage: stageOf[i] }));
+  const show = ({ stage }) => stage !== undefined && store.set({ view: "graph", stage, select: undefined });
+  return new Table([
+    { title: "pass", value: (row) => row.pass, cell: (row) => row.pass },
+    { title: "order", value: (row) => row.number, isNumber: true },
+    { title: "round", value: (row) => row.round, isNumber: true },
+    { title: "rewrites", value: (row) => row.changes, isNumber: true },
+    { title: "nodes after", value: (row) => row.nodes, isNumber: true },
+    { title: "time", value: (row) => row.milliseconds, cell: (row) => duration(row.milliseconds), isNumber: true },
+  ], rows, { label: "Passes", press: show, filter: "Filter passes", empty: "No pass was recorded.", order: { column: 1, down: false } });
+}
+
+function rewriteTable(model, store) {
+  const names = (list) => (list ?? []).map(model.text).join(", ");
+  const show = ({ stage }) => store.set({ view: "graph", stage, select: undefined });
+  return new Table([
+    { title: "rule", value: (row) => row.rule },
+    { title: "pass", value: (row) => model.stages[row.stage]?.name ?? "" },
+    { title: "removed", value: (row) => names(row.removed), className: "names" },
+    { title: "added", value: (row) => names(row.added), className: "names" },
+  ], model.data.rewrites ?? [], { label: "Rewrites", press: show, filter: "Filter rewrites", empty: "No rewrite was recorded." });
+}
+
+function remarkTable(model, store) {
+  const stage = model.lastStage;
+  const rows = (model.data.remarks ?? []).map((remark) => ({
+    pass: model.text(remark.pass), node: model.text(remark.node), text: model.text(remark.text), microseconds: remark.microseconds,
+  }));
+  const find = (name) => model.nodes.findLast((node) => node.name === name || node.sources.includes(name));
+  const show = (row) => {
+    const node = find(row.node);
+    if (node) store.set({ view: "graph", stage: model.stageWith(node.id, stage) ?? stage, select: `node:${node.id}` });
+  };
+  return new Table([
+    { title: "node", value: (row) => row.node, className: "names" },
+    { title: "pass", value: (row) => row.pass },
+    { title: "declined because", value: (row) => row.text, className: "text" },
+    { title: "time lost", value: (row) => row.microseconds, cell: (row) => duration(row.microseconds / 1000), isNumber: true },
+  ], rows, { label: "Remarks", press: show, filter: "Filter remarks", empty: "Nothing was declined." });
+}
+
+export class PassesView {
+  constructor(container, { model, store }) {
+    container.append(
+      html("section", {}, html("h2", {}, "Passes"), html("p", { class: "muted" }, "Press a pass that changed something to see the graph after it."),
+        passTable(model, store).element),
+      html("section", {}, html("h2", {}, "Rewrites"), rewriteTable(model, store).element),
+      html("section", {}, html("h2", {}, "Remarks"), html("p", { class: "muted" }, "What could have been done and was not, with the reason."),
+        remarkTable(model, store).element));
+  }
+
+  update() {}
+}

@@ -1,0 +1,95 @@
+// roofline.js — kernels by arithmetic intensity and speed, on log scales, under the ceilings of this machine.
+
+import { scaleLog, scaleSqrt } from "d3-scale";
+import { drawAtWidth, drawAxes, followPointer } from "../chart.js";
+import { nothing, svg } from "../dom.js";
+import { duration, number, percent } from "../format.js";
+
+const height = 420;
+const space = { left: 52, right: 16, top: 22, bottom: 46 };
+
+// From a power of ten to another, around all values.
+function decades(values, least) {
+  const low = Math.min(...values);
+  const high = Math.max(...values);
+  const from = 10 ** Math.floor(Math.log10(low));
+  return [from, Math.max(10 ** Math.ceil(Math.log10(high)), from * least)];
+}
+
+function inDecades(axis) {
+  const [low, high] = axis.scale().domain().map((value) => Math.round(Math.log10(value)));
+  const powers = Array.from({ length: high - low + 1 }, (_, i) => low + i);
+  return axis.tickValues(powers.map((power) => 10 ** power)).tickFormat((value) => Number(value.toPrecision(1)).toLocaleString("en", { maximumFractionDigits: 9 }));
+}
+
+export class Roofline {
+  #dots = [];
+  #selected;
+
+  constructor(holder, model, store) {
+    this.store = store;
+    this.kernels = model.kernels.filter(({ flops, bytes, gflops }) => flops > 0 && bytes > 0 && gflops > 0)
+      .sort((a, b) => (b.milliseconds ?? 0) - (a.milliseconds ?? 0));  // small dots over large ones
+    this.machine = model.data.machine ?? {};
+    if (this.kernels.length === 0) {
+      holder.append(nothing("No kernel has a measured speed and counted operations, so there is nothing to place."));
+      return;
+    }
+    drawAtWidth(holder, `Roofline of ${this.kernels.length} kernels`, height, (surface, width) => this.#draw(surface, width));
+    followPointer(holder);
+  }
+
+  #draw(surface, width) {
+    const { peak_gflops: peak, bandwidths = [] } = this.machine;
+    const intensities = this.kernels.map(({ flops, bytes }) => flops / bytes);
+    const ridges = peak ? bandwidths.map(({ gbps }) => peak / gbps) : [];
+    const speeds = this.kernels.map(({ gflops }) => gflops);
+    const x = scaleLog().domain(decades([...intensities, ...ridges.map((ridge) => ridge * 3)], 100)).range([space.left, width - space.right]);
+    const y = scaleLog().domain(decades([...speeds, ...(peak ? [peak * 1.2] : [])], 100)).range([height - space.bottom, space.top]);
+    drawAxes(surface, {
+      x, y, left: space.left, bottom: height - space.bottom, right: width - space.right, xTicks: inDecades, yTicks: inDecades,
+      xLabel: "FLOP per byte moved", yLabel: "GFLOP/s",
+    });
+    this.#drawCeilings(surface, x, y);
+    this.#drawDots(surface, x, y);
+    this.mark(this.#selected);
+  }
+
+  #drawCeilings(surface, x, y) {
+    const { peak_gflops: peak, bandwidths = [] } = this.machine;
+    const [first, last] = x.domain();
+    const [floor, top] = y.domain();
+    const roof = peak ?? top;
+    if (peak) {
+      const start = Math.max(first, peak / Math.max(peak / last, ...bandwidths.map(({ gbps }) => gbps)));
+      surface.append(svg("line", { class: "ceiling", x1: x(start), x2: x(last), y1: y(peak), y2: y(peak) }),
+        svg("text", { class: "ceiling-label", x: x(last), y: y(peak) - 6, "text-anchor": "end" }, `peak ${number(peak, "GFLOP/s")}`));
+    }
+    for (const { name, gbps } of bandwidths) {
+      const from = Math.max(first, floor / gbps);
+      const to = Math.min(last, roof / gbps);
+      if (from >= to) continue;
+      const [x1, y1, x2, y2] = [x(from), y(from * gbps), x(to), y(to * gbps)];
+      const angle = Math.atan2(y2 - y1, x2 - x1) * 180 / Math.PI;
+      surface.append(svg("line", { class: "ceiling", x1, y1, x2, y2 }),
+        svg("text", { class: "ceiling-label", transform: `translate(${x1 + 8 * Math.cos(angle * Math.PI / 180) + 2}, ${y1 + 8 * Math.sin(angle * Math.PI / 180) - 5}) rotate(${angle})` },
+          `${name} ${number(gbps, "GB/s")}`));
+    }
+  }
+
+  #drawDots(surface, x, y) {
+    const most = Math.max(...this.kernels.map(({ milliseconds }) => milliseconds ?? 0));
+    const radius = scaleSqrt().domain([0, most || 1]).range([2.5, 17]);
+    this.#dots = this.kernels.map((kernel) => svg("circle", {
+      class: "dot", "data-kernel": kernel.id, cx: x(kernel.flops / kernel.bytes), cy: y(kernel.gflops), r: radius(kernel.milliseconds ?? 0),
+      "data-label": `${kernel.name}\n${duration(kernel.milliseconds)} · ${number(kernel.gflops, "GFLOP/s")} · ${number(kernel.gbps, "GB/s")} · ${percent(kernel.ceiling)} of ceiling`,
+      onclick: () => this.store.set({ select: `kernel:${kernel.id}` }),
+    }));
+    surface.append(svg("g", {}, this.#dots));
+  }
+
+  mark(selection) {
+    this.#selected = selection;
+    for (const dot of this.#dots) dot.classList.toggle("selected", `kernel:${dot.dataset.kernel}` === selection);
+  }
+}

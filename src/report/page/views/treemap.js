@@ -1,0 +1,87 @@
+// treemap.js — the time of a run, divided among modules and within them among kernels, as areas.
+
+import { hierarchy, treemap } from "d3-hierarchy";
+import { followPointer } from "../chart.js";
+import { html, nothing } from "../dom.js";
+import { duration, percent } from "../format.js";
+
+const mostAreas = 240;
+const [width, height] = [1000, 420];
+const titledDepths = 2;  // modules further in have no title of their own
+
+// { name, path, children } of modules; the leaves are kernels, or modules where all kernels would be too many to see.
+function timeTree(kernels, depth) {
+  const root = { name: "", path: "", children: new Map() };
+  for (const kernel of kernels) {
+    let place = root;
+    const parts = kernel.module.split("/").filter(Boolean);
+    for (const part of parts.slice(0, depth)) {
+      const path = place.path ? `${place.path}/${part}` : part;
+      if (!place.children.has(path)) place.children.set(path, { name: part, path, children: new Map() });
+      place = place.children.get(path);
+    }
+    if (depth >= parts.length && depth === Infinity) place.children.set(kernel.id, { name: kernel.name, kernel, time: kernel.milliseconds, ceiling: kernel.ceiling });
+    else add(place, kernel);
+  }
+  return joinChains(root);
+}
+
+// The time of a kernel, to the module that stands for it.
+function add(place, kernel) {
+  const key = "own time";
+  if (!place.children.has(key)) place.children.set(key, { name: place.name || "(no module)", path: place.path, time: 0, reached: 0 });
+  const own = place.children.get(key);
+  own.time += kernel.milliseconds;
+  own.reached += kernel.milliseconds * (kernel.ceiling ?? 0);
+  own.ceiling = own.reached / own.time;
+}
+
+function joinChains(place) {
+  if (!place.children) return place;
+  const children = [...place.children.values()].map(joinChains);
+  if (place.path && children.length === 1) {
+    const [only] = children;
+    return only.kernel || only.path === place.path ? only : { ...only, name: `${place.name}/${only.name}` };
+  }
+  return { ...place, children };
+}
+
+// With kernels as leaves if they are few enough; else modules, as deep as is still few enough.
+function chooseTree(kernels) {
+  if (kernels.length <= mostAreas) return timeTree(kernels, Infinity);
+  const deepest = Math.max(...kernels.map(({ module }) => module.split("/").length));
+  for (let depth = deepest; depth > 0; --depth) {
+    const tree = timeTree(kernels, depth);
+    if (hierarchy(tree).leaves().length <= mostAreas) return tree;
+  }
+  return timeTree([...kernels].sort((a, b) => b.milliseconds - a.milliseconds).slice(0, mostAreas), Infinity);
+}
+
+function drawArea(place, total, store) {
+  const { kernel, path, ceiling = 0 } = place.data;
+  const isLeaf = !place.children;
+  const label = `${kernel ? kernel.name : path || place.data.name}\n${duration(place.value)} · ${percent(place.value / total)}`;
+  const isNamed = place.x1 - place.x0 >= 34 && place.y1 - place.y0 >= 15;
+  const select = kernel ? `kernel:${kernel.id}` : path ? `module:${path}` : undefined;
+  return html("button", {
+    type: "button", class: `area ${isLeaf ? "leaf" : "outer"} ${isNamed ? "named" : ""}`, "data-label": label, "aria-label": label.replace("\n", ", "),
+    tabindex: isLeaf ? -1 : 0, onclick: () => store.set({ select }),
+    style: {
+      left: `${place.x0 / width * 100}%`, top: `${place.y0 / height * 100}%`, width: `${(place.x1 - place.x0) / width * 100}%`,
+      height: `${(place.y1 - place.y0) / height * 100}%`, "--ceiling": String(ceiling),
+    },
+  }, isNamed ? place.data.name : "");
+}
+
+export function drawTreemap(model, store) {
+  const kernels = model.kernels.filter(({ milliseconds }) => milliseconds > 0);
+  if (kernels.length === 0) return nothing("No kernel was timed.");
+  const tree = hierarchy(chooseTree(kernels)).sum(({ time = 0 }) => time).sort((a, b) => b.value - a.value);
+  treemap().size([width, height]).paddingInner(2).paddingTop(({ depth }) => (depth > 0 && depth <= titledDepths ? 18 : 0)).round(true)(tree);
+  const areas = tree.descendants().filter(({ depth, children }) => depth > 0 && (!children || depth <= titledDepths));
+  const ofKernels = areas.some(({ data }) => data.kernel);
+  const holder = html("div", { class: "treemap" }, areas.map((place) => drawArea(place, tree.value, store)));
+  followPointer(holder);
+  return [html("p", { class: "muted" }, `Each area is a ${ofKernels ? "kernel" : "module"}, as large as its share of the time, and the stronger in colour `
+    + "the closer it comes to what this machine can do."), holder];
+}
