@@ -4,19 +4,27 @@ import { axisBottom, axisLeft } from "d3-axis";
 import { select } from "d3-selection";
 import { html, svg } from "./dom.js";
 
-// Calls draw(svg, width) now and whenever the width changes.
-export function drawAtWidth(holder, label, height, draw) {
-  const surface = svg("svg", { role: "img", "aria-label": label, height, width: "100%" });
-  holder.append(surface);
+// Calls draw(width) now and whenever the width of an element changes.
+export function onWidth(holder, draw) {
   let drawn = 0;
   new ResizeObserver(() => {
     const width = Math.floor(holder.clientWidth);
     if (width === drawn || width === 0) return;
     drawn = width;
+    draw(width);
+  }).observe(holder);
+}
+
+// A plot of a given height, drawn by draw(svg, width).
+export function drawAtWidth(holder, label, height, draw) {
+  const surface = svg("svg", { role: "img", "aria-label": label, height, width: "100%" });
+  const frame = html("div", { class: "plot-frame" }, surface);
+  holder.append(frame);
+  onWidth(frame, (width) => {
     surface.replaceChildren();
     surface.setAttribute("viewBox", `0 0 ${width} ${height}`);
     draw(surface, width);
-  }).observe(holder);
+  });
 }
 
 // ticks: functions that tell an axis where its ticks are and how they read.

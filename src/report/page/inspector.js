@@ -19,6 +19,8 @@ function section(title, entries) {
   return html("section", {}, html("h3", {}, title), html("ul", {}, shown));
 }
 
+const isComputed = ({ kind }) => !["input", "output", "constant", "parameter"].includes(kind);
+
 export class Inspector {
   constructor(panel, { model, store }) {
     Object.assign(this, { panel, model, store });
@@ -73,7 +75,7 @@ export class Inspector {
       !isHere && html("p", { class: "note" }, "Not part of the graph at this stage."),
       facts([["type", html("code", {}, node.type)], ["attributes", node.attributes && html("code", {}, node.attributes)],
         ["module", this.#moduleLink(node.module)], ["inside", node.within !== undefined ? this.#nodeLink(node.within) : undefined]]),
-      html("section", { class: "of-kernel" }, html("h3", {}, "Kernel"),
+      (kernel || isComputed(node)) && html("section", { class: "of-kernel" }, html("h3", {}, "Kernel"),
         html("p", {}, kernel ? this.#kernelLink(kernel) : html("span", { class: "muted" }, "none: nothing is left to compute for it"))),
       section("Reads", inputs.map((id) => this.#nodeLink(id))),
       section("Read by", (graph.users.get(node.id) ?? []).map((id) => this.#nodeLink(id))),

@@ -6,7 +6,8 @@ import { count } from "./format.js";
 const pageSize = 100;  // rows drawn at first, and more each time they are asked for
 
 // columns: { title, value(row) to sort by, cell(row) to show (or the value), isNumber, className }
-// options: label, order: { column, down }, press(row), filter (what the search field asks for), empty (instead of no rows)
+// options: label, order: { column, down }, press(row), canPress(row) (all, if left out), filter (what the search field asks for),
+// empty (instead of no rows)
 export class Table {
   #columns;
   #rows;
@@ -88,11 +89,11 @@ export class Table {
   }
 
   #row(row) {
-    const { press } = this.#options;
+    const { canPress = () => true } = this.#options;
+    const press = canPress(row) ? this.#options.press : undefined;
     const cells = this.#columns.map((column, i) => {
       const content = column.cell ? column.cell(row) : column.value(row);
-      const canPress = i === 0 && press;
-      return html("td", { class: this.#classOf(column) }, canPress ? button(content, () => press(row), { class: "link" }) : content);
+      return html("td", { class: this.#classOf(column) }, i === 0 && press ? button(content, () => press(row), { class: "link" }) : content);
     });
     const wholeRow = press && ((event) => event.target.closest("button, a") || press(row));
     return html("tr", { class: press && "pressable", onclick: wholeRow || undefined }, cells);

@@ -9,11 +9,13 @@ import { linesOf, mostCharacters } from "./tree.js";
 
 const path = line().curve(curveBasis);
 const margin = 24;
-const readable = 0.85;  // the scale at which text in boxes is read with ease
+// Scales at which the text in boxes can be read, and is with ease.
+const readable = 0.55;
+const comfortable = 0.9;
 
 export class Canvas {
   #layer = svg("g", { class: "layer" });
-  #frames = svg("g", { class: "boxes" });  // under the lines, which run through them
+  #grounds = svg("g", { class: "grounds", "aria-hidden": "true" });  // of frames, under the lines that run through them
   #lines = svg("g", { class: "lines", "aria-hidden": "true" });
   #boxes = svg("g", { class: "boxes" });
   #elements = new Map();
@@ -29,7 +31,7 @@ export class Canvas {
     const arrow = svg("marker", { id: "arrow", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" },
       svg("path", { d: "M0,1L7,4L0,7z" }));
     element.append(svg("defs", {}, arrow), this.#layer);
-    this.#layer.append(this.#frames, this.#lines, this.#boxes);
+    this.#layer.append(this.#grounds, this.#lines, this.#boxes);
     this.#zoom = zoom().scaleExtent([0.02, 3]).on("zoom", () => this.#apply());
     select(element).call(this.#zoom).on("dblclick.zoom", null);
   }
@@ -53,8 +55,8 @@ export class Canvas {
         element.remove();
         this.#elements.delete(key);
       }
-    for (const box of drawing.boxes)  // outer frames before those in them
-      (box.open ? this.#frames : this.#boxes).append(this.#box(box, items.get(box.key), look));
+    this.#grounds.replaceChildren(...drawing.boxes.filter((box) => box.open).map(({ x, y, width, height }) => svg("rect", { x, y, width, height, rx: 9 })));
+    this.#boxes.append(...drawing.boxes.map((box) => this.#box(box, items.get(box.key), look)));  // frames before what is in them
     this.#lines.replaceChildren(...drawing.lines.map((segment) => this.#line(segment)));
   }
 
@@ -106,7 +108,7 @@ export class Canvas {
   }
 
   #line(segment) {
-    const element = svg("path", { d: path(segment.points), "marker-end": segment.to === "out" ? undefined : "url(#arrow)" });
+    const element = svg("path", { d: path(segment.points), "marker-end": segment.isEnd ? "url(#arrow)" : undefined });
     element.__uses = segment.uses;
     return element;
   }
@@ -129,17 +131,18 @@ export class Canvas {
     select(this.element).call(this.#zoom.transform, transform);
   }
 
-  // All of it, if its text can still be read then; else its beginning at a scale that can.
+  // All of it; or as much of its beginning as can be read, the whole width if possible.
   fit(whole = false) {
     const [width, height] = this.#viewport();
-    if (!width || !this.#drawing.width) return;
-    const byWidth = (width - 2 * margin) / this.#drawing.width;
-    const byHeight = (height - 2 * margin) / this.#drawing.height;
-    const all = Math.min(1, byWidth, byHeight);
-    const scale = whole ? all : Math.max(all, readable);
-    const x = (width - this.#drawing.width * scale) / 2;
-    const y = Math.max(margin, (height - this.#drawing.height * scale) / 2);
-    this.#moveTo(zoomIdentity.translate(x, y).scale(scale));
+    const { width: drawn, height: tall, boxes } = this.#drawing;
+    if (!width || boxes.length === 0) return;
+    const byWidth = Math.min(1, (width - 2 * margin) / drawn);
+    const all = Math.min(byWidth, (height - 2 * margin) / tall);
+    const scale = whole ? all : Math.max(all, Math.min(comfortable, Math.max(byWidth, readable)));
+    const first = boxes.reduce((a, b) => (b.y < a.y ? b : a));
+    const centre = drawn * scale <= width ? drawn / 2 : first.x + first.width / 2;
+    const y = Math.max(whole ? margin : 2 * margin, (height - tall * scale) / 2);
+    this.#moveTo(zoomIdentity.translate(width / 2 - centre * scale, y).scale(scale));
   }
 
   // Brings a box into view, unless it is there already.

@@ -19,10 +19,10 @@ function list(title, className, ids, model, stage, select) {
 // Fills a details element for stage k; select(node, stage) shows a node where it exists.
 export function showChanges(details, model, k, select) {
   const { added, rewired, removed } = model.changesAt(k);
-  const parts = [["+", added.size, "added"], ["−", removed.length, "removed"], ["~", rewired.size, "rewired"]];
+  const parts = [["+", added.size, "added"], ["−", removed.length, "removed"], ["~", rewired.size, "rewired"]].filter(([, number]) => number > 0);
   details.hidden = k === 0;
   details.replaceChildren(
-    html("summary", {}, "This pass: ", parts.map(([sign, number, name]) =>
+    html("summary", {}, parts.length ? "This pass: " : "This pass changed no nodes", parts.map(([sign, number, name]) =>
       html("span", { class: `chip ${name}`, title: name }, `${sign}${count(number)}`, html("span", { class: "wide-only" }, ` ${name}`)))),
     html("div", { class: "change-lists" },
       list("Added", "added", [...added].filter((id) => model.nodes[id]), model, k, select),

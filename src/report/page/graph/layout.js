@@ -61,31 +61,38 @@ function layOutFrame(frame) {
   const lines = frame.edges.map((edge, i) => {
     const points = arranged.routes[i].map(move);
     attach(points, boxes[numbers.get(edge.from)], boxes[numbers.get(edge.to)]);
-    if (edge.from === "in") points[0] = [enter, 0];
-    if (edge.to === "out") points[points.length - 1] = [leave, height];
-    return { from: edge.from, to: edge.to, uses: edge.uses, points };
+    if (edge.from === "in") points.unshift([enter, 0]);
+    if (edge.to === "out") points.push([leave, height]);
+    const isEnd = edge.to !== "out" && boxes[numbers.get(edge.to)].frame?.enter === undefined;
+    return { uses: edge.uses, points, isEnd };
   });
   return { width, height, boxes, lines, enter, leave };
 }
 
-// A line to a frame goes to where the lines inside it begin.
+// A line to a frame goes straight down to where the lines inside it begin; likewise from one.
 function attach(points, from, to) {
-  if (from?.frame?.leave !== undefined) points[0] = [from.x + from.frame.leave, from.y + from.height];
-  if (to?.frame?.enter !== undefined) points[points.length - 1] = [to.x + to.frame.enter, to.y];
+  const straight = 12;
+  if (from?.frame?.leave !== undefined) {
+    const [x, y] = [from.x + from.frame.leave, from.y + from.height];
+    points.splice(0, 1, [x, y], [x, y + straight]);
+  }
+  if (to?.frame?.enter !== undefined) {
+    const [x, y] = [to.x + to.frame.enter, to.y];
+    points.splice(points.length - 1, 1, [x, y - straight], [x, y]);
+  }
 }
 
 // The whole drawing, in one system of coordinates: frames before what is in them.
 export function layOut(plan) {
   const drawing = { boxes: [], lines: [] };
-  const place = (frame, key, x, y) => {
-    for (const line of frame.lines)
-      drawing.lines.push({ ...line, within: key, points: line.points.map(([a, b]) => [a + x, b + y]) });
+  const place = (frame, x, y) => {
+    for (const line of frame.lines) drawing.lines.push({ ...line, points: line.points.map(([a, b]) => [a + x, b + y]) });
     for (const box of frame.boxes) {
       drawing.boxes.push({ key: box.key, x: box.x + x, y: box.y + y, width: box.width, height: box.height, open: !!box.frame });
-      if (box.frame) place(box.frame, box.key, box.x + x, box.y + y);
+      if (box.frame) place(box.frame, box.x + x, box.y + y);
     }
   };
   const root = layOutFrame(plan);
-  place(root, plan.key, 0, 0);
+  place(root, 0, 0);
   return { width: root.width, height: root.height, ...drawing };
 }

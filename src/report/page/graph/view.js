@@ -38,9 +38,9 @@ export class GraphView {
     });
     this.stageName = html("output", { class: "stage-name", for: "stage" });
     this.playButton = button("Play", () => this.#togglePlay(), { class: "quiet", "aria-pressed": "false", disabled: model.lastStage === 0 });
-    const colour = html("select", { "aria-label": "Colour of the boxes", onchange: () => this.#recolour(colour.value) },
-      html("option", { value: "kind" }, "colour by kind"),
-      html("option", { value: "kernel", disabled: model.kernels.length === 0 }, "colour by kernel"));
+    const colour = html("select", { id: "colour", "aria-label": "Colour of the boxes", onchange: () => this.#recolour(colour.value) },
+      html("option", { value: "kind" }, "by kind"),
+      html("option", { value: "kernel", disabled: model.kernels.length === 0 }, "by kernel"));
     const constants = html("input", { type: "checkbox", onchange: () => this.#showConstants(constants.checked) });
     this.surface = svg("svg", { id: "graph", class: "surface", tabindex: 0, role: "group", "aria-label": "Graph of the model" });
     this.changes = html("details", { class: "changes" });
@@ -55,7 +55,7 @@ export class GraphView {
           button("›", () => this.step(1), { class: "quiet", "aria-label": "Next stage", disabled: model.lastStage === 0 }),
           this.playButton),
         this.stageName,
-        html("div", { class: "choices" }, colour, html("label", {}, constants, " constants"),
+        html("div", { class: "choices" }, html("label", {}, html("span", { class: "wide-only" }, "colour"), colour), html("label", {}, constants, " constants"),
           button("Open all", () => this.#openAll(true), { class: "quiet" }),
           button("Close all", () => this.#openAll(false), { class: "quiet" }))),
       html("div", { class: "stage" }, this.surface, this.changes, this.legend, this.busy, this.empty,

@@ -16,15 +16,18 @@ function findStages({ passes = [] }, stages) {
 function passTable(model, store) {
   const stageOf = findStages(model.data, model.stages);
   const rows = (model.data.passes ?? []).map((pass, i) => ({ ...pass, number: i + 1, stage: stageOf[i] }));
-  const show = ({ stage }) => stage !== undefined && store.set({ view: "graph", stage, select: undefined });
+  const show = ({ stage }) => store.set({ view: "graph", stage, select: undefined });
   return new Table([
-    { title: "pass", value: (row) => row.pass, cell: (row) => row.pass },
+    { title: "pass", value: (row) => row.pass },
     { title: "order", value: (row) => row.number, isNumber: true },
     { title: "round", value: (row) => row.round, isNumber: true },
     { title: "rewrites", value: (row) => row.changes, isNumber: true },
     { title: "nodes after", value: (row) => row.nodes, isNumber: true },
     { title: "time", value: (row) => row.milliseconds, cell: (row) => duration(row.milliseconds), isNumber: true },
-  ], rows, { label: "Passes", press: show, filter: "Filter passes", empty: "No pass was recorded.", order: { column: 1, down: false } });
+  ], rows, {
+    label: "Passes", press: show, canPress: ({ stage }) => stage !== undefined, filter: "Filter passes", empty: "No pass was recorded.",
+    order: { column: 1, down: false },
+  });
 }
 
 function rewriteTable(model, store) {
@@ -43,17 +46,17 @@ function remarkTable(model, store) {
   const rows = (model.data.remarks ?? []).map((remark) => ({
     pass: model.text(remark.pass), node: model.text(remark.node), text: model.text(remark.text), microseconds: remark.microseconds,
   }));
-  const find = (name) => model.nodes.findLast((node) => node.name === name || node.sources.includes(name));
+  const byName = new Map(model.nodes.flatMap((node) => [...node.sources, node.name].map((name) => [name, node])));
   const show = (row) => {
-    const node = find(row.node);
-    if (node) store.set({ view: "graph", stage: model.stageWith(node.id, stage) ?? stage, select: `node:${node.id}` });
+    const { id } = byName.get(row.node);
+    store.set({ view: "graph", stage: model.stageWith(id, stage) ?? stage, select: `node:${id}` });
   };
   return new Table([
     { title: "node", value: (row) => row.node, className: "names" },
     { title: "pass", value: (row) => row.pass },
     { title: "declined because", value: (row) => row.text, className: "text" },
     { title: "time lost", value: (row) => row.microseconds, cell: (row) => duration(row.microseconds / 1000), isNumber: true },
-  ], rows, { label: "Remarks", press: show, filter: "Filter remarks", empty: "Nothing was declined." });
+  ], rows, { label: "Remarks", press: show, canPress: (row) => byName.has(row.node), filter: "Filter remarks", empty: "Nothing was declined." });
 }
 
 export class PassesView {

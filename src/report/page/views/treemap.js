@@ -1,12 +1,12 @@
 // treemap.js — the time of a run, divided among modules and within them among kernels, as areas.
 
 import { hierarchy, treemap } from "d3-hierarchy";
-import { followPointer } from "../chart.js";
+import { followPointer, onWidth } from "../chart.js";
 import { html, nothing } from "../dom.js";
 import { duration, percent } from "../format.js";
 
 const mostAreas = 240;
-const [width, height] = [1000, 420];
+const height = 420;
 const titledDepths = 2;  // modules further in have no title of their own
 
 // { name, path, children } of modules; the leaves are kernels, or modules where all kernels would be too many to see.
@@ -67,8 +67,7 @@ function drawArea(place, total, store) {
     type: "button", class: `area ${isLeaf ? "leaf" : "outer"} ${isNamed ? "named" : ""}`, "data-label": label, "aria-label": label.replace("\n", ", "),
     tabindex: isLeaf ? -1 : 0, onclick: () => store.set({ select }),
     style: {
-      left: `${place.x0 / width * 100}%`, top: `${place.y0 / height * 100}%`, width: `${(place.x1 - place.x0) / width * 100}%`,
-      height: `${(place.y1 - place.y0) / height * 100}%`, "--ceiling": String(ceiling),
+      left: `${place.x0}px`, top: `${place.y0}px`, width: `${place.x1 - place.x0}px`, height: `${place.y1 - place.y0}px`, "--ceiling": String(ceiling),
     },
   }, isNamed ? place.data.name : "");
 }
@@ -77,11 +76,15 @@ export function drawTreemap(model, store) {
   const kernels = model.kernels.filter(({ milliseconds }) => milliseconds > 0);
   if (kernels.length === 0) return nothing("No kernel was timed.");
   const tree = hierarchy(chooseTree(kernels)).sum(({ time = 0 }) => time).sort((a, b) => b.value - a.value);
-  treemap().size([width, height]).paddingInner(2).paddingTop(({ depth }) => (depth > 0 && depth <= titledDepths ? 18 : 0)).round(true)(tree);
-  const areas = tree.descendants().filter(({ depth, children }) => depth > 0 && (!children || depth <= titledDepths));
-  const ofKernels = areas.some(({ data }) => data.kernel);
-  const holder = html("div", { class: "treemap" }, areas.map((place) => drawArea(place, tree.value, store)));
+  const isDrawn = ({ depth, children }) => depth > 0 && (!children || depth <= titledDepths);
+  const areas = html("div", { class: "areas", style: { height: `${height}px` } });
+  const holder = html("div", { class: "treemap" }, areas);
+  onWidth(areas, (width) => {
+    treemap().size([width, height]).paddingInner(2).paddingTop(({ depth }) => (depth > 0 && depth <= titledDepths ? 18 : 0)).round(true)(tree);
+    areas.replaceChildren(...tree.descendants().filter(isDrawn).map((place) => drawArea(place, tree.value, store)));
+  });
   followPointer(holder);
-  return [html("p", { class: "muted" }, `Each area is a ${ofKernels ? "kernel" : "module"}, as large as its share of the time, and the stronger in colour `
-    + "the closer it comes to what this machine can do."), holder];
+  const what = tree.leaves().some(({ data }) => data.kernel) ? "kernel" : "module";
+  return [html("p", { class: "muted" }, `Each area is a ${what}, as large as its share of the time, and the stronger in colour the closer it comes to what `
+    + "this machine can do."), holder];
 }

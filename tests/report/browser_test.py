@@ -1,0 +1,240 @@
+#!/usr/bin/python3
+"""browser_test — opens reports in headless Chromium and uses them as a reader would.
+
+browser_test.py [--template PAGE.html] [--first-paint MILLISECONDS] [REPORT.html ...]
+
+With --template it fills that page with small data of its own, also with parts missing. Any report can be given besides.
+It prints when each was first painted and when its graph was drawn; --first-paint fails those painted later.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import sys
+import tempfile
+
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.chrome.options import Options
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.support.ui import WebDriverWait
+
+sys.dont_write_bytecode = True  # beside the sources
+import example_report  # noqa: E402
+
+VIEWS = ("overview", "graph", "passes", "kernels", "memory", "checks")
+WAIT = 60  # seconds, on a machine that does other things, too
+
+
+class Reader:
+    """One browser, and what a reader does with it."""
+
+    def __init__(self):
+        options = Options()
+        for argument in ("--headless=new", "--disable-gpu", "--disable-dev-shm-usage", "--force-prefers-reduced-motion"):
+            options.add_argument(argument)
+        if os.geteuid() == 0:
+            options.add_argument("--no-sandbox")
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+        self.driver = webdriver.Chrome(service=Service("/usr/bin/chromedriver"), options=options)
+
+    def open(self, path, width=1440, height=900, scheme="light", fragment=""):
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
+                                    {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600})
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
+        self.driver.get("about:blank")
+        self.driver.get(path.as_uri() + fragment)
+        self.wait("document.querySelector('#tabs [aria-selected=true]')")
+
+    def ask(self, expression):
+        return self.driver.execute_script(f"return {expression}")
+
+    def wait(self, expression):
+        """Until the expression is true."""
+        try:
+            WebDriverWait(self.driver, WAIT, poll_frequency=0.05).until(lambda _: self.ask(f"!!({expression})"))
+        except Exception as error:
+            raise AssertionError(f"never came true: {expression}; the console says {self.driver.get_log('browser')}") from error
+
+    def press(self, selector):
+        self.driver.execute_script("arguments[0].scrollIntoView({block: 'nearest'})", self.find(selector))
+        self.find(selector).click()
+
+    def find(self, selector):
+        return self.driver.find_element(By.CSS_SELECTOR, selector)
+
+    def show(self, view):
+        self.press(f"#tab-{view}")
+        self.wait(f"!document.getElementById('view-{view}').hidden")
+        if view == "graph":
+            self.wait("document.getElementById('graph').dataset.stage !== undefined")
+
+    def errors(self):
+        return [entry["message"] for entry in self.driver.get_log("browser") if entry["level"] == "SEVERE"]
+
+
+def check(condition, text):
+    if not condition:
+        raise AssertionError(text)
+
+
+def nodes_of(data, stage):
+    """The nodes of the graph after a stage, by number."""
+    alive = set()
+    for change in data.get("stages", [])[:stage + 1]:
+        alive = (alive - set(change.get("removed", []))) | set(change.get("added", []))
+    return alive
+
+
+def node_of_a_kernel(data):
+    """A node of the last graph that a kernel computes, and that kernel; or nothing."""
+    alive = nodes_of(data, len(data.get("stages", [])))
+    for number, kernel in enumerate(data.get("kernels", [])):
+        for node in kernel.get("nodes", []):
+            if node in alive and data["nodes"][node].get("kind") not in ("constant", "parameter"):
+                return node, number
+    return None
+
+
+def check_views(reader, data):
+    for view in VIEWS:
+        reader.show(view)
+    reader.show("graph")
+    drawn = reader.ask("document.querySelectorAll('#graph .boxes > g').length")
+    check((drawn > 0) == any(node.get("kind") not in ("constant", "parameter") for node in data.get("nodes", [])), f"{drawn} boxes are drawn")
+    check(drawn <= 150, f"{drawn} boxes are drawn at first")
+
+
+def check_search_and_kernel(reader, data):
+    found = node_of_a_kernel(data)
+    if not found:
+        return
+    node, kernel = found
+    strings = data["strings"]
+    name = strings[data["nodes"][node]["name"]]
+    field = reader.find("#search")
+    field.send_keys(name)
+    reader.wait("document.querySelectorAll('#hits [role=option]').length > 0")
+    field.send_keys(Keys.ENTER)
+    reader.wait("document.querySelector('#inspector .eyebrow')?.textContent.startsWith('node')")
+    check(reader.ask("document.querySelector('#inspector .name').textContent") == name, f"search does not find {name}")
+    reader.driver.execute_script(f"location.hash = 'view=graph&select=node:{node}'")
+    reader.wait(f"document.querySelector('#graph [data-key=\"node:{node}\"].selected')")
+    reader.press("#inspector .close")
+    reader.wait("document.getElementById('inspector').hidden")
+    reader.press(f"#graph [data-key='node:{node}']")
+    reader.wait("!document.getElementById('inspector').hidden")
+    reader.press("#inspector .kernel-link")
+    reader.wait("document.querySelector('#inspector .eyebrow').textContent.startsWith('kernel')")
+    if "loops" in data["kernels"][kernel]:
+        check(reader.ask("document.querySelector('#inspector .loops pre').textContent.length > 0"), "no loop nest is shown")
+    reader.press("#inspector .close")
+
+
+def check_stages(reader, data):
+    stages = data.get("stages", [])
+    reader.show("graph")
+    if len(stages) < 2:
+        check(reader.find("#stage").get_attribute("disabled"), "a slider for one stage")
+        return
+    slider = reader.find("#stage")
+    slider.send_keys(Keys.HOME)
+    reader.wait("document.getElementById('graph').dataset.stage === '0'")
+    check(stages[0]["name"] in reader.find(".stage-name").text, "stage 0 is not named")
+    before = reader.ask("document.querySelector('#graph .boxes').innerHTML")
+    changed = next(k for k in range(1, len(stages)) if stages[k].get("added") or stages[k].get("removed"))
+    for _ in range(changed):
+        slider.send_keys(Keys.ARROW_RIGHT)
+    reader.wait(f"document.getElementById('graph').dataset.stage === '{changed}'")
+    check(reader.ask("document.querySelector('#graph .boxes').innerHTML") != before, f"the graph of stage {changed} looks like the first")
+    visible = [id for id in stages[changed].get("added", []) if data["nodes"][id].get("kind") not in ("constant", "parameter")]
+    if visible:
+        check(reader.ask("document.querySelectorAll('#graph .added').length > 0"), "nothing is marked as added")
+
+
+def check_plots(reader, data):
+    reader.show("kernels")
+    placed = [k for k in data.get("kernels", []) if k.get("flops", 0) > 0 and k.get("bytes", 0) > 0 and k.get("gflops", 0) > 0]
+    if placed:
+        reader.wait(f"document.querySelectorAll('.roofline .dot').length === {len(placed)}")
+    else:
+        check(reader.find(".roofline .nothing").is_displayed(), "an empty roofline says nothing")
+    reader.show("memory")
+    if data.get("memory", {}).get("live"):
+        reader.wait("document.querySelector('.live-area')?.getBBox().height > 0")
+        check(reader.ask("document.querySelectorAll('.view.memory tbody tr').length > 0") or not data["memory"].get("tensors"), "no tensor makes the peak")
+    else:
+        check(reader.find(".view.memory .nothing").is_displayed(), "an empty plot of memory says nothing")
+
+
+def check_phone(reader, path):
+    reader.open(path, 390, 844, "dark")
+    check(reader.ask("document.documentElement.dataset.theme") == "dark", "not dark, as the system is")
+    for view in VIEWS:
+        reader.show(view)
+        check(reader.ask("document.documentElement.scrollWidth") <= 390, f"{view} is wider than a phone")
+    background = "getComputedStyle(document.body).backgroundColor"
+    dark = reader.ask(background)
+    reader.press("#theme")
+    check(reader.ask(background) != dark, "the theme does not change")
+    reader.press("#theme")
+
+
+def check_report(reader, path, latest_paint):
+    reader.open(path, fragment="#view=graph")
+    data = json.loads(reader.ask("document.getElementById('data').textContent"))
+    check(data["model"] in reader.find("h1").text, "the model is not named")
+    reader.wait("performance.getEntriesByName('graph drawn').length")
+    drawn = reader.ask("performance.getEntriesByName('graph drawn')[0].startTime")
+    painted = reader.ask("performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? -1")
+    check_views(reader, data)
+    check_search_and_kernel(reader, data)
+    check_stages(reader, data)
+    check_plots(reader, data)
+    check_phone(reader, path)
+    errors = reader.errors()
+    check(not errors, f"errors on the console: {errors}")
+    print(f"{path.name}: {path.stat().st_size / 1e6:.2f} MB, {len(data.get('nodes', []))} nodes, first paint after {painted:.0f} ms, "
+          f"graph drawn after {drawn:.0f} ms", flush=True)
+    check(latest_paint is None or 0 <= painted <= latest_paint, f"painted after {painted:.0f} ms")
+
+
+def fill(template, folder):
+    """Reports of small data, as `tenon report` fills the page."""
+    page = pathlib.Path(template).read_text()
+    for name, data in example_report.reports().items():
+        path = pathlib.Path(folder) / f"{name}.html"
+        path.write_text(page.replace("/*REPORT_DATA*/", json.dumps(data).replace("<", "\\u003c")))
+        yield path
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--template")
+    parser.add_argument("--first-paint", type=float)
+    parser.add_argument("reports", nargs="*")
+    options = parser.parse_args()
+    failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [pathlib.Path(report).resolve() for report in options.reports]
+        if options.template:
+            paths += fill(options.template, folder)
+        check(paths, "no report to open")
+        reader = Reader()
+        try:
+            for path in paths:
+                try:
+                    check_report(reader, path, options.first_paint)
+                except AssertionError as error:
+                    print(f"{path.name}: FAILED: {error}", flush=True)
+                    failed += 1
+        finally:
+            reader.driver.quit()
+    print(f"{len(paths) - failed} reports passed, {failed} failed")
+    sys.exit(failed > 0)
+
+
+if __name__ == "__main__":
+    main()
