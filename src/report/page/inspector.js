@@ -2,6 +2,7 @@
 
 import { button, html } from "./dom.js";
 import { bytes, count, duration, number, operations, percent, plural } from "./format.js";
+import { isComputed, isWithin, titleOf } from "./model.js";
 import { parseSelection } from "./store.js";
 
 const mostListed = 60;
@@ -18,8 +19,6 @@ function section(title, entries) {
   if (entries.length > mostListed) shown.push(html("li", { class: "muted" }, `and ${count(entries.length - mostListed)} more`));
   return html("section", {}, html("h3", {}, title), html("ul", {}, shown));
 }
-
-const isComputed = ({ kind }) => !["input", "output", "constant", "parameter"].includes(kind);
 
 export class Inspector {
   constructor(panel, { model, store }) {
@@ -40,6 +39,7 @@ export class Inspector {
   #describe({ kind, key }, stage) {
     if (kind === "node" && this.model.nodes[key]) return this.#node(this.model.nodes[key], stage);
     if (kind === "kernel" && this.model.kernels[key]) return this.#kernel(this.model.kernels[key], stage);
+    if (kind === "missed" && this.model.data.missed?.[key]) return this.#missedFusion(this.model.data.missed[key], key);
     if (kind === "module") return this.#module(key, stage);
     return undefined;
   }
@@ -51,12 +51,12 @@ export class Inspector {
       const stage = this.model.stageWith(id, this.store.state.stage) ?? this.store.state.stage;
       this.store.set({ view: "graph", stage, select: `node:${id}` });
     };
-    return [button([html("b", {}, node.op), " ", node.name], go, { class: "link" }), " ", html("code", { class: "muted" }, node.type)];
+    return [button([html("b", {}, node.op), " ", titleOf(node)], go, { class: "link" }), " ", html("code", { class: "muted" }, node.type)];
   }
 
   #kernelLink(kernel) {
     const go = () => this.store.set({ select: `kernel:${kernel.id}` });
-    return [button(kernel.name, go, { class: "link kernel-link" }), " ", html("span", { class: "muted" }, duration(kernel.milliseconds))];
+    return [button([html("b", {}, kernel.name), " ", kernel.computes], go, { class: "link kernel-link" }), " ", html("span", { class: "muted" }, duration(kernel.milliseconds))];
   }
 
   #moduleLink(path) {
@@ -66,7 +66,7 @@ export class Inspector {
   #node(node, stage) {
     const graph = this.model.graphAt(stage);
     const isHere = graph.has(node.id);
-    const kernel = this.model.kernelOf(node);
+    const kernels = this.model.kernelsOfNode(node);
     const inputs = isHere ? graph.inputs.get(node.id) : node.inputs;
     return [
       html("p", { class: "eyebrow" }, `node · ${node.kind}`),
@@ -75,11 +75,32 @@ export class Inspector {
       !isHere && html("p", { class: "note" }, "Not part of the graph at this stage."),
       facts([["type", html("code", {}, node.type)], ["attributes", node.attributes && html("code", {}, node.attributes)],
         ["module", this.#moduleLink(node.module)], ["inside", node.within !== undefined ? this.#nodeLink(node.within) : undefined]]),
-      (kernel || isComputed(node)) && html("section", { class: "of-kernel" }, html("h3", {}, "Kernel"),
-        html("p", {}, kernel ? this.#kernelLink(kernel) : html("span", { class: "muted" }, "none: nothing is left to compute for it"))),
+      section(kernels.length > 1 ? "Kernels" : "Kernel", kernels.map((kernel) => this.#kernelLink(kernel))),
+      kernels.length === 0 && isComputed(node) && section("Kernel", [html("span", { class: "muted" }, "none: nothing is left to compute for it")]),
       section("Reads", inputs.map((id) => this.#nodeLink(id))),
       section("Read by", (graph.users.get(node.id) ?? []).map((id) => this.#nodeLink(id))),
       section("Stands for your nodes", node.sources.map((name) => html("span", { class: "source" }, name))),
+    ];
+  }
+
+  // To the other views of what is selected.
+  #ways() {
+    const views = [["graph", "Show in the graph"], ["kernels", "Show on the roofline"]].filter(([view]) => view !== this.store.state.view);
+    return html("p", { class: "actions" }, views.map(([view, text]) => button(text, () => this.store.set({ view }), { class: "quiet" })));
+  }
+
+  #missedFusion({ from, to, reason, buffer, microseconds }, rank) {
+    const part = (title, id) => {
+      const kernel = this.model.kernels[id];
+      return html("section", {}, html("h3", {}, title), html("p", {}, kernel ? this.#kernelLink(kernel) : `kernel ${id}`),
+        kernel && facts([["module", this.#moduleLink(kernel.module)], ["from", kernel.sources.join(", ")]]));
+    };
+    return [
+      html("p", { class: "eyebrow" }, `missed fusion ${Number(rank) + 1}`),
+      html("h2", { class: "long" }, this.model.text(reason)),
+      this.#ways(),
+      facts([["time lost", duration(microseconds / 1000)], ["between them", html("code", {}, this.model.text(buffer))]]),
+      part("Writes it", from), part("Reads it", to),
     ];
   }
 
@@ -88,17 +109,16 @@ export class Inspector {
     const loops = this.model.loopsOf(kernel);
     const missed = (this.model.data.missed ?? []).filter(({ from, to }) => from === kernel.id || to === kernel.id);
     const here = kernel.nodes.filter((id) => graph.has(id));
-    const views = [["graph", "Show in the graph"], ["kernels", "Show on the roofline"]];
     return [
       html("p", { class: "eyebrow" }, `kernel ${kernel.id} · ${kernel.kind ?? "kernel"}`),
       html("h2", { class: "long" }, kernel.name),
-      html("p", { class: "actions" }, views.filter(([view]) => view !== this.store.state.view)
-        .map(([view, text]) => button(text, () => this.store.set({ view, select: `kernel:${kernel.id}` }), { class: "quiet" }))),
+      kernel.computes && html("p", {}, kernel.computes),
+      this.#ways(),
       facts([["time", kernel.milliseconds !== undefined ? `${duration(kernel.milliseconds)} · ${percent(kernel.share)} of all` : undefined],
         ["arithmetic", kernel.flops ? `${operations(kernel.flops)} at ${number(kernel.gflops, "GFLOP/s")}` : undefined],
         ["traffic", kernel.bytes ? `${bytes(kernel.bytes)} at ${number(kernel.gbps, "GB/s")}` : undefined],
         ["intensity", kernel.flops && kernel.bytes ? number(kernel.flops / kernel.bytes, "FLOP/B") : undefined],
-        ["of ceiling", percent(kernel.ceiling)], ["module", this.#moduleLink(kernel.module)],
+        ["of ceiling", kernel.ceiling !== undefined ? percent(kernel.ceiling) + (kernel.bound ? `, bound by ${this.model.text(kernel.bound)}` : "") : undefined], ["module", this.#moduleLink(kernel.module)],
         ["reads", (kernel.reads ?? []).map((type) => html("code", { class: "line" }, this.model.text(type)))],
         ["writes", (kernel.writes ?? []).map((type) => html("code", { class: "line" }, this.model.text(type)))]]),
       section("Nodes it computes", (here.length ? here : kernel.nodes).map((id) => this.#nodeLink(id))),
@@ -122,9 +142,8 @@ export class Inspector {
   }
 
   #module(path, stage) {
-    const isIn = (module) => module === path || module.startsWith(path + "/");
-    const kernels = this.model.kernels.filter((kernel) => isIn(kernel.module));
-    const nodes = [...this.model.graphAt(stage).inputs.keys()].filter((id) => isIn(this.model.nodes[id].module));
+    const kernels = this.model.kernels.filter((kernel) => isWithin(kernel.module, path));
+    const nodes = [...this.model.graphAt(stage).inputs.keys()].filter((id) => isWithin(this.model.nodes[id].module, path));
     const timed = kernels.filter((kernel) => kernel.milliseconds !== undefined);
     const time = timed.reduce((sum, kernel) => sum + kernel.milliseconds, 0);
     const ranked = [...kernels].sort((a, b) => (b.milliseconds ?? 0) - (a.milliseconds ?? 0));

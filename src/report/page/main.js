@@ -33,7 +33,6 @@ class Page {
     this.inspector = new Inspector(byId("inspector"), this);
     this.search = new Search(byId("search"), byId("hits"), this);
     this.store.subscribe((state) => this.#show(state));
-    addEventListener("beforeprint", () => views.forEach(([id]) => this.#mount(id)));
     addEventListener("keydown", (event) => this.#key(event));
     byId("help").addEventListener("click", () => byId("keys").showModal());
     this.#show(this.store.state);

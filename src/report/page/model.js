@@ -2,6 +2,16 @@
 //
 // Any part of the data may be missing; what is asked of it here is then empty.
 
+// Whether a module is another, or inside it.
+export const isWithin = (module, outer) => module === outer || module.startsWith(outer + "/");
+
+// What a node is known by: its name, or, where that says no more than its op, the user's node it comes from.
+export const titleOf = ({ op, name, sources }) => (name && name !== op ? name : sources[0] ?? name);
+
+export const isComputed = ({ kind }) => !["input", "output", "constant", "parameter"].includes(kind);
+
+const mostOps = 4;  // named for a kernel
+
 const idOf = (value) => (Array.isArray(value) ? value[0] : value);
 
 export class Model {
@@ -11,18 +21,15 @@ export class Model {
     this.text = (index) => (typeof index === "string" ? index : strings[index] ?? "");
     this.nodes = (data.nodes ?? []).map((node, id) => this.#decode(node, id));
     this.stages = data.stages?.length ? data.stages : [{ name: "as read", added: this.nodes.map((node) => node.id) }];
-    this.kernels = (data.kernels ?? []).map((kernel, id) => ({
-      ...kernel, id, nodes: kernel.nodes ?? [], module: this.text(kernel.module),
-      sources: (kernel.sources ?? []).map(this.text),
-    }));
+    this.kernels = (data.kernels ?? []).map((kernel, id) => this.#decodeKernel(kernel, id));
     this.lastStage = this.stages.length - 1;
     this.#graphs = new Map();
     this.#placeKernels();
   }
 
   #graphs;
-  #kernelOfNode = new Map();
-  #kernelOfSource = new Map();
+  #kernelsOfNode = new Map();
+  #kernelsOfSource = new Map();
 
   #decode(node, id) {
     return {
@@ -32,22 +39,36 @@ export class Model {
     };
   }
 
+  // `computes` names the ops of a kernel: conv, add, relu.
+  #decodeKernel(kernel, id) {
+    const nodes = (kernel.nodes ?? []).filter((node) => this.nodes[node]);
+    const ops = [...new Set(nodes.map((node) => this.nodes[node]).filter(isComputed).map(({ op }) => op))];
+    const computes = ops.slice(0, mostOps).join(", ") + (ops.length > mostOps ? ", …" : "");
+    const name = this.text(kernel.name);
+    return { ...kernel, id, nodes, name, computes, title: computes ? `${name} ${computes}` : name, module: this.text(kernel.module), sources: (kernel.sources ?? []).map(this.text) };
+  }
+
   #placeKernels() {
+    const add = (map, key, kernel) => map.set(key, [...(map.get(key) ?? []), kernel]);
     for (const kernel of this.kernels) {
-      for (const id of kernel.nodes) this.#kernelOfNode.set(id, kernel);
-      for (const source of kernel.sources) if (!this.#kernelOfSource.has(source)) this.#kernelOfSource.set(source, kernel);
+      for (const id of kernel.nodes) add(this.#kernelsOfNode, id, kernel);
+      for (const source of kernel.sources) add(this.#kernelsOfSource, source, kernel);
     }
   }
 
-  // The kernel that computes a node: of the last graph by number, of earlier ones by the user's names.
-  kernelOf(node) {
-    const direct = this.#kernelOfNode.get(node.id);
-    if (direct) return direct;
-    for (const source of node.sources.length ? node.sources : [node.name]) {
-      const kernel = this.#kernelOfSource.get(source);
-      if (kernel) return kernel;
-    }
-    return undefined;
+  // The kernels that compute a node: of the last graph by number, of earlier ones by the user's names.
+  kernelsOfNode(node) {
+    const direct = this.#kernelsOfNode.get(node.id);
+    if (direct || this.graphAt(this.lastStage).has(node.id)) return direct ?? [];
+    const names = node.sources.length ? node.sources : [node.name];
+    return [...new Set(names.flatMap((name) => this.#kernelsOfSource.get(name) ?? []))];
+  }
+
+  // The kernels of a selection: one, or the two that were not fused.
+  selectedKernels({ kind, key }) {
+    if (kind === "kernel") return [this.kernels[key]].filter(Boolean);
+    const missed = kind === "missed" && this.data.missed?.[key];
+    return missed ? [this.kernels[missed.from], this.kernels[missed.to]].filter(Boolean) : [];
   }
 
   // The graph after stage k: which nodes there are, what each reads, and who reads it.

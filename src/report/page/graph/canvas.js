@@ -28,7 +28,7 @@ export class Canvas {
     this.element = element;
     this.press = press;
     this.toggle = toggle;
-    const arrow = svg("marker", { id: "arrow", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" },
+    const arrow = svg("marker", { id: "arrow", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 9, markerHeight: 9, markerUnits: "userSpaceOnUse", orient: "auto" },
       svg("path", { d: "M0,1L7,4L0,7z" }));
     element.append(svg("defs", {}, arrow), this.#layer);
     this.#layer.append(this.#grounds, this.#lines, this.#boxes);

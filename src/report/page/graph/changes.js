@@ -2,6 +2,7 @@
 
 import { button, html } from "../dom.js";
 import { count } from "../format.js";
+import { titleOf } from "../model.js";
 
 const mostListed = 100;
 
@@ -10,7 +11,7 @@ function list(title, className, ids, model, stage, select) {
   const entries = ids.slice(0, mostListed).map((id) => {
     const node = model.nodes[id];
     const press = () => select(id, stage);
-    return html("li", {}, button([html("b", {}, node.op), " ", node.name], press, { class: "link" }));
+    return html("li", {}, button([html("b", {}, node.op), " ", titleOf(node)], press, { class: "link" }));
   });
   if (ids.length > mostListed) entries.push(html("li", { class: "muted" }, `and ${count(ids.length - mostListed)} more`));
   return [html("h3", { class: className }, `${title} ${count(ids.length)}`), html("ul", {}, entries)];

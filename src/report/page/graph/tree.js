@@ -4,6 +4,7 @@
 // of them. What is drawn is a box for each node and each closed group, and a frame for each open one.
 
 import { plural } from "../format.js";
+import { isWithin } from "../model.js";
 
 const mostChildren = 120;  // of one group, before runs of its nodes become groups
 const runLength = 40;
@@ -85,6 +86,30 @@ function splitIntoRuns(group) {
     runs.push(run);
   }
   group.children = runs;
+}
+
+export function findItem(item, key) {
+  if (item.key === key) return item;
+  for (const child of item.children ?? []) {
+    const found = findItem(child, key);
+    if (found) return found;
+  }
+  return undefined;
+}
+
+// The group of a module; of the first one inside it, where it has none because it holds nothing else.
+export function findGroup(item, path) {
+  const own = item.key.startsWith("module:") ? item.key.slice("module:".length) : undefined;
+  if (own !== undefined && isWithin(own, path)) return item;
+  for (const child of item.children ?? []) {
+    const found = findGroup(child, path);
+    if (found) return found;
+  }
+  return undefined;
+}
+
+export function nodesIn(item) {
+  return [...(item.node ? [item.node] : []), ...(item.children ?? []).flatMap(nodesIn)];
 }
 
 // The groups that are open unless the reader says otherwise: level by level, as long as the boxes are few.

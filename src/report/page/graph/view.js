@@ -2,11 +2,12 @@
 
 import { announce, button, html, svg } from "../dom.js";
 import { duration, plural } from "../format.js";
+import { isWithin } from "../model.js";
 import { parseSelection } from "../store.js";
 import { Canvas } from "./canvas.js";
 import { showChanges } from "./changes.js";
 import { showLegend } from "./legend.js";
-import { buildTree, chooseOpen, planDrawing } from "./tree.js";
+import { buildTree, chooseOpen, findGroup, findItem, nodesIn, planDrawing } from "./tree.js";
 import { startLayouts } from "./worker.js";
 
 const playPause = 1100;  // milliseconds a stage stays while playing
@@ -134,7 +135,8 @@ export class GraphView {
     let hue;
     if (item.node && this.#colour === "kind") classes.push(`kind-${item.node.kind}`);
     if (this.#colour === "kernel") {
-      const kernels = new Set(nodes.map((node) => this.model.kernelOf(node)));
+      // Of the kernels that compute it, the last is the one that its result leaves.
+      const kernels = new Set(nodes.map((node) => this.model.kernelsOfNode(node).at(-1)));
       const [kernel] = kernels;
       if (kernels.size === 1 && kernel) hue = Math.round((kernel.id * 137.5) % 360);
     }
@@ -142,14 +144,15 @@ export class GraphView {
     return { classes, hue, label: classes.includes("added") ? `${what}, changed by this pass` : what };
   }
 
-  // Marks what is selected: a node, a module, or the nodes of a kernel.
+  // Marks what is selected: a node, a module, or the nodes of kernels.
   #mark(reveal) {
     const selection = parseSelection(this.store.state.select);
     const nodes = new Set(selection ? this.#selectedNodes(selection) : []);
     const keys = new Set([...nodes].map((id) => this.#picture?.boxOf.get(id)).filter((key) => key !== undefined));
-    if (selection?.kind === "module") {
+    const group = selection?.kind === "module" && this.#picture && findGroup(this.#picture.root, selection.key);
+    if (group) {
       keys.clear();
-      keys.add(`module:${selection.key}`);
+      keys.add(group.key);
     }
     this.canvas.mark(keys, nodes);
     const [first] = keys;
@@ -157,21 +160,19 @@ export class GraphView {
   }
 
   #selectedNodes({ kind, key }) {
-    const graph = this.model.graphAt(this.#stage);
+    const ids = [...this.model.graphAt(this.#stage).inputs.keys()];
     if (kind === "node") return [Number(key)];
-    if (kind === "module") return [...graph.inputs.keys()].filter((id) => this.model.nodes[id].module === key);
-    if (kind !== "kernel") return [];
-    return [...graph.inputs.keys()].filter((id) => this.model.kernelOf(this.model.nodes[id])?.id === Number(key));
+    if (kind === "module") return ids.filter((id) => isWithin(this.model.nodes[id].module, key));
+    const kernels = new Set(this.model.selectedKernels({ kind, key }).map(({ id }) => id));
+    return kernels.size ? ids.filter((id) => this.model.kernelsOfNode(this.model.nodes[id]).some((kernel) => kernels.has(kernel.id))) : [];
   }
 
-  // Opens the groups around a selected node; says whether any was closed.
+  // Opens the groups around what is selected; says whether any was closed.
   #openTowards({ kind, key }) {
-    if (kind !== "node") return false;
-    const find = (item) => (item.key === `node:${key}` ? item : item.children?.map(find).find(Boolean));
-    const node = this.model.nodes[Number(key)];
-    if (node && !this.#withConstants && (node.kind === "constant" || node.kind === "parameter")) return false;
+    const root = this.#tree();
+    const item = kind === "node" ? findItem(root, `node:${key}`) : kind === "module" ? findGroup(root, key) : undefined;
     let opened = false;
-    for (let group = find(this.#tree())?.parent; group; group = group.parent)
+    for (let group = item?.parent; group; group = group.parent)
       if (!this.#isOpen(group.key)) {
         this.#chosen.set(group.key, true);
         opened = true;
@@ -265,10 +266,8 @@ export class GraphView {
     const graph = this.model.graphAt(this.#stage);
     const drawn = (id) => this.#picture?.boxOf.has(id);
     const next = selection?.kind === "node" ? (neighbours(graph, Number(selection.key)) ?? []).find(drawn) : graph.order.find(drawn);
-    if (next !== undefined) this.store.set({ select: `node:${next}` });
+    if (next === undefined) return;
+    this.store.set({ select: `node:${next}` });
+    announce(`${this.model.nodes[next].op} ${this.model.nodes[next].name}`);
   }
-}
-
-function nodesIn(item) {
-  return [...(item.node ? [item.node] : []), ...(item.children ?? []).flatMap(nodesIn)];
 }

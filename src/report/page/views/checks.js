@@ -16,6 +16,8 @@ export class ChecksView {
     const rows = (model.data.verification ?? []).map((row, i) => ({ ...row, number: i + 1 }));
     const failed = rows.filter(({ numbers }) => numbers === "FAILED").length;
     const check = (key) => ({ title: key, value: (row) => String(row[key] ?? ""), cell: (row) => verdict(row[key]) });
+    const reason = model.data.not_verified;
+    const empty = `The model was not verified for this report${reason ? `: ${reason}` : ""}. tenon verify MODEL does it.`;
     const table = new Table([
       { title: "pass", value: (row) => row.pass },
       { title: "order", value: (row) => row.number, isNumber: true },
@@ -23,7 +25,7 @@ export class ChecksView {
       check("numbers"),
       { title: "difference", value: (row) => row.difference, cell: (row) => number(row.difference), isNumber: true },
       check("gradients"), check("lint"), check("parameters"),
-    ], rows, { label: "Checks", order: { column: 1, down: false }, filter: "Filter checks", empty: "The model was not verified for this report. tenon verify MODEL does it." });
+    ], rows, { label: "Checks", order: { column: 1, down: false }, filter: "Filter checks", empty });
     const outcome = failed ? `${count(failed)} of ${count(rows.length)} passes changed what the model computes.`
       : "After each of these passes the model computed what it did before.";
     container.append(html("section", {}, html("h2", {}, "Verification"), rows.length > 0 && html("p", { class: "muted" }, outcome) || "", table.element));

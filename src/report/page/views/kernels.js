@@ -7,7 +7,8 @@ import { Roofline } from "./roofline.js";
 
 function kernelTable(model, store) {
   return new Table([
-    { title: "kernel", value: (row) => row.name, className: "names" },
+    { title: "kernel", value: (row) => row.name },
+    { title: "computes", value: (row) => row.computes, className: "names" },
     { title: "kind", value: (row) => row.kind ?? "" },
     { title: "module", value: (row) => row.module, className: "names" },
     { title: "time", value: (row) => row.milliseconds, cell: (row) => duration(row.milliseconds), isNumber: true },
@@ -18,14 +19,14 @@ function kernelTable(model, store) {
     { title: "GB/s", value: (row) => row.gbps, cell: (row) => number(row.gbps), isNumber: true },
     { title: "of ceiling", value: (row) => row.ceiling, cell: (row) => percent(row.ceiling), isNumber: true },
   ], model.kernels, {
-    label: "Kernels", press: (row) => store.set({ select: `kernel:${row.id}` }), filter: "Filter kernels", order: { column: 3, down: true },
+    label: "Kernels", press: (row) => store.set({ select: `kernel:${row.id}` }), filter: "Filter kernels", order: { column: 4, down: true },
     empty: "No kernel was made: nothing is left to compute.",
   });
 }
 
 function missedTable(model, store) {
-  const name = (id) => model.kernels[id]?.name ?? `kernel ${id}`;
-  const rows = (model.data.missed ?? []).map((miss, rank) => ({ ...miss, rank: rank + 1 }));
+  const name = (id) => model.kernels[id]?.title ?? `kernel ${id}`;
+  const rows = (model.data.missed ?? []).map((miss, rank) => ({ ...miss, rank }));
   return new Table([
     { title: "from", value: (row) => name(row.from), className: "names" },
     { title: "into", value: (row) => name(row.to), className: "names" },
@@ -33,7 +34,7 @@ function missedTable(model, store) {
     { title: "between them", value: (row) => model.text(row.buffer), cell: (row) => html("code", {}, model.text(row.buffer)) },
     { title: "time lost", value: (row) => row.microseconds, cell: (row) => duration(row.microseconds / 1000), isNumber: true },
   ], rows, {
-    label: "Missed fusions", press: (row) => store.set({ select: `kernel:${row.from}` }), filter: "Filter missed fusions",
+    label: "Missed fusions", press: (row) => store.set({ select: `missed:${row.rank}` }), filter: "Filter missed fusions",
     order: { column: 4, down: true }, empty: "No fusion was declined, or none was recorded.",
   });
 }
@@ -43,7 +44,7 @@ export class KernelsView {
     const plot = html("div", { class: "plot roofline" });
     container.append(
       html("section", {}, html("h2", {}, "Roofline"),
-        html("p", { class: "muted" }, "Each dot is a kernel, its area the time it takes. The lines are what was measured on this machine: no kernel can be above all of them."), plot),
+        html("p", { class: "muted" }, "Each dot is a kernel, its area the time it takes. The lines are the ceilings that were measured on this machine."), plot),
       html("section", {}, html("h2", {}, "Kernels"), kernelTable(model, store).element),
       html("section", {}, html("h2", {}, "Fusions missed"),
         html("p", { class: "muted" }, "Ranked by the time that joining the two kernels would save, by estimate."), missedTable(model, store).element));

@@ -11,22 +11,24 @@ function card(title, value, detail) {
     html("p", { class: "muted" }, detail));
 }
 
-// Written as a share of what was there before.
-function compare(before, after) {
-  return before > 0 && after !== undefined ? `${percent(after / before)} of ${count(before)} as read` : "";
+// How much more than it must be.
+function compareBound(arena, bound) {
+  if (!(bound > 0) || arena === undefined) return "";
+  return arena / bound < 1.005 ? "the least possible" : `${percent(arena / bound - 1)} over the least possible`;
 }
 
-function cards({ summary = {}, verification = [], memory }) {
+function cards({ summary = {}, verification = [], memory, not_verified: reason }) {
   const failed = verification.filter(({ numbers }) => numbers === "FAILED").length;
   const arena = summary.arena_bytes ?? memory?.arena;
   const bound = summary.arena_lower_bound ?? memory?.lower_bound;
   return html("div", { class: "cards" },
     card("one run", duration(summary.median_ms), summary.runs ? `median of ${count(summary.runs)} runs` : "not measured"),
+    summary.gflops !== undefined && card("speed", number(summary.gflops, "GFLOP/s"), summary.ceiling !== undefined ? `${percent(summary.ceiling)} of the ceiling` : ""),
     card("kernels", count(summary.kernels), summary.compile_ms !== undefined ? `compiled in ${duration(summary.compile_ms)}` : ""),
-    card("nodes", count(summary.nodes_after), compare(summary.nodes_before, summary.nodes_after)),
-    card("memory", bytes(arena), bound ? `${number(arena / bound)} × the least possible` : ""),
+    card("nodes", count(summary.nodes_after), summary.nodes_before !== undefined ? `of ${count(summary.nodes_before)} as read` : ""),
+    card("memory", bytes(arena), compareBound(arena, bound)),
     card("parameters", rounded(summary.parameters), summary.parameters >= 1000 ? count(summary.parameters) : ""),
-    card("checks", verification.length ? (failed ? `${failed} failed` : "all passed") : "–", verification.length ? `${count(verification.length)} passes verified` : "not verified"));
+    card("checks", verification.length ? (failed ? `${failed} failed` : "all passed") : "–", verification.length ? `${count(verification.length)} passes verified` : reason ?? "not verified"));
 }
 
 function describeMachine(machine) {
@@ -52,17 +54,16 @@ function slowest(list) {
 function missedFusions(model, store) {
   const missed = (model.data.missed ?? []).slice(0, 5);
   if (missed.length === 0) return nothing("No fusion was declined, or none was recorded.");
-  const name = (id) => model.kernels[id]?.name ?? `kernel ${id}`;
-  return html("ol", { class: "missed" }, missed.map(({ from, to, reason, microseconds }) => html("li", {},
-    button(name(from), () => store.set({ select: `kernel:${from}` }), { class: "link" }), " → ",
-    button(name(to), () => store.set({ select: `kernel:${to}` }), { class: "link" }),
+  const name = (id) => model.kernels[id]?.title ?? `kernel ${id}`;
+  return html("ol", { class: "missed" }, missed.map(({ from, to, reason, microseconds }, rank) => html("li", {},
+    button(`${name(from)} → ${name(to)}`, () => store.set({ select: `missed:${rank}` }), { class: "link" }),
     html("p", {}, model.text(reason), " ", html("span", { class: "muted" }, microseconds !== undefined ? `about ${duration(microseconds / 1000)} lost` : "")))));
 }
 
 export class OverviewView {
   constructor(container, { model, store }) {
     const { data } = model;
-    const kernels = slowest(model.kernels.map(({ id, name, milliseconds }) => ({ id, title: name, milliseconds })));
+    const kernels = slowest(model.kernels.map(({ id, title, milliseconds }) => ({ id, title, milliseconds })));
     const modules = slowest((data.modules ?? []).map(({ module, milliseconds }) => ({ title: model.text(module) || "(no module)", module: model.text(module), milliseconds })));
     const total = model.kernels.reduce((sum, kernel) => sum + (kernel.milliseconds ?? 0), 0);
     container.append(

@@ -34,8 +34,9 @@ function rewriteTable(model, store) {
   const names = (list) => (list ?? []).map(model.text).join(", ");
   const show = ({ stage }) => store.set({ view: "graph", stage, select: undefined });
   return new Table([
-    { title: "rule", value: (row) => row.rule },
+    { title: "rule", value: (row) => model.text(row.rule) },
     { title: "pass", value: (row) => model.stages[row.stage]?.name ?? "" },
+    { title: "numerics", value: (row) => model.text(row.numerics) },
     { title: "removed", value: (row) => names(row.removed), className: "names" },
     { title: "added", value: (row) => names(row.added), className: "names" },
   ], model.data.rewrites ?? [], { label: "Rewrites", press: show, filter: "Filter rewrites", empty: "No rewrite was recorded." });

@@ -2,24 +2,22 @@
 
 import { scaleLog, scaleSqrt } from "d3-scale";
 import { drawAtWidth, drawAxes, followPointer } from "../chart.js";
-import { nothing, svg } from "../dom.js";
-import { duration, number, percent } from "../format.js";
+import { html, nothing, svg } from "../dom.js";
+import { duration, number, percent, plural } from "../format.js";
+import { parseSelection } from "../store.js";
 
 const height = 420;
 const space = { left: 52, right: 16, top: 22, bottom: 46 };
 
-// From a power of ten to another, around all values.
-function decades(values, least) {
-  const low = Math.min(...values);
-  const high = Math.max(...values);
-  const from = 10 ** Math.floor(Math.log10(low));
-  return [from, Math.max(10 ** Math.ceil(Math.log10(high)), from * least)];
-}
-
-function inDecades(axis) {
-  const [low, high] = axis.scale().domain().map((value) => Math.round(Math.log10(value)));
-  const powers = Array.from({ length: high - low + 1 }, (_, i) => low + i);
-  return axis.tickValues(powers.map((power) => 10 ** power)).tickFormat((value) => Number(value.toPrecision(1)).toLocaleString("en", { maximumFractionDigits: 9 }));
+// Ticks at powers of ten; with their doubles and halves where there would be few.
+function ticksOf(axis) {
+  const [low, high] = axis.scale().domain();
+  const isFew = Math.log10(high / low) < 2.5;
+  const values = [];
+  for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); ++power)
+    for (const factor of isFew ? [1, 2, 5] : [1]) values.push(factor * 10 ** power);
+  const shown = values.filter((value) => value >= low * 0.999 && value <= high * 1.001);
+  return axis.tickValues(shown).tickFormat((value) => Number(value.toPrecision(1)).toLocaleString("en", { maximumFractionDigits: 9 }));
 }
 
 export class Roofline {
@@ -27,7 +25,7 @@ export class Roofline {
   #selected;
 
   constructor(holder, model, store) {
-    this.store = store;
+    Object.assign(this, { model, store });
     this.kernels = model.kernels.filter(({ flops, bytes, gflops }) => flops > 0 && bytes > 0 && gflops > 0)
       .sort((a, b) => (b.milliseconds ?? 0) - (a.milliseconds ?? 0));  // small dots over large ones
     this.machine = model.data.machine ?? {};
@@ -35,19 +33,23 @@ export class Roofline {
       holder.append(nothing("No kernel has a measured speed and counted operations, so there is nothing to place."));
       return;
     }
+    const left = model.kernels.length - this.kernels.length;
+    if (left > 0) holder.append(html("p", { class: "muted caption" }, `${plural(left, "step")} without arithmetic, or not measured, cannot be placed.`));
     drawAtWidth(holder, `Roofline of ${this.kernels.length} kernels`, height, (surface, width) => this.#draw(surface, width));
     followPointer(holder);
   }
 
   #draw(surface, width) {
     const { peak_gflops: peak, bandwidths = [] } = this.machine;
-    const intensities = this.kernels.map(({ flops, bytes }) => flops / bytes);
     const ridges = peak ? bandwidths.map(({ gbps }) => peak / gbps) : [];
-    const speeds = this.kernels.map(({ gflops }) => gflops);
-    const x = scaleLog().domain(decades([...intensities, ...ridges.map((ridge) => ridge * 3)], 100)).range([space.left, width - space.right]);
-    const y = scaleLog().domain(decades([...speeds, ...(peak ? [peak * 1.2] : [])], 100)).range([height - space.bottom, space.top]);
+    const intensities = [...this.kernels.map(({ flops, bytes }) => flops / bytes), ...ridges];
+    const speeds = [...this.kernels.map(({ gflops }) => gflops), ...(peak ? [peak] : [])];
+    const [least, most] = [Math.min(...intensities) / 2.5, Math.max(...intensities) * 2.5];
+    const lowest = Math.min(...speeds, ...bandwidths.map(({ gbps }) => gbps * least * 2));
+    const x = scaleLog().domain([least, most]).range([space.left, width - space.right]);
+    const y = scaleLog().domain([lowest / 2, Math.max(...speeds) * 2]).range([height - space.bottom, space.top]);
     drawAxes(surface, {
-      x, y, left: space.left, bottom: height - space.bottom, right: width - space.right, xTicks: inDecades, yTicks: inDecades,
+      x, y, left: space.left, bottom: height - space.bottom, right: width - space.right, xTicks: ticksOf, yTicks: ticksOf,
       xLabel: "FLOP per byte moved", yLabel: "GFLOP/s",
     });
     this.#drawCeilings(surface, x, y);
@@ -82,14 +84,17 @@ export class Roofline {
     const radius = scaleSqrt().domain([0, most || 1]).range([2.5, 17]);
     this.#dots = this.kernels.map((kernel) => svg("circle", {
       class: "dot", "data-kernel": kernel.id, cx: x(kernel.flops / kernel.bytes), cy: y(kernel.gflops), r: radius(kernel.milliseconds ?? 0),
-      "data-label": `${kernel.name}\n${duration(kernel.milliseconds)} · ${number(kernel.gflops, "GFLOP/s")} · ${number(kernel.gbps, "GB/s")} · ${percent(kernel.ceiling)} of ceiling`,
+      "data-label": `${kernel.title}\n${duration(kernel.milliseconds)} · ${number(kernel.gflops, "GFLOP/s")} · ${number(kernel.gbps, "GB/s")} · ${percent(kernel.ceiling)} of ceiling`,
       onclick: () => this.store.set({ select: `kernel:${kernel.id}` }),
     }));
     surface.append(svg("g", {}, this.#dots));
   }
 
-  mark(selection) {
-    this.#selected = selection;
-    for (const dot of this.#dots) dot.classList.toggle("selected", `kernel:${dot.dataset.kernel}` === selection);
+  // Marks the kernels of a selection, as it stands in the address.
+  mark(text) {
+    this.#selected = text;
+    const selection = parseSelection(text);
+    const kernels = new Set(selection ? this.model.selectedKernels(selection).map(({ id }) => String(id)) : []);
+    for (const dot of this.#dots) dot.classList.toggle("selected", kernels.has(dot.dataset.kernel));
   }
 }

@@ -20,7 +20,7 @@ function timeTree(kernels, depth) {
       if (!place.children.has(path)) place.children.set(path, { name: part, path, children: new Map() });
       place = place.children.get(path);
     }
-    if (depth >= parts.length && depth === Infinity) place.children.set(kernel.id, { name: kernel.name, kernel, time: kernel.milliseconds, ceiling: kernel.ceiling });
+    if (depth >= parts.length && depth === Infinity) place.children.set(kernel.id, { name: kernel.computes || kernel.name, kernel, time: kernel.milliseconds, ceiling: kernel.ceiling });
     else add(place, kernel);
   }
   return joinChains(root);
@@ -60,14 +60,14 @@ function chooseTree(kernels) {
 function drawArea(place, total, store) {
   const { kernel, path, ceiling = 0 } = place.data;
   const isLeaf = !place.children;
-  const label = `${kernel ? kernel.name : path || place.data.name}\n${duration(place.value)} · ${percent(place.value / total)}`;
+  const label = `${kernel ? kernel.title : path || place.data.name}\n${duration(place.value)} · ${percent(place.value / total)}`;
   const isNamed = place.x1 - place.x0 >= 34 && place.y1 - place.y0 >= 15;
   const select = kernel ? `kernel:${kernel.id}` : path ? `module:${path}` : undefined;
   return html("button", {
     type: "button", class: `area ${isLeaf ? "leaf" : "outer"} ${isNamed ? "named" : ""}`, "data-label": label, "aria-label": label.replace("\n", ", "),
     tabindex: isLeaf ? -1 : 0, onclick: () => store.set({ select }),
     style: {
-      left: `${place.x0}px`, top: `${place.y0}px`, width: `${place.x1 - place.x0}px`, height: `${place.y1 - place.y0}px`, "--ceiling": String(ceiling),
+      left: `${place.x0}px`, top: `${place.y0}px`, width: `${place.x1 - place.x0}px`, height: `${place.y1 - place.y0}px`, "--ceiling": String(Math.min(1, ceiling)),
     },
   }, isNamed ? place.data.name : "");
 }
