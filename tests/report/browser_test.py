@@ -185,7 +185,7 @@ def check_phone(reader, path):
 def check_report(reader, path, latest_paint):
     reader.open(path, fragment="#view=graph")
     data = json.loads(reader.ask("document.getElementById('data').textContent"))
-    check(data["model"] in reader.find("h1").text, "the model is not named")
+    check(data["model"].split("/")[-1] in reader.find("h1").text, "the model is not named")
     reader.wait("performance.getEntriesByName('graph drawn').length")
     drawn = reader.ask("performance.getEntriesByName('graph drawn')[0].startTime")
     painted = reader.ask("performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? -1")

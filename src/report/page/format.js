@@ -55,6 +55,11 @@ export function percent(part) {
   return part > 0 && part < 0.001 ? "< 0.1\u202f%" : (100 * part).toFixed(part < 0.1 ? 1 : 0) + "\u202f%";
 }
 
+// How much more memory is taken than any plan would need.
+export function overBound(arena, bound) {
+  return arena / bound < 1.0005 ? "the least possible" : `${percent(arena / bound - 1)} over the least possible`;
+}
+
 // One thing, two things.
 export function plural(value, word) {
   return `${count(value)} ${word}${value === 1 ? "" : "s"}`;

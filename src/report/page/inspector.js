@@ -1,7 +1,7 @@
 // inspector.js — the panel about what is selected: a node, a kernel or a module, each with the way to the others.
 
 import { button, html } from "./dom.js";
-import { bytes, count, duration, number, operations, percent, plural } from "./format.js";
+import { bytes, count, duration, number, operations, percent } from "./format.js";
 import { isComputed, isWithin, titleOf } from "./model.js";
 import { parseSelection } from "./store.js";
 
@@ -27,13 +27,17 @@ export class Inspector {
 
   update(state) {
     const selection = parseSelection(state.select);
-    const content = selection && this.#describe(selection, Math.min(Math.max(state.stage, 0), this.model.lastStage));
+    const content = selection && this.#describe(selection, this.#stage());
     this.panel.hidden = !content;
     document.body.classList.toggle("inspecting", !!content);
     if (!content) return;
     const close = button("✕", () => this.store.set({ select: undefined }), { class: "quiet close", "aria-label": "Close the panel" });
     this.panel.replaceChildren(close, ...content.flat(Infinity).filter(Boolean));
     this.panel.scrollTop = 0;
+  }
+
+  #stage() {
+    return Math.min(Math.max(this.store.state.stage, 0), this.model.lastStage);
   }
 
   #describe({ kind, key }, stage) {
@@ -51,12 +55,13 @@ export class Inspector {
       const stage = this.model.stageWith(id, this.store.state.stage) ?? this.store.state.stage;
       this.store.set({ view: "graph", stage, select: `node:${id}` });
     };
-    return [button([html("b", {}, node.op), " ", titleOf(node)], go, { class: "link" }), " ", html("code", { class: "muted" }, node.type)];
+    return [button([html("b", {}, node.op), " ", titleOf(node)], go, { class: "link" }), " ", html("code", { class: "muted" }, this.model.graphAt(this.#stage()).typeOf(node))];
   }
 
   #kernelLink(kernel) {
     const go = () => this.store.set({ select: `kernel:${kernel.id}` });
-    return [button([html("b", {}, kernel.name), " ", kernel.computes], go, { class: "link kernel-link" }), " ", html("span", { class: "muted" }, duration(kernel.milliseconds))];
+    return [button([html("b", {}, kernel.name), " ", kernel.computes], go, { class: "link kernel-link" }), " ",
+      html("span", { class: "muted" }, `step ${kernel.id}${kernel.milliseconds !== undefined ? `, ${duration(kernel.milliseconds)}` : ""}`)];
   }
 
   #moduleLink(path) {
@@ -73,7 +78,7 @@ export class Inspector {
       html("h2", {}, node.op),
       html("p", { class: "name" }, node.name),
       !isHere && html("p", { class: "note" }, "Not part of the graph at this stage."),
-      facts([["type", html("code", {}, node.type)], ["attributes", node.attributes && html("code", {}, node.attributes)],
+      facts([["type", html("code", {}, graph.typeOf(node))], ["attributes", node.attributes && html("code", {}, node.attributes)],
         ["module", this.#moduleLink(node.module)], ["inside", node.within !== undefined ? this.#nodeLink(node.within) : undefined]]),
       section(kernels.length > 1 ? "Kernels" : "Kernel", kernels.map((kernel) => this.#kernelLink(kernel))),
       kernels.length === 0 && isComputed(node) && section("Kernel", [html("span", { class: "muted" }, "none: nothing is left to compute for it")]),
@@ -110,7 +115,7 @@ export class Inspector {
     const missed = (this.model.data.missed ?? []).filter(({ from, to }) => from === kernel.id || to === kernel.id);
     const here = kernel.nodes.filter((id) => graph.has(id));
     return [
-      html("p", { class: "eyebrow" }, `kernel ${kernel.id} · ${kernel.kind ?? "kernel"}`),
+      html("p", { class: "eyebrow" }, `kernel · step ${kernel.id}${kernel.kind && kernel.kind !== "kernel" ? ` · ${kernel.kind}` : ""}`),
       html("h2", { class: "long" }, kernel.name),
       kernel.computes && html("p", {}, kernel.computes),
       this.#ways(),
@@ -151,10 +156,10 @@ export class Inspector {
     return [
       html("p", { class: "eyebrow" }, "module"),
       html("h2", { class: "long" }, path),
-      facts([["nodes here", count(nodes.length)], ["kernels", count(kernels.length)],
+      facts([["nodes here", count(nodes.length)], ["steps", count(kernels.length)],
         ["time", timed.length ? `${duration(time)} · ${percent(time / this.model.milliseconds)} of all` : undefined],
         ["inside", parent && this.#moduleLink(parent)]]),
-      section(plural(kernels.length, "kernel"), ranked.map((kernel) => this.#kernelLink(kernel))),
+      section("Steps", ranked.map((kernel) => this.#kernelLink(kernel))),
       section("Nodes", nodes.map((id) => this.#nodeLink(id))),
     ];
   }

@@ -28,7 +28,8 @@ class Page {
     this.model = model;
     this.store = new Store({ view: "overview", stage: model.lastStage, select: undefined });
     document.title = `${model.data.model ?? "model"} · Tenon report`;
-    byId("model").textContent = model.data.model ?? "a model without a name";
+    byId("model").textContent = (model.data.model ?? "a model without a name").split("/").pop();
+    byId("model").title = model.data.model ?? "";
     this.#buildTabs();
     this.inspector = new Inspector(byId("inspector"), this);
     this.search = new Search(byId("search"), byId("hits"), this);

@@ -35,7 +35,7 @@ export class Model {
     return {
       id, op: this.text(node.op), name: this.text(node.name), type: this.text(node.type), attributes: this.text(node.attributes),
       module: this.text(node.module), sources: (node.sources ?? []).map(this.text), kind: node.kind ?? "compute",
-      inputs: (node.inputs ?? []).map(idOf), within: node.in,
+      inputs: (node.inputs ?? []).map(idOf), within: node.in, region: this.text(node.region),
     };
   }
 
@@ -71,7 +71,7 @@ export class Model {
     return missed ? [this.kernels[missed.from], this.kernels[missed.to]].filter(Boolean) : [];
   }
 
-  // The graph after stage k: which nodes there are, what each reads, and who reads it.
+  // The graph after stage k: which nodes there are, what each reads, who reads it, and of which type it is.
   graphAt(k) {
     if (!this.#graphs.has(k)) this.#graphs.set(k, this.#replay(k));
     return this.#graphs.get(k);
@@ -79,10 +79,12 @@ export class Model {
 
   #replay(k) {
     const inputs = new Map();
+    const types = new Map();
     for (const stage of this.stages.slice(0, k + 1)) {
       for (const id of stage.removed ?? []) inputs.delete(id);
       for (const id of stage.added ?? []) if (this.nodes[id]) inputs.set(id, this.nodes[id].inputs);
       for (const [id, values] of stage.rewired ?? []) if (inputs.has(id)) inputs.set(id, values.map(idOf));
+      for (const [id, type] of stage.retyped ?? []) types.set(id, this.text(type));
     }
     const users = new Map();
     for (const [id, sources] of inputs)
@@ -90,15 +92,14 @@ export class Model {
         if (!users.has(source)) users.set(source, []);
         users.get(source).push(id);
       }
-    return { inputs, users, has: (id) => inputs.has(id), order: orderOf(inputs) };
+    return { inputs, users, has: (id) => inputs.has(id), typeOf: (node) => types.get(node.id) ?? node.type, order: orderOf(inputs) };
   }
 
   // What stage k did. The first made everything, so nothing in it counts as changed.
   changesAt(k) {
     const stage = k > 0 ? this.stages[k] : {};
-    return {
-      added: new Set(stage.added ?? []), rewired: new Set((stage.rewired ?? []).map(([id]) => id)), removed: stage.removed ?? [],
-    };
+    const changed = [...(stage.rewired ?? []), ...(stage.retyped ?? [])].map(([id]) => id);
+    return { added: new Set(stage.added ?? []), rewired: new Set(changed), removed: stage.removed ?? [] };
   }
 
   // The stage nearest to k whose graph has the node, or undefined.

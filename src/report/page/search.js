@@ -12,7 +12,7 @@ function collectEntries(model) {
   const modules = new Set(model.nodes.map((node) => node.module).filter(Boolean));
   for (const module of modules) entries.push({ kind: "module", title: module.split("/").pop(), detail: module, text: module.toLowerCase() });
   for (const kernel of model.kernels)
-    entries.push({ kind: "kernel", title: kernel.name, detail: kernel.computes, id: kernel.id, text: `${kernel.title} kernel ${kernel.sources.join(" ")}`.toLowerCase() });
+    entries.push({ kind: "kernel", title: kernel.name, detail: `${kernel.computes} (step ${kernel.id})`, id: kernel.id, text: `${kernel.title} kernel ${kernel.sources.join(" ")}`.toLowerCase() });
   return entries;
 }
 

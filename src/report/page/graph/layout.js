@@ -4,7 +4,7 @@
 import dagre from "dagre/dist/dagre.min.js";
 
 const padding = 18;
-const titleHeight = 30;
+const titleHeight = 34;
 
 const known = new Map();  // of the groups laid out so far, by their looks
 

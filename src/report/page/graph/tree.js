@@ -19,10 +19,10 @@ function newGroup(key, label, parent, node) {
 // The root of the tree. Constants and parameters are left out unless asked for.
 export function buildTree(model, stage, withConstants) {
   const graph = model.graphAt(stage);
-  const nested = new Set();
+  const regions = new Map();  // of each node with nested graphs, their names
   for (const id of graph.inputs.keys()) {
-    const within = model.nodes[id].within;
-    if (graph.has(within)) nested.add(within);
+    const { within, region } = model.nodes[id];
+    if (graph.has(within)) regions.set(within, (regions.get(within) ?? new Set()).add(region));
   }
   const root = newGroup("", "", undefined);
   const groups = new Map([["", root]]);
@@ -34,7 +34,10 @@ export function buildTree(model, stage, withConstants) {
     return groups.get(key);
   };
   const home = (node) => {
-    if (graph.has(node.within)) return nodeGroup(model.nodes[node.within]);
+    if (graph.has(node.within)) {
+      const outer = nodeGroup(model.nodes[node.within]);
+      return regions.get(node.within).size > 1 ? open(`region:${node.within}:${node.region}`, node.region, outer) : outer;
+    }
     let group = root;
     let path = "";
     for (const part of node.module.split("/").filter(Boolean)) {
@@ -48,10 +51,10 @@ export function buildTree(model, stage, withConstants) {
   for (const id of graph.order) {
     const node = model.nodes[id];
     if (!withConstants && isData(node)) continue;
-    if (nested.has(id)) nodeGroup(node);
+    if (regions.has(id)) nodeGroup(node);
     else {
       const parent = home(node);
-      parent.children.push({ key: "node:" + id, label: node.op, node, parent });
+      parent.children.push({ key: "node:" + id, label: node.op, detail: graph.typeOf(node) || node.name, node, parent });
     }
   }
   finish(root);
@@ -191,13 +194,13 @@ const titleWidth = (group) => clamp(group.label.length, 4, 40) * characterWidth 
 // The two lines of a box.
 export function linesOf(item) {
   if (item.children) return [item.label, item.detail ?? plural(item.size, "node")];
-  return [item.node.op, item.node.type || item.node.name];
+  return [item.label, item.detail];
 }
 
 export const mostCharacters = 26;
 function boxSize(item) {
   const [title, detail] = linesOf(item);
-  const length = Math.max(title.length * 1.08, detail.length * 0.9);
-  const button = item.children ? 22 : 0;
+  const length = Math.max(title.length * 1.12, detail.length * 0.92);
+  const button = item.children ? 26 : 0;
   return { width: Math.round(clamp(length, 7, mostCharacters) * characterWidth + 22 + button), height: 42 };
 }

@@ -1,7 +1,7 @@
 // checks.js — what verification found, pass by pass.
 
 import { html } from "../dom.js";
-import { count, number } from "../format.js";
+import { count, number, plural } from "../format.js";
 import { Table } from "../table.js";
 
 function verdict(value) {
@@ -11,10 +11,14 @@ function verdict(value) {
   return html("span", { class: `verdict ${className}` }, text);
 }
 
+export function hasFailed(row) {
+  return ["numbers", "gradients", "lint", "parameters"].some((key) => row[key] === "FAILED");
+}
+
 export class ChecksView {
   constructor(container, { model }) {
     const rows = (model.data.verification ?? []).map((row, i) => ({ ...row, number: i + 1 }));
-    const failed = rows.filter(({ numbers }) => numbers === "FAILED").length;
+    const failed = rows.filter(hasFailed).length;
     const check = (key) => ({ title: key, value: (row) => String(row[key] ?? ""), cell: (row) => verdict(row[key]) });
     const reason = model.data.not_verified;
     const empty = `The model was not verified for this report${reason ? `: ${reason}` : ""}. tenon verify MODEL does it.`;
@@ -25,9 +29,10 @@ export class ChecksView {
       check("numbers"),
       { title: "difference", value: (row) => row.difference, cell: (row) => number(row.difference), isNumber: true },
       check("gradients"), check("lint"), check("parameters"),
+      { title: "notes", value: (row) => (row.notes ?? []).join("; "), className: "text" },
     ], rows, { label: "Checks", order: { column: 1, down: false }, filter: "Filter checks", empty });
-    const outcome = failed ? `${count(failed)} of ${count(rows.length)} passes changed what the model computes.`
-      : "After each of these passes the model computed what it did before.";
+    const outcome = failed ? `${count(failed)} of ${plural(rows.length, "check")} failed.`
+      : "After each of these passes the model was compared with what it was before.";
     container.append(html("section", {}, html("h2", {}, "Verification"), rows.length > 0 && html("p", { class: "muted" }, outcome) || "", table.element));
   }
 

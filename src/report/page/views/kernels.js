@@ -5,9 +5,12 @@ import { bytes, duration, number, operations, percent } from "../format.js";
 import { Table } from "../table.js";
 import { Roofline } from "./roofline.js";
 
+const timeColumn = 5;
+
 function kernelTable(model, store) {
   return new Table([
     { title: "kernel", value: (row) => row.name },
+    { title: "step", value: (row) => row.id, isNumber: true },
     { title: "computes", value: (row) => row.computes, className: "names" },
     { title: "kind", value: (row) => row.kind ?? "" },
     { title: "module", value: (row) => row.module, className: "names" },
@@ -18,8 +21,9 @@ function kernelTable(model, store) {
     { title: "GFLOP/s", value: (row) => row.gflops, cell: (row) => number(row.gflops), isNumber: true },
     { title: "GB/s", value: (row) => row.gbps, cell: (row) => number(row.gbps), isNumber: true },
     { title: "of ceiling", value: (row) => row.ceiling, cell: (row) => percent(row.ceiling), isNumber: true },
+    { title: "bound by", value: (row) => row.bound ?? "" },
   ], model.kernels, {
-    label: "Kernels", press: (row) => store.set({ select: `kernel:${row.id}` }), filter: "Filter kernels", order: { column: 4, down: true },
+    label: "Kernels", press: (row) => store.set({ select: `kernel:${row.id}` }), filter: "Filter kernels", order: { column: timeColumn, down: true },
     empty: "No kernel was made: nothing is left to compute.",
   });
 }

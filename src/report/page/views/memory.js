@@ -3,16 +3,16 @@
 import { scaleLinear } from "d3-scale";
 import { area, curveStepAfter } from "d3-shape";
 import { drawAtWidth, drawAxes, followPointer } from "../chart.js";
-import { html, nothing, svg } from "../dom.js";
-import { bytes, count, percent } from "../format.js";
+import { button, html, nothing, svg } from "../dom.js";
+import { bytes, count, overBound, percent } from "../format.js";
 import { Table } from "../table.js";
 
 const space = { left: 62, right: 12, top: 24, bottom: 44 };
 
 export class MemoryView {
-  constructor(container, { model }) {
+  constructor(container, { model, store }) {
+    Object.assign(this, { model, store });
     this.memory = model.data.memory ?? {};
-    this.text = model.text;
     this.live = this.memory.live ?? [];
     this.tensors = (this.memory.tensors ?? []).map((tensor) => ({ ...tensor, name: model.text(tensor.name), type: model.text(tensor.type) }));
     if (this.live.length === 0) {
@@ -31,7 +31,7 @@ export class MemoryView {
     container.append(
       html("section", {}, html("h2", {}, "Memory over time"),
         html("p", { class: "muted" }, `${bytes(this.live[this.peak])} are alive at the peak, step ${count(this.peak)} of ${count(this.live.length)}. `
-          + `The arena holds ${bytes(arena)}${bound ? `, ${percent(arena / bound - 1)} more than the least possible, ${bytes(bound)}` : ""}. Press a step to see what is alive there.`),
+          + `The arena holds ${bytes(arena)}${bound ? `, ${overBound(arena, bound)}` : ""}. Press a step to see what is alive there.`),
         livePlot),
       this.tensors.length > 0 && html("section", {}, html("h2", {}, "Where tensors lie"),
         html("p", { class: "muted" }, "Each box is a tensor: its steps across, its place in the arena upwards."), placePlot) || "",
@@ -102,6 +102,12 @@ export class MemoryView {
     }
   }
 
+  // The kernel that runs at a step, to press.
+  #kernelOf(step) {
+    const kernel = this.model.kernels[step];
+    return kernel && [", while ", button(kernel.title, () => this.store.set({ select: `kernel:${kernel.id}` }), { class: "link" }), " runs"];
+  }
+
   #choose(step) {
     this.step = step;
     this.#mark();
@@ -115,7 +121,7 @@ export class MemoryView {
     ], alive, { label: "Tensors alive", order: { column: 2, down: true }, empty: "Nothing recorded is alive at this step." });
     this.list.replaceChildren(
       html("h2", {}, step === this.peak ? "What makes the peak" : `Alive at step ${count(step)}`),
-      html("p", { class: "muted" }, `${bytes(this.live[step])} at step ${count(step)}`), table.element);
+      html("p", { class: "muted" }, `${bytes(this.live[step])} at step ${count(step)}`, this.#kernelOf(step)), table.element);
   }
 
   update() {}

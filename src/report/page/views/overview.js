@@ -1,7 +1,8 @@
 // overview.js — the first thing seen: the numbers of the model, where its time goes, and what could be better.
 
 import { button, html, nothing } from "../dom.js";
-import { bytes, count, duration, number, percent, rounded } from "../format.js";
+import { bytes, count, duration, number, overBound, percent, plural, rounded } from "../format.js";
+import { hasFailed } from "./checks.js";
 import { drawTreemap } from "./treemap.js";
 
 const mostBars = 12;
@@ -11,14 +12,8 @@ function card(title, value, detail) {
     html("p", { class: "muted" }, detail));
 }
 
-// How much more than it must be.
-function compareBound(arena, bound) {
-  if (!(bound > 0) || arena === undefined) return "";
-  return arena / bound < 1.005 ? "the least possible" : `${percent(arena / bound - 1)} over the least possible`;
-}
-
 function cards({ summary = {}, verification = [], memory, not_verified: reason }) {
-  const failed = verification.filter(({ numbers }) => numbers === "FAILED").length;
+  const failed = verification.filter(hasFailed).length;
   const arena = summary.arena_bytes ?? memory?.arena;
   const bound = summary.arena_lower_bound ?? memory?.lower_bound;
   return html("div", { class: "cards" },
@@ -26,16 +21,17 @@ function cards({ summary = {}, verification = [], memory, not_verified: reason }
     summary.gflops !== undefined && card("speed", number(summary.gflops, "GFLOP/s"), summary.ceiling !== undefined ? `${percent(summary.ceiling)} of the ceiling` : ""),
     card("kernels", count(summary.kernels), summary.compile_ms !== undefined ? `compiled in ${duration(summary.compile_ms)}` : ""),
     card("nodes", count(summary.nodes_after), summary.nodes_before !== undefined ? `of ${count(summary.nodes_before)} as read` : ""),
-    card("memory", bytes(arena), compareBound(arena, bound)),
+    card("memory", bytes(arena), bound > 0 ? overBound(arena, bound) : ""),
     card("parameters", rounded(summary.parameters), summary.parameters >= 1000 ? count(summary.parameters) : ""),
-    card("checks", verification.length ? (failed ? `${failed} failed` : "all passed") : "–", verification.length ? `${count(verification.length)} passes verified` : reason ?? "not verified"));
+    card("checks", verification.length ? (failed ? `${failed} failed` : "all passed") : "–", verification.length ? `${plural(verification.length, "check")} made` : reason ?? "not verified"));
 }
 
-function describeMachine(machine) {
+function describeMachine({ machine, summary = {} }) {
   if (!machine) return html("p", { class: "machine muted" }, "Nothing was measured on this machine.");
   const bandwidths = (machine.bandwidths ?? []).map(({ name, gbps }) => `${name} ${number(gbps, "GB/s")}`);
   const facts = [machine.name, machine.cores && `${machine.cores} cores`, machine.threads && `${machine.threads} threads`,
-    machine.peak_gflops && `peak ${number(machine.peak_gflops, "GFLOP/s")}`, ...bandwidths];
+    machine.peak_gflops && `peak ${number(machine.peak_gflops, "GFLOP/s")}`, ...bandwidths,
+    ...Object.entries(summary.sizes ?? {}).map(([name, size]) => `${name} = ${size}`)];
   return html("p", { class: "machine muted" }, facts.filter(Boolean).join(" · "));
 }
 
@@ -68,7 +64,7 @@ export class OverviewView {
     const total = model.kernels.reduce((sum, kernel) => sum + (kernel.milliseconds ?? 0), 0);
     container.append(
       cards(data),
-      describeMachine(data.machine),
+      describeMachine(data),
       html("section", {}, html("h2", {}, "Where the time goes"),
         drawTreemap(model, store)),
       html("div", { class: "columns" },

@@ -1,16 +1,14 @@
 // passes.js — what each pass did and took, the rewrites in order, and what was declined.
 
 import { html } from "../dom.js";
-import { duration } from "../format.js";
+import { count, duration } from "../format.js";
 import { Table } from "../table.js";
 
-// The stage that holds the graph after a pass: the passes that changed nothing have none.
+// The stage that holds the graph after each pass: those that changed nothing have none.
 function findStages({ passes = [] }, stages) {
   let next = 1;
-  return passes.map((pass) => {
-    if (stages[next]?.name !== pass.pass || !(pass.changes > 0)) return undefined;
-    return next++;
-  });
+  const isOf = (stage, pass) => stage?.name === pass.pass && ["milliseconds", "changes", "nodes"].every((key) => stage[key] === pass[key]);
+  return passes.map((pass) => (isOf(stages[next], pass) ? next++ : undefined));
 }
 
 function passTable(model, store) {
@@ -37,15 +35,14 @@ function rewriteTable(model, store) {
     { title: "rule", value: (row) => model.text(row.rule) },
     { title: "pass", value: (row) => model.stages[row.stage]?.name ?? "" },
     { title: "numerics", value: (row) => model.text(row.numerics) },
-    { title: "removed", value: (row) => names(row.removed), className: "names" },
-    { title: "added", value: (row) => names(row.added), className: "names" },
+    { title: "replaced", value: (row) => names(row.removed), className: "text" },
   ], model.data.rewrites ?? [], { label: "Rewrites", press: show, filter: "Filter rewrites", empty: "No rewrite was recorded." });
 }
 
 function remarkTable(model, store) {
   const stage = model.lastStage;
   const rows = (model.data.remarks ?? []).map((remark) => ({
-    pass: model.text(remark.pass), node: model.text(remark.node), text: model.text(remark.text), microseconds: remark.microseconds,
+    pass: model.text(remark.pass), rule: model.text(remark.rule), node: model.text(remark.node), text: model.text(remark.text), microseconds: remark.microseconds,
   }));
   const byName = new Map(model.nodes.flatMap((node) => [...node.sources, node.name].map((name) => [name, node])));
   const show = (row) => {
@@ -55,6 +52,7 @@ function remarkTable(model, store) {
   return new Table([
     { title: "node", value: (row) => row.node, className: "names" },
     { title: "pass", value: (row) => row.pass },
+    { title: "rule", value: (row) => row.rule },
     { title: "declined because", value: (row) => row.text, className: "text" },
     { title: "time lost", value: (row) => row.microseconds, cell: (row) => duration(row.microseconds / 1000), isNumber: true },
   ], rows, { label: "Remarks", press: show, canPress: (row) => byName.has(row.node), filter: "Filter remarks", empty: "Nothing was declined." });
@@ -65,7 +63,8 @@ export class PassesView {
     container.append(
       html("section", {}, html("h2", {}, "Passes"), html("p", { class: "muted" }, "Press a pass that changed something to see the graph after it."),
         passTable(model, store).element),
-      html("section", {}, html("h2", {}, "Rewrites"), rewriteTable(model, store).element),
+      html("section", {}, html("h2", {}, "Rewrites"),
+        model.data.rewrites_left_out > 0 && html("p", { class: "muted" }, `The first of them; ${count(model.data.rewrites_left_out)} more were made.`), rewriteTable(model, store).element),
       html("section", {}, html("h2", {}, "Remarks"), html("p", { class: "muted" }, "What could have been done and was not, with the reason."),
         remarkTable(model, store).element));
   }

@@ -33,9 +33,9 @@ export class Roofline {
       holder.append(nothing("No kernel has a measured speed and counted operations, so there is nothing to place."));
       return;
     }
+    drawAtWidth(holder, `Roofline of ${this.kernels.length} kernels`, height, (surface, width) => this.#draw(surface, width));
     const left = model.kernels.length - this.kernels.length;
     if (left > 0) holder.append(html("p", { class: "muted caption" }, `${plural(left, "step")} without arithmetic, or not measured, cannot be placed.`));
-    drawAtWidth(holder, `Roofline of ${this.kernels.length} kernels`, height, (surface, width) => this.#draw(surface, width));
     followPointer(holder);
   }
 
@@ -67,16 +67,17 @@ export class Roofline {
       surface.append(svg("line", { class: "ceiling", x1: x(start), x2: x(last), y1: y(peak), y2: y(peak) }),
         svg("text", { class: "ceiling-label", x: x(last), y: y(peak) - 6, "text-anchor": "end" }, `peak ${number(peak, "GFLOP/s")}`));
     }
-    for (const { name, gbps } of bandwidths) {
+    bandwidths.forEach(({ name, gbps }, i) => {
       const from = Math.max(first, floor / gbps);
       const to = Math.min(last, roof / gbps);
-      if (from >= to) continue;
+      if (from >= to) return;
       const [x1, y1, x2, y2] = [x(from), y(from * gbps), x(to), y(to * gbps)];
-      const angle = Math.atan2(y2 - y1, x2 - x1) * 180 / Math.PI;
+      const angle = Math.atan2(y2 - y1, x2 - x1);
+      const along = i % 2 === 0 ? 10 : Math.min(130, Math.max(10, Math.hypot(x2 - x1, y2 - y1) - 110));  // so that close lines have labels apart
+      const place = `translate(${x1 + along * Math.cos(angle)}, ${y1 + along * Math.sin(angle) - 5}) rotate(${angle * 180 / Math.PI})`;
       surface.append(svg("line", { class: "ceiling", x1, y1, x2, y2 }),
-        svg("text", { class: "ceiling-label", transform: `translate(${x1 + 8 * Math.cos(angle * Math.PI / 180) + 2}, ${y1 + 8 * Math.sin(angle * Math.PI / 180) - 5}) rotate(${angle})` },
-          `${name} ${number(gbps, "GB/s")}`));
-    }
+        svg("text", { class: "ceiling-label", transform: place }, `${name} ${number(gbps, "GB/s")}`));
+    });
   }
 
   #drawDots(surface, x, y) {
@@ -84,7 +85,7 @@ export class Roofline {
     const radius = scaleSqrt().domain([0, most || 1]).range([2.5, 17]);
     this.#dots = this.kernels.map((kernel) => svg("circle", {
       class: "dot", "data-kernel": kernel.id, cx: x(kernel.flops / kernel.bytes), cy: y(kernel.gflops), r: radius(kernel.milliseconds ?? 0),
-      "data-label": `${kernel.title}\n${duration(kernel.milliseconds)} · ${number(kernel.gflops, "GFLOP/s")} · ${number(kernel.gbps, "GB/s")} · ${percent(kernel.ceiling)} of ceiling`,
+      "data-label": `${kernel.title} (step ${kernel.id})\n${duration(kernel.milliseconds)} · ${number(kernel.gflops, "GFLOP/s")} · ${number(kernel.gbps, "GB/s")} · ${percent(kernel.ceiling)} of ceiling`,
       onclick: () => this.store.set({ select: `kernel:${kernel.id}` }),
     }));
     surface.append(svg("g", {}, this.#dots));
