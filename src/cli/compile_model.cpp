@@ -4,6 +4,17 @@
 #include "passes/pipeline.h"
 
 namespace tenon::cli {
+namespace {
+
+void show_progress(CompileOptions& options, std::optional<Progress>& progress) {
+  options.before_kernel = [&](int64_t kernels) {
+    if (!progress)
+      progress.emplace("compiling kernel", kernels);
+    progress->step("");
+  };
+}
+
+}  // namespace
 
 void optimize_model(Graph& graph, NumericsBudget numerics) {
   Journal journal(numerics);
@@ -26,12 +37,14 @@ Precision parse_precision(const std::string& precision) {
 
 std::unique_ptr<Program> compile_model(const Graph& graph, CompileOptions options) {
   std::optional<Progress> progress;
-  options.before_kernel = [&](int64_t kernels) {
-    if (!progress)
-      progress.emplace("compiling kernel", kernels);
-    progress->step("");
-  };
+  show_progress(options, progress);
   return compile(graph, options);
+}
+
+ExplainedProgram compile_model_explained(const Graph& graph, CompileOptions options) {
+  std::optional<Progress> progress;
+  show_progress(options, progress);
+  return compile_explained(graph, options);
 }
 
 }  // namespace tenon::cli

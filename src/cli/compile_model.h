@@ -16,5 +16,6 @@ void add_precision(CLI::App& command, std::string& precision);
 Precision parse_precision(const std::string& precision);
 
 std::unique_ptr<Program> compile_model(const Graph& graph, CompileOptions options = {});
+ExplainedProgram compile_model_explained(const Graph& graph, CompileOptions options = {});
 
 }  // namespace tenon::cli

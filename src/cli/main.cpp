@@ -41,6 +41,7 @@ int run_command(int argc, char** argv) {
   tenon::cli::add_print(program);
   tenon::cli::add_run(program);
   tenon::cli::add_bench(program);
+  tenon::cli::add_profile(program);
   tenon::cli::add_conformance(program);
   tenon::cli::add_ops(program);
   tenon::cli::add_optimize(program);

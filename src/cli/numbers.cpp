@@ -45,6 +45,12 @@ CLI::Option* add_seconds(CLI::App& command, double& seconds) {
       ->option_text("S [2]");
 }
 
+CLI::Option* add_top(CLI::App& command, int64_t& top) {
+  return command.add_option("--top", top, "how many steps are listed, the slowest first")
+      ->check(in_range<int64_t>("a whole number from 1 up", [](int64_t number) { return number >= 1; }))
+      ->option_text("N [20]");
+}
+
 void add_tolerance(CLI::App& command, double& tolerance) {
   command.add_option("--tolerance", tolerance, "max |difference| over max |expected|")
       ->check(in_range<double>("a number from 0 up",

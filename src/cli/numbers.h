@@ -9,6 +9,7 @@ namespace tenon::cli {
 CLI::Option* add_samples(CLI::App& command, int64_t& samples);
 CLI::Option* add_threads(CLI::App& command, int& threads);  // by default, as many as there are cores
 CLI::Option* add_seconds(CLI::App& command, double& seconds);
+CLI::Option* add_top(CLI::App& command, int64_t& top);  // how many of a list are shown
 void add_tolerance(CLI::App& command, double& tolerance);
 
 }  // namespace tenon::cli

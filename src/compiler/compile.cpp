@@ -163,8 +163,11 @@ class Compiler {
   // --- which items become one kernel ---
 
   void build() {
+    if (is_built_)
+      return;
     for (size_t i = 0; i < fused_->groups().size(); ++i)
       build(i);
+    is_built_ = true;
   }
 
   void build(size_t group) {
@@ -430,6 +433,7 @@ class Compiler {
   std::unique_ptr<Graph> graph_;
   std::optional<FusedGraph> fused_;
   std::map<size_t, NamedKernel> kernels_;  // by group
+  bool is_built_ = false;
   std::map<size_t, size_t> code_of_group_;
   std::vector<std::vector<KernelFunction>> functions_;
   std::shared_ptr<const void> code_;
@@ -452,6 +456,13 @@ FusionReport fusion_of(const Graph& graph, const CompileOptions& options) {
 
 std::vector<Kernel> kernels_of(const Graph& graph, const CompileOptions& options) {
   return Compiler(graph, options).kernels();
+}
+
+ExplainedProgram compile_explained(const Graph& graph, const CompileOptions& options) {
+  Compiler compiler(graph, options);
+  FusionReport fusion = compiler.fusion();
+  std::vector<Kernel> kernels = compiler.kernels();
+  return {compiler.run(), std::move(fusion), std::move(kernels)};
 }
 
 }  // namespace tenon

@@ -46,4 +46,12 @@ FusionReport fusion_of(const Graph& graph, const CompileOptions& options = {});
 // The kernels of the program, in order, as they are handed to the code generator.
 std::vector<loops::Kernel> kernels_of(const Graph& graph, const CompileOptions& options = {});
 
+// A program, and what the two above say of it.
+struct ExplainedProgram {
+  std::unique_ptr<Program> program;
+  FusionReport fusion;
+  std::vector<loops::Kernel> kernels;
+};
+ExplainedProgram compile_explained(const Graph& graph, const CompileOptions& options = {});
+
 }  // namespace tenon

@@ -5,7 +5,14 @@
 namespace tenon {
 namespace {
 
-// Nothing where only running tells.
+int64_t add(int64_t moved, int64_t more) {
+  if (__builtin_add_overflow(moved, more, &moved))
+    throw user_error("the model moves more bytes than can be counted");
+  return moved;
+}
+
+}  // namespace
+
 std::optional<int64_t> bytes_of(const Type& type, const Bindings& sizes) {
   if (!type.is_tensor() || !type.as_tensor().shape.ranked())
     return std::nullopt;
@@ -19,14 +26,6 @@ std::optional<int64_t> bytes_of(const Type& type, const Bindings& sizes) {
   }
   return byte_count(dtype, extents);
 }
-
-int64_t add(int64_t moved, int64_t more) {
-  if (__builtin_add_overflow(moved, more, &moved))
-    throw user_error("the model moves more bytes than can be counted");
-  return moved;
-}
-
-}  // namespace
 
 int64_t bytes_moved(const Program& program, const Step& step, const Bindings& sizes) {
   int64_t moved = 0;

@@ -13,6 +13,9 @@ struct Needs {
   int64_t arena_bytes = 0, arena_lower_bound = 0;
 };
 
+// Of a value in memory; nothing where only running tells.
+std::optional<int64_t> bytes_of(const Type& type, const Bindings& sizes);
+
 // The sizes of all buffers that one step reads and writes, as above.
 int64_t bytes_moved(const Program& program, const Step& step, const Bindings& sizes);
 

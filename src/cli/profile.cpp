@@ -1,0 +1,102 @@
+// profile.cpp — tenon profile: where the time of a compiled model goes, step by step.
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "base/write_file.h"
+#include "cli/arrays.h"
+#include "cli/commands.h"
+#include "cli/compile_model.h"
+#include "cli/listen.h"
+#include "cli/made_up.h"
+#include "cli/numbers.h"
+#include "cli/output.h"
+#include "cli/run_compiled.h"
+#include "report/print_profile.h"
+
+namespace tenon::cli {
+namespace {
+
+struct Options {
+  ModelArguments model;
+  std::string inputs, numerics = "default", precision = "f32", json, trace;
+  MeasureOptions measure;
+  int64_t top = 20;
+};
+
+class Stopwatch {
+ public:
+  // Seconds since it was made, or last asked.
+  double lap() {
+    const auto before = std::exchange(start_, std::chrono::steady_clock::now());
+    return std::chrono::duration<double>(start_ - before).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+void profile(const Options& options) {
+  for (const std::string& file : {options.json, options.trace})
+    if (!file.empty()) {
+      check_writable(file);
+      refuse_overwriting(options.model, file);
+    }
+  Preparation preparation;
+  Stopwatch watch;
+  InputFile file(options.inputs);
+  const std::unique_ptr<Graph> graph = file.load(options.model);
+  const std::optional<Data> inputs = file.inputs_for(*graph);
+  file.note_others();
+  name_nodes(*graph);
+  const Modules modules(*graph);
+  const std::unique_ptr<Graph> as_read = graph->clone();
+  preparation.reading = watch.lap();
+  const NumericsBudget numerics = parse_numerics_budget(options.numerics);
+  Journal journal(numerics);
+  preparation.passes = optimize(*graph, journal);
+  watch.lap();
+  const ExplainedProgram compiled = compile_model_explained(
+      *graph, {.numerics = numerics, .precision = parse_precision(options.precision)});
+  preparation.compiling = watch.lap();
+
+  std::optional<Progress> progress;
+  MeasureOptions how = options.measure;
+  how.listener = listener_for(progress);
+  const auto run = [&](const Data& data) {
+    return run_compiled([&] { return measure(*compiled.program, compiled.fusion, data, how); });
+  };
+  const Measurement measurement = inputs ? run(*inputs) : with_made_up_inputs(*as_read, run);
+  progress.reset();
+  write_output(print_profile(measurement, modules, static_cast<size_t>(options.top)));
+  if (!options.json.empty())
+    write_json(options.json, profile_as_json(options.model.model, measurement, modules));
+  if (!options.trace.empty())
+    write_json(options.trace, trace_as_json(options.model.model, measurement, preparation, modules));
+}
+
+}  // namespace
+
+void add_profile(CLI::App& program) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command =
+      program.add_subcommand("profile", "shows where the time of a compiled model goes, step by step");
+  options->model.add_to(*command);
+  command->add_option(
+      "--inputs", options->inputs,
+      "an .npz with the inputs, by name or as input_0, input_1, …; made by rule when left out");
+  add_threads(*command, options->measure.threads);
+  add_seconds(*command, options->measure.seconds);
+  command->add_option("--numerics", options->numerics, "how exact it must stay: strict, default or fast")
+      ->option_text("BUDGET [default]");
+  add_precision(*command, options->precision);
+  add_top(*command, options->top);
+  command->add_option("--json", options->json, "writes the results to this file")->option_text("FILE");
+  command
+      ->add_option("--trace", options->trace,
+                   "writes one run to this file, which Perfetto and chrome://tracing open")
+      ->option_text("FILE");
+  command->footer("Example: tenon profile model.onnx --threads 2 --trace trace.json");
+  command->callback([options] { profile(*options); });
+}
+
+}  // namespace tenon::cli

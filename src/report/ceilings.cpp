@@ -1,0 +1,131 @@
+#include "report/ceilings.h"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+
+#include "codegen/llvm/jit.h"
+#include "runtime/thread_pool.h"
+#include "target/target.h"
+
+namespace tenon {
+namespace {
+
+constexpr int64_t kTurns = 100'000;
+constexpr int64_t kCopied = 128 << 20;        // bytes from memory to memory
+constexpr int64_t kCopiedInCache = 16 << 20;  // bytes of each thread
+constexpr int kAttempts = 5;
+
+// More sums than additions in flight, and fewer than registers.
+int64_t count_sums(const Target& target) { return target.vector_registers * 3 / 4; }
+int64_t count_lanes(const Target& target) { return target.vector_bytes / 4; }
+
+// The factor is not known when this is compiled. It is 0, so that no sum becomes large or tiny.
+std::string multiplying_kernel(const Target& target) {
+  return fmt::format(
+      R"(kernel multiply(factor: f32[1]) -> (result: f32[{0},{1}]) {{
+  local sum: f32[{0},{1}] in private
+  for i in 0..{0} unrolled {{
+    for lane in 0..{1} vector {{
+      sum[i,lane] = 1
+    }}
+  }}
+  for turn in 0..{2} {{
+    for i in 0..{0} unrolled {{
+      for lane in 0..{1} vector {{
+        sum[i,lane] += sum[i,lane] * factor[0]
+      }}
+    }}
+  }}
+  for i in 0..{0} unrolled {{
+    for lane in 0..{1} vector {{
+      result[i,lane] = sum[i,lane]
+    }}
+  }}
+}})",
+      count_sums(target), count_lanes(target), kTurns);
+}
+
+constexpr std::string_view kCopyingKernel = R"(kernel copy(from: f32[n]) -> (to: f32[n]) {
+  for i in 0..n vector {
+    to[i] = from[i]
+  }
+})";
+
+}  // namespace
+
+double Ceilings::bandwidth_for(double among) const {
+  const auto holds = [&](const Bandwidth& level) { return static_cast<double>(level.capacity) >= among; };
+  return std::find_if(bandwidths.begin() + 1, bandwidths.end() - 1, holds)->bytes_per_second;
+}
+
+struct CeilingMeter::Kernels {
+  explicit Kernels(const Target& target)
+      : multiply(load(multiplying_kernel(target), target)),
+        copy(load(kCopyingKernel, target)),
+        from(kCopied / sizeof(float), 1.0F),
+        to(from) {}
+
+  KernelFunction load(std::string_view text, const Target& target) {
+    const loops::Kernel kernel = loops::parse_checked_kernel(text);
+    return jit.load(codegen::generate_object(kernel, target, codegen::default_cache()), 1).front();
+  }
+
+  codegen::Jit jit;
+  KernelFunction multiply, copy;
+  std::vector<float> from, to;
+};
+
+CeilingMeter::CeilingMeter(int threads)
+    : threads_(threads), kernels_(std::make_unique<Kernels>(this_machine())) {
+  const Caches& caches = this_machine().caches;
+  ceilings_.bandwidths = {{"L1", caches.level1_data * threads, 0},
+                          {"L2", caches.level2 * threads, 0},
+                          {"memory", std::numeric_limits<int64_t>::max(), 0}};
+}
+
+CeilingMeter::~CeilingMeter() = default;
+
+void CeilingMeter::measure() {
+  for (int i = 0; i < kAttempts; ++i) {
+    ceilings_.flops_per_second = std::max(ceilings_.flops_per_second, measure_flops());
+    for (Ceilings::Bandwidth& level : ceilings_.bandwidths)
+      level.bytes_per_second = std::max(level.bytes_per_second, measure_copies(level.capacity));
+  }
+}
+
+double CeilingMeter::rate(const std::function<void(int64_t thread)>& work) const {
+  using Clock = std::chrono::steady_clock;
+  const auto start = Clock::now();
+  shared_pool(threads_).run(threads_, [&](int64_t task, int) { work(task); });
+  return 1 / std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+double CeilingMeter::measure_flops() const {
+  const int64_t sums = count_sums(this_machine()) * count_lanes(this_machine());
+  const double rate_of_all = rate([&](int64_t) {
+    float factor = 0;
+    std::vector<float> result(static_cast<size_t>(sums));
+    std::byte* const buffers[] = {reinterpret_cast<std::byte*>(&factor),
+                                  reinterpret_cast<std::byte*>(result.data())};
+    kernels_->multiply(buffers, nullptr, nullptr, 0, 1);
+  });
+  return 2.0 * static_cast<double>(sums * kTurns * threads_) * rate_of_all;
+}
+
+// What is copied and where it goes take half of the cache together, so that nothing else drives them out.
+double CeilingMeter::measure_copies(int64_t capacity) const {
+  const int64_t share = kCopied / threads_ / static_cast<int64_t>(sizeof(float));
+  const int64_t count = std::min(share, capacity / threads_ / 4 / static_cast<int64_t>(sizeof(float)));
+  const int64_t bytes = count * static_cast<int64_t>(sizeof(float));
+  const int64_t times = count == share ? 1 : std::max<int64_t>(1, kCopiedInCache / bytes);
+  const double rate_of_all = rate([&](int64_t thread) {
+    std::byte* const buffers[] = {reinterpret_cast<std::byte*>(kernels_->from.data() + thread * share),
+                                  reinterpret_cast<std::byte*>(kernels_->to.data() + thread * share)};
+    for (int64_t i = 0; i < times; ++i)
+      kernels_->copy(buffers, &count, nullptr, 0, 1);
+  });
+  return 2.0 * static_cast<double>(bytes * times * threads_) * rate_of_all;
+}
+
+}  // namespace tenon

@@ -1,0 +1,172 @@
+#include "report/print_profile.h"
+
+#include <algorithm>
+
+#include "base/units.h"
+
+namespace tenon {
+namespace {
+
+constexpr size_t kColumns = 100;
+constexpr size_t kMostModules = 16;  // of those that are listed
+
+size_t count_characters(std::string_view text) {
+  return static_cast<size_t>(
+      std::count_if(text.begin(), text.end(), [](char byte) { return (byte & 0xC0) != 0x80; }));
+}
+
+// Without its beginning where it is too long, for names in models end in what they are.
+std::string last_characters(std::string_view text, size_t most) {
+  if (count_characters(text) <= most)
+    return std::string(text);
+  size_t from = text.size();
+  for (size_t kept = 0; kept + 1 < most; ++kept)
+    do
+      --from;
+    while ((text[from] & 0xC0) == 0x80);
+  return "…" + std::string(text.substr(from));
+}
+
+std::string percent(double part) { return fmt::format("{:.1f}%", 100 * part); }
+
+// In thousands of millions; a dash where it is not known.
+std::string rate(std::optional<double> count, double seconds) {
+  return count && *count > 0 ? fmt::format("{:.1f}", *count / seconds / 1e9) : "-";
+}
+
+class ProfilePrinter {
+ public:
+  ProfilePrinter(const Measurement& measurement, const Modules& modules)
+      : measurement_(measurement), modules_(modules) {}
+
+  std::string run(size_t top) {
+    print_steps(top);
+    print_modules();
+    print_ceilings();
+    return std::move(text_);
+  }
+
+ private:
+  void print_steps(size_t top) {
+    std::vector<const MeasuredStep*> steps;
+    for (const MeasuredStep& step : measurement_.steps)
+      if (step.kind != MeasuredStep::Kind::View)
+        steps.push_back(&step);
+    std::stable_sort(steps.begin(), steps.end(),
+                     [](const auto* a, const auto* b) { return a->median > b->median; });
+    text_ += fmt::format("{:>8} {:>6} {:>8} {:>7} {:>7}  {:<8}  {}\n", "time", "share", "GFLOP/s", "GB/s",
+                         "ceiling", "bound by", "step");
+    double others = 0;
+    for (size_t i = 0; i < steps.size(); ++i)
+      if (i < top)
+        print_step(*steps[i]);
+      else
+        others += steps[i]->median;
+    if (top < steps.size())
+      text_ += fmt::format("{:>8} {:>6} {:>39} other{}\n", format_seconds(others),
+                           percent(others / measurement_.whole.median), steps.size() - top,
+                           steps.size() - top == 1 ? "" : "s");
+    print_step(measurement_.whole);
+  }
+
+  void print_step(const MeasuredStep& step) {
+    const std::string row =
+        fmt::format("{:>8} {:>6} {:>8} {:>7} {:>7}  {:<8}  ", format_seconds(step.median),
+                    percent(step.median / measurement_.whole.median), rate(step.flops, step.median),
+                    rate(step.bytes, step.median), step.at_least > 0 ? percent(step.ceiling()) : "-",
+                    &step == &measurement_.whole ? "" : name(step.bound));
+    text_ += row + describe(step, kColumns - count_characters(row)) + "\n";
+  }
+
+  // The name, and as much of the first source as there is room for.
+  static std::string describe(const MeasuredStep& step, size_t room) {
+    std::string text = step.kind == MeasuredStep::Kind::Host ? "host " + step.name : step.name;
+    if (step.sources.empty())
+      return text;
+    const std::string more =
+        step.sources.size() > 1 ? fmt::format(" +{}", step.sources.size() - 1) : std::string();
+    constexpr size_t kLeast = 12;
+    const size_t taken = text.size() + 1 + more.size();
+    return fmt::format("{} {}{}", text,
+                       last_characters(step.sources.front(), taken + kLeast > room ? kLeast : room - taken),
+                       more);
+  }
+
+  // By as many components of their paths as do not make the list too long.
+  void print_modules() {
+    const std::vector<ModuleTime> all = times_of_modules(measurement_, modules_);
+    const auto components = [](const ModuleTime& time) {
+      return 1 + std::count(time.module.begin(), time.module.end(), '/');
+    };
+    int64_t depth = 1;
+    for (const ModuleTime& time : all)
+      depth = std::max(depth, components(time));
+    while (depth > 1 && cut_at(all, static_cast<size_t>(depth)).size() > kMostModules)
+      --depth;
+    const std::vector<ModuleTime> shown = cut_at(all, static_cast<size_t>(depth));
+    if (shown.size() < 2)
+      return;
+    text_ += fmt::format("\n{:>8} {:>6} {:>6}  {}\n", "time", "share", "steps", "module");
+    for (const ModuleTime& module : shown)
+      text_ += fmt::format("{:>8} {:>6} {:>6}  {}\n", format_seconds(module.seconds),
+                           percent(module.seconds / measurement_.whole.median), module.steps,
+                           module.module.empty() ? "(none)" : last_characters(module.module, 70));
+  }
+
+  static std::vector<ModuleTime> cut_at(const std::vector<ModuleTime>& all, size_t depth) {
+    std::vector<ModuleTime> cut;
+    for (const ModuleTime& each : all) {
+      const std::string module = cut_module(each.module, depth);
+      auto known = std::find_if(cut.begin(), cut.end(), [&](const auto& a) { return a.module == module; });
+      if (known == cut.end())
+        known = cut.insert(cut.end(), {.module = module});
+      known->seconds += each.seconds;
+      known->steps += each.steps;
+    }
+    std::stable_sort(cut.begin(), cut.end(),
+                     [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
+    return cut;
+  }
+
+  void print_ceilings() {
+    const Ceilings& ceilings = measurement_.ceilings;
+    std::vector<std::string> copies;
+    for (const Ceilings::Bandwidth& level : ceilings.bandwidths)
+      copies.push_back(fmt::format("{:.1f} GB/s in {}", level.bytes_per_second / 1e9, level.name));
+    text_ += fmt::format("\nmedians of {} runs with {} thread{}\n", measurement_.runs(), measurement_.threads,
+                         measurement_.threads == 1 ? "" : "s");
+    text_ += fmt::format("this machine: {:.1f} GFLOP/s; copies {}\n", ceilings.flops_per_second / 1e9,
+                         fmt::join(copies, ", "));
+  }
+
+  const Measurement& measurement_;
+  const Modules& modules_;
+  std::string text_;
+};
+
+}  // namespace
+
+std::string print_profile(const Measurement& measurement, const Modules& modules, size_t top) {
+  return ProfilePrinter(measurement, modules).run(top);
+}
+
+std::vector<ModuleTime> times_of_modules(const Measurement& measurement, const Modules& modules) {
+  std::map<std::string, ModuleTime> by_module;
+  for (const MeasuredStep& step : measurement.steps) {
+    if (step.kind == MeasuredStep::Kind::View)
+      continue;
+    const std::string module = modules.of(step.sources);
+    ModuleTime& time = by_module[module];
+    time.module = module;
+    time.seconds += step.median;
+    ++time.steps;
+  }
+  std::vector<ModuleTime> times;
+  for (auto& [module, time] : by_module)
+    times.push_back(std::move(time));
+  std::stable_sort(times.begin(), times.end(),
+                   [](const ModuleTime& a, const ModuleTime& b) { return a.seconds > b.seconds; });
+  return times;
+}
+
+}  // namespace tenon

@@ -1,0 +1,141 @@
+#include <nlohmann/json.hpp>
+
+#include "report/print_profile.h"
+
+namespace tenon {
+
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+std::string_view name(MeasuredStep::Kind kind) {
+  switch (kind) {
+    case MeasuredStep::Kind::Kernel:
+      return "kernel";
+    case MeasuredStep::Kind::Host:
+      return "host";
+    case MeasuredStep::Kind::View:
+      return "view";
+  }
+  return "";
+}
+
+// Of the trace: slices in two rows, one for what is done before the model runs, one for a run.
+class TraceWriter {
+ public:
+  explicit TraceWriter(const std::string& model) {
+    add_name("process_name", 0, "tenon: " + model);
+    add_name("thread_name", kPreparing, "reading and compiling");
+    add_name("thread_name", kRunning, "a run, step by step");
+  }
+
+  void add_preparation(const Preparation& preparation) {
+    double at = 0;
+    at = add(kPreparing, "read the model", at, preparation.reading, Json::object());
+    for (const PassReport& pass : preparation.passes)
+      at = add(kPreparing, pass.pass, at, pass.milliseconds / 1e3,
+               {{"changes", pass.changes}, {"nodes", pass.nodes}});
+    start_ = add(kPreparing, "fuse and generate code", at, preparation.compiling, Json::object());
+  }
+
+  void add_run(const Measurement& measurement, const Modules& modules) {
+    const size_t run = measurement.median_run();
+    const Json whole = as_json(measurement.whole, measurement);
+    add(kRunning, "run", start_, measurement.whole.seconds[run], whole);
+    double at = start_;
+    for (const MeasuredStep& step : measurement.steps) {
+      Json details = as_json(step, measurement);
+      details["module"] = modules.of(step.sources);
+      const std::string title =
+          step.sources.empty() ? step.name : fmt::format("{} {}", step.name, step.sources.front());
+      at = add(kRunning, title, at, step.seconds[run], std::move(details));
+    }
+  }
+
+  Json take() && { return {{"displayTimeUnit", "ms"}, {"traceEvents", std::move(events_)}}; }
+
+ private:
+  static constexpr int kPreparing = 1, kRunning = 2;
+
+  void add_name(const std::string& event, int thread, const std::string& name) {
+    events_.push_back(
+        {{"name", event}, {"ph", "M"}, {"pid", 1}, {"tid", thread}, {"args", {{"name", name}}}});
+  }
+
+  // A slice; returns where it ends. The format counts microseconds.
+  double add(int thread, const std::string& name, double from, double seconds, Json details) {
+    events_.push_back({{"name", name},
+                       {"ph", "X"},
+                       {"pid", 1},
+                       {"tid", thread},
+                       {"ts", from * 1e6},
+                       {"dur", seconds * 1e6},
+                       {"args", std::move(details)}});
+    return from + seconds;
+  }
+
+  Json events_ = Json::array();
+  double start_ = 0;  // of the run
+};
+
+}  // namespace
+
+Json as_json(const MeasuredStep& step, const Measurement& measurement) {
+  Json json;
+  const bool is_whole = &step == &measurement.whole;
+  if (!is_whole)
+    json = {{"name", step.name},
+            {"kind", name(step.kind)},
+            {"sources", step.sources},
+            {"reads", step.reads},
+            {"writes", step.writes}};
+  json["milliseconds"] = 1e3 * step.median;
+  json["share"] = step.median / measurement.whole.median;
+  if (step.flops) {
+    json["flops"] = *step.flops;
+    json["gflops"] = *step.flops / step.median / 1e9;
+  }
+  if (step.bytes) {
+    json["bytes"] = *step.bytes;
+    json["gbps"] = *step.bytes / step.median / 1e9;
+  }
+  if (step.at_least > 0)
+    json["ceiling"] = step.ceiling();
+  if (!is_whole && step.kind != MeasuredStep::Kind::View)
+    json["bound"] = name(step.bound);
+  return json;
+}
+
+Json as_json(const Ceilings& ceilings) {
+  Json bandwidths = Json::array();
+  for (const Ceilings::Bandwidth& level : ceilings.bandwidths)
+    bandwidths.push_back({{"name", level.name}, {"gbps", level.bytes_per_second / 1e9}});
+  return {{"peak_gflops", ceilings.flops_per_second / 1e9}, {"bandwidths", bandwidths}};
+}
+
+Json profile_as_json(const std::string& model, const Measurement& measurement, const Modules& modules) {
+  Json json = {{"model", model}, {"threads", measurement.threads}, {"runs", measurement.runs()}};
+  json.update(as_json(measurement.ceilings));
+  json["total"] = as_json(measurement.whole, measurement);
+  json["steps"] = Json::array();
+  for (const MeasuredStep& step : measurement.steps)
+    if (step.kind != MeasuredStep::Kind::View) {
+      Json& row = json["steps"].emplace_back(as_json(step, measurement));
+      row["module"] = modules.of(step.sources);
+    }
+  json["modules"] = Json::array();
+  for (const ModuleTime& time : times_of_modules(measurement, modules))
+    json["modules"].push_back(
+        {{"module", time.module}, {"milliseconds", 1e3 * time.seconds}, {"steps", time.steps}});
+  return json;
+}
+
+Json trace_as_json(const std::string& model, const Measurement& measurement, const Preparation& preparation,
+                   const Modules& modules) {
+  TraceWriter writer(model);
+  writer.add_preparation(preparation);
+  writer.add_run(measurement, modules);
+  return std::move(writer).take();
+}
+
+}  // namespace tenon

@@ -1,0 +1,88 @@
+#include "report/measure.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/parse.h"
+#include "ops/registry.h"
+#include "verify/sample_inputs.h"
+
+namespace tenon {
+namespace {
+
+class Measure : public ::testing::Test {
+ protected:
+  void SetUp() override { register_ops(); }
+
+  static Measurement measurement_of(std::string_view text, int threads = 1) {
+    const std::unique_ptr<Graph> graph = parse(text);
+    const ExplainedProgram compiled = compile_explained(*graph);
+    return measure(*compiled.program, compiled.fusion, sample_inputs(*graph),
+                   {.threads = threads, .seconds = 0});
+  }
+};
+
+TEST_F(Measure, CountsOperationsAndBytes) {
+  const Measurement measurement = measurement_of(R"(
+    graph main(%x: f32[64,64], %w: f32[64,64]) {
+      %y = mul(%x, %w)
+      return %y
+    })",
+                                                 2);
+  EXPECT_EQ(measurement.threads, 2);
+  EXPECT_EQ(measurement.runs(), 5U);
+  ASSERT_EQ(measurement.steps.size(), 1U);
+  const MeasuredStep& step = measurement.steps.front();
+  EXPECT_EQ(step.kind, MeasuredStep::Kind::Kernel);
+  EXPECT_EQ(step.name, "kernel0");
+  EXPECT_EQ(step.sources, std::vector<std::string>{"%y"});
+  EXPECT_EQ(step.reads, (std::vector<std::string>{"f32[64,64]", "f32[64,64]"}));
+  EXPECT_EQ(step.writes, std::vector<std::string>{"f32[64,64]"});
+  EXPECT_EQ(step.flops, 64 * 64);
+  EXPECT_EQ(step.bytes, 3 * 64 * 64 * 4);
+  EXPECT_EQ(step.constant_bytes, 0);
+  EXPECT_EQ(step.seconds.size(), 5U);
+  EXPECT_GT(step.median, 0);
+  EXPECT_GT(step.at_least, 0);
+  EXPECT_EQ(measurement.whole.flops, step.flops);
+  EXPECT_EQ(measurement.whole.bytes, step.bytes);
+  EXPECT_EQ(measurement.whole.seconds[measurement.median_run()], measurement.whole.median);
+}
+
+// What only running tells is not said to be 0.
+TEST_F(Measure, LeavesOutWhatIsNotKnown) {
+  const Measurement measurement = measurement_of(R"(
+    graph main(%x: f32[8]) {
+      %i = nonzero(%x)
+      %y = cast(%i, to=f32)
+      return %y
+    })");
+  const auto host =
+      std::find_if(measurement.steps.begin(), measurement.steps.end(),
+                   [](const MeasuredStep& step) { return step.kind == MeasuredStep::Kind::Host; });
+  ASSERT_NE(host, measurement.steps.end());
+  EXPECT_EQ(host->name, "nonzero");
+  EXPECT_EQ(host->flops, std::nullopt);
+  EXPECT_EQ(host->bytes, 8 * 4);  // what it reads
+}
+
+TEST_F(Measure, KnowsViewsAndConstants) {
+  const Measurement measurement = measurement_of(R"(
+    graph main(%x: f32[2,2]) {
+      %w: f32[2,2] = parameter(name="w", value=f32[2,2] {1, 2, 3, 4})
+      %a = matmul(%x, %w)
+      %shape = constant(value=i64[1] {4})
+      %y = reshape(%a, %shape)
+      return %y
+    })");
+  double constants = 0;
+  int views = 0;
+  for (const MeasuredStep& step : measurement.steps) {
+    constants += step.constant_bytes;
+    views += step.kind == MeasuredStep::Kind::View ? 1 : 0;
+  }
+  EXPECT_EQ(constants, 4 * 4);
+  EXPECT_EQ(views, 1);
+}
+
+}  // namespace
+}  // namespace tenon

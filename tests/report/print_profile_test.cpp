@@ -1,0 +1,139 @@
+#include "report/print_profile.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "ops/registry.h"
+
+namespace tenon {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Of a model with two modules, which ran three times.
+class PrintProfile : public ::testing::Test {
+ protected:
+  PrintProfile() : modules_(graph()) {
+    measurement_.threads = 2;
+    measurement_.ceilings = {
+        .flops_per_second = 100e9,
+        .bandwidths = {{"L1", 1 << 15, 80e9}, {"L2", 1 << 20, 40e9}, {"memory", 0, 10e9}}};
+    measurement_.steps = {{.kind = MeasuredStep::Kind::Kernel,
+                           .name = "kernel0",
+                           .sources = {"/a/MatMul", "/a/Add"},
+                           .reads = {"f32[2]"},
+                           .writes = {"f32[2]"},
+                           .flops = 5e6,
+                           .bytes = 2e5,
+                           .seconds = {2e-4, 1e-4, 1e-4},
+                           .median = 1e-4,
+                           .at_least = 5e-5,
+                           .bound = Bound::Compute},
+                          {.kind = MeasuredStep::Kind::View,
+                           .name = "reshape",
+                           .sources = {"/b/Reshape"},
+                           .seconds = {0, 0, 0}},
+                          {.kind = MeasuredStep::Kind::Host,
+                           .name = "nonzero",
+                           .sources = {"/b/a module with a rather long name/NonZero"},
+                           .seconds = {3e-4, 3e-4, 3e-4},
+                           .median = 3e-4}};
+    measurement_.whole = {.name = "the whole run",
+                          .flops = 5e6,
+                          .bytes = 2e5,
+                          .seconds = {5e-4, 4e-4, 4.1e-4},
+                          .median = 4.1e-4,
+                          .at_least = 5e-5};
+  }
+
+  static const Graph& graph() {
+    register_ops();
+    static Graph graph;
+    if (graph.node_count() == 0) {
+      Value value = graph.add_input(Type::tensor(DType::F32, {Dim(2)}), "x");
+      for (const char* name :
+           {"/a/MatMul", "/a/Add", "/b/Reshape", "/b/a module with a rather long name/NonZero"}) {
+        const WithSources sources(graph, {name});
+        value = graph.create("relu", {{"x", value}})->result();
+      }
+      graph.set_outputs({value}, {"y"});
+    }
+    return graph;
+  }
+
+  Measurement measurement_;
+  Modules modules_;
+};
+
+TEST_F(PrintProfile, ShowsTheSlowestStepsFirst) {
+  EXPECT_EQ(print_profile(measurement_, modules_, 20),
+            "    time  share  GFLOP/s    GB/s ceiling  bound by  step\n"
+            "  300 µs  73.2%        -       -       -  overhead  host nonzero …"
+            "le with a rather long name/NonZero\n"
+            "  100 µs  24.4%     50.0     2.0   50.0%  compute   kernel0 /a/MatMul +1\n"
+            "  410 µs 100.0%     12.2     0.5   12.2%            the whole run\n"
+            "\n"
+            "    time  share  steps  module\n"
+            "  300 µs  73.2%      1  b/a module with a rather long name\n"
+            "  100 µs  24.4%      1  a\n"
+            "\n"
+            "medians of 3 runs with 2 threads\n"
+            "this machine: 100.0 GFLOP/s; copies 80.0 GB/s in L1, 40.0 GB/s in L2, 10.0 GB/s in memory\n");
+}
+
+TEST_F(PrintProfile, SumsUpTheStepsItDoesNotList) {
+  const std::string text = print_profile(measurement_, modules_, 1);
+  EXPECT_NE(text.find("  100 µs  24.4%                                       1 other\n"), std::string::npos)
+      << text;
+  EXPECT_EQ(text.find("kernel0"), std::string::npos) << text;
+}
+
+TEST_F(PrintProfile, WritesWhatIsKnown) {
+  const Json json = profile_as_json("m.onnx", measurement_, modules_);
+  EXPECT_EQ(json.dump(),
+            R"({"model":"m.onnx","threads":2,"runs":3,"peak_gflops":100.0,"bandwidths":[)"
+            R"({"name":"L1","gbps":80.0},{"name":"L2","gbps":40.0},{"name":"memory","gbps":10.0}],)"
+            R"("total":)" +
+                json["total"].dump() + R"(,"steps":)" + json["steps"].dump() + R"(,"modules":)" +
+                json["modules"].dump() + "}");
+  ASSERT_EQ(json["steps"].size(), 2U);  // views take no time
+  const Json& kernel = json["steps"][0];
+  EXPECT_EQ(kernel["kind"], "kernel");
+  EXPECT_EQ(kernel["module"], "a");
+  EXPECT_EQ(kernel["bound"], "compute");
+  EXPECT_EQ(kernel["sources"], (std::vector<std::string>{"/a/MatMul", "/a/Add"}));
+  EXPECT_NEAR(kernel["milliseconds"].get<double>(), 0.1, 1e-12);
+  EXPECT_NEAR(kernel["gflops"].get<double>(), 50, 1e-9);
+  EXPECT_NEAR(kernel["ceiling"].get<double>(), 0.5, 1e-12);
+  for (const char* unknown : {"flops", "gflops", "bytes", "gbps", "ceiling"})
+    EXPECT_FALSE(json["steps"][1].contains(unknown)) << unknown;
+}
+
+TEST_F(PrintProfile, ATraceHasTheStepsOfOneRun) {
+  const Preparation preparation{.reading = 0.5, .passes = {{"simplify", 2.0, 3, 7}}, .compiling = 0.25};
+  const Json trace = trace_as_json("m.onnx", measurement_, preparation, modules_);
+  EXPECT_EQ(trace["displayTimeUnit"], "ms");
+  std::vector<std::string> names;
+  double end = 0;
+  for (const Json& event : trace["traceEvents"]) {
+    ASSERT_TRUE(event["ph"] == "M" || event["ph"] == "X");
+    EXPECT_EQ(event["pid"], 1);
+    if (event["ph"] == "M")
+      continue;
+    names.push_back(event["name"]);
+    if (event["name"] == "run") {
+      EXPECT_NEAR(event["ts"].get<double>(), 752e3, 1e-3);
+      EXPECT_NEAR(event["dur"].get<double>(), 410, 1e-6);  // the last of the three
+    }
+    if (event["tid"] == 2 && event["name"] != "run")
+      end = event["ts"].get<double>() + event["dur"].get<double>();
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"read the model", "simplify", "fuse and generate code", "run",
+                                             "kernel0 /a/MatMul", "reshape /b/Reshape",
+                                             "nonzero /b/a module with a rather long name/NonZero"}));
+  EXPECT_NEAR(end, 752e3 + 400, 1e-3);
+}
+
+}  // namespace
+}  // namespace tenon
