@@ -1,20 +1,16 @@
 #include "cli/compile_model.h"
 
-#include "base/progress.h"
 #include "passes/pipeline.h"
 
 namespace tenon::cli {
-namespace {
-
 void show_progress(CompileOptions& options, std::optional<Progress>& progress) {
-  options.before_kernel = [&](int64_t kernels) {
-    if (!progress)
+  options.before_kernel = [&progress, first = true](int64_t kernels) mutable {
+    if (first)
       progress.emplace("compiling kernel", kernels);
+    first = false;
     progress->step("");
   };
 }
-
-}  // namespace
 
 void optimize_model(Graph& graph, NumericsBudget numerics) {
   Journal journal(numerics);

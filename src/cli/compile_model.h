@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/progress.h"
 #include "compiler/compile.h"
 #include "rewrite/journal.h"
 
@@ -14,6 +15,9 @@ void optimize_model(Graph& graph, NumericsBudget numerics = NumericsBudget::Defa
 // The option --precision, of how products are computed.
 void add_precision(CLI::App& command, std::string& precision);
 Precision parse_precision(const std::string& precision);
+
+// Shows how many kernels are compiled; `progress` must outlive the options.
+void show_progress(CompileOptions& options, std::optional<Progress>& progress);
 
 std::unique_ptr<Program> compile_model(const Graph& graph, CompileOptions options = {});
 ExplainedProgram compile_model_explained(const Graph& graph, CompileOptions options = {});

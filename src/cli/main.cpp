@@ -42,6 +42,7 @@ int run_command(int argc, char** argv) {
   tenon::cli::add_run(program);
   tenon::cli::add_bench(program);
   tenon::cli::add_profile(program);
+  tenon::cli::add_report(program);
   tenon::cli::add_conformance(program);
   tenon::cli::add_ops(program);
   tenon::cli::add_optimize(program);

@@ -84,6 +84,20 @@ class Compiler {
     return kernels;
   }
 
+  std::vector<Kernel> plain_kernels() {
+    build();
+    std::vector<Kernel> kernels;
+    for (const auto& [group, named] : kernels_) {
+      const std::vector<Stage> stages = fused_->stages_of(group);
+      kernels.push_back(stages.empty() ? named.kernel
+                                       : rename(plain_nest("kernel", stages, fused_->groups()[group],
+                                                           fused_->needed_outside(group), lowered().buffers,
+                                                           options_.target))
+                                             .kernel);
+    }
+    return kernels;
+  }
+
   FusionReport fusion() {
     build();
     FusionReport report{.before = fused_->costs_before(), .after = {}, .edges = {}};
@@ -461,8 +475,8 @@ std::vector<Kernel> kernels_of(const Graph& graph, const CompileOptions& options
 ExplainedProgram compile_explained(const Graph& graph, const CompileOptions& options) {
   Compiler compiler(graph, options);
   FusionReport fusion = compiler.fusion();
-  std::vector<Kernel> kernels = compiler.kernels();
-  return {compiler.run(), std::move(fusion), std::move(kernels)};
+  std::vector<Kernel> kernels = compiler.kernels(), plain = compiler.plain_kernels();
+  return {compiler.run(), std::move(fusion), std::move(kernels), std::move(plain)};
 }
 
 }  // namespace tenon

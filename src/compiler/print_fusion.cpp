@@ -8,7 +8,7 @@ namespace {
 class FusionPrinter {
  public:
   FusionPrinter(const FusionReport& report, const Target& target, const Bindings& sizes)
-      : report_(report), rates_(rates_of(target)), sizes_(sizes) {}
+      : report_(report), target_(target), sizes_(sizes) {}
 
   std::string run() {
     text_ = fmt::format("{} steps became {} kernels\n", report_.before.size(), report_.after.size());
@@ -44,23 +44,18 @@ class FusionPrinter {
     return fmt::format("{}", fmt::join(quoted, ", "));
   }
 
-  // To write it and to read it again.
-  double microseconds_lost(const UnfusedEdge& edge) const {
-    return 2 * number(size_of(edge.buffer)) / rates_.bytes_from_memory / 1000;
-  }
-
   void print_edges() {
     if (report_.edges.empty())
       return;
+    const auto lost = [&](const UnfusedEdge& edge) { return microseconds_lost(edge, target_, sizes_); };
     std::vector<UnfusedEdge> edges = report_.edges;
-    std::stable_sort(edges.begin(), edges.end(), [&](const UnfusedEdge& a, const UnfusedEdge& b) {
-      return microseconds_lost(a) > microseconds_lost(b);
-    });
+    std::stable_sort(edges.begin(), edges.end(),
+                     [&](const UnfusedEdge& a, const UnfusedEdge& b) { return lost(a) > lost(b); });
     text_ += "not fused, by the time that it costs:\n";
     for (const UnfusedEdge& edge : edges)
-      text_ += fmt::format("  {:.2f} µs: {}[{}] from {} to {}: {}\n", microseconds_lost(edge),
-                           edge.buffer.dtype, fmt::join(edge.buffer.sizes, ","),
-                           names(report_.after[edge.from]), names(report_.after[edge.to]), edge.reason);
+      text_ += fmt::format("  {:.2f} µs: {}[{}] from {} to {}: {}\n", lost(edge), edge.buffer.dtype,
+                           fmt::join(edge.buffer.sizes, ","), names(report_.after[edge.from]),
+                           names(report_.after[edge.to]), edge.reason);
   }
 
   void print_totals() {
@@ -80,12 +75,17 @@ class FusionPrinter {
   }
 
   const FusionReport& report_;
-  Rates rates_;
+  const Target& target_;
   const Bindings& sizes_;
   std::string text_;
 };
 
 }  // namespace
+
+double microseconds_lost(const UnfusedEdge& edge, const Target& target, const Bindings& sizes) {
+  const auto bytes = static_cast<double>(size_of(edge.buffer).evaluate(sizes).value_or(0));
+  return 2 * bytes / rates_of(target).bytes_from_memory / 1000;
+}
 
 std::string print_fusion(const FusionReport& report, const Target& target, const Bindings& sizes) {
   return FusionPrinter(report, target, sizes).run();

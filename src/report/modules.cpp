@@ -43,6 +43,15 @@ std::optional<std::string> module_of(const Node& node) {
   return common;
 }
 
+// What all modules that nodes are known to belong to have in common.
+std::string common_root(const Graph& graph) {
+  std::optional<std::string> common;
+  for (const Node* node : graph.nodes())
+    if (const std::optional<std::string> module = module_of(*node))
+      common = common ? common_module(*common, *module) : *module;
+  return common.value_or("");
+}
+
 }  // namespace
 
 void name_nodes(Graph& as_read) {
@@ -57,7 +66,8 @@ void name_nodes(Graph& as_read) {
 Modules::Modules(const Graph& as_read) { add(as_read); }
 
 void Modules::add(const Graph& graph) {
-  std::string before;
+  const std::string root = common_root(graph);
+  std::string before = root;
   std::vector<const Node*> open;  // since the last node whose module is known
   const auto close = [&](const std::string& after) {
     const std::string common = common_module(before, after);
@@ -81,7 +91,7 @@ void Modules::add(const Graph& graph) {
     for (const std::string& source : node->sources())
       modules_.emplace(source, *module);
   }
-  close("");
+  close(root);
 }
 
 std::string Modules::of(const std::vector<std::string>& sources) const {

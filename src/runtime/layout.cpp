@@ -66,10 +66,28 @@ std::vector<int64_t> launch_numbers(const KernelStep& step, const Bindings& bind
   return numbers;
 }
 
+std::vector<std::optional<Lifetime>> lifetimes_of(const std::vector<Slot>& slots,
+                                                  const std::vector<Step>& steps,
+                                                  const std::vector<size_t>& outputs) {
+  std::vector<std::optional<Lifetime>> lifetimes(slots.size());
+  const auto use = [&](size_t first_slot, size_t step) {
+    const auto at = static_cast<int64_t>(step);
+    for (std::optional<size_t> slot = first_slot; slot; slot = slots[*slot].alias) {
+      const Lifetime before = lifetimes[*slot].value_or(Lifetime{at, at});
+      lifetimes[*slot] = {std::min(before.first, at), std::max(before.last, at)};
+    }
+  };
+  for (size_t i = 0; i < steps.size(); ++i)
+    for_each_slot(steps[i], [&](size_t slot) { use(slot, i); });
+  for (size_t slot : outputs)
+    use(slot, steps.size());
+  return lifetimes;
+}
+
 LayoutPlanner::LayoutPlanner(const Graph& graph, const std::vector<Slot>& slots,
                              const std::vector<Step>& steps, const std::vector<size_t>& outputs)
     : slots_(slots), steps_(steps), dims_(symbols_of_inputs(graph)) {
-  add_slots(lifetimes(outputs));
+  add_slots(lifetimes_of(slots, steps, outputs));
   for (const Step& step : steps_) {
     launches_.emplace_back();
     if (const auto* kernel = std::get_if<KernelStep>(&step))
@@ -77,22 +95,6 @@ LayoutPlanner::LayoutPlanner(const Graph& graph, const std::vector<Slot>& slots,
     else if (const auto* alias = std::get_if<AliasStep>(&step); alias != nullptr && extents_[alias->to])
       views_.push_back(alias);
   }
-}
-
-std::vector<std::optional<Lifetime>> LayoutPlanner::lifetimes(const std::vector<size_t>& outputs) const {
-  std::vector<std::optional<Lifetime>> lifetimes(slots_.size());
-  const auto use = [&](size_t first_slot, size_t step) {
-    const auto at = static_cast<int64_t>(step);
-    for (std::optional<size_t> slot = first_slot; slot; slot = slots_[*slot].alias) {
-      const Lifetime before = lifetimes[*slot].value_or(Lifetime{at, at});
-      lifetimes[*slot] = {std::min(before.first, at), std::max(before.last, at)};
-    }
-  };
-  for (size_t i = 0; i < steps_.size(); ++i)
-    for_each_slot(steps_[i], [&](size_t slot) { use(slot, i); });
-  for (size_t slot : outputs)
-    use(slot, steps_.size());
-  return lifetimes;
 }
 
 void LayoutPlanner::add_slots(const std::vector<std::optional<Lifetime>>& lifetimes) {

@@ -41,6 +41,11 @@ struct Layout {
   MemoryPlan memory;               // the offsets are those of the slots, -1 for those outside the arena
 };
 
+// How long each slot, with those that are views of it, is used, in steps; nothing for fused values.
+std::vector<std::optional<Lifetime>> lifetimes_of(const std::vector<Slot>& slots,
+                                                  const std::vector<Step>& steps,
+                                                  const std::vector<size_t>& outputs);
+
 class LayoutPlanner {
  public:
   LayoutPlanner(const Graph& graph, const std::vector<Slot>& slots, const std::vector<Step>& steps,
@@ -59,8 +64,6 @@ class LayoutPlanner {
  private:
   using Registers = std::vector<size_t>;
 
-  // How long each slot, with those that are views of it, is used; nothing for fused values.
-  std::vector<std::optional<Lifetime>> lifetimes(const std::vector<size_t>& outputs) const;
   void add_slots(const std::vector<std::optional<Lifetime>>& lifetimes);
   void add_launch(const KernelStep& step);
   int64_t value_of(size_t number, const Layout& layout) const;

@@ -9,17 +9,15 @@
 namespace tenon {
 namespace {
 
-int64_t aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
-
 // So that all sums below can be counted: no offset lies beyond all buffers one after the other.
 void check_total(const std::vector<int64_t>& bytes) {
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max() - 63;
   int64_t total = 0;
   for (int64_t each : bytes) {
-    if (each > kMost || aligned(each) > kMost - total)
+    if (each > kMost || padded_bytes(each) > kMost - total)
       throw user_error("the model needs more than {} bytes of memory, but this machine has {}", kMost,
                        memory_limit());
-    total += aligned(each);
+    total += padded_bytes(each);
   }
 }
 
@@ -51,8 +49,8 @@ MemoryPlanner::MemoryPlanner(std::vector<Lifetime> lifetimes)
 int64_t MemoryPlanner::most_alive(const std::vector<int64_t>& bytes) const {
   std::vector<int64_t> changes(static_cast<size_t>(steps_) + 1);  // at each step
   for (size_t i = 0; i < lifetimes_.size(); ++i) {
-    changes[static_cast<size_t>(lifetimes_[i].first)] += aligned(bytes[i]);
-    changes[static_cast<size_t>(lifetimes_[i].last) + 1] -= aligned(bytes[i]);
+    changes[static_cast<size_t>(lifetimes_[i].first)] += padded_bytes(bytes[i]);
+    changes[static_cast<size_t>(lifetimes_[i].last) + 1] -= padded_bytes(bytes[i]);
   }
   int64_t alive = 0, most = 0;
   for (int64_t change : changes)
@@ -74,16 +72,16 @@ MemoryPlan MemoryPlanner::place(const std::vector<int64_t>& bytes, const std::ve
     taken.clear();
     for (size_t other : alive_together_[each])
       if (is_placed[other])
-        taken.push_back({plan.offsets[other], plan.offsets[other] + aligned(bytes[other])});
+        taken.push_back({plan.offsets[other], plan.offsets[other] + padded_bytes(bytes[other])});
     std::sort(taken.begin(), taken.end(), [](const Range& a, const Range& b) { return a.begin < b.begin; });
     int64_t offset = 0;
     for (const Range& range : taken) {
-      if (range.begin >= offset + aligned(bytes[each]))
+      if (range.begin >= offset + padded_bytes(bytes[each]))
         break;
       offset = std::max(offset, range.end);
     }
     plan.offsets[each] = offset;
-    plan.bytes = std::max(plan.bytes, offset + aligned(bytes[each]));
+    plan.bytes = std::max(plan.bytes, offset + padded_bytes(bytes[each]));
     is_placed[each] = true;
   }
   return plan;
@@ -99,7 +97,7 @@ MemoryPlan MemoryPlanner::plan(const std::vector<int64_t>& bytes) const {
   MemoryPlan plan = place(bytes, order), best = plan;
   for (int attempt = 1; attempt < kMostAttempts && best.bytes > good_enough; ++attempt) {
     const auto ends_highest = [&](size_t each) {
-      return plan.offsets[each] + aligned(bytes[each]) == plan.bytes;
+      return plan.offsets[each] + padded_bytes(bytes[each]) == plan.bytes;
     };
     const auto highest = std::find_if(order.begin(), order.end(), ends_highest);
     std::rotate(order.begin(), highest, highest + 1);

@@ -12,6 +12,9 @@ struct Lifetime {
   int64_t first, last;
 };
 
+// What a buffer takes in the arena: whole cache lines.
+constexpr int64_t padded_bytes(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
 struct MemoryPlan {
   std::vector<int64_t> offsets;  // of each buffer, in bytes; multiples of 64
   int64_t bytes = 0;             // of the arena

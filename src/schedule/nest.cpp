@@ -86,6 +86,21 @@ class NestBuilder {
     return std::move(kernel_);
   }
 
+  Kernel plain() {
+    for (const Stage& stage : stages_) {
+      const Definition each = renamed(stage.definition, stage.definition.axes.size(), "");
+      for (const Buffer& buffer : each.results)
+        if (!outputs_.contains(buffer.name))
+          kernel_.body.emplace_back(Local{buffer});
+      std::vector<Statement> turn;
+      if (each.reduces())
+        turn.emplace_back(start(each));
+      append(turn, around(each.reduced, Mark::Serial, as_list(assign(each, places_of(each)))));
+      append(kernel_.body, around(each.axes, Mark::Serial, std::move(turn)));
+    }
+    return std::move(kernel_);
+  }
+
  private:
   void add_combine(const loops::Combine& combine) {
     if (kernel_.find_combine(combine.name) == nullptr)
@@ -422,6 +437,12 @@ class NestBuilder {
 };
 
 }  // namespace
+
+Kernel plain_nest(const std::string& name, const std::vector<Stage>& stages, const Group& group,
+                  const std::set<std::string>& outputs, const std::map<std::string, Buffer>& buffers,
+                  const Target& target) {
+  return NestBuilder(name, stages, group, outputs, buffers, target).plain();
+}
 
 Kernel build_nest(const std::string& name, const std::vector<Stage>& stages, const Group& group,
                   const std::set<std::string>& outputs, const std::map<std::string, Buffer>& buffers,

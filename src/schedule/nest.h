@@ -13,4 +13,10 @@ loops::Kernel build_nest(const std::string& name, const std::vector<Stage>& stag
                          const std::set<std::string>& outputs,
                          const std::map<std::string, loops::Buffer>& buffers, const Target& target);
 
+// The same before it is arranged, to be read: the stages one after the other, each over all its elements,
+// without what stands around them.
+loops::Kernel plain_nest(const std::string& name, const std::vector<Stage>& stages, const Group& group,
+                         const std::set<std::string>& outputs,
+                         const std::map<std::string, loops::Buffer>& buffers, const Target& target);
+
 }  // namespace tenon

@@ -153,6 +153,15 @@ void forbid_tiles(Target& target) {
   std::erase_if(target.features, [](const std::string& feature) { return feature.starts_with("+amx-"); });
 }
 
+std::string parse_processor_name(std::string_view cpuinfo) {
+  while (!cpuinfo.empty()) {
+    std::string_view line = cut(cpuinfo, '\n');
+    if (trim(cut(line, ':')) == "model name")
+      return std::string(trim(line));
+  }
+  return "";
+}
+
 Target parse_processor(Architecture architecture, std::string_view cpuinfo) {
   return architecture == Architecture::X86_64 ? parse_x86(words_of(cpuinfo, "flags"))
                                               : parse_arm(words_of(cpuinfo, "Features"));

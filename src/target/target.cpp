@@ -46,6 +46,11 @@ const Target& this_machine() {
   return target;
 }
 
+std::string processor_name() {
+  const std::string name = parse_processor_name(read_text("/proc/cpuinfo"));
+  return name.empty() ? this_machine().cpu : name;
+}
+
 bool Target::has(std::string_view feature) const {
   return std::ranges::find(features, feature) != features.end();
 }

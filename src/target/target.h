@@ -42,6 +42,9 @@ constexpr int64_t kRegistersPerVector = 2;
 // Found out once, on first use.
 const Target& this_machine();
 
+// What the maker of its processor calls it, or else LLVM.
+std::string processor_name();
+
 // All of it in one line. Machines with the same line run the same kernels equally well.
 std::string describe(const Target& target);
 

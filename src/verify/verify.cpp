@@ -157,10 +157,6 @@ int64_t count_computed_numbers(const Graph& graph) {
   return count;
 }
 
-bool is_large(const Graph& graph) {
-  return count_held_numbers(graph) + count_computed_numbers(graph) > kLargeModel;
-}
-
 // How many passes change something.
 int64_t count_changing_passes(const Graph& graph, const VerifyOptions& options) {
   int64_t count = 0;
@@ -340,6 +336,24 @@ Check compare_all(const Data& actual, const Data& expected, const std::vector<st
   if (check.verdict == Verdict::Unknown)
     check.detail = kProvesNothing;
   return check;
+}
+
+std::string_view name(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::Passed:
+      return "ok";
+    case Verdict::Failed:
+      return "FAILED";
+    case Verdict::Unknown:
+      return "unknown";
+    case Verdict::NoGradient:
+      return "no gradient";
+  }
+  return "";
+}
+
+bool is_large(const Graph& model) {
+  return count_held_numbers(model) + count_computed_numbers(model) > kLargeModel;
 }
 
 bool PassVerification::failed() const {

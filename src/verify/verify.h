@@ -14,6 +14,8 @@ enum class Verdict : uint8_t {
   NoGradient,  // there is none to compare
 };
 
+std::string_view name(Verdict verdict);  // ok, FAILED, unknown, no gradient
+
 struct Check {
   Verdict verdict = Verdict::Unknown;
   double error = 0;         // max |difference| over max |expected|, for numbers and gradients
@@ -62,6 +64,7 @@ PassVerification verify_pass(const Graph& model, const Pass& pass, const VerifyO
 
 // A model that holds and computes more numbers than this in one run is large.
 constexpr int64_t kLargeModel = 5'000'000;
+bool is_large(const Graph& model);
 
 // Runs the pipeline until it changes nothing, and checks every pass that changed something; then, as
 // "everything", the last graph against the first. A large model is run on one sample, before and after; the

@@ -45,6 +45,9 @@ TEST_F(ModulesOf, ANodeWithoutOneLiesBetweenItsNeighbours) {
   const Modules modules = of_names({"/a/b/x", "softmax", "/a/c/y", "gelu", "/d/z"});
   EXPECT_EQ(modules.of({"softmax"}), "a");
   EXPECT_EQ(modules.of({"gelu"}), "");
+  const Modules nested = of_names({"first", "/m/a/x", "/m/b/y", "last"});
+  EXPECT_EQ(nested.of({"first"}), "m");
+  EXPECT_EQ(nested.of({"last"}), "m");
 }
 
 TEST_F(ModulesOf, AreInTheNamesOfParameters) {

@@ -1,0 +1,85 @@
+// report.cpp — tenon report: everything there is to see of a model, in one page.
+#include "report/report.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/write_file.h"
+#include "cli/arrays.h"
+#include "cli/commands.h"
+#include "cli/compile_model.h"
+#include "cli/listen.h"
+#include "cli/made_up.h"
+#include "cli/numbers.h"
+#include "cli/output.h"
+#include "cli/run_compiled.h"
+#include "verify/verify.h"
+
+namespace tenon::cli {
+namespace {
+
+struct Options {
+  ModelArguments model;
+  std::string inputs, numerics = "default", precision = "f32", output;
+  MeasureOptions measure;
+  int verify = 0;  // -1: never; 0: where it does not take long
+};
+
+std::string why_not_verified(const Options& options, const Graph& graph) {
+  if (options.verify < 0)
+    return "it was not wanted";
+  return options.verify == 0 && is_large(graph)
+             ? "the model is large, so that it would take long; ask for it with --verify"
+             : "";
+}
+
+void report(const Options& options) {
+  check_writable(options.output);
+  refuse_overwriting(options.model, options.output);
+  InputFile file(options.inputs);
+  const std::unique_ptr<Graph> graph = file.load(options.model);
+  const std::optional<Data> inputs = file.inputs_for(*graph);
+  file.note_others();
+  std::optional<Progress> progress;
+  ReportOptions how{.model = options.model.model,
+                    .version = TENON_VERSION,
+                    .compile = {.numerics = parse_numerics_budget(options.numerics),
+                                .precision = parse_precision(options.precision)},
+                    .measure = options.measure,
+                    .not_verified = why_not_verified(options, *graph),
+                    .listener = listener_for(progress)};
+  how.measure.listener = how.listener;
+  show_progress(how.compile, progress);
+  const auto make = [&](const Data& data) {
+    return run_compiled([&] { return make_report(*graph, data, how); });
+  };
+  const nlohmann::ordered_json data = inputs ? make(*inputs) : with_made_up_inputs(*graph, make);
+  progress.reset();
+  write_file(options.output, data.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+}
+
+}  // namespace
+
+void add_report(CLI::App& program) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = program.add_subcommand(
+      "report", "writes a page that shows a model at every stage, and where its time goes");
+  options->model.add_to(*command);
+  command->add_option("-o", options->output, "the page, or the data of it where the name ends in .json")
+      ->option_text("REPORT.html")
+      ->required();
+  command->add_option(
+      "--inputs", options->inputs,
+      "an .npz with the inputs, by name or as input_0, input_1, …; made by rule when left out");
+  add_threads(*command, options->measure.threads);
+  add_seconds(*command, options->measure.seconds);
+  command->add_option("--numerics", options->numerics, "how exact it must stay: strict, default or fast")
+      ->option_text("BUDGET [default]");
+  add_precision(*command, options->precision);
+  command->add_flag(
+      "--verify,!--no-verify", options->verify,
+      "checks every pass as tenon verify does; left out for large models unless it is asked for");
+  command->footer("Example: tenon report model.onnx -o report.html");
+  command->callback([options] { report(*options); });
+}
+
+}  // namespace tenon::cli

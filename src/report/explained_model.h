@@ -1,0 +1,29 @@
+// explained_model.h — a model optimised, compiled and measured, with all that was recorded on the way.
+#pragma once
+
+#include "passes/pipeline.h"
+#include "report/graph_history.h"
+#include "report/measure.h"
+#include "report/modules.h"
+#include "verify/verify.h"
+
+namespace tenon {
+
+struct ExplainedModel {
+  GraphHistory history;
+  Modules modules;
+  Journal journal;
+  std::vector<PassReport> passes;
+  std::vector<size_t> stages;  // the stage of the history that each rewrite led to
+  double compiling = 0;        // in seconds; without the passes
+  ExplainedProgram compiled;
+  Measurement measurement;
+  std::vector<std::vector<int64_t>> nodes;  // of the last stage, that each step of the program computes
+};
+
+// The graph as it was read is optimised on the way. Names of nodes in what is compiled and measured are those
+// of the user's model.
+ExplainedModel explain(Graph& graph, const Data& inputs, const CompileOptions& compile,
+                       const MeasureOptions& measure);
+
+}  // namespace tenon

@@ -1,0 +1,27 @@
+#include "report/memory_use.h"
+
+#include "compiler/describe.h"
+
+namespace tenon {
+
+MemoryUse memory_use_of(const Program& program, const Bindings& sizes) {
+  const MemoryPlan plan = program.memory_plan(sizes);
+  const std::vector<std::optional<Lifetime>> lifetimes =
+      lifetimes_of(program.slots(), program.steps(), program.outputs());
+  MemoryUse use{.lower_bound = plan.lower_bound, .arena = plan.bytes};
+  use.live.resize(program.steps().size());
+  for (size_t i = 0; i < program.slots().size(); ++i) {
+    const Slot& slot = program.slots()[i];
+    if (slot.alias || plan.offsets[i] < 0 || !lifetimes[i])
+      continue;
+    const int64_t bytes = padded_bytes(bytes_of(slot.type, sizes).value_or(0));
+    const auto last = std::min(lifetimes[i]->last, static_cast<int64_t>(use.live.size()) - 1);
+    use.tensors.push_back(
+        {slot.name, fmt::format("{}", slot.type), bytes, plan.offsets[i], lifetimes[i]->first, last});
+    for (int64_t step = lifetimes[i]->first; step <= last; ++step)
+      use.live[static_cast<size_t>(step)] += bytes;
+  }
+  return use;
+}
+
+}  // namespace tenon

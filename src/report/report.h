@@ -1,0 +1,23 @@
+// report.h — everything there is to see of a model on its way down, as one JSON object: docs/report.md says
+// what is in it.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "report/measure.h"
+
+namespace tenon {
+
+struct ReportOptions {
+  std::string model;    // as the user named it
+  std::string version;  // of this program
+  CompileOptions compile = {};
+  MeasureOptions measure = {};
+  std::string not_verified = "";  // why; empty: every pass is verified
+  Listener listener = {};
+};
+
+// The graph as it was read is optimised, compiled, run on these inputs and measured.
+nlohmann::ordered_json make_report(Graph& graph, const Data& inputs, const ReportOptions& options);
+
+}  // namespace tenon
