@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/units.h"
 #include "compiler/print_program.h"
 
 namespace tenon {
@@ -11,12 +12,13 @@ class FusionPrinter {
       : report_(report), target_(target), sizes_(sizes) {}
 
   std::string run() {
-    text_ = fmt::format("{} steps became {} kernels\n", report_.before.size(), report_.after.size());
+    text_ = fmt::format("{} steps became {} kernel{}\n", report_.before.size(), report_.after.size(),
+                        report_.after.size() == 1 ? "" : "s");
     if (!sizes_.empty())
       text_ += fmt::format("counted with {}\n", sizes());
     for (const FusedKernel& kernel : report_.after)
-      text_ += fmt::format("  {}: {}, {:.3g} operations\n", names(kernel), bytes(number(kernel.cost.bytes)),
-                           number(kernel.cost.operations));
+      text_ += fmt::format("  {}: {}, {:.3g} operations\n", names(kernel),
+                           format_bytes(number(kernel.cost.bytes)), number(kernel.cost.operations));
     print_edges();
     print_totals();
     return std::move(text_);
@@ -31,10 +33,6 @@ class FusionPrinter {
     for (const auto& [name, size] : sizes_)
       words.push_back(fmt::format("{} = {}", name, size));
     return fmt::format("{}", fmt::join(words, ", "));
-  }
-
-  static std::string bytes(double count) {
-    return count < 10'000 ? fmt::format("{} B", count) : fmt::format("{:.1f} KiB", count / 1024);
   }
 
   static std::string names(const FusedKernel& kernel) {
@@ -68,7 +66,7 @@ class FusionPrinter {
       moved[1] += number(kernel.cost.bytes);
       operations[1] += number(kernel.cost.operations);
     }
-    text_ += fmt::format("moved: {} before, {} after\n", bytes(moved[0]), bytes(moved[1]));
+    text_ += fmt::format("moved: {} before, {} after\n", format_bytes(moved[0]), format_bytes(moved[1]));
     text_ += fmt::format("operations: {:.3g} before, {:.3g} after\n", operations[0], operations[1]);
     const auto intensity = [&](int i) { return moved[i] == 0 ? 0 : operations[i] / moved[i]; };
     text_ += fmt::format("operations per byte: {:.2f} before, {:.2f} after\n", intensity(0), intensity(1));

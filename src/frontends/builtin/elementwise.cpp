@@ -17,6 +17,11 @@ std::unique_ptr<Graph> chain5() {
   return trace({f32({64, 64})}, [](Value x) { return sigmoid(relu(x * 2.0 + 1.0) * 0.5); });
 }
 
+std::unique_ptr<Graph> chain5_any_size() {
+  return trace({f32({Dim::symbol("rows"), 1024})},
+               [](Value x) { return sigmoid(relu(x * 2.0 + 1.0) * 0.5); });
+}
+
 std::unique_ptr<Graph> unoptimized() {
   return trace({f32({4, 4})}, [](Value x) {
     const Value a = relu(x);
@@ -64,6 +69,7 @@ const Models& elementwise_models() {
   static const Models models = {
       {"fusion_candidate", "relu(2x + 1): three ops that make one kernel", fusion_candidate},
       {"chain5", "a chain of five elementwise ops", chain5},
+      {"chain5_any_size", "the same chain over any number of rows: --dim rows=N", chain5_any_size},
       {"unoptimized", "repeated work and a multiplication by one", unoptimized},
       {"has_cse", "relu(x) computed twice", has_cse},
       {"has_dead_code", "two ops whose result nobody uses", has_dead_code},

@@ -38,6 +38,14 @@ std::unique_ptr<Graph> my_module() {
   });
 }
 
+std::unique_ptr<Graph> matmul_bias_relu() {
+  return trace({f32({32, 64})}, [](Value x) {
+    const Value weight = random_parameter(x.graph(), "weight", {64, 128}, {-0.25, 0.25});
+    const Value bias = random_parameter(x.graph(), "bias", {128}, {-0.25, 0.25});
+    return relu(matmul(x, weight) + bias);
+  });
+}
+
 std::unique_ptr<Graph> mlp_softmax() {
   return trace({f32({4, 16})}, [](Value x) {
     const Value w1 = random_parameter(x.graph(), "w1", {16, 32}, {-0.25, 0.25});
@@ -64,6 +72,12 @@ Value attend(Value q, Value k, Value v, Value mask = {}) {
 
 std::unique_ptr<Graph> attention() {
   const Type heads = f32({2, 4, 32, 16});
+  return trace({{heads, "q"}, {heads, "k"}, {heads, "v"}},
+               [](Value q, Value k, Value v) { return attend(q, k, v); });
+}
+
+std::unique_ptr<Graph> attention_any_length() {
+  const Type heads = f32({1, 8, Dim::symbol("length"), 64});
   return trace({{heads, "q"}, {heads, "k"}, {heads, "v"}},
                [](Value q, Value k, Value v) { return attend(q, k, v); });
 }
@@ -96,9 +110,12 @@ const Models& linear_models() {
       {"tiny", "a linear layer and relu", tiny},
       {"residual_linear", "two linear layers with a skip connection", residual_linear},
       {"my_module", "a linear layer of a shifted input, clipped to [0, 1]", my_module},
+      {"matmul_bias_relu", "a matrix product, a bias and relu, op by op", matmul_bias_relu},
       {"mlp_softmax", "two matrix products and softmax", mlp_softmax},
       {"linear_layernorm", "layer normalisation between two linear layers", linear_layernorm},
       {"attention", "softmax(q kᵀ / 4) v over four heads", attention},
+      {"attention_any_length", "softmax(q kᵀ / 8) v over eight heads and any number of steps: --dim length=N",
+       attention_any_length},
       {"mha_causal", "multi-head attention where no step sees a later one", mha_causal},
   };
   return models;
