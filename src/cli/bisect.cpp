@@ -4,6 +4,7 @@
 #include "base/write_file.h"
 #include "cli/arrays.h"
 #include "cli/commands.h"
+#include "cli/culprit.h"
 #include "cli/listen.h"
 #include "cli/load_model.h"
 #include "cli/numbers.h"
@@ -36,13 +37,6 @@ std::unique_ptr<Graph> load(Options& options) {
   return graph;
 }
 
-std::string text_of(const Culprit& culprit) {
-  const Application& rewrite = culprit.application;
-  return fmt::format("rewrite {}: rule {} of pass {} ({})\n  nodes: {}\n  {}\n", rewrite.number, rewrite.rule,
-                     rewrite.pass, name(rewrite.numerics), fmt::join(rewrite.nodes, ", "),
-                     culprit.numbers.detail);
-}
-
 std::string text_of(const WrittenCulprit& written) {
   std::string text;
   if (!written.why_not_onnx.empty())
@@ -65,7 +59,7 @@ void run(Options& options) {
     return;
   }
   options.bisect.verify.listener = {};
-  write_output(text_of(*culprit));
+  write_output(describe_culprit(*culprit));
   write_output(culprit->model ? text_of(write_culprit(*culprit, options.output, options.bisect))
                               : "  no smaller model shows it\n");
   throw Refused();

@@ -8,6 +8,7 @@ namespace tenon::cli {
 
 struct Refused {};
 
+void add_tour(CLI::App& program);
 void add_print(CLI::App& program);
 void add_run(CLI::App& program);
 void add_bench(CLI::App& program);

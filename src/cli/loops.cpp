@@ -2,21 +2,14 @@
 #include "base/mapped_file.h"
 #include "cli/bindings.h"
 #include "cli/commands.h"
+#include "cli/compare_kernels.h"
 #include "cli/output.h"
-#include "compiler/run_kernel.h"
-#include "loops/interpret.h"
 #include "loops/transform.h"
-#include "tensor/rounding.h"
-#include "verify/compare.h"
-#include "verify/sample_inputs.h"
 
 namespace tenon::cli {
 namespace {
 
 using loops::Kernel;
-
-// By how many rounding steps sums of some thousand elements may differ where they change their order.
-constexpr double kRoundingSteps = 64;
 
 struct Arguments {
   std::string file, steps;
@@ -47,58 +40,6 @@ std::map<std::string, int64_t> choose_sizes(const Kernel& kernel, const std::vec
   return sizes;
 }
 
-// Made-up inputs.
-std::vector<Tensor> make_inputs(const Kernel& kernel, const std::map<std::string, int64_t>& sizes) {
-  const std::map<std::string, Dim> replacements(sizes.begin(), sizes.end());
-  std::vector<Tensor> inputs;
-  for (const loops::Buffer& buffer : kernel.inputs) {
-    std::vector<Dim> dims;
-    for (const Dim& size : buffer.sizes)
-      dims.push_back(size.substitute(replacements));
-    inputs.push_back(sample_input(Type::tensor(buffer.dtype, dims).as_tensor()));
-  }
-  return inputs;
-}
-
-std::optional<std::string> find_routine(const std::vector<loops::Statement>& body) {
-  for (const loops::Statement& statement : body) {
-    if (const auto* call = std::get_if<loops::Call>(&statement))
-      return call->routine;
-    if (const auto* inner = loops::body_of(statement))
-      if (std::optional<std::string> routine = find_routine(*inner))
-        return routine;
-  }
-  return std::nullopt;
-}
-
-// How far results are from what they should be; further than rounding explains is our bug.
-double worst_error(const Kernel& kernel, const std::vector<Tensor>& actual,
-                   const std::vector<Tensor>& expected) {
-  double worst = 0;
-  for (size_t i = 0; i < expected.size(); ++i) {
-    const double tolerance = kRoundingSteps * rounding_step(expected[i].dtype());
-    const Comparison comparison = compare(actual[i], expected[i], tolerance);
-    CHECK(comparison.agree, "{}: {}", kernel.outputs[i].name, comparison.detail);
-    worst = std::max(worst, comparison.worst_error);
-  }
-  return worst;
-}
-
-void compare_results(const Kernel& before, const Kernel& after, const std::map<std::string, int64_t>& sizes,
-                     const std::string& path) {
-  if (const std::optional<std::string> routine = find_routine(before.body))
-    return write_output(fmt::format("Not compared: it calls {}.\n", *routine));
-  const std::vector<Tensor> inputs = make_inputs(before, sizes);
-  const std::vector<Tensor> expected =
-      with_context([&] { return path; }, [&] { return interpret(before, inputs, sizes); });
-  const double worst = worst_error(after, interpret(after, inputs, sizes), expected);
-  const bool compiled = can_compile(after);
-  if (compiled)  // which rounds as the machine does, so that by how much it is off says nothing
-    worst_error(after, run_compiled(after, inputs, sizes), expected);
-  write_output(fmt::format("Both compute the same{}{}.\n", compiled ? ", also compiled" : "",
-                           worst == 0 ? "" : fmt::format(", up to rounding: off by {:.1e} at most", worst)));
-}
-
 void rearrange(const Arguments& arguments) {
   const Kernel kernel = read_kernel(arguments.file);
   const std::map<std::string, int64_t> sizes = choose_sizes(kernel, arguments.dims);
@@ -112,7 +53,8 @@ void rearrange(const Arguments& arguments) {
     throw Refused();
   }
   write_output(fmt::format("\nafter {}:\n{}\n", arguments.steps, loops::print(*last.result.kernel)));
-  compare_results(kernel, *last.result.kernel, sizes, arguments.file);
+  write_output(with_context([&] { return arguments.file; },
+                            [&] { return compare_kernels(kernel, *last.result.kernel, sizes); }));
 }
 
 }  // namespace

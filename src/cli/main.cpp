@@ -38,6 +38,7 @@ int run_command(int argc, char** argv) {
       "MODEL is a file (.onnx, .pt2, .tenon) or a built-in model (builtin:NAME), which tenon print --help "
       "lists.\n"
       "Exit status: 0 done, 1 the answer is no, 2 the input is at fault, 3 a bug in tenon.");
+  tenon::cli::add_tour(program);
   tenon::cli::add_print(program);
   tenon::cli::add_run(program);
   tenon::cli::add_bench(program);

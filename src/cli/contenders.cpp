@@ -1,0 +1,110 @@
+#include "cli/contenders.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/progress.h"
+#include "base/scratch_folder.h"
+#include "base/units.h"
+#include "cli/milliseconds.h"
+#include "cli/run_compiled.h"
+#include "ir/evaluate.h"
+
+namespace tenon::cli {
+namespace {
+
+constexpr int64_t kLeastRuns = 5;
+
+// What this part of sorted times does not exceed.
+double quantile(const std::vector<double>& times, double part) {
+  return times[static_cast<size_t>(std::ceil(part * static_cast<double>(times.size()))) - 1];
+}
+
+}  // namespace
+
+void Contender::compile(const Graph& optimised, double optimize_ms, CompileOptions how) {
+  const ScratchFolder folder;
+  how.cache = codegen::ObjectCache(folder.path());
+  const auto timed = [&] { return milliseconds_of([&] { program = compile_model(optimised, how); }); };
+  compile_ms = optimize_ms + timed();
+  program.reset();  // so that it is in memory once
+  cached_compile_ms = optimize_ms + timed();
+  if (program->has_fixed_sizes())
+    for (const Type& type : program->graph().output_types())
+      outputs.emplace_back(type.as_tensor().dtype, *type.as_tensor().shape.extents());
+}
+
+void Contender::run(const Data& inputs, const tenon::RunOptions& options) {
+  if (!program)
+    evaluate(*graph, inputs, {.seed = options.seed});
+  else if (program->has_fixed_sizes())
+    run_into(inputs, options);
+  else
+    program->run(inputs, options);
+}
+
+// As a caller does who has the memory.
+void Contender::run_into(const Data& inputs, const tenon::RunOptions& options) {
+  std::vector<const void*> from;
+  std::vector<void*> to;
+  for (const Datum& input : inputs)
+    from.push_back(input.tensor().bytes().data());
+  for (Tensor& output : outputs)
+    to.push_back(output.mutable_bytes().data());
+  program->run_into(from, to, options);
+}
+
+double Contender::median() const { return quantile(times, 0.5); }
+double Contender::p95() const { return quantile(times, 0.95); }
+
+void measure(std::vector<Contender>& contenders, const Data& inputs, double seconds,
+             const tenon::RunOptions& options) {
+  const auto run = [&](Contender& contender) {
+    return milliseconds_of([&] { run_compiled([&] { contender.run(inputs, options); }); });
+  };
+  const double milliseconds = 1000 * seconds;
+  double turn = 0;  // of all, once they are warm
+  for (Contender& contender : contenders) {
+    std::vector<double> times;
+    for (double spent = 0; times.empty() || spent < milliseconds / 10; spent += times.back())
+      times.push_back(run(contender));
+    std::sort(times.begin(), times.end());
+    turn += quantile(times, 0.5);
+  }
+  const auto turns = std::max(kLeastRuns, static_cast<int64_t>(std::ceil(milliseconds / turn)));
+  Progress progress("measuring run", turns);
+  for (int64_t i = 0; i < turns; ++i) {
+    progress.step("");
+    for (Contender& contender : contenders)
+      contender.times.push_back(run(contender));
+  }
+  for (Contender& contender : contenders) {
+    std::sort(contender.times.begin(), contender.times.end());
+    if (contender.program)
+      contender.needs = needs_of(*contender.program, sizes_of(contender.program->graph(), inputs));
+  }
+}
+
+void ContenderTable::add_times() {
+  const auto time = [](double milliseconds) { return format_seconds(milliseconds / 1000); };
+  add("median", [&](const Contender& each) { return time(each.median()); });
+  add("p95", [&](const Contender& each) { return time(each.p95()); });
+}
+
+void ContenderTable::add_speed_ups() {
+  add("speed-up", [&](const Contender& each) {
+    return fmt::format("{:.2f}x", contenders_.back().median() / each.median());
+  });
+}
+
+void ContenderTable::add_bytes_moved() {
+  add_need("bytes moved",
+           [](const Needs& needs) { return format_bytes(static_cast<double>(needs.bytes_moved)); });
+}
+
+void ContenderTable::add_memory() {
+  add_need("intermediate memory",
+           [](const Needs& needs) { return format_bytes(static_cast<double>(needs.arena_bytes)); });
+}
+
+}  // namespace tenon::cli

@@ -1,0 +1,65 @@
+// contenders.h — ways to run one model, measured in turn: how long each takes, and what it needs.
+#pragma once
+
+#include "cli/compile_model.h"
+#include "compiler/describe.h"
+
+namespace tenon::cli {
+
+// One way to run the model, and what was found out about it.
+struct Contender {
+  std::string name;
+  std::unique_ptr<Program> program = nullptr;  // null: the reference evaluator runs `graph`
+  std::unique_ptr<Graph> graph = nullptr;
+  double compile_ms = 0, cached_compile_ms = 0;
+  std::optional<Needs> needs = {};   // of a program
+  std::vector<double> times = {};    // in milliseconds, sorted in the end
+  std::vector<Tensor> outputs = {};  // memory for them, where their sizes are fixed
+
+  // Twice, the second time with what the first left in a cache. Optimising counts as compiling.
+  void compile(const Graph& optimised, double optimize_ms, CompileOptions how);
+  void run(const Data& inputs, const tenon::RunOptions& options);
+
+  double median() const;
+  double p95() const;
+  double least() const { return times.front(); }
+
+ private:
+  void run_into(const Data& inputs, const tenon::RunOptions& options);
+};
+
+// Runs all once after another, so that what slows the machine down for a while slows all of them; for that
+// many seconds, and five times at least.
+void measure(std::vector<Contender>& contenders, const Data& inputs, double seconds,
+             const tenon::RunOptions& options);
+
+// A table with a column for each contender.
+class ContenderTable {
+ public:
+  explicit ContenderTable(const std::vector<Contender>& contenders) : contenders_(contenders) {}
+
+  template <class Cell>
+  void add(std::string_view title, Cell&& cell) {
+    text_ += fmt::format("{:<20}", title);
+    for (const Contender& contender : contenders_)
+      text_ += fmt::format(" {:>14}", cell(contender));
+    text_ += "\n";
+  }
+  // What only programs have.
+  template <class Cell>
+  void add_need(std::string_view title, Cell&& cell) {
+    add(title, [&](const Contender& each) { return each.needs ? cell(*each.needs) : std::string("-"); });
+  }
+  void add_times();      // median and p95
+  void add_speed_ups();  // over the last contender
+  void add_bytes_moved();
+  void add_memory();  // between steps
+
+  const std::string& text() const { return text_; }
+
+ private:
+  const std::vector<Contender>& contenders_;
+  std::string text_;
+};
+
+}  // namespace tenon::cli

@@ -1,0 +1,19 @@
+#include "cli/tour/beside_unfused.h"
+
+#include "target/target.h"
+#include "verify/sample_inputs.h"
+
+namespace tenon::cli {
+
+std::vector<Contender> measure_beside_unfused(const Graph& fused, const Graph& unfused) {
+  constexpr double kSeconds = 1;
+  std::vector<Contender> contenders;
+  contenders.push_back({.name = "tenon"});
+  contenders.push_back({.name = "node by node"});
+  contenders[0].compile(fused, 0, {});
+  contenders[1].compile(unfused, 0, {.fuse = false});
+  measure(contenders, sample_inputs(fused), kSeconds, {.threads = this_machine().cores});
+  return contenders;
+}
+
+}  // namespace tenon::cli

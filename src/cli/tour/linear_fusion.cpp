@@ -1,0 +1,30 @@
+// linear_fusion.cpp — the tour: products fused with what follows them.
+#include "cli/compile_model.h"
+#include "cli/tour/steps.h"
+#include "compiler/print_program.h"
+#include "frontends/builtin/builtin.h"
+
+namespace tenon::cli {
+namespace {
+
+std::string fusion_text(const Graph& graph) {
+  return lines_with(print_fusion(fusion_of(graph), this_machine(), {}),
+                    {"became", "operations,", ": ", "moved"});
+}
+
+}  // namespace
+
+void show_linear_fusion(Screen& screen) {
+  const std::unique_ptr<Graph> linear = builtin::make_model("tiny");
+  optimize_model(*linear);
+  screen.subheading("relu(linear(x)):");
+  screen.excerpt(fusion_text(*linear));
+  const std::unique_ptr<Program> program = compile_model(*linear);
+  screen.excerpt(print_kernels(*program, kernels_of(*linear)));
+  const std::unique_ptr<Graph> product = builtin::make_model("matmul_bias_relu");
+  optimize_model(*product);
+  screen.subheading("relu(matmul(x, weight) + bias):");
+  screen.excerpt(fusion_text(*product));
+}
+
+}  // namespace tenon::cli

@@ -1,0 +1,87 @@
+#include "cli/verification.h"
+
+#include <nlohmann/json.hpp>
+
+namespace tenon::cli {
+namespace {
+
+std::string_view word(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::Passed:
+      return "ok";
+    case Verdict::Failed:
+      return "FAILED";
+    case Verdict::Unknown:
+      return "unknown";
+    case Verdict::NoGradient:
+      return "no gradient";
+  }
+  return "";
+}
+
+std::vector<std::pair<std::string_view, const Check*>> checks(const PassVerification& result) {
+  return {{"numbers", &result.numbers},
+          {"gradients", &result.gradients},
+          {"lint", &result.lint},
+          {"parameters", &result.parameters}};
+}
+
+std::string with_error(const Check& check) {
+  return check.verdict == Verdict::Passed ? fmt::format("ok {:.1e}", check.error)
+                                          : std::string(word(check.verdict));
+}
+
+// The first few names of a list that may be long.
+std::string some(const std::vector<std::string>& names) {
+  constexpr size_t kMost = 3;
+  std::string text =
+      fmt::format("{}", fmt::join(names.begin(), names.begin() + std::min(names.size(), kMost), ", "));
+  return names.size() <= kMost ? text : fmt::format("{} and {} more", text, names.size() - kMost);
+}
+
+std::vector<std::string> notes(const Check& check) {
+  std::vector<std::string> notes;
+  if (!check.detail.empty())
+    notes.push_back(check.detail);
+  if (!check.nearly_zero.empty())
+    notes.push_back(
+        fmt::format("nearly zero, so that comparing proves nothing: {}", some(check.nearly_zero)));
+  if (!check.unchecked.empty())
+    notes.push_back(fmt::format("not checked: {}", some(check.unchecked)));
+  if (!check.missing.empty())
+    notes.push_back(fmt::format("no gradient any more: {}", some(check.missing)));
+  return notes;
+}
+
+}  // namespace
+
+std::string verification_table(const std::vector<PassVerification>& results) {
+  std::string text = fmt::format("{:<22} {:>8} {:>12} {:>12} {:>8} {:>11}\n", "pass", "changes", "numbers",
+                                 "gradients", "lint", "parameters");
+  for (const PassVerification& result : results)
+    text += fmt::format("{:<22} {:>8} {:>12} {:>12} {:>8} {:>11}\n", result.pass, result.changes,
+                        with_error(result.numbers), with_error(result.gradients), word(result.lint.verdict),
+                        word(result.parameters.verdict));
+  std::set<std::string> told;
+  for (const PassVerification& result : results)
+    for (const auto& [name, check] : checks(result))
+      for (const std::string& note : notes(*check))
+        if (told.insert(note).second)
+          text += fmt::format("{}: {}: {}\n", result.pass, name, note);
+  return text;
+}
+
+nlohmann::ordered_json verification_json(const std::vector<PassVerification>& results) {
+  nlohmann::ordered_json passes = nlohmann::ordered_json::array();
+  for (const PassVerification& result : results) {
+    nlohmann::ordered_json pass = {{"name", result.pass}, {"changes", result.changes}};
+    for (const auto& [name, check] : checks(result))
+      pass[std::string(name)] = {{"verdict", word(check->verdict)}, {"error", check->error},
+                                 {"detail", check->detail},         {"nearly_zero", check->nearly_zero},
+                                 {"unchecked", check->unchecked},   {"missing", check->missing}};
+    passes.push_back(std::move(pass));
+  }
+  return {{"passes", passes}};
+}
+
+}  // namespace tenon::cli

@@ -1,0 +1,69 @@
+#include <gtest/gtest.h>
+
+#include "cli/shell.h"
+
+namespace tenon::cli {
+namespace {
+
+using Tour = CommandLine;
+
+void expect_all(const std::string& text, std::initializer_list<const char*> facts) {
+  for (const char* fact : facts)
+    EXPECT_NE(text.find(fact), std::string::npos) << fact << " is not in\n" << text;
+}
+
+// Not timings, which differ from run to run.
+TEST_F(Tour, ShowsWhatEachStepIsAbout) {
+  const Outcome tour = shell("tenon tour");
+  EXPECT_EQ(tour.status, 0);
+  EXPECT_EQ(tour.error, "");
+  expect_all(tour.out,
+             {"torch.nn.functional.linear", "aten::linear", "MatMul(x, ", "ROOT relu", "nn.bias_add"});
+  expect_all(tour.out, {"1. multiply-by-one of a mul node", "\n  7 nodes became 5\n"});
+  expect_all(tour.out, {"gelu(%x, approximate=\"tanh\")", "\n  9 nodes became 1\n"});
+  expect_all(tour.out, {"\nrelu(linear(x)):\n  3 steps became 1 kernel\n",
+                        "\nrelu(matmul(x, weight) + bias):\n  3 steps became 1 kernel\n"});
+  expect_all(tour.out, {"numbers    gradients     lint  parameters\n",
+                        "\n  fold-into-weights             2   ok ", "\n  everything ", "\n  median ",
+                        "\n  p95 ", "\n  speed-up ", "\n  parameters: 19776 became 19392, 384 saved\n"});
+  expect_all(tour.out, {"\n  bytes moved                32.0 MiB      160.0 MiB\n"});
+  expect_all(tour.out, {"attention(%q, %k, %v, scale=0.125)",
+                        "\n  intermediate memory             0 B       16.0 MiB\n", "would take 8.0 MiB"});
+  expect_all(tour.out,
+             {"for i_o in 0..n step 32 {", "Both compute the same, also compiled.",
+              "parallelise(j) is declined: `c[i] += a[i,j] * b[j]` at i = 0, j = 1 must come after"});
+  expect_all(tour.out, {"rule forget-the-scale of pass wrong-on-purpose (bit-exact)", "= reciprocal(%1)\n"});
+  EXPECT_EQ(tour.out.find('\033'), std::string::npos);
+  EXPECT_EQ(tour.out.find("Enter goes on"), std::string::npos);
+}
+
+TEST_F(Tour, ShowsOneStep) {
+  const Outcome step = shell("tenon tour passes");
+  EXPECT_EQ(step.status, 0);
+  EXPECT_EQ(step.out.find("\nA wasteful model shrinks, pass by pass\n"), 0);
+  EXPECT_EQ(step.out.find("GELU"), std::string::npos);
+  expect_refused("tenon tour pases",
+                 "the tour has no step \"pases\"\n  hint: did you mean passes?\n  there are: " +
+                     shell("tenon tour --list | cut -d ' ' -f 1 | paste -s -d ' ' | tr -d '\\n'").out);
+}
+
+// The nests of the tour are those of the files that its commands name.
+TEST_F(Tour, ShowsTheLoopsOfItsCommands) {
+  const std::string out = shell("tenon tour loops | sed 's/^  //'").out;
+  for (const char* file : {"matmul", "matvec"}) {
+    const std::string kernel = read_file(source_tree() / "docs/loops" / (std::string(file) + ".loops"));
+    EXPECT_NE(out.find(kernel), std::string::npos) << kernel;
+  }
+}
+
+TEST_F(Tour, IsColouredAndPausesOnATerminal) {
+  const Outcome tour = shell("echo q | TERM=xterm script -qec 'tenon tour' /dev/null");
+  EXPECT_EQ(tour.status, 0);
+  expect_all(tour.out, {"\033[1;36m1 of ", "Enter goes on, q ends the tour: "});
+  EXPECT_EQ(tour.out.find("2 of "), std::string::npos) << tour.out;
+  EXPECT_EQ(shell("echo q | NO_COLOR=1 script -qec 'tenon tour passes' /dev/null").out.find('\033'),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace tenon::cli
