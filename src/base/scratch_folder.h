@@ -1,7 +1,7 @@
 // scratch_folder.h — a folder that nobody else uses, for as long as it is needed.
 #pragma once
 
-#include <filesystem>
+#include "base/interrupt.h"
 
 namespace tenon {
 
@@ -13,10 +13,10 @@ class ScratchFolder {
   ScratchFolder(const ScratchFolder&) = delete;
   ScratchFolder& operator=(const ScratchFolder&) = delete;
 
-  const std::filesystem::path& path() const { return path_; }
+  const std::filesystem::path& path() const { return folder_.path(); }
 
  private:
-  std::filesystem::path path_;
+  Leftover folder_;
 };
 
 }  // namespace tenon

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/interrupt.h"
 
 namespace tenon {
 namespace {
@@ -16,34 +17,42 @@ namespace fs = std::filesystem;
 
 UserError system_error() { return UserError(std::strerror(errno)); }
 
+// A rename would replace a device such as /dev/null by a file, and a link by what should be behind it.
+fs::path target_of(const fs::path& path) {
+  std::error_code ignored;
+  if (fs::exists(path, ignored) && !fs::is_regular_file(path, ignored))
+    throw user_error("not a regular file");
+  return fs::is_symlink(path, ignored) ? fs::weakly_canonical(path, ignored) : path;
+}
+
+fs::path make_beside(const fs::path& target) {
+  const std::string name = fmt::format("{}.{}.partial", target.string(), ::getpid());
+  const int fd = ::open(name.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (fd < 0)
+    throw system_error();
+  ::close(fd);
+  return name;
+}
+
 // A new file beside `path`; gone in the end, unless it was renamed.
 class TemporaryFile {
  public:
-  explicit TemporaryFile(const fs::path& path) {
-    // A rename would replace a device such as /dev/null by a file, and a link by what should be behind it.
-    std::error_code ignored;
-    if (fs::exists(path, ignored) && !fs::is_regular_file(path, ignored))
-      throw user_error("not a regular file");
-    target_ = fs::is_symlink(path, ignored) ? fs::weakly_canonical(path, ignored) : path;
-    name_ = fmt::format("{}.{}.partial", target_.string(), ::getpid());
-    const int fd = ::open(name_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0)
-      throw system_error();
-    ::close(fd);
-  }
-  ~TemporaryFile() { ::unlink(name_.c_str()); }
+  explicit TemporaryFile(const fs::path& path)
+      : target_(target_of(path)), file_([&] { return make_beside(target_); }) {}
+  ~TemporaryFile() { ::unlink(name().c_str()); }
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
 
-  const fs::path& name() const { return name_; }
+  const fs::path& name() const { return file_.path(); }
 
   void move_to_target() const {
-    if (::rename(name_.c_str(), target_.c_str()) != 0)
+    if (::rename(name().c_str(), target_.c_str()) != 0)
       throw system_error();
   }
 
  private:
-  fs::path target_, name_;
+  fs::path target_;
+  Leftover file_;
 };
 
 template <class Work>
@@ -53,20 +62,31 @@ void with_path(const fs::path& path, Work&& work) {
 
 }  // namespace
 
-void write_file(const fs::path& path, const std::function<void(const fs::path&)>& write) {
-  with_path(path, [&] {
-    const TemporaryFile temporary(path);
-    write(temporary.name());
-    temporary.move_to_target();
+void write_files(const std::vector<FileToWrite>& files) {
+  std::vector<std::unique_ptr<const TemporaryFile>> temporaries;
+  for (const FileToWrite& file : files)
+    with_path(file.path, [&] {
+      temporaries.push_back(std::make_unique<const TemporaryFile>(file.path));
+      file.write(temporaries.back()->name());
+    });
+  without_interruption([&] {
+    for (size_t i = 0; i < files.size(); ++i)
+      with_path(files[i].path, [&] { temporaries[i]->move_to_target(); });
   });
 }
 
+void write_file(const fs::path& path, const std::function<void(const fs::path&)>& write) {
+  write_files({{path, write}});
+}
+
+void write_content(const fs::path& existing, std::string_view content) {
+  FileWriter file(existing);
+  file.append(content);
+  file.close();
+}
+
 void write_file(const fs::path& path, std::string_view content) {
-  write_file(path, [&](const fs::path& temporary) {
-    FileWriter file(temporary);
-    file.append(content);
-    file.close();
-  });
+  write_file(path, [&](const fs::path& temporary) { write_content(temporary, content); });
 }
 
 FileWriter::FileWriter(const fs::path& existing)

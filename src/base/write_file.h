@@ -5,6 +5,7 @@
 #include <functional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace tenon {
 
@@ -13,6 +14,13 @@ namespace tenon {
 void write_file(const std::filesystem::path& path,
                 const std::function<void(const std::filesystem::path& temporary)>& write);
 void write_file(const std::filesystem::path& path, std::string_view content);
+
+// Files that mean nothing without each other. All are written, in their order, before the first is renamed.
+struct FileToWrite {
+  std::filesystem::path path;
+  std::function<void(const std::filesystem::path& temporary)> write;
+};
+void write_files(const std::vector<FileToWrite>& files);
 
 // Writes a file piece by piece, for the functions that write_file calls. Errors are the system's words.
 class FileWriter {
@@ -31,6 +39,8 @@ class FileWriter {
   int descriptor_;
   uint64_t size_ = 0;
 };
+
+void write_content(const std::filesystem::path& existing, std::string_view content);
 
 // Throws what write_file would throw at once: there is no such folder, it is read-only, or the path is
 // something else than a regular file. For paths that are written only after long work.

@@ -7,6 +7,7 @@
 #include <new>
 
 #include "base/error.h"
+#include "base/interrupt.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "ir/op.h"
@@ -88,6 +89,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_DFL);  // output that nobody reads any more ends us, quietly
+  tenon::remove_leftovers_when_ended();
   tenon::register_ops();
   return run(argc, argv);
 }

@@ -270,20 +270,25 @@ void save(const Graph& graph, const std::filesystem::path& path) {
   std::filesystem::path weights = path;
   weights += ".weights";
   SavedLiterals saved = {.folder = std::filesystem::absolute(path).lexically_normal().parent_path()};
-  if (!literals.empty())
-    write_file(weights, [&](const std::filesystem::path& temporary) {
-      FileWriter file(temporary);
-      for (const auto& [hash, literal] : literals) {
-        const std::vector<std::byte> bytes = pack(literal.tensor());
-        saved.texts.emplace(hash, print_slice(literal, weights.filename(), file.size(), bytes));
-        file.append(bytes);
-      }
-      file.close();
-    });
-  Printer printer;
-  printer.saved = &saved;
-  printer.top(graph);
-  write_file(path, printer.text);
+  const auto write_weights = [&](const std::filesystem::path& temporary) {
+    FileWriter file(temporary);
+    for (const auto& [hash, literal] : literals) {
+      const std::vector<std::byte> bytes = pack(literal.tensor());
+      saved.texts.emplace(hash, print_slice(literal, weights.filename(), file.size(), bytes));
+      file.append(bytes);
+    }
+    file.close();
+  };
+  const auto write_graph = [&](const std::filesystem::path& temporary) {
+    Printer printer;
+    printer.saved = &saved;
+    printer.top(graph);
+    write_content(temporary, printer.text);
+  };
+  if (literals.empty())
+    write_files({{path, write_graph}});
+  else
+    write_files({{weights, write_weights}, {path, write_graph}});
 }
 
 std::string print(const Attribute& attribute) {

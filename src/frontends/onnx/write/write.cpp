@@ -70,14 +70,17 @@ void write_with_data(const Draft& draft, const fs::path& path) {
   fs::path data_path = path;
   data_path += ".data";
   std::vector<std::string> weights;
-  write_file(data_path, [&](const fs::path& temporary) {
+  const auto write_data = [&](const fs::path& temporary) {
     DataFile file(temporary, data_path.filename());
     for (const DraftInitializer& weight : draft.initializers)
       weights.push_back(may_go_outside(weight) ? encode_weight(weight, file.append(weight.value))
                                                : encode_weight(weight));
     file.close();
-  });
-  write_file(path, encode_model(draft, weights));
+  };
+  const auto write_model = [&](const fs::path& temporary) {
+    write_content(temporary, encode_model(draft, weights));
+  };
+  write_files({{data_path, write_data}, {path, write_model}});
 }
 
 void write_whole(const Draft& draft, const fs::path& path) {
