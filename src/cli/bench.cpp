@@ -10,6 +10,7 @@
 #include "cli/milliseconds.h"
 #include "cli/numbers.h"
 #include "cli/output.h"
+#include "cli/pass_names.h"
 #include "cli/peak_memory.h"
 
 namespace tenon::cli {
@@ -22,8 +23,25 @@ struct Options {
   tenon::RunOptions run;
 };
 
+constexpr std::string_view kWithout = "without=";
+
+// The passes that --against leaves out: without=NAME,…
+std::set<std::string> passes_left_out(const Options& options) {
+  if (!options.against.starts_with(kWithout))
+    return {};
+  return split_names("--against without", {options.against.substr(kWithout.size())});
+}
+
+void check_against(const Options& options) {
+  if (!options.against.empty() && options.against != "reference" && options.against != "unfused" &&
+      !options.against.starts_with(kWithout))
+    throw user_error("--against is reference, unfused or without=NAME,…, but not {}", options.against);
+}
+
 std::vector<Contender> prepare(Graph& graph, const Options& options) {
-  std::unique_ptr<Graph> as_read = options.against == "reference" ? graph.clone() : nullptr;
+  const std::set<std::string> left_out = passes_left_out(options);
+  const bool needs_original = options.against == "reference" || !left_out.empty();
+  std::unique_ptr<Graph> as_read = needs_original ? graph.clone() : nullptr;
   std::vector<Contender> contenders(1);
   contenders[0].name = "compiled";
   const NumericsBudget numerics = parse_numerics_budget(options.numerics);
@@ -32,12 +50,16 @@ std::vector<Contender> prepare(Graph& graph, const Options& options) {
   contenders[0].compile(graph, optimize_ms, {.numerics = numerics, .precision = precision});
   if (options.against.empty())
     return contenders;
-  contenders.emplace_back();
-  contenders[1].name = options.against;
-  if (as_read)
-    contenders[1].graph = std::move(as_read);
-  else
-    contenders[1].compile(graph, optimize_ms, {.fuse = false, .numerics = numerics, .precision = precision});
+  Contender& other = contenders.emplace_back();
+  other.name = left_out.empty() ? options.against : "without";
+  if (!left_out.empty()) {
+    const double without_ms = milliseconds_of([&] { optimize_model(*as_read, numerics, left_out); });
+    other.compile(*as_read, without_ms, {.numerics = numerics, .precision = precision});
+  } else if (as_read) {
+    other.graph = std::move(as_read);
+  } else {
+    other.compile(graph, optimize_ms, {.fuse = false, .numerics = numerics, .precision = precision});
+  }
   return contenders;
 }
 
@@ -89,7 +111,7 @@ nlohmann::ordered_json as_json(const std::vector<Contender>& contenders, const O
   if (contenders.size() == 1)
     return json;
   const Contender& other = contenders.back();
-  json["against"] = {{"name", other.name}};
+  json["against"] = {{"name", options.against}};
   json["against"].update(times_of(other));
   if (other.needs) {
     json["against"]["compile_ms"] = other.compile_ms;
@@ -101,6 +123,7 @@ nlohmann::ordered_json as_json(const std::vector<Contender>& contenders, const O
 }
 
 void bench(const Options& options) {
+  check_against(options);
   if (!options.json.empty()) {
     check_writable(options.json);
     refuse_overwriting(options.model, options.json);
@@ -138,10 +161,11 @@ void add_bench(CLI::App& program) {
       ->option_text("BUDGET [default]");
   add_precision(*command, options->precision);
   command
-      ->add_option("--against", options->against,
-                   "measures beside it: the reference evaluator, or the program with a kernel for each node")
-      ->check(CLI::IsMember({"reference", "unfused"}).description(""))
-      ->option_text("reference|unfused");
+      ->add_option(
+          "--against", options->against,
+          "measures beside it: the reference evaluator, the program with a kernel for each node, or the "
+          "one made without these passes")
+      ->option_text("reference|unfused|without=NAME,…");
   command->add_option("--json", options->json, "writes the results to this file")->option_text("FILE");
   command->footer("Example: tenon bench model.onnx --threads 2 --against unfused");
   command->callback([options] { bench(*options); });

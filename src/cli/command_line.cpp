@@ -1,10 +1,11 @@
-// main.cpp — the tenon program: finds the subcommand, and turns errors into exit statuses.
+// command_line.cpp — the commands of tenon: finds the one asked for, and turns errors into exit statuses.
 //
 // 0 done, 1 the answer is no, 2 the user's input is at fault, 3 our bug.
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <new>
+#include <tenon/extend.hpp>
 
 #include "base/error.h"
 #include "base/interrupt.h"
@@ -87,9 +88,9 @@ int run(int argc, char** argv) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int tenon::command_line(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_DFL);  // output that nobody reads any more ends us, quietly
-  tenon::remove_leftovers_when_ended();
-  tenon::register_ops();
-  return run(argc, argv);
+  remove_leftovers_when_ended();
+  register_ops();
+  return ::run(argc, argv);
 }

@@ -12,9 +12,9 @@ void show_progress(CompileOptions& options, std::optional<Progress>& progress) {
   };
 }
 
-void optimize_model(Graph& graph, NumericsBudget numerics) {
+void optimize_model(Graph& graph, NumericsBudget numerics, const std::set<std::string>& disabled) {
   Journal journal(numerics);
-  optimize(graph, journal);
+  optimize(graph, journal, {.disabled = disabled});
 }
 
 void add_precision(CLI::App& command, std::string& precision) {

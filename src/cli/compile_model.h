@@ -9,8 +9,9 @@
 
 namespace tenon::cli {
 
-// As tenon optimize does it.
-void optimize_model(Graph& graph, NumericsBudget numerics = NumericsBudget::Default);
+// As tenon optimize does it, without the passes of these names.
+void optimize_model(Graph& graph, NumericsBudget numerics = NumericsBudget::Default,
+                    const std::set<std::string>& disabled = {});
 
 // The option --precision, of how products are computed.
 void add_precision(CLI::App& command, std::string& precision);

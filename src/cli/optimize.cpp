@@ -2,12 +2,12 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "base/write_file.h"
 #include "cli/commands.h"
 #include "cli/load_model.h"
 #include "cli/output.h"
+#include "cli/pass_names.h"
 #include "cli/peak_memory.h"
 #include "frontends/onnx/import.h"
 #include "frontends/onnx/proto.h"
@@ -48,20 +48,6 @@ void write_model(const Graph& graph, const Options& options) {
     onnx::write_onnx(graph, options.output, {.opset = options.opset});
   else
     save(graph, options.output);
-}
-
-// The names in what an option was given: NAME,NAME.
-std::set<std::string> split_names(std::string_view option, const std::vector<std::string>& texts) {
-  std::set<std::string> names;
-  for (const std::string& text : texts) {
-    std::istringstream stream(text + ",");
-    for (std::string name; std::getline(stream, name, ',');) {
-      if (name.empty())
-        throw user_error("{} {}: a name is missing", option, text);
-      names.insert(name);
-    }
-  }
-  return names;
 }
 
 // One row for each pass, however often it ran.

@@ -44,10 +44,21 @@ std::string last_changes(const Journal& journal) {
   return fmt::format("{}", fmt::join(rules, ", "));
 }
 
-}  // namespace
+// Rules go on undoing each other. Where one of them was added by who uses Tenon, that is not our bug.
+void refuse_to_go_on(const std::vector<Pass>& pipeline, const Journal& journal) {
+  for (const Pass& pass : pipeline)
+    if (pass.is_added && journal.applications().back().pass == pass.name)
+      throw user_error("the pass {} finds something to do however often it runs: {}", pass.name,
+                       last_changes(journal));
+  CHECK(false, "passes undo each other: {}", last_changes(journal));
+}
 
-const std::vector<Pass>& portable_pipeline() {
-  static const std::vector<Pass> passes = {
+auto find_pass(std::vector<Pass>& pipeline, std::string_view name) {
+  return std::find_if(pipeline.begin(), pipeline.end(), [&](const Pass& pass) { return pass.name == name; });
+}
+
+std::vector<Pass>& changeable_pipeline() {
+  static std::vector<Pass> passes = {
       {"remove-dead", "erases what nothing uses", remove_dead, "first: nothing else need look at it"},
       {"fold-constants", "computes what depends on constants alone", fold_constants,
        "before all rules: they see through constants, but not through what makes them"},
@@ -90,6 +101,28 @@ const std::vector<Pass>& portable_pipeline() {
   return passes;
 }
 
+}  // namespace
+
+const std::vector<Pass>& portable_pipeline() { return changeable_pipeline(); }
+
+void add_pass(Pass pass, std::string_view before) {
+  std::vector<Pass>& pipeline = changeable_pipeline();
+  if (find_pass(pipeline, pass.name) != pipeline.end())
+    throw user_error("there is a pass \"{}\" already", pass.name);
+  check_names({std::string(before)}, pipeline);
+  pass.is_added = true;
+  pipeline.insert(find_pass(pipeline, before), std::move(pass));
+}
+
+void add_rewrite(PatternRewrite rewrite, std::string_view before) {
+  const auto kept = std::make_shared<const PatternRewrite>(std::move(rewrite));  // as long as the pass
+  add_pass({.name = kept->name,
+            .doc = "replaces what computes its pattern",
+            .run = [kept](Graph& graph, Journal& journal) { replace_pattern(graph, *kept, journal); },
+            .why_here = "added by this program"},
+           before);
+}
+
 std::vector<PassReport> optimize(Graph& graph, Journal& journal, const OptimizeOptions& options) {
   check_names(options.only, options.pipeline);
   check_names(options.disabled, options.pipeline);
@@ -98,7 +131,8 @@ std::vector<PassReport> optimize(Graph& graph, Journal& journal, const OptimizeO
   size_t before_round = 0;
   int round = 0;
   do {
-    CHECK(++round <= kMostRounds, "passes undo each other: {}", last_changes(journal));
+    if (++round > kMostRounds)
+      refuse_to_go_on(options.pipeline, journal);
     before_round = journal.applications().size();
     for (const Pass& pass : options.pipeline) {
       const std::string name(pass.name);

@@ -1,19 +1,30 @@
 // pipeline.h — the passes in order, each with the reason for its place, and what runs them.
 #pragma once
 
+#include <functional>
+
 #include "passes/passes.h"
+#include "rewrite/replace_pattern.h"
 
 namespace tenon {
 
 struct Pass {
   std::string_view name;
   std::string_view doc;  // what it does, one line
-  void (*run)(Graph&, Journal&);
+  std::function<void(Graph&, Journal&)> run;
   std::string_view why_here;
+  bool is_added = false;  // by a program that uses Tenon: what it does wrong is not our fault
 };
 
 // What `tenon optimize` does: the result is good for every machine, and can be written as ONNX.
 const std::vector<Pass>& portable_pipeline();
+
+// Adds a pass to that pipeline, for all that this process optimises from then on. To be called before
+// anything else runs, and with texts that live as long as it does. The pass comes before the one of this
+// name, which must be there, and its own must not be taken.
+void add_pass(Pass pass, std::string_view before = "freeze-parameters");
+// The same for a rewrite that is written as two functions: it becomes a pass of its name.
+void add_rewrite(PatternRewrite rewrite, std::string_view before = "freeze-parameters");
 
 struct PassReport {
   std::string pass;
@@ -32,7 +43,8 @@ struct OptimizeOptions {
 };
 
 // Runs the pipeline again and again until it changes nothing. A pass that leaves a graph that is not well
-// formed is our bug. Unknown names of passes are the user's fault.
+// formed is our bug, and so are passes that undo each other, unless one was added. Unknown names of passes
+// are the user's fault.
 std::vector<PassReport> optimize(Graph& graph, Journal& journal, const OptimizeOptions& options = {});
 
 // How many nodes there are, those of nested graphs included, constants and parameters not.

@@ -88,6 +88,19 @@ TEST_F(Bench, ComparesWithAKernelForEachNode) {
   EXPECT_EQ(json["speed_up"], against["median_ms"].get<double>() / json["median_ms"].get<double>());
 }
 
+TEST_F(Bench, ComparesWithPassesLeftOut) {
+  folder_.write("twice.tenon",
+                "graph main(%x: f32[64]) {\n  %a = exp(%x)\n  %b = exp(%a)\n  %c = exp(%x)\n  %d = exp(%c)\n"
+                "  %y = add(%b, %d)\n  return %y, %d\n}\n");
+  const Json json = json_of("twice.tenon --against without=merge-equal,simplify");
+  EXPECT_EQ(json["against"]["name"], "without=merge-equal,simplify");
+  EXPECT_EQ(json["against"]["kernels"], json["kernels"]);
+  expect("tenon bench twice.tenon --against without=merge-eqal", 2, "",
+         "tenon: there is no pass \"merge-eqal\"\n  hint: did you mean merge-equal?\n");
+  expect("tenon bench twice.tenon --against without=", 2, "",
+         "tenon: --against without : a name is missing\n");
+}
+
 TEST_F(Bench, ComparesWithTheReferenceEvaluator) {
   const Json against = json_of("chain.tenon --against reference")["against"];
   EXPECT_EQ(keys(against), (std::vector<std::string>{"name", "median_ms", "p95_ms", "min_ms"}));

@@ -1,5 +1,7 @@
 #include "passes/pipeline.h"
 
+#include "ops/activation.h"
+#include "ops/registry.h"
 #include "passes/expect_pass.h"
 
 namespace tenon {
@@ -72,6 +74,53 @@ TEST(Optimize, KnowsItsPasses) {
   Journal journal;
   expect_error<UserError>([&] { optimize(*graph, journal, {.only = {"simplfy"}}); },
                           "there is no pass \"simplfy\"\n  hint: did you mean simplify?");
+}
+
+// What is added stays for all tests after it, so nothing else may look like it.
+TEST(AddRewrite, TakesPartBeforeTheNamedPass) {
+  register_ops();
+  add_rewrite({.name = "mish-once",
+               .pattern = [](Value x) { return mish(mish(mish(x))); },
+               .replacement = [](Value x) { return mish(x); }},
+              "merge-siblings");
+  const std::vector<Pass>& pipeline = portable_pipeline();
+  const auto added = std::find_if(pipeline.begin(), pipeline.end(),
+                                  [](const Pass& pass) { return pass.name == "mish-once"; });
+  ASSERT_NE(added, pipeline.end());
+  EXPECT_EQ((added + 1)->name, "merge-siblings");
+  const std::unique_ptr<Graph> graph =
+      parse_graph("graph g(%x: f32[n]) { %a = mish(%x) %b = mish(%a) %c = mish(%b) return %c }");
+  Journal journal;
+  optimize(*graph, journal);
+  EXPECT_EQ(count_nodes(*graph), 1);
+  EXPECT_EQ(journal.applications().front().pass, "mish-once");
+}
+
+TEST(AddPass, KnowsNames) {
+  const auto nothing = [](Graph&, Journal&) {};
+  expect_error<UserError>(
+      [&] {
+        add_pass({"simplify", "", nothing, ""});
+      },
+      "there is a pass \"simplify\" already");
+  expect_error<UserError>(
+      [&] {
+        add_pass({"mine", "", nothing, ""}, "simplfy");
+      },
+      "there is no pass \"simplfy\"\n  hint: did you mean simplify?");
+}
+
+TEST(AddPass, MustComeToAnEnd) {
+  const auto forever = [](Graph& graph, Journal& journal) {
+    journal.applied("again", {graph.nodes().front()}, Numerics::BitExact);
+  };
+  const std::unique_ptr<Graph> graph = parse_graph(kText);
+  Journal journal;
+  std::vector<Pass> pipeline = {{"mine", "", forever, "", true}};
+  expect_error<UserError>(
+      [&] { optimize(*graph, journal, {.pipeline = pipeline}); },
+      "the pass mine finds something to do however often it runs: again (mine), again (mine), again (mine), "
+      "again (mine), again (mine), again (mine), again (mine), again (mine), again (mine), again (mine)");
 }
 
 }  // namespace
