@@ -95,38 +95,6 @@ TEST(Text, KnowsWeightsThatHaveChanged) {
   }
 }
 
-// The blocks of a document that are code of no language.
-std::vector<std::string> plain_blocks(const std::string& document) {
-  std::vector<std::string> blocks;
-  std::istringstream lines(document);
-  std::string line;
-  bool is_inside = false, is_plain = false;
-  while (std::getline(lines, line)) {
-    if (line.starts_with("```")) {
-      is_inside = !is_inside;
-      is_plain = is_inside && line == "```";
-      if (is_plain)
-        blocks.emplace_back();
-    } else if (is_plain) {
-      blocks.back() += line + "\n";
-    }
-  }
-  return blocks;
-}
-
-TEST(Text, TheDocumentedExamplesAreTheTextOfGraphs) {
-  register_ops();
-  const auto blocks = plain_blocks(read_file(source_tree() / "docs/text-form.md"));
-  ASSERT_EQ(blocks.size(), 2u);
-  const TemporaryFolder folder;
-  const std::string file = folder.write("model.onnx", std::string(181 + 96, '\0')).string();
-  std::string whole = print(*parse(blocks[0], {.folder = folder.path()}));
-  whole.replace(whole.find(file), file.size(), "model.onnx");
-  EXPECT_EQ(whole, blocks[0]);
-  // The other is one node, without the graph around it.
-  expect_round_trip("graph main(%c: bool[], %x: f32[2]) {\n" + blocks[1] + "  return %r\n}\n");
-}
-
 TEST(Text, ValuesOfTheSameNameAreToldApart) {
   register_ops();
   Graph graph;
