@@ -133,7 +133,7 @@ counted with n = 1000
   "matmul": 516.0 KiB, 8.19e+06 operations
 not fused, by the time that it costs:
   51.20 µs: f32[n,64] from "matmul", "relu" to "matmul": both sum, over elements of their own
-moved: 1532.0 KiB before, 1032.0 KiB after
+moved: 1.5 MiB before, 1.0 MiB after
 operations: 1.64e+07 before, 1.64e+07 after
 operations per byte: 10.44 before, 15.50 after
 )");
