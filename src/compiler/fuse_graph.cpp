@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/choose_layouts.h"
+#include "compiler/pack_rows.h"
 #include "compiler/pack_weights.h"
 
 namespace tenon {
@@ -64,6 +65,7 @@ FusedGraph::FusedGraph(LoweredGraph lowered, std::set<std::string> kept, bool fu
   inline_items(kept_, target);
   choose_layouts(lowered_, kept_, numerics, target);
   pack_weights(lowered_, target);
+  pack_rows(lowered_, target);
   note_sizes();
   note_draws();
   Grouping grouping = group_items(lowered_.items, kept_, target);

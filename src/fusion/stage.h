@@ -16,6 +16,14 @@ struct Panels {
   int64_t lanes;
 };
 
+// Of a factor whose rows lie in blocks: what a block needs at one turn of the sum lies side by side. Its
+// dimensions are the number of the block, what is reduced, and the row. The last block goes back as far as it
+// must to be whole.
+struct RowBlocks {
+  std::string buffer;
+  int64_t rows;
+};
+
 struct Stage {
   loops::Definition definition;      // buffers have names that mean one thing in the program
   std::vector<std::string> sources;  // what the user's model calls it
@@ -24,6 +32,8 @@ struct Stage {
   std::optional<int64_t> tile = {};
   // Of a product with a constant: its formula reads the panels as if all lanes lay in the first.
   std::optional<Panels> panels = {};
+  // Of a product with panels: its formula reads the other factor as if all rows lay in the first block.
+  std::optional<RowBlocks> row_blocks = {};
   // What stands around the results where their buffer is larger; 0 unless this says otherwise.
   std::optional<loops::Scalar> border = {};
 };

@@ -37,15 +37,19 @@ class Contraction {
  public:
   Contraction(const std::vector<Definition>& definitions, const std::set<std::string>& outputs,
               const Target& target, bool may_pack, const std::optional<Panels>& panels,
-              ContractionShape shape)
+              const std::optional<RowBlocks>& row_blocks, ContractionShape shape)
       : definitions_(definitions),
         outputs_(outputs),
         sum_(definitions.front()),
         target_(target),
         may_pack_(may_pack),
         panels_(panels),
+        row_blocks_(row_blocks),
         shape_(std::move(shape)),
-        parts_(shape_.tiles ? std::nullopt : parts_of(sum_)) {}
+        parts_(shape_.tiles ? std::nullopt : parts_of(sum_)) {
+    CHECK(!row_blocks_ || row_blocks_->rows == shape_.rows,
+          "rows lie in blocks of {}, and are read in those of {}", row_blocks_->rows, shape_.rows);
+  }
 
   std::vector<Statement> run() {
     std::vector<Statement> body = blocks();
@@ -147,14 +151,19 @@ class Contraction {
     return placed_in_panels(scalar.substitute(at), lane);
   }
 
-  // What lies in panels, in that of this block; see Panels.
+  // What lies in panels, in that of this block, and rows in theirs; see Panels and RowBlocks.
   Scalar placed_in_panels(const Scalar& scalar, const Dim& lane) const {
     if (!panels_)
       return scalar;
     return loops::replace_loads(scalar, [&](const Scalar& load) {
+      std::vector<Scalar> place = load.operands();
+      if (row_blocks_ && load.name() == row_blocks_->buffer) {
+        place.front() = Scalar::index(Dim::symbol(kRowsVariable));
+        place.back() = Scalar::index(Dim::symbol(kRowVariable));
+        return Scalar::load(load.name(), load.dtype(), std::move(place));
+      }
       if (load.name() != panels_->buffer)
         return load;
-      std::vector<Scalar> place = load.operands();
       place.back() = Scalar::index(lane);
       place[place.size() - 2 - sum_.reduced.size()] = Scalar::index(Dim::symbol(kLanesVariable));
       return Scalar::load(load.name(), load.dtype(), std::move(place));
@@ -471,6 +480,7 @@ class Contraction {
   const Target& target_;
   const bool may_pack_;
   const std::optional<Panels>& panels_;
+  const std::optional<RowBlocks>& row_blocks_;
   ContractionShape shape_;  // of the block that is being made
   const std::optional<Parts> parts_;
   int64_t made_ = 0;            // blocks so far
@@ -482,11 +492,12 @@ class Contraction {
 std::optional<std::vector<Statement>> contract_in_registers(const std::vector<Definition>& definitions,
                                                             const std::set<std::string>& outputs,
                                                             const Target& target, bool may_pack,
-                                                            const std::optional<Panels>& panels) {
+                                                            const std::optional<Panels>& panels,
+                                                            const std::optional<RowBlocks>& row_blocks) {
   std::optional<ContractionShape> shape = shape_of_contraction(definitions.front(), target, may_pack, panels);
   if (!shape)
     return std::nullopt;
-  return Contraction(definitions, outputs, target, may_pack, panels, std::move(*shape)).run();
+  return Contraction(definitions, outputs, target, may_pack, panels, row_blocks, std::move(*shape)).run();
 }
 
 }  // namespace tenon

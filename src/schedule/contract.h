@@ -11,9 +11,10 @@ namespace tenon {
 // `definitions` have one and the same axes: the first reduces, the others go on with its results, element by
 // element. Only what is in `outputs` is stored. Nothing where the shape is not such that this pays. Within
 // the nest of another kernel, what lanes read may be side by side already, and had better not be packed
-// again. `panels`: of a constant that the first reads.
+// again. `panels` and `row_blocks`: of what the first reads.
 std::optional<std::vector<loops::Statement>> contract_in_registers(
     const std::vector<loops::Definition>& definitions, const std::set<std::string>& outputs,
-    const Target& target, bool may_pack = true, const std::optional<Panels>& panels = std::nullopt);
+    const Target& target, bool may_pack = true, const std::optional<Panels>& panels = std::nullopt,
+    const std::optional<RowBlocks>& row_blocks = std::nullopt);
 
 }  // namespace tenon

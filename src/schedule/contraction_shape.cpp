@@ -14,8 +14,10 @@ using loops::Scalar;
 namespace {
 
 constexpr int64_t kLeastLanes = 4;
-constexpr int64_t kMostRows = 14;   // of a block: more make its code longer, and no faster
-constexpr int64_t kTileSide = 16;   // of tiles of matrices, in rows and in words
+constexpr int64_t kMostRows = 14;  // of a block: more make its code longer, and no faster
+constexpr int64_t kTileSide = 16;  // of tiles of matrices, in rows and in words
+constexpr int64_t kLeastPanels =
+    12;  // that read blocks of rows: for fewer, moving these costs more than it saves
 constexpr int64_t kMostShared = 7;  // elements that rows share with others, in registers
 
 class ShapeChooser {
@@ -51,6 +53,23 @@ class ShapeChooser {
     if (!shape_.packs && !runs_through_memory(sum_.values.front(), sum_.axes.back()))
       return std::nullopt;
     return shape_;
+  }
+
+  // Rows that lie one after the other are as many streams from memory as a block has, more than processors
+  // fetch ahead.
+  std::optional<RowChoice> choose_row_blocks(const Panels& panels) {
+    run(false, panels);
+    if (!shape_.row || shape_.tiles || shape_.both_along || shape_.across->kind() != Scalar::Kind::Load ||
+        sum_.reduced.size() != 1 || !sum_.reduced.front().size.is_constant() ||
+        row_size().constant().value_or(0) < 2 * shape_.rows ||
+        ceil_div(lane_size(), shape_.lanes).constant().value_or(0) < kLeastPanels ||
+        !runs_through_memory(*shape_.across, sum_.reduced.front()))
+      return std::nullopt;
+    const Axis& row = sum_.axes[*shape_.row];
+    for (const Scalar& index : shape_.across->operands())
+      if (index != Scalar::index(0) && !loops::axis_of({row}, index) && !loops::axis_of(sum_.reduced, index))
+        return std::nullopt;
+    return RowChoice{*shape_.across, row, shape_.rows};
   }
 
   std::optional<PanelChoice> choose_panels(const std::function<bool(const std::string&)>& is_constant) {
@@ -327,6 +346,11 @@ std::optional<ContractionShape> shape_of_contraction(const Definition& sum, cons
 std::optional<PanelChoice> choose_panels(const Definition& sum, const Target& target,
                                          const std::function<bool(const std::string&)>& is_constant) {
   return ShapeChooser(sum, target).choose_panels(is_constant);
+}
+
+std::optional<RowChoice> choose_row_blocks(const Definition& sum, const Panels& panels,
+                                           const Target& target) {
+  return ShapeChooser(sum, target).choose_row_blocks(panels);
 }
 
 int64_t lanes_of_block(DType dtype, const Target& target) {

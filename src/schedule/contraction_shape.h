@@ -38,6 +38,17 @@ struct PanelChoice {
 std::optional<PanelChoice> choose_panels(const loops::Definition& sum, const Target& target,
                                          const std::function<bool(const std::string&)>& is_constant);
 
+// The load of the factor across the lanes, of a product with panels, whose rows had better lie in blocks, and
+// how many these should have; nothing where there is none. Each index of the load is the axis of the rows,
+// that which is reduced, or 0.
+struct RowChoice {
+  loops::Scalar load;
+  loops::Axis axis;  // of the rows
+  int64_t rows;
+};
+std::optional<RowChoice> choose_row_blocks(const loops::Definition& sum, const Panels& panels,
+                                           const Target& target);
+
 // Whether loads that move along the axis move from element to element in memory.
 bool runs_through_memory(const loops::Scalar& value, const loops::Axis& axis);
 

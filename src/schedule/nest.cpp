@@ -354,8 +354,8 @@ class NestBuilder {
       kernel_.body = build_winograd(definitions, outputs_, *stages_.front().tile, target_);
       return;
     }
-    if (std::optional<std::vector<Statement>> body =
-            contract_in_registers(definitions, outputs_, target_, true, stages_.front().panels)) {
+    if (std::optional<std::vector<Statement>> body = contract_in_registers(
+            definitions, outputs_, target_, true, stages_.front().panels, stages_.front().row_blocks)) {
       kernel_.body = std::move(*body);
       interleave_blocks(kernel_.body, target_);
       return;

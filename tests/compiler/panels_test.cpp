@@ -33,6 +33,47 @@ TEST(Panels, AreReadByAnyNumberOfRows) {
     expect_as_evaluated(*graph, {{"n", rows}});
 }
 
+// As many as a block has stand side by side, so that they are one stream from memory.
+TEST(RowBlocks, HoldWhatManyPanelsRead) {
+  for (const char* text : {
+           "graph g(%x: f32[40,33], %w: f32[33,900]) { %0 = matmul(%x, %w) %1 = relu(%0) return %1 }",
+           "graph g(%x: f32[1,61,33], %w: f32[900,33], %w2: f32[33,950]) { %0 = matmul(%x, %w, "
+           "transpose_b=true) %1 = matmul(%x, %w2) return %0, %1 }",
+       }) {
+    const std::unique_ptr<Graph> graph = read(text);
+    EXPECT_TRUE(has(kernels_in(*graph), "[rows0,k0,row0]")) << kernels_in(*graph);
+    expect_as_evaluated(*graph);
+  }
+}
+
+TEST(RowBlocks, AreNotForFewPanelsOrRows) {
+  for (const char* text : {
+           "graph g(%x: f32[40,33], %w: f32[33,70]) { %0 = matmul(%x, %w) return %0 }",
+           "graph g(%x: f32[4,33], %w: f32[33,900]) { %0 = matmul(%x, %w) return %0 }",
+           "graph g(%x: f32[n,33], %w: f32[33,900]) { %0 = matmul(%x, %w) return %0 }",
+       }) {
+    const std::unique_ptr<Graph> graph = read(text);
+    EXPECT_FALSE(has(kernels_in(*graph), "[rows0,k0,row0]")) << kernels_in(*graph);
+    expect_as_evaluated(*graph, {{"n", 30}});
+  }
+}
+
+// The same elements along two dimensions are other rows.
+TEST(RowBlocks, AreThoseOfTheDimensionThatIsRead) {
+  const std::unique_ptr<Graph> graph = read(R"(graph g(%x: f32[40,40,33], %w: f32[33,900], %w2: f32[33,900]) {
+    %zero = constant(value=i64[1] {0})
+    %one = constant(value=i64[1] {1})
+    %a = slice(%x, %zero, %one, axes=[0])
+    %b = slice(%x, %zero, %one, axes=[1])
+    %c = squeeze(%a, axes=[0])
+    %d = squeeze(%b, axes=[1])
+    %0 = matmul(%c, %w)
+    %1 = matmul(%d, %w2)
+    return %0, %1
+  })");
+  expect_as_evaluated(*graph);
+}
+
 TEST(Panels, AreMadeOfPiecesThatAreJoined) {
   for (const char* text :
        {"graph g(%x: f32[20,33], %w1: f32[70,33], %w2: f32[5,33], %w3: f32[21,33]) { %w = concat([%w1, %w2, "
