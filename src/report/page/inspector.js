@@ -60,7 +60,7 @@ export class Inspector {
 
   #kernelLink(kernel) {
     const go = () => this.store.set({ select: `kernel:${kernel.id}` });
-    return [button([html("b", {}, kernel.name), " ", kernel.computes], go, { class: "link kernel-link" }), " ",
+    return [button([html("b", {}, kernel.name), kernel.title.slice(kernel.name.length)], go, { class: "link kernel-link" }), " ",
       html("span", { class: "muted" }, `step ${kernel.id}${kernel.milliseconds !== undefined ? `, ${duration(kernel.milliseconds)}` : ""}`)];
   }
 
@@ -86,6 +86,10 @@ export class Inspector {
       section("Read by", (graph.users.get(node.id) ?? []).map((id) => this.#nodeLink(id))),
       section("Stands for your nodes", node.sources.map((name) => html("span", { class: "source" }, name))),
     ];
+  }
+
+  #types(list) {
+    return list?.length ? list.map((type) => html("code", { class: "line" }, this.model.text(type))) : undefined;
   }
 
   // To the other views of what is selected.
@@ -117,15 +121,14 @@ export class Inspector {
     return [
       html("p", { class: "eyebrow" }, `kernel · step ${kernel.id}${kernel.kind && kernel.kind !== "kernel" ? ` · ${kernel.kind}` : ""}`),
       html("h2", { class: "long" }, kernel.name),
-      kernel.computes && html("p", {}, kernel.computes),
+      kernel.computes !== kernel.name && html("p", {}, kernel.computes),
       this.#ways(),
       facts([["time", kernel.milliseconds !== undefined ? `${duration(kernel.milliseconds)} · ${percent(kernel.share)} of all` : undefined],
         ["arithmetic", kernel.flops ? `${operations(kernel.flops)} at ${number(kernel.gflops, "GFLOP/s")}` : undefined],
         ["traffic", kernel.bytes ? `${bytes(kernel.bytes)} at ${number(kernel.gbps, "GB/s")}` : undefined],
         ["intensity", kernel.flops && kernel.bytes ? number(kernel.flops / kernel.bytes, "FLOP/B") : undefined],
         ["of ceiling", kernel.ceiling !== undefined ? percent(kernel.ceiling) + (kernel.bound ? `, bound by ${this.model.text(kernel.bound)}` : "") : undefined], ["module", this.#moduleLink(kernel.module)],
-        ["reads", (kernel.reads ?? []).map((type) => html("code", { class: "line" }, this.model.text(type)))],
-        ["writes", (kernel.writes ?? []).map((type) => html("code", { class: "line" }, this.model.text(type)))]]),
+        ["reads", this.#types(kernel.reads)], ["writes", this.#types(kernel.writes)]]),
       section("Nodes it computes", (here.length ? here : kernel.nodes).map((id) => this.#nodeLink(id))),
       section("From your nodes", kernel.sources.map((name) => html("span", { class: "source" }, name))),
       section("Not fused, and why", missed.map((miss) => this.#missed(miss, kernel))),

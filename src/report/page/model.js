@@ -45,7 +45,7 @@ export class Model {
     const ops = [...new Set(nodes.map((node) => this.nodes[node]).filter(isComputed).map(({ op }) => op))];
     const computes = ops.slice(0, mostOps).join(", ") + (ops.length > mostOps ? ", …" : "");
     const name = this.text(kernel.name);
-    return { ...kernel, id, nodes, name, computes, title: computes ? `${name} ${computes}` : name, module: this.text(kernel.module), sources: (kernel.sources ?? []).map(this.text) };
+    return { ...kernel, id, nodes, name, computes, title: computes && computes !== name ? `${name} ${computes}` : name, module: this.text(kernel.module), sources: (kernel.sources ?? []).map(this.text) };
   }
 
   #placeKernels() {

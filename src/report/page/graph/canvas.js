@@ -20,6 +20,7 @@ export class Canvas {
   #boxes = svg("g", { class: "boxes" });
   #elements = new Map();
   #places = new Map();
+  #marks = [];  // boxes and lines, with the rectangle that each takes and whether it is shown
   #zoom;
   #drawing = { width: 0, height: 0, boxes: [], lines: [] };
 
@@ -44,6 +45,19 @@ export class Canvas {
     const transform = this.#transform();
     this.#layer.setAttribute("transform", transform.toString());
     this.element.classList.toggle("far", transform.k < 0.35);
+    this.#cull(transform);
+  }
+
+  // Leaves out what is outside the view: thousands of boxes would be slow to move.
+  #cull({ k, x, y }) {
+    const [width, height] = this.#viewport();
+    const [left, top, right, bottom] = [-x / k, -y / k, (width - x) / k, (height - y) / k];
+    for (const mark of this.#marks) {
+      const isSeen = mark.left <= right && mark.right >= left && mark.top <= bottom && mark.bottom >= top;
+      if (isSeen === mark.isSeen) continue;
+      mark.isSeen = isSeen;
+      mark.element.style.display = isSeen ? "" : "none";
+    }
   }
 
   // look(item, isOpen) gives the classes, the hue and the label of a box.
@@ -58,6 +72,17 @@ export class Canvas {
     this.#grounds.replaceChildren(...drawing.boxes.filter((box) => box.open).map(({ x, y, width, height }) => svg("rect", { x, y, width, height, rx: 9 })));
     this.#boxes.append(...drawing.boxes.map((box) => this.#box(box, items.get(box.key), look)));  // frames before what is in them
     this.#lines.replaceChildren(...drawing.lines.map((segment) => this.#line(segment)));
+    this.#marks = [...drawing.boxes.map((box) => this.#markOfBox(box)), ...drawing.lines.map((segment, i) => this.#markOfLine(segment, i))];
+    this.#cull(this.#transform());
+  }
+
+  #markOfBox({ key, x, y, width, height }) {
+    return { element: this.#elements.get(key), left: x, top: y, right: x + width, bottom: y + height };
+  }
+
+  #markOfLine({ points }, i) {
+    const [xs, ys] = [points.map(([x]) => x), points.map(([, y]) => y)];
+    return { element: this.#lines.children[i], left: Math.min(...xs), top: Math.min(...ys), right: Math.max(...xs), bottom: Math.max(...ys) };
   }
 
   #box(box, item, look) {

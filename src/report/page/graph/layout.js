@@ -69,9 +69,11 @@ function layOutFrame(frame) {
   return { width, height, boxes, lines, enter, leave };
 }
 
-// A line to a frame goes straight down to where the lines inside it begin; likewise from one.
+// A line to a frame goes straight down to where the lines inside it begin; likewise from one. One between neighbours has a
+// bend where dagre took it to the middle of the frame, and needs none.
 function attach(points, from, to) {
   const straight = 12;
+  if (points.length === 3 && (from?.frame?.leave ?? to?.frame?.enter) !== undefined) points.splice(1, 1);
   if (from?.frame?.leave !== undefined) {
     const [x, y] = [from.x + from.frame.leave, from.y + from.height];
     points.splice(0, 1, [x, y], [x, y + straight]);
