@@ -164,7 +164,7 @@ def check_plots(reader, data):
     else:
         check(reader.find(".roofline .nothing").is_displayed(), "an empty roofline says nothing")
     reader.show("memory")
-    if data.get("memory", {}).get("live"):
+    if any(data.get("memory", {}).get("live", [])):
         reader.wait("document.querySelector('.live-area')?.getBBox().height > 0")
         check(reader.ask("document.querySelectorAll('.view.memory tbody tr').length > 0") or not data["memory"].get("tensors"), "no tensor makes the peak")
     else:

@@ -81,4 +81,6 @@ def reports():
             del kernel[key]
     for key in ("machine", "summary", "remarks", "missed", "memory", "modules", "verification", "loops"):
         del untimed[key]
-    return {"whole": whole(), "flat": flat(700), "one-node": one, "nothing": {"model": "nothing"}, "untimed": untimed}
+    in_place = whole()
+    in_place["memory"] = {"lower_bound": 0, "arena": 0, "live": [0, 0], "tensors": []}
+    return {"whole": whole(), "in-place": in_place, "flat": flat(700), "one-node": one, "nothing": {"model": "nothing"}, "untimed": untimed}

@@ -15,7 +15,7 @@ export class MemoryView {
     this.memory = model.data.memory ?? {};
     this.live = this.memory.live ?? [];
     this.tensors = (this.memory.tensors ?? []).map((tensor) => ({ ...tensor, name: model.text(tensor.name), type: model.text(tensor.type) }));
-    if (this.live.length === 0) {
+    if (!this.live.some((size) => size > 0)) {
       container.append(html("section", {}, html("h2", {}, "Memory"), nothing("The program keeps nothing between its steps, so no memory is planned.")));
       return;
     }
