@@ -138,12 +138,11 @@ export class Canvas {
     return element;
   }
 
-  // Marks boxes as selected, and the lines of the nodes as theirs.
-  mark(keys, nodes) {
+  // Marks boxes as selected, and the lines for which isMarked(writer, reader) holds.
+  mark(keys, isMarked) {
     for (const [key, element] of this.#elements) element.classList.toggle("selected", keys.has(key));
     for (const element of this.#lines.children) {
-      const isOne = element.__uses.some(([writer, reader]) => nodes.has(writer) || nodes.has(reader));
-      element.classList.toggle("selected", isOne);
+      element.classList.toggle("selected", element.__uses.some(([writer, reader]) => isMarked(writer, reader)));
     }
   }
 

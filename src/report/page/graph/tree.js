@@ -61,13 +61,14 @@ export function buildTree(model, stage, withConstants) {
   return root;
 }
 
-// Counts, drops empty groups, lets a chain of modules with nothing beside it be one, and splits what is too long.
+// Counts, drops empty groups, lets a module of one node be that node and a chain of modules with nothing beside it be one,
+// and splits what is too long.
 function finish(group) {
   group.children = group.children.map((child) => (child.children ? finish(child) : child)).filter(Boolean);
   if (group.children.length === 0 && !group.node && group.parent) return undefined;
-  const only = group.children[0];
-  if (group.children.length === 1 && only.children && !only.node && group.parent && !group.node) {
-    only.label = `${group.label}/${only.label}`;
+  if (group.children.length === 1 && group.parent && !group.node) {
+    const [only] = group.children;
+    if (!only.node) only.label = `${group.label}/${only.label}`;
     only.parent = group.parent;
     return only;
   }

@@ -154,7 +154,10 @@ export class GraphView {
       keys.clear();
       keys.add(group.key);
     }
-    this.canvas.mark(keys, nodes);
+    // Of a kernel the lines inside it, of a node or module also those that lead there.
+    const isInside = (writer, reader) => nodes.has(writer) && nodes.has(reader);
+    const isBeside = (writer, reader) => nodes.has(writer) || nodes.has(reader);
+    this.canvas.mark(keys, ["node", "module"].includes(selection?.kind) ? isBeside : isInside);
     const [first] = keys;
     if (reveal && first !== undefined) this.canvas.reveal(first);
   }
@@ -163,8 +166,10 @@ export class GraphView {
     const ids = [...this.model.graphAt(this.#stage).inputs.keys()];
     if (kind === "node") return [Number(key)];
     if (kind === "module") return ids.filter((id) => isWithin(this.model.nodes[id].module, key));
-    const kernels = new Set(this.model.selectedKernels({ kind, key }).map(({ id }) => id));
-    return kernels.size ? ids.filter((id) => this.model.kernelsOfNode(this.model.nodes[id]).some((kernel) => kernels.has(kernel.id))) : [];
+    const kernels = new Set(this.model.selectedKernels({ kind, key }));
+    const selected = ids.filter((id) => kernels.size > 0 && this.model.kernelsOfNode(this.model.nodes[id]).some((kernel) => kernels.has(kernel)));
+    const main = new Set([...kernels].map(({ nodes }) => nodes[0]));  // what a kernel is about comes first in it
+    return [...selected.filter((id) => main.has(id)), ...selected.filter((id) => !main.has(id))];
   }
 
   // Opens the groups around what is selected; says whether any was closed.
