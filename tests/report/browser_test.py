@@ -35,7 +35,8 @@ class Reader:
 
     def __init__(self):
         options = Options()
-        for argument in ("--headless=new", "--disable-gpu", "--disable-dev-shm-usage", "--force-prefers-reduced-motion"):
+        for argument in ("--headless=new", "--disable-gpu", "--disable-dev-shm-usage",
+                         "--force-prefers-reduced-motion"):
             options.add_argument(argument)
         if os.geteuid() == 0:
             options.add_argument("--no-sandbox")
@@ -45,7 +46,8 @@ class Reader:
     def open(self, path, width=1440, height=900, scheme="light", fragment=""):
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
                                     {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600})
-        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia",
+                                    {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
         self.driver.get("about:blank")
         self.driver.get(path.as_uri() + fragment)
         self.wait("document.querySelector('#tabs [aria-selected=true]')")
@@ -58,7 +60,8 @@ class Reader:
         try:
             WebDriverWait(self.driver, WAIT, poll_frequency=0.05).until(lambda _: self.ask(f"!!({expression})"))
         except Exception as error:
-            raise AssertionError(f"never came true: {expression}; the console says {self.driver.get_log('browser')}") from error
+            console = self.driver.get_log("browser")
+            raise AssertionError(f"never came true: {expression}; the console says {console}") from error
 
     def press(self, selector):
         self.driver.execute_script("arguments[0].scrollIntoView({block: 'nearest'})", self.find(selector))
@@ -75,6 +78,11 @@ class Reader:
 
     def errors(self):
         return [entry["message"] for entry in self.driver.get_log("browser") if entry["level"] == "SEVERE"]
+
+
+def is_drawn(node):
+    """Constants and parameters are drawn on request only."""
+    return node.get("kind") not in ("constant", "parameter")
 
 
 def check(condition, text):
@@ -95,7 +103,7 @@ def node_of_a_kernel(data):
     alive = nodes_of(data, len(data.get("stages", [])))
     for number, kernel in enumerate(data.get("kernels", [])):
         for node in kernel.get("nodes", []):
-            if node in alive and data["nodes"][node].get("kind") not in ("constant", "parameter"):
+            if node in alive and is_drawn(data["nodes"][node]):
                 return node, number
     return None
 
@@ -105,7 +113,7 @@ def check_views(reader, data):
         reader.show(view)
     reader.show("graph")
     drawn = reader.ask("document.querySelectorAll('#graph .boxes > g').length")
-    check((drawn > 0) == any(node.get("kind") not in ("constant", "parameter") for node in data.get("nodes", [])), f"{drawn} boxes are drawn")
+    check((drawn > 0) == any(map(is_drawn, data.get("nodes", []))), f"{drawn} boxes are drawn")
     check(drawn <= 150, f"{drawn} boxes are drawn at first")
 
 
@@ -150,15 +158,16 @@ def check_stages(reader, data):
     for _ in range(changed):
         slider.send_keys(Keys.ARROW_RIGHT)
     reader.wait(f"document.getElementById('graph').dataset.stage === '{changed}'")
-    check(reader.ask("document.querySelector('#graph .boxes').innerHTML") != before, f"the graph of stage {changed} looks like the first")
-    visible = [id for id in stages[changed].get("added", []) if data["nodes"][id].get("kind") not in ("constant", "parameter")]
-    if visible:
+    after = reader.ask("document.querySelector('#graph .boxes').innerHTML")
+    check(after != before, f"the graph of stage {changed} looks like the first")
+    if any(is_drawn(data["nodes"][id]) for id in stages[changed].get("added", [])):
         check(reader.ask("document.querySelectorAll('#graph .added').length > 0"), "nothing is marked as added")
 
 
 def check_plots(reader, data):
     reader.show("kernels")
-    placed = [k for k in data.get("kernels", []) if k.get("flops", 0) > 0 and k.get("bytes", 0) > 0 and k.get("gflops", 0) > 0]
+    placed = [kernel for kernel in data.get("kernels", [])
+              if all(kernel.get(key, 0) > 0 for key in ("flops", "bytes", "gflops"))]
     if placed:
         reader.wait(f"document.querySelectorAll('.roofline .dot').length === {len(placed)}")
     else:
@@ -166,7 +175,8 @@ def check_plots(reader, data):
     reader.show("memory")
     if any(data.get("memory", {}).get("live", [])):
         reader.wait("document.querySelector('.live-area')?.getBBox().height > 0")
-        check(reader.ask("document.querySelectorAll('.view.memory tbody tr').length > 0") or not data["memory"].get("tensors"), "no tensor makes the peak")
+        rows = reader.ask("document.querySelectorAll('.view.memory tbody tr').length")
+        check(rows > 0 or not data["memory"].get("tensors"), "no tensor makes the peak")
     else:
         check(reader.find(".view.memory .nothing").is_displayed(), "an empty plot of memory says nothing")
 
@@ -214,8 +224,8 @@ def check_report(reader, path, latest_paint):
     check_phone(reader, path)
     errors = reader.errors()
     check(not errors, f"errors on the console: {errors}")
-    print(f"{path.name}: {path.stat().st_size / 1e6:.2f} MB, {len(data.get('nodes', []))} nodes, first paint after {painted:.0f} ms, "
-          f"graph drawn after {drawn:.0f} ms", flush=True)
+    print(f"{path.name}: {path.stat().st_size / 1e6:.2f} MB, {len(data.get('nodes', []))} nodes, "
+          f"first paint after {painted:.0f} ms, graph drawn after {drawn:.0f} ms", flush=True)
     check(latest_paint is None or 0 <= painted <= latest_paint, f"painted after {painted:.0f} ms")
 
 

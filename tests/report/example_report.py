@@ -1,4 +1,4 @@
-"""example_report — data of reports as `tenon report` writes it, small, or with parts missing, for the test of the page."""
+"""example_report — data of reports as `tenon report` writes it, small or with parts missing, to test the page with."""
 
 
 class Builder:
@@ -15,7 +15,7 @@ class Builder:
 
     def node(self, op, name, inputs, module="", kind="compute", **more):
         self.nodes.append({
-            "op": self.text(op), "name": self.text(name), "type": self.text("f32[4,8]"), "inputs": inputs, "attributes": self.text(""),
+            "op": self.text(op), "name": self.text(name), "type": self.text("f32[4,8]"), "inputs": inputs,
             "module": self.text(module), "sources": [self.text(name)], "kind": kind, **more})
         return len(self.nodes) - 1
 
@@ -31,34 +31,41 @@ def whole():
     choice = b.node("if", "/block/b/If", [relu], "block/b", "control")
     inner = b.node("neg", "/block/b/If/Neg", [], "block/b", **{"in": choice})
     y = b.node("output", "y", [[choice, 0]], kind="output")
-    fused = b.node("linear", "linear", [x, weight], "block/a", sources=[b.text("/block/a/MatMul"), b.text("/block/a/</script><b>Add")])
+    sources = [b.text("/block/a/MatMul"), b.text("/block/a/</script><b>Add")]
+    fused = b.node("linear", "linear", [x, weight], "block/a", sources=sources)
     kernel = {"kind": "kernel", "module": b.text("block/a"), "reads": ["f32[4,8]"], "writes": ["f32[4,8]"]}
     return {
         "version": "0.1.0", "model": "example <i>model</i>",
         "machine": {"name": "a machine", "cores": 2, "threads": 2, "features": "", "peak_gflops": 100.0,
                     "bandwidths": [{"name": "L1", "gbps": 200.0}, {"name": "memory", "gbps": 10.0}]},
-        "summary": {"nodes_before": 8, "nodes_after": 7, "kernels": 2, "median_ms": 0.3, "compile_ms": 5.0, "arena_bytes": 4096,
-                    "arena_lower_bound": 4000, "runs": 10, "parameters": 64},
+        "summary": {"nodes_before": 8, "nodes_after": 7, "kernels": 2, "median_ms": 0.3, "compile_ms": 5.0,
+                    "arena_bytes": 4096, "arena_lower_bound": 4000, "runs": 10, "parameters": 64},
         "stages": [
-            {"name": "as read", "nodes": 8, "added": [x, weight, product, bias, relu, choice, inner, y], "removed": [], "rewired": []},
-            {"name": "fuse-bias", "milliseconds": 0.1, "changes": 1, "nodes": 7, "added": [fused], "removed": [product, bias],
-             "rewired": [[relu, [fused]]]}],
+            {"name": "as read", "nodes": 8, "added": [x, weight, product, bias, relu, choice, inner, y], "removed": [],
+             "rewired": []},
+            {"name": "fuse-bias", "milliseconds": 0.1, "changes": 1, "nodes": 7, "added": [fused],
+             "removed": [product, bias], "rewired": [[relu, [fused]]], "retyped": [[relu, b.text("bf16[4,8]")]]}],
         "passes": [{"pass": "fold", "round": 1, "milliseconds": 0.2, "changes": 0, "nodes": 8},
                    {"pass": "fuse-bias", "round": 1, "milliseconds": 0.1, "changes": 1, "nodes": 7}],
-        "rewrites": [{"stage": 1, "rule": "bias", "removed": [b.text("/block/a/MatMul")], "added": [b.text("linear")]}],
-        "remarks": [{"pass": b.text("fuse"), "node": b.text("/block/b/Relu"), "text": b.text("it has two users"), "microseconds": 3.5}],
+        "rewrites": [{"stage": 1, "rule": b.text("bias"), "removed": [b.text("/block/a/MatMul")]}],
+        "remarks": [{"pass": b.text("fuse"), "node": b.text("/block/b/Relu"), "text": b.text("it has two users"),
+                     "microseconds": 3.5}],
         "kernels": [
-            {**kernel, "name": "linear_0", "nodes": [fused], "sources": [b.text("/block/a/MatMul")], "milliseconds": 0.2, "share": 0.67,
-             "flops": 512, "bytes": 400, "gflops": 2.5, "gbps": 2.0, "ceiling": 0.3, "loops": 0},
-            {**kernel, "name": "relu_1", "module": b.text("block/b"), "nodes": [relu], "sources": [b.text("/block/b/Relu")], "milliseconds": 0.1,
-             "share": 0.33, "flops": 32, "bytes": 256, "gflops": 0.3, "gbps": 2.5, "ceiling": 0.5, "loops": 1}],
+            {**kernel, "name": "linear_0", "nodes": [fused], "sources": [b.text("/block/a/MatMul")], "milliseconds": 0.2,
+             "share": 0.67, "flops": 512, "bytes": 400, "gflops": 2.5, "gbps": 2.0, "ceiling": 0.3, "loops": 0},
+            {**kernel, "name": "relu_1", "nodes": [relu], "sources": [b.text("/block/b/Relu")],
+             "module": b.text("block/b"), "milliseconds": 0.1, "share": 0.33, "flops": 32, "bytes": 256, "gflops": 0.3,
+             "gbps": 2.5, "ceiling": 0.5, "loops": 1}],
         "loops": [{"before": "for i in 0..4 {}", "after": "parallel for i in 0..4 {}"}, {"after": "for i in 0..32 {}"}],
-        "missed": [{"from": 0, "to": 1, "buffer": "f32[4,8]", "reason": "the buffer is also an output", "microseconds": 12.0}],
+        "missed": [{"from": 0, "to": 1, "buffer": "f32[4,8]", "reason": "the buffer is also an output",
+                    "microseconds": 12.0}],
         "memory": {"lower_bound": 4000, "arena": 4096, "live": [1000, 4000, 2000],
                    "tensors": [{"name": "linear", "type": "f32[4,8]", "bytes": 3000, "offset": 0, "from": 0, "to": 1},
                                {"name": "relu", "type": "f32[4,8]", "bytes": 1000, "offset": 3000, "from": 1, "to": 2}]},
-        "modules": [{"module": "block/a", "milliseconds": 0.2, "kernels": 1}, {"module": "block/b", "milliseconds": 0.1, "kernels": 1}],
-        "verification": [{"pass": "fuse-bias", "changes": 1, "numbers": "ok", "difference": 1e-7, "gradients": "ok", "lint": "ok", "parameters": "ok"}],
+        "modules": [{"module": "block/a", "milliseconds": 0.2, "kernels": 1},
+                    {"module": "block/b", "milliseconds": 0.1, "kernels": 1}],
+        "verification": [{"pass": "fuse-bias", "changes": 1, "numbers": "ok", "difference": 1e-7, "gradients": "ok",
+                          "lint": "ok", "parameters": "ok"}],
         "strings": b.strings, "nodes": b.nodes}
 
 
@@ -83,4 +90,5 @@ def reports():
         del untimed[key]
     in_place = whole()
     in_place["memory"] = {"lower_bound": 0, "arena": 0, "live": [0, 0], "tensors": []}
-    return {"whole": whole(), "in-place": in_place, "flat": flat(700), "one-node": one, "nothing": {"model": "nothing"}, "untimed": untimed}
+    return {"whole": whole(), "in-place": in_place, "flat": flat(700), "one-node": one,
+            "nothing": {"model": "nothing"}, "untimed": untimed}

@@ -35,10 +35,17 @@ export function drawAxes(surface, { x, y, left, bottom, right, xTicks, yTicks, x
     surface.append(group);
   };
   place(xTicks(axisBottom(x)).tickSizeOuter(0), `translate(0, ${bottom})`, "below");
-  place(yTicks(axisLeft(y)).tickSizeOuter(0).tickSizeInner(left - right), `translate(${left}, 0)`, "beside");
+  place(
+    yTicks(axisLeft(y))
+      .tickSizeOuter(0)
+      .tickSizeInner(left - right),
+    `translate(${left}, 0)`,
+    "beside",
+  );
   surface.append(
     svg("text", { class: "axis-label", x: right, y: bottom + 34, "text-anchor": "end" }, xLabel),
-    svg("text", { class: "axis-label", x: 2, y: 12 }, yLabel));
+    svg("text", { class: "axis-label", x: 2, y: 12 }, yLabel),
+  );
 }
 
 // A label beside the pointer while it is over a mark that has text in data-label.
@@ -54,5 +61,7 @@ export function followPointer(holder) {
     const x = Math.min(event.clientX - box.left + 14, box.width - label.offsetWidth - 4);
     label.style.transform = `translate(${Math.max(0, x)}px, ${event.clientY - box.top + 16}px)`;
   });
-  holder.addEventListener("pointerleave", () => { label.hidden = true; });
+  holder.addEventListener("pointerleave", () => {
+    label.hidden = true;
+  });
 }

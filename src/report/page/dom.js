@@ -4,7 +4,8 @@ function assign(element, attributes) {
   for (const [name, value] of Object.entries(attributes)) {
     if (value === undefined || value === false) continue;
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-    else if (name === "style") for (const [property, text] of Object.entries(value)) element.style.setProperty(property, text);
+    else if (name === "style")
+      for (const [property, text] of Object.entries(value)) element.style.setProperty(property, text);
     else element.setAttribute(name, value === true ? "" : value);
   }
 }

@@ -10,13 +10,21 @@ const mostListed = 60;
 // Facts as a list of names and values; those without a value are left out.
 function facts(pairs) {
   const known = pairs.filter(([, value]) => value !== undefined && value !== "" && value !== "–");
-  return known.length > 0 && html("dl", { class: "facts" }, known.map(([name, value]) => [html("dt", {}, name), html("dd", {}, value)]));
+  return (
+    known.length > 0 &&
+    html(
+      "dl",
+      { class: "facts" },
+      known.map(([name, value]) => [html("dt", {}, name), html("dd", {}, value)]),
+    )
+  );
 }
 
 function section(title, entries) {
   if (entries.length === 0) return undefined;
   const shown = entries.slice(0, mostListed).map((entry) => html("li", {}, entry));
-  if (entries.length > mostListed) shown.push(html("li", { class: "muted" }, `and ${count(entries.length - mostListed)} more`));
+  if (entries.length > mostListed)
+    shown.push(html("li", { class: "muted" }, `and ${count(entries.length - mostListed)} more`));
   return html("section", {}, html("h3", {}, title), html("ul", {}, shown));
 }
 
@@ -31,7 +39,10 @@ export class Inspector {
     this.panel.hidden = !content;
     document.body.classList.toggle("inspecting", !!content);
     if (!content) return;
-    const close = button("✕", () => this.store.set({ select: undefined }), { class: "quiet close", "aria-label": "Close the panel" });
+    const close = button("✕", () => this.store.set({ select: undefined }), {
+      class: "quiet close",
+      "aria-label": "Close the panel",
+    });
     this.panel.replaceChildren(close, ...content.flat(Infinity).filter(Boolean));
     this.panel.scrollTop = 0;
   }
@@ -55,13 +66,24 @@ export class Inspector {
       const stage = this.model.stageWith(id, this.store.state.stage) ?? this.store.state.stage;
       this.store.set({ view: "graph", stage, select: `node:${id}` });
     };
-    return [button([html("b", {}, node.op), " ", titleOf(node)], go, { class: "link" }), " ", html("code", { class: "muted" }, this.model.graphAt(this.#stage()).typeOf(node))];
+    return [
+      button([html("b", {}, node.op), " ", titleOf(node)], go, { class: "link" }),
+      " ",
+      html("code", { class: "muted" }, this.model.graphAt(this.#stage()).typeOf(node)),
+    ];
   }
 
   #kernelLink(kernel) {
     const go = () => this.store.set({ select: `kernel:${kernel.id}` });
-    return [button([html("b", {}, kernel.name), kernel.title.slice(kernel.name.length)], go, { class: "link kernel-link" }), " ",
-      html("span", { class: "muted" }, `step ${kernel.id}${kernel.milliseconds !== undefined ? `, ${duration(kernel.milliseconds)}` : ""}`)];
+    return [
+      button([html("b", {}, kernel.name), kernel.title.slice(kernel.name.length)], go, { class: "link kernel-link" }),
+      " ",
+      html(
+        "span",
+        { class: "muted" },
+        `step ${kernel.id}${kernel.milliseconds !== undefined ? `, ${duration(kernel.milliseconds)}` : ""}`,
+      ),
+    ];
   }
 
   #moduleLink(path) {
@@ -78,13 +100,31 @@ export class Inspector {
       html("h2", {}, node.op),
       html("p", { class: "name" }, node.name),
       !isHere && html("p", { class: "note" }, "Not part of the graph at this stage."),
-      facts([["type", html("code", {}, graph.typeOf(node))], ["attributes", node.attributes && html("code", {}, node.attributes)],
-        ["module", this.#moduleLink(node.module)], ["inside", node.within !== undefined ? this.#nodeLink(node.within) : undefined]]),
-      section(kernels.length > 1 ? "Kernels" : "Kernel", kernels.map((kernel) => this.#kernelLink(kernel))),
-      kernels.length === 0 && isComputed(node) && section("Kernel", [html("span", { class: "muted" }, "none: nothing is left to compute for it")]),
-      section("Reads", inputs.map((id) => this.#nodeLink(id))),
-      section("Read by", (graph.users.get(node.id) ?? []).map((id) => this.#nodeLink(id))),
-      section("Stands for your nodes", node.sources.map((name) => html("span", { class: "source" }, name))),
+      facts([
+        ["type", html("code", {}, graph.typeOf(node))],
+        ["attributes", node.attributes && html("code", {}, node.attributes)],
+        ["module", this.#moduleLink(node.module)],
+        ["inside", node.within !== undefined ? this.#nodeLink(node.within) : undefined],
+      ]),
+      section(
+        kernels.length > 1 ? "Kernels" : "Kernel",
+        kernels.map((kernel) => this.#kernelLink(kernel)),
+      ),
+      kernels.length === 0 &&
+        isComputed(node) &&
+        section("Kernel", [html("span", { class: "muted" }, "none: nothing is left to compute for it")]),
+      section(
+        "Reads",
+        inputs.map((id) => this.#nodeLink(id)),
+      ),
+      section(
+        "Read by",
+        (graph.users.get(node.id) ?? []).map((id) => this.#nodeLink(id)),
+      ),
+      section(
+        "Stands for your nodes",
+        node.sources.map((name) => html("span", { class: "source" }, name)),
+      ),
     ];
   }
 
@@ -94,22 +134,42 @@ export class Inspector {
 
   // To the other views of what is selected.
   #ways() {
-    const views = [["graph", "Show in the graph"], ["kernels", "Show on the roofline"]].filter(([view]) => view !== this.store.state.view);
-    return html("p", { class: "actions" }, views.map(([view, text]) => button(text, () => this.store.set({ view }), { class: "quiet" })));
+    const views = [
+      ["graph", "Show in the graph"],
+      ["kernels", "Show on the roofline"],
+    ].filter(([view]) => view !== this.store.state.view);
+    return html(
+      "p",
+      { class: "actions" },
+      views.map(([view, text]) => button(text, () => this.store.set({ view }), { class: "quiet" })),
+    );
   }
 
   #missedFusion({ from, to, reason, buffer, microseconds }, rank) {
     const part = (title, id) => {
       const kernel = this.model.kernels[id];
-      return html("section", {}, html("h3", {}, title), html("p", {}, kernel ? this.#kernelLink(kernel) : `kernel ${id}`),
-        kernel && facts([["module", this.#moduleLink(kernel.module)], ["from", kernel.sources.join(", ")]]));
+      return html(
+        "section",
+        {},
+        html("h3", {}, title),
+        html("p", {}, kernel ? this.#kernelLink(kernel) : `kernel ${id}`),
+        kernel &&
+          facts([
+            ["module", this.#moduleLink(kernel.module)],
+            ["from", kernel.sources.join(", ")],
+          ]),
+      );
     };
     return [
       html("p", { class: "eyebrow" }, `missed fusion ${Number(rank) + 1}`),
       html("h2", { class: "long" }, this.model.text(reason)),
       this.#ways(),
-      facts([["time lost", duration(microseconds / 1000)], ["between them", html("code", {}, this.model.text(buffer))]]),
-      part("Writes it", from), part("Reads it", to),
+      facts([
+        ["time lost", duration(microseconds / 1000)],
+        ["between them", html("code", {}, this.model.text(buffer))],
+      ]),
+      part("Writes it", from),
+      part("Reads it", to),
     ];
   }
 
@@ -119,39 +179,86 @@ export class Inspector {
     const missed = (this.model.data.missed ?? []).filter(({ from, to }) => from === kernel.id || to === kernel.id);
     const here = kernel.nodes.filter((id) => graph.has(id));
     return [
-      html("p", { class: "eyebrow" }, `kernel · step ${kernel.id}${kernel.kind && kernel.kind !== "kernel" ? ` · ${kernel.kind}` : ""}`),
+      html(
+        "p",
+        { class: "eyebrow" },
+        `kernel · step ${kernel.id}${kernel.kind && kernel.kind !== "kernel" ? ` · ${kernel.kind}` : ""}`,
+      ),
       html("h2", { class: "long" }, kernel.name),
       kernel.computes !== kernel.name && html("p", {}, kernel.computes),
       this.#ways(),
-      facts([["time", kernel.milliseconds !== undefined ? `${duration(kernel.milliseconds)} · ${percent(kernel.share)} of all` : undefined],
+      facts([
+        [
+          "time",
+          kernel.milliseconds !== undefined
+            ? `${duration(kernel.milliseconds)} · ${percent(kernel.share)} of all`
+            : undefined,
+        ],
         ["arithmetic", kernel.flops ? `${operations(kernel.flops)} at ${number(kernel.gflops, "GFLOP/s")}` : undefined],
         ["traffic", kernel.bytes ? `${bytes(kernel.bytes)} at ${number(kernel.gbps, "GB/s")}` : undefined],
         ["intensity", kernel.flops && kernel.bytes ? number(kernel.flops / kernel.bytes, "FLOP/B") : undefined],
-        ["of ceiling", kernel.ceiling !== undefined ? percent(kernel.ceiling) + (kernel.bound ? `, bound by ${this.model.text(kernel.bound)}` : "") : undefined], ["module", this.#moduleLink(kernel.module)],
-        ["reads", this.#types(kernel.reads)], ["writes", this.#types(kernel.writes)]]),
-      section("Nodes it computes", (here.length ? here : kernel.nodes).map((id) => this.#nodeLink(id))),
-      section("From your nodes", kernel.sources.map((name) => html("span", { class: "source" }, name))),
-      section("Not fused, and why", missed.map((miss) => this.#missed(miss, kernel))),
+        [
+          "of ceiling",
+          kernel.ceiling !== undefined
+            ? percent(kernel.ceiling) + (kernel.bound ? `, bound by ${this.model.text(kernel.bound)}` : "")
+            : undefined,
+        ],
+        ["module", this.#moduleLink(kernel.module)],
+        ["reads", this.#types(kernel.reads)],
+        ["writes", this.#types(kernel.writes)],
+      ]),
+      section(
+        "Nodes it computes",
+        (here.length ? here : kernel.nodes).map((id) => this.#nodeLink(id)),
+      ),
+      section(
+        "From your nodes",
+        kernel.sources.map((name) => html("span", { class: "source" }, name)),
+      ),
+      section(
+        "Not fused, and why",
+        missed.map((miss) => this.#missed(miss, kernel)),
+      ),
       this.#loops(loops),
     ];
   }
 
   #missed({ from, to, reason, microseconds }, kernel) {
     const other = this.model.kernels[from === kernel.id ? to : from];
-    return [from === kernel.id ? "into " : "with ", other ? this.#kernelLink(other) : "another", ": ", this.model.text(reason),
-      microseconds !== undefined && html("span", { class: "muted" }, ` (about ${duration(microseconds / 1000)} lost)`)];
+    return [
+      from === kernel.id ? "into " : "with ",
+      other ? this.#kernelLink(other) : "another",
+      ": ",
+      this.model.text(reason),
+      microseconds !== undefined && html("span", { class: "muted" }, ` (about ${duration(microseconds / 1000)} lost)`),
+    ];
   }
 
   #loops(loops) {
     if (!loops?.before && !loops?.after) return undefined;
-    const parts = [["before", "Loop nest"], ["after", loops.before ? "After its schedule" : "Loop nest"]].filter(([key]) => loops[key]);
-    return html("section", { class: "loops" }, parts.map(([key, title]) =>
-      html("details", { open: true }, html("summary", {}, title), html("pre", { tabindex: 0 }, this.model.text(loops[key])))));
+    const parts = [
+      ["before", "Loop nest"],
+      ["after", loops.before ? "After its schedule" : "Loop nest"],
+    ].filter(([key]) => loops[key]);
+    return html(
+      "section",
+      { class: "loops" },
+      parts.map(([key, title]) =>
+        html(
+          "details",
+          { open: true },
+          html("summary", {}, title),
+          html("pre", { tabindex: 0 }, this.model.text(loops[key])),
+        ),
+      ),
+    );
   }
 
   #module(path, stage) {
     const kernels = this.model.kernels.filter((kernel) => isWithin(kernel.module, path));
-    const nodes = [...this.model.graphAt(stage).inputs.keys()].filter((id) => isWithin(this.model.nodes[id].module, path));
+    const nodes = [...this.model.graphAt(stage).inputs.keys()].filter((id) =>
+      isWithin(this.model.nodes[id].module, path),
+    );
     const timed = kernels.filter((kernel) => kernel.milliseconds !== undefined);
     const time = timed.reduce((sum, kernel) => sum + kernel.milliseconds, 0);
     const ranked = [...kernels].sort((a, b) => (b.milliseconds ?? 0) - (a.milliseconds ?? 0));
@@ -159,11 +266,20 @@ export class Inspector {
     return [
       html("p", { class: "eyebrow" }, "module"),
       html("h2", { class: "long" }, path),
-      facts([["nodes here", count(nodes.length)], ["steps", count(kernels.length)],
+      facts([
+        ["nodes here", count(nodes.length)],
+        ["steps", count(kernels.length)],
         ["time", timed.length ? `${duration(time)} · ${percent(time / this.model.milliseconds)} of all` : undefined],
-        ["inside", parent && this.#moduleLink(parent)]]),
-      section("Steps", ranked.map((kernel) => this.#kernelLink(kernel))),
-      section("Nodes", nodes.map((id) => this.#nodeLink(id))),
+        ["inside", parent && this.#moduleLink(parent)],
+      ]),
+      section(
+        "Steps",
+        ranked.map((kernel) => this.#kernelLink(kernel)),
+      ),
+      section(
+        "Nodes",
+        nodes.map((id) => this.#nodeLink(id)),
+      ),
     ];
   }
 }

@@ -15,8 +15,12 @@ import { OverviewView } from "./views/overview.js";
 import { PassesView } from "./views/passes.js";
 
 const views = [
-  ["overview", "Overview", OverviewView], ["graph", "Graph", GraphView], ["passes", "Passes", PassesView],
-  ["kernels", "Kernels", KernelsView], ["memory", "Memory", MemoryView], ["checks", "Checks", ChecksView],
+  ["overview", "Overview", OverviewView],
+  ["graph", "Graph", GraphView],
+  ["passes", "Passes", PassesView],
+  ["kernels", "Kernels", KernelsView],
+  ["memory", "Memory", MemoryView],
+  ["checks", "Checks", ChecksView],
 ];
 
 const byId = (id) => document.getElementById(id);
@@ -40,12 +44,26 @@ class Page {
   }
 
   #buildTabs() {
-    byId("tabs").append(...views.map(([id, title]) => html("button", {
-      type: "button", role: "tab", id: `tab-${id}`, "aria-controls": `view-${id}`, onclick: () => this.store.set({ view: id }),
-    }, title)));
-    byId("views").append(...views.map(([id, title]) => html("section", {
-      class: `view ${id}`, id: `view-${id}`, role: "tabpanel", "aria-label": title, hidden: true,
-    })));
+    byId("tabs").append(
+      ...views.map(([id, title]) =>
+        html(
+          "button",
+          {
+            type: "button",
+            role: "tab",
+            id: `tab-${id}`,
+            "aria-controls": `view-${id}`,
+            onclick: () => this.store.set({ view: id }),
+          },
+          title,
+        ),
+      ),
+    );
+    byId("views").append(
+      ...views.map(([id, title]) =>
+        html("section", { class: `view ${id}`, id: `view-${id}`, role: "tabpanel", "aria-label": title, hidden: true }),
+      ),
+    );
   }
 
   // Makes a view when it is first wanted, so that the first one is there at once.
@@ -78,8 +96,13 @@ class Page {
     else if (event.key === "?") byId("keys").showModal();
     else if (event.key === "Escape") this.store.set({ select: undefined });
     else if (views[Number(event.key) - 1]) this.#go(Number(event.key) - 1, false);
-    else if (step && isTab) this.#go((views.findIndex(([id]) => id === document.body.dataset.view) + step + views.length) % views.length, true);
-    else if (step && document.body.dataset.view === "graph" && event.target.type !== "range") this.#mount("graph").step(step);
+    else if (step && isTab)
+      this.#go(
+        (views.findIndex(([id]) => id === document.body.dataset.view) + step + views.length) % views.length,
+        true,
+      );
+    else if (step && document.body.dataset.view === "graph" && event.target.type !== "range")
+      this.#mount("graph").step(step);
     else return;
     event.preventDefault();
   }

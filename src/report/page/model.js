@@ -6,11 +6,11 @@
 export const isWithin = (module, outer) => module === outer || module.startsWith(outer + "/");
 
 // What a node is known by: its name, or, where that says no more than its op, the user's node it comes from.
-export const titleOf = ({ op, name, sources }) => (name && name !== op ? name : sources[0] ?? name);
+export const titleOf = ({ op, name, sources }) => (name && name !== op ? name : (sources[0] ?? name));
 
 export const isComputed = ({ kind }) => !["input", "output", "constant", "parameter"].includes(kind);
 
-const mostOps = 4;  // named for a kernel
+const mostOps = 4; // named for a kernel
 
 const idOf = (value) => (Array.isArray(value) ? value[0] : value);
 
@@ -18,7 +18,7 @@ export class Model {
   constructor(data) {
     this.data = data;
     const strings = data.strings ?? [];
-    this.text = (index) => (typeof index === "string" ? index : strings[index] ?? "");
+    this.text = (index) => (typeof index === "string" ? index : (strings[index] ?? ""));
     this.nodes = (data.nodes ?? []).map((node, id) => this.#decode(node, id));
     this.stages = data.stages?.length ? data.stages : [{ name: "as read", added: this.nodes.map((node) => node.id) }];
     this.kernels = (data.kernels ?? []).map((kernel, id) => this.#decodeKernel(kernel, id));
@@ -33,19 +33,43 @@ export class Model {
 
   #decode(node, id) {
     return {
-      id, op: this.text(node.op), name: this.text(node.name), type: this.text(node.type), attributes: this.text(node.attributes),
-      module: this.text(node.module), sources: (node.sources ?? []).map(this.text), kind: node.kind ?? "compute",
-      inputs: (node.inputs ?? []).map(idOf), within: node.in, region: this.text(node.region),
+      id,
+      op: this.text(node.op),
+      name: this.text(node.name),
+      type: this.text(node.type),
+      attributes: this.text(node.attributes),
+      module: this.text(node.module),
+      sources: (node.sources ?? []).map(this.text),
+      kind: node.kind ?? "compute",
+      inputs: (node.inputs ?? []).map(idOf),
+      within: node.in,
+      region: this.text(node.region),
     };
   }
 
   // `computes` names the ops of a kernel: conv, add, relu.
   #decodeKernel(kernel, id) {
     const nodes = (kernel.nodes ?? []).filter((node) => this.nodes[node]);
-    const ops = [...new Set(nodes.map((node) => this.nodes[node]).filter(isComputed).map(({ op }) => op))];
+    const ops = [
+      ...new Set(
+        nodes
+          .map((node) => this.nodes[node])
+          .filter(isComputed)
+          .map(({ op }) => op),
+      ),
+    ];
     const computes = ops.slice(0, mostOps).join(", ") + (ops.length > mostOps ? ", …" : "");
     const name = this.text(kernel.name);
-    return { ...kernel, id, nodes, name, computes, title: computes && computes !== name ? `${name} ${computes}` : name, module: this.text(kernel.module), sources: (kernel.sources ?? []).map(this.text) };
+    return {
+      ...kernel,
+      id,
+      nodes,
+      name,
+      computes,
+      title: computes && computes !== name ? `${name} ${computes}` : name,
+      module: this.text(kernel.module),
+      sources: (kernel.sources ?? []).map(this.text),
+    };
   }
 
   #placeKernels() {
@@ -92,7 +116,13 @@ export class Model {
         if (!users.has(source)) users.set(source, []);
         users.get(source).push(id);
       }
-    return { inputs, users, has: (id) => inputs.has(id), typeOf: (node) => types.get(node.id) ?? node.type, order: orderOf(inputs) };
+    return {
+      inputs,
+      users,
+      has: (id) => inputs.has(id),
+      typeOf: (node) => types.get(node.id) ?? node.type,
+      order: orderOf(inputs),
+    };
   }
 
   // What stage k did. The first made everything, so nothing in it counts as changed.
@@ -133,7 +163,8 @@ function orderOf(inputs) {
       if (done.has(id)) stack.pop();
       else if (next < sources.length) {
         ++top[1];
-        if (inputs.has(sources[next]) && !done.has(sources[next]) && stack.length <= inputs.size) stack.push([sources[next], 0]);
+        if (inputs.has(sources[next]) && !done.has(sources[next]) && stack.length <= inputs.size)
+          stack.push([sources[next], 0]);
       } else {
         done.add(id);
         order.push(id);

@@ -7,12 +7,23 @@ const mostHits = 40;
 // Everything that can be found: text to match, and the change of state that shows it.
 function collectEntries(model) {
   const entries = model.nodes.map((node) => ({
-    kind: "node", title: node.op, detail: node.name, id: node.id, text: `${node.op} ${node.name} ${node.sources.join(" ")} ${node.type}`.toLowerCase(),
+    kind: "node",
+    title: node.op,
+    detail: node.name,
+    id: node.id,
+    text: `${node.op} ${node.name} ${node.sources.join(" ")} ${node.type}`.toLowerCase(),
   }));
   const modules = new Set(model.nodes.map((node) => node.module).filter(Boolean));
-  for (const module of modules) entries.push({ kind: "module", title: module.split("/").pop(), detail: module, text: module.toLowerCase() });
+  for (const module of modules)
+    entries.push({ kind: "module", title: module.split("/").pop(), detail: module, text: module.toLowerCase() });
   for (const kernel of model.kernels)
-    entries.push({ kind: "kernel", title: kernel.name, detail: `${kernel.computes} (step ${kernel.id})`, id: kernel.id, text: `${kernel.title} kernel ${kernel.sources.join(" ")}`.toLowerCase() });
+    entries.push({
+      kind: "kernel",
+      title: kernel.name,
+      detail: `${kernel.computes} (step ${kernel.id})`,
+      id: kernel.id,
+      text: `${kernel.title} kernel ${kernel.sources.join(" ")}`.toLowerCase(),
+    });
   return entries;
 }
 
@@ -36,14 +47,16 @@ export class Search {
     field.addEventListener("input", () => this.#find());
     field.addEventListener("focus", () => this.#find());
     field.addEventListener("keydown", (event) => this.#key(event));
-    field.addEventListener("blur", () => setTimeout(() => this.#close()));  // after a press on a hit
-    list.addEventListener("pointerdown", (event) => event.preventDefault());  // keeps the focus in the field
+    field.addEventListener("blur", () => setTimeout(() => this.#close())); // after a press on a hit
+    list.addEventListener("pointerdown", (event) => event.preventDefault()); // keeps the focus in the field
   }
 
   #find() {
     const words = this.field.value.toLowerCase().split(/\s+/).filter(Boolean);
     this.#entries ??= collectEntries(this.model);
-    const scored = words.length ? this.#entries.map((entry) => [score(entry, words), entry]).filter(([points]) => points > 0) : [];
+    const scored = words.length
+      ? this.#entries.map((entry) => [score(entry, words), entry]).filter(([points]) => points > 0)
+      : [];
     const isHere = (entry) => entry.kind !== "node" || this.model.graphAt(this.#stage()).has(entry.id);
     scored.sort(([a, x], [b, y]) => b - a || isHere(y) - isHere(x));
     this.#hits = scored.slice(0, mostHits).map(([, entry]) => entry);
@@ -58,11 +71,24 @@ export class Search {
   #draw(isAsked, found) {
     this.list.hidden = !isAsked;
     this.field.setAttribute("aria-expanded", String(isAsked));
-    const hits = this.#hits.map((entry, i) => html("li", {
-      role: "option", id: `hit-${i}`, "aria-selected": String(i === this.#active), onclick: () => this.#choose(entry),
-    }, html("span", { class: `badge ${entry.kind}` }, entry.kind), html("b", {}, entry.title), " ", html("span", { class: "muted" }, entry.detail)));
+    const hits = this.#hits.map((entry, i) =>
+      html(
+        "li",
+        {
+          role: "option",
+          id: `hit-${i}`,
+          "aria-selected": String(i === this.#active),
+          onclick: () => this.#choose(entry),
+        },
+        html("span", { class: `badge ${entry.kind}` }, entry.kind),
+        html("b", {}, entry.title),
+        " ",
+        html("span", { class: "muted" }, entry.detail),
+      ),
+    );
     if (found === 0) hits.push(html("li", { class: "muted" }, "Nothing found."));
-    if (found > mostHits) hits.push(html("li", { class: "muted" }, `and ${(found - mostHits).toLocaleString("en")} more`));
+    if (found > mostHits)
+      hits.push(html("li", { class: "muted" }, `and ${(found - mostHits).toLocaleString("en")} more`));
     this.list.replaceChildren(...hits);
     this.#point();
   }
@@ -92,7 +118,12 @@ export class Search {
     this.field.blur();
     if (entry.kind === "kernel") this.store.set({ view: "kernels", select: `kernel:${entry.id}` });
     else if (entry.kind === "module") this.store.set({ view: "graph", select: `module:${entry.detail}` });
-    else this.store.set({ view: "graph", select: `node:${entry.id}`, stage: this.model.stageWith(entry.id, this.#stage()) ?? this.#stage() });
+    else
+      this.store.set({
+        view: "graph",
+        select: `node:${entry.id}`,
+        stage: this.model.stageWith(entry.id, this.#stage()) ?? this.#stage(),
+      });
   }
 
   #close() {

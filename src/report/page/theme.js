@@ -21,7 +21,9 @@ function remember(theme) {
 
 export function followTheme(button) {
   let chosen = remembered();
-  const apply = () => { document.documentElement.dataset.theme = chosen ?? (system().matches ? "dark" : "light"); };
+  const apply = () => {
+    document.documentElement.dataset.theme = chosen ?? (system().matches ? "dark" : "light");
+  };
   button.addEventListener("click", () => {
     chosen = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
     remember(chosen);

@@ -15,12 +15,12 @@ const comfortable = 0.9;
 
 export class Canvas {
   #layer = svg("g", { class: "layer" });
-  #grounds = svg("g", { class: "grounds", "aria-hidden": "true" });  // of frames, under the lines that run through them
+  #grounds = svg("g", { class: "grounds", "aria-hidden": "true" }); // of frames, under the lines that run through them
   #lines = svg("g", { class: "lines", "aria-hidden": "true" });
   #boxes = svg("g", { class: "boxes" });
   #elements = new Map();
   #places = new Map();
-  #marks = [];  // boxes and lines, with the rectangle that each takes and whether it is shown
+  #marks = []; // boxes and lines, with the rectangle that each takes and whether it is shown
   #zoom;
   #drawing = { width: 0, height: 0, boxes: [], lines: [] };
 
@@ -29,11 +29,25 @@ export class Canvas {
     this.element = element;
     this.press = press;
     this.toggle = toggle;
-    const arrow = svg("marker", { id: "arrow", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 9, markerHeight: 9, markerUnits: "userSpaceOnUse", orient: "auto" },
-      svg("path", { d: "M0,1L7,4L0,7z" }));
+    const arrow = svg(
+      "marker",
+      {
+        id: "arrow",
+        viewBox: "0 0 8 8",
+        refX: 7,
+        refY: 4,
+        markerWidth: 9,
+        markerHeight: 9,
+        markerUnits: "userSpaceOnUse",
+        orient: "auto",
+      },
+      svg("path", { d: "M0,1L7,4L0,7z" }),
+    );
     element.append(svg("defs", {}, arrow), this.#layer);
     this.#layer.append(this.#grounds, this.#lines, this.#boxes);
-    this.#zoom = zoom().scaleExtent([0.02, 3]).on("zoom", () => this.#apply());
+    this.#zoom = zoom()
+      .scaleExtent([0.02, 3])
+      .on("zoom", () => this.#apply());
     select(element).call(this.#zoom).on("dblclick.zoom", null);
   }
 
@@ -69,10 +83,18 @@ export class Canvas {
         element.remove();
         this.#elements.delete(key);
       }
-    this.#grounds.replaceChildren(...drawing.boxes.filter((box) => box.open).map(({ x, y, width, height }) => svg("rect", { x, y, width, height, rx: 9 })));
-    this.#boxes.append(...drawing.boxes.map((box) => this.#box(box, items.get(box.key), look)));  // frames before what is in them
+    this.#grounds.replaceChildren(
+      ...drawing.boxes
+        .filter((box) => box.open)
+        .map(({ x, y, width, height }) => svg("rect", { x, y, width, height, rx: 9 })),
+    );
+    // Frames before what is in them, as the layout gives them.
+    this.#boxes.append(...drawing.boxes.map((box) => this.#box(box, items.get(box.key), look)));
     this.#lines.replaceChildren(...drawing.lines.map((segment) => this.#line(segment)));
-    this.#marks = [...drawing.boxes.map((box) => this.#markOfBox(box)), ...drawing.lines.map((segment, i) => this.#markOfLine(segment, i))];
+    this.#marks = [
+      ...drawing.boxes.map((box) => this.#markOfBox(box)),
+      ...drawing.lines.map((segment, i) => this.#markOfLine(segment, i)),
+    ];
     this.#cull(this.#transform());
   }
 
@@ -82,7 +104,13 @@ export class Canvas {
 
   #markOfLine({ points }, i) {
     const [xs, ys] = [points.map(([x]) => x), points.map(([, y]) => y)];
-    return { element: this.#lines.children[i], left: Math.min(...xs), top: Math.min(...ys), right: Math.max(...xs), bottom: Math.max(...ys) };
+    return {
+      element: this.#lines.children[i],
+      left: Math.min(...xs),
+      top: Math.min(...ys),
+      right: Math.max(...xs),
+      bottom: Math.max(...ys),
+    };
   }
 
   #box(box, item, look) {
@@ -128,8 +156,13 @@ export class Canvas {
       event.stopPropagation();
       this.toggle(key);
     };
-    return svg("g", { class: "toggle", transform: `translate(${width - 17}, 15)`, onclick: press },
-      svg("title", {}, label), svg("circle", { r: 9 }), svg("text", { y: 4.5 }, sign));
+    return svg(
+      "g",
+      { class: "toggle", transform: `translate(${width - 17}, 15)`, onclick: press },
+      svg("title", {}, label),
+      svg("circle", { r: 9 }),
+      svg("text", { y: 4.5 }, sign),
+    );
   }
 
   #line(segment) {
@@ -142,7 +175,10 @@ export class Canvas {
   mark(keys, isMarked) {
     for (const [key, element] of this.#elements) element.classList.toggle("selected", keys.has(key));
     for (const element of this.#lines.children) {
-      element.classList.toggle("selected", element.__uses.some(([writer, reader]) => isMarked(writer, reader)));
+      element.classList.toggle(
+        "selected",
+        element.__uses.some(([writer, reader]) => isMarked(writer, reader)),
+      );
     }
   }
 

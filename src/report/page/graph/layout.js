@@ -6,7 +6,7 @@ import dagre from "dagre/dist/dagre.min.js";
 const padding = 18;
 const titleHeight = 34;
 
-const known = new Map();  // of the groups laid out so far, by their looks
+const known = new Map(); // of the groups laid out so far, by their looks
 
 // sizes: [[width, height]]; edges: [[from, to]], both numbers of boxes.
 function arrange(sizes, edges) {
@@ -23,7 +23,8 @@ function arrangeByDagre(sizes, edges) {
   dagre.layout(graph);
   const { width, height } = graph.graph();
   return {
-    width: Number.isFinite(width) ? width : 0, height: Number.isFinite(height) ? height : 0,
+    width: Number.isFinite(width) ? width : 0,
+    height: Number.isFinite(height) ? height : 0,
     centres: sizes.map((_, i) => graph.node(String(i))).map(({ x, y }) => [x, y]),
     routes: edges.map(([from, to]) => graph.edge(String(from), String(to)).points.map(({ x, y }) => [x, y])),
   };
@@ -45,7 +46,10 @@ function layOutFrame(frame) {
       numbers.set(port, sizes.length);
       sizes.push([1, 1]);
     }
-  const arranged = arrange(sizes, frame.edges.map((edge) => [numbers.get(edge.from), numbers.get(edge.to)]));
+  const arranged = arrange(
+    sizes,
+    frame.edges.map((edge) => [numbers.get(edge.from), numbers.get(edge.to)]),
+  );
   const width = Math.max(arranged.width, frame.title) + 2 * padding;
   const height = arranged.height + titleHeight + padding;
   const left = (width - arranged.width) / 2;
@@ -53,8 +57,12 @@ function layOutFrame(frame) {
 
   const centres = arranged.centres.map(move);
   const boxes = frame.children.map((child, i) => ({
-    key: child.key, x: centres[i][0] - sizes[i][0] / 2, y: centres[i][1] - sizes[i][1] / 2, width: sizes[i][0],
-    height: sizes[i][1], frame: inner.get(child.key),
+    key: child.key,
+    x: centres[i][0] - sizes[i][0] / 2,
+    y: centres[i][1] - sizes[i][1] / 2,
+    width: sizes[i][0],
+    height: sizes[i][1],
+    frame: inner.get(child.key),
   }));
   const enter = numbers.has("in") ? centres[numbers.get("in")][0] : undefined;
   const leave = numbers.has("out") ? centres[numbers.get("out")][0] : undefined;
@@ -69,8 +77,8 @@ function layOutFrame(frame) {
   return { width, height, boxes, lines, enter, leave };
 }
 
-// A line to a frame goes straight down to where the lines inside it begin; likewise from one. One between neighbours has a
-// bend where dagre took it to the middle of the frame, and needs none.
+// A line to a frame goes straight down to where the lines inside it begin; likewise from one. One between neighbours has
+// a bend where dagre took it to the middle of the frame, and needs none.
 function attach(points, from, to) {
   const straight = 12;
   if (points.length === 3 && (from?.frame?.leave ?? to?.frame?.enter) !== undefined) points.splice(1, 1);
@@ -88,9 +96,17 @@ function attach(points, from, to) {
 export function layOut(plan) {
   const drawing = { boxes: [], lines: [] };
   const place = (frame, x, y) => {
-    for (const line of frame.lines) drawing.lines.push({ ...line, points: line.points.map(([a, b]) => [a + x, b + y]) });
+    for (const line of frame.lines)
+      drawing.lines.push({ ...line, points: line.points.map(([a, b]) => [a + x, b + y]) });
     for (const box of frame.boxes) {
-      drawing.boxes.push({ key: box.key, x: box.x + x, y: box.y + y, width: box.width, height: box.height, open: !!box.frame });
+      drawing.boxes.push({
+        key: box.key,
+        x: box.x + x,
+        y: box.y + y,
+        width: box.width,
+        height: box.height,
+        open: !!box.frame,
+      });
       if (box.frame) place(box.frame, box.x + x, box.y + y);
     }
   };

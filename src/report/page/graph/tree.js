@@ -6,9 +6,9 @@
 import { plural } from "../format.js";
 import { isWithin } from "../model.js";
 
-const mostChildren = 120;  // of one group, before runs of its nodes become groups
+const mostChildren = 120; // of one group, before runs of its nodes become groups
 const runLength = 40;
-const mostBoxes = 100;     // opened of their own accord
+const mostBoxes = 100; // opened of their own accord
 
 const isData = (node) => node.kind === "constant" || node.kind === "parameter";
 
@@ -19,7 +19,7 @@ function newGroup(key, label, parent, node) {
 // The root of the tree. Constants and parameters are left out unless asked for.
 export function buildTree(model, stage, withConstants) {
   const graph = model.graphAt(stage);
-  const regions = new Map();  // of each node with nested graphs, their names
+  const regions = new Map(); // of each node with nested graphs, their names
   for (const id of graph.inputs.keys()) {
     const { within, region } = model.nodes[id];
     if (graph.has(within)) regions.set(within, (regions.get(within) ?? new Set()).add(region));
@@ -36,7 +36,9 @@ export function buildTree(model, stage, withConstants) {
   const home = (node) => {
     if (graph.has(node.within)) {
       const outer = nodeGroup(model.nodes[node.within]);
-      return regions.get(node.within).size > 1 ? open(`region:${node.within}:${node.region}`, node.region, outer) : outer;
+      return regions.get(node.within).size > 1
+        ? open(`region:${node.within}:${node.region}`, node.region, outer)
+        : outer;
     }
     let group = root;
     let path = "";
@@ -54,15 +56,21 @@ export function buildTree(model, stage, withConstants) {
     if (regions.has(id)) nodeGroup(node);
     else {
       const parent = home(node);
-      parent.children.push({ key: "node:" + id, label: node.op, detail: graph.typeOf(node) || node.name, node, parent });
+      parent.children.push({
+        key: "node:" + id,
+        label: node.op,
+        detail: graph.typeOf(node) || node.name,
+        node,
+        parent,
+      });
     }
   }
   finish(root);
   return root;
 }
 
-// Counts, drops empty groups, lets a module of one node be that node and a chain of modules with nothing beside it be one,
-// and splits what is too long.
+// Counts, drops empty groups, lets a module of one node be that node and a chain of modules with nothing beside it be
+// one, and splits what is too long.
 function finish(group) {
   group.children = group.children.map((child) => (child.children ? finish(child) : child)).filter(Boolean);
   if (group.children.length === 0 && !group.node && group.parent) return undefined;
@@ -133,9 +141,9 @@ export function chooseOpen(root) {
 
 // What is drawn of a tree: `plan` for the layout, and for each node the box that stands for it.
 export function planDrawing(model, stage, root, isOpen) {
-  const boxOf = new Map();   // node number → key of a box or frame
-  const items = new Map();   // key → group or node of the tree
-  const frames = new Map();  // key of an open group → its part of the plan
+  const boxOf = new Map(); // node number → key of a box or frame
+  const items = new Map(); // key → group or node of the tree
+  const frames = new Map(); // key of an open group → its part of the plan
 
   const claim = (item, key) => {
     if (item.node) boxOf.set(item.node.id, key);
@@ -181,7 +189,7 @@ function connect(graph, boxOf, items, frames) {
       const down = ancestors(to);
       let common = 0;
       while (common + 1 < up.length && common + 1 < down.length && up[common + 1] === down[common + 1]) ++common;
-      if (common + 1 >= up.length || common + 1 >= down.length) continue;  // one is the frame around the other
+      if (common + 1 >= up.length || common + 1 >= down.length) continue; // one is the frame around the other
       segment(up[common], up[common + 1], down[common + 1], writer, reader);
       for (let i = common + 2; i < up.length; ++i) segment(up[i - 1], up[i], "out", writer, reader);
       for (let i = common + 2; i < down.length; ++i) segment(down[i - 1], "in", down[i], writer, reader);

@@ -10,15 +10,15 @@ import { showLegend } from "./legend.js";
 import { buildTree, chooseOpen, findGroup, findItem, nodesIn, planDrawing } from "./tree.js";
 import { startLayouts } from "./worker.js";
 
-const playPause = 1100;  // milliseconds a stage stays while playing
+const playPause = 1100; // milliseconds a stage stays while playing
 
 export class GraphView {
-  #open;                 // keys of groups open by default, once a tree was seen
-  #chosen = new Map();   // key → whether the reader opened or closed it
+  #open; // keys of groups open by default, once a tree was seen
+  #chosen = new Map(); // key → whether the reader opened or closed it
   #withConstants = false;
   #colour = "kind";
-  #drawn = 0;            // number of the newest drawing asked for
-  #picture;              // { root, plan, boxOf, items } of what is drawn
+  #drawn = 0; // number of the newest drawing asked for
+  #picture; // { root, plan, boxOf, items } of what is drawn
   #stage;
   #playing;
 
@@ -34,36 +34,86 @@ export class GraphView {
   #build(container) {
     const { model } = this;
     this.slider = html("input", {
-      type: "range", id: "stage", min: 0, max: model.lastStage, step: 1, "aria-label": "Stage of the graph",
-      disabled: model.lastStage === 0, oninput: () => this.goTo(Number(this.slider.value)),
+      type: "range",
+      id: "stage",
+      min: 0,
+      max: model.lastStage,
+      step: 1,
+      "aria-label": "Stage of the graph",
+      disabled: model.lastStage === 0,
+      oninput: () => this.goTo(Number(this.slider.value)),
     });
     this.stageName = html("output", { class: "stage-name", for: "stage" });
-    this.playButton = button("Play", () => this.#togglePlay(), { class: "quiet", "aria-pressed": "false", disabled: model.lastStage === 0 });
-    const colour = html("select", { id: "colour", "aria-label": "Colour of the boxes", onchange: () => this.#recolour(colour.value) },
+    this.playButton = button("Play", () => this.#togglePlay(), {
+      class: "quiet",
+      "aria-pressed": "false",
+      disabled: model.lastStage === 0,
+    });
+    const colour = html(
+      "select",
+      { id: "colour", "aria-label": "Colour of the boxes", onchange: () => this.#recolour(colour.value) },
       html("option", { value: "kind" }, "by kind"),
-      html("option", { value: "kernel", disabled: model.kernels.length === 0 }, "by kernel"));
+      html("option", { value: "kernel", disabled: model.kernels.length === 0 }, "by kernel"),
+    );
     const constants = html("input", { type: "checkbox", onchange: () => this.#showConstants(constants.checked) });
-    this.surface = svg("svg", { id: "graph", class: "surface", tabindex: 0, role: "group", "aria-label": "Graph of the model" });
+    this.surface = svg("svg", {
+      id: "graph",
+      class: "surface",
+      tabindex: 0,
+      role: "group",
+      "aria-label": "Graph of the model",
+    });
     this.changes = html("details", { class: "changes" });
     this.legend = html("div", { class: "legend" });
     this.busy = html("p", { class: "busy", hidden: true }, "Laying out …");
     this.empty = html("p", { class: "busy", hidden: true }, "There is nothing to draw at this stage.");
     container.append(
-      html("div", { class: "toolbar" },
-        html("div", { class: "stages" },
-          button("‹", () => this.step(-1), { class: "quiet", "aria-label": "Stage before", disabled: model.lastStage === 0 }),
+      html(
+        "div",
+        { class: "toolbar" },
+        html(
+          "div",
+          { class: "stages" },
+          button("‹", () => this.step(-1), {
+            class: "quiet",
+            "aria-label": "Stage before",
+            disabled: model.lastStage === 0,
+          }),
           this.slider,
-          button("›", () => this.step(1), { class: "quiet", "aria-label": "Next stage", disabled: model.lastStage === 0 }),
-          this.playButton),
+          button("›", () => this.step(1), {
+            class: "quiet",
+            "aria-label": "Next stage",
+            disabled: model.lastStage === 0,
+          }),
+          this.playButton,
+        ),
         this.stageName,
-        html("div", { class: "choices" }, html("label", {}, html("span", { class: "wide-only" }, "colour"), colour), html("label", {}, constants, " constants"),
+        html(
+          "div",
+          { class: "choices" },
+          html("label", {}, html("span", { class: "wide-only" }, "colour"), colour),
+          html("label", {}, constants, " constants"),
           button("Open all", () => this.#openAll(true), { class: "quiet" }),
-          button("Close all", () => this.#openAll(false), { class: "quiet" }))),
-      html("div", { class: "stage" }, this.surface, this.changes, this.legend, this.busy, this.empty,
-        html("div", { class: "zoom", role: "group", "aria-label": "Zoom" },
+          button("Close all", () => this.#openAll(false), { class: "quiet" }),
+        ),
+      ),
+      html(
+        "div",
+        { class: "stage" },
+        this.surface,
+        this.changes,
+        this.legend,
+        this.busy,
+        this.empty,
+        html(
+          "div",
+          { class: "zoom", role: "group", "aria-label": "Zoom" },
           button("+", () => this.canvas.zoomBy(1.3), { "aria-label": "Zoom in" }),
           button("−", () => this.canvas.zoomBy(1 / 1.3), { "aria-label": "Zoom out" }),
-          button("fit", () => this.canvas.fit(true), { "aria-label": "Show the whole graph" }))));
+          button("fit", () => this.canvas.fit(true), { "aria-label": "Show the whole graph" }),
+        ),
+      ),
+    );
   }
 
   update(state) {
@@ -85,8 +135,12 @@ export class GraphView {
     if (stage.changes !== undefined && this.#stage > 0) facts.push(plural(stage.changes, "rewrite"));
     if (stage.milliseconds !== undefined && this.#stage > 0) facts.push(duration(stage.milliseconds));
     this.stageName.replaceChildren(
-      html("span", { class: "muted" }, `${this.#stage} of ${this.model.lastStage}`), " ", html("strong", {}, stage.name), " ",
-      html("span", { class: "muted" }, facts.join(" · ")));
+      html("span", { class: "muted" }, `${this.#stage} of ${this.model.lastStage}`),
+      " ",
+      html("strong", {}, stage.name),
+      " ",
+      html("span", { class: "muted" }, facts.join(" · ")),
+    );
     showChanges(this.changes, this.model, this.#stage, (id, k) => this.store.set({ stage: k, select: `node:${id}` }));
   }
 
@@ -104,10 +158,12 @@ export class GraphView {
     const number = ++this.#drawn;
     const root = this.#tree();
     const picture = planDrawing(this.model, this.#stage, root, (key) => this.#isOpen(key));
-    const slow = setTimeout(() => { this.busy.hidden = false; }, 150);
+    const slow = setTimeout(() => {
+      this.busy.hidden = false;
+    }, 150);
     const drawing = await this.layOut(picture.plan);
     clearTimeout(slow);
-    if (number !== this.#drawn) return;  // a newer one is under way
+    if (number !== this.#drawn) return; // a newer one is under way
     this.busy.hidden = true;
     this.empty.hidden = drawing.boxes.length > 0;
     const isFirst = !this.#picture;
@@ -167,8 +223,10 @@ export class GraphView {
     if (kind === "node") return [Number(key)];
     if (kind === "module") return ids.filter((id) => isWithin(this.model.nodes[id].module, key));
     const kernels = new Set(this.model.selectedKernels({ kind, key }));
-    const selected = ids.filter((id) => kernels.size > 0 && this.model.kernelsOfNode(this.model.nodes[id]).some((kernel) => kernels.has(kernel)));
-    const main = new Set([...kernels].map(({ nodes }) => nodes[0]));  // what a kernel is about comes first in it
+    const selected = ids.filter(
+      (id) => kernels.size > 0 && this.model.kernelsOfNode(this.model.nodes[id]).some((kernel) => kernels.has(kernel)),
+    );
+    const main = new Set([...kernels].map(({ nodes }) => nodes[0])); // what a kernel is about comes first in it
     return [...selected.filter((id) => main.has(id)), ...selected.filter((id) => !main.has(id))];
   }
 
@@ -270,7 +328,10 @@ export class GraphView {
     const selection = parseSelection(this.store.state.select);
     const graph = this.model.graphAt(this.#stage);
     const drawn = (id) => this.#picture?.boxOf.has(id);
-    const next = selection?.kind === "node" ? (neighbours(graph, Number(selection.key)) ?? []).find(drawn) : graph.order.find(drawn);
+    const next =
+      selection?.kind === "node"
+        ? (neighbours(graph, Number(selection.key)) ?? []).find(drawn)
+        : graph.order.find(drawn);
     if (next === undefined) return;
     this.store.set({ select: `node:${next}` });
     announce(`${this.model.nodes[next].op} ${this.model.nodes[next].name}`);

@@ -13,7 +13,7 @@ export function startLayouts() {
     const script = document.getElementById("program").textContent;
     worker = new Worker(URL.createObjectURL(new Blob([script], { type: "text/javascript" })));
   } catch {
-    return async (plan) => layOut(plan);  // some browsers start no workers from files
+    return async (plan) => layOut(plan); // some browsers start no workers from files
   }
   const waiting = new Map();
   let last = 0;
@@ -21,8 +21,9 @@ export function startLayouts() {
     waiting.get(number)(drawing);
     waiting.delete(number);
   };
-  return (plan) => new Promise((resolve) => {
-    waiting.set(++last, resolve);
-    worker.postMessage({ number: last, plan });
-  });
+  return (plan) =>
+    new Promise((resolve) => {
+      waiting.set(++last, resolve);
+      worker.postMessage({ number: last, plan });
+    });
 }

@@ -22,18 +22,33 @@ export class ChecksView {
     const check = (key) => ({ title: key, value: (row) => String(row[key] ?? ""), cell: (row) => verdict(row[key]) });
     const reason = model.data.not_verified;
     const empty = `The model was not verified for this report${reason ? `: ${reason}` : ""}. tenon verify MODEL does it.`;
-    const table = new Table([
-      { title: "pass", value: (row) => row.pass },
-      { title: "order", value: (row) => row.number, isNumber: true },
-      { title: "rewrites", value: (row) => row.changes, isNumber: true },
-      check("numbers"),
-      { title: "difference", value: (row) => row.difference, cell: (row) => number(row.difference), isNumber: true },
-      check("gradients"), check("lint"), check("parameters"),
-      { title: "notes", value: (row) => (row.notes ?? []).join("; "), className: "text" },
-    ], rows, { label: "Checks", order: { column: 1, down: false }, filter: "Filter checks", empty });
-    const outcome = failed ? `${count(failed)} of ${plural(rows.length, "check")} failed.`
+    const table = new Table(
+      [
+        { title: "pass", value: (row) => row.pass },
+        { title: "order", value: (row) => row.number, isNumber: true },
+        { title: "rewrites", value: (row) => row.changes, isNumber: true },
+        check("numbers"),
+        { title: "difference", value: (row) => row.difference, cell: (row) => number(row.difference), isNumber: true },
+        check("gradients"),
+        check("lint"),
+        check("parameters"),
+        { title: "notes", value: (row) => (row.notes ?? []).join("; "), className: "text" },
+      ],
+      rows,
+      { label: "Checks", order: { column: 1, down: false }, filter: "Filter checks", empty },
+    );
+    const outcome = failed
+      ? `${count(failed)} of ${plural(rows.length, "check")} failed.`
       : "After each of these passes the model was compared with what it was before.";
-    container.append(html("section", {}, html("h2", {}, "Verification"), rows.length > 0 && html("p", { class: "muted" }, outcome) || "", table.element));
+    container.append(
+      html(
+        "section",
+        {},
+        html("h2", {}, "Verification"),
+        (rows.length > 0 && html("p", { class: "muted" }, outcome)) || "",
+        table.element,
+      ),
+    );
   }
 
   update() {}

@@ -8,50 +8,88 @@ import { Roofline } from "./roofline.js";
 const timeColumn = 5;
 
 function kernelTable(model, store) {
-  return new Table([
-    { title: "kernel", value: (row) => row.name },
-    { title: "step", value: (row) => row.id, isNumber: true },
-    { title: "computes", value: (row) => row.computes, className: "names" },
-    { title: "kind", value: (row) => row.kind ?? "" },
-    { title: "module", value: (row) => row.module, className: "names" },
-    { title: "time", value: (row) => row.milliseconds, cell: (row) => duration(row.milliseconds), isNumber: true },
-    { title: "share", value: (row) => row.share, cell: (row) => percent(row.share), isNumber: true },
-    { title: "arithmetic", value: (row) => row.flops, cell: (row) => operations(row.flops), isNumber: true },
-    { title: "traffic", value: (row) => row.bytes, cell: (row) => bytes(row.bytes), isNumber: true },
-    { title: "GFLOP/s", value: (row) => row.gflops, cell: (row) => number(row.gflops), isNumber: true },
-    { title: "GB/s", value: (row) => row.gbps, cell: (row) => number(row.gbps), isNumber: true },
-    { title: "of ceiling", value: (row) => row.ceiling, cell: (row) => percent(row.ceiling), isNumber: true },
-    { title: "bound by", value: (row) => row.bound ?? "" },
-  ], model.kernels, {
-    label: "Kernels", press: (row) => store.set({ select: `kernel:${row.id}` }), filter: "Filter kernels", order: { column: timeColumn, down: true },
-    empty: "No kernel was made: nothing is left to compute.",
-  });
+  return new Table(
+    [
+      { title: "kernel", value: (row) => row.name },
+      { title: "step", value: (row) => row.id, isNumber: true },
+      { title: "computes", value: (row) => row.computes, className: "names" },
+      { title: "kind", value: (row) => row.kind ?? "" },
+      { title: "module", value: (row) => row.module, className: "names" },
+      { title: "time", value: (row) => row.milliseconds, cell: (row) => duration(row.milliseconds), isNumber: true },
+      { title: "share", value: (row) => row.share, cell: (row) => percent(row.share), isNumber: true },
+      { title: "arithmetic", value: (row) => row.flops, cell: (row) => operations(row.flops), isNumber: true },
+      { title: "traffic", value: (row) => row.bytes, cell: (row) => bytes(row.bytes), isNumber: true },
+      { title: "GFLOP/s", value: (row) => row.gflops, cell: (row) => number(row.gflops), isNumber: true },
+      { title: "GB/s", value: (row) => row.gbps, cell: (row) => number(row.gbps), isNumber: true },
+      { title: "of ceiling", value: (row) => row.ceiling, cell: (row) => percent(row.ceiling), isNumber: true },
+      { title: "bound by", value: (row) => row.bound ?? "" },
+    ],
+    model.kernels,
+    {
+      label: "Kernels",
+      press: (row) => store.set({ select: `kernel:${row.id}` }),
+      filter: "Filter kernels",
+      order: { column: timeColumn, down: true },
+      empty: "No kernel was made: nothing is left to compute.",
+    },
+  );
 }
 
 function missedTable(model, store) {
   const name = (id) => model.kernels[id]?.title ?? `kernel ${id}`;
   const rows = (model.data.missed ?? []).map((miss, rank) => ({ ...miss, rank }));
-  return new Table([
-    { title: "from", value: (row) => name(row.from), className: "names" },
-    { title: "into", value: (row) => name(row.to), className: "names" },
-    { title: "because", value: (row) => model.text(row.reason), className: "text" },
-    { title: "between them", value: (row) => model.text(row.buffer), cell: (row) => html("code", {}, model.text(row.buffer)) },
-    { title: "time lost", value: (row) => row.microseconds, cell: (row) => duration(row.microseconds / 1000), isNumber: true },
-  ], rows, {
-    label: "Missed fusions", press: (row) => store.set({ select: `missed:${row.rank}` }), filter: "Filter missed fusions",
-    order: { column: 4, down: true }, empty: "No fusion was declined, or none was recorded.",
-  });
+  return new Table(
+    [
+      { title: "from", value: (row) => name(row.from), className: "names" },
+      { title: "into", value: (row) => name(row.to), className: "names" },
+      { title: "because", value: (row) => model.text(row.reason), className: "text" },
+      {
+        title: "between them",
+        value: (row) => model.text(row.buffer),
+        cell: (row) => html("code", {}, model.text(row.buffer)),
+      },
+      {
+        title: "time lost",
+        value: (row) => row.microseconds,
+        cell: (row) => duration(row.microseconds / 1000),
+        isNumber: true,
+      },
+    ],
+    rows,
+    {
+      label: "Missed fusions",
+      press: (row) => store.set({ select: `missed:${row.rank}` }),
+      filter: "Filter missed fusions",
+      order: { column: 4, down: true },
+      empty: "No fusion was declined, or none was recorded.",
+    },
+  );
 }
 
 export class KernelsView {
   constructor(container, { model, store }) {
     const plot = html("div", { class: "plot roofline" });
     container.append(
-      html("section", {}, html("h2", {}, "Roofline"),
-        html("p", { class: "muted" }, "Each dot is a kernel, its area the time it takes. The lines are the ceilings that were measured on this machine."), plot),
+      html(
+        "section",
+        {},
+        html("h2", {}, "Roofline"),
+        html(
+          "p",
+          { class: "muted" },
+          "Each dot is a kernel, its area the time it takes. The lines are the ceilings that were measured on this machine.",
+        ),
+        plot,
+      ),
       html("section", {}, html("h2", {}, "Kernels"), kernelTable(model, store).element),
-      html("section", {}, html("h2", {}, "Fusions missed"),
-        html("p", { class: "muted" }, "Ranked by the time that joining the two kernels would save, by estimate."), missedTable(model, store).element));
+      html(
+        "section",
+        {},
+        html("h2", {}, "Fusions missed"),
+        html("p", { class: "muted" }, "Ranked by the time that joining the two kernels would save, by estimate."),
+        missedTable(model, store).element,
+      ),
+    );
     this.roofline = new Roofline(plot, model, store);
   }
 

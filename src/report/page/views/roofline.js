@@ -17,7 +17,14 @@ function ticksOf(axis) {
   for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); ++power)
     for (const factor of isFew ? [1, 2, 5] : [1]) values.push(factor * 10 ** power);
   const shown = values.filter((value) => value >= low * 0.999 && value <= high * 1.001);
-  return axis.tickValues(shown).tickFormat((value) => Number(value.toPrecision(1)).toLocaleString("en", { maximumFractionDigits: 9 }));
+  return axis
+    .tickValues(shown)
+    .tickFormat((value) => Number(value.toPrecision(1)).toLocaleString("en", { maximumFractionDigits: 9 }));
+}
+
+function describe({ title, id, milliseconds, gflops, gbps, ceiling }) {
+  const facts = [duration(milliseconds), number(gflops, "GFLOP/s"), number(gbps, "GB/s"), `${percent(ceiling)} of ceiling`];
+  return `${title} (step ${id})\n${facts.join(" · ")}`;
 }
 
 export class Roofline {
@@ -26,16 +33,26 @@ export class Roofline {
 
   constructor(holder, model, store) {
     Object.assign(this, { model, store });
-    this.kernels = model.kernels.filter(({ flops, bytes, gflops }) => flops > 0 && bytes > 0 && gflops > 0)
-      .sort((a, b) => (b.milliseconds ?? 0) - (a.milliseconds ?? 0));  // small dots over large ones
+    this.kernels = model.kernels
+      .filter(({ flops, bytes, gflops }) => flops > 0 && bytes > 0 && gflops > 0)
+      .sort((a, b) => (b.milliseconds ?? 0) - (a.milliseconds ?? 0)); // small dots over large ones
     this.machine = model.data.machine ?? {};
     if (this.kernels.length === 0) {
       holder.append(nothing("No kernel has a measured speed and counted operations, so there is nothing to place."));
       return;
     }
-    drawAtWidth(holder, `Roofline of ${this.kernels.length} kernels`, height, (surface, width) => this.#draw(surface, width));
+    drawAtWidth(holder, `Roofline of ${this.kernels.length} kernels`, height, (surface, width) =>
+      this.#draw(surface, width),
+    );
     const left = model.kernels.length - this.kernels.length;
-    if (left > 0) holder.append(html("p", { class: "muted caption" }, `${plural(left, "step")} without arithmetic, or not measured, cannot be placed.`));
+    if (left > 0)
+      holder.append(
+        html(
+          "p",
+          { class: "muted caption" },
+          `${plural(left, "step")} without arithmetic, or not measured, cannot be placed.`,
+        ),
+      );
     followPointer(holder);
   }
 
@@ -46,11 +63,22 @@ export class Roofline {
     const speeds = [...this.kernels.map(({ gflops }) => gflops), ...(peak ? [peak] : [])];
     const [least, most] = [Math.min(...intensities) / 2.5, Math.max(...intensities) * 2.5];
     const lowest = Math.min(...speeds, ...bandwidths.map(({ gbps }) => gbps * least * 2));
-    const x = scaleLog().domain([least, most]).range([space.left, width - space.right]);
-    const y = scaleLog().domain([lowest / 2, Math.max(...speeds) * 2]).range([height - space.bottom, space.top]);
+    const x = scaleLog()
+      .domain([least, most])
+      .range([space.left, width - space.right]);
+    const y = scaleLog()
+      .domain([lowest / 2, Math.max(...speeds) * 2])
+      .range([height - space.bottom, space.top]);
     drawAxes(surface, {
-      x, y, left: space.left, bottom: height - space.bottom, right: width - space.right, xTicks: ticksOf, yTicks: ticksOf,
-      xLabel: "FLOP per byte moved", yLabel: "GFLOP/s",
+      x,
+      y,
+      left: space.left,
+      bottom: height - space.bottom,
+      right: width - space.right,
+      xTicks: ticksOf,
+      yTicks: ticksOf,
+      xLabel: "FLOP per byte moved",
+      yLabel: "GFLOP/s",
     });
     this.#drawCeilings(surface, x, y);
     this.#drawDots(surface, x, y);
@@ -64,8 +92,14 @@ export class Roofline {
     const roof = peak ?? top;
     if (peak) {
       const start = Math.max(first, peak / Math.max(peak / last, ...bandwidths.map(({ gbps }) => gbps)));
-      surface.append(svg("line", { class: "ceiling", x1: x(start), x2: x(last), y1: y(peak), y2: y(peak) }),
-        svg("text", { class: "ceiling-label", x: x(last), y: y(peak) - 6, "text-anchor": "end" }, `peak ${number(peak, "GFLOP/s")}`));
+      surface.append(
+        svg("line", { class: "ceiling", x1: x(start), x2: x(last), y1: y(peak), y2: y(peak) }),
+        svg(
+          "text",
+          { class: "ceiling-label", x: x(last), y: y(peak) - 6, "text-anchor": "end" },
+          `peak ${number(peak, "GFLOP/s")}`,
+        ),
+      );
     }
     bandwidths.forEach(({ name, gbps }, i) => {
       const from = Math.max(first, floor / gbps);
@@ -73,21 +107,33 @@ export class Roofline {
       if (from >= to) return;
       const [x1, y1, x2, y2] = [x(from), y(from * gbps), x(to), y(to * gbps)];
       const angle = Math.atan2(y2 - y1, x2 - x1);
-      const along = i % 2 === 0 ? 10 : Math.min(130, Math.max(10, Math.hypot(x2 - x1, y2 - y1) - 110));  // so that close lines have labels apart
-      const place = `translate(${x1 + along * Math.cos(angle)}, ${y1 + along * Math.sin(angle) - 5}) rotate(${angle * 180 / Math.PI})`;
-      surface.append(svg("line", { class: "ceiling", x1, y1, x2, y2 }),
-        svg("text", { class: "ceiling-label", transform: place }, `${name} ${number(gbps, "GB/s")}`));
+      // Further along every other line, so that the labels of close ones are apart.
+      const along = i % 2 === 0 ? 10 : Math.min(130, Math.max(10, Math.hypot(x2 - x1, y2 - y1) - 110));
+      const start = `${x1 + along * Math.cos(angle)}, ${y1 + along * Math.sin(angle) - 5}`;
+      const place = `translate(${start}) rotate(${(angle * 180) / Math.PI})`;
+      surface.append(
+        svg("line", { class: "ceiling", x1, y1, x2, y2 }),
+        svg("text", { class: "ceiling-label", transform: place }, `${name} ${number(gbps, "GB/s")}`),
+      );
     });
   }
 
   #drawDots(surface, x, y) {
     const most = Math.max(...this.kernels.map(({ milliseconds }) => milliseconds ?? 0));
-    const radius = scaleSqrt().domain([0, most || 1]).range([2.5, 17]);
-    this.#dots = this.kernels.map((kernel) => svg("circle", {
-      class: "dot", "data-kernel": kernel.id, cx: x(kernel.flops / kernel.bytes), cy: y(kernel.gflops), r: radius(kernel.milliseconds ?? 0),
-      "data-label": `${kernel.title} (step ${kernel.id})\n${duration(kernel.milliseconds)} · ${number(kernel.gflops, "GFLOP/s")} · ${number(kernel.gbps, "GB/s")} · ${percent(kernel.ceiling)} of ceiling`,
-      onclick: () => this.store.set({ select: `kernel:${kernel.id}` }),
-    }));
+    const radius = scaleSqrt()
+      .domain([0, most || 1])
+      .range([2.5, 17]);
+    this.#dots = this.kernels.map((kernel) =>
+      svg("circle", {
+        class: "dot",
+        "data-kernel": kernel.id,
+        cx: x(kernel.flops / kernel.bytes),
+        cy: y(kernel.gflops),
+        r: radius(kernel.milliseconds ?? 0),
+        "data-label": describe(kernel),
+        onclick: () => this.store.set({ select: `kernel:${kernel.id}` }),
+      }),
+    );
     surface.append(svg("g", {}, this.#dots));
   }
 
