@@ -4,7 +4,8 @@
 browser_test.py [--template PAGE.html] [--tenon PROGRAM] [--first-paint MILLISECONDS] [REPORT.html ...]
 
 With --template it fills that page with small data of its own, also with parts missing; with --tenon it has reports made of
-built-in models. Any report can be given besides. It prints when each was first painted and when its graph was drawn; --first-paint fails those painted later.
+built-in models. Any report can be given besides. It prints when each was first painted and when its graph was drawn;
+--first-paint fails those painted later.
 """
 
 import argparse

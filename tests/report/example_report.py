@@ -76,7 +76,7 @@ def flat(count):
     for i in range(count):
         last = b.node("relu", f"relu_{i}", [last])
     return {"model": "flat", "strings": b.strings, "nodes": b.nodes,
-            "stages": [{"name": "as read", "nodes": count + 1, "added": list(range(count + 1)), "removed": [], "rewired": []}]}
+            "stages": [{"name": "as read", "nodes": count + 1, "added": list(range(count + 1))}]}
 
 
 def reports():

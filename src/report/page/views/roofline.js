@@ -23,7 +23,12 @@ function ticksOf(axis) {
 }
 
 function describe({ title, id, milliseconds, gflops, gbps, ceiling }) {
-  const facts = [duration(milliseconds), number(gflops, "GFLOP/s"), number(gbps, "GB/s"), `${percent(ceiling)} of ceiling`];
+  const facts = [
+    duration(milliseconds),
+    number(gflops, "GFLOP/s"),
+    number(gbps, "GB/s"),
+    `${percent(ceiling)} of ceiling`,
+  ];
   return `${title} (step ${id})\n${facts.join(" · ")}`;
 }
 
