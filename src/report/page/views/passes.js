@@ -19,11 +19,11 @@ function passTable(model, store) {
   return new Table(
     [
       { title: "pass", value: (row) => row.pass },
-      { title: "order", value: (row) => row.number, isNumber: true },
-      { title: "round", value: (row) => row.round, isNumber: true },
       { title: "rewrites", value: (row) => row.changes, isNumber: true },
       { title: "nodes after", value: (row) => row.nodes, isNumber: true },
       { title: "time", value: (row) => row.milliseconds, cell: (row) => duration(row.milliseconds), isNumber: true },
+      { title: "round", value: (row) => row.round, isNumber: true },
+      { title: "order", value: (row) => row.number, isNumber: true },
     ],
     rows,
     {
@@ -32,7 +32,7 @@ function passTable(model, store) {
       canPress: ({ stage }) => stage !== undefined,
       filter: "Filter passes",
       empty: "No pass was recorded.",
-      order: { column: 1, down: false },
+      order: { column: 5, down: false },
     },
   );
 }

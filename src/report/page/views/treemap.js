@@ -93,7 +93,7 @@ function drawArea(place, total, store) {
 }
 
 export function drawTreemap(model, store) {
-  const kernels = model.kernels.filter(({ milliseconds }) => milliseconds > 0);
+  const kernels = model.kernels.filter(({ kind, milliseconds }) => kind !== "view" && milliseconds > 0);
   if (kernels.length === 0) return nothing("No kernel was timed.");
   const tree = hierarchy(chooseTree(kernels))
     .sum(({ time = 0 }) => time)
