@@ -174,10 +174,9 @@ export class Inspector {
   }
 
   #kernel(kernel, stage) {
-    const graph = this.model.graphAt(stage);
     const loops = this.model.loopsOf(kernel);
     const missed = (this.model.data.missed ?? []).filter(({ from, to }) => from === kernel.id || to === kernel.id);
-    const here = kernel.nodes.filter((id) => graph.has(id));
+    const nodes = this.model.nodesOfKernels([kernel], stage);
     return [
       html(
         "p",
@@ -209,7 +208,7 @@ export class Inspector {
       ]),
       section(
         "Nodes it computes",
-        (here.length ? here : kernel.nodes).map((id) => this.#nodeLink(id)),
+        (nodes.length ? nodes : kernel.nodes).map((id) => this.#nodeLink(id)),
       ),
       section(
         "From your nodes",

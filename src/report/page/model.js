@@ -88,6 +88,14 @@ export class Model {
     return [...new Set(names.flatMap((name) => this.#kernelsOfSource.get(name) ?? []))];
   }
 
+  // The nodes of stage k that kernels compute, what each kernel is about first.
+  nodesOfKernels(kernels, k) {
+    const isTheirs = (id) => this.kernelsOfNode(this.nodes[id]).some((kernel) => kernels.includes(kernel));
+    const ids = kernels.length ? [...this.graphAt(k).inputs.keys()].filter(isTheirs) : [];
+    const main = new Set(kernels.map(({ nodes }) => nodes[0]));
+    return [...ids.filter((id) => main.has(id)), ...ids.filter((id) => !main.has(id))];
+  }
+
   // The kernels of a selection: one, or the two that were not fused.
   selectedKernels({ kind, key }) {
     if (kind === "kernel") return [this.kernels[key]].filter(Boolean);

@@ -222,12 +222,7 @@ export class GraphView {
     const ids = [...this.model.graphAt(this.#stage).inputs.keys()];
     if (kind === "node") return [Number(key)];
     if (kind === "module") return ids.filter((id) => isWithin(this.model.nodes[id].module, key));
-    const kernels = new Set(this.model.selectedKernels({ kind, key }));
-    const selected = ids.filter(
-      (id) => kernels.size > 0 && this.model.kernelsOfNode(this.model.nodes[id]).some((kernel) => kernels.has(kernel)),
-    );
-    const main = new Set([...kernels].map(({ nodes }) => nodes[0])); // what a kernel is about comes first in it
-    return [...selected.filter((id) => main.has(id)), ...selected.filter((id) => !main.has(id))];
+    return this.model.nodesOfKernels(this.model.selectedKernels({ kind, key }), this.#stage);
   }
 
   // Opens the groups around what is selected; says whether any was closed.
