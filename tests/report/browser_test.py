@@ -1,18 +1,16 @@
 #!/usr/bin/python3
 """browser_test — opens reports in headless Chromium and uses them as a reader would.
 
-browser_test.py [--template PAGE.html] [--tenon PROGRAM] [--first-paint MILLISECONDS] [REPORT.html ...]
+browser_test.py [--template PAGE.html] [--first-paint MILLISECONDS] [REPORT.html ...]
 
-With --template it fills that page with small data of its own, also with parts missing; with --tenon it has reports made of
-built-in models. Any report can be given besides. It prints when each was first painted and when its graph was drawn;
---first-paint fails those painted later.
+With --template it fills that page with small data of its own, also with parts missing. Any report can be given besides.
+It prints when each was first painted and when its graph was drawn; --first-paint fails those painted later.
 """
 
 import argparse
 import json
 import os
 import pathlib
-import subprocess
 import sys
 import tempfile
 
@@ -26,7 +24,6 @@ from selenium.webdriver.support.ui import WebDriverWait
 sys.dont_write_bytecode = True  # beside the sources
 import example_report  # noqa: E402
 
-MODELS = ("resnet_block", "attention", "cond")
 VIEWS = ("overview", "graph", "passes", "kernels", "memory", "checks")
 WAIT = 60  # seconds, on a machine that does other things, too
 
@@ -239,18 +236,9 @@ def fill(template, folder):
         yield path
 
 
-def make(tenon, folder):
-    """Reports of built-in models."""
-    for model in MODELS:
-        path = pathlib.Path(folder) / f"{model}.html"
-        subprocess.run([tenon, "report", f"builtin:{model}", "--seconds", "0.1", "-o", path], check=True)
-        yield path
-
-
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--template")
-    parser.add_argument("--tenon")
     parser.add_argument("--first-paint", type=float)
     parser.add_argument("reports", nargs="*")
     options = parser.parse_args()
@@ -259,8 +247,6 @@ def main():
         paths = [pathlib.Path(report).resolve() for report in options.reports]
         if options.template:
             paths += fill(options.template, folder)
-        if options.tenon:
-            paths += make(options.tenon, folder)
         check(paths, "no report to open")
         reader = Reader()
         try:
