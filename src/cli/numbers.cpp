@@ -42,7 +42,7 @@ CLI::Option* add_seconds(CLI::App& command, double& seconds) {
   return command.add_option("--seconds", seconds, "how long it measures, for 5 runs at least")
       ->check(in_range<double>("a number from 0 to 86400",
                                [](double number) { return number >= 0 && number <= 86400; }))
-      ->option_text("S [2]");
+      ->option_text(fmt::format("S [{}]", seconds));
 }
 
 CLI::Option* add_top(CLI::App& command, int64_t& top) {

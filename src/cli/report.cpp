@@ -20,7 +20,7 @@ namespace {
 struct Options {
   ModelArguments model;
   std::string inputs, numerics = "default", precision = "f32", output;
-  MeasureOptions measure;
+  MeasureOptions measure{.seconds = 1};
   int verify = 0;  // -1: never; 0: where it does not take long
 };
 
@@ -54,7 +54,11 @@ void report(const Options& options) {
   };
   const nlohmann::ordered_json data = inputs ? make(*inputs) : with_made_up_inputs(*graph, make);
   progress.reset();
-  write_file(options.output, data.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  if (options.output.ends_with(".json"))
+    write_json(options.output, data);
+  else
+    write_file(options.output, page_of(data));
+  write_output(fmt::format("wrote {}\n", options.output));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "ops/data.h"
 #include "report/explained_model.h"
 #include "report/memory_use.h"
+#include "report/page.h"
 #include "report/print_profile.h"
 
 namespace tenon {
@@ -330,6 +331,18 @@ Json make_report(Graph& graph, const Data& inputs, const ReportOptions& options)
   Json json = ReportWriter(model, options, sizes).run(count_parameters(*as_read));
   add_verification(json, *as_read, options);
   return json;
+}
+
+std::string page_of(const Json& data) {
+  // Bytes that are not UTF-8, as names in models may hold, become U+FFFD.
+  const std::string text = data.dump(-1, ' ', false, Json::error_handler_t::replace);
+  const std::string_view page = page_template();
+  const size_t place = page.find(PageDataPlace);
+  CHECK(place != std::string_view::npos, "the page has no place for its data");
+  std::string filled(page.substr(0, place));
+  for (char letter : text)
+    letter == '<' ? filled += "\\u003c" : filled += letter;  // only strings hold it
+  return filled.append(page.substr(place + PageDataPlace.size()));
 }
 
 }  // namespace tenon

@@ -20,4 +20,7 @@ struct ReportOptions {
 // The graph as it was read is optimised, compiled, run on these inputs and measured.
 nlohmann::ordered_json make_report(Graph& graph, const Data& inputs, const ReportOptions& options);
 
+// The data as an HTML file of its own, which loads nothing from elsewhere.
+std::string page_of(const nlohmann::ordered_json& data);
+
 }  // namespace tenon
