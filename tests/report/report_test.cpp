@@ -157,7 +157,9 @@ TEST(Report, AnErrorNamesTheNodesOfTheUser) {
   const Data inputs{Tensor(DType::F32, {4, 2}), Tensor::of<int64_t>({1, 2, 9})};
   const ReportOptions options{
       .model = "m", .version = "1", .measure = {.seconds = 0}, .not_verified = "it takes long"};
-  expect_error<ElementError>([&] { make_report(*graph, inputs, options); }, "node \"embedding\": an index is out of range, or an integer is divided by zero");
+  expect_error<ElementError>(
+      [&] { make_report(*graph, inputs, options); },
+      "node \"embedding\": an index is out of range, or an integer is divided by zero");
 }
 
 TEST(Page, HoldsTheDataWhateverNamesHold) {
