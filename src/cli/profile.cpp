@@ -1,5 +1,4 @@
 // profile.cpp — tenon profile: where the time of a compiled model goes, step by step.
-#include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "base/write_file.h"
@@ -8,6 +7,7 @@
 #include "cli/compile_model.h"
 #include "cli/listen.h"
 #include "cli/made_up.h"
+#include "cli/milliseconds.h"
 #include "cli/numbers.h"
 #include "cli/output.h"
 #include "cli/run_compiled.h"
@@ -23,18 +23,6 @@ struct Options {
   int64_t top = 20;
 };
 
-class Stopwatch {
- public:
-  // Seconds since it was made, or last asked.
-  double lap() {
-    const auto before = std::exchange(start_, std::chrono::steady_clock::now());
-    return std::chrono::duration<double>(start_ - before).count();
-  }
-
- private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
-
 void profile(const Options& options) {
   for (const std::string& file : {options.json, options.trace})
     if (!file.empty()) {
@@ -42,22 +30,24 @@ void profile(const Options& options) {
       refuse_overwriting(options.model, file);
     }
   Preparation preparation;
-  Stopwatch watch;
   InputFile file(options.inputs);
-  const std::unique_ptr<Graph> graph = file.load(options.model);
+  std::unique_ptr<Graph> graph;
+  preparation.reading = milliseconds_of([&] { graph = file.load(options.model); }) / 1e3;
   const std::optional<Data> inputs = file.inputs_for(*graph);
   file.note_others();
   name_nodes(*graph);
   const Modules modules(*graph);
   const std::unique_ptr<Graph> as_read = graph->clone();
-  preparation.reading = watch.lap();
   const NumericsBudget numerics = parse_numerics_budget(options.numerics);
   Journal journal(numerics);
   preparation.passes = optimize(*graph, journal);
-  watch.lap();
-  const ExplainedProgram compiled = compile_model_explained(
-      *graph, {.numerics = numerics, .precision = parse_precision(options.precision)});
-  preparation.compiling = watch.lap();
+  ExplainedProgram compiled;
+  preparation.compiling =
+      milliseconds_of([&] {
+        compiled = compile_model_explained(
+            *graph, {.numerics = numerics, .precision = parse_precision(options.precision)});
+      }) /
+      1e3;
 
   std::optional<Progress> progress;
   MeasureOptions how = options.measure;

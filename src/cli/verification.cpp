@@ -5,20 +5,6 @@
 namespace tenon::cli {
 namespace {
 
-std::string_view word(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::Passed:
-      return "ok";
-    case Verdict::Failed:
-      return "FAILED";
-    case Verdict::Unknown:
-      return "unknown";
-    case Verdict::NoGradient:
-      return "no gradient";
-  }
-  return "";
-}
-
 std::vector<std::pair<std::string_view, const Check*>> checks(const PassVerification& result) {
   return {{"numbers", &result.numbers},
           {"gradients", &result.gradients},
@@ -28,7 +14,7 @@ std::vector<std::pair<std::string_view, const Check*>> checks(const PassVerifica
 
 std::string with_error(const Check& check) {
   return check.verdict == Verdict::Passed ? fmt::format("ok {:.1e}", check.error)
-                                          : std::string(word(check.verdict));
+                                          : std::string(tenon::name(check.verdict));
 }
 
 // The first few names of a list that may be long.
@@ -60,8 +46,8 @@ std::string verification_table(const std::vector<PassVerification>& results) {
                                  "gradients", "lint", "parameters");
   for (const PassVerification& result : results)
     text += fmt::format("{:<22} {:>8} {:>12} {:>12} {:>8} {:>11}\n", result.pass, result.changes,
-                        with_error(result.numbers), with_error(result.gradients), word(result.lint.verdict),
-                        word(result.parameters.verdict));
+                        with_error(result.numbers), with_error(result.gradients),
+                        tenon::name(result.lint.verdict), tenon::name(result.parameters.verdict));
   std::set<std::string> told;
   for (const PassVerification& result : results)
     for (const auto& [name, check] : checks(result))
@@ -76,9 +62,12 @@ nlohmann::ordered_json verification_json(const std::vector<PassVerification>& re
   for (const PassVerification& result : results) {
     nlohmann::ordered_json pass = {{"name", result.pass}, {"changes", result.changes}};
     for (const auto& [name, check] : checks(result))
-      pass[std::string(name)] = {{"verdict", word(check->verdict)}, {"error", check->error},
-                                 {"detail", check->detail},         {"nearly_zero", check->nearly_zero},
-                                 {"unchecked", check->unchecked},   {"missing", check->missing}};
+      pass[std::string(name)] = {{"verdict", tenon::name(check->verdict)},
+                                 {"error", check->error},
+                                 {"detail", check->detail},
+                                 {"nearly_zero", check->nearly_zero},
+                                 {"unchecked", check->unchecked},
+                                 {"missing", check->missing}};
     passes.push_back(std::move(pass));
   }
   return {{"passes", passes}};

@@ -148,7 +148,7 @@ std::vector<PassReport> optimize(Graph& graph, Journal& journal, const OptimizeO
       infer_from_regions(graph);
       const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
       const auto changes = static_cast<int64_t>(journal.applications().size() - before);
-      reports.push_back({name, time.count(), changes, count_nodes(graph)});
+      reports.push_back({name, time.count(), changes, count_nodes(graph), round});
       if (changes == 0)
         found_nothing_at[pass.name] = before;
       if (options.lint_everything)

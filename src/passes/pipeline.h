@@ -29,8 +29,9 @@ void add_rewrite(PatternRewrite rewrite, std::string_view before = "freeze-param
 struct PassReport {
   std::string pass;
   double milliseconds;
-  int64_t changes;  // rewrites it made
-  int64_t nodes;    // after it, those of nested graphs included, constants not
+  int64_t changes;    // rewrites it made
+  int64_t nodes;      // after it, those of nested graphs included, constants not
+  int64_t round = 1;  // through the pipeline
 };
 
 struct OptimizeOptions {

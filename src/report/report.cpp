@@ -160,23 +160,14 @@ class ReportWriter {
     return list;
   }
 
-  // A round ends where the list begins anew.
   Json passes() const {
-    std::map<std::string_view, size_t> places;
-    for (const Pass& pass : portable_pipeline())
-      places.emplace(pass.name, places.size());
     Json list = Json::array();
-    int64_t round = 0;
-    size_t last = places.size();
-    for (const PassReport& pass : model_.passes) {
-      const size_t place = places.at(pass.pass);
-      round += place <= std::exchange(last, place) ? 1 : 0;
+    for (const PassReport& pass : model_.passes)
       list.push_back({{"pass", pass.pass},
-                      {"round", round},
+                      {"round", pass.round},
                       {"milliseconds", pass.milliseconds},
                       {"changes", pass.changes},
                       {"nodes", pass.nodes}});
-    }
     return list;
   }
 
