@@ -18,15 +18,15 @@ constexpr double kLeastExplained = 0.1;
 class Meter {
  public:
   Meter(const Program& program, const FusionReport& fusion, const Data& inputs, const MeasureOptions& options)
-      : program_(program), inputs_(inputs), options_(options), meter_(options.threads) {
+      : program_(program), fusion_(fusion), inputs_(inputs), options_(options), meter_(options.threads) {
     result_.threads = options.threads;
     result_.whole.name = "the whole run";
-    describe_steps(fusion);
   }
 
   Measurement run() && {
     meter_.measure();
-    time_run();  // warms up
+    program_.run(inputs_, {.threads = options_.threads, .sizes = &result_.sizes});  // warms up
+    describe_steps();
     const double once = time_run();
     for (MeasuredStep& step : result_.steps)
       step.seconds.clear();
@@ -43,14 +43,14 @@ class Meter {
   }
 
  private:
-  void describe_steps(const FusionReport& fusion) {
-    const Bindings sizes = sizes_of(program_.graph(), inputs_);
+  void describe_steps() {
+    const Bindings& sizes = result_.sizes;
     size_t kernels = 0;
     for (const Step& step : program_.steps()) {
       MeasuredStep& measured = result_.steps.emplace_back();
       if (const auto* kernel = std::get_if<KernelStep>(&step)) {
         measured = {.kind = MeasuredStep::Kind::Kernel, .name = kernel->name, .sources = kernel->sources};
-        note_operations(fusion.after.at(kernels++).cost.operations.evaluate(sizes), measured);
+        note_operations(fusion_.after.at(kernels++).cost.operations.evaluate(sizes), measured);
         note_types(*kernel, measured);
       } else if (const auto* host = std::get_if<HostStep>(&step)) {
         measured = {.kind = MeasuredStep::Kind::Host,
@@ -134,8 +134,13 @@ class Meter {
                           step.constant_bytes / ceilings.bandwidth_for(constants);
     step.median = median(step.seconds);
     step.at_least = std::max(computing, moving);
+    if (!step.flops && !step.bytes)
+      return;
     // In the fastest run: others may use the machine in half of them.
-    if (step.at_least >= kLeastExplained * *std::min_element(step.seconds.begin(), step.seconds.end()))
+    const double fastest = *std::min_element(step.seconds.begin(), step.seconds.end());
+    if (step.at_least < kLeastExplained * fastest)
+      step.bound = Bound::Overhead;
+    else
       step.bound = computing > moving ? Bound::Compute : Bound::Memory;
   }
 
@@ -146,6 +151,7 @@ class Meter {
   }
 
   const Program& program_;
+  const FusionReport& fusion_;
   const Data& inputs_;
   const MeasureOptions& options_;
   CeilingMeter meter_;

@@ -28,15 +28,16 @@ struct MeasuredStep {
   double constant_bytes = 0;         // part of these that every run reads anew
   std::vector<double> seconds = {};  // of each run
 
-  double median = 0;    // in seconds
-  double at_least = 0;  // seconds that the machine needs for its operations and bytes
-  Bound bound = Bound::Overhead;
+  double median = 0;                // in seconds
+  double at_least = 0;              // seconds that the machine needs for its operations and bytes
+  std::optional<Bound> bound = {};  // where operations or bytes are known
 
   double ceiling() const { return at_least / median; }  // part of the time that the machine needs
 };
 
 struct Measurement {
   int threads = 1;
+  Bindings sizes;  // what symbols stood for, also those that only running tells
   Ceilings ceilings;
   std::vector<MeasuredStep> steps;  // one for each of the program's
   MeasuredStep whole;

@@ -74,7 +74,7 @@ class ProfilePrinter {
         fmt::format("{:>8} {:>6} {:>8} {:>7} {:>7}  {:<8}  ", format_seconds(step.median),
                     percent(step.median / measurement_.whole.median), rate(step.flops, step.median),
                     rate(step.bytes, step.median), step.at_least > 0 ? percent(step.ceiling()) : "-",
-                    &step == &measurement_.whole ? "" : name(step.bound));
+                    step.bound ? name(*step.bound) : "");
     text_ += row + describe(step, kColumns - count_characters(row)) + "\n";
   }
 

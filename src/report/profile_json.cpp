@@ -101,8 +101,8 @@ Json as_json(const MeasuredStep& step, const Measurement& measurement) {
   }
   if (step.at_least > 0)
     json["ceiling"] = step.ceiling();
-  if (!is_whole && step.kind != MeasuredStep::Kind::View)
-    json["bound"] = name(step.bound);
+  if (step.bound)
+    json["bound"] = name(*step.bound);
   return json;
 }
 

@@ -234,7 +234,9 @@ class ReportWriter {
     Json list = Json::array();
     const Target& target = options_.compile.target;
     std::vector<UnfusedEdge> edges = model_.compiled.fusion.edges;
-    const auto lost = [&](const UnfusedEdge& edge) { return microseconds_lost(edge, target, sizes_); };
+    const auto lost = [&](const UnfusedEdge& edge) {
+      return microseconds_lost(edge, target, model_.measurement.sizes);
+    };
     std::stable_sort(edges.begin(), edges.end(),
                      [&](const UnfusedEdge& a, const UnfusedEdge& b) { return lost(a) > lost(b); });
     for (const UnfusedEdge& edge : edges)
@@ -250,13 +252,19 @@ class ReportWriter {
     const MemoryUse use = memory_use_of(*model_.compiled.program, sizes_);
     Json tensors = Json::array();
     for (const StoredTensor& tensor : use.tensors)
-      tensors.push_back({{"name", tensor.name},
+      tensors.push_back({{"name", name_of(tensor)},
                          {"type", tensor.type},
                          {"bytes", tensor.bytes},
                          {"offset", tensor.offset},
                          {"from", tensor.from},
                          {"to", tensor.to}});
     return {{"lower_bound", use.lower_bound}, {"arena", use.arena}, {"live", use.live}, {"tensors", tensors}};
+  }
+
+  // The user knows the nodes that made it, not what the compiler calls it.
+  const std::string& name_of(const StoredTensor& tensor) const {
+    const MeasuredStep& maker = model_.measurement.steps[static_cast<size_t>(tensor.from)];
+    return maker.sources.empty() ? tensor.name : maker.sources.front();
   }
 
   Json modules() const {

@@ -134,6 +134,8 @@ Data Program::run(const Data& inputs, const RunOptions& options) const {
   state.layout = layout_for(bindings);
   state.bindings = std::move(bindings);
   run_steps(state);
+  if (options.sizes != nullptr)
+    *options.sizes = state.bindings;
   Data outputs;
   for (size_t slot : outputs_)
     outputs.push_back(take_output(slot, state));

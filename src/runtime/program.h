@@ -20,6 +20,9 @@ struct RunOptions {
   RandomGenerator* random = nullptr;  // what they draw from instead, where there is one
   // Where there is one, it is called after each step with its number; not for those of nested graphs.
   const std::function<void(size_t step)>* after_step = nullptr;
+  // Where there is one, run() puts there what the symbols of sizes stood for, also those that only running
+  // tells.
+  Bindings* sizes = nullptr;
 };
 
 // Generated code met elements that it cannot compute with. It only says in which nodes: the op's eval, which

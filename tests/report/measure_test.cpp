@@ -48,21 +48,22 @@ TEST_F(Measure, CountsOperationsAndBytes) {
   EXPECT_EQ(measurement.whole.seconds[measurement.median_run()], measurement.whole.median);
 }
 
-// What only running tells is not said to be 0.
-TEST_F(Measure, LeavesOutWhatIsNotKnown) {
+TEST_F(Measure, KnowsSizesThatOnlyRunningTells) {
   const Measurement measurement = measurement_of(R"(
     graph main(%x: f32[8]) {
       %i = nonzero(%x)
-      %y = cast(%i, to=f32)
+      %f = cast(%i, to=f32)
+      %y = mul(%f, %f)
       return %y
     })");
-  const auto host =
-      std::find_if(measurement.steps.begin(), measurement.steps.end(),
-                   [](const MeasuredStep& step) { return step.kind == MeasuredStep::Kind::Host; });
-  ASSERT_NE(host, measurement.steps.end());
-  EXPECT_EQ(host->name, "nonzero");
-  EXPECT_EQ(host->flops, std::nullopt);
-  EXPECT_EQ(host->bytes, 8 * 4);  // what it reads
+  ASSERT_EQ(measurement.steps.size(), 2U);
+  const MeasuredStep &host = measurement.steps[0], &kernel = measurement.steps[1];
+  EXPECT_EQ(host.kind, MeasuredStep::Kind::Host);
+  EXPECT_EQ(host.name, "nonzero");
+  EXPECT_EQ(host.flops, std::nullopt);  // not 0: nobody counted them
+  EXPECT_EQ(host.bytes, 8 * 4 + 8 * 8);
+  EXPECT_EQ(kernel.bytes, 8 * 8 + 8 * 4);
+  EXPECT_GE(kernel.flops, 8);
 }
 
 TEST_F(Measure, KnowsViewsAndConstants) {

@@ -38,7 +38,8 @@ class PrintProfile : public ::testing::Test {
                            .name = "nonzero",
                            .sources = {"/b/a module with a rather long name/NonZero"},
                            .seconds = {3e-4, 3e-4, 3e-4},
-                           .median = 3e-4}};
+                           .median = 3e-4,
+                           .bound = Bound::Overhead}};
     measurement_.whole = {.name = "the whole run",
                           .flops = 5e6,
                           .bytes = 2e5,
