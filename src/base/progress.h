@@ -9,8 +9,12 @@
 
 namespace tenon {
 
-// Shows "WHAT: 12 of 431 DETAIL" on stderr, from two seconds after the start on, and erases it in the end.
-// Where stderr is no terminal, it shows nothing.
+// From now on no progress is shown, nor anything else on stderr but errors.
+void be_quiet();
+bool is_quiet();
+
+// Shows "WHAT: 12 of 431, 8 s left, DETAIL" on stderr, from two seconds after the start on, and erases it in
+// the end. Where stderr is no terminal, it shows nothing.
 class Progress {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -23,11 +27,13 @@ class Progress {
   void clear();                        // erases the line, for others to write; a later step shows it again
 
  private:
+  std::string time_left() const;
+
   std::string what_;
   int64_t total_, done_ = 0;
   bool on_terminal_, shown_ = false;
   std::function<Time()> now_;
-  Time next_;  // when the line may be shown again
+  Time start_, next_;  // when it began, and when the line may be shown again
 };
 
 }  // namespace tenon

@@ -1,9 +1,8 @@
 #include "cli/arrays.h"
 
-#include <cstdio>
-
 #include "base/edit_distance.h"
 #include "base/error.h"
+#include "cli/output.h"
 
 namespace tenon::cli {
 namespace {
@@ -84,7 +83,7 @@ void InputFile::note_others() const {
     if (!taken_.contains(name))
       others.push_back(name);
   if (!others.empty())
-    std::fputs(fmt::format("note: {}: no input takes {}\n", path_, fmt::join(others, ", ")).c_str(), stderr);
+    write_note(fmt::format("note: {}: no input takes {}\n", path_, fmt::join(others, ", ")));
 }
 
 Data read_outputs(const std::string& file, const Graph& graph) {

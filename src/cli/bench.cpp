@@ -9,6 +9,7 @@
 #include "cli/made_up.h"
 #include "cli/milliseconds.h"
 #include "cli/numbers.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "cli/pass_names.h"
 #include "cli/peak_memory.h"
@@ -124,10 +125,8 @@ nlohmann::ordered_json as_json(const std::vector<Contender>& contenders, const O
 
 void bench(const Options& options) {
   check_against(options);
-  if (!options.json.empty()) {
-    check_writable(options.json);
-    refuse_overwriting(options.model, options.json);
-  }
+  check_json(options.json);
+  refuse_overwriting(options.model, options.json);
   InputFile file(options.inputs);
   const std::unique_ptr<Graph> graph = file.load(options.model);
   const std::optional<Data> inputs = file.inputs_for(*graph);
@@ -138,12 +137,11 @@ void bench(const Options& options) {
   else
     with_made_up_inputs(
         *graph, [&](const Data& samples) { measure(contenders, samples, options.seconds, options.run); });
-  write_output(table(contenders));
-  write_output(fmt::format("with {} thread{}; peak memory {}\n", options.run.threads,
-                           options.run.threads == 1 ? "" : "s",
-                           format_bytes(peak_memory_mib() * 1024 * 1024)));
-  if (!options.json.empty())
-    write_json(options.json, as_json(contenders, options));
+  const int threads = options.run.threads;
+  const std::string text =
+      table(contenders) + fmt::format("with {} thread{}; peak memory {}\n", threads, threads == 1 ? "" : "s",
+                                      format_bytes(peak_memory_mib() * 1024 * 1024));
+  write_results(text, options.json, as_json(contenders, options));
 }
 
 }  // namespace
@@ -152,22 +150,26 @@ void add_bench(CLI::App& program) {
   auto options = std::make_shared<Options>();
   CLI::App* command = program.add_subcommand("bench", "measures how long a compiled model takes");
   options->model.add_to(*command);
-  command->add_option(
-      "--inputs", options->inputs,
-      "an .npz with the inputs, by name or as input_0, input_1, …; made by rule when left out");
+  add_inputs(*command, options->inputs, "made by rule");
   add_threads(*command, options->run.threads);
   add_seconds(*command, options->seconds);
-  command->add_option("--numerics", options->numerics, "how exact it must stay: strict, default or fast")
-      ->option_text("BUDGET [default]");
+  add_numerics(*command, options->numerics);
   add_precision(*command, options->precision);
-  command
-      ->add_option(
-          "--against", options->against,
-          "measures beside it: the reference evaluator, the program with a kernel for each node, or the "
-          "one made without these passes")
-      ->option_text("reference|unfused|without=NAME,…");
-  command->add_option("--json", options->json, "writes the results to this file")->option_text("FILE");
-  command->footer("Example: tenon bench model.onnx --threads 2 --against unfused");
+  CLI::Option* against = command
+                             ->add_option("--against", options->against,
+                                          "measures beside it: the reference evaluator, the program with a "
+                                          "kernel for each node, or the one made "
+                                          "without these passes")
+                             ->option_text("reference|unfused|without=NAME,...");
+  Offer others = {.words = {"reference", "unfused"}};
+  for (const std::string& pass : pass_names())
+    others.words.push_back("without=" + pass);
+  offer(against, std::move(others));
+  add_json(*command, options->json);
+  command->footer(
+      examples({"tenon bench builtin:attention --threads 1 --seconds 0.5",
+                "tenon bench builtin:resnet_block --seconds 0.5 --against unfused --json bench.json",
+                "tenon bench builtin:multi_conv_bn --seconds 0.5 --against without=fold-into-weights"}));
   command->callback([options] { bench(*options); });
 }
 

@@ -1,6 +1,8 @@
 // bisect.cpp — tenon bisect: the one rewrite that changes what a model computes.
 #include "verify/bisect.h"
 
+#include <nlohmann/json.hpp>
+
 #include "base/write_file.h"
 #include "cli/arrays.h"
 #include "cli/commands.h"
@@ -8,6 +10,7 @@
 #include "cli/listen.h"
 #include "cli/load_model.h"
 #include "cli/numbers.h"
+#include "cli/options.h"
 #include "cli/output.h"
 
 namespace tenon::cli {
@@ -16,7 +19,7 @@ namespace {
 struct Options {
   ModelArguments model;
   BisectOptions bisect;
-  std::string numerics = "default", inputs, expected, output = "bisect.onnx";
+  std::string numerics = "default", inputs, expected, output = "bisect.onnx", json;
 };
 
 void check_output(const std::filesystem::path& output) {
@@ -46,22 +49,37 @@ std::string text_of(const WrittenCulprit& written) {
          (written.inputs.empty() ? "\n" : fmt::format(", on the inputs in {}\n", written.inputs.string()));
 }
 
+nlohmann::ordered_json as_json(const Culprit& culprit, const std::optional<WrittenCulprit>& written) {
+  const Application& rewrite = culprit.application;
+  return {{"found", true},
+          {"rewrite", rewrite.number},
+          {"rule", rewrite.rule},
+          {"pass", rewrite.pass},
+          {"numerics", name(rewrite.numerics)},
+          {"nodes", rewrite.nodes},
+          {"error", culprit.numbers.error},
+          {"detail", culprit.numbers.detail},
+          {"model", written ? written->model.string() : ""},
+          {"inputs", written ? written->inputs.string() : ""}};
+}
+
 void run(Options& options) {
   check_output(options.output);
+  check_json(options.json);
   options.bisect.verify.numerics = parse_numerics_budget(options.numerics);
   const std::unique_ptr<Graph> graph = load(options);
   std::optional<Progress> progress;
   options.bisect.verify.listener = listener_for(progress);
   const std::optional<Culprit> culprit = bisect(*graph, options.bisect);
   progress.reset();
-  if (!culprit) {
-    write_output("no rewrite changes what the model computes\n");
-    return;
-  }
+  if (!culprit)
+    return write_results("no rewrite changes what the model computes\n", options.json, {{"found", false}});
   options.bisect.verify.listener = {};
-  write_output(describe_culprit(*culprit));
-  write_output(culprit->model ? text_of(write_culprit(*culprit, options.output, options.bisect))
-                              : "  no smaller model shows it\n");
+  std::optional<WrittenCulprit> written;
+  if (culprit->model)
+    written = write_culprit(*culprit, options.output, options.bisect);
+  write_results(describe_culprit(*culprit) + (written ? text_of(*written) : "  no smaller model shows it\n"),
+                options.json, as_json(*culprit, written));
   throw Refused();
 }
 
@@ -72,18 +90,26 @@ void add_bisect(CLI::App& program) {
   CLI::App* command =
       program.add_subcommand("bisect", "finds the one rewrite that changes what a model computes");
   options->model.add_to(*command);
-  command->add_option("--inputs", options->inputs,
-                      "an .npz with the inputs, by name or as input_0, input_1, …; drawn when left out");
-  command->add_option("--expected", options->expected,
-                      "an .npz with what should come out for them, by name or as output_0, …; computed when "
-                      "left out");
-  command
-      ->add_option("-o", options->output, "where a small model that shows it is written, as .onnx or .tenon")
-      ->option_text("FILE [bisect.onnx]");
+  add_inputs(*command, options->inputs, "drawn");
+  offer_files(
+      command
+          ->add_option(
+              "--expected", options->expected,
+              "an .npz with what should come out for them, by name or as output_0, …; computed when left "
+              "out")
+          ->option_text("FILE"),
+      {".npz"});
+  offer_files(command
+                  ->add_option("-o", options->output,
+                               "where a small model that shows it is written, as .onnx or .tenon")
+                  ->option_text("FILE [bisect.onnx]"),
+              {".onnx", ".tenon"});
   add_tolerance(*command, options->bisect.verify.tolerance);
-  command->add_option("--numerics", options->numerics, "how exact it must stay: strict, default or fast")
-      ->option_text("BUDGET [default]");
-  command->footer("Exit status 1 when there is such a rewrite.\nExample: tenon bisect model.onnx");
+  add_numerics(*command, options->numerics);
+  add_json(*command, options->json);
+  command->footer(
+      "Exit status 1 when there is such a rewrite.\n" +
+      examples({"tenon bisect builtin:mha_causal", "tenon bisect builtin:resnet_block --json -"}));
   command->callback([options] { run(*options); });
 }
 

@@ -1,5 +1,6 @@
 #include "cli/compile_model.h"
 
+#include "cli/options.h"
 #include "passes/pipeline.h"
 
 namespace tenon::cli {
@@ -18,13 +19,10 @@ void optimize_model(Graph& graph, NumericsBudget numerics, const std::set<std::s
 }
 
 void add_precision(CLI::App& command, std::string& precision) {
-  command
-      .add_option(
-          "--precision", precision,
-          "how products of f32 with weights round their factors; faster in bf16 where the processor has "
-          "instructions for it")
-      ->check(CLI::IsMember({"f32", "bf16"}).description(""))
-      ->option_text("f32|bf16 [f32]");
+  add_choice(command, "--precision", precision,
+             "how products of f32 with weights round their factors; faster in bf16 where the processor has "
+             "instructions for it",
+             {"f32", "bf16"});
 }
 
 Precision parse_precision(const std::string& precision) {

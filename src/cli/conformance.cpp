@@ -5,8 +5,8 @@
 
 #include "base/error.h"
 #include "base/progress.h"
-#include "base/write_file.h"
 #include "cli/commands.h"
+#include "cli/options.h"
 #include "cli/output.h"
 
 namespace tenon::cli {
@@ -32,8 +32,7 @@ nlohmann::ordered_json as_json(const std::vector<CaseResult>& results,
 
 void run(const std::vector<std::string>& folders, const std::string& json,
          std::optional<NumericsBudget> numerics, Engine engine) {
-  if (!json.empty())
-    check_writable(json);
+  check_json(json);
   std::vector<CaseResult> results;
   std::map<CaseStatus, int64_t> counts;
   for (const fs::path folder : folders) {
@@ -44,7 +43,7 @@ void run(const std::vector<std::string>& folders, const std::string& json,
       CaseResult result = run_case(path, numerics, engine);
       result.name = path == folder ? path.filename().string() : path.lexically_relative(folder).string();
       ++counts[result.status];
-      if (result.status != CaseStatus::Pass) {
+      if (result.status != CaseStatus::Pass && json != "-") {
         progress.clear();
         write_output(fmt::format("{} {}: {}\n", name(result.status), result.name, result.detail));
       }
@@ -54,12 +53,11 @@ void run(const std::vector<std::string>& folders, const std::string& json,
   if (results.empty())
     throw user_error("there are no cases (folders with a model.onnx) in {}", fmt::join(folders, ", "));
   const int64_t failed = counts[CaseStatus::Wrong] + counts[CaseStatus::Error];
-  write_output(fmt::format(
+  const std::string text = fmt::format(
       "{} passed, {} failed ({} wrong, {} errors), {} unsupported: {:.1f} % pass\n", counts[CaseStatus::Pass],
       failed, counts[CaseStatus::Wrong], counts[CaseStatus::Error], counts[CaseStatus::Unsupported],
-      100.0 * static_cast<double>(counts[CaseStatus::Pass]) / static_cast<double>(results.size())));
-  if (!json.empty())
-    write_json(json, as_json(results, counts));
+      100.0 * static_cast<double>(counts[CaseStatus::Pass]) / static_cast<double>(results.size()));
+  write_results(text, json, as_json(results, counts));
   if (failed > 0)
     throw Refused();
 }
@@ -74,14 +72,15 @@ void add_conformance(CLI::App& program) {
   };
   auto options = std::make_shared<Options>();
   CLI::App* command = program.add_subcommand("conformance", "runs folders of the ONNX backend test suite");
-  command->add_option("DIR", options->folders, "folders of cases, searched to any depth")->required();
-  command->add_option("--engine", options->engine, "what runs the models")
-      ->check(CLI::IsMember({"reference", "compiled"}))
-      ->capture_default_str();
-  command->add_option("--optimize", options->numerics, "optimises each model first: strict, default or fast")
-      ->option_text("BUDGET");
-  command->add_option("--json", options->json, "writes every case's result to this file");
-  command->footer("Example: tenon conformance /usr/share/libonnx-testdata/data/node --json results.json");
+  offer_files(
+      command->add_option("DIR", options->folders, "folders of cases, searched to any depth")->required());
+  add_choice(*command, "--engine", options->engine, "what runs the models", {"reference", "compiled"});
+  add_choice(*command, "--optimize", options->numerics, "optimises each model first, staying this exact",
+             {"strict", "default", "fast"});
+  add_json(*command, options->json);
+  command->footer(examples(
+      {"tenon conformance /usr/share/libonnx-testdata/data/node/test_relu",
+       "tenon conformance /usr/share/libonnx-testdata/data/simple --engine compiled --json cases.json"}));
   command->callback([options] {
     std::optional<NumericsBudget> numerics;
     if (!options->numerics.empty())

@@ -4,13 +4,19 @@
 
 #include "base/error.h"
 #include "cli/bindings.h"
+#include "cli/options.h"
+#include "frontends/builtin/builtin.h"
 #include "frontends/read_model.h"
 
 namespace tenon::cli {
 
 void ModelArguments::add_to(CLI::App& command) {
-  command.add_option("MODEL", model, "a file (.onnx, .pt2, .tenon) or builtin:NAME")->required();
-  command.add_option("--dim", dims, "binds a symbolic dimension: NAME=N")->take_all();
+  CLI::Option* option = command.add_option("MODEL", model, "a file (.onnx, .pt2, .tenon) or builtin:NAME");
+  Offer offered = {.takes_files = true, .suffixes = {".onnx", ".pt2", ".tenon"}};
+  for (const builtin::Model& each : builtin::all_models())
+    offered.words.push_back(fmt::format("builtin:{}", each.name));
+  offer(option->required()->option_text("REQUIRED"), std::move(offered));
+  command.add_option("--dim", dims, "binds a symbolic dimension")->take_all()->option_text("NAME=N ...");
 }
 
 void refuse_overwriting(const ModelArguments& arguments, const std::string& output) {

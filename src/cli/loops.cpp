@@ -3,6 +3,7 @@
 #include "cli/bindings.h"
 #include "cli/commands.h"
 #include "cli/compare_kernels.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "loops/transform.h"
 
@@ -43,8 +44,8 @@ std::map<std::string, int64_t> choose_sizes(const Kernel& kernel, const std::vec
 void rearrange(const Arguments& arguments) {
   const Kernel kernel = read_kernel(arguments.file);
   const std::map<std::string, int64_t> sizes = choose_sizes(kernel, arguments.dims);
-  write_output(loops::print(kernel));
   const std::vector<loops::Step> steps = loops::apply_steps(kernel, arguments.steps);
+  write_output(loops::print(kernel));
   if (steps.empty())
     return;
   const loops::Step& last = steps.back();
@@ -63,15 +64,16 @@ void add_loops(CLI::App& program) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* command =
       program.add_subcommand("loops", "rearranges a loop nest, where its dependences allow that");
-  command->add_option("FILE", arguments->file, "the text of a kernel")->required();
+  offer_files(command->add_option("FILE", arguments->file, "the text of a kernel")->required(), {".loops"});
   command->add_option("--apply", arguments->steps, "transformations, with semicolons between them");
   command->add_option("--dim", arguments->dims, "a size to compare results for: NAME=N; else 7")->take_all();
   command->footer(
       "Transformations: split(i,8) tile(i,j,4,8) permute(j,i) unroll(i,4) unroll(i) vectorise(i)\n"
       "parallelise(i) fuse(i,j) fission(i) skew(i,j,1) divide(i,N) peel(i,1) cache(BUFFER,i) "
       "shrink(BUFFER).\n"
-      "Exit status 1 when one is declined.\n"
-      "Example: tenon loops matvec.loops --apply \"tile(i,j,2,2); unroll(j,2)\"");
+      "Exit status 1 when one is declined.\n" +
+      examples({"tenon loops docs/loops/matvec.loops",
+                "tenon loops docs/loops/matvec.loops --apply \"tile(i,j,2,2); unroll(j,2)\""}));
   command->callback([arguments] { rearrange(*arguments); });
 }
 

@@ -3,9 +3,11 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/units.h"
 #include "base/write_file.h"
 #include "cli/commands.h"
 #include "cli/load_model.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "cli/pass_names.h"
 #include "cli/peak_memory.h"
@@ -63,9 +65,10 @@ std::string table(const std::vector<PassReport>& reports) {
     row->milliseconds += report.milliseconds;
     row->changes += report.changes;
   }
-  std::string text = fmt::format("{:<22} {:>8} {:>9}\n", "pass", "changes", "ms");
+  std::string text = fmt::format("{:<22} {:>8} {:>9}\n", "pass", "changes", "time");
   for (const PassReport& pass : passes)
-    text += fmt::format("{:<22} {:>8} {:>9.2f}\n", pass.pass, pass.changes, pass.milliseconds);
+    text += fmt::format("{:<22} {:>8} {:>9}\n", pass.pass, pass.changes,
+                        format_seconds(pass.milliseconds / 1000));
   return text;
 }
 
@@ -124,8 +127,8 @@ Counts recognised_in(const Graph& graph) {
   return counts;
 }
 
-void write_stats(const Options& options, const Counts& before, const Counts& after, const Graph& graph,
-                 const Journal& journal, const std::vector<PassReport>& reports) {
+nlohmann::ordered_json stats_of(const Counts& before, const Counts& after, const Graph& graph,
+                                const Journal& journal, const std::vector<PassReport>& reports) {
   nlohmann::ordered_json passes = nlohmann::ordered_json::array();
   double milliseconds = 0;
   for (const PassReport& report : reports) {
@@ -135,21 +138,19 @@ void write_stats(const Options& options, const Counts& before, const Counts& aft
                       {"nodes", report.nodes}});
     milliseconds += report.milliseconds;
   }
-  const nlohmann::ordered_json json = {{"nodes_before", sum(before)},
-                                       {"nodes_after", sum(after)},
-                                       {"ops_after", after},
-                                       {"recognised", recognised_in(graph)},
-                                       {"applications", journal.applications().size()},
-                                       {"ms", milliseconds},
-                                       {"peak_rss_mib", peak_memory_mib()},
-                                       {"passes", passes}};
-  write_json(options.stats, json);
+  return {{"nodes_before", sum(before)},
+          {"nodes_after", sum(after)},
+          {"ops_after", after},
+          {"recognised", recognised_in(graph)},
+          {"applications", journal.applications().size()},
+          {"ms", milliseconds},
+          {"peak_rss_mib", peak_memory_mib()},
+          {"passes", passes}};
 }
 
 void optimize_model(const Options& options) {
   check_output(options);
-  if (!options.stats.empty())
-    check_writable(options.stats);
+  check_json(options.stats);
   const std::unique_ptr<Graph> graph = load_model(options.model);
   Journal journal(parse_numerics_budget(options.numerics));
   const OptimizeOptions passes = {.only = split_names("--passes", options.only),
@@ -159,12 +160,11 @@ void optimize_model(const Options& options) {
   if (!options.output.empty())
     write_model(*graph, options);
   const Counts after = ops_of(options.output, *graph, options);
-  if (!options.stats.empty())
-    write_stats(options, before, after, *graph, journal, reports);
-  write_output(table(reports) + fmt::format("{} nodes became {}\n", sum(before), sum(after)));
+  std::string text = table(reports) + fmt::format("{} nodes became {}\n", sum(before), sum(after));
   if (options.remarks)
     for (const Remark& remark : journal.remarks())
-      write_output(fmt::format("{}: {}: {}: {}\n", remark.node, remark.pass, remark.rule, remark.reason));
+      text += fmt::format("{}: {}: {}: {}\n", remark.node, remark.pass, remark.rule, remark.reason);
+  write_results(text, options.stats, stats_of(before, after, *graph, journal, reports));
 }
 
 }  // namespace
@@ -173,20 +173,32 @@ void add_optimize(CLI::App& program) {
   auto options = std::make_shared<Options>();
   CLI::App* command = program.add_subcommand("optimize", "makes a model smaller and faster");
   options->model.add_to(*command);
-  command->add_option("-o", options->output, "writes the optimised model here, as .onnx or .tenon")
-      ->option_text("FILE");
+  offer_files(
+      command->add_option("-o", options->output, "writes the optimised model here, as .onnx or .tenon")
+          ->option_text("FILE"),
+      {".onnx", ".tenon"});
   command
       ->add_option("--opset", options->opset,
                    fmt::format("the opset of the ONNX file: {} to {}, by default the oldest that all its "
                                "nodes can be written in",
                                onnx::kOldestWritten, onnx::kNewestOpset))
       ->option_text("N");
-  command->add_option("--numerics", options->numerics, "how exact it must stay: strict, default or fast")
-      ->option_text("BUDGET [default]");
-  command->add_option("--passes", options->only, "runs these passes alone")->option_text("NAME,…");
-  command->add_option("--disable", options->disabled, "leaves these passes out")->option_text("NAME,…");
-  command->add_option("--stats", options->stats, "writes counts and times to this file")->option_text("FILE");
+  add_numerics(*command, options->numerics);
+  const std::vector<std::string> passes = pass_names();
+  offer(command->add_option("--passes", options->only, "runs these passes alone")->option_text("NAME,..."),
+        {.words = passes, .is_list = true});
+  offer(
+      command->add_option("--disable", options->disabled, "leaves these passes out")->option_text("NAME,..."),
+      {.words = passes, .is_list = true});
+  offer_files(command
+                  ->add_option("--stats", options->stats,
+                               "writes counts and times to this file; -: to stdout, and nothing else")
+                  ->option_text("FILE"),
+              {".json"});
   command->add_flag("--remarks", options->remarks, "says what was not done, and why");
+  command->footer(examples({"tenon optimize builtin:unoptimized",
+                            "tenon optimize builtin:attention -o attention.onnx --stats stats.json",
+                            "tenon optimize builtin:unoptimized --passes merge-equal,simplify --remarks"}));
   command->callback([options] { optimize_model(*options); });
 }
 

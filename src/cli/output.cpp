@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/progress.h"
 #include "base/write_file.h"
 
 namespace tenon::cli {
@@ -24,8 +25,34 @@ void write_output(const std::string& text) {
 
 void flush_output() { expect(std::fflush(stdout) == 0 && std::ferror(stdout) == 0); }
 
+void write_note(const std::string& text) {
+  if (!is_quiet())
+    std::fputs(text.c_str(), stderr);
+}
+
+namespace {
+
+constexpr std::string_view kStdout = "-";
+
+std::string dump(const nlohmann::ordered_json& json) {
+  return json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+void check_json(const std::string& path) {
+  if (!path.empty() && path != kStdout)
+    check_writable(path);
+}
+
+void write_results(const std::string& text, const std::string& path, const nlohmann::ordered_json& json) {
+  write_output(path == kStdout ? dump(json) : text);
+  if (!path.empty() && path != kStdout)
+    write_json(path, json);
+}
+
 void write_json(const std::filesystem::path& path, const nlohmann::ordered_json& json) {
-  write_file(path, json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+  write_file(path, dump(json));
 }
 
 }  // namespace tenon::cli

@@ -11,6 +11,15 @@ namespace tenon::cli {
 void write_output(const std::string& text);
 void flush_output();
 
+// A remark on stderr for people, unless --quiet.
+void write_note(const std::string& text);
+
+// Throws at once what write_results would throw; for paths that are written after long work.
+void check_json(const std::string& path);
+// The text to stdout, and the JSON to a file where a path is given. "-" is stdout, and then the text is left
+// out.
+void write_results(const std::string& text, const std::string& path, const nlohmann::ordered_json& json);
+
 // Bytes that are not UTF-8, as names in models may hold, become U+FFFD.
 void write_json(const std::filesystem::path& path, const nlohmann::ordered_json& json);
 

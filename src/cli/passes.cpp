@@ -1,5 +1,8 @@
 // passes.cpp — tenon passes and tenon rules: what optimises a model.
+#include <nlohmann/json.hpp>
+
 #include "cli/commands.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "passes/pipeline.h"
 #include "rewrite/rules/rules.h"
@@ -7,48 +10,80 @@
 namespace tenon::cli {
 namespace {
 
-void list_passes() {
-  for (const Pass& pass : portable_pipeline())
-    write_output(fmt::format("{:<22} {}\n{:<22} {}\n", pass.name, pass.doc, "", pass.why_here));
-}
+using Json = nlohmann::ordered_json;
 
-void list_rules() {
-  for (const auto& [subject, rules] : all_rules()) {
-    write_output(fmt::format("{}\n", subject));
-    for (const Rule& rule : *rules)
-      write_output(fmt::format("  {:<32} {:<18} {}\n", rule.name, name(rule.numerics), rule.to_string()));
+void list_passes(const std::string& json) {
+  std::string text;
+  Json passes = Json::array();
+  for (const Pass& pass : portable_pipeline()) {
+    text += fmt::format("{:<22} {}\n{:<22} {}\n", pass.name, pass.doc, "", pass.why_here);
+    passes.push_back({{"name", pass.name}, {"doc", pass.doc}, {"why_here", pass.why_here}});
   }
+  write_results(text, json, {{"passes", passes}});
 }
 
-void tell_about(const std::string& wanted) {
-  std::vector<std::string_view> names;
-  for (const auto& [subject, rules] : all_rules())
+Json as_json(std::string_view subject, const Rule& rule) {
+  return {{"name", rule.name},        {"subject", subject},  {"numerics", name(rule.numerics)},
+          {"rule", rule.to_string()}, {"fires", rule.fires}, {"stays", rule.stays}};
+}
+
+void list_rules(const std::string& json) {
+  std::string text;
+  Json all = Json::array();
+  for (const auto& [subject, rules] : all_rules()) {
+    text += fmt::format("{}\n", subject);
     for (const Rule& rule : *rules) {
-      names.push_back(rule.name);
-      if (rule.name != wanted)
-        continue;
-      write_output(fmt::format("{}: {}\n  {} ({})\n  fires in      graph{}\n  but not in    graph{}\n",
-                               subject, rule.name, rule.to_string(), name(rule.numerics), rule.fires,
-                               rule.stays));
-      return;
+      text += fmt::format("  {:<32} {:<18} {}\n", rule.name, name(rule.numerics), rule.to_string());
+      all.push_back(as_json(subject, rule));
     }
-  throw user_error("there is no rule \"{}\"{}", wanted, did_you_mean(wanted, names));
+  }
+  write_results(text, json, {{"rules", all}});
+}
+
+std::vector<std::string> rule_names() {
+  std::vector<std::string> names;
+  for (const auto& [subject, rules] : all_rules())
+    for (const Rule& rule : *rules)
+      names.emplace_back(rule.name);
+  return names;
+}
+
+void tell_about(const std::string& wanted, const std::string& json) {
+  for (const auto& [subject, rules] : all_rules())
+    for (const Rule& rule : *rules)
+      if (rule.name == wanted)
+        return write_results(
+            fmt::format("{}: {}\n  {} ({})\n  fires in      graph{}\n  but not in    graph{}\n", subject,
+                        rule.name, rule.to_string(), name(rule.numerics), rule.fires, rule.stays),
+            json, {{"rules", Json::array({as_json(subject, rule)})}});
+  const std::vector<std::string> names = rule_names();
+  throw user_error("there is no rule \"{}\"{}", wanted, did_you_mean(wanted, {names.begin(), names.end()}));
 }
 
 }  // namespace
 
 void add_passes(CLI::App& program) {
+  auto json = std::make_shared<std::string>();
   CLI::App* command =
       program.add_subcommand("passes", "lists the passes in their order, and why they stand there");
-  command->callback(list_passes);
+  add_json(*command, *json);
+  command->footer(examples({"tenon passes", "tenon passes --json -"}));
+  command->callback([json] {
+    check_json(*json);
+    list_passes(*json);
+  });
 }
 
 void add_rules(CLI::App& program) {
-  auto wanted = std::make_shared<std::string>();
+  auto wanted = std::make_shared<std::string>(), json = std::make_shared<std::string>();
   CLI::App* command = program.add_subcommand("rules", "lists the rewrite rules, or tells all about one");
-  command->add_option("NAME", *wanted, "the rule to tell about");
-  command->footer("Example: tenon rules multiply-by-one");
-  command->callback([wanted] { wanted->empty() ? list_rules() : tell_about(*wanted); });
+  offer(command->add_option("NAME", *wanted, "the rule to tell about"), {.words = rule_names()});
+  add_json(*command, *json);
+  command->footer(examples({"tenon rules", "tenon rules multiply-by-one", "tenon rules --json rules.json"}));
+  command->callback([wanted, json] {
+    check_json(*json);
+    wanted->empty() ? list_rules(*json) : tell_about(*wanted, *json);
+  });
 }
 
 }  // namespace tenon::cli

@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/compile_model.h"
 #include "cli/load_model.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "compiler/print_program.h"
 #include "frontends/builtin/builtin.h"
@@ -89,23 +90,20 @@ void add_print(CLI::App& program) {
     names.emplace_back(view.name);
     list += fmt::format("  {:<12} {}\n", view.name, view.doc);
   }
-  command->add_option("--as", options->as, "the form to show it in")
-      ->check(CLI::IsMember(names).description(""))
-      ->option_text("FORM [tenon]");
-  command
-      ->add_option(
-          "--stage", options->stage,
-          "the model as read, with its gradients, optimised, or compiled for this machine: imported, "
-          "gradient, optimised, fusion, kernels, program")
-      ->check(CLI::IsMember({"imported", "gradient", "optimised", "fusion", "kernels", "program"})
-                  .description(""))
-      ->option_text("STAGE [imported]");
-  command->add_option("-o", options->file, "writes it to this file; of the form tenon, it reads back")
-      ->option_text("FILE");
+  add_choice(*command, "--as", options->as, "the form to show it in", names)->option_text("FORM [tenon]");
+  add_choice(*command, "--stage", options->stage,
+             "the model as read, with its gradients, optimised, or compiled for this machine",
+             {"imported", "gradient", "optimised", "fusion", "kernels", "program"});
+  offer_files(
+      command->add_option("-o", options->file, "writes it to this file; of the form tenon, it reads back")
+          ->option_text("FILE"));
   list += "NAME of a built-in model is one of\n";
   for (const builtin::Model& model : builtin::all_models())
     list += fmt::format("  {:<18} {}\n", model.name, model.doc);
-  command->footer(list + "Example: tenon print builtin:tiny --as fx");
+  command->footer(
+      list +
+      examples({"tenon print builtin:tiny --as fx", "tenon print builtin:residual_linear --stage fusion",
+                "tenon print builtin:attention_any_length --dim length=128 --stage program"}));
   command->callback([options] { print_model(*options); });
 }
 

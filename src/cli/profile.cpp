@@ -9,6 +9,7 @@
 #include "cli/made_up.h"
 #include "cli/milliseconds.h"
 #include "cli/numbers.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "cli/run_compiled.h"
 #include "report/print_profile.h"
@@ -24,11 +25,11 @@ struct Options {
 };
 
 void profile(const Options& options) {
+  check_json(options.json);
+  if (!options.trace.empty())
+    check_writable(options.trace);
   for (const std::string& file : {options.json, options.trace})
-    if (!file.empty()) {
-      check_writable(file);
-      refuse_overwriting(options.model, file);
-    }
+    refuse_overwriting(options.model, file);
   Preparation preparation;
   InputFile file(options.inputs);
   std::unique_ptr<Graph> graph;
@@ -57,9 +58,8 @@ void profile(const Options& options) {
   };
   const Measurement measurement = inputs ? run(*inputs) : with_made_up_inputs(*as_read, run);
   progress.reset();
-  write_output(print_profile(measurement, modules, static_cast<size_t>(options.top)));
-  if (!options.json.empty())
-    write_json(options.json, profile_as_json(options.model.model, measurement, modules));
+  write_results(print_profile(measurement, modules, static_cast<size_t>(options.top)), options.json,
+                profile_as_json(options.model.model, measurement, modules));
   if (!options.trace.empty())
     write_json(options.trace, trace_as_json(options.model.model, measurement, preparation, modules));
 }
@@ -71,21 +71,20 @@ void add_profile(CLI::App& program) {
   CLI::App* command =
       program.add_subcommand("profile", "shows where the time of a compiled model goes, step by step");
   options->model.add_to(*command);
-  command->add_option(
-      "--inputs", options->inputs,
-      "an .npz with the inputs, by name or as input_0, input_1, …; made by rule when left out");
+  add_inputs(*command, options->inputs, "made by rule");
   add_threads(*command, options->measure.threads);
   add_seconds(*command, options->measure.seconds);
-  command->add_option("--numerics", options->numerics, "how exact it must stay: strict, default or fast")
-      ->option_text("BUDGET [default]");
+  add_numerics(*command, options->numerics);
   add_precision(*command, options->precision);
   add_top(*command, options->top);
-  command->add_option("--json", options->json, "writes the results to this file")->option_text("FILE");
-  command
-      ->add_option("--trace", options->trace,
-                   "writes one run to this file, which Perfetto and chrome://tracing open")
-      ->option_text("FILE");
-  command->footer("Example: tenon profile model.onnx --threads 2 --trace trace.json");
+  add_json(*command, options->json);
+  offer_files(command
+                  ->add_option("--trace", options->trace,
+                               "writes one run to this file, which Perfetto and chrome://tracing open")
+                  ->option_text("FILE"),
+              {".json"});
+  command->footer(examples({"tenon profile builtin:resnet_block --seconds 0.5",
+                            "tenon profile builtin:attention --seconds 0.5 --threads 1 --trace trace.json"}));
   command->callback([options] { profile(*options); });
 }
 

@@ -10,6 +10,7 @@
 #include "cli/listen.h"
 #include "cli/made_up.h"
 #include "cli/numbers.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "cli/run_compiled.h"
 #include "verify/verify.h"
@@ -71,18 +72,15 @@ void add_report(CLI::App& program) {
   command->add_option("-o", options->output, "the page, or the data of it where the name ends in .json")
       ->option_text("REPORT.html")
       ->required();
-  command->add_option(
-      "--inputs", options->inputs,
-      "an .npz with the inputs, by name or as input_0, input_1, …; made by rule when left out");
+  add_inputs(*command, options->inputs, "made by rule");
   add_threads(*command, options->measure.threads);
   add_seconds(*command, options->measure.seconds);
-  command->add_option("--numerics", options->numerics, "how exact it must stay: strict, default or fast")
-      ->option_text("BUDGET [default]");
+  add_numerics(*command, options->numerics);
   add_precision(*command, options->precision);
   command->add_flag(
       "--verify,!--no-verify", options->verify,
       "checks every pass as tenon verify does; left out for large models unless it is asked for");
-  command->footer("Example: tenon report model.onnx -o report.html");
+  command->footer(examples({"tenon report builtin:attention -o report.html --seconds 0.5"}));
   command->callback([options] { report(*options); });
 }
 

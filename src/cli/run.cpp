@@ -7,12 +7,14 @@
 
 #include "base/error.h"
 #include "base/progress.h"
+#include "base/units.h"
 #include "base/write_file.h"
 #include "cli/arrays.h"
 #include "cli/commands.h"
 #include "cli/compile_model.h"
 #include "cli/made_up.h"
 #include "cli/numbers.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "cli/run_compiled.h"
 #include "cli/summary.h"
@@ -96,8 +98,8 @@ void run(const RunArguments& options) {
   for (size_t i = 0; i < outputs.size(); ++i)
     write_output(fmt::format("{}: {}\n", graph->output_names()[i], summary(outputs[i])));
   if (::isatty(STDERR_FILENO) != 0)
-    std::fputs(fmt::format("ran in {:.3f} s with the {} engine\n", seconds.count(), options.engine).c_str(),
-               stderr);
+    write_note(
+        fmt::format("ran in {} with the {} engine\n", format_seconds(seconds.count()), options.engine));
 }
 
 }  // namespace
@@ -106,19 +108,14 @@ void add_run(CLI::App& program) {
   auto options = std::make_shared<RunArguments>();
   CLI::App* command = program.add_subcommand("run", "runs a model once, and shows what comes out");
   options->model.add_to(*command);
-  command->add_option(
-      "--inputs", options->inputs,
-      "an .npz with the inputs, by name or as input_0, input_1, …; made by rule when left out");
-  command->add_option("--outputs", options->outputs, "writes the outputs to this .npz");
-  command
-      ->add_option("--engine", options->engine,
-                   "what runs it: the optimised model as code for this machine, or as it is, node by node")
-      ->check(CLI::IsMember({"reference", "compiled"}))
-      ->capture_default_str();
-  command
-      ->add_option("--numerics", options->numerics,
-                   "how exact the compiled engine must stay: strict, default or fast")
-      ->option_text("BUDGET [default]");
+  add_inputs(*command, options->inputs, "made by rule");
+  offer_files(command->add_option("--outputs", options->outputs, "writes the outputs to this .npz")
+                  ->option_text("FILE"),
+              {".npz"});
+  add_choice(*command, "--engine", options->engine,
+             "what runs it: the optimised model as code for this machine, or as it is, node by node",
+             {"compiled", "reference"});
+  add_numerics(*command, options->numerics);
   add_precision(*command, options->precision);
   add_threads(*command, options->run.threads);
   command->add_option("--seed", options->run.seed, "the seed of the model's random ops")
@@ -126,8 +123,9 @@ void add_run(CLI::App& program) {
   command->footer(
       "An input of an ONNX model that has a value in the model keeps it unless --inputs holds another.\n"
       "Inputs made by rule: element i is sin(0.37 i) + 0.1 for floats, 7919 i mod 1000 for integers,\n"
-      "true for booleans; a symbolic dimension is 1 unless --dim says otherwise.\n"
-      "Example: tenon run model.onnx --inputs in.npz --outputs out.npz");
+      "true for booleans; a symbolic dimension is 1 unless --dim says otherwise.\n" +
+      examples({"tenon run builtin:tiny", "tenon run builtin:attention --outputs out.npz --threads 1",
+                "tenon run builtin:attention_any_length --dim length=100 --engine reference"}));
   command->callback([options] { run(*options); });
 }
 

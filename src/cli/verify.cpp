@@ -3,12 +3,12 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/write_file.h"
 #include "cli/arrays.h"
 #include "cli/commands.h"
 #include "cli/listen.h"
 #include "cli/load_model.h"
 #include "cli/numbers.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "cli/verification.h"
 
@@ -22,8 +22,7 @@ struct Options {
 };
 
 void verify(Options& options) {
-  if (!options.json.empty())
-    check_writable(options.json);
+  check_json(options.json);
   InputFile file(options.inputs);
   const std::unique_ptr<Graph> graph = file.load(options.model);
   options.verify.inputs = file.inputs_for(*graph);
@@ -33,9 +32,7 @@ void verify(Options& options) {
   options.verify.listener = listener_for(progress);
   const std::vector<PassVerification> results = verify_pipeline(*graph, options.verify);
   progress.reset();
-  if (!options.json.empty())
-    write_file(options.json, verification_json(results).dump(2) + "\n");
-  write_output(verification_table(results));
+  write_results(verification_table(results), options.json, verification_json(results));
   for (const PassVerification& result : results)
     if (result.failed())
       throw Refused();
@@ -48,20 +45,17 @@ void add_verify(CLI::App& program) {
   CLI::App* command =
       program.add_subcommand("verify", "checks, pass by pass, that optimising a model leaves it the same");
   options->model.add_to(*command);
-  CLI::Option* inputs =
-      command->add_option("--inputs", options->inputs,
-                          "an .npz with the inputs, by name or as input_0, input_1, …; drawn when left out");
+  CLI::Option* inputs = add_inputs(*command, options->inputs, "drawn");
   add_samples(*command, options->verify.samples)->excludes(inputs);
   add_tolerance(*command, options->verify.tolerance);
-  command->add_option("--numerics", options->numerics, "how exact it must stay: strict, default or fast")
-      ->option_text("BUDGET [default]");
-  command->add_option("--json", options->json, "writes the results to this file")->option_text("FILE");
+  add_numerics(*command, options->numerics);
+  add_json(*command, options->json);
   command->footer(
       "Checks: the outputs on random inputs or those given, the gradients for inputs and parameters, the "
-      "form of the "
-      "graph,\n"
-      "and that parameters do not grow. Exit status 1 when one fails.\n"
-      "Example: tenon verify builtin:resnet_block");
+      "form of the graph,\n"
+      "and that parameters do not grow. Exit status 1 when one fails.\n" +
+      examples({"tenon verify builtin:attention",
+                "tenon verify builtin:resnet_block --samples 1 --json verified.json"}));
   command->callback([options] { verify(*options); });
 }
 

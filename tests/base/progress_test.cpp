@@ -51,7 +51,7 @@ TEST(Progress, IsShownAfterTwoSecondsAndErasedInTheEnd) {
               clock.time += 2s;
               progress.step("two");
             }),
-            kErase + "running: 2 of 3 two" + kErase);
+            kErase + "running: 2 of 3, 4 s left, two" + kErase);
 }
 
 TEST(Progress, IsNotShownForShortTasks) {
@@ -76,7 +76,7 @@ TEST(Progress, IsShownTenTimesASecondAtMost) {
               clock.time += 1ms;
               progress.step("three");
             }),
-            kErase + "running: 1 of 3 one" + kErase + "running: 3 of 3 three" + kErase);
+            kErase + "running: 1 of 3, one" + kErase + "running: 3 of 3, 1 s left, three" + kErase);
 }
 
 TEST(Progress, MakesRoomForOthersToWrite) {
@@ -90,7 +90,8 @@ TEST(Progress, MakesRoomForOthersToWrite) {
               clock.time += 1s;
               progress.step("two");
             }),
-            kErase + "running: 1 of 2 one" + kErase + "a result; " + kErase + "running: 2 of 2 two" + kErase);
+            kErase + "running: 1 of 2, one" + kErase + "a result; " + kErase +
+                "running: 2 of 2, 3 s left, two" + kErase);
 }
 
 TEST(Progress, IsShownOnlyOnTerminals) {

@@ -32,8 +32,9 @@ TEST_F(Optimize, ChoosesPasses) {
   expect_refused("tenon optimize builtin:tiny --passes simplify,,merge-equal",
                  "--passes simplify,,merge-equal: a name is missing");
   expect_refused("tenon optimize builtin:tiny --disable ''", "--disable : a name is missing");
-  expect_refused("tenon optimize builtin:tiny --numerics loose",
-                 "numerics must be strict, default or fast, but is \"loose\"");
+  expect(
+      "tenon optimize builtin:tiny --numerics loose", 2, "",
+      "--numerics: it must be strict, default, fast, but is loose\nRun with --help for more information.\n");
 }
 
 TEST_F(Optimize, SaysWhatWasNotDone) {

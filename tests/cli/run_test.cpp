@@ -106,7 +106,7 @@ TEST_F(Run, CompilesTheModelUnlessToldOtherwise) {
 TEST_F(Run, RefusesEnginesAndThreadsThatThereAreNot) {
   const Outcome engine = shell("tenon run sub.tenon --engine warp");
   EXPECT_EQ(engine.status, 2);
-  EXPECT_NE(engine.error.find("--engine: warp not in {reference,compiled}"), std::string::npos)
+  EXPECT_NE(engine.error.find("--engine: it must be compiled, reference, but is warp"), std::string::npos)
       << engine.error;
   for (const std::string threads : {"0", "-1", "1.5", "1025"}) {
     const Outcome outcome = shell("tenon run sub.tenon --threads " + threads);

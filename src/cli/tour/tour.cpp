@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/contenders.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "cli/tour/steps.h"
 #include "ir/op.h"
@@ -173,10 +174,13 @@ void add_tour(CLI::App& program) {
   auto options = std::make_shared<Options>();
   CLI::App* command =
       program.add_subcommand("tour", "shows the built-in models at every stage, with what they gain");
-  command->add_option("STEP", options->step, "shows this step alone");
+  std::vector<std::string> names;
+  for (const TourStep& step : tour_steps())
+    names.emplace_back(step.name);
+  offer(command->add_option("STEP", options->step, "shows this step alone"), {.words = names});
   command->add_flag("--no-pause", options->no_pause, "does not wait for Enter after each step");
   command->add_flag("--list", options->list, "lists the steps");
-  command->footer("Examples:\n  tenon tour\n  tenon tour attention\n  tenon tour --list");
+  command->footer(examples({"tenon tour", "tenon tour attention", "tenon tour --list"}));
   command->callback([options] { tour(*options); });
 }
 

@@ -1,0 +1,60 @@
+#include <gtest/gtest.h>
+
+#include "cli/shell.h"
+
+namespace tenon::cli {
+namespace {
+
+class Completion : public CommandLine {
+ protected:
+  // What bash would offer for a line, a word a line, sorted.
+  void expect_bash(const std::string& line, const std::string& offered) const {
+    folder_.write("ask.bash",
+                  "source <(tenon completion bash)\nCOMP_LINE='" + line +
+                      "'\nCOMP_POINT=${#COMP_LINE}\nread -ra COMP_WORDS <<<\"$COMP_LINE\"\n_tenon\n"
+                      "printf '%s\\n' \"${COMPREPLY[@]}\" | LC_ALL=C sort\n");
+    expect_done("bash ask.bash", offered);
+  }
+};
+
+TEST_F(Completion, BashCompletesCommandsAndOptions) {
+  expect_bash("tenon ve", "verify\n");
+  expect_bash("tenon verify builtin:tiny --sa", "--samples\n");
+  expect_bash("tenon --ver", "--version\n");
+  expect_bash("tenon nonsense --", "\n");
+}
+
+TEST_F(Completion, BashCompletesValues) {
+  expect_bash("tenon print builtin:tiny --as h", "hlo\n");
+  expect_bash("tenon print builtin:tiny --as=h", "hlo\n");  // bash replaces what follows the =
+  expect_bash("tenon print --stage ker", "kernels\n");
+  expect_bash("tenon optimize m.onnx --passes simplify,merge-e", "simplify,merge-equal\n");
+  expect_bash("tenon rules multiply-by-o", "multiply-by-one\n");
+  expect_bash("tenon ops reduce_su", "reduce_sum\n");
+  expect_bash("tenon tour bi", "bisect\n");
+  expect_bash("tenon completion ", "bash\nfish\nzsh\n");
+  expect_bash("tenon verify builtin:tiny --samples ", "\n");
+}
+
+TEST_F(Completion, BashCompletesModels) {
+  expect_bash("tenon print builtin:resn", "resnet_block\n");  // bash replaces what follows the :
+  for (const char* name : {"model.onnx", "model.pt2", "model.tenon", "model.txt", "model.npz"})
+    folder_.write(name, "");
+  std::filesystem::create_directory(folder_ / "models");
+  expect_bash("tenon print mod", "model.onnx\nmodel.pt2\nmodel.tenon\nmodels\n");
+  expect_bash("tenon run model.onnx --inputs mod", "model.npz\nmodels\n");
+  expect_bash("tenon conformance model.t", "model.tenon\nmodel.txt\n");
+}
+
+TEST_F(Completion, ScriptsOfOtherShellsAreWellFormed) {
+  for (const std::string shell_name : {"zsh", "fish"}) {
+    if (shell("command -v " + shell_name).status != 0) {
+      GTEST_LOG_(INFO) << shell_name << " is not installed, so its script was not looked at";
+      continue;
+    }
+    expect_done("tenon completion " + shell_name + " >script && " + shell_name + " -n script", "");
+  }
+}
+
+}  // namespace
+}  // namespace tenon::cli
