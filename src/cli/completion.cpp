@@ -19,7 +19,7 @@ constexpr std::string_view kBash =
     R"sh(# bash completion for tenon. Read it with: source <(tenon completion bash)
 _tenon() {
   # Split at spaces alone: bash's own words end at : and =, too.
-  local line="${COMP_LINE:0:COMP_POINT}" words=() answer each file suffix
+  local line="${COMP_LINE:0:COMP_POINT}" words=() answer file suffix
   read -ra words <<<"$line"
   [[ "$line" != *[[:space:]] ]] || words+=("")
   local current="${words[-1]}"
@@ -54,8 +54,12 @@ _tenon() {
       _files
     elif [[ "$answer" == "@files "* ]]; then
       suffixes=(${=answer#@files })
-      _files -g "*(${(j:|:)suffixes})" elif[[-n "$answer"]];
-then candidates += ("$answer")fi done compadd - a candidates
+      _files -g "*(${(j:|:)suffixes})"
+    elif [[ -n "$answer" ]]; then
+      candidates+=("$answer")
+    fi
+  done
+  compadd -a candidates
 }
 compdef _tenon tenon
 )sh";

@@ -46,6 +46,18 @@ TEST_F(Completion, BashCompletesModels) {
   expect_bash("tenon conformance model.t", "model.tenon\nmodel.txt\n");
 }
 
+TEST_F(Completion, FishCompletes) {
+  if (shell("command -v fish").status != 0)
+    GTEST_SKIP() << "fish is not installed";
+  const auto expect_fish = [&](const std::string& line, const std::string& offered) {
+    expect_done("HOME=\"$PWD\" fish -c \"tenon completion fish | source; complete -C '" + line + "'\"",
+                offered);
+  };
+  expect_fish("tenon ve", "verify\n");
+  expect_fish("tenon print builtin:resn", "builtin:resnet_block\n");
+  expect_fish("tenon print builtin:tiny --as h", "hlo\n");
+}
+
 TEST_F(Completion, ScriptsOfOtherShellsAreWellFormed) {
   for (const std::string shell_name : {"zsh", "fish"}) {
     if (shell("command -v " + shell_name).status != 0) {

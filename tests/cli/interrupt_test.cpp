@@ -27,5 +27,23 @@ TEST_F(Interrupted, BenchLeavesNothing) {
   }
 }
 
+// Whenever the signal comes: what is in the folder afterwards is all of the model, or nothing.
+TEST_F(Interrupted, OptimizeWritesAllOrNothing) {
+  std::string text = "graph main(%x0: f32[4000]) {\n";
+  for (int i = 0; i < 300; ++i)
+    text +=
+        fmt::format("  %w{0}: f32[4000] = sin(%x{0})\n  %x{1}: f32[4000] = add(%x{0}, %w{0})\n", i, i + 1);
+  folder_.write("long.tenon", text + "  return %x300\n}\n");
+  const std::set<std::string> before = files();
+  for (const char* delay : {"0.05", "0.1", "0.2", "0.4"}) {
+    const Outcome outcome = shell(std::string("timeout -s INT --preserve-status ") + delay +
+                                  " tenon optimize long.tenon -o out.onnx --stats - >/dev/null");
+    std::set<std::string> after = files();
+    EXPECT_EQ(after.erase("out.onnx"), outcome.status == 0 ? 1u : 0u) << delay;
+    EXPECT_EQ(after, before);
+    std::filesystem::remove(folder_ / "out.onnx");
+  }
+}
+
 }  // namespace
 }  // namespace tenon::cli

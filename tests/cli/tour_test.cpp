@@ -26,7 +26,9 @@ TEST_F(Tour, ShowsWhatEachStepIsAbout) {
   expect_all(tour.out, {"numbers    gradients     lint  parameters\n",
                         "\n  fold-into-weights             2   ok ", "\n  everything ", "\n  median ",
                         "\n  p95 ", "\n  speed-up ", "\n  parameters: 19776 became 19392, 384 saved\n"});
-  expect_all(tour.out, {"\n  bytes moved                32.0 MiB      160.0 MiB\n"});
+  expect_all(tour.out,
+             {"\n  bytes moved                32.0 MiB      160.0 MiB\n", "this machine computes at most ",
+              "fused, operations per byte", " % of what the roofline allows\n"});
   expect_all(tour.out, {"attention(%q, %k, %v, scale=0.125)",
                         "\n  intermediate memory             0 B       16.0 MiB\n", "would take 8.0 MiB"});
   expect_all(tour.out,

@@ -59,7 +59,8 @@ const std::vector<TourStep>& tour_steps() {
        .why = "Elementwise ops compute little for every byte they move, so memory decides how fast they are. "
               "Fusing five of them moves a fifth of the bytes.",
        .show = show_chain,
-       .commands = {"tenon bench builtin:chain5_any_size --dim rows=4096 --against unfused"}},
+       .commands = {"tenon bench builtin:chain5_any_size --dim rows=4096 --against unfused",
+                    "tenon profile builtin:chain5_any_size --dim rows=4096"}},
       {.name = "attention",
        .title = "Attention whose scores are never in memory",
        .why = "softmax(q kᵀ / 8) v is recognised as attention and compiled to one kernel that works on a few "
