@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/units.h"
 #include "compiler/lower_graph.h"
 #include "ir/print.h"
 
@@ -29,8 +30,9 @@ class Printer {
     for (const Step& step : program_.steps())
       std::visit([&](const auto& each) { print(each); }, step);
     text_ += fmt::format("  return {}\n}}\n", names(program_.outputs()));
-    return text_ + fmt::format("arena: {} bytes, of which {} are in use at one time\n", plan_.bytes,
-                               plan_.lower_bound);
+    return text_ + fmt::format("arena: {}, of which {} are in use at one time\n",
+                               format_bytes(static_cast<double>(plan_.bytes)),
+                               format_bytes(static_cast<double>(plan_.lower_bound)));
   }
 
  private:

@@ -102,7 +102,7 @@ TEST_F(Print, ShowsTheProgramOfACompiledModel) {
               "  v3, v4 = host top_k(v2, v1)  // \"%v\"\n"
               "  return v3, v4\n"
               "}\n"
-              "arena: 64 bytes, of which 64 are in use at one time\n");
+              "arena: 64 B, of which 64 B are in use at one time\n");
   // A size that is called as a loop variable may be.
   EXPECT_EQ(
       shell("sed s/n,4/i0,4/ two.tenon >numbered.tenon; tenon print numbered.tenon --stage program").status,

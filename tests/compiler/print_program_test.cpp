@@ -58,7 +58,7 @@ TEST_F(PrintProgram, ShowsBuffersAndSteps) {
             "  v3 = kernel1(v2)  // \"%b\"\n"
             "  return v3\n"
             "}\n"
-            "arena: 128 bytes, of which 128 are in use at one time\n");
+            "arena: 128 B, of which 128 B are in use at one time\n");
 }
 
 TEST_F(PrintProgram, ShowsViewsAndHostCalls) {
@@ -75,7 +75,7 @@ TEST_F(PrintProgram, ShowsViewsAndHostCalls) {
             "  v4 = host nonzero(v3)  // \"%i\"\n"
             "  return v4\n"
             "}\n"
-            "arena: 64 bytes, of which 64 are in use at one time\n");
+            "arena: 64 B, of which 64 B are in use at one time\n");
 }
 
 }  // namespace

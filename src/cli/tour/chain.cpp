@@ -26,9 +26,8 @@ std::string roofline_text(const Measurement& measurement) {
   return line("this machine computes at most", ceilings.flops_per_second / kGiga, "GFLOP/s") +
          line("and moves what is needed here at", bandwidth / kGiga, "GB/s") +
          line("fused, operations per byte", intensity,
-              intensity < needed
-                  ? fmt::format("of the {:.1f} that would keep it computing: memory decides", needed)
-                  : fmt::format("of the {:.1f} that keep it computing: computing decides", needed)) +
+              fmt::format("({} {:.1f}: bound by {})", intensity < needed ? "below" : "from", needed,
+                          intensity < needed ? "memory" : "computing")) +
          line("measured", bytes / whole.median / kGiga,
               fmt::format("GB/s, {:.1f} GFLOP/s: {:.0f} % of what the roofline allows",
                           operations / whole.median / kGiga, 100 * whole.ceiling()));
