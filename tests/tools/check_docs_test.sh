@@ -51,6 +51,12 @@ expect 0 "" $'```text LICENSE\nApache License\nVersion 2.0, January 2004\n```'
 expect 1 'a.md:1: LICENSE does not hold this' $'```text LICENSE\nApache License\nVersion 1.0\n```'
 expect 1 'a.md:1: docs/nowhere.txt is not there' $'```text docs/nowhere.txt\na\n```'
 
+# Links.
+expect 0 "" $'# A heading, with `code`\n[here](#a-heading-with-code) [there](a.md#a-heading-with-code) [folder](build) [far](https://example.com/#x)'
+expect 1 'a.md:1: b.md leads nowhere: there is no such file' '[b](b.md)'
+expect 1 'a.md:2: a.md#other leads nowhere: there is no such heading' $'# One\n[a](a.md#other)'
+expect 0 "" $'```console\n$ tenon "[b](b.md)"\n[b](b.md)\n```'
+
 # What nothing runs.
 nothing='nothing runs this block: begin it with ```console, or with ```LANGUAGE PATH if it is a file'
 expect 1 "a.md:1: $nothing" $'```\n$ tenon one\n```'
