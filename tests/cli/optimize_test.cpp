@@ -43,6 +43,9 @@ TEST_F(Optimize, SaysWhatWasNotDone) {
       ">m.tenon; "
       "tenon optimize m.tenon --remarks | tail -1",
       "node %y: normalise: divide-by-constant: not so: 1 / c neither overflows nor underflows\n");
+  expect_done("tenon optimize builtin:conv_multi_use --remarks | tail -1",
+              "a batch_norm node: fold-into-weights: conv-batch-norm: not so: nothing else uses what the "
+              "convolution gives\n");
 }
 
 TEST_F(Optimize, WritesStatistics) {

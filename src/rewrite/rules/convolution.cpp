@@ -94,7 +94,7 @@ Rule fold_batch_norm(std::string_view name, std::string_view op_name, std::strin
   const Pattern x = any("x"), w = constant("w"), b = constant("b");
   const Pattern scale = constant("scale"), bias = constant("bias"), mean = constant("mean"),
                 variance = constant("variance");
-  const Pattern conv = op(op_name, {{"x", x}, {"w", w}}).once(), with_bias = (conv + b).once();
+  const Pattern conv = op(op_name, {{"x", x}, {"w", w}}), with_bias = conv + b;
   const Pattern norm = op("batch_norm", {{"x", either({with_bias, conv})},
                                          {"scale", scale},
                                          {"bias", bias},
@@ -113,7 +113,12 @@ Rule fold_batch_norm(std::string_view name, std::string_view op_name, std::strin
                           shift = m[b] * along_channels(factor, rank) + shift;
                         return convolve(m.node(conv), m[x], scaled_weights(m.node(conv), factor)) + shift;
                       }},
-          .when = {has_known_weights(w),
+          .when = {{"nothing else uses what the convolution gives",
+                    [=](const Match& m) {
+                      return m[conv].has_one_use() && (!m.has(with_bias) || m[with_bias].has_one_use());
+                    },
+                    true},
+                   has_known_weights(w),
                    is_not_quantised(w),
                    have_one_dtype(x, scale, variance),
                    {"b is one number or one for each channel",
