@@ -19,7 +19,7 @@ for command in $commands; do
     offences=$((offences + 1))
     continue
   fi
-  for option in $("$tenon" "$command" --help | sed -n 's/^  \(-[^ ]*\).*/\1/p' | tr ',' '\n' | grep -vx -e -h -e --help); do
+  for option in $("$tenon" "$command" --help | sed -n 's/^  \(-[^ {=:]*\).*/\1/p' | tr ',' '\n' | grep -vx -e -h -e --help); do
     if ! grep -qw -e "$option" "${pages[@]}"; then
       echo "docs/$command.md: tenon $command takes $option, which is not there"
       offences=$((offences + 1))
