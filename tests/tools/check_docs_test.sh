@@ -45,11 +45,12 @@ expect 1 "a.md:2: tenon \"median 12.5 ms\"$other"$'\n@@ -1 +1 @@\n-mean N\n+medi
   $'```console measured\n$ tenon "median 12.5 ms"\nmean 1 s\n```'
 
 # Files.
-expect 0 "" $'```text some/file.txt\na\n b\n```\n```console\n$ cat some/file.txt\na\n b\n$ ls ~/.local/bin\ntenon\n```'
-expect 1 'a.md:1: no command after this block names some/file.txt' $'```text some/file.txt\na\n```\n```console\n$ tenon a\na\n```'
-expect 0 "" $'```text LICENSE\nApache License\nVersion 2.0, January 2004\n```'
-expect 1 'a.md:1: LICENSE does not hold this' $'```text LICENSE\nApache License\nVersion 1.0\n```'
-expect 1 'a.md:1: docs/nowhere.txt is not there' $'```text docs/nowhere.txt\na\n```'
+expect 0 "" $'file.txt:\n```text some/file.txt\na\n b\n```\n```console\n$ cat some/file.txt\na\n b\n$ ls ~/.local/bin\ntenon\n```'
+expect 1 'a.md:2: no command after this block names some/file.txt' $'file.txt:\n```text some/file.txt\na\n```\n```console\n$ tenon a\na\n```'
+expect 0 "" $'LICENSE:\n```text LICENSE\nApache License\nVersion 2.0, January 2004\n```'
+expect 1 'a.md:1: the text does not name LICENSE' $'```text LICENSE\nApache License\n```'
+expect 1 'a.md:2: LICENSE does not hold this' $'LICENSE:\n```text LICENSE\nApache License\nVersion 1.0\n```'
+expect 1 'a.md:2: docs/nowhere.txt is not there' $'nowhere.txt:\n```text docs/nowhere.txt\na\n```'
 
 # Links.
 expect 0 "" $'# A heading, with `code`\n[here](#a-heading-with-code) [there](a.md#a-heading-with-code) [folder](build) [far](https://example.com/#x)'
