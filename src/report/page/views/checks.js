@@ -21,7 +21,8 @@ export class ChecksView {
     const failed = rows.filter(hasFailed).length;
     const check = (key) => ({ title: key, value: (row) => String(row[key] ?? ""), cell: (row) => verdict(row[key]) });
     const reason = model.data.not_verified;
-    const empty = `The model was not verified for this report${reason ? `: ${reason}` : ""}. tenon verify MODEL does it.`;
+    const hint = reason ?? "tenon verify MODEL does it";
+    const empty = `The model was not verified for this report: ${hint}.`;
     const table = new Table(
       [
         { title: "pass", value: (row) => row.pass },
