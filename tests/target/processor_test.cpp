@@ -97,5 +97,11 @@ TEST(Processor, IsTheFirstOfThoseInTheText) {
   EXPECT_EQ(target.features, (Words{"+sse2", "+fma", "+avx2"}));
 }
 
+TEST(Processor, HasTheNameThatItsMakerGaveIt) {
+  EXPECT_EQ(parse_processor_name("processor\t: 0\nmodel\t\t: 173\nmodel name\t: Some(R) Processor 9\n"),
+            "Some(R) Processor 9");
+  EXPECT_EQ(parse_processor_name("processor\t: 0\nCPU part\t: 0xd40\n"), "");
+}
+
 }  // namespace
 }  // namespace tenon

@@ -1,0 +1,51 @@
+#include <gtest/gtest.h>
+
+#include "compiler/compile.h"
+#include "ir/graph_text.h"
+
+namespace tenon {
+namespace {
+
+TEST(CompileExplained, TellsWhatTheOtherWaysTell) {
+  const std::unique_ptr<Graph> graph = parse_graph(R"(
+    graph main(%x: f32[6,4]) {
+      %s = reduce_sum(%x, axes=[1], keep_dims=true)
+      %y = div(%x, %s)
+      return %y
+    })");
+  const ExplainedProgram explained = compile_explained(*graph);
+  EXPECT_EQ(explained.kernels, kernels_of(*graph));
+  EXPECT_EQ(explained.fusion.after.size(), fusion_of(*graph).after.size());
+  const Data inputs{f32({6, 4}, std::vector<double>(24, 2.0))};
+  EXPECT_EQ(widen<double>(explained.program->run(inputs)[0].tensor()), std::vector<double>(24, 0.25));
+}
+
+// One nest after the other, over whole buffers.
+TEST(CompileExplained, ShowsKernelsBeforeTheyAreArranged) {
+  const std::unique_ptr<Graph> graph = parse_graph(R"(
+    graph main(%x: f32[6,4]) {
+      %s = reduce_sum(%x, axes=[1], keep_dims=true)
+      %y = div(%x, %s)
+      return %y
+    })");
+  const ExplainedProgram explained = compile_explained(*graph);
+  ASSERT_EQ(explained.plain.size(), 1U);
+  EXPECT_EQ(loops::print(explained.plain[0]), R"(kernel kernel(x0: f32[6,4]) -> (y0: f32[6,4]) {
+  local t0: f32[6,1]
+  for r0 in 0..6 {
+    t0[r0,0] = 0
+    for k0 in 0..4 {
+      t0[r0,0] += x0[r0,k0]
+    }
+  }
+  for r0 in 0..6 {
+    for r1 in 0..4 {
+      y0[r0,r1] = x0[r0,r1] / t0[r0,0]
+    }
+  }
+}
+)");
+}
+
+}  // namespace
+}  // namespace tenon
