@@ -35,6 +35,9 @@ TEST_F(Tour, ShowsWhatEachStepIsAbout) {
              {"for i_o in 0..n step 32 {", "Both compute the same, also compiled.",
               "parallelise(j) is declined: `c[i] += a[i,j] * b[j]` at i = 0, j = 1 must come after"});
   expect_all(tour.out, {"rule forget-the-scale of pass wrong-on-purpose (bit-exact)", "= reciprocal(%1)\n"});
+  EXPECT_EQ(files(), std::set<std::string>{"tenon-report.html"});
+  EXPECT_EQ(read_file(folder_ / "tenon-report.html").find("<!DOCTYPE html>"), 0u);
+  expect_all(tour.out, {"/tenon-report.html, ", "\nWhere to go from here\n"});
   EXPECT_EQ(tour.out.find('\033'), std::string::npos);
   EXPECT_EQ(tour.out.find("Enter goes on"), std::string::npos);
 }
@@ -47,6 +50,15 @@ TEST_F(Tour, ShowsOneStep) {
   expect_refused("tenon tour pases",
                  "the tour has no step \"pases\"\n  hint: did you mean passes?\n  there are: " +
                      shell("tenon tour --list | cut -d ' ' -f 1 | paste -s -d ' ' | tr -d '\\n'").out);
+}
+
+TEST_F(Tour, GoesOnWhereItCannotWrite) {
+  std::filesystem::create_directory(folder_ /
+                                    "tenon-report.html");  // as good as a read-only folder, also for root
+  const Outcome step = shell("tenon tour report");
+  EXPECT_EQ(step.status, 0) << step.error;
+  expect_all(step.out,
+             {"This folder takes no file, so there is no report today:\n  cannot write tenon-report.html: "});
 }
 
 // The nests of the tour are those of the files that its commands name.

@@ -27,5 +27,6 @@ void show_chain(Screen& screen);
 void show_attention(Screen& screen);
 void show_loops(Screen& screen);
 void show_bisection(Screen& screen);
+void show_report(Screen& screen);
 
 }  // namespace tenon::cli

@@ -86,6 +86,15 @@ const std::vector<TourStep>& tour_steps() {
            "again, and ends at the culprit and a small model that shows it.",
        .show = show_bisection,
        .commands = {"tenon bisect builtin:mha_causal"}},
+      {.name = "report",
+       .title = "All of this for one model, as a page",
+       .why = "A report is one HTML file that needs no network: the graph at every pass, the way from each "
+              "kernel back "
+              "to the nodes of the model, what was not fused and why, kernels under the roofline, memory "
+              "over time, and "
+              "the checks. This one is of three convolutions with batch normalisations, as in a ResNet.",
+       .show = show_report,
+       .commands = {"tenon report builtin:mha_causal -o report.html"}},
   };
   return steps;
 }
