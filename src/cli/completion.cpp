@@ -203,6 +203,7 @@ void add_completion(CLI::App& program) {
   CLI::App* command =
       program.add_subcommand("completion", "prints a script that has a shell complete tenon's arguments");
   std::vector<std::string> shells;
+  shells.reserve(kScripts.size());
   for (const auto& [name, script] : kScripts)
     shells.push_back(name);
   add_choice(*command, "SHELL", *shell, "the shell", shells)->required();
