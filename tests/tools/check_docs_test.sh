@@ -45,10 +45,10 @@ expect 1 "a.md:2: tenon \"median 12.5 ms\"$other"$'\n@@ -1 +1 @@\n-mean N\n+medi
   $'```console measured\n$ tenon "median 12.5 ms"\nmean 1 s\n```'
 
 # Files.
-expect 0 "" $'file.txt:\n```text some/file.txt\na\n b\n```\n```console\n$ cat some/file.txt\na\n b\n$ ls ~/.local/bin\ntenon\n```'
+expect 0 "" $'```text some/file.txt\na\n b\n```\n```console\n$ cat some/file.txt\na\n b\n$ ls ~/.local/bin\ntenon\n```'
 expect 1 'a.md:2: no command after this block names some/file.txt' $'file.txt:\n```text some/file.txt\na\n```\n```console\n$ tenon a\na\n```'
 expect 0 "" $'LICENSE:\n```text LICENSE\nApache License\nVersion 2.0, January 2004\n```'
-expect 1 'a.md:1: the text does not name LICENSE' $'```text LICENSE\nApache License\n```'
+expect 1 'a.md:1: neither the text nor a command names LICENSE' $'```text LICENSE\nApache License\n```'
 expect 1 'a.md:2: LICENSE does not hold this' $'LICENSE:\n```text LICENSE\nApache License\nVersion 1.0\n```'
 expect 1 'a.md:2: docs/nowhere.txt is not there' $'nowhere.txt:\n```text docs/nowhere.txt\na\n```'
 
