@@ -10,8 +10,8 @@
 
 namespace tenon {
 
-// While this lives, this thread takes them for 0, as operands and as results of f32 and f64. Floats of 16
-// bits, whose subnormals are not that small, stay as they are.
+// While this lives, this thread takes them for 0, as operands and as results of f32 and f64. Those of
+// f16, which are not that small, stay as they are.
 class FlushSubnormals {
  public:
   FlushSubnormals() : before_(mode()) { set_mode(before_ | kFlush); }

@@ -246,6 +246,7 @@ class LayoutChooser {
         .height = 0, .width = 0, .channels = *sizes[1].constant(), .filters = *sizes[0].constant()};
     lowered_.transformed.emplace(name, TransformedWeights{weights.name(), *stage.tile});
     buffers_.emplace(name, Buffer{.name = name, .sizes = winograd_sizes(sums, *stage.tile, target_)});
+    stage.as_written = stage.definition;
     Scalar& value = stage.definition.values.front();
     const Scalar zero = Scalar::index(0);
     value = loops::replace_loads(value, [&](const Scalar& load) {

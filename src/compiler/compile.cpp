@@ -88,7 +88,10 @@ class Compiler {
     build();
     std::vector<Kernel> kernels;
     for (const auto& [group, named] : kernels_) {
-      const std::vector<Stage> stages = fused_->stages_of(group);
+      std::vector<Stage> stages = fused_->stages_of(group);
+      for (Stage& stage : stages)
+        if (stage.as_written)
+          stage.definition = *stage.as_written;
       kernels.push_back(stages.empty() ? named.kernel
                                        : rename(plain_nest("kernel", stages, fused_->groups()[group],
                                                            fused_->needed_outside(group), lowered().buffers,

@@ -56,6 +56,7 @@ class Packer {
       place.push_back(load.operands()[dim]);
     const auto lane = place.end() - 1 - static_cast<int64_t>(reduced);
     place.push_back(std::exchange(*lane, Scalar::index(0)));
+    stage.as_written = stage.definition;
     Scalar& value = stage.definition.values.front();
     value = loops::replace_loads(value, [&](const Scalar& each) {
       return each == load ? Scalar::load(name, load.dtype(), place) : each;

@@ -27,6 +27,9 @@ struct RowBlocks {
 struct Stage {
   loops::Definition definition;      // buffers have names that mean one thing in the program
   std::vector<std::string> sources;  // what the user's model calls it
+  // Of a stage that reads what lies in another order than it was made in, as below: what it computes, in the
+  // order that people know.
+  std::optional<loops::Definition> as_written = {};
   // Of a convolution that is computed in tiles (schedule/winograd.h): their size. Its formula then reads
   // transformed weights, and stands for what is computed of them.
   std::optional<int64_t> tile = {};

@@ -463,6 +463,22 @@ Value merged_mask(const Found& found) {
   return merged;
 }
 
+// Whether all masks are constants that, broadcast to each other and added, hold more numbers than they do.
+bool grow_as_one(const std::vector<Mask>& masks) {
+  int64_t apart = 0;
+  Extents together;  // from the last dimension on
+  for (const Mask& mask : masks) {
+    const std::optional<Extents> extents = mask.value.shape().extents();
+    if (!is_fixed(mask.value) || !extents)
+      return false;
+    apart += element_count(*extents);
+    together.resize(std::max(together.size(), extents->size()), 1);
+    for (size_t i = 0; i < extents->size(); ++i)
+      together[i] = std::max(together[i], (*extents)[extents->size() - 1 - i]);
+  }
+  return masks.size() > 1 && element_count(together) > apart;
+}
+
 // Why no attention node can stand for what was found; empty when one can.
 std::string why_not(const Found& found) {
   if (found.q.dtype() != found.k.dtype() || found.q.dtype() != found.v.dtype())
@@ -480,6 +496,8 @@ std::string why_not(const Found& found) {
     if (!fits_frame(mask, found.frame))
       return fmt::format("a mask of scores {} cannot be regrouped for scores {}", to_string(mask.frame),
                          to_string(found.frame));
+  if (grow_as_one(found.masks))
+    return "its masks are constants, and as one would hold more numbers";
   if (!reshape_sizes(found.nodes.front()->result().shape()) &&
       found.nodes.front()->result().rank() != found.frame.rank())
     return "its shape has several sizes that only running will tell";

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "compiler/compile.h"
+#include "compiler/expect_compiled.h"
 #include "ir/graph_text.h"
 
 namespace tenon {
@@ -45,6 +45,23 @@ TEST(CompileExplained, ShowsKernelsBeforeTheyAreArranged) {
   }
 }
 )");
+}
+
+// In the order that they have in the model, not that in which kernels read them.
+TEST(CompileExplained, ShowsWeightsAsTheyAreWritten) {
+  const auto products = [](std::string_view text) {
+    std::string all;
+    for (const loops::Kernel& kernel : compile_explained(*read(text), without_cache()).plain)
+      all += loops::print(kernel);
+    return all;
+  };
+  const std::string matmul =
+      products("graph g(%x: f32[40,33], %w: f32[33,900]) { %0 = matmul(%x, %w) return %0 }");
+  EXPECT_TRUE(has(matmul, "+= x0[r0,k0] * x1[k0,r1]")) << matmul;
+  const std::string conv = products(
+      "graph g(%x: f32[1,64,24,24], %w: f32[64,64,3,3]) { %0 = conv(%x, %w, strides=[1,1], "
+      "dilations=[1,1], pads=[1,1,1,1]) return %0 }");
+  EXPECT_TRUE(has(conv, "* x1[r2,k2,k0,k1]")) << conv;
 }
 
 }  // namespace

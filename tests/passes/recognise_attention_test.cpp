@@ -27,6 +27,16 @@ TEST(RecogniseAttention, AddsMasks) {
     %y = attention(%q, %k, %v, %m, scale=1) return %y })");
 }
 
+// A bias for each head and a mask for each window would be one table for all windows and heads.
+TEST(RecogniseAttention, LeavesConstantMasksThatWouldGrowTogether) {
+  EXPECT_EQ(only_remark(expect_unchanged(recognise_attention,
+                                         R"(graph g(%q: f32[2,4,8,16], %k: f32[2,4,8,16], %v: f32[2,4,8,5]) {
+    %s = matmul(%q, %k, transpose_b=true) %b = constant(value=f32[1,4,8,8] splat 1)
+    %m = constant(value=f32[2,1,8,8] splat 2) %a = add(%s, %b) %c = add(%a, %m) %p = softmax(%c)
+    %y = matmul(%p, %v) return %y })")),
+            "its masks are constants, and as one would hold more numbers");
+}
+
 TEST(RecogniseAttention, MakesABoolMaskOfAChoice) {
   expect_pass(recognise_attention,
               R"(graph g(%q: f32[2,4,8,16], %k: f32[2,4,6,16], %v: f32[2,4,6,5], %m: bool[8,6]) {
