@@ -10,6 +10,8 @@ namespace {
 
 // A pipeline that is not done by then has rules that undo each other.
 constexpr int kMostRounds = 20;
+// As many rewrites are told of then.
+constexpr size_t kLastChanges = 10;
 
 void check_names(const std::set<std::string>& names, const std::vector<Pass>& pipeline) {
   std::vector<std::string_view> known;
@@ -22,6 +24,8 @@ void check_names(const std::set<std::string>& names, const std::vector<Pass>& pi
 
 void check_well_formed(const Graph& graph, const Pass& pass) {
   const std::vector<std::string> problems = lint(graph);
+  if (!problems.empty() && pass.is_added)
+    throw user_error("the pass {} leaves a graph that is not well formed: {}", pass.name, problems.front());
   CHECK(problems.empty(), "after pass {}: {}", pass.name, problems.front());
 }
 
@@ -39,17 +43,26 @@ void infer_from_regions(Graph& graph) {
 std::string last_changes(const Journal& journal) {
   const auto& all = journal.applications();
   std::vector<std::string> rules;
-  for (size_t i = all.size() - std::min<size_t>(all.size(), 10); i < all.size(); ++i)
+  for (size_t i = all.size() - std::min(all.size(), kLastChanges); i < all.size(); ++i)
     rules.push_back(fmt::format("{} ({})", all[i].rule, all[i].pass));
   return fmt::format("{}", fmt::join(rules, ", "));
 }
 
-// Rules go on undoing each other. Where one of them was added by who uses Tenon, that is not our bug.
-void refuse_to_go_on(const std::vector<Pass>& pipeline, const Journal& journal) {
-  for (const Pass& pass : pipeline)
-    if (pass.is_added && journal.applications().back().pass == pass.name)
+// Rules go on undoing each other. Where one of them was added by who uses Tenon, that is not our bug: it took
+// part in the last round, which began after so many applications.
+void refuse_to_go_on(const std::vector<Pass>& pipeline, const Journal& journal, size_t before_round) {
+  std::set<std::string_view> active;
+  for (size_t i = before_round; i < journal.applications().size(); ++i)
+    active.insert(journal.applications()[i].pass);
+  for (const Pass& pass : pipeline) {
+    if (!pass.is_added || !active.contains(pass.name))
+      continue;
+    if (active.size() == 1)
       throw user_error("the pass {} finds something to do however often it runs: {}", pass.name,
                        last_changes(journal));
+    throw user_error("the pass {} and others undo each other, however often they run: {}", pass.name,
+                     last_changes(journal));
+  }
   CHECK(false, "passes undo each other: {}", last_changes(journal));
 }
 
@@ -132,7 +145,7 @@ std::vector<PassReport> optimize(Graph& graph, Journal& journal, const OptimizeO
   int round = 0;
   do {
     if (++round > kMostRounds)
-      refuse_to_go_on(options.pipeline, journal);
+      refuse_to_go_on(options.pipeline, journal, before_round);
     before_round = journal.applications().size();
     for (const Pass& pass : options.pipeline) {
       const std::string name(pass.name);

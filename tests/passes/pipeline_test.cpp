@@ -1,5 +1,7 @@
 #include "passes/pipeline.h"
 
+#include <mutex>
+
 #include "ops/activation.h"
 #include "ops/registry.h"
 #include "passes/expect_pass.h"
@@ -77,12 +79,19 @@ TEST(Optimize, KnowsItsPasses) {
 }
 
 // What is added stays for all tests after it, so nothing else may look like it.
+void add_mish_once() {
+  static std::once_flag added;  // the test may be repeated
+  std::call_once(added, [] {
+    add_rewrite({.name = "mish-once",
+                 .pattern = [](Value x) { return mish(mish(mish(x))); },
+                 .replacement = [](Value x) { return mish(x); }},
+                "merge-siblings");
+  });
+}
+
 TEST(AddRewrite, TakesPartBeforeTheNamedPass) {
   register_ops();
-  add_rewrite({.name = "mish-once",
-               .pattern = [](Value x) { return mish(mish(mish(x))); },
-               .replacement = [](Value x) { return mish(x); }},
-              "merge-siblings");
+  add_mish_once();
   const std::vector<Pass>& pipeline = portable_pipeline();
   const auto added = std::find_if(pipeline.begin(), pipeline.end(),
                                   [](const Pass& pass) { return pass.name == "mish-once"; });
@@ -121,6 +130,45 @@ TEST(AddPass, MustComeToAnEnd) {
       [&] { optimize(*graph, journal, {.pipeline = pipeline}); },
       "the pass mine finds something to do however often it runs: again (mine), again (mine), again (mine), "
       "again (mine), again (mine), again (mine), again (mine), again (mine), again (mine), again (mine)");
+}
+
+TEST(AddPass, MustNotUndoWhatOthersDo) {
+  // The one that is ours comes last, and has the last word by more than is told.
+  const auto shrink = [](Graph& graph, Journal& journal) {
+    for (int i = 0; i < 12; ++i)
+      journal.applied("shrink", {graph.nodes().front()}, Numerics::BitExact);
+  };
+  const auto grow = [](Graph& graph, Journal& journal) {
+    journal.applied("grow", {graph.nodes().front()}, Numerics::BitExact);
+  };
+  const std::unique_ptr<Graph> graph = parse_graph(kText);
+  const std::string changes =
+      "shrink (ours), shrink (ours), shrink (ours), shrink (ours), shrink (ours), shrink (ours), shrink "
+      "(ours), shrink (ours), shrink (ours), shrink (ours)";
+  Journal journal;
+  expect_error<UserError>(
+      [&] {
+        optimize(*graph, journal, {.pipeline = {{"mine", "", grow, "", true}, {"ours", "", shrink, ""}}});
+      },
+      "the pass mine and others undo each other, however often they run: " + changes);
+  // Without any that was added, it is our bug.
+  Journal without;
+  EXPECT_THROW(optimize(*graph, without, {.pipeline = {{"ours", "", shrink, ""}}}), InternalError);
+}
+
+TEST(AddPass, MustLeaveAWellFormedGraph) {
+  const auto disorder = [](Graph& graph, Journal&) {
+    graph.move_before(graph.nodes().back(), graph.nodes().front());
+  };
+  const std::unique_ptr<Graph> graph =
+      parse_graph("graph g(%x: f32[2]) { %a = exp(%x) %b = exp(%a) return %b }");
+  Journal journal;
+  expect_error<UserError>(
+      [&] {
+        optimize(*graph, journal, {.pipeline = {{"mine", "", disorder, "", true}}, .lint_everything = true});
+      },
+      "the pass mine leaves a graph that is not well formed: node %b: exp uses a value before it is made, or "
+      "from another graph");
 }
 
 }  // namespace
