@@ -34,7 +34,7 @@
 namespace tenon {
 
 // What the program `tenon` does with these arguments. Returns its exit status: 0 done, 1 the answer is no, 2
-// the input is at fault, 3 a bug. To be called once, when all is added.
+// the input is at fault, or what was added, 3 a bug. To be called once, when all is added.
 int command_line(int argc, char** argv);
 
 }  // namespace tenon

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <new>
+#include <system_error>
 #include <tenon/extend.hpp>
 
 #include "base/error.h"
@@ -126,6 +127,9 @@ int run_command(int argc, char** argv) {
 
 int run(int argc, char** argv) {
   try {
+    tenon::remove_leftovers_when_ended();
+    tenon::register_ops();
+    tenon::portable_pipeline();  // throws what is wrong with what was added to it
     const int status = run_command(argc, argv);
     tenon::cli::flush_output();
     return status;
@@ -134,6 +138,9 @@ int run(int argc, char** argv) {
     return 2;
   } catch (const std::filesystem::filesystem_error& error) {
     std::fprintf(stderr, "tenon: %s: %s\n", error.path1().c_str(), error.code().message().c_str());
+    return 2;
+  } catch (const std::system_error& error) {  // a thread that cannot start
+    std::fprintf(stderr, "tenon: the system refuses: %s\n", error.code().message().c_str());
     return 2;
   } catch (const std::bad_alloc&) {
     std::fprintf(stderr, "tenon: there is not enough memory for this\n");
@@ -148,7 +155,5 @@ int run(int argc, char** argv) {
 
 int tenon::command_line(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_DFL);  // output that nobody reads any more ends us, quietly
-  remove_leftovers_when_ended();
-  register_ops();
   return ::run(argc, argv);
 }

@@ -114,12 +114,30 @@ std::vector<Pass>& changeable_pipeline() {
   return passes;
 }
 
+// That was made in adding to it.
+std::optional<UserError>& first_mistake() {
+  static std::optional<UserError> mistake;
+  return mistake;
+}
+
 }  // namespace
 
-const std::vector<Pass>& portable_pipeline() { return changeable_pipeline(); }
+const std::vector<Pass>& portable_pipeline() {
+  if (const auto& mistake = first_mistake())
+    throw *mistake;
+  return changeable_pipeline();
+}
 
 void add_pass(Pass pass, std::string_view before) {
-  std::vector<Pass>& pipeline = changeable_pipeline();
+  try {
+    insert_pass(changeable_pipeline(), std::move(pass), before);
+  } catch (const UserError& error) {
+    if (!first_mistake())
+      first_mistake() = error;
+  }
+}
+
+void insert_pass(std::vector<Pass>& pipeline, Pass pass, std::string_view before) {
   if (find_pass(pipeline, pass.name) != pipeline.end())
     throw user_error("there is a pass \"{}\" already", pass.name);
   check_names({std::string(before)}, pipeline);

@@ -16,15 +16,20 @@ struct Pass {
   bool is_added = false;  // by a program that uses Tenon: what it does wrong is not our fault
 };
 
-// What `tenon optimize` does: the result is good for every machine, and can be written as ONNX.
+// What `tenon optimize` does: the result is good for every machine, and can be written as ONNX. Throws what
+// is wrong with what was added to it.
 const std::vector<Pass>& portable_pipeline();
 
 // Adds a pass to that pipeline, for all that this process optimises from then on. To be called before
 // anything else runs, and with texts that live as long as it does. The pass comes before the one of this
-// name, which must be there, and its own must not be taken.
+// name, which must be there, and its own must not be taken. As it is called where nobody catches errors, the
+// first mistake is kept until the pipeline is asked for, as command_line does, which tells of it.
 void add_pass(Pass pass, std::string_view before = "freeze-parameters");
 // The same for a rewrite that is written as two functions: it becomes a pass of its name.
 void add_rewrite(PatternRewrite rewrite, std::string_view before = "freeze-parameters");
+
+// The same for any pipeline, but mistakes are thrown at once.
+void insert_pass(std::vector<Pass>& pipeline, Pass pass, std::string_view before);
 
 struct PassReport {
   std::string pass;

@@ -107,14 +107,15 @@ TEST(AddRewrite, TakesPartBeforeTheNamedPass) {
 
 TEST(AddPass, KnowsNames) {
   const auto nothing = [](Graph&, Journal&) {};
+  std::vector<Pass> pipeline = portable_pipeline();
   expect_error<UserError>(
       [&] {
-        add_pass({"simplify", "", nothing, ""});
+        insert_pass(pipeline, {"simplify", "", nothing, ""}, "normalise");
       },
       "there is a pass \"simplify\" already");
   expect_error<UserError>(
       [&] {
-        add_pass({"mine", "", nothing, ""}, "simplfy");
+        insert_pass(pipeline, {"mine", "", nothing, ""}, "simplfy");
       },
       "there is no pass \"simplfy\"\n  hint: did you mean simplify?");
 }
