@@ -7,9 +7,9 @@ namespace tenon {
 
 // What `tenon report` fills in, inside a script element of type application/json. In the data, `<` must be
 // written \u003c, so that no string of the model's can end that element.
-inline constexpr std::string_view PageDataPlace = "/*REPORT_DATA*/";
+inline constexpr std::string_view kPageDataPlace = "/*REPORT_DATA*/";
 
-// The whole HTML file, with PageDataPlace standing once where the data goes.
+// The whole HTML file, with kPageDataPlace standing once where the data goes.
 std::string_view page_template();
 
 }  // namespace tenon

@@ -1,3 +1,4 @@
+// profile_json.cpp — where the time of a program goes, as JSON for scripts, and as a trace to look at.
 #include <nlohmann/json.hpp>
 
 #include "report/print_profile.h"

@@ -336,12 +336,12 @@ std::string page_of(const Json& data) {
   // Bytes that are not UTF-8, as names in models may hold, become U+FFFD.
   const std::string text = data.dump(-1, ' ', false, Json::error_handler_t::replace);
   const std::string_view page = page_template();
-  const size_t place = page.find(PageDataPlace);
+  const size_t place = page.find(kPageDataPlace);
   CHECK(place != std::string_view::npos, "the page has no place for its data");
   std::string filled(page.substr(0, place));
   for (char letter : text)
     letter == '<' ? filled += "\\u003c" : filled += letter;  // only strings hold it
-  return filled.append(page.substr(place + PageDataPlace.size()));
+  return filled.append(page.substr(place + kPageDataPlace.size()));
 }
 
 }  // namespace tenon

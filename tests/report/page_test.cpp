@@ -12,9 +12,9 @@ TEST(PageTemplate, IsOneWholeHtmlFile) {
 }
 
 TEST(PageTemplate, HasOnePlaceForTheData) {
-  const size_t place = page_template().find(PageDataPlace);
+  const size_t place = page_template().find(kPageDataPlace);
   ASSERT_NE(place, std::string_view::npos);
-  EXPECT_EQ(page_template().find(PageDataPlace, place + 1), std::string_view::npos);
+  EXPECT_EQ(page_template().find(kPageDataPlace, place + 1), std::string_view::npos);
   EXPECT_TRUE(page_template().substr(0, place).ends_with(R"(<script type="application/json" id="data">)"));
 }
 

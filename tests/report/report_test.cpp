@@ -166,8 +166,8 @@ TEST(Page, HoldsTheDataWhateverNamesHold) {
   const std::string name = "</script><!-- \xff \u2028 \"&";
   const std::string page = page_of({{"model", name}});
   const std::string_view page_before = page_template();
-  const size_t place = page_before.find(PageDataPlace);
-  const std::string_view rest = page_before.substr(place + PageDataPlace.size());
+  const size_t place = page_before.find(kPageDataPlace);
+  const std::string_view rest = page_before.substr(place + kPageDataPlace.size());
   ASSERT_TRUE(page.starts_with(page_before.substr(0, place)));
   ASSERT_TRUE(page.ends_with(rest));
   const std::string data = page.substr(place, page.size() - place - rest.size());
