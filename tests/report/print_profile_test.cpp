@@ -105,6 +105,9 @@ TEST_F(PrintProfile, WritesWhatIsKnown) {
   EXPECT_EQ(kernel["bound"], "compute");
   EXPECT_EQ(kernel["sources"], (std::vector<std::string>{"/a/MatMul", "/a/Add"}));
   EXPECT_NEAR(kernel["milliseconds"].get<double>(), 0.1, 1e-12);
+  EXPECT_NEAR(kernel["share"].get<double>(), 1e-4 / 4.1e-4, 1e-12);
+  EXPECT_NEAR(json["steps"][1]["share"].get<double>(), 3e-4 / 4.1e-4, 1e-12);
+  EXPECT_EQ(json["total"]["share"], 1);
   EXPECT_NEAR(kernel["gflops"].get<double>(), 50, 1e-9);
   EXPECT_NEAR(kernel["ceiling"].get<double>(), 0.5, 1e-12);
   for (const char* unknown : {"flops", "gflops", "bytes", "gbps", "ceiling"})

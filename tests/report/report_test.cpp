@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "frontends/read_model.h"
@@ -69,20 +70,18 @@ void expect_consistent(const Json& report) {
       for (const Json& input : inputs)
         EXPECT_TRUE(alive.contains(input.is_array() ? input[0] : input)) << node;
   const size_t strings = report["strings"].size(), steps = report["kernels"].size();
-  double share = 0;
   for (const Json& kernel : report["kernels"]) {
     for (int64_t node : kernel["nodes"])
       EXPECT_TRUE(alive.contains(node)) << kernel;
     for (size_t source : kernel["sources"])
       EXPECT_LT(source, strings);
-    share += kernel["share"].get<double>();
+    EXPECT_TRUE(std::isfinite(kernel["share"].get<double>())) << kernel;
+    EXPECT_GE(kernel["share"], 0) << kernel;
     if (kernel["kind"] == "kernel") {
       EXPECT_FALSE(kernel["nodes"].empty()) << kernel;
       EXPECT_NE(report["loops"].at(kernel["loops"].get<size_t>())["before"], "");
     }
   }
-  EXPECT_GT(share, 0.1);
-  EXPECT_LT(share, 2);  // medians of steps do not add up to that of runs
   for (const Json& edge : report["missed"])
     EXPECT_LT(std::max(edge["from"].get<size_t>(), edge["to"].get<size_t>()), steps);
   const Json& memory = report["memory"];
