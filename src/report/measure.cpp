@@ -11,9 +11,17 @@
 namespace tenon {
 namespace {
 
-constexpr int64_t kLeastRuns = 5;
+constexpr double kLeastRuns = 5, kMostRuns = 100'000;  // the time of every step is kept for each
 // Where operations and bytes together explain less of a step's time, something else bounds it.
 constexpr double kLeastExplained = 0.1;
+
+using Clock = std::chrono::steady_clock;
+
+// Not 0, for others divide by it: some clocks tick less often than short steps take.
+double seconds_between(Clock::time_point start, Clock::time_point end) {
+  constexpr double kLeast = 1e-9;
+  return std::max(kLeast, std::chrono::duration<double>(end - start).count());
+}
 
 class Meter {
  public:
@@ -30,7 +38,7 @@ class Meter {
     const double once = time_run();
     for (MeasuredStep& step : result_.steps)
       step.seconds.clear();
-    const auto runs = std::max(kLeastRuns, static_cast<int64_t>(options_.seconds / once));
+    const auto runs = static_cast<int64_t>(std::clamp(options_.seconds / once, kLeastRuns, kMostRuns));
     begin(options_.listener, "measuring run", runs);
     for (int64_t i = 0; i < runs; ++i) {
       step(options_.listener, "");
@@ -97,16 +105,15 @@ class Meter {
 
   // Once, in seconds.
   double time_run() {
-    using Clock = std::chrono::steady_clock;
     const auto start = Clock::now();
     auto before = start;
     const std::function<void(size_t)> after_step = [&](size_t step) {
       const auto now = Clock::now();
-      result_.steps[step].seconds.push_back(std::chrono::duration<double>(now - before).count());
+      result_.steps[step].seconds.push_back(seconds_between(before, now));
       before = now;
     };
     program_.run(inputs_, {.threads = options_.threads, .after_step = &after_step});
-    return std::chrono::duration<double>(Clock::now() - start).count();
+    return seconds_between(start, Clock::now());
   }
 
   void finish() {

@@ -13,11 +13,11 @@ class Measure : public ::testing::Test {
  protected:
   void SetUp() override { register_ops(); }
 
-  static Measurement measurement_of(std::string_view text, int threads = 1) {
+  static Measurement measurement_of(std::string_view text, int threads = 1, double seconds = 0) {
     const std::unique_ptr<Graph> graph = parse(text);
     const ExplainedProgram compiled = compile_explained(*graph);
     return measure(*compiled.program, compiled.fusion, sample_inputs(*graph),
-                   {.threads = threads, .seconds = 0});
+                   {.threads = threads, .seconds = seconds});
   }
 };
 
@@ -64,6 +64,23 @@ TEST_F(Measure, KnowsSizesThatOnlyRunningTells) {
   EXPECT_EQ(host.bytes, 8 * 4 + 8 * 8);
   EXPECT_EQ(kernel.bytes, 8 * 8 + 8 * 4);
   EXPECT_GE(kernel.flops, 8);
+}
+
+TEST_F(Measure, RunsNoMoreOftenThanItHasRoomFor) {
+  const Measurement measurement = measurement_of("graph(%x: f32[4]) { %y = relu(%x) return %y }", 1, 1e300);
+  EXPECT_EQ(measurement.runs(), 100'000U);
+}
+
+TEST_F(Measure, NoStepTakesNoTime) {
+  const Measurement measurement = measurement_of(R"(
+    graph main(%x: f32[2,2]) {
+      %shape = constant(value=i64[1] {4})
+      %y = reshape(%x, %shape)
+      return %y
+    })");
+  for (const MeasuredStep& step : measurement.steps)
+    for (double seconds : step.seconds)
+      EXPECT_GE(seconds, 1e-9);
 }
 
 TEST_F(Measure, KnowsViewsAndConstants) {
