@@ -3,6 +3,14 @@
 #include "base/error.h"
 
 namespace tenon {
+namespace {
+
+void skip_character(std::string_view& text) {
+  if (!take_utf8(text))
+    text.remove_prefix(1);
+}
+
+}  // namespace
 
 bool is_code_point(uint32_t number) { return number < 0xd800 || (number >= 0xe000 && number <= 0x10ffff); }
 
@@ -36,6 +44,25 @@ std::optional<uint32_t> take_utf8(std::string_view& text) {
     return std::nullopt;
   text.remove_prefix(length);
   return code_point;
+}
+
+size_t count_characters(std::string_view text) {
+  size_t count = 0;
+  for (; !text.empty(); ++count)
+    skip_character(text);
+  return count;
+}
+
+std::string_view first_characters(std::string_view text, size_t count) {
+  std::string_view rest = text;
+  for (; count > 0 && !rest.empty(); --count)
+    skip_character(rest);
+  return text.substr(0, text.size() - rest.size());
+}
+
+std::string_view last_characters(std::string_view text, size_t count) {
+  const size_t all = count_characters(text);
+  return all <= count ? text : text.substr(first_characters(text, all - count).size());
 }
 
 }  // namespace tenon

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "ir/print.h"
 #include "ops/data.h"
 #include "passes/pipeline.h"
@@ -10,7 +11,7 @@
 namespace tenon {
 namespace {
 
-constexpr size_t kMostAttributeBytes = 400;  // of text; a string or list of the user's may be longer
+constexpr size_t kMostCharacters = 400;  // of attributes; a string or list of the user's may be longer
 
 std::string text_of(const Attribute& attribute) {
   const auto* literal = attribute.kind() == AttributeKind::Literal ? &attribute.as<Literal>() : nullptr;
@@ -31,11 +32,8 @@ std::string attributes_of(const Node& node) {
     if (const std::string value = text_of(attribute); !value.empty())
       text += fmt::format("{}{}={}", text.empty() ? "" : ", ", decl.name, value);
   }
-  if (text.size() > kMostAttributeBytes) {
-    text.resize(kMostAttributeBytes);
-    text += "…";
-  }
-  return text;
+  const std::string_view shown = first_characters(text, kMostCharacters);
+  return shown.size() < text.size() ? std::string(shown) + "…" : text;
 }
 
 std::string types_of(const std::vector<Value>& values) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/units.h"
+#include "base/utf8.h"
 
 namespace tenon {
 namespace {
@@ -10,21 +11,9 @@ namespace {
 constexpr size_t kColumns = 100;
 constexpr size_t kMostModules = 16;  // of those that are listed
 
-size_t count_characters(std::string_view text) {
-  return static_cast<size_t>(
-      std::count_if(text.begin(), text.end(), [](char byte) { return (byte & 0xC0) != 0x80; }));
-}
-
 // Without its beginning where it is too long, for names in models end in what they are.
-std::string last_characters(std::string_view text, size_t most) {
-  if (count_characters(text) <= most)
-    return std::string(text);
-  size_t from = text.size();
-  for (size_t kept = 0; kept + 1 < most; ++kept)
-    do
-      --from;
-    while ((text[from] & 0xC0) == 0x80);
-  return "…" + std::string(text.substr(from));
+std::string end_of(const std::string& text, size_t most) {
+  return count_characters(text) <= most ? text : "…" + std::string(last_characters(text, most - 1));
 }
 
 std::string percent(double part) { return fmt::format("{:.1f}%", 100 * part); }
@@ -88,8 +77,7 @@ class ProfilePrinter {
     constexpr size_t kLeast = 12;
     const size_t taken = text.size() + 1 + more.size();
     return fmt::format("{} {}{}", text,
-                       last_characters(step.sources.front(), taken + kLeast > room ? kLeast : room - taken),
-                       more);
+                       end_of(step.sources.front(), taken + kLeast > room ? kLeast : room - taken), more);
   }
 
   // By as many components of their paths as do not make the list too long.
@@ -110,7 +98,7 @@ class ProfilePrinter {
     for (const ModuleTime& module : shown)
       text_ += fmt::format("{:>8} {:>6} {:>6}  {}\n", format_seconds(module.seconds),
                            percent(module.seconds / measurement_.whole.median), module.steps,
-                           module.module.empty() ? "(none)" : last_characters(module.module, 70));
+                           module.module.empty() ? "(none)" : end_of(module.module, 70));
   }
 
   static std::vector<ModuleTime> cut_at(const std::vector<ModuleTime>& all, size_t depth) {

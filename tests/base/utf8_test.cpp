@@ -59,5 +59,25 @@ TEST(Utf8, TakesNothingOfBytesThatAreNoUtf8) {
   }
 }
 
+TEST(Utf8, CutsBetweenCharacters) {
+  const std::string_view text = "a\xc3\xbc\xe2\x88\x80z";
+  EXPECT_EQ(count_characters(text), 4u);
+  EXPECT_EQ(first_characters(text, 2), "a\xc3\xbc");
+  EXPECT_EQ(last_characters(text, 2), "\xe2\x88\x80z");
+  for (const size_t all : {4, 5}) {
+    EXPECT_EQ(first_characters(text, all), text);
+    EXPECT_EQ(last_characters(text, all), text);
+  }
+  EXPECT_EQ(first_characters(text, 0), "");
+  EXPECT_EQ(last_characters(text, 0), "");
+}
+
+TEST(Utf8, BytesThatAreNoUtf8AreCharacters) {
+  const std::string_view text = "\xc3(\x80\xe2\x88";
+  EXPECT_EQ(count_characters(text), 5u);
+  EXPECT_EQ(first_characters(text, 1), "\xc3");
+  EXPECT_EQ(last_characters(text, 3), "\x80\xe2\x88");
+}
+
 }  // namespace
 }  // namespace tenon

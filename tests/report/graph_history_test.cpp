@@ -43,6 +43,18 @@ TEST(GraphHistory, TheFirstStageHoldsAll) {
   EXPECT_EQ(history.nodes()[4].name, "out");
 }
 
+TEST(GraphHistory, CutsLongAttributesBetweenCharacters) {
+  std::string name;
+  for (int i = 0; i < 500; ++i)
+    name += "ü";
+  const std::unique_ptr<Graph> graph = parse_graph(
+      fmt::format(R"(graph() {{ %w: f32[1] = parameter(name="{}", value=f32[1] {{1}}) return %w }})", name));
+  GraphHistory history;
+  history.record("as read", *graph);
+  const std::string start = "name=\"";
+  EXPECT_EQ(history.nodes()[0].attributes, start + name.substr(0, 2 * (400 - start.size())) + "…");
+}
+
 TEST(GraphHistory, TellsWhatAPassAddedRemovedAndConnectedOtherwise) {
   const std::unique_ptr<Graph> graph = parse_graph(R"(
     graph main(%x: f32[4]) {

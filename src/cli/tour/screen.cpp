@@ -15,15 +15,6 @@ constexpr size_t kColumns = 100, kIndent = 2;
 
 constexpr std::string_view kHeading = "1;36", kSubheading = "1", kCommand = "32", kQuestion = "2";
 
-// The first so many characters. What is no UTF-8 counts byte by byte.
-std::string_view first_characters(std::string_view text, size_t count) {
-  std::string_view rest = text;
-  for (; count > 0 && !rest.empty(); --count)
-    if (!take_utf8(rest))
-      rest.remove_prefix(1);
-  return text.substr(0, text.size() - rest.size());
-}
-
 std::string cut_off(const std::string& line) {
   constexpr size_t kMost = kColumns - kIndent;
   if (first_characters(line, kMost).size() == line.size())
