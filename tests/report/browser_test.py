@@ -41,9 +41,12 @@ class Reader:
         options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
         self.driver = webdriver.Chrome(service=Service("/usr/bin/chromedriver"), options=options)
 
-    def open(self, path, width=1440, height=900, scheme="light", fragment=""):
+    def resize(self, width, height=900):
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
                                     {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600})
+
+    def open(self, path, width=1440, height=900, scheme="light", fragment=""):
+        self.resize(width, height)
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia",
                                     {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
         self.driver.get("about:blank")
@@ -179,6 +182,32 @@ def check_plots(reader, data):
         check(reader.find(".view.memory .nothing").is_displayed(), "an empty plot of memory says nothing")
 
 
+def check_checks(reader, data):
+    reader.show("checks")
+    shown = reader.find(".view.checks").text
+    for row in data.get("verification", []):
+        check(row["pass"] in shown, f"what was found after {row['pass']} is not shown")
+    if any("gradient_difference" in row for row in data.get("verification", [])):
+        check("gradient difference" in shown, "the difference of gradients is not shown")
+
+
+def check_press_on_memory(reader, data):
+    """Also after the plot was drawn anew, at another width, a press is one press."""
+    if not any(data.get("memory", {}).get("live", [])):
+        return
+    reader.show("memory")
+    heading = "document.querySelector('.view.memory section:last-child h2')"
+    reader.driver.execute_script(
+        "window.presses = 0; new MutationObserver((all) => { window.presses += all.length; })"
+        f".observe({heading}.parentElement, {{ childList: true }})")
+    for width in (1300, 1200):
+        reader.resize(width)
+        reader.wait(f"document.querySelector('.plot.live svg').viewBox.baseVal.width < {width}")
+    reader.press(".plot.live svg")
+    reader.wait("window.presses > 0")
+    check(reader.ask("window.presses") == 1, "one press on the plot of memory counts as several")
+
+
 def check_keys(reader):
     page = reader.find("body")
     page.send_keys("/")
@@ -207,6 +236,19 @@ def check_phone(reader, path):
     reader.press("#theme")
 
 
+def check_failing_worker(reader, path):
+    """A graph is drawn also where its worker does not load, or a layout throws there."""
+    for script in ("throw Error('for the test')", "onmessage = () => { throw Error('for the test') }"):
+        source = ("const Before = Worker; window.Worker = class extends Before {"
+                  f"constructor() {{ super(URL.createObjectURL(new Blob([{json.dumps(script)}]))) }} }}")
+        added = reader.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": source})
+        reader.open(path, fragment="#view=graph")
+        reader.wait("performance.getEntriesByName('graph drawn').length")
+        check(reader.ask("document.querySelector('.busy').hidden"), "still laying out what is drawn")
+        reader.driver.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", added)
+    reader.errors()  # are those of the test
+
+
 def check_report(reader, path, latest_paint):
     reader.open(path, fragment="#view=graph")
     data = json.loads(reader.ask("document.getElementById('data').textContent"))
@@ -218,10 +260,13 @@ def check_report(reader, path, latest_paint):
     check_search_and_kernel(reader, data)
     check_stages(reader, data)
     check_plots(reader, data)
+    check_checks(reader, data)
+    check_press_on_memory(reader, data)
     check_keys(reader)
     check_phone(reader, path)
     errors = reader.errors()
     check(not errors, f"errors on the console: {errors}")
+    check_failing_worker(reader, path)
     print(f"{path.name}: {path.stat().st_size / 1e6:.2f} MB, {len(data.get('nodes', []))} nodes, "
           f"first paint after {painted:.0f} ms, graph drawn after {drawn:.0f} ms", flush=True)
     check(latest_paint is None or 0 <= painted <= latest_paint, f"painted after {painted:.0f} ms")

@@ -27,27 +27,37 @@ export function duration(milliseconds) {
   return number(milliseconds * 1000, "µs");
 }
 
-function inThousands(value, units) {
-  if (!isKnown(value)) return unknown;
+// How many times a value can be divided before it is less than the step from one unit to the next.
+function powerOf(value, step, units) {
   let power = 0;
-  while (value >= 1000 && power + 1 < units.length) {
-    value /= 1000;
-    ++power;
-  }
-  return number(value, units[power]);
+  for (; value >= step && power + 1 < units.length; value /= step) ++power;
+  return power;
 }
 
+function inUnits(value, step, units) {
+  if (!isKnown(value)) return unknown;
+  const power = powerOf(value, step, units);
+  return number(value / step ** power, units[power]);
+}
+
+const byteUnits = ["B", "KiB", "MiB", "GiB", "TiB"];
+
 export function bytes(value) {
-  return inThousands(value, ["B", "kB", "MB", "GB", "TB"]);
+  return inUnits(value, 1024, byteUnits);
+}
+
+// The bytes of the unit that so many are written in: round numbers of it are round to read.
+export function byteUnit(value) {
+  return 1024 ** powerOf(value, 1024, byteUnits);
 }
 
 export function operations(value) {
-  return inThousands(value, ["FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP"]);
+  return inUnits(value, 1000, ["FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP"]);
 }
 
 // 109482240 → 109 M
 export function rounded(value) {
-  return inThousands(value, ["", "k", "M", "G", "T"]);
+  return inUnits(value, 1000, ["", "k", "M", "G", "T"]);
 }
 
 export function percent(part) {

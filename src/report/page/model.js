@@ -149,8 +149,7 @@ export class Model {
   }
 
   loopsOf(kernel) {
-    const loops = this.data.loops?.[kernel.loops];
-    return typeof loops === "string" ? { after: loops } : loops;
+    return this.data.loops?.[kernel.loops];
   }
 
   get milliseconds() {

@@ -241,8 +241,4 @@ export class Canvas {
   panBy(x, y) {
     select(this.element).call(this.#zoom.translateBy, x / this.#transform().k, y / this.#transform().k);
   }
-
-  focus(key) {
-    this.#elements.get(key)?.focus({ preventScroll: true });
-  }
 }

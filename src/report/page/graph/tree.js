@@ -82,8 +82,13 @@ function finish(group) {
   }
   if (group.children.length > mostChildren) splitIntoRuns(group);
   for (const child of group.children) child.parent = group;
-  group.size = group.children.reduce((sum, child) => sum + (child.children ? child.size + (child.node ? 1 : 0) : 1), 0);
+  group.size = countNodes(group.children);
   return group;
+}
+
+// Those of groups among them, and a node that has nested graphs, too.
+function countNodes(items) {
+  return items.reduce((sum, { node, children, size }) => sum + (children ? size : 0) + (node ? 1 : 0), 0);
 }
 
 function splitIntoRuns(group) {
@@ -94,7 +99,7 @@ function splitIntoRuns(group) {
     run.detail = `${part[0].label} … ${part[part.length - 1].label}`;
     run.children = part;
     for (const child of part) child.parent = run;
-    run.size = part.reduce((sum, child) => sum + (child.children ? child.size : 1), 0);
+    run.size = countNodes(part);
     runs.push(run);
   }
   group.children = runs;

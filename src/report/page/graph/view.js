@@ -161,10 +161,11 @@ export class GraphView {
     const slow = setTimeout(() => {
       this.busy.hidden = false;
     }, 150);
-    const drawing = await this.layOut(picture.plan);
-    clearTimeout(slow);
+    const drawing = await this.layOut(picture.plan).finally(() => {
+      clearTimeout(slow);
+      if (number === this.#drawn) this.busy.hidden = true;
+    });
     if (number !== this.#drawn) return; // a newer one is under way
-    this.busy.hidden = true;
     this.empty.hidden = drawing.boxes.length > 0;
     const isFirst = !this.#picture;
     this.#picture = { root, drawing, ...picture };

@@ -5,10 +5,8 @@ import { count, number, plural } from "../format.js";
 import { Table } from "../table.js";
 
 function verdict(value) {
-  if (value === undefined) return html("span", { class: "muted" }, "–");
-  const text = value === true ? "ok" : value === false ? "FAILED" : String(value);
-  const className = /^(ok|passed)$/i.test(text) ? "good" : /fail/i.test(text) ? "bad" : "muted";
-  return html("span", { class: `verdict ${className}` }, text);
+  const className = { ok: "good", FAILED: "bad" }[value] ?? "muted";
+  return html("span", { class: `verdict ${className}` }, value ?? "–");
 }
 
 export function hasFailed(row) {
@@ -19,7 +17,13 @@ export class ChecksView {
   constructor(container, { model }) {
     const rows = (model.data.verification ?? []).map((row, i) => ({ ...row, number: i + 1 }));
     const failed = rows.filter(hasFailed).length;
-    const check = (key) => ({ title: key, value: (row) => String(row[key] ?? ""), cell: (row) => verdict(row[key]) });
+    const check = (key) => ({ title: key, value: (row) => row[key] ?? "", cell: (row) => verdict(row[key]) });
+    const difference = (title, key) => ({
+      title,
+      value: (row) => row[key],
+      cell: (row) => number(row[key]),
+      isNumber: true,
+    });
     const reason = model.data.not_verified;
     const hint = reason ?? "tenon verify MODEL does it";
     const empty = `The model was not verified for this report: ${hint}.`;
@@ -29,8 +33,9 @@ export class ChecksView {
         { title: "order", value: (row) => row.number, isNumber: true },
         { title: "rewrites", value: (row) => row.changes, isNumber: true },
         check("numbers"),
-        { title: "difference", value: (row) => row.difference, cell: (row) => number(row.difference), isNumber: true },
+        difference("difference", "difference"),
         check("gradients"),
+        difference("gradient difference", "gradient_difference"),
         check("lint"),
         check("parameters"),
         { title: "notes", value: (row) => (row.notes ?? []).join("; "), className: "text" },

@@ -4,7 +4,7 @@ import { scaleLinear } from "d3-scale";
 import { area, curveStepAfter } from "d3-shape";
 import { drawAtWidth, drawAxes, followPointer } from "../chart.js";
 import { button, html, nothing, svg } from "../dom.js";
-import { bytes, count, overBound, percent } from "../format.js";
+import { byteUnit, bytes, count, overBound, percent } from "../format.js";
 import { Table } from "../table.js";
 
 const space = { left: 62, right: 12, top: 24, bottom: 44 };
@@ -75,18 +75,22 @@ export class MemoryView {
   }
 
   #scales(width, height, most) {
+    const unit = byteUnit(most);
+    const inUnits = scaleLinear()
+      .domain([0, most / unit])
+      .nice(5);
     return {
       x: scaleLinear()
         .domain([0, this.live.length])
         .range([space.left, width - space.right]),
       y: scaleLinear()
-        .domain([0, most])
-        .nice(5)
+        .domain(inUnits.domain().map((value) => value * unit))
         .range([height - space.bottom, space.top]),
+      yTicks: inUnits.ticks(5).map((value) => value * unit),
     };
   }
 
-  #axes(surface, width, height, { x, y }, yLabel) {
+  #axes(surface, width, height, { x, y, yTicks }, yLabel) {
     drawAxes(surface, {
       x,
       y,
@@ -94,7 +98,7 @@ export class MemoryView {
       bottom: height - space.bottom,
       right: width - space.right,
       xTicks: (axis) => axis.ticks(Math.min(this.live.length, width < 500 ? 4 : 10), "d"),
-      yTicks: (axis) => axis.ticks(5).tickFormat((value) => bytes(value)),
+      yTicks: (axis) => axis.tickValues(yTicks).tickFormat((value) => bytes(value)),
       xLabel: "step",
       yLabel,
     });
@@ -128,10 +132,10 @@ export class MemoryView {
         );
     this.cursors = [[surface, x, height]];
     this.#mark();
-    surface.addEventListener("click", (event) => {
+    surface.onclick = (event) => {
       const place = x.invert(event.clientX - surface.getBoundingClientRect().left);
       this.#choose(Math.min(this.live.length - 1, Math.max(0, Math.floor(place))));
-    });
+    };
   }
 
   #drawPlaces(surface, width) {
