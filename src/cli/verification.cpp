@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "verify/notes.h"
+
 namespace tenon::cli {
 namespace {
 
@@ -17,28 +19,6 @@ std::string with_error(const Check& check) {
                                           : std::string(tenon::name(check.verdict));
 }
 
-// The first few names of a list that may be long.
-std::string some(const std::vector<std::string>& names) {
-  constexpr size_t kMost = 3;
-  std::string text =
-      fmt::format("{}", fmt::join(names.begin(), names.begin() + std::min(names.size(), kMost), ", "));
-  return names.size() <= kMost ? text : fmt::format("{} and {} more", text, names.size() - kMost);
-}
-
-std::vector<std::string> notes(const Check& check) {
-  std::vector<std::string> notes;
-  if (!check.detail.empty())
-    notes.push_back(check.detail);
-  if (!check.nearly_zero.empty())
-    notes.push_back(
-        fmt::format("nearly zero, so that comparing proves nothing: {}", some(check.nearly_zero)));
-  if (!check.unchecked.empty())
-    notes.push_back(fmt::format("not checked: {}", some(check.unchecked)));
-  if (!check.missing.empty())
-    notes.push_back(fmt::format("no gradient any more: {}", some(check.missing)));
-  return notes;
-}
-
 }  // namespace
 
 std::string verification_table(const std::vector<PassVerification>& results) {
@@ -51,7 +31,7 @@ std::string verification_table(const std::vector<PassVerification>& results) {
   std::set<std::string> told;
   for (const PassVerification& result : results)
     for (const auto& [name, check] : checks(result))
-      for (const std::string& note : notes(*check))
+      for (const std::string& note : notes_of(*check))
         if (told.insert(note).second)
           text += fmt::format("{}: {}: {}\n", result.pass, name, note);
   return text;

@@ -9,6 +9,7 @@
 #include "report/memory_use.h"
 #include "report/page.h"
 #include "report/print_profile.h"
+#include "verify/notes.h"
 
 namespace tenon {
 
@@ -298,8 +299,8 @@ Json as_json(const std::vector<PassVerification>& results) {
     row["parameters"] = name(result.parameters.verdict);
     row["notes"] = Json::array();
     for (const Check* check : {&result.numbers, &result.gradients, &result.lint, &result.parameters})
-      if (!check->detail.empty())
-        row["notes"].push_back(check->detail);
+      for (std::string& note : notes_of(*check))
+        row["notes"].push_back(std::move(note));
     list.push_back(std::move(row));
   }
   return list;

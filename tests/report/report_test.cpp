@@ -138,6 +138,7 @@ TEST(Report, SaysWhatVerifyingFound) {
   EXPECT_EQ(everything["numbers"], "ok");
   EXPECT_EQ(everything["gradients"], "ok");
   EXPECT_LT(everything["difference"], 1e-5);
+  EXPECT_NE(everything["notes"].dump().find("no gradient any more: "), std::string::npos) << everything;
 }
 
 TEST(Report, SymbolicSizesAreThoseOfTheInputs) {
