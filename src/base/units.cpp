@@ -4,16 +4,18 @@
 
 #include <array>
 #include <cmath>
+#include <cstdint>
 
 namespace tenon {
 
 std::string format_bytes(double count) {
-  constexpr double kWholeUpTo = 10'000, kStep = 1024;
+  // What rounds to 1024 of a unit is 1 of the next.
+  constexpr double kWholeUpTo = 10'000, kStep = 1024, kRoundsToStep = 1023.95;
   if (std::fabs(count) < kWholeUpTo)
     return fmt::format("{:.0f} B", count);
   constexpr std::array kUnits = {"KiB", "MiB", "GiB"};
   size_t unit = 0;
-  for (count /= kStep; std::fabs(count) >= kStep && unit + 1 < kUnits.size(); ++unit)
+  for (count /= kStep; std::fabs(count) >= kRoundsToStep && unit + 1 < kUnits.size(); ++unit)
     count /= kStep;
   return fmt::format("{:.1f} {}", count, kUnits[unit]);
 }

@@ -9,6 +9,8 @@ TEST(Units, OfBytes) {
   EXPECT_EQ(format_bytes(0), "0 B");
   EXPECT_EQ(format_bytes(9'999), "9999 B");
   EXPECT_EQ(format_bytes(10'000), "9.8 KiB");
+  EXPECT_EQ(format_bytes(1023.94 * 1024), "1023.9 KiB");
+  EXPECT_EQ(format_bytes(1023.97 * 1024), "1.0 MiB");
   EXPECT_EQ(format_bytes(1024.0 * 1024), "1.0 MiB");
   EXPECT_EQ(format_bytes(1.5 * 1024 * 1024 * 1024), "1.5 GiB");
   EXPECT_EQ(format_bytes(4096.0 * 1024 * 1024 * 1024), "4096.0 GiB");
