@@ -54,7 +54,7 @@ _tenon() {
       _files
     elif [[ "$answer" == "@files "* ]]; then
       suffixes=(${=answer#@files })
-      _files -g "*(${(j:|:)suffixes})"
+      _files -g "*${(j: *:)suffixes}"
     elif [[ -n "$answer" ]]; then
       candidates+=("$answer")
     fi
@@ -181,7 +181,10 @@ void complete_arguments(const CLI::App& command, const std::vector<std::string>&
 
 }  // namespace
 
-std::string completions(const CLI::App& program, const std::vector<std::string>& words) {
+std::string completions(const CLI::App& program, std::vector<std::string> words) {
+  // Options of tenon itself, which take no values, may stand before the command.
+  while (words.size() > 1 && words[0].starts_with("-"))
+    words.erase(words.begin());
   if (words.empty())
     return "";
   Completer completer(words.back());

@@ -21,6 +21,9 @@ TEST_F(Completion, BashCompletesCommandsAndOptions) {
   expect_bash("tenon ve", "verify\n");
   expect_bash("tenon verify builtin:tiny --sa", "--samples\n");
   expect_bash("tenon --ver", "--version\n");
+  expect_bash("tenon -q ver", "verify\n");
+  expect_bash("tenon --quiet verify builtin:tiny --sa", "--samples\n");
+  expect_bash("tenon -q --ver", "--version\n");
   expect_bash("tenon nonsense --", "\n");
 }
 
@@ -56,6 +59,33 @@ TEST_F(Completion, FishCompletes) {
   expect_fish("tenon ve", "verify\n");
   expect_fish("tenon print builtin:resn", "builtin:resnet_block\n");
   expect_fish("tenon print builtin:tiny --as h", "hlo\n");
+}
+
+// On a terminal of its own, for zsh completes nowhere else.
+TEST_F(Completion, ZshCompletes) {
+  if (shell("command -v zsh").status != 0)
+    GTEST_SKIP() << "zsh is not installed";
+  for (const char* name : {"model.onnx", "model.npz", "other.txt", "other.tenon"})
+    folder_.write(name, "");
+  folder_.write("ask.zsh", R"(zmodload zsh/zpty
+zpty -b shell "TERM=dumb HOME=$PWD zsh -f -i"
+zpty -w shell 'PS1= PROMPT_EOL_MARK= ; unsetopt zle_bracketed_paste; autoload -U compinit; compinit -u -D'
+zpty -w shell 'source <(tenon completion zsh)'
+# What it makes of the line is what then runs: this writes it down.
+zpty -w shell 'accept() { print -r -- "$BUFFER" >line; BUFFER=; zle accept-line }; zle -N accept; bindkey "^X" accept'
+zpty -w -n shell "$1"$'\t\x18'
+for ((i = 0; i < 3000; ++i)); do [[ ! -s line ]] || break; sleep 0.01; done
+cat line
+zpty -d shell
+)");
+  const auto expect_zsh = [&](const std::string& line, const std::string& completed) {
+    expect_done("rm -f line; zsh -f ask.zsh '" + line + "'", completed + "\n");
+  };
+  expect_zsh("tenon verif", "tenon verify ");
+  expect_zsh("tenon -q verif", "tenon -q verify ");
+  expect_zsh("tenon print builtin:resn", "tenon print builtin:resnet_block ");
+  expect_zsh("tenon print oth", "tenon print other.tenon ");
+  expect_zsh("tenon run model.onnx --inputs mod", "tenon run model.onnx --inputs model.npz ");
 }
 
 TEST_F(Completion, ScriptsOfOtherShellsAreWellFormed) {
