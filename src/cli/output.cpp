@@ -51,6 +51,13 @@ void write_results(const std::string& text, const std::string& path, const nlohm
     write_json(path, json);
 }
 
+bool is_same_file(const std::filesystem::path& a, const std::filesystem::path& b) {
+  namespace fs = std::filesystem;
+  const auto place = [](const fs::path& path) { return fs::weakly_canonical(fs::absolute(path)); };
+  std::error_code error;  // where one of them does not exist, they are not equivalent
+  return fs::equivalent(a, b, error) || place(a) == place(b);
+}
+
 void write_json(const std::filesystem::path& path, const nlohmann::ordered_json& json) {
   write_file(path, dump(json));
 }

@@ -20,6 +20,9 @@ void check_json(const std::string& path);
 // out.
 void write_results(const std::string& text, const std::string& path, const nlohmann::ordered_json& json);
 
+// Whether two paths name one file, be it there or not.
+bool is_same_file(const std::filesystem::path& a, const std::filesystem::path& b);
+
 // Bytes that are not UTF-8, as names in models may hold, become U+FFFD.
 void write_json(const std::filesystem::path& path, const nlohmann::ordered_json& json);
 

@@ -30,6 +30,8 @@ void profile(const Options& options) {
     check_writable(options.trace);
   for (const std::string& file : {options.json, options.trace})
     refuse_overwriting(options.model, file);
+  if (!options.json.empty() && !options.trace.empty() && is_same_file(options.json, options.trace))
+    throw user_error("--json and --trace are the same file, {}", options.json);
   Preparation preparation;
   InputFile file(options.inputs);
   std::unique_ptr<Graph> graph;

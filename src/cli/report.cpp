@@ -36,6 +36,8 @@ std::string why_not_verified(const Options& options, const Graph& graph) {
 void report(const Options& options) {
   check_writable(options.output);
   refuse_overwriting(options.model, options.output);
+  if (!options.inputs.empty() && is_same_file(options.inputs, options.output))
+    throw user_error("{} holds the inputs, which would be lost", options.output);
   InputFile file(options.inputs);
   const std::unique_ptr<Graph> graph = file.load(options.model);
   const std::optional<Data> inputs = file.inputs_for(*graph);

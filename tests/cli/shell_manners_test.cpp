@@ -86,6 +86,14 @@ TEST_F(ShellManners, ExitStatusesSayWhoseFaultItIs) {
       {"bench builtin:tiny --seconds -1", 2},
       {"bench builtin:tiny --against nonsense", 2},
       {"bench builtin:tiny --json missing/b.json", 2},
+      {"profile builtin:tiny --seconds -1", 2},
+      {"profile builtin:tiny --json missing/p.json", 2},
+      {"profile builtin:tiny --trace missing/t.json", 2},
+      {"profile builtin:tiny --json t.json --trace t.json", 2},
+      {"profile builtin:tiny --json t.json --trace ./t.json", 2},
+      {"report builtin:tiny", 2},
+      {"report builtin:tiny -o missing/r.html", 2},
+      {"report builtin:tiny --inputs bad.npz -o bad.npz", 2},
       {"optimize builtin:tiny -o tiny.txt", 2},
       {"optimize builtin:tiny -o missing/tiny.onnx", 2},
       {"optimize builtin:tiny --passes nonsense", 2},
@@ -95,7 +103,8 @@ TEST_F(ShellManners, ExitStatusesSayWhoseFaultItIs) {
       {"bisect builtin:tiny --expected bad.npz", 2},
       {"bisect builtin:tiny -o small.txt", 2},
   };
-  for (const std::string command : {"print", "run", "bench", "optimize", "verify", "bisect"}) {
+  for (const std::string command :
+       {"print", "run", "bench", "optimize", "verify", "bisect", "profile", "report -o r.html"}) {
     cases.emplace_back(command, 2);
     for (const char* arguments :
          {"missing.onnx", "folder", "bad.onnx", "bad.pt2", "bad.tenon", "model.txt", "builtin:nonsense",
@@ -103,7 +112,7 @@ TEST_F(ShellManners, ExitStatusesSayWhoseFaultItIs) {
           "builtin:attention_any_length --dim length=-1"})
       cases.emplace_back(command + " " + arguments, 2);
   }
-  for (const std::string command : {"run", "bench", "verify", "bisect"})
+  for (const std::string command : {"run", "bench", "verify", "bisect", "profile", "report -o r.html"})
     for (const char* arguments : {"--inputs missing.npz", "--inputs bad.npz", "--numerics loose"})
       cases.emplace_back(command + " builtin:tiny " + arguments, 2);
   for (const auto& [arguments, status] : cases) {
@@ -116,6 +125,16 @@ TEST_F(ShellManners, ExitStatusesSayWhoseFaultItIs) {
   }
   EXPECT_EQ(files(), (std::set<std::string>{"bad.loops", "bad.npz", "bad.onnx", "bad.pt2", "bad.tenon",
                                             "folder", "twice.loops"}));
+}
+
+TEST_F(ShellManners, WritesNoFileOverAnother) {
+  expect_refused("tenon profile builtin:tiny --json t.json --trace ./t.json",
+                 "--json and --trace are the same file, t.json");
+  expect_done("tenon run builtin:tiny --outputs x.npz >log", "");
+  const std::string arrays = read_file(folder_ / "x.npz");
+  expect_refused("tenon report builtin:tiny --inputs x.npz -o ./x.npz",
+                 "./x.npz holds the inputs, which would be lost");
+  EXPECT_EQ(read_file(folder_ / "x.npz"), arrays);
 }
 
 TEST_F(ShellManners, SuggestsWhatWasMeant) {
