@@ -50,8 +50,9 @@ void Progress::step(std::string_view detail) {
   ++done_;
   if (!on_terminal_ || now_() < next_)
     return;
-  const std::string line = fmt::format("{}: {} of {}{}{}{}", what_, done_, total_, time_left(),
-                                       detail.empty() ? "" : ", ", detail);
+  const std::string line = total_ == 0 ? fmt::format("{}: {}", what_, detail)
+                                       : fmt::format("{}: {} of {}{}{}{}", what_, done_, total_, time_left(),
+                                                     detail.empty() ? "" : ", ", detail);
   std::fputs(fmt::format("\r\033[K{:.79}", line).c_str(), stderr);
   std::fflush(stderr);
   shown_ = true;

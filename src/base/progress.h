@@ -14,7 +14,8 @@ void be_quiet();
 bool is_quiet();
 
 // Shows "WHAT: 12 of 431, 8 s left, DETAIL" on stderr, from two seconds after the start on, and erases it in
-// the end. Where stderr is no terminal, it shows nothing.
+// the end. Where stderr is no terminal, it shows nothing. Where nobody knows how many steps there will be,
+// which is a total of 0, "WHAT: DETAIL".
 class Progress {
  public:
   using Time = std::chrono::steady_clock::time_point;

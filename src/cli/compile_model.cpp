@@ -1,7 +1,6 @@
 #include "cli/compile_model.h"
 
 #include "cli/options.h"
-#include "passes/pipeline.h"
 
 namespace tenon::cli {
 void show_progress(CompileOptions& options, std::optional<Progress>& progress) {
@@ -13,9 +12,17 @@ void show_progress(CompileOptions& options, std::optional<Progress>& progress) {
   };
 }
 
+std::vector<PassReport> optimize_model(Graph& graph, Journal& journal, OptimizeOptions options) {
+  Progress progress("optimising", 0);
+  options.before_pass = [&](const Pass& pass, int64_t round) {
+    progress.step(fmt::format("round {}, {}", round, pass.name));
+  };
+  return optimize(graph, journal, options);
+}
+
 void optimize_model(Graph& graph, NumericsBudget numerics, const std::set<std::string>& disabled) {
   Journal journal(numerics);
-  optimize(graph, journal, {.disabled = disabled});
+  optimize_model(graph, journal, {.disabled = disabled});
 }
 
 void add_precision(CLI::App& command, std::string& precision) {

@@ -5,10 +5,12 @@
 
 #include "base/progress.h"
 #include "compiler/compile.h"
-#include "rewrite/journal.h"
+#include "passes/pipeline.h"
 
 namespace tenon::cli {
 
+// Shows which pass runs.
+std::vector<PassReport> optimize_model(Graph& graph, Journal& journal, OptimizeOptions options = {});
 // As tenon optimize does it, without the passes of these names.
 void optimize_model(Graph& graph, NumericsBudget numerics = NumericsBudget::Default,
                     const std::set<std::string>& disabled = {});

@@ -6,6 +6,7 @@
 #include "base/units.h"
 #include "base/write_file.h"
 #include "cli/commands.h"
+#include "cli/compile_model.h"
 #include "cli/load_model.h"
 #include "cli/options.h"
 #include "cli/output.h"
@@ -148,7 +149,7 @@ nlohmann::ordered_json stats_of(const Counts& before, const Counts& after, const
           {"passes", passes}};
 }
 
-void optimize_model(const Options& options) {
+void optimize_and_write(const Options& options) {
   check_output(options);
   check_json(options.stats);
   const std::unique_ptr<Graph> graph = load_model(options.model);
@@ -156,7 +157,7 @@ void optimize_model(const Options& options) {
   const OptimizeOptions passes = {.only = split_names("--passes", options.only),
                                   .disabled = split_names("--disable", options.disabled)};
   const Counts before = ops_of(options.model.model, *graph, options);
-  const std::vector<PassReport> reports = optimize(*graph, journal, passes);
+  const std::vector<PassReport> reports = optimize_model(*graph, journal, passes);
   if (!options.output.empty())
     write_model(*graph, options);
   const Counts after = ops_of(options.output, *graph, options);
@@ -199,7 +200,7 @@ void add_optimize(CLI::App& program) {
   command->footer(examples({"tenon optimize builtin:unoptimized",
                             "tenon optimize builtin:attention -o attention.onnx --stats stats.json",
                             "tenon optimize builtin:unoptimized --passes merge-equal,simplify --remarks"}));
-  command->callback([options] { optimize_model(*options); });
+  command->callback([options] { optimize_and_write(*options); });
 }
 
 }  // namespace tenon::cli

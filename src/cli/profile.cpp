@@ -43,7 +43,7 @@ void profile(const Options& options) {
   const std::unique_ptr<Graph> as_read = graph->clone();
   const NumericsBudget numerics = parse_numerics_budget(options.numerics);
   Journal journal(numerics);
-  preparation.passes = optimize(*graph, journal);
+  preparation.passes = optimize_model(*graph, journal);
   ExplainedProgram compiled;
   preparation.compiling =
       milliseconds_of([&] {

@@ -173,6 +173,8 @@ std::vector<PassReport> optimize(Graph& graph, Journal& journal, const OptimizeO
       if (const auto it = found_nothing_at.find(pass.name);
           it != found_nothing_at.end() && it->second == before)
         continue;  // nothing changed since
+      if (options.before_pass)
+        options.before_pass(pass, round);
       const auto start = std::chrono::steady_clock::now();
       journal.set_pass(pass.name);
       pass.run(graph, journal);

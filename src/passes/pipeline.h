@@ -44,6 +44,7 @@ struct OptimizeOptions {
   std::set<std::string> only = {};  // if any, no other passes run
   std::set<std::string> disabled = {};
   bool lint_everything = false;  // after every pass; else only the nodes it made
+  std::function<void(const Pass&, int64_t round)> before_pass = nullptr;
   // Called after every pass that changed something.
   std::function<void(const Pass&, const Graph&)> after_pass = nullptr;
 };

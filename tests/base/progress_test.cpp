@@ -54,6 +54,16 @@ TEST(Progress, IsShownAfterTwoSecondsAndErasedInTheEnd) {
             kErase + "running: 2 of 3, 4 s left, two" + kErase);
 }
 
+TEST(Progress, NeedNotKnowTheTotal) {
+  EXPECT_EQ(shown_on_terminal([] {
+              Clock clock;
+              Progress progress("running", 0, clock.now());
+              clock.time += 2s;
+              progress.step("one");
+            }),
+            kErase + "running: one" + kErase);
+}
+
 TEST(Progress, IsNotShownForShortTasks) {
   EXPECT_EQ(shown_on_terminal([] {
               Clock clock;

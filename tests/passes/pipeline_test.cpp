@@ -71,6 +71,18 @@ TEST(Optimize, RunsOnlyWhatIsAskedFor) {
     EXPECT_EQ(report.pass, "simplify");
 }
 
+TEST(Optimize, TellsOfEveryPassBeforeItRuns) {
+  const std::unique_ptr<Graph> graph = parse_graph(kText);
+  Journal journal;
+  std::vector<std::string> told, ran;
+  const auto before_pass = [&](const Pass& pass, int64_t round) {
+    told.push_back(fmt::format("{} {}", round, pass.name));
+  };
+  for (const PassReport& report : optimize(*graph, journal, {.before_pass = before_pass}))
+    ran.push_back(fmt::format("{} {}", report.round, report.pass));
+  EXPECT_EQ(told, ran);
+}
+
 TEST(Optimize, KnowsItsPasses) {
   const std::unique_ptr<Graph> graph = parse_graph(kText);
   Journal journal;
