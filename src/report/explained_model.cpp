@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "base/error.h"
+#include "base/progress.h"
 
 namespace tenon {
 namespace {
@@ -57,11 +58,16 @@ class Explainer {
  private:
   void optimize_graph(ExplainedModel& model) {
     model.history.record("as read", graph_);
-    const auto after_pass = [&](const Pass& pass, const Graph& graph) {
+    Progress progress("optimising", 0);
+    OptimizeOptions options;
+    options.before_pass = [&](const Pass& pass, int64_t round) {
+      progress.step(fmt::format("round {}, {}", round, pass.name));
+    };
+    options.after_pass = [&](const Pass& pass, const Graph& graph) {
       model.history.record(std::string(pass.name), graph);
       model.stages.resize(static_cast<size_t>(model.journal.count()), model.history.stages().size() - 1);
     };
-    model.passes = optimize(graph_, model.journal, {.after_pass = after_pass});
+    model.passes = optimize(graph_, model.journal, options);
     size_t stage = 0;
     for (const PassReport& report : model.passes)
       if (report.changes > 0) {
