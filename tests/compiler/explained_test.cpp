@@ -6,13 +6,15 @@
 namespace tenon {
 namespace {
 
-TEST(CompileExplained, TellsWhatTheOtherWaysTell) {
-  const std::unique_ptr<Graph> graph = parse_graph(R"(
+constexpr std::string_view kShares = R"(
     graph main(%x: f32[6,4]) {
       %s = reduce_sum(%x, axes=[1], keep_dims=true)
       %y = div(%x, %s)
       return %y
-    })");
+    })";
+
+TEST(CompileExplained, TellsWhatTheOtherWaysTell) {
+  const std::unique_ptr<Graph> graph = parse_graph(kShares);
   const ExplainedProgram explained = compile_explained(*graph);
   EXPECT_EQ(explained.kernels, kernels_of(*graph));
   EXPECT_EQ(explained.fusion.after.size(), fusion_of(*graph).after.size());
@@ -22,12 +24,7 @@ TEST(CompileExplained, TellsWhatTheOtherWaysTell) {
 
 // One nest after the other, over whole buffers.
 TEST(CompileExplained, ShowsKernelsBeforeTheyAreArranged) {
-  const std::unique_ptr<Graph> graph = parse_graph(R"(
-    graph main(%x: f32[6,4]) {
-      %s = reduce_sum(%x, axes=[1], keep_dims=true)
-      %y = div(%x, %s)
-      return %y
-    })");
+  const std::unique_ptr<Graph> graph = parse_graph(kShares);
   const ExplainedProgram explained = compile_explained(*graph);
   ASSERT_EQ(explained.plain.size(), 1U);
   EXPECT_EQ(loops::print(explained.plain[0]), R"(kernel kernel(x0: f32[6,4]) -> (y0: f32[6,4]) {

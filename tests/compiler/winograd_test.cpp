@@ -23,7 +23,7 @@ TEST(Winograd, IsForImagesThatAreLargeBesideTheirWeights) {
 }
 
 // With 32 filters and one block there would be one turn, and the other cores would wait.
-TEST(Winograd, GivesAllCoresSomethingToDo) {
+TEST(Winograd, KeepsAllCoresBusy) {
   const std::unique_ptr<Graph> graph = read(R"(graph g(%x: f32[1,128,28,28], %w1: f32[32,128,3,3]) {
         %0 = conv(%x, %w1, strides=[1,1], dilations=[1,1], pads=[1,1,1,1])
         return %0

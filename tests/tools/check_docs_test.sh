@@ -34,7 +34,7 @@ expect 1 "a.md:2: tenon fail$other"$'\n@@ -1 +1,2 @@\n no\n+[exit status 1]' $'`
 expect 0 "" $'```console\n$ tenon fail\nno\n[exit status 1]\n$ tenon fail | cat\nno\n[exit status 1]\n```'
 expect 1 "a.md:2: ls nowhere >/dev/null 2>&1$other"$'\n@@ -0,0 +1 @@\n+[exit status 2]' $'```console\n$ ls nowhere >/dev/null 2>&1\n```'
 expect 1 'a.md:2: this block is not closed' $'text\n```console\n$ tenon one\none'
-expect 1 'a.md:1: this session does not begin with a command' $'```console\ntenon one\n```'
+expect 1 'a.md:1: this block does not begin with a command' $'```console\ntenon one\n```'
 
 # Parts that are left out, and numbers that vary.
 expect 0 "" $'```console\n$ tenon a b c d e\na\n…\nd\ne\n$ tenon a b\n…\n$ tenon a b c\n…\nb\n…\n```'

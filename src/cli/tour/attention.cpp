@@ -18,15 +18,7 @@ void show_attention(Screen& screen) {
   screen.subheading("As it is recognised:");
   screen.excerpt(print(*optimised));
   screen.subheading("Beside the model as it was written, a kernel for each node:");
-  const std::vector<Contender> contenders = measure_beside_unfused(*optimised, *graph);
-  ContenderTable table(contenders);
-  table.add("", [](const Contender& each) { return each.name; });
-  table.add_need("kernels", [](const Needs& needs) { return fmt::format("{}", needs.kernels); });
-  table.add_bytes_moved();
-  table.add_memory();
-  table.add_times();
-  table.add_speed_ups();
-  screen.excerpt(table.text());
+  screen.excerpt(table_of_all(measure_beside_unfused(*optimised, *graph)));
   const double scores = sizeof(float) * kHeads * kLength * kLength;
   screen.excerpt(fmt::format("the scores, {} heads of {} x {}, would take {}: no kernel allocates them\n",
                              kHeads, kLength, kLength, format_bytes(scores)));

@@ -16,4 +16,15 @@ std::vector<Contender> measure_beside_unfused(const Graph& fused, const Graph& u
   return contenders;
 }
 
+std::string table_of_all(const std::vector<Contender>& contenders) {
+  ContenderTable table(contenders);
+  table.add("", [](const Contender& each) { return each.name; });
+  table.add_need("kernels", [](const Needs& needs) { return fmt::format("{}", needs.kernels); });
+  table.add_bytes_moved();
+  table.add_memory();
+  table.add_times();
+  table.add_speed_ups();
+  return table.text();
+}
+
 }  // namespace tenon::cli

@@ -38,15 +38,7 @@ std::string roofline_text(const Measurement& measurement) {
 void show_chain(Screen& screen) {
   const std::unique_ptr<Graph> graph = builtin::make_model("chain5_any_size")->bind({{"rows", 4096}});
   screen.subheading("sigmoid(relu(2x + 1) / 2), with x: f32[4096,1024]:");
-  const std::vector<Contender> contenders = measure_beside_unfused(*graph, *graph);
-  ContenderTable table(contenders);
-  table.add("", [](const Contender& each) { return each.name; });
-  table.add_need("kernels", [](const Needs& needs) { return fmt::format("{}", needs.kernels); });
-  table.add_bytes_moved();
-  table.add_memory();
-  table.add_times();
-  table.add_speed_ups();
-  screen.excerpt(table.text());
+  screen.excerpt(table_of_all(measure_beside_unfused(*graph, *graph)));
   screen.subheading("On this machine's roofline, which was measured just now:");
   const ExplainedProgram fused = compile_model_explained(*graph);
   screen.excerpt(roofline_text(measure(*fused.program, fused.fusion, sample_inputs(*graph),

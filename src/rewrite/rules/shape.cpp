@@ -154,7 +154,7 @@ Rules view_rules() {
       {.name = "squeeze-before-elementwise",
        .match = squeezed,
        .replace = {"f(squeeze(x), …)", [=](const Match& m) { return squeeze_operands(m.node(squeezed)); }},
-       .when = {{"the axes are counted from the front, and an operand was just given them",
+       .when = {{"the axes are counted from the front",
                  [=](const Match& m) {
                    const std::vector<int64_t>& axes = m.node(squeezed).attr("axes");
                    return is_ranked(m.node(squeezed).in("x")) &&
