@@ -374,16 +374,25 @@ void Program::launch(const KernelStep& step, const Launch& launch, State& state)
       state.scratch_bytes = whole_lines(scratch) * threads;
     }
     const int64_t each = whole_lines(scratch);
+    const bool shares = threads > 1 && turns > threads && turns <= TurnShares::kMostTurns &&
+                        launch.work() / threads >= kElementsToShare;
+    if (shares)
+      state.shares.share_out(turns, threads);
     std::atomic<int64_t> failed = 0;
     const auto run = [&](int64_t task, int) {
       std::optional<FlushSubnormals> flush;
       if (step.flushes)
         flush.emplace();
-      const int64_t status =
-          step.phases[i].function(state.buffers.data(), launch.sizes(), state.scratch.get() + each * task,
-                                  turns * task / threads, turns * (task + 1) / threads);
-      if (status != 0)
-        failed = status;
+      const auto run_turns = [&](int64_t begin, int64_t end) {
+        const int64_t status = step.phases[i].function(state.buffers.data(), launch.sizes(),
+                                                       state.scratch.get() + each * task, begin, end);
+        if (status != 0)
+          failed = status;
+      };
+      if (!shares)
+        return run_turns(turns * task / threads, turns * (task + 1) / threads);
+      for (TurnShares::Turns next; !(next = state.shares.take(task)).empty();)
+        run_turns(next.begin, next.end);
     };
     if (threads == 1)
       run(0, 0);

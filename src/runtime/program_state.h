@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/program.h"
+#include "runtime/turn_shares.h"
 
 namespace tenon {
 
@@ -16,6 +17,7 @@ struct Program::State {
   int64_t arena_bytes = 0;
   Memory scratch = nullptr;
   int64_t scratch_bytes = 0;
+  TurnShares shares = {};  // of the kernel that runs
   std::vector<Datum> own = {};
   std::vector<std::byte*> pointers = {};
   std::vector<std::byte*> buffers = {};  // of the kernel that runs
