@@ -374,8 +374,7 @@ void Program::launch(const KernelStep& step, const Launch& launch, State& state)
       state.scratch_bytes = whole_lines(scratch) * threads;
     }
     const int64_t each = whole_lines(scratch);
-    const bool shares = threads > 1 && turns > threads && turns <= TurnShares::kMostTurns &&
-                        launch.work() / threads >= kElementsToShare;
+    const bool shares = threads > 1 && turns > threads && turns <= TurnShares::kMostTurns;
     if (shares)
       state.shares.share_out(turns, threads);
     std::atomic<int64_t> failed = 0;

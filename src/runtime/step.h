@@ -37,7 +37,6 @@ struct KernelPhase {
 };
 
 constexpr int64_t kElementsPerThread = 16384;  // less work is not worth waking a thread for
-constexpr int64_t kElementsToShare = 1 << 20;  // less work of a thread is not worth helping it with
 
 struct KernelStep {
   std::string name;
