@@ -9,6 +9,7 @@
 #include "schedule/contract.h"
 #include "schedule/fetch_rows.h"
 #include "schedule/interleave_blocks.h"
+#include "schedule/order_loops.h"
 #include "schedule/rows.h"
 #include "schedule/strips.h"
 #include "schedule/winograd.h"
@@ -31,10 +32,10 @@ using loops::Statement;
 namespace {
 
 constexpr int64_t kElementsPerTurn = 8192;  // of a loop that is cut into turns for threads
-constexpr int64_t kLanesAcross = 64;        // of a block that is transposed
 // In bytes: outputs of this size and larger are written past the caches, which would fetch every line only to
 // have it overwritten, and lose it before anyone reads it.
 constexpr int64_t kLeastStreamed = 32 << 20;
+constexpr int64_t kLeastRowStreamed = 64;  // elements: in shorter ones, finding whole lines takes longer
 
 class NestBuilder {
  public:
@@ -149,53 +150,14 @@ class NestBuilder {
       kernel_.body = std::move(body);
       return;
     }
-    const Axis last = axes.back();
-    axes.pop_back();
-    if (axes.empty()) {
-      kernel_.body = {cut(last, std::move(body))};
+    if (axes.size() == 1) {
+      kernel_.body = {cut(axes.front(), std::move(body))};
       return;
     }
-    if (const std::optional<size_t> along = axis_along_memory(axes, last, body)) {
-      transpose(axes, *along, last, std::move(body));
-      return;
-    }
-    std::vector<Statement> inner;
-    inner.emplace_back(loop_over(last, Mark::Vector, std::move(body)));
-    kernel_.body = around(axes, Mark::Parallel, std::move(inner));
-  }
-
-  // Where the lanes read across memory, as in a transpose: the axis that goes along it.
-  static std::optional<size_t> axis_along_memory(const std::vector<Axis>& axes, const Axis& last,
-                                                 const std::vector<Statement>& body) {
-    std::optional<size_t> along;
-    for (const Statement& statement : body)
-      for (const Scalar& value : std::get<Assign>(statement).values)
-        loops::for_each_load(value, [&](const Scalar& load) {
-          const std::vector<Scalar>& at = load.operands();
-          if (!at.empty() && !mentions(at.back(), last.variable) &&
-              std::any_of(at.begin(), at.end(),
-                          [&](const Scalar& index) { return mentions(index, last.variable); }))
-            if (const std::optional<size_t> axis = loops::axis_of(axes, at.back()))
-              along = axis;
-        });
-    return along;
-  }
-
-  // In blocks of lanes, so that what is fetched with an element is still in cache when its turn comes.
-  void transpose(std::vector<Axis> axes, size_t along, const Axis& last, std::vector<Statement> body) {
-    const std::string outer = "o" + last.variable;
-    const Dim begin = Dim::symbol(outer) * kLanesAcross;
-    Loop lanes = loop_over(last, Mark::Vector, std::move(body));
-    lanes.begin = begin;
-    lanes.end = min(last.size, begin + kLanesAcross);
-    std::vector<Statement> inner;
-    inner.emplace_back(std::move(lanes));
-    Loop over = loop_over(axes[along], Mark::Serial, std::move(inner));
-    inner.clear();
-    inner.emplace_back(std::move(over));
-    axes.erase(axes.begin() + static_cast<int64_t>(along));
-    axes.push_back({outer, ceil_div(last.size, kLanesAcross)});
-    kernel_.body = around(axes, Mark::Parallel, std::move(inner));
+    if (axes.back().size.constant().value_or(INT64_MAX) < kLeastRowStreamed)
+      for (Buffer& output : kernel_.outputs)
+        output.space = loops::Space::Memory;
+    kernel_.body = order_loops(std::move(axes), std::move(body));
   }
 
   // The formula of a value in place of its name, in all statements of one turn.
