@@ -43,9 +43,16 @@ Bindings sizes_of(const Graph& graph) {
   return sizes;
 }
 
+std::string show_fusion(const Graph& graph) {
+  const std::string text = print_fusion(fusion_of(graph), this_machine(), sizes_of(graph));
+  const std::string dims = dims_to_bind(graph);
+  return dims.empty() ? text
+                      : fmt::format("sizes that are not given count as 1; give them with {}\n{}", dims, text);
+}
+
 std::string show_compiled(const Graph& graph, const std::string& stage) {
   if (stage == "fusion")
-    return print_fusion(fusion_of(graph), this_machine(), sizes_of(graph));
+    return show_fusion(graph);
   const std::unique_ptr<Program> program = compile_model(graph);
   if (stage == "kernels")
     return print_kernels(*program, kernels_of(graph));

@@ -41,10 +41,6 @@ struct FusionReport {
   std::vector<FusedKernel> after;
   std::vector<UnfusedEdge> edges;
 };
-// How long it takes to write what an edge stands for and to read it again, about, in microseconds; what only
-// running tells takes none.
-double microseconds_lost(const UnfusedEdge& edge, const Target& target, const Bindings& sizes);
-
 FusionReport fusion_of(const Graph& graph, const CompileOptions& options = {});
 
 // The kernels of the program, in order, as they are handed to the code generator.

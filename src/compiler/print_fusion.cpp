@@ -12,8 +12,8 @@ class FusionPrinter {
       : report_(report), target_(target), sizes_(sizes) {}
 
   std::string run() {
-    text_ = fmt::format("{} steps became {} kernel{}\n", report_.before.size(), report_.after.size(),
-                        report_.after.size() == 1 ? "" : "s");
+    text_ = fmt::format("{} became {}\n", count(report_.before.size(), "step"),
+                        count(report_.after.size(), "kernel"));
     if (!sizes_.empty())
       text_ += fmt::format("counted with {}\n", sizes());
     for (const FusedKernel& kernel : report_.after)
@@ -35,6 +35,10 @@ class FusionPrinter {
     return fmt::format("{}", fmt::join(words, ", "));
   }
 
+  static std::string count(size_t number, std::string_view word) {
+    return fmt::format("{} {}{}", number, word, number == 1 ? "" : "s");
+  }
+
   static std::string names(const FusedKernel& kernel) {
     std::vector<std::string> quoted;
     for (const std::string& source : kernel.sources)
@@ -42,10 +46,16 @@ class FusionPrinter {
     return fmt::format("{}", fmt::join(quoted, ", "));
   }
 
+  // How long it takes to write what an edge stands for and to read it again, about.
+  double microseconds_lost(const UnfusedEdge& edge) const {
+    const double bytes = number(size_of(edge.buffer));
+    return 2 * bytes / rates_of(target_).bytes_between_kernels(bytes, target_.caches) / 1000;
+  }
+
   void print_edges() {
     if (report_.edges.empty())
       return;
-    const auto lost = [&](const UnfusedEdge& edge) { return microseconds_lost(edge, target_, sizes_); };
+    const auto lost = [&](const UnfusedEdge& edge) { return microseconds_lost(edge); };
     std::vector<UnfusedEdge> edges = report_.edges;
     std::stable_sort(edges.begin(), edges.end(),
                      [&](const UnfusedEdge& a, const UnfusedEdge& b) { return lost(a) > lost(b); });
@@ -79,11 +89,6 @@ class FusionPrinter {
 };
 
 }  // namespace
-
-double microseconds_lost(const UnfusedEdge& edge, const Target& target, const Bindings& sizes) {
-  const auto bytes = static_cast<double>(size_of(edge.buffer).evaluate(sizes).value_or(0));
-  return 2 * bytes / rates_of(target).bytes_from_memory / 1000;
-}
 
 std::string print_fusion(const FusionReport& report, const Target& target, const Bindings& sizes) {
   return FusionPrinter(report, target, sizes).run();

@@ -32,6 +32,12 @@ Dim size_of(const loops::Buffer& buffer);
 // What one core does in a nanosecond.
 struct Rates {
   double bytes_from_memory, bytes_from_cache, operations;
+
+  // Of a buffer of so many bytes that one kernel writes and another reads. At best it is in the second level
+  // then, for another core may have written it.
+  double bytes_between_kernels(double bytes, const Caches& caches) const {
+    return bytes <= static_cast<double>(caches.level2) ? bytes_from_cache : bytes_from_memory;
+  }
 };
 Rates rates_of(const Target& target);
 

@@ -120,6 +120,20 @@ TEST_F(Print, SizesThatDoNotFitAreToBeGiven) {
   EXPECT_EQ(shell("tenon print halves.tenon --stage program --dim n=6").status, 0);
 }
 
+TEST_F(Print, FusionSaysWhichSizesNobodyGave) {
+  folder_.write("two.tenon", "graph main(%x: f32[n,m]) {\n  %y = relu(%x)\n  return %y\n}\n");
+  const auto first_lines = [&](const std::string& options) {
+    return shell("tenon print two.tenon --stage fusion " + options + " | head -3").out;
+  };
+  EXPECT_EQ(first_lines(""),
+            "sizes that are not given count as 1; give them with --dim m=… --dim n=…\n"
+            "1 step became 1 kernel\ncounted with m = 1, n = 1\n");
+  EXPECT_EQ(first_lines("--dim n=5"),
+            "sizes that are not given count as 1; give them with --dim m=…\n"
+            "1 step became 1 kernel\ncounted with m = 1\n");
+  EXPECT_TRUE(first_lines("--dim n=5 --dim m=3").starts_with("1 step became 1 kernel\n  \"%y\""));
+}
+
 TEST_F(Print, StagesAndFormsMustFitEachOther) {
   for (const std::string stage : {"kernels", "program"})
     expect_refused("tenon print builtin:tiny --as fx --stage " + stage,

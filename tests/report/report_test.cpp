@@ -82,8 +82,13 @@ void expect_consistent(const Json& report) {
       EXPECT_NE(report["loops"].at(kernel["loops"].get<size_t>())["before"], "");
     }
   }
-  for (const Json& edge : report["missed"])
-    EXPECT_LT(std::max(edge["from"].get<size_t>(), edge["to"].get<size_t>()), steps);
+  for (const Json& edge : report["missed"]) {
+    ASSERT_LT(std::max(edge["from"].get<size_t>(), edge["to"].get<size_t>()), steps);
+    const auto milliseconds = [&](const char* end) {
+      return report["kernels"][edge[end].get<size_t>()]["milliseconds"].get<double>();
+    };
+    EXPECT_LE(edge["microseconds"], 1e3 * (milliseconds("from") + milliseconds("to")) * (1 + 1e-9)) << edge;
+  }
   const Json& memory = report["memory"];
   EXPECT_EQ(memory["live"].size(), steps);
   EXPECT_LE(memory["lower_bound"], memory["arena"]);
