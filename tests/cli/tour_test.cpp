@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/shell.h"
+#include "cli/tour/steps.h"
 
 namespace tenon::cli {
 namespace {
@@ -47,9 +48,39 @@ TEST_F(Tour, ShowsOneStep) {
   EXPECT_EQ(step.status, 0);
   EXPECT_EQ(step.out.find("\nA wasteful model shrinks, pass by pass\n"), 0);
   EXPECT_EQ(step.out.find("GELU"), std::string::npos);
-  expect_refused("tenon tour pases",
-                 "the tour has no step \"pases\"\n  hint: did you mean passes?\n  there are: " +
-                     shell("tenon tour --list | cut -d ' ' -f 1 | paste -s -d ' ' | tr -d '\\n'").out);
+  expect_refused(
+      "tenon tour pases",
+      "the tour has no step \"pases\"\n  hint: did you mean passes?\n  there are: " +
+          shell("tenon tour --list | cut -c 4- | cut -d ' ' -f 1 | paste -s -d ' ' | tr -d '\\n'").out);
+}
+
+TEST_F(Tour, CountsItsSteps) {
+  EXPECT_EQ(shell("tenon tour 2").out, shell("tenon tour passes").out);
+  const Outcome second = shell("tenon tour --list | sed -n 2p");
+  EXPECT_EQ(second.out.find(" 2 passes "), 0U) << second.out;
+  for (const std::string number : {"0", "11", "99999999999999999999"})
+    expect_refused("tenon tour " + number, "the tour has no step " + number + ": they are 1 to 10");
+  EXPECT_EQ(shell("tenon tour -- -1").status, 2);
+}
+
+// They are for the top of the checkout. What is declined there is the answer no.
+TEST_F(Tour, ItsCommandsRun) {
+  std::filesystem::create_directory_symlink(source_tree() / "docs", folder_ / "docs");
+  for (const TourStep& step : tour_steps())
+    for (const std::string_view command : step.commands) {
+      const bool measures = command.find(" bench ") < 8 || command.find(" profile ") < 8;
+      const Outcome outcome = shell(std::string(command) + (measures ? " --seconds 0" : ""));
+      EXPECT_EQ(outcome.status, command.ends_with("\"parallelise(j)\"") ? 1 : 0) << command << outcome.error;
+      EXPECT_NE(outcome.out, "") << command;
+      EXPECT_EQ(outcome.error, "") << command;
+    }
+}
+
+// What the step shows of Tenon's own rules is what its command says.
+TEST_F(Tour, ItsCommandBisectsTheSameModel) {
+  const std::string said = shell("tenon bisect builtin:mha_causal").out;
+  const std::string shown = shell("tenon tour bisect").out;
+  EXPECT_NE(shown.find("\nWith Tenon's own rules alone:\n  " + said), std::string::npos) << shown;
 }
 
 TEST_F(Tour, GoesOnWhereItCannotWrite) {

@@ -57,6 +57,9 @@ void show_bisection(Screen& screen) {
     screen.subheading("The smallest model that shows it:");
     screen.excerpt(print(*culprit->model));
   }
+  screen.subheading("With Tenon's own rules alone:");
+  const std::optional<Culprit> own = bisect(*graph);
+  screen.notes(own ? describe_culprit(*own) : "no rewrite changes what the model computes\n");
 }
 
 }  // namespace tenon::cli

@@ -83,9 +83,10 @@ const std::vector<TourStep>& tour_steps() {
        .why =
            "Here the tour registers a rule that is wrong on purpose: it drops a scale, x · c => x. It fires "
            "once among many right rewrites. Bisection makes half of them, compares the outputs, halves "
-           "again, and ends at the culprit and a small model that shows it.",
+           "again, and ends at the culprit and a small model that shows it. The rule is the tour's alone; "
+           "docs/tutorial/4-rewriting.md has one that you can build and catch.",
        .show = show_bisection,
-       .commands = {"tenon bisect builtin:mha_causal"}},
+       .commands = {"tenon tour bisect", "tenon bisect builtin:mha_causal"}},
       {.name = "report",
        .title = "All of this for one model, as a page",
        .why = "A report is one HTML file that needs no network: the graph at every pass, the way from each "
@@ -115,17 +116,26 @@ bool wants_colour() {
 }
 
 void list_steps() {
-  for (const TourStep& step : tour_steps())
-    write_output(fmt::format("{:<10} {}\n", step.name, step.title));
+  const std::vector<TourStep>& steps = tour_steps();
+  for (size_t i = 0; i < steps.size(); ++i)
+    write_output(fmt::format("{:>2} {:<10} {}\n", i + 1, steps[i].name, steps[i].title));
 }
 
+bool is_number(std::string_view text) {
+  return text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+// By its name, or by its number.
 const TourStep& wanted_step(const std::string& name) {
+  const std::vector<TourStep>& steps = tour_steps();
   std::vector<std::string_view> names;
-  for (const TourStep& step : tour_steps()) {
-    if (step.name == name)
-      return step;
-    names.push_back(step.name);
+  for (size_t i = 0; i < steps.size(); ++i) {
+    if (steps[i].name == name || std::to_string(i + 1) == name)
+      return steps[i];
+    names.push_back(steps[i].name);
   }
+  if (is_number(name))
+    throw user_error("the tour has no step {}: they are 1 to {}", name, steps.size());
   throw user_error("the tour has no step \"{}\"{}\n  there are: {}", name, did_you_mean(name, names),
                    fmt::join(names, " "));
 }
@@ -187,10 +197,11 @@ void add_tour(CLI::App& program) {
   std::vector<std::string> names;
   for (const TourStep& step : tour_steps())
     names.emplace_back(step.name);
-  offer(command->add_option("STEP", options->step, "shows this step alone"), {.words = names});
+  offer(command->add_option("STEP", options->step, "shows this step alone, by its name or number"),
+        {.words = names});
   command->add_flag("--no-pause", options->no_pause, "does not wait for Enter after each step");
   command->add_flag("--list", options->list, "lists the steps");
-  command->footer(examples({"tenon tour", "tenon tour attention", "tenon tour --list"}));
+  command->footer(examples({"tenon tour", "tenon tour attention", "tenon tour 3", "tenon tour --list"}));
   command->callback([options] { tour(*options); });
 }
 
