@@ -15,6 +15,7 @@ constexpr int64_t kTurns = 100'000;
 constexpr int64_t kCopied = 128 << 20;        // bytes from memory to memory
 constexpr int64_t kCopiedInCache = 16 << 20;  // bytes of each thread
 constexpr int kAttempts = 5;
+constexpr int kDispatches = 100;
 
 // More sums than additions in flight, and fewer than registers.
 int64_t count_sums(const Target& target) { return target.vector_registers * 3 / 4; }
@@ -82,6 +83,7 @@ CeilingMeter::CeilingMeter(int threads)
   ceilings_.bandwidths = {{"L1", caches.level1_data * threads, 0},
                           {"L2", caches.level2 * threads, 0},
                           {"memory", std::numeric_limits<int64_t>::max(), 0}};
+  ceilings_.dispatch_seconds = std::numeric_limits<double>::infinity();
 }
 
 CeilingMeter::~CeilingMeter() = default;
@@ -91,6 +93,7 @@ void CeilingMeter::measure() {
     ceilings_.flops_per_second = std::max(ceilings_.flops_per_second, measure_flops());
     for (Ceilings::Bandwidth& level : ceilings_.bandwidths)
       level.bytes_per_second = std::max(level.bytes_per_second, measure_copies(level.capacity));
+    ceilings_.dispatch_seconds = std::min(ceilings_.dispatch_seconds, measure_dispatch());
   }
 }
 
@@ -126,6 +129,14 @@ double CeilingMeter::measure_copies(int64_t capacity) const {
       kernels_->copy(buffers, &count, nullptr, 0, 1);
   });
   return 2.0 * static_cast<double>(bytes * times * threads_) * rate_of_all;
+}
+
+// On average, of threads that were just busy and do not sleep yet.
+double CeilingMeter::measure_dispatch() const {
+  double seconds = 0;
+  for (int i = 0; i < kDispatches; ++i)
+    seconds += 1 / rate([](int64_t) {});
+  return seconds / kDispatches;
 }
 
 }  // namespace tenon

@@ -19,6 +19,7 @@ struct Ceilings {
 
   double flops_per_second = 0;             // multiplications and additions of f32 in registers
   std::vector<Bandwidth> bandwidths = {};  // the nearest first, memory last
+  double dispatch_seconds = 0;             // to start all threads and wait for them, at least
 
   // How fast bytes come that are used together with `among` bytes, themselves included. Elements go from step
   // to step through the second level at best, for another thread may have made them.
@@ -42,6 +43,7 @@ class CeilingMeter {
   double rate(const std::function<void(int64_t thread)>& work) const;
   double measure_flops() const;
   double measure_copies(int64_t capacity) const;
+  double measure_dispatch() const;
 
   int threads_;
   std::unique_ptr<Kernels> kernels_;

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <numeric>
 #include <span>
+#include <utility>
 
 #include "compiler/describe.h"
 #include "compiler/lower_graph.h"
@@ -14,6 +16,9 @@ namespace {
 constexpr double kLeastRuns = 5, kMostRuns = 100'000;  // the time of every step is kept for each
 // Where operations and bytes together explain less of a step's time, something else bounds it.
 constexpr double kLeastExplained = 0.1;
+// To start a step takes about so many seconds, beside what it takes to start its threads. What takes many
+// times as long is not busy with that.
+constexpr double kStart = 1e-6, kMostStarts = 10;
 
 using Clock = std::chrono::steady_clock;
 
@@ -36,6 +41,7 @@ class Meter {
     program_.run(inputs_, {.threads = options_.threads, .sizes = &result_.sizes});  // warms up
     describe_steps();
     const double once = time_run();
+    result_.before_steps.clear();
     for (MeasuredStep& step : result_.steps)
       step.seconds.clear();
     const auto runs = static_cast<int64_t>(std::clamp(options_.seconds / once, kLeastRuns, kMostRuns));
@@ -107,12 +113,16 @@ class Meter {
   double time_run() {
     const auto start = Clock::now();
     auto before = start;
-    const std::function<void(size_t)> after_step = [&](size_t step) {
-      const auto now = Clock::now();
-      result_.steps[step].seconds.push_back(seconds_between(before, now));
-      before = now;
+    const auto next = [&] {
+      const auto last = std::exchange(before, Clock::now());
+      return seconds_between(last, before);
     };
-    program_.run(inputs_, {.threads = options_.threads, .after_step = &after_step});
+    const std::function<void()> before_steps = [&] { result_.before_steps.push_back(next()); };
+    const std::function<void(size_t)> after_step = [&](size_t step) {
+      result_.steps[step].seconds.push_back(next());
+    };
+    program_.run(inputs_,
+                 {.threads = options_.threads, .before_steps = &before_steps, .after_step = &after_step});
     return seconds_between(start, Clock::now());
   }
 
@@ -121,7 +131,10 @@ class Meter {
     for (const MeasuredStep& step : result_.steps)
       constants += step.constant_bytes;
     MeasuredStep& whole = result_.whole;
+    const std::vector<size_t> typical = result_.typical_runs();
+    whole.typical = mean(whole.seconds, typical);
     for (MeasuredStep& step : result_.steps) {
+      step.typical = mean(step.seconds, typical);
       finish(step, constants);
       whole.at_least += step.at_least;
       if (step.flops)
@@ -129,7 +142,6 @@ class Meter {
       if (step.bytes)
         whole.bytes = whole.bytes.value_or(0) + *step.bytes;
     }
-    whole.median = median(whole.seconds);
   }
 
   // A run reads each constant once, so it comes from where all of them fit.
@@ -139,22 +151,19 @@ class Meter {
     const double computing = flops / ceilings.flops_per_second;
     const double moving = (bytes - step.constant_bytes) / ceilings.bandwidth_for(bytes) +
                           step.constant_bytes / ceilings.bandwidth_for(constants);
-    step.median = median(step.seconds);
     step.at_least = std::max(computing, moving);
     if (!step.flops && !step.bytes)
       return;
     // In the fastest run: others may use the machine in half of them.
     const double fastest = *std::min_element(step.seconds.begin(), step.seconds.end());
-    if (step.at_least < kLeastExplained * fastest)
-      step.bound = Bound::Overhead;
-    else
-      step.bound = computing > moving ? Bound::Compute : Bound::Memory;
+    step.bound = bound_of(computing, moving, fastest, ceilings.dispatch_seconds);
   }
 
-  static double median(std::vector<double> times) {
-    const auto middle = times.begin() + static_cast<int64_t>(times.size() / 2);
-    std::nth_element(times.begin(), middle, times.end());
-    return *middle;
+  static double mean(const std::vector<double>& times, const std::vector<size_t>& runs) {
+    double sum = 0;
+    for (size_t run : runs)
+      sum += times[run];
+    return sum / static_cast<double>(runs.size());
   }
 
   const Program& program_;
@@ -167,6 +176,12 @@ class Meter {
 
 }  // namespace
 
+Bound bound_of(double computing, double moving, double fastest, double dispatch) {
+  if (std::max(computing, moving) >= kLeastExplained * fastest)
+    return computing > moving ? Bound::Compute : Bound::Memory;
+  return fastest < kMostStarts * (kStart + dispatch) ? Bound::Overhead : Bound::Code;
+}
+
 std::string_view name(Bound bound) {
   switch (bound) {
     case Bound::Compute:
@@ -175,13 +190,32 @@ std::string_view name(Bound bound) {
       return "memory";
     case Bound::Overhead:
       return "overhead";
+    case Bound::Code:
+      return "code";
   }
   return "";
 }
 
+std::vector<size_t> Measurement::typical_runs() const {
+  std::vector<size_t> order(runs());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return whole.seconds[a] < whole.seconds[b]; });
+  const auto quarter = static_cast<int64_t>(runs() / 4);
+  return {order.begin() + quarter, order.end() - quarter};
+}
+
 size_t Measurement::median_run() const {
-  return static_cast<size_t>(std::find(whole.seconds.begin(), whole.seconds.end(), whole.median) -
-                             whole.seconds.begin());
+  const std::vector<size_t> typical = typical_runs();
+  return typical[typical.size() / 2];
+}
+
+double Measurement::outside_steps() const {
+  double seconds = whole.typical;
+  for (const MeasuredStep& step : steps)
+    if (step.kind != MeasuredStep::Kind::View)
+      seconds -= step.typical;
+  return std::max(seconds, 0.0);
 }
 
 Measurement measure(const Program& program, const FusionReport& fusion, const Data& inputs,

@@ -11,9 +11,14 @@ namespace tenon {
 enum class Bound : uint8_t {
   Compute,   // operations, at the rate of registers
   Memory,    // bytes, at the rate of the level they come from
-  Overhead,  // something else, for the most part: starting threads, waiting, code that runs on the host
+  Overhead,  // starting the step and its threads, for it does little
+  Code,      // none of these: its loops are slow, being short or strided, say, or it runs on the host
 };
 std::string_view name(Bound bound);
+
+// Of a step whose operations and bytes need so many seconds at least, whose fastest run took so many, and
+// whose threads take `dispatch` seconds to start.
+Bound bound_of(double computing, double moving, double fastest, double dispatch);
 
 // A step of a program, or a whole run of it.
 struct MeasuredStep {
@@ -28,23 +33,30 @@ struct MeasuredStep {
   double constant_bytes = 0;         // part of these that every run reads anew
   std::vector<double> seconds = {};  // of each run
 
-  double median = 0;                // in seconds
+  double typical = 0;               // seconds, the mean over the typical runs
   double at_least = 0;              // seconds that the machine needs for its operations and bytes
   std::optional<Bound> bound = {};  // where operations or bytes are known
 
-  double ceiling() const { return at_least / median; }  // part of the time that the machine needs
+  double ceiling() const { return at_least / typical; }  // part of the time that the machine needs
 };
 
 struct Measurement {
   int threads = 1;
   Bindings sizes;  // what symbols stood for, also those that only running tells
   Ceilings ceilings;
-  std::vector<MeasuredStep> steps;  // one for each of the program's
+  std::vector<double> before_steps;  // seconds of each run that passed before its first step
+  std::vector<MeasuredStep> steps;   // one for each of the program's
   MeasuredStep whole;
 
   size_t runs() const { return whole.seconds.size(); }
+  // The middle half of the runs, from the fastest to the slowest. Means over them are as steady as medians,
+  // and those of the parts of a run add up to that of the whole.
+  std::vector<size_t> typical_runs() const;
   // The run that took as long as half of them do.
   size_t median_run() const;
+  // Typical seconds in which no step ran but views: inputs are checked, memory is allocated and outputs are
+  // handed over.
+  double outside_steps() const;
 };
 
 struct MeasureOptions {

@@ -42,7 +42,7 @@ class ProfilePrinter {
       if (step.kind != MeasuredStep::Kind::View)
         steps.push_back(&step);
     std::stable_sort(steps.begin(), steps.end(),
-                     [](const auto* a, const auto* b) { return a->median > b->median; });
+                     [](const auto* a, const auto* b) { return a->typical > b->typical; });
     text_ += fmt::format("{:>8} {:>6} {:>8} {:>7} {:>7}  {:<8}  {}\n", "time", "share", "GFLOP/s", "GB/s",
                          "ceiling", "bound by", "step");
     double others = 0;
@@ -50,19 +50,24 @@ class ProfilePrinter {
       if (i < top)
         print_step(*steps[i]);
       else
-        others += steps[i]->median;
+        others += steps[i]->typical;
     if (top < steps.size())
-      text_ += fmt::format("{:>8} {:>6} {:>39} other{}\n", format_seconds(others),
-                           percent(others / measurement_.whole.median), steps.size() - top,
-                           steps.size() - top == 1 ? "" : "s");
+      print_time(others, fmt::format("{} other{}", steps.size() - top, steps.size() - top == 1 ? "" : "s"));
+    print_time(measurement_.outside_steps(), "outside the steps");
     print_step(measurement_.whole);
   }
 
+  void print_time(double seconds, std::string_view what) {
+    text_ += fmt::format("{:>8} {:>6} {:34}  {}\n", format_seconds(seconds),
+                         percent(seconds / measurement_.whole.typical), "", what);
+  }
+
   void print_step(const MeasuredStep& step) {
+    is_above_ceiling_ |= step.ceiling() > 1;
     const std::string row =
-        fmt::format("{:>8} {:>6} {:>8} {:>7} {:>7}  {:<8}  ", format_seconds(step.median),
-                    percent(step.median / measurement_.whole.median), rate(step.flops, step.median),
-                    rate(step.bytes, step.median), step.at_least > 0 ? percent(step.ceiling()) : "-",
+        fmt::format("{:>8} {:>6} {:>8} {:>7} {:>7}  {:<8}  ", format_seconds(step.typical),
+                    percent(step.typical / measurement_.whole.typical), rate(step.flops, step.typical),
+                    rate(step.bytes, step.typical), step.at_least > 0 ? percent(step.ceiling()) : "-",
                     step.bound ? name(*step.bound) : "");
     text_ += row + describe(step, kColumns - count_characters(row)) + "\n";
   }
@@ -97,7 +102,7 @@ class ProfilePrinter {
     text_ += fmt::format("\n{:>8} {:>6} {:>6}  {}\n", "time", "share", "steps", "module");
     for (const ModuleTime& module : shown)
       text_ += fmt::format("{:>8} {:>6} {:>6}  {}\n", format_seconds(module.seconds),
-                           percent(module.seconds / measurement_.whole.median), module.steps,
+                           percent(module.seconds / measurement_.whole.typical), module.steps,
                            module.module.empty() ? "(none)" : end_of(module.module, 70));
   }
 
@@ -121,15 +126,20 @@ class ProfilePrinter {
     std::vector<std::string> copies;
     for (const Ceilings::Bandwidth& level : ceilings.bandwidths)
       copies.push_back(fmt::format("{:.1f} GB/s in {}", level.bytes_per_second / 1e9, level.name));
-    text_ += fmt::format("\nmedians of {} runs with {} thread{}\n", measurement_.runs(), measurement_.threads,
-                         measurement_.threads == 1 ? "" : "s");
+    text_ += fmt::format("\nmeans of the middle half of {} runs, with {} thread{}\n", measurement_.runs(),
+                         measurement_.threads, measurement_.threads == 1 ? "" : "s");
     text_ += fmt::format("this machine: {:.1f} GFLOP/s; copies {}\n", ceilings.flops_per_second / 1e9,
                          fmt::join(copies, ", "));
+    if (is_above_ceiling_)
+      text_ +=
+          "above 100 %: fewer multiplications than counted (Winograd), narrow numbers, data in a nearer "
+          "cache\n";
   }
 
   const Measurement& measurement_;
   const Modules& modules_;
   std::string text_;
+  bool is_above_ceiling_ = false;  // one of the steps that are shown
 };
 
 }  // namespace
@@ -146,7 +156,7 @@ std::vector<ModuleTime> times_of_modules(const Measurement& measurement, const M
     const std::string module = modules.of(step.sources);
     ModuleTime& time = by_module[module];
     time.module = module;
-    time.seconds += step.median;
+    time.seconds += step.typical;
     ++time.steps;
   }
   std::vector<ModuleTime> times;

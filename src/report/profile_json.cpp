@@ -1,4 +1,5 @@
 // profile_json.cpp — where the time of a program goes, as JSON for scripts, and as a trace to look at.
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "report/print_profile.h"
@@ -25,31 +26,33 @@ std::string_view name(MeasuredStep::Kind kind) {
 class TraceWriter {
  public:
   explicit TraceWriter(const std::string& model) {
-    add_name("process_name", 0, "tenon: " + model);
+    add_name("process_name", kPreparing, "tenon: " + model);
     add_name("thread_name", kPreparing, "reading and compiling");
     add_name("thread_name", kRunning, "a run, step by step");
   }
 
   void add_preparation(const Preparation& preparation) {
     double at = 0;
-    at = add(kPreparing, "read the model", at, preparation.reading, Json::object());
+    at = add(kPreparing, "prepare", "read the model", at, preparation.reading, Json::object());
     for (const PassReport& pass : preparation.passes)
-      at = add(kPreparing, pass.pass, at, pass.milliseconds / 1e3,
+      at = add(kPreparing, "prepare", pass.pass, at, pass.milliseconds / 1e3,
                {{"changes", pass.changes}, {"nodes", pass.nodes}});
-    start_ = add(kPreparing, "fuse and generate code", at, preparation.compiling, Json::object());
+    at = add(kPreparing, "prepare", "fuse and generate code", at, preparation.compiling, Json::object());
+    start_ = std::ceil(at * 1e6) / 1e6;
   }
 
   void add_run(const Measurement& measurement, const Modules& modules) {
     const size_t run = measurement.median_run();
     const Json whole = as_json(measurement.whole, measurement);
-    add(kRunning, "run", start_, measurement.whole.seconds[run], whole);
-    double at = start_;
+    add(kRunning, "run", "run", start_, measurement.whole.seconds[run], whole);
+    double at =
+        add(kRunning, "run", "before the steps", start_, measurement.before_steps[run], Json::object());
     for (const MeasuredStep& step : measurement.steps) {
       Json details = as_json(step, measurement);
       details["module"] = modules.of(step.sources);
       const std::string title =
           step.sources.empty() ? step.name : fmt::format("{} {}", step.name, step.sources.front());
-      at = add(kRunning, title, at, step.seconds[run], std::move(details));
+      at = add(kRunning, name(step.kind), title, at, step.seconds[run], std::move(details));
     }
   }
 
@@ -63,20 +66,29 @@ class TraceWriter {
         {{"name", event}, {"ph", "M"}, {"pid", 1}, {"tid", thread}, {"args", {{"name", name}}}});
   }
 
-  // A slice; returns where it ends. The format counts microseconds.
-  double add(int thread, const std::string& name, double from, double seconds, Json details) {
+  // A slice; returns where it ends.
+  double add(int thread, std::string_view category, const std::string& name, double from, double seconds,
+             Json details) {
+    const double begin = microseconds(from), end = microseconds(from + seconds);
     events_.push_back({{"name", name},
+                       {"cat", category},
                        {"ph", "X"},
                        {"pid", 1},
                        {"tid", thread},
-                       {"ts", from * 1e6},
-                       {"dur", seconds * 1e6},
+                       {"ts", begin},
+                       {"dur", end - begin},
                        {"args", std::move(details)}});
     return from + seconds;
   }
 
+  // As the format counts. Perfetto leaves out slices that overlap once the beginning and the duration of each
+  // are cut off at nanoseconds. Whole numbers of 1/1024 µs do not: a double holds them and what they add up
+  // to exactly, and the parts of a sum that are cut off never come to more than it.
+  static double microseconds(double seconds) { return std::round(seconds * 1e6 * 1024) / 1024; }
+
   Json events_ = Json::array();
-  double start_ = 0;  // of the run
+  double start_ = 0;  // of the run, in whole microseconds, so that what is cut off of its end is no more than
+                      // of that of its steps
 };
 
 }  // namespace
@@ -90,15 +102,15 @@ Json as_json(const MeasuredStep& step, const Measurement& measurement) {
             {"sources", step.sources},
             {"reads", step.reads},
             {"writes", step.writes}};
-  json["milliseconds"] = 1e3 * step.median;
-  json["share"] = step.median / measurement.whole.median;
+  json["milliseconds"] = 1e3 * step.typical;
+  json["share"] = step.typical / measurement.whole.typical;
   if (step.flops) {
     json["flops"] = *step.flops;
-    json["gflops"] = *step.flops / step.median / 1e9;
+    json["gflops"] = *step.flops / step.typical / 1e9;
   }
   if (step.bytes) {
     json["bytes"] = *step.bytes;
-    json["gbps"] = *step.bytes / step.median / 1e9;
+    json["gbps"] = *step.bytes / step.typical / 1e9;
   }
   if (step.at_least > 0)
     json["ceiling"] = step.ceiling();
@@ -118,6 +130,8 @@ Json profile_as_json(const std::string& model, const Measurement& measurement, c
   Json json = {{"model", model}, {"threads", measurement.threads}, {"runs", measurement.runs()}};
   json.update(as_json(measurement.ceilings));
   json["total"] = as_json(measurement.whole, measurement);
+  json["outside_steps"] = {{"milliseconds", 1e3 * measurement.outside_steps()},
+                           {"share", measurement.outside_steps() / measurement.whole.typical}};
   json["steps"] = Json::array();
   for (const MeasuredStep& step : measurement.steps)
     if (step.kind != MeasuredStep::Kind::View) {

@@ -105,7 +105,8 @@ class ReportWriter {
                     {"nodes_after", model_.history.stages().back().nodes},
                     {"kernels", needs.kernels},
                     {"host_steps", needs.host_steps},
-                    {"median_ms", 1e3 * measurement.whole.median},
+                    {"run_ms", 1e3 * measurement.whole.typical},
+                    {"outside_steps_ms", 1e3 * measurement.outside_steps()},
                     {"optimise_ms", optimising},
                     {"compile_ms", 1e3 * model_.compiling},
                     {"arena_bytes", needs.arena_bytes},
@@ -236,9 +237,9 @@ class ReportWriter {
   double microseconds_lost(const UnfusedEdge& edge) const {
     const Measurement& measurement = model_.measurement;
     const auto bytes = static_cast<double>(size_of(edge.buffer).evaluate(measurement.sizes).value_or(0));
-    const auto median = [&](size_t kernel) { return measurement.steps[steps_of_kernels_[kernel]].median; };
+    const auto time_of = [&](size_t kernel) { return measurement.steps[steps_of_kernels_[kernel]].typical; };
     return 1e6 * std::min(2 * bytes / measurement.ceilings.bandwidth_for(bytes),
-                          median(edge.from) + median(edge.to));
+                          time_of(edge.from) + time_of(edge.to));
   }
 
   Json missed() const {

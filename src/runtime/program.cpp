@@ -230,6 +230,8 @@ void Program::run_steps(State& state) const {
     state.arena.reset();
     state.arena = allocate(state.arena_bytes, 1);
   }
+  if (state.options.before_steps != nullptr)
+    (*state.options.before_steps)();
   for (state.step = 0; state.step < steps_.size(); ++state.step) {
     run_step(state);
     if (state.options.after_step != nullptr)

@@ -18,7 +18,9 @@ struct RunOptions {
   uint64_t seed = 0;  // of the random ops
   int threads = 1;
   RandomGenerator* random = nullptr;  // what they draw from instead, where there is one
-  // Where there is one, it is called after each step with its number; not for those of nested graphs.
+  // Where there are such, they are called before the first step, and after each with its number; not for
+  // those of nested graphs.
+  const std::function<void()>* before_steps = nullptr;
   const std::function<void(size_t step)>* after_step = nullptr;
   // Where there is one, run() puts there what the symbols of sizes stood for, also those that only running
   // tells.

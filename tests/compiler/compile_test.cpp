@@ -206,10 +206,16 @@ TEST(Program, TellsOfEachStepInTurn) {
   ASSERT_EQ(program->steps().size(), 2);
   std::vector<size_t> steps;
   const std::function<void(size_t)> note = [&](size_t step) { steps.push_back(step); };
-  program->run({numbers({4}, 1)}, {.after_step = &note});
+  int beginnings = 0;
+  const std::function<void()> begin = [&] {
+    EXPECT_EQ(steps.size(), 0);
+    ++beginnings;
+  };
+  program->run({numbers({4}, 1)}, {.before_steps = &begin, .after_step = &note});
   EXPECT_EQ(steps, (std::vector<size_t>{0, 1}));
   program->run({numbers({4}, 1)});
   EXPECT_EQ(steps.size(), 2);  // nobody listens any more
+  EXPECT_EQ(beginnings, 1);
 }
 
 TEST(Program, RunsForSeveralCallersAndSizesAtOnce) {

@@ -11,6 +11,7 @@ import argparse
 import json
 import os
 import pathlib
+import shlex
 import sys
 import tempfile
 
@@ -46,6 +47,7 @@ class Reader:
                                     {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600})
 
     def open(self, path, width=1440, height=900, scheme="light", fragment=""):
+        self.path = path
         self.resize(width, height)
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia",
                                     {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
@@ -81,30 +83,42 @@ class Reader:
         return [entry["message"] for entry in self.driver.get_log("browser") if entry["level"] == "SEVERE"]
 
 
-def is_drawn(node):
-    """Constants and parameters are drawn on request only."""
-    return node.get("kind") not in ("constant", "parameter")
-
-
 def check(condition, text):
     if not condition:
         raise AssertionError(text)
 
 
-def nodes_of(data, stage):
-    """The nodes of the graph after a stage, by number."""
-    alive = set()
+def inputs_of(data, stage):
+    """The nodes of the graph after a stage, by number, and what each reads."""
+    inputs = {}
     for change in data.get("stages", [])[:stage + 1]:
-        alive = (alive - set(change.get("removed", []))) | set(change.get("added", []))
-    return alive
+        for node in change.get("removed", []):
+            inputs.pop(node, None)
+        inputs.update((node, data["nodes"][node].get("inputs", [])) for node in change.get("added", []))
+        inputs.update(change.get("rewired", []))
+    return {node: [value[0] if isinstance(value, list) else value for value in values]
+            for node, values in inputs.items()}
+
+
+def drawn_of(data, stage):
+    """The nodes that are drawn of themselves: constants, and what is computed of them alone, are not."""
+    inputs = inputs_of(data, stage)
+    kind = {node: data["nodes"][node].get("kind") for node in inputs}
+    fixed = {node for node in inputs if kind[node] in ("constant", "parameter")}
+    kept = {node["in"] for node in data.get("nodes", []) if "in" in node}
+    kept |= {node for kernel in data.get("kernels", []) for node in kernel.get("nodes", [])}
+    kept |= {node for node in inputs if kind[node] in ("input", "output") or not inputs[node]}
+    while more := {node for node in inputs.keys() - fixed - kept if fixed.issuperset(inputs[node])}:
+        fixed |= more
+    return inputs.keys() - fixed
 
 
 def node_of_a_kernel(data):
     """A node of the last graph that a kernel computes, and that kernel; or nothing."""
-    alive = nodes_of(data, len(data.get("stages", [])))
+    drawn = drawn_of(data, len(data.get("stages", [])))
     for number, kernel in enumerate(data.get("kernels", [])):
         for node in kernel.get("nodes", []):
-            if node in alive and is_drawn(data["nodes"][node]):
+            if node in drawn:
                 return node, number
     return None
 
@@ -114,7 +128,7 @@ def check_views(reader, data):
         reader.show(view)
     reader.show("graph")
     drawn = reader.ask("document.querySelectorAll('#graph .boxes > g').length")
-    check((drawn > 0) == any(map(is_drawn, data.get("nodes", []))), f"{drawn} boxes are drawn")
+    check((drawn > 0) == bool(drawn_of(data, len(data.get("stages", [])))), f"{drawn} boxes are drawn")
     check(drawn <= 150, f"{drawn} boxes are drawn at first")
 
 
@@ -161,8 +175,50 @@ def check_stages(reader, data):
     reader.wait(f"document.getElementById('graph').dataset.stage === '{changed}'")
     after = reader.ask("document.querySelector('#graph .boxes').innerHTML")
     check(after != before, f"the graph of stage {changed} looks like the first")
-    if any(is_drawn(data["nodes"][id]) for id in stages[changed].get("added", [])):
+    if drawn_of(data, changed).intersection(stages[changed].get("added", [])):
         check(reader.ask("document.querySelectorAll('#graph .added').length > 0"), "nothing is marked as added")
+
+
+def check_constants(reader, data):
+    """They are drawn once one is selected."""
+    last = len(data.get("stages", [])) - 1
+    hidden = inputs_of(data, last).keys() - drawn_of(data, last)
+    if not hidden:
+        return
+    node = max(hidden)
+    key = f"#graph [data-key=\"node:{node}\"]"
+    reader.open(reader.path, fragment="#view=graph")
+    reader.wait("document.getElementById('graph').dataset.stage !== undefined")
+    check(not reader.ask(f"document.querySelector('{key}')"), "a constant is drawn that nobody asked for")
+    reader.driver.execute_script(f"location.hash = 'view=graph&select=node:{node}'")
+    reader.wait(f"document.querySelector('{key}.selected')")
+    check(reader.find(".choices input[type=checkbox]").is_selected(), "constants are shown, and not ticked")
+    reader.press("#inspector .close")
+
+
+def check_resizing(reader):
+    """What comes into view is drawn, without the graph being moved."""
+    shown = ("[...document.querySelectorAll('#graph .boxes > g')].every((box) => {"
+             " const place = document.getElementById('graph').getBoundingClientRect();"
+             " const [, x, y] = box.style.transform.match(/translate\\((.*)px, (.*)px\\)/).map(Number);"
+             " const {a, e, f} = document.querySelector('#graph .layer').transform.baseVal.consolidate().matrix;"
+             " const [left, top] = [x * a + e, y * a + f];"
+             " return box.style.display !== 'none' || left < 0 || top < 0 || left > place.width || top > place.height;"
+             "})")
+    reader.show("graph")
+    for width, height in ((300, 300), (1440, 900)):
+        reader.resize(width, height)
+        reader.wait(f"innerWidth === {width}")
+        reader.wait(shown)
+
+
+def check_notes(reader, data):
+    """What makes shares add up, and what is above a ceiling."""
+    reader.show("kernels")
+    text = reader.find(".view.kernels").text
+    check(("outside its steps" in text) == ("outside_steps_ms" in data.get("summary", {})), "shares do not add up")
+    above = any(kernel.get("ceiling", 0) > 1 for kernel in data.get("kernels", []))
+    check(("above 100" in text) == above, "nothing says why a kernel is above its ceiling")
 
 
 def check_plots(reader, data):
@@ -189,6 +245,8 @@ def check_checks(reader, data):
         check(row["pass"] in shown, f"what was found after {row['pass']} is not shown")
     if any("gradient_difference" in row for row in data.get("verification", [])):
         check("gradient difference" in shown, "the difference of gradients is not shown")
+    if not data.get("verification"):
+        check(f"tenon verify {shlex.quote(data['model'])}" in shown, "nothing says how to verify the model")
 
 
 def check_press_on_memory(reader, data):
@@ -259,6 +317,9 @@ def check_report(reader, path, latest_paint):
     check_views(reader, data)
     check_search_and_kernel(reader, data)
     check_stages(reader, data)
+    check_constants(reader, data)
+    check_resizing(reader)
+    check_notes(reader, data)
     check_plots(reader, data)
     check_checks(reader, data)
     check_press_on_memory(reader, data)

@@ -18,6 +18,7 @@ TEST(CeilingMeter, MeasuresEveryLevel) {
   meter.measure();
   const Ceilings ceilings = meter.ceilings();
   EXPECT_GT(ceilings.flops_per_second, 1e6);
+  EXPECT_LT(ceilings.dispatch_seconds, 1);
   ASSERT_EQ(ceilings.bandwidths.size(), 3U);
   EXPECT_EQ(ceilings.bandwidths[0].name, "L1");
   EXPECT_EQ(ceilings.bandwidths[1].name, "L2");
@@ -34,6 +35,7 @@ TEST(CeilingMeter, TheBestOfAllCallsCounts) {
   EXPECT_GE(meter.ceilings().flops_per_second, first.flops_per_second);
   for (size_t i = 0; i < first.bandwidths.size(); ++i)
     EXPECT_GE(meter.ceilings().bandwidths[i].bytes_per_second, first.bandwidths[i].bytes_per_second);
+  EXPECT_LE(meter.ceilings().dispatch_seconds, first.dispatch_seconds);
 }
 
 }  // namespace

@@ -41,11 +41,48 @@ TEST_F(Measure, CountsOperationsAndBytes) {
   EXPECT_EQ(step.bytes, 3 * 64 * 64 * 4);
   EXPECT_EQ(step.constant_bytes, 0);
   EXPECT_EQ(step.seconds.size(), 5U);
-  EXPECT_GT(step.median, 0);
+  EXPECT_GT(step.typical, 0);
   EXPECT_GT(step.at_least, 0);
   EXPECT_EQ(measurement.whole.flops, step.flops);
   EXPECT_EQ(measurement.whole.bytes, step.bytes);
-  EXPECT_EQ(measurement.whole.seconds[measurement.median_run()], measurement.whole.median);
+  EXPECT_EQ(measurement.before_steps.size(), 5U);
+}
+
+TEST_F(Measure, TheTimesOfTypicalRunsAddUp) {
+  const Measurement measurement = measurement_of(R"(
+    graph main(%x: f32[64,64], %w: f32[64,64]) {
+      %p = matmul(%x, %w)
+      %i = nonzero(%p)
+      return %p, %i
+    })");
+  ASSERT_EQ(measurement.steps.size(), 2U);
+  double sum = measurement.outside_steps();
+  EXPECT_GT(sum, 0);
+  for (const MeasuredStep& step : measurement.steps)
+    sum += step.typical;
+  EXPECT_NEAR(sum, measurement.whole.typical, 1e-12);
+}
+
+TEST_F(Measure, TypicalRunsAreTheMiddleHalf) {
+  Measurement measurement;
+  measurement.whole.seconds = {9, 2, 3, 1, 4, 100, 5};
+  EXPECT_EQ(measurement.typical_runs(), (std::vector<size_t>{1, 2, 4, 6, 0}));
+  EXPECT_EQ(measurement.median_run(), 4U);
+  measurement.whole.seconds.push_back(0);
+  EXPECT_EQ(measurement.typical_runs(), (std::vector<size_t>{1, 2, 4, 6}));
+  measurement.whole.seconds = {7};
+  EXPECT_EQ(measurement.typical_runs(), std::vector<size_t>{0});
+}
+
+// What takes far longer than starting a step does is slow for a reason of its own.
+TEST_F(Measure, OnlyWhatIsShortIsOverhead) {
+  EXPECT_EQ(bound_of(2e-6, 1e-6, 9e-6, 0), Bound::Compute);
+  EXPECT_EQ(bound_of(1e-6, 2e-6, 9e-6, 0), Bound::Memory);
+  EXPECT_EQ(bound_of(1e-7, 2e-7, 9e-6, 0), Bound::Overhead);
+  EXPECT_EQ(bound_of(1e-7, 2e-7, 2e-5, 0), Bound::Code);
+  EXPECT_EQ(bound_of(1e-7, 2e-7, 2e-5, 5e-6), Bound::Overhead);  // many threads take longer to start
+  EXPECT_EQ(bound_of(1e-4, 2e-4, 1e-3, 0), Bound::Memory);
+  EXPECT_EQ(bound_of(1e-5, 2e-5, 1e-3, 0), Bound::Code);
 }
 
 TEST_F(Measure, KnowsSizesThatOnlyRunningTells) {

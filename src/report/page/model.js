@@ -8,7 +8,9 @@ export const isWithin = (module, outer) => module === outer || module.startsWith
 // What a node is known by: its name, or, where that says no more than its op, the user's node it comes from.
 export const titleOf = ({ op, name, sources }) => (name && name !== op ? name : (sources[0] ?? name));
 
-export const isComputed = ({ kind }) => !["input", "output", "constant", "parameter"].includes(kind);
+const isConstant = ({ kind }) => kind === "constant" || kind === "parameter";
+
+export const isComputed = (node) => !isConstant(node) && !["input", "output"].includes(node.kind);
 
 const mostOps = 4; // named for a kernel
 
@@ -124,13 +126,32 @@ export class Model {
         if (!users.has(source)) users.set(source, []);
         users.get(source).push(id);
       }
+    const order = orderOf(inputs);
     return {
       inputs,
       users,
+      fixed: this.#fixedAmong(order, inputs),
       has: (id) => inputs.has(id),
       typeOf: (node) => types.get(node.id) ?? node.type,
-      order: orderOf(inputs),
+      order,
     };
+  }
+
+  // Constants, parameters, and the weights that follow from them alone, which are computed when compiling.
+  #fixedAmong(order, inputs) {
+    const fixed = new Set();
+    const outer = new Set(order.map((id) => this.nodes[id].within)); // have nested graphs
+    for (const id of order) {
+      const sources = inputs.get(id);
+      const isWeight =
+        isComputed(this.nodes[id]) &&
+        !outer.has(id) &&
+        !this.#kernelsOfNode.has(id) &&
+        sources.length > 0 &&
+        sources.every((source) => fixed.has(source));
+      if (isWeight || isConstant(this.nodes[id])) fixed.add(id);
+    }
+    return fixed;
   }
 
   // What stage k did. The first made everything, so nothing in it counts as changed.
@@ -153,7 +174,7 @@ export class Model {
   }
 
   get milliseconds() {
-    return this.data.summary?.median_ms ?? this.kernels.reduce((sum, kernel) => sum + (kernel.milliseconds ?? 0), 0);
+    return this.data.summary?.run_ms ?? this.kernels.reduce((sum, kernel) => sum + (kernel.milliseconds ?? 0), 0);
   }
 }
 

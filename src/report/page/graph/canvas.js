@@ -22,6 +22,7 @@ export class Canvas {
   #places = new Map();
   #marks = []; // boxes and lines, with the rectangle that each takes and whether it is shown
   #zoom;
+  #isToFit = false; // once there is room: it was asked to while nothing showed it
   #drawing = { width: 0, height: 0, boxes: [], lines: [] };
 
   // press(key) is called for a box or the title of a frame, toggle(key) to open or close a group.
@@ -49,6 +50,7 @@ export class Canvas {
       .scaleExtent([0.02, 3])
       .on("zoom", () => this.#apply());
     select(element).call(this.#zoom).on("dblclick.zoom", null);
+    new ResizeObserver(() => (this.#isToFit ? this.fit() : this.#cull(this.#transform()))).observe(element);
   }
 
   #transform() {
@@ -195,7 +197,9 @@ export class Canvas {
   fit(whole = false) {
     const [width, height] = this.#viewport();
     const { width: drawn, height: tall, boxes } = this.#drawing;
-    if (!width || boxes.length === 0) return;
+    if (boxes.length === 0) return;
+    this.#isToFit = !width;
+    if (!width) return;
     const byWidth = Math.min(1, (width - 2 * margin) / drawn);
     const all = Math.min(byWidth, (height - 2 * margin) / tall);
     const scale = whole ? all : Math.max(all, Math.min(comfortable, Math.max(byWidth, readable)));

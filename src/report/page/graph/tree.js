@@ -10,13 +10,11 @@ const mostChildren = 120; // of one group, before runs of its nodes become group
 const runLength = 40;
 const mostBoxes = 100; // opened of their own accord
 
-const isData = (node) => node.kind === "constant" || node.kind === "parameter";
-
 function newGroup(key, label, parent, node) {
   return { key, label, parent, node, children: [], size: 0 };
 }
 
-// The root of the tree. Constants and parameters are left out unless asked for.
+// The root of the tree. Constants, and what is computed of them alone, are left out unless asked for.
 export function buildTree(model, stage, withConstants) {
   const graph = model.graphAt(stage);
   const regions = new Map(); // of each node with nested graphs, their names
@@ -52,7 +50,7 @@ export function buildTree(model, stage, withConstants) {
 
   for (const id of graph.order) {
     const node = model.nodes[id];
-    if (!withConstants && isData(node)) continue;
+    if (!withConstants && graph.fixed.has(id)) continue;
     if (regions.has(id)) nodeGroup(node);
     else {
       const parent = home(node);

@@ -55,7 +55,7 @@ export class GraphView {
       html("option", { value: "kind" }, "by kind"),
       html("option", { value: "kernel", disabled: model.kernels.length === 0 }, "by kernel"),
     );
-    const constants = html("input", { type: "checkbox", onchange: () => this.#showConstants(constants.checked) });
+    this.constants = html("input", { type: "checkbox", onchange: () => this.#showConstants(this.constants.checked) });
     this.surface = svg("svg", {
       id: "graph",
       class: "surface",
@@ -92,7 +92,12 @@ export class GraphView {
           "div",
           { class: "choices" },
           html("label", {}, html("span", { class: "wide-only" }, "colour"), colour),
-          html("label", {}, constants, " constants"),
+          html(
+            "label",
+            { title: "Constants, parameters, and the weights that are computed of them alone, when compiling" },
+            this.constants,
+            " constants",
+          ),
           button("Open all", () => this.#openAll(true), { class: "quiet" }),
           button("Close all", () => this.#openAll(false), { class: "quiet" }),
         ),
@@ -226,11 +231,13 @@ export class GraphView {
     return this.model.nodesOfKernels(this.model.selectedKernels({ kind, key }), this.#stage);
   }
 
-  // Opens the groups around what is selected; says whether any was closed.
+  // Opens the groups around what is selected, a constant too; says whether any was closed.
   #openTowards({ kind, key }) {
+    let opened = false;
+    if (kind === "node" && !this.#withConstants && this.model.graphAt(this.#stage).fixed.has(Number(key)))
+      opened = this.#withConstants = this.constants.checked = true;
     const root = this.#tree();
     const item = kind === "node" ? findItem(root, `node:${key}`) : kind === "module" ? findGroup(root, key) : undefined;
-    let opened = false;
     for (let group = item?.parent; group; group = group.parent)
       if (!this.#isOpen(group.key)) {
         this.#chosen.set(group.key, true);

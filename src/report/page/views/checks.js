@@ -9,6 +9,13 @@ function verdict(value) {
   return html("span", { class: `verdict ${className}` }, value ?? "–");
 }
 
+// What a reader types, for the sizes that this report has.
+function verifyCommand({ model = "MODEL", summary }) {
+  const words = ["tenon", "verify", model];
+  for (const [name, size] of Object.entries(summary?.sizes ?? {})) words.push("--dim", `${name}=${size}`);
+  return words.map((word) => (/^[\w./:=-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)).join(" ");
+}
+
 export function hasFailed(row) {
   return ["numbers", "gradients", "lint", "parameters"].some((key) => row[key] === "FAILED");
 }
@@ -25,8 +32,10 @@ export class ChecksView {
       isNumber: true,
     });
     const reason = model.data.not_verified;
-    const hint = reason ?? "tenon verify MODEL does it";
-    const empty = `The model was not verified for this report: ${hint}.`;
+    const empty = [
+      `The model was not verified for this report${reason ? `: ${reason}` : ""}. This does it by itself: `,
+      html("code", {}, verifyCommand(model.data)),
+    ];
     const table = new Table(
       [
         { title: "pass", value: (row) => row.pass },

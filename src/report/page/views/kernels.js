@@ -35,6 +35,19 @@ function kernelTable(model, store) {
   );
 }
 
+// What makes the shares add up to the whole, and how a part of a ceiling can be more than all of it.
+function notes(model) {
+  const outside = model.data.summary?.outside_steps_ms;
+  return [
+    outside !== undefined &&
+      `A run spends another ${duration(outside)} (${percent(outside / model.milliseconds)}) outside its steps: ` +
+        "inputs are checked, memory is allocated, outputs are handed over.",
+    model.kernels.some(({ ceiling }) => ceiling > 1) &&
+      "A step is above 100\u202f% of its ceiling where it multiplies less than is counted (convolutions in tiles, after " +
+        "Winograd), in narrower numbers than f32, or on data in a nearer cache.",
+  ].filter(Boolean);
+}
+
 function missedTable(model, store) {
   const name = (id) => model.kernels[id]?.title ?? `kernel ${id}`;
   const rows = (model.data.missed ?? []).map((miss, rank) => ({ ...miss, rank }));
@@ -81,7 +94,13 @@ export class KernelsView {
         ),
         plot,
       ),
-      html("section", {}, html("h2", {}, "Kernels"), kernelTable(model, store).element),
+      html(
+        "section",
+        {},
+        html("h2", {}, "Kernels"),
+        notes(model).map((note) => html("p", { class: "muted" }, note)),
+        kernelTable(model, store).element,
+      ),
       html(
         "section",
         {},

@@ -26,8 +26,8 @@ function cards({ summary = {}, verification = [], memory }) {
     { class: "cards" },
     card(
       "one run",
-      duration(summary.median_ms),
-      summary.runs ? `median of ${count(summary.runs)} runs` : "not measured",
+      duration(summary.run_ms),
+      summary.runs ? `typical of ${plural(summary.runs, "run")}` : "not measured",
     ),
     summary.gflops !== undefined &&
       card(
@@ -133,7 +133,6 @@ export class OverviewView {
         milliseconds,
       })),
     );
-    const total = model.kernels.reduce((sum, kernel) => sum + (kernel.milliseconds ?? 0), 0);
     container.append(
       cards(data),
       describeMachine(data),
@@ -146,7 +145,7 @@ export class OverviewView {
           {},
           html("h2", {}, "By kernel"),
           kernels.length
-            ? bars(kernels, total, ({ id }) => store.set({ select: `kernel:${id}` }))
+            ? bars(kernels, model.milliseconds, ({ id }) => store.set({ select: `kernel:${id}` }))
             : nothing("No kernel was timed."),
         ),
         html(
@@ -154,7 +153,7 @@ export class OverviewView {
           {},
           html("h2", {}, "By module"),
           modules.length
-            ? bars(modules, total, ({ module }) => store.set({ select: module ? `module:${module}` : undefined }))
+            ? bars(modules, model.milliseconds, ({ module }) => store.set({ select: module ? `module:${module}` : undefined }))
             : nothing("No time per module is known."),
         ),
         html("section", {}, html("h2", {}, "Fusions missed"), missedFusions(model, store)),

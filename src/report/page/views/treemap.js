@@ -111,7 +111,7 @@ export function drawTreemap(model, store) {
       ...tree
         .descendants()
         .filter(isDrawn)
-        .map((place) => drawArea(place, tree.value, store)),
+        .map((place) => drawArea(place, model.milliseconds, store)),
     );
   });
   followPointer(holder);
