@@ -107,7 +107,6 @@ export class GraphView {
         { class: "stage" },
         this.surface,
         this.changes,
-        this.legend,
         this.busy,
         this.empty,
         html(
@@ -118,6 +117,7 @@ export class GraphView {
           button("fit", () => this.canvas.fit(true), { "aria-label": "Show the whole graph" }),
         ),
       ),
+      this.legend,
     );
   }
 

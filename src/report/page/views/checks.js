@@ -33,8 +33,8 @@ export class ChecksView {
     });
     const reason = model.data.not_verified;
     const empty = [
-      `The model was not verified for this report${reason ? `: ${reason}` : ""}. This does it by itself: `,
-      html("code", {}, verifyCommand(model.data)),
+      `The model was not verified for this report${reason ? `: ${reason}` : ""}. This does it by itself:`,
+      html("code", { class: "command" }, verifyCommand(model.data)),
     ];
     const table = new Table(
       [

@@ -98,7 +98,7 @@ export class KernelsView {
         "section",
         {},
         html("h2", {}, "Kernels"),
-        notes(model).map((note) => html("p", { class: "muted" }, note)),
+        notes(model).length > 0 && html("p", { class: "muted" }, notes(model).join(" ")),
         kernelTable(model, store).element,
       ),
       html(

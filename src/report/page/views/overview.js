@@ -8,11 +8,12 @@ import { drawTreemap } from "./treemap.js";
 const mostBars = 12;
 
 function card(title, value, detail) {
+  const [amount, unit] = value.split("\u202f");
   return html(
     "div",
     { class: "card" },
     html("p", { class: "eyebrow" }, title),
-    html("p", { class: "figure" }, value),
+    html("p", { class: "figure" }, amount, unit && html("span", { class: "unit" }, `\u202f${unit}`)),
     html("p", { class: "muted" }, detail),
   );
 }

@@ -88,7 +88,7 @@ function drawArea(place, total, store) {
         "--ceiling": String(Math.min(1, ceiling)),
       },
     },
-    isNamed ? place.data.name : "",
+    isNamed && html("span", {}, place.data.name),
   );
 }
 
