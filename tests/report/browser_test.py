@@ -205,11 +205,12 @@ def check_resizing(reader):
              " const [left, top] = [x * a + e, y * a + f];"
              " return box.style.display !== 'none' || left < 0 || top < 0 || left > place.width || top > place.height;"
              "})")
-    reader.show("graph")
-    for width, height in ((300, 300), (1440, 900)):
-        reader.resize(width, height)
-        reader.wait(f"innerWidth === {width}")
-        reader.wait(shown)
+    reader.open(reader.path, 800, 400, fragment="#view=graph")
+    reader.wait("document.getElementById('graph').dataset.stage !== undefined")
+    reader.resize(1440, 1200)
+    reader.wait("innerHeight === 1200")
+    reader.wait(shown)
+    reader.resize(1440)
 
 
 def check_notes(reader, data):
