@@ -7,6 +7,7 @@
 #include "base/write_file.h"
 #include "cli/commands.h"
 #include "cli/compile_model.h"
+#include "cli/count_ops.h"
 #include "cli/load_model.h"
 #include "cli/options.h"
 #include "cli/output.h"
@@ -17,7 +18,6 @@
 #include "frontends/onnx/write/schemas.h"
 #include "frontends/onnx/write/write.h"
 #include "ir/print.h"
-#include "ops/data.h"
 #include "passes/pipeline.h"
 
 namespace tenon::cli {
@@ -46,11 +46,37 @@ void check_output(const Options& options) {
   check_writable(options.output);
 }
 
-void write_model(const Graph& graph, const Options& options) {
-  if (options.output.ends_with(".onnx"))
-    onnx::write_onnx(graph, options.output, {.opset = options.opset});
-  else
+// That an ONNX file has; nothing for other models.
+std::optional<int64_t> opset_of(const std::string& model) {
+  if (!model.ends_with(".onnx"))
+    return std::nullopt;
+  for (const auto& [domain, version] : onnx::read_model(model).proto.opset_import)
+    if (domain.empty() || domain == "ai.onnx")
+      return version;
+  return std::nullopt;
+}
+
+// Writes the model, and says what is written.
+std::string write_model(const Graph& graph, const Options& options) {
+  const auto size = [&] {
+    return format_bytes(static_cast<double>(std::filesystem::file_size(options.output)));
+  };
+  if (!options.output.ends_with(".onnx")) {
     save(graph, options.output);
+    return fmt::format("wrote {}: {}\n", options.output, size());
+  }
+  const std::optional<int64_t> before = opset_of(options.model.model);  // which may be what is written over
+  const onnx::Written written = onnx::write_onnx(graph, options.output, {.opset = options.opset});
+  std::string text = fmt::format("wrote {}: {}", options.output, size());
+  if (written.data_bytes > 0)
+    text += fmt::format(", with {} of weights in {}.data",
+                        format_bytes(static_cast<double>(written.data_bytes)), options.output);
+  text += fmt::format(", opset {}", written.opset);
+  if (before && written.opset > *before && !options.opset)
+    text += fmt::format(", which {} needs, instead of {}", written.newest_op, *before);
+  else if (before && written.opset != *before)
+    text += fmt::format(" instead of {}", *before);
+  return text + "\n";
 }
 
 // One row for each pass, however often it ran.
@@ -73,37 +99,37 @@ std::string table(const std::vector<PassReport>& reports) {
   return text;
 }
 
-using Counts = std::map<std::string, int64_t>;
-
-// The nodes of a graph by op, those of nested graphs included, constants not.
-void add_ops(const onnx::GraphProto& graph, Counts& counts) {
-  for (const onnx::NodeProto& node : graph.node) {
-    if (node.op_type != "Constant")
-      ++counts[std::string(node.op_type)];
-    for (const onnx::AttributeProto& attribute : node.attribute)
-      for (const onnx::GraphProto& nested : attribute.graphs)
-        add_ops(nested, counts);
+// Of a model before and after. They are counted as ONNX has them, whether it is written or not, so that an
+// ONNX file and what becomes of it are compared; what ONNX cannot say is counted as our graphs have it.
+class OpCounter {
+ public:
+  explicit OpCounter(const std::string& model, const Graph& graph) : before_(count_ops(graph)) {
+    if (model.ends_with(".onnx"))
+      onnx_before_ = count_ops(onnx::read_model(model).proto.graph);
+    else
+      onnx_before_ = as_onnx(graph, {});
   }
-}
 
-void add_ops(const Graph& graph, Counts& counts) {
-  for_each_graph(graph, [&](const Graph& each) {
-    for (const Node* node : each.nodes())
-      if (literal_of(*node) == nullptr)
-        ++counts[std::string(node->op().name)];
-  });
-}
+  std::pair<Counts, Counts> before_and_after(const Graph& graph, const Options& options) const {
+    if (onnx_before_)
+      if (const std::optional<Counts> after = as_onnx(graph, {.opset = options.opset}))
+        return {*onnx_before_, *after};
+    return {before_, count_ops(graph)};
+  }
 
-// Those of an ONNX file where one is written, so that two files are compared, or two graphs. Only what was no
-// ONNX before is counted as a graph then.
-Counts ops_of(const std::string& file, const Graph& graph, const Options& options) {
-  Counts counts;
-  if (file.ends_with(".onnx") && options.output.ends_with(".onnx"))
-    add_ops(onnx::read_model(file).proto.graph, counts);
-  else
-    add_ops(graph, counts);
-  return counts;
-}
+ private:
+  static std::optional<Counts> as_onnx(const Graph& graph, const onnx::WriteOptions& options) {
+    try {
+      const std::string bytes = onnx::outline_onnx(graph, options);
+      return count_ops(onnx::decode_model(std::as_bytes(std::span(bytes))).graph);
+    } catch (const UserError&) {
+      return std::nullopt;
+    }
+  }
+
+  Counts before_;
+  std::optional<Counts> onnx_before_;
+};
 
 int64_t sum(const Counts& counts) {
   int64_t sum = 0;
@@ -149,22 +175,36 @@ nlohmann::ordered_json stats_of(const Counts& before, const Counts& after, const
           {"passes", passes}};
 }
 
+// A pass that is one rule is named once.
+std::string list(const std::set<Remark>& remarks) {
+  std::string text;
+  for (const Remark& remark : remarks)
+    text += fmt::format("{}: {}{}: {}\n", remark.node, remark.pass,
+                        remark.rule == remark.pass ? "" : ": " + remark.rule, remark.reason);
+  return text.empty() ? "no remarks: nothing was left undone that is worth telling\n" : text;
+}
+
+// A pass that is both asked for and left out would never run, which nobody wants.
+void refuse_both(const OptimizeOptions& passes) {
+  for (const std::string& name : passes.only)
+    if (passes.disabled.contains(name))
+      throw user_error("--passes and --disable both name {}", name);
+}
+
 void optimize_and_write(const Options& options) {
   check_output(options);
   check_json(options.stats);
-  const std::unique_ptr<Graph> graph = load_model(options.model);
-  Journal journal(parse_numerics_budget(options.numerics));
   const OptimizeOptions passes = {.only = split_names("--passes", options.only),
                                   .disabled = split_names("--disable", options.disabled)};
-  const Counts before = ops_of(options.model.model, *graph, options);
+  refuse_both(passes);
+  const std::unique_ptr<Graph> graph = load_model(options.model);
+  Journal journal(parse_numerics_budget(options.numerics));
+  const OpCounter counter(options.model.model, *graph);
   const std::vector<PassReport> reports = optimize_model(*graph, journal, passes);
-  if (!options.output.empty())
-    write_model(*graph, options);
-  const Counts after = ops_of(options.output, *graph, options);
-  std::string text = table(reports) + fmt::format("{} nodes became {}\n", sum(before), sum(after));
-  if (options.remarks)
-    for (const Remark& remark : journal.remarks())
-      text += fmt::format("{}: {}: {}: {}\n", remark.node, remark.pass, remark.rule, remark.reason);
+  const std::string written = options.output.empty() ? "" : write_model(*graph, options);
+  const auto [before, after] = counter.before_and_after(*graph, options);
+  const std::string text = table(reports) + fmt::format("{} nodes became {}\n", sum(before), sum(after)) +
+                           written + (options.remarks ? list(journal.remarks()) : "");
   write_results(text, options.stats, stats_of(before, after, *graph, journal, reports));
 }
 

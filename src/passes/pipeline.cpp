@@ -193,14 +193,4 @@ std::vector<PassReport> optimize(Graph& graph, Journal& journal, const OptimizeO
   return reports;
 }
 
-int64_t count_nodes(const Graph& graph) {
-  int64_t count = 0;
-  for (const Node* node : graph.nodes()) {
-    count += !node->is("constant") && !node->is("parameter");
-    for (const auto& region : node->regions())
-      count += count_nodes(*region);
-  }
-  return count;
-}
-
 }  // namespace tenon

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "passes/passes.h"
+#include "passes/running_nodes.h"
 #include "rewrite/replace_pattern.h"
 
 namespace tenon {
@@ -35,7 +36,7 @@ struct PassReport {
   std::string pass;
   double milliseconds;
   int64_t changes;    // rewrites it made
-  int64_t nodes;      // after it, those of nested graphs included, constants not
+  int64_t nodes;      // that run, after it
   int64_t round = 1;  // through the pipeline
 };
 
@@ -53,8 +54,5 @@ struct OptimizeOptions {
 // formed is our bug, and so are passes that undo each other, unless one was added. Unknown names of passes
 // are the user's fault.
 std::vector<PassReport> optimize(Graph& graph, Journal& journal, const OptimizeOptions& options = {});
-
-// How many nodes there are, those of nested graphs included, constants and parameters not.
-int64_t count_nodes(const Graph& graph);
 
 }  // namespace tenon

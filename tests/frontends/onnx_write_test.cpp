@@ -349,9 +349,38 @@ TEST(WriteOnnx, WritesWeightsOfEveryKind) {
   }
 }
 
+TEST(WriteOnnx, SaysWhatItWrote) {
+  const TemporaryFolder folder;
+  const Written relu =
+      write_onnx(*parse_graph("graph(%x: f32[2]) { %0 = relu(%x) return %0 }"), folder / "m.onnx");
+  EXPECT_EQ(relu.newest_op, "");
+  EXPECT_EQ(relu.data_bytes, 0u);
+  const Written gelu = write_onnx(*parse_graph("graph(%x: f32[2]) { %0 = relu(%x) %1 = gelu(%0) return %1 }"),
+                                  folder / "m.onnx");
+  EXPECT_EQ(gelu.opset, 20);
+  EXPECT_EQ(gelu.newest_op, "Gelu");
+}
+
+TEST(WriteOnnx, OutlinesWithoutComputingWeights) {
+  const std::unique_ptr<Graph> graph = parse_graph(many_weights());
+  const TemporaryFolder folder;
+  write_onnx(*graph, folder / "m.onnx");
+  const Model model = read_model(folder / "m.onnx");
+  const std::string bytes = outline_onnx(*graph);
+  const ModelProto outline = decode_model(std::as_bytes(std::span(bytes)));
+  ASSERT_EQ(outline.graph.node.size(), model.proto.graph.node.size());
+  for (size_t i = 0; i < outline.graph.node.size(); ++i)
+    EXPECT_EQ(outline.graph.node[i].op_type, model.proto.graph.node[i].op_type);
+  ASSERT_EQ(outline.graph.initializer.size(), model.proto.graph.initializer.size());
+  for (size_t i = 0; i < outline.graph.initializer.size(); ++i)
+    EXPECT_EQ(outline.graph.initializer[i].name, model.proto.graph.initializer[i].name);
+  EXPECT_LT(bytes.size(), std::filesystem::file_size(folder / "m.onnx"));
+}
+
 TEST(WriteOnnx, AlignsWeightsInAFileOfTheirOwn) {
   const TemporaryFolder folder;
-  write_onnx(*parse_graph(many_weights()), folder / "m.onnx", {.most_inside = 0});
+  const Written written = write_onnx(*parse_graph(many_weights()), folder / "m.onnx", {.most_inside = 0});
+  EXPECT_EQ(written.data_bytes, std::filesystem::file_size(folder / "m.onnx.data"));
   const Model model = read_model(folder / "m.onnx");
   int64_t outside = 0;
   for (const TensorProto& tensor : model.proto.graph.initializer)

@@ -64,6 +64,25 @@ TEST(Optimize, LeavesOutWhatIsDisabled) {
   EXPECT_EQ(count_nodes(*graph), 3);
 }
 
+TEST(CountNodes, LeavesOutWhatFollowsFromConstants) {
+  EXPECT_EQ(count_nodes(*parse_graph(R"(graph g(%x: f32[2]) {
+    %c = constant(value=f32[] {1}) %w = parameter(name="w", value=f32[2] {1, 2}) %s = mul(%w, %c) %t = exp(%s)
+    %y = add(%x, %t) return %y, %t })")),
+            1);
+}
+
+TEST(CountNodes, CountsNestedGraphsAndWhatIsDrawn) {
+  EXPECT_EQ(count_nodes(*parse_graph(R"(graph g(%c: bool[], %x: f32[n]) {
+    %0 = if(%c, [%x]) then(%x: f32[n]) {
+      %1 = constant(value=f32[] {1}) %2 = neg(%1) %3 = mul(%x, %2) return %3 }
+    else(%x: f32[n]) { return %x }
+    return %0 })")),
+            2);
+  EXPECT_EQ(count_nodes(*parse_graph(R"(graph g() {
+    %s = constant(value=i64[1] {3}) %y = random_normal(%s, dtype=f32) %z = neg(%y) return %z })")),
+            2);
+}
+
 TEST(Optimize, RunsOnlyWhatIsAskedFor) {
   const std::unique_ptr<Graph> graph = parse_graph(kText);
   Journal journal;

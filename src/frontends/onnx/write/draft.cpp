@@ -121,6 +121,8 @@ class Drafter {
     if (is_standard && asked_ && *opset > *asked_)
       throw unsupported("{}: {} needs opset {}, but opset {} is asked for", node.describe(), call.name,
                         *opset, *asked_);
+    if (is_standard && *opset > needed_)
+      draft_.newest_op = call.name;
     int64_t& needed = is_standard ? needed_ : draft_.ml_opset;
     needed = std::max(needed, *opset);
   }

@@ -41,6 +41,7 @@ struct Draft {
   DraftGraph graph;
   std::vector<DraftInitializer> initializers = {};
   int64_t opset = 0, ml_opset = 0;  // of ai.onnx.ml; 0 where none is needed
+  std::string newest_op = "";       // one that no older opset has; empty where the oldest we write has all
 };
 
 // Of a graph that was legalised, in an opset where one is asked for.

@@ -60,27 +60,32 @@ class DataFile {
   }
 
   void close() { file_.close(); }
+  uint64_t size() const { return file_.size(); }
 
  private:
   std::string location_;
   FileWriter file_;
 };
 
-void write_with_data(const Draft& draft, const fs::path& path) {
+// Gives the bytes in the file of weights.
+uint64_t write_with_data(const Draft& draft, const fs::path& path) {
   fs::path data_path = path;
   data_path += ".data";
   std::vector<std::string> weights;
+  uint64_t size = 0;
   const auto write_data = [&](const fs::path& temporary) {
     DataFile file(temporary, data_path.filename());
     for (const DraftInitializer& weight : draft.initializers)
       weights.push_back(may_go_outside(weight) ? encode_weight(weight, file.append(weight.value))
                                                : encode_weight(weight));
     file.close();
+    size = file.size();
   };
   const auto write_model = [&](const fs::path& temporary) {
     write_content(temporary, encode_model(draft, weights));
   };
   write_files({{data_path, write_data}, {path, write_model}});
+  return size;
 }
 
 void write_whole(const Draft& draft, const fs::path& path) {
@@ -90,21 +95,41 @@ void write_whole(const Draft& draft, const fs::path& path) {
   write_file(path, encode_model(draft, weights));
 }
 
+// Of a copy of the graph, which lives as long as the draft does.
+struct DraftOfCopy {
+  DraftOfCopy(const Graph& graph, const WriteOptions& options) : copy(graph.clone()) {
+    erase_dead(*copy);
+    ConstantExpressions constants;
+    legalise(*copy, constants, options.opset);
+    draft = make_draft(*copy, constants, options.opset);
+  }
+
+  std::unique_ptr<Graph> copy;
+  Draft draft;
+};
+
 }  // namespace
 
 Written write_onnx(const Graph& graph, const fs::path& path, const WriteOptions& options) {
   check_opset(options);
   check_writable(path);
-  const std::unique_ptr<Graph> copy = graph.clone();
-  erase_dead(*copy);
-  ConstantExpressions constants;
-  legalise(*copy, constants, options.opset);
-  const Draft draft = make_draft(*copy, constants, options.opset);
+  const DraftOfCopy drafted(graph, options);
+  const Draft& draft = drafted.draft;
+  Written written = {.opset = draft.opset, .newest_op = draft.newest_op, .nodes = count_nodes(draft.graph)};
   if (total_size(draft) > std::min(options.most_inside, kMostInModel))
-    write_with_data(draft, path);
+    written.data_bytes = write_with_data(draft, path);
   else
     write_whole(draft, path);
-  return {draft.opset, count_nodes(draft.graph)};
+  return written;
+}
+
+std::string outline_onnx(const Graph& graph, const WriteOptions& options) {
+  check_opset(options);
+  const DraftOfCopy drafted(graph, options);
+  std::vector<std::string> weights;
+  for (const DraftInitializer& weight : drafted.draft.initializers)
+    weights.push_back(weight.tensor ? encode_weight(weight) : encode_weight(weight, ExternalData{}));
+  return encode_model(drafted.draft, weights);
 }
 
 }  // namespace tenon::onnx

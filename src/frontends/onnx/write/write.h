@@ -18,11 +18,16 @@ struct WriteOptions {
 
 struct Written {
   int64_t opset = 0;
-  int64_t nodes = 0;  // those of nested graphs too
+  std::string newest_op = "";  // that needs it, where none older would do; empty where all do
+  uint64_t data_bytes = 0;     // in PATH.data; 0 where there is none
+  int64_t nodes = 0;           // those of nested graphs too
 };
 
 // Only ops of the standard domains are written. An op that they do not have, or not for such dtypes, is the
 // user's fault. Files are written whole or not at all, and weights one at a time.
 Written write_onnx(const Graph& graph, const std::filesystem::path& path, const WriteOptions& options = {});
+
+// The bytes of the model that would be written, but for the elements of its weights, which are not computed.
+std::string outline_onnx(const Graph& graph, const WriteOptions& options = {});
 
 }  // namespace tenon::onnx
