@@ -1,6 +1,7 @@
 #include "base/child_process.h"
 
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/interrupt.h"
 
 namespace tenon {
 namespace {
@@ -19,9 +21,11 @@ constexpr char kEndOfReport = '\n';  // a report without it was cut short
 // noexcept: an exception must not unwind into the parent's half of the program.
 [[noreturn]] void be_child(unsigned seconds, const std::function<std::string()>& work, int out) noexcept {
   ::alarm(seconds);
-  sigset_t none;  // what the parent waits for in a thread of its own ends us at once
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);  // nobody waits for us once the parent is gone
+  sigset_t none;                       // the parent waits for some in a thread, which we do not have
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  remove_leftovers_when_ended();
   const std::string report = work() + kEndOfReport;
   for (size_t at = 0; at < report.size();) {
     const ssize_t written = ::write(out, report.data() + at, report.size() - at);

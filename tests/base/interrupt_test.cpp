@@ -14,12 +14,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// How a process ends that sends itself a signal within `work`, which gets a function that does so.
+// How a process ends that sends itself a signal within `work`, which gets a function that does so. A child
+// removes what it leaves as main does.
 std::string end_within(const std::function<void(const std::function<void()>& signal)>& work,
                        int signal = SIGINT) {
   return run_in_child(60,
                       [&]() -> std::string {
-                        remove_leftovers_when_ended();
                         work([&] {
                           ::kill(::getpid(), signal);
                           for (;;)
@@ -68,15 +68,38 @@ TEST(Interrupt, RemovesScratchFolders) {
 }
 
 TEST(Interrupt, IsIgnoredWhereItWas) {
-  EXPECT_EQ(run_in_child(60,
-                         [] {
-                           ::signal(SIGINT, SIG_IGN);
-                           remove_leftovers_when_ended();
-                           ::kill(::getpid(), SIGINT);
-                           return std::string("went on");
-                         })
-                .report,
-            "went on");
+  const auto before = ::signal(SIGINT, SIG_IGN);
+  const ChildEnd end = run_in_child(60, [] {
+    ::kill(::getpid(), SIGINT);
+    return std::string("went on");
+  });
+  ::signal(SIGINT, before);
+  EXPECT_EQ(end.report, "went on");
+}
+
+// The child of a child that is gone has nobody to report to.
+TEST(Interrupt, EndsTheChildrenOfWhatItEnds) {
+  const TemporaryFolder folder;
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  EXPECT_EQ(end_within([&](const std::function<void()>& signal) {
+              run_in_child(60, [&]() -> std::string {
+                const pid_t parent = ::getppid();
+                write_file(folder / "a", [&](const fs::path&) {
+                  ::kill(parent, SIGINT);
+                  for (;;)
+                    ::pause();
+                });
+                return "";
+              });
+              signal();
+            }),
+            "it crashed with signal 2");
+  ::close(ends[1]);
+  char byte = 0;
+  EXPECT_EQ(::read(ends[0], &byte, 1), 0);  // once all who could write are gone
+  ::close(ends[0]);
+  EXPECT_TRUE(fs::is_empty(folder.path()));
 }
 
 }  // namespace
