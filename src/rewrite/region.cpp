@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "ir/evaluate.h"
+#include "ir/print.h"
 #include "rewrite/match.h"
 #include "tensor/wide.h"
 
@@ -45,7 +46,34 @@ Tensor number_tensor(Value number, Precision precision) {
   return filled(exact ? DType::F64 : number.dtype(), {}, *uniform_number(number));
 }
 
+std::string describe(const Region& region) {
+  std::string text = fmt::format("{}", region.x.type());
+  std::unordered_map<const ValueData*, size_t> numbers{{region.x.data(), 0}};
+  const auto add = [&](Value value, std::string_view what) {
+    numbers.emplace(value.data(), numbers.size());
+    fmt::format_to(std::back_inserter(text), ";{}:{}", what, value.type());
+  };
+  for (Value fixed : region.fixed)
+    add(fixed, "fixed");
+  for (Value number : region.numbers)
+    add(number, fmt::format("{:a}", *uniform_number(number)));
+  for (const Node* node : region.nodes) {
+    add(node->result(), node->op().name);
+    for (Value operand : node->operands())
+      fmt::format_to(std::back_inserter(text), " {}", numbers.at(operand.data()));
+    for (const auto& [name, attribute] : node->attributes())
+      fmt::format_to(std::back_inserter(text), " {}={}", name, print(attribute));
+  }
+  return text;
+}
+
 }  // namespace
+
+const std::string& Region::description() const {
+  if (known_description->empty())
+    *known_description = describe(*this);
+  return *known_description;
+}
 
 bool Region::has(std::string_view op) const {
   return std::any_of(nodes.begin(), nodes.end(), [&](const Node* node) { return node->is(op); });
@@ -85,6 +113,7 @@ std::vector<Region> regions_of(Value root) {
     if (frontier.size() == 1 && is_float(frontier.front().dtype())) {
       region.x = frontier.front();
       regions.push_back(region);
+      regions.back().known_description = std::make_shared<std::string>();
     }
   }
   return regions;

@@ -2,6 +2,8 @@
 // and running it alone, on numbers of our choice.
 #pragma once
 
+#include <memory>
+
 #include "ir/graph.h"
 #include "tensor/tensor.h"
 
@@ -13,6 +15,11 @@ struct Region {
   std::vector<Value> numbers;  // constants it uses, all of whose elements are the same
   std::vector<Value> fixed;    // other constants and parameters
   std::vector<Node*> nodes;    // in the graph's order; the last makes the root
+
+  // All that running it depends on, and no more: regions of layers that are built alike have the same. Put
+  // together when it is first asked for, and known to copies from then on.
+  const std::string& description() const;
+  std::shared_ptr<std::string> known_description = std::make_shared<std::string>();
 
   bool has(std::string_view op) const;
   bool is_elementwise() const;

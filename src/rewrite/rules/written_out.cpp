@@ -3,35 +3,10 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "ir/print.h"
-#include "rewrite/match.h"
-
 namespace tenon {
 namespace {
 
 constexpr size_t kMostRemembered = 1024;  // regions
-
-// All that running a region depends on, and no more: regions of layers that are built alike have the same.
-std::string describe(const Region& region) {
-  std::string text = fmt::format("{}", region.x.type());
-  std::unordered_map<const ValueData*, size_t> numbers{{region.x.data(), 0}};
-  const auto add = [&](Value value, std::string_view what) {
-    numbers.emplace(value.data(), numbers.size());
-    fmt::format_to(std::back_inserter(text), ";{}:{}", what, value.type());
-  };
-  for (Value fixed : region.fixed)
-    add(fixed, "fixed");
-  for (Value number : region.numbers)
-    add(number, fmt::format("{:a}", *uniform_number(number)));
-  for (const Node* node : region.nodes) {
-    add(node->result(), node->op().name);
-    for (Value operand : node->operands())
-      fmt::format_to(std::back_inserter(text), " {}", numbers.at(operand.data()));
-    for (const auto& [name, attribute] : node->attributes())
-      fmt::format_to(std::back_inserter(text), " {}={}", name, print(attribute));
-  }
-  return text;
-}
 
 // Whether the region has no more nodes than the function would have, and the first of them.
 bool is_already(const Region& region, const Function& function) {
@@ -53,7 +28,7 @@ class Remembered {
   explicit Remembered(Solver solve) : solve_(std::move(solve)) {}
 
   std::optional<Function> operator()(const Region& region) {
-    const std::string key = describe(region);
+    const std::string& key = region.description();
     {
       const std::lock_guard lock(mutex_);
       if (const auto it = known_.find(key); it != known_.end())
