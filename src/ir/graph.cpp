@@ -174,13 +174,24 @@ Graph& Node::region(std::string_view name) const {
   return *regions_.at(static_cast<size_t>(it - op_->regions.begin()));
 }
 
+namespace {
+
+// By the sound that the name begins with: a unique node, an unsqueeze node.
+std::string_view article_for(std::string_view name) {
+  const bool sounds_otherwise = name.starts_with("uni") || name.starts_with("one");
+  return std::string_view("aeiou").find(name.front()) != std::string_view::npos && !sounds_otherwise ? "an"
+                                                                                                     : "a";
+}
+
+}  // namespace
+
 std::string Node::describe() const {
   if (!sources_.empty())
     return fmt::format("node \"{}\"", sources_.front());
   for (const auto& result : results_)
     if (!result->name.empty())
       return fmt::format("node %{}", result->name);
-  return fmt::format("a {} node", op_->name);
+  return fmt::format("{} {} node", article_for(op_->name), op_->name);
 }
 
 // --- SymbolSource

@@ -130,6 +130,11 @@ std::string did_you_mean(std::string_view wanted, const std::vector<std::string_
       best_distance = distance;
       best = candidate;
     }
+  // Or when it says more than the wanted one does: unfused, where fused is wanted.
+  constexpr size_t kTelling = 4;  // letters
+  for (std::string_view candidate : names)
+    if (best.empty() && wanted.size() >= kTelling && candidate.find(wanted) != std::string_view::npos)
+      best = candidate;
   return best.empty() ? "" : fmt::format("\n  hint: did you mean {}?", best);
 }
 

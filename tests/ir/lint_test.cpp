@@ -35,7 +35,7 @@ TEST_F(Lint, FindsOperandsThatNoLongerFit) {
   const Value a = x + x;
   graph.set_outputs({a, i});
   a.node()->set_operand(1, i);
-  EXPECT_EQ(lint(graph), Problems{"a add node: add: b is i64[2], but must have the dtype of a, f32"});
+  EXPECT_EQ(lint(graph), Problems{"an add node: add: b is i64[2], but must have the dtype of a, f32"});
 }
 
 TEST_F(Lint, FindsTwoInputsOfOneName) {

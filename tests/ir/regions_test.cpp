@@ -49,7 +49,7 @@ TEST(Regions, TellGraphsApart) {
   const auto changed = parse_graph(other);
   EXPECT_NE(structural_hash(*graph), structural_hash(*changed));
   EXPECT_EQ(difference(*graph, *changed),
-            "node %y and node %y: in body: node \"/loop/If\" and node \"/loop/If\": in then: a add node and "
+            "node %y and node %y: in body: node \"/loop/If\" and node \"/loop/If\": in then: an add node and "
             "a mul node: add and mul");
 }
 
