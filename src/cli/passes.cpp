@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/pass_names.h"
 #include "passes/pipeline.h"
 #include "rewrite/rules/rules.h"
 
@@ -12,14 +13,40 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// Rules that a program added to ours, and which name no graphs, have this subject.
+constexpr std::string_view kAdded = "added by this program";
+
+std::string rule_and_numerics(const PatternRewrite& rewrite) {
+  return fmt::format("{} ({})", formula_of(rewrite), name(rewrite.numerics));
+}
+
+std::string text_of(const Pass& pass) {
+  return fmt::format("{:<22} {}\n{:<22} {}\n", pass.name, pass.doc, "", pass.why_here);
+}
+
+Json as_json(const Pass& pass) {
+  return {{"name", pass.name}, {"doc", pass.doc}, {"why_here", pass.why_here}};
+}
+
 void list_passes(const std::string& json) {
   std::string text;
   Json passes = Json::array();
   for (const Pass& pass : portable_pipeline()) {
-    text += fmt::format("{:<22} {}\n{:<22} {}\n", pass.name, pass.doc, "", pass.why_here);
-    passes.push_back({{"name", pass.name}, {"doc", pass.doc}, {"why_here", pass.why_here}});
+    text += text_of(pass);
+    passes.push_back(as_json(pass));
   }
   write_results(text, json, {{"passes", passes}});
+}
+
+void tell_about_pass(const std::string& wanted, const std::string& json) {
+  for (const Pass& pass : portable_pipeline())
+    if (pass.name == wanted)
+      return write_results(
+          text_of(pass) +
+              (pass.rewrite ? fmt::format("{:<22} {}\n", "", rule_and_numerics(*pass.rewrite)) : ""),
+          json, {{"passes", Json::array({as_json(pass)})}});
+  const std::vector<std::string> names = pass_names();
+  throw user_error("there is no pass \"{}\"{}", wanted, did_you_mean(wanted, {names.begin(), names.end()}));
 }
 
 Json as_json(std::string_view subject, const Rule& rule) {
@@ -27,15 +54,38 @@ Json as_json(std::string_view subject, const Rule& rule) {
           {"rule", rule.to_string()}, {"fires", rule.fires}, {"stays", rule.stays}};
 }
 
+Json as_json(const PatternRewrite& rewrite) {
+  return {{"name", rewrite.name},        {"subject", kAdded}, {"numerics", name(rewrite.numerics)},
+          {"rule", formula_of(rewrite)}, {"fires", ""},       {"stays", ""}};
+}
+
+std::vector<std::shared_ptr<const PatternRewrite>> added_rules() {
+  std::vector<std::shared_ptr<const PatternRewrite>> rules;
+  for (const Pass& pass : portable_pipeline())
+    if (pass.rewrite)
+      rules.push_back(pass.rewrite);
+  return rules;
+}
+
 void list_rules(const std::string& json) {
   std::string text;
   Json all = Json::array();
+  const auto add = [&](std::string_view rule, Numerics numerics, const std::string& formula) {
+    text += fmt::format("  {:<32} {:<18} {}\n", rule, name(numerics), formula);
+  };
   for (const auto& [subject, rules] : all_rules()) {
     text += fmt::format("{}\n", subject);
     for (const Rule& rule : *rules) {
-      text += fmt::format("  {:<32} {:<18} {}\n", rule.name, name(rule.numerics), rule.to_string());
+      add(rule.name, rule.numerics, rule.to_string());
       all.push_back(as_json(subject, rule));
     }
+  }
+  const auto added = added_rules();
+  if (!added.empty())
+    text += fmt::format("{}\n", kAdded);
+  for (const auto& rewrite : added) {
+    add(rewrite->name, rewrite->numerics, formula_of(*rewrite));
+    all.push_back(as_json(*rewrite));
   }
   write_results(text, json, {{"rules", all}});
 }
@@ -45,10 +95,21 @@ std::vector<std::string> rule_names() {
   for (const auto& [subject, rules] : all_rules())
     for (const Rule& rule : *rules)
       names.emplace_back(rule.name);
+  for (const auto& rewrite : added_rules())
+    names.push_back(rewrite->name);
   return names;
 }
 
-void tell_about(const std::string& wanted, const std::string& json) {
+UserError no_rule(const std::string& wanted) {
+  const std::vector<std::string> rules = rule_names(), passes = pass_names();
+  std::string hint = did_you_mean(wanted, {rules.begin(), rules.end()});
+  if (hint.empty())
+    if (hint = did_you_mean(wanted, {passes.begin(), passes.end()}); !hint.empty())
+      hint += " That is a pass, of which tenon passes tells.";
+  return user_error("there is no rule \"{}\"{}", wanted, hint);
+}
+
+void tell_about_rule(const std::string& wanted, const std::string& json) {
   for (const auto& [subject, rules] : all_rules())
     for (const Rule& rule : *rules)
       if (rule.name == wanted)
@@ -56,21 +117,25 @@ void tell_about(const std::string& wanted, const std::string& json) {
             fmt::format("{}: {}\n  {} ({})\n  fires in      graph{}\n  but not in    graph{}\n", subject,
                         rule.name, rule.to_string(), name(rule.numerics), rule.fires, rule.stays),
             json, {{"rules", Json::array({as_json(subject, rule)})}});
-  const std::vector<std::string> names = rule_names();
-  throw user_error("there is no rule \"{}\"{}", wanted, did_you_mean(wanted, {names.begin(), names.end()}));
+  for (const auto& rewrite : added_rules())
+    if (rewrite->name == wanted)
+      return write_results(fmt::format("{}: {}\n  {}\n", kAdded, wanted, rule_and_numerics(*rewrite)), json,
+                           {{"rules", Json::array({as_json(*rewrite)})}});
+  throw no_rule(wanted);
 }
 
 }  // namespace
 
 void add_passes(CLI::App& program) {
-  auto json = std::make_shared<std::string>();
-  CLI::App* command =
-      program.add_subcommand("passes", "lists the passes in their order, and why they stand there");
+  auto wanted = std::make_shared<std::string>(), json = std::make_shared<std::string>();
+  CLI::App* command = program.add_subcommand(
+      "passes", "lists the passes in their order, and why they stand there, or tells about one");
+  offer(command->add_option("NAME", *wanted, "the pass to tell about"), {.words = pass_names()});
   add_json(*command, *json);
-  command->footer(examples({"tenon passes", "tenon passes --json -"}));
-  command->callback([json] {
+  command->footer(examples({"tenon passes", "tenon passes simplify", "tenon passes --json -"}));
+  command->callback([wanted, json] {
     check_json(*json);
-    list_passes(*json);
+    wanted->empty() ? list_passes(*json) : tell_about_pass(*wanted, *json);
   });
 }
 
@@ -82,7 +147,7 @@ void add_rules(CLI::App& program) {
   command->footer(examples({"tenon rules", "tenon rules multiply-by-one", "tenon rules --json rules.json"}));
   command->callback([wanted, json] {
     check_json(*json);
-    wanted->empty() ? list_rules(*json) : tell_about(*wanted, *json);
+    wanted->empty() ? list_rules(*json) : tell_about_rule(*wanted, *json);
   });
 }
 

@@ -138,6 +138,8 @@ void add_pass(Pass pass, std::string_view before) {
 }
 
 void insert_pass(std::vector<Pass>& pipeline, Pass pass, std::string_view before) {
+  if (pass.name.empty())
+    throw user_error("a pass or rewrite that is added needs a name");
   if (find_pass(pipeline, pass.name) != pipeline.end())
     throw user_error("there is a pass \"{}\" already", pass.name);
   check_names({std::string(before)}, pipeline);
@@ -150,7 +152,8 @@ void add_rewrite(PatternRewrite rewrite, std::string_view before) {
   add_pass({.name = kept->name,
             .doc = "replaces what computes its pattern",
             .run = [kept](Graph& graph, Journal& journal) { replace_pattern(graph, *kept, journal); },
-            .why_here = "added by this program"},
+            .why_here = "added by this program",
+            .rewrite = kept},
            before);
 }
 

@@ -15,6 +15,7 @@ struct Pass {
   std::function<void(Graph&, Journal&)> run;
   std::string_view why_here;
   bool is_added = false;  // by a program that uses Tenon: what it does wrong is not our fault
+  std::shared_ptr<const PatternRewrite> rewrite = nullptr;  // that it makes, where it was added as one
 };
 
 // What `tenon optimize` does: the result is good for every machine, and can be written as ONNX. Throws what
@@ -23,8 +24,8 @@ const std::vector<Pass>& portable_pipeline();
 
 // Adds a pass to that pipeline, for all that this process optimises from then on. To be called before
 // anything else runs, and with texts that live as long as it does. The pass comes before the one of this
-// name, which must be there, and its own must not be taken. As it is called where nobody catches errors, the
-// first mistake is kept until the pipeline is asked for, as command_line does, which tells of it.
+// name, which must be there; it has a name of its own that is not taken. As it is called where nobody catches
+// errors, the first mistake is kept until the pipeline is asked for, as command_line does, which tells of it.
 void add_pass(Pass pass, std::string_view before = "freeze-parameters");
 // The same for a rewrite that is written as two functions: it becomes a pass of its name.
 void add_rewrite(PatternRewrite rewrite, std::string_view before = "freeze-parameters");

@@ -78,6 +78,8 @@ class TracedPattern {
       patterns_.emplace(input, any(input.name()));
   }
 
+  const Graph& graph() const { return *graph_; }
+
   Pattern results() {
     std::vector<Pattern> results;
     for (Value output : graph_->outputs())
@@ -288,7 +290,56 @@ std::vector<Value> make_replacement(const PatternRewrite& rewrite, const std::ve
   return results;
 }
 
+// What computes the value, for people.
+Pattern formula_of(Value value) {
+  if (value.is_input())
+    return any(value.name());
+  if (const std::optional<double> number = uniform_number(value))
+    return *number;
+  if (is_constant(value))
+    return constant("constant");
+  const Node& node = *value.node();
+  NamedPatterns operands;
+  for (Value operand : node.operands())
+    operands.emplace_back("", formula_of(operand));
+  Pattern pattern = op(node.op().name, operands);
+  for (const AttributeDecl& decl : node.op().attributes)
+    if (const auto it = node.attributes().find(decl.name);
+        it != node.attributes().end() && !(decl.default_value && it->second == *decl.default_value))
+      pattern = pattern.with(decl.name, it->second);
+  return pattern;
+}
+
+std::string formulas_of(const Graph& graph) {
+  std::vector<std::string> formulas;
+  for (Value output : graph.outputs())
+    formulas.push_back(formula_of(output).to_string());
+  return fmt::format("{}", fmt::join(formulas, ", "));
+}
+
+// The replacement, traced with what the pattern was.
+std::string replacement_formula(const PatternRewrite& rewrite, const Graph& pattern) {
+  TracedInputs inputs;
+  for (Value input : pattern.inputs())
+    inputs.emplace_back(input.type(), input.name());
+  try {
+    return formulas_of(*trace(inputs, [&](const std::vector<Value>& values) {
+      const std::vector<Value> results = make_replacement(rewrite, values, pattern.outputs().size());
+      if (std::find(results.begin(), results.end(), Value()) != results.end())
+        throw user_error("it is not for these");
+      return results;
+    }));
+  } catch (const std::exception&) {
+    return "the replacement";
+  }
+}
+
 }  // namespace
+
+std::string formula_of(const PatternRewrite& rewrite) {
+  const TracedPattern pattern(rewrite);
+  return formulas_of(pattern.graph()) + " => " + replacement_formula(rewrite, pattern.graph());
+}
 
 int64_t replace_pattern(Graph& graph, const PatternRewrite& rewrite, Journal& journal) {
   TracedPattern pattern(rewrite);

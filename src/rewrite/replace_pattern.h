@@ -63,4 +63,8 @@ struct PatternRewrite {
 int64_t replace_pattern(Graph& graph, const PatternRewrite& rewrite, Journal& journal);
 int64_t replace_pattern(Graph& graph, TracedFunction pattern, TracedFunction replacement);
 
+// Both functions as formulas: (exp(x0) * exp(x1)) => exp((x0 + x1)). A replacement that asks more of its
+// values than the pattern is told by these words alone.
+std::string formula_of(const PatternRewrite& rewrite);
+
 }  // namespace tenon

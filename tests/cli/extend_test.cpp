@@ -3,6 +3,9 @@
 
 #include <tenon/extend.hpp>
 
+#include "base/child_process.h"
+#include "ops/registry.h"
+
 namespace tenon {
 namespace {
 
@@ -35,6 +38,49 @@ TEST(Extend, TellsOfTheFirstMistake) {
         add_rewrite(kRule, "simplfy");
       },
       "tenon: there is a pass \"my-rule\" already\n");
+}
+
+TEST(Extend, WantsNames) {
+  expect_refused(
+      [] { add_rewrite({.name = "", .pattern = kRule.pattern, .replacement = kRule.replacement}); },
+      "tenon: a pass or rewrite that is added needs a name\n");
+}
+
+// What a program that has the rule prints for these arguments.
+void expect_told(std::vector<std::string> words, const std::string& text) {
+  testing::internal::CaptureStdout();
+  const ChildEnd end = run_in_child(60, [&] {
+    register_ops();
+    add_rewrite(kRule);
+    add_rewrite({.name = "my-other",
+                 .numerics = Numerics::BitExact,
+                 .inputs = {f32({2, 3})},
+                 .pattern = [](Value x) { return reduce_sum(x * 2.0, {1}); },
+                 .replacement = [](Value) { return Value(); }});
+    words.insert(words.begin(), "my_tenon");
+    std::vector<char*> arguments;
+    for (std::string& word : words)
+      arguments.push_back(word.data());
+    const int status = command_line(static_cast<int>(arguments.size()), arguments.data());
+    return std::to_string(status);
+  });
+  EXPECT_EQ(end.report, "0") << end.failure;
+  const std::string out = testing::internal::GetCapturedStdout();
+  EXPECT_NE(out.find(text), std::string::npos) << out;
+}
+
+TEST(Extend, TellsAboutRulesThatWereAdded) {
+  expect_told({"rules", "my-rule"},
+              "added by this program: my-rule\n  relu(relu(x)) => relu(x) (reassociates)\n");
+  expect_told({"rules"},
+              "added by this program\n"
+              "  my-rule                          reassociates       relu(relu(x)) => relu(x)\n"
+              "  my-other                         bit-exact          "
+              "reduce_sum((x * 2), axes=[1]) => the replacement\n");
+  expect_told({"passes", "my-rule"},
+              "my-rule                replaces what computes its pattern\n"
+              "                       added by this program\n"
+              "                       relu(relu(x)) => relu(x) (reassociates)\n");
 }
 
 }  // namespace
