@@ -36,7 +36,8 @@ std::set<std::string> passes_left_out(const Options& options) {
 void check_against(const Options& options) {
   if (!options.against.empty() && options.against != "reference" && options.against != "unfused" &&
       !options.against.starts_with(kWithout))
-    throw user_error("--against is reference, unfused or without=NAME,…, but not {}", options.against);
+    throw user_error("--against: it must be reference, unfused or without=NAME,…, but is {}{}",
+                     options.against, did_you_mean(options.against, {"reference", "unfused", "without="}));
 }
 
 std::vector<Contender> prepare(Graph& graph, const Options& options) {

@@ -2,12 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
-#include <utility>
+#include <vector>
 
 namespace tenon::cli {
 
-// "batch=4", as --dim takes it; other text is the user's fault.
-std::pair<std::string, int64_t> parse_binding(const std::string& text);
+// What --dim takes, "batch=4", each name once; other text is the user's fault.
+std::map<std::string, int64_t> parse_bindings(const std::vector<std::string>& texts);
 
 }  // namespace tenon::cli

@@ -100,7 +100,7 @@ void add_bisect(CLI::App& program) {
           ->option_text("FILE"),
       {".npz"});
   offer_files(command
-                  ->add_option("-o", options->output,
+                  ->add_option("-o,--output", options->output,
                                "where a small model that shows it is written, as .onnx or .tenon")
                   ->option_text("FILE [bisect.onnx]"),
               {".onnx", ".tenon"});

@@ -15,49 +15,10 @@
 #include "cli/completion.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "ir/op.h"
+#include "cli/usage_errors.h"
 #include "ops/registry.h"
 
 namespace {
-
-// An argument that should be a subcommand, but is none.
-void refuse_unknown_command(CLI::App& program, std::string_view name) {
-  std::vector<std::string> commands;
-  for (const CLI::App* command : program.get_subcommands(nullptr))
-    commands.push_back(command->get_name());
-  const std::vector<std::string_view> names(commands.begin(), commands.end());
-  if (std::find(names.begin(), names.end(), name) != names.end())
-    return;
-  const std::string hint = tenon::did_you_mean(name, names);
-  throw tenon::user_error("there is no command {}{}", name,
-                          hint.empty() ? "\n  hint: tenon --help lists them" : hint);
-}
-
-// What the command does not take: an option that may be misspelt, or an argument too many.
-tenon::UserError not_taken(const CLI::App& command, const std::string& argument) {
-  if (!argument.starts_with("-"))
-    return tenon::user_error("{} takes no further argument, but got {}", command.get_name(), argument);
-  std::vector<std::string> options;
-  for (const CLI::Option* option : command.get_options())
-    for (const std::string& name : option->get_lnames())
-      options.push_back("--" + name);
-  const std::string option = argument.substr(0, argument.find('='));
-  const std::string hint = tenon::did_you_mean(option, {options.begin(), options.end()});
-  const std::string words = command.get_parent() == nullptr ? "tenon" : "tenon " + command.get_name();
-  return tenon::user_error("{} has no option {}{}", command.get_name(), option,
-                           hint.empty() ? fmt::format("\n  hint: {} --help lists them", words) : hint);
-}
-
-// Tells of what was not taken, if anything was not: that says more than what is missing in its place.
-void refuse_others(const CLI::App& program) {
-  const std::vector<CLI::App*> commands = program.get_subcommands();
-  const CLI::App& command = commands.empty() ? program : *commands.front();
-  const std::vector<std::string> others = command.remaining(true);
-  const auto option = std::find_if(others.begin(), others.end(),
-                                   [](const std::string& each) { return each.starts_with("-"); });
-  if (!others.empty())
-    throw not_taken(command, option == others.end() ? others.front() : *option);
-}
 
 // Before the command, or behind it.
 void add_quiet(CLI::App& program) {
@@ -90,16 +51,14 @@ void add_commands(CLI::App& program) {
 
 int parse(CLI::App& program, int argc, char** argv) {
   if (argc > 1 && argv[1][0] != '-')
-    refuse_unknown_command(program, argv[1]);
+    tenon::cli::refuse_unknown_command(program, argv[1]);
   try {
     program.parse(argc, argv);
     return 0;
   } catch (const CLI::ParseError& error) {
-    const bool is_fault = error.get_exit_code() != 0;  // help and version are none
-    if (is_fault)
-      refuse_others(program);
-    program.exit(error);
-    return is_fault ? 2 : 0;
+    if (error.get_exit_code() != 0)
+      tenon::cli::refuse(program, error);
+    return program.exit(error);  // which prints the help or the version
   } catch (const tenon::cli::Refused&) {
     return 1;
   }

@@ -27,21 +27,21 @@ void refuse_overwriting(const ModelArguments& arguments, const std::string& outp
 
 std::unique_ptr<Graph> load_model(const ModelArguments& arguments, const onnx::ImportOptions& options) {
   std::map<std::string, Dim> sizes;
-  for (const std::string& dim : arguments.dims) {
-    auto [name, size] = parse_binding(dim);
-    sizes.insert_or_assign(std::move(name), size);
-  }
+  for (const auto& [name, size] : parse_bindings(arguments.dims))
+    sizes.emplace(name, size);
   std::unique_ptr<Graph> graph = read_model(arguments.model, options);
   if (sizes.empty())
     return graph;
   std::set<std::string> symbols;
   for (Value input : graph->inputs())
     symbols.merge(symbols_of(input.type()));
-  for (const auto& [name, size] : sizes)
+  for (const auto& [name, size] : sizes) {
+    const char* several = name.find(',') == std::string::npos ? "" : "; each is given by a --dim of its own";
     if (!symbols.contains(name))
       throw user_error("--dim {}={}: no input has a dimension {}\n  hint: {}", name, size, name,
                        symbols.empty() ? "the sizes of all inputs are fixed"
-                                       : fmt::format("there are {}", fmt::join(symbols, ", ")));
+                                       : fmt::format("there are {}{}", fmt::join(symbols, ", "), several));
+  }
   return with_context([&] { return arguments.model; }, [&] { return graph->bind(sizes); });
 }
 

@@ -32,10 +32,9 @@ std::map<std::string, int64_t> choose_sizes(const Kernel& kernel, const std::vec
   std::map<std::string, int64_t> sizes;
   for (const std::string& symbol : kernel.size_symbols())
     sizes.emplace(symbol, 7);
-  for (const std::string& dim : dims) {
-    const auto [name, size] = parse_binding(dim);
+  for (const auto& [name, size] : parse_bindings(dims)) {
     if (!sizes.contains(name))
-      throw user_error("--dim {}: no size of {} is called {}", dim, kernel.name, name);
+      throw user_error("--dim {}={}: no size of {} is called {}", name, size, kernel.name, name);
     sizes.at(name) = size;
   }
   return sizes;

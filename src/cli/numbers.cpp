@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "frontends/onnx/import.h"
+#include "frontends/onnx/write/schemas.h"
 #include "runtime/thread_pool.h"
 #include "target/target.h"
 
@@ -49,6 +51,25 @@ CLI::Option* add_top(CLI::App& command, int64_t& top) {
   return command.add_option("--top", top, "how many steps are listed, the slowest first")
       ->check(in_range<int64_t>("a whole number from 1 up", [](int64_t number) { return number >= 1; }))
       ->option_text("N [20]");
+}
+
+CLI::Option* add_seed(CLI::App& command, uint64_t& seed) {
+  return command.add_option("--seed", seed, "the seed of the model's random ops")
+      ->check(in_range<uint64_t>("a whole number from 0 up", [](uint64_t) { return true; }))
+      ->capture_default_str();
+}
+
+CLI::Option* add_opset(CLI::App& command, std::optional<int64_t>& opset) {
+  const std::string range = fmt::format("{} to {}", onnx::kOldestWritten, onnx::kNewestOpset);
+  return command
+      .add_option("--opset", opset,
+                  fmt::format("the opset of the ONNX file: {}, by default the oldest that all its nodes can "
+                              "be written in",
+                              range))
+      ->check(in_range<int64_t>(
+          "a whole number from " + range,
+          [](int64_t number) { return number >= onnx::kOldestWritten && number <= onnx::kNewestOpset; }))
+      ->option_text("N");
 }
 
 void add_tolerance(CLI::App& command, double& tolerance) {

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <optional>
 
 namespace tenon::cli {
 
@@ -10,6 +11,8 @@ CLI::Option* add_samples(CLI::App& command, int64_t& samples);
 CLI::Option* add_threads(CLI::App& command, int& threads);  // by default, as many as there are cores
 CLI::Option* add_seconds(CLI::App& command, double& seconds);
 CLI::Option* add_top(CLI::App& command, int64_t& top);  // how many of a list are shown
+CLI::Option* add_seed(CLI::App& command, uint64_t& seed);
+CLI::Option* add_opset(CLI::App& command, std::optional<int64_t>& opset);  // of an ONNX file that is written
 void add_tolerance(CLI::App& command, double& tolerance);
 
 }  // namespace tenon::cli

@@ -9,13 +9,13 @@
 #include "cli/compile_model.h"
 #include "cli/count_ops.h"
 #include "cli/load_model.h"
+#include "cli/numbers.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/pass_names.h"
 #include "cli/peak_memory.h"
 #include "frontends/onnx/import.h"
 #include "frontends/onnx/proto.h"
-#include "frontends/onnx/write/schemas.h"
 #include "frontends/onnx/write/write.h"
 #include "ir/print.h"
 #include "passes/pipeline.h"
@@ -99,18 +99,26 @@ std::string table(const std::vector<PassReport>& reports) {
   return text;
 }
 
+int64_t sum(const Counts& counts) {
+  int64_t sum = 0;
+  for (const auto& [op, count] : counts)
+    sum += count;
+  return sum;
+}
+
 // Of a model before and after. They are counted as ONNX has them, whether it is written or not, so that an
 // ONNX file and what becomes of it are compared; what ONNX cannot say is counted as our graphs have it.
-class OpCounter {
+class NodeCounter {
  public:
-  explicit OpCounter(const std::string& model, const Graph& graph) : before_(count_ops(graph)) {
+  NodeCounter(const std::string& model, const Graph& graph) : before_(count_nodes(graph)) {
     if (model.ends_with(".onnx"))
-      onnx_before_ = count_ops(onnx::read_model(model).proto.graph);
-    else
-      onnx_before_ = as_onnx(graph, {});
+      onnx_before_ = sum(count_ops(onnx::read_model(model).proto.graph));
+    else if (const std::optional<Counts> ops = as_onnx(graph, {}))
+      onnx_before_ = sum(*ops) + count_dead(graph);
   }
 
-  std::pair<Counts, Counts> before_and_after(const Graph& graph, const Options& options) const {
+  // How many nodes there were, and which there are now.
+  std::pair<int64_t, Counts> before_and_after(const Graph& graph, const Options& options) const {
     if (onnx_before_)
       if (const std::optional<Counts> after = as_onnx(graph, {.opset = options.opset}))
         return {*onnx_before_, *after};
@@ -127,16 +135,17 @@ class OpCounter {
     }
   }
 
-  Counts before_;
-  std::optional<Counts> onnx_before_;
-};
+  // Nodes that nothing uses: they are not written, but were there.
+  static int64_t count_dead(const Graph& graph) {
+    const std::unique_ptr<Graph> alive = graph.clone();
+    Journal forgotten;
+    remove_dead(*alive, forgotten);
+    return count_nodes(graph) - count_nodes(*alive);
+  }
 
-int64_t sum(const Counts& counts) {
-  int64_t sum = 0;
-  for (const auto& [op, count] : counts)
-    sum += count;
-  return sum;
-}
+  int64_t before_;
+  std::optional<int64_t> onnx_before_;
+};
 
 // The composites there are now. A silu as steep as this approximates gelu, and is known by that name.
 Counts recognised_in(const Graph& graph) {
@@ -154,7 +163,7 @@ Counts recognised_in(const Graph& graph) {
   return counts;
 }
 
-nlohmann::ordered_json stats_of(const Counts& before, const Counts& after, const Graph& graph,
+nlohmann::ordered_json stats_of(int64_t before, const Counts& after, const Graph& graph,
                                 const Journal& journal, const std::vector<PassReport>& reports) {
   nlohmann::ordered_json passes = nlohmann::ordered_json::array();
   double milliseconds = 0;
@@ -165,7 +174,7 @@ nlohmann::ordered_json stats_of(const Counts& before, const Counts& after, const
                       {"nodes", report.nodes}});
     milliseconds += report.milliseconds;
   }
-  return {{"nodes_before", sum(before)},
+  return {{"nodes_before", before},
           {"nodes_after", sum(after)},
           {"ops_after", after},
           {"recognised", recognised_in(graph)},
@@ -199,11 +208,11 @@ void optimize_and_write(const Options& options) {
   refuse_both(passes);
   const std::unique_ptr<Graph> graph = load_model(options.model);
   Journal journal(parse_numerics_budget(options.numerics));
-  const OpCounter counter(options.model.model, *graph);
+  const NodeCounter counter(options.model.model, *graph);
   const std::vector<PassReport> reports = optimize_model(*graph, journal, passes);
   const std::string written = options.output.empty() ? "" : write_model(*graph, options);
   const auto [before, after] = counter.before_and_after(*graph, options);
-  const std::string text = table(reports) + fmt::format("{} nodes became {}\n", sum(before), sum(after)) +
+  const std::string text = table(reports) + fmt::format("{} nodes became {}\n", before, sum(after)) +
                            written + (options.remarks ? list(journal.remarks()) : "");
   write_results(text, options.stats, stats_of(before, after, *graph, journal, reports));
 }
@@ -215,15 +224,11 @@ void add_optimize(CLI::App& program) {
   CLI::App* command = program.add_subcommand("optimize", "makes a model smaller and faster");
   options->model.add_to(*command);
   offer_files(
-      command->add_option("-o", options->output, "writes the optimised model here, as .onnx or .tenon")
+      command
+          ->add_option("-o,--output", options->output, "writes the optimised model here, as .onnx or .tenon")
           ->option_text("FILE"),
       {".onnx", ".tenon"});
-  command
-      ->add_option("--opset", options->opset,
-                   fmt::format("the opset of the ONNX file: {} to {}, by default the oldest that all its "
-                               "nodes can be written in",
-                               onnx::kOldestWritten, onnx::kNewestOpset))
-      ->option_text("N");
+  add_opset(*command, options->opset);
   add_numerics(*command, options->numerics);
   const std::vector<std::string> passes = pass_names();
   offer(command->add_option("--passes", options->only, "runs these passes alone")->option_text("NAME,..."),

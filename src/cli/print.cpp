@@ -101,9 +101,10 @@ void add_print(CLI::App& program) {
   add_choice(*command, "--stage", options->stage,
              "the model as read, with its gradients, optimised, or compiled for this machine",
              {"imported", "gradient", "optimised", "fusion", "kernels", "program"});
-  offer_files(
-      command->add_option("-o", options->file, "writes it to this file; of the form tenon, it reads back")
-          ->option_text("FILE"));
+  offer_files(command
+                  ->add_option("-o,--output", options->file,
+                               "writes it to this file; of the form tenon, it reads back")
+                  ->option_text("FILE"));
   list += "NAME of a built-in model is one of\n";
   for (const builtin::Model& model : builtin::all_models())
     list += fmt::format("  {:<18} {}\n", model.name, model.doc);

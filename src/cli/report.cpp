@@ -71,7 +71,8 @@ void add_report(CLI::App& program) {
   CLI::App* command = program.add_subcommand(
       "report", "writes a page that shows a model at every stage, and where its time goes");
   options->model.add_to(*command);
-  command->add_option("-o", options->output, "the page, or the data of it where the name ends in .json")
+  command
+      ->add_option("-o,--output", options->output, "the page, or the data of it where the name ends in .json")
       ->option_text("REPORT.html")
       ->required();
   add_inputs(*command, options->inputs, "made by rule");

@@ -118,12 +118,12 @@ void add_run(CLI::App& program) {
   add_numerics(*command, options->numerics);
   add_precision(*command, options->precision);
   add_threads(*command, options->run.threads);
-  command->add_option("--seed", options->run.seed, "the seed of the model's random ops")
-      ->capture_default_str();
+  add_seed(*command, options->run.seed);
   command->footer(
       "An input of an ONNX model that has a value in the model keeps it unless --inputs holds another.\n"
-      "Inputs made by rule: element i is sin(0.37 i) + 0.1 for floats, 7919 i mod 1000 for integers,\n"
-      "true for booleans; a symbolic dimension is 1 unless --dim says otherwise.\n" +
+      "Inputs made by rule: element i is sin(0.37 i) + 0.1 for floats, 7919 i mod 1000 for integers\n"
+      "(mod the size of what they are looked up in, if that is smaller), true for booleans; a symbolic "
+      "dimension is 1 unless --dim says otherwise.\n" +
       examples({"tenon run builtin:tiny", "tenon run builtin:attention --outputs out.npz --threads 1",
                 "tenon run builtin:attention_any_length --dim length=100 --engine reference"}));
   command->callback([options] { run(*options); });

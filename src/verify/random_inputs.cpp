@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <unordered_set>
 
 #include "rewrite/match.h"
 #include "tensor/rounding.h"
 #include "tensor/wide.h"
 #include "verify/compare.h"
+#include "verify/index_bounds.h"
 #include "verify/sample_inputs.h"
 
 namespace tenon {
@@ -15,7 +15,6 @@ namespace {
 
 constexpr int64_t kSizes[] = {3, 8, 32, 64};  // that symbols are tried with
 constexpr int64_t kSmallIntegers = 10;        // integers that nothing bounds are below this
-constexpr size_t kMostFollowed = 256;         // nodes that are looked at to see what an input is used for
 
 // Tried one after another until the outputs tell something.
 constexpr Spread kSpreads[] = {{1, false}, {1, true}, {30, false}, {30, true}};
@@ -37,34 +36,15 @@ bool reads_mask(const Node& user, Value value) {
 // How many different integers a value may be: fewer than the rows of any table that it is looked up in, and
 // two for a mask.
 int64_t bound_of(Value input) {
-  int64_t bound = kSmallIntegers;
-  bool is_index = false;
-  std::vector<Value> waiting = {input};
-  std::unordered_set<const Node*> seen;
-  while (!waiting.empty() && seen.size() < kMostFollowed) {
-    const Value value = waiting.back();
-    waiting.pop_back();
-    for (const Node* user : value.users()) {
-      if (!seen.insert(user).second)
-        continue;
-      if (user->is("gather") && user->in("indices") == value) {
-        const Value table = user->in("x");
-        const int64_t axis = user->attr("axis");
-        const std::optional<int64_t> rows =
-            table.shape().ranked() ? table.dim(axis).constant() : std::nullopt;
-        if (rows)
-          bound = is_index ? std::min(bound, *rows) : *rows;
-        is_index = true;
-      } else if (reads_mask(*user, value)) {
-        bound = std::min<int64_t>(bound, 2);
-        is_index = true;
-      } else if (user->op().category == Category::Shape || user->is("cast") || user->is("copy")) {
-        for (Value result : user->results())
-          waiting.push_back(result);
-      }
-    }
-  }
-  return std::max<int64_t>(bound, 1);
+  std::optional<int64_t> bound;
+  const auto lower_to = [&](int64_t most) { bound = bound ? std::min(*bound, most) : most; };
+  for_each_reader(input, [&](const Node& user, Value value) {
+    if (names_places(user, value))
+      lower_to(places_to_name(user).value_or(kSmallIntegers));
+    else if (reads_mask(user, value))
+      lower_to(2);
+  });
+  return std::max<int64_t>(bound.value_or(kSmallIntegers), 1);
 }
 
 Tensor draw(Value input, RandomGenerator& random, const Spread& spread) {

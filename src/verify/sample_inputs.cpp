@@ -4,16 +4,22 @@
 
 #include "base/error.h"
 #include "tensor/wide.h"
+#include "verify/index_bounds.h"
 
 namespace tenon {
 
 namespace {
 
-int64_t sample_size(const Dim& dim) {
+template <class Symbols>
+std::map<std::string, int64_t> ones(const Symbols& symbols) {
   std::map<std::string, int64_t> ones;
-  for (const std::string& symbol : dim.symbols())
+  for (const std::string& symbol : symbols)
     ones.emplace(symbol, 1);
-  const std::optional<int64_t> size = dim.is_unknown() ? 1 : dim.evaluate(ones);
+  return ones;
+}
+
+int64_t sample_size(const Dim& dim) {
+  const std::optional<int64_t> size = dim.is_unknown() ? 1 : dim.evaluate(ones(dim.symbols()));
   if (!size)
     throw user_error("the dimension {} has no size where every symbol is 1", dim);
   if (*size < 0)
@@ -21,9 +27,27 @@ int64_t sample_size(const Dim& dim) {
   return *size;
 }
 
+// The sizes of the inputs that are made up for a graph.
+std::map<std::string, int64_t> sample_sizes(const Graph& graph) {
+  std::set<std::string> symbols;
+  for (Value input : graph.inputs())
+    symbols.merge(symbols_of(input.type()));
+  return ones(symbols);
+}
+
+// How many different integers are made up for an input.
+int64_t integers_for(Value input, const std::map<std::string, int64_t>& sizes) {
+  int64_t integers = kIntegers;
+  for_each_reader(input, [&](const Node& user, Value value) {
+    if (names_places(user, value))
+      integers = std::min(integers, places_to_name(user, sizes).value_or(kIntegers));
+  });
+  return std::max<int64_t>(integers, 1);
+}
+
 }  // namespace
 
-Tensor sample_input(const TensorType& type) {
+Tensor sample_input(const TensorType& type, int64_t integers) {
   if (!type.shape.ranked())
     throw user_error("its rank is unknown, so no value can be made up for it");
   Extents extents;
@@ -42,18 +66,19 @@ Tensor sample_input(const TensorType& type) {
   Tensor wide(DType::U64, extents);
   const std::span<uint64_t> values = wide.mutable_data<uint64_t>();
   for (size_t i = 0; i < values.size(); ++i)
-    values[i] = type.dtype == DType::Bool ? 1 : i * 7919 % 1000;
+    values[i] = type.dtype == DType::Bool ? 1 : i * 7919 % static_cast<uint64_t>(integers);
   return narrow<uint64_t>(type.dtype, extents, values);
 }
 
 Data sample_inputs(const Graph& graph) {
+  const std::map<std::string, int64_t> sizes = sample_sizes(graph);
   Data inputs;
   for (Value input : graph.inputs())
     with_context([&] { return fmt::format("input {} of type {}", input.name(), input.type()); },
                  [&] {
                    if (!input.type().is_tensor())
                      throw user_error("no value can be made up for it");
-                   inputs.emplace_back(sample_input(input.type().as_tensor()));
+                   inputs.emplace_back(sample_input(input.type().as_tensor(), integers_for(input, sizes)));
                  });
   return inputs;
 }

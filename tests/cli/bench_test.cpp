@@ -17,9 +17,9 @@ class Bench : public CommandLine {
     folder_.write("chain.tenon",
                   "graph main(%x: f32[64,64], %w: f32[64,64], %v: f32[64,64]) {\n  %a = mul(%x, %w)\n"
                   "  %b = add(%a, %v)\n  %y = relu(%b)\n  return %y\n}\n");
-    folder_.write(
-        "ids.tenon",
-        "graph main(%table: f32[4,2], %ids: i64[n]) {\n  %y = gather(%table, %ids)\n  return %y\n}\n");
+    folder_.write("ids.tenon",
+                  "graph main(%table: f32[4,2], %ids: i64[n]) {\n  %i = abs(%ids)\n  %y = gather(%table, "
+                  "%i)\n  return %y\n}\n");
   }
 
   // What it writes about a model.

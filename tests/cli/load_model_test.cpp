@@ -37,8 +37,27 @@ TEST_F(LoadModel, DimThatDoesNotFitNamesTheNode) {
 }
 
 TEST_F(LoadModel, DimOfAnotherFormIsRefused) {
-  for (const std::string dim : {"n", "=2", "n=", "n=two", "n=-1", "n=2x", "n=99999999999999999999"})
-    expect_refused("tenon print model.tenon --dim " + dim, "--dim " + dim + ": it should look like batch=4");
+  const auto expect_error = [&](const std::string& dim, const std::string& message) {
+    expect_refused("tenon print model.tenon --dim " + dim, "--dim " + dim + ": " + message);
+  };
+  expect_error("n", "it should look like batch=4");
+  expect_error("=2", "the name is missing, as in batch=4");
+  expect_error("n=", "the size is missing, as in batch=4");
+  expect_error("n=two", "two is no whole number");
+  expect_error("n=2x", "2x is no whole number");
+  expect_error("n=4.5", "4.5 is no whole number");
+  expect_error("n=-1", "a size cannot be below 0");
+  expect_error("n=-99999999999999999999", "a size cannot be below 0");
+  expect_error("n=99999999999999999999", "no size is as large");
+}
+
+TEST_F(LoadModel, OneSizeIsGivenToADimension) {
+  for (const char* dims : {"--dim n=4 --dim n=5", "--dim n=4 n=5", "--dim n=5 --dim n=5"})
+    EXPECT_EQ(shell(std::string("tenon print model.tenon ") + dims).status, 2) << dims;
+  expect_refused("tenon print model.tenon --dim n=4 --dim n=5", "--dim n=5: n is given twice, as 4 too");
+  const Outcome outcome = shell("tenon print model.tenon --dim n=4,n=5");
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_NE(outcome.error.find("; each is given by a --dim of its own"), std::string::npos) << outcome.error;
 }
 
 TEST_F(LoadModel, WhatIsNoModelIsRefused) {

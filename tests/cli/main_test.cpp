@@ -35,8 +35,11 @@ TEST_F(Main, WrongArgumentsAreTheUsersFault) {
     const Outcome outcome = shell(command);
     EXPECT_EQ(outcome.status, 2) << command;
     EXPECT_EQ(outcome.out, "") << command;
-    EXPECT_NE(outcome.error, "") << command;
+    EXPECT_TRUE(outcome.error.starts_with("tenon: ")) << command << "\n" << outcome.error;
   }
+  expect_refused(
+      "tenon run builtin:tiny --seed many",
+      "--seed: it must be a whole number from 0 up, but is many\n  hint: tenon run --help says more");
 }
 
 TEST_F(Main, PathsThatTheSystemRefusesAreTheUsersFault) {

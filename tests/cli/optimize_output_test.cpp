@@ -22,7 +22,8 @@ TEST_F(OptimizeOutput, OtherSuffixesAreRefused) {
   expect_refused("tenon optimize builtin:tiny -o a.tenon --opset 17",
                  "--opset is for .onnx files, but a.tenon is written");
   expect_refused("tenon optimize builtin:tiny -o a.onnx --opset 12",
-                 "opset 12 cannot be written, only 13 to 28");
+                 "--opset: it must be a whole number from 13 to 28, but is 12\n"
+                 "  hint: tenon optimize --help says more");
   EXPECT_EQ(files(), std::set<std::string>());
 }
 

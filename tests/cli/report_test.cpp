@@ -12,9 +12,10 @@ using Json = nlohmann::ordered_json;
 class Report : public CommandLine {
  protected:
   void SetUp() override {
-    folder_.write("ids.tenon",
-                  "graph main(%table: f32[4,2], %ids: i64[n]) {\n  %y = gather(%table, %ids) from "
-                  "\"lookup\"\n  return %y\n}\n");
+    folder_.write(
+        "ids.tenon",
+        "graph main(%table: f32[4,2], %ids: i64[n]) {\n  %i = abs(%ids)\n  %y = gather(%table, %i) from "
+        "\"lookup\"\n  return %y\n}\n");
   }
 };
 

@@ -83,9 +83,9 @@ TEST_F(Run, OverridesTheValuesOfInputs) {
 }
 
 TEST_F(Run, SaysWhenTheInputsThatDoNotFitWereMadeUp) {
-  folder_.write(
-      "ids.tenon",
-      "graph main(%table: f32[4,2], %ids: i64[3]) {\n  %y = gather(%table, %ids)\n  return %y\n}\n");
+  folder_.write("ids.tenon",
+                "graph main(%table: f32[4,2], %ids: i64[3]) {\n  %places = abs(%ids)\n  %y = gather(%table, "
+                "%places)\n  return %y\n}\n");
   expect_refused("tenon run ids.tenon --engine reference",
                  "node %y: gather: index 919 is out of range for dimension 0 of size 4\n"
                  "  hint: the inputs were made up; give your own with --inputs");
@@ -93,6 +93,15 @@ TEST_F(Run, SaysWhenTheInputsThatDoNotFitWereMadeUp) {
                  "node \"%y\": an index is out of range, or an integer is divided by zero\n"
                  "  hint: tenon run --engine reference says more\n"
                  "  hint: the inputs were made up; give your own with --inputs");
+}
+
+TEST_F(Run, MakesUpIndicesThatFit) {
+  folder_.write(
+      "ids.tenon",
+      "graph main(%table: f32[4,2], %ids: i64[3]) {\n  %y = gather(%table, %ids)\n  return %y\n}\n");
+  for (const char* engine : {"reference", "compiled"})
+    expect_done(std::string("tenon run ids.tenon --engine ") + engine,
+                "y: f32[3,2] = [0.1, 0.461615, 0.896565, 0.624044, 1.09588, 1.06128], from 0.1 to 1.09588\n");
 }
 
 TEST_F(Run, CompilesTheModelUnlessToldOtherwise) {

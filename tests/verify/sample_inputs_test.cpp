@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/expect_error.h"
+#include "ir/graph_text.h"
 #include "tensor/wide.h"
 
 namespace tenon {
@@ -20,6 +21,38 @@ TEST(SampleInputs, FollowTheRuleOfTheirDType) {
   EXPECT_EQ(as_ints(sample_input({DType::Bool, {2}})), (std::vector<int64_t>{1, 1}));
   EXPECT_EQ(sample_input({DType::String, {1}}).strings()[0], "");
   EXPECT_TRUE(identical(sample_input({DType::C64, {2}}), Tensor(DType::C64, {2})));
+}
+
+// The first input, of i64[4], of a graph with this body.
+std::vector<int64_t> integers_for(const std::string& body) {
+  return as_ints(
+      sample_inputs(*parse_graph("graph g(%i: i64[4], %t: f32[n,2]) { " + body + " }")).front().tensor());
+}
+
+TEST(SampleInputs, IndicesAreWithinWhatTheyAreLookedUpIn) {
+  const std::string table = "%x = constant(value=f32[7,5] splat 1) ";
+  EXPECT_EQ(integers_for(table + "%y = gather(%x, %i) return %y"), (std::vector<int64_t>{0, 2, 4, 6}));
+  EXPECT_EQ(integers_for(table + "%y = gather(%x, %i, axis=1) return %y"),
+            (std::vector<int64_t>{0, 4, 3, 2}));
+  // Through views and casts, and within the smaller of two.
+  EXPECT_EQ(integers_for(table + R"(%r = unsqueeze(%i, axes=[0]) %c = cast(%r, to=i32)
+    %y = gather(%x, %c) %z = gather(%x, %i, axis=1) return %y, %z)"),
+            (std::vector<int64_t>{0, 4, 3, 2}));
+  // A tuple counts along two dimensions.
+  EXPECT_EQ(integers_for(table + R"(%s = constant(value=i64[2] {2, 2}) %r = reshape(%i, %s)
+    %y = gather_nd(%x, %r) return %y)"),
+            (std::vector<int64_t>{0, 4, 3, 2}));
+  // Symbols are 1.
+  EXPECT_EQ(integers_for("%y = gather(%t, %i) return %y"), (std::vector<int64_t>{0, 0, 0, 0}));
+}
+
+TEST(SampleInputs, OtherIntegersAreAsLargeAsEver) {
+  const std::vector<int64_t> usual = {0, 919, 838, 757};
+  EXPECT_EQ(integers_for("%y = mul(%i, %i) return %y"), usual);
+  EXPECT_EQ(
+      integers_for("%x = constant(value=f32[7] splat 1) %j = mul(%i, %i) %y = gather(%x, %j) return %y"),
+      usual);
+  EXPECT_EQ(integers_for("%x = constant(value=f32[2000] splat 1) %y = gather(%x, %i) return %y"), usual);
 }
 
 TEST(SampleInputs, EverySymbolIsOne) {
