@@ -47,20 +47,22 @@ std::vector<Contender> prepare(Graph& graph, const Options& options) {
   std::vector<Contender> contenders(1);
   contenders[0].name = "compiled";
   const NumericsBudget numerics = parse_numerics_budget(options.numerics);
-  const Precision precision = parse_precision(options.precision);
+  CompileOptions how{
+      .numerics = numerics, .precision = parse_precision(options.precision), .threads = options.run.threads};
   const double optimize_ms = milliseconds_of([&] { optimize_model(graph, numerics); });
-  contenders[0].compile(graph, optimize_ms, {.numerics = numerics, .precision = precision});
+  contenders[0].compile(graph, optimize_ms, how);
   if (options.against.empty())
     return contenders;
   Contender& other = contenders.emplace_back();
   other.name = left_out.empty() ? options.against : "without";
   if (!left_out.empty()) {
     const double without_ms = milliseconds_of([&] { optimize_model(*as_read, numerics, left_out); });
-    other.compile(*as_read, without_ms, {.numerics = numerics, .precision = precision});
+    other.compile(*as_read, without_ms, how);
   } else if (as_read) {
     other.graph = std::move(as_read);
   } else {
-    other.compile(graph, optimize_ms, {.fuse = false, .numerics = numerics, .precision = precision});
+    how.fuse = false;
+    other.compile(graph, optimize_ms, how);
   }
   return contenders;
 }

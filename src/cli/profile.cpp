@@ -47,8 +47,9 @@ void profile(const Options& options) {
   ExplainedProgram compiled;
   preparation.compiling =
       milliseconds_of([&] {
-        compiled = compile_model_explained(
-            *graph, {.numerics = numerics, .precision = parse_precision(options.precision)});
+        compiled = compile_model_explained(*graph, {.numerics = numerics,
+                                                    .precision = parse_precision(options.precision),
+                                                    .threads = options.measure.threads});
       }) /
       1e3;
 

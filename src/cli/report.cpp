@@ -46,7 +46,8 @@ void report(const Options& options) {
   ReportOptions how{.model = options.model.model,
                     .version = TENON_VERSION,
                     .compile = {.numerics = parse_numerics_budget(options.numerics),
-                                .precision = parse_precision(options.precision)},
+                                .precision = parse_precision(options.precision),
+                                .threads = options.measure.threads},
                     .measure = options.measure,
                     .not_verified = why_not_verified(options, *graph),
                     .listener = listener_for(progress)};

@@ -43,8 +43,8 @@ void check_outputs(const std::string& file, const Graph& graph) {
 }
 
 // What runs the model, which must outlive it.
-Executor prepare(Graph& graph, Engine engine, NumericsBudget numerics, Precision precision) {
-  if (engine == Engine::Reference && precision != Precision::F32)
+Executor prepare(Graph& graph, Engine engine, const CompileOptions& how) {
+  if (engine == Engine::Reference && how.precision != Precision::F32)
     throw user_error(
         "--precision is for the compiled engine; the reference computes with what the model has");
   if (engine == Engine::Reference)
@@ -54,9 +54,8 @@ Executor prepare(Graph& graph, Engine engine, NumericsBudget numerics, Precision
                                         progress.step(node.op().name);
                                       }});
     };
-  optimize_model(graph, numerics);
-  return [program = std::shared_ptr<const Program>(
-              compile_model(graph, {.numerics = numerics, .precision = precision}))](
+  optimize_model(graph, how.numerics);
+  return [program = std::shared_ptr<const Program>(compile_model(graph, how))](
              const Data& inputs, const tenon::RunOptions& options) {
     return run_compiled([&] { return program->run(inputs, options); });
   };
@@ -84,9 +83,10 @@ void run(const RunArguments& options) {
   }
   const std::optional<Data> inputs = file.inputs_for(*graph);
   file.note_others();
-  const Executor execute =
-      prepare(*graph, parse_engine(options.engine), parse_numerics_budget(options.numerics),
-              parse_precision(options.precision));
+  const Executor execute = prepare(*graph, parse_engine(options.engine),
+                                   {.numerics = parse_numerics_budget(options.numerics),
+                                    .precision = parse_precision(options.precision),
+                                    .threads = options.run.threads});
   const auto start = std::chrono::steady_clock::now();
   const Data outputs =
       inputs

@@ -18,6 +18,7 @@ class ObjectCache {
   explicit ObjectCache(std::filesystem::path folder, uint64_t most_bytes = kMostBytes)
       : folder_(std::move(folder)), most_bytes_(most_bytes) {}
 
+  const std::filesystem::path& folder() const { return folder_; }
   std::optional<std::string> find(const std::string& key) const;
   void store(const std::string& key, const std::string& object) const;
 

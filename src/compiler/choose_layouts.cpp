@@ -143,7 +143,9 @@ class LayoutChooser {
       excess.push_back(*own);
     }
     if (const std::optional<WindowSums> sums = window_sums(definition, image)) {
-      stage.tile = choose_tile(*sums, target_);
+      stage.tile = choose_tile(*sums, target_, choice_of(stage));
+      if (stage.contraction)
+        stage.contraction->may_tile = may_tile(*sums, target_);
       if (stage.tile)
         for (size_t dim = kFirstSpatial; dim < sizes.size(); ++dim)
           excess[dim].after =

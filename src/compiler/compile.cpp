@@ -21,6 +21,7 @@
 #include "compiler/multiply_pairs.h"
 #include "compiler/rename_kernel.h"
 #include "compiler/reuse_memory.h"
+#include "compiler/tuned_choices.h"
 #include "ops/data.h"
 #include "ops/lower.h"
 #include "passes/passes.h"
@@ -61,6 +62,8 @@ class Compiler {
       : options_(options), graph_(copy_for_loops(graph)) {
     if (options.precision == Precision::BF16 && options.numerics == NumericsBudget::Strict)
       throw user_error("precision bf16 rounds what strict numerics leave as it is");
+    if (!options_.choices)
+      options_.choices = options_.cache ? tuned_choices() : ContractionChoices();
     if (options_.numerics != NumericsBudget::Strict) {
       decompose(*graph_, {"dequantize"});
       multiply_dequantised(*graph_, options_.target);
@@ -73,7 +76,9 @@ class Compiler {
     std::set<std::string> kept;
     for (Value output : graph_->outputs())
       kept.insert(lowered.names.at(output.data()));
-    fused_.emplace(std::move(lowered), std::move(kept), options_.fuse, options_.numerics, options_.target);
+    const int threads = options_.threads == 0 ? options_.target.cores : options_.threads;
+    fused_.emplace(std::move(lowered), std::move(kept), options_.fuse, *options_.choices,
+                   ChoiceCircumstances{options_.target, threads, options_.numerics});
   }
 
   std::vector<Kernel> kernels() {
@@ -112,8 +117,9 @@ class Compiler {
         for (const std::string& buffer : lowered().items[item].writes)
           maker.emplace(buffer, report.after.size());
       }
-      report.after.push_back({named.sources, cost_of(fused_->stages_of(group), fused_->needed_outside(group),
-                                                     lowered().buffers)});
+      report.after.push_back(
+          {named.sources, cost_of(fused_->stages_of(group), fused_->needed_outside(group), lowered().buffers),
+           fused_->contraction_of(group)});
     }
     std::set<std::pair<std::string, size_t>> known;  // several parts of a kernel may read one buffer
     for (const Missed& missed : fused_->missed())
@@ -446,7 +452,7 @@ class Compiler {
     return work.is_unknown() ? Dim(1) : work;
   }
 
-  const CompileOptions& options_;
+  CompileOptions options_;
   std::unique_ptr<Graph> graph_;
   std::optional<FusedGraph> fused_;
   std::map<size_t, NamedKernel> kernels_;  // by group

@@ -18,6 +18,10 @@ struct CompileOptions {
   NumericsBudget numerics = NumericsBudget::Default;  // strict: convolutions add up windows as they are
   Precision precision = Precision::F32;               // of the factors of products in f32
   std::optional<codegen::ObjectCache> cache = codegen::default_cache();
+  // How many will run it, for which contractions may have been measured; 0: as many as the target has cores.
+  int threads = 0;
+  // For contractions; nothing: what measuring them has left in the default cache, where any is to be used.
+  std::optional<ContractionChoices> choices = std::nullopt;
   // Told, one call at a time, of each kernel before code is generated for it, and how many there are.
   std::function<void(int64_t kernels)> before_kernel = nullptr;
 };
@@ -30,6 +34,7 @@ std::unique_ptr<Program> compile(const Graph& graph, const CompileOptions& optio
 struct FusedKernel {
   std::vector<std::string> sources;  // nodes of the user's model
   KernelCost cost;
+  std::optional<Stage> contraction;  // that it computes, or that it moves elements for
 };
 struct UnfusedEdge {
   size_t from, to;  // kernels, in the order in which they run

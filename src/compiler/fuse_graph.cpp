@@ -48,9 +48,10 @@ bool draws(const Node& node) {
 
 }  // namespace
 
-FusedGraph::FusedGraph(LoweredGraph lowered, std::set<std::string> kept, bool fuse, NumericsBudget numerics,
-                       const Target& target)
+FusedGraph::FusedGraph(LoweredGraph lowered, std::set<std::string> kept, bool fuse,
+                       const ContractionChoices& choices, const ChoiceCircumstances& circumstances)
     : lowered_(std::move(lowered)), kept_(std::move(kept)) {
+  const Target& target = circumstances.target;
   if (!fuse)
     pack_weights(lowered_, target);
   note_sizes();
@@ -63,7 +64,8 @@ FusedGraph::FusedGraph(LoweredGraph lowered, std::set<std::string> kept, bool fu
   if (!fuse)
     return;
   inline_items(kept_, target);
-  choose_layouts(lowered_, kept_, numerics, target);
+  look_up_choices(lowered_, choices, circumstances);
+  choose_layouts(lowered_, kept_, circumstances.numerics, target);
   pack_weights(lowered_, target);
   pack_rows(lowered_, target);
   note_sizes();
@@ -166,6 +168,14 @@ std::vector<Stage> FusedGraph::stages_of(size_t group) const {
     if (lowered_.items[item].stage)
       stages.push_back(*lowered_.items[item].stage);
   return stages;
+}
+
+// Nothing is chosen for sums along rows, nor for the products of attention.
+std::optional<Stage> FusedGraph::contraction_of(size_t group) const {
+  const std::optional<Stage>& first = lowered_.items[groups_[group].items.front()].stage;
+  const bool is_chosen_for = first && first->contraction &&
+                             (groups_[group].pattern == Pattern::Contract || !first->definition.reduces());
+  return is_chosen_for ? first : std::nullopt;
 }
 
 std::set<std::string> FusedGraph::needed_outside(size_t group) const {

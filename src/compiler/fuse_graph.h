@@ -1,17 +1,16 @@
 // fuse_graph.h — which steps of a lowered graph become one kernel.
 #pragma once
 
-#include "compiler/lower_graph.h"
+#include "compiler/look_up_choices.h"
 #include "fusion/cost.h"
-#include "rewrite/journal.h"
 
 namespace tenon {
 
 class FusedGraph {
  public:
-  // `kept` is what the caller gets. Without `fuse`, each node is a kernel.
-  FusedGraph(LoweredGraph lowered, std::set<std::string> kept, bool fuse, NumericsBudget numerics,
-             const Target& target);
+  // `kept` is what the caller gets. Without `fuse`, each node is a kernel, for which nothing is chosen.
+  FusedGraph(LoweredGraph lowered, std::set<std::string> kept, bool fuse, const ContractionChoices& choices,
+             const ChoiceCircumstances& circumstances);
 
   const LoweredGraph& lowered() const { return lowered_; }  // without what is computed where it is needed
   const std::vector<Group>& groups() const { return groups_; }
@@ -20,6 +19,8 @@ class FusedGraph {
 
   // Empty where the group is another step than a kernel of stages.
   std::vector<Stage> stages_of(size_t group) const;
+  // The sum of products that a kernel computes, or moves elements for, if it can be computed otherwise.
+  std::optional<Stage> contraction_of(size_t group) const;
   // What a group makes that others read, or the caller gets.
   std::set<std::string> needed_outside(size_t group) const;
   bool is_read(const std::string& buffer) const;

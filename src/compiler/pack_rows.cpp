@@ -32,7 +32,8 @@ class RowPacker {
  private:
   void pack(Item& item) {
     Stage& stage = *item.stage;
-    const std::optional<RowChoice> choice = choose_row_blocks(stage.definition, *stage.panels, target_);
+    const std::optional<RowChoice> choice =
+        choose_row_blocks(stage.definition, *stage.panels, target_, choice_of(stage));
     if (!choice)
       return;
     const Scalar& load = choice->load;
@@ -71,7 +72,9 @@ class RowPacker {
     definition.at = loops::variables_of(definition.axes);
     definition.values = {choice.load.substitute(
         {{row.variable, first + Dim::symbol("i2")}, {reduced.variable, Dim::symbol("i1")}})};
-    return {.stage = Stage{std::move(definition), product.sources},
+    return {.stage = Stage{.definition = std::move(definition),
+                           .sources = product.sources,
+                           .contraction = product.contraction},
             .reads = {choice.load.name()},
             .writes = {name}};
   }

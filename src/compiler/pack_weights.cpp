@@ -42,7 +42,8 @@ class Packer {
   void pack(Item& item) {
     Stage& stage = *item.stage;
     const std::optional<PanelChoice> choice = choose_panels(
-        stage.definition, target_, [&](const std::string& buffer) { return lowered_.is_constant(buffer); });
+        stage.definition, target_, [&](const std::string& buffer) { return lowered_.is_constant(buffer); },
+        choice_of(stage));
     if (!choice)
       return;
     const Scalar& load = choice->load;

@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "fusion/contraction_choice.h"
 #include "loops/definition.h"
 #include "target/target.h"
 
@@ -37,9 +38,16 @@ struct Stage {
   std::optional<Panels> panels = {};
   // Of a product with panels: its formula reads the other factor as if all rows lay in the first block.
   std::optional<RowBlocks> row_blocks = {};
+  // Of a product, and of what only moves elements for one.
+  std::optional<ContractionPart> contraction = {};
   // What stands around the results where their buffer is larger; 0 unless this says otherwise.
   std::optional<loops::Scalar> border = {};
 };
+
+// What was chosen for it, if anything was.
+inline ContractionChoice choice_of(const Stage& stage) {
+  return stage.contraction ? stage.contraction->choice : ContractionChoice();
+}
 
 // The buffers that a stage reads.
 std::set<std::string> buffers_read(const Stage& stage);

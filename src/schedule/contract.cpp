@@ -493,8 +493,10 @@ std::optional<std::vector<Statement>> contract_in_registers(const std::vector<De
                                                             const std::set<std::string>& outputs,
                                                             const Target& target, bool may_pack,
                                                             const std::optional<Panels>& panels,
-                                                            const std::optional<RowBlocks>& row_blocks) {
-  std::optional<ContractionShape> shape = shape_of_contraction(definitions.front(), target, may_pack, panels);
+                                                            const std::optional<RowBlocks>& row_blocks,
+                                                            const ContractionChoice& choice) {
+  std::optional<ContractionShape> shape =
+      shape_of_contraction(definitions.front(), target, may_pack, panels, choice);
   if (!shape)
     return std::nullopt;
   return Contraction(definitions, outputs, target, may_pack, panels, row_blocks, std::move(*shape)).run();

@@ -15,6 +15,6 @@ namespace tenon {
 std::optional<std::vector<loops::Statement>> contract_in_registers(
     const std::vector<loops::Definition>& definitions, const std::set<std::string>& outputs,
     const Target& target, bool may_pack = true, const std::optional<Panels>& panels = std::nullopt,
-    const std::optional<RowBlocks>& row_blocks = std::nullopt);
+    const std::optional<RowBlocks>& row_blocks = std::nullopt, const ContractionChoice& choice = {});
 
 }  // namespace tenon

@@ -22,7 +22,8 @@ constexpr int64_t kMostShared = 7;  // elements that rows share with others, in 
 
 class ShapeChooser {
  public:
-  ShapeChooser(const Definition& sum, const Target& target) : sum_(sum), target_(target) {}
+  ShapeChooser(const Definition& sum, const Target& target, const ContractionChoice& choice)
+      : sum_(sum), target_(target), choice_(choice) {}
 
   std::optional<ContractionShape> run(bool may_pack, const std::optional<Panels>& panels) {
     if (sum_.results.size() != 1 || sum_.axes.empty())
@@ -59,10 +60,11 @@ class ShapeChooser {
   // fetch ahead.
   std::optional<RowChoice> choose_row_blocks(const Panels& panels) {
     run(false, panels);
-    if (!shape_.row || shape_.tiles || shape_.both_along || shape_.across->kind() != Scalar::Kind::Load ||
-        sum_.reduced.size() != 1 || !sum_.reduced.front().size.is_constant() ||
-        row_size().constant().value_or(0) < 2 * shape_.rows ||
-        ceil_div(lane_size(), shape_.lanes).constant().value_or(0) < kLeastPanels ||
+    if (!choice_.row_blocks.value_or(true) || !shape_.row || shape_.tiles || shape_.both_along ||
+        shape_.across->kind() != Scalar::Kind::Load || sum_.reduced.size() != 1 ||
+        !sum_.reduced.front().size.is_constant() || row_size().constant().value_or(0) < 2 * shape_.rows ||
+        ceil_div(lane_size(), shape_.lanes).constant().value_or(0) <
+            (choice_.row_blocks ? 1 : kLeastPanels) ||
         !runs_through_memory(*shape_.across, sum_.reduced.front()))
       return std::nullopt;
     const Axis& row = sum_.axes[*shape_.row];
@@ -256,6 +258,11 @@ class ShapeChooser {
                  : most_lanes_;
     if (!shape_.row)
       return true;
+    if (size && may_choose_lanes(*size)) {
+      lanes = chosen_lanes();
+      shape_.rows = best_rows(lanes);
+      return true;
+    }
     shape_.rows = best_rows(lanes);
     if (const int64_t fewer = whole_lanes() / kRegistersPerVector; size && lanes > fewer)
       if (const int64_t rows = best_rows(fewer); time_of(rows, fewer) < time_of(shape_.rows, lanes)) {
@@ -263,6 +270,13 @@ class ShapeChooser {
         shape_.rows = rows;
       }
     return true;
+  }
+
+  int64_t chosen_lanes() const { return *choice_.vectors * whole_lanes() / kRegistersPerVector; }
+  // Whether the factor across the lanes is the same in all of so many.
+  bool may_choose_lanes(int64_t size) const {
+    return choice_.vectors && chosen_lanes() >= kLeastLanes && chosen_lanes() <= size &&
+           (!mentions(*shape_.across, sum_.axes.back().variable) || most_lanes_ % chosen_lanes() == 0);
   }
 
   // As many rows as there are registers for their sums, beside those for the factors.
@@ -274,6 +288,9 @@ class ShapeChooser {
     return std::max<int64_t>(lanes * kRegistersPerVector / whole_lanes(), 1);
   }
   int64_t best_rows(int64_t lanes) const {
+    if (choice_.rows)
+      return std::clamp<int64_t>(*choice_.rows, 1,
+                                 std::min(most_rows(lanes), row_size().constant().value_or(INT64_MAX)));
     const int64_t most = std::min<int64_t>(most_rows(lanes), kMostRows);
     if (!row_size().is_constant())
       return std::min<int64_t>(most, target_.vector_registers / 4);
@@ -314,6 +331,7 @@ class ShapeChooser {
 
   const Definition& sum_;
   const Target& target_;
+  const ContractionChoice& choice_;
   ContractionShape shape_;
   int64_t most_lanes_ = whole_lanes();  // of a block, in all of which the factor across them is the same
 };
@@ -339,18 +357,20 @@ Dim ContractionShape::lane_size(const Definition& sum) const {
 }
 
 std::optional<ContractionShape> shape_of_contraction(const Definition& sum, const Target& target,
-                                                     bool may_pack, const std::optional<Panels>& panels) {
-  return ShapeChooser(sum, target).run(may_pack, panels);
+                                                     bool may_pack, const std::optional<Panels>& panels,
+                                                     const ContractionChoice& choice) {
+  return ShapeChooser(sum, target, choice).run(may_pack, panels);
 }
 
 std::optional<PanelChoice> choose_panels(const Definition& sum, const Target& target,
-                                         const std::function<bool(const std::string&)>& is_constant) {
-  return ShapeChooser(sum, target).choose_panels(is_constant);
+                                         const std::function<bool(const std::string&)>& is_constant,
+                                         const ContractionChoice& choice) {
+  return ShapeChooser(sum, target, choice).choose_panels(is_constant);
 }
 
-std::optional<RowChoice> choose_row_blocks(const Definition& sum, const Panels& panels,
-                                           const Target& target) {
-  return ShapeChooser(sum, target).choose_row_blocks(panels);
+std::optional<RowChoice> choose_row_blocks(const Definition& sum, const Panels& panels, const Target& target,
+                                           const ContractionChoice& choice) {
+  return ShapeChooser(sum, target, choice).choose_row_blocks(panels);
 }
 
 int64_t lanes_of_block(DType dtype, const Target& target) {

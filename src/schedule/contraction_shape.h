@@ -27,7 +27,8 @@ struct ContractionShape {
 // side first. `panels`: of a constant that lies in them.
 std::optional<ContractionShape> shape_of_contraction(const loops::Definition& sum, const Target& target,
                                                      bool may_pack,
-                                                     const std::optional<Panels>& panels = std::nullopt);
+                                                     const std::optional<Panels>& panels = std::nullopt,
+                                                     const ContractionChoice& choice = {});
 
 // The load of a constant that had better lie in panels, and how many lanes these should have; nothing where
 // there is none. Each index of the load is an axis of its own, or 0.
@@ -36,7 +37,8 @@ struct PanelChoice {
   int64_t lanes;
 };
 std::optional<PanelChoice> choose_panels(const loops::Definition& sum, const Target& target,
-                                         const std::function<bool(const std::string&)>& is_constant);
+                                         const std::function<bool(const std::string&)>& is_constant,
+                                         const ContractionChoice& choice = {});
 
 // The load of the factor across the lanes, of a product with panels, whose rows had better lie in blocks, and
 // how many these should have; nothing where there is none. Each index of the load is the axis of the rows,
@@ -47,7 +49,7 @@ struct RowChoice {
   int64_t rows;
 };
 std::optional<RowChoice> choose_row_blocks(const loops::Definition& sum, const Panels& panels,
-                                           const Target& target);
+                                           const Target& target, const ContractionChoice& choice = {});
 
 // Whether loads that move along the axis move from element to element in memory.
 bool runs_through_memory(const loops::Scalar& value, const loops::Axis& axis);

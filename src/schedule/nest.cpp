@@ -312,12 +312,14 @@ class NestBuilder {
     std::vector<Definition> definitions;
     for (const Stage& stage : stages_)
       definitions.push_back(renamed(stage.definition, stage.definition.axes.size(), ""));
-    if (stages_.front().tile) {
-      kernel_.body = build_winograd(definitions, outputs_, *stages_.front().tile, target_);
+    const Stage& sum_stage = stages_.front();
+    const ContractionChoice choice = choice_of(sum_stage);
+    if (sum_stage.tile) {
+      kernel_.body = build_winograd(definitions, outputs_, *sum_stage.tile, target_, choice);
       return;
     }
     if (std::optional<std::vector<Statement>> body = contract_in_registers(
-            definitions, outputs_, target_, true, stages_.front().panels, stages_.front().row_blocks)) {
+            definitions, outputs_, target_, true, sum_stage.panels, sum_stage.row_blocks, choice)) {
       kernel_.body = std::move(*body);
       interleave_blocks(kernel_.body, target_);
       return;

@@ -129,6 +129,32 @@ Blocks blocks_of(const WindowSums& sums, int64_t tile, const Target& target) {
   return *best;
 }
 
+// Those that were chosen, as far as there can be.
+Blocks blocks_of(const WindowSums& sums, int64_t tile, const Target& target,
+                 const ContractionChoice& choice) {
+  Blocks blocks = blocks_of(sums, tile, target);
+  const int64_t count = sums.filters / filters_at_once(sums.filters, target);
+  blocks.rows = std::clamp<int64_t>(choice.tile_rows.value_or(blocks.rows), 1, blocks.down);
+  blocks.count = divide_up(blocks.down, blocks.rows);
+  blocks.parts = std::clamp<int64_t>(choice.filter_parts.value_or(blocks.parts), 1, count);
+  return blocks;
+}
+
+// The axis along a dimension of the result.
+const Axis& axis_along(const Definition& convolution, size_t dim) {
+  for (const Axis& each : convolution.axes)
+    if (loops::mentions(convolution.at[dim], each.variable))
+      return each;
+  CHECK(false, "a convolution of {} has no axis {}", convolution.results.front().name, dim);
+}
+
+WindowSums sums_of(const Definition& convolution) {
+  return {.height = *axis_along(convolution, 1).size.constant(),
+          .width = *axis_along(convolution, 2).size.constant(),
+          .channels = *convolution.reduced.back().size.constant(),
+          .filters = *axis_along(convolution, 3).size.constant()};
+}
+
 Scalar at(const Dim& index) { return Scalar::index(index); }
 
 // Loop variables.
@@ -143,7 +169,7 @@ constexpr const char *kTransformed = "transformed", *kProducts = "products", *kS
 class WinogradNest {
  public:
   WinogradNest(const std::vector<Definition>& definitions, const std::set<std::string>& outputs, int64_t tile,
-               const Target& target)
+               const Target& target, const ContractionChoice& choice)
       : definitions_(definitions),
         outputs_(outputs),
         sum_(definitions.front()),
@@ -152,12 +178,9 @@ class WinogradNest {
         side_(tile + 2),
         lanes_(lanes_of(target)) {
     find_factors();
-    sums_ = {.height = *axis(1).size.constant(),
-             .width = *axis(2).size.constant(),
-             .channels = *sum_.reduced.back().size.constant(),
-             .filters = *axis(3).size.constant()};
+    sums_ = sums_of(sum_);
     filters_ = filters_at_once(sums_.filters, target);
-    blocks_ = blocks_of(sums_, tile, target);
+    blocks_ = blocks_of(sums_, tile, target, choice);
     rows_ = best_rows(target);
   }
 
@@ -184,13 +207,7 @@ class WinogradNest {
   }
 
  private:
-  // The axis along a dimension of the result.
-  const Axis& axis(size_t dim) const {
-    for (const Axis& each : sum_.axes)
-      if (loops::mentions(sum_.at[dim], each.variable))
-        return each;
-    CHECK(false, "a convolution of {} has no axis {}", sum_.results.front().name, dim);
-  }
+  const Axis& axis(size_t dim) const { return axis_along(sum_, dim); }
 
   void find_factors() {
     for (const Scalar& factor : sum_.values.front().operands())
@@ -396,12 +413,19 @@ class WinogradNest {
 
 }  // namespace
 
-std::optional<int64_t> choose_tile(const WindowSums& sums, const Target& target) {
+bool may_tile(const WindowSums& sums, const Target& target) {
   constexpr int64_t largest = 1 << 20;  // along any axis; there is no memory for more, and it would overflow
-  if (sums.channels % lanes_of(target) != 0 || sums.filters % lanes_of(target) != 0 ||
-      std::max({sums.height, sums.width, sums.channels, sums.filters}) > largest ||
-      std::min({sums.height, sums.width, sums.channels, sums.filters}) < 1)
+  return sums.channels % lanes_of(target) == 0 && sums.filters % lanes_of(target) == 0 &&
+         std::max({sums.height, sums.width, sums.channels, sums.filters}) <= largest &&
+         std::min({sums.height, sums.width, sums.channels, sums.filters}) >= 1;
+}
+
+std::optional<int64_t> choose_tile(const WindowSums& sums, const Target& target,
+                                   const ContractionChoice& choice) {
+  if (!may_tile(sums, target) || choice.tile == 0)
     return std::nullopt;
+  if (choice.tile == 2 || choice.tile == 4)
+    return choice.tile;
   std::optional<int64_t> best;
   double least = 0.8 * time_of_windows(sums, target);  // of what is only estimated, a part must be won
   for (int64_t tile : {2, 4})
@@ -410,6 +434,16 @@ std::optional<int64_t> choose_tile(const WindowSums& sums, const Target& target)
       least = time;
     }
   return best;
+}
+
+TileBlocks tile_blocks(const Definition& convolution, int64_t tile, const Target& target,
+                       const ContractionChoice& choice) {
+  const WindowSums sums = sums_of(convolution);
+  const Blocks blocks = blocks_of(sums, tile, target, choice);
+  return {.rows = blocks.rows,
+          .parts = blocks.parts,
+          .most_rows = blocks.down,
+          .most_parts = sums.filters / filters_at_once(sums.filters, target)};
 }
 
 int64_t reach_of_tiles(int64_t size, int64_t tile) { return divide_up(size, tile) * tile + 2 - size; }
@@ -446,8 +480,8 @@ Tensor winograd_weights(const Tensor& weights, int64_t tile, const Target& targe
 
 std::vector<Statement> build_winograd(const std::vector<Definition>& definitions,
                                       const std::set<std::string>& outputs, int64_t tile,
-                                      const Target& target) {
-  return WinogradNest(definitions, outputs, tile, target).run();
+                                      const Target& target, const ContractionChoice& choice) {
+  return WinogradNest(definitions, outputs, tile, target, choice).run();
 }
 
 }  // namespace tenon

@@ -9,6 +9,7 @@
 
 #include <set>
 
+#include "fusion/contraction_choice.h"
 #include "loops/definition.h"
 #include "target/target.h"
 #include "tensor/tensor.h"
@@ -21,8 +22,21 @@ struct WindowSums {
   int64_t channels, filters;
 };
 
-// The size of tiles with which a convolution takes the least time; nothing where adding up windows does.
-std::optional<int64_t> choose_tile(const WindowSums& sums, const Target& target);
+// Whether its sizes are such that it may be computed in tiles.
+bool may_tile(const WindowSums& sums, const Target& target);
+
+// The size of tiles with which a convolution takes the least time, unless one is chosen; nothing where adding
+// up windows does.
+std::optional<int64_t> choose_tile(const WindowSums& sums, const Target& target,
+                                   const ContractionChoice& choice = {});
+
+// How the tiles of an image are taken: so many rows of them at once, with a part of the filters.
+struct TileBlocks {
+  int64_t rows = 1, parts = 1;
+  int64_t most_rows = 1, most_parts = 1;  // that there can be
+};
+TileBlocks tile_blocks(const loops::Definition& convolution, int64_t tile, const Target& target,
+                       const ContractionChoice& choice);
 
 // How far beyond the last pixel of the results windows reach when tiles are whole.
 int64_t reach_of_tiles(int64_t size, int64_t tile);
@@ -37,6 +51,6 @@ Tensor winograd_weights(const Tensor& weights, int64_t tile, const Target& targe
 // [batch, height, width, channels], and have elements wherever whole tiles reach.
 std::vector<loops::Statement> build_winograd(const std::vector<loops::Definition>& definitions,
                                              const std::set<std::string>& outputs, int64_t tile,
-                                             const Target& target);
+                                             const Target& target, const ContractionChoice& choice = {});
 
 }  // namespace tenon

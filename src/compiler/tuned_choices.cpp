@@ -1,0 +1,118 @@
+#include "compiler/tuned_choices.h"
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "base/write_file.h"
+#include "codegen/object_cache.h"
+
+namespace tenon {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+constexpr int64_t kFormat = 1;  // another one is of another version, and is ignored
+
+// The fields of a choice: what each is called, and the most that it can be.
+struct Field {
+  const char* name;
+  std::optional<int64_t> ContractionChoice::*member;
+  int64_t least, most;
+};
+constexpr Field kFields[] = {
+    {"tile", &ContractionChoice::tile, 0, 4},
+    {"tile_rows", &ContractionChoice::tile_rows, 1, 1 << 20},
+    {"filter_parts", &ContractionChoice::filter_parts, 1, 1 << 20},
+    {"rows", &ContractionChoice::rows, 1, 64},
+    {"vectors", &ContractionChoice::vectors, 1, 8},
+};
+constexpr const char* kRowBlocks = "row_blocks";
+
+struct Damaged {};
+
+Json as_json(ContractionKey key, const TunedChoice& tuned) {
+  Json json = {{"kernel", fmt::format("{:016x}", key)}};
+  for (const Field& field : kFields)
+    if (const std::optional<int64_t>& value = tuned.choice.*field.member)
+      json[field.name] = *value;
+  if (tuned.choice.row_blocks)
+    json[kRowBlocks] = *tuned.choice.row_blocks;
+  json["before_ms"] = 1e3 * tuned.before;
+  json["after_ms"] = 1e3 * tuned.after;
+  return json;
+}
+
+ContractionKey key_in(const std::string& text) {
+  size_t used = 0;
+  const ContractionKey key = std::stoull(text, &used, 16);
+  return used == text.size() ? key : throw Damaged();
+}
+
+TunedChoice tuned_in(const Json& json) {
+  TunedChoice tuned;
+  for (const Field& field : kFields)
+    if (json.contains(field.name)) {
+      const auto value = json.at(field.name).get<int64_t>();
+      if (value < field.least || value > field.most)
+        throw Damaged();
+      tuned.choice.*field.member = value;
+    }
+  if (json.contains(kRowBlocks))
+    tuned.choice.row_blocks = json.at(kRowBlocks).get<bool>();
+  tuned.before = json.at("before_ms").get<double>() / 1e3;
+  tuned.after = json.at("after_ms").get<double>() / 1e3;
+  return tuned;
+}
+
+}  // namespace
+
+std::optional<fs::path> tuned_file() {
+  const std::optional<codegen::ObjectCache> cache = codegen::default_cache();
+  return cache ? std::optional(cache->folder() / "tuned.json") : std::nullopt;
+}
+
+TunedChoices read_tuned(const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream)
+    return {};
+  try {
+    const Json json = Json::parse(stream);
+    if (json.at("format") != kFormat)
+      return {};
+    TunedChoices choices;
+    for (const Json& each : json.at("choices"))
+      choices.insert_or_assign(key_in(each.at("kernel").get<std::string>()), tuned_in(each));
+    return choices;
+  } catch (const Json::exception&) {
+  } catch (const std::logic_error&) {  // of a key that is no number
+  } catch (const Damaged&) {
+  }
+  return {};
+}
+
+void add_tuned(const fs::path& file, const TunedChoices& choices) {
+  TunedChoices all = read_tuned(file);
+  for (const auto& [key, tuned] : choices)
+    if (tuned.choice == ContractionChoice())
+      all.erase(key);
+    else
+      all.insert_or_assign(key, tuned);
+  Json json = {{"format", kFormat}, {"choices", Json::array()}};
+  for (const auto& [key, tuned] : all)
+    json["choices"].push_back(as_json(key, tuned));
+  std::error_code ignored;  // write_file says why where it cannot
+  fs::create_directories(file.parent_path(), ignored);
+  write_file(file, json.dump(1) + "\n");
+}
+
+ContractionChoices tuned_choices() {
+  ContractionChoices choices;
+  if (const std::optional<fs::path> file = tuned_file())
+    for (const auto& [key, tuned] : read_tuned(*file))
+      choices.emplace(key, tuned.choice);
+  return choices;
+}
+
+}  // namespace tenon

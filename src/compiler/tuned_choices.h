@@ -1,0 +1,30 @@
+// tuned_choices.h — what measuring has shown to be best, kept on disk from one start to the next.
+#pragma once
+
+#include <filesystem>
+
+#include "fusion/contraction_choice.h"
+
+namespace tenon {
+
+struct TunedChoice {
+  ContractionChoice choice;
+  double before = 0, after = 0;  // seconds in one run of the model that it was measured in
+
+  friend bool operator==(const TunedChoice&, const TunedChoice&) = default;
+};
+using TunedChoices = std::map<ContractionKey, TunedChoice>;
+
+// A file in the folder of the cache; nothing where there is no cache.
+std::optional<std::filesystem::path> tuned_file();
+
+// Empty where there is no file, or it is damaged: then estimates choose.
+TunedChoices read_tuned(const std::filesystem::path& file);
+// Puts these in place of those that the file has for the same keys. A choice that chooses nothing takes them
+// out.
+void add_tuned(const std::filesystem::path& file, const TunedChoices& choices);
+
+// Those of the file above.
+ContractionChoices tuned_choices();
+
+}  // namespace tenon

@@ -1,0 +1,171 @@
+#include "fusion/contraction_choice.h"
+
+#include "compiler/expect_compiled.h"
+#include "schedule/other_choices.h"
+
+namespace tenon {
+namespace {
+
+Target with_wide_vectors() {
+  Target target = this_machine();
+  target.cores = 2;
+  target.matrix_tiles = false;
+  return target;
+}
+
+CompileOptions choosing(const ContractionChoices& choices = {}) {
+  CompileOptions options = without_cache();
+  options.target = with_wide_vectors();
+  options.choices = choices;
+  return options;
+}
+
+// Those of a graph that can be chosen for.
+std::vector<Stage> contractions_in(const Graph& graph, const CompileOptions& options) {
+  std::vector<Stage> stages;
+  for (const FusedKernel& kernel : fusion_of(graph, options).after)
+    if (kernel.contraction && kernel.contraction->definition.reduces())
+      stages.push_back(*kernel.contraction);
+  return stages;
+}
+
+Stage only_contraction_in(const Graph& graph, const CompileOptions& options) {
+  const std::vector<Stage> stages = contractions_in(graph, options);
+  CHECK(stages.size() == 1, "there are {} contractions", stages.size());
+  return stages.front();
+}
+
+ContractionKey key_of(const Graph& graph, const CompileOptions& options = choosing()) {
+  return only_contraction_in(graph, options).contraction->key;
+}
+
+std::string product(int64_t rows, std::string_view names = "x y") {
+  const std::string x(names.substr(0, 1)), y(names.substr(2, 1));
+  return fmt::format(R"(graph g(%{1}: f32[{0},64], %w1: f32[64,96]) {{
+      %{2} = matmul(%{1}, %w1)
+      return %{2}
+    }})",
+                     rows, x, y);
+}
+std::unique_ptr<Graph> convolution(int64_t channels = 32) {
+  return read(fmt::format(R"(graph g(%x: f32[1,{0},21,18], %w1: f32[64,{0},3,3], %w2: f32[64,1,1]) {{
+      %0 = conv(%x, %w1, strides=[1,1], dilations=[1,1], pads=[1,1,1,1])
+      %1 = add(%0, %w2)
+      %2 = relu(%1)
+      return %2
+    }})",
+                          channels));
+}
+
+TEST(ContractionKey, DoesNotDependOnNames) {
+  EXPECT_EQ(key_of(*read(product(40))), key_of(*read(product(40, "a b"))));
+}
+
+TEST(ContractionKey, DependsOnAllThatTimeDependsOn) {
+  const ContractionKey key = key_of(*read(product(40)));
+  EXPECT_NE(key, key_of(*read(product(41))));
+  CompileOptions other = choosing();
+  other.threads = 1;
+  EXPECT_NE(key, key_of(*read(product(40)), other));
+  other = choosing();
+  other.target.caches.level2 *= 2;
+  EXPECT_NE(key, key_of(*read(product(40)), other));
+  other = choosing();
+  other.numerics = NumericsBudget::Strict;
+  EXPECT_NE(key, key_of(*read(product(40)), other));
+}
+
+// What is chosen is what is made, and what is made computes the same.
+void expect_others_right(const Graph& graph, const std::map<std::string, int64_t>& sizes = {}) {
+  const Data inputs = inputs_for(graph, sizes);
+  const std::vector<double> wanted = widen<double>(evaluate(graph, inputs)[0].tensor());
+  double largest = 0;
+  for (double each : wanted)
+    largest = std::max(largest, std::abs(each));
+  const CompileOptions options = choosing();
+  const Stage stage = only_contraction_in(graph, options);
+  const std::vector<ContractionChoice> others = other_choices(stage, options.target);
+  EXPECT_FALSE(others.empty());
+  EXPECT_LE(others.size(), 12U);
+  for (const ContractionChoice& choice : others) {
+    EXPECT_NE(choice, choice_made(stage, options.target));
+    const CompileOptions with = choosing({{stage.contraction->key, choice}});
+    ContractionChoice made = choice_made(only_contraction_in(graph, with), with.target);
+    if (!choice.rows && !choice.tile_rows)
+      made = {.tile = made.tile};
+    EXPECT_EQ(describe(made), describe(choice));
+    const Data got = compile(graph, with)->run(inputs, {.seed = 0, .threads = 2});
+    const std::vector<double> numbers = widen<double>(got[0].tensor());
+    for (size_t i = 0; i < wanted.size(); ++i)
+      ASSERT_NEAR(numbers[i], wanted[i], 1e-5 * largest) << describe(choice) << ", element " << i;
+  }
+}
+
+TEST(OtherChoices, OfProductsAreRight) {
+  expect_others_right(*read(product(40)));
+  expect_others_right(*read(R"(graph g(%x: f32[50,64], %w1: f32[64,768]) {
+      %0 = matmul(%x, %w1)
+      %1 = relu(%0)
+      return %1
+    })"));
+  expect_others_right(*read(R"(graph g(%x: f32[n,64], %w1: f32[64,160]) {
+      %0 = matmul(%x, %w1)
+      return %0
+    })"),
+                      {{"n", 23}});
+}
+
+TEST(OtherChoices, OfConvolutionsAreRight) {
+  expect_others_right(*convolution());
+  expect_others_right(*convolution(3));
+  expect_others_right(*read(R"(graph g(%x: f32[2,64,15,15], %w1: f32[64,16,3,3]) {
+      %0 = conv(%x, %w1, strides=[2,2], dilations=[1,1], pads=[1,1,1,1], groups=4)
+      return %0
+    })"));
+}
+
+// Numbers that no listing gives, as of a file that somebody wrote, are cut to what fits.
+TEST(ContractionChoice, IsRightWhateverItSays) {
+  const std::unique_ptr<Graph> graphs[] = {read(product(5)), read(product(40)), convolution()};
+  for (const std::unique_ptr<Graph>& graph : graphs) {
+    const Data inputs = inputs_for(*graph, {});
+    const std::vector<double> wanted = widen<double>(evaluate(*graph, inputs)[0].tensor());
+    for (const ContractionChoice& choice :
+         {ContractionChoice{.rows = 64, .vectors = 8, .row_blocks = true}, ContractionChoice{.rows = 1},
+          ContractionChoice{.vectors = 3}, ContractionChoice{.tile = 3, .rows = 7},
+          ContractionChoice{.tile = 2, .tile_rows = 1 << 20, .filter_parts = 1 << 20},
+          ContractionChoice{.tile = 4, .tile_rows = 2, .filter_parts = 3}}) {
+      const Data got = compile(*graph, choosing({{key_of(*graph), choice}}))->run(inputs, {.threads = 2});
+      const std::vector<double> numbers = widen<double>(got[0].tensor());
+      for (size_t i = 0; i < wanted.size(); ++i)
+        ASSERT_NEAR(numbers[i], wanted[i], 1e-3) << describe(choice) << ", element " << i;
+    }
+  }
+}
+
+TEST(ContractionChoice, LeavesStrictNumericsAlone) {
+  const std::unique_ptr<Graph> graph = convolution();
+  CompileOptions strict = choosing();
+  strict.numerics = NumericsBudget::Strict;
+  const Stage stage = only_contraction_in(*graph, strict);
+  for (const ContractionChoice& choice : other_choices(stage, strict.target))
+    EXPECT_FALSE(choice.tile) << describe(choice);
+  strict.choices = {{stage.contraction->key, {.tile = 4}}};
+  EXPECT_EQ(only_contraction_in(*graph, strict).tile, std::nullopt);
+}
+
+TEST(ContractionChoice, IsOnlyForTheContractionItIsFor) {
+  const std::unique_ptr<Graph> graph = read(product(40));
+  const ContractionChoice choice{.rows = 3};
+  EXPECT_EQ(
+      choice_made(only_contraction_in(*graph, choosing({{key_of(*graph), choice}})), with_wide_vectors())
+          .rows,
+      3);
+  EXPECT_NE(
+      choice_made(only_contraction_in(*graph, choosing({{key_of(*graph) + 1, choice}})), with_wide_vectors())
+          .rows,
+      3);
+}
+
+}  // namespace
+}  // namespace tenon

@@ -1,0 +1,81 @@
+#include "compiler/tuned_choices.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "base/error.h"
+#include "base/temporary_folder.h"
+
+namespace tenon {
+namespace {
+
+namespace fs = std::filesystem;
+
+class TunedChoicesTest : public testing::Test {
+ protected:
+  void write(const std::string& text) const {
+    fs::create_directories(file_.parent_path());
+    std::ofstream(file_, std::ios::binary) << text;
+  }
+  std::string content() const {
+    std::ifstream stream(file_, std::ios::binary);
+    return {std::istreambuf_iterator<char>(stream), {}};
+  }
+
+  TemporaryFolder folder_;
+  const fs::path file_ = folder_.path() / "cache" / "tuned.json";
+  const TunedChoices some_{{0xfedcba9876543210, {{.tile = 4, .tile_rows = 2, .filter_parts = 3}, 0.5, 0.25}},
+                           {7, {{.rows = 6, .vectors = 4, .row_blocks = false}, 0.75, 0.5}}};
+};
+
+TEST_F(TunedChoicesTest, AreReadAsTheyWereWritten) {
+  EXPECT_TRUE(read_tuned(file_).empty());
+  add_tuned(file_, some_);
+  EXPECT_EQ(read_tuned(file_), some_);
+}
+
+TEST_F(TunedChoicesTest, AreAddedToThoseThatThereAre) {
+  add_tuned(file_, some_);
+  add_tuned(file_, {{7, {{.rows = 5}, 0.5, 0.25}}, {8, {{.rows = 4}, 0.5, 0.25}}});
+  TunedChoices all = read_tuned(file_);
+  EXPECT_EQ(all.size(), 3U);
+  EXPECT_EQ(all.at(7).choice, ContractionChoice{.rows = 5});
+  add_tuned(file_, {{7, {}}});
+  all = read_tuned(file_);
+  EXPECT_EQ(all.size(), 2U);
+  EXPECT_FALSE(all.contains(7));
+}
+
+TEST_F(TunedChoicesTest, AreIgnoredWhereTheyAreDamaged) {
+  add_tuned(file_, some_);
+  const std::string whole = content();
+  for (size_t length = 0; length + 2 < whole.size(); ++length) {
+    write(whole.substr(0, length));
+    EXPECT_TRUE(read_tuned(file_).empty()) << length;
+  }
+  for (const std::string text :
+       {"[]", "3", "{}", R"({"format": 2, "choices": []})", R"({"format": 1, "choices": 3})",
+        R"({"format": 1, "choices": [{"kernel": 7}]})",
+        R"({"format": 1, "choices": [{"kernel": "x", "before_ms": 1, "after_ms": 1}]})",
+        R"({"format": 1, "choices": [{"kernel": "7x", "before_ms": 1, "after_ms": 1}]})",
+        R"({"format": 1, "choices": [{"kernel": "123456789123456789123", "before_ms": 1, "after_ms": 1}]})",
+        R"({"format": 1, "choices": [{"kernel": "7", "rows": 0, "before_ms": 1, "after_ms": 1}]})",
+        R"({"format": 1, "choices": [{"kernel": "7", "rows": 1e9, "before_ms": 1, "after_ms": 1}]})",
+        R"({"format": 1, "choices": [{"kernel": "7", "rows": "6", "before_ms": 1, "after_ms": 1}]})",
+        R"({"format": 1, "choices": [{"kernel": "7", "row_blocks": 1, "before_ms": 1, "after_ms": 1}]})"}) {
+    write(text);
+    EXPECT_TRUE(read_tuned(file_).empty()) << text;
+  }
+  write(whole);
+  EXPECT_EQ(read_tuned(file_), some_);
+}
+
+TEST_F(TunedChoicesTest, SayWhyTheyCannotBeWritten) {
+  std::ofstream(folder_.path() / "cache") << "no folder";
+  EXPECT_TRUE(read_tuned(file_).empty());
+  EXPECT_THROW(add_tuned(file_, some_), UserError);
+}
+
+}  // namespace
+}  // namespace tenon
