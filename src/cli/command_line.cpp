@@ -39,6 +39,7 @@ void add_commands(CLI::App& program) {
   tenon::cli::add_bisect(program);
   tenon::cli::add_bench(program);
   tenon::cli::add_profile(program);
+  tenon::cli::add_tune(program);
   tenon::cli::add_report(program);
   tenon::cli::add_loops(program);
   tenon::cli::add_passes(program);

@@ -91,6 +91,9 @@ TEST_F(ShellManners, ExitStatusesSayWhoseFaultItIs) {
       {"profile builtin:tiny --trace missing/t.json", 2},
       {"profile builtin:tiny --json t.json --trace t.json", 2},
       {"profile builtin:tiny --json t.json --trace ./t.json", 2},
+      {"tune builtin:tiny --seconds -1", 2},
+      {"tune builtin:tiny --json missing/t.json", 2},
+      {"tune builtin:tiny --threads 0", 2},
       {"report builtin:tiny", 2},
       {"report builtin:tiny -o missing/r.html", 2},
       {"report builtin:tiny --inputs bad.npz -o bad.npz", 2},
@@ -104,7 +107,7 @@ TEST_F(ShellManners, ExitStatusesSayWhoseFaultItIs) {
       {"bisect builtin:tiny -o small.txt", 2},
   };
   for (const std::string command :
-       {"print", "run", "bench", "optimize", "verify", "bisect", "profile", "report -o r.html"}) {
+       {"print", "run", "bench", "optimize", "verify", "bisect", "profile", "tune", "report -o r.html"}) {
     cases.emplace_back(command, 2);
     for (const char* arguments :
          {"missing.onnx", "folder", "bad.onnx", "bad.pt2", "bad.tenon", "model.txt", "builtin:nonsense",
@@ -112,7 +115,8 @@ TEST_F(ShellManners, ExitStatusesSayWhoseFaultItIs) {
           "builtin:attention_any_length --dim length=-1"})
       cases.emplace_back(command + " " + arguments, 2);
   }
-  for (const std::string command : {"run", "bench", "verify", "bisect", "profile", "report -o r.html"})
+  for (const std::string command :
+       {"run", "bench", "verify", "bisect", "profile", "tune", "report -o r.html"})
     for (const char* arguments : {"--inputs missing.npz", "--inputs bad.npz", "--numerics loose"})
       cases.emplace_back(command + " builtin:tiny " + arguments, 2);
   for (const auto& [arguments, status] : cases) {

@@ -1,0 +1,81 @@
+#include "tune/entrant.h"
+
+#include <chrono>
+
+#include "base/error.h"
+
+namespace tenon {
+namespace {
+
+constexpr size_t kLeastRuns = 5, kMostRuns = 1000;
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+void note(Entrant& entrant, const FusedKernel& kernel) {
+  if (!kernel.contraction)
+    return;
+  const ContractionKey key = kernel.contraction->contraction->key;
+  entrant.keys.back() = key;
+  if (!kernel.contraction->definition.reduces())
+    return;
+  TimedContraction& contraction =
+      entrant.contractions.try_emplace(key, TimedContraction{*kernel.contraction, {}}).first->second;
+  contraction.sources.insert(contraction.sources.end(), kernel.sources.begin(), kernel.sources.end());
+}
+
+void time_run(Entrant& entrant, const Data& inputs, int threads) {
+  std::map<ContractionKey, double> spent;
+  const Clock::time_point start = Clock::now();
+  Clock::time_point before = start;
+  const std::function<void(size_t)> after_step = [&](size_t step) {
+    const Clock::time_point now = Clock::now();
+    if (const std::optional<ContractionKey>& key = entrant.keys[step])
+      spent[*key] += std::chrono::duration<double>(now - before).count();
+    before = now;
+  };
+  entrant.program->run(inputs, {.threads = threads, .after_step = &after_step});
+  entrant.times.push_back(seconds_since(start));
+  for (auto& [key, contraction] : entrant.contractions)
+    contraction.times.push_back(spent[key]);
+}
+
+void forget_times(Entrant& entrant) {
+  entrant.times.clear();
+  for (auto& [key, contraction] : entrant.contractions)
+    contraction.times.clear();
+}
+
+}  // namespace
+
+Entrant compile_entrant(const Graph& graph, const CompileOptions& options) {
+  ExplainedProgram compiled = compile_explained(graph, options);
+  Entrant entrant{.program = std::move(compiled.program), .contractions = {}, .keys = {}};
+  size_t kernels = 0;
+  for (const Step& step : entrant.program->steps()) {
+    entrant.keys.emplace_back();
+    if (std::holds_alternative<KernelStep>(step))
+      note(entrant, compiled.fusion.after.at(kernels++));
+  }
+  return entrant;
+}
+
+void measure_in_turn(const std::vector<Entrant*>& entrants, const Data& inputs, int threads, double seconds,
+                     const std::function<void()>& before_turn) {
+  for (Entrant* entrant : entrants) {
+    forget_times(*entrant);
+    entrant->program->run(inputs, {.threads = threads});  // warms up
+  }
+  const Clock::time_point start = Clock::now();
+  for (size_t turns = 0; turns < kLeastRuns || (turns < kMostRuns && seconds_since(start) < seconds);
+       ++turns) {
+    before_turn();
+    for (Entrant* entrant : entrants)
+      time_run(*entrant, inputs, threads);
+  }
+}
+
+}  // namespace tenon

@@ -1,0 +1,31 @@
+// entrant.h — a program that was compiled with some choices for its contractions, and how long these take.
+#pragma once
+
+#include "compiler/compile.h"
+#include "tune/adopt.h"
+
+namespace tenon {
+
+// One contraction of a program: all steps that compute it, wherever they are in the model, or move elements
+// for it.
+struct TimedContraction {
+  Stage stage;                       // of the first step that computes it
+  std::vector<std::string> sources;  // nodes of the user's model
+  Times times = {};                  // of all its steps together
+};
+
+struct Entrant {
+  std::unique_ptr<Program> program;
+  std::map<ContractionKey, TimedContraction> contractions;
+  std::vector<std::optional<ContractionKey>> keys;  // of the steps
+  Times times = {};                                 // of whole runs
+};
+
+Entrant compile_entrant(const Graph& graph, const CompileOptions& options);
+
+// Runs all once after another, so that what slows the machine down for a while slows all of them; for that
+// many seconds, and a few times at least. Tells before each turn.
+void measure_in_turn(const std::vector<Entrant*>& entrants, const Data& inputs, int threads, double seconds,
+                     const std::function<void()>& before_turn);
+
+}  // namespace tenon

@@ -1,0 +1,93 @@
+#include "tune/print_tuning.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/units.h"
+#include "base/utf8.h"
+#include "schedule/other_choices.h"
+
+namespace tenon {
+namespace {
+
+constexpr size_t kColumns = 100;
+
+using Json = nlohmann::ordered_json;
+
+std::string plural(size_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+// The end of the first node's name, for that says what it is, and how many more there are.
+std::string name_of(const std::vector<std::string>& sources, size_t room) {
+  const std::string more = sources.size() > 1 ? fmt::format(" +{}", sources.size() - 1) : std::string();
+  const std::string& first = sources.front();
+  if (count_characters(first) + more.size() <= room)
+    return first + more;
+  return fmt::format("…{}{}", last_characters(first, room - more.size() - 1), more);
+}
+
+void print_adopted(const TunedContraction& contraction, std::string& text) {
+  const std::string row = fmt::format("{:>8}  {:>8}  {:>7.2f}x  ", format_seconds(contraction.seconds_before),
+                                      format_seconds(contraction.seconds_after), contraction.speed_up());
+  text += row + name_of(contraction.sources, kColumns - count_characters(row)) + "\n";
+  text += fmt::format("{:30}{} → {}\n", "", describe(contraction.before), describe(contraction.after));
+}
+
+Json as_json(const ContractionChoice& choice) {
+  Json json = Json::object();
+  const auto add = [&](const char* name, const auto& value) {
+    if (value)
+      json[name] = *value;
+  };
+  add("tile", choice.tile);
+  add("tile_rows", choice.tile_rows);
+  add("filter_parts", choice.filter_parts);
+  add("rows", choice.rows);
+  add("vectors", choice.vectors);
+  add("row_blocks", choice.row_blocks);
+  return json;
+}
+
+}  // namespace
+
+std::string print_tuning(const TuneResult& result, int threads) {
+  std::string text;
+  const auto adopted = static_cast<size_t>(
+      std::ranges::count_if(result.contractions, [](const auto& each) { return each.is_adopted(); }));
+  if (adopted > 0)
+    text += fmt::format("{:>8}  {:>8}  {:>8}  {}\n", "before", "after", "speed-up", "contraction");
+  for (const TunedContraction& each : result.contractions)
+    if (each.is_adopted())
+      print_adopted(each, text);
+  text += fmt::format("{} of {} adopted, after {} compared with what there was\n", adopted,
+                      plural(result.contractions.size(), "contraction"),
+                      plural(static_cast<size_t>(result.programs), "program"));
+  text += fmt::format("the whole model: {} before, {} after, {:.2f}x; the fastest of {} with {}\n",
+                      format_seconds(result.seconds_before), format_seconds(result.seconds_after),
+                      result.seconds_before / result.seconds_after, plural(result.runs, "run"),
+                      plural(static_cast<size_t>(threads), "thread"));
+  return text;
+}
+
+Json tuning_as_json(const std::string& model, const TuneResult& result, int threads) {
+  Json json = {{"model", model},
+               {"threads", threads},
+               {"before_ms", 1e3 * result.seconds_before},
+               {"after_ms", 1e3 * result.seconds_after},
+               {"runs", result.runs},
+               {"programs", result.programs},
+               {"contractions", Json::array()}};
+  for (const TunedContraction& each : result.contractions)
+    json["contractions"].push_back({{"key", fmt::format("{:016x}", each.key)},
+                                    {"sources", each.sources},
+                                    {"tried", each.tried},
+                                    {"adopted", each.is_adopted()},
+                                    {"before", as_json(each.before)},
+                                    {"after", as_json(each.after)},
+                                    {"before_ms", 1e3 * each.seconds_before},
+                                    {"after_ms", 1e3 * each.seconds_after}});
+  return json;
+}
+
+}  // namespace tenon

@@ -1,0 +1,284 @@
+#include "tune/tune.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/error.h"
+#include "schedule/other_choices.h"
+#include "verify/verify.h"
+
+namespace tenon {
+namespace {
+
+constexpr double kLeastShare = 0.004;  // of a run: what takes less is not worth compiling anything for
+constexpr int64_t kMostTried = 12;     // choices for one contraction
+// Parts of the time there is: for looking, for one comparison there, for compiling before it, and for one
+// comparison in the end.
+constexpr double kSearching = 0.7, kComparing = 0.03, kCompiling = 0.06, kConfirming = 0.12;
+
+using Clock = std::chrono::steady_clock;
+
+struct OutOfTime {};
+
+// What is known of one contraction while others are tried.
+struct Candidate {
+  TunedContraction known;
+  Stage best_stage;
+  double best = 1;                       // part of the time that the first takes
+  std::set<ContractionChoice> seen;      // in full, or as asked for
+  std::optional<ContractionChoice> now;  // tried in this round
+};
+
+class Tuner {
+ public:
+  Tuner(const Graph& graph, const Data& inputs, const TuneOptions& options)
+      : graph_(graph), inputs_(inputs), options_(options), compile_(options.compile) {
+    if (!compile_.choices)
+      compile_.choices = tuned_choices();
+  }
+
+  TuneResult run() && {
+    compile_.before_kernel = [&](int64_t) { tell("compiling"); };
+    first_ = compile_entrant(graph_, compile_);
+    start_ = Clock::now();
+    expected_ = first_.program->run(inputs_, run_options());
+    list_candidates();
+    search();
+    confirm();
+    finish();
+    return std::move(result_);
+  }
+
+ private:
+  double spent() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+  double left() const { return std::max(options_.seconds - spent(), 0.0); }
+  bool may_search() const { return spent() < kSearching * options_.seconds; }
+  RunOptions run_options() const { return {.threads = threads()}; }
+  int threads() const { return compile_.threads == 0 ? compile_.target.cores : compile_.threads; }
+  void tell(std::string_view what) const {
+    if (options_.progress)
+      options_.progress(what, start_ == Clock::time_point() ? options_.seconds : left());
+  }
+
+  // --- what there is to try ---
+
+  void list_candidates() {
+    measure_in_turn({&first_}, inputs_, threads(), kComparing * options_.seconds, [&] { tell("measuring"); });
+    for (const auto& [key, contraction] : first_.contractions) {
+      const ContractionChoice made = choice_made(contraction.stage, compile_.target);
+      const double seconds = fastest(contraction.times);
+      Candidate candidate{.known = {.key = key,
+                                    .sources = contraction.sources,
+                                    .tried = 0,
+                                    .before = made,
+                                    .after = made,
+                                    .seconds_before = seconds,
+                                    .seconds_after = seconds},
+                          .best_stage = contraction.stage,
+                          .seen = {made},
+                          .now = {}};
+      if (!other_choices(contraction.stage, compile_.target).empty())
+        candidates_.push_back(std::move(candidate));
+    }
+    std::ranges::stable_sort(candidates_, std::greater(),
+                             [](const Candidate& each) { return each.known.seconds_before; });
+  }
+
+  // The next choice for a contraction, of those that are like its best so far.
+  std::optional<ContractionChoice> next_choice(const Candidate& candidate) const {
+    if (candidate.known.tried >= kMostTried ||
+        candidate.known.seconds_before < kLeastShare * fastest(first_.times))
+      return std::nullopt;
+    for (const ContractionChoice& choice : other_choices(candidate.best_stage, compile_.target))
+      if (!candidate.seen.contains(choice))
+        return choice;
+    return std::nullopt;
+  }
+
+  // --- looking ---
+
+  // However little time there is, one program is compared.
+  void search() {
+    while ((result_.programs == 0 || may_search()) && choose_next())
+      try {
+        compare_next();
+      } catch (const OutOfTime&) {
+        return;
+      }
+  }
+
+  // Those that take longest come first; as many as can be compiled in a part of the time.
+  bool choose_next() {
+    const double kernels = kCompiling * options_.seconds / seconds_per_kernel_;
+    int64_t chosen = 0;
+    for (Candidate& candidate : candidates_) {
+      candidate.now = static_cast<double>(chosen) <= kernels ? next_choice(candidate) : std::nullopt;
+      if (candidate.now)
+        ++chosen;
+    }
+    return chosen > 0;
+  }
+
+  int64_t chosen_now() const {
+    return std::ranges::count_if(candidates_,
+                                 [](const Candidate& candidate) { return candidate.now.has_value(); });
+  }
+  ContractionChoices choices_now() const {
+    ContractionChoices choices = *compile_.choices;
+    for (const Candidate& candidate : candidates_)
+      if (candidate.now)
+        choices.insert_or_assign(candidate.known.key, *candidate.now);
+    return choices;
+  }
+
+  void compare_next() {
+    Entrant second = compile(choices_now(), true);
+    check_results(*second.program);
+    measure_in_turn({&first_, &second}, inputs_, threads(), kComparing * options_.seconds,
+                    [&] { tell(fmt::format("comparing program {}", result_.programs)); });
+    for (Candidate& candidate : candidates_)
+      if (candidate.now)
+        note(candidate, second);
+  }
+
+  void note(Candidate& candidate, const Entrant& second) const {
+    ++candidate.known.tried;
+    candidate.seen.insert(*candidate.now);
+    const ContractionKey key = candidate.known.key;
+    const auto found = second.contractions.find(key);
+    if (found == second.contractions.end())
+      return;  // it became part of something else
+    const TimedContraction& contraction = found->second;
+    const ContractionChoice made = choice_made(contraction.stage, compile_.target);
+    candidate.seen.insert(made);
+    const double part = fastest(contraction.times) / fastest(first_.contractions.at(key).times);
+    if (part >= candidate.best)
+      return;
+    candidate.best = part;
+    candidate.best_stage = contraction.stage;
+    candidate.known.after = made;
+  }
+
+  // Kernels that were compiled before come from the cache.
+  Entrant compile(ContractionChoices choices, bool may_end) {
+    CompileOptions options = compile_;
+    options.choices = std::move(choices);
+    options.before_kernel = [&](int64_t) {
+      tell(fmt::format("compiling program {}", result_.programs + 1));
+      if (may_end && result_.programs > 0 && !may_search())
+        throw OutOfTime();
+    };
+    const double start = spent();
+    Entrant entrant = compile_entrant(graph_, options);
+    if (may_end)
+      seconds_per_kernel_ = (spent() - start) / static_cast<double>(chosen_now());
+    ++result_.programs;
+    return entrant;
+  }
+
+  // --- results ---
+
+  std::optional<std::string> mismatch(const Program& program) const {
+    const Check check = compare_all(program.run(inputs_, run_options()), expected_, graph_.output_names(),
+                                    {.numerics = compile_.numerics});
+    return check.verdict == Verdict::Failed ? std::optional(check.detail) : std::nullopt;
+  }
+
+  // Where they differ, the choice that is to blame is told.
+  void check_results(const Program& program) {
+    const std::optional<std::string> all = mismatch(program);
+    if (!all)
+      return;
+    for (const Candidate& candidate : candidates_) {
+      if (!candidate.now)
+        continue;
+      ContractionChoices one = *compile_.choices;
+      one.insert_or_assign(candidate.known.key, *candidate.now);
+      if (const auto own = mismatch(*compile(std::move(one), false).program))
+        throw InternalError(fmt::format("{}, computed with {}, differs: {}", candidate.known.sources.front(),
+                                        describe(*candidate.now), *own));
+    }
+    throw InternalError(fmt::format("choices that are right alone differ together: {}", *all));
+  }
+
+  // --- what is adopted ---
+
+  // What is not faster in this comparison goes, and the others run again without it.
+  void confirm() {
+    for (Candidate& candidate : candidates_)
+      candidate.now = candidate.known.is_adopted() ? std::optional(candidate.known.after) : std::nullopt;
+    while (chosen_now() > 0 && !confirm_all()) {
+    }
+  }
+
+  bool confirm_all() {
+    Entrant last = compile(choices_now(), false);
+    check_results(*last.program);
+    measure_in_turn({&first_, &last}, inputs_, threads(), kConfirming * options_.seconds,
+                    [&] { tell("running the best again"); });
+    result_.seconds_before = fastest(first_.times);
+    result_.seconds_after = fastest(last.times);
+    result_.runs = last.times.size();
+    bool all = true;
+    for (Candidate& candidate : candidates_)
+      if (candidate.now && (!confirm(candidate, last) || all_are_slower(last))) {
+        candidate.now.reset();
+        all = false;
+      }
+    return all;
+  }
+
+  // As where each is faster, but what others find in the caches then is not what they need.
+  bool all_are_slower(const Entrant& last) const { return fastest(last.times) > fastest(first_.times); }
+
+  bool confirm(Candidate& candidate, const Entrant& last) const {
+    const Times& before = first_.contractions.at(candidate.known.key).times;
+    const auto after = last.contractions.find(candidate.known.key);
+    if (after == last.contractions.end() || !is_adopted(before, after->second.times))
+      return false;
+    candidate.known.seconds_before = fastest(before);
+    candidate.known.seconds_after = fastest(after->second.times);
+    return true;
+  }
+
+  void finish() {
+    if (chosen_now() == 0) {
+      result_.seconds_before = result_.seconds_after = fastest(first_.times);
+      result_.runs = first_.times.size();
+    }
+    for (Candidate& candidate : candidates_) {
+      if (!candidate.now) {
+        candidate.known.after = candidate.known.before;
+        candidate.known.seconds_after = candidate.known.seconds_before;
+      }
+      result_.contractions.push_back(std::move(candidate.known));
+    }
+  }
+
+  const Graph& graph_;
+  const Data& inputs_;
+  const TuneOptions& options_;
+  CompileOptions compile_;
+  Clock::time_point start_;
+  Entrant first_;
+  Data expected_;
+  std::vector<Candidate> candidates_;
+  double seconds_per_kernel_ = 0.1;
+  TuneResult result_;
+};
+
+}  // namespace
+
+TunedChoices TuneResult::adopted() const {
+  TunedChoices choices;
+  for (const TunedContraction& each : contractions)
+    if (each.is_adopted())
+      choices.emplace(each.key, TunedChoice{each.after, each.seconds_before, each.seconds_after});
+  return choices;
+}
+
+TuneResult tune(const Graph& graph, const Data& inputs, const TuneOptions& options) {
+  return Tuner(graph, inputs, options).run();
+}
+
+}  // namespace tenon

@@ -1,0 +1,82 @@
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/shell.h"
+
+namespace tenon::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+class Tune : public CommandLine {
+ protected:
+  // With a cache that is the test's own.
+  Outcome run(const std::string& arguments) const { return shell("TENON_CACHE=cache tenon " + arguments); }
+};
+
+TEST_F(Tune, SaysWhatItFound) {
+  const Outcome outcome = run("tune builtin:resnet_block --seconds 0 --threads 2 --json out.json");
+  EXPECT_EQ(outcome.status, 0) << outcome.error;
+  EXPECT_EQ(outcome.error, "");
+  for (const char* part : {" of 2 contractions adopted, after ", "the whole model: ", " with 2 threads\n"})
+    EXPECT_NE(outcome.out.find(part), std::string::npos) << part << outcome.out;
+  const Json json = Json::parse(read_file(folder_ / "out.json"));
+  EXPECT_EQ(json["model"], "builtin:resnet_block");
+  EXPECT_EQ(json["threads"], 2);
+  EXPECT_GE(json["programs"], 1);
+  ASSERT_EQ(json["contractions"].size(), 2U);
+  const Json& first = json["contractions"][0];
+  EXPECT_EQ(first["tried"], 1);
+  EXPECT_GT(first["before_ms"], 0);
+  EXPECT_EQ(first["adopted"], first["before"] != first["after"]);
+}
+
+// Whoever compiles the same later uses what was adopted; with another number of threads, it does not.
+TEST_F(Tune, IsLookedUp) {
+  const Json json = Json::parse(run("tune builtin:resnet_block --seconds 0 --threads 2 --json -").out);
+  std::filesystem::create_directories(folder_ / "cache");
+  Json tuned = {{"format", 1}, {"choices", Json::array()}};
+  for (const Json& each : json["contractions"])
+    tuned["choices"].push_back(
+        {{"kernel", each["key"]}, {"tile", 0}, {"rows", 3}, {"before_ms", 2}, {"after_ms", 1}});
+  folder_.write("cache/tuned.json", tuned.dump());
+  const auto rows_found = [&](const std::string& threads) {
+    const Json again =
+        Json::parse(run("tune builtin:resnet_block --seconds 0 --json - --threads " + threads).out);
+    std::set<int64_t> rows;
+    for (const Json& each : again["contractions"])
+      rows.insert(each["before"].value("rows", int64_t{0}));
+    return rows;
+  };
+  EXPECT_EQ(rows_found("2"), std::set<int64_t>{3});
+  EXPECT_FALSE(rows_found("1").contains(3));
+}
+
+TEST_F(Tune, LooksPastADamagedFile) {
+  std::filesystem::create_directories(folder_ / "cache");
+  folder_.write("cache/tuned.json", "{\"format\": 1, \"choices\": [{");
+  EXPECT_EQ(run("run builtin:resnet_block").status, 0);
+  EXPECT_EQ(run("tune builtin:resnet_block --seconds 0").status, 0);
+}
+
+TEST_F(Tune, HasNothingToDoWithoutContractions) {
+  expect_done("TENON_CACHE=cache tenon tune builtin:chain5_any_size --dim rows=8 --seconds 0",
+              "There is nothing to tune: no contraction can be computed otherwise.\n");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "cache" / "tuned.json"));
+}
+
+TEST_F(Tune, RefusesWhatItCannotDo) {
+  expect_refused("TENON_CACHE= tenon tune builtin:resnet_block",
+                 "the cache is switched off, so that results could not be kept\n"
+                 "  hint: TENON_CACHE names its folder");
+  expect_refused(
+      "TENON_CACHE=cache tenon tune builtin:attention_any_length",
+      "what is fastest depends on sizes that the model leaves open\n"
+      "  hint: bind them with --dim length=…, or give inputs of the sizes that matter with --inputs");
+  expect_refused("TENON_CACHE=/proc/none tenon tune builtin:resnet_block",
+                 "cannot write /proc/none/tuned.json: No such file or directory");
+}
+
+}  // namespace
+}  // namespace tenon::cli
