@@ -28,7 +28,9 @@ namespace {
 
 constexpr const char* kPanel = "panel";
 constexpr int64_t kTurnsAhead = 24;     // of a sum, whose factors are fetched
-constexpr int64_t kTurnsPerThread = 8;  // are enough for threads to have about as much to do
+// Of a kernel: so many are needed for a thread to help one that is late, and so many are enough for threads
+// to have about as much to do.
+constexpr int64_t kLeastTurnsPerThread = 4, kTurnsPerThread = 8;
 // Loop variables, which end in a number: no size of the user's does when it gets here.
 constexpr const char *kRowsVariable = "rows0", *kRowVariable = "row0", *kLanesVariable = "lanes0",
                      *kLaneVariable = "lane0", *kPartVariable = "part0";
@@ -417,7 +419,8 @@ class Contraction {
                   enough = kTurnsPerThread * cores,
                   panels = std::min(turns.constant().value_or(enough), enough);
     int64_t parts = std::clamp<int64_t>(bytes_across() / (target_.caches.level2 / 2), 1, most);
-    while (parts < most && parts < enough && panels * parts % cores != 0 && panels * parts < enough)
+    while (parts < most && panels * parts < enough &&
+           (panels * parts % cores != 0 || panels * parts < kLeastTurnsPerThread * cores))
       ++parts;
     return parts;
   }
