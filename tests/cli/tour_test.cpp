@@ -29,7 +29,7 @@ TEST_F(Tour, ShowsWhatEachStepIsAbout) {
                         "\n  p95 ", "\n  speed-up ", "\n  parameters: 19776 became 19392, 384 saved\n"});
   expect_all(tour.out,
              {"\n  bytes moved                32.0 MiB      160.0 MiB\n", "this machine computes at most ",
-              "fused, operations per byte", " % of what the roofline allows\n"});
+              "fused, operations per byte", " % of the roofline\n"});
   expect_all(tour.out, {"attention(%q, %k, %v, scale=0.125)",
                         "\n  intermediate memory             0 B       16.0 MiB\n", "would take 8.0 MiB"});
   expect_all(tour.out,

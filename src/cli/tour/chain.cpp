@@ -26,8 +26,8 @@ std::string roofline_text(const Ceilings& ceilings, double bytes, double operati
               fmt::format("({} {:.1f}: bound by {})", intensity < needed ? "below" : "from", needed,
                           intensity < needed ? "memory" : "computing")) +
          line("in that median, it moves", bytes / seconds / kGiga,
-              fmt::format("GB/s, {:.1f} GFLOP/s: {:.0f} % of what the roofline allows",
-                          operations / seconds / kGiga, 100 * at_least / seconds));
+              fmt::format("GB/s, {:.1f} GFLOP/s: {:.0f} % of the roofline", operations / seconds / kGiga,
+                          100 * at_least / seconds));
 }
 
 }  // namespace
