@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "schedule/assign.h"
 #include "schedule/contraction_shape.h"
+#include "schedule/count_parts.h"
 #include "schedule/sum_in_parts.h"
 
 namespace tenon {
@@ -27,13 +28,10 @@ using loops::Statement;
 namespace {
 
 constexpr const char* kPanel = "panel";
-constexpr int64_t kTurnsAhead = 24;     // of a sum, whose factors are fetched
-// Of a kernel: so many are needed for a thread to help one that is late, and so many are enough for threads
-// to have about as much to do.
-constexpr int64_t kLeastTurnsPerThread = 4, kTurnsPerThread = 8;
+constexpr int64_t kTurnsAhead = 24;  // of a sum, whose factors are fetched
 // Loop variables, which end in a number: no size of the user's does when it gets here.
 constexpr const char *kRowsVariable = "rows0", *kRowVariable = "row0", *kLanesVariable = "lanes0",
-                     *kLaneVariable = "lane0", *kPartVariable = "part0";
+                     *kLaneVariable = "lane0", *kPartVariable = "part0", *kPanelVariable = "panel0";
 
 class Contraction {
  public:
@@ -395,9 +393,9 @@ class Contraction {
     return axes;
   }
 
-  // The axis whose turns are parted: among threads, where panels are too few for them or blocks of lanes
-  // overlap, which two threads must not write at once; and such that what one part reads stays in cache while
-  // panel after panel meets it. It is the first of those that share a panel, else the rows.
+  // The axis whose turns are parted: among threads, where panels are too few for them; and such that what one
+  // part reads stays in cache while panel after panel meets it. It is the first of those that share a panel,
+  // else the rows.
   std::optional<size_t> parted_axis() const {
     if (!lane_size().is_constant() || !shape_.row || !may_pack_)
       return std::nullopt;
@@ -411,36 +409,11 @@ class Contraction {
   int64_t parts() const {
     if (!parted_axis())
       return 1;
-    Dim turns = fills_lanes() ? ceil_div(lane_size(), shape_.lanes) : Dim(1);
+    Dim turns = whole_panels();
     for (size_t i : outer_axes())
       if (!rows_share_panel() || mentions(*shape_.along, sum_.axes[i].variable))
         turns = turns * sum_.axes[i].size;
-    const int64_t most = std::max<int64_t>(parted_turns().constant().value_or(1), 1), cores = target_.cores,
-                  enough = kTurnsPerThread * cores,
-                  panels = std::min(turns.constant().value_or(enough), enough);
-    int64_t parts = std::clamp<int64_t>(bytes_across() / (target_.caches.level2 / 2), 1, most);
-    while (parts < most && panels * parts < enough &&
-           (panels * parts % cores != 0 || panels * parts < kLeastTurnsPerThread * cores))
-      ++parts;
-    return parts;
-  }
-  // Of all that the factor across the lanes reads; 0 where only running tells.
-  int64_t bytes_across() const {
-    std::map<std::string, Dim> first, last;
-    for (const std::vector<Axis>* axes : {&sum_.axes, &sum_.reduced})
-      for (const Axis& axis : *axes) {
-        first.emplace(axis.variable, 0);
-        last.emplace(axis.variable, axis.size - 1);
-      }
-    Dim bytes = 0;
-    loops::for_each_load(*shape_.across, [&](const Scalar& load) {
-      Dim own = info(load.dtype()).bytes;
-      for (const Scalar& index : load.operands())
-        if (index.kind() == Scalar::Kind::Index)
-          own = own * (index.index().substitute(last) - index.index().substitute(first) + 1);
-      bytes = bytes + own;
-    });
-    return bytes.constant().value_or(0);
+    return count_parts(turns, parted_turns(), bytes_read(*shape_.across, sum_), target_);
   }
   Loop over_part(const std::string& variable, const Dim& turns, Mark mark,
                  std::vector<Statement> body) const {
@@ -451,6 +424,19 @@ class Contraction {
     }
     return loop;
   }
+
+  // The blocks of lanes. Where the last one goes back into the one before, one turn does both: two threads
+  // must not write the same at once.
+  Loop over_panels(std::vector<Statement> body) const {
+    if (fills_lanes())
+      return make_loop(kLanesVariable, whole_panels(), Mark::Parallel, std::move(body));
+    const Dim turn = Dim::symbol(kPanelVariable);
+    Loop both = make_loop(kLanesVariable, turn + 1 + max(turn + 2 - whole_panels(), 0), Mark::Serial,
+                          std::move(body));
+    both.begin = turn;
+    return make_loop(kPanelVariable, whole_panels(), Mark::Parallel, as_list(std::move(both)));
+  }
+  Dim whole_panels() const { return floor_div(lane_size(), shape_.lanes); }
 
   std::vector<Statement> blocks() {
     if (!lane_size().is_constant())
@@ -470,8 +456,7 @@ class Contraction {
       append(packed, std::move(body));
       body = std::move(packed);
     }
-    body = as_list(make_loop(kLanesVariable, ceil_div(lane_size(), shape_.lanes),
-                             fills_lanes() ? Mark::Parallel : Mark::Serial, std::move(body)));
+    body = as_list(over_panels(std::move(body)));
     if (const int64_t count = parts(); count > 1)
       body = as_list(make_loop(kPartVariable, count, Mark::Parallel, std::move(body)));
     return body;

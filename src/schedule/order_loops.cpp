@@ -16,9 +16,10 @@ using loops::Statement;
 
 namespace {
 
-constexpr int64_t kLanesAcross = 64;  // of a block that is transposed
-constexpr int64_t kShortAxis = 8;     // of whose rows a cache line holds several
-constexpr int64_t kRowsAcross = 8;    // as many as stay in cache where they lie a power of two apart
+constexpr int64_t kLanesAcross = 64;   // of a block that is transposed
+constexpr int64_t kLanesAlong = 2048;  // of a block whose elements are written some apart, and stay in cache
+constexpr int64_t kShortAxis = 8;      // of whose rows a cache line holds several
+constexpr int64_t kRowsAcross = 8;     // as many as stay in cache where they lie a power of two apart
 
 template <class F>
 void for_each_load(const std::vector<Statement>& body, F&& f) {
@@ -58,18 +59,25 @@ std::optional<size_t> axis_along_rows(const std::vector<Axis>& axes, const Axis&
   return along;
 }
 
+// A loop over a block of an axis, and one over the blocks.
+Loop within_block(const Axis& axis, int64_t block, Mark mark, std::vector<Statement> body) {
+  Loop loop = loop_over(axis, mark, std::move(body));
+  loop.begin = Dim::symbol("o" + axis.variable) * block;
+  loop.end = min(axis.size, loop.begin + block);
+  return loop;
+}
+Axis over_blocks(const Axis& axis, int64_t block) {
+  return {"o" + axis.variable, ceil_div(axis.size, block)};
+}
+
 // In blocks of what is read across memory, so that what is fetched with an element is still in cache when
 // its turn comes.
 std::vector<Statement> transpose(std::vector<Axis> axes, size_t along, const Axis& across, int64_t block,
                                  Mark mark, std::vector<Statement> body) {
-  const std::string outer = "o" + across.variable;
-  const Dim begin = Dim::symbol(outer) * block;
-  Loop within = loop_over(across, mark, std::move(body));
-  within.begin = begin;
-  within.end = min(across.size, begin + block);
-  body = as_list(loop_over(axes[along], Mark::Serial, as_list(std::move(within))));
+  body = as_list(
+      loop_over(axes[along], Mark::Serial, as_list(within_block(across, block, mark, std::move(body)))));
   axes.erase(axes.begin() + static_cast<int64_t>(along));
-  axes.push_back({outer, ceil_div(across.size, block)});
+  axes.push_back(over_blocks(across, block));
   return around(axes, Mark::Parallel, std::move(body));
 }
 
@@ -77,9 +85,10 @@ std::vector<Statement> transpose(std::vector<Axis> axes, size_t along, const Axi
 // elements apart.
 std::vector<Statement> interleave(std::vector<Axis> axes, size_t along, const Axis& last,
                                   std::vector<Statement> body) {
-  body = as_list(
-      loop_over(last, Mark::Unrolled, as_list(loop_over(axes[along], Mark::Vector, std::move(body)))));
-  axes.erase(axes.begin() + static_cast<int64_t>(along));
+  const Axis read = axes[along];
+  body = as_list(loop_over(last, Mark::Unrolled,
+                           as_list(within_block(read, kLanesAlong, Mark::Vector, std::move(body)))));
+  axes[along] = over_blocks(read, kLanesAlong);
   return around(axes, Mark::Parallel, std::move(body));
 }
 

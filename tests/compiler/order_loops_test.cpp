@@ -18,9 +18,13 @@ bool reads_along(std::string_view sizes, std::string_view permutation, std::stri
 }
 
 TEST(OrderLoops, LanesRunAlongWhatIsReadWhereTheLastAxisIsShort) {
-  EXPECT_TRUE(reads_along("2,30,40", "1,2,0", "for r0 in 0..1200 vector"));
-  EXPECT_TRUE(reads_along("4,2,2,9,33", "0,3,1,4,2", "for r3 in 0..33 vector"));
-  EXPECT_FALSE(reads_along("20,30,40", "1,2,0", "for r0 in 0..1200 vector"));
+  EXPECT_TRUE(reads_along("2,30,40", "1,2,0", "for r0 in 2048*or0.."));
+  EXPECT_TRUE(reads_along("4,2,2,9,33", "0,3,1,4,2", "for r3 in 2048*or3.."));
+  EXPECT_FALSE(reads_along("20,30,40", "1,2,0", "for r0 in 2048*or0"));
+}
+
+TEST(OrderLoops, ThreadsShareOneLongAxis) {
+  EXPECT_TRUE(reads_along("3,100000", "1,0", "for or0 in 0..49 parallel"));
 }
 
 TEST(OrderLoops, ShortRowsAreReadInBlocks) {
@@ -38,6 +42,7 @@ TEST(OrderLoops, ShortRowsAreNotWrittenPastTheCaches) {
 TEST(OrderLoops, GiveWhatTheEvaluatorDoes) {
   for (const char* dtype : {"f32", "u8", "f16", "i64"})
     for (const auto& [sizes, permutation] : {std::pair{"2,30,41", "1,2,0"},
+                                             {"3,5000", "1,0"},
                                              {"3,7,5", "2,1,0"},
                                              {"4,2,2,9,33", "0,3,1,4,2"},
                                              {"3,19,21,4", "0,2,1,3"},

@@ -136,6 +136,21 @@ TEST(Panels, AreNotMadeForTooFewLanes) {
   expect_as_evaluated(*graph);
 }
 
+// A last panel that goes back into the one before it belongs to that one's turn: two threads must not write
+// the same at once.
+TEST(Panels, AreSharedOutAmongThreads) {
+  const auto product = [](std::string_view rows, int64_t columns) {
+    return read(fmt::format("graph g(%x: f32[{0},65], %w: f32[65,{1}]) {{ %0 = matmul(%x, %w) return %0 }}",
+                            rows, columns));
+  };
+  EXPECT_TRUE(has(kernels_in(*product("1", 2000)), "for panel0 in 0.."));
+  EXPECT_TRUE(has(kernels_in(*product("40", 2000)), "for panel0 in 0.."));
+  EXPECT_FALSE(has(kernels_in(*product("40", 2048)), "for panel0 in 0.."));
+  for (const std::string_view rows : {"1", "7", "40"})
+    for (const int64_t columns : {32, 33, 63, 65, 95, 97, 100, 257})
+      expect_as_evaluated(*product(rows, columns));
+}
+
 // The last panel goes back as far as it must to be whole.
 TEST(Panels, HaveTheirElementsInOrder) {
   for (const int64_t lanes : {4, 8, 16, 32})

@@ -1,0 +1,47 @@
+#include "schedule/count_parts.h"
+
+#include <algorithm>
+
+namespace tenon {
+
+using loops::Axis;
+using loops::Scalar;
+
+namespace {
+
+// Of a kernel: so many are needed for a thread to help one that is late, and so many are enough for threads
+// to have about as much to do.
+constexpr int64_t kLeastTurnsPerThread = 4, kTurnsPerThread = 8;
+
+}  // namespace
+
+int64_t count_parts(const Dim& panels, const Dim& rows, int64_t bytes, const Target& target) {
+  const int64_t most = std::max<int64_t>(rows.constant().value_or(1), 1), cores = target.cores,
+                enough = kTurnsPerThread * cores,
+                count = std::min(panels.constant().value_or(enough), enough);
+  int64_t parts = std::clamp<int64_t>(bytes / (target.caches.level2 / 2), 1, most);
+  while (parts < most && count * parts < enough &&
+         (count * parts % cores != 0 || count * parts < kLeastTurnsPerThread * cores))
+    ++parts;
+  return parts;
+}
+
+int64_t bytes_read(const Scalar& value, const loops::Definition& sum) {
+  std::map<std::string, Dim> first, last;
+  for (const std::vector<Axis>* axes : {&sum.axes, &sum.reduced})
+    for (const Axis& axis : *axes) {
+      first.emplace(axis.variable, 0);
+      last.emplace(axis.variable, axis.size - 1);
+    }
+  Dim bytes = 0;
+  loops::for_each_load(value, [&](const Scalar& load) {
+    Dim own = info(load.dtype()).bytes;
+    for (const Scalar& index : load.operands())
+      if (index.kind() == Scalar::Kind::Index)
+        own = own * (index.index().substitute(last) - index.index().substitute(first) + 1);
+    bytes = bytes + own;
+  });
+  return bytes.constant().value_or(0);
+}
+
+}  // namespace tenon

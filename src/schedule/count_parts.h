@@ -1,0 +1,16 @@
+// count_parts.h — into how many parts the rows of a sum of products are cut.
+#pragma once
+
+#include "loops/definition.h"
+#include "target/target.h"
+
+namespace tenon {
+
+// In how many parts `rows` are to meet one panel after the other, such that threads have about as much to do,
+// and that what each part reads, of these bytes in all, stays in cache.
+int64_t count_parts(const Dim& panels, const Dim& rows, int64_t bytes, const Target& target);
+
+// Of all that a formula of the sum reads; 0 where only running tells.
+int64_t bytes_read(const loops::Scalar& value, const loops::Definition& sum);
+
+}  // namespace tenon
