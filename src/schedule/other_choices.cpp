@@ -131,7 +131,8 @@ class ChoiceLister {
     if (!more)
       return;
     add_block((*size + blocks) / (blocks + 1));
-    add_block(std::min(most, *size));
+    if (*size >= most && blocks * most - *size <= *size / 8)
+      add_block(most);
   }
 
   const Stage& sum_;

@@ -11,21 +11,25 @@ constexpr double kLeastSpeedUp = 1.03;
 
 }  // namespace
 
-double fastest(const Times& times) {
-  CHECK(!times.empty(), "nothing was measured");
-  return *std::ranges::min_element(times);
-}
-
-double median(const Times& times) {
+Timing timing_of(const Times& times) {
   CHECK(!times.empty(), "nothing was measured");
   Times sorted = times;
-  const auto middle = sorted.begin() + static_cast<int64_t>(sorted.size() / 2);
-  std::ranges::nth_element(sorted, middle);
-  return *middle;
+  std::ranges::sort(sorted);
+  return {.fastest = sorted.front(), .median = sorted[sorted.size() / 2]};
 }
 
-bool is_adopted(const Times& before, const Times& after) {
-  return fastest(before) >= kLeastSpeedUp * fastest(after) && median(before) >= median(after);
+Timing timing_of(const std::vector<const Times*>& steps) {
+  Timing sum;
+  for (const Times* step : steps) {
+    const Timing each = timing_of(*step);
+    sum.fastest += each.fastest;
+    sum.median += each.median;
+  }
+  return sum;
+}
+
+bool is_adopted(const Timing& before, const Timing& after) {
+  return before.fastest >= kLeastSpeedUp * after.fastest && before.median >= after.median;
 }
 
 }  // namespace tenon

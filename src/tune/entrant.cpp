@@ -28,28 +28,31 @@ void note(Entrant& entrant, const FusedKernel& kernel) {
 }
 
 void time_run(Entrant& entrant, const Data& inputs, int threads) {
-  std::map<ContractionKey, double> spent;
-  const Clock::time_point start = Clock::now();
-  Clock::time_point before = start;
+  Clock::time_point before = Clock::now();
   const std::function<void(size_t)> after_step = [&](size_t step) {
     const Clock::time_point now = Clock::now();
-    if (const std::optional<ContractionKey>& key = entrant.keys[step])
-      spent[*key] += std::chrono::duration<double>(now - before).count();
+    entrant.steps[step].push_back(std::chrono::duration<double>(now - before).count());
     before = now;
   };
   entrant.program->run(inputs, {.threads = threads, .after_step = &after_step});
-  entrant.times.push_back(seconds_since(start));
-  for (auto& [key, contraction] : entrant.contractions)
-    contraction.times.push_back(spent[key]);
-}
-
-void forget_times(Entrant& entrant) {
-  entrant.times.clear();
-  for (auto& [key, contraction] : entrant.contractions)
-    contraction.times.clear();
 }
 
 }  // namespace
+
+Timing Entrant::timing() const {
+  std::vector<const Times*> all;
+  for (const Times& step : steps)
+    all.push_back(&step);
+  return tenon::timing_of(all);
+}
+
+Timing Entrant::timing_of(ContractionKey key) const {
+  std::vector<const Times*> own;
+  for (size_t i = 0; i < steps.size(); ++i)
+    if (keys[i] == key)
+      own.push_back(&steps[i]);
+  return tenon::timing_of(own);
+}
 
 Entrant compile_entrant(const Graph& graph, const CompileOptions& options) {
   ExplainedProgram compiled = compile_explained(graph, options);
@@ -66,7 +69,7 @@ Entrant compile_entrant(const Graph& graph, const CompileOptions& options) {
 void measure_in_turn(const std::vector<Entrant*>& entrants, const Data& inputs, int threads, double seconds,
                      const std::function<void()>& before_turn) {
   for (Entrant* entrant : entrants) {
-    forget_times(*entrant);
+    entrant->steps.assign(entrant->keys.size(), {});
     entrant->program->run(inputs, {.threads = threads});  // warms up
   }
   const Clock::time_point start = Clock::now();

@@ -11,14 +11,17 @@ namespace tenon {
 struct TimedContraction {
   Stage stage;                       // of the first step that computes it
   std::vector<std::string> sources;  // nodes of the user's model
-  Times times = {};                  // of all its steps together
 };
 
 struct Entrant {
   std::unique_ptr<Program> program;
   std::map<ContractionKey, TimedContraction> contractions;
   std::vector<std::optional<ContractionKey>> keys;  // of the steps
-  Times times = {};                                 // of whole runs
+  std::vector<Times> steps = {};                    // of each
+
+  Timing timing() const;
+  Timing timing_of(ContractionKey key) const;
+  size_t runs() const { return steps.empty() ? 0 : steps.front().size(); }
 };
 
 Entrant compile_entrant(const Graph& graph, const CompileOptions& options);

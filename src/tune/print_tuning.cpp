@@ -63,10 +63,11 @@ std::string print_tuning(const TuneResult& result, int threads) {
   text += fmt::format("{} of {} adopted, after {} compared with what there was\n", adopted,
                       plural(result.contractions.size(), "contraction"),
                       plural(static_cast<size_t>(result.programs), "program"));
-  text += fmt::format("the whole model: {} before, {} after, {:.2f}x; the fastest of {} with {}\n",
-                      format_seconds(result.seconds_before), format_seconds(result.seconds_after),
-                      result.seconds_before / result.seconds_after, plural(result.runs, "run"),
-                      plural(static_cast<size_t>(threads), "thread"));
+  text +=
+      fmt::format("the whole model: {} before, {} after, {:.2f}x; each step in the fastest of {} with {}\n",
+                  format_seconds(result.seconds_before), format_seconds(result.seconds_after),
+                  result.seconds_before / result.seconds_after, plural(result.runs, "run"),
+                  plural(static_cast<size_t>(threads), "thread"));
   return text;
 }
 

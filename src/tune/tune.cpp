@@ -11,10 +11,10 @@ namespace tenon {
 namespace {
 
 constexpr double kLeastShare = 0.004;  // of a run: what takes less is not worth compiling anything for
-constexpr int64_t kMostTried = 12;     // choices for one contraction
-// Parts of the time there is: for looking, for one comparison there, for compiling before it, and for one
-// comparison in the end.
-constexpr double kSearching = 0.7, kComparing = 0.03, kCompiling = 0.06, kConfirming = 0.12;
+constexpr size_t kMostTried = 12;      // choices for one contraction
+// Parts of the time there is: for measuring what there is, for looking, for compiling one program there, and
+// for one comparison in the end, at least.
+constexpr double kMeasuring = 0.03, kSearching = 0.7, kCompiling = 0.06, kConfirming = 0.12;
 
 using Clock = std::chrono::steady_clock;
 
@@ -63,10 +63,11 @@ class Tuner {
   // --- what there is to try ---
 
   void list_candidates() {
-    measure_in_turn({&first_}, inputs_, threads(), kComparing * options_.seconds, [&] { tell("measuring"); });
+    measure_in_turn({&first_}, inputs_, threads(), kMeasuring * options_.seconds, [&] { tell("measuring"); });
+    seconds_before_ = first_.timing().fastest;
     for (const auto& [key, contraction] : first_.contractions) {
       const ContractionChoice made = choice_made(contraction.stage, compile_.target);
-      const double seconds = fastest(contraction.times);
+      const double seconds = first_.timing_of(key).fastest;
       Candidate candidate{.known = {.key = key,
                                     .sources = contraction.sources,
                                     .tried = 0,
@@ -84,15 +85,14 @@ class Tuner {
                              [](const Candidate& each) { return each.known.seconds_before; });
   }
 
-  // The next choice for a contraction, of those that are like its best so far.
-  std::optional<ContractionChoice> next_choice(const Candidate& candidate) const {
-    if (candidate.known.tried >= kMostTried ||
-        candidate.known.seconds_before < kLeastShare * fastest(first_.times))
-      return std::nullopt;
-    for (const ContractionChoice& choice : other_choices(candidate.best_stage, compile_.target))
-      if (!candidate.seen.contains(choice))
-        return choice;
-    return std::nullopt;
+  // What may still be tried for a contraction: what is like its best so far.
+  std::vector<ContractionChoice> choices_left(const Candidate& candidate) const {
+    if (candidate.known.seconds_before < kLeastShare * seconds_before_)
+      return {};
+    std::vector<ContractionChoice> choices = other_choices(candidate.best_stage, compile_.target);
+    std::erase_if(choices, [&](const ContractionChoice& choice) { return candidate.seen.contains(choice); });
+    choices.resize(std::min(choices.size(), kMostTried - static_cast<size_t>(candidate.known.tried)));
+    return choices;
   }
 
   // --- looking ---
@@ -111,12 +111,25 @@ class Tuner {
   bool choose_next() {
     const double kernels = kCompiling * options_.seconds / seconds_per_kernel_;
     int64_t chosen = 0;
+    rounds_left_ = 0;
     for (Candidate& candidate : candidates_) {
-      candidate.now = static_cast<double>(chosen) <= kernels ? next_choice(candidate) : std::nullopt;
-      if (candidate.now)
+      const std::vector<ContractionChoice> choices = choices_left(candidate);
+      rounds_left_ = std::max(rounds_left_, choices.size());
+      candidate.now.reset();
+      if (!choices.empty() && static_cast<double>(chosen) <= kernels) {
+        candidate.now = choices.front();
         ++chosen;
+      }
     }
     return chosen > 0;
+  }
+
+  // As long as leaves the same for each comparison that follows.
+  double seconds_to_compare() const {
+    const double searching = kSearching * options_.seconds - spent(),
+                 compiling = seconds_per_kernel_ * static_cast<double>(chosen_now());
+    const auto rounds = static_cast<double>(rounds_left_);
+    return (searching - (rounds - 1) * compiling) / rounds;
   }
 
   int64_t chosen_now() const {
@@ -134,7 +147,7 @@ class Tuner {
   void compare_next() {
     Entrant second = compile(choices_now(), true);
     check_results(*second.program);
-    measure_in_turn({&first_, &second}, inputs_, threads(), kComparing * options_.seconds,
+    measure_in_turn({&first_, &second}, inputs_, threads(), seconds_to_compare(),
                     [&] { tell(fmt::format("comparing program {}", result_.programs)); });
     for (Candidate& candidate : candidates_)
       if (candidate.now)
@@ -151,7 +164,7 @@ class Tuner {
     const TimedContraction& contraction = found->second;
     const ContractionChoice made = choice_made(contraction.stage, compile_.target);
     candidate.seen.insert(made);
-    const double part = fastest(contraction.times) / fastest(first_.contractions.at(key).times);
+    const double part = second.timing_of(key).fastest / first_.timing_of(key).fastest;
     if (part >= candidate.best)
       return;
     candidate.best = part;
@@ -214,11 +227,12 @@ class Tuner {
   bool confirm_all() {
     Entrant last = compile(choices_now(), false);
     check_results(*last.program);
-    measure_in_turn({&first_, &last}, inputs_, threads(), kConfirming * options_.seconds,
+    measure_in_turn({&first_, &last}, inputs_, threads(),
+                    std::max(kConfirming * options_.seconds, left() / 2),
                     [&] { tell("running the best again"); });
-    result_.seconds_before = fastest(first_.times);
-    result_.seconds_after = fastest(last.times);
-    result_.runs = last.times.size();
+    result_.seconds_before = first_.timing().fastest;
+    result_.seconds_after = last.timing().fastest;
+    result_.runs = last.runs();
     bool all = true;
     for (Candidate& candidate : candidates_)
       if (candidate.now && (!confirm(candidate, last) || all_are_slower(last))) {
@@ -229,22 +243,20 @@ class Tuner {
   }
 
   // As where each is faster, but what others find in the caches then is not what they need.
-  bool all_are_slower(const Entrant& last) const { return fastest(last.times) > fastest(first_.times); }
+  bool all_are_slower(const Entrant& last) const { return last.timing().fastest > first_.timing().fastest; }
 
   bool confirm(Candidate& candidate, const Entrant& last) const {
-    const Times& before = first_.contractions.at(candidate.known.key).times;
-    const auto after = last.contractions.find(candidate.known.key);
-    if (after == last.contractions.end() || !is_adopted(before, after->second.times))
-      return false;
-    candidate.known.seconds_before = fastest(before);
-    candidate.known.seconds_after = fastest(after->second.times);
-    return true;
+    const ContractionKey key = candidate.known.key;
+    const Timing before = first_.timing_of(key), after = last.timing_of(key);
+    candidate.known.seconds_before = before.fastest;
+    candidate.known.seconds_after = after.fastest;
+    return last.contractions.contains(key) && is_adopted(before, after);
   }
 
   void finish() {
     if (chosen_now() == 0) {
-      result_.seconds_before = result_.seconds_after = fastest(first_.times);
-      result_.runs = first_.times.size();
+      result_.seconds_before = result_.seconds_after = first_.timing().fastest;
+      result_.runs = first_.runs();
     }
     for (Candidate& candidate : candidates_) {
       if (!candidate.now) {
@@ -263,7 +275,9 @@ class Tuner {
   Entrant first_;
   Data expected_;
   std::vector<Candidate> candidates_;
+  double seconds_before_ = 0;  // of a run, when it was measured alone
   double seconds_per_kernel_ = 0.1;
+  size_t rounds_left_ = 0;  // at least, before there is nothing left to try
   TuneResult result_;
 };
 

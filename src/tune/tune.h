@@ -21,7 +21,7 @@ struct TunedContraction {
   std::vector<std::string> sources;              // nodes of the user's model
   int64_t tried = 0;                             // other choices
   ContractionChoice before, after;               // in full; the same where nothing was adopted
-  double seconds_before = 0, seconds_after = 0;  // in the fastest run
+  double seconds_before = 0, seconds_after = 0;  // of all its steps, each in its fastest run
 
   bool is_adopted() const { return before != after; }
   double speed_up() const { return seconds_before / seconds_after; }
@@ -29,7 +29,7 @@ struct TunedContraction {
 
 struct TuneResult {
   std::vector<TunedContraction> contractions;    // those that take longest first
-  double seconds_before = 0, seconds_after = 0;  // of the model, in the fastest run
+  double seconds_before = 0, seconds_after = 0;  // of all steps, each in its fastest run
   int64_t programs = 0;                          // that were compared with the one that there was
   size_t runs = 0;                               // of the last comparison
 

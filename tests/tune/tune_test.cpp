@@ -106,7 +106,8 @@ TEST(PrintTuning, SaysWhatWasAdopted) {
             " 2.00 ms   1.00 ms     2.00x  /features/Conv +1\n"
             "                              windows, 14 rows x 2 vectors → tiles of 4, 1 row x 2 parts\n"
             "1 of 2 contractions adopted, after 4 programs compared with what there was\n"
-            "the whole model: 3.00 ms before, 2.00 ms after, 1.50x; the fastest of 10 runs with 2 threads\n");
+            "the whole model: 3.00 ms before, 2.00 ms after, 1.50x; each step in the fastest of 10 runs with "
+            "2 threads\n");
 }
 
 }  // namespace
