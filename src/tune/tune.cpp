@@ -10,8 +10,9 @@
 namespace tenon {
 namespace {
 
-constexpr double kLeastShare = 0.004;  // of a run: what takes less is not worth compiling anything for
-constexpr size_t kMostTried = 12;      // choices for one contraction
+constexpr double kLeastShare = 0.004;      // of a run: what takes less is not worth compiling anything for
+constexpr double kWorthConfirming = 0.98;  // part of the time: what takes more will hardly be adopted
+constexpr size_t kMostTried = 12;          // choices for one contraction
 // Parts of the time there is: for measuring what there is, for looking, for compiling one program there, and
 // for one comparison in the end, at least.
 constexpr double kMeasuring = 0.03, kSearching = 0.7, kCompiling = 0.06, kConfirming = 0.12;
@@ -216,41 +217,48 @@ class Tuner {
 
   // --- what is adopted ---
 
-  // What is not faster in this comparison goes, and the others run again without it.
+  // What looked better runs again, all of it at once. What is faster there is adopted, and what is left of
+  // the whole then is measured.
   void confirm() {
     for (Candidate& candidate : candidates_)
-      candidate.now = candidate.known.is_adopted() ? std::optional(candidate.known.after) : std::nullopt;
-    while (chosen_now() > 0 && !confirm_all()) {
+      candidate.now =
+          candidate.best <= kWorthConfirming ? std::optional(candidate.known.after) : std::nullopt;
+    if (chosen_now() == 0)
+      return;
+    const int64_t all = chosen_now();
+    {
+      const Entrant winners = run_again();
+      for (Candidate& candidate : candidates_)
+        if (candidate.now && !confirm(candidate, winners))
+          candidate.now.reset();
     }
+    if (chosen_now() > 0 && chosen_now() < all)
+      run_again();
+    // As where each is faster, but leaves less in the caches of what others need.
+    if (is_slower_)
+      for (Candidate& candidate : candidates_)
+        candidate.now.reset();
   }
 
-  bool confirm_all() {
-    Entrant last = compile(choices_now(), false);
-    check_results(*last.program);
-    measure_in_turn({&first_, &last}, inputs_, threads(),
+  Entrant run_again() {
+    Entrant winners = compile(choices_now(), false);
+    check_results(*winners.program);
+    measure_in_turn({&first_, &winners}, inputs_, threads(),
                     std::max(kConfirming * options_.seconds, left() / 2),
                     [&] { tell("running the best again"); });
     result_.seconds_before = first_.timing().fastest;
-    result_.seconds_after = last.timing().fastest;
-    result_.runs = last.runs();
-    bool all = true;
-    for (Candidate& candidate : candidates_)
-      if (candidate.now && (!confirm(candidate, last) || all_are_slower(last))) {
-        candidate.now.reset();
-        all = false;
-      }
-    return all;
+    result_.seconds_after = winners.timing().fastest;
+    result_.runs = winners.runs();
+    is_slower_ = is_adopted(winners.timing(), first_.timing());
+    return winners;
   }
 
-  // As where each is faster, but what others find in the caches then is not what they need.
-  bool all_are_slower(const Entrant& last) const { return last.timing().fastest > first_.timing().fastest; }
-
-  bool confirm(Candidate& candidate, const Entrant& last) const {
+  bool confirm(Candidate& candidate, const Entrant& winners) const {
     const ContractionKey key = candidate.known.key;
-    const Timing before = first_.timing_of(key), after = last.timing_of(key);
+    const Timing before = first_.timing_of(key), after = winners.timing_of(key);
     candidate.known.seconds_before = before.fastest;
     candidate.known.seconds_after = after.fastest;
-    return last.contractions.contains(key) && is_adopted(before, after);
+    return winners.contractions.contains(key) && is_adopted(before, after);
   }
 
   void finish() {
@@ -277,6 +285,7 @@ class Tuner {
   std::vector<Candidate> candidates_;
   double seconds_before_ = 0;  // of a run, when it was measured alone
   double seconds_per_kernel_ = 0.1;
+  bool is_slower_ = false;  // the whole of what was run again last
   size_t rounds_left_ = 0;  // at least, before there is nothing left to try
   TuneResult result_;
 };
