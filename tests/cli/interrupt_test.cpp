@@ -27,6 +27,14 @@ TEST_F(Interrupted, BenchLeavesNothing) {
   }
 }
 
+// Before the end nothing is adopted, and no part of the file is written.
+TEST_F(Interrupted, TuneAdoptsNothing) {
+  const Outcome outcome = interrupt("tenon tune builtin:resnet_block --seconds 60 --json t.json", "INT");
+  EXPECT_EQ(outcome.status, 130) << outcome.error;
+  EXPECT_EQ(files(), (std::set<std::string>{"log", "tmp"}));
+  expect_done("find tmp -name '*tuned*'", "");
+}
+
 // Whenever the signal comes: what is in the folder afterwards is all of the model, or nothing.
 TEST_F(Interrupted, OptimizeWritesAllOrNothing) {
   std::string text = "graph main(%x0: f32[4000]) {\n";
