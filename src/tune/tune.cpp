@@ -217,27 +217,34 @@ class Tuner {
 
   // --- what is adopted ---
 
-  // What looked better runs again, all of it at once. What is faster there is adopted, and what is left of
-  // the whole then is measured.
+  // What looked better runs again, all of it at once, and what is faster there is adopted. Where that is not
+  // all of it, the rest must be so once more, without the others.
   void confirm() {
     for (Candidate& candidate : candidates_)
       candidate.now =
           candidate.best <= kWorthConfirming ? std::optional(candidate.known.after) : std::nullopt;
-    if (chosen_now() == 0)
-      return;
     const int64_t all = chosen_now();
-    {
-      const Entrant winners = run_again();
-      for (Candidate& candidate : candidates_)
-        if (candidate.now && !confirm(candidate, winners))
-          candidate.now.reset();
-    }
+    if (all > 0)
+      keep_faster(run_again());
     if (chosen_now() > 0 && chosen_now() < all)
-      run_again();
+      keep_faster(run_again());
     // As where each is faster, but leaves less in the caches of what others need.
     if (is_slower_)
       for (Candidate& candidate : candidates_)
         candidate.now.reset();
+  }
+
+  void keep_faster(const Entrant& winners) {
+    for (Candidate& candidate : candidates_) {
+      if (!candidate.now)
+        continue;
+      const ContractionKey key = candidate.known.key;
+      const Timing before = first_.timing_of(key), after = winners.timing_of(key);
+      candidate.known.seconds_before = before.fastest;
+      candidate.known.seconds_after = after.fastest;
+      if (!winners.contractions.contains(key) || !is_adopted(before, after))
+        candidate.now.reset();
+    }
   }
 
   Entrant run_again() {
@@ -251,14 +258,6 @@ class Tuner {
     result_.runs = winners.runs();
     is_slower_ = is_adopted(winners.timing(), first_.timing());
     return winners;
-  }
-
-  bool confirm(Candidate& candidate, const Entrant& winners) const {
-    const ContractionKey key = candidate.known.key;
-    const Timing before = first_.timing_of(key), after = winners.timing_of(key);
-    candidate.known.seconds_before = before.fastest;
-    candidate.known.seconds_after = after.fastest;
-    return winners.contractions.contains(key) && is_adopted(before, after);
   }
 
   void finish() {
