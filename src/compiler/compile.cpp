@@ -59,7 +59,9 @@ std::unique_ptr<Graph> copy_for_loops(const Graph& graph) {
 class Compiler {
  public:
   Compiler(const Graph& graph, const CompileOptions& options)
-      : options_(options), graph_(copy_for_loops(graph)) {
+      : options_(options), target_(options.target), graph_(copy_for_loops(graph)) {
+    if (options.threads != 0)
+      target_.cores = options.threads;
     if (options.precision == Precision::BF16 && options.numerics == NumericsBudget::Strict)
       throw user_error("precision bf16 rounds what strict numerics leave as it is");
     if (!options_.choices)
@@ -76,9 +78,8 @@ class Compiler {
     std::set<std::string> kept;
     for (Value output : graph_->outputs())
       kept.insert(lowered.names.at(output.data()));
-    const int threads = options_.threads == 0 ? options_.target.cores : options_.threads;
     fused_.emplace(std::move(lowered), std::move(kept), options_.fuse, *options_.choices,
-                   ChoiceCircumstances{options_.target, threads, options_.numerics});
+                   ChoiceCircumstances{target_, target_.cores, options_.numerics});
   }
 
   std::vector<Kernel> kernels() {
@@ -97,11 +98,11 @@ class Compiler {
       for (Stage& stage : stages)
         if (stage.as_written)
           stage.definition = *stage.as_written;
-      kernels.push_back(stages.empty() ? named.kernel
-                                       : rename(plain_nest("kernel", stages, fused_->groups()[group],
-                                                           fused_->needed_outside(group), lowered().buffers,
-                                                           options_.target))
-                                             .kernel);
+      kernels.push_back(stages.empty()
+                            ? named.kernel
+                            : rename(plain_nest("kernel", stages, fused_->groups()[group],
+                                                fused_->needed_outside(group), lowered().buffers, target_))
+                                  .kernel);
     }
     return kernels;
   }
@@ -208,7 +209,7 @@ class Compiler {
         if (std::find(sources.begin(), sources.end(), source) == sources.end())
           sources.push_back(source);
     NamedKernel named = rename(build_nest("kernel", stages, fused_->groups()[group],
-                                          fused_->needed_outside(group), lowered().buffers, options_.target));
+                                          fused_->needed_outside(group), lowered().buffers, target_));
     named.sources = std::move(sources);
     kernels_.emplace(group, std::move(named));
   }
@@ -453,6 +454,7 @@ class Compiler {
   }
 
   CompileOptions options_;
+  Target target_;  // with as many cores as threads will run the program
   std::unique_ptr<Graph> graph_;
   std::optional<FusedGraph> fused_;
   std::map<size_t, NamedKernel> kernels_;  // by group

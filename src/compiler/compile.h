@@ -18,7 +18,7 @@ struct CompileOptions {
   NumericsBudget numerics = NumericsBudget::Default;  // strict: convolutions add up windows as they are
   Precision precision = Precision::F32;               // of the factors of products in f32
   std::optional<codegen::ObjectCache> cache = codegen::default_cache();
-  // How many will run it, for which contractions may have been measured; 0: as many as the target has cores.
+  // How many will run it, for which it is cut into turns; 0: as many as the target has cores.
   int threads = 0;
   // For contractions; nothing: what measuring them has left in the default cache, where any is to be used.
   std::optional<ContractionChoices> choices = std::nullopt;
