@@ -162,15 +162,19 @@ class Compiler {
     fold_constants(*graph_, journal);
     gather_convolutions(*graph_);
     multiply_bytes(*graph_);
-    if (graph_->input_count() > 0) {
-      const auto run = [&](const Graph& weights) { return run_once(weights); };
-      compute_weights(*graph_, run);
-      if (options_.precision == Precision::BF16) {
-        multiply_pairs(*graph_);
-        compute_weights(*graph_, run);
-      }
+    compute_weights();
+    gather_convolutions(*graph_);  // by what was computed, as where a scale was folded into weights
+    if (options_.precision == Precision::BF16 && graph_->input_count() > 0) {
+      multiply_pairs(*graph_);
+      compute_weights();
     }
     remove_dead(*graph_, journal);
+  }
+
+  // In a graph without inputs, that would be all there is to do.
+  void compute_weights() {
+    if (graph_->input_count() > 0)
+      tenon::compute_weights(*graph_, [&](const Graph& weights) { return run_once(weights); });
   }
 
   Data run_once(const Graph& weights) const {

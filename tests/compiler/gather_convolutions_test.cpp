@@ -28,6 +28,18 @@ TEST(GatherConvolutions, TakesStridesAndPadding) {
   }
 }
 
+// As where a batch normalisation was folded into them.
+TEST(GatherConvolutions, TakesWeightsThatAreComputed) {
+  const std::unique_ptr<Graph> graph =
+      read(R"(graph g(%x: f32[1,32,5,6], %w: f32[32,48,4,4], %w_scale: f32[48,1,1]) {
+    %0 = mul(%w, %w_scale)
+    %1 = conv_transpose(%x, %0, strides=[2,2], dilations=[1,1], pads=[1,1,1,1], output_padding=[0,0])
+    return %1
+  })");
+  EXPECT_FALSE(has(kernels_in(*graph), "mod(")) << kernels_in(*graph);
+  expect_as_evaluated(*graph);
+}
+
 // No weight is taken for 0, which would make NaN of an infinity.
 TEST(GatherConvolutions, SpreadsNoInfinity) {
   const std::unique_ptr<Graph> graph = read(transposed(
