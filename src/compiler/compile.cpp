@@ -79,7 +79,7 @@ class Compiler {
     for (Value output : graph_->outputs())
       kept.insert(lowered.names.at(output.data()));
     fused_.emplace(std::move(lowered), std::move(kept), options_.fuse, *options_.choices,
-                   ChoiceCircumstances{target_, target_.cores, options_.numerics});
+                   ChoiceCircumstances{options_.target, target_.cores, options_.numerics});
   }
 
   std::vector<Kernel> kernels() {
@@ -458,7 +458,9 @@ class Compiler {
   }
 
   CompileOptions options_;
-  Target target_;  // with as many cores as threads will run the program
+  // With as many cores as threads will run the program, for what it is cut into. What is computed how does
+  // not follow from their number, so that it is the same bit by bit.
+  Target target_;
   std::unique_ptr<Graph> graph_;
   std::optional<FusedGraph> fused_;
   std::map<size_t, NamedKernel> kernels_;  // by group

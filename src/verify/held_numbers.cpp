@@ -57,11 +57,13 @@ bool is_vector(Value value) {
   return std::ranges::count_if(dims, [](const Dim& dim) { return dim != Dim(1); }) <= 1;
 }
 
-// Whether they are numbers of the model: floats, or integers that are weights. Other integers are sizes and
-// indices.
+// Whether they are numbers of the model: floats, masks, or integers that are weights. Other integers are
+// sizes and indices.
 bool holds_numbers(Value value) {
-  if (!value.type().is_tensor() || is_float(value.dtype()))
-    return value.type().is_tensor();
+  if (!value.type().is_tensor())
+    return false;
+  if (is_float(value.dtype()) || value.dtype() == DType::Bool)
+    return true;
   return is_integer(value.dtype()) && std::ranges::any_of(value.users(), [](const Node* user) {
            return user->is("matmul") || user->is("conv");
          });

@@ -22,6 +22,24 @@ TEST(Winograd, IsForImagesThatAreLargeBesideTheirWeights) {
   EXPECT_EQ(choose_tile({.height = 56, .width = 56, .channels = 60, .filters = 64}, target), std::nullopt);
 }
 
+// However many threads it is cut into turns for, the same is computed.
+TEST(Winograd, GivesTheSameBitsWithAnyThreads) {
+  const std::unique_ptr<Graph> graph = read(R"(graph g(%x: f32[1,256,14,14], %w1: f32[256,256,3,3]) {
+        %0 = conv(%x, %w1, strides=[1,1], dilations=[1,1], pads=[1,1,1,1])
+        return %0
+      })");
+  const Data inputs = inputs_for(*graph, {});
+  std::optional<Tensor> first;
+  for (const int threads : {1, 2, 16, 64}) {
+    CompileOptions options = without_cache();
+    options.threads = threads;
+    const Tensor result = compile(*graph, options)->run(inputs).front().tensor();
+    if (!first)
+      first = result;
+    EXPECT_TRUE(std::ranges::equal(result.data<float>(), first->data<float>())) << threads;
+  }
+}
+
 // With 32 filters and one block there would be one turn, and the other cores would wait.
 TEST(Winograd, KeepsAllCoresBusy) {
   const std::unique_ptr<Graph> graph = read(R"(graph g(%x: f32[1,128,28,28], %w1: f32[32,128,3,3]) {

@@ -26,6 +26,19 @@ TEST(WriteOnnx, TakesAnOpsetThatHasTheModesOfItsOps) {
   EXPECT_EQ(opset_for("scatter_elements(%x, %i, %u, axis=0, reduction=\"max\")"), 18);
 }
 
+// Older versions count the padding differently where sizes are rounded up, and have no dilations.
+TEST(WriteOnnx, TakesAnOpsetThatHasTheWindowsOfAPool) {
+  const auto opset_for = [](std::string_view attributes) {
+    return written(fmt::format("graph(%x: f32[1,2,9]) {{ %y = average_pool(%x, kernel=[2], strides=[2], "
+                               "pads=[0,0], count_padding=false, {}) return %y }}",
+                               attributes))
+        .opset;
+  };
+  EXPECT_EQ(opset_for("dilations=[1], round_up=false"), 13);
+  EXPECT_EQ(opset_for("dilations=[1], round_up=true"), 19);
+  EXPECT_EQ(opset_for("dilations=[2], round_up=false"), 19);
+}
+
 TEST(WriteOnnx, NamesTheIrVersionThatCameWithTheOpset) {
   const std::string relu = "graph(%x: f32[2]) { %0 = relu(%x) return %0 }";
   for (const auto& [opset, ir_version] :

@@ -224,6 +224,14 @@ TEST(HeldNumbers, AreThoseOfTheModelOnceAllThatIsFixedIsComputed) {
             4);
 }
 
+// A mask of -1e9 is computed of one of truth values.
+TEST(HeldNumbers, AreAlsoThoseOfMasks) {
+  EXPECT_EQ(count_held_numbers(*parse_graph(R"(graph g(%a: f32[2,2]) {
+    %m = constant(value=bool[2,2] {true, false, false, true}) %f = constant(value=f32[] {-1e9})
+    %0 = where(%m, %f, %a) return %0 })")),
+            4);
+}
+
 // A product of integers that is scaled becomes one of dequantised numbers.
 TEST(VerifyPipeline, TakesQuantisedWeightsForParameters) {
   const std::vector<PassVerification> results = verify_pipeline(*parse_graph(R"(graph g(%q: u8[3,4]) {

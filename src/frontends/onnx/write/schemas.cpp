@@ -16,22 +16,26 @@ struct Changed {
   std::string_view op_type;
   int64_t since;
 };
-constexpr Changed kChanged[] = {
-    {"AveragePool", 19}, {"GridSample", 20}, {"GroupNormalization", 21}, {"RoiAlign", 16}};
+constexpr Changed kChanged[] = {{"GridSample", 20}, {"GroupNormalization", 21}, {"RoiAlign", 16}};
 
-// Values of attributes that came later than their attributes.
+// Values of attributes that came later than their attributes, or meant something else before.
 struct NewValue {
-  std::string_view op_type, attribute, value;
+  std::string_view op_type, attribute;
+  Attribute value;
   int64_t since;
 };
-constexpr NewValue kNewValues[] = {
-    {"Pad", "mode", "wrap", 19},
-    {"Resize", "coordinate_transformation_mode", "half_pixel_symmetric", 19},
-    {"ScatterElements", "reduction", "max", 18},
-    {"ScatterElements", "reduction", "min", 18},
-    {"ScatterND", "reduction", "max", 18},
-    {"ScatterND", "reduction", "min", 18},
-};
+const std::vector<NewValue>& new_values() {
+  static const std::vector<NewValue> values = {
+      {"AveragePool", "ceil_mode", true, 19},
+      {"Pad", "mode", "wrap", 19},
+      {"Resize", "coordinate_transformation_mode", "half_pixel_symmetric", 19},
+      {"ScatterElements", "reduction", "max", 18},
+      {"ScatterElements", "reduction", "min", 18},
+      {"ScatterND", "reduction", "max", 18},
+      {"ScatterND", "reduction", "min", 18},
+  };
+  return values;
+}
 
 const std::unordered_map<std::string_view, std::vector<const Schema*>>& schemas_by_op() {
   static const auto by_op = [] {
@@ -80,10 +84,10 @@ int64_t first_opset(const OnnxCall& call, const OpName& name) {
     return 1;
   const auto* changed = std::ranges::find(kChanged, name.op_type, &Changed::op_type);
   int64_t opset = changed == std::end(kChanged) ? kOldestWritten : changed->since;
-  for (const NewValue& known : kNewValues)
+  for (const NewValue& known : new_values())
     if (known.op_type == name.op_type &&
         std::ranges::any_of(call.attributes, [&](const NamedAttribute& attribute) {
-          return attribute.name == known.attribute && attribute.value == Attribute(known.value);
+          return attribute.name == known.attribute && attribute.value == known.value;
         }))
       opset = std::max(opset, known.since);
   return opset;
