@@ -289,8 +289,8 @@ class ShapeChooser {
   }
   int64_t best_rows(int64_t lanes) const {
     if (choice_.rows)
-      return std::clamp<int64_t>(*choice_.rows, 1,
-                                 std::min(most_rows(lanes), row_size().constant().value_or(INT64_MAX)));
+      return std::max<int64_t>(
+          std::min({*choice_.rows, most_rows(lanes), row_size().constant().value_or(INT64_MAX)}), 1);
     const int64_t most = std::min<int64_t>(most_rows(lanes), kMostRows);
     if (!row_size().is_constant())
       return std::min<int64_t>(most, target_.vector_registers / 4);

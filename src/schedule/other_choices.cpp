@@ -126,6 +126,8 @@ class ChoiceLister {
       add_block(std::max<int64_t>(most / 2, 1));
       return;
     }
+    if (*size == 0)
+      return;
     const int64_t blocks = (*size + most - 1) / most;
     add_block((*size + blocks - 1) / blocks);
     if (!more)

@@ -75,6 +75,12 @@ TEST(ContractionKey, DependsOnAllThatTimeDependsOn) {
   EXPECT_NE(key, key_of(*read(product(40)), other));
 }
 
+TEST(OtherChoices, OfNoRowsAreNone) {
+  const Stage stage = only_contraction_in(*read(product(0)), choosing());
+  for (const ContractionChoice& choice : other_choices(stage, with_wide_vectors()))
+    EXPECT_FALSE(choice.rows) << describe(choice);
+}
+
 // What is chosen is what is made, and what is made computes the same.
 void expect_others_right(const Graph& graph, const std::map<std::string, int64_t>& sizes = {}) {
   const Data inputs = inputs_for(graph, sizes);
@@ -125,20 +131,73 @@ TEST(OtherChoices, OfConvolutionsAreRight) {
 }
 
 // Numbers that no listing gives, as of a file that somebody wrote, are cut to what fits.
+const std::vector<ContractionChoice> kFromAnyone{{.rows = 64, .vectors = 8, .row_blocks = true},
+                                                 {.rows = 1},
+                                                 {.vectors = 3},
+                                                 {.tile = 3, .rows = 7},
+                                                 {.tile = 2, .tile_rows = 1 << 20, .filter_parts = 1 << 20},
+                                                 {.tile = 4, .tile_rows = 2, .filter_parts = 3}};
+
+Tensor run_with(const Graph& graph, const CompileOptions& options) {
+  return compile(graph, options)->run(inputs_for(graph, {}), {.threads = 2})[0].tensor();
+}
+
+void expect_all_near(const Graph& graph, CompileOptions options, const Tensor& tensor) {
+  const std::vector<double> wanted = widen<double>(tensor);
+  const ContractionKey key = key_of(graph, options);
+  for (const ContractionChoice& choice : kFromAnyone) {
+    options.choices = {{key, choice}};
+    const std::vector<double> numbers = widen<double>(run_with(graph, options));
+    ASSERT_EQ(numbers.size(), wanted.size());
+    for (size_t i = 0; i < wanted.size(); ++i)
+      ASSERT_NEAR(numbers[i], wanted[i], 1e-3) << describe(choice) << ", element " << i;
+  }
+}
+
 TEST(ContractionChoice, IsRightWhateverItSays) {
-  const std::unique_ptr<Graph> graphs[] = {read(product(5)), read(product(40)), convolution()};
+  const std::unique_ptr<Graph> graphs[] = {read(product(0)), read(product(5)), read(product(40)),
+                                           convolution()};
+  for (const std::unique_ptr<Graph>& graph : graphs)
+    expect_all_near(*graph, choosing(), evaluate(*graph, inputs_for(*graph, {}))[0].tensor());
+}
+
+TEST(ContractionChoice, IsRightForBytesWhateverItSays) {
+  const std::unique_ptr<Graph> graph = read(R"(graph g(%x: f32[21,64], %w1: f32[64,96]) {
+      %0 = constant(value=f32[] {100.0})
+      %1 = add(%x, %x)
+      %2 = mul(%1, %1)
+      %3 = mul(%2, %0)
+      %4 = cast(%3, to=u8)
+      %5 = cast(%4, to=i32)
+      %6 = mul(%w1, %0)
+      %7 = cast(%6, to=i8)
+      %8 = cast(%7, to=i32)
+      %9 = matmul(%5, %8)
+      return %9
+    })");
+  EXPECT_TRUE(has(kernels_in(*graph), "dot_bytes(")) << kernels_in(*graph);
+  expect_all_near(*graph, choosing(), evaluate(*graph, inputs_for(*graph, {}))[0].tensor());
+}
+
+TEST(ContractionChoice, IsRightForPairsWhateverItSays) {
+  const std::unique_ptr<Graph> graph = read(product(21));
+  CompileOptions options = choosing();
+  options.precision = Precision::BF16;
+  expect_all_near(*graph, options, run_with(*graph, options));
+}
+
+TEST(ContractionChoice, GivesTheSameBitsUnderStrictNumerics) {
+  const std::unique_ptr<Graph> graphs[] = {read(product(40)), convolution()};
   for (const std::unique_ptr<Graph>& graph : graphs) {
-    const Data inputs = inputs_for(*graph, {});
-    const std::vector<double> wanted = widen<double>(evaluate(*graph, inputs)[0].tensor());
-    for (const ContractionChoice& choice :
-         {ContractionChoice{.rows = 64, .vectors = 8, .row_blocks = true}, ContractionChoice{.rows = 1},
-          ContractionChoice{.vectors = 3}, ContractionChoice{.tile = 3, .rows = 7},
-          ContractionChoice{.tile = 2, .tile_rows = 1 << 20, .filter_parts = 1 << 20},
-          ContractionChoice{.tile = 4, .tile_rows = 2, .filter_parts = 3}}) {
-      const Data got = compile(*graph, choosing({{key_of(*graph), choice}}))->run(inputs, {.threads = 2});
-      const std::vector<double> numbers = widen<double>(got[0].tensor());
-      for (size_t i = 0; i < wanted.size(); ++i)
-        ASSERT_NEAR(numbers[i], wanted[i], 1e-3) << describe(choice) << ", element " << i;
+    CompileOptions options = choosing();
+    options.numerics = NumericsBudget::Strict;
+    const Tensor wanted = run_with(*graph, options);
+    const Stage stage = only_contraction_in(*graph, options);
+    std::vector<ContractionChoice> choices = other_choices(stage, options.target);
+    choices.insert(choices.end(), kFromAnyone.begin(), kFromAnyone.end());
+    for (const ContractionChoice& choice : choices) {
+      options.choices = {{stage.contraction->key, choice}};
+      EXPECT_TRUE(identical(run_with(*graph, options), wanted)) << describe(choice);
     }
   }
 }
