@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kFormat = 1;  // another one is of another version, and is ignored
 
-// The fields of a choice: what each is called, and the most that it can be.
+// The numbers of a choice: what each is called, and the least and the most that it can be.
 struct Field {
   const char* name;
   std::optional<int64_t> ContractionChoice::*member;
@@ -32,13 +32,9 @@ constexpr const char* kRowBlocks = "row_blocks";
 
 struct Damaged {};
 
-Json as_json(ContractionKey key, const TunedChoice& tuned) {
-  Json json = {{"kernel", fmt::format("{:016x}", key)}};
-  for (const Field& field : kFields)
-    if (const std::optional<int64_t>& value = tuned.choice.*field.member)
-      json[field.name] = *value;
-  if (tuned.choice.row_blocks)
-    json[kRowBlocks] = *tuned.choice.row_blocks;
+Json entry_of(ContractionKey key, const TunedChoice& tuned) {
+  Json json = {{"key", fmt::format("{:016x}", key)}};
+  json.update(as_json(tuned.choice));
   json["before_ms"] = 1e3 * tuned.before;
   json["after_ms"] = 1e3 * tuned.after;
   return json;
@@ -54,7 +50,10 @@ TunedChoice tuned_in(const Json& json) {
   TunedChoice tuned;
   for (const Field& field : kFields)
     if (json.contains(field.name)) {
-      const auto value = json.at(field.name).get<int64_t>();
+      const Json& number = json.at(field.name);
+      if (!number.is_number_integer())  // others would be rounded
+        throw Damaged();
+      const auto value = number.get<int64_t>();
       if (value < field.least || value > field.most)
         throw Damaged();
       tuned.choice.*field.member = value;
@@ -68,12 +67,25 @@ TunedChoice tuned_in(const Json& json) {
 
 }  // namespace
 
+Json as_json(const ContractionChoice& choice) {
+  Json json = Json::object();
+  for (const Field& field : kFields)
+    if (const std::optional<int64_t>& value = choice.*field.member)
+      json[field.name] = *value;
+  if (choice.row_blocks)
+    json[kRowBlocks] = *choice.row_blocks;
+  return json;
+}
+
 std::optional<fs::path> tuned_file() {
   const std::optional<codegen::ObjectCache> cache = codegen::default_cache();
   return cache ? std::optional(cache->folder() / "tuned.json") : std::nullopt;
 }
 
 TunedChoices read_tuned(const fs::path& file) {
+  std::error_code ignored;
+  if (!fs::is_regular_file(file, ignored))  // what is read from others may never end
+    return {};
   std::ifstream stream(file, std::ios::binary);
   if (!stream)
     return {};
@@ -83,10 +95,11 @@ TunedChoices read_tuned(const fs::path& file) {
       return {};
     TunedChoices choices;
     for (const Json& each : json.at("choices"))
-      choices.insert_or_assign(key_in(each.at("kernel").get<std::string>()), tuned_in(each));
+      choices.insert_or_assign(key_in(each.at("key").get<std::string>()), tuned_in(each));
     return choices;
   } catch (const Json::exception&) {
-  } catch (const std::logic_error&) {  // of a key that is no number
+  } catch (const std::logic_error&) {        // of a key that is no number
+  } catch (const std::ios_base::failure&) {  // of a disk that fails
   } catch (const Damaged&) {
   }
   return {};
@@ -95,13 +108,10 @@ TunedChoices read_tuned(const fs::path& file) {
 void add_tuned(const fs::path& file, const TunedChoices& choices) {
   TunedChoices all = read_tuned(file);
   for (const auto& [key, tuned] : choices)
-    if (tuned.choice == ContractionChoice())
-      all.erase(key);
-    else
-      all.insert_or_assign(key, tuned);
+    all.insert_or_assign(key, tuned);
   Json json = {{"format", kFormat}, {"choices", Json::array()}};
   for (const auto& [key, tuned] : all)
-    json["choices"].push_back(as_json(key, tuned));
+    json["choices"].push_back(entry_of(key, tuned));
   std::error_code ignored;  // write_file says why where it cannot
   fs::create_directories(file.parent_path(), ignored);
   write_file(file, json.dump(1) + "\n");

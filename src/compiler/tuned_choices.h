@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <nlohmann/json_fwd.hpp>
 
 #include "fusion/contraction_choice.h"
 
@@ -15,13 +16,15 @@ struct TunedChoice {
 };
 using TunedChoices = std::map<ContractionKey, TunedChoice>;
 
+// What it says, by the names of its members.
+nlohmann::ordered_json as_json(const ContractionChoice& choice);
+
 // A file in the folder of the cache; nothing where there is no cache.
 std::optional<std::filesystem::path> tuned_file();
 
-// Empty where there is no file, or it is damaged: then estimates choose.
+// Empty where there is no file, or it is damaged or cannot be read: then estimates choose.
 TunedChoices read_tuned(const std::filesystem::path& file);
-// Puts these in place of those that the file has for the same keys. A choice that chooses nothing takes them
-// out.
+// Puts these in place of those that the file has for the same keys.
 void add_tuned(const std::filesystem::path& file, const TunedChoices& choices);
 
 // Those of the file above.

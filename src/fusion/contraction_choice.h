@@ -21,7 +21,7 @@ struct ContractionChoice {
   friend auto operator<=>(const ContractionChoice&, const ContractionChoice&) = default;
 };
 
-// By the hash of a sum and of what it runs on; see compiler/contraction_key.h.
+// By the hash of a sum and of what it runs on; see compiler/look_up_choices.h.
 using ContractionKey = uint64_t;
 using ContractionChoices = std::map<ContractionKey, ContractionChoice>;
 

@@ -34,21 +34,6 @@ void print_adopted(const TunedContraction& contraction, std::string& text) {
   text += fmt::format("{:30}{} → {}\n", "", describe(contraction.before), describe(contraction.after));
 }
 
-Json as_json(const ContractionChoice& choice) {
-  Json json = Json::object();
-  const auto add = [&](const char* name, const auto& value) {
-    if (value)
-      json[name] = *value;
-  };
-  add("tile", choice.tile);
-  add("tile_rows", choice.tile_rows);
-  add("filter_parts", choice.filter_parts);
-  add("rows", choice.rows);
-  add("vectors", choice.vectors);
-  add("row_blocks", choice.row_blocks);
-  return json;
-}
-
 }  // namespace
 
 std::string print_tuning(const TuneResult& result, int threads) {

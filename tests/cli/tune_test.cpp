@@ -39,7 +39,7 @@ TEST_F(Tune, IsLookedUp) {
   Json tuned = {{"format", 1}, {"choices", Json::array()}};
   for (const Json& each : json["contractions"])
     tuned["choices"].push_back(
-        {{"kernel", each["key"]}, {"tile", 0}, {"rows", 3}, {"before_ms", 2}, {"after_ms", 1}});
+        {{"key", each["key"]}, {"tile", 0}, {"rows", 3}, {"before_ms", 2}, {"after_ms", 1}});
   folder_.write("cache/tuned.json", tuned.dump());
   const auto rows_found = [&](const std::string& threads) {
     const Json again =
@@ -58,6 +58,9 @@ TEST_F(Tune, LooksPastADamagedFile) {
   folder_.write("cache/tuned.json", "{\"format\": 1, \"choices\": [{");
   EXPECT_EQ(run("run builtin:resnet_block").status, 0);
   EXPECT_EQ(run("tune builtin:resnet_block --seconds 0").status, 0);
+  std::filesystem::remove(folder_ / "cache" / "tuned.json");
+  std::filesystem::create_directories(folder_ / "cache" / "tuned.json");
+  EXPECT_EQ(run("run builtin:resnet_block").status, 0);
 }
 
 TEST_F(Tune, HasNothingToDoWithoutContractions) {

@@ -1,6 +1,7 @@
 #include "compiler/tuned_choices.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <fstream>
 
@@ -38,13 +39,10 @@ TEST_F(TunedChoicesTest, AreReadAsTheyWereWritten) {
 TEST_F(TunedChoicesTest, AreAddedToThoseThatThereAre) {
   add_tuned(file_, some_);
   add_tuned(file_, {{7, {{.rows = 5}, 0.5, 0.25}}, {8, {{.rows = 4}, 0.5, 0.25}}});
-  TunedChoices all = read_tuned(file_);
+  const TunedChoices all = read_tuned(file_);
   EXPECT_EQ(all.size(), 3U);
   EXPECT_EQ(all.at(7).choice, ContractionChoice{.rows = 5});
-  add_tuned(file_, {{7, {}}});
-  all = read_tuned(file_);
-  EXPECT_EQ(all.size(), 2U);
-  EXPECT_FALSE(all.contains(7));
+  EXPECT_EQ(all.at(8).choice, ContractionChoice{.rows = 4});
 }
 
 TEST_F(TunedChoicesTest, AreIgnoredWhereTheyAreDamaged) {
@@ -54,21 +52,34 @@ TEST_F(TunedChoicesTest, AreIgnoredWhereTheyAreDamaged) {
     write(whole.substr(0, length));
     EXPECT_TRUE(read_tuned(file_).empty()) << length;
   }
-  for (const std::string text :
-       {"[]", "3", "{}", R"({"format": 2, "choices": []})", R"({"format": 1, "choices": 3})",
-        R"({"format": 1, "choices": [{"kernel": 7}]})",
-        R"({"format": 1, "choices": [{"kernel": "x", "before_ms": 1, "after_ms": 1}]})",
-        R"({"format": 1, "choices": [{"kernel": "7x", "before_ms": 1, "after_ms": 1}]})",
-        R"({"format": 1, "choices": [{"kernel": "123456789123456789123", "before_ms": 1, "after_ms": 1}]})",
-        R"({"format": 1, "choices": [{"kernel": "7", "rows": 0, "before_ms": 1, "after_ms": 1}]})",
-        R"({"format": 1, "choices": [{"kernel": "7", "rows": 1e9, "before_ms": 1, "after_ms": 1}]})",
-        R"({"format": 1, "choices": [{"kernel": "7", "rows": "6", "before_ms": 1, "after_ms": 1}]})",
-        R"({"format": 1, "choices": [{"kernel": "7", "row_blocks": 1, "before_ms": 1, "after_ms": 1}]})"}) {
+  for (
+      const std::string text :
+      {"[]", "3", "{}", R"({"format": 2, "choices": []})", R"({"format": 1, "choices": 3})",
+       R"({"format": 1, "choices": [{"key": 7}]})",
+       R"({"format": 1, "choices": [{"key": "x", "before_ms": 1, "after_ms": 1}]})",
+       R"({"format": 1, "choices": [{"key": "7x", "before_ms": 1, "after_ms": 1}]})",
+       R"({"format": 1, "choices": [{"key": "123456789123456789123", "before_ms": 1, "after_ms": 1}]})",
+       R"({"format": 1, "choices": [{"key": "7", "rows": 0, "before_ms": 1, "after_ms": 1}]})",
+       R"({"format": 1, "choices": [{"key": "7", "rows": 1e9, "before_ms": 1, "after_ms": 1}]})",
+       R"({"format": 1, "choices": [{"key": "7", "rows": 1e300, "before_ms": 1, "after_ms": 1}]})",
+       R"({"format": 1, "choices": [{"key": "7", "rows": 2.7, "before_ms": 1, "after_ms": 1}]})",
+       R"({"format": 1, "choices": [{"key": "7", "rows": 18446744073709551615, "before_ms": 1, "after_ms": 1}]})",
+       R"({"format": 1, "choices": [{"key": "7", "rows": "6", "before_ms": 1, "after_ms": 1}]})",
+       R"({"format": 1, "choices": [{"key": "7", "row_blocks": 1, "before_ms": 1, "after_ms": 1}]})"}) {
     write(text);
     EXPECT_TRUE(read_tuned(file_).empty()) << text;
   }
   write(whole);
   EXPECT_EQ(read_tuned(file_), some_);
+}
+
+// Neither ends the program: reading a folder fails, and what is read from a pipe never comes.
+TEST_F(TunedChoicesTest, AreReadFromAFileAlone) {
+  fs::create_directories(file_);
+  EXPECT_TRUE(read_tuned(file_).empty());
+  fs::remove(file_);
+  ASSERT_EQ(mkfifo(file_.c_str(), 0600), 0);
+  EXPECT_TRUE(read_tuned(file_).empty());
 }
 
 TEST_F(TunedChoicesTest, SayWhyTheyCannotBeWritten) {
