@@ -1,5 +1,6 @@
 #include "tune/entrant.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "base/error.h"
@@ -24,17 +25,21 @@ void note(Entrant& entrant, const FusedKernel& kernel) {
     return;
   TimedContraction& contraction =
       entrant.contractions.try_emplace(key, TimedContraction{*kernel.contraction, {}}).first->second;
-  contraction.sources.insert(contraction.sources.end(), kernel.sources.begin(), kernel.sources.end());
+  for (const std::string& source : kernel.sources)
+    if (std::ranges::find(contraction.sources, source) == contraction.sources.end())
+      contraction.sources.push_back(source);
 }
 
 void time_run(Entrant& entrant, const Data& inputs, int threads) {
-  Clock::time_point before = Clock::now();
+  Clock::time_point before;
+  const std::function<void()> before_steps = [&] { before = Clock::now(); };
   const std::function<void(size_t)> after_step = [&](size_t step) {
     const Clock::time_point now = Clock::now();
     entrant.steps[step].push_back(std::chrono::duration<double>(now - before).count());
     before = now;
   };
-  entrant.program->run(inputs, {.threads = threads, .after_step = &after_step});
+  entrant.program->run(inputs,
+                       {.threads = threads, .before_steps = &before_steps, .after_step = &after_step});
 }
 
 }  // namespace

@@ -11,6 +11,7 @@ namespace tenon {
 namespace {
 
 constexpr size_t kColumns = 100;
+constexpr size_t kChoices = 30;  // the column where they begin
 
 using Json = nlohmann::ordered_json;
 
@@ -31,7 +32,16 @@ void print_adopted(const TunedContraction& contraction, std::string& text) {
   const std::string row = fmt::format("{:>8}  {:>8}  {:>7.2f}x  ", format_seconds(contraction.seconds_before),
                                       format_seconds(contraction.seconds_after), contraction.speed_up());
   text += row + name_of(contraction.sources, kColumns - count_characters(row)) + "\n";
-  text += fmt::format("{:30}{} → {}\n", "", describe(contraction.before), describe(contraction.after));
+  const std::string before = describe(contraction.before), after = describe(contraction.after);
+  const bool fits = kChoices + before.size() + after.size() + 3 <= kColumns;  // and an arrow between blanks
+  text += fmt::format("{:{}}{}{}→ {}\n", "", kChoices, before,
+                      fits ? " " : fmt::format("\n{:{}}", "", kChoices), after);
+}
+
+void print_dropped(const DroppedChoice& dropped, std::string& text) {
+  const std::string start =
+      fmt::format("outputs differ with {}, which is dropped, for ", describe(dropped.choice));
+  text += start + name_of(dropped.sources, kColumns - start.size()) + "\n";
 }
 
 }  // namespace
@@ -45,6 +55,11 @@ std::string print_tuning(const TuneResult& result, int threads) {
   for (const TunedContraction& each : result.contractions)
     if (each.is_adopted())
       print_adopted(each, text);
+  for (const DroppedChoice& each : result.dropped)
+    print_dropped(each, text);
+  if (result.unconfirmed > 0)
+    text += fmt::format("time ran out before {} that looked faster could run again\n",
+                        plural(static_cast<size_t>(result.unconfirmed), "choice"));
   text += fmt::format("{} of {} adopted, after {} compared with what there was\n", adopted,
                       plural(result.contractions.size(), "contraction"),
                       plural(static_cast<size_t>(result.programs), "program"));
@@ -63,7 +78,9 @@ Json tuning_as_json(const std::string& model, const TuneResult& result, int thre
                {"after_ms", 1e3 * result.seconds_after},
                {"runs", result.runs},
                {"programs", result.programs},
-               {"contractions", Json::array()}};
+               {"unconfirmed", result.unconfirmed},
+               {"contractions", Json::array()},
+               {"dropped", Json::array()}};
   for (const TunedContraction& each : result.contractions)
     json["contractions"].push_back({{"key", fmt::format("{:016x}", each.key)},
                                     {"sources", each.sources},
@@ -73,6 +90,9 @@ Json tuning_as_json(const std::string& model, const TuneResult& result, int thre
                                     {"after", as_json(each.after)},
                                     {"before_ms", 1e3 * each.seconds_before},
                                     {"after_ms", 1e3 * each.seconds_after}});
+  for (const DroppedChoice& each : result.dropped)
+    json["dropped"].push_back(
+        {{"sources", each.sources}, {"choice", as_json(each.choice)}, {"difference", each.difference}});
   return json;
 }
 

@@ -13,9 +13,8 @@ namespace {
 constexpr double kLeastShare = 0.004;      // of a run: what takes less is not worth compiling anything for
 constexpr double kWorthConfirming = 0.98;  // part of the time: what takes more will hardly be adopted
 constexpr size_t kMostTried = 12;          // choices for one contraction
-// Parts of the time there is: for measuring what there is, for looking, for compiling one program there, and
-// for one comparison in the end, at least.
-constexpr double kMeasuring = 0.03, kSearching = 0.7, kCompiling = 0.06, kConfirming = 0.12;
+// Parts of the time there is: for measuring what there is, for looking, and for compiling one program there.
+constexpr double kMeasuring = 0.03, kSearching = 0.7, kCompiling = 0.06;
 
 using Clock = std::chrono::steady_clock;
 
@@ -53,7 +52,6 @@ class Tuner {
  private:
   double spent() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
   double left() const { return std::max(options_.seconds - spent(), 0.0); }
-  bool may_search() const { return spent() < kSearching * options_.seconds; }
   RunOptions run_options() const { return {.threads = threads()}; }
   int threads() const { return compile_.threads == 0 ? compile_.target.cores : compile_.threads; }
   void tell(std::string_view what) const {
@@ -100,12 +98,13 @@ class Tuner {
 
   // However little time there is, one program is compared.
   void search() {
-    while ((result_.programs == 0 || may_search()) && choose_next())
-      try {
+    try {
+      while (spent() < deadline_ && choose_next()) {
         compare_next();
-      } catch (const OutOfTime&) {
-        return;
+        deadline_ = kSearching * options_.seconds;
       }
+    } catch (const OutOfTime&) {
+    }
   }
 
   // Those that take longest come first; as many as can be compiled in a part of the time.
@@ -146,18 +145,26 @@ class Tuner {
   }
 
   void compare_next() {
-    Entrant second = compile(choices_now(), true);
-    check_results(*second.program);
-    measure_in_turn({&first_, &second}, inputs_, threads(), seconds_to_compare(),
+    const double start = spent();
+    std::optional<Entrant> second = compile_now();
+    seconds_per_kernel_ = (spent() - start) / static_cast<double>(chosen_now());
+    drop_wrong(second);
+    if (!second)
+      return;
+    measure_in_turn({&first_, &*second}, inputs_, threads(), seconds_to_compare(),
                     [&] { tell(fmt::format("comparing program {}", result_.programs)); });
     for (Candidate& candidate : candidates_)
       if (candidate.now)
-        note(candidate, second);
+        note(candidate, *second);
+  }
+
+  static void note_tried(Candidate& candidate) {
+    if (candidate.seen.insert(*candidate.now).second)
+      ++candidate.known.tried;
   }
 
   void note(Candidate& candidate, const Entrant& second) const {
-    ++candidate.known.tried;
-    candidate.seen.insert(*candidate.now);
+    note_tried(candidate);
     const ContractionKey key = candidate.known.key;
     const auto found = second.contractions.find(key);
     if (found == second.contractions.end())
@@ -174,18 +181,19 @@ class Tuner {
   }
 
   // Kernels that were compiled before come from the cache.
-  Entrant compile(ContractionChoices choices, bool may_end) {
-    CompileOptions options = compile_;
-    options.choices = std::move(choices);
-    options.before_kernel = [&](int64_t) {
-      tell(fmt::format("compiling program {}", result_.programs + 1));
-      if (may_end && result_.programs > 0 && !may_search())
+  Entrant compile_now() {
+    const auto check_time = [&] {
+      if (spent() >= deadline_)
         throw OutOfTime();
     };
-    const double start = spent();
+    check_time();
+    CompileOptions options = compile_;
+    options.choices = choices_now();
+    options.before_kernel = [&](int64_t) {
+      tell(fmt::format("compiling program {}", result_.programs + 1));
+      check_time();
+    };
     Entrant entrant = compile_entrant(graph_, options);
-    if (may_end)
-      seconds_per_kernel_ = (spent() - start) / static_cast<double>(chosen_now());
     ++result_.programs;
     return entrant;
   }
@@ -198,40 +206,79 @@ class Tuner {
     return check.verdict == Verdict::Failed ? std::optional(check.detail) : std::nullopt;
   }
 
-  // Where they differ, the choice that is to blame is told.
-  void check_results(const Program& program) {
-    const std::optional<std::string> all = mismatch(program);
-    if (!all)
+  // Where outputs differ, choices are put in one after another, and those that make them differ are dropped;
+  // then the program is one without them, or nothing where none is left. Choices may round differently, which
+  // shows where outputs depend on it, as integers do that floats are cut to. Strict numerics leave no room
+  // for that.
+  void drop_wrong(std::optional<Entrant>& entrant) {
+    if (!mismatch(*entrant->program))
       return;
-    for (const Candidate& candidate : candidates_) {
-      if (!candidate.now)
+    entrant.reset();
+    std::vector<std::optional<ContractionChoice>> all;
+    for (Candidate& candidate : candidates_)
+      all.push_back(std::exchange(candidate.now, std::nullopt));
+    for (size_t i = 0; i < candidates_.size(); ++i) {
+      if (!all[i])
         continue;
-      ContractionChoices one = *compile_.choices;
-      one.insert_or_assign(candidate.known.key, *candidate.now);
-      if (const auto own = mismatch(*compile(std::move(one), false).program))
-        throw InternalError(fmt::format("{}, computed with {}, differs: {}", candidate.known.sources.front(),
-                                        describe(*candidate.now), *own));
+      candidates_[i].now = all[i];
+      Entrant next = compile_now();
+      if (const std::optional<std::string> difference = mismatch(*next.program))
+        drop(candidates_[i], *difference);
+      else
+        entrant = std::move(next);
     }
-    throw InternalError(fmt::format("choices that are right alone differ together: {}", *all));
+  }
+
+  void drop(Candidate& candidate, const std::string& difference) {
+    if (compile_.numerics == NumericsBudget::Strict)
+      throw InternalError(fmt::format("{}, computed with {}, differs: {}", candidate.known.sources.front(),
+                                      describe(*candidate.now), difference));
+    note_tried(candidate);
+    result_.dropped.push_back({candidate.known.sources, *candidate.now, difference});
+    candidate.now.reset();
   }
 
   // --- what is adopted ---
 
   // What looked better runs again, all of it at once, and what is faster there is adopted. Where that is not
-  // all of it, the rest must be so once more, without the others.
+  // all of it, the rest must be so once more, without the others. What there is no time for is not adopted.
   void confirm() {
     for (Candidate& candidate : candidates_)
       candidate.now =
           candidate.best <= kWorthConfirming ? std::optional(candidate.known.after) : std::nullopt;
-    const int64_t all = chosen_now();
-    if (all > 0)
-      keep_faster(run_again());
-    if (chosen_now() > 0 && chosen_now() < all)
-      keep_faster(run_again());
+    deadline_ = options_.seconds;
+    try {
+      const int64_t all = chosen_now();
+      if (all > 0)
+        run_again(left() / 2);
+      if (chosen_now() > 0 && chosen_now() < all)
+        run_again(left());
+    } catch (const OutOfTime&) {
+      result_.unconfirmed = chosen_now();
+      adopt_nothing();
+    }
     // As where each is faster, but leaves less in the caches of what others need.
     if (is_slower_)
-      for (Candidate& candidate : candidates_)
-        candidate.now.reset();
+      adopt_nothing();
+  }
+
+  void adopt_nothing() {
+    for (Candidate& candidate : candidates_)
+      candidate.now.reset();
+  }
+
+  void run_again(double seconds) {
+    std::optional<Entrant> winners = compile_now();
+    drop_wrong(winners);
+    if (!winners)
+      return;
+    measure_in_turn({&first_, &*winners}, inputs_, threads(), seconds,
+                    [&] { tell("running the best again"); });
+    result_.seconds_before = first_.timing().fastest;
+    result_.seconds_after = winners->timing().fastest;
+    result_.runs = winners->runs();
+    is_slower_ = is_adopted(winners->timing(), first_.timing());
+    keep_faster(*winners);
   }
 
   void keep_faster(const Entrant& winners) {
@@ -245,19 +292,6 @@ class Tuner {
       if (!winners.contractions.contains(key) || !is_adopted(before, after))
         candidate.now.reset();
     }
-  }
-
-  Entrant run_again() {
-    Entrant winners = compile(choices_now(), false);
-    check_results(*winners.program);
-    measure_in_turn({&first_, &winners}, inputs_, threads(),
-                    std::max(kConfirming * options_.seconds, left() / 2),
-                    [&] { tell("running the best again"); });
-    result_.seconds_before = first_.timing().fastest;
-    result_.seconds_after = winners.timing().fastest;
-    result_.runs = winners.runs();
-    is_slower_ = is_adopted(winners.timing(), first_.timing());
-    return winners;
   }
 
   void finish() {
@@ -284,7 +318,8 @@ class Tuner {
   std::vector<Candidate> candidates_;
   double seconds_before_ = 0;  // of a run, when it was measured alone
   double seconds_per_kernel_ = 0.1;
-  bool is_slower_ = false;  // the whole of what was run again last
+  double deadline_ = std::numeric_limits<double>::infinity();  // in seconds since the start, for compiling
+  bool is_slower_ = false;                                     // the whole of what was run again last
   size_t rounds_left_ = 0;  // at least, before there is nothing left to try
   TuneResult result_;
 };

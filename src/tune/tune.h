@@ -27,17 +27,26 @@ struct TunedContraction {
   double speed_up() const { return seconds_before / seconds_after; }
 };
 
+// One with which outputs differ.
+struct DroppedChoice {
+  std::vector<std::string> sources;  // nodes of the user's model
+  ContractionChoice choice;          // as it was asked for
+  std::string difference;            // for people
+};
+
 struct TuneResult {
   std::vector<TunedContraction> contractions;    // those that take longest first
   double seconds_before = 0, seconds_after = 0;  // of all steps, each in its fastest run
   int64_t programs = 0;                          // that were compared with the one that there was
   size_t runs = 0;                               // of the last comparison
+  std::vector<DroppedChoice> dropped;
+  int64_t unconfirmed = 0;  // choices that looked faster when time ran out
 
   TunedChoices adopted() const;
 };
 
 // The graph is optimised. What its contractions are now is what the options choose, or else what was adopted
-// before. Throws InternalError where a program gives other results.
+// before. Throws InternalError where numerics are strict and a program gives other results.
 TuneResult tune(const Graph& graph, const Data& inputs, const TuneOptions& options);
 
 }  // namespace tenon
