@@ -36,10 +36,23 @@ std::filesystem::path file_for_results() {
   return *file;
 }
 
+// What went wrong, if anything did, for after the results are shown: they took long to measure.
+std::exception_ptr keep(const TuneResult& result, const std::filesystem::path& file) {
+  try {
+    if (const TunedChoices adopted = result.adopted(); !adopted.empty())
+      add_tuned(file, adopted);
+    return nullptr;
+  } catch (const UserError&) {
+    return std::current_exception();
+  }
+}
+
 void tune(const Options& options) {
+  const std::filesystem::path results = file_for_results();
   check_json(options.json);
   refuse_overwriting(options.model, options.json);
-  const std::filesystem::path results = file_for_results();
+  if (!options.json.empty() && is_same_file(options.json, results))
+    throw user_error("--json is the file that adopted choices are kept in, {}", options.json);
   InputFile file(options.inputs);
   const std::unique_ptr<Graph> graph = file.load(options.model);
   const std::optional<Data> inputs = file.inputs_for(*graph);
@@ -67,12 +80,13 @@ void tune(const Options& options) {
   };
   const TuneResult result = inputs ? run(*inputs) : with_made_up_inputs(*as_read, run);
   progress.reset();
-  if (const TunedChoices adopted = result.adopted(); !adopted.empty())
-    add_tuned(results, adopted);
+  const std::exception_ptr failure = keep(result, results);
   const std::string text = result.contractions.empty()
                                ? "There is nothing to tune: no contraction can be computed otherwise.\n"
                                : print_tuning(result, options.threads);
   write_results(text, options.json, tuning_as_json(options.model.model, result, options.threads));
+  if (failure)
+    std::rethrow_exception(failure);
 }
 
 }  // namespace
@@ -89,7 +103,7 @@ void add_tune(CLI::App& program) {
   add_precision(*command, options->precision);
   add_json(*command, options->json);
   command->footer(examples({"tenon tune builtin:resnet_block --seconds 2",
-                            "tenon tune builtin:resnet_block --seconds 2 --threads 1 --json tuned.json"}));
+                            "tenon tune builtin:resnet_block --seconds 2 --threads 1 --json found.json"}));
   command->callback([options] { tune(*options); });
 }
 

@@ -77,6 +77,9 @@ TEST_F(Tune, RefusesWhatItCannotDo) {
       "TENON_CACHE=cache tenon tune builtin:attention_any_length",
       "what is fastest depends on sizes that the model leaves open\n"
       "  hint: bind them with --dim length=…, or give inputs of the sizes that matter with --inputs");
+  expect_refused("TENON_CACHE=cache tenon tune builtin:resnet_block --json ./cache/tuned.json",
+                 "--json is the file that adopted choices are kept in, ./cache/tuned.json");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "cache" / "tuned.json"));
   expect_refused("TENON_CACHE=/proc/none tenon tune builtin:resnet_block",
                  "cannot write /proc/none/tuned.json: No such file or directory");
 }
