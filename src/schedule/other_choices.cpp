@@ -70,7 +70,7 @@ class ChoiceLister {
     const TileBlocks blocks = tile_blocks(sum_.definition, *sum_.tile, target_, choice_of(sum_));
     const auto add_blocks = [&](int64_t rows, int64_t parts) {
       add({.tile = sum_.tile,
-           .tile_rows = std::clamp<int64_t>(rows, 1, blocks.most_rows),
+           .tile_rows = std::clamp<int64_t>(rows, 1, blocks.down),
            .filter_parts = std::clamp<int64_t>(parts, 1, blocks.most_parts)});
     };
     add_blocks((blocks.rows + 1) / 2, blocks.parts);

@@ -62,16 +62,6 @@ int64_t filters_at_once(int64_t filters, const Target& target) {
   return filters % (2 * lanes_of(target)) == 0 ? 2 * lanes_of(target) : lanes_of(target);
 }
 
-// How the tiles of an image are taken: so many rows of them at once, with a part of the filters.
-struct Blocks {
-  int64_t down = 0, across = 0;  // tiles of the image
-  int64_t rows = 1;              // of tiles in a block
-  int64_t count = 0;             // of blocks
-  int64_t parts = 1;             // of the filters
-
-  int64_t tiles() const { return rows * across; }
-};
-
 // In nanoseconds of a core, roughly.
 double time_of_products(double products, const Target& target) {
   return products / static_cast<double>(lanes_of(target) * 4);
@@ -93,7 +83,7 @@ double time_of_windows(const WindowSums& sums, const Target& target) {
   return time_of_turns(sums.height * panels, line, target) +
          time_of_reading(weights * static_cast<double>(panels), target) / target.cores;
 }
-double time_of_blocks(const Blocks& blocks, const WindowSums& sums, int64_t tile, const Target& target) {
+double time_of_blocks(const TileBlocks& blocks, const WindowSums& sums, int64_t tile, const Target& target) {
   const int64_t at_once = filters_at_once(sums.filters, target),
                 filters = divide_up(sums.filters / at_once, blocks.parts) * at_once;
   const auto elements = static_cast<double>((tile + 2) * (tile + 2)),
@@ -108,18 +98,22 @@ double time_of_blocks(const Blocks& blocks, const WindowSums& sums, int64_t tile
 
 // Those that take the least time, of all whose transformed tiles stay in cache. Cores that share the filters
 // of a block each transform its tiles for themselves.
-Blocks blocks_of(const WindowSums& sums, int64_t tile, const Target& target) {
+TileBlocks blocks_of(const WindowSums& sums, int64_t tile, const Target& target) {
   const int64_t down = divide_up(sums.height, tile), across = divide_up(sums.width, tile),
                 row_bytes = (tile + 2) * (tile + 2) * across * sums.channels * int64_t{sizeof(float)},
                 most_rows = std::clamp<int64_t>(target.caches.level2 / 2 / row_bytes, 1, down),
-                most_parts = std::min<int64_t>(sums.filters / filters_at_once(sums.filters, target),
-                                               int64_t{4} * target.cores);
-  std::optional<Blocks> best;
+                panels = sums.filters / filters_at_once(sums.filters, target),
+                most_parts = std::min<int64_t>(panels, int64_t{4} * target.cores);
+  std::optional<TileBlocks> best;
   double least = 0;
   for (int64_t rows = most_rows; rows >= 1; --rows)
     for (int64_t parts = 1; parts <= most_parts; ++parts) {
-      const Blocks blocks{
-          .down = down, .across = across, .rows = rows, .count = divide_up(down, rows), .parts = parts};
+      const TileBlocks blocks{.down = down,
+                              .across = across,
+                              .rows = rows,
+                              .count = divide_up(down, rows),
+                              .parts = parts,
+                              .most_parts = panels};
       const double time = time_of_blocks(blocks, sums, tile, target);
       if (!best || time < least) {
         best = blocks;
@@ -130,13 +124,12 @@ Blocks blocks_of(const WindowSums& sums, int64_t tile, const Target& target) {
 }
 
 // Those that were chosen, as far as there can be.
-Blocks blocks_of(const WindowSums& sums, int64_t tile, const Target& target,
-                 const ContractionChoice& choice) {
-  Blocks blocks = blocks_of(sums, tile, target);
-  const int64_t count = sums.filters / filters_at_once(sums.filters, target);
+TileBlocks blocks_of(const WindowSums& sums, int64_t tile, const Target& target,
+                     const ContractionChoice& choice) {
+  TileBlocks blocks = blocks_of(sums, tile, target);
   blocks.rows = std::clamp<int64_t>(choice.tile_rows.value_or(blocks.rows), 1, blocks.down);
   blocks.count = divide_up(blocks.down, blocks.rows);
-  blocks.parts = std::clamp<int64_t>(choice.filter_parts.value_or(blocks.parts), 1, count);
+  blocks.parts = std::clamp<int64_t>(choice.filter_parts.value_or(blocks.parts), 1, blocks.most_parts);
   return blocks;
 }
 
@@ -407,7 +400,7 @@ class WinogradNest {
   std::optional<Scalar> image_, weights_;
   WindowSums sums_;
   int64_t filters_ = 0;  // at once
-  Blocks blocks_;
+  TileBlocks blocks_;
   int64_t rows_ = 0;  // tiles that share what is read of the weights
 };
 
@@ -438,12 +431,7 @@ std::optional<int64_t> choose_tile(const WindowSums& sums, const Target& target,
 
 TileBlocks tile_blocks(const Definition& convolution, int64_t tile, const Target& target,
                        const ContractionChoice& choice) {
-  const WindowSums sums = sums_of(convolution);
-  const Blocks blocks = blocks_of(sums, tile, target, choice);
-  return {.rows = blocks.rows,
-          .parts = blocks.parts,
-          .most_rows = blocks.down,
-          .most_parts = sums.filters / filters_at_once(sums.filters, target)};
+  return blocks_of(sums_of(convolution), tile, target, choice);
 }
 
 int64_t reach_of_tiles(int64_t size, int64_t tile) { return divide_up(size, tile) * tile + 2 - size; }

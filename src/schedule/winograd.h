@@ -32,8 +32,13 @@ std::optional<int64_t> choose_tile(const WindowSums& sums, const Target& target,
 
 // How the tiles of an image are taken: so many rows of them at once, with a part of the filters.
 struct TileBlocks {
-  int64_t rows = 1, parts = 1;
-  int64_t most_rows = 1, most_parts = 1;  // that there can be
+  int64_t down = 0, across = 0;  // tiles of the image
+  int64_t rows = 1;              // of tiles in a block
+  int64_t count = 0;             // of blocks
+  int64_t parts = 1;             // of the filters
+  int64_t most_parts = 1;        // that there can be
+
+  int64_t tiles() const { return rows * across; }
 };
 TileBlocks tile_blocks(const loops::Definition& convolution, int64_t tile, const Target& target,
                        const ContractionChoice& choice);
