@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/interrupt.h"
 #include "base/write_file.h"
 
 namespace tenon::codegen {
@@ -96,8 +97,11 @@ std::optional<std::string> ObjectCache::find(const std::string& key) const {
 void ObjectCache::store(const std::string& key, const std::string& object) const {
   const std::string content = number(key.size()) + key + object;
   try {
-    std::error_code ignored;
-    fs::create_directories(folder_, ignored);
+    // A scratch folder that a signal has removed must not come back.
+    without_interruption([&] {
+      std::error_code ignored;
+      fs::create_directories(folder_, ignored);
+    });
     write_file(file_of(key), number(hash_string(content)) + content);
     // To look at all files takes as long as to make several. The more an object takes, the likelier it is the
     // one that has a look: one for each 64th part of the bound, however many processes store them.

@@ -1,11 +1,15 @@
 #include "codegen/object_cache.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <fstream>
 #include <thread>
 
+#include "base/child_process.h"
+#include "base/scratch_folder.h"
 #include "base/temporary_folder.h"
 
 namespace tenon::codegen {
@@ -130,6 +134,22 @@ TEST_F(ObjectCacheTest, DoesNotMindAFolderThatCannotBe) {
   const ObjectCache cache(folder_.path() / "file" / "cache");
   cache.store("key", "code");
   EXPECT_EQ(cache.find("key"), std::nullopt);
+}
+
+TEST_F(ObjectCacheTest, DoesNotBringBackAFolderThatASignalRemoved) {
+  const ChildEnd end = run_in_child(60, [&] {
+    ::setenv("TMPDIR", folder_.path().c_str(), 1);
+    const ScratchFolder folders[2];  // the signal removes the first, and then is busy with the second
+    for (int i = 0; i < 5000; ++i)
+      std::ofstream(folders[1].path() / std::to_string(i));
+    ::kill(::getpid(), SIGINT);
+    while (fs::exists(folders[0].path())) {
+    }
+    ObjectCache(folders[0].path()).store("key", "code");
+    return "stored";
+  });
+  EXPECT_EQ(end.failure, "it crashed with signal 2");
+  EXPECT_TRUE(fs::is_empty(folder_.path()));
 }
 
 }  // namespace
