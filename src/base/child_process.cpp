@@ -19,10 +19,13 @@ namespace {
 constexpr char kEndOfReport = '\n';  // a report without it was cut short
 
 // noexcept: an exception must not unwind into the parent's half of the program.
-[[noreturn]] void be_child(unsigned seconds, const std::function<std::string()>& work, int out) noexcept {
+[[noreturn]] void be_child(pid_t parent, unsigned seconds, const std::function<std::string()>& work,
+                           int out) noexcept {
   ::alarm(seconds);
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);  // nobody waits for us once the parent is gone
-  sigset_t none;                       // the parent waits for some in a thread, which we do not have
+  if (::getppid() != parent)           // which it was before we asked for the signal
+    ::_exit(0);
+  sigset_t none;  // the parent waits for some in a thread, which we do not have
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   remove_leftovers_when_ended();
@@ -52,10 +55,11 @@ ChildEnd run_in_child(unsigned seconds, const std::function<std::string()>& work
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0)
     throw user_error("cannot make a pipe: {}", std::strerror(errno));
+  const pid_t parent = ::getpid();
   const pid_t child = ::fork();
   if (child == 0) {
     ::close(ends[0]);
-    be_child(seconds, work, ends[1]);
+    be_child(parent, seconds, work, ends[1]);
   }
   if (child < 0) {
     const int error = errno;
