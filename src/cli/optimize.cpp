@@ -72,7 +72,7 @@ std::string write_model(const Graph& graph, const Options& options) {
     text += fmt::format(", with {} of weights in {}.data",
                         format_bytes(static_cast<double>(written.data_bytes)), options.output);
   text += fmt::format(", opset {}", written.opset);
-  if (before && written.opset > *before && !options.opset)
+  if (before && written.opset > *before && !options.opset && !written.newest_op.empty())
     text += fmt::format(", which {} needs, instead of {}", written.newest_op, *before);
   else if (before && written.opset != *before)
     text += fmt::format(" instead of {}", *before);
