@@ -290,30 +290,45 @@ std::vector<Value> make_replacement(const PatternRewrite& rewrite, const std::ve
   return results;
 }
 
-// What computes the value, for people.
-Pattern formula_of(Value value) {
-  if (value.is_input())
-    return any(value.name());
-  if (const std::optional<double> number = uniform_number(value))
-    return *number;
-  if (is_constant(value))
-    return constant("constant");
-  const Node& node = *value.node();
-  NamedPatterns operands;
-  for (Value operand : node.operands())
-    operands.emplace_back("", formula_of(operand));
-  Pattern pattern = op(node.op().name, operands);
-  for (const AttributeDecl& decl : node.op().attributes)
-    if (const auto it = node.attributes().find(decl.name);
-        it != node.attributes().end() && !(decl.default_value && it->second == *decl.default_value))
-      pattern = pattern.with(decl.name, it->second);
-  return pattern;
-}
+// What computes a value, for people. What is used several times is written out at each use, but only so much
+// in all: a value that is squared thirty times would be written a thousand million times.
+class Formula {
+ public:
+  explicit Formula(Value value) : pattern_(pattern_of(value)) {}
+
+  std::string to_string() const { return pattern_.to_string(); }
+
+ private:
+  Pattern pattern_of(Value value) {
+    if (value.is_input())
+      return any(value.name());
+    if (const std::optional<double> number = uniform_number(value))
+      return *number;
+    if (is_constant(value))
+      return constant("constant");
+    if (ops_left_ == 0)
+      return any("…");
+    --ops_left_;
+    const Node& node = *value.node();
+    NamedPatterns operands;
+    for (Value operand : node.operands())
+      operands.emplace_back("", pattern_of(operand));
+    Pattern pattern = op(node.op().name, operands);
+    for (const AttributeDecl& decl : node.op().attributes)
+      if (const auto it = node.attributes().find(decl.name);
+          it != node.attributes().end() && !(decl.default_value && it->second == *decl.default_value))
+        pattern = pattern.with(decl.name, it->second);
+    return pattern;
+  }
+
+  int ops_left_ = 100;
+  Pattern pattern_;
+};
 
 std::string formulas_of(const Graph& graph) {
   std::vector<std::string> formulas;
   for (Value output : graph.outputs())
-    formulas.push_back(formula_of(output).to_string());
+    formulas.push_back(Formula(output).to_string());
   return fmt::format("{}", fmt::join(formulas, ", "));
 }
 
@@ -329,7 +344,9 @@ std::string replacement_formula(const PatternRewrite& rewrite, const Graph& patt
         throw user_error("it is not for these");
       return results;
     }));
-  } catch (const std::exception&) {
+  } catch (const InternalError&) {
+    throw;
+  } catch (const std::exception&) {  // whatever the function relies on that is not so
     return "the replacement";
   }
 }

@@ -64,7 +64,7 @@ int64_t replace_pattern(Graph& graph, const PatternRewrite& rewrite, Journal& jo
 int64_t replace_pattern(Graph& graph, TracedFunction pattern, TracedFunction replacement);
 
 // Both functions as formulas: (exp(x0) * exp(x1)) => exp((x0 + x1)). A replacement that asks more of its
-// values than the pattern is told by these words alone.
+// values than the pattern is told by these words alone, and what a formula is too long for by an ellipsis.
 std::string formula_of(const PatternRewrite& rewrite);
 
 }  // namespace tenon

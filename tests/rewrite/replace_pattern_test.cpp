@@ -384,5 +384,34 @@ TEST(ReplacePattern, RefusesWhatCannotBeLookedFor) {
   EXPECT_EQ(graph->node_count(), 0);
 }
 
+TEST(FormulaOf, ShowsBothFunctions) {
+  EXPECT_EQ(formula_of({.name = "mine", .pattern = relu_times, .replacement = exp_minus}),
+            "(relu(x0) * x1) => (exp(x0) - x1)");
+}
+
+TEST(FormulaOf, LeavesOutWhatIsTooLong) {
+  const TracedFunction squares = [](Value x) {
+    for (int i = 0; i < 30; ++i)
+      x = x * x;
+    return x;
+  };
+  const std::string formula =
+      formula_of({.name = "mine", .pattern = squares, .replacement = [](Value x) { return exp(x); }});
+  EXPECT_NE(formula.find(" * …)"), std::string::npos) << formula;
+  EXPECT_TRUE(formula.ends_with(" => exp(x)")) << formula;
+  EXPECT_LT(formula.size(), 2000U);
+}
+
+TEST(FormulaOf, DoesWithoutAReplacementThatAsksForMore) {
+  const auto formula_with = [](const std::function<Value(Value)>& replacement) {
+    return formula_of(
+        {.name = "mine", .pattern = [](Value x) { return exp(x); }, .replacement = replacement});
+  };
+  EXPECT_EQ(formula_with([](Value) { return Value(); }), "exp(x) => the replacement");
+  EXPECT_EQ(formula_with([](Value) -> Value { throw std::out_of_range("no such size"); }),
+            "exp(x) => the replacement");
+  EXPECT_THROW(formula_with([](Value) -> Value { throw InternalError("ours"); }), InternalError);
+}
+
 }  // namespace
 }  // namespace tenon
