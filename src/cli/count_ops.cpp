@@ -1,7 +1,7 @@
 #include "cli/count_ops.h"
 
 #include <algorithm>
-#include <set>
+#include <unordered_map>
 
 #include "frontends/onnx/families.h"
 #include "passes/running_nodes.h"
@@ -9,34 +9,52 @@
 namespace tenon::cli {
 namespace {
 
-using Names = std::set<std::string_view>;
+// Which values of a graph follow from constants alone. Those of the graphs around it are seen within it.
+class Scope {
+ public:
+  explicit Scope(const Scope* around) : around_(around) {}
+
+  void set(std::string_view name, bool is_at_rest) { at_rest_[name] = is_at_rest; }
+
+  bool is_at_rest(std::string_view name) const {
+    for (const Scope* scope = this; scope != nullptr; scope = scope->around_)
+      if (const auto found = scope->at_rest_.find(name); found != scope->at_rest_.end())
+        return found->second;
+    return name.empty();  // an input that is left out
+  }
+
+ private:
+  const Scope* around_;
+  std::unordered_map<std::string_view, bool> at_rest_;
+};
 
 bool is_random(const onnx::NodeProto& node) {
   return std::ranges::find(onnx::random_conversions(), node.op_type, &onnx::Conversion::op_type) !=
          onnx::random_conversions().end();
 }
 
-// `at_rest` are the values around the graph that follow from constants alone.
-void add_ops(const onnx::GraphProto& graph, Names at_rest, Counts& counts) {
+void add_ops(const onnx::GraphProto& graph, const Scope* around, Counts& counts) {
+  Scope scope(around);
   for (const onnx::ValueInfoProto& input : graph.input)
-    at_rest.erase(input.name);
+    scope.set(input.name, false);
   for (const onnx::TensorProto& initializer : graph.initializer)
-    at_rest.insert(initializer.name);
+    scope.set(initializer.name, true);
   for (const onnx::SparseTensorProto& initializer : graph.sparse_initializer)
-    at_rest.insert(initializer.values.name);
-  at_rest.insert("");  // an input that is left out
+    scope.set(initializer.values.name, true);
   for (const onnx::NodeProto& node : graph.node) {
     const bool has_graphs = std::ranges::any_of(
         node.attribute, [](const onnx::AttributeProto& attribute) { return !attribute.graphs.empty(); });
-    if (!has_graphs && !is_random(node) &&
-        std::ranges::all_of(node.input, [&](std::string_view input) { return at_rest.contains(input); })) {
-      at_rest.insert(node.output.begin(), node.output.end());
+    const bool is_at_rest =
+        !has_graphs && !is_random(node) &&
+        std::ranges::all_of(node.input, [&](std::string_view input) { return scope.is_at_rest(input); });
+    for (std::string_view output : node.output)
+      scope.set(output, is_at_rest);
+    if (is_at_rest)
       continue;
-    }
     ++counts[std::string(node.op_type)];
     for (const onnx::AttributeProto& attribute : node.attribute)
       for (const onnx::GraphProto& nested : attribute.graphs)
-        add_ops(nested, at_rest, counts);
+        add_ops(nested, &scope, counts);
   }
 }
 
@@ -51,7 +69,7 @@ Counts count_ops(const Graph& graph) {
 
 Counts count_ops(const onnx::GraphProto& graph) {
   Counts counts;
-  add_ops(graph, {}, counts);
+  add_ops(graph, nullptr, counts);
   return counts;
 }
 
