@@ -69,12 +69,6 @@ std::string describe(const Region& region) {
 
 }  // namespace
 
-const std::string& Region::description() const {
-  if (known_description->empty())
-    *known_description = describe(*this);
-  return *known_description;
-}
-
 bool Region::has(std::string_view op) const {
   return std::any_of(nodes.begin(), nodes.end(), [&](const Node* node) { return node->is(op); });
 }
@@ -113,7 +107,7 @@ std::vector<Region> regions_of(Value root) {
     if (frontier.size() == 1 && is_float(frontier.front().dtype())) {
       region.x = frontier.front();
       regions.push_back(region);
-      regions.back().known_description = std::make_shared<std::string>();
+      regions.back().description = describe(region);
     }
   }
   return regions;

@@ -2,8 +2,6 @@
 // and running it alone, on numbers of our choice.
 #pragma once
 
-#include <memory>
-
 #include "ir/graph.h"
 #include "tensor/tensor.h"
 
@@ -16,10 +14,8 @@ struct Region {
   std::vector<Value> fixed;    // other constants and parameters
   std::vector<Node*> nodes;    // in the graph's order; the last makes the root
 
-  // All that running it depends on, and no more: regions of layers that are built alike have the same. Put
-  // together when it is first asked for, and known to copies from then on.
-  const std::string& description() const;
-  std::shared_ptr<std::string> known_description = std::make_shared<std::string>();
+  // All that running it depends on, and no more: regions of layers that are built alike have the same.
+  std::string description;
 
   bool has(std::string_view op) const;
   bool is_elementwise() const;

@@ -28,7 +28,7 @@ class Remembered {
   explicit Remembered(Solver solve) : solve_(std::move(solve)) {}
 
   std::optional<Function> operator()(const Region& region) {
-    const std::string& key = region.description();
+    const std::string& key = region.description;
     {
       const std::lock_guard lock(mutex_);
       if (const auto it = known_.find(key); it != known_.end())
