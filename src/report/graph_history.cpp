@@ -6,7 +6,7 @@
 #include "base/utf8.h"
 #include "ir/print.h"
 #include "ops/data.h"
-#include "passes/pipeline.h"
+#include "passes/running_nodes.h"
 
 namespace tenon {
 namespace {
@@ -69,7 +69,9 @@ bool is_same(const SeenNode& before, const SeenNode& now, const std::string& typ
 }  // namespace
 
 void GraphHistory::record(std::string stage, const Graph& graph) {
-  stages_.push_back({.name = std::move(stage), .nodes = count_nodes(graph)});
+  const std::vector<const Node*> running = running_nodes(graph);
+  running_ = {running.begin(), running.end()};
+  stages_.push_back({.name = std::move(stage), .nodes = static_cast<int64_t>(running.size())});
   before_ = std::exchange(now_, {});
   see_graph(graph, -1, "");
   std::set<int64_t> numbers;
@@ -83,53 +85,61 @@ void GraphHistory::record(std::string stage, const Graph& graph) {
 
 void GraphHistory::see_graph(const Graph& graph, int64_t parent, const std::string& region) {
   for (Value input : graph.inputs())
-    see({input.data(), 0}, {.op = "input",
-                            .name = input.name(),
-                            .type = fmt::format("{}", input.type()),
-                            .inputs = {},
-                            .attributes = {},
-                            .sources = {},
-                            .kind = "input",
-                            .parent = parent,
-                            .region = region});
+    see({input.data(), 0},
+        {.op = "input",
+         .name = input.name(),
+         .type = fmt::format("{}", input.type()),
+         .inputs = {},
+         .attributes = {},
+         .sources = {},
+         .kind = "input",
+         .parent = parent,
+         .region = region},
+        false);
   for (const Node* node : graph.nodes())
     see_node(*node, parent, region);
   const std::vector<Value> outputs = graph.outputs();
   for (size_t i = 0; i < outputs.size(); ++i)
-    see({graph.return_node(), i}, {.op = "output",
-                                   .name = graph.output_names()[i],
-                                   .type = fmt::format("{}", outputs[i].type()),
-                                   .inputs = seen({outputs[i]}),
-                                   .attributes = {},
-                                   .sources = {},
-                                   .kind = "output",
-                                   .parent = parent,
-                                   .region = region});
+    see({graph.return_node(), i},
+        {.op = "output",
+         .name = graph.output_names()[i],
+         .type = fmt::format("{}", outputs[i].type()),
+         .inputs = seen({outputs[i]}),
+         .attributes = {},
+         .sources = {},
+         .kind = "output",
+         .parent = parent,
+         .region = region},
+        false);
 }
 
 void GraphHistory::see_node(const Node& node, int64_t parent, const std::string& region) {
-  const int64_t number = see({&node, 0}, {.op = std::string(node.op().name),
-                                          .name = name_of(node),
-                                          .type = types_of(node.results()),
-                                          .inputs = seen(node.operands()),
-                                          .attributes = attributes_of(node),
-                                          .sources = node.sources(),
-                                          .kind = kind_of(node),
-                                          .parent = parent,
-                                          .region = region});
+  const int64_t number = see({&node, 0},
+                             {.op = std::string(node.op().name),
+                              .name = name_of(node),
+                              .type = types_of(node.results()),
+                              .inputs = seen(node.operands()),
+                              .attributes = attributes_of(node),
+                              .sources = node.sources(),
+                              .kind = kind_of(node),
+                              .parent = parent,
+                              .region = region},
+                             !running_.contains(&node));
   for (size_t i = 0; i < node.regions().size(); ++i)
     see_graph(*node.regions()[i], number, std::string(node.op().regions[i]));
 }
 
-int64_t GraphHistory::see(Key key, SeenNode seen) {
+int64_t GraphHistory::see(Key key, SeenNode seen, bool is_fixed) {
   GraphStage& stage = stages_.back();
   const auto known = before_.find(key);
   if (known == before_.end() ||
       !is_same(nodes_[static_cast<size_t>(known->second.number)], seen, known->second.type)) {
     const auto number = static_cast<int64_t>(nodes_.size());
-    now_[key] = {number, seen.inputs, seen.type};
+    now_[key] = {number, seen.inputs, seen.type, is_fixed};
     nodes_.push_back(std::move(seen));
     stage.added.push_back(number);
+    if (is_fixed)
+      stage.fixed.push_back(number);
     return number;
   }
   const int64_t number = known->second.number;
@@ -137,8 +147,10 @@ int64_t GraphHistory::see(Key key, SeenNode seen) {
     stage.rewired.emplace_back(number, seen.inputs);
   if (known->second.type != seen.type)
     stage.retyped.emplace_back(number, seen.type);
+  if (known->second.is_fixed != is_fixed)
+    (is_fixed ? stage.fixed : stage.unfixed).push_back(number);
   nodes_[static_cast<size_t>(number)].sources = std::move(seen.sources);
-  now_[key] = {number, std::move(seen.inputs), std::move(seen.type)};
+  now_[key] = {number, std::move(seen.inputs), std::move(seen.type), is_fixed};
   return number;
 }
 

@@ -2,6 +2,8 @@
 // added, removed and connected otherwise.
 #pragma once
 
+#include <unordered_set>
+
 #include "ir/graph.h"
 
 namespace tenon {
@@ -34,6 +36,9 @@ struct GraphStage {
   std::vector<int64_t> added = {}, removed = {};
   std::vector<std::pair<int64_t, std::vector<SeenValue>>> rewired = {};  // what they read now
   std::vector<std::pair<int64_t, std::string>> retyped = {};
+  // Those that from now on follow from constants and parameters alone, with these themselves; those that no
+  // longer do.
+  std::vector<int64_t> fixed = {}, unfixed = {};
 };
 
 class GraphHistory {
@@ -54,17 +59,19 @@ class GraphHistory {
     int64_t number;
     std::vector<SeenValue> inputs;
     std::string type;
+    bool is_fixed;
   };
   using Table = std::map<Key, Known>;
 
   void see_graph(const Graph& graph, int64_t parent, const std::string& region);
   void see_node(const Node& node, int64_t parent, const std::string& region);
-  int64_t see(Key key, SeenNode seen);
+  int64_t see(Key key, SeenNode seen, bool is_fixed);
   std::vector<SeenValue> seen(const std::vector<Value>& values) const;
 
   std::vector<SeenNode> nodes_;
   std::vector<GraphStage> stages_;
   Table before_, now_;
+  std::unordered_set<const Node*> running_;  // of the graph that is recorded
 };
 
 }  // namespace tenon

@@ -153,7 +153,9 @@ class ReportWriter {
                                          {"added", stage.added},
                                          {"removed", stage.removed},
                                          {"rewired", Json::array()},
-                                         {"retyped", Json::array()}});
+                                         {"retyped", Json::array()},
+                                         {"fixed", stage.fixed},
+                                         {"unfixed", stage.unfixed}});
       for (const auto& [node, inputs] : stage.rewired)
         row["rewired"].push_back({node, as_json(inputs)});
       for (const auto& [node, type] : stage.retyped)

@@ -101,16 +101,15 @@ def inputs_of(data, stage):
 
 
 def drawn_of(data, stage):
-    """The nodes that are drawn of themselves: constants, and what is computed of them alone, are not."""
-    inputs = inputs_of(data, stage)
-    kind = {node: data["nodes"][node].get("kind") for node in inputs}
-    fixed = {node for node in inputs if kind[node] in ("constant", "parameter")}
-    kept = {node["in"] for node in data.get("nodes", []) if "in" in node}
-    kept |= {node for kernel in data.get("kernels", []) for node in kernel.get("nodes", [])}
-    kept |= {node for node in inputs if kind[node] in ("input", "output") or not inputs[node]}
-    while more := {node for node in inputs.keys() - fixed - kept if fixed.issuperset(inputs[node])}:
-        fixed |= more
-    return inputs.keys() - fixed
+    """The nodes that are drawn of themselves: constants, and what is computed of them alone, are not,
+    unless a kernel computes it after all."""
+    fixed = set()
+    for change in data.get("stages", [])[:stage + 1]:
+        fixed -= {*change.get("removed", []), *change.get("unfixed", [])}
+        fixed |= set(change.get("fixed", []))
+    fixed -= {node for kernel in data.get("kernels", []) for node in kernel.get("nodes", [])
+              if data["nodes"][node].get("kind") not in ("constant", "parameter")}
+    return inputs_of(data, stage).keys() - fixed
 
 
 def node_of_a_kernel(data):

@@ -43,7 +43,7 @@ def whole():
                     "compile_ms": 5.0, "arena_bytes": 4096, "arena_lower_bound": 4000, "runs": 10, "parameters": 64},
         "stages": [
             {"name": "as read", "nodes": 8, "added": [x, weight, turned, product, bias, relu, choice, inner, y], "removed": [],
-             "rewired": []},
+             "rewired": [], "fixed": [weight, turned]},
             {"name": "fuse-bias", "milliseconds": 0.1, "changes": 1, "nodes": 7, "added": [fused],
              "removed": [product, bias], "rewired": [[relu, [fused]]], "retyped": [[relu, b.text("bf16[4,8]")]]}],
         "passes": [{"pass": "fold", "round": 1, "milliseconds": 0.2, "changes": 0, "nodes": 8},

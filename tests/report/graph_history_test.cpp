@@ -142,5 +142,26 @@ TEST(GraphHistory, TellsOfTypesThatChange) {
   EXPECT_EQ(stage.retyped[0].second, "f32[4]");
 }
 
+TEST(GraphHistory, TellsWhatFollowsFromConstantsAlone) {
+  const std::unique_ptr<Graph> graph = parse_graph(R"(
+    graph main(%x: f32[4]) {
+      %w: f32[4] = parameter(name="w", value=f32[4] {1, 2, 3, 4})
+      %a = exp(%w)
+      %b = neg(%x)
+      %y = mul(%a, %b)
+      return %y
+    })");
+  GraphHistory history;
+  history.record("as read", *graph);
+  EXPECT_EQ(ops_of(history, history.stages().back().fixed), (Ops{"parameter", "exp"}));
+  Node *exp = graph->nodes()[1], *neg = graph->nodes()[2];
+  const Value w = exp->operand(0);
+  exp->set_operand(0, graph->input(0));
+  neg->set_operand(0, w);
+  history.record("exchanged", *graph);
+  EXPECT_EQ(ops_of(history, history.stages().back().fixed), Ops{"neg"});
+  EXPECT_EQ(ops_of(history, history.stages().back().unfixed), Ops{"exp"});
+}
+
 }  // namespace
 }  // namespace tenon

@@ -8,9 +8,7 @@ export const isWithin = (module, outer) => module === outer || module.startsWith
 // What a node is known by: its name, or, where that says no more than its op, the user's node it comes from.
 export const titleOf = ({ op, name, sources }) => (name && name !== op ? name : (sources[0] ?? name));
 
-const isConstant = ({ kind }) => kind === "constant" || kind === "parameter";
-
-export const isComputed = (node) => !isConstant(node) && !["input", "output"].includes(node.kind);
+export const isComputed = ({ kind }) => !["constant", "parameter", "input", "output"].includes(kind);
 
 const mostOps = 4; // named for a kernel
 
@@ -114,9 +112,13 @@ export class Model {
   #replay(k) {
     const inputs = new Map();
     const types = new Map();
+    const fixed = new Set(); // follow from constants alone, and no kernel computes them
+    const isOfKernel = (id) => this.#kernelsOfNode.has(id) && isComputed(this.nodes[id]);
     for (const stage of this.stages.slice(0, k + 1)) {
+      for (const id of [...(stage.removed ?? []), ...(stage.unfixed ?? [])]) fixed.delete(id);
       for (const id of stage.removed ?? []) inputs.delete(id);
       for (const id of stage.added ?? []) if (this.nodes[id]) inputs.set(id, this.nodes[id].inputs);
+      for (const id of stage.fixed ?? []) if (inputs.has(id) && !isOfKernel(id)) fixed.add(id);
       for (const [id, values] of stage.rewired ?? []) if (inputs.has(id)) inputs.set(id, values.map(idOf));
       for (const [id, type] of stage.retyped ?? []) types.set(id, this.text(type));
     }
@@ -126,32 +128,14 @@ export class Model {
         if (!users.has(source)) users.set(source, []);
         users.get(source).push(id);
       }
-    const order = orderOf(inputs);
     return {
       inputs,
       users,
-      fixed: this.#fixedAmong(order, inputs),
+      fixed,
       has: (id) => inputs.has(id),
       typeOf: (node) => types.get(node.id) ?? node.type,
-      order,
+      order: orderOf(inputs),
     };
-  }
-
-  // Constants, parameters, and the weights that follow from them alone, which are computed when compiling.
-  #fixedAmong(order, inputs) {
-    const fixed = new Set();
-    const outer = new Set(order.map((id) => this.nodes[id].within)); // have nested graphs
-    for (const id of order) {
-      const sources = inputs.get(id);
-      const isWeight =
-        isComputed(this.nodes[id]) &&
-        !outer.has(id) &&
-        !this.#kernelsOfNode.has(id) &&
-        sources.length > 0 &&
-        sources.every((source) => fixed.has(source));
-      if (isWeight || isConstant(this.nodes[id])) fixed.add(id);
-    }
-    return fixed;
   }
 
   // What stage k did. The first made everything, so nothing in it counts as changed.
