@@ -56,7 +56,7 @@ CLI::Option* add_top(CLI::App& command, int64_t& top) {
 CLI::Option* add_seed(CLI::App& command, uint64_t& seed) {
   return command.add_option("--seed", seed, "the seed of the model's random ops")
       ->check(in_range<uint64_t>("a whole number from 0 up", [](uint64_t) { return true; }))
-      ->capture_default_str();
+      ->option_text(fmt::format("N [{}]", seed));
 }
 
 CLI::Option* add_opset(CLI::App& command, std::optional<int64_t>& opset) {

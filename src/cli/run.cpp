@@ -122,8 +122,9 @@ void add_run(CLI::App& program) {
   command->footer(
       "An input of an ONNX model that has a value in the model keeps it unless --inputs holds another.\n"
       "Inputs made by rule: element i is sin(0.37 i) + 0.1 for floats, 7919 i mod 1000 for integers\n"
-      "(mod the size of what they are looked up in, if that is smaller), true for booleans; a symbolic "
-      "dimension is 1 unless --dim says otherwise.\n" +
+      "(mod the size of what they are looked up in, if that is smaller), true for booleans. A symbolic "
+      "dimension\n"
+      "is 1 unless --dim says otherwise.\n" +
       examples({"tenon run builtin:tiny", "tenon run builtin:attention --outputs out.npz --threads 1",
                 "tenon run builtin:attention_any_length --dim length=100 --engine reference"}));
   command->callback([options] { run(*options); });
