@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cmath>
-#include <cstdint>
 
 namespace tenon {
 
@@ -33,6 +32,10 @@ std::string format_seconds(double seconds) {
     seconds *= 1000;
   const int decimals = seconds < 9.995 ? 2 : seconds < 99.95 ? 1 : 0;
   return fmt::format("{:.{}f} {}", seconds, decimals, kUnits[unit]);
+}
+
+std::string format_count(uint64_t count, std::string_view word) {
+  return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s");
 }
 
 }  // namespace tenon

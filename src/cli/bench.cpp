@@ -140,9 +140,9 @@ void bench(const Options& options) {
   else
     with_made_up_inputs(
         *graph, [&](const Data& samples) { measure(contenders, samples, options.seconds, options.run); });
-  const int threads = options.run.threads;
   const std::string text =
-      table(contenders) + fmt::format("with {} thread{}; peak memory {}\n", threads, threads == 1 ? "" : "s",
+      table(contenders) + fmt::format("with {}; peak memory {}\n",
+                                      format_count(static_cast<uint64_t>(options.run.threads), "thread"),
                                       format_bytes(peak_memory_mib() * 1024 * 1024));
   write_results(text, options.json, as_json(contenders, options));
 }

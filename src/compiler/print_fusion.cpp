@@ -12,8 +12,8 @@ class FusionPrinter {
       : report_(report), target_(target), sizes_(sizes) {}
 
   std::string run() {
-    text_ = fmt::format("{} became {}\n", count(report_.before.size(), "step"),
-                        count(report_.after.size(), "kernel"));
+    text_ = fmt::format("{} became {}\n", format_count(report_.before.size(), "step"),
+                        format_count(report_.after.size(), "kernel"));
     if (!sizes_.empty())
       text_ += fmt::format("counted with {}\n", sizes());
     for (const FusedKernel& kernel : report_.after)
@@ -33,10 +33,6 @@ class FusionPrinter {
     for (const auto& [name, size] : sizes_)
       words.push_back(fmt::format("{} = {}", name, size));
     return fmt::format("{}", fmt::join(words, ", "));
-  }
-
-  static std::string count(size_t number, std::string_view word) {
-    return fmt::format("{} {}{}", number, word, number == 1 ? "" : "s");
   }
 
   static std::string names(const FusedKernel& kernel) {

@@ -52,7 +52,7 @@ class ProfilePrinter {
       else
         others += steps[i]->typical;
     if (top < steps.size())
-      print_time(others, fmt::format("{} other{}", steps.size() - top, steps.size() - top == 1 ? "" : "s"));
+      print_time(others, format_count(steps.size() - top, "other"));
     print_time(measurement_.outside_steps(), "outside the steps");
     print_step(measurement_.whole);
   }
@@ -126,8 +126,9 @@ class ProfilePrinter {
     std::vector<std::string> copies;
     for (const Ceilings::Bandwidth& level : ceilings.bandwidths)
       copies.push_back(fmt::format("{:.1f} GB/s in {}", level.bytes_per_second / 1e9, level.name));
-    text_ += fmt::format("\nmeans of the middle half of {} runs, with {} thread{}\n", measurement_.runs(),
-                         measurement_.threads, measurement_.threads == 1 ? "" : "s");
+    text_ +=
+        fmt::format("\nmeans of the middle half of {}, with {}\n", format_count(measurement_.runs(), "run"),
+                    format_count(static_cast<uint64_t>(measurement_.threads), "thread"));
     text_ += fmt::format("this machine: {:.1f} GFLOP/s; copies {}\n", ceilings.flops_per_second / 1e9,
                          fmt::join(copies, ", "));
     if (is_above_ceiling_)

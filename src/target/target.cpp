@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "base/units.h"
 #include "target/processor.h"
 #include "target/resources.h"
 
@@ -66,7 +67,7 @@ std::string describe(const Target& target) {
   line += target.matrix_tiles ? ", tiles of matrices" : "";
   line += fmt::format(", caches of {}, {} and {} KiB", kib(caches.level1_data), kib(caches.level2),
                       kib(caches.level3_share));
-  return line + fmt::format(", {} {}", target.cores, target.cores == 1 ? "core" : "cores");
+  return line + ", " + format_count(static_cast<uint64_t>(target.cores), "core");
 }
 
 }  // namespace tenon

@@ -27,5 +27,11 @@ TEST(Units, OfTime) {
   EXPECT_EQ(format_seconds(750), "12 min 30 s");
 }
 
+TEST(Units, OfThings) {
+  EXPECT_EQ(format_count(0, "kernel"), "0 kernels");
+  EXPECT_EQ(format_count(1, "kernel"), "1 kernel");
+  EXPECT_EQ(format_count(2, "kernel"), "2 kernels");
+}
+
 }  // namespace
 }  // namespace tenon

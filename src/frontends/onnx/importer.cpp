@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "base/error.h"
+#include "base/units.h"
 #include "frontends/onnx/conversions.h"
 #include "frontends/onnx/order.h"
 #include "frontends/onnx/signatures.h"
@@ -478,8 +479,7 @@ void Importer::refuse_unknown_ops() const {
   std::string text =
       fmt::format("{} of its ops {} not supported", unknown.size(), unknown.size() == 1 ? "is" : "are");
   for (const auto& [op, nodes] : unknown) {
-    text += fmt::format("\n  {}: {} node{}, \"{}\"", op, nodes.size(), nodes.size() == 1 ? "" : "s",
-                        nodes.front());
+    text += fmt::format("\n  {}: {}, \"{}\"", op, format_count(nodes.size(), "node"), nodes.front());
     for (size_t i = 1; i < std::min<size_t>(nodes.size(), 3); ++i)
       text += fmt::format(", \"{}\"", nodes[i]);
     text += nodes.size() > 3 ? ", …" : "";
