@@ -6,7 +6,8 @@
 
 namespace tenon {
 
-// How many letters must be put in, left out or changed to get from one to the other; case does not count.
+// How many letters must be put in, left out, changed or exchanged with the next to get from one to the other;
+// case does not count.
 size_t edit_distance(std::string_view from, std::string_view to);
 
 }  // namespace tenon
