@@ -7,7 +7,7 @@
 
 namespace tenon {
 
-// What was adopted, two lines for each, then the whole model; of at most 100 columns.
+// What was adopted and what was dropped, then the whole model; of at most 100 columns.
 std::string print_tuning(const TuneResult& result, int threads);
 
 nlohmann::ordered_json tuning_as_json(const std::string& model, const TuneResult& result, int threads);
