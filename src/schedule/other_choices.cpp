@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/units.h"
 #include "schedule/contraction_shape.h"
 #include "schedule/winograd.h"
 
@@ -156,7 +157,7 @@ std::vector<ContractionChoice> other_choices(const Stage& sum, const Target& tar
 
 std::string describe(const ContractionChoice& choice) {
   const auto count = [](int64_t number, std::string_view what) {
-    return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
+    return format_count(static_cast<uint64_t>(number), what);
   };
   std::vector<std::string> parts;
   if (choice.tile)

@@ -15,10 +15,6 @@ constexpr size_t kChoices = 30;  // the column where they begin
 
 using Json = nlohmann::ordered_json;
 
-std::string plural(size_t count, std::string_view what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
-
 // The end of the first node's name, for that says what it is, and how many more there are.
 std::string name_of(const std::vector<std::string>& sources, size_t room) {
   const std::string more = sources.size() > 1 ? fmt::format(" +{}", sources.size() - 1) : std::string();
@@ -59,15 +55,15 @@ std::string print_tuning(const TuneResult& result, int threads) {
     print_dropped(each, text);
   if (result.unconfirmed > 0)
     text += fmt::format("time ran out before {} that looked faster could run again\n",
-                        plural(static_cast<size_t>(result.unconfirmed), "choice"));
+                        format_count(static_cast<size_t>(result.unconfirmed), "choice"));
   text += fmt::format("{} of {} adopted, after {} compared with what there was\n", adopted,
-                      plural(result.contractions.size(), "contraction"),
-                      plural(static_cast<size_t>(result.programs), "program"));
+                      format_count(result.contractions.size(), "contraction"),
+                      format_count(static_cast<size_t>(result.programs), "program"));
   text +=
       fmt::format("the whole model: {} before, {} after, {:.2f}x; each step in the fastest of {} with {}\n",
                   format_seconds(result.seconds_before), format_seconds(result.seconds_after),
-                  result.seconds_before / result.seconds_after, plural(result.runs, "run"),
-                  plural(static_cast<size_t>(threads), "thread"));
+                  result.seconds_before / result.seconds_after, format_count(result.runs, "run"),
+                  format_count(static_cast<size_t>(threads), "thread"));
   return text;
 }
 
