@@ -227,7 +227,7 @@ TEST(HeldNumbers, AreThoseOfTheModelOnceAllThatIsFixedIsComputed) {
 // A mask of -1e9 is computed of one of truth values.
 TEST(HeldNumbers, AreAlsoThoseOfMasks) {
   EXPECT_EQ(count_held_numbers(*parse_graph(R"(graph g(%a: f32[2,2]) {
-    %m = constant(value=bool[2,2] {true, false, false, true}) %f = constant(value=f32[] {-1e9})
+    %m = constant(value=bool[2,2] {1, 0, 0, 1}) %f = constant(value=f32[] {-1e9})
     %0 = where(%m, %f, %a) return %0 })")),
             4);
 }
