@@ -84,33 +84,27 @@ void GraphHistory::record(std::string stage, const Graph& graph) {
 }
 
 void GraphHistory::see_graph(const Graph& graph, int64_t parent, const std::string& region) {
+  // An input or an output, whose kind is its op, too.
+  const auto end_of_graph = [&](const char* kind, const std::string& name, Value value,
+                                std::vector<SeenValue> inputs) -> SeenNode {
+    return {.op = kind,
+            .name = name,
+            .type = fmt::format("{}", value.type()),
+            .inputs = std::move(inputs),
+            .attributes = {},
+            .sources = {},
+            .kind = kind,
+            .parent = parent,
+            .region = region};
+  };
   for (Value input : graph.inputs())
-    see({input.data(), 0},
-        {.op = "input",
-         .name = input.name(),
-         .type = fmt::format("{}", input.type()),
-         .inputs = {},
-         .attributes = {},
-         .sources = {},
-         .kind = "input",
-         .parent = parent,
-         .region = region},
-        false);
+    see({input.data(), 0}, end_of_graph("input", input.name(), input, {}), false);
   for (const Node* node : graph.nodes())
     see_node(*node, parent, region);
   const std::vector<Value> outputs = graph.outputs();
   for (size_t i = 0; i < outputs.size(); ++i)
     see({graph.return_node(), i},
-        {.op = "output",
-         .name = graph.output_names()[i],
-         .type = fmt::format("{}", outputs[i].type()),
-         .inputs = seen({outputs[i]}),
-         .attributes = {},
-         .sources = {},
-         .kind = "output",
-         .parent = parent,
-         .region = region},
-        false);
+        end_of_graph("output", graph.output_names()[i], outputs[i], seen({outputs[i]})), false);
 }
 
 void GraphHistory::see_node(const Node& node, int64_t parent, const std::string& region) {

@@ -63,7 +63,7 @@ TEST_F(Tune, LooksPastADamagedFile) {
   EXPECT_EQ(run("run builtin:resnet_block").status, 0);
 }
 
-TEST_F(Tune, HasNothingToDoWithoutContractions) {
+TEST_F(Tune, SaysThatThereAreNoContractions) {
   expect_done("TENON_CACHE=cache tenon tune builtin:chain5_any_size --dim rows=8 --seconds 0",
               "There is nothing to tune: no contraction can be computed otherwise.\n");
   EXPECT_FALSE(std::filesystem::exists(folder_ / "cache" / "tuned.json"));
