@@ -5,6 +5,7 @@
 #include "compiler/choose_layouts.h"
 #include "compiler/pack_rows.h"
 #include "compiler/pack_weights.h"
+#include "compiler/split_factors.h"
 
 namespace tenon {
 namespace {
@@ -67,6 +68,8 @@ FusedGraph::FusedGraph(LoweredGraph lowered, std::set<std::string> kept, bool fu
   look_up_choices(lowered_, choices, circumstances);
   choose_layouts(lowered_, kept_, circumstances.numerics, target);
   pack_weights(lowered_, target);
+  if (circumstances.numerics != NumericsBudget::Strict)
+    split_factors(lowered_, target);
   pack_rows(lowered_, target);
   note_sizes();
   note_draws();

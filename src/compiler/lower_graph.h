@@ -24,6 +24,7 @@ struct TransformedWeights {
 struct PackedWeights {
   std::string weights;
   PanelOrder order;
+  bool split = false;  // into three parts, in words of two bf16 (see split_factors.h)
 };
 
 struct LoweredGraph {

@@ -65,9 +65,11 @@ class ConstantMaker {
   void make(Slot& slot, int threads) {
     const Value source = source_of(slot);
     const Pieces pieces = *pieces_of(source);
-    if (const auto packed = lowered_.packed.find(slot.name); packed != lowered_.packed.end())
+    if (const auto packed = lowered_.packed.find(slot.name); packed != lowered_.packed.end()) {
       slot.constant = in_panels(pieces, *source.shape().extents(), packed->second.order, threads);
-    else if (const auto of = lowered_.transformed.find(slot.name); of != lowered_.transformed.end())
+      if (packed->second.split)
+        slot.constant = split_panels(slot.constant, threads);
+    } else if (const auto of = lowered_.transformed.find(slot.name); of != lowered_.transformed.end())
       slot.constant = winograd_weights(join(pieces), of->second.tile, target_);
     else if (const auto order = lowered_.orders.find(slot.name); order != lowered_.orders.end())
       slot.constant = reordered(join(pieces), order->second);

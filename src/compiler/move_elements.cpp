@@ -1,15 +1,18 @@
 #include "compiler/move_elements.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <utility>
 
 #include "base/error.h"
+#include "base/run_all.h"
 
 namespace tenon {
 namespace {
 
 constexpr int64_t kPanelsTogether = 8;  // that one pass over a constant fills
+constexpr int64_t kWordsOfTile = 16;    // that are summed
 
 // --- squares of elements of 4 bytes, transposed in registers ---
 
@@ -196,6 +199,13 @@ void reorder_into(Tensor& to, const Tensor& from, const std::vector<size_t>& ord
   move(move, 0, x, y);
 }
 
+// The bits of the bf16 that the first half of a number is, which is taken off it.
+uint32_t take_top_half(float& number) {
+  const uint32_t bits = std::bit_cast<uint32_t>(number) & 0xffff0000;
+  number -= std::bit_cast<float>(bits);
+  return bits;
+}
+
 // With an integer of as many bytes as an element has.
 template <class F>
 void with_element(const Tensor& tensor, F&& f) {
@@ -236,6 +246,41 @@ void move_into_panels(Tensor& panels, const Extents& extents, const PanelOrder& 
                       int64_t first, int64_t begin, int64_t end) {
   with_element(piece,
                [&]<class T>(T) { PanelFiller<T>(panels, extents, order, piece, first).fill(begin, end); });
+}
+
+Tensor split_panels(const Tensor& panels, int threads) {
+  constexpr int64_t kParts = 3;
+  const Extents& from = panels.extents();
+  const int64_t lanes = from.back(), pairs = from[from.size() - 2] / 2,
+                blocks = (pairs + kWordsOfTile - 1) / kWordsOfTile,
+                count = panels.count() / std::max<int64_t>(2 * pairs * lanes, 1),
+                part = count * blocks * kWordsOfTile * lanes;
+  Extents extents = {kParts};
+  extents.insert(extents.end(), from.begin(), from.end() - 2);
+  extents.insert(extents.end(), {blocks, kWordsOfTile, lanes});
+  Tensor split(DType::I32, extents);
+  const float* whole = panels.data<float>().data();
+  int32_t* words = split.mutable_data<int32_t>().data();
+  run_all(static_cast<size_t>(count), threads, [&](size_t number) {
+    const auto panel = static_cast<int64_t>(number);
+    for (int64_t i = 0; i < blocks * kWordsOfTile; ++i) {
+      int32_t* to = words + (panel * blocks * kWordsOfTile + i) * lanes;
+      const int64_t first = i / kWordsOfTile * kWordsOfTile,
+                    back = std::max<int64_t>(first + kWordsOfTile - pairs, 0), pair = i - back;
+      if (pair < first) {
+        for (int64_t p = 0; p < kParts; ++p)
+          std::fill_n(to + p * part, lanes, 0);
+        continue;
+      }
+      const float* two = whole + (panel * pairs + pair) * 2 * lanes;
+      for (int64_t lane = 0; lane < lanes; ++lane) {
+        float low = two[lane], high = two[lanes + lane];
+        for (int64_t p = 0; p < kParts; ++p)
+          to[p * part + lane] = static_cast<int32_t>(take_top_half(low) >> 16 | take_top_half(high));
+      }
+    }
+  });
+  return split;
 }
 
 }  // namespace tenon

@@ -28,4 +28,10 @@ Tensor empty_panels(DType dtype, const Extents& extents, const PanelOrder& order
 void move_into_panels(Tensor& panels, const Extents& extents, const PanelOrder& order, const Tensor& piece,
                       int64_t first, int64_t begin, int64_t end);
 
+// Panels of f32, whose reduced dimension is one, in three parts that add up to them, the first in front. Two
+// numbers that are summed one after the other are the bf16 of a word, and words stand in blocks of as many as
+// a tile has: [3, …, panel, block, word, lane]. A last block that is not filled begins earlier, and has zeros
+// where the one before has them already.
+Tensor split_panels(const Tensor& panels, int threads);
+
 }  // namespace tenon

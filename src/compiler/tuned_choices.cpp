@@ -28,7 +28,14 @@ constexpr Field kFields[] = {
     {"rows", &ContractionChoice::rows, 1, 64},
     {"vectors", &ContractionChoice::vectors, 1, 8},
 };
-constexpr const char* kRowBlocks = "row_blocks";
+struct Flag {
+  const char* name;
+  std::optional<bool> ContractionChoice::*member;
+};
+constexpr Flag kFlags[] = {
+    {"row_blocks", &ContractionChoice::row_blocks},
+    {"split", &ContractionChoice::split},
+};
 
 struct Damaged {};
 
@@ -58,8 +65,9 @@ TunedChoice tuned_in(const Json& json) {
         throw Damaged();
       tuned.choice.*field.member = value;
     }
-  if (json.contains(kRowBlocks))
-    tuned.choice.row_blocks = json.at(kRowBlocks).get<bool>();
+  for (const Flag& flag : kFlags)
+    if (json.contains(flag.name))
+      tuned.choice.*flag.member = json.at(flag.name).get<bool>();
   tuned.before = json.at("before_ms").get<double>() / 1e3;
   tuned.after = json.at("after_ms").get<double>() / 1e3;
   return tuned;
@@ -72,8 +80,9 @@ Json as_json(const ContractionChoice& choice) {
   for (const Field& field : kFields)
     if (const std::optional<int64_t>& value = choice.*field.member)
       json[field.name] = *value;
-  if (choice.row_blocks)
-    json[kRowBlocks] = *choice.row_blocks;
+  for (const Flag& flag : kFlags)
+    if (const std::optional<bool>& value = choice.*flag.member)
+      json[flag.name] = *value;
   return json;
 }
 

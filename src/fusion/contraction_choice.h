@@ -17,6 +17,7 @@ struct ContractionChoice {
   // Of a block of results in registers: rows, and registers that each takes.
   std::optional<int64_t> rows = {}, vectors = {};
   std::optional<bool> row_blocks = {};  // whether rows are moved into blocks first; see RowBlocks
+  std::optional<bool> split = {};       // whether factors are split into parts; see split_factors.h
 
   friend auto operator<=>(const ContractionChoice&, const ContractionChoice&) = default;
 };
@@ -29,7 +30,8 @@ using ContractionChoices = std::map<ContractionKey, ContractionChoice>;
 struct ContractionPart {
   ContractionKey key;
   ContractionChoice choice = {};
-  bool may_tile = false;  // whether it may be computed in tiles
+  bool may_tile = false;   // whether it may be computed in tiles
+  bool may_split = false;  // whether its factors may be split
 };
 
 }  // namespace tenon

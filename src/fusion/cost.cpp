@@ -18,6 +18,8 @@ int64_t operations_of(Function function) {
     case Function::Maximum:
     case Function::Negate:
     case Function::Absolute:
+    case Function::TopHalf:
+    case Function::Rest:
       return 1;
     case Function::Equal:  // asking whether an index is in range, and the like, costs next to nothing
     case Function::Less:
@@ -28,6 +30,7 @@ int64_t operations_of(Function function) {
     case Function::Select:
     case Function::Cast:
     case Function::Require:
+    case Function::JoinPairs:
     case Function::JoinBytes:  // which lie side by side wherever it matters
       return 0;
     case Function::Xor:
@@ -106,8 +109,9 @@ KernelCost cost_of(const std::vector<Stage>& stages, const std::set<std::string>
   std::set<std::string> inputs = {}, made = {};
   for (const Stage& stage : stages) {
     const loops::Definition& definition = stage.definition;
-    for (const Scalar& value : definition.values)
-      cost.operations = cost.operations + operations_of(definition, value);
+    const loops::Definition& counted = stage.as_written ? *stage.as_written : definition;
+    for (const Scalar& value : counted.values)
+      cost.operations = cost.operations + operations_of(counted, value);
     for (const std::string& buffer : buffers_read(stage))
       if (!made.contains(buffer))
         inputs.insert(buffer);

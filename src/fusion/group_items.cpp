@@ -186,7 +186,9 @@ class Grouper {
     loads_of_first_.push_back(items_[item].stage ? loads_by_turn(definition(item)) : std::vector<Scalar>());
     waits_for_.emplace_back(items_.size(), false);
     group_of_.push_back(groups_.size() - 1);
-    parts_.push_back(items_[item].stage ? parts_within(item, groups_.size() - 1) : 0);
+    // What goes on with the sums of a contraction reads them, whatever they were made of.
+    const bool goes_on = items_[item].stage && groups_.back().pattern != Pattern::Contract;
+    parts_.push_back(goes_on ? parts_within(item, groups_.size() - 1) : 0);
     wait(groups_.size() - 1, item);
   }
 

@@ -33,6 +33,14 @@ bool mentions(const Scalar& scalar, const std::string& variable) {
   return found;
 }
 
+bool runs_on(const Scalar& scalar, const Axis& outer, const Axis& inner) {
+  if (!mentions(scalar, outer.variable))
+    return false;
+  const Dim turn = Dim::symbol("turn0"), turns = floor_div(turn, inner.size);
+  return scalar.substitute({{outer.variable, turns}, {inner.variable, turn - turns * inner.size}}) ==
+         scalar.substitute({{outer.variable, 0}, {inner.variable, turn}});
+}
+
 std::optional<size_t> axis_of(const std::vector<Axis>& axes, const Scalar& index) {
   if (index.kind() == Scalar::Kind::Index)
     for (size_t i = 0; i < axes.size(); ++i)

@@ -41,6 +41,10 @@ Definition without_unit_axes(Definition definition);
 // Whether a loop variable or size stands in an index of the expression.
 bool mentions(const Scalar& scalar, const std::string& variable);
 
+// Whether a formula goes on with a turn of the outer axis where the turn before ended with the last of the
+// inner, so that both are one axis to it.
+bool runs_on(const Scalar& scalar, const Axis& outer, const Axis& inner);
+
 // The axis whose variable an index is; nothing where it is something else.
 std::optional<size_t> axis_of(const std::vector<Axis>& axes, const Scalar& index);
 

@@ -140,6 +140,15 @@ int64_t join_bytes(const std::vector<Number>& operands) {
   return static_cast<int32_t>(word);
 }
 
+double top_half(double number) {
+  return std::bit_cast<float>(std::bit_cast<uint32_t>(static_cast<float>(number)) & 0xffff0000);
+}
+
+int64_t join_pairs(double low, double high) {
+  const auto bits = [](double number) { return std::bit_cast<uint32_t>(static_cast<float>(number)) >> 16; };
+  return static_cast<int32_t>(bits(low) | bits(high) << 16);
+}
+
 template <class T>
 T of_integers(Function function, T a, T b) {
   const auto x = static_cast<uint64_t>(a), y = static_cast<uint64_t>(b);  // which may overflow
@@ -192,6 +201,12 @@ Number apply(Function function, DType dtype, const std::vector<Number>& operands
     const auto word = [&](size_t i) { return static_cast<uint32_t>(std::get<int64_t>(operands[i])); };
     return fitted(dtype, dot_pairs(word(0), word(1)));
   }
+  if (function == Function::TopHalf)
+    return top_half(std::get<double>(operands[0]));
+  if (function == Function::Rest)
+    return fitted(dtype, std::get<double>(operands[0]) - top_half(std::get<double>(operands[0])));
+  if (function == Function::JoinPairs)
+    return join_pairs(std::get<double>(operands[0]), std::get<double>(operands[1]));
   if (function == Function::JoinBytes)
     return fitted(dtype, join_bytes(operands));
   if (dtype == DType::Bool && function == Function::Not)

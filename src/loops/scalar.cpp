@@ -43,6 +43,9 @@ constexpr FunctionInfo kFunctions[] = {
     {Function::DotBytes, "dot_bytes", "", 2},
     {Function::DotPairs, "dot_pairs", "", 2},
     {Function::JoinBytes, "join_bytes", "", 4},
+    {Function::JoinPairs, "join_pairs", "", 2},
+    {Function::TopHalf, "top_half", "", 1},
+    {Function::Rest, "rest", "", 1},
     {Function::Negate, "negate", "", 1},
     {Function::Absolute, "abs", "", 1},
     {Function::Sqrt, "sqrt", "", 1},
@@ -79,7 +82,16 @@ bool gives_bool(Function function) {
 std::optional<DType> dtype_given(Function function) {
   if (gives_bool(function))
     return DType::Bool;
-  return function == Function::DotPairs ? std::optional(DType::F32) : std::nullopt;
+  switch (function) {
+    case Function::DotPairs:
+      return DType::F32;
+    case Function::JoinPairs:
+      return DType::I32;
+    case Function::TopHalf:
+      return DType::BF16;
+    default:
+      return std::nullopt;
+  }
 }
 bool takes_condition(Function function) {
   return function == Function::Select || function == Function::Require;

@@ -15,13 +15,13 @@ namespace {
 
 // From where to where elements stand along a dimension.
 std::pair<Dim, Dim> filled_part(const Definition& definition, size_t dim) {
+  std::map<std::string, Dim> first, last;
+  for (const Axis& axis : definition.axes) {
+    first.emplace(axis.variable, 0);
+    last.emplace(axis.variable, axis.size - 1);
+  }
   const Dim& at = definition.at[dim].index();
-  for (const Axis& axis : definition.axes)
-    if (loops::mentions(definition.at[dim], axis.variable)) {
-      const Dim begin = at.substitute({{axis.variable, 0}});
-      return {begin, begin + axis.size};
-    }
-  return {at, at + 1};
+  return {at.substitute(first), at.substitute(last) + 1};
 }
 
 // A part of a buffer along one dimension, and all of it along the others.

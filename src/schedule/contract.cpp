@@ -63,7 +63,7 @@ class Contraction {
 
  private:
   Dim lane_size() const { return shape_.lane_size(sum_); }
-  const Dim& row_size() const { return sum_.axes[*shape_.row].size; }
+  Dim row_size() const { return shape_.row_size(sum_); }
 
   // Whether what a block of lanes needs is read by block after block of rows.
   bool rows_share_panel() const { return shape_.packs || (panels_ && shape_.row); }
@@ -140,15 +140,19 @@ class Contraction {
   }
   Scalar placed(const Scalar& scalar, bool may_leave, const Dim& lane) const {
     std::map<std::string, Dim> at;
-    Dim position = first_lane() + lane;
-    for (size_t i = sum_.axes.size(); i-- > shape_.first_lane_axis;) {
-      const Dim outer = i == shape_.first_lane_axis ? Dim(0) : floor_div(position, sum_.axes[i].size);
+    place_in_axes(at, first_lane() + lane, shape_.first_lane_axis, sum_.axes.size());
+    if (shape_.row)
+      place_in_axes(at, row(may_leave), shape_.first_row_axis, *shape_.row + 1);
+    return placed_in_panels(scalar.substitute(at), lane);
+  }
+
+  // Where a position among those of all these axes is along each.
+  void place_in_axes(std::map<std::string, Dim>& at, Dim position, size_t first, size_t end) const {
+    for (size_t i = end; i-- > first;) {
+      const Dim outer = i == first ? Dim(0) : floor_div(position, sum_.axes[i].size);
       at.emplace(sum_.axes[i].variable, position - outer * sum_.axes[i].size);
       position = outer;
     }
-    if (shape_.row)
-      at.emplace(sum_.axes[*shape_.row].variable, row(may_leave));
-    return placed_in_panels(scalar.substitute(at), lane);
   }
 
   // What lies in panels, in that of this block, and rows in theirs; see Panels and RowBlocks.
@@ -181,9 +185,12 @@ class Contraction {
   // Where the sums of a block are in the end.
   std::string totals() const { return parts_ ? "all_" + sums_ : sums_; }
 
-  // A statement for each row and lane of the block.
+  // Statements for each row and lane of the block.
   std::vector<Statement> for_block(Statement statement, bool guarded) const {
-    Statement lanes = make_loop(kLaneVariable, shape_.lanes, Mark::Vector, as_list(std::move(statement)));
+    return for_block(as_list(std::move(statement)), guarded);
+  }
+  std::vector<Statement> for_block(std::vector<Statement> statements, bool guarded) const {
+    Statement lanes = make_loop(kLaneVariable, shape_.lanes, Mark::Vector, std::move(statements));
     if (!shape_.row)
       return as_list(std::move(lanes));
     std::vector<Statement> body = as_list(std::move(lanes));
@@ -195,15 +202,43 @@ class Contraction {
   }
 
   std::vector<Statement> add_tiles() const {
-    std::vector<Statement> body = as_list(
-        make_loop(kLaneVariable, shape_.lanes, Mark::Vector,
-                  as_list(Assign{.places = {{sums_, place_of_sum()}},
-                                 .combine = sum_.combine,
-                                 .values = {product_of(placed_across(), placed(*shape_.along, false))}})));
+    std::vector<Statement> products = as_list(fetch_tiles());
+    for (const Scalar& product : products_in(sum_.values.front()))
+      products.emplace_back(
+          Assign{.places = {{sums_, place_of_sum()}},
+                 .combine = sum_.combine,
+                 .values = {Scalar::apply(product.function(), {placed(product.operands()[0], false, Dim(0)),
+                                                               placed(product.operands()[1], false)})}});
+    std::vector<Statement> body =
+        as_list(make_loop(kLaneVariable, shape_.lanes, Mark::Vector, std::move(products)));
     for (size_t i = sum_.reduced.size(); i-- > 0;)
       body =
           as_list(make_loop(sum_.reduced[i].variable, sum_.reduced[i].size, Mark::Serial, std::move(body)));
     return as_list(make_loop(kRowVariable, shape_.rows, Mark::Tile, std::move(body)));
+  }
+
+  // The first block of rows fetches what it and all others will read of the panel.
+  Guard fetch_tiles() const {
+    Guard guard{{first_block() - Dim::symbol(kRowsVariable)}, {}};
+    std::vector<Scalar> known;
+    const std::string& last = sum_.reduced.back().variable;
+    for (const Scalar& product : products_in(sum_.values.front())) {
+      const Scalar load = placed(product.operands()[1], false);
+      if (std::ranges::find(known, load) != known.end())
+        continue;
+      known.push_back(load);
+      loops::Place place{load.name(), load.operands()};
+      for (Scalar& index : place.at)
+        index = index.substitute({{last, Dim::symbol(last) + kTileSide}});
+      guard.body.emplace_back(loops::Fetch{std::move(place)});
+    }
+    return guard;
+  }
+  Dim first_block() const {
+    const int64_t count = parts();
+    return parted_axis() == shape_.row && count > 1
+               ? Dim::symbol(kPartVariable) * ceil_div(parted_turns(), count)
+               : Dim(0);
   }
 
   std::vector<Statement> add_terms() const {
@@ -299,9 +334,8 @@ class Contraction {
     for (Assign& assign : go_on_with(definitions_, outputs_,
                                      Scalar::load(totals(), sum_.results.front().dtype, place_of_sum()),
                                      [&](const Scalar& scalar) { return placed(scalar, true); }))
-      for (Statement& statement : for_block(std::move(assign), true))
-        stores.push_back(std::move(statement));
-    return stores;
+      stores.emplace_back(std::move(assign));
+    return for_block(std::move(stores), true);
   }
 
   // What is computed of one block of rows and lanes.
@@ -381,7 +415,7 @@ class Contraction {
   std::vector<size_t> outer_axes() const {
     std::vector<size_t> axes;
     for (size_t i = 0; i < shape_.first_lane_axis; ++i)
-      if (i != shape_.row)
+      if (!shape_.row || i < shape_.first_row_axis || i > *shape_.row)
         axes.push_back(i);
     return axes;
   }
@@ -413,7 +447,20 @@ class Contraction {
     for (size_t i : outer_axes())
       if (!rows_share_panel() || mentions(*shape_.along, sum_.axes[i].variable))
         turns = turns * sum_.axes[i].size;
-    return count_parts(turns, parted_turns(), bytes_read(*shape_.across, sum_), target_);
+    return count_parts(turns, parted_turns(), bytes_across(), target_);
+  }
+  int64_t bytes_across() const {
+    if (!shape_.tiles)
+      return bytes_read(*shape_.across, sum_);
+    std::map<std::string, int64_t> bytes;  // of each buffer
+    for (const Scalar& product : products_in(sum_.values.front()))
+      loops::for_each_load(product.operands()[0], [&](const Scalar& load) {
+        bytes[load.name()] = std::max(bytes[load.name()], bytes_read(load, sum_));
+      });
+    int64_t all = 0;
+    for (const auto& [buffer, own] : bytes)
+      all += own;
+    return all;
   }
   Loop over_part(const std::string& variable, const Dim& turns, Mark mark,
                  std::vector<Statement> body) const {

@@ -15,7 +15,6 @@ namespace {
 
 constexpr int64_t kLeastLanes = 4;
 constexpr int64_t kMostRows = 14;  // of a block: more make its code longer, and no faster
-constexpr int64_t kTileSide = 16;  // of tiles of matrices, in rows and in words
 constexpr int64_t kLeastPanels =
     12;  // that read blocks of rows: for fewer, moving these costs more than it saves
 constexpr int64_t kMostShared = 7;  // elements that rows share with others, in registers
@@ -35,7 +34,9 @@ class ShapeChooser {
       shape_.rows = shape_.row ? best_rows(shape_.lanes) : 1;
       if (fits_tiles()) {
         shape_.tiles = true;
-        shape_.rows = *row_size().constant() < shape_.lanes ? kTileSide : 2 * kTileSide;
+        while (runs_on_into(shape_.first_row_axis))
+          --shape_.first_row_axis;
+        shape_.rows = rows_of_tiles(*row_size().constant());
       }
       return shape_;
     }
@@ -98,17 +99,46 @@ class ShapeChooser {
     return value.function() == Function::DotBytes || value.function() == Function::DotPairs;
   }
 
+  // The first, where there are several.
+  Scalar product() const { return products_in(sum_.values.front()).front(); }
+
   // Whether two tiles side by side have as many lanes as panels, and neither rows nor what is summed end
   // within a tile, but that a last block of rows goes back.
   bool fits_tiles() const {
-    const Scalar& value = sum_.values.front();
+    const Scalar value = product();
     const Axis& last = sum_.reduced.back();
     return target_.matrix_tiles && shape_.row && !shape_.both_along && is_product(value) &&
-           is_product_of_words(value) && value.operands()[0] == *shape_.across &&
-           shape_.across->kind() == Scalar::Kind::Load && shape_.along->kind() == Scalar::Kind::Load &&
-           runs_through_memory(*shape_.across, last) && shape_.lanes == 2 * kTileSide &&
-           row_size().constant().value_or(0) >= kTileSide &&
+           is_product_of_words(value) && value.operands()[0] == *shape_.across && is_word(*shape_.across) &&
+           is_word(*shape_.along) && runs_through_memory(*shape_.across, last) &&
+           shape_.lanes == 2 * kTileSide && size_of_rows_on().constant().value_or(0) >= kTileSide &&
            last.size.constant().value_or(1) % kTileSide == 0;
+  }
+  static bool is_word(const Scalar& factor) {
+    return factor.kind() == Scalar::Kind::Load ||
+           (factor.kind() == Scalar::Kind::Apply && factor.function() == Function::JoinPairs);
+  }
+
+  // Whether the rows of an axis follow those of the one before, so that blocks need not end with it.
+  bool runs_on_into(size_t axis) const {
+    if (axis == 0 || !sum_.axes[axis - 1].size.is_constant() || !sum_.axes[axis].size.is_constant() ||
+        mentions(*shape_.along, sum_.axes[axis - 1].variable) ||
+        !mentions(*shape_.across, sum_.axes[axis - 1].variable))
+      return false;
+    return loops::runs_on(*shape_.across, sum_.axes[axis - 1], sum_.axes[axis]);
+  }
+  // Of all that rows of tiles run over.
+  Dim size_of_rows_on() const {
+    Dim size = sum_.axes[*shape_.row].size;
+    for (size_t axis = *shape_.row; runs_on_into(axis); --axis)
+      size = size * sum_.axes[axis - 1].size;
+    return size;
+  }
+  // Two tiles below each other share what they read; one computes fewer rows in vain.
+  static int64_t rows_of_tiles(int64_t size) {
+    constexpr double kTimeOfOne = 1.3;  // a row of one tile takes so long
+    const auto rows = [&](int64_t block) { return static_cast<double>((size + block - 1) / block * block); };
+    return size < 2 * kTileSide || kTimeOfOne * rows(kTileSide) < rows(2 * kTileSide) ? kTileSide
+                                                                                      : 2 * kTileSide;
   }
 
   // The one that moves along the lanes and what is reduced.
@@ -149,7 +179,7 @@ class ShapeChooser {
   // along the lanes, or only from block to block as it does where groups of channels are convolved by
   // themselves, and not from lane to lane as where each channel is.
   void choose_factors() {
-    const Scalar& value = sum_.values.front();
+    const Scalar value = product();
     if (!is_product(value))
       return;
     for (int64_t lanes = whole_lanes(); lanes >= kLeastLanes && !shape_.row; lanes /= 2) {
@@ -160,6 +190,7 @@ class ShapeChooser {
       most_lanes_ = whole_lanes();
       choose_factors(value, true);
     }
+    shape_.first_row_axis = shape_.row.value_or(0);
     shape_.slides = shape_.both_along && slides_along_rows();
     if (shape_.slides)  // so that there are registers for what is shared
       most_lanes_ /= kRegistersPerVector;
@@ -245,7 +276,7 @@ class ShapeChooser {
     return size;
   }
   Dim lane_size() const { return size_from(shape_.first_lane_axis); }
-  const Dim& row_size() const { return sum_.axes[*shape_.row].size; }
+  Dim row_size() const { return shape_.row_size(sum_); }
 
   int64_t whole_lanes() const { return lanes_of_block(sum_.results.front().dtype, target_); }
 
@@ -354,6 +385,25 @@ Dim ContractionShape::lane_size(const Definition& sum) const {
   for (size_t i = first_lane_axis; i < sum.axes.size(); ++i)
     size = size * sum.axes[i].size;
   return size;
+}
+
+Dim ContractionShape::row_size(const Definition& sum) const {
+  Dim size = 1;
+  for (size_t i = first_row_axis; i <= *row; ++i)
+    size = size * sum.axes[i].size;
+  return size;
+}
+
+std::vector<Scalar> products_in(const Scalar& value) {
+  const auto is_sum = [](const Scalar& scalar) {
+    return scalar.kind() == Scalar::Kind::Apply && scalar.function() == Function::Add;
+  };
+  std::vector<Scalar> products;
+  Scalar left = value;
+  for (; is_sum(left); left = Scalar(left.operands()[0]))
+    products.insert(products.begin(), left.operands()[1]);
+  products.insert(products.begin(), left);
+  return products;
 }
 
 std::optional<ContractionShape> shape_of_contraction(const Definition& sum, const Target& target,

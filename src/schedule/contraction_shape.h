@@ -6,10 +6,13 @@
 
 namespace tenon {
 
+constexpr int64_t kTileSide = 16;  // of tiles of matrices, in rows and in words
+
 struct ContractionShape {
   size_t first_lane_axis = 0;  // lanes run over this axis and those that follow
   int64_t lanes = 1;
   std::optional<size_t> row;  // the axis whose rows share what is read along the lanes
+  size_t first_row_axis = 0;  // where there are rows: they run over this axis and those up to that one
   int64_t rows = 1;
   // Where there are rows: the factor that moves along the lanes, and the one along the rows.
   std::optional<loops::Scalar> along = {}, across = {};
@@ -21,7 +24,12 @@ struct ContractionShape {
   bool packs = false;  // what a block of lanes needs lies side by side, and all rows read it from there
 
   Dim lane_size(const loops::Definition& sum) const;
+  Dim row_size(const loops::Definition& sum) const;
 };
+
+// What a sum adds up in each turn: one product, or several of words that give the parts of one (see
+// compiler/split_factors.h).
+std::vector<loops::Scalar> products_in(const loops::Scalar& value);
 
 // Nothing where the sum is not such that blocks pay. `may_pack`: whether what lanes read may be put side by
 // side first. `panels`: of a constant that lies in them.

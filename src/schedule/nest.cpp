@@ -235,7 +235,7 @@ class NestBuilder {
       const std::optional<size_t> pair = pair_in(at, *buffer, outer, inner);
       pairs[name].insert(pair);
       for (size_t i = 0; i < at.size(); ++i)
-        if (!(pair && (i == *pair || i == *pair + 1)))
+        if (!(pair && (i == *pair || i == *pair + 1)) && !loops::runs_on(at[i], outer, inner))
           possible = possible && !mentions(at[i], outer.variable) && !mentions(at[i], inner.variable);
     };
     for (const Statement& statement : body) {
@@ -273,6 +273,9 @@ class NestBuilder {
         merged.emplace(name, *pair);
         at.erase(at.begin() + static_cast<int64_t>(*pair) + 1);
       }
+      for (Scalar& index : at)
+        if (loops::runs_on(index, outer, inner))
+          index = index.substitute({{outer.variable, 0}, {inner.variable, Dim::symbol(outer.variable)}});
       return at;
     };
     for (Statement& statement : body) {

@@ -28,6 +28,8 @@ class ChoiceLister {
       for (int64_t tile : {0, 2, 4})
         if (tile != made_.tile)
           add({.tile = tile});
+    if (made_.split)
+      add({.split = !*made_.split});
     if (sum_.tile)
       add_tile_blocks();
     else if (made_.rows)
@@ -44,6 +46,8 @@ class ChoiceLister {
     ContractionChoice made;
     if (sum_.contraction && sum_.contraction->may_tile)
       made.tile = 0;
+    if (sum_.contraction && sum_.contraction->may_split)
+      made.split = shape_ && shape_->tiles;
     if (!shape_ || !shape_->row || shape_->tiles || shape_->lanes % lanes_of_vector() != 0)
       return made;
     made.rows = shape_->rows;
@@ -169,6 +173,8 @@ std::string describe(const ContractionChoice& choice) {
     parts.push_back(fmt::format("{} x {}", count(*choice.rows, "row"), count(*choice.vectors, "vector")));
   if (choice.row_blocks.value_or(false))
     parts.emplace_back("rows in blocks");
+  if (choice.split.value_or(false))
+    parts.emplace_back("factors in three parts");
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 

@@ -165,6 +165,66 @@ TEST(RunCompiled, MultipliesTilesOfMatrices) {
   expect_nest(16, 2, 16, 16, "dot_pairs(a[i,p,k], b[p,k,j]) + 1", "f32");
 }
 
+// Several products to the same sums, of bf16 that lie side by side, and what is fetched for them.
+TEST(RunCompiled, AddsProductsOfTilesToTheSameSums) {
+  const auto expect_products = [](std::string_view guard, std::string_view high, std::string_view place) {
+    expect_interpreted(fmt::format(
+                           R"(kernel k(a: i32[48,32], b: i32[3,40,32]) -> (p: bf16[48,64], y: f32[40,40]) {{
+  for i in 0..48 {{
+    for k in 0..32 {{
+      p[i,2*k] = bf16(a[i,k] / 65536)
+      p[i,2*k+1] = bf16(a[i,k] % 7)
+    }}
+  }}
+  for i in 0..40 {{
+    for j in 0..40 {{
+      y[i,j] = 7
+    }}
+  }}
+  for r in 0..2 {{
+    for i in 0..16 tile {{
+      for k in 0..16 {{
+        for j in 0..32 vector {{
+          if {0} >= 0 {{
+            fetch b[1,k+16,j]
+            fetch b[0,k+16,j]
+          }}
+          y[i+16*r,j] += dot_pairs(join_pairs(p[i+16*r,2*k], p[i+16*r,{1}]), b[1,k,j])
+          y[i+16*r,j] += dot_pairs(join_pairs(p[i+16*r,2*k], p[i+16*r,{1}]), b[0,k,j])
+          y[{2},j] += dot_pairs(join_pairs(p[i+16*r+16,2*k+2], p[i+16*r+16,2*k+3]), b[0,k,j])
+        }}
+      }}
+    }}
+  }}
+}})",
+                           guard, high, place),
+                       {pairs_of_integers({48, 32}, 1), pairs_of_integers({3, 40, 32}, 2)});
+  };
+  expect_products("-r", "2*k+1", "i+16*r");
+  expect_products("1-r", "2*k+1", "i+16*r");
+  expect_products("-i", "2*k+1", "i+16*r");
+  expect_products("-r", "2*k+2", "i+16*r");
+  expect_products("-r", "2*k+1", "i+8*r");
+}
+
+TEST(RunCompiled, TakesNumbersApart) {
+  Tensor x(DType::F32, {37});
+  for (int64_t i = 0; i < x.count(); ++i)
+    x.mutable_data<float>()[static_cast<size_t>(i)] =
+        std::ldexp(static_cast<float>(7919 * i - 100000), static_cast<int>(i % 9) - 4);
+  expect_interpreted(
+      R"(kernel k(x: f32[37]) -> (a: bf16[37], b: bf16[37], c: bf16[37], w: i32[37], zero: f32[37]) {
+  for i in 0..37 vector {
+    a[i] = top_half(x[i])
+    b[i] = top_half(rest(x[i]))
+    c[i] = top_half(rest(rest(x[i])))
+    w[i] = join_pairs(top_half(x[i]), top_half(rest(x[i])))
+    zero[i] = rest(rest(rest(x[i])))
+  }
+})",
+      {x});
+}
+
 // Bytes side by side, which are read as a word, and bytes from anywhere; by all lanes, and by each.
 TEST(RunCompiled, JoinsBytes) {
   Tensor x(DType::U8, {6, 40});

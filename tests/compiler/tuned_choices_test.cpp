@@ -27,7 +27,7 @@ class TunedChoicesTest : public testing::Test {
   TemporaryFolder folder_;
   const fs::path file_ = folder_.path() / "cache" / "tuned.json";
   const TunedChoices some_{{0xfedcba9876543210, {{.tile = 4, .tile_rows = 2, .filter_parts = 3}, 0.5, 0.25}},
-                           {7, {{.rows = 6, .vectors = 4, .row_blocks = false}, 0.75, 0.5}}};
+                           {7, {{.rows = 6, .vectors = 4, .row_blocks = false, .split = true}, 0.75, 0.5}}};
 };
 
 TEST_F(TunedChoicesTest, AreReadAsTheyWereWritten) {

@@ -43,6 +43,14 @@ class ControlEmitter : protected ScalarEmitter {
     return reached;
   }
 
+  llvm::Value* condition_of(const loops::Guard& guard) {
+    llvm::Value* holds = builder_.getTrue();
+    for (const Dim& condition : guard.conditions)
+      holds =
+          builder_.CreateAnd(holds, builder_.CreateICmpSGE(indices_.value(condition), builder_.getInt64(0)));
+    return holds;
+  }
+
   template <class Body>
   void run_where(llvm::Value* condition, Body&& body) {
     auto *then = llvm::BasicBlock::Create(context_, "then", function_),

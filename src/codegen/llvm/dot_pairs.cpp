@@ -64,6 +64,13 @@ llvm::Value* multiply_halves(Builder& builder, llvm::Value* sums, llvm::Value* a
   return add(add(sums, low(a), low(b)), high(a), high(b));
 }
 
+llvm::Value* bits_of(Builder& builder, llvm::Value* number) {
+  llvm::Type* type = builder.getInt32Ty();
+  if (const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(number->getType()))
+    type = llvm::FixedVectorType::get(type, vector->getNumElements());
+  return builder.CreateBitCast(number, type);
+}
+
 }  // namespace
 
 llvm::Value* emit_dot_pairs(Builder& builder, llvm::Value* sums, llvm::Value* a, llvm::Value* b,
@@ -77,6 +84,16 @@ llvm::Value* emit_dot_pairs(Builder& builder, llvm::Value* sums, llvm::Value* a,
                   [&](const std::vector<llvm::Value*>& part) {
                     return call(builder, *instruction, part[0], part[1], part[2]);
                   });
+}
+
+llvm::Value* emit_join_pairs(Builder& builder, llvm::Value* low, llvm::Value* high) {
+  return builder.CreateOr(builder.CreateLShr(bits_of(builder, low), kBits), bits_of(builder, high));
+}
+
+llvm::Value* emit_top_half(Builder& builder, llvm::Value* number) {
+  llvm::Value* bits = bits_of(builder, number);
+  return builder.CreateBitCast(builder.CreateAnd(bits, llvm::ConstantInt::get(bits->getType(), 0xffff0000)),
+                               number->getType());
 }
 
 }  // namespace tenon::codegen

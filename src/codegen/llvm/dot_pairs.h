@@ -11,4 +11,10 @@ namespace tenon::codegen {
 llvm::Value* emit_dot_pairs(Builder& builder, llvm::Value* sums, llvm::Value* a, llvm::Value* b,
                             const Target& target);
 
+// Words of two bf16, which registers hold as f32.
+llvm::Value* emit_join_pairs(Builder& builder, llvm::Value* low, llvm::Value* high);
+
+// The bf16 that the first half of an f32 is, as f32.
+llvm::Value* emit_top_half(Builder& builder, llvm::Value* number);
+
 }  // namespace tenon::codegen

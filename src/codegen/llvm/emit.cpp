@@ -137,11 +137,7 @@ class Emitter : private TileEmitter {
   void run(const Fetch& each) { fetch(each.place); }
 
   void run(const Guard& guard) {
-    Value* holds = builder_.getTrue();
-    for (const Dim& condition : guard.conditions)
-      holds =
-          builder_.CreateAnd(holds, builder_.CreateICmpSGE(indices_.value(condition), builder_.getInt64(0)));
-    run_where(holds, [&] { run(guard.body); });
+    run_where(condition_of(guard), [&] { run(guard.body); });
   }
 
   // The turns that the caller asks for, numbered through all of the nested loops. Where the outer ones stand

@@ -112,6 +112,12 @@ Value* ScalarEmitter::compute(const Scalar& scalar) {
         register_type(context_, DType::F32, operands[0]->getType()->isVectorTy() ? lane_count() : 1));
     return emit_dot_pairs(builder_, zero, operands[0], operands[1], target_);
   }
+  if (scalar.function() == Function::TopHalf)
+    return emit_top_half(builder_, operands.front());
+  if (scalar.function() == Function::Rest)
+    return builder_.CreateFSub(operands.front(), emit_top_half(builder_, operands.front()));
+  if (scalar.function() == Function::JoinPairs)
+    return emit_join_pairs(builder_, operands[0], operands[1]);
   if (scalar.function() == Function::JoinBytes)
     return emit_join_bytes(builder_, operands);
   return elements_.apply(scalar.function(), scalar.operands().back().dtype(), operands);
@@ -351,13 +357,16 @@ void ScalarEmitter::store(const Place& place, Value* value) {
 }
 
 void ScalarEmitter::fetch(const Place& place) {
-  constexpr int64_t line = 64, second_level = 2;
   const Storage& storage = storage_.at(place.buffer);
   const Offset offset = offset_of(storage, place.at);
   if (offset.first == nullptr)
     return;
   const int64_t bytes = offset.step == 1 ? lane_count() * info(storage.dtype).bytes : 1;
-  Value* start = address(storage, offset.first);
+  fetch(address(storage, offset.first), bytes);
+}
+
+void ScalarEmitter::fetch(Value* start, int64_t bytes) {
+  constexpr int64_t line = 64, second_level = 2;
   for (int64_t at = 0; at < bytes; at += line)
     builder_.CreateIntrinsic(
         llvm::Intrinsic::prefetch, {builder_.getPtrTy()},

@@ -60,6 +60,7 @@ class ScalarEmitter {
   void store(const loops::Place& place, llvm::Value* value);
   // Every line of what lanes side by side will read, and the one of the first lane where they are not.
   void fetch(const loops::Place& place);
+  void fetch(llvm::Value* start, int64_t bytes);
   Offset offset_of(const Storage& storage, const std::vector<loops::Scalar>& at);
   llvm::Value* address(const Storage& storage, llvm::Value* offset);
 

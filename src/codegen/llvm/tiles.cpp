@@ -11,6 +11,7 @@ namespace tenon::codegen {
 using llvm::Value;
 using loops::Assign;
 using loops::Function;
+using loops::Guard;
 using loops::Loop;
 using loops::Place;
 using loops::Scalar;
@@ -33,13 +34,28 @@ bool is_whole(const Loop& loop, int64_t most) {
   return loop.step == 1 && turns && *turns > 0 && *turns % kSide == 0 && *turns <= most;
 }
 
-bool is_word(const Scalar& factor) {
-  return factor.kind() == Scalar::Kind::Load &&
-         std::ranges::all_of(factor.operands(),
-                             [](const Scalar& index) { return index.kind() == Scalar::Kind::Index; });
+bool has_plain_indices(const Scalar& load) {
+  return load.kind() == Scalar::Kind::Load && std::ranges::all_of(load.operands(), [](const Scalar& index) {
+           return index.kind() == Scalar::Kind::Index;
+         });
 }
 
 Place place_of(const Scalar& load) { return {load.name(), load.operands()}; }
+
+// Whether the second of two loads reads the element after the first.
+bool are_neighbours(const Scalar& first, const Scalar& second) {
+  if (!has_plain_indices(first) || !has_plain_indices(second) || first.operands().empty() ||
+      first.name() != second.name())
+    return false;
+  std::vector<Scalar> next = first.operands();
+  next.back() = Scalar::index(next.back().index() + 1);
+  return next == second.operands();
+}
+
+bool multiplies_words(const Scalar& value) {
+  return value.kind() == Scalar::Kind::Apply &&
+         (value.function() == Function::DotPairs || value.function() == Function::DotBytes);
+}
 
 int64_t tiles_along(const Loop& loop) { return *turns_of(loop).constant() / kSide; }
 
@@ -56,17 +72,53 @@ std::optional<TileNest> TileEmitter::find_tiles(const Loop& loop) const {
     return std::nullopt;
   const Loop& lanes = *inner.back();
   inner.pop_back();
-  const Assign* assign = only<Assign>(lanes.body);
-  if (assign == nullptr || assign->combine != "+" || assign->places.size() != 1 ||
-      !is_whole(lanes, kMostTiles * kSide) || !is_whole(*inner.back(), INT64_MAX))
+  if (!is_whole(lanes, kMostTiles * kSide) || !is_whole(*inner.back(), INT64_MAX))
     return std::nullopt;
-  const Scalar& product = assign->values.front();
-  if (product.kind() != Scalar::Kind::Apply ||
-      (product.function() != Function::DotPairs && product.function() != Function::DotBytes) ||
-      !is_word(product.operands()[0]) || !is_word(product.operands()[1]))
+  TileNest nest{.rows = loop, .summed = std::move(inner), .lanes = lanes};
+  for (const Statement& statement : lanes.body) {
+    if (const auto* guard = std::get_if<Guard>(&statement);
+        guard != nullptr && &statement == &lanes.body.front() && fetches_tiles(nest, *guard)) {
+      nest.fetched = guard;
+      continue;
+    }
+    const Assign* product = std::get_if<Assign>(&statement);
+    if (product == nullptr || !has_steps(nest, *product))
+      return std::nullopt;
+    nest.products.push_back(product);
+  }
+  const auto is_like_first = [&](const Assign* product) {
+    const Place &own = product->places.front(), &first = nest.products.front()->places.front();
+    return own.buffer == first.buffer && own.at == first.at &&
+           product->values.front().function() == nest.products.front()->values.front().function();
+  };
+  return !nest.products.empty() && std::ranges::all_of(nest.products, is_like_first)
+             ? std::optional(std::move(nest))
+             : std::nullopt;
+}
+
+bool TileEmitter::fetches_tiles(const TileNest& nest, const Guard& guard) const {
+  std::vector<const Loop*> all = nest.summed;
+  all.insert(all.end(), {&nest.rows, &nest.lanes});
+  const auto is_same_everywhere = [&](const Dim& condition) {
+    return std::ranges::none_of(all, [&](const Loop* loop) { return condition.mentions(loop->variable); });
+  };
+  const auto fetches = [&](const Statement& statement) {
+    const auto* fetch = std::get_if<loops::Fetch>(&statement);
+    return fetch != nullptr && step_of(fetch->place, nest, nest.rows) == Dim(0) &&
+           step_of(fetch->place, nest, nest.lanes) == Dim(1) &&
+           step_of(fetch->place, nest, *nest.summed.back()).has_value();
+  };
+  return std::ranges::all_of(guard.conditions, is_same_everywhere) &&
+         std::ranges::all_of(guard.body, fetches);
+}
+
+std::optional<TileEmitter::Word> TileEmitter::word_of(const Scalar& factor) {
+  if (has_plain_indices(factor))
+    return Word{place_of(factor), 1};
+  if (factor.kind() != Scalar::Kind::Apply || factor.function() != Function::JoinPairs ||
+      !are_neighbours(factor.operands()[0], factor.operands()[1]))
     return std::nullopt;
-  TileNest nest{.rows = loop, .summed = std::move(inner), .lanes = lanes, .assign = *assign};
-  return has_steps(nest) ? std::optional(std::move(nest)) : std::nullopt;
+  return Word{place_of(factor.operands()[0]), 2};
 }
 
 Dim TileEmitter::offset_in(const Place& place) const {
@@ -88,26 +140,31 @@ std::optional<Dim> TileEmitter::step_of(const Place& place, const TileNest& nest
 
 // The sums move with rows and lanes, the first factor with rows and what is summed, the second with that and
 // lanes; what is innermost lies side by side.
-bool TileEmitter::has_steps(const TileNest& nest) const {
-  const Place &sums = nest.assign.places.front(), a = place_of(nest.assign.values.front().operands()[0]),
-              b = place_of(nest.assign.values.front().operands()[1]);
-  const auto moves = [&](const Place& place, const Loop& loop, std::optional<int64_t> by) {
-    const std::optional<Dim> step = step_of(place, nest, loop);
-    return step && (!by || *step == Dim(*by));
+bool TileEmitter::has_steps(const TileNest& nest, const Assign& product) const {
+  if (product.combine != "+" || product.places.size() != 1 || !multiplies_words(product.values.front()))
+    return false;
+  const std::vector<Scalar>& factors = product.values.front().operands();
+  const std::optional<Word> a = word_of(factors[0]), b = word_of(factors[1]);
+  if (!a || !b)
+    return false;
+  const Word sums{product.places.front(), 1};
+  const auto moves = [&](const Word& word, const Loop& loop, std::optional<int64_t> words) {
+    const std::optional<Dim> step = step_of(word.place, nest, loop);
+    return step && (!words || *step == Dim(*words * word.elements));
   };
   for (const Loop* summed : nest.summed)
     if (!moves(sums, *summed, 0))
       return false;
   const Loop& last = *nest.summed.back();
   return moves(sums, nest.rows, std::nullopt) && moves(sums, nest.lanes, 1) &&
-         moves(a, nest.rows, std::nullopt) && moves(a, nest.lanes, 0) && moves(a, last, 1) &&
-         moves(b, nest.rows, 0) && moves(b, nest.lanes, 1) && moves(b, last, std::nullopt);
+         moves(*a, nest.rows, std::nullopt) && moves(*a, nest.lanes, 0) && moves(*a, last, 1) &&
+         moves(*b, nest.rows, 0) && moves(*b, nest.lanes, 1) && moves(*b, last, std::nullopt);
 }
 
-TileEmitter::Matrix TileEmitter::matrix_at(const Place& place, const std::string& row_variable) {
-  const Dim offset = offset_in(place);
-  return {address(storage_.at(place.buffer), indices_.value(offset)),
-          indices_.value(*slope_of(offset, row_variable) * kWordBytes)};
+TileEmitter::Matrix TileEmitter::matrix_at(const Word& word, const std::string& row_variable) {
+  const Dim offset = offset_in(word.place);
+  return {address(storage_.at(word.place.buffer), indices_.value(offset)),
+          indices_.value(*slope_of(offset, row_variable) * (kWordBytes / word.elements))};
 }
 
 void TileEmitter::access(llvm::Intrinsic::ID instruction, int tile, const Matrix& matrix, int64_t row,
@@ -122,39 +179,71 @@ void TileEmitter::access(llvm::Intrinsic::ID instruction, int tile, const Matrix
 }
 
 // The loops of what is summed from one on; the last goes by tiles.
-void TileEmitter::multiply(const TileNest& nest, size_t level) {
+void TileEmitter::sum_products(const TileNest& nest, size_t level) {
   const Loop& loop = *nest.summed[level];
   const bool is_last = level + 1 == nest.summed.size();
   count(indices_.value(loop.begin), indices_.value(loop.end), is_last ? kSide : loop.step,
         is_last ? kSide : 1, [&](Value* at) {
           indices_.set(loop.variable, at);
-          if (!is_last)
-            return multiply(nest, level + 1);
-          const Scalar& product = nest.assign.values.front();
-          const auto instruction = product.function() == Function::DotPairs ? llvm::Intrinsic::x86_tdpbf16ps
-                                                                            : llvm::Intrinsic::x86_tdpbusd;
-          const Matrix a = matrix_at(place_of(product.operands()[0]), nest.rows.variable),
-                       b = matrix_at(place_of(product.operands()[1]), loop.variable);
-          const int rows = static_cast<int>(tiles_along(nest.rows)),
-                    lanes = static_cast<int>(tiles_along(nest.lanes));
-          for (int j = 0; j < lanes; ++j)
-            access(llvm::Intrinsic::x86_tileloadd64, kFirstOfLanes + j, b, 0, j);
-          for (int i = 0; i < rows; ++i) {
-            access(llvm::Intrinsic::x86_tileloadd64, kFirstOfRows + i, a, i, 0);
-            for (int j = 0; j < lanes; ++j)
-              builder_.CreateIntrinsic(instruction, {},
-                                       {builder_.getInt8(static_cast<uint8_t>(i * lanes + j)),
-                                        builder_.getInt8(static_cast<uint8_t>(kFirstOfRows + i)),
-                                        builder_.getInt8(static_cast<uint8_t>(kFirstOfLanes + j))});
-          }
+          if (is_last)
+            multiply(nest);
+          else
+            sum_products(nest, level + 1);
         });
+}
+
+// Line by line, what one turn wants of each.
+void TileEmitter::fetch_tiles(const TileNest& nest) {
+  run_where(condition_of(*nest.fetched), [&] {
+    for (const Statement& statement : nest.fetched->body) {
+      const Place& place = std::get<loops::Fetch>(statement).place;
+      const Matrix matrix = matrix_at({place, 1}, nest.summed.back()->variable);
+      for (uint64_t row = 0; row < kSide; ++row)
+        fetch(builder_.CreateGEP(builder_.getInt8Ty(), matrix.start,
+                                 builder_.CreateMul(matrix.bytes_per_row, builder_.getInt64(row))),
+              tiles_along(nest.lanes) * kSide * kWordBytes);
+    }
+  });
+}
+
+// All products of one turn. What the one before has loaded is there.
+void TileEmitter::multiply(const TileNest& nest) {
+  const int rows = static_cast<int>(tiles_along(nest.rows)),
+            lanes = static_cast<int>(tiles_along(nest.lanes));
+  if (nest.fetched != nullptr)
+    fetch_tiles(nest);
+  std::optional<Word> held_rows, held_lanes;
+  for (const Assign* assign : nest.products) {
+    const Scalar& product = assign->values.front();
+    const auto instruction = product.function() == Function::DotPairs ? llvm::Intrinsic::x86_tdpbf16ps
+                                                                      : llvm::Intrinsic::x86_tdpbusd;
+    const Word a = *word_of(product.operands()[0]), b = *word_of(product.operands()[1]);
+    if (held_lanes != b) {
+      const Matrix matrix = matrix_at(b, nest.summed.back()->variable);
+      for (int j = 0; j < lanes; ++j)
+        access(llvm::Intrinsic::x86_tileloadd64, kFirstOfLanes + j, matrix, 0, j);
+    }
+    const std::optional<Matrix> matrix =
+        held_rows == a ? std::nullopt : std::optional(matrix_at(a, nest.rows.variable));
+    for (int i = 0; i < rows; ++i) {
+      if (matrix)
+        access(llvm::Intrinsic::x86_tileloadd64, kFirstOfRows + i, *matrix, i, 0);
+      for (int j = 0; j < lanes; ++j)
+        builder_.CreateIntrinsic(instruction, {},
+                                 {builder_.getInt8(static_cast<uint8_t>(i * lanes + j)),
+                                  builder_.getInt8(static_cast<uint8_t>(kFirstOfRows + i)),
+                                  builder_.getInt8(static_cast<uint8_t>(kFirstOfLanes + j))});
+    }
+    held_rows = a;
+    held_lanes = b;
+  }
 }
 
 void TileEmitter::run_tiles(const TileNest& nest) {
   uses_tiles_ = true;
   for (const Loop* loop : {&nest.rows, &nest.lanes})
     indices_.set(loop->variable, indices_.value(loop->begin));
-  const Matrix sums = matrix_at(nest.assign.places.front(), nest.rows.variable);
+  const Matrix sums = matrix_at({nest.products.front()->places.front(), 1}, nest.rows.variable);
   const auto for_each_sum = [&](llvm::Intrinsic::ID instruction) {
     const int64_t lanes = tiles_along(nest.lanes);
     for (int64_t i = 0; i < tiles_along(nest.rows); ++i)
@@ -162,7 +251,7 @@ void TileEmitter::run_tiles(const TileNest& nest) {
         access(instruction, static_cast<int>(i * lanes + j), sums, i, j);
   };
   for_each_sum(llvm::Intrinsic::x86_tileloadd64);
-  multiply(nest, 0);
+  sum_products(nest, 0);
   for_each_sum(llvm::Intrinsic::x86_tilestored64);
 }
 

@@ -5,14 +5,17 @@
 
 namespace tenon::codegen {
 
-// Loops marked as a tile, whose product instructions of this machine take:
+// Loops marked as a tile, whose products instructions of this machine take:
 //   for row in 0..32 tile { for k in 0..48 { for lane in 0..32 { sums[row,lane] += dot(a[row,k], b[k,lane])
 //   }}}
+// There may be several products, of other factors, which are added to the same sums, and before them a guard,
+// the same in all turns, around what is fetched.
 struct TileNest {
   const loops::Loop& rows;
   std::vector<const loops::Loop*> summed;  // the words of the last lie side by side
   const loops::Loop& lanes;
-  const loops::Assign& assign;
+  const loops::Guard* fetched = nullptr;
+  std::vector<const loops::Assign*> products = {};
 };
 
 class TileEmitter : protected ControlEmitter {
@@ -28,18 +31,32 @@ class TileEmitter : protected ControlEmitter {
   void release_tiles();
 
  private:
+  // What is multiplied at a time, and where it lies: one element of 32 bits, or two of 16.
+  struct Word {
+    loops::Place place;
+    int64_t elements;
+
+    bool operator==(const Word& other) const {
+      return place.buffer == other.place.buffer && place.at == other.place.at && elements == other.elements;
+    }
+  };
+  static std::optional<Word> word_of(const loops::Scalar& factor);
+
   // A matrix in memory, from the place of its first tile on.
   struct Matrix {
     llvm::Value *start, *bytes_per_row;
   };
 
-  Matrix matrix_at(const loops::Place& place, const std::string& row_variable);
+  Matrix matrix_at(const Word& word, const std::string& row_variable);
   Dim offset_in(const loops::Place& place) const;
   // How far the place moves with the variable; nothing where that is not the same everywhere.
   std::optional<Dim> step_of(const loops::Place& place, const TileNest& nest, const loops::Loop& loop) const;
-  bool has_steps(const TileNest& nest) const;
+  bool has_steps(const TileNest& nest, const loops::Assign& product) const;
   void access(llvm::Intrinsic::ID instruction, int tile, const Matrix& matrix, int64_t row, int64_t column);
-  void multiply(const TileNest& nest, size_t level);
+  void sum_products(const TileNest& nest, size_t level);
+  void multiply(const TileNest& nest);
+  bool fetches_tiles(const TileNest& nest, const loops::Guard& guard) const;
+  void fetch_tiles(const TileNest& nest);
 
   bool uses_tiles_ = false;
 };
