@@ -66,47 +66,55 @@ int64_t filters_at_once(int64_t filters, const Target& target) {
 double time_of_products(double products, const Target& target) {
   return products / static_cast<double>(lanes_of(target) * 4);
 }
-double time_of_reading(double weights, const Target& target) {
-  const double bytes = weights * sizeof(float);
-  return bytes / (bytes > static_cast<double>(target.caches.level2) / 2 ? 12 : 40);
-}
+// Weights are fetched while others are multiplied: from memory, unless a core has them in its cache.
+double time_of_fetching(double weights, bool stay) { return weights * sizeof(float) / (stay ? 40 : 6.5); }
+// Of numbers that one step leaves for the next, which waits for them.
+double time_of_passing(double numbers, bool near) { return numbers * sizeof(float) / (near ? 160 : 25); }
 
 // Until the last core has done its share of the turns, in nanoseconds. Here and below, the cores take whole
 // turns: three turns take two cores as long as four.
-double time_of_turns(int64_t turns, double turn, const Target& target) {
-  return static_cast<double>(divide_up(turns, target.cores)) * turn;
-}
 double time_of_windows(const WindowSums& sums, const Target& target) {
   const int64_t at_once = filters_at_once(sums.filters, target), panels = sums.filters / at_once;
   const double weights = 9.0 * static_cast<double>(sums.channels * at_once),
                line = time_of_products(weights * static_cast<double>(sums.width), target);
-  return time_of_turns(sums.height * panels, line, target) +
-         time_of_reading(weights * static_cast<double>(panels), target) / target.cores;
+  return std::max(static_cast<double>(divide_up(sums.height * panels, target.cores)) * line,
+                  time_of_fetching(weights * static_cast<double>(panels), false) / target.cores);
 }
 double time_of_blocks(const TileBlocks& blocks, const WindowSums& sums, int64_t tile, const Target& target) {
   const int64_t at_once = filters_at_once(sums.filters, target),
-                filters = divide_up(sums.filters / at_once, blocks.parts) * at_once;
+                panels = divide_up(sums.filters / at_once, blocks.parts), filters = panels * at_once,
+                turns = divide_up(blocks.count * blocks.parts, target.cores);
   const auto elements = static_cast<double>((tile + 2) * (tile + 2)),
+             all_weights = elements * static_cast<double>(sums.channels * sums.filters),
              weights = elements * static_cast<double>(sums.channels * filters),
-             transformed = elements * static_cast<double>(sums.channels + filters);
+             tiles = elements * static_cast<double>(blocks.tiles()),
+             seen = tiles * static_cast<double>(sums.channels), made = tiles * static_cast<double>(at_once);
   constexpr double instructions = 9;  // for each element that is transformed
-  const double turn =
-      time_of_products((weights + instructions * transformed) * static_cast<double>(blocks.tiles()), target) +
-      time_of_reading(weights, target);
-  return time_of_turns(blocks.count * blocks.parts, turn, target);
+  const double cache = static_cast<double>(target.caches.level2) / sizeof(float);
+  const double multiplying = time_of_products(weights * static_cast<double>(blocks.tiles()), target),
+               transforming =
+                   time_of_products(instructions * (seen + tiles * static_cast<double>(filters)), target),
+               passing = time_of_passing(
+                   seen * static_cast<double>(1 + panels) + 2 * made * static_cast<double>(panels),
+                   seen + made <= cache / 2);
+  const double fetching =
+      std::max(time_of_fetching(all_weights, false) / target.cores,
+               time_of_fetching(weights * static_cast<double>(turns), all_weights <= cache / 2));
+  // One core is later than the others by a part of a turn.
+  constexpr double kLate = 0.25;
+  const auto count = static_cast<double>(turns);
+  return (std::max(count * multiplying, fetching) + count * (transforming + passing)) * (1 + kLate / count);
 }
 
-// Those that take the least time, of all whose transformed tiles stay in cache. Cores that share the filters
-// of a block each transform its tiles for themselves.
+// Those that take the least time. Cores that share the filters of a block each transform its tiles for
+// themselves.
 TileBlocks blocks_of(const WindowSums& sums, int64_t tile, const Target& target) {
   const int64_t down = divide_up(sums.height, tile), across = divide_up(sums.width, tile),
-                row_bytes = (tile + 2) * (tile + 2) * across * sums.channels * int64_t{sizeof(float)},
-                most_rows = std::clamp<int64_t>(target.caches.level2 / 2 / row_bytes, 1, down),
                 panels = sums.filters / filters_at_once(sums.filters, target),
                 most_parts = std::min<int64_t>(panels, int64_t{4} * target.cores);
   std::optional<TileBlocks> best;
   double least = 0;
-  for (int64_t rows = most_rows; rows >= 1; --rows)
+  for (int64_t rows = down; rows >= 1; --rows)
     for (int64_t parts = 1; parts <= most_parts; ++parts) {
       const TileBlocks blocks{.down = down,
                               .across = across,
@@ -419,10 +427,15 @@ std::optional<int64_t> choose_tile(const WindowSums& sums, const Target& target,
     return std::nullopt;
   if (choice.tile == 2 || choice.tile == 4)
     return choice.tile;
+  // What is computed how must not follow from how many threads will run it. With many, both take about as
+  // long, so it is what is best for few.
+  constexpr int kFewCores = 4;
+  Target few = target;
+  few.cores = std::min(few.cores, kFewCores);
   std::optional<int64_t> best;
-  double least = 0.8 * time_of_windows(sums, target);  // of what is only estimated, a part must be won
+  double least = 0.85 * time_of_windows(sums, few);  // of what is only estimated, a part must be won
   for (int64_t tile : {2, 4})
-    if (const double time = time_of_blocks(blocks_of(sums, tile, target), sums, tile, target); time < least) {
+    if (const double time = time_of_blocks(blocks_of(sums, tile, few), sums, tile, few); time < least) {
       best = tile;
       least = time;
     }

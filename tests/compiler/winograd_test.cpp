@@ -56,13 +56,19 @@ TEST(Winograd, KeepsAllCoresBusy) {
   EXPECT_FALSE(has(text, "for block0 in 0..1 ")) << text;
 }
 
-// Four rows of tiles are less than windows offer to sixteen cores: fourteen lines.
-TEST(Winograd, IsNotForFewTilesAndManyCores) {
-  Target target = with_vectors_of(16);
-  const WindowSums sums{.height = 14, .width = 14, .channels = 128, .filters = 32};
-  EXPECT_TRUE(choose_tile(sums, target));
-  target.cores = 16;
-  EXPECT_EQ(choose_tile(sums, target), std::nullopt);
+// Others would round otherwise.
+TEST(Winograd, IsChosenWhateverTheNumberOfCores) {
+  for (const int bytes : {16, 32, 64})
+    for (const WindowSums& sums : {WindowSums{.height = 14, .width = 14, .channels = 128, .filters = 32},
+                                   WindowSums{.height = 14, .width = 14, .channels = 256, .filters = 256},
+                                   WindowSums{.height = 7, .width = 7, .channels = 512, .filters = 512},
+                                   WindowSums{.height = 56, .width = 56, .channels = 64, .filters = 64}}) {
+      Target target = with_vectors_of(bytes);
+      target.cores = 4;
+      const std::optional<int64_t> few = choose_tile(sums, target);
+      target.cores = 64;
+      EXPECT_EQ(choose_tile(sums, target), few) << sums.height << ", vectors of " << bytes;
+    }
 }
 
 // Of an image, its convolution and the padding.
@@ -86,7 +92,7 @@ bool is_in_tiles(const Graph& graph) { return has(kernels_in(graph), "for elemen
 TEST(Winograd, ComputesWhatWindowsAddUpTo) {
   for (const Sizes& sizes : {Sizes{1, 64, 64, 24, 24}, Sizes{1, 64, 64, 23, 30}, Sizes{2, 32, 96, 33, 21},
                              Sizes{1, 64, 48, 40, 17, "0,0,0,0"}, Sizes{1, 32, 64, 29, 29, "1,0,2,1"},
-                             Sizes{1, 128, 128, 9, 11}}) {
+                             Sizes{1, 64, 128, 19, 22}}) {
     const std::unique_ptr<Graph> graph = convolution(sizes);
     EXPECT_TRUE(is_in_tiles(*graph)) << sizes.height << " by " << sizes.width;
     expect_as_evaluated(*graph);
