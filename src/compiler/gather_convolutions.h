@@ -5,11 +5,12 @@
 
 namespace tenon {
 
-// A transposed convolution of stride s scatters: each element of x adds a window to the result. But what
-// reaches the results at s*q + a, for one a below s, is a convolution of x by every s-th weight, the last
-// first. Those that have equally many weights are one convolution with more filters; their results are then
-// put between each other. Only where the weights are constant, the sizes of the image known, and windows not
-// smaller than their strides.
+// A transposed convolution of stride s and dilation d scatters: element i of x adds weight k to the result at
+// s*i + d*k. But what reaches the results at s*q + a, for one a below s, is a convolution of x by those
+// weights for which d*k leaves a when divided by s, the last first: with g = gcd(s, d), every s/g-th weight,
+// whose elements are d/g apart. Results with equally many weights that begin at the same element are one
+// convolution with more filters; where no weight leaves a, they are zero. All are then put between each
+// other. Only where the weights are constant and the sizes of the image known.
 void gather_convolutions(Graph& graph);
 
 }  // namespace tenon

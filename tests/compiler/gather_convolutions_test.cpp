@@ -1,4 +1,7 @@
+#include "compiler/gather_convolutions.h"
+
 #include "compiler/expect_compiled.h"
+#include "ir/lint.h"
 
 namespace tenon {
 namespace {
@@ -53,19 +56,103 @@ TEST(GatherConvolutions, SpreadsNoInfinity) {
     EXPECT_EQ(std::isfinite(got.data<float>()[i]), std::isfinite(wanted.data<float>()[i])) << i;
 }
 
-// Groups, windows with holes or smaller than the stride, images of any size, and padding that takes away
-// all that an element reaches.
-TEST(GatherConvolutions, LeavesOthersAlone) {
+TEST(GatherConvolutions, TakesGroups) {
   for (const auto& [x, w, attributes] : std::vector<std::array<const char*, 3>>{
            {"2,8,5,6", "8,12,2,2",
             "strides=[2,2], dilations=[1,1], pads=[0,0,0,0], groups=2, output_padding=[0,0]"},
-           {"2,8,5,6", "8,12,2,2", "strides=[2,2], dilations=[2,1], pads=[0,0,0,0], output_padding=[0,0]"},
-           {"1,8,n,6", "8,12,2,2", "strides=[2,2], dilations=[1,1], pads=[0,0,0,0], output_padding=[0,0]"},
-           {"1,8,5,6", "8,12,2,2", "strides=[2,2], dilations=[1,1], pads=[0,0,3,3], output_padding=[0,0]"},
-           {"1,8,5,6", "8,12,1,1", "strides=[4,4], dilations=[1,1], pads=[0,0,0,0], output_padding=[0,0]"},
+           {"1,32,5,6", "32,1,4,4",
+            "strides=[2,2], dilations=[1,1], pads=[1,1,1,1], groups=32, output_padding=[0,0]"},
+           {"n,32,5,6", "32,3,3,3",
+            "strides=[2,1], dilations=[1,1], pads=[1,0,1,2], groups=32, output_padding=[1,0]"},
+           {"1,20,7", "20,5,6", "strides=[3], dilations=[1], pads=[2,0], groups=4, output_padding=[2]"},
+           {"1,6,3,4,5", "6,2,3,2,3",
+            "strides=[2,1,2], dilations=[1,1,1], pads=[1,0,0,1,0,1], groups=3, output_padding=[0,0,0]"},
        }) {
     const std::unique_ptr<Graph> graph = read(transposed(x, w, attributes));
-    EXPECT_TRUE(has(kernels_in(*graph), "mod(")) << kernels_in(*graph);
+    EXPECT_FALSE(has(kernels_in(*graph), "mod(")) << kernels_in(*graph);
+    expect_as_evaluated(*graph, {{"n", 3}});
+  }
+}
+
+// And windows that are smaller than their strides, so that zeros are left between results.
+TEST(GatherConvolutions, TakesDilationsAndGaps) {
+  for (const auto& [x, w, attributes] : std::vector<std::array<const char*, 3>>{
+           {"2,9,5,6", "9,12,3,3", "strides=[1,1], dilations=[2,3], pads=[2,2,3,3], output_padding=[0,0]"},
+           {"n,9,5,6", "9,12,3,3", "strides=[2,2], dilations=[2,2], pads=[1,2,2,2], output_padding=[1,0]"},
+           {"1,9,5,6", "9,12,3,4", "strides=[2,3], dilations=[3,2], pads=[0,1,2,0], output_padding=[0,2]"},
+           {"1,9,5,6", "9,12,1,2", "strides=[4,3], dilations=[1,2], pads=[0,1,0,0], output_padding=[3,1]"},
+           {"1,8,7", "8,2,5", "strides=[4], dilations=[6], pads=[3,5], groups=4, output_padding=[1]"},
+           {"1,8,3,4,5", "8,1,2,3,2",
+            "strides=[2,1,3], dilations=[2,2,1], pads=[1,0,0,1,3,1], groups=8, output_padding=[0,0,0]"},
+           {"1,8,5,6", "8,12,2,2", "strides=[2,2], dilations=[1,1], pads=[0,0,3,3], output_padding=[0,0]"},
+       }) {
+    const std::unique_ptr<Graph> graph = read(transposed(x, w, attributes));
+    EXPECT_FALSE(has(kernels_in(*graph), "mod(")) << kernels_in(*graph);
+    expect_as_evaluated(*graph, {{"n", 3}});
+  }
+}
+
+// What the rewritten graph evaluates to, without compiling it; whether anything was rewritten.
+bool expect_same_when_gathered(const Graph& graph) {
+  const std::unique_ptr<Graph> gathered = graph.clone();
+  gather_convolutions(*gathered);
+  EXPECT_EQ(lint(*gathered), std::vector<std::string>());
+  const Data inputs = inputs_for(graph, {});
+  const std::vector<double> wanted = widen<double>(evaluate(graph, inputs).front().tensor()),
+                            got = widen<double>(evaluate(*gathered, inputs).front().tensor());
+  EXPECT_EQ(got.size(), wanted.size());
+  for (size_t i = 0; i < wanted.size(); ++i)
+    EXPECT_NEAR(got[i], wanted[i], 1e-12) << print(graph);
+  return print(*gathered) != print(graph);
+}
+
+TEST(GatherConvolutions, AgreesForEveryStrideAndDilation) {
+  for (int64_t stride = 1; stride <= 6; ++stride)
+    for (int64_t dilation = 1; dilation <= 6; ++dilation)
+      for (int64_t kernel = 1; kernel <= 5; ++kernel)
+        for (const auto& [before, after, more] : std::vector<std::array<int64_t, 3>>{
+                 {0, 0, 0}, {0, 0, stride - 1}, {1, 0, 0}, {0, 3, 0}, {4, 1, 0}, {2, 7, 0}, {11, 0, 0}}) {
+          const int64_t result = 3 * stride + (kernel - 1) * dilation + 1 + more - before - after;
+          if (result < 0)
+            continue;
+          const std::unique_ptr<Graph> graph = read(fmt::format(
+              "graph g(%x: f64[2,4,4], %w: f64[4,3,{}]) {{ %0 = conv_transpose(%x, %w, strides=[{}], "
+              "dilations=[{}], pads=[{},{}], groups=2, output_padding=[{}]) return %0 }}",
+              kernel, stride, dilation, before, after, more));
+          const bool is_gathered = expect_same_when_gathered(*graph);
+          EXPECT_TRUE(is_gathered || before + after > 0) << print(*graph);
+          EXPECT_TRUE(!is_gathered || result >= stride) << print(*graph);
+        }
+}
+
+TEST(GatherConvolutions, AgreesUnderStrictNumerics) {
+  const std::unique_ptr<Graph> graph =
+      read(transposed("1,32,7,9", "32,8,3,3",
+                      "strides=[2,1], dilations=[1,2], pads=[1,2,1,2], groups=4, output_padding=[1,0]"));
+  CompileOptions options = without_cache();
+  options.numerics = NumericsBudget::Strict;
+  const Data inputs = inputs_for(*graph, {});
+  const std::vector<double> wanted = widen<double>(evaluate(*graph, inputs).front().tensor()),
+                            got = widen<double>(compile(*graph, options)->run(inputs).front().tensor());
+  ASSERT_EQ(got.size(), wanted.size());
+  for (size_t i = 0; i < wanted.size(); ++i)
+    EXPECT_NEAR(got[i], wanted[i], 1e-5) << i;
+}
+
+// Weights or sizes that only running tells, and padding that takes away all that an element reaches.
+TEST(GatherConvolutions, LeavesOthersAlone) {
+  const char* attributes = "strides=[2,2], dilations=[1,2], pads=[0,0,0,0], groups=2, output_padding=[0,0]";
+  for (const std::string& text :
+       {transposed("1,8,n,6", "8,12,2,2", attributes),
+        transposed("1,8,3,3", "8,12,1,2",
+                   "strides=[1,1], dilations=[1,1], pads=[3,0,0,0], output_padding=[2,0]"),
+        fmt::format(
+            "graph g(%x: f32[1,8,5,6], %v: f32[8,12,2,2]) {{ %0 = conv_transpose(%x, %v, {}) return %0 }}",
+            attributes)}) {
+    const std::unique_ptr<Graph> graph = read(text);
+    const std::string before = print(*graph);
+    gather_convolutions(*graph);
+    EXPECT_EQ(print(*graph), before);
     expect_as_evaluated(*graph, {{"n", 4}});
   }
 }
