@@ -5,6 +5,7 @@
 #include <numeric>
 #include <span>
 
+#include "compiler/image_layout.h"
 #include "ops/convolve.h"
 #include "ops/data.h"
 #include "ops/pad.h"
@@ -13,6 +14,9 @@
 
 namespace tenon {
 namespace {
+
+// Longer strides and more convolutions than models have would take long to compile.
+constexpr int64_t kLongestStride = 4096, kMostConvolutions = 32;
 
 // The weights that reach the results at stride * q + a, for one a, along one spatial dimension.
 struct Reach {
@@ -59,13 +63,6 @@ struct Slide {
   }
 };
 
-// One of the convolutions: what reaches its results along each spatial dimension.
-using Phase = std::vector<Reach>;
-
-bool is_reached(const Phase& phase) {
-  return std::ranges::all_of(phase, [](const Reach& reach) { return reach.taps > 0; });
-}
-
 std::optional<std::vector<Slide>> slides_of(const Node& node) {
   const Value x = node.in("x"), w = node.in("w"), y = node.result();
   const std::vector<int64_t>&strides = node.attr("strides"), &dilations = node.attr("dilations"),
@@ -75,155 +72,224 @@ std::optional<std::vector<Slide>> slides_of(const Node& node) {
     const auto at = static_cast<size_t>(i - 2);
     const std::optional<int64_t> size = x.dim(i).constant(), result = y.dim(i).constant();
     // Whole turns would take more memory than the results where a stride is longer than those.
-    if (!size || !result || *result < strides[at])
+    if (!size || !result || *result < strides[at] || strides[at] > kLongestStride)
       return std::nullopt;
     slides.push_back({strides[at], dilations[at], *w.dim(i).constant(), pads[at], *size, *result});
   }
   return slides;
 }
 
-// The last dimension fastest; nothing where the padding leaves nothing of the image to some of them.
-std::optional<std::vector<Phase>> phases_of(const std::vector<Slide>& slides) {
-  std::vector<Phase> phases{{}};
-  for (const Slide& slide : slides) {
-    const std::vector<Reach> reaches = slide.reaches();
-    if (!std::ranges::all_of(reaches, [&](const Reach& reach) { return slide.sees_image(reach); }))
-      return std::nullopt;
-    std::vector<Phase> more;
-    for (const Phase& phase : phases)
-      for (const Reach& reach : reaches) {
-        more.push_back(phase);
-        more.back().push_back(reach);
-      }
-    phases = std::move(more);
-  }
-  return phases;
+std::vector<int64_t> in_order(std::vector<int64_t> first, const std::vector<int64_t>& second,
+                              const std::vector<int64_t>& third) {
+  first.insert(first.end(), second.begin(), second.end());
+  first.insert(first.end(), third.begin(), third.end());
+  return first;
 }
 
-// A transposed convolution with all that is known of it.
-struct Gathered {
-  Value x;
-  Tensor w;  // [channels, filters of a group, kernel…]
-  int64_t groups;
-  std::vector<Slide> slides;
+// For each spatial dimension, some of its reaches that follow each other.
+using Phases = std::vector<std::span<const Reach>>;
 
-  int64_t filters() const { return w.extent(1); }  // of a group
-
-  Value make(const std::vector<Phase>& phases) const;
-  Tensor weights_of(std::span<const Phase> phases) const;
-  Value convolve(std::span<const Phase> phases) const;
-  Value with_groups_apart(Value y, int64_t phases) const;
-  Value put_between(Value y) const;
-};
-
-// [groups, phases and filters; channels of a group, taps…], where the first weight comes last.
-Tensor Gathered::weights_of(std::span<const Phase> phases) const {
-  const int64_t channels = w.extent(0) / groups, count = std::ssize(phases);
-  Extents sizes{groups * count * filters(), channels};
-  for (const Reach& reach : phases.front())
-    sizes.push_back(reach.taps);
-  Tensor result(w.dtype(), sizes);
-  const auto bytes = static_cast<size_t>(w.element_size());
-  const Extents strides = row_major_strides(w.extents());
-  const int64_t of_filter = result.count() / result.extent(0);
-  std::byte* to = result.mutable_bytes().data();
-  for (int64_t i = 0; i < result.count(); ++i, to += bytes) {
-    const int64_t filter = i / of_filter, group = filter / (count * filters());
-    const Phase& phase = phases[static_cast<size_t>(filter / filters() % count)];
-    int64_t left = i % of_filter, place = filter % filters() * strides[1];
-    for (size_t dim = slides.size(); dim-- > 0;) {
-      const Reach& reach = phase[dim];
-      const int64_t tap = reach.taps - 1 - left % reach.taps;
-      left /= reach.taps;
-      place += (reach.first + tap * slides[dim].weight_step()) * strides[dim + 2];
+// A transposed convolution of which all is known.
+class Gathering {
+ public:
+  Gathering(Value x, Tensor w, int64_t groups, std::vector<Slide> slides)
+      : x_(x), w_(std::move(w)), groups_(groups), slides_(std::move(slides)), rank_(std::ssize(slides_)) {
+    int64_t lanes = w_.extent(1);
+    for (const Slide& slide : slides_) {
+      reaches_.push_back(slide.reaches());
+      lanes = std::min(lanes * slide.stride, kLeastChannels);
     }
-    place += (group * channels + left) * strides[0];
-    std::memcpy(to, w.bytes().data() + static_cast<size_t>(place) * bytes, bytes);
+    is_one_by_one_ = groups_ > 1 && lanes < kLeastChannels;
+    has_channels_last_ = groups_ * w_.extent(1) >= kLeastChannels;
   }
-  return result;
-}
 
-// [batch, groups and phases and filters, turns…]
-Value Gathered::convolve(std::span<const Phase> phases) const {
-  Value image = x;
-  std::vector<int64_t> before, after, steps;
-  for (size_t dim = 0; dim < slides.size(); ++dim) {
-    const Slide& slide = slides[dim];
-    const int64_t first = slide.pad_before(phases.front()[dim]), last = slide.pad_after(phases.front()[dim]);
-    if (first < 0 || last < 0)
-      image = slice(image, static_cast<int64_t>(dim) + 2, std::max<int64_t>(-first, 0),
-                    slide.size + std::min<int64_t>(last, 0));
-    before.push_back(std::max<int64_t>(first, 0));
-    after.push_back(std::max<int64_t>(last, 0));
-    steps.push_back(slide.element_step());
+  // Whether there are not too many convolutions, and padding leaves something of the image to each.
+  bool is_possible() const {
+    int64_t convolutions = 1;
+    for (size_t dim = 0; dim < slides_.size(); ++dim) {
+      int64_t parts = 0;
+      for (std::span<const Reach> left = reaches_[dim]; !left.empty();
+           left = left.subspan(count_alike(left))) {
+        if (!slides_[dim].sees_image(left.front()))
+          return false;
+        parts += left.front().taps > 0 ? 1 : 0;
+      }
+      convolutions *= parts;
+    }
+    return convolutions <= kMostConvolutions;
   }
-  before.insert(before.end(), after.begin(), after.end());
-  const std::vector<int64_t> ones(slides.size(), 1);
-  return x.graph()
-      .create("conv", {{"x", image}, {"w", constant(x.graph(), weights_of(phases))}},
-              {{"strides", ones}, {"dilations", steps}, {"pads", before}, {"groups", groups}})
-      ->result();
-}
 
-// [batch, groups, phases and filters, turns…]
-Value Gathered::with_groups_apart(Value y, int64_t phases) const {
-  std::vector<int64_t> sizes{-1, groups, phases * filters()};
-  for (const Slide& slide : slides)
-    sizes.push_back(slide.turns());
-  return reshape(y, sizes);
-}
-
-// [batch, groups, strides…, filters, turns…] with the results of each dimension between each other.
-Value Gathered::put_between(Value y) const {
-  const auto rank = static_cast<int64_t>(slides.size());
-  std::vector<int64_t> apart{-1, groups}, order{0, 1, rank + 2}, together{-1, groups * filters()};
-  for (const Slide& slide : slides)
-    apart.push_back(slide.stride);
-  apart.push_back(filters());
-  for (int64_t i = 0; i < rank; ++i) {
-    const Slide& slide = slides[static_cast<size_t>(i)];
-    apart.push_back(slide.turns());
-    order.insert(order.end(), {rank + 3 + i, 2 + i});
-    together.push_back(slide.turns() * slide.stride);
+  Value make() const {
+    if (std::ranges::all_of(reaches_, [](const auto& reaches) { return reaches.size() == 1; }))
+      return convolve({reaches_.begin(), reaches_.end()});
+    Value y = put_between(results_of({}));
+    for (size_t i = 0; i < slides_.size(); ++i)
+      if (const Slide& slide = slides_[i];
+          slide.taken_away() != 0 || slide.turns() * slide.stride != slide.result)
+        y = slice(y, static_cast<int64_t>(i) + 2, slide.taken_away(), slide.taken_away() + slide.result);
+    return y;
   }
-  return reshape(transpose(reshape(y, apart), order), together);
-}
 
-Value Gathered::make(const std::vector<Phase>& phases) const {
-  if (phases.size() == 1)
-    return convolve(phases);
-  std::vector<Value> parts;
-  for (std::span<const Phase> left = phases; !left.empty();) {
-    const auto end = std::ranges::find_if(left, [&](const Phase& each) { return each != left.front(); });
-    const auto count = static_cast<size_t>(end - left.begin());
-    // The first phase is that of the first weight, so there is something before those that nothing reaches.
-    if (is_reached(left.front()))
-      parts.push_back(with_groups_apart(convolve(left.first(count)), std::ssize(left.first(count))));
-    else
-      parts.back() =
-          pad(parts.back(), int_vector(x.graph(), {0, static_cast<int64_t>(count) * filters()}), {2});
-    left = left.subspan(count);
+ private:
+  // Of the phases of the first dimensions and all of the others: [batch, turns…, groups, phases…, filters],
+  // or [batch, groups, phases…, filters, turns…].
+  Value results_of(const Phases& first) const {
+    if (first.size() == slides_.size())
+      return take_apart(convolve(first), first);
+    const int64_t axis = first_phases_axis() + std::ssize(first);
+    std::vector<Value> parts;
+    for (std::span<const Reach> left = reaches_[first.size()]; !left.empty();) {
+      const std::span<const Reach> alike = left.first(count_alike(left));
+      if (alike.front().taps > 0) {
+        Phases phases = first;
+        phases.push_back(alike);
+        parts.push_back(results_of(phases));
+      } else {
+        // Not the first part, which is that of the first weight.
+        parts.back() = pad(parts.back(), int_vector(x_.graph(), {0, std::ssize(alike)}), {axis});
+      }
+      left = left.subspan(alike.size());
+    }
+    return parts.size() == 1 ? parts.front() : concat(parts, axis);
   }
-  Value y = put_between(parts.size() == 1 ? parts.front() : concat(parts, 2));
-  for (size_t i = 0; i < slides.size(); ++i)
-    if (const Slide& slide = slides[i];
-        slide.taken_away() != 0 || slide.turns() * slide.stride != slide.result)
-      y = slice(y, static_cast<int64_t>(i) + 2, slide.taken_away(), slide.taken_away() + slide.result);
-  return y;
-}
+
+  // How many of the first may be one convolution.
+  size_t count_alike(std::span<const Reach> reaches) const {
+    if (is_one_by_one_ && reaches.front().taps > 0)
+      return 1;
+    const auto end =
+        std::ranges::find_if(reaches, [&](const Reach& each) { return each != reaches.front(); });
+    return static_cast<size_t>(end - reaches.begin());
+  }
+
+  // [batch, groups and phases and filters, turns…]
+  Value convolve(const Phases& phases) const {
+    Value image = x_;
+    std::vector<int64_t> before, after, steps;
+    for (size_t dim = 0; dim < slides_.size(); ++dim) {
+      const Slide& slide = slides_[dim];
+      const Reach& reach = phases[dim].front();
+      const int64_t first = slide.pad_before(reach), last = slide.pad_after(reach);
+      if (first < 0 || last < 0)
+        image = slice(image, static_cast<int64_t>(dim) + 2, std::max<int64_t>(-first, 0),
+                      slide.size + std::min<int64_t>(last, 0));
+      before.push_back(std::max<int64_t>(first, 0));
+      after.push_back(std::max<int64_t>(last, 0));
+      steps.push_back(slide.element_step());
+    }
+    before.insert(before.end(), after.begin(), after.end());
+    const std::vector<int64_t> ones(slides_.size(), 1);
+    return x_.graph()
+        .create("conv", {{"x", image}, {"w", constant(x_.graph(), weights_of(phases))}},
+                {{"strides", ones}, {"dilations", steps}, {"pads", before}, {"groups", groups_}})
+        ->result();
+  }
+
+  // [groups and phases and filters, channels of a group, taps…], where the first weight comes last.
+  Tensor weights_of(const Phases& phases) const {
+    const int64_t channels = w_.extent(0) / groups_, filters = w_.extent(1);
+    Extents sizes{groups_ * filters, channels};
+    for (std::span<const Reach> alike : phases) {
+      sizes[0] *= std::ssize(alike);
+      sizes.push_back(alike.front().taps);
+    }
+    Tensor result(w_.dtype(), sizes);
+    const auto bytes = static_cast<size_t>(w_.element_size());
+    const Extents strides = row_major_strides(w_.extents());
+    std::byte* to = result.mutable_bytes().data();
+    for (int64_t i = 0; i < result.count(); ++i, to += bytes) {
+      int64_t left = i, place = 0;
+      const auto take = [&](int64_t size) {
+        const int64_t at = left % size;
+        left /= size;
+        return at;
+      };
+      for (size_t dim = slides_.size(); dim-- > 0;)
+        place += (sizes[dim + 2] - 1 - take(sizes[dim + 2])) * slides_[dim].weight_step() * strides[dim + 2];
+      place += take(channels) * strides[0] + take(filters) * strides[1];
+      for (size_t dim = slides_.size(); dim-- > 0;)
+        place += phases[dim][static_cast<size_t>(take(std::ssize(phases[dim])))].first * strides[dim + 2];
+      place += left * channels * strides[0];
+      std::memcpy(to, w_.bytes().data() + static_cast<size_t>(place) * bytes, bytes);
+    }
+    return result;
+  }
+
+  // [batch, groups and phases and filters, turns…] with all apart.
+  Value take_apart(Value y, const Phases& phases) const {
+    std::vector<int64_t> turns, channels{outer_groups()};
+    for (std::span<const Reach> alike : phases)
+      channels.push_back(std::ssize(alike));
+    channels.push_back(inner_filters());
+    for (const Slide& slide : slides_)
+      turns.push_back(slide.turns());
+    if (has_channels_last_)
+      return reshape(transpose(y, channels_moved_last()), in_order({-1}, turns, channels));
+    return reshape(y, in_order({-1}, channels, turns));
+  }
+
+  // The phases of each dimension between its turns: [batch, groups and filters, results…].
+  Value put_between(Value y) const {
+    const int64_t channels = groups_ * w_.extent(1);
+    std::vector<int64_t> places, sizes;
+    for (int64_t i = 0; i < rank_; ++i) {
+      const Slide& slide = slides_[static_cast<size_t>(i)];
+      places.insert(places.end(), {first_turns_axis() + i, first_phases_axis() + i});
+      sizes.push_back(slide.turns() * slide.stride);
+    }
+    const std::vector<int64_t> of_channels{first_phases_axis() - 1, first_phases_axis() + rank_};
+    if (!has_channels_last_)
+      return reshape(transpose(y, in_order({0}, of_channels, places)), in_order({-1}, {channels}, sizes));
+    y = reshape(transpose(y, in_order({0}, places, of_channels)), in_order({-1}, sizes, {channels}));
+    return transpose(y, channels_moved_first());
+  }
+
+  // A single phase has the filters of all groups side by side.
+  int64_t outer_groups() const { return is_one_by_one_ ? 1 : groups_; }
+  int64_t inner_filters() const { return w_.extent(1) * (is_one_by_one_ ? groups_ : 1); }
+
+  int64_t first_turns_axis() const { return has_channels_last_ ? 1 : rank_ + 3; }
+  int64_t first_phases_axis() const { return has_channels_last_ ? rank_ + 2 : 2; }
+
+  std::vector<int64_t> channels_moved_last() const {
+    std::vector<int64_t> order(static_cast<size_t>(rank_) + 2);
+    std::iota(order.begin() + 1, order.end() - 1, 2);
+    order.back() = 1;
+    return order;
+  }
+  std::vector<int64_t> channels_moved_first() const {
+    std::vector<int64_t> order(static_cast<size_t>(rank_) + 2);
+    std::iota(order.begin() + 2, order.end(), 1);
+    order[1] = rank_ + 1;
+    return order;
+  }
+
+  Value x_;
+  Tensor w_;  // [channels, filters of a group, kernel…]
+  int64_t groups_;
+  std::vector<Slide> slides_;
+  int64_t rank_;
+  std::vector<std::vector<Reach>> reaches_;  // by dimension
+  // Groups of few filters, as of a depthwise convolution, would leave vectors half empty, where one phase of
+  // all groups fills them.
+  bool is_one_by_one_ = false;
+  // Where the result has enough channels to lie in memory like that, as convolutions leave theirs, what is
+  // copied lies side by side.
+  bool has_channels_last_ = false;
+};
 
 std::optional<Value> convolution_for(const Node& node) {
   const Literal* literal = literal_of(node.in("w"));
   if (literal == nullptr || literal->count() == 0)
     return std::nullopt;
-  const std::optional<std::vector<Slide>> slides = slides_of(node);
+  std::optional<std::vector<Slide>> slides = slides_of(node);
   if (!slides)
     return std::nullopt;
-  const std::optional<std::vector<Phase>> phases = phases_of(*slides);
-  if (!phases)
+  const Gathering gathering(node.in("x"), literal->tensor(), node.attr("groups"), std::move(*slides));
+  if (!gathering.is_possible())
     return std::nullopt;
   const WithSources sources(node);
-  return Gathered{node.in("x"), literal->tensor(), node.attr("groups"), *slides}.make(*phases);
+  return gathering.make();
 }
 
 }  // namespace

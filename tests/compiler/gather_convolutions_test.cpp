@@ -33,27 +33,36 @@ TEST(GatherConvolutions, TakesStridesAndPadding) {
 
 // As where a batch normalisation was folded into them.
 TEST(GatherConvolutions, TakesWeightsThatAreComputed) {
-  const std::unique_ptr<Graph> graph =
-      read(R"(graph g(%x: f32[1,32,5,6], %w: f32[32,48,4,4], %w_scale: f32[48,1,1]) {
-    %0 = mul(%w, %w_scale)
-    %1 = conv_transpose(%x, %0, strides=[2,2], dilations=[1,1], pads=[1,1,1,1], output_padding=[0,0])
-    return %1
-  })");
-  EXPECT_FALSE(has(kernels_in(*graph), "mod(")) << kernels_in(*graph);
-  expect_as_evaluated(*graph);
+  for (const char* attributes : {"dilations=[1,1], groups=1", "dilations=[2,1], groups=4"}) {
+    const std::unique_ptr<Graph> graph =
+        read(fmt::format(R"(graph g(%x: f32[1,32,5,6], %w: f32[32,48,4,4], %w_scale: f32[48,1,1]) {{
+      %0 = mul(%w, %w_scale)
+      %1 = conv_transpose(%x, %0, strides=[2,2], {}, pads=[1,1,1,1], output_padding=[0,0])
+      return %1
+    }})",
+                         attributes));
+    EXPECT_FALSE(has(kernels_in(*graph), "mod(")) << kernels_in(*graph);
+    expect_as_evaluated(*graph);
+  }
 }
 
 // No weight is taken for 0, which would make NaN of an infinity.
 TEST(GatherConvolutions, SpreadsNoInfinity) {
-  const std::unique_ptr<Graph> graph = read(transposed(
-      "1,8,4,4", "8,8,3,3", "strides=[2,2], dilations=[1,1], pads=[0,0,0,0], output_padding=[0,0]"));
-  Tensor x = numbers(DType::F32, {1, 8, 4, 4}, 1);
-  x.mutable_data<float>()[5] = std::numeric_limits<float>::infinity();
-  const Data inputs{x, numbers(DType::F32, {8, 8, 3, 3}, 2)};
-  const Tensor wanted = evaluate(*graph, inputs).front().tensor(),
-               got = compile(*graph, without_cache())->run(inputs).front().tensor();
-  for (size_t i = 0; i < wanted.data<float>().size(); ++i)
-    EXPECT_EQ(std::isfinite(got.data<float>()[i]), std::isfinite(wanted.data<float>()[i])) << i;
+  for (const char* attributes :
+       {"strides=[2,2], dilations=[1,1], pads=[0,0,0,0], output_padding=[0,0]",
+        "strides=[2,3], dilations=[2,2], pads=[1,0,0,1], groups=2, output_padding=[1,0]",
+        "strides=[3,1], dilations=[2,1], pads=[0,0,0,0], groups=8, output_padding=[0,0]"}) {
+    const Extents w_extents{8, has(attributes, "groups=8") ? 1 : 4, 3, 3};
+    const std::unique_ptr<Graph> graph =
+        read(transposed("1,8,4,4", fmt::format("{}", fmt::join(w_extents, ",")), attributes));
+    Tensor x = numbers(DType::F32, {1, 8, 4, 4}, 1);
+    x.mutable_data<float>()[5] = std::numeric_limits<float>::infinity();
+    const Data inputs{x, numbers(DType::F32, w_extents, 2)};
+    const Tensor wanted = evaluate(*graph, inputs).front().tensor(),
+                 got = compile(*graph, without_cache())->run(inputs).front().tensor();
+    for (size_t i = 0; i < wanted.data<float>().size(); ++i)
+      EXPECT_EQ(std::isfinite(got.data<float>()[i]), std::isfinite(wanted.data<float>()[i])) << i;
+  }
 }
 
 TEST(GatherConvolutions, TakesGroups) {
@@ -107,22 +116,47 @@ bool expect_same_when_gathered(const Graph& graph) {
 }
 
 TEST(GatherConvolutions, AgreesForEveryStrideAndDilation) {
-  for (int64_t stride = 1; stride <= 6; ++stride)
-    for (int64_t dilation = 1; dilation <= 6; ++dilation)
-      for (int64_t kernel = 1; kernel <= 5; ++kernel)
-        for (const auto& [before, after, more] : std::vector<std::array<int64_t, 3>>{
-                 {0, 0, 0}, {0, 0, stride - 1}, {1, 0, 0}, {0, 3, 0}, {4, 1, 0}, {2, 7, 0}, {11, 0, 0}}) {
-          const int64_t result = 3 * stride + (kernel - 1) * dilation + 1 + more - before - after;
-          if (result < 0)
-            continue;
-          const std::unique_ptr<Graph> graph = read(fmt::format(
-              "graph g(%x: f64[2,4,4], %w: f64[4,3,{}]) {{ %0 = conv_transpose(%x, %w, strides=[{}], "
-              "dilations=[{}], pads=[{},{}], groups=2, output_padding=[{}]) return %0 }}",
-              kernel, stride, dilation, before, after, more));
-          const bool is_gathered = expect_same_when_gathered(*graph);
-          EXPECT_TRUE(is_gathered || before + after > 0) << print(*graph);
-          EXPECT_TRUE(!is_gathered || result >= stride) << print(*graph);
-        }
+  // Few results or many, of one group or more; few in each group, so that phases stand alone, or enough.
+  for (const auto& [channels, filters, groups] :
+       std::vector<std::array<int64_t, 3>>{{4, 3, 2}, {4, 9, 1}, {4, 8, 2}, {8, 1, 8}})
+    for (int64_t stride = 1; stride <= 6; ++stride)
+      for (int64_t dilation = 1; dilation <= 6; ++dilation)
+        for (int64_t kernel = 1; kernel <= 5; ++kernel)
+          for (const auto& [before, after, more] : std::vector<std::array<int64_t, 3>>{
+                   {0, 0, 0}, {0, 0, stride - 1}, {1, 0, 0}, {0, 3, 0}, {4, 1, 0}, {2, 7, 0}, {11, 0, 0}}) {
+            const int64_t result = 3 * stride + (kernel - 1) * dilation + 1 + more - before - after;
+            if (result < 0)
+              continue;
+            const std::unique_ptr<Graph> graph = read(
+                fmt::format("graph g(%x: f64[2,{0},4], %w: f64[{0},{1},{2}]) {{ %0 = conv_transpose(%x, %w, "
+                            "strides=[{3}], dilations=[{4}], pads=[{5},{6}], groups={7}, "
+                            "output_padding=[{8}]) return %0 }}",
+                            channels, filters, kernel, stride, dilation, before, after, groups, more));
+            const bool is_gathered = expect_same_when_gathered(*graph);
+            EXPECT_TRUE(is_gathered || before + after > 0) << print(*graph);
+            EXPECT_TRUE(!is_gathered || result >= stride) << print(*graph);
+          }
+}
+
+TEST(GatherConvolutions, AgreesInSeveralDimensions) {
+  const std::vector<std::array<int64_t, 4>> slides = {// stride, dilation, kernel, padding
+                                                      {1, 2, 3, 2},
+                                                      {2, 1, 3, 1},
+                                                      {2, 2, 2, 0},
+                                                      {3, 2, 4, 2},
+                                                      {4, 1, 2, 0}};
+  for (const auto& [stride, dilation, kernel, padding] : slides)
+    for (const auto& [other_stride, other_dilation, other_kernel, other_padding] : slides)
+      for (const auto& [channels, filters, groups] :
+           std::vector<std::array<int64_t, 3>>{{2, 3, 1}, {4, 4, 2}, {8, 1, 8}}) {
+        const std::unique_ptr<Graph> graph = read(fmt::format(
+            "graph g(%x: f64[2,{0},3,4,2], %w: f64[{0},{1},{2},{3},2]) {{ %0 = conv_transpose(%x, %w, "
+            "strides=[{4},{5},2], dilations=[{6},{7},1], pads=[{8},{9},0,{8},0,1], groups={10}, "
+            "output_padding=[0,0,1]) return %0 }}",
+            channels, filters, kernel, other_kernel, stride, other_stride, dilation, other_dilation, padding,
+            other_padding, groups));
+        EXPECT_TRUE(expect_same_when_gathered(*graph)) << print(*graph);
+      }
 }
 
 TEST(GatherConvolutions, AgreesUnderStrictNumerics) {
@@ -139,13 +173,18 @@ TEST(GatherConvolutions, AgreesUnderStrictNumerics) {
     EXPECT_NEAR(got[i], wanted[i], 1e-5) << i;
 }
 
-// Weights or sizes that only running tells, and padding that takes away all that an element reaches.
+// Weights or sizes that only running tells, padding that takes away all that an element reaches, strides
+// beyond reason, and such that hardly any phases would be one convolution.
 TEST(GatherConvolutions, LeavesOthersAlone) {
   const char* attributes = "strides=[2,2], dilations=[1,2], pads=[0,0,0,0], groups=2, output_padding=[0,0]";
   for (const std::string& text :
        {transposed("1,8,n,6", "8,12,2,2", attributes),
         transposed("1,8,3,3", "8,12,1,2",
                    "strides=[1,1], dilations=[1,1], pads=[3,0,0,0], output_padding=[2,0]"),
+        transposed("1,8,2,2", "8,12,2,2",
+                   "strides=[5000,1], dilations=[1,1], pads=[0,0,0,0], output_padding=[0,0]"),
+        transposed("1,8,2,2", "8,4,7,7",
+                   "strides=[7,7], dilations=[3,3], pads=[0,0,0,0], output_padding=[0,0]"),
         fmt::format(
             "graph g(%x: f32[1,8,5,6], %v: f32[8,12,2,2]) {{ %0 = conv_transpose(%x, %v, {}) return %0 }}",
             attributes)}) {
