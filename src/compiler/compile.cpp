@@ -21,6 +21,7 @@
 #include "compiler/multiply_pairs.h"
 #include "compiler/rename_kernel.h"
 #include "compiler/reuse_memory.h"
+#include "compiler/split_windows.h"
 #include "compiler/tuned_choices.h"
 #include "ops/data.h"
 #include "ops/lower.h"
@@ -168,6 +169,7 @@ class Compiler {
       multiply_pairs(*graph_);
       compute_weights();
     }
+    split_windows(*graph_, options_.numerics);
     remove_dead(*graph_, journal);
   }
 
