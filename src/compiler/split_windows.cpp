@@ -10,8 +10,8 @@ namespace {
 
 // What is estimated is counted in elements that are read and combined. One that may lie in the padding is
 // asked for that, and to begin, end and store a result takes as long as a few elements.
-constexpr double kPaddedElement = 2, kEachResult = 4;
-constexpr double kWorthwhile = 0.8;         // of what is only estimated, a part must be won
+constexpr double kPaddedElement = 2, kEachResult = 2.5;
+constexpr double kWorthwhile = 0.85;        // of what is only estimated, a part must be won
 constexpr int64_t kLikelySize = 64;         // of an image whose size only running tells
 constexpr int64_t kLongestReach = 1 << 20;  // of a window in any model; a longer one is not looked at
 
