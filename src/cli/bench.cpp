@@ -134,6 +134,8 @@ void bench(const Options& options) {
   const std::unique_ptr<Graph> graph = file.load(options.model);
   const std::optional<Data> inputs = file.inputs_for(*graph);
   file.note_others();
+  if (!inputs)
+    note_open_sizes(*graph);
   std::vector<Contender> contenders = prepare(*graph, options);
   if (inputs)
     measure(contenders, *inputs, options.seconds, options.run);

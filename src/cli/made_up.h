@@ -6,6 +6,10 @@
 
 namespace tenon::cli {
 
+// Notes which sizes of the inputs nobody gave: where the inputs are made up they are 1, so that what is
+// measured may be much less than the model is for.
+void note_open_sizes(const Graph& graph);
+
 // Runs `work` on inputs of the graph that were made up, which not every model takes: token ids must be small,
 // say. An error is told with a hint at that.
 template <class Work>

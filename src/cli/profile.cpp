@@ -38,6 +38,8 @@ void profile(const Options& options) {
   preparation.reading = milliseconds_of([&] { graph = file.load(options.model); }) / 1e3;
   const std::optional<Data> inputs = file.inputs_for(*graph);
   file.note_others();
+  if (!inputs)
+    note_open_sizes(*graph);
   name_nodes(*graph);
   const Modules modules(*graph);
   const std::unique_ptr<Graph> as_read = graph->clone();

@@ -42,6 +42,8 @@ void report(const Options& options) {
   const std::unique_ptr<Graph> graph = file.load(options.model);
   const std::optional<Data> inputs = file.inputs_for(*graph);
   file.note_others();
+  if (!inputs)
+    note_open_sizes(*graph);
   std::optional<Progress> progress;
   ReportOptions how{.model = options.model.model,
                     .version = TENON_VERSION,

@@ -127,6 +127,21 @@ TEST_F(Bench, BindsSizes) {
   EXPECT_EQ(json_of("any.tenon --dim n=10")["bytes_moved"], 2 * 40 * 4);
 }
 
+TEST_F(Bench, SaysWhichSizesNobodyGave) {
+  folder_.write("any.tenon", "graph main(%x: f32[n,m], %z: f32[k]) {\n  %y = relu(%x)\n  return %y\n}\n");
+  const auto notes = [&](const std::string& arguments) {
+    return shell("tenon bench any.tenon --seconds 0 " + arguments).error;
+  };
+  EXPECT_EQ(notes(""),
+            "note: sizes that are not given are 1; give them with --dim k=… --dim m=… --dim n=…\n");
+  EXPECT_EQ(notes("--dim n=10 --dim k=2"),
+            "note: sizes that are not given are 1; give them with --dim m=…\n");
+  EXPECT_EQ(notes("--dim n=10 --dim k=2 --dim m=2"), "");
+  EXPECT_EQ(notes("--quiet"), "");
+  write_npz(folder_ / "in.npz", {{"x", Tensor(DType::F32, {4, 2})}, {"z", Tensor(DType::F32, {1})}});
+  EXPECT_EQ(notes("--inputs in.npz"), "");
+}
+
 TEST_F(Bench, TakesInputs) {
   expect("tenon bench ids.tenon --seconds 0 --dim n=3", 2, "",
          "tenon: node \"%y\": an index is out of range, or an integer is divided by zero\n"

@@ -50,6 +50,12 @@ TEST_F(Profile, MeasuresControlFlow) {
   EXPECT_NE(outcome.out.find("host if"), std::string::npos) << outcome.out;
 }
 
+TEST_F(Profile, SaysWhichSizesNobodyGave) {
+  EXPECT_EQ(shell("tenon profile builtin:chain5_any_size --seconds 0").error,
+            "note: sizes that are not given are 1; give them with --dim rows=…\n");
+  EXPECT_EQ(shell("tenon profile builtin:chain5_any_size --seconds 0 --dim rows=64").error, "");
+}
+
 TEST_F(Profile, RefusesWhatItCannotDo) {
   expect_refused("tenon profile none.onnx", "cannot open none.onnx: No such file or directory");
   expect_refused("tenon profile builtin:tiny --trace none/out.json",
