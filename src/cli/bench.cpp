@@ -1,4 +1,5 @@
 // bench.cpp — tenon bench: how long a compiled model takes, and what it needs.
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
@@ -82,6 +83,9 @@ std::string table(const std::vector<Contender>& contenders) {
   table.add("compile", [&](const Contender& each) { return of_program(each, each.compile_ms); });
   table.add("  from cache", [&](const Contender& each) { return of_program(each, each.cached_compile_ms); });
   table.add_need("kernels", [](const Needs& needs) { return fmt::format("{}", needs.kernels); });
+  if (std::ranges::any_of(contenders,
+                          [](const Contender& each) { return each.needs && each.needs->tuned_kernels > 0; }))
+    table.add_need("  tuned", [](const Needs& needs) { return fmt::format("{}", needs.tuned_kernels); });
   table.add_need("host steps", [](const Needs& needs) { return fmt::format("{}", needs.host_steps); });
   table.add_bytes_moved();
   table.add_memory();
@@ -97,6 +101,7 @@ nlohmann::ordered_json times_of(const Contender& contender) {
 
 void add_needs(nlohmann::ordered_json& json, const Needs& needs) {
   json["kernels"] = needs.kernels;
+  json["tuned_kernels"] = needs.tuned_kernels;
   json["arena_bytes"] = needs.arena_bytes;
   json["arena_lower_bound"] = needs.arena_lower_bound;
   json["host_steps"] = needs.host_steps;

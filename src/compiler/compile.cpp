@@ -399,6 +399,7 @@ class Compiler {
                     .sizes = {},
                     .work = 1,
                     .flushes = flushes(fused_->groups()[group]),
+                    .is_tuned = is_tuned(group),
                     .sources = named.sources};
     for (const std::string& name : named.reads)
       step.reads.push_back(slots_by_name_.at(name));
@@ -425,6 +426,11 @@ class Compiler {
   bool flushes(const Group& group) const {
     return options_.numerics != NumericsBudget::Strict &&
            (group.pattern == Pattern::Contract || group.pattern == Pattern::Strips);
+  }
+
+  bool is_tuned(size_t group) const {
+    const std::optional<Stage> stage = fused_->contraction_of(group);
+    return stage && options_.choices->contains(stage->contraction->key);
   }
 
   // As many as the largest buffers that a kernel reads or writes have.

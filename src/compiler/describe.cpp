@@ -39,7 +39,10 @@ int64_t bytes_moved(const Program& program, const Step& step, const Bindings& si
 Needs needs_of(const Program& program, const Bindings& sizes) {
   Needs needs;
   for (const Step& step : program.steps()) {
-    needs.kernels += std::holds_alternative<KernelStep>(step) ? 1 : 0;
+    if (const auto* kernel = std::get_if<KernelStep>(&step)) {
+      ++needs.kernels;
+      needs.tuned_kernels += kernel->is_tuned ? 1 : 0;
+    }
     needs.host_steps += std::holds_alternative<HostStep>(step) ? 1 : 0;
     if (const auto* loops = std::get_if<LoopsStep>(&step))
       needs.host_steps += static_cast<int64_t>(loops->loops.size());

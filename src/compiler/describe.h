@@ -7,6 +7,7 @@ namespace tenon {
 
 struct Needs {
   int64_t kernels = 0, host_steps = 0;
+  int64_t tuned_kernels = 0;  // those of the kernels for whose contractions something was chosen
   // The sizes of all buffers that steps read and write, each time that they do. Those which only running
   // tells are left out, as they are of the arena.
   int64_t bytes_moved = 0;

@@ -63,7 +63,10 @@ class Meter {
     for (const Step& step : program_.steps()) {
       MeasuredStep& measured = result_.steps.emplace_back();
       if (const auto* kernel = std::get_if<KernelStep>(&step)) {
-        measured = {.kind = MeasuredStep::Kind::Kernel, .name = kernel->name, .sources = kernel->sources};
+        measured = {.kind = MeasuredStep::Kind::Kernel,
+                    .name = kernel->name,
+                    .is_tuned = kernel->is_tuned,
+                    .sources = kernel->sources};
         note_operations(fusion_.after.at(kernels++).cost.operations.evaluate(sizes), measured);
         note_types(*kernel, measured);
       } else if (const auto* host = std::get_if<HostStep>(&step)) {

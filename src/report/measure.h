@@ -26,6 +26,7 @@ struct MeasuredStep {
 
   Kind kind = Kind::View;
   std::string name;                                  // kernel3, or the op that runs on the host
+  bool is_tuned = false;                             // computed as was chosen by measuring
   std::vector<std::string> sources = {};             // nodes of the model
   std::vector<std::string> reads = {}, writes = {};  // types
   // Where they are known. Operations are what the formulas hold, bytes the sizes of what is read and written.

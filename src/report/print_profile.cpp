@@ -129,6 +129,9 @@ class ProfilePrinter {
     text_ +=
         fmt::format("\nmeans of the middle half of {}, with {}\n", format_count(measurement_.runs(), "run"),
                     format_count(static_cast<uint64_t>(measurement_.threads), "thread"));
+    if (const auto tuned = std::ranges::count_if(measurement_.steps, &MeasuredStep::is_tuned); tuned > 0)
+      text_ += fmt::format("computed as tenon tune has chosen: {}\n",
+                           format_count(static_cast<uint64_t>(tuned), "step"));
     text_ += fmt::format("this machine: {:.1f} GFLOP/s; copies {}\n", ceilings.flops_per_second / 1e9,
                          fmt::join(copies, ", "));
     if (is_above_ceiling_)

@@ -97,11 +97,8 @@ Json as_json(const MeasuredStep& step, const Measurement& measurement) {
   Json json;
   const bool is_whole = &step == &measurement.whole;
   if (!is_whole)
-    json = {{"name", step.name},
-            {"kind", name(step.kind)},
-            {"sources", step.sources},
-            {"reads", step.reads},
-            {"writes", step.writes}};
+    json = {{"name", step.name},       {"kind", name(step.kind)}, {"tuned", step.is_tuned},
+            {"sources", step.sources}, {"reads", step.reads},     {"writes", step.writes}};
   json["milliseconds"] = 1e3 * step.typical;
   json["share"] = step.typical / measurement.whole.typical;
   if (step.flops) {

@@ -45,6 +45,7 @@ struct KernelStep {
   std::vector<Dim> sizes;            // what the kernel's symbols stand for
   Dim work = 1;                      // about how many elements are computed
   bool flushes = false;              // subnormals are 0 to it
+  bool is_tuned = false;             // its contraction is computed as was chosen, and not as estimates would
   std::vector<std::string> sources;  // nodes of the user's model that it computes; at least one
 };
 // node "a", "b"

@@ -41,8 +41,8 @@ TEST_F(Bench, WritesWhatItMeasured) {
   const Json json = json_of("chain.tenon --threads 2");
   EXPECT_EQ(keys(json),
             (std::vector<std::string>{"model", "threads", "median_ms", "p95_ms", "min_ms", "compile_ms",
-                                      "cached_compile_ms", "runs", "peak_rss_mib", "kernels", "arena_bytes",
-                                      "arena_lower_bound", "host_steps", "bytes_moved"}));
+                                      "cached_compile_ms", "runs", "peak_rss_mib", "kernels", "tuned_kernels",
+                                      "arena_bytes", "arena_lower_bound", "host_steps", "bytes_moved"}));
   EXPECT_EQ(json["model"], "chain.tenon");
   EXPECT_EQ(json["threads"], 2);
   EXPECT_EQ(json["runs"], 5);

@@ -13,6 +13,18 @@ class Tune : public CommandLine {
  protected:
   // With a cache that is the test's own.
   Outcome run(const std::string& arguments) const { return shell("TENON_CACHE=cache tenon " + arguments); }
+
+  // As if measuring with two threads had found windows in blocks of three rows best for every contraction of
+  // a ResNet's block.
+  void adopt_three_rows() {
+    const Json json = Json::parse(run("tune builtin:resnet_block --seconds 0 --threads 2 --json -").out);
+    std::filesystem::create_directories(folder_ / "cache");
+    Json tuned = {{"format", 1}, {"choices", Json::array()}};
+    for (const Json& each : json["contractions"])
+      tuned["choices"].push_back(
+          {{"key", each["key"]}, {"tile", 0}, {"rows", 3}, {"before_ms", 2}, {"after_ms", 1}});
+    folder_.write("cache/tuned.json", tuned.dump());
+  }
 };
 
 TEST_F(Tune, SaysWhatItFound) {
@@ -34,13 +46,7 @@ TEST_F(Tune, SaysWhatItFound) {
 
 // Whoever compiles the same later uses what was adopted; with another number of threads, it does not.
 TEST_F(Tune, IsLookedUp) {
-  const Json json = Json::parse(run("tune builtin:resnet_block --seconds 0 --threads 2 --json -").out);
-  std::filesystem::create_directories(folder_ / "cache");
-  Json tuned = {{"format", 1}, {"choices", Json::array()}};
-  for (const Json& each : json["contractions"])
-    tuned["choices"].push_back(
-        {{"key", each["key"]}, {"tile", 0}, {"rows", 3}, {"before_ms", 2}, {"after_ms", 1}});
-  folder_.write("cache/tuned.json", tuned.dump());
+  adopt_three_rows();
   const auto rows_found = [&](const std::string& threads) {
     const Json again =
         Json::parse(run("tune builtin:resnet_block --seconds 0 --json - --threads " + threads).out);
@@ -51,6 +57,37 @@ TEST_F(Tune, IsLookedUp) {
   };
   EXPECT_EQ(rows_found("2"), std::set<int64_t>{3});
   EXPECT_FALSE(rows_found("1").contains(3));
+}
+
+TEST_F(Tune, IsToldOfWhereTimesAreMeasured) {
+  adopt_three_rows();
+  const Outcome bench = run("bench builtin:resnet_block --seconds 0 --threads 2 --json bench.json");
+  const Json json = Json::parse(read_file(folder_ / "bench.json"));
+  EXPECT_GE(json["tuned_kernels"], 2);
+  EXPECT_LE(json["tuned_kernels"], json["kernels"]);
+  EXPECT_NE(bench.out.find(fmt::format("\n  tuned {:>27}\n", json["tuned_kernels"].get<int64_t>())),
+            std::string::npos)
+      << bench.out;
+  const Outcome profile = run("profile builtin:resnet_block --seconds 0 --threads 2 --json profile.json");
+  EXPECT_NE(profile.out.find(fmt::format("\ncomputed as tenon tune has chosen: {} steps\n",
+                                         json["tuned_kernels"].get<int64_t>())),
+            std::string::npos)
+      << profile.out;
+  int64_t tuned = 0;
+  const Json profiled = Json::parse(read_file(folder_ / "profile.json"));
+  for (const Json& step : profiled["steps"])
+    tuned += step["tuned"].get<bool>() ? 1 : 0;
+  EXPECT_EQ(tuned, json["tuned_kernels"]);
+}
+
+// They are for two threads.
+TEST_F(Tune, IsNotToldOfWhereItIsNotUsed) {
+  adopt_three_rows();
+  const Outcome bench = run("bench builtin:resnet_block --seconds 0 --threads 1 --json bench.json");
+  EXPECT_EQ(bench.out.find("tuned"), std::string::npos) << bench.out;
+  EXPECT_EQ(Json::parse(read_file(folder_ / "bench.json"))["tuned_kernels"], 0);
+  const Outcome profile = run("profile builtin:resnet_block --seconds 0 --threads 1");
+  EXPECT_EQ(profile.out.find("tune"), std::string::npos) << profile.out;
 }
 
 TEST_F(Tune, LooksPastADamagedFile) {
