@@ -4,6 +4,7 @@
 #include <map>
 
 #include "ir/lint.h"
+#include "rewrite/rules/rules.h"
 
 namespace tenon {
 namespace {
@@ -114,6 +115,12 @@ std::vector<Pass>& changeable_pipeline() {
   return passes;
 }
 
+bool is_rule_of_ours(std::string_view name) {
+  return std::ranges::any_of(all_rules(), [&](const auto& subject) {
+    return std::ranges::find(*subject.second, name, &Rule::name) != subject.second->end();
+  });
+}
+
 // That was made in adding to it.
 std::optional<UserError>& first_mistake() {
   static std::optional<UserError> mistake;
@@ -142,6 +149,8 @@ void insert_pass(std::vector<Pass>& pipeline, Pass pass, std::string_view before
     throw user_error("a pass or rewrite that is added needs a name");
   if (find_pass(pipeline, pass.name) != pipeline.end())
     throw user_error("there is a pass \"{}\" already", pass.name);
+  if (pass.rewrite && is_rule_of_ours(pass.name))
+    throw user_error("there is a rule \"{}\" already", pass.name);
   check_names({std::string(before)}, pipeline);
   pass.is_added = true;
   pipeline.insert(find_pass(pipeline, before), std::move(pass));

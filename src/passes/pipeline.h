@@ -27,7 +27,8 @@ const std::vector<Pass>& portable_pipeline();
 // name, which must be there; it has a name of its own that is not taken. As it is called where nobody catches
 // errors, the first mistake is kept until the pipeline is asked for, as command_line does, which tells of it.
 void add_pass(Pass pass, std::string_view before = "freeze-parameters");
-// The same for a rewrite that is written as two functions: it becomes a pass of its name.
+// The same for a rewrite that is written as two functions: it becomes a pass of its name, which no rule of
+// ours has either.
 void add_rewrite(PatternRewrite rewrite, std::string_view before = "freeze-parameters");
 
 // The same for any pipeline, but mistakes are thrown at once.

@@ -40,6 +40,15 @@ TEST(Extend, TellsOfTheFirstMistake) {
       "tenon: there is a pass \"my-rule\" already\n");
 }
 
+// Who reads the name in a journal would take the one for the other.
+TEST(Extend, RefusesTheNameOfARuleOfOurs) {
+  expect_refused(
+      [] {
+        add_rewrite({.name = "multiply-by-one", .pattern = kRule.pattern, .replacement = kRule.replacement});
+      },
+      "tenon: there is a rule \"multiply-by-one\" already\n");
+}
+
 TEST(Extend, WantsNames) {
   expect_refused(
       [] { add_rewrite({.name = "", .pattern = kRule.pattern, .replacement = kRule.replacement}); },
