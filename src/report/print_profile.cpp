@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/names.h"
 #include "base/units.h"
 #include "base/utf8.h"
 
@@ -10,11 +11,6 @@ namespace {
 
 constexpr size_t kColumns = 100;
 constexpr size_t kMostModules = 16;  // of those that are listed
-
-// Without its beginning where it is too long, for names in models end in what they are.
-std::string end_of(const std::string& text, size_t most) {
-  return count_characters(text) <= most ? text : "…" + std::string(last_characters(text, most - 1));
-}
 
 std::string percent(double part) { return fmt::format("{:.1f}%", 100 * part); }
 
@@ -77,12 +73,8 @@ class ProfilePrinter {
     std::string text = step.kind == MeasuredStep::Kind::Host ? "host " + step.name : step.name;
     if (step.sources.empty())
       return text;
-    const std::string more =
-        step.sources.size() > 1 ? fmt::format(" +{}", step.sources.size() - 1) : std::string();
-    constexpr size_t kLeast = 12;
-    const size_t taken = text.size() + 1 + more.size();
-    return fmt::format("{} {}{}", text,
-                       end_of(step.sources.front(), taken + kLeast > room ? kLeast : room - taken), more);
+    const size_t taken = text.size() + 1;
+    return fmt::format("{} {}", text, first_and_count(step.sources, std::max(room, taken) - taken));
   }
 
   // By as many components of their paths as do not make the list too long.

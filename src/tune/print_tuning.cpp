@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/names.h"
 #include "base/units.h"
 #include "base/utf8.h"
 #include "schedule/other_choices.h"
@@ -15,19 +16,10 @@ constexpr size_t kChoices = 30;  // the column where they begin
 
 using Json = nlohmann::ordered_json;
 
-// The end of the first node's name, for that says what it is, and how many more there are.
-std::string name_of(const std::vector<std::string>& sources, size_t room) {
-  const std::string more = sources.size() > 1 ? fmt::format(" +{}", sources.size() - 1) : std::string();
-  const std::string& first = sources.front();
-  if (count_characters(first) + more.size() <= room)
-    return first + more;
-  return fmt::format("…{}{}", last_characters(first, room - more.size() - 1), more);
-}
-
 void print_adopted(const TunedContraction& contraction, std::string& text) {
   const std::string row = fmt::format("{:>8}  {:>8}  {:>7.2f}x  ", format_seconds(contraction.seconds_before),
                                       format_seconds(contraction.seconds_after), contraction.speed_up());
-  text += row + name_of(contraction.sources, kColumns - count_characters(row)) + "\n";
+  text += row + first_and_count(contraction.sources, kColumns - count_characters(row)) + "\n";
   const std::string before = describe(contraction.before), after = describe(contraction.after);
   const bool fits = kChoices + before.size() + after.size() + 3 <= kColumns;  // and an arrow between blanks
   text += fmt::format("{:{}}{}{}→ {}\n", "", kChoices, before,
@@ -37,7 +29,7 @@ void print_adopted(const TunedContraction& contraction, std::string& text) {
 void print_dropped(const DroppedChoice& dropped, std::string& text) {
   const std::string start =
       fmt::format("outputs differ with {}, which is dropped, for ", describe(dropped.choice));
-  text += start + name_of(dropped.sources, kColumns - start.size()) + "\n";
+  text += start + first_and_count(dropped.sources, kColumns - start.size()) + "\n";
 }
 
 }  // namespace

@@ -1,19 +1,8 @@
 #include "verify/notes.h"
 
-#include <algorithm>
+#include "base/names.h"
 
 namespace tenon {
-namespace {
-
-// The first few names of a list that may be long.
-std::string some(const std::vector<std::string>& names) {
-  constexpr size_t kMost = 3;
-  std::string text =
-      fmt::format("{}", fmt::join(names.begin(), names.begin() + std::min(names.size(), kMost), ", "));
-  return names.size() <= kMost ? text : fmt::format("{} and {} more", text, names.size() - kMost);
-}
-
-}  // namespace
 
 std::vector<std::string> notes_of(const Check& check) {
   std::vector<std::string> notes;
@@ -21,11 +10,11 @@ std::vector<std::string> notes_of(const Check& check) {
     notes.push_back(check.detail);
   if (!check.nearly_zero.empty())
     notes.push_back(
-        fmt::format("nearly zero, so that comparing proves nothing: {}", some(check.nearly_zero)));
+        fmt::format("nearly zero, so that comparing proves nothing: {}", first_few(check.nearly_zero)));
   if (!check.unchecked.empty())
-    notes.push_back(fmt::format("not checked: {}", some(check.unchecked)));
+    notes.push_back(fmt::format("not checked: {}", first_few(check.unchecked)));
   if (!check.missing.empty())
-    notes.push_back(fmt::format("no gradient any more: {}", some(check.missing)));
+    notes.push_back(fmt::format("no gradient any more: {}", first_few(check.missing)));
   return notes;
 }
 
