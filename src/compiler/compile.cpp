@@ -11,6 +11,7 @@
 #include "codegen/phases.h"
 #include "compiler/compute_weights.h"
 #include "compiler/constants.h"
+#include "compiler/count_work.h"
 #include "compiler/embed_constants.h"
 #include "compiler/fold_scales.h"
 #include "compiler/fuse_graph.h"
@@ -400,7 +401,8 @@ class Compiler {
                     .work = 1,
                     .flushes = flushes(fused_->groups()[group]),
                     .is_tuned = is_tuned(group),
-                    .sources = named.sources};
+                    .sources = named.sources,
+                    .refusing = refusing(named.sources)};
     for (const std::string& name : named.reads)
       step.reads.push_back(slots_by_name_.at(name));
     for (const std::string& name : named.writes)
@@ -412,13 +414,10 @@ class Compiler {
     }
     const std::vector<codegen::Phase> phases = codegen::phases_of(named.kernel);
     const std::vector<KernelFunction>& functions = functions_[code_of_group_.at(group)];
-    for (size_t i = 0; i < phases.size(); ++i) {
+    for (size_t i = 0; i < phases.size(); ++i)
       step.phases.push_back({functions[i], phases[i].turns.substitute(sizes),
                              codegen::scratch_bytes(phases[i]).substitute(sizes)});
-      step.work = max(step.work, (phases[i].turns * work_of(phases[i].body, sizes)).substitute(sizes));
-    }
-    if (step.work.is_unknown())  // too long a formula; each element is looked at, at least
-      step.work = elements_of(named.kernel).substitute(sizes);
+    step.work = count_work(named.kernel, phases, sizes);
     steps_.emplace_back(std::move(step));
   }
 
@@ -433,36 +432,12 @@ class Compiler {
     return stage && options_.choices->contains(stage->contraction->key);
   }
 
-  // As many as the largest buffers that a kernel reads or writes have.
-  static Dim elements_of(const Kernel& kernel) {
-    Dim most = 1;
-    for (const std::vector<Buffer>* buffers : {&kernel.inputs, &kernel.outputs})
-      for (const Buffer& buffer : *buffers) {
-        Dim count = 1;
-        for (const Dim& size : buffer.sizes)
-          count = count * size;
-        if (const Dim more = max(most, count); !more.is_unknown())
-          most = more;
-      }
-    return most;
-  }
-
-  // About how many elements one turn computes, by the kernel's sizes.
-  static Dim work_of(const std::vector<Statement>& body, const std::map<std::string, Dim>& sizes) {
-    Dim work = 1;
-    for (const Statement& statement : body) {
-      if (const auto* loop = std::get_if<loops::Loop>(&statement)) {
-        std::map<std::string, Dim> first;
-        Dim turns = codegen::turns_of(*loop);
-        for (const std::string& symbol : turns.symbols())
-          if (!sizes.contains(symbol))  // a loop around it
-            first.emplace(symbol, Dim(0));
-        work = work + turns.substitute(first) * work_of(loop->body, sizes);
-      } else if (const auto* inner = body_of(statement)) {
-        work = work + work_of(*inner, sizes);
-      }
-    }
-    return work.is_unknown() ? Dim(1) : work;
+  // Those of these nodes that refuse elements; all of them where that is not known.
+  std::vector<std::string> refusing(const std::vector<std::string>& sources) const {
+    std::vector<std::string> found;
+    std::ranges::copy_if(sources, std::back_inserter(found),
+                         [&](const std::string& source) { return lowered().refusing.contains(source); });
+    return found.empty() ? sources : found;
   }
 
   CompileOptions options_;

@@ -57,6 +57,20 @@ std::optional<Scalar> as_number(Value value) {
                    [&]<class T>(T) { return Scalar::number(element.dtype(), widen<T>(element).front()); });
 }
 
+// Whether computing it fails for some elements.
+bool refuses(const Scalar& scalar) {
+  using loops::Function;
+  if (scalar.kind() == Scalar::Kind::Apply) {
+    const Function function = scalar.function();
+    if (function == Function::Require)
+      return true;
+    const bool divides = function == Function::Divide || function == Function::Remainder;
+    if (divides && is_integer(scalar.dtype()) && scalar.operands()[1].kind() != Scalar::Kind::Number)
+      return true;
+  }
+  return std::any_of(scalar.operands().begin(), scalar.operands().end(), refuses);
+}
+
 bool is_narrow(DType dtype) { return dtype == DType::F16 || dtype == DType::BF16; }
 bool is_narrow(Value value) { return value.type().is_tensor() && is_narrow(value.dtype()); }
 // A result may be narrow without any operand: dequantize says of which dtype it is.
@@ -219,6 +233,8 @@ class Lowering {
 
   void add_stage(const Node& node, Definition definition) {
     Stage stage{.definition = loops::without_unit_axes(std::move(definition)), .sources = labels_of(node)};
+    if (std::ranges::any_of(stage.definition.values, refuses))
+      result_.refusing.insert(stage.sources.begin(), stage.sources.end());
     Item item;
     item.reads = buffers_read(stage);
     for (const Buffer& buffer : stage.definition.results)

@@ -36,6 +36,7 @@ struct LoweredGraph {
   std::map<std::string, std::vector<size_t>> orders;  // of constants whose dimensions lie in another order
   std::map<std::string, TransformedWeights> transformed;
   std::map<std::string, PackedWeights> packed;
+  std::set<std::string> refusing;  // sources of stages that fail for some elements, as an index out of range
 
   // Whether a buffer holds a constant of the graph.
   bool is_constant(const std::string& buffer) const;

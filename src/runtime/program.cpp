@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/names.h"
 #include "base/subnormals.h"
 #include "ir/fit.h"
 #include "runtime/program_state.h"
@@ -54,7 +55,10 @@ bool has_fixed_sizes(const std::vector<Value>& values) {
 }  // namespace
 
 std::string describe_sources(const std::vector<std::string>& sources) {
-  return fmt::format("node \"{}\"", fmt::join(sources, "\", \""));
+  std::vector<std::string> quoted;
+  for (const std::string& source : sources)
+    quoted.push_back(fmt::format("\"{}\"", source));
+  return "node " + first_few(quoted);
 }
 
 Program::Program(std::unique_ptr<Graph> graph, std::vector<Slot> slots, std::vector<Step> steps,
@@ -401,7 +405,7 @@ void Program::launch(const KernelStep& step, const Launch& launch, State& state)
       shared_pool(state.options.threads).run(threads, run);
     if (failed != 0)
       throw ElementError(fmt::format("{}: an index is out of range, or an integer is divided by zero",
-                                     describe_sources(step.sources)));
+                                     describe_sources(step.refusing)));
   }
 }
 

@@ -47,8 +47,9 @@ struct KernelStep {
   bool flushes = false;              // subnormals are 0 to it
   bool is_tuned = false;             // its contraction is computed as was chosen, and not as estimates would
   std::vector<std::string> sources;  // nodes of the user's model that it computes; at least one
+  std::vector<std::string> refusing = {};  // those of them that may be why it fails; at least one if it does
 };
-// node "a", "b"
+// node "a", "b", "c" and 4 more
 std::string describe_sources(const std::vector<std::string>& sources);
 
 // A node that the op's eval runs.

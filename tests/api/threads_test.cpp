@@ -204,7 +204,7 @@ TEST(Threads, GoOnWhileOthersFail) {
       {{good[0], good[2], good[2]}, "input b must be f32[2,m], but is i64"},
       {{good[0], good[1], two.tensor(TENON_I64)}, "input i must be i64[m], where m = 1, but is i64[2]"},
       {{good[0], good[1], far.tensor(TENON_I64)},
-       "node \"gather\", \"matmul\": an index is out of range, or an integer is divided by zero"}};
+       "node \"gather\": an index is out of range, or an integer is divided by zero"}};
   in_two_threads([&](int caller) {
     for (int turn = 0; turn < kTurns; ++turn) {
       float result = 0;

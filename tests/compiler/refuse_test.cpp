@@ -47,6 +47,45 @@ TEST(Refuse, ElementsOfANestedGraph) {
       "node %y: node \"gather\": an index is out of range, or an integer is divided by zero");
 }
 
+// Not all that is computed in the same kernel.
+TEST(Refuse, NamesTheNodesThatMayRefuse) {
+  const auto graph = parse_graph(R"(graph(%x: f32[8], %i: i64[4], %j: i64[4]) {
+    %0 = gather(%x, %i) from "/embed/Gather"
+    %1 = neg(%0) from "/embed/Neg"
+    %2 = exp(%1) from "/embed/Exp"
+    %two = constant(value=i64[] {2})
+    %half = div(%j, %two) from "/half/Div"
+    %quotient = div(%i, %half) from "/quotient/Div"
+    %3 = cast(%quotient, to=f32) from "/quotient/Cast"
+    %4 = add(%2, %3) from "/Add"
+    return %4
+  })");
+  const auto program = compile(*graph);
+  ASSERT_EQ(program->steps().size(), 1U);
+  for (const Data& data : {Data{Tensor(DType::F32, {8}), i64({4}, {1, 2, 3, 8}), i64({4}, {2, 2, 2, 2})},
+                           Data{Tensor(DType::F32, {8}), i64({4}, {1, 2, 3, 4}), i64({4}, {2, 2, 2, 1})}})
+    expect_error<ElementError>([&] { program->run(data); },
+                               "node \"/embed/Gather\", \"/quotient/Div\": an index is out of range, or an "
+                               "integer is divided by zero");
+}
+
+TEST(Refuse, NamesTheFirstOfManyNodes) {
+  const auto graph = parse_graph(R"(graph(%x: i64[4], %i: i64[4]) {
+    %0 = div(%x, %i) from "/a"
+    %1 = div(%0, %i) from "/b"
+    %2 = div(%1, %i) from "/c"
+    %3 = div(%2, %i) from "/d"
+    return %3
+  })");
+  const auto program = compile(*graph);
+  ASSERT_EQ(program->steps().size(), 1U);
+  expect_error<ElementError>(
+      [&] {
+        program->run({i64({4}, {1, 2, 3, 4}), i64({4}, {1, 2, 3, 0})});
+      },
+      "node \"/d\", \"/c\", \"/b\" and 1 more: an index is out of range, or an integer is divided by zero");
+}
+
 // Where no element of the result asks for them, too.
 TEST(Refuse, IndicesThatAreOutOfRangeOfNothing) {
   const auto refuse = [](const std::string& inputs, const std::string& node, const Extents& x) {
