@@ -1,7 +1,7 @@
 // made_up.h — models run on inputs that nobody gave.
 #pragma once
 
-#include "base/error.h"
+#include "verify/hint_at_inputs.h"
 #include "verify/sample_inputs.h"
 
 namespace tenon::cli {
@@ -10,19 +10,10 @@ namespace tenon::cli {
 // measured may be much less than the model is for.
 void note_open_sizes(const Graph& graph);
 
-// Runs `work` on inputs of the graph that were made up, which not every model takes: token ids must be small,
-// say. An error is told with a hint at that.
+// Runs `work` on inputs of the graph that were made up. An error is told with a hint at that.
 template <class Work>
 auto with_made_up_inputs(const Graph& graph, Work&& work) {
-  try {
-    return work(sample_inputs(graph));
-  } catch (const UnsupportedError&) {
-    throw;
-  } catch (const UserError& error) {
-    const std::string dims = dims_to_bind(graph);
-    throw user_error("{}\n  hint: the inputs were made up; give your own with --inputs{}", error.what(),
-                     dims.empty() ? "" : ", or sizes with " + dims);
-  }
+  return hint_at_inputs("were made up", dims_to_bind(graph), [&] { return work(sample_inputs(graph)); });
 }
 
 }  // namespace tenon::cli

@@ -52,6 +52,7 @@ void report(const Options& options) {
                                 .threads = options.measure.threads},
                     .measure = options.measure,
                     .not_verified = why_not_verified(options, *graph),
+                    .verifies_on_inputs = inputs.has_value(),
                     .listener = listener_for(progress)};
   how.measure.listener = how.listener;
   show_progress(how.compile, progress);

@@ -317,13 +317,16 @@ Json as_json(const std::vector<PassVerification>& results) {
 }
 
 // What could not be verified is said, and ends nothing.
-void add_verification(Json& json, const Graph& as_read, const ReportOptions& options) {
+void add_verification(Json& json, const Graph& as_read, const Data& inputs, const ReportOptions& options) {
   json["verification"] = Json::array();
   std::string reason = options.not_verified;
   if (reason.empty()) {
     try {
-      json["verification"] = as_json(verify_pipeline(
-          as_read, {.samples = 1, .numerics = options.compile.numerics, .listener = options.listener}));
+      const auto given = options.verifies_on_inputs ? std::optional(inputs) : std::nullopt;
+      json["verification"] = as_json(verify_pipeline(as_read, {.samples = 1,
+                                                               .inputs = given,
+                                                               .numerics = options.compile.numerics,
+                                                               .listener = options.listener}));
     } catch (const UserError& error) {
       reason = error.what();
     }
@@ -339,7 +342,7 @@ Json make_report(Graph& graph, const Data& inputs, const ReportOptions& options)
   const ExplainedModel model = explain(graph, inputs, options.compile, options.measure);
   const Bindings sizes = sizes_of(model.compiled.program->graph(), inputs);
   Json json = ReportWriter(model, options, sizes).run(count_parameters(*as_read));
-  add_verification(json, *as_read, options);
+  add_verification(json, *as_read, inputs, options);
   return json;
 }
 

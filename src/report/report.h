@@ -13,7 +13,8 @@ struct ReportOptions {
   std::string version;  // of this program
   CompileOptions compile = {};
   MeasureOptions measure = {};
-  std::string not_verified = "";  // why; empty: every pass is verified
+  std::string not_verified = "";    // why; empty: every pass is verified
+  bool verifies_on_inputs = false;  // on those that it runs on; else on some that are drawn
   Listener listener = {};
 };
 

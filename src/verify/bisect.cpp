@@ -8,6 +8,7 @@
 #include "tensor/npy.h"
 #include "verify/compare.h"
 #include "verify/cut_out.h"
+#include "verify/hint_at_inputs.h"
 #include "verify/random_inputs.h"
 #include "verify/rewrite_checks.h"
 
@@ -61,7 +62,9 @@ class Bisection {
     }
     model_ = with_small_sizes(model, listener());
     RandomGenerator random(options.verify.seed);
-    Sample sample = telling_sample(*model_, random, heard_by(listener(), "running node", *model_));
+    Sample sample = hint_at_inputs("are drawn", "", [&] {
+      return telling_sample(*model_, random, heard_by(listener(), "running node", *model_));
+    });
     inputs_ = std::move(sample.inputs);
     expected_ = std::move(sample.outputs);
   }

@@ -146,7 +146,8 @@ std::unique_ptr<Graph> with_small_sizes(const Graph& graph, const Listener& list
       last_error = error.what();
     }
   }
-  throw user_error("no small sizes fit: {}\n  hint: give the sizes with {}", last_error, dims_to_bind(graph));
+  throw user_error("no small sizes fit: {}\n  hint: give the sizes with {}, or inputs with --inputs",
+                   last_error, dims_to_bind(graph));
 }
 
 std::unique_ptr<Graph> with_sizes_of(const Graph& graph, const Data& inputs) {

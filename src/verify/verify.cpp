@@ -3,6 +3,7 @@
 #include "autodiff/gradient.h"
 #include "ir/lint.h"
 #include "verify/compare.h"
+#include "verify/hint_at_inputs.h"
 #include "verify/random_inputs.h"
 #include "verify/rewrite_checks.h"
 
@@ -166,6 +167,16 @@ int64_t count_changing_passes(const Graph& graph, const VerifyOptions& options) 
   return count;
 }
 
+// Runs `work`, which runs a graph that nothing broke: where it fails, the inputs are not what it takes.
+template <class Work>
+decltype(auto) run_unbroken(const VerifyOptions& options, Work&& work) {
+  return options.inputs ? work() : hint_at_inputs("are drawn", "", work);
+}
+
+PassVerification verify_unbroken(const Graph& before, const Graph& after, const VerifyOptions& options) {
+  return run_unbroken(options, [&] { return verify_graphs(before, after, options); });
+}
+
 // The same as verify_graphs, but a graph that an earlier pass broke need not run.
 PassVerification verify_after_broken(const Graph& before, const Graph& after, const VerifyOptions& options) {
   try {
@@ -191,7 +202,7 @@ std::vector<PassVerification> verify_pass_by_pass(const Graph& first, const Veri
   const auto after_pass = [&](const Pass& pass, const Graph& after) {
     step(options.listener, pass.name);
     const bool is_broken = std::ranges::any_of(results, &PassVerification::failed);
-    PassVerification result = (is_broken ? verify_after_broken : verify_graphs)(*before, after, options);
+    PassVerification result = (is_broken ? verify_after_broken : verify_unbroken)(*before, after, options);
     result.pass = pass.name;
     result.changes = journal.count() - applications;
     applications = journal.count();
@@ -200,7 +211,7 @@ std::vector<PassVerification> verify_pass_by_pass(const Graph& first, const Veri
   };
   optimize(*graph, journal, {.pipeline = options.pipeline, .after_pass = after_pass});
   step(options.listener, kEverything);
-  PassVerification all = verify_graphs(first, *graph, options);
+  PassVerification all = verify_unbroken(first, *graph, options);
   all.pass = kEverything;
   all.changes = journal.count();
   results.push_back(std::move(all));
@@ -252,12 +263,14 @@ class LargeVerification {
         journal_(options.numerics),
         held_first_(count_held_numbers(model)) {
     RandomGenerator random(options.seed);
-    inputs_ = options.inputs ? *options.inputs : random_inputs(model, random);
+    inputs_ = options.inputs ? *options.inputs
+                             : run_unbroken(options, [&] { return random_inputs(model, random); });
   }
 
   std::vector<PassVerification> run() {
-    RecordedValues recorded =
-        record_values(*graph_, inputs_, heard_by(options_.listener, "running node", *graph_));
+    RecordedValues recorded = run_unbroken(options_, [&] {
+      return record_values(*graph_, inputs_, heard_by(options_.listener, "running node", *graph_));
+    });
     Data expected;
     for (Value output : graph_->outputs())
       expected.push_back(recorded.at(output.data()));

@@ -141,8 +141,39 @@ TEST_F(Verify, NamesTheSizesThatItCannotFind) {
   expect_refused(
       "tenon verify fifths.tenon",
       "no small sizes fit: node %y: reshape: 4096 elements do not divide into [5,-1]\n"
-      "  x  %x: f32[64,64]\n  shape  %s: i64[2]\n  hint: give the sizes with --dim batch=… --dim n=…");
+      "  x  %x: f32[64,64]\n  shape  %s: i64[2]\n  hint: give the sizes with --dim batch=… --dim n=…, or "
+      "inputs with --inputs");
   EXPECT_EQ(shell("tenon verify fifths.tenon --dim n=5").status, 0);
+}
+
+// No table has as many rows, whatever is drawn.
+TEST_F(Verify, SaysWhenTheInputsThatDoNotFitWereDrawn) {
+  const auto write = [&](const std::string& size) {
+    folder_.write("ids.tenon", "graph main(%table: f32[4,2], %ids: i64[" + size +
+                                   "]) {\n  %k = constant(value=i64[] {100})\n  %places = add(%ids, %k)\n"
+                                   "  %y = gather(%table, %places)\n  return %y\n}\n");
+  };
+  const std::string problem = "node %y: gather: index 102 is out of range for dimension 0 of size 4\n";
+  for (const std::string command : {"verify", "bisect"}) {
+    write("3");
+    expect_refused("tenon " + command + " ids.tenon",
+                   problem + "  hint: the inputs are drawn; give your own with --inputs");
+    write("n");
+    expect_refused(
+        "tenon " + command + " ids.tenon",
+        "no small sizes fit: " + problem + "  hint: give the sizes with --dim n=…, or inputs with --inputs");
+  }
+}
+
+// One of more numbers than every pass is checked with.
+TEST_F(Verify, SaysWhenTheInputsOfALargeModelWereDrawn) {
+  folder_.write("ids.tenon",
+                "graph main(%table: f32[4,2000000], %ids: i64[1]) {\n  %k = constant(value=i64[] {100})\n"
+                "  %places = add(%ids, %k)\n  %y = gather(%table, %places)\n  %z = exp(%table)\n"
+                "  return %y, %z\n}\n");
+  expect_refused("tenon verify ids.tenon",
+                 "node %y: gather: index 103 is out of range for dimension 0 of size 4\n"
+                 "  hint: the inputs are drawn; give your own with --inputs");
 }
 
 TEST_F(Verify, TakesInputs) {

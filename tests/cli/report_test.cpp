@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/shell.h"
+#include "tensor/npy.h"
 
 namespace tenon::cli {
 namespace {
@@ -66,6 +67,21 @@ TEST_F(Report, SaysWhichSizesAndInputsToGive) {
   EXPECT_NE(outcome.error.find("hint: the inputs were made up; give your own with --inputs"),
             std::string::npos)
       << outcome.error;
+}
+
+// No inputs that are drawn would do.
+TEST_F(Report, VerifiesOnTheInputsThatAreGiven) {
+  folder_.write("far.tenon",
+                "graph main(%table: f32[200,2], %ids: i64[1]) {\n  %k = constant(value=i64[] {-1000})\n"
+                "  %i = add(%ids, %k)\n  %y = gather(%table, %i)\n  %z = relu(%y)\n  %w = relu(%z)\n"
+                "  return %w\n}\n");
+  write_npz(folder_ / "in.npz",
+            {{"table", Tensor(DType::F32, {200, 2})}, {"ids", Tensor::of<int64_t>({1150})}});
+  const Outcome outcome = shell("tenon report far.tenon -o r.json --seconds 0 --inputs in.npz");
+  EXPECT_EQ(outcome.status, 0) << outcome.error;
+  const Json json = Json::parse(read_file(folder_ / "r.json"));
+  EXPECT_FALSE(json.contains("not_verified")) << json["not_verified"];
+  EXPECT_FALSE(json["verification"].empty());
 }
 
 }  // namespace
