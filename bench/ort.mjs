@@ -1,11 +1,13 @@
 // ort.mjs — ONNX Runtime (the npm package onnxruntime-node) as a peer, one model a process. It prints a line of JSON.
 //
-//   node bench/ort.mjs run MODEL --inputs IN.npz --outputs OUT.npz [--dims JSON] [--shapes JSON] [--values JSON] [--level LEVEL]
+//   node bench/ort.mjs run MODEL --inputs IN.npz --outputs OUT.npz [--dims JSON] [--shapes JSON] [--values JSON] [--below JSON]
+//                                [--level LEVEL]
 //   node bench/ort.mjs bench MODEL --inputs IN.npz [--threads N] [--seconds S]
 //
 // run makes up inputs and runs the model once on them. Floats are sin(0.37 i) + 0.1, integers 7919 i mod 1000, booleans true,
-// as those of tenon run are, unless --values {"name": number} says what all elements of an input are. A symbolic dimension is
-// 1, unless --dims {"symbol": size} or --shapes {"input": sizes} says otherwise.
+// as those of tenon run are, unless --values {"input": number} says what all elements of an input are. tenon run knows the tables
+// that integers are looked up in: where one is smaller, --below {"input": size} says so. A symbolic dimension is 1, unless
+// --dims {"symbol": size} or --shapes {"input": sizes} says otherwise.
 //
 // onnxruntime-node is looked for from the folder this is run in.
 import { createRequire } from "node:module";
@@ -13,13 +15,14 @@ import { arrayOf, readArrays, writeArrays } from "./npz.mjs";
 
 const ort = createRequire(process.cwd() + "/")("onnxruntime-node");
 const [mode, model, ...words] = process.argv.slice(2);
-const options = { threads: "2", seconds: "2", level: "all", dims: "{}", shapes: "{}", values: "{}" };
+const options = { threads: "2", seconds: "2", level: "all", dims: "{}", shapes: "{}", values: "{}", below: "{}" };
 while (words.length > 0) options[words.shift().slice(2)] = words.shift();
 const dims = JSON.parse(options.dims), shapes = JSON.parse(options.shapes), values = JSON.parse(options.values);
+const below = JSON.parse(options.below);
 
-function elementAt(type, i) {
+function elementAt(name, type, i) {
   if (type === "bool") return 1;
-  return type.startsWith("float") ? Math.sin(0.37 * i) + 0.1 : (7919 * i) % 1000;
+  return type.startsWith("float") ? Math.sin(0.37 * i) + 0.1 : (7919 * i) % (below[name] ?? 1000);
 }
 
 function makeUp({ name, type, shape }) {
@@ -27,7 +30,7 @@ function makeUp({ name, type, shape }) {
   const data = arrayOf(type, sizes.reduce((count, size) => count * size, 1));
   const isBig = type === "int64" || type === "uint64";
   for (let i = 0; i < data.length; i++) {
-    const element = values[name] ?? elementAt(type, i);
+    const element = values[name] ?? elementAt(name, type, i);
     data[i] = isBig ? BigInt(element) : element;
   }
   return { type, dims: sizes, data };
