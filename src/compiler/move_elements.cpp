@@ -7,12 +7,12 @@
 
 #include "base/error.h"
 #include "base/run_all.h"
+#include "schedule/contraction_shape.h"
 
 namespace tenon {
 namespace {
 
 constexpr int64_t kPanelsTogether = 8;  // that one pass over a constant fills
-constexpr int64_t kWordsOfTile = 16;    // that are summed
 
 // --- squares of elements of 4 bytes, transposed in registers ---
 
@@ -252,21 +252,21 @@ Tensor split_panels(const Tensor& panels, int threads) {
   constexpr int64_t kParts = 3;
   const Extents& from = panels.extents();
   const int64_t lanes = from.back(), pairs = from[from.size() - 2] / 2,
-                blocks = (pairs + kWordsOfTile - 1) / kWordsOfTile,
+                blocks = (pairs + kTileSide - 1) / kTileSide,
                 count = panels.count() / std::max<int64_t>(2 * pairs * lanes, 1),
-                part = count * blocks * kWordsOfTile * lanes;
+                part = count * blocks * kTileSide * lanes;
   Extents extents = {kParts};
   extents.insert(extents.end(), from.begin(), from.end() - 2);
-  extents.insert(extents.end(), {blocks, kWordsOfTile, lanes});
+  extents.insert(extents.end(), {blocks, kTileSide, lanes});
   Tensor split(DType::I32, extents);
   const float* whole = panels.data<float>().data();
   int32_t* words = split.mutable_data<int32_t>().data();
   run_all(static_cast<size_t>(count), threads, [&](size_t number) {
     const auto panel = static_cast<int64_t>(number);
-    for (int64_t i = 0; i < blocks * kWordsOfTile; ++i) {
-      int32_t* to = words + (panel * blocks * kWordsOfTile + i) * lanes;
-      const int64_t first = i / kWordsOfTile * kWordsOfTile,
-                    back = std::max<int64_t>(first + kWordsOfTile - pairs, 0), pair = i - back;
+    for (int64_t i = 0; i < blocks * kTileSide; ++i) {
+      int32_t* to = words + (panel * blocks * kTileSide + i) * lanes;
+      const int64_t first = i / kTileSide * kTileSide, back = std::max<int64_t>(first + kTileSide - pairs, 0),
+                    pair = i - back;
       if (pair < first) {
         for (int64_t p = 0; p < kParts; ++p)
           std::fill_n(to + p * part, lanes, 0);

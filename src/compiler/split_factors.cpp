@@ -15,8 +15,8 @@ using loops::Scalar;
 
 namespace {
 
-// The parts of the factors that are multiplied, the smallest products first, in an order in which a product
-// has a part in common with the next.
+// The parts of the factors that are multiplied, in an order in which each product has a part in common with
+// the next.
 constexpr std::array<std::pair<size_t, size_t>, 6> kProducts = {
     {{0, 2}, {0, 1}, {1, 1}, {1, 0}, {0, 0}, {2, 0}}};
 
@@ -26,6 +26,13 @@ struct Product {
   std::vector<Axis> rows;  // that x is read along
   Axis summed;
   int64_t row_count, depth, lanes;
+};
+
+// A factor as it is read, along which axes, and the buffers of its parts.
+struct SplitFactor {
+  Scalar load;
+  std::vector<Axis> axes;
+  std::array<std::string, 3> parts;
 };
 
 class FactorSplitter {
@@ -79,7 +86,21 @@ class FactorSplitter {
         product.rows.push_back(axis);
         product.row_count *= axis.size.constant().value_or(0);
       }
-    return product.row_count >= kTileSide ? std::optional(std::move(product)) : std::nullopt;
+    return product.row_count > 0 && rows_side_by_side(product, sum) >= kTileSide
+               ? std::optional(std::move(product))
+               : std::nullopt;
+  }
+
+  // How many rows of x, one after the other, meet the same weights.
+  static int64_t rows_side_by_side(const Product& product, const Definition& sum) {
+    const auto is_row = [&](const Axis& axis) {
+      return loops::mentions(product.x, axis.variable) && !loops::mentions(product.w, axis.variable);
+    };
+    const auto last = std::find_if(sum.axes.rbegin() + 1, sum.axes.rend(), is_row);
+    int64_t rows = last == sum.axes.rend() ? 0 : 1;
+    for (auto axis = last; axis != sum.axes.rend() && is_row(*axis); ++axis)
+      rows *= *axis->size.constant();
+    return rows;
   }
 
   static bool is_panel_load(const Scalar& factor, const Panels& panels) {
@@ -145,9 +166,9 @@ class FactorSplitter {
     }
     part.at = {row_of(product).substitute(names), Scalar::index(names.at(product.summed.variable))};
     const Scalar x = product.x.substitute(names);
-    for (const auto& [same, parts] : parts_)
-      if (same == x)
-        return parts;
+    for (const SplitFactor& known : parts_)
+      if (known.load == x && std::ranges::equal(known.axes, part.axes, {}, &Axis::size, &Axis::size))
+        return known.parts;
     std::array<std::string, 3> parts;
     Scalar left = x;
     for (size_t i = 0; i < parts.size(); ++i) {
@@ -155,7 +176,7 @@ class FactorSplitter {
       add_part(parts[i], part, Scalar::apply(Function::TopHalf, {left}), product, stage);
       left = Scalar::apply(Function::Rest, {left});
     }
-    parts_.emplace_back(x, parts);
+    parts_.push_back({x, part.axes, parts});
     return parts;
   }
 
@@ -198,8 +219,8 @@ class FactorSplitter {
 
   LoweredGraph& lowered_;
   std::vector<Item> items_;
-  std::map<size_t, Opaque> opaque_;                                   // by item
-  std::vector<std::pair<Scalar, std::array<std::string, 3>>> parts_;  // of factors, as they are read
+  std::map<size_t, Opaque> opaque_;  // by item
+  std::vector<SplitFactor> parts_;
 };
 
 }  // namespace

@@ -11,9 +11,8 @@ namespace tenon {
 // - The greatest element of a window is the greatest of the greatest of its rows, and its mean the mean of
 //   their means, whichever of its cells lie in the padding. So a pooling of a window of k x k cells is one of
 //   1 x k and one of k x 1.
-// - Along one dimension, the greatest of 13 elements is the greatest of 4 that stand 3 apart, each of which
-// is
-//   the greatest of 4; a mean of 15 is one of 5 that stand 3 apart, each of which is the mean of 3.
+// - Along one dimension, the greatest of 13 elements is the greatest of 4 that stand 3 apart, each the
+//   greatest of 4; a mean of 15 is one of 5 that stand 3 apart, each the mean of 3.
 // - Of an image that several greatest elements are taken of, at every pixel, the larger windows are made of
 //   what the smaller ones gave: of 5 x 5 those of 9 x 9, of these those of 13 x 13.
 //

@@ -47,6 +47,8 @@ class Contraction {
         row_blocks_(row_blocks),
         shape_(std::move(shape)),
         parts_(shape_.tiles ? std::nullopt : parts_of(sum_)) {
+    CHECK(shape_.tiles || products_in(sum_.values.front()).size() == 1,
+          "only tiles add several products at once");
     CHECK(!row_blocks_ || row_blocks_->rows == shape_.rows,
           "rows lie in blocks of {}, and are read in those of {}", row_blocks_->rows, shape_.rows);
   }

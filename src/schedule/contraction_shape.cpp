@@ -17,7 +17,9 @@ constexpr int64_t kLeastLanes = 4;
 constexpr int64_t kMostRows = 14;  // of a block: more make its code longer, and no faster
 constexpr int64_t kLeastPanels =
     12;  // that read blocks of rows: for fewer, moving these costs more than it saves
-constexpr int64_t kMostShared = 7;  // elements that rows share with others, in registers
+constexpr int64_t kToEndRow = 16;    // instructions that begin and end a row of a block
+constexpr double kLeastGain = 1.04;  // of wider blocks: what is estimated to be less is not
+constexpr int64_t kMostShared = 7;   // elements that rows share with others, in registers
 
 class ShapeChooser {
  public:
@@ -296,11 +298,23 @@ class ShapeChooser {
     }
     shape_.rows = best_rows(lanes);
     if (const int64_t fewer = whole_lanes() / kRegistersPerVector; size && lanes > fewer)
-      if (const int64_t rows = best_rows(fewer); time_of(rows, fewer) < time_of(shape_.rows, lanes)) {
-        lanes = fewer;
-        shape_.rows = rows;
-      }
+      take_if_faster(fewer, 1);
+    if (const int64_t more = kRegistersPerVector * whole_lanes(); size && *size >= more && may_be_wide())
+      take_if_faster(more, kLeastGain);
     return true;
+  }
+
+  void take_if_faster(int64_t lanes, double gain) {
+    if (const int64_t rows = best_rows(lanes);
+        gain * time_of(rows, lanes) < time_of(shape_.rows, shape_.lanes)) {
+      shape_.lanes = lanes;
+      shape_.rows = rows;
+    }
+  }
+  // Whether the factor across the lanes is the same in more of them.
+  bool may_be_wide() const {
+    return !mentions(*shape_.across, sum_.axes.back().variable) && row_size().is_constant() &&
+           sum_.values.front().function() == Function::Multiply;
   }
 
   int64_t chosen_lanes() const { return *choice_.vectors * whole_lanes() / kRegistersPerVector; }
@@ -331,15 +345,22 @@ class ShapeChooser {
         best = rows;
     return best;
   }
-  // Of all blocks, in instructions for each turn of the sum: rows and lanes that a last block computes in
-  // vain count too.
+  // Of all blocks, in instructions: rows and lanes that a last block computes in vain count too. To begin and
+  // end a row of a block takes as long as some turns of the sum.
   double time_of(int64_t rows, int64_t lanes) const {
     const int64_t vectors = vectors_of(lanes);
     const auto blocks = [](const Dim& size, int64_t block) {
       return static_cast<double>(*ceil_div(size, block).constant());
     };
     return blocks(lane_size(), lanes) * blocks(row_size(), rows) *
-           static_cast<double>(std::max(vectors * rows, vectors + rows) + 1);
+           static_cast<double>((std::max(vectors * rows, vectors + rows) + 1) * turns() + kToEndRow * rows);
+  }
+  // Of the sum; many, where only running tells.
+  int64_t turns() const {
+    Dim turns = 1;
+    for (const Axis& axis : sum_.reduced)
+      turns = turns * axis.size;
+    return turns.constant().value_or(INT32_MAX);
   }
 
   // Whether several blocks of rows read what one block of lanes needs, and all of that stays in cache: then
@@ -395,15 +416,17 @@ Dim ContractionShape::row_size(const Definition& sum) const {
 }
 
 std::vector<Scalar> products_in(const Scalar& value) {
-  const auto is_sum = [](const Scalar& scalar) {
-    return scalar.kind() == Scalar::Kind::Apply && scalar.function() == Function::Add;
+  const auto applies = [](const Scalar& scalar, Function function) {
+    return scalar.kind() == Scalar::Kind::Apply && scalar.function() == function;
   };
   std::vector<Scalar> products;
   Scalar left = value;
-  for (; is_sum(left); left = Scalar(left.operands()[0]))
+  for (; applies(left, Function::Add); left = Scalar(left.operands()[0]))
     products.insert(products.begin(), left.operands()[1]);
   products.insert(products.begin(), left);
-  return products;
+  const bool all = std::ranges::all_of(
+      products, [&](const Scalar& product) { return applies(product, Function::DotPairs); });
+  return all ? products : std::vector{value};
 }
 
 std::optional<ContractionShape> shape_of_contraction(const Definition& sum, const Target& target,

@@ -429,9 +429,8 @@ std::optional<int64_t> choose_tile(const WindowSums& sums, const Target& target,
     return choice.tile;
   // What is computed how must not follow from how many threads will run it. With many, both take about as
   // long, so it is what is best for few.
-  constexpr int kFewCores = 4;
   Target few = target;
-  few.cores = std::min(few.cores, kFewCores);
+  few.cores = 2;
   std::optional<int64_t> best;
   double least = 0.85 * time_of_windows(sums, few);  // of what is only estimated, a part must be won
   for (int64_t tile : {2, 4})

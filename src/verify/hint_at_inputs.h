@@ -1,5 +1,7 @@
-// hint_at_inputs.h — models run on inputs that nobody gave.
+// hint_at_inputs.h — errors that say that the inputs were nobody's.
 #pragma once
+
+#include <string_view>
 
 #include "base/error.h"
 

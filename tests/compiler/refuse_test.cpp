@@ -69,7 +69,7 @@ TEST(Refuse, NamesTheNodesThatMayRefuse) {
                                "integer is divided by zero");
 }
 
-TEST(Refuse, NamesTheFirstOfManyNodes) {
+TEST(Refuse, NamesAFewOfManyNodes) {
   const auto graph = parse_graph(R"(graph(%x: i64[4], %i: i64[4]) {
     %0 = div(%x, %i) from "/a"
     %1 = div(%0, %i) from "/b"

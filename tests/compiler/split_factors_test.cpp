@@ -120,5 +120,30 @@ TEST(SplitFactors, RoundsAsF32Does) {
     })"));
 }
 
+// Slices are read with the same formula as the whole, but along shorter axes.
+TEST(SplitFactors, SharesPartsOfTheSameElementsAlone) {
+  if (!this_machine().matrix_tiles)
+    GTEST_SKIP() << "this machine does not multiply tiles";
+  for (const char* products :
+       {"%2 = matmul(%0, %w1) %3 = matmul(%x, %w2)", "%2 = matmul(%x, %w2) %3 = matmul(%0, %w1)"})
+    expect_as_exact_as_f32(*read(fmt::format(
+        R"(graph g(%x: f32[64,128], %w1: f32[128,96], %w2: f32[128,64]) {{
+      %b = constant(value=i64[1] {{0}})
+      %e = constant(value=i64[1] {{32}})
+      %0 = slice(%x, %b, %e, axes=[0])
+      {}
+      return %2, %3
+    }})",
+        products)));
+}
+
+TEST(SplitFactors, CountsRowsThatMeetTheSameWeights) {
+  for (const char* x : {"5,1,8", "16,1,2", "5,3,8", "2,3,8", "4,1,40"}) {
+    const std::unique_ptr<Graph> graph = read(
+        fmt::format("graph g(%x: f32[{},256], %w: f32[3,256,64]) {{ %0 = matmul(%x, %w) return %0 }}", x));
+    EXPECT_EQ(has(split_kernels(*graph), " tile {"), std::string_view(x) == "4,1,40") << x;
+  }
+}
+
 }  // namespace
 }  // namespace tenon

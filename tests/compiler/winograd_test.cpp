@@ -64,10 +64,12 @@ TEST(Winograd, IsChosenWhateverTheNumberOfCores) {
                                    WindowSums{.height = 7, .width = 7, .channels = 512, .filters = 512},
                                    WindowSums{.height = 56, .width = 56, .channels = 64, .filters = 64}}) {
       Target target = with_vectors_of(bytes);
-      target.cores = 4;
-      const std::optional<int64_t> few = choose_tile(sums, target);
-      target.cores = 64;
-      EXPECT_EQ(choose_tile(sums, target), few) << sums.height << ", vectors of " << bytes;
+      std::set<std::optional<int64_t>> chosen;
+      for (const int cores : {1, 2, 3, 4, 64}) {
+        target.cores = cores;
+        chosen.insert(choose_tile(sums, target));
+      }
+      EXPECT_EQ(chosen.size(), 1U) << sums.height << ", vectors of " << bytes;
     }
 }
 
