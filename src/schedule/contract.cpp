@@ -8,6 +8,7 @@
 #include "schedule/contraction_shape.h"
 #include "schedule/count_parts.h"
 #include "schedule/sum_in_parts.h"
+#include "schedule/sum_tiles.h"
 
 namespace tenon {
 
@@ -204,37 +205,16 @@ class Contraction {
   }
 
   std::vector<Statement> add_tiles() const {
-    std::vector<Statement> products = as_list(fetch_tiles());
+    std::vector<Scalar> products;
     for (const Scalar& product : products_in(sum_.values.front()))
-      products.emplace_back(
-          Assign{.places = {{sums_, place_of_sum()}},
-                 .combine = sum_.combine,
-                 .values = {Scalar::apply(product.function(), {placed(product.operands()[0], false, Dim(0)),
-                                                               placed(product.operands()[1], false)})}});
-    std::vector<Statement> body =
-        as_list(make_loop(kLaneVariable, shape_.lanes, Mark::Vector, std::move(products)));
-    for (size_t i = sum_.reduced.size(); i-- > 0;)
-      body =
-          as_list(make_loop(sum_.reduced[i].variable, sum_.reduced[i].size, Mark::Serial, std::move(body)));
-    return as_list(make_loop(kRowVariable, shape_.rows, Mark::Tile, std::move(body)));
-  }
-
-  // The first block of rows fetches what it and all others will read of the panel.
-  Guard fetch_tiles() const {
-    Guard guard{{first_block() - Dim::symbol(kRowsVariable)}, {}};
-    std::vector<Scalar> known;
-    const std::string& last = sum_.reduced.back().variable;
-    for (const Scalar& product : products_in(sum_.values.front())) {
-      const Scalar load = placed(product.operands()[1], false);
-      if (std::ranges::find(known, load) != known.end())
-        continue;
-      known.push_back(load);
-      loops::Place place{load.name(), load.operands()};
-      for (Scalar& index : place.at)
-        index = index.substitute({{last, Dim::symbol(last) + kTileSide}});
-      guard.body.emplace_back(loops::Fetch{std::move(place)});
-    }
-    return guard;
+      products.push_back(Scalar::apply(product.function(), {placed(product.operands()[0], false, Dim(0)),
+                                                            placed(product.operands()[1], false)}));
+    return sum_tiles(sum_, {sums_, place_of_sum()}, products,
+                     {.row = kRowVariable,
+                      .lane = kLaneVariable,
+                      .rows = shape_.rows,
+                      .lanes = shape_.lanes,
+                      .fetches = first_block() - Dim::symbol(kRowsVariable)});
   }
   Dim first_block() const {
     const int64_t count = parts();
@@ -454,15 +434,10 @@ class Contraction {
   int64_t bytes_across() const {
     if (!shape_.tiles)
       return bytes_read(*shape_.across, sum_);
-    std::map<std::string, int64_t> bytes;  // of each buffer
+    std::vector<Scalar> factors;
     for (const Scalar& product : products_in(sum_.values.front()))
-      loops::for_each_load(product.operands()[0], [&](const Scalar& load) {
-        bytes[load.name()] = std::max(bytes[load.name()], bytes_read(load, sum_));
-      });
-    int64_t all = 0;
-    for (const auto& [buffer, own] : bytes)
-      all += own;
-    return all;
+      factors.push_back(product.operands()[0]);
+    return bytes_read_once(factors, sum_);
   }
   Loop over_part(const std::string& variable, const Dim& turns, Mark mark,
                  std::vector<Statement> body) const {

@@ -44,4 +44,16 @@ int64_t bytes_read(const Scalar& value, const loops::Definition& sum) {
   return bytes.constant().value_or(0);
 }
 
+int64_t bytes_read_once(const std::vector<Scalar>& values, const loops::Definition& sum) {
+  std::map<std::string, int64_t> bytes;  // of each buffer
+  for (const Scalar& value : values)
+    loops::for_each_load(value, [&](const Scalar& load) {
+      bytes[load.name()] = std::max(bytes[load.name()], bytes_read(load, sum));
+    });
+  int64_t all = 0;
+  for (const auto& [buffer, own] : bytes)
+    all += own;
+  return all;
+}
+
 }  // namespace tenon

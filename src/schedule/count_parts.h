@@ -12,5 +12,7 @@ int64_t count_parts(const Dim& panels, const Dim& rows, int64_t bytes, const Tar
 
 // Of all that a formula of the sum reads; 0 where only running tells.
 int64_t bytes_read(const loops::Scalar& value, const loops::Definition& sum);
+// Of all that these read, though several read the same buffer.
+int64_t bytes_read_once(const std::vector<loops::Scalar>& values, const loops::Definition& sum);
 
 }  // namespace tenon
