@@ -25,7 +25,7 @@ struct Product {
   Scalar x, w;             // loads
   std::vector<Axis> rows;  // that x is read along
   Axis summed;
-  int64_t row_count, depth, lanes;
+  int64_t row_count, depth;
 };
 
 // A factor as it is read, along which axes, and the buffers of its parts.
@@ -71,10 +71,8 @@ class FactorSplitter {
     const Scalar &x = value.operands()[w_first ? 1 : 0], &w = value.operands()[w_first ? 0 : 1];
     if (x.kind() != Scalar::Kind::Load || !is_panel_load(w, *stage.panels) || x.operands().empty())
       return std::nullopt;
-    Product product{
-        .x = x, .w = w, .rows = {}, .summed = sum.reduced.front(), .row_count = 1, .depth = 0, .lanes = 0};
+    Product product{.x = x, .w = w, .rows = {}, .summed = sum.reduced.front(), .row_count = 1, .depth = 0};
     product.depth = product.summed.size.constant().value_or(0);
-    product.lanes = sum.axes.back().size.constant().value_or(0);
     // Each turn of the sum reads two numbers side by side, and a tile that is not filled goes back.
     if (!loops::axis_of({product.summed}, x.operands().back()) || product.depth % 2 != 0 ||
         product.depth < kTileSide * 2 || loops::mentions(x, sum.axes.back().variable) ||
