@@ -1,6 +1,8 @@
 #include "schedule/contract.h"
 
 #include <algorithm>
+#include <bit>
+#include <numeric>
 #include <set>
 
 #include "base/error.h"
@@ -214,13 +216,13 @@ class Contraction {
                       .lane = kLaneVariable,
                       .rows = shape_.rows,
                       .lanes = shape_.lanes,
-                      .fetches = first_block() - Dim::symbol(kRowsVariable)});
+                      .fetches = first_turn(*shape_.row) - Dim::symbol(kRowsVariable)});
   }
-  Dim first_block() const {
+  // Of this part, along an axis; of blocks, where it is that of the rows.
+  Dim first_turn(size_t axis) const {
     const int64_t count = parts();
-    return parted_axis() == shape_.row && count > 1
-               ? Dim::symbol(kPartVariable) * ceil_div(parted_turns(), count)
-               : Dim(0);
+    return parted_axis() == axis && count > 1 ? Dim::symbol(kPartVariable) * ceil_div(parted_turns(), count)
+                                              : Dim(0);
   }
 
   std::vector<Statement> add_terms() const {
@@ -245,7 +247,7 @@ class Contraction {
                                  .values = {shape_.packs ? Scalar::load(kPanel, dtype, place_in_panel())
                                                          : placed(*shape_.along, false)}})));
     if (panels_)
-      body.emplace_back(fetch_ahead());
+      append(body, fetch_ahead());
     for (Statement& statement :
          for_block(sums(product_of(placed_across(), Scalar::load(factors_, dtype, at))), false))
       body.push_back(std::move(statement));
@@ -297,17 +299,58 @@ class Contraction {
   }
 
   // Panels come from memory, or from a cache far away, and processors see what comes next in one page alone.
-  Statement fetch_ahead() const {
-    std::optional<loops::Place> place;
+  // All that read a panel fetch a share of the next, so that memory has as long to bring it as they take, not
+  // the first of them alone.
+  std::vector<Statement> fetch_ahead() const {
+    std::optional<loops::Place> ahead;
     const std::string& last = sum_.reduced.back().variable;
     loops::for_each_load(placed(*shape_.along, false), [&](const Scalar& load) {
       if (load.name() == panels_->buffer)
-        place = {load.name(), load.operands()};
+        ahead = {load.name(), load.operands()};
     });
-    CHECK(place, "no factor is in the panels {}", panels_->buffer);
-    for (Scalar& index : place->at)
+    CHECK(ahead, "no factor is in the panels {}", panels_->buffer);
+    std::vector<Statement> fetches;
+    if (const int64_t shares = shares_of_panel(); shares > 1)
+      fetches.push_back(fetch_share(*ahead, shares));
+    for (Scalar& index : ahead->at)
       index = index.substitute({{last, Dim::symbol(last) + kTurnsAhead}});
-    return make_loop(kLaneVariable, shape_.lanes, Mark::Vector, as_list(loops::Fetch{std::move(*place)}));
+    fetches.emplace_back(
+        make_loop(kLaneVariable, shape_.lanes, Mark::Vector, as_list(loops::Fetch{std::move(*ahead)})));
+    return fetches;
+  }
+  // At most as many as there are blocks that read a panel one after the other.
+  int64_t shares_of_panel() const {
+    constexpr int64_t kUnknown = 4;
+    Dim passes = ceil_div(row_size(), shape_.rows);
+    for (size_t i : axes_within_panel())
+      passes = passes * sum_.axes[i].size;
+    const int64_t most = std::max<int64_t>(passes.constant().value_or(kUnknown) / parts(), 1);
+    return std::gcd(static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(most))), shape_.lanes);
+  }
+  // Of the next panel: as much of it, in each turn of the sum, as one of so many shares has of a row. Nothing
+  // is less than the line of an element.
+  Statement fetch_share(loops::Place place, int64_t shares) const {
+    constexpr int64_t kLine = 16;
+    const int64_t count = shape_.lanes / shares;
+    Dim turn = 0, turns = 1, pass = 0;
+    for (const Axis& axis : sum_.reduced) {
+      turn = turn * axis.size + Dim::symbol(axis.variable);
+      turns = turns * axis.size;
+    }
+    for (size_t i : axes_within_panel())
+      pass = pass * sum_.axes[i].size + Dim::symbol(sum_.axes[i].variable) - first_turn(i);
+    pass = pass * ceil_div(row_size(), shape_.rows) + Dim::symbol(kRowsVariable) - first_turn(*shape_.row);
+    const size_t lane = place.at.size() - 1, panel = lane - 1 - sum_.reduced.size();
+    place.at[panel] = Scalar::index(Dim::symbol(kLanesVariable) + 1);
+    for (size_t i = panel + 1; i < lane; ++i)
+      place.at[i] = Scalar::index(0);
+    const Dim first = (min(pass, shares - 1) * turns + turn) * count;
+    if (count <= kLine) {
+      place.at[lane] = Scalar::index(first);
+      return loops::Fetch{std::move(place)};
+    }
+    place.at[lane] = Scalar::index(first + Dim::symbol(kLaneVariable));
+    return make_loop(kLaneVariable, count, Mark::Vector, as_list(loops::Fetch{std::move(place)}));
   }
 
   // What becomes of the sums.
