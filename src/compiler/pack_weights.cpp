@@ -43,15 +43,15 @@ class Packer {
     Stage& stage = *item.stage;
     const std::optional<PanelChoice> choice = choose_panels(
         stage.definition, target_, [&](const std::string& buffer) { return lowered_.is_constant(buffer); },
-        choice_of(stage));
+        lowered_.buffers, choice_of(stage));
     if (!choice)
       return;
     const Scalar& load = choice->load;
     const std::vector<size_t> order = order_in_panels(stage.definition, load);
     const size_t reduced = stage.definition.reduced.size();
     const std::string name =
-        fmt::format("{}_panels{}_{}_{}", load.name(), choice->lanes, reduced, fmt::join(order, "_"));
-    add_panels(name, load.name(), order, reduced, choice->lanes);
+        fmt::format("{}_panels{}_{}_{}", load.name(), choice->panels.lanes, reduced, fmt::join(order, "_"));
+    add_panels(name, load.name(), order, reduced, choice->panels.lanes);
     std::vector<Scalar> place;
     for (size_t dim : order)
       place.push_back(load.operands()[dim]);
@@ -62,7 +62,8 @@ class Packer {
     value = loops::replace_loads(value, [&](const Scalar& each) {
       return each == load ? Scalar::load(name, load.dtype(), place) : each;
     });
-    stage.panels = Panels{.buffer = name, .lanes = choice->lanes};
+    stage.panels = choice->panels;
+    stage.panels->buffer = name;
     item.reads = buffers_read(stage);
   }
 

@@ -312,19 +312,32 @@ class Contraction {
     std::vector<Statement> fetches;
     if (const int64_t shares = shares_of_panel(); shares > 1)
       fetches.push_back(fetch_share(*ahead, shares));
+    if (panels_->rows_adjoin && bytes_across() > target_.caches.level2 / 2)
+      fetches.emplace_back(fetch_rows());
     for (Scalar& index : ahead->at)
       index = index.substitute({{last, Dim::symbol(last) + kTurnsAhead}});
     fetches.emplace_back(
         make_loop(kLaneVariable, shape_.lanes, Mark::Vector, as_list(loops::Fetch{std::move(*ahead)})));
     return fetches;
   }
-  // At most as many as there are blocks that read a panel one after the other.
+  // Of the next block, as many elements in each turn of the sum as a block has rows.
+  loops::Fetch fetch_rows() const {
+    const Axis& summed = sum_.reduced.front();
+    std::map<std::string, Dim> at{{summed.variable, Dim::symbol(summed.variable) * shape_.rows}};
+    place_in_axes(at, (Dim::symbol(kRowsVariable) + 1) * shape_.rows, shape_.first_row_axis, *shape_.row + 1);
+    const Scalar load = shape_.across->substitute(at);
+    return {{load.name(), load.operands()}};
+  }
+  // At most as many as there are blocks that read a panel one after the other. One where there are so many
+  // that it hardly matters how long the first has to wait.
   int64_t shares_of_panel() const {
-    constexpr int64_t kUnknown = 4;
+    constexpr int64_t kUnknown = 4, kMany = 100;
     Dim passes = ceil_div(row_size(), shape_.rows);
     for (size_t i : axes_within_panel())
       passes = passes * sum_.axes[i].size;
     const int64_t most = std::max<int64_t>(passes.constant().value_or(kUnknown) / parts(), 1);
+    if (most > kMany)
+      return 1;
     return std::gcd(static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(most))), shape_.lanes);
   }
   // Of the next panel: as much of it, in each turn of the sum, as one of so many shares has of a row. Nothing

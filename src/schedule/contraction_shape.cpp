@@ -18,7 +18,7 @@ constexpr int64_t kMostRows = 14;  // of a block: more make its code longer, and
 constexpr int64_t kLeastPanels =
     12;  // that read blocks of rows: for fewer, moving these costs more than it saves
 constexpr int64_t kToEndRow = 16;    // instructions that begin and end a row of a block
-constexpr double kLeastGain = 1.04;  // of wider blocks: what is estimated to be less is not
+constexpr double kLeastGain = 1.04;  // of other blocks: what is estimated to be less is not
 constexpr int64_t kMostShared = 7;   // elements that rows share with others, in registers
 
 class ShapeChooser {
@@ -33,9 +33,11 @@ class ShapeChooser {
     if (panels) {
       shape_.first_lane_axis = sum_.axes.size() - 1;
       shape_.lanes = panels->lanes;
+      shape_.first_row_axis = shape_.row.value_or(0) + 1 - panels->row_axes;
       shape_.rows = shape_.row ? best_rows(shape_.lanes) : 1;
       if (fits_tiles()) {
         shape_.tiles = true;
+        shape_.first_row_axis = *shape_.row;
         while (runs_on_into(shape_.first_row_axis))
           --shape_.first_row_axis;
         shape_.rows = rows_of_tiles(*row_size().constant());
@@ -59,13 +61,14 @@ class ShapeChooser {
     return shape_;
   }
 
-  // Rows that lie one after the other are as many streams from memory as a block has, more than processors
-  // fetch ahead.
+  // Arm multiplies by one element of a register, and one load brings those of several rows where they lie
+  // side by side. Loads of x86 repeat an element as they go, wherever it lies.
   std::optional<RowChoice> choose_row_blocks(const Panels& panels) {
     run(false, panels);
-    if (!choice_.row_blocks.value_or(true) || !shape_.row || shape_.tiles || shape_.both_along ||
-        shape_.across->kind() != Scalar::Kind::Load || sum_.reduced.size() != 1 ||
-        !sum_.reduced.front().size.is_constant() || row_size().constant().value_or(0) < 2 * shape_.rows ||
+    if (!choice_.row_blocks.value_or(target_.architecture == Architecture::Arm64) || !shape_.row ||
+        shape_.tiles || shape_.both_along || shape_.across->kind() != Scalar::Kind::Load ||
+        sum_.reduced.size() != 1 || !sum_.reduced.front().size.is_constant() ||
+        row_size().constant().value_or(0) < 2 * shape_.rows ||
         ceil_div(lane_size(), shape_.lanes).constant().value_or(0) <
             (choice_.row_blocks ? 1 : kLeastPanels) ||
         !runs_through_memory(*shape_.across, sum_.reduced.front()))
@@ -77,7 +80,8 @@ class ShapeChooser {
     return RowChoice{*shape_.across, row, shape_.rows};
   }
 
-  std::optional<PanelChoice> choose_panels(const std::function<bool(const std::string&)>& is_constant) {
+  std::optional<PanelChoice> choose_panels(const std::function<bool(const std::string&)>& is_constant,
+                                           const std::map<std::string, loops::Buffer>& buffers) {
     if (sum_.results.size() != 1 || sum_.axes.empty() || sum_.combine != "+" ||
         !is_product(sum_.values.front()))
       return std::nullopt;
@@ -87,9 +91,16 @@ class ShapeChooser {
     shape_.first_lane_axis = sum_.axes.size() - 1;
     if (!lane_size().is_constant() || !choose_sizes())
       return std::nullopt;
+    join_rows(buffers);
     const std::optional<Scalar> load =
         constant_in(shape_.along ? *shape_.along : sum_.values.front(), is_constant);
-    return load ? std::optional(PanelChoice{*load, shape_.lanes}) : std::nullopt;
+    if (!load)
+      return std::nullopt;
+    return PanelChoice{*load,
+                       {.buffer = "",
+                        .lanes = shape_.lanes,
+                        .row_axes = shape_.row.value_or(0) + 1 - shape_.first_row_axis,
+                        .rows_adjoin = shape_.row && rows_adjoin(buffers)}};
   }
 
  private:
@@ -122,11 +133,56 @@ class ShapeChooser {
 
   // Whether the rows of an axis follow those of the one before, so that blocks need not end with it.
   bool runs_on_into(size_t axis) const {
-    if (axis == 0 || !sum_.axes[axis - 1].size.is_constant() || !sum_.axes[axis].size.is_constant() ||
-        mentions(*shape_.along, sum_.axes[axis - 1].variable) ||
-        !mentions(*shape_.across, sum_.axes[axis - 1].variable))
+    return may_run_on_into(axis) && loops::runs_on(*shape_.across, sum_.axes[axis - 1], sum_.axes[axis]);
+  }
+  bool may_run_on_into(size_t axis) const {
+    return axis > 0 && sum_.axes[axis - 1].size.is_constant() && sum_.axes[axis].size.is_constant() &&
+           !mentions(*shape_.along, sum_.axes[axis - 1].variable) &&
+           mentions(*shape_.across, sum_.axes[axis - 1].variable);
+  }
+  // Where blocks that do not end with an axis compute less in vain, or more rows at once.
+  void join_rows(const std::map<std::string, loops::Buffer>& buffers) {
+    if (!shape_.row || shape_.both_along || !row_size().is_constant())
+      return;
+    const ContractionShape apart = shape_;
+    double time_apart = time_of(shape_.rows, shape_.lanes);
+    while (lies_after_the_one_before(shape_.first_row_axis, buffers))
+      --shape_.first_row_axis;
+    if (shape_.first_row_axis == apart.first_row_axis)
+      return;
+    for (size_t i = shape_.first_row_axis; i < apart.first_row_axis; ++i)
+      time_apart *= static_cast<double>(*sum_.axes[i].size.constant());
+    choose_sizes();
+    if (time_of(shape_.rows, shape_.lanes) >= time_apart)
+      shape_ = apart;
+  }
+  // Whether they do in memory, whatever the indices.
+  bool lies_after_the_one_before(size_t axis, const std::map<std::string, loops::Buffer>& buffers) const {
+    if (!may_run_on_into(axis))
       return false;
-    return loops::runs_on(*shape_.across, sum_.axes[axis - 1], sum_.axes[axis]);
+    bool all = true;
+    loops::for_each_load(*shape_.across, [&](const Scalar& load) {
+      const std::optional<Scalar> place = place_in_memory(load, buffers);
+      all = all && place && loops::runs_on(*place, sum_.axes[axis - 1], sum_.axes[axis]);
+    });
+    return all;
+  }
+  bool rows_adjoin(const std::map<std::string, loops::Buffer>& buffers) const {
+    if (shape_.across->kind() != Scalar::Kind::Load || sum_.reduced.size() != 1)
+      return false;
+    const std::optional<Scalar> place = place_in_memory(*shape_.across, buffers);
+    return place && loops::runs_on(*place, sum_.axes[*shape_.row], sum_.reduced.front());
+  }
+  // In elements from the start of the buffer.
+  static std::optional<Scalar> place_in_memory(const Scalar& load,
+                                               const std::map<std::string, loops::Buffer>& buffers) {
+    Dim place = 0;
+    for (size_t i = 0; i < load.operands().size(); ++i) {
+      if (load.operands()[i].kind() != Scalar::Kind::Index)
+        return std::nullopt;
+      place = place * buffers.at(load.name()).sizes[i] + load.operands()[i].index();
+    }
+    return Scalar::index(place);
   }
   // Of all that rows of tiles run over.
   Dim size_of_rows_on() const {
@@ -298,23 +354,23 @@ class ShapeChooser {
     }
     shape_.rows = best_rows(lanes);
     if (const int64_t fewer = whole_lanes() / kRegistersPerVector; size && lanes > fewer)
-      take_if_faster(fewer, 1);
+      take_if_faster(fewer);
     if (const int64_t more = kRegistersPerVector * whole_lanes(); size && *size >= more && may_be_wide())
-      take_if_faster(more, kLeastGain);
+      take_if_faster(more);
     return true;
   }
 
-  void take_if_faster(int64_t lanes, double gain) {
+  void take_if_faster(int64_t lanes) {
     if (const int64_t rows = best_rows(lanes);
-        gain * time_of(rows, lanes) < time_of(shape_.rows, shape_.lanes)) {
+        kLeastGain * time_of(rows, lanes) < time_of(shape_.rows, shape_.lanes)) {
       shape_.lanes = lanes;
       shape_.rows = rows;
     }
   }
-  // Whether the factor across the lanes is the same in more of them.
+  // Whether the factor across the lanes is the same in more of them, and tiles are not to have them.
   bool may_be_wide() const {
-    return !mentions(*shape_.across, sum_.axes.back().variable) && row_size().is_constant() &&
-           sum_.values.front().function() == Function::Multiply;
+    return !choice_.split.value_or(false) && !mentions(*shape_.across, sum_.axes.back().variable) &&
+           row_size().is_constant() && sum_.values.front().function() == Function::Multiply;
   }
 
   int64_t chosen_lanes() const { return *choice_.vectors * whole_lanes() / kRegistersPerVector; }
@@ -346,14 +402,20 @@ class ShapeChooser {
     return best;
   }
   // Of all blocks, in instructions: rows and lanes that a last block computes in vain count too. To begin and
-  // end a row of a block takes as long as some turns of the sum.
+  // end a row of a block takes as long as some turns of the sum, and each line from the second cache as long
+  // as two instructions: what rows share may stay in the first, but not what other blocks of lanes share.
   double time_of(int64_t rows, int64_t lanes) const {
-    const int64_t vectors = vectors_of(lanes);
+    constexpr int64_t kLine = 64, kToReadLine = 2;
+    const int64_t vectors = vectors_of(lanes), shared = vectors * target_.vector_bytes;
+    const bool stays = turns() * shared <= target_.caches.level1_data / 4 * 3;
+    const int64_t bytes = rows * info(shape_.across->dtype()).bytes + (stays ? 0 : shared);
     const auto blocks = [](const Dim& size, int64_t block) {
       return static_cast<double>(*ceil_div(size, block).constant());
     };
+    const double turn = static_cast<double>(std::max(vectors * rows, vectors + rows) + 1) +
+                        static_cast<double>(kToReadLine * bytes) / kLine;
     return blocks(lane_size(), lanes) * blocks(row_size(), rows) *
-           static_cast<double>((std::max(vectors * rows, vectors + rows) + 1) * turns() + kToEndRow * rows);
+           (turn * static_cast<double>(turns()) + static_cast<double>(kToEndRow * rows));
   }
   // Of the sum; many, where only running tells.
   int64_t turns() const {
@@ -437,8 +499,9 @@ std::optional<ContractionShape> shape_of_contraction(const Definition& sum, cons
 
 std::optional<PanelChoice> choose_panels(const Definition& sum, const Target& target,
                                          const std::function<bool(const std::string&)>& is_constant,
+                                         const std::map<std::string, loops::Buffer>& buffers,
                                          const ContractionChoice& choice) {
-  return ShapeChooser(sum, target, choice).choose_panels(is_constant);
+  return ShapeChooser(sum, target, choice).choose_panels(is_constant, buffers);
 }
 
 std::optional<RowChoice> choose_row_blocks(const Definition& sum, const Panels& panels, const Target& target,

@@ -38,14 +38,16 @@ std::optional<ContractionShape> shape_of_contraction(const loops::Definition& su
                                                      const std::optional<Panels>& panels = std::nullopt,
                                                      const ContractionChoice& choice = {});
 
-// The load of a constant that had better lie in panels, and how many lanes these should have; nothing where
-// there is none. Each index of the load is an axis of its own, or 0.
+// The load of a constant that had better lie in panels, and these, which have no name yet; nothing where
+// there is none. Each index of the load is an axis of its own, or 0. `buffers` are those that the product
+// reads.
 struct PanelChoice {
   loops::Scalar load;
-  int64_t lanes;
+  Panels panels;
 };
 std::optional<PanelChoice> choose_panels(const loops::Definition& sum, const Target& target,
                                          const std::function<bool(const std::string&)>& is_constant,
+                                         const std::map<std::string, loops::Buffer>& buffers,
                                          const ContractionChoice& choice = {});
 
 // The load of the factor across the lanes, of a product with panels, whose rows had better lie in blocks, and

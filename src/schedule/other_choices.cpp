@@ -125,7 +125,7 @@ class ChoiceLister {
       choice.vectors = vectors;
       add(choice);
     };
-    const std::optional<int64_t> size = sum_.definition.axes[*shape_->row].size.constant();
+    const std::optional<int64_t> size = shape_->row_size(sum_.definition).constant();
     if (!size) {
       add_block(most);
       add_block(std::max<int64_t>(most / 2, 1));

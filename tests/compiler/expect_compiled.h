@@ -40,9 +40,9 @@ inline CompileOptions without_cache() {
   return options;
 }
 
-inline std::string kernels_in(const Graph& graph) {
+inline std::string kernels_in(const Graph& graph, const CompileOptions& options = without_cache()) {
   std::string text;
-  for (const loops::Kernel& kernel : kernels_of(graph, without_cache()))
+  for (const loops::Kernel& kernel : kernels_of(graph, options))
     text += loops::print(kernel);
   return text;
 }
@@ -62,10 +62,11 @@ inline Data inputs_for(const Graph& graph, const std::map<std::string, int64_t>&
   return inputs;
 }
 
-inline void expect_as_evaluated(const Graph& graph, const std::map<std::string, int64_t>& sizes = {}) {
+inline void expect_as_evaluated(const Graph& graph, const std::map<std::string, int64_t>& sizes = {},
+                                const CompileOptions& options = without_cache()) {
   const Data inputs = inputs_for(graph, sizes);
   const Data wanted = evaluate(graph, inputs);
-  const std::unique_ptr<Program> program = compile(graph, without_cache());
+  const std::unique_ptr<Program> program = compile(graph, options);
   for (const int threads : {1, 2, 3}) {
     const Data got = program->run(inputs, {.seed = 0, .threads = threads});
     for (size_t i = 0; i < wanted.size(); ++i) {

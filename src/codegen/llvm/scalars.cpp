@@ -5,6 +5,7 @@
 
 #include "codegen/llvm/dot_bytes.h"
 #include "codegen/llvm/dot_pairs.h"
+#include "ir/dim_expression.h"
 
 namespace tenon::codegen {
 
@@ -12,6 +13,20 @@ using llvm::Value;
 using loops::Function;
 using loops::Place;
 using loops::Scalar;
+
+namespace {
+
+bool divides(const Scalar& index) {
+  if (index.kind() != Scalar::Kind::Index || index.index().is_unknown())
+    return false;
+  for (const DimTerm& term : terms_of(index.index()))
+    for (const DimFactor& factor : term.factors)
+      if (factor->function == DimFunction::FloorDiv || factor->function == DimFunction::Mod)
+        return true;
+  return false;
+}
+
+}  // namespace
 
 void ScalarEmitter::mark(llvm::Instruction* access, const Storage& storage) {
   if (storage.scope != nullptr) {
@@ -254,11 +269,15 @@ ScalarEmitter::Offset ScalarEmitter::offset_of(const Storage& storage, const std
     step = own ? step + *own * strides[i] : Dim();
   }
   offset.step = step.constant();
-  if (!offset.step)
-    if (const std::optional<Dim> whole = whole_offset(at, strides);
-        whole && (offset.step = slope_of(*whole, lanes_->variable).value_or(Dim()).constant())) {
-      offset.first = indices_.value(*whole);
-      return offset;
+  // What is divided to find one index may be multiplied again to find the next.
+  if (!offset.step || std::ranges::any_of(at, divides))
+    if (const std::optional<Dim> whole = whole_offset(at, strides)) {
+      if (!offset.step)
+        offset.step = slope_of(*whole, lanes_->variable).value_or(Dim()).constant();
+      if (offset.step) {
+        offset.first = indices_.value(*whole);
+        return offset;
+      }
     }
   if (offset.step) {
     offset.first = builder_.getInt64(0);
@@ -284,7 +303,7 @@ std::optional<Dim> ScalarEmitter::whole_offset(const std::vector<Scalar>& at,
       return std::nullopt;
     whole = whole + at[i].index() * strides[i];
   }
-  return whole;
+  return whole.is_unknown() ? std::nullopt : std::optional(whole);
 }
 
 Value* ScalarEmitter::first_lane(const Scalar& index) {
