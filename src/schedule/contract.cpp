@@ -1,14 +1,13 @@
 #include "schedule/contract.h"
 
 #include <algorithm>
-#include <bit>
-#include <numeric>
 #include <set>
 
 #include "base/error.h"
 #include "schedule/assign.h"
 #include "schedule/contraction_shape.h"
 #include "schedule/count_parts.h"
+#include "schedule/fetch_panels.h"
 #include "schedule/sum_in_parts.h"
 #include "schedule/sum_tiles.h"
 
@@ -31,7 +30,6 @@ using loops::Statement;
 namespace {
 
 constexpr const char* kPanel = "panel";
-constexpr int64_t kTurnsAhead = 24;  // of a sum, whose factors are fetched
 // Loop variables, which end in a number: no size of the user's does when it gets here.
 constexpr const char *kRowsVariable = "rows0", *kRowVariable = "row0", *kLanesVariable = "lanes0",
                      *kLaneVariable = "lane0", *kPartVariable = "part0", *kPanelVariable = "panel0";
@@ -298,26 +296,31 @@ class Contraction {
     return Scalar::apply(value.function(), {std::move(across), std::move(along)});
   }
 
-  // Panels come from memory, or from a cache far away, and processors see what comes next in one page alone.
-  // All that read a panel fetch a share of the next, so that memory has as long to bring it as they take, not
-  // the first of them alone.
+  // Panels that lie one after the other are read one after the other, too.
   std::vector<Statement> fetch_ahead() const {
-    std::optional<loops::Place> ahead;
-    const std::string& last = sum_.reduced.back().variable;
+    std::optional<loops::Place> here;
     loops::for_each_load(placed(*shape_.along, false), [&](const Scalar& load) {
       if (load.name() == panels_->buffer)
-        ahead = {load.name(), load.operands()};
+        here = {load.name(), load.operands()};
     });
-    CHECK(ahead, "no factor is in the panels {}", panels_->buffer);
-    std::vector<Statement> fetches;
-    if (const int64_t shares = shares_of_panel(); shares > 1)
-      fetches.push_back(fetch_share(*ahead, shares));
+    CHECK(here, "no factor is in the panels {}", panels_->buffer);
+    PanelReads reads{.here = *here, .next = *here, .summed = sum_.reduced, .lane = kLaneVariable};
+    const size_t lane = here->at.size() - 1, panel = lane - 1 - sum_.reduced.size();
+    reads.next.at[panel] = Scalar::index(Dim::symbol(kLanesVariable) + 1);
+    for (size_t i = panel + 1; i <= lane; ++i)
+      reads.next.at[i] = Scalar::index(0);
+    reads.lanes = shape_.lanes;
+    reads.passes = 1;
+    for (size_t i : axes_within_panel()) {
+      reads.pass = reads.pass * sum_.axes[i].size + Dim::symbol(sum_.axes[i].variable) - first_turn(i);
+      reads.passes = reads.passes * sum_.axes[i].size;
+    }
+    const Dim blocks = ceil_div(row_size(), shape_.rows);
+    reads.pass = reads.pass * blocks + Dim::symbol(kRowsVariable) - first_turn(*shape_.row);
+    reads.passes = floor_div(reads.passes * blocks, parts());
+    std::vector<Statement> fetches = fetch_panels(reads);
     if (panels_->rows_adjoin && bytes_across() > target_.caches.level2 / 2)
       fetches.emplace_back(fetch_rows());
-    for (Scalar& index : ahead->at)
-      index = index.substitute({{last, Dim::symbol(last) + kTurnsAhead}});
-    fetches.emplace_back(
-        make_loop(kLaneVariable, shape_.lanes, Mark::Vector, as_list(loops::Fetch{std::move(*ahead)})));
     return fetches;
   }
   // Of the next block, as many elements in each turn of the sum as a block has rows.
@@ -327,43 +330,6 @@ class Contraction {
     place_in_axes(at, (Dim::symbol(kRowsVariable) + 1) * shape_.rows, shape_.first_row_axis, *shape_.row + 1);
     const Scalar load = shape_.across->substitute(at);
     return {{load.name(), load.operands()}};
-  }
-  // At most as many as there are blocks that read a panel one after the other. One where there are so many
-  // that it hardly matters how long the first has to wait.
-  int64_t shares_of_panel() const {
-    constexpr int64_t kUnknown = 4, kMany = 100;
-    Dim passes = ceil_div(row_size(), shape_.rows);
-    for (size_t i : axes_within_panel())
-      passes = passes * sum_.axes[i].size;
-    const int64_t most = std::max<int64_t>(passes.constant().value_or(kUnknown) / parts(), 1);
-    if (most > kMany)
-      return 1;
-    return std::gcd(static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(most))), shape_.lanes);
-  }
-  // Of the next panel: as much of it, in each turn of the sum, as one of so many shares has of a row. Nothing
-  // is less than the line of an element.
-  Statement fetch_share(loops::Place place, int64_t shares) const {
-    constexpr int64_t kLine = 16;
-    const int64_t count = shape_.lanes / shares;
-    Dim turn = 0, turns = 1, pass = 0;
-    for (const Axis& axis : sum_.reduced) {
-      turn = turn * axis.size + Dim::symbol(axis.variable);
-      turns = turns * axis.size;
-    }
-    for (size_t i : axes_within_panel())
-      pass = pass * sum_.axes[i].size + Dim::symbol(sum_.axes[i].variable) - first_turn(i);
-    pass = pass * ceil_div(row_size(), shape_.rows) + Dim::symbol(kRowsVariable) - first_turn(*shape_.row);
-    const size_t lane = place.at.size() - 1, panel = lane - 1 - sum_.reduced.size();
-    place.at[panel] = Scalar::index(Dim::symbol(kLanesVariable) + 1);
-    for (size_t i = panel + 1; i < lane; ++i)
-      place.at[i] = Scalar::index(0);
-    const Dim first = (min(pass, shares - 1) * turns + turn) * count;
-    if (count <= kLine) {
-      place.at[lane] = Scalar::index(first);
-      return loops::Fetch{std::move(place)};
-    }
-    place.at[lane] = Scalar::index(first + Dim::symbol(kLaneVariable));
-    return make_loop(kLaneVariable, count, Mark::Vector, as_list(loops::Fetch{std::move(place)}));
   }
 
   // What becomes of the sums.

@@ -402,18 +402,16 @@ class ShapeChooser {
     return best;
   }
   // Of all blocks, in instructions: rows and lanes that a last block computes in vain count too. To begin and
-  // end a row of a block takes as long as some turns of the sum, and each line from the second cache as long
-  // as two instructions: what rows share may stay in the first, but not what other blocks of lanes share.
+  // end a row of a block takes as long as some turns of the sum.
   double time_of(int64_t rows, int64_t lanes) const {
-    constexpr int64_t kLine = 64, kToReadLine = 2;
-    const int64_t vectors = vectors_of(lanes), shared = vectors * target_.vector_bytes;
-    const bool stays = turns() * shared <= target_.caches.level1_data / 4 * 3;
-    const int64_t bytes = rows * info(shape_.across->dtype()).bytes + (stays ? 0 : shared);
     const auto blocks = [](const Dim& size, int64_t block) {
       return static_cast<double>(*ceil_div(size, block).constant());
     };
-    const double turn = static_cast<double>(std::max(vectors * rows, vectors + rows) + 1) +
-                        static_cast<double>(kToReadLine * bytes) / kLine;
+    const double turn = time_of_turn({.rows = rows,
+                                      .vectors = vectors_of(lanes),
+                                      .turns = turns(),
+                                      .element_bytes = info(shape_.across->dtype()).bytes},
+                                     target_);
     return blocks(lane_size(), lanes) * blocks(row_size(), rows) *
            (turn * static_cast<double>(turns()) + static_cast<double>(kToEndRow * rows));
   }
@@ -507,6 +505,16 @@ std::optional<PanelChoice> choose_panels(const Definition& sum, const Target& ta
 std::optional<RowChoice> choose_row_blocks(const Definition& sum, const Panels& panels, const Target& target,
                                            const ContractionChoice& choice) {
   return ShapeChooser(sum, target, choice).choose_row_blocks(panels);
+}
+
+double time_of_turn(const BlockOfRows& block, const Target& target) {
+  constexpr int64_t kLine = 64, kToReadLine = 2;
+  const auto [rows, vectors, turns, element_bytes] = block;
+  const int64_t shared = vectors * target.vector_bytes;
+  const bool stays = turns * shared <= target.caches.level1_data / 4 * 3;
+  const int64_t bytes = rows * element_bytes + (stays ? 0 : shared);
+  return static_cast<double>(std::max(vectors * rows, vectors + rows) + 1) +
+         static_cast<double>(kToReadLine * bytes) / kLine;
 }
 
 int64_t lanes_of_block(DType dtype, const Target& target) {

@@ -64,6 +64,14 @@ std::optional<RowChoice> choose_row_blocks(const loops::Definition& sum, const P
 // Whether loads that move along the axis move from element to element in memory.
 bool runs_through_memory(const loops::Scalar& value, const loops::Axis& axis);
 
+// How long a turn of the sum takes in a block of so many rows, of so many registers each, in instructions.
+// Lines from the second cache take as long as two: what rows share may stay in the first, where there are not
+// many turns, but not what they share with other blocks of lanes.
+struct BlockOfRows {
+  int64_t rows, vectors, turns, element_bytes;
+};
+double time_of_turn(const BlockOfRows& block, const Target& target);
+
 // How many results of a dtype stand side by side in a block, and how many rows of them, where there are so
 // many.
 int64_t lanes_of_block(DType dtype, const Target& target);

@@ -5,6 +5,8 @@
 #include "base/error.h"
 #include "loops/arithmetic.h"
 #include "schedule/assign.h"
+#include "schedule/contraction_shape.h"
+#include "schedule/fetch_panels.h"
 
 namespace tenon {
 
@@ -223,7 +225,11 @@ class WinogradNest {
                   most = std::min<int64_t>(
                       std::max<int64_t>((target.vector_registers - 2 - vectors) / vectors, 1), kMostRows);
     int64_t best = std::clamp<int64_t>(tiles, 1, most);
-    const auto time_of = [&](int64_t rows) { return divide_up(tiles, rows) * (vectors * rows + 1); };
+    const auto time_of = [&](int64_t rows) {
+      return static_cast<double>(divide_up(tiles, rows)) *
+             time_of_turn({.rows = rows, .vectors = vectors, .turns = sums_.channels, .element_bytes = 4},
+                          target);
+    };
     for (int64_t rows = best - 1; rows > most / 2; --rows)
       if (time_of(rows) < time_of(best))
         best = rows;
@@ -336,6 +342,15 @@ class WinogradNest {
         {.places = {{kFactors, {lane()}}},
          .combine = "",
          .values = {load(weights_->name().c_str(), {at(Dim::symbol(kFilters)), element, channel, lane()})}}));
+    append(terms,
+           fetch_panels({.here = {weights_->name(), {at(Dim::symbol(kFilters)), element, channel, lane()}},
+                         .next = {weights_->name(),
+                                  {at(Dim::symbol(kFilters)), at(Dim::symbol(kElement) + 1), at(0), at(0)}},
+                         .summed = {{kChannel, sums_.channels}},
+                         .lane = kLane,
+                         .lanes = filters_,
+                         .pass = Dim::symbol(kRows),
+                         .passes = divide_up(blocks_.tiles(), rows_)}));
     terms.emplace_back(
         in_rows({.places = {{kSums, {row, lane()}}},
                  .combine = "+",

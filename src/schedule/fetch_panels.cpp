@@ -1,0 +1,65 @@
+#include "schedule/fetch_panels.h"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
+#include "schedule/assign.h"
+
+namespace tenon {
+
+using loops::Axis;
+using loops::Fetch;
+using loops::Mark;
+using loops::Place;
+using loops::Scalar;
+using loops::Statement;
+
+namespace {
+
+constexpr int64_t kTurnsAhead = 24;
+constexpr int64_t kUnknownPasses = 4;
+constexpr int64_t kManyPasses = 100;  // it hardly matters how long the first of so many has to wait
+constexpr int64_t kLine = 16;         // elements that are fetched with one
+
+// All blocks that read a panel fetch a share of the next, so that memory has as long to bring it as they
+// take, not the first of them alone. At most as many as there are of them.
+int64_t shares_of(const PanelReads& reads) {
+  const int64_t passes = std::max<int64_t>(reads.passes.constant().value_or(kUnknownPasses), 1);
+  if (passes > kManyPasses)
+    return 1;
+  return std::gcd(static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(passes))), reads.lanes);
+}
+
+// As much of the next panel as one of so many shares has of what a turn reads.
+Statement fetch_share(const PanelReads& reads, int64_t shares) {
+  const int64_t count = reads.lanes / shares;
+  Dim turn = 0, turns = 1;
+  for (const Axis& axis : reads.summed) {
+    turn = turn * axis.size + Dim::symbol(axis.variable);
+    turns = turns * axis.size;
+  }
+  const Dim first = (min(reads.pass, shares - 1) * turns + turn) * count;
+  Place place = reads.next;
+  place.at.back() = Scalar::index(count > kLine ? first + Dim::symbol(reads.lane) : first);
+  if (count <= kLine)
+    return Fetch{std::move(place)};
+  return make_loop(reads.lane, count, Mark::Vector, as_list(Fetch{std::move(place)}));
+}
+
+}  // namespace
+
+std::vector<Statement> fetch_panels(const PanelReads& reads) {
+  std::vector<Statement> fetches;
+  if (const int64_t shares = shares_of(reads); shares > 1)
+    fetches.push_back(fetch_share(reads, shares));
+  // Processors see what comes next in one page alone.
+  const std::string& last = reads.summed.back().variable;
+  Place ahead = reads.here;
+  for (Scalar& index : ahead.at)
+    index = index.substitute({{last, Dim::symbol(last) + kTurnsAhead}});
+  fetches.emplace_back(make_loop(reads.lane, reads.lanes, Mark::Vector, as_list(Fetch{std::move(ahead)})));
+  return fetches;
+}
+
+}  // namespace tenon
