@@ -140,26 +140,29 @@ class ShapeChooser {
            !mentions(*shape_.along, sum_.axes[axis - 1].variable) &&
            mentions(*shape_.across, sum_.axes[axis - 1].variable);
   }
-  // Where blocks that do not end with an axis compute less in vain, or more rows at once.
+  // Where blocks that do not end with an axis compute less in vain, or more rows at once. Rows that do not
+  // follow each other in memory need an address each.
   void join_rows(const std::map<std::string, loops::Buffer>& buffers) {
+    constexpr double kToFindRows = 1.09;
     if (!shape_.row || shape_.both_along || !row_size().is_constant())
       return;
-    const ContractionShape apart = shape_;
-    double time_apart = time_of(shape_.rows, shape_.lanes);
-    while (lies_after_the_one_before(shape_.first_row_axis, buffers))
+    ContractionShape best = shape_;
+    double least = time_of(shape_.rows, shape_.lanes), factor = 1;
+    while (may_run_on_into(shape_.first_row_axis)) {
+      least *= static_cast<double>(*sum_.axes[shape_.first_row_axis - 1].size.constant());
+      if (!lies_after_the_one_before(shape_.first_row_axis, buffers))
+        factor = kToFindRows;
       --shape_.first_row_axis;
-    if (shape_.first_row_axis == apart.first_row_axis)
-      return;
-    for (size_t i = shape_.first_row_axis; i < apart.first_row_axis; ++i)
-      time_apart *= static_cast<double>(*sum_.axes[i].size.constant());
-    choose_sizes();
-    if (time_of(shape_.rows, shape_.lanes) >= time_apart)
-      shape_ = apart;
+      choose_sizes();
+      if (const double time = factor * time_of(shape_.rows, shape_.lanes); time < least) {
+        best = shape_;
+        least = time;
+      }
+    }
+    shape_ = std::move(best);
   }
   // Whether they do in memory, whatever the indices.
   bool lies_after_the_one_before(size_t axis, const std::map<std::string, loops::Buffer>& buffers) const {
-    if (!may_run_on_into(axis))
-      return false;
     bool all = true;
     loops::for_each_load(*shape_.across, [&](const Scalar& load) {
       const std::optional<Scalar> place = place_in_memory(load, buffers);
@@ -508,7 +511,7 @@ std::optional<RowChoice> choose_row_blocks(const Definition& sum, const Panels& 
 }
 
 double time_of_turn(const BlockOfRows& block, const Target& target) {
-  constexpr int64_t kLine = 64, kToReadLine = 2;
+  constexpr int64_t kLine = 64, kToReadLine = 3;
   const auto [rows, vectors, turns, element_bytes] = block;
   const int64_t shared = vectors * target.vector_bytes;
   const bool stays = turns * shared <= target.caches.level1_data / 4 * 3;

@@ -65,8 +65,8 @@ std::optional<RowChoice> choose_row_blocks(const loops::Definition& sum, const P
 bool runs_through_memory(const loops::Scalar& value, const loops::Axis& axis);
 
 // How long a turn of the sum takes in a block of so many rows, of so many registers each, in instructions.
-// Lines from the second cache take as long as two: what rows share may stay in the first, where there are not
-// many turns, but not what they share with other blocks of lanes.
+// Lines from the second cache take as long as three: what rows share may stay in the first, where there are
+// not many turns, but not what they share with other blocks of lanes.
 struct BlockOfRows {
   int64_t rows, vectors, turns, element_bytes;
 };
