@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "schedule/assign.h"
-#include "schedule/contraction_shape.h"
+#include "schedule/contraction_places.h"
 #include "schedule/count_parts.h"
 #include "schedule/fetch_panels.h"
 #include "schedule/sum_in_parts.h"
@@ -29,24 +29,22 @@ using loops::Statement;
 
 namespace {
 
-constexpr const char* kPanel = "panel";
-// Loop variables, which end in a number: no size of the user's does when it gets here.
-constexpr const char *kRowsVariable = "rows0", *kRowVariable = "row0", *kLanesVariable = "lanes0",
-                     *kLaneVariable = "lane0", *kPartVariable = "part0", *kPanelVariable = "panel0";
+constexpr int64_t kUnknownRows = 128;
+constexpr const char *kPanel = "panel", *kTotals = "totals";
+// Loop variables, beside those of ContractionPlaces.
+constexpr const char *kPartVariable = "part0", *kPanelVariable = "panel0", *kTurnsVariable = "turns0",
+                     *kGroupVariable = "group0";
 
-class Contraction {
+class Contraction : ContractionPlaces {
  public:
   Contraction(const std::vector<Definition>& definitions, const std::set<std::string>& outputs,
               const Target& target, bool may_pack, const std::optional<Panels>& panels,
               const std::optional<RowBlocks>& row_blocks, ContractionShape shape)
-      : definitions_(definitions),
+      : ContractionPlaces(definitions.front(), panels, row_blocks, std::move(shape)),
+        definitions_(definitions),
         outputs_(outputs),
-        sum_(definitions.front()),
         target_(target),
         may_pack_(may_pack),
-        panels_(panels),
-        row_blocks_(row_blocks),
-        shape_(std::move(shape)),
         parts_(shape_.tiles ? std::nullopt : parts_of(sum_)) {
     CHECK(shape_.tiles || products_in(sum_.values.front()).size() == 1,
           "only tiles add several products at once");
@@ -65,9 +63,6 @@ class Contraction {
   }
 
  private:
-  Dim lane_size() const { return shape_.lane_size(sum_); }
-  Dim row_size() const { return shape_.row_size(sum_); }
-
   // Whether what a block of lanes needs is read by block after block of rows.
   bool rows_share_panel() const { return shape_.packs || (panels_ && shape_.row); }
 
@@ -103,86 +98,6 @@ class Contraction {
       body = as_list(Guard{{row_size() - 2}, std::move(body)});
     body.insert(body.begin(), Statement(Local{panel()}));
     return body;
-  }
-
-  // Whether blocks fill the lanes, so that none reaches past the last.
-  bool fills_lanes() const {
-    return shape_.lanes == 1 || (lane_size().is_constant() && *lane_size().constant() % shape_.lanes == 0);
-  }
-  Dim first_lane() const {
-    const Dim at = Dim::symbol(kLanesVariable) * shape_.lanes;
-    // The last block goes back as far as it must to be whole; what it computes twice is the same.
-    return fills_lanes() ? at : min(at, lane_size() - shape_.lanes);
-  }
-  bool fills_rows() const {
-    return shape_.rows == 1 || (row_size().is_constant() && *row_size().constant() % shape_.rows == 0);
-  }
-  // Of this block. A last one that is not whole goes back as far as it must, so that its rows are as far
-  // apart as those of others, or reads the last row again and again where running tells how many there are.
-  Dim row(bool may_leave) const {
-    const Dim first = Dim::symbol(kRowsVariable) * shape_.rows, number = Dim::symbol(kRowVariable);
-    if (fills_rows())
-      return first + number;
-    if (row_size().is_constant())
-      return min(first, row_size() - shape_.rows) + number;
-    return may_leave ? first + number : min(first + number, row_size() - 1);
-  }
-  // At least 0 where a row belongs to this block alone.
-  Dim is_own_row() const {
-    return row_size().is_constant() ? row(true) - Dim::symbol(kRowsVariable) * shape_.rows
-                                    : row_size() - 1 - row(true);
-  }
-
-  // The formula with the places in this block for the two axes.
-  Scalar placed(const Scalar& scalar, bool may_leave) const {
-    return placed(scalar, may_leave, Dim::symbol(kLaneVariable));
-  }
-  // The factor across the lanes; where it is the same in all of a block, as it is in the first.
-  Scalar placed_across() const {
-    return placed(*shape_.across, false, shape_.both_along ? Dim::symbol(kLaneVariable) : Dim(0));
-  }
-  Scalar placed(const Scalar& scalar, bool may_leave, const Dim& lane) const {
-    std::map<std::string, Dim> at;
-    place_in_axes(at, first_lane() + lane, shape_.first_lane_axis, sum_.axes.size());
-    if (shape_.row)
-      place_in_axes(at, row(may_leave), shape_.first_row_axis, *shape_.row + 1);
-    return placed_in_panels(scalar.substitute(at), lane);
-  }
-
-  // Where a position among those of all these axes is along each.
-  void place_in_axes(std::map<std::string, Dim>& at, Dim position, size_t first, size_t end) const {
-    for (size_t i = end; i-- > first;) {
-      const Dim outer = i == first ? Dim(0) : floor_div(position, sum_.axes[i].size);
-      at.emplace(sum_.axes[i].variable, position - outer * sum_.axes[i].size);
-      position = outer;
-    }
-  }
-
-  // What lies in panels, in that of this block, and rows in theirs; see Panels and RowBlocks.
-  Scalar placed_in_panels(const Scalar& scalar, const Dim& lane) const {
-    if (!panels_)
-      return scalar;
-    return loops::replace_loads(scalar, [&](const Scalar& load) {
-      std::vector<Scalar> place = load.operands();
-      if (row_blocks_ && load.name() == row_blocks_->buffer) {
-        place.front() = Scalar::index(Dim::symbol(kRowsVariable));
-        place.back() = Scalar::index(Dim::symbol(kRowVariable));
-        return Scalar::load(load.name(), load.dtype(), std::move(place));
-      }
-      if (load.name() != panels_->buffer)
-        return load;
-      place.back() = Scalar::index(lane);
-      place[place.size() - 2 - sum_.reduced.size()] = Scalar::index(Dim::symbol(kLanesVariable));
-      return Scalar::load(load.name(), load.dtype(), std::move(place));
-    });
-  }
-
-  std::vector<Scalar> place_of_sum() const {
-    std::vector<Scalar> place;
-    if (shape_.row)
-      place.push_back(Scalar::index(Dim::symbol(kRowVariable)));
-    place.push_back(Scalar::index(Dim::symbol(kLaneVariable)));
-    return place;
   }
 
   // Where the sums of a block are in the end.
@@ -304,18 +219,29 @@ class Contraction {
         here = {load.name(), load.operands()};
     });
     CHECK(here, "no factor is in the panels {}", panels_->buffer);
-    PanelReads reads{.here = *here, .next = *here, .summed = sum_.reduced, .lane = kLaneVariable};
+    PanelReads reads{
+        .here = *here, .next = *here, .summed = sum_.reduced.back().variable, .lane = kLaneVariable};
+    for (const Axis& axis : sum_.reduced) {
+      reads.turn = reads.turn * axis.size + Dim::symbol(axis.variable);
+      reads.turns = reads.turns * axis.size;
+    }
     const size_t lane = here->at.size() - 1, panel = lane - 1 - sum_.reduced.size();
     reads.next.at[panel] = Scalar::index(Dim::symbol(kLanesVariable) + 1);
     for (size_t i = panel + 1; i <= lane; ++i)
       reads.next.at[i] = Scalar::index(0);
+    if (long_sums_) {
+      const Dim first = Dim::symbol(kTurnsVariable) * long_sums_->turns;
+      reads.next.at[panel + 1] = Scalar::index(first);
+      reads.turn = reads.turn - first;
+      reads.turns = long_sums_->turns;
+    }
     reads.lanes = shape_.lanes;
     reads.passes = 1;
     for (size_t i : axes_within_panel()) {
       reads.pass = reads.pass * sum_.axes[i].size + Dim::symbol(sum_.axes[i].variable) - first_turn(i);
       reads.passes = reads.passes * sum_.axes[i].size;
     }
-    const Dim blocks = ceil_div(row_size(), shape_.rows);
+    const Dim blocks = row_blocks();
     reads.pass = reads.pass * blocks + Dim::symbol(kRowsVariable) - first_turn(*shape_.row);
     reads.passes = floor_div(reads.passes * blocks, parts());
     std::vector<Statement> fetches = fetch_panels(reads);
@@ -333,44 +259,113 @@ class Contraction {
   }
 
   // What becomes of the sums.
-  std::vector<Statement> store() const {
+  std::vector<Statement> store() {
     std::vector<Statement> stores;
+    const DType dtype = sum_.results.front().dtype;
     for (Assign& assign : go_on_with(definitions_, outputs_,
-                                     Scalar::load(totals(), sum_.results.front().dtype, place_of_sum()),
+                                     long_sums_ ? Scalar::load(kTotals, dtype, place_of_total())
+                                                : Scalar::load(totals(), dtype, place_of_sum()),
                                      [&](const Scalar& scalar) { return placed(scalar, true); }))
       stores.emplace_back(std::move(assign));
     return for_block(std::move(stores), true);
   }
 
-  // What is computed of one block of rows and lanes.
-  std::vector<Statement> block() {
+  void name_next_block() {
     sums_ = fmt::format("sums{}", made_);
     factors_ = fmt::format("factors{}", made_++);
-    const Buffer& result = sum_.results.front();
+  }
+  Local of_block(const std::string& name) const {
     std::vector<Dim> sizes;
     if (shape_.row)
       sizes.emplace_back(shape_.rows);
     sizes.emplace_back(shape_.lanes);
+    return {{.name = name,
+             .dtype = sum_.results.front().dtype,
+             .sizes = std::move(sizes),
+             .space = Space::Private}};
+  }
+  std::vector<Statement> assign(const loops::Place& to, const std::string& combine,
+                                const Scalar& value) const {
+    return for_block(Assign{.places = {to}, .combine = combine, .values = {value}}, false);
+  }
+
+  // What is computed of one block of rows and lanes.
+  std::vector<Statement> block() {
+    name_next_block();
+    const DType dtype = sum_.results.front().dtype;
+    const loops::Place sums{sums_, place_of_sum()}, all{totals(), place_of_sum()};
     std::vector<Statement> block;
-    const auto assign = [&](const std::string& to, const std::string& combine, const Scalar& value) {
-      return for_block(Assign{.places = {{to, place_of_sum()}}, .combine = combine, .values = {value}},
-                       false);
-    };
     for (const std::string& name : std::set{sums_, totals()})
-      block.emplace_back(
-          Local{{.name = name, .dtype = result.dtype, .sizes = sizes, .space = Space::Private}});
-    append(block, assign(totals(), "", sum_.initial.front()));
+      block.emplace_back(of_block(name));
+    append(block, assign(all, "", sum_.initial.front()));
     if (shape_.tiles) {
       append(block, add_tiles());
       append(block, store());
       return block;
     }
-    append(block,
-           reduce_over(turns_of_sum(), Mark::Serial, parts_, assign(sums_, "", Scalar::zero(result.dtype)),
-                       add_terms(),
-                       assign(totals(), sum_.combine, Scalar::load(sums_, result.dtype, place_of_sum()))));
+    append(block, reduce_over(turns_of_sum(), Mark::Serial, parts_, assign(sums, "", Scalar::zero(dtype)),
+                              add_terms(), assign(all, sum_.combine, Scalar::load(sums_, dtype, sums.at))));
     append(block, store());
     return block;
+  }
+
+  // --- sums so long that the rows of one do not stay in cache until the next panel needs them ---
+
+  // Some turns of the sums of all rows with some panels, then the next.
+  std::vector<Statement> in_turns() {
+    const Axis& summed = sum_.reduced.front();
+    const auto over_group = [&](Body body) {
+      Loop panels = make_loop(kLanesVariable, whole_panels(), Mark::Serial, over_rows(Mark::Serial, body));
+      panels.begin = Dim::symbol(kGroupVariable) * long_sums_->panels;
+      panels.end = min(panels.begin + long_sums_->panels, whole_panels());
+      return as_list(std::move(panels));
+    };
+    std::vector<Statement> body =
+        as_list(Local{{.name = kTotals,
+                       .dtype = sum_.results.front().dtype,
+                       .sizes = {long_sums_->panels, row_blocks() * shape_.rows, shape_.lanes}}});
+    append(body, over_group(&Contraction::start_totals));
+    body.emplace_back(make_loop(kTurnsVariable, ceil_div(summed.size, long_sums_->turns), Mark::Serial,
+                                over_group(&Contraction::add_turns)));
+    append(body, over_group(&Contraction::store));
+    return as_list(make_loop(kGroupVariable, ceil_div(whole_panels(), long_sums_->panels), Mark::Parallel,
+                             std::move(body)));
+  }
+  std::vector<Scalar> place_of_total() const {
+    return {Scalar::index(Dim::symbol(kLanesVariable) - Dim::symbol(kGroupVariable) * long_sums_->panels),
+            Scalar::index(Dim::symbol(kRowsVariable) * shape_.rows + Dim::symbol(kRowVariable)),
+            Scalar::index(Dim::symbol(kLaneVariable))};
+  }
+  std::vector<Statement> start_totals() {
+    return assign({kTotals, place_of_total()}, "", sum_.initial.front());
+  }
+  std::vector<Statement> add_turns() {
+    name_next_block();
+    const DType dtype = sum_.results.front().dtype;
+    const Axis& summed = sum_.reduced.front();
+    const loops::Place sums{sums_, place_of_sum()};
+    std::vector<Statement> block = as_list(of_block(sums_));
+    append(block, assign(sums, "", Scalar::zero(dtype)));
+    Loop terms = make_loop(summed.variable, summed.size, Mark::Serial, add_terms());
+    terms.begin = Dim::symbol(kTurnsVariable) * long_sums_->turns;
+    terms.end = min(terms.begin + long_sums_->turns, summed.size);
+    block.emplace_back(std::move(terms));
+    append(block, assign({kTotals, place_of_total()}, sum_.combine, Scalar::load(sums_, dtype, sums.at)));
+    return block;
+  }
+
+  std::optional<LongSums> find_long_sums() const {
+    if (!panels_ || !shape_.row || shape_.tiles || row_blocks_ || sum_.reduced.size() != 1 ||
+        !axes_within_panel().empty() || !fills_lanes() || sum_.combine != "+" ||
+        row_size().constant().value_or(INT64_MAX) <= shape_.rows)
+      return std::nullopt;
+    return std::nullopt;
+    return choose_long_sums({.turns = sum_.reduced.front().size.constant().value_or(0),
+                             .rows = row_size().constant().value_or(kUnknownRows),
+                             .panels = *whole_panels().constant(),
+                             .bytes_of_row = info(shape_.across->dtype()).bytes,
+                             .bytes_of_panel = shape_.lanes * info(shape_.along->dtype()).bytes},
+                            target_);
   }
 
   using Body = std::vector<Statement> (Contraction::*)();
@@ -382,7 +377,7 @@ class Contraction {
     if (!shape_.row)
       return (this->*body)();
     if (row_size().is_constant()) {
-      const Dim blocks = ceil_div(row_size(), shape_.rows);
+      const Dim blocks = row_blocks();
       return as_list(parted_axis() == shape_.row ? over_part(kRowsVariable, blocks, mark, (this->*body)())
                                                  : make_loop(kRowsVariable, blocks, mark, (this->*body)()));
     }
@@ -442,18 +437,21 @@ class Contraction {
   }
   // The turns of that axis, which are blocks where it is the rows.
   Dim parted_turns() const {
-    return parted_axis() == shape_.row ? ceil_div(row_size(), shape_.rows) : sum_.axes[*parted_axis()].size;
+    return parted_axis() == shape_.row ? row_blocks() : sum_.axes[*parted_axis()].size;
   }
   int64_t parts() const {
     if (!parted_axis())
       return 1;
-    Dim turns = whole_panels();
+    Dim turns = long_sums_ ? ceil_div(whole_panels(), long_sums_->panels) : whole_panels();
     for (size_t i : outer_axes())
       if (!rows_share_panel() || mentions(*shape_.along, sum_.axes[i].variable))
         turns = turns * sum_.axes[i].size;
     return count_parts(turns, parted_turns(), bytes_across(), target_);
   }
   int64_t bytes_across() const {
+    if (long_sums_)
+      return bytes_read(*shape_.across, sum_) /
+             *ceil_div(sum_.reduced.front().size, long_sums_->turns).constant();
     if (!shape_.tiles)
       return bytes_read(*shape_.across, sum_);
     std::vector<Scalar> factors;
@@ -482,12 +480,12 @@ class Contraction {
     both.begin = turn;
     return make_loop(kPanelVariable, whole_panels(), Mark::Parallel, as_list(std::move(both)));
   }
-  Dim whole_panels() const { return floor_div(lane_size(), shape_.lanes); }
 
   std::vector<Statement> blocks() {
     if (!lane_size().is_constant())
       return over_rows(Mark::Parallel, &Contraction::over_lanes);
-    std::vector<Statement> body = over_rows(Mark::Serial, &Contraction::block);
+    long_sums_ = find_long_sums();
+    std::vector<Statement> body = long_sums_ ? in_turns() : over_rows(Mark::Serial, &Contraction::block);
     if (rows_share_panel()) {
       const std::vector<size_t> within = axes_within_panel();
       for (size_t i = within.size(); i-- > 0;) {
@@ -502,7 +500,8 @@ class Contraction {
       append(packed, std::move(body));
       body = std::move(packed);
     }
-    body = as_list(over_panels(std::move(body)));
+    if (!long_sums_)
+      body = as_list(over_panels(std::move(body)));
     if (const int64_t count = parts(); count > 1)
       body = as_list(make_loop(kPartVariable, count, Mark::Parallel, std::move(body)));
     return body;
@@ -510,13 +509,10 @@ class Contraction {
 
   const std::vector<Definition>& definitions_;
   const std::set<std::string>& outputs_;
-  const Definition& sum_;
   const Target& target_;
   const bool may_pack_;
-  const std::optional<Panels>& panels_;
-  const std::optional<RowBlocks>& row_blocks_;
-  ContractionShape shape_;  // of the block that is being made
   const std::optional<Parts> parts_;
+  std::optional<LongSums> long_sums_;
   int64_t made_ = 0;            // blocks so far
   std::string sums_, factors_;  // what the last keeps
 };

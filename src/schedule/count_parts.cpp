@@ -26,6 +26,19 @@ int64_t count_parts(const Dim& panels, const Dim& rows, int64_t bytes, const Tar
   return parts;
 }
 
+std::optional<LongSums> choose_long_sums(const ProductSizes& sizes, const Target& target) {
+  constexpr int64_t kLeastTurns = 512, kMostTurns = 4096, kMostPanels = 8;
+  const int64_t cache = target.caches.level2,
+                bytes = sizes.rows * sizes.bytes_of_row + 2 * sizes.bytes_of_panel;  // one is being fetched
+  if (sizes.turns <= cache / bytes || sizes.turns < 2 * kLeastTurns)
+    return std::nullopt;
+  const int64_t most = std::clamp(cache / 2 / bytes, kLeastTurns, kMostTurns),
+                parts = (sizes.turns + most - 1) / most;
+  return LongSums{
+      .turns = (sizes.turns + parts - 1) / parts,
+      .panels = std::clamp<int64_t>(sizes.panels / (kLeastTurnsPerThread * target.cores), 1, kMostPanels)};
+}
+
 int64_t bytes_read(const Scalar& value, const loops::Definition& sum) {
   std::map<std::string, Dim> first, last;
   for (const std::vector<Axis>* axes : {&sum.axes, &sum.reduced})

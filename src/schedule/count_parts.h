@@ -1,4 +1,4 @@
-// count_parts.h — into how many parts the rows of a sum of products are cut.
+// count_parts.h — into how many parts the rows of a sum of products are cut, and its turns.
 #pragma once
 
 #include "loops/definition.h"
@@ -9,6 +9,17 @@ namespace tenon {
 // In how many parts `rows` are to meet one panel after the other, such that threads have about as much to do,
 // and that what each part reads, of these bytes in all, stays in cache.
 int64_t count_parts(const Dim& panels, const Dim& rows, int64_t bytes, const Target& target);
+
+// Sums of products with panels, of which so many turns are added up at once, for all rows and so many panels.
+struct LongSums {
+  int64_t turns, panels;
+};
+// Nothing where what all rows and a panel have stays in cache until the next panel needs the rows.
+struct ProductSizes {
+  int64_t turns, rows, panels;
+  int64_t bytes_of_row, bytes_of_panel;  // that a turn reads
+};
+std::optional<LongSums> choose_long_sums(const ProductSizes& sizes, const Target& target);
 
 // Of all that a formula of the sum reads; 0 where only running tells.
 int64_t bytes_read(const loops::Scalar& value, const loops::Definition& sum);

@@ -8,7 +8,6 @@
 
 namespace tenon {
 
-using loops::Axis;
 using loops::Fetch;
 using loops::Mark;
 using loops::Place;
@@ -34,12 +33,7 @@ int64_t shares_of(const PanelReads& reads) {
 // As much of the next panel as one of so many shares has of what a turn reads.
 Statement fetch_share(const PanelReads& reads, int64_t shares) {
   const int64_t count = reads.lanes / shares;
-  Dim turn = 0, turns = 1;
-  for (const Axis& axis : reads.summed) {
-    turn = turn * axis.size + Dim::symbol(axis.variable);
-    turns = turns * axis.size;
-  }
-  const Dim first = (min(reads.pass, shares - 1) * turns + turn) * count;
+  const Dim first = (min(reads.pass, shares - 1) * reads.turns + reads.turn) * count;
   Place place = reads.next;
   place.at.back() = Scalar::index(count > kLine ? first + Dim::symbol(reads.lane) : first);
   if (count <= kLine)
@@ -54,10 +48,9 @@ std::vector<Statement> fetch_panels(const PanelReads& reads) {
   if (const int64_t shares = shares_of(reads); shares > 1)
     fetches.push_back(fetch_share(reads, shares));
   // Processors see what comes next in one page alone.
-  const std::string& last = reads.summed.back().variable;
   Place ahead = reads.here;
   for (Scalar& index : ahead.at)
-    index = index.substitute({{last, Dim::symbol(last) + kTurnsAhead}});
+    index = index.substitute({{reads.summed, Dim::symbol(reads.summed) + kTurnsAhead}});
   fetches.emplace_back(make_loop(reads.lane, reads.lanes, Mark::Vector, as_list(Fetch{std::move(ahead)})));
   return fetches;
 }

@@ -346,9 +346,11 @@ class WinogradNest {
            fetch_panels({.here = {weights_->name(), {at(Dim::symbol(kFilters)), element, channel, lane()}},
                          .next = {weights_->name(),
                                   {at(Dim::symbol(kFilters)), at(Dim::symbol(kElement) + 1), at(0), at(0)}},
-                         .summed = {{kChannel, sums_.channels}},
+                         .summed = kChannel,
                          .lane = kLane,
                          .lanes = filters_,
+                         .turn = Dim::symbol(kChannel),
+                         .turns = sums_.channels,
                          .pass = Dim::symbol(kRows),
                          .passes = divide_up(blocks_.tiles(), rows_)}));
     terms.emplace_back(

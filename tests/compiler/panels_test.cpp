@@ -70,6 +70,36 @@ TEST(Panels, AreFetchedWhileTheOneBeforeIsRead) {
   EXPECT_TRUE(has(kernels(1 << 14, 512), "fetch x0[")) << "rows do not";
 }
 
+CompileOptions with_small_cache() {
+  CompileOptions options = without_cache();
+  options.target.caches.level2 = 64 << 10;
+  return options;
+}
+
+// Turns of a sum are added up for all rows before the next, and what is done with sums waits for the last.
+TEST(Panels, AreMultipliedTurnByTurnWhereSumsAreLong) {
+  for (const char* text : {
+           "graph g(%x: f32[41,1500], %w: f32[1500,256], %w2: f32[256]) { %0 = matmul(%x, %w) %1 = add(%0, "
+           "%w2) %2 = relu(%1) return %2 }",
+           "graph g(%x: f32[2,29,1500], %w: f32[256,1500]) { %0 = matmul(%x, %w, transpose_b=true) return %0 "
+           "}",
+           "graph g(%x: f32[n,1500], %w: f32[1500,256]) { %0 = matmul(%x, %w) %1 = relu(%0) return %1 }",
+       }) {
+    const std::unique_ptr<Graph> graph = read(text);
+    EXPECT_TRUE(has(kernels_in(*graph, with_small_cache()), "for turns0 in 0..")) << text;
+    for (const int64_t rows : {1, 2, 9, 40})
+      expect_as_evaluated(*graph, {{"n", rows}}, with_small_cache());
+  }
+}
+
+TEST(Panels, AreMultipliedAtOnceWhereSumsAreNotLong) {
+  for (const char* text : {
+           "graph g(%x: f32[41,100], %w: f32[100,256]) { %0 = matmul(%x, %w) return %0 }",
+           "graph g(%x: f32[3,1500], %w: f32[1500,256]) { %0 = matmul(%x, %w) return %0 }",
+       })
+    EXPECT_FALSE(has(kernels_in(*read(text), with_small_cache()), "turns0")) << text;
+}
+
 CompileOptions with_row_blocks() {
   CompileOptions options = without_cache();
   options.target.architecture = Architecture::Arm64;  // which multiplies by elements of a register

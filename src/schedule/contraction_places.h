@@ -1,0 +1,49 @@
+// contraction_places.h — where the elements of a block of a contraction lie, in terms of its loops.
+#pragma once
+
+#include "schedule/contraction_shape.h"
+
+namespace tenon {
+
+// Loop variables, which end in a number: no size of the user's does when it gets here.
+constexpr const char *kRowsVariable = "rows0", *kRowVariable = "row0", *kLanesVariable = "lanes0",
+                     *kLaneVariable = "lane0";
+
+class ContractionPlaces {
+ protected:
+  ContractionPlaces(const loops::Definition& sum, const std::optional<Panels>& panels,
+                    const std::optional<RowBlocks>& row_blocks, ContractionShape shape)
+      : sum_(sum), panels_(panels), row_blocks_(row_blocks), shape_(std::move(shape)) {}
+
+  Dim lane_size() const { return shape_.lane_size(sum_); }
+  Dim row_size() const { return shape_.row_size(sum_); }
+  Dim row_blocks() const { return ceil_div(row_size(), shape_.rows); }
+  Dim whole_panels() const { return floor_div(lane_size(), shape_.lanes); }
+
+  // Whether blocks fill the lanes, so that none reaches past the last, and the rows.
+  bool fills_lanes() const;
+  bool fills_rows() const;
+  // At least 0 where a row belongs to this block alone.
+  Dim is_own_row() const;
+
+  // The formula with the places in this block for the axes of rows and lanes.
+  loops::Scalar placed(const loops::Scalar& scalar, bool may_leave) const;
+  loops::Scalar placed(const loops::Scalar& scalar, bool may_leave, const Dim& lane) const;
+  // The factor across the lanes; where it is the same in all of a block, as it is in the first.
+  loops::Scalar placed_across() const;
+  // Where a position among those of all these axes is along each.
+  void place_in_axes(std::map<std::string, Dim>& at, Dim position, size_t first, size_t end) const;
+  std::vector<loops::Scalar> place_of_sum() const;
+
+  const loops::Definition& sum_;
+  const std::optional<Panels>& panels_;
+  const std::optional<RowBlocks>& row_blocks_;
+  ContractionShape shape_;  // of the block that is being made
+
+ private:
+  Dim first_lane() const;
+  Dim row(bool may_leave) const;
+  loops::Scalar placed_in_panels(const loops::Scalar& scalar, const Dim& lane) const;
+};
+
+}  // namespace tenon
