@@ -359,7 +359,6 @@ class Contraction : ContractionPlaces {
         !axes_within_panel().empty() || !fills_lanes() || sum_.combine != "+" ||
         row_size().constant().value_or(INT64_MAX) <= shape_.rows)
       return std::nullopt;
-    return std::nullopt;
     return choose_long_sums({.turns = sum_.reduced.front().size.constant().value_or(0),
                              .rows = row_size().constant().value_or(kUnknownRows),
                              .panels = *whole_panels().constant(),
