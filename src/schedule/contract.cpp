@@ -64,7 +64,12 @@ class Contraction : ContractionPlaces {
 
  private:
   // Whether what a block of lanes needs is read by block after block of rows.
-  bool rows_share_panel() const { return shape_.packs || (panels_ && shape_.row); }
+  bool rows_share_panel() const { return shape_.packs || (panels_ && shape_.row && !goes_pixel_by_pixel()); }
+  // Weights of single channels that stay in the first cache had better be read again than the channels of a
+  // pixel at another time than those beside them.
+  bool goes_pixel_by_pixel() const {
+    return panels_ && shape_.both_along && bytes_read(*shape_.along, sum_) <= target_.caches.level1_data;
+  }
 
   // Whether a row that is alone reads what lies side by side as it is: to put it elsewhere first would take
   // as long as to compute with it.
@@ -159,7 +164,7 @@ class Contraction : ContractionPlaces {
                                  .combine = "",
                                  .values = {shape_.packs ? Scalar::load(kPanel, dtype, place_in_panel())
                                                          : placed(*shape_.along, false)}})));
-    if (panels_)
+    if (panels_ && rows_share_panel())
       append(body, fetch_ahead());
     for (Statement& statement :
          for_block(sums(product_of(placed_across(), Scalar::load(factors_, dtype, at))), false))
@@ -445,7 +450,7 @@ class Contraction : ContractionPlaces {
     for (size_t i : outer_axes())
       if (!rows_share_panel() || mentions(*shape_.along, sum_.axes[i].variable))
         turns = turns * sum_.axes[i].size;
-    return count_parts(turns, parted_turns(), bytes_across(), target_);
+    return count_parts(turns, parted_turns(), goes_pixel_by_pixel() ? 0 : bytes_across(), target_);
   }
   int64_t bytes_across() const {
     if (long_sums_)
