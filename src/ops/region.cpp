@@ -172,9 +172,11 @@ Value find_positions(const Node& n, int64_t spatial_axis) {
              static_cast<double>(samples);
 }
 
+// The neighbours of all samples of a bin along one dimension, those of one sample beside those of another:
+// as many as samples times neighbours, in the place of the samples.
 struct SampleNodes {
-  Value is_near;  // no more than one element outside
-  std::vector<TapNodes> taps;
+  Value is_near;  // whether the sample is no more than one element outside
+  TapNodes taps;
 };
 
 SampleNodes find_samples(const Node& n, int64_t spatial_axis) {
@@ -182,18 +184,33 @@ SampleNodes find_samples(const Node& n, int64_t spatial_axis) {
   const auto number = [&](double value) { return scalar(n.graph(), DType::F64, value); };
   const Value size = length_along(x, 2 + spatial_axis, DType::F64);
   const Value is_near = is_between(at, number(-1), size);
-  return {is_near, taps_among(clip(at, number(0), size - 1.0), is_near, Filter::Linear, x, 2 + spatial_axis)};
+  const std::vector<TapNodes> taps =
+      taps_among(clip(at, number(0), size - 1.0), is_near, Filter::Linear, x, 2 + spatial_axis);
+  const auto all = [&](auto part) {
+    std::vector<Value> parts;
+    for (const TapNodes& tap : taps)
+      parts.push_back(part(tap));
+    return concat(parts, 3 + spatial_axis);
+  };
+  return {.is_near = all([&](const TapNodes&) { return is_near; }),
+          .taps = {.index = all([](const TapNodes& tap) { return tap.index; }),
+                   .weight = all([](const TapNodes& tap) { return tap.weight; }),
+                   .inside = all([](const TapNodes& tap) { return tap.inside; })}};
 }
 
 // pool as nodes, over all samples at once: [count, rows, columns, channels].
-Value greatest_of(const std::vector<NeighbourNodes>& neighbours, Value is_near) {
-  std::vector<Value> values;
-  for (const auto& [element, weight, inside] : neighbours) {
-    const DType dtype = working_dtype(element.dtype());
-    const Value value = in_dtype(weight, dtype) * in_dtype(element, dtype);
-    values.push_back(unsqueeze(where(inside, value, scalar(value.graph(), dtype, -kInfinity)), {5}));
-  }
-  return reduce_max(keep_where(unsqueeze(is_near, {5, 6}), concat(values, 5)), {3, 4, 5});
+Value greatest_of(const NeighbourNodes& all, Value is_near) {
+  const DType dtype = working_dtype(all.element.dtype());
+  const Value value = in_dtype(all.weight, dtype) * in_dtype(all.element, dtype);
+  const Value counted = where(all.inside, value, scalar(value.graph(), dtype, -kInfinity));
+  return reduce_max(keep_where(unsqueeze(is_near, {5}), counted), {3, 4});
+}
+
+// One sum over all neighbours of all samples: a row of channels is read where it is added, so that nothing
+// is written down but the sum.
+Value mean_of(const Node& n, const NeighbourNodes& all) {
+  const auto samples = static_cast<double>(n.attr("samples").as<int64_t>());
+  return reduce_sum(blend({all}), {3, 4}) * (1 / (samples * samples));
 }
 
 std::vector<Value> decompose(const Node& n) {
@@ -202,9 +219,9 @@ std::vector<Value> decompose(const Node& n) {
     throw unsupported("roi_align: with samples=0, only running tells how many samples a bin has");
   const SampleNodes rows = find_samples(n, 0), columns = find_samples(n, 1);
   const Value image = reshape(known_images(n, n.in("images")), {-1, 1, 1, 1, 1});
-  const std::vector<NeighbourNodes> neighbours = neighbours_in(n.in("x"), image, {rows.taps, columns.taps});
-  const Value pooled = takes_greatest(n) ? greatest_of(neighbours, logical_and(rows.is_near, columns.is_near))
-                                         : reduce_mean(blend(neighbours), {3, 4});
+  const NeighbourNodes all = neighbours_in(n.in("x"), image, {{rows.taps}, {columns.taps}}).front();
+  const Value pooled =
+      takes_greatest(n) ? greatest_of(all, logical_and(rows.is_near, columns.is_near)) : mean_of(n, all);
   return {in_dtype(with_channels_at(pooled, 1), n.in("x").dtype())};
 }
 
