@@ -70,11 +70,32 @@ Program::Program(std::unique_ptr<Graph> graph, std::vector<Slot> slots, std::vec
       planner_(*graph_, slots_, steps_, outputs_),
       code_(std::move(code)),
       has_fixed_sizes_(tenon::has_fixed_sizes(graph_->inputs()) && tenon::has_fixed_sizes(graph_->outputs())),
-      has_host_steps_(std::any_of(steps_.begin(), steps_.end(), [](const Step& step) {
-        return std::holds_alternative<HostStep>(step) || std::holds_alternative<LoopsStep>(step);
-      })) {}
+      has_host_steps_(std::any_of(steps_.begin(), steps_.end(),
+                                  [](const Step& step) {
+                                    return std::holds_alternative<HostStep>(step) ||
+                                           std::holds_alternative<LoopsStep>(step);
+                                  })),
+      last_used_in_(find_last_uses()) {}
 
 Program::~Program() = default;
+
+std::vector<std::vector<size_t>> Program::find_last_uses() const {
+  std::vector<std::vector<size_t>> slots_of_step(steps_.size());
+  std::vector<bool> is_used_later(slots_.size(), false);
+  for (size_t slot : outputs_)
+    is_used_later[slot] = true;
+  for (size_t step = steps_.size(); step-- > 0;)
+    for_each_slot(steps_[step], [&](size_t slot) {
+      if (slots_[slot].home == Home::Own && !is_used_later[slot])
+        slots_of_step[step].push_back(slot);
+      is_used_later[slot] = true;
+    });
+  return slots_of_step;
+}
+
+bool Program::is_output(size_t slot) const {
+  return std::find(outputs_.begin(), outputs_.end(), slot) != outputs_.end();
+}
 
 void Program::check_sizes(const Bindings& sizes) const {
   if (sizes.empty())
@@ -240,7 +261,10 @@ void Program::run_steps(State& state) const {
     run_step(state);
     if (state.options.after_step != nullptr)
       (*state.options.after_step)(state.step);
+    for (size_t slot : last_used_in_[state.step])
+      state.own[slot] = Datum();
   }
+  state.own_memory.give_back_unused();
 }
 
 void Program::run_step(State& state) const {
@@ -310,9 +334,12 @@ std::byte* Program::prepare(size_t slot, State& state) const {
       break;
     }
     case Home::Own: {
-      Tensor tensor(own.type.as_tensor().dtype, extents_of(own.type, state.bindings));
-      pointer = tensor.mutable_bytes().data();
-      state.own[slot] = std::move(tensor);
+      const DType dtype = own.type.as_tensor().dtype;
+      const Extents extents = extents_of(own.type, state.bindings);
+      // What the caller gets is not for us to use again.
+      const Tensor tensor = is_output(slot) ? Tensor(dtype, extents) : state.own_memory.take(dtype, extents);
+      pointer = const_cast<std::byte*>(tensor.bytes().data());
+      state.own[slot] = tensor;
       break;
     }
   }

@@ -82,6 +82,8 @@ class Program {
 
  private:
   struct State;  // of one run
+  std::vector<std::vector<size_t>> find_last_uses() const;
+  bool is_output(size_t slot) const;
   std::shared_ptr<const Layout> layout_for(const Bindings& sizes) const;
   void check_sizes(const Bindings& sizes) const;
   std::unique_ptr<State> acquire() const;
@@ -111,6 +113,7 @@ class Program {
   LayoutPlanner planner_;
   std::shared_ptr<const void> code_;  // that the functions point into
   bool has_fixed_sizes_, has_host_steps_;
+  std::vector<std::vector<size_t>> last_used_in_;  // of each step, slots with memory of their own
   mutable std::mutex mutex_;
   mutable std::unique_ptr<SizeChecks> checks_;  // once there is something to check
   mutable std::vector<std::pair<Bindings, std::shared_ptr<const Layout>>> layouts_;

@@ -1,6 +1,7 @@
 // program_state.h — what one run of a program has for itself.
 #pragma once
 
+#include "runtime/memory_pool.h"
 #include "runtime/program.h"
 #include "runtime/turn_shares.h"
 
@@ -19,6 +20,7 @@ struct Program::State {
   int64_t scratch_bytes = 0;
   TurnShares shares = {};  // of the kernel that runs
   std::vector<Datum> own = {};
+  MemoryPool own_memory = {};
   std::vector<std::byte*> pointers = {};
   std::vector<std::byte*> buffers = {};  // of the kernel that runs
   std::vector<Tensor> outputs = {};
