@@ -20,6 +20,7 @@
 #include "compiler/make_constants.h"
 #include "compiler/multiply_bytes.h"
 #include "compiler/multiply_pairs.h"
+#include "compiler/place_rows.h"
 #include "compiler/rename_kernel.h"
 #include "compiler/reuse_memory.h"
 #include "compiler/split_windows.h"
@@ -171,6 +172,7 @@ class Compiler {
       compute_weights();
     }
     split_windows(*graph_, options_.numerics);
+    place_rows(*graph_);
     remove_dead(*graph_, journal);
   }
 

@@ -21,6 +21,7 @@
 #include "ops/memory.h"
 #include "ops/ml.h"
 #include "ops/normalise.h"
+#include "ops/overlay.h"
 #include "ops/pad.h"
 #include "ops/pairs.h"
 #include "ops/pool.h"
@@ -91,6 +92,7 @@ void register_ops() {
     add(byte_convolve_ops());
     add(byte_word_ops());
     add(pair_ops());
+    add(overlay_ops());
     return true;
   }();
   static_cast<void>(once);
