@@ -1,5 +1,7 @@
 #include "runtime/memory_pool.h"
 
+#include <atomic>
+
 #include "tensor/byte_count.h"
 
 namespace tenon {
@@ -16,6 +18,8 @@ Tensor MemoryPool::take(DType dtype, const Extents& extents) {
       best = &block;
   if (best == nullptr)
     best = &blocks_.emplace_back(std::make_shared<const Tensor>(dtype, extents));
+  else  // whoever had it last, in whatever thread, is through with it
+    std::atomic_thread_fence(std::memory_order_acquire);
   best->was_taken = true;
   return {dtype, extents, best->memory, best->memory->bytes().first(static_cast<size_t>(bytes))};
 }
