@@ -165,6 +165,7 @@ class Compiler {
     fold_constants(*graph_, journal);
     gather_convolutions(*graph_);
     multiply_bytes(*graph_);
+    place_rows(*graph_);
     compute_weights();
     gather_convolutions(*graph_);  // by what was computed, as where a scale was folded into weights
     if (options_.precision == Precision::BF16 && graph_->input_count() > 0) {
@@ -172,7 +173,6 @@ class Compiler {
       compute_weights();
     }
     split_windows(*graph_, options_.numerics);
-    place_rows(*graph_);
     remove_dead(*graph_, journal);
   }
 

@@ -15,10 +15,8 @@ namespace tenon {
 struct Panels {
   std::string buffer;
   int64_t lanes;
-  // Of the other factor, where it lies: rows of so many axes follow each other, and each begins where what is
-  // summed of the one before ends.
-  size_t row_axes = 1;
-  bool rows_adjoin = false;
+  size_t row_axes = 1;       // of the product: blocks of rows run over so many
+  bool rows_adjoin = false;  // in the other factor, each begins where what is summed of the one before ends
 };
 
 // Of a factor whose rows lie in blocks: what a block needs at one turn of the sum lies side by side. Its

@@ -8,12 +8,13 @@ namespace tenon {
 
 Tensor MemoryPool::take(DType dtype, const Extents& extents) {
   const int64_t bytes = byte_count(dtype, extents);
+  constexpr int64_t kMostWasted = 4;  // an output that shows a part of it would hold all of it
   if (bytes < kLeastBytes)
     return {dtype, extents};
   const auto size = [](const Block& block) { return std::ssize(block.memory->bytes()); };
   Block* best = nullptr;  // the smallest of those that are free and large enough
   for (Block& block : blocks_)
-    if (block.memory.use_count() == 1 && size(block) >= bytes &&
+    if (block.memory.use_count() == 1 && size(block) >= bytes && size(block) / kMostWasted <= bytes &&
         (best == nullptr || size(block) < size(*best)))
       best = &block;
   if (best == nullptr)

@@ -29,7 +29,7 @@ using loops::Statement;
 
 namespace {
 
-constexpr int64_t kUnknownRows = 128;
+constexpr int64_t kUnknownRows = 128;  // so many are taken for those that only running tells
 constexpr const char *kPanel = "panel", *kTotals = "totals";
 // Loop variables, beside those of ContractionPlaces.
 constexpr const char *kPartVariable = "part0", *kPanelVariable = "panel0", *kTurnsVariable = "turns0",
@@ -106,7 +106,7 @@ class Contraction : ContractionPlaces {
   }
 
   // Where the sums of a block are in the end.
-  std::string totals() const { return parts_ ? "all_" + sums_ : sums_; }
+  std::string whole_sums() const { return parts_ ? "all_" + sums_ : sums_; }
 
   // Statements for each row and lane of the block.
   std::vector<Statement> for_block(Statement statement, bool guarded) const {
@@ -250,7 +250,7 @@ class Contraction : ContractionPlaces {
     reads.pass = reads.pass * blocks + Dim::symbol(kRowsVariable) - first_turn(*shape_.row);
     reads.passes = floor_div(reads.passes * blocks, parts());
     std::vector<Statement> fetches = fetch_panels(reads);
-    if (panels_->rows_adjoin && bytes_across() > target_.caches.level2 / 2)
+    if (panels_->rows_adjoin && !row_blocks_ && bytes_across() > target_.caches.level2 / 2)
       fetches.emplace_back(fetch_rows());
     return fetches;
   }
@@ -269,7 +269,7 @@ class Contraction : ContractionPlaces {
     const DType dtype = sum_.results.front().dtype;
     for (Assign& assign : go_on_with(definitions_, outputs_,
                                      long_sums_ ? Scalar::load(kTotals, dtype, place_of_total())
-                                                : Scalar::load(totals(), dtype, place_of_sum()),
+                                                : Scalar::load(whole_sums(), dtype, place_of_sum()),
                                      [&](const Scalar& scalar) { return placed(scalar, true); }))
       stores.emplace_back(std::move(assign));
     return for_block(std::move(stores), true);
@@ -298,9 +298,9 @@ class Contraction : ContractionPlaces {
   std::vector<Statement> block() {
     name_next_block();
     const DType dtype = sum_.results.front().dtype;
-    const loops::Place sums{sums_, place_of_sum()}, all{totals(), place_of_sum()};
+    const loops::Place sums{sums_, place_of_sum()}, all{whole_sums(), place_of_sum()};
     std::vector<Statement> block;
-    for (const std::string& name : std::set{sums_, totals()})
+    for (const std::string& name : std::set{sums_, whole_sums()})
       block.emplace_back(of_block(name));
     append(block, assign(all, "", sum_.initial.front()));
     if (shape_.tiles) {
@@ -325,10 +325,10 @@ class Contraction : ContractionPlaces {
       panels.end = min(panels.begin + long_sums_->panels, whole_panels());
       return as_list(std::move(panels));
     };
-    std::vector<Statement> body =
-        as_list(Local{{.name = kTotals,
-                       .dtype = sum_.results.front().dtype,
-                       .sizes = {long_sums_->panels, row_blocks() * shape_.rows, shape_.lanes}}});
+    std::vector<Statement> body = as_list(
+        Local{{.name = kTotals,
+               .dtype = sum_.results.front().dtype,
+               .sizes = {long_sums_->panels, ceil_div(row_blocks(), parts()) * shape_.rows, shape_.lanes}}});
     append(body, over_group(&Contraction::start_totals));
     body.emplace_back(make_loop(kTurnsVariable, ceil_div(summed.size, long_sums_->turns), Mark::Serial,
                                 over_group(&Contraction::add_turns)));
@@ -338,7 +338,8 @@ class Contraction : ContractionPlaces {
   }
   std::vector<Scalar> place_of_total() const {
     return {Scalar::index(Dim::symbol(kLanesVariable) - Dim::symbol(kGroupVariable) * long_sums_->panels),
-            Scalar::index(Dim::symbol(kRowsVariable) * shape_.rows + Dim::symbol(kRowVariable)),
+            Scalar::index((Dim::symbol(kRowsVariable) - first_turn(*shape_.row)) * shape_.rows +
+                          Dim::symbol(kRowVariable)),
             Scalar::index(Dim::symbol(kLaneVariable))};
   }
   std::vector<Statement> start_totals() {
@@ -359,10 +360,13 @@ class Contraction : ContractionPlaces {
     return block;
   }
 
+  // Of rows that are cut into many parts, each stays in cache.
   std::optional<LongSums> find_long_sums() const {
+    constexpr int64_t kMostParts = 2;
     if (!panels_ || !shape_.row || shape_.tiles || row_blocks_ || sum_.reduced.size() != 1 ||
         !axes_within_panel().empty() || !fills_lanes() || sum_.combine != "+" ||
-        row_size().constant().value_or(INT64_MAX) <= shape_.rows)
+        row_size().constant().value_or(INT64_MAX) <= shape_.rows || *whole_panels().constant() == 1 ||
+        parts() > kMostParts)
       return std::nullopt;
     return choose_long_sums({.turns = sum_.reduced.front().size.constant().value_or(0),
                              .rows = row_size().constant().value_or(kUnknownRows),

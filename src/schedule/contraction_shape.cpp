@@ -171,7 +171,8 @@ class ShapeChooser {
     return all;
   }
   bool rows_adjoin(const std::map<std::string, loops::Buffer>& buffers) const {
-    if (shape_.across->kind() != Scalar::Kind::Load || sum_.reduced.size() != 1)
+    if (shape_.across->kind() != Scalar::Kind::Load || sum_.reduced.size() != 1 ||
+        mentions(*shape_.across, sum_.axes.back().variable))
       return false;
     const std::optional<Scalar> place = place_in_memory(*shape_.across, buffers);
     return place && loops::runs_on(*place, sum_.axes[*shape_.row], sum_.reduced.front());

@@ -14,11 +14,11 @@ int64_t count_parts(const Dim& panels, const Dim& rows, int64_t bytes, const Tar
 struct LongSums {
   int64_t turns, panels;
 };
-// Nothing where what all rows and a panel have stays in cache until the next panel needs the rows.
 struct ProductSizes {
   int64_t turns, rows, panels;
   int64_t bytes_of_row, bytes_of_panel;  // that a turn reads
 };
+// Nothing where what all rows and a panel have stays in cache until the next panel needs the rows.
 std::optional<LongSums> choose_long_sums(const ProductSizes& sizes, const Target& target);
 
 // Of all that a formula of the sum reads; 0 where only running tells.

@@ -8,8 +8,8 @@ namespace tenon {
 // How panels are read: one after the other, each by several blocks of rows in turn.
 struct PanelReads {
   loops::Place here, next;  // what a turn of the sum reads of a panel, and the start of the next one
-  std::string summed,
-      lane;  // the variables along which turns follow each other, and along which lanes are read
+  std::string summed;       // the variable along which turns follow each other
+  std::string lane;         // and that along which lanes are read
   int64_t lanes = 1;
   Dim turn = 0, turns = 1;   // the number of the turn, and how many there are
   Dim pass = 0, passes = 1;  // the number of the block that reads the panel, and how many do

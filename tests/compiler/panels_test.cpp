@@ -57,6 +57,7 @@ TEST(Panels, AreMultipliedWithRowsOfAllAxes) {
 TEST(Panels, AreFetchedWhileTheOneBeforeIsRead) {
   const auto kernels = [](int64_t rows, int64_t depth) {
     CompileOptions options = without_cache();
+    options.target.architecture = Architecture::X86_64;
     options.target.cores = 2;
     return kernels_in(
         *read(fmt::format("graph g(%x: f32[{},{}], %w: f32[{},768]) {{ %0 = matmul(%x, %w) return %0 }}",
@@ -72,7 +73,9 @@ TEST(Panels, AreFetchedWhileTheOneBeforeIsRead) {
 
 CompileOptions with_small_cache() {
   CompileOptions options = without_cache();
-  options.target.caches.level2 = 64 << 10;
+  options.target.architecture = Architecture::X86_64;  // which reads rows from where they lie
+  options.target.cores = 2;
+  options.target.caches.level2 = 300 << 10;
   return options;
 }
 
@@ -98,6 +101,19 @@ TEST(Panels, AreMultipliedAtOnceWhereSumsAreNotLong) {
            "graph g(%x: f32[3,1500], %w: f32[1500,256]) { %0 = matmul(%x, %w) return %0 }",
        })
     EXPECT_FALSE(has(kernels_in(*read(text), with_small_cache()), "turns0")) << text;
+}
+
+// Rows of a channel are other rows than those of the next.
+TEST(Panels, AreOfSingleChannelsToo) {
+  CompileOptions options = with_small_cache();
+  options.target.caches = {.level1_data = 64, .level2 = 1024};
+  for (const char* text : {
+           "graph g(%x: f32[2,128,8], %w: f32[128,1,4]) { %0 = conv(%x, %w, strides=[4], dilations=[1], "
+           "pads=[0,0], groups=128) return %0 }",
+           "graph g(%x: f32[1,128,9,16], %w: f32[128,1,1,2]) { %0 = conv(%x, %w, strides=[1,2], "
+           "dilations=[1,1], pads=[0,0,0,0], groups=128) return %0 }",
+       })
+    expect_as_evaluated(*read(text), {}, options);
 }
 
 CompileOptions with_row_blocks() {
