@@ -5,21 +5,21 @@
 #include "base/error.h"
 
 namespace tenon::loops {
-namespace {
 
-Scalar apply(Function function, const Scalar& a) { return Scalar::apply(function, {a}); }
-Scalar apply(Function function, const Scalar& a, const Scalar& b) {
-  CHECK(a.dtype() == b.dtype(), "{} of {} and {}", info(function).name, a.dtype(), b.dtype());
-  return Scalar::apply(function, {a, b});
-}
-
-// What an expression is as an index: a size, a loop variable, or a whole number.
 std::optional<Dim> as_index(const Scalar& scalar) {
   if (scalar.kind() == Scalar::Kind::Index)
     return scalar.index();
   if (scalar.kind() == Scalar::Kind::Number && scalar.dtype() == DType::I64)
     return Dim(std::get<int64_t>(scalar.value()));
   return std::nullopt;
+}
+
+namespace {
+
+Scalar apply(Function function, const Scalar& a) { return Scalar::apply(function, {a}); }
+Scalar apply(Function function, const Scalar& a, const Scalar& b) {
+  CHECK(a.dtype() == b.dtype(), "{} of {} and {}", info(function).name, a.dtype(), b.dtype());
+  return Scalar::apply(function, {a, b});
 }
 
 // formula of the two where both are indices, and the result is known.

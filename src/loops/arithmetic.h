@@ -6,6 +6,9 @@
 
 namespace tenon::loops {
 
+// What an expression is as an index: a size, a loop variable, or a whole number.
+std::optional<Dim> as_index(const Scalar& scalar);
+
 // A number of that dtype: 0.5 of an integer dtype is our bug.
 Scalar constant(DType dtype, double value);
 

@@ -242,4 +242,11 @@ Scalar replace_indices(const Scalar& scalar, const std::function<Scalar(const Sc
   return Replacing(replace)(scalar);
 }
 
+Scalar replace_selects(const Scalar& scalar, const std::function<Scalar(const Scalar&)>& f) {
+  const auto replace = [&](const Scalar& each) {
+    return each.kind() == Scalar::Kind::Apply && each.function() == Function::Select ? f(each) : each;
+  };
+  return Replacing(replace)(scalar);
+}
+
 }  // namespace tenon::loops

@@ -101,4 +101,7 @@ Scalar replace_loads(const Scalar& scalar, const std::function<Scalar(const Scal
 // The same for each index.
 Scalar replace_indices(const Scalar& scalar, const std::function<Scalar(const Scalar&)>& f);
 
+// The same for each Select.
+Scalar replace_selects(const Scalar& scalar, const std::function<Scalar(const Scalar&)>& f);
+
 }  // namespace tenon::loops

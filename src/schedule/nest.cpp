@@ -7,6 +7,7 @@
 #include "schedule/assign.h"
 #include "schedule/borders.h"
 #include "schedule/contract.h"
+#include "schedule/divide_loops.h"
 #include "schedule/fetch_rows.h"
 #include "schedule/interleave_blocks.h"
 #include "schedule/order_loops.h"
@@ -158,6 +159,7 @@ class NestBuilder {
       for (Buffer& output : kernel_.outputs)
         output.space = loops::Space::Memory;
     kernel_.body = order_loops(std::move(axes), std::move(body));
+    divide_loops(kernel_.body, target_);
   }
 
   // The formula of a value in place of its name, in all statements of one turn.
