@@ -127,11 +127,15 @@ std::vector<const Assign*> find_folded(const Loop& loop) {
   return found;
 }
 
-bool can_mask(const std::vector<Statement>& body, const Target& target) {
+bool can_mask(DType dtype, const Target& target) {
   const int64_t least = target.vector_bytes >= 64   ? 1
                         : target.vector_bytes >= 32 ? 4
                                                     : 16;  // bytes of an element
-  const auto fits = [&](const Scalar& scalar) { return info(scalar.dtype()).bytes >= least; };
+  return info(dtype).bytes >= least;
+}
+
+bool can_mask(const std::vector<Statement>& body, const Target& target) {
+  const auto fits = [&](const Scalar& scalar) { return can_mask(scalar.dtype(), target); };
   for (const Statement& statement : body) {
     if (const auto* assign = std::get_if<Assign>(&statement)) {
       if (!loops::built_in_combine(assign->combine.empty() ? "+" : assign->combine))

@@ -16,7 +16,9 @@ int64_t lanes_for(const loops::Loop& loop, const Target& target);
 // The statements whose place stands still while the lanes move.
 std::vector<const loops::Assign*> find_folded(const loops::Loop& loop);
 
-// Whether the machine can leave out lanes of what the statements read and write.
+// Whether the machine can leave out lanes of what is read and written: elements of a dtype, or all that the
+// statements do.
+bool can_mask(DType dtype, const Target& target);
 bool can_mask(const std::vector<loops::Statement>& body, const Target& target);
 
 }  // namespace tenon::codegen

@@ -248,7 +248,7 @@ class ShapeChooser {
       most_lanes_ = lanes;
       choose_factors(value, false);
     }
-    if (!shape_.row) {
+    if (!shape_.row || fills_by_groups()) {
       most_lanes_ = whole_lanes();
       choose_factors(value, true);
     }
@@ -256,6 +256,13 @@ class ShapeChooser {
     shape_.slides = shape_.both_along && slides_along_rows();
     if (shape_.slides)  // so that there are registers for what is shared
       most_lanes_ /= kRegistersPerVector;
+  }
+
+  // Whether blocks as narrow as groups of channels would leave most of a register empty, and those of several
+  // groups all fill it: the lanes of each then choose theirs of the elements that all of them read.
+  bool fills_by_groups() const {
+    return most_lanes_ <= whole_lanes() / kRegistersPerVector / 4 &&
+           sum_.axes.back().size.constant().value_or(1) % whole_lanes() == 0;
   }
 
   // Whether rows beside each other convert the same elements, and few.
@@ -275,7 +282,7 @@ class ShapeChooser {
     const std::string& lane = sum_.axes.back().variable;
     for (size_t moving = 0; moving < 2; ++moving) {
       const Scalar &along = value.operands()[moving], &across = value.operands()[1 - moving];
-      if (!mentions(along, lane) || is_same_in_blocks(across) == both_along)
+      if (!mentions(along, lane) || is_same_in_blocks(across, most_lanes_) == both_along)
         continue;
       for (size_t i = 0; i + 1 < sum_.axes.size(); ++i) {
         if (mentions(along, sum_.axes[i].variable) || !mentions(across, sum_.axes[i].variable))
@@ -289,17 +296,17 @@ class ShapeChooser {
   }
 
   // Whether a factor is the same in all lanes of a block.
-  bool is_same_in_blocks(const Scalar& factor) const {
+  bool is_same_in_blocks(const Scalar& factor, int64_t lanes) const {
     const Axis& lane = sum_.axes.back();
     if (!mentions(factor, lane.variable))
       return true;
-    if (lane.size.constant().value_or(1) % most_lanes_ != 0)
+    if (lane.size.constant().value_or(1) % lanes != 0)
       return false;
     const auto in_lane = [&](int64_t number) {
-      return factor.substitute({{lane.variable, Dim::symbol("block") * most_lanes_ + number}});
+      return factor.substitute({{lane.variable, Dim::symbol("block") * lanes + number}});
     };
     const Scalar first = in_lane(0);
-    for (int64_t i = 1; i < most_lanes_; ++i)
+    for (int64_t i = 1; i < lanes; ++i)
       if (in_lane(i) != first)
         return false;
     return true;
@@ -387,8 +394,11 @@ class ShapeChooser {
   // As many rows as there are registers for their sums, beside those for the factors.
   int64_t most_rows(int64_t lanes) const {
     const int64_t vectors = vectors_of(lanes);
-    return std::max<int64_t>((target_.vector_registers - 2 - vectors) / vectors, 1);
+    const int64_t to_choose = chooses_in_lanes() ? vectors + 1 : 0;
+    return std::max<int64_t>((target_.vector_registers - 2 - vectors - to_choose) / vectors, 1);
   }
+  // Whether lanes side by side read the same.
+  bool chooses_in_lanes() const { return shape_.both_along && is_same_in_blocks(*shape_.across, 2); }
   int64_t vectors_of(int64_t lanes) const {
     return std::max<int64_t>(lanes * kRegistersPerVector / whole_lanes(), 1);
   }

@@ -213,12 +213,14 @@ class Emitter : private TileEmitter {
       start_partial_results(*assign, lanes);
     Value *begin = indices_.value(loop.begin), *end = indices_.value(loop.end);
     std::optional<int64_t> turns = turns_of(loop).constant();
+    std::optional<Dim> known_begin = loop.begin;
     if (Value* aligned = begin_stream(loop, begin, end)) {
       run_some(loop, begin, aligned);
       begin = aligned;
       turns.reset();
+      known_begin.reset();
     }
-    lanes_ = Lanes{loop.variable, lanes};
+    lanes_ = Lanes{loop.variable, lanes, known_begin};
     const auto run_lanes = [&](Value* variable) {
       indices_.set(loop.variable, variable, lanes);
       run(loop.body);

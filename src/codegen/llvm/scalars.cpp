@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 #include "codegen/llvm/dot_bytes.h"
 #include "codegen/llvm/dot_pairs.h"
+#include "codegen/vectors.h"
 #include "ir/dim_expression.h"
 
 namespace tenon::codegen {
@@ -255,10 +257,20 @@ Value* ScalarEmitter::choose_by_lane(Value* condition, const Scalar& then, const
   return builder_.CreateSelect(condition, values[0], values[1]);
 }
 
-ScalarEmitter::Offset ScalarEmitter::offset_of(const Storage& storage, const std::vector<Scalar>& at) {
-  std::vector<Dim> strides(at.size(), Dim(1));
-  for (size_t i = at.size(); i-- > 1;)
+namespace {
+
+// In elements.
+std::vector<Dim> strides_of(const Storage& storage) {
+  std::vector<Dim> strides(storage.sizes.size(), Dim(1));
+  for (size_t i = strides.size(); i-- > 1;)
     strides[i - 1] = strides[i] * storage.sizes[i];
+  return strides;
+}
+
+}  // namespace
+
+ScalarEmitter::Offset ScalarEmitter::offset_of(const Storage& storage, const std::vector<Scalar>& at) {
+  const std::vector<Dim> strides = strides_of(storage);
   Offset offset;
   Dim step = 0;
   for (size_t i = 0; i < at.size(); ++i) {
@@ -271,7 +283,7 @@ ScalarEmitter::Offset ScalarEmitter::offset_of(const Storage& storage, const std
   offset.step = step.constant();
   // What is divided to find one index may be multiplied again to find the next.
   if (!offset.step || std::ranges::any_of(at, divides))
-    if (const std::optional<Dim> whole = whole_offset(at, strides)) {
+    if (const std::optional<Dim> whole = whole_offset(storage, at)) {
       if (!offset.step)
         offset.step = slope_of(*whole, lanes_->variable).value_or(Dim()).constant();
       if (offset.step) {
@@ -295,8 +307,8 @@ ScalarEmitter::Offset ScalarEmitter::offset_of(const Storage& storage, const std
   return offset;
 }
 
-std::optional<Dim> ScalarEmitter::whole_offset(const std::vector<Scalar>& at,
-                                               const std::vector<Dim>& strides) {
+std::optional<Dim> ScalarEmitter::whole_offset(const Storage& storage, const std::vector<Scalar>& at) {
+  const std::vector<Dim> strides = strides_of(storage);
   Dim whole = 0;
   for (size_t i = 0; i < at.size(); ++i) {
     if (at[i].kind() != Scalar::Kind::Index)
@@ -324,8 +336,57 @@ Value* ScalarEmitter::addresses(const Storage& storage, const Offset& offset) {
   return address(storage, lanes);
 }
 
+std::optional<ScalarEmitter::Choice> ScalarEmitter::find_choice(const Storage& storage,
+                                                                const std::vector<Scalar>& at) {
+  const std::optional<Dim> whole =
+      lanes_ && lanes_->begin && mask_ == nullptr && can_mask(storage.dtype, target_)
+          ? whole_offset(storage, at)
+          : std::nullopt;
+  if (!whole || !varies(*whole) || slope_of(*whole, lanes_->variable).value_or(Dim(0)).constant() == 1)
+    return std::nullopt;
+  std::vector<int64_t> places;
+  const auto place = [&](int64_t lane) {
+    return whole->substitute(
+        {{lanes_->variable, Dim::symbol(lanes_->variable) * lanes_->count + *lanes_->begin + lane}});
+  };
+  const Dim first = place(0);
+  for (int64_t lane = 0; lane < lanes_->count; ++lane) {
+    const std::optional<int64_t> behind = (place(lane) - first).constant();
+    if (!behind || std::abs(*behind) >= 2 * lanes_->count)
+      return std::nullopt;
+    places.push_back(*behind);
+  }
+  const auto [least, most] = std::ranges::minmax(places);
+  if (most - least >= 2 * lanes_->count)
+    return std::nullopt;
+  Choice choice{.first = least, .lanes = {}, .count = most - least + 1};
+  for (const int64_t each : places)
+    choice.lanes.push_back(static_cast<int>(each - least));
+  return choice;
+}
+
+// Whole registers, of which those lanes are left out that lie behind the last element, where there may be
+// nothing.
+Value* ScalarEmitter::load_choice(const Storage& storage, const std::vector<Scalar>& at,
+                                  const Choice& choice) {
+  const auto lanes = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(choice.count)));
+  llvm::Type* type = stored_type(context_, storage.dtype, lanes);
+  std::vector<llvm::Constant*> mask;
+  for (int64_t i = 0; i < lanes; ++i)
+    mask.push_back(builder_.getInt1(i < choice.count));
+  Value* first = builder_.CreateAdd(indices_.value(*whole_offset(storage, at)),
+                                    builder_.getInt64(static_cast<uint64_t>(choice.first)));
+  llvm::Instruction* read =
+      builder_.CreateMaskedLoad(type, address(storage, first), alignment(storage.dtype),
+                                llvm::ConstantVector::get(mask), llvm::Constant::getNullValue(type));
+  mark(read, storage);
+  return builder_.CreateShuffleVector(read, choice.lanes);
+}
+
 Value* ScalarEmitter::load(const std::string& name, const std::vector<Scalar>& at) {
   const Storage& storage = storage_.at(name);
+  if (const std::optional<Choice> choice = find_choice(storage, at))
+    return elements_.from_stored(storage.dtype, load_choice(storage, at, *choice));
   const Offset offset = offset_of(storage, at);
   llvm::Type* one = stored_type(context_, storage.dtype, 1);
   if (offset.step == 0) {

@@ -29,6 +29,8 @@ struct Storage {
 struct Lanes {
   std::string variable;
   int64_t count;
+  // The turn of the first lane, but for a multiple of their number; nothing where it may be any.
+  std::optional<Dim> begin = std::nullopt;
 };
 
 // What the statements of a kernel are made of; emit.cpp sets what they stand in.
@@ -97,9 +99,18 @@ class ScalarEmitter {
                               const loops::Scalar& otherwise);
 
   // Rows and columns that are computed from one number may lie side by side, though neither does alone.
-  static std::optional<Dim> whole_offset(const std::vector<loops::Scalar>& at,
-                                         const std::vector<Dim>& strides);
+  static std::optional<Dim> whole_offset(const Storage& storage, const std::vector<loops::Scalar>& at);
   llvm::Value* first_lane(const loops::Scalar& index);
+  // Which elements the lanes read, counted from the first of them in memory, where those are few that lie
+  // side by side, and always in this order: of which two neighbours are one, or of which every other is.
+  struct Choice {
+    int64_t first;           // less the place of the first lane
+    std::vector<int> lanes;  // which of the elements from there on
+    int64_t count;           // of these
+  };
+  std::optional<Choice> find_choice(const Storage& storage, const std::vector<loops::Scalar>& at);
+  llvm::Value* load_choice(const Storage& storage, const std::vector<loops::Scalar>& at,
+                           const Choice& choice);
   // Where the lanes lie when each has its own place.
   llvm::Value* addresses(const Storage& storage, const Offset& offset);
   static llvm::Align alignment(DType dtype) { return llvm::Align(static_cast<uint64_t>(info(dtype).bytes)); }
