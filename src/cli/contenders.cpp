@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "base/progress.h"
-#include "base/scratch_folder.h"
 #include "base/units.h"
 #include "cli/milliseconds.h"
 #include "cli/run_compiled.h"
@@ -23,8 +22,7 @@ double quantile(const std::vector<double>& times, double part) {
 }  // namespace
 
 void Contender::compile(const Graph& optimised, double optimize_ms, CompileOptions how) {
-  const ScratchFolder folder;
-  how.cache = codegen::ObjectCache(folder.path());
+  how.cache = codegen::ObjectCache(folder->path());
   const auto timed = [&] { return milliseconds_of([&] { program = compile_model(optimised, how); }); };
   compile_ms = optimize_ms + timed();
   program.reset();  // so that it is in memory once

@@ -1,6 +1,7 @@
 // contenders.h — ways to run one model, measured in turn: how long each takes, and what it needs.
 #pragma once
 
+#include "base/scratch_folder.h"
 #include "cli/compile_model.h"
 #include "compiler/describe.h"
 
@@ -15,6 +16,7 @@ struct Contender {
   std::optional<Needs> needs = {};   // of a program
   std::vector<double> times = {};    // in milliseconds, sorted in the end
   std::vector<Tensor> outputs = {};  // memory for them, where their sizes are fixed
+  std::unique_ptr<ScratchFolder> folder = std::make_unique<ScratchFolder>();  // for code, as long as it runs
 
   // Twice, the second time with what the first left in a cache. Optimising counts as compiling.
   void compile(const Graph& optimised, double optimize_ms, CompileOptions how);

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <future>
 #include <mutex>
+#include <ranges>
 
 #include "base/error.h"
 #include "base/run_all.h"
@@ -57,6 +58,29 @@ std::unique_ptr<Graph> copy_for_loops(const Graph& graph) {
     names.emplace(symbol, Dim::symbol(name));
   }
   return names.empty() ? graph.clone() : graph.bind(names);
+}
+
+// Symbols that are the size of an input.
+void collect_symbols(const Type& type, std::set<std::string>& symbols) {
+  if (type.is_tensor() && type.as_tensor().shape.ranked())
+    for (const Dim& dim : type.as_tensor().shape.dims())
+      if (dim.is_symbol())
+        symbols.insert(dim.symbols().front());
+}
+
+// Whether a program for inputs of known sizes is much faster, as it can convolve images in tiles.
+bool gains_by_sizes(const Graph& graph) {
+  std::set<std::string> known;
+  for (Value input : graph.inputs())
+    collect_symbols(input.type(), known);
+  const auto would_be_known = [&](const Dim& dim) {
+    return !dim.is_constant() && !dim.is_unknown() &&
+           std::ranges::all_of(dim.symbols(), [&](const std::string& each) { return known.contains(each); });
+  };
+  return std::ranges::any_of(graph.nodes(), [&](const Node* node) {
+    return (node->is("conv") || node->is("conv_transpose")) && node->in("x").shape().ranked() &&
+           std::ranges::any_of(node->in("x").shape().dims() | std::views::drop(2), would_be_known);
+  });
 }
 
 class Compiler {
@@ -316,13 +340,6 @@ class Compiler {
     slots_.push_back(std::move(slot));
   }
 
-  static void collect_symbols(const Type& type, std::set<std::string>& symbols) {
-    if (type.is_tensor() && type.as_tensor().shape.ranked())
-      for (const Dim& dim : type.as_tensor().shape.dims())
-        if (dim.is_symbol())
-          symbols.insert(dim.symbols().front());
-  }
-
   static bool follows_from(const Type& type, const std::set<std::string>& known) {
     if (!type.is_tensor() || !type.as_tensor().shape.ranked() || info(type.as_tensor().dtype).bytes == 0)
       return false;
@@ -463,7 +480,16 @@ class Compiler {
 }  // namespace
 
 std::unique_ptr<Program> compile(const Graph& graph, const CompileOptions& options) {
-  return Compiler(graph, options).run();
+  std::unique_ptr<Program> program = Compiler(graph, options).run();
+  if (options.numerics != NumericsBudget::Strict && gains_by_sizes(program->graph())) {
+    CompileOptions quiet = options;
+    quiet.before_kernel = nullptr;
+    program->specialise_by(
+        [general = std::shared_ptr<const Graph>(copy_for_loops(graph)), quiet](const Bindings& sizes) {
+          return compile(*general->bind({sizes.begin(), sizes.end()}), quiet);
+        });
+  }
+  return program;
 }
 
 FusionReport fusion_of(const Graph& graph, const CompileOptions& options) {

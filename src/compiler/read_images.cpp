@@ -72,7 +72,7 @@ std::optional<Excess> excess_of(const Dim& index, const Definition& definition, 
       most.emplace(axis.variable, axis.size - 1);
     }
   const std::optional<int64_t> first = index.substitute(least).constant(),
-                               past = (index.substitute(most) - (size - 1)).constant();
+                               past = (index.substitute(most) - (size - 1)).upper_bound();
   if (!first || !past)
     return std::nullopt;
   return Excess{std::max<int64_t>(-*first, 0), std::max<int64_t>(*past, 0)};

@@ -17,8 +17,8 @@ std::vector<loops::Scalar> loads_of(const loops::Definition& definition);
 // them, each image by itself.
 bool reads_image(const loops::Definition& definition, const loops::Scalar& load);
 
-// How far an index along a dimension of a size goes below 0, and past the last; nothing where it does not
-// rise evenly with each loop.
+// How far an index along a dimension of a size goes below 0, and past the last at most; nothing where it does
+// not rise evenly with each loop.
 struct Excess {
   int64_t before = 0, after = 0;
 };

@@ -31,6 +31,7 @@
 #include "ir/dim.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "base/error.h"
@@ -331,5 +332,31 @@ bool Dim::mentions(std::string_view symbol) const {
 }
 
 std::optional<int64_t> Dim::lower_bound() const { return find_bounds(*this).lower; }
+
+// Where terms alone have no bound, so many times the sum that no floor is left: d*floor(x/d) lies between
+// x-d+1 and x.
+std::optional<int64_t> Dim::upper_bound() const {
+  if (is_unknown() || find_bounds(*this).upper)
+    return find_bounds(*this).upper;
+  constexpr int64_t kMostTimes = 1 << 20;
+  const auto divisor_of = [](const DimTerm& term) {
+    const bool is_floor = term.factors.size() == 1 && term.factors[0]->function == DimFunction::FloorDiv;
+    return is_floor ? std::max<int64_t>(term.factors[0]->operands[1].constant().value_or(1), 1) : 1;
+  };
+  int64_t times = 1;
+  for (const DimTerm& term : terms_of(*this))
+    if (divisor_of(term) > kMostTimes || (times = std::lcm(times, divisor_of(term))) > kMostTimes)
+      return std::nullopt;
+  Dim most = 0;
+  for (const DimTerm& term : terms_of(*this)) {
+    const int64_t divisor = divisor_of(term);
+    Dim value = DimExpression::sum({DimTerm{1, term.factors}}) * divisor;
+    if (divisor != 1)
+      value = term.factors[0]->operands[0] - (term.coefficient > 0 ? 0 : divisor - 1);
+    most = most + value * term.coefficient * (times / divisor);
+  }
+  const std::optional<int64_t> upper = times == 1 ? std::nullopt : most.upper_bound();
+  return upper ? std::optional(floor_div_integers(*upper, times)) : std::nullopt;
+}
 
 }  // namespace tenon

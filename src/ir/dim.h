@@ -61,6 +61,8 @@ class Dim {
 
   // An integer that no value of the symbols goes below; nothing when none is known.
   std::optional<int64_t> lower_bound() const;
+  // One that no value goes above: 2*floor((n+7)/8)-floor((n+3)/4) is 1 at most.
+  std::optional<int64_t> upper_bound() const;
 
  private:
   friend struct DimExpression;  // the inside: dim_expression.h

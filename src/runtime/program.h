@@ -10,6 +10,7 @@
 #include "ir/evaluate.h"
 #include "ir/fit.h"
 #include "ir/size_checks.h"
+#include "runtime/hot_sizes.h"
 #include "runtime/layout.h"
 
 namespace tenon {
@@ -46,6 +47,10 @@ class Program {
   Program(std::unique_ptr<Graph> graph, std::vector<Slot> slots, std::vector<Step> steps,
           std::vector<size_t> outputs, std::shared_ptr<const void> code);
   ~Program();
+
+  // Has inputs whose sizes come again and again run by programs that `make` makes for them alone. Runs whose
+  // steps somebody watches are not among them.
+  void specialise_by(HotSizes::Make make);
 
   // The outputs of the graph for these inputs. Inputs that do not fit are the user's fault, their elements
   // an ElementError, and leave the program as it was. Several threads may run it at once.
@@ -84,6 +89,8 @@ class Program {
   struct State;  // of one run
   std::vector<std::vector<size_t>> find_last_uses() const;
   bool is_output(size_t slot) const;
+  // For inputs of these sizes alone; null where this one is to run.
+  const Program* find_special(const Bindings& sizes, const RunOptions& options) const;
   std::shared_ptr<const Layout> layout_for(const Bindings& sizes) const;
   void check_sizes(const Bindings& sizes) const;
   std::unique_ptr<State> acquire() const;
@@ -118,6 +125,7 @@ class Program {
   mutable std::unique_ptr<SizeChecks> checks_;  // once there is something to check
   mutable std::vector<std::pair<Bindings, std::shared_ptr<const Layout>>> layouts_;
   mutable std::vector<std::unique_ptr<State>> states_;  // of runs that ended, to be used again
+  std::unique_ptr<HotSizes> hot_sizes_;
 };
 
 }  // namespace tenon

@@ -232,6 +232,24 @@ TEST(Dim, BoundsFromBelow) {
   EXPECT_EQ(unknown.lower_bound(), std::nullopt);
 }
 
+TEST(Dim, BoundsFromAbove) {
+  EXPECT_EQ(Dim(-5).upper_bound(), -5);
+  EXPECT_EQ(n.upper_bound(), std::nullopt);
+  EXPECT_EQ((7 - n).upper_bound(), 7);
+  EXPECT_EQ(mod(n, 4).upper_bound(), 3);
+  EXPECT_EQ((2 * floor_div(n + 1, 2) - n).upper_bound(), 1);
+  EXPECT_EQ((n - 2 * floor_div(n, 2)).upper_bound(), 1);
+  EXPECT_EQ((2 * floor_div(n + 7, 8) - floor_div(n + 3, 4)).upper_bound(), 1);
+  EXPECT_EQ((floor_div(n + m, 3) - floor_div(n, 3)).upper_bound(), std::nullopt);
+  EXPECT_EQ((m * floor_div(n, 2)).upper_bound(), std::nullopt);
+  EXPECT_EQ((floor_div(n, m) - n).upper_bound(), std::nullopt);
+  EXPECT_EQ((floor_div(n, largest) - n).upper_bound(), std::nullopt) << "too large to multiply by";
+  EXPECT_EQ(unknown.upper_bound(), std::nullopt);
+  const Dim between = 3 * floor_div(2 * n + 5, 6) - n;
+  for (int64_t value = 0; value < 50; ++value)
+    EXPECT_LE(between.evaluate({{"n", value}}), *between.upper_bound());
+}
+
 TEST(Dim, SubstitutesAllSymbolsAtOnce) {
   EXPECT_EQ((n + 2 * m).substitute({{"n", m}, {"m", n}}), m + 2 * n);
   EXPECT_EQ(floor_div(n + 1, 2).substitute({{"n", 2 * m + 3}}), m + 2);

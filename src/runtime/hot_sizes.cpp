@@ -1,0 +1,56 @@
+#include "runtime/hot_sizes.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "runtime/program.h"
+
+namespace tenon {
+namespace {
+
+constexpr int kRunsUntilHot = 4, kMostPrograms = 4;
+constexpr size_t kMostKnown = 64;  // sizes that are counted
+constexpr int64_t kPartOfMemory = 8;
+
+}  // namespace
+
+HotSizes::HotSizes(Make make, int64_t bytes)
+    : make_(std::move(make)),
+      most_(static_cast<int>(std::min<uint64_t>(
+          memory_limit() / kPartOfMemory / static_cast<uint64_t>(std::max<int64_t>(bytes, 1)),
+          kMostPrograms))) {}
+
+HotSizes::~HotSizes() = default;
+
+const Program* HotSizes::find(const Bindings& sizes) {
+  {
+    const std::lock_guard lock(mutex_);
+    Known& asked = known(sizes);
+    if (asked.program || asked.is_asked_for || ++asked.runs < kRunsUntilHot || made_ == most_)
+      return asked.program.get();
+    asked.is_asked_for = true;
+    ++made_;
+  }
+  std::unique_ptr<Program> program;
+  try {
+    program = make_(sizes);
+  } catch (const UserError&) {  // too large, say
+    return nullptr;
+  }
+  const std::lock_guard lock(mutex_);
+  Known& asked = known(sizes);
+  asked.program = std::move(program);
+  return asked.program.get();
+}
+
+// Those that have a program, or wait for one, stay known.
+HotSizes::Known& HotSizes::known(const Bindings& sizes) {
+  const auto it = std::ranges::find(known_, sizes, [](const auto& each) { return each->sizes; });
+  if (it != known_.end())
+    return **it;
+  if (known_.size() == kMostKnown)
+    known_.erase(std::ranges::find(known_, false, [](const auto& each) { return each->is_asked_for; }));
+  return *known_.emplace_back(std::make_unique<Known>(Known{.sizes = sizes}));
+}
+
+}  // namespace tenon

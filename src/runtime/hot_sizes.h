@@ -1,0 +1,42 @@
+// hot_sizes.h — sizes of inputs that come again and again, and a program for each of them alone.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+
+#include "ir/fit.h"
+
+namespace tenon {
+
+class Program;
+
+class HotSizes {
+ public:
+  using Make = std::function<std::unique_ptr<Program>(const Bindings& sizes)>;
+
+  // `bytes` is what constants of one such program take, about: together they take a small part of memory.
+  HotSizes(Make make, int64_t bytes);
+  ~HotSizes();
+
+  // The program for inputs of these sizes, which the run that makes them hot waits for; null where they are
+  // not, or where none can be made: then it is as if nobody had asked. Several threads may ask at once.
+  const Program* find(const Bindings& sizes);
+
+ private:
+  struct Known {
+    Bindings sizes;
+    int runs = 0;
+    bool is_asked_for = false;
+    std::unique_ptr<Program> program = {};
+  };
+  Known& known(const Bindings& sizes);
+
+  Make make_;
+  int most_;  // programs
+  int made_ = 0;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Known>> known_;
+};
+
+}  // namespace tenon

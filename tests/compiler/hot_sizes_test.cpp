@@ -1,0 +1,152 @@
+// Programs for sizes that come again and again: when they are made, and that they give the same.
+#include "runtime/hot_sizes.h"
+
+#include <thread>
+
+#include "base/error.h"
+#include "compiler/expect_compiled.h"
+
+namespace tenon {
+namespace {
+
+std::unique_ptr<Graph> convolution() {
+  return read(R"(graph(%x: f32[n,16,h,w], %w: f32[24,16,3,3], %w2: f32[24,8,4,4]) {
+    %0 = conv(%x, %w, strides=[1,1], dilations=[1,1], pads=[1,1,1,1], groups=1)
+    %1 = relu(%0)
+    %2 = conv_transpose(%1, %w2, strides=[2,2], dilations=[1,1], pads=[1,1,1,1], output_padding=[0,0], groups=1)
+    return %2
+  })");
+}
+
+const Bindings kSmall{{"n", 1}, {"h", 9}, {"w", 14}}, kLarge{{"n", 2}, {"h", 20}, {"w", 17}};
+
+struct Counted {
+  int made = 0;
+  HotSizes::Make make = [this](const Bindings& sizes) {
+    ++made;
+    return compile(*convolution()->bind({sizes.begin(), sizes.end()}), without_cache());
+  };
+};
+
+TEST(HotSizes, AreThoseThatComeOften) {
+  Counted counted;
+  HotSizes hot(counted.make, 1);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(hot.find(kSmall), nullptr);
+    EXPECT_EQ(hot.find({{"n", 1}, {"h", i + 3}, {"w", 14}}), nullptr);
+  }
+  EXPECT_EQ(counted.made, 0);
+  const Program* special = hot.find(kSmall);
+  ASSERT_NE(special, nullptr);
+  EXPECT_TRUE(special->has_fixed_sizes());
+  EXPECT_EQ(hot.find(kSmall), special);
+  EXPECT_EQ(hot.find(kLarge), nullptr);
+  EXPECT_EQ(counted.made, 1);
+}
+
+TEST(HotSizes, AreFew) {
+  Counted counted;
+  HotSizes hot(counted.make, 1);
+  for (int64_t size = 3; size < 100; ++size)
+    for (int i = 0; i < 5; ++i)
+      hot.find({{"n", 1}, {"h", size}, {"w", 5}});
+  EXPECT_EQ(counted.made, 4);
+  EXPECT_NE(hot.find({{"n", 1}, {"h", 3}, {"w", 5}}), nullptr) << "its program was forgotten";
+}
+
+TEST(HotSizes, AreNoneWhereProgramsWouldFillMemory) {
+  Counted counted;
+  HotSizes hot(counted.make, INT64_MAX);
+  for (int i = 0; i < 10; ++i)
+    EXPECT_EQ(hot.find(kSmall), nullptr);
+  EXPECT_EQ(counted.made, 0);
+}
+
+TEST(HotSizes, AreAskedForOnceWhereNoProgramCanBeMade) {
+  int asked = 0;
+  HotSizes hot(
+      [&](const Bindings&) -> std::unique_ptr<Program> {
+        ++asked;
+        throw user_error("too large");
+      },
+      1);
+  for (int i = 0; i < 10; ++i)
+    EXPECT_EQ(hot.find(kSmall), nullptr);
+  EXPECT_EQ(asked, 1);
+}
+
+void expect_near(const Tensor& got, const Tensor& wanted) {
+  ASSERT_EQ(got.extents(), wanted.extents());
+  const std::vector<double> a = widen<double>(got), b = widen<double>(wanted);
+  for (size_t i = 0; i < a.size(); ++i)
+    ASSERT_NEAR(a[i], b[i], 1e-4) << "element " << i;
+}
+
+// One run after the other, by sizes in turn; also with memory of the caller's.
+TEST(HotSizes, GiveWhatTheEvaluatorDoes) {
+  const std::unique_ptr<Graph> graph = convolution();
+  const std::unique_ptr<Program> program = compile(*graph, without_cache());
+  for (int i = 0; i < 7; ++i)
+    for (const Bindings& sizes : {kSmall, kLarge}) {
+      const Data inputs = inputs_for(*graph, sizes);
+      const Tensor wanted = evaluate(*graph, inputs)[0].tensor();
+      Bindings told;
+      expect_near(program->run(inputs, {.threads = 2, .sizes = &told})[0].tensor(), wanted);
+      EXPECT_EQ(told, sizes);
+      Tensor into(DType::F32, wanted.extents());
+      void* const memory = into.mutable_bytes().data();
+      program->run_into(inputs, {&memory, 1}, {.threads = 2});
+      expect_near(into, wanted);
+    }
+}
+
+TEST(HotSizes, OfSeveralThreadsAtOnce) {
+  const std::unique_ptr<Graph> graph = convolution();
+  const std::unique_ptr<Program> program = compile(*graph, without_cache());
+  const Data inputs = inputs_for(*graph, kSmall);
+  const Tensor wanted = evaluate(*graph, inputs)[0].tensor();
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 4; ++thread)
+    threads.emplace_back([&] {
+      for (int i = 0; i < 5; ++i)
+        expect_near(program->run(inputs)[0].tensor(), wanted);
+    });
+  for (std::thread& thread : threads)
+    thread.join();
+}
+
+// Steps have numbers, which those of another program do not fit.
+TEST(HotSizes, AreNotThoseOfRunsThatAreWatched) {
+  const std::unique_ptr<Graph> graph = convolution();
+  const std::unique_ptr<Program> program = compile(*graph, without_cache());
+  const Data inputs = inputs_for(*graph, kSmall);
+  for (int i = 0; i < 6; ++i) {
+    size_t last = 0;
+    const std::function<void(size_t)> after_step = [&](size_t step) { last = step; };
+    program->run(inputs, {.after_step = &after_step});
+    EXPECT_EQ(last + 1, program->steps().size());
+    program->run(inputs);
+  }
+}
+
+TEST(HotSizes, OfStrictNumericsGiveTheSameBits) {
+  const std::unique_ptr<Graph> graph = convolution();
+  CompileOptions options = without_cache();
+  options.numerics = NumericsBudget::Strict;
+  const std::unique_ptr<Program> program = compile(*graph, options);
+  const Data inputs = inputs_for(*graph, kLarge);
+  const std::vector<double> first = widen<double>(program->run(inputs)[0].tensor());
+  for (int i = 0; i < 5; ++i)
+    EXPECT_EQ(widen<double>(program->run(inputs)[0].tensor()), first);
+}
+
+TEST(HotSizes, WrongInputsStayWrong) {
+  const std::unique_ptr<Graph> graph = convolution();
+  const std::unique_ptr<Program> program = compile(*graph, without_cache());
+  const Data wrong{numbers(DType::F32, {1, 15, 9, 14}, 1)};
+  for (int i = 0; i < 6; ++i)
+    EXPECT_THROW(program->run(wrong), UserError);
+}
+
+}  // namespace
+}  // namespace tenon
