@@ -147,7 +147,7 @@ class LayoutChooser {
       if (stage.contraction)
         stage.contraction->may_tile = may_tile(*sums, target_);
       if (stage.tile)
-        for (size_t dim = kFirstSpatial; dim < sizes.size(); ++dim)
+        for (size_t dim = sizes.size() - 2; dim < sizes.size(); ++dim)
           excess[dim].after =
               std::max(excess[dim].after, reach_past_last(definition, image, dim, *stage.tile));
     }
@@ -176,7 +176,7 @@ class LayoutChooser {
   std::optional<WindowSums> window_sums(const Definition& definition, const Scalar& image) const {
     const Scalar* weights = weights_of(definition);
     const std::vector<Scalar>&from = image.operands(), &to = definition.at;
-    if (numerics_ == NumericsBudget::Strict || weights == nullptr || to.size() != 4 ||
+    if (numerics_ == NumericsBudget::Strict || weights == nullptr || to.size() < kFirstSpatial + 2 ||
         !layouts_.contains(definition.results.front().name) || image.dtype() != DType::F32 ||
         weights->dtype() != DType::F32 || !is_zero(definition.initial.front()) ||
         !multiplies_alone(definition, image))
@@ -193,20 +193,38 @@ class LayoutChooser {
       return index == as && loops::axis_of(axes, index).has_value();
     };
     const std::vector<Scalar>& of = weights->operands();
-    if (of.size() != 4 || !is_axis(definition.axes, of[0], to[1]) ||
-        !is_axis(definition.reduced, of[1], from[1]) || definition.reduced.size() != 3)
+    if (of.size() != to.size() || !is_axis(definition.axes, of[0], to[1]) ||
+        !is_axis(definition.reduced, of[1], from[1]))
       return std::nullopt;
-    for (size_t dim = kFirstSpatial; dim < to.size(); ++dim) {
-      const std::optional<size_t> place = loops::axis_of(definition.reduced, of[dim]);
+    const auto summed = [&](const Scalar& index) -> std::optional<int64_t> {
+      const std::optional<size_t> axis = loops::axis_of(definition.reduced, index);
+      return axis ? definition.reduced[*axis].size.constant() : std::nullopt;
+    };
+    const size_t first = to.size() - 2;  // of the two dimensions that tiles have
+    size_t others = 0;                   // axes that are summed over beside those and the channels
+    int64_t planes = 1;
+    for (size_t dim = kFirstSpatial; dim < first; ++dim) {
+      if (of[dim] == Scalar::index(0))  // of one plane
+        continue;
+      if (!summed(of[dim]))
+        return std::nullopt;
+      planes *= *summed(of[dim]);
+      ++others;
+    }
+    for (size_t dim = first; dim < to.size(); ++dim) {
       const Dim beyond = from[dim].index() - to[dim].index() - of[dim].index();
-      if (!place || definition.reduced[*place].size != Dim(3) || !beyond.is_constant())
+      if (summed(of[dim]) != 3 || !beyond.is_constant())
         return std::nullopt;
     }
-    const std::optional<size_t> channel = loops::axis_of(definition.reduced, of[1]);
-    const std::optional<int64_t> channels = definition.reduced[*channel].size.constant();
-    if (channels.value_or(0) < kLeastChannels)  // fewer do not come last
+    const std::optional<int64_t> channels = summed(of[1]);
+    if (definition.reduced.size() != 3 + others ||
+        channels.value_or(0) < kLeastChannels)  // fewer do not come last
       return std::nullopt;
-    return WindowSums{.height = sizes[1], .width = sizes[2], .channels = *channels, .filters = sizes[0]};
+    return WindowSums{.height = sizes[sizes.size() - 2],
+                      .width = sizes.back(),
+                      .channels = *channels,
+                      .filters = sizes.front(),
+                      .planes = planes};
   }
 
   // Whether the elements of the image are multiplied as they are.
@@ -244,8 +262,17 @@ class LayoutChooser {
     const Scalar weights = *weights_of(stage.definition);
     const std::vector<Dim>& sizes = logical_.at(weights.name()).sizes;
     const std::string name = fmt::format("{}_tiles{}", weights.name(), *stage.tile);
-    const WindowSums sums{
-        .height = 0, .width = 0, .channels = *sizes[1].constant(), .filters = *sizes[0].constant()};
+    Dim planes = 1, channel = 0;
+    for (size_t dim = kFirstSpatial; dim + 2 < sizes.size(); ++dim) {
+      planes = planes * sizes[dim];
+      channel = channel * sizes[dim] + weights.operands()[dim].index();
+    }
+    channel = channel * sizes[1] + weights.operands()[1].index();
+    const WindowSums sums{.height = 0,
+                          .width = 0,
+                          .channels = *sizes[1].constant(),
+                          .filters = *sizes[0].constant(),
+                          .planes = *planes.constant()};
     lowered_.transformed.emplace(name, TransformedWeights{weights.name(), *stage.tile});
     buffers_.emplace(name, Buffer{.name = name, .sizes = winograd_sizes(sums, *stage.tile, target_)});
     stage.as_written = stage.definition;
@@ -253,7 +280,7 @@ class LayoutChooser {
     const Scalar zero = Scalar::index(0);
     value = loops::replace_loads(value, [&](const Scalar& load) {
       return load.name() == weights.name()
-                 ? Scalar::load(name, load.dtype(), {zero, zero, load.operands()[1], load.operands()[0]})
+                 ? Scalar::load(name, load.dtype(), {zero, zero, Scalar::index(channel), load.operands()[0]})
                  : load;
     });
     item.reads = buffers_read(stage);

@@ -77,7 +77,7 @@ double time_of_passing(double numbers, bool near) { return numbers * sizeof(floa
 // turns: three turns take two cores as long as four.
 double time_of_windows(const WindowSums& sums, const Target& target) {
   const int64_t at_once = filters_at_once(sums.filters, target), panels = sums.filters / at_once;
-  const double weights = 9.0 * static_cast<double>(sums.channels * at_once),
+  const double weights = 9.0 * static_cast<double>(sums.all_channels() * at_once),
                line = time_of_products(weights * static_cast<double>(sums.width), target);
   return std::max(static_cast<double>(divide_up(sums.height * panels, target.cores)) * line,
                   time_of_fetching(weights * static_cast<double>(panels), false) / target.cores);
@@ -87,10 +87,11 @@ double time_of_blocks(const TileBlocks& blocks, const WindowSums& sums, int64_t 
                 panels = divide_up(sums.filters / at_once, blocks.parts), filters = panels * at_once,
                 turns = divide_up(blocks.count * blocks.parts, target.cores);
   const auto elements = static_cast<double>((tile + 2) * (tile + 2)),
-             all_weights = elements * static_cast<double>(sums.channels * sums.filters),
-             weights = elements * static_cast<double>(sums.channels * filters),
+             all_weights = elements * static_cast<double>(sums.all_channels() * sums.filters),
+             weights = elements * static_cast<double>(sums.all_channels() * filters),
              tiles = elements * static_cast<double>(blocks.tiles()),
-             seen = tiles * static_cast<double>(sums.channels), made = tiles * static_cast<double>(at_once);
+             seen = tiles * static_cast<double>(sums.all_channels()),
+             made = tiles * static_cast<double>(at_once);
   constexpr double instructions = 9;  // for each element that is transformed
   const double cache = static_cast<double>(target.caches.level2) / sizeof(float);
   const double multiplying = time_of_products(weights * static_cast<double>(blocks.tiles()), target),
@@ -151,11 +152,21 @@ const Axis& axis_along(const Definition& convolution, size_t dim) {
   CHECK(false, "a convolution of {} has no axis {}", convolution.results.front().name, dim);
 }
 
+// The last dimensions of a result are its height and width, and the filters.
+const Axis& height_of(const Definition& sum) { return axis_along(sum, sum.at.size() - 3); }
+const Axis& width_of(const Definition& sum) { return axis_along(sum, sum.at.size() - 2); }
+const Axis& filters_of(const Definition& sum) { return axis_along(sum, sum.at.size() - 1); }
+
 WindowSums sums_of(const Definition& convolution) {
-  return {.height = *axis_along(convolution, 1).size.constant(),
-          .width = *axis_along(convolution, 2).size.constant(),
-          .channels = *convolution.reduced.back().size.constant(),
-          .filters = *axis_along(convolution, 3).size.constant()};
+  Dim terms = 1;
+  for (const Axis& axis : convolution.reduced)
+    terms = terms * axis.size;
+  const int64_t channels = *convolution.reduced.back().size.constant();
+  return {.height = *height_of(convolution).size.constant(),
+          .width = *width_of(convolution).size.constant(),
+          .channels = channels,
+          .filters = *filters_of(convolution).size.constant(),
+          .planes = *terms.constant() / 9 / channels};
 }
 
 Scalar at(const Dim& index) { return Scalar::index(index); }
@@ -189,12 +200,15 @@ class WinogradNest {
 
   std::vector<Statement> run() const {
     std::vector<Statement> turn;
-    turn.emplace_back(local(kTransformed, {side_ * side_, blocks_.tiles(), sums_.channels}, Space::Memory));
-    turn.emplace_back(local(kProducts, {side_ * side_, blocks_.tiles(), filters_}, Space::Memory));
     turn.emplace_back(
-        over_tiles(make_loop(kChannels, sums_.channels / lanes_, Mark::Serial, transform_image())));
+        local(kTransformed, {side_ * side_, blocks_.tiles(), sums_.all_channels()}, Space::Memory));
+    turn.emplace_back(local(kProducts, {side_ * side_, blocks_.tiles(), filters_}, Space::Memory));
+    std::vector<Statement> transform =
+        as_list(make_loop(kChannels, sums_.channels / lanes_, Mark::Serial, transform_image()));
+    turn.emplace_back(over_tiles(around(planes_, Mark::Serial, std::move(transform))));
     std::vector<Statement> filters = as_list(multiply());
-    filters.emplace_back(over_tiles(make_loop(kLanes, filters_ / lanes_, Mark::Serial, transform_back())));
+    filters.emplace_back(
+        over_tiles(as_list(make_loop(kLanes, filters_ / lanes_, Mark::Serial, transform_back()))));
     const int64_t count = sums_.filters / filters_, part = divide_up(count, blocks_.parts);
     Loop over_filters = make_loop(kFilters, count, Mark::Serial, std::move(filters));
     if (blocks_.parts > 1) {
@@ -204,20 +218,23 @@ class WinogradNest {
     turn.emplace_back(std::move(over_filters));
     std::vector<Statement> body = as_list(make_loop(kPart, blocks_.parts, Mark::Parallel, std::move(turn)));
     body = as_list(make_loop(kBlock, blocks_.count, Mark::Parallel, std::move(body)));
-    if (const std::optional<size_t> images = loops::axis_of(sum_.axes, sum_.at[0]))
-      body = as_list(loop_over(sum_.axes[*images], Mark::Parallel, std::move(body)));
+    for (size_t dim = sum_.at.size() - 3; dim-- > 0;)
+      if (const std::optional<size_t> images = loops::axis_of(sum_.axes, sum_.at[dim]))
+        body = as_list(loop_over(sum_.axes[*images], Mark::Parallel, std::move(body)));
     return body;
   }
 
  private:
-  const Axis& axis(size_t dim) const { return axis_along(sum_, dim); }
-
   void find_factors() {
     for (const Scalar& factor : sum_.values.front().operands())
-      (loops::mentions(factor, axis(1).variable) ? image_ : weights_) = factor;
+      (loops::mentions(factor, height_of(sum_).variable) ? image_ : weights_) = factor;
     CHECK(
         image_ && weights_ && image_->kind() == Scalar::Kind::Load && weights_->kind() == Scalar::Kind::Load,
         "a convolution in tiles multiplies something else than elements of an image and weights");
+    for (size_t dim = 1; dim + 3 < sum_.at.size(); ++dim)
+      for (const Axis& axis : sum_.reduced)
+        if (loops::mentions(image_->operands()[dim], axis.variable))
+          planes_.push_back(axis);
   }
 
   int64_t best_rows(const Target& target) const {
@@ -227,8 +244,9 @@ class WinogradNest {
     int64_t best = std::clamp<int64_t>(tiles, 1, most);
     const auto time_of = [&](int64_t rows) {
       return static_cast<double>(divide_up(tiles, rows)) *
-             time_of_turn({.rows = rows, .vectors = vectors, .turns = sums_.channels, .element_bytes = 4},
-                          target);
+             time_of_turn(
+                 {.rows = rows, .vectors = vectors, .turns = sums_.all_channels(), .element_bytes = 4},
+                 target);
     };
     for (int64_t rows = best - 1; rows > most / 2; --rows)
       if (time_of(rows) < time_of(best))
@@ -273,8 +291,8 @@ class WinogradNest {
   bool has_more_rows() const { return blocks_.rows * blocks_.count > blocks_.down; }
   Dim tile_in_block() const { return Dim::symbol(kRow) * blocks_.across + Dim::symbol(kColumn); }
 
-  Statement over_tiles(Loop inner) const {
-    Loop across = make_loop(kColumn, blocks_.across, Mark::Serial, as_list(std::move(inner)));
+  Statement over_tiles(std::vector<Statement> inner) const {
+    Loop across = make_loop(kColumn, blocks_.across, Mark::Serial, std::move(inner));
     return make_loop(kRow, blocks_.rows, Mark::Serial, as_list(std::move(across)));
   }
 
@@ -295,16 +313,23 @@ class WinogradNest {
                                   return load(kSeen, {at(each), j, lane()});
                                 })));
       const Dim element = Dim::symbol(kDown) * side_ + k;
-      wholes.push_back(in_lanes(
-          kTransformed,
-          {at(element), at(tile_in_block()), at(Dim::symbol(kChannels) * lanes_ + Dim::symbol(kLane))},
-          combined(row, [&](int64_t each) {
-            return load(kHalf, {i, at(each), lane()});
-          })));
+      wholes.push_back(in_lanes(kTransformed,
+                                {at(element), at(tile_in_block()), at(first_channel() + Dim::symbol(kLane))},
+                                combined(row, [&](int64_t each) {
+                                  return load(kHalf, {i, at(each), lane()});
+                                })));
     }
     body.emplace_back(make_loop(kAcross, side_, Mark::Unrolled, std::move(halves)));
     body.emplace_back(make_loop(kDown, side_, Mark::Unrolled, std::move(wholes)));
     return body;
+  }
+
+  // Of those of all planes that a window sees, plane by plane.
+  Dim first_channel() const {
+    Dim plane = 0;
+    for (const Axis& axis : planes_)
+      plane = plane * axis.size + Dim::symbol(axis.variable);
+    return plane * sums_.channels + Dim::symbol(kChannels) * lanes_;
   }
 
   static Loop unrolled(const char* variable, int64_t end, Statement body) {
@@ -315,10 +340,11 @@ class WinogradNest {
   Scalar seen() const {
     std::map<std::string, Dim> places;
     for (const Axis& each : sum_.reduced)
-      places.emplace(each.variable, 0);
+      if (std::ranges::find(planes_, each) == planes_.end())
+        places.emplace(each.variable, 0);
     const Dim row = has_more_rows() ? min(row_of_tiles(), blocks_.down - 1) : row_of_tiles();
-    places[axis(1).variable] = row * tile_ + Dim::symbol(kDown);
-    places[axis(2).variable] = Dim::symbol(kColumn) * tile_ + Dim::symbol(kAcross);
+    places[height_of(sum_).variable] = row * tile_ + Dim::symbol(kDown);
+    places[width_of(sum_).variable] = Dim::symbol(kColumn) * tile_ + Dim::symbol(kAcross);
     places[sum_.reduced.back().variable] = Dim::symbol(kChannels) * lanes_ + Dim::symbol(kLane);
     return image_->substitute(places);
   }
@@ -350,7 +376,7 @@ class WinogradNest {
                          .lane = kLane,
                          .lanes = filters_,
                          .turn = Dim::symbol(kChannel),
-                         .turns = sums_.channels,
+                         .turns = sums_.all_channels(),
                          .pass = Dim::symbol(kRows),
                          .passes = divide_up(blocks_.tiles(), rows_)}));
     terms.emplace_back(
@@ -361,7 +387,7 @@ class WinogradNest {
     block.emplace_back(local(kSums, {rows_, filters_}, Space::Private));
     block.emplace_back(
         in_rows({.places = {{kSums, {row, lane()}}}, .combine = "", .values = {Scalar::zero(DType::F32)}}));
-    block.emplace_back(make_loop(kChannel, sums_.channels, Mark::Serial, std::move(terms)));
+    block.emplace_back(make_loop(kChannel, sums_.all_channels(), Mark::Serial, std::move(terms)));
     block.emplace_back(in_rows({.places = {{kProducts, {element, tile, lane()}}},
                                 .combine = "",
                                 .values = {load(kSums, {row, lane()})}}));
@@ -399,9 +425,9 @@ class WinogradNest {
     const Dim down = row_of_tiles() * tile_ + Dim::symbol(kDown),
               across = Dim::symbol(kColumn) * tile_ + Dim::symbol(kAcross);
     const std::map<std::string, Dim> places{
-        {axis(1).variable, down},
-        {axis(2).variable, across},
-        {axis(3).variable,
+        {height_of(sum_).variable, down},
+        {width_of(sum_).variable, across},
+        {filters_of(sum_).variable,
          Dim::symbol(kFilters) * filters_ + Dim::symbol(kLanes) * lanes_ + Dim::symbol(kLane)}};
     const Scalar result = load(kResults, {at(Dim::symbol(kDown)), at(Dim::symbol(kAcross)), lane()});
     std::vector<Statement> stores;
@@ -423,6 +449,7 @@ class WinogradNest {
   const int64_t tile_, side_;  // of the results of a tile, and of what it sees
   const int64_t lanes_;
   std::optional<Scalar> image_, weights_;
+  std::vector<Axis> planes_;  // that a window sees
   WindowSums sums_;
   int64_t filters_ = 0;  // at once
   TileBlocks blocks_;
@@ -434,8 +461,8 @@ class WinogradNest {
 bool may_tile(const WindowSums& sums, const Target& target) {
   constexpr int64_t largest = 1 << 20;  // along any axis; there is no memory for more, and it would overflow
   return sums.channels % lanes_of(target) == 0 && sums.filters % lanes_of(target) == 0 &&
-         std::max({sums.height, sums.width, sums.channels, sums.filters}) <= largest &&
-         std::min({sums.height, sums.width, sums.channels, sums.filters}) >= 1;
+         std::max({sums.height, sums.width, sums.all_channels(), sums.filters}) <= largest &&
+         std::min({sums.height, sums.width, sums.all_channels(), sums.filters}) >= 1;
 }
 
 std::optional<int64_t> choose_tile(const WindowSums& sums, const Target& target,
@@ -467,19 +494,21 @@ int64_t reach_of_tiles(int64_t size, int64_t tile) { return divide_up(size, tile
 
 std::vector<Dim> winograd_sizes(const WindowSums& sums, int64_t tile, const Target& target) {
   const int64_t at_once = filters_at_once(sums.filters, target);
-  return {sums.filters / at_once, (tile + 2) * (tile + 2), sums.channels, at_once};
+  return {sums.filters / at_once, (tile + 2) * (tile + 2), sums.all_channels(), at_once};
 }
 
 Tensor winograd_weights(const Tensor& weights, int64_t tile, const Target& target) {
-  const int64_t filters = weights.extent(0), channels = weights.extent(1), side = tile + 2,
-                at_once = filters_at_once(filters, target);
+  const int64_t filters = weights.extent(0), channels = weights.extent(1),
+                planes = weights.count() / filters / channels / 9, all_channels = planes * channels,
+                side = tile + 2, at_once = filters_at_once(filters, target);
   const Matrix& transform = transforms_for(tile).weights;
-  Tensor result(DType::F32, {filters / at_once, side * side, channels, at_once});
+  Tensor result(DType::F32, {filters / at_once, side * side, all_channels, at_once});
   const float* from = weights.data<float>().data();
   float* to = result.mutable_data<float>().data();
   for (int64_t filter = 0; filter < filters; ++filter)
-    for (int64_t channel = 0; channel < channels; ++channel) {
-      const float* window = from + (filter * channels + channel) * 9;
+    for (int64_t channel = 0; channel < all_channels; ++channel) {
+      const float* window =
+          from + ((filter * channels + channel % channels) * planes + channel / channels) * 9;
       for (int64_t i = 0; i < side; ++i) {
         double half[3] = {};
         for (size_t k = 0; k < 3; ++k)
@@ -487,7 +516,7 @@ Tensor winograd_weights(const Tensor& weights, int64_t tile, const Target& targe
             half[l] += transform[static_cast<size_t>(i)][k] * static_cast<double>(window[k * 3 + l]);
         for (int64_t j = 0; j < side; ++j) {
           const std::vector<double>& row = transform[static_cast<size_t>(j)];
-          to[((filter / at_once * side * side + i * side + j) * channels + channel) * at_once +
+          to[((filter / at_once * side * side + i * side + j) * all_channels + channel) * at_once +
              filter % at_once] = static_cast<float>(row[0] * half[0] + row[1] * half[1] + row[2] * half[2]);
         }
       }

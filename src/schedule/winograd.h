@@ -16,10 +16,14 @@
 
 namespace tenon {
 
-// A convolution of an image by windows of 3 x 3, at every pixel.
+// A convolution of an image by windows of 3 x 3, at every pixel. Where there are more dimensions, the result
+// and the image have planes, and a window sees some of these.
 struct WindowSums {
   int64_t height, width;  // of the result
   int64_t channels, filters;
+  int64_t planes = 1;  // that a window sees
+
+  int64_t all_channels() const { return planes * channels; }
 };
 
 // Whether its sizes are such that it may be computed in tiles.
@@ -48,12 +52,12 @@ int64_t reach_of_tiles(int64_t size, int64_t tile);
 
 // Transformed weights: blocks of filters that lanes run over, elements of a tile, channels, and lanes.
 std::vector<Dim> winograd_sizes(const WindowSums& sums, int64_t tile, const Target& target);
-// `weights` are [filters, channels, 3, 3], of f32.
+// `weights` are [filters, channels, planes…, 3, 3], of f32.
 Tensor winograd_weights(const Tensor& weights, int64_t tile, const Target& target);
 
 // The nest of definitions with one and the same axes: the first is the convolution, whose value multiplies an
 // element of the image with one of the transformed weights; the others go on with its results. Images are
-// [batch, height, width, channels], and have elements wherever whole tiles reach.
+// [batch, planes…, height, width, channels], and have elements wherever whole tiles reach.
 std::vector<loops::Statement> build_winograd(const std::vector<loops::Definition>& definitions,
                                              const std::set<std::string>& outputs, int64_t tile,
                                              const Target& target, const ContractionChoice& choice = {});

@@ -117,6 +117,40 @@ TEST(Winograd, GoesOnWithWhatItComputed) {
     expect_as_evaluated(*graph, {{"n", batch}});
 }
 
+// Windows of several planes, with strides and gaps between these, before the first and after the last.
+TEST(Winograd, OfPlanes) {
+  for (const char* attributes : {"strides=[1,1,1], dilations=[1,1,1], pads=[1,1,1,1,1,1]",
+                                 "strides=[2,1,1], dilations=[1,1,1], pads=[1,1,1,1,1,1]",
+                                 "strides=[1,1,1], dilations=[2,1,1], pads=[2,1,1,2,1,1]",
+                                 "strides=[1,1,1], dilations=[1,1,1], pads=[0,0,1,1,1,0]",
+                                 "strides=[3,1,1], dilations=[2,1,1], pads=[1,0,0,3,2,1]"})
+    for (const int64_t planes : {1, 2, 3}) {
+      const std::unique_ptr<Graph> graph =
+          read(fmt::format(R"(graph g(%x: f32[2,64,7,22,24], %w: f32[64,64,{},3,3]) {{
+        %0 = conv(%x, %w, {})
+        %1 = relu(%0)
+        return %1
+      }})",
+                           planes, attributes));
+      EXPECT_TRUE(is_in_tiles(*graph)) << attributes;
+      expect_as_evaluated(*graph);
+    }
+  const std::unique_ptr<Graph> graph = read(R"(graph g(%x: f32[1,32,3,4,12,12], %w: f32[32,32,2,3,3,3]) {
+        %0 = conv(%x, %w, strides=[1,1,1,1], dilations=[1,1,1,1], pads=[1,0,1,1,0,1,1,1])
+        return %0
+      })");
+  EXPECT_TRUE(is_in_tiles(*graph));
+  expect_as_evaluated(*graph);
+}
+
+// Together they would fill vectors.
+TEST(Winograd, IsLeftAloneWhereThePlanesHaveFewChannels) {
+  EXPECT_FALSE(is_in_tiles(*read(R"(graph g(%x: f32[1,10,8,30,30], %w: f32[64,10,8,3,3]) {
+        %0 = conv(%x, %w, strides=[1,1,1], dilations=[1,1,1], pads=[0,1,1,0,1,1])
+        return %0
+      })")));
+}
+
 TEST(Winograd, IsLeftAloneWhereItWouldBeAnotherConvolution) {
   for (const char* attributes : {"strides=[2,2], dilations=[1,1], pads=[1,1,1,1], groups=1",
                                  "strides=[1,1], dilations=[2,2], pads=[2,2,2,2], groups=1",
