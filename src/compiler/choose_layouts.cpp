@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "compiler/image_layout.h"
 #include "compiler/read_images.h"
+#include "compiler/window_sums.h"
 #include "loops/arithmetic.h"
 #include "schedule/winograd.h"
 
@@ -142,7 +143,7 @@ class LayoutChooser {
         return;
       excess.push_back(*own);
     }
-    if (const std::optional<WindowSums> sums = window_sums(definition, image)) {
+    if (const std::optional<WindowSums> sums = sums_in_tiles(definition, image)) {
       stage.tile = choose_tile(*sums, target_, choice_of(stage));
       if (stage.contraction)
         stage.contraction->may_tile = may_tile(*sums, target_);
@@ -172,75 +173,10 @@ class LayoutChooser {
 
   // --- in tiles ---
 
-  // The sizes of a convolution that may be computed in tiles; nothing of another.
-  std::optional<WindowSums> window_sums(const Definition& definition, const Scalar& image) const {
-    const Scalar* weights = weights_of(definition);
-    const std::vector<Scalar>&from = image.operands(), &to = definition.at;
-    if (numerics_ == NumericsBudget::Strict || weights == nullptr || to.size() < kFirstSpatial + 2 ||
-        !layouts_.contains(definition.results.front().name) || image.dtype() != DType::F32 ||
-        weights->dtype() != DType::F32 || !is_zero(definition.initial.front()) ||
-        !multiplies_alone(definition, image))
-      return std::nullopt;
-    std::vector<int64_t> sizes;
-    for (size_t dim = 1; dim < to.size(); ++dim) {
-      const std::optional<size_t> axis = loops::axis_of(definition.axes, to[dim]);
-      if (!axis || !definition.axes[*axis].size.is_constant())
-        return std::nullopt;
-      sizes.push_back(*definition.axes[*axis].size.constant());
-    }
-    // [filter, channel, and the place in a window], of which each is an axis of its own.
-    const auto is_axis = [](const std::vector<Axis>& axes, const Scalar& index, const Scalar& as) {
-      return index == as && loops::axis_of(axes, index).has_value();
-    };
-    const std::vector<Scalar>& of = weights->operands();
-    if (of.size() != to.size() || !is_axis(definition.axes, of[0], to[1]) ||
-        !is_axis(definition.reduced, of[1], from[1]))
-      return std::nullopt;
-    const auto summed = [&](const Scalar& index) -> std::optional<int64_t> {
-      const std::optional<size_t> axis = loops::axis_of(definition.reduced, index);
-      return axis ? definition.reduced[*axis].size.constant() : std::nullopt;
-    };
-    const size_t first = to.size() - 2;  // of the two dimensions that tiles have
-    size_t others = 0;                   // axes that are summed over beside those and the channels
-    int64_t planes = 1;
-    for (size_t dim = kFirstSpatial; dim < first; ++dim) {
-      if (of[dim] == Scalar::index(0))  // of one plane
-        continue;
-      if (!summed(of[dim]))
-        return std::nullopt;
-      planes *= *summed(of[dim]);
-      ++others;
-    }
-    for (size_t dim = first; dim < to.size(); ++dim) {
-      const Dim beyond = from[dim].index() - to[dim].index() - of[dim].index();
-      if (summed(of[dim]) != 3 || !beyond.is_constant())
-        return std::nullopt;
-    }
-    const std::optional<int64_t> channels = summed(of[1]);
-    if (definition.reduced.size() != 3 + others ||
-        channels.value_or(0) < kLeastChannels)  // fewer do not come last
-      return std::nullopt;
-    return WindowSums{.height = sizes[sizes.size() - 2],
-                      .width = sizes.back(),
-                      .channels = *channels,
-                      .filters = sizes.front(),
-                      .planes = planes};
-  }
-
-  // Whether the elements of the image are multiplied as they are.
-  bool multiplies_alone(const Definition& definition, const Scalar& image) const {
-    const std::vector<Scalar>& factors = definition.values.front().operands();
-    return std::any_of(factors.begin(), factors.end(), [&](const Scalar& factor) {
-      return factor == image || (padded_load(factor, buffers_) && factor.operands()[1] == image);
-    });
-  }
-
-  // The constant factor, where it is no more than a load.
-  const Scalar* weights_of(const Definition& definition) const {
-    for (const Scalar& factor : definition.values.front().operands())
-      if (factor.kind() == Scalar::Kind::Load && lowered_.is_constant(factor.name()))
-        return &factor;
-    return nullptr;
+  std::optional<WindowSums> sums_in_tiles(const Definition& definition, const Scalar& image) const {
+    return numerics_ == NumericsBudget::Strict || !layouts_.contains(definition.results.front().name)
+               ? std::nullopt
+               : window_sums(definition, image, find_weights(definition, lowered_), buffers_);
   }
 
   // How many elements after the last of the image windows of whole tiles see.
@@ -259,7 +195,7 @@ class LayoutChooser {
 
   void use_transformed_weights(Item& item) {
     Stage& stage = *item.stage;
-    const Scalar weights = *weights_of(stage.definition);
+    const Scalar weights = *find_weights(stage.definition, lowered_);
     const std::vector<Dim>& sizes = logical_.at(weights.name()).sizes;
     const std::string name = fmt::format("{}_tiles{}", weights.name(), *stage.tile);
     Dim planes = 1, channel = 0;

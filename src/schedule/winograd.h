@@ -9,41 +9,13 @@
 
 #include <set>
 
-#include "fusion/contraction_choice.h"
 #include "loops/definition.h"
-#include "target/target.h"
+#include "schedule/choose_tiles.h"
 #include "tensor/tensor.h"
 
 namespace tenon {
 
-// A convolution of an image by windows of 3 x 3, at every pixel. Where there are more dimensions, the result
-// and the image have planes, and a window sees some of these.
-struct WindowSums {
-  int64_t height, width;  // of the result
-  int64_t channels, filters;
-  int64_t planes = 1;  // that a window sees
-
-  int64_t all_channels() const { return planes * channels; }
-};
-
-// Whether its sizes are such that it may be computed in tiles.
-bool may_tile(const WindowSums& sums, const Target& target);
-
-// The size of tiles with which a convolution takes the least time, unless one is chosen; nothing where adding
-// up windows does.
-std::optional<int64_t> choose_tile(const WindowSums& sums, const Target& target,
-                                   const ContractionChoice& choice = {});
-
-// How the tiles of an image are taken: so many rows of them at once, with a part of the filters.
-struct TileBlocks {
-  int64_t down = 0, across = 0;  // tiles of the image
-  int64_t rows = 1;              // of tiles in a block
-  int64_t count = 0;             // of blocks
-  int64_t parts = 1;             // of the filters
-  int64_t most_parts = 1;        // that there can be
-
-  int64_t tiles() const { return rows * across; }
-};
+// How the tiles of the convolution below are taken.
 TileBlocks tile_blocks(const loops::Definition& convolution, int64_t tile, const Target& target,
                        const ContractionChoice& choice);
 
