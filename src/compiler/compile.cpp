@@ -77,8 +77,9 @@ bool gains_by_sizes(const Graph& graph) {
     return !dim.is_constant() && !dim.is_unknown() &&
            std::ranges::all_of(dim.symbols(), [&](const std::string& each) { return known.contains(each); });
   };
+  const std::set<std::string_view> convolutions{"conv", "conv_bytes", "conv_transpose", "conv_words"};
   return std::ranges::any_of(graph.nodes(), [&](const Node* node) {
-    return (node->is("conv") || node->is("conv_transpose")) && node->in("x").shape().ranked() &&
+    return convolutions.contains(node->op().name) && node->in("x").shape().ranked() &&
            std::ranges::any_of(node->in("x").shape().dims() | std::views::drop(2), would_be_known);
   });
 }

@@ -29,6 +29,7 @@ using loops::Statement;
 
 namespace {
 
+constexpr int64_t kLineBytes = 64;
 constexpr int64_t kUnknownRows = 128;  // so many are taken for those that only running tells
 constexpr const char *kPanel = "panel", *kTotals = "totals";
 // Loop variables, beside those of ContractionPlaces.
@@ -241,6 +242,7 @@ class Contraction : ContractionPlaces {
       reads.turns = long_sums_->turns;
     }
     reads.lanes = shape_.lanes;
+    reads.line = kLineBytes / info(shape_.along->dtype()).bytes;
     reads.passes = 1;
     for (size_t i : axes_within_panel()) {
       reads.pass = reads.pass * sum_.axes[i].size + Dim::symbol(sum_.axes[i].variable) - first_turn(i);

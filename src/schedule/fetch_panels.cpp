@@ -19,7 +19,6 @@ namespace {
 constexpr int64_t kTurnsAhead = 24;
 constexpr int64_t kUnknownPasses = 4;
 constexpr int64_t kManyPasses = 100;  // it hardly matters how long the first of so many has to wait
-constexpr int64_t kLine = 16;         // elements that are fetched with one
 
 // All blocks that read a panel fetch a share of the next, so that memory has as long to bring it as they
 // take, not the first of them alone. At most as many as there are of them.
@@ -35,8 +34,8 @@ Statement fetch_share(const PanelReads& reads, int64_t shares) {
   const int64_t count = reads.lanes / shares;
   const Dim first = (min(reads.pass, shares - 1) * reads.turns + reads.turn) * count;
   Place place = reads.next;
-  place.at.back() = Scalar::index(count > kLine ? first + Dim::symbol(reads.lane) : first);
-  if (count <= kLine)
+  place.at.back() = Scalar::index(count > reads.line ? first + Dim::symbol(reads.lane) : first);
+  if (count <= reads.line)
     return Fetch{std::move(place)};
   return make_loop(reads.lane, count, Mark::Vector, as_list(Fetch{std::move(place)}));
 }

@@ -11,6 +11,7 @@ struct PanelReads {
   std::string summed;       // the variable along which turns follow each other
   std::string lane;         // and that along which lanes are read
   int64_t lanes = 1;
+  int64_t line = 16;         // elements that are fetched with one
   Dim turn = 0, turns = 1;   // the number of the turn, and how many there are
   Dim pass = 0, passes = 1;  // the number of the block that reads the panel, and how many do
 };
