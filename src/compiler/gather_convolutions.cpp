@@ -6,6 +6,7 @@
 #include <span>
 
 #include "compiler/image_layout.h"
+#include "ops/binary.h"
 #include "ops/convolve.h"
 #include "ops/data.h"
 #include "ops/pad.h"
@@ -29,13 +30,15 @@ struct Reach {
 // Along one spatial dimension.
 struct Slide {
   int64_t stride, dilation, kernel;
-  int64_t before;        // how many results the padding takes away at the beginning
-  int64_t size, result;  // of the image, and of what is made of it
+  int64_t before;    // how many results the padding takes away at the beginning
+  Dim size, result;  // of the image, and of what is made of it
 
   // Turns begin with the first whose results are not all taken away.
   int64_t first_turn() const { return before / stride; }
   int64_t taken_away() const { return before % stride; }
-  int64_t turns() const { return (taken_away() + result - 1) / stride + 1; }
+  Dim turns() const { return floor_div(taken_away() + result - 1, stride) + 1; }
+  // How many results are too many after the last; nothing where running tells.
+  std::optional<int64_t> left_over() const { return (turns() * stride - taken_away() - result).constant(); }
 
   // The weights of one Reach, and the elements that they take, are so far apart.
   int64_t weight_step() const { return stride / std::gcd(stride, dilation); }
@@ -55,11 +58,17 @@ struct Slide {
   int64_t pad_before(const Reach& reach) const {
     return reach.back + (reach.taps - 1) * element_step() - first_turn();
   }
-  int64_t pad_after(const Reach& reach) const { return first_turn() + turns() - size - reach.back; }
+  std::optional<int64_t> pad_after(const Reach& reach) const {
+    return (first_turn() + turns() - size - reach.back).constant();
+  }
 
+  // Whether padding surely leaves something of the image.
   bool sees_image(const Reach& reach) const {
-    return reach.taps == 0 ||
-           size + std::min<int64_t>(pad_before(reach), 0) + std::min<int64_t>(pad_after(reach), 0) > 0;
+    if (reach.taps == 0)
+      return true;
+    const std::optional<int64_t> after = pad_after(reach);
+    const int64_t cut = std::max<int64_t>(-pad_before(reach), 0) + std::max<int64_t>(-after.value_or(0), 0);
+    return after && (cut == 0 || size.constant().value_or(0) > cut);
   }
 };
 
@@ -70,20 +79,38 @@ std::optional<std::vector<Slide>> slides_of(const Node& node) {
   std::vector<Slide> slides;
   for (int64_t i = 2; i < x.rank(); ++i) {
     const auto at = static_cast<size_t>(i - 2);
-    const std::optional<int64_t> size = x.dim(i).constant(), result = y.dim(i).constant();
+    const Slide slide{strides[at], dilations[at], *w.dim(i).constant(), pads[at], x.dim(i), y.dim(i)};
     // Whole turns would take more memory than the results where a stride is longer than those.
-    if (!size || !result || *result < strides[at] || strides[at] > kLongestStride)
+    if (slide.result.constant().value_or(slide.stride) < slide.stride || slide.stride > kLongestStride ||
+        !slide.left_over())
       return std::nullopt;
-    slides.push_back({strides[at], dilations[at], *w.dim(i).constant(), pads[at], *size, *result});
+    slides.push_back(slide);
   }
   return slides;
 }
 
-std::vector<int64_t> in_order(std::vector<int64_t> first, const std::vector<int64_t>& second,
-                              const std::vector<int64_t>& third) {
+template <class T>
+std::vector<T> in_order(std::vector<T> first, const std::vector<T>& second, const std::vector<T>& third) {
   first.insert(first.end(), second.begin(), second.end());
   first.insert(first.end(), third.begin(), third.end());
   return first;
+}
+
+// So many, or so many times what a tensor has along an axis, where only running tells that.
+struct Size {
+  int64_t number;
+  std::optional<int64_t> axis = {};
+};
+Size size_of(const Dim& turns, int64_t times, int64_t axis) {
+  return turns.is_constant() ? Size{*turns.constant() * times} : Size{times, axis};
+}
+Value reshape_to(Value x, const std::vector<Size>& sizes) {
+  std::vector<Value> parts;
+  for (const auto& [number, axis] : sizes) {
+    const Value one = int_vector(x.graph(), {number});
+    parts.push_back(axis ? size_along(x, *axis) * one : one);
+  }
+  return reshape(x, concat(parts, 0));
 }
 
 // For each spatial dimension, some of its reaches that follow each other.
@@ -124,9 +151,9 @@ class Gathering {
       return convolve({reaches_.begin(), reaches_.end()});
     Value y = put_between(results_of({}));
     for (size_t i = 0; i < slides_.size(); ++i)
-      if (const Slide& slide = slides_[i];
-          slide.taken_away() != 0 || slide.turns() * slide.stride != slide.result)
-        y = slice(y, static_cast<int64_t>(i) + 2, slide.taken_away(), slide.taken_away() + slide.result);
+      if (const Slide& slide = slides_[i]; slide.taken_away() != 0 || *slide.left_over() != 0)
+        y = slice(y, static_cast<int64_t>(i) + 2, slide.taken_away(),
+                  *slide.left_over() == 0 ? INT64_MAX : -*slide.left_over());
     return y;
   }
 
@@ -169,10 +196,10 @@ class Gathering {
     for (size_t dim = 0; dim < slides_.size(); ++dim) {
       const Slide& slide = slides_[dim];
       const Reach& reach = phases[dim].front();
-      const int64_t first = slide.pad_before(reach), last = slide.pad_after(reach);
+      const int64_t first = slide.pad_before(reach), last = *slide.pad_after(reach);
       if (first < 0 || last < 0)
         image = slice(image, static_cast<int64_t>(dim) + 2, std::max<int64_t>(-first, 0),
-                      slide.size + std::min<int64_t>(last, 0));
+                      last < 0 ? last : INT64_MAX);
       before.push_back(std::max<int64_t>(first, 0));
       after.push_back(std::max<int64_t>(last, 0));
       steps.push_back(slide.element_step());
@@ -217,30 +244,32 @@ class Gathering {
 
   // [batch, groups and phases and filters, turns…] with all apart.
   Value take_apart(Value y, const Phases& phases) const {
-    std::vector<int64_t> turns, channels{outer_groups()};
+    std::vector<Size> turns, channels{{outer_groups()}};
     for (std::span<const Reach> alike : phases)
-      channels.push_back(std::ssize(alike));
-    channels.push_back(inner_filters());
+      channels.push_back({std::ssize(alike)});
+    channels.push_back({inner_filters()});
     for (const Slide& slide : slides_)
-      turns.push_back(slide.turns());
+      turns.push_back(size_of(slide.turns(), 1, std::ssize(turns) + (has_channels_last_ ? 1 : 2)));
     if (has_channels_last_)
-      return reshape(transpose(y, channels_moved_last()), in_order({-1}, turns, channels));
-    return reshape(y, in_order({-1}, channels, turns));
+      return reshape_to(transpose(y, channels_moved_last()), in_order({{-1}}, turns, channels));
+    return reshape_to(y, in_order({{-1}}, channels, turns));
   }
 
   // The phases of each dimension between its turns: [batch, groups and filters, results…].
   Value put_between(Value y) const {
     const int64_t channels = groups_ * w_.extent(1);
-    std::vector<int64_t> places, sizes;
+    std::vector<int64_t> places;
+    std::vector<Size> sizes;
     for (int64_t i = 0; i < rank_; ++i) {
       const Slide& slide = slides_[static_cast<size_t>(i)];
       places.insert(places.end(), {first_turns_axis() + i, first_phases_axis() + i});
-      sizes.push_back(slide.turns() * slide.stride);
+      sizes.push_back(size_of(slide.turns(), slide.stride, 2 * i + (has_channels_last_ ? 1 : 3)));
     }
     const std::vector<int64_t> of_channels{first_phases_axis() - 1, first_phases_axis() + rank_};
     if (!has_channels_last_)
-      return reshape(transpose(y, in_order({0}, of_channels, places)), in_order({-1}, {channels}, sizes));
-    y = reshape(transpose(y, in_order({0}, places, of_channels)), in_order({-1}, sizes, {channels}));
+      return reshape_to(transpose(y, in_order({0}, of_channels, places)),
+                        in_order({{-1}}, {{channels}}, sizes));
+    y = reshape_to(transpose(y, in_order({0}, places, of_channels)), in_order({{-1}}, sizes, {{channels}}));
     return transpose(y, channels_moved_first());
   }
 

@@ -31,6 +31,24 @@ TEST(GatherConvolutions, TakesStridesAndPadding) {
   }
 }
 
+TEST(GatherConvolutions, TakesImagesOfAnySize) {
+  for (const auto& [x, w, attributes] : std::vector<std::array<const char*, 3>>{
+           {"n,9,h,w", "9,12,2,2", "strides=[2,2], dilations=[1,1], pads=[0,0,0,0], output_padding=[0,0]"},
+           {"2,9,h,w", "9,12,4,4", "strides=[2,2], dilations=[1,1], pads=[1,1,1,1], output_padding=[0,0]"},
+           {"n,9,h,6", "9,12,3,3", "strides=[2,2], dilations=[1,1], pads=[1,1,1,1], output_padding=[1,1]"},
+           {"1,9,2*h,w+1", "9,12,5,4",
+            "strides=[2,3], dilations=[1,1], pads=[2,1,2,1], output_padding=[1,0]"},
+           {"1,3,h,w", "3,1,3,2", "strides=[3,2], dilations=[1,1], pads=[0,0,0,0], output_padding=[0,0]"},
+           {"n,4,w", "4,16,6", "strides=[3], dilations=[1], pads=[2,0], output_padding=[2]"},
+           {"1,16,h", "16,1,4", "strides=[2], dilations=[1], pads=[1,1], groups=16, output_padding=[0]"},
+       }) {
+    const std::unique_ptr<Graph> graph = read(transposed(x, w, attributes));
+    EXPECT_FALSE(has(kernels_in(*graph), "mod(")) << kernels_in(*graph);
+    for (const int64_t size : {1, 2, 5, 16})
+      expect_as_evaluated(*graph, {{"n", 3}, {"h", size}, {"w", size + 2}});
+  }
+}
+
 // As where a batch normalisation was folded into them.
 TEST(GatherConvolutions, TakesWeightsThatAreComputed) {
   for (const char* attributes : {"dilations=[1,1], groups=1", "dilations=[2,1], groups=4"}) {
@@ -178,7 +196,8 @@ TEST(GatherConvolutions, AgreesUnderStrictNumerics) {
 TEST(GatherConvolutions, LeavesOthersAlone) {
   const char* attributes = "strides=[2,2], dilations=[1,2], pads=[0,0,0,0], groups=2, output_padding=[0,0]";
   for (const std::string& text :
-       {transposed("1,8,n,6", "8,12,2,2", attributes),
+       {transposed("1,8,n,6", "8,12,2,2",  // which may be padded away
+                   "strides=[2,2], dilations=[1,1], pads=[2,0,2,0], output_padding=[0,0]"),
         transposed("1,8,3,3", "8,12,1,2",
                    "strides=[1,1], dilations=[1,1], pads=[3,0,0,0], output_padding=[2,0]"),
         transposed("1,8,2,2", "8,12,2,2",
