@@ -30,7 +30,7 @@ using loops::Statement;
 namespace {
 
 constexpr int64_t kLineBytes = 64;
-constexpr int64_t kUnknownRows = 128;  // so many are taken for those that only running tells
+constexpr int64_t kUnknownRows = 128, kUnknownTurns = 32;  // are taken for those that only running tells
 constexpr const char *kPanel = "panel", *kTotals = "totals";
 // Loop variables, beside those of ContractionPlaces.
 constexpr const char *kPartVariable = "part0", *kPanelVariable = "panel0", *kTurnsVariable = "turns0",
@@ -438,12 +438,16 @@ class Contraction : ContractionPlaces {
 
   // The axis whose turns are parted: among threads, where panels are too few for them; and such that what one
   // part reads stays in cache while panel after panel meets it. It is the first of those that share a panel,
-  // else the rows.
+  // or of those whose size is known, else the rows. Where none is known, the last may be the longest.
   std::optional<size_t> parted_axis() const {
     if (!lane_size().is_constant() || !shape_.row || !may_pack_)
       return std::nullopt;
     const std::vector<size_t> within = rows_share_panel() ? axes_within_panel() : std::vector<size_t>();
-    return within.empty() ? *shape_.row : within.front();
+    if (within.empty())
+      return *shape_.row;
+    const auto known =
+        std::ranges::find_if(within, [&](size_t axis) { return sum_.axes[axis].size.is_constant(); });
+    return known == within.end() ? within.back() : *known;
   }
   // The turns of that axis, which are blocks where it is the rows.
   Dim parted_turns() const {
@@ -456,7 +460,10 @@ class Contraction : ContractionPlaces {
     for (size_t i : outer_axes())
       if (!rows_share_panel() || mentions(*shape_.along, sum_.axes[i].variable))
         turns = turns * sum_.axes[i].size;
-    return count_parts(turns, parted_turns(), goes_pixel_by_pixel() ? 0 : bytes_across(), target_);
+    Dim parted = parted_turns();
+    if (!parted.is_constant() && parted_axis() != shape_.row)
+      parted = kUnknownTurns;
+    return count_parts(turns, parted, goes_pixel_by_pixel() ? 0 : bytes_across(), target_);
   }
   int64_t bytes_across() const {
     if (long_sums_)

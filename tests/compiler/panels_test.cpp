@@ -242,6 +242,19 @@ TEST(Panels, AreSharedOutAmongThreads) {
       expect_as_evaluated(*product(rows, columns));
 }
 
+// One panel, and images of which nothing is known: their rows are.
+TEST(Panels, AreSharedOutByRowsOfImagesOfAnySize) {
+  const std::unique_ptr<Graph> graph = read(R"(graph g(%x: f32[n,24,h,w], %w: f32[8,24,3,3]) {
+    %0 = conv(%x, %w, strides=[1,1], dilations=[1,1], pads=[1,1,1,1])
+    return %0
+  })");
+  CompileOptions options = without_cache();
+  options.threads = 4;
+  EXPECT_TRUE(has(kernels_in(*graph, options), "for part0 in 0..")) << kernels_in(*graph, options);
+  for (const int64_t size : {1, 3, 16, 33})
+    expect_as_evaluated(*graph, {{"n", 2}, {"h", size}, {"w", 10}}, options);
+}
+
 // The last panel goes back as far as it must to be whole.
 TEST(Panels, HaveTheirElementsInOrder) {
   for (const int64_t lanes : {4, 8, 16, 32})
