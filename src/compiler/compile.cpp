@@ -72,7 +72,8 @@ void collect_symbols(const Type& type, std::set<std::string>& symbols) {
 bool gains_by_sizes(const Graph& graph) {
   std::set<std::string> known;
   for (Value input : graph.inputs())
-    collect_symbols(input.type(), known);
+    if (input.use_count() > 0)  // what nothing reads is not asked for its sizes
+      collect_symbols(input.type(), known);
   const auto would_be_known = [&](const Dim& dim) {
     return !dim.is_constant() && !dim.is_unknown() &&
            std::ranges::all_of(dim.symbols(), [&](const std::string& each) { return known.contains(each); });
@@ -487,7 +488,7 @@ std::unique_ptr<Program> compile(const Graph& graph, const CompileOptions& optio
     quiet.before_kernel = nullptr;
     program->specialise_by(
         [general = std::shared_ptr<const Graph>(copy_for_loops(graph)), quiet](const Bindings& sizes) {
-          return compile(*general->bind({sizes.begin(), sizes.end()}), quiet);
+          return Compiler(*general->bind({sizes.begin(), sizes.end()}), quiet).run();
         });
   }
   return program;

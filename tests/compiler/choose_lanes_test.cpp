@@ -53,6 +53,18 @@ TEST(ChooseLanes, OfChannelsInGroups) {
                                             channels, own, stride, channels / own)));
 }
 
+// Where a group has as many filters as a vector has lanes, all of them read the same.
+TEST(ChooseLanes, OfOneElement) {
+  for (const int64_t filters : {4, 8, 16, 32, 64})
+    expect_as_evaluated(*read(fmt::format(R"(graph(%x: f32[2,8,h], %k: f32[8,{0},1], %w: f32[16,{1},3]) {{
+        %0 = conv_transpose(%x, %k, strides=[3], dilations=[1], pads=[0,0], output_padding=[0], groups=4)
+        %1 = conv(%0, %w, strides=[1], dilations=[1], pads=[1,1], groups=1)
+        return %1
+      }})",
+                                          filters, 4 * filters)),
+                        {{"h", 9}});
+}
+
 TEST(ChooseLanes, GroupsOfFewChannelsFillARegisterTogether) {
   const auto kernel = [](int64_t channels) {
     CompileOptions options = without_cache();

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/scratch_folder.h"
 #include "compiler/expect_compiled.h"
 
 namespace tenon {
@@ -138,6 +139,26 @@ TEST(HotSizes, OfStrictNumericsGiveTheSameBits) {
   const std::vector<double> first = widen<double>(program->run(inputs)[0].tensor());
   for (int i = 0; i < 5; ++i)
     EXPECT_EQ(widen<double>(program->run(inputs)[0].tensor()), first);
+}
+
+// An input that nothing reads is not asked for its sizes, so a program for them would be the same again.
+TEST(HotSizes, AreNotThoseThatNothingReads) {
+  const std::unique_ptr<Graph> graph =
+      read(R"(graph(%x: f32[1,3,h+1,8], %y: f32[h], %z: f32[100], %w: f32[4,3,3,3]) {
+    %0 = conv(%x, %w, strides=[1,1], dilations=[1,1], pads=[1,1,1,1], groups=1)
+    %1 = relu(%z)
+    return %0, %1
+  })");
+  const ScratchFolder folder;
+  CompileOptions options = without_cache();
+  const std::filesystem::path code = folder.path() / "code";
+  options.cache = codegen::ObjectCache(code);
+  const std::unique_ptr<Program> program = compile(*graph, options);
+  EXPECT_GT(std::filesystem::remove_all(code), 0U);
+  const Data inputs = inputs_for(*graph, {{"h", 8}});
+  for (int i = 0; i < 10; ++i)
+    program->run(inputs);
+  EXPECT_FALSE(std::filesystem::exists(code)) << "code was generated again";
 }
 
 TEST(HotSizes, WrongInputsStayWrong) {

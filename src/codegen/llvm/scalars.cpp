@@ -366,16 +366,22 @@ std::optional<ScalarEmitter::Choice> ScalarEmitter::find_choice(const Storage& s
 }
 
 // Whole registers, of which those lanes are left out that lie behind the last element, where there may be
-// nothing.
+// nothing; one element that all lanes read is read once.
 Value* ScalarEmitter::load_choice(const Storage& storage, const std::vector<Scalar>& at,
                                   const Choice& choice) {
   const auto lanes = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(choice.count)));
   llvm::Type* type = stored_type(context_, storage.dtype, lanes);
+  Value* first = builder_.CreateAdd(indices_.value(*whole_offset(storage, at)),
+                                    builder_.getInt64(static_cast<uint64_t>(choice.first)));
+  if (lanes == 1) {
+    llvm::Instruction* one =
+        builder_.CreateAlignedLoad(type, address(storage, first), alignment(storage.dtype));
+    mark(one, storage);
+    return one;
+  }
   std::vector<llvm::Constant*> mask;
   for (int64_t i = 0; i < lanes; ++i)
     mask.push_back(builder_.getInt1(i < choice.count));
-  Value* first = builder_.CreateAdd(indices_.value(*whole_offset(storage, at)),
-                                    builder_.getInt64(static_cast<uint64_t>(choice.first)));
   llvm::Instruction* read =
       builder_.CreateMaskedLoad(type, address(storage, first), alignment(storage.dtype),
                                 llvm::ConstantVector::get(mask), llvm::Constant::getNullValue(type));
