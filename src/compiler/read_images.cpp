@@ -60,6 +60,9 @@ bool reads_image(const Definition& definition, const Scalar& load) {
   return true;
 }
 
+// A bound may be far off: as much memory would be filled for nothing.
+constexpr int64_t kMostUnsure = 64;
+
 std::optional<Excess> excess_of(const Dim& index, const Definition& definition, const Dim& size) {
   std::map<std::string, Dim> least, most;
   for (const std::vector<Axis>* axes : {&definition.axes, &definition.reduced})
@@ -71,9 +74,9 @@ std::optional<Excess> excess_of(const Dim& index, const Definition& definition, 
       least.emplace(axis.variable, 0);
       most.emplace(axis.variable, axis.size - 1);
     }
-  const std::optional<int64_t> first = index.substitute(least).constant(),
-                               past = (index.substitute(most) - (size - 1)).upper_bound();
-  if (!first || !past)
+  const Dim beyond = index.substitute(most) - (size - 1);
+  const std::optional<int64_t> first = index.substitute(least).constant(), past = beyond.upper_bound();
+  if (!first || !past || (!beyond.is_constant() && *past > kMostUnsure))
     return std::nullopt;
   return Excess{std::max<int64_t>(-*first, 0), std::max<int64_t>(*past, 0)};
 }

@@ -111,6 +111,62 @@ std::optional<DimTerm> divide_term(const DimTerm& a, const DimTerm& b) {
   return DimTerm{a.coefficient / b.coefficient, *std::move(factors)};
 }
 
+// --- bounds ---
+
+std::optional<int64_t> least_of(std::optional<int64_t> a, std::optional<int64_t> b) {
+  return a && b ? std::min(a, b) : a ? a : b;
+}
+
+constexpr int kMostTries = 64;  // of the operands of min and max, which may be nested
+std::optional<int64_t> find_upper(const Dim& dim, int& tries);
+
+// By so many times the sum that no floor is left: d*floor(x/d) lies between x-d+1 and x.
+std::optional<int64_t> find_upper_without_floors(const Dim& dim, int& tries) {
+  constexpr int64_t kMostTimes = 1 << 20;
+  const auto divisor_of = [](const DimTerm& term) {
+    const bool is_floor = term.factors.size() == 1 && term.factors[0]->function == DimFunction::FloorDiv;
+    return is_floor ? std::max<int64_t>(term.factors[0]->operands[1].constant().value_or(1), 1) : 1;
+  };
+  int64_t times = 1;
+  for (const DimTerm& term : terms_of(dim))
+    if (divisor_of(term) > kMostTimes || (times = std::lcm(times, divisor_of(term))) > kMostTimes)
+      return std::nullopt;
+  if (times == 1)
+    return std::nullopt;
+  Dim most = 0;
+  for (const DimTerm& term : terms_of(dim)) {
+    const int64_t divisor = divisor_of(term);
+    const Dim value = divisor == 1 ? DimExpression::sum({DimTerm{1, term.factors}})
+                                   : term.factors[0]->operands[0] - (term.coefficient > 0 ? 0 : divisor - 1);
+    most = most + value * term.coefficient * (times / divisor);
+  }
+  const std::optional<int64_t> upper = find_upper(most, tries);
+  return upper ? std::optional(floor_div_integers(*upper, times)) : std::nullopt;
+}
+
+// By any operand of a min, which is not above it, or of a max that is taken off.
+std::optional<int64_t> find_upper_by_operands(const Dim& dim, int& tries) {
+  for (const DimTerm& term : terms_of(dim)) {
+    const DimFunction chosen = term.coefficient > 0 ? DimFunction::Min : DimFunction::Max;
+    if (term.factors.size() != 1 || term.factors[0]->function != chosen)
+      continue;
+    const Dim rest = dim - DimExpression::sum({term});
+    std::optional<int64_t> least;
+    for (const Dim& operand : term.factors[0]->operands)
+      if (--tries > 0)
+        least = least_of(least, find_upper(rest + operand * term.coefficient, tries));
+    return least;  // the other terms are left to what this one became
+  }
+  return std::nullopt;
+}
+
+std::optional<int64_t> find_upper(const Dim& dim, int& tries) {
+  if (dim.is_unknown() || dim.is_constant())
+    return dim.constant();
+  return least_of(find_bounds(dim).upper,
+                  least_of(find_upper_without_floors(dim, tries), find_upper_by_operands(dim, tries)));
+}
+
 }  // namespace
 
 std::vector<DimTerm> terms_of(const Dim& dim) {
@@ -333,30 +389,9 @@ bool Dim::mentions(std::string_view symbol) const {
 
 std::optional<int64_t> Dim::lower_bound() const { return find_bounds(*this).lower; }
 
-// Where terms alone have no bound, so many times the sum that no floor is left: d*floor(x/d) lies between
-// x-d+1 and x.
 std::optional<int64_t> Dim::upper_bound() const {
-  if (is_unknown() || find_bounds(*this).upper)
-    return find_bounds(*this).upper;
-  constexpr int64_t kMostTimes = 1 << 20;
-  const auto divisor_of = [](const DimTerm& term) {
-    const bool is_floor = term.factors.size() == 1 && term.factors[0]->function == DimFunction::FloorDiv;
-    return is_floor ? std::max<int64_t>(term.factors[0]->operands[1].constant().value_or(1), 1) : 1;
-  };
-  int64_t times = 1;
-  for (const DimTerm& term : terms_of(*this))
-    if (divisor_of(term) > kMostTimes || (times = std::lcm(times, divisor_of(term))) > kMostTimes)
-      return std::nullopt;
-  Dim most = 0;
-  for (const DimTerm& term : terms_of(*this)) {
-    const int64_t divisor = divisor_of(term);
-    Dim value = DimExpression::sum({DimTerm{1, term.factors}}) * divisor;
-    if (divisor != 1)
-      value = term.factors[0]->operands[0] - (term.coefficient > 0 ? 0 : divisor - 1);
-    most = most + value * term.coefficient * (times / divisor);
-  }
-  const std::optional<int64_t> upper = times == 1 ? std::nullopt : most.upper_bound();
-  return upper ? std::optional(floor_div_integers(*upper, times)) : std::nullopt;
+  int tries = kMostTries;
+  return find_upper(*this, tries);
 }
 
 }  // namespace tenon

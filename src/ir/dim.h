@@ -61,7 +61,7 @@ class Dim {
 
   // An integer that no value of the symbols goes below; nothing when none is known.
   std::optional<int64_t> lower_bound() const;
-  // One that no value goes above: 2*floor((n+7)/8)-floor((n+3)/4) is 1 at most.
+  // One that no value goes above: 2*floor((n+7)/8)-floor((n+3)/4) is 1 at most, and min(n,224)-n is 0.
   std::optional<int64_t> upper_bound() const;
 
  private:

@@ -204,5 +204,24 @@ TEST(Layouts, AreForGroupsAndConvolutionsTurnedAround) {
     })"));
 }
 
+// Of what is cut off where an image is longer, none is kept around one of any size.
+TEST(Layouts, PutNoWideBordersAroundImagesThatAreCutOff) {
+  const auto cut = [](int64_t end) {
+    return read(fmt::format(R"(graph g(%x: f32[n,16,h,v], %w: f32[16,16,3,3]) {{
+      %b = constant(value=i64[2] {{0, 0}})
+      %e = constant(value=i64[2] {{{0}, {0}}})
+      %s = constant(value=i64[2] {{2, 2}})
+      %0 = slice(%x, %b, %e, %s, axes=[2,3])
+      %1 = conv(%0, %w, strides=[1,1], dilations=[1,1], pads=[1,1,1,1])
+      return %1
+    }})",
+                            end));
+  };
+  const std::string text = kernels_in(*cut(224));
+  EXPECT_TRUE(has(text, "n0+4")) << text;
+  for (const int64_t end : {6, 224, 1 << 30})
+    expect_as_evaluated(*cut(end), {{"n", 1}, {"h", 9}, {"v", 12}});
+}
+
 }  // namespace
 }  // namespace tenon

@@ -245,6 +245,11 @@ TEST(Dim, BoundsFromAbove) {
   EXPECT_EQ((floor_div(n, m) - n).upper_bound(), std::nullopt);
   EXPECT_EQ((floor_div(n, largest) - n).upper_bound(), std::nullopt) << "too large to multiply by";
   EXPECT_EQ(unknown.upper_bound(), std::nullopt);
+  EXPECT_EQ((min(n, 224) - n).upper_bound(), 0);
+  EXPECT_EQ((2 * floor_div(min(n, 224) + 1, 2) - n).upper_bound(), 1);
+  EXPECT_EQ((n - max(n, m)).upper_bound(), 0);
+  EXPECT_EQ((min(n, 224) + min(m, 7)).upper_bound(), 231);
+  EXPECT_EQ((max(n, 3) - m).upper_bound(), std::nullopt);
   const Dim between = 3 * floor_div(2 * n + 5, 6) - n;
   for (int64_t value = 0; value < 50; ++value)
     EXPECT_LE(between.evaluate({{"n", value}}), *between.upper_bound());
