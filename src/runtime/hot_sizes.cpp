@@ -1,6 +1,7 @@
 #include "runtime/hot_sizes.h"
 
 #include <algorithm>
+#include <new>
 
 #include "base/error.h"
 #include "runtime/program.h"
@@ -26,7 +27,7 @@ const Program* HotSizes::find(const Bindings& sizes) {
   {
     const std::lock_guard lock(mutex_);
     Known& asked = known(sizes);
-    if (asked.program || asked.is_asked_for || ++asked.runs < kRunsUntilHot || made_ == most_)
+    if (asked.program || asked.is_asked_for || made_ == most_ || ++asked.runs < kRunsUntilHot)
       return asked.program.get();
     asked.is_asked_for = true;
     ++made_;
@@ -35,6 +36,8 @@ const Program* HotSizes::find(const Bindings& sizes) {
   try {
     program = make_(sizes);
   } catch (const UserError&) {  // too large, say
+    return nullptr;
+  } catch (const std::bad_alloc&) {
     return nullptr;
   }
   const std::lock_guard lock(mutex_);

@@ -63,6 +63,12 @@ TEST(HotSizes, AreNoneWhereProgramsWouldFillMemory) {
   EXPECT_EQ(counted.made, 0);
 }
 
+TEST(HotSizes, AreNoneWhereMemoryIsShort) {
+  HotSizes hot([](const Bindings&) -> std::unique_ptr<Program> { throw std::bad_alloc(); }, 1);
+  for (int i = 0; i < 5; ++i)
+    EXPECT_EQ(hot.find(kSmall), nullptr);
+}
+
 TEST(HotSizes, AreAskedForOnceWhereNoProgramCanBeMade) {
   int asked = 0;
   HotSizes hot(
