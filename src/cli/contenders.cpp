@@ -8,6 +8,7 @@
 #include "cli/milliseconds.h"
 #include "cli/run_compiled.h"
 #include "ir/evaluate.h"
+#include "runtime/hot_sizes.h"
 
 namespace tenon::cli {
 namespace {
@@ -64,7 +65,9 @@ void measure(std::vector<Contender>& contenders, const Data& inputs, double seco
   double turn = 0;  // of all, once they are warm
   for (Contender& contender : contenders) {
     std::vector<double> times;
-    for (double spent = 0; times.empty() || spent < milliseconds / 10; spent += times.back())
+    const bool has_any_size = contender.program && !contender.program->has_fixed_sizes();
+    const size_t least = has_any_size ? kRunsUntilHot : 1;  // so that it is compiled for this one
+    for (double spent = 0; times.size() < least || spent < milliseconds / 10; spent += times.back())
       times.push_back(run(contender));
     std::sort(times.begin(), times.end());
     turn += quantile(times, 0.5);

@@ -405,7 +405,7 @@ class Compiler {
     }
     HostStep step{.node = &node, .reads = {}, .writes = {}, .regions = {}};
     for (const std::string_view region : node.op().regions)
-      step.regions.emplace(region, compile(node.region(region), quiet_options()));
+      step.regions.emplace(region, Compiler(node.region(region), quiet_options()).run());
     for (Value operand : node.operands())
       step.reads.push_back(slot(operand));
     for (Value result : node.results())

@@ -9,7 +9,7 @@
 namespace tenon {
 namespace {
 
-constexpr int kRunsUntilHot = 4, kMostPrograms = 4;
+constexpr int kMostPrograms = 4;
 constexpr size_t kMostKnown = 64;  // sizes that are counted
 constexpr int64_t kPartOfMemory = 8;
 
@@ -36,11 +36,11 @@ const Program* HotSizes::find(const Bindings& sizes) {
   try {
     program = make_(sizes);
   } catch (const UserError&) {  // too large, say
-    return nullptr;
   } catch (const std::bad_alloc&) {
-    return nullptr;
   }
   const std::lock_guard lock(mutex_);
+  if (!program)
+    --made_;
   Known& asked = known(sizes);
   asked.program = std::move(program);
   return asked.program.get();

@@ -11,6 +11,8 @@ namespace tenon {
 
 class Program;
 
+constexpr int kRunsUntilHot = 4;
+
 class HotSizes {
  public:
   using Make = std::function<std::unique_ptr<Program>(const Bindings& sizes)>;

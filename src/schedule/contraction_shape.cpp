@@ -258,8 +258,9 @@ class ShapeChooser {
       most_lanes_ /= kRegistersPerVector;
   }
 
-  // Whether blocks as narrow as groups of channels would leave most of a register empty, and those of several
-  // groups all fill it: the lanes of each then choose theirs of the elements that all of them read.
+  // Whether blocks as narrow as groups of channels, which most_lanes_ are now, would leave most of a register
+  // empty, and those of several groups all fill it: the lanes of each then choose theirs of the elements that
+  // all of them read.
   bool fills_by_groups() const {
     return most_lanes_ <= whole_lanes() / kRegistersPerVector / 4 &&
            sum_.axes.back().size.constant().value_or(1) % whole_lanes() == 0;

@@ -80,6 +80,10 @@ TEST(HotSizes, AreAskedForOnceWhereNoProgramCanBeMade) {
   for (int i = 0; i < 10; ++i)
     EXPECT_EQ(hot.find(kSmall), nullptr);
   EXPECT_EQ(asked, 1);
+  for (int64_t size = 3; size < 9; ++size)
+    for (int i = 0; i < 5; ++i)
+      hot.find({{"n", 1}, {"h", size}, {"w", 5}});
+  EXPECT_EQ(asked, 7) << "it counted as one of those that were made";
 }
 
 void expect_near(const Tensor& got, const Tensor& wanted) {

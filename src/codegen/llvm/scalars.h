@@ -101,8 +101,8 @@ class ScalarEmitter {
   // Rows and columns that are computed from one number may lie side by side, though neither does alone.
   static std::optional<Dim> whole_offset(const Storage& storage, const std::vector<loops::Scalar>& at);
   llvm::Value* first_lane(const loops::Scalar& index);
-  // Which elements the lanes read, counted from the first of them in memory, where those are few that lie
-  // side by side, and always in this order: of which two neighbours are one, or of which every other is.
+  // Which elements the lanes read, counted from the first of them in memory, where these lie near each other
+  // and the order is the same in each turn: lanes may read elements 0, 0, 1, 1 of 2, or 0, 2, 4, 6 of 7.
   struct Choice {
     int64_t first;           // less the place of the first lane
     std::vector<int> lanes;  // which of the elements from there on

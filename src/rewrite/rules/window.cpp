@@ -1,5 +1,7 @@
 // window.cpp — windows of convolutions that reach beyond the image wherever they stand, as those that are
 // dilated further than it is long.
+#include <algorithm>
+
 #include "ops/slice.h"
 #include "rewrite/quantised.h"
 #include "rewrite/rules/rules.h"
@@ -14,14 +16,16 @@ struct Trim {
 
 Trim trim_of(int64_t size, int64_t windows, int64_t kernel, int64_t stride, int64_t dilation,
              int64_t pad_before, int64_t pad_after) {
+  // Of the padding before the image, what the last window still sees.
+  const int64_t seen_last = pad_before - (windows - 1) * stride;
+  // The first element of a window that no longer sees the image, even where it stands first.
+  const int64_t beyond = (size + pad_before + dilation - 1) / dilation;
+  // One element stays, and what is left of the padding is not negative.
   Trim trim;
-  // What is left of the padding must not be negative.
-  while (trim.before + 1 < kernel && (trim.before + 1) * dilation <= pad_before &&
-         (windows - 1) * stride + trim.before * dilation < pad_before)
-    ++trim.before;
-  while (trim.before + trim.after + 1 < kernel && (trim.after + 1) * dilation <= pad_after &&
-         (kernel - 1 - trim.after) * dilation - pad_before >= size)
-    ++trim.after;
+  if (seen_last > 0)
+    trim.before = std::min({kernel - 1, pad_before / dilation, (seen_last - 1) / dilation + 1});
+  trim.after =
+      std::clamp<int64_t>(kernel - beyond, 0, std::min(kernel - 1 - trim.before, pad_after / dilation));
   return trim;
 }
 
