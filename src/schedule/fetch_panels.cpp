@@ -29,15 +29,18 @@ int64_t shares_of(const PanelReads& reads) {
   return std::gcd(static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(passes))), reads.lanes);
 }
 
-// As much of the next panel as one of so many shares has of what a turn reads.
-Statement fetch_share(const PanelReads& reads, int64_t shares) {
+// As much of the next panel as one of so many shares has of what a turn reads; nothing where its place takes
+// too long a formula, as where sizes are long formulas themselves.
+std::vector<Statement> fetch_share(const PanelReads& reads, int64_t shares) {
   const int64_t count = reads.lanes / shares;
   const Dim first = (min(reads.pass, shares - 1) * reads.turns + reads.turn) * count;
+  if (first.is_unknown())
+    return {};
   Place place = reads.next;
   place.at.back() = Scalar::index(count > reads.line ? first + Dim::symbol(reads.lane) : first);
   if (count <= reads.line)
-    return Fetch{std::move(place)};
-  return make_loop(reads.lane, count, Mark::Vector, as_list(Fetch{std::move(place)}));
+    return as_list(Fetch{std::move(place)});
+  return as_list(make_loop(reads.lane, count, Mark::Vector, as_list(Fetch{std::move(place)})));
 }
 
 }  // namespace
@@ -45,7 +48,7 @@ Statement fetch_share(const PanelReads& reads, int64_t shares) {
 std::vector<Statement> fetch_panels(const PanelReads& reads) {
   std::vector<Statement> fetches;
   if (const int64_t shares = shares_of(reads); shares > 1)
-    fetches.push_back(fetch_share(reads, shares));
+    append(fetches, fetch_share(reads, shares));
   // Processors see what comes next in one page alone.
   Place ahead = reads.here;
   for (Scalar& index : ahead.at)

@@ -49,6 +49,17 @@ TEST(GatherConvolutions, TakesImagesOfAnySize) {
   }
 }
 
+// Sizes that follow from those of two such images are long formulas.
+TEST(GatherConvolutions, AreConvolvedAgainInStrides) {
+  const std::unique_ptr<Graph> graph =
+      read(R"(graph g(%x: f32[2,32,h,v], %w: f32[32,2,1,1], %w2: f32[16,64,3,3]) {
+    %0 = conv_transpose(%x, %w, strides=[3,3], dilations=[1,1], pads=[0,0,0,0], output_padding=[0,0], groups=32)
+    %1 = conv(%0, %w2, strides=[2,2], dilations=[1,1], pads=[1,1,1,1], groups=1)
+    return %1
+  })");
+  expect_as_evaluated(*graph, {{"h", 2}, {"v", 17}});
+}
+
 // As where a batch normalisation was folded into them.
 TEST(GatherConvolutions, TakesWeightsThatAreComputed) {
   for (const char* attributes : {"dilations=[1,1], groups=1", "dilations=[2,1], groups=4"}) {
