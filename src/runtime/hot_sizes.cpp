@@ -39,20 +39,23 @@ const Program* HotSizes::find(const Bindings& sizes) {
   } catch (const std::bad_alloc&) {
   }
   const std::lock_guard lock(mutex_);
-  if (!program)
-    --made_;
   Known& asked = known(sizes);
+  if (!program) {
+    asked.has_failed = true;
+    --made_;
+  }
   asked.program = std::move(program);
   return asked.program.get();
 }
 
-// Those that have a program, or wait for one, stay known.
+// Those that have a program, or wait for one, stay known: they are few.
 HotSizes::Known& HotSizes::known(const Bindings& sizes) {
-  const auto it = std::ranges::find(known_, sizes, [](const auto& each) { return each->sizes; });
+  const auto it = std::ranges::find_if(known_, [&](const auto& each) { return each->sizes == sizes; });
   if (it != known_.end())
     return **it;
   if (known_.size() == kMostKnown)
-    known_.erase(std::ranges::find(known_, false, [](const auto& each) { return each->is_asked_for; }));
+    known_.erase(std::ranges::find_if(
+        known_, [](const auto& each) { return !each->is_asked_for || each->has_failed; }));
   return *known_.emplace_back(std::make_unique<Known>(Known{.sizes = sizes}));
 }
 

@@ -29,7 +29,7 @@ class HotSizes {
   struct Known {
     Bindings sizes;
     int runs = 0;
-    bool is_asked_for = false;
+    bool is_asked_for = false, has_failed = false;
     std::unique_ptr<Program> program = {};
   };
   Known& known(const Bindings& sizes);
