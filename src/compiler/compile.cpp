@@ -29,6 +29,7 @@
 #include "ops/data.h"
 #include "ops/lower.h"
 #include "passes/passes.h"
+#include "schedule/bands.h"
 #include "schedule/nest.h"
 
 namespace tenon {
@@ -153,9 +154,9 @@ class Compiler {
     }
     std::set<std::pair<std::string, size_t>> known;  // several parts of a kernel may read one buffer
     for (const Missed& missed : fused_->missed())
-      if (const size_t to = kernel_of_item.at(missed.reader); known.emplace(missed.buffer, to).second)
-        report.edges.push_back(
-            {maker.at(missed.buffer), to, lowered().buffers.at(missed.buffer), missed.reason});
+      if (const size_t from = maker.at(missed.buffer), to = kernel_of_item.at(missed.reader);
+          from != to && known.emplace(missed.buffer, to).second)
+        report.edges.push_back({from, to, lowered().buffers.at(missed.buffer), missed.reason});
     return report;
   }
 
@@ -243,8 +244,11 @@ class Compiler {
       for (const std::string& source : stage.sources)
         if (std::find(sources.begin(), sources.end(), source) == sources.end())
           sources.push_back(source);
-    NamedKernel named = rename(build_nest("kernel", stages, fused_->groups()[group],
-                                          fused_->needed_outside(group), lowered().buffers, target_));
+    const Group& all = fused_->groups()[group];
+    NamedKernel named =
+        rename(all.parts.empty() ? build_nest("kernel", stages, all, fused_->needed_outside(group),
+                                              lowered().buffers, target_)
+                                 : build_bands("kernel", stages, all, lowered().buffers, target_));
     named.sources = std::move(sources);
     kernels_.emplace(group, std::move(named));
   }
@@ -445,7 +449,7 @@ class Compiler {
   // Products take most of the time, and what a mask leaves of a softmax is often subnormal.
   bool flushes(const Group& group) const {
     return options_.numerics != NumericsBudget::Strict &&
-           (group.pattern == Pattern::Contract || group.pattern == Pattern::Strips);
+           (group.pattern == Pattern::Contract || group.pattern == Pattern::Strips || !group.parts.empty());
   }
 
   bool is_tuned(size_t group) const {

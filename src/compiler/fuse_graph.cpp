@@ -6,6 +6,7 @@
 #include "compiler/pack_rows.h"
 #include "compiler/pack_weights.h"
 #include "compiler/split_factors.h"
+#include "fusion/find_bands.h"
 
 namespace tenon {
 namespace {
@@ -77,6 +78,7 @@ FusedGraph::FusedGraph(LoweredGraph lowered, std::set<std::string> kept, bool fu
   groups_ = std::move(grouping.groups);
   missed_ = std::move(grouping.missed);
   order_groups(groups_, lowered_.items, lowered_.buffers, views());
+  find_bands(groups_, lowered_.items, lowered_.buffers, kept_, target, circumstances.threads);
   find_readers();
 }
 

@@ -77,11 +77,21 @@ enum class Pattern : uint8_t {
            // results: some rows at a time, from first to last
 };
 
+// How much of a result is computed at a time, along one of its dimensions.
+struct BandSize {
+  size_t dim;
+  int64_t rows;
+};
+
 // Items that become one kernel, or one other step, in the order in which they run.
 struct Group {
   std::vector<size_t> items;
   Pattern pattern = Pattern::Map;
   int64_t rows = 0;  // of Rows and Strips: how many axes are shared
+  // Of kernels that run one after the other on a band of their images at a time (bands.h), instead of a
+  // pattern: what each consists of, and how large the bands of the last one's result are.
+  std::vector<Group> parts = {};
+  std::vector<BandSize> band = {};
 };
 
 // What one group writes and an item of another reads, and why they are not one.

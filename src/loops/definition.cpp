@@ -33,6 +33,15 @@ bool mentions(const Scalar& scalar, const std::string& variable) {
   return found;
 }
 
+bool mentions_only_in_loads(const Scalar& scalar, const std::string& variable) {
+  if (scalar.kind() == Scalar::Kind::Load)
+    return true;
+  if (scalar.kind() == Scalar::Kind::Index)
+    return !mentions(scalar, variable);
+  return std::all_of(scalar.operands().begin(), scalar.operands().end(),
+                     [&](const Scalar& each) { return mentions_only_in_loads(each, variable); });
+}
+
 bool runs_on(const Scalar& scalar, const Axis& outer, const Axis& inner) {
   if (!mentions(scalar, outer.variable))
     return false;

@@ -40,6 +40,8 @@ Definition without_unit_axes(Definition definition);
 
 // Whether a loop variable or size stands in an index of the expression.
 bool mentions(const Scalar& scalar, const std::string& variable);
+// Whether it does so in the indices of loads only, if at all.
+bool mentions_only_in_loads(const Scalar& scalar, const std::string& variable);
 
 // Whether a formula goes on with a turn of the outer axis where the turn before ended with the last of the
 // inner, so that both are one axis to it.

@@ -42,6 +42,17 @@ Statement fill(const Buffer& buffer, const Scalar& with, size_t dim, const Dim& 
 
 }  // namespace
 
+std::vector<Statement> fill_border(const Buffer& result, const Stage& stage, size_t dim, const Dim& begin,
+                                   const Dim& end) {
+  std::vector<Statement> borders;
+  const Scalar with = stage.border.value_or(Scalar::zero(result.dtype));
+  if (begin != Dim(0))
+    borders.push_back(fill(result, with, dim, 0, begin));
+  if (end != result.sizes[dim])
+    borders.push_back(fill(result, with, dim, end, result.sizes[dim]));
+  return borders;
+}
+
 std::vector<Statement> fill_borders(const std::vector<Stage>& stages, const std::set<std::string>& outputs) {
   std::vector<Statement> borders;
   for (const Stage& stage : stages)
@@ -50,11 +61,7 @@ std::vector<Statement> fill_borders(const std::vector<Stage>& stages, const std:
         continue;
       for (size_t dim = 0; dim < result.sizes.size(); ++dim) {
         const auto [begin, end] = filled_part(stage.definition, dim);
-        const Scalar with = stage.border.value_or(Scalar::zero(result.dtype));
-        if (begin != Dim(0))
-          borders.push_back(fill(result, with, dim, 0, begin));
-        if (end != result.sizes[dim])
-          borders.push_back(fill(result, with, dim, end, result.sizes[dim]));
+        append(borders, fill_border(result, stage, dim, begin, end));
       }
     }
   return borders;

@@ -10,4 +10,8 @@ namespace tenon {
 std::vector<loops::Statement> fill_borders(const std::vector<Stage>& stages,
                                            const std::set<std::string>& outputs);
 
+// The same for one result of a stage, whose elements stand from `begin` to before `end` along a dimension.
+std::vector<loops::Statement> fill_border(const loops::Buffer& result, const Stage& stage, size_t dim,
+                                          const Dim& begin, const Dim& end);
+
 }  // namespace tenon

@@ -246,22 +246,13 @@ class NestBuilder {
         look(place.buffer, place.at);
       for (const Scalar& value : assign.values) {
         loops::for_each_load(value, [&](const Scalar& load) { look(load.name(), load.operands()); });
-        possible = possible && only_in_loads(value, outer.variable) && only_in_loads(value, inner.variable);
+        possible = possible && loops::mentions_only_in_loads(value, outer.variable) &&
+                   loops::mentions_only_in_loads(value, inner.variable);
       }
     }
     for (const auto& [name, all] : pairs)
       possible = possible && all.size() == 1;
     return possible;
-  }
-
-  // Whether a formula has a loop variable in the indices of loads only.
-  static bool only_in_loads(const Scalar& scalar, const std::string& variable) {
-    if (scalar.kind() == Scalar::Kind::Load)
-      return true;
-    if (scalar.kind() == Scalar::Kind::Index)
-      return !mentions(scalar, variable);
-    return std::all_of(scalar.operands().begin(), scalar.operands().end(),
-                       [&](const Scalar& each) { return only_in_loads(each, variable); });
   }
 
   void merge(const Axis& outer, const Axis& inner, std::vector<Statement>& body) {

@@ -1,0 +1,277 @@
+#include "fusion/bands.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace tenon {
+
+using loops::Axis;
+using loops::Definition;
+using loops::mentions;
+using loops::Scalar;
+
+namespace {
+
+// Where an index is while all variables but one run over their axes: stride * variable + first to last.
+struct Span {
+  int64_t stride = 0, first = 0, last = 0;
+};
+
+// Nothing where it is no sum of variables times numbers.
+std::optional<Span> span_of(const Dim& index, const std::string& variable, const std::vector<Axis>& axes) {
+  std::map<std::string, Dim> zeros;
+  for (const std::string& symbol : index.symbols())
+    zeros.emplace(symbol, 0);
+  const std::optional<int64_t> at_zero = index.substitute(zeros).constant();
+  if (!at_zero)
+    return std::nullopt;
+  Span span{.stride = 0, .first = *at_zero, .last = *at_zero};
+  Dim sum = *at_zero;
+  for (const std::string& symbol : index.symbols()) {
+    std::map<std::string, Dim> one = zeros;
+    one[symbol] = 1;
+    const std::optional<int64_t> at_one = index.substitute(one).constant();
+    const auto axis = std::ranges::find(axes, symbol, &Axis::variable);
+    if (!at_one || axis == axes.end() || !axis->size.constant())
+      return std::nullopt;
+    const int64_t factor = *at_one - *at_zero;
+    sum = sum + factor * Dim::symbol(symbol);
+    if (symbol == variable) {
+      span.stride = factor;
+      continue;
+    }
+    const int64_t reach = factor * (*axis->size.constant() - 1);
+    span.first += std::min<int64_t>(reach, 0);
+    span.last += std::max<int64_t>(reach, 0);
+  }
+  return sum == index ? std::optional(span) : std::nullopt;
+}
+
+class CutFinder {
+ public:
+  explicit CutFinder(const std::vector<Stage>& stages) : stages_(stages) {
+    cut_.variables.resize(stages.size());
+    for (size_t i = 0; i < stages.size(); ++i)
+      makers_.emplace(stages[i].definition.results.front().name, i);
+  }
+
+  std::optional<BandCut> run(const std::string& result, size_t dim) {
+    const size_t maker = makers_.at(result);
+    const Definition& last = stages_[maker].definition;
+    const std::optional<size_t> axis = start(maker, dim);
+    if (!axis || !last.axes[*axis].size.constant())
+      return std::nullopt;
+    cut_.dim = dim;
+    cut_.rows = *last.axes[*axis].size.constant();
+    cut_.border = *last.at[dim].index().substitute({{last.axes[*axis].variable, 0}}).constant();
+    for (size_t i = stages_.size(); i-- > 0;)
+      if (!follow(i))
+        return std::nullopt;
+    return std::move(cut_);
+  }
+
+ private:
+  // The axis of a stage that runs along a dimension of its result; nothing where another was found before.
+  std::optional<size_t> start(size_t stage, size_t dim) {
+    const Definition& definition = stages_[stage].definition;
+    const std::vector<std::string> symbols = definition.at[dim].index().symbols();
+    if (symbols.size() != 1)
+      return std::nullopt;
+    const auto axis = std::ranges::find(definition.axes, symbols.front(), &Axis::variable);
+    std::string& variable = cut_.variables[stage];
+    if (axis == definition.axes.end() || (!variable.empty() && variable != axis->variable))
+      return std::nullopt;
+    variable = axis->variable;
+    return axis - definition.axes.begin();
+  }
+
+  bool follow(size_t stage) {
+    const Definition& definition = stages_[stage].definition;
+    const std::string& variable = cut_.variables[stage];
+    bool possible = !variable.empty() && definition.results.size() == 1;
+    for (const Scalar& value : definition.values) {
+      possible = possible && loops::mentions_only_in_loads(value, variable);
+      loops::for_each_load(
+          value, [&](const Scalar& load) { possible = possible && follow(load, definition, variable); });
+    }
+    return possible;
+  }
+
+  bool follow(const Scalar& load, const Definition& definition, const std::string& variable) {
+    std::vector<Axis> axes = definition.axes;
+    axes.insert(axes.end(), definition.reduced.begin(), definition.reduced.end());
+    const auto maker = makers_.find(load.name());
+    std::optional<size_t> dim;
+    Span span;
+    for (size_t i = 0; i < load.operands().size(); ++i) {
+      const Scalar& index = load.operands()[i];
+      if (!mentions(index, variable))
+        continue;
+      if (dim || index.kind() != Scalar::Kind::Index)
+        return false;
+      const std::optional<Span> found = span_of(index.index(), variable, axes);
+      if (!found || found->stride <= 0)
+        return false;
+      dim = i;
+      span = *found;
+    }
+    if (maker == makers_.end())
+      return !dim || add({load.name(), *dim, span.stride, span.first, span.last});
+    // What the stages make for each other is read where it stands.
+    if (!dim || !start(maker->second, *dim))
+      return false;
+    const Definition& made = stages_[maker->second].definition;
+    return load.operands()[*dim].index().substitute({{variable, 0}}) ==
+               made.at[*dim].index().substitute({{cut_.variables[maker->second], 0}}) &&
+           span.stride == 1 && span.first == span.last;
+  }
+
+  bool add(const BandCut::Read& read) {
+    const auto known = std::ranges::find(cut_.reads, read.buffer, &BandCut::Read::buffer);
+    if (known == cut_.reads.end()) {
+      cut_.reads.push_back(read);
+      return true;
+    }
+    known->first = std::min(known->first, read.first);
+    known->last = std::max(known->last, read.last);
+    return known->dim == read.dim && known->stride == read.stride;
+  }
+
+  const std::vector<Stage>& stages_;
+  std::map<std::string, size_t> makers_;
+  BandCut cut_;
+};
+
+// --- which rows each kernel makes for a band ---
+
+int64_t first_row(const BandRows& rows, int64_t band) {
+  return std::max<int64_t>(std::min(rows.step * band + rows.offset, rows.all - rows.rows), 0);
+}
+
+// What a kernel reads of the one whose rows are looked for.
+struct Reader {
+  const BandCut::Read& read;
+  const BandRows& rows;
+};
+
+constexpr int64_t kMostSpare = 16;  // rows of a band that no reader needs, at either end of the image
+
+// So many rows that they hold, for each band, what all readers need of those there are.
+std::optional<BandRows> rows_for(const BandCut& cut, const std::vector<Reader>& readers) {
+  const auto needed = [&](int64_t band) {
+    int64_t first = cut.rows, last = 0;
+    for (const Reader& reader : readers) {
+      const int64_t row = first_row(reader.rows, band), stride = reader.read.stride;
+      first = std::min(first, stride * row + reader.read.first - cut.border);
+      last = std::max(last, stride * (row + reader.rows.rows - 1) + reader.read.last - cut.border);
+    }
+    return std::pair(std::max<int64_t>(first, 0), std::min(last, cut.rows - 1));
+  };
+  const Reader& reader = readers.front();
+  BandRows rows{.rows = 1,
+                .all = cut.rows,
+                .step = reader.read.stride * reader.rows.step,
+                .offset = reader.read.stride * reader.rows.offset + reader.read.first - cut.border,
+                .bands = reader.rows.bands};
+  for (int64_t band = 0; band < rows.bands; ++band)
+    rows.rows = std::max(rows.rows, needed(band).second - needed(band).first + 1);
+  const int64_t most = std::min(rows.all, rows.rows + kMostSpare);
+  for (; rows.rows <= most; ++rows.rows) {
+    bool holds = true;
+    for (int64_t band = 0; band < rows.bands && holds; ++band) {
+      const int64_t first = first_row(rows, band);
+      holds = first <= needed(band).first && needed(band).second < first + rows.rows;
+    }
+    if (holds)
+      return rows;
+  }
+  return std::nullopt;
+}
+
+class BandPlanner {
+ public:
+  BandPlanner(const std::vector<Stage>& stages, const Group& group) {
+    auto next = stages.begin();
+    for (const Group& part : group.parts) {
+      const auto end = next + static_cast<int64_t>(part.items.size());
+      parts_.push_back({.stages = {next, end}, .group = part, .result = {}, .cuts = {}, .rows = {}});
+      parts_.back().result = parts_.back().stages.back().definition.results.front().name;
+      next = end;
+    }
+  }
+
+  std::optional<std::vector<BandPart>> run(const std::vector<BandSize>& band) {
+    if (!cut_last(band))
+      return std::nullopt;
+    for (size_t i = parts_.size() - 1; i-- > 0;)
+      if (!cut_for_readers(i))
+        return std::nullopt;
+    return std::move(parts_);
+  }
+
+ private:
+  bool cut_last(const std::vector<BandSize>& band) {
+    BandPart& last = parts_.back();
+    for (const auto& [dim, rows] : band) {
+      std::optional<BandCut> cut = cut_along(last.stages, last.result, dim);
+      if (!cut || cut->rows % rows != 0)
+        return false;
+      last.rows.push_back(
+          {.rows = rows, .all = cut->rows, .step = rows, .offset = 0, .bands = cut->rows / rows});
+      last.cuts.push_back(std::move(*cut));
+    }
+    return true;
+  }
+
+  bool cut_for_readers(size_t number) {
+    BandPart& part = parts_[number];
+    for (size_t i = 0; i < parts_.back().cuts.size(); ++i) {
+      std::vector<Reader> readers;
+      for (size_t later = number + 1; later < parts_.size(); ++later) {
+        const std::vector<BandCut::Read>& reads = parts_[later].cuts[i].reads;
+        if (const auto read = std::ranges::find(reads, part.result, &BandCut::Read::buffer);
+            read != reads.end())
+          readers.push_back({*read, parts_[later].rows[i]});
+        else if (reads_whole(parts_[later], part.result))
+          return false;
+      }
+      if (readers.empty())
+        return false;
+      std::optional<BandCut> cut = cut_along(part.stages, part.result, readers.front().read.dim);
+      const std::optional<BandRows> rows = cut ? rows_for(*cut, readers) : std::nullopt;
+      if (!rows)
+        return false;
+      part.cuts.push_back(std::move(*cut));
+      part.rows.push_back(*rows);
+    }
+    return true;
+  }
+
+  static bool reads_whole(const BandPart& part, const std::string& buffer) {
+    return std::ranges::any_of(part.stages,
+                               [&](const Stage& stage) { return buffers_read(stage).contains(buffer); });
+  }
+
+  std::vector<BandPart> parts_;
+};
+
+}  // namespace
+
+std::optional<BandCut> cut_along(const std::vector<Stage>& stages, const std::string& result, size_t dim) {
+  if (dim + 1 == stages.back().definition.at.size())
+    return std::nullopt;  // what vectors hold
+  return CutFinder(stages).run(result, dim);
+}
+
+Dim BandRows::first(const Dim& band) const {
+  const Dim begin = step * band + offset;
+  const bool is_inside = offset >= 0 && step * (bands - 1) + offset + rows <= all;
+  return is_inside ? begin : max(min(begin, all - rows), 0);
+}
+
+std::optional<std::vector<BandPart>> plan_bands(const std::vector<Stage>& stages, const Group& group) {
+  return BandPlanner(stages, group).run(group.band);
+}
+
+}  // namespace tenon
