@@ -115,9 +115,14 @@ int64_t lanes_for(const Loop& loop, const Target& target) {
   // Where all that a turn does is to add to a sum, each must wait for the one before.
   if (find_folded(loop).size() == loop.body.size())
     lanes *= 2;
-  if (const std::optional<int64_t> turns = turns_of(loop).constant())
-    lanes = std::min<int64_t>(
-        lanes, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::max<int64_t>(*turns, 1)))));
+  const std::optional<int64_t> turns = turns_of(loop).constant();
+  if (!turns)
+    return lanes;
+  lanes = std::min<int64_t>(
+      lanes, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::max<int64_t>(*turns, 1)))));
+  // A vector and a half are three halves.
+  if (2 * *turns == 3 * lanes)
+    lanes /= 2;
   return lanes;
 }
 

@@ -19,7 +19,7 @@ void normalise(Graph& graph, Journal& journal) {
 
 void fold_into_weights(Graph& graph, Journal& journal) {
   static const Rules rules =
-      joined({&linear_rules(), &convolution_rules(), &window_rules(), &integer_rules()});
+      joined({&linear_rules(), &convolution_rules(), &branch_rules(), &window_rules(), &integer_rules()});
   apply_rules(graph, rules, journal);
 }
 

@@ -367,7 +367,12 @@ class ShapeChooser {
     shape_.rows = best_rows(lanes);
     if (const int64_t fewer = whole_lanes() / kRegistersPerVector; size && lanes > fewer)
       take_if_faster(fewer);
-    if (const int64_t more = kRegistersPerVector * whole_lanes(); size && *size >= more && may_be_wide())
+    if (!size || !may_be_wide())
+      return true;
+    if (const int64_t more = whole_lanes() / kRegistersPerVector * (kRegistersPerVector + 1);
+        *size % whole_lanes() != 0 && *size >= more)
+      take_if_faster(more);
+    if (const int64_t more = 2 * whole_lanes(); *size >= more)
       take_if_faster(more);
     return true;
   }

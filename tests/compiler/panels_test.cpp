@@ -1,5 +1,6 @@
 #include "compiler/expect_compiled.h"
 #include "compiler/move_elements.h"
+#include "schedule/contraction_shape.h"
 
 namespace tenon {
 namespace {
@@ -225,6 +226,24 @@ TEST(Panels, AreNotMadeForTooFewLanes) {
       read("graph g(%x: f32[40,33], %w: f32[33,3]) { %0 = matmul(%x, %w) return %0 }");
   EXPECT_TRUE(has(kernels_in(*graph), "f32[33,3]")) << kernels_in(*graph);
   expect_as_evaluated(*graph);
+}
+
+// Three registers hold what would fill two vectors of two registers by three quarters only.
+TEST(Panels, AreThreeRegistersWideWhereThatFillsThem) {
+  const int64_t lanes = lanes_of_block(DType::F32, this_machine());
+  const auto product = [](int64_t columns) {
+    return read(
+        fmt::format("graph g(%x: f32[63,65], %w: f32[65,{}]) {{ %0 = matmul(%x, %w) return %0 }}", columns));
+  };
+  const auto panels = [&](int64_t count, int64_t width) {
+    return fmt::format("f32[{},65,{}]", count, width);
+  };
+  for (const int64_t count : {1, 3}) {
+    const std::unique_ptr<Graph> graph = product(count * lanes / 2 * 3);
+    EXPECT_TRUE(has(kernels_in(*graph), panels(count, lanes / 2 * 3))) << kernels_in(*graph);
+    expect_as_evaluated(*graph);
+  }
+  EXPECT_FALSE(has(kernels_in(*product(3 * lanes)), panels(2, lanes / 2 * 3)));
 }
 
 // A last panel that goes back into the one before it belongs to that one's turn: two threads must not write

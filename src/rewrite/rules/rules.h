@@ -17,6 +17,7 @@ const Rules& cast_rules();          // conversions that lose nothing
 const Rules& transpose_rules();     // transposes that meet
 const Rules& linear_rules();        // products with weights, and what folds into them
 const Rules& convolution_rules();   // what folds into convolutions
+const Rules& branch_rules();        // convolutions of one image that are added up
 const Rules& window_rules();        // windows of convolutions that reach beyond the image
 const Rules& slice_rules();         // parts of tensors, and tensors put together
 const Rules& whole_rules();         // what is done to each part of a tensor, done once to all of it
