@@ -50,6 +50,19 @@ bool reads_once(const Definition& consumer, const Scalar& load) {
                      [&](const Scalar& index) { return tells_turns_apart(index, axes); });
 }
 
+// Whether each turn of a sum must find out anew where an element is, as in an image that is mirrored at its
+// edges: it is not so far from that of the turn before as that is from the one before it.
+bool searches_in_sum(const Scalar& formula, const Definition& sum) {
+  bool searches = false;
+  loops::for_each_index(formula, [&](const Dim& index) {
+    for (const loops::Axis& axis : sum.reduced) {
+      const Dim next = index.substitute({{axis.variable, Dim::symbol(axis.variable) + 1}});
+      searches = searches || !(next - index).is_constant();
+    }
+  });
+  return searches;
+}
+
 class Inliner {
  public:
   Inliner(std::vector<Item> items, const std::set<std::string>& kept, const Target& target)
@@ -126,7 +139,7 @@ class Inliner {
         for (const auto& [at, formula] : places)
           if (at == load.operands())
             return formula;
-        Scalar formula = formula_for(load, before, sources).value_or(load);
+        Scalar formula = formula_for(load, stage.definition, before, sources).value_or(load);
         places.emplace_back(load.operands(), formula);
         return formula;
       });
@@ -138,10 +151,17 @@ class Inliner {
   }
 
   // Nothing where the element had better be read; adds to the sources what the formula comes from.
-  std::optional<Scalar> formula_for(const Scalar& load, const FormulaCost& around,
+  std::optional<Scalar> formula_for(const Scalar& load, const Definition& consumer, const FormulaCost& around,
                                     std::vector<std::string>& sources) {
     const Definition* definition = find_formula(load.name());
-    return definition != nullptr && pays(*definition, around) ? formula_of(load, sources) : std::nullopt;
+    if (definition == nullptr || !pays(*definition, around))
+      return std::nullopt;
+    std::vector<std::string> with_own = sources;
+    std::optional<Scalar> formula = formula_of(load, with_own);
+    if (!formula || (read_often_.contains(load.name()) && searches_in_sum(*formula, consumer)))
+      return std::nullopt;
+    sources = std::move(with_own);
+    return formula;
   }
 
   // What a buffer is made by, where one formula says it all; null where none does.

@@ -308,8 +308,13 @@ std::vector<Value> decompose_groups(const Node& n, int64_t groups) {
   return {y * as_channels(x, n.in("scale")) + as_channels(x, n.in("bias"))};
 }
 std::vector<Value> decompose_group_norm(const Node& n) { return decompose_groups(n, n.attr("groups")); }
+// In the shape that it has: images may lie in another order in memory.
 std::vector<Value> decompose_instance_norm(const Node& n) {
-  return decompose_groups(n, n.in("x").rank() == 1 ? 1 : 0);
+  const Value x = n.in("x");
+  if (x.rank() < 3)
+    return decompose_groups(n, x.rank() == 1 ? 1 : 0);
+  const Value y = layer_norm(x, {}, {}, 2, n.attr("epsilon"));
+  return {y * as_channels(x, n.in("scale")) + as_channels(x, n.in("bias"))};
 }
 
 // --- local_response_norm ---
