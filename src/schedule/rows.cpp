@@ -40,6 +40,11 @@ class RowBuilder {
         open_.reset();
         return;
       }
+      if (sums_in_lanes(definition)) {
+        sum_in_lanes(definition);
+        open_.reset();
+        return;
+      }
     }
     Statement statement = assign(definition, places_of(definition));
     if (inner.empty()) {
@@ -68,6 +73,34 @@ class RowBuilder {
   static int64_t lanes_of(const std::vector<Axis>& axes) {
     constexpr int64_t usual = 16;
     return axes.empty() || axes.back().size.constant().value_or(usual) < usual ? 1 : usual;
+  }
+
+  // Whether a sum over several axes, the last of which fills vectors, has a sum for each lane until the end:
+  // to add up the lanes takes longer than some turns.
+  static bool sums_in_lanes(const Definition& sum) {
+    constexpr int64_t kLeast = 16, kMost = 64;  // lanes, so that their sums stay in registers
+    if (sum.reduced.size() < 2 || sum.combine != "+" || sum.results.front().dtype != DType::F32)
+      return false;
+    const int64_t lanes = sum.reduced.back().size.constant().value_or(0);
+    return lanes >= kLeast && lanes <= kMost && lanes % kLeast == 0;
+  }
+
+  void sum_in_lanes(const Definition& sum) {
+    const Axis& lane = sum.reduced.back();
+    const Buffer lanes{.name = sum.results.front().name + "_lanes",
+                       .dtype = DType::F32,
+                       .sizes = {lane.size},
+                       .space = loops::Space::Private};
+    const Place place{lanes.name, loops::variables_of({lane})};
+    body_.emplace_back(Local{lanes});
+    append(body_,
+           nested({lane},
+                  as_list(Assign{.places = {place}, .combine = "", .values = {Scalar::zero(DType::F32)}})));
+    append(body_, nested(sum.reduced, as_list(assign(sum, {place}))));
+    append(body_,
+           nested({lane}, as_list(Assign{.places = places_of(sum),
+                                         .combine = sum.combine,
+                                         .values = {Scalar::load(lanes.name, DType::F32, place.at)}})));
   }
 
   // A buffer of one row.

@@ -205,6 +205,44 @@ TEST(Layouts, AreForGroupsAndConvolutionsTurnedAround) {
 }
 
 // Of what is cut off where an image is longer, none is kept around one of any size.
+// Where each turn of a sum would have to find out anew which element is meant.
+TEST(Layouts, CopyAnImageThatIsMirroredBeforeItIsConvolved) {
+  const auto mirrored = [](std::string_view mode) {
+    return read(fmt::format(R"(graph(%x: f32[1,3,20,20], %w: f32[16,3,3,3]) {{
+      %p = constant(value=i64[4] {{1, 1, 1, 1}})
+      %0 = pad(%x, %p, axes=[2,3], mode="{}")
+      %1 = conv(%0, %w, strides=[1,1], dilations=[1,1], pads=[0,0,0,0])
+      return %1
+    }})",
+                            mode));
+  };
+  for (const char* mode : {"reflect", "edge", "wrap"}) {
+    const std::string text = kernels_in(*mirrored(mode));
+    EXPECT_TRUE(has(text, "-> (y0: f32[1,3,22,22])")) << text;
+    expect_as_evaluated(*mirrored(mode));
+  }
+}
+
+// Means and variances of channels are those of columns then.
+TEST(Layouts, ReachNormalisedInstances) {
+  const std::unique_ptr<Graph> graph = read(
+      R"(graph g(%x: f32[2,8,9,10], %w1: f32[16,8,1,1], %w2: f32[16], %w3: f32[16], %w4: f32[16,16,3,3]) {
+        %0 = conv(%x, %w1, strides=[1,1], dilations=[1,1], pads=[0,0,0,0])
+        %1 = instance_norm(%0, %w2, %w3)
+        %2 = relu(%1)
+        %3 = conv(%2, %w4, strides=[2,2], dilations=[1,1], pads=[1,1,1,1])
+        return %3
+      })");
+  const std::string text = kernels_in(*graph);
+  EXPECT_FALSE(has(text, "[2,16,9") || has(text, "[2,16,90]")) << "channels come last:\n" << text;
+  expect_as_evaluated(*graph);
+  for (const char* sizes : {"3,8", "3,8,40", "1,8,n", "2,8,5,6,7"})
+    expect_as_evaluated(*read(fmt::format("graph g(%x: f32[{}], %w1: f32[8], %w2: f32[8]) {{ "
+                                          "%0 = instance_norm(%x, %w1, %w2) return %0 }}",
+                                          sizes)),
+                        {{"n", 33}});
+}
+
 TEST(Layouts, PutNoWideBordersAroundImagesThatAreCutOff) {
   const auto cut = [](int64_t end) {
     return read(fmt::format(R"(graph g(%x: f32[n,16,h,v], %w: f32[16,16,3,3]) {{

@@ -31,5 +31,22 @@ TEST(SumFormula, OfTwoProducts) {
     })"));
 }
 
+// Lanes are added up once, and not for each element of the window.
+TEST(SumFormula, OfWindowsOverChannelsForFewFilters) {
+  for (const int channels : {16, 32, 48, 64, 80, 24})
+    for (const int filters : {1, 3}) {
+      const std::unique_ptr<Graph> graph = read(fmt::format(
+          R"(graph g(%x: f32[2,8,9,11], %w1: f32[{0},8,1,1], %w2: f32[{1},{0},3,3]) {{
+          %0 = conv(%x, %w1, strides=[1,1], dilations=[1,1], pads=[0,0,0,0])
+          %1 = conv(%0, %w2, strides=[1,2], dilations=[1,1], pads=[1,1,1,1])
+          return %1
+        }})",
+          channels, filters));
+      EXPECT_EQ(has(kernels_in(*graph), "t0[] += t1["), channels % 16 == 0 && channels <= 64)
+          << kernels_in(*graph);
+      expect_as_evaluated(*graph);
+    }
+}
+
 }  // namespace
 }  // namespace tenon
