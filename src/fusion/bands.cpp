@@ -68,6 +68,10 @@ class CutFinder {
     for (size_t i = stages_.size(); i-- > 0;)
       if (!follow(i))
         return std::nullopt;
+    // What is read by rows is all that is read of a buffer.
+    if (std::ranges::any_of(cut_.reads,
+                            [&](const BandCut::Read& read) { return read_whole_.contains(read.buffer); }))
+      return std::nullopt;
     return std::move(cut_);
   }
 
@@ -116,8 +120,12 @@ class CutFinder {
       dim = i;
       span = *found;
     }
-    if (maker == makers_.end())
-      return !dim || add({load.name(), *dim, span.stride, span.first, span.last});
+    if (maker == makers_.end()) {
+      if (dim)
+        return add({load.name(), *dim, span.stride, span.first, span.last});
+      read_whole_.insert(load.name());
+      return true;
+    }
     // What the stages make for each other is read where it stands.
     if (!dim || !start(maker->second, *dim))
       return false;
@@ -140,6 +148,7 @@ class CutFinder {
 
   const std::vector<Stage>& stages_;
   std::map<std::string, size_t> makers_;
+  std::set<std::string> read_whole_;
   BandCut cut_;
 };
 

@@ -98,6 +98,19 @@ TEST(Bands, ReadWhatIsAddedAtTheEnd) {
   expect_same_in_bands(*read(inverted_block(1, 96, 3, 1, 1, "%5 = add(%4, %x) return %5")));
 }
 
+// A row of the image, and one that is added to all of them.
+TEST(Bands, ReadABufferInOneWay) {
+  const std::unique_ptr<Graph> graph = read(inverted_block(1, 96, 3, 1, 1, R"(
+    %b = constant(value=i64[1] {2})
+    %e = constant(value=i64[1] {3})
+    %5 = slice(%x, %b, %e, axes=[2])
+    %6 = add(%4, %x)
+    %7 = add(%6, %5)
+    return %7)"));
+  expect_same_in_bands(*graph);
+  expect_as_evaluated(*graph, {}, small_cache());
+}
+
 // Their result has a border, for a window reads it.
 TEST(Bands, HaveABorderAround) {
   expect_same_in_bands(*read(fmt::format(
