@@ -120,8 +120,8 @@ int64_t lanes_for(const Loop& loop, const Target& target) {
     return lanes;
   lanes = std::min<int64_t>(
       lanes, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::max<int64_t>(*turns, 1)))));
-  // A vector and a half are three halves.
-  if (2 * *turns == 3 * lanes)
+  // One and a half vectors of two registers are three registers.
+  if (2 * *turns == 3 * lanes && lanes > target.vector_bytes / bytes)
     lanes /= 2;
   return lanes;
 }

@@ -21,8 +21,12 @@ struct Span {
 // Nothing where it is no sum of variables times numbers.
 std::optional<Span> span_of(const Dim& index, const std::string& variable, const std::vector<Axis>& axes) {
   std::map<std::string, Dim> zeros;
-  for (const std::string& symbol : index.symbols())
+  for (const std::string& symbol : index.symbols()) {
+    const auto axis = std::ranges::find(axes, symbol, &Axis::variable);
+    if (axis == axes.end() || !axis->size.constant())
+      return std::nullopt;
     zeros.emplace(symbol, 0);
+  }
   const std::optional<int64_t> at_zero = index.substitute(zeros).constant();
   if (!at_zero)
     return std::nullopt;
@@ -33,7 +37,7 @@ std::optional<Span> span_of(const Dim& index, const std::string& variable, const
     one[symbol] = 1;
     const std::optional<int64_t> at_one = index.substitute(one).constant();
     const auto axis = std::ranges::find(axes, symbol, &Axis::variable);
-    if (!at_one || axis == axes.end() || !axis->size.constant())
+    if (!at_one)
       return std::nullopt;
     const int64_t factor = *at_one - *at_zero;
     sum = sum + factor * Dim::symbol(symbol);
@@ -164,7 +168,9 @@ struct Reader {
   const BandRows& rows;
 };
 
-constexpr int64_t kMostSpare = 16;  // rows of a band that no reader needs, at either end of the image
+// Rows of a band that no reader needs: where a window sees more of a border than of the image, the first and
+// last bands begin elsewhere than the others would have them.
+constexpr int64_t kMostSpare = 16;
 
 // So many rows that they hold, for each band, what all readers need of those there are.
 std::optional<BandRows> rows_for(const BandCut& cut, const std::vector<Reader>& readers) {
@@ -198,72 +204,30 @@ std::optional<BandRows> rows_for(const BandCut& cut, const std::vector<Reader>& 
   return std::nullopt;
 }
 
-class BandPlanner {
- public:
-  BandPlanner(const std::vector<Stage>& stages, const Group& group) {
-    auto next = stages.begin();
-    for (const Group& part : group.parts) {
-      const auto end = next + static_cast<int64_t>(part.items.size());
-      parts_.push_back({.stages = {next, end}, .group = part, .result = {}, .cuts = {}, .rows = {}});
-      parts_.back().result = parts_.back().stages.back().definition.results.front().name;
-      next = end;
-    }
-  }
+bool reads(const BandPart& part, const std::string& buffer) {
+  return std::ranges::any_of(part.stages,
+                             [&](const Stage& stage) { return buffers_read(stage).contains(buffer); });
+}
 
-  std::optional<std::vector<BandPart>> run(const std::vector<BandSize>& band) {
-    if (!cut_last(band))
+const BandCut::Read* find_read(const BandCut& cut, const std::string& buffer) {
+  const auto read = std::ranges::find(cut.reads, buffer, &BandCut::Read::buffer);
+  return read == cut.reads.end() ? nullptr : &*read;
+}
+
+// Along the dimension that all later kernels read by rows, where those are cut.
+std::optional<BandCut> cut_for_readers(const std::vector<BandPart>& parts, size_t number, size_t cut) {
+  const BandPart& part = parts[number];
+  std::optional<size_t> dim;
+  for (size_t later = number + 1; later < parts.size(); ++later) {
+    if (!reads(parts[later], part.result))
+      continue;
+    const BandCut::Read* read = find_read(parts[later].cuts[cut], part.result);
+    if (read == nullptr || dim.value_or(read->dim) != read->dim)
       return std::nullopt;
-    for (size_t i = parts_.size() - 1; i-- > 0;)
-      if (!cut_for_readers(i))
-        return std::nullopt;
-    return std::move(parts_);
+    dim = read->dim;
   }
-
- private:
-  bool cut_last(const std::vector<BandSize>& band) {
-    BandPart& last = parts_.back();
-    for (const auto& [dim, rows] : band) {
-      std::optional<BandCut> cut = cut_along(last.stages, last.result, dim);
-      if (!cut || cut->rows % rows != 0)
-        return false;
-      last.rows.push_back(
-          {.rows = rows, .all = cut->rows, .step = rows, .offset = 0, .bands = cut->rows / rows});
-      last.cuts.push_back(std::move(*cut));
-    }
-    return true;
-  }
-
-  bool cut_for_readers(size_t number) {
-    BandPart& part = parts_[number];
-    for (size_t i = 0; i < parts_.back().cuts.size(); ++i) {
-      std::vector<Reader> readers;
-      for (size_t later = number + 1; later < parts_.size(); ++later) {
-        const std::vector<BandCut::Read>& reads = parts_[later].cuts[i].reads;
-        if (const auto read = std::ranges::find(reads, part.result, &BandCut::Read::buffer);
-            read != reads.end())
-          readers.push_back({*read, parts_[later].rows[i]});
-        else if (reads_whole(parts_[later], part.result))
-          return false;
-      }
-      if (readers.empty())
-        return false;
-      std::optional<BandCut> cut = cut_along(part.stages, part.result, readers.front().read.dim);
-      const std::optional<BandRows> rows = cut ? rows_for(*cut, readers) : std::nullopt;
-      if (!rows)
-        return false;
-      part.cuts.push_back(std::move(*cut));
-      part.rows.push_back(*rows);
-    }
-    return true;
-  }
-
-  static bool reads_whole(const BandPart& part, const std::string& buffer) {
-    return std::ranges::any_of(part.stages,
-                               [&](const Stage& stage) { return buffers_read(stage).contains(buffer); });
-  }
-
-  std::vector<BandPart> parts_;
-};
+  return dim ? cut_along(part.stages, part.result, *dim) : std::nullopt;
+}
 
 }  // namespace
 
@@ -279,8 +243,47 @@ Dim BandRows::first(const Dim& band) const {
   return is_inside ? begin : max(min(begin, all - rows), 0);
 }
 
-std::optional<std::vector<BandPart>> plan_bands(const std::vector<Stage>& stages, const Group& group) {
-  return BandPlanner(stages, group).run(group.band);
+std::optional<std::vector<BandPart>> cut_into_bands(const std::vector<Stage>& stages, const Group& group) {
+  std::vector<BandPart> parts;
+  auto next = stages.begin();
+  for (const Group& part : group.parts) {
+    const auto end = next + static_cast<int64_t>(part.items.size());
+    const std::string& result = (end - 1)->definition.results.front().name;
+    parts.push_back({.stages = {next, end}, .group = part, .result = result, .cuts = {}, .rows = {}});
+    next = end;
+  }
+  for (size_t i = parts.size(); i-- > 0;)
+    for (size_t cut = 0; cut < group.band.size(); ++cut) {
+      std::optional<BandCut> own = i + 1 == parts.size()
+                                       ? cut_along(parts[i].stages, parts[i].result, group.band[cut].dim)
+                                       : cut_for_readers(parts, i, cut);
+      if (!own)
+        return std::nullopt;
+      parts[i].cuts.push_back(std::move(*own));
+    }
+  return parts;
+}
+
+bool set_rows(std::vector<BandPart>& parts, const std::vector<BandSize>& band) {
+  for (BandPart& part : parts)
+    part.rows.clear();
+  for (size_t cut = 0; cut < band.size(); ++cut) {
+    const int64_t rows = band[cut].rows, all = parts.back().cuts[cut].rows;
+    if (all % rows != 0 || all / rows > kMostBands)
+      return false;
+    parts.back().rows.push_back({.rows = rows, .all = all, .step = rows, .offset = 0, .bands = all / rows});
+    for (size_t i = parts.size() - 1; i-- > 0;) {
+      std::vector<Reader> readers;
+      for (size_t later = i + 1; later < parts.size(); ++later)
+        if (const BandCut::Read* read = find_read(parts[later].cuts[cut], parts[i].result))
+          readers.push_back({*read, parts[later].rows[cut]});
+      const std::optional<BandRows> own = rows_for(parts[i].cuts[cut], readers);
+      if (!own)
+        return false;
+      parts[i].rows.push_back(*own);
+    }
+  }
+  return true;
 }
 
 }  // namespace tenon

@@ -12,7 +12,8 @@ namespace tenon {
 
 // A kernel whose result is cut along one dimension.
 struct BandCut {
-  // For row v, what it reads of a buffer made elsewhere: rows stride * v + first to stride * v + last.
+  // For row v, what it reads of a buffer made elsewhere, wherever it reads it: rows stride * v + first to
+  // stride * v + last.
   struct Read {
     std::string buffer;
     size_t dim;
@@ -47,8 +48,13 @@ struct BandPart {
   std::vector<BandRows> rows;  // along each of these
 };
 
-// The kernels of a group of bands, each of which ends with the stage that makes its result. Nothing where
-// they cannot be cut so: bands are of one size.
-std::optional<std::vector<BandPart>> plan_bands(const std::vector<Stage>& stages, const Group& group);
+constexpr int64_t kMostBands = 1024;  // along one dimension
+
+// The kernels of a group of bands, each of which ends with the stage that makes its result, cut along the
+// dimensions of the bands, whatever their rows. Nothing where they cannot be.
+std::optional<std::vector<BandPart>> cut_into_bands(const std::vector<Stage>& stages, const Group& group);
+// Says which rows they make for bands of these sizes. False where there are none: bands are of one size, and
+// not too many.
+bool set_rows(std::vector<BandPart>& parts, const std::vector<BandSize>& band);
 
 }  // namespace tenon

@@ -20,7 +20,7 @@ constexpr double kSeen = 0.25;  // of the time that memory takes: the rest passe
 constexpr double kUneven = 0.15;
 constexpr double kStart = 500;  // nanoseconds, until a kernel that starts is at its usual speed
 
-constexpr int64_t kMostBands = 1024;  // along one dimension
+constexpr size_t kMostParts = 4;  // of a band: with each, more rows are computed twice
 
 class BandFinder {
  public:
@@ -61,14 +61,15 @@ class BandFinder {
   // The kernel and those after it, each of which alone reads what the one before makes.
   std::vector<size_t> chain_from(size_t first) const {
     std::vector<size_t> chain;
-    for (std::optional<size_t> next = first; next && may_be_part(*next); next = reader_of(chain.back()))
+    for (std::optional<size_t> next = first; next && chain.size() < kMostParts && may_be_part(*next);
+         next = reader_of(chain.back()))
       chain.push_back(*next);
     return chain;
   }
 
   bool may_be_part(size_t group) const {
     const Group& all = groups_[group];
-    if (all.pattern != Pattern::Contract && all.pattern != Pattern::Rows)
+    if (all.pattern != Pattern::Contract)
       return false;
     const auto can_cut = [&](size_t item) {
       const std::optional<Stage>& stage = items_[item].stage;
@@ -132,14 +133,17 @@ class BandFinder {
   // The band that saves most; nothing where none saves time.
   std::optional<Group> best_along(const std::vector<Stage>& stages, Group bands, size_t dim,
                                   int64_t rows) const {
+    bands.band.push_back({dim, rows});
+    std::optional<std::vector<BandPart>> parts = cut_into_bands(stages, bands);
+    if (!parts)
+      return std::nullopt;
     std::optional<Group> best;
     double most = 0;
-    bands.band.push_back({dim, rows});
     for (int64_t count = 1; count <= std::min(rows, kMostBands); ++count) {
-      if (rows % count != 0)
-        continue;
       bands.band.back().rows = rows / count;
-      if (const double saved = time_saved(stages, bands); saved > most) {
+      if (rows % count != 0 || !set_rows(*parts, bands.band))
+        continue;
+      if (const double saved = time_saved(*parts); saved > most) {
         most = saved;
         best = bands;
       }
@@ -147,17 +151,14 @@ class BandFinder {
     return best;
   }
 
-  // By one thread, in nanoseconds; 0 where they cannot be computed so, or a band does not stay in cache.
-  double time_saved(const std::vector<Stage>& stages, const Group& group) const {
-    const std::optional<std::vector<BandPart>> parts = plan_bands(stages, group);
-    if (!parts)
-      return 0;
+  // By one thread, in nanoseconds; 0 where a band does not stay in cache.
+  double time_saved(const std::vector<BandPart>& parts) const {
     double bands = 1;
-    for (const BandRows& rows : parts->back().rows)
+    for (const BandRows& rows : parts.back().rows)
       bands *= static_cast<double>(rows.bands);
     double time = 0, time_in_bands = 0, saved = 0, bytes = 0;  // bytes: that a band has in cache
     std::set<std::string> counted;
-    for (const BandPart& part : *parts) {
+    for (const BandPart& part : parts) {
       const std::optional<int64_t> operations = cost_of(part.stages, {}, buffers_).operations.constant();
       if (!operations)
         return 0;
@@ -167,7 +168,7 @@ class BandFinder {
       const double own = static_cast<double>(*operations) / rates_.operations / threads_;
       time += own;
       time_in_bands += own * repeats + kStart * bands / threads_;
-      if (&part != &parts->back())
+      if (&part != &parts.back())
         saved += 2 * bytes_lost(part.result) / rates_.bytes_from_memory * kSeen;  // written, and read
       bytes += bytes_made(part);
       for (const Stage& stage : part.stages)

@@ -32,8 +32,8 @@ class BandsBuilder {
   BandsBuilder(const std::string& name, const std::vector<Stage>& stages, const Group& group,
                const std::map<std::string, Buffer>& buffers, const Target& target)
       : buffers_(buffers), small_(buffers), target_(target) {
-    std::optional<std::vector<BandPart>> parts = plan_bands(stages, group);
-    CHECK(parts, "kernel {} cannot be cut into bands", name);
+    std::optional<std::vector<BandPart>> parts = cut_into_bands(stages, group);
+    CHECK(parts && set_rows(*parts, group.band), "kernel {} cannot be cut into bands", name);
     parts_ = std::move(*parts);
     target_.cores = 1;
     kernel_.name = name;
@@ -89,7 +89,7 @@ class BandsBuilder {
   }
 
   // A stage for the rows of one band. Those of the last result have no border along what is cut: it would lie
-  // in other bands.
+  // in other bands. What stages make for each other within a part never has one.
   void shrink(BandPart& part, size_t number) const {
     Definition& definition = part.stages[number].definition;
     Buffer& result = definition.results.front();

@@ -372,7 +372,7 @@ class ShapeChooser {
     if (const int64_t more = whole_lanes() / kRegistersPerVector * (kRegistersPerVector + 1);
         *size % whole_lanes() != 0 && *size >= more)
       take_if_faster(more);
-    if (const int64_t more = 2 * whole_lanes(); *size >= more)
+    if (const int64_t more = kRegistersPerVector * whole_lanes(); *size >= more)
       take_if_faster(more);
     return true;
   }
