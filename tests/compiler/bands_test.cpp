@@ -28,9 +28,12 @@ std::vector<double> run(const Graph& graph, const CompileOptions& options) {
                            .tensor());
 }
 
+// Where vectors are narrow, computing rows twice takes longer than reading them from memory.
+bool pays_to_repeat_rows() { return this_machine().vector_bytes >= 32; }
+
 // The same bits as with a cache in which everything stays, for any number of threads.
 void expect_same_in_bands(const Graph& graph) {
-  EXPECT_TRUE(is_in_bands(graph));
+  EXPECT_TRUE(is_in_bands(graph) || !pays_to_repeat_rows());
   CompileOptions large = small_cache();
   large.target.caches.level2 = 1 << 30;
   ASSERT_FALSE(is_in_bands(graph, large));
@@ -76,8 +79,35 @@ std::string inverted_block(int images, int size, int window, int stride, int dil
 
 TEST(Bands, HoldWhatKernelsMakeForEachOther) {
   const std::unique_ptr<Graph> graph = read(inverted_block(1, 96, 3, 1, 1));
-  EXPECT_EQ(kernels_of(*graph, small_cache()).size(), 3);  // one that reorders the image, the bands, one back
+  if (pays_to_repeat_rows()) {
+    EXPECT_EQ(kernels_of(*graph, small_cache()).size(), 3);  // one that reorders the image, bands, one back
+  }
   expect_same_in_bands(*graph);
+  expect_as_evaluated(*graph, {}, small_cache());
+}
+
+TEST(Bands, RepeatNothingWithoutWindows) {
+  const std::unique_ptr<Graph> graph =
+      read(fmt::format(R"(graph(%x: f32[1,8,96,96], %w0: f32[32,8,1,1], %w1: f32[8,32,1,1]) {{
+    %0 = {}
+    %1 = relu(%0)
+    %2 = {}
+    return %2
+  }})",
+                       conv("%x, %w0"), conv("%1, %w1")));
+  EXPECT_TRUE(is_in_bands(*graph));
+  expect_same_in_bands(*graph);
+}
+
+// A matrix times itself: rows of it, and all of them.
+TEST(Bands, AreNotMadeOfWhatIsReadTwice) {
+  const std::unique_ptr<Graph> graph = read(R"(graph(%x: f32[64,32], %w: f32[32,4096]) {
+    %0 = matmul(%x, %w)
+    %1 = relu(%0)
+    %2 = matmul(%1, %1, transpose_b=true)
+    return %2
+  })");
+  EXPECT_FALSE(is_in_bands(*graph));
   expect_as_evaluated(*graph, {}, small_cache());
 }
 
@@ -196,7 +226,9 @@ TEST(Bands, GiveTheSameForRandomChains) {
     for (const int threads : {1, 3})
       EXPECT_EQ(run(*graph, small_cache(threads)), wanted);
   }
-  EXPECT_GE(in_bands, 4);
+  if (pays_to_repeat_rows()) {
+    EXPECT_GE(in_bands, 4);
+  }
 }
 
 }  // namespace
