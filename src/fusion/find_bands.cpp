@@ -43,22 +43,19 @@ class BandFinder {
   // By the last of its groups.
   std::map<size_t, Group> run() {
     std::map<size_t, Group> found;
-    std::set<size_t> taken;
-    for (size_t first = 0; first < groups_.size(); ++first) {
-      if (taken.contains(first))
-        continue;
+    for (size_t first = 0; first < groups_.size(); ++first)
       for (std::vector<size_t> chain = chain_from(first); chain.size() > 1; chain.pop_back())
         if (const std::optional<Group> bands = cut(chain)) {
           found.emplace(chain.back(), *bands);
-          taken.insert(chain.begin(), chain.end());
+          taken_.insert(chain.begin(), chain.end());
           break;
         }
-    }
     return found;
   }
 
  private:
-  // The kernel and those after it, each of which alone reads what the one before makes.
+  // The kernel and those after it, each of which alone reads what the one before makes, as long as they are
+  // in no other bands.
   std::vector<size_t> chain_from(size_t first) const {
     std::vector<size_t> chain;
     for (std::optional<size_t> next = first; next && chain.size() < kMostParts && may_be_part(*next);
@@ -69,7 +66,7 @@ class BandFinder {
 
   bool may_be_part(size_t group) const {
     const Group& all = groups_[group];
-    if (all.pattern != Pattern::Contract)
+    if (all.pattern != Pattern::Contract || taken_.contains(group))
       return false;
     const auto can_cut = [&](size_t item) {
       const std::optional<Stage>& stage = items_[item].stage;
@@ -217,6 +214,7 @@ class BandFinder {
   Rates rates_;
   double cache_, threads_;
   std::map<std::string, std::set<size_t>> readers_;  // groups
+  std::set<size_t> taken_;                           // groups that are in bands
 };
 
 }  // namespace

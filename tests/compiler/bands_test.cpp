@@ -141,6 +141,29 @@ TEST(Bands, ReadABufferInOneWay) {
   expect_as_evaluated(*graph, {}, small_cache());
 }
 
+// Two kernels make what a third reads, and others go on with that: they are in the bands of one of them.
+TEST(Bands, MeetInOneKernel) {
+  const std::unique_ptr<Graph> graph = read(fmt::format(
+      R"(graph(%x: f32[1,8,96,96], %y: f32[1,8,96,96], %w0: f32[32,8,1,1], %w1: f32[32,32,1,1]) {{
+    %0 = {0}
+    %1 = relu(%0)
+    %2 = {1}
+    %3 = relu(%2)
+    %4 = {2}
+    %5 = relu(%4)
+    %6 = {3}
+    %7 = add(%6, %5)
+    %8 = relu(%7)
+    %9 = {4}
+    %10 = relu(%9)
+    %11 = {5}
+    return %11
+  }})",
+      conv("%x, %w0"), conv("%1, %w1"), conv("%y, %w0"), conv("%3, %w1"), conv("%8, %w1"), conv("%10, %w1")));
+  expect_same_in_bands(*graph);
+  expect_as_evaluated(*graph, {}, small_cache());
+}
+
 // Their result has a border, for a window reads it.
 TEST(Bands, HaveABorderAround) {
   expect_same_in_bands(*read(fmt::format(
