@@ -222,7 +222,7 @@ TEST(Bands, GiveTheSameForRandomChains) {
   std::mt19937 random(7);
   const auto pick = [&](int least, int most) { return std::uniform_int_distribution(least, most)(random); };
   int in_bands = 0;
-  for (int i = 0; i < 12; ++i) {
+  for (int i = 0; i < 6; ++i) {
     const int size = pick(60, 110), channels = 4 * pick(2, 12);
     std::string inputs = fmt::format("%x: f32[{},{},{},{}]", pick(1, 2), channels, size, size + pick(0, 5)),
                 body;
@@ -250,7 +250,7 @@ TEST(Bands, GiveTheSameForRandomChains) {
       EXPECT_EQ(run(*graph, small_cache(threads)), wanted);
   }
   if (pays_to_repeat_rows()) {
-    EXPECT_GE(in_bands, 4);
+    EXPECT_GE(in_bands, 2);
   }
 }
 
