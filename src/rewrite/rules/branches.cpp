@@ -19,10 +19,15 @@ struct Window {
   int64_t size, dilation, pad;
 };
 
-// Along each spatial dimension; empty where that is not known.
+// In bytes: zeros around larger weights would not be folded, and weights that are computed in each run take
+// more time than a branch.
+constexpr int64_t kLargestWeights = 256 << 10;
+
+// Along each spatial dimension; empty where that is not known, or weights are too large.
 std::vector<Window> windows_of(const Node& conv) {
   const Value w = conv.in("w");
-  if (conv.attr("padding").as<std::string>() != "explicit" || !w.shape().extents())
+  if (conv.attr("padding").as<std::string>() != "explicit" || !w.shape().extents() ||
+      element_count(*w.shape().extents()) * info(w.dtype()).bytes > kLargestWeights)
     return {};
   const std::vector<int64_t>&dilations = conv.attr("dilations"), &pads = conv.attr("pads");
   std::vector<Window> windows;
