@@ -134,13 +134,16 @@ class BandFinder {
     std::optional<std::vector<BandPart>> parts = cut_into_bands(stages, bands);
     if (!parts)
       return std::nullopt;
+    std::vector<double> times;
+    for (const BandPart& part : *parts)
+      times.push_back(time_of(part));
     std::optional<Group> best;
     double most = 0;
     for (int64_t count = 1; count <= std::min(rows, kMostBands); ++count) {
       bands.band.back().rows = rows / count;
       if (rows % count != 0 || !set_rows(*parts, bands.band))
         continue;
-      if (const double saved = time_saved(*parts); saved > most) {
+      if (const double saved = time_saved(*parts, times); saved > most) {
         most = saved;
         best = bands;
       }
@@ -148,24 +151,27 @@ class BandFinder {
     return best;
   }
 
-  // By one thread, in nanoseconds; 0 where a band does not stay in cache.
-  double time_saved(const std::vector<BandPart>& parts) const {
+  // Of one thread, in nanoseconds, without bands and if memory took none.
+  double time_of(const BandPart& part) const {
+    const std::optional<int64_t> operations = cost_of(part.stages, {}, buffers_).operations.constant();
+    return static_cast<double>(operations.value_or(INT64_MAX)) / rates_.operations / threads_;
+  }
+
+  // By one thread, in nanoseconds, where the parts take so long; 0 where a band does not stay in cache.
+  double time_saved(const std::vector<BandPart>& parts, const std::vector<double>& times) const {
     double bands = 1;
     for (const BandRows& rows : parts.back().rows)
       bands *= static_cast<double>(rows.bands);
     double time = 0, time_in_bands = 0, saved = 0, bytes = 0;  // bytes: that a band has in cache
     std::set<std::string> counted;
-    for (const BandPart& part : parts) {
-      const std::optional<int64_t> operations = cost_of(part.stages, {}, buffers_).operations.constant();
-      if (!operations)
-        return 0;
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const BandPart& part = parts[i];
       double repeats = 1;
       for (const BandRows& rows : part.rows)
         repeats *= static_cast<double>(rows.rows * rows.bands) / static_cast<double>(rows.all);
-      const double own = static_cast<double>(*operations) / rates_.operations / threads_;
-      time += own;
-      time_in_bands += own * repeats + kStart * bands / threads_;
-      if (&part != &parts.back())
+      time += times[i];
+      time_in_bands += times[i] * repeats + kStart * bands / threads_;
+      if (i + 1 < parts.size())
         saved += 2 * bytes_lost(part.result) / rates_.bytes_from_memory * kSeen;  // written, and read
       bytes += bytes_made(part);
       for (const Stage& stage : part.stages)
