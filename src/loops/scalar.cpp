@@ -204,6 +204,31 @@ bool operator==(const Scalar& a, const Scalar& b) {
          x.function == y.function && x.operands == y.operands;
 }
 
+const Scalar* first_of_word(const Scalar& word) {
+  if (word.kind() != Scalar::Kind::Apply ||
+      (word.function() != Function::JoinBytes && word.function() != Function::JoinPairs))
+    return nullptr;
+  const auto load_in = [](const Scalar& part) -> const Scalar* {
+    const bool widened = part.kind() == Scalar::Kind::Apply && part.function() == Function::Cast;
+    const Scalar& load = widened ? part.operands().front() : part;
+    return load.kind() == Scalar::Kind::Load && (!widened || info(load.dtype()).bits == 8) ? &load : nullptr;
+  };
+  const Scalar* first = load_in(word.operands().front());
+  for (size_t i = 0; i < word.operands().size(); ++i) {
+    const Scalar* load = load_in(word.operands()[i]);
+    if (first == nullptr || load == nullptr || load->name() != first->name() || load->operands().empty())
+      return nullptr;
+    for (size_t dim = 0; dim < load->operands().size(); ++dim) {
+      const Scalar &index = load->operands()[dim], &of_first = first->operands()[dim];
+      const int64_t beyond = dim + 1 == load->operands().size() ? static_cast<int64_t>(i) : 0;
+      if (index.kind() != Scalar::Kind::Index || of_first.kind() != Scalar::Kind::Index ||
+          index.index() != of_first.index() + beyond)
+        return nullptr;
+    }
+  }
+  return first;
+}
+
 void for_each_load(const Scalar& scalar, const std::function<void(const Scalar&)>& f) {
   for (const Scalar& operand : scalar.operands())
     for_each_load(operand, f);

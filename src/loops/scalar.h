@@ -92,6 +92,10 @@ class Scalar {
 // Calls f for every load in an expression, also those in the indices of others.
 void for_each_load(const Scalar& scalar, const std::function<void(const Scalar&)>& f);
 
+// The first load of a word that is joined of elements which lie side by side, bytes or pairs; null where it
+// is no such word.
+const Scalar* first_of_word(const Scalar& word);
+
 // Calls f for every index, of loads or by itself; once for what a formula shares.
 void for_each_index(const Scalar& scalar, const std::function<void(const Dim&)>& f);
 

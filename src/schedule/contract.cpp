@@ -121,8 +121,8 @@ class Contraction : ContractionPlaces {
     if (guarded && !fills_rows())
       body = as_list(Guard{{is_own_row()}, std::move(body)});
     // As many rows as tiles have would make long code.
-    return as_list(
-        make_loop(kRowVariable, shape_.rows, shape_.tiles ? Mark::Serial : Mark::Unrolled, std::move(body)));
+    return as_list(make_loop(kRowVariable, shape_.rows,
+                             shape_.rows >= kTileSide ? Mark::Serial : Mark::Unrolled, std::move(body)));
   }
 
   std::vector<Statement> add_tiles() const {
@@ -130,12 +130,14 @@ class Contraction : ContractionPlaces {
     for (const Scalar& product : products_in(sum_.values.front()))
       products.push_back(Scalar::apply(product.function(), {placed(product.operands()[0], false, Dim(0)),
                                                             placed(product.operands()[1], false)}));
-    return sum_tiles(sum_, {sums_, place_of_sum()}, products,
-                     {.row = kRowVariable,
-                      .lane = kLaneVariable,
-                      .rows = shape_.rows,
-                      .lanes = shape_.lanes,
-                      .fetches = first_turn(*shape_.row) - Dim::symbol(kRowsVariable)});
+    return sum_tiles(
+        sum_, {sums_, place_of_sum()}, products,
+        {.row = kRowVariable,
+         .lane = kLaneVariable,
+         .rows = shape_.rows,
+         .lanes = shape_.lanes,
+         .fetches = target_.matrix_tiles ? std::optional(first_turn(*shape_.row) - Dim::symbol(kRowsVariable))
+                                         : std::nullopt});
   }
   // Of this part, along an axis; of blocks, where it is that of the rows.
   Dim first_turn(size_t axis) const {

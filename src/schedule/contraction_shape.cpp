@@ -17,9 +17,11 @@ constexpr int64_t kLeastLanes = 4;
 constexpr int64_t kMostRows = 14;  // of a block: more make its code longer, and no faster
 constexpr int64_t kLeastPanels =
     12;  // that read blocks of rows: for fewer, moving these costs more than it saves
-constexpr int64_t kToEndRow = 16;    // instructions that begin and end a row of a block
-constexpr double kLeastGain = 1.04;  // of other blocks: what is estimated to be less is not
-constexpr int64_t kMostShared = 7;   // elements that rows share with others, in registers
+constexpr int64_t kToEndRow = 16;        // instructions that begin and end a row of a block
+constexpr double kLeastGain = 1.04;      // of other blocks: what is estimated to be less is not
+constexpr int64_t kMostShared = 7;       // elements that rows share with others, in registers
+constexpr int64_t kLanesOfMatrices = 4;  // in registers, that are loaded at a time
+constexpr int64_t kMostLanesOfMatrices = 16;
 
 class ShapeChooser {
  public:
@@ -40,7 +42,8 @@ class ShapeChooser {
         shape_.first_row_axis = *shape_.row;
         while (runs_on_into(shape_.first_row_axis))
           --shape_.first_row_axis;
-        shape_.rows = rows_of_tiles(*row_size().constant());
+        shape_.rows =
+            target_.matrix_tiles ? rows_of_tiles(*row_size().constant()) : rows_of_matrices(shape_.lanes);
       }
       return shape_;
     }
@@ -115,20 +118,30 @@ class ShapeChooser {
   // The first, where there are several.
   Scalar product() const { return products_in(sum_.values.front()).front(); }
 
-  // Whether two tiles side by side have as many lanes as panels, and neither rows nor what is summed end
-  // within a tile, but that a last block of rows goes back.
+  // Whether neither rows, lanes nor what is summed end within what instructions for matrices take, but that a
+  // last block of rows goes back.
   bool fits_tiles() const {
     const Scalar value = product();
     const Axis& last = sum_.reduced.back();
-    return target_.matrix_tiles && shape_.row && !shape_.both_along && is_product(value) &&
-           is_product_of_words(value) && value.operands()[0] == *shape_.across && is_word(*shape_.across) &&
-           is_word(*shape_.along) && runs_through_memory(*shape_.across, last) &&
-           shape_.lanes == 2 * kTileSide && size_of_rows_on().constant().value_or(0) >= kTileSide &&
-           last.size.constant().value_or(1) % kTileSide == 0;
+    if (!shape_.row || shape_.both_along || !multiplies_matrices() || value.operands()[0] != *shape_.across ||
+        !is_word(*shape_.across) || !is_word(*shape_.along) || !runs_through_memory(*shape_.across, last))
+      return false;
+    const int64_t rows = size_of_rows_on().constant().value_or(0), words = last.size.constant().value_or(1);
+    if (target_.matrix_tiles)  // convolutions of bytes have too few rows at a time for tiles of 16 to pay
+      return !joins_bytes(*shape_.across) && shape_.lanes == 2 * kTileSide && rows >= kTileSide &&
+             words % kTileSide == 0;
+    return shape_.lanes % kLanesOfMatrices == 0 && rows >= 2 && words % 2 == 0;
+  }
+  bool multiplies_matrices() const {
+    const Scalar value = product();
+    return is_product(value) && is_product_of_words(value) &&
+           (target_.matrix_tiles || target_.multiplies_matrices(value.function() == Function::DotBytes));
+  }
+  static bool joins_bytes(const Scalar& factor) {
+    return factor.kind() == Scalar::Kind::Apply && factor.function() == Function::JoinBytes;
   }
   static bool is_word(const Scalar& factor) {
-    return factor.kind() == Scalar::Kind::Load ||
-           (factor.kind() == Scalar::Kind::Apply && factor.function() == Function::JoinPairs);
+    return factor.kind() == Scalar::Kind::Load || loops::first_of_word(factor) != nullptr;
   }
 
   // Whether the rows of an axis follow those of the one before, so that blocks need not end with it.
@@ -201,6 +214,39 @@ class ShapeChooser {
     const auto rows = [&](int64_t block) { return static_cast<double>((size + block - 1) / block * block); };
     return size < 2 * kTileSide || kTimeOfOne * rows(kTileSide) < rows(2 * kTileSide) ? kTileSide
                                                                                       : 2 * kTileSide;
+  }
+
+  // --- matrices of two rows and two lanes in registers ---
+
+  bool may_multiply_in_registers() const {
+    return !target_.matrix_tiles && multiplies_matrices() && row_size().constant().value_or(0) >= 2 &&
+           !mentions(*shape_.across, sum_.axes.back().variable) &&
+           sum_.reduced.back().size.constant().value_or(1) % 2 == 0;
+  }
+  void choose_lanes_of_matrices() {
+    std::optional<int64_t> least;
+    for (int64_t lanes = kLanesOfMatrices; lanes <= std::min(kMostLanesOfMatrices, *lane_size().constant());
+         lanes += kLanesOfMatrices)
+      if (const int64_t rows = rows_of_matrices(lanes), time = time_of_matrices(rows, lanes);
+          !least || time <= *least) {
+        shape_.lanes = lanes;
+        shape_.rows = rows;
+        least = time;
+      }
+  }
+  int64_t rows_of_matrices(int64_t lanes) const {
+    constexpr int64_t kOthers = 2;  // registers, beside those of sums, rows and lanes
+    int64_t best = (target_.vector_registers - lanes / 2 - kOthers) / (lanes / 2 + 1) * 2;
+    best = std::clamp<int64_t>(best, 2, std::min(kMostRows, *row_size().constant() / 2 * 2));
+    for (int64_t rows = best - 2; rows > 0; rows -= 2)
+      if (time_of_matrices(rows, lanes) < time_of_matrices(best, lanes))
+        best = rows;
+    return best;
+  }
+  // In instructions: a turn makes a matrix of each two rows and of each two lanes, and multiplies all.
+  int64_t time_of_matrices(int64_t rows, int64_t lanes) const {
+    return *(ceil_div(lane_size(), lanes) * ceil_div(row_size(), rows)).constant() *
+           (rows / 2 * (lanes / 2) + rows / 2 + lanes / 2);
   }
 
   // The one that moves along the lanes and what is reduced.
@@ -362,6 +408,10 @@ class ShapeChooser {
     if (size && may_choose_lanes(*size)) {
       lanes = chosen_lanes();
       shape_.rows = best_rows(lanes);
+      return true;
+    }
+    if (size && *size >= kLanesOfMatrices && may_multiply_in_registers()) {
+      choose_lanes_of_matrices();
       return true;
     }
     shape_.rows = best_rows(lanes);

@@ -35,7 +35,9 @@ Guard fetch_next(const std::string& summed, const std::vector<Scalar>& products,
 
 std::vector<Statement> sum_tiles(const loops::Definition& sum, const loops::Place& sums,
                                  const std::vector<Scalar>& products, const TileLoops& loops) {
-  std::vector<Statement> turn = as_list(fetch_next(sum.reduced.back().variable, products, loops.fetches));
+  std::vector<Statement> turn;
+  if (loops.fetches)
+    turn.emplace_back(fetch_next(sum.reduced.back().variable, products, *loops.fetches));
   for (const Scalar& product : products)
     turn.emplace_back(Assign{.places = {sums}, .combine = sum.combine, .values = {product}});
   std::vector<Statement> body = around(

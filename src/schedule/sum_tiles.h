@@ -9,7 +9,9 @@ namespace tenon {
 struct TileLoops {
   std::string row, lane;
   int64_t rows, lanes;
-  Dim fetches;  // at least 0 in the block that fetches, for all others too, what comes next along the lanes
+  // At least 0 in the block that fetches, for all others too, what comes next along the lanes; nothing where
+  // none does.
+  std::optional<Dim> fetches;
 };
 
 // Adds all products of words, as they stand in the block, to `sums`, for every turn of what is summed.

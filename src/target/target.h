@@ -33,6 +33,8 @@ struct Target {
   bool has(std::string_view feature) const;
   // Whether there are instructions that add up products of bytes.
   bool multiplies_bytes() const { return has("+avx512vnni") || has("+avxvnni") || has("+i8mm"); }
+  // Whether there are those of Arm that multiply matrices of two rows in registers, of bytes or of bf16.
+  bool multiplies_matrices(bool of_bytes) const { return has(of_bytes ? "+i8mm" : "+bf16"); }
 };
 
 // Vectors in generated code are this many registers long, so that the instructions of one need not wait for

@@ -102,6 +102,19 @@ TEST(ConvolveBytes, TakesGroups) {
   expect_as_evaluated(*words);
 }
 
+// On machines that multiply matrices in registers, two words of channels at a time.
+TEST(ConvolveBytes, ByMatricesInRegisters) {
+  const CompileOptions options = with_matrices_in_registers("+i8mm");
+  const auto has_matrices = [&](int64_t channels) {
+    return has(
+        kernels_in(*integers({.image = {1, channels, 9, 12}, .filters = {32, channels, 3, 3}, .less_x = 3}),
+                   options),
+        " tile {");
+  };
+  EXPECT_TRUE(has_matrices(8));
+  EXPECT_FALSE(has_matrices(12)) << "words are not taken one by one";
+}
+
 // Each channel by itself, or three of them: products of floats, which are exact.
 TEST(ConvolveBytes, ReadsAsFloatsWhatIsNotFourAtATime) {
   for (const int64_t less_x : {0, 77}) {

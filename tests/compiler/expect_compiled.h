@@ -40,6 +40,18 @@ inline CompileOptions without_cache() {
   return options;
 }
 
+// For an Arm whose registers hold matrices of what the feature tells.
+inline CompileOptions with_matrices_in_registers(const char* feature) {
+  CompileOptions options = without_cache();
+  options.target.architecture = Architecture::Arm64;
+  options.target.features = {feature};
+  options.target.vector_bytes = 16;
+  options.target.vector_registers = 32;
+  options.target.fused_multiply_add = true;
+  options.target.matrix_tiles = false;
+  return options;
+}
+
 inline std::string kernels_in(const Graph& graph, const CompileOptions& options = without_cache()) {
   std::string text;
   for (const loops::Kernel& kernel : kernels_of(graph, options))

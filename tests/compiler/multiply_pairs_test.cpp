@@ -39,9 +39,9 @@ void expect_products(const Graph& graph, int64_t products, const std::map<std::s
 
 // Of as many rows, sums and lanes as fill tiles of matrices, and fewer, and more.
 TEST(MultiplyPairs, OfAllSizes) {
-  for (const int64_t rows : {1, 15, 16, 17, 32, 33, 50})
+  for (const int64_t rows : {1, 2, 3, 7, 11, 15, 16, 17, 32, 33, 50})
     for (const int64_t summed : {2, 30, 32, 96})
-      for (const int64_t columns : {5, 32, 48, 70})
+      for (const int64_t columns : {5, 12, 20, 32, 48, 70})
         expect_products(
             *read(fmt::format("graph g(%x: f32[{},{}], %w: f32[{},{}]) {{ %0 = matmul(%x, %w) return %0 }}",
                               rows, summed, summed, columns)),
@@ -111,7 +111,29 @@ TEST(MultiplyPairs, ByTilesOfMatrices) {
   EXPECT_FALSE(tiles("32", 48)) << "a tile would not be filled";
   EXPECT_FALSE(tiles("n", 64)) << "there may be too few rows";
   options.target.matrix_tiles = false;
+  options.target.features.clear();
   EXPECT_FALSE(tiles("32", 64));
+}
+
+// Two rows and two lanes of two words each are multiplied at a time.
+TEST(MultiplyPairs, ByMatricesInRegisters) {
+  CompileOptions options = with_matrices_in_registers("+bf16");
+  options.precision = Precision::BF16;
+  const auto kernels = [&](const char* rows, int64_t summed, int64_t columns) {
+    return kernels_in(
+        *read(fmt::format("graph g(%x: f32[{},{}], %w: f32[{},{}]) {{ %0 = matmul(%x, %w) return %0 }}", rows,
+                          summed, summed, columns)),
+        options);
+  };
+  EXPECT_TRUE(has(kernels("40", 64, 64), "for row0 in 0..10 tile {")) << kernels("40", 64, 64);
+  EXPECT_TRUE(has(kernels("4", 64, 64), "for row0 in 0..4 tile {"));
+  EXPECT_TRUE(has(kernels("3", 4, 4), "for row0 in 0..2 tile {"));
+  EXPECT_TRUE(has(kernels("40", 64, 12), "for lane0 in 0..12 vector {")) << "no lane is computed twice";
+  EXPECT_FALSE(has(kernels("1", 64, 64), " tile {")) << "too few rows";
+  EXPECT_FALSE(has(kernels("40", 66, 64), " tile {")) << "words are not taken one by one";
+  EXPECT_FALSE(has(kernels("n", 64, 64), " tile {")) << "there may be too few rows";
+  options.target.features = {"+i8mm"};
+  EXPECT_FALSE(has(kernels("40", 64, 64), " tile {")) << "which is for bytes";
 }
 
 }  // namespace

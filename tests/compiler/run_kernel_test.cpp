@@ -155,7 +155,11 @@ TEST(RunCompiled, MultipliesTilesOfMatrices) {
   expect_nest(16, 3, 96, 16, pairs, "f32");
   expect_nest(32, 2, 64, 16, pairs, "f32");
   expect_nest(16, 2, 32, 32, "dot_bytes(a[i,p,k], b[p,k,j])", "i32");
+  expect_nest(10, 2, 6, 8, pairs, "f32");
+  expect_nest(2, 1, 2, 4, "dot_bytes(a[i,p,k], b[p,k,j])", "i32");
+  expect_nest(6, 3, 10, 12, "dot_bytes(a[i,p,k], b[p,k,j])", "i32");
   expect_nest(17, 2, 32, 32, pairs, "f32");
+  expect_nest(4, 2, 6, 6, pairs, "f32");
   expect_nest(32, 2, 33, 32, pairs, "f32");
   expect_nest(16, 2, 16, 24, pairs, "f32");
   expect_nest(16, 2, 16, 16, "dot_pairs(b[p,k,j], a[i,p,k])", "f32");

@@ -45,6 +45,9 @@ class Emitter : private TileEmitter {
         llvm::FunctionType::get(number, {pointer, pointer, pointer, number, number}, false),
         llvm::Function::ExternalLinkage, name, module_);
     function_->addFnAttr("prefer-vector-width", std::to_string(8 * target_.vector_bytes));
+    // Arm's generic processor takes instructions in order: code for it loads so early that registers run out.
+    if (target_.architecture == Architecture::Arm64)
+      function_->addFnAttr("tune-cpu", "neoverse-v1");
     entry_ = llvm::BasicBlock::Create(context_, "entry", function_);
     auto* start = llvm::BasicBlock::Create(context_, "start", function_);
     builder_.SetInsertPoint(entry_);

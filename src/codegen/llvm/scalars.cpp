@@ -98,7 +98,7 @@ Value* ScalarEmitter::compute(const Scalar& scalar) {
     return value_of(scalar.operands()[1]);
   }
   if (scalar.function() == Function::JoinBytes)
-    if (const Scalar* first = first_of_adjacent(scalar.operands()); first != nullptr && !varies(*first))
+    if (const Scalar* first = loops::first_of_word(scalar); first != nullptr && !varies(*first))
       return load_word(*first);
   if (scalar.function() == Function::Cast && is_integer(scalar.dtype()) &&
       is_limited(scalar.operands().front())) {
@@ -152,30 +152,6 @@ bool ScalarEmitter::is_limited(const Scalar& scalar) {
   };
   return limits(scalar, Function::Maximum, least, greatest) &&
          limits(scalar.operands()[0], Function::Minimum, least, greatest);
-}
-
-// The first of bytes that are read one after the other from one row of a buffer; null where they are not.
-const Scalar* ScalarEmitter::first_of_adjacent(const std::vector<Scalar>& words) {
-  const auto byte_of = [](const Scalar& word) -> const Scalar* {
-    if (word.kind() != Scalar::Kind::Apply || word.function() != Function::Cast)
-      return nullptr;
-    const Scalar& byte = word.operands().front();
-    return byte.kind() == Scalar::Kind::Load && info(byte.dtype()).bits == 8 ? &byte : nullptr;
-  };
-  const Scalar* first = byte_of(words.front());
-  for (size_t i = 0; i < words.size(); ++i) {
-    const Scalar* byte = byte_of(words[i]);
-    if (first == nullptr || byte == nullptr || byte->name() != first->name() || byte->operands().empty())
-      return nullptr;
-    for (size_t dim = 0; dim < byte->operands().size(); ++dim) {
-      const Scalar &index = byte->operands()[dim], &of_first = first->operands()[dim];
-      const int64_t beyond = dim + 1 == byte->operands().size() ? static_cast<int64_t>(i) : 0;
-      if (index.kind() != Scalar::Kind::Index || of_first.kind() != Scalar::Kind::Index ||
-          index.index() != of_first.index() + beyond)
-        return nullptr;
-    }
-  }
-  return first;
 }
 
 Value* ScalarEmitter::load_word(const Scalar& first) {

@@ -65,6 +65,9 @@ class ScalarEmitter {
   void fetch(llvm::Value* start, int64_t bytes);
   Offset offset_of(const Storage& storage, const std::vector<loops::Scalar>& at);
   llvm::Value* address(const Storage& storage, llvm::Value* offset);
+  static llvm::Align alignment(DType dtype) { return llvm::Align(static_cast<uint64_t>(info(dtype).bytes)); }
+  // As one of a buffer that no other overlaps.
+  void mark(llvm::Instruction* access, const Storage& storage);
 
   const Target& target_;
   llvm::LLVMContext& context_;
@@ -83,11 +86,9 @@ class ScalarEmitter {
  private:
   // Ends the kernel where the condition holds for a lane that matters, before anyone reads or writes there.
   void fail_where(llvm::Value* condition);
-  void mark(llvm::Instruction* access, const Storage& storage);
 
   llvm::Value* compute(const loops::Scalar& scalar);
   static bool is_limited(const loops::Scalar& scalar);
-  static const loops::Scalar* first_of_adjacent(const std::vector<loops::Scalar>& words);
   llvm::Value* load_word(const loops::Scalar& first);
   // Whether something must not be computed where it is not chosen.
   static bool needs_care(const loops::Scalar& scalar);
@@ -113,7 +114,6 @@ class ScalarEmitter {
                            const Choice& choice);
   // Where the lanes lie when each has its own place.
   llvm::Value* addresses(const Storage& storage, const Offset& offset);
-  static llvm::Align alignment(DType dtype) { return llvm::Align(static_cast<uint64_t>(info(dtype).bytes)); }
   llvm::Instruction* stream(llvm::Value* stored, llvm::Value* to);
 };
 

@@ -19,8 +19,9 @@ using loops::Statement;
 
 namespace {
 
-// A tile has 16 rows of 16 words. Four of the eight that there are hold sums, and two each the factors.
-constexpr int64_t kSide = 16, kMostTiles = 2, kWordBytes = 4;
+// A tile of AMX has 16 rows of 16 words. Four of the eight that there are hold sums, and two each the
+// factors.
+constexpr int64_t kSide = 16, kMostTiles = 2;
 constexpr int kTiles = 8, kFirstOfRows = 4, kFirstOfLanes = 6;
 
 // The only statement of a body, where it is of that kind.
@@ -29,9 +30,9 @@ const Kind* only(const std::vector<Statement>& body) {
   return body.size() == 1 ? std::get_if<Kind>(&body.front()) : nullptr;
 }
 
-bool is_whole(const Loop& loop, int64_t most) {
+bool is_whole(const Loop& loop, int64_t step, int64_t most) {
   const std::optional<int64_t> turns = turns_of(loop).constant();
-  return loop.step == 1 && turns && *turns > 0 && *turns % kSide == 0 && *turns <= most;
+  return loop.step == 1 && turns && *turns > 0 && *turns % step == 0 && *turns <= most;
 }
 
 bool has_plain_indices(const Scalar& load) {
@@ -42,27 +43,25 @@ bool has_plain_indices(const Scalar& load) {
 
 Place place_of(const Scalar& load) { return {load.name(), load.operands()}; }
 
-// Whether the second of two loads reads the element after the first.
-bool are_neighbours(const Scalar& first, const Scalar& second) {
-  if (!has_plain_indices(first) || !has_plain_indices(second) || first.operands().empty() ||
-      first.name() != second.name())
-    return false;
-  std::vector<Scalar> next = first.operands();
-  next.back() = Scalar::index(next.back().index() + 1);
-  return next == second.operands();
-}
-
-bool multiplies_words(const Scalar& value) {
-  return value.kind() == Scalar::Kind::Apply &&
-         (value.function() == Function::DotPairs || value.function() == Function::DotBytes);
-}
-
 int64_t tiles_along(const Loop& loop) { return *turns_of(loop).constant() / kSide; }
 
 }  // namespace
 
+TileEmitter::Steps TileEmitter::steps() const {
+  if (target_.matrix_tiles)
+    return {.rows = kSide, .words = kSide, .lanes = kSide, .most = kMostTiles * kSide};
+  return steps_in_registers();
+}
+
+bool TileEmitter::has_instruction(Function function) const {
+  if (function != Function::DotPairs && function != Function::DotBytes)
+    return false;
+  return target_.matrix_tiles || target_.multiplies_matrices(function == Function::DotBytes);
+}
+
 std::optional<TileNest> TileEmitter::find_tiles(const Loop& loop) const {
-  if (loop.mark != loops::Mark::Tile || !target_.matrix_tiles || !is_whole(loop, kMostTiles * kSide))
+  const auto [rows_step, words_step, lanes_step, most] = steps();
+  if (loop.mark != loops::Mark::Tile || !is_whole(loop, rows_step, most))
     return std::nullopt;
   std::vector<const Loop*> inner;
   const Loop* next = only<Loop>(loop.body);
@@ -72,7 +71,7 @@ std::optional<TileNest> TileEmitter::find_tiles(const Loop& loop) const {
     return std::nullopt;
   const Loop& lanes = *inner.back();
   inner.pop_back();
-  if (!is_whole(lanes, kMostTiles * kSide) || !is_whole(*inner.back(), INT64_MAX))
+  if (!is_whole(lanes, lanes_step, most) || !is_whole(*inner.back(), words_step, INT64_MAX))
     return std::nullopt;
   TileNest nest{.rows = loop, .summed = std::move(inner), .lanes = lanes};
   for (const Statement& statement : lanes.body) {
@@ -115,10 +114,10 @@ bool TileEmitter::fetches_tiles(const TileNest& nest, const Guard& guard) const 
 std::optional<TileEmitter::Word> TileEmitter::word_of(const Scalar& factor) {
   if (has_plain_indices(factor))
     return Word{place_of(factor), 1};
-  if (factor.kind() != Scalar::Kind::Apply || factor.function() != Function::JoinPairs ||
-      !are_neighbours(factor.operands()[0], factor.operands()[1]))
-    return std::nullopt;
-  return Word{place_of(factor.operands()[0]), 2};
+  const Scalar* first = loops::first_of_word(factor);
+  return first == nullptr
+             ? std::nullopt
+             : std::optional(Word{place_of(*first), static_cast<int64_t>(factor.operands().size())});
 }
 
 Dim TileEmitter::offset_in(const Place& place) const {
@@ -141,9 +140,11 @@ std::optional<Dim> TileEmitter::step_of(const Place& place, const TileNest& nest
 // The sums move with rows and lanes, the first factor with rows and what is summed, the second with that and
 // lanes; what is innermost lies side by side.
 bool TileEmitter::has_steps(const TileNest& nest, const Assign& product) const {
-  if (product.combine != "+" || product.places.size() != 1 || !multiplies_words(product.values.front()))
+  const Scalar& value = product.values.front();
+  if (product.combine != "+" || product.places.size() != 1 || value.kind() != Scalar::Kind::Apply ||
+      !has_instruction(value.function()))
     return false;
-  const std::vector<Scalar>& factors = product.values.front().operands();
+  const std::vector<Scalar>& factors = value.operands();
   const std::optional<Word> a = word_of(factors[0]), b = word_of(factors[1]);
   if (!a || !b)
     return false;
@@ -178,18 +179,20 @@ void TileEmitter::access(llvm::Intrinsic::ID instruction, int tile, const Matrix
        builder_.CreateGEP(builder_.getInt8Ty(), matrix.start, offset), matrix.bytes_per_row});
 }
 
-// The loops of what is summed from one on; the last goes by tiles.
+// The loops of what is summed from one on; the last goes by as many words as instructions take.
 void TileEmitter::sum_products(const TileNest& nest, size_t level) {
   const Loop& loop = *nest.summed[level];
   const bool is_last = level + 1 == nest.summed.size();
-  count(indices_.value(loop.begin), indices_.value(loop.end), is_last ? kSide : loop.step,
-        is_last ? kSide : 1, [&](Value* at) {
-          indices_.set(loop.variable, at);
-          if (is_last)
-            multiply(nest);
-          else
-            sum_products(nest, level + 1);
-        });
+  const int64_t step = is_last ? steps().words : loop.step;
+  count(indices_.value(loop.begin), indices_.value(loop.end), step, is_last ? step : 1, [&](Value* at) {
+    indices_.set(loop.variable, at);
+    if (!is_last)
+      sum_products(nest, level + 1);
+    else if (target_.matrix_tiles)
+      multiply(nest);
+    else
+      multiply_in_registers(nest);
+  });
 }
 
 // Line by line, what one turn wants of each.
@@ -240,9 +243,11 @@ void TileEmitter::multiply(const TileNest& nest) {
 }
 
 void TileEmitter::run_tiles(const TileNest& nest) {
-  uses_tiles_ = true;
   for (const Loop* loop : {&nest.rows, &nest.lanes})
     indices_.set(loop->variable, indices_.value(loop->begin));
+  if (!target_.matrix_tiles)
+    return run_in_registers(nest);
+  uses_tiles_ = true;
   const Matrix sums = matrix_at({nest.products.front()->places.front(), 1}, nest.rows.variable);
   const auto for_each_sum = [&](llvm::Intrinsic::ID instruction) {
     const int64_t lanes = tiles_along(nest.lanes);

@@ -31,7 +31,7 @@ class TileEmitter : protected ControlEmitter {
   void release_tiles();
 
  private:
-  // What is multiplied at a time, and where it lies: one element of 32 bits, or two of 16.
+  // What is multiplied at a time, and where it lies: one element of 32 bits, two of 16, or four of 8.
   struct Word {
     loops::Place place;
     int64_t elements;
@@ -46,6 +46,14 @@ class TileEmitter : protected ControlEmitter {
   struct Matrix {
     llvm::Value *start, *bytes_per_row;
   };
+  static constexpr int64_t kWordBytes = 4;
+
+  // How many rows, words and lanes instructions take at a time, and the most rows or lanes of a nest.
+  struct Steps {
+    int64_t rows, words, lanes, most;
+  };
+  Steps steps() const;
+  bool has_instruction(loops::Function function) const;
 
   Matrix matrix_at(const Word& word, const std::string& row_variable);
   Dim offset_in(const loops::Place& place) const;
@@ -54,11 +62,24 @@ class TileEmitter : protected ControlEmitter {
   bool has_steps(const TileNest& nest, const loops::Assign& product) const;
   void access(llvm::Intrinsic::ID instruction, int tile, const Matrix& matrix, int64_t row, int64_t column);
   void sum_products(const TileNest& nest, size_t level);
-  void multiply(const TileNest& nest);
+  void multiply(const TileNest& nest);  // by AMX, all products of one turn
   bool fetches_tiles(const TileNest& nest, const loops::Guard& guard) const;
   void fetch_tiles(const TileNest& nest);
 
+  // --- matrices of two rows, which registers of Arm hold (tiles_in_registers.cpp) ---
+  static Steps steps_in_registers();
+  void run_in_registers(const TileNest& nest);
+  void multiply_in_registers(const TileNest& nest);
+  llvm::Value* place_in(const Matrix& matrix, int64_t row, int64_t column);
+  llvm::Value* load_words(const Word& word, const Matrix& matrix, int64_t row, int64_t column, int64_t count);
+  llvm::AllocaInst* sums_at(const TileNest& nest, int64_t row, int64_t lane) const;
+  llvm::Value* add_matrices(loops::Function function, llvm::Value* sums, llvm::Value* rows,
+                            llvm::Value* lanes);
+  template <class Body>
+  static void for_each_register(const TileNest& nest, Body&& body);
+
   bool uses_tiles_ = false;
+  std::vector<llvm::AllocaInst*> sums_;  // of the nest at hand, in registers
 };
 
 }  // namespace tenon::codegen
