@@ -211,6 +211,23 @@ TEST(RunCompiled, AddsProductsOfTilesToTheSameSums) {
   expect_products("-r", "2*k+1", "i+8*r");
 }
 
+// What has been read for all lanes is not read again for some of them, which machines without masks do lane
+// by lane.
+TEST(RunCompiled, ReadsOnceWhatIsChosenByItself) {
+  const auto code = [](std::string_view otherwise) {
+    return codegen::generate_text(
+        loops::parse_checked_kernel(fmt::format(R"(kernel k(x: f32[64], z: f32[65]) -> (y: f32[64]) {{
+  for i in 0..64 vector {{
+    y[i] = select(x[i] + z[i] < 0, 0, {})
+  }}
+}})",
+                                                otherwise)),
+        this_machine());
+  };
+  EXPECT_EQ(code("x[i] + z[i]").find("masked.load"), std::string::npos) << code("x[i] + z[i]");
+  EXPECT_NE(code("x[i] + z[i+1]").find("masked.load"), std::string::npos);
+}
+
 TEST(RunCompiled, TakesNumbersApart) {
   Tensor x(DType::F32, {37});
   for (int64_t i = 0; i < x.count(); ++i)

@@ -69,11 +69,19 @@ bool ScalarEmitter::varies(const Place& place) const {
 }
 
 Value* ScalarEmitter::value_of(const Scalar& scalar) {
-  if (const auto it = known_.find(scalar.identity()); it != known_.end())
+  if (const auto it = known_.values.find(scalar.identity()); it != known_.values.end())
     return it->second;
   Value* value = compute(scalar);
-  known_.emplace(scalar.identity(), value);
+  known_.values.emplace(scalar.identity(), value);
   return value;
+}
+
+Value* ScalarEmitter::load_once(const Scalar& scalar) {
+  for (const auto& [known, value] : known_.loads)
+    if (known == scalar)
+      return value;
+  Value* value = load(scalar.name(), scalar.operands());  // which may know more afterwards
+  return known_.loads.emplace_back(scalar, value).second;
 }
 
 Value* ScalarEmitter::compute(const Scalar& scalar) {
@@ -86,7 +94,7 @@ Value* ScalarEmitter::compute(const Scalar& scalar) {
     case Scalar::Kind::Variable:
       return locals_.at(scalar.name());
     case Scalar::Kind::Load:
-      return load(scalar.name(), scalar.operands());
+      return load_once(scalar);
     case Scalar::Kind::Apply:
       break;
   }

@@ -81,13 +81,23 @@ class ScalarEmitter {
   bool mask_is_partial_ = false;                // it leaves out the last lanes, but never all
   const loops::Place* streamed_ = nullptr;      // what the loop at hand writes past the caches
   std::map<std::string, llvm::Value*> locals_;  // of the combine that is being computed
-  std::map<const void*, llvm::Value*> known_;   // of the statement that is being computed
+
+  // What is known of the statement that is being computed. What is read once need not be read again where it
+  // may not be read at all, which takes a branch for each lane on machines without masks.
+  struct Known {
+    std::map<const void*, llvm::Value*> values;
+    std::vector<std::pair<loops::Scalar, llvm::Value*>> loads;
+
+    void clear() { *this = {}; }
+  };
+  Known known_;
 
  private:
   // Ends the kernel where the condition holds for a lane that matters, before anyone reads or writes there.
   void fail_where(llvm::Value* condition);
 
   llvm::Value* compute(const loops::Scalar& scalar);
+  llvm::Value* load_once(const loops::Scalar& scalar);
   static bool is_limited(const loops::Scalar& scalar);
   llvm::Value* load_word(const loops::Scalar& first);
   // Whether something must not be computed where it is not chosen.
