@@ -120,9 +120,10 @@ class Contraction : ContractionPlaces {
     std::vector<Statement> body = as_list(std::move(lanes));
     if (guarded && !fills_rows())
       body = as_list(Guard{{is_own_row()}, std::move(body)});
-    // As many rows as tiles have would make long code.
+    // As many rows as tiles of AMX have would make long code.
     return as_list(make_loop(kRowVariable, shape_.rows,
-                             shape_.rows >= kTileSide ? Mark::Serial : Mark::Unrolled, std::move(body)));
+                             shape_.tiles && shape_.rows >= kTileSide ? Mark::Serial : Mark::Unrolled,
+                             std::move(body)));
   }
 
   std::vector<Statement> add_tiles() const {

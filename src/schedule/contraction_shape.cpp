@@ -22,6 +22,7 @@ constexpr double kLeastGain = 1.04;      // of other blocks: what is estimated t
 constexpr int64_t kMostShared = 7;       // elements that rows share with others, in registers
 constexpr int64_t kLanesOfMatrices = 4;  // in registers, that are loaded at a time
 constexpr int64_t kMostLanesOfMatrices = 16;
+constexpr int64_t kEnoughRowsOfMatrices = 6;  // at a time, where dot products would take more
 
 class ShapeChooser {
  public:
@@ -130,7 +131,9 @@ class ShapeChooser {
     if (target_.matrix_tiles)  // convolutions of bytes have too few rows at a time for tiles of 16 to pay
       return !joins_bytes(*shape_.across) && shape_.lanes == 2 * kTileSide && rows >= kTileSide &&
              words % kTileSide == 0;
-    return shape_.lanes % kLanesOfMatrices == 0 && rows >= 2 && words % 2 == 0;
+    // Dot products take rows together that do not follow each other in memory.
+    const bool enough = rows >= std::min(row_size().constant().value_or(0), kEnoughRowsOfMatrices);
+    return shape_.lanes % kLanesOfMatrices == 0 && rows >= 2 && enough && words % 2 == 0;
   }
   bool multiplies_matrices() const {
     const Scalar value = product();
@@ -410,7 +413,7 @@ class ShapeChooser {
       shape_.rows = best_rows(lanes);
       return true;
     }
-    if (size && *size >= kLanesOfMatrices && may_multiply_in_registers()) {
+    if (size && may_multiply_in_registers()) {
       choose_lanes_of_matrices();
       return true;
     }

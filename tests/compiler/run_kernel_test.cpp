@@ -169,6 +169,35 @@ TEST(RunCompiled, MultipliesTilesOfMatrices) {
   expect_nest(16, 2, 16, 16, "dot_pairs(a[i,p,k], b[p,k,j]) + 1", "f32");
 }
 
+// Whatever machine this is: what is emitted for those that multiply matrices in registers, and for what not.
+TEST(RunCompiled, MultipliesMatricesInRegisters) {
+  const auto has_instruction = [](int64_t rows, int64_t summed, int64_t lanes, std::string_view dot,
+                                  std::string_view instruction) {
+    const loops::Kernel kernel = loops::parse_checked_kernel(fmt::format(
+        R"(kernel k(a: i32[16,16], b: i32[16,16]) -> (y: {4}[16,16]) {{
+  for i in 0..{0} tile {{
+    for k in 0..{1} {{
+      for j in 0..{2} vector {{
+        y[i,j] += {3}(a[i,k], b[k,j])
+      }}
+    }}
+  }}
+}})",
+        rows, summed, lanes, dot, dot == "dot_pairs" ? "f32" : "i32"));
+    Target target;
+    target.architecture = Architecture::Arm64;
+    target.cpu = this_machine().cpu;
+    target.features = {"+bf16", "+i8mm"};
+    target.vector_registers = 32;
+    return codegen::generate_text(kernel, target).find(instruction) != std::string::npos;
+  };
+  EXPECT_TRUE(has_instruction(10, 6, 8, "dot_pairs", "bfmmla"));
+  EXPECT_TRUE(has_instruction(2, 2, 12, "dot_bytes", "usmmla"));
+  EXPECT_FALSE(has_instruction(3, 2, 12, "dot_bytes", "usmmla")) << "two rows at a time";
+  EXPECT_FALSE(has_instruction(4, 3, 12, "dot_pairs", "bfmmla")) << "two words at a time";
+  EXPECT_FALSE(has_instruction(4, 4, 6, "dot_pairs", "bfmmla")) << "four lanes at a time";
+}
+
 // Several products to the same sums, of bf16 that lie side by side, and what is fetched for them.
 TEST(RunCompiled, AddsProductsOfTilesToTheSameSums) {
   const auto expect_products = [](std::string_view guard, std::string_view high, std::string_view place) {

@@ -14,7 +14,7 @@ namespace {
 
 // An instruction multiplies two rows of two words each with two lanes of two words each. What lies along the
 // lanes is loaded four words at a time.
-constexpr int64_t kSide = 2, kWords = 2, kLoaded = 4;
+constexpr int kSide = 2, kWords = 2, kLoaded = 4;
 constexpr int64_t kMost = 32;  // rows or lanes: more than registers hold, which is for the schedule to see to
 
 }  // namespace
@@ -92,7 +92,8 @@ void TileEmitter::multiply_in_registers(const TileNest& nest) {
       Value *words = load_words(b, of_lanes, 0, first, kLoaded),
             *next = load_words(b, of_lanes, 1, first, kLoaded);
       for (int i = 0; i < kLoaded; i += kSide) {
-        Value* two_lanes = builder_.CreateShuffleVector(words, next, {i, i + 4, i + 1, i + 5});
+        Value* two_lanes =
+            builder_.CreateShuffleVector(words, next, {i, kLoaded + i, i + 1, kLoaded + i + 1});
         for (int64_t row = 0; row < rows; row += kSide) {
           llvm::AllocaInst* sums = sums_at(nest, row, first + i);
           Value* there = builder_.CreateLoad(sums->getAllocatedType(), sums);
