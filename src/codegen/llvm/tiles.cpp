@@ -168,15 +168,19 @@ TileEmitter::Matrix TileEmitter::matrix_at(const Word& word, const std::string& 
           indices_.value(*slope_of(offset, row_variable) * (kWordBytes / word.elements))};
 }
 
+// In words.
+Value* TileEmitter::place_in(const Matrix& matrix, int64_t row, int64_t column) {
+  const auto number = [&](int64_t value) { return builder_.getInt64(static_cast<uint64_t>(value)); };
+  Value* offset =
+      builder_.CreateAdd(builder_.CreateMul(matrix.bytes_per_row, number(row)), number(column * kWordBytes));
+  return builder_.CreateGEP(builder_.getInt8Ty(), matrix.start, offset);
+}
+
 void TileEmitter::access(llvm::Intrinsic::ID instruction, int tile, const Matrix& matrix, int64_t row,
                          int64_t column) {
-  const auto number = [&](int64_t value) { return builder_.getInt64(static_cast<uint64_t>(value)); };
-  Value* offset = builder_.CreateAdd(builder_.CreateMul(matrix.bytes_per_row, number(row * kSide)),
-                                     number(column * kSide * kWordBytes));
-  builder_.CreateIntrinsic(
-      instruction, {},
-      {builder_.getInt8(static_cast<uint8_t>(tile)),
-       builder_.CreateGEP(builder_.getInt8Ty(), matrix.start, offset), matrix.bytes_per_row});
+  builder_.CreateIntrinsic(instruction, {},
+                           {builder_.getInt8(static_cast<uint8_t>(tile)),
+                            place_in(matrix, row * kSide, column * kSide), matrix.bytes_per_row});
 }
 
 // The loops of what is summed from one on; the last goes by as many words as instructions take.

@@ -60,6 +60,7 @@ class TileEmitter : protected ControlEmitter {
   // How far the place moves with the variable; nothing where that is not the same everywhere.
   std::optional<Dim> step_of(const loops::Place& place, const TileNest& nest, const loops::Loop& loop) const;
   bool has_steps(const TileNest& nest, const loops::Assign& product) const;
+  llvm::Value* place_in(const Matrix& matrix, int64_t row, int64_t column);
   void access(llvm::Intrinsic::ID instruction, int tile, const Matrix& matrix, int64_t row, int64_t column);
   void sum_products(const TileNest& nest, size_t level);
   void multiply(const TileNest& nest);  // by AMX, all products of one turn
@@ -70,7 +71,6 @@ class TileEmitter : protected ControlEmitter {
   static Steps steps_in_registers();
   void run_in_registers(const TileNest& nest);
   void multiply_in_registers(const TileNest& nest);
-  llvm::Value* place_in(const Matrix& matrix, int64_t row, int64_t column);
   llvm::Value* load_words(const Word& word, const Matrix& matrix, int64_t row, int64_t column, int64_t count);
   llvm::AllocaInst* sums_at(const TileNest& nest, int64_t row, int64_t lane) const;
   llvm::Value* add_matrices(loops::Function function, llvm::Value* sums, llvm::Value* rows,

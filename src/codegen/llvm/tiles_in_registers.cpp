@@ -23,13 +23,6 @@ TileEmitter::Steps TileEmitter::steps_in_registers() {
   return {.rows = kSide, .words = kWords, .lanes = kLoaded, .most = kMost};
 }
 
-Value* TileEmitter::place_in(const Matrix& matrix, int64_t row, int64_t column) {
-  const auto number = [&](int64_t value) { return builder_.getInt64(static_cast<uint64_t>(value)); };
-  Value* offset =
-      builder_.CreateAdd(builder_.CreateMul(matrix.bytes_per_row, number(row)), number(column * kWordBytes));
-  return builder_.CreateGEP(builder_.getInt8Ty(), matrix.start, offset);
-}
-
 // Words from the one at a row and a column on.
 Value* TileEmitter::load_words(const Word& word, const Matrix& matrix, int64_t row, int64_t column,
                                int64_t count) {
