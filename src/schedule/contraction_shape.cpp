@@ -303,8 +303,9 @@ class ShapeChooser {
     }
     shape_.first_row_axis = shape_.row.value_or(0);
     shape_.slides = shape_.both_along && slides_along_rows();
-    if (shape_.slides)  // so that there are registers for what is shared
-      most_lanes_ /= kRegistersPerVector;
+    if (shape_.slides &&
+        (converts_across() || 2 * kRegistersPerVector * size_of_window() > target_.vector_registers))
+      most_lanes_ /= kRegistersPerVector;  // so that there are registers for what rows share
   }
 
   // Whether blocks as narrow as groups of channels, which most_lanes_ are now, would leave most of a register
@@ -315,18 +316,23 @@ class ShapeChooser {
            sum_.axes.back().size.constant().value_or(1) % whole_lanes() == 0;
   }
 
-  // Whether rows beside each other convert the same elements, and few.
+  // Whether rows beside each other read the same elements, and few: as they are, or to be converted.
   bool slides_along_rows() const {
-    if (sum_.reduced.size() < 2 || shape_.across->kind() != Scalar::Kind::Apply ||
-        shape_.across->function() != Function::Cast)
-      return false;
     const Axis& last = sum_.reduced.back();
-    const Scalar& load = shape_.across->operands().front();
-    return last.size.constant().value_or(1) > 1 && last.size.constant().value_or(1) <= kMostShared &&
-           load.kind() == Scalar::Kind::Load &&
+    const int64_t shared = last.size.constant().value_or(1);
+    if (sum_.reduced.size() < 2 || shared < 2 || shared > kMostShared ||
+        (chooses_in_lanes() && !converts_across()))
+      return false;
+    const Scalar& load = converts_across() ? shape_.across->operands().front() : *shape_.across;
+    return load.kind() == Scalar::Kind::Load &&
            std::ranges::any_of(load.operands(), [&](const Scalar& index) {
              return mentions(index, last.variable) && mentions(index, sum_.axes[*shape_.row].variable);
            });
+  }
+  // Along the rows.
+  int64_t size_of_window() const { return *sum_.reduced.back().size.constant(); }
+  bool converts_across() const {
+    return shape_.across->kind() == Scalar::Kind::Apply && shape_.across->function() == Function::Cast;
   }
   void choose_factors(const Scalar& value, bool both_along) {
     const std::string& lane = sum_.axes.back().variable;
@@ -450,11 +456,13 @@ class ShapeChooser {
            (!mentions(*shape_.across, sum_.axes.back().variable) || most_lanes_ % chosen_lanes() == 0);
   }
 
-  // As many rows as there are registers for their sums, beside those for the factors.
+  // As many rows as there are registers for their sums, beside those for the factors, which are those of a
+  // whole window where it slides.
   int64_t most_rows(int64_t lanes) const {
     const int64_t vectors = vectors_of(lanes);
     const int64_t to_choose = chooses_in_lanes() ? vectors + 1 : 0;
-    return std::max<int64_t>((target_.vector_registers - 2 - vectors - to_choose) / vectors, 1);
+    const int64_t factors = vectors * (shape_.slides ? size_of_window() : 1);
+    return std::max<int64_t>((target_.vector_registers - 2 - factors - to_choose) / vectors, 1);
   }
   // Whether lanes side by side read the same.
   bool chooses_in_lanes() const { return shape_.both_along && is_same_in_blocks(*shape_.across, 2); }

@@ -18,8 +18,8 @@ struct ContractionShape {
   std::optional<loops::Scalar> along = {}, across = {};
   bool both_along = false;  // whether the other moves along the lanes, too
   bool tiles = false;       // instructions that multiply matrices take a block whole
-  // The last axis that is summed runs within the rows: what one reads and converts, the next need not, as
-  // where windows of bytes slide along them.
+  // The last axis that is summed runs within the rows: what one reads, and converts, the next need not, as
+  // where the windows of single channels slide along them.
   bool slides = false;
   bool packs = false;  // what a block of lanes needs lies side by side, and all rows read it from there
 

@@ -1,0 +1,62 @@
+// Windows over single channels: blocks read each element once for all the windows that share it.
+#include "compiler/expect_compiled.h"
+
+namespace tenon {
+namespace {
+
+// So many vectors of so many bytes.
+CompileOptions with_vectors(int registers, int bytes) {
+  CompileOptions options = without_cache();
+  options.target.vector_registers = registers;
+  options.target.vector_bytes = bytes;
+  return options;
+}
+
+std::unique_ptr<Graph> windows(int64_t channels, int64_t own, int64_t size, int64_t window,
+                               int64_t stride = 1, int64_t dilation = 1) {
+  return read(fmt::format(R"(graph(%x: f32[2,{0},{2},{2}], %w: f32[{0},{1},{3},{3}], %w1: f32[{0},1,1]) {{
+    %0 = conv(%x, %w, strides=[{4},{4}], dilations=[{5},{5}], pads=[1,1,1,1], groups={6})
+    %1 = add(%0, %w1)
+    %2 = relu(%1)
+    return %2
+  }})",
+                          channels, own, size, window, stride, dilation, channels / own));
+}
+
+TEST(SlideWindows, ComputesAsTheEvaluator) {
+  for (const int64_t channels : {33, 64})
+    for (const int64_t window : {2, 3, 5, 7, 8})
+      for (const int64_t stride : {1, 2, 3})
+        for (const int64_t dilation : {1, 2}) {
+          const std::unique_ptr<Graph> graph = windows(channels, 1, 17, window, stride, dilation);
+          expect_as_evaluated(*graph);
+          expect_as_evaluated(*graph, {}, with_vectors(16, this_machine().vector_bytes));
+        }
+}
+
+// The weights of a row of the window, and sums of as many pixels as there are registers for beside them.
+TEST(SlideWindows, BlocksLeaveRegistersForTheWindow) {
+  const auto kernel = [](int registers, int bytes, int64_t window) {
+    return kernels_in(*windows(64, 1, 16 + window - 3, window), with_vectors(registers, bytes));
+  };
+  for (const auto& [registers, bytes, window, sums, lanes] : {std::tuple{32, 64, 3, 8, 32},
+                                                              {32, 64, 5, 8, 32},
+                                                              {32, 64, 7, 8, 32},
+                                                              {16, 32, 3, 4, 16},
+                                                              {16, 32, 5, 8, 8},
+                                                              {16, 32, 7, 4, 8},
+                                                              {32, 16, 7, 8, 8}}) {
+    const std::string text = kernel(registers, bytes, window);
+    EXPECT_TRUE(has(text, fmt::format("f32[{},{}] in private", window, lanes))) << text;
+    EXPECT_TRUE(has(text, fmt::format("f32[{},{}] in private", sums, lanes))) << text;
+  }
+}
+
+TEST(SlideWindows, NotWideOnesNorThoseOfGroups) {
+  const CompileOptions options = with_vectors(32, 64);
+  EXPECT_FALSE(has(kernels_in(*windows(64, 1, 20, 9), options), "f32[9,"));
+  EXPECT_FALSE(has(kernels_in(*windows(64, 2, 14, 5), options), "f32[5,"));
+}
+
+}  // namespace
+}  // namespace tenon
