@@ -475,7 +475,7 @@ class ShapeChooser {
           std::min({*choice_.rows, most_rows(lanes), row_size().constant().value_or(INT64_MAX)}), 1);
     const int64_t most = std::min<int64_t>(most_rows(lanes), kMostRows);
     if (!row_size().is_constant())
-      return std::min<int64_t>(most, target_.vector_registers / 4);
+      return std::min(most, usual_rows_of_block(target_));
     int64_t best = std::clamp<int64_t>(*row_size().constant(), 1, most);
     for (int64_t rows = best - 1; rows > most / 2; --rows)
       if (time_of(rows, lanes) < time_of(best, lanes))
@@ -602,6 +602,19 @@ int64_t lanes_of_block(DType dtype, const Target& target) {
   return target.vector_bytes / std::max(info(dtype).bytes, 4) * kRegistersPerVector;
 }
 
-int64_t rows_of_block(const Target& target) { return std::max(target.vector_registers / 4, 2); }
+int64_t rows_of_block(int64_t all, int64_t vectors, int64_t turns, const Target& target) {
+  const int64_t most = std::clamp<int64_t>((target.vector_registers - 2 - vectors) / vectors, 1, kMostRows);
+  const auto time_of = [&](int64_t rows) {
+    return static_cast<double>((all + rows - 1) / rows) *
+           time_of_turn({.rows = rows, .vectors = vectors, .turns = turns, .element_bytes = 4}, target);
+  };
+  int64_t best = std::clamp<int64_t>(all, 1, most);
+  for (int64_t rows = best - 1; rows > most / 2; --rows)
+    if (time_of(rows) < time_of(best))
+      best = rows;
+  return best;
+}
+
+int64_t usual_rows_of_block(const Target& target) { return std::max(target.vector_registers / 4, 2); }
 
 }  // namespace tenon

@@ -72,9 +72,12 @@ struct BlockOfRows {
 };
 double time_of_turn(const BlockOfRows& block, const Target& target);
 
-// How many results of a dtype stand side by side in a block, and how many rows of them, where there are so
-// many.
+// How many results of a dtype stand side by side in a block, where there are so many.
 int64_t lanes_of_block(DType dtype, const Target& target);
-int64_t rows_of_block(const Target& target);
+
+// How many of all rows a block had best have, of vectors of f32 of which sums of so many turns are computed;
+// and where only running tells how many there are.
+int64_t rows_of_block(int64_t all, int64_t vectors, int64_t turns, const Target& target);
+int64_t usual_rows_of_block(const Target& target);
 
 }  // namespace tenon

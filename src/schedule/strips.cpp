@@ -54,11 +54,7 @@ class StripsBuilder {
  public:
   StripsBuilder(const std::vector<Definition>& definitions, size_t rows, const std::set<std::string>& outputs,
                 const Target& target)
-      : rows_(rows),
-        outputs_(outputs),
-        target_(target),
-        together_(rows_of_block(target)),
-        first_(renamed(definitions.front(), rows, "s0")) {
+      : rows_(rows), outputs_(outputs), target_(target), first_(renamed(definitions.front(), rows, "s0")) {
     size_t at = 1;
     for (; !(definitions[at].reduces() && definitions[at].axes.size() > rows); ++at)
       between_.push_back(renamed(definitions[at], rows, fmt::format("s{}", at)));
@@ -103,12 +99,16 @@ class StripsBuilder {
     if (keys)
       lanes_ =
           std::clamp<int64_t>(static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(length))), 4, lanes_);
+    together_ = usual_rows_of_block(target_);
     lines_ = std::clamp<int64_t>(target_.caches.level2 / 4 / (length * info(dtype).bytes), 2 * together_,
                                  kMostLines);
+    if (const std::optional<int64_t> all = block_ ? lines_in_all().constant() : std::nullopt;
+        all && *all > 0) {
+      lines_ = parts_in(*all, parts_in(*all, lines_));
+      together_ = rows_of_block(lines_, kRegistersPerVector, length, target_);
+    }
     abreast_ =
         std::clamp<int64_t>(target_.caches.level1_data / 2 / (length * info(dtype).bytes), 1, together_);
-    if (const std::optional<int64_t> all = block_ ? lines_in_all().constant() : std::nullopt; all && *all > 0)
-      lines_ = parts_in(*all, parts_in(*all, lines_));
     lines_ = parts_in(lines_, together_) * together_;
   }
 
@@ -445,12 +445,12 @@ class StripsBuilder {
   const size_t rows_;  // axes that are shared
   const std::set<std::string>& outputs_;
   const Target& target_;
-  const int64_t together_;  // lines that are multiplied at once
   const Definition first_;
   std::vector<Definition> between_, last_;  // the second product is the first of the last
   std::optional<size_t> block_;             // the axis along which a strip has lines
   std::vector<Axis> outer_, inner_;         // other axes of the rows: around what lines share, and within
   int64_t lines_ = 1, lanes_ = 1;
+  int64_t together_ = 1;    // lines that are multiplied at once
   int64_t abreast_ = 1;     // lines that are worked on step by step
   bool in_strips_ = false;  // or one row at a time
 };

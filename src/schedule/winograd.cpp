@@ -58,8 +58,6 @@ const Transforms& transforms_for(int64_t tile) {
   return tile == 2 ? two : four;
 }
 
-constexpr int64_t kMostRows = 14;  // as in other contractions
-
 // The axis along a dimension of the result.
 const Axis& axis_along(const Definition& convolution, size_t dim) {
   for (const Axis& each : convolution.axes)
@@ -111,7 +109,7 @@ class WinogradNest {
     sums_ = sums_of(sum_);
     filters_ = filters_at_once(sums_.filters, target);
     blocks_ = blocks_of(sums_, tile, target, choice);
-    rows_ = best_rows(target);
+    rows_ = rows_of_block(blocks_.tiles(), filters_ / lanes_, sums_.all_channels(), target);
   }
 
   std::vector<Statement> run() const {
@@ -151,23 +149,6 @@ class WinogradNest {
       for (const Axis& axis : sum_.reduced)
         if (loops::mentions(image_->operands()[dim], axis.variable))
           planes_.push_back(axis);
-  }
-
-  int64_t best_rows(const Target& target) const {
-    const int64_t vectors = filters_ / lanes_, tiles = blocks_.tiles(),
-                  most = std::min<int64_t>(
-                      std::max<int64_t>((target.vector_registers - 2 - vectors) / vectors, 1), kMostRows);
-    int64_t best = std::clamp<int64_t>(tiles, 1, most);
-    const auto time_of = [&](int64_t rows) {
-      return static_cast<double>(divide_up(tiles, rows)) *
-             time_of_turn(
-                 {.rows = rows, .vectors = vectors, .turns = sums_.all_channels(), .element_bytes = 4},
-                 target);
-    };
-    for (int64_t rows = best - 1; rows > most / 2; --rows)
-      if (time_of(rows) < time_of(best))
-        best = rows;
-    return best;
   }
 
   static Statement local(std::string name, std::vector<Dim> sizes, Space space) {

@@ -346,6 +346,25 @@ TEST(Strips, WorksOnSeveralLinesStepByStep) {
   EXPECT_TRUE(kept(9000)("f32[1,9000]\n"));
 }
 
+// As many as there are registers for, unless fewer leave less of the last group over.
+TEST(Strips, MultipliesManyLinesAtOnce) {
+  CompileOptions options = without_cache();
+  options.target.caches = {.level1_data = 48 << 10, .level2 = 2 << 20};
+  const auto has_blocks = [&](int64_t lines, std::string_view size) {
+    const std::string text = print(kernels_of(*read(in_ops(4, lines, 128, 64, 64)), options).front());
+    return text.find(fmt::format("f32[{}] in private", size)) != std::string::npos;
+  };
+  options.target.vector_bytes = 64;
+  options.target.vector_registers = 32;
+  EXPECT_TRUE(has_blocks(128, "13,32"));
+  EXPECT_TRUE(has_blocks(100, "10,32"));
+  EXPECT_TRUE(has_blocks(9, "9,32"));
+  options.target.vector_bytes = 32;
+  options.target.vector_registers = 16;
+  EXPECT_TRUE(has_blocks(100, "5,16"));
+  EXPECT_TRUE(has_blocks(24, "6,16"));
+}
+
 TEST(Strips, TakesWindowsAlong) {
   expect_attention("", "window_after=0, ", {});
   expect_attention(", %o: i64[2]", "offset=%o, window_before=5, window_after=0, ",
