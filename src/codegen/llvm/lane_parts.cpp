@@ -11,7 +11,7 @@ std::vector<int> numbers_from(int64_t begin, int64_t count) {
   return numbers;
 }
 
-llvm::Value* join(Builder& builder, std::vector<llvm::Value*> parts, int64_t lanes) {
+llvm::Value* join(llvm::IRBuilderBase& builder, std::vector<llvm::Value*> parts, int64_t lanes) {
   for (; parts.size() > 1; lanes *= 2) {
     const std::vector<int> which = numbers_from(0, 2 * lanes);
     std::vector<llvm::Value*> pairs;
@@ -24,8 +24,8 @@ llvm::Value* join(Builder& builder, std::vector<llvm::Value*> parts, int64_t lan
 
 }  // namespace
 
-llvm::Value* in_parts(Builder& builder, const std::vector<llvm::Value*>& vectors, int64_t lanes, int64_t each,
-                      const std::function<llvm::Value*(const std::vector<llvm::Value*>&)>& f) {
+llvm::Value* in_parts(llvm::IRBuilderBase& builder, const std::vector<llvm::Value*>& vectors, int64_t lanes,
+                      int64_t each, const std::function<llvm::Value*(const std::vector<llvm::Value*>&)>& f) {
   std::vector<llvm::Value*> parts;
   for (int64_t at = 0; at < lanes; at += each) {
     std::vector<llvm::Value*> operands;

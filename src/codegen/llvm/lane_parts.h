@@ -8,7 +8,7 @@
 namespace tenon::codegen {
 
 // What f gives for `each` lanes of all vectors at a time, joined. Both numbers are powers of two.
-llvm::Value* in_parts(Builder& builder, const std::vector<llvm::Value*>& vectors, int64_t lanes, int64_t each,
-                      const std::function<llvm::Value*(const std::vector<llvm::Value*>&)>& f);
+llvm::Value* in_parts(llvm::IRBuilderBase& builder, const std::vector<llvm::Value*>& vectors, int64_t lanes,
+                      int64_t each, const std::function<llvm::Value*(const std::vector<llvm::Value*>&)>& f);
 
 }  // namespace tenon::codegen

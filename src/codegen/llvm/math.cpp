@@ -3,11 +3,15 @@
 // What a select discards may be NaN or infinite: it is never added to, only left out.
 #include "codegen/llvm/math.h"
 
+#include <llvm/IR/IntrinsicsX86.h>
+
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <numbers>
 
 #include "base/error.h"
+#include "codegen/llvm/lane_parts.h"
 #include "codegen/llvm/lanes.h"
 #include "codegen/llvm/polynomials.h"
 #include "codegen/llvm/trigonometry.h"
@@ -62,6 +66,7 @@ Pair operator*(const Pair& a, const Pair& b) {
 
 // exp(x) = 2^n (1 + fraction).
 struct Exponential {
+  Lanes n;
   Lanes power;  // n + offset in its lowest bits
   Lanes fraction;
 };
@@ -71,17 +76,44 @@ Exponential split_exponential(Lanes x, int offset, Coefficients polynomial) {
   const Lanes power = multiply_add(x, std::numbers::log2e, shift);
   const Lanes n = power - shift;
   const Lanes rest = multiply_add(n, -ln2_low(x), multiply_add(n, -ln2_high(x), x));
-  return {bits_of(power), multiply_add(rest * rest, evaluate(polynomial, rest), rest)};
+  return {n, bits_of(power), multiply_add(rest * rest, evaluate(polynomial, rest), rest)};
 }
 
 // The power of two whose exponent is in the lowest bits.
 Lanes power_of_two(Lanes bits) { return float_of(shift_left(bits, bits.format().mantissa_bits)); }
 
-// x · 2^n, also where 2^n is none of the type's numbers: by two factors, of which only the second may round.
-// The offset was twice the bias.
-Lanes scale(Lanes x, Lanes power) {
-  const Lanes half = shift_right(power, 1);
-  return x * power_of_two(half) * power_of_two(subtract_integers(power, half));
+constexpr int64_t kLanesToScale = 16;
+
+// Of a vector, or 1.
+int64_t count_lanes(Lanes x) {
+  const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(x.type());
+  return vector == nullptr ? 1 : vector->getNumElements();
+}
+
+bool may_scale_registers(Lanes x) {
+  const auto lanes = static_cast<uint64_t>(count_lanes(x));
+  return x.context().options.scales_registers && !x.is_double() && lanes >= kLanesToScale &&
+         std::has_single_bit(lanes);
+}
+
+Lanes scale_registers(Lanes x, Lanes n) {
+  llvm::IRBuilderBase& builder = x.builder();
+  return x.of(in_parts(
+      builder, {x.value(), n.value()}, count_lanes(x), kLanesToScale,
+      [&](const std::vector<llvm::Value*>& operands) -> llvm::Value* {
+        llvm::Value *all_lanes = builder.getInt16(0xffff), *usual_rounding = builder.getInt32(4);
+        return builder.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_scalef_ps_512, {},
+                                       {operands[0], operands[1], operands[0], all_lanes, usual_rounding});
+      }));
+}
+
+// x · 2^n, also where 2^n is none of the type's numbers: by two factors, of which only the second may round,
+// or by an instruction, which gives the same. The offset was twice the bias.
+Lanes scale(Lanes x, const Exponential& e) {
+  if (may_scale_registers(x))
+    return scale_registers(x, e.n);
+  const Lanes half = shift_right(e.power, 1);
+  return x * power_of_two(half) * power_of_two(subtract_integers(e.power, half));
 }
 
 // Where the result is 0, as of all that a mask leaves out of a softmax, it is not found by rounding: some
@@ -89,7 +121,7 @@ Lanes scale(Lanes x, Lanes power) {
 Lanes emit_exp(Lanes x) {
   x = clamp(x, x.pick(-104, -746), x.pick(89, 710));
   const Exponential e = split_exponential(x, 2 * x.format().exponent_bias, choose(x, exp_f32, exp_f64));
-  return scale(select(x < x.pick(-103.98, -745.2), 0.0, 1.0 + e.fraction), e.power);
+  return scale(select(x < x.pick(-103.98, -745.2), 0.0, 1.0 + e.fraction), e);
 }
 
 // 2^addend exp(x), where 2^(n + addend) is a normal number.
@@ -272,7 +304,7 @@ Lanes power_of_doubles(Lanes x, Lanes y) {
   const Exponential e =
       split_exponential(clamp(product.high, -800, 800), 2 * x.format().exponent_bias, exp_f64);
   const Lanes power = 1.0 + e.fraction;
-  return scale(multiply_add(power, low, power), e.power);
+  return scale(multiply_add(power, low, power), e);
 }
 
 Lanes is_integer(Lanes x) { return floor(x) == x; }

@@ -32,7 +32,8 @@ class Value;
 namespace tenon::codegen {
 
 struct MathOptions {
-  bool fused_multiply_add;  // whether the machine has an instruction for it
+  bool fused_multiply_add;        // whether the machine has an instruction for it
+  bool scales_registers = false;  // and one for x · 2^n in 16 lanes (AVX-512)
 };
 
 // The operands are floats or doubles, or vectors of these, of one type; so is the result. The fast-math flags

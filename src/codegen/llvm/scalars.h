@@ -40,8 +40,10 @@ class ScalarEmitter {
       : target_(target),
         context_(module.getContext()),
         builder_(context_),
-        elements_(builder_, {.fused_multiply_add = target.fused_multiply_add},
-                  [this](llvm::Value* condition) { fail_where(condition); }),
+        elements_(
+            builder_,
+            {.fused_multiply_add = target.fused_multiply_add, .scales_registers = target.has("+avx512f")},
+            [this](llvm::Value* condition) { fail_where(condition); }),
         indices_(builder_) {}
 
   // Where an element lies, in elements from the start of its buffer: of the first lane, or of each.

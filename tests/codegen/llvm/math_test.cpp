@@ -14,6 +14,8 @@
 #include <numbers>
 #include <random>
 
+#include "target/target.h"
+
 namespace tenon::codegen {
 namespace {
 
@@ -56,8 +58,7 @@ constexpr Row rows[] = {
 // kernel(x, y, result), which computes one vector of `lanes` elements, or with 0 one element without a
 // vector.
 template <class T>
-llvm::Function* emit_kernel(llvm::Module& module, Function function, unsigned lanes,
-                            bool fused_multiply_add) {
+llvm::Function* emit_kernel(llvm::Module& module, Function function, unsigned lanes, MathOptions options) {
   llvm::IRBuilder<> builder(module.getContext());
   builder.setFastMathFlags(llvm::FastMathFlags::getFast());  // which emit_math must not use
   llvm::Type* type = std::is_same_v<T, float> ? builder.getFloatTy() : builder.getDoubleTy();
@@ -71,7 +72,7 @@ llvm::Function* emit_kernel(llvm::Module& module, Function function, unsigned la
   std::vector<llvm::Value*> operands;
   for (int i = 0; i < loops::info(function).operands; ++i)
     operands.push_back(builder.CreateAlignedLoad(type, kernel->getArg(i), llvm::Align(alignof(T))));
-  llvm::Value* result = emit_math(builder, function, operands, {fused_multiply_add});
+  llvm::Value* result = emit_math(builder, function, operands, options);
   builder.CreateAlignedStore(result, kernel->getArg(2), llvm::Align(alignof(T)));
   builder.CreateRetVoid();
   EXPECT_FALSE(llvm::verifyModule(module, &llvm::errs()));
@@ -81,12 +82,12 @@ llvm::Function* emit_kernel(llvm::Module& module, Function function, unsigned la
 template <class T>
 class Compiled {
  public:
-  Compiled(Function function, unsigned lanes, bool fused_multiply_add) {
+  Compiled(Function function, unsigned lanes, MathOptions options) {
     llvm::InitializeNativeTarget();
     llvm::InitializeNativeTargetAsmPrinter();
     auto context = std::make_unique<llvm::LLVMContext>();
     auto module = std::make_unique<llvm::Module>("math", *context);
-    emit_kernel<T>(*module, function, lanes, fused_multiply_add);
+    emit_kernel<T>(*module, function, lanes, options);
     jit_ = llvm::cantFail(llvm::orc::LLJITBuilder().create());
     module->setDataLayout(jit_->getDataLayout());
     llvm::cantFail(jit_->addIRModule(llvm::orc::ThreadSafeModule(std::move(module), std::move(context))));
@@ -142,7 +143,7 @@ void expect_bound(const Row& row, double bound, unsigned lanes, Arguments<T> arg
   std::transform(arguments.x.begin(), arguments.x.end(), arguments.y.begin(), exact.begin(), row.reference);
 
   for (const bool fused : {false, true}) {
-    const Compiled<T> compiled(row.function, lanes, fused);
+    const Compiled<T> compiled(row.function, lanes, {.fused_multiply_add = fused});
     std::vector<T> results(exact.size());
     for (size_t i = 0; i < results.size(); i += step)
       compiled(&arguments.x[i], &arguments.y[i], &results[i]);
@@ -254,7 +255,7 @@ TEST_P(EachFunction, BranchesAndCallsForLargeAnglesOnly) {
   const bool of_angles = function == Function::Sin || function == Function::Cos || function == Function::Tan;
   llvm::LLVMContext context;
   llvm::Module module("math", context);
-  const llvm::Function* kernel = emit_kernel<double>(module, function, 8, true);
+  const llvm::Function* kernel = emit_kernel<double>(module, function, 8, {.fused_multiply_add = true});
   EXPECT_EQ(kernel->size(), of_angles ? 3 : 1);
   for (const llvm::Instruction& instruction : llvm::instructions(kernel)) {
     const auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction);
@@ -265,6 +266,45 @@ TEST_P(EachFunction, BranchesAndCallsForLargeAnglesOnly) {
 
 INSTANTIATE_TEST_SUITE_P(Math, EachFunction, testing::ValuesIn(rows),
                          [](const auto& row) { return std::string(loops::info(row.param.function).name); });
+
+// All exponents, and results that are too small for normal ones.
+TEST(Math, ScalesRegistersAsByFactors) {
+  if (!this_machine().has("+avx512f"))
+    GTEST_SKIP() << "this machine has no instruction for it";
+  std::vector<float> x = special_values<float>();
+  for (int i = -110'000; i <= 90'000; ++i)
+    x.push_back(static_cast<float>(i) / 1000);
+  for (const unsigned lanes : {16, 64}) {
+    x.resize(x.size() / lanes * lanes);
+    const Compiled<float> plain(Function::Exp, lanes, {.fused_multiply_add = true}),
+        scaled(Function::Exp, lanes, {.fused_multiply_add = true, .scales_registers = true});
+    std::vector<float> wanted(x.size()), got(x.size());
+    for (size_t i = 0; i < x.size(); i += lanes) {
+      plain(&x[i], &x[i], &wanted[i]);
+      scaled(&x[i], &x[i], &got[i]);
+    }
+    for (size_t i = 0; i < x.size(); ++i)
+      ASSERT_EQ(std::bit_cast<uint32_t>(got[i]), std::bit_cast<uint32_t>(wanted[i])) << "exp of " << x[i];
+  }
+}
+
+// Where vectors are no whole registers, there are factors.
+TEST(Math, ScalesWholeRegistersOnly) {
+  const auto scales = [](unsigned lanes) {
+    llvm::LLVMContext context;
+    llvm::Module module("math", context);
+    const llvm::Function* kernel = emit_kernel<float>(module, Function::Exp, lanes,
+                                                      {.fused_multiply_add = true, .scales_registers = true});
+    return std::ranges::any_of(llvm::instructions(kernel), [](const llvm::Instruction& instruction) {
+      const auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction);
+      return call && call->getCalledFunction()->getName().contains("scalef");
+    });
+  };
+  for (const unsigned lanes : {16, 32})
+    EXPECT_TRUE(scales(lanes));
+  for (const unsigned lanes : {0, 4, 8, 48})
+    EXPECT_FALSE(scales(lanes));
+}
 
 // Sin may branch: what stood after the builder must come after that, and loops must still find their way.
 TEST(Math, SplitsABlock) {
