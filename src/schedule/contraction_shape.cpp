@@ -19,7 +19,6 @@ constexpr int64_t kLeastPanels =
     12;  // that read blocks of rows: for fewer, moving these costs more than it saves
 constexpr int64_t kToEndRow = 16;        // instructions that begin and end a row of a block
 constexpr double kLeastGain = 1.04;      // of other blocks: what is estimated to be less is not
-constexpr int64_t kMostShared = 7;       // elements that rows share with others, in registers
 constexpr int64_t kLanesOfMatrices = 4;  // in registers, that are loaded at a time
 constexpr int64_t kMostLanesOfMatrices = 16;
 constexpr int64_t kEnoughRowsOfMatrices = 6;  // at a time, where dot products would take more
@@ -320,7 +319,7 @@ class ShapeChooser {
   bool slides_along_rows() const {
     const Axis& last = sum_.reduced.back();
     const int64_t shared = last.size.constant().value_or(1);
-    if (sum_.reduced.size() < 2 || shared < 2 || shared > kMostShared ||
+    if (sum_.reduced.size() < 2 || shared < 2 || shared > most_shared() ||
         (chooses_in_lanes() && !converts_across()))
       return false;
     const Scalar& load = converts_across() ? shape_.across->operands().front() : *shape_.across;
@@ -329,6 +328,8 @@ class ShapeChooser {
              return mentions(index, last.variable) && mentions(index, sum_.axes[*shape_.row].variable);
            });
   }
+  // So many that a vector of each leaves registers for sums.
+  int64_t most_shared() const { return target_.vector_registers * 7 / 16; }
   // Along the rows.
   int64_t size_of_window() const { return *sum_.reduced.back().size.constant(); }
   bool converts_across() const {

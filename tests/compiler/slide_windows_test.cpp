@@ -25,10 +25,10 @@ std::unique_ptr<Graph> windows(int64_t channels, int64_t own, int64_t size, int6
 
 TEST(SlideWindows, ComputesAsTheEvaluator) {
   for (const int64_t channels : {33, 64})
-    for (const int64_t window : {2, 3, 5, 7, 8})
+    for (const int64_t window : {2, 3, 5, 7, 9, 15})
       for (const int64_t stride : {1, 2, 3})
         for (const int64_t dilation : {1, 2}) {
-          const std::unique_ptr<Graph> graph = windows(channels, 1, 17, window, stride, dilation);
+          const std::unique_ptr<Graph> graph = windows(channels, 1, 29, window, stride, dilation);
           expect_as_evaluated(*graph);
           expect_as_evaluated(*graph, {}, with_vectors(16, this_machine().vector_bytes));
         }
@@ -42,6 +42,7 @@ TEST(SlideWindows, BlocksLeaveRegistersForTheWindow) {
   for (const auto& [registers, bytes, window, sums, lanes] : {std::tuple{32, 64, 3, 8, 32},
                                                               {32, 64, 5, 8, 32},
                                                               {32, 64, 7, 8, 32},
+                                                              {32, 64, 9, 8, 16},
                                                               {16, 32, 3, 4, 16},
                                                               {16, 32, 5, 8, 8},
                                                               {16, 32, 7, 4, 8},
@@ -54,7 +55,7 @@ TEST(SlideWindows, BlocksLeaveRegistersForTheWindow) {
 
 TEST(SlideWindows, NotWideOnesNorThoseOfGroups) {
   const CompileOptions options = with_vectors(32, 64);
-  EXPECT_FALSE(has(kernels_in(*windows(64, 1, 20, 9), options), "f32[9,"));
+  EXPECT_FALSE(has(kernels_in(*windows(64, 1, 26, 15), options), "f32[15,"));
   EXPECT_FALSE(has(kernels_in(*windows(64, 2, 14, 5), options), "f32[5,"));
 }
 
