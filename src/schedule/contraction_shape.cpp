@@ -319,8 +319,7 @@ class ShapeChooser {
   bool slides_along_rows() const {
     const Axis& last = sum_.reduced.back();
     const int64_t shared = last.size.constant().value_or(1);
-    if (sum_.reduced.size() < 2 || shared < 2 || shared > most_shared() ||
-        (chooses_in_lanes() && !converts_across()))
+    if (shared < 2 || shared > most_shared() || (chooses_in_lanes() && !converts_across()))
       return false;
     const Scalar& load = converts_across() ? shape_.across->operands().front() : *shape_.across;
     return load.kind() == Scalar::Kind::Load &&

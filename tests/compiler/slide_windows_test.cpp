@@ -34,6 +34,22 @@ TEST(SlideWindows, ComputesAsTheEvaluator) {
         }
 }
 
+TEST(SlideWindows, AlongSignalsAndVolumes) {
+  for (const int64_t window : {2, 4, 9})
+    for (const int64_t dilation : {1, 4}) {
+      expect_as_evaluated(*read(fmt::format(R"(graph(%x: f32[2,40,61], %w: f32[40,1,{0}]) {{
+        %0 = conv(%x, %w, strides=[1], dilations=[{1}], pads=[3,2], groups=40)
+        return %0
+      }})",
+                                            window, dilation)));
+      expect_as_evaluated(*read(fmt::format(R"(graph(%x: f32[1,40,5,6,{2}], %w: f32[40,1,3,2,{0}]) {{
+        %0 = conv(%x, %w, strides=[1,2,1], dilations=[1,1,{1}], pads=[1,0,2,1,0,2], groups=40)
+        return %0
+      }})",
+                                            window, dilation, 8 * dilation + 9)));
+    }
+}
+
 // The weights of a row of the window, and sums of as many pixels as there are registers for beside them.
 TEST(SlideWindows, BlocksLeaveRegistersForTheWindow) {
   const auto kernel = [](int registers, int bytes, int64_t window) {
