@@ -23,6 +23,16 @@ constexpr int64_t kLanesOfMatrices = 4;  // in registers, that are loaded at a t
 constexpr int64_t kMostLanesOfMatrices = 16;
 constexpr int64_t kEnoughRowsOfMatrices = 6;  // at a time, where dot products would take more
 
+// Of a block: at most `most`, and more than half of that where there are so many.
+template <class Time>
+int64_t fastest_rows(int64_t all, int64_t most, Time time_of) {
+  int64_t best = std::clamp<int64_t>(all, 1, most);
+  for (int64_t rows = best - 1; rows > most / 2; --rows)
+    if (time_of(rows) < time_of(best))
+      best = rows;
+  return best;
+}
+
 class ShapeChooser {
  public:
   ShapeChooser(const Definition& sum, const Target& target, const ContractionChoice& choice)
@@ -315,11 +325,13 @@ class ShapeChooser {
            sum_.axes.back().size.constant().value_or(1) % whole_lanes() == 0;
   }
 
-  // Whether rows beside each other read the same elements, and few: as they are, or to be converted.
+  // Whether rows move along the same elements as a few turns of the sum, which are taken as they are or
+  // converted.
   bool slides_along_rows() const {
+    if (sum_.reduced.empty() || (chooses_in_lanes() && !converts_across()))
+      return false;
     const Axis& last = sum_.reduced.back();
-    const int64_t shared = last.size.constant().value_or(1);
-    if (shared < 2 || shared > most_shared() || (chooses_in_lanes() && !converts_across()))
+    if (const int64_t shared = last.size.constant().value_or(1); shared < 2 || shared > most_shared())
       return false;
     const Scalar& load = converts_across() ? shape_.across->operands().front() : *shape_.across;
     return load.kind() == Scalar::Kind::Load &&
@@ -476,11 +488,7 @@ class ShapeChooser {
     const int64_t most = std::min<int64_t>(most_rows(lanes), kMostRows);
     if (!row_size().is_constant())
       return std::min(most, usual_rows_of_block(target_));
-    int64_t best = std::clamp<int64_t>(*row_size().constant(), 1, most);
-    for (int64_t rows = best - 1; rows > most / 2; --rows)
-      if (time_of(rows, lanes) < time_of(best, lanes))
-        best = rows;
-    return best;
+    return fastest_rows(*row_size().constant(), most, [&](int64_t rows) { return time_of(rows, lanes); });
   }
   // Of all blocks, in instructions: rows and lanes that a last block computes in vain count too. To begin and
   // end a row of a block takes as long as some turns of the sum.
@@ -604,15 +612,10 @@ int64_t lanes_of_block(DType dtype, const Target& target) {
 
 int64_t rows_of_block(int64_t all, int64_t vectors, int64_t turns, const Target& target) {
   const int64_t most = std::clamp<int64_t>((target.vector_registers - 2 - vectors) / vectors, 1, kMostRows);
-  const auto time_of = [&](int64_t rows) {
+  return fastest_rows(all, most, [&](int64_t rows) {
     return static_cast<double>((all + rows - 1) / rows) *
            time_of_turn({.rows = rows, .vectors = vectors, .turns = turns, .element_bytes = 4}, target);
-  };
-  int64_t best = std::clamp<int64_t>(all, 1, most);
-  for (int64_t rows = best - 1; rows > most / 2; --rows)
-    if (time_of(rows) < time_of(best))
-      best = rows;
-  return best;
+  });
 }
 
 int64_t usual_rows_of_block(const Target& target) { return std::max(target.vector_registers / 4, 2); }

@@ -1,4 +1,4 @@
-// Windows over single channels: blocks read each element once for all the windows that share it.
+// Windows over single channels: a block reads an element once for all of its windows that share a row of it.
 #include "compiler/expect_compiled.h"
 
 namespace tenon {
@@ -50,6 +50,24 @@ TEST(SlideWindows, AlongSignalsAndVolumes) {
     }
 }
 
+// Between convolutions of all channels, so that channels come last; by one pixel, too, which sums nothing up.
+TEST(SlideWindows, InLayers) {
+  for (const auto& [height, width] : {std::pair{1, 1}, {1, 7}, {5, 1}, {3, 3}})
+    for (const int64_t times : {1, 2, 3})
+      for (const std::string_view size : {"14", "n"})
+        expect_as_evaluated(
+            *read(fmt::format(R"(graph(%x: f32[1,8,14,{4}], %w0: f32[24,8,1,1], %w1: f32[{3},1,{0},{1}],
+                                       %w2: f32[8,{3},1,1]) {{
+          %0 = conv(%x, %w0, strides=[1,1], dilations=[1,1], pads=[0,0,0,0], groups=1)
+          %1 = conv(%0, %w1, strides=[1,1], dilations=[1,1], pads=[{2},0,{2},0], groups=24)
+          %2 = relu(%1)
+          %3 = conv(%2, %w2, strides=[1,1], dilations=[1,1], pads=[0,0,0,0], groups=1)
+          return %3
+        }})",
+                              height, width, height / 2, 24 * times, size)),
+            {{"n", 14}});
+}
+
 // The weights of a row of the window, and sums of as many pixels as there are registers for beside them.
 TEST(SlideWindows, BlocksLeaveRegistersForTheWindow) {
   const auto kernel = [](int registers, int bytes, int64_t window) {
@@ -69,7 +87,7 @@ TEST(SlideWindows, BlocksLeaveRegistersForTheWindow) {
   }
 }
 
-TEST(SlideWindows, NotWideOnesNorThoseOfGroups) {
+TEST(SlideWindows, NotWideOnesNorThoseOfPairsOfChannels) {
   const CompileOptions options = with_vectors(32, 64);
   EXPECT_FALSE(has(kernels_in(*windows(64, 1, 26, 15), options), "f32[15,"));
   EXPECT_FALSE(has(kernels_in(*windows(64, 2, 14, 5), options), "f32[5,"));

@@ -59,8 +59,7 @@ llvm::Value* multiply_bytes(Builder& builder, llvm::Value* sums, llvm::Value* a,
 
 llvm::Value* emit_dot_bytes(Builder& builder, llvm::Value* sums, llvm::Value* a, llvm::Value* b,
                             const Target& target) {
-  const auto* type = llvm::dyn_cast<llvm::FixedVectorType>(sums->getType());
-  const int64_t lanes = type == nullptr ? 1 : type->getNumElements();
+  const int64_t lanes = count_lanes(sums);
   const std::optional<Instruction> instruction = instruction_of(target, lanes);
   if (!instruction || !std::has_single_bit(static_cast<uint64_t>(lanes)))
     return multiply_bytes(builder, sums, a, b);

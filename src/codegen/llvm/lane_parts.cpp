@@ -24,6 +24,11 @@ llvm::Value* join(llvm::IRBuilderBase& builder, std::vector<llvm::Value*> parts,
 
 }  // namespace
 
+int64_t count_lanes(const llvm::Value* value) {
+  const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(value->getType());
+  return vector == nullptr ? 1 : vector->getNumElements();
+}
+
 llvm::Value* in_parts(llvm::IRBuilderBase& builder, const std::vector<llvm::Value*>& vectors, int64_t lanes,
                       int64_t each, const std::function<llvm::Value*(const std::vector<llvm::Value*>&)>& f) {
   std::vector<llvm::Value*> parts;

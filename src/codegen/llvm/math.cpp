@@ -84,14 +84,8 @@ Lanes power_of_two(Lanes bits) { return float_of(shift_left(bits, bits.format().
 
 constexpr int64_t kLanesToScale = 16;
 
-// Of a vector, or 1.
-int64_t count_lanes(Lanes x) {
-  const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(x.type());
-  return vector == nullptr ? 1 : vector->getNumElements();
-}
-
 bool may_scale_registers(Lanes x) {
-  const auto lanes = static_cast<uint64_t>(count_lanes(x));
+  const auto lanes = static_cast<uint64_t>(count_lanes(x.value()));
   return x.context().options.scales_registers && !x.is_double() && lanes >= kLanesToScale &&
          std::has_single_bit(lanes);
 }
@@ -99,7 +93,7 @@ bool may_scale_registers(Lanes x) {
 Lanes scale_registers(Lanes x, Lanes n) {
   llvm::IRBuilderBase& builder = x.builder();
   return x.of(in_parts(
-      builder, {x.value(), n.value()}, count_lanes(x), kLanesToScale,
+      builder, {x.value(), n.value()}, count_lanes(x.value()), kLanesToScale,
       [&](const std::vector<llvm::Value*>& operands) -> llvm::Value* {
         llvm::Value *all_lanes = builder.getInt16(0xffff), *usual_rounding = builder.getInt32(4);
         return builder.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_scalef_ps_512, {},
