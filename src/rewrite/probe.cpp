@@ -65,11 +65,12 @@ std::vector<bool> finite_on_the_way(const RegionRun& run) {
     if (!is_float(inner.dtype()))
       continue;
     const std::vector<double> numbers = widen<double>(inner);
-    for (size_t i = 0; i < finite.size(); ++i)
-      finite[i] = finite[i] && (inner.extents() == run.result.extents()
-                                    ? std::isfinite(numbers[i])
-                                    : std::all_of(numbers.begin(), numbers.end(),
-                                                  [](double number) { return std::isfinite(number); }));
+    const auto is_finite = [](double number) { return std::isfinite(number); };
+    if (inner.extents() == run.result.extents())
+      for (size_t i = 0; i < finite.size(); ++i)
+        finite[i] = finite[i] && is_finite(numbers[i]);
+    else if (!std::all_of(numbers.begin(), numbers.end(), is_finite))
+      finite.assign(finite.size(), false);
   }
   return finite;
 }
