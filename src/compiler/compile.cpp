@@ -194,7 +194,6 @@ class Compiler {
     multiply_bytes(*graph_);
     place_rows(*graph_);
     compute_weights();
-    gather_convolutions(*graph_);  // by what was computed, as where a scale was folded into weights
     if (options_.precision == Precision::BF16 && graph_->input_count() > 0) {
       multiply_pairs(*graph_);
       compute_weights();

@@ -1,7 +1,6 @@
 #include "compiler/gather_convolutions.h"
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 #include <span>
 
@@ -9,6 +8,7 @@
 #include "ops/binary.h"
 #include "ops/convolve.h"
 #include "ops/data.h"
+#include "ops/gather.h"
 #include "ops/pad.h"
 #include "ops/reshape.h"
 #include "ops/slice.h"
@@ -119,15 +119,23 @@ using Phases = std::vector<std::span<const Reach>>;
 // A transposed convolution of which all is known.
 class Gathering {
  public:
-  Gathering(Value x, Tensor w, int64_t groups, std::vector<Slide> slides)
-      : x_(x), w_(std::move(w)), groups_(groups), slides_(std::move(slides)), rank_(std::ssize(slides_)) {
-    int64_t lanes = w_.extent(1);
+  Gathering(Value x, Value w, int64_t groups, std::vector<Slide> slides)
+      : x_(x),
+        w_(w),
+        channels_(*w.dim(0).constant()),
+        filters_(*w.dim(1).constant()),
+        groups_(groups),
+        slides_(std::move(slides)),
+        rank_(std::ssize(slides_)) {
+    for (const Slide& slide : slides_)
+      kernel_.push_back(slide.kernel);
+    int64_t lanes = filters_;
     for (const Slide& slide : slides_) {
       reaches_.push_back(slide.reaches());
       lanes = std::min(lanes * slide.stride, kLeastChannels);
     }
     is_one_by_one_ = groups_ > 1 && lanes < kLeastChannels;
-    has_channels_last_ = groups_ * w_.extent(1) >= kLeastChannels;
+    has_channels_last_ = groups_ * filters_ >= kLeastChannels;
   }
 
   // Whether there are not too many convolutions, and padding leaves something of the image to each.
@@ -207,39 +215,46 @@ class Gathering {
     before.insert(before.end(), after.begin(), after.end());
     const std::vector<int64_t> ones(slides_.size(), 1);
     return x_.graph()
-        .create("conv", {{"x", image}, {"w", constant(x_.graph(), weights_of(phases))}},
+        .create("conv", {{"x", image}, {"w", weights_of(phases)}},
                 {{"strides", ones}, {"dilations", steps}, {"pads", before}, {"groups", groups_}})
         ->result();
   }
 
   // [groups and phases and filters, channels of a group, taps…], where the first weight comes last.
-  Tensor weights_of(const Phases& phases) const {
-    const int64_t channels = w_.extent(0) / groups_, filters = w_.extent(1);
-    Extents sizes{groups_ * filters, channels};
+  Value weights_of(const Phases& phases) const {
+    const int64_t channels = channels_ / groups_, kernel = element_count(kernel_);
+    const std::vector<int64_t> cells = cells_of(phases);
+    std::vector<int64_t> sizes{-1, channels};
+    int64_t taps = 1;
     for (std::span<const Reach> alike : phases) {
-      sizes[0] *= std::ssize(alike);
       sizes.push_back(alike.front().taps);
+      taps *= alike.front().taps;
     }
-    Tensor result(w_.dtype(), sizes);
-    const auto bytes = static_cast<size_t>(w_.element_size());
-    const Extents strides = row_major_strides(w_.extents());
-    std::byte* to = result.mutable_bytes().data();
-    for (int64_t i = 0; i < result.count(); ++i, to += bytes) {
-      int64_t left = i, place = 0;
-      const auto take = [&](int64_t size) {
-        const int64_t at = left % size;
-        left /= size;
-        return at;
-      };
-      for (size_t dim = slides_.size(); dim-- > 0;)
-        place += (sizes[dim + 2] - 1 - take(sizes[dim + 2])) * slides_[dim].weight_step() * strides[dim + 2];
-      place += take(channels) * strides[0] + take(filters) * strides[1];
-      for (size_t dim = slides_.size(); dim-- > 0;)
-        place += phases[dim][static_cast<size_t>(take(std::ssize(phases[dim])))].first * strides[dim + 2];
-      place += left * channels * strides[0];
-      std::memcpy(to, w_.bytes().data() + static_cast<size_t>(place) * bytes, bytes);
+    const Value of_cells =
+        gather(reshape(w_, {groups_, channels, filters_, kernel}), int_vector(w_.graph(), cells), 3);
+    const Value apart = reshape(of_cells, {groups_, channels, filters_, -1, taps});
+    return reshape(transpose(apart, {0, 3, 2, 1, 4}), sizes);
+  }
+
+  // The places in a kernel of what these phases take, phase by phase.
+  std::vector<int64_t> cells_of(const Phases& phases) const {
+    const Extents strides = row_major_strides(kernel_);
+    std::vector<int64_t> cells{0};
+    const auto add = [&](int64_t count, const auto& place) {
+      std::vector<int64_t> more;
+      for (const int64_t cell : cells)
+        for (int64_t i = 0; i < count; ++i)
+          more.push_back(cell + place(i));
+      cells = std::move(more);
+    };
+    for (size_t dim = 0; dim < slides_.size(); ++dim)
+      add(std::ssize(phases[dim]),
+          [&](int64_t phase) { return phases[dim][static_cast<size_t>(phase)].first * strides[dim]; });
+    for (size_t dim = 0; dim < slides_.size(); ++dim) {
+      const int64_t last = phases[dim].front().taps - 1;
+      add(last + 1, [&](int64_t tap) { return (last - tap) * slides_[dim].weight_step() * strides[dim]; });
     }
-    return result;
+    return cells;
   }
 
   // [batch, groups and phases and filters, turns…] with all apart.
@@ -257,7 +272,7 @@ class Gathering {
 
   // The phases of each dimension between its turns: [batch, groups and filters, results…].
   Value put_between(Value y) const {
-    const int64_t channels = groups_ * w_.extent(1);
+    const int64_t channels = groups_ * filters_;
     std::vector<int64_t> places;
     std::vector<Size> sizes;
     for (int64_t i = 0; i < rank_; ++i) {
@@ -275,7 +290,7 @@ class Gathering {
 
   // A single phase has the filters of all groups side by side.
   int64_t outer_groups() const { return is_one_by_one_ ? 1 : groups_; }
-  int64_t inner_filters() const { return w_.extent(1) * (is_one_by_one_ ? groups_ : 1); }
+  int64_t inner_filters() const { return filters_ * (is_one_by_one_ ? groups_ : 1); }
 
   int64_t first_turns_axis() const { return has_channels_last_ ? 1 : rank_ + 3; }
   int64_t first_phases_axis() const { return has_channels_last_ ? rank_ + 2 : 2; }
@@ -293,8 +308,9 @@ class Gathering {
     return order;
   }
 
-  Value x_;
-  Tensor w_;  // [channels, filters of a group, kernel…]
+  Value x_, w_;                 // the second: [channels, filters of a group, kernel…]
+  int64_t channels_, filters_;  // of all groups, and of one
+  Extents kernel_;
   int64_t groups_;
   std::vector<Slide> slides_;
   int64_t rank_;
@@ -308,13 +324,13 @@ class Gathering {
 };
 
 std::optional<Value> convolution_for(const Node& node) {
-  const Literal* literal = literal_of(node.in("w"));
-  if (literal == nullptr || literal->count() == 0)
+  const Value w = node.in("w");
+  if (const std::optional<Extents> extents = w.shape().extents(); !extents || element_count(*extents) == 0)
     return std::nullopt;
   std::optional<std::vector<Slide>> slides = slides_of(node);
   if (!slides)
     return std::nullopt;
-  const Gathering gathering(node.in("x"), literal->tensor(), node.attr("groups"), std::move(*slides));
+  const Gathering gathering(node.in("x"), w, node.attr("groups"), std::move(*slides));
   if (!gathering.is_possible())
     return std::nullopt;
   const WithSources sources(node);

@@ -10,7 +10,7 @@ namespace tenon {
 // the weights for which d*k leaves a when divided by s, the last first: with g = gcd(s, d), every s/g-th
 // weight, on elements that are d/g apart. Phases with equally many weights that begin at the same element are
 // one convolution with more filters; those that no weight reaches are zero. All are then put between each
-// other. Only where the weights are constant, the sizes of the image known, and convolutions not too many.
+// other. Only where the sizes of the weights and of padding are known, and convolutions not too many.
 void gather_convolutions(Graph& graph);
 
 }  // namespace tenon

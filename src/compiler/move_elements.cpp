@@ -103,7 +103,8 @@ class PanelFiller {
       : to_(panels.mutable_data<T>().data()),
         from_(piece.data<T>().data()),
         lanes_(order.lanes),
-        all_lanes_(extents[order.lane_dim()]),
+        group_lanes_(extents[order.lane_dim()] / order.groups),
+        group_panels_(order.panels_of_group(extents[order.lane_dim()])),
         first_(first),
         end_(first + piece.extents()[order.lane_dim()]) {
     const Extents strides = row_major_strides(piece.extents());
@@ -115,7 +116,7 @@ class PanelFiller {
         (i < outer ? outer_strides_ : strides_).push_back(strides[order.order[i]]);
       }
     turns_ = element_count(sizes_);
-    count_ = (all_lanes_ + lanes_ - 1) / lanes_;
+    count_ = order.groups * group_panels_;
     runs_ = runs_of(sizes_, strides_);
   }
 
@@ -162,13 +163,15 @@ class PanelFiller {
     int64_t from, to, count;
   };
   Part part_of(int64_t panel) const {
-    const int64_t begin = std::min(panel * lanes_, all_lanes_ - lanes_), from = std::max(begin, first_);
+    const int64_t begin = panel / group_panels_ * group_lanes_ +
+                          std::min(panel % group_panels_ * lanes_, group_lanes_ - lanes_);
+    const int64_t from = std::max(begin, first_);
     return {from - first_, from - begin, std::max<int64_t>(std::min(begin + lanes_, end_) - from, 0)};
   }
 
   T* to_;
   const T* from_;
-  int64_t lanes_, all_lanes_;
+  int64_t lanes_, group_lanes_, group_panels_;
   int64_t first_, end_;  // the lanes of the piece
   int64_t lane_stride_ = 1, turns_ = 1, count_ = 1;
   Extents outer_sizes_, outer_strides_, sizes_, strides_;
@@ -237,7 +240,8 @@ Tensor reordered(const Tensor& tensor, const std::vector<size_t>& order) {
 Tensor empty_panels(DType dtype, const Extents& extents, const PanelOrder& order) {
   Extents sizes;
   for (size_t dim : order.order)
-    sizes.push_back(dim == order.lane_dim() ? (extents[dim] + order.lanes - 1) / order.lanes : extents[dim]);
+    sizes.push_back(dim == order.lane_dim() ? order.groups * order.panels_of_group(extents[dim])
+                                            : extents[dim]);
   sizes.push_back(order.lanes);
   return Tensor(dtype, sizes);
 }

@@ -11,13 +11,15 @@ namespace tenon {
 Tensor reordered(const Tensor& tensor, const std::vector<size_t>& order);
 
 // How a constant lies in panels (see Panels): the order of its dimensions before those of the lanes are cut
-// into panels, how many of the last are reduced, and how many lanes a panel has.
+// into panels, how many of the last are reduced, how many lanes a panel has, and in how many groups they are.
 struct PanelOrder {
   std::vector<size_t> order;
   size_t reduced;
   int64_t lanes;
+  int64_t groups = 1;
 
   size_t lane_dim() const { return order[order.size() - 1 - reduced]; }
+  int64_t panels_of_group(int64_t all_lanes) const { return (all_lanes / groups + lanes - 1) / lanes; }
 };
 
 // For a constant of these extents.

@@ -49,9 +49,9 @@ class Packer {
     const Scalar& load = choice->load;
     const std::vector<size_t> order = order_in_panels(stage.definition, load);
     const size_t reduced = stage.definition.reduced.size();
-    const std::string name =
-        fmt::format("{}_panels{}_{}_{}", load.name(), choice->panels.lanes, reduced, fmt::join(order, "_"));
-    add_panels(name, load.name(), order, reduced, choice->panels.lanes);
+    const std::string name = fmt::format("{}_panels{}x{}_{}_{}", load.name(), choice->panels.groups,
+                                         choice->panels.lanes, reduced, fmt::join(order, "_"));
+    add_panels(name, load.name(), order, reduced, choice->panels);
     std::vector<Scalar> place;
     for (size_t dim : order)
       place.push_back(load.operands()[dim]);
@@ -69,19 +69,20 @@ class Packer {
 
  private:
   void add_panels(const std::string& name, const std::string& weights, const std::vector<size_t>& order,
-                  size_t reduced, int64_t lanes) {
+                  size_t reduced, const Panels& panels) {
     loops::Buffer buffer = lowered_.buffers.at(weights);
     const std::vector<Dim> before = std::exchange(buffer.sizes, {});
     buffer.name = name;
-    PackedWeights packed{weights, {.order = {}, .reduced = reduced, .lanes = lanes}};
+    PackedWeights packed{weights,
+                         {.order = {}, .reduced = reduced, .lanes = panels.lanes, .groups = panels.groups}};
     const auto reordered = lowered_.orders.find(weights);
     for (size_t dim : order) {
       buffer.sizes.push_back(before[dim]);
       packed.order.order.push_back(reordered == lowered_.orders.end() ? dim : reordered->second[dim]);
     }
     Dim& lane_size = *(buffer.sizes.end() - 1 - static_cast<int64_t>(reduced));
-    lane_size = ceil_div(lane_size, lanes);
-    buffer.sizes.emplace_back(lanes);
+    lane_size = ceil_div(floor_div(lane_size, panels.groups), panels.lanes) * panels.groups;
+    buffer.sizes.emplace_back(panels.lanes);
     lowered_.packed.emplace(name, std::move(packed));
     lowered_.buffers.emplace(name, std::move(buffer));
   }

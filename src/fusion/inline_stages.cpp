@@ -63,6 +63,18 @@ bool searches_in_sum(const Scalar& formula, const Definition& sum) {
   return searches;
 }
 
+// Whether windows would slide over what has the same dimensions in another order: an image had better be put
+// in its own first, with what stands around it.
+bool turns_image(const Scalar& formula, const Scalar& load, const Definition& sum) {
+  if (formula.kind() != Scalar::Kind::Load || formula.operands() == load.operands() ||
+      !std::ranges::is_permutation(formula.operands(), load.operands()))
+    return false;
+  return std::ranges::any_of(load.operands(), [&](const Scalar& index) {
+    const auto moves = [&](const loops::Axis& axis) { return loops::mentions(index, axis.variable); };
+    return std::ranges::any_of(sum.axes, moves) && std::ranges::any_of(sum.reduced, moves);
+  });
+}
+
 class Inliner {
  public:
   Inliner(std::vector<Item> items, const std::set<std::string>& kept, const Target& target)
@@ -158,7 +170,8 @@ class Inliner {
       return std::nullopt;
     std::vector<std::string> with_own = sources;
     std::optional<Scalar> formula = formula_of(load, with_own);
-    if (!formula || (read_often_.contains(load.name()) && searches_in_sum(*formula, consumer)))
+    if (!formula || turns_image(*formula, load, consumer) ||
+        (read_often_.contains(load.name()) && searches_in_sum(*formula, consumer)))
       return std::nullopt;
     sources = std::move(with_own);
     return formula;

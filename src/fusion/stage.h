@@ -11,10 +11,11 @@ namespace tenon {
 
 // Of a constant that lies in panels: what a block of lanes needs of it lies side by side. Its dimensions are
 // those that are neither reduced nor run in lanes, the number of the panel, those that are reduced, in their
-// order, and the lane. The last panel goes back as far as it must to be whole.
+// order, and the lane. The last panel of each group goes back as far as it must to be whole.
 struct Panels {
   std::string buffer;
   int64_t lanes;
+  int64_t groups = 1;        // as in ContractionShape
   size_t row_axes = 1;       // of the product: blocks of rows run over so many
   bool rows_adjoin = false;  // in the other factor, each begins where what is summed of the one before ends
 };

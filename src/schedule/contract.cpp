@@ -129,7 +129,7 @@ class Contraction : ContractionPlaces {
   std::vector<Statement> add_tiles() const {
     std::vector<Scalar> products;
     for (const Scalar& product : products_in(sum_.values.front()))
-      products.push_back(Scalar::apply(product.function(), {placed(product.operands()[0], false, Dim(0)),
+      products.push_back(Scalar::apply(product.function(), {placed_in_first_lane(product.operands()[0]),
                                                             placed(product.operands()[1], false)}));
     return sum_tiles(
         sum_, {sums_, place_of_sum()}, products,
@@ -489,15 +489,16 @@ class Contraction : ContractionPlaces {
     return loop;
   }
 
-  // The blocks of lanes. Where the last one goes back into the one before, one turn does both: two threads
-  // must not write the same at once.
+  // The blocks of lanes. Where the last one of a group goes back into the one before, one turn does both: two
+  // threads must not write the same at once.
   Loop over_panels(std::vector<Statement> body) const {
     if (fills_lanes())
       return make_loop(kLanesVariable, whole_panels(), Mark::Parallel, std::move(body));
-    const Dim turn = Dim::symbol(kPanelVariable);
-    Loop both = make_loop(kLanesVariable, turn + 1 + max(turn + 2 - whole_panels(), 0), Mark::Serial,
-                          std::move(body));
-    both.begin = turn;
+    const Dim turn = Dim::symbol(kPanelVariable), turns = whole_panels_of_group();
+    const Dim group = shape_.groups == 1 ? Dim(0) : floor_div(turn, turns);
+    const Dim first = turn + group, left = turns - (turn - group * turns);
+    Loop both = make_loop(kLanesVariable, first + 1 + max(2 - left, 0), Mark::Serial, std::move(body));
+    both.begin = first;
     return make_loop(kPanelVariable, whole_panels(), Mark::Parallel, as_list(std::move(both)));
   }
 

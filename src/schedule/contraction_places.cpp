@@ -5,16 +5,22 @@ namespace tenon {
 using loops::Scalar;
 
 bool ContractionPlaces::fills_lanes() const {
-  return shape_.lanes == 1 || (lane_size().is_constant() && *lane_size().constant() % shape_.lanes == 0);
+  return shape_.lanes == 1 || (group_size().is_constant() && *group_size().constant() % shape_.lanes == 0);
 }
 bool ContractionPlaces::fills_rows() const {
   return shape_.rows == 1 || (row_size().is_constant() && *row_size().constant() % shape_.rows == 0);
 }
 
+Dim ContractionPlaces::group() const {
+  return shape_.groups == 1 ? Dim(0)
+                            : floor_div(Dim::symbol(kLanesVariable), ceil_div(group_size(), shape_.lanes));
+}
+
 Dim ContractionPlaces::first_lane() const {
-  const Dim at = Dim::symbol(kLanesVariable) * shape_.lanes;
+  const Dim at =
+      (Dim::symbol(kLanesVariable) - group() * ceil_div(group_size(), shape_.lanes)) * shape_.lanes;
   // The last block goes back as far as it must to be whole; what it computes twice is the same.
-  return fills_lanes() ? at : min(at, lane_size() - shape_.lanes);
+  return group() * group_size() + (fills_lanes() ? at : min(at, group_size() - shape_.lanes));
 }
 
 // Of this block. A last one that is not whole goes back as far as it must, so that its rows are as far apart
@@ -34,19 +40,23 @@ Dim ContractionPlaces::is_own_row() const {
 }
 
 Scalar ContractionPlaces::placed(const Scalar& scalar, bool may_leave) const {
-  return placed(scalar, may_leave, Dim::symbol(kLaneVariable));
+  return placed_at(scalar, may_leave, first_lane() + Dim::symbol(kLaneVariable));
 }
 
 Scalar ContractionPlaces::placed_across() const {
-  return placed(*shape_.across, false, shape_.both_along ? Dim::symbol(kLaneVariable) : Dim(0));
+  return shape_.both_along ? placed(*shape_.across, false) : placed_in_first_lane(*shape_.across);
 }
 
-Scalar ContractionPlaces::placed(const Scalar& scalar, bool may_leave, const Dim& lane) const {
+Scalar ContractionPlaces::placed_in_first_lane(const Scalar& across) const {
+  return placed_at(across, false, shape_.groups == 1 ? first_lane() : group() * group_size());
+}
+
+Scalar ContractionPlaces::placed_at(const Scalar& scalar, bool may_leave, const Dim& position) const {
   std::map<std::string, Dim> at;
-  place_in_axes(at, first_lane() + lane, shape_.first_lane_axis, sum_.axes.size());
+  place_in_axes(at, position, shape_.first_lane_axis, sum_.axes.size());
   if (shape_.row)
     place_in_axes(at, row(may_leave), shape_.first_row_axis, *shape_.row + 1);
-  return placed_in_panels(scalar.substitute(at), lane);
+  return placed_in_panels(scalar.substitute(at));
 }
 
 void ContractionPlaces::place_in_axes(std::map<std::string, Dim>& at, Dim position, size_t first,
@@ -59,7 +69,7 @@ void ContractionPlaces::place_in_axes(std::map<std::string, Dim>& at, Dim positi
 }
 
 // What lies in panels, in that of this block, and rows in theirs; see Panels and RowBlocks.
-Scalar ContractionPlaces::placed_in_panels(const Scalar& scalar, const Dim& lane) const {
+Scalar ContractionPlaces::placed_in_panels(const Scalar& scalar) const {
   if (!panels_)
     return scalar;
   return loops::replace_loads(scalar, [&](const Scalar& load) {
@@ -71,7 +81,7 @@ Scalar ContractionPlaces::placed_in_panels(const Scalar& scalar, const Dim& lane
     }
     if (load.name() != panels_->buffer)
       return load;
-    place.back() = Scalar::index(lane);
+    place.back() = Scalar::index(Dim::symbol(kLaneVariable));
     place[place.size() - 2 - sum_.reduced.size()] = Scalar::index(Dim::symbol(kLanesVariable));
     return Scalar::load(load.name(), load.dtype(), std::move(place));
   });

@@ -18,7 +18,10 @@ class ContractionPlaces {
   Dim lane_size() const { return shape_.lane_size(sum_); }
   Dim row_size() const { return shape_.row_size(sum_); }
   Dim row_blocks() const { return ceil_div(row_size(), shape_.rows); }
-  Dim whole_panels() const { return floor_div(lane_size(), shape_.lanes); }
+  Dim group_size() const { return floor_div(lane_size(), shape_.groups); }
+  // In each group, but for one that goes back into the one before.
+  Dim whole_panels_of_group() const { return floor_div(group_size(), shape_.lanes); }
+  Dim whole_panels() const { return whole_panels_of_group() * shape_.groups; }
 
   // Whether blocks fill the lanes, so that none reaches past the last, and the rows.
   bool fills_lanes() const;
@@ -28,9 +31,9 @@ class ContractionPlaces {
 
   // The formula with the places in this block for the axes of rows and lanes.
   loops::Scalar placed(const loops::Scalar& scalar, bool may_leave) const;
-  loops::Scalar placed(const loops::Scalar& scalar, bool may_leave, const Dim& lane) const;
-  // The factor across the lanes; where it is the same in all of a block, as it is in the first.
+  // The factor across the lanes; where it is the same in all of a group, as it is in the first.
   loops::Scalar placed_across() const;
+  loops::Scalar placed_in_first_lane(const loops::Scalar& across) const;
   // Where a position among those of all these axes is along each.
   void place_in_axes(std::map<std::string, Dim>& at, Dim position, size_t first, size_t end) const;
   std::vector<loops::Scalar> place_of_sum() const;
@@ -41,9 +44,11 @@ class ContractionPlaces {
   ContractionShape shape_;  // of the block that is being made
 
  private:
+  Dim group() const;
   Dim first_lane() const;
   Dim row(bool may_leave) const;
-  loops::Scalar placed_in_panels(const loops::Scalar& scalar, const Dim& lane) const;
+  loops::Scalar placed_at(const loops::Scalar& scalar, bool may_leave, const Dim& position) const;
+  loops::Scalar placed_in_panels(const loops::Scalar& scalar) const;
 };
 
 }  // namespace tenon

@@ -45,6 +45,7 @@ class ShapeChooser {
     if (panels) {
       shape_.first_lane_axis = sum_.axes.size() - 1;
       shape_.lanes = panels->lanes;
+      shape_.groups = panels->groups;
       shape_.first_row_axis = shape_.row.value_or(0) + 1 - panels->row_axes;
       shape_.rows = shape_.row ? best_rows(shape_.lanes) : 1;
       if (fits_tiles()) {
@@ -112,6 +113,7 @@ class ShapeChooser {
     return PanelChoice{*load,
                        {.buffer = "",
                         .lanes = shape_.lanes,
+                        .groups = shape_.groups,
                         .row_axes = shape_.row.value_or(0) + 1 - shape_.first_row_axis,
                         .rows_adjoin = shape_.row && rows_adjoin(buffers)}};
   }
@@ -350,7 +352,7 @@ class ShapeChooser {
     const std::string& lane = sum_.axes.back().variable;
     for (size_t moving = 0; moving < 2; ++moving) {
       const Scalar &along = value.operands()[moving], &across = value.operands()[1 - moving];
-      if (!mentions(along, lane) || is_same_in_blocks(across, most_lanes_) == both_along)
+      if (!mentions(along, lane) || (lanes_alike(across) >= most_lanes_) == both_along)
         continue;
       for (size_t i = 0; i + 1 < sum_.axes.size(); ++i) {
         if (mentions(along, sum_.axes[i].variable) || !mentions(across, sum_.axes[i].variable))
@@ -359,6 +361,8 @@ class ShapeChooser {
         shape_.along = along;
         shape_.across = across;
         shape_.both_along = both_along;
+        group_size_ =
+            both_along || !mentions(across, lane) ? std::nullopt : std::optional(lanes_alike(across));
       }
     }
   }
@@ -378,6 +382,18 @@ class ShapeChooser {
       if (in_lane(i) != first)
         return false;
     return true;
+  }
+
+  // How many lanes side by side have the same factor, all of them being groups of so many; 0 for none.
+  int64_t lanes_alike(const Scalar& factor) const {
+    const Axis& lane = sum_.axes.back();
+    if (!mentions(factor, lane.variable))
+      return lane.size.constant().value_or(INT64_MAX);
+    int64_t alike = 1;
+    const Scalar first = factor.substitute({{lane.variable, 0}});
+    while (alike < lane.size.constant().value_or(0) && factor.substitute({{lane.variable, alike}}) == first)
+      ++alike;
+    return is_same_in_blocks(factor, alike) ? alike : 0;
   }
 
   // Lanes run over several axes at once, the rows and columns of an image, where one alone would not fill
@@ -413,39 +429,46 @@ class ShapeChooser {
     return size;
   }
   Dim lane_size() const { return size_from(shape_.first_lane_axis); }
+  Dim group_size() const { return group_size_ ? Dim(*group_size_) : lane_size(); }
   Dim row_size() const { return shape_.row_size(sum_); }
 
   int64_t whole_lanes() const { return lanes_of_block(sum_.results.front().dtype, target_); }
 
   bool choose_sizes() {
-    const std::optional<int64_t> size = lane_size().constant();
+    const std::optional<int64_t> size = group_size().constant();
     if (size.value_or(kLeastLanes) < kLeastLanes)
       return false;
+    choose_block(size);
+    shape_.groups = size && *size % shape_.lanes != 0 ? *lane_size().constant() / *size : 1;
+    return true;
+  }
+
+  // Of groups of this size, where it is known.
+  void choose_block(const std::optional<int64_t>& size) {
     int64_t& lanes = shape_.lanes;
     lanes = size ? std::min(most_lanes_, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(*size))))
                  : most_lanes_;
     if (!shape_.row)
-      return true;
+      return;
     if (size && may_choose_lanes(*size)) {
       lanes = chosen_lanes();
       shape_.rows = best_rows(lanes);
-      return true;
+      return;
     }
     if (size && may_multiply_in_registers()) {
       choose_lanes_of_matrices();
-      return true;
+      return;
     }
     shape_.rows = best_rows(lanes);
     if (const int64_t fewer = whole_lanes() / kRegistersPerVector; size && lanes > fewer)
       take_if_faster(fewer);
     if (!size || !may_be_wide())
-      return true;
+      return;
     if (const int64_t more = whole_lanes() / kRegistersPerVector * (kRegistersPerVector + 1);
         *size % whole_lanes() != 0 && *size >= more)
       take_if_faster(more);
     if (const int64_t more = kRegistersPerVector * whole_lanes(); *size >= more)
       take_if_faster(more);
-    return true;
   }
 
   void take_if_faster(int64_t lanes) {
@@ -457,15 +480,15 @@ class ShapeChooser {
   }
   // Whether the factor across the lanes is the same in more of them, and tiles are not to have them.
   bool may_be_wide() const {
-    return !choice_.split.value_or(false) && !mentions(*shape_.across, sum_.axes.back().variable) &&
-           row_size().is_constant() && sum_.values.front().function() == Function::Multiply;
+    return !choice_.split.value_or(false) && !shape_.both_along && row_size().is_constant() &&
+           sum_.values.front().function() == Function::Multiply;
   }
 
   int64_t chosen_lanes() const { return *choice_.vectors * whole_lanes() / kRegistersPerVector; }
   // Whether the factor across the lanes is the same in all of so many.
   bool may_choose_lanes(int64_t size) const {
     return choice_.vectors && chosen_lanes() >= kLeastLanes && chosen_lanes() <= size &&
-           (!mentions(*shape_.across, sum_.axes.back().variable) || most_lanes_ % chosen_lanes() == 0);
+           (!shape_.both_along || most_lanes_ % chosen_lanes() == 0);
   }
 
   // As many rows as there are registers for their sums, beside those for the factors, which are those of a
@@ -501,7 +524,8 @@ class ShapeChooser {
                                       .turns = turns(),
                                       .element_bytes = info(shape_.across->dtype()).bytes},
                                      target_);
-    return blocks(lane_size(), lanes) * blocks(row_size(), rows) *
+    const double groups = group_size_ ? blocks(lane_size(), *group_size_) : 1;
+    return groups * blocks(group_size(), lanes) * blocks(row_size(), rows) *
            (turn * static_cast<double>(turns()) + static_cast<double>(kToEndRow * rows));
   }
   // Of the sum; many, where only running tells.
@@ -535,6 +559,8 @@ class ShapeChooser {
   const ContractionChoice& choice_;
   ContractionShape shape_;
   int64_t most_lanes_ = whole_lanes();  // of a block, in all of which the factor across them is the same
+  std::optional<int64_t>
+      group_size_;  // that of lanes which have the factor across them in common, if not all
 };
 
 }  // namespace

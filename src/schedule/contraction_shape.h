@@ -11,6 +11,7 @@ constexpr int64_t kTileSide = 16;  // of tiles of matrices, in rows and in words
 struct ContractionShape {
   size_t first_lane_axis = 0;  // lanes run over this axis and those that follow
   int64_t lanes = 1;
+  int64_t groups = 1;         // that all lanes are divided into: no block has lanes of two of them
   std::optional<size_t> row;  // the axis whose rows share what is read along the lanes
   size_t first_row_axis = 0;  // where there are rows: they run over this axis and those up to that one
   int64_t rows = 1;

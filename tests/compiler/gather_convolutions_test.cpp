@@ -75,6 +75,22 @@ TEST(GatherConvolutions, TakesWeightsThatAreComputed) {
   }
 }
 
+// As of a network that makes the weights of another.
+TEST(GatherConvolutions, TakesWeightsThatOnlyRunningTells) {
+  for (const auto& [x, v, attributes] : std::vector<std::array<const char*, 3>>{
+           {"1,32,5,6", "32,24,3,3", "strides=[2,2], dilations=[1,1], pads=[0,0,0,0], groups=1"},
+           {"2,8,5,6", "8,12,4,5", "strides=[2,3], dilations=[1,2], pads=[1,0,1,2], groups=2"},
+           {"n,16,5,6", "16,1,4,2", "strides=[2,3], dilations=[1,1], pads=[1,1,1,1], groups=16"},
+       }) {
+    const std::unique_ptr<Graph> graph =
+        read(fmt::format("graph g(%x: f32[{}], %v: f32[{}], %scale: f32[{}]) {{ %0 = mul(%v, %scale) %1 = "
+                         "conv_transpose(%x, %0, {}, output_padding=[0,0]) return %1 }}",
+                         x, v, v, attributes));
+    EXPECT_FALSE(has(kernels_in(*graph), "mod(")) << kernels_in(*graph);
+    expect_as_evaluated(*graph, {{"n", 3}});
+  }
+}
+
 // No weight is taken for 0, which would make NaN of an infinity.
 TEST(GatherConvolutions, SpreadsNoInfinity) {
   for (const char* attributes :
@@ -202,7 +218,7 @@ TEST(GatherConvolutions, AgreesUnderStrictNumerics) {
     EXPECT_NEAR(got[i], wanted[i], 1e-5) << i;
 }
 
-// Weights or sizes that only running tells, padding that takes away all that an element reaches, strides
+// Sizes that only running tells, padding that takes away all that an element reaches, strides
 // beyond reason, and such that hardly any phases would be one convolution.
 TEST(GatherConvolutions, LeavesOthersAlone) {
   const char* attributes = "strides=[2,2], dilations=[1,2], pads=[0,0,0,0], groups=2, output_padding=[0,0]";
@@ -216,13 +232,13 @@ TEST(GatherConvolutions, LeavesOthersAlone) {
         transposed("1,8,2,2", "8,4,7,7",
                    "strides=[7,7], dilations=[3,3], pads=[0,0,0,0], output_padding=[0,0]"),
         fmt::format(
-            "graph g(%x: f32[1,8,5,6], %v: f32[8,12,2,2]) {{ %0 = conv_transpose(%x, %v, {}) return %0 }}",
+            "graph g(%x: f32[1,8,5,6], %v: f32[8,k,2,2]) {{ %0 = conv_transpose(%x, %v, {}) return %0 }}",
             attributes)}) {
     const std::unique_ptr<Graph> graph = read(text);
     const std::string before = print(*graph);
     gather_convolutions(*graph);
     EXPECT_EQ(print(*graph), before);
-    expect_as_evaluated(*graph, {{"n", 4}});
+    expect_as_evaluated(*graph, {{"n", 4}, {"k", 12}});
   }
 }
 

@@ -206,6 +206,22 @@ TEST(Layouts, AreForGroupsAndConvolutionsTurnedAround) {
 
 // Of what is cut off where an image is longer, none is kept around one of any size.
 // Where each turn of a sum would have to find out anew which element is meant.
+// As where a sequence of a transformer is convolved.
+TEST(Layouts, PutZerosAroundAnImageWhoseDimensionsAreTurned) {
+  for (const char* text : {
+           "graph g(%x: f32[1,21,24], %w: f32[24,12,5]) { %0 = transpose(%x, permutation=[0,2,1]) %1 = "
+           "conv(%0, %w, strides=[1], dilations=[1], pads=[2,2], groups=2) %2 = relu(%1) return %2 }",
+           "graph g(%x: f32[2,n,9,16], %w: f32[16,1,3,3]) { %0 = transpose(%x, permutation=[0,3,1,2]) %1 = "
+           "conv(%0, %w, strides=[1,2], dilations=[1,1], pads=[1,1,1,1], groups=16) %2 = transpose(%1, "
+           "permutation=[0,2,3,1]) return %2 }",
+       }) {
+    const std::unique_ptr<Graph> graph = read(text);
+    EXPECT_FALSE(has(kernels_in(*graph), "<=")) << "no window asks whether it is inside:\n"
+                                                << kernels_in(*graph);
+    expect_as_evaluated(*graph, {{"n", 7}});
+  }
+}
+
 TEST(Layouts, CopyAnImageThatIsMirroredBeforeItIsConvolved) {
   const auto mirrored = [](std::string_view mode) {
     return read(fmt::format(R"(graph(%x: f32[1,3,20,20], %w: f32[16,3,3,3]) {{

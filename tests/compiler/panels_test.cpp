@@ -255,6 +255,22 @@ TEST(Panels, AreThreeRegistersWideWhereThatFillsThem) {
   EXPECT_FALSE(has(kernels_in(*product(3 * lanes)), panels(2, lanes / 2 * 3)));
 }
 
+// Filters of a group that fill no whole number of registers: a last panel goes back, but not into the group
+// before.
+TEST(Panels, EndWithAGroup) {
+  for (const int64_t filters : {8, 10, 12, 23, 24, 30, 40, 45, 56, 60})
+    for (const int64_t groups : {2, 3, 5}) {
+      const std::unique_ptr<Graph> graph = read(fmt::format(
+          "graph g(%x: f32[2,{},7,9], %w: f32[{},6,3,1], %w2: f32[{},1,1]) {{ %0 = conv(%x, %w, "
+          "strides=[1,2], dilations=[1,1], pads=[1,0,1,0], groups={}) %1 = add(%0, %w2) return %1 }}",
+          6 * groups, filters * groups, filters * groups, groups));
+      EXPECT_FALSE(has(kernels_with_wide_vectors(*graph), "floor((lane0"))
+          << "lanes have one factor in common:\n"
+          << kernels_with_wide_vectors(*graph);
+      expect_as_evaluated(*graph);
+    }
+}
+
 // A last panel that goes back into the one before it belongs to that one's turn: two threads must not write
 // the same at once.
 TEST(Panels, AreSharedOutAmongThreads) {
