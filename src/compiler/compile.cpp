@@ -190,9 +190,10 @@ class Compiler {
     Journal journal(NumericsBudget::Strict);
     merge_equal(*graph_, journal);
     fold_constants(*graph_, journal);
-    gather_convolutions(*graph_);
     multiply_bytes(*graph_);
     place_rows(*graph_);
+    compute_weights();
+    gather_convolutions(*graph_, options_.numerics);
     compute_weights();
     if (options_.precision == Precision::BF16 && graph_->input_count() > 0) {
       multiply_pairs(*graph_);

@@ -323,9 +323,11 @@ class Gathering {
   bool has_channels_last_ = false;
 };
 
-std::optional<Value> convolution_for(const Node& node) {
+std::optional<Value> convolution_for(const Node& node, NumericsBudget numerics) {
   const Value w = node.in("w");
-  if (const std::optional<Extents> extents = w.shape().extents(); !extents || element_count(*extents) == 0)
+  const std::optional<Extents> extents = w.shape().extents();
+  if (!extents || element_count(*extents) == 0 ||
+      (literal_of(w) == nullptr && numerics == NumericsBudget::Strict))
     return std::nullopt;
   std::optional<std::vector<Slide>> slides = slides_of(node);
   if (!slides)
@@ -339,12 +341,13 @@ std::optional<Value> convolution_for(const Node& node) {
 
 }  // namespace
 
-void gather_convolutions(Graph& graph) {
+void gather_convolutions(Graph& graph, NumericsBudget numerics) {
   for (Node* node : graph.nodes()) {
     if (!node->is("conv_transpose"))
       continue;
     const InsertBefore here(node);
-    if (const std::optional<Value> y = convolution_for(*node); y && y->type() == node->result().type())
+    if (const std::optional<Value> y = convolution_for(*node, numerics);
+        y && y->type() == node->result().type())
       graph.replace(node, {*y});
   }
 }

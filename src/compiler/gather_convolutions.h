@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ir/graph.h"
+#include "rewrite/journal.h"
 
 namespace tenon {
 
@@ -10,7 +11,8 @@ namespace tenon {
 // the weights for which d*k leaves a when divided by s, the last first: with g = gcd(s, d), every s/g-th
 // weight, on elements that are d/g apart. Phases with equally many weights that begin at the same element are
 // one convolution with more filters; those that no weight reaches are zero. All are then put between each
-// other. Only where the sizes of the weights and of padding are known, and convolutions not too many.
-void gather_convolutions(Graph& graph);
+// other. Only where the sizes of the weights and of padding are known, and convolutions not too many. Weights
+// meet the zeros around the image, of which an infinite one makes NaN: under `strict` they must be constants.
+void gather_convolutions(Graph& graph, NumericsBudget numerics);
 
 }  // namespace tenon
