@@ -9,7 +9,9 @@
 #include "ops/convolve_gradient.h"
 #include "ops/data.h"
 #include "ops/linear.h"
+#include "ops/pad.h"
 #include "ops/reduce.h"
+#include "ops/reshape.h"
 #include "ops/select.h"
 
 namespace tenon {
@@ -20,13 +22,23 @@ constexpr int32_t kOffset = 128;  // between a byte with a sign and one without
 
 Value number(Graph& graph, int32_t value) { return constant(graph, Tensor::scalar<int32_t>(value)); }
 
+std::optional<int32_t> known_number(const std::optional<Value>& value) {
+  if (!value)
+    return 0;
+  const Literal* literal = literal_of(*value);
+  return literal != nullptr && literal->count() == 1
+             ? std::optional(literal->tensor().data<int32_t>().front())
+             : std::nullopt;
+}
+
 // Bytes without a sign, and what is still to be subtracted from them.
 ShiftedBytes without_sign(const ShiftedBytes& x) {
   if (x.bytes.dtype() == DType::U8)
     return x;
   Graph& graph = x.bytes.graph();
+  const std::optional<int32_t> known = known_number(x.zero_point);
   return {cast(cast(x.bytes, DType::I32) + number(graph, kOffset), DType::U8),
-          x.zero_point ? *x.zero_point + number(graph, kOffset) : number(graph, kOffset)};
+          known ? number(graph, *known + kOffset) : *x.zero_point + number(graph, kOffset)};
 }
 
 // The weights of columns or filters as bytes with a sign, which lie as they did: row after row, or column
@@ -146,8 +158,20 @@ struct Filters {
     Tensor result(DType::F32, extents);
     const std::span<float> into = result.mutable_data<float>();
     for (int64_t i = 0; i < result.count(); ++i)
-      into[static_cast<size_t>(i)] = columns.at(i % columns.rows(), i / columns.rows());
+      into[static_cast<size_t>(i)] = static_cast<float>(weight(i));
     return result;
+  }
+  // Of the weights of each.
+  std::vector<int32_t> sums() const {
+    std::vector<int32_t> sums(static_cast<size_t>(columns.columns()));
+    for (int64_t i = 0; i < columns.columns() * columns.rows(); ++i)
+      sums[static_cast<size_t>(i / columns.rows())] += weight(i);
+    return sums;
+  }
+  // Less its zero point, as they lie.
+  int32_t weight(int64_t place) const {
+    const int64_t filter = place / columns.rows();
+    return columns.at(place % columns.rows(), filter) - columns.zero_points()[static_cast<size_t>(filter)];
   }
 
   // Each of four channels.
@@ -166,16 +190,87 @@ struct Filters {
   }
 };
 
-std::optional<int32_t> known_number(const std::optional<Value>& value) {
-  if (!value)
-    return 0;
-  const Literal* literal = literal_of(*value);
-  return literal != nullptr && literal->count() == 1
-             ? std::optional(literal->tensor().data<int32_t>().front())
-             : std::nullopt;
+bool is_byte(int32_t number) { return number >= 0 && number <= UINT8_MAX; }
+
+// Whether an integer is a byte that was widened.
+bool was_byte(Value value) {
+  while (!value.is_input() && value.node()->is("reshape"))
+    value = value.node()->operand(0);
+  if (value.is_input() || !value.node()->is("cast"))
+    return false;
+  const DType from = value.node()->operand(0).dtype();
+  return from == DType::U8 || from == DType::I8;
 }
 
-bool is_byte(int32_t number) { return number >= 0 && number <= UINT8_MAX; }
+// A convolution of bytes without a sign, around which their zero point stands.
+class ByteSums {
+ public:
+  ByteSums(ShiftedBytes x, const Filters& filters, ByteConvolution how)
+      : x_(std::move(x)), filters_(filters), how_(std::move(how)) {}
+
+  Value run(bool in_words) {
+    // One that running tells cannot be the border of a kernel, and what is summed besides sees it, too.
+    const std::optional<int32_t> known = known_number(x_.zero_point);
+    const bool subtracts_later = in_words && !are_zero(filters_.columns.zero_points());
+    if (!known || subtracts_later)
+      pad_image();
+    else
+      how_.border = *known;
+    Value sum = in_words ? conv_words(x_.bytes, constant(graph(), filters_.words()), how_)
+                         : conv_bytes(x_.bytes, constant(graph(), filters_.floats()), how_);
+    if (known != 0) {
+      std::vector<int32_t> sums = in_words ? filters_.columns.sums() : filters_.sums();
+      for (int32_t& each : sums)
+        each *= known.value_or(1);
+      const Value shift = by_filter(sums);
+      sum = sum - cast(known ? shift : *x_.zero_point * shift, sum.dtype());
+    }
+    return subtracts_later ? sum - sums_of_windows() * by_filter(filters_.columns.zero_points()) : sum;
+  }
+
+ private:
+  Graph& graph() const { return x_.bytes.graph(); }
+  int64_t spatial_rank() const { return std::ssize(how_.window.slides); }
+
+  void pad_image() {
+    std::vector<int64_t> before, after, axes;
+    for (Slide& slide : how_.window.slides) {
+      before.push_back(std::exchange(slide.before, 0));
+      after.push_back(std::exchange(slide.after, 0));
+      axes.push_back(std::ssize(axes) + 2);
+    }
+    before.insert(before.end(), after.begin(), after.end());
+    if (std::ranges::all_of(before, [](int64_t each) { return each == 0; }))
+      return;
+    const Value border =
+        x_.zero_point ? cast(reshape(*x_.zero_point, std::vector<int64_t>()), DType::U8) : Value();
+    x_.bytes = pad(x_.bytes, int_vector(graph(), before), axes, border);
+  }
+
+  // Of all channels, each less the zero point: [batch, 1, windows…].
+  Value sums_of_windows() const {
+    const Value pixels = reduce_sum(cast(x_.bytes, DType::I32), {1}, Keep::Dims);
+    Extents extents(filters_.extents.size(), 1);
+    std::copy(filters_.extents.begin() + 2, filters_.extents.end(), extents.begin() + 2);
+    const Value sums =
+        graph()
+            .create("conv", {{"x", pixels}, {"w", constant(graph(), filled(DType::I32, extents, 1))}},
+                    window_attributes(how_.window, 1))
+            ->result();
+    const auto count = static_cast<int32_t>(filters_.columns.rows());
+    return x_.zero_point ? sums - *x_.zero_point * number(graph(), count) : sums;
+  }
+
+  Value by_filter(const std::vector<int32_t>& numbers) const {
+    Extents along(static_cast<size_t>(spatial_rank()) + 1, 1);
+    along[0] = std::ssize(numbers);
+    return constant(graph(), Tensor::of<int32_t>(numbers, along));
+  }
+
+  ShiftedBytes x_;
+  const Filters& filters_;
+  ByteConvolution how_;
+};
 
 }  // namespace
 
@@ -203,40 +298,30 @@ std::optional<Value> product_of_bytes(const Node& matmul, const ShiftedBytes& x,
 
 std::optional<Value> convolution_of_bytes(const Node& conv, const ShiftedBytes& x, const ShiftedWeights& w) {
   const Extents& extents = w.bytes.extents();
-  const std::vector<Dim> kernel(extents.begin() + 2, extents.end());
-  const std::optional<Window> window = explicit_window(conv, x.bytes, kernel);
+  const std::optional<Window> window =
+      explicit_window(conv, x.bytes, std::vector<Dim>(extents.begin() + 2, extents.end()));
   const int64_t groups = conv.attr("groups");
-  if (!window || w.bytes.count() == 0 || !known_number(x.zero_point))
+  if (!window || w.bytes.count() == 0)
     return std::nullopt;
   const Columns columns(w, extents[0], false);
   const Filters filters{columns, extents};
-  const int32_t border = *known_number(x.zero_point) + (x.bytes.dtype() == DType::I8 ? kOffset : 0);
-  if (!are_zero(columns.zero_points()) || !is_byte(border))
-    return std::nullopt;
-  Graph& graph = x.bytes.graph();
   // Lanes that are filters of different groups would each read a word of their own.
   const bool in_words = extents[1] % kBytes == 0 && (groups == 1 || extents[0] / groups % kBytes == 0);
-  if (!in_words && !sums_fit_floats(columns.rows()))
+  const bool subtracts_later = !are_zero(columns.zero_points());
+  if ((subtracts_later && groups != 1) ||
+      (!in_words && !sums_fit_floats((subtracts_later ? 2 : 1) * columns.rows())))
     return std::nullopt;
+  Graph& graph = x.bytes.graph();
   // Few channels that all filters share are made floats once for all.
   if (!in_words && groups == 1 && x.zero_point) {
     const Value floats = cast(x.bytes, DType::F32) - cast(*x.zero_point, DType::F32);
     return graph.create("conv", {{"x", floats}, {"w", constant(graph, filters.floats())}}, conv.attributes())
         ->result();
   }
-  const Value bytes = without_sign(x).bytes;
-  const ByteConvolution how{.window = *window, .groups = groups, .border = border};
-  const Value sum = in_words ? conv_words(bytes, constant(graph, filters.words()), how)
-                             : conv_bytes(bytes, constant(graph, filters.floats()), how);
-  if (border == 0)
-    return sum;
-  std::vector<int32_t> shifts = columns.sums();
-  for (int32_t& each : shifts)
-    each *= border;
-  Extents along(kernel.size() + 1, 1);
-  along[0] = extents[0];
-  const Tensor shift = Tensor::of<int32_t>(shifts, along);
-  return sum - cast(constant(graph, shift), sum.dtype());
+  const std::optional<int32_t> known = known_number(x.zero_point);
+  if (known ? !is_byte(*known + (x.bytes.dtype() == DType::I8 ? kOffset : 0)) : !was_byte(*x.zero_point))
+    return std::nullopt;
+  return ByteSums(without_sign(x), filters, {.window = *window, .groups = groups}).run(in_words);
 }
 
 }  // namespace tenon

@@ -26,6 +26,7 @@
 #include "compiler/reuse_memory.h"
 #include "compiler/split_windows.h"
 #include "compiler/tuned_choices.h"
+#include "compiler/widen_convolutions.h"
 #include "ops/data.h"
 #include "ops/lower.h"
 #include "passes/passes.h"
@@ -192,6 +193,7 @@ class Compiler {
     fold_constants(*graph_, journal);
     multiply_bytes(*graph_);
     place_rows(*graph_);
+    widen_convolutions(*graph_);
     compute_weights();
     gather_convolutions(*graph_, options_.numerics);
     compute_weights();

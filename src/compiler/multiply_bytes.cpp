@@ -85,12 +85,15 @@ std::optional<ShiftedWeights> small_weights(const Literal& literal) {
     return std::nullopt;
   const Tensor wide = literal.tensor();
   const std::span<const int32_t> integers = wide.data<int32_t>();
-  if (!std::ranges::all_of(integers, [](int32_t each) { return each >= INT8_MIN && each <= INT8_MAX; }))
+  if (integers.empty())
     return std::nullopt;
-  Tensor bytes(DType::I8, literal.extents());
-  std::ranges::transform(integers, bytes.mutable_data<int8_t>().begin(),
-                         [](int32_t each) { return static_cast<int8_t>(each); });
-  return ShiftedWeights{std::move(bytes), {0}};
+  const auto [least, greatest] = std::ranges::minmax(integers);
+  if (int64_t{greatest} - least > UINT8_MAX || least < -UINT8_MAX || greatest > UINT8_MAX)
+    return std::nullopt;
+  Tensor bytes(DType::U8, literal.extents());
+  std::ranges::transform(integers, bytes.mutable_data<uint8_t>().begin(),
+                         [&](int32_t each) { return static_cast<uint8_t>(each - least); });
+  return ShiftedWeights{std::move(bytes), {-least}};
 }
 
 std::optional<ShiftedWeights> shifted_weights(Value value, int64_t axis) {

@@ -171,10 +171,22 @@ class Inliner {
     std::vector<std::string> with_own = sources;
     std::optional<Scalar> formula = formula_of(load, with_own);
     if (!formula || turns_image(*formula, load, consumer) ||
-        (read_often_.contains(load.name()) && searches_in_sum(*formula, consumer)))
+        (read_often_.contains(load.name()) &&
+         (searches_in_sum(*formula, consumer) || widens_halves(*formula))))
       return std::nullopt;
     sources = std::move(with_own);
     return formula;
+  }
+
+  // Whether an element that was computed would be made f32 again and again; constants are half as large so.
+  bool widens_halves(const Scalar& formula) const {
+    if (formula.kind() != Scalar::Kind::Apply || formula.function() != loops::Function::Cast)
+      return false;
+    const DType from = formula.operands().front().dtype();
+    bool was_computed = false;
+    loops::for_each_load(
+        formula, [&](const Scalar& load) { was_computed = was_computed || makers_.contains(load.name()); });
+    return was_computed && (from == DType::F16 || from == DType::BF16);
   }
 
   // What a buffer is made by, where one formula says it all; null where none does.

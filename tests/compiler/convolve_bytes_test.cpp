@@ -65,14 +65,40 @@ std::unique_ptr<Graph> integers(const Convolution& c) {
 TEST(ConvolveBytes, TakesAllZeroPoints) {
   for (const char* x : {"u8", "i8"})
     for (const char* w : {"u8", "i8"})
-      for (const int64_t less_x : {0, 77}) {
-        const std::unique_ptr<Graph> graph = integers({.x = x,
-                                                       .w = w,
-                                                       .image = {2, 8, 7, 9},
-                                                       .filters = {20, 8, 3, 3},
-                                                       .less_x = less_x,
-                                                       .less_w = std::string_view(w) == "u8" ? 128 : 0});
-        EXPECT_TRUE(has(kernels_in(*graph), "dot_bytes(")) << kernels_in(*graph);
+      for (const int64_t less_x : {0, 77})
+        for (const int64_t less_w : {0, 15}) {
+          const std::unique_ptr<Graph> graph =
+              integers({.x = x,
+                        .w = w,
+                        .image = {2, 8, 7, 9},
+                        .filters = {20, 8, 3, 3},
+                        .less_x = less_x,
+                        .less_w = less_w + (std::string_view(w) == "u8" ? 128 : 0)});
+          EXPECT_TRUE(has(kernels_in(*graph), "dot_bytes(")) << kernels_in(*graph);
+          expect_as_evaluated(*graph);
+        }
+}
+
+// As where each run quantises its images anew.
+TEST(ConvolveBytes, TakesZeroPointsThatOnlyRunningTells) {
+  for (const char* padding : {"0,0,0,0", "1,2,0,1"})
+    for (const int64_t channels : {3, 8})
+      for (const char* zero_w : {"128", "143"}) {
+        const std::unique_ptr<Graph> graph =
+            read(fmt::format(R"(graph g(%x: f32[2,{0},7,9]) {{
+        %q, %s, %z = dynamic_quantize(%x)
+        %w = {1}
+        %a0 = cast(%q, to=i32)
+        %za = cast(%z, to=i32)
+        %a = sub(%a0, %za)
+        %b0 = cast(%w, to=i32)
+        %zb = constant(value=i32[] {{{2}}})
+        %b = sub(%b0, %zb)
+        %y = conv(%a, %b, strides=[1,2], dilations=[2,1], pads=[{3}])
+        return %y
+      }})",
+                             channels, bytes("u8", {20, channels, 2, 3}, 7), zero_w, padding));
+        EXPECT_EQ(has(kernels_in(*graph), "dot_bytes("), channels == 8) << kernels_in(*graph);
         expect_as_evaluated(*graph);
       }
 }
@@ -132,11 +158,12 @@ TEST(ConvolveBytes, ReadsAsFloatsWhatIsNotFourAtATime) {
   }
 }
 
-// Windows of different sums of x, a border that is no byte, and sums that floats would round.
+// Groups with different sums of x, a border that is no byte, and sums that floats would round.
 TEST(ConvolveBytes, LeavesAloneOtherConvolutions) {
-  for (const Convolution& c : {Convolution{.image = {1, 8, 6, 6}, .filters = {16, 8, 3, 3}, .less_w = 5},
-                               Convolution{.image = {1, 8, 6, 6}, .filters = {16, 8, 3, 3}, .less_x = 300},
-                               Convolution{.image = {1, 101, 6, 6}, .filters = {16, 101, 3, 3}}}) {
+  for (const Convolution& c :
+       {Convolution{.image = {1, 8, 6, 6}, .filters = {16, 4, 3, 3}, .groups = 2, .less_w = 5},
+        Convolution{.image = {1, 8, 6, 6}, .filters = {16, 8, 3, 3}, .less_x = 300},
+        Convolution{.image = {1, 101, 6, 6}, .filters = {16, 101, 3, 3}}}) {
     const std::unique_ptr<Graph> graph = integers(c);
     EXPECT_FALSE(has(kernels_in(*graph), "dot_bytes(")) << kernels_in(*graph);
     EXPECT_FALSE(has(kernels_in(*graph), "f32(x0")) << kernels_in(*graph);

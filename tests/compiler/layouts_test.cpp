@@ -181,6 +181,30 @@ TEST(Layouts, AreForImagesOfAnyRankSizeAndDtype) {
     })"));
 }
 
+// Halves are made f32 where an image is put down, and not for each product.
+TEST(Layouts, HoldHalvesAsFloats) {
+  for (const char* dtype : {"f16", "bf16"}) {
+    const std::unique_ptr<Graph> graph = read(fmt::format(
+        R"(graph g(%x: {0}[1,16,12,12], %y: {0}[1,16,12,12], %w: {0}[32,32,3,3], %w2: {0}[32,16,2,2]) {{
+        %0 = concat([%x, %y], axis=1)
+        %1 = conv(%0, %w, strides=[1,1], dilations=[1,1], pads=[1,1,1,1])
+        %2 = conv_transpose(%1, %w2, strides=[2,2], dilations=[1,1], pads=[0,0,0,0], output_padding=[0,0])
+        return %1, %2
+      }})",
+        dtype));
+    EXPECT_FALSE(has(kernels_in(*graph), "+= f32(")) << kernels_in(*graph);
+    EXPECT_FALSE(has(kernels_in(*graph), " * f32(")) << kernels_in(*graph);
+    const Data inputs = inputs_for(*graph, {});
+    const Data wanted = evaluate(*graph, inputs), got = compile(*graph, without_cache())->run(inputs);
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      EXPECT_EQ(got[i].tensor().dtype(), wanted[i].tensor().dtype());
+      const std::vector<double> a = widen<double>(got[i].tensor()), b = widen<double>(wanted[i].tensor());
+      for (size_t k = 0; k < a.size(); ++k)
+        ASSERT_NEAR(a[k], b[k], (dtype == std::string_view("f16") ? 2e-3 : 2e-2) * (1 + std::abs(b[k])));
+    }
+  }
+}
+
 // A factor may be another in each lane though what it reads is the same.
 TEST(Layouts, TellLanesApartByConditions) {
   expect_as_evaluated(*read(R"(graph g(%a: f32[64,32,1], %b: f32[1,32,64]) {

@@ -1,0 +1,13 @@
+// widen_convolutions.h — convolutions of halves, computed in f32.
+#pragma once
+
+#include "ir/graph.h"
+
+namespace tenon {
+
+// Sums of products of f16 and bf16 are added up in f32 anyway. Where their factors are made f32 once, and not
+// again for each product, convolutions of halves are as fast as those of f32, in tiles too. Products of
+// matrices are left alone: their weights are read once where there are few rows, and are half as large so.
+void widen_convolutions(Graph& graph);
+
+}  // namespace tenon
