@@ -24,6 +24,7 @@
 #include "compiler/place_rows.h"
 #include "compiler/rename_kernel.h"
 #include "compiler/reuse_memory.h"
+#include "compiler/split_groups.h"
 #include "compiler/split_windows.h"
 #include "compiler/tuned_choices.h"
 #include "compiler/widen_convolutions.h"
@@ -197,6 +198,7 @@ class Compiler {
     compute_weights();
     gather_convolutions(*graph_, options_.numerics);
     compute_weights();
+    split_groups(*graph_);
     if (options_.precision == Precision::BF16 && graph_->input_count() > 0) {
       multiply_pairs(*graph_);
       compute_weights();

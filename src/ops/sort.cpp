@@ -63,13 +63,17 @@ Data eval(const Call& c) {
     lanes.for_each([&](size_t start) {
       std::vector<int64_t> order = count_up(size);
       // Of equal elements the first comes first.
-      std::partial_sort(order.begin(), order.begin() + count, order.end(), [&](int64_t a, int64_t b) {
+      const auto is_before = [&](int64_t a, int64_t b) {
         const T &p = values[start + static_cast<size_t>(a) * stride],
                 &q = values[start + static_cast<size_t>(b) * stride];
         if (comes_before(p, q) || comes_before(q, p))
           return largest ? comes_before(q, p) : comes_before(p, q);
         return a < b;
-      });
+      };
+      if (count == size)
+        std::sort(order.begin(), order.end(), is_before);
+      else
+        std::partial_sort(order.begin(), order.begin() + count, order.end(), is_before);
       // The lane of the result is the same, but for its length.
       const size_t before = start / (static_cast<size_t>(size) * stride);
       const size_t first = before * static_cast<size_t>(count) * stride + start % stride;

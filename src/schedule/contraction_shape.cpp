@@ -323,7 +323,7 @@ class ShapeChooser {
   // empty, and those of several groups all fill it: the lanes of each then choose theirs of the elements that
   // all of them read.
   bool fills_by_groups() const {
-    return most_lanes_ <= whole_lanes() / kRegistersPerVector / 4 &&
+    return group_size_ == most_lanes_ && most_lanes_ <= whole_lanes() / kRegistersPerVector / 4 &&
            sum_.axes.back().size.constant().value_or(1) % whole_lanes() == 0;
   }
 

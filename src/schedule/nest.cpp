@@ -74,7 +74,7 @@ class NestBuilder {
         map();
         break;
       case Pattern::Rows:
-        rows();
+        rows(static_cast<size_t>(group_.rows));
         break;
       case Pattern::Contract:
         contract();
@@ -289,8 +289,7 @@ class NestBuilder {
 
   // --- row by row ---
 
-  void rows() {
-    const auto shared = static_cast<size_t>(group_.rows);
+  void rows(size_t shared) {
     std::vector<Definition> definitions;
     for (size_t i = 0; i < stages_.size(); ++i)
       definitions.push_back(renamed(stages_[i].definition, shared, fmt::format("s{}", i)));
@@ -321,6 +320,10 @@ class NestBuilder {
       return;
     }
     const Definition& sum = definitions.front();
+    if (sums_along_memory(sum)) {
+      rows(sum.axes.size());
+      return;
+    }
     std::vector<Axis> axes = sum.axes;
     std::vector<Statement> body;
     for (const Definition& definition : definitions)
@@ -368,6 +371,26 @@ class NestBuilder {
                            .body = std::move(within)});
     axes.push_back({outer, ceil_div(lane.size, tile)});
     kernel_.body = around(axes, Mark::Parallel, std::move(body));
+  }
+
+  // Whether the turns of a sum fill vectors that lie side by side in memory, and results do not, as where
+  // windows move by all of their size.
+  bool sums_along_memory(const Definition& sum) const {
+    if (sum.axes.empty() || sum.reduced.empty())
+      return false;
+    const Axis &lane = sum.axes.back(), &turn = sum.reduced.back();
+    bool all = turn.size.constant().value_or(0) * 4 >= target_.vector_bytes, any = false;
+    loops::for_each_load(sum.values.front(), [&](const Scalar& load) {
+      const auto moves_by = [&](const Axis& axis, const Dim& step) {
+        if (load.operands().empty() || load.operands().back().kind() != Scalar::Kind::Index)
+          return false;
+        const Dim& last = load.operands().back().index();
+        return last.substitute({{axis.variable, Dim::symbol(axis.variable) + 1}}) - last == step;
+      };
+      any = true;
+      all = all && moves_by(turn, 1) && !moves_by(lane, 1) && !moves_by(lane, 0);
+    });
+    return all && any;
   }
 
   static void redirect(std::vector<Statement>& body, const std::map<std::string, DType>& own,

@@ -205,6 +205,23 @@ TEST(Layouts, HoldHalvesAsFloats) {
   }
 }
 
+// Lanes run along what lies side by side: the windows of a pooling, where these move by all of their size.
+TEST(Layouts, LetLanesRunAlongWindows) {
+  const auto pooling = [](int64_t kernel, int64_t stride) {
+    return read(
+        fmt::format("graph g(%x: f32[2,5,60,60]) {{ %0 = average_pool(%x, kernel=[{0},{0}], "
+                    "strides=[{1},{1}], dilations=[1,1], pads=[0,0,0,0]) %1 = relu(%0) return %1 }}",
+                    kernel, stride));
+  };
+  for (const auto& [kernel, stride, along] : std::vector<std::tuple<int64_t, int64_t, bool>>{
+           {30, 30, true}, {20, 19, true}, {3, 2, false}, {20, 1, false}}) {
+    const std::unique_ptr<Graph> graph = pooling(kernel, stride);
+    const std::string sums = fmt::format("k1 in 0..{} vector", kernel);
+    EXPECT_EQ(has(kernels_in(*graph), sums), along) << kernels_in(*graph);
+    expect_as_evaluated(*graph);
+  }
+}
+
 // A factor may be another in each lane though what it reads is the same.
 TEST(Layouts, TellLanesApartByConditions) {
   expect_as_evaluated(*read(R"(graph g(%a: f32[64,32,1], %b: f32[1,32,64]) {

@@ -258,7 +258,7 @@ TEST(Panels, AreThreeRegistersWideWhereThatFillsThem) {
 // Filters of a group that fill no whole number of registers: a last panel goes back, but not into the group
 // before.
 TEST(Panels, EndWithAGroup) {
-  for (const int64_t filters : {8, 10, 12, 23, 24, 30, 40, 45, 56, 60})
+  for (const int64_t filters : {5, 6, 8, 10, 12, 23, 24, 30, 40, 45, 56, 60})
     for (const int64_t groups : {2, 3, 5}) {
       const std::unique_ptr<Graph> graph = read(fmt::format(
           "graph g(%x: f32[2,{},7,9], %w: f32[{},6,3,1], %w2: f32[{},1,1]) {{ %0 = conv(%x, %w, "
@@ -269,6 +269,22 @@ TEST(Panels, EndWithAGroup) {
           << kernels_with_wide_vectors(*graph);
       expect_as_evaluated(*graph);
     }
+}
+
+// By weights that only running tells, each group is convolved by itself.
+TEST(Panels, AreOfOneGroupWhereWeightsAreComputed) {
+  const auto convolution = [](int64_t channels, int64_t filters, int64_t groups) {
+    return read(
+        fmt::format("graph g(%x: f32[2,{},7,9], %v: f32[{},{},3,1]) {{ %0 = conv(%x, %v, "
+                    "strides=[1,2], dilations=[1,1], pads=[1,0,1,0], groups={}) return %0 }}",
+                    channels * groups, filters * groups, channels, groups));
+  };
+  for (const int64_t groups : {2, 3}) {
+    EXPECT_FALSE(has(kernels_in(*convolution(6, 12, groups)), "floor(r0/12)"));
+    expect_as_evaluated(*convolution(6, 12, groups));
+    EXPECT_TRUE(has(kernels_in(*convolution(6, 2, groups)), "floor(")) << "too few filters";
+    expect_as_evaluated(*convolution(6, 2, groups));
+  }
 }
 
 // A last panel that goes back into the one before it belongs to that one's turn: two threads must not write
