@@ -154,6 +154,13 @@ struct Filters {
 
   int64_t cells() const { return columns.rows() / extents[1]; }
 
+  // Whether sums of products with bytes are exact in floats. Weights less a zero point have a bit more.
+  bool sums_fit_floats() const {
+    const std::vector<int32_t>& left = columns.zero_points();
+    return std::ranges::all_of(left, [](int32_t each) { return each >= INT8_MIN && each <= INT8_MAX; }) &&
+           tenon::sums_fit_floats((are_zero(left) ? 1 : 2) * columns.rows());
+  }
+
   Tensor floats() const {
     Tensor result(DType::F32, extents);
     const std::span<float> into = result.mutable_data<float>();
@@ -161,14 +168,14 @@ struct Filters {
       into[static_cast<size_t>(i)] = static_cast<float>(weight(i));
     return result;
   }
-  // Of the weights of each.
+  // For each filter, that of its weights.
   std::vector<int32_t> sums() const {
     std::vector<int32_t> sums(static_cast<size_t>(columns.columns()));
     for (int64_t i = 0; i < columns.columns() * columns.rows(); ++i)
       sums[static_cast<size_t>(i / columns.rows())] += weight(i);
     return sums;
   }
-  // Less its zero point, as they lie.
+  // The weight at a place among all of them, less its zero point.
   int32_t weight(int64_t place) const {
     const int64_t filter = place / columns.rows();
     return columns.at(place % columns.rows(), filter) - columns.zero_points()[static_cast<size_t>(filter)];
@@ -192,14 +199,11 @@ struct Filters {
 
 bool is_byte(int32_t number) { return number >= 0 && number <= UINT8_MAX; }
 
-// Whether an integer is a byte that was widened.
-bool was_byte(Value value) {
+// Whether an integer is a byte of this kind that was widened.
+bool was_byte(Value value, DType dtype) {
   while (!value.is_input() && value.node()->is("reshape"))
     value = value.node()->operand(0);
-  if (value.is_input() || !value.node()->is("cast"))
-    return false;
-  const DType from = value.node()->operand(0).dtype();
-  return from == DType::U8 || from == DType::I8;
+  return !value.is_input() && value.node()->is("cast") && value.node()->operand(0).dtype() == dtype;
 }
 
 // A convolution of bytes without a sign, around which their zero point stands.
@@ -221,7 +225,7 @@ class ByteSums {
     if (known != 0) {
       std::vector<int32_t> sums = in_words ? filters_.columns.sums() : filters_.sums();
       for (int32_t& each : sums)
-        each *= known.value_or(1);
+        each = static_cast<int32_t>(int64_t{each} * known.value_or(1));
       const Value shift = by_filter(sums);
       sum = sum - cast(known ? shift : *x_.zero_point * shift, sum.dtype());
     }
@@ -230,7 +234,6 @@ class ByteSums {
 
  private:
   Graph& graph() const { return x_.bytes.graph(); }
-  int64_t spatial_rank() const { return std::ssize(how_.window.slides); }
 
   void pad_image() {
     std::vector<int64_t> before, after, axes;
@@ -262,7 +265,7 @@ class ByteSums {
   }
 
   Value by_filter(const std::vector<int32_t>& numbers) const {
-    Extents along(static_cast<size_t>(spatial_rank()) + 1, 1);
+    Extents along(how_.window.slides.size() + 1, 1);
     along[0] = std::ssize(numbers);
     return constant(graph(), Tensor::of<int32_t>(numbers, along));
   }
@@ -307,9 +310,10 @@ std::optional<Value> convolution_of_bytes(const Node& conv, const ShiftedBytes& 
   const Filters filters{columns, extents};
   // Lanes that are filters of different groups would each read a word of their own.
   const bool in_words = extents[1] % kBytes == 0 && (groups == 1 || extents[0] / groups % kBytes == 0);
-  const bool subtracts_later = !are_zero(columns.zero_points());
-  if ((subtracts_later && groups != 1) ||
-      (!in_words && !sums_fit_floats((subtracts_later ? 2 : 1) * columns.rows())))
+  const std::optional<int32_t> known = known_number(x.zero_point);
+  if ((!are_zero(columns.zero_points()) && groups != 1) || (!in_words && !filters.sums_fit_floats()) ||
+      (known ? !is_byte(*known + (x.bytes.dtype() == DType::I8 ? kOffset : 0))
+             : !was_byte(*x.zero_point, x.bytes.dtype())))
     return std::nullopt;
   Graph& graph = x.bytes.graph();
   // Few channels that all filters share are made floats once for all.
@@ -318,9 +322,6 @@ std::optional<Value> convolution_of_bytes(const Node& conv, const ShiftedBytes& 
     return graph.create("conv", {{"x", floats}, {"w", constant(graph, filters.floats())}}, conv.attributes())
         ->result();
   }
-  const std::optional<int32_t> known = known_number(x.zero_point);
-  if (known ? !is_byte(*known + (x.bytes.dtype() == DType::I8 ? kOffset : 0)) : !was_byte(*x.zero_point))
-    return std::nullopt;
   return ByteSums(without_sign(x), filters, {.window = *window, .groups = groups}).run(in_words);
 }
 

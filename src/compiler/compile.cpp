@@ -197,8 +197,8 @@ class Compiler {
     widen_convolutions(*graph_);
     compute_weights();
     gather_convolutions(*graph_, options_.numerics);
-    compute_weights();
-    split_groups(*graph_);
+    compute_weights();      // of what was gathered
+    split_groups(*graph_);  // by weights that are still no constants
     if (options_.precision == Precision::BF16 && graph_->input_count() > 0) {
       multiply_pairs(*graph_);
       compute_weights();

@@ -116,7 +116,7 @@ Value reshape_to(Value x, const std::vector<Size>& sizes) {
 // For each spatial dimension, some of its reaches that follow each other.
 using Phases = std::vector<std::span<const Reach>>;
 
-// A transposed convolution of which all is known.
+// A transposed convolution whose sizes are known as far as they must be.
 class Gathering {
  public:
   Gathering(Value x, Value w, int64_t groups, std::vector<Slide> slides)

@@ -6,7 +6,7 @@
 namespace tenon {
 namespace {
 
-constexpr int64_t kMostGroups = 32;   // for each of which a kernel is compiled
+constexpr int64_t kMostGroups = 16;   // for each of which a kernel is compiled
 constexpr int64_t kLeastFilters = 4;  // that pay for reading the pixels of a group together
 
 std::optional<Value> parts_of(const Node& node) {
@@ -14,8 +14,9 @@ std::optional<Value> parts_of(const Node& node) {
     return std::nullopt;
   const Value x = node.in("x"), w = node.in("w");
   const int64_t groups = node.attr("groups");
-  if (groups < 2 || groups > kMostGroups || literal_of(w) != nullptr || !w.dim(0).is_constant() ||
-      !w.dim(1).is_constant() || x.dim(1) != w.dim(1) * groups)
+  if (groups < 2 || groups > kMostGroups || literal_of(w) != nullptr || !x.shape().ranked() ||
+      !w.shape().ranked() || !w.dim(0).is_constant() || !w.dim(1).is_constant() ||
+      x.dim(1) != w.dim(1) * groups)
     return std::nullopt;
   const int64_t filters = *w.dim(0).constant() / groups, channels = *w.dim(1).constant();
   if (filters < kLeastFilters)

@@ -1,6 +1,7 @@
 #include "schedule/contraction_shape.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 
 namespace tenon {
@@ -304,6 +305,8 @@ class ShapeChooser {
     const Scalar value = product();
     if (!is_product(value))
       return;
+    for (size_t i = 0; i < 2; ++i)
+      lanes_alike_[i] = lanes_alike(value.operands()[i]);
     for (int64_t lanes = whole_lanes(); lanes >= kLeastLanes && !shape_.row; lanes /= 2) {
       most_lanes_ = lanes;
       choose_factors(value, false);
@@ -352,7 +355,7 @@ class ShapeChooser {
     const std::string& lane = sum_.axes.back().variable;
     for (size_t moving = 0; moving < 2; ++moving) {
       const Scalar &along = value.operands()[moving], &across = value.operands()[1 - moving];
-      if (!mentions(along, lane) || (lanes_alike(across) >= most_lanes_) == both_along)
+      if (!mentions(along, lane) || (lanes_alike_[1 - moving] >= most_lanes_) == both_along)
         continue;
       for (size_t i = 0; i + 1 < sum_.axes.size(); ++i) {
         if (mentions(along, sum_.axes[i].variable) || !mentions(across, sum_.axes[i].variable))
@@ -362,7 +365,7 @@ class ShapeChooser {
         shape_.across = across;
         shape_.both_along = both_along;
         group_size_ =
-            both_along || !mentions(across, lane) ? std::nullopt : std::optional(lanes_alike(across));
+            both_along || !mentions(across, lane) ? std::nullopt : std::optional(lanes_alike_[1 - moving]);
       }
     }
   }
@@ -384,11 +387,11 @@ class ShapeChooser {
     return true;
   }
 
-  // How many lanes side by side have the same factor, all of them being groups of so many; 0 for none.
+  // How many lanes side by side have the same factor, all lanes being groups of so many; 0 for none.
   int64_t lanes_alike(const Scalar& factor) const {
     const Axis& lane = sum_.axes.back();
     if (!mentions(factor, lane.variable))
-      return lane.size.constant().value_or(INT64_MAX);
+      return INT64_MAX;
     int64_t alike = 1;
     const Scalar first = factor.substitute({{lane.variable, 0}});
     while (alike < lane.size.constant().value_or(0) && factor.substitute({{lane.variable, alike}}) == first)
@@ -439,6 +442,7 @@ class ShapeChooser {
     if (size.value_or(kLeastLanes) < kLeastLanes)
       return false;
     choose_block(size);
+    // Where blocks fill groups, they need not know of these.
     shape_.groups = size && *size % shape_.lanes != 0 ? *lane_size().constant() / *size : 1;
     return true;
   }
@@ -558,9 +562,9 @@ class ShapeChooser {
   const Target& target_;
   const ContractionChoice& choice_;
   ContractionShape shape_;
-  int64_t most_lanes_ = whole_lanes();  // of a block, in all of which the factor across them is the same
-  std::optional<int64_t>
-      group_size_;  // that of lanes which have the factor across them in common, if not all
+  int64_t most_lanes_ = whole_lanes();       // of a block, in all of which the factor across them is the same
+  std::array<int64_t, 2> lanes_alike_ = {};  // by the factors of the product
+  std::optional<int64_t> group_size_;        // of lanes with one factor across them, if not all have one
 };
 
 }  // namespace

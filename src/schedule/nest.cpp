@@ -379,7 +379,8 @@ class NestBuilder {
     if (sum.axes.empty() || sum.reduced.empty())
       return false;
     const Axis &lane = sum.axes.back(), &turn = sum.reduced.back();
-    bool all = turn.size.constant().value_or(0) * 4 >= target_.vector_bytes, any = false;
+    const int64_t bytes = turn.size.constant().value_or(0) * info(sum.results.front().dtype).bytes;
+    bool all = bytes >= target_.vector_bytes, any = false;
     loops::for_each_load(sum.values.front(), [&](const Scalar& load) {
       const auto moves_by = [&](const Axis& axis, const Dim& step) {
         if (load.operands().empty() || load.operands().back().kind() != Scalar::Kind::Index)

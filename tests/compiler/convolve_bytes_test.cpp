@@ -171,6 +171,38 @@ TEST(ConvolveBytes, LeavesAloneOtherConvolutions) {
   }
 }
 
+// Zero points that are no bytes, or bytes of another kind than the image, and weights far from theirs: floats
+// would round, and a border would be another byte.
+TEST(ConvolveBytes, TakesOnlyZeroPointsThatAreBytes) {
+  const auto expect_exact = [](int64_t channels, int64_t filters, int64_t zero_w, const Tensor& zero_point) {
+    const std::unique_ptr<Graph> graph = read(fmt::format(R"(graph g(%x: u8[1,{0},6,6], %z: {1}[]) {{
+        %w = {2}
+        %a0 = cast(%x, to=i32)
+        %za = cast(%z, to=i32)
+        %a = sub(%a0, %za)
+        %b0 = cast(%w, to=i32)
+        %zb = constant(value=i32[] {{{3}}})
+        %b = sub(%b0, %zb)
+        %y = conv(%a, %b, strides=[1,1], dilations=[1,1], pads=[1,1,1,1])
+        return %y
+      }})",
+                                                          channels, name(zero_point.dtype()),
+                                                          bytes("u8", {filters, channels, 3, 3}, 7), zero_w));
+    std::vector<double> pixels(static_cast<size_t>(channels) * 36);
+    for (size_t i = 0; i < pixels.size(); ++i)
+      pixels[i] = static_cast<double>(i * 89 % 256);
+    const Data inputs = {Datum(narrow<double>(DType::U8, {1, channels, 6, 6}, pixels)), Datum(zero_point)};
+    EXPECT_EQ(widen<double>(compile(*graph, without_cache())->run(inputs).front().tensor()),
+              widen<double>(evaluate(*graph, inputs).front().tensor()));
+  };
+  for (const int64_t channels : {3, 8}) {
+    expect_exact(channels, 20, 128, Tensor::scalar<int64_t>(1234567));
+    expect_exact(channels, 20, 128, Tensor::scalar<int8_t>(-5));
+    expect_exact(channels, 300, 100000, Tensor::scalar<uint8_t>(7));
+    expect_exact(channels, 300, 143, Tensor::scalar<uint8_t>(7));
+  }
+}
+
 // --- dequantised numbers ---
 
 struct Quantised {

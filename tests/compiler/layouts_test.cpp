@@ -181,6 +181,18 @@ TEST(Layouts, AreForImagesOfAnyRankSizeAndDtype) {
     })"));
 }
 
+// Weights that are read once are read as they are.
+TEST(Layouts, LeaveHalvesForOnePixel) {
+  const auto convolution = [](int64_t size) {
+    return read(
+        fmt::format("graph g(%x: f16[1,64,{0},{0}], %w: f16[32,64,1,1]) {{ %0 = conv(%x, %w, "
+                    "strides=[1,1], dilations=[1,1], pads=[0,0,0,0]) return %0 }}",
+                    size));
+  };
+  EXPECT_TRUE(has(kernels_in(*convolution(1)), "x1: f16[")) << kernels_in(*convolution(1));
+  EXPECT_FALSE(has(kernels_in(*convolution(2)), "x1: f16[")) << kernels_in(*convolution(2));
+}
+
 // Halves are made f32 where an image is put down, and not for each product.
 TEST(Layouts, HoldHalvesAsFloats) {
   for (const char* dtype : {"f16", "bf16"}) {
@@ -245,8 +257,6 @@ TEST(Layouts, AreForGroupsAndConvolutionsTurnedAround) {
     })"));
 }
 
-// Of what is cut off where an image is longer, none is kept around one of any size.
-// Where each turn of a sum would have to find out anew which element is meant.
 // As where a sequence of a transformer is convolved.
 TEST(Layouts, PutZerosAroundAnImageWhoseDimensionsAreTurned) {
   for (const char* text : {
@@ -263,6 +273,7 @@ TEST(Layouts, PutZerosAroundAnImageWhoseDimensionsAreTurned) {
   }
 }
 
+// Where each turn of a sum would have to find out anew which element is meant.
 TEST(Layouts, CopyAnImageThatIsMirroredBeforeItIsConvolved) {
   const auto mirrored = [](std::string_view mode) {
     return read(fmt::format(R"(graph(%x: f32[1,3,20,20], %w: f32[16,3,3,3]) {{
@@ -300,6 +311,7 @@ TEST(Layouts, ReachNormalisedInstances) {
                         {{"n", 33}});
 }
 
+// Of what is cut off where an image is longer, none is kept around one of any size.
 TEST(Layouts, PutNoWideBordersAroundImagesThatAreCutOff) {
   const auto cut = [](int64_t end) {
     return read(fmt::format(R"(graph g(%x: f32[n,16,h,v], %w: f32[16,16,3,3]) {{

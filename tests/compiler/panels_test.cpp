@@ -271,6 +271,15 @@ TEST(Panels, EndWithAGroup) {
     }
 }
 
+// All lanes of an image have one factor in common, however few there are in a row of it.
+TEST(Panels, RunOverRowsOfSmallImages) {
+  const std::unique_ptr<Graph> graph = read(
+      "graph g(%x: f32[1,16,28,28], %v: f32[16,16,3,3]) { %0 = conv(%x, %v, strides=[1,1], dilations=[1,1], "
+      "pads=[1,1,1,1]) return %0 }");
+  EXPECT_FALSE(has(kernels_with_wide_vectors(*graph), "lane0 in 0..16")) << kernels_with_wide_vectors(*graph);
+  expect_as_evaluated(*graph);
+}
+
 // By weights that only running tells, each group is convolved by itself.
 TEST(Panels, AreOfOneGroupWhereWeightsAreComputed) {
   const auto convolution = [](int64_t channels, int64_t filters, int64_t groups) {
@@ -280,11 +289,13 @@ TEST(Panels, AreOfOneGroupWhereWeightsAreComputed) {
                     channels * groups, filters * groups, channels, groups));
   };
   for (const int64_t groups : {2, 3}) {
-    EXPECT_FALSE(has(kernels_in(*convolution(6, 12, groups)), "floor(r0/12)"));
+    EXPECT_FALSE(has(kernels_in(*convolution(6, 12, groups)), "/12)"));
     expect_as_evaluated(*convolution(6, 12, groups));
     EXPECT_TRUE(has(kernels_in(*convolution(6, 2, groups)), "floor(")) << "too few filters";
     expect_as_evaluated(*convolution(6, 2, groups));
   }
+  EXPECT_TRUE(has(kernels_in(*convolution(2, 4, 17)), "floor(")) << "too many groups";
+  expect_as_evaluated(*convolution(2, 4, 17));
 }
 
 // A last panel that goes back into the one before it belongs to that one's turn: two threads must not write
