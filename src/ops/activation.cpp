@@ -86,7 +86,8 @@ std::vector<Value> decompose_gelu(const Node& n) {
 }
 std::vector<Value> decompose_silu(const Node& n) {
   const Value x = n.in("x");
-  return {x * sigmoid(n.attr("alpha").as<double>() * x)};
+  const double alpha = n.attr("alpha");
+  return {x * sigmoid(alpha == 1 ? x : alpha * x)};
 }
 std::vector<Value> decompose_softplus(const Node& n) { return {softplus_nodes(n.in("x"))}; }
 std::vector<Value> decompose_mish(const Node& n) {

@@ -120,6 +120,16 @@ TEST(WriteOnnx, SamplesInSimplerOpsWhereTheOpsetHasNoOpForIt) {
   expect_near(evaluate(*older, inputs)[0], evaluate(*graph, inputs)[0].tensor(), 1e-5);
 }
 
+TEST(WriteOnnx, MultipliesByNoOneToWriteSilu) {
+  const auto nodes = [](std::string_view attributes) {
+    return written(fmt::format("graph(%x: f32[2]) {{ %0 = silu(%x{}) return %0 }}", attributes),
+                   {.opset = 13})
+        .nodes;
+  };
+  EXPECT_EQ(nodes(""), "Sigmoid(x) -> sigmoid\nMul(x, sigmoid) -> output\n");
+  EXPECT_NE(nodes(", alpha=2.0").find("Sigmoid(mul)"), std::string::npos) << nodes(", alpha=2.0");
+}
+
 TEST(WriteOnnx, NamesTheConstantThatCannotBeComputed) {
   refuse<UserError>(R"(
     graph(%x: i64[1]) {
