@@ -258,8 +258,8 @@ TEST(Panels, AreThreeRegistersWideWhereThatFillsThem) {
 // Filters of a group that fill no whole number of registers: a last panel goes back, but not into the group
 // before.
 TEST(Panels, EndWithAGroup) {
-  for (const int64_t filters : {5, 6, 8, 10, 12, 23, 24, 30, 40, 45, 56, 60})
-    for (const int64_t groups : {2, 3, 5}) {
+  for (const int64_t filters : {6, 12, 23, 30, 60})
+    for (const int64_t groups : {2, 3}) {
       const std::unique_ptr<Graph> graph = read(fmt::format(
           "graph g(%x: f32[2,{},7,9], %w: f32[{},6,3,1], %w2: f32[{},1,1]) {{ %0 = conv(%x, %w, "
           "strides=[1,2], dilations=[1,1], pads=[1,0,1,0], groups={}) %1 = add(%0, %w2) return %1 }}",
