@@ -168,6 +168,13 @@ struct Filters {
       into[static_cast<size_t>(i)] = static_cast<float>(weight(i));
     return result;
   }
+  // For each filter, that of its weights.
+  std::vector<int32_t> sums() const {
+    std::vector<int32_t> sums(static_cast<size_t>(columns.columns()));
+    for (int64_t i = 0; i < columns.columns() * columns.rows(); ++i)
+      sums[static_cast<size_t>(i / columns.rows())] += weight(i);
+    return sums;
+  }
   // The weight at a place among all of them, less its zero point.
   int32_t weight(int64_t place) const {
     const int64_t filter = place / columns.rows();
@@ -216,7 +223,7 @@ class ByteSums {
     Value sum = in_words ? conv_words(x_.bytes, constant(graph(), filters_.words()), how_)
                          : conv_bytes(x_.bytes, constant(graph(), filters_.floats()), how_);
     if (known != 0) {
-      std::vector<int32_t> sums = filters_.columns.sums();
+      std::vector<int32_t> sums = in_words ? filters_.columns.sums() : filters_.sums();
       for (int32_t& each : sums)
         each = static_cast<int32_t>(int64_t{each} * known.value_or(1));
       const Value shift = by_filter(sums);
