@@ -109,7 +109,7 @@ class ShapeChooser {
     join_rows(buffers);
     const std::optional<Scalar> load =
         constant_in(shape_.along ? *shape_.along : sum_.values.front(), is_constant);
-    if (!load)
+    if (!load || !reads_all_of(*load, buffers.at(load->name())))
       return std::nullopt;
     return PanelChoice{*load,
                        {.buffer = "",
@@ -281,9 +281,23 @@ class ShapeChooser {
     return std::any_of(sum_.reduced.begin(), sum_.reduced.end(),
                        [&](const Axis& axis) { return mentions(load, axis.variable); });
   }
-  bool has_axes_of_its_own(const Scalar& load) const {
+  // Whether axes run over all of a buffer, and not over a slice of it.
+  bool reads_all_of(const Scalar& load, const loops::Buffer& buffer) const {
+    const std::vector<Axis> all = all_axes();
+    for (size_t dim = 0; dim < load.operands().size(); ++dim) {
+      const std::optional<size_t> axis = loops::axis_of(all, load.operands()[dim]);
+      if (axis && all[*axis].size != buffer.sizes[dim])
+        return false;
+    }
+    return true;
+  }
+  std::vector<Axis> all_axes() const {
     std::vector<Axis> all = sum_.axes;
     all.insert(all.end(), sum_.reduced.begin(), sum_.reduced.end());
+    return all;
+  }
+  bool has_axes_of_its_own(const Scalar& load) const {
+    const std::vector<Axis> all = all_axes();
     std::vector<size_t> known;  // of these
     for (const Scalar& index : load.operands()) {
       if (index == Scalar::index(0))

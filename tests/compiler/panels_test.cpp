@@ -298,6 +298,14 @@ TEST(Panels, AreOfOneGroupWhereWeightsAreComputed) {
   expect_as_evaluated(*convolution(2, 4, 17));
 }
 
+// Weights that would take more memory as they are multiplied stay bytes, of which a group reads a slice.
+TEST(Panels, AreNotOfSlices) {
+  expect_as_evaluated(
+      *read("graph g(%x: f32[2,24,5,6], %w: u8[44,12,3,3]) { %0 = cast(%w, to=f32) %1 = conv(%x, %0, "
+            "strides=[1,1], "
+            "dilations=[1,1], pads=[1,1,1,1], groups=2) return %1 }"));
+}
+
 // A last panel that goes back into the one before it belongs to that one's turn: two threads must not write
 // the same at once.
 TEST(Panels, AreSharedOutAmongThreads) {
