@@ -61,4 +61,22 @@ const Literal* literal_of(const Node& node) {
 
 const Literal* literal_of(Value value) { return value.is_input() ? nullptr : literal_of(*value.node()); }
 
+std::string name_by_origin(Value value, const std::function<bool(Value)>& is_kept) {
+  std::string name;
+  int64_t most = -1;
+  for (Value operand : value.node()->operands()) {
+    if (is_kept(operand))
+      continue;
+    const Node& maker = *operand.node();
+    std::string own = maker.is("parameter") ? maker.attr("name").as<std::string>() : operand.name();
+    if (own.empty())
+      own = name_by_origin(operand, is_kept);
+    if (const int64_t count = element_count(*operand.shape().extents()); !own.empty() && count > most) {
+      name = std::move(own);
+      most = count;
+    }
+  }
+  return name;
+}
+
 }  // namespace tenon

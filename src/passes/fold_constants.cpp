@@ -35,6 +35,11 @@ bool enlarges_weights(const Node& node) {
 
 int64_t bytes_of(Value value) { return element_count(*value.shape().extents()) * info(value.dtype()).bytes; }
 
+bool is_made_of_constants(const Node& node) {
+  const std::vector<Value> operands = node.operands();
+  return std::all_of(operands.begin(), operands.end(), [](Value v) { return constant_of(v) != nullptr; });
+}
+
 // Whether its results are some elements of its operands, and what is large of these is held as it is: so no
 // others are read.
 bool takes_elements(const Node& node) {
@@ -85,9 +90,8 @@ class Folder {
         values.push_back(std::move(*value));
     if (static_cast<int64_t>(values.size()) == node.result_count())
       return values;
-    const std::vector<Value> operands = node.operands(), results = node.results();
-    if (!node.regions().empty() ||
-        !std::all_of(operands.begin(), operands.end(), [](Value v) { return constant_of(v) != nullptr; }) ||
+    const std::vector<Value> results = node.results();
+    if (!node.regions().empty() || !is_made_of_constants(node) ||
         !std::all_of(results.begin(), results.end(),
                      [](Value v) { return v.type().is_tensor() && v.shape().extents(); }))
       return std::nullopt;
@@ -192,6 +196,9 @@ class Folder {
       for (const Literal& value : values)
         constants.push_back(constant(graph, value));
     }
+    if (is_made_of_constants(*node) && node->result().name().empty())
+      constants.front().set_name(
+          name_by_origin(node->result(), [](Value operand) { return operand.use_count() > 1; }));
     graph.replace(node, constants);
   }
 

@@ -12,7 +12,9 @@ void freeze_parameters(Graph& graph, Journal& journal) {
         return;
       journal.applied("freeze", {node}, Numerics::BitExact);
       const InsertBefore here(node);
-      each.replace(node, {constant(each, node->attr("value").as<Literal>())});
+      const Value frozen = constant(each, node->attr("value").as<Literal>());
+      frozen.set_name(node->attr("name"));
+      each.replace(node, {frozen});
     }
   });
 }

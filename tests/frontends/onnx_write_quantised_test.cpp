@@ -134,7 +134,7 @@ TEST(WriteOnnx, GivesAConvItsDequantisedBias) {
         .nodes;
   };
   EXPECT_EQ(nodes_with("[] {0.5}"),
-            "DequantizeLinear[axis](reshape, s) -> dequantize\n"
+            "DequantizeLinear[axis](i, s) -> dequantize\n"
             "Conv[group, strides, dilations, pads](x, w, dequantize) -> y\n");
   EXPECT_EQ(nodes_with("[4] {0.5, 1, 2, 4}"),
             "DequantizeLinear[axis](i, s) -> b\nConv[group, strides, dilations, pads](x, w) -> c\n"

@@ -253,6 +253,31 @@ Identity(layer.weight) -> weight
   EXPECT_EQ(back->outputs().front().node()->sources(), std::vector<std::string>{"/layer/MatMul"});
 }
 
+TEST(WriteOnnx, CallsAWeightThatIsComputedAsTheLargestItIsMadeOf) {
+  constexpr std::string_view kModel = R"(
+    graph(%x: f32[2]) {
+      %s = parameter(name="scale", value=f32[] {2})
+      %w = parameter(name="weight", value=f32[2] {1, 2})
+      %0 = exp(%s)
+      %1 = mul(%0, %w)
+      %y = add(%x, %1)
+      return %y
+    })";
+  EXPECT_EQ(written(*parse_graph(kModel)).nodes, "Add(x, weight) -> y\n");
+}
+
+TEST(WriteOnnx, LeavesAWeightThatIsWrittenItsName) {
+  const std::unique_ptr<Graph> graph = parse_graph(R"(
+    graph(%x: f32[2]) {
+      %w = parameter(name="weight", value=f32[2] {1, 2})
+      %0 = exp(%w)
+      %1 = add(%x, %0)
+      %y = mul(%1, %w)
+      return %y
+    })");
+  EXPECT_EQ(written(*graph).nodes, "Add(x, exp) -> add\nMul(add, weight) -> y\n");
+}
+
 TEST(WriteOnnx, WritesSizesOfAnyKind) {
   const std::unique_ptr<Graph> graph = parse_graph(R"(
     graph(%x: f32[n,2], %s: seq<f32[*]>, %o: opt<i64[3]>) {

@@ -87,7 +87,7 @@ TEST(WriteOnnx, TransposesTheWeightsOfALinearLayerOfStacksWhenWriting) {
       %y = linear(%x, %w)
       return %y
     })");
-  EXPECT_EQ(written(*graph).nodes, "MatMul(x, transpose) -> y\n");
+  EXPECT_EQ(written(*graph).nodes, "MatMul(x, w) -> y\n");
   const std::unique_ptr<Graph> back = read_back(*graph);
   EXPECT_EQ(back->outputs().front().node()->in("b").known_tensor() != nullptr ||
                 back->outputs().front().node()->in("b").node()->is("parameter"),
@@ -159,7 +159,7 @@ TEST(WriteOnnx, TransposesASharedWeightOnce) {
       return %y
     })")
                 .nodes,
-            "MatMul(x, transpose) -> matmul\nMatMul(matmul, transpose) -> y\n");
+            "MatMul(x, w) -> matmul\nMatMul(matmul, w) -> y\n");
 }
 
 TEST(WriteOnnx, DecomposesNothingThatTheOpsetHas) {

@@ -20,6 +20,37 @@ TEST(FoldConstants, KnowsShapes) {
               "graph g(%x: f32[n,3]) { %d = constant(value=i64[] {3}) return %d }");
 }
 
+std::string folded(std::string_view text) {
+  const std::unique_ptr<Graph> graph = parse_graph(text);
+  Journal journal;
+  fold_constants(*graph, journal);
+  return print(*graph);
+}
+
+TEST(FoldConstants, CallsWhatItComputesAsTheConstantItIsMadeOf) {
+  EXPECT_EQ(folded(R"(graph g(%x: f32[2,1]) {
+    %w = constant(value=f32[2] {1, 2}) %b = constant(value=f32[] {3}) %0 = mul(%b, %w)
+    %1 = unsqueeze(%0, axes=[1]) %y = add(%x, %1) return %y })"),
+            R"(graph g(%x: f32[2,1]) {
+  %w: f32[2,1] = constant(value=f32[2,1] {3, 6})
+  %y: f32[2,1] = add(%x, %w)
+  return %y
+}
+)");
+}
+
+TEST(FoldConstants, LeavesAConstantThatStaysItsName) {
+  EXPECT_EQ(folded(R"(graph g(%x: f32[2]) {
+    %w = constant(value=f32[2] {1, 2}) %0 = neg(%w) %y = add(%x, %0) return %y, %w })"),
+            R"(graph g(%x: f32[2]) {
+  %w: f32[2] = constant(value=f32[2] {1, 2})
+  %0: f32[2] = constant(value=f32[2] {-1, -2})
+  %y: f32[2] = add(%x, %0)
+  return %y, %w
+}
+)");
+}
+
 // Only running tells that there is nothing to squeeze.
 TEST(FoldConstants, LeavesWhatHasNoValue) {
   expect_unchanged(fold_constants,

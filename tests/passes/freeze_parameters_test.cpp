@@ -28,5 +28,13 @@ TEST(FreezeParameters, LeavesInputsAndConstants) {
                    "graph g(%a: f32[2]) { %w = constant(value=f32[2] {1, 2}) %0 = mul(%a, %w) return %0 }");
 }
 
+TEST(FreezeParameters, KeepsTheNameThatTheUserKnows) {
+  const std::unique_ptr<Graph> graph =
+      parse_graph(R"(graph g() { %0 = parameter(name="layer.weight", value=f32[] {1}) return %0 })");
+  Journal journal;
+  freeze_parameters(*graph, journal);
+  EXPECT_EQ(graph->outputs().front().name(), "layer.weight");
+}
+
 }  // namespace
 }  // namespace tenon

@@ -9,6 +9,7 @@
 #include "frontends/onnx/write/schemas.h"
 #include "frontends/onnx/write/spell.h"
 #include "ops/control.h"
+#include "ops/data.h"
 #include "tensor/wide.h"
 
 namespace tenon::onnx {
@@ -164,13 +165,22 @@ class Drafter {
     return names;
   }
 
+  // A weight that is computed when it is written is still called as it was.
+  std::string constant_name(Value value) {
+    const Node& node = *value.node();
+    if (node.is("parameter"))
+      return names_.take(node.attr("name"));
+    const auto is_written = [&](Value operand) { return needed_values_.contains(operand.data()); };
+    const std::string origin = value.name().empty() ? name_by_origin(value, is_written) : "";
+    return origin.empty() ? fresh_name(value) : names_.take(origin);
+  }
+
   const std::string& name_of(Value value) {
     const auto it = values_.find(value.data());
     if (it != values_.end())
       return it->second;
     CHECK(constants_.contains(value), "%{} is used before it is written", value.name());
-    const Node& node = *value.node();
-    const std::string name = node.is("parameter") ? names_.take(node.attr("name")) : fresh_name(value);
+    const std::string name = constant_name(value);
     draft_.initializers.push_back({name, value, *value.shape().extents()});
     return values_[value.data()] = name;
   }
@@ -179,7 +189,7 @@ class Drafter {
   std::string flat_name_of(Value value) {
     std::string& name = flat_[value.data()];
     if (name.empty()) {
-      name = fresh_name(value);
+      name = constant_name(value);
       draft_.initializers.push_back({name, value, {element_count(*value.shape().extents())}});
     }
     return name;
