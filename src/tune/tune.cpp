@@ -201,8 +201,8 @@ class Tuner {
   // --- results ---
 
   std::optional<std::string> mismatch(const Program& program) const {
-    const Check check = compare_all(program.run(inputs_, run_options()), expected_, graph_.output_names(),
-                                    {.numerics = compile_.numerics});
+    const Check check =
+        compare_all(graph_, program.run(inputs_, run_options()), expected_, {.numerics = compile_.numerics});
     return check.verdict == Verdict::Failed ? std::optional(check.detail) : std::nullopt;
   }
 

@@ -34,8 +34,8 @@ bool breaks(const Graph& model, const Data& inputs, const Application& applicati
     return check.application.rule == application.rule && check.numbers.verdict == Verdict::Failed;
   };
   return std::ranges::any_of(checks, is_wrong) ||
-         compare_all(evaluate(*after, inputs), evaluate(model, inputs), model.output_names(), options.verify)
-                 .verdict == Verdict::Failed;
+         compare_all(model, evaluate(*after, inputs), evaluate(model, inputs), options.verify).verdict ==
+             Verdict::Failed;
 }
 
 bool is_named(const Node& node, const std::vector<std::string>& names) {
@@ -105,7 +105,7 @@ class Bisection {
   // What was rewritten must still run.
   Check outcome_of(const Optimised& optimised, std::string_view what) const {
     try {
-      return compare_all(run(*optimised.graph, what), expected_, model_->output_names(), options_.verify);
+      return compare_all(*model_, run(*optimised.graph, what), expected_, options_.verify);
     } catch (const UserError& error) {
       if (optimised.journal.count() == 0)
         throw;

@@ -5,11 +5,10 @@
 #include "tensor/wide.h"
 #include "verify/compare.h"
 #include "verify/rewrite_checks.h"
+#include "verify/tolerances.h"
 
 namespace tenon {
 namespace {
-
-constexpr double kRoundingSteps = 8;
 
 double tolerance_of(Numerics numerics, DType dtype, double tolerance) {
   const DType rounded_to = numerics == Numerics::ChangesPrecision ? DType::BF16 : dtype;

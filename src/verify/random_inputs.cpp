@@ -9,6 +9,7 @@
 #include "verify/compare.h"
 #include "verify/index_bounds.h"
 #include "verify/sample_inputs.h"
+#include "verify/tolerances.h"
 
 namespace tenon {
 namespace {
@@ -91,11 +92,12 @@ bool explained_by_rounding(const Graph& graph, const Sample& sample, const Data&
   for (const Datum& input : sample.inputs)
     inputs.push_back(nudged(input, random));
   const Data outputs = evaluate(graph, inputs);
+  const std::vector<double> tolerances = tolerances_of(graph, tolerance);
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (!std::holds_alternative<Tensor>(sample.outputs[i]))
       return false;
     const Tensor& expected = sample.outputs[i].tensor();
-    if (compare(actual[i].tensor(), expected, tolerance).agree)
+    if (compare(actual[i].tensor(), expected, tolerances[i]).agree)
       continue;
     const Comparison off = compare(actual[i].tensor(), expected, kAnything),
                      moved = compare(outputs[i].tensor(), expected, kAnything);

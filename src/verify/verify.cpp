@@ -6,6 +6,7 @@
 #include "verify/hint_at_inputs.h"
 #include "verify/random_inputs.h"
 #include "verify/rewrite_checks.h"
+#include "verify/tolerances.h"
 
 namespace tenon {
 namespace {
@@ -45,10 +46,11 @@ Check compare_within(double tolerance, const Datum& actual, const Datum& expecte
 }
 
 // Under strict numerics the outputs keep their bits. Gradients are sums, whose order may change.
-Check compare_outputs(const Datum& actual, const Datum& expected, const VerifyOptions& options) {
+Check compare_outputs(double tolerance, const Datum& actual, const Datum& expected,
+                      const VerifyOptions& options) {
   return options.numerics == NumericsBudget::Strict
              ? compare_by_class(actual, expected, Numerics::BitExact, 0)
-             : compare_within(options.tolerance, actual, expected);
+             : compare_within(tolerance, actual, expected);
 }
 
 // Runs a graph that was rewritten. Where it cannot be run, the check has failed.
@@ -66,21 +68,24 @@ Check check_numbers(const Graph& before, const Graph& after, const VerifyOptions
   Check check;
   RandomGenerator random(options.seed);
   const int64_t samples = options.inputs ? 1 : options.samples;
+  const std::vector<double> tolerances = tolerances_of(before, options.tolerance);
   for (int64_t sample = 0; sample < samples && check.verdict != Verdict::Failed; ++sample) {
     const auto [inputs, expected] = options.inputs
                                         ? Sample{*options.inputs, evaluate(before, *options.inputs)}
                                         : telling_sample(before, random);
     const std::optional<Data> actual = run_rewritten(after, inputs, check);
     for (size_t i = 0; actual && i < expected.size(); ++i)
-      add(check, before.output_names()[i], compare_outputs((*actual)[i], expected[i], options));
+      add(check, before.output_names()[i],
+          compare_outputs(tolerances[i], (*actual)[i], expected[i], options));
   }
   if (check.verdict == Verdict::Unknown)
     check.detail = kProvesNothing;
   return check;
 }
 
-std::map<std::string, Datum> by_name(const Graph& graph, const Data& outputs) {
-  std::map<std::string, Datum> named;
+template <class T>
+std::map<std::string, T> by_name(const Graph& graph, const std::vector<T>& outputs) {
+  std::map<std::string, T> named;
   for (size_t i = 0; i < outputs.size(); ++i)
     named.emplace(graph.output_names()[i], outputs[i]);
   return named;
@@ -116,11 +121,12 @@ Check check_gradients(const Graph& before, const Graph& after, const VerifyOptio
     if (!outputs)
       return check;
     const std::map<std::string, Datum> actual = by_name(*is, *outputs);
+    const std::map<std::string, double> tolerances = by_name(*was, tolerances_of(*was, options.tolerance));
     for (const auto& [name, datum] : expected)
       if (const auto it = actual.find(name); it == actual.end())
         check.missing.push_back(name);
       else if (name.starts_with("grad_"))
-        add(check, name, compare_within(options.tolerance, it->second, datum));
+        add(check, name, compare_within(tolerances.at(name), it->second, datum));
     if (check.verdict == Verdict::Unknown && check.nearly_zero.empty())
       return {.verdict = Verdict::NoGradient,
               .detail = "no output depends smoothly on an input or a parameter that is still there",
@@ -300,7 +306,7 @@ class LargeVerification {
           *graph_, sample.inputs, check, heard_by(options_.listener, "running optimised node", *graph_));
       if (!actual)
         return check;
-      check = compare_all(*actual, sample.outputs, graph_->output_names(), options_);
+      check = compare_all(*model_, *actual, sample.outputs, options_);
       if (check.verdict != Verdict::Failed || options_.numerics == NumericsBudget::Strict ||
           !explained_by_rounding(*model_, sample, *actual, options_.tolerance))
         return check;
@@ -341,11 +347,12 @@ class LargeVerification {
 
 }  // namespace
 
-Check compare_all(const Data& actual, const Data& expected, const std::vector<std::string>& names,
+Check compare_all(const Graph& model, const Data& actual, const Data& expected,
                   const VerifyOptions& options) {
+  const std::vector<double> tolerances = tolerances_of(model, options.tolerance);
   Check check;
   for (size_t i = 0; i < expected.size(); ++i)
-    add(check, names[i], compare_outputs(actual[i], expected[i], options));
+    add(check, model.output_names()[i], compare_outputs(tolerances[i], actual[i], expected[i], options));
   if (check.verdict == Verdict::Unknown)
     check.detail = kProvesNothing;
   return check;

@@ -39,17 +39,18 @@ struct PassVerification {
 struct VerifyOptions {
   int64_t samples = 3;                        // random inputs
   std::optional<Data> inputs = std::nullopt;  // instead of random ones
-  double tolerance =
-      1e-4;  // for numbers and gradients; outputs must have the same bits under strict numerics
+  // For numbers and gradients, unless the model rounds to narrow floats (tolerances.h); outputs must have the
+  // same bits under strict numerics.
+  double tolerance = 1e-4;
   uint64_t seed = 0;
   NumericsBudget numerics = NumericsBudget::Default;
   std::vector<Pass> pipeline = portable_pipeline();
   Listener listener = {};
 };
 
-// Whether outputs of those names are what was expected, within the tolerance of the options.
-Check compare_all(const Data& actual, const Data& expected, const std::vector<std::string>& names,
-                  const VerifyOptions& options);
+// Whether outputs of the model, computed otherwise, are what was expected, within the tolerance of the
+// options or what rounding explains (tolerances.h).
+Check compare_all(const Graph& model, const Data& actual, const Data& expected, const VerifyOptions& options);
 
 // How many floats a model holds once all that is fixed in it is computed: weights, and tables made of
 // constants and sizes. What is computed twice counts once, and one number throughout counts nothing. A vector

@@ -185,5 +185,14 @@ TEST(WriteCulprit, WhatOnnxSpellsInOtherOpsIsWrittenInItsOwnForm) {
   EXPECT_FALSE(std::filesystem::exists(folder / "small.onnx"));
 }
 
+TEST(Bisect, AllowsForTheRoundingsOfHalvesAsVerifyDoes) {
+  BisectOptions options;
+  options.verify.pipeline.push_back(
+      {"spell-out", "", [](Graph& g, Journal& j) { spell_out_sinh(g, j, Numerics::Reassociates); }, ""});
+  const auto graph = parse_graph("graph g(%a: f16[64]) { %0 = sinh(%a) return %0 }");
+  EXPECT_FALSE(bisect(*graph, options));
+  EXPECT_FALSE(verify_pipeline(*graph, options.verify).back().failed());
+}
+
 }  // namespace
 }  // namespace tenon

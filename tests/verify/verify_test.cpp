@@ -131,6 +131,48 @@ TEST(VerifyPass, AValueWhereThereShouldBeNoneIsWrong) {
   EXPECT_EQ(result.numbers.verdict, Verdict::Failed);
 }
 
+// What a pass that adds `offset` to outputs around 1 is told.
+Verdict verdict_of_offset(std::string_view text, double offset) {
+  const auto add_offset = [offset](Graph& graph, Journal&) {
+    graph.set_outputs({graph.outputs()[0] + offset}, graph.output_names());
+  };
+  return verify_pass(*parse_graph(text), {"offset", "", add_offset, ""}).numbers.verdict;
+}
+
+TEST(VerifyPass, AllowsForTheRoundingsOfNarrowFloats) {
+  constexpr std::string_view kHalves = "graph g(%a: f16[8]) { %0 = cos(%a) return %0 }";
+  EXPECT_EQ(verdict_of_offset(kHalves, 0.002), Verdict::Passed);
+  EXPECT_EQ(verdict_of_offset(kHalves, 0.02), Verdict::Failed);
+  constexpr std::string_view kBrain = "graph g(%a: bf16[8]) { %0 = cos(%a) return %0 }";
+  EXPECT_EQ(verdict_of_offset(kBrain, 0.016), Verdict::Passed);
+  EXPECT_EQ(verdict_of_offset(kBrain, 0.2), Verdict::Failed);
+  // What is rounded on the way counts, in nested graphs too.
+  EXPECT_EQ(verdict_of_offset(R"(graph g(%a: f32[8]) {
+    %0 = cos(%a) %1 = cast(%0, to=f16) %2 = cast(%1, to=f32) return %2 })",
+                              0.002),
+            Verdict::Passed);
+  EXPECT_EQ(verdict_of_offset(R"(graph g(%c: bool[], %a: f32[8]) {
+    %0 = if(%c, [%a]) then(%a: f32[8]) { %0 = cast(%a, to=f16) %1 = cos(%0) %2 = cast(%1, to=f32) return %2 }
+      else(%a: f32[8]) { %0 = cos(%a) return %0 } return %0 })",
+                              0.002),
+            Verdict::Passed);
+}
+
+TEST(VerifyPass, HoldsWiderFloatsToTheTolerance) {
+  EXPECT_EQ(verdict_of_offset("graph g(%a: f32[8]) { %0 = cos(%a) return %0 }", 0.002), Verdict::Failed);
+  // Weights and inputs may be narrow where nothing is rounded to them.
+  EXPECT_EQ(verdict_of_offset(R"(graph g(%a: f16[2]) {
+    %w = constant(value=f16[2] {1, 2}) %0 = cast(%a, to=f32) %1 = cast(%w, to=f32) %2 = mul(%0, %1) %3 = cos(%2)
+    return %3 })",
+                              0.002),
+            Verdict::Failed);
+  // So many steps of a quantised number would let anything pass.
+  EXPECT_EQ(verdict_of_offset(R"(graph g(%a: f32[8]) {
+    %0 = cos(%a) %1 = cast(%0, to=f8e4m3fn) %2 = cast(%1, to=f32) return %2 })",
+                              0.002),
+            Verdict::Failed);
+}
+
 TEST(VerifyPass, StrictNumericsKeepTheSignOfZero) {
   const auto add_zero = [](Graph& graph, Journal&) {
     graph.set_outputs({graph.outputs()[0] + 0.0}, graph.output_names());
