@@ -102,7 +102,8 @@ void add_bisect(CLI::App& program) {
   offer_files(command
                   ->add_option("-o,--output", options->output,
                                "where a small model that shows it is written, as .onnx or .tenon")
-                  ->option_text("FILE [bisect.onnx]"),
+                  ->option_text("FILE")
+                  ->capture_default_str(),
               {".onnx", ".tenon"});
   add_tolerance(*command, options->bisect.verify.tolerance);
   add_numerics(*command, options->numerics);

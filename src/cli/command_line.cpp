@@ -13,6 +13,7 @@
 #include "base/progress.h"
 #include "cli/commands.h"
 #include "cli/completion.h"
+#include "cli/help.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/usage_errors.h"
@@ -27,7 +28,7 @@ void add_quiet(CLI::App& program) {
   };
   add(program);
   for (CLI::App* command : program.get_subcommands(nullptr))
-    add(*command);
+    add(*command->group("Commands"));
 }
 
 void add_commands(CLI::App& program) {
@@ -71,7 +72,9 @@ int run_command(int argc, char** argv) {
       "changes.",
       "tenon"};
   program.require_subcommand(1);
-  program.set_version_flag("--version", "tenon " TENON_VERSION, "Print the version and exit");
+  program.formatter(std::make_shared<tenon::cli::HelpFormatter>());
+  program.set_help_flag("-h,--help", "prints this");
+  program.set_version_flag("--version", "tenon " TENON_VERSION, "prints the version");
   program.footer(
       "MODEL is a file (.onnx, .pt2, .tenon) or a built-in model (builtin:NAME), which tenon print --help "
       "lists.\n"

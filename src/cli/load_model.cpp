@@ -15,8 +15,10 @@ void ModelArguments::add_to(CLI::App& command) {
   Offer offered = {.takes_files = true, .suffixes = {".onnx", ".pt2", ".tenon"}};
   for (const builtin::Model& each : builtin::all_models())
     offered.words.push_back(fmt::format("builtin:{}", each.name));
-  offer(option->required()->option_text("REQUIRED"), std::move(offered));
-  command.add_option("--dim", dims, "binds a symbolic dimension")->take_all()->option_text("NAME=N ...");
+  offer(option->required(), std::move(offered));
+  command.add_option("--dim", dims, "binds a symbolic dimension; may be given several times")
+      ->take_all()
+      ->option_text("NAME=N");
 }
 
 void refuse_overwriting(const ModelArguments& arguments, const std::string& output) {

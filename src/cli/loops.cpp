@@ -64,8 +64,11 @@ void add_loops(CLI::App& program) {
   CLI::App* command =
       program.add_subcommand("loops", "rearranges a loop nest, where its dependences allow that");
   offer_files(command->add_option("FILE", arguments->file, "the text of a kernel")->required(), {".loops"});
-  command->add_option("--apply", arguments->steps, "transformations, with semicolons between them");
-  command->add_option("--dim", arguments->dims, "a size to compare results for: NAME=N; else 7")->take_all();
+  command->add_option("--apply", arguments->steps, "transformations, with semicolons between them")
+      ->option_text("STEPS");
+  command->add_option("--dim", arguments->dims, "a size to compare results for; those not given are 7")
+      ->take_all()
+      ->option_text("NAME=N");
   command->footer(
       "Transformations: split(i,8) tile(i,j,4,8) permute(j,i) unroll(i,4) unroll(i) vectorise(i)\n"
       "parallelise(i) fuse(i,j) fission(i) skew(i,j,1) divide(i,N) peel(i,1) cache(BUFFER,i) "

@@ -27,8 +27,9 @@ CLI::Validator in_range(const std::string& wanted, bool (*is_allowed)(Number)) {
 }  // namespace
 
 CLI::Option* add_samples(CLI::App& command, int64_t& samples) {
-  return command.add_option("--samples", samples, "how many random inputs")
+  return command.add_option("--samples", samples, "how many random inputs, where none are given")
       ->check(in_range<int64_t>("a whole number from 1 up", [](int64_t number) { return number >= 1; }))
+      ->option_text("N")
       ->capture_default_str();
 }
 
@@ -37,26 +38,30 @@ CLI::Option* add_threads(CLI::App& command, int& threads) {
   return command.add_option("--threads", threads, "how many threads the compiled model uses")
       ->check(in_range<int>(fmt::format("a whole number from 1 to {}", kMostThreads),
                             [](int number) { return number >= 1 && number <= kMostThreads; }))
-      ->option_text("N [as many as there are cores]");
+      ->option_text("N")
+      ->default_str("one for each core");
 }
 
 CLI::Option* add_seconds(CLI::App& command, double& seconds) {
   return command.add_option("--seconds", seconds, "how long it measures, for 5 runs at least")
       ->check(in_range<double>("a number from 0 to 86400",
                                [](double number) { return number >= 0 && number <= 86400; }))
-      ->option_text(fmt::format("S [{}]", seconds));
+      ->option_text("S")
+      ->capture_default_str();
 }
 
 CLI::Option* add_top(CLI::App& command, int64_t& top) {
   return command.add_option("--top", top, "how many steps are listed, the slowest first")
       ->check(in_range<int64_t>("a whole number from 1 up", [](int64_t number) { return number >= 1; }))
-      ->option_text("N [20]");
+      ->option_text("N")
+      ->capture_default_str();
 }
 
 CLI::Option* add_seed(CLI::App& command, uint64_t& seed) {
   return command.add_option("--seed", seed, "the seed of the model's random ops")
       ->check(in_range<uint64_t>("a whole number from 0 up", [](uint64_t) { return true; }))
-      ->option_text(fmt::format("N [{}]", seed));
+      ->option_text("N")
+      ->capture_default_str();
 }
 
 CLI::Option* add_opset(CLI::App& command, std::optional<int64_t>& opset) {
@@ -73,9 +78,12 @@ CLI::Option* add_opset(CLI::App& command, std::optional<int64_t>& opset) {
 }
 
 void add_tolerance(CLI::App& command, double& tolerance) {
-  command.add_option("--tolerance", tolerance, "max |difference| over max |expected|")
+  command
+      .add_option("--tolerance", tolerance,
+                  "max |difference| over max |expected|; more where a model rounds to 16 bits")
       ->check(in_range<double>("a number from 0 up",
                                [](double number) { return number >= 0 && std::isfinite(number); }))
+      ->option_text("T")
       ->capture_default_str();
 }
 

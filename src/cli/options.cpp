@@ -45,8 +45,7 @@ CLI::Option* offer_files(CLI::Option* option, std::vector<std::string> suffixes)
 CLI::Option* add_choice(CLI::App& command, const std::string& name, std::string& word, const std::string& doc,
                         const std::vector<std::string>& words) {
   CLI::Option* option = command.add_option(name, word, doc)->check(one_of(words));
-  const std::string chosen = word.empty() ? "" : fmt::format(" [{}]", word);
-  option->option_text(fmt::format("{}{}", fmt::join(words, "|"), chosen));
+  option->option_text(fmt::format("{}", fmt::join(words, "|")))->capture_default_str();
   return offer(option, {.words = words});
 }
 

@@ -97,7 +97,7 @@ void add_print(CLI::App& program) {
     names.emplace_back(view.name);
     list += fmt::format("  {:<12} {}\n", view.name, view.doc);
   }
-  add_choice(*command, "--as", options->as, "the form to show it in", names)->option_text("FORM [tenon]");
+  add_choice(*command, "--as", options->as, "the form to show it in", names)->option_text("FORM");
   add_choice(*command, "--stage", options->stage,
              "the model as read, with its gradients, optimised, or compiled for this machine",
              {"imported", "gradient", "optimised", "fusion", "kernels", "program"});

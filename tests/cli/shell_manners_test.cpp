@@ -47,6 +47,44 @@ TEST_F(ShellManners, EveryCommandHasExamplesThatRun) {
   }
 }
 
+TEST_F(ShellManners, HelpListsOptionsForPeople) {
+  const std::string help = shell("tenon verify --help").out;
+  const size_t start = help.find("Usage:"), end = help.find("\nChecks:");
+  ASSERT_LT(start, end) << help;
+  EXPECT_EQ(help.substr(start, end - start), R"(Usage: tenon verify [OPTIONS] MODEL
+
+Arguments:
+  MODEL                     a file (.onnx, .pt2, .tenon) or builtin:NAME
+
+Options:
+  -h, --help                prints this
+  --dim NAME=N              binds a symbolic dimension; may be given several
+                            times
+  --inputs FILE             an .npz with the inputs, by name or as input_0,
+                            input_1, …; drawn when left out
+  --samples N               how many random inputs, where none are given
+                            [default: 3]
+  --tolerance T             max |difference| over max |expected|; more where a
+                            model rounds to 16 bits [default: 0.0001]
+  --numerics strict|default|fast
+                            how exact it must stay [default: default]
+  --json FILE               writes the results to this file; -: to stdout, and
+                            nothing else
+  -q, --quiet               shows no progress and no remarks on stderr
+)");
+  EXPECT_NE(shell("tenon report --help").out.find("\n  --verify, --no-verify     checks every pass"),
+            std::string::npos);
+}
+
+TEST_F(ShellManners, HelpHasNoWordsOfTheParser) {
+  for (const std::string& command : commands()) {
+    const std::string help = shell("tenon " + command + " --help").out;
+    EXPECT_NE(help.find("\nUsage: tenon " + command), std::string::npos) << help;
+    for (const char* raw : {" TEXT", " INT", " UINT", " FLOAT", " REQUIRED", "Excludes", "{"})
+      EXPECT_EQ(help.find(raw), std::string::npos) << command << ": " << raw;
+  }
+}
+
 TEST_F(ShellManners, ExitStatusesSayWhoseFaultItIs) {
   folder_.write("bad.onnx", "no protobuf");
   folder_.write("bad.pt2", "no archive");

@@ -7,7 +7,7 @@ set -euo pipefail
 tenon="$(realpath "$1")"
 cd "$(dirname "${BASH_SOURCE[0]}")/../../docs"
 
-commands="$("$tenon" --help | sed -n '/^Subcommands:/,/^$/s/^  \([a-z-]\+\) .*/\1/p')"
+commands="$("$tenon" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z-]\+\) .*/\1/p')"
 [[ -n "$commands" ]] || { echo "tenon --help lists no commands"; exit 1; }
 offences=0
 for command in $commands; do
@@ -19,7 +19,7 @@ for command in $commands; do
     offences=$((offences + 1))
     continue
   fi
-  for option in $("$tenon" "$command" --help | sed -n 's/^  \(-[^ {=:]*\).*/\1/p' | tr ',' '\n' | grep -vx -e -h -e --help); do
+  for option in $("$tenon" "$command" --help | grep '^  -' | grep -oE '(^  |, )--?[a-z-]+' | tr -d ', ' | grep -vx -e -h -e --help); do
     if ! grep -qw -e "$option" "${pages[@]}"; then
       echo "docs/$command.md: tenon $command takes $option, which is not there"
       offences=$((offences + 1))
