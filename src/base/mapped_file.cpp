@@ -20,7 +20,8 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& 
   struct stat info {};
   if (::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
     ::close(fd);
-    throw user_error("cannot open {}: not a regular file", path.string());
+    throw user_error("cannot open {}: {}", path.string(),
+                     S_ISDIR(info.st_mode) ? "it is a folder" : "not a regular file");
   }
   const auto size = static_cast<size_t>(info.st_size);
   const void* data = size == 0 ? nullptr : ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/mapped_file.h"
+#include "base/mistaken_file.h"
 #include "frontends/builtin/builtin.h"
 #include "frontends/torch/import.h"
 #include "ir/parse.h"
@@ -21,6 +22,22 @@ std::unique_ptr<Graph> read_text(const std::filesystem::path& path) {
                       });
 }
 
+// Runs `read`; where it refuses a file that is plainly something else, the error says so.
+template <class Read>
+std::unique_ptr<Graph> read_or_hint(const std::filesystem::path& path, Read&& read) {
+  try {
+    return read(path);
+  } catch (const UserError& error) {
+    if (!std::filesystem::is_regular_file(path))
+      throw;
+    const auto file = MappedFile::open(path);
+    const std::string_view hint = hint_at_content(file->bytes());
+    if (hint.empty())
+      throw;
+    throw user_error("{}{}", error.what(), hint);
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<Graph> read_model(const std::string& model, const onnx::ImportOptions& options) {
@@ -31,9 +48,9 @@ std::unique_ptr<Graph> read_model(const std::string& model, const onnx::ImportOp
   if (path.extension() == ".onnx")
     return onnx::read_onnx(path, options);
   if (path.extension() == ".pt2")
-    return torch::read_torch(path);
+    return read_or_hint(path, [](const auto& file) { return torch::read_torch(file); });
   if (path.extension() == ".tenon")
-    return read_text(path);
+    return read_or_hint(path, read_text);
   throw user_error("{}: a model is a .onnx, .pt2 or .tenon file, or builtin:NAME", model);
 }
 

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/mapped_file.h"
+#include "base/mistaken_file.h"
 #include "base/write_file.h"
 #include "tensor/npy.h"
 #include "tensor/npy_format.h"
@@ -20,6 +21,16 @@ std::string error_text(zip_error_t& error) {
   return text;
 }
 
+// What people take for an archive by mistake.
+std::string_view hint_for(std::span<const std::byte> bytes) {
+  constexpr std::string_view kNpy = "\x93NUMPY";
+  const bool is_npy =
+      std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()).starts_with(kNpy);
+  return is_npy ? "\n  hint: this is one array, an .npy, which has no name; numpy.savez(FILE, NAME=ARRAY) "
+                  "writes an .npz"
+                : hint_at_content(bytes);
+}
+
 Archive open_archive(std::span<const std::byte> bytes) {
   zip_error_t error;
   zip_error_init_with_code(&error, ZIP_ER_NOZIP);
@@ -29,7 +40,7 @@ Archive open_archive(std::span<const std::byte> bytes) {
   zip_t* archive = source == nullptr ? nullptr : zip_open_from_source(source, ZIP_RDONLY, &error);
   if (archive == nullptr) {
     zip_source_free(source);
-    throw user_error("this is no readable .npz archive: {}", error_text(error));
+    throw user_error("this is no readable .npz archive: {}{}", error_text(error), hint_for(bytes));
   }
   zip_error_fini(&error);
   return Archive(archive);

@@ -38,7 +38,7 @@ TEST(MappedFile, RefusesWhatIsNoFile) {
   expect_error<UserError>([&] { MappedFile::open(missing); },
                           "cannot open " + missing + ": No such file or directory");
   expect_error<UserError>([&] { MappedFile::open(folder.path()); },
-                          "cannot open " + folder.path().string() + ": not a regular file");
+                          "cannot open " + folder.path().string() + ": it is a folder");
   expect_error<UserError>([] { MappedFile::open("/dev/null"); }, "cannot open /dev/null: not a regular file");
 }
 

@@ -225,6 +225,18 @@ TEST_F(ShellManners, QuietLeavesErrorsAlone) {
   // An array that no input takes is worth a remark.
   folder_.write("two.tenon",
                 "graph main(%x: f32[2], %z: f32[2]) { %y = relu(%x) return %y, %z as \"extra\" }");
+TEST_F(ShellManners, SaysWhatAFileIsInstead) {
+  const std::string pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n";
+  for (const char* file : {"model.onnx", "model.pt2", "model.tenon"}) {
+    folder_.write(file, pointer);
+    const Outcome outcome = shell(std::string("tenon print ") + file);
+    EXPECT_EQ(outcome.status, 2);
+    EXPECT_TRUE(outcome.error.ends_with(
+        "\n  hint: this is a Git LFS pointer, not the file itself; run `git lfs pull`\n"))
+        << outcome.error;
+  }
+}
+
   expect_done("tenon run two.tenon --outputs two.npz >log", "");
   folder_.write("one.tenon", "graph main(%y: f32[2]) { %r = relu(%y) return %r }");
   const Outcome loud = shell("tenon run one.tenon --inputs two.npz >log");

@@ -250,7 +250,7 @@ TEST_F(OnnxFile, FilesThatAreNotOnnx) {
   EXPECT_EQ(complaint(number(1, 8)), "byte 2: the file ends without a graph");
   EXPECT_EQ(complaint("PK\3\4"),
             "byte 2: 0 is not a field number\n"
-            "  hint: this is a zip archive; PyTorch exports are not read yet, export to ONNX instead");
+            "  hint: this is a zip archive; if torch.export made it, its name should end in .pt2");
   EXPECT_EQ(complaint("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n"),
             "byte 0: field 14 has wire type 6, wanted 0, 1, 2 or 5\n"
             "  hint: this is a Git LFS pointer, not the file itself; run `git lfs pull`");
@@ -258,6 +258,14 @@ TEST_F(OnnxFile, FilesThatAreNotOnnx) {
     EXPECT_EQ(complaint(page),
               "byte 0: field 7 has wire type 4, wanted 0, 1, 2 or 5\n"
               "  hint: this is a web page, perhaps one that says why there was nothing to download");
+  EXPECT_EQ(complaint("graph main() { return }"),
+            "byte 0: field 12 has wire type 7, wanted 0, 1, 2 or 5\n"
+            "  hint: this looks like Tenon's text form, whose files end in .tenon");
+  EXPECT_EQ(complaint("\n {\"ir_version\": 8}"),
+            "byte 2: a run of 32 bytes, but the file has 17 left\n  hint: this is JSON");
+  EXPECT_EQ(complaint("no protobuf"),
+            "byte 0: field 13 has wire type 6, wanted 0, 1, 2 or 5\n"
+            "  hint: this is text, and ONNX models are not");
   EXPECT_EQ(complaint(write_tensor("x", Tensor::of(std::vector<float>{1, 2}))),
             "byte 7: the message ends in the middle of an integer");
   const fs::path missing = path_of("missing.onnx");
@@ -268,8 +276,8 @@ TEST_F(OnnxFile, FilesThatAreNotOnnx) {
 TEST_F(OnnxFile, BrokenWireFormat) {
   EXPECT_EQ(complaint("\x08" + std::string(9, '\xff') + "\x02"), "byte 1: an integer of more than 64 bits");
   EXPECT_EQ(complaint("\x08" + std::string(11, '\x80')), "byte 1: an integer of more than 64 bits");
-  EXPECT_EQ(complaint("\x79"s + "1234567"), "byte 1: a 64-bit value of 8 bytes, but the file has 7 left");
-  EXPECT_EQ(complaint("\x7d"s + "123"), "byte 1: a 32-bit value of 4 bytes, but the file has 3 left");
+  EXPECT_EQ(complaint("\x79"s + "123456\1"), "byte 1: a 64-bit value of 8 bytes, but the file has 7 left");
+  EXPECT_EQ(complaint("\x7d"s + "12\1"), "byte 1: a 32-bit value of 4 bytes, but the file has 3 left");
   EXPECT_EQ(complaint("\x0b\x0c"), "byte 0: field 1 has wire type 3, wanted 0, 1, 2 or 5");
   EXPECT_EQ(complaint(varint(uint64_t{1} << 35)), "byte 0: 4294967296 is not a field number");
   EXPECT_EQ(complaint(bytes(1, "8")), "byte 0: field 1 is a run of bytes, wanted an integer");
@@ -486,7 +494,7 @@ TEST_F(OnnxFile, WeightsFilesThatMustNotBeRead) {
   EXPECT_EQ(error_at("loop"), "tensor \"W\": cannot open its weights file " + folder +
                                   "loop: Too many levels of symbolic links");
   EXPECT_EQ(error_at("."),
-            "tensor \"W\": cannot open " + path_of("").parent_path().string() + ": not a regular file");
+            "tensor \"W\": cannot open " + path_of("").parent_path().string() + ": it is a folder");
   EXPECT_EQ(weight_error(tensor(2, {4}, number(14, 1))), "tensor \"W\": external_data names no location");
   const std::string file = path_of("w.bin").string();
   EXPECT_EQ(error_at("w.bin", external("offset", "1")),

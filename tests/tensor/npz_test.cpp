@@ -123,7 +123,12 @@ TEST(Npz, RefusesWhatIsNoArchive) {
   const std::string missing = (folder / "missing.npz").string();
   expect_error<UserError>([&] { read_npz(missing); },
                           "cannot open " + missing + ": No such file or directory");
-  expect_refused(folder.write("empty.npz", ""), "this is no readable .npz archive: Not a zip archive");
+  expect_refused(folder.write("empty.npz", ""),
+                 "this is no readable .npz archive: Not a zip archive\n  hint: the file is empty");
+  expect_refused(
+      folder.write("one.npz", "\x93NUMPY\x01"),
+      "this is no readable .npz archive: Not a zip archive\n  hint: this is one array, an .npy, which "
+      "has no name; numpy.savez(FILE, NAME=ARRAY) writes an .npz");
   expect_refused(folder.write("text.npz", std::string(100, 'x')),
                  "this is no readable .npz archive: Not a zip archive");
   write_npz(folder / "data.npz", {{"x", Tensor::of<float>({1, 2})}});

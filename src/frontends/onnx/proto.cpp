@@ -1,5 +1,6 @@
 #include "frontends/onnx/proto.h"
 
+#include "base/mistaken_file.h"
 #include "frontends/onnx/fields.h"
 #include "frontends/onnx/wire.h"
 
@@ -263,15 +264,13 @@ Message decode_all(std::span<const std::byte> bytes) {
 
 // What people take for a model by mistake, told by how it starts.
 std::string_view hint_for(std::span<const std::byte> bytes) {
-  if (as_text(bytes).starts_with("version https://git-lfs"))
-    return "\n  hint: this is a Git LFS pointer, not the file itself; run `git lfs pull`";
-  if (bytes.empty())
-    return "\n  hint: the file is empty";
-  if (as_text(bytes).starts_with("<html") || as_text(bytes).starts_with("<!DOCTYPE"))
-    return "\n  hint: this is a web page, perhaps one that says why there was nothing to download";
   if (as_text(bytes).starts_with("PK\3\4"))
-    return "\n  hint: this is a zip archive; PyTorch exports are not read yet, export to ONNX instead";
-  return "";
+    return "\n  hint: this is a zip archive; if torch.export made it, its name should end in .pt2";
+  if (as_text(bytes).starts_with("graph "))
+    return "\n  hint: this looks like Tenon's text form, whose files end in .tenon";
+  if (const std::string_view hint = hint_at_content(bytes); !hint.empty())
+    return hint;
+  return looks_like_text(bytes) ? "\n  hint: this is text, and ONNX models are not" : "";
 }
 
 // What a field of the model holds; empty for those that models do not have.
@@ -288,8 +287,9 @@ std::string_view part_of_model(uint32_t field) {
 UserError not_a_model(const std::filesystem::path& path, const MappedFile& file, const UserError& error) {
   const auto* truncated = dynamic_cast<const TruncatedError*>(&error);
   const std::string_view part = truncated == nullptr ? "" : part_of_model(truncated->field());
-  if (part.empty())
-    return user_error("{}: not an ONNX model: {}{}", path.string(), error.what(), hint_for(file.bytes()));
+  const std::string_view hint = hint_for(file.bytes());
+  if (part.empty() || !hint.empty())
+    return user_error("{}: not an ONNX model: {}{}", path.string(), error.what(), hint);
   return user_error("{}: truncated, the file ends in the middle of {}: {}", path.string(), part,
                     error.what());
 }
