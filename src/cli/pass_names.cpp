@@ -1,8 +1,8 @@
 #include "cli/pass_names.h"
 
+#include <algorithm>
 #include <sstream>
 
-#include "base/error.h"
 #include "passes/pipeline.h"
 
 namespace tenon::cli {
@@ -14,13 +14,23 @@ std::vector<std::string> pass_names() {
   return names;
 }
 
+UserError no_pass(const std::string& name) {
+  const std::vector<std::string> names = pass_names();
+  const std::string hint = did_you_mean(name, {names.begin(), names.end()});
+  return user_error("there is no pass \"{}\"{}", name,
+                    hint.empty() ? "\n  hint: tenon passes lists them" : hint);
+}
+
 std::set<std::string> split_names(std::string_view option, const std::vector<std::string>& texts) {
+  const std::vector<std::string> known = pass_names();
   std::set<std::string> names;
   for (const std::string& text : texts) {
     std::istringstream stream(text + ",");
     for (std::string name; std::getline(stream, name, ',');) {
       if (name.empty())
         throw user_error("{} {}: a name is missing", option, text);
+      if (std::find(known.begin(), known.end(), name) == known.end())
+        throw no_pass(name);
       names.insert(name);
     }
   }

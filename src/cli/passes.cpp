@@ -45,8 +45,7 @@ void tell_about_pass(const std::string& wanted, const std::string& json) {
           text_of(pass) +
               (pass.rewrite ? fmt::format("{:<22} {}\n", "", rule_and_numerics(*pass.rewrite)) : ""),
           json, {{"passes", Json::array({as_json(pass)})}});
-  const std::vector<std::string> names = pass_names();
-  throw user_error("there is no pass \"{}\"{}", wanted, did_you_mean(wanted, {names.begin(), names.end()}));
+  throw no_pass(wanted);
 }
 
 Json as_json(std::string_view subject, const Rule& rule) {
@@ -106,7 +105,8 @@ UserError no_rule(const std::string& wanted) {
   if (hint.empty())
     if (hint = did_you_mean(wanted, {passes.begin(), passes.end()}); !hint.empty())
       hint += " That is a pass, of which tenon passes tells.";
-  return user_error("there is no rule \"{}\"{}", wanted, hint);
+  return user_error("there is no rule \"{}\"{}", wanted,
+                    hint.empty() ? "\n  hint: tenon rules lists them" : hint);
 }
 
 void tell_about_rule(const std::string& wanted, const std::string& json) {

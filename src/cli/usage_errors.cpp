@@ -46,6 +46,11 @@ UserError something_missing(const CLI::App& command) {
                     fmt::join(missing, " and "), words_of(command));
 }
 
+bool is_model(std::string_view word) {
+  return word.starts_with("builtin:") || word.ends_with(".onnx") || word.ends_with(".pt2") ||
+         word.ends_with(".tenon");
+}
+
 // What the parser says of a wrong number of values; it begins with the option's name.
 std::string wrong_count(const std::string& text) {
   const std::string option = text.substr(0, text.find_first_of(": "));
@@ -65,6 +70,9 @@ void refuse_unknown_command(const CLI::App& program, std::string_view name) {
   const std::vector<std::string_view> names(commands.begin(), commands.end());
   if (std::find(names.begin(), names.end(), name) != names.end())
     return;
+  if (is_model(name))
+    throw user_error("there is no command {}\n  hint: what to do with a model comes first: tenon run {}",
+                     name, name);
   const std::string hint = did_you_mean(name, names);
   throw user_error("there is no command {}{}", name,
                    hint.empty() ? "\n  hint: tenon --help lists them" : hint);

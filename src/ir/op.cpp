@@ -109,7 +109,8 @@ const OpDef& wanted_op(std::string_view name) {
   std::vector<std::string_view> names;
   for (const OpDef* op : registered_ops())
     names.push_back(op->name);
-  throw user_error("there is no op {}{}", name, did_you_mean(name, names));
+  const std::string hint = did_you_mean(name, names);
+  throw user_error("there is no op {}{}", name, hint.empty() ? "\n  hint: tenon ops lists them" : hint);
 }
 
 UserError OpDef::unknown_name(std::string_view wanted) const {

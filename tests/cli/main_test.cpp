@@ -19,6 +19,9 @@ TEST_F(Main, TellsItsVersion) { expect_done("tenon --version", "tenon 0.1.0\n");
 
 TEST_F(Main, SuggestsTheCommandThatWasMeant) {
   expect_refused("tenon prnt builtin:tiny", "there is no command prnt\n  hint: did you mean print?");
+  expect_refused(
+      "tenon my.onnx",
+      "there is no command my.onnx\n  hint: what to do with a model comes first: tenon run my.onnx");
   expect_refused("tenon nonsense", "there is no command nonsense\n  hint: tenon --help lists them");
 }
 

@@ -218,7 +218,7 @@ TEST_F(ListRules, KnowsTheirNames) {
   expect_refused("tenon rules simplifyy",
                  "there is no rule \"simplifyy\"\n"
                  "  hint: did you mean simplify? That is a pass, of which tenon passes tells.");
-  expect_refused("tenon rules nonsense", "there is no rule \"nonsense\"");
+  expect_refused("tenon rules nonsense", "there is no rule \"nonsense\"\n  hint: tenon rules lists them");
   expect_done("tenon passes simplify",
               "simplify               drops operations that change nothing\n"
               "                       before merging, so that more is equal\n");

@@ -165,7 +165,7 @@ TEST_F(Ops, OfPyTorchAreReadOrMissing) {
 
 TEST_F(Ops, AnUnknownOneGetsAHint) {
   expect_refused("tenon ops rellu", "there is no op rellu\n  hint: did you mean relu?");
-  expect_refused("tenon ops zzzzzzzzzz", "there is no op zzzzzzzzzz");
+  expect_refused("tenon ops zzzzzzzzzz", "there is no op zzzzzzzzzz\n  hint: tenon ops lists them");
 }
 
 }  // namespace

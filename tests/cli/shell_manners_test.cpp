@@ -187,6 +187,10 @@ TEST_F(ShellManners, SuggestsWhatWasMeant) {
                  "verify has no option --nonsense\n  hint: tenon verify --help lists them");
   expect_refused("tenon --verson", "tenon has no option --verson\n  hint: did you mean --version?");
   expect_refused("tenon run builtin:tiny more", "run takes no further argument, but got more");
+  expect_refused("tenon optimize builtin:tiny --passes nonsense",
+                 "there is no pass \"nonsense\"\n  hint: tenon passes lists them");
+  expect_refused("tenon passes nonsense", "there is no pass \"nonsense\"\n  hint: tenon passes lists them");
+  expect_refused("tenon rules nonsense", "there is no rule \"nonsense\"\n  hint: tenon rules lists them");
   expect_refused("tenon ops matmull", "there is no op matmull\n  hint: did you mean matmul?");
   expect_refused(
       "tenon print builtin:tiny --as fxx",
@@ -221,10 +225,6 @@ TEST_F(ShellManners, SaysWhatIsMissing) {
   EXPECT_TRUE(outcome.error.ends_with("\n  hint: tenon COMMAND --help tells about one\n")) << outcome.error;
 }
 
-TEST_F(ShellManners, QuietLeavesErrorsAlone) {
-  // An array that no input takes is worth a remark.
-  folder_.write("two.tenon",
-                "graph main(%x: f32[2], %z: f32[2]) { %y = relu(%x) return %y, %z as \"extra\" }");
 TEST_F(ShellManners, SaysWhatAFileIsInstead) {
   const std::string pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n";
   for (const char* file : {"model.onnx", "model.pt2", "model.tenon"}) {
@@ -237,6 +237,10 @@ TEST_F(ShellManners, SaysWhatAFileIsInstead) {
   }
 }
 
+TEST_F(ShellManners, QuietLeavesErrorsAlone) {
+  // An array that no input takes is worth a remark.
+  folder_.write("two.tenon",
+                "graph main(%x: f32[2], %z: f32[2]) { %y = relu(%x) return %y, %z as \"extra\" }");
   expect_done("tenon run two.tenon --outputs two.npz >log", "");
   folder_.write("one.tenon", "graph main(%y: f32[2]) { %r = relu(%y) return %r }");
   const Outcome loud = shell("tenon run one.tenon --inputs two.npz >log");
