@@ -58,16 +58,20 @@ std::optional<int64_t> opset_of(const std::string& model) {
 
 // Writes the model, and says what is written.
 std::string write_model(const Graph& graph, const Options& options) {
-  const auto size = [&] {
-    return format_bytes(static_cast<double>(std::filesystem::file_size(options.output)));
+  const auto size_of = [](const std::string& file) {
+    return format_bytes(static_cast<double>(std::filesystem::file_size(file)));
   };
   if (!options.output.ends_with(".onnx")) {
     save(graph, options.output);
-    return fmt::format("wrote {}: {}\n", options.output, size());
+    const std::string weights = large_literals(graph).empty()
+                                    ? ""
+                                    : fmt::format(", with {} of weights in {}.weights",
+                                                  size_of(options.output + ".weights"), options.output);
+    return fmt::format("wrote {}: {}{}\n", options.output, size_of(options.output), weights);
   }
   const std::optional<int64_t> before = opset_of(options.model.model);  // which may be what is written over
   const onnx::Written written = onnx::write_onnx(graph, options.output, {.opset = options.opset});
-  std::string text = fmt::format("wrote {}: {}", options.output, size());
+  std::string text = fmt::format("wrote {}: {}", options.output, size_of(options.output));
   if (written.data_bytes > 0)
     text += fmt::format(", with {} of weights in {}.data",
                         format_bytes(static_cast<double>(written.data_bytes)), options.output);

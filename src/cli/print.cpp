@@ -72,6 +72,14 @@ std::string show(const Graph& graph, const Options& options) {
       ->render(graph);
 }
 
+// Text that cannot be read back should not be kept for that.
+void note_hashes(const Graph& graph) {
+  if (const size_t count = large_literals(graph).size(); count > 0)
+    write_note(
+        fmt::format("note: {} constant{} shown by a hash alone; -o FILE.tenon writes text that reads back\n",
+                    count, count == 1 ? " is" : "s are"));
+}
+
 void print_model(const Options& options) {
   check_options(options);
   std::unique_ptr<Graph> graph = load_model(options.model);
@@ -83,6 +91,8 @@ void print_model(const Options& options) {
     return save(*graph, options.file);
   const std::string text = show(*graph, options);
   options.file.empty() ? write_output(text) : write_file(options.file, text);
+  if (options.file.empty() && options.as == "tenon" && !options.is_compiled())
+    note_hashes(*graph);
 }
 
 }  // namespace

@@ -29,6 +29,11 @@ using Executor = std::function<Data(const Data& inputs, const tenon::RunOptions&
 // That the outputs can be written is known before the model runs.
 void check_outputs(const std::string& file, const Graph& graph) {
   check_writable(file);
+  if (!file.ends_with(".npz"))
+    throw user_error(
+        "cannot write {}: its name must end in .npz\n"
+        "  hint: --outputs names the file that all outputs are written to, each under its own name",
+        file);
   if (graph.outputs().empty())
     throw user_error("cannot write {}: the model has no outputs", file);
   const std::vector<Value> outputs = graph.outputs();

@@ -27,5 +27,12 @@ TEST_F(OptimizeOutput, OtherSuffixesAreRefused) {
   EXPECT_EQ(files(), std::set<std::string>());
 }
 
+TEST_F(OptimizeOutput, NamesTheFileOfWeights) {
+  expect_done(
+      "tenon optimize builtin:resnet_block -o b.tenon | tail -n 1 | sed -E 's/[0-9.]+ (B|KiB)/SIZE/g'",
+      "wrote b.tenon: SIZE, with SIZE of weights in b.tenon.weights\n");
+  expect_done("tenon optimize builtin:unoptimized -o u.tenon | tail -n 1", "wrote u.tenon: 279 B\n");
+}
+
 }  // namespace
 }  // namespace tenon::cli

@@ -35,6 +35,16 @@ TEST_F(Print, WhatItSavesReadsBackAnywhere) {
                  "cannot write none/a.tenon: No such file or directory");
 }
 
+TEST_F(Print, SaysThatTextDoesNotReadBack) {
+  const std::string note =
+      "note: 15 constants are shown by a hash alone; -o FILE.tenon writes text that reads back\n";
+  expect("tenon print builtin:resnet_block >a.tenon", 0, "", note);
+  expect_done("tenon print builtin:resnet_block -o b.tenon", "");
+  expect_done("tenon print b.tenon >c", "");
+  expect_done("tenon print builtin:resnet_block --quiet >d", "");
+  expect_done("tenon print builtin:resnet_block --as fx >e", "");
+}
+
 TEST_F(Print, WhatItSavesMovesWithTheFileItRefersTo) {
   expect_done(
       "tenon print builtin:resnet_block -o a.tenon && tenon print a.tenon -o b.tenon && mkdir there && "

@@ -271,5 +271,12 @@ TEST_F(Run, TheSeedDecidesWhatRandomOpsDraw) {
   EXPECT_NE(shell("tenon run random.tenon --seed 1").out, first);
 }
 
+TEST_F(Run, WritesOutputsOnlyToAnNpz) {
+  expect_refused("tenon run builtin:tiny --outputs output",
+                 "cannot write output: its name must end in .npz\n"
+                 "  hint: --outputs names the file that all outputs are written to, each under its own name");
+  EXPECT_FALSE(files().contains("output"));
+}
+
 }  // namespace
 }  // namespace tenon::cli
