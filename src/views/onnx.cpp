@@ -1,4 +1,5 @@
-// onnx.cpp — a graph as a listing of the ONNX model it would be: inputs, initializers, and a line per node.
+// onnx.cpp — a graph as a listing in the words of ONNX: inputs, initializers, and a line per node. It follows
+// the graph node by node; what write_onnx makes one node of may be several lines here.
 #include <algorithm>
 #include <numeric>
 

@@ -11,7 +11,7 @@ const std::vector<View>& all_views() {
       {"fx", "a torch.fx table: opcode, name, target, args, kwargs", show_as_fx},
       {"fx-code", "a torch.fx graph as code, with the number of users of each value", show_as_fx_code},
       {"torchscript", "a TorchScript graph, with the weights fetched from the module", show_as_torchscript},
-      {"onnx", "a listing of ONNX nodes: Op(inputs) → outputs", show_as_onnx},
+      {"onnx", "the graph in the words of ONNX, a node a line: Op(inputs) → outputs", show_as_onnx},
       {"hlo", "XLA's HLO: primitive instructions with every broadcast written out", show_as_hlo},
       {"relay", "a TVM Relay function", show_as_relay},
       {"cpp", "C++ source that traces to the same graph", show_as_cpp},
