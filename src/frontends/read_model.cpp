@@ -51,7 +51,10 @@ std::unique_ptr<Graph> read_model(const std::string& model, const onnx::ImportOp
     return read_or_hint(path, [](const auto& file) { return torch::read_torch(file); });
   if (path.extension() == ".tenon")
     return read_or_hint(path, read_text);
-  throw user_error("{}: a model is a .onnx, .pt2 or .tenon file, or builtin:NAME", model);
+  const bool is_checkpoint = path.extension() == ".pt" || path.extension() == ".pth";
+  throw user_error(
+      "{}: a model is a .onnx, .pt2 or .tenon file, or builtin:NAME{}", model,
+      is_checkpoint ? "\n  hint: PyTorch writes such a model with torch.export.save(…, \"model.pt2\")" : "");
 }
 
 }  // namespace tenon

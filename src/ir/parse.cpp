@@ -146,7 +146,10 @@ class Parser : Scanner {
       const auto it =
           options_.literals == nullptr ? LiteralTable::const_iterator() : options_.literals->find(hash);
       if (options_.literals == nullptr || it == options_.literals->end())
-        fail(fmt::format("the constant with hash {:#018x} is not at hand", hash));
+        fail(
+            fmt::format("the constant with hash {:#018x} is not at hand\n"
+                        "  hint: tenon print MODEL -o FILE.tenon writes constants that read back",
+                        hash));
       return it->second;
     }
     return elements(element, *extents, true);

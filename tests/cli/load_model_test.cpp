@@ -65,6 +65,9 @@ TEST_F(LoadModel, WhatIsNoModelIsRefused) {
   expect_refused("tenon print none.tenon", "cannot open none.tenon: No such file or directory");
   expect_refused("tenon print model.txt",
                  "model.txt: a model is a .onnx, .pt2 or .tenon file, or builtin:NAME");
+  expect_refused("tenon print model.pth",
+                 "model.pth: a model is a .onnx, .pt2 or .tenon file, or builtin:NAME\n"
+                 "  hint: PyTorch writes such a model with torch.export.save(…, \"model.pt2\")");
   EXPECT_EQ(shell("tenon print builtin:nonsense").status, 2);
   folder_.write("bad.tenon", "graph main(");
   EXPECT_EQ(shell("tenon print bad.tenon").status, 2);

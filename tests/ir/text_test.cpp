@@ -52,9 +52,11 @@ TEST(Text, LargeConstantsGoByHash) {
   EXPECT_NE(text.find("f32[100] hash 0x"), std::string::npos);
   const LiteralTable literals = large_literals(graph);
   EXPECT_EQ(difference(*parse(text, {.literals = &literals}), graph), "");
-  expect_error<UserError>([&] { parse(text); },
-                          fmt::format("line 2, column 65: the constant with hash {:#018x} is not at hand",
-                                      literals.begin()->first));
+  expect_error<UserError>(
+      [&] { parse(text); },
+      fmt::format("line 2, column 65: the constant with hash {:#018x} is not at hand\n"
+                  "  hint: tenon print MODEL -o FILE.tenon writes constants that read back",
+                  literals.begin()->first));
 }
 
 // A graph of one constant that is too large to be printed, the elements of which are in the file.
