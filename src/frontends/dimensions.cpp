@@ -1,5 +1,7 @@
 #include "frontends/dimensions.h"
 
+#include <algorithm>
+
 #include "ops/binary.h"
 #include "ops/data.h"
 #include "ops/reshape.h"
@@ -17,6 +19,18 @@ Value reshape_copying(Value x, const std::vector<int64_t>& shape) {
   return x.graph()
       .create("reshape", {{"x", x}, {"shape", int_vector(x.graph(), shape)}}, {{"allow_zero", false}})
       ->result();
+}
+
+Value channels_first(Value x, int64_t rank) {
+  std::vector<int64_t> order = axes_between(0, rank);
+  std::rotate(order.begin() + 1, order.end() - 1, order.end());
+  return transpose(x, order);
+}
+
+Value channels_last(Value x, int64_t rank) {
+  std::vector<int64_t> order = axes_between(0, rank);
+  std::rotate(order.begin() + 1, order.begin() + 2, order.end());
+  return transpose(x, order);
 }
 
 Value add_along_channels(Value y, Value bias, int64_t spatial_rank) {

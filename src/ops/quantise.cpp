@@ -244,6 +244,23 @@ void lower_quantize(LowerContext& c) {
   });
 }
 
+// In floats that hold the integers exactly, so that it rounds once.
+void lower_dequantize(LowerContext& c) {
+  const Value x = c.node().in("x"), zero_point = c.node().in("zero_point");
+  const DType to = c.node().attr("to");
+  const auto scales = lowered_scales(c, c.node().in("scale"));
+  const auto zeros = zero_point ? lowered_scales(c, zero_point) : std::nullopt;
+  if (!scales || (zero_point && !zeros))
+    return;
+  const DType inner = info(x.dtype()).bits <= 16 && to != DType::F64 ? DType::F32 : DType::F64;
+  c.define([&](const Index& at) {
+    Scalar y = Scalar::cast(inner, c.stored(x, at));
+    if (zeros)
+      y = y - Scalar::cast(inner, (*zeros)(at));
+    return Scalar::cast(to, y * Scalar::cast(inner, (*scales)(at)));
+  });
+}
+
 Data eval_dequantize(const Call& c) {
   const Tensor& x = c.in("x");
   const std::vector<double> scales = widen<double>(c.in("scale")), zeros = zero_points(c);
@@ -365,6 +382,7 @@ const Family& quantise_ops() {
                         .traits = {.takes_unranked = true},
                         .infer = infer_dequantize,
                         .eval = eval_dequantize,
+                        .lower = lower_dequantize,
                         .decompose = decompose_dequantize};
     const OpDef dynamic_quantize = {
         .name = "dynamic_quantize",

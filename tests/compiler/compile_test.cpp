@@ -115,6 +115,16 @@ INSTANTIATE_TEST_SUITE_P(Graphs, CompileTest,
              })",
                                               {{33, 200}, {200}, {200}},
                                               1},
+                                         Case{"ScalesOfBlocksInAProduct",
+                                              R"(graph g(%x: f32[1,64], %s: f32[9,4]) {
+               %w = constant(value=u4[9,64] splat 11)
+               %z = constant(value=u4[9,4] splat 8)
+               %0 = dequantize(%w, %s, %z, to=f32, block_size=16)
+               %1 = matmul(%x, %0, transpose_b=true)
+               return %1
+             })",
+                                              {{1, 64}, {9, 4}},
+                                              1},
                                          Case{"MatmulBiasRelu",
                                               R"(graph g(%x: f32[19,70], %w: f32[70,45], %b: f32[45]) {
                %0 = matmul(%x, %w)

@@ -297,6 +297,9 @@ TEST(Lower, Quantize) {
   }
   expect_compiled(
       {body("%x: T[n,3], %s: f32[3], %z: T[3]", "%y = dequantize(%x, %s, %z, to=f32)"), "i8 u8 i32"});
+  expect_compiled(
+      {body("%x: T[n,5], %s: f32[n,3], %z: T[n,3]", "%y = dequantize(%x, %s, %z, to=f32, block_size=2)"),
+       "i8 u8 i32"});
   // The result alone is narrow.
   expect_compiled({body("%x: T[n,3], %s: f32[3]", "%y = dequantize(%x, %s, to=bf16)"), "i8 i32 f32 bf16"});
 }

@@ -17,6 +17,7 @@ using Messages = std::vector<Bytes>;
 enum ElementType : int {
   kFloat = 1,
   kUint8 = 2,
+  kInt8 = 3,
   kInt32 = 6,
   kInt64 = 7,
   kString = 8,

@@ -38,8 +38,9 @@ void refuse(const encode::Bytes& bytes, const std::string& message) {
 inline encode::ElementType element_type(DType dtype) {
   using namespace encode;
   constexpr std::pair<DType, ElementType> types[] = {
-      {DType::F16, kFloat16}, {DType::F32, kFloat},     {DType::F64, kDouble}, {DType::I32, kInt32},
-      {DType::I64, kInt64},   {DType::String, kString}, {DType::Bool, kBool},
+      {DType::F16, kFloat16}, {DType::F32, kFloat},     {DType::F64, kDouble},
+      {DType::I8, kInt8},     {DType::I32, kInt32},     {DType::I64, kInt64},
+      {DType::U8, kUint8},    {DType::String, kString}, {DType::Bool, kBool},
   };
   const auto found = std::ranges::find(types, dtype, &std::pair<DType, ElementType>::first);
   CHECK(found != std::end(types), "no test has inputs of {}", dtype);

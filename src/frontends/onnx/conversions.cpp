@@ -31,6 +31,9 @@ const std::map<std::pair<std::string_view, std::string_view>, const Conversion*>
     add(image_conversions());
     add(linear_conversions());
     add(loss_conversions());
+    add(microsoft_attention_conversions());
+    add(microsoft_fused_conversions());
+    add(microsoft_quantised_conversions());
     add(ml_conversions());
     add(normalise_conversions());
     add(pool_conversions());
@@ -58,6 +61,17 @@ const std::map<std::pair<std::string_view, std::string_view>, const Conversion*>
 
 Convert unary(std::string_view op) {
   return [op](const NodeView& n) { return n.make(op, {{"x", n.in(0)}}); };
+}
+
+std::vector<Value> convert_as(std::string_view op_type, const NodeView& n, std::vector<Value> inputs,
+                              int64_t opset) {
+  const Conversion* conversion = find_conversion("", op_type);
+  CHECK(conversion != nullptr, "{} is not converted", op_type);
+  return conversion->convert(n.with(std::move(inputs), opset));
+}
+
+Convert as_standard(std::string_view op_type, int64_t opset) {
+  return [=](const NodeView& n) { return convert_as(op_type, n, n.inputs(), opset); };
 }
 
 const Conversion* find_conversion(std::string_view domain, std::string_view op_type) {

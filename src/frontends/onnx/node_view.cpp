@@ -37,6 +37,13 @@ NodeView::NodeView(Importer& importer, Scope& scope, const NodeProto& proto, int
     inputs_.push_back(name.empty() ? Value() : importer.argument(scope, proto.op_type, name));
 }
 
+NodeView NodeView::with(std::vector<Value> inputs, int64_t opset) const {
+  NodeView view = *this;
+  view.inputs_ = std::move(inputs);
+  view.opset_ = opset;
+  return view;
+}
+
 Value NodeView::maybe(size_t index) const { return index < inputs_.size() ? inputs_[index] : Value(); }
 
 Value NodeView::in(size_t index) const {

@@ -31,6 +31,8 @@ using RegionInput = std::variant<Type, Tensor>;
 class NodeView {
  public:
   NodeView(Importer& importer, Scope& scope, const NodeProto& proto, int64_t opset);
+  // The same node with other inputs, its attributes read as those of another opset.
+  NodeView with(std::vector<Value> inputs, int64_t opset) const;
 
   Graph& graph() const;
   const NodeProto& proto() const { return proto_; }
@@ -39,6 +41,7 @@ class NodeView {
 
   // Inputs. in(i) must be there; maybe(i) is empty where the model leaves it out.
   size_t input_count() const { return inputs_.size(); }
+  const std::vector<Value>& inputs() const { return inputs_; }  // empty where left out
   Value in(size_t index) const;
   Value maybe(size_t index) const;
   std::vector<Value> ins(size_t from = 0) const;  // all from there on, none left out

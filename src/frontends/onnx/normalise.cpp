@@ -142,6 +142,7 @@ const Conversions& normalise_conversions() {
       {"LRN", convert_lrn},
       {"MeanVarianceNormalization", convert_mean_variance_normalization},
       {"RMSNormalization", convert_rms_normalization},
+      {"SimplifiedLayerNormalization", convert_rms_normalization},
   };
   return conversions;
 }
