@@ -34,7 +34,7 @@ namespace {
 
 // Local buffers.
 constexpr const char *kShared = "shared", *kOwn = "own", *kStrip = "strip", *kWeights = "weights",
-                     *kResults = "results";
+                     *kValues = "values", *kResults = "results";
 // Loop variables, which end in a number: no size of the user's does when it gets here.
 constexpr const char *kShareVariable = "share0", *kStripVariable = "strip0", *kLineVariable = "line0",
                      *kGroupVariable = "group0", *kMemberVariable = "member0", *kPanelVariable = "panel0",
@@ -346,6 +346,49 @@ class StripsBuilder {
 
   // --- the second product, and what goes on with its results ---
 
+  Scalar factor_along() const { return factors_of(second(), second().axes.back())->along; }
+
+  // Whether results that stand side by side are sums of what does not lie so, which all lines of a turn read.
+  bool turns_values() const {
+    const Scalar along = factor_along();
+    const auto differs = [&](const Axis& axis) { return mentions(along, axis.variable); };
+    if (differs(first_.axes[*block_]) || std::ranges::any_of(inner_, differs))
+      return false;
+    bool apart = false;
+    loops::for_each_load(along, [&](const Scalar& load) {
+      for (size_t i = 0; i + 1 < load.operands().size(); ++i)
+        apart = apart || mentions(load.operands()[i], second().axes.back().variable);
+    });
+    return apart;
+  }
+  std::vector<Axis> axes_of_values() const {
+    std::vector<Axis> axes = second().reduced;
+    for (const Axis& axis : result_axes())
+      axes.push_back(axis);
+    return axes;
+  }
+
+  std::vector<Statement> turn_values() const {
+    std::vector<Dim> sizes;
+    for (const Axis& axis : axes_of_values())
+      sizes.push_back(axis.size);
+    const DType dtype = factor_along().dtype();
+    std::vector<Statement> body{Local{{.name = kValues, .dtype = dtype, .sizes = std::move(sizes)}}};
+    append(body, nested(axes_of_values(),
+                        as_list(Assign{.places = {{kValues, loops::variables_of(axes_of_values())}},
+                                       .combine = "",
+                                       .values = {factor_along()}})));
+    return body;
+  }
+
+  // What a line multiplies its weights by.
+  Scalar value() const {
+    const Scalar along = factor_along();
+    return in_strips_ && turns_values()
+               ? Scalar::load(kValues, along.dtype(), loops::variables_of(axes_of_values()))
+               : along;
+  }
+
   std::vector<Statement> sum_rows() const {
     Definition product = second();
     product.results = {results()};
@@ -357,9 +400,8 @@ class StripsBuilder {
       product.at.insert(product.at.begin(), Scalar::index(line_of_group()));
       weight.insert(weight.begin(), Scalar::index(line_of_group()));
     }
-    product.values = {
-        Scalar::apply(Function::Multiply, {Scalar::load(weights().name, weights().dtype, std::move(weight)),
-                                           factors_of(second(), second().axes.back())->along})};
+    product.values = {Scalar::apply(
+        Function::Multiply, {Scalar::load(weights().name, weights().dtype, std::move(weight)), value()})};
     std::vector<Statement> body = multiply(product, "second_");
     return in_strips_ ? around({{kGroupVariable, groups()}}, Mark::Serial, std::move(body)) : body;
   }
@@ -399,6 +441,8 @@ class StripsBuilder {
     append(strip, sum_rows());
     strip.emplace_back(over_lines(store_row()));
     std::vector<Statement> body = pack_shared();
+    if (turns_values())
+      append(body, turn_values());
     Loop all = loop_over({kStripVariable, strips()}, Mark::Serial, std::move(strip));
     std::vector<Axis> axes = outer_;
     Dim turns = shares();

@@ -270,15 +270,31 @@ TEST(Strips, SumsOneRowInChains) {
 }
 
 // Keys and values in other orders than that of the sums.
+// Values whose sums would not lie side by side are turned once for all lines.
 TEST(Strips, ReadsTransposedOperands) {
-  expect_reference(R"(graph g(%q: f32[2,40,16], %k: f32[2,16,50], %v: f32[2,24,50]) {
+  constexpr std::string_view text = R"(graph g(%q: f32[2,40,16], %k: f32[2,16,50], %v: f32[2,24,50]) {
+    %0 = matmul(%q, %k)
+    %1 = softmax(%0, axis=-1)
+    %2 = matmul(%1, %v, transpose_b=true)
+    return %2
+  })";
+  expect_reference(text, {{numbers(DType::F32, {2, 40, 16}, 1), numbers(DType::F32, {2, 16, 50}, 2),
+                           numbers(DType::F32, {2, 24, 50}, 3)}});
+  const std::string kernel = print(kernels_of(*read(text), without_cache()).front());
+  EXPECT_NE(kernel.find("f32[50,24]\n"), std::string::npos) << kernel;
+  EXPECT_LT(kernel.find("f32[50,24]\n"), kernel.find("for strip0")) << kernel;
+}
+
+// Values that differ between heads of the same keys are read as they lie.
+TEST(Strips, ReadsTransposedValuesOfEachHead) {
+  expect_reference(R"(graph g(%q: f32[2,3,40,16], %k: f32[2,1,16,50], %v: f32[2,3,24,50]) {
     %0 = matmul(%q, %k)
     %1 = softmax(%0, axis=-1)
     %2 = matmul(%1, %v, transpose_b=true)
     return %2
   })",
-                   {{numbers(DType::F32, {2, 40, 16}, 1), numbers(DType::F32, {2, 16, 50}, 2),
-                     numbers(DType::F32, {2, 24, 50}, 3)}});
+                   {{numbers(DType::F32, {2, 3, 40, 16}, 1), numbers(DType::F32, {2, 1, 16, 50}, 2),
+                     numbers(DType::F32, {2, 3, 24, 50}, 3)}});
 }
 
 // The attention op, of 6 heads, with more parameters, operands and attributes.
