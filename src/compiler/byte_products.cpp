@@ -41,6 +41,40 @@ ShiftedBytes without_sign(const ShiftedBytes& x) {
           known ? number(graph, *known + kOffset) : *x.zero_point + number(graph, kOffset)};
 }
 
+// --- sums of as many products as there are bytes in words ---
+
+constexpr int64_t kFew = 16;  // products of a sum, to which none are added
+
+int64_t missing_in_word(int64_t count) { return count < kFew ? 0 : (kBytes - count % kBytes) % kBytes; }
+
+// More weights along an axis, that count as 0; nothing where a zero point has no room in a byte.
+std::optional<ShiftedWeights> lengthened(const ShiftedWeights& w, int64_t column_axis, int64_t axis,
+                                         int64_t more) {
+  const int64_t least = w.bytes.dtype() == DType::I8 ? INT8_MIN : 0;
+  if (std::ranges::any_of(w.zero_points, [&](int32_t z) { return z < least || z > least + UINT8_MAX; }))
+    return std::nullopt;
+  Extents extents = w.bytes.extents();
+  extents[static_cast<size_t>(axis)] += more;
+  const Extents strides = row_major_strides(extents);
+  const auto place = [&](int64_t index, int64_t along) {
+    return index / strides[static_cast<size_t>(along)] % extents[static_cast<size_t>(along)];
+  };
+  Tensor bytes(w.bytes.dtype(), extents);
+  const std::span<std::byte> to = bytes.mutable_bytes();
+  auto from = w.bytes.bytes().begin();
+  for (int64_t i = 0; i < bytes.count(); ++i) {
+    const bool is_added = place(i, axis) >= w.bytes.extent(axis);
+    const size_t column = w.zero_points.size() == 1 ? 0 : static_cast<size_t>(place(i, column_axis));
+    to[static_cast<size_t>(i)] = is_added ? static_cast<std::byte>(w.zero_points[column]) : *from++;
+  }
+  return ShiftedWeights{std::move(bytes), w.zero_points};
+}
+
+// As many bytes more along an axis, whatever they are.
+ShiftedBytes lengthened(const ShiftedBytes& x, int64_t axis, int64_t more) {
+  return {pad(x.bytes, int_vector(x.bytes.graph(), {0, more}), {axis}), x.zero_point};
+}
+
 // The weights of columns or filters as bytes with a sign, which lie as they did: row after row, or column
 // after column.
 class Columns {
@@ -282,7 +316,13 @@ std::optional<Value> product_of_bytes(const Node& matmul, const ShiftedBytes& x,
   if (matmul.attr("transpose_a") || w.bytes.extents().size() != 2 || x.bytes.rank() < 2)
     return std::nullopt;
   const int64_t rows = w.bytes.extent(transposed ? 1 : 0), count = w.bytes.extent(transposed ? 0 : 1);
-  if (rows % kBytes != 0 || rows == 0 || x.bytes.dim(-1) != Dim(rows))
+  if (rows == 0 || x.bytes.dim(-1) != Dim(rows))
+    return std::nullopt;
+  if (const int64_t missing = missing_in_word(rows); missing > 0) {
+    const std::optional<ShiftedWeights> more = lengthened(w, transposed ? 0 : 1, transposed ? 1 : 0, missing);
+    return more ? product_of_bytes(matmul, lengthened(x, x.bytes.rank() - 1, missing), *more) : std::nullopt;
+  }
+  if (rows % kBytes != 0)
     return std::nullopt;
   Graph& graph = x.bytes.graph();
   const Columns columns(w, count, !transposed);
@@ -306,6 +346,9 @@ std::optional<Value> convolution_of_bytes(const Node& conv, const ShiftedBytes& 
   const int64_t groups = conv.attr("groups");
   if (!window || w.bytes.count() == 0)
     return std::nullopt;
+  if (const int64_t missing = groups == 1 ? missing_in_word(extents[1]) : 0; missing > 0)
+    if (const std::optional<ShiftedWeights> more = lengthened(w, 0, 1, missing))
+      return convolution_of_bytes(conv, lengthened(x, 1, missing), *more);
   const Columns columns(w, extents[0], false);
   const Filters filters{columns, extents};
   // Lanes that are filters of different groups would each read a word of their own.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/byte_products.h"
+#include "compiler/constants.h"
 #include "ops/binary.h"
 #include "ops/data.h"
 #include "ops/reshape.h"
@@ -100,15 +101,15 @@ std::optional<ShiftedWeights> shifted_weights(Value value, int64_t axis) {
   if (const Literal* literal = literal_of(value))
     return small_weights(*literal);
   const std::optional<ShiftedBytes> shifted = shifted_bytes(value);
-  const Literal* bytes = shifted ? literal_of(shifted->bytes) : nullptr;
-  if (bytes == nullptr)
+  const std::optional<Pieces> bytes = shifted ? pieces_of(shifted->bytes) : std::nullopt;
+  if (!bytes)
     return std::nullopt;
   if (!shifted->zero_point)
-    return ShiftedWeights{bytes->tensor(), {0}};
+    return ShiftedWeights{join(*bytes), {0}};
   const Literal* zero_points = literal_of(*shifted->zero_point);
   if (zero_points == nullptr || !runs_along(zero_points->extents(), axis, value.rank()))
     return std::nullopt;
-  return ShiftedWeights{bytes->tensor(), as_integers(*zero_points)};
+  return ShiftedWeights{join(*bytes), as_integers(*zero_points)};
 }
 
 std::optional<Value> integers_for(const Node& node) {

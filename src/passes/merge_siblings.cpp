@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "ops/binary.h"
+#include "ops/data.h"
 #include "ops/layer.h"
 #include "ops/reshape.h"
 #include "ops/select.h"
@@ -149,15 +150,53 @@ Value joined_biases(const std::vector<Sibling>& siblings) {
   return concat(parts, 0);
 }
 
-// Where all are cast, as quantised weights are, they are joined before, and stay as narrow as they are held.
+// Integers that are cast to wider ones, as quantised weights are: less a zero point for all of them, or for
+// each output.
+struct Quantised {
+  Value held, zero = {};  // empty for none
+};
+
+std::optional<Quantised> quantised_of(Value weights, int64_t axis) {
+  if (weights.is_input())
+    return std::nullopt;
+  if (weights.node()->is("cast"))
+    return Quantised{weights.node()->in("x")};
+  if (!weights.node()->is("sub"))
+    return std::nullopt;
+  const Value wide = weights.node()->in("a"), zero = weights.node()->in("b");
+  if (wide.is_input() || !wide.node()->is("cast") || !zero.shape().ranked() ||
+      wide.shape() != weights.shape())
+    return std::nullopt;
+  const int64_t along = axis < 0 ? axis : axis - weights.rank();
+  for (int64_t i = -1; i >= -zero.rank(); --i)
+    if (i != along && zero.dim(i) != Dim(1))
+      return std::nullopt;
+  return Quantised{wide.node()->in("x"), zero};
+}
+
+// The zero points as one for each output, in a shape that broadcasts to the weights.
+Value zeros_of_outputs(const Quantised& weights, int64_t axis) {
+  std::vector<int64_t> shape(static_cast<size_t>(weights.held.rank()), 1);
+  int64_t& outputs = shape[static_cast<size_t>(axis < 0 ? axis + weights.held.rank() : axis)];
+  outputs = *weights.held.dim(axis).constant();
+  return broadcast_to(weights.zero, int_vector(weights.held.graph(), shape));
+}
+
+// Where all are quantised, they are joined before, and stay as narrow as they are held.
 Value joined_weights(const std::vector<Value>& weights, int64_t axis) {
-  std::vector<Value> held;
-  for (Value each : weights)
-    if (!each.is_input() && each.node()->is("cast") &&
-        (held.empty() || held.front().dtype() == each.node()->in("x").dtype()))
-      held.push_back(each.node()->in("x"));
-  return held.size() == weights.size() ? cast(concat(held, axis), weights.front().dtype())
-                                       : concat(weights, axis);
+  std::vector<Value> held, zeros;
+  for (Value each : weights) {
+    const std::optional<Quantised> quantised = quantised_of(each, axis);
+    if (!quantised || (!held.empty() && held.front().dtype() != quantised->held.dtype()))
+      return concat(weights, axis);
+    held.push_back(quantised->held);
+    if (quantised->zero)
+      zeros.push_back(zeros_of_outputs(*quantised, axis));
+  }
+  if (!zeros.empty() && zeros.size() < held.size())
+    return concat(weights, axis);
+  const Value wide = cast(concat(held, axis), weights.front().dtype());
+  return zeros.empty() ? wide : wide - concat(zeros, axis);
 }
 
 // All of the products as one, with the biases, before it is split.
@@ -218,8 +257,12 @@ void merge_in(Graph& graph, Journal& journal) {
       return;
     const std::vector<Node*> nodes = nodes_of(siblings);
     gone.insert(nodes.begin(), nodes.end());
-    for (const Sibling& sibling : siblings)  // casts of weights that are joined before go, too
-      gone.insert(sibling.product->in(form_of(*sibling.product)->weights).node());
+    for (const Sibling& sibling : siblings) {  // what widened weights that are joined before goes, too
+      Node* weights = sibling.product->in(form_of(*sibling.product)->weights).node();
+      gone.insert(weights);
+      for (Value operand : weights->operands())
+        gone.insert(operand.node());
+    }
     journal.applied(kRule, nodes, Numerics::BitExact);
     const WithSources sources(graph, sources_of(nodes));
     merge(siblings);

@@ -158,12 +158,27 @@ TEST(ConvolveBytes, ReadsAsFloatsWhatIsNotFourAtATime) {
   }
 }
 
+// Those that are not in fours get some more that count as 0.
+TEST(ConvolveBytes, TakesAnyNumberOfChannels) {
+  for (const int64_t channels : {17, 30, 103})
+    for (const int64_t less_w : {0, 115}) {
+      const std::unique_ptr<Graph> graph =
+          integers({.image = {1, channels, 6, 7},
+                    .filters = {16, channels, 3, 3},
+                    .window = "strides=[1,2], dilations=[1,1], pads=[1,1,1,1]",
+                    .less_x = 77,
+                    .less_w = less_w});
+      EXPECT_TRUE(has(kernels_in(*graph), "dot_bytes(")) << kernels_in(*graph);
+      expect_as_evaluated(*graph);
+    }
+}
+
 // Groups with different sums of x, a border that is no byte, and sums that floats would round.
 TEST(ConvolveBytes, LeavesAloneOtherConvolutions) {
   for (const Convolution& c :
        {Convolution{.image = {1, 8, 6, 6}, .filters = {16, 4, 3, 3}, .groups = 2, .less_w = 5},
         Convolution{.image = {1, 8, 6, 6}, .filters = {16, 8, 3, 3}, .less_x = 300},
-        Convolution{.image = {1, 101, 6, 6}, .filters = {16, 101, 3, 3}}}) {
+        Convolution{.image = {1, 15, 8, 8}, .filters = {16, 15, 6, 6}}}) {
     const std::unique_ptr<Graph> graph = integers(c);
     EXPECT_FALSE(has(kernels_in(*graph), "dot_bytes(")) << kernels_in(*graph);
     EXPECT_FALSE(has(kernels_in(*graph), "f32(x0")) << kernels_in(*graph);

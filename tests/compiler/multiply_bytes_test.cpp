@@ -1,3 +1,7 @@
+#include <fmt/ranges.h>
+
+#include <ranges>
+
 #include "compiler/expect_compiled.h"
 
 namespace tenon {
@@ -59,10 +63,41 @@ TEST(MultiplyBytes, TakesTransposedWeightsAndAnyNumberOfRows) {
     expect_as_evaluated(*graph, {{"n", rows}});
 }
 
-TEST(MultiplyBytes, LeavesAloneWhatIsNotFourAtATime) {
-  const std::unique_ptr<Graph> graph = product("u8", "i8", "3", "0", 37);
-  EXPECT_FALSE(has(kernels_in(*graph), "dot_bytes("));
-  expect_as_evaluated(*graph);
+// Sums that are not of whole words get some products by 0 more, unless they are few.
+TEST(MultiplyBytes, TakesSumsOfAnyLength) {
+  for (const char* w : {"u8", "i8"})
+    for (const char* less_w : {"0", "115", "-3"})
+      for (const bool transposed : {false, true})
+        for (const int64_t inner : {37, 38, 39}) {
+          const std::unique_ptr<Graph> graph = product("u8", w, "3", less_w, inner, transposed);
+          const bool has_room = w == std::string_view("i8") || less_w != std::string_view("-3");
+          EXPECT_EQ(has(kernels_in(*graph), "dot_bytes("), has_room) << kernels_in(*graph);
+          expect_as_evaluated(*graph);
+        }
+  const std::unique_ptr<Graph> few = product("u8", "i8", "3", "0", 7);
+  EXPECT_FALSE(has(kernels_in(*few), "dot_bytes("));
+  expect_as_evaluated(*few);
+}
+
+// Weights that were joined when products became one, with zero points for each column.
+TEST(MultiplyBytes, TakesJoinedWeights) {
+  for (const bool shifted : {false, true}) {
+    const std::unique_ptr<Graph> graph = read(fmt::format(
+        R"(graph g(%q: u8[20,32]) {{
+          %v = {} %w = {}
+          %both = concat([%v, %w], axis=1)
+          %wide = cast(%both, to=i32)
+          %z = constant(value=i32[1,45] {{{}}})
+          %b = sub(%wide, %z)
+          %a = cast(%q, to=i32)
+          %y = matmul(%a, {})
+          return %y
+        }})",
+        bytes("u8", 32, 5, 1), bytes("u8", 32, 40, 2), fmt::join(std::views::iota(100, 145), ", "),
+        shifted ? "%b" : "%wide"));
+    EXPECT_TRUE(has(kernels_in(*graph), "dot_bytes(")) << kernels_in(*graph);
+    expect_as_evaluated(*graph);
+  }
 }
 
 // Words that someone else reads than a kernel.

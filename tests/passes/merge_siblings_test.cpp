@@ -39,6 +39,24 @@ TEST(MergeSiblings, JoinsQuantisedWeightsAsTheyAreHeld) {
     %sizes = constant(value=i64[2] {1, 2}) %y, %z = split(%all, %sizes, axis=-1) return %y, %z })");
 }
 
+// One zero point for all columns, or one for each.
+TEST(MergeSiblings, JoinsZeroPointsOfQuantisedWeights) {
+  expect_pass(merge_siblings, R"(graph g(%x: i32[n,2]) {
+    %v = constant(value=u8[2,1] {1, 2}) %wide_v = cast(%v, to=i32)
+    %less_v = constant(value=i32[] {7}) %b_v = sub(%wide_v, %less_v) %y = matmul(%x, %b_v)
+    %w = constant(value=u8[2,2] {3, 4, 5, 6}) %wide_w = cast(%w, to=i32)
+    %less_w = constant(value=i32[2] {8, 9}) %b_w = sub(%wide_w, %less_w) %z = matmul(%x, %b_w)
+    return %y, %z })",
+              R"(graph g(%x: i32[n,2]) {
+    %v = constant(value=u8[2,1] {1, 2}) %less_v = constant(value=i32[] {7})
+    %w = constant(value=u8[2,2] {3, 4, 5, 6}) %less_w = constant(value=i32[2] {8, 9})
+    %shape_v = constant(value=i64[2] {1, 1}) %zero_v = broadcast(%less_v, %shape_v)
+    %shape_w = constant(value=i64[2] {1, 2}) %zero_w = broadcast(%less_w, %shape_w)
+    %both = concat([%v, %w], axis=-1) %wide = cast(%both, to=i32)
+    %zeros = concat([%zero_v, %zero_w], axis=-1) %b = sub(%wide, %zeros) %all = matmul(%x, %b)
+    %sizes = constant(value=i64[2] {1, 2}) %y, %z = split(%all, %sizes, axis=-1) return %y, %z })");
+}
+
 TEST(MergeSiblings, JoinsConvolutionsWithTheirBiases) {
   expect_pass(merge_siblings, R"(graph g(%x: f32[n,2,5]) {
     %v = parameter(name="v", value=f32[1,2,1] {1, 2}) %c = parameter(name="c", value=f32[1,1,1] {7})
