@@ -21,6 +21,7 @@
 #include "compiler/make_constants.h"
 #include "compiler/multiply_bytes.h"
 #include "compiler/multiply_pairs.h"
+#include "compiler/multiply_signals.h"
 #include "compiler/place_rows.h"
 #include "compiler/rename_kernel.h"
 #include "compiler/reuse_memory.h"
@@ -99,6 +100,7 @@ class Compiler {
     if (!options_.choices)
       options_.choices = options_.cache ? tuned_choices() : ContractionChoices();
     if (options_.numerics != NumericsBudget::Strict) {
+      multiply_signals(*graph_);
       decompose(*graph_, {"dequantize"});
       multiply_dequantised(*graph_, options_.target);
       fold_scales(*graph_);

@@ -13,6 +13,7 @@ namespace tenon {
 namespace {
 
 constexpr int64_t kSmall = 64 << 10;   // in bytes: results may be as large, whatever they are made of
+constexpr int64_t kSpread = 4;         // times as large as bytes are floats
 constexpr int64_t kAtOnce = 32 << 20;  // in bytes: constants that are read before memory is given back
 
 int64_t bytes_of(Value value) { return element_count(*value.shape().extents()) * info(value.dtype()).bytes; }
@@ -26,6 +27,9 @@ int64_t bytes_stored(const Literal& literal) {
 class Weights {
  public:
   explicit Weights(Graph& graph) : graph_(graph) {
+    for (const Node* node : graph.nodes())
+      if (node->is("conv") || node->is("conv_transpose"))
+        add_filters(node->in("w"));
     for (const Node* node : graph.nodes())
       if (literal_of(*node) != nullptr)
         constants_behind_[node->result().data()] = {node->result()};
@@ -109,11 +113,21 @@ class Weights {
     if (!std::all_of(operands.begin(), operands.end(),
                      [&](Value operand) { return constants_behind_.contains(operand.data()); }))
       return false;
-    const int64_t most = std::max(bytes_stored(constants_behind(node)), kSmall);
+    const int64_t stored = bytes_stored(constants_behind(node));
     return std::all_of(results.begin(), results.end(), [&](Value result) {
+      const int64_t most = filters_.contains(result.data()) ? kSpread * stored : stored;
       return result.type().is_tensor() && result.dtype() != DType::String && result.shape().extents() &&
-             bytes_of(result) <= most;
+             bytes_of(result) <= std::max(most, kSmall);
     });
+  }
+
+  // What weights of convolutions are made of. These are read for each pixel again, so that it pays to have
+  // them as they are multiplied, though they may be held in bytes.
+  void add_filters(Value weights) {
+    if (weights.is_input() || literal_of(weights) != nullptr || !filters_.insert(weights.data()).second)
+      return;
+    for (Value operand : weights.node()->operands())
+      add_filters(operand);
   }
 
   bool is_used_elsewhere(Value value) const {
@@ -124,6 +138,7 @@ class Weights {
   }
 
   Graph& graph_;
+  std::set<const ValueData*> filters_;
   std::vector<Value> results_;  // that others use, and that are not computed yet
   std::map<const ValueData*, std::set<Value>> constants_behind_;
 };

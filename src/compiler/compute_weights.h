@@ -9,7 +9,7 @@
 namespace tenon {
 
 // Nodes that only constants lead to become constants, unless that takes more memory than what they are made
-// of. `run` gives the outputs of a graph without inputs.
+// of, or four times as much for weights of convolutions. `run` gives the outputs of a graph without inputs.
 void compute_weights(Graph& graph, const std::function<Data(const Graph&)>& run);
 
 }  // namespace tenon
