@@ -33,7 +33,10 @@ bool enlarges_weights(const Node& node) {
          node.result().shape().ranked() && node.result().rank() > 1;
 }
 
-int64_t bytes_of(Value value) { return element_count(*value.shape().extents()) * info(value.dtype()).bytes; }
+int64_t bytes_of(const Extents& extents, DType dtype) { return element_count(extents) * info(dtype).bytes; }
+int64_t bytes_of(Value value) { return bytes_of(*value.shape().extents(), value.dtype()); }
+
+bool has_size(Value value) { return value.shape().extents().has_value(); }
 
 bool is_made_of_constants(const Node& node) {
   const std::vector<Value> operands = node.operands();
@@ -92,8 +95,7 @@ class Folder {
       return values;
     const std::vector<Value> results = node.results();
     if (!node.regions().empty() || !is_made_of_constants(node) ||
-        !std::all_of(results.begin(), results.end(),
-                     [](Value v) { return v.type().is_tensor() && v.shape().extents(); }))
+        !std::all_of(results.begin(), results.end(), [](Value v) { return v.type().is_tensor(); }))
       return std::nullopt;
     if (std::optional<Literal> splat = splat_value(node))
       return std::vector<Literal>{std::move(*splat)};
@@ -130,7 +132,7 @@ class Folder {
 
   // What is computed of splats alone, element by element, is one; so is a splat in another shape.
   std::optional<Literal> splat_value(const Node& node) {
-    if (node.result_count() != 1)
+    if (node.result_count() != 1 || !has_size(node.result()))
       return std::nullopt;
     const Extents extents = *node.result().shape().extents();
     if (rearranges(node.op())) {
@@ -162,19 +164,21 @@ class Folder {
     }
   }
 
+  // Of some, as of what is found in an operand, only computing tells the size.
   std::optional<std::vector<Literal>> computed_values(const Node& node) {
+    const std::vector<Value> all = node.results();
+    const bool is_sized = std::all_of(all.begin(), all.end(), has_size);
     int64_t bytes = 0, made_of = 0;
-    for (Value result : node.results())
-      bytes += bytes_of(result);
+    if (is_sized)
+      for (Value result : all)
+        bytes += bytes_of(result);
     for (Value operand : node.operands())
       made_of += bytes_of(operand);
     // Weights are computed with one by one when the model is written or compiled.
-    if (made_of > kSmallConstant && !(bytes <= kSmallConstant && takes_elements(node)))
+    if (made_of > kSmallConstant && !(is_sized && bytes <= kSmallConstant && takes_elements(node)))
       return std::nullopt;
-    if (bytes > kMostFolded) {
-      journal_.declined("fold", node, fmt::format("its value takes {} bytes", bytes));
+    if (is_too_large(node, bytes))
       return std::nullopt;
-    }
     Data inputs;
     for (Value operand : node.operands())
       inputs.emplace_back(constant_of(operand)->tensor());
@@ -182,9 +186,19 @@ class Folder {
     if (!results)
       return std::nullopt;
     std::vector<Literal> values;
-    for (const Datum& result : *results)
-      values.push_back(as_literal(result.tensor()));
-    return values;
+    bytes = 0;
+    for (const Datum& result : *results) {
+      const Tensor& tensor = result.tensor();
+      bytes += bytes_of(tensor.extents(), tensor.dtype());
+      values.push_back(as_literal(tensor));
+    }
+    return is_too_large(node, bytes) ? std::nullopt : std::optional(std::move(values));
+  }
+
+  bool is_too_large(const Node& node, int64_t bytes) {
+    if (bytes > kMostFolded)
+      journal_.declined("fold", node, fmt::format("its value takes {} bytes", bytes));
+    return bytes > kMostFolded;
   }
 
   void replace(Node* node, const std::vector<Literal>& values) {

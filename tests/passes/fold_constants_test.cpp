@@ -3,6 +3,14 @@
 namespace tenon {
 namespace {
 
+TEST(FoldConstants, ComputesWhatHasASizeOnlyOnceItIsComputed) {
+  expect_pass(fold_constants, R"(graph g(%x: f32[2,3,4]) {
+    %c = constant(value=bool[2,3] {1, 0, 1, 0, 0, 1}) %0 = nonzero(%c)
+    %1 = transpose(%0, permutation=[1, 0]) %y = gather_nd(%x, %1) return %y })",
+              R"(graph g(%x: f32[2,3,4]) {
+    %0 = constant(value=i64[3,2] {0, 0, 0, 2, 1, 2}) %y = gather_nd(%x, %0) return %y })");
+}
+
 TEST(FoldConstants, ComputesWhatDependsOnConstantsAlone) {
   expect_pass(fold_constants, R"(graph g(%x: f32[2]) {
     %a = constant(value=f32[2] {1, 2}) %b = constant(value=f32[] {3}) %c = mul(%a, %b) %y = add(%x, %c)
