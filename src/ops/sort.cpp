@@ -1,7 +1,9 @@
 #include "ops/sort.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <compare>
 #include <numeric>
 
 #include "ops/binary.h"
@@ -30,6 +32,24 @@ std::vector<int64_t> count_up(int64_t count) {
 // --- top_k ---
 
 namespace top_k_op {
+
+// A number that comes before another's as the element does (order.h): NaN last, and -0 as 0.
+uint64_t rank_of(double x) {
+  constexpr uint64_t sign = uint64_t{1} << 63;
+  if (std::isnan(x))
+    return ~uint64_t{0};
+  const auto bits = std::bit_cast<uint64_t>(x == 0 ? 0.0 : x);
+  return (bits & sign) != 0 ? ~bits : bits | sign;
+}
+uint64_t rank_of(int64_t x) { return static_cast<uint64_t>(x) ^ (uint64_t{1} << 63); }
+uint64_t rank_of(uint64_t x) { return x; }
+
+struct Ranked {
+  uint64_t rank;
+  int64_t place;
+
+  auto operator<=>(const Ranked&) const = default;  // of equal elements the first comes first
+};
 
 Types infer(const Node& n) {
   const Value x = n.in("x");
@@ -60,25 +80,21 @@ Data eval(const Call& c) {
     const std::vector<T> values = widen<T>(x);
     const std::span<int64_t> to = indices.mutable_data<int64_t>();
     const auto stride = static_cast<size_t>(lanes.stride);
+    std::vector<Ranked> order(static_cast<size_t>(size));
     lanes.for_each([&](size_t start) {
-      std::vector<int64_t> order = count_up(size);
-      // Of equal elements the first comes first.
-      const auto is_before = [&](int64_t a, int64_t b) {
-        const T &p = values[start + static_cast<size_t>(a) * stride],
-                &q = values[start + static_cast<size_t>(b) * stride];
-        if (comes_before(p, q) || comes_before(q, p))
-          return largest ? comes_before(q, p) : comes_before(p, q);
-        return a < b;
-      };
+      for (int64_t i = 0; i < size; ++i) {
+        const uint64_t rank = rank_of(values[start + static_cast<size_t>(i) * stride]);
+        order[static_cast<size_t>(i)] = {largest ? ~rank : rank, i};
+      }
       if (count == size)
-        std::sort(order.begin(), order.end(), is_before);
+        std::sort(order.begin(), order.end());
       else
-        std::partial_sort(order.begin(), order.begin() + count, order.end(), is_before);
+        std::partial_sort(order.begin(), order.begin() + count, order.end());
       // The lane of the result is the same, but for its length.
       const size_t before = start / (static_cast<size_t>(size) * stride);
       const size_t first = before * static_cast<size_t>(count) * stride + start % stride;
       for (size_t i = 0; i < static_cast<size_t>(count); ++i)
-        to[first + i * stride] = order[i];
+        to[first + i * stride] = order[i].place;
     });
   });
   const Places places = places_of_elements("top_k", x.extents(), indices, axis);
