@@ -124,10 +124,15 @@ class Weights {
   // What weights of convolutions are made of. These are read for each pixel again, so that it pays to have
   // them as they are multiplied, though they may be held in bytes.
   void add_filters(Value weights) {
-    if (weights.is_input() || literal_of(weights) != nullptr || !filters_.insert(weights.data()).second)
-      return;
-    for (Value operand : weights.node()->operands())
-      add_filters(operand);
+    std::vector<Value> waiting = {weights};
+    while (!waiting.empty()) {
+      const Value next = waiting.back();
+      waiting.pop_back();
+      if (next.is_input() || literal_of(next) != nullptr || !filters_.insert(next.data()).second)
+        continue;
+      const std::vector<Value> operands = next.node()->operands();
+      waiting.insert(waiting.end(), operands.begin(), operands.end());
+    }
   }
 
   bool is_used_elsewhere(Value value) const {

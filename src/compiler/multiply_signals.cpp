@@ -16,7 +16,7 @@
 namespace tenon {
 namespace {
 
-constexpr int64_t kMostElements = 1024;  // of a signal and of its spectrum
+constexpr int64_t kMostNumbers = 512;  // of a signal and of its spectrum, real and imaginary
 
 // Real and imaginary parts of signals and spectra side by side: a column for each number of the spectrum.
 struct Matrix {
@@ -77,7 +77,7 @@ std::optional<Value> product_for(const Node& dft) {
   const std::optional<int64_t> length = x.dim(axis).constant(), parts = x.dim(-1).constant(),
                                result = dft.result().dim(axis).constant();
   if (!length || !parts || !result || std::min({*length, *parts, *result}) < 1 ||
-      std::max(*length, *result) > kMostElements)
+      std::max(*length * *parts, *result) > kMostNumbers)
     return std::nullopt;
   const std::optional<Matrix> matrix = matrix_of(dft, *length, *parts);
   if (!matrix)

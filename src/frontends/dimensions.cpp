@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "ops/binary.h"
 #include "ops/data.h"
 #include "ops/reshape.h"
@@ -21,13 +22,25 @@ Value reshape_copying(Value x, const std::vector<int64_t>& shape) {
       ->result();
 }
 
+namespace {
+
+void check_has_channels(Value x, int64_t rank) {
+  if (rank < 3)
+    throw user_error("{} has rank {}, but must have a batch, channels and what they lie along", x.type(),
+                     rank);
+}
+
+}  // namespace
+
 Value channels_first(Value x, int64_t rank) {
+  check_has_channels(x, rank);
   std::vector<int64_t> order = axes_between(0, rank);
   std::rotate(order.begin() + 1, order.end() - 1, order.end());
   return transpose(x, order);
 }
 
 Value channels_last(Value x, int64_t rank) {
+  check_has_channels(x, rank);
   std::vector<int64_t> order = axes_between(0, rank);
   std::rotate(order.begin() + 1, order.begin() + 2, order.end());
   return transpose(x, order);

@@ -1,5 +1,7 @@
 #include "ops/data.h"
 
+#include <unordered_set>
+
 #include "ir/evaluate.h"
 #include "tensor/wide.h"
 
@@ -61,22 +63,33 @@ const Literal* literal_of(const Node& node) {
 
 const Literal* literal_of(Value value) { return value.is_input() ? nullptr : literal_of(*value.node()); }
 
-std::string name_by_origin(Value value, const std::function<bool(Value)>& is_kept) {
+namespace {
+
+using Seen = std::unordered_set<const ValueData*>;
+
+std::string name_by_origin(Value value, const std::function<bool(Value)>& is_kept, Seen& seen) {
   std::string name;
   int64_t most = -1;
   for (Value operand : value.node()->operands()) {
-    if (is_kept(operand))
+    if (is_kept(operand) || !seen.insert(operand.data()).second)
       continue;
     const Node& maker = *operand.node();
     std::string own = maker.is("parameter") ? maker.attr("name").as<std::string>() : operand.name();
     if (own.empty())
-      own = name_by_origin(operand, is_kept);
+      own = name_by_origin(operand, is_kept, seen);
     if (const int64_t count = element_count(*operand.shape().extents()); !own.empty() && count > most) {
       name = std::move(own);
       most = count;
     }
   }
   return name;
+}
+
+}  // namespace
+
+std::string name_by_origin(Value value, const std::function<bool(Value)>& is_kept) {
+  Seen seen;
+  return name_by_origin(value, is_kept, seen);
 }
 
 }  // namespace tenon

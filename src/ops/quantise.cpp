@@ -244,7 +244,7 @@ void lower_quantize(LowerContext& c) {
   });
 }
 
-// In floats that hold the integers exactly, so that it rounds once.
+// In floats that hold integers of up to 16 bits exactly.
 void lower_dequantize(LowerContext& c) {
   const Value x = c.node().in("x"), zero_point = c.node().in("zero_point");
   const DType to = c.node().attr("to");

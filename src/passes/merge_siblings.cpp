@@ -103,7 +103,8 @@ bool are_alike(const Sibling& first, const Sibling& second) {
 
 // Whether the weights, and what they are made of, serve nothing else: then the joined ones take their place.
 bool is_only_use(Value weights) {
-  while (weights.has_one_use() && !weights.is_input() && weights.node()->operand_count() == 1)
+  while (weights.has_one_use() && !weights.is_input() &&
+         (weights.node()->operand_count() == 1 || weights.node()->is("sub")))
     weights = weights.node()->operand(0);
   return weights.has_one_use();
 }

@@ -974,7 +974,40 @@ TEST(OnnxRuntimeOps, SayWhatTheyDoNotTake) {
   refuse_product(UserError(""), fixed(bytes(0, {2, 1, 7})), {},
                  "input 1 is u8[2,1,7], but u4[2,16] take 16 bytes");
   refuse_product(UnsupportedError(""), fixed(bytes(0, {2, 1, 8})),
-                 tensor(DType::I32, {16}, std::vector<double>(16, 0)), "g_idx");
+                 tensor(DType::I32, {16}, std::vector<double>(16, 0)), "its input g_idx");
+}
+
+TEST(OnnxRuntimeOps, RefuseRanksAndHeadsThatMakeNoSense) {
+  const auto refuse_ranks = [](const std::string& op, const std::vector<Input>& inputs,
+                               const Messages& attributes, const std::string& message) {
+    refuse_op({.op = op, .inputs = inputs, .attributes = attributes, .outputs = {number(0)}}, message);
+  };
+  const Messages heads = {int_attribute("num_heads", 1)};
+  refuse_ranks("NhwcMaxPool", {zero(1)}, {ints_attribute("kernel_shape", {1})},
+               "u8[] has rank 0, but must have a batch, channels and what they lie along");
+  refuse_ranks("QLinearGlobalAveragePool", {bytes(0, {3}), number(1), zero(0), number(1), zero(0)},
+               {int_attribute("channels_last", 1)},
+               "f32[3] has rank 1, but must have a batch, channels and what they lie along");
+  refuse_ranks("Attention", {reals(0, {2, 2}), reals(1, {2, 6}), reals(2, {6})}, heads,
+               "Attention: f32[2,6] has rank 2, but must have 3");
+  refuse_ranks("MultiHeadAttention",
+               {reals(0, {1, 2, 2}), reals(1, {1, 1, 2, 2}), reals(2, {1, 2, 2}), reals(3, {6})}, heads,
+               "MultiHeadAttention: f32[1,2,2] has rank 3, but must have 4");
+  refuse_ranks("RotaryEmbedding",
+               {reals(0, {2, 2, 2}), tensor(DType::I64, {}, {0}), reals(1, {4, 1}), reals(2, {4, 1})}, {},
+               "RotaryEmbedding: i64[] has rank 0, but must have 2");
+  for (const int64_t count : {0, -1})
+    refuse_ranks(
+        "GroupQueryAttention",
+        {reals(0, {2, 2, 2}), {}, {}, {}, {}, tensor(DType::I32, {2}, {1, 1}), tensor(DType::I32, {1}, {2})},
+        {int_attribute("num_heads", count), int_attribute("kv_num_heads", 0)},
+        fmt::format("GroupQueryAttention: num_heads is {}, and kv_num_heads 0", count));
+  refuse_op<UnsupportedError>(
+      {.op = "MultiHeadAttention",
+       .inputs = {reals(0, {1, 2, 2}), reals(1, {1, 4, 2}), reals(2, {1, 4, 2})},
+       .attributes = {int_attribute("num_heads", 1), int_attribute("unidirectional", 1)},
+       .outputs = {number(0)}},
+      "MultiHeadAttention: 2 queries of 4 keys, unidirectional");
 }
 
 }  // namespace

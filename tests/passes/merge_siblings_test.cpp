@@ -101,6 +101,13 @@ TEST(MergeSiblings, LeavesWhatTakesOtherValues) {
     %y = linear(%x, %v) %z = linear(%y, %w) %t = linear(%x, %s) return %y, %z, %t })");
 }
 
+TEST(MergeSiblings, LeavesBytesThatTwoShare) {
+  expect_unchanged(merge_siblings, R"(graph g(%x: i32[n,2]) {
+    %w = constant(value=u8[2,2] {3, 4, 5, 6}) %v = cast(%w, to=i32) %u = cast(%w, to=i32)
+    %a = constant(value=i32[] {7}) %0 = sub(%v, %a) %y = matmul(%x, %0)
+    %b = constant(value=i32[] {8}) %1 = sub(%u, %b) %z = matmul(%x, %1) return %y, %z })");
+}
+
 TEST(MergeSiblings, LeavesWeightsThatOthersUse) {
   const Journal journal = expect_unchanged(merge_siblings, R"(graph g(%x: f32[n,2]) {
     %v = parameter(name="v", value=f32[2,2] {1, 2, 3, 4}) %w = parameter(name="w", value=f32[2,2] {1, 2, 3, 4})

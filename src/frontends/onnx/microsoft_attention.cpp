@@ -31,6 +31,11 @@ void refuse_flags(const NodeView& n, std::initializer_list<std::string_view> nam
       throw unsupported("{}: attribute {} is {}", n.op_type(), name, n.integer(name));
 }
 
+void check_rank(const NodeView& n, Value x, int64_t rank) {
+  if (n.rank_of(x) != rank)
+    throw user_error("{}: {} has rank {}, but must have {}", n.op_type(), x.type(), x.rank(), rank);
+}
+
 Value number(const NodeView& n, DType dtype, double value) { return scalar(n.graph(), dtype, value); }
 
 // 0, 1, … before `count`, an i64[1].
@@ -76,7 +81,15 @@ std::vector<Value> attend(const NodeView& n, Heads heads) {
   AttentionOptions options;
   if (bool(heads.past_k) != bool(heads.past_v))
     throw user_error("{}: past keys and values must be given together", n.op_type());
+  if (heads.past_k) {
+    check_rank(n, heads.past_k, 4);
+    check_rank(n, heads.past_v, 4);
+  }
   if (n.flag("unidirectional", false)) {
+    // ONNX Runtime shows all keys to the last query, which then are more than came before it.
+    if (heads.q.dim(2).is_constant() && heads.k.dim(2).is_constant() && heads.q.dim(2) != heads.k.dim(2))
+      throw unsupported("{}: {} queries of {} keys, unidirectional", n.op_type(), heads.q.dim(2),
+                        heads.k.dim(2));
     options.window_after = 0;
     if (heads.past_k)
       options.offset = size_along(heads.past_k, 2);
@@ -98,6 +111,9 @@ std::vector<Value> attend(const NodeView& n, Heads heads) {
 // What is left where all of q, k and v stand side by side: [batch, sequence, q + k + v].
 std::vector<Value> attend_packed(const NodeView& n, Value packed, Value past, Value mask, Value bias) {
   refuse_flags(n, {"do_rotary", "past_present_share_buffer"});
+  check_rank(n, packed, 3);
+  if (past)
+    check_rank(n, past, 5);
   std::vector<int64_t> sizes = n.integers("qkv_hidden_sizes", {});
   const auto width = packed.dim(2).constant();
   if (sizes.empty() && !width)
@@ -143,6 +159,9 @@ std::vector<Value> convert_multi_head_attention(const NodeView& n) {
   if (!n.maybe(1) || !n.maybe(2) || n.rank_of(n.in(1)) == 5)
     throw unsupported("MultiHeadAttention: queries, keys and values in one tensor");
   const bool in_heads = n.rank_of(n.in(1)) == 4;
+  check_rank(n, n.in(0), 3);
+  for (size_t i = 1; i < 3; ++i)
+    check_rank(n, n.in(i), in_heads ? 4 : 3);
   std::vector<Value> parts = {n.in(0), n.in(1), n.in(2)};
   if (const Value bias = n.maybe(3)) {
     std::vector<int64_t> sizes;
@@ -178,10 +197,11 @@ Value rows_of_each(const NodeView& n, Value x, Value positions) {
 }
 
 // A past that may have room behind its first `lengths` rows, and the new rows put there: as many rows as the
-// past has, or as there are in all.
+// past has, or as there are in all, which are no more than both have.
 Value append_rows(const NodeView& n, Value past, Value x, Value lengths, Value total) {
   const Value room = size_along(past, 2), added = size_along(x, 2), one = int_vector(n.graph(), {1});
-  const Value row = count_up(n, maximum(room, total)), before = unsqueeze(lengths, {1});
+  const Value row = count_up(n, maximum(room, minimum(total, room + added))),
+              before = unsqueeze(lengths, {1});
   const Value place =
       where(less(row, before), minimum(row, room - one), room + minimum(row - before, added - one));
   const Value joined = rows_of_each(n, concat({past, x}, 2), place);
@@ -190,11 +210,19 @@ Value append_rows(const NodeView& n, Value past, Value x, Value lengths, Value t
 }
 
 // The rows of a table of angles for positions i64[batch, sequence].
-Value angles(Value table, Value positions) { return gather(table, positions, 0); }
+Value angles(const NodeView& n, Value table, Value positions) {
+  check_rank(n, table, 2);
+  check_rank(n, positions, 2);
+  return gather(table, positions, 0);
+}
+
+constexpr int64_t kMostHeads = 1 << 20;
 
 // Where rows of queries and keys of as many heads stand side by side, they are told apart.
 std::vector<Value> separate(const NodeView& n, int64_t heads, int64_t key_heads) {
-  if (n.maybe(1) && n.maybe(2))
+  if (heads < 1 || key_heads < 1 || heads > kMostHeads || key_heads > kMostHeads)
+    throw user_error("GroupQueryAttention: num_heads is {}, and kv_num_heads {}", heads, key_heads);
+  if (n.maybe(1) || n.maybe(2))
     return {n.in(0), n.in(1), n.in(2)};
   const auto width = n.rank_of(n.in(0)) == 3 ? n.in(0).dim(2).constant() : std::nullopt;
   if (!width || *width % (heads + 2 * key_heads) != 0)
@@ -205,7 +233,11 @@ std::vector<Value> separate(const NodeView& n, int64_t heads, int64_t key_heads)
 }
 
 std::vector<Value> convert_group_query_attention(const NodeView& n) {
-  refuse_inputs(n, {{11, "head_sink"}, {12, "k_scale"}, {13, "v_scale"}, {14, "q_norm_weight"}});
+  refuse_inputs(
+      n, {{11, "head_sink"}, {12, "k_scale"}, {13, "v_scale"}, {14, "q_norm_weight"}, {15, "k_norm_weight"}});
+  for (std::string_view name : {"k_quant_type", "v_quant_type"})
+    if (n.text(name, "NONE") != "NONE")
+      throw unsupported("GroupQueryAttention: a cache in bytes");
   refuse_flags(n, {"qk_output", "sliding_window_cache"});
   if (n.integer("smooth_softmax", 0) > 0)
     throw unsupported("GroupQueryAttention: smooth_softmax");
@@ -218,18 +250,22 @@ std::vector<Value> convert_group_query_attention(const NodeView& n) {
   const Value lengths = cast(n.in(5), DType::I64) + 1, count = size_along(q, 2);
   const Value total = reshape(cast(n.in(6), DType::I64), {1});
   const Value past_k = n.maybe(3), past_v = n.maybe(4);
+  if (bool(past_k) != bool(past_v))
+    throw user_error("GroupQueryAttention: past_key and past_value must be given together");
   const Value none = int_vector(n.graph(), {0});
   const Value before = reshape(where(equal(total, count), none, lengths - count), {-1});  // i64[batch]
 
   if (n.flag("do_rotary", false)) {
     const Value given = n.maybe(9);
     const Value positions = given ? given : unsqueeze(before, {1}) + count_up(n, count);
-    const Value cos = angles(n.in(7), positions), sin = angles(n.in(8), positions);
+    const Value cos = angles(n, n.in(7), positions), sin = angles(n, n.in(8), positions);
     const bool interleaved = n.flag("rotary_interleaved", false);
     q = rotary(q, cos, sin, interleaved);
     k = rotary(k, cos, sin, interleaved);
   }
-  if (past_k && past_v) {
+  if (past_k) {
+    check_rank(n, past_k, 4);
+    check_rank(n, past_v, 4);
     k = append_rows(n, past_k, k, before, total);
     v = append_rows(n, past_v, v, before, total);
   }
@@ -261,7 +297,7 @@ std::vector<Value> convert_rotary_embedding(const NodeView& n) {
   Value positions = given;
   if (n.rank_of(given) == 1)
     positions = unsqueeze(given + count_up(n, size_along(x, packed ? 1 : 2)), {0});
-  const Value cos = angles(n.in(2), positions), sin = angles(n.in(3), positions);
+  const Value cos = angles(n, n.in(2), positions), sin = angles(n, n.in(3), positions);
   const bool interleaved = n.flag("interleaved", false);
   if (!packed)
     return {rotary(x, cos, sin, interleaved)};

@@ -13,6 +13,7 @@
 #include "ops/reshape.h"
 #include "ops/select.h"
 #include "ops/slice.h"
+#include "ops/softmax.h"
 #include "ops/unary.h"
 #include "tensor/packing.h"
 
@@ -49,7 +50,10 @@ Value leak(const NodeView& n, Value x) { return leaky_relu(x, n.real("alpha", 0.
 
 Value squash(const NodeView&, Value x) { return sigmoid(x); }
 
+// Without an axis it is the last, also where that of the standard op is another.
 Value softmax_of_opset(const NodeView& n, Value x) {
+  if (!n.has("axis"))
+    return softmax(x, -1);
   return convert_as("Softmax", n, {x}, n.integer("opset")).front();
 }
 
@@ -117,9 +121,8 @@ std::vector<Value> convert_qgemm(const NodeView& n) {
   Value y = cast(sums, DType::F32) * (n.in(1) * n.in(4));
   if (const double factor = n.real("alpha", 1); factor != 1)
     y = y * factor;
-  const Value y_zero_point = n.maybe(8);
-  return {n.maybe(7) ? quantize(y, n.in(7), y_zero_point, y_zero_point ? y_zero_point.dtype() : DType::U8)
-                     : y};
+  const Value y_zero_point = n.maybe(8);  // without one, y stays as it is
+  return {y_zero_point ? quantize(y, n.in(7), y_zero_point, y_zero_point.dtype()) : y};
 }
 
 // The weights are those of the floats that they stand for. ONNX Runtime also rounds x and the state, to a
@@ -202,7 +205,7 @@ int64_t positive(const NodeView& n, std::string_view name) {
 
 std::vector<Value> convert_matmul_n_bits(const NodeView& n) {
   if (n.maybe(4))
-    throw unsupported("MatMulNBits: g_idx");
+    throw unsupported("MatMulNBits: its input g_idx");
   if (n.integer("weight_prepacked", 0) != 0)
     throw unsupported("MatMulNBits: weights in the layout of another machine");
   const int64_t width = positive(n, "K"), rows = positive(n, "N"), block_size = positive(n, "block_size");
