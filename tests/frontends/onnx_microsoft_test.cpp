@@ -896,36 +896,65 @@ TEST(OnnxRuntimeOps, Rotations) {
             -0.255254, 0.106815,   0.565984,  0.90571,   0.604891,  -0.00424451, 1.05937,   0.892427})}});
 }
 
-// ONNX Runtime rounds x and the state of each step to bytes as well, which is not done here.
 TEST(OnnxRuntimeOps, RecurrenceByQuantisedWeights) {
-  const Tensor x = reals(0, {3, 1, 2}), w = signed_bytes(1, {1, 2, 8}), r = signed_bytes(2, {1, 2, 8});
-  const OneOp one = {.op = "DynamicQuantizeLSTM",
-                     .inputs = {x,
-                                fixed(w),
-                                fixed(r),
-                                {},
-                                {},
-                                {},
-                                {},
-                                {},
-                                fixed(f32({1}, {0.01})),
-                                fixed(tensor(DType::I8, {1}, {3})),
-                                fixed(reals(3, {1, 8})),
-                                fixed(signed_bytes(4, {1, 8}))},
-                     .attributes = {int_attribute("hidden_size", 2)},
-                     .outputs = {x, x, x}};
-  const Data plain = run_text(
-      "graph g(%x: f32[3,1,2], %w: i8[1,2,8], %r: i8[1,2,8], %s: f32[1,1,8], %z: i8[1,1,8]) {"
-      " %three = constant(value=f32[] {3}) %hundredth = constant(value=f32[] {0.01})"
-      " %w1 = cast(%w, to=f32) %w2 = sub(%w1, %three) %w3 = mul(%w2, %hundredth)"
-      " %w4 = transpose(%w3, permutation=[0,2,1])"
-      " %r1 = cast(%r, to=f32) %z1 = cast(%z, to=f32) %r2 = sub(%r1, %z1) %r3 = mul(%r2, %s)"
-      " %r4 = transpose(%r3, permutation=[0,2,1])"
-      " %y, %h, %c = lstm(%x, %w4, %r4) return %y, %h, %c }",
-      {x, w, r, reals(3, {1, 1, 8}), signed_bytes(4, {1, 1, 8})});
-  const Data results = run_all(model_of(one), {x});
-  for (size_t i = 0; i < 3; ++i)
-    expect_near(results.at(i), plain.at(i).tensor(), 1e-6);
+  expect_as_onnx_runtime(
+      {.op = "DynamicQuantizeLSTM",
+       .inputs = {reals(0, {3, 1, 2}),
+                  fixed(signed_bytes(1, {1, 2, 8})),
+                  fixed(signed_bytes(2, {1, 2, 8})),
+                  {},
+                  {},
+                  {},
+                  {},
+                  {},
+                  fixed(tensor(DType::F32, {1}, {0.01})),
+                  fixed(tensor(DType::I8, {1}, {3})),
+                  fixed(tensor(DType::F32, {1, 8}, {0.01, 0.02, 0.01, 0.03, 0.01, 0.02, 0.01, 0.02})),
+                  fixed(tensor(DType::I8, {1, 8}, {0, 0, 0, 0, 0, 0, 0, 0}))},
+       .attributes = {int_attribute("hidden_size", 2), string_attribute("direction", "forward")},
+       .outputs = {
+           tensor(DType::F32, {3, 1, 1, 2}, {0.0794533, -0.0074799, 0.105503, 0.0555082, 0.103192, 0.140053}),
+           tensor(DType::F32, {1, 1, 2}, {0.103192, 0.140053}),
+           tensor(DType::F32, {1, 1, 2}, {0.280001, 0.280014})}});
+  expect_as_onnx_runtime(
+      {.op = "DynamicQuantizeLSTM",
+       .inputs = {reals(0, {3, 1, 2}),
+                  fixed(signed_bytes(1, {1, 2, 8})),
+                  fixed(signed_bytes(2, {1, 2, 8})),
+                  fixed(reals(3, {1, 16})),
+                  {},
+                  reals(4, {1, 1, 2}),
+                  reals(5, {1, 1, 2}),
+                  {},
+                  fixed(tensor(DType::F32, {1}, {0.01})),
+                  fixed(tensor(DType::I8, {1}, {0})),
+                  fixed(tensor(DType::F32, {1}, {0.01})),
+                  fixed(tensor(DType::I8, {1}, {0}))},
+       .attributes = {int_attribute("hidden_size", 2), string_attribute("direction", "reverse")},
+       .outputs = {tensor(DType::F32, {3, 1, 1, 2},
+                          {0.177134, 0.0987548, 0.0192399, 0.102952, -0.122381, 0.00654372}),
+                   tensor(DType::F32, {1, 1, 2}, {0.177134, 0.0987548}),
+                   tensor(DType::F32, {1, 1, 2}, {0.3386, 0.230561})}});
+  expect_as_onnx_runtime(
+      {.op = "DynamicQuantizeLSTM",
+       .inputs = {reals(0, {3, 1, 2}),
+                  fixed(signed_bytes(1, {2, 2, 8})),
+                  fixed(signed_bytes(2, {2, 2, 8})),
+                  fixed(reals(3, {2, 16})),
+                  {},
+                  {},
+                  {},
+                  {},
+                  fixed(tensor(DType::F32, {2}, {0.01, 0.01})),
+                  fixed(tensor(DType::I8, {2}, {0, 4})),
+                  fixed(tensor(DType::F32, {2}, {0.01, 0.02})),
+                  fixed(tensor(DType::I8, {2}, {-3, 0}))},
+       .attributes = {int_attribute("hidden_size", 2), string_attribute("direction", "bidirectional")},
+       .outputs = {tensor(DType::F32, {3, 2, 1, 2},
+                          {0.140532, 0.0506398, 0.0140488, -0.0416777, 0.177102, 0.140394, -0.0240598,
+                           -0.0957952, 0.178063, 0.239409, -0.034365, 0.0294201}),
+                   tensor(DType::F32, {2, 1, 2}, {0.178063, 0.239409, 0.0140488, -0.0416777}),
+                   tensor(DType::F32, {2, 1, 2}, {0.462797, 0.496455, 0.0310585, -0.0614017})}});
 }
 
 TEST(OnnxRuntimeOps, SayWhatTheyDoNotTake) {

@@ -34,6 +34,7 @@ const std::map<std::pair<std::string_view, std::string_view>, const Conversion*>
     add(microsoft_attention_conversions());
     add(microsoft_fused_conversions());
     add(microsoft_quantised_conversions());
+    add(microsoft_recurrent_conversions());
     add(ml_conversions());
     add(normalise_conversions());
     add(pool_conversions());

@@ -20,6 +20,7 @@ const Conversions& loss_conversions();
 const Conversions& microsoft_attention_conversions();
 const Conversions& microsoft_fused_conversions();
 const Conversions& microsoft_quantised_conversions();
+const Conversions& microsoft_recurrent_conversions();
 const Conversions& ml_conversions();
 const Conversions& normalise_conversions();
 const Conversions& pool_conversions();

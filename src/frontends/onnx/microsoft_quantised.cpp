@@ -105,7 +105,8 @@ std::vector<Value> convert_matmul_integer_to_float(const NodeView& n) {
 }
 
 std::vector<Value> convert_dynamic_quantize_matmul(const NodeView& n) {
-  const std::vector<Value> a = n.make("dynamic_quantize", {{"x", n.in(0)}});
+  // In the graph of its operand, which may be a step of a layer.
+  const std::vector<Value> a = n.in(0).graph().create("dynamic_quantize", {{"x", n.in(0)}}, {})->results();
   return {scaled_product(n, a[0], a[2], n.in(1), n.maybe(3), a[1] * n.in(2), n.maybe(4))};
 }
 
@@ -123,23 +124,6 @@ std::vector<Value> convert_qgemm(const NodeView& n) {
     y = y * factor;
   const Value y_zero_point = n.maybe(8);  // without one, y stays as it is
   return {y_zero_point ? quantize(y, n.in(7), y_zero_point, y_zero_point.dtype()) : y};
-}
-
-// The weights are those of the floats that they stand for. ONNX Runtime also rounds x and the state, to a
-// scale for each step; that error is left out here.
-std::vector<Value> convert_dynamic_quantize_lstm(const NodeView& n) {
-  const auto weights = [&](size_t index, size_t scale) {
-    // [directions, inputs, 4 · hidden], and a scale for each direction, or for each column of each too.
-    const auto per_column = [&](Value x) {
-      return n.rank_of(x) == 2 ? unsqueeze(x, {1}) : unsqueeze(x, {1, 2});
-    };
-    const Value x = n.in(index), zero_point = n.in(scale + 1);
-    const Value centred = cast(x, DType::F32) - cast(per_column(zero_point), DType::F32);
-    return transpose(centred * per_column(n.in(scale)), {0, 2, 1});
-  };
-  return convert_as(
-      "LSTM", n,
-      {n.in(0), weights(1, 8), weights(2, 10), n.maybe(3), n.maybe(4), n.maybe(5), n.maybe(6), n.maybe(7)});
 }
 
 // --- weights of a few bits
@@ -253,7 +237,6 @@ std::vector<Value> convert_gather_block_quantized(const NodeView& n) {
 const Conversions& microsoft_quantised_conversions() {
   static const Conversions conversions = {
       {"DequantizeLinear", as_standard("DequantizeLinear"), kDomain},
-      {"DynamicQuantizeLSTM", convert_dynamic_quantize_lstm, kDomain},
       {"DynamicQuantizeMatMul", convert_dynamic_quantize_matmul, kDomain},
       {"GatherBlockQuantized", convert_gather_block_quantized, kDomain},
       {"MatMulIntegerToFloat", convert_matmul_integer_to_float, kDomain},
