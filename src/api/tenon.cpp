@@ -3,12 +3,13 @@
 
 #include <cstring>
 
+#include "api/default_context.h"
 #include "base/error.h"
 #include "compiler/compile.h"
 #include "frontends/read_model.h"
 #include "ops/registry.h"
 #include "passes/pipeline.h"
-#include "runtime/thread_pool.h"
+#include "runtime/cpu/thread_pool.h"
 #include "tensor/byte_count.h"
 
 struct tenon_model {
@@ -16,6 +17,11 @@ struct tenon_model {
 };
 
 namespace tenon {
+
+using compiler::compile;
+using runtime::kMostThreads;
+using runtime::RunOptions;
+
 namespace {
 
 // An input or output, with what a run checks it against.
@@ -133,12 +139,12 @@ NumericsBudget budget_of(const tenon_compile_options& options) {
   }
 }
 
-Precision precision_of(const tenon_compile_options& options) {
+MatmulPrecision precision_of(const tenon_compile_options& options) {
   switch (options.precision) {
     case TENON_PRECISION_F32:
-      return Precision::F32;
+      return MatmulPrecision::F32;
     case TENON_PRECISION_BF16:
-      return Precision::BF16;
+      return MatmulPrecision::BF16;
     default:
       throw user_error("precision cannot be {}", options.precision);
   }
@@ -216,11 +222,11 @@ void write_sizes(const Port& port, const Extents& extents, tenon_tensor& tensor)
 }  // namespace tenon
 
 struct tenon_program {
-  std::unique_ptr<tenon::Program> program;
+  std::unique_ptr<tenon::runtime::Program> program;
   std::vector<tenon::Port> inputs, outputs;
   std::vector<tenon_port> input_ports, output_ports;
 
-  explicit tenon_program(std::unique_ptr<tenon::Program> compiled) : program(std::move(compiled)) {
+  explicit tenon_program(std::unique_ptr<tenon::runtime::Program> compiled) : program(std::move(compiled)) {
     const tenon::Graph& graph = program->graph();
     for (tenon::Value input : graph.inputs())
       inputs.emplace_back("input", input.name(), input.type());
@@ -359,7 +365,7 @@ tenon_status tenon_compile(const tenon_model* model, const tenon_compile_options
     const NumericsBudget numerics = budget_of(asked);
     Journal journal(numerics);
     optimize(*graph, journal);
-    made = new tenon_program(compile(*graph, {.numerics = numerics, .precision = precision_of(asked)}));
+    made = new tenon_program(compile(*graph, api::default_context(numerics, precision_of(asked))));
   });
 }
 

@@ -16,13 +16,17 @@
 #include "cli/peak_memory.h"
 
 namespace tenon::cli {
+
+using compiler::CompileContext;
+using compiler::Needs;
+
 namespace {
 
 struct Options {
   ModelArguments model;
   std::string inputs, numerics = "default", precision = "f32", json, against;
   double seconds = 2;
-  tenon::RunOptions run;
+  runtime::RunOptions run;
 };
 
 constexpr std::string_view kWithout = "without=";
@@ -48,8 +52,8 @@ std::vector<Contender> prepare(Graph& graph, const Options& options) {
   std::vector<Contender> contenders(1);
   contenders[0].name = "compiled";
   const NumericsBudget numerics = parse_numerics_budget(options.numerics);
-  CompileOptions how{
-      .numerics = numerics, .precision = parse_precision(options.precision), .threads = options.run.threads};
+  CompileContext how =
+      api::default_context(numerics, parse_precision(options.precision), options.run.threads);
   const double optimize_ms = milliseconds_of([&] { optimize_model(graph, numerics); });
   contenders[0].compile(graph, optimize_ms, how);
   if (options.against.empty())

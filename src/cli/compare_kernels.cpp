@@ -1,6 +1,6 @@
 #include "cli/compare_kernels.h"
 
-#include "compiler/run_kernel.h"
+#include "codegen/run_kernel.h"
 #include "loops/interpret.h"
 #include "tensor/rounding.h"
 #include "verify/compare.h"
@@ -8,6 +8,8 @@
 
 namespace tenon::cli {
 
+using codegen::can_compile;
+using codegen::run_compiled;
 using loops::Kernel;
 
 namespace {

@@ -3,8 +3,13 @@
 #include "cli/options.h"
 
 namespace tenon::cli {
-void show_progress(CompileOptions& options, std::optional<Progress>& progress) {
-  options.before_kernel = [&progress, first = true](int64_t kernels) mutable {
+
+using compiler::CompileContext;
+using compiler::ExplainedProgram;
+using runtime::Program;
+
+void show_progress(CompileContext& context, std::optional<Progress>& progress) {
+  context.before_kernel = [&progress, first = true](int64_t kernels) mutable {
     if (first)
       progress.emplace("compiling kernel", kernels);
     first = false;
@@ -32,20 +37,20 @@ void add_precision(CLI::App& command, std::string& precision) {
              {"f32", "bf16"});
 }
 
-Precision parse_precision(const std::string& precision) {
-  return precision == "bf16" ? Precision::BF16 : Precision::F32;
+MatmulPrecision parse_precision(const std::string& precision) {
+  return precision == "bf16" ? MatmulPrecision::BF16 : MatmulPrecision::F32;
 }
 
-std::unique_ptr<Program> compile_model(const Graph& graph, CompileOptions options) {
+std::unique_ptr<Program> compile_model(const Graph& graph, CompileContext context) {
   std::optional<Progress> progress;
-  show_progress(options, progress);
-  return compile(graph, options);
+  show_progress(context, progress);
+  return compile(graph, context);
 }
 
-ExplainedProgram compile_model_explained(const Graph& graph, CompileOptions options) {
+ExplainedProgram compile_model_explained(const Graph& graph, CompileContext context) {
   std::optional<Progress> progress;
-  show_progress(options, progress);
-  return compile_explained(graph, options);
+  show_progress(context, progress);
+  return compile_explained(graph, context);
 }
 
 }  // namespace tenon::cli

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "api/default_context.h"
 #include "base/progress.h"
 #include "compiler/compile.h"
 #include "passes/pipeline.h"
@@ -17,12 +18,14 @@ void optimize_model(Graph& graph, NumericsBudget numerics = NumericsBudget::Defa
 
 // The option --precision, of how products are computed.
 void add_precision(CLI::App& command, std::string& precision);
-Precision parse_precision(const std::string& precision);
+MatmulPrecision parse_precision(const std::string& precision);
 
-// Shows how many kernels are compiled; `progress` must outlive the options.
-void show_progress(CompileOptions& options, std::optional<Progress>& progress);
+// Shows how many kernels are compiled; `progress` must outlive the context.
+void show_progress(compiler::CompileContext& context, std::optional<Progress>& progress);
 
-std::unique_ptr<Program> compile_model(const Graph& graph, CompileOptions options = {});
-ExplainedProgram compile_model_explained(const Graph& graph, CompileOptions options = {});
+std::unique_ptr<runtime::Program> compile_model(const Graph& graph,
+                                                compiler::CompileContext context = api::default_context());
+compiler::ExplainedProgram compile_model_explained(const Graph& graph,
+                                                   compiler::CompileContext context = api::default_context());
 
 }  // namespace tenon::cli

@@ -11,6 +11,13 @@
 #include "runtime/hot_sizes.h"
 
 namespace tenon::cli {
+
+using compiler::CompileContext;
+using compiler::Needs;
+using compiler::needs_of;
+using compiler::sizes_of;
+using runtime::kRunsUntilHot;
+
 namespace {
 
 constexpr int64_t kLeastRuns = 5;
@@ -22,7 +29,7 @@ double quantile(const std::vector<double>& times, double part) {
 
 }  // namespace
 
-void Contender::compile(const Graph& optimised, double optimize_ms, CompileOptions how) {
+void Contender::compile(const Graph& optimised, double optimize_ms, CompileContext how) {
   how.cache = codegen::ObjectCache(folder->path());
   const auto timed = [&] { return milliseconds_of([&] { program = compile_model(optimised, how); }); };
   compile_ms = optimize_ms + timed();
@@ -33,7 +40,7 @@ void Contender::compile(const Graph& optimised, double optimize_ms, CompileOptio
       outputs.emplace_back(type.as_tensor().dtype, *type.as_tensor().shape.extents());
 }
 
-void Contender::run(const Data& inputs, const tenon::RunOptions& options) {
+void Contender::run(const Data& inputs, const runtime::RunOptions& options) {
   if (!program)
     evaluate(*graph, inputs, {.seed = options.seed});
   else if (program->has_fixed_sizes())
@@ -43,7 +50,7 @@ void Contender::run(const Data& inputs, const tenon::RunOptions& options) {
 }
 
 // As a caller does who has the memory.
-void Contender::run_into(const Data& inputs, const tenon::RunOptions& options) {
+void Contender::run_into(const Data& inputs, const runtime::RunOptions& options) {
   std::vector<const void*> from;
   std::vector<void*> to;
   for (const Datum& input : inputs)
@@ -57,7 +64,7 @@ double Contender::median() const { return quantile(times, 0.5); }
 double Contender::p95() const { return quantile(times, 0.95); }
 
 void measure(std::vector<Contender>& contenders, const Data& inputs, double seconds,
-             const tenon::RunOptions& options) {
+             const runtime::RunOptions& options) {
   const auto run = [&](Contender& contender) {
     return milliseconds_of([&] { run_compiled([&] { contender.run(inputs, options); }); });
   };

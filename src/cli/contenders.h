@@ -10,30 +10,30 @@ namespace tenon::cli {
 // One way to run the model, and what was found out about it.
 struct Contender {
   std::string name;
-  std::unique_ptr<Program> program = nullptr;  // null: the reference evaluator runs `graph`
+  std::unique_ptr<runtime::Program> program = nullptr;  // null: the reference evaluator runs `graph`
   std::unique_ptr<Graph> graph = nullptr;
   double compile_ms = 0, cached_compile_ms = 0;
-  std::optional<Needs> needs = {};   // of a program
-  std::vector<double> times = {};    // in milliseconds, sorted in the end
-  std::vector<Tensor> outputs = {};  // memory for them, where their sizes are fixed
+  std::optional<compiler::Needs> needs = {};  // of a program
+  std::vector<double> times = {};             // in milliseconds, sorted in the end
+  std::vector<Tensor> outputs = {};           // memory for them, where their sizes are fixed
   std::unique_ptr<ScratchFolder> folder = std::make_unique<ScratchFolder>();  // for code, as long as it runs
 
   // Twice, the second time with what the first left in a cache. Optimising counts as compiling.
-  void compile(const Graph& optimised, double optimize_ms, CompileOptions how);
-  void run(const Data& inputs, const tenon::RunOptions& options);
+  void compile(const Graph& optimised, double optimize_ms, compiler::CompileContext how);
+  void run(const Data& inputs, const runtime::RunOptions& options);
 
   double median() const;
   double p95() const;
   double least() const { return times.front(); }
 
  private:
-  void run_into(const Data& inputs, const tenon::RunOptions& options);
+  void run_into(const Data& inputs, const runtime::RunOptions& options);
 };
 
 // Runs all once after another, so that what slows the machine down for a while slows all of them; for that
 // many seconds, and five times at least.
 void measure(std::vector<Contender>& contenders, const Data& inputs, double seconds,
-             const tenon::RunOptions& options);
+             const runtime::RunOptions& options);
 
 // A table with a column for each contender.
 class ContenderTable {

@@ -7,10 +7,13 @@
 
 #include "frontends/onnx/import.h"
 #include "frontends/onnx/write/schemas.h"
-#include "runtime/thread_pool.h"
+#include "runtime/cpu/thread_pool.h"
 #include "target/target.h"
 
 namespace tenon::cli {
+
+using runtime::kMostThreads;
+
 namespace {
 
 // Accepts what `is_allowed`, and says of anything else that it must be `wanted`.

@@ -16,6 +16,14 @@
 #include "views/views.h"
 
 namespace tenon::cli {
+
+using compiler::fusion_of;
+using compiler::kernels_of;
+using compiler::print_fusion;
+using compiler::print_kernels;
+using compiler::print_program;
+using runtime::Program;
+
 namespace {
 
 struct Options {
@@ -44,7 +52,8 @@ Bindings sizes_of(const Graph& graph) {
 }
 
 std::string show_fusion(const Graph& graph) {
-  const std::string text = print_fusion(fusion_of(graph), this_machine(), sizes_of(graph));
+  const std::string text =
+      print_fusion(fusion_of(graph, api::default_context()), this_machine(), sizes_of(graph));
   const std::string dims = dims_to_bind(graph);
   return dims.empty() ? text
                       : fmt::format("sizes that are not given count as 1; give them with {}\n{}", dims, text);
@@ -55,7 +64,7 @@ std::string show_compiled(const Graph& graph, const std::string& stage) {
     return show_fusion(graph);
   const std::unique_ptr<Program> program = compile_model(graph);
   if (stage == "kernels")
-    return print_kernels(*program, kernels_of(graph));
+    return print_kernels(*program, kernels_of(graph, api::default_context()));
   try {
     return print_program(*program, sizes_of(program->graph()));
   } catch (const UserError& error) {

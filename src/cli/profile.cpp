@@ -15,6 +15,9 @@
 #include "report/print_profile.h"
 
 namespace tenon::cli {
+
+using compiler::ExplainedProgram;
+
 namespace {
 
 struct Options {
@@ -47,13 +50,12 @@ void profile(const Options& options) {
   Journal journal(numerics);
   preparation.passes = optimize_model(*graph, journal);
   ExplainedProgram compiled;
-  preparation.compiling =
-      milliseconds_of([&] {
-        compiled = compile_model_explained(*graph, {.numerics = numerics,
-                                                    .precision = parse_precision(options.precision),
-                                                    .threads = options.measure.threads});
-      }) /
-      1e3;
+  preparation.compiling = milliseconds_of([&] {
+                            compiled = compile_model_explained(
+                                *graph, api::default_context(numerics, parse_precision(options.precision),
+                                                             options.measure.threads));
+                          }) /
+                          1e3;
 
   std::optional<Progress> progress;
   MeasureOptions how = options.measure;

@@ -45,15 +45,15 @@ void report(const Options& options) {
   if (!inputs)
     note_open_sizes(*graph);
   std::optional<Progress> progress;
-  ReportOptions how{.model = options.model.model,
-                    .version = TENON_VERSION,
-                    .compile = {.numerics = parse_numerics_budget(options.numerics),
-                                .precision = parse_precision(options.precision),
-                                .threads = options.measure.threads},
-                    .measure = options.measure,
-                    .not_verified = why_not_verified(options, *graph),
-                    .verifies_on_inputs = inputs.has_value(),
-                    .listener = listener_for(progress)};
+  ReportOptions how{
+      .model = options.model.model,
+      .version = TENON_VERSION,
+      .compile = api::default_context(parse_numerics_budget(options.numerics),
+                                      parse_precision(options.precision), options.measure.threads),
+      .measure = options.measure,
+      .not_verified = why_not_verified(options, *graph),
+      .verifies_on_inputs = inputs.has_value(),
+      .listener = listener_for(progress)};
   how.measure.listener = how.listener;
   show_progress(how.compile, progress);
   const auto make = [&](const Data& data) {

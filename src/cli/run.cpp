@@ -22,9 +22,13 @@
 #include "verify/engine.h"
 
 namespace tenon::cli {
+
+using compiler::CompileContext;
+using runtime::Program;
+
 namespace {
 
-using Executor = std::function<Data(const Data& inputs, const tenon::RunOptions& options)>;
+using Executor = std::function<Data(const Data& inputs, const runtime::RunOptions& options)>;
 
 // That the outputs can be written is known before the model runs.
 void check_outputs(const std::string& file, const Graph& graph) {
@@ -48,12 +52,12 @@ void check_outputs(const std::string& file, const Graph& graph) {
 }
 
 // What runs the model, which must outlive it.
-Executor prepare(Graph& graph, Engine engine, const CompileOptions& how) {
-  if (engine == Engine::Reference && how.precision != Precision::F32)
+Executor prepare(Graph& graph, Engine engine, const CompileContext& how) {
+  if (engine == Engine::Reference && how.precision != MatmulPrecision::F32)
     throw user_error(
         "--precision is for the compiled engine; the reference computes with what the model has");
   if (engine == Engine::Reference)
-    return [&graph](const Data& inputs, const tenon::RunOptions& options) {
+    return [&graph](const Data& inputs, const runtime::RunOptions& options) {
       Progress progress("running node", graph.node_count());
       return evaluate(graph, inputs, {.seed = options.seed, .before_node = [&](const Node& node) {
                                         progress.step(node.op().name);
@@ -61,7 +65,7 @@ Executor prepare(Graph& graph, Engine engine, const CompileOptions& how) {
     };
   optimize_model(graph, how.numerics);
   return [program = std::shared_ptr<const Program>(compile_model(graph, how))](
-             const Data& inputs, const tenon::RunOptions& options) {
+             const Data& inputs, const runtime::RunOptions& options) {
     return run_compiled([&] { return program->run(inputs, options); });
   };
 }
@@ -76,7 +80,7 @@ void write_outputs(const std::string& file, const Graph& graph, const Data& outp
 struct RunArguments {
   ModelArguments model;
   std::string inputs, outputs, engine = "compiled", numerics = "default", precision = "f32";
-  tenon::RunOptions run;
+  runtime::RunOptions run;
 };
 
 void run(const RunArguments& options) {
@@ -88,10 +92,10 @@ void run(const RunArguments& options) {
   }
   const std::optional<Data> inputs = file.inputs_for(*graph);
   file.note_others();
-  const Executor execute = prepare(*graph, parse_engine(options.engine),
-                                   {.numerics = parse_numerics_budget(options.numerics),
-                                    .precision = parse_precision(options.precision),
-                                    .threads = options.run.threads});
+  const Executor execute =
+      prepare(*graph, parse_engine(options.engine),
+              api::default_context(parse_numerics_budget(options.numerics),
+                                   parse_precision(options.precision), options.run.threads));
   const auto start = std::chrono::steady_clock::now();
   const Data outputs =
       inputs

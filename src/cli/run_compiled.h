@@ -10,7 +10,7 @@ template <class Work>
 decltype(auto) run_compiled(Work&& work) {
   try {
     return work();
-  } catch (const ElementError& error) {
+  } catch (const runtime::ElementError& error) {
     throw user_error("{}\n  hint: tenon run --engine reference says more", error.what());
   }
 }

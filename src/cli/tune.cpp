@@ -16,6 +16,10 @@
 #include "tune/print_tuning.h"
 
 namespace tenon::cli {
+
+using compiler::tuned_file;
+using compiler::TunedChoices;
+
 namespace {
 
 struct Options {
@@ -68,10 +72,9 @@ void tune(const Options& options) {
   optimize_model(*graph, numerics);
 
   std::optional<Progress> progress(std::in_place, "tuning", 0);
-  TuneOptions how{.compile = {.numerics = numerics,
-                              .precision = parse_precision(options.precision),
-                              .threads = options.threads},
-                  .seconds = options.seconds};
+  TuneOptions how{
+      .compile = api::default_context(numerics, parse_precision(options.precision), options.threads),
+      .seconds = options.seconds};
   how.progress = [&](std::string_view what, double left) {
     progress->step(fmt::format("{:.0f} s left, {}", left, what));
   };

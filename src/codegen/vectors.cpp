@@ -4,8 +4,8 @@
 #include <bit>
 #include <set>
 
-#include "codegen/phases.h"
 #include "loops/definition.h"
+#include "loops/parallel_regions.h"
 
 namespace tenon::codegen {
 
@@ -64,7 +64,7 @@ bool can_run_in_lanes(const std::vector<Statement>& body, const std::string& lan
           return false;
       if (!can_run_in_lanes(guard->body, lane, inner, kernel))
         return false;
-    } else if (!std::holds_alternative<loops::Fetch>(statement)) {
+    } else if (!std::holds_alternative<loops::Prefetch>(statement)) {
       return false;
     }
   }
@@ -112,16 +112,16 @@ int64_t lanes_for(const Loop& loop, const Target& target) {
   int64_t bytes = 1;
   widen(loop.body, bytes);
   int64_t lanes = std::max<int64_t>(target.vector_bytes / bytes, 1) * kRegistersPerVector;
-  // Where all that a turn does is to add to a sum, each must wait for the one before.
+  // Where all that a iteration does is to add to a sum, each must wait for the one before.
   if (find_folded(loop).size() == loop.body.size())
     lanes *= 2;
-  const std::optional<int64_t> turns = turns_of(loop).constant();
-  if (!turns)
+  const std::optional<int64_t> iterations = loops::iterations_of(loop).constant();
+  if (!iterations)
     return lanes;
   lanes = std::min<int64_t>(
-      lanes, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::max<int64_t>(*turns, 1)))));
+      lanes, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::max<int64_t>(*iterations, 1)))));
   // One and a half vectors of two registers are three registers.
-  if (2 * *turns == 3 * lanes && lanes > target.vector_bytes / bytes)
+  if (2 * *iterations == 3 * lanes && lanes > target.vector_bytes / bytes)
     lanes /= 2;
   return lanes;
 }

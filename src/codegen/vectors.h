@@ -6,11 +6,11 @@
 
 namespace tenon::codegen {
 
-// Whether turns of the loop can run in lanes, and fill some: each writes a place of its own, or they combine
-// what may come in any order in one place that stands still.
+// Whether iterations of the loop can run in lanes, and fill some: each writes a place of its own, or they
+// combine what may come in any order in one place that stands still.
 bool can_vectorise(const loops::Loop& loop, const loops::Kernel& kernel, const Target& target);
 
-// How many turns run at once: as many elements as fill the registers of a vector, at the widest dtype.
+// How many iterations run at once: as many elements as fill the registers of a vector, at the widest dtype.
 int64_t lanes_for(const loops::Loop& loop, const Target& target);
 
 // The statements whose place stands still while the lanes move.

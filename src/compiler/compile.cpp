@@ -1,7 +1,6 @@
 #include "compiler/compile.h"
 
 #include <algorithm>
-#include <cctype>
 #include <future>
 #include <mutex>
 #include <ranges>
@@ -9,60 +8,51 @@
 #include "base/error.h"
 #include "base/run_all.h"
 #include "codegen/llvm/jit.h"
-#include "codegen/phases.h"
-#include "compiler/compute_weights.h"
-#include "compiler/constants.h"
 #include "compiler/count_work.h"
-#include "compiler/embed_constants.h"
-#include "compiler/fold_scales.h"
 #include "compiler/fuse_graph.h"
-#include "compiler/gather_convolutions.h"
 #include "compiler/join_loops.h"
 #include "compiler/make_constants.h"
-#include "compiler/multiply_bytes.h"
-#include "compiler/multiply_pairs.h"
-#include "compiler/multiply_signals.h"
-#include "compiler/place_rows.h"
-#include "compiler/rename_kernel.h"
-#include "compiler/reuse_memory.h"
-#include "compiler/split_groups.h"
-#include "compiler/split_windows.h"
-#include "compiler/tuned_choices.h"
-#include "compiler/widen_convolutions.h"
+#include "compiler/reuse_in_place.h"
+#include "compiler/target_graph.h"
+#include "loops/canonical_names.h"
+#include "loops/parallel_regions.h"
 #include "ops/data.h"
 #include "ops/lower.h"
-#include "passes/passes.h"
-#include "schedule/bands.h"
-#include "schedule/nest.h"
+#include "passes/target/constant_pieces.h"
+#include "passes/target/decompose_ops.h"
+#include "schedule/cpu/nest.h"
+#include "schedule/cpu/overlapped_tiles.h"
 
-namespace tenon {
+namespace tenon::compiler {
 
+using fusion::cost_of;
+using fusion::Missed;
 using loops::Buffer;
 using loops::Kernel;
 using loops::Scalar;
 using loops::Statement;
+using lowering::ContractionChoices;
+using lowering::Group;
+using lowering::lower_graph;
+using lowering::LoweredGraph;
+using lowering::Opaque;
+using lowering::Pattern;
+using lowering::Stage;
+using runtime::AliasStep;
+using runtime::describe_sources;
+using runtime::Home;
+using runtime::HostStep;
+using runtime::KernelFunction;
+using runtime::KernelStep;
+using runtime::Program;
+using runtime::Slot;
+using runtime::Step;
+using schedule::build_nest;
+using schedule::build_overlapped_tiles;
+using schedule::ChoiceCircumstances;
+using schedule::unscheduled_nest;
 
 namespace {
-
-// A copy in which no size of an input is called as a loop variable may be: those end in a number.
-std::unique_ptr<Graph> copy_for_loops(const Graph& graph) {
-  std::set<std::string> symbols;
-  for (Value input : graph.inputs())
-    if (input.type().is_tensor() && input.shape().ranked())
-      for (const Dim& dim : input.shape().dims())
-        for (const std::string& symbol : dim.symbols())
-          symbols.insert(symbol);
-  std::map<std::string, Dim> names;
-  for (const std::string& symbol : symbols) {
-    if (std::isdigit(static_cast<unsigned char>(symbol.back())) == 0)
-      continue;
-    std::string name = symbol;
-    while (symbols.contains(name))
-      name += '_';
-    names.emplace(symbol, Dim::symbol(name));
-  }
-  return names.empty() ? graph.clone() : graph.bind(names);
-}
 
 // Symbols that are the size of an input.
 void collect_symbols(const Type& type, std::set<std::string>& symbols) {
@@ -91,29 +81,17 @@ bool gains_by_sizes(const Graph& graph) {
 
 class Compiler {
  public:
-  Compiler(const Graph& graph, const CompileOptions& options)
-      : options_(options), target_(options.target), graph_(copy_for_loops(graph)) {
-    if (options.threads != 0)
-      target_.cores = options.threads;
-    if (options.precision == Precision::BF16 && options.numerics == NumericsBudget::Strict)
-      throw user_error("precision bf16 rounds what strict numerics leave as it is");
-    if (!options_.choices)
-      options_.choices = options_.cache ? tuned_choices() : ContractionChoices();
-    if (options_.numerics != NumericsBudget::Strict) {
-      multiply_signals(*graph_);
-      decompose(*graph_, {"dequantize"});
-      multiply_dequantised(*graph_, options_.target);
-      fold_scales(*graph_);
-    }
-    decompose(*graph_);
-    fold();
-    embed_constants(*graph_);
+  Compiler(const Graph& graph, const CompileContext& context) : context_(context), target_(context.target) {
+    if (context.threads != 0)
+      target_.cores = context.threads;
+    Journal journal(context.numerics);
+    graph_ = make_target_graph(graph, context, journal);
     LoweredGraph lowered = lower_graph(*graph_);
     std::set<std::string> kept;
     for (Value output : graph_->outputs())
       kept.insert(lowered.names.at(output.data()));
-    fused_.emplace(std::move(lowered), std::move(kept), options_.fuse, *options_.choices,
-                   ChoiceCircumstances{options_.target, target_.cores, options_.numerics});
+    fused_.emplace(std::move(lowered), std::move(kept), context_.fuse, context_.tuning,
+                   ChoiceCircumstances{context_.target, target_.cores, context_.numerics});
   }
 
   std::vector<Kernel> kernels() {
@@ -124,7 +102,7 @@ class Compiler {
     return kernels;
   }
 
-  std::vector<Kernel> plain_kernels() {
+  std::vector<Kernel> unscheduled_kernels() {
     build();
     std::vector<Kernel> kernels;
     for (const auto& [group, named] : kernels_) {
@@ -134,8 +112,9 @@ class Compiler {
           stage.definition = *stage.as_written;
       kernels.push_back(stages.empty()
                             ? named.kernel
-                            : rename(plain_nest("kernel", stages, fused_->groups()[group],
-                                                fused_->needed_outside(group), lowered().buffers, target_))
+                            : canonicalize_names(unscheduled_nest("kernel", stages, fused_->groups()[group],
+                                                                  fused_->needed_outside(group),
+                                                                  lowered().buffers, target_))
                                   .kernel);
     }
     return kernels;
@@ -168,7 +147,7 @@ class Compiler {
     make_slots();
     // Memory is what large constants wait for, and the processor is what code waits for.
     std::future<void> constants = std::async(
-        std::launch::async, [&] { make_constants(slots_, constants_, lowered(), options_.target); });
+        std::launch::async, [&] { make_constants(slots_, constants_, lowered(), context_.target); });
     build();
     generate();
     constants.get();
@@ -180,7 +159,7 @@ class Compiler {
     std::vector<size_t> outputs;
     for (Value output : graph_->outputs())
       outputs.push_back(slots_by_name_.at(lowered().names.at(output.data())));
-    reuse_memory(slots_, steps_, kernels, outputs);
+    reuse_in_place(slots_, steps_, kernels, outputs);
     return std::make_unique<Program>(std::move(graph_), std::move(slots_), std::move(steps_),
                                      std::move(outputs), code_);
   }
@@ -188,42 +167,11 @@ class Compiler {
  private:
   const LoweredGraph& lowered() const { return fused_->lowered(); }
 
-  // What follows from constants alone is computed now; what decomposing made of them, too: the gates of a
-  // recurrent layer, say, are slices of one matrix. All layers may ask the same of one mask.
-  void fold() {
-    Journal journal(NumericsBudget::Strict);
-    merge_equal(*graph_, journal);
-    fold_constants(*graph_, journal);
-    multiply_bytes(*graph_);
-    place_rows(*graph_);
-    widen_convolutions(*graph_);
-    compute_weights();
-    gather_convolutions(*graph_, options_.numerics);
-    compute_weights();      // of what was gathered
-    split_groups(*graph_);  // by weights that are still no constants
-    if (options_.precision == Precision::BF16 && graph_->input_count() > 0) {
-      multiply_pairs(*graph_);
-      compute_weights();
-    }
-    split_windows(*graph_, options_.numerics);
-    remove_dead(*graph_, journal);
-  }
-
-  // In a graph without inputs, that would be all there is to do.
-  void compute_weights() {
-    if (graph_->input_count() > 0)
-      tenon::compute_weights(*graph_, [&](const Graph& weights) { return run_once(weights); });
-  }
-
-  Data run_once(const Graph& weights) const {
-    return compile(weights, quiet_options())->run({}, {.seed = 0, .threads = options_.target.cores});
-  }
-
   // For programs besides the one whose kernels are told of.
-  CompileOptions quiet_options() const {
-    CompileOptions options = options_;
-    options.before_kernel = nullptr;
-    return options;
+  CompileContext quiet_context() const {
+    CompileContext context = context_;
+    context.before_kernel = nullptr;
+    return context;
   }
 
   // --- which items become one kernel ---
@@ -251,10 +199,10 @@ class Compiler {
         if (std::find(sources.begin(), sources.end(), source) == sources.end())
           sources.push_back(source);
     const Group& all = fused_->groups()[group];
-    NamedKernel named =
-        rename(all.parts.empty() ? build_nest("kernel", stages, all, fused_->needed_outside(group),
-                                              lowered().buffers, target_)
-                                 : build_bands("kernel", stages, all, lowered().buffers, target_));
+    loops::NamedKernel named = canonicalize_names(
+        all.parts.empty()
+            ? build_nest("kernel", stages, all, fused_->needed_outside(group), lowered().buffers, target_)
+            : build_overlapped_tiles("kernel", stages, all, lowered().buffers, target_));
     named.sources = std::move(sources);
     kernels_.emplace(group, std::move(named));
   }
@@ -275,7 +223,7 @@ class Compiler {
       buffer.name = LowerContext::result_name(i);
       kernel.outputs.push_back(std::move(buffer));
     }
-    NamedKernel named = rename(std::move(kernel));
+    loops::NamedKernel named = canonicalize_names(std::move(kernel));
     named.reads = std::move(reads);
     named.writes = std::move(writes);
     named.sources = labels_of(node);
@@ -373,14 +321,14 @@ class Compiler {
 
   void tell_of_kernel(size_t all) {
     const std::lock_guard lock(mutex_);
-    if (options_.before_kernel)
-      options_.before_kernel(static_cast<int64_t>(all));
+    if (context_.before_kernel)
+      context_.before_kernel(static_cast<int64_t>(all));
   }
 
   // Equal kernels are compiled once, and all cores take part.
   void generate() {
     std::map<std::string, size_t> distinct;
-    std::vector<const NamedKernel*> chosen;
+    std::vector<const loops::NamedKernel*> chosen;
     for (const auto& [group, named] : kernels_) {
       const auto [it, fresh] = distinct.emplace(loops::print(named.kernel), chosen.size());
       if (fresh)
@@ -388,15 +336,15 @@ class Compiler {
       code_of_group_[group] = it->second;
     }
     std::vector<std::string> objects(chosen.size());
-    run_all(chosen.size(), options_.target.cores, [&](size_t i) {
+    run_all(chosen.size(), context_.target.cores, [&](size_t i) {
       tell_of_kernel(chosen.size());
       objects[i] = with_context(
           [&] { return describe_sources(chosen[i]->sources); },
-          [&] { return codegen::generate_object(chosen[i]->kernel, options_.target, options_.cache); });
+          [&] { return codegen::generate_object(chosen[i]->kernel, context_.target, context_.cache); });
     });
     auto code = std::make_shared<Code>();
     for (size_t i = 0; i < chosen.size(); ++i)
-      functions_.push_back(code->jit.load(objects[i], codegen::phases_of(chosen[i]->kernel).size()));
+      functions_.push_back(code->jit.load(objects[i], loops::parallel_regions_of(chosen[i]->kernel).size()));
     code_ = std::move(code);
   }
 
@@ -415,7 +363,7 @@ class Compiler {
     }
     HostStep step{.node = &node, .reads = {}, .writes = {}, .regions = {}};
     for (const std::string_view region : node.op().regions)
-      step.regions.emplace(region, Compiler(node.region(region), quiet_options()).run());
+      step.regions.emplace(region, Compiler(node.region(region), quiet_context()).run());
     for (Value operand : node.operands())
       step.reads.push_back(slot(operand));
     for (Value result : node.results())
@@ -423,9 +371,9 @@ class Compiler {
     add_host_step(std::move(step), slots_, steps_);
   }
 
-  void add_kernel(size_t group, const NamedKernel& named) {
+  void add_kernel(size_t group, const loops::NamedKernel& named) {
     KernelStep step{.name = fmt::format("kernel{}", code_of_group_.at(group)),
-                    .phases = {},
+                    .regions = {},
                     .reads = {},
                     .writes = {},
                     .sizes = {},
@@ -443,24 +391,25 @@ class Compiler {
       step.sizes.push_back(Dim::symbol(named.symbols[i]));
       sizes.emplace(named.kernel.size_symbols()[i], step.sizes.back());
     }
-    const std::vector<codegen::Phase> phases = codegen::phases_of(named.kernel);
+    const std::vector<loops::ParallelRegion> regions = loops::parallel_regions_of(named.kernel);
     const std::vector<KernelFunction>& functions = functions_[code_of_group_.at(group)];
-    for (size_t i = 0; i < phases.size(); ++i)
-      step.phases.push_back({functions[i], phases[i].turns.substitute(sizes),
-                             codegen::scratch_bytes(phases[i]).substitute(sizes)});
-    step.work = count_work(named.kernel, phases, sizes);
+    for (size_t i = 0; i < regions.size(); ++i)
+      step.regions.push_back({functions[i], regions[i].iterations.substitute(sizes),
+                              loops::scratch_bytes(regions[i]).substitute(sizes)});
+    step.work = count_work(named.kernel, regions, sizes);
     steps_.emplace_back(std::move(step));
   }
 
   // Products take most of the time, and what a mask leaves of a softmax is often subnormal.
   bool flushes(const Group& group) const {
-    return options_.numerics != NumericsBudget::Strict &&
-           (group.pattern == Pattern::Contract || group.pattern == Pattern::Strips || !group.parts.empty());
+    return context_.numerics != NumericsBudget::Strict &&
+           (group.pattern == Pattern::Contract || group.pattern == Pattern::FusedAttention ||
+            !group.parts.empty());
   }
 
   bool is_tuned(size_t group) const {
     const std::optional<Stage> stage = fused_->contraction_of(group);
-    return stage && options_.choices->contains(stage->contraction->key);
+    return stage && context_.tuning.contains(stage->contraction->key);
   }
 
   // Those of these nodes that refuse elements; all of them where that is not known.
@@ -471,13 +420,13 @@ class Compiler {
     return found.empty() ? sources : found;
   }
 
-  CompileOptions options_;
+  CompileContext context_;
   // With as many cores as threads will run the program, for what it is cut into. What is computed how does
   // not follow from their number, so that it is the same bit by bit.
   Target target_;
   std::unique_ptr<Graph> graph_;
   std::optional<FusedGraph> fused_;
-  std::map<size_t, NamedKernel> kernels_;  // by group
+  std::map<size_t, loops::NamedKernel> kernels_;  // by group
   bool is_built_ = false;
   std::map<size_t, size_t> code_of_group_;
   std::vector<std::vector<KernelFunction>> functions_;
@@ -491,10 +440,10 @@ class Compiler {
 
 }  // namespace
 
-std::unique_ptr<Program> compile(const Graph& graph, const CompileOptions& options) {
-  std::unique_ptr<Program> program = Compiler(graph, options).run();
-  if (options.numerics != NumericsBudget::Strict && gains_by_sizes(program->graph())) {
-    CompileOptions quiet = options;
+std::unique_ptr<Program> compile(const Graph& graph, const CompileContext& context) {
+  std::unique_ptr<Program> program = Compiler(graph, context).run();
+  if (context.numerics != NumericsBudget::Strict && gains_by_sizes(program->graph())) {
+    CompileContext quiet = context;
     quiet.before_kernel = nullptr;
     program->specialise_by(
         [general = std::shared_ptr<const Graph>(copy_for_loops(graph)), quiet](const Bindings& sizes) {
@@ -504,19 +453,19 @@ std::unique_ptr<Program> compile(const Graph& graph, const CompileOptions& optio
   return program;
 }
 
-FusionReport fusion_of(const Graph& graph, const CompileOptions& options) {
-  return Compiler(graph, options).fusion();
+FusionReport fusion_of(const Graph& graph, const CompileContext& context) {
+  return Compiler(graph, context).fusion();
 }
 
-std::vector<Kernel> kernels_of(const Graph& graph, const CompileOptions& options) {
-  return Compiler(graph, options).kernels();
+std::vector<Kernel> kernels_of(const Graph& graph, const CompileContext& context) {
+  return Compiler(graph, context).kernels();
 }
 
-ExplainedProgram compile_explained(const Graph& graph, const CompileOptions& options) {
-  Compiler compiler(graph, options);
+ExplainedProgram compile_explained(const Graph& graph, const CompileContext& context) {
+  Compiler compiler(graph, context);
   FusionReport fusion = compiler.fusion();
-  std::vector<Kernel> kernels = compiler.kernels(), plain = compiler.plain_kernels();
+  std::vector<Kernel> kernels = compiler.kernels(), plain = compiler.unscheduled_kernels();
   return {compiler.run(), std::move(fusion), std::move(kernels), std::move(plain)};
 }
 
-}  // namespace tenon
+}  // namespace tenon::compiler

@@ -1,6 +1,6 @@
 #include "compiler/count_work.h"
 
-namespace tenon {
+namespace tenon::compiler {
 
 using loops::Buffer;
 using loops::Kernel;
@@ -22,17 +22,17 @@ Dim elements_of(const Kernel& kernel) {
   return most;
 }
 
-// In one turn.
+// In one iteration.
 Dim work_of(const std::vector<Statement>& body, const std::map<std::string, Dim>& sizes) {
   Dim work = 1;
   for (const Statement& statement : body) {
     if (const auto* loop = std::get_if<loops::Loop>(&statement)) {
       std::map<std::string, Dim> first;
-      Dim turns = codegen::turns_of(*loop);
-      for (const std::string& symbol : turns.symbols())
+      Dim iterations = loops::iterations_of(*loop);
+      for (const std::string& symbol : iterations.symbols())
         if (!sizes.contains(symbol))  // a loop around it
           first.emplace(symbol, Dim(0));
-      work = work + turns.substitute(first) * work_of(loop->body, sizes);
+      work = work + iterations.substitute(first) * work_of(loop->body, sizes);
     } else if (const auto* inner = body_of(statement)) {
       work = work + work_of(*inner, sizes);
     }
@@ -42,13 +42,13 @@ Dim work_of(const std::vector<Statement>& body, const std::map<std::string, Dim>
 
 }  // namespace
 
-Dim count_work(const Kernel& kernel, const std::vector<codegen::Phase>& phases,
+Dim count_work(const Kernel& kernel, const std::vector<loops::ParallelRegion>& regions,
                const std::map<std::string, Dim>& sizes) {
   Dim work = 1;
-  for (const codegen::Phase& phase : phases)
-    work = max(work, (phase.turns * work_of(phase.body, sizes)).substitute(sizes));
+  for (const loops::ParallelRegion& region : regions)
+    work = max(work, (region.iterations * work_of(region.body, sizes)).substitute(sizes));
   // Too long a formula; each element is looked at, at least.
   return work.is_unknown() ? elements_of(kernel).substitute(sizes) : work;
 }
 
-}  // namespace tenon
+}  // namespace tenon::compiler

@@ -2,12 +2,12 @@
 // worth.
 #pragma once
 
-#include "codegen/phases.h"
+#include "loops/parallel_regions.h"
 
-namespace tenon {
+namespace tenon::compiler {
 
-// In one phase, that which computes the most; by what the sizes of the kernel stand for.
-Dim count_work(const loops::Kernel& kernel, const std::vector<codegen::Phase>& phases,
+// In one region, that which computes the most; by what the sizes of the kernel stand for.
+Dim count_work(const loops::Kernel& kernel, const std::vector<loops::ParallelRegion>& regions,
                const std::map<std::string, Dim>& sizes);
 
-}  // namespace tenon
+}  // namespace tenon::compiler

@@ -2,7 +2,16 @@
 
 #include "tensor/byte_count.h"
 
-namespace tenon {
+namespace tenon::compiler {
+
+using runtime::AliasStep;
+using runtime::HostStep;
+using runtime::KernelStep;
+using runtime::LoopsStep;
+using runtime::MemoryPlan;
+using runtime::Program;
+using runtime::Step;
+
 namespace {
 
 int64_t add(int64_t moved, int64_t more) {
@@ -61,4 +70,4 @@ Bindings sizes_of(const Graph& graph, const Data& inputs) {
   return sizes;
 }
 
-}  // namespace tenon
+}  // namespace tenon::compiler

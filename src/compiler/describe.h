@@ -3,7 +3,7 @@
 
 #include "runtime/program.h"
 
-namespace tenon {
+namespace tenon::compiler {
 
 struct Needs {
   int64_t kernels = 0, host_steps = 0;
@@ -18,12 +18,12 @@ struct Needs {
 std::optional<int64_t> bytes_of(const Type& type, const Bindings& sizes);
 
 // The sizes of all buffers that one step reads and writes, as above.
-int64_t bytes_moved(const Program& program, const Step& step, const Bindings& sizes);
+int64_t bytes_moved(const runtime::Program& program, const runtime::Step& step, const Bindings& sizes);
 
 // For these sizes of the inputs.
-Needs needs_of(const Program& program, const Bindings& sizes);
+Needs needs_of(const runtime::Program& program, const Bindings& sizes);
 
 // What the symbols in the types of the inputs stand for in these inputs.
 Bindings sizes_of(const Graph& graph, const Data& inputs);
 
-}  // namespace tenon
+}  // namespace tenon::compiler

@@ -2,13 +2,33 @@
 
 #include <algorithm>
 
-#include "compiler/choose_layouts.h"
-#include "compiler/pack_rows.h"
-#include "compiler/pack_weights.h"
-#include "compiler/split_factors.h"
-#include "fusion/find_bands.h"
+#include "fusion/overlapped_tiling.h"
+#include "schedule/cpu/bf16x3_matmul.h"
+#include "schedule/cpu/choose_layouts.h"
+#include "schedule/cpu/pack_a.h"
+#include "schedule/cpu/pack_b.h"
 
-namespace tenon {
+namespace tenon::compiler {
+
+using fusion::cost_of;
+using fusion::group_items;
+using fusion::Grouping;
+using fusion::inline_stages;
+using fusion::order_groups;
+using fusion::overlapped_tiling;
+using lowering::ContractionChoices;
+using lowering::Group;
+using lowering::Item;
+using lowering::LoweredGraph;
+using lowering::Opaque;
+using lowering::Pattern;
+using lowering::Stage;
+using schedule::bf16x3_matmul;
+using schedule::ChoiceCircumstances;
+using schedule::choose_layouts;
+using schedule::pack_a;
+using schedule::pack_b;
+
 namespace {
 
 // The sizes and loop variables that a definition speaks of.
@@ -55,7 +75,7 @@ FusedGraph::FusedGraph(LoweredGraph lowered, std::set<std::string> kept, bool fu
     : lowered_(std::move(lowered)), kept_(std::move(kept)) {
   const Target& target = circumstances.target;
   if (!fuse)
-    pack_weights(lowered_, target);
+    pack_b(lowered_, target);
   note_sizes();
   note_draws();
   group_by_node(target);
@@ -66,19 +86,19 @@ FusedGraph::FusedGraph(LoweredGraph lowered, std::set<std::string> kept, bool fu
   if (!fuse)
     return;
   inline_items(kept_, target);
-  look_up_choices(lowered_, choices, circumstances);
+  look_up_tuned_contractions(lowered_, choices, circumstances);
   choose_layouts(lowered_, kept_, circumstances.numerics, target);
-  pack_weights(lowered_, target);
+  pack_b(lowered_, target);
   if (circumstances.numerics != NumericsBudget::Strict)
-    split_factors(lowered_, target);
-  pack_rows(lowered_, target);
+    bf16x3_matmul(lowered_, target);
+  pack_a(lowered_, target);
   note_sizes();
   note_draws();
   Grouping grouping = group_items(lowered_.items, kept_, target);
   groups_ = std::move(grouping.groups);
   missed_ = std::move(grouping.missed);
   order_groups(groups_, lowered_.items, lowered_.buffers, views());
-  find_bands(groups_, lowered_.items, lowered_.buffers, kept_, target, circumstances.threads);
+  overlapped_tiling(groups_, lowered_.items, lowered_.buffers, kept_, target, circumstances.threads);
   find_readers();
 }
 
@@ -201,4 +221,4 @@ bool FusedGraph::is_read(const std::string& buffer) const {
   return kept_.contains(buffer) || readers_.contains(buffer);
 }
 
-}  // namespace tenon
+}  // namespace tenon::compiler

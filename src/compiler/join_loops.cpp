@@ -4,7 +4,14 @@
 
 #include "runtime/program.h"
 
-namespace tenon {
+namespace tenon::compiler {
+
+using runtime::Home;
+using runtime::HostStep;
+using runtime::LoopsStep;
+using runtime::Slot;
+using runtime::Step;
+
 namespace {
 
 // Whether it is a loop that may run while others do. Random numbers are drawn in the order of the steps, and
@@ -46,4 +53,4 @@ void add_host_step(HostStep step, const std::vector<Slot>& slots, std::vector<St
   loops->loops.push_back(std::move(step));
 }
 
-}  // namespace tenon
+}  // namespace tenon::compiler

@@ -4,9 +4,10 @@
 
 #include "runtime/step.h"
 
-namespace tenon {
+namespace tenon::compiler {
 
 // Adds a step, beside the last one where both are loops that may run at once.
-void add_host_step(HostStep step, const std::vector<Slot>& slots, std::vector<Step>& steps);
+void add_host_step(runtime::HostStep step, const std::vector<runtime::Slot>& slots,
+                   std::vector<runtime::Step>& steps);
 
-}  // namespace tenon
+}  // namespace tenon::compiler

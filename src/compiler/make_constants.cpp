@@ -6,12 +6,23 @@
 
 #include "base/error.h"
 #include "base/run_all.h"
-#include "compiler/constants.h"
 #include "ops/data.h"
-#include "schedule/winograd.h"
+#include "passes/target/constant_pieces.h"
+#include "schedule/cpu/pack_constant.h"
+#include "schedule/cpu/winograd.h"
 #include "tensor/release_literal.h"
 
-namespace tenon {
+namespace tenon::compiler {
+
+using lowering::LoweredGraph;
+using lowering::PackedBLayout;
+using runtime::Slot;
+using schedule::empty_packed_b;
+using schedule::pack_b_panels;
+using schedule::reordered;
+using schedule::split_into_bf16x3;
+using schedule::winograd_weights;
+
 namespace {
 
 constexpr uint64_t kLargestCopied = 64 << 10;  // in bytes
@@ -29,7 +40,7 @@ Tensor as_it_is(const Literal& literal) {
 }
 
 // In panels. Pieces that are joined along the lanes go there one by one.
-Tensor in_panels(const Pieces& pieces, const Extents& extents, const PanelOrder& order, int threads) {
+Tensor pack_pieces(const Pieces& pieces, const Extents& extents, const PackedBLayout& order, int threads) {
   std::vector<std::pair<Tensor, int64_t>> parts;  // and the lanes that they begin at
   if (pieces.dim == order.lane_dim()) {
     int64_t first = 0;
@@ -40,14 +51,14 @@ Tensor in_panels(const Pieces& pieces, const Extents& extents, const PanelOrder&
   } else {
     parts.emplace_back(join(pieces), 0);
   }
-  Tensor panels = empty_panels(parts.front().first.dtype(), extents, order);
+  Tensor panels = empty_packed_b(parts.front().first.dtype(), extents, order);
   const int64_t count = panels.extents()[order.order.size() - 1 - order.reduced],
                 each = (count + threads - 1) / threads;
   run_all(static_cast<size_t>(threads), threads, [&](size_t i) {
     const int64_t begin = std::min(static_cast<int64_t>(i) * each, count),
                   end = std::min(begin + each, count);
     for (const auto& [part, first] : parts)
-      move_into_panels(panels, extents, order, part, first, begin, end);
+      pack_b_panels(panels, extents, order, part, first, begin, end);
   });
   return panels;
 }
@@ -66,9 +77,9 @@ class ConstantMaker {
     const Value source = source_of(slot);
     const Pieces pieces = *pieces_of(source);
     if (const auto packed = lowered_.packed.find(slot.name); packed != lowered_.packed.end()) {
-      slot.constant = in_panels(pieces, *source.shape().extents(), packed->second.order, threads);
+      slot.constant = pack_pieces(pieces, *source.shape().extents(), packed->second.order, threads);
       if (packed->second.split)
-        slot.constant = split_panels(slot.constant, threads);
+        slot.constant = split_into_bf16x3(slot.constant, threads);
     } else if (const auto of = lowered_.transformed.find(slot.name); of != lowered_.transformed.end())
       slot.constant = winograd_weights(join(pieces), of->second.tile, target_);
     else if (const auto order = lowered_.orders.find(slot.name); order != lowered_.orders.end())
@@ -125,4 +136,4 @@ void make_constants(std::vector<Slot>& slots, const std::vector<size_t>& constan
   run_all(others.size(), target.cores, [&](size_t i) { maker.make(slots[others[i]], 1); });
 }
 
-}  // namespace tenon
+}  // namespace tenon::compiler

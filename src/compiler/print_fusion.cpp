@@ -3,7 +3,12 @@
 #include "base/units.h"
 #include "compiler/print_program.h"
 
-namespace tenon {
+namespace tenon::compiler {
+
+using fusion::KernelCost;
+using fusion::rates_of;
+using fusion::size_of;
+
 namespace {
 
 class FusionPrinter {
@@ -90,4 +95,4 @@ std::string print_fusion(const FusionReport& report, const Target& target, const
   return FusionPrinter(report, target, sizes).run();
 }
 
-}  // namespace tenon
+}  // namespace tenon::compiler

@@ -4,10 +4,22 @@
 
 #include "base/error.h"
 #include "base/units.h"
-#include "compiler/lower_graph.h"
 #include "ir/print.h"
+#include "lowering/lower_graph.h"
+#include "passes/target/decompose_ops.h"
 
-namespace tenon {
+namespace tenon::compiler {
+
+using runtime::AliasStep;
+using runtime::Home;
+using runtime::HostStep;
+using runtime::KernelStep;
+using runtime::LoopsStep;
+using runtime::MemoryPlan;
+using runtime::Program;
+using runtime::Slot;
+using runtime::Step;
+
 namespace {
 
 // What the user calls these nodes, behind what they became.
@@ -146,4 +158,4 @@ std::string print_program(const Program& program, const Bindings& sizes) {
   return Printer(program, sizes).run();
 }
 
-}  // namespace tenon
+}  // namespace tenon::compiler

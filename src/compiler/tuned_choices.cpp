@@ -6,7 +6,11 @@
 #include "base/write_file.h"
 #include "codegen/object_cache.h"
 
-namespace tenon {
+namespace tenon::compiler {
+
+using lowering::ContractionChoice;
+using lowering::ContractionChoices;
+using lowering::ContractionKey;
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
@@ -33,7 +37,7 @@ struct Flag {
   std::optional<bool> ContractionChoice::*member;
 };
 constexpr Flag kFlags[] = {
-    {"row_blocks", &ContractionChoice::row_blocks},
+    {"packed_a", &ContractionChoice::packed_a},
     {"split", &ContractionChoice::split},
 };
 
@@ -134,4 +138,4 @@ ContractionChoices tuned_choices() {
   return choices;
 }
 
-}  // namespace tenon
+}  // namespace tenon::compiler

@@ -4,20 +4,20 @@
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 
-#include "fusion/contraction_choice.h"
+#include "lowering/contraction_choice.h"
 
-namespace tenon {
+namespace tenon::compiler {
 
 struct TunedChoice {
-  ContractionChoice choice;
+  lowering::ContractionChoice choice;
   double before = 0, after = 0;  // seconds in one run of the model that it was measured in
 
   friend bool operator==(const TunedChoice&, const TunedChoice&) = default;
 };
-using TunedChoices = std::map<ContractionKey, TunedChoice>;
+using TunedChoices = std::map<lowering::ContractionKey, TunedChoice>;
 
 // What it says, by the names of its members.
-nlohmann::ordered_json as_json(const ContractionChoice& choice);
+nlohmann::ordered_json as_json(const lowering::ContractionChoice& choice);
 
 // A file in the folder of the cache; nothing where there is no cache.
 std::optional<std::filesystem::path> tuned_file();
@@ -28,6 +28,6 @@ TunedChoices read_tuned(const std::filesystem::path& file);
 void add_tuned(const std::filesystem::path& file, const TunedChoices& choices);
 
 // Those of the file above.
-ContractionChoices tuned_choices();
+lowering::ContractionChoices tuned_choices();
 
-}  // namespace tenon
+}  // namespace tenon::compiler

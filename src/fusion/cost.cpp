@@ -2,10 +2,11 @@
 
 #include <functional>
 
-namespace tenon {
+namespace tenon::fusion {
 
 using loops::Function;
 using loops::Scalar;
+using lowering::Stage;
 
 namespace {
 
@@ -18,8 +19,8 @@ int64_t operations_of(Function function) {
     case Function::Maximum:
     case Function::Negate:
     case Function::Absolute:
-    case Function::TopHalf:
-    case Function::Rest:
+    case Function::RoundDownToBf16:
+    case Function::Bf16Remainder:
       return 1;
     case Function::Equal:  // asking whether an index is in range, and the like, costs next to nothing
     case Function::Less:
@@ -30,8 +31,8 @@ int64_t operations_of(Function function) {
     case Function::Select:
     case Function::Cast:
     case Function::Require:
-    case Function::JoinPairs:
-    case Function::JoinBytes:  // which lie side by side wherever it matters
+    case Function::PackBf16x2:
+    case Function::PackI8x4:  // which lie side by side wherever it matters
       return 0;
     case Function::Xor:
     case Function::ShiftLeft:
@@ -40,9 +41,9 @@ int64_t operations_of(Function function) {
     case Function::Ceil:
     case Function::Round:
       return 2;
-    case Function::DotBytes:
+    case Function::DotI8x4:
       return 7;
-    case Function::DotPairs:
+    case Function::DotBf16x2:
       return 3;
     case Function::Divide:
     case Function::Sqrt:
@@ -75,27 +76,28 @@ FormulaCost cost_of(const Scalar& formula) {
 
 namespace {
 
-Dim turns_of(const std::vector<loops::Axis>& axes, const std::function<bool(const loops::Axis&)>& counts) {
-  Dim turns = 1;
+Dim iterations_of(const std::vector<loops::Axis>& axes,
+                  const std::function<bool(const loops::Axis&)>& counts) {
+  Dim iterations = 1;
   for (const loops::Axis& axis : axes)
     if (counts(axis))
-      turns = turns * axis.size;
-  return turns;
+      iterations = iterations * axis.size;
+  return iterations;
 }
 
 // The factors of a product that is summed up need computing only once for all that they are multiplied by.
 Dim operations_of(const loops::Definition& definition, const Scalar& value) {
   std::vector<loops::Axis> axes = definition.axes;
   axes.insert(axes.end(), definition.reduced.begin(), definition.reduced.end());
-  const Dim turns = turns_of(axes, [](const loops::Axis&) { return true; });
+  const Dim iterations = iterations_of(axes, [](const loops::Axis&) { return true; });
   if (!definition.reduces())
-    return turns * cost_of(value).operations;
+    return iterations * cost_of(value).operations;
   if (value.kind() != Scalar::Kind::Apply || value.function() != Function::Multiply)
-    return turns * (cost_of(value).operations + 1);
-  Dim operations = 2 * turns;
+    return iterations * (cost_of(value).operations + 1);
+  Dim operations = 2 * iterations;
   for (const Scalar& factor : value.operands())
     if (const int64_t own = cost_of(factor).operations; own > 0)
-      operations = operations + own * turns_of(axes, [&](const loops::Axis& axis) {
+      operations = operations + own * iterations_of(axes, [&](const loops::Axis& axis) {
                                   return loops::mentions(factor, axis.variable);
                                 });
   return operations;
@@ -140,4 +142,4 @@ Rates rates_of(const Target& target) {
           .operations = static_cast<double>(target.vector_bytes) / 4 * 5};
 }
 
-}  // namespace tenon
+}  // namespace tenon::fusion

@@ -1,10 +1,10 @@
 // cost.h — what computing costs, roughly: enough to say which of two ways is faster, and by how much.
 #pragma once
 
-#include "fusion/stage.h"
+#include "lowering/kernel_graph.h"
 #include "target/target.h"
 
-namespace tenon {
+namespace tenon::fusion {
 
 // Of one element. Parts that are shared count each time, as they do when the formula is printed.
 struct FormulaCost {
@@ -23,7 +23,7 @@ struct KernelCost {
   Dim operations = 0;
 };
 // `outputs` are what others need of their results; `buffers`, all that there are.
-KernelCost cost_of(const std::vector<Stage>& stages, const std::set<std::string>& outputs,
+KernelCost cost_of(const std::vector<lowering::Stage>& stages, const std::set<std::string>& outputs,
                    const std::map<std::string, loops::Buffer>& buffers);
 
 // In bytes.
@@ -41,4 +41,4 @@ struct Rates {
 };
 Rates rates_of(const Target& target);
 
-}  // namespace tenon
+}  // namespace tenon::fusion

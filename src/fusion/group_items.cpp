@@ -5,14 +5,19 @@
 
 #include "base/error.h"
 #include "fusion/cost.h"
-#include "fusion/find_strips.h"
-#include "fusion/turn_axes.h"
+#include "fusion/fuse.h"
+#include "fusion/fused_attention.h"
+#include "fusion/permute_axes.h"
 
-namespace tenon {
+namespace tenon::fusion {
 
 using loops::Axis;
 using loops::Definition;
 using loops::Scalar;
+using lowering::Group;
+using lowering::Item;
+using lowering::Pattern;
+using lowering::Stage;
 
 namespace {
 
@@ -109,10 +114,10 @@ class Grouper {
  public:
   Grouper(const std::vector<Item>& items, const std::set<std::string>& kept, const Target& target)
       : items_(items) {
-    for (const Strips& strips : find_strips(items, kept, target)) {
-      for (size_t item : strips.items)
-        first_of_strips_.emplace(item, strips.items.front());
-      strips_.emplace(strips.items.front(), strips);
+    for (const FusedAttention& attention : find_fused_attention(items, kept, target)) {
+      for (size_t item : attention.items)
+        first_of_attention_.emplace(item, attention.items.front());
+      attention_.emplace(attention.items.front(), attention);
     }
     for (size_t i = 0; i < items.size(); ++i) {
       const size_t joined = items[i].stage ? find_group(i) : groups_.size();
@@ -178,12 +183,13 @@ class Grouper {
                           : Pattern::Contract;
       group.rows = static_cast<int64_t>(definition(item).axes.size());
     }
-    if (const auto strips = strips_.find(item); strips != strips_.end()) {
-      group.pattern = Pattern::Strips;
-      group.rows = strips->second.rows;
+    if (const auto attention = attention_.find(item); attention != attention_.end()) {
+      group.pattern = Pattern::FusedAttention;
+      group.rows = attention->second.rows;
     }
     groups_.push_back(std::move(group));
-    loads_of_first_.push_back(items_[item].stage ? loads_by_turn(definition(item)) : std::vector<Scalar>());
+    loads_of_first_.push_back(items_[item].stage ? loads_by_iteration(definition(item))
+                                                 : std::vector<Scalar>());
     waits_for_.emplace_back(items_.size(), false);
     group_of_.push_back(groups_.size() - 1);
     // What goes on with the sums of a contraction reads them, whatever they were made of.
@@ -197,10 +203,10 @@ class Grouper {
       groups_[group].pattern = Pattern::Rows;
       groups_[group].rows = static_cast<int64_t>(definition(item).axes.size());
     }
-    if (groups_[group].pattern == Pattern::Strips)
-      add_result_of_strips(item, group);
-    // The second product of strips is written down, whatever it was made of.
-    const bool goes_on = groups_[group].pattern != Pattern::Strips || !definition(item).reduces();
+    if (groups_[group].pattern == Pattern::FusedAttention)
+      add_result_of_attention(item, group);
+    // The second product of attention is written down, whatever it was made of.
+    const bool goes_on = groups_[group].pattern != Pattern::FusedAttention || !definition(item).reduces();
     parts_.push_back(goes_on ? parts_within(item, group) : 0);
     groups_[group].items.push_back(item);
     group_of_.push_back(group);
@@ -208,12 +214,12 @@ class Grouper {
   }
 
   // What others may go on with: the second product, and what did so already.
-  void add_result_of_strips(size_t item, size_t group) {
-    std::map<std::string, Definition>& results = results_of_strips_[group];
+  void add_result_of_attention(size_t item, size_t group) {
+    std::map<std::string, Definition>& results = results_of_attention_[group];
     const std::string& name = definition(item).results.front().name;
-    if (!first_of_strips_.contains(item))
-      results.emplace(name, *turned_like(results, definition(item)));
-    else if (strips_.at(first_of_strips_.at(item)).items.back() == item)
+    if (!first_of_attention_.contains(item))
+      results.emplace(name, *permuted_like(results, definition(item)));
+    else if (attention_.at(first_of_attention_.at(item)).items.back() == item)
       results.emplace(name, definition(item));
   }
 
@@ -248,7 +254,7 @@ class Grouper {
 
   // First among those that make what the item reads, then among those that read the same.
   size_t find_group(size_t item) {
-    if (const auto it = first_of_strips_.find(item); it != first_of_strips_.end())
+    if (const auto it = first_of_attention_.find(item); it != first_of_attention_.end())
       return it->second == item ? groups_.size() : group_of_[it->second];
     std::set<size_t> makers, siblings;
     for (const std::string& buffer : items_[item].reads) {
@@ -263,16 +269,16 @@ class Grouper {
         return *it;
       obstacles_.emplace(std::pair(item, *it), std::move(*obstacle));
     }
-    const std::vector<Scalar> loads = loads_by_turn(definition(item));
+    const std::vector<Scalar> loads = loads_by_iteration(definition(item));
     int asked = 0;
     for (auto it = siblings.rbegin(); it != siblings.rend() && asked < kMostSiblings; ++it, ++asked)
-      if (groups_[*it].pattern != Pattern::Strips && !makers.contains(*it) && reads_any(loads, *it) &&
+      if (groups_[*it].pattern != Pattern::FusedAttention && !makers.contains(*it) && reads_any(loads, *it) &&
           !obstacle_to(item, *it))
         return *it;
     return groups_.size();
   }
 
-  // Whether in each turn the group reads one of these elements, too, so that it is read once.
+  // Whether in each iteration the group reads one of these elements, too, so that it is read once.
   bool reads_any(const std::vector<Scalar>& loads, size_t group) const {
     const std::vector<Scalar>& others = loads_of_first_[group];
     return std::any_of(loads.begin(), loads.end(), [&](const Scalar& load) {
@@ -280,13 +286,13 @@ class Grouper {
     });
   }
 
-  // Loads that each turn makes of another element, as if all definitions had the same variables.
-  static std::vector<Scalar> loads_by_turn(const Definition& definition) {
+  // Loads that each iteration makes of another element, as if all definitions had the same variables.
+  static std::vector<Scalar> loads_by_iteration(const Definition& definition) {
     std::vector<Axis> axes = definition.axes;
     axes.insert(axes.end(), definition.reduced.begin(), definition.reduced.end());
     std::map<std::string, Dim> names;
     for (size_t i = 0; i < axes.size(); ++i)
-      names.emplace(axes[i].variable, Dim::symbol(fmt::format("turn{}", i)));
+      names.emplace(axes[i].variable, Dim::symbol(fmt::format("iteration{}", i)));
     std::vector<Scalar> loads;
     for (const Scalar& value : definition.values)
       loops::for_each_load(value, [&](const Scalar& load) {
@@ -333,8 +339,8 @@ class Grouper {
     switch (all.pattern) {
       case Pattern::Contract:
         return own.reduces() ? "both sum, over elements of their own" : obstacle_in_turns(item, group);
-      case Pattern::Strips:
-        return own.reduces() ? "both sum, over elements of their own" : obstacle_after_strips(item, group);
+      case Pattern::FusedAttention:
+        return own.reduces() ? "both sum, over elements of their own" : obstacle_after_attention(item, group);
       case Pattern::Map:
         if (!own.reduces())
           return obstacle_in_turns(item, group);
@@ -347,21 +353,21 @@ class Grouper {
     return std::nullopt;
   }
 
-  // What goes on with the results of strips, element by element.
-  std::optional<std::string> obstacle_after_strips(size_t item, size_t group) const {
-    if (turned_like(results_of_strips_.at(group), definition(item)))
+  // What goes on with the results of attention, element by element.
+  std::optional<std::string> obstacle_after_attention(size_t item, size_t group) const {
+    if (permuted_like(results_of_attention_.at(group), definition(item)))
       return std::nullopt;
     return "it does not read element by element what the kernel makes";
   }
 
-  // All stages in the same turns.
+  // All stages in the same iterations.
   std::optional<std::string> obstacle_in_turns(size_t item, size_t group) const {
     const std::vector<Dim> sizes = sizes_of(definition(item).axes),
                            others = sizes_of(definition(groups_[group].items.front()).axes);
     if (sizes != others)
       return fmt::format("its loops are [{}], not [{}]", fmt::join(sizes, ","), fmt::join(others, ","));
     if (!reads_rows(item, group, sizes.size()))
-      return "it reads elements that other turns make";
+      return "it reads elements that other iterations make";
     return std::nullopt;
   }
 
@@ -433,14 +439,14 @@ class Grouper {
   std::vector<Group> groups_;
   std::vector<size_t> group_of_;
   std::vector<int64_t> parts_;                       // of each item's formula, in its group
-  std::vector<std::vector<Scalar>> loads_of_first_;  // of each group's first item, by turn
+  std::vector<std::vector<Scalar>> loads_of_first_;  // of each group's first item, by iteration
   std::vector<std::vector<bool>> waits_for_;
   std::map<std::string, size_t> makers_;
   std::map<std::string, std::set<size_t>> readers_;
-  std::map<std::pair<size_t, size_t>, std::string> obstacles_;             // between items and groups
-  std::map<size_t, size_t> first_of_strips_;                               // by all of their items
-  std::map<size_t, Strips> strips_;                                        // by that first item
-  std::map<size_t, std::map<std::string, Definition>> results_of_strips_;  // by group and buffer
+  std::map<std::pair<size_t, size_t>, std::string> obstacles_;                // between items and groups
+  std::map<size_t, size_t> first_of_attention_;                               // by all of their items
+  std::map<size_t, FusedAttention> attention_;                                // by that first item
+  std::map<size_t, std::map<std::string, Definition>> results_of_attention_;  // by group and buffer
 };
 
 }  // namespace
@@ -450,4 +456,4 @@ Grouping group_items(const std::vector<Item>& items, const std::set<std::string>
   return Grouper(items, kept, target).run();
 }
 
-}  // namespace tenon
+}  // namespace tenon::fusion

@@ -3,12 +3,16 @@
 
 #include "base/error.h"
 #include "fusion/cost.h"
-#include "fusion/find_strips.h"
+#include "fusion/fuse.h"
+#include "fusion/fused_attention.h"
 
-namespace tenon {
+namespace tenon::fusion {
 
 using loops::Definition;
 using loops::Scalar;
+using lowering::buffers_read;
+using lowering::Item;
+using lowering::Stage;
 
 namespace {
 
@@ -17,10 +21,10 @@ bool mentions(const std::vector<Scalar>& at, const std::string& variable) {
                      [&](const Scalar& index) { return loops::mentions(index, variable); });
 }
 
-// Whether an index is another for each turn of the loops that it speaks of; of windows that slide over an
-// image, several fall on one element.
+// Whether an index is another for each iteration of the loops that it speaks of; of windows that slide over
+// an image, several fall on one element.
 bool tells_turns_apart(const Scalar& index, const std::vector<loops::Axis>& axes) {
-  std::vector<std::pair<int64_t, Dim>> steps;  // of the index, and the turns of their loops
+  std::vector<std::pair<int64_t, Dim>> steps;  // of the index, and the iterations of their loops
   for (const loops::Axis& axis : axes)
     if (loops::mentions(index, axis.variable)) {
       if (index.kind() != Scalar::Kind::Index)
@@ -38,7 +42,7 @@ bool tells_turns_apart(const Scalar& index, const std::vector<loops::Axis>& axes
   return true;
 }
 
-// Whether a consumer reads each element once, and not again for every turn of another loop.
+// Whether a consumer reads each element once, and not again for every iteration of another loop.
 bool reads_once(const Definition& consumer, const Scalar& load) {
   std::vector<loops::Axis> axes = consumer.axes;
   axes.insert(axes.end(), consumer.reduced.begin(), consumer.reduced.end());
@@ -50,8 +54,8 @@ bool reads_once(const Definition& consumer, const Scalar& load) {
                      [&](const Scalar& index) { return tells_turns_apart(index, axes); });
 }
 
-// Whether each turn of a sum must find out anew where an element is, as in an image that is mirrored at its
-// edges: it is not so far from that of the turn before as that is from the one before it.
+// Whether each iteration of a sum must find out anew where an element is, as in an image that is mirrored at
+// its edges: it is not so far from that of the iteration before as that is from the one before it.
 bool searches_in_sum(const Scalar& formula, const Definition& sum) {
   bool searches = false;
   loops::for_each_index(formula, [&](const Dim& index) {
@@ -106,11 +110,11 @@ class Inliner {
     return needed();
   }
 
-  // Strips put down the factors of their first product before they multiply them, so that a scale is applied
-  // there, and not again for each product.
-  std::vector<Item> run_on(const std::vector<Strips>& all) {
-    for (const Strips& strips : all) {
-      Item& first = items_[strips.items.front()];
+  // FusedAttention put down the factors of their first product before they multiply them, so that a scale is
+  // applied there, and not again for each product.
+  std::vector<Item> run_on(const std::vector<FusedAttention>& all) {
+    for (const FusedAttention& attention : all) {
+      Item& first = items_[attention.items.front()];
       Scalar& value = first.stage->definition.values.front();
       value = loops::replace_loads(value, [&](const Scalar& load) {
         return can_be_factor(load.name()) ? formula_of(load, first.stage->sources).value_or(load) : load;
@@ -276,18 +280,11 @@ class Inliner {
 
 }  // namespace
 
-std::set<std::string> buffers_read(const Stage& stage) {
-  std::set<std::string> names;
-  for (const Scalar& value : stage.definition.values)
-    loops::for_each_load(value, [&](const Scalar& load) { names.insert(load.name()); });
-  return names;
-}
-
 std::vector<Item> inline_stages(std::vector<Item> items, const std::set<std::string>& kept,
                                 const Target& target) {
   std::vector<Item> inlined = Inliner(std::move(items), kept, target).run();
-  const std::vector<Strips> strips = find_strips(inlined, kept, target);
-  return Inliner(std::move(inlined), kept, target).run_on(strips);
+  const std::vector<FusedAttention> attention = find_fused_attention(inlined, kept, target);
+  return Inliner(std::move(inlined), kept, target).run_on(attention);
 }
 
-}  // namespace tenon
+}  // namespace tenon::fusion

@@ -2,9 +2,13 @@
 #include <numeric>
 
 #include "fusion/cost.h"
-#include "fusion/stage.h"
+#include "fusion/fuse.h"
 
-namespace tenon {
+namespace tenon::fusion {
+
+using lowering::Group;
+using lowering::Item;
+
 namespace {
 
 constexpr int64_t kTypicalSize = 64;  // of a dimension that only running tells
@@ -167,4 +171,4 @@ void order_groups(std::vector<Group>& groups, const std::vector<Item>& items,
   groups = std::move(ordered);
 }
 
-}  // namespace tenon
+}  // namespace tenon::fusion

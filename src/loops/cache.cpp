@@ -9,7 +9,7 @@
 namespace tenon::loops {
 namespace {
 
-// An element that each turn of a loop reads.
+// An element that each iteration of a loop reads.
 struct Read {
   Run run;
   size_t outer;  // how many of the loops around it are the loop itself, and those around that
@@ -96,7 +96,7 @@ std::vector<Statement> copying(const Kernel& kernel, const Buffer& from, const B
   return nested(loops, std::move(body));
 }
 
-// Which elements each turn of a loop reads, as relations from the turns.
+// Which elements each iteration of a loop reads, as relations from the iterations.
 class Elements {
  public:
   explicit Elements(const Kernel& kernel) : words_(kernel) {}
@@ -111,14 +111,14 @@ class Elements {
   }
   // All that the buffer has.
   Relation whole(const Buffer& buffer, size_t outer) {
-    std::vector<std::string> turn, at, within = {"0 = 0"};
+    std::vector<std::string> iteration, at, within = {"0 = 0"};
     for (size_t i = 0; i < outer; ++i)
-      turn.push_back(fmt::format("t{}", i));
+      iteration.push_back(fmt::format("t{}", i));
     for (size_t axis = 0; axis < buffer.sizes.size(); ++axis) {
       at.push_back(fmt::format("e{}", axis));
       within.push_back(fmt::format("0 <= e{} < {}", axis, words_.expression(buffer.sizes[axis])));
     }
-    return built({fmt::format("[L[{}] -> I[]] -> B[{}] : {}", fmt::join(turn, ", "), fmt::join(at, ", "),
+    return built({fmt::format("[L[{}] -> I[]] -> B[{}] : {}", fmt::join(iteration, ", "), fmt::join(at, ", "),
                               fmt::join(within, " and "))});
   }
 

@@ -184,11 +184,11 @@ class Checker {
     for (const Place& place : call.reads)
       check(place, "read");
   }
-  void check(const Fetch& fetch) {
-    check(fetch.place, "fetched");
-    for (const Scalar& index : fetch.place.at)
+  void check(const Prefetch& prefetch) {
+    check(prefetch.place, "fetched");
+    for (const Scalar& index : prefetch.place.at)
       if (index.kind() != Scalar::Kind::Index)
-        report("where '{}' is fetched depends on data", fetch.place.buffer);
+        report("where '{}' is fetched depends on data", prefetch.place.buffer);
   }
   void check(const Local& local) { declare(local.buffer); }
   void check(const Loop& loop) {

@@ -45,9 +45,10 @@ bool mentions_only_in_loads(const Scalar& scalar, const std::string& variable) {
 bool runs_on(const Scalar& scalar, const Axis& outer, const Axis& inner) {
   if (!mentions(scalar, outer.variable))
     return false;
-  const Dim turn = Dim::symbol("turn0"), turns = floor_div(turn, inner.size);
-  return scalar.substitute({{outer.variable, turns}, {inner.variable, turn - turns * inner.size}}) ==
-         scalar.substitute({{outer.variable, 0}, {inner.variable, turn}});
+  const Dim iteration = Dim::symbol("turn0"), iterations = floor_div(iteration, inner.size);
+  return scalar.substitute(
+             {{outer.variable, iterations}, {inner.variable, iteration - iterations * inner.size}}) ==
+         scalar.substitute({{outer.variable, 0}, {inner.variable, iteration}});
 }
 
 std::optional<size_t> axis_of(const std::vector<Axis>& axes, const Scalar& index) {

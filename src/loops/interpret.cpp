@@ -120,31 +120,31 @@ T of_integers(Function function, T a) {
   }
 }
 
-uint32_t dot_bytes(uint32_t a, uint32_t b) {
+uint32_t dot_i8x4(uint32_t a, uint32_t b) {
   uint32_t sum = 0;
   for (int bits = 0; bits < 32; bits += 8)
     sum += (a >> bits & 0xff) * static_cast<uint32_t>(static_cast<int8_t>(b >> bits & 0xff));
   return sum;
 }
 
-double dot_pairs(uint32_t a, uint32_t b) {
+double dot_bf16x2(uint32_t a, uint32_t b) {
   const auto low = [](uint32_t word) { return std::bit_cast<float>(word << 16); };
   const auto high = [](uint32_t word) { return std::bit_cast<float>(word & 0xffff0000); };
   return double{low(a)} * double{low(b)} + double{high(a)} * double{high(b)};
 }
 
-int64_t join_bytes(const std::vector<Number>& operands) {
+int64_t pack_i8x4(const std::vector<Number>& operands) {
   uint32_t word = 0;
   for (size_t i = 0; i < operands.size(); ++i)
     word |= (static_cast<uint32_t>(std::get<int64_t>(operands[i])) & 0xff) << (8 * i);
   return static_cast<int32_t>(word);
 }
 
-double top_half(double number) {
+double round_down_to_bf16(double number) {
   return std::bit_cast<float>(std::bit_cast<uint32_t>(static_cast<float>(number)) & 0xffff0000);
 }
 
-int64_t join_pairs(double low, double high) {
+int64_t pack_bf16x2(double low, double high) {
   const auto bits = [](double number) { return std::bit_cast<uint32_t>(static_cast<float>(number)) >> 16; };
   return static_cast<int32_t>(bits(low) | bits(high) << 16);
 }
@@ -180,8 +180,8 @@ T of_integers(Function function, T a, T b) {
       return a | b;
     case Function::Xor:
       return a ^ b;
-    case Function::DotBytes:
-      return static_cast<T>(dot_bytes(static_cast<uint32_t>(a), static_cast<uint32_t>(b)));
+    case Function::DotI8x4:
+      return static_cast<T>(dot_i8x4(static_cast<uint32_t>(a), static_cast<uint32_t>(b)));
     default:
       throw user_error("{} of integers", info(function).name);
   }
@@ -197,18 +197,18 @@ Number apply(Function function, DType dtype, const std::vector<Number>& operands
       throw user_error("what the kernel requires does not hold");
     return operands[1];
   }
-  if (function == Function::DotPairs) {
+  if (function == Function::DotBf16x2) {
     const auto word = [&](size_t i) { return static_cast<uint32_t>(std::get<int64_t>(operands[i])); };
-    return fitted(dtype, dot_pairs(word(0), word(1)));
+    return fitted(dtype, dot_bf16x2(word(0), word(1)));
   }
-  if (function == Function::TopHalf)
-    return top_half(std::get<double>(operands[0]));
-  if (function == Function::Rest)
-    return fitted(dtype, std::get<double>(operands[0]) - top_half(std::get<double>(operands[0])));
-  if (function == Function::JoinPairs)
-    return join_pairs(std::get<double>(operands[0]), std::get<double>(operands[1]));
-  if (function == Function::JoinBytes)
-    return fitted(dtype, join_bytes(operands));
+  if (function == Function::RoundDownToBf16)
+    return round_down_to_bf16(std::get<double>(operands[0]));
+  if (function == Function::Bf16Remainder)
+    return fitted(dtype, std::get<double>(operands[0]) - round_down_to_bf16(std::get<double>(operands[0])));
+  if (function == Function::PackBf16x2)
+    return pack_bf16x2(std::get<double>(operands[0]), std::get<double>(operands[1]));
+  if (function == Function::PackI8x4)
+    return fitted(dtype, pack_i8x4(operands));
   if (dtype == DType::Bool && function == Function::Not)
     return truth(!holds(operands[0]));
   const Number result = std::visit(
@@ -405,16 +405,16 @@ class Interpreter {
     return results;
   }
   void run(const Call& call) { throw user_error("there is no routine '{}' to call", call.routine); }
-  void run(const Fetch&) {}
+  void run(const Prefetch&) {}
   void run(const Local& local) { allocate(local.buffer); }
   void run(const Loop& loop) {
-    std::vector<int64_t> turns;
+    std::vector<int64_t> iterations;
     const int64_t end = value_of(loop.end);
     for (int64_t i = value_of(loop.begin); i < end; i += loop.step)
-      turns.push_back(i);
+      iterations.push_back(i);
     if (loop.mark == Mark::Parallel || loop.mark == Mark::Vector)
-      std::ranges::reverse(turns);
-    for (int64_t i : turns) {
+      std::ranges::reverse(iterations);
+    for (int64_t i : iterations) {
       variables_.insert_or_assign(loop.variable, i);
       run(loop.body);
     }

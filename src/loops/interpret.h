@@ -11,7 +11,7 @@ namespace tenon::loops {
 // come from files. There are no routines to call.
 //
 // `sizes` says what sizes of the kernel are; those that an input has by themselves need not be said. Loops
-// whose turns may run at once run backwards, so that turns which need each other show.
+// whose iterations may run at once run backwards, so that iterations which need each other show.
 std::vector<Tensor> interpret(const Kernel& kernel, const std::vector<Tensor>& inputs,
                               const std::map<std::string, int64_t>& sizes = {});
 

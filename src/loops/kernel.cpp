@@ -89,9 +89,9 @@ Statement substitute(const Statement& statement, const std::map<std::string, Dim
       call.origin.at = substitute(std::move(call.origin.at), with);
       return call;
     }
-    Statement operator()(Fetch fetch) const {
-      fetch.place.at = substitute(std::move(fetch.place.at), with);
-      return fetch;
+    Statement operator()(Prefetch prefetch) const {
+      prefetch.place.at = substitute(std::move(prefetch.place.at), with);
+      return prefetch;
     }
     Statement operator()(const Loop& loop) const {
       Loop result = loop;

@@ -79,10 +79,10 @@ struct Call {
 
 // Brings a place that will be read nearer to the processor. It computes nothing, and the place may lie
 // outside its buffer: who reads rows in turn need not know which one is the last.
-struct Fetch {
+struct Prefetch {
   Place place;
 
-  friend bool operator==(const Fetch&, const Fetch&) = default;
+  friend bool operator==(const Prefetch&, const Prefetch&) = default;
 };
 
 // A buffer that lives from here to the end of the statements around it; it holds nothing at first.
@@ -117,7 +117,7 @@ struct Guard {
   friend bool operator==(const Guard&, const Guard&) = default;
 };
 
-struct Statement : std::variant<Assign, Loop, Guard, Local, Call, Fetch> {
+struct Statement : std::variant<Assign, Loop, Guard, Local, Call, Prefetch> {
   using variant::variant;
 };
 

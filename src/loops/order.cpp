@@ -21,7 +21,8 @@ size_t count_common_loops(const Run& first, const Run& second) {
   return static_cast<size_t>(end - first.around.begin());
 }
 
-// Whether a run of the first statement comes before one of the second in the same turn of all these loops.
+// Whether a run of the first statement comes before one of the second in the same iteration of all these
+// loops.
 bool comes_first(const Run& first, const Run& second) {
   const size_t common = count_common_loops(first, second);
   const auto place = [&](const Run& run) {
@@ -124,7 +125,7 @@ struct Pair {
 
 // Pairs of runs that must not depend on each other.
 struct Danger {
-  std::optional<size_t> loop;       // whose turns run at once
+  std::optional<size_t> loop;       // whose iterations run at once
   bool also_combines;               // by an unordered function
   std::string what;                 // would happen
   std::vector<Relation> runs = {};  // what they are all in, once that was asked for
@@ -227,7 +228,7 @@ class Violations {
         dangers.push_back(
             {.loop = i,
              .also_combines = loop.mark == Mark::Parallel,
-             .what = fmt::format("would run at the same time, in another turn of {}", loop.variable)});
+             .what = fmt::format("would run at the same time, in another iteration of {}", loop.variable)});
     return dangers;
   }
   std::vector<Relation> runs_reversed(const Pair& pair) {
@@ -238,7 +239,7 @@ class Violations {
   std::vector<Relation> runs_at_once(const Pair& pair, size_t loop) {
     const Run &first = pair.first.after, &second = pair.second.after;
     return {relations_.time_around(first, loop).then(relations_.time_around(second, loop).reversed()),
-            relations_.turn(first, loop).earlier_than(relations_.turn(second, loop))};
+            relations_.iteration(first, loop).earlier_than(relations_.iteration(second, loop))};
   }
 
   // Pairs of runs that use one element and depend on each other by that. Nothing where none can.

@@ -195,8 +195,8 @@ class Parser : private Scanner {
       return local();
     if (accept_word("call"))
       return call();
-    if (accept_word("fetch"))
-      return Fetch{place(word())};
+    if (accept_word("prefetch"))
+      return Prefetch{place(word())};
     return assign();
   }
 

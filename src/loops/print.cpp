@@ -110,7 +110,7 @@ class Printer {
     line(fmt::format("call {}({} <- {})", call.routine, fmt::join(texts(call.writes), ", "),
                      fmt::join(texts(call.reads), ", ")));
   }
-  void print(const Fetch& fetch) { line("fetch " + text(fetch.place.buffer, fetch.place.at)); }
+  void print(const Prefetch& prefetch) { line("prefetch " + text(prefetch.place.buffer, prefetch.place.at)); }
   void print(const Local& local) {
     remember(local.buffer);
     line("local " + described(local.buffer));

@@ -11,7 +11,7 @@ Relation RunRelations::time(const Run& run, size_t depth) {
   return built(run, fmt::format("T[{}]", fmt::join(all, ", ")));
 }
 
-Relation RunRelations::turn(const Run& run, size_t loop) {
+Relation RunRelations::iteration(const Run& run, size_t loop) {
   return built(run, fmt::format("T[{}]", words_.name(run.around[loop].loop->variable)));
 }
 
@@ -72,7 +72,7 @@ bool RunRelations::minds_order(const Run& run) {
           !std::ranges::all_of(assign.places, [&](const Place& place) { return is_known(run, place); }));
 }
 
-// The element, with the loops around the declaration of a local buffer: each of their turns has its own.
+// The element, with the loops around the declaration of a local buffer: each of their iterations has its own.
 std::string RunRelations::element(const Run& run, const Place& place) {
   std::vector<std::string> at;
   if (const auto it = run.in_sight.find(place.buffer); it != run.in_sight.end())

@@ -26,11 +26,11 @@ class RunRelations {
   RunRelations(const Kernel& kernel, const Context& context)
       : kernel_(kernel), context_(context), words_(kernel) {}
 
-  // To the time when a run happens: places and values of loops take turns, and there is room for `depth`
+  // To the time when a run happens: places and values of loops take iterations, and there is room for `depth`
   // loops.
   Relation time(const Run& run, size_t depth);
-  // To the turn of one of the loops around it, and to the time of what is around that loop.
-  Relation turn(const Run& run, size_t loop);
+  // To the iteration of one of the loops around it, and to the time of what is around that loop.
+  Relation iteration(const Run& run, size_t loop);
   Relation time_around(const Run& run, size_t loop);
 
   // The size that a word stands for, or the product of sizes.

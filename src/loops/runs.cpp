@@ -43,7 +43,7 @@ class Finder {
       now_.conditions.resize(conditions);
     } else if (const auto* local = std::get_if<Local>(&statement)) {
       now_.in_sight.insert_or_assign(local->buffer.name, now_.around.size());
-    } else if (!std::holds_alternative<Fetch>(statement)) {
+    } else if (!std::holds_alternative<Prefetch>(statement)) {
       now_.statement = &statement;
       now_.place = next_++;
       runs_.push_back(now_);

@@ -40,12 +40,12 @@ constexpr FunctionInfo kFunctions[] = {
     {Function::Or, "or", "", 2},
     {Function::Xor, "xor", "", 2},
     {Function::Not, "not", "", 1},
-    {Function::DotBytes, "dot_bytes", "", 2},
-    {Function::DotPairs, "dot_pairs", "", 2},
-    {Function::JoinBytes, "join_bytes", "", 4},
-    {Function::JoinPairs, "join_pairs", "", 2},
-    {Function::TopHalf, "top_half", "", 1},
-    {Function::Rest, "rest", "", 1},
+    {Function::DotI8x4, "dot_i8x4", "", 2},
+    {Function::DotBf16x2, "dot_bf16x2", "", 2},
+    {Function::PackI8x4, "pack_i8x4", "", 4},
+    {Function::PackBf16x2, "pack_bf16x2", "", 2},
+    {Function::RoundDownToBf16, "round_down_to_bf16", "", 1},
+    {Function::Bf16Remainder, "bf16_remainder", "", 1},
     {Function::Negate, "negate", "", 1},
     {Function::Absolute, "abs", "", 1},
     {Function::Sqrt, "sqrt", "", 1},
@@ -83,11 +83,11 @@ std::optional<DType> dtype_given(Function function) {
   if (gives_bool(function))
     return DType::Bool;
   switch (function) {
-    case Function::DotPairs:
+    case Function::DotBf16x2:
       return DType::F32;
-    case Function::JoinPairs:
+    case Function::PackBf16x2:
       return DType::I32;
-    case Function::TopHalf:
+    case Function::RoundDownToBf16:
       return DType::BF16;
     default:
       return std::nullopt;
@@ -206,7 +206,7 @@ bool operator==(const Scalar& a, const Scalar& b) {
 
 const Scalar* first_of_word(const Scalar& word) {
   if (word.kind() != Scalar::Kind::Apply ||
-      (word.function() != Function::JoinBytes && word.function() != Function::JoinPairs))
+      (word.function() != Function::PackI8x4 && word.function() != Function::PackBf16x2))
     return nullptr;
   const auto load_in = [](const Scalar& part) -> const Scalar* {
     const bool widened = part.kind() == Scalar::Kind::Apply && part.function() == Function::Cast;

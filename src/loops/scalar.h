@@ -21,13 +21,13 @@ enum class Function : uint8_t {
   Add, Subtract, Multiply, Divide, Remainder, Minimum, Maximum, Power, ShiftLeft, ShiftRight,
   Equal, Less, LessEqual,                        // these give bool
   And, Or, Xor, Not,                             // bit by bit
-  DotBytes,                                      // of 32 bits: the products of their four bytes, added up; those of the
+  DotI8x4,                                      // of 32 bits: the products of their four bytes, added up; those of the
                                                  // first have no sign
-  DotPairs,                                      // of 32 bits: the products of their two bf16, added up, which gives f32
-  JoinBytes,                                     // of 32 bits: the lowest bytes of four side by side, the first lowest
-  JoinPairs,                                     // of bf16: two side by side in 32 bits, the first lowest
-  TopHalf,                                       // of f32: the first half of its bits, which is a bf16
-  Rest,                                          // of f32: the number less its top half
+  DotBf16x2,                                      // of 32 bits: the products of their two bf16, added up, which gives f32
+  PackI8x4,                                     // of 32 bits: the lowest bytes of four side by side, the first lowest
+  PackBf16x2,                                     // of bf16: two side by side in 32 bits, the first lowest
+  RoundDownToBf16,                                       // of f32: the first half of its bits, which is a bf16
+  Bf16Remainder,                                          // of f32: the number less its top half
   Negate, Absolute, Sqrt, Exp, Log, Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Tanh, Asinh, Acosh, Atanh, Erf,
   Floor, Ceil, Round,                            // Round: halves to even
   Select,                                        // of a bool: the second operand where it holds, else the third

@@ -1,4 +1,4 @@
-// shrink.cpp — local buffers without the dimensions of which each turn of a loop uses one element.
+// shrink.cpp — local buffers without the dimensions of which each iteration of a loop uses one element.
 #include <algorithm>
 
 #include "loops/attempt.h"
@@ -28,7 +28,7 @@ std::vector<Place> places_in(const std::vector<Statement>& body, const std::stri
   return found;
 }
 
-// The dimension of which each turn of the loop uses one element that no other turn does.
+// The dimension of which each iteration of the loop uses one element that no other iteration does.
 std::optional<size_t> own_dimension(const Loop& loop, const Buffer& buffer) {
   const std::vector<Place> places = places_in(loop.body, buffer.name);
   for (size_t axis = 0; axis < buffer.sizes.size(); ++axis) {
@@ -41,8 +41,8 @@ std::optional<size_t> own_dimension(const Loop& loop, const Buffer& buffer) {
   return std::nullopt;
 }
 
-// Moves the declaration of a local buffer into the loop behind it, if that is all that uses it and each turn
-// has elements of its own; then that dimension goes. Whether it did.
+// Moves the declaration of a local buffer into the loop behind it, if that is all that uses it and each
+// iteration has elements of its own; then that dimension goes. Whether it did.
 bool shrink_once(std::vector<Statement>& body, size_t declaration) {
   Buffer buffer = std::get<Local>(body[declaration]).buffer;
   std::vector<size_t> users;

@@ -3,6 +3,7 @@
 #include "loops/transform.h"
 
 namespace tenon::loops {
+
 namespace {
 
 std::string trimmed(std::string_view text) {

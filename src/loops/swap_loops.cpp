@@ -5,7 +5,8 @@
 namespace tenon::loops {
 namespace {
 
-// Only turns of a loop stay for which the condition is 0 or more; false where there are no bounds for that.
+// Only iterations of a loop stay for which the condition is 0 or more; false where there are no bounds for
+// that.
 bool limit(Loop& loop, const Dim& condition) {
   const Dim variable = Dim::symbol(loop.variable);
   const std::optional<int64_t> growth =

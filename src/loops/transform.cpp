@@ -21,19 +21,19 @@ int64_t at_least_one(int64_t number, std::string_view what) {
   return number;
 }
 
-// The step of a loop that does several turns at once.
-int64_t larger_step(const Loop& loop, int64_t turns) {
-  if (turns > kLargestStep / loop.step)
+// The step of a loop that does several iterations at once.
+int64_t larger_step(const Loop& loop, int64_t iterations) {
+  if (iterations > kLargestStep / loop.step)
     throw declined("loop {} would have a step above {}", loop.variable, kLargestStep);
-  return loop.step * turns;
+  return loop.step * iterations;
 }
 
-// How many turns a loop has.
+// How many iterations a loop has.
 Dim count_turns(const Loop& loop) { return ceil_div(loop.end - loop.begin, loop.step); }
 
-bool divides_evenly(const Loop& loop, int64_t turns) {
+bool divides_evenly(const Loop& loop, int64_t iterations) {
   const std::optional<int64_t> count = count_turns(loop).constant();
-  return count && *count % turns == 0;
+  return count && *count % iterations == 0;
 }
 
 // --- nests ---
@@ -217,14 +217,14 @@ Transformed unroll(const Kernel& kernel, const std::string& loop, std::optional<
   return take_apart(kernel, [&](Kernel& result) {
     const Position at = find_loop(result, loop);
     Loop main = at.loop();
-    const Dim turns = count_turns(main);
-    if (!times && !turns.is_constant())
-      throw declined("loop {} has {} turns, of which nobody knows how many that is", loop, turns);
-    const int64_t count = times ? *times : std::max<int64_t>(*turns.constant(), 0);
+    const Dim iterations = count_turns(main);
+    if (!times && !iterations.is_constant())
+      throw declined("loop {} has {} iterations, of which nobody knows how many that is", loop, iterations);
+    const int64_t count = times ? *times : std::max<int64_t>(*iterations.constant(), 0);
     if (count > kMostCopies)
       throw declined("loop {} would be written out {} times, and {} is the most", loop, count, kMostCopies);
     std::set<std::string> names = names_in(result);
-    const auto turn = [&](int64_t k, const Dim& variable) {
+    const auto iteration = [&](int64_t k, const Dim& variable) {
       std::vector<Statement> body = k == 0 ? main.body : renamed_copy(names, main.body);
       for (Statement& statement : body)
         statement = substitute(statement, {{loop, variable + k * main.step}});
@@ -232,13 +232,13 @@ Transformed unroll(const Kernel& kernel, const std::string& loop, std::optional<
     };
     std::vector<Statement> unrolled, statements;
     for (int64_t k = 0; k < count; ++k)
-      std::ranges::move(turn(k, times ? Dim::symbol(loop) : main.begin), std::back_inserter(unrolled));
+      std::ranges::move(iteration(k, times ? Dim::symbol(loop) : main.begin), std::back_inserter(unrolled));
     if (!times)
       return at.replace(std::move(unrolled));
     const bool has_rest = !divides_evenly(main, count);
     Loop rest = main;
-    const Dim whole = main.begin + floor_div(turns, count) * count * main.step;
-    rest.begin = max(whole, main.begin);  // there may be no turns at all
+    const Dim whole = main.begin + floor_div(iterations, count) * count * main.step;
+    rest.begin = max(whole, main.begin);  // there may be no iterations at all
     main.end = has_rest ? whole : main.end;
     main.step = larger_step(main, count);
     statements.emplace_back(with_body(main, std::move(unrolled)));
@@ -317,10 +317,10 @@ Transformed divide(const Kernel& kernel, const std::string& loop, const Dim& at)
   });
 }
 
-Transformed peel(const Kernel& kernel, const std::string& loop, int64_t turns) {
+Transformed peel(const Kernel& kernel, const std::string& loop, int64_t iterations) {
   Kernel copy = kernel;
   const Loop& whole = find_loop(copy, loop).loop();
-  return divide(kernel, loop, turns >= 0 ? whole.begin + turns : whole.end + turns);
+  return divide(kernel, loop, iterations >= 0 ? whole.begin + iterations : whole.end + iterations);
 }
 
 }  // namespace tenon::loops

@@ -23,7 +23,7 @@ Transformed tile(const Kernel& kernel, const std::vector<std::string>& loops,
                  const std::vector<int64_t>& sizes);
 // Loops within each other in this order, outermost first.
 Transformed permute(const Kernel& kernel, const std::vector<std::string>& loops);
-// `times` turns at once, and a loop for the rest; without `times`, all turns.
+// `times` iterations at once, and a loop for the rest; without `times`, all iterations.
 Transformed unroll(const Kernel& kernel, const std::string& loop, std::optional<int64_t> times);
 Transformed vectorise(const Kernel& kernel, const std::string& loop);
 Transformed parallelise(const Kernel& kernel, const std::string& loop);
@@ -31,15 +31,15 @@ Transformed parallelise(const Kernel& kernel, const std::string& loop);
 Transformed fuse(const Kernel& kernel, const std::string& first, const std::string& second);
 // A loop for each statement within.
 Transformed fission(const Kernel& kernel, const std::string& loop);
-// The inner loop begins `factor` later in each turn of the outer: i, j → i, j + factor·i.
+// The inner loop begins `factor` later in each iteration of the outer: i, j → i, j + factor·i.
 Transformed skew(const Kernel& kernel, const std::string& outer, const std::string& inner, int64_t factor);
 // One loop below `at`, one from there on; guards that then always hold, or never, go.
 Transformed divide(const Kernel& kernel, const std::string& loop, const Dim& at);
-// The first `turns` in a loop of their own, or the last, where that is below 0.
-Transformed peel(const Kernel& kernel, const std::string& loop, int64_t turns);
-// What each turn of the loop reads of a buffer is copied before, close together.
+// The first `iterations` in a loop of their own, or the last, where that is below 0.
+Transformed peel(const Kernel& kernel, const std::string& loop, int64_t iterations);
+// What each iteration of the loop reads of a buffer is copied before, close together.
 Transformed cache(const Kernel& kernel, const std::string& buffer, const std::string& loop);
-// A local buffer loses the dimensions of which each turn of the loops around uses one element.
+// A local buffer loses the dimensions of which each iteration of the loops around uses one element.
 Transformed shrink(const Kernel& kernel, const std::string& buffer);
 
 // "tile(i,j,2,2); unroll(j,4)": the kernel after each step; the last may have been declined.

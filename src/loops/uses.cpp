@@ -65,8 +65,8 @@ void change_places(std::vector<Statement>& body, const std::function<Place(Place
     } else if (auto* call = std::get_if<Call>(&statement)) {
       change(call->writes, f);
       change(call->reads, f);
-    } else if (auto* fetch = std::get_if<Fetch>(&statement)) {
-      fetch->place = f(std::move(fetch->place));
+    } else if (auto* prefetch = std::get_if<Prefetch>(&statement)) {
+      prefetch->place = f(std::move(prefetch->place));
     } else if (std::vector<Statement>* inner = body_of(statement)) {
       change_places(*inner, f);
     }

@@ -16,7 +16,7 @@ struct Use {
 // Calls f for every use by a statement itself, not by those within it. What is fetched is not used yet.
 void for_each_use(const Statement& statement, const std::function<void(const Use&)>& f);
 
-// The statements, and those within them, with f(place) for every place that they use or fetch; f sees its
+// The statements, and those within them, with f(place) for every place that they use or prefetch; f sees its
 // indices changed already. Declarations stay.
 void change_places(std::vector<Statement>& body, const std::function<Place(Place)>& f);
 

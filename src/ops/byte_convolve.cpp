@@ -151,8 +151,8 @@ void lower(LowerContext& c) {
         };
         if (at_once == 1)
           return byte(0) * c.in(w, of_w);
-        const Scalar word = Scalar::apply(loops::Function::JoinBytes, {byte(0), byte(1), byte(2), byte(3)});
-        return Scalar::apply(loops::Function::DotBytes, {word, c.in(w, of_w)});
+        const Scalar word = Scalar::apply(loops::Function::PackI8x4, {byte(0), byte(1), byte(2), byte(3)});
+        return Scalar::apply(loops::Function::DotI8x4, {word, c.in(w, of_w)});
       }));
 }
 

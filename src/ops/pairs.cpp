@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <bit>
 
-#include "ops/byte_words.h"
 #include "ops/lower.h"
+#include "ops/vnni_pack.h"
 
 namespace tenon {
 
@@ -12,7 +12,7 @@ namespace {
 
 namespace matmul_op {
 
-Types infer(const Node& n) { return {type_of_word_product(n, DType::F32)}; }
+Types infer(const Node& n) { return {type_of_packed_product(n, DType::F32)}; }
 
 double dot(int32_t a, int32_t b) {
   const auto low = [](int32_t word) {
@@ -49,7 +49,7 @@ Data eval(const Call& c) {
   return {y};
 }
 
-void lower(LowerContext& c) { lower_word_product(c, loops::Function::DotPairs); }
+void lower(LowerContext& c) { lower_packed_product(c, loops::Function::DotBf16x2); }
 
 }  // namespace matmul_op
 

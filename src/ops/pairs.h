@@ -8,7 +8,7 @@ namespace tenon {
 
 const Family& pair_ops();
 
-// Of words; see byte_words.h.
+// Of words; see vnni_pack.h.
 Value matmul_pairs(Value a, Value b);
 
 }  // namespace tenon

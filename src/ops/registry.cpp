@@ -5,7 +5,6 @@
 #include "ops/attention.h"
 #include "ops/binary.h"
 #include "ops/byte_convolve.h"
-#include "ops/byte_words.h"
 #include "ops/control.h"
 #include "ops/convolve.h"
 #include "ops/cumulative.h"
@@ -42,6 +41,7 @@
 #include "ops/sort.h"
 #include "ops/string.h"
 #include "ops/unary.h"
+#include "ops/vnni_pack.h"
 
 namespace tenon {
 
@@ -90,7 +90,7 @@ void register_ops() {
     add(string_ops());
     add(unary_ops());
     add(byte_convolve_ops());
-    add(byte_word_ops());
+    add(vnni_pack_ops());
     add(pair_ops());
     add(overlay_ops());
     return true;

@@ -121,6 +121,37 @@ bool is_rule_of_ours(std::string_view name) {
   });
 }
 
+// For each pass: after how many applications it last found nothing to do.
+using FoundNothing = std::vector<std::optional<size_t>>;
+
+void run_round(Graph& graph, Journal& journal, const OptimizeOptions& options, int round,
+               FoundNothing& found_nothing, std::vector<PassReport>& reports) {
+  for (size_t i = 0; i < options.pipeline.size(); ++i) {
+    const Pass& pass = options.pipeline[i];
+    const std::string name(pass.name);
+    if (options.disabled.contains(name) || (!options.only.empty() && !options.only.contains(name)))
+      continue;
+    const size_t before = journal.applications().size();
+    if (found_nothing[i] == before)
+      continue;  // nothing changed since
+    if (options.before_pass)
+      options.before_pass(pass, round);
+    const auto start = std::chrono::steady_clock::now();
+    journal.set_pass(pass.name);
+    pass.run(graph, journal);
+    infer_from_regions(graph);
+    const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
+    const auto changes = static_cast<int64_t>(journal.applications().size() - before);
+    reports.push_back({name, time.count(), changes, count_nodes(graph), round});
+    if (changes == 0)
+      found_nothing[i] = before;
+    if (options.lint_everything)
+      check_well_formed(graph, pass);
+    if (changes > 0 && options.after_pass)
+      options.after_pass(pass, graph);
+  }
+}
+
 // That was made in adding to it.
 std::optional<UserError>& first_mistake() {
   static std::optional<UserError> mistake;
@@ -170,38 +201,22 @@ std::vector<PassReport> optimize(Graph& graph, Journal& journal, const OptimizeO
   check_names(options.only, options.pipeline);
   check_names(options.disabled, options.pipeline);
   std::vector<PassReport> reports;
-  std::map<std::string_view, size_t> found_nothing_at;  // after so many applications
+  FoundNothing found_nothing(options.pipeline.size());
   size_t before_round = 0;
   int round = 0;
   do {
     if (++round > kMostRounds)
       refuse_to_go_on(options.pipeline, journal, before_round);
     before_round = journal.applications().size();
-    for (const Pass& pass : options.pipeline) {
-      const std::string name(pass.name);
-      if (options.disabled.contains(name) || (!options.only.empty() && !options.only.contains(name)))
-        continue;
-      const size_t before = journal.applications().size();
-      if (const auto it = found_nothing_at.find(pass.name);
-          it != found_nothing_at.end() && it->second == before)
-        continue;  // nothing changed since
-      if (options.before_pass)
-        options.before_pass(pass, round);
-      const auto start = std::chrono::steady_clock::now();
-      journal.set_pass(pass.name);
-      pass.run(graph, journal);
-      infer_from_regions(graph);
-      const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
-      const auto changes = static_cast<int64_t>(journal.applications().size() - before);
-      reports.push_back({name, time.count(), changes, count_nodes(graph), round});
-      if (changes == 0)
-        found_nothing_at[pass.name] = before;
-      if (options.lint_everything)
-        check_well_formed(graph, pass);
-      if (changes > 0 && options.after_pass)
-        options.after_pass(pass, graph);
-    }
+    run_round(graph, journal, options, round, found_nothing, reports);
   } while (journal.applications().size() > before_round && journal.is_open());
+  return reports;
+}
+
+std::vector<PassReport> run_pipeline(Graph& graph, Journal& journal, const OptimizeOptions& options) {
+  std::vector<PassReport> reports;
+  FoundNothing found_nothing(options.pipeline.size());
+  run_round(graph, journal, options, 1, found_nothing, reports);
   return reports;
 }
 

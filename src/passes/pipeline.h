@@ -57,4 +57,8 @@ struct OptimizeOptions {
 // are the user's fault.
 std::vector<PassReport> optimize(Graph& graph, Journal& journal, const OptimizeOptions& options = {});
 
+// Runs the pipeline once, from the first pass to the last. Names that are not in it select nothing: they may
+// be those of another pipeline.
+std::vector<PassReport> run_pipeline(Graph& graph, Journal& journal, const OptimizeOptions& options);
+
 }  // namespace tenon

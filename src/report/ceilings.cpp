@@ -5,10 +5,14 @@
 #include <limits>
 
 #include "codegen/llvm/jit.h"
-#include "runtime/thread_pool.h"
+#include "runtime/cpu/thread_pool.h"
 #include "target/target.h"
 
 namespace tenon {
+
+using runtime::KernelFunction;
+using runtime::shared_pool;
+
 namespace {
 
 constexpr int64_t kTurns = 100'000;

@@ -8,6 +8,10 @@
 #include "base/progress.h"
 
 namespace tenon {
+
+using compiler::CompileContext;
+using compiler::FusedKernel;
+
 namespace {
 
 // A name by which a node is known again in the compiled program.
@@ -35,7 +39,7 @@ void set_tags(const Graph& from, Graph& to, const GraphHistory& history) {
 
 class Explainer {
  public:
-  Explainer(Graph& graph, const Data& inputs, const CompileOptions& compile, const MeasureOptions& measure)
+  Explainer(Graph& graph, const Data& inputs, const CompileContext& compile, const MeasureOptions& measure)
       : graph_(graph), inputs_(inputs), compile_(compile), measure_(measure) {}
 
   ExplainedModel run() {
@@ -119,13 +123,13 @@ class Explainer {
 
   Graph& graph_;
   const Data& inputs_;
-  const CompileOptions& compile_;
+  const CompileContext& compile_;
   const MeasureOptions& measure_;
 };
 
 }  // namespace
 
-ExplainedModel explain(Graph& graph, const Data& inputs, const CompileOptions& compile,
+ExplainedModel explain(Graph& graph, const Data& inputs, const CompileContext& compile,
                        const MeasureOptions& measure) {
   return Explainer(graph, inputs, compile, measure).run();
 }

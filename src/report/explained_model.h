@@ -16,14 +16,14 @@ struct ExplainedModel {
   std::vector<PassReport> passes;
   std::vector<size_t> stages;  // the stage of the history that each rewrite led to
   double compiling = 0;        // in seconds; without the passes
-  ExplainedProgram compiled;
+  compiler::ExplainedProgram compiled;
   Measurement measurement;
   std::vector<std::vector<int64_t>> nodes;  // of the last stage, that each step of the program computes
 };
 
 // The graph as it was read is optimised on the way. Names of nodes in what is compiled and measured are those
 // of the user's model.
-ExplainedModel explain(Graph& graph, const Data& inputs, const CompileOptions& compile,
+ExplainedModel explain(Graph& graph, const Data& inputs, const compiler::CompileContext& compile,
                        const MeasureOptions& measure);
 
 }  // namespace tenon

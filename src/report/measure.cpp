@@ -8,9 +8,23 @@
 #include <utility>
 
 #include "compiler/describe.h"
-#include "compiler/lower_graph.h"
+#include "lowering/lower_graph.h"
+#include "passes/target/decompose_ops.h"
 
 namespace tenon {
+
+using compiler::bytes_moved;
+using compiler::bytes_of;
+using compiler::FusionReport;
+using runtime::AliasStep;
+using runtime::Home;
+using runtime::HostStep;
+using runtime::KernelStep;
+using runtime::LoopsStep;
+using runtime::Program;
+using runtime::Slot;
+using runtime::Step;
+
 namespace {
 
 constexpr double kLeastRuns = 5, kMostRuns = 100'000;  // the time of every step is kept for each

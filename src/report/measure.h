@@ -66,7 +66,7 @@ struct MeasureOptions {
   Listener listener = {};
 };
 
-Measurement measure(const Program& program, const FusionReport& fusion, const Data& inputs,
+Measurement measure(const runtime::Program& program, const compiler::FusionReport& fusion, const Data& inputs,
                     const MeasureOptions& options);
 
 }  // namespace tenon

@@ -4,6 +4,13 @@
 
 namespace tenon {
 
+using compiler::bytes_of;
+using runtime::Lifetime;
+using runtime::MemoryPlan;
+using runtime::padded_bytes;
+using runtime::Program;
+using runtime::Slot;
+
 MemoryUse memory_use_of(const Program& program, const Bindings& sizes) {
   const MemoryPlan plan = program.memory_plan(sizes);
   const std::vector<std::optional<Lifetime>> lifetimes =

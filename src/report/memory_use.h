@@ -18,6 +18,6 @@ struct MemoryUse {
   std::vector<StoredTensor> tensors = {};
 };
 
-MemoryUse memory_use_of(const Program& program, const Bindings& sizes);
+MemoryUse memory_use_of(const runtime::Program& program, const Bindings& sizes);
 
 }  // namespace tenon

@@ -13,6 +13,12 @@
 
 namespace tenon {
 
+using compiler::Needs;
+using compiler::needs_of;
+using compiler::sizes_of;
+using compiler::UnfusedEdge;
+using fusion::size_of;
+
 using Json = nlohmann::ordered_json;
 
 namespace {

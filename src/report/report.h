@@ -11,7 +11,7 @@ namespace tenon {
 struct ReportOptions {
   std::string model;    // as the user named it
   std::string version;  // of this program
-  CompileOptions compile = {};
+  compiler::CompileContext compile;
   MeasureOptions measure = {};
   std::string not_verified = "";    // why; empty: every pass is verified
   bool verifies_on_inputs = false;  // on those that it runs on; else on some that are drawn

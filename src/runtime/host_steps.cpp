@@ -1,12 +1,12 @@
 // host_steps.cpp — the steps of a program that are no kernels: nodes that the op's eval runs, and loops.
 #include <cstring>
 
+#include "runtime/cpu/thread_pool.h"
 #include "runtime/program_state.h"
 #include "runtime/run_loop.h"
-#include "runtime/thread_pool.h"
 #include "tensor/byte_count.h"
 
-namespace tenon {
+namespace tenon::runtime {
 namespace {
 
 // An error says which node it is in.
@@ -149,4 +149,4 @@ void Program::store_results(const HostStep& step, Data results, State& state) co
   }
 }
 
-}  // namespace tenon
+}  // namespace tenon::runtime

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "runtime/program.h"
 
-namespace tenon {
+namespace tenon::runtime {
 namespace {
 
 constexpr int kMostPrograms = 4;
@@ -59,4 +59,4 @@ HotSizes::Known& HotSizes::known(const Bindings& sizes) {
   return *known_.emplace_back(std::make_unique<Known>(Known{.sizes = sizes}));
 }
 
-}  // namespace tenon
+}  // namespace tenon::runtime

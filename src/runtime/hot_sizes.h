@@ -7,7 +7,7 @@
 
 #include "ir/fit.h"
 
-namespace tenon {
+namespace tenon::runtime {
 
 class Program;
 
@@ -41,4 +41,4 @@ class HotSizes {
   std::vector<std::unique_ptr<Known>> known_;
 };
 
-}  // namespace tenon
+}  // namespace tenon::runtime

@@ -4,7 +4,7 @@
 
 #include "tensor/byte_count.h"
 
-namespace tenon {
+namespace tenon::runtime {
 
 Tensor MemoryPool::take(DType dtype, const Extents& extents) {
   const int64_t bytes = byte_count(dtype, extents);
@@ -38,4 +38,4 @@ int64_t MemoryPool::bytes() const {
   return bytes;
 }
 
-}  // namespace tenon
+}  // namespace tenon::runtime

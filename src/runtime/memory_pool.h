@@ -7,7 +7,7 @@
 
 #include "tensor/tensor.h"
 
-namespace tenon {
+namespace tenon::runtime {
 
 class MemoryPool {
  public:
@@ -32,4 +32,4 @@ class MemoryPool {
   std::vector<Block> blocks_;
 };
 
-}  // namespace tenon
+}  // namespace tenon::runtime

@@ -6,7 +6,7 @@
 
 #include "tensor/tensor.h"
 
-namespace tenon {
+namespace tenon::runtime {
 namespace {
 
 // So that all sums below can be counted: no offset lies beyond all buffers one after the other.
@@ -109,4 +109,4 @@ MemoryPlan MemoryPlanner::plan(const std::vector<int64_t>& bytes) const {
   return best;
 }
 
-}  // namespace tenon
+}  // namespace tenon::runtime

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace tenon {
+namespace tenon::runtime {
 
 // In steps: alive from the one that makes it to the last that needs it.
 struct Lifetime {
@@ -38,4 +38,4 @@ class MemoryPlanner {
   int64_t steps_ = 0;
 };
 
-}  // namespace tenon
+}  // namespace tenon::runtime

@@ -7,11 +7,11 @@
 #include "base/names.h"
 #include "base/subnormals.h"
 #include "ir/fit.h"
+#include "runtime/cpu/thread_pool.h"
 #include "runtime/program_state.h"
-#include "runtime/thread_pool.h"
 #include "tensor/byte_count.h"
 
-namespace tenon {
+namespace tenon::runtime {
 namespace {
 
 constexpr size_t kMostLayouts = 16;
@@ -69,7 +69,8 @@ Program::Program(std::unique_ptr<Graph> graph, std::vector<Slot> slots, std::vec
       outputs_(std::move(outputs)),
       planner_(*graph_, slots_, steps_, outputs_),
       code_(std::move(code)),
-      has_fixed_sizes_(tenon::has_fixed_sizes(graph_->inputs()) && tenon::has_fixed_sizes(graph_->outputs())),
+      has_fixed_sizes_(runtime::has_fixed_sizes(graph_->inputs()) &&
+                       runtime::has_fixed_sizes(graph_->outputs())),
       has_host_steps_(std::any_of(steps_.begin(), steps_.end(),
                                   [](const Step& step) {
                                     return std::holds_alternative<HostStep>(step) ||
@@ -419,33 +420,34 @@ void Program::run_kernel(const KernelStep& step, State& state) const {
 }
 
 void Program::launch(const KernelStep& step, const Launch& launch, State& state) const {
-  for (size_t i = 0; i < step.phases.size(); ++i) {
-    const int64_t turns = launch.turns(i), scratch = launch.scratch(i);
+  for (size_t i = 0; i < step.regions.size(); ++i) {
+    const int64_t iterations = launch.iterations(i), scratch = launch.scratch(i);
     const int64_t threads = std::max<int64_t>(
-        std::min({int64_t{state.options.threads}, launch.work() / kElementsPerThread, turns}), 1);
+        std::min({int64_t{state.options.threads}, launch.work() / kElementsPerThread, iterations}), 1);
     if (scratch > state.scratch_bytes / threads / kCacheLine * kCacheLine) {
       state.scratch = allocate(scratch, threads);
       state.scratch_bytes = whole_lines(scratch) * threads;
     }
     const int64_t each = whole_lines(scratch);
-    const bool shares = threads > 1 && turns > threads && turns <= TurnShares::kMostTurns;
+    const bool shares =
+        threads > 1 && iterations > threads && iterations <= WorkStealingRange::kMostIterations;
     if (shares)
-      state.shares.share_out(turns, threads);
+      state.shares.share_out(iterations, threads);
     std::atomic<int64_t> failed = 0;
     const auto run = [&](int64_t task, int) {
       std::optional<FlushSubnormals> flush;
       if (step.flushes)
         flush.emplace();
-      const auto run_turns = [&](int64_t begin, int64_t end) {
-        const int64_t status = step.phases[i].function(state.buffers.data(), launch.sizes(),
-                                                       state.scratch.get() + each * task, begin, end);
+      const auto run_iterations = [&](int64_t begin, int64_t end) {
+        const int64_t status = step.regions[i].function(state.buffers.data(), launch.sizes(),
+                                                        state.scratch.get() + each * task, begin, end);
         if (status != 0)
           failed = status;
       };
       if (!shares)
-        return run_turns(turns * task / threads, turns * (task + 1) / threads);
-      for (TurnShares::Turns next; !(next = state.shares.take(task)).empty();)
-        run_turns(next.begin, next.end);
+        return run_iterations(iterations * task / threads, iterations * (task + 1) / threads);
+      for (WorkStealingRange::Iterations next; !(next = state.shares.take(task)).empty();)
+        run_iterations(next.begin, next.end);
     };
     if (threads == 1)
       run(0, 0);
@@ -457,4 +459,4 @@ void Program::launch(const KernelStep& step, const Launch& launch, State& state)
   }
 }
 
-}  // namespace tenon
+}  // namespace tenon::runtime

@@ -10,10 +10,10 @@
 #include "ir/evaluate.h"
 #include "ir/fit.h"
 #include "ir/size_checks.h"
+#include "runtime/execution_plan.h"
 #include "runtime/hot_sizes.h"
-#include "runtime/layout.h"
 
-namespace tenon {
+namespace tenon::runtime {
 
 struct RunOptions {
   uint64_t seed = 0;  // of the random ops
@@ -117,7 +117,7 @@ class Program {
   std::vector<Slot> slots_;
   std::vector<Step> steps_;
   std::vector<size_t> outputs_;
-  LayoutPlanner planner_;
+  ExecutionPlan planner_;
   std::shared_ptr<const void> code_;  // that the functions point into
   bool has_fixed_sizes_, has_host_steps_;
   std::vector<std::vector<size_t>> last_used_in_;  // of each step, slots with memory of their own
@@ -128,4 +128,4 @@ class Program {
   std::unique_ptr<HotSizes> hot_sizes_;
 };
 
-}  // namespace tenon
+}  // namespace tenon::runtime

@@ -1,11 +1,11 @@
 // program_state.h — what one run of a program has for itself.
 #pragma once
 
+#include "runtime/cpu/work_stealing_range.h"
 #include "runtime/memory_pool.h"
 #include "runtime/program.h"
-#include "runtime/turn_shares.h"
 
-namespace tenon {
+namespace tenon::runtime {
 
 struct Program::State {
   const Data* inputs = nullptr;
@@ -18,7 +18,7 @@ struct Program::State {
   int64_t arena_bytes = 0;
   Memory scratch = nullptr;
   int64_t scratch_bytes = 0;
-  TurnShares shares = {};  // of the kernel that runs
+  WorkStealingRange shares = {};  // of the kernel that runs
   std::vector<Datum> own = {};
   MemoryPool own_memory = {};
   std::vector<std::byte*> pointers = {};
@@ -28,4 +28,4 @@ struct Program::State {
   size_t step = 0;
 };
 
-}  // namespace tenon
+}  // namespace tenon::runtime

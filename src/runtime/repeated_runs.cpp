@@ -5,7 +5,7 @@
 
 #include "runtime/program_state.h"
 
-namespace tenon {
+namespace tenon::runtime {
 
 Program::Runs::Runs(const Program& program, const Data& inputs, const RunOptions& options)
     : program_(program), bindings_(bind_inputs(program.graph(), inputs)), state_(program.acquire()) {
@@ -34,4 +34,4 @@ void Program::Runs::run(std::span<const void* const> inputs, std::span<void* con
   program_.copy_outputs(*state_);
 }
 
-}  // namespace tenon
+}  // namespace tenon::runtime

@@ -1,10 +1,11 @@
-// repeated_runs.h — runs of a program one after the other, all with inputs of the same sizes, as the turns of
-// a loop are. What follows from the sizes is looked up once, and a run of kernels alone allocates nothing.
+// repeated_runs.h — runs of a program one after the other, all with inputs of the same sizes, as the
+// iterations of a loop are. What follows from the sizes is looked up once, and a run of kernels alone
+// allocates nothing.
 #pragma once
 
 #include "runtime/program.h"
 
-namespace tenon {
+namespace tenon::runtime {
 
 class Program::Runs {
  public:
@@ -24,4 +25,4 @@ class Program::Runs {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace tenon
+}  // namespace tenon::runtime

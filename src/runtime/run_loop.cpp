@@ -8,7 +8,7 @@
 #include "ops/control.h"
 #include "tensor/wide.h"
 
-namespace tenon {
+namespace tenon::runtime {
 namespace {
 
 // Memory that was placed to be written, or that a loop has for itself.
@@ -43,7 +43,7 @@ std::optional<int64_t> find_axis(int64_t axis, int64_t rank) {
 // --- slices ---
 
 LoopRun::Sliced::Sliced(const Tensor& whole, int64_t axis, bool reversed)
-    : whole(whole), turns(whole.extent(axis)), reversed(reversed) {
+    : whole(whole), iterations(whole.extent(axis)), reversed(reversed) {
   Extents extents = whole.extents();
   outer = product(extents.begin(), extents.begin() + axis);
   block = product(extents.begin() + axis + 1, extents.end()) * whole.element_size();
@@ -52,23 +52,26 @@ LoopRun::Sliced::Sliced(const Tensor& whole, int64_t axis, bool reversed)
                      : Tensor(whole.dtype(), extents);
 }
 
-std::byte* LoopRun::Sliced::block_of(int64_t turn, int64_t index) const {
-  return memory_of(whole) + (index * turns + (reversed ? turns - 1 - turn : turn)) * block;
+std::byte* LoopRun::Sliced::block_of(int64_t iteration, int64_t index) const {
+  return memory_of(whole) +
+         (index * iterations + (reversed ? iterations - 1 - iteration : iteration)) * block;
 }
 
-std::byte* LoopRun::Sliced::place(int64_t turn) { return outer == 1 ? block_of(turn, 0) : memory_of(slice); }
+std::byte* LoopRun::Sliced::place(int64_t iteration) {
+  return outer == 1 ? block_of(iteration, 0) : memory_of(slice);
+}
 
-void LoopRun::Sliced::gather(int64_t turn) {
+void LoopRun::Sliced::gather(int64_t iteration) {
   for (int64_t i = 0; outer != 1 && i < outer; ++i)
-    std::memcpy(memory_of(slice) + i * block, block_of(turn, i), static_cast<size_t>(block));
+    std::memcpy(memory_of(slice) + i * block, block_of(iteration, i), static_cast<size_t>(block));
 }
 
-void LoopRun::Sliced::scatter(int64_t turn) {
+void LoopRun::Sliced::scatter(int64_t iteration) {
   for (int64_t i = 0; outer != 1 && i < outer; ++i)
-    std::memcpy(block_of(turn, i), memory_of(slice) + i * block, static_cast<size_t>(block));
+    std::memcpy(block_of(iteration, i), memory_of(slice) + i * block, static_cast<size_t>(block));
 }
 
-// --- before the first turn ---
+// --- before the first iteration ---
 
 LoopRun::LoopRun(const Call& loop)
     : node_(loop.node()),
@@ -92,8 +95,8 @@ std::unique_ptr<LoopRun> LoopRun::start(const Call& loop, const Program& body, c
   return run;
 }
 
-// How many turns there are, and what each has of what is scanned; false where there are none, or where eval
-// says what is wrong.
+// How many iterations there are, and what each has of what is scanned; false where there are none, or where
+// eval says what is wrong.
 bool LoopRun::read_turns(const Call& loop) {
   if (node_.is("scan")) {
     const std::vector<Tensor> scanned = loop.tensors("scanned");
@@ -104,20 +107,21 @@ bool LoopRun::read_turns(const Call& loop) {
         return false;
       scanned_.emplace_back(scanned[i], *axis, reversed[i] != 0);
     }
-    turns_ = scanned_.front().turns;
-    return turns_ > 0 && std::all_of(scanned_.begin(), scanned_.end(),
-                                     [&](const Sliced& sliced) { return sliced.turns == turns_; });
+    iterations_ = scanned_.front().iterations;
+    return iterations_ > 0 && std::all_of(scanned_.begin(), scanned_.end(), [&](const Sliced& sliced) {
+             return sliced.iterations == iterations_;
+           });
   }
   const auto number = [&](std::string_view name, int64_t otherwise) {
     if (!loop.has(name))
       return otherwise;
     return loop.in(name).count() == 1 ? widen<int64_t>(loop.in(name)).front() : 0;
   };
-  turns_ = number("trip_count", std::numeric_limits<int64_t>::max());
-  return turns_ > 0 && number("condition", 1) != 0;
+  iterations_ = number("trip_count", std::numeric_limits<int64_t>::max());
+  return iterations_ > 0 && number("condition", 1) != 0;
 }
 
-// What the first turn gets, as far as sizes go; the places are those of the body's inputs.
+// What the first iteration gets, as far as sizes go; the places are those of the body's inputs.
 Data LoopRun::first_inputs() {
   Data inputs;
   if (leading_ == 1) {
@@ -159,11 +163,11 @@ bool LoopRun::place_results(const std::vector<Extents>& outputs, const Place& pl
     if (!axis)
       return false;
     axes[i] = *axis;
-    wholes[i].insert(wholes[i].begin() + *axis, turns_);
+    wholes[i].insert(wholes[i].begin() + *axis, iterations_);
   }
   for (size_t i = 0; i < carried_.size(); ++i) {
     last_.push_back(place(i, carried_[i].dtype(), carried_[i].extents()));
-    if (turns_ > 1)
+    if (iterations_ > 1)
       spare_.emplace_back(carried_[i].dtype(), carried_[i].extents());
   }
   const std::vector<Value> collected = LoopBody(node_).collected;
@@ -174,20 +178,21 @@ bool LoopRun::place_results(const std::vector<Extents>& outputs, const Place& pl
 }
 
 bool LoopRun::gain_beside_each_other(const std::vector<std::unique_ptr<LoopRun>>& loops, int threads) {
-  int64_t together = 0;  // threads that would share the most work there is in a turn
+  int64_t together = 0;  // threads that would share the most work there is in a iteration
   for (const std::unique_ptr<LoopRun>& loop : loops) {
-    if (!loop || loop->turns_ < kElementsPerThread / std::max<int64_t>(loop->runs_->work(), 1))
+    if (!loop || loop->iterations_ < kElementsPerThread / std::max<int64_t>(loop->runs_->work(), 1))
       return false;
     together = std::max(together, std::min<int64_t>(loop->runs_->work() / kElementsPerThread, threads));
   }
-  // Threads that share a turn wait for each other in every one, and so gain half of what they could, or less.
+  // Threads that share a iteration wait for each other in every one, and so gain half of what they could, or
+  // less.
   return 2 * std::min<int64_t>(static_cast<int64_t>(loops.size()), threads) > together;
 }
 
-// --- the turns ---
+// --- the iterations ---
 
 Data LoopRun::run() {
-  for (turn_ = 0; turn_ < turns_ && go_on_ != 0; ++turn_)
+  for (turn_ = 0; turn_ < iterations_ && go_on_ != 0; ++turn_)
     run_turn(turn_);
   for (size_t i = 0; i < carried_.size(); ++i)
     if (const std::span<const std::byte> to = last_[i].bytes();
@@ -199,22 +204,22 @@ Data LoopRun::run() {
   return results;
 }
 
-void LoopRun::run_turn(int64_t turn) {
-  // No turn writes what it reads, and the last that there can be writes what the loop gives.
-  const std::vector<Tensor>& next = (turns_ - 1 - turn) % 2 == 0 ? last_ : spare_;
+void LoopRun::run_turn(int64_t iteration) {
+  // No iteration writes what it reads, and the last that there can be writes what the loop gives.
+  const std::vector<Tensor>& next = (iterations_ - 1 - iteration) % 2 == 0 ? last_ : spare_;
   for (size_t i = 0; i < carried_.size(); ++i)
     outputs_[leading_ + i] = memory_of(next[i]);
   for (size_t i = 0; i < scanned_.size(); ++i) {
-    scanned_[i].gather(turn);
-    inputs_[leading_ + carried_.size() + i] = scanned_[i].place(turn);
+    scanned_[i].gather(iteration);
+    inputs_[leading_ + carried_.size() + i] = scanned_[i].place(iteration);
   }
   for (size_t i = 0; i < collected_.size(); ++i)
-    outputs_[leading_ + carried_.size() + i] = collected_[i].place(turn);
+    outputs_[leading_ + carried_.size() + i] = collected_[i].place(iteration);
   runs_->run(inputs_, outputs_);
   for (Sliced& sliced : collected_)
-    sliced.scatter(turn);
+    sliced.scatter(iteration);
   for (size_t i = 0; i < carried_.size(); ++i)
     inputs_[leading_ + i] = outputs_[leading_ + i];
 }
 
-}  // namespace tenon
+}  // namespace tenon::runtime

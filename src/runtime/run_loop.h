@@ -1,5 +1,6 @@
-// run_loop.h — a loop whose turns are runs of one program over memory that stays where it is: a turn reads
-// its slices and writes what it collects in their places, and what is carried alternates between two.
+// run_loop.h — a loop whose iterations are runs of one program over memory that stays where it is: a
+// iteration reads its slices and writes what it collects in their places, and what is carried alternates
+// between two.
 #pragma once
 
 #include <functional>
@@ -7,38 +8,38 @@
 #include "ir/evaluate.h"
 #include "runtime/repeated_runs.h"
 
-namespace tenon {
+namespace tenon::runtime {
 
 class LoopRun {
  public:
   // Gives a tensor whose elements may be written: result number `result`, of these sizes.
   using Place = std::function<Tensor(size_t result, DType dtype, const Extents& extents)>;
 
-  // Nothing where the op's eval must run it: there is no turn, it is said only by running how many there are
-  // and they are collected, a value is no tensor of numbers, or has other sizes in another turn.
+  // Nothing where the op's eval must run it: there is no iteration, it is said only by running how many there
+  // are and they are collected, a value is no tensor of numbers, or has other sizes in another iteration.
   static std::unique_ptr<LoopRun> start(const Call& loop, const Program& body, const RunOptions& options,
                                         const Place& place);
 
   // Whether all these loops, of which some may not have started, take less time beside each other, each in a
-  // thread of its own, than one after the other, with the kernels of each turn in all threads.
+  // thread of its own, than one after the other, with the kernels of each iteration in all threads.
   static bool gain_beside_each_other(const std::vector<std::unique_ptr<LoopRun>>& loops, int threads);
 
   // The results of the loop.
   Data run();
 
  private:
-  // A tensor of which each turn has one slice along an axis, `outer` blocks that lie apart.
+  // A tensor of which each iteration has one slice along an axis, `outer` blocks that lie apart.
   struct Sliced {
     Tensor whole;
-    int64_t turns, outer, block;  // block: in bytes
+    int64_t iterations, outer, block;  // block: in bytes
     bool reversed;
-    Tensor slice;  // that of the turn, where it is in several blocks
+    Tensor slice;  // that of the iteration, where it is in several blocks
 
     Sliced(const Tensor& whole, int64_t axis, bool reversed);
-    std::byte* block_of(int64_t turn, int64_t index) const;
-    std::byte* place(int64_t turn);  // of the slice, which is not filled yet
-    void gather(int64_t turn);       // fills it from the whole
-    void scatter(int64_t turn);      // or the whole from it
+    std::byte* block_of(int64_t iteration, int64_t index) const;
+    std::byte* place(int64_t iteration);  // of the slice, which is not filled yet
+    void gather(int64_t iteration);       // fills it from the whole
+    void scatter(int64_t iteration);      // or the whole from it
   };
 
   explicit LoopRun(const Call& loop);
@@ -46,19 +47,19 @@ class LoopRun {
   bool read_turns(const Call& loop);
   Data first_inputs();
   bool place_results(const std::vector<Extents>& outputs, const Place& place);
-  void run_turn(int64_t turn);
+  void run_turn(int64_t iteration);
 
   const Node& node_;
-  const size_t leading_;  // inputs and outputs of the body of a while: the turn, and whether to go on
-  int64_t turns_ = 0;     // at most
+  const size_t leading_;    // inputs and outputs of the body of a while: the iteration, and whether to go on
+  int64_t iterations_ = 0;  // at most
   int64_t turn_ = 0;
   uint8_t go_on_ = 1;
   std::vector<Tensor> carried_, captured_;
   std::vector<Sliced> scanned_, collected_;
   std::vector<Tensor> last_, spare_;  // where carried values are written
   std::optional<Program::Runs> runs_;
-  std::vector<const void*> inputs_;  // of the turn
+  std::vector<const void*> inputs_;  // of the iteration
   std::vector<void*> outputs_;
 };
 
-}  // namespace tenon
+}  // namespace tenon::runtime

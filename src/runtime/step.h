@@ -5,9 +5,9 @@
 #include <memory>
 
 #include "ir/graph.h"
-#include "runtime/kernel_function.h"
+#include "runtime/cpu/kernel_function.h"
 
-namespace tenon {
+namespace tenon::runtime {
 
 class Program;
 
@@ -30,17 +30,17 @@ struct Slot {
   std::optional<size_t> alias = {};  // another slot in whose memory this one lies
 };
 
-// One phase of a kernel: turns that may run at once.
-struct KernelPhase {
+// One region of a kernel: iterations that may run at once.
+struct KernelRegion {
   KernelFunction function;
-  Dim turns, scratch;  // scratch: in bytes, for each thread
+  Dim iterations, scratch;  // scratch: in bytes, for each thread
 };
 
 constexpr int64_t kElementsPerThread = 16384;  // less work is not worth waking a thread for
 
 struct KernelStep {
   std::string name;
-  std::vector<KernelPhase> phases;
+  std::vector<KernelRegion> regions;
   std::vector<size_t> reads, writes;
   std::vector<Dim> sizes;            // what the kernel's symbols stand for
   Dim work = 1;                      // about how many elements are computed
@@ -91,4 +91,4 @@ void for_each_slot(const Step& step, F&& f) {
   std::visit(all, step);
 }
 
-}  // namespace tenon
+}  // namespace tenon::runtime

@@ -41,6 +41,12 @@ struct Target {
 // each other.
 constexpr int64_t kRegistersPerVector = 2;
 
+// Channels that fill a good part of a vector: with fewer, convolutions vectorise along the image.
+constexpr int64_t kLeastChannels = 8;
+
+// The side of an AMX tile, in rows and in words of 4 bytes.
+constexpr int64_t kMatrixTileSide = 16;
+
 // Found out once, on first use.
 const Target& this_machine();
 

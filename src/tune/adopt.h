@@ -18,8 +18,8 @@ Timing timing_of(const Times& times);
 // they take undisturbed even where no run was.
 Timing timing_of(const std::vector<const Times*>& steps);
 
-// Whether what was measured in turn with something else is so much faster that it takes its place: by 3 %
-// at its fastest, and not slower in half of all runs.
+// Whether what was measured in turn with something else is so much faster that it takes its place: by 3
+// % at its fastest, and not slower in half of all runs.
 bool is_adopted(const Timing& before, const Timing& after);
 
 }  // namespace tenon

@@ -6,6 +6,14 @@
 #include "base/error.h"
 
 namespace tenon {
+
+using compiler::CompileContext;
+using compiler::ExplainedProgram;
+using compiler::FusedKernel;
+using lowering::ContractionKey;
+using runtime::KernelStep;
+using runtime::Step;
+
 namespace {
 
 constexpr size_t kLeastRuns = 5, kMostRuns = 1000;
@@ -59,7 +67,7 @@ Timing Entrant::timing_of(ContractionKey key) const {
   return tenon::timing_of(own);
 }
 
-Entrant compile_entrant(const Graph& graph, const CompileOptions& options) {
+Entrant compile_entrant(const Graph& graph, const CompileContext& options) {
   ExplainedProgram compiled = compile_explained(graph, options);
   Entrant entrant{.program = std::move(compiled.program), .contractions = {}, .keys = {}};
   size_t kernels = 0;
@@ -78,8 +86,8 @@ void measure_in_turn(const std::vector<Entrant*>& entrants, const Data& inputs, 
     entrant->program->run(inputs, {.threads = threads});  // warms up
   }
   const Clock::time_point start = Clock::now();
-  for (size_t turns = 0; turns < kLeastRuns || (turns < kMostRuns && seconds_since(start) < seconds);
-       ++turns) {
+  for (size_t iterations = 0;
+       iterations < kLeastRuns || (iterations < kMostRuns && seconds_since(start) < seconds); ++iterations) {
     before_turn();
     for (Entrant* entrant : entrants)
       time_run(*entrant, inputs, threads);

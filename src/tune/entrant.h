@@ -9,25 +9,25 @@ namespace tenon {
 // One contraction of a program: all steps that compute it, wherever they are in the model, or move elements
 // for it.
 struct TimedContraction {
-  Stage stage;                       // of the first step that computes it
+  lowering::Stage stage;             // of the first step that computes it
   std::vector<std::string> sources;  // nodes of the user's model
 };
 
 struct Entrant {
-  std::unique_ptr<Program> program;
-  std::map<ContractionKey, TimedContraction> contractions;
-  std::vector<std::optional<ContractionKey>> keys;  // of the steps
-  std::vector<Times> steps = {};                    // of each
+  std::unique_ptr<runtime::Program> program;
+  std::map<lowering::ContractionKey, TimedContraction> contractions;
+  std::vector<std::optional<lowering::ContractionKey>> keys;  // of the steps
+  std::vector<Times> steps = {};                              // of each
 
   Timing timing() const;
-  Timing timing_of(ContractionKey key) const;
+  Timing timing_of(lowering::ContractionKey key) const;
   size_t runs() const { return steps.empty() ? 0 : steps.front().size(); }
 };
 
-Entrant compile_entrant(const Graph& graph, const CompileOptions& options);
+Entrant compile_entrant(const Graph& graph, const compiler::CompileContext& options);
 
 // Runs all once after another, so that what slows the machine down for a while slows all of them; for that
-// many seconds, and a few times at least. Tells before each turn.
+// many seconds, and a few times at least. Tells before each iteration.
 void measure_in_turn(const std::vector<Entrant*>& entrants, const Data& inputs, int threads, double seconds,
                      const std::function<void()>& before_turn);
 

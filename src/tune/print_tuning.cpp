@@ -6,9 +6,13 @@
 #include "base/names.h"
 #include "base/units.h"
 #include "base/utf8.h"
-#include "schedule/other_choices.h"
+#include "schedule/cpu/contraction_candidates.h"
 
 namespace tenon {
+
+using compiler::as_json;
+using schedule::describe;
+
 namespace {
 
 constexpr size_t kColumns = 100;

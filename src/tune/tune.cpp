@@ -4,10 +4,24 @@
 #include <chrono>
 
 #include "base/error.h"
-#include "schedule/other_choices.h"
+#include "schedule/cpu/contraction_candidates.h"
 #include "verify/verify.h"
 
 namespace tenon {
+
+using compiler::CompileContext;
+using compiler::TunedChoice;
+using compiler::TunedChoices;
+using lowering::ContractionChoice;
+using lowering::ContractionChoices;
+using lowering::ContractionKey;
+using lowering::Stage;
+using runtime::Program;
+using runtime::RunOptions;
+using schedule::choice_made;
+using schedule::contraction_candidates;
+using schedule::describe;
+
 namespace {
 
 constexpr double kLeastShare = 0.004;      // of a run: what takes less is not worth compiling anything for
@@ -32,10 +46,7 @@ struct Candidate {
 class Tuner {
  public:
   Tuner(const Graph& graph, const Data& inputs, const TuneOptions& options)
-      : graph_(graph), inputs_(inputs), options_(options), compile_(options.compile) {
-    if (!compile_.choices)
-      compile_.choices = tuned_choices();
-  }
+      : graph_(graph), inputs_(inputs), options_(options), compile_(options.compile) {}
 
   TuneResult run() && {
     compile_.before_kernel = [&](int64_t) { tell("compiling"); };
@@ -77,7 +88,7 @@ class Tuner {
                           .best_stage = contraction.stage,
                           .seen = {made},
                           .now = {}};
-      if (!other_choices(contraction.stage, compile_.target).empty())
+      if (!contraction_candidates(contraction.stage, compile_.target).empty())
         candidates_.push_back(std::move(candidate));
     }
     std::ranges::stable_sort(candidates_, std::greater(),
@@ -88,7 +99,7 @@ class Tuner {
   std::vector<ContractionChoice> choices_left(const Candidate& candidate) const {
     if (candidate.known.seconds_before < kLeastShare * seconds_before_)
       return {};
-    std::vector<ContractionChoice> choices = other_choices(candidate.best_stage, compile_.target);
+    std::vector<ContractionChoice> choices = contraction_candidates(candidate.best_stage, compile_.target);
     std::erase_if(choices, [&](const ContractionChoice& choice) { return candidate.seen.contains(choice); });
     choices.resize(std::min(choices.size(), kMostTried - static_cast<size_t>(candidate.known.tried)));
     return choices;
@@ -137,7 +148,7 @@ class Tuner {
                                  [](const Candidate& candidate) { return candidate.now.has_value(); });
   }
   ContractionChoices choices_now() const {
-    ContractionChoices choices = *compile_.choices;
+    ContractionChoices choices = compile_.tuning;
     for (const Candidate& candidate : candidates_)
       if (candidate.now)
         choices.insert_or_assign(candidate.known.key, *candidate.now);
@@ -187,8 +198,8 @@ class Tuner {
         throw OutOfTime();
     };
     check_time();
-    CompileOptions options = compile_;
-    options.choices = choices_now();
+    CompileContext options = compile_;
+    options.tuning = choices_now();
     options.before_kernel = [&](int64_t) {
       tell(fmt::format("compiling program {}", result_.programs + 1));
       check_time();
@@ -311,7 +322,7 @@ class Tuner {
   const Graph& graph_;
   const Data& inputs_;
   const TuneOptions& options_;
-  CompileOptions compile_;
+  CompileContext compile_;
   Clock::time_point start_;
   Entrant first_;
   Data expected_;

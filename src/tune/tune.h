@@ -1,7 +1,7 @@
 // tune.h — which way to compute the contractions of a model is the fastest, by measuring.
 //
-// A program is compiled with other choices for many contractions at once, and run in turn with the one that
-// there is. What looks faster runs again in the end, all of it at once, and is adopted where it is.
+// A program is compiled with other choices for many contractions at once, and run in turn with the one
+// that there is. What looks faster runs again in the end, all of it at once, and is adopted where it is.
 #pragma once
 
 #include "compiler/tuned_choices.h"
@@ -10,17 +10,17 @@
 namespace tenon {
 
 struct TuneOptions {
-  CompileOptions compile = {};  // with the number of threads
-  double seconds = 60;          // for all of it, about, but the first compilation
+  compiler::CompileContext compile;  // with the number of threads
+  double seconds = 60;               // for all of it, about, but the first compilation
   // Told what is being done, and how many seconds are left.
   std::function<void(std::string_view what, double left)> progress = nullptr;
 };
 
 struct TunedContraction {
-  ContractionKey key = 0;
+  lowering::ContractionKey key = 0;
   std::vector<std::string> sources;              // nodes of the user's model
   int64_t tried = 0;                             // other choices
-  ContractionChoice before, after;               // in full; the same where nothing was adopted
+  lowering::ContractionChoice before, after;     // in full; the same where nothing was adopted
   double seconds_before = 0, seconds_after = 0;  // of all its steps, each in its fastest run
 
   bool is_adopted() const { return before != after; }
@@ -29,9 +29,9 @@ struct TunedContraction {
 
 // One with which outputs differ.
 struct DroppedChoice {
-  std::vector<std::string> sources;  // nodes of the user's model
-  ContractionChoice choice;          // as it was asked for
-  std::string difference;            // for people
+  std::vector<std::string> sources;    // nodes of the user's model
+  lowering::ContractionChoice choice;  // as it was asked for
+  std::string difference;              // for people
 };
 
 struct TuneResult {
@@ -42,7 +42,7 @@ struct TuneResult {
   std::vector<DroppedChoice> dropped;
   int64_t unconfirmed = 0;  // choices that looked faster when time ran out
 
-  TunedChoices adopted() const;
+  compiler::TunedChoices adopted() const;
 };
 
 // The graph is optimised. What its contractions are now is what the options choose, or else what was adopted

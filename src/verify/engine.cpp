@@ -1,9 +1,13 @@
 #include "verify/engine.h"
 
+#include "api/default_context.h"
 #include "base/error.h"
 #include "compiler/compile.h"
 
 namespace tenon {
+
+using compiler::compile;
+using runtime::RunOptions;
 
 Engine parse_engine(std::string_view name) {
   if (name == "reference")
@@ -15,7 +19,7 @@ Engine parse_engine(std::string_view name) {
 
 Runner::Runner(const Graph& graph, Engine engine, NumericsBudget numerics)
     : graph_(graph),
-      program_(engine == Engine::Compiled ? compile(graph, {.numerics = numerics}) : nullptr) {}
+      program_(engine == Engine::Compiled ? compile(graph, api::default_context(numerics)) : nullptr) {}
 
 Data Runner::operator()(const Data& inputs, const RunOptions& options) const {
   if (program_)

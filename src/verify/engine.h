@@ -14,11 +14,11 @@ class Runner {
  public:
   Runner(const Graph& graph, Engine engine, NumericsBudget numerics = NumericsBudget::Default);
 
-  Data operator()(const Data& inputs, const RunOptions& options = {}) const;
+  Data operator()(const Data& inputs, const runtime::RunOptions& options = {}) const;
 
  private:
   const Graph& graph_;
-  std::unique_ptr<Program> program_;
+  std::unique_ptr<runtime::Program> program_;
 };
 
 }  // namespace tenon

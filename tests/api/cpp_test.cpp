@@ -4,6 +4,7 @@
 #include <tenon/tenon.hpp>
 
 namespace tenon {
+
 namespace {
 
 TEST(CppInterface, LoadsCompilesAndRuns) {

@@ -1,8 +1,12 @@
 // Lanes that read elements which lie near each other, in an order that does not change: they are read side by
 // side, and each lane takes its own.
+#include "compile_here.h"
 #include "compiler/expect_compiled.h"
 
 namespace tenon {
+
+using compiler::CompileContext;
+
 namespace {
 
 // Strides, backwards, and behind the last of which nothing is.
@@ -67,7 +71,7 @@ TEST(ChooseLanes, OfOneElement) {
 
 TEST(ChooseLanes, GroupsOfFewChannelsFillARegisterTogether) {
   const auto kernel = [](int64_t channels) {
-    CompileOptions options = without_cache();
+    CompileContext options = without_cache();
     options.target.vector_bytes = 64;
     options.target.vector_registers = 32;
     return kernels_in(*read(fmt::format(R"(graph(%x: f32[1,{0},14,14], %w: f32[{0},4,3,3]) {{

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <thread>
 
+#include "compile_here.h"
 #include "ir/parse.h"
 #include "ops/binary.h"
 #include "ops/data.h"
@@ -15,6 +16,18 @@
 #include "tensor/wide.h"
 
 namespace tenon {
+
+using compiler::compile;
+using compiler::CompileContext;
+using compiler::fusion_of;
+using runtime::Home;
+using runtime::HostStep;
+using runtime::KernelFunction;
+using runtime::KernelStep;
+using runtime::Program;
+using runtime::Slot;
+using runtime::Step;
+
 namespace {
 
 std::unique_ptr<Graph> read(std::string_view text) {
@@ -60,8 +73,8 @@ int64_t count_intermediates(const Program& program) {
   return count;
 }
 
-CompileOptions without_cache() {
-  CompileOptions options;
+CompileContext without_cache() {
+  CompileContext options = here();
   options.cache = std::nullopt;
   return options;
 }
@@ -282,7 +295,7 @@ TEST(Program, ConvolvesImagesOfAnySize) {
 TEST(Compile, BlocksLanesOfAnyNumber) {
   const std::unique_ptr<Graph> graph =
       read("graph g(%x: f32[2,6,5], %y: f32[2,5,m]) { %0 = matmul(%x, %y) return %0 }");
-  CompileOptions options = without_cache();
+  CompileContext options = without_cache();
   options.target.vector_bytes = 32;
   options.target.vector_registers = 16;
   const std::string text = loops::print(kernels_of(*graph, options).front());
@@ -309,22 +322,23 @@ TEST(Compile, TakesARowByItselfWhereRunningTellsHowManyThereAre) {
 // While a row that came from memory is written there, the next one is fetched.
 TEST(Compile, FetchesTheNextRowWhereResultsPassTheCaches) {
   const auto fetched = [](std::string_view text) {
-    CompileOptions options = without_cache();
+    CompileContext options = without_cache();
     options.target.caches.level2 = 1 << 20;
     std::vector<std::string> all;
     for (const loops::Kernel& kernel : kernels_of(*read(text), options)) {
       const std::string printed = loops::print(kernel);
-      for (size_t at = printed.find("fetch "); at != std::string::npos; at = printed.find("fetch ", at + 1))
+      for (size_t at = printed.find("prefetch "); at != std::string::npos;
+           at = printed.find("prefetch ", at + 1))
         all.push_back(printed.substr(at, printed.find('\n', at) - at));
     }
     return all;
   };
   using Texts = std::vector<std::string>;
   EXPECT_EQ(fetched("graph g(%x: f32[4096,4096]) { %0 = softmax(%x, axis=1) return %0 }"),
-            Texts{"fetch x0[r0+1,s3i1]"});
+            Texts{"prefetch x0[r0+1,s3i1]"});
   EXPECT_EQ(fetched("graph g(%x: f32[4,1024,4096], %y: f32[4,1024,4096]) {"
                     "  %0 = add(%x, %y) %1 = softmax(%0, axis=2) return %1 }"),
-            (Texts{"fetch x0[r0,r1+1,s3i2]", "fetch x1[r0,r1+1,s3i2]"}));
+            (Texts{"prefetch x0[r0,r1+1,s3i2]", "prefetch x1[r0,r1+1,s3i2]"}));
   // What stays in caches, what is read in one pass, and rows so long that the next would push this one out.
   EXPECT_EQ(fetched("graph g(%x: f32[64,4096]) { %0 = softmax(%x, axis=1) return %0 }"), Texts{});
   EXPECT_EQ(fetched("graph g(%x: f32[4096,4096]) { %0 = exp(%x) return %0 }"), Texts{});
@@ -374,7 +388,7 @@ TEST(Compile, MakesOneKernelOfEqualOnes) {
   const std::unique_ptr<Program> program = compile(*graph, without_cache());
   std::set<KernelFunction> functions;
   for (const Step& step : program->steps())
-    functions.insert(std::get<KernelStep>(step).phases.front().function);
+    functions.insert(std::get<KernelStep>(step).regions.front().function);
   EXPECT_EQ(program->steps().size(), 2u);
   EXPECT_EQ(functions.size(), 1u);
 }

@@ -1,9 +1,22 @@
-#include "fusion/contraction_choice.h"
+#include "lowering/contraction_choice.h"
 
+#include "compile_here.h"
 #include "compiler/expect_compiled.h"
-#include "schedule/other_choices.h"
+#include "schedule/cpu/contraction_candidates.h"
 
 namespace tenon {
+
+using compiler::CompileContext;
+using compiler::FusedKernel;
+using compiler::fusion_of;
+using lowering::ContractionChoice;
+using lowering::ContractionChoices;
+using lowering::ContractionKey;
+using lowering::Stage;
+using schedule::choice_made;
+using schedule::contraction_candidates;
+using schedule::describe;
+
 namespace {
 
 Target with_wide_vectors() {
@@ -13,15 +26,15 @@ Target with_wide_vectors() {
   return target;
 }
 
-CompileOptions choosing(const ContractionChoices& choices = {}) {
-  CompileOptions options = without_cache();
+CompileContext choosing(const ContractionChoices& choices = {}) {
+  CompileContext options = without_cache();
   options.target = with_wide_vectors();
-  options.choices = choices;
+  options.tuning = choices;
   return options;
 }
 
 // Those of a graph that can be chosen for.
-std::vector<Stage> contractions_in(const Graph& graph, const CompileOptions& options) {
+std::vector<Stage> contractions_in(const Graph& graph, const CompileContext& options) {
   std::vector<Stage> stages;
   for (const FusedKernel& kernel : fusion_of(graph, options).after)
     if (kernel.contraction && kernel.contraction->definition.reduces())
@@ -29,13 +42,13 @@ std::vector<Stage> contractions_in(const Graph& graph, const CompileOptions& opt
   return stages;
 }
 
-Stage only_contraction_in(const Graph& graph, const CompileOptions& options) {
+Stage only_contraction_in(const Graph& graph, const CompileContext& options) {
   const std::vector<Stage> stages = contractions_in(graph, options);
   CHECK(stages.size() == 1, "there are {} contractions", stages.size());
   return stages.front();
 }
 
-ContractionKey key_of(const Graph& graph, const CompileOptions& options = choosing()) {
+ContractionKey key_of(const Graph& graph, const CompileContext& options = choosing()) {
   return only_contraction_in(graph, options).contraction->key;
 }
 
@@ -64,7 +77,7 @@ TEST(ContractionKey, DoesNotDependOnNames) {
 TEST(ContractionKey, DependsOnAllThatTimeDependsOn) {
   const ContractionKey key = key_of(*read(product(40)));
   EXPECT_NE(key, key_of(*read(product(41))));
-  CompileOptions other = choosing();
+  CompileContext other = choosing();
   other.threads = 1;
   EXPECT_NE(key, key_of(*read(product(40)), other));
   other = choosing();
@@ -77,7 +90,7 @@ TEST(ContractionKey, DependsOnAllThatTimeDependsOn) {
 
 TEST(OtherChoices, OfNoRowsAreNone) {
   const Stage stage = only_contraction_in(*read(product(0)), choosing());
-  for (const ContractionChoice& choice : other_choices(stage, with_wide_vectors()))
+  for (const ContractionChoice& choice : contraction_candidates(stage, with_wide_vectors()))
     EXPECT_FALSE(choice.rows) << describe(choice);
 }
 
@@ -88,14 +101,14 @@ void expect_others_right(const Graph& graph, const std::map<std::string, int64_t
   double largest = 0;
   for (double each : wanted)
     largest = std::max(largest, std::abs(each));
-  const CompileOptions options = choosing();
+  const CompileContext options = choosing();
   const Stage stage = only_contraction_in(graph, options);
-  const std::vector<ContractionChoice> others = other_choices(stage, options.target);
+  const std::vector<ContractionChoice> others = contraction_candidates(stage, options.target);
   EXPECT_FALSE(others.empty());
   EXPECT_LE(others.size(), 12U);
   for (const ContractionChoice& choice : others) {
     EXPECT_NE(choice, choice_made(stage, options.target));
-    const CompileOptions with = choosing({{stage.contraction->key, choice}});
+    const CompileContext with = choosing({{stage.contraction->key, choice}});
     ContractionChoice made = choice_made(only_contraction_in(graph, with), with.target);
     if (!choice.rows && !choice.tile_rows)
       made = {.tile = made.tile};
@@ -131,22 +144,22 @@ TEST(OtherChoices, OfConvolutionsAreRight) {
 }
 
 // Numbers that no listing gives, as of a file that somebody wrote, are cut to what fits.
-const std::vector<ContractionChoice> kFromAnyone{{.rows = 64, .vectors = 8, .row_blocks = true},
+const std::vector<ContractionChoice> kFromAnyone{{.rows = 64, .vectors = 8, .packed_a = true},
                                                  {.rows = 1},
                                                  {.vectors = 3},
                                                  {.tile = 3, .rows = 7},
                                                  {.tile = 2, .tile_rows = 1 << 20, .filter_parts = 1 << 20},
                                                  {.tile = 4, .tile_rows = 2, .filter_parts = 3}};
 
-Tensor run_with(const Graph& graph, const CompileOptions& options) {
+Tensor run_with(const Graph& graph, const CompileContext& options) {
   return compile(graph, options)->run(inputs_for(graph, {}), {.threads = 2})[0].tensor();
 }
 
-void expect_all_near(const Graph& graph, CompileOptions options, const Tensor& tensor) {
+void expect_all_near(const Graph& graph, CompileContext options, const Tensor& tensor) {
   const std::vector<double> wanted = widen<double>(tensor);
   const ContractionKey key = key_of(graph, options);
   for (const ContractionChoice& choice : kFromAnyone) {
-    options.choices = {{key, choice}};
+    options.tuning = {{key, choice}};
     const std::vector<double> numbers = widen<double>(run_with(graph, options));
     ASSERT_EQ(numbers.size(), wanted.size());
     for (size_t i = 0; i < wanted.size(); ++i)
@@ -175,28 +188,28 @@ TEST(ContractionChoice, IsRightForBytesWhateverItSays) {
       %9 = matmul(%5, %8)
       return %9
     })");
-  EXPECT_TRUE(has(kernels_in(*graph), "dot_bytes(")) << kernels_in(*graph);
+  EXPECT_TRUE(has(kernels_in(*graph), "dot_i8x4(")) << kernels_in(*graph);
   expect_all_near(*graph, choosing(), evaluate(*graph, inputs_for(*graph, {}))[0].tensor());
 }
 
 TEST(ContractionChoice, IsRightForPairsWhateverItSays) {
   const std::unique_ptr<Graph> graph = read(product(21));
-  CompileOptions options = choosing();
-  options.precision = Precision::BF16;
+  CompileContext options = choosing();
+  options.precision = MatmulPrecision::BF16;
   expect_all_near(*graph, options, run_with(*graph, options));
 }
 
 TEST(ContractionChoice, GivesTheSameBitsUnderStrictNumerics) {
   const std::unique_ptr<Graph> graphs[] = {read(product(40)), convolution()};
   for (const std::unique_ptr<Graph>& graph : graphs) {
-    CompileOptions options = choosing();
+    CompileContext options = choosing();
     options.numerics = NumericsBudget::Strict;
     const Tensor wanted = run_with(*graph, options);
     const Stage stage = only_contraction_in(*graph, options);
-    std::vector<ContractionChoice> choices = other_choices(stage, options.target);
+    std::vector<ContractionChoice> choices = contraction_candidates(stage, options.target);
     choices.insert(choices.end(), kFromAnyone.begin(), kFromAnyone.end());
     for (const ContractionChoice& choice : choices) {
-      options.choices = {{stage.contraction->key, choice}};
+      options.tuning = {{stage.contraction->key, choice}};
       EXPECT_TRUE(identical(run_with(*graph, options), wanted)) << describe(choice);
     }
   }
@@ -204,13 +217,13 @@ TEST(ContractionChoice, GivesTheSameBitsUnderStrictNumerics) {
 
 TEST(ContractionChoice, LeavesStrictNumericsAlone) {
   const std::unique_ptr<Graph> graph = convolution();
-  CompileOptions strict = choosing();
+  CompileContext strict = choosing();
   strict.numerics = NumericsBudget::Strict;
   const Stage stage = only_contraction_in(*graph, strict);
-  for (const ContractionChoice& choice : other_choices(stage, strict.target))
+  for (const ContractionChoice& choice : contraction_candidates(stage, strict.target))
     EXPECT_FALSE(choice.tile) << describe(choice);
-  strict.choices = {{stage.contraction->key, {.tile = 4}}};
-  EXPECT_EQ(only_contraction_in(*graph, strict).tile, std::nullopt);
+  strict.tuning = {{stage.contraction->key, {.tile = 4}}};
+  EXPECT_EQ(only_contraction_in(*graph, strict).winograd_tile, std::nullopt);
 }
 
 TEST(ContractionChoice, IsOnlyForTheContractionItIsFor) {

@@ -1,6 +1,12 @@
+#include "compile_here.h"
 #include "compiler/expect_compiled.h"
 
 namespace tenon {
+
+using compiler::compile;
+using compiler::CompileContext;
+using compiler::kernels_of;
+
 namespace {
 
 // A constant of bytes, spread over all that they can be.
@@ -23,7 +29,7 @@ std::string floats(int64_t count) {
 
 // Kernels for a machine with instructions for bytes, be it this one or not.
 std::string kernels_for_bytes(const Graph& graph, NumericsBudget numerics = NumericsBudget::Default) {
-  CompileOptions options = without_cache();
+  CompileContext options = without_cache();
   options.numerics = numerics;
   options.target.features.emplace_back("+avxvnni");
   std::string text;
@@ -74,7 +80,7 @@ TEST(ConvolveBytes, TakesAllZeroPoints) {
                         .filters = {20, 8, 3, 3},
                         .less_x = less_x,
                         .less_w = less_w + (std::string_view(w) == "u8" ? 128 : 0)});
-          EXPECT_TRUE(has(kernels_in(*graph), "dot_bytes(")) << kernels_in(*graph);
+          EXPECT_TRUE(has(kernels_in(*graph), "dot_i8x4(")) << kernels_in(*graph);
           expect_as_evaluated(*graph);
         }
 }
@@ -98,7 +104,7 @@ TEST(ConvolveBytes, TakesZeroPointsThatOnlyRunningTells) {
         return %y
       }})",
                              channels, bytes("u8", {20, channels, 2, 3}, 7), zero_w, padding));
-        EXPECT_EQ(has(kernels_in(*graph), "dot_bytes("), channels == 8) << kernels_in(*graph);
+        EXPECT_EQ(has(kernels_in(*graph), "dot_i8x4("), channels == 8) << kernels_in(*graph);
         expect_as_evaluated(*graph);
       }
 }
@@ -110,27 +116,27 @@ TEST(ConvolveBytes, TakesAllWindows) {
         "strides=[2,1], dilations=[1,1], pads=[], padding=\"same_upper\""}) {
     const std::unique_ptr<Graph> graph = integers(
         {.image = {1, 12, 11, 10}, .filters = {36, 12, 3, 3}, .window = window, .less_x = 9, .less_w = 0});
-    EXPECT_TRUE(has(kernels_in(*graph), "dot_bytes(")) << kernels_in(*graph);
+    EXPECT_TRUE(has(kernels_in(*graph), "dot_i8x4(")) << kernels_in(*graph);
     expect_as_evaluated(*graph);
   }
   const std::unique_ptr<Graph> pixels = integers({.image = {1, 64, 5, 7},
                                                   .filters = {37, 64, 1, 1},
                                                   .window = "strides=[1,1], dilations=[1,1], pads=[0,0,0,0]",
                                                   .less_x = 200});
-  EXPECT_TRUE(has(kernels_in(*pixels), "dot_bytes("));
+  EXPECT_TRUE(has(kernels_in(*pixels), "dot_i8x4("));
   expect_as_evaluated(*pixels);
 }
 
 TEST(ConvolveBytes, TakesGroups) {
   const std::unique_ptr<Graph> words =
       integers({.image = {1, 32, 6, 6}, .filters = {64, 8, 3, 3}, .groups = 4, .less_x = 3});
-  EXPECT_TRUE(has(kernels_in(*words), "dot_bytes(")) << kernels_in(*words);
+  EXPECT_TRUE(has(kernels_in(*words), "dot_i8x4(")) << kernels_in(*words);
   expect_as_evaluated(*words);
 }
 
 // On machines that multiply matrices in registers, two words of channels at a time.
 TEST(ConvolveBytes, ByMatricesInRegisters) {
-  const CompileOptions options = with_matrices_in_registers("+i8mm");
+  const CompileContext options = with_matrices_in_registers("+i8mm");
   const auto has_matrices = [&](int64_t channels) {
     return has(
         kernels_in(*integers({.image = {1, channels, 9, 12}, .filters = {32, channels, 3, 3}, .less_x = 3}),
@@ -153,7 +159,7 @@ TEST(ConvolveBytes, ReadsAsFloatsWhatIsNotFourAtATime) {
                                                    .filters = {16, 3, 5, 5},
                                                    .window = "strides=[2,2], dilations=[1,1], pads=[2,2,2,2]",
                                                    .less_x = less_x});
-    EXPECT_FALSE(has(kernels_in(*three), "dot_bytes("));
+    EXPECT_FALSE(has(kernels_in(*three), "dot_i8x4("));
     expect_as_evaluated(*three);
   }
 }
@@ -168,7 +174,7 @@ TEST(ConvolveBytes, TakesAnyNumberOfChannels) {
                     .window = "strides=[1,2], dilations=[1,1], pads=[1,1,1,1]",
                     .less_x = 77,
                     .less_w = less_w});
-      EXPECT_TRUE(has(kernels_in(*graph), "dot_bytes(")) << kernels_in(*graph);
+      EXPECT_TRUE(has(kernels_in(*graph), "dot_i8x4(")) << kernels_in(*graph);
       expect_as_evaluated(*graph);
     }
 }
@@ -180,7 +186,7 @@ TEST(ConvolveBytes, LeavesAloneOtherConvolutions) {
         Convolution{.image = {1, 8, 6, 6}, .filters = {16, 8, 3, 3}, .less_x = 300},
         Convolution{.image = {1, 15, 8, 8}, .filters = {16, 15, 6, 6}}}) {
     const std::unique_ptr<Graph> graph = integers(c);
-    EXPECT_FALSE(has(kernels_in(*graph), "dot_bytes(")) << kernels_in(*graph);
+    EXPECT_FALSE(has(kernels_in(*graph), "dot_i8x4(")) << kernels_in(*graph);
     EXPECT_FALSE(has(kernels_in(*graph), "f32(x0")) << kernels_in(*graph);
     expect_as_evaluated(*graph);
   }
@@ -261,7 +267,7 @@ TEST(MultiplyDequantised, ScalesConvolutionsOfBytes) {
                                                         .filters = {20, 16, 3, 3},
                                                         .scales = scales,
                                                         .zero_x = zero});
-        EXPECT_TRUE(has(kernels_for_bytes(*graph), "dot_bytes(")) << kernels_for_bytes(*graph);
+        EXPECT_TRUE(has(kernels_for_bytes(*graph), "dot_i8x4(")) << kernels_for_bytes(*graph);
         expect_as_evaluated(*graph);
       }
 }
@@ -289,7 +295,7 @@ TEST(MultiplyDequantised, ScalesProductsOfBytes) {
                                                       .axis = by_rows ? 1 : 0,
                                                       .zero_x = "90",
                                                       .zero_w = zero_w});
-      EXPECT_TRUE(has(kernels_for_bytes(*graph), "dot_bytes(")) << op << kernels_for_bytes(*graph);
+      EXPECT_TRUE(has(kernels_for_bytes(*graph), "dot_i8x4(")) << op << kernels_for_bytes(*graph);
       expect_as_evaluated(*graph);
     }
   }
@@ -299,7 +305,7 @@ TEST(MultiplyDequantised, ScalesProductsOfBytes) {
 TEST(MultiplyDequantised, LeavesStrictNumericsAlone) {
   const std::unique_ptr<Graph> graph =
       quantised({.op = kConv, .image = {1, 16, 8, 8}, .filters = {20, 16, 3, 3}});
-  EXPECT_FALSE(has(kernels_for_bytes(*graph, NumericsBudget::Strict), "dot_bytes("));
+  EXPECT_FALSE(has(kernels_for_bytes(*graph, NumericsBudget::Strict), "dot_i8x4("));
 }
 
 // Scales that differ along what is summed, and sums that 32 bits have no room for.
@@ -309,7 +315,7 @@ TEST(MultiplyDequantised, LeavesAloneOtherProducts) {
         Quantised{.op = kConv, .image = {1, 20, 5, 5}, .filters = {20, 20, 3, 3}, .scales = 20, .axis = 1},
         Quantised{.op = "matmul(%a, %b)", .image = {3, 33028}, .filters = {33028, 1}}}) {
     const std::unique_ptr<Graph> graph = quantised(q);
-    EXPECT_FALSE(has(kernels_for_bytes(*graph), "dot_bytes(")) << kernels_for_bytes(*graph);
+    EXPECT_FALSE(has(kernels_for_bytes(*graph), "dot_i8x4(")) << kernels_for_bytes(*graph);
     expect_as_evaluated(*graph);
   }
 }
@@ -335,7 +341,7 @@ TEST(FoldScales, LetsLayersReadAndWriteBytes) {
     }})",
       bytes("i8", {8, 16, 1, 1}, 5), floats(8)));
   const std::string text = kernels_for_bytes(*graph);
-  EXPECT_TRUE(has(text, "dot_bytes(")) << text;
+  EXPECT_TRUE(has(text, "dot_i8x4(")) << text;
   EXPECT_FALSE(has(text, " / ")) << "no scale is divided by:\n" << text;
   const Tensor q = narrow<int64_t>(DType::U8, {1, 16, 6, 6}, [] {
     std::vector<int64_t> values(16 * 36);

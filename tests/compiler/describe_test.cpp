@@ -5,16 +5,25 @@
 #include <algorithm>
 
 #include "base/expect_error.h"
+#include "compile_here.h"
 #include "compiler/compile.h"
 #include "ir/parse.h"
 #include "ops/registry.h"
 
 namespace tenon {
+
+using compiler::bytes_moved;
+using compiler::compile;
+using compiler::Needs;
+using compiler::needs_of;
+using compiler::sizes_of;
+using runtime::Step;
+
 namespace {
 
 Needs needs(std::string_view graph, const Bindings& sizes = {}, bool fuse = true) {
   register_ops();
-  return needs_of(*compile(*parse(graph), {.fuse = fuse}), sizes);
+  return needs_of(*compile(*parse(graph), {.target = this_machine(), .fuse = fuse}), sizes);
 }
 
 TEST(NeedsOf, CountsBuffersOncePerStep) {
@@ -41,7 +50,8 @@ TEST(BytesMoved, CountsEachStepByItself) {
       %a = reshape(%x, %shape)
       %b = nonzero(%x)
       return %a, %b
-    })"));
+    })"),
+                               here());
   std::vector<int64_t> moved;
   for (const Step& step : program->steps())
     moved.push_back(bytes_moved(*program, step, {{"n", 3}}));
@@ -77,7 +87,7 @@ TEST(Compile, TellsOfEachKernel) {
   register_ops();
   std::vector<int64_t> told;
   compile(*parse("graph(%x: f32[4], %y: f64[9]) { %a = relu(%x) %b = exp(%y) return %a, %b }"),
-          {.before_kernel = [&](int64_t kernels) { told.push_back(kernels); }});
+          {.target = this_machine(), .before_kernel = [&](int64_t kernels) { told.push_back(kernels); }});
   EXPECT_EQ(told, (std::vector<int64_t>{2, 2}));
 }
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "compile_here.h"
 #include "compiler/compile.h"
 #include "ir/parse.h"
 #include "ops/data.h"
@@ -34,15 +35,9 @@ inline std::unique_ptr<Graph> read(std::string_view text) {
   return graph;
 }
 
-inline CompileOptions without_cache() {
-  CompileOptions options;
-  options.cache = std::nullopt;
-  return options;
-}
-
 // For an Arm whose registers hold matrices of what the feature tells.
-inline CompileOptions with_matrices_in_registers(const char* feature) {
-  CompileOptions options = without_cache();
+inline compiler::CompileContext with_matrices_in_registers(const char* feature) {
+  compiler::CompileContext options = without_cache();
   options.target.architecture = Architecture::Arm64;
   options.target.features = {feature};
   options.target.vector_bytes = 16;
@@ -52,7 +47,7 @@ inline CompileOptions with_matrices_in_registers(const char* feature) {
   return options;
 }
 
-inline std::string kernels_in(const Graph& graph, const CompileOptions& options = without_cache()) {
+inline std::string kernels_in(const Graph& graph, const compiler::CompileContext& options = without_cache()) {
   std::string text;
   for (const loops::Kernel& kernel : kernels_of(graph, options))
     text += loops::print(kernel);
@@ -75,10 +70,10 @@ inline Data inputs_for(const Graph& graph, const std::map<std::string, int64_t>&
 }
 
 inline void expect_as_evaluated(const Graph& graph, const std::map<std::string, int64_t>& sizes = {},
-                                const CompileOptions& options = without_cache()) {
+                                const compiler::CompileContext& options = without_cache()) {
   const Data inputs = inputs_for(graph, sizes);
   const Data wanted = evaluate(graph, inputs);
-  const std::unique_ptr<Program> program = compile(graph, options);
+  const std::unique_ptr<runtime::Program> program = compile(graph, options);
   for (const int threads : {1, 2, 3}) {
     const Data got = program->run(inputs, {.seed = 0, .threads = threads});
     for (size_t i = 0; i < wanted.size(); ++i) {

@@ -1,9 +1,16 @@
 #include <gtest/gtest.h>
 
+#include "compile_here.h"
 #include "compiler/expect_compiled.h"
 #include "ir/graph_text.h"
 
 namespace tenon {
+
+using compiler::compile_explained;
+using compiler::ExplainedProgram;
+using compiler::fusion_of;
+using compiler::kernels_of;
+
 namespace {
 
 constexpr std::string_view kShares = R"(
@@ -15,9 +22,9 @@ constexpr std::string_view kShares = R"(
 
 TEST(CompileExplained, TellsWhatTheOtherWaysTell) {
   const std::unique_ptr<Graph> graph = parse_graph(kShares);
-  const ExplainedProgram explained = compile_explained(*graph);
-  EXPECT_EQ(explained.kernels, kernels_of(*graph));
-  EXPECT_EQ(explained.fusion.after.size(), fusion_of(*graph).after.size());
+  const ExplainedProgram explained = compile_explained(*graph, here());
+  EXPECT_EQ(explained.kernels, kernels_of(*graph, here()));
+  EXPECT_EQ(explained.fusion.after.size(), fusion_of(*graph, here()).after.size());
   const Data inputs{f32({6, 4}, std::vector<double>(24, 2.0))};
   EXPECT_EQ(widen<double>(explained.program->run(inputs)[0].tensor()), std::vector<double>(24, 0.25));
 }
@@ -25,7 +32,7 @@ TEST(CompileExplained, TellsWhatTheOtherWaysTell) {
 // One nest after the other, over whole buffers.
 TEST(CompileExplained, ShowsKernelsBeforeTheyAreArranged) {
   const std::unique_ptr<Graph> graph = parse_graph(kShares);
-  const ExplainedProgram explained = compile_explained(*graph);
+  const ExplainedProgram explained = compile_explained(*graph, here());
   ASSERT_EQ(explained.plain.size(), 1U);
   EXPECT_EQ(loops::print(explained.plain[0]), R"(kernel kernel(x0: f32[6,4]) -> (y0: f32[6,4]) {
   local t0: f32[6,1]

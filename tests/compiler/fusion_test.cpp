@@ -1,16 +1,21 @@
 #include <gtest/gtest.h>
 
+#include "compile_here.h"
 #include "compiler/compile.h"
 #include "compiler/print_program.h"
 #include "ir/parse.h"
 #include "ops/registry.h"
 
 namespace tenon {
+
+using compiler::FusionReport;
+using compiler::print_fusion;
+
 namespace {
 
 FusionReport fusion(std::string_view text) {
   register_ops();
-  return fusion_of(*parse(text), {.cache = std::nullopt});
+  return fusion_of(*parse(text), without_cache());
 }
 
 // Where there is one, why.

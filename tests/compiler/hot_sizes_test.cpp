@@ -5,9 +5,15 @@
 
 #include "base/error.h"
 #include "base/scratch_folder.h"
+#include "compile_here.h"
 #include "compiler/expect_compiled.h"
 
 namespace tenon {
+
+using compiler::CompileContext;
+using runtime::HotSizes;
+using runtime::Program;
+
 namespace {
 
 std::unique_ptr<Graph> convolution() {
@@ -142,7 +148,7 @@ TEST(HotSizes, AreNotThoseOfRunsThatAreWatched) {
 
 TEST(HotSizes, OfStrictNumericsGiveTheSameBits) {
   const std::unique_ptr<Graph> graph = convolution();
-  CompileOptions options = without_cache();
+  CompileContext options = without_cache();
   options.numerics = NumericsBudget::Strict;
   const std::unique_ptr<Program> program = compile(*graph, options);
   const Data inputs = inputs_for(*graph, kLarge);
@@ -160,7 +166,7 @@ TEST(HotSizes, AreNotThoseThatNothingReads) {
     return %0, %1
   })");
   const ScratchFolder folder;
-  CompileOptions options = without_cache();
+  CompileContext options = without_cache();
   const std::filesystem::path code = folder.path() / "code";
   options.cache = codegen::ObjectCache(code);
   const std::unique_ptr<Program> program = compile(*graph, options);

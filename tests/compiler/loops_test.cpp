@@ -1,4 +1,4 @@
-// Loops and recurrent layers, compiled: what they give, and that their turns run over memory in place.
+// Loops and recurrent layers, compiled: what they give, and that their iterations run over memory in place.
 #include <thread>
 
 #include "compiler/expect_compiled.h"
@@ -6,6 +6,14 @@
 #include "runtime/run_loop.h"
 
 namespace tenon {
+
+using compiler::compile;
+using compiler::print_program;
+using runtime::HostStep;
+using runtime::LoopRun;
+using runtime::Program;
+using runtime::Step;
+
 namespace {
 
 void expect_near(const Data& got, const Data& wanted) {
@@ -36,7 +44,7 @@ std::string program_text(std::string_view text, const Bindings& sizes = {}) {
   return print_program(*compile(*read(text), without_cache()), sizes);
 }
 
-// Whether the turns of the first loop of a program run in place.
+// Whether the iterations of the first loop of a program run in place.
 bool runs_in_place(std::string_view text, const Data& operands) {
   const std::unique_ptr<Graph> graph = read(text);
   const std::unique_ptr<Program> program = compile(*graph, without_cache());
@@ -179,8 +187,8 @@ TEST(Loops, ThreeDirectionsShareTwoThreads) {
   })";
   const Data rest = {floats({1}), floats({1}), floats({1}), floats({1})};
   std::vector<Data> runs;
-  for (const int64_t turns : {9, 1, 0, 4}) {
-    runs.push_back({floats({turns, 2, 3})});
+  for (const int64_t iterations : {9, 1, 0, 4}) {
+    runs.push_back({floats({iterations, 2, 3})});
     runs.back().insert(runs.back().end(), rest.begin(), rest.end());
   }
   expect_as_evaluated(text, runs);
@@ -202,8 +210,9 @@ constexpr char kSums[] = R"(graph(%start: f32[b], %x: f32[b,t,2], %y: f32[t,b], 
   return %last, %seen, %all, %doubled
 })";
 
-Data sums_inputs(int64_t batch, int64_t turns) {
-  return {floats({batch}, 1), floats({batch, turns, 2}, 2), floats({turns, batch}, 3), floats({1}, 4)};
+Data sums_inputs(int64_t batch, int64_t iterations) {
+  return {floats({batch}, 1), floats({batch, iterations, 2}, 2), floats({iterations, batch}, 3),
+          floats({1}, 4)};
 }
 
 TEST(Loops, ScanAlongAnyAxisFromEitherEnd) {
@@ -217,7 +226,7 @@ TEST(Loops, RunTurnsInPlace) {
   };
   EXPECT_TRUE(runs_in_place(kSums, operands(sums_inputs(3, 4))));
   EXPECT_TRUE(runs_in_place(kSums, operands(sums_inputs(1, 1))));
-  EXPECT_FALSE(runs_in_place(kSums, operands(sums_inputs(3, 0))));  // no turn says what sizes there are
+  EXPECT_FALSE(runs_in_place(kSums, operands(sums_inputs(3, 0))));  // no iteration says what sizes there are
 }
 
 TEST(Loops, ScansOfOneProgramRunAtOnce) {
@@ -238,7 +247,7 @@ TEST(Loops, ScansOfOneProgramRunAtOnce) {
 
 // --- whiles ---
 
-// What one turn gets has m+1 rows, which does not say what m is.
+// What one iteration gets has m+1 rows, which does not say what m is.
 TEST(Loops, TakeInputsWhoseSizesAreComputed) {
   expect_as_evaluated(R"(graph(%h: f32[1], %x: f32[3,m+1,4]) {
     %y: f32[1], %z: f32[3] = scan([%h], [%x], axes=[0], reversed=[0], output_axes=[0], output_reversed=[0]) body(%a: f32[1], %b: f32[m+1,4]) {
@@ -254,8 +263,8 @@ TEST(Loops, TakeInputsWhoseSizesAreComputed) {
 TEST(Loops, EndWhenTheBodySaysSo) {
   constexpr char text[] = R"(graph(%x: f32[n], %limit: f32[], %trips: i64[], %go: bool[]) {
     %y, %z = while(%trips, %go, [%x, %x], [%limit])
-        body(%turn: i64[], %a: f32[n], %b: f32[n], %limit: f32[]) {
-      %t = cast(%turn, to=f32)
+        body(%iteration: i64[], %a: f32[n], %b: f32[n], %limit: f32[]) {
+      %t = cast(%iteration, to=f32)
       %c = add(%a, %t)
       %most = reduce_max(%c, axes=[0], keep_dims=false)
       %more = less(%most, %limit)
@@ -275,7 +284,7 @@ TEST(Loops, EndWhenTheBodySaysSo) {
 
 TEST(Loops, CollectInAsManyTurnsAsTheyAreTold) {
   expect_as_evaluated(R"(graph(%x: f32[n], %trips: i64[]) {
-    %y, %all = while(%trips, carried=[%x]) body(%turn: i64[], %a: f32[n]) {
+    %y, %all = while(%trips, carried=[%x]) body(%iteration: i64[], %a: f32[n]) {
       %go = constant(value=bool[] {1})
       %b = tanh(%a)
       return %go, %b, %b
@@ -287,7 +296,7 @@ TEST(Loops, CollectInAsManyTurnsAsTheyAreTold) {
 
 TEST(Loops, CarryValuesThatGrow) {
   constexpr char text[] = R"(graph(%x: f32[k,2], %trips: i64[]) {
-    %y = while(%trips, carried=[%x]) body(%turn: i64[], %a: f32[n,2]) {
+    %y = while(%trips, carried=[%x]) body(%iteration: i64[], %a: f32[n,2]) {
       %go = constant(value=bool[] {1})
       %b = concat([%a, %a], axis=0)
       return %go, %b
@@ -301,7 +310,7 @@ TEST(Loops, CarryValuesThatGrow) {
 TEST(Loops, HoldWhatIsNoTensorAsBefore) {
   constexpr char text[] = R"(graph(%x: f32[2], %trips: i64[]) {
     %start = sequence_construct([%x])
-    %all = while(%trips, carried=[%start]) body(%turn: i64[], %a: seq<f32[2]>) {
+    %all = while(%trips, carried=[%start]) body(%iteration: i64[], %a: seq<f32[2]>) {
       %go = constant(value=bool[] {1})
       %first = constant(value=i64[] {0})
       %b = sequence_at(%a, %first)

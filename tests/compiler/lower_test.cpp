@@ -2,11 +2,18 @@
 #include <random>
 #include <set>
 
+#include "compile_here.h"
 #include "compiler/compile.h"
 #include "ir/graph_text.h"
 #include "source_tree.h"
 
 namespace tenon {
+
+using compiler::compile;
+using runtime::HostStep;
+using runtime::Program;
+using runtime::Step;
+
 namespace {
 
 // A graph over elements of T, and of n of them along a dimension.
@@ -108,7 +115,8 @@ void expect_compiled(const Case& c) {
     const std::string text = with_dtype(c.graph, dtype);
     SCOPED_TRACE(text);
     const std::unique_ptr<Graph> graph = parse_graph(text);
-    const std::unique_ptr<Program> program = compile(*graph, {.numerics = c.numerics});
+    const std::unique_ptr<Program> program = compile(
+        *graph, {.target = this_machine(), .numerics = c.numerics, .cache = codegen::default_cache()});
     for (const Step& step : program->steps())
       if (const auto* host = std::get_if<HostStep>(&step))
         ADD_FAILURE() << host->node->op().name << " is left to the reference evaluator";
@@ -304,7 +312,7 @@ TEST(Lower, Quantize) {
   expect_compiled({body("%x: T[n,3], %s: f32[3]", "%y = dequantize(%x, %s, to=bf16)"), "i8 i32 f32 bf16"});
 }
 
-// Others than strict ones may make NaN of infinite weights (compiler/gather_convolutions.h).
+// Others than strict ones may make NaN of infinite weights (compiler/conv_transpose_to_conv.h).
 TEST(Lower, ConvTranspose) {
   expect_compiled({.graph = body("%x: T[n,4,5], %w: T[4,3,2]",
                                  "%y = conv_transpose(%x, %w, strides=[2], dilations=[1], "
@@ -408,7 +416,7 @@ TEST(Lower, TellsSizesFromLoopVariables) {
       %a = cumulative_sum(%x, axis=1, reverse=true) %p = constant(value=i64[2] {1,2})
       %b = pad(%z, %p, axes=[1], mode="wrap") return %a, %b })");
   const Data inputs = {f32({2, 3}, {1, 2, 3, 4, 5, 6}), f32({1, 2}, {1, 2})};
-  const Data y = compile(*graph)->run(inputs);
+  const Data y = compile(*graph, here())->run(inputs);
   expect_tensor(y[0], f32({2, 3}, {6, 5, 3, 15, 11, 6}));
   expect_tensor(y[1], f32({1, 5}, {2, 1, 2, 1, 2}));
 }

@@ -2,18 +2,23 @@
 #include <gtest/gtest.h>
 
 #include "base/expect_error.h"
+#include "compile_here.h"
 #include "compiler/compile.h"
 #include "ir/parse.h"
 #include "ops/registry.h"
 
 namespace tenon {
+
+using compiler::CompileContext;
+using runtime::Program;
+
 namespace {
 
 constexpr int64_t kCount = 300'000;  // so many that their memory goes back to the system once it is free
 
 std::unique_ptr<Program> compile_text(std::string_view text) {
   register_ops();
-  CompileOptions options;
+  CompileContext options = here();
   options.cache = std::nullopt;
   return compile(*parse(text), options);
 }

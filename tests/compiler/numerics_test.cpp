@@ -1,10 +1,15 @@
 // What compiled code makes of numbers at the edges of what their dtypes hold.
 #include <cmath>
 
+#include "compile_here.h"
 #include "compiler/compile.h"
 #include "ir/graph_text.h"
 
 namespace tenon {
+
+using compiler::compile;
+using compiler::CompileContext;
+
 namespace {
 
 // From 2^63 on, only unsigned numbers of 64 bits hold them, of which the narrower ones have the low bits.
@@ -44,7 +49,7 @@ TEST(Numerics, CastsFloatsToIntegersAsTheReferenceDoes) {
           parse_graph(fmt::format("graph(%x: {}[n]) {{ %y = cast(%x, to={}) return %y }}", from, to));
       SCOPED_TRACE(fmt::format("{} to {}", from, to));
       const Data inputs{tensor(*parse_dtype(from), {static_cast<int64_t>(numbers.size())}, numbers)};
-      expect_tensor(compile(*graph)->run(inputs)[0], evaluate(*graph, inputs)[0].tensor());
+      expect_tensor(compile(*graph, here())->run(inputs)[0], evaluate(*graph, inputs)[0].tensor());
     }
 }
 
@@ -54,7 +59,7 @@ TEST(Numerics, SaturatesAsTheReferenceDoes) {
     const auto graph = parse_graph(
         fmt::format("graph(%x: {}[n]) {{ %y = cast(%x, to={}, saturate=true) return %y }}", from, to));
     const Data inputs{tensor(*parse_dtype(from), {4}, {1, -1e5, 1e5, 1e15})};
-    expect_tensor(compile(*graph)->run(inputs)[0], evaluate(*graph, inputs)[0].tensor());
+    expect_tensor(compile(*graph, here())->run(inputs)[0], evaluate(*graph, inputs)[0].tensor());
   }
 }
 
@@ -79,7 +84,7 @@ TEST(Numerics, NormaliseSmallAndLargeElements) {
       double largest = 0;
       for (double value : widen<double>(expected))
         largest = std::max(largest, std::abs(value));
-      expect_near(compile(*graph)->run(inputs)[0], expected, 1e-5 * largest);
+      expect_near(compile(*graph, here())->run(inputs)[0], expected, 1e-5 * largest);
     }
 }
 
@@ -92,7 +97,7 @@ TEST(Numerics, NormaliseNothing) {
           "graph(%x: f32[{}]) {{ %y = local_response_norm(%x, size=3, alpha=1, beta=1, bias=0) return %y }}",
           shape));
       const Data inputs{Tensor(DType::F32, extents)};
-      expect_tensor(compile(*graph)->run(inputs)[0], inputs[0].tensor());
+      expect_tensor(compile(*graph, here())->run(inputs)[0], inputs[0].tensor());
     }
 }
 
@@ -104,7 +109,7 @@ TEST(Numerics, NormaliseOverMoreChannelsThanThereAre) {
           "return %y }}",
           channels, size));
       const Data inputs{f32({2, 3, 2}, {1, -2, 3, 4, -5, 6, 0, 1, 2, 3, 4, 5})};
-      expect_near(compile(*graph)->run(inputs)[0], evaluate(*graph, inputs)[0].tensor(), 1e-5);
+      expect_near(compile(*graph, here())->run(inputs)[0], evaluate(*graph, inputs)[0].tensor(), 1e-5);
     }
 }
 
@@ -117,7 +122,7 @@ TEST(Numerics, AddUpManyNumbers) {
     Data data{filled(DType::F32, extents, 0.1), filled(DType::F32, {kMany, 8}, 1)};
     data.resize(static_cast<size_t>(graph->input_count()));
     for (bool fuse : {true, false}) {
-      CompileOptions options;
+      CompileContext options = here();
       options.fuse = fuse;
       const Tensor sums = compile(*graph, options)->run(data)[0].tensor();
       expect_near(sums, filled(DType::F32, sums.extents(), 0.1 * kMany), 1e-4 * 0.1 * kMany);
@@ -137,7 +142,7 @@ TEST(Numerics, AddUpManyNumbers) {
 void expect_draws_of_the_reference(std::string_view text, const Data& inputs) {
   const auto graph = parse_graph(text);
   const Data expected = evaluate(*graph, inputs, {.seed = 7}),
-             actual = compile(*graph)->run(inputs, {.seed = 7});
+             actual = compile(*graph, here())->run(inputs, {.seed = 7});
   for (size_t i = 0; i < expected.size(); ++i)
     expect_near(actual[i], expected[i].tensor(), 1e-4);
 }
@@ -162,7 +167,7 @@ TEST(Numerics, DrawInNestedGraphsWhereOthersStopped) {
   expect_draws_of_the_reference(R"(graph(%many: i64[]) {
       %n = constant(value=i64[1] {3})
       %a = random_uniform(%n, dtype=f32)
-      %b = while(%many, carried=[%a], captured=[%n]) body(%turn: i64[], %v: f32[3], %n: i64[1]) {
+      %b = while(%many, carried=[%a], captured=[%n]) body(%iteration: i64[], %v: f32[3], %n: i64[1]) {
         %yes = constant(value=bool[] {1})
         %r = random_normal(%n, dtype=f32)
         %w = add(%v, %r)
@@ -195,7 +200,7 @@ TEST(Numerics, DividesByOneNumberAsByMany) {
   const auto graph = parse_graph(
       fmt::format("graph(%x: f32[1,{}], %d: f32[{},1]) {{ %y = div(%x, %d) return %y }}", columns, rows));
   const Data inputs{tensor(DType::F32, {1, columns}, numbers), tensor(DType::F32, {rows, 1}, divisors)};
-  expect_tensor(compile(*graph)->run(inputs)[0], evaluate(*graph, inputs)[0].tensor());
+  expect_tensor(compile(*graph, here())->run(inputs)[0], evaluate(*graph, inputs)[0].tensor());
 }
 
 // They make products slow, and nothing of them is seen beside larger numbers.
@@ -204,7 +209,7 @@ TEST(Numerics, TakesSubnormalsForZeroInProductsUnlessStrict) {
     %p = matmul(%x, %w) return %p })");
   const Data inputs{tensor(DType::F32, {4, 64}, std::vector<double>(256, 1e-40)),
                     tensor(DType::F32, {64, 32}, std::vector<double>(2048, 1e30))};
-  CompileOptions options;
+  CompileContext options = here();
   const auto product = [&] {
     return widen<double>(compile(*graph, options)->run(inputs)[0].tensor()).front();
   };
@@ -229,7 +234,7 @@ TEST(Numerics, AttendsWithSubnormalWeightsAsTheReferenceDoes) {
   for (size_t k = 0; k < mask.size(); ++k)
     mask[k] = (k / 32 + k % 32) % 2 == 0 ? 0 : -100;
   inputs.push_back(tensor(DType::F32, {32, 32}, mask));
-  const std::vector<double> got = widen<double>(compile(*graph)->run(inputs)[0].tensor()),
+  const std::vector<double> got = widen<double>(compile(*graph, here())->run(inputs)[0].tensor()),
                             wanted = widen<double>(evaluate(*graph, inputs)[0].tensor());
   for (size_t k = 0; k < wanted.size(); ++k)
     EXPECT_NEAR(got[k], wanted[k], 1e-6);

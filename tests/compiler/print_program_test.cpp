@@ -2,10 +2,18 @@
 
 #include <gtest/gtest.h>
 
+#include "compile_here.h"
 #include "ir/parse.h"
 #include "ops/registry.h"
 
 namespace tenon {
+
+using compiler::compile;
+using compiler::CompileContext;
+using compiler::kernels_of;
+using compiler::print_kernels;
+using compiler::print_program;
+
 namespace {
 
 class PrintProgram : public ::testing::Test {
@@ -14,9 +22,9 @@ class PrintProgram : public ::testing::Test {
 
   static std::string kernels(std::string_view text) {
     const std::unique_ptr<Graph> graph = parse(text);
-    return print_kernels(*compile(*graph), kernels_of(*graph));
+    return print_kernels(*compile(*graph, here()), kernels_of(*graph, here()));
   }
-  static std::string program(std::string_view text, const CompileOptions& options = {},
+  static std::string program(std::string_view text, const CompileContext& options = here(),
                              const Bindings& sizes = {}) {
     return print_program(*compile(*parse(text), options), sizes);
   }
@@ -48,7 +56,7 @@ TEST_F(PrintProgram, NamesStayOnOneLine) {
 TEST_F(PrintProgram, ShowsBuffersAndSteps) {
   EXPECT_EQ(program("graph main(%x: f32[n,4], %w: f32[4]) {\n"
                     "  %a = add(%x, %w)\n  %b = relu(%a)\n  return %b as \"out\"\n}",
-                    {.fuse = false}, {{"n", 7}}),
+                    {.target = this_machine(), .fuse = false}, {{"n", 7}}),
             "program main where n = 7 {\n"
             "  v0: f32[n,4] input \"x\"\n"
             "  v1: f32[4] input \"w\"\n"

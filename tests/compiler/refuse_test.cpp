@@ -1,9 +1,13 @@
 // What compiled code refuses: as the reference does, before anything is read or written out of range.
 #include "base/expect_error.h"
+#include "compile_here.h"
 #include "compiler/compile.h"
 #include "ir/graph_text.h"
 
 namespace tenon {
+
+using runtime::ElementError;
+
 namespace {
 
 std::unique_ptr<Graph> one_node(const std::string& inputs, const std::string& node) {
@@ -22,7 +26,7 @@ bool refuses(const std::function<void()>& f) {
 // Reading or writing there would bring the program down, and it goes on working.
 TEST(Refuse, IndicesThatAreOutOfRange) {
   const auto graph = parse_graph("graph(%x: f32[n], %i: i64[n]) { %y = gather(%x, %i) return %y }");
-  const auto program = compile(*graph);
+  const auto program = compile(*graph, here());
   const Tensor x = f32({2}, {1, 2});
   EXPECT_THROW(program->run({x, i64({2}, {0, 1e15})}), UserError);
   EXPECT_THROW(program->run({x, i64({2}, {-1e15, 0})}), UserError);
@@ -42,7 +46,7 @@ TEST(Refuse, ElementsOfANestedGraph) {
   })");
   expect_error<ElementError>(
       [&] {
-        compile(*graph)->run({Tensor::scalar(true), f32({2}, {1, 2}), i64({1}, {2})});
+        compile(*graph, here())->run({Tensor::scalar(true), f32({2}, {1, 2}), i64({1}, {2})});
       },
       "node %y: node \"gather\": an index is out of range, or an integer is divided by zero");
 }
@@ -60,7 +64,7 @@ TEST(Refuse, NamesTheNodesThatMayRefuse) {
     %4 = add(%2, %3) from "/Add"
     return %4
   })");
-  const auto program = compile(*graph);
+  const auto program = compile(*graph, here());
   ASSERT_EQ(program->steps().size(), 1U);
   for (const Data& data : {Data{Tensor(DType::F32, {8}), i64({4}, {1, 2, 3, 8}), i64({4}, {2, 2, 2, 2})},
                            Data{Tensor(DType::F32, {8}), i64({4}, {1, 2, 3, 4}), i64({4}, {2, 2, 2, 1})}})
@@ -77,7 +81,7 @@ TEST(Refuse, NamesAFewOfManyNodes) {
     %3 = div(%2, %i) from "/d"
     return %3
   })");
-  const auto program = compile(*graph);
+  const auto program = compile(*graph, here());
   ASSERT_EQ(program->steps().size(), 1U);
   expect_error<ElementError>(
       [&] {
@@ -91,7 +95,7 @@ TEST(Refuse, IndicesThatAreOutOfRangeOfNothing) {
   const auto refuse = [](const std::string& inputs, const std::string& node, const Extents& x) {
     SCOPED_TRACE(node + " of " + inputs);
     const auto graph = one_node(inputs, node);
-    const auto program = compile(*graph);
+    const auto program = compile(*graph, here());
     for (double index : {1, 7}) {
       const Data data{Tensor(DType::F32, x), i64({2}, {1, index})};
       EXPECT_EQ(refuses([&] { evaluate(*graph, data); }), index == 7);
@@ -115,7 +119,7 @@ TEST(Refuse, SizesThatDoNotFitWhenItRuns) {
     for (size_t i = 0; i < sizes.size(); ++i)
       data.emplace_back(Tensor(graph->input(static_cast<int64_t>(i)).dtype(), sizes[i]));
     EXPECT_THROW(evaluate(*graph, data), UserError);
-    EXPECT_THROW(compile(*graph)->run(data), UserError);
+    EXPECT_THROW(compile(*graph, here())->run(data), UserError);
   };
   refuse("%a: f32[n,4], %b: f32[n,m]", "add(%a, %b)", {{2, 4}, {2, 3}});
   refuse("%a: f32[n,4], %b: f32[n,m]", "add(%a, %b)", {{2, 4}, {2, 0}});
@@ -138,7 +142,7 @@ TEST(Refuse, SizesThatDoNotFitWhenItRuns) {
   refuse("%x: f32[n,k], %s: f32[m], %b: f32[k]", "layer_norm(%x, %s, %b)", {{2, 1}, {3}, {1}});
   const auto graph = parse_graph(
       "graph(%a: f32[n,m]) { %s = constant(value=i64[1] {6}) %r = reshape(%a, %s) %y = neg(%r) return %y }");
-  const auto program = compile(*graph);
+  const auto program = compile(*graph, here());
   expect_error<UserError>(
       [&] {
         program->run({Tensor(DType::F32, {2, 2})});
@@ -155,7 +159,7 @@ TEST(Refuse, SizesThatComeOutAndDoNotFit) {
       %y = mul(%values, %scale)
       return %y
     })");
-  const auto program = compile(*graph);
+  const auto program = compile(*graph, here());
   const Tensor scale = f32({2}, {1, 2});
   expect_error<UserError>(
       [&] {
@@ -171,7 +175,7 @@ TEST(Refuse, SizesThatCannotBeCounted) {
   const auto run = [](const std::string& sizes) {
     const auto graph = parse_graph("graph(%x: f32[]) { %s = constant(value=i64[3] {" + sizes +
                                    "}) %b = broadcast(%x, %s) %y = sqrt(%b) return %y }");
-    return compile(*graph)->run({f32({}, {4})})[0].tensor().extents();
+    return compile(*graph, here())->run({f32({}, {4})})[0].tensor().extents();
   };
   EXPECT_TRUE(refuses([&] { run("8980183084613588238, 3, 1"); }));
   EXPECT_EQ(run("8980183084613588238, 3, 0"), (Extents{8980183084613588238, 3, 0}));

@@ -1,4 +1,4 @@
-#include "compiler/run_kernel.h"
+#include "codegen/run_kernel.h"
 
 #include <gtest/gtest.h>
 
@@ -7,6 +7,10 @@
 #include "tensor/wide.h"
 
 namespace tenon {
+
+using codegen::run_compiled;
+using runtime::KernelFunction;
+
 namespace {
 
 // What is written past the caches starts at no multiple of a register here, and ends at none.
@@ -42,12 +46,12 @@ TEST(RunCompiled, FetchesFromAnyPlace) {
   for i in 0..9 parallel {
     for j in 0..37 vector {
       y[i,j] = x[i,j] * 2
-      fetch x[i+1,j]
-      fetch x[j,i]
-      fetch x[mod(j,5),floor(j/5)]
-      fetch x[i+1000000000,0]
+      prefetch x[i+1,j]
+      prefetch x[j,i]
+      prefetch x[mod(j,5),floor(j/5)]
+      prefetch x[i+1000000000,0]
     }
-    fetch x[i+1,0]
+    prefetch x[i+1,0]
   }
 })");
   EXPECT_EQ(widen<double>(run_compiled(kernel, {x}, {}).front()),
@@ -68,12 +72,12 @@ TEST(RunCompiled, MultipliesBytes) {
         fmt::format(R"(kernel k(a: i32[75], b: i32[75]) -> (y: i32[75], s: i32[]) {{
   s[] = 5
   for i in 0..{} vector {{
-    y[i] = dot_bytes(a[i], b[i]) - 1
-    y[i] += dot_bytes(a[0], b[i])
+    y[i] = dot_i8x4(a[i], b[i]) - 1
+    y[i] += dot_i8x4(a[0], b[i])
   }}
   for i in {}..75 {{
-    y[i] = dot_bytes(a[i], b[74-i])
-    s[] += dot_bytes(b[i], a[i])
+    y[i] = dot_i8x4(a[i], b[74-i])
+    s[] += dot_i8x4(b[i], a[i])
   }}
 }})",
                     lanes, lanes));
@@ -114,12 +118,12 @@ TEST(RunCompiled, MultipliesPairs) {
     expect_interpreted(fmt::format(R"(kernel k(a: i32[75], b: i32[75]) -> (y: f32[75], s: f32[]) {{
   s[] = 5
   for i in 0..{0} vector {{
-    y[i] = dot_pairs(a[i], b[i]) - 1
-    y[i] += dot_pairs(a[0], b[i])
+    y[i] = dot_bf16x2(a[i], b[i]) - 1
+    y[i] += dot_bf16x2(a[0], b[i])
   }}
   for i in {0}..75 {{
-    y[i] = dot_pairs(a[i], b[74-i])
-    s[] += dot_pairs(b[i], a[i])
+    y[i] = dot_bf16x2(a[i], b[74-i])
+    s[] += dot_bf16x2(b[i], a[i])
   }}
 }})",
                                    lanes),
@@ -150,23 +154,23 @@ TEST(RunCompiled, MultipliesTilesOfMatrices) {
                            rows, parts, summed, lanes, product, dtype),
                        {pairs_of_integers({40, 3, 96}, 1), pairs_of_integers({3, 96, 40}, 2)});
   };
-  const std::string_view pairs = "dot_pairs(a[i,p,k], b[p,k,j])";
+  const std::string_view pairs = "dot_bf16x2(a[i,p,k], b[p,k,j])";
   expect_nest(32, 1, 16, 32, pairs, "f32");
   expect_nest(16, 3, 96, 16, pairs, "f32");
   expect_nest(32, 2, 64, 16, pairs, "f32");
-  expect_nest(16, 2, 32, 32, "dot_bytes(a[i,p,k], b[p,k,j])", "i32");
+  expect_nest(16, 2, 32, 32, "dot_i8x4(a[i,p,k], b[p,k,j])", "i32");
   expect_nest(10, 2, 6, 8, pairs, "f32");
-  expect_nest(2, 1, 2, 4, "dot_bytes(a[i,p,k], b[p,k,j])", "i32");
-  expect_nest(6, 3, 10, 12, "dot_bytes(a[i,p,k], b[p,k,j])", "i32");
+  expect_nest(2, 1, 2, 4, "dot_i8x4(a[i,p,k], b[p,k,j])", "i32");
+  expect_nest(6, 3, 10, 12, "dot_i8x4(a[i,p,k], b[p,k,j])", "i32");
   expect_nest(17, 2, 32, 32, pairs, "f32");
   expect_nest(4, 2, 6, 6, pairs, "f32");
   expect_nest(32, 2, 33, 32, pairs, "f32");
   expect_nest(16, 2, 16, 24, pairs, "f32");
-  expect_nest(16, 2, 16, 16, "dot_pairs(b[p,k,j], a[i,p,k])", "f32");
-  expect_nest(16, 2, 16, 16, "dot_pairs(a[j,p,k], b[p,k,i])", "f32");
-  expect_nest(16, 2, 16, 16, "dot_pairs(a[i,p,2*k], b[p,k,j])", "f32");
-  expect_nest(16, 2, 16, 16, "dot_pairs(a[floor(i/2),p,k], b[p,k,j])", "f32");
-  expect_nest(16, 2, 16, 16, "dot_pairs(a[i,p,k], b[p,k,j]) + 1", "f32");
+  expect_nest(16, 2, 16, 16, "dot_bf16x2(b[p,k,j], a[i,p,k])", "f32");
+  expect_nest(16, 2, 16, 16, "dot_bf16x2(a[j,p,k], b[p,k,i])", "f32");
+  expect_nest(16, 2, 16, 16, "dot_bf16x2(a[i,p,2*k], b[p,k,j])", "f32");
+  expect_nest(16, 2, 16, 16, "dot_bf16x2(a[floor(i/2),p,k], b[p,k,j])", "f32");
+  expect_nest(16, 2, 16, 16, "dot_bf16x2(a[i,p,k], b[p,k,j]) + 1", "f32");
 }
 
 // Whatever machine this is: what is emitted for those that multiply matrices in registers, and for what not.
@@ -183,7 +187,7 @@ TEST(RunCompiled, MultipliesMatricesInRegisters) {
     }}
   }}
 }})",
-        rows, summed, lanes, dot, dot == "dot_pairs" ? "f32" : "i32"));
+        rows, summed, lanes, dot, dot == "dot_bf16x2" ? "f32" : "i32"));
     Target target;
     target.architecture = Architecture::Arm64;
     target.cpu = this_machine().cpu;
@@ -191,11 +195,11 @@ TEST(RunCompiled, MultipliesMatricesInRegisters) {
     target.vector_registers = 32;
     return codegen::generate_text(kernel, target).find(instruction) != std::string::npos;
   };
-  EXPECT_TRUE(has_instruction(10, 6, 8, "dot_pairs", "bfmmla"));
-  EXPECT_TRUE(has_instruction(2, 2, 12, "dot_bytes", "usmmla"));
-  EXPECT_FALSE(has_instruction(3, 2, 12, "dot_bytes", "usmmla")) << "two rows at a time";
-  EXPECT_FALSE(has_instruction(4, 3, 12, "dot_pairs", "bfmmla")) << "two words at a time";
-  EXPECT_FALSE(has_instruction(4, 4, 6, "dot_pairs", "bfmmla")) << "four lanes at a time";
+  EXPECT_TRUE(has_instruction(10, 6, 8, "dot_bf16x2", "bfmmla"));
+  EXPECT_TRUE(has_instruction(2, 2, 12, "dot_i8x4", "usmmla"));
+  EXPECT_FALSE(has_instruction(3, 2, 12, "dot_i8x4", "usmmla")) << "two rows at a time";
+  EXPECT_FALSE(has_instruction(4, 3, 12, "dot_bf16x2", "bfmmla")) << "two words at a time";
+  EXPECT_FALSE(has_instruction(4, 4, 6, "dot_bf16x2", "bfmmla")) << "four lanes at a time";
 }
 
 // Several products to the same sums, of bf16 that lie side by side, and what is fetched for them.
@@ -219,12 +223,12 @@ TEST(RunCompiled, AddsProductsOfTilesToTheSameSums) {
       for k in 0..16 {{
         for j in 0..32 vector {{
           if {0} >= 0 {{
-            fetch b[1,k+16,j]
-            fetch b[0,k+16,j]
+            prefetch b[1,k+16,j]
+            prefetch b[0,k+16,j]
           }}
-          y[i+16*r,j] += dot_pairs(join_pairs(p[i+16*r,2*k], p[i+16*r,{1}]), b[1,k,j])
-          y[i+16*r,j] += dot_pairs(join_pairs(p[i+16*r,2*k], p[i+16*r,{1}]), b[0,k,j])
-          y[{2},j] += dot_pairs(join_pairs(p[i+16*r+16,2*k+2], p[i+16*r+16,2*k+3]), b[0,k,j])
+          y[i+16*r,j] += dot_bf16x2(pack_bf16x2(p[i+16*r,2*k], p[i+16*r,{1}]), b[1,k,j])
+          y[i+16*r,j] += dot_bf16x2(pack_bf16x2(p[i+16*r,2*k], p[i+16*r,{1}]), b[0,k,j])
+          y[{2},j] += dot_bf16x2(pack_bf16x2(p[i+16*r+16,2*k+2], p[i+16*r+16,2*k+3]), b[0,k,j])
         }}
       }}
     }}
@@ -265,11 +269,11 @@ TEST(RunCompiled, TakesNumbersApart) {
   expect_interpreted(
       R"(kernel k(x: f32[37]) -> (a: bf16[37], b: bf16[37], c: bf16[37], w: i32[37], zero: f32[37]) {
   for i in 0..37 vector {
-    a[i] = top_half(x[i])
-    b[i] = top_half(rest(x[i]))
-    c[i] = top_half(rest(rest(x[i])))
-    w[i] = join_pairs(top_half(x[i]), top_half(rest(x[i])))
-    zero[i] = rest(rest(rest(x[i])))
+    a[i] = round_down_to_bf16(x[i])
+    b[i] = round_down_to_bf16(bf16_remainder(x[i]))
+    c[i] = round_down_to_bf16(bf16_remainder(bf16_remainder(x[i])))
+    w[i] = pack_bf16x2(round_down_to_bf16(x[i]), round_down_to_bf16(bf16_remainder(x[i])))
+    zero[i] = bf16_remainder(bf16_remainder(bf16_remainder(x[i])))
   }
 })",
       {x});
@@ -285,16 +289,16 @@ TEST(RunCompiled, JoinsBytes) {
   }
   const loops::Kernel kernel = loops::parse_checked_kernel(R"(kernel k(x: u8[6,40]) -> (y: i32[3,37]) {
   for i in 0..37 vector {
-    y[0,i] = join_bytes(i32(x[5,36]), i32(x[5,37]), i32(x[5,38]), i32(x[5,39]))
-    y[1,i] = join_bytes(i32(x[1,i]), i32(x[1,i+1]), i32(x[1,i+2]), i32(x[1,i+3]))
-    y[2,i] = join_bytes(i32(x[0,3]), i32(x[1,4]), i32(x[2,5]), i32(x[3,6]) - 300)
+    y[0,i] = pack_i8x4(i32(x[5,36]), i32(x[5,37]), i32(x[5,38]), i32(x[5,39]))
+    y[1,i] = pack_i8x4(i32(x[1,i]), i32(x[1,i+1]), i32(x[1,i+2]), i32(x[1,i+3]))
+    y[2,i] = pack_i8x4(i32(x[0,3]), i32(x[1,4]), i32(x[2,5]), i32(x[3,6]) - 300)
   }
 })");
   EXPECT_EQ(widen<double>(run_compiled(kernel, {x}, {}).front()),
             widen<double>(loops::interpret(kernel, {x}).front()));
 }
 
-// Threads share the turns of nested loops, and may begin and end within a run of the innermost.
+// Threads share the iterations of nested loops, and may begin and end within a run of the innermost.
 TEST(RunCompiled, TakesTurnsFromAnywhereToAnywhere) {
   const loops::Kernel kernel = loops::parse_checked_kernel(R"(kernel k() -> (y: i64[2,3,n]) {
   for i in 0..2 parallel {
@@ -311,11 +315,12 @@ TEST(RunCompiled, TakesTurnsFromAnywhereToAnywhere) {
     for (int64_t begin = 0; begin <= 6 * n; ++begin)
       for (int64_t end = begin; end <= 6 * n; ++end) {
         std::vector<int64_t> got(static_cast<size_t>(6 * n)), wanted = got;
-        for (int64_t turn = begin; turn < end; ++turn)
-          wanted[static_cast<size_t>(turn)] = 6 * (turn % n) + 2 * (turn / n % 3) + turn / n / 3 + 1;
+        for (int64_t iteration = begin; iteration < end; ++iteration)
+          wanted[static_cast<size_t>(iteration)] =
+              6 * (iteration % n) + 2 * (iteration / n % 3) + iteration / n / 3 + 1;
         std::byte* const buffer = reinterpret_cast<std::byte*>(got.data());
         EXPECT_EQ(function(&buffer, &n, nullptr, begin, end), 0);
-        EXPECT_EQ(got, wanted) << "turns " << begin << " to " << end << " of " << 6 * n;
+        EXPECT_EQ(got, wanted) << "iterations " << begin << " to " << end << " of " << 6 * n;
       }
 }
 

@@ -1,12 +1,16 @@
 // Windows over single channels: a block reads an element once for all of its windows that share a row of it.
+#include "compile_here.h"
 #include "compiler/expect_compiled.h"
 
 namespace tenon {
+
+using compiler::CompileContext;
+
 namespace {
 
 // So many vectors of so many bytes.
-CompileOptions with_vectors(int registers, int bytes) {
-  CompileOptions options = without_cache();
+CompileContext with_vectors(int registers, int bytes) {
+  CompileContext options = without_cache();
   options.target.vector_registers = registers;
   options.target.vector_bytes = bytes;
   return options;
@@ -88,7 +92,7 @@ TEST(SlideWindows, BlocksLeaveRegistersForTheWindow) {
 }
 
 TEST(SlideWindows, NotWideOnesNorThoseOfPairsOfChannels) {
-  const CompileOptions options = with_vectors(32, 64);
+  const CompileContext options = with_vectors(32, 64);
   EXPECT_FALSE(has(kernels_in(*windows(64, 1, 26, 15), options), "f32[15,"));
   EXPECT_FALSE(has(kernels_in(*windows(64, 2, 14, 5), options), "f32[5,"));
 }

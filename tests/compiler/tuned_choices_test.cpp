@@ -9,6 +9,12 @@
 #include "base/temporary_folder.h"
 
 namespace tenon {
+
+using compiler::add_tuned;
+using compiler::read_tuned;
+using compiler::TunedChoices;
+using lowering::ContractionChoice;
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -27,7 +33,7 @@ class TunedChoicesTest : public testing::Test {
   TemporaryFolder folder_;
   const fs::path file_ = folder_.path() / "cache" / "tuned.json";
   const TunedChoices some_{{0xfedcba9876543210, {{.tile = 4, .tile_rows = 2, .filter_parts = 3}, 0.5, 0.25}},
-                           {7, {{.rows = 6, .vectors = 4, .row_blocks = false, .split = true}, 0.75, 0.5}}};
+                           {7, {{.rows = 6, .vectors = 4, .packed_a = false, .split = true}, 0.75, 0.5}}};
 };
 
 TEST_F(TunedChoicesTest, AreReadAsTheyWereWritten) {
@@ -65,7 +71,7 @@ TEST_F(TunedChoicesTest, AreIgnoredWhereTheyAreDamaged) {
        R"({"format": 1, "choices": [{"key": "7", "rows": 2.7, "before_ms": 1, "after_ms": 1}]})",
        R"({"format": 1, "choices": [{"key": "7", "rows": 18446744073709551615, "before_ms": 1, "after_ms": 1}]})",
        R"({"format": 1, "choices": [{"key": "7", "rows": "6", "before_ms": 1, "after_ms": 1}]})",
-       R"({"format": 1, "choices": [{"key": "7", "row_blocks": 1, "before_ms": 1, "after_ms": 1}]})"}) {
+       R"({"format": 1, "choices": [{"key": "7", "packed_a": 1, "before_ms": 1, "after_ms": 1}]})"}) {
     write(text);
     EXPECT_TRUE(read_tuned(file_).empty()) << text;
   }

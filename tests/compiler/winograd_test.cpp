@@ -1,8 +1,17 @@
-#include "schedule/winograd.h"
+#include "schedule/cpu/winograd.h"
 
+#include "compile_here.h"
 #include "compiler/expect_compiled.h"
 
 namespace tenon {
+
+using compiler::compile;
+using compiler::CompileContext;
+using compiler::kernels_of;
+using runtime::Program;
+using schedule::choose_winograd_tile;
+using schedule::Conv3x3;
+
 namespace {
 
 Target with_vectors_of(int64_t lanes) {
@@ -16,13 +25,15 @@ Target with_vectors_of(int64_t lanes) {
 
 TEST(Winograd, IsForImagesThatAreLargeBesideTheirWeights) {
   const Target target = with_vectors_of(16);
-  EXPECT_EQ(choose_tile({.height = 56, .width = 56, .channels = 64, .filters = 64}, target), 4);
-  EXPECT_EQ(choose_tile({.height = 14, .width = 14, .channels = 256, .filters = 256}, target), 2);
-  EXPECT_EQ(choose_tile({.height = 7, .width = 7, .channels = 512, .filters = 512}, target), std::nullopt);
-  EXPECT_EQ(choose_tile({.height = 56, .width = 56, .channels = 60, .filters = 64}, target), std::nullopt);
+  EXPECT_EQ(choose_winograd_tile({.height = 56, .width = 56, .channels = 64, .filters = 64}, target), 4);
+  EXPECT_EQ(choose_winograd_tile({.height = 14, .width = 14, .channels = 256, .filters = 256}, target), 2);
+  EXPECT_EQ(choose_winograd_tile({.height = 7, .width = 7, .channels = 512, .filters = 512}, target),
+            std::nullopt);
+  EXPECT_EQ(choose_winograd_tile({.height = 56, .width = 56, .channels = 60, .filters = 64}, target),
+            std::nullopt);
 }
 
-// However many threads it is cut into turns for, the same is computed.
+// However many threads it is cut into iterations for, the same is computed.
 TEST(Winograd, GivesTheSameBitsWithAnyThreads) {
   const std::unique_ptr<Graph> graph = read(R"(graph g(%x: f32[1,256,14,14], %w1: f32[256,256,3,3]) {
         %0 = conv(%x, %w1, strides=[1,1], dilations=[1,1], pads=[1,1,1,1])
@@ -31,7 +42,7 @@ TEST(Winograd, GivesTheSameBitsWithAnyThreads) {
   const Data inputs = inputs_for(*graph, {});
   std::optional<Tensor> first;
   for (const int threads : {1, 2, 16, 64}) {
-    CompileOptions options = without_cache();
+    CompileContext options = without_cache();
     options.threads = threads;
     const Tensor result = compile(*graph, options)->run(inputs).front().tensor();
     if (!first)
@@ -40,13 +51,13 @@ TEST(Winograd, GivesTheSameBitsWithAnyThreads) {
   }
 }
 
-// With 32 filters and one block there would be one turn, and the other cores would wait.
+// With 32 filters and one block there would be one iteration, and the other cores would wait.
 TEST(Winograd, KeepsAllCoresBusy) {
   const std::unique_ptr<Graph> graph = read(R"(graph g(%x: f32[1,128,28,28], %w1: f32[32,128,3,3]) {
         %0 = conv(%x, %w1, strides=[1,1], dilations=[1,1], pads=[1,1,1,1])
         return %0
       })");
-  CompileOptions options = without_cache();
+  CompileContext options = without_cache();
   options.target.cores = 2;
   options.target.caches.level2 = 2 << 20;
   std::string text;
@@ -59,15 +70,15 @@ TEST(Winograd, KeepsAllCoresBusy) {
 // Others would round otherwise.
 TEST(Winograd, IsChosenWhateverTheNumberOfCores) {
   for (const int bytes : {16, 32, 64})
-    for (const WindowSums& sums : {WindowSums{.height = 14, .width = 14, .channels = 128, .filters = 32},
-                                   WindowSums{.height = 14, .width = 14, .channels = 256, .filters = 256},
-                                   WindowSums{.height = 7, .width = 7, .channels = 512, .filters = 512},
-                                   WindowSums{.height = 56, .width = 56, .channels = 64, .filters = 64}}) {
+    for (const Conv3x3& sums : {Conv3x3{.height = 14, .width = 14, .channels = 128, .filters = 32},
+                                Conv3x3{.height = 14, .width = 14, .channels = 256, .filters = 256},
+                                Conv3x3{.height = 7, .width = 7, .channels = 512, .filters = 512},
+                                Conv3x3{.height = 56, .width = 56, .channels = 64, .filters = 64}}) {
       Target target = with_vectors_of(bytes);
       std::set<std::optional<int64_t>> chosen;
       for (const int cores : {1, 2, 3, 4, 64}) {
         target.cores = cores;
-        chosen.insert(choose_tile(sums, target));
+        chosen.insert(choose_winograd_tile(sums, target));
       }
       EXPECT_EQ(chosen.size(), 1U) << sums.height << ", vectors of " << bytes;
     }
@@ -149,7 +160,7 @@ TEST(Winograd, ErrsByFewMillionths) {
         %0 = conv(%x, %w, strides=[1,1], dilations=[1,1], pads=[1,1,1,1])
         return %0
       })");
-  CompileOptions options = without_cache();
+  CompileContext options = without_cache();
   options.target = with_vectors_of(4);
   options.target.architecture = this_machine().architecture;
   ASSERT_TRUE(has(kernels_in(*graph, options), "for element0 in 0..36 {"));
@@ -218,7 +229,7 @@ TEST(Winograd, IsLeftAloneWithoutChannels) {
 }
 
 TEST(Winograd, IsLeftAloneWhereBitsCount) {
-  CompileOptions options = without_cache();
+  CompileContext options = without_cache();
   options.numerics = NumericsBudget::Strict;
   std::string text;
   for (const loops::Kernel& kernel : kernels_of(*convolution({1, 64, 64, 24, 24}), options))

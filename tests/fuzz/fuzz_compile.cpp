@@ -8,6 +8,7 @@
 
 #include <fstream>
 
+#include "compile_here.h"
 #include "compiler/compile.h"
 #include "fuzz/expected.h"
 #include "fuzz/graph_main.h"
@@ -16,6 +17,11 @@
 #include "ir/print.h"
 
 namespace tenon {
+
+using compiler::compile;
+using compiler::CompileContext;
+using runtime::Program;
+
 namespace {
 
 constexpr unsigned kSecondsPerGraph = 30;
@@ -93,7 +99,7 @@ class Classes {
 };
 
 // Whether convolutions may be computed in tiles, of which all results see what is not finite in one.
-bool may_use_tiles(const Graph& graph, const CompileOptions& options) {
+bool may_use_tiles(const Graph& graph, const CompileContext& options) {
   bool convolves = false;
   for_each_graph(graph, [&](const Graph& each) {
     for (const Node* node : each.nodes())
@@ -105,7 +111,7 @@ bool may_use_tiles(const Graph& graph, const CompileOptions& options) {
 // One run of a graph by the reference evaluator, by which the program is measured.
 class Sample {
  public:
-  Sample(const Graph& graph, const Data& inputs, const CompileOptions& options) : expected_(graph, inputs) {
+  Sample(const Graph& graph, const Data& inputs, const CompileContext& options) : expected_(graph, inputs) {
     if (!may_use_tiles(graph, options))
       classes_.emplace(graph, inputs);
   }
@@ -122,7 +128,7 @@ class Sample {
 };
 
 // Nothing where the graph cannot run with the inputs, or they ask for more memory than there is.
-std::optional<Sample> try_sample(const Graph& graph, const Data& inputs, const CompileOptions& options) {
+std::optional<Sample> try_sample(const Graph& graph, const Data& inputs, const CompileContext& options) {
   try {
     if (!types_hold(graph, inputs))
       return std::nullopt;
@@ -136,8 +142,8 @@ std::optional<Sample> try_sample(const Graph& graph, const Data& inputs, const C
 
 // One of several ways to compile: each kernel by itself, and for older machines with shorter vectors, as far
 // as this one can run what is made for them; and all of these with strict numerics.
-CompileOptions options_for(uint64_t seed) {
-  CompileOptions options;
+CompileContext options_for(uint64_t seed) {
+  CompileContext options = here();
   if (seed / 4 % 2 == 0)
     options.numerics = NumericsBudget::Strict;
   const auto compile_for = [&](const char* cpu, int64_t vector_bytes, bool fused_multiply_add) {
@@ -164,7 +170,7 @@ CompileOptions options_for(uint64_t seed) {
 }
 
 // What is wrong with the program; empty where nothing is. All draws are run by the same one.
-std::string complaint(const Graph& graph, const std::vector<Data>& draws, const CompileOptions& options) {
+std::string complaint(const Graph& graph, const std::vector<Data>& draws, const CompileContext& options) {
   std::vector<std::optional<Sample>> samples;
   for (const Data& inputs : draws)
     samples.push_back(try_sample(graph, inputs, options));
@@ -194,7 +200,7 @@ std::string complaint(const Graph& graph, const std::vector<Data>& draws, const 
 
 void check(uint64_t seed) {
   GrowingGraph random(seed);
-  const CompileOptions options = options_for(seed);
+  const CompileContext options = options_for(seed);
   for (const std::unique_ptr<Graph>& graph : fuzz::graphs_of(random)) {
     std::vector<Data> draws;
     for (int draw = 0; draw < kDraws; ++draw)

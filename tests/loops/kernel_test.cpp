@@ -63,7 +63,7 @@ TEST(KernelText, SaysWhatIsFetched) {
   for i in 0..2 {
     for j in 0..n vector {
       y[i,j] = x[i,j]
-      fetch x[i+1,j]
+      prefetch x[i+1,j]
     }
   }
 }
@@ -73,7 +73,7 @@ TEST(KernelText, SaysWhatIsFetched) {
   x.mutable_data<float>()[4] = 5;
   EXPECT_TRUE(identical(interpret(parse_kernel(text), {x}).front(), x));
   EXPECT_EQ(check(parse_kernel("kernel k(x: f32[2], at: i64[2]) -> (y: f32[2]) {"
-                               "  y[0] = 0 fetch x[i] fetch x[0,1] fetch x[{at[0]}] }")),
+                               "  y[0] = 0 prefetch x[i] prefetch x[0,1] prefetch x[{at[0]}] }")),
             (std::vector<std::string>{"'i' is neither a loop around it nor a size of an input or output",
                                       "'x' has 1 dimensions, but is fetched with 2 indices",
                                       "where 'x' is fetched depends on data"}));

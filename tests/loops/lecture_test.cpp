@@ -38,7 +38,7 @@ TEST(Lecture, TilesAMatrixVectorProductByTwoAndTwo) {
   EXPECT_EQ(body_after("matvec", "parallelise(j)"),
             "declined: `c[i] += a[i,j] * b[j]` at i = 0, j = 1 must come after `c[i] += a[i,j] * b[j]` at i "
             "= 0, j = 0, "
-            "but would run at the same time, in another turn of j");
+            "but would run at the same time, in another iteration of j");
 }
 
 TEST(Lecture, TilesAMatrixProductTwice) {
@@ -51,7 +51,7 @@ TEST(Lecture, TilesAMatrixProductTwice) {
             "come after "
             "`c[i,j] += a[i,k] * b[k,j]` at i_o = 0, j_o = 0, k_o = 0, i = 0, j = 0, k = 0, but would run at "
             "the same "
-            "time, in another turn of k_o, where l = 1, m = 5, n = 1");
+            "time, in another iteration of k_o, where l = 1, m = 5, n = 1");
 }
 
 TEST(Lecture, UnrollsByFive) {
@@ -68,7 +68,7 @@ TEST(Lecture, UnrollsByFive) {
   EXPECT_EQ(body_after("running", "vectorise(x)"),
             "declined: `s[x+1] = s[x] + a[x]` at x = 1 must come after `s[x+1] = s[x] + a[x]` at x = 0, but "
             "would run at "
-            "the same time, in another turn of x");
+            "the same time, in another iteration of x");
 }
 
 TEST(Lecture, PermutesForTheLayout) {
@@ -114,7 +114,7 @@ TEST(Lecture, SkewsAStencilToTileItAndRunItInParallel) {
       "`a[t,i] = (a[t-1,i-1] + a[t-1,i] + a[t-1,i+1]) / 3` at t = 1, i = {}, but would run {}";
   EXPECT_EQ(body_after("stencil", "tile(t,i,4,8)"), fmt::format(kWhy, 8, 9, "before it"));
   EXPECT_EQ(body_after("stencil", "parallelise(t)"),
-            fmt::format(kWhy, 2, 1, "at the same time, in another turn of t"));
+            fmt::format(kWhy, 2, 1, "at the same time, in another iteration of t"));
   EXPECT_TRUE(body_after("stencil", "skew(t,i,1); tile(t,i,4,8); tile(t,i,2,2)").starts_with("  for k"));
   const std::string waves = body_after("stencil", "skew(t,i,2); permute(i,t); parallelise(t)");
   EXPECT_NE(waves.find("    for t in max(floor((i+1)/2)-31,1)..min(floor((i+1)/2),16) parallel {\n"),
@@ -137,7 +137,7 @@ TEST(Lecture, SplitsTheIndexSetToRemoveADependence) {
   EXPECT_EQ(body_after("first", "parallelise(j)"),
             "declined: `y[j] = y[0] * x[j]` at j = 1 must come after `y[j] = y[0] * x[j]` at j = 0, but "
             "would run at the "
-            "same time, in another turn of j, where n = 2");
+            "same time, in another iteration of j, where n = 2");
   EXPECT_TRUE(body_after("first", "peel(j,1); parallelise(j2)")
                   .ends_with("  for j2 in 1..n parallel {\n    y[j2] = y[0] * x[j2]\n  }\n}\n"));
 }

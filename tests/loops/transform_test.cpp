@@ -282,7 +282,7 @@ TEST(Unroll, LeavesManyStatementsThatCanStillBeRearranged) {
   EXPECT_EQ(
       after(kSweep, "unroll(j,32); parallelise(i)"),
       "declined: `y[i+1,j] = y[i,j] + x[i,j]` at i = 1, j = 0 must come after `y[i+1,j] = y[i,j] + x[i,j]` "
-      "at i = 0, j = 0, but would run at the same time, in another turn of i");
+      "at i = 0, j = 0, but would run at the same time, in another iteration of i");
 }
 
 TEST(Unroll, IsDeclinedForTooManyCopies) {
@@ -308,7 +308,7 @@ TEST(Parallelise, TakesRangesThatMultiplySizes) {
             "  for j in 1..n*m { y[j] = y[j-1] + 1 } }",
             "parallelise(j)"),
       "declined: `y[j] = y[j-1] + 1` at j = 2 must come after `y[j] = y[j-1] + 1` at j = 1, but would run at "
-      "the same time, in another turn of j, where m*n = 3");
+      "the same time, in another iteration of j, where m*n = 3");
 }
 
 TEST(Permute, SaysThatADependenceMayBeWhereItCannotBeTold) {
@@ -322,7 +322,7 @@ TEST(Permute, SaysThatADependenceMayBeWhereItCannotBeTold) {
       after("kernel k(x: f32[4], at: i64[4]) -> (y: f32[4]) { for i in 0..4 { y[{at[i]}] = x[i] } }",
             "parallelise(i)"),
       "declined: `y[{at[i]}] = x[i]` at i = 1 may have to come after `y[{at[i]}] = x[i]` at i = 0, but would "
-      "run at the same time, in another turn of i: which elements of y they use is not known");
+      "run at the same time, in another iteration of i: which elements of y they use is not known");
 }
 
 TEST(Tile, IsDeclinedWhereDecidingTakesTooLong) {
@@ -543,7 +543,7 @@ TEST(Skew, LetsAStencilBeTiledAndRunInParallel) {
   EXPECT_EQ(after(kStencil, "parallelise(s)"),
             "declined: `a[s,i] = (a[s-1,i-1] + a[s-1,i] + a[s-1,i+1]) / 3` at s = 2, i = 2 must come after "
             "`a[s,i] = (a[s-1,i-1] + a[s-1,i] + a[s-1,i+1]) / 3` at s = 1, i = 1, but would run at the same "
-            "time, in another turn of s");
+            "time, in another iteration of s");
   EXPECT_EQ(after(kStencil, "tile(s,i,4,4)"),
             "declined: `a[s,i] = (a[s-1,i-1] + a[s-1,i] + a[s-1,i+1]) / 3` at s = 2, i = 4 must come after "
             "`a[s,i] = (a[s-1,i-1] + a[s-1,i] + a[s-1,i+1]) / 3` at s = 1, i = 5, but would run before it");
@@ -590,14 +590,14 @@ TEST(Skew, LetsAWaveRunInParallel) {
       "declined: `a[s,i-s] = (a[s-1,i-s-1] + a[s-1,i-s] + a[s-1,i-s+1]) / 3` at i = 3, s = 2 must come after "
       "`a[s,i-s] = (a[s-1,i-s-1] + a[s-1,i-s] + a[s-1,i-s+1]) / 3` at i = 3, s = 1, but would run at the "
       "same "
-      "time, in another turn of s");
+      "time, in another iteration of s");
   // Tiles of one element along the skewed loop leave, within each, steps of time that need nothing of each
   // other.
   EXPECT_EQ(after(kStencil, "skew(s,i,2); tile(s,i,7,1); parallelise(s)").substr(0, 6), "kernel");
   EXPECT_EQ(after(kStencil, "skew(s,i,1); tile(s,i,7,1); parallelise(s)"),
             "declined: `a[s,i-s] = (a[s-1,i-s-1] + a[s-1,i-s] + a[s-1,i-s+1]) / 3` at s_o = 1, i_o = 3, s = "
             "2, i = 3 must come after `a[s,i-s] = (a[s-1,i-s-1] + a[s-1,i-s] + a[s-1,i-s+1]) / 3` at s_o = "
-            "1, i_o = 3, s = 1, i = 3, but would run at the same time, in another turn of s");
+            "1, i_o = 3, s = 1, i = 3, but would run at the same time, in another iteration of s");
 }
 
 TEST(Parallelise, IsDeclinedWhereTurnsMeet) {
@@ -605,8 +605,8 @@ TEST(Parallelise, IsDeclinedWhereTurnsMeet) {
   EXPECT_EQ(after(kMatvec, "parallelise(j)"),
             "declined: `c[i] += a[i,j] * b[j]` at i = 0, j = 1 must come after `c[i] += a[i,j] * b[j]` at i "
             "= 0, j = 0, "
-            "but would run at the same time, in another turn of j");
-  // Sums of several turns are added up after all.
+            "but would run at the same time, in another iteration of j");
+  // Sums of several iterations are added up after all.
   EXPECT_EQ(after(kMatvec, "vectorise(j)").substr(0, 6), "kernel");
 }
 
@@ -620,7 +620,7 @@ TEST(Parallelise, TakesABufferOfEachTurn) {
       after("kernel k(x: f32[4]) -> (y: f32[4]) { local t: f32[] for i in 0..4 { t[] = x[i] y[i] = t[] } }",
             "parallelise(i)"),
       "declined: `t[] = x[i]` at i = 1 must come after `t[] = x[i]` at i = 0, but would run at the same "
-      "time, in another turn of i");
+      "time, in another iteration of i");
 }
 
 constexpr std::string_view kArgmax = R"(kernel argmax(x: f32[4]) -> (m: f32[], k: i64[]) {{
@@ -636,11 +636,11 @@ TEST(Combine, KeepsItsOrderUnlessItIsUnordered) {
   EXPECT_EQ(
       after(fmt::format(kArgmax, ""), "vectorise(i)"),
       "declined: `m[], k[] larger= x[i], i` at i = 2 must come after `m[], k[] larger= x[i], i` at i = 1, "
-      "but would run at the same time, in another turn of i");
+      "but would run at the same time, in another iteration of i");
   EXPECT_EQ(after(fmt::format(kArgmax, "unordered "), "vectorise(i)").substr(0, 6), "kernel");
   EXPECT_EQ(after(fmt::format(kArgmax, "unordered "), "parallelise(i)"),
             "declined: `m[], k[] larger= x[i], i` at i = 2 must come after `m[], k[] larger= x[i], i` at i = "
-            "1, but would run at the same time, in another turn of i");
+            "1, but would run at the same time, in another iteration of i");
 }
 
 TEST(Combine, IsFreeOnlyWhereAllPlacesMeet) {
@@ -651,7 +651,7 @@ TEST(Combine, IsFreeOnlyWhereAllPlacesMeet) {
             "  for i in 0..4 { m[i], k[] c= x[i], x[i] } }",
             "vectorise(i)"),
       "declined: `m[i], k[] c= x[i], x[i]` at i = 1 must come after `m[i], k[] c= x[i], x[i]` at i = 0, but "
-      "would run at the same time, in another turn of i");
+      "would run at the same time, in another iteration of i");
 }
 
 TEST(Combine, CalledReadIsNoRead) {
@@ -660,7 +660,7 @@ TEST(Combine, CalledReadIsNoRead) {
             "  for i in 0..4 { y[] read= x[i] } }",
             "parallelise(i)"),
       "declined: `y[] read= x[i]` at i = 1 must come after `y[] read= x[i]` at i = 0, but would run at the "
-      "same time, in another turn of i");
+      "same time, in another iteration of i");
 }
 
 TEST(Divide, RemovesAGuard) {

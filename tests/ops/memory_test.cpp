@@ -1,6 +1,7 @@
 #include "ir/graph_text.h"
 
 namespace tenon {
+
 namespace {
 
 TEST(Memory, MovesNoElement) {

@@ -2,11 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include "compile_here.h"
 #include "ir/parse.h"
 #include "ops/registry.h"
 #include "verify/sample_inputs.h"
 
 namespace tenon {
+
+using compiler::ExplainedProgram;
+
 namespace {
 
 class Measure : public ::testing::Test {
@@ -15,7 +19,7 @@ class Measure : public ::testing::Test {
 
   static Measurement measurement_of(std::string_view text, int threads = 1, double seconds = 0) {
     const std::unique_ptr<Graph> graph = parse(text);
-    const ExplainedProgram compiled = compile_explained(*graph);
+    const ExplainedProgram compiled = compile_explained(*graph, here());
     return measure(*compiled.program, compiled.fusion, sample_inputs(*graph),
                    {.threads = threads, .seconds = seconds});
   }

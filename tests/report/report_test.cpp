@@ -5,21 +5,28 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "compile_here.h"
 #include "frontends/read_model.h"
 #include "ir/graph_text.h"
 #include "report/page.h"
 #include "verify/sample_inputs.h"
 
 namespace tenon {
+
+using runtime::ElementError;
+
 namespace {
 
 using Json = nlohmann::ordered_json;
 
 Json report_of(Graph& graph, const std::string& not_verified = "it takes long") {
   const Data inputs = sample_inputs(graph);
-  return make_report(
-      graph, inputs,
-      {.model = "m", .version = "1", .measure = {.threads = 1, .seconds = 0}, .not_verified = not_verified});
+  return make_report(graph, inputs,
+                     {.model = "m",
+                      .version = "1",
+                      .compile = here(),
+                      .measure = {.threads = 1, .seconds = 0},
+                      .not_verified = not_verified});
 }
 
 Json report_of_builtin(const std::string& name) {
@@ -148,9 +155,9 @@ TEST(Report, SaysWhatVerifyingFound) {
 
 TEST(Report, SymbolicSizesAreThoseOfTheInputs) {
   const std::unique_ptr<Graph> graph = parse_graph("graph(%x: f32[batch,4]) { %y = relu(%x) return %y }");
-  const Json report =
-      make_report(*graph, {Tensor(DType::F32, {3, 4})},
-                  {.model = "m", .version = "1", .measure = {.seconds = 0}, .not_verified = "no"});
+  const Json report = make_report(
+      *graph, {Tensor(DType::F32, {3, 4})},
+      {.model = "m", .version = "1", .compile = here(), .measure = {.seconds = 0}, .not_verified = "no"});
   EXPECT_EQ(report["summary"]["sizes"].dump(), R"({"batch":3})");
   EXPECT_EQ(report["kernels"][0]["bytes"], 2 * 3 * 4 * 4);
 }
@@ -160,8 +167,11 @@ TEST(Report, AnErrorNamesTheNodesOfTheUser) {
   const std::unique_ptr<Graph> graph =
       parse_graph(R"(graph(%t: f32[4,2], %i: i64[3]) { %y = gather(%t, %i) from "embedding" return %y })");
   const Data inputs{Tensor(DType::F32, {4, 2}), Tensor::of<int64_t>({1, 2, 9})};
-  const ReportOptions options{
-      .model = "m", .version = "1", .measure = {.seconds = 0}, .not_verified = "it takes long"};
+  const ReportOptions options{.model = "m",
+                              .version = "1",
+                              .compile = here(),
+                              .measure = {.seconds = 0},
+                              .not_verified = "it takes long"};
   expect_error<ElementError>(
       [&] { make_report(*graph, inputs, options); },
       "node \"embedding\": an index is out of range, or an integer is divided by zero");

@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 namespace tenon {
+
+using runtime::MemoryPool;
+
 namespace {
 
 constexpr int64_t kBytes = MemoryPool::kLeastBytes;

@@ -6,6 +6,11 @@
 #include "tensor/tensor.h"
 
 namespace tenon {
+
+using runtime::Lifetime;
+using runtime::MemoryPlan;
+using runtime::MemoryPlanner;
+
 namespace {
 
 TEST(PlanMemory, SharesMemoryOfWhatIsNeverAliveTogether) {

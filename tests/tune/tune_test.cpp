@@ -137,8 +137,8 @@ TEST(PrintTuning, SaysWhatWasAdopted) {
   result.contractions.push_back({.key = 2,
                                  .sources = {"/classifier/MatMul"},
                                  .tried = 2,
-                                 .before = {.rows = 13, .vectors = 2, .row_blocks = true},
-                                 .after = {.rows = 13, .vectors = 2, .row_blocks = true},
+                                 .before = {.rows = 13, .vectors = 2, .packed_a = true},
+                                 .after = {.rows = 13, .vectors = 2, .packed_a = true},
                                  .seconds_before = 1e-3,
                                  .seconds_after = 1e-3});
   result.seconds_before = 3e-3;
@@ -179,7 +179,7 @@ TEST(PrintTuning, BreaksLinesThatAreTooLong) {
   result.contractions.push_back({.key = 1,
                                  .sources = {std::string(200, 'x')},
                                  .tried = 1,
-                                 .before = {.tile = 0, .rows = 14, .vectors = 2, .row_blocks = true},
+                                 .before = {.tile = 0, .rows = 14, .vectors = 2, .packed_a = true},
                                  .after = {.tile = 4, .tile_rows = 10, .filter_parts = 20},
                                  .seconds_before = 2e-3,
                                  .seconds_after = 1e-3});

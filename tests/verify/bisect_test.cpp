@@ -8,6 +8,7 @@
 #include "tensor/npy.h"
 
 namespace tenon {
+
 namespace {
 
 const Pattern x = any("x"), y = any("y");

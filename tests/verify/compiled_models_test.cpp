@@ -2,6 +2,7 @@
 // same bits however many threads compute.
 #include <gtest/gtest.h>
 
+#include "compile_here.h"
 #include "compiler/compile.h"
 #include "corpora.h"
 #include "frontends/read_model.h"
@@ -10,6 +11,10 @@
 #include "verify/compare.h"
 
 namespace tenon {
+
+using compiler::compile;
+using runtime::Program;
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -30,7 +35,7 @@ void check_compiled(const Graph& graph, const Data& inputs, NumericsBudget numer
   const std::unique_ptr<Graph> optimised = graph.clone();
   Journal journal(numerics);
   optimize(*optimised, journal);
-  const std::unique_ptr<Program> program = compile(*optimised);
+  const std::unique_ptr<Program> program = compile(*optimised, here());
   const Data expected = evaluate(graph, inputs), actual = program->run(inputs, {.threads = 1});
   for (size_t i = 0; i < expected.size(); ++i) {
     const Comparison comparison = compare(actual[i].tensor(), expected[i].tensor(), tolerance);

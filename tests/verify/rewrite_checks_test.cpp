@@ -9,6 +9,7 @@
 #include "verify/random_inputs.h"
 
 namespace tenon {
+
 namespace {
 
 Verdict verdict(const Tensor& actual, const Tensor& expected, Numerics numerics) {

@@ -6,6 +6,7 @@
 #include "rewrite/apply.h"
 
 namespace tenon {
+
 namespace {
 
 const Pattern x = any("x"), y = any("y");

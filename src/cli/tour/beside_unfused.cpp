@@ -5,13 +5,17 @@
 
 namespace tenon::cli {
 
+using compiler::Needs;
+
 std::vector<Contender> measure_beside_unfused(const Graph& fused, const Graph& unfused) {
   constexpr double kSeconds = 1;
   std::vector<Contender> contenders;
   contenders.push_back({.name = "tenon"});
   contenders.push_back({.name = "node by node"});
-  contenders[0].compile(fused, 0, {});
-  contenders[1].compile(unfused, 0, {.fuse = false});
+  contenders[0].compile(fused, 0, api::default_context());
+  compiler::CompileContext by_node = api::default_context();
+  by_node.fuse = false;
+  contenders[1].compile(unfused, 0, by_node);
   measure(contenders, sample_inputs(fused), kSeconds, {.threads = this_machine().cores});
   return contenders;
 }

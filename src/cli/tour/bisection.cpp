@@ -10,6 +10,7 @@
 #include "rewrite/apply.h"
 
 namespace tenon::cli {
+
 namespace {
 
 void forget_scales(Graph& graph, Journal& journal) {

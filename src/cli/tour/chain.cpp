@@ -8,6 +8,9 @@
 #include "report/ceilings.h"
 
 namespace tenon::cli {
+
+using compiler::FusedKernel;
+
 namespace {
 
 constexpr double kGiga = 1e9;
@@ -41,7 +44,7 @@ void show_chain(Screen& screen) {
   CeilingMeter meter(this_machine().cores);
   meter.measure();
   double bytes = 0, operations = 0;
-  for (const FusedKernel& kernel : fusion_of(*graph).after) {
+  for (const FusedKernel& kernel : fusion_of(*graph, api::default_context()).after) {
     bytes += static_cast<double>(*kernel.cost.bytes.evaluate({}));
     operations += static_cast<double>(*kernel.cost.operations.evaluate({}));
   }

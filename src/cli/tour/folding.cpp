@@ -8,6 +8,9 @@
 #include "frontends/builtin/builtin.h"
 
 namespace tenon::cli {
+
+using compiler::Needs;
+
 namespace {
 
 // The ops that what flows in goes through; those of weights alone are computed when the model is compiled.

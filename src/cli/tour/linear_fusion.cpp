@@ -5,10 +5,17 @@
 #include "frontends/builtin/builtin.h"
 
 namespace tenon::cli {
+
+using compiler::fusion_of;
+using compiler::kernels_of;
+using compiler::print_fusion;
+using compiler::print_kernels;
+using runtime::Program;
+
 namespace {
 
 std::string fusion_text(const Graph& graph) {
-  return lines_with(print_fusion(fusion_of(graph), this_machine(), {}),
+  return lines_with(print_fusion(fusion_of(graph, api::default_context()), this_machine(), {}),
                     {"became", "operations,", ": ", "moved"});
 }
 
@@ -20,7 +27,7 @@ void show_linear_fusion(Screen& screen) {
   screen.subheading("relu(linear(x)):");
   screen.excerpt(fusion_text(*linear));
   const std::unique_ptr<Program> program = compile_model(*linear);
-  screen.excerpt(print_kernels(*program, kernels_of(*linear)));
+  screen.excerpt(print_kernels(*program, kernels_of(*linear, api::default_context())));
   const std::unique_ptr<Graph> product = builtin::make_model("matmul_bias_relu");
   optimize_model(*product);
   screen.subheading("relu(matmul(x, weight) + bias):");

@@ -3,10 +3,13 @@
 #include "cli/compare_kernels.h"
 #include "cli/milliseconds.h"
 #include "cli/tour/steps.h"
-#include "compiler/run_kernel.h"
+#include "codegen/run_kernel.h"
 #include "loops/transform.h"
 
 namespace tenon::cli {
+
+using codegen::run_compiled;
+
 namespace {
 
 using loops::Kernel;
@@ -60,7 +63,7 @@ void show_loops(Screen& screen) {
                              format_seconds(seconds_of(matmul)), format_seconds(seconds_of(tiled))));
 
   const Kernel matvec = loops::parse_checked_kernel(kMatvec);
-  screen.subheading("Turns that add to one sum cannot run at once:");
+  screen.subheading("Iterations that add to one sum cannot run at once:");
   screen.excerpt(loops::print(matvec));
   const loops::Step refused = loops::apply_steps(matvec, "parallelise(j)").back();
   screen.notes(fmt::format("{} is declined: {}", refused.text, refused.result.declined));

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "api/default_context.h"
 #include "base/units.h"
 #include "base/write_file.h"
 #include "cli/tour/steps.h"
@@ -20,6 +21,7 @@ std::string make_page() {
   return page_of(make_report(*graph, inputs,
                              {.model = "builtin:resnet_block",
                               .version = TENON_VERSION,
+                              .compile = api::default_context(),
                               .measure = {.threads = this_machine().cores, .seconds = 0.5}}));
 }
 

@@ -20,22 +20,22 @@ class ControlEmitter : protected ScalarEmitter {
   template <class Body>
   llvm::Value* count(llvm::Value* begin, llvm::Value* end, int64_t step, int64_t reach, Body&& body) {
     auto *head = llvm::BasicBlock::Create(context_, "head", function_),
-         *turn = llvm::BasicBlock::Create(context_, "turn", function_),
+         *iteration = llvm::BasicBlock::Create(context_, "iteration", function_),
          *after = llvm::BasicBlock::Create(context_, "after", function_);
-    // Asked before the first turn and after each, so that what the body needs can be computed before it.
+    // Asked before the first iteration and after each, so that what the body needs can be computed before it.
     llvm::Value* limit = builder_.CreateSub(end, builder_.getInt64(reach));
     llvm::BasicBlock* before = builder_.GetInsertBlock();
     builder_.CreateCondBr(builder_.CreateICmpSLE(begin, limit), head, after);
     builder_.SetInsertPoint(head);
-    builder_.CreateBr(turn);
-    builder_.SetInsertPoint(turn);
+    builder_.CreateBr(iteration);
+    builder_.SetInsertPoint(iteration);
     llvm::PHINode* variable = builder_.CreatePHI(builder_.getInt64Ty(), 2);
     variable->addIncoming(begin, head);
     body(variable);
     llvm::Value* next = builder_.CreateAdd(variable, builder_.getInt64(step), "", true, true);
     variable->addIncoming(next, builder_.GetInsertBlock());
     llvm::BasicBlock* last = builder_.GetInsertBlock();
-    builder_.CreateCondBr(builder_.CreateICmpSLE(next, limit), turn, after);
+    builder_.CreateCondBr(builder_.CreateICmpSLE(next, limit), iteration, after);
     builder_.SetInsertPoint(after);
     llvm::PHINode* reached = builder_.CreatePHI(builder_.getInt64Ty(), 2);
     reached->addIncoming(begin, before);

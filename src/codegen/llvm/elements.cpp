@@ -3,7 +3,7 @@
 #include <llvm/IR/Intrinsics.h>
 
 #include "base/error.h"
-#include "codegen/phases.h"
+#include "loops/parallel_regions.h"
 
 namespace tenon::codegen {
 
@@ -31,7 +31,7 @@ bool is_narrow(DType dtype) { return dtype == DType::F16 || dtype == DType::BF16
 }  // namespace
 
 llvm::Type* register_type(llvm::LLVMContext& context, DType dtype, int64_t lanes) {
-  CHECK(has_code(dtype), "code for {}", dtype);
+  CHECK(loops::has_code(dtype), "code for {}", dtype);
   if (dtype == DType::F64)
     return with_lanes(llvm::Type::getDoubleTy(context), lanes);
   if (is_float(dtype))

@@ -9,8 +9,8 @@
 #include <set>
 
 #include "base/error.h"
-#include "codegen/llvm/dot_bytes.h"
-#include "codegen/llvm/dot_pairs.h"
+#include "codegen/llvm/dot_bf16x2.h"
+#include "codegen/llvm/dot_i8x4.h"
 #include "codegen/llvm/tiles.h"
 #include "codegen/vectors.h"
 
@@ -21,7 +21,6 @@ using llvm::Value;
 using loops::Assign;
 using loops::Buffer;
 using loops::Call;
-using loops::Fetch;
 using loops::Function;
 using loops::Guard;
 using loops::Kernel;
@@ -29,17 +28,18 @@ using loops::Local;
 using loops::Loop;
 using loops::Mark;
 using loops::Place;
+using loops::Prefetch;
 using loops::Scalar;
 using loops::Statement;
 
-constexpr int64_t kMostTurnsUnrolled = 64, kMostVectorsUnrolled = 4;
+constexpr int64_t kMostIterationsUnrolled = 64, kMostVectorsUnrolled = 4;
 
 class Emitter : private TileEmitter {
  public:
   Emitter(const Kernel& kernel, const Target& target, llvm::Module& module)
       : TileEmitter(target, module), kernel_(kernel), module_(module) {}
 
-  void emit(const Phase& phase, const std::string& name) {
+  void emit(const loops::ParallelRegion& region, const std::string& name) {
     llvm::Type *pointer = builder_.getPtrTy(), *number = builder_.getInt64Ty();
     function_ = llvm::Function::Create(
         llvm::FunctionType::get(number, {pointer, pointer, pointer, number, number}, false),
@@ -53,10 +53,10 @@ class Emitter : private TileEmitter {
     builder_.SetInsertPoint(entry_);
     read_arguments();
     builder_.SetInsertPoint(start);
-    if (phase.parallel.empty())
-      run(phase.body);
+    if (region.parallel.empty())
+      run(region.body);
     else
-      run_turns(phase);
+      run_iterations(region);
     if (streams_ && target_.architecture == Architecture::X86_64)  // others must find what was written
       builder_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
     release_tiles();
@@ -122,36 +122,37 @@ class Emitter : private TileEmitter {
   void run(const Local& local) {
     const Buffer& buffer = local.buffer;
     Storage storage{nullptr, buffer.dtype, buffer.sizes};
-    if (lies_on_stack(buffer)) {
+    if (loops::lies_on_stack(buffer)) {
       llvm::AllocaInst* place = variable(llvm::ArrayType::get(
-          builder_.getInt8Ty(), static_cast<uint64_t>(*padded_bytes(buffer).constant())));
+          builder_.getInt8Ty(), static_cast<uint64_t>(*loops::padded_bytes(buffer).constant())));
       place->setAlignment(llvm::Align(64));
       storage.pointer = place;
     } else {
       storage.pointer =
           builder_.CreateGEP(builder_.getInt8Ty(), function_->getArg(2), indices_.value(scratch_used_));
-      scratch_used_ = scratch_used_ + padded_bytes(buffer);
+      scratch_used_ = scratch_used_ + loops::padded_bytes(buffer);
     }
     storage_.insert_or_assign(buffer.name, storage);
   }
 
   void run(const Call& call) { throw unsupported("kernel {} calls {}", kernel_.name, call.routine); }
 
-  void run(const Fetch& each) { fetch(each.place); }
+  void run(const Prefetch& each) { fetch(each.place); }
 
   void run(const Guard& guard) {
     run_where(condition_of(guard), [&] { run(guard.body); });
   }
 
-  // The turns that the caller asks for, numbered through all of the nested loops. Where the outer ones stand
-  // is found out once for each run of the innermost, because dividing takes longer than many a turn.
-  void run_turns(const Phase& phase) {
+  // The iterations that the caller asks for, numbered through all of the nested loops. Where the outer ones
+  // stand is found out once for each run of the innermost, because dividing takes longer than many a
+  // iteration.
+  void run_iterations(const loops::ParallelRegion& region) {
     std::vector<Value*> counts;
-    for (const Loop& loop : phase.parallel)
-      counts.push_back(indices_.value(turns_of(loop)));
+    for (const Loop& loop : region.parallel)
+      counts.push_back(indices_.value(loops::iterations_of(loop)));
     Value *begin = function_->getArg(3), *end = function_->getArg(4);
     if (counts.size() == 1)
-      return run_turns(phase.parallel.front(), begin, end, phase.body);
+      return run_iterations(region.parallel.front(), begin, end, region.body);
     const auto pick = [&](llvm::Intrinsic::ID which, Value* a, Value* b) {
       return builder_.CreateBinaryIntrinsic(which, a, b);
     };
@@ -162,30 +163,31 @@ class Emitter : private TileEmitter {
     count(builder_.CreateUDiv(begin, inner), last_run, 1, 1, [&](Value* run) {
       Value* const first = builder_.CreateMul(run, inner);
       for (size_t i = counts.size() - 1; i-- > 0;) {
-        set_turn(phase.parallel[i], i == 0 ? run : builder_.CreateURem(run, counts[i]));
+        set_turn(region.parallel[i], i == 0 ? run : builder_.CreateURem(run, counts[i]));
         run = i == 0 ? run : builder_.CreateUDiv(run, counts[i]);
       }
-      run_turns(phase.parallel.back(), builder_.CreateSub(pick(llvm::Intrinsic::smax, begin, first), first),
-                pick(llvm::Intrinsic::smin, builder_.CreateSub(end, first), inner), phase.body);
+      run_iterations(region.parallel.back(),
+                     builder_.CreateSub(pick(llvm::Intrinsic::smax, begin, first), first),
+                     pick(llvm::Intrinsic::smin, builder_.CreateSub(end, first), inner), region.body);
     });
   }
-  void run_turns(const Loop& loop, Value* begin, Value* end, const std::vector<Statement>& body) {
-    count(begin, end, 1, 1, [&](Value* turn) {
-      set_turn(loop, turn);
+  void run_iterations(const Loop& loop, Value* begin, Value* end, const std::vector<Statement>& body) {
+    count(begin, end, 1, 1, [&](Value* iteration) {
+      set_turn(loop, iteration);
       run(body);
     });
   }
-  void set_turn(const Loop& loop, Value* turn) {
-    indices_.set(
-        loop.variable,
-        builder_.CreateAdd(indices_.value(loop.begin),
-                           builder_.CreateMul(turn, builder_.getInt64(static_cast<uint64_t>(loop.step)))));
+  void set_turn(const Loop& loop, Value* iteration) {
+    indices_.set(loop.variable,
+                 builder_.CreateAdd(
+                     indices_.value(loop.begin),
+                     builder_.CreateMul(iteration, builder_.getInt64(static_cast<uint64_t>(loop.step)))));
   }
 
   void run(const Loop& loop) {
-    const std::optional<int64_t> turns = turns_of(loop).constant();
-    if (loop.mark == Mark::Unrolled && turns && *turns <= kMostTurnsUnrolled) {
-      for (int64_t i = 0; i < *turns; ++i) {
+    const std::optional<int64_t> iterations = loops::iterations_of(loop).constant();
+    if (loop.mark == Mark::Unrolled && iterations && *iterations <= kMostIterationsUnrolled) {
+      for (int64_t i = 0; i < *iterations; ++i) {
         indices_.set(loop.variable,
                      builder_.CreateAdd(indices_.value(loop.begin),
                                         builder_.getInt64(static_cast<uint64_t>(i * loop.step))));
@@ -208,19 +210,19 @@ class Emitter : private TileEmitter {
     });
   }
 
-  // Whole vectors of turns; then the rest, in one vector of which only some lanes matter, or one by one.
+  // Whole vectors of iterations; then the rest, in one vector of which only some lanes matter, or one by one.
   void run_vectors(const Loop& loop) {
     const int64_t lanes = lanes_for(loop, target_);
     const std::vector<const Assign*> folded = find_folded(loop);
     for (const Assign* assign : folded)
       start_partial_results(*assign, lanes);
     Value *begin = indices_.value(loop.begin), *end = indices_.value(loop.end);
-    std::optional<int64_t> turns = turns_of(loop).constant();
+    std::optional<int64_t> iterations = loops::iterations_of(loop).constant();
     std::optional<Dim> known_begin = loop.begin;
     if (Value* aligned = begin_stream(loop, begin, end)) {
       run_some(loop, begin, aligned);
       begin = aligned;
-      turns.reset();
+      iterations.reset();
       known_begin.reset();
     }
     lanes_ = Lanes{loop.variable, lanes, known_begin};
@@ -229,8 +231,8 @@ class Emitter : private TileEmitter {
       run(loop.body);
     };
     Value* rest = begin;
-    if (turns && *turns / lanes <= kMostVectorsUnrolled)
-      for (int64_t i = 0; i < *turns / lanes;
+    if (iterations && *iterations / lanes <= kMostVectorsUnrolled)
+      for (int64_t i = 0; i < *iterations / lanes;
            ++i, rest = builder_.CreateAdd(begin, builder_.getInt64(static_cast<uint64_t>(i * lanes))))
         run_lanes(rest);
     else
@@ -238,15 +240,15 @@ class Emitter : private TileEmitter {
     lanes_.reset();
     streamed_ = nullptr;
     const bool masks = can_mask(loop.body, target_);
-    if (masks && !(turns && *turns % lanes == 0))
+    if (masks && !(iterations && *iterations % lanes == 0))
       run_some(loop, rest, end);
     for (const Assign* assign : folded)
       finish_partial_results(*assign, lanes);
-    if (!masks && !(turns && *turns % lanes == 0))
+    if (!masks && !(iterations && *iterations % lanes == 0))
       run_serially(loop, rest, end);
   }
 
-  // Fewer turns than a vector has lanes: in one of which only the first lanes matter, or one by one.
+  // Fewer iterations than a vector has lanes: in one of which only the first lanes matter, or one by one.
   void run_some(const Loop& loop, Value* begin, Value* end) {
     if (!can_mask(loop.body, target_))
       return run_serially(loop, begin, end);
@@ -264,8 +266,8 @@ class Emitter : private TileEmitter {
     });
   }
 
-  // Where the loop writes an output that is streamed, one element after the other: from which turn on whole
-  // registers are written, which alone can pass the caches. Null where it does not.
+  // Where the loop writes an output that is streamed, one element after the other: from which iteration on
+  // whole registers are written, which alone can pass the caches. Null where it does not.
   Value* begin_stream(const Loop& loop, Value* begin, Value* end) {
     for (const Statement& statement : loop.body) {
       const auto* assign = std::get_if<Assign>(&statement);
@@ -324,7 +326,7 @@ class Emitter : private TileEmitter {
     const Scalar& value = assign.values.front();
     if (assign.combine != "+" || value.kind() != Scalar::Kind::Apply)
       return false;
-    return value.function() == Function::DotBytes || value.function() == Function::DotPairs ||
+    return value.function() == Function::DotI8x4 || value.function() == Function::DotBf16x2 ||
            ((value.dtype() == DType::F32 || value.dtype() == DType::F64) &&
             value.function() == Function::Multiply && target_.fused_multiply_add);
   }
@@ -344,10 +346,10 @@ class Emitter : private TileEmitter {
     }
     Value* result = nullptr;
     switch (assign.values.front().function()) {
-      case Function::DotBytes:
+      case Function::DotI8x4:
         result = emit_dot_bytes(builder_, there, a, b, target_);
         break;
-      case Function::DotPairs:
+      case Function::DotBf16x2:
         result = emit_dot_pairs(builder_, there, a, b, target_);
         break;
       default:
@@ -388,7 +390,7 @@ class Emitter : private TileEmitter {
     return results;
   }
 
-  // One result per lane, of the turns that ran in it.
+  // One result per lane, of the iterations that ran in it.
   struct Partial {
     std::vector<llvm::AllocaInst*> values;
     llvm::AllocaInst* begun;  // whether any did: combines of one's own have no neutral value to start from
@@ -472,9 +474,9 @@ class Emitter : private TileEmitter {
 
 }  // namespace
 
-void emit(const Kernel& kernel, const Phase& phase, const std::string& name, const Target& target,
-          llvm::Module& module) {
-  Emitter(kernel, target, module).emit(phase, name);
+void emit(const Kernel& kernel, const loops::ParallelRegion& region, const std::string& name,
+          const Target& target, llvm::Module& module) {
+  Emitter(kernel, target, module).emit(region, name);
 }
 
 }  // namespace tenon::codegen

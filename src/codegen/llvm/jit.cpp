@@ -15,6 +15,9 @@
 #include "codegen/llvm/emit.h"
 
 namespace tenon::codegen {
+
+using runtime::KernelFunction;
+
 namespace {
 
 void initialise() {
@@ -63,9 +66,9 @@ std::unique_ptr<llvm::Module> make_module(const loops::Kernel& kernel, const Tar
   auto module = std::make_unique<llvm::Module>("kernel", context);
   module->setTargetTriple(machine.getTargetTriple().str());
   module->setDataLayout(machine.createDataLayout());
-  const std::vector<Phase> phases = phases_of(kernel);
-  for (size_t i = 0; i < phases.size(); ++i)
-    emit(kernel, phases[i], fmt::format("phase_{}", i), target, *module);
+  const std::vector<loops::ParallelRegion> regions = loops::parallel_regions_of(kernel);
+  for (size_t i = 0; i < regions.size(); ++i)
+    emit(kernel, regions[i], fmt::format("phase_{}", i), target, *module);
   std::string problem;
   llvm::raw_string_ostream text(problem);
   CHECK(!llvm::verifyModule(*module, &text), "the code of kernel {} is no LLVM IR: {}", kernel.name, problem);
@@ -135,7 +138,7 @@ Jit::Jit() : session_(std::make_unique<Session>()) {
 
 Jit::~Jit() = default;
 
-std::vector<KernelFunction> Jit::load(const std::string& object, size_t phases) {
+std::vector<KernelFunction> Jit::load(const std::string& object, size_t regions) {
   llvm::orc::LLJIT& jit = *session_->jit;
   // A space of its own, as all objects have the same names in them.
   auto space = jit.createJITDylib(fmt::format("kernel{}", session_->loaded++));
@@ -144,7 +147,7 @@ std::vector<KernelFunction> Jit::load(const std::string& object, size_t phases) 
   if (llvm::Error error = jit.addObjectFile(*space, llvm::MemoryBuffer::getMemBufferCopy(object)))
     refuse(std::move(error));
   std::vector<KernelFunction> functions;
-  for (size_t i = 0; i < phases; ++i) {
+  for (size_t i = 0; i < regions; ++i) {
     auto address = jit.lookup(*space, fmt::format("phase_{}", i));
     if (!address)
       refuse(address.takeError());

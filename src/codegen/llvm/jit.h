@@ -7,12 +7,12 @@
 
 #include "codegen/object_cache.h"
 #include "loops/kernel.h"
-#include "runtime/kernel_function.h"
+#include "runtime/cpu/kernel_function.h"
 #include "target/target.h"
 
 namespace tenon::codegen {
 
-// An object file with one function for each phase of a kernel: phase_0, phase_1, …. May run on several
+// An object file with one function for each region of a kernel: phase_0, phase_1, …. May run on several
 // threads at once. With a cache, it comes from there where it can.
 std::string generate_object(const loops::Kernel& kernel, const Target& target,
                             const std::optional<ObjectCache>& cache = std::nullopt);
@@ -26,9 +26,9 @@ class Jit {
   Jit();
   ~Jit();
 
-  // The functions that an object file holds, one for each phase. Throws InternalError on one that cannot be
+  // The functions that an object file holds, one for each region. Throws InternalError on one that cannot be
   // loaded.
-  std::vector<KernelFunction> load(const std::string& object, size_t phases);
+  std::vector<runtime::KernelFunction> load(const std::string& object, size_t regions);
 
  private:
   struct Session;

@@ -4,8 +4,8 @@
 #include <array>
 #include <bit>
 
-#include "codegen/llvm/dot_bytes.h"
-#include "codegen/llvm/dot_pairs.h"
+#include "codegen/llvm/dot_bf16x2.h"
+#include "codegen/llvm/dot_i8x4.h"
 #include "codegen/vectors.h"
 #include "ir/dim_expression.h"
 
@@ -105,7 +105,7 @@ Value* ScalarEmitter::compute(const Scalar& scalar) {
     fail_where(builder_.CreateNot(value_of(scalar.operands()[0])));
     return value_of(scalar.operands()[1]);
   }
-  if (scalar.function() == Function::JoinBytes)
+  if (scalar.function() == Function::PackI8x4)
     if (const Scalar* first = loops::first_of_word(scalar); first != nullptr && !varies(*first))
       return load_word(*first);
   if (scalar.function() == Function::Cast && is_integer(scalar.dtype()) &&
@@ -128,22 +128,22 @@ Value* ScalarEmitter::compute(const Scalar& scalar) {
       operand = repeat(builder_, operand, lane_count());
   if (scalar.function() == Function::Cast)
     return elements_.cast(scalar.operands().front().dtype(), scalar.dtype(), operands.front());
-  if (scalar.function() == Function::DotBytes) {
+  if (scalar.function() == Function::DotI8x4) {
     Value* zero = llvm::Constant::getNullValue(operands[0]->getType());
     return emit_dot_bytes(builder_, zero, operands[0], operands[1], target_);
   }
-  if (scalar.function() == Function::DotPairs) {
+  if (scalar.function() == Function::DotBf16x2) {
     Value* zero = llvm::Constant::getNullValue(
         register_type(context_, DType::F32, operands[0]->getType()->isVectorTy() ? lane_count() : 1));
     return emit_dot_pairs(builder_, zero, operands[0], operands[1], target_);
   }
-  if (scalar.function() == Function::TopHalf)
+  if (scalar.function() == Function::RoundDownToBf16)
     return emit_top_half(builder_, operands.front());
-  if (scalar.function() == Function::Rest)
+  if (scalar.function() == Function::Bf16Remainder)
     return builder_.CreateFSub(operands.front(), emit_top_half(builder_, operands.front()));
-  if (scalar.function() == Function::JoinPairs)
+  if (scalar.function() == Function::PackBf16x2)
     return emit_join_pairs(builder_, operands[0], operands[1]);
-  if (scalar.function() == Function::JoinBytes)
+  if (scalar.function() == Function::PackI8x4)
     return emit_join_bytes(builder_, operands);
   return elements_.apply(scalar.function(), scalar.operands().back().dtype(), operands);
 }

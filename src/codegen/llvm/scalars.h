@@ -25,11 +25,11 @@ struct Storage {
   bool streamed = false;
 };
 
-// The loop whose turns run in the lanes of vectors.
+// The loop whose iterations run in the lanes of vectors.
 struct Lanes {
   std::string variable;
   int64_t count;
-  // The turn of the first lane, but for a multiple of their number; nothing where it may be any.
+  // The iteration of the first lane, but for a multiple of their number; nothing where it may be any.
   std::optional<Dim> begin = std::nullopt;
 };
 
@@ -115,7 +115,7 @@ class ScalarEmitter {
   static std::optional<Dim> whole_offset(const Storage& storage, const std::vector<loops::Scalar>& at);
   llvm::Value* first_lane(const loops::Scalar& index);
   // Which elements the lanes read, counted from the first of them in memory, where these lie near each other
-  // and the order is the same in each turn: lanes may read elements 0, 0, 1, 1 of 2, or 0, 2, 4, 6 of 7.
+  // and the order is the same in each iteration: lanes may read elements 0, 0, 1, 1 of 2, or 0, 2, 4, 6 of 7.
   struct Choice {
     int64_t first;           // less the place of the first lane
     std::vector<int> lanes;  // which of the elements from there on

@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "codegen/phases.h"
+#include "loops/parallel_regions.h"
 
 namespace tenon::codegen {
 
@@ -31,8 +31,8 @@ const Kind* only(const std::vector<Statement>& body) {
 }
 
 bool is_whole(const Loop& loop, int64_t step, int64_t most) {
-  const std::optional<int64_t> turns = turns_of(loop).constant();
-  return loop.step == 1 && turns && *turns > 0 && *turns % step == 0 && *turns <= most;
+  const std::optional<int64_t> iterations = loops::iterations_of(loop).constant();
+  return loop.step == 1 && iterations && *iterations > 0 && *iterations % step == 0 && *iterations <= most;
 }
 
 bool has_plain_indices(const Scalar& load) {
@@ -43,7 +43,7 @@ bool has_plain_indices(const Scalar& load) {
 
 Place place_of(const Scalar& load) { return {load.name(), load.operands()}; }
 
-int64_t tiles_along(const Loop& loop) { return *turns_of(loop).constant() / kSide; }
+int64_t tiles_along(const Loop& loop) { return *loops::iterations_of(loop).constant() / kSide; }
 
 }  // namespace
 
@@ -54,9 +54,9 @@ TileEmitter::Steps TileEmitter::steps() const {
 }
 
 bool TileEmitter::has_instruction(Function function) const {
-  if (function != Function::DotPairs && function != Function::DotBytes)
+  if (function != Function::DotBf16x2 && function != Function::DotI8x4)
     return false;
-  return target_.matrix_tiles || target_.multiplies_matrices(function == Function::DotBytes);
+  return target_.matrix_tiles || target_.multiplies_matrices(function == Function::DotI8x4);
 }
 
 std::optional<TileNest> TileEmitter::find_tiles(const Loop& loop) const {
@@ -102,7 +102,7 @@ bool TileEmitter::fetches_tiles(const TileNest& nest, const Guard& guard) const 
     return std::ranges::none_of(all, [&](const Loop* loop) { return condition.mentions(loop->variable); });
   };
   const auto fetches = [&](const Statement& statement) {
-    const auto* fetch = std::get_if<loops::Fetch>(&statement);
+    const auto* fetch = std::get_if<loops::Prefetch>(&statement);
     return fetch != nullptr && step_of(fetch->place, nest, nest.rows) == Dim(0) &&
            step_of(fetch->place, nest, nest.lanes) == Dim(1) &&
            step_of(fetch->place, nest, *nest.summed.back()).has_value();
@@ -199,11 +199,11 @@ void TileEmitter::sum_products(const TileNest& nest, size_t level) {
   });
 }
 
-// Line by line, what one turn wants of each.
+// Line by line, what one iteration wants of each.
 void TileEmitter::fetch_tiles(const TileNest& nest) {
   run_where(condition_of(*nest.fetched), [&] {
     for (const Statement& statement : nest.fetched->body) {
-      const Place& place = std::get<loops::Fetch>(statement).place;
+      const Place& place = std::get<loops::Prefetch>(statement).place;
       const Matrix matrix = matrix_at({place, 1}, nest.summed.back()->variable);
       for (uint64_t row = 0; row < kSide; ++row)
         fetch(builder_.CreateGEP(builder_.getInt8Ty(), matrix.start,
@@ -213,7 +213,7 @@ void TileEmitter::fetch_tiles(const TileNest& nest) {
   });
 }
 
-// All products of one turn. What the one before has loaded is there.
+// All products of one iteration. What the one before has loaded is there.
 void TileEmitter::multiply(const TileNest& nest) {
   const int rows = static_cast<int>(tiles_along(nest.rows)),
             lanes = static_cast<int>(tiles_along(nest.lanes));
@@ -222,8 +222,8 @@ void TileEmitter::multiply(const TileNest& nest) {
   std::optional<Word> held_rows, held_lanes;
   for (const Assign* assign : nest.products) {
     const Scalar& product = assign->values.front();
-    const auto instruction = product.function() == Function::DotPairs ? llvm::Intrinsic::x86_tdpbf16ps
-                                                                      : llvm::Intrinsic::x86_tdpbusd;
+    const auto instruction = product.function() == Function::DotBf16x2 ? llvm::Intrinsic::x86_tdpbf16ps
+                                                                       : llvm::Intrinsic::x86_tdpbusd;
     const Word a = *word_of(product.operands()[0]), b = *word_of(product.operands()[1]);
     if (held_lanes != b) {
       const Matrix matrix = matrix_at(b, nest.summed.back()->variable);

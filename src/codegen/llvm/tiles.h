@@ -9,7 +9,7 @@ namespace tenon::codegen {
 //   for row in 0..32 tile { for k in 0..48 { for lane in 0..32 { sums[row,lane] += dot(a[row,k], b[k,lane])
 //   }}}
 // There may be several products, of other factors, which are added to the same sums, and before them a guard,
-// the same in all turns, around what is fetched.
+// the same in all iterations, around what is fetched.
 struct TileNest {
   const loops::Loop& rows;
   std::vector<const loops::Loop*> summed;  // the words of the last lie side by side
@@ -63,7 +63,7 @@ class TileEmitter : protected ControlEmitter {
   llvm::Value* place_in(const Matrix& matrix, int64_t row, int64_t column);
   void access(llvm::Intrinsic::ID instruction, int tile, const Matrix& matrix, int64_t row, int64_t column);
   void sum_products(const TileNest& nest, size_t level);
-  void multiply(const TileNest& nest);  // by AMX, all products of one turn
+  void multiply(const TileNest& nest);  // by AMX, all products of one iteration
   bool fetches_tiles(const TileNest& nest, const loops::Guard& guard) const;
   void fetch_tiles(const TileNest& nest);
 

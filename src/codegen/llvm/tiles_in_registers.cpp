@@ -2,7 +2,7 @@
 #include <llvm/IR/IntrinsicsAArch64.h>
 
 #include "codegen/llvm/tiles.h"
-#include "codegen/phases.h"
+#include "loops/parallel_regions.h"
 
 namespace tenon::codegen {
 
@@ -35,14 +35,14 @@ Value* TileEmitter::load_words(const Word& word, const Matrix& matrix, int64_t r
 }
 
 llvm::AllocaInst* TileEmitter::sums_at(const TileNest& nest, int64_t row, int64_t lane) const {
-  const int64_t in_row = *turns_of(nest.lanes).constant() / kSide;
+  const int64_t in_row = *loops::iterations_of(nest.lanes).constant() / kSide;
   return sums_[static_cast<size_t>(row / kSide * in_row + lane / kSide)];
 }
 
 template <class Body>
 void TileEmitter::for_each_register(const TileNest& nest, Body&& body) {
-  for (int64_t row = 0; row < *turns_of(nest.rows).constant(); row += kSide)
-    for (int64_t lane = 0; lane < *turns_of(nest.lanes).constant(); lane += kSide)
+  for (int64_t row = 0; row < *loops::iterations_of(nest.rows).constant(); row += kSide)
+    for (int64_t lane = 0; lane < *loops::iterations_of(nest.lanes).constant(); lane += kSide)
       body(row, lane);
 }
 
@@ -71,7 +71,8 @@ void TileEmitter::run_in_registers(const TileNest& nest) {
 }
 
 void TileEmitter::multiply_in_registers(const TileNest& nest) {
-  const int64_t rows = *turns_of(nest.rows).constant(), lanes = *turns_of(nest.lanes).constant();
+  const int64_t rows = *loops::iterations_of(nest.rows).constant(),
+                lanes = *loops::iterations_of(nest.lanes).constant();
   for (const Assign* assign : nest.products) {
     const loops::Scalar& product = assign->values.front();
     const Word a = *word_of(product.operands()[0]), b = *word_of(product.operands()[1]);
@@ -100,7 +101,7 @@ void TileEmitter::multiply_in_registers(const TileNest& nest) {
 }
 
 Value* TileEmitter::add_matrices(Function function, Value* sums, Value* rows, Value* lanes) {
-  const bool bytes = function == Function::DotBytes;
+  const bool bytes = function == Function::DotI8x4;
   llvm::Type* type = bytes ? llvm::FixedVectorType::get(builder_.getInt8Ty(), 16)
                            : llvm::FixedVectorType::get(builder_.getBFloatTy(), 8);
   Value *a = builder_.CreateBitCast(rows, type), *b = builder_.CreateBitCast(lanes, type);

@@ -1,0 +1,15 @@
+// reuse_in_place.h — results that take the place of what they are made of.
+#pragma once
+
+#include "loops/kernel.h"
+#include "runtime/step.h"
+
+namespace tenon::compiler {
+
+// Where a kernel makes each element of its only result of those at the same place in a buffer that nobody
+// needs afterwards, the result lies in that buffer's memory. `kernels` are those of the steps; null for steps
+// that are none.
+void reuse_in_place(std::vector<runtime::Slot>& slots, const std::vector<runtime::Step>& steps,
+                    const std::vector<const loops::Kernel*>& kernels, const std::vector<size_t>& outputs);
+
+}  // namespace tenon::compiler

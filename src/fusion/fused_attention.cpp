@@ -1,0 +1,248 @@
+#include "fusion/fused_attention.h"
+
+#include <algorithm>
+
+namespace tenon::fusion {
+
+using loops::Axis;
+using loops::Definition;
+using loops::mentions;
+using loops::Scalar;
+using lowering::Item;
+
+namespace {
+
+bool is_product(const Definition& definition) {
+  return definition.results.size() == 1 && definition.combine == "+" && !definition.axes.empty() &&
+         factors_of(definition, definition.axes.back()).has_value();
+}
+
+// The stages that go on with the rows of one product.
+class Finder {
+ public:
+  Finder(const std::vector<Item>& items, const std::map<std::string, std::vector<size_t>>& readers,
+         const std::set<std::string>& kept, size_t first)
+      : items_(items), readers_(readers), kept_(kept), first_(items[first].stage->definition) {
+    members_.insert(first);
+  }
+
+  // Nothing where there is no second product, or others need what is done in between.
+  std::optional<FusedAttention> run() {
+    std::set<size_t> coming;  // those that read what members make, in order
+    const auto add_readers = [&](size_t item) {
+      for (const std::string& buffer : items_[item].writes) {
+        if (kept_.contains(buffer) || !readers_.contains(buffer))
+          return false;
+        coming.insert(readers_.at(buffer).begin(), readers_.at(buffer).end());
+      }
+      return !items_[item].stays;
+    };
+    if (!add_readers(*members_.begin()))
+      return std::nullopt;
+    bool reduces = false;
+    while (!coming.empty()) {
+      const size_t item = coming.extract(coming.begin()).value();
+      if (!items_[item].stage || items_[item].stage->packed_b)
+        return std::nullopt;
+      const Definition& definition = items_[item].stage->definition;
+      if (coming.empty() && reduces && is_second_product(definition)) {
+        FusedAttention attention{.items = {members_.begin(), members_.end()},
+                                 .rows = static_cast<int64_t>(rows())};
+        attention.items.push_back(item);
+        return attention;
+      }
+      members_.insert(item);
+      if (!is_done_by_row(definition) || !add_readers(item))
+        return std::nullopt;
+      reduces |= definition.reduces();
+    }
+    return std::nullopt;
+  }
+
+ private:
+  size_t rows() const { return first_.axes.size() - 1; }
+  const Dim& row_length() const { return first_.axes.back().size; }
+
+  bool shares_rows(const Definition& definition) const {
+    if (definition.axes.size() < rows())
+      return false;
+    for (size_t i = 0; i < rows(); ++i)
+      if (definition.axes[i].size != first_.axes[i].size)
+        return false;
+    return true;
+  }
+
+  // The axis along the rows that a stage goes along; null where it does not.
+  const Axis* along_rows(const Definition& definition) const {
+    if (definition.reduces())
+      return definition.reduced.size() == 1 && definition.reduced.front().size == row_length()
+                 ? &definition.reduced.front()
+                 : nullptr;
+    return definition.axes.size() == rows() + 1 && definition.axes.back().size == row_length()
+               ? &definition.axes.back()
+               : nullptr;
+  }
+
+  bool is_done_by_row(const Definition& definition) const {
+    const bool whole = definition.axes.size() == rows();
+    return definition.results.size() == 1 && shares_rows(definition) &&
+           (definition.reduces() ? whole && along_rows(definition) != nullptr
+                                 : whole || along_rows(definition) != nullptr) &&
+           reads_own_rows(definition, definition.values.front());
+  }
+
+  bool is_second_product(const Definition& definition) const {
+    if (!is_product(definition) || !shares_rows(definition) || definition.axes.size() <= rows() ||
+        along_rows(definition) == nullptr)
+      return false;
+    const Factors factors = *factors_of(definition, definition.axes.back());
+    for (size_t i = rows(); i < definition.axes.size(); ++i)
+      if (mentions(factors.across, definition.axes[i].variable))
+        return false;
+    const std::vector<const Definition*> rows_read = makers_of(factors.across);
+    return makers_of(factors.along).empty() && rows_read.size() == 1 && !rows_read.front()->reduces() &&
+           along_rows(*rows_read.front()) != nullptr && reads_own_rows(definition, factors.across);
+  }
+
+  const Definition* maker_of(const std::string& buffer) const {
+    for (size_t item : members_)
+      if (items_[item].writes.contains(buffer))
+        return &items_[item].stage->definition;
+    return nullptr;
+  }
+
+  // For each load of what members make.
+  std::vector<const Definition*> makers_of(const Scalar& value) const {
+    std::vector<const Definition*> makers;
+    loops::for_each_load(value, [&](const Scalar& load) {
+      if (const Definition* maker = maker_of(load.name()))
+        makers.push_back(maker);
+    });
+    return makers;
+  }
+
+  // Whether what is read of members stands in the same row, and at the same place in it.
+  bool reads_own_rows(const Definition& definition, const Scalar& value) const {
+    const Axis* const along = along_rows(definition);
+    bool own = true;
+    loops::for_each_load(value, [&](const Scalar& load) {
+      const Definition* made = maker_of(load.name());
+      if (made == nullptr)
+        return;
+      for (size_t i = 0; i < made->at.size(); ++i) {
+        const std::optional<size_t> axis = loops::axis_of(made->axes, made->at[i]);
+        const Scalar& index = load.operands()[i];
+        if (!axis) {  // a number; or an axis with a border before it, which no strip has
+          own = own && made->at[i].index().is_constant() && index == made->at[i];
+          continue;
+        }
+        own = own && (*axis < rows() ? loops::axis_of(definition.axes, index) == axis
+                                     : along != nullptr && loops::axis_of({*along}, index).has_value());
+      }
+    });
+    return own;
+  }
+
+  const std::vector<Item>& items_;
+  const std::map<std::string, std::vector<size_t>>& readers_;
+  const std::set<std::string>& kept_;
+  const Definition& first_;
+  std::set<size_t> members_;
+};
+
+Dim product(const std::vector<Axis>& axes) {
+  Dim size = 1;
+  for (const Axis& axis : axes)
+    size = size * axis.size;
+  return size;
+}
+
+// Whether several rows read the same of what moves along a product's own axes, so that it is better done by
+// blocks of them.
+bool shares_columns(const Definition& product) {
+  const Factors factors = *factors_of(product, product.axes.back());
+  return std::any_of(product.axes.begin(), product.axes.end(), [&](const Axis& axis) {
+    return mentions(factors.across, axis.variable) && !mentions(factors.along, axis.variable);
+  });
+}
+
+// Whether it is faster. Each thread puts what all rows of a block share of the first product side by side, as
+// the product by itself does once; where only few blocks share it, that may take longer than to write the
+// rows down and read them again.
+bool pays(const std::vector<Item>& items, const FusedAttention& attention, const Target& target) {
+  constexpr int64_t kRowsTogether = 8, kMovesPerRow = 4;  // written and read, before and after the reductions
+  constexpr double kPackingPerMove = 10;                  // what lies apart takes longer
+  const Definition &first = items[attention.items.front()].stage->definition,
+                   &second = items[attention.items.back()].stage->definition;
+  const std::vector<Axis> rows(first.axes.begin(), first.axes.end() - 1);
+  const std::optional<size_t> block = find_block_axis(first, second);
+  if (!block)
+    return product(rows).constant().value_or(target.cores) >= target.cores && !shares_columns(first) &&
+           !shares_columns(second);
+  std::vector<Axis> others = rows;
+  others.erase(others.begin() + static_cast<int64_t>(*block));
+  const Scalar shared = factors_of(first, first.axes.back())->along;
+  const int64_t iterations = product(others).constant().value_or(target.cores);
+  if (iterations * ceil_div(rows[*block].size, kRowsTogether).constant().value_or(target.cores) <
+      target.cores)
+    return false;
+  if (iterations >= target.cores && std::any_of(others.begin(), others.end(), [&](const Axis& axis) {
+        return mentions(shared, axis.variable);
+      }))
+    return true;
+  const std::optional<int64_t> moved = rows[*block].size.constant(),
+                               packed = product(first.reduced).constant();
+  const double times =
+      static_cast<double>(std::max<int64_t>(target.cores / std::max<int64_t>(iterations, 1), 1));
+  return moved && packed &&
+         static_cast<double>(*moved * kMovesPerRow) >= times * kPackingPerMove * static_cast<double>(*packed);
+}
+
+}  // namespace
+
+std::optional<Factors> factors_of(const Definition& product, const Axis& axis) {
+  const Scalar& value = product.values.front();
+  if (value.kind() != Scalar::Kind::Apply || value.function() != loops::Function::Multiply)
+    return std::nullopt;
+  for (size_t i = 0; i < 2; ++i) {
+    const Scalar &along = value.operands()[i], &across = value.operands()[1 - i];
+    if (mentions(along, axis.variable) && !mentions(across, axis.variable))
+      return Factors{along, across};
+  }
+  return std::nullopt;
+}
+
+std::optional<size_t> find_block_axis(const Definition& first, const Definition& second) {
+  const Scalar one = factors_of(first, first.axes.back())->along,
+               other = factors_of(second, second.axes.back())->along;
+  for (size_t i = first.axes.size() - 1; i-- > 0;)
+    if (!mentions(one, first.axes[i].variable) && !mentions(other, second.axes[i].variable))
+      return i;
+  return std::nullopt;
+}
+
+std::vector<FusedAttention> find_fused_attention(const std::vector<Item>& items,
+                                                 const std::set<std::string>& kept, const Target& target) {
+  std::map<std::string, std::vector<size_t>> readers;
+  for (size_t i = 0; i < items.size(); ++i)
+    for (const std::set<std::string>* buffers : {&items[i].reads, &items[i].after})
+      for (const std::string& buffer : *buffers)
+        readers[buffer].push_back(i);
+  std::vector<FusedAttention> all;
+  std::set<size_t> taken;
+  for (size_t i = 0; i < items.size(); ++i) {
+    if (!items[i].stage || items[i].stage->packed_b || !is_product(items[i].stage->definition) ||
+        taken.contains(i))
+      continue;
+    std::optional<FusedAttention> attention = Finder(items, readers, kept, i).run();
+    if (!attention || !pays(items, *attention, target) ||
+        std::any_of(attention->items.begin(), attention->items.end(),
+                    [&](size_t item) { return taken.contains(item); }))
+      continue;
+    taken.insert(attention->items.begin(), attention->items.end());
+    all.push_back(std::move(*attention));
+  }
+  return all;
+}
+
+}  // namespace tenon::fusion

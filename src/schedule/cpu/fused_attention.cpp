@@ -1,0 +1,516 @@
+#include "schedule/cpu/fused_attention.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/error.h"
+#include "fusion/cost.h"
+#include "fusion/fused_attention.h"
+#include "fusion/permute_axes.h"
+#include "loops/uses.h"
+#include "schedule/cpu/assign.h"
+#include "schedule/cpu/gemm.h"
+#include "schedule/cpu/gemm_tile.h"
+#include "schedule/cpu/gemv.h"
+#include "schedule/cpu/rows.h"
+
+namespace tenon::schedule {
+
+using fusion::cost_of;
+using fusion::Factors;
+using fusion::factors_of;
+using fusion::find_block_axis;
+using fusion::FormulaCost;
+using fusion::permuted_like;
+using loops::Assign;
+using loops::Axis;
+using loops::Buffer;
+using loops::Definition;
+using loops::Function;
+using loops::Guard;
+using loops::Local;
+using loops::Loop;
+using loops::Mark;
+using loops::mentions;
+using loops::Place;
+using loops::Scalar;
+using loops::Statement;
+
+namespace {
+
+// Local buffers.
+constexpr const char *kShared = "shared", *kOwn = "own", *kStrip = "strip", *kWeights = "weights",
+                     *kValues = "values", *kResults = "results";
+// Loop variables, which end in a number: no size of the user's does when it gets here.
+constexpr const char *kShareVariable = "share0", *kStripVariable = "strip0", *kLineVariable = "line0",
+                     *kGroupVariable = "group0", *kMemberVariable = "member0", *kPanelVariable = "panel0",
+                     *kPlaceVariable = "place0";
+
+constexpr int64_t kLeastLines = 4;    // of a strip, that pay for putting side by side what they share
+constexpr int64_t kMostLines = 64;    // of a strip
+constexpr int64_t kUsualKeys = 1024;  // where only running tells how many there are
+constexpr int64_t kTurnsPerCore = 2;  // at least, so that threads end at about the same time
+
+Scalar index(const char* variable) { return Scalar::index(Dim::symbol(variable)); }
+
+// How many parts of a size there are, with the last, which may be smaller.
+int64_t parts_in(int64_t all, int64_t size) { return (all + size - 1) / size; }
+
+class StripsBuilder {
+ public:
+  StripsBuilder(const std::vector<Definition>& definitions, size_t rows, const std::set<std::string>& outputs,
+                const Target& target)
+      : rows_(rows), outputs_(outputs), target_(target), first_(renamed(definitions.front(), rows, "s0")) {
+    size_t at = 1;
+    for (; !(definitions[at].reduces() && definitions[at].axes.size() > rows); ++at)
+      between_.push_back(renamed(definitions[at], rows, fmt::format("s{}", at)));
+    std::map<std::string, Definition> results;
+    for (; at < definitions.size(); ++at) {
+      const Definition last = results.empty() ? definitions[at] : *permuted_like(results, definitions[at]);
+      results.emplace(last.results.front().name, last);
+      last_.push_back(renamed(last, rows, "e"));
+    }
+    forward_cheap_stages();
+    block_ = find_block_axis(first_, second());
+    choose_sizes();
+    if (block_)
+      choose_turns();
+  }
+
+  // Where running tells how many rows there are, there may be few: these are then done one by one.
+  std::vector<Statement> run() {
+    std::vector<Statement> body;
+    const std::optional<int64_t> lines = block_ ? lines_in_all().constant() : 0;
+    if (!lines || *lines >= kLeastLines)
+      append(body, strip_by_strip());
+    if (!lines || *lines < kLeastLines)
+      append(body, row_by_row());
+    return body;
+  }
+
+ private:
+  const Definition& second() const { return last_.front(); }
+  const Axis& key() const { return first_.axes.back(); }
+
+  // --- sizes ---
+
+  const Dim& lines_in_all() const { return first_.axes[*block_].size; }
+
+  // As many lines as stay in cache together with what they are multiplied by, and no more than there are.
+  void choose_sizes() {
+    const DType dtype = first_.results.front().dtype;
+    const std::optional<int64_t> keys = key().size.constant();
+    const int64_t length = std::max<int64_t>(keys.value_or(kUsualKeys), 1);
+    lanes_ = lanes_of_block(dtype, target_);
+    if (keys)
+      lanes_ =
+          std::clamp<int64_t>(static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(length))), 4, lanes_);
+    together_ = usual_rows_of_block(target_);
+    lines_ = std::clamp<int64_t>(target_.caches.level2 / 4 / (length * info(dtype).bytes), 2 * together_,
+                                 kMostLines);
+    if (const std::optional<int64_t> all = block_ ? lines_in_all().constant() : std::nullopt;
+        all && *all > 0) {
+      lines_ = parts_in(*all, parts_in(*all, lines_));
+      together_ = rows_of_block(lines_, kRegistersPerVector, length, target_);
+    }
+    abreast_ =
+        std::clamp<int64_t>(target_.caches.level1_data / 2 / (length * info(dtype).bytes), 1, together_);
+    lines_ = parts_in(lines_, together_) * together_;
+  }
+
+  Dim panels() const { return ceil_div(key().size, lanes_); }
+  bool fills_panels() const { return key().size.is_constant() && *key().size.constant() % lanes_ == 0; }
+  Dim place_in_line() const { return Dim::symbol(kPanelVariable) * lanes_ + Dim::symbol(kPlaceVariable); }
+
+  Dim attention() const { return ceil_div(lines_in_all(), lines_); }
+  bool fills_strips() const {
+    return lines_in_all().is_constant() && *lines_in_all().constant() % lines_ == 0;
+  }
+  Dim place_of_line(const Dim& in_strip) const { return Dim::symbol(kStripVariable) * lines_ + in_strip; }
+  Dim place_within(const Dim& in_strip) const {
+    const Dim place = place_of_line(in_strip);
+    return fills_strips() ? place : min(place, lines_in_all() - 1);
+  }
+  Dim lines_of_strip() const {
+    return fills_strips() ? Dim(lines_) : min(lines_, lines_in_all() - place_of_line(0));
+  }
+  // Products are of several lines at once: those beyond the last of a strip do as the last.
+  Dim groups() const { return ceil_div(lines_of_strip(), together_); }
+  Dim line_of_group() const { return Dim::symbol(kGroupVariable) * together_ + Dim::symbol(kMemberVariable); }
+
+  std::vector<Axis> result_axes() const {
+    return {second().axes.begin() + static_cast<int64_t>(rows_), second().axes.end()};
+  }
+
+  // Heads that read the same keys are done one after the other in one iteration, which packs these once,
+  // where that leaves iterations enough.
+  void choose_turns() {
+    const Scalar shared = factors_of(first_, key())->along;
+    std::vector<Axis> all(first_.axes.begin(), first_.axes.end() - 1);
+    all.erase(all.begin() + static_cast<int64_t>(*block_));
+    for (const Axis& axis : all)
+      (mentions(shared, axis.variable) ? outer_ : inner_).push_back(axis);
+    if (turns_of_outer() * attention().constant().value_or(1) < kTurnsPerCore * target_.cores) {
+      outer_ = std::move(all);
+      inner_.clear();
+    }
+  }
+  int64_t turns_of_outer() const {
+    int64_t iterations = 1;
+    for (const Axis& axis : outer_)
+      iterations *= axis.size.constant().value_or(1);
+    return iterations;
+  }
+  // The attention of a iteration are shared among so many, where iterations are few.
+  int64_t shares() const {
+    const int64_t wanted = parts_in(kTurnsPerCore * target_.cores, std::max<int64_t>(turns_of_outer(), 1));
+    return std::min(wanted, attention().constant().value_or(wanted));
+  }
+
+  // --- buffers ---
+
+  // Of one line, or of all lines of a strip.
+  Buffer local(const char* name, DType dtype, std::vector<Dim> sizes) const {
+    if (in_strips_)
+      sizes.insert(sizes.begin(), lines_);
+    return {.name = name, .dtype = dtype, .sizes = std::move(sizes)};
+  }
+  std::vector<Scalar> in_line(std::vector<Scalar> at) const {
+    if (in_strips_)
+      at.insert(at.begin(), index(kLineVariable));
+    return at;
+  }
+
+  // Lines of a power of two would compete for the same places in cache.
+  Dim length() const { return in_strips_ ? (panels() + 1) * lanes_ : key().size; }
+  Buffer strip() const { return local(kStrip, first_.results.front().dtype, {length()}); }
+  // What the second product multiplies by: in place of what it is made of, where that is of the same dtype.
+  Buffer weights() const {
+    const DType dtype = weights_stage().results.front().dtype;
+    return dtype == strip().dtype ? strip() : local(kWeights, dtype, {length()});
+  }
+  Buffer results() const {
+    std::vector<Dim> sizes;
+    for (const Axis& axis : result_axes())
+      sizes.push_back(axis.size);
+    return local(kResults, second().results.front().dtype, std::move(sizes));
+  }
+
+  // --- the first product ---
+
+  // What all lines read of it, put side by side by panels.
+  std::vector<Statement> pack_shared() const {
+    const Scalar shared = factors_of(first_, key())->along;
+    std::vector<Dim> sizes{panels()};
+    for (const Axis& axis : first_.reduced)
+      sizes.push_back(axis.size);
+    sizes.emplace_back(lanes_);
+    const Dim place = fills_panels() ? place_in_line() : min(place_in_line(), key().size - 1);
+    std::vector<Statement> pack =
+        as_list(loop_over({kPlaceVariable, lanes_}, Mark::Vector,
+                          as_list(Assign{.places = {{kShared, place_in_shared()}},
+                                         .combine = "",
+                                         .values = {shared.substitute({{key().variable, place}})}})));
+    std::vector<Axis> axes = first_.reduced;
+    axes.insert(axes.begin(), {kPanelVariable, panels()});
+    pack = around(axes, Mark::Serial, std::move(pack));
+    pack.insert(pack.begin(), Local{{.name = kShared, .dtype = shared.dtype(), .sizes = std::move(sizes)}});
+    return pack;
+  }
+  std::vector<Scalar> place_in_shared() const {
+    std::vector<Scalar> place = loops::variables_of(first_.reduced);
+    place.insert(place.begin(), index(kPanelVariable));
+    place.push_back(index(kPlaceVariable));
+    return place;
+  }
+
+  // The lines of a strip, as long as panels are.
+  std::vector<Statement> fill_strip() const {
+    const Factors factors = *factors_of(first_, key());
+    const Scalar line = Scalar::index(line_of_group());
+    std::vector<Statement> body;
+    Scalar across = at_line(factors.across, place_within(line.index()));
+    if (across.kind() != Scalar::Kind::Load)
+      across = keep_once(factors.across, line, body);
+    Definition product = first_;
+    product.results = {strip()};
+    product.axes = {{kMemberVariable, together_}, {kPlaceVariable, lanes_}};
+    product.at = {line, Scalar::index(place_in_line())};
+    product.values = {Scalar::apply(
+        Function::Multiply, {across, Scalar::load(kShared, factors.along.dtype(), place_in_shared())})};
+    append(body, around({{kPanelVariable, panels()}, {kGroupVariable, groups()}}, Mark::Serial,
+                        multiply(product, "first_")));
+    return body;
+  }
+
+  Scalar at_line(const Scalar& scalar, const Dim& place) const {
+    return scalar.substitute({{first_.axes[*block_].variable, place}});
+  }
+
+  // A factor that needs computing, in a buffer rather than again for each panel: what is there of a line.
+  Scalar keep_once(const Scalar& across, const Scalar& line, std::vector<Statement>& body) const {
+    std::vector<Axis> axes = first_.reduced;
+    std::vector<Dim> sizes;
+    for (const Axis& axis : axes)
+      sizes.push_back(axis.size);
+    axes.insert(axes.begin(), {kLineVariable, groups() * together_});
+    std::vector<Scalar> place = loops::variables_of(axes);
+    body.emplace_back(Local{local(kOwn, across.dtype(), std::move(sizes))});
+    append(body, nested(axes, as_list(Assign{.places = {{kOwn, place}},
+                                             .combine = "",
+                                             .values = {at_line(across, place_within(place[0].index()))}})));
+    place.front() = line;
+    return Scalar::load(kOwn, across.dtype(), std::move(place));
+  }
+
+  // One row, a place at a time.
+  std::vector<Statement> fill_row() const {
+    Definition sum = first_;
+    sum.results = {strip()};
+    sum.axes = {key()};
+    sum.at = loops::variables_of(sum.axes);
+    return as_list(loop_over(key(), Mark::Serial, do_row({sum}, 1, {kStrip})));
+  }
+
+  // A product in registers, or in plain loops where it is too small for that.
+  std::vector<Statement> multiply(const Definition& product, const std::string& prefix) const {
+    std::optional<std::vector<Statement>> body = build_gemv(product, target_);
+    for (const bool may_pack : {false, true})
+      if (!body)
+        body = build_gemm({product}, {product.results.front().name}, target_, may_pack);
+    if (!body) {
+      const std::optional<Parts> parts = parts_of(product);
+      std::vector<Statement> sum{start(product)};
+      append(sum, sum_up(product, Mark::Serial, parts, part_of(product)));
+      body = nested(product.axes, std::move(sum));
+      if (parts)
+        body->insert(body->begin(), Local{part_of(product)});
+    }
+    loops::rename_locals(*body, prefix);
+    return std::move(*body);
+  }
+
+  // --- what is done with rows ---
+
+  // What takes no more than to add a mask is computed again where it is read: to keep it for the row, and
+  // read it at once, takes longer.
+  void forward_cheap_stages() {
+    for (size_t i = 0; i + 1 < between_.size();) {
+      const Definition stage = between_[i];
+      const FormulaCost cost = cost_of(stage.values.front());
+      if (stage.reduces() || stage.axes.size() == rows_ || cost.operations > 1 || cost.loads > 2) {
+        ++i;
+        continue;
+      }
+      between_.erase(between_.begin() + static_cast<int64_t>(i));
+      for (size_t j = i; j < between_.size(); ++j) {
+        const Axis& along = between_[j].reduces() ? between_[j].reduced.front() : between_[j].axes.back();
+        for (Scalar& value : between_[j].values)
+          value = loops::replace_loads(value, [&](const Scalar& load) {
+            return load.name() == stage.results.front().name
+                       ? stage.values.front().substitute(
+                             {{stage.axes.back().variable, Dim::symbol(along.variable)}})
+                       : load;
+          });
+      }
+    }
+  }
+
+  // What the second product multiplies by, from what the last stage before it reads.
+  Definition weights_stage() const {
+    Definition stage = between_.back();
+    const Scalar factor = factors_of(second(), second().axes.back())
+                              ->across.substitute({{second().reduced.front().variable,
+                                                    Dim::symbol(stage.axes.back().variable)}});
+    stage.values = {loops::replace_loads(factor, [&](const Scalar& load) {
+      return load.name() == stage.results.front().name ? stage.values.front() : load;
+    })};
+    stage.results = {{.name = kWeights, .dtype = stage.values.front().dtype(), .sizes = {}}};
+    stage.at = {Scalar::index(Dim::symbol(stage.axes.back().variable))};
+    return stage;
+  }
+
+  std::vector<Statement> work_on_row() const {
+    std::vector<Definition> stages = between_;
+    stages.back() = weights_stage();
+    std::vector<Statement> body = do_row(stages, rows_, {kWeights});
+    loops::change_places(body, [&](Place place) {
+      if (place.buffer == first_.results.front().name)
+        return Place{kStrip, in_line({place.at[dim_of_key()]})};
+      return place.buffer == kWeights ? Place{weights().name, in_line(place.at)} : place;
+    });
+    return body;
+  }
+
+  // The dimension of the first product's result that the rows lie along.
+  size_t dim_of_key() const {
+    for (size_t i = 0; i < first_.at.size(); ++i)
+      if (loops::axis_of(first_.axes, first_.at[i]) == rows_)
+        return i;
+    CHECK(false, "no index of {} goes along its rows", first_.results.front().name);
+  }
+
+  // --- the second product, and what goes on with its results ---
+
+  Scalar factor_along() const { return factors_of(second(), second().axes.back())->along; }
+
+  // Whether results that stand side by side are sums of what does not lie so, which all lines of a iteration
+  // read.
+  bool turns_values() const {
+    const Scalar along = factor_along();
+    const auto differs = [&](const Axis& axis) { return mentions(along, axis.variable); };
+    if (differs(first_.axes[*block_]) || std::ranges::any_of(inner_, differs))
+      return false;
+    bool apart = false;
+    loops::for_each_load(along, [&](const Scalar& load) {
+      for (size_t i = 0; i + 1 < load.operands().size(); ++i)
+        apart = apart || mentions(load.operands()[i], second().axes.back().variable);
+    });
+    return apart;
+  }
+  std::vector<Axis> axes_of_values() const {
+    std::vector<Axis> axes = second().reduced;
+    for (const Axis& axis : result_axes())
+      axes.push_back(axis);
+    return axes;
+  }
+
+  std::vector<Statement> transpose_values() const {
+    std::vector<Dim> sizes;
+    for (const Axis& axis : axes_of_values())
+      sizes.push_back(axis.size);
+    const DType dtype = factor_along().dtype();
+    std::vector<Statement> body{Local{{.name = kValues, .dtype = dtype, .sizes = std::move(sizes)}}};
+    append(body, nested(axes_of_values(),
+                        as_list(Assign{.places = {{kValues, loops::variables_of(axes_of_values())}},
+                                       .combine = "",
+                                       .values = {factor_along()}})));
+    return body;
+  }
+
+  // What a line multiplies its weights by.
+  Scalar value() const {
+    const Scalar along = factor_along();
+    return in_strips_ && turns_values()
+               ? Scalar::load(kValues, along.dtype(), loops::variables_of(axes_of_values()))
+               : along;
+  }
+
+  std::vector<Statement> sum_rows() const {
+    Definition product = second();
+    product.results = {results()};
+    product.axes = result_axes();
+    product.at = loops::variables_of(product.axes);
+    std::vector<Scalar> weight = loops::variables_of(product.reduced);
+    if (in_strips_) {
+      product.axes.insert(product.axes.begin(), {kMemberVariable, together_});
+      product.at.insert(product.at.begin(), Scalar::index(line_of_group()));
+      weight.insert(weight.begin(), Scalar::index(line_of_group()));
+    }
+    product.values = {Scalar::apply(
+        Function::Multiply, {Scalar::load(weights().name, weights().dtype, std::move(weight)), value()})};
+    std::vector<Statement> body = multiply(product, "second_");
+    return in_strips_ ? around({{kGroupVariable, groups()}}, Mark::Serial, std::move(body)) : body;
+  }
+
+  std::vector<Statement> store_row() const {
+    std::vector<Statement> stores;
+    for (Assign& assign :
+         build_epilogue(last_, outputs_,
+                        Scalar::load(kResults, results().dtype, in_line(loops::variables_of(result_axes()))),
+                        [](const Scalar& scalar) { return scalar; }))
+      stores.emplace_back(std::move(assign));
+    return nested(result_axes(), std::move(stores));
+  }
+
+  // --- all of it ---
+
+  std::vector<Statement> row_by_row() {
+    in_strips_ = false;
+    std::vector<Statement> body = declare();
+    append(body, fill_row());
+    append(body, work_on_row());
+    append(body, sum_rows());
+    append(body, store_row());
+    loops::rename_locals(body, "row_");
+    std::vector<Axis> axes(first_.axes.begin(), first_.axes.end() - 1);
+    // None, where there are enough for attention.
+    if (block_ && !lines_in_all().is_constant())
+      axes[*block_].size = lines_in_all() * max(1 - floor_div(lines_in_all(), kLeastLines), 0);
+    return around(axes, Mark::Parallel, std::move(body));
+  }
+
+  std::vector<Statement> strip_by_strip() {
+    in_strips_ = true;
+    std::vector<Statement> strip = declare();
+    append(strip, fill_strip());
+    append(strip, step_by_step(work_on_row()));
+    append(strip, sum_rows());
+    strip.emplace_back(over_lines(store_row()));
+    std::vector<Statement> body = pack_shared();
+    if (turns_values())
+      append(body, transpose_values());
+    Loop all = loop_over({kStripVariable, attention()}, Mark::Serial, std::move(strip));
+    std::vector<Axis> axes = outer_;
+    Dim iterations = shares();
+    if (shares() > 1) {
+      all.begin = Dim::symbol(kShareVariable) * ceil_div(attention(), shares());
+      all.end = min(attention(), all.begin + ceil_div(attention(), shares()));
+    }
+    const Dim first = all.begin;
+    append(body, around(inner_, Mark::Serial, as_list(std::move(all))));
+    if (!attention().is_constant())  // nothing is packed for a share without attention
+      body = as_list(Guard{{attention() - 1 - first}, std::move(body)});
+    if (!lines_in_all().is_constant())
+      iterations = iterations * min(floor_div(lines_in_all(), kLeastLines), 1);
+    if (iterations != Dim(1) || axes.empty())
+      axes.push_back({kShareVariable, iterations});
+    return around(axes, Mark::Parallel, std::move(body));
+  }
+
+  std::vector<Statement> declare() const {
+    std::vector<Statement> locals{Local{strip()}, Local{results()}};
+    if (weights().name != strip().name)
+      locals.emplace_back(Local{weights()});
+    return locals;
+  }
+
+  // Several lines abreast, so that none waits for what was just written of it.
+  std::vector<Statement> step_by_step(std::vector<Statement> row) const {
+    const Dim first = Dim::symbol(kGroupVariable) * abreast_, line = first + Dim::symbol(kMemberVariable);
+    for (Statement& statement : row)
+      statement = loops::substitute(
+          statement, {{first_.axes[*block_].variable, place_of_line(line)}, {kLineVariable, line}});
+    return around(
+        {{kGroupVariable, ceil_div(lines_of_strip(), abreast_)}}, Mark::Serial,
+        do_abreast(std::move(row), {kMemberVariable, min(abreast_, lines_of_strip() - first)}, abreast_));
+  }
+
+  Loop over_lines(std::vector<Statement> body) const {
+    for (Statement& statement : body)
+      statement = loops::substitute(
+          statement, {{first_.axes[*block_].variable, place_of_line(Dim::symbol(kLineVariable))}});
+    return loop_over({kLineVariable, lines_of_strip()}, Mark::Serial, std::move(body));
+  }
+
+  const size_t rows_;  // axes that are shared
+  const std::set<std::string>& outputs_;
+  const Target& target_;
+  const Definition first_;
+  std::vector<Definition> between_, last_;  // the second product is the first of the last
+  std::optional<size_t> block_;             // the axis along which a strip has lines
+  std::vector<Axis> outer_, inner_;         // other axes of the rows: around what lines share, and within
+  int64_t lines_ = 1, lanes_ = 1;
+  int64_t together_ = 1;    // lines that are multiplied at once
+  int64_t abreast_ = 1;     // lines that are worked on step by step
+  bool in_strips_ = false;  // or one row at a time
+};
+
+}  // namespace
+
+std::vector<Statement> build_fused_attention(const std::vector<Definition>& definitions, size_t rows,
+                                             const std::set<std::string>& outputs, const Target& target) {
+  return StripsBuilder(definitions, rows, outputs, target).run();
+}
+
+}  // namespace tenon::schedule

@@ -1,0 +1,54 @@
+// gemm_indices.h — where the elements of a block of a contraction lie, in terms of its loops.
+#pragma once
+
+#include "schedule/cpu/gemm_tile.h"
+
+namespace tenon::schedule {
+
+// Loop variables, which end in a number: no size of the user's does when it gets here.
+constexpr const char *kRowsVariable = "rows0", *kRowVariable = "row0", *kLanesVariable = "lanes0",
+                     *kLaneVariable = "lane0";
+
+class GemmIndices {
+ protected:
+  GemmIndices(const loops::Definition& sum, const std::optional<lowering::PackedB>& packed_b,
+              const std::optional<lowering::PackedA>& packed_a, GemmTile shape)
+      : sum_(sum), packed_b_(packed_b), packed_a_(packed_a), tile_(std::move(shape)) {}
+
+  Dim lane_size() const { return tile_.lane_size(sum_); }
+  Dim row_size() const { return tile_.row_size(sum_); }
+  Dim row_blocks() const { return ceil_div(row_size(), tile_.mr); }
+  Dim group_size() const { return floor_div(lane_size(), tile_.groups); }
+  // In each group, but for one that goes back into the one before.
+  Dim whole_panels_of_group() const { return floor_div(group_size(), tile_.nr); }
+  Dim whole_panels() const { return whole_panels_of_group() * tile_.groups; }
+
+  // Whether blocks fill the lanes, so that none reaches past the last, and the rows.
+  bool fills_lanes() const;
+  bool fills_rows() const;
+  // At least 0 where a row belongs to this block alone.
+  Dim is_own_row() const;
+
+  // The formula with the places in this block for the axes of rows and lanes.
+  loops::Scalar placed(const loops::Scalar& scalar, bool may_leave) const;
+  // The factor across the lanes; where it is the same in all of a group, as it is in the first.
+  loops::Scalar placed_across() const;
+  loops::Scalar placed_in_first_lane(const loops::Scalar& across) const;
+  // Where a position among those of all these axes is along each.
+  void place_in_axes(std::map<std::string, Dim>& at, Dim position, size_t first, size_t end) const;
+  std::vector<loops::Scalar> place_of_sum() const;
+
+  const loops::Definition& sum_;
+  const std::optional<lowering::PackedB>& packed_b_;
+  const std::optional<lowering::PackedA>& packed_a_;
+  GemmTile tile_;  // of the block that is being made
+
+ private:
+  Dim group() const;
+  Dim first_lane() const;
+  Dim row(bool may_leave) const;
+  loops::Scalar placed_at(const loops::Scalar& scalar, bool may_leave, const Dim& position) const;
+  loops::Scalar placed_in_panels(const loops::Scalar& scalar) const;
+};
+
+}  // namespace tenon::schedule

@@ -1,0 +1,669 @@
+#include "schedule/cpu/gemm_tile.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+namespace tenon::schedule {
+
+using loops::Axis;
+using loops::Definition;
+using loops::Function;
+using loops::mentions;
+using loops::Scalar;
+using lowering::ContractionChoice;
+using lowering::PackedB;
+
+namespace {
+
+constexpr int64_t kLeastLanes = 4;
+constexpr int64_t kMostRows = 14;  // of a block: more make its code longer, and no faster
+constexpr int64_t kLeastPanels =
+    12;  // that read blocks of rows: for fewer, moving these costs more than it saves
+constexpr int64_t kToEndRow = 16;        // instructions that begin and end a row of a block
+constexpr double kLeastGain = 1.04;      // of other blocks: what is estimated to be less is not
+constexpr int64_t kLanesOfMatrices = 4;  // in registers, that are loaded at a time
+constexpr int64_t kMostLanesOfMatrices = 16;
+constexpr int64_t kEnoughRowsOfMatrices = 6;  // at a time, where dot products would take more
+
+// Of a block: at most `most`, and more than half of that where there are so many.
+template <class Time>
+int64_t fastest_rows(int64_t all, int64_t most, Time time_of) {
+  int64_t best = std::clamp<int64_t>(all, 1, most);
+  for (int64_t rows = best - 1; rows > most / 2; --rows)
+    if (time_of(rows) < time_of(best))
+      best = rows;
+  return best;
+}
+
+class GemmTileChooser {
+ public:
+  GemmTileChooser(const Definition& sum, const Target& target, const ContractionChoice& choice)
+      : sum_(sum), target_(target), choice_(choice) {}
+
+  std::optional<GemmTile> run(bool may_pack, const std::optional<PackedB>& packed_b) {
+    if (sum_.results.size() != 1 || sum_.axes.empty())
+      return std::nullopt;
+    choose_factors();
+    if (packed_b) {
+      tile_.first_lane_axis = sum_.axes.size() - 1;
+      tile_.nr = packed_b->lanes;
+      tile_.groups = packed_b->groups;
+      tile_.first_row_axis = tile_.row.value_or(0) + 1 - packed_b->row_axes;
+      tile_.mr = tile_.row ? best_rows(tile_.nr) : 1;
+      if (fits_tiles()) {
+        tile_.tiles = true;
+        tile_.first_row_axis = *tile_.row;
+        while (runs_on_into(tile_.first_row_axis))
+          --tile_.first_row_axis;
+        tile_.mr = target_.matrix_tiles ? rows_of_tiles(*row_size().constant()) : rows_of_matrices(tile_.nr);
+      }
+      return tile_;
+    }
+    tile_.first_lane_axis = tile_.row ? first_axis_of_lanes() : sum_.axes.size() - 1;
+    if (!choose_sizes())
+      return std::nullopt;
+    // Without rows that share what is read, lanes of any number need no blocks.
+    if (!lane_size().is_constant() && !tile_.row)
+      return std::nullopt;
+    tile_.packs = tile_.row && may_pack && pays_to_pack();
+    if (!tile_.packs && tile_.first_lane_axis + 1 != sum_.axes.size()) {
+      tile_.first_lane_axis = sum_.axes.size() - 1;
+      if (!choose_sizes())
+        return std::nullopt;
+    }
+    if (!tile_.packs && !runs_through_memory(sum_.values.front(), sum_.axes.back()))
+      return std::nullopt;
+    return tile_;
+  }
+
+  // Arm multiplies by one element of a register, and one load brings those of several rows where they lie
+  // side by side. Loads of x86 repeat an element as they go, wherever it lies.
+  std::optional<PackedAChoice> choose_packed_a(const PackedB& packed_b) {
+    run(false, packed_b);
+    if (!choice_.packed_a.value_or(target_.architecture == Architecture::Arm64) || !tile_.row ||
+        tile_.tiles || tile_.both_along || tile_.across->kind() != Scalar::Kind::Load ||
+        sum_.reduced.size() != 1 || !sum_.reduced.front().size.is_constant() ||
+        row_size().constant().value_or(0) < 2 * tile_.mr ||
+        ceil_div(lane_size(), tile_.nr).constant().value_or(0) < (choice_.packed_a ? 1 : kLeastPanels) ||
+        !runs_through_memory(*tile_.across, sum_.reduced.front()))
+      return std::nullopt;
+    const Axis& row = sum_.axes[*tile_.row];
+    for (const Scalar& index : tile_.across->operands())
+      if (index != Scalar::index(0) && !loops::axis_of({row}, index) && !loops::axis_of(sum_.reduced, index))
+        return std::nullopt;
+    return PackedAChoice{*tile_.across, row, tile_.mr};
+  }
+
+  std::optional<PackedBChoice> choose_packed_b(const std::function<bool(const std::string&)>& is_constant,
+                                               const std::map<std::string, loops::Buffer>& buffers) {
+    if (sum_.results.size() != 1 || sum_.axes.empty() || sum_.combine != "+" ||
+        !is_product(sum_.values.front()))
+      return std::nullopt;
+    choose_factors();
+    if (tile_.row && first_axis_of_lanes() + 1 != sum_.axes.size())
+      return std::nullopt;
+    tile_.first_lane_axis = sum_.axes.size() - 1;
+    if (!lane_size().is_constant() || !choose_sizes())
+      return std::nullopt;
+    join_rows(buffers);
+    const std::optional<Scalar> load =
+        constant_in(tile_.along ? *tile_.along : sum_.values.front(), is_constant);
+    if (!load || !reads_all_of(*load, buffers.at(load->name())))
+      return std::nullopt;
+    return PackedBChoice{*load,
+                         {.buffer = "",
+                          .lanes = tile_.nr,
+                          .groups = tile_.groups,
+                          .row_axes = tile_.row.value_or(0) + 1 - tile_.first_row_axis,
+                          .rows_adjoin = tile_.row && rows_adjoin(buffers)}};
+  }
+
+ private:
+  static bool is_product(const Scalar& value) {
+    return value.kind() == Scalar::Kind::Apply &&
+           (value.function() == Function::Multiply || is_product_of_words(value));
+  }
+  static bool is_product_of_words(const Scalar& value) {
+    return value.function() == Function::DotI8x4 || value.function() == Function::DotBf16x2;
+  }
+
+  // The first, where there are several.
+  Scalar product() const { return products_in(sum_.values.front()).front(); }
+
+  // Whether neither rows, lanes nor what is summed end within what instructions for matrices take, but that a
+  // last block of rows goes back.
+  bool fits_tiles() const {
+    const Scalar value = product();
+    const Axis& last = sum_.reduced.back();
+    if (!tile_.row || tile_.both_along || !multiplies_matrices() || value.operands()[0] != *tile_.across ||
+        !is_word(*tile_.across) || !is_word(*tile_.along) || !runs_through_memory(*tile_.across, last))
+      return false;
+    const int64_t rows = size_of_rows_on().constant().value_or(0), words = last.size.constant().value_or(1);
+    if (target_.matrix_tiles)  // convolutions of bytes have too few rows at a time for tiles of 16 to pay
+      return !joins_bytes(*tile_.across) && tile_.nr == 2 * kMatrixTileSide && rows >= kMatrixTileSide &&
+             words % kMatrixTileSide == 0;
+    // Dot products take rows together that do not follow each other in memory.
+    const bool enough = rows >= std::min(row_size().constant().value_or(0), kEnoughRowsOfMatrices);
+    return tile_.nr % kLanesOfMatrices == 0 && rows >= 2 && enough && words % 2 == 0;
+  }
+  bool multiplies_matrices() const {
+    const Scalar value = product();
+    return is_product(value) && is_product_of_words(value) &&
+           (target_.matrix_tiles || target_.multiplies_matrices(value.function() == Function::DotI8x4));
+  }
+  static bool joins_bytes(const Scalar& factor) {
+    return factor.kind() == Scalar::Kind::Apply && factor.function() == Function::PackI8x4;
+  }
+  static bool is_word(const Scalar& factor) {
+    return factor.kind() == Scalar::Kind::Load || loops::first_of_word(factor) != nullptr;
+  }
+
+  // Whether the rows of an axis follow those of the one before, so that blocks need not end with it.
+  bool runs_on_into(size_t axis) const {
+    return may_run_on_into(axis) && loops::runs_on(*tile_.across, sum_.axes[axis - 1], sum_.axes[axis]);
+  }
+  bool may_run_on_into(size_t axis) const {
+    return axis > 0 && sum_.axes[axis - 1].size.is_constant() && sum_.axes[axis].size.is_constant() &&
+           !mentions(*tile_.along, sum_.axes[axis - 1].variable) &&
+           mentions(*tile_.across, sum_.axes[axis - 1].variable);
+  }
+  // Where blocks that do not end with an axis compute less in vain, or more rows at once. Rows that do not
+  // follow each other in memory need an address each.
+  void join_rows(const std::map<std::string, loops::Buffer>& buffers) {
+    constexpr double kToFindRows = 1.09;
+    if (!tile_.row || tile_.both_along || !row_size().is_constant())
+      return;
+    GemmTile best = tile_;
+    double least = time_of(tile_.mr, tile_.nr), factor = 1;
+    while (may_run_on_into(tile_.first_row_axis)) {
+      least *= static_cast<double>(*sum_.axes[tile_.first_row_axis - 1].size.constant());
+      if (!lies_after_the_one_before(tile_.first_row_axis, buffers))
+        factor = kToFindRows;
+      --tile_.first_row_axis;
+      choose_sizes();
+      if (const double time = factor * time_of(tile_.mr, tile_.nr); time < least) {
+        best = tile_;
+        least = time;
+      }
+    }
+    tile_ = std::move(best);
+  }
+  // Whether they do in memory, whatever the indices.
+  bool lies_after_the_one_before(size_t axis, const std::map<std::string, loops::Buffer>& buffers) const {
+    bool all = true;
+    loops::for_each_load(*tile_.across, [&](const Scalar& load) {
+      const std::optional<Scalar> place = place_in_memory(load, buffers);
+      all = all && place && loops::runs_on(*place, sum_.axes[axis - 1], sum_.axes[axis]);
+    });
+    return all;
+  }
+  bool rows_adjoin(const std::map<std::string, loops::Buffer>& buffers) const {
+    if (tile_.across->kind() != Scalar::Kind::Load || sum_.reduced.size() != 1 ||
+        mentions(*tile_.across, sum_.axes.back().variable))
+      return false;
+    const std::optional<Scalar> place = place_in_memory(*tile_.across, buffers);
+    return place && loops::runs_on(*place, sum_.axes[*tile_.row], sum_.reduced.front());
+  }
+  // In elements from the start of the buffer.
+  static std::optional<Scalar> place_in_memory(const Scalar& load,
+                                               const std::map<std::string, loops::Buffer>& buffers) {
+    Dim place = 0;
+    for (size_t i = 0; i < load.operands().size(); ++i) {
+      if (load.operands()[i].kind() != Scalar::Kind::Index)
+        return std::nullopt;
+      place = place * buffers.at(load.name()).sizes[i] + load.operands()[i].index();
+    }
+    return Scalar::index(place);
+  }
+  // Of all that rows of tiles run over.
+  Dim size_of_rows_on() const {
+    Dim size = sum_.axes[*tile_.row].size;
+    for (size_t axis = *tile_.row; runs_on_into(axis); --axis)
+      size = size * sum_.axes[axis - 1].size;
+    return size;
+  }
+  // Two tiles below each other share what they read; one computes fewer rows in vain.
+  static int64_t rows_of_tiles(int64_t size) {
+    constexpr double kTimeOfOne = 1.3;  // a row of one tile takes so long
+    const auto rows = [&](int64_t block) { return static_cast<double>((size + block - 1) / block * block); };
+    return size < 2 * kMatrixTileSide || kTimeOfOne * rows(kMatrixTileSide) < rows(2 * kMatrixTileSide)
+               ? kMatrixTileSide
+               : 2 * kMatrixTileSide;
+  }
+
+  // --- matrices of two rows and two lanes in registers ---
+
+  bool may_multiply_in_registers() const {
+    return !target_.matrix_tiles && multiplies_matrices() && row_size().constant().value_or(0) >= 2 &&
+           !mentions(*tile_.across, sum_.axes.back().variable) &&
+           sum_.reduced.back().size.constant().value_or(1) % 2 == 0;
+  }
+  void choose_lanes_of_matrices() {
+    std::optional<int64_t> least;
+    for (int64_t lanes = kLanesOfMatrices; lanes <= std::min(kMostLanesOfMatrices, *lane_size().constant());
+         lanes += kLanesOfMatrices)
+      if (const int64_t rows = rows_of_matrices(lanes), time = time_of_matrices(rows, lanes);
+          !least || time <= *least) {
+        tile_.nr = lanes;
+        tile_.mr = rows;
+        least = time;
+      }
+  }
+  int64_t rows_of_matrices(int64_t lanes) const {
+    constexpr int64_t kOthers = 2;  // registers, beside those of sums, rows and lanes
+    int64_t best = (target_.vector_registers - lanes / 2 - kOthers) / (lanes / 2 + 1) * 2;
+    best = std::clamp<int64_t>(best, 2, std::min(kMostRows, *row_size().constant() / 2 * 2));
+    for (int64_t rows = best - 2; rows > 0; rows -= 2)
+      if (time_of_matrices(rows, lanes) < time_of_matrices(best, lanes))
+        best = rows;
+    return best;
+  }
+  // In instructions: a iteration makes a matrix of each two rows and of each two lanes, and multiplies all.
+  int64_t time_of_matrices(int64_t rows, int64_t lanes) const {
+    return *(ceil_div(lane_size(), lanes) * ceil_div(row_size(), rows)).constant() *
+           (rows / 2 * (lanes / 2) + rows / 2 + lanes / 2);
+  }
+
+  // The one that moves along the lanes and what is reduced.
+  std::optional<Scalar> constant_in(const Scalar& factor,
+                                    const std::function<bool(const std::string&)>& is_constant) const {
+    std::optional<Scalar> found;
+    bool only = true;
+    loops::for_each_load(factor, [&](const Scalar& load) {
+      if (!mentions(load, sum_.axes.back().variable) || !moves_along_reduced(load))
+        return;
+      only = only && (!found || *found == load) && is_constant(load.name()) && has_axes_of_its_own(load);
+      found = load;
+    });
+    return only ? found : std::nullopt;
+  }
+  bool moves_along_reduced(const Scalar& load) const {
+    return std::any_of(sum_.reduced.begin(), sum_.reduced.end(),
+                       [&](const Axis& axis) { return mentions(load, axis.variable); });
+  }
+  // Whether axes run over all of a buffer, and not over a slice of it.
+  bool reads_all_of(const Scalar& load, const loops::Buffer& buffer) const {
+    const std::vector<Axis> all = all_axes();
+    for (size_t dim = 0; dim < load.operands().size(); ++dim) {
+      const std::optional<size_t> axis = loops::axis_of(all, load.operands()[dim]);
+      if (axis && all[*axis].size != buffer.sizes[dim])
+        return false;
+    }
+    return true;
+  }
+  std::vector<Axis> all_axes() const {
+    std::vector<Axis> all = sum_.axes;
+    all.insert(all.end(), sum_.reduced.begin(), sum_.reduced.end());
+    return all;
+  }
+  bool has_axes_of_its_own(const Scalar& load) const {
+    const std::vector<Axis> all = all_axes();
+    std::vector<size_t> known;  // of these
+    for (const Scalar& index : load.operands()) {
+      if (index == Scalar::index(0))
+        continue;
+      const std::optional<size_t> axis = loops::axis_of(all, index);
+      if (!axis || axis == tile_.row || std::find(known.begin(), known.end(), *axis) != known.end())
+        return false;
+      known.push_back(*axis);
+    }
+    return std::all_of(sum_.reduced.begin(), sum_.reduced.end(),
+                       [&](const Axis& axis) { return mentions(load, axis.variable); });
+  }
+
+  // The last axis runs in the lanes of vectors. Rows of a second axis share what is read along the lanes,
+  // where the formula is a product whose one factor does not move along it; at best the other does not move
+  // along the lanes, or only from block to block as it does where groups of channels are convolved by
+  // themselves, and not from lane to lane as where each channel is.
+  void choose_factors() {
+    const Scalar value = product();
+    if (!is_product(value))
+      return;
+    for (size_t i = 0; i < 2; ++i)
+      lanes_alike_[i] = lanes_alike(value.operands()[i]);
+    for (int64_t lanes = whole_lanes(); lanes >= kLeastLanes && !tile_.row; lanes /= 2) {
+      most_lanes_ = lanes;
+      choose_factors(value, false);
+    }
+    if (!tile_.row || fills_by_groups()) {
+      most_lanes_ = whole_lanes();
+      choose_factors(value, true);
+    }
+    tile_.first_row_axis = tile_.row.value_or(0);
+    tile_.slides = tile_.both_along && slides_along_rows();
+    if (tile_.slides &&
+        (converts_across() || 2 * kRegistersPerVector * size_of_window() > target_.vector_registers))
+      most_lanes_ /= kRegistersPerVector;  // so that there are registers for what rows share
+  }
+
+  // Whether blocks as narrow as groups of channels, which most_lanes_ are now, would leave most of a register
+  // empty, and those of several groups all fill it: the lanes of each then choose theirs of the elements that
+  // all of them read.
+  bool fills_by_groups() const {
+    return group_size_ == most_lanes_ && most_lanes_ <= whole_lanes() / kRegistersPerVector / 4 &&
+           sum_.axes.back().size.constant().value_or(1) % whole_lanes() == 0;
+  }
+
+  // Whether rows move along the same elements as a few iterations of the sum, which are taken as they are or
+  // converted.
+  bool slides_along_rows() const {
+    if (sum_.reduced.empty() || (chooses_in_lanes() && !converts_across()))
+      return false;
+    const Axis& last = sum_.reduced.back();
+    if (const int64_t shared = last.size.constant().value_or(1); shared < 2 || shared > most_shared())
+      return false;
+    const Scalar& load = converts_across() ? tile_.across->operands().front() : *tile_.across;
+    return load.kind() == Scalar::Kind::Load &&
+           std::ranges::any_of(load.operands(), [&](const Scalar& index) {
+             return mentions(index, last.variable) && mentions(index, sum_.axes[*tile_.row].variable);
+           });
+  }
+  // So many that a vector of each leaves registers for sums.
+  int64_t most_shared() const { return target_.vector_registers * 7 / 16; }
+  // Along the rows.
+  int64_t size_of_window() const { return *sum_.reduced.back().size.constant(); }
+  bool converts_across() const {
+    return tile_.across->kind() == Scalar::Kind::Apply && tile_.across->function() == Function::Cast;
+  }
+  void choose_factors(const Scalar& value, bool both_along) {
+    const std::string& lane = sum_.axes.back().variable;
+    for (size_t moving = 0; moving < 2; ++moving) {
+      const Scalar &along = value.operands()[moving], &across = value.operands()[1 - moving];
+      if (!mentions(along, lane) || (lanes_alike_[1 - moving] >= most_lanes_) == both_along)
+        continue;
+      for (size_t i = 0; i + 1 < sum_.axes.size(); ++i) {
+        if (mentions(along, sum_.axes[i].variable) || !mentions(across, sum_.axes[i].variable))
+          continue;
+        tile_.row = i;
+        tile_.along = along;
+        tile_.across = across;
+        tile_.both_along = both_along;
+        group_size_ =
+            both_along || !mentions(across, lane) ? std::nullopt : std::optional(lanes_alike_[1 - moving]);
+      }
+    }
+  }
+
+  // Whether a factor is the same in all lanes of a block.
+  bool is_same_in_blocks(const Scalar& factor, int64_t lanes) const {
+    const Axis& lane = sum_.axes.back();
+    if (!mentions(factor, lane.variable))
+      return true;
+    if (lane.size.constant().value_or(1) % lanes != 0)
+      return false;
+    const auto in_lane = [&](int64_t number) {
+      return factor.substitute({{lane.variable, Dim::symbol("block") * lanes + number}});
+    };
+    const Scalar first = in_lane(0);
+    for (int64_t i = 1; i < lanes; ++i)
+      if (in_lane(i) != first)
+        return false;
+    return true;
+  }
+
+  // How many lanes side by side have the same factor, all lanes being groups of so many; 0 for none.
+  int64_t lanes_alike(const Scalar& factor) const {
+    const Axis& lane = sum_.axes.back();
+    if (!mentions(factor, lane.variable))
+      return INT64_MAX;
+    int64_t alike = 1;
+    const Scalar first = factor.substitute({{lane.variable, 0}});
+    while (alike < lane.size.constant().value_or(0) && factor.substitute({{lane.variable, alike}}) == first)
+      ++alike;
+    return is_same_in_blocks(factor, alike) ? alike : 0;
+  }
+
+  // Lanes run over several axes at once, the rows and columns of an image, where one alone would not fill
+  // them, or all that they read lies side by side.
+  size_t first_axis_of_lanes() const {
+    size_t first = sum_.axes.size() - 1;
+    while (first > 0 && first - 1 != *tile_.row && sum_.axes[first - 1].size.is_constant() &&
+           sum_.axes[first].size.is_constant() && mentions(*tile_.along, sum_.axes[first - 1].variable) &&
+           !mentions(*tile_.across, sum_.axes[first - 1].variable) &&
+           (*size_from(first).constant() < whole_lanes() || lie_side_by_side(first - 1, first)))
+      --first;
+    return first;
+  }
+
+  // Whether what is read along two axes is read in the order in which it lies in memory.
+  bool lie_side_by_side(size_t outer, size_t inner) const {
+    bool all = true;
+    loops::for_each_load(*tile_.along, [&](const Scalar& load) {
+      for (size_t i = 0; i < load.operands().size(); ++i)
+        if (loops::axis_of(sum_.axes, load.operands()[i]) == outer)
+          all = all && i + 1 < load.operands().size() &&
+                loops::axis_of(sum_.axes, load.operands()[i + 1]) == inner;
+        else
+          all = all && !mentions(load.operands()[i], sum_.axes[outer].variable);
+    });
+    return all;
+  }
+
+  Dim size_from(size_t axis) const {
+    Dim size = 1;
+    for (size_t i = axis; i < sum_.axes.size(); ++i)
+      size = size * sum_.axes[i].size;
+    return size;
+  }
+  Dim lane_size() const { return size_from(tile_.first_lane_axis); }
+  Dim group_size() const { return group_size_ ? Dim(*group_size_) : lane_size(); }
+  Dim row_size() const { return tile_.row_size(sum_); }
+
+  int64_t whole_lanes() const { return lanes_of_block(sum_.results.front().dtype, target_); }
+
+  bool choose_sizes() {
+    const std::optional<int64_t> size = group_size().constant();
+    if (size.value_or(kLeastLanes) < kLeastLanes)
+      return false;
+    choose_block(size);
+    // Where blocks fill groups, they need not know of these.
+    tile_.groups = size && *size % tile_.nr != 0 ? *lane_size().constant() / *size : 1;
+    return true;
+  }
+
+  // Of groups of this size, where it is known.
+  void choose_block(const std::optional<int64_t>& size) {
+    int64_t& lanes = tile_.nr;
+    lanes = size ? std::min(most_lanes_, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(*size))))
+                 : most_lanes_;
+    if (!tile_.row)
+      return;
+    if (size && may_choose_lanes(*size)) {
+      lanes = chosen_lanes();
+      tile_.mr = best_rows(lanes);
+      return;
+    }
+    if (size && may_multiply_in_registers()) {
+      choose_lanes_of_matrices();
+      return;
+    }
+    tile_.mr = best_rows(lanes);
+    if (const int64_t fewer = whole_lanes() / kRegistersPerVector; size && lanes > fewer)
+      take_if_faster(fewer);
+    if (!size || !may_be_wide())
+      return;
+    if (const int64_t more = whole_lanes() / kRegistersPerVector * (kRegistersPerVector + 1);
+        *size % whole_lanes() != 0 && *size >= more)
+      take_if_faster(more);
+    if (const int64_t more = kRegistersPerVector * whole_lanes(); *size >= more)
+      take_if_faster(more);
+  }
+
+  void take_if_faster(int64_t lanes) {
+    if (const int64_t rows = best_rows(lanes);
+        kLeastGain * time_of(rows, lanes) < time_of(tile_.mr, tile_.nr)) {
+      tile_.nr = lanes;
+      tile_.mr = rows;
+    }
+  }
+  // Whether the factor across the lanes is the same in more of them, and tiles are not to have them.
+  bool may_be_wide() const {
+    return !choice_.split.value_or(false) && !tile_.both_along && row_size().is_constant() &&
+           sum_.values.front().function() == Function::Multiply;
+  }
+
+  int64_t chosen_lanes() const { return *choice_.vectors * whole_lanes() / kRegistersPerVector; }
+  // Whether the factor across the lanes is the same in all of so many.
+  bool may_choose_lanes(int64_t size) const {
+    return choice_.vectors && chosen_lanes() >= kLeastLanes && chosen_lanes() <= size &&
+           (!tile_.both_along || most_lanes_ % chosen_lanes() == 0);
+  }
+
+  // As many rows as there are registers for their sums, beside those for the factors, which are those of a
+  // whole window where it slides.
+  int64_t most_rows(int64_t lanes) const {
+    const int64_t vectors = vectors_of(lanes);
+    const int64_t to_choose = chooses_in_lanes() ? vectors + 1 : 0;
+    const int64_t factors = vectors * (tile_.slides ? size_of_window() : 1);
+    return std::max<int64_t>((target_.vector_registers - 2 - factors - to_choose) / vectors, 1);
+  }
+  // Whether lanes side by side read the same.
+  bool chooses_in_lanes() const { return tile_.both_along && is_same_in_blocks(*tile_.across, 2); }
+  int64_t vectors_of(int64_t lanes) const {
+    return std::max<int64_t>(lanes * kRegistersPerVector / whole_lanes(), 1);
+  }
+  int64_t best_rows(int64_t lanes) const {
+    if (choice_.rows)
+      return std::max<int64_t>(
+          std::min({*choice_.rows, most_rows(lanes), row_size().constant().value_or(INT64_MAX)}), 1);
+    const int64_t most = std::min<int64_t>(most_rows(lanes), kMostRows);
+    if (!row_size().is_constant())
+      return std::min(most, usual_rows_of_block(target_));
+    return fastest_rows(*row_size().constant(), most, [&](int64_t rows) { return time_of(rows, lanes); });
+  }
+  // Of all blocks, in instructions: rows and lanes that a last block computes in vain count too. To begin and
+  // end a row of a block takes as long as some iterations of the sum.
+  double time_of(int64_t rows, int64_t lanes) const {
+    const auto blocks = [](const Dim& size, int64_t block) {
+      return static_cast<double>(*ceil_div(size, block).constant());
+    };
+    const double iteration = time_of_iteration({.rows = rows,
+                                                .vectors = vectors_of(lanes),
+                                                .iterations = iterations(),
+                                                .element_bytes = info(tile_.across->dtype()).bytes},
+                                               target_);
+    const double groups = group_size_ ? blocks(lane_size(), *group_size_) : 1;
+    return groups * blocks(group_size(), lanes) * blocks(row_size(), rows) *
+           (iteration * static_cast<double>(iterations()) + static_cast<double>(kToEndRow * rows));
+  }
+  // Of the sum; many, where only running tells.
+  int64_t iterations() const {
+    Dim iterations = 1;
+    for (const Axis& axis : sum_.reduced)
+      iterations = iterations * axis.size;
+    return iterations.constant().value_or(INT32_MAX);
+  }
+
+  // Whether several blocks of rows read what one block of lanes needs, and all of that stays in cache: then
+  // it is put side by side first, however far apart it lies, and whatever its formula is.
+  bool pays_to_pack() const {
+    if (!lane_size().is_constant() ||
+        (row_size().constant().value_or(2 * tile_.mr) <= tile_.mr && !has_axes_within_panel()))
+      return false;
+    Dim bytes = tile_.nr * info(tile_.along->dtype()).bytes;
+    for (const Axis& axis : sum_.reduced)
+      bytes = bytes * axis.size;
+    return bytes.constant().value_or(INT64_MAX) <= target_.caches.level2;
+  }
+  bool has_axes_within_panel() const {
+    for (size_t i = 0; i < tile_.first_lane_axis; ++i)
+      if (i != tile_.row && !mentions(*tile_.along, sum_.axes[i].variable))
+        return true;
+    return false;
+  }
+
+  const Definition& sum_;
+  const Target& target_;
+  const ContractionChoice& choice_;
+  GemmTile tile_;
+  int64_t most_lanes_ = whole_lanes();       // of a block, in all of which the factor across them is the same
+  std::array<int64_t, 2> lanes_alike_ = {};  // by the factors of the product
+  std::optional<int64_t> group_size_;        // of lanes with one factor across them, if not all have one
+};
+
+}  // namespace
+
+bool runs_through_memory(const Scalar& value, const Axis& axis) {
+  bool through = true;
+  loops::for_each_load(value, [&](const Scalar& load) {
+    for (size_t i = 0; i < load.operands().size(); ++i)
+      if (mentions(load.operands()[i], axis.variable))
+        through =
+            through && i + 1 == load.operands().size() && load.operands()[i].kind() == Scalar::Kind::Index;
+  });
+  return through;
+}
+
+Dim GemmTile::lane_size(const Definition& sum) const {
+  Dim size = 1;
+  for (size_t i = first_lane_axis; i < sum.axes.size(); ++i)
+    size = size * sum.axes[i].size;
+  return size;
+}
+
+Dim GemmTile::row_size(const Definition& sum) const {
+  Dim size = 1;
+  for (size_t i = first_row_axis; i <= *row; ++i)
+    size = size * sum.axes[i].size;
+  return size;
+}
+
+std::vector<Scalar> products_in(const Scalar& value) {
+  const auto applies = [](const Scalar& scalar, Function function) {
+    return scalar.kind() == Scalar::Kind::Apply && scalar.function() == function;
+  };
+  std::vector<Scalar> products;
+  Scalar left = value;
+  for (; applies(left, Function::Add); left = Scalar(left.operands()[0]))
+    products.insert(products.begin(), left.operands()[1]);
+  products.insert(products.begin(), left);
+  const bool all = std::ranges::all_of(
+      products, [&](const Scalar& product) { return applies(product, Function::DotBf16x2); });
+  return all ? products : std::vector{value};
+}
+
+std::optional<GemmTile> choose_gemm_tile(const Definition& sum, const Target& target, bool may_pack,
+                                         const std::optional<PackedB>& packed_b,
+                                         const ContractionChoice& choice) {
+  return GemmTileChooser(sum, target, choice).run(may_pack, packed_b);
+}
+
+std::optional<PackedBChoice> choose_packed_b(const Definition& sum, const Target& target,
+                                             const std::function<bool(const std::string&)>& is_constant,
+                                             const std::map<std::string, loops::Buffer>& buffers,
+                                             const ContractionChoice& choice) {
+  return GemmTileChooser(sum, target, choice).choose_packed_b(is_constant, buffers);
+}
+
+std::optional<PackedAChoice> choose_packed_a(const Definition& sum, const PackedB& packed_b,
+                                             const Target& target, const ContractionChoice& choice) {
+  return GemmTileChooser(sum, target, choice).choose_packed_a(packed_b);
+}
+
+double time_of_iteration(const BlockOfRows& block, const Target& target) {
+  constexpr int64_t kLine = 64, kToReadLine = 3;
+  const auto [rows, vectors, iterations, element_bytes] = block;
+  const int64_t shared = vectors * target.vector_bytes;
+  const bool stays = iterations * shared <= target.caches.level1_data / 4 * 3;
+  const int64_t bytes = rows * element_bytes + (stays ? 0 : shared);
+  return static_cast<double>(std::max(vectors * rows, vectors + rows) + 1) +
+         static_cast<double>(kToReadLine * bytes) / kLine;
+}
+
+int64_t lanes_of_block(DType dtype, const Target& target) {
+  return target.vector_bytes / std::max(info(dtype).bytes, 4) * kRegistersPerVector;
+}
+
+int64_t rows_of_block(int64_t all, int64_t vectors, int64_t iterations, const Target& target) {
+  const int64_t most = std::clamp<int64_t>((target.vector_registers - 2 - vectors) / vectors, 1, kMostRows);
+  return fastest_rows(all, most, [&](int64_t rows) {
+    return static_cast<double>((all + rows - 1) / rows) *
+           time_of_iteration({.rows = rows, .vectors = vectors, .iterations = iterations, .element_bytes = 4},
+                             target);
+  });
+}
+
+int64_t usual_rows_of_block(const Target& target) { return std::max(target.vector_registers / 4, 2); }
+
+}  // namespace tenon::schedule

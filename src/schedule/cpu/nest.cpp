@@ -1,0 +1,443 @@
+#include "schedule/cpu/nest.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "fusion/cost.h"
+#include "schedule/cpu/assign.h"
+#include "schedule/cpu/borders.h"
+#include "schedule/cpu/fused_attention.h"
+#include "schedule/cpu/gemm.h"
+#include "schedule/cpu/order_loops.h"
+#include "schedule/cpu/partition_loops.h"
+#include "schedule/cpu/prefetch_rows.h"
+#include "schedule/cpu/rows.h"
+#include "schedule/cpu/unroll_and_jam.h"
+#include "schedule/cpu/winograd.h"
+
+namespace tenon::schedule {
+
+using fusion::size_of;
+using loops::Assign;
+using loops::Axis;
+using loops::Buffer;
+using loops::Definition;
+using loops::Kernel;
+using loops::Local;
+using loops::Loop;
+using loops::Mark;
+using loops::mentions;
+using loops::Place;
+using loops::Scalar;
+using loops::Statement;
+using lowering::ContractionChoice;
+using lowering::Group;
+using lowering::Pattern;
+using lowering::Stage;
+
+namespace {
+
+constexpr int64_t kElementsPerTurn = 8192;  // of a loop that is cut into iterations for threads
+// In bytes: outputs of this size and larger are written past the caches, which would fetch every line only to
+// have it overwritten, and lose it before anyone reads it.
+constexpr int64_t kLeastStreamed = 32 << 20;
+constexpr int64_t kLeastRowStreamed = 64;  // elements: in shorter ones, finding whole lines takes longer
+
+class NestBuilder {
+ public:
+  NestBuilder(const std::string& name, const std::vector<Stage>& stages, const Group& group,
+              const std::set<std::string>& outputs, const std::map<std::string, Buffer>& buffers,
+              const Target& target)
+      : stages_(stages), group_(group), outputs_(outputs), target_(target) {
+    kernel_.name = name;
+    std::set<std::string> made, read;
+    for (const Stage& stage : stages) {
+      for (const Buffer& buffer : stage.definition.results)
+        made.insert(buffer.name);
+      // In the order in which formulas name them, so that equal kernels come out equal.
+      for (const Scalar& value : stage.definition.values)
+        loops::for_each_load(value, [&](const Scalar& load) {
+          if (!made.contains(load.name()) && read.insert(load.name()).second)
+            kernel_.inputs.push_back(buffers.at(load.name()));
+        });
+      if (stage.definition.own_combine)
+        add_combine(*stage.definition.own_combine);
+    }
+    for (const Stage& stage : stages)
+      for (const Buffer& buffer : stage.definition.results)
+        if (outputs.contains(buffer.name))
+          kernel_.outputs.push_back(buffer);
+  }
+
+  Kernel run() {
+    std::vector<Statement> borders = fill_borders(stages_, outputs_);
+    has_borders_ = !borders.empty();
+    if (group_.pattern == Pattern::Map || group_.pattern == Pattern::Rows)
+      stream_outputs();
+    switch (group_.pattern) {
+      case Pattern::Map:
+        map();
+        break;
+      case Pattern::Rows:
+        rows(static_cast<size_t>(group_.rows));
+        break;
+      case Pattern::Contract:
+        contract();
+        break;
+      case Pattern::FusedAttention:
+        kernel_.body =
+            build_fused_attention(definitions(), static_cast<size_t>(group_.rows), outputs_, target_);
+        break;
+    }
+    kernel_.body.insert(kernel_.body.begin(), std::make_move_iterator(borders.begin()),
+                        std::make_move_iterator(borders.end()));
+    return std::move(kernel_);
+  }
+
+  Kernel plain() {
+    for (const Stage& stage : stages_) {
+      const Definition each = renamed(stage.definition, stage.definition.axes.size(), "");
+      for (const Buffer& buffer : each.results)
+        if (!outputs_.contains(buffer.name))
+          kernel_.body.emplace_back(Local{buffer});
+      std::vector<Statement> iteration;
+      if (each.reduces())
+        iteration.emplace_back(start(each));
+      append(iteration, around(each.reduced, Mark::Serial, as_list(assign(each, places_of(each)))));
+      append(kernel_.body, around(each.axes, Mark::Serial, std::move(iteration)));
+    }
+    return std::move(kernel_);
+  }
+
+ private:
+  void add_combine(const loops::Combine& combine) {
+    if (kernel_.find_combine(combine.name) == nullptr)
+      kernel_.combines.push_back(combine);
+  }
+
+  std::vector<Definition> definitions() const {
+    std::vector<Definition> all;
+    for (const Stage& stage : stages_)
+      all.push_back(stage.definition);
+    return all;
+  }
+
+  void stream_outputs() {
+    for (Buffer& output : kernel_.outputs) {
+      const bool read_again = std::any_of(stages_.begin(), stages_.end(), [&](const Stage& stage) {
+        return buffers_read(stage).contains(output.name);
+      });
+      if (size_of(output).constant().value_or(0) >= kLeastStreamed && !read_again)
+        output.space = loops::Space::Streamed;
+    }
+  }
+
+  static bool is_streamed(const Buffer& buffer) { return buffer.space == loops::Space::Streamed; }
+
+  // --- every stage on its own axes ---
+
+  void map() {
+    std::vector<Definition> definitions;
+    for (const Stage& stage : stages_)
+      definitions.push_back(renamed(stage.definition, stage.definition.axes.size(), ""));
+    std::vector<Axis> axes = definitions.front().axes;
+    std::vector<Statement> body;
+    for (const Definition& definition : definitions) {
+      for (const Buffer& buffer : definition.results)
+        if (!outputs_.contains(buffer.name))
+          locals_.emplace(buffer.name, Buffer{.name = buffer.name, .dtype = buffer.dtype, .sizes = {}});
+      body.emplace_back(assign(definition, places_of(definition)));
+    }
+    // Values that no one else needs stay in registers: each iteration has its own.
+    for (const auto& [name, buffer] : locals_)
+      forward(body, name);
+    if (!has_borders_)  // which are those of a result with all its dimensions
+      merge_axes(axes, body);
+    if (axes.empty()) {
+      kernel_.body = std::move(body);
+      return;
+    }
+    if (axes.size() == 1) {
+      kernel_.body = {cut(axes.front(), std::move(body))};
+      return;
+    }
+    if (axes.back().size.constant().value_or(INT64_MAX) < kLeastRowStreamed)
+      for (Buffer& output : kernel_.outputs)
+        output.space = loops::Space::Memory;
+    kernel_.body = order_loops(std::move(axes), std::move(body));
+    partition_loops(kernel_.body, target_);
+  }
+
+  // The formula of a value in place of its name, in all statements of one iteration.
+  static void forward(std::vector<Statement>& body, const std::string& name) {
+    std::optional<Scalar> formula;
+    std::vector<Statement> left;
+    for (Statement& statement : body) {
+      Assign& assign = std::get<Assign>(statement);
+      if (assign.places.front().buffer == name) {
+        formula = assign.values.front();
+        continue;
+      }
+      for (Scalar& value : assign.values)
+        value = loops::replace_loads(
+            value, [&](const Scalar& load) { return load.name() == name ? *formula : load; });
+      left.push_back(std::move(statement));
+    }
+    body = std::move(left);
+  }
+
+  // One loop, cut into iterations for threads.
+  static Statement cut(const Axis& axis, std::vector<Statement> body) {
+    const std::string outer = "o" + axis.variable;
+    const Dim begin = Dim::symbol(outer) * kElementsPerTurn;
+    Loop inner{.variable = axis.variable,
+               .begin = begin,
+               .end = min(axis.size, begin + kElementsPerTurn),
+               .step = 1,
+               .mark = Mark::Vector,
+               .body = std::move(body)};
+    std::vector<Statement> iterations;
+    iterations.emplace_back(std::move(inner));
+    return loop_over({outer, ceil_div(axis.size, kElementsPerTurn)}, Mark::Parallel, std::move(iterations));
+  }
+
+  // --- axes that lie one after the other in every buffer become one ---
+
+  void merge_axes(std::vector<Axis>& axes, std::vector<Statement>& body) {
+    for (size_t i = axes.size(); i-- > 1;)
+      if (can_merge(axes[i - 1], axes[i], body)) {
+        merge(axes[i - 1], axes[i], body);
+        axes[i - 1].size = axes[i - 1].size * axes[i].size;
+        axes.erase(axes.begin() + static_cast<int64_t>(i));
+      }
+  }
+
+  Buffer* find_buffer(const std::string& name) {
+    for (std::vector<Buffer>* all : {&kernel_.inputs, &kernel_.outputs})
+      for (Buffer& buffer : *all)
+        if (buffer.name == name)
+          return &buffer;
+    return nullptr;
+  }
+
+  static bool is_symbol(const Scalar& index, const std::string& variable) {
+    return index.kind() == Scalar::Kind::Index && index.index() == Dim::symbol(variable);
+  }
+  // Where two axes stand beside each other in an index, and nowhere else.
+  std::optional<size_t> pair_in(const std::vector<Scalar>& at, const Buffer& buffer, const Axis& outer,
+                                const Axis& inner) {
+    for (size_t i = 0; i + 1 < at.size(); ++i)
+      if (is_symbol(at[i], outer.variable) && is_symbol(at[i + 1], inner.variable) &&
+          buffer.sizes[i + 1] == inner.size)
+        return i;
+    return std::nullopt;
+  }
+
+  bool can_merge(const Axis& outer, const Axis& inner, const std::vector<Statement>& body) {
+    bool possible = true;
+    std::map<std::string, std::set<std::optional<size_t>>> pairs;  // one and the same in each buffer
+    const auto look = [&](const std::string& name, const std::vector<Scalar>& at) {
+      const Buffer* buffer = find_buffer(name);
+      if (buffer == nullptr)
+        return;
+      const std::optional<size_t> pair = pair_in(at, *buffer, outer, inner);
+      pairs[name].insert(pair);
+      for (size_t i = 0; i < at.size(); ++i)
+        if (!(pair && (i == *pair || i == *pair + 1)) && !loops::runs_on(at[i], outer, inner))
+          possible = possible && !mentions(at[i], outer.variable) && !mentions(at[i], inner.variable);
+    };
+    for (const Statement& statement : body) {
+      const Assign& assign = std::get<Assign>(statement);
+      for (const Place& place : assign.places)
+        look(place.buffer, place.at);
+      for (const Scalar& value : assign.values) {
+        loops::for_each_load(value, [&](const Scalar& load) { look(load.name(), load.operands()); });
+        possible = possible && loops::mentions_only_in_loads(value, outer.variable) &&
+                   loops::mentions_only_in_loads(value, inner.variable);
+      }
+    }
+    for (const auto& [name, all] : pairs)
+      possible = possible && all.size() == 1;
+    return possible;
+  }
+
+  void merge(const Axis& outer, const Axis& inner, std::vector<Statement>& body) {
+    std::map<std::string, size_t> merged;
+    const auto shorter = [&](const std::string& name, std::vector<Scalar> at) {
+      const Buffer* buffer = find_buffer(name);
+      if (buffer == nullptr)
+        return at;
+      const std::optional<size_t> pair = pair_in(at, *buffer, outer, inner);
+      if (pair) {
+        merged.emplace(name, *pair);
+        at.erase(at.begin() + static_cast<int64_t>(*pair) + 1);
+      }
+      for (Scalar& index : at)
+        if (loops::runs_on(index, outer, inner))
+          index = index.substitute({{outer.variable, 0}, {inner.variable, Dim::symbol(outer.variable)}});
+      return at;
+    };
+    for (Statement& statement : body) {
+      Assign& assign = std::get<Assign>(statement);
+      for (Place& place : assign.places)
+        place.at = shorter(place.buffer, place.at);
+      for (Scalar& value : assign.values)
+        value = loops::replace_loads(value, [&](const Scalar& load) {
+          return Scalar::load(load.name(), load.dtype(), shorter(load.name(), load.operands()));
+        });
+    }
+    for (const auto& [name, pair] : merged) {
+      std::vector<Dim>& sizes = find_buffer(name)->sizes;
+      sizes[pair] = sizes[pair] * sizes[pair + 1];
+      sizes.erase(sizes.begin() + static_cast<int64_t>(pair) + 1);
+    }
+  }
+
+  // --- row by row ---
+
+  void rows(size_t shared) {
+    std::vector<Definition> definitions;
+    for (size_t i = 0; i < stages_.size(); ++i)
+      definitions.push_back(renamed(stages_[i].definition, shared, fmt::format("s{}", i)));
+    const std::vector<Axis>& axes = definitions.front().axes;
+    std::vector<Statement> row = do_row(definitions, shared, outputs_);
+    if (shared > 0 && std::ranges::all_of(kernel_.outputs, is_streamed))
+      prefetch_next_row(row, definitions, shared, kernel_.inputs, target_);
+    kernel_.body =
+        around({axes.begin(), axes.begin() + static_cast<int64_t>(shared)}, Mark::Parallel, std::move(row));
+  }
+
+  // --- contractions ---
+
+  void contract() {
+    std::vector<Definition> definitions;
+    for (const Stage& stage : stages_)
+      definitions.push_back(renamed(stage.definition, stage.definition.axes.size(), ""));
+    const Stage& sum_stage = stages_.front();
+    const ContractionChoice choice = choice_of(sum_stage);
+    if (sum_stage.winograd_tile) {
+      kernel_.body = build_winograd(definitions, outputs_, *sum_stage.winograd_tile, target_, choice);
+      return;
+    }
+    if (std::optional<std::vector<Statement>> body = build_gemm(
+            definitions, outputs_, target_, true, sum_stage.packed_b, sum_stage.packed_a, choice)) {
+      kernel_.body = std::move(*body);
+      unroll_and_jam(kernel_.body, target_);
+      return;
+    }
+    const Definition& sum = definitions.front();
+    if (sums_along_memory(sum)) {
+      rows(sum.axes.size());
+      return;
+    }
+    std::vector<Axis> axes = sum.axes;
+    std::vector<Statement> body;
+    for (const Definition& definition : definitions)
+      for (const Buffer& buffer : definition.results)
+        if (!outputs_.contains(buffer.name)) {
+          // One element is alive at a time, in each lane.
+          locals_.emplace(buffer.name, buffer);
+        }
+    const size_t last = axes.empty() ? 0 : axes.size() - 1;
+    // The lanes run over the last axis that is kept.
+    std::vector<Statement> within{start(sum)};
+    const std::optional<Parts> parts = parts_of(sum);
+    if (parts)
+      locals_.emplace(part_of(sum).name, part_of(sum));
+    for (Statement& statement : sum_up(sum, Mark::Serial, parts, part_of(sum)))
+      within.push_back(std::move(statement));
+    for (size_t i = 1; i < definitions.size(); ++i)
+      within.emplace_back(assign(definitions[i], places_of(definitions[i])));
+    if (axes.empty()) {
+      for (const auto& [name, buffer] : locals_)
+        within.insert(within.begin(),
+                      Statement(Local{{.name = name, .dtype = buffer.dtype, .sizes = buffer.sizes}}));
+      kernel_.body = std::move(within);
+      return;
+    }
+    const Axis lane = axes[last];
+    axes.pop_back();
+    // Results that are the kernel's own: one tile of the last axis.
+    const std::string outer = "o" + lane.variable;
+    constexpr int64_t tile = 64;
+    const Dim begin = Dim::symbol(outer) * tile;
+    for (const auto& [name, buffer] : locals_) {
+      body.emplace_back(Local{{.name = name, .dtype = buffer.dtype, .sizes = {Dim(tile)}}});
+    }
+    std::map<std::string, DType> own;
+    for (const auto& [name, buffer] : locals_)
+      own.emplace(name, buffer.dtype);
+    const std::vector<Scalar> place{Scalar::index(Dim::symbol(lane.variable) - begin)};
+    redirect(within, own, place);
+    body.emplace_back(Loop{.variable = lane.variable,
+                           .begin = begin,
+                           .end = min(lane.size, begin + tile),
+                           .step = 1,
+                           .mark = Mark::Vector,
+                           .body = std::move(within)});
+    axes.push_back({outer, ceil_div(lane.size, tile)});
+    kernel_.body = around(axes, Mark::Parallel, std::move(body));
+  }
+
+  // Whether the iterations of a sum fill vectors that lie side by side in memory, and results do not, as
+  // where windows move by all of their size.
+  bool sums_along_memory(const Definition& sum) const {
+    if (sum.axes.empty() || sum.reduced.empty())
+      return false;
+    const Axis &lane = sum.axes.back(), &iteration = sum.reduced.back();
+    const int64_t bytes = iteration.size.constant().value_or(0) * info(sum.results.front().dtype).bytes;
+    bool all = bytes >= target_.vector_bytes, any = false;
+    loops::for_each_load(sum.values.front(), [&](const Scalar& load) {
+      const auto moves_by = [&](const Axis& axis, const Dim& step) {
+        if (load.operands().empty() || load.operands().back().kind() != Scalar::Kind::Index)
+          return false;
+        const Dim& last = load.operands().back().index();
+        return last.substitute({{axis.variable, Dim::symbol(axis.variable) + 1}}) - last == step;
+      };
+      any = true;
+      all = all && moves_by(iteration, 1) && !moves_by(lane, 1) && !moves_by(lane, 0);
+    });
+    return all && any;
+  }
+
+  static void redirect(std::vector<Statement>& body, const std::map<std::string, DType>& own,
+                       const std::vector<Scalar>& at) {
+    for (Statement& statement : body) {
+      if (auto* each = std::get_if<Assign>(&statement)) {
+        for (Place& place : each->places)
+          if (own.contains(place.buffer))
+            place.at = at;
+        for (Scalar& value : each->values)
+          value = loops::replace_loads(value, [&](const Scalar& load) {
+            return own.contains(load.name()) ? Scalar::load(load.name(), load.dtype(), at) : load;
+          });
+      }
+      if (auto* inner = body_of(statement))
+        redirect(*inner, own, at);
+    }
+  }
+
+  const std::vector<Stage>& stages_;
+  const Group& group_;
+  const std::set<std::string>& outputs_;
+  const Target& target_;
+  bool has_borders_ = false;
+  Kernel kernel_;
+  std::map<std::string, Buffer> locals_;
+};
+
+}  // namespace
+
+Kernel unscheduled_nest(const std::string& name, const std::vector<Stage>& stages, const Group& group,
+                        const std::set<std::string>& outputs, const std::map<std::string, Buffer>& buffers,
+                        const Target& target) {
+  return NestBuilder(name, stages, group, outputs, buffers, target).plain();
+}
+
+Kernel build_nest(const std::string& name, const std::vector<Stage>& stages, const Group& group,
+                  const std::set<std::string>& outputs, const std::map<std::string, Buffer>& buffers,
+                  const Target& target) {
+  return NestBuilder(name, stages, group, outputs, buffers, target).run();
+}
+
+}  // namespace tenon::schedule

@@ -1,0 +1,22 @@
+// nest.h — the loops of a group of stages, arranged for a machine.
+#pragma once
+
+#include "loops/kernel.h"
+#include "lowering/kernel_graph.h"
+#include "target/target.h"
+
+namespace tenon::schedule {
+
+// The kernel that computes the stages in order. What is not in `outputs` it keeps to itself. `buffers` says
+// what the names of those it reads mean.
+loops::Kernel build_nest(const std::string& name, const std::vector<lowering::Stage>& stages,
+                         const lowering::Group& group, const std::set<std::string>& outputs,
+                         const std::map<std::string, loops::Buffer>& buffers, const Target& target);
+
+// The same before it is arranged, to be read: the stages one after the other, each over all its elements,
+// without what stands around them.
+loops::Kernel unscheduled_nest(const std::string& name, const std::vector<lowering::Stage>& stages,
+                               const lowering::Group& group, const std::set<std::string>& outputs,
+                               const std::map<std::string, loops::Buffer>& buffers, const Target& target);
+
+}  // namespace tenon::schedule

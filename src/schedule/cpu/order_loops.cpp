@@ -1,0 +1,113 @@
+#include "schedule/cpu/order_loops.h"
+
+#include <algorithm>
+
+#include "schedule/cpu/assign.h"
+
+namespace tenon::schedule {
+
+using loops::Assign;
+using loops::Axis;
+using loops::Loop;
+using loops::Mark;
+using loops::mentions;
+using loops::Scalar;
+using loops::Statement;
+
+namespace {
+
+constexpr int64_t kLanesAcross = 64;   // of a block that is transposed
+constexpr int64_t kLanesAlong = 2048;  // of a block whose elements are written some apart, and stay in cache
+constexpr int64_t kShortAxis = 8;      // of whose rows a cache line holds several
+constexpr int64_t kRowsAcross = 8;     // as many as stay in cache where they lie a power of two apart
+
+template <class F>
+void for_each_load(const std::vector<Statement>& body, F&& f) {
+  for (const Statement& statement : body)
+    for (const Scalar& value : std::get<Assign>(statement).values)
+      loops::for_each_load(value, f);
+}
+
+// Where lanes along the last axis read across memory, as in a transpose: the axis that goes along it.
+std::optional<size_t> axis_along_memory(const std::vector<Axis>& axes, const Axis& last,
+                                        const std::vector<Statement>& body) {
+  std::optional<size_t> along;
+  for_each_load(body, [&](const Scalar& load) {
+    const std::vector<Scalar>& at = load.operands();
+    if (!at.empty() && !mentions(at.back(), last.variable) &&
+        std::any_of(at.begin(), at.end(),
+                    [&](const Scalar& index) { return mentions(index, last.variable); }))
+      if (const std::optional<size_t> axis = loops::axis_of(axes, at.back()))
+        along = axis;
+  });
+  return along;
+}
+
+// Where rows along the last axis are read in another order than they are written in: the axis along which
+// they lie side by side where they are read.
+std::optional<size_t> axis_along_rows(const std::vector<Axis>& axes, const Axis& last,
+                                      const std::vector<Statement>& body) {
+  std::optional<size_t> along;
+  for_each_load(body, [&](const Scalar& load) {
+    const std::vector<Scalar>& at = load.operands();
+    if (at.size() < 2 || !loops::axis_of({last}, at.back()))
+      return;
+    const std::optional<size_t> axis = loops::axis_of(axes, at[at.size() - 2]);
+    if (axis && *axis + 1 != axes.size())
+      along = axis;
+  });
+  return along;
+}
+
+// A loop over a block of an axis, and one over the blocks.
+Loop within_block(const Axis& axis, int64_t block, Mark mark, std::vector<Statement> body) {
+  Loop loop = loop_over(axis, mark, std::move(body));
+  loop.begin = Dim::symbol("o" + axis.variable) * block;
+  loop.end = min(axis.size, loop.begin + block);
+  return loop;
+}
+Axis over_blocks(const Axis& axis, int64_t block) {
+  return {"o" + axis.variable, ceil_div(axis.size, block)};
+}
+
+// In blocks of what is read across memory, so that what is fetched with an element is still in cache when
+// its iteration comes.
+std::vector<Statement> transpose(std::vector<Axis> axes, size_t along, const Axis& across, int64_t block,
+                                 Mark mark, std::vector<Statement> body) {
+  body = as_list(
+      loop_over(axes[along], Mark::Serial, as_list(within_block(across, block, mark, std::move(body)))));
+  axes.erase(axes.begin() + static_cast<int64_t>(along));
+  axes.push_back(over_blocks(across, block));
+  return around(axes, Mark::Parallel, std::move(body));
+}
+
+// Lanes run along what is read, as a last axis that is short would fill no vector; what they write lies a few
+// elements apart.
+std::vector<Statement> interleave(std::vector<Axis> axes, size_t along, const Axis& last,
+                                  std::vector<Statement> body) {
+  const Axis read = axes[along];
+  body = as_list(loop_over(last, Mark::Unrolled,
+                           as_list(within_block(read, kLanesAlong, Mark::Vector, std::move(body)))));
+  axes[along] = over_blocks(read, kLanesAlong);
+  return around(axes, Mark::Parallel, std::move(body));
+}
+
+}  // namespace
+
+std::vector<Statement> order_loops(std::vector<Axis> axes, std::vector<Statement> body) {
+  const Axis last = axes.back();
+  axes.pop_back();
+  const bool is_short = last.size.constant().value_or(INT64_MAX) <= kShortAxis;
+  if (const std::optional<size_t> along = axis_along_memory(axes, last, body))
+    return is_short ? interleave(axes, *along, last, std::move(body))
+                    : transpose(axes, *along, last, kLanesAcross, Mark::Vector, std::move(body));
+  const std::optional<size_t> along = is_short ? axis_along_rows(axes, last, body) : std::nullopt;
+  body = as_list(loop_over(last, Mark::Vector, std::move(body)));
+  if (!along)
+    return around(axes, Mark::Parallel, std::move(body));
+  const Axis across = axes.back();
+  axes.pop_back();
+  return transpose(axes, *along, across, kRowsAcross, Mark::Serial, std::move(body));
+}
+
+}  // namespace tenon::schedule

@@ -1,0 +1,293 @@
+#include "schedule/cpu/pack_constant.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include "base/error.h"
+#include "base/run_all.h"
+#include "target/target.h"
+
+namespace tenon::schedule {
+
+using lowering::PackedBLayout;
+
+namespace {
+
+constexpr int64_t kPanelsTogether = 8;  // that one pass over a constant fills
+
+// --- squares of elements of 4 bytes, transposed in registers ---
+
+template <int n>
+using Line __attribute__((vector_size(4 * n), may_alias)) = uint32_t;
+
+// Swaps the elements of two lines that stand in each other's place: those whose number has the bit of
+// `distance`.
+template <int n, int distance, size_t... i>
+void exchange(Line<n>& a, Line<n>& b, std::index_sequence<i...>) {
+  const Line<n> low = a, high = b;
+  a = __builtin_shufflevector(low, high, ((i & distance) != 0 ? n + i - distance : i)...);
+  b = __builtin_shufflevector(low, high, ((i & distance) != 0 ? n + i : i + distance)...);
+}
+template <int n, int distance>
+void exchange_all(Line<n>* lines) {
+  if constexpr (distance < n) {
+    for (int i = 0; i < n; ++i)
+      if ((i & distance) == 0)
+        exchange<n, distance>(lines[i], lines[i + distance], std::make_index_sequence<n>());
+    exchange_all<n, 2 * distance>(lines);
+  }
+}
+
+// Lines of the result are not fetched only to be overwritten, where they are whole.
+template <int n>
+void transpose_square(const uint32_t* from, int64_t from_stride, uint32_t* to, int64_t to_stride) {
+  Line<n> lines[n];
+  for (int i = 0; i < n; ++i)
+    std::memcpy(&lines[i], from + i * from_stride, sizeof(Line<n>));
+  exchange_all<n, 1>(lines);
+  const bool whole = reinterpret_cast<uintptr_t>(to) % sizeof(Line<n>) == 0 && to_stride % n == 0;
+  for (int i = 0; i < n; ++i)
+    if (whole)
+      __builtin_nontemporal_store(lines[i], reinterpret_cast<Line<n>*>(to + i * to_stride));
+    else
+      std::memcpy(to + i * to_stride, &lines[i], sizeof(Line<n>));
+}
+
+// to[j][i] = from[i][j], for i below `rows` and j below `columns`.
+template <int n, class T>
+void transpose(const T* from, int64_t from_stride, int64_t rows, int64_t columns, T* to, int64_t to_stride) {
+  int64_t whole_rows = 0, whole_columns = 0;
+  if constexpr (std::is_same_v<T, uint32_t>) {
+    whole_rows = rows / n * n;
+    whole_columns = columns / n * n;
+    for (int64_t j = 0; j < whole_columns; j += n)
+      for (int64_t i = 0; i < whole_rows; i += n)
+        transpose_square<n>(from + i * from_stride + j, from_stride, to + j * to_stride + i, to_stride);
+  }
+  for (int64_t j = 0; j < columns; ++j)
+    for (int64_t i = j < whole_columns ? whole_rows : 0; i < rows; ++i)
+      to[j * to_stride + i] = from[i * from_stride + j];
+}
+
+// --- panels ---
+
+// Elements that lie side by side in a constant, and turns of what is reduced which they belong to.
+struct Run {
+  int64_t from, to, count;
+};
+
+// Which elements of one lane, from its first, a panel has in which order.
+std::vector<Run> runs_of(const Extents& sizes, const Extents& strides) {
+  std::vector<std::pair<int64_t, int64_t>> places(static_cast<size_t>(element_count(sizes)));
+  for (size_t i = 0; i < places.size(); ++i) {
+    auto left = static_cast<int64_t>(i);
+    places[i].second = left;
+    for (size_t dim = sizes.size(); dim-- > 0; left /= sizes[dim])
+      places[i].first += left % sizes[dim] * strides[dim];
+  }
+  std::sort(places.begin(), places.end());
+  std::vector<Run> runs;
+  for (const auto& [from, to] : places)
+    if (!runs.empty() && runs.back().from + runs.back().count == from &&
+        runs.back().to + runs.back().count == to)
+      ++runs.back().count;
+    else
+      runs.push_back({from, to, 1});
+  return runs;
+}
+
+template <class T>
+class PanelFiller {
+ public:
+  PanelFiller(Tensor& panels, const Extents& extents, const PackedBLayout& order, const Tensor& piece,
+              int64_t first)
+      : to_(panels.mutable_data<T>().data()),
+        from_(piece.data<T>().data()),
+        lanes_(order.lanes),
+        group_lanes_(extents[order.lane_dim()] / order.groups),
+        group_panels_(order.panels_of_group(extents[order.lane_dim()])),
+        first_(first),
+        end_(first + piece.extents()[order.lane_dim()]) {
+    const Extents strides = row_major_strides(piece.extents());
+    lane_stride_ = strides[order.lane_dim()];
+    const size_t outer = order.order.size() - 1 - order.reduced;
+    for (size_t i = 0; i < order.order.size(); ++i)
+      if (i != outer) {
+        (i < outer ? outer_sizes_ : sizes_).push_back(extents[order.order[i]]);
+        (i < outer ? outer_strides_ : strides_).push_back(strides[order.order[i]]);
+      }
+    iterations_ = element_count(sizes_);
+    count_ = order.groups * group_panels_;
+    runs_ = runs_of(sizes_, strides_);
+  }
+
+  void fill(int64_t begin, int64_t end) const {
+    for (int64_t i = 0; i < element_count(outer_sizes_); ++i) {
+      const T* from = from_;
+      int64_t left = i;
+      for (size_t dim = outer_sizes_.size(); dim-- > 0; left /= outer_sizes_[dim])
+        from += left % outer_sizes_[dim] * outer_strides_[dim];
+      for (int64_t panel = begin; panel < end; panel += kPanelsTogether)
+        fill(from, to_ + i * count_ * iterations_ * lanes_, panel, std::min(panel + kPanelsTogether, end));
+    }
+  }
+
+ private:
+  void fill(const T* from, T* to, int64_t begin, int64_t end) const {
+    if (lane_stride_ == 1) {
+      for (const Run& run : runs_)
+        for (int64_t i = 0; i < run.count; ++i)
+          for (int64_t panel = begin; panel < end; ++panel) {
+            const Part part = part_of(panel);
+            std::copy_n(from + part.from + run.from + i, part.count,
+                        to + (panel * iterations_ + run.to + i) * lanes_ + part.to);
+          }
+      return;
+    }
+    for (int64_t panel = begin; panel < end; ++panel)
+      for (const Run& run : runs_) {
+        const Part part = part_of(panel);
+        transpose_part(from + part.from * lane_stride_ + run.from, part.count, run.count,
+                       to + (panel * iterations_ + run.to) * lanes_ + part.to);
+      }
+  }
+
+  void transpose_part(const T* from, int64_t lanes, int64_t turns, T* to) const {
+    if (lanes_ % 16 == 0)
+      transpose<16>(from, lane_stride_, lanes, turns, to, lanes_);
+    else
+      transpose<8>(from, lane_stride_, lanes, turns, to, lanes_);
+  }
+
+  // Which lanes of a panel the piece has; none where count is 0.
+  struct Part {
+    int64_t from, to, count;
+  };
+  Part part_of(int64_t panel) const {
+    const int64_t begin = panel / group_panels_ * group_lanes_ +
+                          std::min(panel % group_panels_ * lanes_, group_lanes_ - lanes_);
+    const int64_t from = std::max(begin, first_);
+    return {from - first_, from - begin, std::max<int64_t>(std::min(begin + lanes_, end_) - from, 0)};
+  }
+
+  T* to_;
+  const T* from_;
+  int64_t lanes_, group_lanes_, group_panels_;
+  int64_t first_, end_;  // the lanes of the piece
+  int64_t lane_stride_ = 1, iterations_ = 1, count_ = 1;
+  Extents outer_sizes_, outer_strides_, sizes_, strides_;
+  std::vector<Run> runs_;
+};
+
+// Goes through a tensor in its own order, but for the dimension that becomes the last, so that what is read
+// together lies together, and so does what is written.
+template <class T>
+void reorder_into(Tensor& to, const Tensor& from, const std::vector<size_t>& order) {
+  const Extents& extents = from.extents();
+  const Extents from_strides = row_major_strides(extents), strides = row_major_strides(to.extents());
+  Extents to_strides(extents.size());
+  for (size_t i = 0; i < order.size(); ++i)
+    to_strides[order[i]] = strides[i];
+  const size_t last = order.back();
+  const T* x = from.data<T>().data();
+  T* y = to.mutable_data<T>().data();
+  const auto move = [&](const auto& self, size_t dim, const T* source, T* target) -> void {
+    if (dim == extents.size()) {
+      for (int64_t i = 0; i < extents[last]; ++i)
+        target[i] = source[i * from_strides[last]];
+      return;
+    }
+    for (int64_t i = 0; i < (dim == last ? 1 : extents[dim]); ++i)
+      self(self, dim + 1, source + i * from_strides[dim], target + i * to_strides[dim]);
+  };
+  move(move, 0, x, y);
+}
+
+// The bits of the bf16 that the first half of a number is, which is taken off it.
+uint32_t take_top_half(float& number) {
+  const uint32_t bits = std::bit_cast<uint32_t>(number) & 0xffff0000;
+  number -= std::bit_cast<float>(bits);
+  return bits;
+}
+
+// With an integer of as many bytes as an element has.
+template <class F>
+void with_element(const Tensor& tensor, F&& f) {
+  switch (tensor.element_size()) {
+    case 1:
+      return f(uint8_t());
+    case 2:
+      return f(uint16_t());
+    case 4:
+      return f(uint32_t());
+    case 8:
+      return f(uint64_t());
+    default:
+      CHECK(false, "elements of {} bytes", tensor.element_size());
+  }
+}
+
+}  // namespace
+
+Tensor reordered(const Tensor& tensor, const std::vector<size_t>& order) {
+  Extents extents;
+  for (size_t dim : order)
+    extents.push_back(tensor.extents()[dim]);
+  Tensor result(tensor.dtype(), extents);
+  with_element(tensor, [&]<class T>(T) { reorder_into<T>(result, tensor, order); });
+  return result;
+}
+
+Tensor empty_packed_b(DType dtype, const Extents& extents, const PackedBLayout& order) {
+  Extents sizes;
+  for (size_t dim : order.order)
+    sizes.push_back(dim == order.lane_dim() ? order.groups * order.panels_of_group(extents[dim])
+                                            : extents[dim]);
+  sizes.push_back(order.lanes);
+  return Tensor(dtype, sizes);
+}
+
+void pack_b_panels(Tensor& panels, const Extents& extents, const PackedBLayout& order, const Tensor& piece,
+                   int64_t first, int64_t begin, int64_t end) {
+  with_element(piece,
+               [&]<class T>(T) { PanelFiller<T>(panels, extents, order, piece, first).fill(begin, end); });
+}
+
+Tensor split_into_bf16x3(const Tensor& panels, int threads) {
+  constexpr int64_t kParts = 3;
+  const Extents& from = panels.extents();
+  const int64_t lanes = from.back(), pairs = from[from.size() - 2] / 2,
+                blocks = (pairs + kMatrixTileSide - 1) / kMatrixTileSide,
+                count = panels.count() / std::max<int64_t>(2 * pairs * lanes, 1),
+                part = count * blocks * kMatrixTileSide * lanes;
+  Extents extents = {kParts};
+  extents.insert(extents.end(), from.begin(), from.end() - 2);
+  extents.insert(extents.end(), {blocks, kMatrixTileSide, lanes});
+  Tensor split(DType::I32, extents);
+  const float* whole = panels.data<float>().data();
+  int32_t* words = split.mutable_data<int32_t>().data();
+  run_all(static_cast<size_t>(count), threads, [&](size_t number) {
+    const auto panel = static_cast<int64_t>(number);
+    for (int64_t i = 0; i < blocks * kMatrixTileSide; ++i) {
+      int32_t* to = words + (panel * blocks * kMatrixTileSide + i) * lanes;
+      const int64_t first = i / kMatrixTileSide * kMatrixTileSide,
+                    back = std::max<int64_t>(first + kMatrixTileSide - pairs, 0), pair = i - back;
+      if (pair < first) {
+        for (int64_t p = 0; p < kParts; ++p)
+          std::fill_n(to + p * part, lanes, 0);
+        continue;
+      }
+      const float* two = whole + (panel * pairs + pair) * 2 * lanes;
+      for (int64_t lane = 0; lane < lanes; ++lane) {
+        float low = two[lane], high = two[lanes + lane];
+        for (int64_t p = 0; p < kParts; ++p)
+          to[p * part + lane] = static_cast<int32_t>(take_top_half(low) >> 16 | take_top_half(high));
+      }
+    }
+  });
+  return split;
+}
+
+}  // namespace tenon::schedule

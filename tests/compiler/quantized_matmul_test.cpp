@@ -1,0 +1,125 @@
+#include <fmt/ranges.h>
+
+#include <ranges>
+
+#include "compiler/expect_compiled.h"
+
+namespace tenon {
+namespace {
+
+// A constant of bytes, spread over all that they can be.
+std::string bytes(std::string_view dtype, int64_t rows, int64_t columns, uint64_t seed) {
+  std::string text = fmt::format("constant(value={}[{},{}] {{", dtype, rows, columns);
+  for (int64_t i = 0; i < rows * columns; ++i) {
+    seed = seed * 6364136223846793005 + 1442695040888963407;
+    const auto byte = static_cast<int64_t>(seed >> 56) - (dtype == "i8" ? 128 : 0);
+    text += fmt::format("{}{}", i == 0 ? "" : ", ", byte);
+  }
+  return text + "})";
+}
+
+// The product of x, quantised as one dtype, with a constant of another; `less_x` and `less_w` are subtracted
+// from them.
+std::unique_ptr<Graph> product(std::string_view x, std::string_view w, std::string_view less_x,
+                               std::string_view less_w, int64_t inner, bool transposed = false,
+                               std::string_view rows = "20") {
+  const int64_t columns = 37;
+  return read(fmt::format(
+      R"(graph g(%x: f32[{0},{1}]) {{
+        %h = constant(value=f32[] {{127.0}})
+        %o = constant(value=f32[] {{{2}}})
+        %0 = mul(%x, %h)
+        %1 = add(%0, %o)
+        %q = cast(%1, to={3})
+        %w = {4}
+        %a0 = cast(%q, to=i32)
+        %za = constant(value=i32[] {{{5}}})
+        %a = sub(%a0, %za)
+        %b0 = cast(%w, to=i32)
+        %zb = constant(value=i32[] {{{6}}})
+        %b = sub(%b0, %zb)
+        %y = matmul(%a, %b, transpose_b={7})
+        return %y
+      }})",
+      rows, inner, x == "u8" ? "128.0" : "0.0", x,
+      transposed ? bytes(w, columns, inner, 7) : bytes(w, inner, columns, 7), less_x, less_w, transposed));
+}
+
+TEST(MultiplyBytes, TakesAllZeroPoints) {
+  for (const char* x : {"u8", "i8"})
+    for (const char* w : {"u8", "i8"})
+      for (const char* less_x : {"0", "77"})
+        for (const char* less_w : {"0", "115"}) {
+          const std::unique_ptr<Graph> graph = product(x, w, less_x, less_w, 36);
+          EXPECT_TRUE(has(kernels_in(*graph), "dot_i8x4(")) << kernels_in(*graph);
+          expect_as_evaluated(*graph);
+        }
+}
+
+TEST(MultiplyBytes, TakesTransposedWeightsAndAnyNumberOfRows) {
+  const std::unique_ptr<Graph> graph = product("u8", "i8", "3", "0", 64, true, "n");
+  EXPECT_TRUE(has(kernels_in(*graph), "dot_i8x4("));
+  for (const int64_t rows : {1, 2, 9, 33})
+    expect_as_evaluated(*graph, {{"n", rows}});
+}
+
+// Sums that are not of whole words get some products by 0 more, unless they are few.
+TEST(MultiplyBytes, TakesSumsOfAnyLength) {
+  for (const char* w : {"u8", "i8"})
+    for (const char* less_w : {"0", "115", "-3"})
+      for (const bool transposed : {false, true})
+        for (const int64_t inner : {37, 38, 39}) {
+          const std::unique_ptr<Graph> graph = product("u8", w, "3", less_w, inner, transposed);
+          const bool has_room = w == std::string_view("i8") || less_w != std::string_view("-3");
+          EXPECT_EQ(has(kernels_in(*graph), "dot_i8x4("), has_room) << kernels_in(*graph);
+          expect_as_evaluated(*graph);
+        }
+  const std::unique_ptr<Graph> few = product("u8", "i8", "3", "0", 7);
+  EXPECT_FALSE(has(kernels_in(*few), "dot_i8x4("));
+  expect_as_evaluated(*few);
+}
+
+// Weights that were joined when products became one, with zero points for each column.
+TEST(MultiplyBytes, TakesJoinedWeights) {
+  for (const bool shifted : {false, true}) {
+    const std::unique_ptr<Graph> graph = read(fmt::format(
+        R"(graph g(%q: u8[20,32]) {{
+          %v = {} %w = {}
+          %both = concat([%v, %w], axis=1)
+          %wide = cast(%both, to=i32)
+          %z = constant(value=i32[1,45] {{{}}})
+          %b = sub(%wide, %z)
+          %a = cast(%q, to=i32)
+          %y = matmul(%a, {})
+          return %y
+        }})",
+        bytes("u8", 32, 5, 1), bytes("u8", 32, 40, 2), fmt::join(std::views::iota(100, 145), ", "),
+        shifted ? "%b" : "%wide"));
+    EXPECT_TRUE(has(kernels_in(*graph), "dot_i8x4(")) << kernels_in(*graph);
+    expect_as_evaluated(*graph);
+  }
+}
+
+// Words that someone else reads than a kernel.
+TEST(MultiplyBytes, SeesTheBytesOfInputsAsWords) {
+  expect_as_evaluated(*read("graph g(%x: u8[3,8]) { %0 = words(%x) return %0 }"));
+  expect_as_evaluated(*read("graph g(%x: u8[n,8]) { %0 = words(%x) %1 = nonzero(%0) return %1 }"),
+                      {{"n", 3}});
+}
+
+// What is subtracted differs along the sum, or the weights are not known.
+TEST(MultiplyBytes, LeavesAloneOtherProducts) {
+  for (const char* text :
+       {"graph g(%q: u8[20,32], %z: i32[32], %w: i8[32,40]) { %0 = cast(%q, to=i32) %1 = sub(%0, %z) "
+        "%2 = cast(%w, to=i32) %3 = matmul(%1, %2) return %3 }",
+        "graph g(%q: u8[20,32], %b: i8[32,40]) { %0 = cast(%q, to=i32) %1 = cast(%b, to=i32) "
+        "%2 = matmul(%0, %1) return %2 }",
+        "graph g(%q: i32[20,32], %w: i32[32,40]) { %0 = matmul(%q, %w) return %0 }"}) {
+    const std::unique_ptr<Graph> graph = read(text);
+    EXPECT_FALSE(has(kernels_in(*graph), "dot_i8x4(")) << kernels_in(*graph);
+    expect_as_evaluated(*graph);
+  }
+}
+
+}  // namespace
+}  // namespace tenon
