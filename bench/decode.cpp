@@ -5,7 +5,7 @@
 //
 // The model is compiled once. The first step takes all tokens of the prompt, and each later one a single
 // token; what a step gives as present… the next takes as past…, in the order of the inputs and outputs. FILE
-// gets all outputs of every step, which bench/decode.mjs compares with ONNX Runtime's.
+// gets all outputs of every step, which bench/decode.py compares with ONNX Runtime's.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

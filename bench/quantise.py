@@ -1,9 +1,8 @@
-#!/usr/bin/python3
 """quantise.py — an ONNX model with quantised weights and activations: quantise.py MODEL.onnx OUT.onnx
 
 Convolutions and products with constant matrices get weights of i8, with a scale for each channel, and activations of u8, with the
 range that ONNX Runtime saw on made-up inputs; so do sums and averages of images between them. All is spelt with QuantizeLinear and
-DequantizeLinear. It needs Debian's python3-onnx, and onnxruntime-node, which is looked for from the folder this is run in.
+DequantizeLinear. It needs what bench/requirements.txt lists, as the environment of bench/peers has it.
 """
 import os
 import subprocess
@@ -133,8 +132,9 @@ def find_ranges(model, names):
                                  if name not in {each.name for each in seen.graph.input})
         paths = [os.path.join(folder, name) for name in ("seen.onnx", "in.npz", "out.npz")]
         onnx.save(seen, paths[0])
-        subprocess.run(["node", os.path.join(BENCH, "ort.mjs"), "run", paths[0], "--inputs", paths[1], "--outputs", paths[2]],
-                       check=True, stdout=subprocess.DEVNULL)
+        engine = [sys.executable, os.path.join(BENCH, "ort.py")]
+        subprocess.run([*engine, "inputs", paths[0], "--inputs", paths[1]], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([*engine, "run", paths[0], "--inputs", paths[1], "--outputs", paths[2]], check=True, stdout=subprocess.DEVNULL)
         arrays = {**numpy.load(paths[1]), **numpy.load(paths[2])}
     return {name: (float(arrays[name].min()), float(arrays[name].max())) for name in names}
 
