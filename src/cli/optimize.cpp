@@ -194,7 +194,7 @@ std::string list(const std::set<Remark>& remarks) {
   for (const Remark& remark : remarks)
     text += fmt::format("{}: {}{}: {}\n", remark.node, remark.pass,
                         remark.rule == remark.pass ? "" : ": " + remark.rule, remark.reason);
-  return text.empty() ? "no remarks: nothing was left undone that is worth telling\n" : text;
+  return text.empty() ? "no remarks: no rule found a place and left it alone\n" : text;
 }
 
 // A pass that is both asked for and left out would never run, which nobody wants.

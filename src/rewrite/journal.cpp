@@ -45,6 +45,12 @@ void Journal::applied(std::string_view rule, const std::vector<Node*>& replaced,
   if (nodes.empty())
     for (const Node* node : replaced)
       nodes.push_back(node->describe());
+  // What was said of them is no longer so. Where it is so of what takes their place, the next round says
+  // that.
+  for (const Node* node : replaced) {
+    const std::string place = remarks_.empty() ? "" : node->describe();
+    std::erase_if(remarks_, [&](const Remark& remark) { return remark.node == place; });
+  }
   applications_.push_back({count() + 1, pass_, std::string(rule), std::move(nodes), numerics});
   if (observer_)
     observer_(applications_.back());

@@ -64,6 +64,19 @@ TEST(Optimize, LeavesOutWhatIsDisabled) {
   EXPECT_EQ(count_nodes(*graph), 3);
 }
 
+// The scale is a parameter, whose value no rule looks at in the first round.
+TEST(Optimize, HasNoRemarksOnWhatALaterRoundRewrites) {
+  const std::unique_ptr<Graph> graph =
+      parse_graph(R"(graph g(%q: f32[2,4,8,16], %k: f32[2,4,8,16], %v: f32[2,4,8,5]) {
+    %c = parameter(name="c", value=f32[] {4}) %s = matmul(%q, %k, transpose_b=true) from "scores"
+    %d = div(%s, %c) from "scale" %p = softmax(%d) from "weigh" %y = matmul(%p, %v) from "mix" return %y })");
+  Journal journal;
+  optimize(*graph, journal);
+  EXPECT_TRUE(graph->outputs().front().node()->is("attention"));
+  for (const Remark& remark : journal.remarks())
+    ADD_FAILURE() << remark.node << ": " << remark.rule << ": " << remark.reason;
+}
+
 TEST(CountNodes, LeavesOutWhatFollowsFromConstants) {
   EXPECT_EQ(count_nodes(*parse_graph(R"(graph g(%x: f32[2]) {
     %c = constant(value=f32[] {1}) %w = parameter(name="w", value=f32[2] {1, 2}) %s = mul(%w, %c) %t = exp(%s)
