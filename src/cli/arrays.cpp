@@ -32,20 +32,26 @@ std::string names_hint(std::string_view what, std::vector<std::string> names, co
                      fmt::join(names, ", "));
 }
 
+// The array for the value of the name at that place: "input_0" stands for the first, unless a value is called
+// so.
+std::string name_of_array(std::string_view what, const std::vector<std::string>& names, size_t place,
+                          const NamedTensors& arrays) {
+  std::string by_place = fmt::format("{}_{}", what, place);
+  const bool is_taken = std::ranges::find(names, by_place) != names.end();
+  return find(arrays, names[place]) == nullptr && !is_taken ? by_place : names[place];
+}
+
 // What a file has for the values of those names, each an input or each an output ("input", "output").
 Data arrays_for(std::string_view what, const std::vector<std::string>& names,
                 const std::vector<Value>& values, const std::string& file, const NamedTensors& arrays,
                 std::set<std::string>& taken) {
   Data data;
   for (size_t i = 0; i < names.size(); ++i) {
-    const std::string place = fmt::format("{}_{}", what, i);
-    std::string name = names[i];
-    if (find(arrays, name) == nullptr && std::ranges::find(names, place) == names.end())
-      name = place;
+    const std::string name = name_of_array(what, names, i, arrays);
     const Tensor* array = find(arrays, name);
     if (array == nullptr)
-      throw user_error("{}: there is no \"{}\" (nor {}) for the {} of type {}{}", file, names[i], place, what,
-                       values[i].type(), names_hint(what, names, arrays, taken));
+      throw user_error("{}: there is no \"{}\" (nor {}_{}) for the {} of type {}{}", file, names[i], what, i,
+                       what, values[i].type(), names_hint(what, names, arrays, taken));
     taken.insert(name);
     data.emplace_back(*array);
   }
@@ -89,6 +95,21 @@ void InputFile::note_others() const {
 Data read_outputs(const std::string& file, const Graph& graph) {
   std::set<std::string> taken;
   return arrays_for("output", graph.output_names(), graph.outputs(), file, read_npz(file), taken);
+}
+
+std::map<size_t, std::pair<std::string, Tensor>> find_outputs(const std::string& file, const Graph& graph) {
+  const NamedTensors arrays = read_npz(file);
+  const std::vector<std::string> names = graph.output_names();
+  std::map<size_t, std::pair<std::string, Tensor>> found;
+  for (size_t i = 0; i < names.size(); ++i) {
+    const std::string name = name_of_array("output", names, i, arrays);
+    if (const Tensor* array = find(arrays, name))
+      found.emplace(i, std::pair(name, *array));
+  }
+  if (found.empty())
+    throw user_error("{}: it has none of the outputs, by name or as output_0, output_1, …{}", file,
+                     names_hint("output", names, arrays, {}));
+  return found;
 }
 
 }  // namespace tenon::cli

@@ -15,8 +15,9 @@ class InputFile {
   std::unique_ptr<Graph> load(const ModelArguments& model) const;
   // Nothing where there is no file. An array that is missing is the user's fault.
   std::optional<Data> inputs_for(const Graph& graph);
-  // Says which arrays were not taken: a misspelt name is worth a word.
+  // Says which arrays were not taken, by inputs or otherwise: a misspelt name is worth a word.
   void note_others() const;
+  void take(const std::string& name) { taken_.insert(name); }
 
  private:
   std::string path_;
@@ -26,5 +27,9 @@ class InputFile {
 
 // What a file says should come out of a model: output_0, output_1, …, or by name.
 Data read_outputs(const std::string& file, const Graph& graph);
+
+// The same as far as the file has them, by the places of the outputs, under the names of the arrays. One that
+// has none of the outputs is the user's fault.
+std::map<size_t, std::pair<std::string, Tensor>> find_outputs(const std::string& file, const Graph& graph);
 
 }  // namespace tenon::cli

@@ -80,8 +80,8 @@ CLI::Option* add_opset(CLI::App& command, std::optional<int64_t>& opset) {
       ->option_text("N");
 }
 
-void add_tolerance(CLI::App& command, double& tolerance) {
-  command
+CLI::Option* add_tolerance(CLI::App& command, double& tolerance) {
+  return command
       .add_option("--tolerance", tolerance,
                   "max |difference| over max |expected|; more where a model rounds to 16 bits")
       ->check(in_range<double>("a number from 0 up",

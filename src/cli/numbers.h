@@ -13,6 +13,6 @@ CLI::Option* add_seconds(CLI::App& command, double& seconds);
 CLI::Option* add_top(CLI::App& command, int64_t& top);  // how many of a list are shown
 CLI::Option* add_seed(CLI::App& command, uint64_t& seed);
 CLI::Option* add_opset(CLI::App& command, std::optional<int64_t>& opset);  // of an ONNX file that is written
-void add_tolerance(CLI::App& command, double& tolerance);
+CLI::Option* add_tolerance(CLI::App& command, double& tolerance);
 
 }  // namespace tenon::cli

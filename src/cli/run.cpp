@@ -19,7 +19,10 @@
 #include "cli/run_compiled.h"
 #include "cli/summary.h"
 #include "ir/evaluate.h"
+#include "tensor/rounding.h"
+#include "verify/compare.h"
 #include "verify/engine.h"
+#include "verify/tolerances.h"
 
 namespace tenon::cli {
 
@@ -79,8 +82,66 @@ void write_outputs(const std::string& file, const Graph& graph, const Data& outp
 
 struct RunArguments {
   ModelArguments model;
-  std::string inputs, outputs, engine = "compiled", numerics = "default", precision = "f32";
+  std::string inputs, outputs, expected, engine = "compiled", numerics = "default", precision = "f32";
+  double tolerance = 1e-4;
   runtime::RunOptions run;
+};
+
+// What should come out, and how close it must come.
+class Expectation {
+ public:
+  // The graph is as it was read: what it rounds says how close its outputs can come.
+  Expectation(const RunArguments& options, const Graph& graph)
+      : names_(graph.output_names()),
+        file_(options.expected),
+        arrays_(find_outputs(options.expected, graph)),
+        tolerances_(tolerances_of(graph, options.tolerance)) {
+    if (parse_precision(options.precision) == MatmulPrecision::BF16)
+      for (double& tolerance : tolerances_)
+        tolerance = std::max(tolerance, kRoundingSteps * rounding_step(DType::BF16));
+  }
+
+  // In one file they may stand beside the inputs.
+  void take_from(InputFile& inputs) const {
+    for (const auto& [output, array] : arrays_)
+      inputs.take(array.first);
+  }
+
+  // Writes a line for each output; whether all agree that the file has.
+  bool compare_with(const Data& outputs) const {
+    bool agree = true;
+    for (size_t i = 0; i < outputs.size(); ++i)
+      agree = write_comparison(i, outputs[i]) && agree;
+    return agree;
+  }
+
+ private:
+  bool write_comparison(size_t output, const Datum& actual) const {
+    const std::string& output_name = names_[output];
+    const auto it = arrays_.find(output);
+    if (it == arrays_.end()) {
+      write_output(fmt::format("{}: not compared: {} does not have it\n", output_name, file_));
+      return true;
+    }
+    const auto& [name, expected] = it->second;
+    if (type_of(actual) != type_of(Datum(expected)))
+      throw user_error("{}: \"{}\" is {}, but the output \"{}\" is {}", file_, name, type_of(expected),
+                       output_name, type_of(actual));
+    const Comparison comparison = compare(actual.tensor(), expected, tolerances_[output]);
+    const bool proves_nothing = comparison.proves_nothing && comparison.worst_error < kNearlyZero;
+    const double error = comparison.scale > 0 ? comparison.worst_error / comparison.scale : 0;
+    write_output(
+        proves_nothing
+            ? fmt::format("{}: nearly zero, as {} is, so that comparing proves nothing\n", output_name, name)
+        : comparison.agree ? fmt::format("{}: agrees with {}, off by {:.1e}\n", output_name, name, error)
+                           : fmt::format("{}: differs from {}: {}\n", output_name, name, comparison.detail));
+    return comparison.agree || proves_nothing;
+  }
+
+  std::vector<std::string> names_;
+  std::string file_;
+  std::map<size_t, std::pair<std::string, Tensor>> arrays_;
+  std::vector<double> tolerances_;
 };
 
 void run(const RunArguments& options) {
@@ -91,6 +152,12 @@ void run(const RunArguments& options) {
     check_outputs(options.outputs, *graph);
   }
   const std::optional<Data> inputs = file.inputs_for(*graph);
+  std::optional<Expectation> expectation;
+  if (!options.expected.empty()) {
+    expectation.emplace(options, *graph);
+    if (options.expected == options.inputs)
+      expectation->take_from(file);
+  }
   file.note_others();
   const Executor execute =
       prepare(*graph, parse_engine(options.engine),
@@ -109,6 +176,8 @@ void run(const RunArguments& options) {
   if (::isatty(STDERR_FILENO) != 0)
     write_note(
         fmt::format("ran in {} with the {} engine\n", format_seconds(seconds.count()), options.engine));
+  if (expectation && !expectation->compare_with(outputs))
+    throw Refused();
 }
 
 }  // namespace
@@ -121,6 +190,14 @@ void add_run(CLI::App& program) {
   offer_files(command->add_option("--outputs", options->outputs, "writes the outputs to this .npz")
                   ->option_text("FILE"),
               {".npz"});
+  CLI::Option* expected =
+      command
+          ->add_option("--expected", options->expected,
+                       "an .npz with what should come out, by name or as output_0, …; exit "
+                       "status 1 where something else does")
+          ->option_text("FILE");
+  offer_files(expected, {".npz"});
+  add_tolerance(*command, options->tolerance)->needs(expected);
   add_choice(*command, "--engine", options->engine,
              "what runs it: the optimised model as code for this machine, or as it is, node by node",
              {"compiled", "reference"});
@@ -135,7 +212,8 @@ void add_run(CLI::App& program) {
       "dimension\n"
       "is 1 unless --dim says otherwise.\n" +
       examples({"tenon run builtin:tiny", "tenon run builtin:attention --outputs out.npz --threads 1",
-                "tenon run builtin:attention_any_length --dim length=100 --engine reference"}));
+                "tenon run builtin:attention_any_length --dim length=100 --engine reference",
+                "tenon run builtin:attention --expected out.npz"}));
   command->callback([options] { run(*options); });
 }
 

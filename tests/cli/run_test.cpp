@@ -222,6 +222,44 @@ TEST_F(Run, RangesOverFiniteNumbersAndCountsTheOthers) {
   expect_summary(Tensor::of<float>({NAN}), "f32[1] = [nan], with 1 NaN");
 }
 
+TEST_F(Run, ComparesWithWhatIsExpected) {
+  const std::string y = "y: f32[2] = [4, 5], from 4 to 5\n";
+  write_inputs({{"a", a_}, {"b", b_}, {"output_0", Tensor::of<float>({4, 5})}});
+  // One file may have both, and then no input is missed that takes the outputs.
+  expect_done("tenon run sub.tenon --inputs in.npz --expected in.npz",
+              y + "y: agrees with output_0, off by 0.0e+00\n");
+  write_npz(folder_ / "out.npz", {{"y", Tensor::of<float>({4, 5.001F})}});
+  const Outcome outcome = shell("tenon run sub.tenon --inputs in.npz --expected out.npz");
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_EQ(outcome.out,
+            y + "y: differs from y: element 1 of f32[2] is 5, expected 5.000999927520752: off by "
+                "0.001, more than 0.0001 of 5\n");
+  EXPECT_EQ(shell("tenon run sub.tenon --inputs in.npz --expected out.npz --tolerance 1e-3").status, 0);
+}
+
+TEST_F(Run, ComparesTheOutputsThatAreExpected) {
+  folder_.write("two.tenon",
+                "graph main(%a: f32[2]) {\n  %y = neg(%a)\n  %z = sub(%a, %a)\n  return %y, %z\n}\n");
+  write_inputs({{"a", a_}});
+  write_npz(folder_ / "out.npz", {{"output_1", Tensor::of<float>({0, 1e-7F})}});
+  expect_done("tenon run two.tenon --inputs in.npz --expected out.npz",
+              "y: f32[2] = [-5, -7], from -7 to -5\nz: f32[2] = [0, 0], from 0 to 0\n"
+              "y: not compared: out.npz does not have it\n"
+              "z: nearly zero, as output_1 is, so that comparing proves nothing\n");
+}
+
+TEST_F(Run, ExpectationsOfAnotherModelAreRefused) {
+  write_inputs({{"a", a_}, {"b", b_}});
+  write_npz(folder_ / "out.npz", {{"x", a_}});
+  expect_refused("tenon run sub.tenon --inputs in.npz --expected out.npz",
+                 "out.npz: it has none of the outputs, by name or as output_0, output_1, …\n"
+                 "  hint: it has x, but the outputs are y");
+  write_npz(folder_ / "out.npz", {{"y", Tensor::of<float>({4, 5, 6})}});
+  const Outcome outcome = shell("tenon run sub.tenon --inputs in.npz --expected out.npz");
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_EQ(outcome.error, "tenon: out.npz: \"y\" is f32[3], but the output \"y\" is f32[2]\n");
+}
+
 TEST_F(Run, WritesItsOutputs) {
   write_inputs({{"a", a_}, {"b", b_}});
   expect_done("tenon run sub.tenon --inputs in.npz --outputs out.npz", "y: f32[2] = [4, 5], from 4 to 5\n");
