@@ -46,6 +46,9 @@ nlohmann::ordered_json verification_json(const std::vector<PassVerification>& re
                                  {"error", check->error},
                                  {"detail", check->detail},
                                  {"nearly_zero", check->nearly_zero},
+                                 {"rounding", check->rounding},
+                                 {"unsteady", check->unsteady},
+                                 {"was_nan", check->was_nan},
                                  {"unchecked", check->unchecked},
                                  {"missing", check->missing}};
     passes.push_back(std::move(pass));

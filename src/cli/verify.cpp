@@ -18,8 +18,14 @@ namespace {
 struct Options {
   ModelArguments model;
   VerifyOptions verify;
-  std::string numerics = "default", inputs, json;
+  std::string numerics = "default", gradients = "auto", inputs, json;
 };
+
+GradientChecks parse_gradients(const std::string& word) {
+  return word == "always"  ? GradientChecks::Always
+         : word == "never" ? GradientChecks::Never
+                           : GradientChecks::Auto;
+}
 
 void verify(Options& options) {
   check_json(options.json);
@@ -28,6 +34,7 @@ void verify(Options& options) {
   options.verify.inputs = file.inputs_for(*graph);
   file.note_others();
   options.verify.numerics = parse_numerics_budget(options.numerics);
+  options.verify.gradients = parse_gradients(options.gradients);
   std::optional<Progress> progress;
   options.verify.listener = listener_for(progress);
   const std::vector<PassVerification> results = verify_pipeline(*graph, options.verify);
@@ -49,6 +56,8 @@ void add_verify(CLI::App& program) {
   add_samples(*command, options->verify.samples)->excludes(inputs);
   add_tolerance(*command, options->verify.tolerance);
   add_numerics(*command, options->numerics);
+  add_choice(*command, "--gradients", options->gradients,
+             "whether gradients are compared; auto: unless the model is large", {"auto", "always", "never"});
   add_json(*command, options->json);
   command->footer(
       "Checks: the outputs on random inputs or those given, the gradients for inputs and parameters, the "

@@ -4,21 +4,23 @@
 #include <cmath>
 
 #include "rewrite/match.h"
-#include "tensor/rounding.h"
 #include "tensor/wide.h"
 #include "verify/compare.h"
+#include "verify/cut_out.h"
 #include "verify/index_bounds.h"
-#include "verify/sample_inputs.h"
-#include "verify/tolerances.h"
 
 namespace tenon {
 namespace {
 
-constexpr int64_t kSizes[] = {3, 8, 32, 64};  // that symbols are tried with
-constexpr int64_t kSmallIntegers = 10;        // integers that nothing bounds are below this
+constexpr int64_t kSmallIntegers = 10;  // integers that nothing bounds are below this
 
 // Tried one after another until the outputs tell something.
-constexpr Spread kSpreads[] = {{1, false}, {1, true}, {30, false}, {30, true}};
+constexpr Spread kSpreads[] = {
+    {}, {.is_positive = true}, {.factor = 30}, {.factor = 30, .is_positive = true}};
+
+constexpr int64_t kMostBlindDraws = 4;
+// A score is masked if it is this low: what models mask with is no higher.
+constexpr double kMaskedScore = -9999;
 
 // Whether comparing with any of these proves something.
 bool tells(const Data& outputs) {
@@ -48,6 +50,21 @@ int64_t bound_of(Value input) {
   return std::max<int64_t>(bound.value_or(kSmallIntegers), 1);
 }
 
+bool is_mask(Value input) {
+  bool is_read_so = false;
+  for_each_reader(input, [&](const Node& user, Value value) {
+    is_read_so = is_read_so || (is_integer(input.dtype()) && reads_mask(user, value));
+  });
+  return is_read_so;
+}
+
+// A row of a mask that hides everything makes nothing but NaN, or what rounding leaves of masked scores.
+void show_first_of_each_row(std::vector<int64_t>& mask, const Extents& extents) {
+  const auto row = static_cast<size_t>(extents.empty() ? 1 : extents.back());
+  for (size_t first = 0; first < mask.size(); first += row)
+    mask[first] = 1;
+}
+
 Tensor draw(Value input, RandomGenerator& random, const Spread& spread) {
   const std::optional<Extents> extents =
       input.type().is_tensor() && input.shape().ranked() ? input.shape().extents() : std::nullopt;
@@ -63,48 +80,82 @@ Tensor draw(Value input, RandomGenerator& random, const Spread& spread) {
     }
     return narrow<double>(input.dtype(), *extents, numbers);
   }
-  const int64_t bound = input.dtype() == DType::Bool ? 2 : bound_of(input);
+  const int64_t bound = input.dtype() == DType::Bool ? 2 : std::min(bound_of(input), spread.most_integers);
   std::vector<int64_t> numbers(count);
   for (int64_t& number : numbers)
     number = static_cast<int64_t>(random() % static_cast<uint64_t>(bound));
+  if (is_mask(input) || (spread.shows_first && input.dtype() == DType::Bool))
+    show_first_of_each_row(numbers, *extents);
   return narrow<int64_t>(input.dtype(), *extents, numbers);
 }
 
-Datum nudged(const Datum& datum, RandomGenerator& random) {
-  if (!std::holds_alternative<Tensor>(datum) || !is_float(datum.tensor().dtype()))
-    return datum;
-  const Tensor& tensor = datum.tensor();
-  std::vector<double> numbers = widen<double>(tensor);
-  const double step = rounding_step(tensor.dtype());
-  for (double& number : numbers)
-    number *= random() % 2 == 0 ? 1 + step : 1 - step;
-  return narrow<double>(tensor.dtype(), tensor.extents(), numbers);
+bool has_masked_row(const Tensor& scores, int64_t axis) {
+  const Extents& extents = scores.extents();
+  const auto along = static_cast<size_t>(axis < 0 ? axis + scores.rank() : axis);
+  size_t inner = 1;
+  for (size_t i = along + 1; i < extents.size(); ++i)
+    inner *= static_cast<size_t>(extents[i]);
+  const std::vector<double> numbers = widen<double>(scores);
+  std::vector<bool> is_seen(extents[along] == 0 ? 0 : numbers.size() / static_cast<size_t>(extents[along]));
+  for (size_t i = 0; i < numbers.size(); ++i)
+    if (numbers[i] > kMaskedScore) {
+      const size_t row = i / inner / static_cast<size_t>(extents[along]);
+      is_seen[row * inner + i % inner] = true;
+    }
+  return std::ranges::find(is_seen, false) != is_seen.end();
+}
+
+// Whether all is masked for some query.
+bool is_blind(const Graph& graph, const RecordedValues& recorded) {
+  return std::ranges::any_of(graph.nodes(), [&](const Node* node) {
+    return node->is("softmax") &&
+           has_masked_row(recorded.at(node->in("x").data()).tensor(), node->attr("axis").as<int64_t>());
+  });
+}
+
+bool takes_masks(const Graph& graph) {
+  const auto is_softmax = [](const Node* node) { return node->is("softmax"); };
+  return std::ranges::any_of(graph.nodes(), is_softmax) &&
+         std::ranges::any_of(graph.inputs(), [](Value input) {
+           return input.type().is_tensor() && (input.dtype() == DType::Bool || is_mask(input));
+         });
+}
+
+// A draw, and whether it is blind.
+std::pair<Sample, bool> draw_sample(const Graph& graph, RandomGenerator& random, const Spread& spread,
+                                    const EvaluateOptions& options) {
+  return run_on_random_inputs(graph, random, spread, [&](const Data& inputs) {
+    if (!takes_masks(graph))
+      return std::pair(Sample{inputs, evaluate(graph, inputs, options)}, false);
+    const RecordedValues recorded = record_values(graph, inputs, options);
+    Sample sample{inputs, {}};
+    for (Value output : graph.outputs())
+      sample.outputs.push_back(recorded.at(output.data()));
+    return std::pair(std::move(sample), is_blind(graph, recorded));
+  });
+}
+
+Sample seeing_sample_of(const Graph& graph, RandomGenerator& random, Spread spread,
+                        const EvaluateOptions& options) {
+  std::optional<Sample> first;
+  for (int64_t drawn = 0; drawn < kMostBlindDraws; ++drawn) {
+    spread.shows_first = drawn > 0;
+    auto [sample, is_blind] = draw_sample(graph, random, spread, options);
+    if (!is_blind)
+      return std::move(sample);
+    if (!first)
+      first = std::move(sample);
+  }
+  return std::move(*first);
 }
 
 }  // namespace
 
 std::span<const Spread> spreads() { return kSpreads; }
 
-bool explained_by_rounding(const Graph& graph, const Sample& sample, const Data& actual, double tolerance) {
-  constexpr double kFew = 8, kAnything = std::numeric_limits<double>::infinity();
-  RandomGenerator random(0);
-  Data inputs;
-  for (const Datum& input : sample.inputs)
-    inputs.push_back(nudged(input, random));
-  const Data outputs = evaluate(graph, inputs);
-  const std::vector<double> tolerances = tolerances_of(graph, tolerance);
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    if (!std::holds_alternative<Tensor>(sample.outputs[i]))
-      return false;
-    const Tensor& expected = sample.outputs[i].tensor();
-    if (compare(actual[i].tensor(), expected, tolerances[i]).agree)
-      continue;
-    const Comparison off = compare(actual[i].tensor(), expected, kAnything),
-                     moved = compare(outputs[i].tensor(), expected, kAnything);
-    if (!off.agree || !moved.agree || off.worst_error > kFew * moved.worst_error)
-      return false;
-  }
-  return true;
+bool takes_integers(const Graph& graph) {
+  return std::ranges::any_of(
+      graph.inputs(), [](Value input) { return input.type().is_tensor() && is_integer(input.dtype()); });
 }
 
 Data random_inputs(const Graph& graph, RandomGenerator& random, const Spread& spread) {
@@ -114,56 +165,20 @@ Data random_inputs(const Graph& graph, RandomGenerator& random, const Spread& sp
   return inputs;
 }
 
+Sample seeing_sample(const Graph& graph, RandomGenerator& random, const EvaluateOptions& options) {
+  return seeing_sample_of(graph, random, {}, options);
+}
+
 Sample telling_sample(const Graph& graph, RandomGenerator& random, const EvaluateOptions& options) {
   std::optional<Sample> first;
   for (const Spread& spread : kSpreads) {
-    Sample sample{random_inputs(graph, random, spread), {}};
-    sample.outputs = evaluate(graph, sample.inputs, options);
+    Sample sample = seeing_sample_of(graph, random, spread, options);
     if (tells(sample.outputs))
       return sample;
     if (!first)
       first = std::move(sample);
   }
   return std::move(*first);
-}
-
-std::unique_ptr<Graph> with_small_sizes(const Graph& graph, const Listener& listener) {
-  std::set<std::string> symbols;
-  for (Value input : graph.inputs())
-    symbols.merge(symbols_of(input.type()));
-  if (symbols.empty())
-    return graph.clone();
-  std::string last_error;
-  for (int64_t size : kSizes) {
-    std::map<std::string, Dim> sizes;
-    for (const std::string& symbol : symbols)
-      sizes.emplace(symbol, size);
-    try {
-      std::unique_ptr<Graph> sized = graph.bind(sizes);
-      RandomGenerator random(0);
-      evaluate(*sized, random_inputs(*sized, random),
-               heard_by(listener, fmt::format("trying sizes of {}, running node", size), *sized));
-      return sized;
-    } catch (const UserError& error) {
-      last_error = error.what();
-    }
-  }
-  throw user_error("no small sizes fit: {}\n  hint: give the sizes with {}, or inputs with --inputs",
-                   last_error, dims_to_bind(graph));
-}
-
-std::unique_ptr<Graph> with_sizes_of(const Graph& graph, const Data& inputs) {
-  std::map<std::string, Dim> sizes;
-  for (Value input : graph.inputs()) {
-    const Datum& datum = inputs[static_cast<size_t>(input.index())];
-    if (!input.type().is_tensor() || !input.shape().ranked() || !std::holds_alternative<Tensor>(datum) ||
-        datum.tensor().rank() != input.rank())
-      continue;
-    for (int64_t i = 0; i < input.rank(); ++i)
-      if (input.dim(i).is_symbol())
-        sizes.emplace(input.dim(i).symbols().front(), datum.tensor().extent(i));
-  }
-  return graph.bind(sizes);
 }
 
 }  // namespace tenon

@@ -1,23 +1,24 @@
 // random_inputs.h — inputs drawn at random from what a graph takes: token ids are within the table they are
-// looked up in, masks are 0 or 1, and symbolic sizes are small numbers that the graph can be run with.
+// looked up in, and masks are 0 or 1.
 #pragma once
 
+#include <limits>
+
+#include "base/error.h"
 #include "verify/listener.h"
 
 namespace tenon {
 
-// A copy of the graph whose inputs have known sizes: the symbols are all small and equal, as small as the
-// graph runs with. What runs with none of the sizes tried is the user's to size.
-std::unique_ptr<Graph> with_small_sizes(const Graph& graph, const Listener& listener = {});
-
-// A copy of the graph whose symbols, where they are a dimension of an input, are the sizes of these.
-std::unique_ptr<Graph> with_sizes_of(const Graph& graph, const Data& inputs);
-
-// What floats are drawn from: the normal distribution times a factor, or what is positive of it.
+// What is drawn from: for floats the normal distribution times a factor, or what is positive of it; for
+// integers what is below a number, or below what is known to bound them.
 struct Spread {
   double factor = 1;
   bool is_positive = false;
+  int64_t most_integers = std::numeric_limits<int64_t>::max();
+  bool shows_first = false;  // whether the first of each row of truth values is true, lest a mask hide all
 };
+
+bool takes_integers(const Graph& graph);
 
 // One draw. All sizes must be known; sequences and optionals are for the user to give.
 Data random_inputs(const Graph& graph, RandomGenerator& random, const Spread& spread = {});
@@ -30,14 +31,32 @@ struct Sample {
   Data inputs, outputs;
 };
 
-// Whether each output that is off by more than the tolerance is off by no more than a few times what it
-// changes by if each float of the inputs moves by a rounding step: any rounding on the way shows as much
-// then, so that comparing with them proves nothing. Another type, or NaN and infinities in other places, are
-// never explained.
-bool explained_by_rounding(const Graph& graph, const Sample& sample, const Data& actual, double tolerance);
+// What `run` gives for inputs that are drawn. Where it throws an error of the user's, integers are drawn
+// smaller: what they are looked up in may be small, and computing with them on the way there hides how small.
+template <class Run>
+auto run_on_random_inputs(const Graph& graph, RandomGenerator& random, Spread spread, Run&& run) {
+  constexpr int64_t kMostIntegers[] = {std::numeric_limits<int64_t>::max(), 4, 2, 1};
+  std::optional<UserError> first;
+  for (int64_t most : kMostIntegers) {
+    spread.most_integers = most;
+    try {
+      return run(random_inputs(graph, random, spread));
+    } catch (const UserError& error) {
+      if (!takes_integers(graph))
+        throw;
+      if (!first)
+        first = error;
+    }
+  }
+  throw *first;
+}
 
-// A draw for which no output is nearly zero or not a number throughout, as far as a few spreads give one:
-// comparing such outputs would prove nothing.
+// What the graph gives for a draw in which masks leave each query something to attend to, as far as a few
+// draws give one: what it gives where all is masked is nobody's concern.
+Sample seeing_sample(const Graph& graph, RandomGenerator& random, const EvaluateOptions& options = {});
+
+// Such a draw for which no output is nearly zero or not a number throughout, as far as a few spreads give
+// one: comparing such outputs would prove nothing.
 Sample telling_sample(const Graph& graph, RandomGenerator& random, const EvaluateOptions& options = {});
 
 }  // namespace tenon

@@ -1,156 +1,15 @@
 #include "verify/verify.h"
 
-#include "autodiff/gradient.h"
-#include "ir/lint.h"
-#include "verify/compare.h"
+#include "verify/checks.h"
 #include "verify/hint_at_inputs.h"
-#include "verify/random_inputs.h"
 #include "verify/rewrite_checks.h"
-#include "verify/tolerances.h"
+#include "verify/small_sizes.h"
 
 namespace tenon {
 namespace {
 
 constexpr std::string_view kEverything = "everything";
-constexpr std::string_view kProvesNothing = "all outputs are nearly zero, so that agreeing proves nothing";
-constexpr std::string_view kUnsteady =
-    "the model itself changes as much if its inputs change by a rounding step, so that comparing proves "
-    "nothing";
-
-// Adds what one comparison said of the value of that name.
-void add(Check& check, const std::string& name, const Check& one) {
-  check.error = std::max(check.error, one.error);
-  if (one.verdict == Verdict::Failed) {
-    check.verdict = Verdict::Failed;
-    check.detail = name + ": " + one.detail;
-  } else if (one.verdict == Verdict::Passed && check.verdict == Verdict::Unknown) {
-    check.verdict = Verdict::Passed;
-  } else if (one.verdict == Verdict::Unknown &&
-             std::ranges::find(check.nearly_zero, name) == check.nearly_zero.end()) {
-    check.nearly_zero.push_back(name);
-  }
-}
-
-// Unknown where both are nearly zero: sums that cancel, say, of which rounding is left.
-Check compare_within(double tolerance, const Datum& actual, const Datum& expected) {
-  if (!std::holds_alternative<Tensor>(expected)) {
-    const std::string mismatch = first_mismatch(actual, expected, tolerance, 0);
-    return {.verdict = mismatch.empty() ? Verdict::Passed : Verdict::Failed, .detail = mismatch};
-  }
-  const Comparison comparison = compare(actual.tensor(), expected.tensor(), tolerance);
-  if (comparison.proves_nothing && comparison.worst_error < kNearlyZero && tolerance > 0)
-    return {};
-  return {.verdict = comparison.agree ? Verdict::Passed : Verdict::Failed,
-          .error = comparison.scale > 0 ? comparison.worst_error / comparison.scale : 0,
-          .detail = comparison.detail};
-}
-
-// Under strict numerics the outputs keep their bits. Gradients are sums, whose order may change.
-Check compare_outputs(double tolerance, const Datum& actual, const Datum& expected,
-                      const VerifyOptions& options) {
-  return options.numerics == NumericsBudget::Strict
-             ? compare_by_class(actual, expected, Numerics::BitExact, 0)
-             : compare_within(tolerance, actual, expected);
-}
-
-// Runs a graph that was rewritten. Where it cannot be run, the check has failed.
-std::optional<Data> run_rewritten(const Graph& graph, const Data& inputs, Check& check,
-                                  const EvaluateOptions& options = {}) {
-  try {
-    return evaluate(graph, inputs, options);
-  } catch (const UserError& error) {
-    check = {.verdict = Verdict::Failed, .detail = fmt::format("it no longer runs: {}", error.what())};
-    return std::nullopt;
-  }
-}
-
-Check check_numbers(const Graph& before, const Graph& after, const VerifyOptions& options) {
-  Check check;
-  RandomGenerator random(options.seed);
-  const int64_t samples = options.inputs ? 1 : options.samples;
-  const std::vector<double> tolerances = tolerances_of(before, options.tolerance);
-  for (int64_t sample = 0; sample < samples && check.verdict != Verdict::Failed; ++sample) {
-    const auto [inputs, expected] = options.inputs
-                                        ? Sample{*options.inputs, evaluate(before, *options.inputs)}
-                                        : telling_sample(before, random);
-    const std::optional<Data> actual = run_rewritten(after, inputs, check);
-    for (size_t i = 0; actual && i < expected.size(); ++i)
-      add(check, before.output_names()[i],
-          compare_outputs(tolerances[i], (*actual)[i], expected[i], options));
-  }
-  if (check.verdict == Verdict::Unknown)
-    check.detail = kProvesNothing;
-  return check;
-}
-
-template <class T>
-std::map<std::string, T> by_name(const Graph& graph, const std::vector<T>& outputs) {
-  std::map<std::string, T> named;
-  for (size_t i = 0; i < outputs.size(); ++i)
-    named.emplace(graph.output_names()[i], outputs[i]);
-  return named;
-}
-
-// Inputs and seeds for a model with its gradients, and what it gives for them. Nothing where there is none:
-// the size of an output is only known when it has run, say, so that no seed can be drawn; `problem` tells.
-std::optional<Sample> gradient_sample(const Graph& graph, RandomGenerator& random,
-                                      const VerifyOptions& options, std::string& problem) {
-  try {
-    Sample sample{random_inputs(graph, random), {}};
-    if (options.inputs)  // the seeds of the gradients follow
-      std::ranges::copy(*options.inputs, sample.inputs.begin());
-    sample.outputs = evaluate(graph, sample.inputs);
-    return sample;
-  } catch (const UserError& error) {
-    problem = error.what();
-    return std::nullopt;
-  }
-}
-
-Check check_gradients(const Graph& before, const Graph& after, const VerifyOptions& options) {
-  try {
-    const std::unique_ptr<Graph> was = differentiate(before), is = differentiate(after);
-    RandomGenerator random(options.seed);
-    std::string problem;
-    const std::optional<Sample> sample = gradient_sample(*was, random, options, problem);
-    if (!sample)
-      return {.detail = "not compared: " + problem};
-    const std::map<std::string, Datum> expected = by_name(*was, sample->outputs);
-    Check check;
-    const std::optional<Data> outputs = run_rewritten(*is, sample->inputs, check);
-    if (!outputs)
-      return check;
-    const std::map<std::string, Datum> actual = by_name(*is, *outputs);
-    const std::map<std::string, double> tolerances = by_name(*was, tolerances_of(*was, options.tolerance));
-    for (const auto& [name, datum] : expected)
-      if (const auto it = actual.find(name); it == actual.end())
-        check.missing.push_back(name);
-      else if (name.starts_with("grad_"))
-        add(check, name, compare_within(tolerances.at(name), it->second, datum));
-    if (check.verdict == Verdict::Unknown && check.nearly_zero.empty())
-      return {.verdict = Verdict::NoGradient,
-              .detail = "no output depends smoothly on an input or a parameter that is still there",
-              .missing = std::move(check.missing)};
-    if (check.verdict == Verdict::Unknown)
-      check.detail = "all gradients are nearly zero, so that agreeing proves nothing";
-    return check;
-  } catch (const UnsupportedError& error) {
-    return {.verdict = Verdict::NoGradient, .detail = error.what()};
-  }
-}
-
-Check check_lint(const Graph& graph) {
-  const std::vector<std::string> problems = lint(graph);
-  return problems.empty() ? Check{.verdict = Verdict::Passed}
-                          : Check{.verdict = Verdict::Failed, .detail = problems.front()};
-}
-
-Check compare_counts(int64_t was, int64_t is) {
-  return is <= was
-             ? Check{.verdict = Verdict::Passed}
-             : Check{.verdict = Verdict::Failed, .detail = fmt::format("{} numbers became {}", was, is)};
-}
-
+constexpr std::string_view kNotAsked = "not compared: they were not asked for";
 // How many numbers it computes in one run; those of nested graphs as if they ran once.
 int64_t count_computed_numbers(const Graph& graph) {
   int64_t count = 0;
@@ -194,7 +53,7 @@ PassVerification verify_after_broken(const Graph& before, const Graph& after, co
             .numbers = unknown,
             .gradients = unknown,
             .lint = check_lint(after),
-            .parameters = compare_counts(count_held_numbers(before), count_held_numbers(after))};
+            .parameters = check_parameters(before, after)};
   }
 }
 
@@ -235,6 +94,8 @@ void add(Check& check, const RewriteCheck& one) {
                                fmt::join(application.nodes, ", "), numbers.detail);
   } else if (numbers.verdict == Verdict::Passed && check.verdict == Verdict::Unknown) {
     check.verdict = Verdict::Passed;
+  } else if (!numbers.unsteady.empty()) {
+    check.unsteady.push_back(rewrite);
   } else if (numbers.verdict == Verdict::Unknown && numbers.unchecked.empty()) {
     check.nearly_zero.push_back(rewrite);
   } else if (numbers.verdict == Verdict::Unknown) {
@@ -267,16 +128,10 @@ class LargeVerification {
         model_(model.clone()),
         graph_(model.clone()),
         journal_(options.numerics),
-        held_first_(count_held_numbers(model)) {
-    RandomGenerator random(options.seed);
-    inputs_ = options.inputs ? *options.inputs
-                             : run_unbroken(options, [&] { return random_inputs(model, random); });
-  }
+        read_first_(count_held_numbers(model, SharedNumbers::CountForEachReader)) {}
 
   std::vector<PassVerification> run() {
-    RecordedValues recorded = run_unbroken(options_, [&] {
-      return record_values(*graph_, inputs_, heard_by(options_.listener, "running node", *graph_));
-    });
+    RecordedValues recorded = run_unbroken(options_, [&] { return record(); });
     Data expected;
     for (Value output : graph_->outputs())
       expected.push_back(recorded.at(output.data()));
@@ -291,13 +146,25 @@ class LargeVerification {
       result.numbers = joined(std::span(checks).subspan(done, changes));
       done += changes;
     }
-    add(kEverything, journal_.count(), *graph_, held_first_);
+    add(kEverything, journal_.count(), *graph_, read_first_);
     results_.back().numbers = compare_whole({inputs_, std::move(expected)});
+    if (options_.gradients == GradientChecks::Always)
+      results_.back().gradients = compare_whole_gradients();
     return std::move(results_);
   }
 
  private:
-  // On the sample that was recorded, or, where rounding explains what differs there, on others.
+  // What flows through the graph on the inputs given, or on a draw.
+  RecordedValues record() {
+    const auto run = [&](const Data& inputs) {
+      inputs_ = inputs;
+      return record_values(*graph_, inputs_, heard_by(options_.listener, "running node", *graph_));
+    };
+    RandomGenerator random(options_.seed);
+    return options_.inputs ? run(*options_.inputs) : run_on_random_inputs(*graph_, random, {}, run);
+  }
+
+  // On the sample that was recorded, or, where that proves nothing, on others.
   Check compare_whole(Sample sample) {
     RandomGenerator random(options_.seed);
     for (size_t draw = 1;; ++draw) {
@@ -306,57 +173,62 @@ class LargeVerification {
           *graph_, sample.inputs, check, heard_by(options_.listener, "running optimised node", *graph_));
       if (!actual)
         return check;
-      check = compare_all(*model_, *actual, sample.outputs, options_);
-      if (check.verdict != Verdict::Failed || options_.numerics == NumericsBudget::Strict ||
-          !explained_by_rounding(*model_, sample, *actual, options_.tolerance))
+      check = compare_with_sample(*model_, sample, *actual, options_);
+      if (check.unsteady.empty() || check.verdict == Verdict::Failed || options_.inputs ||
+          draw == spreads().size())
         return check;
-      if (options_.inputs || draw == spreads().size())
-        return {.detail = std::string(kUnsteady)};
-      sample.inputs = random_inputs(*model_, random, spreads()[draw]);
-      sample.outputs = evaluate(*model_, sample.inputs, heard_by(options_.listener, "running node", *model_));
+      sample = run_on_random_inputs(*model_, random, spreads()[draw], [&](const Data& inputs) {
+        return Sample{inputs,
+                      evaluate(*model_, inputs, heard_by(options_.listener, "running node", *model_))};
+      });
     }
   }
 
+  Check compare_whole_gradients() {
+    begin(options_.listener, "comparing gradients", 1);
+    step(options_.listener, kEverything);
+    return check_gradients(*model_, *graph_, options_);
+  }
+
   void rewrite() {
-    int64_t done = 0, held = held_first_;
+    int64_t done = 0, read = read_first_;
     optimize(*graph_, journal_,
              {.pipeline = options_.pipeline, .after_pass = [&](const Pass& pass, const Graph& after) {
-                add(pass.name, journal_.count() - std::exchange(done, journal_.count()), after, held);
-                held = count_held_numbers(after);
+                add(pass.name, journal_.count() - std::exchange(done, journal_.count()), after, read);
+                read = count_held_numbers(after, SharedNumbers::CountForEachReader);
               }});
   }
 
-  void add(std::string_view pass, int64_t changes, const Graph& after, int64_t held_before) {
-    results_.push_back(
-        {.pass = std::string(pass),
-         .changes = changes,
-         .numbers = {},
-         .gradients = {.detail =
-                           "not compared: the model is large, so that each rewrite is checked by itself"},
-         .lint = check_lint(after),
-         .parameters = compare_counts(held_before, count_held_numbers(after))});
+  void add(std::string_view pass, int64_t changes, const Graph& after, int64_t read_before) {
+    results_.push_back({.pass = std::string(pass),
+                        .changes = changes,
+                        .numbers = {},
+                        .gradients = {.detail = why_no_gradients()},
+                        .lint = check_lint(after),
+                        .parameters = compare_held_numbers(read_before, after)});
+  }
+
+  std::string why_no_gradients() const {
+    switch (options_.gradients) {
+      case GradientChecks::Auto:
+        return "not compared: the model is large; --gradients always compares those of the whole";
+      case GradientChecks::Always:
+        return "not compared: the model is large, so that only those of the whole are";
+      case GradientChecks::Never:
+        return std::string(kNotAsked);
+    }
+    return "";
   }
 
   const VerifyOptions& options_;
   std::unique_ptr<Graph> model_, graph_;  // before and after
   Journal journal_;
-  int64_t held_first_;  // numbers, before it was rewritten
+  int64_t read_first_;  // numbers, before it was rewritten
   Data inputs_;
   std::vector<PassVerification> results_;
 };
 
 }  // namespace
-
-Check compare_all(const Graph& model, const Data& actual, const Data& expected,
-                  const VerifyOptions& options) {
-  const std::vector<double> tolerances = tolerances_of(model, options.tolerance);
-  Check check;
-  for (size_t i = 0; i < expected.size(); ++i)
-    add(check, model.output_names()[i], compare_outputs(tolerances[i], actual[i], expected[i], options));
-  if (check.verdict == Verdict::Unknown)
-    check.detail = kProvesNothing;
-  return check;
-}
 
 std::string_view name(Verdict verdict) {
   switch (verdict) {
@@ -392,8 +264,9 @@ PassVerification verify_graphs(const Graph& before, const Graph& after, const Ve
     return result;
   }
   result.numbers = check_numbers(before, after, options);
-  result.gradients = check_gradients(before, after, options);
-  result.parameters = compare_counts(count_held_numbers(before), count_held_numbers(after));
+  result.gradients = options.gradients == GradientChecks::Never ? Check{.detail = std::string(kNotAsked)}
+                                                                : check_gradients(before, after, options);
+  result.parameters = check_parameters(before, after);
   return result;
 }
 

@@ -23,6 +23,9 @@ struct Check {
   std::vector<std::string> nearly_zero = {};  // what was compared without proving anything, being nearly 0
   std::vector<std::string> unchecked = {};    // what could not be compared, and why
   std::vector<std::string> missing = {};      // gradients there were before and are no more
+  // What is off by as much as the model itself is once the floats on the way move by a rounding step; what
+  // that moves altogether, so that comparing proves nothing; and what was NaN in places and is no more.
+  std::vector<std::string> rounding = {}, unsteady = {}, was_nan = {};
 };
 
 struct PassVerification {
@@ -31,9 +34,15 @@ struct PassVerification {
   Check numbers;        // the outputs agree on random inputs
   Check gradients;      // so do the gradients for the inputs, and for the parameters that both graphs have
   Check lint;           // the graph is well formed
-  Check parameters;     // the model holds no more numbers than it did
+  Check parameters;     // the model holds no more numbers than its nodes read
 
   bool failed() const;
+};
+
+enum class GradientChecks : uint8_t {
+  Auto,    // unless the model is large
+  Always,  // of a large model, those of the whole
+  Never,
 };
 
 struct VerifyOptions {
@@ -44,6 +53,7 @@ struct VerifyOptions {
   double tolerance = 1e-4;
   uint64_t seed = 0;
   NumericsBudget numerics = NumericsBudget::Default;
+  GradientChecks gradients = GradientChecks::Auto;
   std::vector<Pass> pipeline = portable_pipeline();
   Listener listener = {};
 };
@@ -53,9 +63,11 @@ struct VerifyOptions {
 Check compare_all(const Graph& model, const Data& actual, const Data& expected, const VerifyOptions& options);
 
 // How many floats a model holds once all that is fixed in it is computed: weights, and tables made of
-// constants and sizes. What is computed twice counts once, and one number throughout counts nothing. A vector
-// that several nodes read counts for each: exporters let layers share biases that happen to be equal.
-int64_t count_held_numbers(const Graph& graph);
+// constants and sizes, as far as outputs depend on them. What is computed twice counts once, and one number
+// throughout counts nothing. Loops of few iterations count as if they were unrolled. What several nodes read
+// counts once, or for each.
+enum class SharedNumbers : uint8_t { CountOnce, CountForEachReader };
+int64_t count_held_numbers(const Graph& graph, SharedNumbers shared = SharedNumbers::CountOnce);
 
 // Is `after` the same as `before`, which a pass made it from?
 PassVerification verify_graphs(const Graph& before, const Graph& after, const VerifyOptions& options = {});
@@ -70,7 +82,7 @@ bool is_large(const Graph& model);
 // Runs the pipeline until it changes nothing, and checks every pass that changed something; then, as
 // "everything", the last graph against the first. A large model is run on one sample, before and after; the
 // numbers of a pass are then those of its rewrites, each checked on what flows there, and gradients are not
-// compared.
+// compared, unless always.
 std::vector<PassVerification> verify_pipeline(const Graph& model, const VerifyOptions& options = {});
 
 }  // namespace tenon

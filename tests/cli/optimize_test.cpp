@@ -135,15 +135,15 @@ TEST_F(Verify, WantsNumbersThatMakeSense) {
 
 TEST_F(Verify, NamesTheSizesThatItCannotFind) {
   folder_.write(
-      "fifths.tenon",
-      "graph main(%x: f32[batch,n]) {\n  %s = constant(value=i64[2] {5, -1})\n  %y = reshape(%x, %s)\n"
+      "thirteenths.tenon",
+      "graph main(%x: f32[batch,n]) {\n  %s = constant(value=i64[2] {13, -1})\n  %y = reshape(%x, %s)\n"
       "  return %y\n}\n");
   expect_refused(
-      "tenon verify fifths.tenon",
-      "no small sizes fit: node %y: reshape: 4096 elements do not divide into [5,-1]\n"
-      "  x  %x: f32[64,64]\n  shape  %s: i64[2]\n  hint: give the sizes with --dim batch=… --dim n=…, or "
+      "tenon verify thirteenths.tenon",
+      "no small sizes fit: node %y: reshape: 9 elements do not divide into [13,-1]\n"
+      "  x  %x: f32[3,3]\n  shape  %s: i64[2]\n  hint: give the sizes with --dim batch=… --dim n=…, or "
       "inputs with --inputs");
-  EXPECT_EQ(shell("tenon verify fifths.tenon --dim n=5").status, 0);
+  EXPECT_EQ(shell("tenon verify thirteenths.tenon --dim n=13").status, 0);
 }
 
 // No table has as many rows, whatever is drawn.

@@ -7,6 +7,7 @@
 #include "ops/binary.h"
 #include "rewrite/apply.h"
 #include "verify/random_inputs.h"
+#include "verify/small_sizes.h"
 
 namespace tenon {
 
