@@ -28,7 +28,20 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& 
   ::close(fd);
   if (data == MAP_FAILED)
     throw user_error("cannot map {}: {}", path.string(), std::strerror(errno));
-  return std::shared_ptr<const MappedFile>(new MappedFile(path, static_cast<const std::byte*>(data), size));
+  return std::shared_ptr<const MappedFile>(new MappedFile(path, data, size, true));
+}
+
+std::shared_ptr<const MappedFile> MappedFile::copy(const std::filesystem::path& name,
+                                                   std::span<const std::byte> bytes) {
+  void* const data = bytes.empty() ? nullptr
+                                   : ::mmap(nullptr, bytes.size(), PROT_READ | PROT_WRITE,
+                                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (data == MAP_FAILED)
+    throw user_error("there is no memory for the {} bytes of {}: {}", bytes.size(), name.string(),
+                     std::strerror(errno));
+  if (!bytes.empty())
+    std::memcpy(data, bytes.data(), bytes.size());
+  return std::shared_ptr<const MappedFile>(new MappedFile(name, data, bytes.size(), false));
 }
 
 MappedFile::~MappedFile() {

@@ -12,30 +12,49 @@
 namespace tenon {
 namespace {
 
-std::unique_ptr<Graph> read_text(const std::filesystem::path& path) {
-  const auto file = MappedFile::open(path);
-  const auto bytes = file->bytes();
-  return with_context([&] { return path.string(); },
+std::unique_ptr<Graph> read_text(const MappedFile& file, const onnx::ImportOptions& options) {
+  const auto bytes = file.bytes();
+  ParseOptions how{.folder = options.folder};
+  if (!how.folder && file.is_on_disk())
+    how.folder = file.path().parent_path();
+  return with_context([&] { return file.path().string(); },
                       [&] {
-                        return parse({reinterpret_cast<const char*>(bytes.data()), bytes.size()},
-                                     {.folder = path.parent_path()});
+                        return parse({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, how);
                       });
 }
 
 // Runs `read`; where it refuses a file that is plainly something else, the error says so.
 template <class Read>
-std::unique_ptr<Graph> read_or_hint(const std::filesystem::path& path, Read&& read) {
+std::unique_ptr<Graph> read_or_hint(const MappedFile& file, Read&& read) {
   try {
-    return read(path);
+    return read();
   } catch (const UserError& error) {
-    if (!std::filesystem::is_regular_file(path))
-      throw;
-    const auto file = MappedFile::open(path);
-    const std::string_view hint = hint_at_content(file->bytes());
+    const std::string_view hint = hint_at_content(file.bytes());
     if (hint.empty())
       throw;
     throw user_error("{}{}", error.what(), hint);
   }
+}
+
+// Whether the extension is of a model, else an error, which comes before the file is opened.
+void check_extension(const std::filesystem::path& path, std::string_view or_else) {
+  const std::string extension = path.extension();
+  if (extension == ".onnx" || extension == ".pt2" || extension == ".tenon")
+    return;
+  const bool is_checkpoint = extension == ".pt" || extension == ".pth";
+  throw user_error(
+      "{}: a model is a .onnx, .pt2 or .tenon file{}{}", path.string(), or_else,
+      is_checkpoint ? "\n  hint: PyTorch writes such a model with torch.export.save(…, \"model.pt2\")" : "");
+}
+
+std::unique_ptr<Graph> read_file(const std::shared_ptr<const MappedFile>& file,
+                                 const onnx::ImportOptions& options) {
+  const std::string extension = file->path().extension();
+  if (extension == ".onnx")
+    return onnx::read_onnx(file, options);
+  if (extension == ".pt2")
+    return read_or_hint(*file, [&] { return torch::read_torch(file); });
+  return read_or_hint(*file, [&] { return read_text(*file, options); });
 }
 
 }  // namespace
@@ -44,17 +63,14 @@ std::unique_ptr<Graph> read_model(const std::string& model, const onnx::ImportOp
   constexpr std::string_view kBuiltin = "builtin:";
   if (model.starts_with(kBuiltin))
     return builtin::make_model(std::string_view(model).substr(kBuiltin.size()));
-  const std::filesystem::path path = model;
-  if (path.extension() == ".onnx")
-    return onnx::read_onnx(path, options);
-  if (path.extension() == ".pt2")
-    return read_or_hint(path, [](const auto& file) { return torch::read_torch(file); });
-  if (path.extension() == ".tenon")
-    return read_or_hint(path, read_text);
-  const bool is_checkpoint = path.extension() == ".pt" || path.extension() == ".pth";
-  throw user_error(
-      "{}: a model is a .onnx, .pt2 or .tenon file, or builtin:NAME{}", model,
-      is_checkpoint ? "\n  hint: PyTorch writes such a model with torch.export.save(…, \"model.pt2\")" : "");
+  check_extension(model, ", or builtin:NAME");
+  return read_file(MappedFile::open(model), options);
+}
+
+std::unique_ptr<Graph> read_model_from_memory(std::span<const std::byte> bytes, const std::string& name,
+                                              const std::optional<std::filesystem::path>& folder) {
+  check_extension(name, "");
+  return read_file(MappedFile::copy(name, bytes), {.folder = folder});
 }
 
 }  // namespace tenon

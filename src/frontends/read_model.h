@@ -1,4 +1,5 @@
-// read_model.h — a model by its name: a file of ONNX, of PyTorch or of the text form, or a built-in one.
+// read_model.h — a model by its name: a file of ONNX, of PyTorch or of the text form, or a built-in one. Or
+// what such a file holds.
 #pragma once
 
 #include <memory>
@@ -11,5 +12,10 @@ namespace tenon {
 
 // The path of a .onnx, .pt2 or .tenon file, or builtin:NAME.
 std::unique_ptr<Graph> read_model(const std::string& model, const onnx::ImportOptions& options = {});
+
+// What a file of this name would hold: its extension says of which kind it is. Constants may lie in other
+// files if a folder for them is given.
+std::unique_ptr<Graph> read_model_from_memory(std::span<const std::byte> bytes, const std::string& name,
+                                              const std::optional<std::filesystem::path>& folder = {});
 
 }  // namespace tenon

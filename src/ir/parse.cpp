@@ -135,7 +135,12 @@ class Parser : Scanner {
       const std::filesystem::path path = quoted();
       const auto offset = integer<uint64_t>();
       const auto size = integer<uint64_t>();
-      const auto file = open_file(options_.folder / path);
+      if (!options_.folder)
+        fail(
+            fmt::format("the constant is in a file, {}, but the model is in memory\n"
+                        "  hint: say in which folder that file is",
+                        path.string()));
+      const auto file = open_file(*options_.folder / path);
       Literal slice = Literal::file_slice(element, *extents, file, offset, size);
       if (accept_word("check") && integer<uint64_t>() != sampled_hash(file->bytes().subspan(offset, size)))
         fail(fmt::format("{} has changed since this was written", file->path().string()));

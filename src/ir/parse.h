@@ -19,6 +19,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "ir/print.h"
@@ -26,7 +27,8 @@
 namespace tenon {
 
 struct ParseOptions {
-  std::filesystem::path folder = {};       // where the files that constants name are looked up
+  // Where the files that constants name are looked up; nothing: no constant may name one.
+  std::optional<std::filesystem::path> folder = std::filesystem::path();
   const LiteralTable* literals = nullptr;  // the constants that are printed by hash
 };
 

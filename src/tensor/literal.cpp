@@ -174,7 +174,9 @@ Literal Literal::file_slice(DType dtype, Extents extents, std::shared_ptr<const 
   if (size != wanted)
     throw user_error("{}: {} takes {} bytes, but its slice at offset {} has {}", path,
                      describe(dtype, extents), wanted, offset, size);
-  return {dtype, std::move(extents), FileSlice{std::move(file), offset, size}};
+  const bool is_on_disk = file->is_on_disk();
+  Literal slice(dtype, std::move(extents), FileSlice{std::move(file), offset, size});
+  return is_on_disk ? slice : Literal(slice.tensor());
 }
 
 bool Literal::is_stored() const {

@@ -32,7 +32,8 @@ class Literal {
   Literal(Tensor dense);  // NOLINT: a tensor is a literal
   static Literal splat(Tensor element, Extents extents);
   static Literal iota(DType dtype, int64_t start, int64_t step, int64_t count);
-  // A slice outside the file, or of a size that does not fit the extents, is the user's fault.
+  // A slice outside the file, or of a size that does not fit the extents, is the user's fault. What is not on
+  // disk cannot be named by a text or read again, so that a slice of it is dense.
   static Literal file_slice(DType dtype, Extents extents, std::shared_ptr<const MappedFile> file,
                             uint64_t offset, uint64_t size);
 

@@ -18,6 +18,7 @@ TEST(MappedFile, GivesTheBytes) {
   ASSERT_EQ(file->bytes().size(), 4u);
   EXPECT_EQ(std::memcmp(file->bytes().data(), content.data(), 4), 0);
   EXPECT_EQ(file->path(), folder / "data");
+  EXPECT_TRUE(file->is_on_disk());
 }
 
 TEST(MappedFile, AnEmptyFileHasNoBytes) {
@@ -30,6 +31,17 @@ TEST(MappedFile, OutlivesTheFilesName) {
   const auto file = MappedFile::open(folder.write("data", "abc"));
   std::filesystem::remove(folder / "data");
   EXPECT_EQ(file->bytes()[2], std::byte{'c'});
+}
+
+TEST(MappedFile, CopiesWhatIsInMemory) {
+  std::string content("a\0b\n", 4);
+  const auto file = MappedFile::copy("model.onnx", std::as_bytes(std::span(content)));
+  content[0] = 'x';
+  ASSERT_EQ(file->bytes().size(), 4u);
+  EXPECT_EQ(std::memcmp(file->bytes().data(), "a\0b\n", 4), 0);
+  EXPECT_EQ(file->path(), "model.onnx");
+  EXPECT_FALSE(file->is_on_disk());
+  EXPECT_TRUE(MappedFile::copy("model.onnx", {})->bytes().empty());
 }
 
 TEST(MappedFile, RefusesWhatIsNoFile) {

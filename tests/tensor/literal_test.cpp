@@ -152,6 +152,17 @@ TEST(FileSlice, AViewKeepsTheFileMapped) {
   EXPECT_EQ(t.data<uint8_t>()[1], 'y');
 }
 
+// No text could name where it is.
+TEST(FileSlice, OfWhatIsNotOnDiskIsDense) {
+  const std::string bytes = raw<float>({1, 2, 3});
+  const auto file = MappedFile::copy("model.onnx", std::as_bytes(std::span(bytes)));
+  const Literal slice = Literal::file_slice(DType::F32, {2}, file, 4, 8);
+  EXPECT_TRUE(std::holds_alternative<Tensor>(slice.form()));
+  expect_same(slice, Tensor::of<float>({2, 3}));
+  expect_error<UserError>([&] { Literal::file_slice(DType::F32, {2}, file, 8, 8); },
+                          "model.onnx: a slice of 8 bytes at offset 8 reaches outside the file of 12 bytes");
+}
+
 TEST(FileSlice, NarrowTypesArePacked) {
   const TemporaryFolder folder;
   const auto file = MappedFile::open(folder.write("data", "\x21\xf3"));

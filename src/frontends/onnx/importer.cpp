@@ -106,7 +106,7 @@ class Deeper {
 }  // namespace
 
 Importer::Importer(const Model& model, const ImportOptions& options)
-    : model_(model), options_(options), files_(model.file) {
+    : model_(model), options_(options), files_(model.file, options.folder) {
   for (const FunctionProto& function : model.proto.functions)
     if (!functions_
              .emplace(std::tuple(canonical_domain(function.domain), function.name, function.overload),
@@ -488,8 +488,13 @@ void Importer::refuse_unknown_ops() const {
 }
 
 std::unique_ptr<Graph> read_onnx(const std::filesystem::path& path, const ImportOptions& options) {
-  const Model model = read_model(path);
-  return with_context([&] { return path.string(); }, [&] { return Importer(model, options).run(); });
+  return read_onnx(MappedFile::open(path), options);
+}
+
+std::unique_ptr<Graph> read_onnx(std::shared_ptr<const MappedFile> file, const ImportOptions& options) {
+  const Model model = read_model(std::move(file));
+  return with_context([&] { return model.file->path().string(); },
+                      [&] { return Importer(model, options).run(); });
 }
 
 }  // namespace tenon::onnx

@@ -284,14 +284,14 @@ std::string_view part_of_model(uint32_t field) {
   return field <= 6 || field == 14 || field == 20 || field == 26 ? "what describes the model" : "";
 }
 
-UserError not_a_model(const std::filesystem::path& path, const MappedFile& file, const UserError& error) {
+UserError not_a_model(const MappedFile& file, const UserError& error) {
+  const std::string path = file.path().string();
   const auto* truncated = dynamic_cast<const TruncatedError*>(&error);
   const std::string_view part = truncated == nullptr ? "" : part_of_model(truncated->field());
   const std::string_view hint = hint_for(file.bytes());
   if (part.empty() || !hint.empty())
-    return user_error("{}: not an ONNX model: {}{}", path.string(), error.what(), hint);
-  return user_error("{}: truncated, the file ends in the middle of {}: {}", path.string(), part,
-                    error.what());
+    return user_error("{}: not an ONNX model: {}{}", path, error.what(), hint);
+  return user_error("{}: truncated, the file ends in the middle of {}: {}", path, part, error.what());
 }
 
 }  // namespace
@@ -304,12 +304,14 @@ CollectionProto decode_collection(std::span<const std::byte> bytes) {
   return decode_all<CollectionProto>(bytes);
 }
 
-Model read_model(const std::filesystem::path& path) {
-  const auto file = MappedFile::open(path);
+Model read_model(const std::filesystem::path& path) { return read_model(MappedFile::open(path)); }
+
+Model read_model(std::shared_ptr<const MappedFile> file) {
   try {
-    return {file, decode_model(file->bytes())};
+    ModelProto proto = decode_model(file->bytes());
+    return {std::move(file), std::move(proto)};
   } catch (const UserError& error) {
-    throw not_a_model(path, *file, error);
+    throw not_a_model(*file, error);
   }
 }
 

@@ -170,5 +170,6 @@ struct Model {
 // Errors: "FILE: not an ONNX model: byte 17: …", and of one that is cut off: "FILE: truncated, the file ends
 // in …".
 Model read_model(const std::filesystem::path& path);
+Model read_model(std::shared_ptr<const MappedFile> file);
 
 }  // namespace tenon::onnx

@@ -204,7 +204,12 @@ std::shared_ptr<const MappedFile> WeightFiles::open(std::string_view location, s
     throw user_error(
         "tensor \"{}\": its weights file {} must be given relative to the model's folder, without ..", tensor,
         location);
-  const fs::path parent = model_->path().parent_path();
+  if (!folder_ && !model_->is_on_disk())
+    throw user_error(
+        "tensor \"{}\": its elements are in a file, {}, but the model is in memory\n"
+        "  hint: say in which folder that file is",
+        tensor, location);
+  const fs::path parent = folder_ ? *folder_ : model_->path().parent_path();
   const fs::path named = parent / relative;
   std::error_code problem;
   const fs::path folder = fs::canonical(parent.empty() ? "." : parent, problem);

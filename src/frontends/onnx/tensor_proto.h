@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "frontends/onnx/proto.h"
@@ -15,18 +16,22 @@ namespace tenon::onnx {
 DType to_dtype(int32_t data_type);
 int32_t to_data_type(DType dtype);
 
-// The files a model's weights are in: its own, and those beside it that its tensors name, each mapped once.
+// The files a model's weights are in: its own, and those that its tensors name, each mapped once. They are in
+// `folder`; where none is given, beside the model.
 class WeightFiles {
  public:
-  explicit WeightFiles(std::shared_ptr<const MappedFile> model) : model_(std::move(model)) {}
+  explicit WeightFiles(std::shared_ptr<const MappedFile> model,
+                       std::optional<std::filesystem::path> folder = std::nullopt)
+      : model_(std::move(model)), folder_(std::move(folder)) {}
 
   const std::shared_ptr<const MappedFile>& model() const { return model_; }
-  // The file at `location`, relative to the model's folder. Whatever is missing, irregular or outside that
+  // The file at `location`, relative to that folder. Whatever is missing, irregular or outside that
   // folder, also through a symbolic link, is the user's fault; `tensor` is named in the message.
   std::shared_ptr<const MappedFile> open(std::string_view location, std::string_view tensor);
 
  private:
   std::shared_ptr<const MappedFile> model_;
+  std::optional<std::filesystem::path> folder_;
   std::map<std::filesystem::path, std::shared_ptr<const MappedFile>> others_;  // by resolved path
 };
 

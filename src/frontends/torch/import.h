@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "base/mapped_file.h"
 #include "ir/graph.h"
 
 namespace tenon::torch {
@@ -12,5 +13,6 @@ namespace tenon::torch {
 // a run leaves in buffers and inputs becomes outputs after the others. Weights that are stored stay in the
 // file.
 std::unique_ptr<Graph> read_torch(const std::filesystem::path& path);
+std::unique_ptr<Graph> read_torch(const std::shared_ptr<const MappedFile>& file);
 
 }  // namespace tenon::torch

@@ -331,8 +331,11 @@ void Importer::refuse_unknown_ops() const {
 }
 
 std::unique_ptr<Graph> read_torch(const std::filesystem::path& path) {
-  const std::shared_ptr<const MappedFile> file = MappedFile::open(path);
-  return with_context([&] { return path.string(); },
+  return read_torch(MappedFile::open(path));
+}
+
+std::unique_ptr<Graph> read_torch(const std::shared_ptr<const MappedFile>& file) {
+  return with_context([&] { return file->path().string(); },
                       [&] {
                         Archive archive(file);
                         return Importer(archive).run();
