@@ -45,7 +45,7 @@ Options read_options(int count, char** words) {
   return options;
 }
 
-int64_t bytes_of(tenon_dtype dtype) {
+int64_t bytes_of(int32_t dtype) {
   switch (dtype) {
     case TENON_F32:
       return 4;
@@ -61,7 +61,7 @@ int64_t bytes_of(tenon_dtype dtype) {
 
 // An input or output: its memory, which is kept from step to step, and its sizes.
 struct Array {
-  tenon_dtype dtype = TENON_F32;
+  int32_t dtype = TENON_F32;
   std::vector<std::byte> memory = {};
   std::vector<int64_t> sizes = {};
 
@@ -69,11 +69,14 @@ struct Array {
     return std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());
   }
   tenon_tensor tensor() {
-    return {.data = memory.data(),
+    return {.struct_size = sizeof(tenon_tensor),
+            .data = memory.data(),
             .bytes = memory.size(),
             .dtype = dtype,
             .rank = static_cast<int32_t>(sizes.size()),
-            .sizes = sizes.data()};
+            .sizes = sizes.data(),
+            .strides = nullptr,
+            .device = {}};
   }
 };
 

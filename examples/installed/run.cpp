@@ -4,12 +4,11 @@
 
 int main() {
   const tenon::Model model("builtin:tiny");  // or the path of a .onnx file
-  const tenon::Program program = tenon::compile(model);
-  for (const tenon::Port& port : program.inputs())
-    std::printf("input %s: %s of %zu dimensions\n", port.name.c_str(), tenon_dtype_name(port.dtype),
-                port.sizes->size());
+  for (const tenon::Port& port : model.inputs())
+    std::printf("input %s: %s\n", port.name.c_str(), port.type.c_str());
 
   // The program reads and writes memory of the caller's.
+  const tenon::Program program = tenon::compile(model);
   const std::vector<float> x = {1, 2, 3, 4};
   std::vector<float> y(3);
   const tenon_tensor inputs[] = {tenon::input<float>(x, *program.inputs()[0].sizes)};

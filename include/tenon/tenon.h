@@ -4,6 +4,11 @@
  * TENON_OK; tenon_error_message says what went wrong. No exception leaves these functions. Different threads
  * may call any of them at once, and run one program at once; only a model must not be changed (bound, freed)
  * while another thread uses it.
+ *
+ * A struct that may grow begins with its size, struct_size, so that programs go on working with later
+ * versions: what a program does not know is 0. One that is larger than this version knows is accepted as long
+ * as what is beyond is 0. Set all fields, or leave them 0 as an initialiser does:
+ *   tenon_run_options options = {.struct_size = sizeof options, .threads = 4};
  */
 #ifndef TENON_TENON_H
 #define TENON_TENON_H
@@ -20,6 +25,15 @@ typedef enum tenon_status {
   TENON_USER_ERROR = 2,     /* what was given is at fault, or asks for what Tenon does not do */
   TENON_INTERNAL_ERROR = 3, /* Tenon is at fault */
 } tenon_status;
+
+/* Such as "0.1.0". */
+const char* tenon_version(void);
+
+/* What went wrong in the last call of this thread that failed; "" before the first. It lives until the next.
+ */
+const char* tenon_error_message(void);
+
+/* --- tensors --- */
 
 /* Of elements. Those narrower than a byte take a byte each; tenon_dtype_name knows their names. */
 typedef enum tenon_dtype {
@@ -50,27 +64,84 @@ typedef enum tenon_dtype {
   TENON_C128 = 25,
 } tenon_dtype;
 
-typedef struct tenon_model tenon_model;
-typedef struct tenon_program tenon_program;
+/* Such as "f32"; NULL where it is no dtype. */
+const char* tenon_dtype_name(int32_t dtype);
 
-/* An input or output. What it points to belongs to the program, and lives as long. */
-typedef struct tenon_port {
-  const char* name;
-  int32_t dtype;        /* a tenon_dtype */
-  int32_t rank;         /* -1 where only running will tell */
-  const int64_t* sizes; /* as many as the rank; -1 where it is not fixed */
-} tenon_port;
+typedef enum tenon_device_type {
+  TENON_DEVICE_CPU = 0,
+  TENON_DEVICE_CUDA = 1, /* nothing runs there yet */
+} tenon_device_type;
 
-/* Memory of yours with the elements of a tensor, row by row, aligned for its elements. */
+typedef struct tenon_device {
+  int32_t type;  /* a tenon_device_type */
+  int32_t index; /* which of them; 0 for the CPU */
+} tenon_device;
+
+/* Memory of yours with the elements of a tensor, aligned for its elements. The tensors of one call have the
+ * same struct_size. */
 typedef struct tenon_tensor {
-  void* data;     /* only read where it is an input */
-  size_t bytes;   /* that there are at data */
+  size_t struct_size;
+  void* data;     /* the first element; only read where it is an input */
+  size_t bytes;   /* that there are for the elements, and what lies between them */
   int32_t dtype;  /* a tenon_dtype */
-  int32_t rank;   /* how many sizes there are; of an output, how many there is room for, and after a run how
-                     many there are: set it anew where a later run may give more dimensions */
+  int32_t rank;   /* how many sizes there are; of an output, how many there is room for, and after a run
+                     how many there are: set it anew where a later run may give more dimensions */
   int64_t* sizes; /* read where it is an input, written where it is an output; an output may leave out
                      sizes (NULL) that it does not want to know */
+  const int64_t* strides; /* as many as the rank: from one element to the next along each dimension, counted
+                             in elements; NULL: contiguous, the last dimension innermost. Other strides cost a
+                             copy. Those of an input may be 0 or negative; those of an output may be negative,
+                             but must not place two elements at one address. */
+  tenon_device device;    /* where the memory is: the CPU's */
 } tenon_tensor;
+
+/* --- models --- */
+
+typedef struct tenon_model tenon_model;
+
+/* Reads a model: the path of a .onnx, .pt2 or .tenon file, or builtin:NAME. Weights stay in their file, which
+ * must not change as long as the model or a program made of it lives. */
+tenon_status tenon_load(const char* model_name, tenon_model** model);
+
+/* Reads a model from memory: what a file of this name would hold, such as "model.onnx". The extension says of
+ * which kind it is, and errors use the name. The bytes are copied. A model whose weights are in files of
+ * their own wants the folder where these are; for others it may be NULL. */
+tenon_status tenon_load_memory(const void* bytes, size_t size, const char* name, const char* folder,
+                               tenon_model** model);
+
+/* Of NULL, nothing is freed. */
+void tenon_free_model(tenon_model* model);
+
+/* An input or output. What it points to belongs to the program, and lives as long; or to the model, and lives
+ * until that is bound or freed. */
+typedef struct tenon_port {
+  size_t struct_size; /* as this version of the library has it */
+  const char* name;
+  const char* type; /* such as "f32[batch,128]" */
+  int32_t dtype;    /* a tenon_dtype; -1 for strings, sequences and optionals: tenon_compile refuses them */
+  int32_t rank;     /* -1 where it is dynamic */
+  const int64_t* sizes;          /* as many as the rank; -1 where one is not fixed */
+  const char* const* dimensions; /* as many as the rank: "128", "batch", "2*n+1"; where one is dynamic, a name
+                                    that the model does not have, or "?" */
+} tenon_port;
+
+/* 0, and an error message, where the model is NULL. */
+size_t tenon_model_count_inputs(const tenon_model* model);
+size_t tenon_model_count_outputs(const tenon_model* model);
+/* NULL where there is no such input or output; and an error message, where the model is NULL. */
+const tenon_port* tenon_model_input(const tenon_model* model, size_t number);
+const tenon_port* tenon_model_output(const tenon_model* model, size_t number);
+
+/* The names of dimensions that inputs have, each once, in alphabetical order; NULL where there are no more,
+ * and an error message, where the model is NULL. They live as long as ports do. */
+const char* tenon_model_dimension(const tenon_model* model, size_t number);
+
+/* Gives all inputs' dimensions of this name a fixed size. */
+tenon_status tenon_bind(tenon_model* model, const char* dimension, int64_t size);
+
+/* --- programs --- */
+
+typedef struct tenon_program tenon_program;
 
 typedef enum tenon_numerics {
   TENON_NUMERICS_DEFAULT = 0, /* the same numbers but for rounding */
@@ -83,40 +154,21 @@ typedef enum tenon_precision {
   TENON_PRECISION_BF16 = 1, /* products of f32 with weights round their factors to bf16, and add up in f32 */
 } tenon_precision;
 
-/* Options say how large they are, so that later versions may add to them; what is 0 has its default:
- *   tenon_compile_options options = {.size = sizeof options, .numerics = TENON_NUMERICS_STRICT};
- */
+typedef struct tenon_dimension {
+  const char* name;
+  int64_t size;
+} tenon_dimension;
+
 typedef struct tenon_compile_options {
-  size_t size;
+  size_t struct_size;
   int64_t numerics;  /* a tenon_numerics */
   int64_t precision; /* a tenon_precision; not with strict numerics */
+  int64_t threads;   /* that will run it, at most 1024; 0: one for each core that this process may use */
+  const char* cache_folder;          /* that keeps generated code from one start to the next; "": none; NULL:
+                                        TENON_CACHE, else tenon in XDG_CACHE_HOME or ~/.cache */
+  const tenon_dimension* dimensions; /* bound for this program alone, as by tenon_bind */
+  size_t dimension_count;
 } tenon_compile_options;
-
-typedef struct tenon_run_options {
-  size_t size;
-  int64_t threads; /* at most 1024; 0: one for each core that this process may use */
-  uint64_t seed;   /* of the model's random ops */
-} tenon_run_options;
-
-/* Such as "0.1.0". */
-const char* tenon_version(void);
-
-/* What went wrong in the last call of this thread that failed; "" before the first. It lives until the next.
- */
-const char* tenon_error_message(void);
-
-/* Such as "f32"; NULL where it is no dtype. */
-const char* tenon_dtype_name(int32_t dtype);
-
-/* Reads a model: the path of a .onnx or .tenon file, or builtin:NAME. Weights stay in their file, which must
- * not change as long as the model or a program made of it lives. */
-tenon_status tenon_load(const char* model_name, tenon_model** model);
-
-/* Gives all inputs' dimensions of this name a fixed size. */
-tenon_status tenon_bind(tenon_model* model, const char* dimension, int64_t size);
-
-/* Of NULL, nothing is freed. */
-void tenon_free_model(tenon_model* model);
 
 /* Optimises a model and compiles it for this machine. The program does without the model from then on.
  * `options` may be NULL. */
@@ -126,20 +178,26 @@ tenon_status tenon_compile(const tenon_model* model, const tenon_compile_options
 /* Of NULL, nothing is freed. */
 void tenon_free_program(tenon_program* program);
 
-/* 0, and an error message, where the program is NULL. */
-size_t tenon_count_inputs(const tenon_program* program);
-size_t tenon_count_outputs(const tenon_program* program);
-/* NULL where there is no such input or output; and an error message, where the program is NULL. */
-const tenon_port* tenon_input(const tenon_program* program, size_t number);
-const tenon_port* tenon_output(const tenon_program* program, size_t number);
+/* The same as of a model. */
+size_t tenon_program_count_inputs(const tenon_program* program);
+size_t tenon_program_count_outputs(const tenon_program* program);
+const tenon_port* tenon_program_input(const tenon_program* program, size_t number);
+const tenon_port* tenon_program_output(const tenon_program* program, size_t number);
+
+typedef struct tenon_run_options {
+  size_t struct_size;
+  int64_t threads; /* at most 1024; 0: one for each core that this process may use */
+  uint64_t seed;   /* of the model's random ops */
+  void* stream;    /* of the device; NULL on the CPU, which has none */
+} tenon_run_options;
 
 /* Runs the program: reads the inputs, and writes the elements and sizes of the outputs. No output may overlap
  * another or an input. Where the sizes of inputs and outputs are fixed and all of the model becomes generated
  * code, the outputs are computed where they belong, but for those that are inputs, constants or each other,
- * and nothing else is copied, or allocated from the second run on. Where an output has too little room for
- * its elements, the status is TENON_USER_ERROR, but the sizes of the outputs are written; the program does
- * not even run where they follow from those of the inputs. After any error the program is as good as before,
- * and what the outputs hold is not defined. `options` may be NULL. */
+ * and nothing else is copied but strided tensors, or allocated from the second run on. Where an output has
+ * too little room for its elements, the status is TENON_USER_ERROR, but the sizes of the outputs are written;
+ * the program does not even run where they follow from those of the inputs. After any error the program is as
+ * good as before, and what the outputs hold is not defined. `options` may be NULL. */
 tenon_status tenon_run(const tenon_program* program, const tenon_tensor* inputs, size_t input_count,
                        tenon_tensor* outputs, size_t output_count, const tenon_run_options* options);
 

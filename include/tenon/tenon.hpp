@@ -7,6 +7,8 @@
 #include <tenon/tenon.h>
 
 #include <complex>
+#include <cstddef>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -61,33 +63,99 @@ constexpr tenon_dtype dtype_of() {
   }
 }
 
-// The elements of an input, and its sizes. Both are borrowed.
-template <class T>
-tenon_tensor input(std::span<const T> elements, std::span<const int64_t> sizes) {
-  return {.data = const_cast<T*>(elements.data()),
-          .bytes = elements.size_bytes(),
-          .dtype = dtype_of<T>(),
-          .rank = static_cast<int32_t>(sizes.size()),
-          .sizes = const_cast<int64_t*>(sizes.data())};
+inline const int64_t* strides_of(size_t rank, std::span<const int64_t> strides) {
+  if (!strides.empty() && strides.size() != rank)
+    throw Error(std::to_string(strides.size()) + " strides are given for " + std::to_string(rank) + " sizes",
+                TENON_USER_ERROR);
+  return strides.empty() ? nullptr : strides.data();
 }
 
-// Where the elements of an output go, and its sizes, where they are wanted.
+// The elements of an input, and its sizes and strides, which are all borrowed. Without strides it is
+// contiguous.
 template <class T>
-tenon_tensor output(std::span<T> elements, std::span<int64_t> sizes = {}) {
-  return {.data = elements.data(),
+tenon_tensor input(std::span<const T> elements, std::span<const int64_t> sizes,
+                   std::span<const int64_t> strides = {}) {
+  return {.struct_size = sizeof(tenon_tensor),
+          .data = const_cast<T*>(elements.data()),
           .bytes = elements.size_bytes(),
           .dtype = dtype_of<T>(),
           .rank = static_cast<int32_t>(sizes.size()),
-          .sizes = sizes.data()};
+          .sizes = const_cast<int64_t*>(sizes.data()),
+          .strides = strides_of(sizes.size(), strides),
+          .device = {}};
+}
+
+// Where the elements of an output go, and its sizes, where they are wanted. With strides, there are as many
+// sizes.
+template <class T>
+tenon_tensor output(std::span<T> elements, std::span<int64_t> sizes = {},
+                    std::span<const int64_t> strides = {}) {
+  return {.struct_size = sizeof(tenon_tensor),
+          .data = elements.data(),
+          .bytes = elements.size_bytes(),
+          .dtype = dtype_of<T>(),
+          .rank = static_cast<int32_t>(sizes.size()),
+          .sizes = sizes.data(),
+          .strides = strides_of(sizes.size(), strides),
+          .device = {}};
+}
+
+// An input or output.
+struct Port {
+  std::string name;
+  std::string type;                           // such as f32[batch,128]
+  int32_t dtype;                              // a tenon_dtype; -1 for strings, sequences and optionals
+  std::optional<std::vector<int64_t>> sizes;  // -1 where one is not fixed; none where the rank is dynamic
+  std::vector<std::string> dimensions;        // 128, batch, 2*n+1; see tenon_port
+
+  explicit Port(const tenon_port& port) : name(port.name), type(port.type), dtype(port.dtype) {
+    if (port.rank >= 0) {
+      sizes.emplace(port.sizes, port.sizes + port.rank);
+      dimensions.assign(port.dimensions, port.dimensions + port.rank);
+    }
+  }
+};
+
+template <class Handle>
+std::vector<Port> describe_ports(const Handle* handle, size_t count,
+                                 const tenon_port* (*get)(const Handle*, size_t)) {
+  std::vector<Port> ports;
+  for (size_t i = 0; i < count; ++i)
+    ports.emplace_back(*get(handle, i));
+  return ports;
 }
 
 class Model {
  public:
-  // The path of a .onnx or .tenon file, or builtin:NAME.
+  // The path of a .onnx, .pt2 or .tenon file, or builtin:NAME.
   explicit Model(const std::string& name) {
     tenon_model* model = nullptr;
     throw_on_error(tenon_load(name.c_str(), &model));
     model_.reset(model);
+  }
+
+  // What a file of this name would hold. The bytes are copied. A model whose weights are in files of their
+  // own wants the folder where these are.
+  static Model from_memory(std::span<const std::byte> bytes, const std::string& name,
+                           const std::optional<std::string>& folder = std::nullopt) {
+    tenon_model* model = nullptr;
+    throw_on_error(tenon_load_memory(bytes.data(), bytes.size(), name.c_str(),
+                                     folder ? folder->c_str() : nullptr, &model));
+    return Model(model);
+  }
+
+  std::vector<Port> inputs() const {
+    return describe_ports(get(), tenon_model_count_inputs(get()), tenon_model_input);
+  }
+  std::vector<Port> outputs() const {
+    return describe_ports(get(), tenon_model_count_outputs(get()), tenon_model_output);
+  }
+  // The names of dimensions that inputs have.
+  std::vector<std::string> dimensions() const {
+    std::vector<std::string> names;
+    while (const char* name = tenon_model_dimension(get(), names.size()))
+      names.emplace_back(name);
+    return names;
   }
 
   // Gives all inputs' dimensions of this name a fixed size.
@@ -101,37 +169,46 @@ class Model {
   struct Free {
     void operator()(tenon_model* model) const { tenon_free_model(model); }
   };
-  std::unique_ptr<tenon_model, Free> model_;
-};
+  explicit Model(tenon_model* model) : model_(model) {}
 
-// An input or output of a program.
-struct Port {
-  std::string name;
-  tenon_dtype dtype;
-  std::optional<std::vector<int64_t>> sizes;  // -1 where one is not fixed; none where their number is not
+  std::unique_ptr<tenon_model, Free> model_;
 };
 
 struct CompileOptions {
   tenon_numerics numerics = TENON_NUMERICS_DEFAULT;
   tenon_precision precision = TENON_PRECISION_F32;
+  int64_t threads = 0;  // that will run it; 0: one for each core that this process may use
+  // That keeps generated code from one start to the next; empty: none; nothing: the user's.
+  std::optional<std::string> cache_folder = std::nullopt;
+  std::map<std::string, int64_t> dimensions = {};  // bound for this program alone
 };
 
 struct RunOptions {
-  int64_t threads = 0;  // one for each core that this process may use
-  uint64_t seed = 0;    // of the model's random ops
+  int64_t threads = 0;     // one for each core that this process may use
+  uint64_t seed = 0;       // of the model's random ops
+  void* stream = nullptr;  // of the device; none on the CPU
 };
 
 // A model compiled for this machine. Several threads may run it at once.
 class Program {
  public:
   Program(const Model& model, const CompileOptions& options) {
+    std::vector<tenon_dimension> dimensions;
+    for (const auto& [name, size] : options.dimensions)
+      dimensions.push_back({name.c_str(), size});
     const tenon_compile_options given{
-        .size = sizeof given, .numerics = options.numerics, .precision = options.precision};
+        .struct_size = sizeof given,
+        .numerics = options.numerics,
+        .precision = options.precision,
+        .threads = options.threads,
+        .cache_folder = options.cache_folder ? options.cache_folder->c_str() : nullptr,
+        .dimensions = dimensions.data(),
+        .dimension_count = dimensions.size()};
     tenon_program* program = nullptr;
     throw_on_error(tenon_compile(model.get(), &given, &program));
     program_.reset(program);
-    inputs_ = describe(tenon_count_inputs(program), tenon_input);
-    outputs_ = describe(tenon_count_outputs(program), tenon_output);
+    inputs_ = describe_ports(get(), tenon_program_count_inputs(program), tenon_program_input);
+    outputs_ = describe_ports(get(), tenon_program_count_outputs(program), tenon_program_output);
   }
 
   const std::vector<Port>& inputs() const { return inputs_; }
@@ -140,26 +217,20 @@ class Program {
   // Reads the inputs, and writes the elements and sizes of the outputs; see tenon_run.
   void run(std::span<const tenon_tensor> inputs, std::span<tenon_tensor> outputs,
            const RunOptions& options = {}) const {
-    const tenon_run_options given{.size = sizeof given, .threads = options.threads, .seed = options.seed};
+    const tenon_run_options given{.struct_size = sizeof given,
+                                  .threads = options.threads,
+                                  .seed = options.seed,
+                                  .stream = options.stream};
     throw_on_error(
         tenon_run(program_.get(), inputs.data(), inputs.size(), outputs.data(), outputs.size(), &given));
   }
+
+  const tenon_program* get() const { return program_.get(); }
 
  private:
   struct Free {
     void operator()(tenon_program* program) const { tenon_free_program(program); }
   };
-
-  std::vector<Port> describe(size_t count, const tenon_port* (*get)(const tenon_program*, size_t)) const {
-    std::vector<Port> ports;
-    for (size_t i = 0; i < count; ++i) {
-      const tenon_port& port = *get(program_.get(), i);
-      ports.push_back({port.name, static_cast<tenon_dtype>(port.dtype), std::nullopt});
-      if (port.rank >= 0)
-        ports.back().sizes.emplace(port.sizes, port.sizes + port.rank);
-    }
-    return ports;
-  }
 
   std::unique_ptr<tenon_program, Free> program_;
   std::vector<Port> inputs_, outputs_;

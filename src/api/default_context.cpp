@@ -10,7 +10,7 @@ compiler::CompileContext default_context(NumericsBudget numerics, MatmulPrecisio
           .numerics = numerics,
           .precision = precision,
           .cache = codegen::default_cache(),
-          .tuning = compiler::tuned_choices()};
+          .tuning = compiler::tuned_choices(codegen::default_cache())};
 }
 
 }  // namespace tenon::api

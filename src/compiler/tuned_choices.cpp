@@ -90,8 +90,7 @@ Json as_json(const ContractionChoice& choice) {
   return json;
 }
 
-std::optional<fs::path> tuned_file() {
-  const std::optional<codegen::ObjectCache> cache = codegen::default_cache();
+std::optional<fs::path> tuned_file(const std::optional<codegen::ObjectCache>& cache) {
   return cache ? std::optional(cache->folder() / "tuned.json") : std::nullopt;
 }
 
@@ -130,9 +129,9 @@ void add_tuned(const fs::path& file, const TunedChoices& choices) {
   write_file(file, json.dump(1) + "\n");
 }
 
-ContractionChoices tuned_choices() {
+ContractionChoices tuned_choices(const std::optional<codegen::ObjectCache>& cache) {
   ContractionChoices choices;
-  if (const std::optional<fs::path> file = tuned_file())
+  if (const std::optional<fs::path> file = tuned_file(cache))
     for (const auto& [key, tuned] : read_tuned(*file))
       choices.emplace(key, tuned.choice);
   return choices;

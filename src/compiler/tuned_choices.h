@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 
+#include "codegen/object_cache.h"
 #include "lowering/contraction_choice.h"
 
 namespace tenon::compiler {
@@ -20,7 +21,7 @@ using TunedChoices = std::map<lowering::ContractionKey, TunedChoice>;
 nlohmann::ordered_json as_json(const lowering::ContractionChoice& choice);
 
 // A file in the folder of the cache; nothing where there is no cache.
-std::optional<std::filesystem::path> tuned_file();
+std::optional<std::filesystem::path> tuned_file(const std::optional<codegen::ObjectCache>& cache);
 
 // Empty where there is no file, or it is damaged or cannot be read: then estimates choose.
 TunedChoices read_tuned(const std::filesystem::path& file);
@@ -28,6 +29,6 @@ TunedChoices read_tuned(const std::filesystem::path& file);
 void add_tuned(const std::filesystem::path& file, const TunedChoices& choices);
 
 // Those of the file above.
-lowering::ContractionChoices tuned_choices();
+lowering::ContractionChoices tuned_choices(const std::optional<codegen::ObjectCache>& cache);
 
 }  // namespace tenon::compiler

@@ -39,11 +39,14 @@ struct Array {
   std::vector<int64_t> sizes;
 
   tenon_tensor tensor(tenon_dtype dtype) {
-    return {.data = elements.data(),
+    return {.struct_size = sizeof(tenon_tensor),
+            .data = elements.data(),
             .bytes = elements.size() * sizeof(T),
             .dtype = dtype,
             .rank = static_cast<int32_t>(sizes.size()),
-            .sizes = sizes.data()};
+            .sizes = sizes.data(),
+            .strides = nullptr,
+            .device = {}};
   }
 };
 

@@ -72,7 +72,7 @@ TEST(Run, BoundSizes) {
   tenon_program* program = nullptr;
   ASSERT_EQ(tenon_compile(model.get(), nullptr, &program), TENON_OK);
   const ProgramHandle owned(program);
-  EXPECT_EQ(tenon_input(program, 0)->sizes[0], 1);
+  EXPECT_EQ(tenon_program_input(program, 0)->sizes[0], 1);
   EXPECT_EQ(tenon_bind(model.get(), "m", 1), TENON_USER_ERROR);
   EXPECT_STREQ(tenon_error_message(), "no input has a dimension m");
 }
@@ -94,11 +94,14 @@ void expect_outputs_that_are_other_values(const char* type) {
   for (const size_t count : {4, 2, 4, 4, 4, 4})
     results.emplace_back(count);
   for (std::vector<float>& result : results)
-    outputs.push_back({.data = result.data(),
+    outputs.push_back({.struct_size = sizeof(tenon_tensor),
+                       .data = result.data(),
                        .bytes = result.size() * sizeof(float),
                        .dtype = TENON_F32,
                        .rank = 0,
-                       .sizes = nullptr});
+                       .sizes = nullptr,
+                       .strides = nullptr,
+                       .device = {}});
   ASSERT_EQ(run(program, {x.tensor(TENON_F32)}, outputs), TENON_OK) << tenon_error_message();
   const std::vector<float> given = {1, 2, 3, 4}, negated = {-1, -2, -3, -4};
   EXPECT_EQ(results, (std::vector<std::vector<float>>{given, {7, 8}, negated, negated, negated, given}));
@@ -127,7 +130,7 @@ TEST(Run, SizesThatDependOnElements) {
     %0 = nonzero(%x)
     return %0 as "places"
   })");
-  EXPECT_EQ(tenon_output(program.get(), 0)->sizes[1], -1);
+  EXPECT_EQ(tenon_program_output(program.get(), 0)->sizes[1], -1);
   Floats x{{0, 5, 0, 6}, {4}};
   Array<int64_t> places{{-1, -1}, {-1, -1}};
   std::vector<tenon_tensor> outputs = {places.tensor(TENON_I64)};
@@ -144,9 +147,9 @@ TEST(Run, SizesThatDependOnElements) {
 
 TEST(Run, WithoutElements) {
   const ProgramHandle program = compile_text("graph main(%x: f32[0]) { %0 = neg(%x) return %0 }");
-  tenon_tensor x{.data = nullptr, .bytes = 0, .dtype = TENON_F32, .rank = 1, .sizes = nullptr}, y = x;
-  int64_t none = 0;
-  x.sizes = &none;
+  Floats none{{}, {0}};
+  tenon_tensor x = none.tensor(TENON_F32), y = x;
+  y.sizes = nullptr;
   EXPECT_EQ(tenon_run(program.get(), &x, 1, &y, 1, nullptr), TENON_OK) << tenon_error_message();
   EXPECT_EQ(y.rank, 1);
 }
@@ -163,7 +166,8 @@ TEST(Run, TheSeedDecidesWhatIsDrawn) {
     Floats y{std::vector<float>(8), {8}};
     const tenon_tensor input = x.tensor(TENON_F32);
     tenon_tensor output = y.tensor(TENON_F32);
-    const tenon_run_options options{.size = sizeof options, .threads = 0, .seed = seed};
+    const tenon_run_options options{
+        .struct_size = sizeof options, .threads = 0, .seed = seed, .stream = nullptr};
     EXPECT_EQ(tenon_run(program.get(), &input, 1, &output, 1, &options), TENON_OK) << tenon_error_message();
     return y.elements;
   };
@@ -318,29 +322,37 @@ TEST(RunErrors, OfOptions) {
   const auto run_with = [&](const tenon_run_options* options) {
     return tenon_run(sum.program().get(), inputs.data(), 2, outputs.data(), 1, options);
   };
-  tenon_run_options options{.size = 0, .threads = 0, .seed = 0};
+  tenon_run_options options{.struct_size = 0, .threads = 0, .seed = 0, .stream = nullptr};
   for (const size_t size : {size_t{0}, size_t{4097}, SIZE_MAX}) {
-    options.size = size;
+    options.struct_size = size;
     EXPECT_EQ(run_with(&options), TENON_USER_ERROR);
-    EXPECT_EQ(tenon_error_message(),
-              fmt::format("the size of the options is {}: it should be what sizeof says", size));
+    EXPECT_EQ(
+        tenon_error_message(),
+        fmt::format("options: struct_size is {}, but must be what sizeof says, which is 32 in version {}",
+                    size, tenon_version()));
   }
   for (const int64_t threads : {int64_t{-1}, int64_t{1025}, int64_t{65535}, INT64_MAX}) {
-    options = {.size = sizeof options, .threads = threads, .seed = 0};
+    options = {.struct_size = sizeof options, .threads = threads, .seed = 0, .stream = nullptr};
     EXPECT_EQ(run_with(&options), TENON_USER_ERROR);
     EXPECT_EQ(tenon_error_message(),
               fmt::format("a program runs with 1 to 1024 threads, not with {}", threads));
   }
-  options.size = sizeof options.size;  // of a caller that knows no fields
+  options.struct_size = sizeof options.struct_size;  // of a caller that knows no fields
   EXPECT_EQ(run_with(&options), TENON_OK);
 
   struct Later {
     tenon_run_options known;
     int64_t more;
-  } later{{.size = sizeof(Later), .threads = 1, .seed = 0}, 0};
+  } later{{.struct_size = sizeof(Later), .threads = 1, .seed = 0, .stream = nullptr}, 0};
   EXPECT_EQ(run_with(&later.known), TENON_OK);
   later.more = 1;
   EXPECT_EQ(run_with(&later.known), TENON_USER_ERROR);
+  EXPECT_EQ(tenon_error_message(),
+            fmt::format("options: a field that version {} does not have is not 0", tenon_version()));
+
+  options = {.struct_size = sizeof options, .threads = 1, .seed = 0, .stream = &options};
+  EXPECT_EQ(run_with(&options), TENON_USER_ERROR);
+  EXPECT_STREQ(tenon_error_message(), "a stream is given, but the program runs on the CPU, which has none");
 }
 
 TEST(RunErrors, OfNull) {

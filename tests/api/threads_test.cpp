@@ -27,7 +27,8 @@ std::vector<float> apply(const ProgramHandle& program, Floats x, int64_t threads
   Floats y = x;
   const tenon_tensor input = x.tensor(TENON_F32);
   tenon_tensor output = y.tensor(TENON_F32);
-  const tenon_run_options options{.size = sizeof options, .threads = threads, .seed = seed};
+  const tenon_run_options options{
+      .struct_size = sizeof options, .threads = threads, .seed = seed, .stream = nullptr};
   EXPECT_EQ(tenon_run(program.get(), &input, 1, &output, 1, &options), TENON_OK) << tenon_error_message();
   return y.elements;
 }
@@ -134,7 +135,8 @@ TEST(Threads, RunLoopsBesideEachOther) {
       Floats x = filled(9000, static_cast<float>(caller + turn)), s = steps, y = x;
       const tenon_tensor inputs[] = {x.tensor(TENON_F32), s.tensor(TENON_F32)};
       tenon_tensor output = y.tensor(TENON_F32);
-      const tenon_run_options options{.size = sizeof options, .threads = 2, .seed = 0};
+      const tenon_run_options options{
+          .struct_size = sizeof options, .threads = 2, .seed = 0, .stream = nullptr};
       ASSERT_EQ(tenon_run(program.get(), inputs, 2, &output, 1, &options), TENON_OK) << tenon_error_message();
       const float number = x.elements.front();
       ASSERT_EQ(y.elements, std::vector<float>(9000, (number + 10) * (10 - number)));
@@ -194,7 +196,14 @@ TEST(Threads, GoOnWhileOthersFail) {
   Array<int64_t> i{{0}, {1}}, far{{5}, {1}}, two{{0, 0}, {2}};
   const tenon_tensor good[] = {a.tensor(TENON_F32), b.tensor(TENON_F32), i.tensor(TENON_I64)};
   const auto run_with = [&](const std::vector<tenon_tensor>& inputs, float& result) {
-    tenon_tensor y{.data = &result, .bytes = sizeof result, .dtype = TENON_F32, .rank = 0, .sizes = nullptr};
+    tenon_tensor y{.struct_size = sizeof y,
+                   .data = &result,
+                   .bytes = sizeof result,
+                   .dtype = TENON_F32,
+                   .rank = 0,
+                   .sizes = nullptr,
+                   .strides = nullptr,
+                   .device = {}};
     return tenon_run(program.get(), inputs.data(), inputs.size(), &y, 1, nullptr);
   };
   const std::vector<BadRun> bad = {

@@ -1,0 +1,60 @@
+// port.h — inputs and outputs: how they are described, and whether a tensor of the caller's fits.
+#pragma once
+
+#include <tenon/tenon.h>
+
+#include "api/strided_copy.h"
+#include "ir/graph.h"
+
+namespace tenon::api {
+
+class Port {
+ public:
+  Port(std::string_view role, std::string name, Type type);
+
+  const tenon_port& description() const { return description_; }
+  const Extents& sizes() const { return sizes_; }  // -1 where one is not fixed
+  DType dtype() const { return type_.as_tensor().dtype; }
+
+  // A user_error where it cannot be passed through the C interface: what follows is for those that can.
+  void check_passable();
+  // Where the tensor is, and of what dtype.
+  void check_tensor(const tenon_tensor& tensor) const;
+  // That and all else, but for how dimensions of one name go together.
+  void check_input(const tenon_tensor& tensor) const;
+  // That there is memory for an output of these sizes.
+  void check_output(const tenon_tensor& tensor, const Extents& extents) const;
+  // Of an output.
+  void write_sizes(const Extents& extents, tenon_tensor& tensor) const;
+
+  // The elements of a tensor of these sizes, where they are not contiguous.
+  std::optional<StridedElements> strided(const tenon_tensor& tensor, std::span<const int64_t> sizes) const;
+
+ private:
+  void check_memory(const tenon_tensor& tensor, std::span<const int64_t> sizes, int64_t bytes) const;
+  bool fits_sizes(const tenon_tensor& tensor) const;
+  int64_t count_bytes(const Extents& extents) const;
+
+  // On the heap, so that what the description points to stays where it is when the port moves.
+  struct Text {
+    std::string name, type;
+    std::vector<std::string> dimensions = {};
+    std::vector<const char*> pointers = {};  // to the dimensions
+  };
+
+  std::string_view role_;
+  Type type_;
+  std::unique_ptr<Text> text_;
+  Extents sizes_ = {};
+  std::optional<int64_t> fixed_bytes_ = {};  // of one that can be passed, where the sizes are fixed
+  tenon_port description_ = {};
+};
+
+using Ports = std::vector<Port>;
+Ports input_ports(const Graph& graph);
+Ports output_ports(const Graph& graph);
+
+// NULL where there is no such port.
+const tenon_port* describe(const Ports& ports, size_t number);
+
+}  // namespace tenon::api

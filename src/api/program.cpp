@@ -1,0 +1,274 @@
+// program.cpp — models compiled, and run on memory of the caller's.
+#include "api/default_context.h"
+#include "api/model.h"
+#include "api/sized_struct.h"
+#include "api/status.h"
+#include "compiler/compile.h"
+#include "compiler/tuned_choices.h"
+#include "passes/pipeline.h"
+#include "runtime/cpu/thread_pool.h"
+#include "tensor/byte_count.h"
+
+using namespace tenon;
+using namespace tenon::api;
+
+struct tenon_program {
+  explicit tenon_program(std::unique_ptr<runtime::Program> compiled)
+      : program(std::move(compiled)),
+        inputs(input_ports(program->graph())),
+        outputs(output_ports(program->graph())) {
+    for (Ports* ports : {&inputs, &outputs})
+      for (Port& port : *ports)
+        port.check_passable();
+  }
+
+  std::unique_ptr<runtime::Program> program;
+  Ports inputs, outputs;
+};
+
+namespace {
+
+// --- options ---
+
+int count_threads(int64_t asked) {
+  if (asked < 0 || asked > kMostThreads)
+    throw user_error("a program runs with 1 to {} threads, not with {}", kMostThreads, asked);
+  return std::min(asked == 0 ? this_machine().cores : static_cast<int>(asked), kMostThreads);
+}
+
+NumericsBudget budget_of(const tenon_compile_options& options) {
+  switch (options.numerics) {
+    case TENON_NUMERICS_DEFAULT:
+      return NumericsBudget::Default;
+    case TENON_NUMERICS_STRICT:
+      return NumericsBudget::Strict;
+    case TENON_NUMERICS_FAST:
+      return NumericsBudget::Fast;
+    default:
+      throw user_error("numerics cannot be {}", options.numerics);
+  }
+}
+
+MatmulPrecision precision_of(const tenon_compile_options& options) {
+  switch (options.precision) {
+    case TENON_PRECISION_F32:
+      return MatmulPrecision::F32;
+    case TENON_PRECISION_BF16:
+      return MatmulPrecision::BF16;
+    default:
+      throw user_error("precision cannot be {}", options.precision);
+  }
+}
+
+compiler::CompileContext context_of(const tenon_compile_options& options) {
+  compiler::CompileContext context =
+      default_context(budget_of(options), precision_of(options), count_threads(options.threads));
+  if (options.cache_folder == nullptr)
+    return context;
+  const std::string folder = options.cache_folder;
+  context.cache = folder.empty() ? std::nullopt : std::optional(codegen::ObjectCache(folder));
+  context.tuning = compiler::tuned_choices(context.cache);
+  return context;
+}
+
+std::unique_ptr<Graph> bind_all(const Graph& graph, const tenon_compile_options& options) {
+  std::unique_ptr<Graph> bound = graph.clone();
+  if (options.dimension_count > 0)
+    given(options.dimensions, "dimensions");
+  for (size_t i = 0; i < options.dimension_count; ++i)
+    bound = bind_dimension(*bound, &given(options.dimensions[i].name, "the name of a dimension"),
+                           options.dimensions[i].size);
+  return bound;
+}
+
+runtime::RunOptions run_options(const tenon_run_options* caller) {
+  const tenon_run_options options = read_options(caller);
+  if (options.stream != nullptr)
+    throw unsupported("a stream is given, but the program runs on the CPU, which has none");
+  return {.seed = options.seed, .threads = count_threads(options.threads)};
+}
+
+// --- runs ---
+
+// Memory for the elements of tensors that are strided: contiguous, aligned for every dtype.
+class Scratch {
+ public:
+  std::byte* allocate(int64_t bytes) {
+    return blocks_.emplace_back(new std::byte[static_cast<size_t>(bytes)]).get();
+  }
+
+ private:
+  std::vector<std::unique_ptr<std::byte[]>> blocks_;
+};
+
+// One run. What it needs is kept by the thread from call to call, so that nothing is allocated.
+class Run {
+ public:
+  Run(const tenon_program& program, const Inputs& inputs, const Outputs& outputs, const runtime::RunOptions& options)
+      : program_(program), inputs_(inputs), outputs_(outputs), options_(options) {
+    check_counts();
+    for (size_t i = 0; i < inputs.size(); ++i)
+      program.inputs[i].check_input(inputs[i]);
+    for (size_t i = 0; i < outputs.size(); ++i)
+      program.outputs[i].check_tensor(outputs[i]);
+  }
+
+  void run() {
+    if (program_.program->has_fixed_sizes())
+      run_fixed();
+    else
+      run_any();
+  }
+
+ private:
+  void check_counts() const {
+    if (inputs_.size() != program_.inputs.size())
+      throw user_error("the program takes {} inputs, but {} were given", program_.inputs.size(),
+                       inputs_.size());
+    if (outputs_.size() != program_.outputs.size())
+      throw user_error("the program has {} outputs, but {} were given", program_.outputs.size(),
+                       outputs_.size());
+  }
+
+  // The elements of an input, contiguous.
+  const void* source(size_t number) {
+    const tenon_tensor& tensor = inputs_[number];
+    const std::span<const int64_t> sizes(tensor.sizes, static_cast<size_t>(tensor.rank));
+    const Port& port = program_.inputs[number];
+    const std::optional<StridedElements> strided = port.strided(tensor, sizes);
+    if (!strided)
+      return tensor.data;
+    std::byte* const elements = scratch_.allocate(byte_count(port.dtype(), {sizes.begin(), sizes.end()}));
+    strided->gather(static_cast<const std::byte*>(tensor.data), elements);
+    return elements;
+  }
+
+  // Where the elements of an output are computed, contiguous.
+  void* destination(size_t number, const Extents& extents) {
+    const tenon_tensor& tensor = outputs_[number];
+    const Port& port = program_.outputs[number];
+    return port.strided(tensor, extents) ? scratch_.allocate(byte_count(port.dtype(), extents)) : tensor.data;
+  }
+
+  void deliver(size_t number, const Extents& extents, const void* elements) const {
+    const tenon_tensor& tensor = outputs_[number];
+    if (const std::optional<StridedElements> strided = program_.outputs[number].strided(tensor, extents))
+      strided->scatter(static_cast<const std::byte*>(elements), static_cast<std::byte*>(tensor.data));
+  }
+
+  void run_fixed() {
+    thread_local std::vector<const void*> sources;
+    thread_local std::vector<void*> results;
+    sources.clear();
+    results.clear();
+    const auto extents = [&](size_t i) -> const Extents& { return program_.outputs[i].sizes(); };
+    prepare_outputs(extents);
+    for (size_t i = 0; i < inputs_.size(); ++i)
+      sources.push_back(source(i));
+    for (size_t i = 0; i < outputs_.size(); ++i)
+      results.push_back(destination(i, extents(i)));
+    program_.program->run_into(sources, results, options_);
+    for (size_t i = 0; i < outputs_.size(); ++i)
+      deliver(i, extents(i), results[i]);
+  }
+
+  void run_any() {
+    Data data;
+    for (size_t i = 0; i < inputs_.size(); ++i)
+      data.emplace_back(view(i));
+    if (const std::optional<std::vector<Extents>> known = program_.program->output_extents(data)) {
+      const auto extents = [&](size_t i) -> const Extents& { return (*known)[i]; };
+      prepare_outputs(extents);
+      std::vector<void*> results;
+      for (size_t i = 0; i < outputs_.size(); ++i)
+        results.push_back(destination(i, extents(i)));
+      program_.program->run_into(data, results, options_);
+      for (size_t i = 0; i < outputs_.size(); ++i)
+        deliver(i, extents(i), results[i]);
+      return;
+    }
+    const Data results = program_.program->run(data, options_);
+    const auto extents = [&](size_t i) -> const Extents& { return results[i].tensor().extents(); };
+    prepare_outputs(extents);
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      const std::span<const std::byte> bytes = results[i].tensor().bytes();
+      if (program_.outputs[i].strided(outputs_[i], extents(i)))
+        deliver(i, extents(i), bytes.data());
+      else if (!bytes.empty())
+        std::memcpy(outputs_[i].data, bytes.data(), bytes.size());
+    }
+  }
+
+  // Sizes first, so that all are known where one output has too little room.
+  template <class ExtentsOf>
+  void prepare_outputs(const ExtentsOf& extents) const {
+    for (size_t i = 0; i < outputs_.size(); ++i)
+      program_.outputs[i].write_sizes(extents(i), outputs_[i]);
+    for (size_t i = 0; i < outputs_.size(); ++i)
+      program_.outputs[i].check_output(outputs_[i], extents(i));
+  }
+
+  Tensor view(size_t number) {
+    const tenon_tensor& tensor = inputs_[number];
+    const Extents extents(tensor.sizes, tensor.sizes + tensor.rank);
+    const DType dtype = program_.inputs[number].dtype();
+    const auto bytes = static_cast<size_t>(byte_count(dtype, extents));
+    // Nobody owns it: the caller keeps it as long as the run lasts, or this does.
+    return {dtype, extents, nullptr, {static_cast<const std::byte*>(source(number)), bytes}};
+  }
+
+  const tenon_program& program_;
+  const Inputs& inputs_;
+  const Outputs& outputs_;
+  const runtime::RunOptions& options_;
+  Scratch scratch_;
+};
+
+}  // namespace
+
+tenon_status tenon_compile(const tenon_model* model, const tenon_compile_options* options,
+                           tenon_program** program) {
+  return guard([&] {
+    const Graph& loaded = *given(model, "model").graph;
+    tenon_program*& made = given(program, "program");  // first, lest what is made is lost
+    const tenon_compile_options asked = read_options(options);
+    const compiler::CompileContext context = context_of(asked);
+    const std::unique_ptr<Graph> graph = bind_all(loaded, asked);
+    Journal journal(context.numerics);
+    optimize(*graph, journal);
+    made = new tenon_program(compiler::compile(*graph, context));
+  });
+}
+
+void tenon_free_program(tenon_program* program) { delete program; }
+
+size_t tenon_program_count_inputs(const tenon_program* program) {
+  return found_in<size_t>(program, "program", [](const tenon_program& each) { return each.inputs.size(); });
+}
+
+size_t tenon_program_count_outputs(const tenon_program* program) {
+  return found_in<size_t>(program, "program", [](const tenon_program& each) { return each.outputs.size(); });
+}
+
+const tenon_port* tenon_program_input(const tenon_program* program, size_t number) {
+  return found_in<const tenon_port*>(
+      program, "program", [&](const tenon_program& each) { return describe(each.inputs, number); });
+}
+
+const tenon_port* tenon_program_output(const tenon_program* program, size_t number) {
+  return found_in<const tenon_port*>(
+      program, "program", [&](const tenon_program& each) { return describe(each.outputs, number); });
+}
+
+tenon_status tenon_run(const tenon_program* program, const tenon_tensor* inputs, size_t input_count,
+                       tenon_tensor* outputs, size_t output_count, const tenon_run_options* options) {
+  return guard([&] {
+    if (input_count > 0)
+      given(inputs, "inputs");
+    if (output_count > 0)
+      given(outputs, "outputs");
+    Run(given(program, "program"), Inputs(inputs, input_count, "input"),
+        Outputs(outputs, output_count, "output"), run_options(options))
+        .run();
+  });
+}
