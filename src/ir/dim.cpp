@@ -189,7 +189,7 @@ const DimAtom* get_atom(const Dim& dim) {
 std::optional<std::vector<DimFactor>> remove_factors(const DimTerm& a, const DimTerm& b) {
   std::vector<DimFactor> rest;
   std::set_difference(a.factors.begin(), a.factors.end(), b.factors.begin(), b.factors.end(),
-                      std::back_inserter(rest), comes_before);
+                      std::back_inserter(rest), precedes);
   if (rest.size() + b.factors.size() != a.factors.size())
     return std::nullopt;
   return rest;
@@ -290,7 +290,7 @@ Dim operator*(const Dim& a, const Dim& b) {
         return Dim();
       DimTerm product{*coefficient, {}};
       std::merge(x.factors.begin(), x.factors.end(), y.factors.begin(), y.factors.end(),
-                 std::back_inserter(product.factors), comes_before);
+                 std::back_inserter(product.factors), precedes);
       products.push_back(std::move(product));
     }
   return DimExpression::sum(std::move(products));

@@ -58,7 +58,7 @@ Dim apply_function(DimFunction function, const std::vector<Dim>& operands);
 // Total orders, the same in every run. Integers come after expressions.
 std::strong_ordering compare(const Dim& a, const Dim& b);
 std::strong_ordering compare(const DimFactor& a, const DimFactor& b);
-inline bool comes_before(const DimFactor& a, const DimFactor& b) { return compare(a, b) < 0; }
+inline bool precedes(const DimFactor& a, const DimFactor& b) { return compare(a, b) < 0; }
 
 // Where the values of a dim lie; an absent bound is unknown or infinite.
 struct DimBounds {

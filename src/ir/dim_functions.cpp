@@ -118,7 +118,7 @@ Dim find_common_term(const Dim& a, const Dim& b) {
     common.coefficient = std::gcd(common.coefficient, term.coefficient);
     std::vector<DimFactor> shared;
     std::set_intersection(common.factors.begin(), common.factors.end(), term.factors.begin(),
-                          term.factors.end(), std::back_inserter(shared), comes_before);
+                          term.factors.end(), std::back_inserter(shared), precedes);
     common.factors = std::move(shared);
   }
   return DimExpression::sum({common});

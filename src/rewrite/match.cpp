@@ -362,7 +362,7 @@ class Matcher {
 
   bool is_computed(const PatternNode& pattern, Value value, const Goals& goals) {
     const size_t nodes_before = match_.nodes_.size();
-    for (const Region& region : regions_.of(value)) {
+    for (const UnaryRegion& region : regions_.of(value)) {
       if (std::none_of(pattern.ops.begin(), pattern.ops.end(),
                        [&](const std::string& op) { return region.has(op); }))
         continue;

@@ -33,7 +33,7 @@ Tensor as_tensor(const Draw::Numbers& numbers, DType dtype) {
 
 // How far a function may be from the one meant because its numbers were rounded. Models give decimals of six
 // digits and more for √2 or √(2/π).
-double rounding_of_numbers(const Region& region) {
+double rounding_of_numbers(const UnaryRegion& region) {
   double greatest = 1e-9;
   for (Value number : region.numbers)
     if (is_float(number.dtype()) && number.dtype() != DType::F64)
@@ -103,7 +103,7 @@ bool agree(const RegionRun& run, const Tensor& wanted, const Tolerance& toleranc
   return std::find(counts.begin(), counts.end(), true) != counts.end();
 }
 
-bool agree_exactly(const Region& region, const Draw& draw, const Function& function) {
+bool agree_exactly(const UnaryRegion& region, const Draw& draw, const Function& function) {
   const Tensor x = as_tensor(draw.x, DType::F64);
   std::vector<Tensor> fixed;
   for (const Draw::Numbers& numbers : draw.fixed)
@@ -118,7 +118,7 @@ bool agree_exactly(const Region& region, const Draw& draw, const Function& funct
 }
 
 // Also what rounds on purpose, as (x + 2²³) - 2²³ does, is told apart so.
-bool agree_in_own_precision(const Region& region, const Draw& draw, const Function& function) {
+bool agree_in_own_precision(const UnaryRegion& region, const Draw& draw, const Function& function) {
   const Tensor x = as_tensor(draw.x, region.x.dtype());
   std::vector<Tensor> fixed;
   for (size_t i = 0; i < draw.fixed.size(); ++i)
@@ -137,7 +137,7 @@ std::vector<double> far_probes() {
 }
 
 // Small numbers, and both sides of those at which the region may bend.
-std::vector<double> near_probes(const Region& region) {
+std::vector<double> near_probes(const UnaryRegion& region) {
   std::vector<double> probes;
   for (double x = 0.25; x <= 40; x += 0.25)
     probes.insert(probes.end(), {x, -x});
@@ -161,7 +161,7 @@ bool contains(const std::vector<int64_t>& axes, int64_t axis) {
 }
 
 // Sizes to run the region with: its own along the axes, since it may divide by them; a few rows of these.
-std::optional<Extents> extents_of_x(const Region& region, const std::vector<int64_t>& axes) {
+std::optional<Extents> extents_of_x(const UnaryRegion& region, const std::vector<int64_t>& axes) {
   Extents extents;
   int64_t count = 1;
   for (int64_t axis = 0; axis < region.x.rank(); ++axis) {
@@ -191,7 +191,7 @@ std::optional<Extents> extents_of_fixed(Value fixed, const Extents& x, const std
 }
 
 // Sizes for x and the fixed values, and zeros for their numbers.
-std::optional<Draw> empty_draw(const Region& region, const std::vector<int64_t>& axes) {
+std::optional<Draw> empty_draw(const UnaryRegion& region, const std::vector<int64_t>& axes) {
   if (!region.x.shape().ranked())
     return std::nullopt;
   const std::optional<Extents> x = extents_of_x(region, axes);
@@ -258,7 +258,7 @@ auto unless_it_fails(F&& f) -> decltype(f()) {
 
 }  // namespace
 
-bool computes_elementwise(const Region& region, const Function& function, Specials specials) {
+bool computes_elementwise(const UnaryRegion& region, const Function& function, Specials specials) {
   return unless_it_fails([&] {
     std::vector<double> probes = near_probes(region);
     const std::vector<double> far = far_probes();
@@ -275,12 +275,12 @@ bool computes_elementwise(const Region& region, const Function& function, Specia
   });
 }
 
-double value_at(const Region& region, double x) {
+double value_at(const UnaryRegion& region, double x) {
   const Tensor probe = Tensor::of(std::vector<double>{x});
   return widen<double>(run(region, probe, {}, Precision::Exact).result).front();
 }
 
-bool computes_along(const Region& region, const std::vector<int64_t>& axes, const Function& function) {
+bool computes_along(const UnaryRegion& region, const std::vector<int64_t>& axes, const Function& function) {
   const std::optional<Draw> empty = empty_draw(region, axes);
   if (!empty)
     return false;
@@ -292,7 +292,7 @@ bool computes_along(const Region& region, const std::vector<int64_t>& axes, cons
   });
 }
 
-std::optional<RowProbe> probe_row(const Region& region, const std::vector<int64_t>& axes,
+std::optional<RowProbe> probe_row(const UnaryRegion& region, const std::vector<int64_t>& axes,
                                   const std::vector<double>& fixed) {
   constexpr double x = 1e-3;
   std::optional<Draw> draw = empty_draw(region, axes);
@@ -315,7 +315,7 @@ std::optional<RowProbe> probe_row(const Region& region, const std::vector<int64_
   });
 }
 
-double nearest_number(const Region& region, double value) {
+double nearest_number(const UnaryRegion& region, double value) {
   std::vector<double> candidates = {1, -1};
   for (Value number : region.numbers)
     candidates.push_back(*uniform_number(number));

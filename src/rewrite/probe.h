@@ -18,14 +18,14 @@ enum class Specials : bool { Ignored, Kept };  // whether it counts what becomes
 
 // Whether a region computes this function of each element of x: as exactly as its numbers are in Exact
 // precision, and within rounding in its own. Where it has NaN or infinities on the way, nothing is compared.
-bool computes_elementwise(const Region& region, const Function& function, Specials specials);
+bool computes_elementwise(const UnaryRegion& region, const Function& function, Specials specials);
 
 // What an elementwise region makes of one number, in Exact precision.
-double value_at(const Region& region, double x);
+double value_at(const UnaryRegion& region, double x);
 
 // Whether it computes a function along these axes of x, which count from the front. Its fixed values must not
 // vary along others.
-bool computes_along(const Region& region, const std::vector<int64_t>& axes, const Function& function);
+bool computes_along(const UnaryRegion& region, const std::vector<int64_t>& axes, const Function& function);
 
 // What a region along axes makes of rows [x, -x, 0, …] of a small x, and of these numbers in place of its
 // fixed values: the first element of each row becomes y.
@@ -33,11 +33,11 @@ struct RowProbe {
   double x, y;
   int64_t length;
 };
-std::optional<RowProbe> probe_row(const Region& region, const std::vector<int64_t>& axes,
+std::optional<RowProbe> probe_row(const UnaryRegion& region, const std::vector<int64_t>& axes,
                                   const std::vector<double>& fixed);
 
 // The number or attribute of the region that `value` must be but for rounding errors; itself where there is
 // none.
-double nearest_number(const Region& region, double value);
+double nearest_number(const UnaryRegion& region, double value);
 
 }  // namespace tenon

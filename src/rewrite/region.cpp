@@ -46,7 +46,7 @@ Tensor number_tensor(Value number, Precision precision) {
   return filled(exact ? DType::F64 : number.dtype(), {}, *uniform_number(number));
 }
 
-std::string describe(const Region& region) {
+std::string describe(const UnaryRegion& region) {
   std::string text = fmt::format("{}", region.x.type());
   std::unordered_map<const ValueData*, size_t> numbers{{region.x.data(), 0}};
   const auto add = [&](Value value, std::string_view what) {
@@ -69,11 +69,11 @@ std::string describe(const Region& region) {
 
 }  // namespace
 
-bool Region::has(std::string_view op) const {
+bool UnaryRegion::has(std::string_view op) const {
   return std::any_of(nodes.begin(), nodes.end(), [&](const Node* node) { return node->is(op); });
 }
 
-bool Region::is_elementwise() const {
+bool UnaryRegion::is_elementwise() const {
   return std::all_of(nodes.begin(), nodes.end(),
                      [](const Node* node) { return node->op().traits.elementwise; });
 }
@@ -83,9 +83,9 @@ bool can_stand_in_region(const OpDef& op) {
          std::find(std::begin(kAlongAxes), std::end(kAlongAxes), op.name) != std::end(kAlongAxes);
 }
 
-std::vector<Region> regions_of(Value root) {
-  std::vector<Region> regions;
-  Region region;
+std::vector<UnaryRegion> regions_of(Value root) {
+  std::vector<UnaryRegion> regions;
+  UnaryRegion region;
   region.root = root;
   // What the root is computed of. The last of these in the graph is opened next, so a value that all others
   // are made of is left alone in the end.
@@ -113,7 +113,8 @@ std::vector<Region> regions_of(Value root) {
   return regions;
 }
 
-RegionRun run(const Region& region, const Tensor& x, const std::vector<Tensor>& fixed, Precision precision) {
+RegionRun run(const UnaryRegion& region, const Tensor& x, const std::vector<Tensor>& fixed,
+              Precision precision) {
   std::unordered_map<const ValueData*, Datum> known = {{region.x.data(), x}};
   for (size_t i = 0; i < fixed.size(); ++i)
     known.emplace(region.fixed[i].data(), fixed[i]);

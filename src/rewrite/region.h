@@ -7,7 +7,7 @@
 
 namespace tenon {
 
-struct Region {
+struct UnaryRegion {
   Value root;                  // what it computes …
   Value x;                     // … of this
   std::vector<Value> numbers;  // constants it uses, all of whose elements are the same
@@ -23,12 +23,12 @@ struct Region {
 
 // The regions that end in a value, the smallest first. All is float or bool in them, and all their nodes work
 // element by element or along fixed axes.
-std::vector<Region> regions_of(Value root);
+std::vector<UnaryRegion> regions_of(Value root);
 
 // The same, found once while rule after rule asks for those of one value and the graph stays as it is.
 class KnownRegions {
  public:
-  const std::vector<Region>& of(Value root) {
+  const std::vector<UnaryRegion>& of(Value root) {
     if (root != root_) {
       regions_ = regions_of(root);
       root_ = root;
@@ -38,7 +38,7 @@ class KnownRegions {
 
  private:
   Value root_;
-  std::vector<Region> regions_;
+  std::vector<UnaryRegion> regions_;
 };
 
 // The ops that the nodes of a region may have.
@@ -55,6 +55,7 @@ struct RegionRun {
 };
 
 // `fixed` stand for the region's, in its order. x and they may have other sizes than in the graph.
-RegionRun run(const Region& region, const Tensor& x, const std::vector<Tensor>& fixed, Precision precision);
+RegionRun run(const UnaryRegion& region, const Tensor& x, const std::vector<Tensor>& fixed,
+              Precision precision);
 
 }  // namespace tenon

@@ -10,29 +10,29 @@ namespace {
 std::vector<std::string> cuts(std::string_view text) {
   const std::unique_ptr<Graph> graph = parse_graph(text);
   std::vector<std::string> names;
-  for (const Region& region : regions_of(graph->outputs().front()))
+  for (const UnaryRegion& region : regions_of(graph->outputs().front()))
     names.push_back(region.x.name());
   return names;
 }
 
 using Names = std::vector<std::string>;
 
-TEST(Region, EndsWhereOneValueDecidesAll) {
+TEST(UnaryRegion, EndsWhereOneValueDecidesAll) {
   EXPECT_EQ(cuts("graph g(%x: f32[2]) { %a = exp(%x) %b = tanh(%a) %y = mul(%a, %b) return %y }"),
             (Names{"a", "x"}));
 }
 
-TEST(Region, TakesFixedValuesIn) {
+TEST(UnaryRegion, TakesFixedValuesIn) {
   EXPECT_EQ(cuts("graph g(%x: f32[2]) { %c = constant(value=f32[2] {1, 2}) %d = exp(%c) %y = mul(%x, %d) "
                  "return %y }"),
             Names{"x"});
 }
 
-TEST(Region, HasOneVariableOnly) {
+TEST(UnaryRegion, HasOneVariableOnly) {
   EXPECT_EQ(cuts("graph g(%x: f32[2], %z: f32[2]) { %y = mul(%x, %z) return %y }"), Names{});
 }
 
-TEST(Region, StopsAtOtherOps) {
+TEST(UnaryRegion, StopsAtOtherOps) {
   EXPECT_EQ(cuts("graph g(%x: f32[2,2]) { %a = transpose(%x, permutation=[1, 0]) %y = exp(%a) return %y }"),
             Names{"a"});
   EXPECT_EQ(
@@ -40,11 +40,11 @@ TEST(Region, StopsAtOtherOps) {
       Names{"b"});
 }
 
-TEST(Region, RunsAlone) {
+TEST(UnaryRegion, RunsAlone) {
   const auto graph = parse_graph(
       "graph g(%x: f16[n]) { %c = constant(value=f16[] {2}) %w = cast(%x, to=f32) %n = cast(%w, to=f16) "
       "%y = mul(%n, %c) return %y }");
-  const Region region = regions_of(graph->outputs().front()).back();
+  const UnaryRegion region = regions_of(graph->outputs().front()).back();
   EXPECT_EQ(region.x, graph->input(0));
   const RegionRun own = run(region, tensor(DType::F16, {1}, {0.1}), {}, Precision::Own);
   expect_tensor(own.result, tensor(DType::F16, {1}, {0.199951171875}));

@@ -15,7 +15,7 @@ namespace {
 
 // A function that has no attributes.
 Solver always(Value (*make)(Value)) {
-  return elementwise([=](const Region&) -> std::optional<Function> {
+  return elementwise([=](const UnaryRegion&) -> std::optional<Function> {
     return [=](Value x, const std::vector<Value>&) { return make(x); };
   });
 }
@@ -23,7 +23,7 @@ Solver always(Value (*make)(Value)) {
 // What a function that comes to x for large x, as gelu and silu do, is multiplied with in this region. The
 // numbers of a product are gathered at its end, so the half of gelu(x) · y stands behind y. Nothing for
 // numbers so small that one function is not told from another.
-std::optional<double> factor_at_large_x(const Region& region) {
+std::optional<double> factor_at_large_x(const UnaryRegion& region) {
   constexpr double large = 300;  // whose exp still has a square
   const double factor = nearest_number(region, value_at(region, large) / large);
   return std::isfinite(factor) && std::fabs(factor) >= 0.25 ? std::optional(factor) : std::nullopt;
@@ -35,14 +35,14 @@ Function times(const std::function<Value(Value)>& make, double factor) {
 
 // A function that comes to x for large x, times any number.
 Solver always_times_a_number(Value (*make)(Value)) {
-  return elementwise([=](const Region& region) -> std::optional<Function> {
+  return elementwise([=](const UnaryRegion& region) -> std::optional<Function> {
     const std::optional<double> factor = factor_at_large_x(region);
     return factor ? std::optional(times(make, *factor)) : std::nullopt;
   });
 }
 
 // factor · x · sigmoid(alpha x): at 1 it is factor · sigmoid(alpha).
-std::optional<Function> guess_silu(const Region& region) {
+std::optional<Function> guess_silu(const UnaryRegion& region) {
   const std::optional<double> factor = factor_at_large_x(region);
   if (!factor)
     return std::nullopt;
@@ -52,7 +52,7 @@ std::optional<Function> guess_silu(const Region& region) {
   return times([=](Value x) { return silu(x, alpha); }, *factor);
 }
 
-std::optional<Function> guess_leaky_relu(const Region& region) {
+std::optional<Function> guess_leaky_relu(const UnaryRegion& region) {
   const double alpha = nearest_number(region, -value_at(region, -1));
   if (alpha == 0 || std::fabs(alpha) == 1)  // relu(x), x, |x|
     return std::nullopt;
@@ -60,7 +60,7 @@ std::optional<Function> guess_leaky_relu(const Region& region) {
 }
 
 // scale · x above zero; below it scale · alpha · (exp(input_scale x) - 1), which comes to -scale · alpha.
-std::optional<Function> guess_elu(const Region& region) {
+std::optional<Function> guess_elu(const UnaryRegion& region) {
   const double scale = nearest_number(region, value_at(region, 1));
   const double alpha = nearest_number(region, -value_at(region, -1e3) / scale);
   const double input_scale = nearest_number(region, -std::log1p(value_at(region, -1) / (scale * alpha)));
@@ -71,7 +71,7 @@ std::optional<Function> guess_elu(const Region& region) {
 }
 
 // Its value at zero, where the line is not cut off, and how far it rises from there.
-std::optional<Function> guess_hard_sigmoid(const Region& region) {
+std::optional<Function> guess_hard_sigmoid(const UnaryRegion& region) {
   constexpr double step = 0x1p-10;
   const double beta = nearest_number(region, value_at(region, 0));
   const double alpha = nearest_number(region, (value_at(region, step) - beta) / step);

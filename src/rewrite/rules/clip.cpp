@@ -11,12 +11,12 @@ namespace {
 
 constexpr double kFar = 1e30;  // beyond all limits that models have
 
-std::optional<Function> guess_relu(const Region&) {
+std::optional<Function> guess_relu(const UnaryRegion&) {
   return [](Value x, const std::vector<Value>&) { return relu(x); };
 }
 
 // Far away it is its limits; what goes on there has none. With none but 0 it is a relu.
-std::optional<Function> guess_clip(const Region& region) {
+std::optional<Function> guess_clip(const UnaryRegion& region) {
   const double least = value_at(region, -kFar), greatest = value_at(region, kFar);
   if (least == greatest || (least == 0 && greatest == kFar))
     return std::nullopt;

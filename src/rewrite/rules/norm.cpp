@@ -34,7 +34,7 @@ std::optional<int64_t> first_axis(const Node& node, int64_t rank) {
 }
 
 // The last axes of x, from the first that the region reduces on.
-std::vector<int64_t> reduced_axes(const Region& region) {
+std::vector<int64_t> reduced_axes(const UnaryRegion& region) {
   const int64_t rank = region.x.rank();
   int64_t first = rank;
   for (const Node* node : region.nodes)
@@ -45,7 +45,7 @@ std::vector<int64_t> reduced_axes(const Region& region) {
 }
 
 // A row [x, -x, 0, …] that is normalised becomes x / sqrt(2x²/n + epsilon), …
-std::optional<double> epsilon_of(const Region& region, const RowProbe& row) {
+std::optional<double> epsilon_of(const UnaryRegion& region, const RowProbe& row) {
   const double variance = 2 * row.x * row.x / static_cast<double>(row.length);
   const double squared = (row.x / row.y) * (row.x / row.y);
   const double epsilon = nearest_number(region, squared - variance);
@@ -78,7 +78,7 @@ Value make_rms_norm(Value x, Value scale, Value, int64_t axis, double epsilon) {
   return rms_norm(x, scale, axis, epsilon);
 }
 
-std::optional<Function> solve_with(const Region& region, const Roles& roles, MakeNorm make) {
+std::optional<Function> solve_with(const UnaryRegion& region, const Roles& roles, MakeNorm make) {
   const std::vector<int64_t> axes = reduced_axes(region);
   std::vector<double> neutral(region.fixed.size(), 1);
   if (roles.bias)
@@ -96,7 +96,7 @@ std::optional<Function> solve_with(const Region& region, const Roles& roles, Mak
 }
 
 // (x - mean) / sqrt(variance + epsilon) over the channels of an image, which are not its last dimension.
-std::optional<Function> solve_across_channels(const Region& region) {
+std::optional<Function> solve_across_channels(const UnaryRegion& region) {
   if (region.x.type() != region.root.type() || !region.x.shape().ranked() || region.x.rank() < 3 ||
       !region.fixed.empty() || reduced_axes(region).front() != 1)
     return std::nullopt;
@@ -117,7 +117,7 @@ std::optional<Function> solve_across_channels(const Region& region) {
 }
 
 Solver norm_solver(MakeNorm make, bool takes_bias) {
-  return [=](const Region& region) -> std::optional<Function> {
+  return [=](const UnaryRegion& region) -> std::optional<Function> {
     const bool fits = region.x.type() == region.root.type() && region.x.shape().ranked() &&
                       std::all_of(region.fixed.begin(), region.fixed.end(),
                                   [&](Value fixed) { return fixed.dtype() == region.x.dtype(); });

@@ -11,7 +11,7 @@ namespace tenon {
 namespace {
 
 // The axes that the first reduction of a region has, from the front; none without one.
-std::vector<int64_t> axes_of(const Region& region) {
+std::vector<int64_t> axes_of(const UnaryRegion& region) {
   const int64_t rank = region.x.rank();
   for (const Node* node : region.nodes) {
     std::vector<int64_t> axes;
@@ -28,7 +28,7 @@ std::vector<int64_t> axes_of(const Region& region) {
 }
 
 Solver solver_along_axis(Value (*make)(Value, int64_t)) {
-  return [=](const Region& region) -> std::optional<Function> {
+  return [=](const UnaryRegion& region) -> std::optional<Function> {
     if (region.x.type() != region.root.type() || !region.x.shape().ranked() || !region.fixed.empty())
       return std::nullopt;
     const std::vector<int64_t> axes = axes_of(region);
@@ -41,7 +41,7 @@ Solver solver_along_axis(Value (*make)(Value, int64_t)) {
   };
 }
 
-std::optional<Function> solve_log_sum_exp(const Region& region) {
+std::optional<Function> solve_log_sum_exp(const UnaryRegion& region) {
   if (!region.x.shape().ranked() || !region.root.shape().ranked() || !region.fixed.empty())
     return std::nullopt;
   const std::vector<int64_t> axes = axes_of(region);

@@ -9,7 +9,7 @@ namespace {
 constexpr size_t kMostRemembered = 1024;  // regions
 
 // Whether the region has no more nodes than the function would have, and the first of them.
-bool is_already(const Region& region, const Function& function) {
+bool is_already(const UnaryRegion& region, const Function& function) {
   Graph graph;
   std::vector<Value> fixed;
   for (Value value : region.fixed)
@@ -27,7 +27,7 @@ class Remembered {
  public:
   explicit Remembered(Solver solve) : solve_(std::move(solve)) {}
 
-  std::optional<Function> operator()(const Region& region) {
+  std::optional<Function> operator()(const UnaryRegion& region) {
     const std::string& key = region.description;
     {
       const std::lock_guard lock(mutex_);
@@ -67,7 +67,7 @@ Rule written_out(std::string_view name, std::set<std::string, std::less<>> ops, 
 }
 
 Solver elementwise(const Solver& guess, Specials specials) {
-  return [=](const Region& region) -> std::optional<Function> {
+  return [=](const UnaryRegion& region) -> std::optional<Function> {
     if (!region.is_elementwise() || !region.fixed.empty() || region.x.type() != region.root.type())
       return std::nullopt;
     std::optional<Function> function = guess(region);

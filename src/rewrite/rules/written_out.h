@@ -8,7 +8,7 @@
 namespace tenon {
 
 // The function that a region computes; nothing if it is none of those looked for.
-using Solver = std::function<std::optional<Function>(const Region&)>;
+using Solver = std::function<std::optional<Function>(const UnaryRegion&)>;
 
 // A rule that puts `formula` in the place of regions that compute it, with one of `ops` in them.
 Rule written_out(std::string_view name, std::set<std::string, std::less<>> ops, std::string formula,
