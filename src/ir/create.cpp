@@ -180,9 +180,12 @@ void Graph::bind_attributes(Node& node, Attributes attributes) {
     value = fit(value, decl->kind);
   }
   for (const AttributeDecl& decl : op.attributes)
-    if (decl.default_value && !node.is_late(decl.name))
+    if (decl.default_value && !decl.computed_default && !node.is_late(decl.name))
       attributes.try_emplace(std::string(decl.name), *decl.default_value);
   node.attributes_ = std::move(attributes);
+  for (const AttributeDecl& decl : op.attributes)
+    if (decl.computed_default && !node.is_late(decl.name) && !node.attributes_.contains(decl.name))
+      node.attributes_.emplace(decl.name, decl.computed_default->compute(node));
 }
 
 void Graph::make_results(Node& node, const Types* types) {

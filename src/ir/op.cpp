@@ -51,7 +51,9 @@ std::string OpDef::signature() const {
   }
   for (const AttributeDecl& attribute : attributes) {
     text += fmt::format("{}{}: {}", separator, attribute.name, tenon::name(attribute.kind));
-    if (attribute.default_value)
+    if (attribute.computed_default)
+      text += fmt::format(" = {}", attribute.computed_default->doc);
+    else if (attribute.default_value)
       text += fmt::format(" = {}", print(*attribute.default_value));
     separator = ", ";
   }

@@ -93,12 +93,21 @@ enum class Binding : uint8_t {
   Late,   // may instead be given by an integer operand of the same name, when a model computes it at run time
 };
 
+// A default that follows from the operands and the other attributes of a node.
+struct ComputedDefault {
+  std::string_view doc;  // "ones"
+  Attribute (*compute)(const Node&);
+};
+
 struct AttributeDecl {
   std::string_view name;
   AttributeKind kind;
   std::string_view doc;
-  std::optional<Attribute> default_value = std::nullopt;  // none: the attribute must be given
+  std::optional<Attribute> default_value = std::nullopt;  // not printed where a node has it
   Binding binding = Binding::Early;
+  // What a node gets that does without the attribute, instead of the default value. With neither, it must be
+  // given.
+  std::optional<ComputedDefault> computed_default = std::nullopt;
 };
 
 struct TypeVariable {

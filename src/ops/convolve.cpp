@@ -490,7 +490,21 @@ std::vector<Value> decompose(const Node& n) {
 
 }  // namespace deform_conv_op
 
+Value make_convolution(std::string_view op, Value x, Value w, const WindowOptions& window, int64_t groups) {
+  Attributes attributes = {{"groups", groups}};
+  add_window(attributes, window);
+  return x.graph().create(op, {{"x", x}, {"w", w}}, std::move(attributes))->result();
+}
+
 }  // namespace
+
+Value conv(Value x, Value w, const WindowOptions& window, int64_t groups) {
+  return make_convolution("conv", x, w, window, groups);
+}
+
+Value conv_transpose(Value x, Value w, const WindowOptions& window, int64_t groups) {
+  return make_convolution("conv_transpose", x, w, window, groups);
+}
 
 const Family& convolve_ops() {
   static const AttributeDecl groups = {
@@ -512,7 +526,8 @@ const Family& convolve_ops() {
        .operands = {{"x", "T"}, {"w", "T"}},
        .attributes = with_window(
            {groups,
-            {"output_padding", AttributeKind::Ints, "elements more at the end of each spatial dimension"}}),
+            {"output_padding", AttributeKind::Ints, "elements more at the end of each spatial dimension",
+             std::nullopt, Binding::Early, ComputedDefault{"zeros", spatial_zeros}}}),
        .results = {{"y", "T"}},
        .types = {{"T", Numbers}},
        .infer = conv_transpose_op::infer,

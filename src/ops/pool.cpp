@@ -536,7 +536,22 @@ Family make_ops() {
   };
 }
 
+Value make_pool(std::string_view op, Value x, const std::vector<int64_t>& kernel,
+                const WindowOptions& window) {
+  Attributes attributes = {{"kernel", kernel}};
+  add_window(attributes, window);
+  return x.graph().create(op, {{"x", x}}, std::move(attributes))->result(0);
+}
+
 }  // namespace
+
+Value max_pool(Value x, const std::vector<int64_t>& kernel, const WindowOptions& window) {
+  return make_pool("max_pool", x, kernel, window);
+}
+
+Value average_pool(Value x, const std::vector<int64_t>& kernel, const WindowOptions& window) {
+  return make_pool("average_pool", x, kernel, window);
+}
 
 const Family& pool_ops() {
   static const Family ops = make_ops();

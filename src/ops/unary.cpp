@@ -244,7 +244,16 @@ Value sqrt(Value x) { return apply("sqrt", x); }
 Value reciprocal(Value x) { return apply("reciprocal", x); }
 Value sin(Value x) { return apply("sin", x); }
 Value cos(Value x) { return apply("cos", x); }
+Value tan(Value x) { return apply("tan", x); }
+Value asin(Value x) { return apply("asin", x); }
+Value acos(Value x) { return apply("acos", x); }
+Value atan(Value x) { return apply("atan", x); }
+Value sinh(Value x) { return apply("sinh", x); }
+Value cosh(Value x) { return apply("cosh", x); }
 Value tanh(Value x) { return apply("tanh", x); }
+Value asinh(Value x) { return apply("asinh", x); }
+Value acosh(Value x) { return apply("acosh", x); }
+Value atanh(Value x) { return apply("atanh", x); }
 Value erf(Value x) { return apply("erf", x); }
 Value sigmoid(Value x) { return apply("sigmoid", x); }
 Value relu(Value x) { return apply("relu", x); }

@@ -22,6 +22,29 @@ Padding padding_of(const Node& n) {
 
 Dim extent_of(const Slide& slide, const Dim& kernel) { return (kernel - 1) * slide.dilation + 1; }
 
+// An attribute of a node that is not checked yet; null where it is not given, or something else is.
+template <class T>
+const T* find_given(const Node& n, std::string_view name, AttributeKind kind) {
+  const auto it = n.attributes().find(name);
+  return it == n.attributes().end() || it->second.kind() != kind ? nullptr : &it->second.as<T>();
+}
+
+// How many spatial dimensions a node has that is not checked yet, for the defaults of its attributes.
+size_t spatial_rank(const Node& n) {
+  if (const auto* kernel = find_given<Attribute::Ints>(n, "kernel", AttributeKind::Ints))
+    return kernel->size();
+  for (const OperandDecl& decl : n.op().operands)
+    for (Value value : n.ins(decl.name)) {
+      if (!value.type().is_tensor() || !value.shape().ranked() || value.rank() == 0)
+        continue;
+      if (decl.name == "image_shape" && value.shape()[0].is_constant())
+        return static_cast<size_t>(*value.shape()[0].constant());
+      if ((decl.name == "x" || decl.name == "w") && n.op().find_operand("w") != nullptr && value.rank() >= 2)
+        return static_cast<size_t>(value.rank() - 2);
+    }
+  throw user_error("{}: strides, dilations and pads must be given where the rank is dynamic", n.op().name);
+}
+
 }  // namespace
 
 const std::vector<int64_t>& checked_list(const Node& n, std::string_view name, size_t count, int64_t least) {
@@ -36,13 +59,25 @@ const std::vector<int64_t>& checked_list(const Node& n, std::string_view name, s
   return list;
 }
 
+Attribute spatial_zeros(const Node& n) { return Attribute::Ints(spatial_rank(n), 0); }
+
 std::vector<AttributeDecl> with_window(std::vector<AttributeDecl> own) {
+  const ComputedDefault ones = {
+      "ones", [](const Node& n) -> Attribute { return Attribute::Ints(spatial_rank(n), 1); }};
+  const ComputedDefault zeros = {"zeros", [](const Node& n) -> Attribute {
+                                   const auto* padding =
+                                       find_given<std::string>(n, "padding", AttributeKind::String);
+                                   const bool is_explicit = padding == nullptr || *padding == "explicit";
+                                   return Attribute::Ints(is_explicit ? 2 * spatial_rank(n) : 0, 0);
+                                 }};
   own.insert(own.end(),
-             {{"strides", AttributeKind::Ints, "how far a window is from the one before, in each dimension"},
-              {"dilations", AttributeKind::Ints, "how far a cell is from the one before, in each dimension"},
+             {{"strides", AttributeKind::Ints, "how far a window is from the one before, in each dimension",
+               std::nullopt, Binding::Early, ones},
+              {"dilations", AttributeKind::Ints, "how far a cell is from the one before, in each dimension",
+               std::nullopt, Binding::Early, ones},
               {"pads", AttributeKind::Ints,
                "the cells added before each spatial dimension, then those after each; none unless explicit",
-               Attribute::Ints()}});
+               Attribute::Ints(), Binding::Early, zeros}});
   return own;
 }
 
@@ -52,6 +87,16 @@ std::vector<AttributeDecl> with_padded_window(std::vector<AttributeDecl> own) {
                  "explicit, or as much as lets ceil(size / stride) windows fit: same_upper, same_lower",
                  "explicit"});
   return own;
+}
+
+void add_window(Attributes& attributes, const WindowOptions& window) {
+  const auto add = [&](const char* name, const std::vector<int64_t>& list) {
+    if (!list.empty())
+      attributes.insert({name, list});
+  };
+  add("strides", window.strides);
+  add("dilations", window.dilations);
+  add("pads", window.pads);
 }
 
 Window window_of(const Node& n, int64_t spatial_rank) {

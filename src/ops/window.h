@@ -26,9 +26,18 @@ struct Window {
 };
 
 // The attributes of an op with a window, for its declaration, after those of its own: strides, dilations and
-// pads, or those and padding, which says whether pads are explicit.
+// pads, or those and padding, which says whether pads are explicit. Each may be left out.
 std::vector<AttributeDecl> with_window(std::vector<AttributeDecl> own);
 std::vector<AttributeDecl> with_padded_window(std::vector<AttributeDecl> own);
+
+// The same for those who make such nodes; what is empty is left out.
+struct WindowOptions {
+  std::vector<int64_t> strides = {}, dilations = {}, pads = {};
+};
+void add_window(Attributes& attributes, const WindowOptions& window);
+
+// A 0 for each spatial dimension of a node with a window.
+Attribute spatial_zeros(const Node& n);
 
 // The ints that an attribute of a node lists; a wrong number of them, or one that is below `least` or beyond
 // reason, is the user's fault.

@@ -1,6 +1,10 @@
+#include "ops/convolve.h"
+
 #include <cmath>
 
 #include "ir/graph_text.h"
+#include "ops/pool.h"
+#include "ops/trace.h"
 
 namespace tenon {
 namespace {
@@ -24,6 +28,35 @@ void refuse(std::string_view op, std::string_view x, std::string_view w, std::st
   expect_error<UserError>(
       [&] { parse_graph(fmt::format("{}%y = {}(%x, %w, {}) return %y }}", head, op, attributes)); },
       fmt::format("line 1, column {}: {}: {}", head.size() + 6, op, message));
+}
+
+// Strides and dilations are 1 where they are left out, and there is no padding.
+TEST(Conv, HasDefaultsForItsWindow) {
+  const auto printed = [](std::string_view op, std::string_view more) {
+    return print(*parse_graph(fmt::format(
+        "graph(%x: f32[1,2,5,6], %w: f32[2,2,3,3]) {{ %y = {}(%x, %w{}) return %y }}", op, more)));
+  };
+  const std::string window = ", strides=[1,1], dilations=[1,1]";
+  EXPECT_EQ(printed("conv", ""), printed("conv", window + ", pads=[0,0,0,0]"));
+  EXPECT_EQ(printed("conv", ", strides=[2,2]"),
+            printed("conv", ", strides=[2,2], dilations=[1,1], pads=[0,0,0,0]"));
+  EXPECT_EQ(printed("conv", ", padding=\"same_upper\""),
+            printed("conv", window + ", pads=[], padding=\"same_upper\""));
+  EXPECT_EQ(printed("conv_transpose", ""),
+            printed("conv_transpose", window + ", pads=[0,0,0,0], output_padding=[0,0]"));
+}
+
+TEST(Conv, HasNoDefaultsWhereTheRankIsDynamic) {
+  expect_error<UserError>(
+      [] { parse_graph("graph(%x: f32[*], %w: f32[*]) { %y = conv(%x, %w) return %y }"); },
+      "line 1, column 38: conv: strides, dilations and pads must be given where the rank is dynamic");
+}
+
+TEST(Conv, IsMadeByAFunction) {
+  const std::unique_ptr<Graph> graph = trace({f32({1, 2, 5, 6}), f32({4, 1, 3, 3})}, [](Value x, Value w) {
+    return max_pool(conv(x, w, {.strides = {2, 2}, .pads = {1, 1, 1, 1}}, 2), {2, 2});
+  });
+  EXPECT_EQ(to_string(graph->outputs()[0].type()), "f32[1,4,2,2]");
 }
 
 TEST(Conv, PadsStridesAndDilates) {
@@ -181,7 +214,7 @@ TEST(Conv, RefusesAttributesThatMeanNothing) {
                     "pads is [0,-1], but its elements must be from 0 to 2147483647");
   refuse_attributes("strides=[1,1], dilations=[1], pads=[0,0]",
                     "strides is [1,1], but must have 1 elements" + operands);
-  refuse_attributes("strides=[1], dilations=[1]", "pads is [], but must have 2 elements" + operands);
+  refuse_attributes("strides=[1], dilations=[1], pads=[]", "pads is [], but must have 2 elements" + operands);
   refuse_attributes("strides=[1], dilations=[1], pads=[0,0], padding=\"same_upper\"",
                     "pads is [0,0], but must have 0 elements" + operands);
   refuse_attributes("strides=[1], dilations=[1], padding=\"valid\"",
