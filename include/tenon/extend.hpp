@@ -10,7 +10,7 @@
 //
 // What is added takes part in all that tenon does: optimize, verify, bisect, bench and the others. Link
 // tenon::rooms. Unlike tenon.h and tenon.hpp, this shows graphs as Tenon itself has them, so that it may
-// change with its version. Do not use it together with tenon.hpp in one file: both have a Program, for one.
+// change with its version.
 #pragma once
 
 // Graphs, what passes write down, and add_pass and add_rewrite themselves.
@@ -19,16 +19,39 @@
 #include "rewrite/replace_pattern.h"
 #include "rewrite/rule.h"
 
-// The ops as functions of values, those that formulas are most often made of. Others are in ops/ too.
+// The ops as functions of values. One that has none is made by its name, as `tenon ops NAME` shows it:
+//   x.graph().create("lp_pool", {{"x", x}}, {{"kernel", Attribute::Ints{2, 2}}})->result()
 #include "ops/activation.h"
+#include "ops/arg_reduce.h"
+#include "ops/attention.h"
 #include "ops/binary.h"
+#include "ops/control.h"
+#include "ops/convolve.h"
+#include "ops/cumulative.h"
 #include "ops/data.h"
+#include "ops/determinant.h"
+#include "ops/einsum.h"
+#include "ops/gather.h"
+#include "ops/generate.h"
+#include "ops/layer.h"
 #include "ops/linear.h"
+#include "ops/loss.h"
+#include "ops/module.h"
 #include "ops/normalise.h"
+#include "ops/pad.h"
+#include "ops/pool.h"
+#include "ops/quantise.h"
+#include "ops/random.h"
 #include "ops/reduce.h"
 #include "ops/reshape.h"
+#include "ops/rotary.h"
+#include "ops/scatter.h"
 #include "ops/select.h"
+#include "ops/sequence.h"
+#include "ops/signal.h"
+#include "ops/slice.h"
 #include "ops/softmax.h"
+#include "ops/sort.h"
 #include "ops/unary.h"
 
 namespace tenon {

@@ -30,6 +30,7 @@ using TracedInputs = std::vector<TracedInput>;
 namespace tracing {
 
 constexpr size_t kMostValues = 8;  // that a traced function takes one by one
+constexpr size_t kVector = kMostValues + 1, kNothing = kMostValues + 2;  // what it takes instead
 
 template <size_t>
 using OneValue = Value;
@@ -44,22 +45,46 @@ auto call(F& function, const std::vector<Value>& values, std::index_sequence<I..
   return function(values[I]...);
 }
 
-// Calls the function with as many values as it takes.
-template <size_t count = 0, class F>
-auto apply(F& function, const std::vector<Value>& values) {
-  if constexpr (std::is_invocable_v<F&, const std::vector<Value>&>) {
-    return function(values);
-  } else if constexpr (Takes<F, std::make_index_sequence<count>>::value) {
-    CHECK(values.size() == count, "a function of {} values is traced with {} inputs", count, values.size());
-    return call(function, values, std::make_index_sequence<count>());
-  } else {
-    static_assert(count < kMostValues, "a function of so many values takes a std::vector<Value>");
-    return apply<count + 1>(function, values);
-  }
+// How many values a function takes one by one; or kVector, or kNothing that it could be called with.
+template <class F, size_t count = 0>
+constexpr size_t count_values() {
+  if constexpr (std::is_invocable_v<F&, const std::vector<Value>&>)
+    return kVector;
+  else if constexpr (count > kMostValues)
+    return kNothing;
+  else if constexpr (Takes<F, std::make_index_sequence<count>>::value)
+    return count;
+  else
+    return count_values<F, count + 1>();
 }
 
 inline std::vector<Value> as_outputs(Value value) { return {value}; }
 inline std::vector<Value> as_outputs(std::vector<Value> values) { return values; }
+
+// Calls the function with as many values as it takes. What it does may be a user's mistake, so nothing is
+// instantiated any further where a message can say what is wrong.
+template <class F>
+std::vector<Value> apply(F& function, const std::vector<Value>& values) {
+  constexpr size_t count = count_values<F>();
+  static_assert(count != kNothing,
+                "a traced function takes up to 8 tenon::Values, or a std::vector<tenon::Value>");
+  const auto give = [&](auto&& work) -> std::vector<Value> {
+    constexpr bool gives_values = requires { as_outputs(work()); };
+    static_assert(gives_values, "a traced function returns a tenon::Value or a std::vector<tenon::Value>");
+    if constexpr (gives_values)
+      return as_outputs(work());
+    else
+      return {};
+  };
+  if constexpr (count == kVector) {
+    return give([&] { return function(values); });
+  } else if constexpr (count != kNothing) {
+    CHECK(values.size() == count, "a function of {} values is traced with {} inputs", count, values.size());
+    return give([&] { return call(function, values, std::make_index_sequence<count>()); });
+  } else {
+    return {};
+  }
+}
 
 std::vector<Value> add_inputs(Graph& graph, const TracedInputs& inputs);
 void set_outputs(Graph& graph, const std::vector<Value>& outputs);
@@ -70,8 +95,7 @@ void set_outputs(Graph& graph, const std::vector<Value>& outputs);
 template <class F>
 std::unique_ptr<Graph> trace(const TracedInputs& inputs, F&& function) {
   auto graph = std::make_unique<Graph>();
-  tracing::set_outputs(*graph,
-                       tracing::as_outputs(tracing::apply(function, tracing::add_inputs(*graph, inputs))));
+  tracing::set_outputs(*graph, tracing::apply(function, tracing::add_inputs(*graph, inputs)));
   return graph;
 }
 
@@ -80,8 +104,7 @@ template <class F>
 std::unique_ptr<Graph> trace_region(const Graph& parent, const std::string& name, const TracedInputs& inputs,
                                     F&& function) {
   std::unique_ptr<Graph> graph = parent.make_region(name);
-  tracing::set_outputs(*graph,
-                       tracing::as_outputs(tracing::apply(function, tracing::add_inputs(*graph, inputs))));
+  tracing::set_outputs(*graph, tracing::apply(function, tracing::add_inputs(*graph, inputs)));
   return graph;
 }
 

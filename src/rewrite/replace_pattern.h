@@ -21,25 +21,18 @@ class TracedFunction {
  public:
   template <class F>
   requires(!std::is_same_v<std::decay_t<F>, TracedFunction>) TracedFunction(F function)
-      : input_count_(count_inputs<F>()), call_([function](const std::vector<Value>& inputs) mutable {
-          return tracing::as_outputs(tracing::apply(function, inputs));
-        }) {}
+      : call_([function](const std::vector<Value>& inputs) mutable {
+          return tracing::apply(function, inputs);
+        }) {
+    if constexpr (constexpr size_t count = tracing::count_values<F>(); count <= tracing::kMostValues)
+      input_count_ = count;
+  }
 
   // Nothing for a function that takes a vector.
   std::optional<size_t> input_count() const { return input_count_; }
   std::vector<Value> operator()(const std::vector<Value>& inputs) const { return call_(inputs); }
 
  private:
-  template <class F, size_t count = 0>
-  static constexpr std::optional<size_t> count_inputs() {
-    if constexpr (std::is_invocable_v<F&, const std::vector<Value>&>)
-      return std::nullopt;
-    else if constexpr (tracing::Takes<F, std::make_index_sequence<count>>::value)
-      return count;
-    else
-      return count_inputs<F, count + 1>();
-  }
-
   std::optional<size_t> input_count_;
   std::function<std::vector<Value>(const std::vector<Value>&)> call_;
 };

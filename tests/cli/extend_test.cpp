@@ -4,7 +4,9 @@
 #include <tenon/extend.hpp>
 
 #include "base/child_process.h"
+#include "base/temporary_folder.h"
 #include "ops/registry.h"
+#include "source_tree.h"
 
 namespace tenon {
 namespace {
@@ -90,6 +92,70 @@ TEST(Extend, TellsAboutRulesThatWereAdded) {
               "my-rule                replaces what computes its pattern\n"
               "                       added by this program\n"
               "                       relu(relu(x)) => relu(x) (reassociates)\n");
+}
+
+// --- what a compiler says ---
+
+// Of a file with this text; empty where all is well.
+std::string compile(const std::string& text) {
+  const TemporaryFolder folder;
+  const std::string command =
+      fmt::format("{} -std=c++20 -fsyntax-only -I'{}/src' -I'{}/include' '{}' 2>'{}'", TENON_COMPILER,
+                  source_tree().string(), source_tree().string(), folder.write("my_tenon.cpp", text).string(),
+                  (folder / "said").string());
+  const int status = std::system(command.c_str());
+  const std::string said = read_file(folder / "said");
+  EXPECT_EQ(status == 0, said.empty()) << said;
+  return said;
+}
+
+std::string compile_rule(const std::string& pattern) {
+  return compile(fmt::format(R"(#include <tenon/extend.hpp>
+using tenon::Value;
+void add() {{
+  tenon::add_rewrite({{.name = "my-rule",
+                      .pattern = {},
+                      .replacement = [](Value x) {{ return linear(conv(x, x), x); }}}});
+}}
+)",
+                             pattern));
+}
+
+TEST(ExtendErrors, AreNoneForAFunctionOfValues) {
+  EXPECT_EQ(compile_rule("[](Value x) { return relu(x); }"), "");
+}
+
+// It is told in a message of ours, and how it came about in a few lines.
+void expect_short(const std::string& said, const std::string& message) {
+  EXPECT_NE(said.find(message), std::string::npos) << said;
+  EXPECT_LE(std::count(said.begin(), said.end(), '\n'), 30) << said;
+}
+
+TEST(ExtendErrors, AreShortWhereNoValuesAreTaken) {
+  expect_short(compile_rule("[](float x) { return x; }"),
+               "a traced function takes up to 8 tenon::Values, or a std::vector<tenon::Value>");
+}
+
+TEST(ExtendErrors, AreShortWhereNoValuesAreReturned) {
+  expect_short(compile_rule("[](Value) { return 3.0; }"),
+               "a traced function returns a tenon::Value or a std::vector<tenon::Value>");
+}
+
+// Those of the rooms that a program which changes graphs uses, with those of the two interfaces.
+TEST(Headers, GoTogetherInAnyOrder) {
+  std::vector<std::string> headers = {"tenon/extend.hpp", "tenon/tenon.hpp"};
+  for (const char* room : {"base", "target", "tensor", "ir", "loops", "ops", "frontends", "views", "rewrite",
+                           "autodiff", "passes"})
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(source_tree() / "src" / room))
+      if (entry.path().extension() == ".h")
+        headers.push_back(entry.path().lexically_relative(source_tree() / "src").string());
+  std::sort(headers.begin(), headers.end());
+  const auto include_all = [&] {
+    return fmt::format("#include <{}>\n", fmt::join(headers, ">\n#include <"));
+  };
+  EXPECT_EQ(compile(include_all()), "");
+  std::reverse(headers.begin(), headers.end());
+  EXPECT_EQ(compile(include_all()), "");
 }
 
 }  // namespace
