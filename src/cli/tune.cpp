@@ -30,7 +30,7 @@ struct Options {
 };
 
 std::filesystem::path file_for_results() {
-  const std::optional<std::filesystem::path> file = tuned_file();
+  const std::optional<std::filesystem::path> file = tuned_file(codegen::default_cache());
   if (!file)
     throw user_error(
         "the cache is switched off, so that results could not be kept\n  hint: TENON_CACHE names its folder");
