@@ -3,5 +3,6 @@
 namespace tenon {
 
 std::filesystem::path source_tree() { return TENON_ROOT; }
+std::filesystem::path build_folder() { return TENON_FOLDER; }
 
 }  // namespace tenon

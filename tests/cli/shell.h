@@ -21,7 +21,7 @@ class CommandLine : public ::testing::Test {
   // `tenon` is the program that was built.
   Outcome shell(const std::string& command) const {
     const auto quoted = [](const std::filesystem::path& path) { return "'" + path.string() + "'"; };
-    const std::string script = "cd " + quoted(folder_.path()) + " && PATH=" + quoted(TENON_FOLDER) +
+    const std::string script = "cd " + quoted(folder_.path()) + " && PATH=" + quoted(build_folder()) +
                                ":\"$PATH\" && { " + command + "\n} >" + quoted(logs_ / "out") + " 2>" +
                                quoted(logs_ / "error");
     const int status = std::system(script.c_str());

@@ -1,4 +1,5 @@
 #include "base/temporary_folder.h"
+#include "source_tree.h"
 #include "views/forms.h"
 #include "views/naming.h"
 #include "views/traced_graphs.h"
@@ -22,8 +23,8 @@ TEST(Cpp, CompilesToAProgramThatTracesToTheSameGraphs) {
     return std::system(fmt::format("{} >'{}' 2>&1", command, said.string()).c_str());
   };
   // The options end with the libraries, so the source comes before it.
-  ASSERT_EQ(run(fmt::format("{} '{}' @'{}' -o '{}'", TENON_COMPILER, file.string(), TENON_COMPILER_OPTIONS,
-                            program.string())),
+  ASSERT_EQ(run(fmt::format("{} '{}' @'{}' -o '{}'", TENON_COMPILER, file.string(),
+                            (build_folder() / "compile_traced.txt").string(), program.string())),
             0)
       << read_file(said) << source;
   EXPECT_EQ(run(fmt::format("'{}'", program.string())), 0) << read_file(said);
