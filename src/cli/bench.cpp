@@ -7,6 +7,7 @@
 #include "cli/arrays.h"
 #include "cli/commands.h"
 #include "cli/contenders.h"
+#include "cli/earlier_results.h"
 #include "cli/made_up.h"
 #include "cli/milliseconds.h"
 #include "cli/numbers.h"
@@ -24,7 +25,7 @@ namespace {
 
 struct Options {
   ModelArguments model;
-  std::string inputs, numerics = "default", precision = "f32", json, against;
+  std::string inputs, numerics = "default", precision = "f32", json, against, compare;
   double seconds = 2;
   runtime::RunOptions run;
 };
@@ -72,9 +73,9 @@ std::vector<Contender> prepare(Graph& graph, const Options& options) {
   return contenders;
 }
 
-std::string table(const std::vector<Contender>& contenders) {
+std::string table(const std::vector<Contender>& contenders, ContenderTable::Beside beside) {
   const auto time = [](double milliseconds) { return format_seconds(milliseconds / 1000); };
-  ContenderTable table(contenders);
+  ContenderTable table(contenders, std::move(beside));
   table.add("", [](const Contender& each) { return each.name; });
   table.add_times();
   table.add("min", [&](const Contender& each) { return time(each.least()); });
@@ -135,8 +136,33 @@ nlohmann::ordered_json as_json(const std::vector<Contender>& contenders, const O
   return json;
 }
 
+// All numbers, and beside each what it was earlier.
+std::string text_of(const std::vector<Contender>& contenders, const Options& options,
+                    const nlohmann::ordered_json& json, const std::optional<EarlierResults>& earlier) {
+  const auto beside = [&](std::string_view title) -> std::string {
+    if (!earlier)
+      return "";
+    if (title.empty())
+      return fmt::format(" {:>14} {:>8}", "before", "ratio");
+    const auto found = earlier->compare(title, json);
+    return found ? fmt::format(" {:>14} {:>8}", found->before, found->ratio) : "";
+  };
+  std::string text = table(contenders, beside);
+  text += fmt::format("with {}; peak memory {}",
+                      format_count(static_cast<uint64_t>(options.run.threads), "thread"),
+                      format_bytes(json["peak_rss_mib"].get<double>() * 1024 * 1024));
+  if (earlier) {
+    const auto found = earlier->compare("peak memory", json);
+    text += fmt::format(", before {}, ratio {}", found->before, found->ratio);
+  }
+  return text + "\n";
+}
+
 void bench(const Options& options) {
   check_against(options);
+  std::optional<EarlierResults> earlier;
+  if (!options.compare.empty())
+    earlier.emplace(options.compare);
   check_json(options.json);
   refuse_overwriting(options.model, options.json);
   InputFile file(options.inputs);
@@ -151,11 +177,10 @@ void bench(const Options& options) {
   else
     with_made_up_inputs(
         *graph, [&](const Data& samples) { measure(contenders, samples, options.seconds, options.run); });
-  const std::string text =
-      table(contenders) + fmt::format("with {}; peak memory {}\n",
-                                      format_count(static_cast<uint64_t>(options.run.threads), "thread"),
-                                      format_bytes(peak_memory_mib() * 1024 * 1024));
-  write_results(text, options.json, as_json(contenders, options));
+  const nlohmann::ordered_json json = as_json(contenders, options);
+  if (earlier)
+    write_note(earlier->mismatch(json));
+  write_results(text_of(contenders, options, json, earlier), options.json, json);
 }
 
 }  // namespace
@@ -179,6 +204,9 @@ void add_bench(CLI::App& program) {
   for (const std::string& pass : pass_names())
     others.words.push_back("without=" + pass);
   offer(against, std::move(others));
+  CLI::Option* compare = command->add_option("--compare", options->compare,
+                                             "shows beside each number what --json wrote earlier");
+  offer_files(compare->option_text("FILE"), {".json"});
   add_json(*command, options->json);
   command->footer(
       examples({"tenon bench builtin:attention --threads 1 --seconds 0.5",

@@ -17,6 +17,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/usage_errors.h"
+#include "cli/version.h"
 #include "ops/registry.h"
 
 namespace {
@@ -47,6 +48,7 @@ void add_commands(CLI::App& program) {
   tenon::cli::add_rules(program);
   tenon::cli::add_ops(program);
   tenon::cli::add_conformance(program);
+  tenon::cli::add_cache(program);
   tenon::cli::add_completion(program);
   add_quiet(program);
 }
@@ -74,7 +76,8 @@ int run_command(int argc, char** argv) {
   program.require_subcommand(1);
   program.formatter(std::make_shared<tenon::cli::HelpFormatter>());
   program.set_help_flag("-h,--help", "prints this");
-  program.set_version_flag("--version", "tenon " TENON_VERSION, "prints the version");
+  program.set_version_flag("--version", tenon::cli::describe_build,
+                           "prints the version, and what is built in");
   program.footer(
       "MODEL is a file (.onnx, .pt2, .tenon) or a built-in model (builtin:NAME), which tenon print --help "
       "lists.\n"

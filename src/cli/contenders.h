@@ -35,17 +35,20 @@ struct Contender {
 void measure(std::vector<Contender>& contenders, const Data& inputs, double seconds,
              const runtime::RunOptions& options);
 
-// A table with a column for each contender.
+// A table with a column for each contender, and whatever else `beside` puts behind the row of that title.
 class ContenderTable {
  public:
-  explicit ContenderTable(const std::vector<Contender>& contenders) : contenders_(contenders) {}
+  using Beside = std::function<std::string(std::string_view title)>;
+
+  explicit ContenderTable(const std::vector<Contender>& contenders, Beside beside = nullptr)
+      : contenders_(contenders), beside_(std::move(beside)) {}
 
   template <class Cell>
   void add(std::string_view title, Cell&& cell) {
     text_ += fmt::format("{:<20}", title);
     for (const Contender& contender : contenders_)
       text_ += fmt::format(" {:>14}", cell(contender));
-    text_ += "\n";
+    text_ += beside_ ? beside_(title) + "\n" : "\n";
   }
   // What only programs have.
   template <class Cell>
@@ -61,6 +64,7 @@ class ContenderTable {
 
  private:
   const std::vector<Contender>& contenders_;
+  Beside beside_;
   std::string text_;
 };
 

@@ -131,6 +131,29 @@ void ObjectCache::trim() const {
   }
 }
 
+ObjectCache::Usage ObjectCache::usage() const {
+  Usage usage;
+  for (const Kept& each : list(folder_)) {
+    ++usage.objects;
+    usage.bytes += each.bytes;
+  }
+  return usage;
+}
+
+ObjectCache::Usage ObjectCache::clear() const {
+  Usage removed;
+  for (const Kept& each : list(folder_)) {
+    std::error_code error;
+    if (fs::remove(each.file, error)) {
+      ++removed.objects;
+      removed.bytes += each.bytes;
+    } else if (error) {
+      throw user_error("cannot remove {}: {}", each.file.string(), error.message());
+    }
+  }
+  return removed;
+}
+
 std::optional<ObjectCache> default_cache() {
   if (const char* given = std::getenv("TENON_CACHE"))
     return *given == '\0' ? std::nullopt : std::optional<ObjectCache>(given);

@@ -22,6 +22,14 @@ class ObjectCache {
   std::optional<std::string> find(const std::string& key) const;
   void store(const std::string& key, const std::string& object) const;
 
+  struct Usage {
+    uint64_t objects = 0, bytes = 0;
+  };
+  Usage usage() const;
+  // Removes all objects, and nothing else that lies in the folder; returns what went. A file that cannot be
+  // removed is a user error.
+  Usage clear() const;
+
  private:
   std::filesystem::path file_of(const std::string& key) const;
   void trim() const;

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "codegen/llvm/jit.h"
+#include "codegen/generate.h"
 #include "loops/parallel_regions.h"
 
 namespace tenon::codegen {

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/run_all.h"
-#include "codegen/llvm/jit.h"
+#include "codegen/generate.h"
 #include "compiler/count_work.h"
 #include "compiler/fuse_graph.h"
 #include "compiler/join_loops.h"

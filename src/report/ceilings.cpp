@@ -4,7 +4,7 @@
 #include <chrono>
 #include <limits>
 
-#include "codegen/llvm/jit.h"
+#include "codegen/generate.h"
 #include "runtime/cpu/thread_pool.h"
 #include "target/target.h"
 

@@ -111,6 +111,48 @@ TEST_F(Bench, ComparesWithTheReferenceEvaluator) {
   EXPECT_NE(outcome.out.find("\nspeed-up  "), std::string::npos) << outcome.out;
 }
 
+TEST_F(Bench, ComparesWithEarlierResults) {
+  Json before = json_of("chain.tenon --threads 1");
+  before["kernels"] = 4;
+  before["bytes_moved"] = 2 * before["bytes_moved"].get<int64_t>();
+  folder_.write("before.json", before.dump());
+  const Outcome outcome = shell("tenon bench chain.tenon --threads 1 --seconds 0 --compare before.json");
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(outcome.error, "");
+  for (const char* line : {"                           compiled         before    ratio\n",
+                           "\nruns                              5\n",
+                           "\nkernels                           1              4    0.25x\n",
+                           "\nhost steps                        0              0    1.00x\n",
+                           "\nbytes moved                64.0 KiB      128.0 KiB    0.50x\n",
+                           "\nintermediate memory             0 B            0 B    1.00x\n"})
+    EXPECT_NE(outcome.out.find(line), std::string::npos) << line << outcome.out;
+  EXPECT_NE(outcome.out.find(" MiB, before "), std::string::npos) << outcome.out;
+}
+
+TEST_F(Bench, SaysWhereEarlierResultsAreOfSomethingElse) {
+  json_of("chain.tenon --threads 2");
+  const auto note = [&](const std::string& arguments) {
+    return shell("tenon bench --seconds 0 --compare out.json " + arguments).error;
+  };
+  EXPECT_EQ(note("chain.tenon --threads 2"), "");
+  EXPECT_EQ(note("chain.tenon --threads 1"), "note: out.json was measured for chain.tenon, with 2 threads\n");
+  EXPECT_EQ(note("builtin:tiny --threads 2"),
+            "note: out.json was measured for chain.tenon, with 2 threads\n");
+}
+
+TEST_F(Bench, RefusesToCompareWithOtherFiles) {
+  expect_refused("tenon bench chain.tenon --compare none.json",
+                 "cannot open none.json: No such file or directory");
+  expect_refused("tenon bench chain.tenon --compare chain.tenon",
+                 "--compare: chain.tenon is not what tenon bench --json writes");
+  folder_.write("list.json", "[1]");
+  expect_refused("tenon bench chain.tenon --compare list.json",
+                 "--compare: list.json is not what tenon bench --json writes");
+  folder_.write("less.json", R"({"model": "m", "threads": 1, "median_ms": "2"})");
+  expect_refused("tenon bench chain.tenon --compare less.json",
+                 "--compare: less.json is not what tenon bench --json writes: it has no number median_ms");
+}
+
 TEST_F(Bench, CountsWhatTheHostDoes) {
   folder_.write("sorted.tenon",
                 "graph main(%x: f32[8]) {\n  %k = constant(value=i64[1] {8})\n  %y, %i = top_k(%x, %k)\n"

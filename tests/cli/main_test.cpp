@@ -15,7 +15,12 @@ TEST_F(Main, HelpIsNoError) {
   EXPECT_EQ(help.error, "");
 }
 
-TEST_F(Main, TellsItsVersion) { expect_done("tenon --version", "tenon 0.1.0\n"); }
+TEST_F(Main, TellsItsVersionAndWhatIsBuiltIn) {
+  const Outcome version = shell("tenon --version | sed 's/[0-9][0-9.]*/N/g'");
+  EXPECT_EQ(version.out, "tenon N\ncpu: LLVM N\nlibraries: fmt N, isl N, zlib N\n");
+  EXPECT_EQ(version.error, "");
+  expect_done("tenon --version | head -n 1", "tenon 0.1.0\n");
+}
 
 TEST_F(Main, SuggestsTheCommandThatWasMeant) {
   expect_refused("tenon prnt builtin:tiny", "there is no command prnt\n  hint: did you mean print?");

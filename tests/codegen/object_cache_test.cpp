@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <cstring>
 #include <fstream>
 #include <thread>
 
@@ -150,6 +151,32 @@ TEST_F(ObjectCacheTest, DoesNotBringBackAFolderThatASignalRemoved) {
   });
   EXPECT_EQ(end.failure, "it crashed with signal 2");
   EXPECT_TRUE(fs::is_empty(folder_.path()));
+}
+
+TEST_F(ObjectCacheTest, SaysWhatItHolds) {
+  EXPECT_EQ(cache_.usage().objects, 0U);  // also where there is no folder yet
+  cache_.store("key", "code");
+  cache_.store("another", "more");
+  EXPECT_EQ(cache_.usage().objects, 2U);
+  EXPECT_EQ(cache_.usage().bytes, 2 * 16 + strlen("key") + strlen("another") + 2 * 4);
+}
+
+TEST_F(ObjectCacheTest, ClearsWhatIsItsOwn) {
+  cache_.store("key", "code");
+  const fs::path file = only_file(), folder = folder_.path() / "cache";
+  fs::rename(file, file.string() + ".123");  // what a process that was killed had begun to write
+  cache_.store("key", "code");
+  const char* others[] = {"notes.txt", "0123456789abcdef", "0123456789abcdef.o", "x123456789abcdef.kernel"};
+  for (const char* name : others)
+    std::ofstream(folder / name) << "kept";
+  fs::create_directory(folder / "0123456789abcdef.kernel");
+  EXPECT_EQ(cache_.clear().objects, 2U);
+  EXPECT_EQ(cache_.find("key"), std::nullopt);
+  EXPECT_FALSE(fs::exists(file));
+  for (const char* name : others)
+    EXPECT_TRUE(fs::exists(folder / name)) << name;
+  EXPECT_TRUE(fs::exists(folder / "0123456789abcdef.kernel"));
+  EXPECT_EQ(cache_.clear().objects, 0U);
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "codegen/llvm/jit.h"
+#include "codegen/generate.h"
 #include "loops/interpret.h"
 #include "tensor/wide.h"
 

@@ -1,4 +1,5 @@
-// jit.h — kernels as machine code in this process.
+// generate.h — kernels as machine code in this process. llvm/ makes it; none/ stands in where Tenon is built
+// without LLVM.
 #pragma once
 
 #include <memory>
@@ -12,7 +13,10 @@
 
 namespace tenon::codegen {
 
-// An object file with one function for each region of a kernel: phase_0, phase_1, …. May run on several
+// What generates code, with its version: "LLVM 19.1.7".
+std::string describe_generator();
+
+// An object file with one function for each parallel region of a kernel: phase_0, phase_1, …. May run on several
 // threads at once. With a cache, it comes from there where it can.
 std::string generate_object(const loops::Kernel& kernel, const Target& target,
                             const std::optional<ObjectCache>& cache = std::nullopt);

@@ -1,4 +1,4 @@
-#include "codegen/llvm/jit.h"
+#include "codegen/generate.h"
 
 #include <llvm/Bitcode/BitcodeWriter.h>
 #include <llvm/Config/llvm-config.h>
@@ -10,6 +10,10 @@
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/TargetParser/Host.h>
+#include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/LICM.h>
+#include <llvm/Transforms/Scalar/LoopPassManager.h>
+#include <llvm/Transforms/Scalar/SROA.h>
 
 #include "base/error.h"
 #include "codegen/llvm/emit.h"
@@ -42,8 +46,21 @@ std::unique_ptr<llvm::TargetMachine> make_machine(const Target& target) {
 }
 
 // The few passes that code written as plainly as ours needs: variables to registers, and what stays the same
-// in a loop out of it. The rest would cost more than it gains.
-constexpr char kPasses[] = "function(sroa,early-cse<memssa>,loop-mssa(licm),sroa,early-cse)";
+// in a loop out of it. The rest would cost more than it gains. They are named one by one, because a static
+// program that reads the names of passes holds all passes that LLVM has.
+constexpr char kPasses[] =
+    "function(sroa,early-cse<memssa>,loop-mssa(licm),sroa,early-cse)";  // as text, for keys
+
+llvm::FunctionPassManager make_passes() {
+  llvm::FunctionPassManager passes;
+  passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+  passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
+  passes.addPass(
+      llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()), /*UseMemorySSA=*/true));
+  passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+  passes.addPass(llvm::EarlyCSEPass());
+  return passes;
+}
 
 void simplify(llvm::Module& module, llvm::TargetMachine& machine) {
   llvm::LoopAnalysisManager loops;
@@ -56,9 +73,7 @@ void simplify(llvm::Module& module, llvm::TargetMachine& machine) {
   passes.registerFunctionAnalyses(functions);
   passes.registerLoopAnalyses(loops);
   passes.crossRegisterProxies(loops, functions, components, modules);
-  llvm::ModulePassManager manager;
-  llvm::cantFail(passes.parsePassPipeline(manager, kPasses));
-  manager.run(module, modules);
+  llvm::createModuleToFunctionPassAdaptor(make_passes()).run(module, modules);
 }
 
 std::unique_ptr<llvm::Module> make_module(const loops::Kernel& kernel, const Target& target,
@@ -87,6 +102,8 @@ std::string key_of(const llvm::Module& module, const Target& target) {
 [[noreturn]] void refuse(llvm::Error error) { throw InternalError(llvm::toString(std::move(error))); }
 
 }  // namespace
+
+std::string describe_generator() { return "LLVM " LLVM_VERSION_STRING; }
 
 std::string generate_object(const loops::Kernel& kernel, const Target& target,
                             const std::optional<ObjectCache>& cache) {
@@ -130,7 +147,9 @@ struct Jit::Session {
 
 Jit::Jit() : session_(std::make_unique<Session>()) {
   initialise();
-  auto jit = llvm::orc::LLJITBuilder().create();
+  // It only loads code, so it need not find out what this machine is.
+  llvm::orc::JITTargetMachineBuilder machine{llvm::Triple(llvm::sys::getProcessTriple())};
+  auto jit = llvm::orc::LLJITBuilder().setJITTargetMachineBuilder(std::move(machine)).create();
   if (!jit)
     refuse(jit.takeError());
   session_->jit = std::move(*jit);
