@@ -8,8 +8,7 @@ set(CMAKE_DISABLE_FIND_PACKAGE_LibEdit TRUE)
 find_package(LLVM 19.1 REQUIRED CONFIG)
 unset(CMAKE_DISABLE_FIND_PACKAGE_LibEdit)
 
-# Debian's packages of re2 and isl have no CMake file, and that of libzip asks for three command-line tools that its
-# package does not hold.
+# Debian's packages of re2 and isl have no CMake file.
 function(find_by_hand target variable header library)
   find_path(${variable}_INCLUDE ${header} REQUIRED)
   find_library(${variable}_LIBRARY ${library} REQUIRED)
@@ -19,6 +18,5 @@ function(find_by_hand target variable header library)
                           INTERFACE_INCLUDE_DIRECTORIES "${${variable}_INCLUDE}")
   endif()
 endfunction()
-find_by_hand(libzip::zip LIBZIP zip.h zip)
 find_by_hand(re2::re2 RE2 re2/re2.h re2)
 find_by_hand(isl::isl ISL isl/ctx.h isl)

@@ -7,18 +7,14 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/zip_format.h"
 
 namespace tenon {
 namespace {
 
 using Bytes = std::span<const std::byte>;
 
-// The records of a zip file (APPNOTE.TXT of PKWARE), all little-endian.
-constexpr uint32_t kLocalHeader = 0x04034b50, kDirectoryEntry = 0x02014b50, kDirectoryEnd = 0x06054b50,
-                   kWideDirectoryEnd = 0x06064b50, kWideLocator = 0x07064b50;
-constexpr size_t kLocalHeaderSize = 30, kDirectoryEntrySize = 46, kDirectoryEndSize = 22,
-                 kWideDirectoryEndSize = 56, kWideLocatorSize = 20, kLongestComment = 65535;
-constexpr uint16_t kWideSizes = 1;  // the extra field that holds sizes beyond 32 bits
+using namespace zip;
 
 template <class T>
 T number_at(Bytes bytes, uint64_t at) {
@@ -65,7 +61,6 @@ Directory find_directory(Bytes file) {
 // ones.
 void read_wide_sizes(Bytes file, uint64_t extra, uint64_t extra_end, uint64_t& size, uint64_t& packed,
                      uint64_t& header) {
-  constexpr uint64_t full = 0xffffffff;
   while (extra + 4 <= extra_end) {
     const auto kind = number_at<uint16_t>(file, extra);
     const auto length = number_at<uint16_t>(file, extra + 2);
@@ -74,7 +69,7 @@ void read_wide_sizes(Bytes file, uint64_t extra, uint64_t extra_end, uint64_t& s
     if (kind != kWideSizes)
       continue;
     for (uint64_t* each : {&size, &packed, &header})
-      if (*each == full && at + 8 <= extra) {
+      if (*each == kFull && at + 8 <= extra) {
         *each = number_at<uint64_t>(file, at);
         at += 8;
       }
@@ -92,7 +87,7 @@ void check_name(const std::string& name) {
 }
 
 // Reads the entry of the directory at `at`, and moves that to the next one.
-ZipFile::Entry read_entry(Bytes file, uint64_t& at) {
+ZipFile::Entry read_entry(Bytes file, uint64_t& at, ZipFile::Names names) {
   if (number_at<uint32_t>(file, at) != kDirectoryEntry)
     throw user_error("the zip archive is cut off, or its directory is damaged");
   const auto flags = number_at<uint16_t>(file, at + 8), method = number_at<uint16_t>(file, at + 10);
@@ -104,7 +99,8 @@ ZipFile::Entry read_entry(Bytes file, uint64_t& at) {
   entry.size = number_at<uint32_t>(file, at + 24);
   uint64_t header = number_at<uint32_t>(file, at + 42);
   entry.name = text_at(file, at + kDirectoryEntrySize, name_size);
-  check_name(entry.name);
+  if (names == ZipFile::Names::Paths)
+    check_name(entry.name);
   const uint64_t extra = at + kDirectoryEntrySize + name_size;
   read_wide_sizes(file, extra, extra + extra_size, entry.size, entry.packed_size, header);
   at = extra + extra_size + comment_size;
@@ -128,8 +124,8 @@ ZipFile::Entry read_entry(Bytes file, uint64_t& at) {
   return entry;
 }
 
-// Inflates `packed`, in pieces that zlib's 32 bits can count.
-bool inflate_into(Bytes packed, std::span<std::byte> target) {
+// Inflates `packed`, in pieces that zlib's 32 bits can count; the whole of it, or what fills the target.
+bool inflate_into(Bytes packed, std::span<std::byte> target, bool whole) {
   z_stream stream{};
   if (inflateInit2(&stream, -MAX_WBITS) != Z_OK)
     return false;
@@ -138,7 +134,7 @@ bool inflate_into(Bytes packed, std::span<std::byte> target) {
   std::byte beyond[1];  // where one byte too many would go
   int status = Z_OK;
   bool overflows = false;
-  while (status == Z_OK) {
+  while (status == Z_OK && (whole || !target.empty())) {
     if (stream.avail_in == 0 && !packed.empty()) {
       const size_t count = std::min(packed.size(), piece);
       stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(packed.data()));
@@ -160,28 +156,18 @@ bool inflate_into(Bytes packed, std::span<std::byte> target) {
     if (made == 0 && stream.avail_in == 0 && packed.empty() && status == Z_OK)
       break;
   }
-  return status == Z_STREAM_END && target.empty() && !overflows;
-}
-
-uint32_t checksum_of(Bytes bytes) {
-  constexpr size_t piece = size_t{1} << 30;
-  uLong sum = crc32(0, nullptr, 0);
-  while (!bytes.empty()) {
-    const size_t count = std::min(bytes.size(), piece);
-    sum = crc32(sum, reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uInt>(count));
-    bytes = bytes.subspan(count);
-  }
-  return static_cast<uint32_t>(sum);
+  return (status == Z_STREAM_END || !whole) && target.empty() && !overflows;
 }
 
 }  // namespace
 
-ZipFile::ZipFile(std::shared_ptr<const MappedFile> file) : file_(std::move(file)) {
+ZipFile::ZipFile(std::shared_ptr<const MappedFile> file, Names names) : file_(std::move(file)) {
   const Bytes bytes = file_->bytes();
   const Directory directory = find_directory(bytes);
   uint64_t at = directory.offset;
   for (uint64_t i = 0; i < directory.count; ++i) {
-    Entry entry = read_entry(bytes, at);
+    Entry entry = read_entry(bytes, at, names);
+    entry.place = i;
     const std::string name = entry.name;
     if (!entries_.emplace(name, std::move(entry)).second)
       throw user_error("two entries of the zip archive have the name \"{}\"", name);
@@ -198,11 +184,21 @@ void ZipFile::read(const Entry& entry, std::span<std::byte> target) const {
   const Bytes packed = file_->bytes().subspan(entry.offset, entry.packed_size);
   if (!entry.deflated)
     std::ranges::copy(packed, target.begin());
-  else if (!inflate_into(packed, target))
+  else if (!inflate_into(packed, target, /*whole=*/true))
     throw user_error("the entry \"{}\" of the zip archive is damaged: it does not unpack to {} bytes",
                      entry.name, entry.size);
-  if (checksum_of(target) != entry.checksum)
+  if (checksum(target) != entry.checksum)
     throw user_error("the entry \"{}\" of the zip archive is damaged: its checksum does not fit", entry.name);
+}
+
+void ZipFile::read_first(const Entry& entry, std::span<std::byte> target) const {
+  CHECK(target.size() <= entry.size, "{} bytes of an entry of {}", target.size(), entry.size);
+  const Bytes packed = file_->bytes().subspan(entry.offset, entry.packed_size);
+  if (!entry.deflated)
+    std::ranges::copy(packed.first(target.size()), target.begin());
+  else if (!inflate_into(packed, target, /*whole=*/false))
+    throw user_error("the entry \"{}\" of the zip archive is damaged: it does not unpack to {} bytes",
+                     entry.name, entry.size);
 }
 
 }  // namespace tenon

@@ -1,12 +1,13 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
-#include <zip.h>
 
 #include <csignal>
 
 #include "base/child_process.h"
 #include "base/expect_error.h"
 #include "base/temporary_folder.h"
+#include "base/write_file.h"
+#include "base/zip_bytes.h"
 #include "tensor/npy.h"
 #include "tensor/npy_text.h"
 #include "tensor/wide.h"
@@ -16,13 +17,12 @@ namespace {
 
 using Entries = std::vector<std::pair<std::string, std::string>>;
 
+// Deflated, as numpy.savez_compressed does it.
 std::string write_zip(const std::filesystem::path& path, const Entries& entries) {
-  zip_t* archive = zip_open(path.c_str(), ZIP_CREATE | ZIP_TRUNCATE, nullptr);
-  for (const auto& [name, content] : entries) {
-    zip_source_t* source = zip_source_buffer(archive, content.data(), content.size(), 0);
-    EXPECT_GE(zip_file_add(archive, name.c_str(), source, 0), 0);
-  }
-  EXPECT_EQ(zip_close(archive), 0);
+  std::vector<ZipPart> parts;
+  for (const auto& [name, content] : entries)
+    parts.push_back({.name = name, .content = content, .deflated = true});
+  write_file(path, zip_bytes(parts));
   return path.string();
 }
 
@@ -33,7 +33,7 @@ void expect_refused(const std::filesystem::path& path, const std::string& messag
 TEST(Npz, RoundTripsInOrder) {
   const TemporaryFolder folder;
   const NamedTensors written{{"z", Tensor::of<float>({1, 2, 3})},
-                             {"a/b", Tensor::of<int64_t>({7, 8}).reshaped({2, 1})},
+                             {"/a/../b", Tensor::of<int64_t>({7, 8}).reshaped({2, 1})},
                              {"gr\xc3\xbc\xc3\x9f", Tensor::strings({"x", "yy"}, {2})},
                              {"truth", filled(DType::Bool, {2}, 1)},
                              {"empty", Tensor(DType::F64, {0, 4})},
@@ -64,6 +64,12 @@ TEST(Npz, EqualTensorsMakeEqualFilesAndNothingElseIsLeft) {
   EXPECT_EQ(std::distance(begin(files), end(files)), 2);
 }
 
+TEST(Npz, MayHoldNothing) {
+  const TemporaryFolder folder;
+  write_npz(folder / "data.npz", {});
+  EXPECT_TRUE(read_npz(folder / "data.npz").empty());
+}
+
 TEST(Npz, AFailedWriteLeavesTheOldFile) {
   const TemporaryFolder folder;
   const std::string path = folder.write("data.npz", "precious").string();
@@ -72,10 +78,7 @@ TEST(Npz, AFailedWriteLeavesTheOldFile) {
       [&] {
         write_npz(path, {{"x", t}, {"x", t}});
       },
-      "cannot write " + path + ": array \"x\": File already exists");
-  expect_error<UserError>(
-      [&] { write_npz(path, {}); },
-      "cannot write " + path + ": there are no arrays, and libzip writes no empty archive");
+      "cannot write " + path + ": array \"x\": there are two of this name");
   EXPECT_EQ(read_file(path), "precious");
 }
 
@@ -113,8 +116,7 @@ TEST(Npz, LeavesNothingWhereThereIsNoRoom) {
     }
     return std::string("it was written");
   });
-  EXPECT_TRUE(end.report.starts_with("cannot write " + (folder / "data.npz").string() + ": ")) << end.report;
-  EXPECT_TRUE(end.report.ends_with(": File too large")) << end.report;  // between them is what libzip tried
+  EXPECT_EQ(end.report, "cannot write " + (folder / "data.npz").string() + ": array \"x\": File too large");
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
@@ -124,13 +126,12 @@ TEST(Npz, RefusesWhatIsNoArchive) {
   expect_error<UserError>([&] { read_npz(missing); },
                           "cannot open " + missing + ": No such file or directory");
   expect_refused(folder.write("empty.npz", ""),
-                 "this is no readable .npz archive: Not a zip archive\n  hint: the file is empty");
-  expect_refused(
-      folder.write("one.npz", "\x93NUMPY\x01"),
-      "this is no readable .npz archive: Not a zip archive\n  hint: this is one array, an .npy, which "
-      "has no name; numpy.savez(FILE, NAME=ARRAY) writes an .npz");
+                 "this is no zip archive: it has 0 bytes\n  hint: the file is empty");
+  expect_refused(folder.write("one.npz", "\x93NUMPY\x01"),
+                 "this is no zip archive: it has 7 bytes\n  hint: this is one array, an .npy, which "
+                 "has no name; numpy.savez(FILE, NAME=ARRAY) writes an .npz");
   expect_refused(folder.write("text.npz", std::string(100, 'x')),
-                 "this is no readable .npz archive: Not a zip archive");
+                 "this is no zip archive, or it is cut off: the directory at its end is missing");
   write_npz(folder / "data.npz", {{"x", Tensor::of<float>({1, 2})}});
   const std::string whole = read_file(folder / "data.npz");
   for (size_t size = 0; size < whole.size(); size += 5)
@@ -144,7 +145,8 @@ TEST(Npz, RefusesBytesThatDoNotMatchTheirChecksum) {
   const size_t item = bytes.find("shape");
   ASSERT_NE(item, std::string::npos);
   bytes[item + 80] = static_cast<char>(bytes[item + 80] ^ 1);
-  expect_refused(folder.write("bad.npz", bytes), "array \"x\": its bytes cannot be read: CRC error");
+  expect_refused(folder.write("bad.npz", bytes),
+                 "array \"x\": the entry \"x.npy\" of the zip archive is damaged: its checksum does not fit");
 }
 
 TEST(Npz, RefusesEntriesThatAreNoArraysOrHaveOneName) {
@@ -153,11 +155,9 @@ TEST(Npz, RefusesEntriesThatAreNoArraysOrHaveOneName) {
                  "the entry \"readme.txt\" is no .npy file");
   expect_refused(write_zip(folder / "b.npz", {{"x.npy", "hello"}}),
                  "array \"x\": npy: this is no .npy file: it does not start with \\x93NUMPY");
-  std::string twice = read_file(
-      write_zip(folder / "c.npz", {{"x.npy", format_npy(Tensor())}, {"y.npy", format_npy(Tensor())}}));
-  for (size_t at = twice.find("y.npy"); at != std::string::npos; at = twice.find("y.npy"))
-    twice[at] = 'x';
-  expect_refused(folder.write("d.npz", twice), "two arrays have the name \"x\"");
+  expect_refused(
+      write_zip(folder / "c.npz", {{"x.npy", format_npy(Tensor())}, {"x.npy", format_npy(Tensor())}}),
+      "two entries of the zip archive have the name \"x.npy\"");
 }
 
 TEST(Npz, ABombIsRefusedBeforeItIsUnpacked) {
