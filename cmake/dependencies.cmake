@@ -2,11 +2,13 @@
 # tenonConfig.cmake, when a program is linked with it.
 find_package(fmt REQUIRED)
 find_package(ZLIB REQUIRED)
-# LLVM also looks for libedit, which we do without, and where it is installed tries to compile C with it, which fails in a
-# project of C++ alone.
-set(CMAKE_DISABLE_FIND_PACKAGE_LibEdit TRUE)
-find_package(LLVM 19.1 REQUIRED CONFIG)
-unset(CMAKE_DISABLE_FIND_PACKAGE_LibEdit)
+if(TENON_LLVM)
+  # LLVM also looks for libedit, which we do without, and where it is installed tries to compile C with it, which fails in a
+  # project of C++ alone.
+  set(CMAKE_DISABLE_FIND_PACKAGE_LibEdit TRUE)
+  find_package(LLVM 19.1 REQUIRED CONFIG)
+  unset(CMAKE_DISABLE_FIND_PACKAGE_LibEdit)
+endif()
 
 # Debian's packages of re2 and isl have no CMake file.
 function(find_by_hand target variable header library)
