@@ -1,0 +1,31 @@
+#!/bin/bash
+# static_test.sh — the static program does what the ordinary one does, in a file system that holds nothing else.
+#
+# static_test.sh STATIC_TENON TENON; exit status 77 where this user may not change the root.
+set -euo pipefail
+program="$(realpath "$1")"
+ordinary="$(realpath "$2")"
+
+root="$(mktemp -d)"
+trap 'rm -rf "$root"' EXIT
+mkdir "$root/tmp"
+cp "$program" "$root/tenon"
+inside() {
+  env -i PATH="$PATH" unshare -r chroot "$root" /tenon "$@"
+}
+if ! unshare -r chroot / true 2>/dev/null; then
+  echo "unshare and chroot are not allowed here"
+  exit 77
+fi
+
+failures=0
+for command in "--version" "run builtin:attention" "run builtin:resnet_block" "run builtin:cond --engine reference" \
+  "verify builtin:tiny --samples 1" "print builtin:attention --as hlo" "ops softmax"; do
+  read -ra arguments <<<"$command"
+  if ! diff <(TENON_CACHE='' "$ordinary" "${arguments[@]}" 2>&1) <(inside "${arguments[@]}" 2>&1); then
+    echo "static_test.sh: tenon $command prints something else in an empty file system"
+    failures=$((failures + 1))
+  fi
+done
+inside bench builtin:resnet_block --seconds 0 --threads 2 | grep -q '^kernels ' || failures=$((failures + 1))
+((failures == 0))
