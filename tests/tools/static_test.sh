@@ -18,8 +18,20 @@ if ! unshare -r chroot / true 2>/dev/null; then
   exit 77
 fi
 
+# Generated code that calls functions of the C library.
+cat >"$root/calls.tenon" <<'TEXT'
+graph main(%x: f32[64], %z: f32[64], %d: f64[64]) {
+  %a = sin(%x)
+  %b = mod(%x, %z)
+  %c = mod(%d, %d)
+  %h = cast(%d, to=f16)
+  return %a, %b, %c, %h
+}
+TEXT
+
 failures=0
-for command in "--version" "run builtin:attention" "run builtin:resnet_block" "run builtin:cond --engine reference" \
+cd "$root"
+for command in "--version" "run builtin:attention" "run builtin:resnet_block" "run calls.tenon" "run builtin:cond --engine reference" \
   "verify builtin:tiny --samples 1" "print builtin:attention --as hlo" "ops softmax"; do
   read -ra arguments <<<"$command"
   if ! diff <(TENON_CACHE='' "$ordinary" "${arguments[@]}" 2>&1) <(inside "${arguments[@]}" 2>&1); then
