@@ -11,6 +11,7 @@
 
 using namespace tenon;
 using namespace tenon::api;
+using runtime::kMostThreads;
 
 struct tenon_program {
   explicit tenon_program(std::unique_ptr<runtime::Program> compiled)
@@ -104,7 +105,8 @@ class Scratch {
 // One run. What it needs is kept by the thread from call to call, so that nothing is allocated.
 class Run {
  public:
-  Run(const tenon_program& program, const Inputs& inputs, const Outputs& outputs, const runtime::RunOptions& options)
+  Run(const tenon_program& program, const Inputs& inputs, const Outputs& outputs,
+      const runtime::RunOptions& options)
       : program_(program), inputs_(inputs), outputs_(outputs), options_(options) {
     check_counts();
     for (size_t i = 0; i < inputs.size(); ++i)

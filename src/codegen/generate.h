@@ -16,8 +16,8 @@ namespace tenon::codegen {
 // What generates code, with its version: "LLVM 19.1.7".
 std::string describe_generator();
 
-// An object file with one function for each parallel region of a kernel: phase_0, phase_1, …. May run on several
-// threads at once. With a cache, it comes from there where it can.
+// An object file with one function for each parallel region of a kernel: phase_0, phase_1, …. May run on
+// several threads at once. With a cache, it comes from there where it can.
 std::string generate_object(const loops::Kernel& kernel, const Target& target,
                             const std::optional<ObjectCache>& cache = std::nullopt);
 
