@@ -11,6 +11,8 @@ namespace tenon::cli {
 namespace {
 
 using codegen::ObjectCache;
+using compiler::read_tuned;
+using compiler::tuned_file;
 
 std::string count_and_bytes(const ObjectCache::Usage& usage) {
   return fmt::format("{} ({})", format_count(usage.objects, "compiled kernel"),
@@ -20,7 +22,7 @@ std::string count_and_bytes(const ObjectCache::Usage& usage) {
 void show(const ObjectCache& cache) {
   write_output(fmt::format("{}\n{}, at most {}\n{}\n", cache.folder().string(),
                            count_and_bytes(cache.usage()), format_bytes(ObjectCache::kMostBytes),
-                           format_count(read_tuned(*tuned_file()).size(), "tuned choice")));
+                           format_count(read_tuned(*tuned_file(cache)).size(), "tuned choice")));
 }
 
 // The file is ours by its name: tenon tune would write over it.
@@ -34,7 +36,7 @@ size_t remove_tuned(const std::filesystem::path& file) {
 
 void clear(const ObjectCache& cache) {
   const ObjectCache::Usage removed = cache.clear();
-  const size_t choices = remove_tuned(*tuned_file());
+  const size_t choices = remove_tuned(*tuned_file(cache));
   write_output(
       fmt::format("removed {} and {}\n", count_and_bytes(removed), format_count(choices, "tuned choice")));
 }
