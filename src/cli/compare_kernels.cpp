@@ -64,7 +64,7 @@ std::string compare_kernels(const Kernel& before, const Kernel& after,
   const double worst = worst_error(after, interpret(after, inputs, sizes), expected);
   const bool compiled = can_compile(after);
   if (compiled)  // which rounds as the machine does, so that by how much it is off says nothing
-    worst_error(after, run_compiled(after, inputs, sizes), expected);
+    worst_error(after, run_compiled(after, inputs, sizes, this_machine()), expected);
   return fmt::format("Both compute the same{}{}.\n", compiled ? ", also compiled" : "",
                      worst == 0 ? "" : fmt::format(", up to rounding: off by {:.1e} at most", worst));
 }

@@ -5,7 +5,8 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/pass_names.h"
-#include "passes/pipeline.h"
+#include "compiler/fuse_graph.h"
+#include "passes/target_pipeline.h"
 #include "rewrite/rules/rules.h"
 
 namespace tenon::cli {
@@ -20,32 +21,69 @@ std::string rule_and_numerics(const PatternRewrite& rewrite) {
   return fmt::format("{} ({})", formula_of(rewrite), name(rewrite.numerics));
 }
 
-std::string text_of(const Pass& pass) {
-  return fmt::format("{:<22} {}\n{:<22} {}\n", pass.name, pass.doc, "", pass.why_here);
+// A row of one of the three tables.
+struct Row {
+  std::string_view table, name, doc, condition, why_here;
+  std::shared_ptr<const PatternRewrite> rewrite = nullptr;
+};
+
+std::vector<Row> all_rows() {
+  std::vector<Row> rows;
+  for (const Pass& pass : portable_pipeline())
+    rows.push_back({"portable", pass.name, pass.doc, "", pass.why_here, pass.rewrite});
+  for (const TargetPass& pass : target_passes())
+    rows.push_back({"target", pass.name, pass.doc, pass.condition, pass.why_here});
+  for (const compiler::KernelGraphPass& pass : compiler::FusedGraph::passes())
+    rows.push_back({"kernel graph", pass.name, pass.doc, pass.condition, pass.why_here});
+  return rows;
 }
 
-Json as_json(const Pass& pass) {
-  return {{"name", pass.name}, {"doc", pass.doc}, {"why_here", pass.why_here}};
+std::string heading_of(std::string_view table) {
+  if (table == "portable")
+    return "portable passes: what tenon optimize runs, until nothing changes\n";
+  return table == "target"
+             ? "\ntarget passes: graph rewrites for this machine, numerics and precision, once\n"
+             : "\nkernel graph passes: layouts, packing and fusion of the lowered graph, once\n";
+}
+
+std::string text_of(const Row& row) {
+  return fmt::format("{:<22} {}\n{:<22} {}\n", row.name, row.doc, "", row.why_here) +
+         (row.condition.empty() ? "" : fmt::format("{:<22} if: {}\n", "", row.condition));
+}
+
+Json as_json(const Row& row) {
+  Json json = {{"table", row.table}, {"name", row.name}, {"doc", row.doc}, {"why_here", row.why_here}};
+  if (!row.condition.empty())
+    json["condition"] = row.condition;
+  return json;
 }
 
 void list_passes(const std::string& json) {
   std::string text;
+  std::string_view table;
   Json passes = Json::array();
-  for (const Pass& pass : portable_pipeline()) {
-    text += text_of(pass);
-    passes.push_back(as_json(pass));
+  for (const Row& row : all_rows()) {
+    if (row.table != table)
+      text += heading_of(row.table);
+    table = row.table;
+    text += text_of(row);
+    passes.push_back(as_json(row));
   }
   write_results(text, json, {{"passes", passes}});
 }
 
 void tell_about_pass(const std::string& wanted, const std::string& json) {
-  for (const Pass& pass : portable_pipeline())
-    if (pass.name == wanted)
-      return write_results(
-          text_of(pass) +
-              (pass.rewrite ? fmt::format("{:<22} {}\n", "", rule_and_numerics(*pass.rewrite)) : ""),
-          json, {{"passes", Json::array({as_json(pass)})}});
-  throw no_pass(wanted);
+  std::string text;
+  Json passes = Json::array();
+  for (const Row& row : all_rows())
+    if (row.name == wanted) {
+      text +=
+          text_of(row) + (row.rewrite ? fmt::format("{:<22} {}\n", "", rule_and_numerics(*row.rewrite)) : "");
+      passes.push_back(as_json(row));
+    }
+  if (passes.empty())
+    throw no_pass(wanted);
+  write_results(text, json, {{"passes", passes}});
 }
 
 Json as_json(std::string_view subject, const Rule& rule) {

@@ -11,6 +11,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "compiler/print_program.h"
+#include "compiler/target_graph.h"
 #include "frontends/builtin/builtin.h"
 #include "verify/sample_inputs.h"
 #include "views/views.h"
@@ -96,6 +97,10 @@ void print_model(const Options& options) {
     graph = differentiate(*graph);
   else if (options.stage != "imported")
     optimize_model(*graph);
+  if (options.stage == "target") {
+    Journal journal;
+    graph = compiler::make_target_graph(*graph, api::default_context(), journal);
+  }
   if (!options.file.empty() && options.as == "tenon" && !options.is_compiled())
     return save(*graph, options.file);
   const std::string text = show(*graph, options);
@@ -117,9 +122,10 @@ void add_print(CLI::App& program) {
     list += fmt::format("  {:<12} {}\n", view.name, view.doc);
   }
   add_choice(*command, "--as", options->as, "the form to show it in", names)->option_text("FORM");
-  add_choice(*command, "--stage", options->stage,
-             "the model as read, with its gradients, optimised, or compiled for this machine",
-             {"imported", "gradient", "optimised", "fusion", "kernels", "program"});
+  add_choice(
+      *command, "--stage", options->stage,
+      "the model as read, with its gradients, optimised, rewritten for this machine, or compiled for it",
+      {"imported", "gradient", "optimised", "target", "fusion", "kernels", "program"});
   offer_files(command
                   ->add_option("-o,--output", options->file,
                                "writes it to this file; of the form tenon, it reads back")

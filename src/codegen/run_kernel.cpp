@@ -39,11 +39,10 @@ bool can_compile(const loops::Kernel& kernel) {
 }
 
 std::vector<Tensor> run_compiled(const loops::Kernel& kernel, const std::vector<Tensor>& inputs,
-                                 const std::map<std::string, int64_t>& sizes) {
+                                 const std::map<std::string, int64_t>& sizes, const Target& target) {
   const std::vector<loops::ParallelRegion> regions = loops::parallel_regions_of(kernel);
   Jit jit;
-  const std::vector<KernelFunction> functions =
-      jit.load(generate_object(kernel, this_machine()), regions.size());
+  const std::vector<KernelFunction> functions = jit.load(generate_object(kernel, target), regions.size());
   std::vector<std::byte*> buffers;
   for (const Tensor& input : inputs)
     buffers.push_back(const_cast<std::byte*>(input.bytes().data()));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "loops/kernel.h"
+#include "target/target.h"
 #include "tensor/tensor.h"
 
 namespace tenon::codegen {
@@ -13,6 +14,6 @@ bool can_compile(const loops::Kernel& kernel);
 // kernel are. What the kernel does wrong is the user's fault where it is noticed; an index outside its buffer
 // is not.
 std::vector<Tensor> run_compiled(const loops::Kernel& kernel, const std::vector<Tensor>& inputs,
-                                 const std::map<std::string, int64_t>& sizes);
+                                 const std::map<std::string, int64_t>& sizes, const Target& target);
 
 }  // namespace tenon::codegen

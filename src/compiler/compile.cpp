@@ -49,7 +49,6 @@ using runtime::Slot;
 using runtime::Step;
 using schedule::build_nest;
 using schedule::build_overlapped_tiles;
-using schedule::ChoiceCircumstances;
 using schedule::unscheduled_nest;
 
 namespace {
@@ -90,8 +89,12 @@ class Compiler {
     std::set<std::string> kept;
     for (Value output : graph_->outputs())
       kept.insert(lowered.names.at(output.data()));
-    fused_.emplace(std::move(lowered), std::move(kept), context_.fuse, context_.tuning,
-                   ChoiceCircumstances{context_.target, target_.cores, context_.numerics});
+    fused_.emplace(std::move(lowered), std::move(kept),
+                   KernelGraphContext{.target = context_.target,
+                                      .threads = target_.cores,
+                                      .numerics = context_.numerics,
+                                      .fuse = context_.fuse,
+                                      .tuning = context_.tuning});
   }
 
   std::vector<Kernel> kernels() {

@@ -26,6 +26,7 @@ using lowering::Stage;
 using schedule::bf16x3_matmul;
 using schedule::ChoiceCircumstances;
 using schedule::choose_layouts;
+using schedule::look_up_tuned_contractions;
 using schedule::pack_a;
 using schedule::pack_b;
 
@@ -70,45 +71,90 @@ bool draws(const Node& node) {
 
 }  // namespace
 
-FusedGraph::FusedGraph(LoweredGraph lowered, std::set<std::string> kept, bool fuse,
-                       const ContractionChoices& choices, const ChoiceCircumstances& circumstances)
+const std::vector<KernelGraphPass>& FusedGraph::passes() {
+  using Context = KernelGraphContext;
+  constexpr auto fuses = [](const Context& context) { return context.fuse; };
+  static const std::vector<KernelGraphPass> table = {
+      {"pack-b", "packs constant operands of products for the microkernel", "without fusion",
+       [](const Context& context) { return !context.fuse; },
+       [](FusedGraph& graph, const Context& context) { pack_b(graph.lowered_, context.target); },
+       "first: nothing is inlined into nodes that stay apart"},
+      {"group-by-node", "makes a kernel of each node, which says what fusion saves", "",
+       [](const Context&) { return true; },
+       [](FusedGraph& graph, const Context& context) { graph.group_by_node(context.target); },
+       "before fusion, on the nodes as they were lowered"},
+      {"inline-producers", "computes elements where they are read, where that costs less than storing them",
+       "fusion", fuses, [](FusedGraph& graph, const Context& context) { graph.inline_items(context.target); },
+       "before contractions are looked up: prologues are part of them"},
+      {"look-up-tuning", "gives contractions the plans that tuning found", "fusion", fuses,
+       [](FusedGraph& graph, const Context& context) {
+         look_up_tuned_contractions(graph.lowered_, context.tuning,
+                                    {context.target, context.threads, context.numerics});
+       },
+       "before anything is chosen for contractions"},
+      {"choose-layouts", "puts channels last around convolutions, pads images and chooses Winograd", "fusion",
+       fuses,
+       [](FusedGraph& graph, const Context& context) {
+         choose_layouts(graph.lowered_, graph.kept_, context.numerics, context.target);
+       },
+       "before packing, which reads operands in their final layout"},
+      {"pack-b", "packs constant operands of products for the microkernel", "fusion", fuses,
+       [](FusedGraph& graph, const Context& context) { pack_b(graph.lowered_, context.target); },
+       "after layouts: Winograd has packed its weights by then"},
+      {"bf16x3-matmul", "splits f32 products into products of bf16 where tuning chose it",
+       "fusion, numerics default or fast",
+       [](const Context& context) { return context.fuse && context.numerics != NumericsBudget::Strict; },
+       [](FusedGraph& graph, const Context& context) { bf16x3_matmul(graph.lowered_, context.target); },
+       "after pack-b, whose panels it splits"},
+      {"pack-a", "packs the other operand where the microkernel loads several rows at once", "fusion", fuses,
+       [](FusedGraph& graph, const Context& context) { pack_a(graph.lowered_, context.target); },
+       "after pack-b: only products with packed weights"},
+      {"fuse", "decides which nodes become one kernel", "fusion", fuses,
+       [](FusedGraph& graph, const Context& context) { graph.group(context.target); },
+       "after packing, whose copies fuse with what makes their elements"},
+      {"order", "orders kernels so that less memory is alive at once", "fusion", fuses,
+       [](FusedGraph& graph, const Context&) {
+         order_groups(graph.groups_, graph.lowered_.items, graph.lowered_.buffers, graph.views());
+       },
+       "after fusion: fused values need no memory"},
+      {"overlapped-tiling", "runs consecutive kernels tile by tile where what they exchange leaves the cache",
+       "fusion", fuses,
+       [](FusedGraph& graph, const Context& context) {
+         overlapped_tiling(graph.groups_, graph.lowered_.items, graph.lowered_.buffers, graph.kept_,
+                           context.target, context.threads);
+       },
+       "last: over kernels that run one after the other"},
+  };
+  return table;
+}
+
+FusedGraph::FusedGraph(LoweredGraph lowered, std::set<std::string> kept, const KernelGraphContext& context)
     : lowered_(std::move(lowered)), kept_(std::move(kept)) {
-  const Target& target = circumstances.target;
-  if (!fuse)
-    pack_b(lowered_, target);
-  note_sizes();
-  note_draws();
-  group_by_node(target);
-  find_readers();
-  for (size_t i = 0; i < groups_.size(); ++i)
-    if (const std::vector<Stage> stages = stages_of(i); !stages.empty())
-      costs_before_.push_back(cost_of(stages, needed_outside(i), lowered_.buffers));
-  if (!fuse)
-    return;
-  inline_items(kept_, target);
-  look_up_tuned_contractions(lowered_, choices, circumstances);
-  choose_layouts(lowered_, kept_, circumstances.numerics, target);
-  pack_b(lowered_, target);
-  if (circumstances.numerics != NumericsBudget::Strict)
-    bf16x3_matmul(lowered_, target);
-  pack_a(lowered_, target);
-  note_sizes();
-  note_draws();
-  Grouping grouping = group_items(lowered_.items, kept_, target);
-  groups_ = std::move(grouping.groups);
-  missed_ = std::move(grouping.missed);
-  order_groups(groups_, lowered_.items, lowered_.buffers, views());
-  overlapped_tiling(groups_, lowered_.items, lowered_.buffers, kept_, target, circumstances.threads);
+  for (const KernelGraphPass& pass : passes())
+    if (pass.applies(context))
+      pass.run(*this, context);
   find_readers();
 }
 
+void FusedGraph::note_dependences() {
+  note_sizes();
+  note_draws();
+}
+
+void FusedGraph::group(const Target& target) {
+  note_dependences();
+  Grouping grouping = group_items(lowered_.items, kept_, target);
+  groups_ = std::move(grouping.groups);
+  missed_ = std::move(grouping.missed);
+}
+
 // Items that are no stages keep what they stand for while others go.
-void FusedGraph::inline_items(const std::set<std::string>& kept, const Target& target) {
+void FusedGraph::inline_items(const Target& target) {
   std::map<std::string, size_t> opaque_by_write;
   for (const auto& [item, opaque] : lowered_.opaque)
     opaque_by_write.emplace(*lowered_.items[item].writes.begin(), item);
   const std::map<size_t, Opaque> before = std::move(lowered_.opaque);
-  lowered_.items = inline_stages(std::move(lowered_.items), kept, target);
+  lowered_.items = inline_stages(std::move(lowered_.items), kept_, target);
   lowered_.opaque.clear();
   for (size_t i = 0; i < lowered_.items.size(); ++i)
     if (!lowered_.items[i].stage)
@@ -117,6 +163,7 @@ void FusedGraph::inline_items(const std::set<std::string>& kept, const Target& t
 
 // The stages of a node come one after the other, and the last writes its result.
 void FusedGraph::group_by_node(const Target& target) {
+  note_dependences();
   std::set<std::string> outside;
   for (const auto& [name, value] : lowered_.values)
     outside.insert(name);
@@ -135,6 +182,10 @@ void FusedGraph::group_by_node(const Target& target) {
     }
     first = i + 1;
   }
+  find_readers();
+  for (size_t i = 0; i < groups_.size(); ++i)
+    if (const std::vector<Stage> stages = stages_of(i); !stages.empty())
+      costs_before_.push_back(cost_of(stages, needed_outside(i), lowered_.buffers));
 }
 
 // Where only running tells a size, steps that need it come after the first that knows it.

@@ -7,11 +7,33 @@
 
 namespace tenon::compiler {
 
+class FusedGraph;
+
+// What passes over the lowered graph depend on besides it.
+struct KernelGraphContext {
+  const Target& target;
+  int threads;
+  NumericsBudget numerics;
+  bool fuse;
+  const lowering::ContractionChoices& tuning;
+};
+
+// A row of the third table of passes, after the portable and the target pipeline.
+struct KernelGraphPass {
+  std::string_view name, doc;
+  std::string_view condition;  // of the context, for people; empty where the pass always runs
+  bool (*applies)(const KernelGraphContext&);
+  void (*run)(FusedGraph&, const KernelGraphContext&);
+  std::string_view why_here;
+};
+
 class FusedGraph {
  public:
-  // `kept` is what the caller gets. Without `fuse`, each node is a kernel, for which nothing is chosen.
-  FusedGraph(lowering::LoweredGraph lowered, std::set<std::string> kept, bool fuse,
-             const lowering::ContractionChoices& choices, const schedule::ChoiceCircumstances& circumstances);
+  // In their order. Each runs at most once.
+  static const std::vector<KernelGraphPass>& passes();
+
+  // `kept` is what the caller gets.
+  FusedGraph(lowering::LoweredGraph lowered, std::set<std::string> kept, const KernelGraphContext& context);
 
   const lowering::LoweredGraph& lowered() const {
     return lowered_;
@@ -31,9 +53,12 @@ class FusedGraph {
   bool is_read(const std::string& buffer) const;
 
  private:
-  void inline_items(const std::set<std::string>& kept, const Target& target);
+  void inline_items(const Target& target);
   void group_by_node(const Target& target);
+  void group(const Target& target);
   void find_readers();
+  // What items must wait for though they do not read it.
+  void note_dependences();
   void note_sizes();
   void note_draws();
   std::map<std::string, std::string> views() const;  // buffers that are others under another shape

@@ -81,9 +81,9 @@ struct CeilingMeter::Kernels {
   std::vector<float> from, to;
 };
 
-CeilingMeter::CeilingMeter(int threads)
-    : threads_(threads), kernels_(std::make_unique<Kernels>(this_machine())) {
-  const Caches& caches = this_machine().caches;
+CeilingMeter::CeilingMeter(const Target& target, int threads)
+    : target_(target), threads_(threads), kernels_(std::make_unique<Kernels>(target)) {
+  const Caches& caches = target.caches;
   ceilings_.bandwidths = {{"L1", caches.level1_data * threads, 0},
                           {"L2", caches.level2 * threads, 0},
                           {"memory", std::numeric_limits<int64_t>::max(), 0}};
@@ -109,7 +109,7 @@ double CeilingMeter::rate(const std::function<void(int64_t thread)>& work) const
 }
 
 double CeilingMeter::measure_flops() const {
-  const int64_t sums = count_sums(this_machine()) * count_lanes(this_machine());
+  const int64_t sums = count_sums(target_) * count_lanes(target_);
   const double rate_of_all = rate([&](int64_t) {
     float factor = 0;
     std::vector<float> result(static_cast<size_t>(sums));

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "target/target.h"
+
 namespace tenon {
 
 struct Ceilings {
@@ -26,10 +28,10 @@ struct Ceilings {
   double bandwidth_for(double among) const;
 };
 
-// Measures them for a number of threads, with kernels that are generated for this machine.
+// Measures them for a number of threads, with kernels generated for the target, which must be this machine.
 class CeilingMeter {
  public:
-  explicit CeilingMeter(int threads);
+  CeilingMeter(const Target& target, int threads);
   ~CeilingMeter();
 
   // Takes some tenths of a second. The best that any call saw counts: others may use the machine, too.
@@ -45,6 +47,7 @@ class CeilingMeter {
   double measure_copies(int64_t capacity) const;
   double measure_dispatch() const;
 
+  Target target_;
   int threads_;
   std::unique_ptr<Kernels> kernels_;
   Ceilings ceilings_;

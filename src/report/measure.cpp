@@ -44,8 +44,13 @@ double seconds_between(Clock::time_point start, Clock::time_point end) {
 
 class Meter {
  public:
-  Meter(const Program& program, const FusionReport& fusion, const Data& inputs, const MeasureOptions& options)
-      : program_(program), fusion_(fusion), inputs_(inputs), options_(options), meter_(options.threads) {
+  Meter(const Program& program, const FusionReport& fusion, const Data& inputs, const Target& target,
+        const MeasureOptions& options)
+      : program_(program),
+        fusion_(fusion),
+        inputs_(inputs),
+        options_(options),
+        meter_(target, options.threads) {
     result_.threads = options.threads;
     result_.whole.name = "the whole run";
   }
@@ -236,8 +241,8 @@ double Measurement::outside_steps() const {
 }
 
 Measurement measure(const Program& program, const FusionReport& fusion, const Data& inputs,
-                    const MeasureOptions& options) {
-  return Meter(program, fusion, inputs, options).run();
+                    const Target& target, const MeasureOptions& options) {
+  return Meter(program, fusion, inputs, target, options).run();
 }
 
 }  // namespace tenon

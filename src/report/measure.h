@@ -67,6 +67,6 @@ struct MeasureOptions {
 };
 
 Measurement measure(const runtime::Program& program, const compiler::FusionReport& fusion, const Data& inputs,
-                    const MeasureOptions& options);
+                    const Target& target, const MeasureOptions& options);
 
 }  // namespace tenon

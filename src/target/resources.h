@@ -28,6 +28,9 @@ std::optional<int64_t> read_core_limit(const std::filesystem::path& root, std::s
 // The processors on which this thread may run, in order; never none.
 std::vector<int> allowed_processors();
 
+// How many cores this process may use: those it may run on, or fewer where its control groups limit its time.
+int available_cores();
+
 // Asks Linux for leave to use tiles of matrices (AMX), which holds for all threads; false where it says no.
 bool ask_for_tiles();
 

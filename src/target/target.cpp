@@ -29,18 +29,25 @@ std::string read_text(const char* path) {
 }
 
 Target read_target() {
-  const std::vector<int> processors = allowed_processors();
-  const int64_t limit = read_core_limit("/sys/fs/cgroup", read_text("/proc/self/cgroup")).value_or(INT64_MAX);
   Target target = parse_processor(kArchitecture, read_text("/proc/cpuinfo"));
-  target.caches =
-      read_caches(fmt::format("/sys/devices/system/cpu/cpu{}", processors.front()), library_caches());
-  target.cores = static_cast<int>(std::min(std::ssize(processors), limit));
+  target.caches = read_caches(fmt::format("/sys/devices/system/cpu/cpu{}", allowed_processors().front()),
+                              library_caches());
+  target.cores = available_cores();
   if (target.matrix_tiles && !ask_for_tiles())
     forbid_tiles(target);
   return target;
 }
 
 }  // namespace
+
+int available_cores() {
+  static const int cores = [] {
+    const int64_t limit =
+        read_core_limit("/sys/fs/cgroup", read_text("/proc/self/cgroup")).value_or(INT64_MAX);
+    return static_cast<int>(std::min(std::ssize(allowed_processors()), limit));
+  }();
+  return cores;
+}
 
 const Target& this_machine() {
   static const Target target = read_target();

@@ -31,7 +31,8 @@ TEST(RunCompiled, StreamsToAnyPlace) {
   }}
 }})",
                     first));
-    const std::vector<Tensor> got = run_compiled(kernel, {x}, {}), wanted = loops::interpret(kernel, {x});
+    const std::vector<Tensor> got = run_compiled(kernel, {x}, {}, this_machine()),
+                              wanted = loops::interpret(kernel, {x});
     for (size_t i = 0; i < wanted.size(); ++i)
       EXPECT_EQ(widen<double>(got[i]), widen<double>(wanted[i])) << "output " << i << " from " << first;
   }
@@ -54,7 +55,7 @@ TEST(RunCompiled, FetchesFromAnyPlace) {
     prefetch x[i+1,0]
   }
 })");
-  EXPECT_EQ(widen<double>(run_compiled(kernel, {x}, {}).front()),
+  EXPECT_EQ(widen<double>(run_compiled(kernel, {x}, {}, this_machine()).front()),
             widen<double>(loops::interpret(kernel, {x}).front()));
 }
 
@@ -81,7 +82,7 @@ TEST(RunCompiled, MultipliesBytes) {
   }}
 }})",
                     lanes, lanes));
-    const std::vector<Tensor> got = run_compiled(kernel, {a, b}, {}),
+    const std::vector<Tensor> got = run_compiled(kernel, {a, b}, {}, this_machine()),
                               wanted = loops::interpret(kernel, {a, b});
     for (size_t i = 0; i < wanted.size(); ++i)
       EXPECT_EQ(widen<double>(got[i]), widen<double>(wanted[i]))
@@ -108,7 +109,8 @@ void expect_interpreted(const std::string& text, const std::vector<Tensor>& inpu
   SCOPED_TRACE(text);
   const loops::Kernel kernel = loops::parse_checked_kernel(text);
   EXPECT_EQ(loops::print(kernel), text + "\n");
-  const std::vector<Tensor> got = run_compiled(kernel, inputs, {}), wanted = loops::interpret(kernel, inputs);
+  const std::vector<Tensor> got = run_compiled(kernel, inputs, {}, this_machine()),
+                            wanted = loops::interpret(kernel, inputs);
   for (size_t i = 0; i < wanted.size(); ++i)
     EXPECT_EQ(widen<double>(got[i]), widen<double>(wanted[i])) << "output " << i;
 }
@@ -294,7 +296,7 @@ TEST(RunCompiled, JoinsBytes) {
     y[2,i] = pack_i8x4(i32(x[0,3]), i32(x[1,4]), i32(x[2,5]), i32(x[3,6]) - 300)
   }
 })");
-  EXPECT_EQ(widen<double>(run_compiled(kernel, {x}, {}).front()),
+  EXPECT_EQ(widen<double>(run_compiled(kernel, {x}, {}, this_machine()).front()),
             widen<double>(loops::interpret(kernel, {x}).front()));
 }
 
@@ -341,7 +343,7 @@ TEST(RunCompiled, UsesScratchMemoryAgainInEveryTurn) {
   Tensor x(DType::F32, {4, 5000});
   for (float& value : x.mutable_data<float>())
     value = 1;
-  EXPECT_EQ(widen<double>(run_compiled(kernel, {x}, {{"n", 5000}}).front()),
+  EXPECT_EQ(widen<double>(run_compiled(kernel, {x}, {{"n", 5000}}, this_machine()).front()),
             (std::vector<double>{10000, 10000, 10000, 10000}));
 }
 

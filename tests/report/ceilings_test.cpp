@@ -14,7 +14,7 @@ TEST(Ceilings, BytesComeFromTheLevelThatHoldsThem) {
 }
 
 TEST(CeilingMeter, MeasuresEveryLevel) {
-  CeilingMeter meter(2);
+  CeilingMeter meter(this_machine(), 2);
   meter.measure();
   const Ceilings ceilings = meter.ceilings();
   EXPECT_GT(ceilings.flops_per_second, 1e6);
@@ -28,7 +28,7 @@ TEST(CeilingMeter, MeasuresEveryLevel) {
 }
 
 TEST(CeilingMeter, TheBestOfAllCallsCounts) {
-  CeilingMeter meter(1);
+  CeilingMeter meter(this_machine(), 1);
   meter.measure();
   const Ceilings first = meter.ceilings();
   meter.measure();

@@ -41,7 +41,7 @@ void show_chain(Screen& screen) {
   const std::vector<Contender> contenders = measure_beside_unfused(*graph, *graph);
   screen.excerpt(table_of_all(contenders));
   screen.subheading("On this machine's roofline, which was measured just now:");
-  CeilingMeter meter(this_machine().cores);
+  CeilingMeter meter(this_machine(), this_machine().cores);
   meter.measure();
   double bytes = 0, operations = 0;
   for (const FusedKernel& kernel : fusion_of(*graph, api::default_context()).after) {

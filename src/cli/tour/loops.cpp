@@ -44,7 +44,7 @@ constexpr std::string_view kMatvec = R"(kernel matvec(a: f32[100,100], b: f32[10
 double seconds_of(const Kernel& kernel) {
   const std::map<std::string, int64_t> sizes = {{"n", 768}, {"m", 768}, {"l", 768}};
   const std::vector<Tensor> inputs = make_up_inputs(kernel, sizes);
-  return milliseconds_of([&] { run_compiled(kernel, inputs, sizes); }) / 1000;
+  return milliseconds_of([&] { run_compiled(kernel, inputs, sizes, this_machine()); }) / 1000;
 }
 
 }  // namespace

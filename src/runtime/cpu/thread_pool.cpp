@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "target/target.h"
+#include "target/resources.h"
 
 namespace tenon::runtime {
 namespace {
@@ -100,7 +100,7 @@ void ThreadPool::Failure::rethrow() const {
 
 ThreadPool::ThreadPool(int threads, std::chrono::nanoseconds spin, Prepared)
     : size_(checked_size(threads)),
-      spin_(threads <= this_machine().cores ? spin : std::chrono::nanoseconds(0)),
+      spin_(threads <= available_cores() ? spin : std::chrono::nanoseconds(0)),
       slots_(std::make_unique<Slot[]>(static_cast<size_t>(threads))) {}
 
 // Delegates, so that the destructor stops the threads that did start when one cannot.
