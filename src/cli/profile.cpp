@@ -61,7 +61,8 @@ void profile(const Options& options) {
   MeasureOptions how = options.measure;
   how.listener = listener_for(progress);
   const auto run = [&](const Data& data) {
-    return run_compiled([&] { return measure(*compiled.program, compiled.fusion, data, this_machine(), how); });
+    return run_compiled(
+        [&] { return measure(*compiled.program, compiled.fusion, data, this_machine(), how); });
   };
   const Measurement measurement = inputs ? run(*inputs) : with_made_up_inputs(*as_read, run);
   progress.reset();

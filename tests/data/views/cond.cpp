@@ -43,9 +43,7 @@ std::unique_ptr<tenon::Graph> trace_cond([[maybe_unused]] const tenon::LiteralTa
   std::vector<std::unique_ptr<Graph>> regions;
   regions.push_back(std::move(then_region));
   regions.push_back(std::move(else_region));
-  const Value v7 =
-      graph.create("if", {{"condition", v2}, {"inputs", std::vector<Value>{x}}}, {}, std::move(regions))
-          ->result();
+  const Value v7 = graph.create("if", {{"condition", v2}, {"inputs", std::vector<Value>{x}}}, {}, std::move(regions))->result();
   graph.set_outputs({v7}, {"output"});
   return traced;
 }
