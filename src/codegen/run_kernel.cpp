@@ -24,7 +24,7 @@ bool can_compile(const std::vector<loops::Statement>& body) {
 int64_t evaluated(const Dim& dim, const std::map<std::string, int64_t>& sizes) {
   const std::optional<int64_t> value = dim.evaluate(sizes);
   if (!value)
-    throw user_error("nothing says what {} is", dim);
+    throw user_error("size {} is unbound", dim);
   return *value;
 }
 

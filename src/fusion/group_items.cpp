@@ -166,7 +166,8 @@ class Grouper {
                                                      is_kernel(maker->second)) {
           const auto obstacle = obstacles_.find({i, maker->second});
           missed.push_back(
-              {buffer, i, obstacle == obstacles_.end() ? "it is part of another kernel" : obstacle->second});
+              {buffer, i,
+               obstacle == obstacles_.end() ? "it was fused into another kernel" : obstacle->second});
         }
     return missed;
   }
@@ -330,24 +331,25 @@ class Grouper {
   std::optional<std::string> obstacle_to(size_t item, size_t group) const {
     const Group& all = groups_[group];
     if (static_cast<int64_t>(all.items.size()) >= kMostStages)
-      return "the kernel has as many parts as one may have";
+      return fmt::format("kernel reached the limit of {} fused stages", kMostStages);
     if (would_wait_for_itself(item, group))
-      return "what it also reads is made of this kernel's results";
+      return "another of its operands depends on this kernel: a cycle";
     if (all.pattern != Pattern::Rows && parts_within(item, group) > kLargestFormula)
-      return "its formula would be too large";
+      return "the fused expression would be too large";
     const Definition &own = definition(item), &first = definition(all.items.front());
     switch (all.pattern) {
       case Pattern::Contract:
-        return own.reduces() ? "both sum, over elements of their own" : obstacle_in_turns(item, group);
+        return own.reduces() ? "both are reductions over different axes" : obstacle_in_turns(item, group);
       case Pattern::FusedAttention:
-        return own.reduces() ? "both sum, over elements of their own" : obstacle_after_attention(item, group);
+        return own.reduces() ? "both are reductions over different axes"
+                             : obstacle_after_attention(item, group);
       case Pattern::Map:
         if (!own.reduces())
           return obstacle_in_turns(item, group);
         return obstacle_in_rows(item, group, own.axes.size(), first);
       case Pattern::Rows:
         if (own.reduces() && own.axes.size() != static_cast<size_t>(all.rows))
-          return "it does not reduce as many axes";
+          return "it reduces a different number of axes";
         return obstacle_in_rows(item, group, static_cast<size_t>(all.rows), own);
     }
     return std::nullopt;
@@ -357,7 +359,7 @@ class Grouper {
   std::optional<std::string> obstacle_after_attention(size_t item, size_t group) const {
     if (permuted_like(results_of_attention_.at(group), definition(item)))
       return std::nullopt;
-    return "it does not read element by element what the kernel makes";
+    return "it is not pointwise in the output of attention";
   }
 
   // All stages in the same iterations.
@@ -365,9 +367,10 @@ class Grouper {
     const std::vector<Dim> sizes = sizes_of(definition(item).axes),
                            others = sizes_of(definition(groups_[group].items.front()).axes);
     if (sizes != others)
-      return fmt::format("its loops are [{}], not [{}]", fmt::join(sizes, ","), fmt::join(others, ","));
+      return fmt::format("its iteration space is [{}], not [{}]", fmt::join(sizes, ","),
+                         fmt::join(others, ","));
     if (!reads_rows(item, group, sizes.size()))
-      return "it reads elements that other iterations make";
+      return "it reads elements computed in other iterations";
     return std::nullopt;
   }
 
@@ -386,7 +389,7 @@ class Grouper {
       for (size_t each : groups_[group].items)
         same = same && starts_with(sizes_of(definition(each).axes), sizes);
     if (!same)
-      return fmt::format("its rows are not those of [{}]", fmt::join(others, ","));
+      return fmt::format("its rows differ from those of [{}]", fmt::join(others, ","));
     if (!reads_rows(item, group, rows))
       return "it reads elements of other rows";
     return obstacle_to_rows(longest, rows);
@@ -425,13 +428,13 @@ class Grouper {
     const int64_t bytes =
         product(sizes, rows).constant().value_or(0) * info(stage.results.front().dtype).bytes;
     if (bytes > kLargestRow)
-      return fmt::format("a row takes {} KiB, and would not stay in cache", bytes >> 10);
+      return fmt::format("a row takes {} KiB and would not stay in cache", bytes >> 10);
     Dim count = 1;
     for (size_t i = 0; i < rows; ++i)
       count = count * sizes[i];
     if (count.constant().value_or(kLeastRows) < kLeastRows &&
         product(sizes, 0).constant().value_or(0) > kLargestSingleRow)
-      return fmt::format("there are too few rows for many threads: {}", count);
+      return fmt::format("too few rows to parallelise: {}", count);
     return std::nullopt;
   }
 

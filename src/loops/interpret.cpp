@@ -315,7 +315,7 @@ class Interpreter {
   int64_t value_of(const Dim& dim) const {
     const std::optional<int64_t> value = dim.evaluate(variables_);
     if (!value)
-      throw user_error("kernel {}: nothing says what {} is", kernel_.name, dim);
+      throw user_error("kernel {}: size {} is unbound", kernel_.name, dim);
     return *value;
   }
 

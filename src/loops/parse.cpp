@@ -449,7 +449,7 @@ class Parser : private Scanner {
   Scalar settled(const Scalar& scalar, std::optional<DType> expected) {
     if (scalar.kind() == Scalar::Kind::Number && scalar.dtype() == kBare) {
       if (!expected)
-        fail("nothing says of which dtype a number is; write i32(1), say");
+        fail("the dtype of a number is ambiguous; write i32(1), say");
       return number(*expected, scalar.value());
     }
     if (scalar.kind() != Scalar::Kind::Apply || scalar.function() == Function::Cast)

@@ -219,7 +219,7 @@ Transformed unroll(const Kernel& kernel, const std::string& loop, std::optional<
     Loop main = at.loop();
     const Dim iterations = count_turns(main);
     if (!times && !iterations.is_constant())
-      throw declined("loop {} has {} iterations, of which nobody knows how many that is", loop, iterations);
+      throw declined("loop {} has {} iterations, which is no constant", loop, iterations);
     const int64_t count = times ? *times : std::max<int64_t>(*iterations.constant(), 0);
     if (count > kMostCopies)
       throw declined("loop {} would be written out {} times, and {} is the most", loop, count, kMostCopies);
@@ -294,8 +294,7 @@ Transformed skew(const Kernel& kernel, const std::string& outer, const std::stri
     for_each_statement(loop.body, [&](Statement& statement) {
       if (const auto* within = std::get_if<Loop>(&statement);
           within != nullptr && within->begin.lower_bound().value_or(-1) < 0)
-        throw declined("loop {} would begin at {}, and nothing says that this is 0 or more", within->variable,
-                       within->begin);
+        throw declined("loop {} would begin at {}, which may be negative", within->variable, within->begin);
     });
   });
 }

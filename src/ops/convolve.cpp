@@ -124,7 +124,7 @@ Data eval(const Call& c) {
 Window known_window(const GradContext& n, Value x, Value w) {
   const auto window = explicit_window(n.node(), x, spatial(w));
   if (!window)
-    throw n.decline("the padding depends on sizes that only running tells");
+    throw n.decline("the padding depends on dynamic sizes");
   return *window;
 }
 

@@ -365,7 +365,7 @@ std::vector<Value> decompose_local_response_norm(const Node& n) {
   // Further away than there are channels, there is nothing to sum.
   constexpr int64_t most = 1024;
   if (!x.dim(1).is_constant() && size > most)
-    throw unsupported("local_response_norm: only running tells how many of {} channels there are", size);
+    throw unsupported("local_response_norm: the number of channels, {}, is dynamic", size);
   const int64_t reach = x.dim(1).constant().value_or(size);
   const int64_t below = std::min((size - 1) / 2, reach), above = std::min(size / 2, reach);
   const int64_t cells = below + 1 + above;

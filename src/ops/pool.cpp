@@ -425,7 +425,7 @@ struct PlaneFilter {
     ones = constant(n.graph(), Literal::splat(filled(x.dtype(), {}, 1), shape));
     const auto known = explicit_window(n.node(), x, std::span(ones.shape().dims()).subspan(2));
     if (!known)
-      throw n.decline("the padding depends on sizes that only running tells");
+      throw n.decline("the padding depends on dynamic sizes");
     window = *known;
   }
 

@@ -216,7 +216,7 @@ Value mean_of(const Node& n, const NeighbourNodes& all) {
 std::vector<Value> decompose(const Node& n) {
   check_ranks_known(n);
   if (n.attr("samples").as<int64_t>() < 1)
-    throw unsupported("roi_align: with samples=0, only running tells how many samples a bin has");
+    throw unsupported("roi_align: with samples=0, the number of samples in a bin is dynamic");
   const SampleNodes rows = find_samples(n, 0), columns = find_samples(n, 1);
   const Value image = reshape(known_images(n, n.in("images")), {-1, 1, 1, 1, 1});
   const NeighbourNodes all = neighbours_in(n.in("x"), image, {{rows.taps}, {columns.taps}}).front();

@@ -122,7 +122,7 @@ Value with_channels_at(Value x, int64_t axis) {
 void check_ranks_known(const Node& n) {
   for (Value operand : n.operands())
     if (!operand.shape().ranked())
-      throw unsupported("{}: only running tells the rank of an operand", n.op().name);
+      throw unsupported("{}: the rank of an operand is dynamic", n.op().name);
 }
 
 DType working_dtype(DType dtype) { return dtype == DType::F64 ? DType::F64 : DType::F32; }

@@ -142,7 +142,7 @@ void hoist_in(Graph& graph, Journal& journal) {
     if (invariants.wanted.empty())
       continue;
     if (!has_a_turn(*node)) {
-      journal.declined(kRule, *node, "it may take no turn, and then nothing of it would be computed");
+      journal.declined(kRule, *node, "it may have no iterations, and then none of it would be computed");
       continue;
     }
     if (!fits_outside(*node, invariants)) {

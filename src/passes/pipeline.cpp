@@ -73,24 +73,25 @@ auto find_pass(std::vector<Pass>& pipeline, std::string_view name) {
 
 std::vector<Pass>& changeable_pipeline() {
   static std::vector<Pass> passes = {
-      {"remove-dead", "erases what nothing uses", remove_dead, "first: nothing else need look at it"},
+      {"remove-dead", "erases nodes that nothing uses (DCE)", remove_dead,
+       "first: no other pass need look at them"},
       {"fold-constants", "computes what depends on constants alone", fold_constants,
        "before all rules: they see through constants, but not through what makes them"},
       {"inline-branches", "takes the only branch that is ever taken", inline_branches,
        "after folding, which finds out conditions"},
       {"bind-branches", "tells branches the sizes of what they get", bind_branches,
-       "after inlining, which leaves the branches that running chooses; before loops, whose turns may follow "
-       "from sizes"},
-      {"unroll-loops", "writes out loops of no, one or few turns", unroll_loops,
-       "after folding, which finds out how many turns there are"},
+       "after inlining, which leaves the dynamic branches; before loops, whose trip count may follow from "
+       "sizes"},
+      {"unroll-loops", "unrolls loops of no, one or few iterations", unroll_loops,
+       "after folding, which finds trip counts"},
       {"unpack-sequences", "takes out of sequences what was put into them", unpack_sequences,
        "after loops are unrolled: what fills a sequence is often one"},
       {"prune-regions", "hands nested graphs only what they read", prune_regions,
        "after loops are unrolled: what is left of them is worth the work"},
-      {"hoist-invariants", "computes before a loop what is the same in each turn", hoist_invariants,
+      {"hoist-invariants", "moves loop-invariant computation out of loops", hoist_invariants,
        "after pruning, which finds out what a loop never changes"},
       {"simplify", "drops operations that change nothing", simplify, "before merging, so that more is equal"},
-      {"merge-equal", "keeps one of several equal nodes", merge_equal,
+      {"merge-equal", "keeps one of several equal nodes (CSE)", merge_equal,
        "before rules that ask whether a value has one use"},
       {"normalise", "gives each formula one spelling", normalise, "before patterns are looked for"},
       {"split-siblings", "makes one split of slices that make up a tensor", split_siblings,

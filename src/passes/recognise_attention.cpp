@@ -500,7 +500,7 @@ std::string why_not(const Found& found) {
     return "its masks are constants, and as one would hold more numbers";
   if (!reshape_sizes(found.nodes.front()->result().shape()) &&
       found.nodes.front()->result().rank() != found.frame.rank())
-    return "its shape has several sizes that only running will tell";
+    return "its shape has several dynamic sizes";
   return "";
 }
 

@@ -100,7 +100,7 @@ std::vector<Value> unrolled(Node& node, int64_t turns) {
 std::string why_not(const Node& node, int64_t turns) {
   const auto carried = static_cast<int64_t>(node.ins("carried").size());
   if (turns == 0 && node.result_count() > carried)
-    return "it collects nothing in no turns, in a shape that only running tells";
+    return "it has no iterations and stacks outputs of a dynamic shape";
   const int64_t nodes = turns * count_nodes(node.region("body"));
   if (turns > 1 && nodes > kMostNodes)
     return fmt::format("it would become {} nodes", nodes);

@@ -161,7 +161,7 @@ class Driver {
     });
     if (!match) {
       if (failed != nullptr && failed->worth_a_remark)
-        journal_.declined(rule.name, *root.node(), "not so: " + failed->text);
+        journal_.declined(rule.name, *root.node(), "unmet condition: " + failed->text);
       return false;
     }
     if (!journal_.allows(rule.numerics)) {

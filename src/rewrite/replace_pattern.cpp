@@ -369,7 +369,7 @@ int64_t replace_pattern(Graph& graph, const PatternRewrite& rewrite, Journal& jo
                   }},
       .when = {{"it is what the pattern is traced to",
                 [&](const Match& m) { return pattern.is_occurrence(m); }},
-               {"nothing else uses what lies within",
+               {"no intermediate value has other users",
                 [&](const Match& m) { return !is_used_elsewhere(m, pattern.inputs(m)); }, true}},
       .numerics = rewrite.numerics,
       .fires = "",

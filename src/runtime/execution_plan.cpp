@@ -9,14 +9,14 @@ namespace tenon::runtime {
 namespace {
 
 UserError unknown_size(const Dim& size) {
-  return user_error("the size {} does not follow from the inputs", size);
+  return user_error("size {} is unbound: it does not follow from the inputs", size);
 }
 
 // Of a size whose symbols are all known.
 UserError uncountable_size(const Dim& size) {
   if (size.is_unknown())  // it became so when it was made of others
-    return user_error("a size is too large to be counted");
-  return user_error("the size {} is too large to be counted, or divides by zero", size);
+    return user_error("a size overflows 64 bits");
+  return user_error("size {} overflows 64 bits or divides by zero", size);
 }
 
 // The sizes that the inputs have by themselves. What nothing reads may be anything.

@@ -202,7 +202,7 @@ Examples windows() {
     return {"conv_transpose", "%x: f64" + x + ", %w: f64" + w,
             "%y = conv_transpose(%x, %w, " + attributes + ")"};
   };
-  const std::string late_padding = "the padding depends on sizes that only running tells";
+  const std::string late_padding = "the padding depends on dynamic sizes";
   Examples all = {
       conv("[2,2,5]", "[3,2,3]", "strides=[1], dilations=[1], pads=[0,0]"),
       conv("[1,2,6,5]", "[2,2,3,2]", "strides=[2,3], dilations=[1,1], pads=[1,0,0,1]"),

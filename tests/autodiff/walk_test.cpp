@@ -147,8 +147,8 @@ TEST(Differentiate, NamesANodeWhoseDecompositionDeclines) {
             return %y
           })"));
       },
-      "node \"/regions\": the gradient of roi_align: roi_align: with samples=0, only running tells how many "
-      "samples a bin has");
+      "node \"/regions\": the gradient of roi_align: roi_align: with samples=0, the number of samples in "
+      "a bin is dynamic");
 }
 
 TEST(Differentiate, ComputesTheScoresOfAttentionAgain) {

@@ -77,10 +77,11 @@ TEST_F(Optimize, SaysWhatWasNotDone) {
       "echo 'graph g(%x: f32[2]) { %c = constant(value=f32[2] {3, 0}) %y = div(%x, %c) return %y }' "
       ">m.tenon; "
       "tenon optimize m.tenon --remarks | tail -1",
-      "node %y: normalise: divide-by-constant: not so: 1 / c neither overflows nor underflows\n");
-  expect_done("tenon optimize builtin:conv_multi_use --remarks | tail -1",
-              "a batch_norm node: fold-into-weights: conv-batch-norm: not so: nothing else uses what the "
-              "convolution gives\n");
+      "node %y: normalise: divide-by-constant: unmet condition: 1 / c neither overflows nor underflows\n");
+  expect_done(
+      "tenon optimize builtin:conv_multi_use --remarks | tail -1",
+      "a batch_norm node: fold-into-weights: conv-batch-norm: unmet condition: nothing else uses what the "
+      "convolution gives\n");
   expect_done("tenon optimize builtin:tiny --remarks | tail -1",
               "no remarks: no rule found a place and left it alone\n");
 }

@@ -99,7 +99,7 @@ TEST(SplitFactors, IsOneOfTheChoices) {
   EXPECT_NE(std::ranges::find(others, ContractionChoice{.split = true}), others.end());
   options = splitting(*graph, options);
   const Stage split = *fusion_of(*graph, options).after.back().contraction;
-  EXPECT_EQ(describe(choice_made(split, options.target)), "factors in three parts");
+  EXPECT_EQ(describe(choice_made(split, options.target)), "bf16x3");
   EXPECT_EQ(contraction_candidates(split, options.target), std::vector{ContractionChoice{.split = false}});
 }
 

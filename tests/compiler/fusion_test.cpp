@@ -103,7 +103,7 @@ TEST(Fusion, SaysWhatStandsInTheWay) {
     %1 = matmul(%0, %w)
     return %1
   })")),
-            "both sum, over elements of their own");
+            "both are reductions over different axes");
   EXPECT_EQ(reason(fusion(R"(graph g(%x: f32[64,32]) {
     %0 = erf(%x)
     %1 = reduce_sum(%0, axes=[0])
@@ -115,13 +115,13 @@ TEST(Fusion, SaysWhatStandsInTheWay) {
     %1 = sub(%x, %0)
     return %1
   })")),
-            "a row takes 1024 KiB, and would not stay in cache");
+            "a row takes 1024 KiB and would not stay in cache");
   EXPECT_EQ(reason(fusion(R"(graph g(%x: f32[2,40000]) {
     %0 = reduce_max(%x, axes=[1], keep_dims=true)
     %1 = sub(%x, %0)
     return %1
   })")),
-            "there are too few rows for many threads: 2");
+            "too few rows to parallelise: 2");
 }
 
 TEST(Fusion, PrintsWhatItSaved) {
@@ -137,7 +137,7 @@ counted with n = 1000
   "matmul", "relu": 516.0 KiB, 8.19e+06 operations
   "matmul": 516.0 KiB, 8.19e+06 operations
 not fused, by the time that it costs:
-  12.80 µs: f32[n,64] from "matmul", "relu" to "matmul": both sum, over elements of their own
+  12.80 µs: f32[n,64] from "matmul", "relu" to "matmul": both are reductions over different axes
 moved: 1.5 MiB before, 1.0 MiB after
 operations: 1.64e+07 before, 1.64e+07 after
 operations per byte: 10.44 before, 15.50 after

@@ -103,8 +103,8 @@ TEST(WriteOnnx, RefusesWhatOnnxHasNot) {
   refuse(
       "graph(%x: f32[1,1,4,4], %r: f32[2,4], %i: i64[2]) { %y = roi_align(%x, %r, %i, size=[1,1]) return %y "
       "}",
-      "node %y: RoiAlign needs opset 16, but opset 15 is asked for: roi_align: with samples=0, only running "
-      "tells how many samples a bin has",
+      "node %y: RoiAlign needs opset 16, but opset 15 is asked for: roi_align: with samples=0, the number "
+      "of samples in a bin is dynamic",
       {.opset = 15});
 }
 

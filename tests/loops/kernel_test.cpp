@@ -131,7 +131,7 @@ TEST(KernelText, SaysWhereItIsWrong) {
   EXPECT_EQ(error("kernel k() -> (y: f32[1]) {\n  y[0] = sine(1)\n}"),
             "line 2, column 17: 'sine' is no function");
   EXPECT_EQ(error("kernel k() -> (y: f32[1]) {\n  y[0] = f32(1 < 2)\n}"),
-            "line 2, column 20: nothing says of which dtype a number is; write i32(1), say");
+            "line 2, column 20: the dtype of a number is ambiguous; write i32(1), say");
   EXPECT_EQ(error("kernel k() -> (y: i32[1]) { y[0] = 2.5 }"), "line 1, column 40: 2.5 does not fit i32");
   EXPECT_EQ(error("kernel k() -> (y: i32[1]) { y[0] = 1e30 }"), "line 1, column 41: 1e+30 does not fit i32");
   EXPECT_EQ(error("kernel k() -> (y: i8[1]) { y[0] = 128 }"), "line 1, column 39: 128 does not fit i8");

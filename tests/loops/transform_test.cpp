@@ -573,7 +573,7 @@ TEST(Skew, IsDeclinedWhereALoopWithinMightBeginBelow0) {
                   "  for p in 0..8 { for q in 0..8 { y[p,q] = 0 } }"
                   "  for i in 0..8 { for j in 0..8 { for k in j..8 { y[i,k] += x[j] } } } }",
                   "skew(i,j,1)"),
-            "declined: loop k would begin at j-i, and nothing says that this is 0 or more");
+            "declined: loop k would begin at j-i, which may be negative");
 }
 
 TEST(Skew, LetsAWaveRunInParallel) {

@@ -131,7 +131,7 @@ TEST(SampleNodes, DoNotBlendIntegers) {
 TEST(SampleNodes, NeedToKnowRanks) {
   expect_error<UnsupportedError>(
       [] { decomposed("graph(%x: f32[*], %g: f32[1,4,1]) { %y = grid_sample(%x, %g) return %y }"); },
-      "grid_sample: only running tells the rank of an operand");
+      "grid_sample: the rank of an operand is dynamic");
 }
 
 TEST(SampleNodes, GiveWhatDeformConvGives) {

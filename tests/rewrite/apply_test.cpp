@@ -88,7 +88,7 @@ TEST(ApplyRules, RemarksOnTheConditionThatFailed) {
                         journal),
             0);
   ASSERT_EQ(journal.remarks().size(), 1u);
-  EXPECT_EQ(journal.remarks().begin()->reason, "not so: x is small");
+  EXPECT_EQ(journal.remarks().begin()->reason, "unmet condition: x is small");
 }
 
 TEST(ApplyRules, KeepsTheSourcesOfAllItReplaces) {
@@ -188,7 +188,8 @@ TEST(ApplyRules, MakesNoCycle) {
     Journal journal;
     EXPECT_EQ(apply_rules(*graph, {sine_and_product}, journal), 0);
     ASSERT_EQ(journal.remarks().size(), 2u);  // one for each end
-    EXPECT_EQ(journal.remarks().begin()->reason, "not so: no result depends on another by way of what stays");
+    EXPECT_EQ(journal.remarks().begin()->reason,
+              "unmet condition: no result depends on another by way of what stays");
     expect_graph(*graph, text);
   }
 }

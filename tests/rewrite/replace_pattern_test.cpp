@@ -62,7 +62,7 @@ TEST(ReplacePattern, LeavesWhatIsUsedElsewhere) {
   ASSERT_EQ(journal.remarks().size(), 1u);
   EXPECT_EQ(journal.remarks().begin()->rule, "mine");
   EXPECT_EQ(journal.remarks().begin()->node, "node %y");
-  EXPECT_EQ(journal.remarks().begin()->reason, "not so: nothing else uses what lies within");
+  EXPECT_EQ(journal.remarks().begin()->reason, "unmet condition: no intermediate value has other users");
 }
 
 TEST(ReplacePattern, AsksForTheSameAttributes) {

@@ -20,14 +20,14 @@ namespace {
 TEST(EvaluateSize, SaysWhatIsWrongWithASize) {
   const Dim n = Dim::symbol("n");
   EXPECT_EQ(evaluate_size(2 * n, {{"n", 3}}), 6);
-  expect_error<UserError>([&] { evaluate_size(2 * n, {}); }, "the size 2*n does not follow from the inputs");
+  expect_error<UserError>([&] { evaluate_size(2 * n, {}); },
+                          "size 2*n is unbound: it does not follow from the inputs");
   expect_error<UserError>(
       [&] {
         evaluate_size(2 * n, {{"n", INT64_MAX}});
       },
-      "the size 2*n is too large to be counted, or divides by zero");
-  expect_error<UserError>([&] { evaluate_size(Dim(INT64_MAX) * 2, {}); },
-                          "a size is too large to be counted");
+      "size 2*n overflows 64 bits or divides by zero");
+  expect_error<UserError>([&] { evaluate_size(Dim(INT64_MAX) * 2, {}); }, "a size overflows 64 bits");
 }
 
 TEST(ExecutionPlan, SaysThatASizeIsTooLarge) {
@@ -49,7 +49,7 @@ TEST(ExecutionPlan, SaysThatASizeIsTooLarge) {
       [&] {
         planner.plan({{"n", int64_t{1} << 40}});
       },
-      "the size n*n is too large to be counted, or divides by zero");
+      "size n*n overflows 64 bits or divides by zero");
 }
 
 }  // namespace

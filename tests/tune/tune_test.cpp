@@ -148,7 +148,7 @@ TEST(PrintTuning, SaysWhatWasAdopted) {
   EXPECT_EQ(print_tuning(result, 2),
             "  before     after  speed-up  contraction\n"
             " 2.00 ms   1.00 ms     2.00x  /features/Conv +1\n"
-            "                              windows, 14 rows x 2 vectors → tiles of 4, 1 row x 2 parts\n"
+            "                              direct, 14 rows x 2 vectors → Winograd 4x4, 1 row x 2 parts\n"
             "1 of 2 contractions adopted, after 4 programs compared with what there was\n"
             "the whole model: 3.00 ms before, 2.00 ms after, 1.50x; each step in the fastest of 10 runs with "
             "2 threads\n");
@@ -163,7 +163,7 @@ TEST(PrintTuning, SaysWhatWasNotAdoptedAndWhy) {
   result.programs = 2;
   result.runs = 5;
   EXPECT_EQ(print_tuning(result, 1),
-            "outputs differ with tiles of 4, which is dropped, for /features/Conv +1\n"
+            "outputs differ with Winograd 4x4, which is dropped, for /features/Conv +1\n"
             "time ran out before 1 choice that looked faster could run again\n"
             "0 of 1 contraction adopted, after 2 programs compared with what there was\n"
             "the whole model: 1.00 ms before, 1.00 ms after, 1.00x; each step in the fastest of 5 runs with "
@@ -186,8 +186,8 @@ TEST(PrintTuning, BreaksLinesThatAreTooLong) {
   result.seconds_before = result.seconds_after = 1e-3;
   const std::string text = print_tuning(result, 1);
   EXPECT_TRUE(has(text,
-                  "                              windows, 14 rows x 2 vectors, rows in blocks\n"
-                  "                              → tiles of 4, 10 rows x 20 parts\n"))
+                  "                              direct, 14 rows x 2 vectors, packed A\n"
+                  "                              → Winograd 4x4, 10 rows x 20 parts\n"))
       << text;
   EXPECT_TRUE(has(text, " 2.00 ms   1.00 ms     2.00x  …" + std::string(69, 'x') + "\n")) << text;
 }

@@ -59,7 +59,7 @@ Value* IndexBuilder::emit(const DimAtom& atom, int64_t lanes) {
 
 Value* IndexBuilder::symbol(const std::string& name, int64_t lanes) {
   const auto it = symbols_.find(name);
-  CHECK(it != symbols_.end(), "nothing says what the size or loop variable {} is", name);
+  CHECK(it != symbols_.end(), "the size or loop variable {} is unbound", name);
   if (lanes == 1)
     return it->second.value;
   Value* value = builder_.CreateVectorSplat(static_cast<unsigned>(lanes), it->second.value);

@@ -60,7 +60,7 @@ int64_t excess(const TransposedWindow& window, size_t i, Dim size, Dim target) {
   const Dim total = (size - 1) * window.strides[i] + window.output_padding[i] +
                     (window.kernel[i] - 1) * window.dilations[i] + 1 - target;
   if (!total.is_constant())
-    throw unsupported("ConvTranspose: the padding depends on sizes that only running tells: {}", total);
+    throw unsupported("ConvTranspose: the padding depends on dynamic sizes: {}", total);
   constexpr int64_t limit = int64_t{1} << 40;
   if (*total.constant() > limit || *total.constant() < -limit)
     throw user_error("ConvTranspose: sizes that differ by {} are beyond any padding", total);

@@ -19,7 +19,7 @@ Ints same_padding(const NodeView& n, Value weight, const Ints& dilations) {
   for (size_t i = 0; i < dilations.size(); ++i) {
     const auto cells = weight.dim(static_cast<int64_t>(i) + 2).constant();
     if (!cells)
-      throw unsupported("{}: a kernel whose size only running tells", n.op());
+      throw unsupported("{}: a kernel of dynamic size", n.op());
     const int64_t total = dilations[i] * (*cells - 1);
     before.push_back(total / 2);
     after.push_back(total - total / 2);

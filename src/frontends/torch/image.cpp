@@ -60,7 +60,7 @@ Operand size_operand(const NodeView& n, Value x, bool aligns_corners) {
   if (const auto sizes = whole_sizes(x, scales, aligns_corners))
     return {"sizes", n.vector(*sizes)};
   if (aligns_corners)
-    throw unsupported("{}: corners that are aligned, by a scale of sizes that only running tells", n.op());
+    throw unsupported("{}: corners that are aligned, by a scale of dynamic sizes", n.op());
   return {"scales", constant(n.graph(), Tensor::of(std::vector<float>(scales.begin(), scales.end())))};
 }
 
@@ -139,7 +139,7 @@ struct Planes {
     for (int64_t axis = -3; axis < 0; ++axis) {
       const auto size = x.dim(axis).constant();
       if (!size)
-        throw unsupported("{}: {}, whose sizes only running tells", n.op(), x.type());
+        throw unsupported("{}: {}, whose sizes are dynamic", n.op(), x.type());
       last.push_back(*size);
     }
     before.assign(static_cast<size_t>(x.rank() - 3), 0);  // copied

@@ -124,7 +124,7 @@ int64_t NodeView::integer(std::string_view name) const {
   const Size given = size(name);
   if (const auto* number = std::get_if<int64_t>(&given))
     return *number;
-  throw unsupported("{}: argument {} depends on sizes that only running tells", op_, name);
+  throw unsupported("{}: argument {} depends on dynamic sizes", op_, name);
 }
 
 Size NodeView::size(std::string_view name) const {
@@ -168,7 +168,7 @@ std::vector<int64_t> NodeView::integers(std::string_view name) const {
   for (const Size& each : sizes(name)) {
     const auto* number = std::get_if<int64_t>(&each);
     if (number == nullptr)
-      throw unsupported("{}: argument {} depends on sizes that only running tells", op_, name);
+      throw unsupported("{}: argument {} depends on dynamic sizes", op_, name);
     numbers.push_back(*number);
   }
   return numbers;

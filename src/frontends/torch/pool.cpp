@@ -54,7 +54,7 @@ Value in_plane(const NodeView& n, Value x, Value indices) {
   for (int64_t axis = 2; axis < x.rank(); ++axis)
     plane = plane * x.dim(axis);
   if (!plane.is_constant())
-    throw unsupported("{}: indices of planes whose size only running tells", n.op());
+    throw unsupported("{}: indices of planes of dynamic size", n.op());
   return mod(indices, constant(n.graph(), Tensor::scalar(*plane.constant())));
 }
 
@@ -88,7 +88,7 @@ Ints wanted_sizes(const NodeView& n, Value x) {
   for (int64_t i = 0; i < spatial_rank(n); ++i) {
     const auto* size = std::get_if<int64_t>(&given[same ? 0 : static_cast<size_t>(i)]);
     if (size == nullptr)
-      throw unsupported("{}: an output_size that only running tells", n.op());
+      throw unsupported("{}: a dynamic output_size", n.op());
     const auto own = x.dim(i + 2).constant();
     wanted.push_back(*size < 0 && own ? *own : *size);
   }

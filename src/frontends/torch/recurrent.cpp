@@ -89,7 +89,7 @@ std::vector<Value> recurrent(const NodeView& n, const Kind& kind, const std::vec
     // [time, directions, batch, hidden] as [time, batch, directions · hidden]
     const auto hidden = results[0].dim(3).constant();
     if (!hidden)
-      throw unsupported("{}: a state whose size only running tells", n.op());
+      throw unsupported("{}: a state of dynamic size", n.op());
     x = layers.directions == 1 ? squeeze(results[0], {1})
                                : n.make_one("reshape",
                                             {{"x", transpose(results[0], {0, 2, 1, 3})},

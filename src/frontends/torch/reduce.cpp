@@ -120,9 +120,8 @@ Spread spread(const NodeView& n) {
   for (int64_t axis : axes)
     count = count * x.dim(axis);
   if (!count.is_constant())
-    throw unsupported(
-        "{}: the number of elements of {} along its axes depends on sizes that only running tells", n.op(),
-        x.type());
+    throw unsupported("{}: the number of elements of {} along its axes depends on dynamic sizes", n.op(),
+                      x.type());
   const double divisor = std::max(static_cast<double>(*count.constant()) - correction, 0.0);
   return {reduce(reduce_mean, x, axes, keep), squares / divisor};
 }

@@ -142,7 +142,7 @@ std::vector<Value> convert_diagonal(const NodeView& n) {
                 offset = n.integer("offset", 0);
   const auto rows = x.dim(first).constant(), columns = x.dim(second).constant();
   if (!rows || !columns || first == second)
-    throw unsupported("diagonal: of {}, whose size only running tells", x.type());
+    throw unsupported("diagonal: of {}, whose size is dynamic", x.type());
   std::vector<int64_t> permutation;
   for (int64_t axis = 0; axis < rank; ++axis)
     if (axis != first && axis != second)

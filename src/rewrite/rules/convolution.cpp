@@ -113,7 +113,7 @@ Rule fold_batch_norm(std::string_view name, std::string_view op_name, std::strin
                           shift = m[b] * along_channels(factor, rank) + shift;
                         return convolve(m.node(conv), m[x], scaled_weights(m.node(conv), factor)) + shift;
                       }},
-          .when = {{"nothing else uses what the convolution gives",
+          .when = {{"the output of the convolution has no other users",
                     [=](const Match& m) {
                       return m[conv].has_one_use() && (!m.has(with_bias) || m[with_bias].has_one_use());
                     },

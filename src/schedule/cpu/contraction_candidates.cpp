@@ -169,16 +169,16 @@ std::string describe(const ContractionChoice& choice) {
   };
   std::vector<std::string> parts;
   if (choice.tile)
-    parts.push_back(*choice.tile == 0 ? "windows" : fmt::format("tiles of {}", *choice.tile));
+    parts.push_back(*choice.tile == 0 ? "direct" : fmt::format("Winograd {0}x{0}", *choice.tile));
   if (choice.tile_rows && choice.filter_parts)
     parts.push_back(
         fmt::format("{} x {}", count(*choice.tile_rows, "row"), count(*choice.filter_parts, "part")));
   if (choice.rows && choice.vectors)
     parts.push_back(fmt::format("{} x {}", count(*choice.rows, "row"), count(*choice.vectors, "vector")));
   if (choice.packed_a.value_or(false))
-    parts.emplace_back("rows in blocks");
+    parts.emplace_back("packed A");
   if (choice.split.value_or(false))
-    parts.emplace_back("factors in three parts");
+    parts.emplace_back("bf16x3");
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 

@@ -16,7 +16,7 @@ lowering::ContractionChoice choice_made(const lowering::Stage& sum, const Target
 std::vector<lowering::ContractionChoice> contraction_candidates(const lowering::Stage& sum,
                                                                 const Target& target);
 
-// "tiles of 4, 7 rows x 2 parts", "13 rows x 2 vectors, rows in blocks"; for people.
+// "Winograd 4x4, 7 rows x 2 parts", "13 rows x 2 vectors, packed A"; for reports.
 std::string describe(const lowering::ContractionChoice& choice);
 
 }  // namespace tenon::schedule
