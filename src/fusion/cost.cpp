@@ -32,7 +32,7 @@ int64_t operations_of(Function function) {
     case Function::Cast:
     case Function::Require:
     case Function::PackBf16x2:
-    case Function::PackI8x4:  // which lie side by side wherever it matters
+    case Function::PackI8x4:  // contiguous wherever it matters
       return 0;
     case Function::Xor:
     case Function::ShiftLeft:
@@ -85,7 +85,7 @@ Dim iterations_of(const std::vector<loops::Axis>& axes,
   return iterations;
 }
 
-// The factors of a product that is summed up need computing only once for all that they are multiplied by.
+// The operands of a contraction are computed once and reused for all that they are multiplied by.
 Dim operations_of(const loops::Definition& definition, const Scalar& value) {
   std::vector<loops::Axis> axes = definition.axes;
   axes.insert(axes.end(), definition.reduced.begin(), definition.reduced.end());

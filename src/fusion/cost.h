@@ -1,4 +1,4 @@
-// cost.h — what computing costs, roughly: enough to say which of two ways is faster, and by how much.
+// cost.h — the cost model: estimates rough enough to be cheap and good enough to compare two choices.
 #pragma once
 
 #include "lowering/kernel_graph.h"
@@ -13,16 +13,16 @@ struct FormulaCost {
   int64_t loads = 0, bytes = 0;
 };
 
-constexpr int64_t kLargestFormula = 200;  // in parts; what is larger takes longer to compile than it saves
+constexpr int64_t kLargestFormula = 200;  // in parts; larger ones take longer to compile than they save
 
 FormulaCost cost_of(const loops::Scalar& formula);
 
-// Of stages that are one kernel, for sizes that may be symbols.
+// Of stages fused into one kernel; sizes may be symbolic.
 struct KernelCost {
   Dim bytes = 0;  // of what is read and written in memory, each buffer once
   Dim operations = 0;
 };
-// `outputs` are what others need of their results; `buffers`, all that there are.
+// `outputs`: results with readers outside the kernel; `buffers`: all buffers.
 KernelCost cost_of(const std::vector<lowering::Stage>& stages, const std::set<std::string>& outputs,
                    const std::map<std::string, loops::Buffer>& buffers);
 

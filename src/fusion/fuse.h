@@ -6,12 +6,11 @@
 
 namespace tenon::fusion {
 
-// Items without the stages that are better computed where they are needed: their formulas stand there
-// instead. What is in `kept` stays.
+// Inlines stages that are cheaper to recompute where they are read than to store. What is in `kept` stays.
 std::vector<lowering::Item> inline_stages(std::vector<lowering::Item> items,
                                           const std::set<std::string>& kept, const Target& target);
 
-// What one group writes and an item of another reads, and why they are not one.
+// A buffer between two groups, and why they were not fused.
 struct Missed {
   std::string buffer;
   size_t reader;
@@ -27,8 +26,8 @@ struct Grouping {
 Grouping group_items(const std::vector<lowering::Item>& items, const std::set<std::string>& kept,
                      const Target& target);
 
-// In an order in which less memory is in use at once, where there is one, and loops that do not need each
-// other follow one another. `views` tells of buffers that are others under another shape.
+// Orders groups for a low memory peak, with independent loops adjacent. `views` maps buffers that alias
+// others under another shape.
 void order_groups(std::vector<lowering::Group>& groups, const std::vector<lowering::Item>& items,
                   const std::map<std::string, loops::Buffer>& buffers,
                   const std::map<std::string, std::string>& views);

@@ -17,7 +17,7 @@ bool is_product(const Definition& definition) {
          factors_of(definition, definition.axes.back()).has_value();
 }
 
-// The stages that go on with the rows of one product.
+// The row-wise stages after one product.
 class Finder {
  public:
   Finder(const std::vector<Item>& items, const std::map<std::string, std::vector<size_t>>& readers,
@@ -28,7 +28,7 @@ class Finder {
 
   // Nothing where there is no second product, or others need what is done in between.
   std::optional<FusedAttention> run() {
-    std::set<size_t> coming;  // those that read what members make, in order
+    std::set<size_t> coming;  // readers of what members produce, in order
     const auto add_readers = [&](size_t item) {
       for (const std::string& buffer : items_[item].writes) {
         if (kept_.contains(buffer) || !readers_.contains(buffer))
@@ -72,7 +72,7 @@ class Finder {
     return true;
   }
 
-  // The axis along the rows that a stage goes along; null where it does not.
+  // The axis of a stage that runs along the rows; null where there is none.
   const Axis* along_rows(const Definition& definition) const {
     if (definition.reduces())
       return definition.reduced.size() == 1 && definition.reduced.front().size == row_length()
@@ -111,7 +111,7 @@ class Finder {
     return nullptr;
   }
 
-  // For each load of what members make.
+  // For each load of a member's result.
   std::vector<const Definition*> makers_of(const Scalar& value) const {
     std::vector<const Definition*> makers;
     loops::for_each_load(value, [&](const Scalar& load) {
@@ -121,7 +121,7 @@ class Finder {
     return makers;
   }
 
-  // Whether what is read of members stands in the same row, and at the same place in it.
+  // Whether members are read at the same row and column.
   bool reads_own_rows(const Definition& definition, const Scalar& value) const {
     const Axis* const along = along_rows(definition);
     bool own = true;
@@ -132,7 +132,7 @@ class Finder {
       for (size_t i = 0; i < made->at.size(); ++i) {
         const std::optional<size_t> axis = loops::axis_of(made->axes, made->at[i]);
         const Scalar& index = load.operands()[i];
-        if (!axis) {  // a number; or an axis with a border before it, which no strip has
+        if (!axis) {  // a number; or a padded axis, which scores never have
           own = own && made->at[i].index().is_constant() && index == made->at[i];
           continue;
         }
@@ -157,8 +157,7 @@ Dim product(const std::vector<Axis>& axes) {
   return size;
 }
 
-// Whether several rows read the same of what moves along a product's own axes, so that it is better done by
-// blocks of them.
+// Whether several rows share keys and values, so that blocks of rows pay.
 bool shares_columns(const Definition& product) {
   const Factors factors = *factors_of(product, product.axes.back());
   return std::any_of(product.axes.begin(), product.axes.end(), [&](const Axis& axis) {
@@ -166,12 +165,11 @@ bool shares_columns(const Definition& product) {
   });
 }
 
-// Whether it is faster. Each thread puts what all rows of a block share of the first product side by side, as
-// the product by itself does once; where only few blocks share it, that may take longer than to write the
-// rows down and read them again.
+// Whether fusing is faster. Each thread packs the keys that the rows of a block share, which the product by
+// itself does once; where few blocks share them, that may take longer than storing and reloading the rows.
 bool pays(const std::vector<Item>& items, const FusedAttention& attention, const Target& target) {
   constexpr int64_t kRowsTogether = 8, kMovesPerRow = 4;  // written and read, before and after the reductions
-  constexpr double kPackingPerMove = 10;                  // what lies apart takes longer
+  constexpr double kPackingPerMove = 10;                  // strided reads take longer
   const Definition &first = items[attention.items.front()].stage->definition,
                    &second = items[attention.items.back()].stage->definition;
   const std::vector<Axis> rows(first.axes.begin(), first.axes.end() - 1);

@@ -22,7 +22,7 @@ using lowering::Stage;
 namespace {
 
 constexpr int64_t kMostStages = 32;         // in one kernel
-constexpr int kMostSiblings = 8;            // that are asked: where more read a buffer, the latest
+constexpr int kMostSiblings = 8;            // considered: of more readers of a buffer, the latest
 constexpr int64_t kLargestRow = 256 << 10;  // in bytes: rows are kept in cache between their stages
 constexpr int64_t kLeastRows = 8;
 constexpr int64_t kLargestSingleRow = 64 << 10;  // in elements, where there are fewer rows
@@ -60,7 +60,7 @@ bool mentions(const Scalar& load, const std::vector<Axis>& axes) {
   });
 }
 
-// Whether what is read along an axis lies one after the other in memory, or stands still.
+// Whether a load is contiguous along an axis, or does not depend on it.
 bool runs_through_memory(const Scalar& load, const Axis& axis) {
   for (size_t i = 0; i < load.operands().size(); ++i)
     if (mentions(load.operands()[i], axis) &&
@@ -69,8 +69,7 @@ bool runs_through_memory(const Scalar& load, const Axis& axis) {
   return true;
 }
 
-// Whether a reduction goes along rows: the last reduced axis runs through memory, and no axis that is kept
-// does.
+// Whether a reduction is along rows: contiguous along the last reduced axis, and along no kept axis.
 bool goes_along_rows(const Definition& definition) {
   bool along = true, across = !definition.axes.empty(), any_across = false;
   for (const Scalar& value : definition.values)
@@ -87,11 +86,11 @@ bool goes_along_rows(const Definition& definition) {
   return along && !(across && any_across);
 }
 
-// Whether a sum is a product of two factors, each of which is read again and again: for every row of the one,
-// all rows of the other. Then blocks of rows and columns share what they read, even where the sum runs
-// through memory, as in q kᵀ.
+// Whether a reduction is a contraction whose operands are both reused: for every row of one, all rows of the
+// other. Then tiles of rows and columns share loads, even where the sum is along contiguous memory, as in q
+// kᵀ.
 bool shares_factors(const Definition& definition) {
-  constexpr int64_t kLeastRows = 16, kLeastColumns = 8;  // that pay for putting the columns side by side
+  constexpr int64_t kLeastRows = 16, kLeastColumns = 8;  // that pay for packing the columns
   const Scalar& value = definition.values.front();
   if (definition.values.size() != 1 || definition.axes.empty() || value.kind() != Scalar::Kind::Apply ||
       value.function() != loops::Function::Multiply)
@@ -139,7 +138,7 @@ class Grouper {
   }
 
  private:
-  // Each group comes after those it waits for.
+  // Topologically: each group after those it depends on.
   std::vector<Group> ordered_groups() {
     std::vector<Group> ordered;
     std::vector<bool> done(groups_.size());
@@ -193,7 +192,7 @@ class Grouper {
                                                  : std::vector<Scalar>());
     waits_for_.emplace_back(items_.size(), false);
     group_of_.push_back(groups_.size() - 1);
-    // What goes on with the sums of a contraction reads them, whatever they were made of.
+    // The epilogue of a contraction reads its sums, however large their expression.
     const bool goes_on = items_[item].stage && groups_.back().pattern != Pattern::Contract;
     parts_.push_back(goes_on ? parts_within(item, groups_.size() - 1) : 0);
     wait(groups_.size() - 1, item);
@@ -206,7 +205,7 @@ class Grouper {
     }
     if (groups_[group].pattern == Pattern::FusedAttention)
       add_result_of_attention(item, group);
-    // The second product of attention is written down, whatever it was made of.
+    // The second product of attention is stored, however large its expression.
     const bool goes_on = groups_[group].pattern != Pattern::FusedAttention || !definition(item).reduces();
     parts_.push_back(goes_on ? parts_within(item, group) : 0);
     groups_[group].items.push_back(item);
@@ -214,7 +213,7 @@ class Grouper {
     wait(group, item);
   }
 
-  // What others may go on with: the second product, and what did so already.
+  // What an epilogue may read: the second product and earlier epilogue stages.
   void add_result_of_attention(size_t item, size_t group) {
     std::map<std::string, Definition>& results = results_of_attention_[group];
     const std::string& name = definition(item).results.front().name;
@@ -224,7 +223,7 @@ class Grouper {
       results.emplace(name, definition(item));
   }
 
-  // The groups that make what an item needs.
+  // The groups that produce what an item needs.
   std::set<size_t> makers_for(size_t item) const {
     std::set<size_t> makers;
     for (const std::set<std::string>* buffers : {&items_[item].reads, &items_[item].after})
@@ -234,7 +233,7 @@ class Grouper {
     return makers;
   }
 
-  // The group waits for what the item needs, and so do those that wait for the group.
+  // The group depends on what the item needs, and so do the dependents of the group.
   void wait(size_t group, size_t item) {
     std::vector<bool> before(items_.size(), false);
     for (size_t maker : makers_for(item))
@@ -253,7 +252,8 @@ class Grouper {
         add(waits_for_[other]);
   }
 
-  // First among those that make what the item reads, then among those that read the same.
+  // First a producer of what the item reads (vertical fusion), then a sibling that reads the same (horizontal
+  // fusion).
   size_t find_group(size_t item) {
     if (const auto it = first_of_attention_.find(item); it != first_of_attention_.end())
       return it->second == item ? groups_.size() : group_of_[it->second];
@@ -279,7 +279,7 @@ class Grouper {
     return groups_.size();
   }
 
-  // Whether in each iteration the group reads one of these elements, too, so that it is read once.
+  // Whether each iteration of the group reads one of these elements too, so that fusing loads it once.
   bool reads_any(const std::vector<Scalar>& loads, size_t group) const {
     const std::vector<Scalar>& others = loads_of_first_[group];
     return std::any_of(loads.begin(), loads.end(), [&](const Scalar& load) {
@@ -287,7 +287,7 @@ class Grouper {
     });
   }
 
-  // Loads that each iteration makes of another element, as if all definitions had the same variables.
+  // Loads of a different element in each iteration, with variables renamed to be comparable.
   static std::vector<Scalar> loads_by_iteration(const Definition& definition) {
     std::vector<Axis> axes = definition.axes;
     axes.insert(axes.end(), definition.reduced.begin(), definition.reduced.end());
@@ -314,7 +314,7 @@ class Grouper {
                        [&](size_t maker) { return maker != group && waits_for_[maker][group]; });
   }
 
-  // How many parts an item's formula has when those of the group that it reads stand in it.
+  // The size of an item's expression after inlining those of the group that it reads.
   int64_t parts_within(size_t item, size_t group) const {
     int64_t parts = 0;
     for (const Scalar& value : definition(item).values) {
@@ -327,7 +327,7 @@ class Grouper {
     return parts;
   }
 
-  // Why the item cannot become part of the group; nothing where it can.
+  // Why the item cannot be fused into the group; nothing where it can.
   std::optional<std::string> obstacle_to(size_t item, size_t group) const {
     const Group& all = groups_[group];
     if (static_cast<int64_t>(all.items.size()) >= kMostStages)
@@ -339,13 +339,14 @@ class Grouper {
     const Definition &own = definition(item), &first = definition(all.items.front());
     switch (all.pattern) {
       case Pattern::Contract:
-        return own.reduces() ? "both are reductions over different axes" : obstacle_in_turns(item, group);
+        return own.reduces() ? "both are reductions over different axes"
+                             : obstacle_in_iterations(item, group);
       case Pattern::FusedAttention:
         return own.reduces() ? "both are reductions over different axes"
                              : obstacle_after_attention(item, group);
       case Pattern::Map:
         if (!own.reduces())
-          return obstacle_in_turns(item, group);
+          return obstacle_in_iterations(item, group);
         return obstacle_in_rows(item, group, own.axes.size(), first);
       case Pattern::Rows:
         if (own.reduces() && own.axes.size() != static_cast<size_t>(all.rows))
@@ -355,15 +356,15 @@ class Grouper {
     return std::nullopt;
   }
 
-  // What goes on with the results of attention, element by element.
+  // A pointwise epilogue of attention.
   std::optional<std::string> obstacle_after_attention(size_t item, size_t group) const {
     if (permuted_like(results_of_attention_.at(group), definition(item)))
       return std::nullopt;
     return "it is not pointwise in the output of attention";
   }
 
-  // All stages in the same iterations.
-  std::optional<std::string> obstacle_in_turns(size_t item, size_t group) const {
+  // All stages in one loop nest.
+  std::optional<std::string> obstacle_in_iterations(size_t item, size_t group) const {
     const std::vector<Dim> sizes = sizes_of(definition(item).axes),
                            others = sizes_of(definition(groups_[group].items.front()).axes);
     if (sizes != others)
@@ -374,7 +375,7 @@ class Grouper {
     return std::nullopt;
   }
 
-  // All stages row by row; `longest` is the stage with the row that must stay in cache.
+  // All stages in one loop over rows; `longest` is the stage whose row must stay in cache.
   std::optional<std::string> obstacle_in_rows(size_t item, size_t group, size_t rows,
                                               const Definition& longest) const {
     const Definition& own = definition(item);
@@ -395,7 +396,7 @@ class Grouper {
     return obstacle_to_rows(longest, rows);
   }
 
-  // Whether what the item reads of the group belongs to its own row.
+  // Whether the item reads the group's results at its own row only.
   bool reads_rows(size_t item, size_t group, size_t rows) const {
     bool own_row = true;
     for_each_load(*items_[item].stage, [&](const Scalar& load) {
@@ -422,7 +423,7 @@ class Grouper {
     CHECK(false, "nothing in the group makes {}", buffer);
   }
 
-  // Rows must fit in cache, and there must be enough of them for all threads, unless there is little to do.
+  // Rows must fit in cache, and there must be enough of them for all threads, unless there is little work.
   static std::optional<std::string> obstacle_to_rows(const Definition& stage, size_t rows) {
     const std::vector<Dim> sizes = sizes_of(stage.axes);
     const int64_t bytes =
@@ -441,7 +442,7 @@ class Grouper {
   const std::vector<Item>& items_;
   std::vector<Group> groups_;
   std::vector<size_t> group_of_;
-  std::vector<int64_t> parts_;                       // of each item's formula, in its group
+  std::vector<int64_t> parts_;                       // of each item's expression, in its group
   std::vector<std::vector<Scalar>> loads_of_first_;  // of each group's first item, by iteration
   std::vector<std::vector<bool>> waits_for_;
   std::map<std::string, size_t> makers_;

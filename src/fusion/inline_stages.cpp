@@ -21,8 +21,7 @@ bool mentions(const std::vector<Scalar>& at, const std::string& variable) {
                      [&](const Scalar& index) { return loops::mentions(index, variable); });
 }
 
-// Whether an index is another for each iteration of the loops that it speaks of; of windows that slide over
-// an image, several fall on one element.
+// Whether an index is injective in the loops that it mentions; overlapping windows of an image are not.
 bool tells_turns_apart(const Scalar& index, const std::vector<loops::Axis>& axes) {
   std::vector<std::pair<int64_t, Dim>> steps;  // of the index, and the iterations of their loops
   for (const loops::Axis& axis : axes)
@@ -42,7 +41,7 @@ bool tells_turns_apart(const Scalar& index, const std::vector<loops::Axis>& axes
   return true;
 }
 
-// Whether a consumer reads each element once, and not again for every iteration of another loop.
+// Whether a consumer reads each element once, not in every iteration of another loop.
 bool reads_once(const Definition& consumer, const Scalar& load) {
   std::vector<loops::Axis> axes = consumer.axes;
   axes.insert(axes.end(), consumer.reduced.begin(), consumer.reduced.end());
@@ -54,8 +53,8 @@ bool reads_once(const Definition& consumer, const Scalar& load) {
                      [&](const Scalar& index) { return tells_turns_apart(index, axes); });
 }
 
-// Whether each iteration of a sum must find out anew where an element is, as in an image that is mirrored at
-// its edges: it is not so far from that of the iteration before as that is from the one before it.
+// Whether the index is not affine in the iterations of a sum, as in an image mirrored at its edges: its
+// stride is not constant.
 bool searches_in_sum(const Scalar& formula, const Definition& sum) {
   bool searches = false;
   loops::for_each_index(formula, [&](const Dim& index) {
@@ -67,8 +66,7 @@ bool searches_in_sum(const Scalar& formula, const Definition& sum) {
   return searches;
 }
 
-// Whether windows would slide over what has the same dimensions in another order: an image had better be put
-// in its own first, with what stands around it.
+// Whether windows would slide over a transposed image, which is better transposed and padded first.
 bool turns_image(const Scalar& formula, const Scalar& load, const Definition& sum) {
   if (formula.kind() != Scalar::Kind::Load || formula.operands() == load.operands() ||
       !std::ranges::is_permutation(formula.operands(), load.operands()))
@@ -86,7 +84,7 @@ class Inliner {
     for (size_t i = 0; i < items_.size(); ++i) {
       if (!items_[i].stage) {
         for (const std::string& buffer : items_[i].reads)
-          reads_[buffer] += kManyReads;  // all of it is read, so it must be there
+          reads_[buffer] += kManyReads;  // all of it is read, so it must be stored
         continue;
       }
       for (const loops::Buffer& buffer : items_[i].stage->definition.results)
@@ -110,8 +108,8 @@ class Inliner {
     return needed();
   }
 
-  // FusedAttention put down the factors of their first product before they multiply them, so that a scale is
-  // applied there, and not again for each product.
+  // Fused attention stores the operands of its first product before multiplying, so that a scale is applied
+  // there and not recomputed for each product.
   std::vector<Item> run_on(const std::vector<FusedAttention>& all) {
     for (const FusedAttention& attention : all) {
       Item& first = items_[attention.items.front()];
@@ -128,7 +126,7 @@ class Inliner {
   static constexpr int64_t kManyReads = 1000;
 
   std::vector<Item> needed() {
-    // From the last to the first, so that what only dropped stages read goes too.
+    // Backwards, so that what only dropped stages read is dropped too (DCE).
     std::vector<Item> left;
     std::set<std::string> needed = kept_;
     for (size_t i = items_.size(); i-- > 0;) {
@@ -143,7 +141,7 @@ class Inliner {
     return left;
   }
 
-  // Formulas of what the stage reads, in place of reading it.
+  // Inlines the expressions of what the stage reads.
   void take_in(Stage& stage) {
     for (Scalar& value : stage.definition.values) {
       std::map<std::string, std::vector<std::pair<std::vector<Scalar>, Scalar>>>
@@ -166,7 +164,7 @@ class Inliner {
     }
   }
 
-  // Nothing where the element had better be read; adds to the sources what the formula comes from.
+  // Nothing where loading the element is better; adds the origins of the expression to the sources.
   std::optional<Scalar> formula_for(const Scalar& load, const Definition& consumer, const FormulaCost& around,
                                     std::vector<std::string>& sources) {
     const Definition* definition = find_formula(load.name());
@@ -182,7 +180,7 @@ class Inliner {
     return formula;
   }
 
-  // Whether an element that was computed would be made f32 again and again; constants are half as large so.
+  // Whether a computed element would be converted to f32 repeatedly; constants are half as large unconverted.
   bool widens_halves(const Scalar& formula) const {
     if (formula.kind() != Scalar::Kind::Apply || formula.function() != loops::Function::Cast)
       return false;
@@ -193,7 +191,7 @@ class Inliner {
     return was_computed && (from == DType::F16 || from == DType::BF16);
   }
 
-  // What a buffer is made by, where one formula says it all; null where none does.
+  // The stage that defines a buffer by one expression; null where there is none.
   const Definition* find_formula(const std::string& buffer) const {
     const auto maker = makers_.find(buffer);
     if (maker == makers_.end())
@@ -202,7 +200,7 @@ class Inliner {
     return definition.reduces() || definition.results.size() != 1 ? nullptr : &definition;
   }
 
-  // What nothing else reads, and takes no more than to scale one element: few rows compute it for each.
+  // A value with one reader that costs no more than scaling an element: few rows recompute it.
   bool can_be_factor(const std::string& buffer) {
     const Definition* definition = find_formula(buffer);
     if (definition == nullptr || reads_[buffer] != 1 || kept_.contains(buffer))
@@ -211,7 +209,7 @@ class Inliner {
     return cost.loads <= 1 && cost.operations <= 1;
   }
 
-  // The formula of an element that is read; nothing where it must be read.
+  // The expression of a loaded element; nothing where it must be loaded.
   std::optional<Scalar> formula_of(const Scalar& load, std::vector<std::string>& sources) {
     const Stage& producer = *items_[makers_.at(load.name())].stage;
     const Definition& definition = producer.definition;
@@ -220,7 +218,7 @@ class Inliner {
       if (const std::optional<size_t> axis = loops::axis_of(definition.axes, definition.at[i]))
         replacements.emplace(definition.axes[*axis].variable, load.operands()[i]);
       else if (load.operands()[i].kind() != Scalar::Kind::Index)
-        return std::nullopt;  // it may be out of range, which nothing would notice any more
+        return std::nullopt;  // it may be out of range, which would go unnoticed
     }
     std::optional<Scalar> formula = loops::substitute(definition.values.front(), replacements);
     if (formula)
@@ -230,15 +228,15 @@ class Inliner {
     return formula;
   }
 
-  // Whether computing an element where it is read takes less time than writing it down, and reading it there.
+  // Whether recomputing an element where it is read is cheaper than storing and loading it.
   bool pays(const Definition& producer, const FormulaCost& around) {
     const FormulaCost cost = cost_of(producer.values.front());
     if (cost.parts + around.parts > kLargestFormula)
       return false;
-    if (cost.operations == 0 && cost.loads <= 1)  // elements that move, or are all the same
+    if (cost.operations == 0 && cost.loads <= 1)  // a copy, or a broadcast constant
       return true;
     const loops::Buffer& result = producer.results.front();
-    if (read_often_.contains(result.name))  // so it will be there anyway
+    if (read_often_.contains(result.name))  // so it is stored anyway
       return false;
     const auto readers = static_cast<double>(reads_[result.name]);
     const double times = readers + (kept_.contains(result.name) ? 1 : 0);  // that it would be computed
@@ -249,9 +247,8 @@ class Inliner {
     return inlined <= kept;
   }
 
-  // What is read for each element; what is the same for a whole row, such as its mean, stays in a register.
-  // With `sums`, only of sums that nothing else reads: where the formula stays, it goes on with them while
-  // they are in registers.
+  // Loads per element; what a whole row shares, such as its mean, stays in a register. With `sums`, only of
+  // sums with no other reader: where the stage stays, it is their epilogue and reads them from registers.
   double bytes_read(const Definition& definition, bool sums) {
     int64_t bytes = 0;
     loops::for_each_load(definition.values.front(), [&](const Scalar& load) {
@@ -265,7 +262,7 @@ class Inliner {
     return static_cast<double>(bytes);
   }
 
-  // What stays is read from a cache at best, so no more is computed twice than pays there.
+  // A stored value is read from a cache at best, so recomputation must pay against that.
   double nanoseconds(double bytes, const FormulaCost& cost, double times) const {
     return bytes / rates_.bytes_from_cache + times * static_cast<double>(cost.operations) / rates_.operations;
   }
@@ -275,7 +272,7 @@ class Inliner {
   Rates rates_;
   std::map<std::string, size_t> makers_;
   std::map<std::string, int64_t> reads_;
-  std::set<std::string> read_often_;  // element by element, again and again
+  std::set<std::string> read_often_;  // element by element, repeatedly
 };
 
 }  // namespace

@@ -11,7 +11,7 @@ using lowering::Item;
 
 namespace {
 
-constexpr int64_t kTypicalSize = 64;  // of a dimension that only running tells
+constexpr int64_t kTypicalSize = 64;  // of a dynamic dimension
 
 int64_t typical_bytes(const loops::Buffer& buffer) {
   std::map<std::string, int64_t> sizes;
@@ -21,7 +21,7 @@ int64_t typical_bytes(const loops::Buffer& buffer) {
   return bytes.evaluate(sizes).value_or(0);
 }
 
-// Which memory the groups take and give back, one after the other.
+// Which memory the groups allocate and free in sequence.
 class Schedule {
  public:
   Schedule(const std::vector<Item>& items, const std::vector<Group>& groups,
@@ -60,7 +60,7 @@ class Schedule {
                 waits_for_[i].insert(it->second);
   }
 
-  // Always the group, of those that can run, after which the least memory is taken; the first of equals.
+  // Greedily the ready group after which the least memory is in use; the first of equals.
   std::vector<size_t> greedy() const {
     std::vector<size_t> order;
     std::vector<bool> done(makes_.size());
@@ -79,7 +79,7 @@ class Schedule {
     return order;
   }
 
-  // The same order, but behind each loop stand those loops that need nothing of it, and before it what they
+  // The same order, but with each loop followed by the loops independent of it, and preceded by what these
   // need.
   std::vector<size_t> with_loops_together(std::vector<size_t> order) const {
     for (size_t first = 0; first < order.size(); ++first) {
@@ -161,7 +161,7 @@ void order_groups(std::vector<Group>& groups, const std::vector<Item>& items,
   std::iota(order.begin(), order.end(), 0);
   if (std::vector<size_t> other = schedule.greedy(); schedule.peak(other) < schedule.peak(order))
     order = std::move(other);
-  // They may run at once, unless that takes memory which one after the other would share.
+  // They may run concurrently, unless that takes memory which they would share in sequence.
   if (std::vector<size_t> together = schedule.with_loops_together(order);
       schedule.peak(together) <= schedule.peak(order))
     order = std::move(together);

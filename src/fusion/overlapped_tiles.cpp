@@ -14,12 +14,12 @@ using lowering::TileSize;
 
 namespace {
 
-// Where an index is while all variables but one run over their axes: stride * variable + first to last.
+// The range of an index over all variables but one: stride * variable + first to last.
 struct Span {
   int64_t stride = 0, first = 0, last = 0;
 };
 
-// Nothing where it is no sum of variables times numbers.
+// Nothing where it is not affine.
 std::optional<Span> span_of(const Dim& index, const std::string& variable, const std::vector<Axis>& axes) {
   std::map<std::string, Dim> zeros;
   for (const std::string& symbol : index.symbols()) {
@@ -131,7 +131,7 @@ class CutFinder {
       read_whole_.insert(load.name());
       return true;
     }
-    // What the stages make for each other is read where it stands.
+    // Intermediate values of the stages are read in place.
     if (!dim || !start(maker->second, *dim))
       return false;
     const Definition& made = stages_[maker->second].definition;
@@ -157,23 +157,23 @@ class CutFinder {
   TileCut cut_;
 };
 
-// --- which rows each kernel makes for a tile ---
+// --- which rows each kernel computes for a tile ---
 
 int64_t first_row(const TileRows& rows, int64_t tile) {
   return std::max<int64_t>(std::min(rows.step * tile + rows.offset, rows.all - rows.rows), 0);
 }
 
-// What a kernel reads of the one whose rows are looked for.
+// What a kernel reads of the one whose rows are wanted.
 struct Reader {
   const TileCut::Read& read;
   const TileRows& rows;
 };
 
-// Rows of a tile that no reader needs: where a window sees more of a border than of the image, the first and
-// last tiles begin elsewhere than the others would have them.
+// Rows of a tile that no reader needs: where a window covers more padding than image, the first and last
+// tiles begin off the regular grid.
 constexpr int64_t kMostSpare = 16;
 
-// So many rows that they hold, for each tile, what all readers need of those there are.
+// Enough rows per tile to hold what all readers need.
 std::optional<TileRows> rows_for(const TileCut& cut, const std::vector<Reader>& readers) {
   const auto needed = [&](int64_t tile) {
     int64_t first = cut.rows, last = 0;
@@ -215,7 +215,7 @@ const TileCut::Read* find_read(const TileCut& cut, const std::string& buffer) {
   return read == cut.reads.end() ? nullptr : &*read;
 }
 
-// Along the dimension that all later kernels read by rows, where those are cut.
+// Along the dimension that all later kernels read by rows and are cut along.
 std::optional<TileCut> cut_for_readers(const std::vector<TiledKernel>& parts, size_t number, size_t cut) {
   const TiledKernel& part = parts[number];
   std::optional<size_t> dim;
@@ -234,7 +234,7 @@ std::optional<TileCut> cut_for_readers(const std::vector<TiledKernel>& parts, si
 
 std::optional<TileCut> cut_along(const std::vector<Stage>& stages, const std::string& result, size_t dim) {
   if (dim + 1 == stages.back().definition.at.size())
-    return std::nullopt;  // what vectors hold
+    return std::nullopt;  // the vectorised dimension
   return CutFinder(stages).run(result, dim);
 }
 

@@ -1,9 +1,9 @@
-// overlapped_tiles.h — kernels that run one after the other, on a part of their images at a time: what one
-// makes is in cache when the next reads it, and has no place in memory.
+// overlapped_tiles.h — overlapped tiling of a chain of kernels: each tile runs through all of them, so that
+// intermediate images stay in cache and need no buffer.
 //
-// The result of the last kernel is cut into tiles of rows. What each kernel before it must make for a tile
-// follows from what the others read: a window of 3 x 3 reads two rows more than it makes. Rows that two tiles
-// need are computed twice.
+// The result of the last kernel is cut into tiles of rows. What each earlier kernel computes for a tile
+// follows from what its readers need: a 3 x 3 window reads two rows more than it computes. Rows that two
+// tiles need are recomputed.
 #pragma once
 
 #include "lowering/kernel_graph.h"
@@ -12,8 +12,7 @@ namespace tenon::fusion {
 
 // A kernel whose result is cut along one dimension.
 struct TileCut {
-  // For row v, what it reads of a buffer made elsewhere, wherever it reads it: rows stride * v + first to
-  // stride * v + last.
+  // For row v, what it reads of another kernel's buffer: rows stride * v + first to stride * v + last.
   struct Read {
     std::string buffer;
     size_t dim;
@@ -22,7 +21,7 @@ struct TileCut {
 
   size_t dim;                          // of the result
   int64_t rows;                        // of the result, without its border
-  int64_t border;                      // rows of that before the first
+  int64_t border;                      // padding rows before the first
   std::vector<std::string> variables;  // of each stage: that of its rows
   std::vector<Read> reads;
 };
@@ -31,16 +30,16 @@ struct TileCut {
 std::optional<TileCut> cut_along(const std::vector<lowering::Stage>& stages, const std::string& result,
                                  size_t dim);
 
-// The rows that a kernel makes for a tile: as many for each, and all of them rows that there are.
+// The rows that a kernel computes for a tile: as many for each, all within the result.
 struct TileRows {
   int64_t rows, all;
-  int64_t step, offset;  // tile b begins at row step * b + offset, or as near to it as there are rows
+  int64_t step, offset;  // tile b begins at row step * b + offset, clamped to the rows there are
   int64_t tiles;
 
   Dim first(const Dim& tile) const;
 };
 
-// A kernel that is computed tile by tile.
+// A tiled kernel.
 struct TiledKernel {
   std::vector<lowering::Stage> stages;
   lowering::Group group;
@@ -51,12 +50,12 @@ struct TiledKernel {
 
 constexpr int64_t kMostTiles = 1024;  // along one dimension
 
-// The kernels of a group of tiles, each of which ends with the stage that makes its result, cut along the
-// dimensions of the tiles, whatever their rows. Nothing where they cannot be.
+// The kernels of a tiled group, each of which ends with the stage that defines its result, cut along the
+// tiled dimensions, with rows not yet chosen. Nothing where they cannot be cut.
 std::optional<std::vector<TiledKernel>> cut_into_tiles(const std::vector<lowering::Stage>& stages,
                                                        const lowering::Group& group);
-// Says which rows they make for tiles of these sizes. False where there are none: tiles are of one size, and
-// not too many.
+// Chooses the rows they compute for tiles of these sizes. False where that is impossible: tiles have one size
+// and are limited in number.
 bool set_rows(std::vector<TiledKernel>& parts, const std::vector<lowering::TileSize>& tile);
 
 }  // namespace tenon::fusion

@@ -17,21 +17,21 @@ using lowering::TileSize;
 
 namespace {
 
-// Shares of the second level of a core: what of an image a thread finds there that another kernel left, and
-// what a tile may take.
-constexpr double kStays = 0.25, kBand = 0.5;
-constexpr double kSeen = 0.25;  // of the time that memory takes: the rest passes while something is computed
-// By how much the last thread ends later where each has one tile, for a core may be slower for a while.
+// Shares of a core's L2: what a thread finds there of an image that another kernel left, and what a tile may
+// take.
+constexpr double kStays = 0.25, kTile = 0.5;
+constexpr double kSeen = 0.25;  // of the time that memory takes: computation hides the rest
+// Load imbalance where each thread has one tile: a core may be slower for a while.
 constexpr double kUneven = 0.15;
-constexpr double kStart = 500;  // nanoseconds, until a kernel that starts is at its usual speed
+constexpr double kStart = 500;  // nanoseconds until a starting kernel reaches full speed
 
-constexpr size_t kMostParts = 4;  // of a tile: with each, more rows are computed twice
+constexpr size_t kMostParts = 4;  // of a tile: each adds rows that are recomputed
 
-class BandFinder {
+class TilingFinder {
  public:
-  BandFinder(const std::vector<Group>& groups, const std::vector<Item>& items,
-             const std::map<std::string, Buffer>& buffers, const std::set<std::string>& kept,
-             const Target& target, int threads)
+  TilingFinder(const std::vector<Group>& groups, const std::vector<Item>& items,
+               const std::map<std::string, Buffer>& buffers, const std::set<std::string>& kept,
+               const Target& target, int threads)
       : groups_(groups),
         items_(items),
         buffers_(buffers),
@@ -59,8 +59,8 @@ class BandFinder {
   }
 
  private:
-  // The kernel and those after it, each of which alone reads what the one before makes, as long as they are
-  // in no other tiles.
+  // The chain from this kernel on in which each is the only reader of the one before, as long as none is
+  // tiled yet.
   std::vector<size_t> chain_from(size_t first) const {
     std::vector<size_t> chain;
     for (std::optional<size_t> next = first; next && chain.size() < kMostParts && may_be_part(*next);
@@ -91,7 +91,7 @@ class BandFinder {
     return items_[item].stage->definition.results.front().name;
   }
 
-  // Where something would be saved.
+  // Where tiling would save anything.
   std::optional<size_t> reader_of(size_t group) const {
     const std::string& result = result_of(groups_[group].items.back());
     const auto readers = readers_.find(result);
@@ -101,7 +101,7 @@ class BandFinder {
     return *readers->second.begin();
   }
 
-  // Of what one thread makes, what has left its cache when the next kernel reads it.
+  // Of what one thread writes, what was evicted when the next kernel reads it.
   double bytes_lost(const std::string& buffer) const {
     const std::optional<int64_t> bytes = size_of(buffers_.at(buffer)).constant();
     return std::max(static_cast<double>(bytes.value_or(0)) / threads_ - kStays * cache_, 0.0);
@@ -156,18 +156,18 @@ class BandFinder {
     return best;
   }
 
-  // Of one thread, in nanoseconds, without tiles and if memory took none.
+  // Of one thread, in nanoseconds, untiled and without memory time.
   double time_of(const TiledKernel& part) const {
     const std::optional<int64_t> operations = cost_of(part.stages, {}, buffers_).operations.constant();
     return static_cast<double>(operations.value_or(INT64_MAX)) / rates_.operations / threads_;
   }
 
-  // By one thread, in nanoseconds, where the parts take so long; 0 where a tile does not stay in cache.
+  // Saved by one thread, in nanoseconds, where the parts take so long; 0 where a tile does not stay in cache.
   double time_saved(const std::vector<TiledKernel>& parts, const std::vector<double>& times) const {
     double tiles = 1;
     for (const TileRows& rows : parts.back().rows)
       tiles *= static_cast<double>(rows.tiles);
-    double time = 0, time_in_bands = 0, saved = 0, bytes = 0;  // bytes: that a tile has in cache
+    double time = 0, time_in_tiles = 0, saved = 0, bytes = 0;  // bytes: that a tile has in cache
     std::set<std::string> counted;
     for (size_t i = 0; i < parts.size(); ++i) {
       const TiledKernel& part = parts[i];
@@ -175,7 +175,7 @@ class BandFinder {
       for (const TileRows& rows : part.rows)
         repeats *= static_cast<double>(rows.rows * rows.tiles) / static_cast<double>(rows.all);
       time += times[i];
-      time_in_bands += times[i] * repeats + kStart * tiles / threads_;
+      time_in_tiles += times[i] * repeats + kStart * tiles / threads_;
       if (i + 1 < parts.size())
         saved += 2 * bytes_lost(part.result) / rates_.bytes_from_memory * kSeen;  // written, and read
       bytes += bytes_made(part);
@@ -186,10 +186,10 @@ class BandFinder {
           if (counted.insert(buffer).second)
             bytes += bytes_read(part, buffer);
     }
-    if (bytes > kBand * cache_)
+    if (bytes > kTile * cache_)
       return 0;
     const double most = std::ceil(tiles / threads_);  // of one thread
-    return saved + time - time_in_bands * (most * threads_ / tiles + kUneven / most);
+    return saved + time - time_in_tiles * (most * threads_ / tiles + kUneven / most);
   }
 
   // Of a part of a buffer.
@@ -233,15 +233,15 @@ class BandFinder {
 void overlapped_tiling(std::vector<Group>& groups, const std::vector<Item>& items,
                        const std::map<std::string, Buffer>& buffers, const std::set<std::string>& kept,
                        const Target& target, int threads) {
-  const std::map<size_t, Group> found = BandFinder(groups, items, buffers, kept, target, threads).run();
-  std::set<size_t> in_bands;
+  const std::map<size_t, Group> found = TilingFinder(groups, items, buffers, kept, target, threads).run();
+  std::set<size_t> in_tiles;
   for (const auto& [last, tiles] : found)
-    in_bands.insert(tiles.items.begin(), tiles.items.end());
+    in_tiles.insert(tiles.items.begin(), tiles.items.end());
   std::vector<Group> result;
   for (size_t i = 0; i < groups.size(); ++i) {
     if (const auto tiles = found.find(i); tiles != found.end())
       result.push_back(tiles->second);
-    else if (!in_bands.contains(groups[i].items.front()))
+    else if (!in_tiles.contains(groups[i].items.front()))
       result.push_back(std::move(groups[i]));
   }
   groups = std::move(result);

@@ -10,7 +10,7 @@ using loops::Scalar;
 
 namespace {
 
-// Which axis of a reader stands for which of a maker's, by what it reads; nothing where two do for one.
+// Which axis of a reader corresponds to which of the producer's; nothing where two correspond to one.
 class AxisMap {
  public:
   void add(const Definition& maker, const Definition& reader, const Scalar& load) {
