@@ -294,7 +294,7 @@ TEST(FusedAttention, ReadsTransposedOperands) {
                            numbers(DType::F32, {2, 24, 50}, 3)}});
   const std::string kernel = print(kernels_of(*read(text), without_cache()).front());
   EXPECT_NE(kernel.find("f32[50,24]\n"), std::string::npos) << kernel;
-  EXPECT_LT(kernel.find("f32[50,24]\n"), kernel.find("for strip0")) << kernel;
+  EXPECT_LT(kernel.find("f32[50,24]\n"), kernel.find("for queries0")) << kernel;
 }
 
 // Values that differ between heads of the same keys are read as they lie.
@@ -322,10 +322,10 @@ void expect_attention(const std::string& parameters, const std::string& argument
   Data inputs{numbers(dtype, {2, 6, 33, 16}, 1), numbers(dtype, {2, key_heads, 40, 16}, 2),
               numbers(dtype, {2, key_heads, 40, 24}, 3)};
   inputs.insert(inputs.end(), more.begin(), more.end());
-  bool by_strips = false;
+  bool by_blocks = false;
   for (const loops::Kernel& kernel : kernels_of(*read(text), without_cache()))
-    by_strips |= print(kernel).find("for strip0") != std::string::npos;
-  EXPECT_TRUE(by_strips);
+    by_blocks |= print(kernel).find("for queries0") != std::string::npos;
+  EXPECT_TRUE(by_blocks);
   expect_reference(text, {inputs}, tolerance);
 }
 

@@ -103,7 +103,7 @@ CompileContext with_small_cache() {
 
 // Iterations of a sum are added up for all rows before the next, and what is done with sums waits for the
 // last.
-TEST(PackedB, AreMultipliedTurnByTurnWhereSumsAreLong) {
+TEST(PackedB, BlocksLongReductionsForTheCache) {
   for (const char* text : {
            "graph g(%x: f32[41,1500], %w: f32[1500,256], %w2: f32[256]) { %0 = matmul(%x, %w) %1 = add(%0, "
            "%w2) %2 = relu(%1) return %2 }",
@@ -112,7 +112,7 @@ TEST(PackedB, AreMultipliedTurnByTurnWhereSumsAreLong) {
            "graph g(%x: f32[n,1500], %w: f32[1500,256]) { %0 = matmul(%x, %w) %1 = relu(%0) return %1 }",
        }) {
     const std::unique_ptr<Graph> graph = read(text);
-    EXPECT_TRUE(has(kernels_in(*graph, with_small_cache()), "for turns0 in 0..")) << text;
+    EXPECT_TRUE(has(kernels_in(*graph, with_small_cache()), "for iterations0 in 0..")) << text;
     for (const int64_t rows : {1, 2, 9, 40})
       expect_as_evaluated(*graph, {{"n", rows}}, with_small_cache());
   }
@@ -123,7 +123,7 @@ TEST(PackedB, AreMultipliedAtOnceWhereSumsAreNotLong) {
            "graph g(%x: f32[41,100], %w: f32[100,256]) { %0 = matmul(%x, %w) return %0 }",
            "graph g(%x: f32[3,1500], %w: f32[1500,256]) { %0 = matmul(%x, %w) return %0 }",
        })
-    EXPECT_FALSE(has(kernels_in(*read(text), with_small_cache()), "turns0")) << text;
+    EXPECT_FALSE(has(kernels_in(*read(text), with_small_cache()), "iterations0")) << text;
 }
 
 // Rows of a channel are other rows than those of the next.

@@ -21,12 +21,11 @@ using lowering::Stage;
 
 namespace {
 
-// The parts of the factors that are multiplied, in an order in which each product has a part in common with
-// the next.
+// The parts that are multiplied, ordered such that consecutive products share one.
 constexpr std::array<std::pair<size_t, size_t>, 6> kProducts = {
     {{0, 2}, {0, 1}, {1, 1}, {1, 0}, {0, 0}, {2, 0}}};
 
-// A sum of products with weights in panels: y[rows…,lane] += x[rows…,k] * w[k,lane].
+// A product with packed B: y[rows…,lane] += x[rows…,k] * w[k,lane].
 struct Product {
   Scalar x, w;             // loads
   std::vector<Axis> rows;  // that x is read along
@@ -63,7 +62,7 @@ class FactorSplitter {
   }
 
  private:
-  // Nothing where the stage is no product that tiles take.
+  // Nothing where the stage is no product for matrix tiles.
   std::optional<Product> product_of(const Stage& stage) const {
     const Definition& sum = stage.definition;
     if (!stage.contraction || !stage.packed_b || stage.packed_b->lanes != 2 * kMatrixTileSide ||
@@ -79,7 +78,7 @@ class FactorSplitter {
       return std::nullopt;
     Product product{.x = x, .w = w, .rows = {}, .summed = sum.reduced.front(), .row_count = 1, .depth = 0};
     product.depth = product.summed.size.constant().value_or(0);
-    // Each iteration of the sum reads two numbers side by side, and a tile that is not filled goes back.
+    // Each iteration of the sum reads two contiguous numbers; a partial last tile overlaps the one before.
     if (!loops::axis_of({product.summed}, x.operands().back()) || product.depth % 2 != 0 ||
         product.depth < kMatrixTileSide * 2 || loops::mentions(x, sum.axes.back().variable) ||
         std::any_of(x.operands().begin(), x.operands().end() - 1,
@@ -95,7 +94,7 @@ class FactorSplitter {
                : std::nullopt;
   }
 
-  // How many rows of x, one after the other, meet the same weights.
+  // How many consecutive rows of x share the weights.
   static int64_t rows_side_by_side(const Product& product, const Definition& sum) {
     const auto is_row = [&](const Axis& axis) {
       return loops::mentions(product.x, axis.variable) && !loops::mentions(product.w, axis.variable);
@@ -116,7 +115,7 @@ class FactorSplitter {
     Definition& sum = stage.definition;
     const std::array<std::string, 3> x = parts_of(product, stage);
     const std::string w = add_split_panels(product);
-    // A iteration of the first is a tile, one of the second a word.
+    // An iteration of the first is a tile, one of the second a word.
     const Axis tile{product.summed.variable + "_0", ceil_div(Dim(product.depth), 2 * kMatrixTileSide)},
         word{product.summed.variable + "_1", kMatrixTileSide};
     const Dim in_tile = Dim::symbol(word.variable),
@@ -157,7 +156,7 @@ class FactorSplitter {
     return Scalar::index(row);
   }
 
-  // The buffers that hold the parts of x, row by row. Products with the same factor share them.
+  // The buffers of the parts of x, row by row; shared by products with the same operand.
   std::array<std::string, 3> parts_of(const Product& product, const Stage& stage) {
     Definition part;
     std::map<std::string, Dim> names;
@@ -197,7 +196,7 @@ class FactorSplitter {
                       .writes = {name}});
   }
 
-  // The weights in three parts, each in panels of words.
+  // Packed B in three parts, as words of two bf16.
   std::string add_split_panels(const Product& product) {
     const std::string &panels = product.w.name(), name = panels + "_split";
     const Buffer& whole = lowered_.buffers.at(panels);

@@ -21,7 +21,7 @@ std::optional<Parts> parts_of(const loops::Definition& definition, int64_t lanes
   int64_t terms = 1;
   for (size_t i = definition.reduced.size(); i-- > 0;) {
     const int64_t at_once = i + 1 == definition.reduced.size() ? lanes : 1;
-    // What only running tells may be long.
+    // A dynamic sum may be long.
     const int64_t iterations =
         ceil_div(definition.reduced[i].size, at_once).constant().value_or(kMostTerms + 1);
     if (iterations > kMostTerms / terms)

@@ -1,5 +1,5 @@
-// blocked_sum.h — the loops of a reduction. Rounding grows with the number of floats that are added up one
-// after the other, so that long sums are made of shorter ones.
+// blocked_sum.h — the loops of a reduction. Rounding errors grow with the length of a sequential sum, so long
+// sums are sums of partial ones.
 #pragma once
 
 #include "loops/definition.h"
@@ -12,8 +12,8 @@ struct Parts {
   int64_t iterations;
 };
 
-// Nothing where all can be combined at once. So many iterations of the last reduced axis are added up side by
-// side.
+// Nothing where no partial sums are needed. So many iterations of the last reduced axis are accumulated in
+// parallel lanes.
 std::optional<Parts> parts_of(const loops::Definition& definition, int64_t lanes = 1);
 
 // The loops over reduced axes around `terms`, the last with a mark; where there are parts, with these

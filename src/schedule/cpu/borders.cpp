@@ -14,7 +14,7 @@ using lowering::Stage;
 
 namespace {
 
-// From where to where elements stand along a dimension.
+// The range of elements along a dimension.
 std::pair<Dim, Dim> filled_part(const Definition& definition, size_t dim) {
   std::map<std::string, Dim> first, last;
   for (const Axis& axis : definition.axes) {

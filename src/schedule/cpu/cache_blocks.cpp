@@ -9,19 +9,18 @@ using loops::Scalar;
 
 namespace {
 
-// Of a kernel: so many are needed for a thread to help one that is late, and so many are enough for threads
-// to have about as much to do.
-constexpr int64_t kLeastTurnsPerThread = 4, kTurnsPerThread = 8;
+// Of a parallel loop: the least that lets threads steal work from a late one, and enough for load balance.
+constexpr int64_t kLeastIterationsPerThread = 4, kIterationsPerThread = 8;
 
 }  // namespace
 
 int64_t count_parts(const Dim& panels, const Dim& rows, int64_t bytes, const Target& target) {
   const int64_t most = std::max<int64_t>(rows.constant().value_or(1), 1), cores = target.cores,
-                enough = kTurnsPerThread * cores,
+                enough = kIterationsPerThread * cores,
                 count = std::min(panels.constant().value_or(enough), enough);
   int64_t parts = std::clamp<int64_t>(bytes / (target.caches.level2 / 2), 1, most);
   while (parts < most && count * parts < enough &&
-         (count * parts % cores != 0 || count * parts < kLeastTurnsPerThread * cores))
+         (count * parts % cores != 0 || count * parts < kLeastIterationsPerThread * cores))
     ++parts;
   return parts;
 }
@@ -29,14 +28,15 @@ int64_t count_parts(const Dim& panels, const Dim& rows, int64_t bytes, const Tar
 std::optional<LongSums> choose_long_sums(const ProductSizes& sizes, const Target& target) {
   constexpr int64_t kLeastTurns = 512, kMostIterations = 4096, kMostPanels = 8;
   const int64_t cache = target.caches.level2,
-                bytes = sizes.rows * sizes.bytes_of_row + 2 * sizes.bytes_of_panel;  // one is being fetched
+                bytes =
+                    sizes.rows * sizes.bytes_of_row + 2 * sizes.bytes_of_panel;  // one is being prefetched
   if (sizes.iterations <= cache / bytes || sizes.iterations < 2 * kLeastTurns)
     return std::nullopt;
   const int64_t most = std::clamp(cache / 2 / bytes, kLeastTurns, kMostIterations),
                 parts = (sizes.iterations + most - 1) / most;
-  return LongSums{
-      .iterations = (sizes.iterations + parts - 1) / parts,
-      .panels = std::clamp<int64_t>(sizes.panels / (kLeastTurnsPerThread * target.cores), 1, kMostPanels)};
+  return LongSums{.iterations = (sizes.iterations + parts - 1) / parts,
+                  .panels = std::clamp<int64_t>(sizes.panels / (kLeastIterationsPerThread * target.cores), 1,
+                                                kMostPanels)};
 }
 
 int64_t bytes_read(const Scalar& value, const loops::Definition& sum) {

@@ -1,4 +1,4 @@
-// cache_blocks.h — into how many parts the rows of a sum of products are cut, and its iterations.
+// cache_blocks.h — cache blocking of contractions: how rows and reduction iterations are split.
 #pragma once
 
 #include "loops/definition.h"
@@ -6,25 +6,24 @@
 
 namespace tenon::schedule {
 
-// In how many parts `rows` are to meet one panel after the other, such that threads have about as much to do,
-// and that what each part reads, of these bytes in all, stays in cache.
+// Into how many parts `rows` are split, each of which iterates over all panels, so that threads are balanced
+// and what a part reads, of these bytes in all, stays in cache.
 int64_t count_parts(const Dim& panels, const Dim& rows, int64_t bytes, const Target& target);
 
-// Sums of products with panels, of which so many iterations are added up at once, for all rows and so many
-// panels.
+// Blocking of the reduction: so many iterations at a time, for all rows and so many panels.
 struct LongSums {
   int64_t iterations, panels;
 };
 struct ProductSizes {
   int64_t iterations, rows, panels;
-  int64_t bytes_of_row, bytes_of_panel;  // that a iteration reads
+  int64_t bytes_of_row, bytes_of_panel;  // per iteration
 };
-// Nothing where what all rows and a panel have stays in cache until the next panel needs the rows.
+// Nothing where all rows and a panel stay in cache until the next panel needs the rows.
 std::optional<LongSums> choose_long_sums(const ProductSizes& sizes, const Target& target);
 
-// Of all that a formula of the sum reads; 0 where only running tells.
+// Of all that an expression of the sum reads; 0 where that is dynamic.
 int64_t bytes_read(const loops::Scalar& value, const loops::Definition& sum);
-// Of all that these read, though several read the same buffer.
+// Of all that these read; a shared buffer counts once.
 int64_t bytes_read_once(const std::vector<loops::Scalar>& values, const loops::Definition& sum);
 
 }  // namespace tenon::schedule

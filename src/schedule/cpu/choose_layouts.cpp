@@ -119,7 +119,7 @@ class LayoutChooser {
           add(image->name());
           add(item.stage->definition.results.front().name);
         }
-    // What is made of images, pixel by pixel, is one.
+    // A pointwise function of images is one.
     for (const Item& item : lowered_.items)
       if (item.stage && item.stage->definition.results.size() == 1)
         for (const Scalar& load : loads_of(item.stage->definition))
@@ -139,7 +139,7 @@ class LayoutChooser {
     return channel && loops::mentions(load.operands()[1], definition.axes[*channel].variable);
   }
 
-  // --- zeros around them ---
+  // --- padding ---
 
   void surround_images() {
     for (Item& item : lowered_.items)
@@ -180,7 +180,7 @@ class LayoutChooser {
     }
   }
 
-  // What a formula takes to stand around an image; nothing where it does not ask.
+  // The padding value that an expression assumes; nothing where it assumes none.
   std::optional<Scalar> border_in(const Scalar& scalar, const std::string& image) const {
     if (const std::optional<PaddedLoad> padded = padded_load(scalar, buffers_);
         padded && padded->load.name() == image)
@@ -191,7 +191,7 @@ class LayoutChooser {
     return std::nullopt;
   }
 
-  // --- in tiles ---
+  // --- Winograd ---
 
   std::optional<Conv3x3> winograd_conv(const Definition& definition, const Scalar& image) const {
     return numerics_ == NumericsBudget::Strict || !layouts_.contains(definition.results.front().name)
@@ -199,7 +199,7 @@ class LayoutChooser {
                : match_conv3x3(definition, image, find_weights(definition, lowered_), buffers_);
   }
 
-  // How many elements after the last of the image windows of whole tiles see.
+  // How far whole tiles read beyond the last element of the image.
   int64_t reach_past_last(const Definition& definition, const Scalar& image, size_t dim, int64_t tile) const {
     const Axis& axis = definition.axes[*loops::axis_of(definition.axes, definition.at[dim])];
     std::map<std::string, Dim> first;
@@ -243,7 +243,7 @@ class LayoutChooser {
     item.reads = buffers_read(stage);
   }
 
-  // --- those that others see as the graph has them ---
+  // --- copies in the layout of the graph ---
 
   void copy_fixed_images() {
     std::vector<Item> items;
@@ -312,7 +312,7 @@ class LayoutChooser {
             .writes = {to}};
   }
 
-  // --- stages as their images lie ---
+  // --- stages in the layout of their images ---
 
   bool touches_image(const Definition& definition) const {
     const std::vector<Scalar> loads = loads_of(definition);
@@ -339,7 +339,7 @@ class LayoutChooser {
     rewritten_.push_back(&item);
   }
 
-  // As their variables stand in the place of the result.
+  // In the order of their variables in the place of the result.
   static void order_axes(Definition& definition) {
     std::vector<Axis> ordered;
     for (const Scalar& index : definition.at)
@@ -349,7 +349,7 @@ class LayoutChooser {
     definition.axes = std::move(ordered);
   }
 
-  // As the image that is read lies in memory.
+  // In the layout of the image that is read.
   void order_reduced_axes(Definition& definition) const {
     for (const Scalar& load : loads_of(definition)) {
       const auto layout = layouts_.find(load.name());
@@ -389,7 +389,7 @@ class LayoutChooser {
     return Scalar::apply(scalar.function(), std::move(operands));
   }
 
-  // Whether there is the border that is asked for wherever the load falls outside of its image.
+  // Whether the image has the padding that the load needs.
   bool is_surrounded(const PaddedLoad& padded, const Definition& definition) const {
     const Scalar& load = padded.load;
     const auto layout = layouts_.find(load.name());
@@ -410,8 +410,7 @@ class LayoutChooser {
 
   // --- weights ---
 
-  // In the order in which loops come to them: those of the results but the last, what is reduced, and last
-  // the lanes.
+  // In loop order: the axes of the results but the last, the reduced axes, and last the lanes.
   std::optional<std::vector<size_t>> order_for(const Definition& definition, const Scalar& load) const {
     std::vector<Axis> loops(definition.axes.begin(), definition.axes.end());
     if (definition.reduces() && !loops.empty())
@@ -477,7 +476,7 @@ class LayoutChooser {
   const NumericsBudget numerics_;
   const Target& target_;
   std::map<std::string, Buffer>& buffers_;
-  std::set<std::string> fixed_;                 // what keeps its order
+  std::set<std::string> fixed_;                 // buffers that keep their layout
   std::map<std::string, ImageLayout> layouts_;  // of images
   std::map<std::string, Buffer> logical_;       // buffers as the graph has them
   std::vector<Item*> rewritten_;

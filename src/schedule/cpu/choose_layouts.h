@@ -1,4 +1,4 @@
-// choose_layouts.h — how images lie in memory.
+// choose_layouts.h — memory layouts of images and weights.
 #pragma once
 
 #include "lowering/lower_graph.h"
@@ -6,12 +6,11 @@
 
 namespace tenon::schedule {
 
-// Around convolutions, the channels of a pixel lie side by side, so that vectors hold channels whatever the
-// size of the image is; images have zeros around them where windows reach beyond their edges; and weights lie
-// in the order in which they are read. Stages are rewritten for it. What the caller, who gets `kept`, or a
-// step that is no stage sees keeps the order that the graph gives it, and is copied.
-// Convolutions that take less time in tiles (schedule/cpu/winograd.h) are computed so, where they may round
-// otherwise.
+// Around convolutions, images are NHWC, so that vectors hold channels whatever the size of the image; they
+// are zero-padded where windows reach beyond their edges; and weights are stored in the order in which they
+// are read. Stages are rewritten accordingly. Buffers in `kept`, and those of host steps, keep the layout of
+// the graph and are copied. Convolutions that are faster by Winograd (schedule/cpu/winograd.h) use it, where
+// numerics allow.
 void choose_layouts(lowering::LoweredGraph& lowered, const std::set<std::string>& kept,
                     NumericsBudget numerics, const Target& target);
 

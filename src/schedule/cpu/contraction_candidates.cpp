@@ -101,14 +101,13 @@ class ChoiceLister {
         add_rows(vectors, false);
   }
 
-  // Whether lanes of blocks so wide have one factor in common: that of a group of channels is not that of the
-  // next.
+  // Whether the lanes of a tile this wide share an operand: groups of channels do not share theirs.
   bool share_factor(int64_t vectors) const {
     return !loops::mentions(*tile_->across, sum_.definition.axes.back().variable) ||
            *made_.vectors % vectors == 0;
   }
 
-  // Whether blocks so wide compute little in vain, in lanes past the last.
+  // Whether tiles this wide waste few lanes past the last.
   bool fills_lanes(int64_t vectors) const {
     const Dim size = tile_->lane_size(sum_.definition);
     const int64_t lanes = vectors * lanes_of_vector();
@@ -118,7 +117,7 @@ class ChoiceLister {
     return computed - *size.constant() <= *size.constant() / 8;
   }
 
-  // As many rows as there are registers for, in blocks of about the same size; and with `more`, some others.
+  // As many rows as registers allow, in tiles of about the same size; with `more`, some others.
   void add_rows(int64_t vectors, bool more) {
     const int64_t most = (target_.vector_registers - 2 - vectors) / vectors;
     if (most < 1)

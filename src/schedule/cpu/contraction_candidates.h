@@ -1,4 +1,4 @@
-// contraction_candidates.h — how else a sum of products may be computed, for those who measure what is best.
+// contraction_candidates.h — the choices that the tuner measures for a contraction.
 #pragma once
 
 #include <string>
@@ -7,12 +7,12 @@
 
 namespace tenon::schedule {
 
-// What was chosen for a sum of products, by estimate or by whoever asked, in full; empty where nothing of it
-// can be chosen. The stage is as it is handed to build_nest.
+// The full choice for a contraction, by the cost model or by request; empty where there is no choice. The
+// stage is as handed to build_nest.
 lowering::ContractionChoice choice_made(const lowering::Stage& sum, const Target& target);
 
-// A few others that promise most: other algorithms, rows in blocks or not, and blocks that fill the registers
-// in other ways, without spilling.
+// The most promising alternatives: other algorithms, packed A or not, and other register tiles that do not
+// spill.
 std::vector<lowering::ContractionChoice> contraction_candidates(const lowering::Stage& sum,
                                                                 const Target& target);
 

@@ -1,4 +1,4 @@
-// conv3x3.h — which convolutions are by windows of 3 x 3, such that they may be computed in tiles.
+// conv3x3.h — matches 3 x 3 convolutions that Winograd can compute.
 #pragma once
 
 #include "lowering/lower_graph.h"
@@ -6,7 +6,7 @@
 
 namespace tenon::schedule {
 
-// The constant factor of a product, where it is no more than a load; null where there is none.
+// The constant operand of a product, where it is a plain load; null where there is none.
 const loops::Scalar* find_weights(const loops::Definition& definition, const lowering::LoweredGraph& lowered);
 
 // The sizes of such a convolution of an image by weights; nothing of another.

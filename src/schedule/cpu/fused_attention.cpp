@@ -39,27 +39,27 @@ using loops::Statement;
 namespace {
 
 // Local buffers.
-constexpr const char *kShared = "shared", *kOwn = "own", *kStrip = "strip", *kWeights = "weights",
+constexpr const char *kShared = "shared", *kOwn = "own", *kScores = "scores", *kWeights = "weights",
                      *kValues = "values", *kResults = "results";
 // Loop variables, which end in a number: no size of the user's does when it gets here.
-constexpr const char *kShareVariable = "share0", *kStripVariable = "strip0", *kLineVariable = "line0",
+constexpr const char *kShareVariable = "share0", *kQueriesVariable = "queries0", *kQueryVariable = "query0",
                      *kGroupVariable = "group0", *kMemberVariable = "member0", *kPanelVariable = "panel0",
                      *kPlaceVariable = "place0";
 
-constexpr int64_t kLeastLines = 4;    // of a strip, that pay for putting side by side what they share
-constexpr int64_t kMostLines = 64;    // of a strip
-constexpr int64_t kUsualKeys = 1024;  // where only running tells how many there are
-constexpr int64_t kTurnsPerCore = 2;  // at least, so that threads end at about the same time
+constexpr int64_t kLeastQueries = 4;       // of a block, that pay for packing the keys
+constexpr int64_t kMostQueries = 64;       // of a block
+constexpr int64_t kUsualKeys = 1024;       // where their number is dynamic
+constexpr int64_t kIterationsPerCore = 2;  // at least, so that threads end at about the same time
 
 Scalar index(const char* variable) { return Scalar::index(Dim::symbol(variable)); }
 
-// How many parts of a size there are, with the last, which may be smaller.
+// Rounded up: the last part may be smaller.
 int64_t parts_in(int64_t all, int64_t size) { return (all + size - 1) / size; }
 
-class StripsBuilder {
+class FusedAttentionBuilder {
  public:
-  StripsBuilder(const std::vector<Definition>& definitions, size_t rows, const std::set<std::string>& outputs,
-                const Target& target)
+  FusedAttentionBuilder(const std::vector<Definition>& definitions, size_t rows,
+                        const std::set<std::string>& outputs, const Target& target)
       : rows_(rows), outputs_(outputs), target_(target), first_(renamed(definitions.front(), rows, "s0")) {
     size_t at = 1;
     for (; !(definitions[at].reduces() && definitions[at].axes.size() > rows); ++at)
@@ -74,16 +74,16 @@ class StripsBuilder {
     block_ = find_block_axis(first_, second());
     choose_sizes();
     if (block_)
-      choose_turns();
+      choose_parallel_axes();
   }
 
-  // Where running tells how many rows there are, there may be few: these are then done one by one.
+  // A dynamic number of queries may be small: these are then done one by one.
   std::vector<Statement> run() {
     std::vector<Statement> body;
-    const std::optional<int64_t> lines = block_ ? lines_in_all().constant() : 0;
-    if (!lines || *lines >= kLeastLines)
-      append(body, strip_by_strip());
-    if (!lines || *lines < kLeastLines)
+    const std::optional<int64_t> queries = block_ ? query_count().constant() : 0;
+    if (!queries || *queries >= kLeastQueries)
+      append(body, block_by_block());
+    if (!queries || *queries < kLeastQueries)
       append(body, row_by_row());
     return body;
   }
@@ -94,9 +94,9 @@ class StripsBuilder {
 
   // --- sizes ---
 
-  const Dim& lines_in_all() const { return first_.axes[*block_].size; }
+  const Dim& query_count() const { return first_.axes[*block_].size; }
 
-  // As many lines as stay in cache together with what they are multiplied by, and no more than there are.
+  // As many queries as stay in cache with what they are multiplied by, and no more than there are.
   void choose_sizes() {
     const DType dtype = first_.results.front().dtype;
     const std::optional<int64_t> keys = key().size.constant();
@@ -106,88 +106,94 @@ class StripsBuilder {
       lanes_ =
           std::clamp<int64_t>(static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(length))), 4, lanes_);
     together_ = usual_rows_of_block(target_);
-    lines_ = std::clamp<int64_t>(target_.caches.level2 / 4 / (length * info(dtype).bytes), 2 * together_,
-                                 kMostLines);
-    if (const std::optional<int64_t> all = block_ ? lines_in_all().constant() : std::nullopt;
+    queries_per_block_ = std::clamp<int64_t>(target_.caches.level2 / 4 / (length * info(dtype).bytes),
+                                             2 * together_, kMostQueries);
+    if (const std::optional<int64_t> all = block_ ? query_count().constant() : std::nullopt;
         all && *all > 0) {
-      lines_ = parts_in(*all, parts_in(*all, lines_));
-      together_ = rows_of_block(lines_, kRegistersPerVector, length, target_);
+      queries_per_block_ = parts_in(*all, parts_in(*all, queries_per_block_));
+      together_ = rows_of_block(queries_per_block_, kRegistersPerVector, length, target_);
     }
     abreast_ =
         std::clamp<int64_t>(target_.caches.level1_data / 2 / (length * info(dtype).bytes), 1, together_);
-    lines_ = parts_in(lines_, together_) * together_;
+    queries_per_block_ = parts_in(queries_per_block_, together_) * together_;
   }
 
   Dim panels() const { return ceil_div(key().size, lanes_); }
-  bool fills_panels() const { return key().size.is_constant() && *key().size.constant() % lanes_ == 0; }
-  Dim place_in_line() const { return Dim::symbol(kPanelVariable) * lanes_ + Dim::symbol(kPlaceVariable); }
+  bool panels_are_full() const { return key().size.is_constant() && *key().size.constant() % lanes_ == 0; }
+  Dim key_index() const { return Dim::symbol(kPanelVariable) * lanes_ + Dim::symbol(kPlaceVariable); }
 
-  Dim attention() const { return ceil_div(lines_in_all(), lines_); }
-  bool fills_strips() const {
-    return lines_in_all().is_constant() && *lines_in_all().constant() % lines_ == 0;
+  Dim block_count() const { return ceil_div(query_count(), queries_per_block_); }
+  bool blocks_are_full() const {
+    return query_count().is_constant() && *query_count().constant() % queries_per_block_ == 0;
   }
-  Dim place_of_line(const Dim& in_strip) const { return Dim::symbol(kStripVariable) * lines_ + in_strip; }
-  Dim place_within(const Dim& in_strip) const {
-    const Dim place = place_of_line(in_strip);
-    return fills_strips() ? place : min(place, lines_in_all() - 1);
+  Dim query_index(const Dim& in_block) const {
+    return Dim::symbol(kQueriesVariable) * queries_per_block_ + in_block;
   }
-  Dim lines_of_strip() const {
-    return fills_strips() ? Dim(lines_) : min(lines_, lines_in_all() - place_of_line(0));
+  Dim clamped_query_index(const Dim& in_block) const {
+    const Dim place = query_index(in_block);
+    return blocks_are_full() ? place : min(place, query_count() - 1);
   }
-  // Products are of several lines at once: those beyond the last of a strip do as the last.
-  Dim groups() const { return ceil_div(lines_of_strip(), together_); }
-  Dim line_of_group() const { return Dim::symbol(kGroupVariable) * together_ + Dim::symbol(kMemberVariable); }
+  Dim queries_of_block() const {
+    return blocks_are_full() ? Dim(queries_per_block_)
+                             : min(queries_per_block_, query_count() - query_index(0));
+  }
+  // A product takes several queries at once; beyond the last of a block, the last is computed repeatedly.
+  Dim groups() const { return ceil_div(queries_of_block(), together_); }
+  Dim query_of_group() const {
+    return Dim::symbol(kGroupVariable) * together_ + Dim::symbol(kMemberVariable);
+  }
 
   std::vector<Axis> result_axes() const {
     return {second().axes.begin() + static_cast<int64_t>(rows_), second().axes.end()};
   }
 
-  // Heads that read the same keys are done one after the other in one iteration, which packs these once,
-  // where that leaves iterations enough.
-  void choose_turns() {
+  // Heads that share keys run sequentially in one parallel iteration, which packs the keys once, where that
+  // leaves enough iterations.
+  void choose_parallel_axes() {
     const Scalar shared = factors_of(first_, key())->along;
     std::vector<Axis> all(first_.axes.begin(), first_.axes.end() - 1);
     all.erase(all.begin() + static_cast<int64_t>(*block_));
     for (const Axis& axis : all)
       (mentions(shared, axis.variable) ? outer_ : inner_).push_back(axis);
-    if (turns_of_outer() * attention().constant().value_or(1) < kTurnsPerCore * target_.cores) {
+    if (outer_iterations() * block_count().constant().value_or(1) < kIterationsPerCore * target_.cores) {
       outer_ = std::move(all);
       inner_.clear();
     }
   }
-  int64_t turns_of_outer() const {
+  int64_t outer_iterations() const {
     int64_t iterations = 1;
     for (const Axis& axis : outer_)
       iterations *= axis.size.constant().value_or(1);
     return iterations;
   }
-  // The attention of a iteration are shared among so many, where iterations are few.
+  // Into how many parts the query blocks of an iteration are split, where parallel iterations are few.
   int64_t shares() const {
-    const int64_t wanted = parts_in(kTurnsPerCore * target_.cores, std::max<int64_t>(turns_of_outer(), 1));
-    return std::min(wanted, attention().constant().value_or(wanted));
+    const int64_t wanted =
+        parts_in(kIterationsPerCore * target_.cores, std::max<int64_t>(outer_iterations(), 1));
+    return std::min(wanted, block_count().constant().value_or(wanted));
   }
 
   // --- buffers ---
 
-  // Of one line, or of all lines of a strip.
+  // Of one query, or of all queries of a block.
   Buffer local(const char* name, DType dtype, std::vector<Dim> sizes) const {
-    if (in_strips_)
-      sizes.insert(sizes.begin(), lines_);
+    if (in_blocks_)
+      sizes.insert(sizes.begin(), queries_per_block_);
     return {.name = name, .dtype = dtype, .sizes = std::move(sizes)};
   }
-  std::vector<Scalar> in_line(std::vector<Scalar> at) const {
-    if (in_strips_)
-      at.insert(at.begin(), index(kLineVariable));
+  std::vector<Scalar> of_query(std::vector<Scalar> at) const {
+    if (in_blocks_)
+      at.insert(at.begin(), index(kQueryVariable));
     return at;
   }
 
-  // Lines of a power of two would compete for the same places in cache.
-  Dim length() const { return in_strips_ ? (panels() + 1) * lanes_ : key().size; }
-  Buffer strip() const { return local(kStrip, first_.results.front().dtype, {length()}); }
-  // What the second product multiplies by: in place of what it is made of, where that is of the same dtype.
+  // Pad rows: power-of-two strides cause cache-set conflicts.
+  Dim length() const { return in_blocks_ ? (panels() + 1) * lanes_ : key().size; }
+  Buffer scores() const { return local(kScores, first_.results.front().dtype, {length()}); }
+  // What the second product multiplies by: in place of the scores, where the dtype is the same.
   Buffer weights() const {
     const DType dtype = weights_stage().results.front().dtype;
-    return dtype == strip().dtype ? strip() : local(kWeights, dtype, {length()});
+    return dtype == scores().dtype ? scores() : local(kWeights, dtype, {length()});
   }
   Buffer results() const {
     std::vector<Dim> sizes;
@@ -198,14 +204,14 @@ class StripsBuilder {
 
   // --- the first product ---
 
-  // What all lines read of it, put side by side by panels.
+  // Packs the keys, which all queries read, into panels.
   std::vector<Statement> pack_shared() const {
     const Scalar shared = factors_of(first_, key())->along;
     std::vector<Dim> sizes{panels()};
     for (const Axis& axis : first_.reduced)
       sizes.push_back(axis.size);
     sizes.emplace_back(lanes_);
-    const Dim place = fills_panels() ? place_in_line() : min(place_in_line(), key().size - 1);
+    const Dim place = panels_are_full() ? key_index() : min(key_index(), key().size - 1);
     std::vector<Statement> pack =
         as_list(loop_over({kPlaceVariable, lanes_}, Mark::Vector,
                           as_list(Assign{.places = {{kShared, place_in_shared()}},
@@ -224,18 +230,18 @@ class StripsBuilder {
     return place;
   }
 
-  // The lines of a strip, as long as panels are.
-  std::vector<Statement> fill_strip() const {
+  // The scores of a block, padded to whole panels.
+  std::vector<Statement> fill_scores() const {
     const Factors factors = *factors_of(first_, key());
-    const Scalar line = Scalar::index(line_of_group());
+    const Scalar query = Scalar::index(query_of_group());
     std::vector<Statement> body;
-    Scalar across = at_line(factors.across, place_within(line.index()));
+    Scalar across = at_query(factors.across, clamped_query_index(query.index()));
     if (across.kind() != Scalar::Kind::Load)
-      across = keep_once(factors.across, line, body);
+      across = keep_once(factors.across, query, body);
     Definition product = first_;
-    product.results = {strip()};
+    product.results = {scores()};
     product.axes = {{kMemberVariable, together_}, {kPlaceVariable, lanes_}};
-    product.at = {line, Scalar::index(place_in_line())};
+    product.at = {query, Scalar::index(key_index())};
     product.values = {Scalar::apply(
         Function::Multiply, {across, Scalar::load(kShared, factors.along.dtype(), place_in_shared())})};
     append(body, around({{kPanelVariable, panels()}, {kGroupVariable, groups()}}, Mark::Serial,
@@ -243,36 +249,38 @@ class StripsBuilder {
     return body;
   }
 
-  Scalar at_line(const Scalar& scalar, const Dim& place) const {
+  Scalar at_query(const Scalar& scalar, const Dim& place) const {
     return scalar.substitute({{first_.axes[*block_].variable, place}});
   }
 
-  // A factor that needs computing, in a buffer rather than again for each panel: what is there of a line.
-  Scalar keep_once(const Scalar& across, const Scalar& line, std::vector<Statement>& body) const {
+  // Stores a computed factor in a buffer instead of recomputing it for each panel; its load for one query.
+  Scalar keep_once(const Scalar& across, const Scalar& query, std::vector<Statement>& body) const {
     std::vector<Axis> axes = first_.reduced;
     std::vector<Dim> sizes;
     for (const Axis& axis : axes)
       sizes.push_back(axis.size);
-    axes.insert(axes.begin(), {kLineVariable, groups() * together_});
+    axes.insert(axes.begin(), {kQueryVariable, groups() * together_});
     std::vector<Scalar> place = loops::variables_of(axes);
     body.emplace_back(Local{local(kOwn, across.dtype(), std::move(sizes))});
-    append(body, nested(axes, as_list(Assign{.places = {{kOwn, place}},
-                                             .combine = "",
-                                             .values = {at_line(across, place_within(place[0].index()))}})));
-    place.front() = line;
+    append(
+        body,
+        nested(axes, as_list(Assign{.places = {{kOwn, place}},
+                                    .combine = "",
+                                    .values = {at_query(across, clamped_query_index(place[0].index()))}})));
+    place.front() = query;
     return Scalar::load(kOwn, across.dtype(), std::move(place));
   }
 
-  // One row, a place at a time.
+  // One row of scores, one key at a time.
   std::vector<Statement> fill_row() const {
     Definition sum = first_;
-    sum.results = {strip()};
+    sum.results = {scores()};
     sum.axes = {key()};
     sum.at = loops::variables_of(sum.axes);
-    return as_list(loop_over(key(), Mark::Serial, do_row({sum}, 1, {kStrip})));
+    return as_list(loop_over(key(), Mark::Serial, do_row({sum}, 1, {kScores})));
   }
 
-  // A product in registers, or in plain loops where it is too small for that.
+  // A product by a microkernel, or in plain loops where it is too small for one.
   std::vector<Statement> multiply(const Definition& product, const std::string& prefix) const {
     std::optional<std::vector<Statement>> body = build_gemv(product, target_);
     for (const bool may_pack : {false, true})
@@ -292,8 +300,7 @@ class StripsBuilder {
 
   // --- what is done with rows ---
 
-  // What takes no more than to add a mask is computed again where it is read: to keep it for the row, and
-  // read it at once, takes longer.
+  // Recomputes stages as cheap as adding a mask where they are read: storing and reloading a row is slower.
   void forward_cheap_stages() {
     for (size_t i = 0; i + 1 < between_.size();) {
       const Definition stage = between_[i];
@@ -336,13 +343,13 @@ class StripsBuilder {
     std::vector<Statement> body = do_row(stages, rows_, {kWeights});
     loops::change_places(body, [&](Place place) {
       if (place.buffer == first_.results.front().name)
-        return Place{kStrip, in_line({place.at[dim_of_key()]})};
-      return place.buffer == kWeights ? Place{weights().name, in_line(place.at)} : place;
+        return Place{kScores, of_query({place.at[dim_of_key()]})};
+      return place.buffer == kWeights ? Place{weights().name, of_query(place.at)} : place;
     });
     return body;
   }
 
-  // The dimension of the first product's result that the rows lie along.
+  // The dimension of the scores that keys run along.
   size_t dim_of_key() const {
     for (size_t i = 0; i < first_.at.size(); ++i)
       if (loops::axis_of(first_.axes, first_.at[i]) == rows_)
@@ -350,13 +357,13 @@ class StripsBuilder {
     CHECK(false, "no index of {} goes along its rows", first_.results.front().name);
   }
 
-  // --- the second product, and what goes on with its results ---
+  // --- the second product and its epilogue ---
 
   Scalar factor_along() const { return factors_of(second(), second().axes.back())->along; }
 
-  // Whether results that stand side by side are sums of what does not lie so, which all lines of a iteration
-  // read.
-  bool turns_values() const {
+  // Whether values are not contiguous along the results, so that transposing them once for all queries of an
+  // iteration pays.
+  bool transposes_values() const {
     const Scalar along = factor_along();
     const auto differs = [&](const Axis& axis) { return mentions(along, axis.variable); };
     if (differs(first_.axes[*block_]) || std::ranges::any_of(inner_, differs))
@@ -388,10 +395,10 @@ class StripsBuilder {
     return body;
   }
 
-  // What a line multiplies its weights by.
+  // What a query multiplies its weights by.
   Scalar value() const {
     const Scalar along = factor_along();
-    return in_strips_ && turns_values()
+    return in_blocks_ && transposes_values()
                ? Scalar::load(kValues, along.dtype(), loops::variables_of(axes_of_values()))
                : along;
   }
@@ -402,22 +409,22 @@ class StripsBuilder {
     product.axes = result_axes();
     product.at = loops::variables_of(product.axes);
     std::vector<Scalar> weight = loops::variables_of(product.reduced);
-    if (in_strips_) {
+    if (in_blocks_) {
       product.axes.insert(product.axes.begin(), {kMemberVariable, together_});
-      product.at.insert(product.at.begin(), Scalar::index(line_of_group()));
-      weight.insert(weight.begin(), Scalar::index(line_of_group()));
+      product.at.insert(product.at.begin(), Scalar::index(query_of_group()));
+      weight.insert(weight.begin(), Scalar::index(query_of_group()));
     }
     product.values = {Scalar::apply(
         Function::Multiply, {Scalar::load(weights().name, weights().dtype, std::move(weight)), value()})};
     std::vector<Statement> body = multiply(product, "second_");
-    return in_strips_ ? around({{kGroupVariable, groups()}}, Mark::Serial, std::move(body)) : body;
+    return in_blocks_ ? around({{kGroupVariable, groups()}}, Mark::Serial, std::move(body)) : body;
   }
 
   std::vector<Statement> store_row() const {
     std::vector<Statement> stores;
     for (Assign& assign :
          build_epilogue(last_, outputs_,
-                        Scalar::load(kResults, results().dtype, in_line(loops::variables_of(result_axes()))),
+                        Scalar::load(kResults, results().dtype, of_query(loops::variables_of(result_axes()))),
                         [](const Scalar& scalar) { return scalar; }))
       stores.emplace_back(std::move(assign));
     return nested(result_axes(), std::move(stores));
@@ -426,7 +433,7 @@ class StripsBuilder {
   // --- all of it ---
 
   std::vector<Statement> row_by_row() {
-    in_strips_ = false;
+    in_blocks_ = false;
     std::vector<Statement> body = declare();
     append(body, fill_row());
     append(body, work_on_row());
@@ -434,63 +441,63 @@ class StripsBuilder {
     append(body, store_row());
     loops::rename_locals(body, "row_");
     std::vector<Axis> axes(first_.axes.begin(), first_.axes.end() - 1);
-    // None, where there are enough for attention.
-    if (block_ && !lines_in_all().is_constant())
-      axes[*block_].size = lines_in_all() * max(1 - floor_div(lines_in_all(), kLeastLines), 0);
+    // No iterations, where there are enough queries for blocks.
+    if (block_ && !query_count().is_constant())
+      axes[*block_].size = query_count() * max(1 - floor_div(query_count(), kLeastQueries), 0);
     return around(axes, Mark::Parallel, std::move(body));
   }
 
-  std::vector<Statement> strip_by_strip() {
-    in_strips_ = true;
-    std::vector<Statement> strip = declare();
-    append(strip, fill_strip());
-    append(strip, step_by_step(work_on_row()));
-    append(strip, sum_rows());
-    strip.emplace_back(over_lines(store_row()));
+  std::vector<Statement> block_by_block() {
+    in_blocks_ = true;
+    std::vector<Statement> block = declare();
+    append(block, fill_scores());
+    append(block, step_by_step(work_on_row()));
+    append(block, sum_rows());
+    block.emplace_back(over_queries(store_row()));
     std::vector<Statement> body = pack_shared();
-    if (turns_values())
+    if (transposes_values())
       append(body, transpose_values());
-    Loop all = loop_over({kStripVariable, attention()}, Mark::Serial, std::move(strip));
+    Loop all = loop_over({kQueriesVariable, block_count()}, Mark::Serial, std::move(block));
     std::vector<Axis> axes = outer_;
     Dim iterations = shares();
     if (shares() > 1) {
-      all.begin = Dim::symbol(kShareVariable) * ceil_div(attention(), shares());
-      all.end = min(attention(), all.begin + ceil_div(attention(), shares()));
+      all.begin = Dim::symbol(kShareVariable) * ceil_div(block_count(), shares());
+      all.end = min(block_count(), all.begin + ceil_div(block_count(), shares()));
     }
     const Dim first = all.begin;
     append(body, around(inner_, Mark::Serial, as_list(std::move(all))));
-    if (!attention().is_constant())  // nothing is packed for a share without attention
-      body = as_list(Guard{{attention() - 1 - first}, std::move(body)});
-    if (!lines_in_all().is_constant())
-      iterations = iterations * min(floor_div(lines_in_all(), kLeastLines), 1);
+    if (!block_count().is_constant())  // nothing is packed for a share without blocks
+      body = as_list(Guard{{block_count() - 1 - first}, std::move(body)});
+    if (!query_count().is_constant())
+      iterations = iterations * min(floor_div(query_count(), kLeastQueries), 1);
     if (iterations != Dim(1) || axes.empty())
       axes.push_back({kShareVariable, iterations});
     return around(axes, Mark::Parallel, std::move(body));
   }
 
   std::vector<Statement> declare() const {
-    std::vector<Statement> locals{Local{strip()}, Local{results()}};
-    if (weights().name != strip().name)
+    std::vector<Statement> locals{Local{scores()}, Local{results()}};
+    if (weights().name != scores().name)
       locals.emplace_back(Local{weights()});
     return locals;
   }
 
-  // Several lines abreast, so that none waits for what was just written of it.
+  // Interleaves several rows, to hide the latency of each.
   std::vector<Statement> step_by_step(std::vector<Statement> row) const {
-    const Dim first = Dim::symbol(kGroupVariable) * abreast_, line = first + Dim::symbol(kMemberVariable);
+    const Dim first = Dim::symbol(kGroupVariable) * abreast_, query = first + Dim::symbol(kMemberVariable);
     for (Statement& statement : row)
       statement = loops::substitute(
-          statement, {{first_.axes[*block_].variable, place_of_line(line)}, {kLineVariable, line}});
+          statement, {{first_.axes[*block_].variable, query_index(query)}, {kQueryVariable, query}});
     return around(
-        {{kGroupVariable, ceil_div(lines_of_strip(), abreast_)}}, Mark::Serial,
-        do_abreast(std::move(row), {kMemberVariable, min(abreast_, lines_of_strip() - first)}, abreast_));
+        {{kGroupVariable, ceil_div(queries_of_block(), abreast_)}}, Mark::Serial,
+        do_abreast(std::move(row), {kMemberVariable, min(abreast_, queries_of_block() - first)}, abreast_));
   }
 
-  Loop over_lines(std::vector<Statement> body) const {
+  Loop over_queries(std::vector<Statement> body) const {
     for (Statement& statement : body)
       statement = loops::substitute(
-          statement, {{first_.axes[*block_].variable, place_of_line(Dim::symbol(kLineVariable))}});
-    return loop_over({kLineVariable, lines_of_strip()}, Mark::Serial, std::move(body));
+          statement, {{first_.axes[*block_].variable, query_index(Dim::symbol(kQueryVariable))}});
+    return loop_over({kQueryVariable, queries_of_block()}, Mark::Serial, std::move(body));
   }
 
   const size_t rows_;  // axes that are shared
@@ -498,19 +505,19 @@ class StripsBuilder {
   const Target& target_;
   const Definition first_;
   std::vector<Definition> between_, last_;  // the second product is the first of the last
-  std::optional<size_t> block_;             // the axis along which a strip has lines
-  std::vector<Axis> outer_, inner_;         // other axes of the rows: around what lines share, and within
-  int64_t lines_ = 1, lanes_ = 1;
-  int64_t together_ = 1;    // lines that are multiplied at once
-  int64_t abreast_ = 1;     // lines that are worked on step by step
-  bool in_strips_ = false;  // or one row at a time
+  std::optional<size_t> block_;             // the axis of queries
+  std::vector<Axis> outer_, inner_;         // other axes of the rows: around the packed keys, and within
+  int64_t queries_per_block_ = 1, lanes_ = 1;
+  int64_t together_ = 1;    // queries that are multiplied at once
+  int64_t abreast_ = 1;     // queries whose rows are interleaved
+  bool in_blocks_ = false;  // or one row at a time
 };
 
 }  // namespace
 
 std::vector<Statement> build_fused_attention(const std::vector<Definition>& definitions, size_t rows,
                                              const std::set<std::string>& outputs, const Target& target) {
-  return StripsBuilder(definitions, rows, outputs, target).run();
+  return FusedAttentionBuilder(definitions, rows, outputs, target).run();
 }
 
 }  // namespace tenon::schedule

@@ -1,4 +1,5 @@
-// fused_attention.h — the loops of two products with reductions along rows between them, some rows at a time.
+// fused_attention.h — the loops of fused attention: exact softmax over whole rows, one block of queries at a
+// time.
 #pragma once
 
 #include <set>
@@ -8,8 +9,8 @@
 
 namespace tenon::schedule {
 
-// The definitions are a product, what is done with its rows, a product that sums along them, and what goes on
-// with its results (find_fused_attention.h); they share so many axes. Only what is in `outputs` is stored.
+// The definitions are the product q kᵀ, the row-wise stages after it, the product with v, and its epilogue
+// (fusion/fused_attention.h). They share the first `rows` axes. Only `outputs` are stored.
 std::vector<loops::Statement> build_fused_attention(const std::vector<loops::Definition>& definitions,
                                                     size_t rows, const std::set<std::string>& outputs,
                                                     const Target& target);

@@ -33,18 +33,18 @@ using lowering::PackedB;
 namespace {
 
 constexpr int64_t kLineBytes = 64;
-constexpr int64_t kUnknownRows = 128, kUnknownTurns = 32;  // are taken for those that only running tells
+constexpr int64_t kUnknownRows = 128, kUnknownIterations = 32;  // assumed for dynamic sizes
 constexpr const char *kPanel = "panel", *kTotals = "totals";
 // Loop variables, beside those of GemmIndices.
-constexpr const char *kPartVariable = "part0", *kPanelVariable = "panel0", *kTurnsVariable = "turns0",
-                     *kGroupVariable = "group0";
+constexpr const char *kPartVariable = "part0", *kPanelVariable = "panel0",
+                     *kIterationsVariable = "iterations0", *kGroupVariable = "group0";
 
 class Contraction : GemmIndices {
  public:
   Contraction(const std::vector<Definition>& definitions, const std::set<std::string>& outputs,
               const Target& target, bool may_pack, const std::optional<PackedB>& packed_b,
-              const std::optional<PackedA>& packed_a, GemmTile shape)
-      : GemmIndices(definitions.front(), packed_b, packed_a, std::move(shape)),
+              const std::optional<PackedA>& packed_a, GemmTile tile)
+      : GemmIndices(definitions.front(), packed_b, packed_a, std::move(tile)),
         definitions_(definitions),
         outputs_(outputs),
         target_(target),
@@ -67,21 +67,19 @@ class Contraction : GemmIndices {
   }
 
  private:
-  // Whether what a block of lanes needs is read by block after block of rows.
+  // Whether several row blocks read the operands of one block of lanes.
   bool rows_share_panel() const { return tile_.packs || (packed_b_ && tile_.row && !goes_pixel_by_pixel()); }
-  // Weights of single channels that stay in the first cache had better be read again than the channels of a
-  // pixel at another time than those beside them.
+  // Depthwise weights that stay in L1 are better reloaded than the channels of a pixel visited separately.
   bool goes_pixel_by_pixel() const {
     return packed_b_ && tile_.both_along && bytes_read(*tile_.along, sum_) <= target_.caches.level1_data;
   }
 
-  // Whether a row that is alone reads what lies side by side as it is: to put it elsewhere first would take
-  // as long as to compute with it.
+  // Whether a single row reads contiguous operands in place: packing would take as long as computing.
   bool reads_row_directly() const {
     return !row_size().is_constant() && runs_through_memory(sum_.values.front(), sum_.axes.back());
   }
 
-  // What a block of lanes needs, by reduced axes and lane.
+  // The packed operands of a block of lanes, by reduced axes and lane.
   Buffer panel() const {
     Buffer panel{.name = kPanel, .dtype = tile_.along->dtype(), .sizes = {}};
     for (const Axis& axis : sum_.reduced)
@@ -123,7 +121,7 @@ class Contraction : GemmIndices {
     std::vector<Statement> body = as_list(std::move(lanes));
     if (guarded && !fills_rows())
       body = as_list(Guard{{is_own_row()}, std::move(body)});
-    // As many rows as tiles of AMX have would make long code.
+    // Unrolling as many rows as AMX tiles have would bloat the code.
     return as_list(make_loop(kRowVariable, tile_.mr,
                              tile_.tiles && tile_.mr >= kMatrixTileSide ? Mark::Serial : Mark::Unrolled,
                              std::move(body)));
@@ -134,20 +132,21 @@ class Contraction : GemmIndices {
     for (const Scalar& product : products_in(sum_.values.front()))
       products.push_back(Scalar::apply(product.function(), {placed_in_first_lane(product.operands()[0]),
                                                             placed(product.operands()[1], false)}));
-    return sum_tiles(
-        sum_, {sums_, place_of_sum()}, products,
-        {.row = kRowVariable,
-         .lane = kLaneVariable,
-         .rows = tile_.mr,
-         .lanes = tile_.nr,
-         .fetches = target_.matrix_tiles ? std::optional(first_turn(*tile_.row) - Dim::symbol(kRowsVariable))
-                                         : std::nullopt});
+    return sum_tiles(sum_, {sums_, place_of_sum()}, products,
+                     {.row = kRowVariable,
+                      .lane = kLaneVariable,
+                      .rows = tile_.mr,
+                      .lanes = tile_.nr,
+                      .fetches = target_.matrix_tiles
+                                     ? std::optional(first_iteration(*tile_.row) - Dim::symbol(kRowsVariable))
+                                     : std::nullopt});
   }
   // Of this part, along an axis; of blocks, where it is that of the rows.
-  Dim first_turn(size_t axis) const {
+  Dim first_iteration(size_t axis) const {
     const int64_t count = parts();
-    return parted_axis() == axis && count > 1 ? Dim::symbol(kPartVariable) * ceil_div(parted_turns(), count)
-                                              : Dim(0);
+    return parted_axis() == axis && count > 1
+               ? Dim::symbol(kPartVariable) * ceil_div(parted_iterations(), count)
+               : Dim(0);
   }
 
   std::vector<Statement> add_terms() const {
@@ -157,7 +156,7 @@ class Contraction : GemmIndices {
     };
     if (!tile_.row)
       return for_block(sums(placed(sum_.values.front(), false)), false);
-    // What all rows share is read once.
+    // What all rows share is loaded once.
     const DType dtype = tile_.along->dtype();
     const std::vector<Scalar> at{Scalar::index(Dim::symbol(kLaneVariable))};
     std::vector<Statement> body;
@@ -182,12 +181,11 @@ class Contraction : GemmIndices {
   bool slides() const { return tile_.slides && !parts_; }
 
   // The axes around what add_terms adds.
-  std::vector<Axis> turns_of_sum() const {
+  std::vector<Axis> iterations_of_sum() const {
     return {sum_.reduced.begin(), sum_.reduced.end() - (slides() ? 1 : 0)};
   }
 
-  // All of the last axis that is summed for one row after the other, written out, so that whoever generates
-  // code sees where they read the same.
+  // Unrolls the last reduced axis for each row, so that code generation sees the shared loads.
   std::vector<Statement> add_terms_row_by_row() const {
     const Axis& last = sum_.reduced.back();
     const DType dtype = tile_.along->dtype();
@@ -223,7 +221,7 @@ class Contraction : GemmIndices {
     return Scalar::apply(value.function(), {std::move(across), std::move(along)});
   }
 
-  // PackedB that lie one after the other are read one after the other, too.
+  // Contiguous panels are read sequentially.
   std::vector<Statement> fetch_ahead() const {
     std::optional<loops::Place> here;
     loops::for_each_load(placed(*tile_.along, false), [&](const Scalar& load) {
@@ -242,7 +240,7 @@ class Contraction : GemmIndices {
     for (size_t i = panel + 1; i <= lane; ++i)
       reads.next.at[i] = Scalar::index(0);
     if (long_sums_) {
-      const Dim first = Dim::symbol(kTurnsVariable) * long_sums_->iterations;
+      const Dim first = Dim::symbol(kIterationsVariable) * long_sums_->iterations;
       reads.next.at[panel + 1] = Scalar::index(first);
       reads.iteration = reads.iteration - first;
       reads.iterations = long_sums_->iterations;
@@ -251,18 +249,18 @@ class Contraction : GemmIndices {
     reads.line = kLineBytes / info(tile_.along->dtype()).bytes;
     reads.passes = 1;
     for (size_t i : axes_within_panel()) {
-      reads.pass = reads.pass * sum_.axes[i].size + Dim::symbol(sum_.axes[i].variable) - first_turn(i);
+      reads.pass = reads.pass * sum_.axes[i].size + Dim::symbol(sum_.axes[i].variable) - first_iteration(i);
       reads.passes = reads.passes * sum_.axes[i].size;
     }
     const Dim blocks = row_blocks();
-    reads.pass = reads.pass * blocks + Dim::symbol(kRowsVariable) - first_turn(*tile_.row);
+    reads.pass = reads.pass * blocks + Dim::symbol(kRowsVariable) - first_iteration(*tile_.row);
     reads.passes = floor_div(reads.passes * blocks, parts());
     std::vector<Statement> fetches = prefetch_b(reads);
     if (packed_b_->rows_adjoin && !packed_a_ && bytes_across() > target_.caches.level2 / 2)
       fetches.emplace_back(fetch_rows());
     return fetches;
   }
-  // Of the next block, as many elements in each iteration of the sum as a block has rows.
+  // Of the next row block, as many elements in each iteration as a block has rows.
   loops::Prefetch fetch_rows() const {
     const Axis& summed = sum_.reduced.front();
     std::map<std::string, Dim> at{{summed.variable, Dim::symbol(summed.variable) * tile_.mr}};
@@ -271,7 +269,7 @@ class Contraction : GemmIndices {
     return {{load.name(), load.operands()}};
   }
 
-  // What becomes of the sums.
+  // The epilogue.
   std::vector<Statement> store() {
     std::vector<Statement> stores;
     const DType dtype = sum_.results.front().dtype;
@@ -316,16 +314,17 @@ class Contraction : GemmIndices {
       append(block, store());
       return block;
     }
-    append(block, reduce_over(turns_of_sum(), Mark::Serial, parts_, assign(sums, "", Scalar::zero(dtype)),
-                              add_terms(), assign(all, sum_.combine, Scalar::load(sums_, dtype, sums.at))));
+    append(block,
+           reduce_over(iterations_of_sum(), Mark::Serial, parts_, assign(sums, "", Scalar::zero(dtype)),
+                       add_terms(), assign(all, sum_.combine, Scalar::load(sums_, dtype, sums.at))));
     append(block, store());
     return block;
   }
 
-  // --- sums so long that the rows of one do not stay in cache until the next panel needs them ---
+  // --- cache blocking of the reduction, where rows would be evicted before the next panel needs them ---
 
-  // Some iterations of the sums of all rows with some panels, then the next.
-  std::vector<Statement> in_turns() {
+  // A block of reduction iterations for all rows and some panels, then the next.
+  std::vector<Statement> in_k_blocks() {
     const Axis& summed = sum_.reduced.front();
     const auto over_group = [&](Body body) {
       Loop panels = make_loop(kLanesVariable, whole_panels(), Mark::Serial, over_rows(Mark::Serial, body));
@@ -338,22 +337,22 @@ class Contraction : GemmIndices {
                        .dtype = sum_.results.front().dtype,
                        .sizes = {long_sums_->panels, ceil_div(row_blocks(), parts()) * tile_.mr, tile_.nr}}});
     append(body, over_group(&Contraction::start_totals));
-    body.emplace_back(make_loop(kTurnsVariable, ceil_div(summed.size, long_sums_->iterations), Mark::Serial,
-                                over_group(&Contraction::add_turns)));
+    body.emplace_back(make_loop(kIterationsVariable, ceil_div(summed.size, long_sums_->iterations),
+                                Mark::Serial, over_group(&Contraction::add_k_block)));
     append(body, over_group(&Contraction::store));
     return as_list(make_loop(kGroupVariable, ceil_div(whole_panels(), long_sums_->panels), Mark::Parallel,
                              std::move(body)));
   }
   std::vector<Scalar> place_of_total() const {
     return {Scalar::index(Dim::symbol(kLanesVariable) - Dim::symbol(kGroupVariable) * long_sums_->panels),
-            Scalar::index((Dim::symbol(kRowsVariable) - first_turn(*tile_.row)) * tile_.mr +
+            Scalar::index((Dim::symbol(kRowsVariable) - first_iteration(*tile_.row)) * tile_.mr +
                           Dim::symbol(kRowVariable)),
             Scalar::index(Dim::symbol(kLaneVariable))};
   }
   std::vector<Statement> start_totals() {
     return assign({kTotals, place_of_total()}, "", sum_.initial.front());
   }
-  std::vector<Statement> add_turns() {
+  std::vector<Statement> add_k_block() {
     name_next_block();
     const DType dtype = sum_.results.front().dtype;
     const Axis& summed = sum_.reduced.front();
@@ -361,14 +360,14 @@ class Contraction : GemmIndices {
     std::vector<Statement> block = as_list(of_block(sums_));
     append(block, assign(sums, "", Scalar::zero(dtype)));
     Loop terms = make_loop(summed.variable, summed.size, Mark::Serial, add_terms());
-    terms.begin = Dim::symbol(kTurnsVariable) * long_sums_->iterations;
+    terms.begin = Dim::symbol(kIterationsVariable) * long_sums_->iterations;
     terms.end = min(terms.begin + long_sums_->iterations, summed.size);
     block.emplace_back(std::move(terms));
     append(block, assign({kTotals, place_of_total()}, sum_.combine, Scalar::load(sums_, dtype, sums.at)));
     return block;
   }
 
-  // Of rows that are cut into many parts, each stays in cache.
+  // Rows split into many parts stay in cache.
   std::optional<LongSums> find_long_sums() const {
     constexpr int64_t kMostParts = 2;
     if (!packed_b_ || !tile_.row || tile_.tiles || packed_a_ || sum_.reduced.size() != 1 ||
@@ -386,9 +385,8 @@ class Contraction : GemmIndices {
 
   using Body = std::vector<Statement> (Contraction::*)();
 
-  // The blocks of rows. Where running tells how many rows there are, there may be one, as in each step of a
-  // decoder, and a block of several would mostly compute what nobody needs: a last row that is alone is taken
-  // by itself.
+  // The row blocks. A dynamic number of rows may be one, as in each step of a decoder, where a full block
+  // would waste most of its work: a single last row gets a block of its own.
   std::vector<Statement> over_rows(Mark mark, Body body) {
     if (!tile_.row)
       return (this->*body)();
@@ -409,7 +407,7 @@ class Contraction : GemmIndices {
     return rows;
   }
 
-  // The blocks of lanes, where running tells how many lanes there are: as wide as fits.
+  // The blocks of a dynamic number of lanes: as wide as fits.
   std::vector<Statement> over_lanes() {
     const int64_t widest = tile_.nr;
     std::vector<Statement> widths;
@@ -442,10 +440,9 @@ class Contraction : GemmIndices {
     return axes;
   }
 
-  // The axis whose iterations are parted: among threads, where panels are too few for them; and such that
-  // what one part reads stays in cache while panel after panel meets it. It is the first of those that share
-  // a panel, or of those whose size is known, else the rows. Where none is known, the last may be the
-  // longest.
+  // The axis whose iterations are split: among threads, where panels are too few for them; and such that what
+  // a part reads stays in cache while it iterates over panels. The first axis that shares a panel, or whose
+  // size is static, else the rows. Where all are dynamic, the last may be the longest.
   std::optional<size_t> parted_axis() const {
     if (!lane_size().is_constant() || !tile_.row || !may_pack_)
       return std::nullopt;
@@ -457,7 +454,7 @@ class Contraction : GemmIndices {
     return known == within.end() ? within.back() : *known;
   }
   // The iterations of that axis, which are blocks where it is the rows.
-  Dim parted_turns() const {
+  Dim parted_iterations() const {
     return parted_axis() == tile_.row ? row_blocks() : sum_.axes[*parted_axis()].size;
   }
   int64_t parts() const {
@@ -467,9 +464,9 @@ class Contraction : GemmIndices {
     for (size_t i : outer_axes())
       if (!rows_share_panel() || mentions(*tile_.along, sum_.axes[i].variable))
         iterations = iterations * sum_.axes[i].size;
-    Dim parted = parted_turns();
+    Dim parted = parted_iterations();
     if (!parted.is_constant() && parted_axis() != tile_.row)
-      parted = kUnknownTurns;
+      parted = kUnknownIterations;
     return count_parts(iterations, parted, goes_pixel_by_pixel() ? 0 : bytes_across(), target_);
   }
   int64_t bytes_across() const {
@@ -493,8 +490,8 @@ class Contraction : GemmIndices {
     return loop;
   }
 
-  // The blocks of lanes. Where the last one of a group goes back into the one before, one iteration does
-  // both: two threads must not write the same at once.
+  // The blocks of lanes. Where the last one of a group overlaps the one before, one iteration does both: two
+  // threads must not write the same element.
   Loop over_panels(std::vector<Statement> body) const {
     if (fills_lanes())
       return make_loop(kLanesVariable, whole_panels(), Mark::Parallel, std::move(body));
@@ -510,7 +507,7 @@ class Contraction : GemmIndices {
     if (!lane_size().is_constant())
       return over_rows(Mark::Parallel, &Contraction::over_lanes);
     long_sums_ = find_long_sums();
-    std::vector<Statement> body = long_sums_ ? in_turns() : over_rows(Mark::Serial, &Contraction::block);
+    std::vector<Statement> body = long_sums_ ? in_k_blocks() : over_rows(Mark::Serial, &Contraction::block);
     if (rows_share_panel()) {
       const std::vector<size_t> within = axes_within_panel();
       for (size_t i = within.size(); i-- > 0;) {
@@ -549,10 +546,10 @@ std::optional<std::vector<Statement>> build_gemm(const std::vector<Definition>& 
                                                  bool may_pack, const std::optional<PackedB>& packed_b,
                                                  const std::optional<PackedA>& packed_a,
                                                  const ContractionChoice& choice) {
-  std::optional<GemmTile> shape = choose_gemm_tile(definitions.front(), target, may_pack, packed_b, choice);
-  if (!shape)
+  std::optional<GemmTile> tile = choose_gemm_tile(definitions.front(), target, may_pack, packed_b, choice);
+  if (!tile)
     return std::nullopt;
-  return Contraction(definitions, outputs, target, may_pack, packed_b, packed_a, std::move(*shape)).run();
+  return Contraction(definitions, outputs, target, may_pack, packed_b, packed_a, std::move(*tile)).run();
 }
 
 }  // namespace tenon::schedule

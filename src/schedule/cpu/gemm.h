@@ -1,5 +1,5 @@
-// gemm.h — the loops of a reduction that reads elements again and again: a block of results is kept in
-// registers while the reduced axes run.
+// gemm.h — the loops of a contraction around a microkernel: a tile of results stays in registers during the
+// reduction. Also implicit GEMM for convolutions.
 #pragma once
 
 #include <set>
@@ -8,10 +8,9 @@
 
 namespace tenon::schedule {
 
-// `definitions` have one and the same axes: the first reduces, the others go on with its results, element by
-// element. Only what is in `outputs` is stored. Nothing where the shape is not such that this pays. Within
-// the nest of another kernel, what lanes read may be side by side already, and had better not be packed
-// again. `panels` and `packed_a`: of what the first reads.
+// `definitions` have the same axes: the first reduces, the others are its pointwise epilogue. Only `outputs`
+// are stored. Nothing where the shape does not pay. Within the nest of another kernel, `may_pack` is false
+// where operands are contiguous already. `packed_b` and `packed_a`: operands of the first.
 std::optional<std::vector<loops::Statement>> build_gemm(
     const std::vector<loops::Definition>& definitions, const std::set<std::string>& outputs,
     const Target& target, bool may_pack = true,

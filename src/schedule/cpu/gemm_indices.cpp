@@ -18,12 +18,12 @@ Dim GemmIndices::group() const {
 
 Dim GemmIndices::first_lane() const {
   const Dim at = (Dim::symbol(kLanesVariable) - group() * ceil_div(group_size(), tile_.nr)) * tile_.nr;
-  // The last block goes back as far as it must to be whole; what it computes twice is the same.
+  // The last block is shifted back to be whole; what it recomputes is the same.
   return group() * group_size() + (fills_lanes() ? at : min(at, group_size() - tile_.nr));
 }
 
-// Of this block. A last one that is not whole goes back as far as it must, so that its rows are as far apart
-// as those of others, or reads the last row again and again where running tells how many there are.
+// Of this block. A partial last block is shifted back, so that its rows have the stride of the others; where
+// their number is dynamic, it repeats the last row.
 Dim GemmIndices::row(bool may_leave) const {
   const Dim first = Dim::symbol(kRowsVariable) * tile_.mr, number = Dim::symbol(kRowVariable);
   if (fills_rows())
@@ -67,7 +67,7 @@ void GemmIndices::place_in_axes(std::map<std::string, Dim>& at, Dim position, si
   }
 }
 
-// What lies in panels, in that of this block, and rows in theirs; see PackedB and PackedA.
+// Loads of packed operands, from the panel and row block of this tile; see PackedB and PackedA.
 Scalar GemmIndices::placed_in_panels(const Scalar& scalar) const {
   if (!packed_b_)
     return scalar;

@@ -1,4 +1,4 @@
-// gemm_indices.h — where the elements of a block of a contraction lie, in terms of its loops.
+// gemm_indices.h — the indices of a tile of a contraction, in terms of its loops.
 #pragma once
 
 #include "schedule/cpu/gemm_tile.h"
@@ -12,24 +12,24 @@ constexpr const char *kRowsVariable = "rows0", *kRowVariable = "row0", *kLanesVa
 class GemmIndices {
  protected:
   GemmIndices(const loops::Definition& sum, const std::optional<lowering::PackedB>& packed_b,
-              const std::optional<lowering::PackedA>& packed_a, GemmTile shape)
-      : sum_(sum), packed_b_(packed_b), packed_a_(packed_a), tile_(std::move(shape)) {}
+              const std::optional<lowering::PackedA>& packed_a, GemmTile tile)
+      : sum_(sum), packed_b_(packed_b), packed_a_(packed_a), tile_(std::move(tile)) {}
 
   Dim lane_size() const { return tile_.lane_size(sum_); }
   Dim row_size() const { return tile_.row_size(sum_); }
   Dim row_blocks() const { return ceil_div(row_size(), tile_.mr); }
   Dim group_size() const { return floor_div(lane_size(), tile_.groups); }
-  // In each group, but for one that goes back into the one before.
+  // In each group, except one that overlaps the one before.
   Dim whole_panels_of_group() const { return floor_div(group_size(), tile_.nr); }
   Dim whole_panels() const { return whole_panels_of_group() * tile_.groups; }
 
-  // Whether blocks fill the lanes, so that none reaches past the last, and the rows.
+  // Whether tiles divide the lanes and the rows exactly.
   bool fills_lanes() const;
   bool fills_rows() const;
   // At least 0 where a row belongs to this block alone.
   Dim is_own_row() const;
 
-  // The formula with the places in this block for the axes of rows and lanes.
+  // The expression with the indices of this tile for the axes of rows and lanes.
   loops::Scalar placed(const loops::Scalar& scalar, bool may_leave) const;
   // The factor across the lanes; where it is the same in all of a group, as it is in the first.
   loops::Scalar placed_across() const;

@@ -17,11 +17,11 @@ using lowering::PackedB;
 namespace {
 
 constexpr int64_t kLeastLanes = 4;
-constexpr int64_t kMostRows = 14;  // of a block: more make its code longer, and no faster
+constexpr int64_t kMostRows = 14;  // of a tile: more make its code longer, and no faster
 constexpr int64_t kLeastPanels =
-    12;  // that read blocks of rows: for fewer, moving these costs more than it saves
-constexpr int64_t kToEndRow = 16;        // instructions that begin and end a row of a block
-constexpr double kLeastGain = 1.04;      // of other blocks: what is estimated to be less is not
+    12;                              // panels that read packed A: for fewer, packing costs more than it saves
+constexpr int64_t kToEndRow = 16;    // instructions that begin and end a row of a block
+constexpr double kLeastGain = 1.04;  // of other tiles: smaller estimated gains are noise
 constexpr int64_t kLanesOfMatrices = 4;  // in registers, that are loaded at a time
 constexpr int64_t kMostLanesOfMatrices = 16;
 constexpr int64_t kEnoughRowsOfMatrices = 6;  // at a time, where dot products would take more
@@ -63,7 +63,7 @@ class GemmTileChooser {
     tile_.first_lane_axis = tile_.row ? first_axis_of_lanes() : sum_.axes.size() - 1;
     if (!choose_sizes())
       return std::nullopt;
-    // Without rows that share what is read, lanes of any number need no blocks.
+    // Without rows that share loads, lanes need no tiles.
     if (!lane_size().is_constant() && !tile_.row)
       return std::nullopt;
     tile_.packs = tile_.row && may_pack && pays_to_pack();
@@ -77,8 +77,8 @@ class GemmTileChooser {
     return tile_;
   }
 
-  // Arm multiplies by one element of a register, and one load brings those of several rows where they lie
-  // side by side. Loads of x86 repeat an element as they go, wherever it lies.
+  // Arm multiplies by one lane of a register, and one load brings those of several rows where they are
+  // contiguous. x86 broadcasts an element as it is loaded, from anywhere.
   std::optional<PackedAChoice> choose_packed_a(const PackedB& packed_b) {
     run(false, packed_b);
     if (!choice_.packed_a.value_or(target_.architecture == Architecture::Arm64) || !tile_.row ||
@@ -131,8 +131,7 @@ class GemmTileChooser {
   // The first, where there are several.
   Scalar product() const { return products_in(sum_.values.front()).front(); }
 
-  // Whether neither rows, lanes nor what is summed end within what instructions for matrices take, but that a
-  // last block of rows goes back.
+  // Whether lanes and reduction divide into matrix instructions exactly, and rows do or overlap at the end.
   bool fits_tiles() const {
     const Scalar value = product();
     const Axis& last = sum_.reduced.back();
@@ -159,7 +158,7 @@ class GemmTileChooser {
     return factor.kind() == Scalar::Kind::Load || loops::first_of_word(factor) != nullptr;
   }
 
-  // Whether the rows of an axis follow those of the one before, so that blocks need not end with it.
+  // Whether the rows of an axis are contiguous with those of the one before, so that tiles may span both.
   bool runs_on_into(size_t axis) const {
     return may_run_on_into(axis) && loops::runs_on(*tile_.across, sum_.axes[axis - 1], sum_.axes[axis]);
   }
@@ -168,8 +167,8 @@ class GemmTileChooser {
            !mentions(*tile_.along, sum_.axes[axis - 1].variable) &&
            mentions(*tile_.across, sum_.axes[axis - 1].variable);
   }
-  // Where blocks that do not end with an axis compute less in vain, or more rows at once. Rows that do not
-  // follow each other in memory need an address each.
+  // Where tiles that span axes waste less work, or have more rows. Rows that are not contiguous need an
+  // address each.
   void join_rows(const std::map<std::string, loops::Buffer>& buffers) {
     constexpr double kToFindRows = 1.09;
     if (!tile_.row || tile_.both_along || !row_size().is_constant())
@@ -223,7 +222,7 @@ class GemmTileChooser {
       size = size * sum_.axes[axis - 1].size;
     return size;
   }
-  // Two tiles below each other share what they read; one computes fewer rows in vain.
+  // Two tiles below each other share loads; one wastes fewer rows.
   static int64_t rows_of_tiles(int64_t size) {
     constexpr double kTimeOfOne = 1.3;  // a row of one tile takes so long
     const auto rows = [&](int64_t block) { return static_cast<double>((size + block - 1) / block * block); };
@@ -259,13 +258,13 @@ class GemmTileChooser {
         best = rows;
     return best;
   }
-  // In instructions: a iteration makes a matrix of each two rows and of each two lanes, and multiplies all.
+  // In instructions: an iteration builds a matrix of each two rows and of each two lanes, and multiplies all.
   int64_t time_of_matrices(int64_t rows, int64_t lanes) const {
     return *(ceil_div(lane_size(), lanes) * ceil_div(row_size(), rows)).constant() *
            (rows / 2 * (lanes / 2) + rows / 2 + lanes / 2);
   }
 
-  // The one that moves along the lanes and what is reduced.
+  // The operand indexed by the lanes and the reduction.
   std::optional<Scalar> constant_in(const Scalar& factor,
                                     const std::function<bool(const std::string&)>& is_constant) const {
     std::optional<Scalar> found;
@@ -282,7 +281,7 @@ class GemmTileChooser {
     return std::any_of(sum_.reduced.begin(), sum_.reduced.end(),
                        [&](const Axis& axis) { return mentions(load, axis.variable); });
   }
-  // Whether axes run over all of a buffer, and not over a slice of it.
+  // Whether axes cover all of a buffer, not a slice of it.
   bool reads_all_of(const Scalar& load, const loops::Buffer& buffer) const {
     const std::vector<Axis> all = all_axes();
     for (size_t dim = 0; dim < load.operands().size(); ++dim) {
@@ -312,10 +311,9 @@ class GemmTileChooser {
                        [&](const Axis& axis) { return mentions(load, axis.variable); });
   }
 
-  // The last axis runs in the lanes of vectors. Rows of a second axis share what is read along the lanes,
-  // where the formula is a product whose one factor does not move along it; at best the other does not move
-  // along the lanes, or only from block to block as it does where groups of channels are convolved by
-  // themselves, and not from lane to lane as where each channel is.
+  // The last axis is vectorised. Rows of a second axis share the operand read along the lanes, where that is
+  // not indexed by the rows. At best the other operand is not indexed by the lanes (broadcast), or only from
+  // tile to tile, as in a grouped convolution, and not from lane to lane, as in a depthwise one.
   void choose_factors() {
     const Scalar value = product();
     if (!is_product(value))
@@ -337,16 +335,14 @@ class GemmTileChooser {
       most_lanes_ /= kRegistersPerVector;  // so that there are registers for what rows share
   }
 
-  // Whether blocks as narrow as groups of channels, which most_lanes_ are now, would leave most of a register
-  // empty, and those of several groups all fill it: the lanes of each then choose theirs of the elements that
-  // all of them read.
+  // Whether tiles as narrow as groups of channels, which most_lanes_ are now, would leave most of a register
+  // empty, and several groups fill it: each lane then selects its element of those that all of them load.
   bool fills_by_groups() const {
     return group_size_ == most_lanes_ && most_lanes_ <= whole_lanes() / kRegistersPerVector / 4 &&
            sum_.axes.back().size.constant().value_or(1) % whole_lanes() == 0;
   }
 
-  // Whether rows move along the same elements as a few iterations of the sum, which are taken as they are or
-  // converted.
+  // Whether rows slide along the same elements as a few iterations of the sum, loaded directly or converted.
   bool slides_along_rows() const {
     if (sum_.reduced.empty() || (chooses_in_lanes() && !converts_across()))
       return false;
@@ -402,7 +398,7 @@ class GemmTileChooser {
     return true;
   }
 
-  // How many lanes side by side have the same factor, all lanes being groups of so many; 0 for none.
+  // How many consecutive lanes share an operand, all lanes being groups of so many; 0 for none.
   int64_t lanes_alike(const Scalar& factor) const {
     const Axis& lane = sum_.axes.back();
     if (!mentions(factor, lane.variable))
@@ -414,8 +410,8 @@ class GemmTileChooser {
     return is_same_in_blocks(factor, alike) ? alike : 0;
   }
 
-  // Lanes run over several axes at once, the rows and columns of an image, where one alone would not fill
-  // them, or all that they read lies side by side.
+  // Vectorises several axes together, such as the rows and columns of an image, where one alone would not
+  // fill the lanes, or all loads are contiguous.
   size_t first_axis_of_lanes() const {
     size_t first = sum_.axes.size() - 1;
     while (first > 0 && first - 1 != *tile_.row && sum_.axes[first - 1].size.is_constant() &&
@@ -426,7 +422,7 @@ class GemmTileChooser {
     return first;
   }
 
-  // Whether what is read along two axes is read in the order in which it lies in memory.
+  // Whether loads along two axes are contiguous.
   bool lie_side_by_side(size_t outer, size_t inner) const {
     bool all = true;
     loops::for_each_load(*tile_.along, [&](const Scalar& load) {
@@ -497,28 +493,27 @@ class GemmTileChooser {
       tile_.mr = rows;
     }
   }
-  // Whether the factor across the lanes is the same in more of them, and tiles are not to have them.
+  // Whether more lanes share the broadcast operand, and tiles exclude them.
   bool may_be_wide() const {
     return !choice_.split.value_or(false) && !tile_.both_along && row_size().is_constant() &&
            sum_.values.front().function() == Function::Multiply;
   }
 
   int64_t chosen_lanes() const { return *choice_.vectors * whole_lanes() / kRegistersPerVector; }
-  // Whether the factor across the lanes is the same in all of so many.
+  // Whether so many lanes share the broadcast operand.
   bool may_choose_lanes(int64_t size) const {
     return choice_.vectors && chosen_lanes() >= kLeastLanes && chosen_lanes() <= size &&
            (!tile_.both_along || most_lanes_ % chosen_lanes() == 0);
   }
 
-  // As many rows as there are registers for their sums, beside those for the factors, which are those of a
-  // whole window where it slides.
+  // As many rows as registers allow beside those for the operands: a whole window where it slides.
   int64_t most_rows(int64_t lanes) const {
     const int64_t vectors = vectors_of(lanes);
     const int64_t to_choose = chooses_in_lanes() ? vectors + 1 : 0;
     const int64_t factors = vectors * (tile_.slides ? size_of_window() : 1);
     return std::max<int64_t>((target_.vector_registers - 2 - factors - to_choose) / vectors, 1);
   }
-  // Whether lanes side by side read the same.
+  // Whether neighbouring lanes load the same.
   bool chooses_in_lanes() const { return tile_.both_along && is_same_in_blocks(*tile_.across, 2); }
   int64_t vectors_of(int64_t lanes) const {
     return std::max<int64_t>(lanes * kRegistersPerVector / whole_lanes(), 1);
@@ -532,8 +527,8 @@ class GemmTileChooser {
       return std::min(most, usual_rows_of_block(target_));
     return fastest_rows(*row_size().constant(), most, [&](int64_t rows) { return time_of(rows, lanes); });
   }
-  // Of all blocks, in instructions: rows and lanes that a last block computes in vain count too. To begin and
-  // end a row of a block takes as long as some iterations of the sum.
+  // Of all tiles, in instructions, with the wasted rows and lanes of the last. Prologue and epilogue of a row
+  // take as long as some iterations of the sum.
   double time_of(int64_t rows, int64_t lanes) const {
     const auto blocks = [](const Dim& size, int64_t block) {
       return static_cast<double>(*ceil_div(size, block).constant());
@@ -547,7 +542,7 @@ class GemmTileChooser {
     return groups * blocks(group_size(), lanes) * blocks(row_size(), rows) *
            (iteration * static_cast<double>(iterations()) + static_cast<double>(kToEndRow * rows));
   }
-  // Of the sum; many, where only running tells.
+  // Of the sum; many where dynamic.
   int64_t iterations() const {
     Dim iterations = 1;
     for (const Axis& axis : sum_.reduced)
@@ -555,8 +550,8 @@ class GemmTileChooser {
     return iterations.constant().value_or(INT32_MAX);
   }
 
-  // Whether several blocks of rows read what one block of lanes needs, and all of that stays in cache: then
-  // it is put side by side first, however far apart it lies, and whatever its formula is.
+  // Whether several row blocks read the operands of one block of lanes, and these stay in cache: then they
+  // are packed first, whatever their stride and expression.
   bool pays_to_pack() const {
     if (!lane_size().is_constant() ||
         (row_size().constant().value_or(2 * tile_.mr) <= tile_.mr && !has_axes_within_panel()))

@@ -22,7 +22,7 @@ constexpr const char *kSums = "chains", *kTotals = "all_chains";
 // Loop variables, which end in a number: no size of the user's does when it gets here.
 constexpr const char *kBlockVariable = "block0", *kLaneVariable = "lane0", *kChainVariable = "chain0",
                      *kStepVariable = "step0";
-constexpr int64_t kMostVectors = 4;  // in a block: of so many, code names each by itself
+constexpr int64_t kMostVectors = 4;  // in a block: as many as are kept in registers by name
 
 Scalar index(const char* variable) { return Scalar::index(Dim::symbol(variable)); }
 

@@ -1,5 +1,5 @@
-// gemv.h — the loops of one row of a product, as each step of a decoder has: what it reads is read
-// once, from end to end, so that it must not wait for one sum before it adds to the next.
+// gemv.h — GEMV: one row of a product, as in each step of a decoder. It streams its operand once, so several
+// accumulators hide the latency of additions.
 #pragma once
 
 #include "loops/definition.h"
@@ -7,8 +7,8 @@
 
 namespace tenon::schedule {
 
-// The definition has one axis, in the lanes of vectors, and one that is reduced: its terms are added up in
-// iterations, in registers of their own. Nothing where the shape is not such that this pays.
+// The definition has one axis, which is vectorised, and one reduced axis, whose terms go round-robin to
+// several accumulators. Nothing where the shape does not pay.
 std::optional<std::vector<loops::Statement>> build_gemv(const loops::Definition& row, const Target& target);
 
 }  // namespace tenon::schedule

@@ -1,4 +1,4 @@
-// matrix_tiles.h — the sums of a block that instructions compute whole, from tiles of matrices.
+// matrix_tiles.h — tiles of sums computed by matrix instructions.
 #pragma once
 
 #include "loops/definition.h"
@@ -9,12 +9,11 @@ namespace tenon::schedule {
 struct TileLoops {
   std::string row, lane;
   int64_t rows, lanes;
-  // At least 0 in the block that fetches, for all others too, what comes next along the lanes; nothing where
-  // none does.
+  // At least 0 in the block that prefetches the next lanes for all blocks; nothing where none does.
   std::optional<Dim> fetches;
 };
 
-// Adds all products of words, as they stand in the block, to `sums`, for every iteration of what is summed.
+// Accumulates the products of packed words into `sums`, for every iteration of the reduction.
 std::vector<loops::Statement> sum_tiles(const loops::Definition& sum, const loops::Place& sums,
                                         const std::vector<loops::Scalar>& products, const TileLoops& loops);
 

@@ -37,11 +37,11 @@ using lowering::Stage;
 
 namespace {
 
-constexpr int64_t kElementsPerTurn = 8192;  // of a loop that is cut into iterations for threads
-// In bytes: outputs of this size and larger are written past the caches, which would fetch every line only to
-// have it overwritten, and lose it before anyone reads it.
+constexpr int64_t kElementsPerIteration = 8192;  // of a loop that is chunked for threads
+// In bytes: larger outputs use non-temporal stores. Caches would fetch every line only to overwrite it, and
+// evict it before it is read.
 constexpr int64_t kLeastStreamed = 32 << 20;
-constexpr int64_t kLeastRowStreamed = 64;  // elements: in shorter ones, finding whole lines takes longer
+constexpr int64_t kLeastRowStreamed = 64;  // elements: in shorter rows, aligning to cache lines takes longer
 
 class NestBuilder {
  public:
@@ -54,7 +54,7 @@ class NestBuilder {
     for (const Stage& stage : stages) {
       for (const Buffer& buffer : stage.definition.results)
         made.insert(buffer.name);
-      // In the order in which formulas name them, so that equal kernels come out equal.
+      // In order of first use, so that equal kernels are identical.
       for (const Scalar& value : stage.definition.values)
         loops::for_each_load(value, [&](const Scalar& load) {
           if (!made.contains(load.name()) && read.insert(load.name()).second)
@@ -148,7 +148,7 @@ class NestBuilder {
           locals_.emplace(buffer.name, Buffer{.name = buffer.name, .dtype = buffer.dtype, .sizes = {}});
       body.emplace_back(assign(definition, places_of(definition)));
     }
-    // Values that no one else needs stay in registers: each iteration has its own.
+    // Values without other users stay in registers.
     for (const auto& [name, buffer] : locals_)
       forward(body, name);
     if (!has_borders_)  // which are those of a result with all its dimensions
@@ -168,7 +168,7 @@ class NestBuilder {
     partition_loops(kernel_.body, target_);
   }
 
-  // The formula of a value in place of its name, in all statements of one iteration.
+  // Inlines the expression of a value into all statements of one iteration.
   static void forward(std::vector<Statement>& body, const std::string& name) {
     std::optional<Scalar> formula;
     std::vector<Statement> left;
@@ -186,22 +186,23 @@ class NestBuilder {
     body = std::move(left);
   }
 
-  // One loop, cut into iterations for threads.
+  // One loop, chunked for threads.
   static Statement cut(const Axis& axis, std::vector<Statement> body) {
     const std::string outer = "o" + axis.variable;
-    const Dim begin = Dim::symbol(outer) * kElementsPerTurn;
+    const Dim begin = Dim::symbol(outer) * kElementsPerIteration;
     Loop inner{.variable = axis.variable,
                .begin = begin,
-               .end = min(axis.size, begin + kElementsPerTurn),
+               .end = min(axis.size, begin + kElementsPerIteration),
                .step = 1,
                .mark = Mark::Vector,
                .body = std::move(body)};
     std::vector<Statement> iterations;
     iterations.emplace_back(std::move(inner));
-    return loop_over({outer, ceil_div(axis.size, kElementsPerTurn)}, Mark::Parallel, std::move(iterations));
+    return loop_over({outer, ceil_div(axis.size, kElementsPerIteration)}, Mark::Parallel,
+                     std::move(iterations));
   }
 
-  // --- axes that lie one after the other in every buffer become one ---
+  // --- collapsing axes that are contiguous in every buffer ---
 
   void merge_axes(std::vector<Axis>& axes, std::vector<Statement>& body) {
     for (size_t i = axes.size(); i-- > 1;)
@@ -223,7 +224,7 @@ class NestBuilder {
   static bool is_symbol(const Scalar& index, const std::string& variable) {
     return index.kind() == Scalar::Kind::Index && index.index() == Dim::symbol(variable);
   }
-  // Where two axes stand beside each other in an index, and nowhere else.
+  // Whether two axes are adjacent in an index, and nowhere else.
   std::optional<size_t> pair_in(const std::vector<Scalar>& at, const Buffer& buffer, const Axis& outer,
                                 const Axis& inner) {
     for (size_t i = 0; i + 1 < at.size(); ++i)
@@ -339,7 +340,7 @@ class NestBuilder {
           locals_.emplace(buffer.name, buffer);
         }
     const size_t last = axes.empty() ? 0 : axes.size() - 1;
-    // The lanes run over the last axis that is kept.
+    // The last kept axis is vectorised.
     std::vector<Statement> within{start(sum)};
     const std::optional<Parts> parts = parts_of(sum);
     if (parts)
@@ -379,8 +380,7 @@ class NestBuilder {
     kernel_.body = around(axes, Mark::Parallel, std::move(body));
   }
 
-  // Whether the iterations of a sum fill vectors that lie side by side in memory, and results do not, as
-  // where windows move by all of their size.
+  // Whether the reduction is contiguous in memory and results are not, as in non-overlapping windows.
   bool sums_along_memory(const Definition& sum) const {
     if (sum.axes.empty() || sum.reduced.empty())
       return false;

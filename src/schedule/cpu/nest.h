@@ -1,4 +1,4 @@
-// nest.h — the loops of a group of stages, arranged for a machine.
+// nest.h — the loop nest of a group of stages, scheduled for a target.
 #pragma once
 
 #include "loops/kernel.h"
@@ -13,8 +13,7 @@ loops::Kernel build_nest(const std::string& name, const std::vector<lowering::St
                          const lowering::Group& group, const std::set<std::string>& outputs,
                          const std::map<std::string, loops::Buffer>& buffers, const Target& target);
 
-// The same before it is arranged, to be read: the stages one after the other, each over all its elements,
-// without what stands around them.
+// The unscheduled nest, for printing: the stages in sequence, each over all its elements, without padding.
 loops::Kernel unscheduled_nest(const std::string& name, const std::vector<lowering::Stage>& stages,
                                const lowering::Group& group, const std::set<std::string>& outputs,
                                const std::map<std::string, loops::Buffer>& buffers, const Target& target);

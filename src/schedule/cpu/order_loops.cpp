@@ -16,10 +16,10 @@ using loops::Statement;
 
 namespace {
 
-constexpr int64_t kLanesAcross = 64;   // of a block that is transposed
-constexpr int64_t kLanesAlong = 2048;  // of a block whose elements are written some apart, and stay in cache
+constexpr int64_t kLanesAcross = 64;   // of a transposed block
+constexpr int64_t kLanesAlong = 2048;  // of a block of strided stores that stays in cache
 constexpr int64_t kShortAxis = 8;      // of whose rows a cache line holds several
-constexpr int64_t kRowsAcross = 8;     // as many as stay in cache where they lie a power of two apart
+constexpr int64_t kRowsAcross = 8;     // that stay in cache at power-of-two strides
 
 template <class F>
 void for_each_load(const std::vector<Statement>& body, F&& f) {
@@ -28,7 +28,7 @@ void for_each_load(const std::vector<Statement>& body, F&& f) {
       loops::for_each_load(value, f);
 }
 
-// Where lanes along the last axis read across memory, as in a transpose: the axis that goes along it.
+// Where loads are strided along the last axis, as in a transpose: the axis along which they are contiguous.
 std::optional<size_t> axis_along_memory(const std::vector<Axis>& axes, const Axis& last,
                                         const std::vector<Statement>& body) {
   std::optional<size_t> along;
@@ -43,8 +43,8 @@ std::optional<size_t> axis_along_memory(const std::vector<Axis>& axes, const Axi
   return along;
 }
 
-// Where rows along the last axis are read in another order than they are written in: the axis along which
-// they lie side by side where they are read.
+// Where rows along the last axis are read in another order than they are written: the axis along which they
+// are adjacent in the source.
 std::optional<size_t> axis_along_rows(const std::vector<Axis>& axes, const Axis& last,
                                       const std::vector<Statement>& body) {
   std::optional<size_t> along;
@@ -70,8 +70,7 @@ Axis over_blocks(const Axis& axis, int64_t block) {
   return {"o" + axis.variable, ceil_div(axis.size, block)};
 }
 
-// In blocks of what is read across memory, so that what is fetched with an element is still in cache when
-// its iteration comes.
+// Tiles strided loads, so that the cache line of an element is still in cache when its neighbours are read.
 std::vector<Statement> transpose(std::vector<Axis> axes, size_t along, const Axis& across, int64_t block,
                                  Mark mark, std::vector<Statement> body) {
   body = as_list(
@@ -81,8 +80,7 @@ std::vector<Statement> transpose(std::vector<Axis> axes, size_t along, const Axi
   return around(axes, Mark::Parallel, std::move(body));
 }
 
-// Lanes run along what is read, as a last axis that is short would fill no vector; what they write lies a few
-// elements apart.
+// Vectorises along the source, as a short last axis would fill no vector; stores have a small stride.
 std::vector<Statement> interleave(std::vector<Axis> axes, size_t along, const Axis& last,
                                   std::vector<Statement> body) {
   const Axis read = axes[along];

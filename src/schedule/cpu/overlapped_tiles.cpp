@@ -31,12 +31,12 @@ using lowering::Stage;
 
 namespace {
 
-Dim band_variable(size_t cut) { return Dim::symbol(fmt::format("tile{}", cut)); }
+Dim tile_variable(size_t cut) { return Dim::symbol(fmt::format("tile{}", cut)); }
 
-class BandsBuilder {
+class OverlappedTilesBuilder {
  public:
-  BandsBuilder(const std::string& name, const std::vector<Stage>& stages, const Group& group,
-               const std::map<std::string, Buffer>& buffers, const Target& target)
+  OverlappedTilesBuilder(const std::string& name, const std::vector<Stage>& stages, const Group& group,
+                         const std::map<std::string, Buffer>& buffers, const Target& target)
       : buffers_(buffers), small_(buffers), target_(target) {
     std::optional<std::vector<TiledKernel>> parts = cut_into_tiles(stages, group);
     CHECK(parts && set_rows(*parts, group.tile), "kernel {} cannot be cut into tiles", name);
@@ -54,7 +54,7 @@ class BandsBuilder {
     fill_last_border();
     std::vector<Axis> tiles;
     for (size_t i = 0; i < parts_.back().rows.size(); ++i)
-      tiles.push_back({band_variable(i).to_string(), parts_.back().rows[i].tiles});
+      tiles.push_back({tile_variable(i).to_string(), parts_.back().rows[i].tiles});
     append(kernel_.body, around(tiles, Mark::Parallel, std::move(body)));
     loops::separate_names(kernel_);
     return std::move(kernel_);
@@ -63,7 +63,7 @@ class BandsBuilder {
  private:
   bool is_last(const TiledKernel& part) const { return &part == &parts_.back(); }
 
-  // The kernel for images as large as a tile, one thread, and the places of the tile.
+  // The kernel for an image the size of a tile and one thread, with indices moved to the tile.
   void add_part(size_t number, std::vector<Statement>& body) {
     TiledKernel& part = parts_[number];
     for (size_t i = 0; i < part.stages.size(); ++i)
@@ -94,8 +94,8 @@ class BandsBuilder {
     return std::ranges::find(buffers, name, &Buffer::name) != buffers.end();
   }
 
-  // A stage for the rows of one tile. Those of the last result have no border along what is cut: it would lie
-  // in other tiles. What stages make for each other within a part never has one.
+  // A stage for the rows of one tile. The last result has no padding along the cut, which belongs to other
+  // tiles. Intermediate values within a part never have any.
   void shrink(TiledKernel& part, size_t number) const {
     Definition& definition = part.stages[number].definition;
     Buffer& result = definition.results.front();
@@ -113,10 +113,10 @@ class BandsBuilder {
     }
   }
 
-  // Where a place of the kernel for small images is.
+  // The place in the whole image of a place in the tile's kernel.
   Place moved(Place place, const TiledKernel& part) const {
     for (size_t i = 0; i < part.cuts.size(); ++i) {
-      const Dim first = part.rows[i].first(band_variable(i));
+      const Dim first = part.rows[i].first(tile_variable(i));
       if (is_last(part) && place.buffer == part.result)
         move(place, part.cuts[i].dim, first + part.cuts[i].border);
       const std::vector<TileCut::Read>& reads = part.cuts[i].reads;
@@ -127,10 +127,10 @@ class BandsBuilder {
     return place;
   }
 
-  // The row of the whole image that the first of what is kept of a buffer is.
+  // The row of the whole image at which the local part of a buffer begins.
   Dim first_kept(const std::string& buffer, size_t cut) const {
     const auto maker = std::ranges::find(parts_, buffer, &TiledKernel::result);
-    return maker == parts_.end() ? Dim(0) : maker->rows[cut].first(band_variable(cut));
+    return maker == parts_.end() ? Dim(0) : maker->rows[cut].first(tile_variable(cut));
   }
 
   static void move(Place& place, size_t dim, const Dim& by) {
@@ -157,7 +157,7 @@ class BandsBuilder {
 
 Kernel build_overlapped_tiles(const std::string& name, const std::vector<Stage>& stages, const Group& group,
                               const std::map<std::string, Buffer>& buffers, const Target& target) {
-  return BandsBuilder(name, stages, group, buffers, target).run();
+  return OverlappedTilesBuilder(name, stages, group, buffers, target).run();
 }
 
 }  // namespace tenon::schedule

@@ -1,4 +1,4 @@
-// overlapped_tiles.h — the loops of kernels that run tile by tile.
+// overlapped_tiles.h — the loops of overlapped tiling.
 #pragma once
 
 #include "loops/kernel.h"
@@ -6,8 +6,8 @@
 
 namespace tenon::schedule {
 
-// The kernel that computes the parts of a group of tiles (fusion/overlapped_tiles.h) one after the other for
-// each tile. What they make for each other it keeps to itself.
+// The kernel that runs the parts of a tiled group (fusion/overlapped_tiles.h) in sequence for each tile, with
+// intermediate results in local buffers.
 loops::Kernel build_overlapped_tiles(const std::string& name, const std::vector<lowering::Stage>& stages,
                                      const lowering::Group& group,
                                      const std::map<std::string, loops::Buffer>& buffers,

@@ -1,12 +1,12 @@
-// pack_a.h — what products compute with besides their weights, in the order in which they read it.
+// pack_a.h — packs the activations of products (A) into row blocks.
 #pragma once
 
 #include "lowering/lower_graph.h"
 
 namespace tenon::schedule {
 
-// Lets products whose weights lie in panels read the other factor from blocks of rows (see PackedA), which
-// an item of its own moves there. Products with the same factor share them.
+// Lets products with packed B read the other operand from row blocks (see PackedA), which a separate item
+// packs. Products with the same operand share them.
 void pack_a(lowering::LoweredGraph& lowered, const Target& target);
 
 }  // namespace tenon::schedule

@@ -19,8 +19,7 @@ using lowering::Stage;
 
 namespace {
 
-// The dimensions of a load: those that are neither reduced nor run in lanes, that of the lanes, and those
-// that are reduced, as PackedB has them.
+// The dimensions of a load, as PackedB has them: batch dimensions, that of the lanes, and the reduced ones.
 std::vector<size_t> order_in_packed_b(const Definition& sum, const Scalar& load) {
   std::vector<size_t> order;
   const auto add_where = [&](const auto& fits) {

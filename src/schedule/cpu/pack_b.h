@@ -1,12 +1,11 @@
-// pack_b.h — constants in the order in which products read them.
+// pack_b.h — packs the constant weights of products (B) into panels.
 #pragma once
 
 #include "lowering/lower_graph.h"
 
 namespace tenon::schedule {
 
-// Lets products with constants read them from panels (see PackedB), which are made when the program is
-// compiled.
+// Lets products read constants from panels (see PackedB), which are packed at compile time.
 void pack_b(lowering::LoweredGraph& lowered, const Target& target);
 
 }  // namespace tenon::schedule

@@ -22,8 +22,7 @@ constexpr int64_t kPanelsTogether = 8;  // that one pass over a constant fills
 template <int n>
 using Line __attribute__((vector_size(4 * n), may_alias)) = uint32_t;
 
-// Swaps the elements of two lines that stand in each other's place: those whose number has the bit of
-// `distance`.
+// One step of a transpose: swaps the elements of two vectors whose number has the bit of `distance`.
 template <int n, int distance, size_t... i>
 void exchange(Line<n>& a, Line<n>& b, std::index_sequence<i...>) {
   const Line<n> low = a, high = b;
@@ -40,7 +39,7 @@ void exchange_all(Line<n>* lines) {
   }
 }
 
-// Lines of the result are not fetched only to be overwritten, where they are whole.
+// Whole cache lines are written with non-temporal stores.
 template <int n>
 void transpose_square(const uint32_t* from, int64_t from_stride, uint32_t* to, int64_t to_stride) {
   Line<n> lines[n];
@@ -71,14 +70,14 @@ void transpose(const T* from, int64_t from_stride, int64_t rows, int64_t columns
       to[j * to_stride + i] = from[i * from_stride + j];
 }
 
-// --- panels ---
+// --- panels of packed B ---
 
-// Elements that lie side by side in a constant, and turns of what is reduced which they belong to.
+// Contiguous elements of a constant, and the reduction iterations that they belong to.
 struct Run {
   int64_t from, to, count;
 };
 
-// Which elements of one lane, from its first, a panel has in which order.
+// The order in which a panel holds the elements of one lane, relative to its first.
 std::vector<Run> runs_of(const Extents& sizes, const Extents& strides) {
   std::vector<std::pair<int64_t, int64_t>> places(static_cast<size_t>(element_count(sizes)));
   for (size_t i = 0; i < places.size(); ++i) {
@@ -154,11 +153,11 @@ class PanelFiller {
       }
   }
 
-  void transpose_part(const T* from, int64_t lanes, int64_t turns, T* to) const {
+  void transpose_part(const T* from, int64_t lanes, int64_t iterations, T* to) const {
     if (lanes_ % 16 == 0)
-      transpose<16>(from, lane_stride_, lanes, turns, to, lanes_);
+      transpose<16>(from, lane_stride_, lanes, iterations, to, lanes_);
     else
-      transpose<8>(from, lane_stride_, lanes, turns, to, lanes_);
+      transpose<8>(from, lane_stride_, lanes, iterations, to, lanes_);
   }
 
   // Which lanes of a panel the piece has; none where count is 0.
@@ -181,8 +180,8 @@ class PanelFiller {
   std::vector<Run> runs_;
 };
 
-// Goes through a tensor in its own order, but for the dimension that becomes the last, so that what is read
-// together lies together, and so does what is written.
+// Iterates in the order of the source, except for the dimension that becomes the last, so that both loads and
+// stores are contiguous.
 template <class T>
 void reorder_into(Tensor& to, const Tensor& from, const std::vector<size_t>& order) {
   const Extents& extents = from.extents();
@@ -205,14 +204,14 @@ void reorder_into(Tensor& to, const Tensor& from, const std::vector<size_t>& ord
   move(move, 0, x, y);
 }
 
-// The bits of the bf16 that the first half of a number is, which is taken off it.
+// The bf16 in the upper half of a number, which is subtracted from it.
 uint32_t take_top_half(float& number) {
   const uint32_t bits = std::bit_cast<uint32_t>(number) & 0xffff0000;
   number -= std::bit_cast<float>(bits);
   return bits;
 }
 
-// With an integer of as many bytes as an element has.
+// As an integer of the element's size.
 template <class F>
 void with_element(const Tensor& tensor, F&& f) {
   switch (tensor.element_size()) {

@@ -15,7 +15,7 @@ using loops::Statement;
 
 namespace {
 
-// A condition that holds on one side of a iteration: before it, or from there on.
+// A condition that holds before an iteration, or from it on.
 struct Change {
   int64_t iteration;
   bool holds_before;
@@ -81,8 +81,8 @@ Scalar chosen(const Scalar& formula, const std::string& variable, Iterations ite
   });
 }
 
-// Where the loop is divided, its begin first and its end last: where a part is not shorter than a vector.
-std::vector<int64_t> find_turns(const Loop& loop, const Target& target) {
+// Split points, from the begin to the end of the loop, such that no part is shorter than a vector.
+std::vector<int64_t> find_splits(const Loop& loop, const Target& target) {
   std::vector<int64_t> changes;
   int64_t lanes = 1;
   for (const Statement& statement : loop.body) {
@@ -108,7 +108,7 @@ std::vector<int64_t> find_turns(const Loop& loop, const Target& target) {
 
 std::vector<Statement> divided(const Loop& loop, const Target& target) {
   std::vector<Statement> parts;
-  const std::vector<int64_t> iterations = find_turns(loop, target);
+  const std::vector<int64_t> iterations = find_splits(loop, target);
   for (size_t i = 0; i + 1 < iterations.size(); ++i) {
     Loop part = loop;
     part.begin = iterations[i];

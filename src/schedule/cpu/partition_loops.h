@@ -1,4 +1,4 @@
-// partition_loops.h — loops divided where their conditions change, so that each part asks for less.
+// partition_loops.h — splits loops where their conditions change, which removes conditions from each part.
 #pragma once
 
 #include "loops/kernel.h"
@@ -6,8 +6,8 @@
 
 namespace tenon::schedule {
 
-// Divides loops in vectors whose lanes choose by where they stand, as those that join tensors do along their
-// last axis. Parts that would not fill a vector stay together, and go on choosing.
+// Splits vectorised loops whose lanes select by their index, as in a concat along the last axis. Parts too
+// short for a vector stay together and keep their selects.
 void partition_loops(std::vector<loops::Statement>& body, const Target& target);
 
 }  // namespace tenon::schedule

@@ -16,12 +16,12 @@ using loops::Statement;
 
 namespace {
 
-constexpr int64_t kTurnsAhead = 24;
+constexpr int64_t kIterationsAhead = 24;
 constexpr int64_t kUnknownPasses = 4;
-constexpr int64_t kManyPasses = 100;  // it hardly matters how long the first of so many has to wait
+constexpr int64_t kManyPasses = 100;  // of which the first may wait
 
-// All blocks that read a panel prefetch a share of the next, so that memory has as long to bring it as they
-// take, not the first of them alone. At most as many as there are of them.
+// All row blocks that read a panel prefetch a share of the next, which spreads memory traffic over their
+// time. At most as many shares as blocks.
 int64_t shares_of(const PackedBReads& reads) {
   const int64_t passes = std::max<int64_t>(reads.passes.constant().value_or(kUnknownPasses), 1);
   if (passes > kManyPasses)
@@ -29,8 +29,8 @@ int64_t shares_of(const PackedBReads& reads) {
   return std::gcd(static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(passes))), reads.lanes);
 }
 
-// As much of the next panel as one of so many shares has of what a iteration reads; nothing where its place
-// takes too long a formula, as where sizes are long formulas themselves.
+// One of so many shares of what an iteration reads of the next panel; nothing where its address is too
+// complex, as with symbolic sizes.
 std::vector<Statement> fetch_share(const PackedBReads& reads, int64_t shares) {
   const int64_t count = reads.lanes / shares;
   const Dim first = (min(reads.pass, shares - 1) * reads.iterations + reads.iteration) * count;
@@ -49,10 +49,10 @@ std::vector<Statement> prefetch_b(const PackedBReads& reads) {
   std::vector<Statement> fetches;
   if (const int64_t shares = shares_of(reads); shares > 1)
     append(fetches, fetch_share(reads, shares));
-  // Processors see what comes next in one page alone.
+  // Hardware prefetchers do not cross pages.
   Place ahead = reads.here;
   for (Scalar& index : ahead.at)
-    index = index.substitute({{reads.summed, Dim::symbol(reads.summed) + kTurnsAhead}});
+    index = index.substitute({{reads.summed, Dim::symbol(reads.summed) + kIterationsAhead}});
   fetches.emplace_back(make_loop(reads.lane, reads.lanes, Mark::Vector, as_list(Prefetch{std::move(ahead)})));
   return fetches;
 }

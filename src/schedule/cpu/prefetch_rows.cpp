@@ -16,8 +16,8 @@ using loops::Statement;
 
 namespace {
 
-constexpr int64_t kLeastPasses = 2;  // over a row: those of one pass follow each other as they are
-constexpr int64_t kPartOfCache = 4;  // that a fetched row may fill, beside the one at hand
+constexpr int64_t kLeastPasses = 2;  // over a row: a single pass streams anyway
+constexpr int64_t kPartOfCache = 4;  // that a prefetched row may fill, beside the current one
 
 // The axes within a row over which a definition goes.
 std::vector<Axis> inner_axes(const Definition& definition, size_t shared) {
@@ -42,7 +42,7 @@ bool have_same_sizes(const std::vector<Axis>& a, const std::vector<Axis>& b) {
                     [](const Axis& one, const Axis& other) { return one.size == other.size; });
 }
 
-// What a pass reads of the next row, one element after the other, at the same iteration of loops over `axes`.
+// What a pass reads of the next row, element by element, at the same iteration of loops over `axes`.
 void add_places(const Definition& definition, const Axis& rows, const std::vector<Axis>& from,
                 const std::vector<Axis>& axes, const std::vector<Buffer>& inputs,
                 std::vector<Place>& places) {

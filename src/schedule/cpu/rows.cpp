@@ -69,14 +69,14 @@ class RowBuilder {
   }
 
  private:
-  // At least so many iterations of the last axis run side by side.
+  // At least so many iterations of the last axis are vectorised.
   static int64_t lanes_of(const std::vector<Axis>& axes) {
     constexpr int64_t usual = 16;
     return axes.empty() || axes.back().size.constant().value_or(usual) < usual ? 1 : usual;
   }
 
-  // Whether a sum over several axes, the last of which fills vectors, has a sum for each lane until the end:
-  // to add up the lanes takes longer than some iterations.
+  // Whether a sum over several axes, the last of which fills vectors, keeps a partial sum per lane until the
+  // end: a horizontal reduction takes longer than some iterations.
   static bool sums_in_lanes(const Definition& sum) {
     constexpr int64_t kLeast = 16, kMost = 64;  // lanes, so that their sums stay in registers
     if (sum.reduced.size() < 2 || sum.combine != "+" || sum.results.front().dtype != DType::F32)
@@ -116,8 +116,8 @@ class RowBuilder {
     body_.insert(body_.begin(), Statement(Local{local}));
   }
 
-  // Whether a stage can run in the iterations of the loop before it: as many of them, and it reads nothing of
-  // what that loop makes but from its own iteration.
+  // Whether a stage can be fused into the loop before it: same iteration space, and it reads that loop's
+  // results only from its own iteration.
   bool can_share(const std::vector<Axis>& open, const std::vector<Axis>& inner, const Definition& definition,
                  const Statement& loop) {
     if (open.size() != inner.size())

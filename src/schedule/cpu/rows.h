@@ -1,4 +1,4 @@
-// rows.h — stages that share their first axes, done row by row.
+// rows.h — row-wise fused stages: softmax, norms and what surrounds them.
 #pragma once
 
 #include <set>
@@ -7,12 +7,13 @@
 
 namespace tenon::schedule {
 
-// What is done of one row. The definitions share their first axes, so many and with the same variables; their
-// other variables are their own. Only what is in `outputs` is written there, the rest is kept for the row.
+// The body of one row. The definitions share their first axes, so many and with the same variables; their
+// other variables are their own. Only `outputs` are stored, the rest is kept in row buffers.
 std::vector<loops::Statement> do_row(const std::vector<loops::Definition>& definitions, size_t shared,
                                      const std::set<std::string>& outputs);
 
-// What is done of one row, for several: each step of all of them before the next. There are at most so many.
+// The body of one row interleaved for several (unroll-and-jam): each step of all rows before the next. At
+// most so many rows.
 std::vector<loops::Statement> do_abreast(std::vector<loops::Statement> row, const loops::Axis& rows,
                                          int64_t most);
 

@@ -1,4 +1,4 @@
-// tuned_contractions.h — what was chosen for the sums of products of a program.
+// tuned_contractions.h — tuned choices for the contractions of a program.
 #pragma once
 
 #include "lowering/lower_graph.h"
@@ -6,16 +6,15 @@
 
 namespace tenon::schedule {
 
-// What a choice depends on besides the sum.
+// What a choice depends on besides the contraction.
 struct ChoiceCircumstances {
   const Target& target;
   int threads;
   NumericsBudget numerics;
 };
 
-// Gives each sum of products its key, a hash of what it computes, with all types and sizes but no names, and
-// of the circumstances; and what was chosen under that key, if anything was. For stages before anything is
-// chosen for them.
+// Gives each contraction its key, a hash of its expression, types and sizes, without names, and of the
+// circumstances; and the tuned choice under that key, if any. Runs before any choice is made.
 void look_up_tuned_contractions(lowering::LoweredGraph& lowered, const lowering::ContractionChoices& choices,
                                 const ChoiceCircumstances& circumstances);
 

@@ -17,7 +17,7 @@ using loops::Statement;
 namespace {
 
 constexpr const char* kBlockVariable = "block0";
-constexpr int64_t kMostBlocks = 4;  // that wait for one another no more
+constexpr int64_t kMostBlocks = 4;  // enough to hide the latency
 
 class Interleaving {
  public:
@@ -54,7 +54,7 @@ class Interleaving {
     return std::ranges::find(symbols, blocks_.variable) != symbols.end();
   }
 
-  // As many as leave half of the registers, and all cores the same to do.
+  // As many as leave half of the registers, and keep the cores balanced.
   bool choose_count() {
     int64_t bytes = 0;
     for (const auto& [name, buffer] : locals_)
@@ -87,7 +87,7 @@ class Interleaving {
     return all;
   }
 
-  // The same for one of the blocks that are side by side.
+  // The statement of one of the jammed blocks.
   Statement of_block(Loop lanes) const {
     const Dim number = Dim::symbol(blocks_.variable) * count_ + Dim::symbol(kBlockVariable);
     for (Statement& statement : lanes.body) {

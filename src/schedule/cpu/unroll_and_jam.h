@@ -1,5 +1,5 @@
-// unroll_and_jam.h — several blocks of a row of sums at once: the next term of a sum waits until the last
-// one is added, and the terms of other blocks fill that time.
+// unroll_and_jam.h — interleaves several blocks of sums, whose independent additions hide each other's
+// latency.
 #pragma once
 
 #include "loops/kernel.h"
@@ -7,8 +7,8 @@
 
 namespace tenon::schedule {
 
-// Puts iterations of the parallel loop that a nest consists of side by side, where each keeps a few vectors
-// of sums. Every sum is added up in the order that it had.
+// Unrolls and jams the parallel loop of a nest whose iterations each keep a few vectors of sums. The order of
+// additions within each sum does not change.
 void unroll_and_jam(std::vector<loops::Statement>& nest, const Target& target);
 
 }  // namespace tenon::schedule

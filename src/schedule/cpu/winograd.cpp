@@ -235,7 +235,7 @@ class WinogradNest {
     return make_loop(variable, end, Mark::Unrolled, as_list(std::move(body)));
   }
 
-  // An element of the image as the window of a tile's first result sees it.
+  // An element of the image as read by the window of a tile's first result.
   Scalar seen() const {
     std::map<std::string, Dim> places;
     for (const Axis& each : sum_.reduced)
@@ -294,7 +294,7 @@ class WinogradNest {
     return make_loop(kElement, side_ * side_, Mark::Serial, as_list(std::move(rows)));
   }
 
-  // --- and back ---
+  // --- the inverse transform ---
 
   std::vector<Statement> transform_back() const {
     std::vector<Statement> body;
@@ -319,7 +319,7 @@ class WinogradNest {
     return body;
   }
 
-  // What becomes of one result of a tile, where it belongs to the image.
+  // The epilogue of one result of a tile, where it is within the image.
   std::vector<Statement> store() const {
     const Dim down = row_of_tiles() * tile_ + Dim::symbol(kDown),
               across = Dim::symbol(kColumn) * tile_ + Dim::symbol(kAcross);

@@ -1,5 +1,5 @@
-// winograd_cost.h — whether a convolution by windows of 3 x 3 takes less time in tiles (see winograd.h), in
-// which, and how many of them at once.
+// winograd_cost.h — the cost model of Winograd: whether it beats direct convolution, with which tile and
+// blocking.
 #pragma once
 
 #include "lowering/contraction_choice.h"
@@ -7,25 +7,24 @@
 
 namespace tenon::schedule {
 
-// A convolution of an image by windows of 3 x 3, at every pixel. Where there are more dimensions, the result
-// and the image have planes, and a window sees some of these.
+// A 3 x 3 convolution with stride 1. With more dimensions, image and result have planes, of which a window
+// reads some.
 struct Conv3x3 {
   int64_t height, width;  // of the result
   int64_t channels, filters;
-  int64_t planes = 1;  // that a window sees
+  int64_t planes = 1;  // that a window reads
 
   int64_t all_channels() const { return planes * channels; }
 };
 
-// Whether its sizes are such that it may be computed in tiles.
-bool may_use_winograd(const Conv3x3& sums, const Target& target);
+// Whether its sizes allow Winograd.
+bool may_use_winograd(const Conv3x3& conv, const Target& target);
 
-// The size of tiles with which a convolution takes the least time, unless one is chosen; nothing where adding
-// up windows does.
-std::optional<int64_t> choose_winograd_tile(const Conv3x3& sums, const Target& target,
+// The fastest tile size, unless one is chosen; nothing where direct convolution is faster.
+std::optional<int64_t> choose_winograd_tile(const Conv3x3& conv, const Target& target,
                                             const lowering::ContractionChoice& choice = {});
 
-// How the tiles of an image are taken: so many rows of them at once, with a part of the filters.
+// The blocking of tiles: so many rows of them at a time, with a part of the filters.
 struct TileBlocks {
   int64_t down = 0, across = 0;  // tiles of the image
   int64_t rows = 1;              // of tiles in a block
@@ -35,8 +34,8 @@ struct TileBlocks {
 
   int64_t tiles() const { return rows * across; }
 };
-// Those that take the least time, unless others are chosen.
-TileBlocks blocks_of(const Conv3x3& sums, int64_t tile, const Target& target,
+// The fastest blocking, unless one is chosen.
+TileBlocks blocks_of(const Conv3x3& conv, int64_t tile, const Target& target,
                      const lowering::ContractionChoice& choice);
 
 // How many channels are transformed at once, and how many filters are multiplied with.
