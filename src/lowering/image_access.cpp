@@ -12,7 +12,7 @@ using loops::Scalar;
 
 namespace {
 
-// Whether the condition asks nothing but whether the load lies within its image.
+// Whether the condition is only the bounds check of the load.
 bool asks_for_place(const Scalar& condition, const Scalar& load, const std::vector<Dim>& sizes) {
   if (applies(condition, Function::And))
     return asks_for_place(condition.operands()[0], load, sizes) &&
@@ -60,7 +60,7 @@ bool reads_image(const Definition& definition, const Scalar& load) {
   return true;
 }
 
-// A bound may be far off: as much memory would be filled for nothing.
+// A bound may be far off, and padding would waste as much memory.
 constexpr int64_t kMostUnsure = 64;
 
 std::optional<Excess> excess_of(const Dim& index, const Definition& definition, const Dim& size) {

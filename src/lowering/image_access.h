@@ -5,7 +5,7 @@
 
 namespace tenon::lowering {
 
-// The dimensions before this one stand for no place in an image.
+// The dimensions from this one on are spatial.
 constexpr size_t kFirstSpatial = 2;
 
 bool applies(const loops::Scalar& scalar, loops::Function function);
@@ -13,19 +13,17 @@ bool is_zero(const loops::Scalar& scalar);
 bool mentions_any(const loops::Scalar& scalar, const std::vector<loops::Axis>& axes);
 std::vector<loops::Scalar> loads_of(const loops::Definition& definition);
 
-// Whether the elements of an image are read for the pixels of the result, place by place or by windows around
-// them, each image by itself.
+// Whether an image is read pointwise or by windows around each pixel of the result, each image by itself.
 bool reads_image(const loops::Definition& definition, const loops::Scalar& load);
 
-// How far an index along a dimension of a size goes below 0, and past the last at most; nothing where it does
-// not rise evenly with each loop.
+// How far an index reaches below 0 and past the end of a dimension at most; nothing where it is not affine.
 struct Excess {
   int64_t before = 0, after = 0;
 };
 std::optional<Excess> excess_of(const Dim& index, const loops::Definition& definition, const Dim& size);
 
-// select(it is within its image, load, border), where the border is a number; a load that is cast has zeros
-// around it. Nothing for other formulas.
+// A padded load: select(within the image, load, border), with a constant border; zero for a cast load.
+// Nothing for other expressions.
 struct PaddedLoad {
   loops::Scalar load, border;  // of one dtype
 };

@@ -12,7 +12,7 @@ using loops::Scalar;
 
 namespace {
 
-constexpr int64_t kLeastBytes = 4;  // that are read as a word
+constexpr int64_t kLeastBytes = 4;  // of a packed word
 
 }  // namespace
 

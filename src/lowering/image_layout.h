@@ -1,4 +1,4 @@
-// image_layout.h — how an image lies in memory: in which order its dimensions, and what stands around it.
+// image_layout.h — the memory layout of an image: the order of its dimensions, and its padding.
 #pragma once
 
 #include "loops/definition.h"
@@ -8,18 +8,18 @@ namespace tenon::lowering {
 
 struct ImageLayout {
   std::vector<size_t> order;  // of the dimensions, the outermost first
-  // How many elements of a border lie before and after each dimension, as the graph orders them.
+  // Padding before and after each dimension, in the order of the graph.
   std::vector<int64_t> before, after;
-  std::optional<loops::Scalar> border = {};  // what they are; 0 where nobody asks
+  std::optional<loops::Scalar> border = {};  // the padding value; 0 unless needed
 };
 
-// Channels come last where there are enough of them; few are left where they are, as a convolution reads them
-// one by one, but for bytes, which it reads four at a time.
+// NHWC where there are enough channels; few stay where they are, as a convolution reads them one by one,
+// except int8, which it reads four at a time.
 ImageLayout layout_for(const loops::Buffer& buffer);
 
 std::vector<Dim> sizes_in(const ImageLayout& layout, const std::vector<Dim>& sizes);
 
-// An index may be an element that is read, as where an image is resized.
+// An index may be loaded (a gather), as in a resize.
 std::vector<loops::Scalar> place_in(const ImageLayout& layout, const std::vector<loops::Scalar>& at);
 
 }  // namespace tenon::lowering

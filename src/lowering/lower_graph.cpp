@@ -96,7 +96,7 @@ class Lowering {
     result_.items.push_back(std::move(item));
   }
 
-  // Whether a node has sizes that only running it, or what comes before it, tells: code needs them all.
+  // Whether a node has dynamic sizes, known only once it or a predecessor has run: code needs them all.
   bool has_unknown_sizes(const std::vector<Value>& values) const {
     std::set<std::string> symbols;
     for (Value value : values)
@@ -104,7 +104,7 @@ class Lowering {
     return !std::includes(known_.begin(), known_.end(), symbols.begin(), symbols.end());
   }
 
-  // A node whose results say by themselves what sizes are.
+  // A node whose results determine sizes.
   void learn_sizes(const Node& node) {
     for (Value result : node.results())
       if (result.type().is_tensor() && result.shape().ranked())
@@ -184,7 +184,7 @@ class Lowering {
     result_.items.push_back(std::move(item));
   }
 
-  // What must hold of elements that are read, wherever a formula is computed.
+  // Preconditions of loaded elements, wherever an expression is computed.
   static void add_conditions(const Scalar& scalar, std::vector<Scalar>& conditions) {
     const bool applies = scalar.kind() == Scalar::Kind::Apply;
     if (applies && scalar.function() == loops::Function::Require) {
@@ -193,14 +193,13 @@ class Lowering {
       if (reads && std::find(conditions.begin(), conditions.end(), scalar.operands()[0]) == conditions.end())
         conditions.push_back(scalar.operands()[0]);
     }
-    // Of what is selected from, only some is computed.
+    // Only one operand of a select is computed.
     const bool selects = applies && scalar.function() == loops::Function::Select;
     for (size_t i = 0; i < (selects ? 1 : scalar.operands().size()); ++i)
       add_conditions(scalar.operands()[i], conditions);
   }
 
-  // A stage that fails where the condition does not hold, in place of one that computes no elements, and so
-  // asks for none of its conditions, as some axes that the condition does not depend on have none.
+  // A stage that checks the condition, in place of one whose other axes are empty, which would check nothing.
   void add_check(const Node& node, const Definition& definition, const Scalar& condition) {
     Dim iterations = 1;
     std::vector<loops::Axis> axes;
@@ -228,7 +227,7 @@ class Lowering {
     result_.items.back().stays = true;
   }
 
-  // A load by the program's name; the number itself, where all elements are one.
+  // A load by the program's name; a number where all elements are equal.
   Scalar read(const Node& node, const std::map<std::string, std::string>& names, const Scalar& load) const {
     for (int64_t i = 0; i < node.operand_count(); ++i)
       if (load.name() == LowerContext::operand_name(i))

@@ -13,17 +13,17 @@ struct Opaque {
   std::vector<loops::Statement> nest = {};
 };
 
-// Weights of a convolution that is computed in tiles.
+// Weights of a Winograd convolution.
 struct TransformedWeights {
   std::string weights;
   int64_t tile;
 };
 
-// Weights that lie in panels.
+// Packed weights.
 struct PackedWeights {
   std::string weights;
   PackedBLayout order;
-  bool split = false;  // into three parts, in words of two bf16 (see bf16x3_matmul.h)
+  bool split = false;  // into three bf16 (see bf16x3_matmul.h)
 };
 
 struct LoweredGraph {
@@ -32,7 +32,7 @@ struct LoweredGraph {
   std::map<std::string, loops::Buffer> buffers;  // that kernels may read or write
   std::map<std::string, Value> values;           // of slots that are values of the graph
   std::map<const ValueData*, std::string> names;
-  std::map<std::string, std::vector<size_t>> orders;  // of constants whose dimensions lie in another order
+  std::map<std::string, std::vector<size_t>> orders;  // of constants with permuted dimensions
   std::map<std::string, TransformedWeights> transformed;
   std::map<std::string, PackedWeights> packed;
   std::set<std::string> refusing;  // sources of stages that fail for some elements, as an index out of range

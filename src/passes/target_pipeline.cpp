@@ -19,7 +19,7 @@ namespace {
 bool always(const TargetContext&) { return true; }
 bool may_reassociate(const TargetContext& context) { return context.numerics != NumericsBudget::Strict; }
 bool has_int8_dot_products(const TargetContext& context) {
-  return may_reassociate(context) && context.target.multiplies_bytes();
+  return may_reassociate(context) && context.target.has_int8_dot_products();
 }
 bool rounds_to_bf16(const TargetContext& context) { return context.precision == MatmulPrecision::BF16; }
 

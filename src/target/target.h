@@ -31,8 +31,8 @@ struct Target {
   int cores = 1;  // that this process may use
 
   bool has(std::string_view feature) const;
-  // Whether there are instructions that add up products of bytes.
-  bool multiplies_bytes() const { return has("+avx512vnni") || has("+avxvnni") || has("+i8mm"); }
+  // VNNI of x86-64, i8mm of Arm.
+  bool has_int8_dot_products() const { return has("+avx512vnni") || has("+avxvnni") || has("+i8mm"); }
   // Whether there are those of Arm that multiply matrices of two rows in registers, of bytes or of bf16.
   bool multiplies_matrices(bool of_bytes) const { return has(of_bytes ? "+i8mm" : "+bf16"); }
 };

@@ -1,4 +1,4 @@
-// compute_weights.h — what follows from a model's constants alone, computed once.
+// compute_weights.h — folds computations on constants at compile time.
 #pragma once
 
 #include <functional>

@@ -34,12 +34,14 @@ struct Slide {
   int64_t before;    // how many results the padding takes away at the beginning
   Dim size, result;  // of the image, and of what is made of it
 
-  // Iterations begin with the first whose results are not all taken away.
-  int64_t first_turn() const { return before / stride; }
+  // Steps begin with the first whose results are not all cropped.
+  int64_t first_step() const { return before / stride; }
   int64_t taken_away() const { return before % stride; }
-  Dim turns() const { return floor_div(taken_away() + result - 1, stride) + 1; }
-  // How many results are too many after the last; nothing where running tells.
-  std::optional<int64_t> left_over() const { return (turns() * stride - taken_away() - result).constant(); }
+  Dim step_count() const { return floor_div(taken_away() + result - 1, stride) + 1; }
+  // How many results are cropped at the end; nothing where that is dynamic.
+  std::optional<int64_t> left_over() const {
+    return (step_count() * stride - taken_away() - result).constant();
+  }
 
   // The weights of one Reach, and the elements that they take, are so far apart.
   int64_t weight_step() const { return stride / std::gcd(stride, dilation); }
@@ -57,10 +59,10 @@ struct Slide {
   // What a convolution by these weights needs around the image, before and after; negative where some of the
   // image reaches no result.
   int64_t pad_before(const Reach& reach) const {
-    return reach.back + (reach.taps - 1) * element_step() - first_turn();
+    return reach.back + (reach.taps - 1) * element_step() - first_step();
   }
   std::optional<int64_t> pad_after(const Reach& reach) const {
-    return (first_turn() + turns() - size - reach.back).constant();
+    return (first_step() + step_count() - size - reach.back).constant();
   }
 
   // Whether padding surely leaves something of the image.
@@ -81,7 +83,7 @@ std::optional<std::vector<Slide>> slides_of(const Node& node) {
   for (int64_t i = 2; i < x.rank(); ++i) {
     const auto at = static_cast<size_t>(i - 2);
     const Slide slide{strides[at], dilations[at], *w.dim(i).constant(), pads[at], x.dim(i), y.dim(i)};
-    // Whole turns would take more memory than the results where a stride is longer than those.
+    // Whole steps would take more memory than the results where a stride is longer than those.
     if (slide.result.constant().value_or(slide.stride) < slide.stride || slide.stride > kLongestStride ||
         !slide.left_over())
       return std::nullopt;
@@ -97,13 +99,13 @@ std::vector<T> in_order(std::vector<T> first, const std::vector<T>& second, cons
   return first;
 }
 
-// So many, or so many times what a tensor has along an axis, where only running tells that.
+// So many, or so many times a tensor's dynamic size along an axis.
 struct Size {
   int64_t number;
   std::optional<int64_t> axis = {};
 };
-Size size_of(const Dim& turns, int64_t times, int64_t axis) {
-  return turns.is_constant() ? Size{*turns.constant() * times} : Size{times, axis};
+Size size_of(const Dim& steps, int64_t times, int64_t axis) {
+  return steps.is_constant() ? Size{*steps.constant() * times} : Size{times, axis};
 }
 Value reshape_to(Value x, const std::vector<Size>& sizes) {
   std::vector<Value> parts;
@@ -167,8 +169,8 @@ class Gathering {
   }
 
  private:
-  // Of the phases of the first dimensions and all of the others: [batch, turns…, groups, phases…, filters],
-  // or [batch, groups, phases…, filters, turns…].
+  // Of the phases of the first dimensions and all of the others: [batch, steps…, groups, phases…, filters],
+  // or [batch, groups, phases…, filters, steps…].
   Value results_of(const Phases& first) const {
     if (first.size() == slides_.size())
       return take_apart(convolve(first), first);
@@ -198,7 +200,7 @@ class Gathering {
     return static_cast<size_t>(end - reaches.begin());
   }
 
-  // [batch, groups and phases and filters, turns…]
+  // [batch, groups and phases and filters, steps…]
   Value convolve(const Phases& phases) const {
     Value image = x_;
     std::vector<int64_t> before, after, steps;
@@ -258,28 +260,28 @@ class Gathering {
     return cells;
   }
 
-  // [batch, groups and phases and filters, turns…] with all apart.
+  // [batch, groups and phases and filters, steps…] with all apart.
   Value take_apart(Value y, const Phases& phases) const {
-    std::vector<Size> turns, channels{{outer_groups()}};
+    std::vector<Size> steps, channels{{outer_groups()}};
     for (std::span<const Reach> alike : phases)
       channels.push_back({std::ssize(alike)});
     channels.push_back({inner_filters()});
     for (const Slide& slide : slides_)
-      turns.push_back(size_of(slide.turns(), 1, std::ssize(turns) + (has_channels_last_ ? 1 : 2)));
+      steps.push_back(size_of(slide.step_count(), 1, std::ssize(steps) + (has_channels_last_ ? 1 : 2)));
     if (has_channels_last_)
-      return reshape_to(transpose(y, channels_moved_last()), in_order({{-1}}, turns, channels));
-    return reshape_to(y, in_order({{-1}}, channels, turns));
+      return reshape_to(transpose(y, channels_moved_last()), in_order({{-1}}, steps, channels));
+    return reshape_to(y, in_order({{-1}}, channels, steps));
   }
 
-  // The phases of each dimension between its turns: [batch, groups and filters, results…].
+  // The phases of each dimension interleaved with its steps: [batch, groups and filters, results…].
   Value put_between(Value y) const {
     const int64_t channels = groups_ * filters_;
     std::vector<int64_t> places;
     std::vector<Size> sizes;
     for (int64_t i = 0; i < rank_; ++i) {
       const Slide& slide = slides_[static_cast<size_t>(i)];
-      places.insert(places.end(), {first_turns_axis() + i, first_phases_axis() + i});
-      sizes.push_back(size_of(slide.turns(), slide.stride, 2 * i + (has_channels_last_ ? 1 : 3)));
+      places.insert(places.end(), {first_steps_axis() + i, first_phases_axis() + i});
+      sizes.push_back(size_of(slide.step_count(), slide.stride, 2 * i + (has_channels_last_ ? 1 : 3)));
     }
     const std::vector<int64_t> of_channels{first_phases_axis() - 1, first_phases_axis() + rank_};
     if (!has_channels_last_)
@@ -289,11 +291,11 @@ class Gathering {
     return transpose(y, channels_moved_first());
   }
 
-  // A single phase has the filters of all groups side by side.
+  // A single phase has the filters of all groups contiguous.
   int64_t outer_groups() const { return is_one_by_one_ ? 1 : groups_; }
   int64_t inner_filters() const { return filters_ * (is_one_by_one_ ? groups_ : 1); }
 
-  int64_t first_turns_axis() const { return has_channels_last_ ? 1 : rank_ + 3; }
+  int64_t first_steps_axis() const { return has_channels_last_ ? 1 : rank_ + 3; }
   int64_t first_phases_axis() const { return has_channels_last_ ? rank_ + 2 : 2; }
 
   std::vector<int64_t> channels_moved_last() const {
@@ -319,8 +321,8 @@ class Gathering {
   // Groups of few filters, as of a depthwise convolution, would leave vectors half empty, where one phase of
   // all groups fills them.
   bool is_one_by_one_ = false;
-  // Where the result has enough channels to lie in memory like that, as convolutions leave theirs, what is
-  // copied lies side by side.
+  // Where the result has enough channels to lie in memory like that, as convolutions leave theirs, copies
+  // are contiguous.
   bool has_channels_last_ = false;
 };
 

@@ -20,7 +20,7 @@ bool is_product_in_f32(const Node& node) {
          is_constant(w) && w.dim(summed) == x.dim(-1) && x.dim(-1).constant().value_or(1) % 2 == 0;
 }
 
-// Two numbers that are summed side by side, by rows of pairs.
+// Packs pairs of consecutive terms: rows of bf16x2.
 Value pairs_of_columns(Value w, bool transposed) {
   const int64_t summed = *w.dim(transposed ? 1 : 0).constant(),
                 columns = *w.dim(transposed ? 0 : 1).constant();

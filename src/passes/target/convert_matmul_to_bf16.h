@@ -6,8 +6,8 @@
 
 namespace tenon {
 
-// Lets products of f32 with constant matrices round their factors to bf16, and multiply them two at a time;
-// what they come to is added up in f32. The matrices become nodes that follow from constants.
+// Rounds the operands of f32 products with constant matrices to bf16, multiplied in pairs and accumulated in
+// f32. The matrices become nodes that depend on constants alone.
 void convert_matmul_to_bf16(Graph& graph, Journal& journal);
 
 }  // namespace tenon

@@ -11,8 +11,8 @@ namespace {
 // What is estimated is counted in elements that are read and combined. One that may lie in the padding is
 // asked for that, and to begin, end and store a result takes as long as a few elements.
 constexpr double kPaddedElement = 2, kEachResult = 2.5;
-constexpr double kWorthwhile = 0.85;        // of what is only estimated, a part must be won
-constexpr int64_t kLikelySize = 64;         // of an image whose size only running tells
+constexpr double kWorthwhile = 0.85;        // a margin for the error of the estimate
+constexpr int64_t kLikelySize = 64;         // of an image of dynamic size
 constexpr int64_t kLongestReach = 1 << 20;  // of a window in any model; a longer one is not looked at
 
 // The window of a pooling along one dimension.
@@ -30,7 +30,7 @@ struct Side {
 
 struct Pooling {
   std::vector<Side> sides;
-  bool round_up = false;  // the last window may stand out
+  bool round_up = false;  // the last window may reach beyond
 
   double cells() const {
     double cells = 1;
@@ -47,7 +47,7 @@ Pooling along(const Pooling& pooling, size_t axis, const Side& side) {
   return result;
 }
 
-// Poolings, one after the other, and what they are estimated to take.
+// A sequence of poolings and its estimated cost.
 struct Plan {
   std::vector<Pooling> poolings;
   double time = 0;

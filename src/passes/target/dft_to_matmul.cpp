@@ -18,7 +18,7 @@ namespace {
 
 constexpr int64_t kMostNumbers = 512;  // of a signal and of its spectrum, real and imaginary
 
-// Real and imaginary parts of signals and spectra side by side: a column for each number of the spectrum.
+// Real and imaginary parts of signals and spectra interleaved: a column for each number of the spectrum.
 struct Matrix {
   std::vector<double> numbers;
   int64_t rows, columns, parts;  // so many of the columns are one number of the spectrum

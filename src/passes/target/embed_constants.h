@@ -6,8 +6,8 @@
 
 namespace tenon {
 
-// Nested graphs that are handed constants get them as their own, so that what becomes of them when compiling
-// (weights put in order, sums of constants) becomes of these, too.
+// Nested graphs get copies of the constants that they are handed, so that compiling them folds and packs
+// these, too.
 void embed_constants(Graph& graph, Journal& journal);
 
 }  // namespace tenon

@@ -77,8 +77,8 @@ bool adds_constant(Value x) {
   return false;
 }
 
-// x times a factor, by way of the constants that x is made with. Where several are still added one after the
-// other, they do so to round x.
+// x times a factor, by way of the constants that x is made with. Several sequential additions are
+// there to round x.
 Line line_of(Value x, Value factor) {
   for (const auto& [i, j] : {std::pair(0, 1), std::pair(1, 0)}) {
     if (is_used_once(x, "mul") && is_moderate(x.node()->operand(i)))

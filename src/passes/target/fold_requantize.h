@@ -1,4 +1,4 @@
-// fold_requantize.h — the scales of quantised numbers, made part of the scales that stand beside them.
+// fold_requantize.h — folds requantisation into the scales of the layer before.
 #pragma once
 
 #include "ir/graph.h"
@@ -6,9 +6,9 @@
 
 namespace tenon {
 
-// Lets numbers be quantised by multiplying with the reciprocal of a constant scale, which becomes part of the
-// constants that they are multiplied with, and that are added to them. They are rounded otherwise than by a
-// division, so that a result may move by one step. Inputs are quantised as they are given.
+// Quantises by multiplying with the reciprocal of a constant scale, which is folded into the preceding scale
+// and bias. That rounds differently from a division, so a result may move by one step. Graph inputs are left
+// alone.
 void fold_requantize(Graph& graph, Journal& journal);
 
 }  // namespace tenon

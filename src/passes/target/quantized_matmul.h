@@ -1,4 +1,4 @@
-// quantized_matmul.h — products and convolutions of quantised numbers, computed of their bytes.
+// quantized_matmul.h — products and convolutions of quantised numbers as int8 dot products.
 #pragma once
 
 #include "ir/graph.h"
@@ -6,12 +6,12 @@
 
 namespace tenon {
 
-// Lets products of integers that are bytes, less a zero point, multiply the bytes
-// (passes/target/quantized_operands.h). The results are the same.
+// Integer products of int8 operands less a zero point become products of the int8 values
+// (passes/target/quantized_operands.h), exactly.
 void quantized_matmul(Graph& graph, Journal& journal);
 
-// Lets products of dequantised bytes be those of the bytes, and scales what they come to: the scales of a
-// constant may differ from column to column. Sums of integers do not round, as those of floats do.
+// Products of dequantised int8 operands become int8 products whose i32 sums are scaled; a constant may have a
+// scale per column. Integer sums do not round, unlike those of floats.
 void dequantized_matmul(Graph& graph, Journal& journal);
 
 }  // namespace tenon

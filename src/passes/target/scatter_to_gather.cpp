@@ -21,7 +21,7 @@ struct Rows {
   int64_t first_axis = 0;  // of these
 };
 
-// Sizes that only running tells may be large.
+// Dynamic sizes may be large.
 bool is_long(const std::vector<Dim>& row) {
   Dim count = 1;
   for (const Dim& size : row)

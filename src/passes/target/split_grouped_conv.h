@@ -1,4 +1,4 @@
-// split_grouped_conv.h — convolutions in groups by weights that only running tells, as one for each group.
+// split_grouped_conv.h — grouped convolutions by dynamic weights as one convolution per group.
 #pragma once
 
 #include "ir/graph.h"
@@ -6,8 +6,8 @@
 
 namespace tenon {
 
-// Constant weights are put in an order in which groups stand side by side. Others lie as they were computed,
-// filter by filter, and only filters of one group multiply the same pixels.
+// Constant weights are packed by group. Others stay filter by filter as computed, and only filters of one
+// group share pixels.
 void split_grouped_conv(Graph& graph, Journal& journal);
 
 }  // namespace tenon
