@@ -21,7 +21,7 @@ std::string describe_generator();
 std::string generate_object(const loops::Kernel& kernel, const Target& target,
                             const std::optional<ObjectCache>& cache = std::nullopt);
 
-// LLVM's text of the same, for those who want to look.
+// The same as LLVM IR text.
 std::string generate_text(const loops::Kernel& kernel, const Target& target);
 
 // Machine code that lives as long as this.

@@ -112,7 +112,7 @@ int64_t lanes_for(const Loop& loop, const Target& target) {
   int64_t bytes = 1;
   widen(loop.body, bytes);
   int64_t lanes = std::max<int64_t>(target.vector_bytes / bytes, 1) * kRegistersPerVector;
-  // Where all that a iteration does is to add to a sum, each must wait for the one before.
+  // Where an iteration only accumulates, it waits for the one before.
   if (find_folded(loop).size() == loop.body.size())
     lanes *= 2;
   const std::optional<int64_t> iterations = loops::iterations_of(loop).constant();

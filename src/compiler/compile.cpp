@@ -61,7 +61,7 @@ void collect_symbols(const Type& type, std::set<std::string>& symbols) {
         symbols.insert(dim.symbols().front());
 }
 
-// Whether a program for inputs of known sizes is much faster, as it can convolve images in tiles.
+// Whether a program for inputs of known sizes is much faster, as it can use Winograd.
 bool gains_by_sizes(const Graph& graph) {
   std::set<std::string> known;
   for (Value input : graph.inputs())
@@ -424,8 +424,8 @@ class Compiler {
   }
 
   CompileContext context_;
-  // With as many cores as threads will run the program, for what it is cut into. What is computed how does
-  // not follow from their number, so that it is the same bit by bit.
+  // With one core per thread, for partitioning. Algorithms do not depend on their number, so results are the
+  // same bit by bit.
   Target target_;
   std::unique_ptr<Graph> graph_;
   std::optional<FusedGraph> fused_;

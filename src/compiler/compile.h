@@ -1,4 +1,4 @@
-// compile.h — a graph becomes a program: the way down, in one place.
+// compile.h — compiles a graph to a program: target pipeline, lowering, fusion, scheduling, code.
 #pragma once
 
 #include "compiler/compile_context.h"
@@ -8,8 +8,8 @@
 
 namespace tenon::compiler {
 
-// The program that computes what the graph computes. What no code can be generated for runs as the reference
-// evaluator runs it.
+// The program that computes what the graph computes. What no code can be generated for falls back to
+// the host.
 std::unique_ptr<runtime::Program> compile(const Graph& graph, const CompileContext& context);
 
 // What fusion made of a graph.

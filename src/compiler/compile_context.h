@@ -15,7 +15,7 @@ struct CompileContext {
   NumericsBudget numerics = NumericsBudget::Default;
   MatmulPrecision precision = MatmulPrecision::F32;
   std::optional<codegen::ObjectCache> cache = std::nullopt;
-  lowering::ContractionChoices tuning = {};  // for contractions, in place of what estimates would choose
+  lowering::ContractionChoices tuning = {};  // for contractions, overriding the cost model
   bool fuse = true;
   std::set<std::string> disabled = {};  // passes of the target pipeline that are left out
   // Told, one call at a time, of each kernel before code is generated for it, and how many there are.

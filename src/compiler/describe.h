@@ -8,13 +8,13 @@ namespace tenon::compiler {
 struct Needs {
   int64_t kernels = 0, host_steps = 0;
   int64_t tuned_kernels = 0;  // those of the kernels for whose contractions something was chosen
-  // The sizes of all buffers that steps read and write, each time that they do. Those which only running
-  // tells are left out, as they are of the arena.
+  // The sizes of all buffers that steps read and write, each time that they do. Dynamic
+  // sizes are left out, as they are of the arena.
   int64_t bytes_moved = 0;
   int64_t arena_bytes = 0, arena_lower_bound = 0;
 };
 
-// Of a value in memory; nothing where only running tells.
+// Of a value in memory; nothing where that is dynamic.
 std::optional<int64_t> bytes_of(const Type& type, const Bindings& sizes);
 
 // The sizes of all buffers that one step reads and writes, as above.

@@ -161,7 +161,7 @@ void FusedGraph::inline_items(const Target& target) {
       lowered_.opaque.emplace(i, before.at(opaque_by_write.at(*lowered_.items[i].writes.begin())));
 }
 
-// The stages of a node come one after the other, and the last writes its result.
+// The stages of a node are consecutive, and the last writes its result.
 void FusedGraph::group_by_node(const Target& target) {
   note_dependences();
   std::set<std::string> outside;
@@ -188,7 +188,7 @@ void FusedGraph::group_by_node(const Target& target) {
       costs_before_.push_back(cost_of(stages, needed_outside(i), lowered_.buffers));
 }
 
-// Where only running tells a size, steps that need it come after the first that knows it.
+// Steps that need a dynamic size come after the first that determines it.
 void FusedGraph::note_sizes() {
   std::set<std::string> given;
   for (const auto& [name, value] : lowered_.values)
@@ -210,7 +210,7 @@ void FusedGraph::note_sizes() {
   }
 }
 
-// Random ops draw one after the other, as in the graph: another order would give other numbers.
+// Random ops draw sequentially, as in the graph: another order would give other numbers.
 void FusedGraph::note_draws() {
   std::optional<std::string> last;
   for (size_t i = 0; i < lowered_.items.size(); ++i)

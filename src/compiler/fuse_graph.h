@@ -46,7 +46,7 @@ class FusedGraph {
 
   // Empty where the group is another step than a kernel of stages.
   std::vector<lowering::Stage> stages_of(size_t group) const;
-  // The sum of products that a kernel computes, or moves elements for, if it can be computed otherwise.
+  // The contraction that a kernel computes or packs for, if there is a choice.
   std::optional<lowering::Stage> contraction_of(size_t group) const;
   // What a group makes that others read, or the caller gets.
   std::set<std::string> needed_outside(size_t group) const;

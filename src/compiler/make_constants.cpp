@@ -39,7 +39,7 @@ Tensor as_it_is(const Literal& literal) {
   return copy;
 }
 
-// In panels. Pieces that are joined along the lanes go there one by one.
+// Packed into panels. Pieces that are joined along the lanes are packed one by one.
 Tensor pack_pieces(const Pieces& pieces, const Extents& extents, const PackedBLayout& order, int threads) {
   std::vector<std::pair<Tensor, int64_t>> parts;  // and the lanes that they begin at
   if (pieces.dim == order.lane_dim()) {
@@ -125,7 +125,7 @@ class ConstantMaker {
 void make_constants(std::vector<Slot>& slots, const std::vector<size_t>& constants,
                     const LoweredGraph& lowered, const Target& target) {
   ConstantMaker maker(slots, constants, lowered, target);
-  // Large ones one after the other, so that not all of them are in memory twice; first those that free
+  // Large ones sequentially, so that not all of them are in memory twice; first those that free
   // memory.
   std::vector<size_t> large, others;
   for (size_t slot : constants)

@@ -30,7 +30,7 @@ class FusionPrinter {
   }
 
  private:
-  // What only running tells counts as nothing.
+  // Dynamic sizes count as 0.
   double number(const Dim& dim) const { return static_cast<double>(dim.evaluate(sizes_).value_or(0)); }
 
   std::string sizes() const {

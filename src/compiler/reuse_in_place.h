@@ -6,9 +6,9 @@
 
 namespace tenon::compiler {
 
-// Where a kernel makes each element of its only result of those at the same place in a buffer that nobody
-// needs afterwards, the result lies in that buffer's memory. `kernels` are those of the steps; null for steps
-// that are none.
+// Where a kernel computes each element of its only result from those at the same index of a buffer without
+// later users, the result takes that buffer's memory. `kernels` are those of the steps; null for steps that
+// are none.
 void reuse_in_place(std::vector<runtime::Slot>& slots, const std::vector<runtime::Step>& steps,
                     const std::vector<const loops::Kernel*>& kernels, const std::vector<size_t>& outputs);
 

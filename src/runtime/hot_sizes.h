@@ -1,4 +1,4 @@
-// hot_sizes.h — sizes of inputs that come again and again, and a program for each of them alone.
+// hot_sizes.h — recurring sizes of inputs, and a specialised program for each.
 #pragma once
 
 #include <functional>

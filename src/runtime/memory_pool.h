@@ -1,5 +1,5 @@
-// memory_pool.h — memory of tensors whose sizes only running tells, used again: from the system it comes
-// without a page behind it, and to have all pages made takes longer than to fill them.
+// memory_pool.h — reuses memory of tensors of dynamic size: fresh pages from the system take longer to fault
+// in than to fill.
 #pragma once
 
 #include <memory>

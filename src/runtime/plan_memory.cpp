@@ -9,7 +9,7 @@
 namespace tenon::runtime {
 namespace {
 
-// So that all sums below can be counted: no offset lies beyond all buffers one after the other.
+// So that all sums below can be counted: no offset lies beyond the sum of all buffers.
 void check_total(const std::vector<int64_t>& bytes) {
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max() - 63;
   int64_t total = 0;

@@ -23,8 +23,8 @@ struct RunOptions {
   // those of nested graphs.
   const std::function<void()>* before_steps = nullptr;
   const std::function<void(size_t step)>* after_step = nullptr;
-  // Where there is one, run() puts there what the symbols of sizes stood for, also those that only running
-  // tells.
+  // Where there is one, run() stores the values of size symbols there, dynamic ones
+  // included.
   Bindings* sizes = nullptr;
 };
 
@@ -48,8 +48,8 @@ class Program {
           std::vector<size_t> outputs, std::shared_ptr<const void> code);
   ~Program();
 
-  // Has inputs whose sizes come again and again run by programs that `make` makes for them alone. Runs whose
-  // steps somebody watches are not among them.
+  // Specialises hot sizes: inputs whose sizes recur run in programs that `make` compiles for them alone. Runs
+  // with observers do not.
   void specialise_by(HotSizes::Make make);
 
   // The outputs of the graph for these inputs. Inputs that do not fit are the user's fault, their elements
@@ -67,7 +67,7 @@ class Program {
   // Whether the sizes of all inputs follow from the symbols that stand alone in one: an input of m+1 elements
   // does not say what m is.
   bool knows_input_sizes() const;
-  // The sizes of the outputs for inputs of these sizes; nothing where only running tells, or one holds
+  // The sizes of the outputs for inputs of these sizes; nothing where they are dynamic, or one holds
   // strings.
   std::optional<std::vector<Extents>> output_extents(const Data& inputs) const;
   // The same as run where they are known, with memory of the caller's for the outputs.

@@ -1,6 +1,5 @@
-// repeated_runs.h — runs of a program one after the other, all with inputs of the same sizes, as the
-// iterations of a loop are. What follows from the sizes is looked up once, and a run of kernels alone
-// allocates nothing.
+// repeated_runs.h — sequential runs of a program with inputs of the same sizes, such as the iterations of a
+// loop. What follows from the sizes is looked up once, and a run of kernels alone allocates nothing.
 #pragma once
 
 #include "runtime/program.h"

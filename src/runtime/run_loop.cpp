@@ -178,13 +178,13 @@ bool LoopRun::place_results(const std::vector<Extents>& outputs, const Place& pl
 }
 
 bool LoopRun::gain_beside_each_other(const std::vector<std::unique_ptr<LoopRun>>& loops, int threads) {
-  int64_t together = 0;  // threads that would share the most work there is in a iteration
+  int64_t together = 0;  // threads that would share the most work there is in an iteration
   for (const std::unique_ptr<LoopRun>& loop : loops) {
     if (!loop || loop->iterations_ < kElementsPerThread / std::max<int64_t>(loop->runs_->work(), 1))
       return false;
     together = std::max(together, std::min<int64_t>(loop->runs_->work() / kElementsPerThread, threads));
   }
-  // Threads that share a iteration wait for each other in every one, and so gain half of what they could, or
+  // Threads that share an iteration wait for each other in every one, and so gain half of what they could, or
   // less.
   return 2 * std::min<int64_t>(static_cast<int64_t>(loops.size()), threads) > together;
 }

@@ -1,4 +1,4 @@
-// run_loop.h — a loop whose iterations are runs of one program over memory that stays where it is: a
+// run_loop.h — a loop whose iterations are runs of one program over memory that stays where it is: an
 // iteration reads its slices and writes what it collects in their places, and what is carried alternates
 // between two.
 #pragma once
@@ -15,13 +15,13 @@ class LoopRun {
   // Gives a tensor whose elements may be written: result number `result`, of these sizes.
   using Place = std::function<Tensor(size_t result, DType dtype, const Extents& extents)>;
 
-  // Nothing where the op's eval must run it: there is no iteration, it is said only by running how many there
-  // are and they are collected, a value is no tensor of numbers, or has other sizes in another iteration.
+  // Nothing where the op's eval must run it: there is no iteration, a dynamic number of them is
+  // collected, a value is no tensor of numbers, or has other sizes in another iteration.
   static std::unique_ptr<LoopRun> start(const Call& loop, const Program& body, const RunOptions& options,
                                         const Place& place);
 
-  // Whether all these loops, of which some may not have started, take less time beside each other, each in a
-  // thread of its own, than one after the other, with the kernels of each iteration in all threads.
+  // Whether all these loops, of which some may not have started, take less time concurrently, each in a
+  // thread of its own, than sequentially, with the kernels of each iteration in all threads.
   static bool gain_beside_each_other(const std::vector<std::unique_ptr<LoopRun>>& loops, int threads);
 
   // The results of the loop.

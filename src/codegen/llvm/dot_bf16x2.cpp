@@ -46,7 +46,7 @@ llvm::Value* call(Builder& builder, const Instruction& instruction, llvm::Value*
       {sums, builder.CreateBitCast(a, numbers), builder.CreateBitCast(b, numbers)});
 }
 
-// One half after the other.
+// Without the instruction: one half, then the other.
 llvm::Value* multiply_halves(Builder& builder, llvm::Value* sums, llvm::Value* a, llvm::Value* b,
                              const Target& target) {
   llvm::Type* type = sums->getType();

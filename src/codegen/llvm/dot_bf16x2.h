@@ -1,4 +1,4 @@
-// dot_bf16x2.h — two products of bf16 at a time, for which processors have instructions.
+// dot_bf16x2.h — dot products of bf16 pairs (VDPBF16PS and its like).
 #pragma once
 
 #include "codegen/llvm/elements.h"

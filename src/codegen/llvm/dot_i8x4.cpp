@@ -42,7 +42,7 @@ llvm::Value* call(Builder& builder, const Instruction& instruction, llvm::Value*
                                  {sums, builder.CreateBitCast(a, bytes), builder.CreateBitCast(b, bytes)});
 }
 
-// One byte after the other.
+// Without the instruction: byte by byte.
 llvm::Value* quantized_matmul(Builder& builder, llvm::Value* sums, llvm::Value* a, llvm::Value* b) {
   for (int i = 0; i < kBytes; ++i) {
     llvm::Value* unsigned_byte = builder.CreateAnd(builder.CreateLShr(a, static_cast<uint64_t>(kBits * i)),

@@ -1,4 +1,4 @@
-// dot_i8x4.h — four products of bytes at a time, for which processors have instructions.
+// dot_i8x4.h — dot products of four int8 (VNNI, i8mm).
 #pragma once
 
 #include "codegen/llvm/elements.h"
@@ -11,7 +11,7 @@ namespace tenon::codegen {
 llvm::Value* emit_dot_bytes(Builder& builder, llvm::Value* sums, llvm::Value* a, llvm::Value* b,
                             const Target& target);
 
-// The lowest bytes of four such integers, or vectors of them, side by side.
+// The lowest bytes of four such integers, or vectors of them, packed into one.
 llvm::Value* emit_join_bytes(Builder& builder, std::span<llvm::Value* const> words);
 
 }  // namespace tenon::codegen

@@ -144,7 +144,7 @@ class Emitter : private TileEmitter {
   }
 
   // The iterations that the caller asks for, numbered through all of the nested loops. Where the outer ones
-  // stand is found out once for each run of the innermost, because dividing takes longer than many a
+  // stand is found out once for each run of the innermost, because a division takes longer than many an
   // iteration.
   void run_iterations(const loops::ParallelRegion& region) {
     std::vector<Value*> counts;
@@ -210,7 +210,7 @@ class Emitter : private TileEmitter {
     });
   }
 
-  // Whole vectors of iterations; then the rest, in one vector of which only some lanes matter, or one by one.
+  // The vector loop, then the remainder: in one masked vector, or scalar.
   void run_vectors(const Loop& loop) {
     const int64_t lanes = lanes_for(loop, target_);
     const std::vector<const Assign*> folded = find_folded(loop);
@@ -248,7 +248,7 @@ class Emitter : private TileEmitter {
       run_serially(loop, rest, end);
   }
 
-  // Fewer iterations than a vector has lanes: in one of which only the first lanes matter, or one by one.
+  // Fewer iterations than lanes: in one masked vector, or scalar.
   void run_some(const Loop& loop, Value* begin, Value* end) {
     if (!can_mask(loop.body, target_))
       return run_serially(loop, begin, end);
@@ -266,8 +266,8 @@ class Emitter : private TileEmitter {
     });
   }
 
-  // Where the loop writes an output that is streamed, one element after the other: from which iteration on
-  // whole registers are written, which alone can pass the caches. Null where it does not.
+  // Where the loop streams a contiguous output: the iteration from which on stores are aligned, as
+  // non-temporal stores must be. Null where it does not.
   Value* begin_stream(const Loop& loop, Value* begin, Value* end) {
     for (const Statement& statement : loop.body) {
       const auto* assign = std::get_if<Assign>(&statement);
@@ -468,7 +468,7 @@ class Emitter : private TileEmitter {
   const Kernel& kernel_;
   llvm::Module& module_;
   Dim scratch_used_ = 0;
-  bool streams_ = false;  // whether any loop writes past the caches
+  bool streams_ = false;  // whether any loop has non-temporal stores
   std::map<const Assign*, Partial> partial_results_;
 };
 

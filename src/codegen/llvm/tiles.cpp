@@ -138,7 +138,7 @@ std::optional<Dim> TileEmitter::step_of(const Place& place, const TileNest& nest
 }
 
 // The sums move with rows and lanes, the first factor with rows and what is summed, the second with that and
-// lanes; what is innermost lies side by side.
+// lanes; the innermost is contiguous.
 bool TileEmitter::has_steps(const TileNest& nest, const Assign& product) const {
   const Scalar& value = product.values.front();
   if (product.combine != "+" || product.places.size() != 1 || value.kind() != Scalar::Kind::Apply ||
@@ -199,7 +199,7 @@ void TileEmitter::sum_products(const TileNest& nest, size_t level) {
   });
 }
 
-// Line by line, what one iteration wants of each.
+// The prefetches of one iteration, by cache line.
 void TileEmitter::fetch_tiles(const TileNest& nest) {
   run_where(condition_of(*nest.fetched), [&] {
     for (const Statement& statement : nest.fetched->body) {

@@ -1,4 +1,4 @@
-// tiles.h — blocks of sums that instructions compute whole, from tiles of two matrices.
+// tiles.h — matrix instructions: tiles of sums of products of two matrix tiles (AMX, i8mm).
 #pragma once
 
 #include "codegen/llvm/control.h"
@@ -9,10 +9,10 @@ namespace tenon::codegen {
 //   for row in 0..32 tile { for k in 0..48 { for lane in 0..32 { sums[row,lane] += dot(a[row,k], b[k,lane])
 //   }}}
 // There may be several products, of other factors, which are added to the same sums, and before them a guard,
-// the same in all iterations, around what is fetched.
+// the same in all iterations, around prefetches.
 struct TileNest {
   const loops::Loop& rows;
-  std::vector<const loops::Loop*> summed;  // the words of the last lie side by side
+  std::vector<const loops::Loop*> summed;  // the words of the last are contiguous
   const loops::Loop& lanes;
   const loops::Guard* fetched = nullptr;
   std::vector<const loops::Assign*> products = {};

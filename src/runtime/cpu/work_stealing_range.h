@@ -30,7 +30,7 @@ class WorkStealingRange {
   Iterations take(int64_t thread);
 
  private:
-  // On a cache line of its own, for its thread looks at it again and again, and others seldom.
+  // On a cache line of its own, for its thread reads it often, and others seldom.
   struct alignas(64) Share {
     std::atomic<uint64_t> rest = 0;  // the first iteration, and in the upper half the one after the last
   };
