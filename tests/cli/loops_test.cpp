@@ -76,7 +76,7 @@ TEST_F(Loops, DeclinesWithStatus1) {
       "tenon loops k.loops --apply 'parallelise(i)'", 1,
       text +
           "\nparallelise(i) is declined: `y[] += x[i]` at i = 1 must come after `y[] += x[i]` at i = 0, but "
-          "would run at the same time, in another turn of i\n",
+          "would run at the same time, in another iteration of i\n",
       "");
 }
 

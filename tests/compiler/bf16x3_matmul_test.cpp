@@ -59,19 +59,19 @@ constexpr const char* kConvolutions =
   return %3, %2
 })";
 
-TEST(SplitFactors, MakesProductsOfThreePartsEach) {
+TEST(Bf16x3Matmul, MakesProductsOfThreePartsEach) {
   const std::string text = split_kernels(*product("40", 64, 96));
   EXPECT_TRUE(has(text, "y2[r0] = round_down_to_bf16(bf16_remainder(bf16_remainder(x0[r0])))")) << text;
   EXPECT_TRUE(has(text, " tile {")) << text;
   EXPECT_TRUE(has(text, "i32[3,3,2,16,32]")) << text;
 }
 
-TEST(SplitFactors, IsPartOfWhatMakesAFactor) {
+TEST(Bf16x3Matmul, IsPartOfWhatMakesAFactor) {
   const std::string text = split_kernels(*read(kConvolutions));
   EXPECT_TRUE(has(text, "= round_down_to_bf16(bf16_remainder(select(t0[row0,lane0] + ")) << text;
 }
 
-TEST(SplitFactors, LeavesAloneWhatTilesDoNotTake) {
+TEST(Bf16x3Matmul, LeavesAloneWhatTilesDoNotTake) {
   EXPECT_FALSE(has(split_kernels(*product("15", 64, 96)), " tile {")) << "too few rows";
   EXPECT_FALSE(has(split_kernels(*product("40", 33, 96)), " tile {")) << "an odd number of terms";
   EXPECT_FALSE(has(split_kernels(*product("40", 30, 96)), " tile {")) << "not a tile of terms";
@@ -89,7 +89,7 @@ TEST(SplitFactors, LeavesAloneWhatTilesDoNotTake) {
   EXPECT_FALSE(has(loops::print(kernels_of(*graph, options).back()), " tile {")) << "nobody chose it";
 }
 
-TEST(SplitFactors, IsOneOfTheChoices) {
+TEST(Bf16x3Matmul, IsOneOfTheChoices) {
   const std::unique_ptr<Graph> graph = product("40", 64, 96);
   CompileContext options = with_tiles();
   options.tuning = ContractionChoices();
@@ -119,7 +119,7 @@ void expect_as_exact_as_f32(const Graph& graph) {
   }
 }
 
-TEST(SplitFactors, RoundsAsF32Does) {
+TEST(Bf16x3Matmul, RoundsAsF32Does) {
   if (!this_machine().matrix_tiles)
     GTEST_SKIP() << "this machine does not multiply tiles";
   expect_as_exact_as_f32(*product("128", 768, 96));
@@ -136,7 +136,7 @@ TEST(SplitFactors, RoundsAsF32Does) {
 }
 
 // Slices are read with the same formula as the whole, but along shorter axes.
-TEST(SplitFactors, SharesPartsOfTheSameElementsAlone) {
+TEST(Bf16x3Matmul, SharesPartsOfTheSameElementsAlone) {
   if (!this_machine().matrix_tiles)
     GTEST_SKIP() << "this machine does not multiply tiles";
   for (const char* products :
@@ -152,7 +152,7 @@ TEST(SplitFactors, SharesPartsOfTheSameElementsAlone) {
         products)));
 }
 
-TEST(SplitFactors, CountsRowsThatMeetTheSameWeights) {
+TEST(Bf16x3Matmul, CountsRowsThatMeetTheSameWeights) {
   for (const char* x : {"5,1,8", "16,1,2", "5,3,8", "2,3,8", "4,1,40"}) {
     const std::unique_ptr<Graph> graph = read(
         fmt::format("graph g(%x: f32[{},256], %w: f32[3,256,64]) {{ %0 = matmul(%x, %w) return %0 }}", x));

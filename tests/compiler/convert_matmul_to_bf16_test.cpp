@@ -46,7 +46,7 @@ void expect_products(const Graph& graph, int64_t products, const std::map<std::s
 }
 
 // Of as many rows, sums and lanes as fill tiles of matrices, and fewer, and more.
-TEST(MultiplyPairs, OfAllSizes) {
+TEST(ConvertMatmulToBf16, OfAllSizes) {
   for (const int64_t rows : {1, 2, 3, 7, 11, 15, 16, 17, 32, 33, 50})
     for (const int64_t summed : {2, 30, 32, 96})
       for (const int64_t columns : {5, 12, 20, 32, 48, 70})
@@ -56,7 +56,7 @@ TEST(MultiplyPairs, OfAllSizes) {
             1);
 }
 
-TEST(MultiplyPairs, WithWeightsTransposedAndWhatFollows) {
+TEST(ConvertMatmulToBf16, WithWeightsTransposedAndWhatFollows) {
   const std::unique_ptr<Graph> graph =
       read(R"(graph g(%x: f32[2,n,64], %w1: f32[96,64], %w2: f32[96], %w3: f32[96,32]) {
     %0 = matmul(%x, %w1, transpose_b=true)
@@ -70,7 +70,7 @@ TEST(MultiplyPairs, WithWeightsTransposedAndWhatFollows) {
   expect_products(*graph->bind({{"n", Dim(40)}}), 2);
 }
 
-TEST(MultiplyPairs, LeavesAloneWhatHasNoPairsOrNoWeights) {
+TEST(ConvertMatmulToBf16, LeavesAloneWhatHasNoPairsOrNoWeights) {
   for (const char* text :
        {"graph g(%x: f32[20,33], %w: f32[33,40]) { %0 = matmul(%x, %w) return %0 }",
         "graph g(%x: f32[20,32], %y: f32[32,40]) { %0 = matmul(%x, %y) return %0 }",
@@ -80,7 +80,7 @@ TEST(MultiplyPairs, LeavesAloneWhatHasNoPairsOrNoWeights) {
     expect_products(*read(text), 0);
 }
 
-TEST(MultiplyPairs, RoundsAFactorOfSeveralProductsOnce) {
+TEST(ConvertMatmulToBf16, RoundsAFactorOfSeveralProductsOnce) {
   const std::unique_ptr<Graph> graph = read(R"(graph g(%x: f32[20,32], %w1: f32[32,40], %w2: f32[32,50]) {
     %0 = matmul(%x, %w1)
     %1 = matmul(%x, %w2)
@@ -92,7 +92,7 @@ TEST(MultiplyPairs, RoundsAFactorOfSeveralProductsOnce) {
   EXPECT_EQ(count_of(*graph, "words"), 3);
 }
 
-TEST(MultiplyPairs, IsNotStrict) {
+TEST(ConvertMatmulToBf16, IsNotStrict) {
   CompileContext options = in_bf16();
   options.numerics = NumericsBudget::Strict;
   const std::unique_ptr<Graph> graph =
@@ -101,7 +101,7 @@ TEST(MultiplyPairs, IsNotStrict) {
 }
 
 // In tiles, where the machine has them.
-TEST(MultiplyPairs, ByTilesOfMatrices) {
+TEST(ConvertMatmulToBf16, ByTilesOfMatrices) {
   CompileContext options = in_bf16();
   options.target.matrix_tiles = true;
   options.target.vector_bytes = 64;
@@ -125,7 +125,7 @@ TEST(MultiplyPairs, ByTilesOfMatrices) {
 }
 
 // Two rows and two lanes of two words each are multiplied at a time.
-TEST(MultiplyPairs, ByMatricesInRegisters) {
+TEST(ConvertMatmulToBf16, ByMatricesInRegisters) {
   CompileContext options = with_matrices_in_registers("+bf16");
   options.precision = MatmulPrecision::BF16;
   const auto kernels = [&](const char* rows, int64_t summed, int64_t columns) {

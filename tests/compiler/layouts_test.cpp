@@ -264,7 +264,7 @@ TEST(Layouts, TellLanesApartByConditions) {
     })"));
 }
 
-TEST(Layouts, AreForGroupsAndConvolutionsTurnedAround) {
+TEST(Layouts, AreForGroupedAndTransposedConvolutions) {
   expect_as_evaluated(
       *read(R"(graph g(%x: f32[1,12,8,8], %w1: f32[24,4,3,3], %w2: f32[24,5,3,3], %w3: f32[48,2,3,3]) {
       %0 = conv(%x, %w1, strides=[1,1], dilations=[1,1], pads=[1,1,1,1], groups=3)
@@ -276,7 +276,7 @@ TEST(Layouts, AreForGroupsAndConvolutionsTurnedAround) {
 }
 
 // As where a sequence of a transformer is convolved.
-TEST(Layouts, PutZerosAroundAnImageWhoseDimensionsAreTurned) {
+TEST(Layouts, PadAnImageWithPermutedDimensions) {
   for (const char* text : {
            "graph g(%x: f32[1,21,24], %w: f32[24,12,5]) { %0 = transpose(%x, permutation=[0,2,1]) %1 = "
            "conv(%0, %w, strides=[1], dilations=[1], pads=[2,2], groups=2) %2 = relu(%1) return %2 }",

@@ -220,7 +220,7 @@ TEST(Loops, ScanAlongAnyAxisFromEitherEnd) {
       kSums, {sums_inputs(3, 4), sums_inputs(1, 5), sums_inputs(2, 1), sums_inputs(3, 0), sums_inputs(0, 2)});
 }
 
-TEST(Loops, RunTurnsInPlace) {
+TEST(Loops, RunIterationsInPlace) {
   const auto operands = [](const Data& inputs) {
     return Data{inputs[0], inputs[0], inputs[1], inputs[2], inputs[3]};
   };
@@ -282,7 +282,7 @@ TEST(Loops, EndWhenTheBodySaysSo) {
                                    Tensor::scalar(9.F)}));
 }
 
-TEST(Loops, CollectInAsManyTurnsAsTheyAreTold) {
+TEST(Loops, CollectInAsManyIterationsAsTheyAreTold) {
   expect_as_evaluated(R"(graph(%x: f32[n], %trips: i64[]) {
     %y, %all = while(%trips, carried=[%x]) body(%iteration: i64[], %a: f32[n]) {
       %go = constant(value=bool[] {1})

@@ -45,7 +45,7 @@ std::unique_ptr<Graph> product(std::string_view x, std::string_view w, std::stri
       transposed ? bytes(w, columns, inner, 7) : bytes(w, inner, columns, 7), less_x, less_w, transposed));
 }
 
-TEST(MultiplyBytes, TakesAllZeroPoints) {
+TEST(QuantizedMatmul, TakesAllZeroPoints) {
   for (const char* x : {"u8", "i8"})
     for (const char* w : {"u8", "i8"})
       for (const char* less_x : {"0", "77"})
@@ -56,7 +56,7 @@ TEST(MultiplyBytes, TakesAllZeroPoints) {
         }
 }
 
-TEST(MultiplyBytes, TakesTransposedWeightsAndAnyNumberOfRows) {
+TEST(QuantizedMatmul, TakesTransposedWeightsAndAnyNumberOfRows) {
   const std::unique_ptr<Graph> graph = product("u8", "i8", "3", "0", 64, true, "n");
   EXPECT_TRUE(has(kernels_in(*graph), "dot_i8x4("));
   for (const int64_t rows : {1, 2, 9, 33})
@@ -64,7 +64,7 @@ TEST(MultiplyBytes, TakesTransposedWeightsAndAnyNumberOfRows) {
 }
 
 // Sums that are not of whole words get some products by 0 more, unless they are few.
-TEST(MultiplyBytes, TakesSumsOfAnyLength) {
+TEST(QuantizedMatmul, TakesSumsOfAnyLength) {
   for (const char* w : {"u8", "i8"})
     for (const char* less_w : {"0", "115", "-3"})
       for (const bool transposed : {false, true})
@@ -80,7 +80,7 @@ TEST(MultiplyBytes, TakesSumsOfAnyLength) {
 }
 
 // Weights that were joined when products became one, with zero points for each column.
-TEST(MultiplyBytes, TakesJoinedWeights) {
+TEST(QuantizedMatmul, TakesJoinedWeights) {
   for (const bool shifted : {false, true}) {
     const std::unique_ptr<Graph> graph = read(fmt::format(
         R"(graph g(%q: u8[20,32]) {{
@@ -101,14 +101,14 @@ TEST(MultiplyBytes, TakesJoinedWeights) {
 }
 
 // Words that someone else reads than a kernel.
-TEST(MultiplyBytes, SeesTheBytesOfInputsAsWords) {
+TEST(QuantizedMatmul, SeesTheBytesOfInputsAsWords) {
   expect_as_evaluated(*read("graph g(%x: u8[3,8]) { %0 = words(%x) return %0 }"));
   expect_as_evaluated(*read("graph g(%x: u8[n,8]) { %0 = words(%x) %1 = nonzero(%0) return %1 }"),
                       {{"n", 3}});
 }
 
 // What is subtracted differs along the sum, or the weights are not known.
-TEST(MultiplyBytes, LeavesAloneOtherProducts) {
+TEST(QuantizedMatmul, LeavesAloneOtherProducts) {
   for (const char* text :
        {"graph g(%q: u8[20,32], %z: i32[32], %w: i8[32,40]) { %0 = cast(%q, to=i32) %1 = sub(%0, %z) "
         "%2 = cast(%w, to=i32) %3 = matmul(%1, %2) return %3 }",

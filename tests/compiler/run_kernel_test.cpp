@@ -115,7 +115,7 @@ void expect_interpreted(const std::string& text, const std::vector<Tensor>& inpu
     EXPECT_EQ(widen<double>(got[i]), widen<double>(wanted[i])) << "output " << i;
 }
 
-TEST(RunCompiled, MultipliesPairs) {
+TEST(RunCompiled, MultipliesBf16Pairs) {
   for (const char* lanes : {"32", "16", "8", "4", "75"})
     expect_interpreted(fmt::format(R"(kernel k(a: i32[75], b: i32[75]) -> (y: f32[75], s: f32[]) {{
   s[] = 5
@@ -301,7 +301,7 @@ TEST(RunCompiled, JoinsBytes) {
 }
 
 // Threads share the iterations of nested loops, and may begin and end within a run of the innermost.
-TEST(RunCompiled, TakesTurnsFromAnywhereToAnywhere) {
+TEST(RunCompiled, TakesIterationsFromAnywhereToAnywhere) {
   const loops::Kernel kernel = loops::parse_checked_kernel(R"(kernel k() -> (y: i64[2,3,n]) {
   for i in 0..2 parallel {
     for j in 0..3 parallel {
@@ -327,7 +327,7 @@ TEST(RunCompiled, TakesTurnsFromAnywhereToAnywhere) {
 }
 
 // Its memory is taken once, though its statements are there four times.
-TEST(RunCompiled, UsesScratchMemoryAgainInEveryTurn) {
+TEST(RunCompiled, ReusesScratchMemoryInEveryIteration) {
   const loops::Kernel kernel = loops::parse_checked_kernel(R"(kernel k(x: f32[4,n]) -> (y: f32[4]) {
   for j in 0..4 unrolled {
     local t: f32[n]

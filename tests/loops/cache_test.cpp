@@ -139,7 +139,7 @@ TEST(Shrink, KeepsOneElementOfALocalBuffer) {
 )");
 }
 
-TEST(Shrink, KeepsWhatALaterTurnReads) {
+TEST(Shrink, KeepsWhatALaterIterationReads) {
   EXPECT_EQ(after("kernel k(x: f32[8]) -> (y: f32[8]) { local t: f32[9] t[0] = 0"
                   "  for i in 0..8 { t[i+1] = x[i] y[i] = t[i] } }",
                   "shrink(t)"),

@@ -264,7 +264,7 @@ TEST(Interpreter, FindsAllPlacesBeforeItWritesAny) {
   EXPECT_TRUE(identical(interpret(kernel, {})[1], Tensor::of(std::vector<int64_t>{5, 7})));
 }
 
-TEST(Interpreter, ShowsTurnsThatNeedEachOther) {
+TEST(Interpreter, ShowsIterationsThatDependOnEachOther) {
   for (const std::string_view mark : {"parallel", "vector"}) {
     const Kernel kernel = parse_kernel(
         fmt::format("kernel k() -> (y: i64[4]) {{ y[0] = 1 for i in 1..4 {} {{ y[i] = y[i-1] }} }}", mark));

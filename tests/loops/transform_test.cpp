@@ -105,7 +105,7 @@ TEST(Tile, KeepsTheLastTileWithinBounds) {
 )");
 }
 
-TEST(Unroll, DoesFiveTurnsAtOnce) {
+TEST(Unroll, TakesFiveIterationsAtOnce) {
   EXPECT_EQ(
       after("kernel k(x: f32[100]) -> (y: f32[100]) { for i in 0..100 { y[i] = x[i] * 2 } }", "unroll(i,5)"),
       R"(kernel k(x: f32[100]) -> (y: f32[100]) {
@@ -528,7 +528,7 @@ TEST(Fission, GivesThreeStatementsThreeLoops) {
 )");
 }
 
-TEST(Fission, IsDeclinedWhereAStatementNeedsTheTurnBefore) {
+TEST(Fission, IsDeclinedWhereAStatementNeedsTheIterationBefore) {
   EXPECT_EQ(
       after("kernel k(x: f32[8]) -> (y: f32[9], z: f32[9]) {"
             "  y[0] = 0 z[0] = 0"
@@ -600,7 +600,7 @@ TEST(Skew, LetsAWaveRunInParallel) {
             "1, i_o = 3, s = 1, i = 3, but would run at the same time, in another iteration of s");
 }
 
-TEST(Parallelise, IsDeclinedWhereTurnsMeet) {
+TEST(Parallelise, IsDeclinedWhereIterationsConflict) {
   EXPECT_EQ(after(kMatvec, "parallelise(i)").substr(0, 6), "kernel");
   EXPECT_EQ(after(kMatvec, "parallelise(j)"),
             "declined: `c[i] += a[i,j] * b[j]` at i = 0, j = 1 must come after `c[i] += a[i,j] * b[j]` at i "
@@ -610,7 +610,7 @@ TEST(Parallelise, IsDeclinedWhereTurnsMeet) {
   EXPECT_EQ(after(kMatvec, "vectorise(j)").substr(0, 6), "kernel");
 }
 
-TEST(Parallelise, TakesABufferOfEachTurn) {
+TEST(Parallelise, TakesABufferOfEachIteration) {
   EXPECT_EQ(
       after("kernel k(x: f32[4]) -> (y: f32[4]) { for i in 0..4 { local t: f32[] t[] = x[i] y[i] = t[] } }",
             "parallelise(i)")
@@ -678,7 +678,7 @@ TEST(Divide, RemovesAGuard) {
 )");
 }
 
-TEST(Peel, TakesTurnsFromEitherEnd) {
+TEST(Peel, TakesIterationsFromEitherEnd) {
   EXPECT_EQ(
       after("kernel k(x: f32[n]) -> (y: f32[n]) { for i in 0..n { y[i] = x[i] } }", "peel(i,1); peel(i2,-1)"),
       R"(kernel k(x: f32[n]) -> (y: f32[n]) {

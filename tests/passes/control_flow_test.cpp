@@ -98,7 +98,7 @@ TEST(BindBranches, LeavesSizesThatOnlyRunningTells) {
     return %0 })");
 }
 
-TEST(UnrollLoops, WritesOutFewTurns) {
+TEST(UnrollLoops, UnrollsFewIterations) {
   expect_pass(unroll_loops, R"(graph g(%a: f32[2]) {
     %n = constant(value=i64[] {2}) %t = constant(value=bool[] {1})
     %0, %1 = while(%n, %t, [%a]) body(%i: i64[], %x: f32[2]) {
@@ -117,7 +117,7 @@ TEST(UnrollLoops, KnowsALoopThatNeverGoesOn) {
               "graph g(%a: f32[2], %n: i64[]) { %0 = neg(%a) return %0 }");
 }
 
-TEST(UnrollLoops, DropsALoopOfNoTurns) {
+TEST(UnrollLoops, DropsALoopOfNoIterations) {
   expect_pass(unroll_loops, R"(graph g(%a: f32[2]) {
     %n = constant(value=i64[] {0})
     %0 = while(%n, carried=[%a]) body(%i: i64[], %x: f32[2]) {
@@ -138,7 +138,7 @@ TEST(UnrollLoops, ScansFromEitherEnd) {
     return %y0, %all })");
 }
 
-TEST(UnrollLoops, LeavesManyTurns) {
+TEST(UnrollLoops, LeavesManyIterations) {
   const Journal journal = expect_unchanged(unroll_loops, R"(graph g(%a: f32[2]) {
     %n = constant(value=i64[] {100})
     %0 = while(%n, carried=[%a]) body(%i: i64[], %x: f32[2]) {
@@ -147,7 +147,7 @@ TEST(UnrollLoops, LeavesManyTurns) {
   EXPECT_EQ(only_remark(journal), "it would become 100 nodes");
 }
 
-TEST(UnrollLoops, LeavesTurnsThatOnlyRunningTells) {
+TEST(UnrollLoops, LeavesADynamicTripCount) {
   expect_unchanged(unroll_loops, R"(graph g(%a: f32[2], %n: i64[]) {
     %0 = while(%n, carried=[%a]) body(%i: i64[], %x: f32[2]) {
       %go = constant(value=bool[] {1}) %y = neg(%x) return %go, %y }

@@ -29,7 +29,7 @@ TEST(HoistInvariants, ComputesBeforeAScan) {
     return %0 })");
 }
 
-TEST(HoistInvariants, LeavesALoopThatMayTakeNoTurn) {
+TEST(HoistInvariants, LeavesALoopThatMayHaveNoIterations) {
   const Journal journal = expect_unchanged(hoist_invariants, R"(graph g(%n: i64[], %a: f32[2], %b: f32[2]) {
     %0 = while(%n, carried=[%a], captured=[%b]) body(%i: i64[], %x: f32[2], %p: f32[2]) {
       %go = constant(value=bool[] {1}) %r = exp(%p) %y = add(%x, %r) return %go, %y }

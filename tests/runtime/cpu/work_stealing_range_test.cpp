@@ -36,14 +36,14 @@ TEST(WorkStealingRange, WhoIsThroughTakesFromTheEndOfOthers) {
   EXPECT_TRUE(shares.take(1).empty());
 }
 
-TEST(WorkStealingRange, AThreadWithoutTurnsOfItsOwnFindsSome) {
+TEST(WorkStealingRange, AThreadWithoutIterationsStealsSome) {
   WorkStealingRange shares;
   shares.share_out(1, 2);
   EXPECT_TRUE(shares.take(0) == (Iterations{0, 1}));
   EXPECT_TRUE(shares.take(1).empty());
 }
 
-TEST(WorkStealingRange, EveryTurnIsTakenOnceByThreadsAtOnce) {
+TEST(WorkStealingRange, EveryIterationIsTakenOnceByConcurrentThreads) {
   WorkStealingRange shares;
   for (const int64_t threads : {1, 2, 3, 8, 5})
     for (const int64_t iterations : {0, 1, 7, 1000, 65537}) {
