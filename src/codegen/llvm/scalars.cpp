@@ -349,8 +349,8 @@ std::optional<ScalarEmitter::Choice> ScalarEmitter::find_choice(const Storage& s
   return choice;
 }
 
-// Whole registers, of which those lanes are left out that lie behind the last element, where there may be
-// nothing; one element that all lanes read is read once.
+// Whole registers, with the lanes past the last element masked, where memory may end; a broadcast element is
+// loaded once.
 Value* ScalarEmitter::load_choice(const Storage& storage, const std::vector<Scalar>& at,
                                   const Choice& choice) {
   const auto lanes = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(choice.count)));

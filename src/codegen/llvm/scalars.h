@@ -25,7 +25,7 @@ struct Storage {
   bool streamed = false;
 };
 
-// The loop whose iterations run in the lanes of vectors.
+// The vectorised loop.
 struct Lanes {
   std::string variable;
   int64_t count;
@@ -48,13 +48,13 @@ class ScalarEmitter {
 
   // Where an element lies, in elements from the start of its buffer: of the first lane, or of each.
   struct Offset {
-    llvm::Value* first = nullptr;     // where the lanes lie one after the other, or on the same
+    llvm::Value* first = nullptr;     // where the lanes are contiguous, strided or the same
     std::optional<int64_t> step = 0;  // from lane to lane
     llvm::Value* lanes = nullptr;     // where they do not
   };
 
   int64_t lane_count() const { return lanes_ ? lanes_->count : 1; }
-  // Whether lanes have values of their own.
+  // Whether the value varies across lanes.
   bool varies(const Dim& dim) const;
   bool varies(const loops::Scalar& scalar) const;
   bool varies(const loops::Place& place) const;
@@ -62,7 +62,7 @@ class ScalarEmitter {
   llvm::Value* value_of(const loops::Scalar& scalar);
   llvm::Value* load(const std::string& name, const std::vector<loops::Scalar>& at);
   void store(const loops::Place& place, llvm::Value* value);
-  // Every line of what lanes side by side will read, and the one of the first lane where they are not.
+  // Every cache line of what contiguous lanes will read, or that of the first lane.
   void fetch(const loops::Place& place);
   void fetch(llvm::Value* start, int64_t bytes);
   Offset offset_of(const Storage& storage, const std::vector<loops::Scalar>& at);
@@ -79,9 +79,9 @@ class ScalarEmitter {
   llvm::Function* function_ = nullptr;
   std::map<std::string, Storage> storage_;
   std::optional<Lanes> lanes_;
-  llvm::Value* mask_ = nullptr;                 // which lanes matter; null where all do
-  bool mask_is_partial_ = false;                // it leaves out the last lanes, but never all
-  const loops::Place* streamed_ = nullptr;      // what the loop at hand writes past the caches
+  llvm::Value* mask_ = nullptr;                 // the active lanes; null where all are
+  bool mask_is_partial_ = false;                // it masks the last lanes, but never all
+  const loops::Place* streamed_ = nullptr;      // what the loop stores non-temporally
   std::map<std::string, llvm::Value*> locals_;  // of the combine that is being computed
 
   // What is known of the statement that is being computed. What is read once need not be read again where it
@@ -95,7 +95,7 @@ class ScalarEmitter {
   Known known_;
 
  private:
-  // Ends the kernel where the condition holds for a lane that matters, before anyone reads or writes there.
+  // Ends the kernel where the condition holds for an active lane, before that reads or writes.
   void fail_where(llvm::Value* condition);
 
   llvm::Value* compute(const loops::Scalar& scalar);
@@ -111,7 +111,7 @@ class ScalarEmitter {
   llvm::Value* choose_by_lane(llvm::Value* condition, const loops::Scalar& then,
                               const loops::Scalar& otherwise);
 
-  // Rows and columns that are computed from one number may lie side by side, though neither does alone.
+  // Rows and columns computed from one number may be contiguous, though neither is alone.
   static std::optional<Dim> whole_offset(const Storage& storage, const std::vector<loops::Scalar>& at);
   llvm::Value* first_lane(const loops::Scalar& index);
   // Which elements the lanes read, counted from the first of them in memory, where these lie near each other
@@ -124,7 +124,7 @@ class ScalarEmitter {
   std::optional<Choice> find_choice(const Storage& storage, const std::vector<loops::Scalar>& at);
   llvm::Value* load_choice(const Storage& storage, const std::vector<loops::Scalar>& at,
                            const Choice& choice);
-  // Where the lanes lie when each has its own place.
+  // The places of a gather or scatter.
   llvm::Value* addresses(const Storage& storage, const Offset& offset);
   llvm::Instruction* stream(llvm::Value* stored, llvm::Value* to);
 };
