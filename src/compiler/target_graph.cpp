@@ -29,7 +29,7 @@ std::unique_ptr<Graph> copy_for_loops(const Graph& graph) {
 std::unique_ptr<Graph> make_target_graph(const Graph& graph, const CompileContext& context, Journal& journal,
                                          OptimizeOptions options) {
   if (context.precision == MatmulPrecision::BF16 && context.numerics == NumericsBudget::Strict)
-    throw user_error("--precision bf16 is incompatible with --numerics strict");
+    throw user_error("precision bf16 is incompatible with numerics strict");
   std::unique_ptr<Graph> copy = copy_for_loops(graph);
   CompileContext for_weights = context;
   for_weights.before_kernel = nullptr;

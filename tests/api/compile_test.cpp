@@ -132,7 +132,7 @@ TEST(Compile, OptionsThatAreNoneAreRefused) {
   EXPECT_EQ(error_with(3, 0), "numerics cannot be 3");
   EXPECT_EQ(error_with(0, 2), "precision cannot be 2");
   EXPECT_EQ(error_with(TENON_NUMERICS_STRICT, TENON_PRECISION_BF16),
-            "precision bf16 rounds what strict numerics leave as it is");
+            "precision bf16 is incompatible with numerics strict");
 }
 
 // 1 + 2^-10 is not a bf16.
