@@ -18,6 +18,7 @@ struct CompileContext {
   lowering::ContractionChoices tuning = {};  // for contractions, overriding the cost model
   bool fuse = true;
   std::set<std::string> disabled = {};  // passes of the target pipeline that are left out
+  std::vector<Pass> added_passes = {};  // that run in the target pipeline, before remove-dead
   // Told, one call at a time, of each kernel before code is generated for it, and how many there are.
   std::function<void(int64_t kernels)> before_kernel = nullptr;
 };

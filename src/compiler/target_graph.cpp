@@ -1,5 +1,6 @@
 #include "compiler/target_graph.h"
 
+#include <algorithm>
 #include <cctype>
 
 #include "base/error.h"
@@ -26,23 +27,34 @@ std::unique_ptr<Graph> copy_for_loops(const Graph& graph) {
   return names.empty() ? graph.clone() : graph.bind(names);
 }
 
-std::unique_ptr<Graph> make_target_graph(const Graph& graph, const CompileContext& context, Journal& journal,
-                                         OptimizeOptions options) {
+TargetPipeline::TargetPipeline(const CompileContext& context)
+    : context_(context),
+      target_{.target = context_.target,
+              .numerics = context_.numerics,
+              .precision = context_.precision,
+              .run_constants = [this](const Graph& weights) {
+                CompileContext for_weights = context_;
+                for_weights.before_kernel = nullptr;
+                for_weights.added_passes.clear();
+                return compile(weights, for_weights)->run({}, {.seed = 0, .threads = context_.target.cores});
+              }} {
   if (context.precision == MatmulPrecision::BF16 && context.numerics == NumericsBudget::Strict)
     throw user_error("precision bf16 is incompatible with numerics strict");
+  passes_ = target_pipeline(target_);
+  passes_.insert(std::ranges::find(passes_, "remove-dead", &Pass::name), context.added_passes.begin(),
+                 context.added_passes.end());
+}
+
+void TargetPipeline::run(Graph& graph, Journal& journal, OptimizeOptions options) const {
+  options.pipeline = passes_;
+  options.disabled.insert(context_.disabled.begin(), context_.disabled.end());
+  run_pipeline(graph, journal, options);
+}
+
+std::unique_ptr<Graph> make_target_graph(const Graph& graph, const CompileContext& context, Journal& journal,
+                                         OptimizeOptions options) {
   std::unique_ptr<Graph> copy = copy_for_loops(graph);
-  CompileContext for_weights = context;
-  for_weights.before_kernel = nullptr;
-  const TargetContext target{
-      .target = context.target,
-      .numerics = context.numerics,
-      .precision = context.precision,
-      .run_constants = [&](const Graph& weights) {
-        return compile(weights, for_weights)->run({}, {.seed = 0, .threads = context.target.cores});
-      }};
-  options.pipeline = target_pipeline(target);
-  options.disabled.insert(context.disabled.begin(), context.disabled.end());
-  run_pipeline(*copy, journal, options);
+  TargetPipeline(context).run(*copy, journal, std::move(options));
   return copy;
 }
 

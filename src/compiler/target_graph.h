@@ -9,7 +9,24 @@ namespace tenon::compiler {
 // number.
 std::unique_ptr<Graph> copy_for_loops(const Graph& graph);
 
-// The graph after the target pipeline (passes/target_pipeline.h). The journal says how many rewrites may be
+// The target pipeline (passes/target_pipeline.h) for a context, with what its passes refer to.
+class TargetPipeline {
+ public:
+  explicit TargetPipeline(const CompileContext& context);
+  TargetPipeline(const TargetPipeline&) = delete;
+  TargetPipeline& operator=(const TargetPipeline&) = delete;
+
+  const std::vector<Pass>& passes() const { return passes_; }
+  // Runs it once; `options` may observe the passes, its pipeline is replaced.
+  void run(Graph& graph, Journal& journal, OptimizeOptions options = {.pipeline = {}}) const;
+
+ private:
+  CompileContext context_;
+  TargetContext target_;
+  std::vector<Pass> passes_;
+};
+
+// A copy of the graph after the target pipeline. The journal says how many rewrites may be
 // made, and is told of them; `options` may observe the passes, its pipeline is replaced.
 std::unique_ptr<Graph> make_target_graph(const Graph& graph, const CompileContext& context, Journal& journal,
                                          OptimizeOptions options = {.pipeline = {}});
