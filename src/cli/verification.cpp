@@ -14,6 +14,11 @@ std::vector<std::pair<std::string_view, const Check*>> checks(const PassVerifica
           {"parameters", &result.parameters}};
 }
 
+// A program is the result of no rewrites of its own.
+std::string changes_of(const PassVerification& result) {
+  return result.level == Level::Compiled ? "-" : fmt::format("{}", result.changes);
+}
+
 std::string with_error(const Check& check) {
   return check.verdict == Verdict::Passed ? fmt::format("ok {:.1e}", check.error)
                                           : std::string(tenon::name(check.verdict));
@@ -22,10 +27,11 @@ std::string with_error(const Check& check) {
 }  // namespace
 
 std::string verification_table(const std::vector<PassVerification>& results) {
-  std::string text = fmt::format("{:<22} {:>8} {:>12} {:>12} {:>8} {:>11}\n", "pass", "changes", "numbers",
-                                 "gradients", "lint", "parameters");
+  constexpr std::string_view kRow = "{:<8} {:<22} {:>7} {:>10} {:>11} {:>6} {:>10}\n";
+  std::string text =
+      fmt::format(kRow, "level", "pass", "changes", "numbers", "gradients", "lint", "parameters");
   for (const PassVerification& result : results)
-    text += fmt::format("{:<22} {:>8} {:>12} {:>12} {:>8} {:>11}\n", result.pass, result.changes,
+    text += fmt::format(kRow, tenon::name(result.level), result.pass, changes_of(result),
                         with_error(result.numbers), with_error(result.gradients),
                         tenon::name(result.lint.verdict), tenon::name(result.parameters.verdict));
   std::set<std::string> told;
@@ -40,7 +46,8 @@ std::string verification_table(const std::vector<PassVerification>& results) {
 nlohmann::ordered_json verification_json(const std::vector<PassVerification>& results) {
   nlohmann::ordered_json passes = nlohmann::ordered_json::array();
   for (const PassVerification& result : results) {
-    nlohmann::ordered_json pass = {{"name", result.pass}, {"changes", result.changes}};
+    nlohmann::ordered_json pass = {
+        {"level", tenon::name(result.level)}, {"name", result.pass}, {"changes", result.changes}};
     for (const auto& [name, check] : checks(result))
       pass[std::string(name)] = {{"verdict", tenon::name(check->verdict)},
                                  {"error", check->error},

@@ -1,8 +1,9 @@
-// verify.cpp — tenon verify: is the model still the same after every pass?
+// verify.cpp — tenon verify: is the model still the same after every pass, and once it is compiled?
 #include "verify/verify.h"
 
 #include <nlohmann/json.hpp>
 
+#include "api/default_context.h"
 #include "cli/arrays.h"
 #include "cli/commands.h"
 #include "cli/listen.h"
@@ -11,6 +12,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/verification.h"
+#include "verify/verify_compiled.h"
 
 namespace tenon::cli {
 namespace {
@@ -37,7 +39,8 @@ void verify(Options& options) {
   options.verify.gradients = parse_gradients(options.gradients);
   std::optional<Progress> progress;
   options.verify.listener = listener_for(progress);
-  const std::vector<PassVerification> results = verify_pipeline(*graph, options.verify);
+  const std::vector<PassVerification> results =
+      verify_model(*graph, api::default_context(options.verify.numerics), options.verify);
   progress.reset();
   write_results(verification_table(results), options.json, verification_json(results));
   for (const PassVerification& result : results)
@@ -49,8 +52,8 @@ void verify(Options& options) {
 
 void add_verify(CLI::App& program) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
-      program.add_subcommand("verify", "checks, pass by pass, that optimising a model leaves it the same");
+  CLI::App* command = program.add_subcommand(
+      "verify", "checks, pass by pass, that optimising and compiling a model leaves it the same");
   options->model.add_to(*command);
   CLI::Option* inputs = add_inputs(*command, options->inputs, "drawn");
   add_samples(*command, options->verify.samples)->excludes(inputs);
@@ -62,7 +65,8 @@ void add_verify(CLI::App& program) {
   command->footer(
       "Checks: the outputs on random inputs or those given, the gradients for inputs and parameters, the "
       "form of the graph,\n"
-      "and that parameters do not grow. Exit status 1 when one fails.\n" +
+      "and that parameters do not grow; then the passes for this machine, and the compiled program. Exit "
+      "status 1 when one fails.\n" +
       examples({"tenon verify builtin:attention",
                 "tenon verify builtin:resnet_block --samples 1 --json verified.json"}));
   command->callback([options] { verify(*options); });

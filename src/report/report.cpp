@@ -10,6 +10,7 @@
 #include "report/page.h"
 #include "report/print_profile.h"
 #include "verify/notes.h"
+#include "verify/verify_compiled.h"
 
 namespace tenon {
 
@@ -304,7 +305,7 @@ class ReportWriter {
 Json as_json(const std::vector<PassVerification>& results) {
   Json list = Json::array();
   for (const PassVerification& result : results) {
-    Json row = {{"pass", result.pass}, {"changes", result.changes}};
+    Json row = {{"level", name(result.level)}, {"pass", result.pass}, {"changes", result.changes}};
     row["numbers"] = name(result.numbers.verdict);
     if (result.numbers.verdict == Verdict::Passed || result.numbers.verdict == Verdict::Failed)
       row["difference"] = result.numbers.error;
@@ -329,10 +330,11 @@ void add_verification(Json& json, const Graph& as_read, const Data& inputs, cons
   if (reason.empty()) {
     try {
       const auto given = options.verifies_on_inputs ? std::optional(inputs) : std::nullopt;
-      json["verification"] = as_json(verify_pipeline(as_read, {.samples = 1,
-                                                               .inputs = given,
-                                                               .numerics = options.compile.numerics,
-                                                               .listener = options.listener}));
+      json["verification"] = as_json(verify_model(as_read, options.compile,
+                                                  {.samples = 1,
+                                                   .inputs = given,
+                                                   .numerics = options.compile.numerics,
+                                                   .listener = options.listener}));
     } catch (const UserError& error) {
       reason = error.what();
     }

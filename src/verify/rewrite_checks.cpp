@@ -351,6 +351,26 @@ class Watch {
   std::unordered_set<const Flow*> fresh_;
 };
 
+// Adds what is known of one rewrite.
+void add(Check& check, const RewriteCheck& one) {
+  const auto& [application, numbers] = one;
+  const std::string rewrite = fmt::format("rewrite {} ({})", application.number, application.rule);
+  check.error = std::max(check.error, numbers.error);
+  if (numbers.verdict == Verdict::Failed && check.verdict != Verdict::Failed) {
+    check.verdict = Verdict::Failed;
+    check.detail = fmt::format("{}, {}, of {}: {}", rewrite, name(application.numerics),
+                               fmt::join(application.nodes, ", "), numbers.detail);
+  } else if (numbers.verdict == Verdict::Passed && check.verdict == Verdict::Unknown) {
+    check.verdict = Verdict::Passed;
+  } else if (!numbers.unsteady.empty()) {
+    check.unsteady.push_back(rewrite);
+  } else if (numbers.verdict == Verdict::Unknown && numbers.unchecked.empty()) {
+    check.nearly_zero.push_back(rewrite);
+  } else if (numbers.verdict == Verdict::Unknown) {
+    check.unchecked.push_back(fmt::format("{}: {}", rewrite, fmt::join(numbers.unchecked, ", ")));
+  }
+}
+
 }  // namespace
 
 std::vector<RewriteCheck> check_rewrites(const Graph& graph, RecordedValues recorded, Journal& journal,
@@ -385,6 +405,16 @@ std::vector<RewriteCheck> check_rewrites(const Graph& graph, RecordedValues reco
   if (last)
     look(*last);
   return checks;
+}
+
+Check join_checks(std::span<const RewriteCheck> rewrites) {
+  Check check;
+  for (const RewriteCheck& one : rewrites)
+    add(check, one);
+  if (check.verdict == Verdict::Unknown)
+    check.detail = rewrites.empty() ? "the pass told of no rewrite"
+                                    : "no rewrite could be compared with what stood there";
+  return check;
 }
 
 }  // namespace tenon

@@ -31,4 +31,7 @@ std::vector<RewriteCheck> check_rewrites(const Graph& graph, RecordedValues reco
                                          const std::function<void()>& rewrite,
                                          const RewriteChecksOptions& options = {});
 
+// What the rewrites of one pass say together.
+Check join_checks(std::span<const RewriteCheck> rewrites);
+
 }  // namespace tenon

@@ -83,37 +83,6 @@ std::vector<PassVerification> verify_pass_by_pass(const Graph& first, const Veri
   return results;
 }
 
-// Adds what is known of one rewrite.
-void add(Check& check, const RewriteCheck& one) {
-  const auto& [application, numbers] = one;
-  const std::string rewrite = fmt::format("rewrite {} ({})", application.number, application.rule);
-  check.error = std::max(check.error, numbers.error);
-  if (numbers.verdict == Verdict::Failed && check.verdict != Verdict::Failed) {
-    check.verdict = Verdict::Failed;
-    check.detail = fmt::format("{}, {}, of {}: {}", rewrite, name(application.numerics),
-                               fmt::join(application.nodes, ", "), numbers.detail);
-  } else if (numbers.verdict == Verdict::Passed && check.verdict == Verdict::Unknown) {
-    check.verdict = Verdict::Passed;
-  } else if (!numbers.unsteady.empty()) {
-    check.unsteady.push_back(rewrite);
-  } else if (numbers.verdict == Verdict::Unknown && numbers.unchecked.empty()) {
-    check.nearly_zero.push_back(rewrite);
-  } else if (numbers.verdict == Verdict::Unknown) {
-    check.unchecked.push_back(fmt::format("{}: {}", rewrite, fmt::join(numbers.unchecked, ", ")));
-  }
-}
-
-// What the rewrites of one pass say together.
-Check joined(std::span<const RewriteCheck> rewrites) {
-  Check check;
-  for (const RewriteCheck& one : rewrites)
-    add(check, one);
-  if (check.verdict == Verdict::Unknown)
-    check.detail = rewrites.empty() ? "the pass told of no rewrite"
-                                    : "no rewrite could be compared with what stood there";
-  return check;
-}
-
 int64_t count_rewrites(const Graph& graph, const VerifyOptions& options) {
   Journal journal(options.numerics);
   optimize(*graph.clone(), journal, {.pipeline = options.pipeline});
@@ -143,7 +112,7 @@ class LargeVerification {
     size_t done = 0;
     for (PassVerification& result : results_) {
       const auto changes = static_cast<size_t>(result.changes);
-      result.numbers = joined(std::span(checks).subspan(done, changes));
+      result.numbers = join_checks(std::span(checks).subspan(done, changes));
       done += changes;
     }
     add(kEverything, journal_.count(), *graph_, read_first_);
@@ -240,6 +209,20 @@ std::string_view name(Verdict verdict) {
       return "unknown";
     case Verdict::NoGradient:
       return "no gradient";
+    case Verdict::DoesNotApply:
+      return "-";
+  }
+  return "";
+}
+
+std::string_view name(Level level) {
+  switch (level) {
+    case Level::Portable:
+      return "portable";
+    case Level::Target:
+      return "target";
+    case Level::Compiled:
+      return "compiled";
   }
   return "";
 }

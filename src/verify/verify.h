@@ -12,9 +12,14 @@ enum class Verdict : uint8_t {
   Failed,
   Unknown,     // it could not be checked, or checking proves nothing
   NoGradient,  // there is none to compare
+  DoesNotApply,
 };
 
-std::string_view name(Verdict verdict);  // ok, FAILED, unknown, no gradient
+std::string_view name(Verdict verdict);  // ok, FAILED, unknown, no gradient, -
+
+// How far down: passes for every machine, those of the target pipeline, and the program that they end in.
+enum class Level : uint8_t { Portable, Target, Compiled };
+std::string_view name(Level level);
 
 struct Check {
   Verdict verdict = Verdict::Unknown;
@@ -35,6 +40,8 @@ struct PassVerification {
   Check gradients;      // so do the gradients for the inputs, and for the parameters that both graphs have
   Check lint;           // the graph is well formed
   Check parameters;     // the model holds no more numbers than its nodes read
+
+  Level level = Level::Portable;
 
   bool failed() const;
 };

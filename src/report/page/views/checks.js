@@ -38,6 +38,7 @@ export class ChecksView {
     ];
     const table = new Table(
       [
+        { title: "level", value: (row) => row.level ?? "" },
         { title: "pass", value: (row) => row.pass },
         { title: "order", value: (row) => row.number, isNumber: true },
         { title: "rewrites", value: (row) => row.changes, isNumber: true },
@@ -50,11 +51,11 @@ export class ChecksView {
         { title: "notes", value: (row) => (row.notes ?? []).join("; "), className: "text" },
       ],
       rows,
-      { label: "Checks", order: { column: 1, down: false }, filter: "Filter checks", empty },
+      { label: "Checks", order: { column: 2, down: false }, filter: "Filter checks", empty },
     );
     const outcome = failed
       ? `${count(failed)} of ${plural(rows.length, "check")} failed.`
-      : "After each of these passes the model was compared with what it was before.";
+      : "After each of these passes the model was compared with what it was before, and the program with the optimised model.";
     container.append(
       html(
         "section",
