@@ -1,8 +1,9 @@
-// bisect.cpp — tenon bisect: the one rewrite that changes what a model computes.
+// bisect.cpp — tenon bisect: the one rewrite, or kernel, that changes what a model computes.
 #include "verify/bisect.h"
 
 #include <nlohmann/json.hpp>
 
+#include "api/default_context.h"
 #include "base/write_file.h"
 #include "cli/arrays.h"
 #include "cli/commands.h"
@@ -51,7 +52,20 @@ std::string text_of(const WrittenCulprit& written) {
 
 nlohmann::ordered_json as_json(const Culprit& culprit, const std::optional<WrittenCulprit>& written) {
   const Application& rewrite = culprit.application;
+  if (culprit.program) {
+    nlohmann::ordered_json json = {{"found", true},
+                                   {"level", name(culprit.level)},
+                                   {"part", culprit.program->part},
+                                   {"kernel", nullptr},
+                                   {"nodes", culprit.program->sources},
+                                   {"error", culprit.numbers.error},
+                                   {"detail", culprit.numbers.detail}};
+    if (culprit.program->kernel)
+      json["kernel"] = *culprit.program->kernel;
+    return json;
+  }
   return {{"found", true},
+          {"level", name(culprit.level)},
           {"rewrite", rewrite.number},
           {"rule", rewrite.rule},
           {"pass", rewrite.pass},
@@ -67,19 +81,23 @@ void run(Options& options) {
   check_output(options.output);
   check_json(options.json);
   options.bisect.verify.numerics = parse_numerics_budget(options.numerics);
+  options.bisect.context = api::default_context(options.bisect.verify.numerics);
   const std::unique_ptr<Graph> graph = load(options);
   std::optional<Progress> progress;
   options.bisect.verify.listener = listener_for(progress);
   const std::optional<Culprit> culprit = bisect(*graph, options.bisect);
   progress.reset();
   if (!culprit)
-    return write_results("no rewrite changes what the model computes\n", options.json, {{"found", false}});
+    return write_results("no rewrite changes what the model computes, nor does its program\n", options.json,
+                         {{"found", false}});
   options.bisect.verify.listener = {};
   std::optional<WrittenCulprit> written;
   if (culprit->model)
     written = write_culprit(*culprit, options.output, options.bisect);
-  write_results(describe_culprit(*culprit) + (written ? text_of(*written) : "  no smaller model shows it\n"),
-                options.json, as_json(*culprit, written));
+  const std::string shown_by = written            ? text_of(*written)
+                               : culprit->program ? ""
+                                                  : "  no smaller model shows it\n";
+  write_results(describe_culprit(*culprit) + shown_by, options.json, as_json(*culprit, written));
   throw Refused();
 }
 
@@ -88,7 +106,7 @@ void run(Options& options) {
 void add_bisect(CLI::App& program) {
   auto options = std::make_shared<Options>();
   CLI::App* command =
-      program.add_subcommand("bisect", "finds the one rewrite that changes what a model computes");
+      program.add_subcommand("bisect", "finds the one rewrite or kernel that changes what a model computes");
   options->model.add_to(*command);
   add_inputs(*command, options->inputs, "drawn");
   offer_files(
@@ -109,7 +127,7 @@ void add_bisect(CLI::App& program) {
   add_numerics(*command, options->numerics);
   add_json(*command, options->json);
   command->footer(
-      "Exit status 1 when there is such a rewrite.\n" +
+      "Exit status 1 when there is one.\n" +
       examples({"tenon bisect builtin:mha_causal", "tenon bisect builtin:resnet_block --json -"}));
   command->callback([options] { run(*options); });
 }

@@ -1,6 +1,9 @@
 #include "verify/bisect.h"
 
+#include <cmath>
+
 #include "base/temporary_folder.h"
+#include "compile_here.h"
 #include "frontends/onnx/import.h"
 #include "ir/graph_text.h"
 #include "ir/parse.h"
@@ -193,6 +196,82 @@ TEST(Bisect, AllowsForTheRoundingsOfHalvesAsVerifyDoes) {
   const auto graph = parse_graph("graph g(%a: f16[64]) { %0 = sinh(%a) return %0 }");
   EXPECT_FALSE(bisect(*graph, options));
   EXPECT_FALSE(verify_pipeline(*graph, options.verify).back().failed());
+}
+
+TEST(Bisect, FindsNothingWhereTheProgramIsRight) {
+  BisectOptions options;
+  options.context = here();
+  EXPECT_FALSE(bisect(*parse_graph(kModel), options));
+}
+
+// One portable rewrite comes before it, and is counted.
+TEST(Bisect, NamesATargetRewriteAndASmallModel) {
+  BisectOptions options;
+  options.context = here();
+  options.context->added_passes.push_back({"lose", "", lose_tanh, ""});
+  const std::optional<Culprit> culprit = bisect(*parse_graph(R"(graph g(%a: f32[3,n]) {
+    %1 = constant(value=f32[] {1}) %0 = mul(%a, %1) %2 = tanh(%0) from "squash" %3 = exp(%2) from "grow"
+    return %3 })"),
+                                                options);
+  ASSERT_TRUE(culprit);
+  EXPECT_EQ(culprit->level, Level::Target);
+  EXPECT_EQ(culprit->application.number, 2);
+  EXPECT_EQ(culprit->application.pass, "lose");
+  EXPECT_EQ(culprit->application.rule, "lose-tanh");
+  EXPECT_EQ(culprit->application.nodes, std::vector<std::string>{"squash"});
+  EXPECT_FALSE(culprit->program);
+  ASSERT_TRUE(culprit->model);
+  EXPECT_EQ(difference(*culprit->model, *parse_graph("graph g(%a: f32[3,3]) { %0 = tanh(%a) return %0 }")),
+            "");
+  const TemporaryFolder folder;
+  EXPECT_EQ(write_culprit(*culprit, folder / "small.onnx", options).why_not_onnx, "");
+}
+
+TEST(Bisect, APortableRewriteComesBeforeATargetRewrite) {
+  BisectOptions options = with_pass("lose", lose_tanh);
+  options.context = here();
+  options.context->added_passes.push_back({"lose again", "", lose_tanh, ""});
+  const std::optional<Culprit> culprit = bisect(*parse_graph(kModel), options);
+  ASSERT_TRUE(culprit);
+  EXPECT_EQ(culprit->level, Level::Portable);
+  EXPECT_EQ(culprit->application.pass, "lose");
+}
+
+TEST(Bisect, HoldsTargetRewritesToTheirClass) {
+  BisectOptions options;
+  options.context = here();
+  options.context->added_passes.push_back(
+      {"spell", "", [](Graph& g, Journal& j) { spell_out_sinh(g, j, Numerics::BitExact); }, ""});
+  const std::optional<Culprit> culprit = bisect(
+      *parse_graph("graph g(%a: f32[50]) { %0 = sinh(%a) from \"s\" %1 = cos(%0) return %1 }"), options);
+  ASSERT_TRUE(culprit);
+  EXPECT_EQ(culprit->level, Level::Target);
+  EXPECT_EQ(culprit->application.rule, "sinh-by-exp");
+}
+
+// The numbers cancel, so that generated code, which adds them up in f32, is off by more than the tolerance;
+// but no kernel is wrong.
+TEST(Bisect, BlamesTheProgramWhereNoRewriteIsWrong) {
+  const auto model = parse_graph("graph g(%a: f32[4097]) { %0 = reduce_sum(%a, axes=[0]) return %0 }");
+  std::vector<double> numbers(4097, 0.5);
+  for (size_t i = 0; i < 2048; ++i) {
+    numbers[i] = 1000 * std::sin(static_cast<double>(i));
+    numbers[4095 - i] = -numbers[i];
+  }
+  BisectOptions options;
+  options.inputs = Data{f32({4097}, numbers)};
+  options.expected = evaluate(*model, *options.inputs);
+  options.verify.tolerance = 1e-6;
+  EXPECT_FALSE(bisect(*model, options));
+  options.context = here();
+  const std::optional<Culprit> culprit = bisect(*model, options);
+  ASSERT_TRUE(culprit);
+  EXPECT_EQ(culprit->level, Level::Compiled);
+  EXPECT_EQ(culprit->numbers.verdict, Verdict::Failed);
+  ASSERT_TRUE(culprit->program);
+  EXPECT_EQ(culprit->program->part, "runtime");
+  EXPECT_FALSE(culprit->program->kernel);
+  EXPECT_FALSE(culprit->model);
 }
 
 }  // namespace
