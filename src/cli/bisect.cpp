@@ -88,8 +88,7 @@ void run(Options& options) {
   const std::optional<Culprit> culprit = bisect(*graph, options.bisect);
   progress.reset();
   if (!culprit)
-    return write_results("no rewrite changes what the model computes, nor does its program\n", options.json,
-                         {{"found", false}});
+    return write_results(std::string(kNoCulprit), options.json, {{"found", false}});
   options.bisect.verify.listener = {};
   std::optional<WrittenCulprit> written;
   if (culprit->model)

@@ -5,6 +5,8 @@
 
 namespace tenon::cli {
 
+constexpr std::string_view kNoCulprit = "no rewrite changes what the model computes, nor does its program\n";
+
 inline std::string describe_program(const WrongProgram& program) {
   if (!program.kernel)
     return program.part == "fusion"

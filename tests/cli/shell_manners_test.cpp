@@ -68,6 +68,9 @@ Options:
                             model rounds to 16 bits [default: 0.0001]
   --numerics strict|default|fast
                             how exact it must stay [default: default]
+  --gradients auto|always|never
+                            whether gradients are compared; auto: unless the
+                            model is large [default: auto]
   --json FILE               writes the results to this file; -: to stdout, and
                             nothing else
   -q, --quiet               shows no progress and no remarks on stderr
@@ -268,7 +271,7 @@ TEST_F(ShellManners, ListsAsJson) {
 }
 
 TEST_F(ShellManners, ResultsGoToStdoutAsJson) {
-  EXPECT_EQ(json_of("tenon verify builtin:tiny --json -")["passes"].back()["name"], "everything");
+  EXPECT_EQ(json_of("tenon verify builtin:tiny --json -")["passes"].back()["name"], "compiled program");
   EXPECT_EQ(json_of("tenon bench builtin:tiny --seconds 0 --json -")["model"], "builtin:tiny");
   EXPECT_EQ(json_of("tenon bisect builtin:tiny --json -")["found"], false);
   EXPECT_EQ(json_of("tenon optimize builtin:unoptimized --stats -")["nodes_after"], 5);

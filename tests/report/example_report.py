@@ -65,7 +65,7 @@ def whole():
                                {"name": "relu", "type": "f32[4,8]", "bytes": 1000, "offset": 3000, "from": 1, "to": 2}]},
         "modules": [{"module": "block/a", "milliseconds": 0.2, "kernels": 1},
                     {"module": "block/b", "milliseconds": 0.1, "kernels": 1}],
-        "verification": [{"pass": "fuse-bias", "changes": 1, "numbers": "ok", "difference": 1e-7, "gradients": "ok",
+        "verification": [{"level": "portable", "pass": "fuse-bias", "changes": 1, "numbers": "ok", "difference": 1e-7, "gradients": "ok",
                           "gradient_difference": 2e-6, "lint": "ok", "parameters": "ok"}],
         "strings": b.strings, "nodes": b.nodes}
 

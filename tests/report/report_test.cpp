@@ -144,9 +144,17 @@ TEST(Report, SaysWhatVerifyingFound) {
   const std::unique_ptr<Graph> graph = read_model("builtin:simple_conv_bn");
   const Json report = report_of(*graph, "");
   EXPECT_FALSE(report.contains("not_verified"));
-  ASSERT_GE(report["verification"].size(), 2U);
-  const Json& everything = report["verification"].back();
-  EXPECT_EQ(everything["pass"], "everything");
+  ASSERT_GE(report["verification"].size(), 3U);
+  const Json& program = report["verification"].back();
+  EXPECT_EQ(program["level"], "compiled");
+  EXPECT_EQ(program["pass"], "compiled program");
+  EXPECT_EQ(program["numbers"], "ok");
+  EXPECT_EQ(program["gradients"], "-");
+  const auto of_everything = std::ranges::find_if(
+      report["verification"], [](const Json& row) { return row["pass"] == "everything"; });
+  ASSERT_NE(of_everything, report["verification"].end());
+  const Json& everything = *of_everything;
+  EXPECT_EQ(everything["level"], "portable");
   EXPECT_EQ(everything["numbers"], "ok");
   EXPECT_EQ(everything["gradients"], "ok");
   EXPECT_LT(everything["difference"], 1e-5);

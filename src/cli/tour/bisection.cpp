@@ -1,6 +1,7 @@
 // bisection.cpp — the tour: a rule that is wrong on purpose, and how it is found out.
 #include <algorithm>
 
+#include "api/default_context.h"
 #include "base/units.h"
 #include "cli/culprit.h"
 #include "cli/milliseconds.h"
@@ -59,8 +60,8 @@ void show_bisection(Screen& screen) {
     screen.excerpt(print(*culprit->model));
   }
   screen.subheading("With Tenon's own rules alone:");
-  const std::optional<Culprit> own = bisect(*graph);
-  screen.notes(own ? describe_culprit(*own) : "no rewrite changes what the model computes\n");
+  const std::optional<Culprit> own = bisect(*graph, {.context = api::default_context()});
+  screen.notes(own ? describe_culprit(*own) : std::string(kNoCulprit));
 }
 
 }  // namespace tenon::cli
