@@ -159,12 +159,21 @@ class Compiler {
       add_step(i);
       kernels.resize(steps_.size(), kernels_.contains(i) ? &kernels_.at(i).kernel : nullptr);
     }
-    std::vector<size_t> outputs;
-    for (Value output : graph_->outputs())
-      outputs.push_back(slots_by_name_.at(lowered().names.at(output.data())));
+    std::vector<size_t> outputs = output_slots();
     reuse_in_place(slots_, steps_, kernels, outputs);
     return std::make_unique<Program>(std::move(graph_), std::move(slots_), std::move(steps_),
                                      std::move(outputs), code_);
+  }
+
+  ScheduledGraph schedule() {
+    make_slots();
+    make_constants(slots_, constants_, lowered(), context_.target);
+    build();
+    number_kernels();
+    for (size_t i = 0; i < fused_->groups().size(); ++i)
+      add_step(i);
+    std::vector<size_t> outputs = output_slots();
+    return {std::move(graph_), std::move(slots_), std::move(steps_), kernels(), std::move(outputs)};
   }
 
  private:
@@ -303,6 +312,13 @@ class Compiler {
     slots_.push_back(std::move(slot));
   }
 
+  std::vector<size_t> output_slots() const {
+    std::vector<size_t> outputs;
+    for (Value output : graph_->outputs())
+      outputs.push_back(slots_by_name_.at(lowered().names.at(output.data())));
+    return outputs;
+  }
+
   static bool follows_from(const Type& type, const std::set<std::string>& known) {
     if (!type.is_tensor() || !type.as_tensor().shape.ranked() || info(type.as_tensor().dtype).bytes == 0)
       return false;
@@ -328,8 +344,8 @@ class Compiler {
       context_.before_kernel(static_cast<int64_t>(all));
   }
 
-  // Equal kernels are compiled once, and all cores take part.
-  void generate() {
+  // Equal kernels share a number. Returns the first of each.
+  std::vector<const loops::NamedKernel*> number_kernels() {
     std::map<std::string, size_t> distinct;
     std::vector<const loops::NamedKernel*> chosen;
     for (const auto& [group, named] : kernels_) {
@@ -338,6 +354,12 @@ class Compiler {
         chosen.push_back(&named);
       code_of_group_[group] = it->second;
     }
+    return chosen;
+  }
+
+  // Equal kernels are compiled once, and all cores take part.
+  void generate() {
+    const std::vector<const loops::NamedKernel*> chosen = number_kernels();
     std::vector<std::string> objects(chosen.size());
     run_all(chosen.size(), context_.target.cores, [&](size_t i) {
       tell_of_kernel(chosen.size());
@@ -365,8 +387,9 @@ class Compiler {
       return;
     }
     HostStep step{.node = &node, .reads = {}, .writes = {}, .regions = {}};
-    for (const std::string_view region : node.op().regions)
-      step.regions.emplace(region, Compiler(node.region(region), quiet_context()).run());
+    if (code_ != nullptr)
+      for (const std::string_view region : node.op().regions)
+        step.regions.emplace(region, Compiler(node.region(region), quiet_context()).run());
     for (Value operand : node.operands())
       step.reads.push_back(slot(operand));
     for (Value result : node.results())
@@ -395,9 +418,9 @@ class Compiler {
       sizes.emplace(named.kernel.size_symbols()[i], step.sizes.back());
     }
     const std::vector<loops::ParallelRegion> regions = loops::parallel_regions_of(named.kernel);
-    const std::vector<KernelFunction>& functions = functions_[code_of_group_.at(group)];
     for (size_t i = 0; i < regions.size(); ++i)
-      step.regions.push_back({functions[i], regions[i].iterations.substitute(sizes),
+      step.regions.push_back({code_ == nullptr ? nullptr : functions_[code_of_group_.at(group)][i],
+                              regions[i].iterations.substitute(sizes),
                               loops::scratch_bytes(regions[i]).substitute(sizes)});
     step.work = count_work(named.kernel, regions, sizes);
     steps_.emplace_back(std::move(step));
@@ -433,7 +456,7 @@ class Compiler {
   bool is_built_ = false;
   std::map<size_t, size_t> code_of_group_;
   std::vector<std::vector<KernelFunction>> functions_;
-  std::shared_ptr<const void> code_;
+  std::shared_ptr<const void> code_;  // null until it is generated
   std::vector<Slot> slots_;
   std::map<std::string, size_t> slots_by_name_;
   std::vector<size_t> constants_;  // slots whose elements kernels read
@@ -462,6 +485,10 @@ FusionReport fusion_of(const Graph& graph, const CompileContext& context) {
 
 std::vector<Kernel> kernels_of(const Graph& graph, const CompileContext& context) {
   return Compiler(graph, context).kernels();
+}
+
+ScheduledGraph schedule_graph(const Graph& graph, const CompileContext& context) {
+  return Compiler(graph, context).schedule();
 }
 
 ExplainedProgram compile_explained(const Graph& graph, const CompileContext& context) {

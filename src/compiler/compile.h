@@ -33,7 +33,18 @@ FusionReport fusion_of(const Graph& graph, const CompileContext& context);
 // The kernels of the program, in order, as they are handed to the code generator.
 std::vector<loops::Kernel> kernels_of(const Graph& graph, const CompileContext& context);
 
-// A program, and what the two above say of it.
+// What a program is made of, before code is generated: for any target, whatever machine this is. Nested
+// graphs of host steps are not part of it.
+struct ScheduledGraph {
+  std::unique_ptr<Graph> graph;  // whose nodes the steps name
+  std::vector<runtime::Slot> slots;
+  std::vector<runtime::Step> steps;    // kernels have no functions
+  std::vector<loops::Kernel> kernels;  // of the steps that are kernels, in order
+  std::vector<size_t> outputs;         // slots
+};
+ScheduledGraph schedule_graph(const Graph& graph, const CompileContext& context);
+
+// A program, and what fusion_of and kernels_of say of it.
 struct ExplainedProgram {
   std::unique_ptr<runtime::Program> program;
   FusionReport fusion;

@@ -19,6 +19,9 @@ struct CompileContext {
   bool fuse = true;
   std::set<std::string> disabled = {};  // passes of the target pipeline that are left out
   std::vector<Pass> added_passes = {};  // that run in the target pipeline, before remove-dead
+  // What computes constants from constants; null: code for the target, which this machine must be able to
+  // run.
+  std::function<Data(const Graph& weights)> run_constants = nullptr;
   // Told, one call at a time, of each kernel before code is generated for it, and how many there are.
   std::function<void(int64_t kernels)> before_kernel = nullptr;
 };

@@ -33,6 +33,8 @@ TargetPipeline::TargetPipeline(const CompileContext& context)
               .numerics = context_.numerics,
               .precision = context_.precision,
               .run_constants = [this](const Graph& weights) {
+                if (context_.run_constants)
+                  return context_.run_constants(weights);
                 CompileContext for_weights = context_;
                 for_weights.before_kernel = nullptr;
                 for_weights.added_passes.clear();

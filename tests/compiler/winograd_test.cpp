@@ -1,5 +1,3 @@
-#include "schedule/cpu/winograd.h"
-
 #include "compile_here.h"
 #include "compiler/expect_compiled.h"
 
@@ -9,29 +7,8 @@ using compiler::compile;
 using compiler::CompileContext;
 using compiler::kernels_of;
 using runtime::Program;
-using schedule::choose_winograd_tile;
-using schedule::Conv3x3;
 
 namespace {
-
-Target with_vectors_of(int64_t lanes) {
-  Target target;
-  target.vector_bytes = 4 * lanes;
-  target.vector_registers = 32;
-  target.caches.level2 = 2 << 20;
-  target.cores = 2;
-  return target;
-}
-
-TEST(Winograd, IsForImagesThatAreLargeBesideTheirWeights) {
-  const Target target = with_vectors_of(16);
-  EXPECT_EQ(choose_winograd_tile({.height = 56, .width = 56, .channels = 64, .filters = 64}, target), 4);
-  EXPECT_EQ(choose_winograd_tile({.height = 14, .width = 14, .channels = 256, .filters = 256}, target), 2);
-  EXPECT_EQ(choose_winograd_tile({.height = 7, .width = 7, .channels = 512, .filters = 512}, target),
-            std::nullopt);
-  EXPECT_EQ(choose_winograd_tile({.height = 56, .width = 56, .channels = 60, .filters = 64}, target),
-            std::nullopt);
-}
 
 // However many threads it is cut into iterations for, the same is computed.
 TEST(Winograd, GivesTheSameBitsWithAnyThreads) {
@@ -65,23 +42,6 @@ TEST(Winograd, KeepsAllCoresBusy) {
     text += loops::print(kernel);
   EXPECT_TRUE(has(text, "for element0 in 0..")) << text;
   EXPECT_FALSE(has(text, "for block0 in 0..1 ")) << text;
-}
-
-// Others would round otherwise.
-TEST(Winograd, IsChosenWhateverTheNumberOfCores) {
-  for (const int bytes : {16, 32, 64})
-    for (const Conv3x3& sums : {Conv3x3{.height = 14, .width = 14, .channels = 128, .filters = 32},
-                                Conv3x3{.height = 14, .width = 14, .channels = 256, .filters = 256},
-                                Conv3x3{.height = 7, .width = 7, .channels = 512, .filters = 512},
-                                Conv3x3{.height = 56, .width = 56, .channels = 64, .filters = 64}}) {
-      Target target = with_vectors_of(bytes);
-      std::set<std::optional<int64_t>> chosen;
-      for (const int cores : {1, 2, 3, 4, 64}) {
-        target.cores = cores;
-        chosen.insert(choose_winograd_tile(sums, target));
-      }
-      EXPECT_EQ(chosen.size(), 1U) << sums.height << ", vectors of " << bytes;
-    }
 }
 
 // Of an image, its convolution and the padding.
@@ -161,8 +121,11 @@ TEST(Winograd, ErrsByFewMillionths) {
         return %0
       })");
   CompileContext options = without_cache();
-  options.target = with_vectors_of(4);
+  options.target = Target();
   options.target.architecture = this_machine().architecture;
+  options.target.vector_registers = 32;
+  options.target.caches.level2 = 2 << 20;
+  options.target.cores = 2;
   ASSERT_TRUE(has(kernels_in(*graph, options), "for element0 in 0..36 {"));
   const Data inputs = inputs_for(*graph, {});
   const std::vector<double> got = widen<double>(compile(*graph, options)->run(inputs)[0].tensor()),
