@@ -81,7 +81,7 @@ std::optional<std::vector<Tensor>> run_here(const Kernel& kernel, const std::vec
                                             const Sizes& sizes) {
   if (!codegen::can_compile(kernel))
     return std::nullopt;
-  return codegen::run_compiled(kernel, inputs, sizes);
+  return codegen::run_compiled(kernel, inputs, sizes, this_machine());
 }
 
 // What is wrong with the schedule. One that can no longer be interpreted is wrong.
