@@ -194,15 +194,15 @@ TEST(KernelText, FusedAttentionOnAvx512) {
       return %2
     })");
   EXPECT_EQ(text.find("kernel kernel(", 1), std::string::npos) << "one kernel";
-  expect_lines(
-      text,
-      {"kernel kernel(x0: f32[4,n0,64], x1: f32[4,n0,64], x2: f32[4,n0,64]) -> (y0: f32[4,n0,64]) {",
-       "        for strip0 in 0..floor((n0+63)/64) {", "          local t1: f32[64,32*floor((n0+31)/32)+32]",
-       "                  local t3: f32[8,32] in private",
-       "                t8[member0] max= t1[6*group0+member0,s1k0]",
-       "                t7[member0,s2i2] = exp(t1[6*group0+member0,s2i2] - t8[member0])",
-       "                local t9: f32[8,32] in private",
-       "                        t10[row0,lane0] += t1[8*group0+row0+8*rows0,ek0] * t11[lane0]"});
+  expect_lines(text,
+               {"kernel kernel(x0: f32[4,n0,64], x1: f32[4,n0,64], x2: f32[4,n0,64]) -> (y0: f32[4,n0,64]) {",
+                "        for queries0 in 0..floor((n0+63)/64) {",
+                "          local t1: f32[64,32*floor((n0+31)/32)+32]",
+                "                  local t3: f32[8,32] in private",
+                "                t8[member0] max= t1[6*group0+member0,s1k0]",
+                "                t7[member0,s2i2] = exp(t1[6*group0+member0,s2i2] - t8[member0])",
+                "                local t9: f32[8,32] in private",
+                "                        t10[row0,lane0] += t1[8*group0+row0+8*rows0,ek0] * t11[lane0]"});
 }
 
 // Four rows of the result at a time need six of the first, plus borders; all of the wide images stays in

@@ -159,6 +159,24 @@ TEST_P(ScheduledKernels, InWinogradsDomainComputeTheSame) {
   expect_interpreted_as_evaluated(*graph, inputs_for(*graph, {}), winograd, INT64_MAX);
 }
 
+// On a target whose cache is so small that the images do not stay there.
+TEST(OverlappedTiles, ComputeTheSameAsInterpreted) {
+  CompileContext small = for_target("avx512");
+  small.threads = 1;
+  small.target.caches = {.level1_data = 32 << 10, .level2 = 256 << 10};
+  const std::unique_ptr<Graph> graph = read(R"(graph g(%x: f32[1,8,40,41], %w0: f32[32,8,1,1],
+                                                       %w1: f32[32,1,3,3], %w2: f32[8,32,1,1]) {
+        %0 = conv(%x, %w0, strides=[1,1], dilations=[1,1], pads=[0,0,0,0])
+        %1 = relu(%0)
+        %2 = conv(%1, %w1, strides=[1,1], dilations=[1,1], pads=[1,1,1,1], groups=32)
+        %3 = relu(%2)
+        %4 = conv(%3, %w2, strides=[1,1], dilations=[1,1], pads=[0,0,0,0])
+        return %4
+      })");
+  EXPECT_TRUE(has(kernels_in(*graph, small), "for tile0")) << kernels_in(*graph, small);
+  expect_interpreted_as_evaluated(*graph, inputs_for(*graph, {}), small, INT64_MAX);
+}
+
 // Rounding to bf16 is what the graph for the target says; the kernels compute that.
 TEST_P(ScheduledKernels, OfProductsOfBf16ComputeWhatTheTargetsGraphDoes) {
   CompileContext bf16 = context();

@@ -65,7 +65,7 @@ TEST(GroupItems, DoesNotJoinReductionsOverDifferentAxes) {
       %1 = reduce_sum(%0, axes=[0])
       return %1
     })"),
-            "rows of 1; rows of 2; missed: it does not reduce as many axes");
+            "rows of 1; rows of 2; missed: it reduces a different number of axes");
 }
 
 TEST(GroupItems, DoesNotJoinTwoContractions) {
@@ -74,7 +74,7 @@ TEST(GroupItems, DoesNotJoinTwoContractions) {
       %1 = matmul(%0, %z)
       return %1
     })"),
-            "contract of 1; contract of 2; missed: both sum, over elements of their own");
+            "contract of 1; contract of 2; missed: both are reductions over different axes");
 }
 
 }  // namespace

@@ -16,13 +16,13 @@ TEST(NamedTargets, SayWhatSchedulesDependOn) {
   EXPECT_EQ(describe(neon),
             "arm64 generic +fp-armv8 +neon +lse +rdm +fullfp16 +dotprod, 32 vectors of 16 bytes with fused "
             "multiply-add, caches of 64, 1024 and 1024 KiB, 2 cores");
-  EXPECT_FALSE(avx2.multiplies_bytes());
+  EXPECT_FALSE(avx2.has_int8_dot_products());
   EXPECT_EQ(avx512.cpu, "x86-64-v4");
   EXPECT_EQ(avx512.vector_bytes, 64);
-  EXPECT_TRUE(avx512.multiplies_bytes());
+  EXPECT_TRUE(avx512.has_int8_dot_products());
   EXPECT_FALSE(avx512.matrix_tiles);
   EXPECT_TRUE(amx.matrix_tiles);
-  EXPECT_FALSE(neon.multiplies_bytes());
+  EXPECT_FALSE(neon.has_int8_dot_products());
   EXPECT_TRUE(i8mm.multiplies_matrices(true) && i8mm.multiplies_matrices(false));
 }
 
