@@ -224,7 +224,7 @@ class Bisection {
     const compiler::ExplainedProgram explained = compile_explained(optimised, *options_.context);
     begin(listener(), "interpreting kernel", static_cast<int64_t>(explained.kernels.size()));
     const std::optional<WrongKernel> wrong = find_wrong_kernel(
-        explained.plain, explained.kernels,
+        explained.plain, explained.kernels, options_.context->target,
         {.tolerance = target_.options.tolerance, .before_kernel = [&](size_t kernel) {
            step(listener(), fmt::format("{}", fmt::join(explained.fusion.after[kernel].sources, ", ")));
          }});

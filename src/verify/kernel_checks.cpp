@@ -77,11 +77,11 @@ Check compare_outputs(const Kernel& kernel, const std::vector<Tensor>& actual,
   return {};
 }
 
-std::optional<std::vector<Tensor>> run_here(const Kernel& kernel, const std::vector<Tensor>& inputs,
-                                            const Sizes& sizes) {
+std::optional<std::vector<Tensor>> run_code(const Kernel& kernel, const std::vector<Tensor>& inputs,
+                                            const Sizes& sizes, const Target& target) {
   if (!codegen::can_compile(kernel))
     return std::nullopt;
-  return codegen::run_compiled(kernel, inputs, sizes, this_machine());
+  return codegen::run_compiled(kernel, inputs, sizes, target);
 }
 
 // What is wrong with the schedule. One that can no longer be interpreted is wrong.
@@ -97,12 +97,12 @@ Check check_schedule(const Kernel& unscheduled, const Kernel& scheduled, double 
   }
 }
 
-Check check_code(const Kernel& scheduled, const KernelChecksOptions& options) {
+Check check_code(const Kernel& scheduled, const Target& target, const KernelChecksOptions& options) {
   const std::optional<Interpreted> expected = interpret_on_samples(scheduled);
   if (!expected)
     return {};
   const auto actual = options.run_code ? options.run_code(scheduled, expected->inputs, expected->sizes)
-                                       : run_here(scheduled, expected->inputs, expected->sizes);
+                                       : run_code(scheduled, expected->inputs, expected->sizes, target);
   return actual ? compare_outputs(scheduled, *actual, expected->outputs, options.tolerance) : Check{};
 }
 
@@ -120,7 +120,7 @@ std::string_view name(KernelFault fault) {
 }
 
 std::optional<WrongKernel> find_wrong_kernel(const std::vector<Kernel>& unscheduled,
-                                             const std::vector<Kernel>& scheduled,
+                                             const std::vector<Kernel>& scheduled, const Target& target,
                                              const KernelChecksOptions& options) {
   CHECK(unscheduled.size() == scheduled.size(), "{} nests for {} kernels", unscheduled.size(),
         scheduled.size());
@@ -133,7 +133,7 @@ std::optional<WrongKernel> find_wrong_kernel(const std::vector<Kernel>& unschedu
       if (const Check check = check_schedule(unscheduled[i], scheduled[i], options.tolerance);
           check.verdict == Verdict::Failed)
         return WrongKernel{i, KernelFault::Schedule, check.error, check.detail};
-    if (const Check check = check_code(scheduled[i], options); check.verdict == Verdict::Failed)
+    if (const Check check = check_code(scheduled[i], target, options); check.verdict == Verdict::Failed)
       return WrongKernel{i, KernelFault::CodeGeneration, check.error, check.detail};
   }
   return std::nullopt;

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "loops/kernel.h"
+#include "target/target.h"
 #include "tensor/tensor.h"
 
 namespace tenon {
@@ -26,7 +27,7 @@ struct KernelChecksOptions {
   // What generated code gives for inputs, with these sizes; nothing where none can be generated.
   std::function<std::optional<std::vector<Tensor>>(const loops::Kernel&, const std::vector<Tensor>&,
                                                    const std::map<std::string, int64_t>&)>
-      run_code = nullptr;  // null: compiled for this machine
+      run_code = nullptr;  // null: as it is compiled for the target, which must be this machine
 };
 
 // The first of the scheduled kernels that, interpreted, does not compute what its unscheduled nest does, or
@@ -35,6 +36,6 @@ struct KernelChecksOptions {
 // against nothing; their code is still checked where they can be interpreted.
 std::optional<WrongKernel> find_wrong_kernel(const std::vector<loops::Kernel>& unscheduled,
                                              const std::vector<loops::Kernel>& scheduled,
-                                             const KernelChecksOptions& options = {});
+                                             const Target& target, const KernelChecksOptions& options = {});
 
 }  // namespace tenon

@@ -41,11 +41,12 @@ const Kernel kSumByTwos = parse_kernel(R"(kernel kernel(x0: f32[4,6]) -> (y0: f3
 })");
 
 TEST(FindWrongKernel, FindsNothingWhereNothingIsWrong) {
-  EXPECT_FALSE(find_wrong_kernel({kSum, kSum}, {kSum, kSumByTwos}));
+  EXPECT_FALSE(find_wrong_kernel({kSum, kSum}, {kSum, kSumByTwos}, this_machine()));
 }
 
 TEST(FindWrongKernel, BlamesTheSchedule) {
-  const std::optional<WrongKernel> wrong = find_wrong_kernel({kSum, kSum}, {kSumByTwos, kSumOfFewer});
+  const std::optional<WrongKernel> wrong =
+      find_wrong_kernel({kSum, kSum}, {kSumByTwos, kSumOfFewer}, this_machine());
   ASSERT_TRUE(wrong);
   EXPECT_EQ(wrong->kernel, 1U);
   EXPECT_EQ(name(wrong->fault), "schedule");
@@ -57,7 +58,7 @@ TEST(FindWrongKernel, BlamesTheSchedule) {
 TEST(FindWrongKernel, BlamesAScheduleThatCannotBeInterpreted) {
   Kernel outside = kSumByTwos;
   std::get<loops::Loop>(outside.body.front()).end = 5;
-  const std::optional<WrongKernel> wrong = find_wrong_kernel({kSum}, {outside});
+  const std::optional<WrongKernel> wrong = find_wrong_kernel({kSum}, {outside}, this_machine());
   ASSERT_TRUE(wrong);
   EXPECT_EQ(name(wrong->fault), "schedule");
 }
@@ -67,7 +68,8 @@ TEST(FindWrongKernel, BlamesCodeGeneration) {
                             const std::map<std::string, int64_t>& sizes) {
     return std::optional(loops::interpret(kSumOfFewer, inputs, sizes));
   };
-  const std::optional<WrongKernel> wrong = find_wrong_kernel({kSum}, {kSumByTwos}, {.run_code = run_wrong});
+  const std::optional<WrongKernel> wrong =
+      find_wrong_kernel({kSum}, {kSumByTwos}, this_machine(), {.run_code = run_wrong});
   ASSERT_TRUE(wrong);
   EXPECT_EQ(wrong->kernel, 0U);
   EXPECT_EQ(name(wrong->fault), "code generation");
@@ -80,7 +82,7 @@ TEST(FindWrongKernel, DoesNotCompareKernelsThatReadOtherBuffers) {
       y0[i] = 0
     }
   })");
-  EXPECT_FALSE(find_wrong_kernel({kSum}, {packed}));
+  EXPECT_FALSE(find_wrong_kernel({kSum}, {packed}, this_machine()));
 }
 
 // Whatever the schedules of a model are on this machine, they compute what the nests do.
@@ -91,7 +93,8 @@ TEST(FindWrongKernel, FindsNothingInProgramsThatAreRight) {
         "graph g(%x: f32[1,4,9,9], %w: f32[8,4,3,3]) { %0 = conv(%x, %w) %1 = relu(%0) return %1 }",
         "graph g(%t: f32[10,4], %i: i64[3]) { %0 = gather(%t, %i) %1 = exp(%0) return %1 }"}) {
     const compiler::ExplainedProgram program = compile_explained(*parse_graph(text), here());
-    const std::optional<WrongKernel> wrong = find_wrong_kernel(program.plain, program.kernels);
+    const std::optional<WrongKernel> wrong =
+        find_wrong_kernel(program.plain, program.kernels, this_machine());
     EXPECT_FALSE(wrong) << text << ": " << wrong->detail;
   }
 }
