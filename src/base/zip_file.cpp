@@ -14,7 +14,7 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
-using namespace zip;
+using namespace zip_format;
 
 template <class T>
 T number_at(Bytes bytes, uint64_t at) {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace tenon::zip {
+namespace tenon::zip_format {
 
 // In pieces that zlib's 32 bits can count.
 uint32_t checksum(std::span<const std::byte> bytes, uint32_t so_far) {
@@ -18,4 +18,4 @@ uint32_t checksum(std::span<const std::byte> bytes, uint32_t so_far) {
   return static_cast<uint32_t>(sum);
 }
 
-}  // namespace tenon::zip
+}  // namespace tenon::zip_format

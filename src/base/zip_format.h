@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-namespace tenon::zip {
+namespace tenon::zip_format {
 
 constexpr uint32_t kLocalHeader = 0x04034b50, kDirectoryEntry = 0x02014b50, kDirectoryEnd = 0x06054b50,
                    kWideDirectoryEnd = 0x06064b50, kWideLocator = 0x07064b50;
@@ -19,4 +19,4 @@ constexpr uint64_t kFullCount = 0xffff;  // likewise, for how many entries there
 // The checksum of all bytes so far (0: none) and these.
 uint32_t checksum(std::span<const std::byte> bytes, uint32_t so_far = 0);
 
-}  // namespace tenon::zip
+}  // namespace tenon::zip_format

@@ -8,7 +8,7 @@
 namespace tenon {
 namespace {
 
-using namespace zip;
+using namespace zip_format;
 
 template <class T>
 void put(std::string& to, T value) {

@@ -34,7 +34,7 @@ TEST(HoistInvariants, LeavesALoopThatMayHaveNoIterations) {
     %0 = while(%n, carried=[%a], captured=[%b]) body(%i: i64[], %x: f32[2], %p: f32[2]) {
       %go = constant(value=bool[] {1}) %r = exp(%p) %y = add(%x, %r) return %go, %y }
     return %0 })");
-  EXPECT_EQ(only_remark(journal), "it may take no turn, and then nothing of it would be computed");
+  EXPECT_EQ(only_remark(journal), "it may have no iterations, and then none of it would be computed");
 }
 
 TEST(HoistInvariants, LeavesWhatChangesOrIsRandom) {
