@@ -31,7 +31,7 @@ struct Options {
   ModelArguments model;
   std::string as = "tenon", stage = "imported", file;
 
-  bool is_compiled() const { return stage == "fusion" || stage == "kernels" || stage == "program"; }
+  bool is_compiled() const { return stage == "fused" || stage == "scheduled" || stage == "program"; }
 };
 
 void check_options(const Options& options) {
@@ -61,10 +61,10 @@ std::string show_fusion(const Graph& graph) {
 }
 
 std::string show_compiled(const Graph& graph, const std::string& stage) {
-  if (stage == "fusion")
+  if (stage == "fused")
     return show_fusion(graph);
   const std::unique_ptr<Program> program = compile_model(graph);
-  if (stage == "kernels")
+  if (stage == "scheduled")
     return print_kernels(*program, kernels_of(graph, api::default_context()));
   try {
     return print_program(*program, sizes_of(program->graph()));
@@ -125,7 +125,7 @@ void add_print(CLI::App& program) {
   add_choice(
       *command, "--stage", options->stage,
       "the model as read, with its gradients, optimised, rewritten for this machine, or compiled for it",
-      {"imported", "gradient", "optimised", "target", "fusion", "kernels", "program"});
+      {"imported", "gradient", "optimised", "target", "fused", "scheduled", "program"});
   offer_files(command
                   ->add_option("-o,--output", options->file,
                                "writes it to this file; of the form tenon, it reads back")
@@ -135,7 +135,7 @@ void add_print(CLI::App& program) {
     list += fmt::format("  {:<18} {}\n", model.name, model.doc);
   command->footer(
       list +
-      examples({"tenon print builtin:tiny --as fx", "tenon print builtin:residual_linear --stage fusion",
+      examples({"tenon print builtin:tiny --as fx", "tenon print builtin:residual_linear --stage fused",
                 "tenon print builtin:attention_any_length --dim length=128 --stage program"}));
   command->callback([options] { print_model(*options); });
 }

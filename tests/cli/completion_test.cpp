@@ -30,7 +30,7 @@ TEST_F(Completion, BashCompletesCommandsAndOptions) {
 TEST_F(Completion, BashCompletesValues) {
   expect_bash("tenon print builtin:tiny --as h", "hlo\n");
   expect_bash("tenon print builtin:tiny --as=h", "hlo\n");  // bash replaces what follows the =
-  expect_bash("tenon print --stage ker", "kernels\n");
+  expect_bash("tenon print --stage sch", "scheduled\n");
   expect_bash("tenon optimize m.onnx --passes simplify,merge-e", "simplify,merge-equal\n");
   expect_bash("tenon rules multiply-by-o", "multiply-by-one\n");
   expect_bash("tenon ops reduce_su", "reduce_sum\n");

@@ -86,7 +86,8 @@ TEST_F(Print, ShowsTheKernelsOfACompiledModel) {
       "chain.tenon",
       "graph main(%x: f32[6], %w: f32[6]) {\n  %a = mul(%x, %w)\n  %y = relu(%a)\n  return %y\n}\n");
   expect_done(
-      "tenon print chain.tenon --stage kernels -o a && tenon print chain.tenon --stage kernels >b && cmp a b",
+      "tenon print chain.tenon --stage scheduled -o a && tenon print chain.tenon --stage scheduled >b && cmp "
+      "a b",
       "");
   const Outcome text = shell("cat a");
   EXPECT_TRUE(text.out.starts_with("// \"%")) << text.out;
@@ -133,7 +134,7 @@ TEST_F(Print, SizesThatDoNotFitAreToBeGiven) {
 TEST_F(Print, FusionSaysWhichSizesNobodyGave) {
   folder_.write("two.tenon", "graph main(%x: f32[n,m]) {\n  %y = relu(%x)\n  return %y\n}\n");
   const auto first_lines = [&](const std::string& options) {
-    return shell("tenon print two.tenon --stage fusion " + options + " | head -3").out;
+    return shell("tenon print two.tenon --stage fused " + options + " | head -3").out;
   };
   EXPECT_EQ(first_lines(""),
             "sizes that are not given count as 1; give them with --dim m=… --dim n=…\n"
@@ -144,8 +145,14 @@ TEST_F(Print, FusionSaysWhichSizesNobodyGave) {
   EXPECT_TRUE(first_lines("--dim n=5 --dim m=3").starts_with("1 step became 1 kernel\n  \"%y\""));
 }
 
+TEST_F(Print, ShowsWhatTheTargetPassesLeave) {
+  const Outcome text = shell("tenon print builtin:simple_conv_bn --stage target --as fx-code");
+  EXPECT_EQ(text.status, 0) << text.out;
+  EXPECT_EQ(text.out.find("batch_norm"), std::string::npos) << text.out;
+}
+
 TEST_F(Print, StagesAndFormsMustFitEachOther) {
-  for (const std::string stage : {"kernels", "program"})
+  for (const std::string stage : {"fused", "scheduled", "program"})
     expect_refused("tenon print builtin:tiny --as fx --stage " + stage,
                    "--as fx is for graphs: the stage " + stage + " is shown in one form");
   EXPECT_EQ(shell("tenon print builtin:tiny --stage nonsense").status, 2);

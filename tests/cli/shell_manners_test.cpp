@@ -121,7 +121,7 @@ TEST_F(ShellManners, ExitStatusesSayWhoseFaultItIs) {
       {"conformance folder", 2},
       {"print builtin:tiny --as nonsense", 2},
       {"print builtin:tiny --stage nonsense", 2},
-      {"print builtin:tiny --as fx --stage kernels", 2},
+      {"print builtin:tiny --as fx --stage scheduled", 2},
       {"run builtin:tiny --threads 0", 2},
       {"run builtin:tiny --outputs missing/o.npz", 2},
       {"bench builtin:tiny --seconds -1", 2},

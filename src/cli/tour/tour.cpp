@@ -44,8 +44,8 @@ const std::vector<TourStep>& tour_steps() {
               "the relu are applied while the sum is still in a register: the loop nest below is all that "
               "runs.",
        .show = show_linear_fusion,
-       .commands = {"tenon print builtin:tiny --stage kernels",
-                    "tenon print builtin:matmul_bias_relu --stage fusion"}},
+       .commands = {"tenon print builtin:tiny --stage scheduled",
+                    "tenon print builtin:matmul_bias_relu --stage fused"}},
       {.name = "conv",
        .title = "Batch normalisations folded into convolutions, and proof of it",
        .why = "At inference a batch normalisation only scales and shifts, so that it can be folded into the "
