@@ -78,10 +78,9 @@ TEST_F(Optimize, SaysWhatWasNotDone) {
       ">m.tenon; "
       "tenon optimize m.tenon --remarks | tail -1",
       "node %y: normalise: divide-by-constant: unmet condition: 1 / c neither overflows nor underflows\n");
-  expect_done(
-      "tenon optimize builtin:conv_multi_use --remarks | tail -1",
-      "a batch_norm node: fold-into-weights: conv-batch-norm: unmet condition: nothing else uses what the "
-      "convolution gives\n");
+  expect_done("tenon optimize builtin:conv_multi_use --remarks | tail -1",
+              "a batch_norm node: fold-into-weights: conv-batch-norm: unmet condition: the output of the "
+              "convolution has no other users\n");
   expect_done("tenon optimize builtin:tiny --remarks | tail -1",
               "no remarks: no rule found a place and left it alone\n");
 }
