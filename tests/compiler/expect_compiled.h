@@ -58,12 +58,13 @@ inline bool has(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
 }
 
+// `sizes` says what each symbol of the inputs stands for.
 inline Data inputs_for(const Graph& graph, const std::map<std::string, int64_t>& sizes) {
   Data inputs;
   for (Value input : graph.inputs()) {
     Extents extents;
     for (const Dim& dim : input.shape().dims())
-      extents.push_back(*dim.evaluate(sizes));
+      extents.push_back(dim.evaluate(sizes).value());
     inputs.emplace_back(numbers(input.dtype(), extents, inputs.size() + 1));
   }
   return inputs;
