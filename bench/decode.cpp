@@ -106,10 +106,10 @@ class Decoder {
     const int64_t most = options.prompt + options.steps;
     for (const tenon::Port& port : program.inputs())
       inputs_.push_back(make_array(port, 0, most));
-    for (const tenon::Port& port : program.outputs())
+    for (const tenon::Port& port : program.program().outputs)
       outputs_.push_back(make_array(port, most, most));
     if (std::count_if(program.inputs().begin(), program.inputs().end(), is_past) !=
-        std::count_if(program.outputs().begin(), program.outputs().end(), is_present))
+        std::count_if(program.program().outputs.begin(), program.program().outputs.end(), is_present))
       throw std::invalid_argument("the model has not as many outputs present… as inputs past…");
   }
 
@@ -156,7 +156,7 @@ class Decoder {
     for (size_t i = 0; i < inputs_.size(); ++i) {
       if (!is_past(program_.inputs()[i]))
         continue;
-      while (!is_present(program_.outputs()[output]))
+      while (!is_present(program_.program().outputs[output]))
         ++output;
       std::swap(inputs_[i], outputs_[output++]);
     }

@@ -14,9 +14,6 @@ inline compiler::CompileContext without_cache() { return {.target = this_machine
 
 // For a target by its name, the same on every host. Code for it may not run here: only what is scheduled is
 // looked at.
-inline compiler::CompileContext for_target(std::string_view name) {
-  return {.target = target_named(name),
-          .run_constants = [](const Graph& weights) { return evaluate(weights, {}); }};
-}
+inline compiler::CompileContext for_target(std::string_view name) { return {.target = target_named(name)}; }
 
 }  // namespace tenon

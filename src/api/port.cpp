@@ -159,6 +159,20 @@ Ports output_ports(const Graph& graph) {
   return ports;
 }
 
+Ports input_ports(const runtime::Program& program) {
+  Ports ports;
+  for (const InputPort& input : program.inputs)
+    ports.emplace_back("input", input.name, input.type);
+  return ports;
+}
+
+Ports output_ports(const runtime::Program& program) {
+  Ports ports;
+  for (size_t i = 0; i < program.outputs.size(); ++i)
+    ports.emplace_back("output", program.output_names[i], program.slots[program.outputs[i]].type);
+  return ports;
+}
+
 const tenon_port* describe(const Ports& ports, size_t number) {
   return number < ports.size() ? &ports[number].description() : nullptr;
 }

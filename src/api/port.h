@@ -5,6 +5,7 @@
 
 #include "api/strided_copy.h"
 #include "ir/graph.h"
+#include "runtime/program.h"
 
 namespace tenon::api {
 
@@ -53,6 +54,8 @@ class Port {
 using Ports = std::vector<Port>;
 Ports input_ports(const Graph& graph);
 Ports output_ports(const Graph& graph);
+Ports input_ports(const runtime::Program& program);
+Ports output_ports(const runtime::Program& program);
 
 // NULL where there is no such port.
 const tenon_port* describe(const Ports& ports, size_t number);

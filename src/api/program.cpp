@@ -14,16 +14,16 @@ using namespace tenon::api;
 using runtime::kMostThreads;
 
 struct tenon_program {
-  explicit tenon_program(std::unique_ptr<runtime::Program> compiled)
+  explicit tenon_program(std::unique_ptr<runtime::Executor> compiled)
       : program(std::move(compiled)),
-        inputs(input_ports(program->graph())),
-        outputs(output_ports(program->graph())) {
+        inputs(input_ports(program->program())),
+        outputs(output_ports(program->program())) {
     for (Ports* ports : {&inputs, &outputs})
       for (Port& port : *ports)
         port.check_passable();
   }
 
-  std::unique_ptr<runtime::Program> program;
+  std::unique_ptr<runtime::Executor> program;
   Ports inputs, outputs;
 };
 

@@ -83,7 +83,7 @@ std::string table(const std::vector<Contender>& contenders, ContenderTable::Besi
   if (contenders.size() > 1)
     table.add_speed_ups();
   const auto of_program = [&](const Contender& each, double milliseconds) {
-    return each.program ? time(milliseconds) : std::string("-");
+    return each.executor ? time(milliseconds) : std::string("-");
   };
   table.add("compile", [&](const Contender& each) { return of_program(each, each.compile_ms); });
   table.add("  from cache", [&](const Contender& each) { return of_program(each, each.cached_compile_ms); });

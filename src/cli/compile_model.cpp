@@ -6,7 +6,7 @@ namespace tenon::cli {
 
 using compiler::CompileContext;
 using compiler::ExplainedProgram;
-using runtime::Program;
+using runtime::Executor;
 
 void show_progress(CompileContext& context, std::optional<Progress>& progress) {
   context.before_kernel = [&progress, first = true](int64_t kernels) mutable {
@@ -41,7 +41,7 @@ MatmulPrecision parse_precision(const std::string& precision) {
   return precision == "bf16" ? MatmulPrecision::BF16 : MatmulPrecision::F32;
 }
 
-std::unique_ptr<Program> compile_model(const Graph& graph, CompileContext context) {
+std::unique_ptr<Executor> compile_model(const Graph& graph, CompileContext context) {
   std::optional<Progress> progress;
   show_progress(context, progress);
   return compile(graph, context);

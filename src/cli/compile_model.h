@@ -23,8 +23,8 @@ MatmulPrecision parse_precision(const std::string& precision);
 // Shows how many kernels are compiled; `progress` must outlive the context.
 void show_progress(compiler::CompileContext& context, std::optional<Progress>& progress);
 
-std::unique_ptr<runtime::Program> compile_model(const Graph& graph,
-                                                compiler::CompileContext context = api::default_context());
+std::unique_ptr<runtime::Executor> compile_model(const Graph& graph,
+                                                 compiler::CompileContext context = api::default_context());
 compiler::ExplainedProgram compile_model_explained(const Graph& graph,
                                                    compiler::CompileContext context = api::default_context());
 

@@ -31,22 +31,24 @@ double quantile(const std::vector<double>& times, double part) {
 
 void Contender::compile(const Graph& optimised, double optimize_ms, CompileContext how) {
   how.cache = codegen::ObjectCache(folder->path());
-  const auto timed = [&] { return milliseconds_of([&] { program = compile_model(optimised, how); }); };
+  const auto timed = [&] { return milliseconds_of([&] { executor = compile_model(optimised, how); }); };
   compile_ms = optimize_ms + timed();
-  program.reset();  // so that it is in memory once
+  executor.reset();  // so that it is in memory once
   cached_compile_ms = optimize_ms + timed();
-  if (program->has_fixed_sizes())
-    for (const Type& type : program->graph().output_types())
-      outputs.emplace_back(type.as_tensor().dtype, *type.as_tensor().shape.extents());
+  if (executor->has_fixed_sizes())
+    for (size_t slot : executor->program().outputs) {
+      const TensorType& type = executor->program().slots[slot].type.as_tensor();
+      outputs.emplace_back(type.dtype, *type.shape.extents());
+    }
 }
 
 void Contender::run(const Data& inputs, const runtime::RunOptions& options) {
-  if (!program)
+  if (!executor)
     evaluate(*graph, inputs, {.seed = options.seed});
-  else if (program->has_fixed_sizes())
+  else if (executor->has_fixed_sizes())
     run_into(inputs, options);
   else
-    program->run(inputs, options);
+    executor->run(inputs, options);
 }
 
 // As a caller does who has the memory.
@@ -57,7 +59,7 @@ void Contender::run_into(const Data& inputs, const runtime::RunOptions& options)
     from.push_back(input.tensor().bytes().data());
   for (Tensor& output : outputs)
     to.push_back(output.mutable_bytes().data());
-  program->run_into(from, to, options);
+  executor->run_into(from, to, options);
 }
 
 double Contender::median() const { return quantile(times, 0.5); }
@@ -72,7 +74,7 @@ void measure(std::vector<Contender>& contenders, const Data& inputs, double seco
   double turn = 0;  // of all, once they are warm
   for (Contender& contender : contenders) {
     std::vector<double> times;
-    const bool has_any_size = contender.program && !contender.program->has_fixed_sizes();
+    const bool has_any_size = contender.executor && !contender.executor->has_fixed_sizes();
     const size_t least = has_any_size ? kRunsUntilHot : 1;  // so that it is compiled for this one
     for (double spent = 0; times.size() < least || spent < milliseconds / 10; spent += times.back())
       times.push_back(run(contender));
@@ -88,8 +90,9 @@ void measure(std::vector<Contender>& contenders, const Data& inputs, double seco
   }
   for (Contender& contender : contenders) {
     std::sort(contender.times.begin(), contender.times.end());
-    if (contender.program)
-      contender.needs = needs_of(*contender.program, sizes_of(contender.program->graph(), inputs));
+    if (contender.executor)
+      contender.needs =
+          needs_of(contender.executor->program(), sizes_of(contender.executor->program(), inputs));
   }
 }
 

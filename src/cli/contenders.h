@@ -10,7 +10,7 @@ namespace tenon::cli {
 // One way to run the model, and what was found out about it.
 struct Contender {
   std::string name;
-  std::unique_ptr<runtime::Program> program = nullptr;  // null: the reference evaluator runs `graph`
+  std::unique_ptr<runtime::Executor> executor = nullptr;  // null: the reference evaluator runs `graph`
   std::unique_ptr<Graph> graph = nullptr;
   double compile_ms = 0, cached_compile_ms = 0;
   std::optional<compiler::Needs> needs = {};  // of a program

@@ -43,7 +43,7 @@ std::string heading_of(std::string_view table) {
     return "portable passes: what tenon optimize runs, until nothing changes\n";
   return table == "target"
              ? "\ntarget passes: graph rewrites for this machine, numerics and precision, once\n"
-             : "\nkernel graph passes: layouts, packing and fusion of the lowered graph, once\n";
+             : "\nkernel graph passes: layouts, packing and fusion of the kernel graph, once\n";
 }
 
 std::string text_of(const Row& row) {

@@ -10,6 +10,8 @@
 #include "cli/load_model.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "compiler/explain_contraction.h"
+#include "compiler/print_kernel_graph.h"
 #include "compiler/print_program.h"
 #include "compiler/target_graph.h"
 #include "frontends/builtin/builtin.h"
@@ -18,23 +20,39 @@
 
 namespace tenon::cli {
 
+using compiler::explain_contraction;
 using compiler::fusion_of;
+using compiler::KernelGraphStage;
 using compiler::kernels_of;
 using compiler::print_fusion;
 using compiler::print_kernels;
 using compiler::print_program;
-using runtime::Program;
+using runtime::Executor;
 
 namespace {
 
 struct Options {
   ModelArguments model;
   std::string as = "tenon", stage = "imported", file;
+  std::string why;  // a node; empty where nothing is asked
 
-  bool is_compiled() const { return stage == "fused" || stage == "scheduled" || stage == "program"; }
+  bool is_compiled() const {
+    return kernel_graph_stage() || stage == "fused" || stage == "scheduled" || stage == "program";
+  }
+
+  std::optional<KernelGraphStage> kernel_graph_stage() const {
+    constexpr std::string_view kStages[] = {"lowered", "select", "grouped"};
+    const auto* found = std::ranges::find(kStages, stage);
+    return found == std::end(kStages) ? std::nullopt
+                                      : std::optional(static_cast<KernelGraphStage>(found - kStages));
+  }
+  // In the text form, which reads back.
+  bool is_graph() const { return as == "tenon" && !is_compiled() && why.empty(); }
 };
 
 void check_options(const Options& options) {
+  if (!options.why.empty() && options.as != "tenon")
+    throw user_error("--as {} is for graphs: --why is answered in one form", options.as);
   if (options.is_compiled() && options.as != "tenon")
     throw user_error("--as {} is for graphs: the stage {} is shown in one form", options.as, options.stage);
   if (!options.file.empty()) {
@@ -44,17 +62,17 @@ void check_options(const Options& options) {
 }
 
 // Sizes that nothing binds are 1.
-Bindings sizes_of(const Graph& graph) {
+Bindings sizes_of(const std::vector<InputPort>& inputs) {
   Bindings sizes;
-  for (Value input : graph.inputs())
-    for (const std::string& symbol : symbols_of(input.type()))
+  for (const InputPort& input : inputs)
+    for (const std::string& symbol : symbols_of(input.type))
       sizes.emplace(symbol, 1);
   return sizes;
 }
 
 std::string show_fusion(const Graph& graph) {
   const std::string text =
-      print_fusion(fusion_of(graph, api::default_context()), this_machine(), sizes_of(graph));
+      print_fusion(fusion_of(graph, api::default_context()), this_machine(), sizes_of(inputs_of(graph)));
   const std::string dims = dims_to_bind(graph);
   return dims.empty() ? text
                       : fmt::format("sizes that are not given count as 1; give them with {}\n{}", dims, text);
@@ -63,11 +81,11 @@ std::string show_fusion(const Graph& graph) {
 std::string show_compiled(const Graph& graph, const std::string& stage) {
   if (stage == "fused")
     return show_fusion(graph);
-  const std::unique_ptr<Program> program = compile_model(graph);
+  const std::unique_ptr<Executor> executor = compile_model(graph);
   if (stage == "scheduled")
-    return print_kernels(*program, kernels_of(graph, api::default_context()));
+    return print_kernels(executor->program(), kernels_of(graph, api::default_context()));
   try {
-    return print_program(*program, sizes_of(program->graph()));
+    return print_program(executor->program(), sizes_of(executor->program().inputs));
   } catch (const UserError& error) {
     throw user_error("{}\n  hint: sizes that are not given are 1; give them with {}", error.what(),
                      dims_to_bind(graph));
@@ -75,6 +93,10 @@ std::string show_compiled(const Graph& graph, const std::string& stage) {
 }
 
 std::string show(const Graph& graph, const Options& options) {
+  if (!options.why.empty())
+    return explain_contraction(fusion_of(graph, api::default_context()), options.why);
+  if (const std::optional<KernelGraphStage> stage = options.kernel_graph_stage())
+    return print_kernel_graph(graph, api::default_context(), *stage);
   if (options.is_compiled())
     return show_compiled(graph, options.stage);
   const std::vector<View>& views = all_views();
@@ -95,17 +117,17 @@ void print_model(const Options& options) {
   std::unique_ptr<Graph> graph = load_model(options.model);
   if (options.stage == "gradient")
     graph = differentiate(*graph);
-  else if (options.stage != "imported")
+  else if (options.stage != "imported" || !options.why.empty())
     optimize_model(*graph);
-  if (options.stage == "target") {
+  if (options.stage == "target" && options.why.empty()) {
     Journal journal;
     graph = compiler::make_target_graph(*graph, api::default_context(), journal);
   }
-  if (!options.file.empty() && options.as == "tenon" && !options.is_compiled())
+  if (!options.file.empty() && options.is_graph())
     return save(*graph, options.file);
   const std::string text = show(*graph, options);
   options.file.empty() ? write_output(text) : write_file(options.file, text);
-  if (options.file.empty() && options.as == "tenon" && !options.is_compiled())
+  if (options.file.empty() && options.is_graph())
     note_hashes(*graph);
 }
 
@@ -125,7 +147,13 @@ void add_print(CLI::App& program) {
   add_choice(
       *command, "--stage", options->stage,
       "the model as read, with its gradients, optimised, rewritten for this machine, or compiled for it",
-      {"imported", "gradient", "optimised", "target", "fused", "scheduled", "program"});
+      {"imported", "gradient", "optimised", "target", "lowered", "select", "grouped", "fused", "scheduled",
+       "program"});
+  command
+      ->add_option("--why", options->why,
+                   "why the contraction that this node became is computed as it is: what was weighed, with "
+                   "estimates, and what decided")
+      ->option_text("NODE");
   offer_files(command
                   ->add_option("-o,--output", options->file,
                                "writes it to this file; of the form tenon, it reads back")
@@ -136,6 +164,7 @@ void add_print(CLI::App& program) {
   command->footer(
       list +
       examples({"tenon print builtin:tiny --as fx", "tenon print builtin:residual_linear --stage fused",
+                "tenon print builtin:matmul_bias_relu --why linear",
                 "tenon print builtin:attention_any_length --dim length=128 --stage program"}));
   command->callback([options] { print_model(*options); });
 }

@@ -62,7 +62,7 @@ void profile(const Options& options) {
   how.listener = listener_for(progress);
   const auto run = [&](const Data& data) {
     return run_compiled(
-        [&] { return measure(*compiled.program, compiled.fusion, data, this_machine(), how); });
+        [&] { return measure(*compiled.executor, compiled.fusion, data, this_machine(), how); });
   };
   const Measurement measurement = inputs ? run(*inputs) : with_made_up_inputs(*as_read, run);
   progress.reset();

@@ -27,11 +27,10 @@
 namespace tenon::cli {
 
 using compiler::CompileContext;
-using runtime::Program;
 
 namespace {
 
-using Executor = std::function<Data(const Data& inputs, const runtime::RunOptions& options)>;
+using RunModel = std::function<Data(const Data& inputs, const runtime::RunOptions& options)>;
 
 // That the outputs can be written is known before the model runs.
 void check_outputs(const std::string& file, const Graph& graph) {
@@ -55,7 +54,7 @@ void check_outputs(const std::string& file, const Graph& graph) {
 }
 
 // What runs the model, which must outlive it.
-Executor prepare(Graph& graph, Engine engine, const CompileContext& how) {
+RunModel prepare(Graph& graph, Engine engine, const CompileContext& how) {
   if (engine == Engine::Reference && how.precision != MatmulPrecision::F32)
     throw user_error(
         "--precision is for the compiled engine; the reference computes with what the model has");
@@ -67,7 +66,7 @@ Executor prepare(Graph& graph, Engine engine, const CompileContext& how) {
                                       }});
     };
   optimize_model(graph, how.numerics);
-  return [program = std::shared_ptr<const Program>(compile_model(graph, how))](
+  return [program = std::shared_ptr<const runtime::Executor>(compile_model(graph, how))](
              const Data& inputs, const runtime::RunOptions& options) {
     return run_compiled([&] { return program->run(inputs, options); });
   };
@@ -159,7 +158,7 @@ void run(const RunArguments& options) {
       expectation->take_from(file);
   }
   file.note_others();
-  const Executor execute =
+  const RunModel execute =
       prepare(*graph, parse_engine(options.engine),
               api::default_context(parse_numerics_budget(options.numerics),
                                    parse_precision(options.precision), options.run.threads));

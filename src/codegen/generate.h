@@ -8,7 +8,7 @@
 
 #include "codegen/object_cache.h"
 #include "loops/kernel.h"
-#include "runtime/cpu/kernel_function.h"
+#include "runtime/cpu/cpu_device.h"
 #include "target/target.h"
 
 namespace tenon::codegen {
@@ -18,21 +18,19 @@ std::string describe_generator();
 
 // An object file with one function for each parallel region of a kernel: phase_0, phase_1, …. May run on
 // several threads at once. With a cache, it comes from there where it can.
-std::string generate_object(const loops::Kernel& kernel, const Target& target,
-                            const std::optional<ObjectCache>& cache = std::nullopt);
+runtime::KernelCode generate_object(const loops::Kernel& kernel, const Target& target,
+                                    const std::optional<ObjectCache>& cache = std::nullopt);
 
 // The same as LLVM IR text.
 std::string generate_text(const loops::Kernel& kernel, const Target& target);
 
-// Machine code that lives as long as this.
-class Jit {
+// Loads object files. Several threads may load at once.
+class Jit : public runtime::CodeLoader {
  public:
   Jit();
-  ~Jit();
+  ~Jit() override;
 
-  // The functions that an object file holds, one for each region. Throws InternalError on one that cannot be
-  // loaded.
-  std::vector<runtime::KernelFunction> load(const std::string& object, size_t regions);
+  std::vector<runtime::KernelFunction> load(const runtime::KernelCode& code) override;
 
  private:
   struct Session;

@@ -42,7 +42,7 @@ std::vector<Tensor> run_compiled(const loops::Kernel& kernel, const std::vector<
                                  const std::map<std::string, int64_t>& sizes, const Target& target) {
   const std::vector<loops::ParallelRegion> regions = loops::parallel_regions_of(kernel);
   Jit jit;
-  const std::vector<KernelFunction> functions = jit.load(generate_object(kernel, target), regions.size());
+  const std::vector<KernelFunction> functions = jit.load(generate_object(kernel, target));
   std::vector<std::byte*> buffers;
   for (const Tensor& input : inputs)
     buffers.push_back(const_cast<std::byte*>(input.bytes().data()));

@@ -4,13 +4,13 @@
 #include "compiler/compile_context.h"
 #include "fusion/cost.h"
 #include "loops/kernel.h"
-#include "runtime/program.h"
+#include "runtime/executor.h"
 
 namespace tenon::compiler {
 
-// The program that computes what the graph computes. What no code can be generated for falls back to
-// the host.
-std::unique_ptr<runtime::Program> compile(const Graph& graph, const CompileContext& context);
+// The program that computes what the graph computes, loaded to run. What no code can be generated for falls
+// back to the host. Where the graph gains by known sizes, those that recur are compiled for by themselves.
+std::unique_ptr<runtime::Executor> compile(const Graph& graph, const CompileContext& context);
 
 // What fusion made of a graph.
 struct FusedKernel {
@@ -36,17 +36,15 @@ std::vector<loops::Kernel> kernels_of(const Graph& graph, const CompileContext& 
 // What a program is made of, before code is generated: for any target, whatever machine this is. Nested
 // graphs of host steps are not part of it.
 struct ScheduledGraph {
-  std::unique_ptr<Graph> graph;  // whose nodes the steps name
-  std::vector<runtime::Slot> slots;
-  std::vector<runtime::Step> steps;    // kernels have no functions
-  std::vector<loops::Kernel> kernels;  // of the steps that are kernels, in order
-  std::vector<size_t> outputs;         // slots
+  std::shared_ptr<runtime::Program> program;  // without code
+  std::vector<Tensor> constants;              // of its slots
+  std::vector<loops::Kernel> kernels;         // of the steps that are kernels, in order
 };
 ScheduledGraph schedule_graph(const Graph& graph, const CompileContext& context);
 
 // A program, and what fusion_of and kernels_of say of it.
 struct ExplainedProgram {
-  std::unique_ptr<runtime::Program> program;
+  std::unique_ptr<runtime::Executor> executor;
   FusionReport fusion;
   std::vector<loops::Kernel> kernels;
   std::vector<loops::Kernel> plain;  // the same before they are arranged for a machine, to be read

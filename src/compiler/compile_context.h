@@ -3,6 +3,7 @@
 #pragma once
 
 #include "codegen/object_cache.h"
+#include "compiler/backend.h"
 #include "lowering/contraction_choice.h"
 #include "passes/target_pipeline.h"
 
@@ -10,6 +11,7 @@ namespace tenon::compiler {
 
 struct CompileContext {
   Target target;
+  const Backend* backend = &default_backend();
   int threads =
       0;  // that will run the program, for which it is partitioned; 0: as many as the target has cores
   NumericsBudget numerics = NumericsBudget::Default;
@@ -19,9 +21,6 @@ struct CompileContext {
   bool fuse = true;
   std::set<std::string> disabled = {};  // passes of the target pipeline that are left out
   std::vector<Pass> added_passes = {};  // that run in the target pipeline, before remove-dead
-  // What computes constants from constants; null: code for the target, which this machine must be able to
-  // run.
-  std::function<Data(const Graph& weights)> run_constants = nullptr;
   // Told, one call at a time, of each kernel before code is generated for it, and how many there are.
   std::function<void(int64_t kernels)> before_kernel = nullptr;
 };

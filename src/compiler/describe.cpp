@@ -40,14 +40,14 @@ int64_t bytes_moved(const Program& program, const Step& step, const Bindings& si
   int64_t moved = 0;
   if (!std::holds_alternative<AliasStep>(step))
     for_each_slot(step, [&](size_t slot) {
-      moved = add(moved, bytes_of(program.slots()[slot].type, sizes).value_or(0));
+      moved = add(moved, bytes_of(program.slots[slot].type, sizes).value_or(0));
     });
   return moved;
 }
 
 Needs needs_of(const Program& program, const Bindings& sizes) {
   Needs needs;
-  for (const Step& step : program.steps()) {
+  for (const Step& step : program.steps) {
     if (const auto* kernel = std::get_if<KernelStep>(&step)) {
       ++needs.kernels;
       needs.tuned_kernels += kernel->is_tuned ? 1 : 0;
@@ -57,16 +57,16 @@ Needs needs_of(const Program& program, const Bindings& sizes) {
       needs.host_steps += static_cast<int64_t>(loops->loops.size());
     needs.bytes_moved = add(needs.bytes_moved, bytes_moved(program, step, sizes));
   }
-  const MemoryPlan plan = program.memory_plan(sizes);
+  const MemoryPlan plan = plan_memory(program, sizes);
   needs.arena_bytes = plan.bytes;
   needs.arena_lower_bound = plan.lower_bound;
   return needs;
 }
 
-Bindings sizes_of(const Graph& graph, const Data& inputs) {
+Bindings sizes_of(const Program& program, const Data& inputs) {
   Bindings sizes;
-  for (int64_t i = 0; i < graph.input_count(); ++i)
-    fits(inputs[static_cast<size_t>(i)], graph.input(i).type(), sizes);
+  for (size_t i = 0; i < program.inputs.size(); ++i)
+    fits(inputs[i], program.inputs[i].type, sizes);
   return sizes;
 }
 

@@ -1,7 +1,7 @@
 // describe.h — what a program needs besides time, in numbers.
 #pragma once
 
-#include "runtime/program.h"
+#include "runtime/execution_plan.h"
 
 namespace tenon::compiler {
 
@@ -24,6 +24,6 @@ int64_t bytes_moved(const runtime::Program& program, const runtime::Step& step, 
 Needs needs_of(const runtime::Program& program, const Bindings& sizes);
 
 // What the symbols in the types of the inputs stand for in these inputs.
-Bindings sizes_of(const Graph& graph, const Data& inputs);
+Bindings sizes_of(const runtime::Program& program, const Data& inputs);
 
 }  // namespace tenon::compiler

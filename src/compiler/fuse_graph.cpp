@@ -2,25 +2,29 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "fusion/overlapped_tiling.h"
+#include "lowering/check.h"
 #include "schedule/cpu/bf16x3_matmul.h"
 #include "schedule/cpu/choose_layouts.h"
 #include "schedule/cpu/pack_a.h"
 #include "schedule/cpu/pack_b.h"
+#include "schedule/cpu/select_contraction.h"
+#include "schedule/cpu/use_winograd.h"
 
 namespace tenon::compiler {
 
 using fusion::cost_of;
-using fusion::group_items;
+using fusion::group_nodes;
 using fusion::Grouping;
 using fusion::inline_stages;
 using fusion::order_groups;
 using fusion::overlapped_tiling;
-using lowering::ContractionChoices;
+using lowering::BufferId;
 using lowering::Group;
-using lowering::Item;
-using lowering::LoweredGraph;
-using lowering::Opaque;
+using lowering::KernelBuffer;
+using lowering::KernelGraph;
+using lowering::KernelNode;
 using lowering::Pattern;
 using lowering::Stage;
 using schedule::bf16x3_matmul;
@@ -29,6 +33,8 @@ using schedule::choose_layouts;
 using schedule::look_up_tuned_contractions;
 using schedule::pack_a;
 using schedule::pack_b;
+using schedule::select_contractions;
+using schedule::use_winograd;
 
 namespace {
 
@@ -74,66 +80,85 @@ bool draws(const Node& node) {
 const std::vector<KernelGraphPass>& FusedGraph::passes() {
   using Context = KernelGraphContext;
   constexpr auto fuses = [](const Context& context) { return context.fuse; };
+  constexpr auto stays_apart = [](const Context& context) { return !context.fuse; };
+  constexpr auto select = [](FusedGraph& graph, const Context& context) {
+    select_contractions(graph.graph_, {context.target, context.threads, context.numerics, context.fuse});
+  };
   static const std::vector<KernelGraphPass> table = {
-      {"pack-b", "packs constant operands of products for the microkernel", "without fusion",
-       [](const Context& context) { return !context.fuse; },
-       [](FusedGraph& graph, const Context& context) { pack_b(graph.lowered_, context.target); },
-       "first: nothing is inlined into nodes that stay apart"},
+      {"select-contractions", "decides how each contraction is computed, and what is packed for it",
+       "without fusion", stays_apart, select, "first: nothing is inlined into nodes that stay apart"},
+      {"pack-b", "packs constant operands of products for the microkernel", "without fusion", stays_apart,
+       [](FusedGraph& graph, const Context&) { pack_b(graph.graph_); },
+       "after select-contractions, as planned"},
       {"group-by-node", "makes a kernel of each node, which says what fusion saves", "",
        [](const Context&) { return true; },
        [](FusedGraph& graph, const Context& context) { graph.group_by_node(context.target); },
        "before fusion, on the nodes as they were lowered"},
       {"inline-producers", "computes elements where they are read, where that costs less than storing them",
-       "fusion", fuses, [](FusedGraph& graph, const Context& context) { graph.inline_items(context.target); },
+       "fusion", fuses,
+       [](FusedGraph& graph, const Context& context) {
+         graph.graph_.groups.clear();
+         inline_stages(graph.graph_, context.target);
+         graph.note_dependences();
+       },
        "before contractions are looked up: prologues are part of them"},
       {"look-up-tuning", "gives contractions the plans that tuning found", "fusion", fuses,
        [](FusedGraph& graph, const Context& context) {
-         look_up_tuned_contractions(graph.lowered_, context.tuning,
+         look_up_tuned_contractions(graph.graph_, context.tuning,
                                     {context.target, context.threads, context.numerics});
        },
        "before anything is chosen for contractions"},
-      {"choose-layouts", "puts channels last around convolutions, pads images and chooses Winograd", "fusion",
-       fuses,
-       [](FusedGraph& graph, const Context& context) {
-         choose_layouts(graph.lowered_, graph.kept_, context.numerics, context.target);
-       },
-       "before packing, which reads operands in their final layout"},
+      {"choose-layouts", "puts channels last around convolutions and pads images", "fusion", fuses,
+       [](FusedGraph& graph, const Context&) { choose_layouts(graph.graph_); },
+       "before contractions are planned, for operands in their final layout"},
+      {"select-contractions", "decides how each contraction is computed, and what is packed for it", "fusion",
+       fuses, select, "after layouts, and before all that reads the plans"},
+      {"use-winograd", "transforms the weights of convolutions by Winograd, and pads images to whole tiles",
+       "fusion", fuses,
+       [](FusedGraph& graph, const Context& context) { use_winograd(graph.graph_, context.target); },
+       "after select-contractions, as planned"},
       {"pack-b", "packs constant operands of products for the microkernel", "fusion", fuses,
-       [](FusedGraph& graph, const Context& context) { pack_b(graph.lowered_, context.target); },
-       "after layouts: Winograd has packed its weights by then"},
+       [](FusedGraph& graph, const Context&) { pack_b(graph.graph_); },
+       "after select-contractions, as planned"},
       {"bf16x3-matmul", "splits f32 products into products of bf16 where tuning chose it",
        "fusion, numerics default or fast",
        [](const Context& context) { return context.fuse && context.numerics != NumericsBudget::Strict; },
-       [](FusedGraph& graph, const Context& context) { bf16x3_matmul(graph.lowered_, context.target); },
+       [](FusedGraph& graph, const Context&) { bf16x3_matmul(graph.graph_); },
        "after pack-b, whose panels it splits"},
       {"pack-a", "packs the other operand where the microkernel loads several rows at once", "fusion", fuses,
-       [](FusedGraph& graph, const Context& context) { pack_a(graph.lowered_, context.target); },
+       [](FusedGraph& graph, const Context&) { pack_a(graph.graph_); },
        "after pack-b: only products with packed weights"},
       {"fuse", "decides which nodes become one kernel", "fusion", fuses,
        [](FusedGraph& graph, const Context& context) { graph.group(context.target); },
        "after packing, whose copies fuse with what makes their elements"},
       {"order", "orders kernels so that less memory is alive at once", "fusion", fuses,
-       [](FusedGraph& graph, const Context&) {
-         order_groups(graph.groups_, graph.lowered_.items, graph.lowered_.buffers, graph.views());
-       },
+       [](FusedGraph& graph, const Context&) { order_groups(graph.graph_); },
        "after fusion: fused values need no memory"},
       {"overlapped-tiling", "runs consecutive kernels tile by tile where what they exchange leaves the cache",
        "fusion", fuses,
        [](FusedGraph& graph, const Context& context) {
-         overlapped_tiling(graph.groups_, graph.lowered_.items, graph.lowered_.buffers, graph.kept_,
-                           context.target, context.threads);
+         overlapped_tiling(graph.graph_, context.target, context.threads);
        },
        "last: over kernels that run one after the other"},
   };
   return table;
 }
 
-FusedGraph::FusedGraph(LoweredGraph lowered, std::set<std::string> kept, const KernelGraphContext& context)
-    : lowered_(std::move(lowered)), kept_(std::move(kept)) {
+FusedGraph::FusedGraph(KernelGraph graph, const KernelGraphContext& context)
+    : graph_(std::move(graph)), kept_(graph_.kept()) {
   for (const KernelGraphPass& pass : passes())
     if (pass.applies(context))
-      pass.run(*this, context);
+      run(pass, context);
   find_readers();
+}
+
+void FusedGraph::run(const KernelGraphPass& pass, const KernelGraphContext& context) {
+  pass.run(*this, context);
+  if (!context.after_pass)
+    return;
+  const std::vector<std::string> wrong = lowering::check(graph_);
+  CHECK(wrong.empty(), "after {}: {}", pass.name, wrong.front());
+  context.after_pass(pass, graph_);
 }
 
 void FusedGraph::note_dependences() {
@@ -143,68 +168,49 @@ void FusedGraph::note_dependences() {
 
 void FusedGraph::group(const Target& target) {
   note_dependences();
-  Grouping grouping = group_items(lowered_.items, kept_, target);
-  groups_ = std::move(grouping.groups);
+  Grouping grouping = group_nodes(graph_.nodes, graph_.buffers, kept_, target);
+  graph_.groups = std::move(grouping.groups);
   missed_ = std::move(grouping.missed);
-}
-
-// Items that are no stages keep what they stand for while others go.
-void FusedGraph::inline_items(const Target& target) {
-  std::map<std::string, size_t> opaque_by_write;
-  for (const auto& [item, opaque] : lowered_.opaque)
-    opaque_by_write.emplace(*lowered_.items[item].writes.begin(), item);
-  const std::map<size_t, Opaque> before = std::move(lowered_.opaque);
-  lowered_.items = inline_stages(std::move(lowered_.items), kept_, target);
-  lowered_.opaque.clear();
-  for (size_t i = 0; i < lowered_.items.size(); ++i)
-    if (!lowered_.items[i].stage)
-      lowered_.opaque.emplace(i, before.at(opaque_by_write.at(*lowered_.items[i].writes.begin())));
 }
 
 // The stages of a node are consecutive, and the last writes its result.
 void FusedGraph::group_by_node(const Target& target) {
   note_dependences();
-  std::set<std::string> outside;
-  for (const auto& [name, value] : lowered_.values)
-    outside.insert(name);
+  std::set<BufferId> outside;
+  for (const auto& [value, id] : graph_.values)
+    outside.insert(id);
   size_t first = 0;
-  for (size_t i = 0; i < lowered_.items.size(); ++i) {
-    const std::set<std::string>& writes = lowered_.items[i].writes;
-    if (std::none_of(writes.begin(), writes.end(),
-                     [&](const std::string& each) { return lowered_.values.contains(each); }))
+  for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+    if (std::ranges::none_of(graph_.nodes[i].writes, [&](BufferId each) { return outside.contains(each); }))
       continue;
-    const auto begin = lowered_.items.begin() + static_cast<int64_t>(first),
-               end = lowered_.items.begin() + static_cast<int64_t>(i) + 1;
-    for (Group& group : group_items({begin, end}, outside, target).groups) {
-      for (size_t& item : group.items)
-        item += first;
-      groups_.push_back(std::move(group));
+    const std::span<const KernelNode> nodes = std::span(graph_.nodes).subspan(first, i + 1 - first);
+    for (Group& group : group_nodes(nodes, graph_.buffers, outside, target).groups) {
+      for (size_t& node : group.nodes)
+        node += first;
+      graph_.groups.push_back(std::move(group));
     }
     first = i + 1;
   }
   find_readers();
-  for (size_t i = 0; i < groups_.size(); ++i)
+  for (size_t i = 0; i < graph_.groups.size(); ++i)
     if (const std::vector<Stage> stages = stages_of(i); !stages.empty())
-      costs_before_.push_back(cost_of(stages, needed_outside(i), lowered_.buffers));
+      costs_before_.push_back(cost_of(stages, needed_outside(i), graph_.buffers));
 }
 
 // Steps that need a dynamic size come after the first that determines it.
 void FusedGraph::note_sizes() {
   std::set<std::string> given;
-  for (const auto& [name, value] : lowered_.values)
-    if (value.is_input())
-      given.merge(symbols_of(value.type()));
-  std::map<std::string, std::string> tellers;  // buffers, by symbols
-  for (size_t i = 0; i < lowered_.items.size(); ++i) {
-    Item& item = lowered_.items[i];
-    item.after.clear();
-    for (const std::string& symbol :
-         item.stage ? symbols_of(item.stage->definition) : symbols_of(*lowered_.opaque.at(i).node))
+  for (BufferId input : graph_.inputs)
+    given.merge(symbols_of(graph_.buffers[input].type()));
+  std::map<std::string, BufferId> tellers;  // by symbols
+  for (KernelNode& node : graph_.nodes) {
+    node.after.clear();
+    for (const std::string& symbol : node.stage ? symbols_of(node.stage->definition) : symbols_of(*node.node))
       if (const auto it = tellers.find(symbol); it != tellers.end())
-        item.after.insert(it->second);
-    for (const std::string& buffer : item.writes)
-      if (const auto value = lowered_.values.find(buffer); value != lowered_.values.end())
-        for (const std::string& symbol : symbols_of(value->second.type()))
+        node.after.insert(it->second);
+    for (BufferId buffer : node.writes)
+      if (const Value value = graph_.buffers[buffer].value)
+        for (const std::string& symbol : symbols_of(value.type()))
           if (!given.contains(symbol))
             tellers.emplace(symbol, buffer);
   }
@@ -212,63 +218,53 @@ void FusedGraph::note_sizes() {
 
 // Random ops draw sequentially, as in the graph: another order would give other numbers.
 void FusedGraph::note_draws() {
-  std::optional<std::string> last;
-  for (size_t i = 0; i < lowered_.items.size(); ++i)
-    if (const auto opaque = lowered_.opaque.find(i);
-        opaque != lowered_.opaque.end() && draws(*opaque->second.node)) {
+  std::optional<BufferId> last;
+  for (KernelNode& node : graph_.nodes)
+    if (!node.stage && draws(*node.node)) {
       if (last)
-        lowered_.items[i].after.insert(*last);
-      last = *lowered_.items[i].writes.begin();
+        node.after.insert(*last);
+      last = *node.writes.begin();
     }
-}
-
-std::map<std::string, std::string> FusedGraph::views() const {
-  std::map<std::string, std::string> views;
-  for (const auto& [item, opaque] : lowered_.opaque)
-    if (opaque.kind == Opaque::Kind::Alias)
-      views.emplace(lowered_.names.at(opaque.node->result().data()),
-                    lowered_.names.at(opaque.node->operand(0).data()));
-  return views;
 }
 
 void FusedGraph::find_readers() {
   readers_.clear();
-  for (size_t i = 0; i < lowered_.items.size(); ++i)
-    for (const std::string& buffer : lowered_.items[i].reads)
+  for (size_t i = 0; i < graph_.nodes.size(); ++i)
+    for (BufferId buffer : graph_.nodes[i].reads)
       readers_[buffer].push_back(i);
 }
 
 std::vector<Stage> FusedGraph::stages_of(size_t group) const {
   std::vector<Stage> stages;
-  for (size_t item : groups_[group].items)
-    if (lowered_.items[item].stage)
-      stages.push_back(*lowered_.items[item].stage);
+  for (size_t node : groups()[group].nodes)
+    if (graph_.nodes[node].stage)
+      stages.push_back(*graph_.nodes[node].stage);
   return stages;
 }
 
 // Nothing is chosen for sums along rows, nor for the products of attention.
 std::optional<Stage> FusedGraph::contraction_of(size_t group) const {
-  const std::optional<Stage>& first = lowered_.items[groups_[group].items.front()].stage;
+  const std::optional<Stage>& first = graph_.nodes[groups()[group].nodes.front()].stage;
   const bool is_chosen_for = first && first->contraction &&
-                             (groups_[group].pattern == Pattern::Contract || !first->definition.reduces());
+                             (groups()[group].pattern == Pattern::Contract || !first->definition.reduces());
   return is_chosen_for ? first : std::nullopt;
 }
 
 std::set<std::string> FusedGraph::needed_outside(size_t group) const {
-  const std::set<size_t> own(groups_[group].items.begin(), groups_[group].items.end());
+  const std::set<size_t> own(groups()[group].nodes.begin(), groups()[group].nodes.end());
   std::set<std::string> needed;
-  for (size_t item : own)
-    for (const std::string& made : lowered_.items[item].writes) {
+  for (size_t node : own)
+    for (BufferId made : graph_.nodes[node].writes) {
       const auto readers = readers_.find(made);
       if (kept_.contains(made) ||
           (readers != readers_.end() && std::any_of(readers->second.begin(), readers->second.end(),
                                                     [&](size_t reader) { return !own.contains(reader); })))
-        needed.insert(made);
+        needed.insert(graph_.buffers[made].name());
     }
   return needed;
 }
 
-bool FusedGraph::is_read(const std::string& buffer) const {
+bool FusedGraph::is_read(BufferId buffer) const {
   return kept_.contains(buffer) || readers_.contains(buffer);
 }
 

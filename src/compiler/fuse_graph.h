@@ -1,4 +1,4 @@
-// fuse_graph.h — which steps of a lowered graph become one kernel.
+// fuse_graph.h — the passes over the kernel graph, up to which of its nodes become one kernel.
 #pragma once
 
 #include "fusion/cost.h"
@@ -8,14 +8,17 @@
 namespace tenon::compiler {
 
 class FusedGraph;
+struct KernelGraphPass;
 
-// What passes over the lowered graph depend on besides it.
+// What passes over the kernel graph depend on besides it.
 struct KernelGraphContext {
   const Target& target;
   int threads;
   NumericsBudget numerics;
   bool fuse;
   const lowering::ContractionChoices& tuning;
+  // Told of each pass that ran, with what it left, which is checked then.
+  std::function<void(const KernelGraphPass&, const lowering::KernelGraph&)> after_pass = nullptr;
 };
 
 // A row of the third table of passes, after the portable and the target pipeline.
@@ -32,13 +35,10 @@ class FusedGraph {
   // In their order. Each runs at most once.
   static const std::vector<KernelGraphPass>& passes();
 
-  // `kept` is what the caller gets.
-  FusedGraph(lowering::LoweredGraph lowered, std::set<std::string> kept, const KernelGraphContext& context);
+  FusedGraph(lowering::KernelGraph graph, const KernelGraphContext& context);
 
-  const lowering::LoweredGraph& lowered() const {
-    return lowered_;
-  }  // without what is computed where it is needed
-  const std::vector<lowering::Group>& groups() const { return groups_; }
+  const lowering::KernelGraph& graph() const { return graph_; }
+  const std::vector<lowering::Group>& groups() const { return graph_.groups; }
   const std::vector<fusion::Missed>& missed() const { return missed_; }
   const std::vector<fusion::KernelCost>& costs_before() const {
     return costs_before_;
@@ -50,25 +50,23 @@ class FusedGraph {
   std::optional<lowering::Stage> contraction_of(size_t group) const;
   // What a group makes that others read, or the caller gets.
   std::set<std::string> needed_outside(size_t group) const;
-  bool is_read(const std::string& buffer) const;
+  bool is_read(lowering::BufferId buffer) const;
 
  private:
-  void inline_items(const Target& target);
   void group_by_node(const Target& target);
   void group(const Target& target);
+  void run(const KernelGraphPass& pass, const KernelGraphContext& context);
   void find_readers();
-  // What items must wait for though they do not read it.
+  // What nodes must wait for though they do not read it.
   void note_dependences();
   void note_sizes();
   void note_draws();
-  std::map<std::string, std::string> views() const;  // buffers that are others under another shape
 
-  lowering::LoweredGraph lowered_;
-  std::set<std::string> kept_;
-  std::vector<lowering::Group> groups_;
+  lowering::KernelGraph graph_;
+  std::set<lowering::BufferId> kept_;  // what the caller gets
   std::vector<fusion::Missed> missed_;
   std::vector<fusion::KernelCost> costs_before_;
-  std::map<std::string, std::vector<size_t>> readers_;  // items, by what they read
+  std::map<lowering::BufferId, std::vector<size_t>> readers_;  // nodes, by what they read
 };
 
 }  // namespace tenon::compiler

@@ -18,7 +18,7 @@ namespace {
 // what finds out sizes tells those that come after.
 bool can_run_beside_others(const HostStep& step, const std::vector<Slot>& slots) {
   const auto body = step.regions.find("body");
-  return body != step.regions.end() && !body->second->has_host_steps() &&
+  return body != step.regions.end() && !has_host_steps(*body->second) &&
          std::none_of(step.writes.begin(), step.writes.end(),
                       [&](size_t slot) { return slots[slot].home == Home::Own; });
 }

@@ -4,7 +4,6 @@
 #include <cctype>
 
 #include "base/error.h"
-#include "compiler/compile.h"
 
 namespace tenon::compiler {
 
@@ -29,17 +28,7 @@ std::unique_ptr<Graph> copy_for_loops(const Graph& graph) {
 
 TargetPipeline::TargetPipeline(const CompileContext& context)
     : context_(context),
-      target_{.target = context_.target,
-              .numerics = context_.numerics,
-              .precision = context_.precision,
-              .run_constants = [this](const Graph& weights) {
-                if (context_.run_constants)
-                  return context_.run_constants(weights);
-                CompileContext for_weights = context_;
-                for_weights.before_kernel = nullptr;
-                for_weights.added_passes.clear();
-                return compile(weights, for_weights)->run({}, {.seed = 0, .threads = context_.target.cores});
-              }} {
+      target_{.target = context_.target, .numerics = context_.numerics, .precision = context_.precision} {
   if (context.precision == MatmulPrecision::BF16 && context.numerics == NumericsBudget::Strict)
     throw user_error("precision bf16 is incompatible with numerics strict");
   passes_ = target_pipeline(target_);

@@ -17,7 +17,7 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-constexpr int64_t kFormat = 1;  // another one is of another version, and is ignored
+constexpr int64_t kFormat = 2;  // another one is of another version, and is ignored
 
 // The numbers of a choice: what each is called, and the least and the most that it can be.
 struct Field {
@@ -26,19 +26,19 @@ struct Field {
   int64_t least, most;
 };
 constexpr Field kFields[] = {
-    {"tile", &ContractionChoice::tile, 0, 4},
+    {"winograd_tile", &ContractionChoice::winograd_tile, 0, 4},
     {"tile_rows", &ContractionChoice::tile_rows, 1, 1 << 20},
     {"filter_parts", &ContractionChoice::filter_parts, 1, 1 << 20},
-    {"rows", &ContractionChoice::rows, 1, 64},
-    {"vectors", &ContractionChoice::vectors, 1, 8},
+    {"mr", &ContractionChoice::mr, 1, 64},
+    {"nr", &ContractionChoice::nr, 1, 1024},
 };
 struct Flag {
   const char* name;
   std::optional<bool> ContractionChoice::*member;
 };
 constexpr Flag kFlags[] = {
-    {"packed_a", &ContractionChoice::packed_a},
-    {"split", &ContractionChoice::split},
+    {"pack_a", &ContractionChoice::pack_a},
+    {"bf16x3", &ContractionChoice::bf16x3},
 };
 
 struct Damaged {};

@@ -2,6 +2,8 @@
 
 #include <functional>
 
+#include "loops/contraction.h"
+
 namespace tenon::fusion {
 
 using loops::Function;
@@ -92,10 +94,11 @@ Dim operations_of(const loops::Definition& definition, const Scalar& value) {
   const Dim iterations = iterations_of(axes, [](const loops::Axis&) { return true; });
   if (!definition.reduces())
     return iterations * cost_of(value).operations;
-  if (value.kind() != Scalar::Kind::Apply || value.function() != Function::Multiply)
+  const std::optional<loops::Product> product = loops::match_product(value);
+  if (!product || !product->multiplies())
     return iterations * (cost_of(value).operations + 1);
   Dim operations = 2 * iterations;
-  for (const Scalar& factor : value.operands())
+  for (const Scalar& factor : {product->lhs, product->rhs})
     if (const int64_t own = cost_of(factor).operations; own > 0)
       operations = operations + own * iterations_of(axes, [&](const loops::Axis& axis) {
                                   return loops::mentions(factor, axis.variable);
@@ -106,7 +109,7 @@ Dim operations_of(const loops::Definition& definition, const Scalar& value) {
 }  // namespace
 
 KernelCost cost_of(const std::vector<Stage>& stages, const std::set<std::string>& outputs,
-                   const std::map<std::string, loops::Buffer>& buffers) {
+                   const lowering::BufferTable& buffers) {
   KernelCost cost;
   std::set<std::string> inputs = {}, made = {};
   for (const Stage& stage : stages) {

@@ -24,7 +24,7 @@ struct KernelCost {
 };
 // `outputs`: results with readers outside the kernel; `buffers`: all buffers.
 KernelCost cost_of(const std::vector<lowering::Stage>& stages, const std::set<std::string>& outputs,
-                   const std::map<std::string, loops::Buffer>& buffers);
+                   const lowering::BufferTable& buffers);
 
 // In bytes.
 Dim size_of(const loops::Buffer& buffer);

@@ -2,34 +2,33 @@
 // groups ordered.
 #pragma once
 
+#include <span>
+
 #include "lowering/kernel_graph.h"
 
 namespace tenon::fusion {
 
-// Inlines stages that are cheaper to recompute where they are read than to store. What is in `kept` stays.
-std::vector<lowering::Item> inline_stages(std::vector<lowering::Item> items,
-                                          const std::set<std::string>& kept, const Target& target);
+// Inlines stages that are cheaper to recompute where they are read than to store, but for the graph's
+// outputs.
+void inline_stages(lowering::KernelGraph& graph, const Target& target);
 
 // A buffer between two groups, and why they were not fused.
 struct Missed {
-  std::string buffer;
-  size_t reader;
+  lowering::BufferId buffer;
+  size_t reader;  // a node
   std::string reason;
 };
 
 struct Grouping {
-  std::vector<lowering::Group> groups;  // each item is in one; in an order in which they can run
+  std::vector<lowering::Group> groups;  // each node is in one; in an order in which they can run
   std::vector<Missed> missed;
 };
 
-// What is in `kept` is needed besides what items read.
-Grouping group_items(const std::vector<lowering::Item>& items, const std::set<std::string>& kept,
-                     const Target& target);
+// Of nodes that follow each other. What is in `kept` is needed besides what they read.
+Grouping group_nodes(std::span<const lowering::KernelNode> nodes, const lowering::BufferTable& buffers,
+                     const std::set<lowering::BufferId>& kept, const Target& target);
 
-// Orders groups for a low memory peak, with independent loops adjacent. `views` maps buffers that alias
-// others under another shape.
-void order_groups(std::vector<lowering::Group>& groups, const std::vector<lowering::Item>& items,
-                  const std::map<std::string, loops::Buffer>& buffers,
-                  const std::map<std::string, std::string>& views);
+// Orders groups for a low memory peak, with independent loops adjacent.
+void order_groups(lowering::KernelGraph& graph);
 
 }  // namespace tenon::fusion

@@ -2,57 +2,65 @@
 
 #include <algorithm>
 
+#include "loops/contraction.h"
+
 namespace tenon::fusion {
 
 using loops::Axis;
 using loops::Definition;
 using loops::mentions;
 using loops::Scalar;
-using lowering::Item;
+using lowering::BufferId;
+using lowering::BufferTable;
+using lowering::KernelNode;
 
 namespace {
 
 bool is_product(const Definition& definition) {
-  return definition.results.size() == 1 && definition.combine == "+" && !definition.axes.empty() &&
+  return match_contraction(definition) && !definition.axes.empty() &&
          factors_of(definition, definition.axes.back()).has_value();
 }
 
 // The row-wise stages after one product.
 class Finder {
  public:
-  Finder(const std::vector<Item>& items, const std::map<std::string, std::vector<size_t>>& readers,
-         const std::set<std::string>& kept, size_t first)
-      : items_(items), readers_(readers), kept_(kept), first_(items[first].stage->definition) {
+  Finder(std::span<const KernelNode> nodes, const BufferTable& buffers,
+         const std::map<BufferId, std::vector<size_t>>& readers, const std::set<BufferId>& kept, size_t first)
+      : nodes_(nodes),
+        buffers_(buffers),
+        readers_(readers),
+        kept_(kept),
+        first_(nodes[first].stage->definition) {
     members_.insert(first);
   }
 
   // Nothing where there is no second product, or others need what is done in between.
   std::optional<FusedAttention> run() {
     std::set<size_t> coming;  // readers of what members produce, in order
-    const auto add_readers = [&](size_t item) {
-      for (const std::string& buffer : items_[item].writes) {
+    const auto add_readers = [&](size_t node) {
+      for (BufferId buffer : nodes_[node].writes) {
         if (kept_.contains(buffer) || !readers_.contains(buffer))
           return false;
         coming.insert(readers_.at(buffer).begin(), readers_.at(buffer).end());
       }
-      return !items_[item].stays;
+      return !nodes_[node].stays;
     };
     if (!add_readers(*members_.begin()))
       return std::nullopt;
     bool reduces = false;
     while (!coming.empty()) {
-      const size_t item = coming.extract(coming.begin()).value();
-      if (!items_[item].stage || items_[item].stage->packed_b)
+      const size_t node = coming.extract(coming.begin()).value();
+      if (!nodes_[node].stage || nodes_[node].stage->packed_b)
         return std::nullopt;
-      const Definition& definition = items_[item].stage->definition;
+      const Definition& definition = nodes_[node].stage->definition;
       if (coming.empty() && reduces && is_second_product(definition)) {
-        FusedAttention attention{.items = {members_.begin(), members_.end()},
+        FusedAttention attention{.nodes = {members_.begin(), members_.end()},
                                  .rows = static_cast<int64_t>(rows())};
-        attention.items.push_back(item);
+        attention.nodes.push_back(node);
         return attention;
       }
-      members_.insert(item);
-      if (!is_done_by_row(definition) || !add_readers(item))
+      members_.insert(node);
+      if (!is_done_by_row(definition) || !add_readers(node))
         return std::nullopt;
       reduces |= definition.reduces();
     }
@@ -104,10 +112,11 @@ class Finder {
            along_rows(*rows_read.front()) != nullptr && reads_own_rows(definition, factors.across);
   }
 
-  const Definition* maker_of(const std::string& buffer) const {
-    for (size_t item : members_)
-      if (items_[item].writes.contains(buffer))
-        return &items_[item].stage->definition;
+  const Definition* maker_of(const std::string& name) const {
+    const BufferId buffer = buffers_.id_of(name);
+    for (size_t node : members_)
+      if (nodes_[node].writes.contains(buffer))
+        return &nodes_[node].stage->definition;
     return nullptr;
   }
 
@@ -143,9 +152,10 @@ class Finder {
     return own;
   }
 
-  const std::vector<Item>& items_;
-  const std::map<std::string, std::vector<size_t>>& readers_;
-  const std::set<std::string>& kept_;
+  std::span<const KernelNode> nodes_;
+  const BufferTable& buffers_;
+  const std::map<BufferId, std::vector<size_t>>& readers_;
+  const std::set<BufferId>& kept_;
   const Definition& first_;
   std::set<size_t> members_;
 };
@@ -167,11 +177,11 @@ bool shares_columns(const Definition& product) {
 
 // Whether fusing is faster. Each thread packs the keys that the rows of a block share, which the product by
 // itself does once; where few blocks share them, that may take longer than storing and reloading the rows.
-bool pays(const std::vector<Item>& items, const FusedAttention& attention, const Target& target) {
+bool pays(std::span<const KernelNode> nodes, const FusedAttention& attention, const Target& target) {
   constexpr int64_t kRowsTogether = 8, kMovesPerRow = 4;  // written and read, before and after the reductions
   constexpr double kPackingPerMove = 10;                  // strided reads take longer
-  const Definition &first = items[attention.items.front()].stage->definition,
-                   &second = items[attention.items.back()].stage->definition;
+  const Definition &first = nodes[attention.nodes.front()].stage->definition,
+                   &second = nodes[attention.nodes.back()].stage->definition;
   const std::vector<Axis> rows(first.axes.begin(), first.axes.end() - 1);
   const std::optional<size_t> block = find_block_axis(first, second);
   if (!block)
@@ -199,11 +209,11 @@ bool pays(const std::vector<Item>& items, const FusedAttention& attention, const
 }  // namespace
 
 std::optional<Factors> factors_of(const Definition& product, const Axis& axis) {
-  const Scalar& value = product.values.front();
-  if (value.kind() != Scalar::Kind::Apply || value.function() != loops::Function::Multiply)
+  const std::optional<loops::Product> factors = loops::match_product(product.values.front());
+  if (!factors || !factors->multiplies())
     return std::nullopt;
   for (size_t i = 0; i < 2; ++i) {
-    const Scalar &along = value.operands()[i], &across = value.operands()[1 - i];
+    const Scalar &along = factors->operand(i), &across = factors->operand(1 - i);
     if (mentions(along, axis.variable) && !mentions(across, axis.variable))
       return Factors{along, across};
   }
@@ -219,25 +229,26 @@ std::optional<size_t> find_block_axis(const Definition& first, const Definition&
   return std::nullopt;
 }
 
-std::vector<FusedAttention> find_fused_attention(const std::vector<Item>& items,
-                                                 const std::set<std::string>& kept, const Target& target) {
-  std::map<std::string, std::vector<size_t>> readers;
-  for (size_t i = 0; i < items.size(); ++i)
-    for (const std::set<std::string>* buffers : {&items[i].reads, &items[i].after})
-      for (const std::string& buffer : *buffers)
+std::vector<FusedAttention> find_fused_attention(std::span<const KernelNode> nodes,
+                                                 const BufferTable& buffers, const std::set<BufferId>& kept,
+                                                 const Target& target) {
+  std::map<BufferId, std::vector<size_t>> readers;
+  for (size_t i = 0; i < nodes.size(); ++i)
+    for (const std::set<BufferId>* needed : {&nodes[i].reads, &nodes[i].after})
+      for (BufferId buffer : *needed)
         readers[buffer].push_back(i);
   std::vector<FusedAttention> all;
   std::set<size_t> taken;
-  for (size_t i = 0; i < items.size(); ++i) {
-    if (!items[i].stage || items[i].stage->packed_b || !is_product(items[i].stage->definition) ||
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (!nodes[i].stage || nodes[i].stage->packed_b || !is_product(nodes[i].stage->definition) ||
         taken.contains(i))
       continue;
-    std::optional<FusedAttention> attention = Finder(items, readers, kept, i).run();
-    if (!attention || !pays(items, *attention, target) ||
-        std::any_of(attention->items.begin(), attention->items.end(),
-                    [&](size_t item) { return taken.contains(item); }))
+    std::optional<FusedAttention> attention = Finder(nodes, buffers, readers, kept, i).run();
+    if (!attention || !pays(nodes, *attention, target) ||
+        std::any_of(attention->nodes.begin(), attention->nodes.end(),
+                    [&](size_t node) { return taken.contains(node); }))
       continue;
-    taken.insert(attention->items.begin(), attention->items.end());
+    taken.insert(attention->nodes.begin(), attention->nodes.end());
     all.push_back(std::move(*attention));
   }
   return all;

@@ -3,18 +3,22 @@
 // one.
 #pragma once
 
+#include <span>
+
 #include "lowering/kernel_graph.h"
 
 namespace tenon::fusion {
 
 struct FusedAttention {
-  std::vector<size_t> items;  // the first product, the row-wise stages, and last the second product
+  std::vector<size_t> nodes;  // the first product, the row-wise stages, and last the second product
   int64_t rows;               // how many axes they share
 };
 
-// All of them; no item is in two. What is in `kept` must be stored, and so is not fused.
-std::vector<FusedAttention> find_fused_attention(const std::vector<lowering::Item>& items,
-                                                 const std::set<std::string>& kept, const Target& target);
+// All of them; no node is in two. What is in `kept` must be stored, and so is not fused.
+std::vector<FusedAttention> find_fused_attention(std::span<const lowering::KernelNode> nodes,
+                                                 const lowering::BufferTable& buffers,
+                                                 const std::set<lowering::BufferId>& kept,
+                                                 const Target& target);
 
 // The operands of a contraction: the one indexed by an axis, and the one that is not.
 struct Factors {

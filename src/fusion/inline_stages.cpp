@@ -10,8 +10,10 @@ namespace tenon::fusion {
 
 using loops::Definition;
 using loops::Scalar;
-using lowering::buffers_read;
-using lowering::Item;
+using lowering::BufferId;
+using lowering::BufferTable;
+using lowering::KernelGraph;
+using lowering::KernelNode;
 using lowering::Stage;
 
 namespace {
@@ -77,106 +79,133 @@ bool turns_image(const Scalar& formula, const Scalar& load, const Definition& su
   });
 }
 
+// Where the expression of a stage comes from.
+struct Origins {
+  explicit Origins(const Stage& stage) : sources(stage.sources), refusing(stage.refusing) {}
+
+  void add(const Stage& producer) {
+    add_new(sources, producer.sources);
+    add_new(refusing, producer.refusing);
+  }
+  void move_to(Stage& stage) {
+    stage.sources = std::move(sources);
+    stage.refusing = std::move(refusing);
+  }
+
+  std::vector<std::string> sources, refusing;
+
+ private:
+  static void add_new(std::vector<std::string>& to, const std::vector<std::string>& from) {
+    for (const std::string& source : from)
+      if (std::find(to.begin(), to.end(), source) == to.end())
+        to.push_back(source);
+  }
+};
+
 class Inliner {
  public:
-  Inliner(std::vector<Item> items, const std::set<std::string>& kept, const Target& target)
-      : items_(std::move(items)), kept_(kept), rates_(rates_of(target)) {
-    for (size_t i = 0; i < items_.size(); ++i) {
-      if (!items_[i].stage) {
-        for (const std::string& buffer : items_[i].reads)
+  Inliner(KernelGraph& graph, const Target& target)
+      : nodes_(graph.nodes), buffers_(graph.buffers), kept_(graph.kept()), rates_(rates_of(target)) {
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+      if (!nodes_[i].stage) {
+        for (BufferId buffer : nodes_[i].reads)
           reads_[buffer] += kManyReads;  // all of it is read, so it must be stored
         continue;
       }
-      for (const loops::Buffer& buffer : items_[i].stage->definition.results)
-        makers_.emplace(buffer.name, i);
-      const Definition& definition = items_[i].stage->definition;
+      for (BufferId buffer : nodes_[i].writes)
+        makers_.emplace(buffer, i);
+      const Definition& definition = nodes_[i].stage->definition;
       for (const Scalar& value : definition.values)
         loops::for_each_load(value, [&](const Scalar& load) {
-          ++reads_[load.name()];
+          ++reads_[loaded(load)];
           if (!reads_once(definition, load))
-            read_often_.insert(load.name());
+            read_often_.insert(loaded(load));
         });
     }
   }
 
-  std::vector<Item> run() {
-    for (Item& item : items_)
-      if (item.stage) {
-        take_in(*item.stage);
-        item.reads = buffers_read(*item.stage);
+  void run() {
+    for (KernelNode& node : nodes_)
+      if (node.stage) {
+        take_in(*node.stage);
+        update_reads(node, buffers_);
       }
-    return needed();
+    drop_unneeded();
   }
 
   // Fused attention stores the operands of its first product before multiplying, so that a scale is applied
   // there and not recomputed for each product.
-  std::vector<Item> run_on(const std::vector<FusedAttention>& all) {
+  void run_on(const std::vector<FusedAttention>& all) {
     for (const FusedAttention& attention : all) {
-      Item& first = items_[attention.items.front()];
+      KernelNode& first = nodes_[attention.nodes.front()];
       Scalar& value = first.stage->definition.values.front();
+      Origins origins(*first.stage);
       value = loops::replace_loads(value, [&](const Scalar& load) {
-        return can_be_factor(load.name()) ? formula_of(load, first.stage->sources).value_or(load) : load;
+        return can_be_factor(loaded(load)) ? formula_of(load, origins).value_or(load) : load;
       });
-      first.reads = buffers_read(*first.stage);
+      origins.move_to(*first.stage);
+      update_reads(first, buffers_);
     }
-    return needed();
+    drop_unneeded();
   }
 
  private:
   static constexpr int64_t kManyReads = 1000;
 
-  std::vector<Item> needed() {
+  BufferId loaded(const Scalar& load) const { return buffers_.id_of(load.name()); }
+
+  void drop_unneeded() {
     // Backwards, so that what only dropped stages read is dropped too (DCE).
-    std::vector<Item> left;
-    std::set<std::string> needed = kept_;
-    for (size_t i = items_.size(); i-- > 0;) {
-      Item& item = items_[i];
-      if (!item.stays && std::none_of(item.writes.begin(), item.writes.end(),
-                                      [&](const std::string& each) { return needed.contains(each); }))
+    std::vector<KernelNode> left;
+    std::set<BufferId> needed = kept_;
+    for (size_t i = nodes_.size(); i-- > 0;) {
+      KernelNode& node = nodes_[i];
+      if (!node.stays && std::none_of(node.writes.begin(), node.writes.end(),
+                                      [&](BufferId each) { return needed.contains(each); }))
         continue;
-      needed.insert(item.reads.begin(), item.reads.end());
-      left.push_back(std::move(item));
+      needed.insert(node.reads.begin(), node.reads.end());
+      left.push_back(std::move(node));
     }
     std::reverse(left.begin(), left.end());
-    return left;
+    nodes_ = std::move(left);
   }
 
   // Inlines the expressions of what the stage reads.
   void take_in(Stage& stage) {
     for (Scalar& value : stage.definition.values) {
-      std::map<std::string, std::vector<std::pair<std::vector<Scalar>, Scalar>>>
+      std::map<BufferId, std::vector<std::pair<std::vector<Scalar>, Scalar>>>
           done;  // what is read twice is shared
       const FormulaCost before = cost_of(value);
-      std::vector<std::string> sources = stage.sources;
+      Origins origins(stage);
       const Scalar whole = loops::replace_loads(value, [&](const Scalar& load) {
-        auto& places = done[load.name()];
+        auto& places = done[loaded(load)];
         for (const auto& [at, formula] : places)
           if (at == load.operands())
             return formula;
-        Scalar formula = formula_for(load, stage.definition, before, sources).value_or(load);
+        Scalar formula = formula_for(load, stage.definition, before, origins).value_or(load);
         places.emplace_back(load.operands(), formula);
         return formula;
       });
       if (cost_of(whole).parts > kLargestFormula)
         continue;
       value = whole;
-      stage.sources = std::move(sources);
+      origins.move_to(stage);
     }
   }
 
-  // Nothing where loading the element is better; adds the origins of the expression to the sources.
+  // Nothing where loading the element is better; adds the origins of the expression to these.
   std::optional<Scalar> formula_for(const Scalar& load, const Definition& consumer, const FormulaCost& around,
-                                    std::vector<std::string>& sources) {
-    const Definition* definition = find_formula(load.name());
+                                    Origins& origins) {
+    const Definition* definition = find_formula(loaded(load));
     if (definition == nullptr || !pays(*definition, around))
       return std::nullopt;
-    std::vector<std::string> with_own = sources;
+    Origins with_own = origins;
     std::optional<Scalar> formula = formula_of(load, with_own);
     if (!formula || turns_image(*formula, load, consumer) ||
-        (read_often_.contains(load.name()) &&
+        (read_often_.contains(loaded(load)) &&
          (searches_in_sum(*formula, consumer) || widens_halves(*formula))))
       return std::nullopt;
-    sources = std::move(with_own);
+    origins = std::move(with_own);
     return formula;
   }
 
@@ -187,21 +216,21 @@ class Inliner {
     const DType from = formula.operands().front().dtype();
     bool was_computed = false;
     loops::for_each_load(
-        formula, [&](const Scalar& load) { was_computed = was_computed || makers_.contains(load.name()); });
+        formula, [&](const Scalar& load) { was_computed = was_computed || makers_.contains(loaded(load)); });
     return was_computed && (from == DType::F16 || from == DType::BF16);
   }
 
   // The stage that defines a buffer by one expression; null where there is none.
-  const Definition* find_formula(const std::string& buffer) const {
+  const Definition* find_formula(BufferId buffer) const {
     const auto maker = makers_.find(buffer);
     if (maker == makers_.end())
       return nullptr;
-    const Definition& definition = items_[maker->second].stage->definition;
+    const Definition& definition = nodes_[maker->second].stage->definition;
     return definition.reduces() || definition.results.size() != 1 ? nullptr : &definition;
   }
 
   // A value with one reader that costs no more than scaling an element: few rows recompute it.
-  bool can_be_factor(const std::string& buffer) {
+  bool can_be_factor(BufferId buffer) {
     const Definition* definition = find_formula(buffer);
     if (definition == nullptr || reads_[buffer] != 1 || kept_.contains(buffer))
       return false;
@@ -210,8 +239,8 @@ class Inliner {
   }
 
   // The expression of a loaded element; nothing where it must be loaded.
-  std::optional<Scalar> formula_of(const Scalar& load, std::vector<std::string>& sources) {
-    const Stage& producer = *items_[makers_.at(load.name())].stage;
+  std::optional<Scalar> formula_of(const Scalar& load, Origins& origins) {
+    const Stage& producer = *nodes_[makers_.at(loaded(load))].stage;
     const Definition& definition = producer.definition;
     std::map<std::string, Scalar> replacements;
     for (size_t i = 0; i < definition.at.size(); ++i) {
@@ -222,9 +251,7 @@ class Inliner {
     }
     std::optional<Scalar> formula = loops::substitute(definition.values.front(), replacements);
     if (formula)
-      for (const std::string& source : producer.sources)
-        if (std::find(sources.begin(), sources.end(), source) == sources.end())
-          sources.push_back(source);
+      origins.add(producer);
     return formula;
   }
 
@@ -236,10 +263,11 @@ class Inliner {
     if (cost.operations == 0 && cost.loads <= 1)  // a copy, or a broadcast constant
       return true;
     const loops::Buffer& result = producer.results.front();
-    if (read_often_.contains(result.name))  // so it is stored anyway
+    const BufferId buffer = buffers_.id_of(result.name);
+    if (read_often_.contains(buffer))  // so it is stored anyway
       return false;
-    const auto readers = static_cast<double>(reads_[result.name]);
-    const double times = readers + (kept_.contains(result.name) ? 1 : 0);  // that it would be computed
+    const auto readers = static_cast<double>(reads_[buffer]);
+    const double times = readers + (kept_.contains(buffer) ? 1 : 0);  // that it would be computed
     const auto bytes = static_cast<double>(info(result.dtype).bytes);
     const double read = bytes_read(producer, false), summed = bytes_read(producer, true);
     const double kept = nanoseconds(read - summed + bytes + readers * bytes, cost, 1);
@@ -254,9 +282,10 @@ class Inliner {
     loops::for_each_load(definition.values.front(), [&](const Scalar& load) {
       if (!definition.axes.empty() && !mentions(load.operands(), definition.axes.back().variable))
         return;
-      const auto maker = makers_.find(load.name());
-      if (!sums || (maker != makers_.end() && items_[maker->second].stage->definition.reduces() &&
-                    reads_[load.name()] == 1 && !kept_.contains(load.name())))
+      const BufferId buffer = loaded(load);
+      const auto maker = makers_.find(buffer);
+      if (!sums || (maker != makers_.end() && nodes_[maker->second].stage->definition.reduces() &&
+                    reads_[buffer] == 1 && !kept_.contains(buffer)))
         bytes += info(load.dtype()).bytes;
     });
     return static_cast<double>(bytes);
@@ -267,21 +296,22 @@ class Inliner {
     return bytes / rates_.bytes_from_cache + times * static_cast<double>(cost.operations) / rates_.operations;
   }
 
-  std::vector<Item> items_;
-  const std::set<std::string>& kept_;
+  std::vector<KernelNode>& nodes_;
+  const BufferTable& buffers_;
+  const std::set<BufferId> kept_;
   Rates rates_;
-  std::map<std::string, size_t> makers_;
-  std::map<std::string, int64_t> reads_;
-  std::set<std::string> read_often_;  // element by element, repeatedly
+  std::map<BufferId, size_t> makers_;
+  std::map<BufferId, int64_t> reads_;
+  std::set<BufferId> read_often_;  // element by element, repeatedly
 };
 
 }  // namespace
 
-std::vector<Item> inline_stages(std::vector<Item> items, const std::set<std::string>& kept,
-                                const Target& target) {
-  std::vector<Item> inlined = Inliner(std::move(items), kept, target).run();
-  const std::vector<FusedAttention> attention = find_fused_attention(inlined, kept, target);
-  return Inliner(std::move(inlined), kept, target).run_on(attention);
+void inline_stages(KernelGraph& graph, const Target& target) {
+  Inliner(graph, target).run();
+  const std::vector<FusedAttention> attention =
+      find_fused_attention(graph.nodes, graph.buffers, graph.kept(), target);
+  Inliner(graph, target).run_on(attention);
 }
 
 }  // namespace tenon::fusion

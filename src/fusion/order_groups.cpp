@@ -6,8 +6,11 @@
 
 namespace tenon::fusion {
 
+using lowering::BufferId;
 using lowering::Group;
-using lowering::Item;
+using lowering::KernelBuffer;
+using lowering::KernelGraph;
+using lowering::KernelNode;
 
 namespace {
 
@@ -24,38 +27,40 @@ int64_t typical_bytes(const loops::Buffer& buffer) {
 // Which memory the groups allocate and free in sequence.
 class Schedule {
  public:
-  Schedule(const std::vector<Item>& items, const std::vector<Group>& groups,
-           const std::map<std::string, loops::Buffer>& buffers,
-           const std::map<std::string, std::string>& views)
-      : views_(views), makes_(groups.size()), reads_(groups.size()) {
+  explicit Schedule(const KernelGraph& graph) : makes_(graph.groups.size()), reads_(graph.groups.size()) {
+    const std::vector<KernelNode>& nodes = graph.nodes;
+    const std::vector<Group>& groups = graph.groups;
+    for (const KernelNode& node : nodes)
+      if (node.kind == KernelNode::Kind::Alias)
+        views_.emplace(node.results.front(), node.operands.front());
     for (const Group& group : groups)
-      is_loop_.push_back(items[group.items.front()].loop);
-    std::map<std::string, size_t> maker;
+      is_loop_.push_back(nodes[group.nodes.front()].loop);
+    std::map<BufferId, size_t> maker;
     for (size_t i = 0; i < groups.size(); ++i)
-      for (size_t item : groups[i].items)
-        for (const std::string& buffer : items[item].writes)
+      for (size_t node : groups[i].nodes)
+        for (BufferId buffer : nodes[node].writes)
           maker.emplace(buffer, i);
     for (size_t i = 0; i < groups.size(); ++i) {
-      for (size_t item : groups[i].items) {
-        for (const std::string& buffer : items[item].reads)
+      for (size_t node : groups[i].nodes) {
+        for (BufferId buffer : nodes[node].reads)
           if (const auto it = maker.find(root(buffer)); it != maker.end() && it->second != i)
             reads_[i].insert(root(buffer));
       }
     }
-    for (const std::set<std::string>& all : reads_)
-      for (const std::string& buffer : all) {
-        ++readers_[buffer];
-        const auto it = buffers.find(buffer);
-        bytes_.emplace(buffer, it == buffers.end() ? 0 : typical_bytes(it->second));
+    for (const std::set<BufferId>& all : reads_)
+      for (BufferId id : all) {
+        const KernelBuffer& buffer = graph.buffers[id];
+        ++readers_[id];
+        bytes_.emplace(id, buffer.host_type ? 0 : typical_bytes(buffer.elements));
       }
     for (const auto& [buffer, bytes] : bytes_)
       makes_[maker.at(buffer)].insert(buffer);
     waits_for_.resize(groups.size());
     for (size_t i = 0; i < groups.size(); ++i)
-      for (size_t item : groups[i].items)
-        for (const std::set<std::string>* needed : {&items[item].reads, &items[item].after})
-          for (const std::string& needed_buffer : *needed)
-            for (const std::string& buffer : {needed_buffer, root(needed_buffer)})
+      for (size_t node : groups[i].nodes)
+        for (const std::set<BufferId>* needed : {&nodes[node].reads, &nodes[node].after})
+          for (BufferId needed_buffer : *needed)
+            for (BufferId buffer : {needed_buffer, root(needed_buffer)})
               if (const auto it = maker.find(buffer); it != maker.end() && it->second != i)
                 waits_for_[i].insert(it->second);
   }
@@ -64,7 +69,7 @@ class Schedule {
   std::vector<size_t> greedy() const {
     std::vector<size_t> order;
     std::vector<bool> done(makes_.size());
-    std::map<std::string, int64_t> left = readers_;
+    std::map<BufferId, int64_t> left = readers_;
     while (order.size() < makes_.size()) {
       std::optional<std::pair<int64_t, size_t>> best;  // growth, group
       for (size_t i = 0; i < makes_.size(); ++i)
@@ -72,7 +77,7 @@ class Schedule {
           if (const int64_t own = growth(i, left); !best || own < best->first)
             best = {own, i};
       done[best->second] = true;
-      for (const std::string& buffer : reads_[best->second])
+      for (BufferId buffer : reads_[best->second])
         --left[buffer];
       order.push_back(best->second);
     }
@@ -110,13 +115,13 @@ class Schedule {
   }
 
   int64_t peak(const std::vector<size_t>& order) const {
-    std::map<std::string, int64_t> left = readers_;
+    std::map<BufferId, int64_t> left = readers_;
     int64_t taken = 0, most = 0;
     for (size_t group : order) {
-      for (const std::string& buffer : makes_[group])
+      for (BufferId buffer : makes_[group])
         taken += bytes_.at(buffer);
       most = std::max(most, taken);
-      for (const std::string& buffer : reads_[group])
+      for (BufferId buffer : reads_[group])
         if (--left[buffer] == 0)
           taken -= bytes_.at(buffer);
     }
@@ -125,7 +130,7 @@ class Schedule {
 
  private:
   // The buffer whose memory this one is.
-  std::string root(std::string buffer) const {
+  BufferId root(BufferId buffer) const {
     for (auto it = views_.find(buffer); it != views_.end(); it = views_.find(buffer))
       buffer = it->second;
     return buffer;
@@ -135,29 +140,27 @@ class Schedule {
     return std::all_of(waits_for_[group].begin(), waits_for_[group].end(), [&](size_t i) { return done[i]; });
   }
 
-  int64_t growth(size_t group, const std::map<std::string, int64_t>& left) const {
+  int64_t growth(size_t group, const std::map<BufferId, int64_t>& left) const {
     int64_t bytes = 0;
-    for (const std::string& buffer : makes_[group])
+    for (BufferId buffer : makes_[group])
       bytes += bytes_.at(buffer);
-    for (const std::string& buffer : reads_[group])
+    for (BufferId buffer : reads_[group])
       bytes -= left.at(buffer) == 1 ? bytes_.at(buffer) : 0;
     return bytes;
   }
 
-  const std::map<std::string, std::string>& views_;
-  std::vector<std::set<std::string>> makes_, reads_;  // by group: buffers that go from one to another
+  std::map<BufferId, BufferId> views_;             // buffers that are others under another shape
+  std::vector<std::set<BufferId>> makes_, reads_;  // by group: buffers that go from one to another
   std::vector<std::set<size_t>> waits_for_;
   std::vector<bool> is_loop_;
-  std::map<std::string, int64_t> readers_, bytes_;  // by buffer
+  std::map<BufferId, int64_t> readers_, bytes_;  // by buffer
 };
 
 }  // namespace
 
-void order_groups(std::vector<Group>& groups, const std::vector<Item>& items,
-                  const std::map<std::string, loops::Buffer>& buffers,
-                  const std::map<std::string, std::string>& views) {
-  const Schedule schedule(items, groups, buffers, views);
-  std::vector<size_t> order(groups.size());
+void order_groups(KernelGraph& graph) {
+  const Schedule schedule(graph);
+  std::vector<size_t> order(graph.groups.size());
   std::iota(order.begin(), order.end(), 0);
   if (std::vector<size_t> other = schedule.greedy(); schedule.peak(other) < schedule.peak(order))
     order = std::move(other);
@@ -167,8 +170,8 @@ void order_groups(std::vector<Group>& groups, const std::vector<Item>& items,
     order = std::move(together);
   std::vector<Group> ordered;
   for (size_t group : order)
-    ordered.push_back(std::move(groups[group]));
-  groups = std::move(ordered);
+    ordered.push_back(std::move(graph.groups[group]));
+  graph.groups = std::move(ordered);
 }
 
 }  // namespace tenon::fusion

@@ -248,7 +248,7 @@ std::optional<std::vector<TiledKernel>> cut_into_tiles(const std::vector<Stage>&
   std::vector<TiledKernel> parts;
   auto next = stages.begin();
   for (const Group& part : group.parts) {
-    const auto end = next + static_cast<int64_t>(part.items.size());
+    const auto end = next + static_cast<int64_t>(part.nodes.size());
     const std::string& result = (end - 1)->definition.results.front().name;
     parts.push_back({.stages = {next, end}, .group = part, .result = result, .cuts = {}, .rows = {}});
     next = end;

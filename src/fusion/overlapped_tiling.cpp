@@ -9,8 +9,11 @@
 namespace tenon::fusion {
 
 using loops::Buffer;
+using lowering::BufferId;
+using lowering::BufferTable;
 using lowering::Group;
-using lowering::Item;
+using lowering::KernelGraph;
+using lowering::KernelNode;
 using lowering::Pattern;
 using lowering::Stage;
 using lowering::TileSize;
@@ -29,19 +32,17 @@ constexpr size_t kMostParts = 4;  // of a tile: each adds rows that are recomput
 
 class TilingFinder {
  public:
-  TilingFinder(const std::vector<Group>& groups, const std::vector<Item>& items,
-               const std::map<std::string, Buffer>& buffers, const std::set<std::string>& kept,
-               const Target& target, int threads)
-      : groups_(groups),
-        items_(items),
-        buffers_(buffers),
-        kept_(kept),
+  TilingFinder(const KernelGraph& graph, const Target& target, int threads)
+      : groups_(graph.groups),
+        nodes_(graph.nodes),
+        buffers_(graph.buffers),
+        kept_(graph.kept()),
         rates_(rates_of(target)),
         cache_(static_cast<double>(target.caches.level2)),
         threads_(threads) {
-    for (size_t group = 0; group < groups.size(); ++group)
-      for (size_t item : groups[group].items)
-        for (const std::string& buffer : items[item].reads)
+    for (size_t group = 0; group < groups_.size(); ++group)
+      for (size_t node : groups_[group].nodes)
+        for (BufferId buffer : nodes_[node].reads)
           readers_[buffer].insert(group);
   }
 
@@ -73,27 +74,26 @@ class TilingFinder {
     const Group& all = groups_[group];
     if (all.pattern != Pattern::Contract || taken_.contains(group))
       return false;
-    const auto can_cut = [&](size_t item) {
-      const std::optional<Stage>& stage = items_[item].stage;
+    const auto can_cut = [&](size_t node) {
+      const std::optional<Stage>& stage = nodes_[node].stage;
       return stage && stage->definition.results.size() == 1 && !stage->winograd_tile && !stage->packed_a &&
-             (item == all.items.back() || !is_needed_outside(result_of(item), group));
+             (node == all.nodes.back() || !is_needed_outside(result_of(node), group));
     };
-    return std::ranges::all_of(all.items, can_cut);
+    return std::ranges::all_of(all.nodes, can_cut);
   }
 
-  bool is_needed_outside(const std::string& buffer, size_t group) const {
+  bool is_needed_outside(BufferId buffer, size_t group) const {
     const auto readers = readers_.find(buffer);
     return kept_.contains(buffer) ||
            (readers != readers_.end() && (readers->second.size() > 1 || !readers->second.contains(group)));
   }
 
-  const std::string& result_of(size_t item) const {
-    return items_[item].stage->definition.results.front().name;
-  }
+  // Of a definition with one.
+  BufferId result_of(size_t node) const { return *nodes_[node].writes.begin(); }
 
   // Where tiling would save anything.
   std::optional<size_t> reader_of(size_t group) const {
-    const std::string& result = result_of(groups_[group].items.back());
+    const BufferId result = result_of(groups_[group].nodes.back());
     const auto readers = readers_.find(result);
     if (kept_.contains(result) || readers == readers_.end() || readers->second.size() != 1 ||
         bytes_lost(result) == 0)
@@ -102,8 +102,8 @@ class TilingFinder {
   }
 
   // Of what one thread writes, what was evicted when the next kernel reads it.
-  double bytes_lost(const std::string& buffer) const {
-    const std::optional<int64_t> bytes = size_of(buffers_.at(buffer)).constant();
+  double bytes_lost(BufferId buffer) const {
+    const std::optional<int64_t> bytes = size_of(buffers_[buffer].elements).constant();
     return std::max(static_cast<double>(bytes.value_or(0)) / threads_ - kStays * cache_, 0.0);
   }
 
@@ -113,12 +113,12 @@ class TilingFinder {
     std::vector<Stage> stages;
     for (size_t group : chain) {
       tiles.parts.push_back(groups_[group]);
-      for (size_t item : groups_[group].items) {
-        tiles.items.push_back(item);
-        stages.push_back(*items_[item].stage);
+      for (size_t node : groups_[group].nodes) {
+        tiles.nodes.push_back(node);
+        stages.push_back(*nodes_[node].stage);
       }
     }
-    const std::vector<Stage> last(stages.end() - static_cast<int64_t>(tiles.parts.back().items.size()),
+    const std::vector<Stage> last(stages.end() - static_cast<int64_t>(tiles.parts.back().nodes.size()),
                                   stages.end());
     const loops::Buffer& result = last.back().definition.results.front();
     for (size_t dim = 0; dim < result.sizes.size() && tiles.tile.size() < 2; ++dim) {
@@ -177,7 +177,8 @@ class TilingFinder {
       time += times[i];
       time_in_tiles += times[i] * repeats + kStart * tiles / threads_;
       if (i + 1 < parts.size())
-        saved += 2 * bytes_lost(part.result) / rates_.bytes_from_memory * kSeen;  // written, and read
+        saved += 2 * bytes_lost(buffers_.id_of(part.result)) / rates_.bytes_from_memory *
+                 kSeen;  // written, and read
       bytes += bytes_made(part);
       for (const Stage& stage : part.stages)
         counted.insert(stage.definition.results.front().name);
@@ -219,29 +220,28 @@ class TilingFinder {
   }
 
   const std::vector<Group>& groups_;
-  const std::vector<Item>& items_;
-  const std::map<std::string, Buffer>& buffers_;
-  const std::set<std::string>& kept_;
+  const std::vector<KernelNode>& nodes_;
+  const BufferTable& buffers_;
+  const std::set<BufferId> kept_;
   Rates rates_;
   double cache_, threads_;
-  std::map<std::string, std::set<size_t>> readers_;  // groups
-  std::set<size_t> taken_;                           // groups that are in tiles
+  std::map<BufferId, std::set<size_t>> readers_;  // groups
+  std::set<size_t> taken_;                        // groups that are in tiles
 };
 
 }  // namespace
 
-void overlapped_tiling(std::vector<Group>& groups, const std::vector<Item>& items,
-                       const std::map<std::string, Buffer>& buffers, const std::set<std::string>& kept,
-                       const Target& target, int threads) {
-  const std::map<size_t, Group> found = TilingFinder(groups, items, buffers, kept, target, threads).run();
+void overlapped_tiling(KernelGraph& graph, const Target& target, int threads) {
+  std::vector<Group>& groups = graph.groups;
+  const std::map<size_t, Group> found = TilingFinder(graph, target, threads).run();
   std::set<size_t> in_tiles;
   for (const auto& [last, tiles] : found)
-    in_tiles.insert(tiles.items.begin(), tiles.items.end());
+    in_tiles.insert(tiles.nodes.begin(), tiles.nodes.end());
   std::vector<Group> result;
   for (size_t i = 0; i < groups.size(); ++i) {
     if (const auto tiles = found.find(i); tiles != found.end())
       result.push_back(tiles->second);
-    else if (!in_tiles.contains(groups[i].items.front()))
+    else if (!in_tiles.contains(groups[i].nodes.front()))
       result.push_back(std::move(groups[i]));
   }
   groups = std::move(result);

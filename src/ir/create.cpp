@@ -66,11 +66,17 @@ bool is_small(Value value) {
   return extents && element_count(*extents) <= kFollowedElements;
 }
 
+// Of a constant whose elements are not computed yet.
+bool is_deferred(const Attribute& attribute) {
+  return attribute.kind() == AttributeKind::Literal && attribute.as<Literal>().is_deferred();
+}
+
 // Follows constants, and shape arithmetic, through the new node.
 void follow_content(const Node& node) {
   const OpDef& op = node.op();
   const std::vector<Value> results = node.results();
-  if (op.traits.random || !op.regions.empty() || !std::all_of(results.begin(), results.end(), is_small))
+  if (op.traits.random || !op.regions.empty() || !std::all_of(results.begin(), results.end(), is_small) ||
+      std::ranges::any_of(node.attributes(), [](const auto& each) { return is_deferred(each.second); }))
     return;
   const std::vector<Value> operands = node.operands();
   if (std::all_of(operands.begin(), operands.end(), [](Value v) { return v.known_tensor() != nullptr; })) {

@@ -26,6 +26,27 @@ bool has_expressions(const Type& type) {
                                        [](const Dim& dim) { return !dim.is_constant() && !dim.is_symbol(); });
 }
 
+// `port` gives the name and the type of an input, and whether anything reads it.
+template <class Port>
+Bindings bind(const std::string& graph, size_t ports, const Data& inputs, Port&& port) {
+  if (inputs.size() != ports)
+    throw user_error("graph {} takes {} inputs, but {} were given", graph, ports, inputs.size());
+  Bindings bindings;
+  const auto check = [&](size_t i) {
+    const auto& [name, type, is_read] = port(i);
+    if (is_read && !fits(inputs[i], type, bindings))
+      throw user_error("input {} must be {}{}, but is {}", name, type, bindings_text(type, bindings),
+                       type_of(inputs[i]));
+  };
+  for (size_t i = 0; i < ports; ++i)
+    check(i);
+  // Symbols may stand alone only in inputs that come after others which mention them.
+  for (size_t i = 0; i < ports; ++i)
+    if (has_expressions(std::get<1>(port(i))))
+      check(i);
+  return bindings;
+}
+
 }  // namespace
 
 bool fits(const Datum& datum, const Type& type, Bindings& bindings) {
@@ -58,25 +79,25 @@ bool fits(const Datum& datum, const Type& type, Bindings& bindings) {
   return true;
 }
 
+std::vector<InputPort> inputs_of(const Graph& graph) {
+  std::vector<InputPort> ports;
+  for (Value input : graph.inputs())
+    ports.push_back({input.name(), input.type(), input.use_count() > 0});
+  return ports;
+}
+
+Bindings bind_inputs(const std::string& name, const std::vector<InputPort>& ports, const Data& inputs) {
+  return bind(name, ports.size(), inputs, [&](size_t i) {
+    return std::tuple<const std::string&, const Type&, bool>(ports[i].name, ports[i].type, ports[i].is_read);
+  });
+}
+
 Bindings bind_inputs(const Graph& graph, const Data& inputs) {
-  if (static_cast<int64_t>(inputs.size()) != graph.input_count())
-    throw user_error("graph {} takes {} inputs, but {} were given", graph.name(), graph.input_count(),
-                     inputs.size());
-  Bindings bindings;
-  const auto check = [&](int64_t i) {
-    const Value input = graph.input(i);
-    const Datum& datum = inputs[static_cast<size_t>(i)];
-    if (input.use_count() > 0 && !fits(datum, input.type(), bindings))
-      throw user_error("input {} must be {}{}, but is {}", input.name(), input.type(),
-                       bindings_text(input.type(), bindings), type_of(datum));
-  };
-  for (int64_t i = 0; i < graph.input_count(); ++i)
-    check(i);
-  // Symbols may stand alone only in inputs that come after others which mention them.
-  for (int64_t i = 0; i < graph.input_count(); ++i)
-    if (has_expressions(graph.input(i).type()))
-      check(i);
-  return bindings;
+  return bind(graph.name(), static_cast<size_t>(graph.input_count()), inputs, [&](size_t i) {
+    const Value input = graph.input(static_cast<int64_t>(i));
+    return std::tuple<const std::string&, const Type&, bool>(input.name(), input.type(),
+                                                             input.use_count() > 0);
+  });
 }
 
 std::string bindings_text(const Type& type, const Bindings& bindings) {

@@ -13,8 +13,17 @@ using Bindings = std::map<std::string, int64_t>;  // what symbols stand for
 // then on.
 bool fits(const Datum& datum, const Type& type, Bindings& bindings);
 
-// What symbols stand for where a graph gets these inputs. Those that do not fit are the user's fault; what
-// nothing reads may be anything.
+// An input of a graph, or of what it was compiled to.
+struct InputPort {
+  std::string name;
+  Type type;
+  bool is_read = true;  // what nothing reads may be anything
+};
+std::vector<InputPort> inputs_of(const Graph& graph);
+
+// What symbols stand for where a graph of this name gets these inputs. Those that do not fit are the user's
+// fault.
+Bindings bind_inputs(const std::string& name, const std::vector<InputPort>& ports, const Data& inputs);
 Bindings bind_inputs(const Graph& graph, const Data& inputs);
 
 // Whether something of the type has no elements.

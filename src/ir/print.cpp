@@ -143,19 +143,7 @@ class Printer {
     text += ") {\n";
     for (const Node* node : graph.nodes()) {
       text += indent + "  ";
-      for (Value result : node->results())
-        text += fmt::format("{}{}: {}", result.index() == 0 ? "" : ", ", value(result), result.type());
-      text += node->result_count() == 0 ? "" : " = ";
-      call(*node, value);
-      for (size_t i = 0; i < node->regions().size(); ++i) {
-        text += fmt::format(" {}", node->op().regions[i]);
-        this->graph(*node->regions()[i], indent + "  ");
-      }
-      if (!node->sources().empty()) {
-        text += " from ";
-        for (const std::string& source : node->sources())
-          text += (&source == &node->sources().front() ? "" : ", ") + quote(source);
-      }
+      this->node(*node, value, indent + "  ");
       text += "\n";
     }
     text += indent + "  return";
@@ -167,6 +155,23 @@ class Printer {
         text += " as " + quote(graph.output_names()[i]);
     }
     text += "\n" + indent + "}";
+  }
+
+  template <class Name>
+  void node(const Node& node, const Name& value, const std::string& indent) {
+    for (Value result : node.results())
+      text += fmt::format("{}{}: {}", result.index() == 0 ? "" : ", ", value(result), result.type());
+    text += node.result_count() == 0 ? "" : " = ";
+    call(node, value);
+    for (size_t i = 0; i < node.regions().size(); ++i) {
+      text += fmt::format(" {}", node.op().regions[i]);
+      graph(*node.regions()[i], indent);
+    }
+    if (!node.sources().empty()) {
+      text += " from ";
+      for (const std::string& source : node.sources())
+        text += (&source == &node.sources().front() ? "" : ", ") + quote(source);
+    }
   }
 
  private:
@@ -261,6 +266,13 @@ std::string ValueNames::of(Value value) const {
 std::string print(const Graph& graph) {
   Printer printer;
   printer.top(graph);
+  return printer.text;
+}
+
+std::string print(const Node& node, const std::function<std::string(Value)>& name) {
+  Printer printer;
+  printer.node(
+      node, [&](Value value) { return "%" + name(value); }, "");
   return printer.text;
 }
 

@@ -11,6 +11,8 @@ namespace tenon {
 
 std::string print(const Graph& graph);
 std::string print(const Attribute& attribute);
+// One node as a statement, where values have these names.
+std::string print(const Node& node, const std::function<std::string(Value)>& name);
 
 // Constants up to this many elements are printed one by one, even where they are in a file.
 constexpr int64_t kPrintedElements = 16;

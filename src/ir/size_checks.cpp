@@ -113,6 +113,7 @@ void SizeChecks::infer(Part& part, const std::map<std::string, Dim>& sizes) {
 }
 
 void SizeChecks::check(const Bindings& sizes) {
+  const std::lock_guard lock(mutex_);
   const std::map<std::string, Dim> dims(sizes.begin(), sizes.end());
   std::vector<std::optional<int64_t>> bound(symbols_.size());
   for (const auto& [symbol, number] : symbols_)

@@ -2,6 +2,8 @@
 // sizes.
 #pragma once
 
+#include <mutex>
+
 #include "ir/fit.h"
 #include "ir/graph.h"
 
@@ -15,7 +17,11 @@ class SizeChecks {
  public:
   explicit SizeChecks(const Graph& graph);
 
+  // Whether all sizes are known, so that there is nothing to check.
+  bool empty() const { return parts_.empty(); }
+
   // Sizes that do not go together are a user_error. Nodes of which not all symbols are bound are left out.
+  // Several threads may ask at once.
   void check(const Bindings& sizes);
 
  private:
@@ -32,6 +38,7 @@ class SizeChecks {
   Part make_part(const Node& node);
   static void infer(Part& part, const std::map<std::string, Dim>& sizes);
 
+  std::mutex mutex_;
   std::map<std::string, size_t> symbols_;  // their numbers
   std::vector<Part> parts_;
 };

@@ -1,4 +1,4 @@
-// contraction_choice.h — choices for a contraction that override the cost model.
+// contraction_choice.h — what tuning found for a contraction: the parts of a plan that it replaces.
 #pragma once
 
 #include <compare>
@@ -12,12 +12,11 @@ namespace tenon::lowering {
 // choice gives a correct program.
 struct ContractionChoice {
   // Of a convolution: its Winograd tile (schedule/cpu/winograd.h), or 0 for direct convolution.
-  std::optional<int64_t> tile = {};
-  std::optional<int64_t> tile_rows = {}, filter_parts = {};  // of a block of tiles; see there, too
-  // Of the register tile: rows, and vectors per row.
-  std::optional<int64_t> rows = {}, vectors = {};
-  std::optional<bool> packed_a = {};  // whether A is packed first; see PackedA
-  std::optional<bool> split = {};     // whether operands are split into three bf16; see bf16x3_matmul.h
+  std::optional<int64_t> winograd_tile = {};
+  std::optional<int64_t> tile_rows = {}, filter_parts = {};  // of a block of tiles; see WinogradBlocks
+  std::optional<int64_t> mr = {}, nr = {};                   // of the register tile; see GemmTile
+  std::optional<bool> pack_a = {};                           // see PackedA
+  std::optional<bool> bf16x3 = {};                           // see bf16x3_matmul.h
 
   friend auto operator<=>(const ContractionChoice&, const ContractionChoice&) = default;
 };
@@ -26,12 +25,10 @@ struct ContractionChoice {
 using ContractionKey = uint64_t;
 using ContractionChoices = std::map<ContractionKey, ContractionChoice>;
 
-// Of a stage: the contraction that its time counts to, and the choice for that.
+// Of a stage: the contraction that its time counts to, and what tuning chose for that.
 struct ContractionPart {
   ContractionKey key;
   ContractionChoice choice = {};
-  bool may_use_winograd = false;  // numerics and sizes allow it
-  bool may_split = false;         // whether bf16x3 is allowed
 };
 
 }  // namespace tenon::lowering

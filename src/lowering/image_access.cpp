@@ -91,7 +91,7 @@ bool applies(const Scalar& scalar, Function function) {
   return scalar.kind() == Scalar::Kind::Apply && scalar.function() == function;
 }
 
-std::optional<PaddedLoad> padded_load(const Scalar& scalar, const std::map<std::string, Buffer>& buffers) {
+std::optional<PaddedLoad> padded_load(const Scalar& scalar, const BufferTable& buffers) {
   if (!applies(scalar, Function::Select))
     return std::nullopt;
   const Scalar& border = scalar.operands()[2];

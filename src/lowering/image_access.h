@@ -1,7 +1,7 @@
 // image_access.h — how stages read images: tensors of batch, channels, and sizes of images.
 #pragma once
 
-#include "loops/definition.h"
+#include "lowering/kernel_graph.h"
 
 namespace tenon::lowering {
 
@@ -27,7 +27,6 @@ std::optional<Excess> excess_of(const Dim& index, const loops::Definition& defin
 struct PaddedLoad {
   loops::Scalar load, border;  // of one dtype
 };
-std::optional<PaddedLoad> padded_load(const loops::Scalar& scalar,
-                                      const std::map<std::string, loops::Buffer>& buffers);
+std::optional<PaddedLoad> padded_load(const loops::Scalar& scalar, const BufferTable& buffers);
 
 }  // namespace tenon::lowering

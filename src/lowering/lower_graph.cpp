@@ -20,7 +20,7 @@ namespace {
 // The number that a constant of one element is.
 std::optional<Scalar> as_number(Value value) {
   const Literal* literal = literal_of(value);
-  if (literal == nullptr || !has_code(value.type()))
+  if (literal == nullptr || literal->is_deferred() || !has_code(value.type()))
     return std::nullopt;
   Tensor element;
   if (const auto* splat = std::get_if<Literal::Splat>(&literal->form()))
@@ -50,8 +50,9 @@ bool refuses(const Scalar& scalar) {
 class Lowering {
  public:
   explicit Lowering(const Graph& graph) {
+    result_.name = graph.name();
     for (Value input : graph.inputs()) {
-      name(input);
+      result_.inputs.push_back(add_buffer(input, Home::Input));
       if (input.use_count() > 0 && input.type().is_tensor() && input.shape().ranked())
         for (const Dim& dim : input.shape().dims())
           if (dim.is_symbol())
@@ -59,41 +60,63 @@ class Lowering {
     }
     for (const Node* node : graph.nodes())
       for (Value result : node->results())
-        name(result);
+        add_buffer(result, is_constant(result) ? Home::Constant : Home::Intermediate);
+    for (Value output : graph.outputs()) {
+      result_.outputs.push_back(result_.buffer_of(output));
+      if (Home& home = result_.buffers[result_.outputs.back()].home; home == Home::Intermediate)
+        home = Home::Output;
+    }
     for (const Node* node : graph.nodes())
       lower(*node);
   }
 
-  LoweredGraph run() { return std::move(result_); }
+  KernelGraph run() { return std::move(result_); }
 
  private:
-  void name(Value value) {
-    std::string name = fmt::format("v{}", result_.names.size());
-    if (has_code(value.type()))
-      result_.buffers.emplace(name,
-                              Buffer{.name = name, .dtype = value.dtype(), .sizes = value.shape().dims()});
-    result_.values.emplace(name, value);
-    result_.names.emplace(value.data(), std::move(name));
+  BufferId add_buffer(Value value, Home home) {
+    KernelBuffer buffer{
+        .elements = {.name = fmt::format("v{}", result_.values.size())}, .home = home, .value = value};
+    if (has_code(value.type())) {
+      buffer.elements.dtype = value.dtype();
+      buffer.elements.sizes = value.shape().dims();
+    } else {
+      buffer.host_type = value.type();
+    }
+    const BufferId id = result_.buffers.add(std::move(buffer));
+    result_.values.emplace(value.data(), id);
+    return id;
   }
-  const std::string& name_of(Value value) const { return result_.names.at(value.data()); }
+  const std::string& name_of(Value value) const { return result_.buffers[result_.buffer_of(value)].name(); }
 
-  Item item_of(const Node& node) const {
-    Item item;
+  void add_other(const Node& node, KernelNode::Kind kind) {
+    KernelNode other{.kind = kind, .node = &node};
     for (Value operand : node.operands())
-      item.reads.insert(name_of(operand));
+      other.operands.push_back(result_.buffer_of(operand));
     for (Value each : node.results())
-      item.writes.insert(name_of(each));
-    return item;
+      other.results.push_back(result_.buffer_of(each));
+    if (kind == KernelNode::Kind::Alias)
+      other.operands.resize(1);  // others give sizes
+    other.reads = {other.operands.begin(), other.operands.end()};
+    other.writes = {other.results.begin(), other.results.end()};
+    const auto& regions = node.op().regions;
+    other.loop = std::find(regions.begin(), regions.end(), "body") != regions.end();
+    result_.nodes.push_back(std::move(other));
   }
 
-  void add_opaque(const Node& node, Opaque opaque) {
-    Item item = item_of(node);
-    if (opaque.kind == Opaque::Kind::Alias)
-      item.reads = {name_of(node.operand(0))};
-    const auto& regions = node.op().regions;
-    item.loop = std::find(regions.begin(), regions.end(), "body") != regions.end();
-    result_.opaque.emplace(result_.items.size(), std::move(opaque));
-    result_.items.push_back(std::move(item));
+  void add_nest(const Node& node, const std::vector<loops::Statement>& body) {
+    add_other(node, KernelNode::Kind::Nest);
+    loops::Kernel nest{.name = "kernel", .inputs = {}, .outputs = {}, .combines = {}, .body = body};
+    const auto add = [&](std::vector<Buffer>& to, BufferId id, std::string name) {
+      to.push_back(result_.buffers[id].elements);
+      to.back().name = std::move(name);
+    };
+    KernelNode& other = result_.nodes.back();
+    for (size_t i = 0; i < other.operands.size(); ++i)
+      add(nest.inputs, other.operands[i], LowerContext::operand_name(static_cast<int64_t>(i)));
+    for (size_t i = 0; i < other.results.size(); ++i)
+      add(nest.outputs, other.results[i], LowerContext::result_name(static_cast<int64_t>(i)));
+    other.nest = std::move(nest);
+    other.sources = labels_of(node);
   }
 
   // Whether a node has dynamic sizes, known only once it or a predecessor has run: code needs them all.
@@ -126,22 +149,22 @@ class Lowering {
     if (node.result_count() == 1 && is_constant(node.result()))
       return;
     if (has_unknown_sizes(node.results())) {
-      add_opaque(node, {.kind = Opaque::Kind::Host, .node = &node});
-      result_.items.back().stays = true;
+      add_other(node, KernelNode::Kind::Host);
+      result_.nodes.back().stays = true;
       return learn_sizes(node);
     }
     if (has_unknown_sizes(node.operands()))
-      return add_opaque(node, {.kind = Opaque::Kind::Host, .node = &node});
+      return add_other(node, KernelNode::Kind::Host);
     if (node.op().traits.reshapes && has_code(node.result().type()) && has_code(node.operand(0).type()))
-      return add_opaque(node, {.kind = Opaque::Kind::Alias, .node = &node});
+      return add_other(node, KernelNode::Kind::Alias);
     if (node.op().lower == nullptr || !has_code(node))
-      return add_opaque(node, {.kind = Opaque::Kind::Host, .node = &node});
+      return add_other(node, KernelNode::Kind::Host);
     LowerContext context(node);
     node.op().lower(context);
     if (context.statements())
-      return add_opaque(node, {.kind = Opaque::Kind::Nest, .node = &node, .nest = *context.statements()});
+      return add_nest(node, *context.statements());
     if (context.definitions().empty())
-      return add_opaque(node, {.kind = Opaque::Kind::Host, .node = &node});
+      return add_other(node, KernelNode::Kind::Host);
     add_stages(node, context.definitions());
   }
 
@@ -155,10 +178,9 @@ class Lowering {
       for (Buffer& buffer : definition.results) {
         if (const auto [it, own] =
                 names.emplace(buffer.name, fmt::format("{}_{}", name_of(node.result()), buffer.name));
-            own) {
-          result_.buffers.emplace(it->second,
-                                  Buffer{.name = it->second, .dtype = buffer.dtype, .sizes = buffer.sizes});
-        }
+            own)
+          result_.buffers.add(
+              {.elements = {.name = it->second, .dtype = buffer.dtype, .sizes = buffer.sizes}});
         buffer.name = names.at(buffer.name);
       }
       for (Scalar& value : definition.values)
@@ -175,13 +197,8 @@ class Lowering {
   void add_stage(const Node& node, Definition definition) {
     Stage stage{.definition = loops::without_unit_axes(std::move(definition)), .sources = labels_of(node)};
     if (std::ranges::any_of(stage.definition.values, refuses))
-      result_.refusing.insert(stage.sources.begin(), stage.sources.end());
-    Item item;
-    item.reads = buffers_read(stage);
-    for (const Buffer& buffer : stage.definition.results)
-      item.writes.insert(buffer.name);
-    item.stage = std::move(stage);
-    result_.items.push_back(std::move(item));
+      stage.refusing = stage.sources;
+    result_.nodes.push_back(make_node(std::move(stage), result_.buffers));
   }
 
   // Preconditions of loaded elements, wherever an expression is computed.
@@ -214,7 +231,7 @@ class Lowering {
     axes.insert(axes.begin(), {"none0", max(1 - iterations, 0)});
     const Buffer holds{.name = fmt::format("{}_check{}", definition.results.front().name, checks_++),
                        .dtype = DType::Bool};
-    result_.buffers.emplace(holds.name, holds);
+    result_.buffers.add({.elements = holds});
     const Scalar yes = Scalar::number(DType::Bool, uint64_t{1});
     add_stage(node, {.results = {holds},
                      .axes = {},
@@ -224,7 +241,7 @@ class Lowering {
                      .own_combine = std::nullopt,
                      .initial = {yes},
                      .values = {loops::require(condition, yes)}});
-    result_.items.back().stays = true;
+    result_.nodes.back().stays = true;
   }
 
   // A load by the program's name; a number where all elements are equal.
@@ -236,18 +253,13 @@ class Lowering {
     return Scalar::load(names.at(load.name()), load.dtype(), load.operands());
   }
 
-  LoweredGraph result_;
+  KernelGraph result_;
   int64_t checks_ = 0;
   std::set<std::string> known_;  // sizes, before the node that is lowered runs
 };
 
 }  // namespace
 
-bool LoweredGraph::is_constant(const std::string& buffer) const {
-  const auto value = values.find(buffer);
-  return value != values.end() && tenon::is_constant(value->second);
-}
-
-LoweredGraph lower_graph(const Graph& graph) { return Lowering(graph).run(); }
+KernelGraph lower_graph(const Graph& graph) { return Lowering(graph).run(); }
 
 }  // namespace tenon::lowering

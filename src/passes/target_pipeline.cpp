@@ -31,9 +31,9 @@ auto plain(void (*pass)(Graph&, Journal&)) {
 }
 
 // In a graph without inputs, computing the weights would be all there is to do.
-void run_compute_weights(Graph& graph, Journal& journal, const TargetContext& context) {
+void run_compute_weights(Graph& graph, Journal& journal, const TargetContext&) {
   if (graph.input_count() > 0)
-    compute_weights(graph, journal, context.run_constants);
+    compute_weights(graph, journal);
 }
 
 void run_convert_to_bf16(Graph& graph, Journal& journal, const TargetContext&) {
@@ -72,19 +72,19 @@ const std::vector<TargetPass>& target_passes() {
        plain(scatter_to_gather), "after decompose-ops, which makes scatters"},
       {"widen-convolutions", "computes convolutions of f16 and bf16 in f32", "", always,
        plain(widen_convolutions), "before compute-weights, which then converts their weights once"},
-      {"compute-weights", "computes what depends on weights alone", "", always, run_compute_weights,
-       "before conv-transpose-to-conv, which asks whether weights are constants"},
+      {"compute-weights", "moves what depends on weights alone to the prepare part", "", always,
+       run_compute_weights, "before conv-transpose-to-conv, which asks whether weights are constants"},
       {"conv-transpose-to-conv", "makes transposed convolutions convolutions of each phase", "", always,
        plain(conv_transpose_to_conv), "after compute-weights"},
-      {"compute-weights", "computes what depends on weights alone", "", always, run_compute_weights,
-       "after conv-transpose-to-conv, which rearranges weights"},
+      {"compute-weights", "moves what depends on weights alone to the prepare part", "", always,
+       run_compute_weights, "after conv-transpose-to-conv, which rearranges weights"},
       {"split-grouped-conv", "makes one convolution per group where weights are computed", "", always,
        plain(split_grouped_conv),
        "after compute-weights: weights that are no constants by now never will be"},
       {"convert-matmul-to-bf16", "rounds the factors of products to bf16", "precision bf16", rounds_to_bf16,
        run_convert_to_bf16, "after compute-weights, so that constant factors are seen as such"},
-      {"compute-weights", "computes what depends on weights alone", "precision bf16", rounds_to_bf16,
-       run_compute_weights, "after convert-matmul-to-bf16, which packs weights as nodes"},
+      {"compute-weights", "moves what depends on weights alone to the prepare part", "precision bf16",
+       rounds_to_bf16, run_compute_weights, "after convert-matmul-to-bf16, which packs weights as nodes"},
       {"decompose-pooling", "makes poolings by large windows several by small ones", "", always,
        plain(decompose_pooling), "no other pass matches pooling"},
       {"remove-dead", "erases nodes that nothing uses (DCE)", "", always, plain(remove_dead),

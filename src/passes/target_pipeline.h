@@ -14,8 +14,6 @@ struct TargetContext {
   const Target& target;
   NumericsBudget numerics = NumericsBudget::Default;
   MatmulPrecision precision = MatmulPrecision::F32;
-  // The outputs of a graph without inputs: how weights are computed ahead.
-  std::function<Data(const Graph&)> run_constants = nullptr;
 };
 
 // A row of the table. A pass may have several rows, where what it looks for arises more than once.

@@ -73,7 +73,7 @@ struct CeilingMeter::Kernels {
 
   KernelFunction load(std::string_view text, const Target& target) {
     const loops::Kernel kernel = loops::parse_checked_kernel(text);
-    return jit.load(codegen::generate_object(kernel, target, codegen::default_cache()), 1).front();
+    return jit.load(codegen::generate_object(kernel, target, codegen::default_cache())).front();
   }
 
   codegen::Jit jit;

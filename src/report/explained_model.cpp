@@ -91,7 +91,7 @@ class Explainer {
       model.compiled = compile_explained(*tagged, compile_);
       model.compiling = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
       model.measurement =
-          measure(*model.compiled.program, model.compiled.fusion, inputs_, compile_.target, measure_);
+          measure(*model.compiled.executor, model.compiled.fusion, inputs_, compile_.target, measure_);
     } catch (const UserError&) {
       compile(graph_, compile_)->run(inputs_, {.threads = measure_.threads});
       throw;

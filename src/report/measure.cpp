@@ -17,11 +17,11 @@ using compiler::bytes_moved;
 using compiler::bytes_of;
 using compiler::FusionReport;
 using runtime::AliasStep;
+using runtime::Executor;
 using runtime::Home;
 using runtime::HostStep;
 using runtime::KernelStep;
 using runtime::LoopsStep;
-using runtime::Program;
 using runtime::Slot;
 using runtime::Step;
 
@@ -44,9 +44,9 @@ double seconds_between(Clock::time_point start, Clock::time_point end) {
 
 class Meter {
  public:
-  Meter(const Program& program, const FusionReport& fusion, const Data& inputs, const Target& target,
+  Meter(const Executor& executor, const FusionReport& fusion, const Data& inputs, const Target& target,
         const MeasureOptions& options)
-      : program_(program),
+      : executor_(executor),
         fusion_(fusion),
         inputs_(inputs),
         options_(options),
@@ -57,7 +57,7 @@ class Meter {
 
   Measurement run() && {
     meter_.measure();
-    program_.run(inputs_, {.threads = options_.threads, .sizes = &result_.sizes});  // warms up
+    executor_.run(inputs_, {.threads = options_.threads, .sizes = &result_.sizes});  // warms up
     describe_steps();
     const double once = time_run();
     result_.before_steps.clear();
@@ -79,29 +79,29 @@ class Meter {
   void describe_steps() {
     const Bindings& sizes = result_.sizes;
     size_t kernels = 0;
-    for (const Step& step : program_.steps()) {
+    for (const Step& step : executor_.program().steps) {
       MeasuredStep& measured = result_.steps.emplace_back();
       if (const auto* kernel = std::get_if<KernelStep>(&step)) {
         measured = {.kind = MeasuredStep::Kind::Kernel,
-                    .name = kernel->name,
+                    .name = kernel->name(),
                     .is_tuned = kernel->is_tuned,
                     .sources = kernel->sources};
         note_operations(fusion_.after.at(kernels++).cost.operations.evaluate(sizes), measured);
         note_types(*kernel, measured);
       } else if (const auto* host = std::get_if<HostStep>(&step)) {
         measured = {.kind = MeasuredStep::Kind::Host,
-                    .name = std::string(host->node->op().name),
-                    .sources = labels_of(*host->node)};
+                    .name = std::string(host->call.node().op().name),
+                    .sources = labels_of(host->call.node())};
         note_types(*host, measured);
       } else if (const auto* loops = std::get_if<LoopsStep>(&step)) {
         measured = {.kind = MeasuredStep::Kind::Host, .name = "loops beside each other"};
         for (const HostStep& loop : loops->loops)
-          for (const std::string& source : labels_of(*loop.node))
+          for (const std::string& source : labels_of(loop.call.node()))
             measured.sources.push_back(source);
         note_types(*loops, measured);
       } else {
         const AliasStep& view = std::get<AliasStep>(step);
-        measured = {.name = std::string(view.node->op().name), .sources = labels_of(*view.node)};
+        measured = {.name = view.op, .sources = view.sources};
       }
       note_bytes(step, sizes, measured);
     }
@@ -115,18 +115,18 @@ class Meter {
   template <class Call>
   void note_types(const Call& call, MeasuredStep& measured) const {
     for (size_t slot : call.reads)
-      measured.reads.push_back(fmt::format("{}", program_.slots()[slot].type));
+      measured.reads.push_back(fmt::format("{}", executor_.program().slots[slot].type));
     for (size_t slot : call.writes)
-      measured.writes.push_back(fmt::format("{}", program_.slots()[slot].type));
+      measured.writes.push_back(fmt::format("{}", executor_.program().slots[slot].type));
   }
 
   void note_bytes(const Step& step, const Bindings& sizes, MeasuredStep& measured) const {
     if (measured.kind == MeasuredStep::Kind::View)
       return;
-    if (const int64_t moved = bytes_moved(program_, step, sizes); moved > 0)
+    if (const int64_t moved = bytes_moved(executor_.program(), step, sizes); moved > 0)
       measured.bytes = static_cast<double>(moved);
     for_each_slot(step, [&](size_t slot) {
-      if (const Slot& each = program_.slots()[slot]; each.home == Home::Constant)
+      if (const Slot& each = executor_.program().slots[slot]; each.home == Home::Constant)
         measured.constant_bytes += static_cast<double>(bytes_of(each.type, sizes).value_or(0));
     });
   }
@@ -143,8 +143,8 @@ class Meter {
     const std::function<void(size_t)> after_step = [&](size_t step) {
       result_.steps[step].seconds.push_back(next());
     };
-    program_.run(inputs_,
-                 {.threads = options_.threads, .before_steps = &before_steps, .after_step = &after_step});
+    executor_.run(inputs_,
+                  {.threads = options_.threads, .before_steps = &before_steps, .after_step = &after_step});
     return seconds_between(start, Clock::now());
   }
 
@@ -188,7 +188,7 @@ class Meter {
     return sum / static_cast<double>(runs.size());
   }
 
-  const Program& program_;
+  const Executor& executor_;
   const FusionReport& fusion_;
   const Data& inputs_;
   const MeasureOptions& options_;
@@ -240,9 +240,9 @@ double Measurement::outside_steps() const {
   return std::max(seconds, 0.0);
 }
 
-Measurement measure(const Program& program, const FusionReport& fusion, const Data& inputs,
+Measurement measure(const Executor& executor, const FusionReport& fusion, const Data& inputs,
                     const Target& target, const MeasureOptions& options) {
-  return Meter(program, fusion, inputs, target, options).run();
+  return Meter(executor, fusion, inputs, target, options).run();
 }
 
 }  // namespace tenon

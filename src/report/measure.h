@@ -66,7 +66,7 @@ struct MeasureOptions {
   Listener listener = {};
 };
 
-Measurement measure(const runtime::Program& program, const compiler::FusionReport& fusion, const Data& inputs,
-                    const Target& target, const MeasureOptions& options);
+Measurement measure(const runtime::Executor& executor, const compiler::FusionReport& fusion,
+                    const Data& inputs, const Target& target, const MeasureOptions& options);
 
 }  // namespace tenon

@@ -12,13 +12,13 @@ using runtime::Program;
 using runtime::Slot;
 
 MemoryUse memory_use_of(const Program& program, const Bindings& sizes) {
-  const MemoryPlan plan = program.memory_plan(sizes);
+  const MemoryPlan plan = plan_memory(program, sizes);
   const std::vector<std::optional<Lifetime>> lifetimes =
-      lifetimes_of(program.slots(), program.steps(), program.outputs());
+      lifetimes_of(program.slots, program.steps, program.outputs);
   MemoryUse use{.lower_bound = plan.lower_bound, .arena = plan.bytes};
-  use.live.resize(program.steps().size());
-  for (size_t i = 0; i < program.slots().size(); ++i) {
-    const Slot& slot = program.slots()[i];
+  use.live.resize(program.steps.size());
+  for (size_t i = 0; i < program.slots.size(); ++i) {
+    const Slot& slot = program.slots[i];
     if (slot.alias || plan.offsets[i] < 0 || !lifetimes[i])
       continue;
     const int64_t bytes = padded_bytes(bytes_of(slot.type, sizes).value_or(0));

@@ -104,7 +104,7 @@ class ReportWriter {
 
   Json summary(int64_t parameters) const {
     const Measurement& measurement = model_.measurement;
-    const Needs needs = needs_of(*model_.compiled.program, sizes_);
+    const Needs needs = needs_of(model_.compiled.executor->program(), sizes_);
     double optimising = 0;
     for (const PassReport& pass : model_.passes)
       optimising += pass.milliseconds;
@@ -267,7 +267,7 @@ class ReportWriter {
   }
 
   Json memory() const {
-    const MemoryUse use = memory_use_of(*model_.compiled.program, sizes_);
+    const MemoryUse use = memory_use_of(model_.compiled.executor->program(), sizes_);
     Json tensors = Json::array();
     for (const StoredTensor& tensor : use.tensors)
       tensors.push_back({{"name", name_of(tensor)},
@@ -348,7 +348,7 @@ void add_verification(Json& json, const Graph& as_read, const Data& inputs, cons
 Json make_report(Graph& graph, const Data& inputs, const ReportOptions& options) {
   const std::unique_ptr<Graph> as_read = graph.clone();
   const ExplainedModel model = explain(graph, inputs, options.compile, options.measure);
-  const Bindings sizes = sizes_of(model.compiled.program->graph(), inputs);
+  const Bindings sizes = sizes_of(model.compiled.executor->program(), inputs);
   Json json = ReportWriter(model, options, sizes).run(count_parameters(*as_read));
   add_verification(json, *as_read, inputs, options);
   return json;

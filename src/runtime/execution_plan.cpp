@@ -19,12 +19,12 @@ UserError uncountable_size(const Dim& size) {
   return user_error("size {} overflows 64 bits or divides by zero", size);
 }
 
-// The sizes that the inputs have by themselves. What nothing reads may be anything.
-std::vector<std::string> symbols_of_inputs(const Graph& graph) {
+// The sizes that the inputs have by themselves.
+std::vector<std::string> symbols_of_inputs(const std::vector<InputPort>& inputs) {
   std::set<std::string> symbols;
-  for (Value input : graph.inputs())
-    if (input.use_count() > 0 && input.type().is_tensor() && input.shape().ranked())
-      for (const Dim& dim : input.shape().dims())
+  for (const InputPort& input : inputs)
+    if (input.is_read && input.type.is_tensor() && input.type.as_tensor().shape.ranked())
+      for (const Dim& dim : input.type.as_tensor().shape.dims())
         if (dim.is_symbol())
           symbols.insert(dim.symbols().front());
   return {symbols.begin(), symbols.end()};
@@ -52,11 +52,11 @@ int64_t evaluate_size(const Dim& size, const Bindings& bindings) {
   throw is_known ? uncountable_size(size) : unknown_size(size);
 }
 
-void check_view(const AliasStep& step, const Extents& extents, int64_t bytes) {
-  const int64_t each = info(step.node->result().dtype()).bytes;
+void check_view(const AliasStep& step, DType dtype, const Extents& extents, int64_t bytes) {
+  const int64_t each = info(dtype).bytes;
   if (element_count(extents) * each != bytes)
-    throw user_error("{}: {}: {} elements do not fit into [{}]", step.node->describe(), step.node->op().name,
-                     bytes / each, fmt::join(extents, ","));
+    throw user_error("{}: {}: {} elements do not fit into [{}]", step.described, step.op, bytes / each,
+                     fmt::join(extents, ","));
 }
 
 std::vector<int64_t> launch_numbers(const KernelStep& step, const Bindings& bindings) {
@@ -84,10 +84,9 @@ std::vector<std::optional<Lifetime>> lifetimes_of(const std::vector<Slot>& slots
   return lifetimes;
 }
 
-ExecutionPlan::ExecutionPlan(const Graph& graph, const std::vector<Slot>& slots,
-                             const std::vector<Step>& steps, const std::vector<size_t>& outputs)
-    : slots_(slots), steps_(steps), dims_(symbols_of_inputs(graph)) {
-  add_slots(lifetimes_of(slots, steps, outputs));
+ExecutionPlan::ExecutionPlan(const Program& program)
+    : slots_(program.slots), steps_(program.steps), dims_(symbols_of_inputs(program.inputs)) {
+  add_slots(lifetimes_of(program.slots, program.steps, program.outputs));
   for (const Step& step : steps_) {
     launches_.emplace_back();
     if (const auto* kernel = std::get_if<KernelStep>(&step))
@@ -183,7 +182,7 @@ std::shared_ptr<const Layout> ExecutionPlan::plan(const Bindings& sizes) const {
     layout->numbers.push_back(value_of(number, *layout));
   for (const AliasStep* view : views_)
     if (const int64_t bytes = bytes_of(view->from, *layout); bytes != bytes_of(view->to, *layout))
-      check_view(*view, extents_of(view->to, *layout), bytes);
+      check_view(*view, slots_[view->to].type.as_tensor().dtype, extents_of(view->to, *layout), bytes);
   std::vector<int64_t> bytes;
   for (size_t slot : planned_)
     bytes.push_back(bytes_of(slot, *layout));
@@ -194,6 +193,12 @@ std::shared_ptr<const Layout> ExecutionPlan::plan(const Bindings& sizes) const {
   for (size_t i = 0; i < planned_.size(); ++i)
     layout->memory.offsets[planned_[i]] = plan.offsets[i];
   return layout;
+}
+
+MemoryPlan plan_memory(const Program& program, const Bindings& sizes) {
+  if (program.size_checks && !sizes.empty())
+    program.size_checks->check(sizes);
+  return ExecutionPlan(program).plan(sizes)->memory;
 }
 
 }  // namespace tenon::runtime

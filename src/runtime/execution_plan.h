@@ -6,7 +6,7 @@
 #include "ir/dim_list.h"
 #include "ir/fit.h"
 #include "runtime/plan_memory.h"
-#include "runtime/step.h"
+#include "runtime/program.h"
 
 namespace tenon::runtime {
 
@@ -15,7 +15,7 @@ int64_t evaluate_size(const Dim& size, const Bindings& bindings);
 
 // A value of these sizes has the elements of another. A graph may leave it open whether they are as many;
 // where they are not, it is a user_error.
-void check_view(const AliasStep& step, const Extents& extents, int64_t bytes);
+void check_view(const AliasStep& step, DType dtype, const Extents& extents, int64_t bytes);
 
 // What a kernel step starts with: a view of its numbers, which are the sizes that its symbols stand for,
 // the iterations and the scratch bytes of each region, and the work.
@@ -48,8 +48,7 @@ std::vector<std::optional<Lifetime>> lifetimes_of(const std::vector<Slot>& slots
 
 class ExecutionPlan {
  public:
-  ExecutionPlan(const Graph& graph, const std::vector<Slot>& slots, const std::vector<Step>& steps,
-                const std::vector<size_t>& outputs);
+  explicit ExecutionPlan(const Program& program);
 
   // Sizes that cannot be, or do not follow from these, are a user_error.
   std::shared_ptr<const Layout> plan(const Bindings& sizes) const;
@@ -79,5 +78,8 @@ class ExecutionPlan {
   std::vector<std::optional<size_t>> launches_;  // of each step: where its numbers begin
   Registers numbers_;
 };
+
+// Where the slots of a program lie for these sizes of the inputs.
+MemoryPlan plan_memory(const Program& program, const Bindings& sizes);
 
 }  // namespace tenon::runtime

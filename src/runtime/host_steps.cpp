@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "runtime/cpu/thread_pool.h"
-#include "runtime/program_state.h"
+#include "runtime/executor_state.h"
 #include "runtime/run_loop.h"
 #include "tensor/byte_count.h"
 
@@ -24,7 +24,7 @@ Data with_node(const Node& node, F&& run) {
 }  // namespace
 
 // The same, without what it borrows from the arena, which may be gone before it is read.
-Datum Program::detached(Datum datum, const State& state) const {
+Datum Executor::detached(Datum datum, const State& state) const {
   if (auto* sequence = std::get_if<Sequence>(&datum)) {
     for (Datum& element : sequence->elements)
       element = detached(std::move(element), state);
@@ -46,7 +46,7 @@ Datum Program::detached(Datum datum, const State& state) const {
   return copy;
 }
 
-Data Program::operands_of(const HostStep& step, State& state) const {
+Data Executor::operands_of(const HostStep& step, State& state) const {
   Data operands;
   for (size_t slot : step.reads) {
     const Slot& own = slots_[slot];
@@ -60,43 +60,45 @@ Data Program::operands_of(const HostStep& step, State& state) const {
 }
 
 // Memory for a result of these sizes: that of its slot, where it is known and they fit.
-Tensor Program::place_result(size_t slot, DType dtype, const Extents& extents, State& state) const {
+Tensor Executor::place_result(size_t slot, DType dtype, const Extents& extents, State& state) const {
   if (slots_[slot].home == Home::Own || planner_.extents_of(slot, *state.layout) != extents)
     return {dtype, extents};
   const auto bytes = static_cast<size_t>(byte_count(dtype, extents));
   return {dtype, extents, nullptr, {prepare(slot, state), bytes}};
 }
 
-std::unique_ptr<LoopRun> Program::start_loop(const HostStep& step, const Data& operands, int threads,
-                                             State& state) const {
+std::unique_ptr<LoopRun> Executor::start_loop(const HostStep& step, const Data& operands, int threads,
+                                              State& state) const {
   const auto body = step.regions.find("body");
   if (body == step.regions.end())
     return nullptr;
-  const Call call(*step.node, operands, *state.options.random);
-  return LoopRun::start(call, *body->second, {.threads = threads, .random = state.options.random},
+  const Call call(step.call.node(), operands, *state.options.random);
+  return LoopRun::start(call, *regions_.at(body->second.get()),
+                        {.threads = threads, .random = state.options.random},
                         [&](size_t result, DType dtype, const Extents& extents) {
                           return place_result(step.writes[result], dtype, extents, state);
                         });
 }
 
-void Program::run_on_host(const HostStep& step, State& state) const {
+void Executor::run_on_host(const HostStep& step, State& state) const {
   const Data operands = operands_of(step, state);
   const Call::RunRegion run_region = [&](std::string_view region, const Data& inputs) {
-    return step.regions.find(region)->second->run(
-        inputs, {.threads = state.options.threads, .random = state.options.random});
+    return regions_.at(step.regions.find(region)->second.get())
+        ->run(inputs, {.threads = state.options.threads, .random = state.options.random});
   };
-  store_results(step,
-                with_node(*step.node,
-                          [&] {
-                            if (const auto loop = start_loop(step, operands, state.options.threads, state))
-                              return loop->run();
-                            return step.node->op().eval(Call(*step.node, operands, *state.options.random,
-                                                             step.regions.empty() ? nullptr : &run_region));
-                          }),
-                state);
+  store_results(
+      step,
+      with_node(step.call.node(),
+                [&] {
+                  if (const auto loop = start_loop(step, operands, state.options.threads, state))
+                    return loop->run();
+                  return step.call.node().op().eval(Call(step.call.node(), operands, *state.options.random,
+                                                         step.regions.empty() ? nullptr : &run_region));
+                }),
+      state);
 }
 
-void Program::run_loops(const LoopsStep& step, State& state) const {
+void Executor::run_loops(const LoopsStep& step, State& state) const {
   const int threads = state.options.threads;
   const auto run_in_turn = [&] {
     for (const HostStep& loop : step.loops)
@@ -108,7 +110,7 @@ void Program::run_loops(const LoopsStep& step, State& state) const {
   std::vector<std::unique_ptr<LoopRun>> runs;
   for (const HostStep& loop : step.loops) {
     operands.push_back(operands_of(loop, state));
-    with_node(*loop.node, [&] {
+    with_node(loop.call.node(), [&] {
       runs.push_back(start_loop(loop, operands.back(), 1, state));
       return Data();
     });
@@ -119,14 +121,14 @@ void Program::run_loops(const LoopsStep& step, State& state) const {
   }
   shared_pool(threads).run(static_cast<int64_t>(runs.size()), [&](int64_t task, int) {
     const auto i = static_cast<size_t>(task);
-    results[i] = with_node(*step.loops[i].node, [&] { return runs[i]->run(); });
+    results[i] = with_node(step.loops[i].call.node(), [&] { return runs[i]->run(); });
   });
   for (size_t i = 0; i < runs.size(); ++i)
     store_results(step.loops[i], std::move(results[i]), state);
 }
 
-void Program::store_results(const HostStep& step, Data results, State& state) const {
-  const Node& node = *step.node;
+void Executor::store_results(const HostStep& step, Data results, State& state) const {
+  const Node& node = step.call.node();
   const size_t known = state.bindings.size();
   for (size_t i = 0; i < step.writes.size(); ++i) {
     const size_t slot = step.writes[i];
@@ -143,10 +145,8 @@ void Program::store_results(const HostStep& step, Data results, State& state) co
     if (std::byte* memory = prepare(slot, state); memory != bytes.data())
       std::memcpy(memory, bytes.data(), bytes.size());
   }
-  if (state.bindings.size() > known) {  // kernels that come rely on them
-    const std::lock_guard lock(mutex_);
+  if (state.bindings.size() > known)  // kernels that come rely on them
     check_sizes(state.bindings);
-  }
 }
 
 }  // namespace tenon::runtime

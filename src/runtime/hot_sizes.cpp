@@ -4,7 +4,7 @@
 #include <new>
 
 #include "base/error.h"
-#include "runtime/program.h"
+#include "runtime/executor.h"
 
 namespace tenon::runtime {
 namespace {
@@ -23,7 +23,7 @@ HotSizes::HotSizes(Make make, int64_t bytes)
 
 HotSizes::~HotSizes() = default;
 
-const Program* HotSizes::find(const Bindings& sizes) {
+const Executor* HotSizes::find(const Bindings& sizes) {
   {
     const std::lock_guard lock(mutex_);
     Known& asked = known(sizes);
@@ -32,7 +32,7 @@ const Program* HotSizes::find(const Bindings& sizes) {
     asked.is_asked_for = true;
     ++made_;
   }
-  std::unique_ptr<Program> program;
+  std::unique_ptr<Executor> program;
   try {
     program = make_(sizes);
   } catch (const UserError&) {  // too large, say

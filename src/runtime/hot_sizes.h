@@ -9,13 +9,13 @@
 
 namespace tenon::runtime {
 
-class Program;
+class Executor;
 
 constexpr int kRunsUntilHot = 4;
 
 class HotSizes {
  public:
-  using Make = std::function<std::unique_ptr<Program>(const Bindings& sizes)>;
+  using Make = std::function<std::unique_ptr<Executor>(const Bindings& sizes)>;
 
   // `bytes` is what constants of one such program take, about: together they take a small part of memory.
   HotSizes(Make make, int64_t bytes);
@@ -23,14 +23,14 @@ class HotSizes {
 
   // The program for inputs of these sizes, which the run that makes them hot waits for; null where they are
   // not, or where none can be made: then it is as if nobody had asked. Several threads may ask at once.
-  const Program* find(const Bindings& sizes);
+  const Executor* find(const Bindings& sizes);
 
  private:
   struct Known {
     Bindings sizes;
     int runs = 0;
     bool is_asked_for = false, has_failed = false;
-    std::unique_ptr<Program> program = {};
+    std::unique_ptr<Executor> program = {};
   };
   Known& known(const Bindings& sizes);
 

@@ -12,8 +12,10 @@ struct Lifetime {
   int64_t first, last;
 };
 
+constexpr int64_t kCacheLine = 64;  // in bytes
+
 // What a buffer takes in the arena: whole cache lines.
-constexpr int64_t padded_bytes(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+constexpr int64_t padded_bytes(int64_t bytes) { return (bytes + kCacheLine - 1) / kCacheLine * kCacheLine; }
 
 struct MemoryPlan {
   std::vector<int64_t> offsets;  // of each buffer, in bytes; multiples of 64

@@ -2,14 +2,14 @@
 // loop. What follows from the sizes is looked up once, and a run of kernels alone allocates nothing.
 #pragma once
 
-#include "runtime/program.h"
+#include "runtime/executor.h"
 
 namespace tenon::runtime {
 
-class Program::Runs {
+class Executor::Runs {
  public:
   // `inputs` have the sizes of those to come; the sizes of all outputs must follow from them.
-  Runs(const Program& program, const Data& inputs, const RunOptions& options);
+  Runs(const Executor& executor, const Data& inputs, const RunOptions& options);
   ~Runs();
 
   // About how many elements the kernels of a run compute, as far as that is known.
@@ -19,7 +19,7 @@ class Program::Runs {
   void run(std::span<const void* const> inputs, std::span<void* const> outputs);
 
  private:
-  const Program& program_;
+  const Executor& executor_;
   Bindings bindings_;  // before a run finds out more
   std::unique_ptr<State> state_;
 };

@@ -79,7 +79,7 @@ LoopRun::LoopRun(const Call& loop)
       carried_(tensors_of(loop.all("carried"))),
       captured_(tensors_of(loop.all("captured"))) {}
 
-std::unique_ptr<LoopRun> LoopRun::start(const Call& loop, const Program& body, const RunOptions& options,
+std::unique_ptr<LoopRun> LoopRun::start(const Call& loop, const Executor& body, const RunOptions& options,
                                         const Place& place) {
   for (const OperandDecl& operand : loop.node().op().operands)
     if (!are_numbers(loop.all(operand.name)))

@@ -17,7 +17,7 @@ class LoopRun {
 
   // Nothing where the op's eval must run it: there is no iteration, a dynamic number of them is
   // collected, a value is no tensor of numbers, or has other sizes in another iteration.
-  static std::unique_ptr<LoopRun> start(const Call& loop, const Program& body, const RunOptions& options,
+  static std::unique_ptr<LoopRun> start(const Call& loop, const Executor& body, const RunOptions& options,
                                         const Place& place);
 
   // Whether all these loops, of which some may not have started, take less time concurrently, each in a
@@ -57,7 +57,7 @@ class LoopRun {
   std::vector<Tensor> carried_, captured_;
   std::vector<Sliced> scanned_, collected_;
   std::vector<Tensor> last_, spare_;  // where carried values are written
-  std::optional<Program::Runs> runs_;
+  std::optional<Executor::Runs> runs_;
   std::vector<const void*> inputs_;  // of the iteration
   std::vector<void*> outputs_;
 };

@@ -4,17 +4,16 @@
 #include <algorithm>
 #include <memory>
 
-#include "ir/graph.h"
-#include "runtime/cpu/kernel_function.h"
+#include "ir/op_call.h"
 
 namespace tenon::runtime {
 
-class Program;
+struct Program;
 
 // Where the elements of a value are while a program runs.
 enum class Home : uint8_t {
   Input,     // given by the caller
-  Constant,  // part of the program
+  Constant,  // made once, before the first run, by the program's prepare part
   Output,    // memory of the result
   Arena,     // planned
   Own,  // made when it is known how large it is, or what it holds: strings, sequences, sizes that depend on
@@ -25,21 +24,25 @@ struct Slot {
   std::string name;
   Type type;
   Home home = Home::Arena;
-  int64_t number = 0;  // among the inputs or outputs
-  Tensor constant = {};
+  int64_t number = 0;                // among the inputs or outputs
   std::optional<size_t> alias = {};  // another slot in whose memory this one lies
+};
+
+// What a backend generated for a kernel.
+struct KernelCode {
+  std::string bytes;
+  size_t regions = 0;
 };
 
 // One region of a kernel: iterations that may run at once.
 struct KernelRegion {
-  KernelFunction function;
   Dim iterations, scratch;  // scratch: in bytes, for each thread
 };
 
 constexpr int64_t kElementsPerThread = 16384;  // less work is not worth waking a thread for
 
 struct KernelStep {
-  std::string name;
+  size_t code = 0;  // among those of the program
   std::vector<KernelRegion> regions;
   std::vector<size_t> reads, writes;
   std::vector<Dim> sizes;            // what the kernel's symbols stand for
@@ -48,16 +51,17 @@ struct KernelStep {
   bool is_tuned = false;             // its contraction is computed as was chosen, and not as estimates would
   std::vector<std::string> sources;  // nodes of the user's model that it computes; at least one
   std::vector<std::string> refusing = {};  // those of them that may be why it fails; at least one if it does
+
+  std::string name() const { return fmt::format("kernel{}", code); }
 };
 // node "a", "b", "c" and 4 more
 std::string describe_sources(const std::vector<std::string>& sources);
 
-// A node that the op's eval runs.
+// An op without a kernel: its eval runs.
 struct HostStep {
-  const Node* node;
+  OpCall call;
   std::vector<size_t> reads, writes;
-  std::map<std::string, std::shared_ptr<const Program>, std::less<>>
-      regions;  // what its nested graphs became
+  std::map<std::string, std::shared_ptr<Program>, std::less<>> regions;  // what its nested graphs became
 };
 
 // Loops that do not need each other, so that they may run at once.
@@ -68,7 +72,9 @@ struct LoopsStep {
 
 // The slot has the elements of another.
 struct AliasStep {
-  const Node* node;
+  std::string op;                    // that reshapes
+  std::string described;             // how an error speaks of the node
+  std::vector<std::string> sources;  // nodes of the user's model; at least one
   size_t from, to;
 };
 

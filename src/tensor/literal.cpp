@@ -86,6 +86,10 @@ struct ElementBytes {
 ElementBytes element_bytes(const Literal& literal) {
   if (const auto* dense = std::get_if<Tensor>(&literal.form()))
     return {*dense, dense->bytes()};
+  if (literal.is_deferred()) {
+    const Tensor computed = literal.tensor();
+    return {computed, computed.bytes()};
+  }
   const std::span<const std::byte> bytes = slice_bytes(std::get<Literal::FileSlice>(literal.form()));
   if (is_plain(literal.dtype(), bytes))
     return {Tensor(), bytes};
@@ -179,8 +183,13 @@ Literal Literal::file_slice(DType dtype, Extents extents, std::shared_ptr<const 
   return is_on_disk ? slice : Literal(slice.tensor());
 }
 
+Literal Literal::deferred(DType dtype, Extents extents, Deferred elements) {
+  CHECK(dtype != DType::String, "deferred strings");
+  return {dtype, std::move(extents), std::move(elements)};
+}
+
 bool Literal::is_stored() const {
-  return std::holds_alternative<Tensor>(form_) || std::holds_alternative<FileSlice>(form_);
+  return std::holds_alternative<Tensor>(form_) || std::holds_alternative<FileSlice>(form_) || is_deferred();
 }
 
 void Literal::give_up_elements() {
@@ -201,6 +210,12 @@ Tensor Literal::tensor() const {
       value += static_cast<uint64_t>(iota->step);
     }
     return dtype_ == DType::I64 ? wide : narrow(dtype_, extents_, wide.data<int64_t>());
+  }
+  if (const auto* elements = std::get_if<Deferred>(&form_)) {
+    Tensor computed = (*elements)->tensor();
+    CHECK(computed.dtype() == dtype_ && computed.extents() == extents_, "a literal of {} came out as {}",
+          describe(dtype_, extents_), describe(computed.dtype(), computed.extents()));
+    return computed;
   }
   CHECK(!std::holds_alternative<GivenUp>(form_), "the elements of a literal were given up");
   const auto& slice = std::get<FileSlice>(form_);

@@ -1,5 +1,5 @@
-// literal.h — the value of a constant, held lazily: a splat, an iota, a slice of a mapped file, or a dense
-// tensor.
+// literal.h — the value of a constant, held lazily: a splat, an iota, a slice of a mapped file, a dense
+// tensor, or what computes one.
 //
 // A graph holds literals, so that a splat of a billion elements costs nothing and weights stay in their file
 // until they are needed.
@@ -12,6 +12,13 @@
 #include "tensor/tensor.h"
 
 namespace tenon {
+
+// Elements that are computed when they are first asked for, and then kept.
+class DeferredElements {
+ public:
+  virtual ~DeferredElements() = default;
+  virtual Tensor tensor() const = 0;
+};
 
 class Literal {
  public:
@@ -26,8 +33,10 @@ class Literal {
     uint64_t offset, size;
   };
 
+  using Deferred = std::shared_ptr<const DeferredElements>;
+
   struct GivenUp {};  // elements that were in memory, and that nobody may ask for any longer
-  using Form = std::variant<Tensor, Splat, Iota, FileSlice, GivenUp>;
+  using Form = std::variant<Tensor, Splat, Iota, FileSlice, Deferred, GivenUp>;
 
   Literal(Tensor dense);  // NOLINT: a tensor is a literal
   static Literal splat(Tensor element, Extents extents);
@@ -37,12 +46,16 @@ class Literal {
   static Literal file_slice(DType dtype, Extents extents, std::shared_ptr<const MappedFile> file,
                             uint64_t offset, uint64_t size);
 
+  // `elements` must come out with this dtype and these extents.
+  static Literal deferred(DType dtype, Extents extents, Deferred elements);
+
   DType dtype() const { return dtype_; }
   const Extents& extents() const { return extents_; }
   int64_t count() const { return count_; }
   const Form& form() const { return form_; }
-  // Whether its elements lie in memory or in a file; a number that is repeated takes neither.
+  // Whether its elements lie in memory or in a file, or will; a number that is repeated takes neither.
   bool is_stored() const;
+  bool is_deferred() const { return std::holds_alternative<Deferred>(form_); }
 
   // The dense elements. A slice of a byte-sized type is a view into the mapped file, unless the file does not
   // align its elements.

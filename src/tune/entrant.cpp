@@ -46,8 +46,8 @@ void time_run(Entrant& entrant, const Data& inputs, int threads) {
     entrant.steps[step].push_back(std::chrono::duration<double>(now - before).count());
     before = now;
   };
-  entrant.program->run(inputs,
-                       {.threads = threads, .before_steps = &before_steps, .after_step = &after_step});
+  entrant.executor->run(inputs,
+                        {.threads = threads, .before_steps = &before_steps, .after_step = &after_step});
 }
 
 }  // namespace
@@ -69,9 +69,9 @@ Timing Entrant::timing_of(ContractionKey key) const {
 
 Entrant compile_entrant(const Graph& graph, const CompileContext& options) {
   ExplainedProgram compiled = compile_explained(graph, options);
-  Entrant entrant{.program = std::move(compiled.program), .contractions = {}, .keys = {}};
+  Entrant entrant{.executor = std::move(compiled.executor), .contractions = {}, .keys = {}};
   size_t kernels = 0;
-  for (const Step& step : entrant.program->steps()) {
+  for (const Step& step : entrant.executor->program().steps) {
     entrant.keys.emplace_back();
     if (std::holds_alternative<KernelStep>(step))
       note(entrant, compiled.fusion.after.at(kernels++));
@@ -83,7 +83,7 @@ void measure_in_turn(const std::vector<Entrant*>& entrants, const Data& inputs, 
                      const std::function<void()>& before_turn) {
   for (Entrant* entrant : entrants) {
     entrant->steps.assign(entrant->keys.size(), {});
-    entrant->program->run(inputs, {.threads = threads});  // warms up
+    entrant->executor->run(inputs, {.threads = threads});  // warms up
   }
   const Clock::time_point start = Clock::now();
   for (size_t iterations = 0;

@@ -14,7 +14,7 @@ struct TimedContraction {
 };
 
 struct Entrant {
-  std::unique_ptr<runtime::Program> program;
+  std::unique_ptr<runtime::Executor> executor;
   std::map<lowering::ContractionKey, TimedContraction> contractions;
   std::vector<std::optional<lowering::ContractionKey>> keys;  // of the steps
   std::vector<Times> steps = {};                              // of each

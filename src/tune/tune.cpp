@@ -16,7 +16,7 @@ using lowering::ContractionChoice;
 using lowering::ContractionChoices;
 using lowering::ContractionKey;
 using lowering::Stage;
-using runtime::Program;
+using runtime::Executor;
 using runtime::RunOptions;
 using schedule::choice_made;
 using schedule::contraction_candidates;
@@ -52,7 +52,7 @@ class Tuner {
     compile_.before_kernel = [&](int64_t) { tell("compiling"); };
     first_ = compile_entrant(graph_, compile_);
     start_ = Clock::now();
-    expected_ = first_.program->run(inputs_, run_options());
+    expected_ = first_.executor->run(inputs_, run_options());
     list_candidates();
     search();
     confirm();
@@ -211,9 +211,9 @@ class Tuner {
 
   // --- results ---
 
-  std::optional<std::string> mismatch(const Program& program) const {
+  std::optional<std::string> mismatch(const Executor& executor) const {
     const Check check =
-        compare_all(graph_, program.run(inputs_, run_options()), expected_, {.numerics = compile_.numerics});
+        compare_all(graph_, executor.run(inputs_, run_options()), expected_, {.numerics = compile_.numerics});
     return check.verdict == Verdict::Failed ? std::optional(check.detail) : std::nullopt;
   }
 
@@ -222,7 +222,7 @@ class Tuner {
   // shows where outputs depend on it, as integers do that floats are cut to. Strict numerics leave no room
   // for that.
   void drop_wrong(std::optional<Entrant>& entrant) {
-    if (!mismatch(*entrant->program))
+    if (!mismatch(*entrant->executor))
       return;
     entrant.reset();
     std::vector<std::optional<ContractionChoice>> all;
@@ -233,7 +233,7 @@ class Tuner {
         continue;
       candidates_[i].now = all[i];
       Entrant next = compile_now();
-      if (const std::optional<std::string> difference = mismatch(*next.program))
+      if (const std::optional<std::string> difference = mismatch(*next.executor))
         drop(candidates_[i], *difference);
       else
         entrant = std::move(next);

@@ -213,7 +213,7 @@ class Bisection {
 
   Check outcome_of_program(const Graph& optimised, const compiler::CompileContext& context) const {
     try {
-      const std::unique_ptr<runtime::Program> program = compile(optimised, context);
+      const std::unique_ptr<runtime::Executor> program = compile(optimised, context);
       return compare_with_expected(program->run(inputs_, {.threads = threads_of(context)}), target_.options);
     } catch (const UserError& error) {
       return {.verdict = Verdict::Failed, .detail = fmt::format("it does not run: {}", error.what())};

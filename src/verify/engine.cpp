@@ -19,11 +19,11 @@ Engine parse_engine(std::string_view name) {
 
 Runner::Runner(const Graph& graph, Engine engine, NumericsBudget numerics)
     : graph_(graph),
-      program_(engine == Engine::Compiled ? compile(graph, api::default_context(numerics)) : nullptr) {}
+      executor_(engine == Engine::Compiled ? compile(graph, api::default_context(numerics)) : nullptr) {}
 
 Data Runner::operator()(const Data& inputs, const RunOptions& options) const {
-  if (program_)
-    return program_->run(inputs, options);
+  if (executor_)
+    return executor_->run(inputs, options);
   return evaluate(graph_, inputs, {.seed = options.seed});
 }
 

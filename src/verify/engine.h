@@ -2,7 +2,7 @@
 #pragma once
 
 #include "rewrite/journal.h"
-#include "runtime/program.h"
+#include "runtime/executor.h"
 
 namespace tenon {
 
@@ -18,7 +18,7 @@ class Runner {
 
  private:
   const Graph& graph_;
-  std::unique_ptr<runtime::Program> program_;
+  std::unique_ptr<runtime::Executor> executor_;
 };
 
 }  // namespace tenon

@@ -163,9 +163,9 @@ class CompiledVerification {
   PassVerification check_program() const {
     PassVerification result = row(Level::Compiled, kProgram, journal_.count());
     try {
-      const std::unique_ptr<runtime::Program> program = compile(*optimised_, context_);
+      const std::unique_ptr<runtime::Executor> executor = compile(*optimised_, context_);
       for (const Sample& sample : samples_) {
-        const Data actual = program->run(sample.inputs, {.threads = threads_of(context_)});
+        const Data actual = executor->run(sample.inputs, {.threads = threads_of(context_)});
         add_sample(result.numbers, compare_with_sample(*optimised_, sample, actual, options_));
         if (result.numbers.verdict == Verdict::Failed)
           break;

@@ -106,11 +106,12 @@ TEST_F(Print, ShowsTheProgramOfACompiledModel) {
               "program main where n = 1 {\n"
               "  v0: f32[n,4] input \"x\"\n"
               "  v1: i64[1] constant\n"
-              "  v2: f32[n,4] arena from 0\n"
               "  v3: f32[n,2] output \"v\"\n"
               "  v4: i64[n,2] output \"i\"\n"
+              "  alloc v2: f32[n,4] at 0\n"
               "  v2 = kernel0(v0)  // \"%a\"\n"
               "  v3, v4 = host top_k(v2, v1)  // \"%v\"\n"
+              "  dealloc v2\n"
               "  return v3, v4\n"
               "}\n"
               "arena: 64 B, of which 64 B are in use at one time\n");

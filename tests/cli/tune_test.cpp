@@ -19,10 +19,10 @@ class Tune : public CommandLine {
   void adopt_three_rows() {
     const Json json = Json::parse(run("tune builtin:resnet_block --seconds 0 --threads 2 --json -").out);
     std::filesystem::create_directories(folder_ / "cache");
-    Json tuned = {{"format", 1}, {"choices", Json::array()}};
+    Json tuned = {{"format", 2}, {"choices", Json::array()}};
     for (const Json& each : json["contractions"])
       tuned["choices"].push_back(
-          {{"key", each["key"]}, {"tile", 0}, {"rows", 3}, {"before_ms", 2}, {"after_ms", 1}});
+          {{"key", each["key"]}, {"winograd_tile", 0}, {"mr", 3}, {"before_ms", 2}, {"after_ms", 1}});
     folder_.write("cache/tuned.json", tuned.dump());
   }
 };
@@ -52,7 +52,7 @@ TEST_F(Tune, IsLookedUp) {
         Json::parse(run("tune builtin:resnet_block --seconds 0 --json - --threads " + threads).out);
     std::set<int64_t> rows;
     for (const Json& each : again["contractions"])
-      rows.insert(each["before"].value("rows", int64_t{0}));
+      rows.insert(each["before"].value("mr", int64_t{0}));
     return rows;
   };
   EXPECT_EQ(rows_found("2"), std::set<int64_t>{3});
@@ -92,7 +92,7 @@ TEST_F(Tune, IsNotToldOfWhereItIsNotUsed) {
 
 TEST_F(Tune, LooksPastADamagedFile) {
   std::filesystem::create_directories(folder_ / "cache");
-  folder_.write("cache/tuned.json", "{\"format\": 1, \"choices\": [{");
+  folder_.write("cache/tuned.json", "{\"format\": 2, \"choices\": [{");
   EXPECT_EQ(run("run builtin:resnet_block").status, 0);
   EXPECT_EQ(run("tune builtin:resnet_block --seconds 0").status, 0);
   std::filesystem::remove(folder_ / "cache" / "tuned.json");

@@ -14,7 +14,7 @@ using compiler::kernels_of;
 using lowering::ContractionChoice;
 using lowering::ContractionChoices;
 using lowering::Stage;
-using runtime::Program;
+using runtime::Executor;
 using schedule::choice_made;
 using schedule::contraction_candidates;
 using schedule::describe;
@@ -34,7 +34,7 @@ CompileContext splitting(const Graph& graph, CompileContext options) {
   options.tuning = ContractionChoices();
   for (const FusedKernel& kernel : fusion_of(graph, options).after)
     if (kernel.contraction)
-      options.tuning[kernel.contraction->contraction->key] = {.split = true};
+      options.tuning[kernel.contraction->contraction->key] = {.bf16x3 = true};
   return options;
 }
 
@@ -94,20 +94,20 @@ TEST(Bf16x3Matmul, IsOneOfTheChoices) {
   CompileContext options = with_tiles();
   options.tuning = ContractionChoices();
   const Stage stage = *fusion_of(*graph, options).after.back().contraction;
-  EXPECT_EQ(choice_made(stage, options.target).split, false);
+  EXPECT_EQ(choice_made(stage, options.target).bf16x3, false);
   const std::vector<ContractionChoice> others = contraction_candidates(stage, options.target);
-  EXPECT_NE(std::ranges::find(others, ContractionChoice{.split = true}), others.end());
+  EXPECT_NE(std::ranges::find(others, ContractionChoice{.bf16x3 = true}), others.end());
   options = splitting(*graph, options);
   const Stage split = *fusion_of(*graph, options).after.back().contraction;
   EXPECT_EQ(describe(choice_made(split, options.target)), "bf16x3");
-  EXPECT_EQ(contraction_candidates(split, options.target), std::vector{ContractionChoice{.split = false}});
+  EXPECT_EQ(contraction_candidates(split, options.target), std::vector{ContractionChoice{.bf16x3 = false}});
 }
 
 void expect_as_exact_as_f32(const Graph& graph) {
   const CompileContext options = splitting(graph, without_cache());
   const Data inputs = inputs_for(graph, {});
   const Data wanted = evaluate(graph, inputs);
-  const std::unique_ptr<Program> program = compile(graph, options);
+  const std::unique_ptr<Executor> program = compile(graph, options);
   for (const int threads : {1, 3}) {
     const Data got = program->run(inputs, {.threads = threads});
     for (size_t i = 0; i < wanted.size(); ++i) {

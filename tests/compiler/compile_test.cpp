@@ -20,11 +20,10 @@ namespace tenon {
 using compiler::compile;
 using compiler::CompileContext;
 using compiler::fusion_of;
+using runtime::Executor;
 using runtime::Home;
 using runtime::HostStep;
-using runtime::KernelFunction;
 using runtime::KernelStep;
-using runtime::Program;
 using runtime::Slot;
 using runtime::Step;
 
@@ -55,21 +54,21 @@ void expect_close(const Tensor& got, const Tensor& wanted) {
     ASSERT_LE(std::abs(a[i] - b[i]), 1e-5 * largest) << "element " << i;  // NaN is not
 }
 
-int64_t count_kernels(const Program& program) {
+int64_t count_kernels(const Executor& program) {
   int64_t kernels = 0;
-  for (const Step& step : program.steps()) {
+  for (const Step& step : program.program().steps) {
     EXPECT_FALSE(std::holds_alternative<HostStep>(step));
     kernels += std::holds_alternative<KernelStep>(step) ? 1 : 0;
   }
   return kernels;
 }
 
-int64_t count_intermediates(const Program& program) {
+int64_t count_intermediates(const Executor& program) {
   int64_t count = 0;
-  for (const Step& step : program.steps())
+  for (const Step& step : program.program().steps)
     if (const auto* kernel = std::get_if<KernelStep>(&step))
       for (size_t slot : kernel->writes)
-        count += program.slots()[slot].home == Home::Output ? 0 : 1;
+        count += program.program().slots[slot].home == Home::Output ? 0 : 1;
   return count;
 }
 
@@ -90,7 +89,7 @@ class CompileTest : public testing::TestWithParam<Case> {};
 TEST_P(CompileTest, GivesWhatTheReferenceGivesInAsManyKernels) {
   const Case& each = GetParam();
   const std::unique_ptr<Graph> graph = read(each.text);
-  const std::unique_ptr<Program> program = compile(*graph, without_cache());
+  const std::unique_ptr<Executor> program = compile(*graph, without_cache());
   EXPECT_EQ(count_kernels(*program), each.kernels);
   if (each.kernels == 1) {
     EXPECT_EQ(count_intermediates(*program), 0);
@@ -174,7 +173,7 @@ INSTANTIATE_TEST_SUITE_P(Graphs, CompileTest,
 
 TEST(Program, RefusesInputsThatDoNotFitAndRunsOn) {
   const std::unique_ptr<Graph> graph = read("graph g(%x: f32[4]) { %0 = exp(%x) return %0 }");
-  const std::unique_ptr<Program> program = compile(*graph, without_cache());
+  const std::unique_ptr<Executor> program = compile(*graph, without_cache());
   const auto message = [&](const Data& inputs) -> std::string {
     try {
       program->run(inputs);
@@ -198,7 +197,7 @@ TEST(Program, FailsWhereAnIndexIsOutOfRange) {
       %0 = gather(%x, %i, axis=0)
       return %0
     })");
-  const std::unique_ptr<Program> program = compile(*graph, without_cache());
+  const std::unique_ptr<Executor> program = compile(*graph, without_cache());
   EXPECT_THROW(program->run({numbers({4}, 1), Tensor::of(std::vector<int64_t>{0, 4, 1})}), UserError);
   const Data inputs{numbers({4}, 1), Tensor::of(std::vector<int64_t>{0, -1, 3})};
   EXPECT_TRUE(identical(program->run(inputs).front().tensor(), evaluate(*graph, inputs).front().tensor()));
@@ -206,7 +205,7 @@ TEST(Program, FailsWhereAnIndexIsOutOfRange) {
 
 TEST(Program, RunsIntoMemoryOfTheCaller) {
   const std::unique_ptr<Graph> graph = read("graph g(%x: f32[n,2]) { %0 = neg(%x) return %0 }");
-  const std::unique_ptr<Program> program = compile(*graph, without_cache());
+  const std::unique_ptr<Executor> program = compile(*graph, without_cache());
   for (int64_t n : {3, 1}) {
     const Data inputs{numbers({n, 2}, 1)};
     EXPECT_EQ(program->output_extents(inputs), (std::vector<Extents>{{n, 2}}));
@@ -225,8 +224,8 @@ TEST(Program, TellsOfEachStepInTurn) {
       %1 = nonzero(%0)
       return %0, %1
     })");
-  const std::unique_ptr<Program> program = compile(*graph, without_cache());
-  ASSERT_EQ(program->steps().size(), 2);
+  const std::unique_ptr<Executor> program = compile(*graph, without_cache());
+  ASSERT_EQ(program->program().steps.size(), 2);
   std::vector<size_t> steps;
   const std::function<void(size_t)> note = [&](size_t step) { steps.push_back(step); };
   int beginnings = 0;
@@ -247,7 +246,7 @@ TEST(Program, RunsForSeveralCallersAndSizesAtOnce) {
       %1 = softmax(%0, axis=-1)
       return %1
     })");
-  const std::unique_ptr<Program> program = compile(*graph, without_cache());
+  const std::unique_ptr<Executor> program = compile(*graph, without_cache());
   std::vector<std::thread> callers;
   for (int64_t caller = 1; caller <= 2; ++caller)
     callers.emplace_back([&, caller] {
@@ -269,7 +268,7 @@ TEST(Program, MultipliesMatricesOfAnySize) {
       %2 = relu(%1)
       return %2
     })");
-  const std::unique_ptr<Program> program = compile(*graph, without_cache());
+  const std::unique_ptr<Executor> program = compile(*graph, without_cache());
   for (int64_t n : {1, 2, 8, 11})
     for (int64_t m : {0, 1, 3, 4, 7, 8, 9, 31, 32, 33, 63, 64, 70}) {
       SCOPED_TRACE(fmt::format("{} rows of {}", n, m));
@@ -284,7 +283,7 @@ TEST(Program, ConvolvesImagesOfAnySize) {
       %0 = conv(%x, %k, strides=[1,1], dilations=[1,1], pads=[1,1,1,1])
       return %0
     })");
-  const std::unique_ptr<Program> program = compile(*graph, without_cache());
+  const std::unique_ptr<Executor> program = compile(*graph, without_cache());
   for (int64_t size : {1, 2, 7, 8, 33}) {
     const Data inputs{numbers({2, 3, 3, size}, 1), numbers({9, 3, 3, 3}, 2)};
     expect_close(program->run(inputs).front().tensor(), evaluate(*graph, inputs).front().tensor());
@@ -358,7 +357,7 @@ TEST(Compile, PacksNothingForASingleRow) {
 TEST(Compile, TakesProductsWhoseSizesOnlyRunningTells) {
   const std::unique_ptr<Graph> graph =
       read("graph g(%x: f32[m,n]) { %0 = matmul(%x, %x, transpose_a=true) return %0 }");
-  const std::unique_ptr<Program> program = compile(*graph, without_cache());
+  const std::unique_ptr<Executor> program = compile(*graph, without_cache());
   for (const Extents& extents :
        {Extents{5, 70}, Extents{3, 9}, Extents{1, 1}, Extents{0, 2}, Extents{2, 0}}) {
     const Data inputs{numbers(extents, 1)};
@@ -385,12 +384,9 @@ TEST(Compile, MakesOneKernelOfEqualOnes) {
       %1 = matmul(%0, %v)
       return %1
     })");
-  const std::unique_ptr<Program> program = compile(*graph, without_cache());
-  std::set<KernelFunction> functions;
-  for (const Step& step : program->steps())
-    functions.insert(std::get<KernelStep>(step).regions.front().function);
-  EXPECT_EQ(program->steps().size(), 2u);
-  EXPECT_EQ(functions.size(), 1u);
+  const std::unique_ptr<Executor> program = compile(*graph, without_cache());
+  EXPECT_EQ(program->program().steps.size(), 2u);
+  EXPECT_EQ(program->program().code.size(), 1u);
 }
 
 // Products and convolutions whose rows, columns and images fill no blocks: lanes go back at the end, run over
@@ -416,7 +412,7 @@ TEST(Compile, FillsNoBlocks) {
     Data inputs;
     for (Value input : graph->inputs())
       inputs.emplace_back(numbers(*input.shape().extents(), inputs.size() + 1));
-    const std::unique_ptr<Program> program = compile(*graph, without_cache());
+    const std::unique_ptr<Executor> program = compile(*graph, without_cache());
     const Tensor wanted = evaluate(*graph, inputs).front().tensor();
     for (const int threads : {1, 3})
       expect_close(program->run(inputs, {.seed = 0, .threads = threads}).front().tensor(), wanted);
@@ -460,10 +456,10 @@ TEST(Compile, GroupsManyReadersOfOneBuffer) {
   EXPECT_EQ(fusion_of(*read(text + "return %v1500 }"), without_cache()).after.size(), 1501);
 }
 
-int64_t bytes_of_constants(const Program& program) {
+int64_t bytes_of_constants(const Executor& executor) {
   int64_t bytes = 0;
-  for (const Slot& slot : program.slots())
-    bytes += slot.constant.count() * slot.constant.element_size();
+  for (const Tensor& constant : executor.constants())
+    bytes += constant.count() * constant.element_size();
   return bytes;
 }
 
@@ -473,7 +469,7 @@ TEST(Compile, ComputesWithWeightsOnce) {
   const Value x = graph.add_input(Type::tensor(DType::F32, {4, 256}), "x");
   const Value w = constant(graph, numbers({256, 256}, 1)), scale = constant(graph, numbers({256}, 2));
   graph.set_outputs({matmul(x, w * scale)});
-  const std::unique_ptr<Program> program = compile(graph, without_cache());
+  const std::unique_ptr<Executor> program = compile(graph, without_cache());
   EXPECT_EQ(count_kernels(*program), 1);
   EXPECT_EQ(bytes_of_constants(*program), 256 * 256 * 4);
   const Data inputs{numbers({4, 256}, 3)};
@@ -486,7 +482,7 @@ TEST(Compile, JoinsAndPacksWeightsAtOnce) {
   const Value x = graph.add_input(Type::tensor(DType::F32, {4, 33}), "x");
   const Value a = constant(graph, numbers({700, 33}, 1)), b = constant(graph, numbers({5, 33}, 2));
   graph.set_outputs({matmul(x, concat({a, b}, 0), {.a = false, .b = true})});
-  const std::unique_ptr<Program> program = compile(graph, without_cache());
+  const std::unique_ptr<Executor> program = compile(graph, without_cache());
   EXPECT_EQ(count_kernels(*program), 1);
   EXPECT_LT(bytes_of_constants(*program), (705 + 64) * 33 * 4);  // the last panel may hold some twice
   const Data inputs{numbers({4, 33}, 3)};
@@ -499,7 +495,7 @@ TEST(Compile, DoesNotStoreMoreThanWeightsTake) {
   const Value x = graph.add_input(Type::tensor(DType::F32, {2048, 256}), "x");
   const Value w = constant(graph, numbers({1, 1024 * 32}, 1));
   graph.set_outputs({x + reshape(concat({w, w, w, w, w, w, w, w, w, w, w, w, w, w, w, w}, 0), {2048, 256})});
-  const std::unique_ptr<Program> program = compile(graph, without_cache());
+  const std::unique_ptr<Executor> program = compile(graph, without_cache());
   EXPECT_EQ(bytes_of_constants(*program), 1024 * 32 * 4);
   const Data inputs{numbers({2048, 256}, 3)};
   expect_close(program->run(inputs).front().tensor(), evaluate(graph, inputs).front().tensor());
@@ -514,10 +510,10 @@ TEST(Compile, OverwritesWhatNobodyNeedsAnyMore) {
         {}
       }})",
                                                           last));
-    const std::unique_ptr<Program> program = compile(*graph, without_cache());
+    const std::unique_ptr<Executor> program = compile(*graph, without_cache());
     const Data inputs{numbers({64, 64}, 1), numbers({64, 64}, 2)};
     expect_close(program->run(inputs).front().tensor(), evaluate(*graph, inputs).front().tensor());
-    return program->memory_plan({}).lower_bound;
+    return plan_memory(program->program(), {}).lower_bound;
   };
   constexpr int64_t kMatrix = 64 * 64 * 4;
   EXPECT_LT(arena("return %2"), 2 * kMatrix);  // one of them, and the sums of the softmax
@@ -565,8 +561,8 @@ TEST(Compile, RunsInAnOrderThatTakesLittleMemory) {
         %4 = add(%2, %3)
         return %4
       })");
-  const std::unique_ptr<Program> program = compile(*graph, without_cache());
-  EXPECT_EQ(program->memory_plan({}).lower_bound, 64 * 1024 * 4 + 64 * 2 * 4);
+  const std::unique_ptr<Executor> program = compile(*graph, without_cache());
+  EXPECT_EQ(plan_memory(program->program(), {}).lower_bound, 64 * 1024 * 4 + 64 * 2 * 4);
   const Data inputs{numbers({64, 64}, 1), numbers({64, 1024}, 2), numbers({64, 1024}, 3),
                     numbers({1024, 2}, 4)};
   expect_close(program->run(inputs).front().tensor(), evaluate(*graph, inputs).front().tensor());

@@ -91,7 +91,7 @@ TEST(ContractionKey, DependsOnAllThatTimeDependsOn) {
 TEST(OtherChoices, OfNoRowsAreNone) {
   const Stage stage = only_contraction_in(*read(product(0)), choosing());
   for (const ContractionChoice& choice : contraction_candidates(stage, with_wide_vectors()))
-    EXPECT_FALSE(choice.rows) << describe(choice);
+    EXPECT_FALSE(choice.mr) << describe(choice);
 }
 
 // What is chosen is what is made, and what is made computes the same.
@@ -110,8 +110,8 @@ void expect_others_right(const Graph& graph, const std::map<std::string, int64_t
     EXPECT_NE(choice, choice_made(stage, options.target));
     const CompileContext with = choosing({{stage.contraction->key, choice}});
     ContractionChoice made = choice_made(only_contraction_in(graph, with), with.target);
-    if (!choice.rows && !choice.tile_rows)
-      made = {.tile = made.tile};
+    if (!choice.mr && !choice.tile_rows)
+      made = {.winograd_tile = made.winograd_tile};
     EXPECT_EQ(describe(made), describe(choice));
     const Data got = compile(graph, with)->run(inputs, {.seed = 0, .threads = 2});
     const std::vector<double> numbers = widen<double>(got[0].tensor());
@@ -144,12 +144,13 @@ TEST(OtherChoices, OfConvolutionsAreRight) {
 }
 
 // Numbers that no listing gives, as of a file that somebody wrote, are cut to what fits.
-const std::vector<ContractionChoice> kFromAnyone{{.rows = 64, .vectors = 8, .packed_a = true},
-                                                 {.rows = 1},
-                                                 {.vectors = 3},
-                                                 {.tile = 3, .rows = 7},
-                                                 {.tile = 2, .tile_rows = 1 << 20, .filter_parts = 1 << 20},
-                                                 {.tile = 4, .tile_rows = 2, .filter_parts = 3}};
+const std::vector<ContractionChoice> kFromAnyone{
+    {.mr = 64, .nr = 128, .pack_a = true},
+    {.mr = 1},
+    {.nr = 48},
+    {.winograd_tile = 3, .mr = 7},
+    {.winograd_tile = 2, .tile_rows = 1 << 20, .filter_parts = 1 << 20},
+    {.winograd_tile = 4, .tile_rows = 2, .filter_parts = 3}};
 
 Tensor run_with(const Graph& graph, const CompileContext& options) {
   return compile(graph, options)->run(inputs_for(graph, {}), {.threads = 2})[0].tensor();
@@ -221,21 +222,20 @@ TEST(ContractionChoice, LeavesStrictNumericsAlone) {
   strict.numerics = NumericsBudget::Strict;
   const Stage stage = only_contraction_in(*graph, strict);
   for (const ContractionChoice& choice : contraction_candidates(stage, strict.target))
-    EXPECT_FALSE(choice.tile) << describe(choice);
-  strict.tuning = {{stage.contraction->key, {.tile = 4}}};
+    EXPECT_FALSE(choice.winograd_tile) << describe(choice);
+  strict.tuning = {{stage.contraction->key, {.winograd_tile = 4}}};
   EXPECT_EQ(only_contraction_in(*graph, strict).winograd_tile, std::nullopt);
 }
 
 TEST(ContractionChoice, IsOnlyForTheContractionItIsFor) {
   const std::unique_ptr<Graph> graph = read(product(40));
-  const ContractionChoice choice{.rows = 3};
+  const ContractionChoice choice{.mr = 3};
   EXPECT_EQ(
-      choice_made(only_contraction_in(*graph, choosing({{key_of(*graph), choice}})), with_wide_vectors())
-          .rows,
+      choice_made(only_contraction_in(*graph, choosing({{key_of(*graph), choice}})), with_wide_vectors()).mr,
       3);
   EXPECT_NE(
       choice_made(only_contraction_in(*graph, choosing({{key_of(*graph) + 1, choice}})), with_wide_vectors())
-          .rows,
+          .mr,
       3);
 }
 

@@ -8,7 +8,7 @@ namespace tenon {
 using compiler::compile;
 using compiler::CompileContext;
 using compiler::kernels_of;
-using runtime::Program;
+using runtime::Executor;
 
 namespace {
 
@@ -35,7 +35,7 @@ void expect_products(const Graph& graph, int64_t products, const std::map<std::s
   double largest = 0;
   for (double number : numbers)
     largest = std::max(largest, std::abs(number));
-  const std::unique_ptr<Program> program = compile(graph, in_bf16());
+  const std::unique_ptr<Executor> program = compile(graph, in_bf16());
   for (const int threads : {1, 2}) {
     const Tensor got = program->run(inputs, {.seed = 0, .threads = threads})[0].tensor();
     ASSERT_EQ(got.extents(), wanted.extents());

@@ -23,7 +23,7 @@ namespace {
 
 Needs needs(std::string_view graph, const Bindings& sizes = {}, bool fuse = true) {
   register_ops();
-  return needs_of(*compile(*parse(graph), {.target = this_machine(), .fuse = fuse}), sizes);
+  return needs_of(compile(*parse(graph), {.target = this_machine(), .fuse = fuse})->program(), sizes);
 }
 
 TEST(NeedsOf, CountsBuffersOncePerStep) {
@@ -53,8 +53,8 @@ TEST(BytesMoved, CountsEachStepByItself) {
     })"),
                                here());
   std::vector<int64_t> moved;
-  for (const Step& step : program->steps())
-    moved.push_back(bytes_moved(*program, step, {{"n", 3}}));
+  for (const Step& step : program->program().steps)
+    moved.push_back(bytes_moved(program->program(), step, {{"n", 3}}));
   std::sort(moved.begin(), moved.end());
   EXPECT_EQ(moved, (std::vector<int64_t>{0, 48}));  // a view moves nothing
 }
@@ -79,8 +79,9 @@ TEST(NeedsOf, RefusesWhatCannotBeCounted) {
 TEST(SizesOf, BindsWhatTheInputsHave) {
   register_ops();
   const std::unique_ptr<Graph> graph = parse("graph(%x: f32[n,m], %y: f32[n]) { return %x }");
-  EXPECT_EQ(sizes_of(*graph, {Tensor(DType::F32, {2, 3}), Tensor(DType::F32, {2})}),
-            (Bindings{{"n", 2}, {"m", 3}}));
+  EXPECT_EQ(
+      sizes_of(compile(*graph, here())->program(), {Tensor(DType::F32, {2, 3}), Tensor(DType::F32, {2})}),
+      (Bindings{{"n", 2}, {"m", 3}}));
 }
 
 TEST(Compile, TellsOfEachKernel) {

@@ -74,7 +74,7 @@ inline void expect_as_evaluated(const Graph& graph, const std::map<std::string, 
                                 const compiler::CompileContext& options = without_cache()) {
   const Data inputs = inputs_for(graph, sizes);
   const Data wanted = evaluate(graph, inputs);
-  const std::unique_ptr<runtime::Program> program = compile(graph, options);
+  const std::unique_ptr<runtime::Executor> program = compile(graph, options);
   for (const int threads : {1, 2, 3}) {
     const Data got = program->run(inputs, {.seed = 0, .threads = threads});
     for (size_t i = 0; i < wanted.size(); ++i) {

@@ -26,7 +26,7 @@ TEST(CompileExplained, TellsWhatTheOtherWaysTell) {
   EXPECT_EQ(explained.kernels, kernels_of(*graph, here()));
   EXPECT_EQ(explained.fusion.after.size(), fusion_of(*graph, here()).after.size());
   const Data inputs{f32({6, 4}, std::vector<double>(24, 2.0))};
-  EXPECT_EQ(widen<double>(explained.program->run(inputs)[0].tensor()), std::vector<double>(24, 0.25));
+  EXPECT_EQ(widen<double>(explained.executor->run(inputs)[0].tensor()), std::vector<double>(24, 0.25));
 }
 
 // One nest after the other, over whole buffers.

@@ -18,9 +18,9 @@ using compiler::CompileContext;
 using compiler::FusionReport;
 using compiler::kernels_of;
 using fusion::KernelCost;
+using runtime::Executor;
 using runtime::KernelRegion;
 using runtime::KernelStep;
-using runtime::Program;
 using runtime::Step;
 
 namespace {
@@ -69,7 +69,7 @@ void expect_reference(std::string_view text, const std::vector<Data>& runs, doub
   narrow.target.vector_bytes = 16;
   narrow.target.vector_registers = 16;
   for (const CompileContext& options : {without_cache(), narrow}) {
-    const std::unique_ptr<Program> program = compile(*graph, options);
+    const std::unique_ptr<Executor> program = compile(*graph, options);
     for (const Data& inputs : runs) {
       const Tensor one = std::get<Tensor>(program->run(inputs, {.threads = 1}).front()),
                    three = std::get<Tensor>(program->run(inputs, {.threads = 3}).front());
@@ -137,9 +137,10 @@ TEST(FusedAttention, BeginWithOneProduct) {
 
 // Of one row of scores to the next, nothing is kept.
 TEST(FusedAttention, TakesMemoryByTheNumberOfKeysAlone) {
-  const std::unique_ptr<Program> program = compile(*read(in_ops("4", "n", "n", "16", "16")), without_cache());
-  EXPECT_EQ(program->memory_plan({{"n", 4096}}).bytes, 0);
-  for (const Step& step : program->steps())
+  const std::unique_ptr<Executor> program =
+      compile(*read(in_ops("4", "n", "n", "16", "16")), without_cache());
+  EXPECT_EQ(plan_memory(program->program(), {{"n", 4096}}).bytes, 0);
+  for (const Step& step : program->program().steps)
     for (const KernelRegion& region : std::get<KernelStep>(step).regions) {
       const auto scratch = [&](int64_t n) { return *region.scratch.substitute({{"n", Dim(n)}}).constant(); };
       EXPECT_LE(scratch(4096), 2 * scratch(2048));

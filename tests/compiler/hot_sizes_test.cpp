@@ -11,8 +11,8 @@
 namespace tenon {
 
 using compiler::CompileContext;
+using runtime::Executor;
 using runtime::HotSizes;
-using runtime::Program;
 
 namespace {
 
@@ -43,7 +43,7 @@ TEST(HotSizes, AreThoseThatComeOften) {
     EXPECT_EQ(hot.find({{"n", 1}, {"h", i + 3}, {"w", 14}}), nullptr);
   }
   EXPECT_EQ(counted.made, 0);
-  const Program* special = hot.find(kSmall);
+  const Executor* special = hot.find(kSmall);
   ASSERT_NE(special, nullptr);
   EXPECT_TRUE(special->has_fixed_sizes());
   EXPECT_EQ(hot.find(kSmall), special);
@@ -70,7 +70,7 @@ TEST(HotSizes, AreNoneWhereProgramsWouldFillMemory) {
 }
 
 TEST(HotSizes, AreNoneWhereMemoryIsShort) {
-  HotSizes hot([](const Bindings&) -> std::unique_ptr<Program> { throw std::bad_alloc(); }, 1);
+  HotSizes hot([](const Bindings&) -> std::unique_ptr<Executor> { throw std::bad_alloc(); }, 1);
   for (int i = 0; i < 5; ++i)
     EXPECT_EQ(hot.find(kSmall), nullptr);
 }
@@ -78,7 +78,7 @@ TEST(HotSizes, AreNoneWhereMemoryIsShort) {
 TEST(HotSizes, AreAskedForOnceWhereNoProgramCanBeMade) {
   int asked = 0;
   HotSizes hot(
-      [&](const Bindings&) -> std::unique_ptr<Program> {
+      [&](const Bindings&) -> std::unique_ptr<Executor> {
         ++asked;
         throw user_error("too large");
       },
@@ -102,7 +102,7 @@ void expect_near(const Tensor& got, const Tensor& wanted) {
 // One run after the other, by sizes in turn; also with memory of the caller's.
 TEST(HotSizes, GiveWhatTheEvaluatorDoes) {
   const std::unique_ptr<Graph> graph = convolution();
-  const std::unique_ptr<Program> program = compile(*graph, without_cache());
+  const std::unique_ptr<Executor> program = compile(*graph, without_cache());
   for (int i = 0; i < 7; ++i)
     for (const Bindings& sizes : {kSmall, kLarge}) {
       const Data inputs = inputs_for(*graph, sizes);
@@ -119,7 +119,7 @@ TEST(HotSizes, GiveWhatTheEvaluatorDoes) {
 
 TEST(HotSizes, OfSeveralThreadsAtOnce) {
   const std::unique_ptr<Graph> graph = convolution();
-  const std::unique_ptr<Program> program = compile(*graph, without_cache());
+  const std::unique_ptr<Executor> program = compile(*graph, without_cache());
   const Data inputs = inputs_for(*graph, kSmall);
   const Tensor wanted = evaluate(*graph, inputs)[0].tensor();
   std::vector<std::thread> threads;
@@ -135,13 +135,13 @@ TEST(HotSizes, OfSeveralThreadsAtOnce) {
 // Steps have numbers, which those of another program do not fit.
 TEST(HotSizes, AreNotThoseOfRunsThatAreWatched) {
   const std::unique_ptr<Graph> graph = convolution();
-  const std::unique_ptr<Program> program = compile(*graph, without_cache());
+  const std::unique_ptr<Executor> program = compile(*graph, without_cache());
   const Data inputs = inputs_for(*graph, kSmall);
   for (int i = 0; i < 6; ++i) {
     size_t last = 0;
     const std::function<void(size_t)> after_step = [&](size_t step) { last = step; };
     program->run(inputs, {.after_step = &after_step});
-    EXPECT_EQ(last + 1, program->steps().size());
+    EXPECT_EQ(last + 1, program->program().steps.size());
     program->run(inputs);
   }
 }
@@ -150,7 +150,7 @@ TEST(HotSizes, OfStrictNumericsGiveTheSameBits) {
   const std::unique_ptr<Graph> graph = convolution();
   CompileContext options = without_cache();
   options.numerics = NumericsBudget::Strict;
-  const std::unique_ptr<Program> program = compile(*graph, options);
+  const std::unique_ptr<Executor> program = compile(*graph, options);
   const Data inputs = inputs_for(*graph, kLarge);
   const std::vector<double> first = widen<double>(program->run(inputs)[0].tensor());
   for (int i = 0; i < 5; ++i)
@@ -169,7 +169,7 @@ TEST(HotSizes, AreNotThoseThatNothingReads) {
   CompileContext options = without_cache();
   const std::filesystem::path code = folder.path() / "code";
   options.cache = codegen::ObjectCache(code);
-  const std::unique_ptr<Program> program = compile(*graph, options);
+  const std::unique_ptr<Executor> program = compile(*graph, options);
   EXPECT_GT(std::filesystem::remove_all(code), 0U);
   const Data inputs = inputs_for(*graph, {{"h", 8}});
   for (int i = 0; i < 10; ++i)
@@ -179,7 +179,7 @@ TEST(HotSizes, AreNotThoseThatNothingReads) {
 
 TEST(HotSizes, WrongInputsStayWrong) {
   const std::unique_ptr<Graph> graph = convolution();
-  const std::unique_ptr<Program> program = compile(*graph, without_cache());
+  const std::unique_ptr<Executor> program = compile(*graph, without_cache());
   const Data wrong{numbers(DType::F32, {1, 15, 9, 14}, 1)};
   for (int i = 0; i < 6; ++i)
     EXPECT_THROW(program->run(wrong), UserError);

@@ -12,13 +12,13 @@ namespace tenon {
 class InterpretedGraph {
  public:
   InterpretedGraph(const Graph& graph, const compiler::CompileContext& context)
-      : scheduled_(schedule_graph(graph, context)), context_(context) {}
+      : scheduled_(schedule_graph(graph, context)), program_(*scheduled_.program), context_(context) {}
 
   // About how many elements the kernels compute, without those of nested graphs.
   int64_t work(const Data& inputs) const {
-    const Bindings bindings = bind_inputs(*scheduled_.graph, inputs);
+    const Bindings bindings = bind_inputs(program_.name, program_.inputs, inputs);
     int64_t sum = 0;
-    for (const runtime::Step& step : scheduled_.steps)
+    for (const runtime::Step& step : program_.steps)
       if (const auto* kernel = std::get_if<runtime::KernelStep>(&step))
         sum += kernel->work.evaluate(bindings).value_or(0);
     return sum;
@@ -26,17 +26,17 @@ class InterpretedGraph {
 
   // What a kernel does wrong is an error that shows it.
   Data run(const Data& inputs, RandomGenerator& random) {
-    bindings_ = bind_inputs(*scheduled_.graph, inputs);
-    data_.assign(scheduled_.slots.size(), Datum());
+    bindings_ = bind_inputs(program_.name, program_.inputs, inputs);
+    data_.assign(program_.slots.size(), Datum());
     for (size_t i = 0; i < data_.size(); ++i) {
-      const runtime::Slot& slot = scheduled_.slots[i];
+      const runtime::Slot& slot = program_.slots[i];
       if (slot.home == runtime::Home::Input && !slot.alias)
         data_[i] = inputs[static_cast<size_t>(slot.number)];
       else if (slot.home == runtime::Home::Constant && !slot.alias)
-        data_[i] = slot.constant;
+        data_[i] = scheduled_.constants[i];
     }
     size_t kernel = 0;
-    for (const runtime::Step& step : scheduled_.steps) {
+    for (const runtime::Step& step : program_.steps) {
       if (const auto* each = std::get_if<runtime::KernelStep>(&step))
         run_kernel(scheduled_.kernels[kernel++], *each);
       else if (const auto* alias = std::get_if<runtime::AliasStep>(&step))
@@ -45,7 +45,7 @@ class InterpretedGraph {
         run_on_host(std::get<runtime::HostStep>(step), random);
     }
     Data outputs;
-    for (size_t slot : scheduled_.outputs)
+    for (size_t slot : program_.outputs)
       outputs.push_back(data_[slot]);
     return outputs;
   }
@@ -58,7 +58,7 @@ class InterpretedGraph {
     return {dtype, extents, std::make_shared<Tensor>(tensor), tensor.bytes()};
   }
   Tensor as_slot(size_t slot, const Tensor& tensor) const {
-    const TensorType& type = scheduled_.slots[slot].type.as_tensor();
+    const TensorType& type = program_.slots[slot].type.as_tensor();
     return view(tensor, type.dtype, type.shape.dims(), bindings_);
   }
 
@@ -82,19 +82,20 @@ class InterpretedGraph {
     for (size_t slot : step.reads)
       operands.push_back(data_[slot]);
     const Call::RunRegion run_region = [&](std::string_view region, const Data& inputs) {
-      return InterpretedGraph(step.node->region(region), context_).run(inputs, random);
+      return InterpretedGraph(step.call.node().region(region), context_).run(inputs, random);
     };
-    Data results = step.node->op().eval(
-        Call(*step.node, operands, random, step.node->regions().empty() ? nullptr : &run_region));
+    Data results = step.call.node().op().eval(
+        Call(step.call.node(), operands, random, step.call.node().regions().empty() ? nullptr : &run_region));
     for (size_t i = 0; i < results.size(); ++i) {
-      const Type& type = scheduled_.slots[step.writes[i]].type;
+      const Type& type = program_.slots[step.writes[i]].type;
       if (!fits(results[i], type, bindings_) && !resize_empty(results[i], type, bindings_))
-        throw user_error("{}: result {} should be {}", step.node->describe(), i, type);
+        throw user_error("{}: result {} should be {}", step.call.node().describe(), i, type);
       data_[step.writes[i]] = std::move(results[i]);
     }
   }
 
   compiler::ScheduledGraph scheduled_;
+  const runtime::Program& program_;
   compiler::CompileContext context_;
   Bindings bindings_;
   Data data_;  // of the slots

@@ -3,9 +3,9 @@
 namespace tenon {
 
 using compiler::compile;
+using runtime::Executor;
 using runtime::Home;
 using runtime::HostStep;
-using runtime::Program;
 using runtime::Slot;
 
 namespace {
@@ -137,12 +137,12 @@ TEST(Layouts, ReachNestedGraphs) {
       return %y
     })");
   expect_as_evaluated(*graph);
-  const std::unique_ptr<Program> program = compile(*graph, without_cache());
-  const auto* step = std::get_if<HostStep>(&program->steps().front());
+  const std::unique_ptr<Executor> program = compile(*graph, without_cache());
+  const auto* step = std::get_if<HostStep>(&program->program().steps.front());
   ASSERT_NE(step, nullptr);
   EXPECT_EQ(step->reads.size(), 2);  // the test and the image
   for (const auto& [name, branch] : step->regions)
-    EXPECT_TRUE(std::any_of(branch->slots().begin(), branch->slots().end(), [](const Slot& slot) {
+    EXPECT_TRUE(std::ranges::any_of(branch->slots, [](const Slot& slot) {
       return slot.home == Home::Constant && slot.type == Type::tensor(DType::F32, {3, 3, 8, 16});
     })) << name;
 }

@@ -9,9 +9,9 @@ namespace tenon {
 
 using compiler::compile;
 using compiler::print_program;
+using runtime::Executor;
 using runtime::HostStep;
 using runtime::LoopRun;
-using runtime::Program;
 using runtime::Step;
 
 namespace {
@@ -29,7 +29,7 @@ void expect_near(const Data& got, const Data& wanted) {
 // Several runs of one program, with inputs of these sizes in turn.
 void expect_as_evaluated(std::string_view text, const std::vector<Data>& runs) {
   const std::unique_ptr<Graph> graph = read(text);
-  const std::unique_ptr<Program> program = compile(*graph, without_cache());
+  const std::unique_ptr<Executor> program = compile(*graph, without_cache());
   for (const Data& inputs : runs) {
     const Data wanted = evaluate(*graph, inputs);
     for (const int threads : {1, 2, 3})
@@ -41,19 +41,20 @@ Tensor floats(const Extents& extents, uint64_t seed = 1) { return numbers(DType:
 Tensor ints(const std::vector<int64_t>& values) { return Tensor::of(values); }
 
 std::string program_text(std::string_view text, const Bindings& sizes = {}) {
-  return print_program(*compile(*read(text), without_cache()), sizes);
+  return print_program(compile(*read(text), without_cache())->program(), sizes);
 }
 
 // Whether the iterations of the first loop of a program run in place.
 bool runs_in_place(std::string_view text, const Data& operands) {
   const std::unique_ptr<Graph> graph = read(text);
-  const std::unique_ptr<Program> program = compile(*graph, without_cache());
-  for (const Step& step : program->steps())
+  const std::unique_ptr<Executor> program = compile(*graph, without_cache());
+  for (const Step& step : program->program().steps)
     if (const auto* host = std::get_if<HostStep>(&step); host != nullptr && host->regions.contains("body")) {
       RandomGenerator random;
       const auto place = [](size_t, DType dtype, const Extents& extents) { return Tensor(dtype, extents); };
-      return LoopRun::start(Call(*host->node, operands, random), *host->regions.at("body"),
-                            {.random = &random}, place) != nullptr;
+      const std::unique_ptr<Executor> body = compile(host->call.node().region("body"), without_cache());
+      return LoopRun::start(Call(host->call.node(), operands, random), *body, {.random = &random}, place) !=
+             nullptr;
     }
   ADD_FAILURE() << "there is no loop";
   return false;
@@ -231,7 +232,7 @@ TEST(Loops, RunIterationsInPlace) {
 
 TEST(Loops, ScansOfOneProgramRunAtOnce) {
   const std::unique_ptr<Graph> graph = read(kSums);
-  const std::unique_ptr<Program> program = compile(*graph, without_cache());
+  const std::unique_ptr<Executor> program = compile(*graph, without_cache());
   std::vector<std::thread> threads;
   std::vector<Data> got(4);
   for (size_t i = 0; i < got.size(); ++i)

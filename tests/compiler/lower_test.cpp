@@ -10,8 +10,8 @@
 namespace tenon {
 
 using compiler::compile;
+using runtime::Executor;
 using runtime::HostStep;
-using runtime::Program;
 using runtime::Step;
 
 namespace {
@@ -98,7 +98,7 @@ std::string refusal_of(const std::function<void()>& f) {
 }
 
 // What is refused by the one is refused by the other.
-void expect_same(const Program& program, const Graph& graph, const Data& inputs) {
+void expect_same(const Executor& program, const Graph& graph, const Data& inputs) {
   Data expected, actual;
   const std::string refusal = refusal_of([&] { expected = evaluate(graph, inputs); });
   const std::string other = refusal_of([&] { actual = program.run(inputs, {.threads = 2}); });
@@ -115,11 +115,11 @@ void expect_compiled(const Case& c) {
     const std::string text = with_dtype(c.graph, dtype);
     SCOPED_TRACE(text);
     const std::unique_ptr<Graph> graph = parse_graph(text);
-    const std::unique_ptr<Program> program = compile(
+    const std::unique_ptr<Executor> program = compile(
         *graph, {.target = this_machine(), .numerics = c.numerics, .cache = codegen::default_cache()});
-    for (const Step& step : program->steps())
+    for (const Step& step : program->program().steps)
       if (const auto* host = std::get_if<HostStep>(&step))
-        ADD_FAILURE() << host->node->op().name << " is left to the reference evaluator";
+        ADD_FAILURE() << host->call.node().op().name << " is left to the reference evaluator";
     Inputs inputs(dtype, c.below);
     for (int64_t size : c.sizes) {
       SCOPED_TRACE(fmt::format("n = {}", size));

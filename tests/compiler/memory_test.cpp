@@ -10,13 +10,13 @@
 namespace tenon {
 
 using compiler::CompileContext;
-using runtime::Program;
+using runtime::Executor;
 
 namespace {
 
 constexpr int64_t kCount = 300'000;  // so many that their memory goes back to the system once it is free
 
-std::unique_ptr<Program> compile_text(std::string_view text) {
+std::unique_ptr<Executor> compile_text(std::string_view text) {
   register_ops();
   CompileContext options = here();
   options.cache = std::nullopt;
@@ -90,7 +90,7 @@ TEST(Memory, SequencesOutliveWhatTheyHoldViewsOf) {
 
 // %3 lies where %0 lay, whose memory is free once %2 is made of it; how large %2 is, only running tells.
 TEST(Memory, ViewsOfSizesThatOnlyRunningTellsOutliveTheArena) {
-  const std::unique_ptr<Program> program = compile_text(R"(graph g(%x: f32[4]) {
+  const std::unique_ptr<Executor> program = compile_text(R"(graph g(%x: f32[4]) {
     %0 = exp(%x)
     %places = nonzero(%x)
     %shape = shape(%places)
@@ -127,7 +127,7 @@ std::string table(std::string_view dtype, std::string_view rows, std::string_vie
 }
 
 TEST(Memory, RefusesTablesThatCannotBeCounted) {
-  const std::unique_ptr<Program> program = compile_text(table("f64", "1073741824", "1073741824"));
+  const std::unique_ptr<Executor> program = compile_text(table("f64", "1073741824", "1073741824"));
   expect_error<UserError>(
       [&] {
         program->run({Tensor(DType::F64, {1, 1})});
@@ -138,8 +138,8 @@ TEST(Memory, RefusesTablesThatCannotBeCounted) {
 }
 
 TEST(Memory, RefusesTablesThatAreLargerThanTheMachine) {
-  const std::unique_ptr<Program> program = compile_text(table("f32", "1073741824", "1073741824"));
-  const int64_t needed = program->memory_plan({}).bytes;
+  const std::unique_ptr<Executor> program = compile_text(table("f32", "1073741824", "1073741824"));
+  const int64_t needed = plan_memory(program->program(), {}).bytes;
   EXPECT_GE(needed, int64_t{1} << 62);
   expect_error<UserError>(
       [&] {

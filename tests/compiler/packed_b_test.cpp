@@ -10,7 +10,7 @@ using compiler::CompileContext;
 using lowering::PackedA;
 using lowering::PackedB;
 using lowering::PackedBLayout;
-using runtime::Program;
+using runtime::Executor;
 using schedule::empty_packed_b;
 using schedule::lanes_of_block;
 using schedule::pack_b_panels;
@@ -219,14 +219,12 @@ TEST(PackedB, TakeTheElementsOfWeightsThatWereComputed) {
     %3 = matmul(%x, %2)
     return %3
   })");
-  const std::unique_ptr<Program> program = compile(*graph, here());
-  int64_t weights = 0;
-  for (const Node* node : program->graph().nodes())
-    if (const Literal* literal = literal_of(*node); literal != nullptr && literal->extents().size() == 2) {
-      EXPECT_TRUE(std::holds_alternative<Literal::GivenUp>(literal->form()));
-      ++weights;
-    }
-  EXPECT_EQ(weights, 1);
+  const std::unique_ptr<Executor> executor = compile(*graph, here());
+  const runtime::Prepare& prepare = executor->program().prepare;
+  ASSERT_EQ(prepare.steps.size(), 1);
+  EXPECT_TRUE(std::holds_alternative<lowering::PackedWeights>(prepare.steps[0].layout));
+  ASSERT_EQ(prepare.weights.size(), 1);
+  EXPECT_TRUE(std::holds_alternative<Literal::GivenUp>(prepare.weights[0].literal.form()));
   expect_as_evaluated(*graph);
 }
 

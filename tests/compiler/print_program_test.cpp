@@ -22,11 +22,11 @@ class PrintProgram : public ::testing::Test {
 
   static std::string kernels(std::string_view text) {
     const std::unique_ptr<Graph> graph = parse(text);
-    return print_kernels(*compile(*graph, here()), kernels_of(*graph, here()));
+    return print_kernels(compile(*graph, here())->program(), kernels_of(*graph, here()));
   }
   static std::string program(std::string_view text, const CompileContext& options = here(),
                              const Bindings& sizes = {}) {
-    return print_program(*compile(*parse(text), options), sizes);
+    return print_program(compile(*parse(text), options)->program(), sizes);
   }
 };
 
@@ -60,10 +60,11 @@ TEST_F(PrintProgram, ShowsBuffersAndSteps) {
             "program main where n = 7 {\n"
             "  v0: f32[n,4] input \"x\"\n"
             "  v1: f32[4] input \"w\"\n"
-            "  v2: f32[n,4] arena from 0\n"
             "  v3: f32[n,4] output \"out\"\n"
+            "  alloc v2: f32[n,4] at 0\n"
             "  v2 = kernel0(v0, v1)  // \"%a\"\n"
             "  v3 = kernel1(v2)  // \"%b\"\n"
+            "  dealloc v2\n"
             "  return v3\n"
             "}\n"
             "arena: 128 B, of which 128 B are in use at one time\n");
@@ -75,12 +76,13 @@ TEST_F(PrintProgram, ShowsViewsAndHostCalls) {
                     "  %i = nonzero(%f)\n  return %i\n}"),
             "program main {\n"
             "  v0: f32[2,4] input \"x\"\n"
-            "  v2: f32[2,4] arena from 0\n"
             "  v3: f32[8] view of v2\n"
-            "  v4: i64[1,d0] allocated when its size is known\n"
+            "  alloc v2: f32[2,4] at 0\n"
             "  v2 = kernel0(v0)  // \"%a\"\n"
             "  v3 = view(v2)\n"
+            "  alloc v4: i64[1,d0] when its size is known\n"
             "  v4 = host nonzero(v3)  // \"%i\"\n"
+            "  dealloc v2\n"
             "  return v4\n"
             "}\n"
             "arena: 64 B, of which 64 B are in use at one time\n");

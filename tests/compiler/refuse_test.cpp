@@ -65,7 +65,7 @@ TEST(Refuse, NamesTheNodesThatMayRefuse) {
     return %4
   })");
   const auto program = compile(*graph, here());
-  ASSERT_EQ(program->steps().size(), 1U);
+  ASSERT_EQ(program->program().steps.size(), 1U);
   for (const Data& data : {Data{Tensor(DType::F32, {8}), i64({4}, {1, 2, 3, 8}), i64({4}, {2, 2, 2, 2})},
                            Data{Tensor(DType::F32, {8}), i64({4}, {1, 2, 3, 4}), i64({4}, {2, 2, 2, 1})}})
     expect_error<ElementError>([&] { program->run(data); },
@@ -82,7 +82,7 @@ TEST(Refuse, NamesAFewOfManyNodes) {
     return %3
   })");
   const auto program = compile(*graph, here());
-  ASSERT_EQ(program->steps().size(), 1U);
+  ASSERT_EQ(program->program().steps.size(), 1U);
   expect_error<ElementError>(
       [&] {
         program->run({i64({4}, {1, 2, 3, 4}), i64({4}, {1, 2, 3, 0})});

@@ -312,7 +312,7 @@ TEST(RunCompiled, TakesIterationsFromAnywhereToAnywhere) {
   }
 })");
   codegen::Jit jit;
-  const KernelFunction function = jit.load(codegen::generate_object(kernel, this_machine()), 1).front();
+  const KernelFunction function = jit.load(codegen::generate_object(kernel, this_machine())).front();
   for (int64_t n : {0, 1, 4})
     for (int64_t begin = 0; begin <= 6 * n; ++begin)
       for (int64_t end = begin; end <= 6 * n; ++end) {

@@ -9,7 +9,7 @@ using compiler::compile;
 using compiler::fusion_of;
 using compiler::FusionReport;
 using runtime::ElementError;
-using runtime::Program;
+using runtime::Executor;
 
 namespace {
 
@@ -42,7 +42,7 @@ Tensor indices(const Extents& extents, const std::vector<int64_t>& values) {
 
 void expect_same(const Graph& graph, const Data& inputs) {
   const Data wanted = evaluate(graph, inputs);
-  const std::unique_ptr<Program> program = compile(graph, without_cache());
+  const std::unique_ptr<Executor> program = compile(graph, without_cache());
   for (const int threads : {1, 3}) {
     const Data got = program->run(inputs, {.seed = 0, .threads = threads});
     for (size_t i = 0; i < wanted.size(); ++i)
@@ -137,7 +137,7 @@ TEST(PlaceRows, LeavesWhatIsNoRow) {
 
 TEST(PlaceRows, RefusesAnIndexThatIsOutOfRange) {
   const std::unique_ptr<Graph> graph = read(rows("f32[n,9]", "[k,1]", "f32[k,9]", "[2] {1, 9}"));
-  const std::unique_ptr<Program> program = compile(*graph, without_cache());
+  const std::unique_ptr<Executor> program = compile(*graph, without_cache());
   for (const int64_t index : {4, -5})
     EXPECT_THROW(program->run({numbers(DType::F32, {4, 9}, 1), indices({1, 1}, {index}),
                                numbers(DType::F32, {1, 9}, 2)}),

@@ -162,7 +162,7 @@ TEST_P(ScheduledKernels, InWinogradsDomainComputeTheSame) {
   CompileContext winograd = context();
   for (const compiler::FusedKernel& kernel : fusion_of(*graph, winograd).after)
     if (kernel.contraction)
-      winograd.tuning[kernel.contraction->contraction->key].tile = 4;
+      winograd.tuning[kernel.contraction->contraction->key].winograd_tile = 4;
   EXPECT_TRUE(has(kernels_in(*graph, winograd), "for element0 in 0..36"));
   expect_interpreted_as_evaluated(*graph, inputs_for(*graph, {}), winograd, INT64_MAX);
 }

@@ -32,8 +32,9 @@ class TunedChoicesTest : public testing::Test {
 
   TemporaryFolder folder_;
   const fs::path file_ = folder_.path() / "cache" / "tuned.json";
-  const TunedChoices some_{{0xfedcba9876543210, {{.tile = 4, .tile_rows = 2, .filter_parts = 3}, 0.5, 0.25}},
-                           {7, {{.rows = 6, .vectors = 4, .packed_a = false, .split = true}, 0.75, 0.5}}};
+  const TunedChoices some_{
+      {0xfedcba9876543210, {{.winograd_tile = 4, .tile_rows = 2, .filter_parts = 3}, 0.5, 0.25}},
+      {7, {{.mr = 6, .nr = 32, .pack_a = false, .bf16x3 = true}, 0.75, 0.5}}};
 };
 
 TEST_F(TunedChoicesTest, AreReadAsTheyWereWritten) {
@@ -44,11 +45,11 @@ TEST_F(TunedChoicesTest, AreReadAsTheyWereWritten) {
 
 TEST_F(TunedChoicesTest, AreAddedToThoseThatThereAre) {
   add_tuned(file_, some_);
-  add_tuned(file_, {{7, {{.rows = 5}, 0.5, 0.25}}, {8, {{.rows = 4}, 0.5, 0.25}}});
+  add_tuned(file_, {{7, {{.mr = 5}, 0.5, 0.25}}, {8, {{.mr = 4}, 0.5, 0.25}}});
   const TunedChoices all = read_tuned(file_);
   EXPECT_EQ(all.size(), 3U);
-  EXPECT_EQ(all.at(7).choice, ContractionChoice{.rows = 5});
-  EXPECT_EQ(all.at(8).choice, ContractionChoice{.rows = 4});
+  EXPECT_EQ(all.at(7).choice, ContractionChoice{.mr = 5});
+  EXPECT_EQ(all.at(8).choice, ContractionChoice{.mr = 4});
 }
 
 TEST_F(TunedChoicesTest, AreIgnoredWhereTheyAreDamaged) {
@@ -60,18 +61,18 @@ TEST_F(TunedChoicesTest, AreIgnoredWhereTheyAreDamaged) {
   }
   for (
       const std::string text :
-      {"[]", "3", "{}", R"({"format": 2, "choices": []})", R"({"format": 1, "choices": 3})",
-       R"({"format": 1, "choices": [{"key": 7}]})",
-       R"({"format": 1, "choices": [{"key": "x", "before_ms": 1, "after_ms": 1}]})",
-       R"({"format": 1, "choices": [{"key": "7x", "before_ms": 1, "after_ms": 1}]})",
-       R"({"format": 1, "choices": [{"key": "123456789123456789123", "before_ms": 1, "after_ms": 1}]})",
-       R"({"format": 1, "choices": [{"key": "7", "rows": 0, "before_ms": 1, "after_ms": 1}]})",
-       R"({"format": 1, "choices": [{"key": "7", "rows": 1e9, "before_ms": 1, "after_ms": 1}]})",
-       R"({"format": 1, "choices": [{"key": "7", "rows": 1e300, "before_ms": 1, "after_ms": 1}]})",
-       R"({"format": 1, "choices": [{"key": "7", "rows": 2.7, "before_ms": 1, "after_ms": 1}]})",
-       R"({"format": 1, "choices": [{"key": "7", "rows": 18446744073709551615, "before_ms": 1, "after_ms": 1}]})",
-       R"({"format": 1, "choices": [{"key": "7", "rows": "6", "before_ms": 1, "after_ms": 1}]})",
-       R"({"format": 1, "choices": [{"key": "7", "packed_a": 1, "before_ms": 1, "after_ms": 1}]})"}) {
+      {"[]", "3", "{}", R"({"format": 1, "choices": []})", R"({"format": 2, "choices": 3})",
+       R"({"format": 2, "choices": [{"key": 7}]})",
+       R"({"format": 2, "choices": [{"key": "x", "before_ms": 1, "after_ms": 1}]})",
+       R"({"format": 2, "choices": [{"key": "7x", "before_ms": 1, "after_ms": 1}]})",
+       R"({"format": 2, "choices": [{"key": "123456789123456789123", "before_ms": 1, "after_ms": 1}]})",
+       R"({"format": 2, "choices": [{"key": "7", "mr": 0, "before_ms": 1, "after_ms": 1}]})",
+       R"({"format": 2, "choices": [{"key": "7", "mr": 1e9, "before_ms": 1, "after_ms": 1}]})",
+       R"({"format": 2, "choices": [{"key": "7", "mr": 1e300, "before_ms": 1, "after_ms": 1}]})",
+       R"({"format": 2, "choices": [{"key": "7", "mr": 2.7, "before_ms": 1, "after_ms": 1}]})",
+       R"({"format": 2, "choices": [{"key": "7", "mr": 18446744073709551615, "before_ms": 1, "after_ms": 1}]})",
+       R"({"format": 2, "choices": [{"key": "7", "mr": "6", "before_ms": 1, "after_ms": 1}]})",
+       R"({"format": 2, "choices": [{"key": "7", "pack_a": 1, "before_ms": 1, "after_ms": 1}]})"}) {
     write(text);
     EXPECT_TRUE(read_tuned(file_).empty()) << text;
   }

@@ -6,7 +6,7 @@ namespace tenon {
 using compiler::compile;
 using compiler::CompileContext;
 using compiler::kernels_of;
-using runtime::Program;
+using runtime::Executor;
 
 namespace {
 
@@ -180,7 +180,7 @@ TEST(Winograd, IsLeftAloneWhereWindowsSeeSomethingElseThanTheImage) {
 TEST(Winograd, RefusesAnImageOfOtherChannels) {
   const std::unique_ptr<Graph> graph = read(R"(graph g(%x: f32[1,c,24,24], %w: f32[64,64,3,3]) {
       %0 = conv(%x, %w, strides=[1,1], dilations=[1,1], pads=[1,1,1,1]) return %0 })");
-  const std::unique_ptr<Program> program = compile(*graph, without_cache());
+  const std::unique_ptr<Executor> program = compile(*graph, without_cache());
   const Tensor weights = numbers(DType::F32, {64, 64, 3, 3}, 1);
   EXPECT_THROW(program->run({numbers(DType::F32, {1, 32, 24, 24}, 2), weights}), UserError);
   EXPECT_EQ(program->run({numbers(DType::F32, {1, 64, 24, 24}, 2), weights}).size(), 1);

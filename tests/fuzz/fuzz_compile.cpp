@@ -20,7 +20,7 @@ namespace tenon {
 
 using compiler::compile;
 using compiler::CompileContext;
-using runtime::Program;
+using runtime::Executor;
 
 namespace {
 
@@ -177,7 +177,7 @@ std::string complaint(const Graph& graph, const std::vector<Data>& draws, const 
   const bool runs =
       std::any_of(samples.begin(), samples.end(), [](const auto& each) { return each.has_value(); });
   try {
-    const std::unique_ptr<Program> program = compile(graph, options);
+    const std::unique_ptr<Executor> program = compile(graph, options);
     for (size_t i = 0; i < draws.size(); ++i)
       try {
         const Data actual = program->run(draws[i]);

@@ -8,24 +8,22 @@
 
 namespace tenon {
 
-using lowering::LoweredGraph;
-using lowering::Opaque;
+using lowering::KernelGraph;
+using lowering::KernelNode;
 
 namespace {
 
-// A word for each item.
+// A word for each node.
 std::vector<std::string> kinds_in(std::string_view text) {
   register_ops();
   const std::unique_ptr<Graph> graph = parse(text);
-  const LoweredGraph lowered = lowering::lower_graph(*graph);
+  const KernelGraph lowered = lowering::lower_graph(*graph);
   std::vector<std::string> kinds;
-  for (size_t i = 0; i < lowered.items.size(); ++i) {
-    if (lowered.items[i].stage) {
-      kinds.emplace_back(lowered.items[i].stage->definition.reduces() ? "reduction" : "stage");
-      continue;
-    }
-    const Opaque::Kind kind = lowered.opaque.at(i).kind;
-    kinds.emplace_back(kind == Opaque::Kind::Alias ? "view" : kind == Opaque::Kind::Nest ? "nest" : "host");
+  for (const KernelNode& node : lowered.nodes) {
+    constexpr std::string_view kKinds[] = {"stage", "nest", "host", "view"};
+    kinds.emplace_back(node.stage && node.stage->definition.reduces()
+                           ? "reduction"
+                           : kKinds[static_cast<size_t>(node.kind)]);
   }
   return kinds;
 }

@@ -20,7 +20,7 @@ class Measure : public ::testing::Test {
   static Measurement measurement_of(std::string_view text, int threads = 1, double seconds = 0) {
     const std::unique_ptr<Graph> graph = parse(text);
     const ExplainedProgram compiled = compile_explained(*graph, here());
-    return measure(*compiled.program, compiled.fusion, sample_inputs(*graph), this_machine(),
+    return measure(*compiled.executor, compiled.fusion, sample_inputs(*graph), this_machine(),
                    {.threads = threads, .seconds = seconds});
   }
 };

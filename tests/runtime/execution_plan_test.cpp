@@ -3,8 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "base/expect_error.h"
-#include "ir/parse.h"
-#include "ops/registry.h"
 
 namespace tenon {
 
@@ -12,8 +10,6 @@ using runtime::evaluate_size;
 using runtime::ExecutionPlan;
 using runtime::Home;
 using runtime::KernelStep;
-using runtime::Slot;
-using runtime::Step;
 
 namespace {
 
@@ -31,19 +27,19 @@ TEST(EvaluateSize, SaysWhatIsWrongWithASize) {
 }
 
 TEST(ExecutionPlan, SaysThatASizeIsTooLarge) {
-  register_ops();
-  const std::unique_ptr<Graph> graph = parse("graph(%x: f32[n]) { %y = neg(%x) return %y }");
   const Dim n = Dim::symbol("n");
-  const std::vector<Slot> slots = {{.name = "x", .type = graph->input(0).type(), .home = Home::Input},
-                                   {.name = "y", .type = graph->output_types()[0], .home = Home::Output}};
-  const std::vector<Step> steps = {
-      KernelStep{.name = "square",
-                 .regions = {{.function = nullptr, .iterations = n * n, .scratch = 0}},
-                 .reads = {0},
-                 .writes = {1},
-                 .sizes = {n},
-                 .sources = {"y"}}};
-  const ExecutionPlan planner(*graph, slots, steps, {1});
+  const Type type = Type::tensor(DType::F32, {n});
+  runtime::Program program;
+  program.inputs = {{"x", type}};
+  program.outputs = {1};
+  program.slots = {{.name = "x", .type = type, .home = Home::Input},
+                   {.name = "y", .type = type, .home = Home::Output}};
+  program.steps = {KernelStep{.regions = {{.iterations = n * n, .scratch = 0}},
+                              .reads = {0},
+                              .writes = {1},
+                              .sizes = {n},
+                              .sources = {"y"}}};
+  const ExecutionPlan planner(program);
   EXPECT_EQ(planner.launch_of(0, *planner.plan({{"n", 3}}))->iterations(0), 9);
   expect_error<UserError>(
       [&] {

@@ -10,8 +10,8 @@
 
 namespace tenon {
 
+using lowering::GemmTile;
 using schedule::choose_gemm_tile;
-using schedule::GemmTile;
 
 namespace {
 
@@ -19,10 +19,10 @@ namespace {
 std::string tile_of(std::string_view text, std::string_view target) {
   register_ops();
   const std::unique_ptr<Graph> graph = parse(text);
-  for (const lowering::Item& item : lowering::lower_graph(*graph).items)
-    if (item.stage && item.stage->definition.reduces()) {
+  for (const lowering::KernelNode& node : lowering::lower_graph(*graph).nodes)
+    if (node.stage && node.stage->definition.reduces()) {
       const std::optional<GemmTile> tile =
-          choose_gemm_tile(item.stage->definition, target_named(target), /*may_pack=*/true);
+          choose_gemm_tile(node.stage->definition, target_named(target), /*may_pack=*/true);
       return tile ? fmt::format("{} x {}{}", tile->mr, tile->nr, tile->tiles ? " by matrices" : "") : "none";
     }
   return "no product";

@@ -7,36 +7,38 @@
 
 namespace tenon {
 
-using schedule::choose_winograd_tile;
+using schedule::choose_winograd_blocks;
 using schedule::Conv3x3;
+using schedule::estimate_winograd;
+using schedule::may_use_winograd;
 
 namespace {
 
 TEST(WinogradCost, IsForImagesThatAreLargeBesideTheirWeights) {
   const Target target = target_named("amx");
-  EXPECT_EQ(choose_winograd_tile({.height = 56, .width = 56, .channels = 64, .filters = 64}, target), 4);
-  EXPECT_EQ(choose_winograd_tile({.height = 14, .width = 14, .channels = 256, .filters = 256}, target), 2);
-  EXPECT_EQ(choose_winograd_tile({.height = 7, .width = 7, .channels = 512, .filters = 512}, target),
-            std::nullopt);
-  EXPECT_EQ(choose_winograd_tile({.height = 56, .width = 56, .channels = 60, .filters = 64}, target),
-            std::nullopt);
+  const auto tile = [&](const Conv3x3& conv) { return estimate_winograd(conv, target).best_tile(); };
+  EXPECT_EQ(tile({.height = 56, .width = 56, .channels = 64, .filters = 64}), 4);
+  EXPECT_EQ(tile({.height = 14, .width = 14, .channels = 256, .filters = 256}), 2);
+  EXPECT_EQ(tile({.height = 7, .width = 7, .channels = 512, .filters = 512}), std::nullopt);
 }
 
-// Others would round otherwise.
-TEST(WinogradCost, IsChosenWhateverTheNumberOfCores) {
-  for (const std::string_view name : target_names())
-    for (const Conv3x3& sums : {Conv3x3{.height = 14, .width = 14, .channels = 128, .filters = 32},
-                                Conv3x3{.height = 14, .width = 14, .channels = 256, .filters = 256},
-                                Conv3x3{.height = 7, .width = 7, .channels = 512, .filters = 512},
-                                Conv3x3{.height = 56, .width = 56, .channels = 64, .filters = 64}}) {
-      Target target = target_named(name);
-      std::set<std::optional<int64_t>> chosen;
-      for (const int cores : {1, 2, 3, 4, 64}) {
-        target.cores = cores;
-        chosen.insert(choose_winograd_tile(sums, target));
-      }
-      EXPECT_EQ(chosen.size(), 1U) << sums.height << " rows, " << name;
-    }
+TEST(WinogradCost, IsForChannelsThatFillVectors) {
+  const Target target = target_named("amx");
+  EXPECT_TRUE(may_use_winograd({.height = 56, .width = 56, .channels = 64, .filters = 64}, target));
+  EXPECT_FALSE(may_use_winograd({.height = 56, .width = 56, .channels = 60, .filters = 64}, target));
+}
+
+// Blocks are cut for the threads that there are; which tile is best does not depend on them, as others would
+// round otherwise.
+TEST(WinogradCost, CutsBlocksForThreads) {
+  const Target target = target_named("avx512");
+  const Conv3x3 conv{.height = 56, .width = 56, .channels = 64, .filters = 64};
+  const auto iterations = [&](int threads) {
+    const lowering::WinogradBlocks blocks = choose_winograd_blocks(conv, 4, {target, threads});
+    return blocks.count * blocks.parts;
+  };
+  for (const int threads : {2, 4, 8})
+    EXPECT_GE(iterations(threads), threads);
 }
 
 }  // namespace

@@ -219,4 +219,39 @@ TEST(FileSlice, ErrorsNameTheFile) {
 }
 
 }  // namespace
+// Counts how often it is asked.
+class Counted : public DeferredElements {
+ public:
+  explicit Counted(int& asked) : asked_(asked) {}
+  Tensor tensor() const override {
+    ++asked_;
+    return narrow<double>(DType::F32, {2}, std::vector<double>{3, 4});
+  }
+
+ private:
+  int& asked_;
+};
+
+TEST(Literal, ComputesDeferredElementsWhereTheyAreAskedFor) {
+  int asked = 0;
+  const Literal literal = Literal::deferred(DType::F32, {2}, std::make_shared<Counted>(asked)),
+                copy = literal;
+  EXPECT_TRUE(literal.is_deferred());
+  EXPECT_TRUE(literal.is_stored());
+  EXPECT_EQ(literal.count(), 2);
+  EXPECT_EQ(literal, copy);
+  EXPECT_EQ(asked, 0);
+  const Literal dense(narrow<double>(DType::F32, {2}, std::vector<double>{3, 4}));
+  EXPECT_EQ(literal, dense);
+  EXPECT_EQ(literal.content_hash(), dense.content_hash());
+  EXPECT_EQ(widen<double>(literal.tensor()), (std::vector<double>{3, 4}));
+  EXPECT_GT(asked, 0);
+}
+
+TEST(Literal, ChecksTheTypeOfDeferredElements) {
+  int asked = 0;
+  const Literal literal = Literal::deferred(DType::F32, {3}, std::make_shared<Counted>(asked));
+  EXPECT_THROW(literal.tensor(), InternalError);
+}
+
 }  // namespace tenon

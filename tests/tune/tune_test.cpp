@@ -82,7 +82,7 @@ TEST(Tune, DropsWhatChangesOutputs) {
   EXPECT_FALSE(result.contractions.front().is_adopted());
   ASSERT_EQ(result.dropped.size(), 1U);
   EXPECT_EQ(result.dropped.front().sources, result.contractions.front().sources);
-  EXPECT_NE(result.dropped.front().choice.tile, result.contractions.front().before.tile);
+  EXPECT_NE(result.dropped.front().choice.winograd_tile, result.contractions.front().before.winograd_tile);
   EXPECT_NE(result.dropped.front().difference, "");
 }
 
@@ -103,7 +103,7 @@ TEST(Tune, DropsNothingElse) {
     EXPECT_GE(each.tried, 1);
   EXPECT_FALSE(result.dropped.empty());
   for (const DroppedChoice& each : result.dropped)
-    EXPECT_TRUE(each.choice.tile) << each.difference;
+    EXPECT_TRUE(each.choice.winograd_tile) << each.difference;
 }
 
 TEST(Tune, AdoptsNothingThatThereIsNoTimeToConfirm) {
@@ -130,15 +130,15 @@ TEST(PrintTuning, SaysWhatWasAdopted) {
   result.contractions.push_back({.key = 1,
                                  .sources = {"/features/Conv", "/features/Relu"},
                                  .tried = 3,
-                                 .before = {.tile = 0, .rows = 14, .vectors = 2},
-                                 .after = {.tile = 4, .tile_rows = 1, .filter_parts = 2},
+                                 .before = {.winograd_tile = 0, .mr = 14, .nr = 32},
+                                 .after = {.winograd_tile = 4, .tile_rows = 1, .filter_parts = 2},
                                  .seconds_before = 2e-3,
                                  .seconds_after = 1e-3});
   result.contractions.push_back({.key = 2,
                                  .sources = {"/classifier/MatMul"},
                                  .tried = 2,
-                                 .before = {.rows = 13, .vectors = 2, .packed_a = true},
-                                 .after = {.rows = 13, .vectors = 2, .packed_a = true},
+                                 .before = {.mr = 13, .nr = 32, .pack_a = true},
+                                 .after = {.mr = 13, .nr = 32, .pack_a = true},
                                  .seconds_before = 1e-3,
                                  .seconds_after = 1e-3});
   result.seconds_before = 3e-3;
@@ -148,7 +148,7 @@ TEST(PrintTuning, SaysWhatWasAdopted) {
   EXPECT_EQ(print_tuning(result, 2),
             "  before     after  speed-up  contraction\n"
             " 2.00 ms   1.00 ms     2.00x  /features/Conv +1\n"
-            "                              direct, 14 rows x 2 vectors → Winograd 4x4, 1 row x 2 parts\n"
+            "                              direct, tile 14x32 → Winograd 4x4, 1 row x 2 parts\n"
             "1 of 2 contractions adopted, after 4 programs compared with what there was\n"
             "the whole model: 3.00 ms before, 2.00 ms after, 1.50x; each step in the fastest of 10 runs with "
             "2 threads\n");
@@ -157,7 +157,8 @@ TEST(PrintTuning, SaysWhatWasAdopted) {
 TEST(PrintTuning, SaysWhatWasNotAdoptedAndWhy) {
   TuneResult result;
   result.contractions.emplace_back().sources = {"/features/Conv"};
-  result.dropped.push_back({{"/features/Conv", "/features/Relu"}, {.tile = 4}, "element 3 of y is 1, not 2"});
+  result.dropped.push_back(
+      {{"/features/Conv", "/features/Relu"}, {.winograd_tile = 4}, "element 3 of y is 1, not 2"});
   result.unconfirmed = 1;
   result.seconds_before = result.seconds_after = 1e-3;
   result.programs = 2;
@@ -170,8 +171,9 @@ TEST(PrintTuning, SaysWhatWasNotAdoptedAndWhy) {
             "1 thread\n");
   const nlohmann::ordered_json json = tuning_as_json("m.onnx", result, 1);
   EXPECT_EQ(json["unconfirmed"], 1);
-  EXPECT_EQ(json["dropped"].dump(), R"([{"sources":["/features/Conv","/features/Relu"],"choice":{"tile":4},)"
-                                    R"("difference":"element 3 of y is 1, not 2"}])");
+  EXPECT_EQ(json["dropped"].dump(),
+            R"([{"sources":["/features/Conv","/features/Relu"],"choice":{"winograd_tile":4},)"
+            R"("difference":"element 3 of y is 1, not 2"}])");
 }
 
 TEST(PrintTuning, BreaksLinesThatAreTooLong) {
@@ -179,15 +181,15 @@ TEST(PrintTuning, BreaksLinesThatAreTooLong) {
   result.contractions.push_back({.key = 1,
                                  .sources = {std::string(200, 'x')},
                                  .tried = 1,
-                                 .before = {.tile = 0, .rows = 14, .vectors = 2, .packed_a = true},
-                                 .after = {.tile = 4, .tile_rows = 10, .filter_parts = 20},
+                                 .before = {.winograd_tile = 0, .mr = 14, .nr = 32, .pack_a = true},
+                                 .after = {.winograd_tile = 4, .tile_rows = 100000, .filter_parts = 200000},
                                  .seconds_before = 2e-3,
                                  .seconds_after = 1e-3});
   result.seconds_before = result.seconds_after = 1e-3;
   const std::string text = print_tuning(result, 1);
   EXPECT_TRUE(has(text,
-                  "                              direct, 14 rows x 2 vectors, packed A\n"
-                  "                              → Winograd 4x4, 10 rows x 20 parts\n"))
+                  "                              direct, tile 14x32, packed A\n"
+                  "                              → Winograd 4x4, 100000 rows x 200000 parts\n"))
       << text;
   EXPECT_TRUE(has(text, " 2.00 ms   1.00 ms     2.00x  …" + std::string(69, 'x') + "\n")) << text;
 }

@@ -13,7 +13,7 @@
 namespace tenon {
 
 using compiler::compile;
-using runtime::Program;
+using runtime::Executor;
 
 namespace {
 
@@ -35,7 +35,7 @@ void check_compiled(const Graph& graph, const Data& inputs, NumericsBudget numer
   const std::unique_ptr<Graph> optimised = graph.clone();
   Journal journal(numerics);
   optimize(*optimised, journal);
-  const std::unique_ptr<Program> program = compile(*optimised, here());
+  const std::unique_ptr<Executor> program = compile(*optimised, here());
   const Data expected = evaluate(graph, inputs), actual = program->run(inputs, {.threads = 1});
   for (size_t i = 0; i < expected.size(); ++i) {
     const Comparison comparison = compare(actual[i].tensor(), expected[i].tensor(), tolerance);

@@ -10,7 +10,7 @@ using compiler::fusion_of;
 using compiler::kernels_of;
 using compiler::print_fusion;
 using compiler::print_kernels;
-using runtime::Program;
+using runtime::Executor;
 
 namespace {
 
@@ -26,8 +26,8 @@ void show_linear_fusion(Screen& screen) {
   optimize_model(*linear);
   screen.subheading("relu(linear(x)):");
   screen.excerpt(fusion_text(*linear));
-  const std::unique_ptr<Program> program = compile_model(*linear);
-  screen.excerpt(print_kernels(*program, kernels_of(*linear, api::default_context())));
+  const std::unique_ptr<Executor> program = compile_model(*linear);
+  screen.excerpt(print_kernels(program->program(), kernels_of(*linear, api::default_context())));
   const std::unique_ptr<Graph> product = builtin::make_model("matmul_bias_relu");
   optimize_model(*product);
   screen.subheading("relu(matmul(x, weight) + bias):");

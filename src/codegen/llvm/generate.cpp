@@ -15,6 +15,7 @@
 #include <llvm/Transforms/Scalar/LoopPassManager.h>
 #include <llvm/Transforms/Scalar/SROA.h>
 
+#include <atomic>
 #include <cmath>
 #include <cstring>
 
@@ -31,6 +32,7 @@ void __truncdfhf2();
 
 namespace tenon::codegen {
 
+using runtime::KernelCode;
 using runtime::KernelFunction;
 
 namespace {
@@ -116,8 +118,10 @@ std::string key_of(const llvm::Module& module, const Target& target) {
 
 std::string describe_generator() { return "LLVM " LLVM_VERSION_STRING; }
 
-std::string generate_object(const loops::Kernel& kernel, const Target& target,
-                            const std::optional<ObjectCache>& cache) {
+namespace {
+
+std::string object_of(const loops::Kernel& kernel, const Target& target,
+                      const std::optional<ObjectCache>& cache) {
   llvm::LLVMContext context;
   const std::unique_ptr<llvm::TargetMachine> machine = make_machine(target);
   const std::unique_ptr<llvm::Module> module = make_module(kernel, target, *machine, context);
@@ -138,6 +142,13 @@ std::string generate_object(const loops::Kernel& kernel, const Target& target,
   if (cache)
     cache->store(key, object);
   return object;
+}
+
+}  // namespace
+
+KernelCode generate_object(const loops::Kernel& kernel, const Target& target,
+                           const std::optional<ObjectCache>& cache) {
+  return {object_of(kernel, target, cache), loops::parallel_regions_of(kernel).size()};
 }
 
 std::string generate_text(const loops::Kernel& kernel, const Target& target) {
@@ -199,7 +210,7 @@ llvm::orc::SymbolMap library_functions(llvm::orc::LLJIT& jit) {
 
 struct Jit::Session {
   std::unique_ptr<llvm::orc::LLJIT> jit;
-  int64_t loaded = 0;
+  std::atomic<int64_t> loaded = 0;
 };
 
 Jit::Jit() : session_(std::make_unique<Session>()) {
@@ -218,16 +229,16 @@ Jit::Jit() : session_(std::make_unique<Session>()) {
 
 Jit::~Jit() = default;
 
-std::vector<KernelFunction> Jit::load(const std::string& object, size_t regions) {
+std::vector<KernelFunction> Jit::load(const KernelCode& code) {
   llvm::orc::LLJIT& jit = *session_->jit;
   // A space of its own, as all objects have the same names in them.
   auto space = jit.createJITDylib(fmt::format("kernel{}", session_->loaded++));
   if (!space)
     refuse(space.takeError());
-  if (llvm::Error error = jit.addObjectFile(*space, llvm::MemoryBuffer::getMemBufferCopy(object)))
+  if (llvm::Error error = jit.addObjectFile(*space, llvm::MemoryBuffer::getMemBufferCopy(code.bytes)))
     refuse(std::move(error));
   std::vector<KernelFunction> functions;
-  for (size_t i = 0; i < regions; ++i) {
+  for (size_t i = 0; i < code.regions; ++i) {
     auto address = jit.lookup(*space, fmt::format("phase_{}", i));
     if (!address)
       refuse(address.takeError());

@@ -16,7 +16,7 @@ namespace {
 
 std::string describe_generator() { return "not built"; }
 
-std::string generate_object(const loops::Kernel&, const Target&, const std::optional<ObjectCache>&) {
+runtime::KernelCode generate_object(const loops::Kernel&, const Target&, const std::optional<ObjectCache>&) {
   refuse();
 }
 
@@ -27,6 +27,6 @@ struct Jit::Session {};
 Jit::Jit() = default;
 Jit::~Jit() = default;
 
-std::vector<KernelFunction> Jit::load(const std::string&, size_t) { refuse(); }
+std::vector<runtime::KernelFunction> Jit::load(const runtime::KernelCode&) { refuse(); }
 
 }  // namespace tenon::codegen

@@ -4,10 +4,9 @@
 #include <map>
 #include <set>
 
-#include "base/error.h"
+#include "ir/evaluate.h"
 #include "ops/data.h"
 #include "passes/target/constant_pieces.h"
-#include "tensor/release_literal.h"
 
 namespace tenon {
 namespace {
@@ -78,15 +77,16 @@ class Weights {
     return graph;
   }
 
-  void replace(const std::vector<Value>& results, const Data& values, Journal& journal) {
+  void defer(const std::vector<Value>& results, Journal& journal) {
+    const auto weights = std::make_shared<const WeightsGraph>(alone(results));
     for (size_t i = 0; i < results.size() && journal.is_open(); ++i) {
       const InsertBefore here(graph_.first());
       const WithSources sources(*results[i].node());
-      const Value computed = constant(graph_, values[i].tensor());
+      const Value computed =
+          constant(graph_, Literal::deferred(results[i].dtype(), *results[i].shape().extents(),
+                                             std::make_shared<const ComputedWeight>(weights, i)));
       journal.applied("compute-weights", {results[i].node()}, Numerics::Reassociates);
       results[i].replace_all_uses(computed);
-      for (Value each : constants_behind_.at(results[i].data()))
-        release(*literal_of(each));
     }
   }
 
@@ -152,15 +152,23 @@ class Weights {
 
 }  // namespace
 
-void compute_weights(Graph& graph, Journal& journal, const std::function<Data(const Graph&)>& run) {
+Tensor WeightsGraph::result(size_t output) const {
+  const std::lock_guard lock(mutex_);
+  if (results_.empty())
+    results_ = evaluate(*graph_, {});
+  return results_[output].tensor();
+}
+
+const ComputedWeight* computed_weight(const Literal& literal) {
+  const auto* deferred = std::get_if<Literal::Deferred>(&literal.form());
+  return deferred == nullptr ? nullptr : dynamic_cast<const ComputedWeight*>(deferred->get());
+}
+
+void compute_weights(Graph& graph, Journal& journal) {
   Weights weights(graph);
   for (std::vector<Value> results = weights.take(); !results.empty() && journal.is_open();
        results = weights.take())
-    try {
-      weights.replace(results, run(*Weights::alone(results)), journal);
-    } catch (const UserError&) {
-      // Running the model will say so, if it ever gets there.
-    }
+    weights.defer(results, journal);
 }
 
 }  // namespace tenon

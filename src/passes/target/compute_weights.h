@@ -1,16 +1,50 @@
-// compute_weights.h — folds computations on constants at compile time.
+// compute_weights.h — moves computations on constants out of the graph: they run once, before it does.
 #pragma once
 
-#include <functional>
+#include <mutex>
 
 #include "ir/graph.h"
 #include "rewrite/journal.h"
 #include "tensor/datum.h"
+#include "tensor/literal.h"
 
 namespace tenon {
 
-// Nodes that only constants lead to become constants, unless that takes more memory than what they are made
-// of, or four times as much for weights of convolutions. `run` gives the outputs of a graph without inputs.
-void compute_weights(Graph& graph, Journal& journal, const std::function<Data(const Graph&)>& run);
+// A graph without inputs that computes constants from constants. The reference evaluator runs it where its
+// results are asked for without a program for it.
+class WeightsGraph {
+ public:
+  explicit WeightsGraph(std::unique_ptr<Graph> graph) : graph_(std::move(graph)) {}
+
+  const Graph& graph() const { return *graph_; }
+  Tensor result(size_t output) const;
+
+ private:
+  std::unique_ptr<Graph> graph_;
+  mutable std::mutex mutex_;
+  mutable Data results_;
+};
+
+// One of its results, as the elements of a constant.
+class ComputedWeight : public DeferredElements {
+ public:
+  ComputedWeight(std::shared_ptr<const WeightsGraph> weights, size_t output)
+      : weights_(std::move(weights)), output_(output) {}
+
+  const std::shared_ptr<const WeightsGraph>& weights() const { return weights_; }
+  size_t output() const { return output_; }
+  Tensor tensor() const override { return weights_->result(output_); }
+
+ private:
+  std::shared_ptr<const WeightsGraph> weights_;
+  size_t output_;
+};
+
+// Null where the literal is no such.
+const ComputedWeight* computed_weight(const Literal& literal);
+
+// Nodes that only constants lead to become deferred constants, unless these take more memory than what they
+// are made of, or four times as much for weights of convolutions.
+void compute_weights(Graph& graph, Journal& journal);
 
 }  // namespace tenon

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ops/data.h"
+#include "tensor/join.h"
 
 namespace tenon {
 
@@ -35,30 +36,10 @@ std::vector<Node*> holders_of(Value constant) {
 }
 
 Tensor join(const Pieces& pieces) {
-  const Literal& first = *pieces.literals.front();
-  if (pieces.literals.size() == 1)
-    return first.tensor();
-  Extents extents = first.extents();
-  extents[pieces.dim] = 0;
+  std::vector<Tensor> tensors;
   for (const Literal* literal : pieces.literals)
-    extents[pieces.dim] += literal->extents()[pieces.dim];
-  Tensor all(first.dtype(), extents);
-  const auto row_bytes = [&](const Extents& of) {
-    return element_count(Extents(of.begin() + static_cast<int64_t>(pieces.dim), of.end())) *
-           all.element_size();
-  };
-  const int64_t row = row_bytes(extents);
-  int64_t at = 0;  // of the piece in each row
-  for (const Literal* literal : pieces.literals) {
-    const Tensor piece = literal->tensor();
-    const int64_t own = row_bytes(piece.extents());
-    if (own == 0)
-      continue;
-    for (int64_t i = 0; i * own < static_cast<int64_t>(piece.bytes().size()); ++i)
-      std::copy_n(piece.bytes().begin() + i * own, own, all.mutable_bytes().begin() + i * row + at);
-    at += own;
-  }
-  return all;
+    tensors.push_back(literal->tensor());
+  return join(tensors, pieces.dim);
 }
 
 }  // namespace tenon

@@ -5,10 +5,9 @@
 
 #include "base/error.h"
 #include "loops/arithmetic.h"
+#include "loops/contraction.h"
 #include "lowering/image_access.h"
 #include "lowering/image_layout.h"
-#include "schedule/cpu/conv3x3.h"
-#include "schedule/cpu/winograd.h"
 
 namespace tenon::schedule {
 
@@ -17,43 +16,40 @@ using loops::Buffer;
 using loops::Definition;
 using loops::Function;
 using loops::Scalar;
-using lowering::applies;
-using lowering::buffers_read;
-using lowering::choice_of;
+using lowering::BufferId;
+using lowering::BufferTable;
 using lowering::Excess;
 using lowering::excess_of;
 using lowering::ImageLayout;
-using lowering::Item;
+using lowering::KernelGraph;
+using lowering::KernelNode;
 using lowering::kFirstSpatial;
 using lowering::layout_for;
 using lowering::loads_of;
-using lowering::LoweredGraph;
 using lowering::mentions_any;
-using lowering::Opaque;
 using lowering::padded_load;
 using lowering::PaddedLoad;
+using lowering::PermutedLayout;
 using lowering::place_in;
 using lowering::reads_image;
 using lowering::sizes_in;
-using lowering::Stage;
-using lowering::TransformedWeights;
 
 namespace {
 
 class LayoutChooser {
  public:
-  LayoutChooser(LoweredGraph& lowered, const std::set<std::string>& kept, NumericsBudget numerics,
-                const Target& target)
-      : lowered_(lowered), numerics_(numerics), target_(target), buffers_(lowered.buffers) {
-    fixed_ = kept;
-    for (const auto& [name, value] : lowered.values)
-      if (value.is_input())
-        fixed_.insert(name);
-    for (const Item& item : lowered.items)
-      if (!item.stage || item.stage->definition.results.size() != 1) {
-        fixed_.insert(item.writes.begin(), item.writes.end());
-        if (!item.stage)
-          fixed_.insert(item.reads.begin(), item.reads.end());
+  explicit LayoutChooser(KernelGraph& graph) : graph_(graph), buffers_(graph.buffers) {
+    const auto fix = [&](const auto& ids) {
+      for (BufferId id : ids)
+        fixed_.insert(buffers_[id].name());
+    };
+    fix(graph.inputs);
+    fix(graph.outputs);
+    for (const KernelNode& node : graph.nodes)
+      if (!node.stage || node.stage->definition.results.size() != 1) {
+        fix(node.writes);
+        if (!node.stage)
+          fix(node.reads);
       }
   }
 
@@ -64,10 +60,12 @@ class LayoutChooser {
     surround_images();
     copy_fixed_images();
     logical_ = buffers_;
-    for (Item& item : lowered_.items)
-      if (item.stage && touches_image(item.stage->definition))
-        rewrite(item);
+    for (KernelNode& node : graph_.nodes)
+      if (node.stage && touches_image(node.stage->definition))
+        rewrite(node);
     order_constants();
+    for (const auto& [buffer, layout] : layouts_)
+      buffers_[buffers_.id_of(buffer)].is_image = true;
   }
 
  private:
@@ -75,14 +73,13 @@ class LayoutChooser {
 
   // The image that a stage convolves with constant weights; nothing where it does something else.
   std::optional<Scalar> convolved(const Definition& definition) const {
-    if (definition.combine != "+" || definition.values.size() != 1 ||
-        (!applies(definition.values.front(), Function::Multiply) &&
-         !applies(definition.values.front(), Function::DotI8x4)))
+    const std::optional<loops::Contraction> contraction = match_contraction(definition);
+    if (!contraction || contraction->product().function == Function::DotBf16x2)
       return std::nullopt;
     std::optional<Scalar> image;
     bool has_weights = false;
     for (const Scalar& load : loads_of(definition))
-      if (lowered_.is_constant(load.name()))
+      if (graph_.is_constant(load.name()))
         has_weights = true;
       else if (!image && reads_image(definition, load) && mentions_any(load, definition.reduced))
         image = load;
@@ -112,19 +109,19 @@ class LayoutChooser {
       if (has_pixels(buffer))
         layouts_.emplace(buffer, layout_for(buffers_.at(buffer)));
     };
-    for (const Item& item : lowered_.items)
-      if (item.stage)
-        if (const std::optional<Scalar> image = convolved(item.stage->definition);
-            image && has_many_channels(item.stage->definition)) {
+    for (const KernelNode& node : graph_.nodes)
+      if (node.stage)
+        if (const std::optional<Scalar> image = convolved(node.stage->definition);
+            image && has_many_channels(node.stage->definition)) {
           add(image->name());
-          add(item.stage->definition.results.front().name);
+          add(node.stage->definition.results.front().name);
         }
     // A pointwise function of images is one.
-    for (const Item& item : lowered_.items)
-      if (item.stage && item.stage->definition.results.size() == 1)
-        for (const Scalar& load : loads_of(item.stage->definition))
-          if (layouts_.contains(load.name()) && reads_channels(item.stage->definition, load))
-            add(item.stage->definition.results.front().name);
+    for (const KernelNode& node : graph_.nodes)
+      if (node.stage && node.stage->definition.results.size() == 1)
+        for (const Scalar& load : loads_of(node.stage->definition))
+          if (layouts_.contains(load.name()) && reads_channels(node.stage->definition, load))
+            add(node.stage->definition.results.front().name);
   }
 
   bool has_many_channels(const Definition& definition) const {
@@ -142,15 +139,14 @@ class LayoutChooser {
   // --- padding ---
 
   void surround_images() {
-    for (Item& item : lowered_.items)
-      if (item.stage)
-        if (const std::optional<Scalar> image = convolved(item.stage->definition);
+    for (KernelNode& node : graph_.nodes)
+      if (node.stage)
+        if (const std::optional<Scalar> image = convolved(node.stage->definition);
             image && layouts_.contains(image->name()))
-          surround(*item.stage, *image);
+          surround(node.stage->definition, *image);
   }
 
-  void surround(Stage& stage, const Scalar& image) {
-    const Definition& definition = stage.definition;
+  void surround(const Definition& definition, const Scalar& image) {
     ImageLayout& layout = layouts_.at(image.name());
     const std::optional<Scalar> border = border_in(definition.values.front(), image.name());
     if (border && layout.border.value_or(*border) != *border)
@@ -162,15 +158,6 @@ class LayoutChooser {
       if (!own)
         return;
       excess.push_back(*own);
-    }
-    if (const std::optional<Conv3x3> sums = winograd_conv(definition, image)) {
-      stage.winograd_tile = choose_winograd_tile(*sums, target_, choice_of(stage));
-      if (stage.contraction)
-        stage.contraction->may_use_winograd = may_use_winograd(*sums, target_);
-      if (stage.winograd_tile)
-        for (size_t dim = sizes.size() - 2; dim < sizes.size(); ++dim)
-          excess[dim].after =
-              std::max(excess[dim].after, reach_past_last(definition, image, dim, *stage.winograd_tile));
     }
     if (border)
       layout.border = border;
@@ -191,115 +178,61 @@ class LayoutChooser {
     return std::nullopt;
   }
 
-  // --- Winograd ---
-
-  std::optional<Conv3x3> winograd_conv(const Definition& definition, const Scalar& image) const {
-    return numerics_ == NumericsBudget::Strict || !layouts_.contains(definition.results.front().name)
-               ? std::nullopt
-               : match_conv3x3(definition, image, find_weights(definition, lowered_), buffers_);
-  }
-
-  // How far whole tiles read beyond the last element of the image.
-  int64_t reach_past_last(const Definition& definition, const Scalar& image, size_t dim, int64_t tile) const {
-    const Axis& axis = definition.axes[*loops::axis_of(definition.axes, definition.at[dim])];
-    std::map<std::string, Dim> first;
-    for (const std::vector<Axis>* axes : {&definition.axes, &definition.reduced})
-      for (const Axis& each : *axes)
-        first.emplace(each.variable, 0);
-    const Dim begin = image.operands()[dim].index().substitute(first),
-              end = begin + axis.size + reach_of_tiles(*axis.size.constant(), tile);
-    const std::optional<int64_t> reach = (end - buffers_.at(image.name()).sizes[dim]).constant();
-    CHECK(reach, "windows of {} reach past its end, but how far is not known", image.name());
-    return *reach;
-  }
-
-  void use_transformed_weights(Item& item) {
-    Stage& stage = *item.stage;
-    const Scalar weights = *find_weights(stage.definition, lowered_);
-    const std::vector<Dim>& sizes = logical_.at(weights.name()).sizes;
-    const std::string name = fmt::format("{}_tiles{}", weights.name(), *stage.winograd_tile);
-    Dim planes = 1, channel = 0;
-    for (size_t dim = kFirstSpatial; dim + 2 < sizes.size(); ++dim) {
-      planes = planes * sizes[dim];
-      channel = channel * sizes[dim] + weights.operands()[dim].index();
-    }
-    channel = channel * sizes[1] + weights.operands()[1].index();
-    const Conv3x3 sums{.height = 0,
-                       .width = 0,
-                       .channels = *sizes[1].constant(),
-                       .filters = *sizes[0].constant(),
-                       .planes = *planes.constant()};
-    lowered_.transformed.emplace(name, TransformedWeights{weights.name(), *stage.winograd_tile});
-    buffers_.emplace(name,
-                     Buffer{.name = name, .sizes = winograd_sizes(sums, *stage.winograd_tile, target_)});
-    stage.as_written = stage.definition;
-    Scalar& value = stage.definition.values.front();
-    const Scalar zero = Scalar::index(0);
-    value = loops::replace_loads(value, [&](const Scalar& load) {
-      return load.name() == weights.name()
-                 ? Scalar::load(name, load.dtype(), {zero, zero, Scalar::index(channel), load.operands()[0]})
-                 : load;
-    });
-    item.reads = buffers_read(stage);
-  }
-
   // --- copies in the layout of the graph ---
 
   void copy_fixed_images() {
-    std::vector<Item> items;
-    std::map<size_t, Opaque> opaque;
+    std::vector<KernelNode> nodes;
     std::map<std::string, std::string> copies;  // by what they are copies of
-    const auto add_copies_of_inputs = [&](const Item& item) {
-      for (const std::string& buffer : item.reads)
-        if (item.stage && layouts_.contains(buffer) && fixed_.contains(buffer) && !copies.contains(buffer)) {
+    const auto add_copies_of_inputs = [&](const KernelNode& node) {
+      for (BufferId id : node.reads)
+        if (const std::string buffer = buffers_[id].name();
+            node.stage && layouts_.contains(buffer) && fixed_.contains(buffer) && !copies.contains(buffer)) {
           copies.emplace(buffer, add_copy_of(buffer));
-          items.push_back(copying_item(copies.at(buffer), buffer, item.stage->sources));
+          nodes.push_back(copying_node(copies.at(buffer), buffer, node.stage->sources));
         }
     };
-    for (size_t i = 0; i < lowered_.items.size(); ++i) {
-      Item item = std::move(lowered_.items[i]);
-      add_copies_of_inputs(item);
-      if (!item.stage) {
-        opaque.emplace(items.size(), std::move(lowered_.opaque.at(i)));
-        items.push_back(std::move(item));
+    for (KernelNode& each : graph_.nodes) {
+      KernelNode node = std::move(each);
+      add_copies_of_inputs(node);
+      if (!node.stage) {
+        nodes.push_back(std::move(node));
         continue;
       }
-      const std::string result = item.stage->definition.results.front().name;
+      const std::string result = node.stage->definition.results.front().name;
       const bool is_copied =
-          layouts_.contains(result) && fixed_.contains(result) && item.stage->definition.results.size() == 1;
+          layouts_.contains(result) && fixed_.contains(result) && node.stage->definition.results.size() == 1;
       if (is_copied) {
         copies.emplace(result, add_copy_of(result));
-        item.stage->definition.results.front().name = copies.at(result);
-        item.writes = {copies.at(result)};
+        node.stage->definition.results.front().name = copies.at(result);
+        node.writes = {buffers_.id_of(copies.at(result))};
       }
-      for (Scalar& value : item.stage->definition.values)
+      for (Scalar& value : node.stage->definition.values)
         value = loops::replace_loads(value, [&](const Scalar& load) {
           const auto copy = copies.find(load.name());
           return copy == copies.end() ? load : Scalar::load(copy->second, load.dtype(), load.operands());
         });
-      item.reads = buffers_read(*item.stage);
-      const std::vector<std::string> sources = item.stage->sources;
-      items.push_back(std::move(item));
+      update_reads(node, buffers_);
+      const std::vector<std::string> sources = node.stage->sources;
+      nodes.push_back(std::move(node));
       if (is_copied)
-        items.push_back(copying_item(result, copies.at(result), sources));
+        nodes.push_back(copying_node(result, copies.at(result), sources));
     }
     for (const auto& [buffer, copy] : copies) {
       layouts_.emplace(copy, layouts_.at(buffer));
       layouts_.erase(buffer);
     }
-    lowered_.items = std::move(items);
-    lowered_.opaque = std::move(opaque);
+    graph_.nodes = std::move(nodes);
   }
 
   std::string add_copy_of(const std::string& buffer) {
     Buffer copy = buffers_.at(buffer);
     copy.name = buffer + "_image";
-    buffers_.emplace(copy.name, copy);
+    buffers_.add({.elements = copy});
     return copy.name;
   }
 
-  Item copying_item(const std::string& to, const std::string& from,
-                    const std::vector<std::string>& sources) const {
+  KernelNode copying_node(const std::string& to, const std::string& from,
+                          const std::vector<std::string>& sources) const {
     Definition definition;
     definition.results = {buffers_.at(to)};
     const std::vector<Dim>& sizes = buffers_.at(to).sizes;
@@ -307,9 +240,7 @@ class LayoutChooser {
       definition.axes.push_back({fmt::format("i{}", dim), sizes[dim]});
     definition.at = loops::variables_of(definition.axes);
     definition.values = {Scalar::load(from, buffers_.at(from).dtype, definition.at)};
-    return {.stage = Stage{loops::without_unit_axes(std::move(definition)), sources},
-            .reads = {from},
-            .writes = {to}};
+    return make_node({loops::without_unit_axes(std::move(definition)), sources}, buffers_);
   }
 
   // --- stages in the layout of their images ---
@@ -321,8 +252,8 @@ class LayoutChooser {
                        [&](const Scalar& load) { return layouts_.contains(load.name()); });
   }
 
-  void rewrite(Item& item) {
-    Definition& definition = item.stage->definition;
+  void rewrite(KernelNode& node) {
+    Definition& definition = node.stage->definition;
     order_reduced_axes(definition);
     for (Scalar& value : definition.values)
       value = rewritten(value, definition);
@@ -331,12 +262,10 @@ class LayoutChooser {
       definition.at = place_in(layout->second, definition.at);
       result.sizes = sizes_in(layout->second, result.sizes);
       buffers_.at(result.name).sizes = result.sizes;
-      item.stage->border = layout->second.border;
+      node.stage->border = layout->second.border;
       order_axes(definition);
     }
-    if (item.stage->winograd_tile)
-      use_transformed_weights(item);
-    rewritten_.push_back(&item);
+    rewritten_.push_back(&node);
   }
 
   // In the order of their variables in the place of the result.
@@ -432,15 +361,16 @@ class LayoutChooser {
 
   void order_constants() {
     std::map<std::string, std::optional<std::vector<size_t>>> orders;  // nothing where readers differ
-    for (const Item& item : lowered_.items)
-      for (const std::string& buffer : item.reads)
-        if (lowered_.is_constant(buffer) &&
-            std::find(rewritten_.begin(), rewritten_.end(), &item) == rewritten_.end())
+    for (const KernelNode& node : graph_.nodes)
+      for (BufferId id : node.reads)
+        if (const std::string& buffer = buffers_[id].name();
+            graph_.is_constant(buffer) &&
+            std::find(rewritten_.begin(), rewritten_.end(), &node) == rewritten_.end())
           orders[buffer] = std::nullopt;
-    for (const Item* item : rewritten_)
-      for (const Scalar& load : loads_of(item->stage->definition))
-        if (lowered_.is_constant(load.name()) && !fixed_.contains(load.name())) {
-          const std::optional<std::vector<size_t>> order = order_for(item->stage->definition, load);
+    for (const KernelNode* node : rewritten_)
+      for (const Scalar& load : loads_of(node->stage->definition))
+        if (graph_.is_constant(load.name()) && !fixed_.contains(load.name())) {
+          const std::optional<std::vector<size_t>> order = order_for(node->stage->definition, load);
           const auto [it, fresh] = orders.emplace(load.name(), order);
           if (!fresh && it->second != order)
             it->second = std::nullopt;
@@ -448,14 +378,18 @@ class LayoutChooser {
     for (const auto& [buffer, order] : orders)
       if (order && !std::is_sorted(order->begin(), order->end()))
         reorder(buffer, *order);
-    for (Item* item : rewritten_)
-      for (Scalar& value : item->stage->definition.values)
-        value = loops::replace_loads(value, [&](const Scalar& load) {
-          const auto order = lowered_.orders.find(load.name());
-          return order == lowered_.orders.end()
-                     ? load
-                     : Scalar::load(load.name(), load.dtype(), in_order(order->second, load.operands()));
-        });
+    for (KernelNode* node : rewritten_)
+      follow_order(node->stage->definition);
+  }
+
+  void follow_order(Definition& definition) const {
+    for (Scalar& value : definition.values)
+      value = loops::replace_loads(value, [&](const Scalar& load) {
+        const auto* permuted = std::get_if<PermutedLayout>(&buffers_[buffers_.id_of(load.name())].layout);
+        return permuted == nullptr
+                   ? load
+                   : Scalar::load(load.name(), load.dtype(), in_order(permuted->order, load.operands()));
+      });
   }
 
   template <class T>
@@ -467,26 +401,21 @@ class LayoutChooser {
   }
 
   void reorder(const std::string& buffer, const std::vector<size_t>& order) {
-    lowered_.orders.emplace(buffer, order);
+    buffers_[buffers_.id_of(buffer)].layout = PermutedLayout{order};
     std::vector<Dim>& sizes = buffers_.at(buffer).sizes;
     sizes = in_order(order, sizes);
   }
 
-  LoweredGraph& lowered_;
-  const NumericsBudget numerics_;
-  const Target& target_;
-  std::map<std::string, Buffer>& buffers_;
+  KernelGraph& graph_;
+  BufferTable& buffers_;
   std::set<std::string> fixed_;                 // buffers that keep their layout
   std::map<std::string, ImageLayout> layouts_;  // of images
-  std::map<std::string, Buffer> logical_;       // buffers as the graph has them
-  std::vector<Item*> rewritten_;
+  BufferTable logical_;                         // buffers as the graph has them
+  std::vector<KernelNode*> rewritten_;
 };
 
 }  // namespace
 
-void choose_layouts(LoweredGraph& lowered, const std::set<std::string>& kept, NumericsBudget numerics,
-                    const Target& target) {
-  LayoutChooser(lowered, kept, numerics, target).run();
-}
+void choose_layouts(KernelGraph& graph) { LayoutChooser(graph).run(); }
 
 }  // namespace tenon::schedule

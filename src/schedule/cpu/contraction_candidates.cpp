@@ -5,12 +5,14 @@
 #include <algorithm>
 
 #include "base/units.h"
+#include "loops/contraction.h"
+#include "lowering/contraction_plan.h"
 #include "schedule/cpu/gemm_tile.h"
-#include "schedule/cpu/winograd.h"
 
 namespace tenon::schedule {
 
 using lowering::ContractionChoice;
+using lowering::ContractionPlan;
 using lowering::Stage;
 
 namespace {
@@ -19,51 +21,43 @@ constexpr int64_t kMostVectors = 4;
 
 class ChoiceLister {
  public:
-  ChoiceLister(const Stage& sum, const Target& target) : sum_(sum), target_(target) {
-    if (!sum.winograd_tile)
-      tile_ = choose_gemm_tile(sum.definition, target, true, sum.packed_b, choice_of(sum));
-    made_ = find_made();
-  }
+  ChoiceLister(const Stage& sum, const Target& target)
+      : sum_(sum), plan_(*sum.plan), target_(target), made_(find_made()) {}
 
   const ContractionChoice& made() const { return made_; }
 
   std::vector<ContractionChoice> others() {
-    if (sum_.contraction && sum_.contraction->may_use_winograd)
+    if (plan_.may_use_winograd)
       for (int64_t tile : {0, 2, 4})
-        if (tile != made_.tile)
-          add({.tile = tile});
-    if (made_.split)
-      add({.split = !*made_.split});
-    if (sum_.winograd_tile)
-      add_tile_blocks();
-    else if (made_.rows)
+        if (tile != made_.winograd_tile)
+          add({.winograd_tile = tile});
+    if (made_.bf16x3)
+      add({.bf16x3 = !*made_.bf16x3});
+    if (plan_.winograd)
+      add_winograd_blocks();
+    else if (made_.mr)
       add_register_blocks();
     return std::move(others_);
   }
 
  private:
   ContractionChoice find_made() const {
-    if (sum_.winograd_tile) {
-      const TileBlocks blocks = tile_blocks(sum_.definition, *sum_.winograd_tile, target_, choice_of(sum_));
-      return {.tile = sum_.winograd_tile, .tile_rows = blocks.rows, .filter_parts = blocks.parts};
-    }
+    if (plan_.winograd)
+      return {.winograd_tile = plan_.winograd->tile,
+              .tile_rows = plan_.winograd->blocks.rows,
+              .filter_parts = plan_.winograd->blocks.parts};
     ContractionChoice made;
-    if (sum_.contraction && sum_.contraction->may_use_winograd)
-      made.tile = 0;
-    if (sum_.contraction && sum_.contraction->may_split)
-      made.split = tile_ && tile_->tiles;
-    if (!tile_ || !tile_->row || tile_->tiles || tile_->nr % lanes_of_vector() != 0)
+    if (plan_.may_use_winograd)
+      made.winograd_tile = 0;
+    if (plan_.may_use_bf16x3)
+      made.bf16x3 = plan_.bf16x3;
+    if (!plan_.tile || !plan_.tile->row || plan_.tile->tiles || plan_.tile->nr % lanes_of_vector() != 0)
       return made;
-    made.rows = tile_->mr;
-    made.vectors = tile_->nr / lanes_of_vector();
-    if (sum_.packed_a || may_have_row_blocks())
-      made.packed_a = sum_.packed_a.has_value();
+    made.mr = plan_.tile->mr;
+    made.nr = plan_.tile->nr;
+    if (plan_.may_pack_a)
+      made.pack_a = plan_.pack_a.has_value();
     return made;
-  }
-
-  bool may_have_row_blocks() const {
-    const ContractionChoice wanted{.rows = tile_->mr, .packed_a = true};
-    return sum_.packed_b && choose_packed_a(sum_.definition, *sum_.packed_b, target_, wanted).has_value();
   }
 
   int64_t lanes_of_vector() const {
@@ -75,10 +69,10 @@ class ChoiceLister {
       others_.push_back(choice);
   }
 
-  void add_tile_blocks() {
-    const TileBlocks blocks = tile_blocks(sum_.definition, *sum_.winograd_tile, target_, choice_of(sum_));
+  void add_winograd_blocks() {
+    const lowering::WinogradBlocks& blocks = plan_.winograd->blocks;
     const auto add_blocks = [&](int64_t rows, int64_t parts) {
-      add({.tile = sum_.winograd_tile,
+      add({.winograd_tile = plan_.winograd->tile,
            .tile_rows = std::clamp<int64_t>(rows, 1, blocks.down),
            .filter_parts = std::clamp<int64_t>(parts, 1, blocks.most_parts)});
     };
@@ -90,26 +84,27 @@ class ChoiceLister {
   }
 
   void add_register_blocks() {
-    if (made_.packed_a) {
-      ContractionChoice moved = made_;
-      moved.packed_a = !*made_.packed_a;
-      add(moved);
+    if (made_.pack_a) {
+      ContractionChoice other = made_;
+      other.pack_a = !*made_.pack_a;
+      add(other);
     }
-    add_rows(*made_.vectors, true);
+    add_rows(*made_.nr / lanes_of_vector(), true);
     for (int64_t vectors = 1; vectors <= kMostVectors; ++vectors)
-      if (vectors != made_.vectors && fills_lanes(vectors) && share_factor(vectors))
+      if (vectors * lanes_of_vector() != made_.nr && fills_lanes(vectors) && share_factor(vectors))
         add_rows(vectors, false);
   }
 
   // Whether the lanes of a tile this wide share an operand: groups of channels do not share theirs.
   bool share_factor(int64_t vectors) const {
-    return !loops::mentions(*tile_->across, sum_.definition.axes.back().variable) ||
-           *made_.vectors % vectors == 0;
+    const loops::Product product = loops::match_products(sum_.definition.values.front()).front();
+    return !loops::mentions(product.operand(1 - plan_.tile->along), sum_.definition.axes.back().variable) ||
+           *made_.nr % (vectors * lanes_of_vector()) == 0;
   }
 
   // Whether tiles this wide waste few lanes past the last.
   bool fills_lanes(int64_t vectors) const {
-    const Dim size = tile_->lane_size(sum_.definition);
+    const Dim size = plan_.tile->lane_size(sum_.definition);
     const int64_t lanes = vectors * lanes_of_vector();
     if (!size.is_constant() || *size.constant() < lanes)
       return false;
@@ -124,11 +119,11 @@ class ChoiceLister {
       return;
     const auto add_block = [&](int64_t rows) {
       ContractionChoice choice = made_;
-      choice.rows = rows;
-      choice.vectors = vectors;
+      choice.mr = rows;
+      choice.nr = vectors * lanes_of_vector();
       add(choice);
     };
-    const std::optional<int64_t> size = tile_->row_size(sum_.definition).constant();
+    const std::optional<int64_t> size = plan_.tile->row_size(sum_.definition).constant();
     if (!size) {
       add_block(most);
       add_block(std::max<int64_t>(most / 2, 1));
@@ -146,8 +141,8 @@ class ChoiceLister {
   }
 
   const Stage& sum_;
+  const ContractionPlan& plan_;
   const Target& target_;
-  std::optional<GemmTile> tile_;
   ContractionChoice made_;
   std::vector<ContractionChoice> others_;
 };
@@ -167,16 +162,17 @@ std::string describe(const ContractionChoice& choice) {
     return format_count(static_cast<uint64_t>(number), what);
   };
   std::vector<std::string> parts;
-  if (choice.tile)
-    parts.push_back(*choice.tile == 0 ? "direct" : fmt::format("Winograd {0}x{0}", *choice.tile));
+  if (choice.winograd_tile)
+    parts.push_back(*choice.winograd_tile == 0 ? "direct"
+                                               : fmt::format("Winograd {0}x{0}", *choice.winograd_tile));
   if (choice.tile_rows && choice.filter_parts)
     parts.push_back(
         fmt::format("{} x {}", count(*choice.tile_rows, "row"), count(*choice.filter_parts, "part")));
-  if (choice.rows && choice.vectors)
-    parts.push_back(fmt::format("{} x {}", count(*choice.rows, "row"), count(*choice.vectors, "vector")));
-  if (choice.packed_a.value_or(false))
+  if (choice.mr && choice.nr)
+    parts.push_back(fmt::format("tile {}x{}", *choice.mr, *choice.nr));
+  if (choice.pack_a.value_or(false))
     parts.emplace_back("packed A");
-  if (choice.split.value_or(false))
+  if (choice.bf16x3.value_or(false))
     parts.emplace_back("bf16x3");
   return fmt::format("{}", fmt::join(parts, ", "));
 }

@@ -7,8 +7,8 @@
 
 namespace tenon::schedule {
 
-// The full choice for a contraction, by the cost model or by request; empty where there is no choice. The
-// stage is as handed to build_nest.
+// What the plan of a contraction amounts to, in full; empty where tuning has no choice. The stage is as
+// handed to build_nest.
 lowering::ContractionChoice choice_made(const lowering::Stage& sum, const Target& target);
 
 // The most promising alternatives: other algorithms, packed A or not, and other register tiles that do not
@@ -16,7 +16,7 @@ lowering::ContractionChoice choice_made(const lowering::Stage& sum, const Target
 std::vector<lowering::ContractionChoice> contraction_candidates(const lowering::Stage& sum,
                                                                 const Target& target);
 
-// "Winograd 4x4, 7 rows x 2 parts", "13 rows x 2 vectors, packed A"; for reports.
+// "Winograd 4x4, 7 rows x 2 parts", "tile 13x32, packed A"; for reports.
 std::string describe(const lowering::ContractionChoice& choice);
 
 }  // namespace tenon::schedule

@@ -6,12 +6,15 @@
 
 namespace tenon::schedule {
 
-// The constant operand of a product, where it is a plain load; null where there is none.
-const loops::Scalar* find_weights(const loops::Definition& definition, const lowering::LoweredGraph& lowered);
+struct MatchedConv3x3 {
+  Conv3x3 conv;
+  loops::Scalar image, weights;           // loads
+  std::vector<loops::Scalar> of_weights;  // its indices in the order of the graph: filter, channel, window
+};
 
-// The sizes of such a convolution of an image by weights; nothing of another.
-std::optional<Conv3x3> match_conv3x3(const loops::Definition& definition, const loops::Scalar& image,
-                                     const loops::Scalar* weights,
-                                     const std::map<std::string, loops::Buffer>& buffers);
+// Such a convolution of an image by constant weights, after layouts were chosen: channels are last, and
+// padding is part of the image. Nothing of another.
+std::optional<MatchedConv3x3> match_conv3x3(const loops::Definition& definition,
+                                            const lowering::KernelGraph& graph);
 
 }  // namespace tenon::schedule

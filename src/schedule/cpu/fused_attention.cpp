@@ -13,6 +13,7 @@
 #include "schedule/cpu/gemm_tile.h"
 #include "schedule/cpu/gemv.h"
 #include "schedule/cpu/rows.h"
+#include "schedule/cpu/select_contraction.h"
 
 namespace tenon::schedule {
 
@@ -35,6 +36,7 @@ using loops::mentions;
 using loops::Place;
 using loops::Scalar;
 using loops::Statement;
+using lowering::ContractionPlan;
 
 namespace {
 
@@ -46,10 +48,10 @@ constexpr const char *kShareVariable = "share0", *kQueriesVariable = "queries0",
                      *kGroupVariable = "group0", *kMemberVariable = "member0", *kPanelVariable = "panel0",
                      *kPlaceVariable = "place0";
 
-constexpr int64_t kLeastQueries = 4;       // of a block, that pay for packing the keys
-constexpr int64_t kMostQueries = 64;       // of a block
-constexpr int64_t kUsualKeys = 1024;       // where their number is dynamic
-constexpr int64_t kIterationsPerCore = 2;  // at least, so that threads end at about the same time
+constexpr int64_t kLeastQueries = 4;         // of a block, that pay for packing the keys
+constexpr int64_t kMostQueries = 64;         // of a block
+constexpr int64_t kUsualKeys = 1024;         // where their number is dynamic
+constexpr int64_t kIterationsPerThread = 2;  // at least, so that threads end at about the same time
 
 Scalar index(const char* variable) { return Scalar::index(Dim::symbol(variable)); }
 
@@ -59,8 +61,12 @@ int64_t parts_in(int64_t all, int64_t size) { return (all + size - 1) / size; }
 class FusedAttentionBuilder {
  public:
   FusedAttentionBuilder(const std::vector<Definition>& definitions, size_t rows,
-                        const std::set<std::string>& outputs, const Target& target)
-      : rows_(rows), outputs_(outputs), target_(target), first_(renamed(definitions.front(), rows, "s0")) {
+                        const std::set<std::string>& outputs, const Context& context)
+      : rows_(rows),
+        outputs_(outputs),
+        context_(context),
+        target_(context.target),
+        first_(renamed(definitions.front(), rows, "s0")) {
     size_t at = 1;
     for (; !(definitions[at].reduces() && definitions[at].axes.size() > rows); ++at)
       between_.push_back(renamed(definitions[at], rows, fmt::format("s{}", at)));
@@ -155,7 +161,7 @@ class FusedAttentionBuilder {
     all.erase(all.begin() + static_cast<int64_t>(*block_));
     for (const Axis& axis : all)
       (mentions(shared, axis.variable) ? outer_ : inner_).push_back(axis);
-    if (outer_iterations() * block_count().constant().value_or(1) < kIterationsPerCore * target_.cores) {
+    if (outer_iterations() * block_count().constant().value_or(1) < kIterationsPerThread * context_.threads) {
       outer_ = std::move(all);
       inner_.clear();
     }
@@ -169,7 +175,7 @@ class FusedAttentionBuilder {
   // Into how many parts the query blocks of an iteration are split, where parallel iterations are few.
   int64_t shares() const {
     const int64_t wanted =
-        parts_in(kIterationsPerCore * target_.cores, std::max<int64_t>(outer_iterations(), 1));
+        parts_in(kIterationsPerThread * context_.threads, std::max<int64_t>(outer_iterations(), 1));
     return std::min(wanted, block_count().constant().value_or(wanted));
   }
 
@@ -282,20 +288,22 @@ class FusedAttentionBuilder {
 
   // A product by a microkernel, or in plain loops where it is too small for one.
   std::vector<Statement> multiply(const Definition& product, const std::string& prefix) const {
-    std::optional<std::vector<Statement>> body = build_gemv(product, target_);
-    for (const bool may_pack : {false, true})
-      if (!body)
-        body = build_gemm({product}, {product.results.front().name}, target_, may_pack);
-    if (!body) {
+    const ContractionPlan plan = select_inner_product(product, context_);
+    std::vector<Statement> body;
+    if (plan.accumulators > 1) {
+      body = build_gemv(product, {plan.tile->nr, plan.accumulators});
+    } else if (plan.tile) {
+      body = build_gemm({product}, {product.results.front().name}, plan, target_);
+    } else {
       const std::optional<Parts> parts = parts_of(product);
       std::vector<Statement> sum{start(product)};
       append(sum, sum_up(product, Mark::Serial, parts, part_of(product)));
       body = nested(product.axes, std::move(sum));
       if (parts)
-        body->insert(body->begin(), Local{part_of(product)});
+        body.insert(body.begin(), Local{part_of(product)});
     }
-    loops::rename_locals(*body, prefix);
-    return std::move(*body);
+    loops::rename_locals(body, prefix);
+    return body;
   }
 
   // --- what is done with rows ---
@@ -502,6 +510,7 @@ class FusedAttentionBuilder {
 
   const size_t rows_;  // axes that are shared
   const std::set<std::string>& outputs_;
+  const Context& context_;
   const Target& target_;
   const Definition first_;
   std::vector<Definition> between_, last_;  // the second product is the first of the last
@@ -516,8 +525,8 @@ class FusedAttentionBuilder {
 }  // namespace
 
 std::vector<Statement> build_fused_attention(const std::vector<Definition>& definitions, size_t rows,
-                                             const std::set<std::string>& outputs, const Target& target) {
-  return FusedAttentionBuilder(definitions, rows, outputs, target).run();
+                                             const std::set<std::string>& outputs, const Context& context) {
+  return FusedAttentionBuilder(definitions, rows, outputs, context).run();
 }
 
 }  // namespace tenon::schedule

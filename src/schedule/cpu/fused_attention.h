@@ -5,7 +5,7 @@
 #include <set>
 
 #include "loops/definition.h"
-#include "target/target.h"
+#include "schedule/context.h"
 
 namespace tenon::schedule {
 
@@ -13,6 +13,6 @@ namespace tenon::schedule {
 // (fusion/fused_attention.h). They share the first `rows` axes. Only `outputs` are stored.
 std::vector<loops::Statement> build_fused_attention(const std::vector<loops::Definition>& definitions,
                                                     size_t rows, const std::set<std::string>& outputs,
-                                                    const Target& target);
+                                                    const Context& context);
 
 }  // namespace tenon::schedule

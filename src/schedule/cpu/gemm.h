@@ -4,18 +4,16 @@
 
 #include <set>
 
-#include "lowering/kernel_graph.h"
+#include "lowering/contraction_plan.h"
 
 namespace tenon::schedule {
 
-// `definitions` have the same axes: the first reduces, the others are its pointwise epilogue. Only `outputs`
-// are stored. Nothing where the shape does not pay. Within the nest of another kernel, `may_pack` is false
-// where operands are contiguous already. `packed_b` and `packed_a`: operands of the first.
-std::optional<std::vector<loops::Statement>> build_gemm(
-    const std::vector<loops::Definition>& definitions, const std::set<std::string>& outputs,
-    const Target& target, bool may_pack = true,
-    const std::optional<lowering::PackedB>& packed_b = std::nullopt,
-    const std::optional<lowering::PackedA>& packed_a = std::nullopt,
-    const lowering::ContractionChoice& choice = {});
+// `definitions` have the same axes: the first reduces, in the tile of the plan; the others are its pointwise
+// epilogue. Only `outputs` are stored. `packed_b` and `packed_a`: operands of the first.
+std::vector<loops::Statement> build_gemm(const std::vector<loops::Definition>& definitions,
+                                         const std::set<std::string>& outputs,
+                                         const lowering::ContractionPlan& plan, const Target& target,
+                                         const std::optional<lowering::PackedB>& packed_b = std::nullopt,
+                                         const std::optional<lowering::PackedA>& packed_a = std::nullopt);
 
 }  // namespace tenon::schedule

@@ -1,8 +1,36 @@
 #include "schedule/cpu/gemm_indices.h"
 
+#include "loops/contraction.h"
+
 namespace tenon::schedule {
 
 using loops::Scalar;
+
+GemmIndices::GemmIndices(const loops::Definition& sum, lowering::GemmTile tile,
+                         std::optional<lowering::PackedB> packed_b, std::optional<lowering::PackedA> packed_a)
+    : sum_(sum), packed_b_(std::move(packed_b)), packed_a_(std::move(packed_a)), tile_(std::move(tile)) {
+  if (tile_.row) {
+    const loops::Product product = loops::match_products(sum.values.front()).front();
+    along_ = product.operand(tile_.along);
+    across_ = product.operand(1 - tile_.along);
+  }
+}
+
+std::vector<size_t> GemmIndices::outer_axes() const {
+  std::vector<size_t> axes;
+  for (size_t i = 0; i < tile_.first_lane_axis; ++i)
+    if (!tile_.row || i < tile_.first_row_axis || i > *tile_.row)
+      axes.push_back(i);
+  return axes;
+}
+
+std::vector<size_t> GemmIndices::axes_within_panel() const {
+  std::vector<size_t> axes;
+  for (size_t i : outer_axes())
+    if (!loops::mentions(*along_, sum_.axes[i].variable))
+      axes.push_back(i);
+  return axes;
+}
 
 bool GemmIndices::fills_lanes() const {
   return tile_.nr == 1 || (group_size().is_constant() && *group_size().constant() % tile_.nr == 0);
@@ -43,7 +71,7 @@ Scalar GemmIndices::placed(const Scalar& scalar, bool may_leave) const {
 }
 
 Scalar GemmIndices::placed_across() const {
-  return tile_.both_along ? placed(*tile_.across, false) : placed_in_first_lane(*tile_.across);
+  return tile_.both_along ? placed(*across_, false) : placed_in_first_lane(*across_);
 }
 
 Scalar GemmIndices::placed_in_first_lane(const Scalar& across) const {

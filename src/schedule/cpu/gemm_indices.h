@@ -1,7 +1,7 @@
 // gemm_indices.h — the indices of a tile of a contraction, in terms of its loops.
 #pragma once
 
-#include "schedule/cpu/gemm_tile.h"
+#include "lowering/contraction_plan.h"
 
 namespace tenon::schedule {
 
@@ -11,9 +11,8 @@ constexpr const char *kRowsVariable = "rows0", *kRowVariable = "row0", *kLanesVa
 
 class GemmIndices {
  protected:
-  GemmIndices(const loops::Definition& sum, const std::optional<lowering::PackedB>& packed_b,
-              const std::optional<lowering::PackedA>& packed_a, GemmTile tile)
-      : sum_(sum), packed_b_(packed_b), packed_a_(packed_a), tile_(std::move(tile)) {}
+  GemmIndices(const loops::Definition& sum, lowering::GemmTile tile,
+              std::optional<lowering::PackedB> packed_b = {}, std::optional<lowering::PackedA> packed_a = {});
 
   Dim lane_size() const { return tile_.lane_size(sum_); }
   Dim row_size() const { return tile_.row_size(sum_); }
@@ -22,6 +21,10 @@ class GemmIndices {
   // In each group, except one that overlaps the one before.
   Dim whole_panels_of_group() const { return floor_div(group_size(), tile_.nr); }
   Dim whole_panels() const { return whole_panels_of_group() * tile_.groups; }
+
+  // The axes besides rows and lanes; those along which the same panel is read.
+  std::vector<size_t> outer_axes() const;
+  std::vector<size_t> axes_within_panel() const;
 
   // Whether tiles divide the lanes and the rows exactly.
   bool fills_lanes() const;
@@ -39,9 +42,11 @@ class GemmIndices {
   std::vector<loops::Scalar> place_of_sum() const;
 
   const loops::Definition& sum_;
-  const std::optional<lowering::PackedB>& packed_b_;
-  const std::optional<lowering::PackedA>& packed_a_;
-  GemmTile tile_;  // of the block that is being made
+  const std::optional<lowering::PackedB> packed_b_;
+  const std::optional<lowering::PackedA> packed_a_;
+  lowering::GemmTile tile_;  // of the block that is being made
+  // Where there are rows: the operand indexed by the lanes, and the one indexed by the rows.
+  std::optional<loops::Scalar> along_, across_;
 
  private:
   Dim group() const;

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <set>
+
+#include "loops/contraction.h"
 
 namespace tenon::schedule {
 
@@ -12,6 +15,9 @@ using loops::Function;
 using loops::mentions;
 using loops::Scalar;
 using lowering::ContractionChoice;
+using lowering::GemmTile;
+using lowering::PackA;
+using lowering::PackB;
 using lowering::PackedB;
 
 namespace {
@@ -36,10 +42,16 @@ int64_t fastest_rows(int64_t all, int64_t most, Time time_of) {
   return best;
 }
 
+// Reductions other than sums have tiles, too.
+std::optional<loops::Product> first_product(const Definition& sum) {
+  const std::vector<loops::Product> products = loops::match_products(sum.values.front());
+  return products.empty() ? std::nullopt : std::optional(products.front());
+}
+
 class GemmTileChooser {
  public:
   GemmTileChooser(const Definition& sum, const Target& target, const ContractionChoice& choice)
-      : sum_(sum), target_(target), choice_(choice) {}
+      : sum_(sum), target_(target), choice_(choice), product_(first_product(sum)) {}
 
   std::optional<GemmTile> run(bool may_pack, const std::optional<PackedB>& packed_b) {
     if (sum_.results.size() != 1 || sum_.axes.empty())
@@ -79,26 +91,24 @@ class GemmTileChooser {
 
   // Arm multiplies by one lane of a register, and one load brings those of several rows where they are
   // contiguous. x86 broadcasts an element as it is loaded, from anywhere.
-  std::optional<PackedAChoice> choose_packed_a(const PackedB& packed_b) {
+  std::optional<PackA> choose_packed_a(const PackedB& packed_b) {
     run(false, packed_b);
-    if (!choice_.packed_a.value_or(target_.architecture == Architecture::Arm64) || !tile_.row ||
-        tile_.tiles || tile_.both_along || tile_.across->kind() != Scalar::Kind::Load ||
-        sum_.reduced.size() != 1 || !sum_.reduced.front().size.is_constant() ||
-        row_size().constant().value_or(0) < 2 * tile_.mr ||
-        ceil_div(lane_size(), tile_.nr).constant().value_or(0) < (choice_.packed_a ? 1 : kLeastPanels) ||
-        !runs_through_memory(*tile_.across, sum_.reduced.front()))
+    if (!choice_.pack_a.value_or(target_.architecture == Architecture::Arm64) || !tile_.row || tile_.tiles ||
+        tile_.both_along || across_->kind() != Scalar::Kind::Load || sum_.reduced.size() != 1 ||
+        !sum_.reduced.front().size.is_constant() || row_size().constant().value_or(0) < 2 * tile_.mr ||
+        ceil_div(lane_size(), tile_.nr).constant().value_or(0) < (choice_.pack_a ? 1 : kLeastPanels) ||
+        !runs_through_memory(*across_, sum_.reduced.front()))
       return std::nullopt;
     const Axis& row = sum_.axes[*tile_.row];
-    for (const Scalar& index : tile_.across->operands())
+    for (const Scalar& index : across_->operands())
       if (index != Scalar::index(0) && !loops::axis_of({row}, index) && !loops::axis_of(sum_.reduced, index))
         return std::nullopt;
-    return PackedAChoice{*tile_.across, row, tile_.mr};
+    return PackA{*across_, row, tile_.mr};
   }
 
-  std::optional<PackedBChoice> choose_packed_b(const std::function<bool(const std::string&)>& is_constant,
-                                               const std::map<std::string, loops::Buffer>& buffers) {
-    if (sum_.results.size() != 1 || sum_.axes.empty() || sum_.combine != "+" ||
-        !is_product(sum_.values.front()))
+  std::optional<PackB> choose_packed_b(const std::function<bool(const std::string&)>& is_constant,
+                                       const lowering::BufferTable& buffers) {
+    if (sum_.axes.empty() || !match_contraction(sum_))
       return std::nullopt;
     choose_factors();
     if (tile_.row && first_axis_of_lanes() + 1 != sum_.axes.size())
@@ -107,49 +117,58 @@ class GemmTileChooser {
     if (!lane_size().is_constant() || !choose_sizes())
       return std::nullopt;
     join_rows(buffers);
-    const std::optional<Scalar> load =
-        constant_in(tile_.along ? *tile_.along : sum_.values.front(), is_constant);
+    const std::optional<Scalar> load = constant_in(along_ ? *along_ : sum_.values.front(), is_constant);
     if (!load || !reads_all_of(*load, buffers.at(load->name())))
       return std::nullopt;
-    return PackedBChoice{*load,
-                         {.buffer = "",
-                          .lanes = tile_.nr,
-                          .groups = tile_.groups,
-                          .row_axes = tile_.row.value_or(0) + 1 - tile_.first_row_axis,
-                          .rows_adjoin = tile_.row && rows_adjoin(buffers)}};
+    return PackB{*load,
+                 {.buffer = "",
+                  .lanes = tile_.nr,
+                  .groups = tile_.groups,
+                  .row_axes = tile_.row.value_or(0) + 1 - tile_.first_row_axis,
+                  .rows_adjoin = tile_.row && rows_adjoin(buffers)}};
+  }
+
+  WeighedTiles weigh(const GemmTile& chosen) {
+    choose_factors();
+    tile_ = chosen;
+    const std::optional<int64_t> size = group_size().constant();
+    if (!tile_.row || tile_.tiles || !size || !row_size().is_constant())
+      return {};
+    std::set<int64_t> widths{
+        std::min(most_lanes_, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(*size))))};
+    if (*widths.begin() > lanes_of_vector())
+      widths.insert(lanes_of_vector());
+    if (may_be_wide())
+      for (const int64_t wider : {wider_lanes(*size), kRegistersPerVector * whole_lanes()})
+        if (wider > 0 && wider <= *size)
+          widths.insert(wider);
+    WeighedTiles weighed;
+    for (const int64_t lanes : widths)
+      weighed.push_back({best_rows(lanes), lanes, time_of(best_rows(lanes), lanes)});
+    if (!widths.contains(chosen.nr) || best_rows(chosen.nr) != chosen.mr)
+      weighed.push_back({chosen.mr, chosen.nr, time_of(chosen.mr, chosen.nr)});
+    return weighed;
   }
 
  private:
-  static bool is_product(const Scalar& value) {
-    return value.kind() == Scalar::Kind::Apply &&
-           (value.function() == Function::Multiply || is_product_of_words(value));
-  }
-  static bool is_product_of_words(const Scalar& value) {
-    return value.function() == Function::DotI8x4 || value.function() == Function::DotBf16x2;
-  }
-
-  // The first, where there are several.
-  Scalar product() const { return products_in(sum_.values.front()).front(); }
-
   // Whether lanes and reduction divide into matrix instructions exactly, and rows do or overlap at the end.
   bool fits_tiles() const {
-    const Scalar value = product();
+    if (!tile_.row || tile_.both_along || !multiplies_matrices() || product_->lhs != *across_)
+      return false;
     const Axis& last = sum_.reduced.back();
-    if (!tile_.row || tile_.both_along || !multiplies_matrices() || value.operands()[0] != *tile_.across ||
-        !is_word(*tile_.across) || !is_word(*tile_.along) || !runs_through_memory(*tile_.across, last))
+    if (!is_word(*across_) || !is_word(*along_) || !runs_through_memory(*across_, last))
       return false;
     const int64_t rows = size_of_rows_on().constant().value_or(0), words = last.size.constant().value_or(1);
     if (target_.matrix_tiles)  // convolutions of bytes have too few rows at a time for tiles of 16 to pay
-      return !joins_bytes(*tile_.across) && tile_.nr == 2 * kMatrixTileSide && rows >= kMatrixTileSide &&
+      return !joins_bytes(*across_) && tile_.nr == 2 * kMatrixTileSide && rows >= kMatrixTileSide &&
              words % kMatrixTileSide == 0;
     // Dot products take rows together that do not follow each other in memory.
     const bool enough = rows >= std::min(row_size().constant().value_or(0), kEnoughRowsOfMatrices);
     return tile_.nr % kLanesOfMatrices == 0 && rows >= 2 && enough && words % 2 == 0;
   }
   bool multiplies_matrices() const {
-    const Scalar value = product();
-    return is_product(value) && is_product_of_words(value) &&
-           (target_.matrix_tiles || target_.multiplies_matrices(value.function() == Function::DotI8x4));
+    return product_ && !product_->multiplies() &&
+           (target_.matrix_tiles || target_.multiplies_matrices(product_->function == Function::DotI8x4));
   }
   static bool joins_bytes(const Scalar& factor) {
     return factor.kind() == Scalar::Kind::Apply && factor.function() == Function::PackI8x4;
@@ -160,16 +179,16 @@ class GemmTileChooser {
 
   // Whether the rows of an axis are contiguous with those of the one before, so that tiles may span both.
   bool runs_on_into(size_t axis) const {
-    return may_run_on_into(axis) && loops::runs_on(*tile_.across, sum_.axes[axis - 1], sum_.axes[axis]);
+    return may_run_on_into(axis) && loops::runs_on(*across_, sum_.axes[axis - 1], sum_.axes[axis]);
   }
   bool may_run_on_into(size_t axis) const {
     return axis > 0 && sum_.axes[axis - 1].size.is_constant() && sum_.axes[axis].size.is_constant() &&
-           !mentions(*tile_.along, sum_.axes[axis - 1].variable) &&
-           mentions(*tile_.across, sum_.axes[axis - 1].variable);
+           !mentions(*along_, sum_.axes[axis - 1].variable) &&
+           mentions(*across_, sum_.axes[axis - 1].variable);
   }
   // Where tiles that span axes waste less work, or have more rows. Rows that are not contiguous need an
   // address each.
-  void join_rows(const std::map<std::string, loops::Buffer>& buffers) {
+  void join_rows(const lowering::BufferTable& buffers) {
     constexpr double kToFindRows = 1.09;
     if (!tile_.row || tile_.both_along || !row_size().is_constant())
       return;
@@ -189,24 +208,23 @@ class GemmTileChooser {
     tile_ = std::move(best);
   }
   // Whether they do in memory, whatever the indices.
-  bool lies_after_the_one_before(size_t axis, const std::map<std::string, loops::Buffer>& buffers) const {
+  bool lies_after_the_one_before(size_t axis, const lowering::BufferTable& buffers) const {
     bool all = true;
-    loops::for_each_load(*tile_.across, [&](const Scalar& load) {
+    loops::for_each_load(*across_, [&](const Scalar& load) {
       const std::optional<Scalar> place = place_in_memory(load, buffers);
       all = all && place && loops::runs_on(*place, sum_.axes[axis - 1], sum_.axes[axis]);
     });
     return all;
   }
-  bool rows_adjoin(const std::map<std::string, loops::Buffer>& buffers) const {
-    if (tile_.across->kind() != Scalar::Kind::Load || sum_.reduced.size() != 1 ||
-        mentions(*tile_.across, sum_.axes.back().variable))
+  bool rows_adjoin(const lowering::BufferTable& buffers) const {
+    if (across_->kind() != Scalar::Kind::Load || sum_.reduced.size() != 1 ||
+        mentions(*across_, sum_.axes.back().variable))
       return false;
-    const std::optional<Scalar> place = place_in_memory(*tile_.across, buffers);
+    const std::optional<Scalar> place = place_in_memory(*across_, buffers);
     return place && loops::runs_on(*place, sum_.axes[*tile_.row], sum_.reduced.front());
   }
   // In elements from the start of the buffer.
-  static std::optional<Scalar> place_in_memory(const Scalar& load,
-                                               const std::map<std::string, loops::Buffer>& buffers) {
+  static std::optional<Scalar> place_in_memory(const Scalar& load, const lowering::BufferTable& buffers) {
     Dim place = 0;
     for (size_t i = 0; i < load.operands().size(); ++i) {
       if (load.operands()[i].kind() != Scalar::Kind::Index)
@@ -235,7 +253,7 @@ class GemmTileChooser {
 
   bool may_multiply_in_registers() const {
     return !target_.matrix_tiles && multiplies_matrices() && row_size().constant().value_or(0) >= 2 &&
-           !mentions(*tile_.across, sum_.axes.back().variable) &&
+           !mentions(*across_, sum_.axes.back().variable) &&
            sum_.reduced.back().size.constant().value_or(1) % 2 == 0;
   }
   void choose_lanes_of_matrices() {
@@ -315,18 +333,17 @@ class GemmTileChooser {
   // not indexed by the rows. At best the other operand is not indexed by the lanes (broadcast), or only from
   // tile to tile, as in a grouped convolution, and not from lane to lane, as in a depthwise one.
   void choose_factors() {
-    const Scalar value = product();
-    if (!is_product(value))
+    if (!product_)
       return;
     for (size_t i = 0; i < 2; ++i)
-      lanes_alike_[i] = lanes_alike(value.operands()[i]);
+      lanes_alike_[i] = lanes_alike(product_->operand(i));
     for (int64_t lanes = whole_lanes(); lanes >= kLeastLanes && !tile_.row; lanes /= 2) {
       most_lanes_ = lanes;
-      choose_factors(value, false);
+      choose_factors(false);
     }
     if (!tile_.row || fills_by_groups()) {
       most_lanes_ = whole_lanes();
-      choose_factors(value, true);
+      choose_factors(true);
     }
     tile_.first_row_axis = tile_.row.value_or(0);
     tile_.slides = tile_.both_along && slides_along_rows();
@@ -349,7 +366,7 @@ class GemmTileChooser {
     const Axis& last = sum_.reduced.back();
     if (const int64_t shared = last.size.constant().value_or(1); shared < 2 || shared > most_shared())
       return false;
-    const Scalar& load = converts_across() ? tile_.across->operands().front() : *tile_.across;
+    const Scalar& load = converts_across() ? across_->operands().front() : *across_;
     return load.kind() == Scalar::Kind::Load &&
            std::ranges::any_of(load.operands(), [&](const Scalar& index) {
              return mentions(index, last.variable) && mentions(index, sum_.axes[*tile_.row].variable);
@@ -360,20 +377,21 @@ class GemmTileChooser {
   // Along the rows.
   int64_t size_of_window() const { return *sum_.reduced.back().size.constant(); }
   bool converts_across() const {
-    return tile_.across->kind() == Scalar::Kind::Apply && tile_.across->function() == Function::Cast;
+    return across_->kind() == Scalar::Kind::Apply && across_->function() == Function::Cast;
   }
-  void choose_factors(const Scalar& value, bool both_along) {
+  void choose_factors(bool both_along) {
     const std::string& lane = sum_.axes.back().variable;
     for (size_t moving = 0; moving < 2; ++moving) {
-      const Scalar &along = value.operands()[moving], &across = value.operands()[1 - moving];
+      const Scalar &along = product_->operand(moving), &across = product_->operand(1 - moving);
       if (!mentions(along, lane) || (lanes_alike_[1 - moving] >= most_lanes_) == both_along)
         continue;
       for (size_t i = 0; i + 1 < sum_.axes.size(); ++i) {
         if (mentions(along, sum_.axes[i].variable) || !mentions(across, sum_.axes[i].variable))
           continue;
         tile_.row = i;
-        tile_.along = along;
-        tile_.across = across;
+        tile_.along = moving;
+        along_ = along;
+        across_ = across;
         tile_.both_along = both_along;
         group_size_ =
             both_along || !mentions(across, lane) ? std::nullopt : std::optional(lanes_alike_[1 - moving]);
@@ -415,8 +433,8 @@ class GemmTileChooser {
   size_t first_axis_of_lanes() const {
     size_t first = sum_.axes.size() - 1;
     while (first > 0 && first - 1 != *tile_.row && sum_.axes[first - 1].size.is_constant() &&
-           sum_.axes[first].size.is_constant() && mentions(*tile_.along, sum_.axes[first - 1].variable) &&
-           !mentions(*tile_.across, sum_.axes[first - 1].variable) &&
+           sum_.axes[first].size.is_constant() && mentions(*along_, sum_.axes[first - 1].variable) &&
+           !mentions(*across_, sum_.axes[first - 1].variable) &&
            (*size_from(first).constant() < whole_lanes() || lie_side_by_side(first - 1, first)))
       --first;
     return first;
@@ -425,7 +443,7 @@ class GemmTileChooser {
   // Whether loads along two axes are contiguous.
   bool lie_side_by_side(size_t outer, size_t inner) const {
     bool all = true;
-    loops::for_each_load(*tile_.along, [&](const Scalar& load) {
+    loops::for_each_load(*along_, [&](const Scalar& load) {
       for (size_t i = 0; i < load.operands().size(); ++i)
         if (loops::axis_of(sum_.axes, load.operands()[i]) == outer)
           all = all && i + 1 < load.operands().size() &&
@@ -466,7 +484,7 @@ class GemmTileChooser {
     if (!tile_.row)
       return;
     if (size && may_choose_lanes(*size)) {
-      lanes = chosen_lanes();
+      lanes = *choice_.nr;
       tile_.mr = best_rows(lanes);
       return;
     }
@@ -479,13 +497,16 @@ class GemmTileChooser {
       take_if_faster(fewer);
     if (!size || !may_be_wide())
       return;
-    if (const int64_t more = whole_lanes() / kRegistersPerVector * (kRegistersPerVector + 1);
-        *size % whole_lanes() != 0 && *size >= more)
+    if (const int64_t more = wider_lanes(*size); more > 0 && *size >= more)
       take_if_faster(more);
     if (const int64_t more = kRegistersPerVector * whole_lanes(); *size >= more)
       take_if_faster(more);
   }
 
+  // One vector more than usual, where the usual width does not fill a size; else 0.
+  int64_t wider_lanes(int64_t size) const {
+    return size % whole_lanes() == 0 ? 0 : lanes_of_vector() * (kRegistersPerVector + 1);
+  }
   void take_if_faster(int64_t lanes) {
     if (const int64_t rows = best_rows(lanes);
         kLeastGain * time_of(rows, lanes) < time_of(tile_.mr, tile_.nr)) {
@@ -495,15 +516,15 @@ class GemmTileChooser {
   }
   // Whether more lanes share the broadcast operand, and tiles exclude them.
   bool may_be_wide() const {
-    return !choice_.split.value_or(false) && !tile_.both_along && row_size().is_constant() &&
-           sum_.values.front().function() == Function::Multiply;
+    return !choice_.bf16x3.value_or(false) && !tile_.both_along && row_size().is_constant() &&
+           product_->multiplies();
   }
 
-  int64_t chosen_lanes() const { return *choice_.vectors * whole_lanes() / kRegistersPerVector; }
-  // Whether so many lanes share the broadcast operand.
+  int64_t lanes_of_vector() const { return whole_lanes() / kRegistersPerVector; }
+  // Whether so many lanes are whole vectors, and share the broadcast operand.
   bool may_choose_lanes(int64_t size) const {
-    return choice_.vectors && chosen_lanes() >= kLeastLanes && chosen_lanes() <= size &&
-           (!tile_.both_along || most_lanes_ % chosen_lanes() == 0);
+    return choice_.nr && *choice_.nr >= kLeastLanes && *choice_.nr <= size &&
+           *choice_.nr % lanes_of_vector() == 0 && (!tile_.both_along || most_lanes_ % *choice_.nr == 0);
   }
 
   // As many rows as registers allow beside those for the operands: a whole window where it slides.
@@ -514,14 +535,14 @@ class GemmTileChooser {
     return std::max<int64_t>((target_.vector_registers - 2 - factors - to_choose) / vectors, 1);
   }
   // Whether neighbouring lanes load the same.
-  bool chooses_in_lanes() const { return tile_.both_along && is_same_in_blocks(*tile_.across, 2); }
+  bool chooses_in_lanes() const { return tile_.both_along && is_same_in_blocks(*across_, 2); }
   int64_t vectors_of(int64_t lanes) const {
     return std::max<int64_t>(lanes * kRegistersPerVector / whole_lanes(), 1);
   }
   int64_t best_rows(int64_t lanes) const {
-    if (choice_.rows)
+    if (choice_.mr)
       return std::max<int64_t>(
-          std::min({*choice_.rows, most_rows(lanes), row_size().constant().value_or(INT64_MAX)}), 1);
+          std::min({*choice_.mr, most_rows(lanes), row_size().constant().value_or(INT64_MAX)}), 1);
     const int64_t most = std::min<int64_t>(most_rows(lanes), kMostRows);
     if (!row_size().is_constant())
       return std::min(most, usual_rows_of_block(target_));
@@ -536,7 +557,7 @@ class GemmTileChooser {
     const double iteration = time_of_iteration({.rows = rows,
                                                 .vectors = vectors_of(lanes),
                                                 .iterations = iterations(),
-                                                .element_bytes = info(tile_.across->dtype()).bytes},
+                                                .element_bytes = info(across_->dtype()).bytes},
                                                target_);
     const double groups = group_size_ ? blocks(lane_size(), *group_size_) : 1;
     return groups * blocks(group_size(), lanes) * blocks(row_size(), rows) *
@@ -556,14 +577,14 @@ class GemmTileChooser {
     if (!lane_size().is_constant() ||
         (row_size().constant().value_or(2 * tile_.mr) <= tile_.mr && !has_axes_within_panel()))
       return false;
-    Dim bytes = tile_.nr * info(tile_.along->dtype()).bytes;
+    Dim bytes = tile_.nr * info(along_->dtype()).bytes;
     for (const Axis& axis : sum_.reduced)
       bytes = bytes * axis.size;
     return bytes.constant().value_or(INT64_MAX) <= target_.caches.level2;
   }
   bool has_axes_within_panel() const {
     for (size_t i = 0; i < tile_.first_lane_axis; ++i)
-      if (i != tile_.row && !mentions(*tile_.along, sum_.axes[i].variable))
+      if (i != tile_.row && !mentions(*along_, sum_.axes[i].variable))
         return true;
     return false;
   }
@@ -571,7 +592,10 @@ class GemmTileChooser {
   const Definition& sum_;
   const Target& target_;
   const ContractionChoice& choice_;
+  const std::optional<loops::Product> product_;  // the first, where there are several
   GemmTile tile_;
+  // Where there are rows: the operand indexed by the lanes, and the one indexed by the rows.
+  std::optional<Scalar> along_, across_;
   int64_t most_lanes_ = whole_lanes();       // of a block, in all of which the factor across them is the same
   std::array<int64_t, 2> lanes_alike_ = {};  // by the factors of the product
   std::optional<int64_t> group_size_;        // of lanes with one factor across them, if not all have one
@@ -590,50 +614,25 @@ bool runs_through_memory(const Scalar& value, const Axis& axis) {
   return through;
 }
 
-Dim GemmTile::lane_size(const Definition& sum) const {
-  Dim size = 1;
-  for (size_t i = first_lane_axis; i < sum.axes.size(); ++i)
-    size = size * sum.axes[i].size;
-  return size;
-}
-
-Dim GemmTile::row_size(const Definition& sum) const {
-  Dim size = 1;
-  for (size_t i = first_row_axis; i <= *row; ++i)
-    size = size * sum.axes[i].size;
-  return size;
-}
-
-std::vector<Scalar> products_in(const Scalar& value) {
-  const auto applies = [](const Scalar& scalar, Function function) {
-    return scalar.kind() == Scalar::Kind::Apply && scalar.function() == function;
-  };
-  std::vector<Scalar> products;
-  Scalar left = value;
-  for (; applies(left, Function::Add); left = Scalar(left.operands()[0]))
-    products.insert(products.begin(), left.operands()[1]);
-  products.insert(products.begin(), left);
-  const bool all = std::ranges::all_of(
-      products, [&](const Scalar& product) { return applies(product, Function::DotBf16x2); });
-  return all ? products : std::vector{value};
-}
-
 std::optional<GemmTile> choose_gemm_tile(const Definition& sum, const Target& target, bool may_pack,
                                          const std::optional<PackedB>& packed_b,
                                          const ContractionChoice& choice) {
   return GemmTileChooser(sum, target, choice).run(may_pack, packed_b);
 }
 
-std::optional<PackedBChoice> choose_packed_b(const Definition& sum, const Target& target,
-                                             const std::function<bool(const std::string&)>& is_constant,
-                                             const std::map<std::string, loops::Buffer>& buffers,
-                                             const ContractionChoice& choice) {
+std::optional<PackB> choose_packed_b(const Definition& sum, const Target& target,
+                                     const std::function<bool(const std::string&)>& is_constant,
+                                     const lowering::BufferTable& buffers, const ContractionChoice& choice) {
   return GemmTileChooser(sum, target, choice).choose_packed_b(is_constant, buffers);
 }
 
-std::optional<PackedAChoice> choose_packed_a(const Definition& sum, const PackedB& packed_b,
-                                             const Target& target, const ContractionChoice& choice) {
+std::optional<PackA> choose_packed_a(const Definition& sum, const PackedB& packed_b, const Target& target,
+                                     const ContractionChoice& choice) {
   return GemmTileChooser(sum, target, choice).choose_packed_a(packed_b);
+}
+
+WeighedTiles weigh_tiles(const Definition& sum, const GemmTile& tile, const Target& target) {
+  return GemmTileChooser(sum, target, ContractionChoice()).weigh(tile);
 }
 
 double time_of_iteration(const BlockOfRows& block, const Target& target) {

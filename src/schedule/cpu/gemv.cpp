@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "loops/contraction.h"
 #include "schedule/cpu/assign.h"
 
 namespace tenon::schedule {
@@ -28,12 +29,10 @@ Scalar index(const char* variable) { return Scalar::index(Dim::symbol(variable))
 
 class ChainBuilder {
  public:
-  ChainBuilder(const Definition& row, const Target& target) : row_(row), target_(target) {}
+  ChainBuilder(const Definition& row, const GemvTile& tile)
+      : row_(row), lanes_(tile.nr), chains_(tile.accumulators) {}
 
-  std::optional<std::vector<Statement>> run() {
-    if (row_.results.size() != 1 || row_.combine != "+" || row_.axes.size() != 1 ||
-        row_.reduced.size() != 1 || !choose_sizes())
-      return std::nullopt;
+  std::vector<Statement> run() {
     steps_ = row_;
     steps_.reduced = {{kStepVariable, floor_div(row_.reduced.front().size, chains_)}};
     parts_ = parts_of(steps_);
@@ -59,19 +58,6 @@ class ChainBuilder {
   DType dtype() const { return row_.results.front().dtype; }
   static Dim chain() { return Dim::symbol(kChainVariable); }
   std::string totals() const { return parts_ ? kTotals : kSums; }
-
-  // Blocks as wide as leave registers for two chains.
-  bool choose_sizes() {
-    const std::optional<int64_t> size = row_.axes.front().size.constant();
-    const int64_t vector = target_.vector_bytes / std::max(info(dtype()).bytes, 4),
-                  registers = target_.vector_registers / 2;
-    for (lanes_ = kMostVectors * kRegistersPerVector * vector; lanes_ >= vector; lanes_ /= 2) {
-      chains_ = registers * vector / lanes_;
-      if (size && *size > 0 && *size % lanes_ == 0 && chains_ >= 2)
-        return true;
-    }
-    return false;
-  }
 
   Scalar term(const Dim& place) const {
     return row_.values.front().substitute(
@@ -113,16 +99,28 @@ class ChainBuilder {
   }
 
   const Definition& row_;
-  const Target& target_;
+  const int64_t lanes_, chains_;
   Definition steps_;  // the same, by as many terms as there are chains
   std::optional<Parts> parts_;
-  int64_t lanes_ = 1, chains_ = 1;
 };
 
 }  // namespace
 
-std::optional<std::vector<Statement>> build_gemv(const Definition& row, const Target& target) {
-  return ChainBuilder(row, target).run();
+// Blocks as wide as leave registers for two accumulators.
+std::optional<GemvTile> choose_gemv_tile(const Definition& row, const Target& target) {
+  if (!match_contraction(row) || row.axes.size() != 1 || row.reduced.size() != 1)
+    return std::nullopt;
+  const int64_t size = row.axes.front().size.constant().value_or(0),
+                vector = target.vector_bytes / std::max(info(row.results.front().dtype).bytes, 4),
+                registers = target.vector_registers / 2;
+  for (int64_t nr = kMostVectors * kRegistersPerVector * vector; nr >= vector; nr /= 2)
+    if (const int64_t accumulators = registers * vector / nr; size > 0 && size % nr == 0 && accumulators >= 2)
+      return GemvTile{nr, accumulators};
+  return std::nullopt;
+}
+
+std::vector<Statement> build_gemv(const Definition& row, const GemvTile& tile) {
+  return ChainBuilder(row, tile).run();
 }
 
 }  // namespace tenon::schedule

@@ -30,7 +30,7 @@ using loops::mentions;
 using loops::Place;
 using loops::Scalar;
 using loops::Statement;
-using lowering::ContractionChoice;
+using lowering::ContractionPlan;
 using lowering::Group;
 using lowering::Pattern;
 using lowering::Stage;
@@ -46,9 +46,9 @@ constexpr int64_t kLeastRowStreamed = 64;  // elements: in shorter rows, alignin
 class NestBuilder {
  public:
   NestBuilder(const std::string& name, const std::vector<Stage>& stages, const Group& group,
-              const std::set<std::string>& outputs, const std::map<std::string, Buffer>& buffers,
-              const Target& target)
-      : stages_(stages), group_(group), outputs_(outputs), target_(target) {
+              const std::set<std::string>& outputs, const lowering::BufferTable& buffers,
+              const Context& context)
+      : stages_(stages), group_(group), outputs_(outputs), context_(context), target_(context.target) {
     kernel_.name = name;
     std::set<std::string> made, read;
     for (const Stage& stage : stages) {
@@ -86,7 +86,7 @@ class NestBuilder {
         break;
       case Pattern::FusedAttention:
         kernel_.body =
-            build_fused_attention(definitions(), static_cast<size_t>(group_.rows), outputs_, target_);
+            build_fused_attention(definitions(), static_cast<size_t>(group_.rows), outputs_, context_);
         break;
     }
     kernel_.body.insert(kernel_.body.begin(), std::make_move_iterator(borders.begin()),
@@ -315,15 +315,15 @@ class NestBuilder {
     for (const Stage& stage : stages_)
       definitions.push_back(renamed(stage.definition, stage.definition.axes.size(), ""));
     const Stage& sum_stage = stages_.front();
-    const ContractionChoice choice = choice_of(sum_stage);
-    if (sum_stage.winograd_tile) {
-      kernel_.body = build_winograd(definitions, outputs_, *sum_stage.winograd_tile, target_, choice);
+    CHECK(sum_stage.plan, "nothing was selected for {}", sum_stage.definition.results.front().name);
+    const ContractionPlan& plan = *sum_stage.plan;
+    if (plan.winograd) {
+      kernel_.body = build_winograd(definitions, outputs_, *plan.winograd, target_);
       return;
     }
-    if (std::optional<std::vector<Statement>> body = build_gemm(
-            definitions, outputs_, target_, true, sum_stage.packed_b, sum_stage.packed_a, choice)) {
-      kernel_.body = std::move(*body);
-      unroll_and_jam(kernel_.body, target_);
+    if (plan.tile) {
+      kernel_.body = build_gemm(definitions, outputs_, plan, target_, sum_stage.packed_b, sum_stage.packed_a);
+      unroll_and_jam(kernel_.body, context_);
       return;
     }
     const Definition& sum = definitions.front();
@@ -420,6 +420,7 @@ class NestBuilder {
   const std::vector<Stage>& stages_;
   const Group& group_;
   const std::set<std::string>& outputs_;
+  const Context& context_;
   const Target& target_;
   bool has_borders_ = false;
   Kernel kernel_;
@@ -429,15 +430,15 @@ class NestBuilder {
 }  // namespace
 
 Kernel unscheduled_nest(const std::string& name, const std::vector<Stage>& stages, const Group& group,
-                        const std::set<std::string>& outputs, const std::map<std::string, Buffer>& buffers,
+                        const std::set<std::string>& outputs, const lowering::BufferTable& buffers,
                         const Target& target) {
-  return NestBuilder(name, stages, group, outputs, buffers, target).plain();
+  return NestBuilder(name, stages, group, outputs, buffers, {target, 1}).plain();
 }
 
 Kernel build_nest(const std::string& name, const std::vector<Stage>& stages, const Group& group,
-                  const std::set<std::string>& outputs, const std::map<std::string, Buffer>& buffers,
-                  const Target& target) {
-  return NestBuilder(name, stages, group, outputs, buffers, target).run();
+                  const std::set<std::string>& outputs, const lowering::BufferTable& buffers,
+                  const Context& context) {
+  return NestBuilder(name, stages, group, outputs, buffers, context).run();
 }
 
 }  // namespace tenon::schedule

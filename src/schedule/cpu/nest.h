@@ -3,7 +3,7 @@
 
 #include "loops/kernel.h"
 #include "lowering/kernel_graph.h"
-#include "target/target.h"
+#include "schedule/context.h"
 
 namespace tenon::schedule {
 
@@ -11,11 +11,11 @@ namespace tenon::schedule {
 // what the names of those it reads mean.
 loops::Kernel build_nest(const std::string& name, const std::vector<lowering::Stage>& stages,
                          const lowering::Group& group, const std::set<std::string>& outputs,
-                         const std::map<std::string, loops::Buffer>& buffers, const Target& target);
+                         const lowering::BufferTable& buffers, const Context& context);
 
 // The unscheduled nest, for printing: the stages in sequence, each over all its elements, without padding.
 loops::Kernel unscheduled_nest(const std::string& name, const std::vector<lowering::Stage>& stages,
                                const lowering::Group& group, const std::set<std::string>& outputs,
-                               const std::map<std::string, loops::Buffer>& buffers, const Target& target);
+                               const lowering::BufferTable& buffers, const Target& target);
 
 }  // namespace tenon::schedule

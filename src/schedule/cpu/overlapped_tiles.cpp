@@ -9,6 +9,7 @@
 #include "schedule/cpu/assign.h"
 #include "schedule/cpu/borders.h"
 #include "schedule/cpu/nest.h"
+#include "schedule/cpu/select_contraction.h"
 
 namespace tenon::schedule {
 
@@ -26,6 +27,7 @@ using loops::Mark;
 using loops::Place;
 using loops::Scalar;
 using loops::Statement;
+using lowering::ContractionPlan;
 using lowering::Group;
 using lowering::Stage;
 
@@ -36,12 +38,11 @@ Dim tile_variable(size_t cut) { return Dim::symbol(fmt::format("tile{}", cut)); 
 class OverlappedTilesBuilder {
  public:
   OverlappedTilesBuilder(const std::string& name, const std::vector<Stage>& stages, const Group& group,
-                         const std::map<std::string, Buffer>& buffers, const Target& target)
-      : buffers_(buffers), small_(buffers), target_(target) {
+                         const lowering::BufferTable& buffers, const Target& target)
+      : buffers_(buffers), small_(buffers), context_{target, 1} {
     std::optional<std::vector<TiledKernel>> parts = cut_into_tiles(stages, group);
     CHECK(parts && set_rows(*parts, group.tile), "kernel {} cannot be cut into tiles", name);
     parts_ = std::move(*parts);
-    target_.cores = 1;
     kernel_.name = name;
     for (size_t i = 0; i + 1 < parts_.size(); ++i)
       own_.insert(parts_[i].result);
@@ -68,9 +69,12 @@ class OverlappedTilesBuilder {
     TiledKernel& part = parts_[number];
     for (size_t i = 0; i < part.stages.size(); ++i)
       shrink(part, i);
+    for (Stage& stage : part.stages)
+      if (stage.plan)
+        stage.plan = std::make_shared<const ContractionPlan>(select_part(stage, context_));
     const Buffer& result = part.stages.back().definition.results.front();
-    small_[result.name] = result;
-    Kernel nest = build_nest(kernel_.name, part.stages, part.group, {result.name}, small_, target_);
+    small_.at(result.name) = result;
+    Kernel nest = build_nest(kernel_.name, part.stages, part.group, {result.name}, small_, context_);
     loops::for_each_statement(nest.body, [](Statement& statement) {
       if (auto* loop = std::get_if<Loop>(&statement); loop != nullptr && loop->mark == Mark::Parallel)
         loop->mark = Mark::Serial;
@@ -145,9 +149,9 @@ class OverlappedTilesBuilder {
                                        cut.border + cut.rows));
   }
 
-  const std::map<std::string, Buffer>& buffers_;
-  std::map<std::string, Buffer> small_;
-  Target target_;
+  const lowering::BufferTable& buffers_;
+  lowering::BufferTable small_;
+  const Context context_;  // of the one thread that computes a tile
   std::vector<TiledKernel> parts_;
   std::set<std::string> own_;  // buffers
   Kernel kernel_;
@@ -156,7 +160,7 @@ class OverlappedTilesBuilder {
 }  // namespace
 
 Kernel build_overlapped_tiles(const std::string& name, const std::vector<Stage>& stages, const Group& group,
-                              const std::map<std::string, Buffer>& buffers, const Target& target) {
+                              const lowering::BufferTable& buffers, const Target& target) {
   return OverlappedTilesBuilder(name, stages, group, buffers, target).run();
 }
 

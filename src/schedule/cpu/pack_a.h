@@ -5,8 +5,8 @@
 
 namespace tenon::schedule {
 
-// Lets products with packed B read the other operand from row blocks (see PackedA), which a separate item
+// Lets products with packed B read the other operand from row blocks (see PackedA), which a separate node
 // packs. Products with the same operand share them.
-void pack_a(lowering::LoweredGraph& lowered, const Target& target);
+void pack_a(lowering::KernelGraph& graph);
 
 }  // namespace tenon::schedule

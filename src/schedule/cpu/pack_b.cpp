@@ -5,16 +5,19 @@
 #include <utility>
 
 #include "base/error.h"
-#include "schedule/cpu/gemm_tile.h"
+#include "lowering/contraction_plan.h"
 
 namespace tenon::schedule {
 
 using loops::Definition;
 using loops::Scalar;
-using lowering::Item;
-using lowering::LoweredGraph;
+using lowering::BufferId;
+using lowering::Home;
+using lowering::KernelGraph;
+using lowering::KernelNode;
 using lowering::PackedB;
 using lowering::PackedWeights;
+using lowering::PermutedLayout;
 using lowering::Stage;
 
 namespace {
@@ -41,21 +44,16 @@ std::vector<size_t> order_in_packed_b(const Definition& sum, const Scalar& load)
 
 class Packer {
  public:
-  Packer(LoweredGraph& lowered, const Target& target) : lowered_(lowered), target_(target) {}
+  explicit Packer(KernelGraph& graph) : graph_(graph) {}
 
-  void pack(Item& item) {
-    Stage& stage = *item.stage;
-    const std::optional<PackedBChoice> choice = choose_packed_b(
-        stage.definition, target_, [&](const std::string& buffer) { return lowered_.is_constant(buffer); },
-        lowered_.buffers, choice_of(stage));
-    if (!choice)
-      return;
-    const Scalar& load = choice->load;
+  void pack(KernelNode& node) {
+    Stage& stage = *node.stage;
+    const auto& [load, layout] = *stage.plan->pack_b;
     const std::vector<size_t> order = order_in_packed_b(stage.definition, load);
     const size_t reduced = stage.definition.reduced.size();
-    const std::string name = fmt::format("{}_panels{}x{}_{}_{}", load.name(), choice->packed_b.groups,
-                                         choice->packed_b.lanes, reduced, fmt::join(order, "_"));
-    add_packed_b(name, load.name(), order, reduced, choice->packed_b);
+    const std::string name = fmt::format("{}_panels{}x{}_{}_{}", load.name(), layout.groups, layout.lanes,
+                                         reduced, fmt::join(order, "_"));
+    add_packed_b(name, load.name(), order, reduced, layout);
     std::vector<Scalar> place;
     for (size_t dim : order)
       place.push_back(load.operands()[dim]);
@@ -66,42 +64,43 @@ class Packer {
     value = loops::replace_loads(value, [&](const Scalar& each) {
       return each == load ? Scalar::load(name, load.dtype(), place) : each;
     });
-    stage.packed_b = choice->packed_b;
+    stage.packed_b = layout;
     stage.packed_b->buffer = name;
-    item.reads = buffers_read(stage);
+    update_reads(node, graph_.buffers);
   }
 
  private:
   void add_packed_b(const std::string& name, const std::string& weights, const std::vector<size_t>& order,
                     size_t reduced, const PackedB& packed_b) {
-    loops::Buffer buffer = lowered_.buffers.at(weights);
+    if (graph_.buffers.contains(name))
+      return;
+    const BufferId source = graph_.buffers.id_of(weights);
+    loops::Buffer buffer = graph_.buffers[source].elements;
     const std::vector<Dim> before = std::exchange(buffer.sizes, {});
     buffer.name = name;
     PackedWeights packed{
-        weights, {.order = {}, .reduced = reduced, .lanes = packed_b.lanes, .groups = packed_b.groups}};
-    const auto reordered = lowered_.orders.find(weights);
+        source, {.order = {}, .reduced = reduced, .lanes = packed_b.lanes, .groups = packed_b.groups}};
+    const auto* permuted = std::get_if<PermutedLayout>(&graph_.buffers[source].layout);
     for (size_t dim : order) {
       buffer.sizes.push_back(before[dim]);
-      packed.order.order.push_back(reordered == lowered_.orders.end() ? dim : reordered->second[dim]);
+      packed.order.order.push_back(permuted == nullptr ? dim : permuted->order[dim]);
     }
     Dim& lane_size = *(buffer.sizes.end() - 1 - static_cast<int64_t>(reduced));
     lane_size = ceil_div(floor_div(lane_size, packed_b.groups), packed_b.lanes) * packed_b.groups;
     buffer.sizes.emplace_back(packed_b.lanes);
-    lowered_.packed.emplace(name, std::move(packed));
-    lowered_.buffers.emplace(name, std::move(buffer));
+    graph_.buffers.add({.elements = std::move(buffer), .home = Home::Constant, .layout = std::move(packed)});
   }
 
-  LoweredGraph& lowered_;
-  const Target& target_;
+  KernelGraph& graph_;
 };
 
 }  // namespace
 
-void pack_b(LoweredGraph& lowered, const Target& target) {
-  Packer packer(lowered, target);
-  for (Item& item : lowered.items)
-    if (item.stage && !item.stage->winograd_tile)
-      packer.pack(item);
+void pack_b(KernelGraph& graph) {
+  Packer packer(graph);
+  for (KernelNode& node : graph.nodes)
+    if (node.stage && node.stage->plan && node.stage->plan->pack_b)
+      packer.pack(node);
 }
 
 }  // namespace tenon::schedule

@@ -6,6 +6,6 @@
 namespace tenon::schedule {
 
 // Lets products read constants from panels (see PackedB), which are packed at compile time.
-void pack_b(lowering::LoweredGraph& lowered, const Target& target);
+void pack_b(lowering::KernelGraph& graph);
 
 }  // namespace tenon::schedule

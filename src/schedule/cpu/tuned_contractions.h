@@ -15,7 +15,7 @@ struct ChoiceCircumstances {
 
 // Gives each contraction its key, a hash of its expression, types and sizes, without names, and of the
 // circumstances; and the tuned choice under that key, if any. Runs before any choice is made.
-void look_up_tuned_contractions(lowering::LoweredGraph& lowered, const lowering::ContractionChoices& choices,
+void look_up_tuned_contractions(lowering::KernelGraph& graph, const lowering::ContractionChoices& choices,
                                 const ChoiceCircumstances& circumstances);
 
 }  // namespace tenon::schedule

@@ -21,7 +21,7 @@ constexpr int64_t kMostBlocks = 4;  // enough to hide the latency
 
 class Interleaving {
  public:
-  Interleaving(const Loop& blocks, const Target& target) : blocks_(blocks), target_(target) {}
+  Interleaving(const Loop& blocks, const Context& context) : blocks_(blocks), context_(context) {}
 
   std::optional<Loop> run() {
     if (blocks_.mark != Mark::Parallel || !(blocks_.begin == Dim(0)) || blocks_.step != 1 ||
@@ -54,16 +54,16 @@ class Interleaving {
     return std::ranges::find(symbols, blocks_.variable) != symbols.end();
   }
 
-  // As many as leave half of the registers, and keep the cores balanced.
+  // As many as leave half of the registers, and keep the threads balanced.
   bool choose_count() {
     int64_t bytes = 0;
     for (const auto& [name, buffer] : locals_)
       bytes += *buffer.sizes.front().constant() * info(buffer.dtype).bytes;
     const int64_t blocks = blocks_.end.constant().value_or(0),
-                  registers = std::max<int64_t>(bytes / target_.vector_bytes, 1);
+                  registers = std::max<int64_t>(bytes / context_.target.vector_bytes, 1);
     for (count_ = kMostBlocks; count_ > 1; --count_)
-      if (!locals_.empty() && blocks > 0 && blocks % (count_ * target_.cores) == 0 &&
-          count_ * registers <= target_.vector_registers / 2)
+      if (!locals_.empty() && blocks > 0 && blocks % (count_ * context_.threads) == 0 &&
+          count_ * registers <= context_.target.vector_registers / 2)
         return true;
     return false;
   }
@@ -109,18 +109,18 @@ class Interleaving {
   static Scalar block() { return Scalar::index(Dim::symbol(kBlockVariable)); }
 
   const Loop& blocks_;
-  const Target& target_;
+  const Context& context_;
   std::map<std::string, loops::Buffer> locals_;
   int64_t count_ = 1;
 };
 
 }  // namespace
 
-void unroll_and_jam(std::vector<Statement>& nest, const Target& target) {
+void unroll_and_jam(std::vector<Statement>& nest, const Context& context) {
   const auto* blocks = nest.size() == 1 ? std::get_if<Loop>(&nest.front()) : nullptr;
   if (blocks == nullptr)
     return;
-  if (std::optional<Loop> interleaved = Interleaving(*blocks, target).run())
+  if (std::optional<Loop> interleaved = Interleaving(*blocks, context).run())
     nest = as_list(std::move(*interleaved));
 }
 

@@ -3,12 +3,12 @@
 #pragma once
 
 #include "loops/kernel.h"
-#include "target/target.h"
+#include "schedule/context.h"
 
 namespace tenon::schedule {
 
 // Unrolls and jams the parallel loop of a nest whose iterations each keep a few vectors of sums. The order of
 // additions within each sum does not change.
-void unroll_and_jam(std::vector<loops::Statement>& nest, const Target& target);
+void unroll_and_jam(std::vector<loops::Statement>& nest, const Context& context);
 
 }  // namespace tenon::schedule

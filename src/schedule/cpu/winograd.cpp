@@ -20,7 +20,7 @@ using loops::Mark;
 using loops::Scalar;
 using loops::Space;
 using loops::Statement;
-using lowering::ContractionChoice;
+using lowering::WinogradPlan;
 
 namespace {
 
@@ -97,19 +97,19 @@ constexpr const char *kTransformed = "transformed", *kProducts = "products", *kS
 
 class WinogradNest {
  public:
-  WinogradNest(const std::vector<Definition>& definitions, const std::set<std::string>& outputs, int64_t tile,
-               const Target& target, const ContractionChoice& choice)
+  WinogradNest(const std::vector<Definition>& definitions, const std::set<std::string>& outputs,
+               const WinogradPlan& plan, const Target& target)
       : definitions_(definitions),
         outputs_(outputs),
         sum_(definitions.front()),
-        transforms_(transforms_for(tile)),
-        tile_(tile),
-        side_(tile + 2),
-        lanes_(lanes_of_tiles(target)) {
+        transforms_(transforms_for(plan.tile)),
+        tile_(plan.tile),
+        side_(plan.tile + 2),
+        lanes_(lanes_of_tiles(target)),
+        blocks_(plan.blocks) {
     find_factors();
     sums_ = sums_of(sum_);
     filters_ = filters_at_once(sums_.filters, target);
-    blocks_ = blocks_of(sums_, tile, target, choice);
     rows_ = rows_of_block(blocks_.tiles(), filters_ / lanes_, sums_.all_channels(), target);
   }
 
@@ -347,20 +347,15 @@ class WinogradNest {
   const Transforms& transforms_;
   const int64_t tile_, side_;  // of the results of a tile, and of what it sees
   const int64_t lanes_;
+  const lowering::WinogradBlocks& blocks_;
   std::optional<Scalar> image_, weights_;
   std::vector<Axis> planes_;  // that a window sees
   Conv3x3 sums_;
   int64_t filters_ = 0;  // at once
-  TileBlocks blocks_;
-  int64_t rows_ = 0;  // tiles that share what is read of the weights
+  int64_t rows_ = 0;     // tiles that share what is read of the weights
 };
 
 }  // namespace
-
-TileBlocks tile_blocks(const Definition& convolution, int64_t tile, const Target& target,
-                       const ContractionChoice& choice) {
-  return blocks_of(sums_of(convolution), tile, target, choice);
-}
 
 int64_t reach_of_tiles(int64_t size, int64_t tile) { return divide_up(size, tile) * tile + 2 - size; }
 
@@ -397,9 +392,9 @@ Tensor winograd_weights(const Tensor& weights, int64_t tile, const Target& targe
 }
 
 std::vector<Statement> build_winograd(const std::vector<Definition>& definitions,
-                                      const std::set<std::string>& outputs, int64_t tile,
-                                      const Target& target, const ContractionChoice& choice) {
-  return WinogradNest(definitions, outputs, tile, target, choice).run();
+                                      const std::set<std::string>& outputs, const WinogradPlan& plan,
+                                      const Target& target) {
+  return WinogradNest(definitions, outputs, plan, target).run();
 }
 
 }  // namespace tenon::schedule

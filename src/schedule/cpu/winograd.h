@@ -15,10 +15,6 @@
 
 namespace tenon::schedule {
 
-// The blocking of the convolution below.
-TileBlocks tile_blocks(const loops::Definition& convolution, int64_t tile, const Target& target,
-                       const lowering::ContractionChoice& choice);
-
 // How far windows of whole tiles reach beyond the last pixel of the results.
 int64_t reach_of_tiles(int64_t size, int64_t tile);
 
@@ -31,8 +27,7 @@ Tensor winograd_weights(const Tensor& weights, int64_t tile, const Target& targe
 // of the image with one of the transformed weights; the others are its epilogue. Images are [batch, planes…,
 // height, width, channels], and have elements wherever whole tiles reach.
 std::vector<loops::Statement> build_winograd(const std::vector<loops::Definition>& definitions,
-                                             const std::set<std::string>& outputs, int64_t tile,
-                                             const Target& target,
-                                             const lowering::ContractionChoice& choice = {});
+                                             const std::set<std::string>& outputs,
+                                             const lowering::WinogradPlan& plan, const Target& target);
 
 }  // namespace tenon::schedule

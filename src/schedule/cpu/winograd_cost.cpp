@@ -5,6 +5,7 @@
 namespace tenon::schedule {
 
 using lowering::ContractionChoice;
+using lowering::WinogradBlocks;
 
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -25,19 +26,20 @@ double time_of_fetching(double weights, bool stay) { return weights * sizeof(flo
 // Of numbers that one step stores and the next loads.
 double time_of_passing(double numbers, bool near) { return numbers * sizeof(float) / (near ? 160 : 25); }
 
-// Until the last core has done its share, in nanoseconds. Here and below, cores take whole iterations: three
-// iterations take two cores as long as four.
-double time_of_direct(const Conv3x3& conv, const Target& target) {
-  const int64_t at_once = filters_at_once(conv.filters, target), panels = conv.filters / at_once;
+// Until the last thread has done its share, in nanoseconds. Here and below, threads take whole iterations:
+// three iterations take two threads as long as four.
+double time_of_direct(const Conv3x3& conv, const Context& context) {
+  const int64_t at_once = filters_at_once(conv.filters, context.target), panels = conv.filters / at_once;
   const double weights = 9.0 * static_cast<double>(conv.all_channels() * at_once),
-               line = time_of_products(weights * static_cast<double>(conv.width), target);
-  return std::max(static_cast<double>(divide_up(conv.height * panels, target.cores)) * line,
-                  time_of_fetching(weights * static_cast<double>(panels), false) / target.cores);
+               line = time_of_products(weights * static_cast<double>(conv.width), context.target);
+  return std::max(static_cast<double>(divide_up(conv.height * panels, context.threads)) * line,
+                  time_of_fetching(weights * static_cast<double>(panels), false) / context.threads);
 }
-double time_of_blocks(const TileBlocks& blocks, const Conv3x3& conv, int64_t tile, const Target& target) {
-  const int64_t at_once = filters_at_once(conv.filters, target),
+double time_of_blocks(const WinogradBlocks& blocks, const Conv3x3& conv, int64_t tile,
+                      const Context& context) {
+  const int64_t at_once = filters_at_once(conv.filters, context.target),
                 panels = divide_up(conv.filters / at_once, blocks.parts), filters = panels * at_once,
-                iterations = divide_up(blocks.count * blocks.parts, target.cores);
+                iterations = divide_up(blocks.count * blocks.parts, context.threads);
   const auto elements = static_cast<double>((tile + 2) * (tile + 2)),
              all_weights = elements * static_cast<double>(conv.all_channels() * conv.filters),
              weights = elements * static_cast<double>(conv.all_channels() * filters),
@@ -45,38 +47,38 @@ double time_of_blocks(const TileBlocks& blocks, const Conv3x3& conv, int64_t til
              seen = tiles * static_cast<double>(conv.all_channels()),
              made = tiles * static_cast<double>(at_once);
   constexpr double instructions = 9;  // for each element that is transformed
-  const double cache = static_cast<double>(target.caches.level2) / sizeof(float);
-  const double multiplying = time_of_products(weights * static_cast<double>(blocks.tiles()), target),
-               transforming =
-                   time_of_products(instructions * (seen + tiles * static_cast<double>(filters)), target),
+  const double cache = static_cast<double>(context.target.caches.level2) / sizeof(float);
+  const double multiplying = time_of_products(weights * static_cast<double>(blocks.tiles()), context.target),
+               transforming = time_of_products(instructions * (seen + tiles * static_cast<double>(filters)),
+                                               context.target),
                passing = time_of_passing(
                    seen * static_cast<double>(1 + panels) + 2 * made * static_cast<double>(panels),
                    seen + made <= cache / 2);
   const double fetching =
-      std::max(time_of_fetching(all_weights, false) / target.cores,
+      std::max(time_of_fetching(all_weights, false) / context.threads,
                time_of_fetching(weights * static_cast<double>(iterations), all_weights <= cache / 2));
-  // Load imbalance: one core ends later by part of an iteration.
+  // Load imbalance: one thread ends later by part of an iteration.
   constexpr double kLate = 0.25;
   const auto count = static_cast<double>(iterations);
   return (std::max(count * multiplying, fetching) + count * (transforming + passing)) * (1 + kLate / count);
 }
 
-// The fastest blocking. Cores that share the filters of a block each transform its tiles.
-TileBlocks blocks_of(const Conv3x3& conv, int64_t tile, const Target& target) {
+// The fastest blocking. Threads that share the filters of a block each transform its tiles.
+WinogradBlocks fastest_blocks(const Conv3x3& conv, int64_t tile, const Context& context) {
   const int64_t down = divide_up(conv.height, tile), across = divide_up(conv.width, tile),
-                panels = conv.filters / filters_at_once(conv.filters, target),
-                most_parts = std::min<int64_t>(panels, int64_t{4} * target.cores);
-  std::optional<TileBlocks> best;
+                panels = conv.filters / filters_at_once(conv.filters, context.target),
+                most_parts = std::min<int64_t>(panels, int64_t{4} * context.threads);
+  std::optional<WinogradBlocks> best;
   double least = 0;
   for (int64_t rows = down; rows >= 1; --rows)
     for (int64_t parts = 1; parts <= most_parts; ++parts) {
-      const TileBlocks blocks{.down = down,
-                              .across = across,
-                              .rows = rows,
-                              .count = divide_up(down, rows),
-                              .parts = parts,
-                              .most_parts = panels};
-      const double time = time_of_blocks(blocks, conv, tile, target);
+      const WinogradBlocks blocks{.down = down,
+                                  .across = across,
+                                  .rows = rows,
+                                  .count = divide_up(down, rows),
+                                  .parts = parts,
+                                  .most_parts = panels};
+      const double time = time_of_blocks(blocks, conv, tile, context);
       if (!best || time < least) {
         best = blocks;
         least = time;
@@ -87,9 +89,9 @@ TileBlocks blocks_of(const Conv3x3& conv, int64_t tile, const Target& target) {
 
 }  // namespace
 
-TileBlocks blocks_of(const Conv3x3& conv, int64_t tile, const Target& target,
-                     const ContractionChoice& choice) {
-  TileBlocks blocks = blocks_of(conv, tile, target);
+WinogradBlocks choose_winograd_blocks(const Conv3x3& conv, int64_t tile, const Context& context,
+                                      const ContractionChoice& choice) {
+  WinogradBlocks blocks = fastest_blocks(conv, tile, context);
   blocks.rows = std::clamp<int64_t>(choice.tile_rows.value_or(blocks.rows), 1, blocks.down);
   blocks.count = divide_up(blocks.down, blocks.rows);
   blocks.parts = std::clamp<int64_t>(choice.filter_parts.value_or(blocks.parts), 1, blocks.most_parts);
@@ -103,20 +105,20 @@ bool may_use_winograd(const Conv3x3& conv, const Target& target) {
          std::min({conv.height, conv.width, conv.all_channels(), conv.filters}) >= 1;
 }
 
-std::optional<int64_t> choose_winograd_tile(const Conv3x3& conv, const Target& target,
-                                            const ContractionChoice& choice) {
-  if (!may_use_winograd(conv, target) || choice.tile == 0)
-    return std::nullopt;
-  if (choice.tile == 2 || choice.tile == 4)
-    return choice.tile;
-  // The algorithm, and so the rounding, must not depend on the number of threads. With many, both take about
-  // as long, so choose for few.
-  Target few = target;
-  few.cores = 2;
+WinogradEstimate estimate_winograd(const Conv3x3& conv, const Target& target) {
+  const Context few{target, 2};
+  WinogradEstimate estimate{.direct = time_of_direct(conv, few)};
+  for (const int64_t tile : {2, 4})
+    estimate.by_tile.emplace(tile, time_of_blocks(fastest_blocks(conv, tile, few), conv, tile, few));
+  return estimate;
+}
+
+std::optional<int64_t> WinogradEstimate::best_tile() const {
+  constexpr double kMargin = 0.85;  // for the error of the estimate
   std::optional<int64_t> best;
-  double least = 0.85 * time_of_direct(conv, few);  // a margin for the error of the estimate
-  for (int64_t tile : {2, 4})
-    if (const double time = time_of_blocks(blocks_of(conv, tile, few), conv, tile, few); time < least) {
+  double least = kMargin * direct;
+  for (const auto& [tile, time] : by_tile)
+    if (time < least) {
       best = tile;
       least = time;
     }

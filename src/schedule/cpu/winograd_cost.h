@@ -2,8 +2,8 @@
 // blocking.
 #pragma once
 
-#include "lowering/contraction_choice.h"
-#include "target/target.h"
+#include "lowering/contraction_plan.h"
+#include "schedule/context.h"
 
 namespace tenon::schedule {
 
@@ -20,23 +20,21 @@ struct Conv3x3 {
 // Whether its sizes allow Winograd.
 bool may_use_winograd(const Conv3x3& conv, const Target& target);
 
-// The fastest tile size, unless one is chosen; nothing where direct convolution is faster.
-std::optional<int64_t> choose_winograd_tile(const Conv3x3& conv, const Target& target,
-                                            const lowering::ContractionChoice& choice = {});
+// Estimates in nanoseconds, for two threads: the algorithm, and so the rounding, must not depend on their
+// number. With many, all take about as long, so choose for few.
+struct WinogradEstimate {
+  double direct = 0;
+  std::map<int64_t, double> by_tile = {};
 
-// The blocking of tiles: so many rows of them at a time, with a part of the filters.
-struct TileBlocks {
-  int64_t down = 0, across = 0;  // tiles of the image
-  int64_t rows = 1;              // of tiles in a block
-  int64_t count = 0;             // of blocks
-  int64_t parts = 1;             // of the filters
-  int64_t most_parts = 1;        // that there can be
-
-  int64_t tiles() const { return rows * across; }
+  // The fastest tile size; nothing where direct convolution is faster, or Winograd is so by less than the
+  // error of the estimate.
+  std::optional<int64_t> best_tile() const;
 };
+WinogradEstimate estimate_winograd(const Conv3x3& conv, const Target& target);
+
 // The fastest blocking, unless one is chosen.
-TileBlocks blocks_of(const Conv3x3& conv, int64_t tile, const Target& target,
-                     const lowering::ContractionChoice& choice);
+lowering::WinogradBlocks choose_winograd_blocks(const Conv3x3& conv, int64_t tile, const Context& context,
+                                                const lowering::ContractionChoice& choice = {});
 
 // How many channels are transformed at once, and how many filters are multiplied with.
 int64_t lanes_of_tiles(const Target& target);

@@ -25,27 +25,24 @@ std::string_view name_of(Pattern pattern) {
 std::string groups_in(std::string_view text) {
   register_ops();
   const std::unique_ptr<Graph> graph = parse(text);
-  lowering::LoweredGraph lowered = lowering::lower_graph(*graph);
-  std::set<std::string> kept;
-  for (Value output : graph->outputs())
-    kept.insert(lowered.names.at(output.data()));
+  lowering::KernelGraph lowered = lowering::lower_graph(*graph);
   const Target target = target_named("avx512");
-  const std::vector<lowering::Item> items = fusion::inline_stages(std::move(lowered.items), kept, target);
-  const Grouping grouping = fusion::group_items(items, kept, target);
+  fusion::inline_stages(lowered, target);
+  const Grouping grouping = fusion::group_nodes(lowered.nodes, lowered.buffers, lowered.kept(), target);
   std::vector<std::string> texts;
   for (const lowering::Group& group : grouping.groups)
-    texts.push_back(fmt::format("{} of {}", name_of(group.pattern), group.items.size()));
+    texts.push_back(fmt::format("{} of {}", name_of(group.pattern), group.nodes.size()));
   for (const fusion::Missed& missed : grouping.missed)
     texts.push_back("missed: " + missed.reason);
   return fmt::format("{}", fmt::join(texts, "; "));
 }
 
-TEST(GroupItems, InlinesPointwiseProducers) {
+TEST(GroupNodes, InlinesPointwiseProducers) {
   EXPECT_EQ(groups_in("graph g(%x: f32[n,40]) { %0 = relu(%x) %1 = exp(%0) %2 = tanh(%1) return %2 }"),
             "map of 1");
 }
 
-TEST(GroupItems, KeepsAnEpilogueWithItsContraction) {
+TEST(GroupNodes, KeepsAnEpilogueWithItsContraction) {
   EXPECT_EQ(groups_in(R"(graph g(%x: f32[64,64], %y: f32[64,96], %b: f32[96]) {
       %0 = matmul(%x, %y)
       %1 = add(%0, %b)
@@ -55,11 +52,11 @@ TEST(GroupItems, KeepsAnEpilogueWithItsContraction) {
             "contract of 3");
 }
 
-TEST(GroupItems, ComputesASoftmaxRowByRow) {
+TEST(GroupNodes, ComputesASoftmaxRowByRow) {
   EXPECT_EQ(groups_in("graph g(%x: f32[n,40]) { %0 = softmax(%x, axis=-1) return %0 }"), "rows of 4");
 }
 
-TEST(GroupItems, DoesNotJoinReductionsOverDifferentAxes) {
+TEST(GroupNodes, DoesNotJoinReductionsOverDifferentAxes) {
   EXPECT_EQ(groups_in(R"(graph g(%x: f32[64,40]) {
       %0 = reduce_sum(%x, axes=[1])
       %1 = reduce_sum(%0, axes=[0])
@@ -68,7 +65,7 @@ TEST(GroupItems, DoesNotJoinReductionsOverDifferentAxes) {
             "rows of 1; rows of 2; missed: it reduces a different number of axes");
 }
 
-TEST(GroupItems, DoesNotJoinTwoContractions) {
+TEST(GroupNodes, DoesNotJoinTwoContractions) {
   EXPECT_EQ(groups_in(R"(graph g(%x: f32[64,64], %y: f32[64,96], %z: f32[96,64]) {
       %0 = matmul(%x, %y)
       %1 = matmul(%0, %z)

@@ -8,14 +8,18 @@
 #include "fusion/fuse.h"
 #include "fusion/fused_attention.h"
 #include "fusion/permute_axes.h"
+#include "loops/contraction.h"
 
 namespace tenon::fusion {
 
 using loops::Axis;
 using loops::Definition;
+using loops::Product;
 using loops::Scalar;
+using lowering::BufferId;
+using lowering::BufferTable;
 using lowering::Group;
-using lowering::Item;
+using lowering::KernelNode;
 using lowering::Pattern;
 using lowering::Stage;
 
@@ -91,15 +95,14 @@ bool goes_along_rows(const Definition& definition) {
 // kᵀ.
 bool shares_factors(const Definition& definition) {
   constexpr int64_t kLeastRows = 16, kLeastColumns = 8;  // that pay for packing the columns
-  const Scalar& value = definition.values.front();
-  if (definition.values.size() != 1 || definition.axes.empty() || value.kind() != Scalar::Kind::Apply ||
-      value.function() != loops::Function::Multiply)
+  const std::optional<Product> product = loops::match_product(definition.values.front());
+  if (definition.values.size() != 1 || definition.axes.empty() || !product || !product->multiplies())
     return false;
   const Axis& column = definition.axes.back();
   if (column.size.constant().value_or(0) < kLeastColumns)
     return false;
   for (size_t i = 0; i < 2; ++i) {
-    const Scalar &one = value.operands()[i], &other = value.operands()[1 - i];
+    const Scalar &one = product->operand(i), &other = product->operand(1 - i);
     if (!mentions(one, column) || mentions(other, column))
       continue;
     return std::any_of(definition.axes.begin(), definition.axes.end(), [&](const Axis& row) {
@@ -111,23 +114,24 @@ bool shares_factors(const Definition& definition) {
 
 class Grouper {
  public:
-  Grouper(const std::vector<Item>& items, const std::set<std::string>& kept, const Target& target)
-      : items_(items) {
-    for (const FusedAttention& attention : find_fused_attention(items, kept, target)) {
-      for (size_t item : attention.items)
-        first_of_attention_.emplace(item, attention.items.front());
-      attention_.emplace(attention.items.front(), attention);
+  Grouper(std::span<const KernelNode> nodes, const BufferTable& buffers, const std::set<BufferId>& kept,
+          const Target& target)
+      : nodes_(nodes), buffers_(buffers) {
+    for (const FusedAttention& attention : find_fused_attention(nodes, buffers, kept, target)) {
+      for (size_t node : attention.nodes)
+        first_of_attention_.emplace(node, attention.nodes.front());
+      attention_.emplace(attention.nodes.front(), attention);
     }
-    for (size_t i = 0; i < items.size(); ++i) {
-      const size_t joined = items[i].stage ? find_group(i) : groups_.size();
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      const size_t joined = nodes[i].stage ? find_group(i) : groups_.size();
       if (joined < groups_.size())
         join(i, joined);
       else
         start(i);
-      for (const std::string& buffer : items[i].writes)
+      for (BufferId buffer : nodes[i].writes)
         makers_[buffer] = group_of_[i];
-      if (items[i].stage)
-        for (const std::string& buffer : items[i].reads)
+      if (nodes[i].stage)
+        for (BufferId buffer : nodes[i].reads)
           readers_[buffer].insert(group_of_[i]);
     }
   }
@@ -158,10 +162,10 @@ class Grouper {
 
   std::vector<Missed> find_missed() const {
     std::vector<Missed> missed;
-    for (size_t i = 0; i < items_.size(); ++i)
-      for (const std::string& buffer : items_[i].reads)
+    for (size_t i = 0; i < nodes_.size(); ++i)
+      for (BufferId buffer : reads_by_name(i))
         if (const auto maker = makers_.find(buffer); maker != makers_.end() &&
-                                                     maker->second != group_of_[i] && items_[i].stage &&
+                                                     maker->second != group_of_[i] && nodes_[i].stage &&
                                                      is_kernel(maker->second)) {
           const auto obstacle = obstacles_.find({i, maker->second});
           missed.push_back(
@@ -171,72 +175,78 @@ class Grouper {
     return missed;
   }
 
-  bool is_kernel(size_t group) const { return items_[groups_[group].items.front()].stage.has_value(); }
+  std::vector<BufferId> reads_by_name(size_t node) const {
+    std::vector<BufferId> reads(nodes_[node].reads.begin(), nodes_[node].reads.end());
+    std::ranges::sort(reads, {}, [&](BufferId id) { return buffers_[id].name(); });
+    return reads;
+  }
 
-  const Definition& definition(size_t item) const { return items_[item].stage->definition; }
+  bool is_kernel(size_t group) const { return nodes_[groups_[group].nodes.front()].stage.has_value(); }
 
-  void start(size_t item) {
-    Group group{.items = {item}};
-    if (items_[item].stage && definition(item).reduces()) {
-      group.pattern = goes_along_rows(definition(item)) && !shares_factors(definition(item))
+  const Definition& definition(size_t node) const { return nodes_[node].stage->definition; }
+
+  void start(size_t node) {
+    Group group{.nodes = {node}};
+    if (nodes_[node].stage && definition(node).reduces()) {
+      group.pattern = goes_along_rows(definition(node)) && !shares_factors(definition(node))
                           ? Pattern::Rows
                           : Pattern::Contract;
-      group.rows = static_cast<int64_t>(definition(item).axes.size());
+      group.rows = static_cast<int64_t>(definition(node).axes.size());
     }
-    if (const auto attention = attention_.find(item); attention != attention_.end()) {
+    if (const auto attention = attention_.find(node); attention != attention_.end()) {
       group.pattern = Pattern::FusedAttention;
       group.rows = attention->second.rows;
     }
     groups_.push_back(std::move(group));
-    loads_of_first_.push_back(items_[item].stage ? loads_by_iteration(definition(item))
+    loads_of_first_.push_back(nodes_[node].stage ? loads_by_iteration(definition(node))
                                                  : std::vector<Scalar>());
-    waits_for_.emplace_back(items_.size(), false);
+    waits_for_.emplace_back(nodes_.size(), false);
     group_of_.push_back(groups_.size() - 1);
     // The epilogue of a contraction reads its sums, however large their expression.
-    const bool goes_on = items_[item].stage && groups_.back().pattern != Pattern::Contract;
-    parts_.push_back(goes_on ? parts_within(item, groups_.size() - 1) : 0);
-    wait(groups_.size() - 1, item);
+    const bool goes_on = nodes_[node].stage && groups_.back().pattern != Pattern::Contract;
+    parts_.push_back(goes_on ? parts_within(node, groups_.size() - 1) : 0);
+    wait(groups_.size() - 1, node);
   }
 
-  void join(size_t item, size_t group) {
-    if (definition(item).reduces() && groups_[group].pattern == Pattern::Map) {
+  void join(size_t node, size_t group) {
+    if (definition(node).reduces() && groups_[group].pattern == Pattern::Map) {
       groups_[group].pattern = Pattern::Rows;
-      groups_[group].rows = static_cast<int64_t>(definition(item).axes.size());
+      groups_[group].rows = static_cast<int64_t>(definition(node).axes.size());
     }
     if (groups_[group].pattern == Pattern::FusedAttention)
-      add_result_of_attention(item, group);
+      add_result_of_attention(node, group);
     // The second product of attention is stored, however large its expression.
-    const bool goes_on = groups_[group].pattern != Pattern::FusedAttention || !definition(item).reduces();
-    parts_.push_back(goes_on ? parts_within(item, group) : 0);
-    groups_[group].items.push_back(item);
+    const bool goes_on = groups_[group].pattern != Pattern::FusedAttention || !definition(node).reduces();
+    parts_.push_back(goes_on ? parts_within(node, group) : 0);
+    groups_[group].nodes.push_back(node);
     group_of_.push_back(group);
-    wait(group, item);
+    wait(group, node);
   }
 
   // What an epilogue may read: the second product and earlier epilogue stages.
-  void add_result_of_attention(size_t item, size_t group) {
+  void add_result_of_attention(size_t node, size_t group) {
     std::map<std::string, Definition>& results = results_of_attention_[group];
-    const std::string& name = definition(item).results.front().name;
-    if (!first_of_attention_.contains(item))
-      results.emplace(name, *permuted_like(results, definition(item)));
-    else if (attention_.at(first_of_attention_.at(item)).items.back() == item)
-      results.emplace(name, definition(item));
+    const std::string& name = definition(node).results.front().name;
+    if (!first_of_attention_.contains(node))
+      results.emplace(name, *permuted_like(results, definition(node)));
+    else if (attention_.at(first_of_attention_.at(node)).nodes.back() == node)
+      results.emplace(name, definition(node));
   }
 
-  // The groups that produce what an item needs.
-  std::set<size_t> makers_for(size_t item) const {
+  // The groups that produce what an node needs.
+  std::set<size_t> makers_for(size_t node) const {
     std::set<size_t> makers;
-    for (const std::set<std::string>* buffers : {&items_[item].reads, &items_[item].after})
-      for (const std::string& buffer : *buffers)
+    for (const std::set<BufferId>* buffers : {&nodes_[node].reads, &nodes_[node].after})
+      for (BufferId buffer : *buffers)
         if (const auto it = makers_.find(buffer); it != makers_.end())
           makers.insert(it->second);
     return makers;
   }
 
-  // The group depends on what the item needs, and so do the dependents of the group.
-  void wait(size_t group, size_t item) {
-    std::vector<bool> before(items_.size(), false);
-    for (size_t maker : makers_for(item))
+  // The group depends on what the node needs, and so do the dependents of the group.
+  void wait(size_t group, size_t node) {
+    std::vector<bool> before(nodes_.size(), false);
+    for (size_t maker : makers_for(node))
       if (maker != group) {
         before[maker] = true;
         for (size_t i = 0; i < groups_.size(); ++i)
@@ -252,29 +262,29 @@ class Grouper {
         add(waits_for_[other]);
   }
 
-  // First a producer of what the item reads (vertical fusion), then a sibling that reads the same (horizontal
+  // First a producer of what the node reads (vertical fusion), then a sibling that reads the same (horizontal
   // fusion).
-  size_t find_group(size_t item) {
-    if (const auto it = first_of_attention_.find(item); it != first_of_attention_.end())
-      return it->second == item ? groups_.size() : group_of_[it->second];
+  size_t find_group(size_t node) {
+    if (const auto it = first_of_attention_.find(node); it != first_of_attention_.end())
+      return it->second == node ? groups_.size() : group_of_[it->second];
     std::set<size_t> makers, siblings;
-    for (const std::string& buffer : items_[item].reads) {
+    for (BufferId buffer : nodes_[node].reads) {
       if (const auto it = makers_.find(buffer); it != makers_.end() && is_kernel(it->second))
         makers.insert(it->second);
       if (const auto it = readers_.find(buffer); it != readers_.end())
         siblings.insert(it->second.begin(), it->second.end());
     }
     for (auto it = makers.rbegin(); it != makers.rend(); ++it) {
-      std::optional<std::string> obstacle = obstacle_to(item, *it);
+      std::optional<std::string> obstacle = obstacle_to(node, *it);
       if (!obstacle)
         return *it;
-      obstacles_.emplace(std::pair(item, *it), std::move(*obstacle));
+      obstacles_.emplace(std::pair(node, *it), std::move(*obstacle));
     }
-    const std::vector<Scalar> loads = loads_by_iteration(definition(item));
+    const std::vector<Scalar> loads = loads_by_iteration(definition(node));
     int asked = 0;
     for (auto it = siblings.rbegin(); it != siblings.rend() && asked < kMostSiblings; ++it, ++asked)
       if (groups_[*it].pattern != Pattern::FusedAttention && !makers.contains(*it) && reads_any(loads, *it) &&
-          !obstacle_to(item, *it))
+          !obstacle_to(node, *it))
         return *it;
     return groups_.size();
   }
@@ -305,105 +315,107 @@ class Grouper {
     return loads;
   }
 
-  bool would_wait_for_itself(size_t item, size_t group) const {
-    for (const std::string& buffer : items_[item].after)
+  bool would_wait_for_itself(size_t node, size_t group) const {
+    for (BufferId buffer : nodes_[node].after)
       if (const auto it = makers_.find(buffer); it != makers_.end() && it->second == group)
         return true;
-    const std::set<size_t> makers = makers_for(item);
+    const std::set<size_t> makers = makers_for(node);
     return std::any_of(makers.begin(), makers.end(),
                        [&](size_t maker) { return maker != group && waits_for_[maker][group]; });
   }
 
-  // The size of an item's expression after inlining those of the group that it reads.
-  int64_t parts_within(size_t item, size_t group) const {
+  // The size of an node's expression after inlining those of the group that it reads.
+  int64_t parts_within(size_t node, size_t group) const {
     int64_t parts = 0;
-    for (const Scalar& value : definition(item).values) {
+    for (const Scalar& value : definition(node).values) {
       parts += cost_of(value).parts;
       loops::for_each_load(value, [&](const Scalar& load) {
-        if (const auto maker = makers_.find(load.name()); maker != makers_.end() && maker->second == group)
-          parts += parts_[maker_of(load.name(), group)];
+        const BufferId buffer = buffers_.id_of(load.name());
+        if (const auto maker = makers_.find(buffer); maker != makers_.end() && maker->second == group)
+          parts += parts_[maker_of(buffer, group)];
       });
     }
     return parts;
   }
 
-  // Why the item cannot be fused into the group; nothing where it can.
-  std::optional<std::string> obstacle_to(size_t item, size_t group) const {
+  // Why the node cannot be fused into the group; nothing where it can.
+  std::optional<std::string> obstacle_to(size_t node, size_t group) const {
     const Group& all = groups_[group];
-    if (static_cast<int64_t>(all.items.size()) >= kMostStages)
+    if (static_cast<int64_t>(all.nodes.size()) >= kMostStages)
       return fmt::format("kernel reached the limit of {} fused stages", kMostStages);
-    if (would_wait_for_itself(item, group))
+    if (would_wait_for_itself(node, group))
       return "another of its operands depends on this kernel: a cycle";
-    if (all.pattern != Pattern::Rows && parts_within(item, group) > kLargestFormula)
+    if (all.pattern != Pattern::Rows && parts_within(node, group) > kLargestFormula)
       return "the fused expression would be too large";
-    const Definition &own = definition(item), &first = definition(all.items.front());
+    const Definition &own = definition(node), &first = definition(all.nodes.front());
     switch (all.pattern) {
       case Pattern::Contract:
         return own.reduces() ? "both are reductions over different axes"
-                             : obstacle_in_iterations(item, group);
+                             : obstacle_in_iterations(node, group);
       case Pattern::FusedAttention:
         return own.reduces() ? "both are reductions over different axes"
-                             : obstacle_after_attention(item, group);
+                             : obstacle_after_attention(node, group);
       case Pattern::Map:
         if (!own.reduces())
-          return obstacle_in_iterations(item, group);
-        return obstacle_in_rows(item, group, own.axes.size(), first);
+          return obstacle_in_iterations(node, group);
+        return obstacle_in_rows(node, group, own.axes.size(), first);
       case Pattern::Rows:
         if (own.reduces() && own.axes.size() != static_cast<size_t>(all.rows))
           return "it reduces a different number of axes";
-        return obstacle_in_rows(item, group, static_cast<size_t>(all.rows), own);
+        return obstacle_in_rows(node, group, static_cast<size_t>(all.rows), own);
     }
     return std::nullopt;
   }
 
   // A pointwise epilogue of attention.
-  std::optional<std::string> obstacle_after_attention(size_t item, size_t group) const {
-    if (permuted_like(results_of_attention_.at(group), definition(item)))
+  std::optional<std::string> obstacle_after_attention(size_t node, size_t group) const {
+    if (permuted_like(results_of_attention_.at(group), definition(node)))
       return std::nullopt;
     return "it is not pointwise in the output of attention";
   }
 
   // All stages in one loop nest.
-  std::optional<std::string> obstacle_in_iterations(size_t item, size_t group) const {
-    const std::vector<Dim> sizes = sizes_of(definition(item).axes),
-                           others = sizes_of(definition(groups_[group].items.front()).axes);
+  std::optional<std::string> obstacle_in_iterations(size_t node, size_t group) const {
+    const std::vector<Dim> sizes = sizes_of(definition(node).axes),
+                           others = sizes_of(definition(groups_[group].nodes.front()).axes);
     if (sizes != others)
       return fmt::format("its iteration space is [{}], not [{}]", fmt::join(sizes, ","),
                          fmt::join(others, ","));
-    if (!reads_rows(item, group, sizes.size()))
+    if (!reads_rows(node, group, sizes.size()))
       return "it reads elements computed in other iterations";
     return std::nullopt;
   }
 
   // All stages in one loop over rows; `longest` is the stage whose row must stay in cache.
-  std::optional<std::string> obstacle_in_rows(size_t item, size_t group, size_t rows,
+  std::optional<std::string> obstacle_in_rows(size_t node, size_t group, size_t rows,
                                               const Definition& longest) const {
-    const Definition& own = definition(item);
+    const Definition& own = definition(node);
     if (own.reduces() && !goes_along_rows(own))
       return "it reduces across rows";
     const std::vector<Dim> sizes = sizes_of(own.axes),
-                           others = sizes_of(definition(groups_[group].items.front()).axes);
+                           others = sizes_of(definition(groups_[group].nodes.front()).axes);
     const std::vector<Dim> shared(others.begin(),
                                   others.begin() + static_cast<int64_t>(std::min(rows, others.size())));
     bool same = shared.size() == rows && starts_with(sizes, shared);
     if (own.reduces() && groups_[group].pattern == Pattern::Map)
-      for (size_t each : groups_[group].items)
+      for (size_t each : groups_[group].nodes)
         same = same && starts_with(sizes_of(definition(each).axes), sizes);
     if (!same)
       return fmt::format("its rows differ from those of [{}]", fmt::join(others, ","));
-    if (!reads_rows(item, group, rows))
+    if (!reads_rows(node, group, rows))
       return "it reads elements of other rows";
     return obstacle_to_rows(longest, rows);
   }
 
-  // Whether the item reads the group's results at its own row only.
-  bool reads_rows(size_t item, size_t group, size_t rows) const {
+  // Whether the node reads the group's results at its own row only.
+  bool reads_rows(size_t node, size_t group, size_t rows) const {
     bool own_row = true;
-    for_each_load(*items_[item].stage, [&](const Scalar& load) {
-      const auto maker = makers_.find(load.name());
+    for_each_load(*nodes_[node].stage, [&](const Scalar& load) {
+      const BufferId buffer = buffers_.id_of(load.name());
+      const auto maker = makers_.find(buffer);
       if (maker == makers_.end() || maker->second != group)
         return;
-      const Definition& made = definition(maker_of(load.name(), group));
+      const Definition& made = definition(maker_of(buffer, group));
       for (size_t i = 0; i < made.at.size(); ++i)
         for (size_t axis = 0; axis < rows; ++axis)
           if (mentions(made.at[i], made.axes[axis]))
@@ -411,16 +423,16 @@ class Grouper {
                 own_row && load.operands()[i].kind() == Scalar::Kind::Index &&
                 load.operands()[i].index() ==
                     made.at[i].index().substitute(
-                        {{made.axes[axis].variable, Dim::symbol(definition(item).axes[axis].variable)}});
+                        {{made.axes[axis].variable, Dim::symbol(definition(node).axes[axis].variable)}});
     });
     return own_row;
   }
 
-  size_t maker_of(const std::string& buffer, size_t group) const {
-    for (size_t item : groups_[group].items)
-      if (items_[item].writes.contains(buffer))
-        return item;
-    CHECK(false, "nothing in the group makes {}", buffer);
+  size_t maker_of(BufferId buffer, size_t group) const {
+    for (size_t node : groups_[group].nodes)
+      if (nodes_[node].writes.contains(buffer))
+        return node;
+    CHECK(false, "nothing in the group makes {}", buffers_[buffer].name());
   }
 
   // Rows must fit in cache, and there must be enough of them for all threads, unless there is little work.
@@ -439,25 +451,26 @@ class Grouper {
     return std::nullopt;
   }
 
-  const std::vector<Item>& items_;
+  std::span<const KernelNode> nodes_;
+  const BufferTable& buffers_;
   std::vector<Group> groups_;
   std::vector<size_t> group_of_;
-  std::vector<int64_t> parts_;                       // of each item's expression, in its group
-  std::vector<std::vector<Scalar>> loads_of_first_;  // of each group's first item, by iteration
+  std::vector<int64_t> parts_;                       // of each node's expression, in its group
+  std::vector<std::vector<Scalar>> loads_of_first_;  // of each group's first node, by iteration
   std::vector<std::vector<bool>> waits_for_;
-  std::map<std::string, size_t> makers_;
-  std::map<std::string, std::set<size_t>> readers_;
-  std::map<std::pair<size_t, size_t>, std::string> obstacles_;                // between items and groups
-  std::map<size_t, size_t> first_of_attention_;                               // by all of their items
-  std::map<size_t, FusedAttention> attention_;                                // by that first item
+  std::map<BufferId, size_t> makers_;
+  std::map<BufferId, std::set<size_t>> readers_;
+  std::map<std::pair<size_t, size_t>, std::string> obstacles_;                // between nodes and groups
+  std::map<size_t, size_t> first_of_attention_;                               // by all of their nodes
+  std::map<size_t, FusedAttention> attention_;                                // by that first node
   std::map<size_t, std::map<std::string, Definition>> results_of_attention_;  // by group and buffer
 };
 
 }  // namespace
 
-Grouping group_items(const std::vector<Item>& items, const std::set<std::string>& kept,
-                     const Target& target) {
-  return Grouper(items, kept, target).run();
+Grouping group_nodes(std::span<const KernelNode> nodes, const BufferTable& buffers,
+                     const std::set<BufferId>& kept, const Target& target) {
+  return Grouper(nodes, buffers, kept, target).run();
 }
 
 }  // namespace tenon::fusion

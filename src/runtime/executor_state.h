@@ -1,13 +1,12 @@
-// program_state.h — what one run of a program has for itself.
+// executor_state.h — what one run of a program has for itself.
 #pragma once
 
-#include "runtime/cpu/work_stealing_range.h"
+#include "runtime/executor.h"
 #include "runtime/memory_pool.h"
-#include "runtime/program.h"
 
 namespace tenon::runtime {
 
-struct Program::State {
+struct Executor::State {
   const Data* inputs = nullptr;
   std::span<const void* const> input_memory = {};  // in place of the inputs
   std::span<void* const> output_memory = {};       // where outputs go, if the caller says so
@@ -16,9 +15,7 @@ struct Program::State {
   std::shared_ptr<const Layout> layout = nullptr;
   Memory arena = nullptr;
   int64_t arena_bytes = 0;
-  Memory scratch = nullptr;
-  int64_t scratch_bytes = 0;
-  WorkStealingRange shares = {};  // of the kernel that runs
+  std::unique_ptr<Workspace> workspace = nullptr;
   std::vector<Datum> own = {};
   MemoryPool own_memory = {};
   std::vector<std::byte*> pointers = {};

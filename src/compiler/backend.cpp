@@ -1,0 +1,18 @@
+#include "compiler/backend.h"
+
+#include "codegen/generate.h"
+#include "runtime/cpu/cpu_device.h"
+
+namespace tenon::compiler {
+
+const std::vector<Backend>& backends() {
+  static const std::vector<Backend> table = {
+      {"cpu", codegen::generate_object,
+       [] { return runtime::make_cpu_device(std::make_unique<codegen::Jit>()); }},
+  };
+  return table;
+}
+
+const Backend& default_backend() { return backends().front(); }
+
+}  // namespace tenon::compiler

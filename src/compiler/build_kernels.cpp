@@ -1,0 +1,112 @@
+#include "compiler/build_kernels.h"
+
+#include <algorithm>
+
+#include "schedule/cpu/nest.h"
+#include "schedule/cpu/overlapped_tiles.h"
+
+namespace tenon::compiler {
+
+using loops::canonicalize_names;
+using loops::Kernel;
+using loops::NamedKernel;
+using lowering::BufferId;
+using lowering::Group;
+using lowering::KernelGraph;
+using lowering::KernelNode;
+using lowering::Stage;
+
+namespace {
+
+std::vector<std::string> sources_of(const std::vector<Stage>& stages) {
+  std::vector<std::string> sources;
+  for (const Stage& stage : stages)
+    for (const std::string& source : stage.sources)
+      if (std::ranges::find(sources, source) == sources.end())
+        sources.push_back(source);
+  return sources;
+}
+
+}  // namespace
+
+Kernels::Kernels(const FusedGraph& fused, const CompileContext& context)
+    : fused_(fused),
+      target_(context.target),
+      threads_(context.threads != 0 ? context.threads : context.target.cores) {
+  for (size_t i = 0; i < fused_.groups().size(); ++i)
+    build(i);
+  number();
+}
+
+void Kernels::build(size_t group) {
+  const KernelGraph& graph = fused_.graph();
+  const KernelNode& first = graph.nodes[fused_.groups()[group].nodes.front()];
+  if (!first.stage) {
+    if (first.nest)
+      build_nest_of_node(group, first);
+    return;
+  }
+  const std::vector<Stage> stages = fused_.stages_of(group);
+  const Group& all = fused_.groups()[group];
+  NamedKernel named = canonicalize_names(
+      all.parts.empty() ? schedule::build_nest("kernel", stages, all, fused_.needed_outside(group),
+                                               graph.buffers, {target_, threads_})
+                        : schedule::build_overlapped_tiles("kernel", stages, all, graph.buffers, target_));
+  named.sources = sources_of(stages);
+  kernels_.emplace(group, std::move(named));
+}
+
+void Kernels::build_nest_of_node(size_t group, const KernelNode& node) {
+  NamedKernel named = canonicalize_names(*node.nest);
+  const auto names_of = [&](const std::vector<BufferId>& ids) {
+    std::vector<std::string> names;
+    for (BufferId id : ids)
+      names.push_back(fused_.graph().buffers[id].name());
+    return names;
+  };
+  named.reads = names_of(node.operands);
+  named.writes = names_of(node.results);
+  named.sources = node.sources;
+  kernels_.emplace(group, std::move(named));
+}
+
+void Kernels::number() {
+  std::map<std::string, size_t> known;
+  for (const auto& [group, named] : kernels_) {
+    const auto [it, fresh] = known.emplace(loops::print(named.kernel), distinct_.size());
+    if (fresh)
+      distinct_.push_back(&named);
+    numbers_[group] = it->second;
+  }
+}
+
+const NamedKernel* Kernels::find(size_t group) const {
+  const auto found = kernels_.find(group);
+  return found == kernels_.end() ? nullptr : &found->second;
+}
+
+std::vector<Kernel> Kernels::in_order() const {
+  std::vector<Kernel> kernels;
+  for (const auto& [group, named] : kernels_)
+    kernels.push_back(named.kernel);
+  return kernels;
+}
+
+std::vector<Kernel> Kernels::unscheduled() const {
+  std::vector<Kernel> kernels;
+  for (const auto& [group, named] : kernels_) {
+    std::vector<Stage> stages = fused_.stages_of(group);
+    for (Stage& stage : stages)
+      if (stage.as_written)
+        stage.definition = *stage.as_written;
+    kernels.push_back(stages.empty() ? named.kernel
+                                     : canonicalize_names(schedule::unscheduled_nest(
+                                                              "kernel", stages, fused_.groups()[group],
+                                                              fused_.needed_outside(group),
+                                                              fused_.graph().buffers, target_))
+                                           .kernel);
+  }
+  return kernels;
+}
+
+}  // namespace tenon::compiler

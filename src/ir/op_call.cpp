@@ -1,0 +1,15 @@
+#include "ir/op_call.h"
+
+namespace tenon {
+
+OpCall::OpCall(const Node& node) {
+  auto graph = std::make_shared<Graph>(node.graph().name());
+  std::map<Value, Value> inputs;
+  for (Value operand : node.operands())
+    if (!inputs.contains(operand))
+      inputs.emplace(operand, graph->add_input(operand.type(), operand.name()));
+  node_ = graph->copy_node(node, [&](Value value) { return inputs.at(value); });
+  graph_ = std::move(graph);
+}
+
+}  // namespace tenon

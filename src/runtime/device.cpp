@@ -1,0 +1,19 @@
+#include "runtime/device.h"
+
+#include "base/error.h"
+
+namespace tenon::runtime {
+
+Memory allocate(int64_t bytes, int64_t threads) {
+  const uint64_t most = memory_limit() / static_cast<uint64_t>(threads);
+  if (static_cast<uint64_t>(bytes) > most)
+    throw user_error("the model needs {} bytes of memory{}, but this machine has {}", bytes,
+                     threads == 1 ? "" : fmt::format(" for each of {} threads", threads), memory_limit());
+  const auto whole = static_cast<size_t>(padded_bytes(std::max<int64_t>(bytes, 1)) * threads);
+  Memory memory(static_cast<std::byte*>(std::aligned_alloc(kCacheLine, whole)));
+  if (!memory)
+    throw user_error("the model needs {} bytes of memory, which the system refused", whole);
+  return memory;
+}
+
+}  // namespace tenon::runtime

@@ -1,0 +1,121 @@
+// executor.h — runs a program on a device: it holds the loaded code, the constants, and the memory of runs.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+
+#include "ir/evaluate.h"
+#include "runtime/device.h"
+#include "runtime/hot_sizes.h"
+#include "runtime/program.h"
+
+namespace tenon::runtime {
+
+struct RunOptions {
+  uint64_t seed = 0;  // of the random ops
+  int threads = 1;
+  RandomGenerator* random = nullptr;  // what they draw from instead, where there is one
+  // Where there are such, they are called before the first step, and after each with its number; not for
+  // those of nested graphs.
+  const std::function<void()>* before_steps = nullptr;
+  const std::function<void(size_t step)>* after_step = nullptr;
+  // Where there is one, run() stores the values of size symbols there, dynamic ones
+  // included.
+  Bindings* sizes = nullptr;
+};
+
+// Generated code met elements that it cannot compute with. It only says in which nodes: the op's eval, which
+// looks at each element by itself, can say more.
+class ElementError : public UserError {
+ public:
+  using UserError::UserError;
+};
+
+class LoopRun;
+
+class Executor {
+ public:
+  // Loads the code and, unless the constants are given, runs the prepare part (see prepare.h).
+  Executor(std::shared_ptr<Program> program, std::shared_ptr<Device> device);
+  Executor(std::shared_ptr<Program> program, std::shared_ptr<Device> device, std::vector<Tensor> constants);
+  ~Executor();
+
+  const Program& program() const { return *program_; }
+  const std::vector<Tensor>& constants() const { return constants_; }  // by slot
+
+  // Specialises hot sizes: inputs whose sizes recur run in programs that `make` compiles for them alone. Runs
+  // with observers do not.
+  void specialise_by(HotSizes::Make make);
+
+  // The outputs for these inputs. Inputs that do not fit are the user's fault, their elements an
+  // ElementError, and leave the executor as it was. Several threads may run it at once.
+  Data run(const Data& inputs, const RunOptions& options = {}) const;
+
+  // Whether the sizes of all inputs and outputs are known without running it, and none holds strings.
+  bool has_fixed_sizes() const { return has_fixed_sizes_; }
+  // The same for a program of fixed sizes, where the caller has the elements: nothing is copied that need not
+  // be, and from the second run on only what is copied, and host steps, allocate. The memory is not checked;
+  // it must be aligned for the elements, and no output may overlap another or an input.
+  void run_into(std::span<const void* const> inputs, std::span<void* const> outputs,
+                const RunOptions& options = {}) const;
+
+  // Whether the sizes of all inputs follow from the symbols that stand alone in one: an input of m+1 elements
+  // does not say what m is.
+  bool knows_input_sizes() const;
+  // The sizes of the outputs for inputs of these sizes; nothing where they are dynamic, or one holds
+  // strings.
+  std::optional<std::vector<Extents>> output_extents(const Data& inputs) const;
+  // The same as run where they are known, with memory of the caller's for the outputs.
+  void run_into(const Data& inputs, std::span<void* const> outputs, const RunOptions& options = {}) const;
+
+  class Runs;  // of inputs of the same sizes: see repeated_runs.h
+
+ private:
+  struct State;  // of one run
+  void load_regions(const HostStep& step);
+  std::vector<std::vector<size_t>> find_last_uses() const;
+  bool is_output(size_t slot) const;
+  // For inputs of these sizes alone; null where this one is to run.
+  const Executor* find_special(const Bindings& sizes, const RunOptions& options) const;
+  std::shared_ptr<const Layout> layout_for(const Bindings& sizes) const;
+  void check_sizes(const Bindings& sizes) const;
+  std::unique_ptr<State> acquire() const;
+  void release(std::unique_ptr<State> state) const;
+  void run_steps(State& state) const;
+  void run_step(State& state) const;
+  Datum take_output(size_t slot, State& state) const;
+  void copy_outputs(State& state) const;
+  void run_kernel(const KernelStep& step, State& state) const;
+  void launch(const KernelStep& step, const Launch& launch, State& state) const;
+  void run_on_host(const HostStep& step, State& state) const;
+  void run_loops(const LoopsStep& step, State& state) const;
+  Data operands_of(const HostStep& step, State& state) const;
+  Tensor place_result(size_t slot, DType dtype, const Extents& extents, State& state) const;
+  std::unique_ptr<LoopRun> start_loop(const HostStep& step, const Data& operands, int threads,
+                                      State& state) const;
+  void store_results(const HostStep& step, Data results, State& state) const;
+  std::optional<Tensor> owned_tensor(size_t slot, State& state) const;
+  Tensor tensor_of(size_t slot, State& state) const;
+  Datum detached(Datum datum, const State& state) const;
+  std::byte* prepare(size_t slot, State& state) const;
+
+  const std::shared_ptr<Program> program_;
+  const std::shared_ptr<Device> device_;
+  const std::vector<Slot>& slots_;
+  const std::vector<Step>& steps_;
+  const std::vector<size_t>& outputs_;
+  std::vector<Tensor> constants_;  // of each slot
+  ExecutionPlan planner_;
+  std::vector<std::unique_ptr<LoadedKernel>> kernels_;
+  std::map<const Program*, std::unique_ptr<Executor>> regions_;  // nested graphs of host steps
+  bool has_fixed_sizes_, has_host_steps_;
+  std::vector<std::vector<size_t>> last_used_in_;  // of each step, slots with memory of their own
+  mutable std::mutex mutex_;
+  mutable std::vector<std::pair<Bindings, std::shared_ptr<const Layout>>> layouts_;
+  mutable std::vector<std::unique_ptr<State>> states_;  // of runs that ended, to be used again
+  std::unique_ptr<HotSizes> hot_sizes_;
+};
+
+}  // namespace tenon::runtime

@@ -1,0 +1,169 @@
+#include "runtime/prepare.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "base/error.h"
+#include "base/run_all.h"
+#include "runtime/executor.h"
+#include "schedule/cpu/pack_constant.h"
+#include "schedule/cpu/winograd.h"
+#include "target/resources.h"
+#include "tensor/join.h"
+#include "tensor/release_literal.h"
+
+namespace tenon::runtime {
+namespace {
+
+constexpr uint64_t kLargestCopied = 64 << 10;  // in bytes
+constexpr int64_t kLargeBytes = 4 << 20;       // of a constant that all threads work on
+
+// Small constants are copied: reading one where it lies in a file would bring megabytes around it along.
+Tensor as_it_is(const Literal& literal, Tensor tensor) {
+  const auto* slice = std::get_if<Literal::FileSlice>(&literal.form());
+  if (slice == nullptr || slice->size > kLargestCopied)
+    return tensor;
+  Tensor copy(tensor.dtype(), tensor.extents());
+  std::copy(tensor.bytes().begin(), tensor.bytes().end(), copy.mutable_bytes().begin());
+  return copy;
+}
+
+// Packed into panels. Pieces that are joined along the lanes are packed one by one.
+Tensor pack(const std::vector<Tensor>& pieces, size_t dim, const lowering::PackedBLayout& layout,
+            int threads) {
+  const Extents extents = joined_extents(pieces, dim);
+  std::vector<std::pair<Tensor, int64_t>> parts;  // and the lanes that they begin at
+  if (dim == layout.lane_dim()) {
+    int64_t first = 0;
+    for (const Tensor& piece : pieces) {
+      parts.emplace_back(piece, first);
+      first += piece.extents()[dim];
+    }
+  } else {
+    parts.emplace_back(join(pieces, dim), 0);
+  }
+  Tensor panels = schedule::empty_packed_b(parts.front().first.dtype(), extents, layout);
+  const int64_t count = panels.extents()[layout.order.size() - 1 - layout.reduced],
+                each = (count + threads - 1) / threads;
+  run_all(static_cast<size_t>(threads), threads, [&](size_t i) {
+    const int64_t begin = std::min(static_cast<int64_t>(i) * each, count),
+                  end = std::min(begin + each, count);
+    for (const auto& [part, first] : parts)
+      schedule::pack_b_panels(panels, extents, layout, part, first, begin, end);
+  });
+  return panels;
+}
+
+class Preparation {
+ public:
+  Preparation(Program& program, const std::shared_ptr<Device>& device)
+      : program_(program),
+        prepare_(program.prepare),
+        device_(device),
+        threads_(available_cores()),
+        constants_(program.slots.size()),
+        waiting_(prepare_.weights.size()) {
+    for (const PrepareStep& step : prepare_.steps)
+      for (size_t weight : step.weights)
+        ++waiting_[weight];
+  }
+
+  std::vector<Tensor> run() {
+    std::vector<std::vector<const PrepareStep*>> after(prepare_.programs.size());  // each program
+    std::vector<const PrepareStep*> first;
+    for (const PrepareStep& step : prepare_.steps) {
+      const std::optional<size_t> last = last_program(step);
+      (last ? after[*last] : first).push_back(&step);
+    }
+    make_all(first);
+    for (size_t i = 0; i < prepare_.programs.size(); ++i) {
+      results_.push_back(device_ ? Executor(prepare_.programs[i], device_).run({}, {.threads = threads_})
+                                 : Data());
+      make_all(after[i]);
+    }
+    return std::move(constants_);
+  }
+
+ private:
+  std::optional<size_t> last_program(const PrepareStep& step) const {
+    std::optional<size_t> last;
+    for (size_t weight : step.weights)
+      if (const std::optional<size_t> program = prepare_.weights[weight].program)
+        last = std::max(last.value_or(0), *program);
+    return last;
+  }
+
+  // Large ones sequentially, so that not all of them are in memory twice; first those that free memory.
+  void make_all(const std::vector<const PrepareStep*>& steps) {
+    std::vector<const PrepareStep*> large, others;
+    for (const PrepareStep* step : steps)
+      (is_large(*step) ? large : others).push_back(step);
+    std::ranges::stable_partition(large, [&](const PrepareStep* step) { return frees_memory(*step); });
+    for (const PrepareStep* step : large)
+      make(*step, threads_);
+    run_all(others.size(), threads_, [&](size_t i) { make(*others[i], 1); });
+  }
+
+  bool is_large(const PrepareStep& step) const {
+    const TensorType& type = program_.slots[step.slot].type.as_tensor();
+    return std::holds_alternative<lowering::PackedWeights>(step.layout) &&
+           element_count(*type.shape.extents()) * info(type.dtype).bytes >= kLargeBytes;
+  }
+
+  bool frees_memory(const PrepareStep& step) const {
+    const Weight& weight = prepare_.weights[step.weights.front()];
+    return weight.program || std::holds_alternative<Tensor>(weight.literal.form());
+  }
+
+  void make(const PrepareStep& step, int threads) {
+    std::vector<Tensor> pieces;
+    for (size_t weight : step.weights)
+      pieces.push_back(elements_of(prepare_.weights[weight]));
+    constants_[step.slot] = laid_out(step, pieces, threads);
+    pieces.clear();
+    for (size_t weight : step.weights)
+      if (--waiting_[weight] == 0)
+        release_elements(prepare_.weights[weight]);
+  }
+
+  Tensor laid_out(const PrepareStep& step, const std::vector<Tensor>& pieces, int threads) const {
+    if (const auto* packed = std::get_if<lowering::PackedWeights>(&step.layout)) {
+      Tensor panels = pack(pieces, step.dim, packed->order, threads);
+      return packed->split ? schedule::split_into_bf16x3(panels, threads) : panels;
+    }
+    if (const auto* winograd = std::get_if<lowering::TransformedWeights>(&step.layout))
+      return schedule::winograd_weights(join(pieces, step.dim), winograd->tile, program_.target);
+    if (const auto* permuted = std::get_if<lowering::PermutedLayout>(&step.layout))
+      return schedule::reordered(join(pieces, step.dim), permuted->order);
+    return pieces.size() == 1 ? as_it_is(prepare_.weights[step.weights.front()].literal, pieces.front())
+                              : join(pieces, step.dim);
+  }
+
+  Tensor elements_of(const Weight& weight) const {
+    return weight.program && device_ ? results_[*weight.program][weight.output].tensor()
+                                     : weight.literal.tensor();
+  }
+
+  void release_elements(Weight& weight) {
+    release(weight.literal);
+    weight.literal.give_up_elements();
+    if (weight.program && device_)
+      results_[*weight.program][weight.output] = Datum();
+  }
+
+  Program& program_;
+  Prepare& prepare_;
+  const std::shared_ptr<Device>& device_;
+  const int threads_;
+  std::vector<Tensor> constants_;
+  std::vector<Data> results_;              // of the programs
+  std::vector<std::atomic<int>> waiting_;  // steps, for each weight
+};
+
+}  // namespace
+
+std::vector<Tensor> run_prepare(Program& program, const std::shared_ptr<Device>& device) {
+  return Preparation(program, device).run();
+}
+
+}  // namespace tenon::runtime

@@ -1,0 +1,48 @@
+// prepare_test.cpp — weights that are computed and laid out before the first run.
+#include "runtime/prepare.h"
+
+#include "compiler/expect_compiled.h"
+#include "compiler/print_program.h"
+
+namespace tenon {
+namespace {
+
+using runtime::Executor;
+using runtime::Prepare;
+
+std::unique_ptr<Graph> scaled_weights() {
+  return read(R"(graph g(%x: f32[20,512], %w1: f32[512], %w: f32[512,256]) {
+    %1 = unsqueeze(%w1, axes=[1])
+    %2 = mul(%w, %1)
+    %3 = matmul(%x, %2)
+    return %3
+  })");
+}
+
+TEST(Prepare, ComputesWeightsByAProgramOfItsOwn) {
+  const std::unique_ptr<Executor> executor = compile(*scaled_weights(), without_cache());
+  const Prepare& prepare = executor->program().prepare;
+  ASSERT_EQ(prepare.programs.size(), 1);
+  EXPECT_TRUE(prepare.programs[0]->inputs.empty());
+  EXPECT_EQ(prepare.steps.size(), 1);
+  expect_as_evaluated(*scaled_weights());
+}
+
+TEST(Prepare, IsShownBeforeTheSteps) {
+  const std::unique_ptr<Executor> executor = compile(*scaled_weights(), without_cache());
+  const std::string text = compiler::print_program(executor->program(), {});
+  EXPECT_TRUE(has(text, "  prepare {\n")) << text;
+  EXPECT_TRUE(has(text, "pack_b[")) << text;
+  EXPECT_TRUE(has(text, "](weights0.0)\n")) << text;
+}
+
+// The reference evaluator computes them where there is no device.
+TEST(Prepare, GivesTheSameWithoutADevice) {
+  const compiler::ScheduledGraph scheduled = schedule_graph(*scaled_weights(), without_cache());
+  EXPECT_TRUE(scheduled.program->prepare.programs.empty());
+  EXPECT_EQ(std::ranges::count_if(scheduled.constants, [](const Tensor& each) { return each.count() > 0; }),
+            1);
+}
+
+}  // namespace
+}  // namespace tenon
