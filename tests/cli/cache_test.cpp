@@ -12,7 +12,7 @@ class Cache : public CommandLine {
   void fill() {
     EXPECT_EQ(shell("TENON_CACHE=cache tenon run builtin:tiny").status, 0);
     folder_.write("cache/tuned.json",
-                  R"({"format": 2, "choices": [{"key": "0f", "rows": 3, "before_ms": 2, "after_ms": 1}]})");
+                  R"({"format": 2, "choices": [{"key": "0f", "mr": 3, "before_ms": 2, "after_ms": 1}]})");
     folder_.write("cache/notes.txt", "mine");
   }
 };
