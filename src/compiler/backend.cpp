@@ -2,12 +2,14 @@
 
 #include "codegen/generate.h"
 #include "runtime/cpu/cpu_device.h"
+#include "schedule/cpu/schedule_kernel.h"
 
 namespace tenon::compiler {
 
 const std::vector<Backend>& backends() {
   static const std::vector<Backend> table = {
-      {"cpu", codegen::generate_object,
+      {"cpu", schedule::schedule_kernel, codegen::generate_object,
+
        [] { return runtime::make_cpu_device(std::make_unique<codegen::Jit>()); }},
   };
   return table;

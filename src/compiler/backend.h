@@ -1,14 +1,20 @@
-// backend.h — what turns kernels into code and runs it: one row for each kind of device.
+// backend.h — what schedules kernels, turns them into code and runs it: one row for each kind of device.
 #pragma once
 
 #include "codegen/object_cache.h"
 #include "loops/kernel.h"
+#include "lowering/kernel_graph.h"
 #include "runtime/device.h"
+#include "schedule/context.h"
 
 namespace tenon::compiler {
 
 struct Backend {
   std::string_view name;  // as users choose it
+  // The loops of the kernel that computes the stages of a group: see schedule/cpu/schedule_kernel.h.
+  loops::Kernel (*schedule)(const std::vector<lowering::Stage>& stages, const lowering::Group& group,
+                            const std::set<std::string>& outputs, const lowering::BufferTable& buffers,
+                            const schedule::Context& context);
   // Several threads may generate at once. With a cache, code comes from there where it can.
   runtime::KernelCode (*generate)(const loops::Kernel& kernel, const Target& target,
                                   const std::optional<codegen::ObjectCache>& cache);

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "schedule/cpu/nest.h"
-#include "schedule/cpu/overlapped_tiles.h"
 
 namespace tenon::compiler {
 
@@ -31,6 +30,7 @@ std::vector<std::string> sources_of(const std::vector<Stage>& stages) {
 
 Kernels::Kernels(const FusedGraph& fused, const CompileContext& context)
     : fused_(fused),
+      backend_(*context.backend),
       target_(context.target),
       threads_(context.threads != 0 ? context.threads : context.target.cores) {
   for (size_t i = 0; i < fused_.groups().size(); ++i)
@@ -49,9 +49,7 @@ void Kernels::build(size_t group) {
   const std::vector<Stage> stages = fused_.stages_of(group);
   const Group& all = fused_.groups()[group];
   NamedKernel named = canonicalize_names(
-      all.parts.empty() ? schedule::build_nest("kernel", stages, all, fused_.needed_outside(group),
-                                               graph.buffers, {target_, threads_})
-                        : schedule::build_overlapped_tiles("kernel", stages, all, graph.buffers, target_));
+      backend_.schedule(stages, all, fused_.needed_outside(group), graph.buffers, {target_, threads_}));
   named.sources = sources_of(stages);
   kernels_.emplace(group, std::move(named));
 }

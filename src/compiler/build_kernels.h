@@ -29,6 +29,7 @@ class Kernels {
   void number();
 
   const FusedGraph& fused_;
+  const Backend& backend_;
   const Target target_;
   // For which loops are partitioned. Algorithms do not depend on their number, so results are the same bit by
   // bit.

@@ -7,6 +7,7 @@
 #include "frontends/builtin/builtin.h"
 #include "loops/interpret.h"
 #include "loops/parallel_regions.h"
+#include "schedule/cpu/schedule_kernel.h"
 
 namespace tenon {
 namespace {
@@ -55,6 +56,7 @@ class InterpretingDevice : public runtime::Device {
 
 const compiler::Backend kInterpreting = {
     .name = "interpreted",
+    .schedule = schedule::schedule_kernel,
     .generate = [](const loops::Kernel& kernel, const Target&,
                    const std::optional<codegen::ObjectCache>&) -> runtime::KernelCode {
       return {loops::print(kernel), loops::parallel_regions_of(kernel).size()};
