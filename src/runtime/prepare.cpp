@@ -77,14 +77,21 @@ class Preparation {
     }
     make_all(first);
     for (size_t i = 0; i < prepare_.programs.size(); ++i) {
-      results_.push_back(device_ ? Executor(prepare_.programs[i], device_).run({}, {.threads = threads_})
-                                 : Data());
+      results_.push_back(device_ ? run_program(prepare_.programs[i]) : Data());
       make_all(after[i]);
     }
     return std::move(constants_);
   }
 
  private:
+  // Its weights were read where they lie.
+  Data run_program(const std::shared_ptr<Program>& program) const {
+    Data results = Executor(program, device_).run({}, {.threads = threads_});
+    for (const Weight& weight : program->prepare.weights)
+      release(weight.literal);
+    return results;
+  }
+
   std::optional<size_t> last_program(const PrepareStep& step) const {
     std::optional<size_t> last;
     for (size_t weight : step.weights)
