@@ -2,6 +2,7 @@
 
 #include "compile_here.h"
 #include "compiler/expect_compiled.h"
+#include "sanitized.h"
 
 namespace tenon {
 
@@ -49,11 +50,14 @@ void expect_products(const Graph& graph, int64_t products, const std::map<std::s
 TEST(ConvertMatmulToBf16, OfAllSizes) {
   for (const int64_t rows : {1, 2, 3, 7, 11, 15, 16, 17, 32, 33, 50})
     for (const int64_t summed : {2, 30, 32, 96})
-      for (const int64_t columns : {5, 12, 20, 32, 48, 70})
+      for (const int64_t columns : {5, 12, 20, 32, 48, 70}) {
+        if (kIsSanitized && summed != 30)
+          continue;
         expect_products(
             *read(fmt::format("graph g(%x: f32[{},{}], %w: f32[{},{}]) {{ %0 = matmul(%x, %w) return %0 }}",
                               rows, summed, summed, columns)),
             1);
+      }
 }
 
 TEST(ConvertMatmulToBf16, WithWeightsTransposedAndWhatFollows) {

@@ -1,6 +1,7 @@
 // Windows over single channels: a block reads an element once for all of its windows that share a row of it.
 #include "compile_here.h"
 #include "compiler/expect_compiled.h"
+#include "sanitized.h"
 
 namespace tenon {
 
@@ -32,6 +33,8 @@ TEST(SlideWindows, ComputesAsTheEvaluator) {
     for (const int64_t window : {2, 3, 5, 7, 9, 15})
       for (const int64_t stride : {1, 2, 3})
         for (const int64_t dilation : {1, 2}) {
+          if (kIsSanitized && window != 3 && window != 7)
+            continue;
           const std::unique_ptr<Graph> graph = windows(channels, 1, 29, window, stride, dilation);
           expect_as_evaluated(*graph);
           expect_as_evaluated(*graph, {}, with_vectors(16, this_machine().vector_bytes));

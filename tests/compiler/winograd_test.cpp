@@ -1,5 +1,6 @@
 #include "compile_here.h"
 #include "compiler/expect_compiled.h"
+#include "sanitized.h"
 
 namespace tenon {
 
@@ -96,6 +97,8 @@ TEST(Winograd, OfPlanes) {
                                  "strides=[1,1,1], dilations=[1,1,1], pads=[0,0,1,1,1,0]",
                                  "strides=[3,1,1], dilations=[2,1,1], pads=[1,0,0,3,2,1]"})
     for (const int64_t planes : {1, 2, 3}) {
+      if (kIsSanitized && planes != 2)
+        continue;
       const std::unique_ptr<Graph> graph =
           read(fmt::format(R"(graph g(%x: f32[2,64,7,22,24], %w: f32[64,64,{},3,3]) {{
         %0 = conv(%x, %w, {})
