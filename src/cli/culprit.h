@@ -8,12 +8,14 @@ namespace tenon::cli {
 constexpr std::string_view kNoCulprit = "no rewrite changes what the model computes, nor does its program\n";
 
 inline std::string describe_program(const WrongProgram& program) {
+  const std::string nodes = fmt::format("  nodes: {}\n", fmt::join(program.sources, ", "));
+  if (!program.kernel && !program.sources.empty())
+    return program.part + "\n" + nodes;
   if (!program.kernel)
     return program.part == "fusion"
                ? "fusion: no kernel is wrong by itself, and without fusion the program is right\n"
                : "runtime: no kernel is wrong by itself\n";
-  return fmt::format("{} of kernel {}\n  nodes: {}\n", program.part, *program.kernel,
-                     fmt::join(program.sources, ", "));
+  return fmt::format("{} of kernel {}\n{}", program.part, *program.kernel, nodes);
 }
 
 inline std::string describe_culprit(const Culprit& culprit) {

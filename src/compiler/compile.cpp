@@ -60,13 +60,7 @@ class Compilation {
   Compilation(const Graph& graph, const CompileContext& context) : context_(context) {
     Journal journal(context.numerics);
     graph_ = make_target_graph(graph, context, journal);
-    fused_.emplace(
-        lower_graph(*graph_),
-        KernelGraphContext{.target = context_.target,
-                           .threads = context_.threads == 0 ? context_.target.cores : context_.threads,
-                           .numerics = context_.numerics,
-                           .fuse = context_.fuse,
-                           .tuning = context_.tuning});
+    fused_.emplace(lower_graph(*graph_), kernel_graph_context(context_));
   }
 
   const Graph& graph() const { return *graph_; }

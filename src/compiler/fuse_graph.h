@@ -1,6 +1,7 @@
 // fuse_graph.h — the passes over the kernel graph, up to which of its nodes become one kernel.
 #pragma once
 
+#include "compiler/compile_context.h"
 #include "fusion/cost.h"
 #include "fusion/fuse.h"
 #include "schedule/cpu/tuned_contractions.h"
@@ -17,9 +18,10 @@ struct KernelGraphContext {
   NumericsBudget numerics;
   bool fuse;
   const lowering::ContractionChoices& tuning;
-  // Told of each pass that ran, with what it left, which is checked then.
+  // Told of each pass that ran, with what it left.
   std::function<void(const KernelGraphPass&, const lowering::KernelGraph&)> after_pass = nullptr;
 };
+KernelGraphContext kernel_graph_context(const CompileContext& context);
 
 // A row of the third table of passes, after the portable and the target pipeline.
 struct KernelGraphPass {

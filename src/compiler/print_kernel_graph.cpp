@@ -16,16 +16,12 @@ std::string print_kernel_graph(const Graph& graph, const CompileContext& context
   if (stage == KernelGraphStage::Lowered)
     return print(lowered);
   std::string selected = print(lowered);
-  const FusedGraph fused(std::move(lowered),
-                         {.target = context.target,
-                          .threads = context.threads != 0 ? context.threads : context.target.cores,
-                          .numerics = context.numerics,
-                          .fuse = context.fuse,
-                          .tuning = context.tuning,
-                          .after_pass = [&](const KernelGraphPass&, const KernelGraph& left) {
-                            if (stage == KernelGraphStage::Select && left.groups.empty())
-                              selected = print(left);
-                          }});
+  KernelGraphContext passes = kernel_graph_context(context);
+  passes.after_pass = [&](const KernelGraphPass&, const KernelGraph& left) {
+    if (stage == KernelGraphStage::Select && left.groups.empty())
+      selected = print(left);
+  };
+  const FusedGraph fused(std::move(lowered), passes);
   return stage == KernelGraphStage::Select ? selected : print(fused.graph());
 }
 

@@ -15,4 +15,13 @@ namespace tenon::loops {
 std::vector<Tensor> interpret(const Kernel& kernel, const std::vector<Tensor>& inputs,
                               const std::map<std::string, int64_t>& sizes = {});
 
+// The outputs of a kernel that need not write all of their elements: one of which some iterations were left
+// out.
+struct PartialOutput {
+  Tensor elements;            // 0 where none was written
+  std::vector<bool> written;  // in the order in which they lie
+};
+std::vector<PartialOutput> interpret_partly(const Kernel& kernel, const std::vector<Tensor>& inputs,
+                                            const std::map<std::string, int64_t>& sizes = {});
+
 }  // namespace tenon::loops

@@ -57,6 +57,11 @@ class Checker {
     } else if (buffer.home == Home::Constant && !buffer.value) {
       report("constant {} has no elements", buffer.name());
     }
+    if (const auto* image = std::get_if<ImageLayout>(&buffer.layout)) {
+      check_order(buffer, image->order, buffer.elements.sizes.size());
+      if (image->before.size() != image->order.size() || image->after.size() != image->order.size())
+        report("{} has padding for another number of dimensions", buffer.name());
+    }
     if (const auto* permuted = std::get_if<PermutedLayout>(&buffer.layout))
       check_order(buffer, permuted->order, buffer.elements.sizes.size());
     if (const auto* packed = std::get_if<PackedWeights>(&buffer.layout))

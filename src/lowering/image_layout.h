@@ -8,9 +8,10 @@ namespace tenon::lowering {
 
 struct ImageLayout {
   std::vector<size_t> order;  // of the dimensions, the outermost first
-  // Padding before and after each dimension, in the order of the graph.
+  // Padding before and after each dimension, in the order of the graph; the buffer may have more after.
   std::vector<int64_t> before, after;
-  std::optional<loops::Scalar> border = {};  // the padding value; 0 unless needed
+
+  friend bool operator==(const ImageLayout&, const ImageLayout&) = default;
 };
 
 // NHWC where there are enough channels; few stay where they are, as a convolution reads them one by one,

@@ -1,13 +1,12 @@
 #include "lowering/interpret.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/error.h"
 #include "ir/fit.h"
 #include "loops/interpret.h"
 #include "lowering/print.h"
-#include "passes/target/constant_pieces.h"
+#include "lowering/unpack.h"
 
 namespace tenon::lowering {
 
@@ -19,119 +18,6 @@ using loops::Scalar;
 using loops::Statement;
 
 namespace {
-
-// --- constants in the layout of their buffer ---
-
-// The tensor of these extents whose elements are those of another: at(index) says which.
-template <class At>
-Tensor gathered(const Tensor& from, const Extents& extents, const At& at) {
-  Tensor to(from.dtype(), extents);
-  const Extents strides = row_major_strides(from.extents());
-  const auto bytes = static_cast<size_t>(from.element_size());
-  Extents index(extents.size());
-  for (int64_t i = 0; i < to.count(); ++i) {
-    int64_t left = i;
-    for (size_t dim = extents.size(); dim-- > 0; left /= extents[dim])
-      index[dim] = left % extents[dim];
-    const Extents source = at(index);
-    int64_t offset = 0;
-    for (size_t dim = 0; dim < source.size(); ++dim)
-      offset += source[dim] * strides[dim];
-    std::memcpy(to.mutable_bytes().data() + static_cast<size_t>(i) * bytes,
-                from.bytes().data() + static_cast<size_t>(offset) * bytes, bytes);
-  }
-  return to;
-}
-
-Tensor permuted(const Tensor& tensor, const std::vector<size_t>& order) {
-  Extents extents;
-  for (size_t dim : order)
-    extents.push_back(tensor.extents()[dim]);
-  return gathered(tensor, extents, [&](const Extents& index) {
-    Extents source(index.size());
-    for (size_t i = 0; i < order.size(); ++i)
-      source[order[i]] = index[i];
-    return source;
-  });
-}
-
-// The last panel of each group begins so early that it is whole.
-Tensor packed(const Tensor& tensor, const PackedBLayout& layout) {
-  const size_t lane_at = layout.order.size() - 1 - layout.reduced;
-  const int64_t lanes = tensor.extents()[layout.lane_dim()], group_lanes = lanes / layout.groups,
-                panels = layout.panels_of_group(lanes);
-  Extents extents;
-  for (size_t dim : layout.order)
-    extents.push_back(tensor.extents()[dim]);
-  extents[lane_at] = layout.groups * panels;
-  extents.push_back(layout.lanes);
-  return gathered(tensor, extents, [&](const Extents& index) {
-    Extents source(layout.order.size());
-    for (size_t i = 0; i < layout.order.size(); ++i)
-      source[layout.order[i]] = index[i];
-    const int64_t panel = index[lane_at];
-    source[layout.lane_dim()] = panel / panels * group_lanes +
-                                std::min(panel % panels * layout.lanes, group_lanes - layout.lanes) +
-                                index.back();
-    return source;
-  });
-}
-
-// --- definitions that read packed operands where their elements are ---
-
-// The block of a row or lane, and its place there, where the last block begins so early that it is whole.
-std::pair<Dim, Dim> split_in_blocks(const Dim& index, const Dim& all, int64_t block) {
-  const Dim number = floor_div(index, block);
-  return {number, index - min(number * block, all - block)};
-}
-
-// Stages read the panels as if all lanes were in the first, and row blocks as if all rows were.
-class Unpacking {
- public:
-  Unpacking(const KernelGraph& graph, const Stage& stage) : graph_(graph), stage_(stage) {}
-
-  Definition run() const {
-    Definition definition = stage_.definition;
-    for (Scalar& value : definition.values)
-      value = loops::replace_loads(value, [&](const Scalar& load) {
-        if (stage_.packed_b && load.name() == stage_.packed_b->buffer)
-          return read_panels(load);
-        if (stage_.packed_a && load.name() == stage_.packed_a->buffer)
-          return read_row_blocks(load);
-        return load;
-      });
-    return definition;
-  }
-
- private:
-  Scalar read_panels(const Scalar& load) const {
-    const BufferTable& buffers = graph_.buffers;
-    const auto& layout = std::get<PackedWeights>(buffers[buffers.id_of(load.name())].layout);
-    const int64_t
-        lanes =
-            *buffers[layout.weights].value.shape()[static_cast<int64_t>(layout.order.lane_dim())].constant(),
-        group_lanes = lanes / layout.order.groups;
-    std::vector<Scalar> at = load.operands();
-    const Dim lane = at.back().index(), group = floor_div(lane, group_lanes);
-    const auto [panel, place] = split_in_blocks(lane - group * group_lanes, group_lanes, layout.order.lanes);
-    at[at.size() - 2 - layout.order.reduced] =
-        Scalar::index(group * layout.order.panels_of_group(lanes) + panel);
-    at.back() = Scalar::index(place);
-    return Scalar::load(load.name(), load.dtype(), std::move(at));
-  }
-
-  Scalar read_row_blocks(const Scalar& load) const {
-    const std::vector<Axis>& axes = stage_.definition.axes;
-    const Axis& axis = axes[*loops::axis_of(axes, load.operands().back())];
-    const auto [block, row] =
-        split_in_blocks(load.operands().back().index(), axis.size, stage_.packed_a->rows);
-    return Scalar::load(load.name(), load.dtype(),
-                        {Scalar::index(block), load.operands()[1], Scalar::index(row)});
-  }
-
-  const KernelGraph& graph_;
-  const Stage& stage_;
-};
 
 // --- the plainest kernel of a definition ---
 
@@ -218,7 +104,8 @@ class Interpreter {
 
   Data run() {
     for (size_t i = 0; i < graph_.buffers.size(); ++i)
-      make_constant(BufferId{i});
+      if (is_readable_constant(graph_, BufferId{i}))
+        data_[i] = constant_in_memory(graph_, BufferId{i});
     if (graph_.groups.empty())
       for (const KernelNode& node : graph_.nodes)
         run(node);
@@ -247,21 +134,6 @@ class Interpreter {
   }
 
  private:
-  void make_constant(BufferId id) {
-    const KernelBuffer& buffer = graph_.buffers[id];
-    if (buffer.home != Home::Constant)
-      return;
-    const auto* panels = std::get_if<PackedWeights>(&buffer.layout);
-    if (panels != nullptr && !panels->split)
-      data_[id.number] = packed(elements(panels->weights), panels->order);
-    else if (const auto* order = std::get_if<PermutedLayout>(&buffer.layout))
-      data_[id.number] = permuted(elements(id), order->order);
-    else if (!buffer.made_of())
-      data_[id.number] = elements(id);
-  }
-  // As the graph has them.
-  Tensor elements(BufferId constant) const { return join(*pieces_of(graph_.buffers[constant].value)); }
-
   const Tensor& tensor(BufferId id) const { return data_[id.number].tensor(); }
 
   Extents extents_of(const std::vector<Dim>& sizes) const {
@@ -289,12 +161,7 @@ class Interpreter {
 
   void run(const Stage& stage) {
     const BufferTable& buffers = graph_.buffers;
-    const auto* panels =
-        stage.packed_b ? std::get_if<PackedWeights>(&buffers[buffers.id_of(stage.packed_b->buffer)].layout)
-                       : nullptr;
-    const bool as_written = stage.winograd_tile || (panels != nullptr && panels->split);
-    const Kernel kernel =
-        kernel_of(as_written ? *stage.as_written : Unpacking(graph_, stage).run(), stage.border, buffers);
+    const Kernel kernel = kernel_of(readable_definition(graph_, stage), stage.border, buffers);
     std::vector<BufferId> reads, writes;
     for (const Buffer& input : kernel.inputs)
       reads.push_back(buffers.id_of(input.name));

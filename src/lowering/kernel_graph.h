@@ -25,6 +25,7 @@
 #include "ir/graph.h"
 #include "loops/definition.h"
 #include "lowering/contraction_choice.h"
+#include "lowering/image_layout.h"
 #include "target/target.h"
 
 namespace tenon::lowering {
@@ -135,19 +136,20 @@ struct TransformedWeights {
 
   friend bool operator==(const TransformedWeights&, const TransformedWeights&) = default;
 };
-using Layout = std::variant<PlainLayout, PermutedLayout, PackedWeights, TransformedWeights>;
+// An image has a layout that was chosen, even where that is the order of the graph.
+using Layout = std::variant<PlainLayout, ImageLayout, PermutedLayout, PackedWeights, TransformedWeights>;
 
 struct KernelBuffer {
   loops::Buffer elements;  // its name as definitions spell it, dtype, and sizes in memory
   Home home = Home::Intermediate;
   Layout layout = {};
-  bool is_image = false;  // whose layout was chosen: channels last, with padding
   Device device = Device::Cpu;
   Value value = {};  // of the graph, if it is one
   // Of a value that no kernel can read: a sequence, strings, a tensor of unknown rank.
   std::optional<Type> host_type = {};
 
   const std::string& name() const { return elements.name; }
+  bool is_image() const { return std::holds_alternative<ImageLayout>(layout); }
   Type type() const { return host_type ? *host_type : Type::tensor(elements.dtype, elements.sizes); }
   // What a packed or transformed constant is made of; nothing of other buffers.
   std::optional<BufferId> made_of() const;

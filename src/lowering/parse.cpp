@@ -96,14 +96,22 @@ class Parser : Scanner {
   }
 
   Layout layout() {
+    if (accept_word("image")) {
+      ImageLayout image{.order = numbers<size_t>(), .before = {}, .after = {}};
+      expect_word("before");
+      image.before = numbers<int64_t>();
+      expect_word("after");
+      image.after = numbers<int64_t>();
+      return image;
+    }
     if (accept_word("permuted"))
-      return PermutedLayout{numbers()};
+      return PermutedLayout{numbers<size_t>()};
     if (accept_word("packed")) {
       PackedWeights packed;
       expect_word("of");
       packed.weights = name();
       expect_word("order");
-      packed.order.order = numbers();
+      packed.order.order = numbers<size_t>();
       expect_word("reduced");
       packed.order.reduced = integer<size_t>();
       expect_word("lanes");
@@ -124,9 +132,10 @@ class Parser : Scanner {
     return PlainLayout();
   }
 
-  std::vector<size_t> numbers() {
-    std::vector<size_t> all;
-    list('[', ']', [&] { all.push_back(integer<size_t>()); });
+  template <class T>
+  std::vector<T> numbers() {
+    std::vector<T> all;
+    list('[', ']', [&] { all.push_back(integer<T>()); });
     return all;
   }
 

@@ -86,6 +86,9 @@ class Printer {
   }
 
   std::string layout(const Layout& layout) const {
+    if (const auto* image = std::get_if<ImageLayout>(&layout))
+      return fmt::format(" image [{}] before [{}] after [{}]", fmt::join(image->order, ","),
+                         fmt::join(image->before, ","), fmt::join(image->after, ","));
     if (const auto* permuted = std::get_if<PermutedLayout>(&layout))
       return fmt::format(" permuted [{}]", fmt::join(permuted->order, ","));
     if (const auto* packed = std::get_if<PackedWeights>(&layout))

@@ -11,6 +11,7 @@
 #include "verify/checks.h"
 #include "verify/cut_out.h"
 #include "verify/hint_at_inputs.h"
+#include "verify/lowering_checks.h"
 #include "verify/rewrite_checks.h"
 #include "verify/small_sizes.h"
 #include "verify/verify_compiled.h"
@@ -220,7 +221,23 @@ class Bisection {
     }
   }
 
+  // A pass over the kernel graph, or a schedule; nothing where these are right.
+  std::optional<WrongProgram> wrong_lowering(const Graph& optimised) const {
+    Journal journal(options_.verify.numerics);
+    const std::unique_ptr<Graph> graph = make_target_graph(optimised, *options_.context, journal);
+    for (const LoweringCheck& check :
+         check_lowering(*graph, record_values(*graph, inputs_), *options_.context,
+                        {.tolerance = target_.options.tolerance, .listener = listener()}))
+      if (check.failed())
+        return WrongProgram{check.level == Level::Scheduled ? std::string(name(KernelFault::Schedule))
+                                                            : fmt::format("kernel-graph pass {}", check.pass),
+                            check.kernel, check.sources};
+    return std::nullopt;
+  }
+
   WrongProgram blame(const Graph& optimised) const {
+    if (std::optional<WrongProgram> wrong = wrong_lowering(optimised))
+      return *wrong;
     const compiler::ExplainedProgram explained = compile_explained(optimised, *options_.context);
     begin(listener(), "interpreting kernel", static_cast<int64_t>(explained.kernels.size()));
     const std::optional<WrongKernel> wrong = find_wrong_kernel(

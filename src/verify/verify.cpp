@@ -221,6 +221,10 @@ std::string_view name(Level level) {
       return "portable";
     case Level::Target:
       return "target";
+    case Level::Lowered:
+      return "lowered";
+    case Level::Scheduled:
+      return "kernels";
     case Level::Compiled:
       return "compiled";
   }

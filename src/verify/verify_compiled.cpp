@@ -5,6 +5,7 @@
 #include "tensor/rounding.h"
 #include "verify/checks.h"
 #include "verify/hint_at_inputs.h"
+#include "verify/lowering_checks.h"
 #include "verify/rewrite_checks.h"
 #include "verify/small_sizes.h"
 #include "verify/tolerances.h"
@@ -59,6 +60,7 @@ class CompiledVerification {
       check_each_rewrite();
     else
       check_each_pass();
+    check_lowered();
     results_.push_back(check_program());
     return std::move(results_);
   }
@@ -158,6 +160,21 @@ class CompiledVerification {
     results_.push_back(
         row(Level::Target, pass.name, journal_.count() - std::exchange(done_, journal_.count())));
     results_.back().lint = check_lint(after);
+  }
+
+  // Of what a target pass broke, nothing more is known.
+  void check_lowered() {
+    if (std::ranges::any_of(results_, &PassVerification::failed))
+      return;
+    const RecordedValues recorded =
+        record_values(*graph_, samples_.front().inputs, heard_by(listener(), "running target node", *graph_));
+    for (LoweringCheck& check :
+         check_lowering(*graph_, recorded, context_,
+                        {.tolerance = options_.tolerance, .seed = options_.seed, .listener = listener()})) {
+      results_.push_back(row(check.level, check.pass, check.changes));
+      results_.back().numbers = std::move(check.numbers);
+      results_.back().lint = std::move(check.lint);
+    }
   }
 
   PassVerification check_program() const {

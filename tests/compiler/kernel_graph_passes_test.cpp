@@ -46,14 +46,9 @@ template <class F>
 void for_each_stage(const Graph& target_graph, const CompileContext& context, const F& f) {
   KernelGraph lowered = lowering::lower_graph(target_graph);
   f("lowering", lowered);
-  const FusedGraph fused(
-      std::move(lowered),
-      {.target = context.target,
-       .threads = context.target.cores,
-       .numerics = context.numerics,
-       .fuse = context.fuse,
-       .tuning = context.tuning,
-       .after_pass = [&](const KernelGraphPass& pass, const KernelGraph& graph) { f(pass.name, graph); }});
+  compiler::KernelGraphContext passes = kernel_graph_context(context);
+  passes.after_pass = [&](const KernelGraphPass& pass, const KernelGraph& graph) { f(pass.name, graph); };
+  const FusedGraph fused(std::move(lowered), passes);
 }
 
 // Empty where the text of a kernel graph reads back.

@@ -65,7 +65,7 @@ class LayoutChooser {
         rewrite(node);
     order_constants();
     for (const auto& [buffer, layout] : layouts_)
-      buffers_[buffers_.id_of(buffer)].is_image = true;
+      buffers_[buffers_.id_of(buffer)].layout = layout;
   }
 
  private:
@@ -149,7 +149,7 @@ class LayoutChooser {
   void surround(const Definition& definition, const Scalar& image) {
     ImageLayout& layout = layouts_.at(image.name());
     const std::optional<Scalar> border = border_in(definition.values.front(), image.name());
-    if (border && layout.border.value_or(*border) != *border)
+    if (border && border_of(image.name()).value_or(*border) != *border)
       return;
     std::vector<Excess> excess(kFirstSpatial);
     const std::vector<Dim>& sizes = buffers_.at(image.name()).sizes;
@@ -160,11 +160,17 @@ class LayoutChooser {
       excess.push_back(*own);
     }
     if (border)
-      layout.border = border;
+      borders_.emplace(image.name(), *border);
     for (size_t dim = 0; dim < sizes.size(); ++dim) {
       layout.before[dim] = std::max(layout.before[dim], excess[dim].before);
       layout.after[dim] = std::max(layout.after[dim], excess[dim].after);
     }
+  }
+
+  // The padding value of an image; nothing where none is needed, and it is 0.
+  std::optional<Scalar> border_of(const std::string& image) const {
+    const auto border = borders_.find(image);
+    return border == borders_.end() ? std::nullopt : std::optional(border->second);
   }
 
   // The padding value that an expression assumes; nothing where it assumes none.
@@ -220,6 +226,8 @@ class LayoutChooser {
     for (const auto& [buffer, copy] : copies) {
       layouts_.emplace(copy, layouts_.at(buffer));
       layouts_.erase(buffer);
+      if (const std::optional<Scalar> border = border_of(buffer))
+        borders_.emplace(copy, *border);
     }
     graph_.nodes = std::move(nodes);
   }
@@ -262,7 +270,7 @@ class LayoutChooser {
       definition.at = place_in(layout->second, definition.at);
       result.sizes = sizes_in(layout->second, result.sizes);
       buffers_.at(result.name).sizes = result.sizes;
-      node.stage->border = layout->second.border;
+      node.stage->border = border_of(result.name);
       order_axes(definition);
     }
     rewritten_.push_back(&node);
@@ -323,7 +331,7 @@ class LayoutChooser {
     const Scalar& load = padded.load;
     const auto layout = layouts_.find(load.name());
     if (layout == layouts_.end() ||
-        layout->second.border.value_or(Scalar::zero(load.dtype())) != padded.border)
+        border_of(load.name()).value_or(Scalar::zero(load.dtype())) != padded.border)
       return false;
     const std::vector<Dim>& sizes = logical_.at(load.name()).sizes;
     for (size_t dim = kFirstSpatial; dim < sizes.size(); ++dim) {
@@ -410,6 +418,7 @@ class LayoutChooser {
   BufferTable& buffers_;
   std::set<std::string> fixed_;                 // buffers that keep their layout
   std::map<std::string, ImageLayout> layouts_;  // of images
+  std::map<std::string, Scalar> borders_;       // of images, where needed
   BufferTable logical_;                         // buffers as the graph has them
   std::vector<KernelNode*> rewritten_;
 };

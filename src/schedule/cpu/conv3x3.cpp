@@ -91,7 +91,7 @@ class Matcher {
   }
 
   bool is_image(const std::string& buffer) const {
-    return graph_.buffers[graph_.buffers.id_of(buffer)].is_image;
+    return graph_.buffers[graph_.buffers.id_of(buffer)].is_image();
   }
 
   void find_weight_indices() {
