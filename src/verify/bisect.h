@@ -13,7 +13,7 @@ namespace tenon {
 // The part of compiling that is to blame, where no rewrite is: a pass over the kernel graph; a kernel, by its
 // schedule or its code; fusion, where the program is right without; else what runs its steps.
 struct WrongProgram {
-  std::string part;                  // "kernel-graph pass pack-b", schedule, code generation, fusion or runtime
+  std::string part;                  // kernel-graph pass …, schedule, code generation, fusion or runtime
   std::optional<size_t> kernel;      // of the program, where one is wrong
   std::vector<std::string> sources;  // the nodes of the user's model that it computes
 };

@@ -17,8 +17,8 @@ enum class Verdict : uint8_t {
 
 std::string_view name(Verdict verdict);  // ok, FAILED, unknown, no gradient, -
 
-// How far down: passes for every machine, those of the target pipeline, lowering and the passes over the kernel
-// graph, the kernels it is scheduled to, and the program that they end in.
+// How far down: passes for every machine, those of the target pipeline, lowering and the passes over the
+// kernel graph, the kernels it is scheduled to, and the program that they end in.
 enum class Level : uint8_t { Portable, Target, Lowered, Scheduled, Compiled };
 std::string_view name(Level level);
 
