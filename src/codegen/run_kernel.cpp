@@ -58,12 +58,11 @@ std::vector<Tensor> run_compiled(const loops::Kernel& kernel, const std::vector<
   for (const std::string& symbol : kernel.size_symbols())
     numbers.push_back(evaluated(Dim::symbol(symbol), sizes));
   for (size_t i = 0; i < regions.size(); ++i) {
-    constexpr int64_t line = 64;
     std::vector<std::byte> scratch(
-        static_cast<size_t>(evaluated(loops::scratch_bytes(regions[i]), sizes) + line));
+        static_cast<size_t>(evaluated(loops::scratch_bytes(regions[i]), sizes) + kCacheLine));
     void* start = scratch.data();
     size_t space = scratch.size();
-    auto* aligned = static_cast<std::byte*>(std::align(line, 1, start, space));
+    auto* aligned = static_cast<std::byte*>(std::align(kCacheLine, 1, start, space));
     if (functions[i](buffers.data(), numbers.data(), aligned, 0, evaluated(regions[i].iterations, sizes)) !=
         0)
       throw user_error("what the kernel requires does not hold");

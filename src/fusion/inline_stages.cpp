@@ -24,7 +24,7 @@ bool mentions(const std::vector<Scalar>& at, const std::string& variable) {
 }
 
 // Whether an index is injective in the loops that it mentions; overlapping windows of an image are not.
-bool tells_turns_apart(const Scalar& index, const std::vector<loops::Axis>& axes) {
+bool is_injective(const Scalar& index, const std::vector<loops::Axis>& axes) {
   std::vector<std::pair<int64_t, Dim>> steps;  // of the index, and the iterations of their loops
   for (const loops::Axis& axis : axes)
     if (loops::mentions(index, axis.variable)) {
@@ -52,7 +52,7 @@ bool reads_once(const Definition& consumer, const Scalar& load) {
                        return axis.size == Dim(1) || mentions(load.operands(), axis.variable);
                      }) &&
          std::all_of(load.operands().begin(), load.operands().end(),
-                     [&](const Scalar& index) { return tells_turns_apart(index, axes); });
+                     [&](const Scalar& index) { return is_injective(index, axes); });
 }
 
 // Whether the index is not affine in the iterations of a sum, as in an image mirrored at its edges: its
@@ -69,7 +69,7 @@ bool searches_in_sum(const Scalar& formula, const Definition& sum) {
 }
 
 // Whether windows would slide over a transposed image, which is better transposed and padded first.
-bool turns_image(const Scalar& formula, const Scalar& load, const Definition& sum) {
+bool transposes_image(const Scalar& formula, const Scalar& load, const Definition& sum) {
   if (formula.kind() != Scalar::Kind::Load || formula.operands() == load.operands() ||
       !std::ranges::is_permutation(formula.operands(), load.operands()))
     return false;
@@ -201,7 +201,7 @@ class Inliner {
       return std::nullopt;
     Origins with_own = origins;
     std::optional<Scalar> formula = formula_of(load, with_own);
-    if (!formula || turns_image(*formula, load, consumer) ||
+    if (!formula || transposes_image(*formula, load, consumer) ||
         (read_often_.contains(loaded(load)) &&
          (searches_in_sum(*formula, consumer) || widens_halves(*formula))))
       return std::nullopt;

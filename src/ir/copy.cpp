@@ -36,8 +36,8 @@ Sizes shared_sizes(const Node& node, const Graph& region, const std::function<Ty
 
 // Copies a node by `copy_with`, which asks what becomes of the symbols of each nested graph. A symbol that
 // stands alone in an input is the nested graph's own: it is whatever is fed, in a loop another size in every
-// turn, say. So it becomes what it becomes outside only where the node still makes sense then. Others are
-// known outside.
+// iteration, say. So it becomes what it becomes outside only where the node still makes sense then. Others
+// are known outside.
 Node* copy_with_regions(const Node& node, const std::function<Type(const Type&)>& map_type,
                         const std::function<Node*(const SizesIn&)>& copy_with) {
   const SizesIn all = [&](const Graph& region) { return shared_sizes(node, region, map_type); };

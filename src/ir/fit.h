@@ -29,8 +29,8 @@ Bindings bind_inputs(const Graph& graph, const Data& inputs);
 // Whether something of the type has no elements.
 bool is_empty(const Type& type, const Bindings& bindings);
 
-// Gives a tensor without elements the sizes of the type: a loop of no turns does not know those of what it
-// would have collected. False for any other.
+// Gives a tensor without elements the sizes of the type: a loop of no iterations does not know those of what
+// it would have collected. False for any other.
 bool resize_empty(Datum& datum, const Type& type, const Bindings& bindings);
 
 // ", where n = 3" for the symbols of a type that are bound.

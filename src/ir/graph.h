@@ -179,7 +179,7 @@ class Node {
   std::vector<std::string> sources_;
 };
 
-// Hands out symbols for dimensions that only running will tell. Shared by a graph and its regions.
+// Hands out symbols for dynamic dimensions. Shared by a graph and its regions.
 class SymbolSource {
  public:
   Dim fresh();                               // d0, d1, … but never a name in use

@@ -9,7 +9,7 @@ namespace tenon {
 // Throws a user_error when the operands' kinds and dtypes, or the attributes, do not fit the declaration.
 void check_against_declaration(const Node& node);
 
-// The types of the results; dimensions that only running will tell are unknown.
+// The types of the results; dynamic dimensions are unknown.
 Types infer_types(const Node& node);
 
 // `inferred`, with what it leaves unknown taken from `declared` where the two are compatible.

@@ -145,7 +145,7 @@ struct OpDef {
   std::vector<TypeVariable> types = {};        // a variable that is not listed stands for any dtype
   std::vector<std::string_view> regions = {};  // the names of the nested graphs
   Traits traits = {};
-  InferFunction infer = nullptr;      // the results' types; an unknown Dim where only running will tell
+  InferFunction infer = nullptr;      // the results' types; an unknown Dim where dynamic
   ContentFunction content = nullptr;  // the elements of a small integer result, as far as shapes tell
   EvalFunction eval = nullptr;        // the oracle: naive, from the formula
   LowerFunction lower = nullptr;

@@ -29,7 +29,7 @@ std::set<std::string> symbols_of_operands(const Node& node) {
   return symbols;
 }
 
-// The types of sequences that are empty stand in attributes, and running tells whether they fit.
+// The types of sequences that are empty stand in attributes, and whether they fit is checked when running.
 bool is_checked(const Node& node) {
   return node.regions().empty() &&
          std::none_of(node.attributes().begin(), node.attributes().end(),

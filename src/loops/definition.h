@@ -43,8 +43,8 @@ bool mentions(const Scalar& scalar, const std::string& variable);
 // Whether it does so in the indices of loads only, if at all.
 bool mentions_only_in_loads(const Scalar& scalar, const std::string& variable);
 
-// Whether a formula goes on with a iteration of the outer axis where the iteration before ended with the last
-// of the inner, so that both are one axis to it.
+// Whether a formula goes on with an iteration of the outer axis where the iteration before ended with the
+// last of the inner, so that both are one axis to it.
 bool runs_on(const Scalar& scalar, const Axis& outer, const Axis& inner);
 
 // The axis whose variable an index is; nothing where it is something else.

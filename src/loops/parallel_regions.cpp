@@ -1,6 +1,7 @@
 #include "loops/parallel_regions.h"
 
 #include "base/error.h"
+#include "target/target.h"
 
 namespace tenon::loops {
 
@@ -42,7 +43,7 @@ Dim padded_bytes(const loops::Buffer& buffer) {
   Dim bytes = info(buffer.dtype).bytes;
   for (const Dim& size : buffer.sizes)
     bytes = bytes * size;
-  return ceil_div(bytes, 64) * 64;
+  return ceil_div(bytes, kCacheLine) * kCacheLine;
 }
 
 bool lies_on_stack(const loops::Buffer& buffer) {

@@ -29,10 +29,10 @@ int64_t larger_step(const Loop& loop, int64_t iterations) {
 }
 
 // How many iterations a loop has.
-Dim count_turns(const Loop& loop) { return ceil_div(loop.end - loop.begin, loop.step); }
+Dim count_iterations(const Loop& loop) { return ceil_div(loop.end - loop.begin, loop.step); }
 
 bool divides_evenly(const Loop& loop, int64_t iterations) {
-  const std::optional<int64_t> count = count_turns(loop).constant();
+  const std::optional<int64_t> count = count_iterations(loop).constant();
   return count && *count % iterations == 0;
 }
 
@@ -217,7 +217,7 @@ Transformed unroll(const Kernel& kernel, const std::string& loop, std::optional<
   return take_apart(kernel, [&](Kernel& result) {
     const Position at = find_loop(result, loop);
     Loop main = at.loop();
-    const Dim iterations = count_turns(main);
+    const Dim iterations = count_iterations(main);
     if (!times && !iterations.is_constant())
       throw declined("loop {} has {} iterations, which is no constant", loop, iterations);
     const int64_t count = times ? *times : std::max<int64_t>(*iterations.constant(), 0);

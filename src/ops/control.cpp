@@ -53,22 +53,22 @@ Type stacked_type(const Node& n, size_t index, const Type& part, const Dim& leng
   return Type::tensor(dtype, dims);
 }
 
-// What is collected in no turns at all: `part` is the type that one turn would give.
+// What is collected in no iterations at all: `part` is the type that one iteration would give.
 Tensor empty_stack(const Graph& body, const Types& inputs, const Type& part, const auto& axis_for_rank) {
   Extents extents = extents_when_fed(body, inputs, part);
   extents.insert(extents.begin() + axis_for_rank(static_cast<int64_t>(extents.size())), 0);
   return {part.as_tensor().dtype, extents};
 }
 
-// The symbols of a body that stand for the same size in every turn, with that size. `all` feeds the first
-// turn; later ones get the same, but for the carried values, which start at `first_carried` and then have the
-// types `next`.
+// The symbols of a body that stand for the same size in every iteration, with that size. `all` feeds the
+// first iteration; later ones get the same, but for the carried values, which start at `first_carried` and
+// then have the types `next`.
 Sizes lasting_sizes(const Node& n, std::vector<Fed> all, size_t first_carried, std::span<const Type> next) {
   Sizes sizes = feed(n, "body", all);
   for (size_t i = 0; i < all.size(); ++i)
     all[i].type = n.region("body").input(static_cast<int64_t>(i)).type();
   for (size_t i = 0; i < next.size(); ++i)
-    all[first_carried + i] = {fmt::format("carried value {} of the next turn", i), next[i]};
+    all[first_carried + i] = {fmt::format("carried value {} of the next iteration", i), next[i]};
   const Sizes later = feed(n, "body", all);
   std::erase_if(sizes, [&](const auto& entry) {
     const auto it = later.find(entry.first);
@@ -117,8 +117,8 @@ Data eval(const Call& c) {
 
 namespace while_op {
 
-// How many turns there are, where that is known.
-Dim turns(const Node& n) { return ends_by_count(n) ? max(known_number(n, "trip_count"), 0) : Dim(); }
+// How many iterations there are, where that is known.
+Dim iterations(const Node& n) { return ends_by_count(n) ? max(known_number(n, "trip_count"), 0) : Dim(); }
 
 Types infer(const Node& n) {
   for (std::string_view single : {"trip_count", "condition"})
@@ -135,17 +135,17 @@ Types infer(const Node& n) {
     throw user_error("while: whether to go on must be bool[], but is {}", go_on);
   check_single(n, "whether to go on", go_on);
 
-  const Sizes lasting =
-      lasting_sizes(n,
-                    in_order<std::vector<Fed>>({{{"the number of the turn", Type::tensor(DType::I64, {})}},
-                                                fed("carried value", types_of(n.ins("carried"))),
-                                                fed("captured value", types_of(n.ins("captured")))}),
-                    1, std::span(outputs).subspan(1, carried));
+  const Sizes lasting = lasting_sizes(
+      n,
+      in_order<std::vector<Fed>>({{{"the number of the iteration", Type::tensor(DType::I64, {})}},
+                                  fed("carried value", types_of(n.ins("carried"))),
+                                  fed("captured value", types_of(n.ins("captured")))}),
+      1, std::span(outputs).subspan(1, carried));
   Types types;
   for (size_t i = 0; i < carried; ++i)
     types.push_back(seen_outside(body.input(static_cast<int64_t>(1 + i)).type(), lasting));
   for (size_t i = 1 + carried; i < outputs.size(); ++i)
-    types.push_back(stacked_type(n, i - 1 - carried, seen_outside(outputs[i], lasting), turns(n), 0));
+    types.push_back(stacked_type(n, i - 1 - carried, seen_outside(outputs[i], lasting), iterations(n), 0));
   return types;
 }
 
@@ -155,13 +155,13 @@ Data eval(const Call& c) {
                                             : std::numeric_limits<int64_t>::max();
   bool go_on = !c.has("condition") || single(c, "condition", c.datum("condition")) != 0;
   Data carried = copy(c.all("carried"));
-  const auto inputs = [&](int64_t turn) {
-    return in_order<Data>({{Tensor::scalar(turn)}, carried, copy(c.all("captured"))});
+  const auto inputs = [&](int64_t iteration) {
+    return in_order<Data>({{Tensor::scalar(iteration)}, carried, copy(c.all("captured"))});
   };
   const Types outputs_types = body.output_types();
   std::vector<std::vector<Tensor>> collected(outputs_types.size() - 1 - carried.size());
-  for (int64_t turn = 0; turn < limit && go_on; ++turn) {
-    Data outputs = c.run("body", inputs(turn));
+  for (int64_t iteration = 0; iteration < limit && go_on; ++iteration) {
+    Data outputs = c.run("body", inputs(iteration));
     go_on = single(c, "whether to go on", outputs.front()) != 0;
     for (size_t i = 0; i < carried.size(); ++i)
       carried[i] = std::move(outputs[1 + i]);
@@ -202,7 +202,7 @@ void check_operands(const Node& n, size_t collected) {
 }
 
 // The number of slices, in which all scanned values must agree.
-Dim turns(const std::vector<Value>& scanned, const std::vector<int64_t>& axes) {
+Dim iterations(const std::vector<Value>& scanned, const std::vector<int64_t>& axes) {
   Dim length;
   for (size_t i = 0; i < scanned.size(); ++i) {
     const Shape& shape = scanned[i].shape();
@@ -240,7 +240,7 @@ Types infer(const Node& n) {
     throw user_error("scan: body gives {} values, but must give {} carried values", outputs.size(), carried);
   check_operands(n, outputs.size() - carried);
   const std::vector<int64_t>&axes = n.attr("axes"), &output_axes = n.attr("output_axes");
-  const Dim length = turns(n.ins("scanned"), axes);
+  const Dim length = iterations(n.ins("scanned"), axes);
   const Sizes lasting =
       lasting_sizes(n,
                     in_order<std::vector<Fed>>(
@@ -281,10 +281,10 @@ Data eval(const Call& c) {
   const Data captured = copy(c.all("captured"));
   Data carried = copy(c.all("carried"));
   std::vector<std::vector<Tensor>> collected(output_axes.size());
-  for (int64_t turn = 0; turn < length; ++turn) {
+  for (int64_t iteration = 0; iteration < length; ++iteration) {
     Data slices;
     for (size_t i = 0; i < scanned.size(); ++i)
-      slices.emplace_back(slice(scanned[i], axes[i], reversed[i] != 0 ? length - 1 - turn : turn));
+      slices.emplace_back(slice(scanned[i], axes[i], reversed[i] != 0 ? length - 1 - iteration : iteration));
     Data outputs = c.run("body", in_order<Data>({carried, slices, captured}));
     for (size_t i = 0; i < carried.size(); ++i)
       carried[i] = std::move(outputs[i]);
@@ -323,7 +323,7 @@ LoopBody::LoopBody(const Node& loop) : graph(loop.region("body")) {
   auto input = inputs.begin();
   auto output = outputs.begin();
   if (loop.is("while")) {
-    turn = *input++;
+    iteration = *input++;
     go_on = *output++;
   }
   const auto count = static_cast<int64_t>(loop.ins("carried").size());
@@ -336,8 +336,8 @@ LoopBody::LoopBody(const Node& loop) : graph(loop.region("body")) {
 
 std::vector<Value> LoopBody::varying() const {
   std::vector<Value> values;
-  if (turn)
-    values.push_back(turn);
+  if (iteration)
+    values.push_back(iteration);
   values.insert(values.end(), carried.begin(), carried.end());
   values.insert(values.end(), slices.begin(), slices.end());
   return values;
@@ -363,7 +363,8 @@ const Family& control_ops() {
        .eval = if_op::eval,
        .grad = grad_if},
       {.name = "while",
-       .doc = "runs body(turn, carried, captured) -> (go on, carried, collected) again and again; gives the "
+       .doc = "runs body(iteration, carried, captured) -> (go on, carried, collected) again and again; gives "
+              "the "
               "last carried values, and those collected, stacked",
        .category = Category::Control,
        .operands = {{"trip_count", "i64", Arity::Optional},

@@ -14,9 +14,10 @@ using Region = std::unique_ptr<Graph>;
 // Both branches take all inputs.
 std::vector<Value> if_else(Value condition, const std::vector<Value>& inputs, Region then, Region otherwise);
 
-// A loop: body(turn: i64[], carried…, captured…) → (go on: bool[], carried…, collected…). It ends after
-// `trip_count` turns, or when `condition`, at first, or the body, after its turn, says so; either may be left
-// out. Gives the carried values as they are in the end, and what was collected, stacked along a new axis 0.
+// A loop: body(iteration: i64[], carried…, captured…) → (go on: bool[], carried…, collected…). It ends after
+// `trip_count` iterations, or when `condition`, at first, or the body, after its iteration, says so; either
+// may be left out. Gives the carried values as they are in the end, and what was collected, stacked along a
+// new axis 0.
 struct Loop {
   Value trip_count = {}, condition = {};
   std::vector<Value> carried = {}, captured = {};
@@ -38,13 +39,13 @@ struct LoopBody {
   std::vector<Value> varying() const;  // the inputs but those captured, in their order
 
   const Graph& graph;
-  Value turn;  // its number; a scan takes none
+  Value iteration;  // its number; a scan takes none
   std::vector<Value> carried, slices, captured;
   Value go_on;                         // a scan gives none
-  std::vector<Value> next, collected;  // next: what is carried to the next turn
+  std::vector<Value> next, collected;  // next: what is carried to the next iteration
 };
 
-// Whether a loop has as many turns as its count says, or a scan slices: nothing can end it before.
+// Whether a loop has as many iterations as its count says, or a scan slices: nothing can end it before.
 bool ends_by_count(const Node& loop);
 
 }  // namespace tenon

@@ -33,7 +33,7 @@ void erase_unused(Graph& graph) {
 
 std::string gradient_name(Value value) { return "grad_" + value.name(); }
 
-// A gradient in the type of what it is of, where inside a nested graph only running tells its sizes.
+// A gradient in the type of what it is of, where its sizes are dynamic inside a nested graph.
 Value in_type_of(Value value, Value gradient) {
   return gradient.type() == value.type() ? gradient : reshape(gradient, shape_of(value));
 }
@@ -79,11 +79,11 @@ Region backward_branch(const GradContext& n, std::string_view name, const std::v
 
 // --- loops ---
 
-// One input of a loop's body that differs from turn to turn: its values of all turns, stacked.
+// One input of a loop's body that differs from iteration to iteration: its values of all iterations, stacked.
 struct Varying {
   Value stacked;
   int64_t axis = 0;
-  bool reversed = false;  // whether the first turn's comes last
+  bool reversed = false;  // whether the first iteration's comes last
   bool wanted = false;    // whether its gradients are
 };
 
@@ -107,7 +107,7 @@ struct LoopGradients {
   std::vector<Value> carried, scanned, captured;
 };
 
-// The loop backwards, as a scan: its turns carry the gradients of the carried values from the end to the
+// The loop backwards, as a scan: its iterations carry the gradients of the carried values from the end to the
 // start, and add up those of the captured ones.
 class BackwardLoop {
  public:
@@ -180,7 +180,7 @@ class BackwardLoop {
     }
   }
 
-  // The gradients of one turn, from those of its outputs.
+  // The gradients of one iteration, from those of its outputs.
   void make_body(const std::vector<Value>& outputs, const std::vector<Value>& arguments) {
     std::vector<Value> gradients(outputs.size()), wanted;
     for (size_t i = 0; i < carried_.size(); ++i)
@@ -230,16 +230,16 @@ class BackwardLoop {
   std::vector<Value> carried_gradients_, captured_sums_, varying_inputs_, collected_gradients_;
 };
 
-// The body, but it also gives the values it is carried, and its first input where `with_turn`; so that they
-// are collected.
-Region recording_body(const GradContext& n, size_t first_carried, bool with_turn) {
+// The body, but it also gives the values it is carried, and its first input where `with_iteration`; so that
+// they are collected.
+Region recording_body(const GradContext& n, size_t first_carried, bool with_iteration) {
   const Graph& body = n.node().region("body");
   Region region = n.graph().make_region("body");
   std::vector<Value> inputs;
   for (Value input : body.inputs())
     inputs.push_back(region->add_input(input.type(), input.name()));
   std::vector<Value> outputs = region->inline_graph(body, inputs);
-  if (with_turn)
+  if (with_iteration)
     outputs.push_back(inputs.front());
   for (size_t i = 0; i < n.ins("carried").size(); ++i) {
     const Value carried = inputs[first_carried + i];
@@ -319,7 +319,7 @@ std::vector<Operand> grad_scan(const GradContext& n) {
   return {{"carried", gradients.carried}, {"scanned", of_scanned}, {"captured", gradients.captured}};
 }
 
-// However many turns there were, that many are recorded.
+// However many iterations there were, that many are recorded.
 std::vector<Operand> grad_while(const GradContext& n) {
   check_repeatable(n);
   const size_t collected = static_cast<size_t>(n.node().result_count()) - n.ins("carried").size();

@@ -18,7 +18,7 @@ namespace {
 
 Value filled_like(Value x, double value) { return fill(shape_of(x), filled(x.dtype(), {}, value)); }
 
-// The same where only running tells which sizes of `like` are 1. Ranks are equal.
+// The same where it is dynamic which sizes of `like` are 1. Ranks are equal.
 Value sum_over_differing_axes(Value gradient, Value like) {
   const Value wanted = shape_of(like);
   const Value differing = logical_not(equal(shape_of(gradient), wanted));

@@ -73,8 +73,8 @@ std::vector<Operand> chain(const GradContext& n) {
 // Whether a value has a gradient: a tensor of floats, or something that may hold one.
 bool is_differentiable(const Type& type);
 
-// The sum of `gradient` over what broadcasting repeated, so that it has the shape of `like`. Where only
-// running tells which sizes of `like` are 1, so does the sum.
+// The sum of `gradient` over what broadcasting repeated, so that it has the shape of `like`. Where it
+// is dynamic which sizes of `like` are 1, so is the sum.
 Value sum_to(Value gradient, Value like);
 
 Value zeros_like(Value x);

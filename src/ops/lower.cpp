@@ -47,7 +47,7 @@ Scalar LowerContext::broadcast_index(const Scalar& index, const Dim& size, const
     return Scalar::index(0);
   if (size.is_constant() || size == whole)
     return require_equal(size, whole, index);
-  // One element, or as many as there are: only running will tell.
+  // One element, or as many as there are: that is dynamic.
   const Scalar own = Scalar::index(size);
   return require(equal(own, Scalar::index(1)) || equal(own, Scalar::index(whole)),
                  Scalar::index(min(index.index(), size - 1)));

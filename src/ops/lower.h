@@ -35,7 +35,7 @@ class LowerContext {
     return broadcast(node_.in(operand), at);
   }
   Scalar broadcast(Value operand, const Index& at) const;
-  // The value. Where only running tells whether two sizes are the same, the kernel fails where they are not.
+  // The value. Where it is dynamic whether two sizes are the same, the kernel fails where they are not.
   static Scalar require_equal(const Dim& a, const Dim& b, const Scalar& value);
   // An index along an axis of a size, from that along one which it is broadcast to.
   static Scalar broadcast_index(const Scalar& index, const Dim& size, const Dim& whole);

@@ -23,7 +23,7 @@ struct LoweredStretch {
   Scalar count = Scalar::cast(DType::F64, Scalar::index(count_dim));
   Scalar exact_count = scale * size;
 
-  // Whether all elements stay where they are: known, or what running tells.
+  // Whether all elements stay where they are: known, or nothing where dynamic.
   std::optional<bool> is_known_to_stay() const {
     if (known_scale && *known_scale != 1)
       return false;

@@ -1,8 +1,8 @@
 // nested.h — how the types of a nested graph relate to those of the node around it.
 //
 // A nested graph is closed, so the symbols in its types are its own: they stand for sizes during one run of
-// it. In body(%x: f32[k,n]) → f32[k+1,n], fed with f32[0,4], k is 0 in the first turn, 1 in the second, and n
-// is 4.
+// it. In body(%x: f32[k,n]) → f32[k+1,n], fed with f32[0,4], k is 0 in the first iteration, 1 in the second,
+// and n is 4.
 #pragma once
 
 #include "ir/graph.h"
@@ -29,8 +29,8 @@ Sizes feed(const Node& n, std::string_view region, const std::vector<Fed>& all);
 // A type of a nested graph seen from outside: dimensions that `sizes` does not tell are unknown.
 Type seen_outside(const Type& type, const Sizes& sizes);
 
-// The extents that `type`, of a nested graph, has when the graph is fed with `inputs`; 0 where only running
-// tells.
+// The extents that `type`, of a nested graph, has when the graph is fed with `inputs`; 0 where they are
+// dynamic.
 Extents extents_when_fed(const Graph& region, const Types& inputs, const Type& type);
 
 }  // namespace tenon

@@ -372,7 +372,7 @@ std::vector<Value> decompose_local_response_norm(const Node& n) {
   const Value one = int_vector(n.graph(), {1});
   const Value rest = reduce_prod(slice(shape_of(x), 0, 2, kToTheEnd), {0}, Keep::Dims);
   const Value columns = reshape(x * x, concat({size_along(x, 0), one, size_along(x, 1), rest}, 0));
-  // Where only running tells whether there are elements, a place that is not wanted at each end lets the
+  // Where it is dynamic whether there are elements, a place that is not wanted at each end lets the
   // window fit nevertheless.
   const auto& dims = x.shape().dims();
   const int64_t more =

@@ -180,7 +180,7 @@ Data eval_quantize(const Call& c) {
   return {narrow<double>(to, x.extents(), values, saturate ? Overflow::Saturate : Overflow::Natural)};
 }
 
-// Where the scale of an element stands; nothing where only running tells whether there is one for each.
+// Where the scale of an element stands; nothing where it is dynamic whether there is one for each.
 std::optional<LowerContext::Formula> lowered_scales(LowerContext& c, Value each) {
   const Value x = c.node().in("x");
   const int64_t block_size = c.node().attr("block_size");

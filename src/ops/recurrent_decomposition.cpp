@@ -87,7 +87,7 @@ class DirectionNodes {
   // The results: y [time, batch, hidden], the last h, and where there is one the last c.
   std::vector<Value> make() const {
     const Scan loop = make_loop();
-    std::vector<Value> results = x_.dim(0) == Dim(1) ? make_only_turn(loop) : make_turns(loop);
+    std::vector<Value> results = x_.dim(0) == Dim(1) ? make_only_iteration(loop) : make_iterations(loop);
     if (backward_ && by_length_)
       results.back() = reversed(results.back());
     std::rotate(results.begin(), results.end() - 1, results.end());
@@ -140,24 +140,24 @@ class DirectionNodes {
     return loop;
   }
 
-  std::vector<Value> make_turns(const Scan& loop) const {
-    auto body = trace_region(graph_, "body", turn_inputs(loop),
-                             [&](const std::vector<Value>& inputs) { return make_turn(inputs); });
+  std::vector<Value> make_iterations(const Scan& loop) const {
+    auto body = trace_region(graph_, "body", iteration_inputs(loop),
+                             [&](const std::vector<Value>& inputs) { return make_iteration(inputs); });
     return scan(graph_, loop, std::move(body));
   }
 
   // What streams give a layer is often one step, which needs no loop.
-  std::vector<Value> make_only_turn(const Scan& loop) const {
+  std::vector<Value> make_only_iteration(const Scan& loop) const {
     std::vector<Value> inputs = loop.carried;
     for (Value value : loop.scanned)
       inputs.push_back(squeeze(value, {0}));
     inputs.insert(inputs.end(), loop.captured.begin(), loop.captured.end());
-    std::vector<Value> results = make_turn(inputs);
+    std::vector<Value> results = make_iteration(inputs);
     results.back() = unsqueeze(results.back(), {0});
     return results;
   }
 
-  static TracedInputs turn_inputs(const Scan& loop) {
+  static TracedInputs iteration_inputs(const Scan& loop) {
     TracedInputs inputs;
     for (Value value : loop.carried)
       inputs.push_back({value.type()});
@@ -169,11 +169,11 @@ class DirectionNodes {
     return inputs;
   }
 
-  // The nodes of one turn, from the inputs that make_loop says.
-  std::vector<Value> make_turn(const std::vector<Value>& inputs) const {
+  // The nodes of one iteration, from the inputs that make_loop says.
+  std::vector<Value> make_iteration(const std::vector<Value>& inputs) const {
     auto input = inputs.begin();
     const StateNodes state = {*input++, layer.has_cell_state ? *input++ : Value()};
-    const Value sums = *input++, turn = by_length_ ? *input++ : Value(),
+    const Value sums = *input++, iteration = by_length_ ? *input++ : Value(),
                 lengths = by_length_ ? *input++ : Value();
     CellNodes cell = {
         std::span(functions_).subspan(static_cast<size_t>(direction_) * layer.activations, layer.activations),
@@ -185,7 +185,7 @@ class DirectionNodes {
     StateNodes next = step(cell, sums, state);
     Value y = next.h;
     if (by_length_) {  // beyond its length an example stays as it is, and gives 0
-      const Value going = less(turn, lengths);
+      const Value going = less(iteration, lengths);
       y = keep_where(going, next.h);
       next.h = where(going, next.h, state.h);
       next.c = layer.has_cell_state ? where(going, next.c, state.c) : Value();

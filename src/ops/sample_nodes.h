@@ -42,8 +42,7 @@ Value blend(const std::vector<NeighbourNodes>& neighbours);
 // [positions…, channels] with the channels moved to an axis before.
 Value with_channels_at(Value x, int64_t axis);
 
-// What looks at the dimensions of its operands one by one declines where only running tells how many there
-// are.
+// What looks at the dimensions of its operands one by one declines where their number is dynamic.
 void check_ranks_known(const Node& n);
 
 // The float that a decomposition computes in: f64 for f64, else f32.

@@ -8,7 +8,7 @@ namespace tenon {
 // The error of an op about its operands: "OP: MESSAGE", then one line per operand with its name and type.
 UserError operand_error(const Node& n, const std::string& message);
 
-// The dimension that two broadcast to; nothing when they cannot. Unknown when only running will tell.
+// The dimension that two broadcast to; nothing when they cannot. Unknown when that is dynamic.
 std::optional<Dim> broadcast(const Dim& a, const Dim& b);
 std::optional<Shape> broadcast(const Shape& a, const Shape& b);
 // Never the same size, whatever the symbols stand for: 2 and 3, n and n+1.
@@ -26,7 +26,7 @@ int64_t checked_axis(std::string_view op, int64_t axis, int64_t rank);
 // The same for a list, sorted; an axis named twice is a user_error.
 std::vector<int64_t> checked_axes(std::string_view op, const std::vector<int64_t>& axes, int64_t rank);
 
-// The elements of a vector operand that must hold `count` numbers; unknown where only running will tell.
+// The elements of a vector operand that must hold `count` numbers; unknown where dynamic.
 std::vector<Dim> vector_dims(const Node& n, std::string_view name, size_t count);
 // A type takes memory for each axis, and the length of a vector is only a claim.
 constexpr int64_t kMostAxes = 1024;
@@ -34,7 +34,7 @@ constexpr int64_t kMostAxes = 1024;
 // user's fault.
 std::optional<int64_t> known_length(std::string_view op, std::string_view operand, Value vector);
 std::optional<int64_t> known_length(const Node& n, std::string_view operand);
-// The only element of an operand that must be one number; unknown where only running will tell.
+// The only element of an operand that must be one number; unknown where dynamic.
 Dim known_number(const Node& n, std::string_view name);
 
 // Sizes that a model gives are not negative, or it is an operand_error: "shape[1] is -3", "depth is -3".

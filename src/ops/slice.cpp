@@ -41,7 +41,7 @@ Range clamp_range(int64_t n, int64_t start, int64_t end, int64_t step) {
 }
 
 // The position among n elements that a start or end means, counted from the front but not yet clamped;
-// nothing where only running will tell from which side it counts.
+// nothing where it is dynamic from which side it counts.
 std::optional<Dim> from_front(const Dim& given, const Dim& n) {
   if (given.is_constant()) {
     const int64_t position = *given.constant();
@@ -202,7 +202,7 @@ void lower(LowerContext& c) {
   for (size_t i = 0; i < axes.size(); ++i) {
     const int64_t axis = checked_axis("slice", axes[i], x.rank());
     if (!steps[i].is_constant() || starts[i].is_unknown())
-      return;  // only running will tell where it starts
+      return;  // where it starts is dynamic
     const std::optional<Dim> first = first_of(x.dim(axis), starts[i], *steps[i].constant() > 0);
     if (!first)
       return;

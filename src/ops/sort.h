@@ -1,5 +1,5 @@
-// sort.h — ops that order or select elements by their value, so that how many come out, or from where, only
-// running tells.
+// sort.h — ops that order or select elements by their value, so that how many come out, or from where, is
+// dynamic.
 #pragma once
 
 #include "ir/graph.h"

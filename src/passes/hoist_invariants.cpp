@@ -1,8 +1,8 @@
-// hoist_invariants.cpp — what a loop computes in each turn from nothing but what it is handed in once is
-// computed before it, where at least one turn is certain:
+// hoist_invariants.cpp — what a loop computes in each iteration from nothing but what it is handed in once is
+// computed before it, where at least one iteration is certain:
 //
-//   while(captured=[w]) body(turn, x, w) { t = transpose(w)  y = matmul(x, t)  … }
-//     →  t = transpose(w)  while(captured=[w, t]) body(turn, x, w, t) { y = matmul(x, t)  … }
+//   while(captured=[w]) body(iteration, x, w) { t = transpose(w)  y = matmul(x, t)  … }
+//     →  t = transpose(w)  while(captured=[w, t]) body(iteration, x, w, t) { y = matmul(x, t)  … }
 #include <algorithm>
 #include <map>
 #include <set>
@@ -16,12 +16,12 @@ namespace {
 
 constexpr std::string_view kRule = "hoist";
 
-bool has_a_turn(const Node& loop) {
+bool runs_at_least_once(const Node& loop) {
   if (loop.is("scan")) {
     const Value first = loop.ins("scanned").front();
     const std::vector<int64_t>& axes = loop.attr("axes");
-    const auto turns = first.shape().ranked() ? first.dim(axes.front()).constant() : std::nullopt;
-    return turns && *turns > 0;
+    const auto iterations = first.shape().ranked() ? first.dim(axes.front()).constant() : std::nullopt;
+    return iterations && *iterations > 0;
   }
   if (loop.has("condition") && uniform_number(loop.in("condition")).value_or(0) == 0)
     return false;
@@ -141,7 +141,7 @@ void hoist_in(Graph& graph, Journal& journal) {
     const Invariants invariants = find_invariants(node->region("body"), first_captured(*node));
     if (invariants.wanted.empty())
       continue;
-    if (!has_a_turn(*node)) {
+    if (!runs_at_least_once(*node)) {
       journal.declined(kRule, *node, "it may have no iterations, and then none of it would be computed");
       continue;
     }

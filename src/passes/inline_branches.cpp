@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::string_view kRule = "only-branch";
 
-// The branch that an `if` takes whatever its inputs are; null when only running will tell.
+// The branch that an `if` takes whatever its inputs are; null when that is dynamic.
 const Graph* only_branch(const Node& node) {
   if (const std::optional<double> condition = uniform_number(node.in("condition")))
     return &node.region(*condition != 0 ? "then" : "else");

@@ -24,7 +24,7 @@ using Permutation = std::vector<int64_t>;
 constexpr std::string_view kRule = "move-transpose";
 // So that the work is in proportion to the number of transposes.
 constexpr size_t kMostNodes = 64;
-// How large a dimension is thought to be that only running will tell.
+// How large a dynamic dimension is thought to be.
 constexpr int64_t kTypicalSize = 32;
 
 const Permutation& permutation_of(const Node& transpose) { return transpose.attr("permutation"); }

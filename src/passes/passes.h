@@ -32,13 +32,13 @@ void split_siblings(Graph& graph, Journal& journal);
 void inline_branches(Graph& graph, Journal& journal);
 // Tells the branches of an `if` the sizes that what they get always has.
 void bind_branches(Graph& graph, Journal& journal);
-// Writes out loops of no turns, of one, or of few small ones.
+// Writes out loops of no iterations, of one, or of few small ones.
 void unroll_loops(Graph& graph, Journal& journal);
 // Takes what was put into sequences and optionals, instead of taking it out of them again.
 void unpack_sequences(Graph& graph, Journal& journal);
 // Hands nested graphs only what they read, and takes from them only what is used.
 void prune_regions(Graph& graph, Journal& journal);
-// Computes before a loop what is the same in each of its turns.
+// Computes before a loop what is the same in each of its iterations.
 void hoist_invariants(Graph& graph, Journal& journal);
 // Finds attention, however it is written.
 void recognise_attention(Graph& graph, Journal& journal);

@@ -2,7 +2,7 @@
 //
 // Small constants move into them, where they can be folded; what nothing reads, or is handed in twice, goes;
 // a value that a loop carries and never changes becomes one that it merely reads; and what a loop carries or
-// collects for nobody goes, even if each turn makes the next from it.
+// collects for nobody goes, even if each iteration makes the next from it.
 #include <algorithm>
 #include <set>
 
@@ -160,7 +160,7 @@ class Pruning {
     return operands_[input].has_one_use() && readers == 1;
   }
 
-  // What is handed in but not carried. One of the scanned values must stay, to count the turns.
+  // What is handed in but not carried. One of the scanned values must stay, to count the iterations.
   void prune_inputs() {
     const std::set<size_t> read = inputs_read();
     const size_t carried = carried_count(*node_), first_captured = carried + scanned_count(*node_);

@@ -1,8 +1,8 @@
 // remake_control.h — control flow made anew: an if, a while or a scan whose nested graphs are handed other
 // values, or give fewer.
 //
-// The inputs of the nested graphs after the leading ones (a loop's turn) stand for operands of the node, and
-// the outputs after the leading ones (whether a loop goes on) for its results.
+// The inputs of the nested graphs after the leading ones (a loop's iteration) stand for operands of the node,
+// and the outputs after the leading ones (whether a loop goes on) for its results.
 #pragma once
 
 #include "ir/graph.h"

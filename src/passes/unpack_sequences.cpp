@@ -66,7 +66,7 @@ class Unpacker {
       replace(node, [&] { return taken(*node, *elements); });
   }
 
-  // By what `make` makes; it gives no Value where only running will tell.
+  // By what `make` makes; it gives no Value where that is dynamic.
   void replace(Node* node, const std::function<Value()>& make) {
     const Attempt attempt = make_before(node, [&] { return std::vector<Value>{make()}; });
     if (!attempt.values) {

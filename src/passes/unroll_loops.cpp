@@ -11,15 +11,15 @@ namespace tenon {
 namespace {
 
 constexpr std::string_view kRule = "unroll";
-constexpr int64_t kMostNodes = 64;  // that a loop of more than one turn may become
+constexpr int64_t kMostNodes = 64;  // that a loop of more than one iteration may become
 
 bool is_known(Value value, bool wanted) {
   const std::optional<double> number = uniform_number(value);
   return number && (*number != 0) == wanted;
 }
 
-// How many turns a loop takes, where that is known.
-std::optional<int64_t> turns_of(const Node& node) {
+// How many iterations a loop takes, where that is known.
+std::optional<int64_t> iterations_of(const Node& node) {
   if (node.is("scan")) {
     const Value first = node.ins("scanned").front();
     const std::vector<int64_t>& axes = node.attr("axes");
@@ -44,7 +44,7 @@ std::optional<int64_t> turns_of(const Node& node) {
   return is_known(go_on, true) ? limit : std::nullopt;
 }
 
-// What each turn collected, stacked along a new axis.
+// What each iteration collected, stacked along a new axis.
 Value stacked(std::vector<Value> parts, int64_t axis, bool reversed) {
   if (reversed)
     std::reverse(parts.begin(), parts.end());
@@ -53,31 +53,31 @@ Value stacked(std::vector<Value> parts, int64_t axis, bool reversed) {
   return parts.size() == 1 ? parts.front() : concat(parts, axis);
 }
 
-// The arguments of the body besides the carried values, in a turn.
-std::vector<Value> slices(const Node& scan, int64_t turn, int64_t turns) {
+// The arguments of the body besides the carried values, in an iteration.
+std::vector<Value> slices(const Node& scan, int64_t iteration, int64_t iterations) {
   const std::vector<Value> scanned = scan.ins("scanned");
   const std::vector<int64_t>&axes = scan.attr("axes"), &reversed = scan.attr("reversed");
   std::vector<Value> slices;
   for (size_t i = 0; i < scanned.size(); ++i) {
-    const int64_t index = reversed[i] != 0 ? turns - 1 - turn : turn;
+    const int64_t index = reversed[i] != 0 ? iterations - 1 - iteration : iteration;
     slices.push_back(gather(scanned[i], constant(scan.graph(), Tensor::scalar(index)), axes[i]));
   }
   return slices;
 }
 
-std::vector<Value> unrolled(Node& node, int64_t turns) {
+std::vector<Value> unrolled(Node& node, int64_t iterations) {
   Graph& graph = node.graph();
   const Graph& body = node.region("body");
   const bool is_while = node.is("while");
   std::vector<Value> carried = node.ins("carried");
   std::vector<std::vector<Value>> collected(static_cast<size_t>(node.result_count()) - carried.size());
-  for (int64_t turn = 0; turn < turns; ++turn) {
+  for (int64_t iteration = 0; iteration < iterations; ++iteration) {
     std::vector<Value> arguments;
     if (is_while)
-      arguments.push_back(constant(graph, Tensor::scalar(turn)));
+      arguments.push_back(constant(graph, Tensor::scalar(iteration)));
     arguments.insert(arguments.end(), carried.begin(), carried.end());
     if (!is_while)
-      for (Value slice : slices(node, turn, turns))
+      for (Value slice : slices(node, iteration, iterations))
         arguments.push_back(slice);
     for (Value captured : node.ins("captured"))
       arguments.push_back(captured);
@@ -96,13 +96,13 @@ std::vector<Value> unrolled(Node& node, int64_t turns) {
   return results;
 }
 
-// Why a loop of so many turns is not unrolled; empty when it can be.
-std::string why_not(const Node& node, int64_t turns) {
+// Why a loop of so many iterations is not unrolled; empty when it can be.
+std::string why_not(const Node& node, int64_t iterations) {
   const auto carried = static_cast<int64_t>(node.ins("carried").size());
-  if (turns == 0 && node.result_count() > carried)
+  if (iterations == 0 && node.result_count() > carried)
     return "it has no iterations and stacks outputs of a dynamic shape";
-  const int64_t nodes = turns * count_nodes(node.region("body"));
-  if (turns > 1 && nodes > kMostNodes)
+  const int64_t nodes = iterations * count_nodes(node.region("body"));
+  if (iterations > 1 && nodes > kMostNodes)
     return fmt::format("it would become {} nodes", nodes);
   return "";
 }
@@ -111,16 +111,16 @@ void unroll_in(Graph& graph, Journal& journal) {
   for (Node* node : graph.nodes()) {
     for (const auto& region : node->regions())
       unroll_in(*region, journal);
-    const std::optional<int64_t> turns = turns_of(*node);
-    if (!turns)
+    const std::optional<int64_t> iterations = iterations_of(*node);
+    if (!iterations)
       continue;
-    if (const std::string reason = why_not(*node, *turns); !reason.empty()) {
+    if (const std::string reason = why_not(*node, *iterations); !reason.empty()) {
       journal.declined(kRule, *node, reason);
       continue;
     }
     if (!journal.is_open())
       return;
-    const Attempt attempt = make_instead_of(node, [&] { return unrolled(*node, *turns); });
+    const Attempt attempt = make_instead_of(node, [&] { return unrolled(*node, *iterations); });
     if (!attempt.values) {
       journal.declined(kRule, *node, attempt.error);
       continue;

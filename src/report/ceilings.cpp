@@ -35,7 +35,7 @@ std::string multiplying_kernel(const Target& target) {
       sum[i,lane] = 1
     }}
   }}
-  for turn in 0..{2} {{
+  for iteration in 0..{2} {{
     for i in 0..{0} unrolled {{
       for lane in 0..{1} vector {{
         sum[i,lane] += sum[i,lane] * factor[0]

@@ -43,7 +43,7 @@ struct MeasuredStep {
 
 struct Measurement {
   int threads = 1;
-  Bindings sizes;  // what symbols stood for, also those that only running tells
+  Bindings sizes;  // what symbols stood for, also those of dynamic sizes
   Ceilings ceilings;
   std::vector<double> before_steps;  // seconds of each run that passed before its first step
   std::vector<MeasuredStep> steps;   // one for each of the program's

@@ -251,7 +251,7 @@ class Driver {
     return "";
   }
 
-  // The same type; but where a rewrite made nodes whose sizes only running will tell, it vouches for them,
+  // The same type; but where a rewrite made nodes of dynamic sizes, it vouches for them,
   // and a user vouches for the rank too.
   bool can_stand_for(Value by, Value root, const std::vector<Node*>& made) const {
     if (by.type() == root.type())

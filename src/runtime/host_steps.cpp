@@ -100,12 +100,12 @@ void Executor::run_on_host(const HostStep& step, State& state) const {
 
 void Executor::run_loops(const LoopsStep& step, State& state) const {
   const int threads = state.options.threads;
-  const auto run_in_turn = [&] {
+  const auto run_sequentially = [&] {
     for (const HostStep& loop : step.loops)
       run_on_host(loop, state);
   };
   if (threads == 1)
-    return run_in_turn();
+    return run_sequentially();
   std::vector<Data> operands, results(step.loops.size());
   std::vector<std::unique_ptr<LoopRun>> runs;
   for (const HostStep& loop : step.loops) {
@@ -117,7 +117,7 @@ void Executor::run_loops(const LoopsStep& step, State& state) const {
   }
   if (!LoopRun::gain_beside_each_other(runs, threads)) {
     runs.clear();
-    return run_in_turn();
+    return run_sequentially();
   }
   shared_pool(threads).run(static_cast<int64_t>(runs.size()), [&](int64_t task, int) {
     const auto i = static_cast<size_t>(task);

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "target/target.h"
+
 namespace tenon::runtime {
 
 // In steps: alive from the one that makes it to the last that needs it.
@@ -12,13 +14,11 @@ struct Lifetime {
   int64_t first, last;
 };
 
-constexpr int64_t kCacheLine = 64;  // in bytes
-
 // What a buffer takes in the arena: whole cache lines.
 constexpr int64_t padded_bytes(int64_t bytes) { return (bytes + kCacheLine - 1) / kCacheLine * kCacheLine; }
 
 struct MemoryPlan {
-  std::vector<int64_t> offsets;  // of each buffer, in bytes; multiples of 64
+  std::vector<int64_t> offsets;  // of each buffer, in bytes; multiples of kCacheLine
   int64_t bytes = 0;             // of the arena
   int64_t lower_bound = 0;       // the most that is alive at one step: no plan for this order takes less
 };

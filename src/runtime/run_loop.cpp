@@ -85,7 +85,7 @@ std::unique_ptr<LoopRun> LoopRun::start(const Call& loop, const Executor& body, 
     if (!are_numbers(loop.all(operand.name)))
       return nullptr;
   std::unique_ptr<LoopRun> run(new LoopRun(loop));
-  if (!body.knows_input_sizes() || !run->read_turns(loop))
+  if (!body.knows_input_sizes() || !run->read_iterations(loop))
     return nullptr;
   const Data inputs = run->first_inputs();
   const std::optional<std::vector<Extents>> outputs = body.output_extents(inputs);
@@ -97,7 +97,7 @@ std::unique_ptr<LoopRun> LoopRun::start(const Call& loop, const Executor& body, 
 
 // How many iterations there are, and what each has of what is scanned; false where there are none, or where
 // eval says what is wrong.
-bool LoopRun::read_turns(const Call& loop) {
+bool LoopRun::read_iterations(const Call& loop) {
   if (node_.is("scan")) {
     const std::vector<Tensor> scanned = loop.tensors("scanned");
     const std::vector<int64_t>&axes = node_.attr("axes"), &reversed = node_.attr("reversed");
@@ -125,8 +125,8 @@ bool LoopRun::read_turns(const Call& loop) {
 Data LoopRun::first_inputs() {
   Data inputs;
   if (leading_ == 1) {
-    inputs.emplace_back(Tensor::scalar(turn_));
-    inputs_.push_back(&turn_);
+    inputs.emplace_back(Tensor::scalar(iteration_));
+    inputs_.push_back(&iteration_);
   }
   for (const Tensor& tensor : carried_)
     inputs.emplace_back(tensor);
@@ -192,8 +192,8 @@ bool LoopRun::gain_beside_each_other(const std::vector<std::unique_ptr<LoopRun>>
 // --- the iterations ---
 
 Data LoopRun::run() {
-  for (turn_ = 0; turn_ < iterations_ && go_on_ != 0; ++turn_)
-    run_turn(turn_);
+  for (iteration_ = 0; iteration_ < iterations_ && go_on_ != 0; ++iteration_)
+    run_iteration(iteration_);
   for (size_t i = 0; i < carried_.size(); ++i)
     if (const std::span<const std::byte> to = last_[i].bytes();
         inputs_[leading_ + i] != to.data() && !to.empty())
@@ -204,7 +204,7 @@ Data LoopRun::run() {
   return results;
 }
 
-void LoopRun::run_turn(int64_t iteration) {
+void LoopRun::run_iteration(int64_t iteration) {
   // No iteration writes what it reads, and the last that there can be writes what the loop gives.
   const std::vector<Tensor>& next = (iterations_ - 1 - iteration) % 2 == 0 ? last_ : spare_;
   for (size_t i = 0; i < carried_.size(); ++i)

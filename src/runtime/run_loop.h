@@ -44,15 +44,15 @@ class LoopRun {
 
   explicit LoopRun(const Call& loop);
 
-  bool read_turns(const Call& loop);
+  bool read_iterations(const Call& loop);
   Data first_inputs();
   bool place_results(const std::vector<Extents>& outputs, const Place& place);
-  void run_turn(int64_t iteration);
+  void run_iteration(int64_t iteration);
 
   const Node& node_;
   const size_t leading_;    // inputs and outputs of the body of a while: the iteration, and whether to go on
   int64_t iterations_ = 0;  // at most
-  int64_t turn_ = 0;
+  int64_t iteration_ = 0;
   uint8_t go_on_ = 1;
   std::vector<Tensor> carried_, captured_;
   std::vector<Sliced> scanned_, collected_;

@@ -44,6 +44,9 @@ constexpr int64_t kRegistersPerVector = 2;
 // Channels that fill a good part of a vector: with fewer, convolutions vectorise along the image.
 constexpr int64_t kLeastChannels = 8;
 
+// In bytes, on every processor that we generate code for.
+constexpr int64_t kCacheLine = 64;
+
 // The side of an AMX tile, in rows and in words of 4 bytes.
 constexpr int64_t kMatrixTileSide = 16;
 

@@ -14,7 +14,7 @@ namespace {
 
 using Sizes = std::map<std::string, int64_t>;
 
-// Of what only running tells; everything else has known sizes.
+// Of dynamic sizes; all others are known.
 constexpr int64_t kDynamicSize = 3;
 
 Sizes sizes_of(const Kernel& kernel) {

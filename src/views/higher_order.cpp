@@ -24,8 +24,8 @@ HigherOrderCall call_cond(const Node& node) {
   return call;
 }
 
-// The graphs of a loop, over the state (turn, go on, carried, captured, limit). What no turn asks for is left
-// out of it.
+// The graphs of a loop, over the state (iteration, go on, carried, captured, limit). What no iteration asks
+// for is left out of it.
 class WhileLoop {
  public:
   explicit WhileLoop(const Node& node)
@@ -33,7 +33,7 @@ class WhileLoop {
         carried_(node.ins("carried")),
         captured_(node.ins("captured")),
         is_limited_(node.has("trip_count")),
-        carries_turn_(is_limited_ || body_.turn.use_count() > 0),
+        carries_iteration_(is_limited_ || body_.iteration.use_count() > 0),
         carries_go_on_(!ends_by_count(node)) {
     if (is_limited_ && !node.in("trip_count").known_ints())
       limit_ = node.in("trip_count");
@@ -45,7 +45,7 @@ class WhileLoop {
     HigherOrderCall call{.op = "while_loop"};
     call.graphs.push_back({"while_loop_cond_graph", make_condition(), Returns::Value});
     call.graphs.push_back({"while_loop_body_graph", make_body()});
-    if (carries_turn_)
+    if (carries_iteration_)
       call.carried.push_back({.constant = 0});
     if (carries_go_on_)
       call.carried.push_back(node.has("condition") ? Start{node.in("condition")} : Start{.constant = true});
@@ -60,14 +60,14 @@ class WhileLoop {
 
  private:
   struct State {
-    Value turn, go_on, limit;
+    Value iteration, go_on, limit;
     std::vector<Value> arguments;  // carried, captured
   };
 
   State add_inputs(Graph& graph) const {
     State state;
-    if (carries_turn_)
-      state.turn = graph.add_input(Type::tensor(DType::I64, {}), "turn");
+    if (carries_iteration_)
+      state.iteration = graph.add_input(Type::tensor(DType::I64, {}), "iteration");
     if (carries_go_on_)
       state.go_on = graph.add_input(Type::tensor(DType::Bool, {}), "go_on");
     for (const auto* inputs : {&body_.carried, &body_.captured})
@@ -84,7 +84,7 @@ class WhileLoop {
     Value go_on = state.go_on;
     if (is_limited_) {
       const Value limit = limit_ ? state.limit : constant(*graph, Literal(Tensor::scalar(known_limit_)));
-      const Value in_time = less(state.turn, limit);
+      const Value in_time = less(state.iteration, limit);
       go_on = go_on ? logical_and(go_on, in_time) : in_time;
     }
     graph->set_outputs({go_on});
@@ -94,12 +94,12 @@ class WhileLoop {
   std::unique_ptr<Graph> make_body() const {
     auto graph = std::make_unique<Graph>("body");
     const State state = add_inputs(*graph);
-    std::vector<Value> arguments = {carries_turn_ ? state.turn : scalar(*graph, DType::I64, 0)};
+    std::vector<Value> arguments = {carries_iteration_ ? state.iteration : scalar(*graph, DType::I64, 0)};
     arguments.insert(arguments.end(), state.arguments.begin(), state.arguments.end());
     const std::vector<Value> given = graph->inline_graph(body_.graph, arguments);
     std::vector<Value> outputs;
-    if (carries_turn_)
-      outputs.push_back(state.turn + 1);
+    if (carries_iteration_)
+      outputs.push_back(state.iteration + 1);
     outputs.insert(outputs.end(), given.begin() + (carries_go_on_ ? 0 : 1), given.end());
     graph->set_outputs(outputs);
     return graph;
@@ -107,12 +107,12 @@ class WhileLoop {
 
   LoopBody body_;
   std::vector<Value> carried_, captured_;
-  bool is_limited_, carries_turn_, carries_go_on_;
+  bool is_limited_, carries_iteration_, carries_go_on_;
   Value limit_;              // one that is not known
   int64_t known_limit_ = 0;  // one that is
 };
 
-// A loop of so many turns that collects values is a scan of the numbers of the turns.
+// A loop of so many iterations that collects values is a scan of the numbers of the iterations.
 HigherOrderCall call_scan_of_turns(const Node& node) {
   const LoopBody body(node);
   auto graph = std::make_unique<Graph>("combine");
@@ -121,7 +121,7 @@ HigherOrderCall call_scan_of_turns(const Node& node) {
     arguments[static_cast<size_t>(input.index())] = graph->add_input(input.type(), input.name());
   };
   std::ranges::for_each(body.carried, add);
-  add(body.turn);
+  add(body.iteration);
   std::ranges::for_each(body.captured, add);
   std::vector<Value> outputs = graph->inline_graph(body.graph, arguments);
   outputs.erase(outputs.begin());

@@ -79,7 +79,7 @@ class HloLoop {
   }
 
  private:
-  // (turn, go on, carried, scanned, captured, limit, collected): a scan has no word in whether to go on.
+  // (iteration, go on, carried, scanned, captured, limit, collected): a scan has no word in whether to go on.
   size_t first_carried() const { return is_scan_ ? 1 : 2; }
   size_t first_collected() const { return state_.size() - collected_.size(); }
 
@@ -134,7 +134,7 @@ class HloLoop {
                     fmt::format("get-tuple-element({}), index={}", tuple, place));
   }
 
-  // How many turns there are; of a scan, the number of slices.
+  // How many iterations there are; of a scan, the number of slices.
   std::string limit(HloComputation& out, const std::string& tuple) const {
     if (!is_scan_) {
       const auto known = node_.in("trip_count").known_ints();
@@ -155,9 +155,9 @@ class HloLoop {
     const std::string tuple = out.emit("p", hlo_tuple(state_), "parameter(0)");
     std::string go_on = is_scan_ ? "" : element(out, tuple, 1, "go_on");
     if (is_scan_ || node_.has("trip_count")) {
-      const std::string turn = element(out, tuple, 0, "turn");
-      const std::string in_time =
-          out.emit("compare", kFlag, fmt::format("compare({}, {}), direction=LT", turn, limit(out, tuple)));
+      const std::string iteration = element(out, tuple, 0, "iteration");
+      const std::string in_time = out.emit(
+          "compare", kFlag, fmt::format("compare({}, {}), direction=LT", iteration, limit(out, tuple)));
       go_on = is_scan_ ? in_time : out.emit("and", kFlag, fmt::format("and({}, {})", go_on, in_time));
     }
     return out.finish(name, {go_on}, {kFlag});
@@ -166,13 +166,13 @@ class HloLoop {
   std::string write_body(const std::string& name) const {
     HloComputation out(out_.module());
     const std::string tuple = out.emit("p", hlo_tuple(state_), "parameter(0)");
-    const std::string turn = element(out, tuple, 0, "turn");
-    const std::vector<std::string> handed_on = define_inputs(out, tuple, turn);
+    const std::string iteration = element(out, tuple, 0, "iteration");
+    const std::vector<std::string> handed_on = define_inputs(out, tuple, iteration);
     write_nodes_(out, body_.graph);
     std::vector<std::string> roots, collected;
     for (size_t i = 0; i < collected_.size(); ++i)
-      collected.push_back(update(out, tuple, turn, i));
-    roots.push_back(out.emit("add", kNumber, fmt::format("add({}, s64[] constant(1))", turn)));
+      collected.push_back(update(out, tuple, iteration, i));
+    roots.push_back(out.emit("add", kNumber, fmt::format("add({}, s64[] constant(1))", iteration)));
     if (body_.go_on)
       roots.push_back(out.use(body_.go_on));
     for (Value value : body_.next)
@@ -182,18 +182,18 @@ class HloLoop {
     return out.finish(name, roots, state_);
   }
 
-  // What the body takes; gives what goes on to the next turn as it is.
+  // What the body takes; gives what goes on to the next iteration as it is.
   std::vector<std::string> define_inputs(HloComputation& out, const std::string& tuple,
-                                         const std::string& turn) const {
-    if (body_.turn)
-      out.define(body_.turn, turn);
+                                         const std::string& iteration) const {
+    if (body_.iteration)
+      out.define(body_.iteration, iteration);
     size_t at = first_carried();
     for (Value input : body_.carried)
       out.define(input, element(out, tuple, at++, input.name()));
     std::vector<std::string> handed_on;
     for (size_t i = 0; i < body_.slices.size(); ++i) {
       handed_on.push_back(element(out, tuple, at++, "scanned"));
-      out.define(body_.slices[i], slice(out, tuple, handed_on.back(), turn, body_.slices[i], i));
+      out.define(body_.slices[i], slice(out, tuple, handed_on.back(), iteration, body_.slices[i], i));
     }
     for (Value input : body_.captured) {
       handed_on.push_back(element(out, tuple, at++, input.name()));
@@ -205,12 +205,12 @@ class HloLoop {
   }
 
   // 0 but along the lane's axis.
-  std::string place(HloComputation& out, const std::string& tuple, const std::string& turn,
+  std::string place(HloComputation& out, const std::string& tuple, const std::string& iteration,
                     const Lane& lane) const {
-    std::string index = turn;
+    std::string index = iteration;
     if (lane.is_reversed) {
       const std::string from_end =
-          out.emit("subtract", kNumber, fmt::format("subtract({}, {})", limit(out, tuple), turn));
+          out.emit("subtract", kNumber, fmt::format("subtract({}, {})", limit(out, tuple), iteration));
       index = out.emit("subtract", kNumber, fmt::format("subtract({}, s64[] constant(1))", from_end));
     }
     std::vector<std::string> indices(static_cast<size_t>(lane.whole.rank()), "s64[] constant(0)");
@@ -219,10 +219,10 @@ class HloLoop {
   }
 
   std::string slice(HloComputation& out, const std::string& tuple, const std::string& operand,
-                    const std::string& turn, Value input, size_t index) const {
+                    const std::string& iteration, Value input, size_t index) const {
     const Lane& lane = scanned_[index];
     const Type type = with_axis(lane.part, lane.axis);
-    const std::string where = place(out, tuple, turn, lane);
+    const std::string where = place(out, tuple, iteration, lane);
     const std::string part =
         out.emit("slice", type,
                  fmt::format("dynamic-slice({}, {}), dynamic_slice_sizes={{{}}}", operand, where,
@@ -231,7 +231,7 @@ class HloLoop {
                     fmt::format("reshape({})", part));
   }
 
-  std::string update(HloComputation& out, const std::string& tuple, const std::string& turn,
+  std::string update(HloComputation& out, const std::string& tuple, const std::string& iteration,
                      size_t index) const {
     const Lane& lane = collected_[index];
     const std::string before = element(out, tuple, first_collected() + index, "collected");
@@ -239,7 +239,7 @@ class HloLoop {
                                       fmt::format("reshape({})", out.use(body_.collected[index])));
     return out.emit(
         "update", lane.whole.type(),
-        fmt::format("dynamic-update-slice({}, {}, {})", before, part, place(out, tuple, turn, lane)));
+        fmt::format("dynamic-update-slice({}, {}, {})", before, part, place(out, tuple, iteration, lane)));
   }
 
   HloComputation& out_;

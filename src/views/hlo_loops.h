@@ -11,8 +11,8 @@ namespace tenon {
 using WriteHloNodes = std::function<void(HloComputation&, const Graph&)>;
 
 // Writes a while or scan, with the nodes of its body by `write_nodes`. False, with nothing written, when it
-// is no loop, or one that HLO cannot tell: one that collects values though its number of turns is not known,
-// or values whose sizes are not.
+// is no loop, or one that HLO cannot tell: one that collects values though its number of iterations is not
+// known, or values whose sizes are not.
 bool write_hlo_loop(HloComputation& out, const Node& node, const WriteHloNodes& write_nodes);
 
 }  // namespace tenon

@@ -229,7 +229,8 @@ class Printer {
     });
   }
 
-  // One of the values that a loop collects: an argument of its function that grows from turn to turn.
+  // One of the values that a loop collects: an argument of its function that grows from iteration to
+  // iteration.
   struct Collected {
     std::string name;
     Value part;
@@ -256,17 +257,17 @@ class Printer {
     return Type::tensor(collected.part.dtype(), dims);
   }
 
-  // let %loop = fn (%turn, %go_on, carried…, collected…) { if (…) { … %loop(…) } else { … } }
+  // let %loop = fn (%iteration, %go_on, carried…, collected…) { if (…) { … %loop(…) } else { … } }
   void print_loop(const Node& node, const std::string& indent) {
     const bool is_scan = node.is("scan");
     const LoopBody body(node);
     const std::vector<Value> carried = node.ins("carried"), captured = node.ins("captured");
     const std::string loop = names_.take(node.op().name);
-    const std::string turn = is_scan ? names_.take("turn") : names_.name(body.turn);
-    std::vector<std::string> arguments = {fmt::format("%{}: int64", turn)}, start = {"0i64"}, state;
+    const std::string iteration = is_scan ? names_.take("iteration") : names_.name(body.iteration);
+    std::vector<std::string> arguments = {fmt::format("%{}: int64", iteration)}, start = {"0i64"}, state;
     std::string condition;
     if (is_scan) {
-      condition = fmt::format("less(%{}, {})", turn, slice_count(node));
+      condition = fmt::format("less(%{}, {})", iteration, slice_count(node));
     } else {
       const std::string go_on = names_.take("go_on");
       arguments.push_back(fmt::format("%{}: bool", go_on));
@@ -274,7 +275,7 @@ class Printer {
       condition = "%" + go_on;
       if (node.has("trip_count"))
         condition =
-            fmt::format("logical_and({}, less(%{}, {}))", condition, turn, use(node.in("trip_count")));
+            fmt::format("logical_and({}, less(%{}, {}))", condition, iteration, use(node.in("trip_count")));
     }
     Types types;
     for (size_t k = 0; k < carried.size(); ++k) {
@@ -299,22 +300,23 @@ class Printer {
     const std::string inner = indent + "  ";
     text_ += fmt::format("{}let %{} = fn ({}) -> {} {{\n{}if ({}) {{\n", indent, loop,
                          fmt::join(arguments, ", "), tuple_type(types), inner, condition);
-    print_turn(node, turn, collected, loop, inner + "  ");
+    print_iteration(node, iteration, collected, loop, inner + "  ");
     text_ += fmt::format("{0}}} else {{\n{0}  {1}\n{0}}}\n{2}}};\n", inner,
                          state.size() == 1 ? state[0] : fmt::format("({})", fmt::join(state, ", ")), indent);
     assign(node, fmt::format("%{}({})", loop, fmt::join(start, ", ")), indent, false);
   }
 
-  // The slices, the body, and the call for the next turn.
-  void print_turn(const Node& node, const std::string& turn, const std::vector<Collected>& collected,
-                  const std::string& loop, const std::string& indent) {
+  // The slices, the body, and the call for the next iteration.
+  void print_iteration(const Node& node, const std::string& iteration,
+                       const std::vector<Collected>& collected, const std::string& loop,
+                       const std::string& indent) {
     const LoopBody body(node);
     if (node.is("scan"))
-      print_slices(node, turn, indent);
+      print_slices(node, iteration, indent);
     for (const Node* inside : body.graph.nodes())
       if (literal_of(*inside) == nullptr)
         print_node(*inside, indent, false);
-    std::vector<std::string> next = {fmt::format("add(%{}, 1i64)", turn)};
+    std::vector<std::string> next = {fmt::format("add(%{}, 1i64)", iteration)};
     if (body.go_on)
       next.push_back(use(body.go_on));
     for (Value value : body.next)
@@ -329,7 +331,7 @@ class Printer {
     text_ += fmt::format("{}%{}({})\n", indent, loop, fmt::join(next, ", "));
   }
 
-  // How many turns a scan has.
+  // How many iterations a scan has.
   std::string slice_count(const Node& node) {
     const Value x = node.ins("scanned").front();
     const int64_t axis = node.attr("axes").as<Attribute::Ints>().front();
@@ -338,11 +340,11 @@ class Printer {
     return fmt::format("take(shape_of({}, dtype=\"int64\"), {}i64)", use(x), axis);
   }
 
-  void print_slices(const Node& node, const std::string& turn, const std::string& indent) {
+  void print_slices(const Node& node, const std::string& iteration, const std::string& indent) {
     const std::vector<Value> scanned = node.ins("scanned"), slices = LoopBody(node).slices;
     const Attribute::Ints &axes = node.attr("axes"), &reversed = node.attr("reversed");
     for (size_t i = 0; i < scanned.size(); ++i) {
-      std::string index = "%" + turn;
+      std::string index = "%" + iteration;
       if (reversed[i] != 0)
         index = fmt::format("subtract({}, add({}, 1i64))", slice_count(node), index);
       stands_for_[slices[i].data()] =

@@ -324,11 +324,11 @@ class Printer {
     return step("bool", "bool", "aten::Bool", {tensor}, indent);
   }
 
-  // prim::Loop carries values from turn to turn. What a loop collects is appended to lists.
+  // prim::Loop carries values from iteration to iteration. What a loop collects is appended to lists.
   struct LoopParts {
     std::string count, condition;
     std::vector<std::string> carried, lists;
-    std::string turn;  // its number, inside
+    std::string iteration;  // its number, inside
   };
 
   LoopParts start_loop(const Node& node, size_t collected, const std::string& indent) {
@@ -341,7 +341,7 @@ class Printer {
     return parts;
   }
 
-  // The head, and the names of what the body takes besides the turn and the `slices`.
+  // The head, and the names of what the body takes besides the iteration and the `slices`.
   void print_loop_head(const Node& node, LoopParts& parts, const std::string& indent) {
     std::vector<std::string> given, arguments = {parts.count, parts.condition};
     arguments.insert(arguments.end(), parts.carried.begin(), parts.carried.end());
@@ -350,8 +350,8 @@ class Printer {
     line(indent, fmt::format("{}", fmt::join(given, ", ")), "prim::Loop", arguments);
     const LoopBody body(node);
     const std::vector<Value> captured = node.ins("captured");
-    parts.turn = "%" + names_.take("turn");
-    std::vector<std::string> taken = {parts.turn + " : int"};
+    parts.iteration = "%" + names_.take("iteration");
+    std::vector<std::string> taken = {parts.iteration + " : int"};
     for (Value input : body.carried)
       taken.push_back(result(input));
     for (size_t i = 0; i < captured.size(); ++i)
@@ -384,8 +384,8 @@ class Printer {
         node.has("condition") ? flag(node.in("condition"), indent) : constant("true", "bool", "1", indent);
     print_loop_head(node, parts, indent);
     const std::string inner = indent + "    ";
-    if (body.turn.use_count() > 0)
-      line(inner, result(body.turn), "prim::NumToTensor", {parts.turn});
+    if (body.iteration.use_count() > 0)
+      line(inner, result(body.iteration), "prim::NumToTensor", {parts.iteration});
     print_loop_body(node, parts, inner);
     for (size_t i = 0; i < parts.lists.size(); ++i)
       line(indent, result(node.result(static_cast<int64_t>(parts.carried.size() + i))), "aten::stack",
@@ -410,11 +410,11 @@ class Printer {
       print_collected(node, i, parts.lists[i], indent);
   }
 
-  // From the end, the slice of turn t is that at -1 - t.
+  // From the end, the slice of iteration t is that at -1 - t.
   void print_slice(const Node& node, size_t place, const LoopParts& parts, const std::string& dim,
                    const std::string& indent) {
     const std::vector<int64_t>& reversed = node.attr("reversed");
-    std::string index = parts.turn;
+    std::string index = parts.iteration;
     if (reversed[place] != 0)
       index = step("index", "int", "aten::sub", {constant("last", "int", "-1", indent), index}, indent);
     line(indent, result(LoopBody(node).slices[place]), "aten::select",

@@ -65,7 +65,7 @@ TEST(OnnxIf, TakesTheBranchThatIsKnown) {
 // A body that hands its carried value on through one node, and collects it.
 GraphParts body(const Bytes& step) {
   return {.nodes = {step, node("Identity", {"go"}, {"go_on"})},
-          .inputs = {value("turn", kInt64, {}), value("go", kBool, {}), value("a", kFloat, {})},
+          .inputs = {value("iteration", kInt64, {}), value("go", kBool, {}), value("a", kFloat, {})},
           .outputs = {untyped("go_on"), untyped("b"), untyped("b")}};
 }
 
@@ -84,8 +84,8 @@ TEST(OnnxLoop, KnowsItsTurnsAndKeepsItsTypes) {
 TEST(OnnxLoop, NumbersItsTurnsAsTheBodyDeclares) {
   const auto numbered = [](const std::vector<Size>& sizes) {
     const GraphParts parts = {.nodes = {node("Identity", {"go"}, {"go_on"})},
-                              .inputs = {value("turn", kInt64, sizes), value("go", kBool, {})},
-                              .outputs = {untyped("go_on"), untyped("turn")}};
+                              .inputs = {value("iteration", kInt64, sizes), value("go", kBool, {})},
+                              .outputs = {untyped("go_on"), untyped("iteration")}};
     const auto imported =
         import({.nodes = {node("Loop", {"trips", ""}, {"all"}, {graph_attribute("body", graph(parts))})},
                 .outputs = {untyped("all")},

@@ -311,7 +311,7 @@ TEST(WriteOnnx, LetsBranchesSeeTheValuesAroundThem) {
 TEST(WriteOnnx, TellsTheBodyOfALoopItsCondition) {
   const std::string text = R"(
     graph(%n: i64[], %x: f32[2], %w: f32[2]) {
-      %y, %all = while(%n, carried=[%x], captured=[%w]) body(%turn: i64[], %c: f32[2], %u: f32[2]) {
+      %y, %all = while(%n, carried=[%x], captured=[%w]) body(%iteration: i64[], %c: f32[2], %u: f32[2]) {
         %0 = add(%c, %u)
         %1 = constant(value=bool[] {1})
         return %1, %0, %0
@@ -342,7 +342,7 @@ TEST(WriteOnnx, TakesAnOpsetWhoseBranchesGiveSuchValues) {
 TEST(WriteOnnx, TellsTheBodyOfALoopItsConditionInTheShapeItCameIn) {
   const std::unique_ptr<Graph> graph = parse_graph(R"(
     graph(%go: bool[1], %x: f32[2]) {
-      %y = while(condition=%go, carried=[%x]) body(%turn: i64[], %c: f32[2]) {
+      %y = while(condition=%go, carried=[%x]) body(%iteration: i64[], %c: f32[2]) {
         %0 = add(%c, %c)
         %1 = constant(value=bool[1] {0})
         return %1, %0

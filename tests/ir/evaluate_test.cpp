@@ -70,15 +70,16 @@ TEST(Evaluate, IsAtFaultWhereAResultIsOfAnotherTypeThanTheInferredOne) {
 TEST(Evaluate, RefusesASizeOfZeroThatInferenceTookForMore) {
   const auto graph = parse_graph(R"(graph(%x: f32[n,m]) {
     %s = shape(%x) %0 = constant(value=i64[1] {0}) %n = gather(%s, %0) %o = constant(value=i64[1] {-1})
-    %t = concat([%o, %n], axis=0) %y = reshape(%x, %t, allow_zero=false) from "turn" return %y })");
+    %t = concat([%o, %n], axis=0) %y = reshape(%x, %t, allow_zero=false) from "transposed" return %y })");
   expect_error<UserError>(
       [&] {
         evaluate(*graph, {f32({0, 1}, {})});
       },
-      "node \"turn\": reshape: result 0 should be f32[m,n], where m = 1, n = 0, but came out as f32[0,1]");
+      "node \"transposed\": reshape: result 0 should be f32[m,n], where m = 1, n = 0, but came out as "
+      "f32[0,1]");
 }
 
-// A loop of no turns collects nothing, of the size that it would have collected.
+// A loop of no iterations collects nothing, of the size that it would have collected.
 TEST(Evaluate, GivesWhatALoopOfNoTurnsCollectsItsSizes) {
   const auto graph = parse_graph(R"(graph(%n: i64[], %x: f32[k]) {
     %0, %1 = while(%n, carried=[%x]) body(%i: i64[], %a: f32[k]) {

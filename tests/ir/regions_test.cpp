@@ -9,7 +9,7 @@ namespace {
 // An if inside a while inside a graph; the weight is large enough not to be printed in place.
 constexpr std::string_view kNested = R"(graph main(%c: bool[], %x: f32[n,2]) {
   %trips: i64[] = constant(value=i64[] {3})
-  %y: f32[n,2], %sums: f32[d0,n] = while(%trips, %c, [%x], [%c]) body(%turn: i64[], %x: f32[n,2], %c: bool[]) {
+  %y: f32[n,2], %sums: f32[d0,n] = while(%trips, %c, [%x], [%c]) body(%iteration: i64[], %x: f32[n,2], %c: bool[]) {
     %w: f32[4,10] = constant(value=f32[4,10] splat 1)
     %0: f32[n,2] = if(%c, [%x]) then(%x: f32[n,2]) {
       %0: f32[n,2] = add(%x, %x)
@@ -78,7 +78,7 @@ TEST(Regions, AreLintedFromTheInside) {
   EXPECT_EQ(
       lint(*graph),
       std::vector<std::string>{
-          "node %y: while: body takes f32[n,2] as carried value 0 of the next turn, where n = 4, but is "
+          "node %y: while: body takes f32[n,2] as carried value 0 of the next iteration, where n = 4, but is "
           "given f32[4,10]"});
 }
 
@@ -140,11 +140,11 @@ TEST(Regions, AreInlinedWhereASizeIsComputed) {
   EXPECT_EQ(to_string(caller.outputs().front().node()->region("else").input(0).type()), "f32[2,2*length]");
 }
 
-// n is another size in every turn, though it is that of %x in the first; m stays.
+// n is another size in every iteration, though it is that of %x in the first; m stays.
 TEST(Regions, KeepASizeThatGrows) {
   const auto graph = parse_graph(R"(
     graph main(%trips: i64[], %c: bool[], %x: f32[n], %z: f32[3*m]) {
-      %y = while(%trips, %c, [%x], [%z]) body(%turn: i64[], %x: f32[n], %z: f32[3*m]) {
+      %y = while(%trips, %c, [%x], [%z]) body(%iteration: i64[], %x: f32[n], %z: f32[3*m]) {
         %go = constant(value=bool[] {1})
         %one = constant(value=f32[1] {1})
         %next = concat([%x, %one], axis=0)

@@ -108,7 +108,7 @@ TEST(If, SaysWhichBranchDoesNotFit) {
 constexpr std::string_view kFibonacci = R"(
   graph(%trips: i64[], %a: i64[], %b: i64[]) {
     %yes = constant(value=bool[] {1})
-    %last, %next, %all = while(%trips, %yes, [%a, %b]) body(%turn: i64[], %a: i64[], %b: i64[]) {
+    %last, %next, %all = while(%trips, %yes, [%a, %b]) body(%iteration: i64[], %a: i64[], %b: i64[]) {
       %yes = constant(value=bool[] {1})
       %c = add(%a, %b)
       return %yes, %b, %c, %a
@@ -135,12 +135,12 @@ TEST(While, StopsWhenItsBodySaysSo) {
   const std::string text = R"(
     graph(%x: i64[]) {
       %limit = constant(value=i64[] {100})
-      %y, %turns = while(carried=[%x], captured=[%limit]) body(%turn: i64[], %x: i64[], %limit: i64[]) {
+      %y, %iterations = while(carried=[%x], captured=[%limit]) body(%iteration: i64[], %x: i64[], %limit: i64[]) {
         %twice = add(%x, %x)
         %more = less(%twice, %limit)
-        return %more, %twice, %turn
+        return %more, %twice, %iteration
       }
-      return %y, %turns
+      return %y, %iterations
     })";
   const Data results = run_text(text, {i64({}, {20})});
   expect_tensor(results[0], i64({}, {160}));
@@ -150,7 +150,7 @@ TEST(While, StopsWhenItsBodySaysSo) {
 TEST(While, DoesNotStartWhereTheConditionFails) {
   const std::string text = R"(
     graph(%c: bool[1], %x: f32[n]) {
-      %y, %all = while(condition=%c, carried=[%x]) body(%turn: i64[], %x: f32[n]) {
+      %y, %all = while(condition=%c, carried=[%x]) body(%iteration: i64[], %x: f32[n]) {
         %no = constant(value=bool[1] {0})
         %twice = add(%x, %x)
         return %no, %twice, %x
@@ -167,13 +167,13 @@ TEST(While, DoesNotStartWhereTheConditionFails) {
 }
 
 TEST(While, KeepsSizesThatLastAndForgetsThoseThatDoNot) {
-  // m is n in every turn; k is 1 in the first.
+  // m is n in every iteration; k is 1 in the first.
   const auto graph = parse_graph(R"(
     graph(%t: i64[], %x: f32[n,3], %g: f32[1]) {
-      %y, %h, %all = while(%t, carried=[%x, %g]) body(%turn: i64[], %x: f32[m,3], %g: f32[k]) {
+      %y, %h, %all = while(%t, carried=[%x, %g]) body(%iteration: i64[], %x: f32[m,3], %g: f32[k]) {
         %yes = constant(value=bool[] {1})
         %square = mul(%x, %x)
-        %size = add(%turn, %turn)
+        %size = add(%iteration, %iteration)
         %shape = unsqueeze(%size, axes=[0])
         %grown = broadcast(%g, %shape)
         return %yes, %square, %grown, %square
@@ -192,9 +192,9 @@ TEST(While, KnowsHowMuchItCollects) {
         %yes = constant(value=bool[] {{1}})
         %shape = shape(%x)
         %trips = reduce_prod(%shape, axes=[0])
-        %all = while(%trips, {}, captured=[%c]) body(%turn: i64[], %c: bool[]) {{
+        %all = while(%trips, {}, captured=[%c]) body(%iteration: i64[], %c: bool[]) {{
           %yes = constant(value=bool[] {{1}})
-          return {}, %turn
+          return {}, %iteration
         }}
         return %all
       }})",
@@ -218,13 +218,13 @@ TEST(While, SaysWhatDoesNotFit) {
          at + "body gives 1 values, but must give whether to go on, and 1 carried values");
   refuse(graph(inputs + no + "return %x, %x }"), at + "whether to go on must be bool[], but is f32[3]");
   refuse(graph(inputs + no + "%s = shape(%x) return %no, %s }"),
-         at + "body takes f32[3] as carried value 0 of the next turn, but is given i64[1]");
+         at + "body takes f32[3] as carried value 0 of the next iteration, but is given i64[1]");
   refuse(graph(inputs + no + "return %no, %g }"),
-         at + "body takes f32[3] as carried value 0 of the next turn, but is given f32[n]");
+         at + "body takes f32[3] as carried value 0 of the next iteration, but is given f32[n]");
   refuse(graph("(%t: i64[], %x: f32[k], %g: f32[k]) { " + no + "return %no, %x }"),
          at + "body takes f32[k] as carried value 0, where k = n, but is given f32[3]");
   refuse(graph("(%t: i32[], %x: f32[3], %g: f32[n]) { " + no + "return %no, %x }"),
-         at + "body takes i32[] as the number of the turn, but is given i64[]");
+         at + "body takes i32[] as the number of the iteration, but is given i64[]");
 }
 
 // --- scan ---
@@ -245,23 +245,23 @@ std::string sum_along(std::string_view attributes, std::string_view x = "f32[3,2
 TEST(Scan, AndWhileTellTheInputsAndOutputsOfTheirBodies) {
   const auto loop = parse_graph(R"(
     graph(%n: i64[], %x: f32[2], %k: f32[2]) {
-      %y, %c = while(%n, carried=[%x], captured=[%k]) body(%turn: i64[], %a: f32[2], %b: f32[2]) {
+      %y, %c = while(%n, carried=[%x], captured=[%k]) body(%iteration: i64[], %a: f32[2], %b: f32[2]) {
         %go = constant(value=bool[] {1})
         %s = add(%a, %b)
         return %go, %s, %a
       }
       return %y, %c
     })");
-  const LoopBody turn(*loop->first());
-  const Graph& body = turn.graph;
-  EXPECT_EQ(turn.turn, body.input(0));
-  EXPECT_EQ(turn.carried, (std::vector{body.input(1)}));
-  EXPECT_TRUE(turn.slices.empty());
-  EXPECT_EQ(turn.captured, (std::vector{body.input(2)}));
-  EXPECT_EQ(turn.varying(), (std::vector{body.input(0), body.input(1)}));
-  EXPECT_EQ(turn.go_on, body.outputs()[0]);
-  EXPECT_EQ(turn.next, (std::vector{body.outputs()[1]}));
-  EXPECT_EQ(turn.collected, (std::vector{body.input(1)}));
+  const LoopBody iteration(*loop->first());
+  const Graph& body = iteration.graph;
+  EXPECT_EQ(iteration.iteration, body.input(0));
+  EXPECT_EQ(iteration.carried, (std::vector{body.input(1)}));
+  EXPECT_TRUE(iteration.slices.empty());
+  EXPECT_EQ(iteration.captured, (std::vector{body.input(2)}));
+  EXPECT_EQ(iteration.varying(), (std::vector{body.input(0), body.input(1)}));
+  EXPECT_EQ(iteration.go_on, body.outputs()[0]);
+  EXPECT_EQ(iteration.next, (std::vector{body.outputs()[1]}));
+  EXPECT_EQ(iteration.collected, (std::vector{body.input(1)}));
 
   const auto scan = parse_graph(R"(
     graph(%x: f32[2], %s: f32[3,2], %k: f32[2]) {
@@ -273,7 +273,7 @@ TEST(Scan, AndWhileTellTheInputsAndOutputsOfTheirBodies) {
       return %y
     })");
   const LoopBody slice(*scan->first());
-  EXPECT_FALSE(slice.turn);
+  EXPECT_FALSE(slice.iteration);
   EXPECT_FALSE(slice.go_on);
   EXPECT_EQ(slice.carried, (std::vector{slice.graph.input(0)}));
   EXPECT_EQ(slice.slices, (std::vector{slice.graph.input(1)}));
@@ -289,7 +289,7 @@ TEST(While, EndsByItsCountUnlessSomethingElseMayEndIt) {
         %yes = constant(value=bool[] {{1}})
         %no = constant(value=bool[] {{0}})
         %y = while({}carried=[%x], captured=[%c])
-          body(%turn: i64[], %a: f32[], %b: bool[]) {{
+          body(%iteration: i64[], %a: f32[], %b: bool[]) {{
             %true = constant(value=bool[] {{1}})
             return {}, %a
           }}

@@ -15,10 +15,10 @@ void expect_in(const std::string& shown, const std::vector<std::string_view>& li
 constexpr std::string_view kLoop = "call_function[target=torch.ops.higher_order.while_loop]";
 constexpr std::string_view kScan = "call_function[target=torch.ops.higher_order.scan]";
 
-// The state of a loop of n turns is the number of the turn, and what is carried.
+// The state of a loop of n iterations is the number of the iteration, and what is carried.
 TEST(HigherOrder, LoopsSoManyTimes) {
   expect_in(show_text("fx-code", R"(graph(%x: f32[2], %w: f32[2], %n: i64[]) {
-              %y = while(%n, carried=[%x], captured=[%w]) body(%turn: i64[], %a: f32[2], %b: f32[2]) {
+              %y = while(%n, carried=[%x], captured=[%w]) body(%iteration: i64[], %a: f32[2], %b: f32[2]) {
                 %go = constant(value=bool[] {1})
                 %0 = add(%a, %b)
                 return %go, %0
@@ -28,21 +28,21 @@ TEST(HigherOrder, LoopsSoManyTimes) {
              kLoop, "(args = (%while_loop_cond_graph_0, %while_loop_body_graph_0, (%tensor, %x), (%w, %n))",
              "%y : [num_users=1] = call_function[target=operator.getitem](args = (%while_loop, 1), ",
              "while_loop_cond_graph_0 = graph():\n",
-             "%lt : [num_users=1] = call_function[target=operator.lt](args = (%turn, %trip_count), ",
-             "return lt\n", "while_loop_body_graph_0 = graph():\n", "(args = (%turn, 1), kwargs = {})\n",
+             "%lt : [num_users=1] = call_function[target=operator.lt](args = (%iteration, %trip_count), ",
+             "return lt\n", "while_loop_body_graph_0 = graph():\n", "(args = (%iteration, 1), kwargs = {})\n",
              "return (add_1, add)\n"});
 }
 
 TEST(HigherOrder, LoopsUntilEitherSaysSo) {
   expect_in(show_text("fx-code", R"(graph(%x: f32[2], %go: bool[]) {
               %n = constant(value=i64[] {7})
-              %y = while(%n, %go, carried=[%x]) body(%turn: i64[], %a: f32[2]) {
+              %y = while(%n, %go, carried=[%x]) body(%iteration: i64[], %a: f32[2]) {
                 %c = constant(value=bool[] {0})
                 %0 = exp(%a)
                 return %c, %0
               }
               return %y })"),
-            {"(%tensor, %go, %x), ())", "(%while_loop, 2)", "operator.lt](args = (%turn, 7), ",
+            {"(%tensor, %go, %x), ())", "(%while_loop, 2)", "operator.lt](args = (%iteration, 7), ",
              "torch.logical_and](args = (%go_on, %lt), ", "return logical_and\n",
              "get_attr[target=_tensor_constant0]\n", "return (add, _tensor_constant0, exp)\n"});
 }
@@ -50,29 +50,29 @@ TEST(HigherOrder, LoopsUntilEitherSaysSo) {
 TEST(HigherOrder, CollectsByAScanOfTheTurns) {
   expect_in(show_text("fx-code", R"(graph(%x: f32[2]) {
               %n = constant(value=i64[] {7})
-              %y, %all = while(%n, carried=[%x]) body(%turn: i64[], %a: f32[2]) {
+              %y, %all = while(%n, carried=[%x]) body(%iteration: i64[], %a: f32[2]) {
                 %c = constant(value=bool[] {1})
                 %0 = exp(%a)
-                return %c, %0, %turn
+                return %c, %0, %iteration
               }
               return %y, %all })"),
             {"%arange : [num_users=1] = call_function[target=torch.arange](args = (7,), kwargs = {})\n",
              kScan, "(args = (%scan_combine_graph_0, [%x], [%arange], ()), kwargs = {})\n",
-             "%a : [num_users=1] = placeholder[target=a]\n    %turn : ", "return [exp, turn]\n"});
+             "%a : [num_users=1] = placeholder[target=a]\n    %iteration : ", "return [exp, iteration]\n"});
 }
 
 // Only running tells how much is collected, or sequences are carried.
 TEST(HigherOrder, HasNoWordForOtherLoops) {
   for (std::string_view text : {R"(graph(%x: f32[2], %go: bool[]) {
           %n = constant(value=i64[] {7})
-          %y, %all = while(%n, %go, carried=[%x]) body(%turn: i64[], %a: f32[2]) {
+          %y, %all = while(%n, %go, carried=[%x]) body(%iteration: i64[], %a: f32[2]) {
             %c = constant(value=bool[] {1})
-            return %c, %a, %turn
+            return %c, %a, %iteration
           }
           return %y, %all })",
                                 R"(graph(%x: f32[2], %n: i64[]) {
           %s = sequence_construct([%x])
-          %y = while(%n, carried=[%s]) body(%turn: i64[], %a: seq<f32[2]>) {
+          %y = while(%n, carried=[%s]) body(%iteration: i64[], %a: seq<f32[2]>) {
             %c = constant(value=bool[] {1})
             return %c, %a
           }

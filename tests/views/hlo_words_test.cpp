@@ -234,7 +234,7 @@ TEST(HloWords, ReturnsASplatOnALineOfItsOwn) {
 // The limit comes from outside, so it is part of the state; what is collected goes into a buffer.
 TEST(HloLoops, CountTurns) {
   EXPECT_EQ(show_text("hlo", R"(graph(%x: f32[2], %w: f32[2], %n: i64[]) {
-              %y = while(%n, carried=[%x], captured=[%w]) body(%turn: i64[], %a: f32[2], %b: f32[2]) {
+              %y = while(%n, carried=[%x], captured=[%w]) body(%iteration: i64[], %a: f32[2], %b: f32[2]) {
                 %c = constant(value=bool[] {1})
                 %0 = add(%a, %b)
                 return %c, %0
@@ -245,20 +245,20 @@ TEST(HloLoops, CountTurns) {
 condition {
   p = (s64[], pred[], f32[2], f32[2], s64[]) parameter(0)
   go_on = pred[] get-tuple-element(p), index=1
-  turn = s64[] get-tuple-element(p), index=0
+  iteration = s64[] get-tuple-element(p), index=0
   trip_count = s64[] get-tuple-element(p), index=4
-  compare = pred[] compare(turn, trip_count), direction=LT
+  compare = pred[] compare(iteration, trip_count), direction=LT
   ROOT and = pred[] and(go_on, compare)
 }
 
 body {
   p = (s64[], pred[], f32[2], f32[2], s64[]) parameter(0)
-  turn = s64[] get-tuple-element(p), index=0
+  iteration = s64[] get-tuple-element(p), index=0
   a = f32[2] get-tuple-element(p), index=2
   b = f32[2] get-tuple-element(p), index=3
   trip_count = s64[] get-tuple-element(p), index=4
   add = f32[2] add(a, b)
-  add_1 = s64[] add(turn, s64[] constant(1))
+  add_1 = s64[] add(iteration, s64[] constant(1))
   constant = pred[] constant(true)
   ROOT tuple = (s64[], pred[], f32[2], f32[2], s64[]) tuple(add_1, constant, add, b, trip_count)
 }
@@ -280,18 +280,18 @@ TEST(HloLoops, ScanBackwardsAlongAnotherAxis) {
         "%y = scan(scanned=[%x], axes=[1], reversed=[1], output_axes=[0], output_reversed=[0]) "
         "body(%row: f32[3]) { return %row }",
         {"size = s32[] get-dimension-size(scanned), dimensions={1}\n", "convert = s64[] convert(size)\n",
-         "compare(turn, convert), direction=LT\n", "subtract = s64[] subtract(convert, turn)\n",
+         "compare(iteration, convert), direction=LT\n", "subtract = s64[] subtract(convert, iteration)\n",
          "subtract_1 = s64[] subtract(subtract, s64[] constant(1))\n",
          "slice = f32[3,1] dynamic-slice(scanned, s64[] constant(0), subtract_1), "
          "dynamic_slice_sizes={3,1}\n",
          "row = f32[3] reshape(slice)\n", "reshape = f32[1,3] reshape(row)\n",
-         "dynamic-update-slice(collected, reshape, turn, s64[] constant(0))\n"}}});
+         "dynamic-update-slice(collected, reshape, iteration, s64[] constant(0))\n"}}});
 }
 
 TEST(HloLoops, CollectOnlySoManyTurns) {
   const auto loop = [](std::string_view count, std::string_view go_on) {
     return fmt::format(
-        "%n = constant(value=i64[] {{4}}) %y, %z = while({}, {}, carried=[%x]) body(%turn: i64[], %a: "
+        "%n = constant(value=i64[] {{4}}) %y, %z = while({}, {}, carried=[%x]) body(%iteration: i64[], %a: "
         "f32[2]) "
         "{{ %c = constant(value=bool[] {{1}}) return %c, %a, %a }}",
         count, go_on);

@@ -195,20 +195,21 @@ TEST(Relay, CollectsFromTurnToTurn) {
       return %0
     }
     return %y })");
-  for (std::string_view line :
-       {"if (less(%turn, take(shape_of(%x, dtype=\"int64\"), 1i64))) {\n",
-        "%0 = take(%x, subtract(take(shape_of(%x, dtype=\"int64\"), 1i64), add(%turn, 1i64)), axis=1);\n",
-        "%scan(add(%turn, 1i64), concatenate((%2, %collected), axis=1))\n",
-        "%3 = %scan(0i64, zeros(shape=[3, 0], dtype=\"float32\"));\n"})
+  for (std::string_view line : {"if (less(%iteration, take(shape_of(%x, dtype=\"int64\"), 1i64))) {\n",
+                                "%0 = take(%x, subtract(take(shape_of(%x, dtype=\"int64\"), 1i64), "
+                                "add(%iteration, 1i64)), axis=1);\n",
+                                "%scan(add(%iteration, 1i64), concatenate((%2, %collected), axis=1))\n",
+                                "%3 = %scan(0i64, zeros(shape=[3, 0], dtype=\"float32\"));\n"})
     EXPECT_NE(scan.find(line), std::string::npos) << "no " << line << " in\n" << scan;
   const std::string loop = show_text("relay", R"(graph(%x: f32[2], %n: i64[]) {
-    %y, %z = while(%n, carried=[%x]) body(%turn: i64[], %a: f32[2]) {
+    %y, %z = while(%n, carried=[%x]) body(%iteration: i64[], %a: f32[2]) {
       %c = constant(value=bool[] {1})
-      return %c, %a, %turn
+      return %c, %a, %iteration
     }
     return %y, %z })");
-  for (std::string_view line : {"%while(add(%turn, 1i64), True, %a, concatenate((%collected, %0), axis=0))\n",
-                                "%1 = %while(0i64, True, %x, zeros(shape=[0], dtype=\"int64\"));\n"})
+  for (std::string_view line :
+       {"%while(add(%iteration, 1i64), True, %a, concatenate((%collected, %0), axis=0))\n",
+        "%1 = %while(0i64, True, %x, zeros(shape=[0], dtype=\"int64\"));\n"})
     EXPECT_NE(loop.find(line), std::string::npos) << "no " << line << " in\n" << loop;
 }
 

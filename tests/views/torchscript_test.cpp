@@ -13,10 +13,10 @@ std::string body_of(std::string_view text) {
 // A loop runs on ints and bools, and appends what it collects to lists.
 TEST(TorchScript, CollectsInLists) {
   EXPECT_EQ(body_of(R"(graph(%x: f32[2], %n: i64[], %w: f32[2]) {
-              %y, %b, %t = while(%n, carried=[%x], captured=[%w]) body(%turn: i64[], %a: f32[2], %w: f32[2]) {
+              %y, %b, %t = while(%n, carried=[%x], captured=[%w]) body(%iteration: i64[], %a: f32[2], %w: f32[2]) {
                 %c = constant(value=bool[] {1})
                 %0 = exp(%a)
-                return %c, %0, %w, %turn
+                return %c, %0, %w, %iteration
               }
               return %y, %b, %t })"),
             R"(  %collected : Tensor[] = prim::ListConstruct()
@@ -24,11 +24,11 @@ TEST(TorchScript, CollectsInLists) {
   %trip_count : int = aten::Int(%n)
   %true : bool = prim::Constant[value=1]()
   %y : Float(2) = prim::Loop(%trip_count, %true, %x)
-    block0(%turn : int, %a : Float(2)):
-      %turn.1 : Long() = prim::NumToTensor(%turn)
+    block0(%iteration : int, %a : Float(2)):
+      %iteration.1 : Long() = prim::NumToTensor(%iteration)
       %exp : Float(2) = aten::exp(%a)
       %append : Tensor[] = aten::append(%collected, %w)
-      %append.1 : Tensor[] = aten::append(%collected.1, %turn.1)
+      %append.1 : Tensor[] = aten::append(%collected.1, %iteration.1)
       %c : bool = prim::Constant[value=1]()
       -> (%c, %exp)
   %dim : int = prim::Constant[value=0]()
@@ -51,9 +51,9 @@ TEST(TorchScript, ScansFromTheEnd) {
   %size : int = aten::size(%x, %dim)
   %true : bool = prim::Constant[value=1]()
    = prim::Loop(%size, %true)
-    block0(%turn : int):
+    block0(%iteration : int):
       %last : int = prim::Constant[value=-1]()
-      %index : int = aten::sub(%last, %turn)
+      %index : int = aten::sub(%last, %iteration)
       %row : Float(3) = aten::select(%x, %dim, %index)
       %exp : Float(3) = aten::exp(%row)
       %append : Tensor[] = aten::append(%collected, %exp)

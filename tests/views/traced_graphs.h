@@ -61,10 +61,10 @@ inline std::vector<std::unique_ptr<Graph>> make_traced_graphs() {
                    %0 = concat([%x, %x], axis=0)
                    return %0
                  } else(%x: f32[n]) {
-                   %last, %all = while(carried=[%x]) body(%turn: i64[], %x: f32[n]) {
+                   %last, %all = while(carried=[%x]) body(%iteration: i64[], %x: f32[n]) {
                      %go = constant(value=bool[] {1})
                      %0 = mul(%x, %x)
-                     return %go, %0, %turn
+                     return %go, %0, %iteration
                    } from "loop"
                    return %last
                  }

@@ -125,7 +125,7 @@ class Emitter : private TileEmitter {
     if (loops::lies_on_stack(buffer)) {
       llvm::AllocaInst* place = variable(llvm::ArrayType::get(
           builder_.getInt8Ty(), static_cast<uint64_t>(*loops::padded_bytes(buffer).constant())));
-      place->setAlignment(llvm::Align(64));
+      place->setAlignment(llvm::Align(kCacheLine));
       storage.pointer = place;
     } else {
       storage.pointer =
@@ -163,7 +163,7 @@ class Emitter : private TileEmitter {
     count(builder_.CreateUDiv(begin, inner), last_run, 1, 1, [&](Value* run) {
       Value* const first = builder_.CreateMul(run, inner);
       for (size_t i = counts.size() - 1; i-- > 0;) {
-        set_turn(region.parallel[i], i == 0 ? run : builder_.CreateURem(run, counts[i]));
+        set_iteration(region.parallel[i], i == 0 ? run : builder_.CreateURem(run, counts[i]));
         run = i == 0 ? run : builder_.CreateUDiv(run, counts[i]);
       }
       run_iterations(region.parallel.back(),
@@ -173,11 +173,11 @@ class Emitter : private TileEmitter {
   }
   void run_iterations(const Loop& loop, Value* begin, Value* end, const std::vector<Statement>& body) {
     count(begin, end, 1, 1, [&](Value* iteration) {
-      set_turn(loop, iteration);
+      set_iteration(loop, iteration);
       run(body);
     });
   }
-  void set_turn(const Loop& loop, Value* iteration) {
+  void set_iteration(const Loop& loop, Value* iteration) {
     indices_.set(loop.variable,
                  builder_.CreateAdd(
                      indices_.value(loop.begin),

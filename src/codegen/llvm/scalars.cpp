@@ -436,8 +436,8 @@ void ScalarEmitter::fetch(const Place& place) {
 }
 
 void ScalarEmitter::fetch(Value* start, int64_t bytes) {
-  constexpr int64_t line = 64, second_level = 2;
-  for (int64_t at = 0; at < bytes; at += line)
+  constexpr int64_t second_level = 2;
+  for (int64_t at = 0; at < bytes; at += kCacheLine)
     builder_.CreateIntrinsic(
         llvm::Intrinsic::prefetch, {builder_.getPtrTy()},
         {builder_.CreateConstGEP1_64(builder_.getInt8Ty(), start, static_cast<uint64_t>(at)),

@@ -29,10 +29,10 @@ std::unique_ptr<Graph> while_loop_model() {
     Graph& graph = x.graph();
     const Value i = scalar(graph, DType::I64, 0);
     const Value condition = less(i, scalar(graph, DType::I64, 5));
-    Region body = trace_region(graph, "body", {{i64({}), "turn"}, {i64({}), "i"}, {x.type(), "x"}},
-                               [](Value turn, Value counted, Value y) {
+    Region body = trace_region(graph, "body", {{i64({}), "iteration"}, {i64({}), "i"}, {x.type(), "x"}},
+                               [](Value iteration, Value counted, Value y) {
                                  const Value next = counted + 1.0;
-                                 const Value go_on = less(next, scalar(turn.graph(), DType::I64, 5));
+                                 const Value go_on = less(next, scalar(iteration.graph(), DType::I64, 5));
                                  return std::vector<Value>{go_on, next, relu(y) * 1.5 + 0.1};
                                });
     return while_loop(graph, {.condition = condition, .carried = {i, x}}, std::move(body)).back();
@@ -64,7 +64,7 @@ std::unique_ptr<Graph> scan_model() {
 const Models& control_models() {
   static const Models models = {
       {"cond", "one of two branches, by the sign of a sum", cond},
-      {"while_loop", "a loop of five turns", while_loop_model},
+      {"while_loop", "a loop of five iterations", while_loop_model},
       {"scan", "a recurrence along the rows", scan_model},
   };
   return models;

@@ -50,8 +50,8 @@ void fill_optionals(Body& body, const std::vector<RegionInput>& inputs, size_t f
   body.graph->set_outputs(outputs, body.graph->output_names());
 }
 
-// The inputs from `first_input` on are carried from turn to turn: where a turn changes the shape of one, its
-// type is widened until it holds for every turn.
+// The inputs from `first_input` on are carried from iteration to iteration: where an iteration changes the
+// shape of one, its type is widened until it holds for every iteration.
 Body loop_body(const NodeView& n, std::vector<RegionInput> inputs, size_t first_input, size_t first_output,
                size_t carried, Captures& captures) {
   while (true) {
@@ -75,7 +75,7 @@ Body loop_body(const NodeView& n, std::vector<RegionInput> inputs, size_t first_
 
 std::vector<Value> convert_loop(const NodeView& n) {
   Loop loop = {.trip_count = n.maybe(0), .condition = n.maybe(1), .carried = n.ins(2)};
-  // The condition, as a body sees it, holds: else there would be no turn.
+  // The condition, as a body sees it, holds: else there would be no iteration.
   std::vector<RegionInput> inputs = {Type::tensor(DType::I64, {}), Tensor::scalar(true)};
   for (Value value : loop.carried)
     inputs.emplace_back(value.type());

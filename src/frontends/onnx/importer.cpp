@@ -283,7 +283,7 @@ std::unique_ptr<Graph> Importer::region(Scope& outer, const GraphProto& proto,
     const Type* type = std::get_if<Type>(&inputs[i]);
     Value value = type != nullptr ? graph->add_input(*type, std::string(name))
                                   : constant(*graph, std::get<Tensor>(inputs[i]));
-    // Old exporters declare the number of a loop's turn as a vector of one.
+    // Old exporters declare the number of a loop's iteration as a vector of one.
     if (const auto& shape = fed[i]->type.shape; shape && shape->dim.size() == 1 && shape->dim[0].value == 1 &&
                                                 value.type().is_tensor() && value.shape() == Shape())
       value = reshape(value, {1});

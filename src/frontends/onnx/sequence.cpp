@@ -63,22 +63,22 @@ std::vector<Value> convert_sequence_map(const NodeView& n) {
   for (const Type& type : body->output_types())
     loop.carried.push_back(sequence_empty(n.graph(), for_any_element(type)));
 
-  Region turn = n.graph().make_region("map");
-  const Value number = turn->add_input(Type::tensor(DType::I64, {}), "turn");
+  Region iteration = n.graph().make_region("map");
+  const Value number = iteration->add_input(Type::tensor(DType::I64, {}), "iteration");
   std::vector<Value> outputs, arguments;
   for (Value sequence : loop.carried)
-    outputs.push_back(turn->add_input(sequence.type(), ""));
+    outputs.push_back(iteration->add_input(sequence.type(), ""));
   for (Value captured : loop.captured) {
-    const Value whole = turn->add_input(captured.type(), captured.name());
+    const Value whole = iteration->add_input(captured.type(), captured.name());
     const bool element = arguments.size() < inputs.size() && captured.type().is_sequence();
     arguments.push_back(element ? sequence_at(whole, number) : whole);
   }
-  const std::vector<Value> results = turn->inline_graph(*body, arguments);
+  const std::vector<Value> results = iteration->inline_graph(*body, arguments);
   for (size_t i = 0; i < results.size(); ++i)
     outputs[i] = sequence_insert(outputs[i], results[i]);
-  outputs.insert(outputs.begin(), constant(*turn, Tensor::scalar(true)));
-  turn->set_outputs(outputs);
-  return while_loop(n.graph(), loop, std::move(turn));
+  outputs.insert(outputs.begin(), constant(*iteration, Tensor::scalar(true)));
+  iteration->set_outputs(outputs);
+  return while_loop(n.graph(), loop, std::move(iteration));
 }
 
 std::vector<Value> convert_optional(const NodeView& n) {

@@ -56,8 +56,8 @@ std::vector<Value> convert_cond(const NodeView& n) {
   return if_else(truth, operands, std::move(first), std::move(second));
 }
 
-// while_loop(condition, body, carried, captured). Our body says after its turn whether to go on: the
-// condition is computed once before the loop, and then at the end of each turn.
+// while_loop(condition, body, carried, captured). Our body says after its iteration whether to go on: the
+// condition is computed once before the loop, and then at the end of each iteration.
 std::vector<Value> convert_while_loop(const NodeView& n) {
   const GraphSpec &condition = n.nested(0), &body = n.nested(1);
   Loop loop = {.carried = n.values(2), .captured = n.values(3)};
@@ -70,7 +70,7 @@ std::vector<Value> convert_while_loop(const NodeView& n) {
   };
   loop.condition = goes_on(n.graph(), loop.carried, loop.captured);
   Region region = n.graph().make_region("body");
-  region->add_input(Type::tensor(DType::I64, {}), "turn");
+  region->add_input(Type::tensor(DType::I64, {}), "iteration");
   const std::vector<Value> carried = inputs_like(*region, loop.carried),
                            captured = inputs_like(*region, loop.captured);
   const std::vector<Value> next = n.import_into(*region, body, joined(carried, captured));

@@ -188,7 +188,7 @@ std::vector<Value> convert_diff(const NodeView& n) {
       parts.push_back(part);
   if (parts.size() > 1)
     x = concat(parts, axis);
-  for (int64_t turn = n.integer("n", 1); turn > 0; --turn) {
+  for (int64_t iteration = n.integer("n", 1); iteration > 0; --iteration) {
     const Value after = slice(x, axis, 1, kToTheEnd), before = slice(x, axis, 0, -1);
     x = x.dtype() == DType::Bool ? logical_not(equal(after, before)) : after - before;
   }

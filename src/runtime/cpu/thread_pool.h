@@ -17,6 +17,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "target/target.h"
+
 namespace tenon::runtime {
 
 constexpr int kMostThreads = 1024;  // that a pool may have, and a run ask for
@@ -68,14 +70,14 @@ class ThreadPool {
   };
 
   // Of one thread, on a cache line of its own; the first is the caller's.
-  struct alignas(64) Slot {
+  struct alignas(kCacheLine) Slot {
     std::atomic<uint64_t> state = 0;  // 2 * number of the run that it was claimed for, and 1 more once done
     std::atomic<uint32_t> sleeps = 0;
     Failure failure;
   };
 
   // What is run, in one cache line with the word that announces it.
-  struct alignas(64) Run {
+  struct alignas(kCacheLine) Run {
     std::atomic<uint64_t> start = 0;
     int64_t tasks = 0;
     Task task = nullptr;
@@ -101,8 +103,8 @@ class ThreadPool {
   const std::chrono::nanoseconds spin_;
   const std::unique_ptr<Slot[]> slots_;
   std::vector<std::thread> threads_;
-  alignas(64) std::atomic<bool> busy_ = false;
-  alignas(64) std::atomic<int64_t> next_ = 0;  // task, where there are more than threads
+  alignas(kCacheLine) std::atomic<bool> busy_ = false;
+  alignas(kCacheLine) std::atomic<int64_t> next_ = 0;  // task, where there are more than threads
   Run run_;
 };
 

@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "target/target.h"
+
 namespace tenon::runtime {
 
 class WorkStealingRange {
@@ -31,7 +33,7 @@ class WorkStealingRange {
 
  private:
   // On a cache line of its own, for its thread reads it often, and others seldom.
-  struct alignas(64) Share {
+  struct alignas(kCacheLine) Share {
     std::atomic<uint64_t> rest = 0;  // the first iteration, and in the upper half the one after the last
   };
 

@@ -33,7 +33,6 @@ using lowering::PackedB;
 
 namespace {
 
-constexpr int64_t kLineBytes = 64;
 constexpr const char *kPanel = "panel", *kTotals = "totals";
 // Loop variables, beside those of GemmIndices.
 constexpr const char *kPartVariable = "part0", *kPanelVariable = "panel0",
@@ -236,7 +235,7 @@ class GemmBuilder : GemmIndices {
       reads.iterations = blocks_.k_blocks->iterations;
     }
     reads.lanes = tile_.nr;
-    reads.line = kLineBytes / info(along_->dtype()).bytes;
+    reads.line = kCacheLine / info(along_->dtype()).bytes;
     reads.passes = 1;
     for (size_t i : axes_within_panel()) {
       reads.pass = reads.pass * sum_.axes[i].size + Dim::symbol(sum_.axes[i].variable) - first_iteration(i);

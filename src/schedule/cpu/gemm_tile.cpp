@@ -636,13 +636,13 @@ WeighedTiles weigh_tiles(const Definition& sum, const GemmTile& tile, const Targ
 }
 
 double time_of_iteration(const BlockOfRows& block, const Target& target) {
-  constexpr int64_t kLine = 64, kToReadLine = 3;
+  constexpr int64_t kToReadLine = 3;
   const auto [rows, vectors, iterations, element_bytes] = block;
   const int64_t shared = vectors * target.vector_bytes;
   const bool stays = iterations * shared <= target.caches.level1_data / 4 * 3;
   const int64_t bytes = rows * element_bytes + (stays ? 0 : shared);
   return static_cast<double>(std::max(vectors * rows, vectors + rows) + 1) +
-         static_cast<double>(kToReadLine * bytes) / kLine;
+         static_cast<double>(kToReadLine * bytes) / kCacheLine;
 }
 
 int64_t lanes_of_block(DType dtype, const Target& target) {

@@ -296,14 +296,14 @@ class Drafter {
     to.nodes.push_back(std::move(made));
   }
 
-  // A loop tells its body, after the number of the turn, that its condition holds, in the shape that it came
-  // in.
+  // A loop tells its body, after the number of the iteration, that its condition holds, in the shape that it
+  // came in.
   std::vector<DraftValue> inputs_of(const Node& loop, const LoopBody& body) {
     std::vector<DraftValue> inputs;
     for (Value input : body.varying()) {
       values_[input.data()] = fresh_name(input);
       inputs.push_back({values_[input.data()], input.type()});
-      if (input == body.turn)
+      if (input == body.iteration)
         inputs.push_back({names_.take("condition"), loop.has("condition") ? loop.in("condition").type()
                                                                           : Type::tensor(DType::Bool, {})});
     }
