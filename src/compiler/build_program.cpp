@@ -75,10 +75,13 @@ class PrepareBuilder {
 
   void add(size_t slot) {
     const BufferId own = graph_.buffers.id_of(program_.slots[slot].name);
-    const Value value = graph_.buffers[graph_.buffers[own].made_of().value_or(own)].value;
-    PrepareStep step{
-        .slot = slot, .weights = {}, .dim = pieces_of(value)->dim, .layout = graph_.buffers[own].layout};
-    for (Node* holder : holders_of(value))
+    const KernelBuffer& source = graph_.buffers[graph_.buffers[own].made_of().value_or(own)];
+    PrepareStep step{.slot = slot,
+                     .weights = {},
+                     .dim = pieces_of(source.value)->dim,
+                     .vnni_dim = source.vnni_dim,
+                     .layout = graph_.buffers[own].layout};
+    for (Node* holder : holders_of(source.value))
       step.weights.push_back(weight_of(*holder));
     program_.prepare.steps.push_back(std::move(step));
   }
@@ -152,7 +155,7 @@ class SlotBuilder {
       add_buffer(id, known);
     for (const KernelNode& node : fused_.graph().nodes)
       if (node.kind == KernelNode::Kind::Alias)
-        add_alias(*node.node);
+        add_alias(node);
     add_outputs();
     return std::move(constants_);
   }
@@ -202,9 +205,9 @@ class SlotBuilder {
     add(std::move(slot));
   }
 
-  void add_alias(const Node& node) {
-    Slot& to = program_.slots[slot_of(node.result())];
-    const size_t from = slot_of(node.operand(0));
+  void add_alias(const KernelNode& node) {
+    Slot& to = program_.slots[by_name_.at(buffers_[node.results.front()].name())];
+    const size_t from = by_name_.at(buffers_[node.operands.front()].name());
     if (to.home == Home::Own)
       return;  // made when it is known how large it is
     if (program_.slots[from].home == Home::Own) {
@@ -269,13 +272,28 @@ class StepBuilder {
     return by_name_.at(graph.buffers[graph.buffer_of(value)].name());
   }
 
+  size_t slot_of(BufferId buffer) const { return by_name_.at(fused_.graph().buffers[buffer].name()); }
+
+  AliasStep alias_step(const KernelNode& alias) const {
+    AliasStep step{.op = "view",
+                   .described = runtime::describe_sources(alias.sources),
+                   .sources = alias.sources,
+                   .from = slot_of(alias.operands.front()),
+                   .to = slot_of(alias.results.front())};
+    if (const Node* node = alias.node) {
+      step.op = node->op().name;
+      step.described = node->describe();
+      step.sources = labels_of(*node);
+    }
+    return step;
+  }
+
   void add_opaque(const KernelNode& called) {
-    const Node& node = *called.node;
     if (called.kind == KernelNode::Kind::Alias) {
-      program_.steps.emplace_back(AliasStep{std::string(node.op().name), node.describe(), labels_of(node),
-                                            slot_of(node.operand(0)), slot_of(node.result())});
+      program_.steps.emplace_back(alias_step(called));
       return;
     }
+    const Node& node = *called.node;
     HostStep step{.call = OpCall(node), .reads = {}, .writes = {}, .regions = {}};
     for (const std::string_view region : node.op().regions)
       if (compile_)

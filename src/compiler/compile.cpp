@@ -47,7 +47,7 @@ bool gains_by_sizes(const Graph& graph) {
     return !dim.is_constant() && !dim.is_unknown() &&
            std::ranges::all_of(dim.symbols(), [&](const std::string& each) { return known.contains(each); });
   };
-  const std::set<std::string_view> convolutions{"conv", "conv_bytes", "conv_transpose", "conv_words"};
+  const std::set<std::string_view> convolutions{"conv", "conv_transpose", "widening_conv"};
   return std::ranges::any_of(graph.nodes(), [&](const Node* node) {
     return convolutions.contains(node->op().name) && node->in("x").shape().ranked() &&
            std::ranges::any_of(node->in("x").shape().dims() | std::views::drop(2), would_be_known);

@@ -9,6 +9,7 @@
 #include "schedule/cpu/pack_b.h"
 #include "schedule/cpu/select_contraction.h"
 #include "schedule/cpu/use_winograd.h"
+#include "schedule/cpu/vnni_pack.h"
 
 namespace tenon::compiler {
 
@@ -33,6 +34,7 @@ using schedule::pack_a;
 using schedule::pack_b;
 using schedule::select_contractions;
 using schedule::use_winograd;
+using schedule::vnni_pack;
 
 namespace {
 
@@ -56,11 +58,11 @@ std::set<std::string> symbols_of(const loops::Definition& definition) {
 }
 
 // Those in the types of what a node takes and gives.
-std::set<std::string> symbols_of(const Node& node) {
+std::set<std::string> symbols_of(const KernelNode& node, const KernelGraph& graph) {
   std::set<std::string> symbols;
-  for (const std::vector<Value>& values : {node.operands(), node.results()})
-    for (Value value : values)
-      symbols.merge(symbols_of(value.type()));
+  for (const std::vector<BufferId>* ids : {&node.operands, &node.results})
+    for (BufferId id : *ids)
+      symbols.merge(symbols_of(graph.buffers[id].type()));
   return symbols;
 }
 
@@ -80,7 +82,8 @@ KernelGraphContext kernel_graph_context(const CompileContext& context) {
           .threads = context.threads != 0 ? context.threads : context.target.cores,
           .numerics = context.numerics,
           .fuse = context.fuse,
-          .tuning = context.tuning};
+          .tuning = context.tuning,
+          .precision = context.precision};
 }
 
 const std::vector<KernelGraphPass>& FusedGraph::passes() {
@@ -90,14 +93,21 @@ const std::vector<KernelGraphPass>& FusedGraph::passes() {
   constexpr auto select = [](FusedGraph& graph, const Context& context) {
     select_contractions(graph.graph_, {context.target, context.threads, context.numerics, context.fuse});
   };
+  constexpr auto always = [](const Context&) { return true; };
   static const std::vector<KernelGraphPass> table = {
+      {"vnni-pack", "packs four int8 or, with precision bf16, two bf16 into words for dot products", "",
+       always,
+       [](FusedGraph& graph, const Context& context) {
+         vnni_pack(graph.graph_, context.precision == MatmulPrecision::BF16);
+       },
+       "first: what is chosen for contractions is chosen for words"},
       {"select-contractions", "decides how each contraction is computed, and what is packed for it",
-       "without fusion", stays_apart, select, "first: nothing is inlined into nodes that stay apart"},
+       "without fusion", stays_apart, select,
+       "after vnni-pack: nothing is inlined into nodes that stay apart"},
       {"pack-b", "packs constant operands of products for the microkernel", "without fusion", stays_apart,
        [](FusedGraph& graph, const Context&) { pack_b(graph.graph_); },
        "after select-contractions, as planned"},
-      {"group-by-node", "makes a kernel of each node, which says what fusion saves", "",
-       [](const Context&) { return true; },
+      {"group-by-node", "makes a kernel of each node, which says what fusion saves", "", always,
        [](FusedGraph& graph, const Context& context) { graph.group_by_node(context.target); },
        "before fusion, on the nodes as they were lowered"},
       {"inline-producers", "computes elements where they are read, where that costs less than storing them",
@@ -208,7 +218,8 @@ void FusedGraph::note_sizes() {
   std::map<std::string, BufferId> tellers;  // by symbols
   for (KernelNode& node : graph_.nodes) {
     node.after.clear();
-    for (const std::string& symbol : node.stage ? symbols_of(node.stage->definition) : symbols_of(*node.node))
+    for (const std::string& symbol :
+         node.stage ? symbols_of(node.stage->definition) : symbols_of(node, graph_))
       if (const auto it = tellers.find(symbol); it != tellers.end())
         node.after.insert(it->second);
     for (BufferId buffer : node.writes)
@@ -223,7 +234,7 @@ void FusedGraph::note_sizes() {
 void FusedGraph::note_draws() {
   std::optional<BufferId> last;
   for (KernelNode& node : graph_.nodes)
-    if (!node.stage && draws(*node.node)) {
+    if (!node.stage && node.node != nullptr && draws(*node.node)) {
       if (last)
         node.after.insert(*last);
       last = *node.writes.begin();

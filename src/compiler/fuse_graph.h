@@ -18,6 +18,7 @@ struct KernelGraphContext {
   NumericsBudget numerics;
   bool fuse;
   const lowering::ContractionChoices& tuning;
+  MatmulPrecision precision;
   // Told of each pass that ran, with what it left.
   std::function<void(const KernelGraphPass&, const lowering::KernelGraph&)> after_pass = nullptr;
 };

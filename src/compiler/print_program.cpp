@@ -126,13 +126,20 @@ class Printer {
                                                 : quote(weight.name));
         is_computed = is_computed || weight.program;
       }
-      const std::string how = describe(step);
+      const std::string how = describe_packing(step);
       if (!how.empty() || is_computed)
         text += fmt::format("    {} = {}({})\n", name(step.slot), how.empty() ? "computed" : how,
                             fmt::join(weights, ", "));
     }
     if (!text.empty())
       text_ += fmt::format("  prepare {{\n{}  }}\n", text);
+  }
+
+  static std::string describe_packing(const PrepareStep& step) {
+    const std::string how = describe(step);
+    if (!step.vnni_dim)
+      return how;
+    return fmt::format("{}{}vnni_pack[{}]", how, how.empty() ? "" : " of ", *step.vnni_dim);
   }
 
   static std::string describe(const PrepareStep& step) {

@@ -62,10 +62,19 @@ class Checker {
       if (image->before.size() != image->order.size() || image->after.size() != image->order.size())
         report("{} has padding for another number of dimensions", buffer.name());
     }
+    if (buffer.vnni_dim)
+      check_words(buffer);
     if (const auto* permuted = std::get_if<PermutedLayout>(&buffer.layout))
       check_order(buffer, permuted->order, buffer.elements.sizes.size());
     if (const auto* packed = std::get_if<PackedWeights>(&buffer.layout))
       check_order(buffer, packed->order.order, buffer.elements.sizes.size() - (packed->split ? 3 : 1));
+  }
+
+  void check_words(const KernelBuffer& buffer) {
+    const std::optional<Extents> extents = buffer.value ? buffer.value.shape().extents() : std::nullopt;
+    if (!extents || buffer.made_of() || buffer.elements.dtype != DType::I32 ||
+        *buffer.vnni_dim >= extents->size())
+      report("{} is {}, which is no constant in words", buffer.name(), describe(buffer.elements));
   }
 
   void check_order(const KernelBuffer& buffer, std::vector<size_t> order, size_t rank) {

@@ -40,8 +40,8 @@ bool are_equal(const Pieces& a, const Pieces& b) {
 }
 
 bool are_equal(const KernelBuffer& a, const KernelBuffer& b) {
-  if (a.elements != b.elements || a.home != b.home || a.layout != b.layout || a.device != b.device ||
-      a.host_type != b.host_type)
+  if (a.elements != b.elements || a.home != b.home || a.layout != b.layout || a.vnni_dim != b.vnni_dim ||
+      a.device != b.device || a.host_type != b.host_type)
     return false;
   return a.home != Home::Constant || a.made_of() || are_equal(*pieces_of(a.value), *pieces_of(b.value));
 }

@@ -184,9 +184,9 @@ class Interpreter {
 
   void view(const KernelNode& node) {
     const Tensor& from = tensor(node.operands.front());
+    const Buffer& to = graph_.buffers[node.results.front()].elements;
     data_[node.results.front().number] =
-        Tensor(from.dtype(), extents_of(graph_.buffers[node.results.front()].elements.sizes),
-               std::make_shared<Tensor>(from), from.bytes());
+        Tensor(to.dtype, extents_of(to.sizes), std::make_shared<Tensor>(from), from.bytes());
   }
 
   void call(const KernelNode& node) {

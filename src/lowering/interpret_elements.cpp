@@ -159,6 +159,7 @@ struct Source {
   std::shared_ptr<Formula> formula = nullptr;
   size_t result = 0;           // which of the formula's
   Source* alias_of = nullptr;  // with the same elements row by row
+  bool in_words = false;       // of an alias: its elements are words of several, bytes or bf16
 };
 
 int64_t place_in(const std::vector<int64_t>& index, const std::vector<int64_t>& extents) {
@@ -291,7 +292,9 @@ class ElementInterpreter::Inside {
     } else if (has_formula(id)) {
       add_formula(id, source);
     } else if (writers_[id.number] != nullptr && writers_[id.number]->kind == KernelNode::Kind::Alias) {
-      source.alias_of = &source_of(graph_.buffers[writers_[id.number]->operands.front()].name());
+      const loops::Buffer& from = graph_.buffers[writers_[id.number]->operands.front()].elements;
+      source.alias_of = &source_of(from.name);
+      source.in_words = from.dtype != buffer.elements.dtype;
     } else {
       CHECK(false, "what {} holds is not known", buffer.name());
     }
@@ -438,8 +441,25 @@ class ElementInterpreter::Inside {
         throw user_error("{}: index {} along dimension {} of {}", source.name, index[dim], dim,
                          source.extents[dim]);
     if (source.alias_of != nullptr)
-      return read(*source.alias_of, index_of(place_in(index, source.extents), source.alias_of->extents));
+      return read_alias(source, place_in(index, source.extents));
     return source.elements ? read_elements(source, index) : read_computed(source, index);
+  }
+
+  Number read_alias(Source& source, int64_t place) {
+    Source& from = *source.alias_of;
+    const auto element = [&](int64_t at) { return read(from, index_of(at, from.extents)); };
+    if (!source.in_words)
+      return element(place);
+    const DType dtype = graph_.buffers.at(from.name).dtype;
+    const auto count = static_cast<size_t>(info(DType::I32).bytes / info(dtype).bytes);
+    std::array<Number, 4> elements;
+    for (size_t i = 0; i < count; ++i) {
+      elements[i] = element(place * static_cast<int64_t>(count) + static_cast<int64_t>(i));
+      if (is_integer(dtype))
+        elements[i] = loops::fitted(DType::I32, elements[i]);
+    }
+    return loops::apply_function(is_integer(dtype) ? Function::PackI8x4 : Function::PackBf16x2, DType::I32,
+                                 std::span<const Number>(elements).first(count));
   }
 
   static Number read_elements(Source& source, const std::vector<int64_t>& index) {

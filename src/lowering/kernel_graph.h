@@ -143,6 +143,10 @@ struct KernelBuffer {
   loops::Buffer elements;  // its name as definitions spell it, dtype, and sizes in memory
   Home home = Home::Intermediate;
   Layout layout = {};
+  // Of a constant: the dimension of the graph's tensor along which consecutive elements, four of a byte or
+  // two of 16 bits, are packed into a word of 32 bits, the first lowest (schedule/cpu/vnni_pack.h). The
+  // layout is that of the words.
+  std::optional<size_t> vnni_dim = {};
   Device device = Device::Cpu;
   Value value = {};  // of the graph, if it is one
   // Of a value that no kernel can read: a sequence, strings, a tensor of unknown rank.
@@ -190,8 +194,8 @@ struct KernelNode {
   Kind kind = Kind::Definition;
   std::optional<Stage> stage = {};         // of a definition
   std::optional<loops::Kernel> nest = {};  // of a nest: its inputs and outputs are the operands and results
-  const Node* node = nullptr;              // of the graph; of a host call, what is called
-  std::vector<std::string> sources = {};   // of a nest: what the user's model calls it
+  const Node* node = nullptr;              // of the graph, if it is one; of a host call, what is called
+  std::vector<std::string> sources = {};   // of a nest, or an alias: what the user's model calls it
   std::vector<BufferId> operands = {}, results = {};  // of others than definitions, in order
   std::set<BufferId> reads = {}, writes = {};
   std::set<BufferId> after = {};  // buffers that it does not read, but must wait for

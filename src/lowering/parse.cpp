@@ -86,6 +86,10 @@ class Parser : Scanner {
     }
     expect_word("on");
     expect_word("cpu");
+    if (accept_word("vnni")) {
+      expect_word("along");
+      buffer.vnni_dim = integer<size_t>();
+    }
     buffer.layout = layout();
     const bool has_elements = buffer.home == Home::Constant && !buffer.made_of();
     if (has_elements)
@@ -234,7 +238,6 @@ class Parser : Scanner {
       return nest();
     if (accept_word("alias")) {
       KernelNode node = other(KernelNode::Kind::Alias);
-      modifiers(node);
       graph_.nodes.push_back(std::move(node));
       return;
     }
@@ -248,6 +251,9 @@ class Parser : Scanner {
     node.operands = names();
     node.reads = {node.operands.begin(), node.operands.end()};
     node.writes = {node.results.begin(), node.results.end()};
+    modifiers(node);
+    if (accept_word("from"))
+      node.sources = texts();
     return node;
   }
 
@@ -285,9 +291,6 @@ class Parser : Scanner {
 
   void nest() {
     KernelNode node = other(KernelNode::Kind::Nest);
-    modifiers(node);
-    if (accept_word("from"))
-      node.sources = texts();
     const size_t begin = at_;
     const std::string_view text = block();
     node.nest = at_place(begin, [&] { return loops::parse_kernel(text); });

@@ -69,9 +69,10 @@ class Printer {
   void print(const KernelBuffer& buffer) {
     constexpr std::string_view kHomes[] = {"input", "constant", "output", "buffer"};
     constexpr std::string_view kDevices[] = {"cpu"};
-    const std::string head =
-        fmt::format("{} {}: {} on {}{}", kHomes[static_cast<size_t>(buffer.home)], buffer.name(),
-                    buffer.type(), kDevices[static_cast<size_t>(buffer.device)], layout(buffer.layout));
+    const std::string head = fmt::format(
+        "{} {}: {} on {}{}{}", kHomes[static_cast<size_t>(buffer.home)], buffer.name(), buffer.type(),
+        kDevices[static_cast<size_t>(buffer.device)],
+        buffer.vnni_dim ? fmt::format(" vnni along {}", *buffer.vnni_dim) : "", layout(buffer.layout));
     if (buffer.home != Home::Constant || buffer.made_of())
       return line(head);
     const Pieces pieces = *pieces_of(buffer.value);
@@ -138,13 +139,18 @@ class Printer {
       case KernelNode::Kind::Host:
         return print_call(node);
       case KernelNode::Kind::Alias:
-        return line(fmt::format("alias {} of {}{}", names(node.results), names(node.operands), waits(node)));
+        return line(
+            fmt::format("alias {} of {}{}", names(node.results), names(node.operands), modifiers(node)));
     }
   }
 
   std::string waits(const KernelNode& node) const {
     return fmt::format("{}{}", node.stays ? " stays" : "",
                        node.after.empty() ? "" : " after " + names(node.after));
+  }
+
+  std::string modifiers(const KernelNode& node) const {
+    return waits(node) + (node.sources.empty() ? "" : " from " + quoted(node.sources));
   }
 
   void print_call(const KernelNode& node) {
@@ -156,8 +162,7 @@ class Printer {
   }
 
   void print_nest(const KernelNode& node) {
-    line(fmt::format("nest {} of {}{}{} {{", names(node.results), names(node.operands), waits(node),
-                     node.sources.empty() ? "" : " from " + quoted(node.sources)));
+    line(fmt::format("nest {} of {}{} {{", names(node.results), names(node.operands), modifiers(node)));
     ++depth_;
     lines(loops::print(*node.nest));
     --depth_;

@@ -70,6 +70,21 @@ Tensor packed(const Tensor& tensor, const PackedBLayout& layout) {
   });
 }
 
+// Consecutive elements along a dimension as words of 32 bits.
+Tensor in_words(const Tensor& tensor, size_t dim) {
+  const int64_t each = info(DType::I32).bytes / tensor.element_size();
+  Extents extents = tensor.extents();
+  extents[dim] /= each;
+  Extents by_element = extents;
+  by_element.push_back(each);
+  const Tensor elements = gathered(tensor, by_element, [&](const Extents& index) {
+    Extents source(index.begin(), index.end() - 1);
+    source[dim] = source[dim] * each + index.back();
+    return source;
+  });
+  return Tensor(DType::I32, extents, std::make_shared<Tensor>(elements), elements.bytes());
+}
+
 // --- definitions that read packed operands where their elements are ---
 
 // The block of a row or lane, and its place there, where the last block begins so early that it is whole.
@@ -136,7 +151,11 @@ bool is_readable_constant(const KernelGraph& graph, BufferId id) {
 
 Tensor constant_in_memory(const KernelGraph& graph, BufferId id) {
   const Layout& layout = graph.buffers[id].layout;
-  const auto elements = [&](BufferId constant) { return join(*pieces_of(graph.buffers[constant].value)); };
+  const auto elements = [&](BufferId constant) {
+    const KernelBuffer& buffer = graph.buffers[constant];
+    const Tensor whole = join(*pieces_of(buffer.value));
+    return buffer.vnni_dim ? in_words(whole, *buffer.vnni_dim) : whole;
+  };
   if (const auto* panels = std::get_if<PackedWeights>(&layout))
     return packed(elements(panels->weights), panels->order);
   if (const auto* order = std::get_if<PermutedLayout>(&layout))

@@ -4,7 +4,6 @@
 #include "ops/arg_reduce.h"
 #include "ops/attention.h"
 #include "ops/binary.h"
-#include "ops/byte_convolve.h"
 #include "ops/control.h"
 #include "ops/convolve.h"
 #include "ops/cumulative.h"
@@ -22,7 +21,6 @@
 #include "ops/normalise.h"
 #include "ops/overlay.h"
 #include "ops/pad.h"
-#include "ops/pairs.h"
 #include "ops/pool.h"
 #include "ops/quantise.h"
 #include "ops/random.h"
@@ -41,7 +39,8 @@
 #include "ops/sort.h"
 #include "ops/string.h"
 #include "ops/unary.h"
-#include "ops/vnni_pack.h"
+#include "ops/widening_conv.h"
+#include "ops/widening_matmul.h"
 
 namespace tenon {
 
@@ -89,9 +88,8 @@ void register_ops() {
     add(sort_ops());
     add(string_ops());
     add(unary_ops());
-    add(byte_convolve_ops());
-    add(vnni_pack_ops());
-    add(pair_ops());
+    add(widening_conv_ops());
+    add(widening_matmul_ops());
     add(overlay_ops());
     return true;
   }();

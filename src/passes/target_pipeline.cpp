@@ -84,7 +84,7 @@ const std::vector<TargetPass>& target_passes() {
       {"convert-matmul-to-bf16", "rounds the factors of products to bf16", "precision bf16", rounds_to_bf16,
        run_convert_to_bf16, "after compute-weights, so that constant factors are seen as such"},
       {"compute-weights", "moves what depends on weights alone to the prepare part", "precision bf16",
-       rounds_to_bf16, run_compute_weights, "after convert-matmul-to-bf16, which packs weights as nodes"},
+       rounds_to_bf16, run_compute_weights, "after convert-matmul-to-bf16, which rounds weights as nodes"},
       {"decompose-pooling", "makes poolings by large windows several by small ones", "", always,
        plain(decompose_pooling), "no other pass matches pooling"},
       {"remove-dead", "erases nodes that nothing uses (DCE)", "", always, plain(remove_dead),

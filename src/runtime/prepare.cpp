@@ -113,7 +113,7 @@ class Preparation {
 
   bool is_large(const PrepareStep& step) const {
     const TensorType& type = program_.slots[step.slot].type.as_tensor();
-    return std::holds_alternative<lowering::PackedWeights>(step.layout) &&
+    return (step.vnni_dim || std::holds_alternative<lowering::PackedWeights>(step.layout)) &&
            element_count(*type.shape.extents()) * info(type.dtype).bytes >= kLargeBytes;
   }
 
@@ -126,11 +126,20 @@ class Preparation {
     std::vector<Tensor> pieces;
     for (size_t weight : step.weights)
       pieces.push_back(elements_of(prepare_.weights[weight]));
+    if (step.vnni_dim)
+      pack_words(pieces, step, threads);
     constants_[step.slot] = laid_out(step, pieces, threads);
     pieces.clear();
     for (size_t weight : step.weights)
       if (--waiting_[weight] == 0)
         release_elements(prepare_.weights[weight]);
+  }
+
+  static void pack_words(std::vector<Tensor>& pieces, const PrepareStep& step, int threads) {
+    if (step.dim == *step.vnni_dim)
+      pieces = {join(pieces, step.dim)};
+    for (Tensor& piece : pieces)
+      piece = schedule::vnni_packed(piece, *step.vnni_dim, threads);
   }
 
   Tensor laid_out(const PrepareStep& step, const std::vector<Tensor>& pieces, int threads) const {
@@ -142,8 +151,9 @@ class Preparation {
       return schedule::winograd_weights(join(pieces, step.dim), winograd->tile, program_.target);
     if (const auto* permuted = std::get_if<lowering::PermutedLayout>(&step.layout))
       return schedule::reordered(join(pieces, step.dim), permuted->order);
-    return pieces.size() == 1 ? as_it_is(prepare_.weights[step.weights.front()].literal, pieces.front())
-                              : join(pieces, step.dim);
+    return pieces.size() == 1 && !step.vnni_dim
+               ? as_it_is(prepare_.weights[step.weights.front()].literal, pieces.front())
+               : join(pieces, step.dim);
   }
 
   Tensor elements_of(const Weight& weight) const {

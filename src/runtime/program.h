@@ -19,11 +19,12 @@ struct Weight {
   size_t output = 0;                   // of that
 };
 
-// Makes the elements of one slot: weights joined along a dimension, and laid out.
+// Makes the elements of one slot: weights joined along a dimension, packed into words, and laid out.
 struct PrepareStep {
   size_t slot;
   std::vector<size_t> weights;
   size_t dim = 0;
+  std::optional<size_t> vnni_dim = {};  // as in KernelBuffer
   lowering::Layout layout = {};
 };
 

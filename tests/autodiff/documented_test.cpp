@@ -35,7 +35,9 @@ Names names_between(std::string_view from, std::string_view to) {
 bool may_be_float(const OpDef& op, std::string_view type) {
   for (const TypeVariable& variable : op.types)
     if (variable.name == type)
-      return variable.allowed.contains(DType::F32);
+      return std::ranges::any_of(all_dtypes(), [&](const DTypeInfo& each) {
+        return is_float(each.dtype) && variable.allowed.contains(each.dtype);
+      });
   for (const DTypeInfo& dtype : all_dtypes())
     if (dtype.name == type)
       return is_float(dtype.dtype);

@@ -29,7 +29,7 @@ void expect_products(const Graph& graph, int64_t products, const std::map<std::s
   const std::unique_ptr<Graph> rounded = graph.clone();
   Journal journal;
   convert_matmul_to_bf16(*rounded, journal);
-  EXPECT_EQ(count_of(*rounded, "matmul_pairs"), products);
+  EXPECT_EQ(count_of(*rounded, "widening_matmul"), products);
   const Data inputs = inputs_for(graph, sizes);
   const Tensor wanted = evaluate(*rounded, inputs)[0].tensor();
   const std::vector<double> numbers = widen<double>(wanted);
@@ -92,8 +92,8 @@ TEST(ConvertMatmulToBf16, RoundsAFactorOfSeveralProductsOnce) {
   })");
   Journal journal;
   convert_matmul_to_bf16(*graph, journal);
-  EXPECT_EQ(count_of(*graph, "matmul_pairs"), 2);
-  EXPECT_EQ(count_of(*graph, "words"), 3);
+  EXPECT_EQ(count_of(*graph, "widening_matmul"), 2);
+  EXPECT_EQ(count_of(*graph, "cast"), 3);
 }
 
 TEST(ConvertMatmulToBf16, IsNotStrict) {

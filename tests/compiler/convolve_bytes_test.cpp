@@ -380,5 +380,28 @@ TEST(FoldScales, LeavesStrictNumericsAlone) {
   EXPECT_FALSE(has(kernels_for_bytes(*graph), "/"));
 }
 
+// As the graph may say it, with and without whole words of channels.
+TEST(WideningConv, ComputesWhatItsFormulaSays) {
+  for (const int64_t channels : {3, 4, 6, 12})
+    for (const char* image : {"2,12,7,9", "n,12,7,9"})
+      for (const char* window :
+           {"pads=[1,1,1,1], border=77", "strides=[2,1], dilations=[1,2], pads=[0,2,1,0]"}) {
+        const int64_t groups = 12 / channels;
+        const std::unique_ptr<Graph> graph = read(fmt::format(
+            R"(graph g(%x: f32[{}]) {{
+              %h = constant(value=f32[] {{127.0}})
+              %0 = mul(%x, %h)
+              %1 = add(%0, %h)
+              %q = cast(%1, to=u8)
+              %w = {}
+              %y = widening_conv(%q, %w, accumulator=i32, {}, groups={})
+              return %y
+            }})",
+            image, bytes("i8", {8 * groups, channels, 3, 3}, 7), window, groups));
+        EXPECT_EQ(has(kernels_in(*graph), "dot_i8x4("), channels % 4 == 0) << kernels_in(*graph);
+        expect_as_evaluated(*graph, {{"n", 3}});
+      }
+}
+
 }  // namespace
 }  // namespace tenon

@@ -162,6 +162,70 @@ TEST_P(KernelGraphPassesOn, KeepWhatContractionsCompute) {
   }
 }
 
+// In words of several factors and, where there are no whole ones, one by one.
+TEST_P(KernelGraphPassesOn, KeepWhatNarrowProductsCompute) {
+  CompileContext bf16 = context();
+  bf16.precision = MatmulPrecision::BF16;
+  for (const char* text : {
+           R"(graph words_of_bytes(%x: f32[n,12], %w1: f32[12,37]) {
+             %h = constant(value=f32[] {127.0})
+             %0 = mul(%x, %h)
+             %1 = add(%0, %h)
+             %2 = cast(%1, to=u8)
+             %3 = mul(%w1, %h)
+             %4 = cast(%3, to=i8)
+             %5 = widening_matmul(%2, %4, accumulator=i32)
+             return %5
+           })",
+           R"(graph bytes(%x: f32[n,7], %w1: f32[7,37]) {
+             %h = constant(value=f32[] {127.0})
+             %0 = mul(%x, %h)
+             %1 = add(%0, %h)
+             %2 = cast(%1, to=u8)
+             %3 = mul(%w1, %h)
+             %4 = cast(%3, to=i8)
+             %5 = widening_matmul(%2, %4, accumulator=i32)
+             return %5
+           })",
+           R"(graph words_of_channels(%x: f32[1,8,2,3], %w1: f32[16,4,3,3]) {
+             %h = constant(value=f32[] {127.0})
+             %0 = mul(%x, %h)
+             %1 = add(%0, %h)
+             %2 = cast(%1, to=u8)
+             %3 = mul(%w1, %h)
+             %4 = cast(%3, to=i8)
+             %5 = widening_conv(%2, %4, accumulator=i32, pads=[1,1,1,1], groups=2, border=9)
+             return %5
+           })",
+           R"(graph channels(%x: f32[1,3,2,3], %w1: f32[16,3,3,3]) {
+             %h = constant(value=f32[] {127.0})
+             %0 = mul(%x, %h)
+             %1 = add(%0, %h)
+             %2 = cast(%1, to=u8)
+             %3 = mul(%w1, %h)
+             %4 = cast(%3, to=i8)
+             %5 = widening_conv(%2, %4, accumulator=i32, pads=[1,1,1,1], border=9)
+             return %5
+           })",
+           R"(graph words_of_bf16(%x: bf16[2,n,8], %w1: bf16[8,37]) {
+             %0 = widening_matmul(%x, %w1, accumulator=f32)
+             return %0
+           })",
+           R"(graph bf16(%x: bf16[n,7], %w1: bf16[7,37]) {
+             %0 = widening_matmul(%x, %w1, accumulator=f32)
+             return %0
+           })",
+       }) {
+    const std::unique_ptr<Graph> graph = read(text);
+    SCOPED_TRACE(graph->name());
+    const Findings found = check_passes(*graph, inputs_for(*graph, {{"n", 5}}), bf16, INT64_MAX);
+    EXPECT_EQ(found.complaint, "");
+    EXPECT_GE(found.run, 5);
+    EXPECT_EQ(has(print_kernel_graph(*graph, bf16, KernelGraphStage::Select), " dot_"),
+              graph->name().starts_with("words"));
+  }
+}
+
 TEST_P(KernelGraphPassesOn, WithoutFusionKeepWhatIsComputed) {
   CompileContext unfused = context();
   unfused.fuse = false;

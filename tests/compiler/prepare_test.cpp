@@ -36,6 +36,26 @@ TEST(Prepare, IsShownBeforeTheSteps) {
   EXPECT_TRUE(has(text, "](weights0.0)\n")) << text;
 }
 
+std::unique_ptr<Graph> narrow_weights() {
+  return read(R"(graph g(%x: f32[20,64], %w: f32[64,48]) {
+    %h = constant(value=f32[] {127.0})
+    %0 = mul(%x, %h)
+    %1 = add(%0, %h)
+    %2 = cast(%1, to=u8)
+    %3 = mul(%w, %h)
+    %4 = cast(%3, to=i8)
+    %5 = widening_matmul(%2, %4, accumulator=i32)
+    return %5
+  })");
+}
+
+TEST(Prepare, PacksWordsBeforePanels) {
+  const std::unique_ptr<Executor> executor = compile(*narrow_weights(), without_cache());
+  const std::string text = compiler::print_program(executor->program(), {});
+  EXPECT_TRUE(has(text, " lanes] of vnni_pack[0](")) << text;
+  expect_as_evaluated(*narrow_weights());
+}
+
 // The reference evaluator computes them where there is no device.
 TEST(Prepare, GivesTheSameWithoutADevice) {
   const compiler::ScheduledGraph scheduled = schedule_graph(*scaled_weights(), without_cache());

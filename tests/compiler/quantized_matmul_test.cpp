@@ -63,7 +63,7 @@ TEST(QuantizedMatmul, TakesTransposedWeightsAndAnyNumberOfRows) {
     expect_as_evaluated(*graph, {{"n", rows}});
 }
 
-// Sums that are not of whole words get some products by 0 more, unless they are few.
+// Sums that are not of whole dot products get some products by 0 more, unless they are few.
 TEST(QuantizedMatmul, TakesSumsOfAnyLength) {
   for (const char* w : {"u8", "i8"})
     for (const char* less_w : {"0", "115", "-3"})
@@ -100,11 +100,81 @@ TEST(QuantizedMatmul, TakesJoinedWeights) {
   }
 }
 
-// Words that someone else reads than a kernel.
-TEST(QuantizedMatmul, SeesTheBytesOfInputsAsWords) {
-  expect_as_evaluated(*read("graph g(%x: u8[3,8]) { %0 = words(%x) return %0 }"));
-  expect_as_evaluated(*read("graph g(%x: u8[n,8]) { %0 = words(%x) %1 = nonzero(%0) return %1 }"),
-                      {{"n", 3}});
+// As the graph may say it, with the bytes of inputs and of what is computed, weights that are joined along
+// either dimension, and such as are computed when the program runs.
+TEST(WideningMatmul, ComputesWhatItsFormulaSays) {
+  for (const int64_t first : {2, 3, 4, 9})
+    for (const char* weights : {"%joined", "%computed"}) {
+      const std::unique_ptr<Graph> graph = read(fmt::format(
+          R"(graph g(%x: f32[n,12], %bytes: u8[n,8]) {{
+            %h = constant(value=f32[] {{127.0}})
+            %0 = mul(%x, %h)
+            %1 = add(%0, %h)
+            %a = cast(%1, to=u8)
+            %v = {} %w = {}
+            %joined = concat([%v, %w], axis=0)
+            %2 = reduce_max(%x, axes=[0,1])
+            %3 = cast(%2, to=i8)
+            %computed = add(%joined, %3)
+            %y = widening_matmul(%a, {}, accumulator=i32)
+            %u = {} %t = {}
+            %wide = concat([%u, %t], axis=1)
+            %z = widening_matmul(%bytes, %wide, accumulator=i32)
+            return %y, %z
+          }})",
+          bytes("i8", first, 21, 1), bytes("i8", 12 - first, 21, 2), weights, bytes("i8", 8, 21, 3),
+          bytes("i8", 8, 20, 4)));
+      EXPECT_TRUE(has(kernels_in(*graph), "dot_i8x4(")) << kernels_in(*graph);
+      for (const int64_t rows : {1, 7, 40})
+        expect_as_evaluated(*graph, {{"n", rows}});
+      compiler::CompileContext unfolded = without_cache();
+      unfolded.disabled = {"fold-constants"};  // weights are joined when the program is prepared
+      expect_as_evaluated(*graph, {{"n", 7}}, unfolded);
+      const std::unique_ptr<runtime::Executor> program = compile(*graph, unfolded);
+      EXPECT_TRUE(std::ranges::any_of(program->program().prepare.steps, [](const runtime::PrepareStep& step) {
+        return step.vnni_dim && step.weights.size() == 2;
+      }));
+    }
+}
+
+TEST(WideningMatmul, TakesAllDTypes) {
+  for (const char* text : {
+           R"(graph g(%x: f32[9,32], %w: f32[32,40]) {
+             %h = constant(value=f32[] {100.0})
+             %0 = mul(%x, %h)
+             %a = cast(%0, to=i8)
+             %1 = mul(%w, %h)
+             %b = cast(%1, to=i8)
+             %y = widening_matmul(%a, %b, accumulator=i32)
+             return %y
+           })",
+           R"(graph g(%x: f32[9,32], %w: f32[32,40]) {
+             %h = constant(value=f32[] {100.0})
+             %0 = mul(%x, %h)
+             %1 = add(%0, %h)
+             %a = cast(%1, to=u8)
+             %2 = mul(%w, %h)
+             %3 = add(%2, %h)
+             %b = cast(%3, to=u8)
+             %y = widening_matmul(%a, %b, accumulator=f32)
+             return %y
+           })",
+           R"(graph g(%x: f32[9,32], %w: bf16[32,40]) {
+             %h = constant(value=f32[] {100.0})
+             %0 = mul(%x, %h)
+             %a = cast(%0, to=i8)
+             %y = widening_matmul(%a, %w, accumulator=f32)
+             return %y
+           })",
+           "graph g(%x: bf16[9,32], %w: bf16[32,40]) { %y = widening_matmul(%x, %w, accumulator=f32) return "
+           "%y }",
+           "graph g(%x: bf16[9,31], %y: bf16[31,40]) { %z = widening_matmul(%x, %y, accumulator=f32) return "
+           "%z }",
+       }) {
+    const std::unique_ptr<Graph> graph = read(text);
+    EXPECT_FALSE(has(kernels_in(*graph), "dot_")) << kernels_in(*graph);
+    expect_as_evaluated(*graph);
+  }
 }
 
 // What is subtracted differs along the sum, or the weights are not known.

@@ -140,6 +140,20 @@ TEST_P(ScheduledKernels, OfEachKindComputeTheSame) {
         %y = matmul(%a, %b)
         return %y
       })",
+      R"(graph bytes_without_words(%x: f32[9,35], %w1: f32[35,37]) {
+        %h = constant(value=f32[] {127.0})
+        %0 = mul(%x, %h)
+        %1 = add(%0, %h)
+        %a = cast(%1, to=u8)
+        %2 = mul(%w1, %h)
+        %b = cast(%2, to=i8)
+        %y = widening_matmul(%a, %b, accumulator=i32)
+        return %y
+      })",
+      R"(graph bf16_in_f32(%x: bf16[9,36], %w1: bf16[36,37]) {
+        %y = widening_matmul(%x, %w1, accumulator=f32)
+        return %y
+      })",
       R"(graph attention(%q: f32[2,n,16], %k: f32[2,n,16], %v: f32[2,n,16]) {
         %0 = matmul(%q, %k, transpose_b=true)
         %1 = softmax(%0, axis=-1)

@@ -44,13 +44,13 @@ bool is_small_sum_of_bytes(Value value) {
   if (value.is_input())
     return false;
   const Node& node = *value.node();
-  if (node.is("matmul_words"))
-    return node.in("b").dim(0).is_constant() && sums_fit_floats(4 * *node.in("b").dim(0).constant());
-  if (!node.is("conv_words") && !node.is("conv_bytes"))
+  if (node.is("widening_matmul"))
+    return node.result().dtype() == DType::I32 && node.in("b").dim(0).is_constant() &&
+           sums_fit_floats(*node.in("b").dim(0).constant());
+  if (!node.is("widening_conv"))
     return false;
   const std::optional<Extents> w = node.in("w").shape().extents();
-  return w && w->front() > 0 &&
-         sums_fit_floats((node.is("conv_words") ? 4 : 1) * element_count(*w) / w->front());
+  return w && w->front() > 0 && sums_fit_floats(element_count(*w) / w->front());
 }
 
 // Whether a factor is made of constants of which products of a few neither overflow nor vanish.

@@ -4,7 +4,6 @@
 #include <span>
 
 #include "ops/binary.h"
-#include "ops/byte_convolve.h"
 #include "ops/convolve_gradient.h"
 #include "ops/data.h"
 #include "ops/linear.h"
@@ -12,12 +11,13 @@
 #include "ops/reduce.h"
 #include "ops/reshape.h"
 #include "ops/select.h"
-#include "ops/vnni_pack.h"
+#include "ops/widening_conv.h"
+#include "ops/widening_matmul.h"
 
 namespace tenon {
 namespace {
 
-constexpr int64_t kBytes = 4;     // of a word
+constexpr int64_t kDot = 4;       // products of bytes that one instruction adds
 constexpr int32_t kOffset = 128;  // between a byte with a sign and one without
 
 Value number(Graph& graph, int32_t value) { return constant(graph, Tensor::scalar<int32_t>(value)); }
@@ -41,11 +41,11 @@ QuantizedOperand without_sign(const QuantizedOperand& x) {
           known ? number(graph, *known + kOffset) : *x.zero_point + number(graph, kOffset)};
 }
 
-// --- sums of as many products as there are bytes in words ---
+// --- sums of whole dot products ---
 
 constexpr int64_t kFew = 16;  // products of a sum, to which none are added
 
-int64_t missing_in_word(int64_t count) { return count < kFew ? 0 : (kBytes - count % kBytes) % kBytes; }
+int64_t missing_in_dot(int64_t count) { return count < kFew ? 0 : (kDot - count % kDot) % kDot; }
 
 // More weights along an axis, that count as 0; nothing where a zero point has no room in a byte.
 std::optional<QuantizedWeights> lengthened(const QuantizedWeights& w, int64_t column_axis, int64_t axis,
@@ -110,7 +110,6 @@ class Columns {
 
   int64_t rows() const { return rows_; }
   int64_t columns() const { return std::ssize(zero_points_); }
-  bool lie_by_rows() const { return by_rows_; }
   int8_t at(int64_t row, int64_t column) const {
     return bytes_[static_cast<size_t>(by_rows_ ? row * columns() + column : column * rows_ + row)];
   }
@@ -123,12 +122,21 @@ class Columns {
     return sums;
   }
 
-  // Four weights of a column, `step` apart.
-  int32_t word(int64_t row, int64_t column, int64_t step) const {
-    uint32_t word = 0;
-    for (int64_t i = 0; i < kBytes; ++i)
-      word |= static_cast<uint32_t>(static_cast<uint8_t>(at(row + i * step, column))) << (8 * i);
-    return static_cast<int32_t>(word);
+  // Row after row.
+  Tensor matrix() const {
+    Tensor result(DType::I8, {rows_, columns()});
+    const std::span<int8_t> into = result.mutable_data<int8_t>();
+    const auto count = static_cast<size_t>(columns()), rows = static_cast<size_t>(rows_);
+    for_each_byte([&](size_t column, size_t place) {
+      into[by_rows_ ? place : (place - column * rows) * count + column] = bytes_[place];
+    });
+    return result;
+  }
+  // As they lie.
+  Tensor as_they_lie(const Extents& extents) const {
+    Tensor result(DType::I8, extents);
+    std::ranges::copy(bytes_, result.mutable_data<int8_t>().begin());
+    return result;
   }
 
  private:
@@ -165,28 +173,12 @@ Value vector_of(Graph& graph, const std::vector<int32_t>& numbers) {
   return constant(graph, Tensor::of(numbers));
 }
 
-Tensor words_by_rows(const Columns& columns) {
-  const int64_t rows = columns.rows() / kBytes, count = columns.columns();
-  Tensor result(DType::I32, {rows, count});
-  const std::span<int32_t> into = result.mutable_data<int32_t>();
-  const auto fill = [&](int64_t row, int64_t column) {
-    into[static_cast<size_t>(row * count + column)] = columns.word(row * kBytes, column, 1);
-  };
-  const bool by_rows = columns.lie_by_rows();
-  for (int64_t i = 0; i < (by_rows ? rows : count); ++i)  // as the bytes lie
-    for (int64_t j = 0; j < (by_rows ? count : rows); ++j)
-      by_rows ? fill(i, j) : fill(j, i);
-  return result;
-}
-
 // --- convolutions ---
 
 // Filters are columns, whose rows are channels and cells: [filters, channels / groups, kernel…].
 struct Filters {
   const Columns& columns;
   Extents extents;  // of the weights
-
-  int64_t cells() const { return columns.rows() / extents[1]; }
 
   // Whether sums of products with bytes are exact in floats. Weights less a zero point have a bit more.
   bool sums_fit_floats() const {
@@ -195,6 +187,7 @@ struct Filters {
            tenon::sums_fit_floats((are_zero(left) ? 1 : 2) * columns.rows());
   }
 
+  Tensor bytes() const { return columns.as_they_lie(extents); }
   Tensor floats() const {
     Tensor result(DType::F32, extents);
     const std::span<float> into = result.mutable_data<float>();
@@ -214,21 +207,6 @@ struct Filters {
     const int64_t filter = place / columns.rows();
     return columns.at(place % columns.rows(), filter) - columns.zero_points()[static_cast<size_t>(filter)];
   }
-
-  // Each of four channels.
-  Tensor words() const {
-    Extents sizes = extents;
-    sizes[1] /= kBytes;
-    Tensor result(DType::I32, sizes);
-    const std::span<int32_t> into = result.mutable_data<int32_t>();
-    const int64_t rows = columns.rows() / kBytes;
-    for (int64_t i = 0; i < result.count(); ++i) {
-      const int64_t row = i % rows;
-      into[static_cast<size_t>(i)] =
-          columns.word(row / cells() * kBytes * cells() + row % cells(), i / rows, cells());
-    }
-    return result;
-  }
 };
 
 bool is_byte(int32_t number) { return number >= 0 && number <= UINT8_MAX; }
@@ -243,21 +221,21 @@ bool was_byte(Value value, DType dtype) {
 // A convolution of bytes without a sign, around which their zero point stands.
 class ByteSums {
  public:
-  ByteSums(QuantizedOperand x, const Filters& filters, ByteConvolution how)
+  ByteSums(QuantizedOperand x, const Filters& filters, WideningConvolution how)
       : x_(std::move(x)), filters_(filters), how_(std::move(how)) {}
 
-  Value run(bool in_words) {
+  Value run(bool in_integers) {
     // One that running tells cannot be the border of a kernel, and what is summed besides sees it, too.
     const std::optional<int32_t> known = known_number(x_.zero_point);
-    const bool subtracts_later = in_words && !are_zero(filters_.columns.zero_points());
+    const bool subtracts_later = in_integers && !are_zero(filters_.columns.zero_points());
     if (!known || subtracts_later)
       pad_image();
     else
       how_.border = *known;
-    Value sum = in_words ? conv_words(x_.bytes, constant(graph(), filters_.words()), how_)
-                         : conv_bytes(x_.bytes, constant(graph(), filters_.floats()), how_);
+    Value sum = in_integers ? widening_conv(x_.bytes, constant(graph(), filters_.bytes()), DType::I32, how_)
+                            : widening_conv(x_.bytes, constant(graph(), filters_.floats()), DType::F32, how_);
     if (known != 0) {
-      std::vector<int32_t> sums = in_words ? filters_.columns.sums() : filters_.sums();
+      std::vector<int32_t> sums = in_integers ? filters_.columns.sums() : filters_.sums();
       for (int32_t& each : sums)
         each = static_cast<int32_t>(int64_t{each} * known.value_or(1));
       const Value shift = by_filter(sums);
@@ -306,7 +284,7 @@ class ByteSums {
 
   QuantizedOperand x_;
   const Filters& filters_;
-  ByteConvolution how_;
+  WideningConvolution how_;
 };
 
 }  // namespace
@@ -319,17 +297,17 @@ std::optional<Value> quantized_product(const Node& matmul, const QuantizedOperan
   const int64_t rows = w.bytes.extent(transposed ? 1 : 0), count = w.bytes.extent(transposed ? 0 : 1);
   if (rows == 0 || x.bytes.dim(-1) != Dim(rows))
     return std::nullopt;
-  if (const int64_t missing = missing_in_word(rows); missing > 0) {
+  if (const int64_t missing = missing_in_dot(rows); missing > 0) {
     const std::optional<QuantizedWeights> more =
         lengthened(w, transposed ? 0 : 1, transposed ? 1 : 0, missing);
     return more ? quantized_product(matmul, lengthened(x, x.bytes.rank() - 1, missing), *more) : std::nullopt;
   }
-  if (rows % kBytes != 0)
+  if (rows % kDot != 0)
     return std::nullopt;
   Graph& graph = x.bytes.graph();
   const Columns columns(w, count, !transposed);
   const auto [bytes, zero_point] = without_sign(x);
-  Value sum = matmul_words(words(bytes), constant(graph, words_by_rows(columns)));
+  Value sum = widening_matmul(bytes, constant(graph, columns.matrix()), DType::I32);
   if (zero_point)
     sum = sum - *zero_point * vector_of(graph, columns.sums());
   if (!are_zero(columns.zero_points())) {
@@ -349,26 +327,26 @@ std::optional<Value> quantized_convolution(const Node& conv, const QuantizedOper
   const int64_t groups = conv.attr("groups");
   if (!window || w.bytes.count() == 0)
     return std::nullopt;
-  if (const int64_t missing = groups == 1 ? missing_in_word(extents[1]) : 0; missing > 0)
+  if (const int64_t missing = groups == 1 ? missing_in_dot(extents[1]) : 0; missing > 0)
     if (const std::optional<QuantizedWeights> more = lengthened(w, 0, 1, missing))
       return quantized_convolution(conv, lengthened(x, 1, missing), *more);
   const Columns columns(w, extents[0], false);
   const Filters filters{columns, extents};
-  // Lanes that are filters of different groups would each read a word of their own.
-  const bool in_words = extents[1] % kBytes == 0 && (groups == 1 || extents[0] / groups % kBytes == 0);
+  // Lanes that are filters of different groups would each read bytes of their own.
+  const bool in_integers = extents[1] % kDot == 0 && (groups == 1 || extents[0] / groups % kDot == 0);
   const std::optional<int32_t> known = known_number(x.zero_point);
-  if ((!are_zero(columns.zero_points()) && groups != 1) || (!in_words && !filters.sums_fit_floats()) ||
+  if ((!are_zero(columns.zero_points()) && groups != 1) || (!in_integers && !filters.sums_fit_floats()) ||
       (known ? !is_byte(*known + (x.bytes.dtype() == DType::I8 ? kOffset : 0))
              : !was_byte(*x.zero_point, x.bytes.dtype())))
     return std::nullopt;
   Graph& graph = x.bytes.graph();
   // Few channels that all filters share are made floats once for all.
-  if (!in_words && groups == 1 && x.zero_point) {
+  if (!in_integers && groups == 1 && x.zero_point) {
     const Value floats = cast(x.bytes, DType::F32) - cast(*x.zero_point, DType::F32);
     return graph.create("conv", {{"x", floats}, {"w", constant(graph, filters.floats())}}, conv.attributes())
         ->result();
   }
-  return ByteSums(without_sign(x), filters, {.window = *window, .groups = groups}).run(in_words);
+  return ByteSums(without_sign(x), filters, {.window = *window, .groups = groups}).run(in_integers);
 }
 
 }  // namespace tenon

@@ -204,6 +204,18 @@ void reorder_into(Tensor& to, const Tensor& from, const std::vector<size_t>& ord
   move(move, 0, x, y);
 }
 
+// words[i] = the elements at i of `count` rows, the first lowest.
+template <class T>
+void pack_row_of_words(const T* rows, int64_t columns, uint32_t* words) {
+  constexpr int64_t count = sizeof(uint32_t) / sizeof(T);
+  for (int64_t i = 0; i < columns; ++i) {
+    uint32_t word = 0;
+    for (int64_t row = 0; row < count; ++row)
+      word |= static_cast<uint32_t>(rows[row * columns + i]) << (8 * sizeof(T) * row);
+    words[i] = word;
+  }
+}
+
 // The bf16 in the upper half of a number, which is subtracted from it.
 uint32_t take_top_half(float& number) {
   const uint32_t bits = std::bit_cast<uint32_t>(number) & 0xffff0000;
@@ -237,6 +249,25 @@ Tensor reordered(const Tensor& tensor, const std::vector<size_t>& order) {
   Tensor result(tensor.dtype(), extents);
   with_element(tensor, [&]<class T>(T) { reorder_into<T>(result, tensor, order); });
   return result;
+}
+
+Tensor vnni_packed(const Tensor& tensor, size_t dim, int threads) {
+  const int64_t each = info(DType::I32).bytes / tensor.element_size();
+  Extents extents = tensor.extents();
+  extents[dim] /= each;
+  Tensor packed(DType::I32, extents);
+  const int64_t columns = row_major_strides(extents)[dim],
+                rows = packed.count() / std::max<int64_t>(columns, 1), share = (rows + threads - 1) / threads;
+  with_element(tensor, [&]<class T>(T) {
+    const T* from = tensor.data<T>().data();
+    auto* to = packed.mutable_data<uint32_t>().data();
+    run_all(static_cast<size_t>(threads), threads, [&](size_t i) {
+      const int64_t begin = static_cast<int64_t>(i) * share;
+      for (int64_t row = begin; row < std::min(begin + share, rows); ++row)
+        pack_row_of_words(from + row * each * columns, columns, to + row * columns);
+    });
+  });
+  return packed;
 }
 
 Tensor empty_packed_b(DType dtype, const Extents& extents, const PackedBLayout& order) {

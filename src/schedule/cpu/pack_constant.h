@@ -11,6 +11,10 @@ namespace tenon::schedule {
 // `order` says for each dimension of the result which one of the tensor it is.
 Tensor reordered(const Tensor& tensor, const std::vector<size_t>& order);
 
+// Consecutive elements of a tensor along a dimension, four of a byte or two of 16 bits, as words of 32 bits,
+// the first lowest.
+Tensor vnni_packed(const Tensor& tensor, size_t dim, int threads);
+
 // For a constant of these extents.
 Tensor empty_packed_b(DType dtype, const Extents& extents, const lowering::PackedBLayout& order);
 

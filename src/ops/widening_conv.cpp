@@ -1,20 +1,16 @@
-#include "ops/byte_convolve.h"
+#include "ops/widening_conv.h"
 
 #include <algorithm>
 
 #include "ops/lower_window.h"
 #include "ops/shapes.h"
+#include "ops/widening_matmul.h"
 
 namespace tenon {
 namespace {
 
-constexpr int64_t kBytes = 4;  // of a word
-
 Extents spatial(const Tensor& t) { return Extents(t.extents().begin() + 2, t.extents().end()); }
 std::span<const Dim> spatial(Value v) { return std::span(v.shape().dims()).subspan(2); }
-
-// Channels for each element of w along its second dimension.
-int64_t channels_at_once(const Node& n) { return n.in("w").dtype() == DType::I32 ? kBytes : 1; }
 
 void check_ranks(const Node& n, int64_t x_rank, int64_t w_rank) {
   if (x_rank < 3 || w_rank != x_rank)
@@ -27,7 +23,7 @@ void check(const Node& n, const Dim& channels, const Dim& filters, const Dim& fi
     throw operand_error(n, fmt::format("{} filters do not divide into {} groups", filters, groups));
   if (border < 0 || border > UINT8_MAX)
     throw user_error("{}: border is {}, which is no byte", n.op().name, border);
-  if (provably_different(channels, filter_channels * groups * channels_at_once(n)))
+  if (provably_different(channels, filter_channels * groups))
     throw operand_error(n, "the channels of x are not those that w is for");
 }
 
@@ -38,25 +34,18 @@ Types infer(const Node& n) {
   std::vector<Dim> dims = {x.dim(0), w.dim(0)};
   for (Dim& count : count_windows(n, window_of(n, x.rank() - 2), spatial(x), spatial(w)))
     dims.push_back(std::move(count));
-  return {Type::tensor(w.dtype(), dims)};
+  return {Type::tensor(accumulator_of(n), dims)};
 }
 
-// The weight of a channel of its group, as a number; `place` is where the element stands that holds it.
-template <class T>
-T weight_at(std::span<const T> w, int64_t place, int64_t channel) {
-  if constexpr (std::is_same_v<T, int32_t>)
-    return static_cast<int8_t>(w[static_cast<size_t>(place)] >> (8 * (channel % kBytes)));
-  else
-    return w[static_cast<size_t>(place)];
-}
-
-// One result after the other, and for each what its window sees, be it an element or the border.
-template <class T>
+// One result after the other, and for each what its window sees, be it an element or the border. Rounded once
+// to Sum, or wrapped around.
+template <class Sum, class Wide>
 class Windows {
  public:
   explicit Windows(const Call& c)
       : x_(c.in("x")),
         w_(c.in("w")),
+        weights_(widen<Wide>(w_)),
         window_(window_of(c.node(), x_.rank() - 2)),
         counts_(count_windows(c.node(), window_, spatial(x_), spatial(w_))),
         groups_(c.attr("groups")),
@@ -66,30 +55,29 @@ class Windows {
     const int64_t filters = w_.extent(0), windows = element_count(counts_);
     Extents extents = {x_.extent(0), filters};
     extents.insert(extents.end(), counts_.begin(), counts_.end());
-    Tensor y(w_.dtype(), extents);
-    const std::span<T> into = y.mutable_data<T>();
+    Tensor y(dtype_of<Sum>(), extents);
+    const std::span<Sum> into = y.mutable_data<Sum>();
     for (int64_t i = 0; i < y.count(); ++i)
       into[static_cast<size_t>(i)] = sum_at(i / windows / filters, i / windows % filters, i % windows);
     return y;
   }
 
  private:
-  T sum_at(int64_t image, int64_t filter, int64_t window) const {
+  Sum sum_at(int64_t image, int64_t filter, int64_t window) const {
     const int64_t channels = x_.extent(1) / groups_, cells = element_count(spatial(w_)),
                   plane = element_count(spatial(x_)),
                   first = image * x_.extent(1) + filter / (w_.extent(0) / groups_) * channels;
-    std::conditional_t<std::is_same_v<T, int32_t>, int64_t, double> sum = 0;
+    Wide sum = 0;
     for (int64_t cell = 0; cell < cells; ++cell) {
       const std::optional<int64_t> element = element_under(window, cell);
       for (int64_t channel = 0; channel < channels; ++channel) {
-        const int64_t held = channel * w_.extent(1) / channels;  // in this element of w
         const uint8_t byte =
             element ? x_.data<uint8_t>()[static_cast<size_t>((first + channel) * plane + *element)] : border_;
-        sum += static_cast<T>(byte) *
-               weight_at<T>(w_.data<T>(), (filter * w_.extent(1) + held) * cells + cell, channel);
+        sum += static_cast<Wide>(byte) *
+               weights_[static_cast<size_t>((filter * channels + channel) * cells + cell)];
       }
     }
-    return static_cast<T>(sum);
+    return static_cast<Sum>(sum);
   }
 
   std::optional<int64_t> element_under(int64_t window, int64_t cell) const {
@@ -110,6 +98,7 @@ class Windows {
   }
 
   const Tensor &x_, &w_;
+  const std::vector<Wide> weights_;
   Window window_;
   Extents counts_;
   int64_t groups_;
@@ -120,73 +109,56 @@ Data eval(const Call& c) {
   const Tensor &x = c.in("x"), &w = c.in("w");
   check_ranks(c.node(), x.rank(), w.rank());
   check(c.node(), x.extent(1), w.extent(0), w.extent(1));
-  if (w.dtype() == DType::I32)
-    return {Windows<int32_t>(c).sums()};
-  return {Windows<float>(c).sums()};
+  const DType accumulator = c.attr("accumulator");
+  return {accumulator == DType::I32 ? Windows<int32_t, int64_t>(c).sums() : Windows<float, double>(c).sums()};
 }
 
 void lower(LowerContext& c) {
   const Node& n = c.node();
   const Value x = n.in("x"), w = n.in("w"), y = n.result();
   const Window window = window_of(n, x.rank() - 2);
-  const int64_t groups = n.attr("groups"), at_once = channels_at_once(n);
+  const int64_t groups = n.attr("groups");
   if (!w.dim(0).is_constant())
     return;
   const int64_t filters_per_group = std::max<int64_t>(*w.dim(0).constant() / groups, 1);
   const std::vector<Dim> reduced(w.shape().dims().begin() + 1, w.shape().dims().end());
   const Scalar border = Scalar::number(DType::U8, static_cast<uint64_t>(n.attr("border").as<int64_t>()));
   c.define(c.reduce(
-      y.shape().dims(), reduced, "+", Scalar::zero(w.dtype()), [&](const Index& at, const Index& over) {
+      y.shape().dims(), reduced, "+", Scalar::zero(y.dtype()), [&](const Index& at, const Index& over) {
         const SeenElement seen =
             seen_element(window, spatial(x), std::span(at).subspan(2), std::span(over).subspan(1));
-        Index of_w{at[1]};
+        const Dim group = groups == 1 ? Dim(0) : floor_div(at[1].index(), filters_per_group);
+        Index of_x{at[0], Scalar::index(group * w.dim(1) + over[0].index())}, of_w{at[1]};
+        of_x.insert(of_x.end(), seen.at.begin(), seen.at.end());
         of_w.insert(of_w.end(), over.begin(), over.end());
-        const auto byte = [&](int64_t number) {
-          const Dim of_group = groups == 1 ? Dim(0) : floor_div(at[1].index(), filters_per_group) * w.dim(1);
-          Index from{at[0], Scalar::index((of_group + over[0].index()) * at_once + number)};
-          from.insert(from.end(), seen.at.begin(), seen.at.end());
-          const Scalar element =
-              LowerContext::require_equal(x.dim(1), w.dim(1) * groups * at_once, c.stored(x, from));
-          return Scalar::cast(w.dtype(), seen.inside ? select(*seen.inside, element, border) : element);
-        };
-        if (at_once == 1)
-          return byte(0) * c.in(w, of_w);
-        const Scalar word = Scalar::apply(loops::Function::PackI8x4, {byte(0), byte(1), byte(2), byte(3)});
-        return Scalar::apply(loops::Function::DotI8x4, {word, c.in(w, of_w)});
+        const Scalar element = LowerContext::require_equal(x.dim(1), w.dim(1) * groups, c.stored(x, of_x));
+        return Scalar::cast(y.dtype(), seen.inside ? select(*seen.inside, element, border) : element) *
+               Scalar::cast(y.dtype(), c.stored(w, of_w));
       }));
-}
-
-OpDef convolution(std::string_view name, std::string_view doc, DType dtype) {
-  return {.name = name,
-          .doc = doc,
-          .operands = {{"x", "u8"}, {"w", dtype == DType::I32 ? "i32" : "f32"}},
-          .attributes = with_window(
-              {{"groups", AttributeKind::Int, "the channels fall into so many groups", 1},
-               {"border", AttributeKind::Int, "the byte that stands around x where it is padded", 0}}),
-          .results = {{"y", dtype == DType::I32 ? "i32" : "f32"}},
-          .infer = infer,
-          .eval = eval,
-          .lower = lower};
 }
 
 }  // namespace
 
-const Family& byte_convolve_ops() {
+const Family& widening_conv_ops() {
   static const Family ops = {
-      convolution("conv_bytes", "bytes x: [batch, channels, …] correlated with filters of floats",
-                  DType::F32),
-      convolution(
-          "conv_words",
-          "bytes x: [batch, channels, …] correlated with filters of bytes with a sign, those for four "
-          "channels as one integer of 32 bits",
-          DType::I32),
+      {.name = "widening_conv",
+       .doc = "bytes x: [batch, channels, …] correlated with filters, of elements that are converted to the "
+              "accumulator's dtype",
+       .operands = {{"x", "u8"}, {"w", "T"}},
+       .attributes = with_window(
+           {accumulator_attribute(),
+            {"groups", AttributeKind::Int, "the channels fall into so many groups", 1},
+            {"border", AttributeKind::Int, "the byte that stands around x where it is padded", 0}}),
+       .results = {{"y", "$accumulator"}},
+       .types = {{"T", {DType::U8, DType::I8, DType::F32}}},
+       .infer = infer,
+       .eval = eval,
+       .lower = lower},
   };
   return ops;
 }
 
-namespace {
-
-Value apply(std::string_view op, Value x, Value w, const ByteConvolution& how) {
+Value widening_conv(Value x, Value w, DType accumulator, const WideningConvolution& how) {
   std::vector<int64_t> strides, dilations, pads;
   for (const Slide& slide : how.window.slides) {
     strides.push_back(slide.stride);
@@ -196,18 +168,14 @@ Value apply(std::string_view op, Value x, Value w, const ByteConvolution& how) {
   for (const Slide& slide : how.window.slides)
     pads.push_back(slide.after);
   return x.graph()
-      .create(op, {{"x", x}, {"w", w}},
+      .create("widening_conv", {{"x", x}, {"w", w}},
               {{"strides", strides},
                {"dilations", dilations},
                {"pads", pads},
+               {"accumulator", accumulator},
                {"groups", how.groups},
                {"border", how.border}})
       ->result();
 }
-
-}  // namespace
-
-Value conv_bytes(Value x, Value w, const ByteConvolution& how) { return apply("conv_bytes", x, w, how); }
-Value conv_words(Value x, Value w, const ByteConvolution& how) { return apply("conv_words", x, w, how); }
 
 }  // namespace tenon
