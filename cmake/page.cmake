@@ -4,7 +4,7 @@ find_program(ESBUILD esbuild REQUIRED)
 set(debian_scripts /usr/share/nodejs)
 # tools/setup unpacks dagre without installing it, because Debian's package would bring a test framework along.
 find_path(DAGRE dagre/dist/dagre.min.js PATHS ${debian_scripts} ${PROJECT_SOURCE_DIR}/build-packages${debian_scripts}
-          NO_DEFAULT_PATH REQUIRED)
+          NO_DEFAULT_PATH NO_CMAKE_FIND_ROOT_PATH REQUIRED)
 
 set(page_sources ${PROJECT_SOURCE_DIR}/src/report/page)
 set(page_folder ${CMAKE_CURRENT_BINARY_DIR}/page)

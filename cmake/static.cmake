@@ -17,11 +17,14 @@ foreach(name re2 isl gmp z zstd)
   list(APPEND static_libraries ${STATIC_${name}})
 endforeach()
 if(TENON_LLVM)
-  find_program(STATIC_llvm_config llvm-config HINTS ${LLVM_TOOLS_BINARY_DIR} REQUIRED NO_DEFAULT_PATH)
-  # Of the targets, this architecture's alone.
-  execute_process(COMMAND ${STATIC_llvm_config} --link-static --libfiles orcjit nativecodegen passes bitwriter
+  # The one of this machine, also where LLVM_TOOLS_BINARY_DIR is that of another.
+  find_program(STATIC_llvm_config NAMES llvm-config-${LLVM_VERSION_MAJOR} llvm-config PATHS ${LLVM_TOOLS_BINARY_DIR} REQUIRED)
+  # Of the targets, the architecture's alone that the program is for.
+  string(TOLOWER ${LLVM_NATIVE_ARCH} native)
+  execute_process(COMMAND ${STATIC_llvm_config} --link-static --libnames orcjit ${native}codegen passes bitwriter
                   OUTPUT_VARIABLE llvm_libraries OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
   separate_arguments(llvm_libraries)
+  list(TRANSFORM llvm_libraries PREPEND ${LLVM_LIBRARY_DIR}/)
 endif()
 list(TRANSFORM rooms_so_far REPLACE "(.+)" "$<TARGET_FILE:\\1>" OUTPUT_VARIABLE room_files)
 target_link_libraries(tenon_static PRIVATE ${room_files} static_fmt ${llvm_libraries} ${static_libraries})
