@@ -209,6 +209,13 @@ class Interpreter {
 
 }  // namespace
 
+bool calls_routines(const std::vector<Statement>& body) {
+  return std::ranges::any_of(body, [](const Statement& statement) {
+    const std::vector<Statement>* inner = body_of(statement);
+    return std::holds_alternative<Call>(statement) || (inner != nullptr && calls_routines(*inner));
+  });
+}
+
 std::vector<PartialOutput> interpret_partly(const Kernel& kernel, const std::vector<Tensor>& inputs,
                                             const std::map<std::string, int64_t>& sizes) {
   if (const std::vector<std::string> problems = check(kernel); !problems.empty())

@@ -6,6 +6,9 @@
 
 namespace tenon::loops {
 
+// Whether some of it is left to routines, which cannot be interpreted.
+bool calls_routines(const std::vector<Statement>& body);
+
 // The outputs, from the inputs in their order. What the kernel does wrong (an index outside its buffer, an
 // element that is read before it is written, an input of another shape) is the user's fault, as kernels may
 // come from files. There are no routines to call.

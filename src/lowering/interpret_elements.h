@@ -1,6 +1,6 @@
-// interpret_elements.h — single elements of a kernel graph's buffers, computed as its nodes define them from
-// what the values of the graph are known to be: how nodes of a graph that is too large to interpret are
-// compared with the graph that it was lowered from.
+// interpret_elements.h — evaluates single elements of a kernel graph's buffers from recorded values of the
+// graph that it was lowered from, so that nodes of a kernel graph too large to interpret can be compared with
+// it.
 #pragma once
 
 #include <functional>
@@ -10,31 +10,34 @@
 
 namespace tenon::lowering {
 
+// What the graph has in a buffer, in its own layout; null where that is no tensor, or not known. Must stay as
+// long as who asks.
+using ValueLookup = std::function<const Tensor*(const KernelBuffer&)>;
+
+// The sizes that known values have.
+Bindings sizes_of_values(const KernelGraph& graph, const ValueLookup& values);
+
 class ElementInterpreter {
  public:
-  // What a value of the graph is; null where that is no tensor, or not known. Must stay as long as this.
-  using Known = std::function<const Tensor*(Value)>;
-
-  ElementInterpreter(const KernelGraph& graph, Known known);
+  // Values are looked up where they are read. The graph and the sizes must stay as long as this.
+  ElementInterpreter(const KernelGraph& graph, const Bindings& sizes, ValueLookup values);
   ~ElementInterpreter();
-
-  const Bindings& sizes() const;  // that known values have
 
   // Whether all that the buffer is made of is known, or computed by definitions.
   bool can_compute(BufferId buffer) const;
   // Whether its own elements are computed by a definition, too, and should be those of a known value.
   bool can_compare(BufferId buffer) const;
 
-  // The elements of the buffer's value at these places, counted row by row, as the buffer's node computes
-  // them from known values. Buffers on the way that are no values are computed likewise.
-  Tensor compute(BufferId buffer, const std::vector<int64_t>& places);
+  // The elements of the buffer's value at these linear indices, as the buffer's node computes them from known
+  // values. Intermediate buffers that are not values of the graph are computed likewise.
+  Tensor compute(BufferId buffer, const std::vector<int64_t>& indices);
 
   // All elements as they lie in memory: those of its value where that is known, else computed.
-  Tensor in_memory(BufferId buffer);
+  Tensor materialise(BufferId buffer);
 
  private:
-  class Inside;
-  std::unique_ptr<Inside> inside_;
+  class Impl;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace tenon::lowering

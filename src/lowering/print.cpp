@@ -39,6 +39,16 @@ class Printer {
     return std::move(text_);
   }
 
+  // A buffer without the elements of a constant.
+  std::string head_of(const KernelBuffer& buffer) const {
+    constexpr std::string_view kHomes[] = {"input", "constant", "output", "buffer"};
+    constexpr std::string_view kDevices[] = {"cpu"};
+    return fmt::format("{} {}: {} on {}{}{}", kHomes[static_cast<size_t>(buffer.home)], buffer.name(),
+                       buffer.type(), kDevices[static_cast<size_t>(buffer.device)],
+                       buffer.vnni_dim ? fmt::format(" vnni along {}", *buffer.vnni_dim) : "",
+                       layout(buffer.layout));
+  }
+
   std::string alone(const KernelNode& node) {
     print(node);
     return std::move(text_);
@@ -67,12 +77,7 @@ class Printer {
   // --- buffers ---
 
   void print(const KernelBuffer& buffer) {
-    constexpr std::string_view kHomes[] = {"input", "constant", "output", "buffer"};
-    constexpr std::string_view kDevices[] = {"cpu"};
-    const std::string head = fmt::format(
-        "{} {}: {} on {}{}{}", kHomes[static_cast<size_t>(buffer.home)], buffer.name(), buffer.type(),
-        kDevices[static_cast<size_t>(buffer.device)],
-        buffer.vnni_dim ? fmt::format(" vnni along {}", *buffer.vnni_dim) : "", layout(buffer.layout));
+    const std::string head = head_of(buffer);
     if (buffer.home != Home::Constant || buffer.made_of())
       return line(head);
     const Pieces pieces = *pieces_of(buffer.value);
@@ -223,6 +228,9 @@ class Printer {
 }  // namespace
 
 std::string print(const KernelGraph& graph) { return Printer(graph).whole(); }
+std::string print(const KernelBuffer& buffer, const KernelGraph& graph) {
+  return Printer(graph).head_of(buffer);
+}
 std::string print(const KernelNode& node, const KernelGraph& graph) { return Printer(graph).alone(node); }
 
 }  // namespace tenon::lowering

@@ -9,6 +9,9 @@ namespace tenon::lowering {
 // Host calls and constants are printed as in the text of a graph: large constants by their hash.
 std::string print(const KernelGraph& graph);
 
+// One buffer, without the elements of a constant.
+std::string print(const KernelBuffer& buffer, const KernelGraph& graph);
+
 // One node, with the graph's names of buffers.
 std::string print(const KernelNode& node, const KernelGraph& graph);
 

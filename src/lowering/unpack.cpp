@@ -48,26 +48,15 @@ Tensor permuted(const Tensor& tensor, const std::vector<size_t>& order) {
   });
 }
 
-// The last panel of each group begins so early that it is whole.
 Tensor packed(const Tensor& tensor, const PackedBLayout& layout) {
   const size_t lane_at = layout.order.size() - 1 - layout.reduced;
-  const int64_t lanes = tensor.extents()[layout.lane_dim()], group_lanes = lanes / layout.groups,
-                panels = layout.panels_of_group(lanes);
   Extents extents;
   for (size_t dim : layout.order)
     extents.push_back(tensor.extents()[dim]);
-  extents[lane_at] = layout.groups * panels;
+  extents[lane_at] = layout.groups * layout.panels_of_group(tensor.extents()[layout.lane_dim()]);
   extents.push_back(layout.lanes);
-  return gathered(tensor, extents, [&](const Extents& index) {
-    Extents source(layout.order.size());
-    for (size_t i = 0; i < layout.order.size(); ++i)
-      source[layout.order[i]] = index[i];
-    const int64_t panel = index[lane_at];
-    source[layout.lane_dim()] = panel / panels * group_lanes +
-                                std::min(panel % panels * layout.lanes, group_lanes - layout.lanes) +
-                                index.back();
-    return source;
-  });
+  return gathered(tensor, extents,
+                  [&](const Extents& index) { return index_in_weights(layout, tensor.extents(), index); });
 }
 
 // Consecutive elements along a dimension as words of 32 bits.
@@ -149,18 +138,35 @@ bool is_readable_constant(const KernelGraph& graph, BufferId id) {
   return buffer.home == Home::Constant && (!buffer.made_of() || (panels != nullptr && !panels->split));
 }
 
+Tensor constant_elements(const KernelGraph& graph, BufferId id) {
+  const KernelBuffer& source = graph.buffers[graph.buffers[id].made_of().value_or(id)];
+  const Tensor whole = join(*pieces_of(source.value));
+  return source.vnni_dim ? in_words(whole, *source.vnni_dim) : whole;
+}
+
 Tensor constant_in_memory(const KernelGraph& graph, BufferId id) {
   const Layout& layout = graph.buffers[id].layout;
-  const auto elements = [&](BufferId constant) {
-    const KernelBuffer& buffer = graph.buffers[constant];
-    const Tensor whole = join(*pieces_of(buffer.value));
-    return buffer.vnni_dim ? in_words(whole, *buffer.vnni_dim) : whole;
-  };
+  const Tensor elements = constant_elements(graph, id);
   if (const auto* panels = std::get_if<PackedWeights>(&layout))
-    return packed(elements(panels->weights), panels->order);
+    return packed(elements, panels->order);
   if (const auto* order = std::get_if<PermutedLayout>(&layout))
-    return permuted(elements(id), order->order);
-  return elements(id);
+    return permuted(elements, order->order);
+  return elements;
+}
+
+// The last panel of each group begins so early that it is whole.
+Extents index_in_weights(const PackedBLayout& layout, const Extents& weights,
+                         std::span<const int64_t> index) {
+  const int64_t lanes = weights[layout.lane_dim()], group_lanes = lanes / layout.groups,
+                panels = layout.panels_of_group(lanes),
+                panel = index[layout.order.size() - 1 - layout.reduced];
+  Extents source(layout.order.size());
+  for (size_t i = 0; i < layout.order.size(); ++i)
+    source[layout.order[i]] = index[i];
+  source[layout.lane_dim()] = panel / panels * group_lanes +
+                              std::min(panel % panels * layout.lanes, group_lanes - layout.lanes) +
+                              index.back();
+  return source;
 }
 
 Definition readable_definition(const KernelGraph& graph, const Stage& stage) {

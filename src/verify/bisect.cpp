@@ -225,9 +225,9 @@ class Bisection {
   std::optional<WrongProgram> wrong_lowering(const Graph& optimised) const {
     Journal journal(options_.verify.numerics);
     const std::unique_ptr<Graph> graph = make_target_graph(optimised, *options_.context, journal);
-    for (const LoweringCheck& check :
-         check_lowering(*graph, record_values(*graph, inputs_), *options_.context,
-                        {.tolerance = target_.options.tolerance, .listener = listener()}))
+    for (const LoweringCheck& check : check_lowering(
+             *graph, record_values(*graph, inputs_), *options_.context,
+             {.tolerance = target_.options.tolerance, .seed = options_.verify.seed, .listener = listener()}))
       if (check.failed())
         return WrongProgram{check.level == Level::Scheduled ? std::string(name(KernelFault::Schedule))
                                                             : fmt::format("kernel-graph pass {}", check.pass),

@@ -106,13 +106,6 @@ Check check_code(const Kernel& scheduled, const Target& target, const KernelChec
   return actual ? compare_outputs(scheduled, *actual, expected->outputs, options.tolerance) : Check{};
 }
 
-bool calls_routines(const std::vector<loops::Statement>& body) {
-  return std::ranges::any_of(body, [](const loops::Statement& statement) {
-    const std::vector<loops::Statement>* inner = loops::body_of(statement);
-    return std::holds_alternative<loops::Call>(statement) || (inner != nullptr && calls_routines(*inner));
-  });
-}
-
 }  // namespace
 
 std::string_view name(KernelFault fault) {
@@ -127,7 +120,7 @@ std::optional<WrongKernel> find_wrong_kernel(const std::vector<Kernel>& unschedu
   for (size_t i = 0; i < scheduled.size(); ++i) {
     if (options.before_kernel)
       options.before_kernel(i);
-    if (calls_routines(unscheduled[i].body) || calls_routines(scheduled[i].body))
+    if (loops::calls_routines(unscheduled[i].body) || loops::calls_routines(scheduled[i].body))
       continue;
     if (have_the_same_buffers(unscheduled[i], scheduled[i]))
       if (const Check check = check_schedule(unscheduled[i], scheduled[i], options.tolerance);

@@ -94,8 +94,11 @@ class WinogradUser {
     const BufferId id = graph_.buffers.id_of(image);
     graph_.buffers[id].elements.sizes = sizes;
     for (KernelNode& node : graph_.nodes)
-      if (node.stage && node.writes.contains(id))
+      if (node.stage && node.writes.contains(id)) {
         node.stage->definition.results.front().sizes = sizes;
+        if (node.stage->as_written)
+          node.stage->as_written->results.front().sizes = sizes;
+      }
   }
 
   void use_transformed_weights(Stage& stage, const MatchedConv3x3& matched) {
