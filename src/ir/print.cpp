@@ -203,10 +203,21 @@ class Printer {
         continue;
       }
       const Attribute& attribute = node.attr(decl.name);
-      if (!(decl.default_value && attribute == *decl.default_value))
+      if (!is_default(node, decl, attribute))
         argument(decl.name, attribute_text(attribute));
     }
     text += ")";
+  }
+
+  // Whether a node that is read without the attribute gets it again.
+  static bool is_default(const Node& node, const AttributeDecl& decl, const Attribute& attribute) {
+    if (!decl.default_value || attribute != *decl.default_value)
+      return false;
+    try {
+      return !decl.computed_default || decl.computed_default->compute(node) == attribute;
+    } catch (const UserError&) {
+      return false;
+    }
   }
 
   std::string attribute_text(const Attribute& attribute) const {

@@ -36,6 +36,13 @@ TEST(Text, PrintsConstantsInEveryForm) {
 )");
 }
 
+// Without them, padding would be zeros, one for each side.
+TEST(Text, PrintsNoPaddingWhereLeavingItOutMeansZeros) {
+  const auto graph = parse_graph(R"(graph g(%s: i64[1], %x: f32[3,4,n]) {
+    %0 = col2im(%x, %s, %s, strides=[1,2], dilations=[], pads=[]) return %0 })");
+  EXPECT_NE(print(*graph).find("pads=[]"), std::string::npos) << print(*graph);
+}
+
 TEST(Text, InfersTypesThatAreLeftOut) {
   EXPECT_EQ(print(*parse_graph("graph(%x: f32[2]) { %y = relu(%x) // a comment\n return %y }")),
             "graph main(%x: f32[2]) {\n  %y: f32[2] = relu(%x)\n  return %y\n}\n");
