@@ -36,7 +36,8 @@ constexpr std::string_view kWithout = "without=";
 std::set<std::string> passes_left_out(const Options& options) {
   if (!options.against.starts_with(kWithout))
     return {};
-  return split_names("--against without", {options.against.substr(kWithout.size())});
+  return split_names("--against without", {options.against.substr(kWithout.size())},
+                     pass_names_of_compiling());
 }
 
 void check_against(const Options& options) {
@@ -62,7 +63,12 @@ std::vector<Contender> prepare(Graph& graph, const Options& options) {
   Contender& other = contenders.emplace_back();
   other.name = left_out.empty() ? options.against : "without";
   if (!left_out.empty()) {
-    const double without_ms = milliseconds_of([&] { optimize_model(*as_read, numerics, left_out); });
+    std::set<std::string> portable;
+    for (const std::string& pass : pass_names())
+      if (left_out.contains(pass))
+        portable.insert(pass);
+    const double without_ms = milliseconds_of([&] { optimize_model(*as_read, numerics, portable); });
+    how.disabled = left_out;
     other.compile(*as_read, without_ms, how);
   } else if (as_read) {
     other.graph = std::move(as_read);
@@ -201,7 +207,7 @@ void add_bench(CLI::App& program) {
                                           "without these passes")
                              ->option_text("reference|unfused|without=NAME,...");
   Offer others = {.words = {"reference", "unfused"}};
-  for (const std::string& pass : pass_names())
+  for (const std::string& pass : pass_names_of_compiling())
     others.words.push_back("without=" + pass);
   offer(against, std::move(others));
   CLI::Option* compare = command->add_option("--compare", options->compare,

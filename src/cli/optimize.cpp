@@ -207,8 +207,8 @@ void refuse_both(const OptimizeOptions& passes) {
 void optimize_and_write(const Options& options) {
   check_output(options);
   check_json(options.stats);
-  const OptimizeOptions passes = {.only = split_names("--passes", options.only),
-                                  .disabled = split_names("--disable", options.disabled)};
+  const OptimizeOptions passes = {.only = split_names("--passes", options.only, pass_names()),
+                                  .disabled = split_names("--disable", options.disabled, pass_names())};
   refuse_both(passes);
   const std::unique_ptr<Graph> graph = load_model(options.model);
   Journal journal(parse_numerics_budget(options.numerics));

@@ -1,4 +1,5 @@
 // passes.cpp — tenon passes and tenon rules: what optimises a model.
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
@@ -36,6 +37,14 @@ std::vector<Row> all_rows() {
   for (const compiler::KernelGraphPass& pass : compiler::FusedGraph::passes())
     rows.push_back({"kernel graph", pass.name, pass.doc, pass.condition, pass.why_here});
   return rows;
+}
+
+std::vector<std::string> row_names() {
+  std::vector<std::string> names;
+  for (const Row& row : all_rows())
+    if (std::ranges::find(names, row.name) == names.end())
+      names.emplace_back(row.name);
+  return names;
 }
 
 std::string heading_of(std::string_view table) {
@@ -82,7 +91,7 @@ void tell_about_pass(const std::string& wanted, const std::string& json) {
       passes.push_back(as_json(row));
     }
   if (passes.empty())
-    throw no_pass(wanted);
+    throw no_pass(wanted, row_names());
   write_results(text, json, {{"passes", passes}});
 }
 
@@ -168,7 +177,7 @@ void add_passes(CLI::App& program) {
   auto wanted = std::make_shared<std::string>(), json = std::make_shared<std::string>();
   CLI::App* command = program.add_subcommand(
       "passes", "lists the passes in their order, and why they stand there, or tells about one");
-  offer(command->add_option("NAME", *wanted, "the pass to tell about"), {.words = pass_names()});
+  offer(command->add_option("NAME", *wanted, "the pass to tell about"), {.words = row_names()});
   add_json(*command, *json);
   command->footer(examples({"tenon passes", "tenon passes simplify", "tenon passes --json -"}));
   command->callback([wanted, json] {

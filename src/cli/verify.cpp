@@ -65,8 +65,10 @@ void add_verify(CLI::App& program) {
   command->footer(
       "Checks: the outputs on random inputs or those given, the gradients for inputs and parameters, the "
       "form of the graph,\n"
-      "and that parameters do not grow; then the passes for this machine, and the compiled program. Exit "
-      "status 1 when one fails.\n" +
+      "and that parameters do not grow; then the passes for this machine, lowering, the passes over the "
+      "kernel "
+      "graph and\n"
+      "the schedules, node by node, and the compiled program. Exit status 1 when one fails.\n" +
       examples({"tenon verify builtin:attention",
                 "tenon verify builtin:resnet_block --samples 1 --json verified.json"}));
   command->callback([options] { verify(*options); });

@@ -38,7 +38,10 @@ TargetPipeline::TargetPipeline(const CompileContext& context)
 
 void TargetPipeline::run(Graph& graph, Journal& journal, OptimizeOptions options) const {
   options.pipeline = passes_;
-  options.disabled.insert(context_.disabled.begin(), context_.disabled.end());
+  // A pass that this target does without need not be left out.
+  for (const std::string& name : context_.disabled)
+    if (std::ranges::find(passes_, name, &Pass::name) != passes_.end())
+      options.disabled.insert(name);
   run_pipeline(graph, journal, options);
 }
 

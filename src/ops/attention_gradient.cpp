@@ -40,11 +40,14 @@ struct Grouping {
       : q(n.in("q")), k(n.in("k")), grouped(!provably_equal(q.dim(1), k.dim(1))) {}
 
   Value queries(Value x) const {
-    const Value fitting = int_vector(x.graph(), {-1});
-    return grouped ? reshape(x, concat({size_along(x, 0), size_along(k, 1), fitting, size_along(x, 2),
-                                        size_along(x, 3)},
-                                       0))
-                   : x;
+    if (!grouped)
+      return x;
+    // Where there are no elements, the group does not follow from their number.
+    const std::optional<Dim> group = divide_exactly(q.dim(1), k.dim(1));
+    const int64_t known = group ? group->constant().value_or(-1) : -1;
+    return reshape(x, concat({size_along(x, 0), size_along(k, 1), int_vector(x.graph(), {known}),
+                              size_along(x, 2), size_along(x, 3)},
+                             0));
   }
   Value keys(Value x) const { return grouped ? unsqueeze(x, {2}) : x; }
   // What is added to the scores of [batch, heads, …], for those in groups.

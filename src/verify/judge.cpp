@@ -59,9 +59,10 @@ void add_check(Check& all, Check one) {
   if (one.verdict != Verdict::Unknown)
     all.verdict = one.verdict;
   all.detail = std::move(one.detail);
-  std::ranges::move(one.nearly_zero, std::back_inserter(all.nearly_zero));
-  std::ranges::move(one.rounding, std::back_inserter(all.rounding));
-  std::ranges::move(one.unsteady, std::back_inserter(all.unsteady));
+  for (const auto names : {&Check::nearly_zero, &Check::rounding, &Check::unsteady})
+    for (const std::string& name : one.*names)
+      if (std::ranges::find(all.*names, name) == (all.*names).end())
+        (all.*names).push_back(name);
 }
 
 Tensor elements_at(const Tensor& tensor, const std::vector<int64_t>& indices) {

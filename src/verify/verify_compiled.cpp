@@ -162,10 +162,12 @@ class CompiledVerification {
     results_.back().lint = check_lint(after);
   }
 
-  // Of what a target pass broke, nothing more is known.
   void check_lowered() {
-    if (std::ranges::any_of(results_, &PassVerification::failed))
+    if (std::ranges::any_of(results_, &PassVerification::failed)) {
+      results_.push_back(row(Level::Lowered, "lower", 0));
+      results_.back().numbers = {.detail = "not compared: the graph is wrong before it is lowered"};
       return;
+    }
     const RecordedValues recorded =
         record_values(*graph_, samples_.front().inputs, heard_by(listener(), "running target node", *graph_));
     for (LoweringCheck& check :

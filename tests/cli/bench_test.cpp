@@ -95,6 +95,9 @@ TEST_F(Bench, ComparesWithPassesLeftOut) {
   const Json json = json_of("twice.tenon --against without=merge-equal,simplify");
   EXPECT_EQ(json["against"]["name"], "without=merge-equal,simplify");
   EXPECT_EQ(json["against"]["kernels"], json["kernels"]);
+  // Target passes too: this one makes several nodes of a gelu, for which there is no kernel else.
+  folder_.write("gelu.tenon", "graph g(%x: f32[8,8]) { %0 = gelu(%x) return %0 }\n");
+  EXPECT_EQ(json_of("gelu.tenon --against without=decompose-ops")["against"]["host_steps"], 1);
   expect("tenon bench twice.tenon --against without=merge-eqal", 2, "",
          "tenon: there is no pass \"merge-eqal\"\n  hint: did you mean merge-equal?\n");
   expect("tenon bench twice.tenon --against without=", 2, "",

@@ -427,5 +427,15 @@ TEST(FusedAttention, TakesNarrowFloats) {
   expect_attention("", "", {}, 6, DType::F64, 1e-12);
 }
 
+// Whose groups do not follow from the number of elements.
+TEST(FusedAttention, OfGroupsMayBeEmpty) {
+  expect_reference(R"(graph g(%q: f32[2,4,0,8], %k: f32[2,2,5,8], %v: f32[2,2,5,8]) {
+    %y = attention(%q, %k, %v, scale=0.25)
+    return %y
+  })",
+                   {{numbers(DType::F32, {2, 4, 0, 8}, 1), numbers(DType::F32, {2, 2, 5, 8}, 2),
+                     numbers(DType::F32, {2, 2, 5, 8}, 3)}});
+}
+
 }  // namespace
 }  // namespace tenon
