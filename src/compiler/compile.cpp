@@ -97,8 +97,10 @@ class Compilation {
   ScheduledGraph schedule() {
     std::shared_ptr<Program> program = build_slots(*graph_, *fused_, context_, nullptr);
     build_steps(*program, *fused_, kernels(), context_, nullptr);
-    std::vector<Tensor> constants = runtime::run_prepare(*program, nullptr);
-    return {std::move(program), std::move(constants), kernels().in_order()};
+    runtime::Prepared prepared = runtime::run_prepare(*program, nullptr);
+    if (prepared.failure)
+      std::rethrow_exception(prepared.failure);
+    return {std::move(program), std::move(prepared.constants), kernels().in_order()};
   }
 
   std::shared_ptr<Program> program() {
@@ -111,10 +113,10 @@ class Compilation {
     std::shared_ptr<Program> program = slots();
     const std::shared_ptr<runtime::Device> device = context_.backend->make_device();
     // Memory is what large constants wait for, and the processor is what code waits for.
-    std::future<std::vector<Tensor>> constants =
+    std::future<runtime::Prepared> prepared =
         std::async(std::launch::async, [&] { return runtime::run_prepare(*program, device); });
     finish(*program);
-    return std::make_unique<Executor>(program, device, constants.get());
+    return std::make_unique<Executor>(program, device, prepared.get());
   }
 
  private:

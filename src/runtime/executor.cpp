@@ -42,14 +42,14 @@ bool has_fixed_sizes(const Program& program) {
 Executor::Executor(std::shared_ptr<Program> program, std::shared_ptr<Device> device)
     : Executor(program, device, run_prepare(*program, device)) {}
 
-Executor::Executor(std::shared_ptr<Program> program, std::shared_ptr<Device> device,
-                   std::vector<Tensor> constants)
+Executor::Executor(std::shared_ptr<Program> program, std::shared_ptr<Device> device, Prepared prepared)
     : program_(std::move(program)),
       device_(std::move(device)),
       slots_(program_->slots),
       steps_(program_->steps),
       outputs_(program_->outputs),
-      constants_(std::move(constants)),
+      constants_(std::move(prepared.constants)),
+      prepare_failure_(std::move(prepared.failure)),
       planner_(*program_),
       has_fixed_sizes_(runtime::has_fixed_sizes(*program_)),
       has_host_steps_(has_host_steps(*program_)),
@@ -248,6 +248,8 @@ void Executor::copy_outputs(State& state) const {
 }
 
 void Executor::run_steps(State& state) const {
+  if (prepare_failure_)
+    std::rethrow_exception(prepare_failure_);
   state.pointers.assign(slots_.size(), nullptr);
   if (has_host_steps_ && state.options.random == nullptr) {
     // Only they draw, and seeding takes longer than a small model.

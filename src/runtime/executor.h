@@ -9,6 +9,7 @@
 #include "ir/evaluate.h"
 #include "runtime/device.h"
 #include "runtime/hot_sizes.h"
+#include "runtime/prepare.h"
 #include "runtime/program.h"
 
 namespace tenon::runtime {
@@ -39,7 +40,7 @@ class Executor {
  public:
   // Loads the code and, unless the constants are given, runs the prepare part (see prepare.h).
   Executor(std::shared_ptr<Program> program, std::shared_ptr<Device> device);
-  Executor(std::shared_ptr<Program> program, std::shared_ptr<Device> device, std::vector<Tensor> constants);
+  Executor(std::shared_ptr<Program> program, std::shared_ptr<Device> device, Prepared prepared);
   ~Executor();
 
   const Program& program() const { return *program_; }
@@ -106,7 +107,8 @@ class Executor {
   const std::vector<Slot>& slots_;
   const std::vector<Step>& steps_;
   const std::vector<size_t>& outputs_;
-  std::vector<Tensor> constants_;  // of each slot
+  std::vector<Tensor> constants_;       // of each slot
+  std::exception_ptr prepare_failure_;  // what every run throws, if anything
   ExecutionPlan planner_;
   std::vector<std::unique_ptr<LoadedKernel>> kernels_;
   std::map<const Program*, std::unique_ptr<Executor>> regions_;  // nested graphs of host steps

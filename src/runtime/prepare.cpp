@@ -179,8 +179,12 @@ class Preparation {
 
 }  // namespace
 
-std::vector<Tensor> run_prepare(Program& program, const std::shared_ptr<Device>& device) {
-  return Preparation(program, device).run();
+Prepared run_prepare(Program& program, const std::shared_ptr<Device>& device) {
+  try {
+    return {Preparation(program, device).run()};
+  } catch (const UserError&) {
+    return {std::vector<Tensor>(program.slots.size()), std::current_exception()};
+  }
 }
 
 }  // namespace tenon::runtime

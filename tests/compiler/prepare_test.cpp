@@ -64,5 +64,31 @@ TEST(Prepare, GivesTheSameWithoutADevice) {
             1);
 }
 
+// What cannot be computed is an error when it is run, and where it is not, as in a loop of no iterations,
+// none.
+TEST(Prepare, FailsWhenConstantsAreNeededThatCannotBeComputed) {
+  constexpr std::string_view kBody = R"({
+      %go = constant(value=bool[] {1})
+      %a = constant(value=i32[2] {8,8})
+      %b = constant(value=i32[2] {2,0})
+      %c = div(%a, %b)
+      %y = add(%x, %c)
+      return %go, %y
+    })";
+  for (const int trips : {0, 1}) {
+    const auto graph =
+        read(fmt::format("graph g(%z: i32[2]) {{ %n = constant(value=i64[] {{{}}}) %0 = while(%n, "
+                         "carried=[%z]) body(%i: i64[], %x: "
+                         "i32[2]) {} return %0 }}",
+                         trips, kBody));
+    const std::unique_ptr<runtime::Executor> program = compile(*graph, without_cache());
+    const Data inputs = {Tensor::of<int32_t>({1, 2})};
+    if (trips == 0)
+      EXPECT_EQ(program->run(inputs).front().tensor().data<int32_t>()[1], 2);
+    else
+      EXPECT_THROW(program->run(inputs), UserError);
+  }
+}
+
 }  // namespace
 }  // namespace tenon
