@@ -8,9 +8,10 @@ namespace tenon::compiler {
 
 const std::vector<Backend>& backends() {
   static const std::vector<Backend> table = {
-      {"cpu", schedule::schedule_kernel, codegen::generate_object,
-
-       [] { return runtime::make_cpu_device(std::make_unique<codegen::Jit>()); }},
+      {.name = "cpu",
+       .schedule = schedule::schedule_kernel,
+       .generate = codegen::generate_object,
+       .make_device = [] { return runtime::make_cpu_device(std::make_unique<codegen::Jit>()); }},
   };
   return table;
 }

@@ -10,7 +10,7 @@
 namespace tenon::compiler {
 
 struct Backend {
-  std::string_view name;  // as users choose it
+  std::string_view name;
   // The loops of the kernel that computes the stages of a group: see schedule/cpu/schedule_kernel.h.
   loops::Kernel (*schedule)(const std::vector<lowering::Stage>& stages, const lowering::Group& group,
                             const std::set<std::string>& outputs, const lowering::BufferTable& buffers,
