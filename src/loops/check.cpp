@@ -1,6 +1,9 @@
 #include "loops/check.h"
 
+#include <algorithm>
 #include <set>
+
+#include "target/gpu.h"
 
 namespace tenon::loops {
 namespace {
@@ -198,11 +201,30 @@ class Checker {
       report("loop '{}' may begin below 0", loop.variable);
     if (loop.step < 1)
       report("loop '{}' has step {}", loop.variable, loop.step);
+    check_mark(loop);
     declare_name(loop.variable);
     symbols_.insert(loop.variable);
+    around_.push_back(&loop);
     check(loop.body);
+    around_.pop_back();
     symbols_.erase(loop.variable);
     names_.erase(loop.variable);  // loops beside each other may share a variable
+  }
+  // A GPU's loops: blocks outermost, each all there is in the one around it, and threads somewhere within.
+  void check_mark(const Loop& loop) {
+    const bool is_outermost = loop.mark == Mark::Block && around_.empty();
+    if (is_outermost ? loop.threads < 1 || loop.threads > kMostThreads : loop.threads != 0)
+      report("loop '{}' has blocks of {} threads", loop.variable, loop.threads);
+    const bool is_in_block = !around_.empty() && around_.front()->mark == Mark::Block;
+    if (loop.mark == Mark::Block && !is_outermost &&
+        !(around_.back()->mark == Mark::Block && around_.back()->body.size() == 1))
+      report("block loop '{}' is not all there is in another", loop.variable);
+    if (loop.mark == Mark::Thread && (!is_in_block || std::ranges::any_of(around_, [](const Loop* each) {
+          return each->mark == Mark::Thread;
+        })))
+      report("thread loop '{}' is in no block, or in another thread loop", loop.variable);
+    if (loop.mark == Mark::Parallel && is_in_block)
+      report("parallel loop '{}' is in a block", loop.variable);
   }
   void check(const Guard& guard) {
     for (const Dim& condition : guard.conditions)
@@ -213,6 +235,7 @@ class Checker {
   const Kernel& kernel_;
   std::set<std::string> names_, symbols_;
   std::map<std::string, Buffer> buffers_;  // those in sight
+  std::vector<const Loop*> around_;        // outermost first
   std::map<std::string, DType> variables_;
   size_t part_ = 0, next_part_ = 0;
   std::vector<Problem> problems_;

@@ -189,7 +189,7 @@ class Interpreter {
     const int64_t end = value_of(loop.end);
     for (int64_t i = value_of(loop.begin); i < end; i += loop.step)
       iterations.push_back(i);
-    if (loop.mark == Mark::Parallel || loop.mark == Mark::Vector)
+    if (is_parallel(loop.mark) || loop.mark == Mark::Vector || loop.mark == Mark::Thread)
       std::ranges::reverse(iterations);
     for (int64_t i : iterations) {
       variables_.insert_or_assign(loop.variable, i);

@@ -94,7 +94,15 @@ struct Local {
 
 // Tile: rows of a block of sums; within are the loops of what is summed, then that of the lanes with one
 // product. Instructions that multiply matrices take them together.
-enum class Mark : uint8_t { Serial, Parallel, Vector, Unrolled, Tile };
+//
+// Block and Thread are those of a GPU. Block loops stand outermost, perfectly nested, and each iteration of
+// all of them together is one thread block. Within, the threads share out the iterations of each thread loop,
+// whatever their number; other statements all threads run alike. The meaning stays sequential: a loop ends
+// before the next begins. Code generation puts barriers where that needs them.
+enum class Mark : uint8_t { Serial, Parallel, Vector, Unrolled, Tile, Block, Thread };
+
+// Whether the iterations of a loop with this mark run at once, without anything in common.
+constexpr bool is_parallel(Mark mark) { return mark == Mark::Parallel || mark == Mark::Block; }
 
 struct Statement;
 
@@ -104,6 +112,7 @@ struct Loop {
   Dim begin = 0, end = 0;
   int64_t step = 1;
   Mark mark = Mark::Serial;
+  int64_t threads = 0;  // of each thread block, where this is an outermost block loop
   std::vector<Statement> body;
 
   friend bool operator==(const Loop&, const Loop&) = default;

@@ -224,10 +224,10 @@ class Violations {
     dangers.push_back({.loop = {}, .also_combines = false, .what = "would run before it"});
     for (size_t i = 0; i < count_common_loops(pair.first.after, pair.second.after); ++i)
       if (const Loop& loop = *pair.first.after.around[i].loop;
-          loop.mark == Mark::Parallel || loop.mark == Mark::Vector)
+          is_parallel(loop.mark) || loop.mark == Mark::Vector || loop.mark == Mark::Thread)
         dangers.push_back(
             {.loop = i,
-             .also_combines = loop.mark == Mark::Parallel,
+             .also_combines = is_parallel(loop.mark),
              .what = fmt::format("would run at the same time, in another iteration of {}", loop.variable)});
     return dangers;
   }

@@ -17,7 +17,7 @@ ParallelRegion region_of(Loop loop) {
     loop.body.clear();
     region.parallel.push_back(std::move(loop));
     Loop* inner = body.size() == 1 ? std::get_if<Loop>(&body.front()) : nullptr;
-    if (inner == nullptr || inner->mark != Mark::Parallel) {
+    if (inner == nullptr || inner->mark != region.parallel.front().mark) {
       region.body = std::move(body);
       return region;
     }
@@ -66,7 +66,7 @@ std::vector<ParallelRegion> parallel_regions_of(const loops::Kernel& kernel) {
   bool serial = false;  // whether the last region takes more statements
   for (const Statement& statement : kernel.body) {
     const auto* loop = std::get_if<Loop>(&statement);
-    if (loop != nullptr && loop->mark == Mark::Parallel) {
+    if (loop != nullptr && is_parallel(loop->mark)) {
       regions.push_back(region_of(*loop));
       serial = false;
       continue;

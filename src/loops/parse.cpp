@@ -206,7 +206,7 @@ class Parser : private Scanner {
     loop.begin = dim({".."});
     expect('.');
     expect('.');
-    loop.end = dim({"{", " step ", " parallel", " vector", " unrolled", " tile"});
+    loop.end = dim({"{", " step ", " parallel", " vector", " unrolled", " tile", " block", " thread"});
     if (accept_word("step"))
       loop.step = integer<int64_t>();
     if (loop.step < 1)
@@ -219,6 +219,15 @@ class Parser : private Scanner {
       loop.mark = Mark::Unrolled;
     else if (accept_word("tile"))
       loop.mark = Mark::Tile;
+    else if (accept_word("thread"))
+      loop.mark = Mark::Thread;
+    else if (accept_word("block")) {
+      loop.mark = Mark::Block;
+      if (accept('(')) {
+        loop.threads = integer<int64_t>();
+        expect(')');
+      }
+    }
     expect('{');
     loop.body = body();
     return loop;

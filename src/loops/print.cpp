@@ -116,10 +116,12 @@ class Printer {
     line("local " + described(local.buffer));
   }
   void print(const Loop& loop) {
-    constexpr std::string_view kMarks[] = {"", " parallel", " vector", " unrolled", " tile"};
+    constexpr std::string_view kMarks[] = {"",      " parallel", " vector", " unrolled",
+                                           " tile", " block",    " thread"};
+    const std::string threads = loop.threads == 0 ? "" : fmt::format("({})", loop.threads);
     const std::string step = loop.step == 1 ? "" : fmt::format(" step {}", loop.step);
-    print_block(fmt::format("for {} in {}..{}{}{}", loop.variable, loop.begin, loop.end, step,
-                            kMarks[static_cast<size_t>(loop.mark)]),
+    print_block(fmt::format("for {} in {}..{}{}{}{}", loop.variable, loop.begin, loop.end, step,
+                            kMarks[static_cast<size_t>(loop.mark)], threads),
                 loop.body);
   }
   void print(const Guard& guard) {

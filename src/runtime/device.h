@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -18,10 +19,13 @@ using Memory = std::unique_ptr<std::byte[], FreeMemory>;  // aligned to cache li
 // So many bytes, in whole cache lines, for each of `threads`. What the machine does not have is a user_error.
 Memory allocate(int64_t bytes, int64_t threads = 1);
 
-// What one run needs besides the memory of its values.
+// What one run needs besides the memory of its values. On a device with memory of its own, what is launched
+// and copied in it happens in that order, after these calls have returned.
 class Workspace {
  public:
   virtual ~Workspace() = default;
+
+  size_t step = 0;  // of the program that is being launched
 };
 
 // A kernel whose code was loaded. Several runs may launch it at once, each with its own workspace.
@@ -30,9 +34,25 @@ class LoadedKernel {
   virtual ~LoadedKernel() = default;
 
   // `buffers` are those that the step reads, then those that it writes. False where what the kernel requires
-  // of elements does not hold.
+  // of elements does not hold, if that is known already: else DeviceMemory::finish says so.
   virtual bool launch(const KernelStep& step, const Launch& launch, std::span<std::byte* const> buffers,
                       int threads, Workspace& workspace) const = 0;
+};
+
+// Of a device whose kernels use memory of its own, which the host reaches by copies alone.
+class DeviceMemory {
+ public:
+  virtual ~DeviceMemory() = default;
+
+  // Aligned to 256 bytes. What the device does not have is a user_error.
+  virtual std::shared_ptr<std::byte[]> allocate(int64_t bytes) = 0;
+  // `from` may change once this returns.
+  virtual void upload(std::byte* to, const std::byte* from, int64_t bytes, Workspace& workspace) = 0;
+  // `to` has the elements once this returns.
+  virtual void download(std::byte* to, const std::byte* from, int64_t bytes, Workspace& workspace) = 0;
+  virtual void copy(std::byte* to, const std::byte* from, int64_t bytes, Workspace& workspace) = 0;
+  // Waits for all that was launched. The step whose kernel met elements that it cannot compute with, if any.
+  virtual std::optional<size_t> finish(Workspace& workspace) = 0;
 };
 
 class Device {
@@ -41,6 +61,7 @@ class Device {
 
   virtual std::unique_ptr<LoadedKernel> load(const KernelCode& code) = 0;
   virtual std::unique_ptr<Workspace> make_workspace() const = 0;
+  virtual DeviceMemory* own_memory() { return nullptr; }  // null where kernels use that of the host
 };
 
 }  // namespace tenon::runtime

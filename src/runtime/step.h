@@ -28,10 +28,17 @@ struct Slot {
   std::optional<size_t> alias = {};  // another slot in whose memory this one lies
 };
 
+// How a region of a kernel starts on a GPU.
+struct LaunchShape {
+  int64_t threads = 0;               // of a thread block
+  int64_t iterations_per_block = 1;  // where a few threads are enough for one
+};
+
 // What a backend generated for a kernel.
 struct KernelCode {
   std::string bytes;
   size_t regions = 0;
+  std::vector<LaunchShape> shapes = {};  // of each region, on a GPU
 };
 
 // One region of a kernel: iterations that may run at once.

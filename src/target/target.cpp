@@ -74,7 +74,8 @@ std::string describe(const Target& target) {
   line += target.matrix_tiles ? ", tiles of matrices" : "";
   line += fmt::format(", caches of {}, {} and {} KiB", kib(caches.level1_data), kib(caches.level2),
                       kib(caches.level3_share));
-  return line + ", " + format_count(static_cast<uint64_t>(target.cores), "core");
+  line += ", " + format_count(static_cast<uint64_t>(target.cores), "core");
+  return target.gpu ? describe(*target.gpu) + ", beside " + line : line;
 }
 
 }  // namespace tenon

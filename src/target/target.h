@@ -2,9 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "target/gpu.h"
 
 namespace tenon {
 
@@ -29,6 +32,8 @@ struct Target {
   bool matrix_tiles = false;  // x86's AMX, which this process has leave to use
   Caches caches;
   int cores = 1;  // that this process may use
+  // That kernels are generated for, instead of the processor, whose part is the rest then.
+  std::optional<Gpu> gpu = {};
 
   bool has(std::string_view feature) const;
   // VNNI of x86-64, i8mm of Arm.

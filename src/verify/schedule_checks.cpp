@@ -50,7 +50,7 @@ int64_t count_points(const std::vector<loops::Statement>& body, Bindings& variab
 void keep_one_iteration(std::vector<loops::Statement>& body, Bindings& variables, RandomGenerator& random) {
   for (loops::Statement& statement : body) {
     auto* loop = std::get_if<loops::Loop>(&statement);
-    if (loop == nullptr || loop->mark != loops::Mark::Parallel)
+    if (loop == nullptr || !loops::is_parallel(loop->mark))
       continue;
     const std::optional<int64_t> begin = loop->begin.evaluate(variables), end = loop->end.evaluate(variables);
     if (!begin || !end || *end <= *begin)

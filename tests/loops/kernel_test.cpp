@@ -45,6 +45,21 @@ TEST(KernelText, HasSizesGuardsLocalsAndCalls) {
 )");
 }
 
+TEST(KernelText, HasBlocksAndThreads) {
+  expect_kept(R"(kernel k(x: f32[n,m]) -> (y: f32[n,m]) {
+  for i in 0..n block(128) {
+    local t: f32[m] in shared
+    for j in 0..m thread {
+      t[j] = exp(x[i,j])
+    }
+    for j in 0..m thread {
+      y[i,j] = t[m-j-1]
+    }
+  }
+}
+)");
+}
+
 TEST(KernelText, SaysWhichOutputsAreStreamed) {
   expect_kept(R"(kernel k(x: f32[n]) -> (y: f32[n] streamed) {
   for i in 0..n vector {
@@ -193,6 +208,18 @@ TEST(KernelCheck, NamesWhatIsWrong) {
             (Problems{"add of f32 and f64", "'y' is f32, but is given f64"}));
   EXPECT_EQ(problems("y[0] mean= 1"), Problems{"'mean' is no combine"});
   EXPECT_EQ(problems("for i in 0..4 { for i in 0..4 { y[i] = 1 } }"), Problems{"'i' is declared twice"});
+  EXPECT_EQ(problems("for i in 0..4 thread { y[i] = 1 }"),
+            Problems{"thread loop 'i' is in no block, or in another thread loop"});
+  EXPECT_EQ(
+      problems("for i in 0..2 block(32) { for j in 0..2 thread { for k in 0..1 thread { y[j] = 1 } } }"),
+      Problems{"thread loop 'k' is in no block, or in another thread loop"});
+  EXPECT_EQ(problems("for i in 0..2 block(32) { y[0] = 1 for j in 0..2 block { y[j] = 1 } }"),
+            Problems{"block loop 'j' is not all there is in another"});
+  EXPECT_EQ(problems("for i in 0..4 block { y[i] = 1 }"), Problems{"loop 'i' has blocks of 0 threads"});
+  EXPECT_EQ(problems("for i in 0..4 block(2048) { y[i] = 1 }"),
+            Problems{"loop 'i' has blocks of 2048 threads"});
+  EXPECT_EQ(problems("for i in 0..2 block(32) { for j in 0..2 parallel { y[j] = 1 } }"),
+            Problems{"parallel loop 'j' is in a block"});
   EXPECT_EQ(check(parse_kernel("kernel k(x: f32[n]) -> (y: f32[4]) { y[0] = 0"
                                "  for n in 1..4 { y[n] = y[n-1] + x[0] } }")),
             Problems{"'n' is declared twice"});
@@ -270,6 +297,11 @@ TEST(Interpreter, ShowsIterationsThatDependOnEachOther) {
         fmt::format("kernel k() -> (y: i64[4]) {{ y[0] = 1 for i in 1..4 {} {{ y[i] = y[i-1] }} }}", mark));
     EXPECT_THROW(interpret(kernel, {}), UserError);
   }
+  EXPECT_THROW(interpret(parse_kernel("kernel k() -> (y: i64[4]) { for b in 0..1 block(4) {"
+                                      "  for i in 0..1 thread { y[i] = 1 }"
+                                      "  for i in 1..4 thread { y[i] = y[i-1] } } }"),
+                         {}),
+               UserError);
 }
 
 TEST(Interpreter, RefusesWhatIsNotThere) {

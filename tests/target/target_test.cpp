@@ -22,6 +22,12 @@ TEST(Target, IsDescribedInOneLine) {
       "1536 KiB, 4 cores");
   target = {.cpu = "x86-64", .features = {"+sse2"}, .caches = {32 << 10, 256 << 10, 0}};
   EXPECT_EQ(describe(target), "x86-64 +sse2, 16 vectors of 16 bytes, caches of 32, 256 and 0 KiB, 1 core");
+  target.gpu = gpu_named("sm_90");
+  EXPECT_EQ(
+      describe(target),
+      "sm_90 (sm_90), 132 multiprocessors of 2048 threads, 65536 registers and 228 KiB of shared memory, "
+      "227 KiB for a block, second-level cache of 51200 KiB, 4800 GB/s, beside x86-64 +sse2, 16 vectors "
+      "of 16 bytes, caches of 32, 256 and 0 KiB, 1 core");
 }
 
 TEST(Target, OfThisMachineHoldsTogether) {
