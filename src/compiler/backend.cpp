@@ -10,8 +10,9 @@ const std::vector<Backend>& backends() {
   static const std::vector<Backend> table = {
       {.name = "cpu",
        .schedule = schedule::schedule_kernel,
+       .schedule_nest = [](const loops::Kernel& nest) { return nest; },
        .generate = codegen::generate_object,
-       .make_device = [] { return runtime::make_cpu_device(std::make_unique<codegen::Jit>()); }},
+       .make_device = [](int) { return runtime::make_cpu_device(std::make_unique<codegen::Jit>()); }},
   };
   return table;
 }

@@ -15,10 +15,13 @@ struct Backend {
   loops::Kernel (*schedule)(const std::vector<lowering::Stage>& stages, const lowering::Group& group,
                             const std::set<std::string>& outputs, const lowering::BufferTable& buffers,
                             const schedule::Context& context);
+  // The same of a kernel that an op wrote itself.
+  loops::Kernel (*schedule_nest)(const loops::Kernel& nest);
   // Several threads may generate at once. With a cache, code comes from there where it can.
   runtime::KernelCode (*generate)(const loops::Kernel& kernel, const Target& target,
                                   const std::optional<codegen::ObjectCache>& cache);
-  std::shared_ptr<runtime::Device> (*make_device)();
+  std::shared_ptr<runtime::Device> (*make_device)(int number);
+  bool has_own_memory = false;  // which kernels use, and values are copied to and from
 };
 
 const std::vector<Backend>& backends();

@@ -55,7 +55,7 @@ void Kernels::build(size_t group) {
 }
 
 void Kernels::build_nest_of_node(size_t group, const KernelNode& node) {
-  NamedKernel named = canonicalize_names(*node.nest);
+  NamedKernel named = canonicalize_names(backend_.schedule_nest(*node.nest));
   const auto names_of = [&](const std::vector<BufferId>& ids) {
     std::vector<std::string> names;
     for (BufferId id : ids)

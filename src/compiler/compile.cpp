@@ -9,6 +9,7 @@
 #include "base/run_all.h"
 #include "compiler/backend.h"
 #include "compiler/build_program.h"
+#include "compiler/place_copies.h"
 #include "compiler/target_graph.h"
 #include "lowering/lower_graph.h"
 #include "runtime/prepare.h"
@@ -97,6 +98,8 @@ class Compilation {
   ScheduledGraph schedule() {
     std::shared_ptr<Program> program = build_slots(*graph_, *fused_, context_, nullptr);
     build_steps(*program, *fused_, kernels(), context_, nullptr);
+    if (context_.backend->has_own_memory)
+      place_copies(*program);
     runtime::Prepared prepared = runtime::run_prepare(*program, nullptr);
     if (prepared.failure)
       std::rethrow_exception(prepared.failure);
@@ -111,7 +114,7 @@ class Compilation {
 
   std::unique_ptr<Executor> load() {
     std::shared_ptr<Program> program = slots();
-    const std::shared_ptr<runtime::Device> device = context_.backend->make_device();
+    const std::shared_ptr<runtime::Device> device = context_.backend->make_device(context_.device);
     // Memory is what large constants wait for, and the processor is what code waits for.
     std::future<runtime::Prepared> prepared =
         std::async(std::launch::async, [&] { return runtime::run_prepare(*program, device); });
@@ -136,6 +139,8 @@ class Compilation {
   void finish(Program& program) {
     generate(program);
     build_steps(program, *fused_, kernels(), context_, compile_nested(false));
+    if (context_.backend->has_own_memory)
+      place_copies(program);
   }
 
   // Equal kernels are compiled once, and all cores take part.
@@ -168,7 +173,8 @@ class Compilation {
 std::unique_ptr<Executor> compile(const Graph& graph, const CompileContext& context) {
   Compilation compilation(graph, context);
   std::unique_ptr<Executor> executor = compilation.load();
-  if (context.numerics != NumericsBudget::Strict && gains_by_sizes(compilation.graph())) {
+  if (context.numerics != NumericsBudget::Strict && !context.target.gpu &&
+      gains_by_sizes(compilation.graph())) {
     CompileContext quiet = context;
     quiet.before_kernel = nullptr;
     executor->specialise_by(

@@ -12,6 +12,7 @@ namespace tenon::compiler {
 struct CompileContext {
   Target target;
   const Backend* backend = &default_backend();
+  int device = 0;  // that runs the program, among those of the backend
   int threads =
       0;  // that will run the program, for which it is partitioned; 0: as many as the target has cores
   NumericsBudget numerics = NumericsBudget::Default;

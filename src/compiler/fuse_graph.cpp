@@ -89,23 +89,25 @@ KernelGraphContext kernel_graph_context(const CompileContext& context) {
 const std::vector<KernelGraphPass>& FusedGraph::passes() {
   using Context = KernelGraphContext;
   constexpr auto fuses = [](const Context& context) { return context.fuse; };
-  constexpr auto stays_apart = [](const Context& context) { return !context.fuse; };
+  constexpr auto on_cpu = [](const Context& context) { return !context.target.gpu; };
+  constexpr auto fuses_on_cpu = [](const Context& context) { return context.fuse && !context.target.gpu; };
+  constexpr auto apart_on_cpu = [](const Context& context) { return !context.fuse && !context.target.gpu; };
   constexpr auto select = [](FusedGraph& graph, const Context& context) {
     select_contractions(graph.graph_, {context.target, context.threads, context.numerics, context.fuse});
   };
   constexpr auto always = [](const Context&) { return true; };
   static const std::vector<KernelGraphPass> table = {
-      {"vnni-pack", "packs four int8 or, with precision bf16, two bf16 into words for dot products", "",
-       always,
+      {"vnni-pack", "packs four int8 or, with precision bf16, two bf16 into words for dot products", "CPU",
+       on_cpu,
        [](FusedGraph& graph, const Context& context) {
          vnni_pack(graph.graph_, context.precision == MatmulPrecision::BF16);
        },
        "first: what is chosen for contractions is chosen for words"},
       {"select-contractions", "decides how each contraction is computed, and what is packed for it",
-       "without fusion", stays_apart, select,
+       "CPU, without fusion", apart_on_cpu, select,
        "after vnni-pack: nothing is inlined into nodes that stay apart"},
-      {"pack-b", "packs constant operands of products for the microkernel", "without fusion", stays_apart,
-       [](FusedGraph& graph, const Context&) { pack_b(graph.graph_); },
+      {"pack-b", "packs constant operands of products for the microkernel", "CPU, without fusion",
+       apart_on_cpu, [](FusedGraph& graph, const Context&) { pack_b(graph.graph_); },
        "after select-contractions, as planned"},
       {"group-by-node", "makes a kernel of each node, which says what fusion saves", "", always,
        [](FusedGraph& graph, const Context& context) { graph.group_by_node(context.target); },
@@ -118,31 +120,33 @@ const std::vector<KernelGraphPass>& FusedGraph::passes() {
          graph.note_dependences();
        },
        "before contractions are looked up: prologues are part of them"},
-      {"look-up-tuning", "gives contractions the plans that tuning found", "fusion", fuses,
+      {"look-up-tuning", "gives contractions the plans that tuning found", "CPU, fusion", fuses_on_cpu,
        [](FusedGraph& graph, const Context& context) {
          look_up_tuned_contractions(graph.graph_, context.tuning,
                                     {context.target, context.threads, context.numerics});
        },
        "before anything is chosen for contractions"},
-      {"choose-layouts", "puts channels last around convolutions and pads images", "fusion", fuses,
-       [](FusedGraph& graph, const Context&) { choose_layouts(graph.graph_); },
+      {"choose-layouts", "puts channels last around convolutions and pads images", "CPU, fusion",
+       fuses_on_cpu, [](FusedGraph& graph, const Context&) { choose_layouts(graph.graph_); },
        "before contractions are planned, for operands in their final layout"},
-      {"select-contractions", "decides how each contraction is computed, and what is packed for it", "fusion",
-       fuses, select, "after layouts, and before all that reads the plans"},
+      {"select-contractions", "decides how each contraction is computed, and what is packed for it",
+       "CPU, fusion", fuses_on_cpu, select, "after layouts, and before all that reads the plans"},
       {"use-winograd", "transforms the weights of convolutions by Winograd, and pads images to whole tiles",
-       "fusion", fuses,
+       "CPU, fusion", fuses_on_cpu,
        [](FusedGraph& graph, const Context& context) { use_winograd(graph.graph_, context.target); },
        "after select-contractions, as planned"},
-      {"pack-b", "packs constant operands of products for the microkernel", "fusion", fuses,
+      {"pack-b", "packs constant operands of products for the microkernel", "CPU, fusion", fuses_on_cpu,
        [](FusedGraph& graph, const Context&) { pack_b(graph.graph_); },
        "after select-contractions, as planned"},
       {"bf16x3-matmul", "splits f32 products into products of bf16 where tuning chose it",
-       "fusion, numerics default or fast",
-       [](const Context& context) { return context.fuse && context.numerics != NumericsBudget::Strict; },
+       "CPU, fusion, numerics default or fast",
+       [](const Context& context) {
+         return context.fuse && !context.target.gpu && context.numerics != NumericsBudget::Strict;
+       },
        [](FusedGraph& graph, const Context&) { bf16x3_matmul(graph.graph_); },
        "after pack-b, whose panels it splits"},
-      {"pack-a", "packs the other operand where the microkernel loads several rows at once", "fusion", fuses,
-       [](FusedGraph& graph, const Context&) { pack_a(graph.graph_); },
+      {"pack-a", "packs the other operand where the microkernel loads several rows at once", "CPU, fusion",
+       fuses_on_cpu, [](FusedGraph& graph, const Context&) { pack_a(graph.graph_); },
        "after pack-b: only products with packed weights"},
       {"fuse", "decides which nodes become one kernel", "fusion", fuses,
        [](FusedGraph& graph, const Context& context) { graph.group(context.target); },
@@ -151,7 +155,7 @@ const std::vector<KernelGraphPass>& FusedGraph::passes() {
        [](FusedGraph& graph, const Context&) { order_groups(graph.graph_); },
        "after fusion: fused values need no memory"},
       {"overlapped-tiling", "runs consecutive kernels tile by tile where what they exchange leaves the cache",
-       "fusion", fuses,
+       "CPU, fusion", fuses_on_cpu,
        [](FusedGraph& graph, const Context& context) {
          overlapped_tiling(graph.graph_, context.target, context.threads);
        },

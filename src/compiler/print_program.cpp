@@ -11,6 +11,7 @@
 namespace tenon::compiler {
 
 using runtime::AliasStep;
+using runtime::CopyStep;
 using runtime::Home;
 using runtime::HostStep;
 using runtime::KernelStep;
@@ -174,6 +175,11 @@ class Printer {
 
   void print(const AliasStep& step) {
     text_ += fmt::format("  {} = view({})\n", name(step.to), name(step.from));
+  }
+
+  void print(const CopyStep& step) {
+    text_ += fmt::format("  copy {} to the {}\n", name(step.slot),
+                         step.to == CopyStep::To::Device ? "device" : "host");
   }
 
   const Program& program_;

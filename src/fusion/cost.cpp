@@ -138,6 +138,10 @@ Dim size_of(const loops::Buffer& buffer) {
 }
 
 Rates rates_of(const Target& target) {
+  if (const std::optional<Gpu>& gpu = target.gpu)
+    return {.bytes_from_memory = gpu->bytes_per_nanosecond,
+            .bytes_from_cache = gpu->bytes_per_nanosecond * 3,
+            .operations = gpu->multiprocessors * 128 * 1.5};
   // Two instructions in a cycle, at 2.5 GHz. A core moves about 10 GB/s from memory, four times that from
   // its caches.
   return {.bytes_from_memory = 10,

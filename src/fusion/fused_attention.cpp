@@ -232,6 +232,8 @@ std::optional<size_t> find_block_axis(const Definition& first, const Definition&
 std::vector<FusedAttention> find_fused_attention(std::span<const KernelNode> nodes,
                                                  const BufferTable& buffers, const std::set<BufferId>& kept,
                                                  const Target& target) {
+  if (target.gpu)
+    return {};
   std::map<BufferId, std::vector<size_t>> readers;
   for (size_t i = 0; i < nodes.size(); ++i)
     for (const std::set<BufferId>* needed : {&nodes[i].reads, &nodes[i].after})

@@ -99,9 +99,10 @@ class Meter {
           for (const std::string& source : labels_of(loop.call.node()))
             measured.sources.push_back(source);
         note_types(*loops, measured);
+      } else if (const auto* view = std::get_if<AliasStep>(&step)) {
+        measured = {.name = view->op, .sources = view->sources};
       } else {
-        const AliasStep& view = std::get<AliasStep>(step);
-        measured = {.name = view.op, .sources = view.sources};
+        measured = {.name = "copy", .sources = {}};
       }
       note_bytes(step, sizes, measured);
     }

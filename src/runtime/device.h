@@ -51,7 +51,9 @@ class DeviceMemory {
   // `to` has the elements once this returns.
   virtual void download(std::byte* to, const std::byte* from, int64_t bytes, Workspace& workspace) = 0;
   virtual void copy(std::byte* to, const std::byte* from, int64_t bytes, Workspace& workspace) = 0;
-  // Waits for all that was launched. The step whose kernel met elements that it cannot compute with, if any.
+  // Waits for all that was launched.
+  virtual void wait(Workspace& workspace) = 0;
+  // The same at the end of a run. The step whose kernel met elements that it cannot compute with, if any.
   virtual std::optional<size_t> finish(Workspace& workspace) = 0;
 };
 

@@ -37,6 +37,14 @@ bool has_fixed_sizes(const Program& program) {
                              [&](size_t slot) { return has_fixed_size(program.slots[slot].type); });
 }
 
+// Whether a value of the arena is ever in the memory of the host, where kernels have their own.
+bool reads_on_host(const Program& program) {
+  return has_host_steps(program) || std::ranges::any_of(program.steps, [](const Step& step) {
+           const auto* copy = std::get_if<CopyStep>(&step);
+           return copy != nullptr && copy->to != CopyStep::To::Device;
+         });
+}
+
 }  // namespace
 
 Executor::Executor(std::shared_ptr<Program> program, std::shared_ptr<Device> device)
@@ -45,6 +53,7 @@ Executor::Executor(std::shared_ptr<Program> program, std::shared_ptr<Device> dev
 Executor::Executor(std::shared_ptr<Program> program, std::shared_ptr<Device> device, Prepared prepared)
     : program_(std::move(program)),
       device_(std::move(device)),
+      device_memory_(device_->own_memory()),
       slots_(program_->slots),
       steps_(program_->steps),
       outputs_(program_->outputs),
@@ -53,6 +62,7 @@ Executor::Executor(std::shared_ptr<Program> program, std::shared_ptr<Device> dev
       planner_(*program_),
       has_fixed_sizes_(runtime::has_fixed_sizes(*program_)),
       has_host_steps_(has_host_steps(*program_)),
+      uses_host_arena_(device_memory_ == nullptr || reads_on_host(*program_)),
       last_used_in_(find_last_uses()) {
   for (const KernelCode& code : program_->code)
     kernels_.push_back(device_->load(code));
@@ -61,6 +71,11 @@ Executor::Executor(std::shared_ptr<Program> program, std::shared_ptr<Device> dev
       load_regions(*host);
     else if (const auto* loops = std::get_if<LoopsStep>(&step))
       std::ranges::for_each(loops->loops, [&](const HostStep& loop) { load_regions(loop); });
+  if (device_memory_ == nullptr)
+    return;
+  find_outputs_on_device();
+  if (!prepare_failure_)
+    upload_constants();
 }
 
 Executor::~Executor() = default;
@@ -132,14 +147,23 @@ std::unique_ptr<Executor::State> Executor::acquire() const {
   state->workspace = device_->make_workspace();
   state->own.resize(slots_.size());
   state->outputs.resize(outputs_.size());
+  if (device_memory_ != nullptr) {
+    state->device.inputs.resize(program_->inputs.size());
+    state->device.outputs.resize(outputs_.size());
+    state->device.own.resize(slots_.size());
+    state->copied_inputs.resize(program_->inputs.size());
+  }
   return state;
 }
 
 void Executor::release(std::unique_ptr<State> state) const {
   // What the caller gave and got is not ours to keep.
   for (size_t i = 0; i < slots_.size(); ++i)
-    if (slots_[i].home == Home::Own)
+    if (slots_[i].home == Home::Own) {
       state->own[i] = Datum();
+      if (device_memory_ != nullptr)
+        state->device.own[i] = nullptr;
+    }
   for (Tensor& output : state->outputs)
     if (output.count() > 0)
       output = Tensor();
@@ -232,6 +256,8 @@ void Executor::run_into(const Data& inputs, std::span<void* const> outputs, cons
 
 // Those that no kernel wrote where they belong.
 void Executor::copy_outputs(State& state) const {
+  if (state.options.on_device)
+    return upload_outputs(state);
   for (size_t i = 0; i < outputs_.size(); ++i) {
     const Slot& slot = slots_[outputs_[i]];
     if (slot.home == Home::Output && !slot.alias && slot.number == static_cast<int64_t>(i))
@@ -256,7 +282,9 @@ void Executor::run_steps(State& state) const {
     state.random.seed(state.options.seed);
     state.options.random = &state.random;
   }
-  if (state.arena_bytes < state.layout->memory.bytes || !state.arena) {
+  if (device_memory_ != nullptr)
+    start_on_device(state);
+  if (uses_host_arena_ && (state.arena_bytes < state.layout->memory.bytes || !state.arena)) {
     // Sizes that grow from run to run, as those of what a decoder remembers do, need no new arena every time.
     const auto grown =
         static_cast<int64_t>(std::min(static_cast<uint64_t>(state.arena_bytes) / 2 * 3, memory_limit()));
@@ -268,11 +296,19 @@ void Executor::run_steps(State& state) const {
     (*state.options.before_steps)();
   for (state.step = 0; state.step < steps_.size(); ++state.step) {
     run_step(state);
-    if (state.options.after_step != nullptr)
+    if (state.options.after_step != nullptr) {
+      if (device_memory_ != nullptr)
+        device_memory_->wait(*state.workspace);
       (*state.options.after_step)(state.step);
-    for (size_t slot : last_used_in_[state.step])
+    }
+    for (size_t slot : last_used_in_[state.step]) {
       state.own[slot] = Datum();
+      if (device_memory_ != nullptr)
+        state.device.own[slot] = nullptr;
+    }
   }
+  if (device_memory_ != nullptr)
+    finish_on_device(state);
   state.own_memory.give_back_unused();
 }
 
@@ -284,9 +320,13 @@ void Executor::run_step(State& state) const {
     return run_on_host(*host, state);
   if (const auto* loops = std::get_if<LoopsStep>(&step))
     return run_loops(*loops, state);
+  if (const auto* copy = std::get_if<CopyStep>(&step))
+    return run_copy(*copy, state);
   const auto& alias = std::get<AliasStep>(step);
   if (slots_[alias.to].home != Home::Own)
     return;
+  if (alias.on_device)
+    return view_on_device(alias, state);
   const Tensor tensor = tensor_of(alias.from, state);
   const DType dtype = slots_[alias.to].type.as_tensor().dtype;
   const Extents extents = extents_of(slots_[alias.to].type, state.bindings);
@@ -328,6 +368,10 @@ std::byte* Executor::prepare(size_t slot, State& state) const {
       pointer = const_cast<std::byte*>(constants_[slot].bytes().data());
       break;
     case Home::Input:
+      if (state.options.on_device) {
+        pointer = download_input(slot, state);
+        break;
+      }
       pointer = const_cast<std::byte*>(
           state.inputs == nullptr
               ? static_cast<const std::byte*>(state.input_memory[static_cast<size_t>(own.number)])
@@ -395,22 +439,37 @@ Tensor Executor::tensor_of(size_t slot, State& state) const {
 
 void Executor::run_kernel(const KernelStep& step, State& state) const {
   state.buffers.clear();
-  for (size_t slot : step.reads)
-    state.buffers.push_back(slots_[slot].home == Home::Own
-                                ? const_cast<std::byte*>(state.own[slot].tensor().bytes().data())
-                                : prepare(slot, state));
-  for (size_t slot : step.writes)
-    state.buffers.push_back(prepare(slot, state));
+  if (device_memory_ != nullptr) {
+    state.workspace->step = state.step;
+    for (const std::vector<size_t>* slots : {&step.reads, &step.writes})
+      for (size_t slot : *slots)
+        state.buffers.push_back(device_pointer(slot, state));
+  } else {
+    find_buffers(step, state);
+  }
   if (const std::optional<Launch> known = planner_.launch_of(state.step, *state.layout))
     return launch(step, *known, state);
   const std::vector<int64_t> numbers = launch_numbers(step, state.bindings);
   launch(step, Launch(step, numbers.data()), state);
 }
 
+void Executor::find_buffers(const KernelStep& step, State& state) const {
+  for (size_t slot : step.reads)
+    state.buffers.push_back(slots_[slot].home == Home::Own
+                                ? const_cast<std::byte*>(state.own[slot].tensor().bytes().data())
+                                : prepare(slot, state));
+  for (size_t slot : step.writes)
+    state.buffers.push_back(prepare(slot, state));
+}
+
 void Executor::launch(const KernelStep& step, const Launch& launch, State& state) const {
   if (!kernels_[step.code]->launch(step, launch, state.buffers, state.options.threads, *state.workspace))
-    throw ElementError(fmt::format("{}: an index is out of range, or an integer is divided by zero",
-                                   describe_sources(step.refusing)));
+    throw element_error(step);
+}
+
+ElementError Executor::element_error(const KernelStep& step) {
+  return ElementError(fmt::format("{}: an index is out of range, or an integer is divided by zero",
+                                  describe_sources(step.refusing)));
 }
 
 }  // namespace tenon::runtime

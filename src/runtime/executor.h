@@ -18,6 +18,7 @@ struct RunOptions {
   uint64_t seed = 0;  // of the random ops
   int threads = 1;
   RandomGenerator* random = nullptr;  // what they draw from instead, where there is one
+  bool on_device = false;             // the memory that the caller gives to run_into is that of the device
   // Where there are such, they are called before the first step, and after each with its number; not for
   // those of nested graphs.
   const std::function<void()>* before_steps = nullptr;
@@ -89,7 +90,9 @@ class Executor {
   Datum take_output(size_t slot, State& state) const;
   void copy_outputs(State& state) const;
   void run_kernel(const KernelStep& step, State& state) const;
+  void find_buffers(const KernelStep& step, State& state) const;
   void launch(const KernelStep& step, const Launch& launch, State& state) const;
+  static ElementError element_error(const KernelStep& step);
   void run_on_host(const HostStep& step, State& state) const;
   void run_loops(const LoopsStep& step, State& state) const;
   Data operands_of(const HostStep& step, State& state) const;
@@ -102,17 +105,35 @@ class Executor {
   Datum detached(Datum datum, const State& state) const;
   std::byte* prepare(size_t slot, State& state) const;
 
+  // On a device with memory of its own: see device_values.cpp.
+  void upload_constants();
+  void start_on_device(State& state) const;
+  void finish_on_device(State& state) const;
+  int64_t bytes_of(size_t slot, const State& state) const;
+  std::byte* device_pointer(size_t slot, State& state) const;
+  void run_copy(const CopyStep& step, State& state) const;
+  void copy_to_caller(size_t slot, State& state) const;
+  void find_outputs_on_device();
+  void upload_outputs(State& state) const;
+  void view_on_device(const AliasStep& step, State& state) const;
+  std::byte* download_input(size_t slot, State& state) const;
+
   const std::shared_ptr<Program> program_;
   const std::shared_ptr<Device> device_;
+  DeviceMemory* const device_memory_;  // null where kernels use that of the host
   const std::vector<Slot>& slots_;
   const std::vector<Step>& steps_;
   const std::vector<size_t>& outputs_;
-  std::vector<Tensor> constants_;       // of each slot
-  std::exception_ptr prepare_failure_;  // what every run throws, if anything
+  std::vector<Tensor> constants_;             // of each slot
+  std::vector<std::byte*> device_constants_;  // of each slot that kernels read
+  std::shared_ptr<std::byte[]> device_constant_memory_;
+  std::vector<bool> is_output_on_device_;  // when a run ends
+  std::exception_ptr prepare_failure_;     // what every run throws, if anything
   ExecutionPlan planner_;
   std::vector<std::unique_ptr<LoadedKernel>> kernels_;
   std::map<const Program*, std::unique_ptr<Executor>> regions_;  // nested graphs of host steps
   bool has_fixed_sizes_, has_host_steps_;
+  bool uses_host_arena_;
   std::vector<std::vector<size_t>> last_used_in_;  // of each step, slots with memory of their own
   mutable std::mutex mutex_;
   mutable std::vector<std::pair<Bindings, std::shared_ptr<const Layout>>> layouts_;

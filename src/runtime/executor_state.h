@@ -6,6 +6,29 @@
 
 namespace tenon::runtime {
 
+// Memory of a device that grows with what it is asked for.
+struct DeviceBlock {
+  std::shared_ptr<std::byte[]> memory = nullptr;
+  int64_t bytes = 0;
+
+  std::byte* reserve(int64_t wanted, DeviceMemory& device) {
+    if (wanted > bytes || !memory) {
+      memory.reset();
+      memory = device.allocate(wanted);
+      bytes = wanted;
+    }
+    return memory.get();
+  }
+};
+
+// Where the values of a run are on a device with memory of its own.
+struct DeviceValues {
+  DeviceBlock arena;
+  std::vector<DeviceBlock> inputs, outputs;       // of a caller whose memory is the host's
+  std::vector<std::shared_ptr<std::byte[]>> own;  // by slot
+  std::vector<std::byte*> pointers;               // by slot
+};
+
 struct Executor::State {
   const Data* inputs = nullptr;
   std::span<const void* const> input_memory = {};  // in place of the inputs
@@ -21,6 +44,8 @@ struct Executor::State {
   std::vector<std::byte*> pointers = {};
   std::vector<std::byte*> buffers = {};  // of the kernel that runs
   std::vector<Tensor> outputs = {};
+  DeviceValues device = {};
+  std::vector<Memory> copied_inputs = {};  // of a caller whose memory is the device's
   RandomGenerator random = {};
   size_t step = 0;
 };

@@ -83,9 +83,22 @@ struct AliasStep {
   std::string described;             // how an error speaks of the node
   std::vector<std::string> sources;  // nodes of the user's model; at least one
   size_t from, to;
+  bool on_device = false;  // where its elements are then; matters where the slot's home is Own
 };
 
-using Step = std::variant<KernelStep, HostStep, LoopsStep, AliasStep>;
+// A value between the memory of a device and that of the host, each of which has a place for it.
+struct CopyStep {
+  enum class To : uint8_t {
+    Device,
+    Host,
+    Caller,  // an output, which stays where it is for a caller who wants it on the device
+  };
+
+  size_t slot;
+  To to;
+};
+
+using Step = std::variant<KernelStep, HostStep, LoopsStep, AliasStep, CopyStep>;
 
 // Calls f(slot) for each slot that a step reads or writes.
 template <class F>
@@ -95,8 +108,10 @@ void for_each_slot(const Step& step, F&& f) {
     f(alias->to);
     return;
   }
+  if (const auto* copy = std::get_if<CopyStep>(&step))
+    return f(copy->slot);
   const auto all = [&](const auto& each) {
-    if constexpr (!std::is_same_v<std::decay_t<decltype(each)>, AliasStep>) {
+    if constexpr (requires { each.reads; }) {
       std::for_each(each.reads.begin(), each.reads.end(), f);
       std::for_each(each.writes.begin(), each.writes.end(), f);
     }

@@ -63,6 +63,16 @@ bool Target::has(std::string_view feature) const {
   return std::ranges::find(features, feature) != features.end();
 }
 
+Target beside(const Target& processor, Gpu gpu) {
+  return {.architecture = processor.architecture,
+          .cpu = processor.cpu,
+          .features = {},
+          .fused_multiply_add = true,
+          .caches = processor.caches,
+          .cores = processor.cores,
+          .gpu = std::move(gpu)};
+}
+
 std::string describe(const Target& target) {
   const auto kib = [](int64_t bytes) { return bytes >> 10; };
   const Caches& caches = target.caches;

@@ -55,6 +55,10 @@ constexpr int64_t kCacheLine = 64;
 // The side of an AMX tile, in rows and in words of 4 bytes.
 constexpr int64_t kMatrixTileSide = 16;
 
+// What a program is compiled for whose kernels run on a GPU beside a processor: what that offers generated
+// code does not count.
+Target beside(const Target& processor, Gpu gpu);
+
 // Found out once, on first use.
 const Target& this_machine();
 

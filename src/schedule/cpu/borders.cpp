@@ -1,6 +1,6 @@
 #include "schedule/cpu/borders.h"
 
-#include "schedule/cpu/assign.h"
+#include "schedule/assign.h"
 
 namespace tenon::schedule {
 

@@ -8,11 +8,11 @@
 #include "fusion/fused_attention.h"
 #include "fusion/permute_axes.h"
 #include "loops/uses.h"
-#include "schedule/cpu/assign.h"
+#include "schedule/assign.h"
 #include "schedule/cpu/gemm.h"
 #include "schedule/cpu/gemm_tile.h"
 #include "schedule/cpu/gemv.h"
-#include "schedule/cpu/rows.h"
+#include "schedule/rows.h"
 #include "schedule/cpu/select_contraction.h"
 
 namespace tenon::schedule {

@@ -5,8 +5,8 @@
 
 #include "base/error.h"
 #include "loops/contraction.h"
-#include "schedule/cpu/assign.h"
-#include "schedule/cpu/blocked_sum.h"
+#include "schedule/assign.h"
+#include "schedule/blocked_sum.h"
 #include "schedule/cpu/gemm_indices.h"
 #include "schedule/cpu/gemm_tile.h"
 #include "schedule/cpu/matrix_tiles.h"

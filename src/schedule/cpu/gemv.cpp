@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "loops/contraction.h"
-#include "schedule/cpu/assign.h"
+#include "schedule/assign.h"
 
 namespace tenon::schedule {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "schedule/cpu/assign.h"
+#include "schedule/assign.h"
 #include "schedule/cpu/gemm_tile.h"
 
 namespace tenon::schedule {

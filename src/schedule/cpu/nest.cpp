@@ -4,16 +4,18 @@
 
 #include "base/error.h"
 #include "fusion/cost.h"
-#include "schedule/cpu/assign.h"
+#include "schedule/assign.h"
 #include "schedule/cpu/borders.h"
 #include "schedule/cpu/fused_attention.h"
 #include "schedule/cpu/gemm.h"
 #include "schedule/cpu/order_loops.h"
 #include "schedule/cpu/partition_loops.h"
 #include "schedule/cpu/prefetch_rows.h"
-#include "schedule/cpu/rows.h"
 #include "schedule/cpu/unroll_and_jam.h"
 #include "schedule/cpu/winograd.h"
+#include "schedule/pointwise.h"
+#include "schedule/rows.h"
+#include "schedule/start_kernel.h"
 
 namespace tenon::schedule {
 
@@ -26,7 +28,6 @@ using loops::Kernel;
 using loops::Local;
 using loops::Loop;
 using loops::Mark;
-using loops::mentions;
 using loops::Place;
 using loops::Scalar;
 using loops::Statement;
@@ -48,26 +49,12 @@ class NestBuilder {
   NestBuilder(const std::string& name, const std::vector<Stage>& stages, const Group& group,
               const std::set<std::string>& outputs, const lowering::BufferTable& buffers,
               const Context& context)
-      : stages_(stages), group_(group), outputs_(outputs), context_(context), target_(context.target) {
-    kernel_.name = name;
-    std::set<std::string> made, read;
-    for (const Stage& stage : stages) {
-      for (const Buffer& buffer : stage.definition.results)
-        made.insert(buffer.name);
-      // In order of first use, so that equal kernels are identical.
-      for (const Scalar& value : stage.definition.values)
-        loops::for_each_load(value, [&](const Scalar& load) {
-          if (!made.contains(load.name()) && read.insert(load.name()).second)
-            kernel_.inputs.push_back(buffers.at(load.name()));
-        });
-      if (stage.definition.own_combine)
-        add_combine(*stage.definition.own_combine);
-    }
-    for (const Stage& stage : stages)
-      for (const Buffer& buffer : stage.definition.results)
-        if (outputs.contains(buffer.name))
-          kernel_.outputs.push_back(buffer);
-  }
+      : stages_(stages),
+        group_(group),
+        outputs_(outputs),
+        context_(context),
+        target_(context.target),
+        kernel_(start_kernel(name, stages, outputs, buffers)) {}
 
   Kernel run() {
     std::vector<Statement> borders = fill_borders(stages_, outputs_);
@@ -110,11 +97,6 @@ class NestBuilder {
   }
 
  private:
-  void add_combine(const loops::Combine& combine) {
-    if (kernel_.find_combine(combine.name) == nullptr)
-      kernel_.combines.push_back(combine);
-  }
-
   std::vector<Definition> definitions() const {
     std::vector<Definition> all;
     for (const Stage& stage : stages_)
@@ -137,22 +119,10 @@ class NestBuilder {
   // --- every stage on its own axes ---
 
   void map() {
-    std::vector<Definition> definitions;
-    for (const Stage& stage : stages_)
-      definitions.push_back(renamed(stage.definition, stage.definition.axes.size(), ""));
-    std::vector<Axis> axes = definitions.front().axes;
-    std::vector<Statement> body;
-    for (const Definition& definition : definitions) {
-      for (const Buffer& buffer : definition.results)
-        if (!outputs_.contains(buffer.name))
-          locals_.emplace(buffer.name, Buffer{.name = buffer.name, .dtype = buffer.dtype, .sizes = {}});
-      body.emplace_back(assign(definition, places_of(definition)));
-    }
-    // Values without other users stay in registers.
-    for (const auto& [name, buffer] : locals_)
-      forward(body, name);
+    PointwiseIteration iteration = pointwise_iteration(stages_, outputs_);
     if (!has_borders_)  // which are those of a result with all its dimensions
-      merge_axes(axes, body);
+      collapse_axes(iteration, kernel_);
+    auto& [axes, body] = iteration;
     if (axes.empty()) {
       kernel_.body = std::move(body);
       return;
@@ -166,24 +136,6 @@ class NestBuilder {
         output.space = loops::Space::Memory;
     kernel_.body = order_loops(std::move(axes), std::move(body));
     partition_loops(kernel_.body, target_);
-  }
-
-  // Inlines the expression of a value into all statements of one iteration.
-  static void forward(std::vector<Statement>& body, const std::string& name) {
-    std::optional<Scalar> formula;
-    std::vector<Statement> left;
-    for (Statement& statement : body) {
-      Assign& assign = std::get<Assign>(statement);
-      if (assign.places.front().buffer == name) {
-        formula = assign.values.front();
-        continue;
-      }
-      for (Scalar& value : assign.values)
-        value = loops::replace_loads(
-            value, [&](const Scalar& load) { return load.name() == name ? *formula : load; });
-      left.push_back(std::move(statement));
-    }
-    body = std::move(left);
   }
 
   // One loop, chunked for threads.
@@ -200,98 +152,6 @@ class NestBuilder {
     iterations.emplace_back(std::move(inner));
     return loop_over({outer, ceil_div(axis.size, kElementsPerIteration)}, Mark::Parallel,
                      std::move(iterations));
-  }
-
-  // --- collapsing axes that are contiguous in every buffer ---
-
-  void merge_axes(std::vector<Axis>& axes, std::vector<Statement>& body) {
-    for (size_t i = axes.size(); i-- > 1;)
-      if (can_merge(axes[i - 1], axes[i], body)) {
-        merge(axes[i - 1], axes[i], body);
-        axes[i - 1].size = axes[i - 1].size * axes[i].size;
-        axes.erase(axes.begin() + static_cast<int64_t>(i));
-      }
-  }
-
-  Buffer* find_buffer(const std::string& name) {
-    for (std::vector<Buffer>* all : {&kernel_.inputs, &kernel_.outputs})
-      for (Buffer& buffer : *all)
-        if (buffer.name == name)
-          return &buffer;
-    return nullptr;
-  }
-
-  static bool is_symbol(const Scalar& index, const std::string& variable) {
-    return index.kind() == Scalar::Kind::Index && index.index() == Dim::symbol(variable);
-  }
-  // Whether two axes are adjacent in an index, and nowhere else.
-  std::optional<size_t> pair_in(const std::vector<Scalar>& at, const Buffer& buffer, const Axis& outer,
-                                const Axis& inner) {
-    for (size_t i = 0; i + 1 < at.size(); ++i)
-      if (is_symbol(at[i], outer.variable) && is_symbol(at[i + 1], inner.variable) &&
-          buffer.sizes[i + 1] == inner.size)
-        return i;
-    return std::nullopt;
-  }
-
-  bool can_merge(const Axis& outer, const Axis& inner, const std::vector<Statement>& body) {
-    bool possible = true;
-    std::map<std::string, std::set<std::optional<size_t>>> pairs;  // one and the same in each buffer
-    const auto look = [&](const std::string& name, const std::vector<Scalar>& at) {
-      const Buffer* buffer = find_buffer(name);
-      if (buffer == nullptr)
-        return;
-      const std::optional<size_t> pair = pair_in(at, *buffer, outer, inner);
-      pairs[name].insert(pair);
-      for (size_t i = 0; i < at.size(); ++i)
-        if (!(pair && (i == *pair || i == *pair + 1)) && !loops::runs_on(at[i], outer, inner))
-          possible = possible && !mentions(at[i], outer.variable) && !mentions(at[i], inner.variable);
-    };
-    for (const Statement& statement : body) {
-      const Assign& assign = std::get<Assign>(statement);
-      for (const Place& place : assign.places)
-        look(place.buffer, place.at);
-      for (const Scalar& value : assign.values) {
-        loops::for_each_load(value, [&](const Scalar& load) { look(load.name(), load.operands()); });
-        possible = possible && loops::mentions_only_in_loads(value, outer.variable) &&
-                   loops::mentions_only_in_loads(value, inner.variable);
-      }
-    }
-    for (const auto& [name, all] : pairs)
-      possible = possible && all.size() == 1;
-    return possible;
-  }
-
-  void merge(const Axis& outer, const Axis& inner, std::vector<Statement>& body) {
-    std::map<std::string, size_t> merged;
-    const auto shorter = [&](const std::string& name, std::vector<Scalar> at) {
-      const Buffer* buffer = find_buffer(name);
-      if (buffer == nullptr)
-        return at;
-      const std::optional<size_t> pair = pair_in(at, *buffer, outer, inner);
-      if (pair) {
-        merged.emplace(name, *pair);
-        at.erase(at.begin() + static_cast<int64_t>(*pair) + 1);
-      }
-      for (Scalar& index : at)
-        if (loops::runs_on(index, outer, inner))
-          index = index.substitute({{outer.variable, 0}, {inner.variable, Dim::symbol(outer.variable)}});
-      return at;
-    };
-    for (Statement& statement : body) {
-      Assign& assign = std::get<Assign>(statement);
-      for (Place& place : assign.places)
-        place.at = shorter(place.buffer, place.at);
-      for (Scalar& value : assign.values)
-        value = loops::replace_loads(value, [&](const Scalar& load) {
-          return Scalar::load(load.name(), load.dtype(), shorter(load.name(), load.operands()));
-        });
-    }
-    for (const auto& [name, pair] : merged) {
-      std::vector<Dim>& sizes = find_buffer(name)->sizes;
-      sizes[pair] = sizes[pair] * sizes[pair + 1];
-      sizes.erase(sizes.begin() + static_cast<int64_t>(pair) + 1);
-    }
   }
 
   // --- row by row ---

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "schedule/cpu/assign.h"
+#include "schedule/assign.h"
 
 namespace tenon::schedule {
 

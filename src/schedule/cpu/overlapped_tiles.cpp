@@ -6,7 +6,7 @@
 #include "fusion/overlapped_tiles.h"
 #include "loops/edit.h"
 #include "loops/uses.h"
-#include "schedule/cpu/assign.h"
+#include "schedule/assign.h"
 #include "schedule/cpu/borders.h"
 #include "schedule/cpu/nest.h"
 #include "schedule/cpu/select_contraction.h"

@@ -4,7 +4,7 @@
 #include <bit>
 #include <numeric>
 
-#include "schedule/cpu/assign.h"
+#include "schedule/assign.h"
 
 namespace tenon::schedule {
 

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "loops/arithmetic.h"
-#include "schedule/cpu/assign.h"
+#include "schedule/assign.h"
 #include "schedule/cpu/gemm_tile.h"
 #include "schedule/cpu/prefetch_b.h"
 

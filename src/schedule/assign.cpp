@@ -1,4 +1,4 @@
-#include "schedule/cpu/assign.h"
+#include "schedule/assign.h"
 
 namespace tenon::schedule {
 

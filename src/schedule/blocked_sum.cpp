@@ -1,4 +1,4 @@
-#include "schedule/cpu/blocked_sum.h"
+#include "schedule/blocked_sum.h"
 
 #include <algorithm>
 

@@ -1,8 +1,8 @@
-#include "schedule/cpu/rows.h"
+#include "schedule/rows.h"
 
 #include "base/error.h"
 #include "loops/uses.h"
-#include "schedule/cpu/assign.h"
+#include "schedule/assign.h"
 
 namespace tenon::schedule {
 

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "loops/definition.h"
-#include "schedule/cpu/blocked_sum.h"
+#include "schedule/blocked_sum.h"
 
 namespace tenon::schedule {
 

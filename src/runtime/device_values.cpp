@@ -1,0 +1,175 @@
+// device_values.cpp — the values of a run on a device with memory of its own: each has a place there beside
+// the one that it has on the host, and copy steps bring it from one to the other.
+#include "base/error.h"
+#include "runtime/executor_state.h"
+#include "tensor/byte_count.h"
+
+namespace tenon::runtime {
+namespace {
+
+constexpr int64_t kConstantAlignment = 256;
+
+int64_t aligned(int64_t bytes) {
+  return (bytes + kConstantAlignment - 1) / kConstantAlignment * kConstantAlignment;
+}
+
+}  // namespace
+
+void Executor::find_outputs_on_device() {
+  is_output_on_device_.resize(outputs_.size());
+  for (const Step& step : steps_)
+    if (const auto* copy = std::get_if<CopyStep>(&step); copy != nullptr && copy->to == CopyStep::To::Caller)
+      for (size_t i = 0; i < outputs_.size(); ++i)
+        is_output_on_device_[i] = is_output_on_device_[i] || outputs_[i] == copy->slot;
+}
+
+void Executor::upload_constants() {
+  device_constants_.resize(slots_.size());
+  std::vector<std::pair<size_t, int64_t>> read;  // with their offsets
+  std::vector<bool> is_known(slots_.size());
+  int64_t bytes = 0;
+  for (const Step& step : steps_) {
+    const auto* kernel = std::get_if<KernelStep>(&step);
+    if (kernel == nullptr)
+      continue;
+    for (size_t slot : kernel->reads) {
+      while (slots_[slot].alias && slots_[slot].home != Home::Own)
+        slot = *slots_[slot].alias;
+      if (slots_[slot].home != Home::Constant || is_known[slot])
+        continue;
+      is_known[slot] = true;
+      read.emplace_back(slot, bytes);
+      bytes += aligned(static_cast<int64_t>(constants_[slot].bytes().size()));
+    }
+  }
+  if (read.empty())
+    return;
+  device_constant_memory_ = device_memory_->allocate(bytes);
+  const std::unique_ptr<Workspace> workspace = device_->make_workspace();
+  for (const auto& [slot, offset] : read) {
+    const std::span<const std::byte> elements = constants_[slot].bytes();
+    device_constants_[slot] = device_constant_memory_.get() + offset;
+    device_memory_->upload(device_constants_[slot], elements.data(), static_cast<int64_t>(elements.size()),
+                           *workspace);
+  }
+  device_memory_->finish(*workspace);
+}
+
+void Executor::start_on_device(State& state) const {
+  state.device.pointers.assign(slots_.size(), nullptr);
+  state.device.arena.reserve(state.layout->memory.bytes, *device_memory_);
+}
+
+void Executor::finish_on_device(State& state) const {
+  if (const std::optional<size_t> failed = device_memory_->finish(*state.workspace))
+    throw element_error(std::get<KernelStep>(steps_[*failed]));
+}
+
+int64_t Executor::bytes_of(size_t slot, const State& state) const {
+  if (slots_[slot].home != Home::Own && planner_.has_extents(slot))
+    return planner_.bytes_of(slot, *state.layout);
+  Extents extents;
+  for (const Dim& dim : slots_[slot].type.as_tensor().shape.dims())
+    extents.push_back(evaluate_size(dim, state.bindings));
+  return byte_count(slots_[slot].type.as_tensor().dtype, extents);
+}
+
+std::byte* Executor::device_pointer(size_t slot, State& state) const {
+  std::byte*& pointer = state.device.pointers[slot];
+  if (pointer != nullptr)
+    return pointer;
+  const Slot& own = slots_[slot];
+  const auto number = static_cast<size_t>(own.number);
+  if (own.alias && own.home != Home::Own)
+    return pointer = device_pointer(*own.alias, state);
+  switch (own.home) {
+    case Home::Arena:
+      CHECK(state.layout->memory.offsets[slot] >= 0, "slot {} has no place in the arena", own.name);
+      return pointer = state.device.arena.memory.get() + state.layout->memory.offsets[slot];
+    case Home::Constant:
+      return pointer = device_constants_[slot];
+    case Home::Input:
+      return pointer = state.options.on_device
+                           ? static_cast<std::byte*>(const_cast<void*>(state.input_memory[number]))
+                           : state.device.inputs[number].reserve(bytes_of(slot, state), *device_memory_);
+    case Home::Output:
+      return pointer = state.options.on_device
+                           ? static_cast<std::byte*>(state.output_memory[number])
+                           : state.device.outputs[number].reserve(bytes_of(slot, state), *device_memory_);
+    case Home::Own:
+      state.device.own[slot] = device_memory_->allocate(bytes_of(slot, state));
+      return pointer = state.device.own[slot].get();
+  }
+  CHECK(false, "slot {} has no home", own.name);
+}
+
+void Executor::run_copy(const CopyStep& step, State& state) const {
+  if (step.to == CopyStep::To::Device) {
+    size_t viewed = step.slot;
+    while (slots_[viewed].alias && slots_[viewed].home != Home::Own)
+      viewed = *slots_[viewed].alias;
+    if (slots_[viewed].home == Home::Input && state.options.on_device)
+      return;
+    const Tensor tensor = tensor_of(step.slot, state);
+    if (tensor.count() > 0)
+      device_memory_->upload(device_pointer(step.slot, state), tensor.bytes().data(),
+                             static_cast<int64_t>(tensor.bytes().size()), *state.workspace);
+    return;
+  }
+  if (step.to == CopyStep::To::Caller && state.options.on_device)
+    return copy_to_caller(step.slot, state);
+  const std::byte* from = device_pointer(step.slot, state);
+  const int64_t bytes = bytes_of(step.slot, state);
+  std::byte* to = prepare(step.slot, state);
+  if (bytes > 0)
+    device_memory_->download(to, from, bytes, *state.workspace);
+}
+
+// Where no kernel wrote an output where it belongs.
+void Executor::copy_to_caller(size_t slot, State& state) const {
+  for (size_t i = 0; i < outputs_.size(); ++i)
+    if (outputs_[i] == slot && state.output_memory[i] != device_pointer(slot, state))
+      device_memory_->copy(static_cast<std::byte*>(state.output_memory[i]), device_pointer(slot, state),
+                           bytes_of(slot, state), *state.workspace);
+}
+
+// Those that are on the host when the run ends.
+void Executor::upload_outputs(State& state) const {
+  for (size_t i = 0; i < outputs_.size(); ++i)
+    if (!is_output_on_device_[i]) {
+      const Tensor tensor = tensor_of(outputs_[i], state);
+      if (tensor.count() > 0)
+        device_memory_->upload(static_cast<std::byte*>(state.output_memory[i]), tensor.bytes().data(),
+                               static_cast<int64_t>(tensor.bytes().size()), *state.workspace);
+    }
+  device_memory_->wait(*state.workspace);
+}
+
+void Executor::view_on_device(const AliasStep& step, State& state) const {
+  const Slot& to = slots_[step.to];
+  const int64_t bytes = bytes_of(step.from, state);
+  Extents extents;
+  for (const Dim& dim : to.type.as_tensor().shape.dims())
+    extents.push_back(evaluate_size(dim, state.bindings));
+  check_view(step, to.type.as_tensor().dtype, extents, bytes);
+  if (slots_[step.from].home == Home::Own) {
+    state.device.own[step.to] = state.device.own[step.from];
+  } else {  // what may be gone before the view is
+    state.device.own[step.to] = device_memory_->allocate(bytes);
+    device_memory_->copy(state.device.own[step.to].get(), device_pointer(step.from, state), bytes,
+                         *state.workspace);
+  }
+  state.device.pointers[step.to] = state.device.own[step.to].get();
+}
+
+std::byte* Executor::download_input(size_t slot, State& state) const {
+  const auto number = static_cast<size_t>(slots_[slot].number);
+  const int64_t bytes = bytes_of(slot, state);
+  state.copied_inputs[number] = allocate(bytes);
+  device_memory_->download(state.copied_inputs[number].get(),
+                           static_cast<const std::byte*>(state.input_memory[number]), bytes,
+                           *state.workspace);
+  return state.copied_inputs[number].get();
+}
+
+}  // namespace tenon::runtime

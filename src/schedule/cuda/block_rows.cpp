@@ -1,0 +1,275 @@
+#include "schedule/cuda/block_rows.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/error.h"
+#include "loops/uses.h"
+#include "schedule/assign.h"
+#include "schedule/cuda/blocks.h"
+#include "target/gpu.h"
+
+namespace tenon::schedule::cuda {
+
+using loops::Assign;
+using loops::Axis;
+using loops::Buffer;
+using loops::Definition;
+using loops::Kernel;
+using loops::Local;
+using loops::Place;
+using loops::Scalar;
+using loops::Space;
+using loops::Statement;
+using lowering::Stage;
+
+namespace {
+
+constexpr int64_t kElementsPerThread = 16;      // of a row, as long as there are threads
+constexpr int64_t kMostRegisters = 64;          // of a thread, for what stages exchange
+constexpr int64_t kMostSharedBytes = 64 << 10;  // of a block, likewise
+constexpr int64_t kThreadsOfAnyRow = 256;       // where the length is not known
+constexpr int64_t kMostThreadsOfRow = 1024;
+
+int64_t threads_for(std::optional<int64_t> length) {
+  if (!length)
+    return kThreadsOfAnyRow;
+  const auto wanted =
+      std::bit_ceil(static_cast<uint64_t>((*length + kElementsPerThread - 1) / kElementsPerThread));
+  return std::clamp<int64_t>(static_cast<int64_t>(wanted), kWarpThreads, kMostThreadsOfRow);
+}
+
+class RowBlocks {
+ public:
+  RowBlocks(const std::vector<Stage>& stages, size_t shared, const std::set<std::string>& outputs,
+            std::optional<int64_t> length)
+      : shared_(shared), outputs_(outputs), threads_(threads_for(length)) {
+    for (size_t i = 0; i < stages.size(); ++i)
+      definitions_.push_back(renamed(stages[i].definition, shared, fmt::format("s{}", i)));
+  }
+
+  std::vector<Statement> run() {
+    for (size_t i = 0; i < definitions_.size(); ++i)
+      add(i);
+    std::vector<Statement> row;
+    for (const Buffer& local : locals_)
+      row.emplace_back(Local{local});
+    append(row, std::move(body_));
+    const std::vector<Axis>& axes = definitions_.front().axes;
+    return as_list(
+        over_blocks({axes.begin(), axes.begin() + static_cast<int64_t>(shared_)}, threads_, std::move(row)));
+  }
+
+ private:
+  // Where later stages find what one computed of the row.
+  struct Kept {
+    enum class Where : uint8_t {
+      Number,      // one for the whole row
+      Registers,   // each thread has the elements that it computes
+      Shared,      // others are read, too
+      Recomputed,  // by the formula
+    };
+    Where where;
+    std::vector<size_t> dims = {};  // of the result, that are within the row
+    std::vector<Axis> inner = {};   // the axes of the formula within the row
+    std::optional<Scalar> formula = {};
+  };
+
+  std::vector<Axis> inner_axes(const Definition& definition) const {
+    return definition.reduces() ? definition.reduced
+                                : std::vector<Axis>(definition.axes.begin() + static_cast<int64_t>(shared_),
+                                                    definition.axes.end());
+  }
+
+  static std::string local_name(const std::string& buffer) { return buffer + "_row"; }
+
+  void add(size_t stage) {
+    Definition definition = definitions_[stage];
+    for (Scalar& value : definition.values)
+      value = resolve(value);
+    if (definition.reduces())
+      reduce(definition);
+    else if (inner_axes(definition).empty())
+      compute_number(definition);
+    else
+      compute_row(definition, stage);
+  }
+
+  // The formula with what earlier stages keep in place of their results.
+  Scalar resolve(const Scalar& value) const {
+    return loops::replace_loads(value, [&](const Scalar& load) {
+      const auto found = kept_.find(load.name());
+      if (found == kept_.end())
+        return load;
+      const Kept& kept = found->second;
+      std::vector<Scalar> at;
+      for (size_t dim : kept.dims)
+        at.push_back(load.operands()[dim]);
+      if (kept.where != Kept::Where::Recomputed)
+        return Scalar::load(local_name(load.name()), load.dtype(), std::move(at));
+      std::map<std::string, Scalar> names;
+      for (size_t i = 0; i < at.size(); ++i)
+        names.emplace(kept.inner[i].variable, at[i]);
+      const std::optional<Scalar> formula = loops::substitute(*kept.formula, names);
+      CHECK(formula, "{} cannot be computed again where it is read", load.name());
+      return *formula;
+    });
+  }
+
+  void keep_number(const Buffer& result) {
+    locals_.push_back({local_name(result.name), result.dtype, {}, Space::Private});
+    kept_.emplace(result.name, Kept{.where = Kept::Where::Number});
+  }
+
+  static std::vector<Place> local_places(const Definition& definition) {
+    std::vector<Place> places;
+    for (const Buffer& result : definition.results)
+      places.push_back({local_name(result.name), {}});
+    return places;
+  }
+
+  void store_numbers(const Definition& definition) {
+    for (const Buffer& result : definition.results)
+      if (outputs_.contains(result.name))
+        body_.emplace_back(Assign{.places = {{result.name, definition.at}},
+                                  .combine = "",
+                                  .values = {Scalar::load(local_name(result.name), result.dtype, {})}});
+  }
+
+  void reduce(const Definition& definition) {
+    CHECK(definition.axes.size() == shared_, "a reduction keeps axes within rows");
+    for (const Buffer& result : definition.results)
+      keep_number(result);
+    const std::vector<Place> places = local_places(definition);
+    body_.emplace_back(Assign{.places = places, .combine = "", .values = definition.initial});
+    add_loop(definition.reduced, as_list(assign(definition, places)));
+    store_numbers(definition);
+  }
+
+  void compute_number(const Definition& definition) {
+    for (const Buffer& result : definition.results)
+      keep_number(result);
+    body_.emplace_back(assign(definition, local_places(definition)));
+    store_numbers(definition);
+  }
+
+  void compute_row(const Definition& definition, size_t stage) {
+    const Buffer& result = definition.results.front();
+    CHECK(definition.results.size() == 1, "a stage of a row has {} results", definition.results.size());
+    Scalar value = definition.values.front();
+    std::vector<Statement> body;
+    if (is_read_after(result.name, stage)) {
+      const Kept kept = keep_row(definition, stage);
+      if (kept.where != Kept::Where::Recomputed) {
+        std::vector<Scalar> at;
+        for (size_t dim : kept.dims)
+          at.push_back(definition.at[dim]);
+        const Place place{local_name(result.name), at};
+        body.emplace_back(Assign{.places = {place}, .combine = "", .values = {value}});
+        value = Scalar::load(place.buffer, result.dtype, at);
+      }
+      kept_.emplace(result.name, kept);
+    }
+    if (outputs_.contains(result.name))
+      body.emplace_back(Assign{.places = {{result.name, definition.at}}, .combine = "", .values = {value}});
+    if (!body.empty())
+      add_loop(inner_axes(definition), std::move(body));
+  }
+
+  Kept keep_row(const Definition& definition, size_t stage) {
+    const Buffer& result = definition.results.front();
+    Kept kept{.where = Kept::Where::Recomputed,
+              .inner = inner_axes(definition),
+              .formula = definition.values.front()};
+    std::vector<Dim> sizes;
+    for (const Axis& axis : kept.inner)
+      for (size_t dim = 0; dim < definition.at.size(); ++dim)
+        if (const auto found = loops::axis_of(definition.axes, definition.at[dim]);
+            found && definition.axes[*found].variable == axis.variable) {
+          kept.dims.push_back(dim);
+          sizes.push_back(axis.size);
+        }
+    if (kept.dims.size() != kept.inner.size())
+      return kept;
+    Dim count = 1;
+    for (const Dim& size : sizes)
+      count = count * size;
+    if (!count.constant())
+      return kept;
+    const int64_t each = (*count.constant() + threads_ - 1) / threads_,
+                  bytes = *count.constant() * info(result.dtype).bytes;
+    if (is_read_alike(result.name, kept, stage) && registers_ + each <= kMostRegisters) {
+      registers_ += each;
+      kept.where = Kept::Where::Registers;
+      // One dimension, which the threads share out.
+      locals_.push_back({local_name(result.name), result.dtype, {count}, Space::Private});
+    } else if (shared_bytes_ + bytes <= kMostSharedBytes) {
+      shared_bytes_ += bytes;
+      kept.where = Kept::Where::Shared;
+      locals_.push_back({local_name(result.name), result.dtype, sizes, Space::Shared});
+    }
+    return kept;
+  }
+
+  template <class F>
+  void for_each_later_load(const std::string& buffer, size_t stage, F&& f) const {
+    for (size_t i = stage + 1; i < definitions_.size(); ++i)
+      for (const Scalar& value : definitions_[i].values)
+        loops::for_each_load(value, [&](const Scalar& load) {
+          if (load.name() == buffer)
+            f(definitions_[i], load);
+        });
+  }
+
+  bool is_read_after(const std::string& buffer, size_t stage) const {
+    bool is_read = false;
+    for_each_later_load(buffer, stage, [&](const Definition&, const Scalar&) { is_read = true; });
+    return is_read;
+  }
+
+  // Whether every later stage reads the element at its own position in the row.
+  bool is_read_alike(const std::string& buffer, const Kept& kept, size_t stage) const {
+    bool alike = true;
+    for_each_later_load(buffer, stage, [&](const Definition& reader, const Scalar& load) {
+      const std::vector<Axis> inner = inner_axes(reader);
+      alike = alike && inner.size() == kept.inner.size();
+      for (size_t i = 0; alike && i < inner.size(); ++i)
+        alike = inner[i].size == kept.inner[i].size &&
+                load.operands()[kept.dims[i]] == Scalar::index(Dim::symbol(inner[i].variable));
+    });
+    return alike;
+  }
+
+  // A loop in which each thread has the same positions of rows of one length.
+  void add_loop(const std::vector<Axis>& inner, std::vector<Statement> body) {
+    const std::string variable = fmt::format("p{}", loops_++);
+    const FlatAxes flat = flatten(inner, variable);
+    std::vector<Statement> statements = substitute(body, flat.variables);
+    // What lies in registers has one index, which is the position.
+    loops::change_places(statements, [&](Place place) {
+      const auto local = std::ranges::find(locals_, place.buffer, &Buffer::name);
+      if (local != locals_.end() && local->space == Space::Private && local->sizes.size() == 1)
+        place.at = {Scalar::index(Dim::symbol(variable))};
+      return place;
+    });
+    body_.push_back(over_threads(variable, flat.size, std::move(statements)));
+  }
+
+  const size_t shared_;
+  const std::set<std::string>& outputs_;
+  const int64_t threads_;
+  std::vector<Definition> definitions_;
+  std::map<std::string, Kept> kept_;
+  std::vector<Buffer> locals_;
+  std::vector<Statement> body_;
+  int64_t registers_ = 0, shared_bytes_ = 0, loops_ = 0;
+};
+
+}  // namespace
+
+void block_rows(Kernel& kernel, const std::vector<Stage>& stages, size_t shared,
+                const std::set<std::string>& outputs, std::optional<int64_t> length) {
+  kernel.body = RowBlocks(stages, shared, outputs, length).run();
+}
+
+}  // namespace tenon::schedule::cuda

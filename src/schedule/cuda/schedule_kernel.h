@@ -1,0 +1,18 @@
+// schedule_kernel.h — the loops of a kernel, arranged for a GPU: what the backend's table names.
+#pragma once
+
+#include "loops/kernel.h"
+#include "lowering/kernel_graph.h"
+#include "schedule/context.h"
+
+namespace tenon::schedule::cuda {
+
+// As schedule/cpu/schedule_kernel.h.
+loops::Kernel schedule_kernel(const std::vector<lowering::Stage>& stages, const lowering::Group& group,
+                              const std::set<std::string>& outputs, const lowering::BufferTable& buffers,
+                              const Context& context);
+
+// Of a kernel that an op wrote itself: parallel iterations are those of threads.
+loops::Kernel schedule_nest(const loops::Kernel& nest);
+
+}  // namespace tenon::schedule::cuda

@@ -1,0 +1,62 @@
+// own_memory_test.cpp — programs for a GPU whose kernels have memory of their own, on a device that
+// interprets them.
+#include "compiler/expect_compiled.h"
+#include "compiler/interpreting_device.h"
+#include "frontends/builtin/builtin.h"
+#include "schedule/cuda/schedule_kernel.h"
+
+namespace tenon {
+namespace {
+
+const compiler::Backend kSeparate = {
+    .name = "separate",
+    .schedule = schedule::cuda::schedule_kernel,
+    .schedule_nest = schedule::cuda::schedule_nest,
+    .generate = kernel_as_text,
+    .make_device = [](int) -> std::shared_ptr<runtime::Device> { return std::make_shared<SeparateDevice>(); },
+    .has_own_memory = true};
+
+compiler::CompileContext for_gpu() {
+  compiler::CompileContext context = without_cache();
+  context.backend = &kSeparate;
+  context.target = beside(context.target, gpu_named("sm_90"));
+  return context;
+}
+
+TEST(OwnMemory, RunsKernelsOfEveryPattern) {
+  expect_as_evaluated(*read(R"(graph g(%x: f32[n,40], %w1: f32[40,33], %w2: f32[33]) {
+    %0 = matmul(%x, %w1)
+    %1 = add(%0, %w2)
+    %2 = softmax(%1, axis=-1)
+    %3 = reduce_sum(%2, axes=[0])
+    return %2, %3
+  })"),
+                      {{"n", 5}}, for_gpu());
+}
+
+TEST(OwnMemory, RowsOfAnyLength) {
+  for (const int64_t columns : {3, 17, 500, 1100})
+    expect_as_evaluated(*read(R"(graph g(%x: f32[n,m]) {
+      %0 = softmax(%x, axis=-1)
+      %1 = layer_norm(%0, axis=1)
+      return %1
+    })"),
+                        {{"n", 3}, {"m", columns}}, for_gpu());
+}
+
+// A host step between kernels, whose operand and result are copied; a value that both sides read; an input
+// that is an output; and an output that is a view.
+TEST(OwnMemory, CopiesWhatHostStepsNeed) {
+  expect_as_evaluated(*read(R"(graph g(%x: f32[6], %y: f32[2,3]) {
+    %0 = exp(%x)
+    %1, %5, %6, %7 = unique(%0, axis=0)
+    %3 = tanh(%1)
+    %8 = constant(value=i64[2] {3,2})
+    %4 = reshape(%0, %8)
+    return %3, %4, %y, %0
+  })"),
+                      {}, for_gpu());
+}
+
+}  // namespace
+}  // namespace tenon
