@@ -1,0 +1,252 @@
+#include "runtime/cuda/cuda_device.h"
+
+#include <atomic>
+#include <limits>
+
+#include "base/units.h"
+#include "runtime/cuda/staging.h"
+
+namespace tenon::runtime {
+namespace {
+
+using cuda::Context;
+using cuda::CurrentContext;
+using cuda::driver;
+using SharedContext = std::shared_ptr<const Context>;
+
+constexpr int64_t kMostBlocks = std::numeric_limits<int32_t>::max();  // of a grid
+
+cuda::CUdeviceptr address_of(const std::byte* memory) { return reinterpret_cast<cuda::CUdeviceptr>(memory); }
+
+std::string bytes_in_words(int64_t bytes) { return format_bytes(static_cast<double>(bytes)); }
+
+// Where kernels write the number of their step, counted from 1, if what they require does not hold. In
+// memory of the host, so that looking at it needs no copy.
+class FailureWord {
+ public:
+  explicit FailureWord(const SharedContext& context)
+      : memory_(cuda::allocate_pinned(context, sizeof(int32_t))) {
+    context->check(driver().cuMemHostGetDevicePointer(&on_device_, memory_.get(), 0), "map memory");
+    word() = 0;
+  }
+
+  const cuda::CUdeviceptr& on_device() const { return on_device_; }
+
+  std::optional<size_t> take() {
+    const int32_t number = word().exchange(0);
+    return number == 0 ? std::nullopt : std::optional<size_t>(static_cast<size_t>(number) - 1);
+  }
+
+ private:
+  std::atomic_ref<int32_t> word() { return std::atomic_ref(*static_cast<int32_t*>(memory_.get())); }
+
+  cuda::PinnedMemory memory_;
+  cuda::CUdeviceptr on_device_ = 0;
+};
+
+struct CudaWorkspace : Workspace {
+  explicit CudaWorkspace(const SharedContext& context)
+      : stream(cuda::make_stream(context)), failure(context), staging(context) {}
+
+  cuda::Stream stream;
+  FailureWord failure;
+  cuda::Staging staging;
+  std::vector<void*> arguments = {};  // of the kernel that is launched
+};
+
+CudaWorkspace& cuda_workspace(Workspace& workspace) { return static_cast<CudaWorkspace&>(workspace); }
+
+// A function of a kernel, and how much dynamic shared memory its blocks may have.
+struct RegionFunction {
+  cuda::CUfunction function;
+  int64_t most_shared_bytes;
+  LaunchShape shape;
+};
+
+// Functions may have 48 KiB, and more where they ask for it.
+RegionFunction find_function(const Context& context, cuda::CUmodule module, size_t region,
+                             const LaunchShape& shape) {
+  const std::string name = fmt::format("phase_{}", region);
+  const auto check = [&](cuda::CUresult result) { context.check(result, "load " + name); };
+  RegionFunction found{.function = nullptr, .most_shared_bytes = 0, .shape = shape};
+  check(driver().cuModuleGetFunction(&found.function, module, name.c_str()));
+  int most = 0, of_its_own = 0;
+  check(driver().cuDeviceGetAttribute(&most, cuda::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+                                      context.device()));
+  check(driver().cuFuncGetAttribute(&of_its_own, cuda::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, found.function));
+  check(driver().cuFuncSetAttribute(found.function, cuda::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                    most - of_its_own));
+  found.most_shared_bytes = most - of_its_own;
+  return found;
+}
+
+// A kernel's code, as the driver loaded it.
+class CudaKernel : public LoadedKernel {
+ public:
+  CudaKernel(SharedContext context, const CudaOptions& options, const KernelCode& code)
+      : context_(std::move(context)), options_(options) {
+    CHECK(code.shapes.size() == code.regions, "{} shapes for {} regions", code.shapes.size(), code.regions);
+    const CurrentContext current(*context_);
+    cuda::CUmodule module = nullptr;
+    context_->check(driver().cuModuleLoadData(&module, code.bytes.data()), "load a kernel");
+    module_ = {context_, module};
+    for (size_t i = 0; i < code.regions; ++i)
+      regions_.push_back(find_function(*context_, module, i, code.shapes[i]));
+  }
+
+  bool launch(const KernelStep& step, const Launch& launch, std::span<std::byte* const> buffers, int,
+              Workspace& workspace) const override {
+    CudaWorkspace& own = cuda_workspace(workspace);
+    const CurrentContext current(*context_);
+    const int number = static_cast<int>(workspace.step) + 1;
+    set_arguments(own, step, launch, buffers, number);
+    for (size_t i = 0; i < regions_.size(); ++i)
+      if (launch.iterations(i) > 0)
+        start(i, step, launch, own);
+    if (options_.checks_kernels)
+      wait_for(step, own);
+    return true;
+  }
+
+ private:
+  // Pointers to what is passed: the driver copies it when the kernel is launched.
+  static void set_arguments(CudaWorkspace& workspace, const KernelStep& step, const Launch& launch,
+                            std::span<std::byte* const> buffers, const int& number) {
+    std::vector<void*>& arguments = workspace.arguments;
+    arguments.clear();
+    const auto pass = [&](const auto& value) {
+      arguments.push_back(const_cast<void*>(static_cast<const void*>(&value)));
+    };
+    for (std::byte* const& buffer : buffers)
+      pass(buffer);
+    for (size_t i = 0; i < step.sizes.size(); ++i)
+      pass(launch.sizes()[i]);
+    pass(workspace.failure.on_device());
+    pass(number);
+  }
+
+  void start(size_t region, const KernelStep& step, const Launch& launch, CudaWorkspace& workspace) const {
+    const RegionFunction& function = regions_[region];
+    const int64_t per_block = function.shape.iterations_per_block;
+    const int64_t blocks = (launch.iterations(region) - 1) / per_block + 1;
+    const int64_t shared = launch.scratch(region);
+    if (blocks > kMostBlocks)
+      throw user_error("{}: {}: {} thread blocks are wanted, and {} is the most", context_->name(),
+                       describe_sources(step.sources), blocks, kMostBlocks);
+    if (shared > function.most_shared_bytes)
+      throw user_error("{}: {}: a thread block needs {} of shared memory, and may have {}", context_->name(),
+                       describe_sources(step.sources), bytes_in_words(shared),
+                       bytes_in_words(function.most_shared_bytes));
+    context_->check(driver().cuLaunchKernel(function.function, static_cast<unsigned>(blocks), 1, 1,
+                                            static_cast<unsigned>(function.shape.threads), 1, 1,
+                                            static_cast<unsigned>(shared), workspace.stream.get(),
+                                            workspace.arguments.data(), nullptr),
+                    "launch a kernel");
+  }
+
+  void wait_for(const KernelStep& step, CudaWorkspace& workspace) const {
+    try {
+      context_->check(driver().cuStreamSynchronize(workspace.stream.get()), "run " + step.name());
+    } catch (const cuda::DeviceError& error) {
+      throw cuda::DeviceError(fmt::format("{}: {}", describe_sources(step.sources), error.what()));
+    }
+  }
+
+  SharedContext context_;
+  CudaOptions options_;
+  cuda::Module module_;
+  std::vector<RegionFunction> regions_;
+};
+
+class CudaDevice : public Device, public DeviceMemory {
+ public:
+  CudaDevice(int number, const CudaOptions& options)
+      : context_(cuda::primary_context(number)), options_(options) {}
+
+  std::unique_ptr<LoadedKernel> load(const KernelCode& code) override {
+    return std::make_unique<CudaKernel>(context_, options_, code);
+  }
+
+  std::unique_ptr<Workspace> make_workspace() const override {
+    const CurrentContext current(*context_);
+    return std::make_unique<CudaWorkspace>(context_);
+  }
+
+  DeviceMemory* own_memory() override { return this; }
+
+  std::shared_ptr<std::byte[]> allocate(int64_t bytes) override {
+    const CurrentContext current(*context_);
+    cuda::CUdeviceptr memory = 0;
+    const cuda::CUresult result =
+        driver().cuMemAlloc(&memory, static_cast<size_t>(std::max<int64_t>(bytes, 1)));
+    if (result == cuda::CUDA_ERROR_OUT_OF_MEMORY)
+      refuse(bytes);
+    context_->check(result, "allocate memory");
+    const auto free = [context = context_](std::byte* address) {
+      context->free([&](const cuda::Driver& driver) { driver.cuMemFree(address_of(address)); });
+    };
+    return {reinterpret_cast<std::byte*>(memory), free};
+  }
+
+  void upload(std::byte* to, const std::byte* from, int64_t bytes, Workspace& workspace) override {
+    const CurrentContext current(*context_);
+    CudaWorkspace& own = cuda_workspace(workspace);
+    own.staging.upload(address_of(to), from, bytes, own.stream.get());
+  }
+
+  void download(std::byte* to, const std::byte* from, int64_t bytes, Workspace& workspace) override {
+    const CurrentContext current(*context_);
+    const cuda::CUstream stream = cuda_workspace(workspace).stream.get();
+    if (bytes > 0)
+      check_after_kernels(
+          driver().cuMemcpyDtoHAsync(to, address_of(from), static_cast<size_t>(bytes), stream), "download");
+    check_after_kernels(driver().cuStreamSynchronize(stream), "download");
+  }
+
+  void copy(std::byte* to, const std::byte* from, int64_t bytes, Workspace& workspace) override {
+    const CurrentContext current(*context_);
+    if (bytes > 0)
+      check_after_kernels(
+          driver().cuMemcpyDtoDAsync(address_of(to), address_of(from), static_cast<size_t>(bytes),
+                                     cuda_workspace(workspace).stream.get()),
+          "copy");
+  }
+
+  std::optional<size_t> finish(Workspace& workspace) override {
+    const CurrentContext current(*context_);
+    CudaWorkspace& own = cuda_workspace(workspace);
+    check_after_kernels(driver().cuStreamSynchronize(own.stream.get()), "finish");
+    own.staging.forget();
+    return own.failure.take();
+  }
+
+ private:
+  [[noreturn]] void refuse(int64_t bytes) const {
+    size_t free = 0, total = 0;
+    context_->check(driver().cuMemGetInfo(&free, &total), "tell how much memory is free");
+    throw user_error("the model needs {} of memory on {}, which has {} free of {}", bytes_in_words(bytes),
+                     context_->name(), format_bytes(static_cast<double>(free)),
+                     format_bytes(static_cast<double>(total)));
+  }
+
+  // What a kernel did wrong is found out by the call that comes after it.
+  void check_after_kernels(cuda::CUresult result, std::string_view doing) const {
+    try {
+      context_->check(result, doing);
+    } catch (const cuda::DeviceError& error) {
+      throw cuda::DeviceError(
+          fmt::format("{}\n  hint: TENON_CUDA_CHECK=1 waits for each kernel, and names it", error.what()));
+    }
+  }
+
+  SharedContext context_;
+  CudaOptions options_;
+};
+
+}  // namespace
+
+std::shared_ptr<Device> make_cuda_device(int number, const CudaOptions& options) {
+  return std::make_shared<CudaDevice>(number, options);
+}
+
+}  // namespace tenon::runtime

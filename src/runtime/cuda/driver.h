@@ -1,0 +1,111 @@
+// driver.h — the CUDA driver API: the functions of libcuda that Tenon calls, loaded when they are first
+// needed. Types and functions are named as in NVIDIA's cuda.h, which is not needed to build this; a function
+// is the version of it that cuda.h of CUDA 12 and 13 stands for.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace tenon::runtime::cuda {
+
+using CUresult = int;  // an enum there
+using CUdevice = int;
+using CUdeviceptr = unsigned long long;
+using CUcontext = struct CUctx_st*;
+using CUmodule = struct CUmod_st*;
+using CUfunction = struct CUfunc_st*;
+using CUstream = struct CUstream_st*;
+using CUevent = struct CUevent_st*;
+
+constexpr CUresult CUDA_SUCCESS = 0;
+constexpr CUresult CUDA_ERROR_OUT_OF_MEMORY = 2;
+
+constexpr unsigned CU_STREAM_NON_BLOCKING = 1;
+constexpr unsigned CU_EVENT_DISABLE_TIMING = 2;
+constexpr unsigned CU_MEMHOSTALLOC_PORTABLE = 1;
+constexpr unsigned CU_MEMHOSTALLOC_DEVICEMAP = 2;
+constexpr int CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES = 1;
+constexpr int CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8;
+
+enum CUdevice_attribute : int {
+  CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16,
+  CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE = 36,        // in kHz
+  CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH = 37,  // in bits
+  CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE = 38,
+  CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR = 39,
+  CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75,
+  CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76,
+  CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR = 81,
+  CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR = 82,
+  CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97,
+};
+
+struct Driver {
+  CUresult (*cuInit)(unsigned flags);
+  CUresult (*cuGetErrorName)(CUresult, const char** name);
+  CUresult (*cuGetErrorString)(CUresult, const char** text);
+
+  CUresult (*cuDeviceGetCount)(int* count);
+  CUresult (*cuDeviceGet)(CUdevice*, int number);
+  CUresult (*cuDeviceGetName)(char* name, int bytes, CUdevice);
+  CUresult (*cuDeviceGetAttribute)(int* value, CUdevice_attribute, CUdevice);
+
+  CUresult (*cuDevicePrimaryCtxRetain)(CUcontext*, CUdevice);
+  CUresult (*cuDevicePrimaryCtxRelease)(CUdevice);
+  CUresult (*cuDevicePrimaryCtxReset)(CUdevice);
+  CUresult (*cuCtxGetCurrent)(CUcontext*);
+  CUresult (*cuCtxSetCurrent)(CUcontext);
+
+  CUresult (*cuModuleLoadData)(CUmodule*, const void* image);
+  CUresult (*cuModuleUnload)(CUmodule);
+  CUresult (*cuModuleGetFunction)(CUfunction*, CUmodule, const char* name);
+  CUresult (*cuFuncGetAttribute)(int* value, int attribute, CUfunction);
+  CUresult (*cuFuncSetAttribute)(CUfunction, int attribute, int value);
+  CUresult (*cuLaunchKernel)(CUfunction, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                             unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream,
+                             void** parameters, void** extra);
+
+  CUresult (*cuMemAlloc)(CUdeviceptr*, size_t bytes);
+  CUresult (*cuMemFree)(CUdeviceptr);
+  CUresult (*cuMemGetInfo)(size_t* free, size_t* total);
+  CUresult (*cuMemHostAlloc)(void**, size_t bytes, unsigned flags);
+  CUresult (*cuMemFreeHost)(void*);
+  CUresult (*cuMemHostGetDevicePointer)(CUdeviceptr*, void* host, unsigned flags);
+  CUresult (*cuMemcpyHtoDAsync)(CUdeviceptr to, const void* from, size_t bytes, CUstream);
+  CUresult (*cuMemcpyDtoHAsync)(void* to, CUdeviceptr from, size_t bytes, CUstream);
+  CUresult (*cuMemcpyDtoDAsync)(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream);
+
+  CUresult (*cuStreamCreate)(CUstream*, unsigned flags);
+  CUresult (*cuStreamDestroy)(CUstream);
+  CUresult (*cuStreamSynchronize)(CUstream);
+  CUresult (*cuEventCreate)(CUevent*, unsigned flags);
+  CUresult (*cuEventDestroy)(CUevent);
+  CUresult (*cuEventRecord)(CUevent, CUstream);
+  CUresult (*cuEventSynchronize)(CUevent);
+};
+
+// Loaded and initialised on first use. That there is no driver, or none that works, is a user_error.
+const Driver& driver();
+
+int count_devices();
+// The device that CUDA gives this number; a user_error where there is none.
+CUdevice find_device(int number);
+
+// What failed on a device took with it all that this process has there: a kernel that read where nothing is,
+// an assertion, a device that is gone. What is wanted again is made again, on a new Device.
+class DeviceError : public InternalError {
+ public:
+  using InternalError::InternalError;
+};
+
+// "an illegal memory access was encountered (CUDA_ERROR_ILLEGAL_ADDRESS)"
+std::string describe_result(CUresult result);
+
+// Throws what a result other than CUDA_SUCCESS means: a DeviceError; a UserError where the machine, or what
+// is asked of it, is at fault; an InternalError. `device` is "cuda:0", and `doing` goes on after "cannot".
+void check_result(CUresult result, std::string_view device, std::string_view doing);
+
+}  // namespace tenon::runtime::cuda
