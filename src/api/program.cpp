@@ -11,6 +11,7 @@
 
 using namespace tenon;
 using namespace tenon::api;
+using runtime::kMostRunThreads;
 
 struct tenon_program {
   explicit tenon_program(std::unique_ptr<runtime::Executor> compiled)
@@ -31,9 +32,9 @@ namespace {
 // --- options ---
 
 int count_threads(int64_t asked) {
-  if (asked < 0 || asked > runtime::kMostThreads)
-    throw user_error("a program runs with 1 to {} threads, not with {}", runtime::kMostThreads, asked);
-  return std::min(asked == 0 ? this_machine().cores : static_cast<int>(asked), runtime::kMostThreads);
+  if (asked < 0 || asked > kMostRunThreads)
+    throw user_error("a program runs with 1 to {} threads, not with {}", kMostRunThreads, asked);
+  return std::min(asked == 0 ? this_machine().cores : static_cast<int>(asked), kMostRunThreads);
 }
 
 NumericsBudget budget_of(const tenon_compile_options& options) {

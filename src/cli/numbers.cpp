@@ -12,7 +12,7 @@
 
 namespace tenon::cli {
 
-using runtime::kMostThreads;
+using runtime::kMostRunThreads;
 
 namespace {
 
@@ -37,10 +37,10 @@ CLI::Option* add_samples(CLI::App& command, int64_t& samples) {
 }
 
 CLI::Option* add_threads(CLI::App& command, int& threads) {
-  threads = std::min(this_machine().cores, kMostThreads);
+  threads = std::min(this_machine().cores, kMostRunThreads);
   return command.add_option("--threads", threads, "how many threads the compiled model uses")
-      ->check(in_range<int>(fmt::format("a whole number from 1 to {}", kMostThreads),
-                            [](int number) { return number >= 1 && number <= kMostThreads; }))
+      ->check(in_range<int>(fmt::format("a whole number from 1 to {}", kMostRunThreads),
+                            [](int number) { return number >= 1 && number <= kMostRunThreads; }))
       ->option_text("N")
       ->default_str("one for each core");
 }

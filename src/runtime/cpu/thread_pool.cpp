@@ -81,8 +81,8 @@ bool spin_until(Ready ready, Stop stop, std::chrono::nanoseconds most) {
 }
 
 int checked_size(int threads) {
-  static_assert(kMostThreads < (1 << kCountBits) - 1);  // of which kStop has all bits
-  CHECK(threads >= 1 && threads <= kMostThreads, "a pool of {} threads", threads);
+  static_assert(kMostRunThreads < (1 << kCountBits) - 1);  // of which kStop has all bits
+  CHECK(threads >= 1 && threads <= kMostRunThreads, "a pool of {} threads", threads);
   return threads;
 }
 

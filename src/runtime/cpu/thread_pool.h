@@ -21,7 +21,7 @@
 
 namespace tenon::runtime {
 
-constexpr int kMostThreads = 1024;  // that a pool may have, and a run ask for
+constexpr int kMostRunThreads = 1024;  // that a pool may have, and a run ask for
 
 class ThreadPool {
  public:

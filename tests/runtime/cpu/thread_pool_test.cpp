@@ -9,7 +9,7 @@
 
 namespace tenon {
 
-using runtime::kMostThreads;
+using runtime::kMostRunThreads;
 using runtime::shared_pool;
 using runtime::ThreadPool;
 
@@ -69,7 +69,7 @@ TEST(ThreadPool, OfOneThreadRunsItsTasksInOrderOnTheCaller) {
 }
 
 TEST(ThreadPool, IsNotWithoutThreads) {
-  for (const int threads : {-1, 0, kMostThreads + 1})
+  for (const int threads : {-1, 0, kMostRunThreads + 1})
     EXPECT_THROW(ThreadPool pool(threads), InternalError) << threads;
 }
 
