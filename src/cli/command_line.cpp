@@ -48,6 +48,7 @@ void add_commands(CLI::App& program) {
   tenon::cli::add_rules(program);
   tenon::cli::add_ops(program);
   tenon::cli::add_conformance(program);
+  tenon::cli::add_devices(program);
   tenon::cli::add_cache(program);
   tenon::cli::add_completion(program);
   add_quiet(program);

@@ -23,6 +23,7 @@ void add_bisect(CLI::App& program);
 void add_passes(CLI::App& program);
 void add_rules(CLI::App& program);
 void add_loops(CLI::App& program);
+void add_devices(CLI::App& program);
 void add_cache(CLI::App& program);
 void add_completion(CLI::App& program);
 

@@ -46,6 +46,8 @@ Gpu gpu_numbered(int number) {
 std::vector<Gpu> list_gpus() {
   std::vector<Gpu> gpus;
   const int count = cuda::count_devices();
+  if (count == 0)
+    throw user_error("the CUDA driver finds no device");
   for (int i = 0; i < count; ++i)
     gpus.push_back(gpu_numbered(i));
   return gpus;

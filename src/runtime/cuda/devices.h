@@ -7,7 +7,7 @@
 
 namespace tenon::runtime {
 
-// cuda:0, cuda:1, …. That there is no driver, or none that works, is a user_error that says why.
+// cuda:0, cuda:1, …, at least one. That there is none, or no driver for it, is a user_error that says why.
 std::vector<Gpu> list_gpus();
 
 // cuda:N; a user_error where there is none.

@@ -1,0 +1,49 @@
+// devices.cpp — tenon devices: what models can run on here, and if not, why.
+#include "runtime/cuda/devices.h"
+
+#include "base/error.h"
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "codegen/cuda/nvrtc.h"
+#include "target/target.h"
+
+namespace tenon::cli {
+namespace {
+
+std::string describe_gpus() {
+  try {
+    std::string lines;
+    int number = 0;
+    for (const Gpu& gpu : runtime::list_gpus())
+      lines += fmt::format("cuda:{}: {}\n", number++, describe(gpu));
+    return lines;
+  } catch (const UserError& error) {
+    return fmt::format("cuda: none: {}\n", error.what());
+  }
+}
+
+std::string describe_compiler() {
+  try {
+    return fmt::format("nvrtc: {}\n", codegen::describe_nvrtc());
+  } catch (const UserError& error) {
+    return fmt::format("nvrtc: none: {}\n", error.what());
+  }
+}
+
+void show_devices() {
+  write_output(fmt::format("cpu: {}: {}\n", processor_name(), describe(this_machine())));
+  write_output(describe_gpus());
+  write_output(describe_compiler());
+}
+
+}  // namespace
+
+void add_devices(CLI::App& program) {
+  CLI::App* command =
+      program.add_subcommand("devices", "lists what models can run on here, or says why they cannot");
+  command->footer(examples({"tenon devices"}));
+  command->callback(show_devices);
+}
+
+}  // namespace tenon::cli
