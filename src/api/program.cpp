@@ -62,8 +62,9 @@ MatmulPrecision precision_of(const tenon_compile_options& options) {
 }
 
 compiler::CompileContext context_of(const tenon_compile_options& options) {
-  compiler::CompileContext context =
-      default_context(budget_of(options), precision_of(options), count_threads(options.threads));
+  compiler::CompileContext context = default_context({.numerics = budget_of(options),
+                                                      .precision = precision_of(options),
+                                                      .threads = count_threads(options.threads)});
   if (options.cache_folder == nullptr)
     return context;
   const std::string folder = options.cache_folder;

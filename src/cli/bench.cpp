@@ -26,6 +26,7 @@ namespace {
 struct Options {
   ModelArguments model;
   std::string inputs, numerics = "default", precision = "f32", json, against, compare;
+  std::string device = api::default_device();
   double seconds = 2;
   runtime::RunOptions run;
 };
@@ -54,8 +55,10 @@ std::vector<Contender> prepare(Graph& graph, const Options& options) {
   std::vector<Contender> contenders(1);
   contenders[0].name = "compiled";
   const NumericsBudget numerics = parse_numerics_budget(options.numerics);
-  CompileContext how =
-      api::default_context(numerics, parse_precision(options.precision), options.run.threads);
+  CompileContext how = api::default_context({.numerics = numerics,
+                                             .precision = parse_precision(options.precision),
+                                             .threads = options.run.threads,
+                                             .device = options.device});
   const double optimize_ms = milliseconds_of([&] { optimize_model(graph, numerics); });
   contenders[0].compile(graph, optimize_ms, how);
   if (options.against.empty())
@@ -200,6 +203,7 @@ void add_bench(CLI::App& program) {
   add_seconds(*command, options->seconds);
   add_numerics(*command, options->numerics);
   add_precision(*command, options->precision);
+  add_device(*command, options->device);
   CLI::Option* against = command
                              ->add_option("--against", options->against,
                                           "measures beside it: the reference evaluator, the program with a "

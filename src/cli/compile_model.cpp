@@ -37,6 +37,14 @@ void add_precision(CLI::App& command, std::string& precision) {
              {"f32", "bf16"});
 }
 
+void add_device(CLI::App& command, std::string& device) {
+  command
+      .add_option("--device", device,
+                  "where the model runs: cpu, cuda or cuda:N, as tenon devices lists them")
+      ->option_text("DEVICE")
+      ->default_str("TENON_DEVICE, else cpu");
+}
+
 MatmulPrecision parse_precision(const std::string& precision) {
   return precision == "bf16" ? MatmulPrecision::BF16 : MatmulPrecision::F32;
 }

@@ -20,6 +20,9 @@ void optimize_model(Graph& graph, NumericsBudget numerics = NumericsBudget::Defa
 void add_precision(CLI::App& command, std::string& precision);
 MatmulPrecision parse_precision(const std::string& precision);
 
+// The option --device, of where the model runs.
+void add_device(CLI::App& command, std::string& device);
+
 // Shows how many kernels are compiled; `progress` must outlive the context.
 void show_progress(compiler::CompileContext& context, std::optional<Progress>& progress);
 

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/progress.h"
 #include "cli/commands.h"
+#include "cli/compile_model.h"
 #include "cli/options.h"
 #include "cli/output.h"
 
@@ -31,7 +32,7 @@ nlohmann::ordered_json as_json(const std::vector<CaseResult>& results,
 }
 
 void run(const std::vector<std::string>& folders, const std::string& json,
-         std::optional<NumericsBudget> numerics, Engine engine) {
+         std::optional<NumericsBudget> numerics, Engine engine, const std::string& device) {
   check_json(json);
   std::vector<CaseResult> results;
   std::map<CaseStatus, int64_t> counts;
@@ -40,7 +41,7 @@ void run(const std::vector<std::string>& folders, const std::string& json,
     Progress progress("running case", static_cast<int64_t>(cases.size()));
     for (const fs::path& path : cases) {
       progress.step(path.filename().string());
-      CaseResult result = run_case(path, numerics, engine);
+      CaseResult result = run_case(path, numerics, engine, device);
       result.name = path == folder ? path.filename().string() : path.lexically_relative(folder).string();
       ++counts[result.status];
       if (result.status != CaseStatus::Pass && json != "-") {
@@ -68,7 +69,7 @@ void add_conformance(CLI::App& program) {
   struct Options {
     std::vector<std::string> folders;
     std::string json;
-    std::string engine = "reference", numerics;
+    std::string engine = "reference", numerics, device = api::default_device();
   };
   auto options = std::make_shared<Options>();
   CLI::App* command = program.add_subcommand("conformance", "runs folders of the ONNX backend test suite");
@@ -77,6 +78,7 @@ void add_conformance(CLI::App& program) {
   add_choice(*command, "--engine", options->engine, "what runs the models", {"reference", "compiled"});
   add_choice(*command, "--optimize", options->numerics, "optimises each model first, staying this exact",
              {"strict", "default", "fast"});
+  add_device(*command, options->device);
   add_json(*command, options->json);
   command->footer(examples(
       {"tenon conformance /usr/share/libonnx-testdata/data/node/test_relu",
@@ -85,7 +87,7 @@ void add_conformance(CLI::App& program) {
     std::optional<NumericsBudget> numerics;
     if (!options->numerics.empty())
       numerics = parse_numerics_budget(options->numerics);
-    run(options->folders, options->json, numerics, parse_engine(options->engine));
+    run(options->folders, options->json, numerics, parse_engine(options->engine), options->device);
   });
 }
 

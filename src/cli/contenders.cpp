@@ -51,15 +51,37 @@ void Contender::run(const Data& inputs, const runtime::RunOptions& options) {
     executor->run(inputs, options);
 }
 
-// As a caller does who has the memory.
-void Contender::run_into(const Data& inputs, const runtime::RunOptions& options) {
+// As a caller does who has the memory, on the device where that has its own.
+void Contender::run_into(const Data& inputs, runtime::RunOptions options) {
   std::vector<const void*> from;
   std::vector<void*> to;
-  for (const Datum& input : inputs)
-    from.push_back(input.tensor().bytes().data());
-  for (Tensor& output : outputs)
-    to.push_back(output.mutable_bytes().data());
+  if (runtime::DeviceMemory* memory = executor->device().own_memory()) {
+    if (device_outputs.empty())
+      place_on_device(inputs, *memory);
+    for (const std::shared_ptr<std::byte[]>& input : device_inputs)
+      from.push_back(input.get());
+    for (const std::shared_ptr<std::byte[]>& output : device_outputs)
+      to.push_back(output.get());
+    options.on_device = true;
+  } else {
+    for (const Datum& input : inputs)
+      from.push_back(input.tensor().bytes().data());
+    for (Tensor& output : outputs)
+      to.push_back(output.mutable_bytes().data());
+  }
   executor->run_into(from, to, options);
+}
+
+void Contender::place_on_device(const Data& inputs, runtime::DeviceMemory& memory) {
+  const std::unique_ptr<runtime::Workspace> workspace = executor->device().make_workspace();
+  for (const Datum& input : inputs) {
+    const std::span<const std::byte> bytes = input.tensor().bytes();
+    device_inputs.push_back(memory.allocate(static_cast<int64_t>(bytes.size())));
+    memory.upload(device_inputs.back().get(), bytes.data(), static_cast<int64_t>(bytes.size()), *workspace);
+  }
+  for (const Tensor& output : outputs)
+    device_outputs.push_back(memory.allocate(static_cast<int64_t>(output.bytes().size())));
+  memory.wait(*workspace);
 }
 
 double Contender::median() const { return quantile(times, 0.5); }

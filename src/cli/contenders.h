@@ -16,6 +16,8 @@ struct Contender {
   std::optional<compiler::Needs> needs = {};  // of a program
   std::vector<double> times = {};             // in milliseconds, sorted in the end
   std::vector<Tensor> outputs = {};           // memory for them, where their sizes are fixed
+  // The same of a device, and of the inputs, where it has memory of its own.
+  std::vector<std::shared_ptr<std::byte[]>> device_inputs = {}, device_outputs = {};
   std::unique_ptr<ScratchFolder> folder = std::make_unique<ScratchFolder>();  // for code, as long as it runs
 
   // Twice, the second time with what the first left in a cache. Optimising counts as compiling.
@@ -27,7 +29,8 @@ struct Contender {
   double least() const { return times.front(); }
 
  private:
-  void run_into(const Data& inputs, const runtime::RunOptions& options);
+  void run_into(const Data& inputs, runtime::RunOptions options);
+  void place_on_device(const Data& inputs, runtime::DeviceMemory& memory);
 };
 
 // Runs all once after another, so that what slows the machine down for a while slows all of them; for that

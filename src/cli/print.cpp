@@ -10,6 +10,7 @@
 #include "cli/load_model.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "codegen/cuda/emit.h"
 #include "compiler/explain_contraction.h"
 #include "compiler/print_kernel_graph.h"
 #include "compiler/print_program.h"
@@ -20,14 +21,14 @@
 
 namespace tenon::cli {
 
+using compiler::CompileContext;
 using compiler::explain_contraction;
 using compiler::fusion_of;
 using compiler::KernelGraphStage;
-using compiler::kernels_of;
 using compiler::print_fusion;
 using compiler::print_kernels;
 using compiler::print_program;
-using runtime::Executor;
+using compiler::program_of;
 
 namespace {
 
@@ -35,9 +36,11 @@ struct Options {
   ModelArguments model;
   std::string as = "tenon", stage = "imported", file;
   std::string why;  // a node; empty where nothing is asked
+  std::string device = api::default_device();
 
   bool is_compiled() const {
-    return kernel_graph_stage() || stage == "fused" || stage == "scheduled" || stage == "program";
+    return kernel_graph_stage() || stage == "fused" || stage == "scheduled" || stage == "cuda" ||
+           stage == "program";
   }
 
   std::optional<KernelGraphStage> kernel_graph_stage() const {
@@ -70,22 +73,45 @@ Bindings sizes_of(const std::vector<InputPort>& inputs) {
   return sizes;
 }
 
-std::string show_fusion(const Graph& graph) {
+std::string show_fusion(const Graph& graph, const CompileContext& context) {
   const std::string text =
-      print_fusion(fusion_of(graph, api::default_context()), this_machine(), sizes_of(inputs_of(graph)));
+      print_fusion(fusion_of(graph, context), context.target, sizes_of(inputs_of(graph)));
   const std::string dims = dims_to_bind(graph);
   return dims.empty() ? text
                       : fmt::format("sizes that are not given count as 1; give them with {}\n{}", dims, text);
 }
 
-std::string show_compiled(const Graph& graph, const std::string& stage) {
-  if (stage == "fused")
-    return show_fusion(graph);
-  const std::unique_ptr<Executor> executor = compile_model(graph);
-  if (stage == "scheduled")
-    return print_kernels(executor->program(), kernels_of(graph, api::default_context()));
+// Each kernel once, with the nodes that it computes.
+std::string show_cuda(const compiler::ScheduledGraph& scheduled, const CompileContext& context) {
+  if (!context.target.gpu)
+    throw user_error("the stage cuda is for GPUs: give one with --device cuda, or --device {}",
+                     fmt::join(gpu_names(), ", "));
+  std::string text;
+  std::set<std::string> known;
+  size_t next = 0;
+  for (const runtime::Step& step : scheduled.program->steps)
+    if (const auto* kernel = std::get_if<runtime::KernelStep>(&step)) {
+      const std::string code = codegen::emit_cuda(scheduled.kernels[next++]).text;
+      if (known.insert(code).second)
+        text += fmt::format("{}// {}: {}\n{}", text.empty() ? "" : "\n", kernel->name(),
+                            runtime::describe_sources(kernel->sources), code);
+    }
+  return text;
+}
+
+std::string show_compiled(const Graph& graph, const Options& options, const CompileContext& context) {
+  if (options.stage == "fused")
+    return show_fusion(graph, context);
+  if (options.stage != "program") {
+    const compiler::ScheduledGraph scheduled = schedule_graph(graph, context);
+    return options.stage == "cuda" ? show_cuda(scheduled, context)
+                                   : print_kernels(*scheduled.program, scheduled.kernels);
+  }
+  const std::shared_ptr<const runtime::Program> program = context.device == compiler::kNoDevice
+                                                              ? schedule_graph(graph, context).program
+                                                              : program_of(graph, context);
   try {
-    return print_program(executor->program(), sizes_of(executor->program().inputs));
+    return print_program(*program, sizes_of(program->inputs));
   } catch (const UserError& error) {
     throw user_error("{}\n  hint: sizes that are not given are 1; give them with {}", error.what(),
                      dims_to_bind(graph));
@@ -93,15 +119,17 @@ std::string show_compiled(const Graph& graph, const std::string& stage) {
 }
 
 std::string show(const Graph& graph, const Options& options) {
+  const bool is_compiled = !options.why.empty() || options.is_compiled();
+  if (!is_compiled) {
+    const std::vector<View>& views = all_views();
+    return std::ranges::find(views, options.as, &View::name)->render(graph);
+  }
+  const CompileContext context = api::default_context({.device = options.device});
   if (!options.why.empty())
-    return explain_contraction(fusion_of(graph, api::default_context()), options.why);
+    return explain_contraction(fusion_of(graph, context), options.why);
   if (const std::optional<KernelGraphStage> stage = options.kernel_graph_stage())
-    return print_kernel_graph(graph, api::default_context(), *stage);
-  if (options.is_compiled())
-    return show_compiled(graph, options.stage);
-  const std::vector<View>& views = all_views();
-  return std::find_if(views.begin(), views.end(), [&](const View& view) { return view.name == options.as; })
-      ->render(graph);
+    return print_kernel_graph(graph, context, *stage);
+  return show_compiled(graph, options, context);
 }
 
 // Text that cannot be read back should not be kept for that.
@@ -121,7 +149,7 @@ void print_model(const Options& options) {
     optimize_model(*graph);
   if (options.stage == "target" && options.why.empty()) {
     Journal journal;
-    graph = compiler::make_target_graph(*graph, api::default_context(), journal);
+    graph = compiler::make_target_graph(*graph, api::default_context({.device = options.device}), journal);
   }
   if (!options.file.empty() && options.is_graph())
     return save(*graph, options.file);
@@ -148,7 +176,8 @@ void add_print(CLI::App& program) {
       *command, "--stage", options->stage,
       "the model as read, with its gradients, optimised, rewritten for this machine, or compiled for it",
       {"imported", "gradient", "optimised", "target", "lowered", "select", "grouped", "fused", "scheduled",
-       "program"});
+       "cuda", "program"});
+  add_device(*command, options->device);
   command
       ->add_option("--why", options->why,
                    "why the contraction that this node became is computed as it is: what was weighed, with "
@@ -165,6 +194,7 @@ void add_print(CLI::App& program) {
       list +
       examples({"tenon print builtin:tiny --as fx", "tenon print builtin:residual_linear --stage fused",
                 "tenon print builtin:matmul_bias_relu --why linear",
+                "tenon print builtin:softmax --device sm_90 --stage cuda",
                 "tenon print builtin:attention_any_length --dim length=128 --stage program"}));
   command->callback([options] { print_model(*options); });
 }

@@ -23,6 +23,7 @@ namespace {
 struct Options {
   ModelArguments model;
   std::string inputs, numerics = "default", precision = "f32", json, trace;
+  std::string device = api::default_device();
   MeasureOptions measure;
   int64_t top = 20;
 };
@@ -52,8 +53,10 @@ void profile(const Options& options) {
   ExplainedProgram compiled;
   preparation.compiling = milliseconds_of([&] {
                             compiled = compile_model_explained(
-                                *graph, api::default_context(numerics, parse_precision(options.precision),
-                                                             options.measure.threads));
+                                *graph, api::default_context({.numerics = numerics,
+                                                              .precision = parse_precision(options.precision),
+                                                              .threads = options.measure.threads,
+                                                              .device = options.device}));
                           }) /
                           1e3;
 
@@ -84,6 +87,7 @@ void add_profile(CLI::App& program) {
   add_seconds(*command, options->measure.seconds);
   add_numerics(*command, options->numerics);
   add_precision(*command, options->precision);
+  add_device(*command, options->device);
   add_top(*command, options->top);
   add_json(*command, options->json);
   offer_files(command

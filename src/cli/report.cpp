@@ -21,6 +21,7 @@ namespace {
 struct Options {
   ModelArguments model;
   std::string inputs, numerics = "default", precision = "f32", output;
+  std::string device = api::default_device();
   MeasureOptions measure{.seconds = 1};
   int verify = 0;  // -1: never; 0: where it does not take long
 };
@@ -45,15 +46,16 @@ void report(const Options& options) {
   if (!inputs)
     note_open_sizes(*graph);
   std::optional<Progress> progress;
-  ReportOptions how{
-      .model = options.model.model,
-      .version = TENON_VERSION,
-      .compile = api::default_context(parse_numerics_budget(options.numerics),
-                                      parse_precision(options.precision), options.measure.threads),
-      .measure = options.measure,
-      .not_verified = why_not_verified(options, *graph),
-      .verifies_on_inputs = inputs.has_value(),
-      .listener = listener_for(progress)};
+  ReportOptions how{.model = options.model.model,
+                    .version = TENON_VERSION,
+                    .compile = api::default_context({.numerics = parse_numerics_budget(options.numerics),
+                                                     .precision = parse_precision(options.precision),
+                                                     .threads = options.measure.threads,
+                                                     .device = options.device}),
+                    .measure = options.measure,
+                    .not_verified = why_not_verified(options, *graph),
+                    .verifies_on_inputs = inputs.has_value(),
+                    .listener = listener_for(progress)};
   how.measure.listener = how.listener;
   show_progress(how.compile, progress);
   const auto make = [&](const Data& data) {
@@ -84,6 +86,7 @@ void add_report(CLI::App& program) {
   add_seconds(*command, options->measure.seconds);
   add_numerics(*command, options->numerics);
   add_precision(*command, options->precision);
+  add_device(*command, options->device);
   command->add_flag(
       "--verify,!--no-verify", options->verify,
       "checks every pass as tenon verify does; left out for large models unless it is asked for");

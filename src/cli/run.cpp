@@ -82,6 +82,7 @@ void write_outputs(const std::string& file, const Graph& graph, const Data& outp
 struct RunArguments {
   ModelArguments model;
   std::string inputs, outputs, expected, engine = "compiled", numerics = "default", precision = "f32";
+  std::string device = api::default_device();
   double tolerance = 1e-4;
   runtime::RunOptions run;
 };
@@ -158,10 +159,11 @@ void run(const RunArguments& options) {
       expectation->take_from(file);
   }
   file.note_others();
-  const RunModel execute =
-      prepare(*graph, parse_engine(options.engine),
-              api::default_context(parse_numerics_budget(options.numerics),
-                                   parse_precision(options.precision), options.run.threads));
+  const RunModel execute = prepare(*graph, parse_engine(options.engine),
+                                   api::default_context({.numerics = parse_numerics_budget(options.numerics),
+                                                         .precision = parse_precision(options.precision),
+                                                         .threads = options.run.threads,
+                                                         .device = options.device}));
   const auto start = std::chrono::steady_clock::now();
   const Data outputs =
       inputs
@@ -202,6 +204,7 @@ void add_run(CLI::App& program) {
              {"compiled", "reference"});
   add_numerics(*command, options->numerics);
   add_precision(*command, options->precision);
+  add_device(*command, options->device);
   add_threads(*command, options->run.threads);
   add_seed(*command, options->run.seed);
   command->footer(

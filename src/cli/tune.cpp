@@ -25,6 +25,7 @@ namespace {
 struct Options {
   ModelArguments model;
   std::string inputs, numerics = "default", precision = "f32", json;
+  std::string device = api::default_device();
   int threads = 1;
   double seconds = 60;
 };
@@ -72,9 +73,11 @@ void tune(const Options& options) {
   optimize_model(*graph, numerics);
 
   std::optional<Progress> progress(std::in_place, "tuning", 0);
-  TuneOptions how{
-      .compile = api::default_context(numerics, parse_precision(options.precision), options.threads),
-      .seconds = options.seconds};
+  TuneOptions how{.compile = api::default_context({.numerics = numerics,
+                                                   .precision = parse_precision(options.precision),
+                                                   .threads = options.threads,
+                                                   .device = options.device}),
+                  .seconds = options.seconds};
   how.progress = [&](std::string_view what, double left) {
     progress->step(fmt::format("{:.0f} s left, {}", left, what));
   };
@@ -104,6 +107,7 @@ void add_tune(CLI::App& program) {
   add_seconds(*command, options->seconds)->description("how long it may take, about");
   add_numerics(*command, options->numerics);
   add_precision(*command, options->precision);
+  add_device(*command, options->device);
   add_json(*command, options->json);
   command->footer(examples({"tenon tune builtin:resnet_block --seconds 2",
                             "tenon tune builtin:resnet_block --seconds 2 --threads 1 --json found.json"}));

@@ -21,6 +21,7 @@ struct Options {
   ModelArguments model;
   VerifyOptions verify;
   std::string numerics = "default", gradients = "auto", inputs, json;
+  std::string device = api::default_device();
 };
 
 GradientChecks parse_gradients(const std::string& word) {
@@ -39,8 +40,9 @@ void verify(Options& options) {
   options.verify.gradients = parse_gradients(options.gradients);
   std::optional<Progress> progress;
   options.verify.listener = listener_for(progress);
-  const std::vector<PassVerification> results =
-      verify_model(*graph, api::default_context(options.verify.numerics), options.verify);
+  const std::vector<PassVerification> results = verify_model(
+      *graph, api::default_context({.numerics = options.verify.numerics, .device = options.device}),
+      options.verify);
   progress.reset();
   write_results(verification_table(results), options.json, verification_json(results));
   for (const PassVerification& result : results)
@@ -61,6 +63,7 @@ void add_verify(CLI::App& program) {
   add_numerics(*command, options->numerics);
   add_choice(*command, "--gradients", options->gradients,
              "whether gradients are compared; auto: unless the model is large", {"auto", "always", "never"});
+  add_device(*command, options->device);
   add_json(*command, options->json);
   command->footer(
       "Checks: the outputs on random inputs or those given, the gradients for inputs and parameters, the "

@@ -25,6 +25,7 @@ struct Backend {
 };
 
 const std::vector<Backend>& backends();
-const Backend& default_backend();  // the first: this CPU
+const Backend& default_backend();                     // the first: this CPU
+const Backend& backend_named(std::string_view name);  // one there is
 
 }  // namespace tenon::compiler

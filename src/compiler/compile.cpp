@@ -185,6 +185,10 @@ std::unique_ptr<Executor> compile(const Graph& graph, const CompileContext& cont
   return executor;
 }
 
+std::shared_ptr<Program> program_of(const Graph& graph, const CompileContext& context) {
+  return Compilation(graph, context).program();
+}
+
 FusionReport fusion_of(const Graph& graph, const CompileContext& context) {
   return Compilation(graph, context).fusion();
 }

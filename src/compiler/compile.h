@@ -12,6 +12,9 @@ namespace tenon::compiler {
 // back to the host. Where the graph gains by known sizes, those that recur are compiled for by themselves.
 std::unique_ptr<runtime::Executor> compile(const Graph& graph, const CompileContext& context);
 
+// The same before it is loaded: for any target, whatever machine this is.
+std::shared_ptr<runtime::Program> program_of(const Graph& graph, const CompileContext& context);
+
 // What fusion made of a graph.
 struct FusedKernel {
   std::vector<std::string> sources;  // nodes of the user's model

@@ -9,6 +9,8 @@
 
 namespace tenon::compiler {
 
+constexpr int kNoDevice = -1;  // of a program that is looked at, and not run
+
 struct CompileContext {
   Target target;
   const Backend* backend = &default_backend();

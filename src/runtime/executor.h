@@ -46,6 +46,7 @@ class Executor {
 
   const Program& program() const { return *program_; }
   const std::vector<Tensor>& constants() const { return constants_; }  // by slot
+  Device& device() const { return *device_; }
 
   // Specialises hot sizes: inputs whose sizes recur run in programs that `make` compiles for them alone. Runs
   // with observers do not.

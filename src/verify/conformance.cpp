@@ -121,7 +121,7 @@ std::string find_mismatch(const Graph& graph, const Data& actual, const Data& ex
 }
 
 void run_here(const fs::path& folder, std::optional<NumericsBudget> numerics, Engine engine,
-              CaseResult& result) {
+              const std::string& device, CaseResult& result) {
   const onnx::Model model = onnx::read_model(folder / "model.onnx");
   for (const onnx::OperatorSetId& opset : model.proto.opset_import)
     if (opset.domain.empty() || opset.domain == "ai.onnx")
@@ -137,7 +137,8 @@ void run_here(const fs::path& folder, std::optional<NumericsBudget> numerics, En
     Journal journal(*numerics);
     optimize(*graph, journal, {.lint_everything = true});
   }
-  const Runner run(*graph, engine, numerics.value_or(NumericsBudget::Default));
+  const Runner run(*graph, engine,
+                   {.numerics = numerics.value_or(NumericsBudget::Default), .device = device});
   for (const fs::path& set : find_data_sets(folder)) {
     const Data expected = read_outputs(set, *graph);
     const Data actual = run(read_inputs(set, *graph, model.proto.graph));
@@ -151,10 +152,11 @@ void run_here(const fs::path& folder, std::optional<NumericsBudget> numerics, En
 }
 
 // Everything a case says, inside its own process.
-CaseResult run_and_catch(const fs::path& folder, std::optional<NumericsBudget> numerics, Engine engine) {
+CaseResult run_and_catch(const fs::path& folder, std::optional<NumericsBudget> numerics, Engine engine,
+                         const std::string& device) {
   CaseResult result;
   try {
-    run_here(folder, numerics, engine, result);
+    run_here(folder, numerics, engine, device, result);
   } catch (const UnsupportedError& error) {
     result.status = CaseStatus::Unsupported;
     result.detail = error.what();
@@ -184,9 +186,12 @@ std::vector<fs::path> find_cases(const fs::path& folder) {
   return cases;
 }
 
-CaseResult run_case(const fs::path& folder, std::optional<NumericsBudget> numerics, Engine engine) {
+CaseResult run_case(const fs::path& folder, std::optional<NumericsBudget> numerics, Engine engine,
+                    const std::string& device) {
+  if (device != "cpu")  // a GPU takes longer to start than most cases to run
+    return run_and_catch(folder, numerics, engine, device);
   const ChildEnd end = run_in_child(kSecondsPerCase, [&] {
-    const CaseResult result = run_and_catch(folder, numerics, engine);
+    const CaseResult result = run_and_catch(folder, numerics, engine, device);
     return fmt::format("{} {} {} {}", static_cast<int>(result.status), result.opset,
                        result.dtype.empty() ? kNoDType : result.dtype, result.detail);
   });

@@ -32,6 +32,7 @@ std::vector<std::filesystem::path> find_cases(const std::filesystem::path& folde
 // an output in one, is an error: it would pass without having been checked.
 // With a budget, the model is optimised first.
 CaseResult run_case(const std::filesystem::path& folder,
-                    std::optional<NumericsBudget> numerics = std::nullopt, Engine engine = Engine::Reference);
+                    std::optional<NumericsBudget> numerics = std::nullopt, Engine engine = Engine::Reference,
+                    const std::string& device = "cpu");
 
 }  // namespace tenon

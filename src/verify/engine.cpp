@@ -1,6 +1,5 @@
 #include "verify/engine.h"
 
-#include "api/default_context.h"
 #include "base/error.h"
 #include "compiler/compile.h"
 
@@ -17,9 +16,9 @@ Engine parse_engine(std::string_view name) {
   throw user_error("there is no engine {}; there are reference and compiled", name);
 }
 
-Runner::Runner(const Graph& graph, Engine engine, NumericsBudget numerics)
+Runner::Runner(const Graph& graph, Engine engine, const api::ContextOptions& how)
     : graph_(graph),
-      executor_(engine == Engine::Compiled ? compile(graph, api::default_context(numerics)) : nullptr) {}
+      executor_(engine == Engine::Compiled ? compile(graph, api::default_context(how)) : nullptr) {}
 
 Data Runner::operator()(const Data& inputs, const RunOptions& options) const {
   if (executor_)

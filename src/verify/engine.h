@@ -1,7 +1,7 @@
 // engine.h — what runs a graph: the reference evaluator, or code compiled for this machine.
 #pragma once
 
-#include "rewrite/journal.h"
+#include "api/default_context.h"
 #include "runtime/executor.h"
 
 namespace tenon {
@@ -12,7 +12,7 @@ Engine parse_engine(std::string_view name);
 // A graph made ready to run. It must outlive this.
 class Runner {
  public:
-  Runner(const Graph& graph, Engine engine, NumericsBudget numerics = NumericsBudget::Default);
+  Runner(const Graph& graph, Engine engine, const api::ContextOptions& how = {});
 
   Data operator()(const Data& inputs, const runtime::RunOptions& options = {}) const;
 
