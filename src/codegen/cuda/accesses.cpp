@@ -1,0 +1,59 @@
+#include "codegen/cuda/accesses.h"
+
+#include <algorithm>
+
+#include "loops/definition.h"
+
+namespace tenon::codegen {
+
+using loops::Scalar;
+using loops::Statement;
+
+void for_each_use(const std::vector<Statement>& body, const std::function<void(const loops::Use&)>& f) {
+  for (const Statement& statement : body) {
+    loops::for_each_use(statement, f);
+    if (const auto* inner = body_of(statement))
+      for_each_use(*inner, f);
+  }
+}
+
+bool mentions(const std::vector<Scalar>& at, const std::string& variable) {
+  return std::ranges::any_of(at, [&](const Scalar& index) { return loops::mentions(index, variable); });
+}
+
+std::optional<Dim> offset_of(const loops::Buffer& buffer, const std::vector<Scalar>& at) {
+  Dim offset = 0;
+  for (size_t i = 0; i < at.size(); ++i) {
+    if (at[i].kind() != Scalar::Kind::Index)
+      return std::nullopt;
+    offset = offset * buffer.sizes[i] + at[i].index();
+  }
+  return offset.is_unknown() ? std::nullopt : std::optional(offset);
+}
+
+Movement movement_of(const loops::Buffer& buffer, const std::vector<Scalar>& at, const loops::Loop& loop,
+                     int64_t count) {
+  if (!mentions(at, loop.variable))
+    return Movement::None;
+  const std::optional<Dim> offset = offset_of(buffer, at);
+  if (!offset)
+    return Movement::Far;
+  const auto place = [&](int64_t iteration) {
+    return offset->substitute({{loop.variable, loop.begin + Dim::symbol(" vector") * count + iteration}});
+  };
+  const Dim first = place(0);
+  bool is_one = true, is_contiguous = true, is_near = true;
+  for (int64_t i = 1; i < count; ++i) {
+    const std::optional<int64_t> beyond = (place(i) - first).constant();
+    is_one = is_one && beyond == 0;
+    is_contiguous = is_contiguous && beyond == i;
+    is_near = is_near && beyond && std::abs(*beyond) <= 8 * count;
+  }
+  if (is_one)
+    return Movement::None;
+  if (is_contiguous && mod(first, count).constant() == 0)
+    return Movement::Aligned;
+  return is_near ? Movement::Near : Movement::Far;
+}
+
+}  // namespace tenon::codegen

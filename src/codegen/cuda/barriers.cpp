@@ -1,0 +1,195 @@
+#include "codegen/cuda/barriers.h"
+
+#include <algorithm>
+
+#include "codegen/cuda/accesses.h"
+#include "codegen/cuda/folds.h"
+
+namespace tenon::codegen {
+namespace {
+
+using loops::Assign;
+using loops::Loop;
+using loops::Mark;
+using loops::Scalar;
+using loops::Space;
+using loops::Statement;
+
+// What threads accessed since they last waited for each other.
+struct Pending {
+  std::string buffer;
+  std::string owner;  // whose elements are the same for all accesses of this owner; empty: anyone's
+  bool writes;
+
+  friend auto operator<=>(const Pending&, const Pending&) = default;
+};
+using PendingSet = std::set<Pending>;
+
+const std::string kFirstThread = "first thread";
+
+class BarrierFinder {
+ public:
+  BarrierFinder(const loops::Kernel& kernel, const Layouts& layouts, bool folds_share)
+      : layouts_(layouts), folds_share_(folds_share) {
+    for (const loops::Buffer& input : kernel.inputs)
+      private_.insert(input.name);  // nobody writes them
+  }
+
+  PendingSet visit(const std::vector<Statement>& body, PendingSet pending) {
+    const std::set<std::string> around = private_;
+    for (const Statement& statement : body)
+      pending = visit(statement, std::move(pending));
+    private_ = around;
+    return pending;
+  }
+
+  std::set<const Statement*> barriers;
+
+ private:
+  PendingSet visit(const Statement& statement, PendingSet pending) {
+    if (const auto* local = std::get_if<loops::Local>(&statement)) {
+      if (local->buffer.space == Space::Private)
+        private_.insert(local->buffer.name);
+      else
+        private_.erase(local->buffer.name);
+      return pending;
+    }
+    if (const auto* loop = std::get_if<Loop>(&statement); loop != nullptr && loop->mark != Mark::Thread)
+      return visit_repeated(*loop, std::move(pending));
+    if (const auto* guard = std::get_if<loops::Guard>(&statement)) {
+      PendingSet after = visit(guard->body, pending);
+      after.merge(pending);
+      return after;
+    }
+    return visit_simple(statement, std::move(pending));
+  }
+
+  // What an iteration leaves, the next finds; perhaps there is none.
+  PendingSet visit_repeated(const Loop& loop, PendingSet pending) {
+    serial_.insert(loop.variable);
+    while (true) {
+      PendingSet after = visit(loop.body, pending);
+      after.insert(pending.begin(), pending.end());
+      if (after == pending)
+        break;
+      pending = std::move(after);
+    }
+    serial_.erase(loop.variable);
+    return pending;
+  }
+
+  // An assignment or a thread loop.
+  PendingSet visit_simple(const Statement& statement, PendingSet pending) {
+    PendingSet own, afterwards;
+    bool waits = false;
+    if (const auto* loop = std::get_if<Loop>(&statement)) {
+      waits = visit_threads(*loop, own, afterwards);
+    } else if (const auto* assign = std::get_if<Assign>(&statement)) {
+      const bool is_alike = private_.contains(assign->places.front().buffer);
+      loops::for_each_use(statement,
+                          [&](const loops::Use& use) { add(own, use, is_alike ? "" : kFirstThread); });
+    }
+    if (conflict(pending, own)) {
+      barriers.insert(&statement);
+      pending.clear();
+    }
+    if (waits)
+      return afterwards;
+    pending.merge(own);
+    pending.merge(afterwards);
+    return pending;
+  }
+
+  // Whether threads wait for each other within; what they access before, and after that.
+  bool visit_threads(const Loop& loop, PendingSet& own, PendingSet& afterwards) {
+    const std::vector<const Assign*> folds = find_folds(loop);
+    visit_body(loop.body, loop, own, folds);
+    const bool waits = !folds.empty() && folds_share_;
+    for (const Assign* fold : folds) {
+      for (const loops::Place& place : fold->places) {
+        add(afterwards, {place, loops::Access::Combine}, kFirstThread);
+        if (!waits)  // the thread writes as soon as it has its result
+          add(own, {place, loops::Access::Combine}, kFirstThread);
+      }
+      if (waits) {
+        const std::string parts = fmt::format(" parts of {}", fmt::ptr(fold));
+        own.insert({parts, "", true});
+        afterwards.insert({parts, "", false});
+      }
+    }
+    return waits;
+  }
+  void visit_body(const std::vector<Statement>& body, const Loop& loop, PendingSet& own,
+                  const std::vector<const Assign*>& folds) {
+    const std::set<std::string> around = private_;
+    for (const Statement& statement : body) {
+      if (const auto* local = std::get_if<loops::Local>(&statement))
+        private_.insert(local->buffer.name);
+      const auto* assign = std::get_if<Assign>(&statement);
+      const bool is_fold = std::ranges::find(folds, assign) != folds.end();
+      loops::for_each_use(statement, [&](const loops::Use& use) {
+        if (!is_fold || use.access == loops::Access::Read)
+          add(own, use, owner_of(use.place, loop));
+      });
+      if (const auto* inner = body_of(statement))
+        visit_body(*inner, loop, own, folds);
+    }
+    private_ = around;
+  }
+
+  // Two accesses to an element by one owner are those of one thread: one dimension says which iteration of
+  // the loop it is, and nothing else.
+  std::string owner_of(const loops::Place& place, const Loop& loop) const {
+    for (size_t i = 0; i < place.at.size(); ++i) {
+      const Scalar& index = place.at[i];
+      if (index.kind() != Scalar::Kind::Index || !index.index().mentions(loop.variable))
+        continue;
+      const std::vector<std::string> symbols = index.index().symbols();
+      const Dim slope =
+          index.index().substitute({{loop.variable, Dim::symbol(loop.variable) + 1}}) - index.index();
+      const bool is_fixed =
+          std::ranges::none_of(symbols, [&](const std::string& symbol) { return serial_.contains(symbol); });
+      if (is_fixed && slope.constant().value_or(0) != 0 && !mentions_serial(loop.begin))
+        return fmt::format("dimension {}: {} from {} by {} in vectors of {}", i,
+                           index.index().substitute({{loop.variable, Dim::symbol(" thread")}}), loop.begin,
+                           loop.step, layouts_.vector_of(loop));
+    }
+    return "";
+  }
+  bool mentions_serial(const Dim& dim) const {
+    return std::ranges::any_of(serial_, [&](const std::string& variable) { return dim.mentions(variable); });
+  }
+
+  void add(PendingSet& set, const loops::Use& use, const std::string& owner) const {
+    if (private_.contains(use.place.buffer))
+      return;
+    if (use.access != loops::Access::Write)
+      set.insert({use.place.buffer, owner, false});
+    if (use.access != loops::Access::Read)
+      set.insert({use.place.buffer, owner, true});
+  }
+
+  static bool conflict(const PendingSet& a, const PendingSet& b) {
+    return std::ranges::any_of(a, [&](const Pending& x) {
+      return std::ranges::any_of(b, [&](const Pending& y) {
+        return x.buffer == y.buffer && (x.writes || y.writes) && (x.owner != y.owner || x.owner.empty());
+      });
+    });
+  }
+
+  const Layouts& layouts_;
+  bool folds_share_;
+  std::set<std::string> private_;  // buffers that no two threads share, or that nobody writes
+  std::set<std::string> serial_;   // loops around
+};
+
+}  // namespace
+
+std::set<const Statement*> find_barriers(const loops::Kernel& kernel, const loops::ParallelRegion& region,
+                                         const Layouts& layouts, bool folds_share) {
+  BarrierFinder finder(kernel, layouts, folds_share);
+  finder.visit(region.body, {});
+  return finder.barriers;
+}
+
+}  // namespace tenon::codegen

@@ -1,0 +1,23 @@
+// barriers.h — before which statements the threads of a block wait for each other.
+//
+// Loops one after the other mean that the first ends before the second begins. Threads need to wait for that
+// only where one accesses what another wrote, or writes what another accessed: not where each goes on with
+// its own elements, as in
+//
+//   for j in 0..n thread { y[r,j] = 0 }
+//   for k in 0..8 { for j in 0..n thread { y[r,j] += x[k,j] } }
+#pragma once
+
+#include <set>
+
+#include "codegen/cuda/layouts.h"
+
+namespace tenon::codegen {
+
+// Among the statements of the region that all threads run alike. `folds_share` says that folds pass what each
+// warp has through shared memory, with a barrier of their own.
+std::set<const loops::Statement*> find_barriers(const loops::Kernel& kernel,
+                                                const loops::ParallelRegion& region, const Layouts& layouts,
+                                                bool folds_share);
+
+}  // namespace tenon::codegen

@@ -1,0 +1,313 @@
+#include "codegen/cuda/emit.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/error.h"
+#include "codegen/cuda/barriers.h"
+#include "codegen/cuda/folds.h"
+#include "codegen/cuda/thread_loops.h"
+#include "target/gpu.h"
+
+namespace tenon::codegen {
+namespace {
+
+using loops::Assign;
+using loops::Buffer;
+using loops::Guard;
+using loops::Kernel;
+using loops::Local;
+using loops::Loop;
+using loops::Mark;
+using loops::ParallelRegion;
+using loops::Place;
+using loops::Space;
+using loops::Statement;
+
+constexpr int64_t kSharedAlignment = 16;  // of each buffer, in bytes
+constexpr int64_t kThreadsOfTeams = 128;  // of a thread block that several teams share
+constexpr int64_t kMostRegisterBytes = 16 << 10;
+
+// Whole warps, or a part of one that divides it.
+Team team_of(const ParallelRegion& region) {
+  if (region.parallel.empty())
+    return {};
+  const auto threads = static_cast<uint64_t>(std::max<int64_t>(region.parallel.front().threads, 1));
+  if (threads > kWarpThreads)
+    return {.threads = static_cast<int64_t>((threads + kWarpThreads - 1) / kWarpThreads * kWarpThreads)};
+  const auto rounded = static_cast<int64_t>(std::bit_ceil(threads));
+  return {.threads = rounded, .per_block = kThreadsOfTeams / rounded};
+}
+
+Dim shared_bytes_of(const Buffer& buffer) {
+  Dim bytes = info(buffer.dtype).bytes;
+  for (const Dim& size : buffer.sizes)
+    bytes = bytes * size;
+  return ceil_div(bytes, kSharedAlignment) * kSharedAlignment;
+}
+
+// Whether a buffer of statements that all threads run alike lies in shared memory.
+bool is_shared(const Buffer& buffer, const Team& team) {
+  if (team.threads > 1)
+    return buffer.space != Space::Private;
+  return shared_bytes_of(buffer).constant().value_or(kMostRegisterBytes + 1) > kMostRegisterBytes;
+}
+
+// Without those of thread loops, which are each thread's own.
+void add_shared(const std::vector<Statement>& body, const Team& team, Dim& bytes) {
+  for (const Statement& statement : body) {
+    if (const auto* local = std::get_if<Local>(&statement);
+        local != nullptr && is_shared(local->buffer, team))
+      bytes = bytes + shared_bytes_of(local->buffer);
+    const auto* loop = std::get_if<Loop>(&statement);
+    if (const auto* inner = body_of(statement);
+        inner != nullptr && (loop == nullptr || loop->mark != Mark::Thread))
+      add_shared(*inner, team, bytes);
+  }
+}
+
+class Emitter : private ThreadLoopText {
+ public:
+  explicit Emitter(const Kernel& kernel) : ThreadLoopText(kernel) {
+    for (const std::vector<Buffer>* buffers : {&kernel.inputs, &kernel.outputs})
+      for (const Buffer& buffer : *buffers)
+        storage_.emplace(
+            buffer.name,
+            Storage{.kind = Storage::Kind::Pointer, .name = names_.of(buffer.name), .buffer = buffer});
+    for (const std::string& symbol : kernel.size_symbols())
+      indices_.set(symbol, {names_.of(symbol)}, {});
+    reserve_names(kernel.body);
+  }
+
+  runtime::LaunchShape emit(const ParallelRegion& region, const std::string& name) {
+    team_ = team_of(region);
+    const Layouts layouts(kernel_, region, team_.threads);
+    layouts_ = &layouts;
+    if (team_.threads > 1)
+      barriers_ = find_barriers(kernel_, region, layouts, meets_in_shared_memory(team_));
+    writer_.open("extern \"C\" __global__ void __launch_bounds__({}) {}({})", team_.threads * team_.per_block,
+                 name, parameters());
+    begin_iteration(region);
+    shared_used_ = 0;
+    shared_of_team_ = shared_bytes(region);
+    if (shared_of_team_ != Dim(0))
+      writer_.line("extern __shared__ __align__(16) unsigned char shared[];");
+    run(region.body);
+    writer_.close();
+    barriers_.clear();
+    return {.threads = team_.threads * team_.per_block, .iterations_per_block = team_.per_block};
+  }
+
+  std::string text() const { return preamble_.text() + writer_.text(); }
+
+ private:
+  // Those of the kernel come first, so that they keep theirs.
+  void reserve_names(const std::vector<Statement>& body) {
+    for (const Statement& statement : body) {
+      if (const auto* local = std::get_if<Local>(&statement))
+        names_.of(local->buffer.name);
+      if (const auto* loop = std::get_if<Loop>(&statement))
+        names_.of(loop->variable);
+      if (const auto* inner = body_of(statement))
+        reserve_names(*inner);
+    }
+  }
+
+  std::string parameters() {
+    std::vector<std::string> all;
+    for (const Buffer& input : kernel_.inputs)
+      all.push_back(
+          fmt::format("const {}* __restrict__ {}", stored_type(input.dtype), names_.of(input.name)));
+    for (const Buffer& output : kernel_.outputs)
+      all.push_back(fmt::format("{}* __restrict__ {}", stored_type(output.dtype), names_.of(output.name)));
+    for (const std::string& symbol : kernel_.size_symbols())
+      all.push_back(fmt::format("const long long {}", names_.of(symbol)));
+    all.emplace_back("int* failure");
+    all.emplace_back("const int step");
+    return fmt::format("{}", fmt::join(all, ", "));
+  }
+
+  // --- the iteration of the block loops ---
+
+  void begin_iteration(const ParallelRegion& region) {
+    const int64_t threads = team_.threads;
+    if (threads > 1) {
+      if (team_.per_block == 1)
+        writer_.line("const int thread = threadIdx.x;");
+      else
+        writer_.line("const int thread = threadIdx.x % {};", threads);
+      if (threads < kWarpThreads)
+        writer_.line("const unsigned mask = {}U << threadIdx.x % 32 / {} * {};", (1U << threads) - 1, threads,
+                     threads);
+    }
+    if (region.parallel.empty())
+      return;
+    const Range iterations = {0, std::max<int64_t>(indices_.range_of(region.iterations).high, 1) - 1};
+    const std::string_view type = IndexText::type_of(iterations);
+    std::string number = "blockIdx.x";
+    if (team_.per_block > 1) {
+      number = names_.fresh("iteration");
+      writer_.line("const {0} {1} = {2}blockIdx.x * {3} + threadIdx.x / {4};", type, number,
+                   type == "int" ? "" : "(long long)", team_.per_block, threads);
+      writer_.open("if ({} >= {})", number, indices_.text(region.iterations).at(Binding::Sum));
+      writer_.line("return;");
+      writer_.close();
+    } else if (region.parallel.size() > 1) {
+      number = names_.fresh("iteration");
+      writer_.line("const {} {} = blockIdx.x;", type, number);
+    }
+    set_block_variables(region, number, iterations);
+  }
+
+  // Row-major: the innermost counts fastest.
+  void set_block_variables(const ParallelRegion& region, const std::string& number, const Range& iterations) {
+    Dim inner = 1;
+    for (size_t i = region.parallel.size(); i-- > 0;) {
+      const Loop& loop = region.parallel[i];
+      const Dim count = loops::iterations_of(loop);
+      const std::string symbol = " iteration";
+      Range range = iterations;
+      Expression own{number};
+      if (inner != Dim(1))
+        own = {fmt::format("{} / {}", number, indices_.text(inner).at(Binding::Unary)), Binding::Product};
+      if (i > 0) {
+        own = {fmt::format("{} % {}", own.text, indices_.text(count).at(Binding::Unary)), Binding::Product};
+        range = {0, std::max<int64_t>(indices_.range_of(count).high, 1) - 1};
+      }
+      indices_.set(symbol, own, range);
+      const Dim value = loop.begin + Dim::symbol(symbol) * loop.step;
+      declare(loop, value, indices_.range_of(value));
+      inner = inner * count;
+    }
+  }
+
+  // --- statements that all threads run alike ---
+
+  void run(const std::vector<Statement>& body) override {
+    const auto storage = storage_;
+    for (const Statement& statement : body) {
+      if (barriers_.contains(&statement))
+        synchronise();
+      std::visit([&](const auto& each) { run(each); }, statement);
+    }
+    storage_ = storage;
+  }
+
+  void run(const loops::Call& call) { throw unsupported("kernel {} calls {}", kernel_.name, call.routine); }
+  void run(const loops::Prefetch&) {}
+
+  void run(const Guard& guard) {
+    std::vector<std::string> conditions;
+    for (const Dim& condition : guard.conditions)
+      conditions.push_back(fmt::format("{} >= 0", indices_.text(condition).at(Binding::Sum)));
+    writer_.open("if ({})", fmt::join(conditions, " && "));
+    run(guard.body);
+    writer_.close();
+  }
+
+  void run(const Assign& assign) {
+    const auto is_pointer = [&](const Place& place) {
+      return storage_.at(place.buffer).kind == Storage::Kind::Pointer;
+    };
+    if (at_ || team_.threads == 1 || std::ranges::none_of(assign.places, is_pointer))
+      return run_assign(assign);
+    if (!std::ranges::all_of(assign.places, is_pointer))
+      throw unsupported("kernel {}: one statement writes private and shared buffers", kernel_.name);
+    in_first_thread([&] { run_assign(assign); });
+  }
+
+  void run(const Local& local) {
+    const Buffer& buffer = local.buffer;
+    Storage storage{.kind = Storage::Kind::Registers, .name = names_.of(buffer.name), .buffer = buffer};
+    if (!at_ && is_shared(buffer, team_)) {
+      storage.kind = Storage::Kind::Pointer;
+      declare_shared(storage);
+    } else {
+      declare_registers(storage, at_ ? nullptr : layouts_->find_spread(local));
+    }
+    storage_.insert_or_assign(buffer.name, std::move(storage));
+  }
+
+  void declare_shared(const Storage& storage) {
+    Dim start = shared_used_;
+    shared_used_ = shared_used_ + shared_bytes_of(storage.buffer);
+    std::string from = "shared";
+    if (team_.per_block > 1)
+      from += fmt::format(" + threadIdx.x / {} * {}", team_.threads,
+                          indices_.text(shared_of_team_).at(Binding::Unary));
+    if (start != Dim(0))
+      from += " + " + indices_.text(start).at(Binding::Product);
+    const std::string_view type = stored_type(storage.buffer.dtype);
+    writer_.line("{0}* const {1} = ({0}*)({2});", type, storage.name, from);
+  }
+
+  void declare_registers(Storage& storage, const Spread* spread) {
+    std::string counts;
+    const auto add = [&](const Dim& count) {
+      const std::optional<int64_t> constant = count.constant();
+      if (!constant)
+        throw unsupported("kernel {}: '{}' is in registers, but its size {} is dynamic", kernel_.name,
+                          storage.buffer.name, count);
+      counts += fmt::format("[{}]", std::max<int64_t>(*constant, 1));
+    };
+    std::vector<Dim> sizes = storage.buffer.sizes;
+    if (spread != nullptr) {
+      storage.kind = Storage::Kind::Spread;
+      storage.spread = spread;
+      add(spread->held);
+      sizes.erase(sizes.begin());
+    } else if (at_ && at_->is_whole) {
+      storage.kind = Storage::Kind::Lanes;
+      add(at_->vector);
+    }
+    Dim elements = 1;
+    for (const Dim& size : sizes)
+      elements = elements * size;
+    if (!sizes.empty())
+      add(elements);
+    writer_.line("{} {}{};", register_type(storage.buffer.dtype), storage.name, counts);
+  }
+
+  void run(const Loop& loop) {
+    if (loop.mark == Mark::Thread)
+      return run_threads(loop, layouts_->vector_of(loop));
+    const Range begin = indices_.range_of(loop.begin), end = indices_.range_of(loop.end);
+    // One step past the end must fit, too.
+    const Range range = {
+        begin.low,
+        std::max(begin.low, end.high > INT64_MAX - loop.step ? INT64_MAX : end.high - 1 + loop.step)};
+    const std::string_view type = IndexText::type_of(range);
+    const std::string& name = names_.of(loop.variable);
+    const bool unrolls = loop.mark == Mark::Unrolled && loops::iterations_of(loop).is_constant();
+    writer_.write(unrolls ? "#pragma unroll" : "#pragma unroll 1");
+    writer_.open("for ({0} {1} = {2}; {1} < {3}; {4})", type, name, indices_.text(loop.begin).text,
+                 indices_.text(loop.end).at(Binding::Sum),
+                 loop.step == 1 ? "++" + name : fmt::format("{} += {}", name, loop.step));
+    indices_.set(loop.variable, {name}, {begin.low, std::max(begin.low, end.high - 1)});
+    run(loop.body);
+    writer_.close();
+  }
+
+  std::set<const Statement*> barriers_;
+  Dim shared_used_ = 0, shared_of_team_ = 0;
+};
+
+}  // namespace
+
+CudaText emit_cuda(const Kernel& kernel) {
+  CudaText result;
+  Emitter emitter(kernel);
+  const std::vector<ParallelRegion> regions = loops::parallel_regions_of(kernel);
+  for (size_t i = 0; i < regions.size(); ++i)
+    result.shapes.push_back(emitter.emit(regions[i], fmt::format("phase_{}", i)));
+  result.text = emitter.text();
+  return result;
+}
+
+Dim shared_bytes(const ParallelRegion& region) {
+  Dim bytes = 0;
+  add_shared(region.body, team_of(region), bytes);
+  return bytes;
+}
+
+}  // namespace tenon::codegen

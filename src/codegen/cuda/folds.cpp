@@ -1,0 +1,430 @@
+#include "codegen/cuda/folds.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/error.h"
+#include "codegen/cuda/accesses.h"
+
+namespace tenon::codegen {
+
+using loops::Assign;
+using loops::Function;
+using loops::Loop;
+using loops::Place;
+using loops::Scalar;
+using loops::Statement;
+
+namespace {
+
+constexpr int64_t kMostPartialResults = 256;  // of one fold, in the registers of a thread
+
+void find_folds(const std::vector<Statement>& body, const std::string& variable, std::set<std::string> own,
+                std::vector<const Assign*>& found) {
+  for (const Statement& statement : body) {
+    if (const auto* local = std::get_if<loops::Local>(&statement))
+      own.insert(local->buffer.name);
+    if (const auto* assign = std::get_if<Assign>(&statement); assign != nullptr &&
+                                                              !own.contains(assign->places.front().buffer) &&
+                                                              !mentions(assign->places.front().at, variable))
+      found.push_back(assign);
+    if (const auto* inner = body_of(statement))
+      find_folds(*inner, variable, own, found);
+  }
+}
+
+void find_variables(const std::vector<Statement>& body, std::set<std::string>& found) {
+  for (const Statement& statement : body) {
+    if (const auto* loop = std::get_if<Loop>(&statement))
+      found.insert(loop->variable);
+    if (const auto* inner = body_of(statement))
+      find_variables(*inner, found);
+  }
+}
+
+}  // namespace
+
+std::vector<const Assign*> find_folds(const Loop& loop) {
+  std::vector<const Assign*> found;
+  find_folds(loop.body, loop.variable, {}, found);
+  return found;
+}
+
+// --- statements ---
+
+void FoldText::run_assign(const Assign& assign) {
+  begin_statement(assign.values);
+  if (!at_ || !at_->is_whole) {
+    load_vectors(assign);  // none, as this is one iteration
+    return run_one(assign, {});
+  }
+  load_vectors(assign);
+  const bool folds = folds_.contains(&assign);
+  std::vector<std::string> stored_vectors;  // empty for places that are written one by one
+  for (const Place& place : assign.places) {
+    stored_vectors.emplace_back();
+    if (folds || !is_vector(place))
+      continue;
+    const std::string& name = storage_.at(place.buffer).name;
+    stored_vectors.back() = names_.fresh(name + "_vector");
+    preamble_.use("Vector");
+    writer_.line("{} {};", vector_type(dtype_of(place)), stored_vectors.back());
+  }
+  for_each_lane([&] { run_one(assign, stored_vectors); });
+  for (size_t i = 0; i < assign.places.size(); ++i)
+    if (const Place& place = assign.places[i]; !stored_vectors[i].empty())
+      writer_.line("*({}*){} = {};", vector_type(dtype_of(place)),
+                   vector_at(storage_.at(place.buffer), place.at), stored_vectors[i]);
+}
+
+void FoldText::run_one(const Assign& assign, const std::vector<std::string>& stored_vectors) {
+  if (const auto fold = folds_.find(&assign); fold != folds_.end()) {
+    const std::string at = subscript(assign, fold->second);
+    if (adds_product(assign))
+      return absorb_product(assign, {fold->second.parts.front() + at});
+    std::vector<Expression> coming;
+    for (const Scalar& value : assign.values)
+      coming.push_back(value_of(value));
+    return absorb(assign, fold->second, at, std::move(coming));
+  }
+  const auto is_pointer = [&](const Place& place) {
+    return storage_.at(place.buffer).kind == Storage::Kind::Pointer;
+  };
+  std::vector<Expression> values;
+  if (adds_product(assign)) {
+    const Scalar& product = assign.values.front();
+    const Place& place = assign.places.front();
+    const Expression a = value_of(product.operands()[0]), b = value_of(product.operands()[1]);
+    values.push_back(
+        elements_.multiply_add(product.function(), product.dtype(), a, b, load(place.buffer, place.at)));
+  } else if (assign.combine.empty()) {
+    for (size_t i = 0; i < assign.values.size(); ++i)
+      values.push_back(is_pointer(assign.places[i]) ? stored_value_of(assign.values[i])
+                                                    : value_of(assign.values[i]));
+  } else {
+    std::vector<Expression> there, coming;
+    for (const Scalar& value : assign.values)
+      coming.push_back(value_of(value));
+    for (const Place& place : assign.places)
+      there.push_back(load(place.buffer, place.at));
+    values = combine(assign, there, coming);
+    for (size_t i = 0; i < values.size(); ++i)
+      if (is_pointer(assign.places[i]))
+        values[i] = elements_.to_stored(dtype_of(assign.places[i]), values[i]);
+  }
+  // All values are known before any place is written.
+  if (values.size() > 1)
+    for (size_t i = 0; i < values.size(); ++i) {
+      const std::string name = names_.fresh("value");
+      const DType dtype = dtype_of(assign.places[i]);
+      writer_.line("const {} {} = {};",
+                   is_pointer(assign.places[i]) ? stored_type(dtype) : register_type(dtype), name,
+                   values[i].text);
+      values[i] = {name};
+    }
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (i < stored_vectors.size() && !stored_vectors[i].empty())
+      writer_.line("{}.at[{}] = {};", stored_vectors[i], at_->lane, values[i].text);
+    else
+      store(assign.places[i], values[i]);
+  }
+}
+
+// y += a * b, rounded once, as the sum of packed products is.
+bool FoldText::adds_product(const Assign& assign) {
+  const Scalar& value = assign.values.front();
+  if (assign.combine != "+" || assign.places.size() != 1 || value.kind() != Scalar::Kind::Apply)
+    return false;
+  return value.function() == Function::DotI8x4 || value.function() == Function::DotBf16x2 ||
+         ((value.dtype() == DType::F32 || value.dtype() == DType::F64) &&
+          value.function() == Function::Multiply);
+}
+
+void FoldText::absorb_product(const Assign& assign, const Expression& part) {
+  const Scalar& product = assign.values.front();
+  const Expression a = value_of(product.operands()[0]), b = value_of(product.operands()[1]);
+  writer_.line("{} = {};", part.text,
+               elements_.multiply_add(product.function(), product.dtype(), a, b, part).text);
+}
+
+std::vector<Expression> FoldText::combine(const Assign& assign, const std::vector<Expression>& there,
+                                          const std::vector<Expression>& coming) {
+  if (const std::optional<Function> function = loops::built_in_combine(assign.combine)) {
+    std::vector<Expression> results;
+    for (size_t i = 0; i < there.size(); ++i) {
+      const DType dtype = dtype_of(assign.places[i]);
+      const Expression result = elements_.apply(*function, dtype, std::array{there[i], coming[i]});
+      const bool is_exact = *function == Function::Minimum || *function == Function::Maximum;
+      results.push_back(is_exact ? result : elements_.fit(dtype, result));
+    }
+    return results;
+  }
+  const loops::Combine& own = *kernel_.find_combine(assign.combine);
+  const std::map<std::string, Expression> around = variables_;
+  for (size_t i = 0; i < there.size(); ++i) {
+    variables_[own.there[i].first] = named(own.there[i].second, there[i]);
+    variables_[own.coming[i].first] = named(own.coming[i].second, coming[i]);
+  }
+  begin_statement(own.results);
+  std::vector<Expression> results;
+  for (const Scalar& result : own.results)
+    results.push_back(value_of(result));
+  variables_ = around;
+  return results;
+}
+
+// --- folds ---
+
+void FoldText::begin_folds(const Loop& loop) {
+  for (const Assign* assign : find_folds(loop))
+    begin_fold(*assign, loop);
+}
+
+// One result is enough, unless the place varies in loops within.
+std::optional<int64_t> FoldText::partial_count(const Assign& assign, const Loop& loop) const {
+  std::set<std::string> inner;
+  find_variables(loop.body, inner);
+  const bool varies = std::ranges::any_of(assign.places, [&](const Place& place) {
+    return std::ranges::any_of(inner,
+                               [&](const std::string& variable) { return mentions(place.at, variable); });
+  });
+  if (!varies)
+    return std::nullopt;
+  std::optional<int64_t> count;
+  for (const Place& place : assign.places) {
+    Dim elements = 1;
+    for (const Dim& size : storage_.at(place.buffer).buffer.sizes)
+      elements = elements * size;
+    if (const int64_t own = elements.constant().value_or(kMostPartialResults + 1);
+        own > kMostPartialResults || (count && count != own))
+      throw unsupported("kernel {}: thread loop '{}' combines into too many elements of '{}'", kernel_.name,
+                        loop.variable, place.buffer);
+    count = elements.constant();
+  }
+  return count;
+}
+
+void FoldText::begin_fold(const Assign& assign, const Loop& loop) {
+  const std::optional<Function> function = loops::built_in_combine(assign.combine);
+  const loops::Combine* own = kernel_.find_combine(assign.combine);
+  if (!function && (own == nullptr || !own->unordered))
+    throw unsupported("kernel {}: the iterations of thread loop '{}' write one place of '{}' in order",
+                      kernel_.name, loop.variable, assign.places.front().buffer);
+  Fold fold{
+      .parts = {}, .begun = {}, .count = partial_count(assign, loop), .of_warps = {}, .begun_warps = {}};
+  for (const Place& place : assign.places) {
+    const DType dtype = dtype_of(place);
+    fold.parts.push_back(names_.fresh(storage_.at(place.buffer).name + "_part"));
+    const std::string start = function ? elements_.neutral(*function, dtype).text : "0";
+    if (!fold.count) {
+      writer_.line("{} {} = {};", register_type(dtype), fold.parts.back(), start);
+      continue;
+    }
+    writer_.line("{} {}[{}];", register_type(dtype), fold.parts.back(), *fold.count);
+    for_each_part(fold,
+                  [&](const std::string& at) { writer_.line("{}{} = {};", fold.parts.back(), at, start); });
+  }
+  if (!function) {
+    fold.begun = names_.fresh("begun");
+    if (fold.count)
+      writer_.line("bool {}[{}] = {{}};", fold.begun, *fold.count);
+    else
+      writer_.line("bool {} = false;", fold.begun);
+  }
+  folds_.insert_or_assign(&assign, std::move(fold));
+}
+
+// Which of the partial results the iteration at hand adds to.
+std::string FoldText::subscript(const Assign& assign, const Fold& fold) {
+  if (!fold.count)
+    return "";
+  const Place& place = assign.places.front();
+  return fmt::format("[{}]", indices_.text(*offset_of(storage_.at(place.buffer).buffer, place.at)).text);
+}
+
+template <class F>
+void FoldText::for_each_part(const Fold& fold, F&& f) {
+  if (!fold.count)
+    return f(std::string());
+  writer_.write("#pragma unroll");
+  const std::string part = names_.fresh("part");
+  writer_.open("for (int {0} = 0; {0} < {1}; ++{0})", part, *fold.count);
+  f(fmt::format("[{}]", part));
+  writer_.close();
+}
+
+void FoldText::absorb(const Assign& assign, const Fold& fold, const std::string& at,
+                      std::vector<Expression> coming) {
+  const auto set = [&](const std::vector<Expression>& values) {
+    for (size_t i = 0; i < values.size(); ++i)
+      writer_.line("{}{} = {};", fold.parts[i], at, values[i].text);
+  };
+  std::vector<Expression> there;
+  for (const std::string& part : fold.parts)
+    there.push_back({part + at});
+  if (fold.begun.empty())
+    return set(combine(assign, there, coming));
+  for (size_t i = 0; i < coming.size(); ++i)
+    coming[i] = named(dtype_of(assign.places[i]), coming[i]);
+  writer_.open("if ({}{})", fold.begun, at);
+  std::vector<Expression> combined = combine(assign, there, coming);
+  for (size_t i = 0; i < combined.size(); ++i)
+    combined[i] = named(dtype_of(assign.places[i]), combined[i]);
+  set(combined);
+  writer_.otherwise();
+  set(coming);
+  writer_.line("{}{} = true;", fold.begun, at);
+  writer_.close();
+}
+
+void FoldText::finish_folds(const Loop& loop) {
+  const std::vector<const Assign*> folds = find_folds(loop);
+  at_.reset();
+  if (team_.threads > 1)
+    for (const Assign* assign : folds)
+      shuffle(*assign, folds_.at(assign));
+  if (!folds.empty() && meets_in_shared_memory(team_)) {
+    for (const Assign* assign : folds)
+      write_of_warp(*assign, folds_.at(assign));
+    synchronise();
+    for (const Assign* assign : folds)
+      combine_warps(*assign, folds_.at(assign));
+  }
+  for (const Assign* assign : folds)
+    finish_fold(*assign, folds_.extract(assign).mapped());
+}
+
+Expression FoldText::shuffled(DType dtype, std::string_view function, const std::string& value,
+                              const std::string& from) {
+  const std::string_view type = register_type(dtype);
+  const bool is_short = !is_float(dtype) && info(dtype).bytes < 4;
+  const std::string call =
+      fmt::format("{}({}, {}{}, {}, {})", function, team_.threads < 32 ? "mask" : "0xffffffff",
+                  is_short ? "(int)" : "", value, from, std::min<int64_t>(team_.threads, 32));
+  return is_short ? Expression{fmt::format("({}){}", type, call), Binding::Unary} : Expression{call};
+}
+
+// Built-in combines are the same both ways round, so that all threads get the result at once; of others the
+// first thread has it.
+void FoldText::shuffle(const Assign& assign, const Fold& fold) {
+  const std::string_view function = fold.begun.empty() ? "__shfl_xor_sync" : "__shfl_down_sync";
+  for_each_part(fold, [&](const std::string& at) {
+    const std::string offset = names_.fresh("offset");
+    writer_.write("#pragma unroll");
+    writer_.open("for (int {0} = {1}; {0} > 0; {0} /= 2)", offset, std::min<int64_t>(team_.threads, 32) / 2);
+    std::vector<Expression> coming;
+    for (size_t i = 0; i < fold.parts.size(); ++i) {
+      const DType dtype = dtype_of(assign.places[i]);
+      coming.push_back(shuffled(dtype, function, fold.parts[i] + at, offset));
+      if (!fold.begun.empty())
+        coming.back() = named(dtype, coming.back(), "other");
+    }
+    if (fold.begun.empty()) {
+      absorb(assign, fold, at, std::move(coming));
+    } else {
+      const Expression begun =
+          named(DType::Bool, shuffled(DType::Bool, function, fold.begun + at, offset), "other");
+      writer_.open("if ({})", begun.text);
+      absorb(assign, fold, at, std::move(coming));
+      writer_.close();
+    }
+    writer_.close();
+    if (!fold.begun.empty() && team_.is_in_warp()) {
+      for (size_t i = 0; i < fold.parts.size(); ++i)
+        writer_.line("{}{} = {};", fold.parts[i], at,
+                     shuffled(dtype_of(assign.places[i]), "__shfl_sync", fold.parts[i] + at, "0").text);
+      writer_.line("{}{} = {};", fold.begun, at,
+                   shuffled(DType::Bool, "__shfl_sync", fold.begun + at, "0").text);
+    }
+  });
+}
+
+void FoldText::write_of_warp(const Assign& assign, Fold& fold) {
+  const int64_t warps = team_.threads / 32;
+  const std::string count = fold.count ? fmt::format("[{}]", *fold.count) : "";
+  const auto declare = [&](std::string_view type, const std::string& part) {
+    const std::string name = names_.fresh(part + "s");
+    writer_.line("__shared__ {} {}{}[{}];", type, name, count, warps);
+    return name;
+  };
+  for (size_t i = 0; i < fold.parts.size(); ++i)
+    fold.of_warps.push_back(declare(register_type(dtype_of(assign.places[i])), fold.parts[i]));
+  if (!fold.begun.empty())
+    fold.begun_warps = declare("bool", fold.begun);
+  writer_.open("if (thread % 32 == 0)");
+  for_each_part(fold, [&](const std::string& at) {
+    for (size_t i = 0; i < fold.parts.size(); ++i)
+      writer_.line("{}{}[thread / 32] = {}{};", fold.of_warps[i], at, fold.parts[i], at);
+    if (!fold.begun.empty())
+      writer_.line("{}{}[thread / 32] = {}{};", fold.begun_warps, at, fold.begun, at);
+  });
+  writer_.close();
+}
+
+void FoldText::combine_warps(const Assign& assign, const Fold& fold) {
+  for_each_part(fold, [&](const std::string& at) {
+    for (size_t i = 0; i < fold.parts.size(); ++i)
+      writer_.line("{}{} = {}{}[0];", fold.parts[i], at, fold.of_warps[i], at);
+    if (!fold.begun.empty())
+      writer_.line("{}{} = {}{}[0];", fold.begun, at, fold.begun_warps, at);
+    const std::string warp = names_.fresh("warp");
+    writer_.write("#pragma unroll");
+    writer_.open("for (int {0} = 1; {0} < {1}; ++{0})", warp, team_.threads / 32);
+    std::vector<Expression> coming;
+    for (const std::string& of_warp : fold.of_warps)
+      coming.push_back({fmt::format("{}{}[{}]", of_warp, at, warp)});
+    if (!fold.begun.empty())
+      writer_.open("if ({}{}[{}])", fold.begun_warps, at, warp);
+    absorb(assign, fold, at, std::move(coming));
+    if (!fold.begun.empty())
+      writer_.close();
+    writer_.close();
+  });
+}
+
+// With what was there.
+void FoldText::finish_fold(const Assign& assign, const Fold& fold) {
+  const auto finish = [&](const std::string& at) {
+    std::vector<Expression> there, coming, places;
+    for (size_t i = 0; i < assign.places.size(); ++i) {
+      const Storage& storage = storage_.at(assign.places[i].buffer);
+      places.push_back(at.empty() ? element(storage, assign.places[i].at) : Expression{storage.name + at});
+      there.push_back(storage.kind == Storage::Kind::Pointer
+                          ? elements_.from_stored(storage.buffer.dtype, places[i])
+                          : places[i]);
+      coming.push_back({fold.parts[i] + at});
+    }
+    if (!fold.begun.empty())
+      writer_.open("if ({}{})", fold.begun, at);
+    std::vector<Expression> results = combine(assign, there, coming);
+    if (results.size() > 1)
+      for (size_t i = 0; i < results.size(); ++i)
+        results[i] = named(dtype_of(assign.places[i]), results[i], "value");
+    for (size_t i = 0; i < results.size(); ++i) {
+      const Storage& storage = storage_.at(assign.places[i].buffer);
+      writer_.line("{} = {};", places[i].text,
+                   storage.kind == Storage::Kind::Pointer
+                       ? elements_.to_stored(storage.buffer.dtype, results[i]).text
+                       : results[i].text);
+    }
+    if (!fold.begun.empty())
+      writer_.close();
+  };
+  begin_statement({});
+  const bool is_pointer = storage_.at(assign.places.front().buffer).kind == Storage::Kind::Pointer;
+  if (is_pointer)
+    in_first_thread([&] { for_each_part(fold, finish); });
+  else
+    for_each_part(fold, finish);
+}
+
+void FoldText::synchronise() {
+  if (team_.threads == 1)
+    return;
+  if (team_.is_in_warp())
+    writer_.line("__syncwarp({});", team_.threads < 32 ? "mask" : "0xffffffff");
+  else
+    writer_.line("__syncthreads();");
+}
+
+}  // namespace tenon::codegen

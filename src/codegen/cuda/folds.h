@@ -1,0 +1,82 @@
+// folds.h — combines of what the iterations of a thread loop give into one place: each thread combines its
+// own, then those of a warp are combined by shuffles, then those of the warps through shared memory, always
+// in the same order.
+#pragma once
+
+#include "codegen/cuda/scalars.h"
+
+namespace tenon::codegen {
+
+// The threads that run one iteration of the block loops.
+struct Team {
+  int64_t threads = 1;
+  int64_t per_block = 1;  // so many teams share a thread block; then each is a part of a warp
+
+  bool is_in_warp() const { return threads <= 32; }
+};
+
+// The statements of a thread loop that combine into a place which is the same in each iteration.
+std::vector<const loops::Assign*> find_folds(const loops::Loop& loop);
+// Whether its partial results go through shared memory.
+inline bool meets_in_shared_memory(const Team& team) { return !team.is_in_warp(); }
+
+class FoldText : protected ScalarText {
+ protected:
+  explicit FoldText(const loops::Kernel& kernel) : kernel_(kernel) {}
+
+  // Runs the statement for the iterations at hand: all of a vector, or one.
+  void run_assign(const loops::Assign& assign);
+
+  void begin_folds(const loops::Loop& loop);
+  // All threads have the result, in registers, or one writes it.
+  void finish_folds(const loops::Loop& loop);
+
+  void synchronise();
+  // What runs in one thread of the team.
+  template <class F>
+  void in_first_thread(F&& f) {
+    if (team_.threads == 1)
+      return f();
+    writer_.open("if (thread == 0)");
+    f();
+    writer_.close();
+  }
+
+  const loops::Kernel& kernel_;
+  Team team_;
+
+ private:
+  // What a thread has combined so far.
+  struct Fold {
+    std::vector<std::string> parts;  // for each place
+    std::string begun;               // whether that is anything; empty where the parts start neutral
+    std::optional<int64_t> count;    // of elements, where the place varies in loops within the thread's
+    std::vector<std::string> of_warps;
+    std::string begun_warps;
+  };
+
+  void run_one(const loops::Assign& assign, const std::vector<std::string>& stored_vectors);
+  void absorb(const loops::Assign& assign, const Fold& fold, const std::string& at,
+              std::vector<Expression> coming);
+  void absorb_product(const loops::Assign& assign, const Expression& part);
+  static bool adds_product(const loops::Assign& assign);
+  std::vector<Expression> combine(const loops::Assign& assign, const std::vector<Expression>& there,
+                                  const std::vector<Expression>& coming);
+  DType dtype_of(const loops::Place& place) const { return storage_.at(place.buffer).buffer.dtype; }
+  std::optional<int64_t> partial_count(const loops::Assign& assign, const loops::Loop& loop) const;
+  std::string subscript(const loops::Assign& assign, const Fold& fold);
+
+  void begin_fold(const loops::Assign& assign, const loops::Loop& loop);
+  template <class F>
+  void for_each_part(const Fold& fold, F&& f);
+  void shuffle(const loops::Assign& assign, const Fold& fold);
+  void write_of_warp(const loops::Assign& assign, Fold& fold);
+  void combine_warps(const loops::Assign& assign, const Fold& fold);
+  void finish_fold(const loops::Assign& assign, const Fold& fold);
+  Expression shuffled(DType dtype, std::string_view function, const std::string& value,
+                      const std::string& from);
+
+  std::map<const loops::Assign*, Fold> folds_;
+};
+
+}  // namespace tenon::codegen

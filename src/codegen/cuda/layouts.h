@@ -1,0 +1,42 @@
+// layouts.h — which thread of a block runs which iterations of its thread loops, and so holds which elements
+// of private buffers.
+//
+// Threads take vectors of consecutive iterations in turn: of 256 threads with vectors of 4, thread t has 4*t
+// to 4*t+3, then 1024+4*t on. A private buffer that thread loops index by their variable is spread over the
+// threads: who runs iteration i holds element i. All loops over such a buffer have the same vectors.
+#pragma once
+
+#include <map>
+#include <set>
+
+#include "loops/parallel_regions.h"
+
+namespace tenon::codegen {
+
+// How the elements of a private buffer lie in the registers of threads.
+struct Spread {
+  int64_t iterations = 0;  // its first size
+  int64_t vector = 1;
+  int64_t held = 0;  // of these iterations by each thread
+};
+
+class Layouts {
+ public:
+  // What cannot be spread is unsupported.
+  Layouts(const loops::Kernel& kernel, const loops::ParallelRegion& region, int64_t threads);
+
+  // How many consecutive iterations of a thread loop one thread has.
+  int64_t vector_of(const loops::Loop& loop) const { return vectors_.at(&loop); }
+  // Whether private buffers are spread over its iterations.
+  bool spreads(const loops::Loop& loop) const { return spread_over_.contains(&loop); }
+  // Null where every thread has all of the buffer.
+  const Spread* find_spread(const loops::Local& local) const;
+
+ private:
+  friend class LayoutBuilder;
+  std::map<const loops::Loop*, int64_t> vectors_;
+  std::map<const loops::Local*, Spread> spreads_;
+  std::set<const loops::Loop*> spread_over_;
+};
+
+}  // namespace tenon::codegen

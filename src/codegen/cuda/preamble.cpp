@@ -1,0 +1,197 @@
+#include "codegen/cuda/preamble.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace tenon::codegen {
+namespace {
+
+struct Part {
+  std::string_view name;
+  std::string_view text;
+  std::vector<std::string_view> needs = {};
+};
+
+// In the order in which they are declared. Instructions stand on lines of their own.
+const std::vector<Part>& all_parts() {
+  static const std::vector<Part>& parts = *new std::vector<Part>{
+      {"Vector", R"(template <class T, int N>
+struct alignas(N * sizeof(T)) Vector {
+  T at[N];
+};
+)"},
+      {"infinity_f32",
+       R"(__device__ __forceinline__ float infinity_f32() { return __int_as_float(0x7f800000); }
+)"},
+      {"nan_f32", R"(__device__ __forceinline__ float nan_f32() { return __int_as_float(0x7fc00000); }
+)"},
+      {"infinity_f64", R"(__device__ __forceinline__ double infinity_f64() {
+  return __longlong_as_double(0x7ff0000000000000LL);
+}
+)"},
+      {"nan_f64", R"(__device__ __forceinline__ double nan_f64() {
+  return __longlong_as_double(0x7ff8000000000000LL);
+}
+)"},
+      {"floor_div", R"(// Rounds towards minus infinity.
+template <class T>
+__device__ __forceinline__ T floor_div(T a, T b) {
+  return a / b - (a % b != 0 && (a % b < 0) != (b < 0));
+}
+)"},
+      {"floor_mod", R"(// Has the sign of b.
+template <class T>
+__device__ __forceinline__ T floor_mod(T a, T b) {
+  return a % b != 0 && (a % b < 0) != (b < 0) ? a % b + b : a % b;
+}
+)"},
+      {"minimum", R"(// NaN where either is.
+template <class T>
+__device__ __forceinline__ T minimum(T a, T b) {
+  return a != a || a < b ? a : b;
+}
+)"},
+      {"maximum", R"(// NaN where either is.
+template <class T>
+__device__ __forceinline__ T maximum(T a, T b) {
+  return a != a || a > b ? a : b;
+}
+)"},
+      {"f32_of_f16", R"(__device__ __forceinline__ float f32_of_f16(unsigned short bits) {
+  float value;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+  return value;
+}
+)"},
+      {"f16_of_f32", R"(__device__ __forceinline__ unsigned short f16_of_f32(float value) {
+  unsigned short bits;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+  return bits;
+}
+)"},
+      {"round_to_f16",
+       R"(__device__ __forceinline__ float round_to_f16(float value) { return f32_of_f16(f16_of_f32(value)); }
+)",
+       {"f32_of_f16", "f16_of_f32"}},
+      {"f32_of_bf16", R"(__device__ __forceinline__ float f32_of_bf16(unsigned short bits) {
+  return __uint_as_float((unsigned)bits << 16);
+}
+)"},
+      {"bf16_of_f32", R"(__device__ __forceinline__ unsigned short bf16_of_f32(float value) {
+  unsigned short bits;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+  return bits;
+}
+)"},
+      {"round_to_bf16",
+       R"(__device__ __forceinline__ float round_to_bf16(float value) { return f32_of_bf16(bf16_of_f32(value)); }
+)",
+       {"f32_of_bf16", "bf16_of_f32"}},
+      {"round_to_odd", R"(// As a float from which rounding to less gives what rounding the double would.
+__device__ __forceinline__ float round_to_odd(double value) {
+  const float shorter = __double2float_rz(value);
+  return (double)shorter == value ? shorter : __int_as_float(__float_as_int(shorter) | 1);
+}
+)"},
+      {"to_signed", R"(// Towards zero. NaN is 0; what is beyond 64 bits, the nearest.
+template <class T>
+__device__ __forceinline__ long long to_signed(T value) {
+  if (value != value)
+    return 0;
+  return value >= (T)9223372036854775808.0    ? 0x7fffffffffffffffLL
+         : value <= -(T)9223372036854775808.0 ? -0x7fffffffffffffffLL - 1
+                                              : (long long)value;
+}
+)"},
+      {"to_unsigned",
+       R"(// The same; negative numbers wrap around.
+template <class T>
+__device__ __forceinline__ unsigned long long to_unsigned(T value) {
+  const T half = (T)9223372036854775808.0;
+  return value >= half ? (unsigned long long)to_signed(value - half) | 1ULL << 63
+                       : (unsigned long long)to_signed(value);
+}
+)",
+       {"to_signed"}},
+      {"shift_left", R"(template <class T>
+__device__ __forceinline__ T shift_left(T a, T b) {
+  return (unsigned long long)b < 64 ? (T)((unsigned long long)a << b) : (T)0;
+}
+)"},
+      {"shift_right", R"(template <class T>
+__device__ __forceinline__ T shift_right(T a, T b) {
+  if ((unsigned long long)b >= 64)
+    return 0;
+  return (T)-1 < (T)0 ? (T)((long long)a >> b) : (T)((unsigned long long)a >> b);
+}
+)"},
+      {"divide_integers", R"(// By what is not 0. The one quotient that overflows wraps.
+template <class T>
+__device__ __forceinline__ T divide_integers(T a, T b) {
+  return (T)-1 < (T)0 && b == (T)-1 ? (T)(0ULL - (unsigned long long)a) : (T)(a / b);
+}
+)"},
+      {"remainder_integers", R"(// By what is not 0.
+template <class T>
+__device__ __forceinline__ T remainder_integers(T a, T b) {
+  return (T)-1 < (T)0 && b == (T)-1 ? (T)0 : (T)(a % b);
+}
+)"},
+      {"round_down_to_bf16", R"(__device__ __forceinline__ float round_down_to_bf16(float value) {
+  return __uint_as_float(__float_as_uint(value) & 0xffff0000U);
+}
+)"},
+      {"pack_bf16x2", R"(__device__ __forceinline__ int pack_bf16x2(float low, float high) {
+  return (int)(__float_as_uint(low) >> 16 | (__float_as_uint(high) & 0xffff0000U));
+}
+)"},
+      {"dot_bf16x2", R"(__device__ __forceinline__ float dot_bf16x2(int a, int b, float sum) {
+  sum = fmaf(__uint_as_float((unsigned)a << 16), __uint_as_float((unsigned)b << 16), sum);
+  return fmaf(__uint_as_float(a & 0xffff0000U), __uint_as_float(b & 0xffff0000U), sum);
+}
+)"},
+      {"pack_i8x4", R"(template <class T>
+__device__ __forceinline__ T pack_i8x4(T a, T b, T c, T d) {
+  return (T)(((unsigned)a & 0xff) | ((unsigned)b & 0xff) << 8 | ((unsigned)c & 0xff) << 16 | (unsigned)d << 24);
+}
+)"},
+      {"dot_i8x4", R"(// Bytes of a have no sign.
+template <class T>
+__device__ __forceinline__ T dot_i8x4(T a, T b, T sum) {
+  for (int bits = 0; bits < 32; bits += 8)
+    sum = (T)((unsigned)sum + ((unsigned)a >> bits & 0xff) * (unsigned)(int)(signed char)((unsigned)b >> bits));
+  return sum;
+}
+)"},
+  };
+  return parts;
+}
+
+}  // namespace
+
+std::string_view Preamble::use(std::string_view name) {
+  const auto part = std::ranges::find(all_parts(), name, &Part::name);
+  CHECK(part != all_parts().end(), "the preamble has no {}", name);
+  for (const std::string_view need : part->needs)
+    use(need);
+  used_.insert(part->name);
+  return part->name;
+}
+
+std::vector<std::string_view> Preamble::names() {
+  std::vector<std::string_view> names;
+  for (const Part& part : all_parts())
+    names.push_back(part.name);
+  return names;
+}
+
+std::string Preamble::text() const {
+  std::string text;
+  for (const Part& part : all_parts())
+    if (used_.contains(part.name))
+      text.append(part.text).push_back('\n');
+  return text;
+}
+
+}  // namespace tenon::codegen

@@ -1,0 +1,25 @@
+// preamble.h — the types and functions that emitted text uses and CUDA does not have without headers. A text
+// begins with those that it uses.
+#pragma once
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tenon::codegen {
+
+class Preamble {
+ public:
+  // The name, which the text may use from now on.
+  std::string_view use(std::string_view name);
+  std::string text() const;
+
+  // Of all that there are.
+  static std::vector<std::string_view> names();
+
+ private:
+  std::set<std::string_view> used_;
+};
+
+}  // namespace tenon::codegen

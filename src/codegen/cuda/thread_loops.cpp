@@ -1,0 +1,179 @@
+#include "codegen/cuda/thread_loops.h"
+
+#include <algorithm>
+
+#include "ir/dim_expression.h"
+#include "loops/parallel_regions.h"
+
+namespace tenon::codegen {
+
+using loops::Loop;
+using loops::Statement;
+
+namespace {
+
+constexpr int64_t kMostTripsUnrolled = 16;
+constexpr int64_t kTripsInFlight = 4;  // of a loop that is longer, or of dynamic length
+
+const std::string kThread = " thread", kTrip = " trip";
+
+bool has_loops(const std::vector<Statement>& body) {
+  return std::ranges::any_of(body, [](const Statement& statement) {
+    const std::vector<Statement>* inner = body_of(statement);
+    return std::holds_alternative<Loop>(statement) || (inner != nullptr && has_loops(*inner));
+  });
+}
+
+// What the loop counts unless it meets the end of something: 1024 where it ends at min(1024*b+1024, n).
+std::optional<int64_t> usual_iterations(const Loop& loop) {
+  const auto least_of = [](const Dim& dim, const Dim& less) -> std::optional<int64_t> {
+    const DimAtom* atom = get_atom(dim);
+    if (atom == nullptr || atom->function != DimFunction::Min)
+      return std::nullopt;
+    for (const Dim& operand : atom->operands)
+      if (const std::optional<int64_t> constant = (operand - less).constant())
+        return constant;
+    return std::nullopt;
+  };
+  const std::optional<int64_t> by_end = least_of(loop.end, loop.begin);
+  return by_end ? by_end : least_of(loop.end - loop.begin, 0);
+}
+
+}  // namespace
+
+void ThreadLoopText::declare(const Loop& loop, const Dim& value, const Range& range) {
+  const std::string& name = names_.of(loop.variable);
+  writer_.line("const {} {} = {};", IndexText::type_of(range), name, indices_.text(value).text);
+  indices_.set(loop.variable, {name}, range);
+}
+
+Dim ThreadLoopText::first_of(const Loop& loop, int64_t vector, const Dim& trip) const {
+  const Dim thread = team_.threads == 1 ? Dim(0) : Dim::symbol(kThread);
+  return loop.begin + (trip * team_.threads + thread) * (vector * loop.step);
+}
+
+// No iteration comes after the last of the loop.
+Range ThreadLoopText::range_within(const Loop& loop, const Dim& value) const {
+  const Range own = indices_.range_of(value), end = indices_.range_of(loop.end);
+  return {own.low, std::max(own.low, std::min(own.high, end.high - 1))};
+}
+
+void ThreadLoopText::run_threads(const Loop& loop, int64_t vector) {
+  indices_.set(kThread, {"thread"}, {0, team_.threads - 1});
+  const bool folds = !find_folds(loop).empty();
+  if (folds) {
+    // The partial results live as long as the loop.
+    writer_.open();
+    begin_folds(loop);
+  }
+  const int64_t per_trip = team_.threads * vector;
+  if (const std::optional<int64_t> iterations = loops::iterations_of(loop).constant()) {
+    run_constant(loop, *iterations, vector);
+  } else if (const std::optional<int64_t> usual = usual_iterations(loop);
+             usual && *usual % per_trip == 0 && *usual / per_trip <= kMostTripsUnrolled && loop.step == 1 &&
+             !has_loops(loop.body)) {
+    writer_.open("if ({} >= {})", indices_.text(loop.end).at(Binding::Sum),
+                 indices_.text(loop.begin + *usual).at(Binding::Sum));
+    run_constant(loop, *usual, vector);
+    writer_.otherwise();
+    run_dynamic(loop, vector);
+    writer_.close();
+  } else {
+    run_dynamic(loop, vector);
+  }
+  at_.reset();
+  if (folds) {
+    finish_folds(loop);
+    writer_.close();
+  }
+}
+
+// Trips of all threads, and one of some. Where there are not many, they are unrolled, so that their loads are
+// in flight together, and elements of private buffers are in registers by number.
+void ThreadLoopText::run_constant(const Loop& loop, int64_t iterations, int64_t vector) {
+  const int64_t per_trip = team_.threads * vector, trips = iterations / per_trip,
+                rest = iterations % per_trip;
+  if (trips == 1) {
+    writer_.open();
+    run_vector(loop, vector, "0", first_of(loop, vector, 0));
+    writer_.close();
+  } else if (trips > 1) {
+    const bool is_short = trips <= kMostTripsUnrolled || layouts_->spreads(loop);
+    writer_.line("#pragma unroll{}", is_short               ? ""
+                                     : has_loops(loop.body) ? " 1"
+                                                            : fmt::format(" {}", kTripsInFlight));
+    const std::string trip = names_.fresh("trip");
+    writer_.open("for (int {0} = 0; {0} < {1}; ++{0})", trip, trips);
+    indices_.set(kTrip, {trip}, {0, trips - 1});
+    run_vector(loop, vector, trip, first_of(loop, vector, Dim::symbol(kTrip)));
+    writer_.close();
+  }
+  if (rest == 0)
+    return;
+  const std::string trip = std::to_string(trips);
+  const Dim first = first_of(loop, vector, trips),
+            thread = team_.threads == 1 ? Dim(0) : Dim::symbol(kThread);
+  if (const int64_t whole = rest / vector; whole > 0) {
+    writer_.open("if ({} < {})", indices_.text(thread).text, whole);
+    run_vector(loop, vector, trip, first);
+    writer_.close();
+  }
+  if (rest % vector != 0) {
+    writer_.open("if ({} == {})", indices_.text(thread).text, rest / vector);
+    run_tail(loop, vector, trip, first);
+    writer_.close();
+  }
+}
+
+void ThreadLoopText::run_dynamic(const Loop& loop, int64_t vector) {
+  const Dim first = first_of(loop, vector, 0);
+  const int64_t stride = team_.threads * vector * loop.step;
+  // Where the next trip would begin must fit, too.
+  const Range end = indices_.range_of(loop.end);
+  const std::string_view type =
+      IndexText::type_of(Range{0, end.high > INT64_MAX - stride ? INT64_MAX : end.high + stride});
+  const std::string name =
+      vector == 1 ? names_.of(loop.variable) : names_.fresh(names_.of(loop.variable) + "_first");
+  const std::string end_text = indices_.text(loop.end).at(Binding::Sum);
+  writer_.line("#pragma unroll {}", has_loops(loop.body) ? 1 : kTripsInFlight);
+  writer_.open("for ({0} {1} = {2}; {1} < {3}; {1} += {4})", type, name, indices_.text(first).text, end_text,
+               stride);
+  const Range range = {indices_.range_of(loop.begin).low, std::max<int64_t>(end.high - 1, 0)};
+  indices_.set(kTrip, {name}, range);
+  if (vector == 1) {
+    at_ = Iterations{.loop = &loop, .vector = 1, .trip = "", .lane = "0", .is_whole = false};
+    indices_.set(loop.variable, {name}, range);
+    run(loop.body);
+  } else {
+    writer_.open("if ({} + {} <= {})", name, vector, end_text);
+    run_vector(loop, vector, "", Dim::symbol(kTrip));
+    writer_.otherwise();
+    run_tail(loop, vector, "", Dim::symbol(kTrip));
+    writer_.close();
+  }
+  writer_.close();
+}
+
+void ThreadLoopText::run_vector(const Loop& loop, int64_t vector, const std::string& trip, const Dim& first) {
+  at_ = Iterations{.loop = &loop, .vector = vector, .trip = trip, .lane = "0", .is_whole = vector > 1};
+  declare(loop, first, range_within(loop, first));
+  run(loop.body);
+}
+
+// One by one.
+void ThreadLoopText::run_tail(const Loop& loop, int64_t vector, const std::string& trip, const Dim& first) {
+  const std::string lane = names_.fresh("lane");
+  at_ = Iterations{.loop = &loop, .vector = vector, .trip = trip, .lane = lane, .is_whole = false};
+  writer_.write("#pragma unroll");
+  writer_.open("for (int {0} = 0; {0} < {1}; ++{0})", lane, vector);
+  indices_.set(" lane", {lane}, {0, vector - 1});
+  const Dim value = first + Dim::symbol(" lane");
+  writer_.open("if ({} < {})", indices_.text(value).at(Binding::Sum),
+               indices_.text(loop.end).at(Binding::Sum));
+  declare(loop, value, range_within(loop, value));
+  run(loop.body);
+  writer_.close();
+  writer_.close();
+}
+
+}  // namespace tenon::codegen

@@ -1,0 +1,32 @@
+// thread_loops.h — loops whose iterations the threads of a block share out, as layouts.h says.
+#pragma once
+
+#include "codegen/cuda/folds.h"
+
+namespace tenon::codegen {
+
+class ThreadLoopText : protected FoldText {
+ protected:
+  using FoldText::FoldText;
+  ~ThreadLoopText() = default;
+
+  void run_threads(const loops::Loop& loop, int64_t vector);
+  // const int i = …;
+  void declare(const loops::Loop& loop, const Dim& value, const Range& range);
+
+  virtual void run(const std::vector<loops::Statement>& body) = 0;
+
+  const Layouts* layouts_ = nullptr;
+
+ private:
+  void run_constant(const loops::Loop& loop, int64_t iterations, int64_t vector);
+  void run_dynamic(const loops::Loop& loop, int64_t vector);
+  // The vectors of one trip: the statements for all of its iterations, or for those that there are.
+  void run_vector(const loops::Loop& loop, int64_t vector, const std::string& trip, const Dim& first);
+  void run_tail(const loops::Loop& loop, int64_t vector, const std::string& trip, const Dim& first);
+  // The first iteration of this thread in its trip.
+  Dim first_of(const loops::Loop& loop, int64_t vector, const Dim& trip) const;
+  Range range_within(const loops::Loop& loop, const Dim& value) const;
+};
+
+}  // namespace tenon::codegen
