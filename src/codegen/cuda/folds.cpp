@@ -247,8 +247,7 @@ void FoldText::for_each_part(const Fold& fold, F&& f) {
   if (!fold.count)
     return f(std::string());
   writer_.write("#pragma unroll");
-  const std::string part = names_.fresh("part");
-  writer_.open("for (int {0} = 0; {0} < {1}; ++{0})", part, *fold.count);
+  const std::string part = writer_.open_loop("part", "for (int {0} = 0; {0} < {1}; ++{0})", *fold.count);
   f(fmt::format("[{}]", part));
   writer_.close();
 }
@@ -309,9 +308,9 @@ Expression FoldText::shuffled(DType dtype, std::string_view function, const std:
 void FoldText::shuffle(const Assign& assign, const Fold& fold) {
   const std::string_view function = fold.begun.empty() ? "__shfl_xor_sync" : "__shfl_down_sync";
   for_each_part(fold, [&](const std::string& at) {
-    const std::string offset = names_.fresh("offset");
     writer_.write("#pragma unroll");
-    writer_.open("for (int {0} = {1}; {0} > 0; {0} /= 2)", offset, std::min<int64_t>(team_.threads, 32) / 2);
+    const std::string offset = writer_.open_loop("offset", "for (int {0} = {1}; {0} > 0; {0} /= 2)",
+                                                 std::min<int64_t>(team_.threads, 32) / 2);
     std::vector<Expression> coming;
     for (size_t i = 0; i < fold.parts.size(); ++i) {
       const DType dtype = dtype_of(assign.places[i]);
@@ -367,9 +366,9 @@ void FoldText::combine_warps(const Assign& assign, const Fold& fold) {
       writer_.line("{}{} = {}{}[0];", fold.parts[i], at, fold.of_warps[i], at);
     if (!fold.begun.empty())
       writer_.line("{}{} = {}{}[0];", fold.begun, at, fold.begun_warps, at);
-    const std::string warp = names_.fresh("warp");
     writer_.write("#pragma unroll");
-    writer_.open("for (int {0} = 1; {0} < {1}; ++{0})", warp, team_.threads / 32);
+    const std::string warp =
+        writer_.open_loop("warp", "for (int {0} = 1; {0} < {1}; ++{0})", team_.threads / 32);
     std::vector<Expression> coming;
     for (const std::string& of_warp : fold.of_warps)
       coming.push_back({fmt::format("{}{}[{}]", of_warp, at, warp)});

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "base/error.h"
 #include "ir/dim_expression.h"
@@ -84,8 +85,13 @@ Expression IndexText::text(const Dim& dim) {
             *value < 0 ? Binding::Unary : Binding::Primary};
   const bool is_wide = !range_of(dim).fits_int();
   std::vector<DimTerm> terms = terms_of(dim);
-  // Numbers come last already; a term that is subtracted reads better behind one that is added.
-  std::ranges::stable_partition(terms, [](const DimTerm& term) { return term.coefficient > 0; });
+  // What has 64 bits comes first, so that the sum has them from the start; what is subtracted, late, and then
+  // the number.
+  const auto rank = [&](const DimTerm& term) {
+    return std::tuple(term.factors.empty(), term.coefficient < 0, !begins_wide(term),
+                      -std::abs(term.coefficient));
+  };
+  std::ranges::stable_sort(terms, {}, rank);
   Expression sum;
   for (DimTerm& term : terms) {
     const bool is_first = &term == &terms.front(), subtracts = !is_first && term.coefficient < 0;
@@ -101,26 +107,27 @@ Expression IndexText::text(const Dim& dim) {
   return sum;
 }
 
+bool IndexText::begins_wide(const DimTerm& term) const {
+  return !term.factors.empty() && !range_of(*term.factors.front()).fits_int();
+}
+
 Expression IndexText::text(const DimTerm& term, bool is_wide) {
   is_wide = is_wide || !range_of(term).fits_int();
-  if (term.factors.empty())
-    return {fmt::format("{}{}", term.coefficient, is_wide ? "LL" : ""), Binding::Unary};
+  const bool converts = is_wide && !begins_wide(term);  // the first, by which the others are
   std::vector<std::string> factors;
-  if (term.coefficient != 1)
-    factors.push_back(fmt::format("{}{}", term.coefficient, is_wide ? "LL" : ""));
+  if (term.coefficient != 1 || term.factors.empty())
+    factors.push_back(fmt::format("{}{}", term.coefficient, converts ? "LL" : ""));
   for (const DimFactor& factor : term.factors) {
-    Expression own = text(*factor);
-    if (factors.empty() && term.factors.size() == 1)
-      return is_wide && range_of(*factor).fits_int()
-                 ? Expression{"(long long)" + own.at(Binding::Unary), Binding::Unary}
-                 : own;
-    // The first is all that the others are converted by.
-    if (factors.empty() && is_wide && range_of(*factor).fits_int())
+    const Expression own = text(*factor);
+    if (factors.empty() && converts)
       factors.push_back("(long long)" + own.at(Binding::Unary));
+    else if (term.coefficient == 1 && term.factors.size() == 1)
+      return own;
     else
       factors.push_back(own.at(factors.empty() ? Binding::Product : Binding::Unary));
   }
-  return {fmt::format("{}", fmt::join(factors, " * ")), Binding::Product};
+  return {fmt::format("{}", fmt::join(factors, " * ")),
+          factors.size() == 1 ? Binding::Unary : Binding::Product};
 }
 
 std::string IndexText::converted(const Dim& dim, const Range& range) {

@@ -49,6 +49,8 @@ class IndexText {
  private:
   Range range_of(const DimTerm& term) const;
   Range range_of(const DimAtom& atom) const;
+  // Whether its first factor is long long.
+  bool begins_wide(const DimTerm& term) const;
   // With a first factor of 64 bits, where the product may need them or is to have them.
   Expression text(const DimTerm& term, bool is_wide);
   Expression text(const DimAtom& atom);

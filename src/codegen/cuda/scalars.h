@@ -57,8 +57,7 @@ class ScalarText {
   template <class F>
   void for_each_lane(F&& f) {
     writer_.write("#pragma unroll");
-    const std::string lane = names_.fresh("lane");
-    writer_.open("for (int {0} = 0; {0} < {1}; ++{0})", lane, at_->vector);
+    const std::string lane = writer_.open_loop("lane", "for (int {0} = 0; {0} < {1}; ++{0})", at_->vector);
     const Iterations around = *at_;
     const IndexText::Symbol first = indices_.symbol(at_->loop->variable);
     at_->lane = lane;

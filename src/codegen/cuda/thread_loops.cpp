@@ -24,19 +24,33 @@ bool has_loops(const std::vector<Statement>& body) {
   });
 }
 
-// What the loop counts unless it meets the end of something: 1024 where it ends at min(1024*b+1024, n).
-std::optional<int64_t> usual_iterations(const Loop& loop) {
-  const auto least_of = [](const Dim& dim, const Dim& less) -> std::optional<int64_t> {
-    const DimAtom* atom = get_atom(dim);
-    if (atom == nullptr || atom->function != DimFunction::Min)
-      return std::nullopt;
-    for (const Dim& operand : atom->operands)
-      if (const std::optional<int64_t> constant = (operand - less).constant())
-        return constant;
+// What the loop counts unless it meets the end of something: 1024 where it ends at min(1024*b+1024, n), which
+// is where n is not below 1024*b+1024.
+struct UsualCount {
+  int64_t iterations;
+  Dim not_below, least;
+};
+
+std::optional<UsualCount> find_usual_count(const Dim& end, const Dim& begin) {
+  const DimAtom* atom = get_atom(end);
+  if (atom == nullptr || atom->function != DimFunction::Min)
     return std::nullopt;
-  };
-  const std::optional<int64_t> by_end = least_of(loop.end, loop.begin);
-  return by_end ? by_end : least_of(loop.end - loop.begin, 0);
+  std::optional<UsualCount> usual;
+  std::optional<Dim> others;
+  for (const Dim& operand : atom->operands)
+    if (const std::optional<int64_t> count = (operand - begin).constant(); count && !usual)
+      usual = UsualCount{*count, {}, operand};
+    else
+      others = others ? min(*others, operand) : operand;
+  if (!usual || !others)
+    return std::nullopt;
+  usual->not_below = *others;
+  return usual;
+}
+
+std::optional<UsualCount> find_usual_count(const Loop& loop) {
+  const std::optional<UsualCount> by_end = find_usual_count(loop.end, loop.begin);
+  return by_end ? by_end : find_usual_count(loop.end - loop.begin, 0);
 }
 
 }  // namespace
@@ -69,17 +83,17 @@ void ThreadLoopText::run_threads(const Loop& loop, int64_t vector) {
   const int64_t per_trip = team_.threads * vector;
   if (const std::optional<int64_t> iterations = loops::iterations_of(loop).constant()) {
     run_constant(loop, *iterations, vector);
-  } else if (const std::optional<int64_t> usual = usual_iterations(loop);
-             usual && *usual % per_trip == 0 && *usual / per_trip <= kMostTripsUnrolled && loop.step == 1 &&
-             !has_loops(loop.body)) {
-    writer_.open("if ({} >= {})", indices_.text(loop.end).at(Binding::Sum),
-                 indices_.text(loop.begin + *usual).at(Binding::Sum));
-    run_constant(loop, *usual, vector);
+  } else if (const std::optional<UsualCount> usual = find_usual_count(loop);
+             usual && usual->iterations % per_trip == 0 &&
+             usual->iterations / per_trip <= kMostTripsUnrolled && loop.step == 1 && !has_loops(loop.body)) {
+    writer_.open("if ({} >= {})", indices_.text(usual->not_below).at(Binding::Sum),
+                 indices_.text(usual->least).at(Binding::Sum));
+    run_constant(loop, usual->iterations, vector);
     writer_.otherwise();
-    run_dynamic(loop, vector);
+    run_dynamic(loop, vector, 1);
     writer_.close();
   } else {
-    run_dynamic(loop, vector);
+    run_dynamic(loop, vector, has_loops(loop.body) ? 1 : kTripsInFlight);
   }
   at_.reset();
   if (folds) {
@@ -102,8 +116,7 @@ void ThreadLoopText::run_constant(const Loop& loop, int64_t iterations, int64_t 
     writer_.line("#pragma unroll{}", is_short               ? ""
                                      : has_loops(loop.body) ? " 1"
                                                             : fmt::format(" {}", kTripsInFlight));
-    const std::string trip = names_.fresh("trip");
-    writer_.open("for (int {0} = 0; {0} < {1}; ++{0})", trip, trips);
+    const std::string trip = writer_.open_loop("trip", "for (int {0} = 0; {0} < {1}; ++{0})", trips);
     indices_.set(kTrip, {trip}, {0, trips - 1});
     run_vector(loop, vector, trip, first_of(loop, vector, Dim::symbol(kTrip)));
     writer_.close();
@@ -125,30 +138,31 @@ void ThreadLoopText::run_constant(const Loop& loop, int64_t iterations, int64_t 
   }
 }
 
-void ThreadLoopText::run_dynamic(const Loop& loop, int64_t vector) {
-  const Dim first = first_of(loop, vector, 0);
+void ThreadLoopText::run_dynamic(const Loop& loop, int64_t vector, int64_t trips_in_flight) {
   const int64_t stride = team_.threads * vector * loop.step;
   // Where the next trip would begin must fit, too.
   const Range end = indices_.range_of(loop.end);
   const std::string_view type =
       IndexText::type_of(Range{0, end.high > INT64_MAX - stride ? INT64_MAX : end.high + stride});
-  const std::string name =
-      vector == 1 ? names_.of(loop.variable) : names_.fresh(names_.of(loop.variable) + "_first");
-  const std::string end_text = indices_.text(loop.end).at(Binding::Sum);
-  writer_.line("#pragma unroll {}", has_loops(loop.body) ? 1 : kTripsInFlight);
-  writer_.open("for ({0} {1} = {2}; {1} < {3}; {1} += {4})", type, name, indices_.text(first).text, end_text,
-               stride);
-  const Range range = {indices_.range_of(loop.begin).low, std::max<int64_t>(end.high - 1, 0)};
-  indices_.set(kTrip, {name}, range);
+  std::string end_text = indices_.text(loop.end).text;
+  if (!loop.end.is_symbol() && !loop.end.is_constant()) {
+    const std::string name = names_.fresh(names_.of(loop.variable) + "_end");
+    writer_.line("const {} {} = {};", type, name, end_text);
+    end_text = name;
+  }
+  writer_.line("#pragma unroll {}", trips_in_flight);
+  const std::string first =
+      writer_.open_loop(names_.of(loop.variable) + "_first", "for ({1} {0} = {2}; {0} < {3}; {0} += {4})",
+                        type, indices_.text(first_of(loop, vector, 0)).text, end_text, stride);
+  indices_.set(kTrip, {first}, {indices_.range_of(loop.begin).low, std::max<int64_t>(end.high - 1, 0)});
+  const Dim value = Dim::symbol(kTrip);
   if (vector == 1) {
-    at_ = Iterations{.loop = &loop, .vector = 1, .trip = "", .lane = "0", .is_whole = false};
-    indices_.set(loop.variable, {name}, range);
-    run(loop.body);
+    run_vector(loop, vector, "", value);
   } else {
-    writer_.open("if ({} + {} <= {})", name, vector, end_text);
-    run_vector(loop, vector, "", Dim::symbol(kTrip));
+    writer_.open("if ({} + {} <= {})", first, vector, end_text);
+    run_vector(loop, vector, "", value);
     writer_.otherwise();
-    run_tail(loop, vector, "", Dim::symbol(kTrip));
+    run_tail(loop, vector, "", value);
     writer_.close();
   }
   writer_.close();
@@ -162,10 +176,9 @@ void ThreadLoopText::run_vector(const Loop& loop, int64_t vector, const std::str
 
 // One by one.
 void ThreadLoopText::run_tail(const Loop& loop, int64_t vector, const std::string& trip, const Dim& first) {
-  const std::string lane = names_.fresh("lane");
-  at_ = Iterations{.loop = &loop, .vector = vector, .trip = trip, .lane = lane, .is_whole = false};
   writer_.write("#pragma unroll");
-  writer_.open("for (int {0} = 0; {0} < {1}; ++{0})", lane, vector);
+  const std::string lane = writer_.open_loop("lane", "for (int {0} = 0; {0} < {1}; ++{0})", vector);
+  at_ = Iterations{.loop = &loop, .vector = vector, .trip = trip, .lane = lane, .is_whole = false};
   indices_.set(" lane", {lane}, {0, vector - 1});
   const Dim value = first + Dim::symbol(" lane");
   writer_.open("if ({} < {})", indices_.text(value).at(Binding::Sum),

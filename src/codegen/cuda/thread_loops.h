@@ -20,7 +20,7 @@ class ThreadLoopText : protected FoldText {
 
  private:
   void run_constant(const loops::Loop& loop, int64_t iterations, int64_t vector);
-  void run_dynamic(const loops::Loop& loop, int64_t vector);
+  void run_dynamic(const loops::Loop& loop, int64_t vector, int64_t trips_in_flight);
   // The vectors of one trip: the statements for all of its iterations, or for those that there are.
   void run_vector(const loops::Loop& loop, int64_t vector, const std::string& trip, const Dim& first);
   void run_tail(const loops::Loop& loop, int64_t vector, const std::string& trip, const Dim& first);

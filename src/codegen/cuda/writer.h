@@ -56,6 +56,16 @@ class Writer {
     write("{");
     begin();
   }
+  // A loop with a variable of its own, which the format has as {0}. Its name.
+  template <class... Args>
+  std::string open_loop(std::string_view variable, fmt::format_string<std::string&, Args...> format,
+                        Args&&... args) {
+    names_->begin_scope();
+    std::string name = names_->fresh(variable);
+    write(fmt::format(format, name, std::forward<Args>(args)...) + " {");
+    ++depth_;
+    return name;
+  }
   void otherwise() {
     end();
     write("} else {");
