@@ -6,6 +6,7 @@
 #include "api/default_context.h"
 #include "cli/arrays.h"
 #include "cli/commands.h"
+#include "cli/compile_model.h"
 #include "cli/listen.h"
 #include "cli/load_model.h"
 #include "cli/numbers.h"

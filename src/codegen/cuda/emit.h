@@ -16,19 +16,11 @@
 // write which step failed. The text includes nothing, so that it compiles as fast as it can.
 #pragma once
 
-#include <string>
-#include <vector>
-
+#include "codegen/cuda/cuda_text.h"
 #include "loops/kernel.h"
 #include "loops/parallel_regions.h"
-#include "runtime/step.h"
 
 namespace tenon::codegen {
-
-struct CudaText {
-  std::string text;
-  std::vector<runtime::LaunchShape> shapes;  // of phase_0, phase_1, …
-};
 
 CudaText emit_cuda(const loops::Kernel& kernel);
 

@@ -129,7 +129,7 @@ class CudaKernel : public LoadedKernel {
     const RegionFunction& function = regions_[region];
     const int64_t per_block = function.shape.iterations_per_block;
     const int64_t blocks = (launch.iterations(region) - 1) / per_block + 1;
-    const int64_t shared = launch.scratch(region);
+    const int64_t shared = launch.scratch(region) * per_block;
     if (blocks > kMostBlocks)
       throw user_error("{}: {}: {} thread blocks are wanted, and {} is the most", context_->name(),
                        describe_sources(step.sources), blocks, kMostBlocks);
@@ -212,10 +212,14 @@ class CudaDevice : public Device, public DeviceMemory {
           "copy");
   }
 
-  std::optional<size_t> finish(Workspace& workspace) override {
+  void wait(Workspace& workspace) override {
     const CurrentContext current(*context_);
+    check_after_kernels(driver().cuStreamSynchronize(cuda_workspace(workspace).stream.get()), "finish");
+  }
+
+  std::optional<size_t> finish(Workspace& workspace) override {
+    wait(workspace);
     CudaWorkspace& own = cuda_workspace(workspace);
-    check_after_kernels(driver().cuStreamSynchronize(own.stream.get()), "finish");
     own.staging.forget();
     return own.failure.take();
   }
