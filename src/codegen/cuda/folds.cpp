@@ -67,13 +67,12 @@ void FoldText::run_assign(const Assign& assign) {
       continue;
     const std::string& name = storage_.at(place.buffer).name;
     stored_vectors.back() = names_.fresh(name + "_vector");
-    preamble_.use("Vector");
     writer_.line("{} {};", vector_type(dtype_of(place)), stored_vectors.back());
   }
   for_each_lane([&] { run_one(assign, stored_vectors); });
   for (size_t i = 0; i < assign.places.size(); ++i)
     if (const Place& place = assign.places[i]; !stored_vectors[i].empty())
-      writer_.line("*({}*){} = {};", vector_type(dtype_of(place)),
+      writer_.line("{}({}, {});", preamble_.use("store_vector"),
                    vector_at(storage_.at(place.buffer), place.at), stored_vectors[i]);
 }
 

@@ -21,6 +21,36 @@ struct alignas(N * sizeof(T)) Vector {
   T at[N];
 };
 )"},
+      {"load_vector",
+       R"(// N elements in one instruction: of less than 32 bits, as words.
+template <int N, class T>
+__device__ __forceinline__ Vector<T, N> load_vector(const T* from) {
+  if constexpr (sizeof(T) >= 4 || N * sizeof(T) < 4) {
+    return *(const Vector<T, N>*)from;
+  } else {
+    using Words = Vector<unsigned, N * sizeof(T) / 4>;
+    const Words words = *(const Words*)from;
+    Vector<T, N> vector;
+    memcpy(&vector, &words, sizeof(words));
+    return vector;
+  }
+}
+)",
+       {"Vector"}},
+      {"store_vector",
+       R"(template <int N, class T>
+__device__ __forceinline__ void store_vector(T* to, const Vector<T, N>& vector) {
+  if constexpr (sizeof(T) >= 4 || N * sizeof(T) < 4) {
+    *(Vector<T, N>*)to = vector;
+  } else {
+    using Words = Vector<unsigned, N * sizeof(T) / 4>;
+    Words words;
+    memcpy(&words, &vector, sizeof(words));
+    *(Words*)to = words;
+  }
+}
+)",
+       {"Vector"}},
       {"infinity_f32",
        R"(__device__ __forceinline__ float infinity_f32() { return __int_as_float(0x7f800000); }
 )"},

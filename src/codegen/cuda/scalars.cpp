@@ -266,9 +266,8 @@ std::string ScalarText::vector_type(DType dtype) const {
 }
 
 std::string ScalarText::vector_at(const Storage& storage, const std::vector<Scalar>& at) {
-  preamble_.use("Vector");
   const std::string offset = indices_.text(*offset_of(storage.buffer, at)).at(Binding::Sum);
-  return offset == "0" ? storage.name : fmt::format("({} + {})", storage.name, offset);
+  return offset == "0" ? storage.name : fmt::format("{} + {}", storage.name, offset);
 }
 
 void ScalarText::load_vectors(const loops::Assign& assign) {
@@ -303,7 +302,8 @@ void ScalarText::load_vector(const Scalar& load) {
     return;
   const Storage& storage = storage_.at(load.name());
   const std::string type = vector_type(load.dtype()), name = names_.fresh(storage.name + "_vector");
-  writer_.line("const {0} {1} = *(const {0}*){2};", type, name, vector_at(storage, load.operands()));
+  writer_.line("const {} {} = {}<{}>({});", type, name, preamble_.use("load_vector"), at_->vector,
+               vector_at(storage, load.operands()));
   vectors_.emplace_back(load, name);
 }
 
