@@ -1,0 +1,164 @@
+#include "codegen/cuda/run_on_host.h"
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <regex>
+
+#include "base/error.h"
+#include "codegen/cuda/elements.h"
+#include "source_tree.h"
+
+namespace tenon::codegen {
+namespace {
+
+constexpr int64_t kSharedBytes = 1 << 16;
+constexpr int kStep = 7;  // what a failed requirement is to write
+
+// What differs for the host: one shared object has many kernels, and instructions are functions of the shim.
+std::string for_host(std::string text) {
+  text = std::regex_replace(text, std::regex("extern \"C\" "), "");
+  text = std::regex_replace(text, std::regex("extern __shared__ __align__\\(16\\)"), "extern");
+  text = std::regex_replace(text, std::regex(" *#pragma unroll.*\n"), "");
+  // asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits)); becomes cvt_f32_f16(value, bits);
+  const std::regex instruction(R"re(asm\("([a-z0-9.]+) [^"]*" : "=\w"\((\w+)\) : "\w"\((\w+)\)\);)re");
+  std::string result;
+  auto from = text.cbegin();
+  for (std::sregex_iterator it(text.begin(), text.end(), instruction), end; it != end; ++it) {
+    std::string name = (*it)[1];
+    std::ranges::replace(name, '.', '_');
+    result.append(from, (*it)[0].first);
+    result += fmt::format("{}({}, {});", name, (*it)[2].str(), (*it)[3].str());
+    from = (*it)[0].second;
+  }
+  return result.append(from, text.cend());
+}
+
+// The regions of a kernel as functions of all that they take.
+std::string entries_of(const loops::Kernel& kernel, size_t number, size_t regions) {
+  std::string text =
+      fmt::format("struct Arguments{} {{ void** buffers; long long* sizes; int* failure; }};\n", number);
+  for (size_t region = 0; region < regions; ++region) {
+    std::vector<std::string> arguments;
+    for (const loops::Buffer& input : kernel.inputs)
+      arguments.push_back(
+          fmt::format("(const {}*)a.buffers[{}]", stored_type(input.dtype), arguments.size()));
+    for (const loops::Buffer& output : kernel.outputs)
+      arguments.push_back(fmt::format("({}*)a.buffers[{}]", stored_type(output.dtype), arguments.size()));
+    for (size_t i = 0; i < kernel.size_symbols().size(); ++i)
+      arguments.push_back(fmt::format("a.sizes[{}]", i));
+    text += fmt::format(
+        "extern \"C\" void kernel{0}_phase_{1}(void* arguments) {{\n"
+        "  const auto& a = *(const Arguments{0}*)arguments;\n"
+        "  kernel{0}::phase_{1}({2}, a.failure, {3});\n}}\n",
+        number, region, fmt::join(arguments, ", "), kStep);
+  }
+  return text;
+}
+
+}  // namespace
+
+HostKernels::~HostKernels() {
+  if (library_ != nullptr)
+    dlclose(library_);
+}
+
+size_t HostKernels::add(loops::Kernel kernel) {
+  CudaText text = emit_cuda(kernel);
+  return add(std::move(kernel), std::move(text));
+}
+
+size_t HostKernels::add(loops::Kernel kernel, CudaText text) {
+  CHECK(library_ == nullptr, "a kernel comes late");
+  added_.push_back({std::move(kernel), std::move(text)});
+  return added_.size() - 1;
+}
+
+std::string HostKernels::source() const {
+  std::string text = fmt::format("#include \"{}\"\n", (source_tree() / "tests/codegen/cuda/shim.h").string());
+  for (size_t i = 0; i < added_.size(); ++i)
+    text += fmt::format(
+        "namespace kernel{0} {{\nalignas(16) unsigned char shared[{3}];\n{1}}}\n"
+        "extern \"C\" void* kernel{0}_shared() {{ return kernel{0}::shared; }}\n{2}\n",
+        i, for_host(added_[i].text.text), entries_of(added_[i].kernel, i, added_[i].text.shapes.size()),
+        kSharedBytes);
+  return text;
+}
+
+void HostKernels::compile() {
+  const std::filesystem::path folder =
+      std::filesystem::path(testing::TempDir()) / fmt::format("tenon_cuda_on_host_{}", getpid());
+  std::filesystem::create_directories(folder);
+  const std::filesystem::path file = folder / "kernels.cpp", library = folder / "kernels.so",
+                              said = folder / "said.txt";
+  std::ofstream(file) << source();
+  const std::string command =
+      fmt::format("{} -std=c++20 -O1 -w -fwrapv -ffp-contract=off -fPIC -shared '{}' -o '{}' >'{}' 2>&1",
+                  TENON_COMPILER, file.string(), library.string(), said.string());
+  const int status = std::system(command.c_str());
+  std::ifstream output(said);
+  CHECK(status == 0, "{}\n{}", command, std::string(std::istreambuf_iterator<char>(output), {}));
+  library_ = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  CHECK(library_ != nullptr, "{}", dlerror());
+  std::filesystem::remove_all(folder);
+}
+
+HostKernels::Result HostKernels::run(size_t number, const std::vector<Tensor>& inputs,
+                                     std::map<std::string, int64_t> sizes, Order order) const {
+  const auto& [kernel, text] = added_.at(number);
+  for (size_t i = 0; i < inputs.size(); ++i)
+    for (size_t axis = 0; axis < kernel.inputs[i].sizes.size(); ++axis)
+      if (const Dim& size = kernel.inputs[i].sizes[axis]; size.is_symbol())
+        sizes.emplace(size.to_string(), inputs[i].extents()[axis]);
+  const auto value_of = [&](const Dim& dim) { return dim.evaluate(sizes).value(); };
+  Result result;
+  std::vector<void*> buffers;
+  for (const Tensor& input : inputs)
+    buffers.push_back(const_cast<std::byte*>(input.bytes().data()));
+  for (const loops::Buffer& output : kernel.outputs) {
+    Extents extents;
+    for (const Dim& size : output.sizes)
+      extents.push_back(value_of(size));
+    result.outputs.emplace_back(output.dtype, extents);
+  }
+  for (Tensor& output : result.outputs)
+    buffers.push_back(output.mutable_bytes().data());
+  std::vector<long long> numbers;
+  for (const std::string& symbol : kernel.size_symbols())
+    numbers.push_back(sizes.at(symbol));
+  int failure = 0;
+  struct {
+    void** buffers;
+    long long* sizes;
+    int* failure;
+  } arguments{buffers.data(), numbers.data(), &failure};
+  const auto function = [&](const std::string& name) {
+    void* found = dlsym(library_, name.c_str());
+    CHECK(found != nullptr, "{}", dlerror());
+    return found;
+  };
+  const auto launch =
+      reinterpret_cast<bool (*)(void (*)(void*), void*, long long, unsigned, void*, size_t, bool)>(
+          function("shim_launch"));
+  const auto shared = reinterpret_cast<void* (*)()>(function(fmt::format("kernel{}_shared", number)));
+  const std::vector<loops::ParallelRegion> regions = loops::parallel_regions_of(kernel);
+  for (size_t i = 0; i < text.shapes.size() && failure == 0 && !result.is_deadlock; ++i) {
+    const runtime::LaunchShape& shape = text.shapes[i];
+    const int64_t iterations = value_of(regions[i].iterations);
+    const int64_t shared_size = value_of(shared_bytes(regions[i])) * shape.iterations_per_block;
+    CHECK(shared_size <= kSharedBytes, "{} bytes of shared memory", shared_size);
+    const auto entry =
+        reinterpret_cast<void (*)(void*)>(function(fmt::format("kernel{}_phase_{}", number, i)));
+    const int64_t blocks = (iterations + shape.iterations_per_block - 1) / shape.iterations_per_block;
+    result.is_deadlock = !launch(entry, &arguments, blocks, static_cast<unsigned>(shape.threads), shared(),
+                                 static_cast<size_t>(shared_size), order == Order::Descending);
+  }
+  CHECK(failure == 0 || failure == kStep, "a failure wrote {}", failure);
+  result.failed = failure != 0;
+  return result;
+}
+
+}  // namespace tenon::codegen

@@ -1,0 +1,371 @@
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "codegen/cuda/run_on_host.h"
+#include "loops/interpret.h"
+#include "sanitized.h"
+#include "tensor/wide.h"
+
+namespace tenon::codegen {
+namespace {
+
+using Order = HostKernels::Order;
+
+struct Case {
+  std::string name;
+  std::string text;
+  std::map<std::string, int64_t> sizes = {};
+  double tolerance = 0;  // relative; 0: the same bits
+};
+
+const std::vector<Case>& all_cases() {
+  static const std::vector<Case>& cases = *new std::vector<Case>{
+      {"VectorsAndATail",
+       R"(kernel k(x: f32[n], z: f32[n]) -> (y: f32[n]) {
+         for b in 0..floor((n+511)/512) block(64) {
+           for i in 512*b..min(512*b+512, n) thread { y[i] = x[i] * z[i] + 1 } } })",
+       {{"n", 1543}}},
+      {"FewerIterationsThanThreads", R"(kernel k(x: f32[3,5]) -> (y: f32[3,5]) {
+         for r in 0..3 block(64) { for i in 0..5 thread { y[r,i] = 0 - x[r,i] } } })"},
+      {"RestOfATrip", R"(kernel k(x: f32[3,1001]) -> (y: f32[3,1001]) {
+         for r in 0..3 block(96) { for i in 0..1001 thread { y[r,i] = x[r,i] + x[r,1000-i] } } })"},
+      {"RestOfAVector", R"(kernel k(x: f32[3,1004]) -> (y: f32[3,1004]) {
+         for r in 0..3 block(64) { for i in 0..1002 thread { y[r,i] = x[r,i] }
+                                   for i in 1002..1004 thread { y[r,i] = 2 * x[r,i] } } })"},
+      {"ManyTrips", R"(kernel k(x: i32[20000]) -> (y: i32[20000]) {
+         for b in 0..1 block(64) { for i in 0..20000 thread { y[i] = x[i] * 3 } } })"},
+      {"DynamicLength",
+       R"(kernel k(x: i16[m,n]) -> (y: i16[m,n]) {
+         for r in 0..m block(64) { for i in 0..n thread { y[r,i] = x[r,i] + 1 } } })",
+       {{"m", 3}, {"n", 777}}},
+      {"DynamicVectors",
+       R"(kernel k(x: i16[m,8*n]) -> (y: i16[m,8*n]) {
+         for r in 0..m block(64) { for i in 0..8*n thread { y[r,i] = x[r,i] + 1 } } })",
+       {{"m", 3}, {"n", 173}}},
+      {"Steps", R"(kernel k(x: i32[100]) -> (y: i32[100]) {
+         for b in 0..2 block(32) { for i in b..100 step 2 thread { y[i] = x[i] + i32(b) } } })"},
+      {"MixedWidths",
+       R"(kernel k(x: f16[2,256], z: f32[2,256], c: bool[2,256]) -> (y: f32[2,256], u: bf16[2,256]) {
+         for r in 0..2 block(32) { for i in 0..256 thread {
+           y[r,i] = select(c[r,i], f32(x[r,i]), z[r,i])
+           u[r,i] = bf16(z[r,i]) } } })"},
+      {"Misaligned", R"(kernel k(x: f32[4,67]) -> (y: f32[4,64]) {
+         for r in 0..4 block(32) { for i in 0..64 thread { y[r,i] = x[r,i] + x[r,i+3] } } })"},
+      {"Broadcasts", R"(kernel k(x: f32[8,64], s: f32[8], t: f32[64]) -> (y: f32[8,64]) {
+         for b in 0..1 block(32) { for i in 0..512 thread {
+           y[floor(i/64), mod(i,64)] = x[floor(i/64), mod(i,64)] * s[floor(i/64)] + t[mod(i,64)] } } })"},
+      {"Gather", R"(kernel k(x: f32[64], at: i64[50]) -> (y: f32[50]) {
+         for b in 0..1 block(32) { for i in 0..50 thread { y[i] = x[{and(at[i], 63)}] } } })"},
+      {"ChosenReads",
+       R"(kernel k(x: f32[60]) -> (y: f32[64]) {
+         for b in 0..1 block(32) { for i in 0..64 thread {
+           y[i] = select(and(2 <= i, i < 62), x[i-2] / (abs(x[i-2]) + 3) + exp(x[i-2] / (abs(x[i-2]) + 3)), 7) } } })",
+       {},
+       1e-5},
+      {"SumInMemory",
+       R"(kernel k(x: f32[6,300]) -> (y: f32[6]) {
+         for r in 0..6 block(128) { y[r] = 10  for i in 0..300 thread { y[r] += x[r,i] } } })",
+       {},
+       1e-4},
+      {"SumInOneWarp",
+       R"(kernel k(x: f32[6,300]) -> (y: f32[6]) {
+         for r in 0..6 block(32) { y[r] = 10  for i in 0..300 thread { y[r] += x[r,i] } } })",
+       {},
+       1e-4},
+      {"PackedRows",
+       R"(kernel k(x: f32[n,12]) -> (y: f32[n,12]) {
+         for r in 0..n block(8) {
+           local e: f32[12] in private
+           local m: f32[] in private
+           local s: f32[] in private
+           m[] = -inf  s[] = 0
+           for j in 0..12 thread { m[] max= x[r,j] }
+           for j in 0..12 thread { e[j] = exp(x[r,j] - m[]) }
+           for j in 0..12 thread { s[] += e[j] }
+           for j in 0..12 thread { y[r,j] = e[j] / s[] } } })",
+       {{"n", 37}},
+       1e-5},
+      {"SoftmaxInRegisters",
+       R"(kernel k(x: f32[n,1000]) -> (y: f32[n,1000]) {
+         for r in 0..n block(128) {
+           local e: f32[1000] in private
+           local m: f32[] in private
+           local s: f32[] in private
+           m[] = -inf  s[] = 0
+           for j in 0..1000 thread { m[] max= x[r,j] }
+           for j in 0..1000 thread { e[j] = exp(x[r,j] - m[]) }
+           for j in 0..1000 thread { s[] += e[j] }
+           for j in 0..1000 thread { y[r,j] = e[j] / s[] } } })",
+       {{"n", 3}},
+       1e-5},
+      {"SpreadWithRows", R"(kernel k(x: i32[90,4]) -> (y: i32[90,4]) {
+         for b in 0..1 block(64) {
+           local e: i32[90,4] in private
+           for i in 0..90 thread { for c in 0..4 unrolled { e[i,c] = x[i,c] + i32(c) } }
+           for i in 0..90 thread { for c in 0..4 unrolled { y[i,c] = e[i,3-c] } } } })"},
+      {"Folds",
+       R"(kernel k(x: i32[4,200], z: bool[4,200]) -> (a: i32[4], b: i32[4], c: i32[4], d: i32[4], e: bool[4], f: bool[4]) {
+         for r in 0..4 block(64) {
+           a[r] = 5  b[r] = 1  c[r] = 100000  d[r] = -100000  e[r] = 1  f[r] = 0
+           for i in 0..200 thread {
+             a[r] += x[r,i]  b[r] *= x[r,i]  c[r] min= x[r,i]  d[r] max= x[r,i]
+             e[r] and= z[r,i]  f[r] or= z[r,i] } } })"},
+      {"FoldsOfBytes", R"(kernel k(x: i8[4,200]) -> (a: i8[4], b: i8[4], c: u8[4]) {
+         for r in 0..4 block(16) {
+           a[r] = 5  b[r] = -128 c[r] = 200
+           for i in 0..200 thread { a[r] += x[r,i]  b[r] max= x[r,i]  c[r] min= u8(x[r,i]) } } })"},
+      {"ArgMax", R"(kernel k(x: f32[5,333]) -> (best: f32[5], at: i64[5]) {
+         combine unordered larger(m: f32, i: i64, v: f32, j: i64) =
+           select(or(m < v, and(m == v, j < i)), v, m), select(or(m < v, and(m == v, j < i)), j, i)
+         for r in 0..5 block(96) {
+           best[r], at[r] = -inf, 0
+           for j in 0..333 thread { best[r], at[r] larger= x[r,j], j } } })"},
+      {"ArgMaxOfFew", R"(kernel k(x: f32[9,5]) -> (best: f32[9], at: i64[9]) {
+         combine unordered larger(m: f32, i: i64, v: f32, j: i64) =
+           select(or(m < v, and(m == v, j < i)), v, m), select(or(m < v, and(m == v, j < i)), j, i)
+         for r in 0..9 block(16) {
+           best[r], at[r] = -inf, 0
+           for j in 0..5 thread { best[r], at[r] larger= x[r,j], j } } })"},
+      {"ColumnsInRegisters", R"(kernel k(x: i32[300,4]) -> (y: i32[4]) {
+         for b in 0..1 block(64) {
+           local s: i32[4] in private
+           for c in 0..4 unrolled { s[c] = 1 }
+           for i in 0..300 thread { for c in 0..4 unrolled { s[c] += x[i,c] } }
+           for c in 0..4 thread { y[c] = 0 }
+           for c in 0..4 { y[c] = s[c] } } })"},
+      {"Matmul",
+       R"(kernel k(a: f32[8,40], b: f32[40,64]) -> (y: f32[8,64]) {
+         for i in 0..8 block(32) { for j in 0..64 thread {
+           local s: f32[] in private
+           s[] = 0
+           for k in 0..40 { s[] += a[i,k] * b[k,j] }
+           y[i,j] = max(s[], 0) } } })",
+       {},
+       1e-4},
+      {"OwnArrays", R"(kernel k(x: i32[64,4]) -> (y: i32[64,4]) {
+         for b in 0..1 block(32) { for i in 0..64 thread {
+           local t: i32[4]
+           for c in 0..4 { t[c] = x[i,c] }
+           for c in 0..4 { y[i,c] = t[3-c] + t[mod(c+1,4)] } } } })"},
+      {"Transpose", R"(kernel k(x: f32[64,96]) -> (y: f32[96,64]) {
+         for a in 0..2 block(256) { for b in 0..3 block {
+           local tile: f32[32,33] in shared
+           for t in 0..1024 thread { tile[floor(t/32), mod(t,32)] = x[32*a+floor(t/32), 32*b+mod(t,32)] }
+           for t in 0..1024 thread { y[32*b+floor(t/32), 32*a+mod(t,32)] = tile[mod(t,32), floor(t/32)] } } } })"},
+      {"SharedInALoop", R"(kernel k(x: i32[8,64]) -> (y: i32[8,64]) {
+         for b in 0..1 block(64) {
+           local row: i32[64] in shared
+           for r in 0..8 {
+             for i in 0..64 thread { row[i] = x[r,i] }
+             for i in 0..64 thread { y[r,i] = row[63-i] } } } })"},
+      {"SharedInPackedTeams",
+       R"(kernel k(x: i32[n,16]) -> (y: i32[n,16]) {
+         for r in 0..n block(16) {
+           local row: i32[16] in shared
+           local more: i32[3] in shared
+           for i in 0..16 thread { row[i] = x[r,i] }
+           more[2] = row[5]
+           for i in 0..16 thread { y[r,i] = row[15-i] + more[2] } } })",
+       {{"n", 21}}},
+      {"SharedOfDynamicSize",
+       R"(kernel k(x: f32[m,n]) -> (y: f32[m,n]) {
+         for r in 0..m block(64) {
+           local row: f16[n] in shared
+           local other: f32[n] in shared
+           for i in 0..n thread { row[i] = f16(x[r,i])  other[i] = x[r,i] }
+           for i in 0..n thread { y[r,i] = f32(row[n-1-i]) + other[n-1-i] } } })",
+       {{"m", 3}, {"n", 101}}},
+      {"FoldsInALoop", R"(kernel k(x: i32[8,100]) -> (y: i32[8,100]) {
+         for b in 0..1 block(64) {
+           for r in 0..8 {
+             local s: i32[] in private
+             s[] = 0
+             for i in 0..100 thread { s[] += x[r,i] }
+             for i in 0..100 thread { y[r,i] = s[] - x[r,i] } } } })"},
+      {"ReadsBackOutputs", R"(kernel k(x: i32[4,64]) -> (y: i32[64], z: i32[64]) {
+         for b in 0..1 block(64) {
+           for i in 0..64 thread { y[i] = 0 }
+           for r in 0..4 { for i in 0..64 thread { y[i] += x[r,i] } }
+           for i in 0..64 thread { z[i] = y[63-i] } } })"},
+      {"BlockLevel", R"(kernel k(x: i32[4,8]) -> (y: i32[4,8]) {
+         for r in 0..4 block(64) {
+           local s: i32[] in private
+           local t: i32[8] in shared
+           s[] = 3
+           for c in 0..8 { s[] += x[r,c] }
+           for c in 0..8 { t[c] = s[] + i32(c) }
+           t[2] = t[3] + t[4]
+           for c in 0..8 thread { y[r,c] = t[7-c] } } })"},
+      {"Guards",
+       R"(kernel k(x: i32[m,n]) -> (y: i32[m,n]) {
+         for r in 0..m block(64) {
+           local s: i32[64] in shared
+           if r - 2 >= 0 {
+             for i in 0..64 thread { s[i] = x[r,0] + i32(i) }
+             for i in 0..n thread { if n - 5 - i >= 0 { y[r,i] = s[63-i] } if i - n + 4 >= 0 { y[r,i] = x[r,i] } }
+           }
+           if 1 - r >= 0 { for i in 0..n thread { y[r,i] = x[r,i] } } } })",
+       {{"m", 4}, {"n", 37}}},
+      {"Regions", R"(kernel k(x: i32[1000]) -> (p: i32[10], y: i32[]) {
+         for b in 0..10 block(32) {
+           p[b] = 0
+           for i in 100*b..100*b+100 thread { p[b] += x[i] } }
+         y[] = 0
+         for b in 0..10 { y[] += p[b] } })"},
+      {"SingleThread", R"(kernel k(x: i32[30]) -> (y: i32[30]) {
+         local t: i32[31]
+         t[0] = 0
+         for i in 0..30 { t[i+1] = t[i] + x[i] }
+         for i in 0..30 { y[i] = t[i+1] } })"},
+      {"ParallelLoops",
+       R"(kernel k(x: i32[n,7]) -> (y: i32[n,7]) {
+         for i in 0..n parallel { for j in 0..7 parallel { y[i,j] = x[i,j] + i32(i - j) } } })",
+       {{"n", 45}}},
+      {"OddThreads", R"(kernel k(x: i32[3,500]) -> (y: i32[3]) {
+         for r in 0..3 block(100) { y[r] = 0  for i in 0..500 thread { y[r] += x[r,i] } } })"},
+      {"CxxNames",
+       R"(kernel k(float: i32[64], thread: i32[64], lane: i32[64]) -> (failure: i32[64], min: i32[64]) {
+         for shared in 0..1 block(32) { for int in 0..64 thread {
+           failure[int] = float[int] + thread[int]
+           min[int] = lane[int] } } })"},
+      {"Empty",
+       R"(kernel k(x: i32[n]) -> (y: i32[3]) {
+         for b in 0..1 block(64) {
+           for i in 0..3 thread { y[i] = 4 }
+           for i in 0..n thread { y[0] += x[i] } } })",
+       {{"n", 0}}},
+  };
+  return cases;
+}
+
+// Small numbers, so that sums of them differ little by their order; some below 0.
+Tensor random_input(DType dtype, const Extents& extents, unsigned seed) {
+  std::mt19937 random(seed);
+  return with_wide(dtype, [&]<class T>(T) {
+    std::vector<T> values;
+    for (int64_t i = 0; i < element_count(extents); ++i) {
+      const auto number = static_cast<int64_t>(random() % 200) - 100;
+      values.push_back(is_float(dtype) ? static_cast<T>(static_cast<double>(number) / 32)
+                                       : static_cast<T>(number));
+    }
+    return narrow<T>(dtype, extents, values);
+  });
+}
+
+void expect_close(const Tensor& got, const Tensor& want, double tolerance) {
+  if (tolerance == 0) {
+    EXPECT_TRUE(identical(got, want));
+    return;
+  }
+  const std::vector<double> a = widen<double>(got), b = widen<double>(want);
+  for (size_t i = 0; i < a.size(); ++i)
+    EXPECT_NEAR(a[i], b[i], tolerance * (1 + std::abs(b[i]))) << "at " << i;
+}
+
+std::vector<Tensor> random_inputs(const loops::Kernel& kernel, const std::map<std::string, int64_t>& sizes) {
+  std::vector<Tensor> inputs;
+  for (const loops::Buffer& input : kernel.inputs) {
+    Extents extents;
+    for (const Dim& size : input.sizes)
+      extents.push_back(size.evaluate(sizes).value());
+    inputs.push_back(random_input(input.dtype, extents, static_cast<unsigned>(inputs.size() + 1)));
+  }
+  return inputs;
+}
+
+// Cases that need all of their barriers: the kernels without each of them follow.
+constexpr std::string_view kNeedBarriers[] = {
+    "SumInMemory", "Transpose",        "SharedInALoop", "SharedInPackedTeams", "FoldsInALoop", "BlockLevel",
+    "Guards",      "ReadsBackOutputs", "ArgMax",        "SharedOfDynamicSize"};
+
+// The text without one line that waits for others, for each such line.
+std::vector<CudaText> without_barriers(const CudaText& text) {
+  std::vector<CudaText> results;
+  for (const std::string_view barrier : {"__syncthreads();", "__syncwarp("})
+    for (size_t at = text.text.find(barrier); at != std::string::npos; at = text.text.find(barrier, at + 1)) {
+      results.push_back(text);
+      results.back().text.erase(at, text.text.find('\n', at) - at);
+    }
+  return results;
+}
+
+class RunOnHost : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    if (kIsSanitized)
+      return;
+    kernels = new HostKernels();
+    for (const Case& each : all_cases())
+      numbers[each.name] = kernels->add(loops::parse_checked_kernel(each.text));
+    for (const Case& each : all_cases())
+      if (std::ranges::find(kNeedBarriers, each.name) != std::end(kNeedBarriers)) {
+        const loops::Kernel kernel = loops::parse_checked_kernel(each.text);
+        for (CudaText& text : without_barriers(emit_cuda(kernel)))
+          broken[each.name].push_back(kernels->add(kernel, std::move(text)));
+      }
+    kernels->compile();
+  }
+  static void TearDownTestSuite() {
+    delete kernels;
+    kernels = nullptr;
+  }
+  void SetUp() override {
+    if (kIsSanitized)
+      GTEST_SKIP() << "fibres and sanitizers do not go together";
+  }
+
+  static HostKernels* kernels;
+  static std::map<std::string, size_t> numbers;
+  static std::map<std::string, std::vector<size_t>> broken;
+};
+HostKernels* RunOnHost::kernels = nullptr;
+std::map<std::string, size_t> RunOnHost::numbers;
+std::map<std::string, std::vector<size_t>> RunOnHost::broken;
+
+TEST_F(RunOnHost, DoesWhatTheInterpreterDoes) {
+  for (const Case& each : all_cases()) {
+    SCOPED_TRACE(each.name);
+    const loops::Kernel kernel = loops::parse_checked_kernel(each.text);
+    const std::vector<Tensor> inputs = random_inputs(kernel, each.sizes);
+    const std::vector<Tensor> expected = loops::interpret(kernel, inputs, each.sizes);
+    for (const Order order : {Order::Ascending, Order::Descending}) {
+      const HostKernels::Result result = kernels->run(numbers.at(each.name), inputs, each.sizes, order);
+      ASSERT_FALSE(result.failed || result.is_deadlock) << emit_cuda(kernel).text;
+      for (size_t i = 0; i < expected.size(); ++i)
+        expect_close(result.outputs[i], expected[i], each.tolerance);
+      if (HasFailure())
+        FAIL() << (order == Order::Ascending ? "ascending\n" : "descending\n") << emit_cuda(kernel).text;
+    }
+  }
+}
+
+// So none is missing that these kernels need, and running them would show it.
+TEST_F(RunOnHost, GoesWrongWithoutAnyOfTheBarriers) {
+  for (const Case& each : all_cases()) {
+    if (!broken.contains(each.name))
+      continue;
+    SCOPED_TRACE(each.name);
+    const loops::Kernel kernel = loops::parse_checked_kernel(each.text);
+    const std::vector<Tensor> inputs = random_inputs(kernel, each.sizes);
+    const std::vector<Tensor> expected = loops::interpret(kernel, inputs, each.sizes);
+    EXPECT_FALSE(broken.at(each.name).empty());
+    for (size_t i = 0; i < broken.at(each.name).size(); ++i) {
+      bool is_seen = false;
+      for (const Order order : {Order::Ascending, Order::Descending}) {
+        const HostKernels::Result result = kernels->run(broken.at(each.name)[i], inputs, each.sizes, order);
+        is_seen = is_seen || result.is_deadlock;
+        for (size_t output = 0; output < expected.size(); ++output) {
+          const std::vector<double> a = widen<double>(result.outputs[output]),
+                                    b = widen<double>(expected[output]);
+          for (size_t element = 0; element < a.size(); ++element)
+            is_seen = is_seen || !(std::abs(a[element] - b[element]) <= 1e-3 * (1 + std::abs(b[element])));
+        }
+      }
+      EXPECT_TRUE(is_seen) << "without barrier " << i << " of\n" << emit_cuda(kernel).text;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tenon::codegen

@@ -1,0 +1,229 @@
+// shim.h — enough of CUDA to run emitted text on the host: included by the text, compiled by the host's
+// compiler.
+//
+// Each thread of a block is a fibre. It runs until it meets others, at a barrier or a shuffle, or ends; then
+// the first that can runs, in ascending or descending order. So what one thread leaves in shared memory for
+// another is found too early or too late in one of the orders, unless there is a barrier between.
+#pragma once
+
+#include <math.h>
+#include <string.h>
+#include <ucontext.h>
+
+#include <bit>
+#include <cmath>
+#include <memory>
+#include <vector>
+
+#define __global__ static
+#define __device__ static
+#define __forceinline__ inline
+#define __launch_bounds__(threads)
+#define __shared__ static
+#define __restrict__
+
+struct Index {
+  unsigned x;
+};
+static Index threadIdx, blockIdx;
+
+namespace shim {
+
+constexpr size_t kStackBytes = 64 << 10;
+
+struct Fibre {
+  ucontext_t context;
+  std::unique_ptr<char[]> stack = std::unique_ptr<char[]>(new char[kStackBytes]);
+  enum class State { Runs, Waits, Ended } state;
+  unsigned mask;  // lanes of its warp that it waits for; 0: the whole block
+  unsigned long long passed[2];
+  unsigned shuffles;
+};
+
+struct Block {
+  std::vector<std::unique_ptr<Fibre>> fibres;  // kept for the next block
+  unsigned threads = 0, current = 0;
+  ucontext_t scheduler;
+  void (*entry)(void*) = nullptr;
+  void* arguments = nullptr;
+
+  Fibre& fibre(unsigned thread) { return *fibres[thread]; }
+  Fibre& here() { return fibre(current); }
+
+  void wait(unsigned mask) {
+    here().state = Fibre::State::Waits;
+    here().mask = mask;
+    swapcontext(&here().context, &scheduler);
+  }
+
+  bool concerns(unsigned thread, unsigned other) {
+    const unsigned mask = fibre(thread).mask;
+    return mask == 0 || (other / 32 == thread / 32 && (mask >> other % 32 & 1) != 0);
+  }
+  // Whether all that the thread waits for wait for it, but for those that have ended.
+  bool meets(unsigned thread) {
+    for (unsigned other = 0; other < threads; ++other)
+      if (const Fibre& each = fibre(other);
+          concerns(thread, other) && each.state != Fibre::State::Ended &&
+          !(each.state == Fibre::State::Waits && each.mask == fibre(thread).mask))
+        return false;
+    return true;
+  }
+  void release(unsigned thread) {
+    for (unsigned other = 0; other < threads; ++other)
+      if (concerns(thread, other) && fibre(other).state == Fibre::State::Waits)
+        fibre(other).state = Fibre::State::Runs;
+  }
+
+  void run_fibre(unsigned thread) {
+    current = thread;
+    threadIdx.x = thread;
+    swapcontext(&scheduler, &here().context);
+  }
+  // False where threads wait for each other forever.
+  bool run(bool descending);
+};
+inline Block block;
+
+inline void enter() {
+  block.entry(block.arguments);
+  block.here().state = Fibre::State::Ended;
+  swapcontext(&block.here().context, &block.scheduler);
+}
+
+inline bool Block::run(bool descending) {
+  while (fibres.size() < threads)
+    fibres.push_back(std::make_unique<Fibre>());
+  for (unsigned i = 0; i < threads; ++i) {
+    Fibre& each = fibre(i);
+    getcontext(&each.context);
+    each.context.uc_stack.ss_sp = each.stack.get();
+    each.context.uc_stack.ss_size = kStackBytes;
+    makecontext(&each.context, enter, 0);
+    each.state = Fibre::State::Runs;
+    each.shuffles = 0;
+  }
+  // The first that can run, so that a warp gets as far ahead of others as barriers let it.
+  for (unsigned i = 0; i < threads;) {
+    const unsigned thread = descending ? threads - 1 - i : i;
+    if (fibre(thread).state == Fibre::State::Waits && meets(thread)) {
+      release(thread);
+      i = 0;
+    } else if (fibre(thread).state == Fibre::State::Runs) {
+      run_fibre(thread);
+      if (fibre(thread).state == Fibre::State::Ended)
+        i = 0;  // nobody waits for it any more
+    } else {
+      ++i;
+    }
+  }
+  for (unsigned i = 0; i < threads; ++i)
+    if (fibre(i).state != Fibre::State::Ended)
+      return false;
+  return true;
+}
+
+// What another lane passes: those of the mask all come here.
+template <class T>
+T shuffle(unsigned mask, T value, unsigned from) {
+  Fibre& here = block.here();
+  const unsigned turn = here.shuffles++ % 2, warp = block.current / 32 * 32;
+  memcpy(&here.passed[turn], &value, sizeof(T));
+  block.wait(mask);
+  T other = value;
+  if (from < 32 && warp + from < block.threads)
+    memcpy(&other, &block.fibre(warp + from).passed[turn], sizeof(T));
+  return other;
+}
+
+}  // namespace shim
+
+static inline void __syncthreads() { shim::block.wait(0); }
+static inline void __syncwarp(unsigned mask = 0xffffffff) { shim::block.wait(mask); }
+template <class T>
+static T __shfl_sync(unsigned mask, T value, int lane, int width = 32) {
+  const unsigned own = threadIdx.x % 32;
+  return shim::shuffle(mask, value, own / width * width + lane % width);
+}
+template <class T>
+static T __shfl_xor_sync(unsigned mask, T value, int lanes, int width = 32) {
+  const unsigned own = threadIdx.x % 32, from = own ^ lanes;
+  return shim::shuffle(mask, value, from / width == own / width ? from : own);
+}
+template <class T>
+static T __shfl_down_sync(unsigned mask, T value, unsigned lanes, int width = 32) {
+  const unsigned own = threadIdx.x % 32, from = own + lanes;
+  return shim::shuffle(mask, value, from / width == own / width ? from : own);
+}
+
+template <class T>
+static T min(T a, T b) {
+  return b < a ? b : a;
+}
+template <class T>
+static T max(T a, T b) {
+  return a < b ? b : a;
+}
+static inline float __int_as_float(int bits) { return std::bit_cast<float>(bits); }
+static inline float __uint_as_float(unsigned bits) { return std::bit_cast<float>(bits); }
+static inline int __float_as_int(float value) { return std::bit_cast<int>(value); }
+static inline unsigned __float_as_uint(float value) { return std::bit_cast<unsigned>(value); }
+static inline double __longlong_as_double(long long bits) { return std::bit_cast<double>(bits); }
+static inline int __float2int_rz(float value) {
+  if (value != value)
+    return 0;
+  return value >= 2147483648.0f    ? 2147483647
+         : value <= -2147483648.0f ? -2147483647 - 1
+                                   : static_cast<int>(value);
+}
+static inline float __double2float_rz(double value) {
+  const auto nearest = static_cast<float>(value);
+  return std::fabs(static_cast<double>(nearest)) > std::fabs(value) ? std::nextafter(nearest, 0.0f) : nearest;
+}
+
+// --- instructions in inline assembly, by their names ---
+
+static inline void cvt_f32_f16(float& value, unsigned short bits) {
+  const int exponent = bits >> 10 & 31, fraction = bits & 1023;
+  const float magnitude = exponent == 31  ? fraction != 0 ? NAN : INFINITY
+                          : exponent == 0 ? std::ldexp(static_cast<float>(fraction), -24)
+                                          : std::ldexp(static_cast<float>(fraction + 1024), exponent - 25);
+  value = (bits & 0x8000) != 0 ? -magnitude : magnitude;
+}
+static inline void cvt_rn_f16_f32(unsigned short& bits, float value) {
+  const unsigned sign = std::signbit(value) ? 0x8000 : 0;
+  const float magnitude = std::fabs(value);
+  if (magnitude != magnitude) {
+    bits = 0x7fff;
+    return;
+  }
+  int exponent = magnitude == 0 ? -14 : std::max(std::ilogb(magnitude), -14);
+  if (exponent > 15) {
+    bits = static_cast<unsigned short>(sign | 0x7c00);
+    return;
+  }
+  // Rounding up may carry into the exponent, as it should.
+  const auto fraction = static_cast<unsigned>(std::nearbyint(std::ldexp(magnitude, 10 - exponent)));
+  bits = static_cast<unsigned short>(sign | (fraction + (static_cast<unsigned>(exponent + 14) << 10)));
+}
+static inline void cvt_rn_bf16_f32(unsigned short& bits, float value) {
+  const unsigned all = __float_as_uint(value);
+  bits = value != value ? 0x7fff : static_cast<unsigned short>((all + 0x7fff + (all >> 16 & 1)) >> 16);
+}
+
+// Runs the blocks of a launch one after the other, each with nothing in its shared memory. False where
+// threads of one wait forever.
+extern "C" inline __attribute__((used)) bool shim_launch(void (*entry)(void*), void* arguments,
+                                                         long long blocks, unsigned threads, void* shared,
+                                                         size_t shared_bytes, bool descending) {
+  shim::block.entry = entry;
+  shim::block.arguments = arguments;
+  shim::block.threads = threads;
+  for (long long i = 0; i < blocks; ++i) {
+    blockIdx.x = static_cast<unsigned>(descending ? blocks - 1 - i : i);
+    memset(shared, 0xab, shared_bytes);
+    if (!shim::block.run(descending))
+      return false;
+  }
+  return true;
+}
