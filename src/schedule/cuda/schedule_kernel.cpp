@@ -50,6 +50,10 @@ void map(Kernel& kernel, const std::vector<Stage>& stages, const std::set<std::s
          const Gpu& gpu) {
   PointwiseIteration iteration = pointwise_iteration(stages, outputs);
   collapse_axes(iteration, kernel);
+  if (iteration.axes.empty()) {
+    kernel.body = as_list(over_blocks({}, kWarpThreads, std::move(iteration.body)));
+    return;
+  }
   const std::string variable(kElement);
   const FlatAxes flat = flatten(iteration.axes, variable);
   kernel.body = as_list(in_chunks(variable, flat.size, chunk_of(kernel, flat.size, gpu), kThreads,
@@ -65,6 +69,10 @@ void rows_by_thread(Kernel& kernel, const std::vector<Stage>& stages, size_t sha
   const std::vector<Axis>& axes = definitions.front().axes;
   std::vector<Statement> row = do_row(definitions, shared, outputs);
   serialise(row);
+  if (shared == 0) {
+    kernel.body = as_list(over_blocks({}, kWarpThreads, std::move(row)));
+    return;
+  }
   const std::string variable(kElement);
   const FlatAxes flat = flatten({axes.begin(), axes.begin() + static_cast<int64_t>(shared)}, variable);
   kernel.body = as_list(
