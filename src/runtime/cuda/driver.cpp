@@ -86,6 +86,13 @@ Driver find_functions(const SharedLibrary& cuda) {
   cuda.find("cuEventDestroy_v2", driver.cuEventDestroy);
   cuda.find("cuEventRecord", driver.cuEventRecord);
   cuda.find("cuEventSynchronize", driver.cuEventSynchronize);
+  cuda.find("cuGraphCreate", driver.cuGraphCreate);
+  cuda.find("cuGraphDestroy", driver.cuGraphDestroy);
+  cuda.find("cuGraphAddKernelNode_v2", driver.cuGraphAddKernelNode);
+  cuda.find("cuGraphInstantiateWithFlags", driver.cuGraphInstantiate);
+  cuda.find("cuGraphExecDestroy", driver.cuGraphExecDestroy);
+  cuda.find("cuGraphExecKernelNodeSetParams_v2", driver.cuGraphExecKernelNodeSetParams);
+  cuda.find("cuGraphLaunch", driver.cuGraphLaunch);
   return driver;
 }
 

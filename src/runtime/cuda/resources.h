@@ -1,4 +1,4 @@
-// resources.h — what is had from a device and given back: streams, events, modules, pinned memory.
+// resources.h — what is had from a device and given back: streams, events, modules, graphs, pinned memory.
 #pragma once
 
 #include <cstdint>
@@ -38,6 +38,8 @@ class Owned {
 using Stream = Owned<CUstream, &Driver::cuStreamDestroy>;
 using Event = Owned<CUevent, &Driver::cuEventDestroy>;
 using Module = Owned<CUmodule, &Driver::cuModuleUnload>;
+using Graph = Owned<CUgraph, &Driver::cuGraphDestroy>;
+using ExecutableGraph = Owned<CUgraphExec, &Driver::cuGraphExecDestroy>;
 using PinnedMemory = Owned<void*, &Driver::cuMemFreeHost>;
 
 // These are for when the context is current.
