@@ -214,14 +214,14 @@ class CudaDevice : public Device, public DeviceMemory {
 
   void wait(Workspace& workspace) override {
     const CurrentContext current(*context_);
-    check_after_kernels(driver().cuStreamSynchronize(cuda_workspace(workspace).stream.get()), "finish");
+    CudaWorkspace& own = cuda_workspace(workspace);
+    check_after_kernels(driver().cuStreamSynchronize(own.stream.get()), "finish");
+    own.staging.forget();
   }
 
   std::optional<size_t> finish(Workspace& workspace) override {
     wait(workspace);
-    CudaWorkspace& own = cuda_workspace(workspace);
-    own.staging.forget();
-    return own.failure.take();
+    return cuda_workspace(workspace).failure.take();
   }
 
  private:

@@ -23,8 +23,8 @@ struct Adder {
   DeviceMemory& memory() { return *device->own_memory(); }
 
   // z[i] = x[i] + y[i] for `count` elements.
-  void launch(std::byte* x, std::byte* y, std::byte* z, int64_t count, int64_t shared_bytes = 0) {
-    const std::vector<int64_t> numbers = {count, count, shared_bytes, count};
+  void launch(std::byte* x, std::byte* y, std::byte* z, int64_t count, int64_t shared_bytes_each = 0) {
+    const std::vector<int64_t> numbers = {count, count, shared_bytes_each, count};
     const std::vector<std::byte*> buffers = {x, y, z};
     kernel->launch(step, Launch(step, numbers.data()), buffers, 1, *workspace);
   }
@@ -123,6 +123,7 @@ TEST_F(CudaDevice, SaysWhichStepFailed) {
   Adder adder;
   adder.workspace->step = 7;
   EXPECT_EQ(adder.add({1, -2, 3}, {10, 20, 30}), (std::vector<float>{11, 20, 33}));
+  adder.memory().wait(*adder.workspace);
   EXPECT_EQ(adder.memory().finish(*adder.workspace), 7);
   EXPECT_EQ(adder.memory().finish(*adder.workspace), std::nullopt);
   adder.workspace->step = 0;
@@ -163,7 +164,7 @@ TEST_F(CudaDevice, HasLimits) {
                           "most");
   EXPECT_THROW(adder.launch(nullptr, nullptr, nullptr, 1, 1 << 30), UserError);
   const auto x = adder.upload({1}), sum = adder.upload({0});
-  adder.launch(x.get(), x.get(), sum.get(), 1, list_gpus()[0].shared_bytes_per_block);
+  adder.launch(x.get(), x.get(), sum.get(), 1, list_gpus()[0].shared_bytes_per_block / 128);
   EXPECT_EQ(adder.download(sum.get(), 1), std::vector<float>{2});
 }
 
@@ -184,7 +185,8 @@ TEST_F(CudaDevice, RecoversFromAKernelThatReadsWhereNothingIs) {
     std::exit(is_right && !::testing::Test::HasFailure() ? 0 : 2);
   };
   EXPECT_EXIT(fail_and_recover(), ::testing::ExitedWithCode(0),
-              "cuda:0: cannot finish: an illegal memory access was encountered .CUDA_ERROR_ILLEGAL_ADDRESS.");
+              "cuda:0: cannot finish: an illegal memory access was encountered "
+              ".CUDA_ERROR_ILLEGAL_ADDRESS.");
 }
 
 TEST_F(CudaDevice, NamesTheNodesOfAKernelThatIsChecked) {
