@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/dim_expression.h"
 #include "loops/definition.h"
 
 namespace tenon::codegen {
@@ -21,6 +22,32 @@ bool mentions(const std::vector<Scalar>& at, const std::string& variable) {
   return std::ranges::any_of(at, [&](const Scalar& index) { return loops::mentions(index, variable); });
 }
 
+namespace {
+
+// 64*floor(i/64) + mod(i,64) is i: what is divided to find one index is multiplied again to find the next.
+Dim rejoin(Dim offset) {
+  const auto size_of = [](const Dim& dim) {
+    const DimExpression* expression = DimExpression::of(dim);
+    return expression == nullptr ? 0 : expression->size;
+  };
+  for (bool changed = !offset.is_unknown(); changed;) {
+    changed = false;
+    for (const DimTerm& term : terms_of(offset)) {
+      if (term.factors.size() != 1 || term.factors.front()->function != DimFunction::Mod)
+        continue;
+      const Dim &a = term.factors.front()->operands[0], &b = term.factors.front()->operands[1];
+      const Dim without = offset + (a - b * floor_div(a, b) - mod(a, b)) * term.coefficient;
+      if (changed = !without.is_unknown() && size_of(without) < size_of(offset); changed) {
+        offset = without;
+        break;
+      }
+    }
+  }
+  return offset;
+}
+
+}  // namespace
+
 std::optional<Dim> offset_of(const loops::Buffer& buffer, const std::vector<Scalar>& at) {
   Dim offset = 0;
   for (size_t i = 0; i < at.size(); ++i) {
@@ -28,7 +55,7 @@ std::optional<Dim> offset_of(const loops::Buffer& buffer, const std::vector<Scal
       return std::nullopt;
     offset = offset * buffer.sizes[i] + at[i].index();
   }
-  return offset.is_unknown() ? std::nullopt : std::optional(offset);
+  return offset.is_unknown() ? std::nullopt : std::optional(rejoin(offset));
 }
 
 Movement movement_of(const loops::Buffer& buffer, const std::vector<Scalar>& at, const loops::Loop& loop,

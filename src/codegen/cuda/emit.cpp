@@ -176,7 +176,9 @@ class Emitter : private ThreadLoopText {
       }
       indices_.set(symbol, own, range);
       const Dim value = loop.begin + Dim::symbol(symbol) * loop.step;
-      declare(loop, value, indices_.range_of(value));
+      const std::string& name = names_.of(loop.variable);
+      writer_.line("const {} {} = {};", indices_.type_of(value), name, indices_.text(value).text);
+      indices_.set(loop.variable, {name}, indices_.range_of(value));
       inner = inner * count;
     }
   }

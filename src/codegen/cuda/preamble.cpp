@@ -28,10 +28,12 @@ __device__ __forceinline__ Vector<T, N> load_vector(const T* from) {
   if constexpr (sizeof(T) >= 4 || N * sizeof(T) < 4) {
     return *(const Vector<T, N>*)from;
   } else {
-    using Words = Vector<unsigned, N * sizeof(T) / 4>;
-    const Words words = *(const Words*)from;
+    constexpr int per_word = 4 / sizeof(T), bits = 8 * sizeof(T);
+    const auto words = *(const Vector<unsigned, N / per_word>*)from;
     Vector<T, N> vector;
-    memcpy(&vector, &words, sizeof(words));
+    #pragma unroll
+    for (int i = 0; i < N; ++i)
+      vector.at[i] = (T)(words.at[i / per_word] >> i % per_word * bits);
     return vector;
   }
 }
@@ -43,10 +45,12 @@ __device__ __forceinline__ void store_vector(T* to, const Vector<T, N>& vector) 
   if constexpr (sizeof(T) >= 4 || N * sizeof(T) < 4) {
     *(Vector<T, N>*)to = vector;
   } else {
-    using Words = Vector<unsigned, N * sizeof(T) / 4>;
-    Words words;
-    memcpy(&words, &vector, sizeof(words));
-    *(Words*)to = words;
+    constexpr int per_word = 4 / sizeof(T), bits = 8 * sizeof(T);
+    Vector<unsigned, N / per_word> words = {};
+    #pragma unroll
+    for (int i = 0; i < N; ++i)
+      words.at[i / per_word] |= ((unsigned)vector.at[i] & ((1U << bits) - 1)) << i % per_word * bits;
+    *(Vector<unsigned, N / per_word>*)to = words;
   }
 }
 )",

@@ -55,10 +55,20 @@ std::optional<UsualCount> find_usual_count(const Loop& loop) {
 
 }  // namespace
 
-void ThreadLoopText::declare(const Loop& loop, const Dim& value, const Range& range) {
+void ThreadLoopText::run_with(const Loop& loop, const Dim& value) {
+  const Range range = range_within(loop, value);
   const std::string& name = names_.of(loop.variable);
-  writer_.line("const {} {} = {};", IndexText::type_of(range), name, indices_.text(value).text);
+  const std::string declaration =
+      fmt::format("const {} {} = {};", IndexText::type_of(range), name, indices_.text(value).text);
   indices_.set(loop.variable, {name}, range);
+  Writer before = std::move(writer_);
+  writer_ = before.same();
+  run(loop.body);
+  // Private buffers are indexed by trips and lanes.
+  if (writer_.mentions(name))
+    before.write(declaration);
+  before.append(writer_);
+  writer_ = std::move(before);
 }
 
 Dim ThreadLoopText::first_of(const Loop& loop, int64_t vector, const Dim& trip) const {
@@ -170,8 +180,7 @@ void ThreadLoopText::run_dynamic(const Loop& loop, int64_t vector, int64_t trips
 
 void ThreadLoopText::run_vector(const Loop& loop, int64_t vector, const std::string& trip, const Dim& first) {
   at_ = Iterations{.loop = &loop, .vector = vector, .trip = trip, .lane = "0", .is_whole = vector > 1};
-  declare(loop, first, range_within(loop, first));
-  run(loop.body);
+  run_with(loop, first);
 }
 
 // One by one.
@@ -183,8 +192,7 @@ void ThreadLoopText::run_tail(const Loop& loop, int64_t vector, const std::strin
   const Dim value = first + Dim::symbol(" lane");
   writer_.open("if ({} < {})", indices_.text(value).at(Binding::Sum),
                indices_.text(loop.end).at(Binding::Sum));
-  declare(loop, value, range_within(loop, value));
-  run(loop.body);
+  run_with(loop, value);
   writer_.close();
   writer_.close();
 }

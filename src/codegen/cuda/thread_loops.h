@@ -11,8 +11,6 @@ class ThreadLoopText : protected FoldText {
   ~ThreadLoopText() = default;
 
   void run_threads(const loops::Loop& loop, int64_t vector);
-  // const int i = …;
-  void declare(const loops::Loop& loop, const Dim& value, const Range& range);
 
   virtual void run(const std::vector<loops::Statement>& body) = 0;
 
@@ -24,6 +22,8 @@ class ThreadLoopText : protected FoldText {
   // The vectors of one trip: the statements for all of its iterations, or for those that there are.
   void run_vector(const loops::Loop& loop, int64_t vector, const std::string& trip, const Dim& first);
   void run_tail(const loops::Loop& loop, int64_t vector, const std::string& trip, const Dim& first);
+  // const int i = …; and the statements, where they need it.
+  void run_with(const loops::Loop& loop, const Dim& value);
   // The first iteration of this thread in its trip.
   Dim first_of(const loops::Loop& loop, int64_t vector, const Dim& trip) const;
   Range range_within(const loops::Loop& loop, const Dim& value) const;

@@ -24,7 +24,18 @@ constexpr std::string_view kReserved[] = {
     // clang-format on
 };
 
+bool is_part_of_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
 }  // namespace
+
+bool Writer::mentions(std::string_view name) const {
+  for (size_t at = text_.find(name); at != std::string::npos; at = text_.find(name, at + 1)) {
+    const size_t end = at + name.size();
+    if ((at == 0 || !is_part_of_name(text_[at - 1])) && (end == text_.size() || !is_part_of_name(text_[end])))
+      return true;
+  }
+  return false;
+}
 
 Names::Names() : taken_(std::begin(kReserved), std::end(kReserved)) {
   for (const std::string_view name : Preamble::names())
@@ -41,7 +52,7 @@ const std::string& Names::of(const std::string& name) {
     return it->second;
   std::string base;
   for (const char c : name)
-    base += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+    base += is_part_of_name(c) ? c : '_';
   if (base.empty() || std::isdigit(static_cast<unsigned char>(base.front())) != 0 || base.starts_with("__"))
     base = "v" + base;
   std::string unique = base;

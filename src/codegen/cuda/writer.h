@@ -78,11 +78,14 @@ class Writer {
   void write(std::string_view text) {
     text_.append(static_cast<size_t>(2 * depth_), ' ').append(text).push_back('\n');
   }
-  // What stands within braces, written elsewhere.
+  // What follows, or stands within braces that follow, to be appended later.
+  Writer same() const { return Writer(*names_, depth_); }
   Writer inner() const { return Writer(*names_, depth_ + 1); }
   void append(const Writer& other) { text_ += other.text_; }
 
   const std::string& text() const { return text_; }
+  // Whether the identifier stands in the text.
+  bool mentions(std::string_view name) const;
 
  private:
   void begin() {
