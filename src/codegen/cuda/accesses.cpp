@@ -1,12 +1,15 @@
 #include "codegen/cuda/accesses.h"
 
 #include <algorithm>
+#include <set>
 
 #include "ir/dim_expression.h"
 #include "loops/definition.h"
 
 namespace tenon::codegen {
 
+using loops::Assign;
+using loops::Loop;
 using loops::Scalar;
 using loops::Statement;
 
@@ -23,6 +26,20 @@ bool mentions(const std::vector<Scalar>& at, const std::string& variable) {
 }
 
 namespace {
+
+void find_folds(const std::vector<Statement>& body, const std::string& variable, std::set<std::string> own,
+                std::vector<const Assign*>& found) {
+  for (const Statement& statement : body) {
+    if (const auto* local = std::get_if<loops::Local>(&statement))
+      own.insert(local->buffer.name);
+    if (const auto* assign = std::get_if<Assign>(&statement); assign != nullptr &&
+                                                              !own.contains(assign->places.front().buffer) &&
+                                                              !mentions(assign->places.front().at, variable))
+      found.push_back(assign);
+    if (const auto* inner = body_of(statement))
+      find_folds(*inner, variable, own, found);
+  }
+}
 
 // 64*floor(i/64) + mod(i,64) is i: what is divided to find one index is multiplied again to find the next.
 Dim rejoin(Dim offset) {
@@ -47,6 +64,12 @@ Dim rejoin(Dim offset) {
 }
 
 }  // namespace
+
+std::vector<const Assign*> find_folds(const Loop& loop) {
+  std::vector<const Assign*> found;
+  find_folds(loop.body, loop.variable, {}, found);
+  return found;
+}
 
 std::optional<Dim> offset_of(const loops::Buffer& buffer, const std::vector<Scalar>& at) {
   Dim offset = 0;

@@ -10,6 +10,9 @@ namespace tenon::codegen {
 // Calls f for every use by the statements, and those within them.
 void for_each_use(const std::vector<loops::Statement>& body, const std::function<void(const loops::Use&)>& f);
 
+// The statements of a thread loop that write the same place in each iteration, but for buffers of its own.
+std::vector<const loops::Assign*> find_folds(const loops::Loop& loop);
+
 bool mentions(const std::vector<loops::Scalar>& at, const std::string& variable);
 
 // In elements from the start of the buffer. Nothing where data says where it is.

@@ -4,7 +4,6 @@
 #include <set>
 
 #include "base/error.h"
-#include "codegen/cuda/accesses.h"
 
 namespace tenon::codegen {
 
@@ -19,20 +18,6 @@ namespace {
 
 constexpr int64_t kMostPartialResults = 256;  // of one fold, in the registers of a thread
 
-void find_folds(const std::vector<Statement>& body, const std::string& variable, std::set<std::string> own,
-                std::vector<const Assign*>& found) {
-  for (const Statement& statement : body) {
-    if (const auto* local = std::get_if<loops::Local>(&statement))
-      own.insert(local->buffer.name);
-    if (const auto* assign = std::get_if<Assign>(&statement); assign != nullptr &&
-                                                              !own.contains(assign->places.front().buffer) &&
-                                                              !mentions(assign->places.front().at, variable))
-      found.push_back(assign);
-    if (const auto* inner = body_of(statement))
-      find_folds(*inner, variable, own, found);
-  }
-}
-
 void find_variables(const std::vector<Statement>& body, std::set<std::string>& found) {
   for (const Statement& statement : body) {
     if (const auto* loop = std::get_if<Loop>(&statement))
@@ -43,12 +28,6 @@ void find_variables(const std::vector<Statement>& body, std::set<std::string>& f
 }
 
 }  // namespace
-
-std::vector<const Assign*> find_folds(const Loop& loop) {
-  std::vector<const Assign*> found;
-  find_folds(loop.body, loop.variable, {}, found);
-  return found;
-}
 
 // --- statements ---
 
@@ -89,6 +68,7 @@ void FoldText::run_one(const Assign& assign, const std::vector<std::string>& sto
   const auto is_pointer = [&](const Place& place) {
     return storage_.at(place.buffer).kind == Storage::Kind::Pointer;
   };
+  refuse_scattered_combine(assign);
   std::vector<Expression> values;
   if (adds_product(assign)) {
     const Scalar& product = assign.values.front();
@@ -127,6 +107,17 @@ void FoldText::run_one(const Assign& assign, const std::vector<std::string>& sto
     else
       store(assign.places[i], values[i]);
   }
+}
+
+// Two threads may be told the same place, and without atomics one of them would be lost.
+void FoldText::refuse_scattered_combine(const Assign& assign) const {
+  if (!at_ || team_.threads == 1 || assign.combine.empty())
+    return;
+  for (const Place& place : assign.places)
+    if (const Storage& storage = storage_.at(place.buffer);
+        storage.kind == Storage::Kind::Pointer && !offset_of(storage.buffer, place.at))
+      throw unsupported("kernel {}: threads combine into places of '{}' that depend on data", kernel_.name,
+                        place.buffer);
 }
 
 // y += a * b, rounded once, as the sum of packed products is.

@@ -3,6 +3,7 @@
 // in the same order.
 #pragma once
 
+#include "codegen/cuda/accesses.h"
 #include "codegen/cuda/scalars.h"
 
 namespace tenon::codegen {
@@ -15,8 +16,6 @@ struct Team {
   bool is_in_warp() const { return threads <= 32; }
 };
 
-// The statements of a thread loop that combine into a place which is the same in each iteration.
-std::vector<const loops::Assign*> find_folds(const loops::Loop& loop);
 // Whether its partial results go through shared memory.
 inline bool meets_in_shared_memory(const Team& team) { return !team.is_in_warp(); }
 
@@ -59,6 +58,7 @@ class FoldText : protected ScalarText {
   void absorb(const loops::Assign& assign, const Fold& fold, const std::string& at,
               std::vector<Expression> coming);
   void absorb_product(const loops::Assign& assign, const Expression& part);
+  void refuse_scattered_combine(const loops::Assign& assign) const;
   static bool adds_product(const loops::Assign& assign);
   std::vector<Expression> combine(const loops::Assign& assign, const std::vector<Expression>& there,
                                   const std::vector<Expression>& coming);

@@ -366,6 +366,10 @@ TEST(CudaText, RefusesWhatThreadsCannotShareOut) {
               for c in 0..n { t[c] = x[c] }
               for i in 0..n thread { y[i] = t[0] } } })"),
             "kernel k: 't' is in registers, but its size n is dynamic");
+  EXPECT_EQ(refusal(R"(kernel k(x: f32[64], at: i64[64]) -> (y: f32[64]) { for b in 0..1 block(64) {
+              for i in 0..64 thread { y[i] = 0 }
+              for i in 0..64 thread { y[{at[i]}] += x[i] } } })"),
+            "kernel k: threads combine into places of 'y' that depend on data");
 }
 
 // The kernels above, by NVIDIA's compiler, where there is one.
