@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "codegen/cuda/accesses.h"
-#include "codegen/cuda/folds.h"
 
 namespace tenon::codegen {
 namespace {

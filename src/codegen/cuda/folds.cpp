@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "codegen/cuda/accesses.h"
 
 namespace tenon::codegen {
 
@@ -29,141 +30,23 @@ void find_variables(const std::vector<Statement>& body, std::set<std::string>& f
 
 }  // namespace
 
-// --- statements ---
-
-void FoldText::run_assign(const Assign& assign) {
-  begin_statement(assign.values);
-  if (!at_ || !at_->is_whole) {
-    load_vectors(assign);  // none, as this is one iteration
-    return run_one(assign, {});
-  }
-  load_vectors(assign);
-  const bool folds = folds_.contains(&assign);
-  std::vector<std::string> stored_vectors;  // empty for places that are written one by one
-  for (const Place& place : assign.places) {
-    stored_vectors.emplace_back();
-    if (folds || !is_vector(place))
-      continue;
-    const std::string& name = storage_.at(place.buffer).name;
-    stored_vectors.back() = names_.fresh(name + "_vector");
-    writer_.line("{} {};", vector_type(dtype_of(place)), stored_vectors.back());
-  }
-  for_each_lane([&] { run_one(assign, stored_vectors); });
-  for (size_t i = 0; i < assign.places.size(); ++i)
-    if (const Place& place = assign.places[i]; !stored_vectors[i].empty())
-      writer_.line("{}({}, {});", preamble_.use("store_vector"),
-                   vector_at(storage_.at(place.buffer), place.at), stored_vectors[i]);
-}
-
-void FoldText::run_one(const Assign& assign, const std::vector<std::string>& stored_vectors) {
-  if (const auto fold = folds_.find(&assign); fold != folds_.end()) {
-    const std::string at = subscript(assign, fold->second);
-    if (adds_product(assign))
-      return absorb_product(assign, {fold->second.parts.front() + at});
-    std::vector<Expression> coming;
-    for (const Scalar& value : assign.values)
-      coming.push_back(value_of(value));
-    return absorb(assign, fold->second, at, std::move(coming));
-  }
-  const auto is_pointer = [&](const Place& place) {
-    return storage_.at(place.buffer).kind == Storage::Kind::Pointer;
-  };
-  refuse_scattered_combine(assign);
-  std::vector<Expression> values;
-  if (adds_product(assign)) {
-    const Scalar& product = assign.values.front();
-    const Place& place = assign.places.front();
-    const Expression a = value_of(product.operands()[0]), b = value_of(product.operands()[1]);
-    values.push_back(
-        elements_.multiply_add(product.function(), product.dtype(), a, b, load(place.buffer, place.at)));
-  } else if (assign.combine.empty()) {
-    for (size_t i = 0; i < assign.values.size(); ++i)
-      values.push_back(is_pointer(assign.places[i]) ? stored_value_of(assign.values[i])
-                                                    : value_of(assign.values[i]));
-  } else {
-    std::vector<Expression> there, coming;
-    for (const Scalar& value : assign.values)
-      coming.push_back(value_of(value));
-    for (const Place& place : assign.places)
-      there.push_back(load(place.buffer, place.at));
-    values = combine(assign, there, coming);
-    for (size_t i = 0; i < values.size(); ++i)
-      if (is_pointer(assign.places[i]))
-        values[i] = elements_.to_stored(dtype_of(assign.places[i]), values[i]);
-  }
-  // All values are known before any place is written.
-  if (values.size() > 1)
-    for (size_t i = 0; i < values.size(); ++i) {
-      const std::string name = names_.fresh("value");
-      const DType dtype = dtype_of(assign.places[i]);
-      writer_.line("const {} {} = {};",
-                   is_pointer(assign.places[i]) ? stored_type(dtype) : register_type(dtype), name,
-                   values[i].text);
-      values[i] = {name};
-    }
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (i < stored_vectors.size() && !stored_vectors[i].empty())
-      writer_.line("{}.at[{}] = {};", stored_vectors[i], at_->lane, values[i].text);
-    else
-      store(assign.places[i], values[i]);
-  }
-}
-
-// Two threads may be told the same place, and without atomics one of them would be lost.
-void FoldText::refuse_scattered_combine(const Assign& assign) const {
-  if (!at_ || team_.threads == 1 || assign.combine.empty())
-    return;
-  for (const Place& place : assign.places)
-    if (const Storage& storage = storage_.at(place.buffer);
-        storage.kind == Storage::Kind::Pointer && !offset_of(storage.buffer, place.at))
-      throw unsupported("kernel {}: threads combine into places of '{}' that depend on data", kernel_.name,
-                        place.buffer);
-}
-
-// y += a * b, rounded once, as the sum of packed products is.
-bool FoldText::adds_product(const Assign& assign) {
-  const Scalar& value = assign.values.front();
-  if (assign.combine != "+" || assign.places.size() != 1 || value.kind() != Scalar::Kind::Apply)
+bool FoldText::fold(const Assign& assign) {
+  const auto it = folds_.find(&assign);
+  if (it == folds_.end())
     return false;
-  return value.function() == Function::DotI8x4 || value.function() == Function::DotBf16x2 ||
-         ((value.dtype() == DType::F32 || value.dtype() == DType::F64) &&
-          value.function() == Function::Multiply);
-}
-
-void FoldText::absorb_product(const Assign& assign, const Expression& part) {
-  const Scalar& product = assign.values.front();
-  const Expression a = value_of(product.operands()[0]), b = value_of(product.operands()[1]);
-  writer_.line("{} = {};", part.text,
-               elements_.multiply_add(product.function(), product.dtype(), a, b, part).text);
-}
-
-std::vector<Expression> FoldText::combine(const Assign& assign, const std::vector<Expression>& there,
-                                          const std::vector<Expression>& coming) {
-  if (const std::optional<Function> function = loops::built_in_combine(assign.combine)) {
-    std::vector<Expression> results;
-    for (size_t i = 0; i < there.size(); ++i) {
-      const DType dtype = dtype_of(assign.places[i]);
-      const Expression result = elements_.apply(*function, dtype, std::array{there[i], coming[i]});
-      const bool is_exact = *function == Function::Minimum || *function == Function::Maximum;
-      results.push_back(is_exact ? result : elements_.fit(dtype, result));
-    }
-    return results;
+  const Fold& fold = it->second;
+  const std::string at = subscript(assign, fold);
+  if (adds_product(assign)) {
+    const Expression part{fold.parts.front() + at};
+    writer_.line("{} = {};", part.text, product_added(assign, part).text);
+    return true;
   }
-  const loops::Combine& own = *kernel_.find_combine(assign.combine);
-  const std::map<std::string, Expression> around = variables_;
-  for (size_t i = 0; i < there.size(); ++i) {
-    variables_[own.there[i].first] = named(own.there[i].second, there[i]);
-    variables_[own.coming[i].first] = named(own.coming[i].second, coming[i]);
-  }
-  begin_statement(own.results);
-  std::vector<Expression> results;
-  for (const Scalar& result : own.results)
-    results.push_back(value_of(result));
-  variables_ = around;
-  return results;
+  std::vector<Expression> coming;
+  for (const Scalar& value : assign.values)
+    coming.push_back(value_of(value));
+  absorb(assign, fold, at, std::move(coming));
+  return true;
 }
-
-// --- folds ---
 
 void FoldText::begin_folds(const Loop& loop) {
   for (const Assign* assign : find_folds(loop))

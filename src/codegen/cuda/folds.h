@@ -3,28 +3,17 @@
 // in the same order.
 #pragma once
 
-#include "codegen/cuda/accesses.h"
-#include "codegen/cuda/scalars.h"
+#include "codegen/cuda/assigns.h"
 
 namespace tenon::codegen {
 
-// The threads that run one iteration of the block loops.
-struct Team {
-  int64_t threads = 1;
-  int64_t per_block = 1;  // so many teams share a thread block; then each is a part of a warp
-
-  bool is_in_warp() const { return threads <= 32; }
-};
-
-// Whether its partial results go through shared memory.
+// Whether what its warps have is combined through shared memory.
 inline bool meets_in_shared_memory(const Team& team) { return !team.is_in_warp(); }
 
-class FoldText : protected ScalarText {
+class FoldText : protected AssignText {
  protected:
-  explicit FoldText(const loops::Kernel& kernel) : kernel_(kernel) {}
-
-  // Runs the statement for the iterations at hand: all of a vector, or one.
-  void run_assign(const loops::Assign& assign);
+  using AssignText::AssignText;
+  ~FoldText() = default;
 
   void begin_folds(const loops::Loop& loop);
   // All threads have the result, in registers, or one writes it.
@@ -41,10 +30,10 @@ class FoldText : protected ScalarText {
     writer_.close();
   }
 
-  const loops::Kernel& kernel_;
-  Team team_;
-
  private:
+  bool folds(const loops::Assign& assign) const final { return folds_.contains(&assign); }
+  bool fold(const loops::Assign& assign) final;
+
   // What a thread has combined so far.
   struct Fold {
     std::vector<std::string> parts;  // for each place
@@ -54,15 +43,8 @@ class FoldText : protected ScalarText {
     std::string begun_warps;
   };
 
-  void run_one(const loops::Assign& assign, const std::vector<std::string>& stored_vectors);
   void absorb(const loops::Assign& assign, const Fold& fold, const std::string& at,
               std::vector<Expression> coming);
-  void absorb_product(const loops::Assign& assign, const Expression& part);
-  void refuse_scattered_combine(const loops::Assign& assign) const;
-  static bool adds_product(const loops::Assign& assign);
-  std::vector<Expression> combine(const loops::Assign& assign, const std::vector<Expression>& there,
-                                  const std::vector<Expression>& coming);
-  DType dtype_of(const loops::Place& place) const { return storage_.at(place.buffer).buffer.dtype; }
   std::optional<int64_t> partial_count(const loops::Assign& assign, const loops::Loop& loop) const;
   std::string subscript(const loops::Assign& assign, const Fold& fold);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "codegen/cuda/accesses.h"
 #include "ir/dim_expression.h"
 #include "loops/parallel_regions.h"
 
