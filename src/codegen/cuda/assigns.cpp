@@ -15,11 +15,9 @@ using loops::Scalar;
 
 void AssignText::run_assign(const Assign& assign) {
   begin_statement(assign.values);
-  if (!at_ || !at_->is_whole) {
-    load_vectors(assign);  // none, as this is one iteration
-    return run_one(assign, {});
-  }
   load_vectors(assign);
+  if (!at_ || !at_->is_whole)
+    return run_one(assign, {});
   std::vector<std::string> stored_vectors;  // empty for places that are written one by one
   for (const Place& place : assign.places) {
     stored_vectors.emplace_back();

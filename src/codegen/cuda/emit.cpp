@@ -87,12 +87,17 @@ class Emitter : private ThreadLoopText {
       barriers_ = find_barriers(kernel_, region, layouts, meets_in_shared_memory(team_));
     writer_.open("extern \"C\" __global__ void __launch_bounds__({}) {}({})", team_.threads * team_.per_block,
                  name, parameters());
-    begin_iteration(region);
+    const std::vector<Declaration> declarations = begin_iteration(region);
     shared_used_ = 0;
     shared_of_team_ = shared_bytes(region);
+    Writer before = std::move(writer_);
+    writer_ = before.same();
     if (shared_of_team_ != Dim(0))
       writer_.line("extern __shared__ __align__(16) unsigned char shared[];");
     run(region.body);
+    write_used(declarations, before);
+    before.append(writer_);
+    writer_ = std::move(before);
     writer_.close();
     barriers_.clear();
     return {.threads = team_.threads * team_.per_block, .iterations_per_block = team_.per_block};
@@ -129,38 +134,57 @@ class Emitter : private ThreadLoopText {
 
   // --- the iteration of the block loops ---
 
-  void begin_iteration(const ParallelRegion& region) {
+  // A line that stands where something after it needs the name; always where it has none.
+  struct Declaration {
+    std::string name, text;
+  };
+
+  void write_used(const std::vector<Declaration>& declarations, Writer& before) const {
+    std::vector<std::string_view> used;
+    const auto is_used = [&](const std::string& name) {
+      return name.empty() || mentions_name(writer_.text(), name) ||
+             std::ranges::any_of(used, [&](std::string_view line) { return mentions_name(line, name); });
+    };
+    for (size_t i = declarations.size(); i-- > 0;)
+      if (is_used(declarations[i].name))
+        used.push_back(declarations[i].text);
+    for (size_t i = used.size(); i-- > 0;)
+      before.write(used[i]);
+  }
+
+  std::vector<Declaration> begin_iteration(const ParallelRegion& region) {
+    std::vector<Declaration> lines;
     const int64_t threads = team_.threads;
-    if (threads > 1) {
-      if (team_.per_block == 1)
-        writer_.line("const int thread = threadIdx.x;");
-      else
-        writer_.line("const int thread = threadIdx.x % {};", threads);
-      if (threads < kWarpThreads)
-        writer_.line("const unsigned mask = {}U << threadIdx.x % 32 / {} * {};", (1U << threads) - 1, threads,
-                     threads);
-    }
+    lines.push_back({"thread", team_.per_block == 1
+                                   ? "const int thread = threadIdx.x;"
+                                   : fmt::format("const int thread = threadIdx.x % {};", threads)});
+    if (threads < kWarpThreads)
+      lines.push_back({"mask", fmt::format("const unsigned mask = {}U << threadIdx.x % 32 / {} * {};",
+                                           (1U << threads) - 1, threads, threads)});
     if (region.parallel.empty())
-      return;
+      return lines;
     const Range iterations = {0, std::max<int64_t>(indices_.range_of(region.iterations).high, 1) - 1};
     const std::string_view type = IndexText::type_of(iterations);
     std::string number = "blockIdx.x";
     if (team_.per_block > 1) {
       number = names_.fresh("iteration");
-      writer_.line("const {0} {1} = {2}blockIdx.x * {3} + threadIdx.x / {4};", type, number,
-                   type == "int" ? "" : "(long long)", team_.per_block, threads);
-      writer_.open("if ({} >= {})", number, indices_.text(region.iterations).at(Binding::Sum));
-      writer_.line("return;");
-      writer_.close();
-    } else if (region.parallel.size() > 1) {
+      lines.push_back(
+          {number, fmt::format("const {} {} = {}blockIdx.x * {} + threadIdx.x / {};", type, number,
+                               type == "int" ? "" : "(long long)", team_.per_block, threads)});
+      lines.push_back({"", fmt::format("if ({} >= {}) return;", number,
+                                       indices_.text(region.iterations).at(Binding::Sum))});
+    } else if (const Loop& first = region.parallel.front();
+               region.parallel.size() > 1 || first.begin != Dim(0) || first.step != 1) {
       number = names_.fresh("iteration");
-      writer_.line("const {} {} = blockIdx.x;", type, number);
+      lines.push_back({number, fmt::format("const {} {} = blockIdx.x;", type, number)});
     }
-    set_block_variables(region, number, iterations);
+    set_block_variables(region, number, iterations, lines);
+    return lines;
   }
 
   // Row-major: the innermost counts fastest.
-  void set_block_variables(const ParallelRegion& region, const std::string& number, const Range& iterations) {
+  void set_block_variables(const ParallelRegion& region, const std::string& number, const Range& iterations,
+                           std::vector<Declaration>& lines) {
     Dim inner = 1;
     for (size_t i = region.parallel.size(); i-- > 0;) {
       const Loop& loop = region.parallel[i];
@@ -177,7 +201,8 @@ class Emitter : private ThreadLoopText {
       indices_.set(symbol, own, range);
       const Dim value = loop.begin + Dim::symbol(symbol) * loop.step;
       const std::string& name = names_.of(loop.variable);
-      writer_.line("const {} {} = {};", indices_.type_of(value), name, indices_.text(value).text);
+      lines.push_back(
+          {name, fmt::format("const {} {} = {};", indices_.type_of(value), name, indices_.text(value).text)});
       indices_.set(loop.variable, {name}, indices_.range_of(value));
       inner = inner * count;
     }

@@ -66,7 +66,7 @@ void ThreadLoopText::run_with(const Loop& loop, const Dim& value) {
   writer_ = before.same();
   run(loop.body);
   // Private buffers are indexed by trips and lanes.
-  if (writer_.mentions(name))
+  if (mentions_name(writer_.text(), name))
     before.write(declaration);
   before.append(writer_);
   writer_ = std::move(before);

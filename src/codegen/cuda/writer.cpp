@@ -28,10 +28,10 @@ bool is_part_of_name(char c) { return std::isalnum(static_cast<unsigned char>(c)
 
 }  // namespace
 
-bool Writer::mentions(std::string_view name) const {
-  for (size_t at = text_.find(name); at != std::string::npos; at = text_.find(name, at + 1)) {
+bool mentions_name(std::string_view text, std::string_view name) {
+  for (size_t at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1)) {
     const size_t end = at + name.size();
-    if ((at == 0 || !is_part_of_name(text_[at - 1])) && (end == text_.size() || !is_part_of_name(text_[end])))
+    if ((at == 0 || !is_part_of_name(text[at - 1])) && (end == text.size() || !is_part_of_name(text[end])))
       return true;
   }
   return false;

@@ -38,6 +38,9 @@ class Names {
   std::map<std::string, std::string> of_;
 };
 
+// Whether the identifier stands in the text.
+bool mentions_name(std::string_view text, std::string_view name);
+
 class Writer {
  public:
   explicit Writer(Names& names, int depth = 0) : names_(&names), depth_(depth) {}
@@ -84,8 +87,6 @@ class Writer {
   void append(const Writer& other) { text_ += other.text_; }
 
   const std::string& text() const { return text_; }
-  // Whether the identifier stands in the text.
-  bool mentions(std::string_view name) const;
 
  private:
   void begin() {

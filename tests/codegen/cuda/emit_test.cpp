@@ -238,9 +238,7 @@ TEST(CudaText, PacksShortRowsIntoABlock) {
   const int thread = threadIdx.x % 16;
   const unsigned mask = 65535U << threadIdx.x % 32 / 16 * 16;
   const long long iteration = (long long)blockIdx.x * 8 + threadIdx.x / 16;
-  if (iteration >= n) {
-    return;
-  }
+  if (iteration >= n) return;
   const long long r = iteration;
   float s;
   s = 0.0f;
