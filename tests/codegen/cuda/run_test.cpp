@@ -229,6 +229,56 @@ const std::vector<Case>& all_cases() {
          for shared in 0..1 block(32) { for int in 0..64 thread {
            failure[int] = float[int] + thread[int]
            min[int] = lane[int] } } })"},
+      {"LayerNorm",
+       R"(kernel k(x: f16[n,768], g: f32[768]) -> (y: f16[n,768]) {
+         for r in 0..n block(96) {
+           local v: f32[768] in private
+           local s: f32[] in private
+           local q: f32[] in private
+           s[] = 0  q[] = 0
+           for j in 0..768 thread { v[j] = f32(x[r,j])  s[] += v[j]  q[] += v[j] * v[j] }
+           s[] = s[] / 768
+           q[] = 1 / sqrt(q[] / 768 - s[] * s[] + 0.00001)
+           for j in 0..768 thread { y[r,j] = f16((v[j] - s[]) * q[] * g[j]) } } })",
+       {{"n", 3}},
+       2e-3},
+      {"OnlineSoftmax",
+       R"(kernel k(x: f32[4,700]) -> (y: f32[4,700]) {
+         combine unordered softer(m: f32, s: f32, v: f32, t: f32) =
+           max(m, v), s * exp(m - max(m, v)) + t * exp(v - max(m, v))
+         for r in 0..4 block(128) {
+           local m: f32[] in private
+           local s: f32[] in private
+           m[], s[] = -100, 0
+           for j in 0..700 thread { m[], s[] softer= x[r,j], 1 }
+           for j in 0..700 thread { y[r,j] = exp(x[r,j] - m[]) / s[] } } })",
+       {},
+       1e-5},
+      {"TiledMatmul",
+       R"(kernel k(a: f32[32,48], b: f32[48,32]) -> (y: f32[32,32]) {
+         for i in 0..2 block(256) { for j in 0..2 block {
+           local p: f32[16,16] in shared
+           local q: f32[16,16] in shared
+           local s: f32[256] in private
+           for t in 0..256 thread { s[t] = 0 }
+           for k in 0..3 {
+             for t in 0..256 thread {
+               p[floor(t/16),mod(t,16)] = a[16*i+floor(t/16),16*k+mod(t,16)]
+               q[floor(t/16),mod(t,16)] = b[16*k+floor(t/16),16*j+mod(t,16)] }
+             for t in 0..256 thread { for c in 0..16 { s[t] += p[floor(t/16),c] * q[c,mod(t,16)] } } }
+           for t in 0..256 thread { y[16*i+floor(t/16),16*j+mod(t,16)] = s[t] } } } })",
+       {},
+       1e-4},
+      {"LargeBlock",
+       R"(kernel k(x: f64[2,5000]) -> (y: f64[2], z: i64[2]) {
+         for r in 0..2 block(1024) {
+           y[r] = 0  z[r] = 0
+           for i in 0..5000 thread { y[r] += x[r,i]  z[r] max= select(x[r,i] < 0, i, 0) } } })",
+       {},
+       1e-12},
+      {"BlocksFromAnOffset", R"(kernel k(x: i32[40]) -> (y: i32[40]) {
+         for r in 0..8 block(32) { for i in 0..1 thread { y[r+i] = x[r] } }
+         for r in 8..40 step 4 block(64) { for i in r..r+4 thread { y[i] = x[47-i] } } })"},
       {"Empty",
        R"(kernel k(x: i32[n]) -> (y: i32[3]) {
          for b in 0..1 block(64) {
@@ -277,7 +327,7 @@ std::vector<Tensor> random_inputs(const loops::Kernel& kernel, const std::map<st
 // Cases that need all of their barriers: the kernels without each of them follow.
 constexpr std::string_view kNeedBarriers[] = {
     "SumInMemory", "Transpose",        "SharedInALoop", "SharedInPackedTeams", "FoldsInALoop", "BlockLevel",
-    "Guards",      "ReadsBackOutputs", "ArgMax",        "SharedOfDynamicSize"};
+    "Guards",      "ReadsBackOutputs", "ArgMax",        "SharedOfDynamicSize", "TiledMatmul"};
 
 // The text without one line that waits for others, for each such line.
 std::vector<CudaText> without_barriers(const CudaText& text) {
