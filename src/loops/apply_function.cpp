@@ -162,7 +162,7 @@ T of_integers(Function function, T a, T b) {
     case Function::ShiftLeft:
       return y < 64 ? static_cast<T>(x << y) : T{0};
     case Function::ShiftRight:
-      return y < 64 ? static_cast<T>(a >> y) : T{0};
+      return static_cast<T>(y < 64 ? a >> y : std::is_signed_v<T> ? a >> 63 : T{0});
     case Function::And:
       return a & b;
     case Function::Or:

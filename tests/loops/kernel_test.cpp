@@ -277,6 +277,15 @@ TEST(Interpreter, RoundsAndWrapsAsTheDTypeDoes) {
   EXPECT_TRUE(identical(results[1], Tensor::of(std::vector<int8_t>{-56})));
 }
 
+TEST(Interpreter, ShiftsSignsInAsFarAsThereAreBits) {
+  const Kernel kernel = parse_kernel(
+      "kernel k(x: i32[2], by: i32[2]) -> (y: i32[2]) { for i in 0..2 { y[i] = shift_right(x[i], by[i]) } }");
+  EXPECT_TRUE(identical(
+      interpret(kernel, {Tensor::of(std::vector<int32_t>{-8, 8}), Tensor::of(std::vector<int32_t>{-1, 100})})
+          .front(),
+      Tensor::of(std::vector<int32_t>{-1, 0})));
+}
+
 TEST(Interpreter, TakesSizesThatNoInputHasByItself) {
   const Kernel kernel = parse_kernel(
       "kernel k(x: f32[2*n]) -> (y: f32[n,m]) { for i in 0..n { for j in 0..m { y[i,j] = x[2*i] } } }");

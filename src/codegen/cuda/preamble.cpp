@@ -155,9 +155,10 @@ __device__ __forceinline__ T shift_left(T a, T b) {
 )"},
       {"shift_right", R"(template <class T>
 __device__ __forceinline__ T shift_right(T a, T b) {
-  if ((unsigned long long)b >= 64)
-    return 0;
-  return (T)-1 < (T)0 ? (T)((long long)a >> b) : (T)((unsigned long long)a >> b);
+  const bool all = (unsigned long long)b >= 64;
+  if ((T)-1 < (T)0)
+    return (T)((long long)a >> (all ? 63 : b));
+  return all ? (T)0 : (T)((unsigned long long)a >> b);
 }
 )"},
       {"divide_integers", R"(// By what is not 0. The one quotient that overflows wraps.

@@ -156,6 +156,7 @@ Expression ScalarText::choose(const Scalar& scalar) {
   Writer before = std::move(writer_);
   std::vector<Writer> branches;
   std::vector<Expression> values;
+  const std::string chosen = names_.fresh("chosen");  // which no name in a branch may hide
   for (size_t i = 1; i <= 2; ++i) {
     const auto known = known_;
     writer_ = before.inner();
@@ -168,7 +169,6 @@ Expression ScalarText::choose(const Scalar& scalar) {
   writer_ = std::move(before);
   if (branches[0].text().empty() && branches[1].text().empty())
     return elements_.apply(Function::Select, scalar.dtype(), std::array{condition, values[0], values[1]});
-  const std::string chosen = names_.fresh("chosen");
   for (size_t i = 0; i < 2; ++i)
     branches[i].line("{} = {};", chosen, values[i].text);
   writer_.line("{} {};", register_type(scalar.dtype()), chosen);

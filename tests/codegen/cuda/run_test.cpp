@@ -57,6 +57,10 @@ const std::vector<Case>& all_cases() {
            y[floor(i/64), mod(i,64)] = x[floor(i/64), mod(i,64)] * s[floor(i/64)] + t[mod(i,64)] } } })"},
       {"Gather", R"(kernel k(x: f32[64], at: i64[50]) -> (y: f32[50]) {
          for b in 0..1 block(32) { for i in 0..50 thread { y[i] = x[{and(at[i], 63)}] } } })"},
+      {"ChosenWithinChosen", R"(kernel k(x: i32[9], low: i32[], high: i32[]) -> (y: i32[9]) {
+         for b in 0..1 block(32) { for i in 0..9 thread {
+           y[i] = select(high[] < select(x[i] < low[], low[], x[i]), high[],
+                         select(x[i] < low[], low[], x[i])) } } })"},
       {"ChosenReads",
        R"(kernel k(x: f32[60]) -> (y: f32[64]) {
          for b in 0..1 block(32) { for i in 0..64 thread {
