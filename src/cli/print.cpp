@@ -91,7 +91,7 @@ std::string show_cuda(const compiler::ScheduledGraph& scheduled, const CompileCo
   size_t next = 0;
   for (const runtime::Step& step : scheduled.program->steps)
     if (const auto* kernel = std::get_if<runtime::KernelStep>(&step)) {
-      const std::string code = codegen::emit_cuda(scheduled.kernels[next++]).text;
+      const std::string code = codegen::cuda::emit_cuda(scheduled.kernels[next++]).text;
       if (known.insert(code).second)
         text += fmt::format("{}// {}: {}\n{}", text.empty() ? "" : "\n", kernel->name(),
                             runtime::describe_sources(kernel->sources), code);

@@ -27,7 +27,7 @@ const std::vector<Backend>& backends() {
        .generate =
            [](const loops::Kernel& kernel, const Target& target,
               const std::optional<codegen::ObjectCache>& cache) {
-             return codegen::compile_cuda(codegen::emit_cuda(kernel), *target.gpu, cache);
+             return codegen::compile_cuda(codegen::cuda::emit_cuda(kernel), *target.gpu, cache);
            },
        .make_device =
            [](int number) {

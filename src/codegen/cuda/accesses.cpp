@@ -6,7 +6,7 @@
 #include "ir/dim_expression.h"
 #include "loops/definition.h"
 
-namespace tenon::codegen {
+namespace tenon::codegen::cuda {
 
 using loops::Assign;
 using loops::Loop;
@@ -106,4 +106,4 @@ Movement movement_of(const loops::Buffer& buffer, const std::vector<Scalar>& at,
   return is_near ? Movement::Near : Movement::Far;
 }
 
-}  // namespace tenon::codegen
+}  // namespace tenon::codegen::cuda

@@ -5,7 +5,7 @@
 
 #include "loops/uses.h"
 
-namespace tenon::codegen {
+namespace tenon::codegen::cuda {
 
 // Calls f for every use by the statements, and those within them.
 void for_each_use(const std::vector<loops::Statement>& body, const std::function<void(const loops::Use&)>& f);
@@ -29,4 +29,4 @@ enum class Movement : uint8_t {
 Movement movement_of(const loops::Buffer& buffer, const std::vector<loops::Scalar>& at,
                      const loops::Loop& loop, int64_t count);
 
-}  // namespace tenon::codegen
+}  // namespace tenon::codegen::cuda

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "codegen/cuda/accesses.h"
 
-namespace tenon::codegen {
+namespace tenon::codegen::cuda {
 
 using loops::Assign;
 using loops::Function;
@@ -131,4 +131,4 @@ std::vector<Expression> AssignText::combine(const Assign& assign, const std::vec
   return results;
 }
 
-}  // namespace tenon::codegen
+}  // namespace tenon::codegen::cuda

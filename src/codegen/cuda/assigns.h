@@ -3,7 +3,7 @@
 
 #include "codegen/cuda/scalars.h"
 
-namespace tenon::codegen {
+namespace tenon::codegen::cuda {
 
 // The threads that run one iteration of the block loops.
 struct Team {
@@ -40,4 +40,4 @@ class AssignText : protected ScalarText {
   void refuse_scattered_combine(const loops::Assign& assign) const;
 };
 
-}  // namespace tenon::codegen
+}  // namespace tenon::codegen::cuda

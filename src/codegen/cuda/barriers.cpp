@@ -4,7 +4,7 @@
 
 #include "codegen/cuda/accesses.h"
 
-namespace tenon::codegen {
+namespace tenon::codegen::cuda {
 namespace {
 
 using loops::Assign;
@@ -191,4 +191,4 @@ std::set<const Statement*> find_barriers(const loops::Kernel& kernel, const loop
   return finder.barriers;
 }
 
-}  // namespace tenon::codegen
+}  // namespace tenon::codegen::cuda

@@ -12,7 +12,7 @@
 
 #include "codegen/cuda/layouts.h"
 
-namespace tenon::codegen {
+namespace tenon::codegen::cuda {
 
 // Among the statements of the region that all threads run alike. `folds_share` says that folds pass what each
 // warp has through shared memory, with a barrier of their own.
@@ -20,4 +20,4 @@ std::set<const loops::Statement*> find_barriers(const loops::Kernel& kernel,
                                                 const loops::ParallelRegion& region, const Layouts& layouts,
                                                 bool folds_share);
 
-}  // namespace tenon::codegen
+}  // namespace tenon::codegen::cuda

@@ -9,7 +9,7 @@
 #include "loops/apply_function.h"
 #include "loops/parallel_regions.h"
 
-namespace tenon::codegen {
+namespace tenon::codegen::cuda {
 
 using loops::Function;
 
@@ -308,4 +308,4 @@ Expression ElementText::of_integers(Function function, DType dtype, std::span<co
   }
 }
 
-}  // namespace tenon::codegen
+}  // namespace tenon::codegen::cuda

@@ -8,7 +8,7 @@
 #include "codegen/cuda/preamble.h"
 #include "loops/scalar.h"
 
-namespace tenon::codegen {
+namespace tenon::codegen::cuda {
 
 // In registers f16 and bf16 are floats that happen to be so short.
 std::string_view register_type(DType dtype);
@@ -50,4 +50,4 @@ class ElementText {
   Preamble& preamble_;
 };
 
-}  // namespace tenon::codegen
+}  // namespace tenon::codegen::cuda

@@ -9,7 +9,7 @@
 #include "codegen/cuda/thread_loops.h"
 #include "target/gpu.h"
 
-namespace tenon::codegen {
+namespace tenon::codegen::cuda {
 namespace {
 
 using loops::Assign;
@@ -337,4 +337,4 @@ Dim shared_bytes(const ParallelRegion& region) {
   return bytes;
 }
 
-}  // namespace tenon::codegen
+}  // namespace tenon::codegen::cuda

@@ -20,7 +20,7 @@
 #include "loops/kernel.h"
 #include "loops/parallel_regions.h"
 
-namespace tenon::codegen {
+namespace tenon::codegen::cuda {
 
 CudaText emit_cuda(const loops::Kernel& kernel);
 
@@ -28,4 +28,4 @@ CudaText emit_cuda(const loops::Kernel& kernel);
 // for each of its LaunchShape::iterations_per_block.
 Dim shared_bytes(const loops::ParallelRegion& region);
 
-}  // namespace tenon::codegen
+}  // namespace tenon::codegen::cuda

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace tenon::codegen {
+namespace tenon::codegen::cuda {
 
 enum class Binding : uint8_t { Choice, Or, And, Equality, Relation, Sum, Product, Unary, Primary };
 
@@ -16,4 +16,4 @@ struct Expression {
   std::string at(Binding least) const { return binding < least ? "(" + text + ")" : text; }
 };
 
-}  // namespace tenon::codegen
+}  // namespace tenon::codegen::cuda

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "codegen/cuda/accesses.h"
 
-namespace tenon::codegen {
+namespace tenon::codegen::cuda {
 
 using loops::Assign;
 using loops::Function;
@@ -299,4 +299,4 @@ void FoldText::synchronise() {
     writer_.line("__syncthreads();");
 }
 
-}  // namespace tenon::codegen
+}  // namespace tenon::codegen::cuda

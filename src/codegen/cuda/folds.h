@@ -5,7 +5,7 @@
 
 #include "codegen/cuda/assigns.h"
 
-namespace tenon::codegen {
+namespace tenon::codegen::cuda {
 
 // Whether what its warps have is combined through shared memory.
 inline bool meets_in_shared_memory(const Team& team) { return !team.is_in_warp(); }
@@ -61,4 +61,4 @@ class FoldText : protected AssignText {
   std::map<const loops::Assign*, Fold> folds_;
 };
 
-}  // namespace tenon::codegen
+}  // namespace tenon::codegen::cuda

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "ir/dim_expression.h"
 
-namespace tenon::codegen {
+namespace tenon::codegen::cuda {
 namespace {
 
 constexpr int64_t kLeast = std::numeric_limits<int64_t>::min(), kMost = std::numeric_limits<int64_t>::max();
@@ -169,4 +169,4 @@ Expression IndexText::text(const DimAtom& atom, const Range& all) {
   return {chosen};
 }
 
-}  // namespace tenon::codegen
+}  // namespace tenon::codegen::cuda

@@ -15,7 +15,7 @@ struct DimAtom;
 struct DimTerm;
 }  // namespace tenon
 
-namespace tenon::codegen {
+namespace tenon::codegen::cuda {
 
 // The values something may have. The ends of 64 bits stand for all beyond.
 struct Range {
@@ -62,4 +62,4 @@ class IndexText {
   std::map<std::string, Symbol> symbols_;
 };
 
-}  // namespace tenon::codegen
+}  // namespace tenon::codegen::cuda

@@ -8,7 +8,7 @@
 #include "ir/dim_expression.h"
 #include "loops/definition.h"
 
-namespace tenon::codegen {
+namespace tenon::codegen::cuda {
 
 using loops::Buffer;
 using loops::Local;
@@ -207,4 +207,4 @@ const Spread* Layouts::find_spread(const Local& local) const {
   return it == spreads_.end() ? nullptr : &it->second;
 }
 
-}  // namespace tenon::codegen
+}  // namespace tenon::codegen::cuda

@@ -11,7 +11,7 @@
 
 #include "loops/parallel_regions.h"
 
-namespace tenon::codegen {
+namespace tenon::codegen::cuda {
 
 // How the elements of a private buffer lie in the registers of threads.
 struct Spread {
@@ -39,4 +39,4 @@ class Layouts {
   std::set<const loops::Loop*> spread_over_;
 };
 
-}  // namespace tenon::codegen
+}  // namespace tenon::codegen::cuda

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 
-namespace tenon::codegen {
+namespace tenon::codegen::cuda {
 namespace {
 
 struct Part {
@@ -229,4 +229,4 @@ std::string Preamble::text() const {
   return text;
 }
 
-}  // namespace tenon::codegen
+}  // namespace tenon::codegen::cuda

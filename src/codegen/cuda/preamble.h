@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tenon::codegen {
+namespace tenon::codegen::cuda {
 
 class Preamble {
  public:
@@ -22,4 +22,4 @@ class Preamble {
   std::set<std::string_view> used_;
 };
 
-}  // namespace tenon::codegen
+}  // namespace tenon::codegen::cuda

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "codegen/cuda/accesses.h"
 
-namespace tenon::codegen {
+namespace tenon::codegen::cuda {
 
 using loops::Buffer;
 using loops::Function;
@@ -307,4 +307,4 @@ void ScalarText::load_vector(const Scalar& load) {
   vectors_.emplace_back(load, name);
 }
 
-}  // namespace tenon::codegen
+}  // namespace tenon::codegen::cuda

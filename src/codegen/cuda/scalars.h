@@ -13,7 +13,7 @@
 #include "codegen/cuda/writer.h"
 #include "loops/kernel.h"
 
-namespace tenon::codegen {
+namespace tenon::codegen::cuda {
 
 struct Storage {
   enum class Kind : uint8_t {
@@ -111,4 +111,4 @@ class ScalarText {
   std::vector<std::pair<loops::Scalar, std::string>> vectors_;  // that were loaded
 };
 
-}  // namespace tenon::codegen
+}  // namespace tenon::codegen::cuda

@@ -6,7 +6,7 @@
 #include "ir/dim_expression.h"
 #include "loops/parallel_regions.h"
 
-namespace tenon::codegen {
+namespace tenon::codegen::cuda {
 
 using loops::Loop;
 using loops::Statement;
@@ -198,4 +198,4 @@ void ThreadLoopText::run_tail(const Loop& loop, int64_t vector, const std::strin
   writer_.close();
 }
 
-}  // namespace tenon::codegen
+}  // namespace tenon::codegen::cuda

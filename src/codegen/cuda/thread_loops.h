@@ -3,7 +3,7 @@
 
 #include "codegen/cuda/folds.h"
 
-namespace tenon::codegen {
+namespace tenon::codegen::cuda {
 
 class ThreadLoopText : protected FoldText {
  protected:
@@ -29,4 +29,4 @@ class ThreadLoopText : protected FoldText {
   Range range_within(const loops::Loop& loop, const Dim& value) const;
 };
 
-}  // namespace tenon::codegen
+}  // namespace tenon::codegen::cuda

@@ -6,7 +6,7 @@
 #include "codegen/cuda/preamble.h"
 #include "loops/scalar.h"
 
-namespace tenon::codegen {
+namespace tenon::codegen::cuda {
 namespace {
 
 // Words of C++ and CUDA, and those that emitted text has everywhere.
@@ -70,4 +70,4 @@ std::string Names::fresh(std::string_view base) {
   return unique;
 }
 
-}  // namespace tenon::codegen
+}  // namespace tenon::codegen::cuda

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tenon::codegen {
+namespace tenon::codegen::cuda {
 
 // Identifiers that mean one thing each.
 class Names {
@@ -103,4 +103,4 @@ class Writer {
   int depth_;
 };
 
-}  // namespace tenon::codegen
+}  // namespace tenon::codegen::cuda

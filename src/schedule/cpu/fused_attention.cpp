@@ -12,8 +12,8 @@
 #include "schedule/cpu/gemm.h"
 #include "schedule/cpu/gemm_tile.h"
 #include "schedule/cpu/gemv.h"
-#include "schedule/rows.h"
 #include "schedule/cpu/select_contraction.h"
+#include "schedule/rows.h"
 
 namespace tenon::schedule {
 

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 
-namespace tenon::codegen {
+namespace tenon::codegen::cuda {
 namespace {
 
 CudaText emit(std::string_view kernel) { return emit_cuda(loops::parse_checked_kernel(kernel)); }
@@ -404,4 +404,4 @@ TEST(CudaText, IsAcceptedByNvcc) {
 }
 
 }  // namespace
-}  // namespace tenon::codegen
+}  // namespace tenon::codegen::cuda

@@ -8,7 +8,7 @@
 #include "sanitized.h"
 #include "tensor/wide.h"
 
-namespace tenon::codegen {
+namespace tenon::codegen::cuda {
 namespace {
 
 using loops::Assign;
@@ -233,4 +233,4 @@ TEST(CudaFunctions, FailWhereTheyMust) {
 }
 
 }  // namespace
-}  // namespace tenon::codegen
+}  // namespace tenon::codegen::cuda

@@ -12,7 +12,7 @@
 #include "codegen/cuda/elements.h"
 #include "source_tree.h"
 
-namespace tenon::codegen {
+namespace tenon::codegen::cuda {
 namespace {
 
 constexpr int64_t kSharedBytes = 1 << 16;
@@ -161,4 +161,4 @@ HostKernels::Result HostKernels::run(size_t number, const std::vector<Tensor>& i
   return result;
 }
 
-}  // namespace tenon::codegen
+}  // namespace tenon::codegen::cuda

@@ -5,7 +5,7 @@
 #include "codegen/cuda/emit.h"
 #include "tensor/tensor.h"
 
-namespace tenon::codegen {
+namespace tenon::codegen::cuda {
 
 class HostKernels {
  public:
@@ -37,4 +37,4 @@ class HostKernels {
   void* library_ = nullptr;
 };
 
-}  // namespace tenon::codegen
+}  // namespace tenon::codegen::cuda

@@ -7,7 +7,7 @@
 #include "sanitized.h"
 #include "tensor/wide.h"
 
-namespace tenon::codegen {
+namespace tenon::codegen::cuda {
 namespace {
 
 using Order = HostKernels::Order;
@@ -422,4 +422,4 @@ TEST_F(RunOnHost, GoesWrongWithoutAnyOfTheBarriers) {
 }
 
 }  // namespace
-}  // namespace tenon::codegen
+}  // namespace tenon::codegen::cuda
