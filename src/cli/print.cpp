@@ -194,7 +194,7 @@ void add_print(CLI::App& program) {
       list +
       examples({"tenon print builtin:tiny --as fx", "tenon print builtin:residual_linear --stage fused",
                 "tenon print builtin:matmul_bias_relu --why linear",
-                "tenon print builtin:softmax --device sm_90 --stage cuda",
+                "tenon print builtin:mlp_softmax --device sm_90 --stage cuda",
                 "tenon print builtin:attention_any_length --dim length=128 --stage program"}));
   command->callback([options] { print_model(*options); });
 }

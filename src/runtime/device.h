@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "runtime/execution_plan.h"
 
@@ -39,6 +40,26 @@ class LoadedKernel {
                       int threads, Workspace& workspace) const = 0;
 };
 
+// One of several launches that are repeated together.
+struct RepeatedLaunch {
+  const LoadedKernel* kernel;
+  const KernelStep* step;
+  Launch launch;
+  std::vector<std::byte*> buffers;  // as those of LoadedKernel::launch
+  std::vector<int64_t> bytes;       // of each
+  size_t number;                    // of the step in the program
+};
+
+// Launches as one, in an order that gives the same: those that do not need each other may run at once.
+class LaunchGraph {
+ public:
+  virtual ~LaunchGraph() = default;
+
+  // From the next launch on. No memory may overlap then that did not before.
+  virtual void set_buffer(size_t launch, size_t buffer, std::byte* memory) = 0;
+  virtual void launch(Workspace& workspace) = 0;
+};
+
 // Of a device whose kernels use memory of its own, which the host reaches by copies alone.
 class DeviceMemory {
  public:
@@ -55,6 +76,9 @@ class DeviceMemory {
   virtual void wait(Workspace& workspace) = 0;
   // The same at the end of a run. The step whose kernel met elements that it cannot compute with, if any.
   virtual std::optional<size_t> finish(Workspace& workspace) = 0;
+  // For this workspace alone. The steps and the numbers of the launches must live as long.
+  virtual std::unique_ptr<LaunchGraph> make_graph(const std::vector<RepeatedLaunch>& launches,
+                                                  Workspace& workspace) = 0;
 };
 
 class Device {

@@ -57,7 +57,9 @@ void Executor::upload_constants() {
 
 void Executor::start_on_device(State& state) const {
   state.device.pointers.assign(slots_.size(), nullptr);
-  state.device.arena.reserve(state.layout->memory.bytes, *device_memory_);
+  const std::byte* before = state.device.arena.memory.get();
+  if (state.device.arena.reserve(state.layout->memory.bytes, *device_memory_) != before)
+    state.graphs.clear();  // which name addresses in it
 }
 
 void Executor::finish_on_device(State& state) const {

@@ -57,7 +57,9 @@ class ExecutionPlan {
   bool has_extents(size_t slot) const { return extents_[slot].has_value(); }
   Extents extents_of(size_t slot, const Layout& layout) const;
   int64_t bytes_of(size_t slot, const Layout& layout) const;
-  // Nothing where the numbers depend on more than the sizes of the inputs.
+  // Whether the numbers of a kernel step depend on the sizes of the inputs alone.
+  bool knows_launch(size_t step) const { return launches_[step].has_value(); }
+  // Nothing where they do not.
   std::optional<Launch> launch_of(size_t step, const Layout& layout) const;
 
  private:

@@ -74,6 +74,7 @@ Executor::Executor(std::shared_ptr<Program> program, std::shared_ptr<Device> dev
   if (device_memory_ == nullptr)
     return;
   find_outputs_on_device();
+  segments_ = find_segments();
   if (!prepare_failure_)
     upload_constants();
 }
@@ -294,7 +295,10 @@ void Executor::run_steps(State& state) const {
   }
   if (state.options.before_steps != nullptr)
     (*state.options.before_steps)();
+  LayoutGraphs* const graphs = segments_.empty() ? nullptr : graphs_for(state);
   for (state.step = 0; state.step < steps_.size(); ++state.step) {
+    if (graphs != nullptr && launch_segment(*graphs, state))
+      continue;
     run_step(state);
     if (state.options.after_step != nullptr) {
       if (device_memory_ != nullptr)

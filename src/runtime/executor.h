@@ -36,6 +36,8 @@ class ElementError : public UserError {
 };
 
 class LoopRun;
+struct GraphSegment;
+struct LayoutGraphs;
 
 class Executor {
  public:
@@ -107,6 +109,13 @@ class Executor {
   std::byte* prepare(size_t slot, State& state) const;
 
   // On a device with memory of its own: see device_values.cpp.
+  // Steps that can be launched as one, by the first: see launch_graphs.cpp.
+  std::map<size_t, size_t> find_segments() const;
+  LayoutGraphs* graphs_for(State& state) const;
+  GraphSegment make_segment(size_t first, size_t last, State& state) const;
+  // Whether the steps from this one on were launched as one; then state.step is the last of them.
+  bool launch_segment(LayoutGraphs& graphs, State& state) const;
+
   void upload_constants();
   void start_on_device(State& state) const;
   void finish_on_device(State& state) const;
@@ -129,6 +138,7 @@ class Executor {
   std::vector<std::byte*> device_constants_;  // of each slot that kernels read
   std::shared_ptr<std::byte[]> device_constant_memory_;
   std::vector<bool> is_output_on_device_;  // when a run ends
+  std::map<size_t, size_t> segments_;      // of a device that takes launches together: first and last steps
   std::exception_ptr prepare_failure_;     // what every run throws, if anything
   ExecutionPlan planner_;
   std::vector<std::unique_ptr<LoadedKernel>> kernels_;

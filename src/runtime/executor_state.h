@@ -29,6 +29,24 @@ struct DeviceValues {
   std::vector<std::byte*> pointers;               // by slot
 };
 
+// Steps that are launched as one, and what changes in them from run to run.
+struct GraphSegment {
+  struct Moving {
+    size_t launch, buffer, slot;
+  };
+
+  size_t last;  // step
+  std::unique_ptr<LaunchGraph> graph;
+  std::vector<Moving> moving;  // buffers in memory of the caller's, or in what may be allocated anew
+};
+
+// Those of a program for one layout, by their first steps. They are made when it is used for the second time.
+struct LayoutGraphs {
+  std::shared_ptr<const Layout> layout;
+  int64_t runs = 0;
+  std::map<size_t, GraphSegment> segments = {};
+};
+
 struct Executor::State {
   const Data* inputs = nullptr;
   std::span<const void* const> input_memory = {};  // in place of the inputs
@@ -45,6 +63,7 @@ struct Executor::State {
   std::vector<std::byte*> buffers = {};  // of the kernel that runs
   std::vector<Tensor> outputs = {};
   DeviceValues device = {};
+  std::vector<LayoutGraphs> graphs = {};
   std::vector<Memory> copied_inputs = {};  // of a caller whose memory is the device's
   RandomGenerator random = {};
   size_t step = 0;

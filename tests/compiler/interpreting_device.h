@@ -62,6 +62,8 @@ class SeparateDevice : public InterpretingDevice, private runtime::DeviceMemory 
   }
   runtime::DeviceMemory* own_memory() override { return this; }
 
+  int graphs = 0;  // that were made
+
  private:
   class Kernel : public runtime::LoadedKernel {
    public:
@@ -111,6 +113,28 @@ class SeparateDevice : public InterpretingDevice, private runtime::DeviceMemory 
   }
   void wait(runtime::Workspace&) override {}
   std::optional<size_t> finish(runtime::Workspace&) override { return std::exchange(failed_, std::nullopt); }
+
+  // One after the other.
+  struct Graph : runtime::LaunchGraph {
+    explicit Graph(std::vector<runtime::RepeatedLaunch> all) : launches(std::move(all)) {}
+
+    void set_buffer(size_t launch, size_t buffer, std::byte* memory) override {
+      launches[launch].buffers[buffer] = memory;
+    }
+    void launch(runtime::Workspace& workspace) override {
+      for (const runtime::RepeatedLaunch& each : launches) {
+        workspace.step = each.number;
+        each.kernel->launch(*each.step, each.launch, each.buffers, 1, workspace);
+      }
+    }
+
+    std::vector<runtime::RepeatedLaunch> launches;
+  };
+  std::unique_ptr<runtime::LaunchGraph> make_graph(const std::vector<runtime::RepeatedLaunch>& launches,
+                                                   runtime::Workspace&) override {
+    ++graphs;
+    return std::make_unique<Graph>(launches);
+  }
 
   bool owns(const std::byte* memory) const {
     const auto after = blocks_.upper_bound(memory);

@@ -3,6 +3,7 @@
 #include "compiler/expect_compiled.h"
 #include "compiler/interpreting_device.h"
 #include "frontends/builtin/builtin.h"
+#include "ir/evaluate.h"
 #include "schedule/cuda/schedule_kernel.h"
 
 namespace tenon {
@@ -56,6 +57,31 @@ TEST(OwnMemory, CopiesWhatHostStepsNeed) {
     return %3, %4, %y, %0
   })"),
                       {}, for_gpu());
+}
+
+// From the second run of a layout on, with memory that is elsewhere each time.
+TEST(OwnMemory, LaunchesKernelsTogether) {
+  const auto graph = read(R"(graph g(%x: f32[n,40], %w1: f32[40,33]) {
+    %0 = matmul(%x, %w1)
+    %1 = softmax(%0, axis=-1)
+    %2 = reduce_sum(%1, axes=[0])
+    return %1, %2
+  })");
+  const std::unique_ptr<runtime::Executor> executor = compile(*graph, for_gpu());
+  const auto& device = dynamic_cast<const SeparateDevice&>(executor->device());
+  for (int run = 0; run < 3; ++run)
+    for (const int64_t rows : {5, 7}) {
+      const Data inputs{numbers(DType::F32, {rows, 40}, static_cast<uint64_t>(run))};
+      const Data expected = evaluate(*graph, inputs), actual = executor->run(inputs);
+      for (size_t i = 0; i < expected.size(); ++i) {
+        const std::vector<double> a = widen<double>(actual[i].tensor()),
+                                  b = widen<double>(expected[i].tensor());
+        ASSERT_EQ(a.size(), b.size());
+        for (size_t k = 0; k < a.size(); ++k)
+          ASSERT_NEAR(a[k], b[k], 1e-5) << "run " << run << " of " << rows << " rows";
+      }
+    }
+  EXPECT_EQ(device.graphs, 2);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/units.h"
+#include "runtime/cuda/cuda_graph.h"
 #include "runtime/cuda/staging.h"
 
 namespace tenon::runtime {
@@ -80,6 +81,10 @@ RegionFunction find_function(const Context& context, cuda::CUmodule module, size
   return found;
 }
 
+struct Grid {
+  unsigned blocks, threads, shared_bytes;
+};
+
 // A kernel's code, as the driver loaded it.
 class CudaKernel : public LoadedKernel {
  public:
@@ -92,6 +97,32 @@ class CudaKernel : public LoadedKernel {
     module_ = {context_, module};
     for (size_t i = 0; i < code.regions; ++i)
       regions_.push_back(find_function(*context_, module, i, code.shapes[i]));
+  }
+
+  // The launches of its regions in a graph, with the numbers that the arguments of a launch have.
+  std::vector<cuda::GraphLaunch> graph_launches(const RepeatedLaunch& repeated,
+                                                const CudaWorkspace& workspace) const {
+    cuda::GraphLaunch launch{};
+    const size_t reads = repeated.step->reads.size();
+    for (size_t i = 0; i < repeated.buffers.size(); ++i) {
+      launch.arguments.push_back(address_of(repeated.buffers[i]));
+      (i < reads ? launch.reads : launch.writes).push_back({launch.arguments.back(), repeated.bytes[i]});
+    }
+    for (size_t i = 0; i < repeated.step->sizes.size(); ++i)
+      launch.arguments.push_back(static_cast<uint64_t>(repeated.launch.sizes()[i]));
+    launch.arguments.push_back(workspace.failure.on_device());
+    launch.arguments.push_back(repeated.number + 1);
+    std::vector<cuda::GraphLaunch> launches;
+    for (size_t i = 0; i < regions_.size(); ++i)
+      if (repeated.launch.iterations(i) > 0) {
+        const Grid grid = grid_of(i, *repeated.step, repeated.launch);
+        launch.function = regions_[i].function;
+        launch.blocks = grid.blocks;
+        launch.threads = grid.threads;
+        launch.shared_bytes = grid.shared_bytes;
+        launches.push_back(launch);
+      }
+    return launches;
   }
 
   bool launch(const KernelStep& step, const Launch& launch, std::span<std::byte* const> buffers, int,
@@ -126,6 +157,14 @@ class CudaKernel : public LoadedKernel {
   }
 
   void start(size_t region, const KernelStep& step, const Launch& launch, CudaWorkspace& workspace) const {
+    const Grid grid = grid_of(region, step, launch);
+    context_->check(driver().cuLaunchKernel(regions_[region].function, grid.blocks, 1, 1, grid.threads, 1, 1,
+                                            grid.shared_bytes, workspace.stream.get(),
+                                            workspace.arguments.data(), nullptr),
+                    "launch a kernel");
+  }
+
+  Grid grid_of(size_t region, const KernelStep& step, const Launch& launch) const {
     const RegionFunction& function = regions_[region];
     const int64_t per_block = function.shape.iterations_per_block;
     const int64_t blocks = (launch.iterations(region) - 1) / per_block + 1;
@@ -137,11 +176,8 @@ class CudaKernel : public LoadedKernel {
       throw user_error("{}: {}: a thread block needs {} of shared memory, and may have {}", context_->name(),
                        describe_sources(step.sources), bytes_in_words(shared),
                        bytes_in_words(function.most_shared_bytes));
-    context_->check(driver().cuLaunchKernel(function.function, static_cast<unsigned>(blocks), 1, 1,
-                                            static_cast<unsigned>(function.shape.threads), 1, 1,
-                                            static_cast<unsigned>(shared), workspace.stream.get(),
-                                            workspace.arguments.data(), nullptr),
-                    "launch a kernel");
+    return {static_cast<unsigned>(blocks), static_cast<unsigned>(function.shape.threads),
+            static_cast<unsigned>(shared)};
   }
 
   void wait_for(const KernelStep& step, CudaWorkspace& workspace) const {
@@ -156,6 +192,37 @@ class CudaKernel : public LoadedKernel {
   CudaOptions options_;
   cuda::Module module_;
   std::vector<RegionFunction> regions_;
+};
+
+class CudaLaunchGraph : public LaunchGraph {
+ public:
+  CudaLaunchGraph(const SharedContext& context, const std::vector<RepeatedLaunch>& launches,
+                  const CudaWorkspace& workspace)
+      : graph_(context, graph_launches(launches, workspace)) {}
+
+  void set_buffer(size_t launch, size_t buffer, std::byte* memory) override {
+    for (size_t i = firsts_[launch]; i < firsts_[launch + 1]; ++i)
+      graph_.set_argument(i, buffer, address_of(memory));
+  }
+
+  void launch(Workspace& workspace) override { graph_.launch(cuda_workspace(workspace).stream.get()); }
+
+ private:
+  std::vector<cuda::GraphLaunch> graph_launches(const std::vector<RepeatedLaunch>& launches,
+                                                const CudaWorkspace& workspace) {
+    std::vector<cuda::GraphLaunch> all;
+    for (const RepeatedLaunch& launch : launches) {
+      firsts_.push_back(all.size());
+      for (cuda::GraphLaunch& each :
+           static_cast<const CudaKernel*>(launch.kernel)->graph_launches(launch, workspace))
+        all.push_back(std::move(each));
+    }
+    firsts_.push_back(all.size());
+    return all;
+  }
+
+  std::vector<size_t> firsts_;  // in the graph, of each launch, and behind the last
+  cuda::CudaGraph graph_;
 };
 
 class CudaDevice : public Device, public DeviceMemory {
@@ -210,6 +277,11 @@ class CudaDevice : public Device, public DeviceMemory {
           driver().cuMemcpyDtoDAsync(address_of(to), address_of(from), static_cast<size_t>(bytes),
                                      cuda_workspace(workspace).stream.get()),
           "copy");
+  }
+
+  std::unique_ptr<LaunchGraph> make_graph(const std::vector<RepeatedLaunch>& launches,
+                                          Workspace& workspace) override {
+    return std::make_unique<CudaLaunchGraph>(context_, launches, cuda_workspace(workspace));
   }
 
   void wait(Workspace& workspace) override {
