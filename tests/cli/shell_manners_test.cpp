@@ -71,6 +71,8 @@ Options:
   --gradients auto|always|never
                             whether gradients are compared; auto: unless the
                             model is large [default: auto]
+  --device DEVICE           where the model runs: cpu, cuda or cuda:N, as tenon
+                            devices lists them [default: TENON_DEVICE, else cpu]
   --json FILE               writes the results to this file; -: to stdout, and
                             nothing else
   -q, --quiet               shows no progress and no remarks on stderr

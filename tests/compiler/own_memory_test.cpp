@@ -71,7 +71,8 @@ TEST(OwnMemory, LaunchesKernelsTogether) {
   const auto& device = dynamic_cast<const SeparateDevice&>(executor->device());
   for (int run = 0; run < 3; ++run)
     for (const int64_t rows : {5, 7}) {
-      const Data inputs{numbers(DType::F32, {rows, 40}, static_cast<uint64_t>(run))};
+      Data inputs = inputs_for(*graph, {{"n", rows}});
+      inputs.front() = numbers(DType::F32, {rows, 40}, static_cast<uint64_t>(run));
       const Data expected = evaluate(*graph, inputs), actual = executor->run(inputs);
       for (size_t i = 0; i < expected.size(); ++i) {
         const std::vector<double> a = widen<double>(actual[i].tensor()),
