@@ -49,6 +49,7 @@ class RowBlocks {
   }
 
   std::vector<Statement> run() {
+    share_loads();
     for (size_t i = 0; i < definitions_.size(); ++i)
       add(i);
     std::vector<Statement> row;
@@ -82,6 +83,81 @@ class RowBlocks {
   }
 
   static std::string local_name(const std::string& buffer) { return buffer + "_row"; }
+
+  // --- elements of inputs that several stages read, loaded once ---
+
+  // What a load reads at each position of the row, whatever the stage calls its axes.
+  struct RowLoad {
+    std::vector<Dim> sizes;
+    Scalar at_position;
+
+    friend bool operator==(const RowLoad&, const RowLoad&) = default;
+  };
+
+  // Nothing where each position does not have an element of its own.
+  std::optional<RowLoad> row_load(const Scalar& load, const std::vector<Axis>& inner) const {
+    RowLoad found{.sizes = {}, .at_position = load};
+    std::map<std::string, Dim> positions;
+    for (const Axis& axis : inner) {
+      if (!loops::mentions(load, axis.variable))
+        return std::nullopt;
+      positions.emplace(axis.variable, Dim::symbol(fmt::format("position{}", positions.size())));
+      found.sizes.push_back(axis.size);
+    }
+    found.at_position = load.substitute(positions);
+    return inner.empty() ? std::nullopt : std::optional(std::move(found));
+  }
+
+  void share_loads() {
+    std::set<std::string> made;
+    for (const Definition& definition : definitions_)
+      for (const Buffer& result : definition.results)
+        made.insert(result.name);
+    std::vector<std::pair<RowLoad, std::set<size_t>>> loads;  // and the stages that have them
+    for (size_t i = 0; i < definitions_.size(); ++i)
+      for (const Scalar& value : definitions_[i].values)
+        loops::for_each_load(value, [&](const Scalar& load) {
+          const std::optional<RowLoad> row = row_load(load, inner_axes(definitions_[i]));
+          if (!row || made.contains(load.name()))
+            return;
+          const auto known = std::ranges::find(loads, *row, [](const auto& each) { return each.first; });
+          (known == loads.end() ? loads.emplace_back(*row, std::set<size_t>()) : *known).second.insert(i);
+        });
+    for (const auto& [load, stages] : loads)
+      if (stages.size() > 1)
+        share_load(load, stages);
+  }
+
+  void share_load(const RowLoad& load, const std::set<size_t>& stages) {
+    Dim count = 1;
+    for (const Dim& size : load.sizes)
+      count = count * size;
+    const int64_t each = (count.constant().value_or(INT32_MAX) + threads_ - 1) / threads_;
+    if (registers_ + each > kMostRegisters)
+      return;
+    registers_ += each;
+    const Scalar& first = load.at_position;
+    const Buffer local{
+        fmt::format("{}_load{}", first.name(), locals_.size()), first.dtype(), {count}, Space::Private};
+    locals_.push_back(local);
+    for (size_t stage : stages) {
+      const std::vector<Axis> inner = inner_axes(definitions_[stage]);
+      for (Scalar& value : definitions_[stage].values)
+        value = loops::replace_loads(value, [&](const Scalar& each_load) {
+          return row_load(each_load, inner) == load
+                     ? Scalar::load(local.name, local.dtype, {loops::variables_of(inner).front()})
+                     : each_load;
+        });
+    }
+    std::vector<Axis> positions;
+    for (const Dim& size : load.sizes)
+      positions.push_back({fmt::format("position{}", positions.size()), size});
+    add_loop(positions, as_list(Assign{.places = {{local.name, {loops::variables_of(positions).front()}}},
+                                       .combine = "",
+                                       .values = {first}}));
+  }
+
+  // --- stages ---
 
   void add(size_t stage) {
     Definition definition = definitions_[stage];
@@ -207,8 +283,21 @@ class RowBlocks {
       shared_bytes_ += bytes;
       kept.where = Kept::Where::Shared;
       locals_.push_back({local_name(result.name), result.dtype, sizes, Space::Shared});
+    } else {
+      CHECK(is_read_alike(result.name, kept, stage) || !reads_registers(*kept.formula),
+            "a row of {} takes {} bytes, which a thread block does not have", result.name, bytes);
     }
     return kept;
+  }
+
+  // Which hold what each thread reads at its own positions.
+  bool reads_registers(const Scalar& formula) const {
+    bool reads = false;
+    loops::for_each_load(formula, [&](const Scalar& load) {
+      const auto local = std::ranges::find(locals_, load.name(), &Buffer::name);
+      reads = reads || (local != locals_.end() && local->space == Space::Private && !local->sizes.empty());
+    });
+    return reads;
   }
 
   template <class F>
