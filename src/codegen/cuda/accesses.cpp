@@ -5,6 +5,7 @@
 
 #include "ir/dim_expression.h"
 #include "loops/definition.h"
+#include "loops/parallel_regions.h"
 
 namespace tenon::codegen::cuda {
 
@@ -27,19 +28,41 @@ bool mentions(const std::vector<Scalar>& at, const std::string& variable) {
 
 namespace {
 
-void find_folds(const std::vector<Statement>& body, const std::string& variable, std::set<std::string> own,
-                std::vector<const Assign*>& found) {
-  for (const Statement& statement : body) {
-    if (const auto* local = std::get_if<loops::Local>(&statement))
-      own.insert(local->buffer.name);
-    if (const auto* assign = std::get_if<Assign>(&statement); assign != nullptr &&
-                                                              !own.contains(assign->places.front().buffer) &&
-                                                              !mentions(assign->places.front().at, variable))
-      found.push_back(assign);
-    if (const auto* inner = body_of(statement))
-      find_folds(*inner, variable, own, found);
+class FoldFinder {
+ public:
+  explicit FoldFinder(const std::string& variable) : varying_({variable}) {}
+
+  void visit(const std::vector<Statement>& body) {
+    const std::set<std::string> around = own_;
+    for (const Statement& statement : body) {
+      if (const auto* local = std::get_if<loops::Local>(&statement))
+        own_.insert(local->buffer.name);
+      if (const auto* loop = std::get_if<Loop>(&statement); loop != nullptr && names_position(*loop))
+        varying_.insert(loop->variable);
+      if (const auto* assign = std::get_if<Assign>(&statement);
+          assign != nullptr && !own_.contains(assign->places.front().buffer) &&
+          !varies(assign->places.front().at))
+        found.push_back(assign);
+      if (const auto* inner = body_of(statement))
+        visit(*inner);
+    }
+    own_ = around;
   }
-}
+
+  std::vector<const Assign*> found;
+
+ private:
+  // A loop of one iteration, whose variable is another name for where the thread is.
+  bool names_position(const Loop& loop) const {
+    return loops::iterations_of(loop) == Dim(1) && varies({Scalar::index(loop.begin)});
+  }
+  bool varies(const std::vector<Scalar>& at) const {
+    return std::ranges::any_of(varying_,
+                               [&](const std::string& variable) { return mentions(at, variable); });
+  }
+
+  std::set<std::string> varying_, own_;
+};
 
 // 64*floor(i/64) + mod(i,64) is i: what is divided to find one index is multiplied again to find the next.
 Dim rejoin(Dim offset) {
@@ -66,9 +89,9 @@ Dim rejoin(Dim offset) {
 }  // namespace
 
 std::vector<const Assign*> find_folds(const Loop& loop) {
-  std::vector<const Assign*> found;
-  find_folds(loop.body, loop.variable, {}, found);
-  return found;
+  FoldFinder finder(loop.variable);
+  finder.visit(loop.body);
+  return finder.found;
 }
 
 std::optional<Dim> offset_of(const loops::Buffer& buffer, const std::vector<Scalar>& at) {

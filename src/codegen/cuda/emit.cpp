@@ -7,6 +7,7 @@
 #include "codegen/cuda/barriers.h"
 #include "codegen/cuda/folds.h"
 #include "codegen/cuda/thread_loops.h"
+#include "ir/dim_expression.h"
 #include "target/gpu.h"
 
 namespace tenon::codegen::cuda {
@@ -215,7 +216,10 @@ class Emitter : private ThreadLoopText {
     for (const Statement& statement : body) {
       if (barriers_.contains(&statement))
         synchronise();
-      std::visit([&](const auto& each) { run(each); }, statement);
+      if (const auto* loop = std::get_if<Loop>(&statement); loop != nullptr && is_once(*loop))
+        run_once(*loop, body.size() > 1);
+      else
+        std::visit([&](const auto& each) { run(each); }, statement);
     }
     storage_ = storage;
   }
@@ -223,10 +227,21 @@ class Emitter : private ThreadLoopText {
   void run(const loops::Call& call) { throw unsupported("kernel {} calls {}", kernel_.name, call.routine); }
   void run(const loops::Prefetch&) {}
 
+  // What is subtracted stands on the other side.
+  std::string text_of(const Dim& condition) {
+    std::vector<DimTerm> added;
+    for (const DimTerm& term : terms_of(condition))
+      if (term.coefficient > 0)
+        added.push_back(term);
+    const Dim left = DimExpression::sum(std::move(added)), right = left - condition;
+    return fmt::format("{} >= {}", indices_.text(left).at(Binding::Sum),
+                       indices_.text(right).at(Binding::Sum));
+  }
+
   void run(const Guard& guard) {
     std::vector<std::string> conditions;
     for (const Dim& condition : guard.conditions)
-      conditions.push_back(fmt::format("{} >= 0", indices_.text(condition).at(Binding::Sum)));
+      conditions.push_back(text_of(condition));
     writer_.open("if ({})", fmt::join(conditions, " && "));
     run(guard.body);
     writer_.close();
@@ -298,6 +313,8 @@ class Emitter : private ThreadLoopText {
   void run(const Loop& loop) {
     if (loop.mark == Mark::Thread)
       return run_threads(loop, layouts_->vector_of(loop));
+    if (run_lanes(loop))
+      return;
     const Range begin = indices_.range_of(loop.begin), end = indices_.range_of(loop.end);
     // One step past the end must fit, too.
     const Range range = {
@@ -313,6 +330,23 @@ class Emitter : private ThreadLoopText {
     indices_.set(loop.variable, {name}, {begin.low, std::max(begin.low, end.high - 1)});
     run(loop.body);
     writer_.close();
+  }
+
+  // A loop that gives a name to where its body is.
+  static bool is_once(const Loop& loop) {
+    return loop.mark != Mark::Thread && loops::iterations_of(loop) == Dim(1);
+  }
+
+  void run_once(const Loop& loop, bool needs_scope) {
+    const Range range = indices_.range_of(loop.begin);
+    const std::string& name = names_.of(loop.variable);
+    if (needs_scope)
+      writer_.open();
+    writer_.line("const {} {} = {};", IndexText::type_of(range), name, indices_.text(loop.begin).text);
+    indices_.set(loop.variable, {name}, range);
+    run(loop.body);
+    if (needs_scope)
+      writer_.close();
   }
 
   std::set<const Statement*> barriers_;

@@ -20,15 +20,13 @@ using loops::Statement;
 
 namespace {
 
-constexpr int64_t kVectorBytes = 16;  // that one instruction loads
-
 // An iteration of the loop is the same statements in each lane, so that a statement can run in all lanes
-// before the next.
+// before the next. Vector loops within have lanes of their own.
 bool can_run_in_lanes(const std::vector<Statement>& body, const std::string& lane) {
   const auto varies = [&](const Dim& dim) { return dim.mentions(lane); };
   return std::ranges::all_of(body, [&](const Statement& statement) {
     if (const auto* loop = std::get_if<Loop>(&statement);
-        loop != nullptr && (varies(loop->begin) || varies(loop->end)))
+        loop != nullptr && (varies(loop->begin) || varies(loop->end) || loop->mark == Mark::Vector))
       return false;
     if (const auto* guard = std::get_if<loops::Guard>(&statement);
         guard != nullptr && std::ranges::any_of(guard->conditions, varies))

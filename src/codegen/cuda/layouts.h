@@ -13,6 +13,8 @@
 
 namespace tenon::codegen::cuda {
 
+constexpr int64_t kVectorBytes = 16;  // that one instruction loads
+
 // How the elements of a private buffer lie in the registers of threads.
 struct Spread {
   int64_t iterations = 0;  // its first size

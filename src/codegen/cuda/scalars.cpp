@@ -266,7 +266,11 @@ std::string ScalarText::vector_type(DType dtype) const {
 }
 
 std::string ScalarText::vector_at(const Storage& storage, const std::vector<Scalar>& at) {
-  const std::string offset = indices_.text(*offset_of(storage.buffer, at)).at(Binding::Sum);
+  const std::string& lane = at_->loop->variable;
+  Dim first = *offset_of(storage.buffer, at);
+  if (indices_.symbol(lane).text.text == "0")
+    first = first.substitute({{lane, 0}});
+  const std::string offset = indices_.text(first).at(Binding::Sum);
   return offset == "0" ? storage.name : fmt::format("{} + {}", storage.name, offset);
 }
 

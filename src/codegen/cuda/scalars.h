@@ -61,8 +61,11 @@ class ScalarText {
     const Iterations around = *at_;
     const IndexText::Symbol first = indices_.symbol(at_->loop->variable);
     at_->lane = lane;
-    indices_.set(at_->loop->variable, {fmt::format("{} + {}", first.text.text, lane), Binding::Sum},
-                 {first.range.low, first.range.high});
+    indices_.set(at_->loop->variable,
+                 first.text.text == "0"
+                     ? Expression{lane}
+                     : Expression{fmt::format("{} + {}", first.text.text, lane), Binding::Sum},
+                 first.range);
     f();
     indices_.set(at_->loop->variable, first.text, first.range);
     at_ = around;

@@ -1,6 +1,7 @@
 #include "codegen/cuda/thread_loops.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "codegen/cuda/accesses.h"
 #include "ir/dim_expression.h"
@@ -182,6 +183,29 @@ void ThreadLoopText::run_dynamic(const Loop& loop, int64_t vector, int64_t trips
 void ThreadLoopText::run_vector(const Loop& loop, int64_t vector, const std::string& trip, const Dim& first) {
   at_ = Iterations{.loop = &loop, .vector = vector, .trip = trip, .lane = "0", .is_whole = vector > 1};
   run_with(loop, first);
+}
+
+bool ThreadLoopText::run_lanes(const Loop& loop) {
+  const std::optional<int64_t> lanes = loops::iterations_of(loop).constant();
+  const auto is_assign = [](const Statement& statement) {
+    return std::holds_alternative<loops::Assign>(statement);
+  };
+  if (loop.mark != loops::Mark::Vector || !at_ || at_->is_whole || !lanes || loop.step != 1 ||
+      !std::has_single_bit(static_cast<uint64_t>(*lanes)) || !std::ranges::all_of(loop.body, is_assign))
+    return false;
+  bool fits = true;
+  for_each_use(loop.body, [&](const loops::Use& use) {
+    fits = fits && *lanes * info(storage_.at(use.place.buffer).buffer.dtype).bytes <= kVectorBytes;
+  });
+  if (!fits)
+    return false;
+  const Iterations around = *at_;
+  at_ = Iterations{.loop = &loop, .vector = *lanes, .trip = around.trip, .lane = "0", .is_whole = true};
+  indices_.set(loop.variable, indices_.text(loop.begin),
+               {indices_.range_of(loop.begin).low, indices_.range_of(loop.end).high - 1});
+  run(loop.body);
+  at_ = around;
+  return true;
 }
 
 // One by one.

@@ -11,6 +11,8 @@ class ThreadLoopText : protected FoldText {
   ~ThreadLoopText() = default;
 
   void run_threads(const loops::Loop& loop, int64_t vector);
+  // A vector loop within a thread loop, all of whose iterations are one vector. False where it cannot be.
+  bool run_lanes(const loops::Loop& loop);
 
   virtual void run(const std::vector<loops::Statement>& body) = 0;
 

@@ -5,6 +5,7 @@
 #include "schedule/assign.h"
 #include "schedule/cuda/block_rows.h"
 #include "schedule/cuda/blocks.h"
+#include "schedule/cuda/tiled_contraction.h"
 #include "schedule/pointwise.h"
 #include "schedule/rows.h"
 #include "schedule/start_kernel.h"
@@ -114,7 +115,8 @@ Kernel schedule_kernel(const std::vector<Stage>& stages, const Group& group,
         block_rows(kernel, stages, shared, outputs, row_length(stages, shared));
       break;
     case Pattern::Contract:
-      rows_by_thread(kernel, stages, stages.front().definition.axes.size(), outputs);
+      if (!tile_contraction(kernel, stages, outputs, *context.target.gpu))
+        rows_by_thread(kernel, stages, stages.front().definition.axes.size(), outputs);
       break;
     case Pattern::FusedAttention:
       CHECK(false, "attention is not fused on a GPU");

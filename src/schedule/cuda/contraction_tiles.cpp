@@ -1,0 +1,128 @@
+#include "schedule/cuda/contraction_tiles.h"
+
+#include <algorithm>
+#include <array>
+
+namespace tenon::schedule::cuda {
+
+using loops::Axis;
+using loops::Definition;
+using loops::Scalar;
+
+namespace {
+
+constexpr int64_t kLeastRows = 8;          // and columns: fewer do not share enough
+constexpr int64_t kVector = 4;             // f32 that one instruction loads
+constexpr double kSizeOfUnknown = 1024;    // that tiles are chosen for
+
+// Whether a load finds the next element in memory in the next iteration of the axis.
+bool is_contiguous_along(const Scalar& load, const Axis& axis) {
+  if (load.operands().empty() || load.operands().back().kind() != Scalar::Kind::Index)
+    return false;
+  for (size_t i = 0; i + 1 < load.operands().size(); ++i)
+    if (loops::mentions(load.operands()[i], axis.variable))
+      return false;
+  const Dim& last = load.operands().back().index();
+  return last.substitute({{axis.variable, Dim::symbol(axis.variable) + 1}}) - last == Dim(1);
+}
+
+bool reads_along(const Scalar& factor, const Axis& axis) {
+  bool any = false, all = true;
+  loops::for_each_load(factor, [&](const Scalar& load) {
+    if (!loops::mentions(load, axis.variable))
+      return;
+    any = true;
+    all = all && is_contiguous_along(load, axis);
+  });
+  return any && all;
+}
+
+// Moves an axis that the factor reads along to the end.
+void put_contiguous_last(std::vector<Axis>& axes, const Scalar& factor) {
+  const auto found = std::ranges::find_if(axes, [&](const Axis& axis) { return reads_along(factor, axis); });
+  if (found != axes.end())
+    std::rotate(found, found + 1, axes.end());
+}
+
+void choose_direction(TiledFactor& factor, const std::vector<Axis>& k) {
+  factor.is_along_k = !k.empty() && reads_along(factor.value, k.back());
+  const Axis& along = factor.is_along_k ? k.back() : factor.rows.back();
+  if (!reads_along(factor.value, along))
+    return;
+  factor.vector = kVector;
+  while (factor.vector > 1 && !divide_exactly(along.size, factor.vector))
+    factor.vector /= 2;
+}
+
+struct RatedTile {
+  ContractionTile tile;
+  double rate;  // of arithmetic, against that of the first
+};
+constexpr std::array<RatedTile, 7> kTiles = {{
+    {{128, 128, 16, 8, 8}, 1.0},
+    {{128, 64, 16, 8, 8}, 0.9},
+    {{64, 128, 16, 8, 8}, 0.9},
+    {{64, 64, 16, 4, 4}, 0.7},
+    {{32, 64, 16, 4, 4}, 0.6},
+    {{32, 32, 16, 4, 4}, 0.5},
+    {{16, 64, 16, 4, 4}, 0.5},
+}};
+
+}  // namespace
+
+Dim size_of(const std::vector<Axis>& axes) {
+  Dim size = 1;
+  for (const Axis& axis : axes)
+    size = size * axis.size;
+  return size;
+}
+
+std::optional<MatrixProduct> match_matrix_product(const Definition& sum) {
+  const std::optional<loops::Contraction> contraction = loops::match_contraction(sum);
+  if (!contraction || contraction->products.size() != 1 || !contraction->product().multiplies() ||
+      contraction->accumulator != DType::F32 || sum.at.empty())
+    return std::nullopt;
+  const auto axes_at = [&](const std::vector<size_t>& numbers) {
+    std::vector<Axis> axes;
+    for (const size_t number : numbers)
+      axes.push_back(sum.axes[number]);
+    return axes;
+  };
+  MatrixProduct product{.first = {contraction->product().lhs, axes_at(contraction->m)},
+                        .second = {contraction->product().rhs, axes_at(contraction->n)},
+                        .batch = axes_at(contraction->batch),
+                        .k = sum.reduced};
+  for (const Axis& axis : sum.axes)
+    if (!loops::mentions(sum.values.front(), axis.variable))
+      product.batch.push_back(axis);
+  for (const std::vector<Axis>* axes : {&product.m(), &product.n()})
+    if (size_of(*axes).constant().value_or(kLeastRows) < kLeastRows)
+      return std::nullopt;
+  if (const std::optional<size_t> last = loops::axis_of(sum.axes, sum.at.back());
+      last && loops::mentions(product.first.value, sum.axes[*last].variable))
+    std::swap(product.first, product.second);
+  put_contiguous_last(product.k, product.second.value);
+  put_contiguous_last(product.k, product.first.value);
+  choose_direction(product.first, product.k);
+  choose_direction(product.second, product.k);
+  return product;
+}
+
+// The least time, where blocks run one after the other on each multiprocessor.
+ContractionTile choose_tile(const MatrixProduct& product, const Gpu& gpu) {
+  const auto count = [](const Dim& size) {
+    const std::optional<int64_t> known = size.constant();
+    return known ? static_cast<double>(*known) : kSizeOfUnknown;
+  };
+  const double m = count(size_of(product.m())), n = count(size_of(product.n())),
+               batch = size_of(product.batch).is_constant() ? count(size_of(product.batch)) : 1;
+  const auto time_of = [&](const RatedTile& rated) {
+    const ContractionTile& tile = rated.tile;
+    const double blocks = batch * std::ceil(m / static_cast<double>(tile.m)) *
+                          std::ceil(n / static_cast<double>(tile.n));
+    return std::ceil(blocks / gpu.multiprocessors) * static_cast<double>(tile.m * tile.n) / rated.rate;
+  };
+  return std::ranges::min_element(kTiles, {}, time_of)->tile;
+}
+
+}  // namespace tenon::schedule::cuda
