@@ -57,8 +57,7 @@ class FoldFinder {
     return loops::iterations_of(loop) == Dim(1) && varies({Scalar::index(loop.begin)});
   }
   bool varies(const std::vector<Scalar>& at) const {
-    return std::ranges::any_of(varying_,
-                               [&](const std::string& variable) { return mentions(at, variable); });
+    return std::ranges::any_of(varying_, [&](const std::string& variable) { return mentions(at, variable); });
   }
 
   std::set<std::string> varying_, own_;

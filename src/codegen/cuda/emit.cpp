@@ -27,6 +27,7 @@ using loops::Statement;
 
 constexpr int64_t kSharedAlignment = 16;  // of each buffer, in bytes
 constexpr int64_t kThreadsOfTeams = 128;  // of a thread block that several teams share
+constexpr int64_t kThreadsAtOnce = 512;   // of a multiprocessor, each with 128 registers
 constexpr int64_t kMostRegisterBytes = 16 << 10;
 
 // Whole warps, or a part of one that divides it.
@@ -86,8 +87,8 @@ class Emitter : private ThreadLoopText {
     layouts_ = &layouts;
     if (team_.threads > 1)
       barriers_ = find_barriers(kernel_, region, layouts, meets_in_shared_memory(team_));
-    writer_.open("extern \"C\" __global__ void __launch_bounds__({}) {}({})", team_.threads * team_.per_block,
-                 name, parameters());
+    writer_.open("extern \"C\" __global__ void __launch_bounds__({}) {}({})", launch_bounds(), name,
+                 parameters());
     const std::vector<Declaration> declarations = begin_iteration(region);
     shared_used_ = 0;
     shared_of_team_ = shared_bytes(region);
@@ -117,6 +118,15 @@ class Emitter : private ThreadLoopText {
       if (const auto* inner = body_of(statement))
         reserve_names(*inner);
     }
+  }
+
+  // So many blocks at once that a thread of a large one has as many registers as it can have in the largest
+  // of that kind.
+  std::string launch_bounds() const {
+    const int64_t threads = team_.threads * team_.per_block;
+    const bool is_large = threads >= kThreadsAtOnce / 2;
+    return is_large && threads < kThreadsAtOnce ? fmt::format("{}, {}", threads, kThreadsAtOnce / threads)
+                                                : fmt::format("{}", threads);
   }
 
   std::string parameters() {

@@ -5,7 +5,7 @@
 //
 // becomes
 //
-//   extern "C" __global__ void __launch_bounds__(256) phase_0(const float* __restrict__ x,
+//   extern "C" __global__ void __launch_bounds__(256, 2) phase_0(const float* __restrict__ x,
 //       float* __restrict__ y, int* failure, const int step) {
 //     const int thread = threadIdx.x;
 //     const int b = blockIdx.x;

@@ -11,9 +11,9 @@ using loops::Scalar;
 
 namespace {
 
-constexpr int64_t kLeastRows = 8;          // and columns: fewer do not share enough
-constexpr int64_t kVector = 4;             // f32 that one instruction loads
-constexpr double kSizeOfUnknown = 1024;    // that tiles are chosen for
+constexpr int64_t kLeastRows = 8;        // and columns: fewer do not share enough
+constexpr int64_t kVector = 4;           // f32 that one instruction loads
+constexpr double kSizeOfUnknown = 1024;  // that tiles are chosen for
 
 // Whether a load finds the next element in memory in the next iteration of the axis.
 bool is_contiguous_along(const Scalar& load, const Axis& axis) {
@@ -118,8 +118,8 @@ ContractionTile choose_tile(const MatrixProduct& product, const Gpu& gpu) {
                batch = size_of(product.batch).is_constant() ? count(size_of(product.batch)) : 1;
   const auto time_of = [&](const RatedTile& rated) {
     const ContractionTile& tile = rated.tile;
-    const double blocks = batch * std::ceil(m / static_cast<double>(tile.m)) *
-                          std::ceil(n / static_cast<double>(tile.n));
+    const double blocks =
+        batch * std::ceil(m / static_cast<double>(tile.m)) * std::ceil(n / static_cast<double>(tile.n));
     return std::ceil(blocks / gpu.multiprocessors) * static_cast<double>(tile.m * tile.n) / rated.rate;
   };
   return std::ranges::min_element(kTiles, {}, time_of)->tile;

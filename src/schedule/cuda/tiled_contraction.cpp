@@ -103,7 +103,10 @@ class ContractionTiles {
       // Rows of shared memory begin in different banks where threads write them across.
       const int64_t padding = from.is_along_k ? kVector : 0;
       const int64_t parts = rows * tile.k / (from.vector * tile.threads());
-      return Factor{from, rows, name == "a" ? kTileM : kTileN, parts,
+      return Factor{from,
+                    rows,
+                    name == "a" ? kTileM : kTileN,
+                    parts,
                     buffer(name, {tile.k, rows + padding}, Space::Shared),
                     buffer("next_" + name, {tile.threads(), parts, from.vector}, Space::Private)};
     };
@@ -137,9 +140,9 @@ class ContractionTiles {
  private:
   struct Factor {
     TiledFactor from;
-    int64_t rows;           // of a tile
-    std::string tile;       // which of them
-    int64_t parts;          // vectors that each thread loads
+    int64_t rows;      // of a tile
+    std::string tile;  // which of them
+    int64_t parts;     // vectors that each thread loads
     Buffer shared, next;
   };
 
@@ -218,8 +221,9 @@ class ContractionTiles {
     const Dim along = at.along * factor.from.vector + symbol(kLane);
     const std::vector<Dim> place =
         factor.from.is_along_k ? std::vector{along, at.across} : std::vector{at.across, along};
-    return for_each_part(factor, in_lanes(factor.from.vector, as_list(store(factor.shared, place,
-                                                                            element(factor.next, place_of_next())))));
+    return for_each_part(
+        factor, in_lanes(factor.from.vector,
+                         as_list(store(factor.shared, place, element(factor.next, place_of_next())))));
   }
 
   // --- sums ---
@@ -244,13 +248,14 @@ class ContractionTiles {
     body.emplace_back(Local{of_b_});
     const auto read = [&](const Buffer& to, const Buffer& from, int64_t count, const Dim& first) {
       append(body, loop(kPart, count / kVector, Mark::Unrolled,
-                        in_lanes(kVector, as_list(store(to, {symbol(kPart) * kVector + symbol(kLane)},
-                                                        element(from, {symbol(kProduct), first + symbol(kLane)}))))));
+                        in_lanes(kVector,
+                                 as_list(store(to, {symbol(kPart) * kVector + symbol(kLane)},
+                                               element(from, {symbol(kProduct), first + symbol(kLane)}))))));
     };
     read(of_a_, a_->shared, tile_.thread_m, row_of(symbol(kPart)));
     read(of_b_, b_->shared, tile_.thread_n, column_of(symbol(kPart)));
-    const Scalar product = Scalar::apply(
-        loops::Function::Multiply, {element(of_a_, {symbol(kI)}), element(of_b_, {symbol(kJ)})});
+    const Scalar product = Scalar::apply(loops::Function::Multiply,
+                                         {element(of_a_, {symbol(kI)}), element(of_b_, {symbol(kJ)})});
     const Statement add = store(sums_, {symbol(kThread), symbol(kI), symbol(kJ)}, product, "+");
     append(body,
            loop(kI, tile_.thread_m, Mark::Unrolled, loop(kJ, tile_.thread_n, Mark::Unrolled, as_list(add))));
@@ -284,8 +289,9 @@ class ContractionTiles {
     if (!divide_exactly(size_of(product_.n()), tile_.n))
       body = guarded({columns.vectors - 1 - symbol(kColumn)}, std::move(body));
     const Dim column = column_of(floor_div(j, kVector)) + mod(j, kVector);
-    body = loop(kJ, tile_.thread_n / vector, Mark::Unrolled,
-                where(kColumn, symbol(kTileN) * (tile_.n / vector) + floor_div(column, vector), std::move(body)));
+    body = loop(
+        kJ, tile_.thread_n / vector, Mark::Unrolled,
+        where(kColumn, symbol(kTileN) * (tile_.n / vector) + floor_div(column, vector), std::move(body)));
     if (!divide_exactly(size_of(product_.m()), tile_.m))
       body = guarded({rows.vectors - 1 - symbol(kRow)}, std::move(body));
     const Dim row = row_of(floor_div(symbol(kI), kVector)) + mod(symbol(kI), kVector);

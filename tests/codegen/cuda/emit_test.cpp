@@ -72,7 +72,7 @@ TEST(CudaText, WritesVectorsOf16BytesAndATail) {
   const CudaText emitted = emit(kPointwise);
   EXPECT_EQ(
       without_preamble(emitted),
-      R"(extern "C" __global__ void __launch_bounds__(256) phase_0(const float* __restrict__ x, float* __restrict__ y, const long long n, int* failure, const int step) {
+      R"(extern "C" __global__ void __launch_bounds__(256, 2) phase_0(const float* __restrict__ x, float* __restrict__ y, const long long n, int* failure, const int step) {
   const int thread = threadIdx.x;
   const long long b = blockIdx.x;
   if (n >= 4096 * b + 4096) {
@@ -278,7 +278,7 @@ TEST(CudaText, WaitsBetweenWritingAndReadingSharedMemory) {
   const CudaText emitted = emit(kTranspose);
   EXPECT_EQ(
       without_preamble(emitted),
-      R"(extern "C" __global__ void __launch_bounds__(256) phase_0(const float* __restrict__ x, float* __restrict__ y, int* failure, const int step) {
+      R"(extern "C" __global__ void __launch_bounds__(256, 2) phase_0(const float* __restrict__ x, float* __restrict__ y, int* failure, const int step) {
   const int thread = threadIdx.x;
   const int iteration = blockIdx.x;
   const int b = iteration % 3;

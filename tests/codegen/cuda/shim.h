@@ -18,7 +18,7 @@
 #define __global__ static
 #define __device__ static
 #define __forceinline__ inline
-#define __launch_bounds__(threads)
+#define __launch_bounds__(...)
 #define __shared__ static
 #define __restrict__
 

@@ -1,0 +1,215 @@
+// Contractions in tiles of thread blocks, interpreted, against the nest that nobody scheduled.
+#include "schedule/cuda/tiled_contraction.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "fusion/fuse.h"
+#include "ir/parse.h"
+#include "loops/interpret.h"
+#include "lowering/lower_graph.h"
+#include "ops/registry.h"
+#include "schedule/cpu/nest.h"
+#include "schedule/cuda/contraction_tiles.h"
+#include "schedule/cuda/schedule_kernel.h"
+#include "target/named_targets.h"
+#include "tensor/wide.h"
+
+namespace tenon {
+namespace {
+
+using loops::Kernel;
+using lowering::Group;
+using lowering::KernelGraph;
+using lowering::Stage;
+using Sizes = std::map<std::string, int64_t>;
+
+// The only kernel of a graph.
+struct Contraction {
+  KernelGraph graph;
+  std::vector<Stage> stages;
+  Group group;
+  std::set<std::string> outputs;
+  Target target;
+
+  explicit Contraction(std::string_view text, int multiprocessors = 132) : target(target_named("avx2")) {
+    register_ops();
+    source_ = parse(text);
+    graph = lowering::lower_graph(*source_);
+    target.gpu = gpu_named("sm_90");
+    target.gpu->multiprocessors = multiprocessors;
+    fusion::inline_stages(graph, target);
+    const std::set<lowering::BufferId> kept(graph.outputs.begin(), graph.outputs.end());
+    const std::vector<Group> groups = fusion::group_nodes(graph.nodes, graph.buffers, kept, target).groups;
+    EXPECT_EQ(groups.size(), 1u) << text;
+    group = groups.front();
+    for (const size_t node : group.nodes)
+      stages.push_back(*graph.nodes[node].stage);
+    for (const lowering::BufferId output : graph.outputs)
+      outputs.insert(graph.buffers[output].name());
+  }
+
+  Kernel scheduled() const {
+    return schedule::cuda::schedule_kernel(stages, group, outputs, graph.buffers, {target, 1});
+  }
+  Kernel unscheduled() const {
+    return schedule::unscheduled_nest("kernel", stages, group, outputs, graph.buffers, target);
+  }
+
+ private:
+  std::unique_ptr<Graph> source_;
+};
+
+bool has_tiles(const Kernel& kernel) { return print(kernel).find("in shared") != std::string::npos; }
+
+std::vector<Tensor> random_inputs(const Kernel& kernel, const Sizes& sizes) {
+  std::mt19937 random(7);
+  std::uniform_real_distribution<double> distribution(-1, 1);
+  std::vector<Tensor> inputs;
+  for (const loops::Buffer& input : kernel.inputs) {
+    Extents extents;
+    for (const Dim& size : input.sizes)
+      extents.push_back(size.evaluate(sizes).value());
+    std::vector<double> values(static_cast<size_t>(element_count(extents)));
+    for (double& value : values)
+      value = distribution(random);
+    inputs.push_back(narrow<double>(input.dtype, extents, values));
+  }
+  return inputs;
+}
+
+void expect_same(const Contraction& contraction, const Sizes& sizes = {}, double tolerance = 1e-5) {
+  const Kernel scheduled = contraction.scheduled(), unscheduled = contraction.unscheduled();
+  EXPECT_EQ(loops::check(scheduled), std::vector<std::string>{});
+  EXPECT_TRUE(has_tiles(scheduled)) << print(scheduled);
+  ASSERT_EQ(scheduled.inputs, unscheduled.inputs);
+  const std::vector<Tensor> inputs = random_inputs(scheduled, sizes);
+  const std::vector<Tensor> got = loops::interpret(scheduled, inputs, sizes),
+                            wanted = loops::interpret(unscheduled, inputs, sizes);
+  ASSERT_EQ(got.size(), wanted.size());
+  for (size_t i = 0; i < got.size(); ++i) {
+    ASSERT_EQ(got[i].extents(), wanted[i].extents());
+    const std::vector<double> ours = widen<double>(got[i]), theirs = widen<double>(wanted[i]);
+    for (size_t j = 0; j < ours.size(); ++j)
+      ASSERT_NEAR(ours[j], theirs[j], tolerance) << "element " << j << "\n" << print(scheduled);
+  }
+}
+
+TEST(TiledContraction, MatmulOfWholeTiles) {
+  expect_same(Contraction("graph g(%a: f32[32,32], %b: f32[32,64]) { %0 = matmul(%a, %b) return %0 }"));
+}
+
+TEST(TiledContraction, MatmulOfOddSizes) {
+  expect_same(Contraction("graph g(%a: f32[19,37], %b: f32[37,71]) { %0 = matmul(%a, %b) return %0 }"));
+  expect_same(Contraction("graph g(%a: f32[35,18], %b: f32[18,10]) { %0 = matmul(%a, %b) return %0 }"));
+}
+
+TEST(TiledContraction, TransposedOperands) {
+  expect_same(Contraction(R"(graph g(%a: f32[24,36], %b: f32[40,24]) {
+    %0 = transpose(%a, permutation=[1,0])
+    %1 = transpose(%b, permutation=[1,0])
+    %2 = matmul(%0, %1)
+    return %2
+  })"));
+}
+
+TEST(TiledContraction, Batches) {
+  expect_same(Contraction(R"(graph g(%a: f32[2,3,17,20], %b: f32[2,3,20,16]) {
+    %0 = matmul(%a, %b)
+    return %0
+  })"));
+  expect_same(Contraction("graph g(%a: f32[3,5,20], %b: f32[20,16]) { %0 = matmul(%a, %b) return %0 }"));
+}
+
+TEST(TiledContraction, HeadsOfAttention) {
+  expect_same(Contraction(R"(graph g(%q: f32[2,16,3,8], %k: f32[2,18,3,8]) {
+    %0 = transpose(%q, permutation=[0,2,1,3])
+    %1 = transpose(%k, permutation=[0,2,3,1])
+    %2 = matmul(%0, %1)
+    return %2
+  })"));
+}
+
+TEST(TiledContraction, LargestTiles) {
+  const Contraction contraction("graph g(%a: f32[127,17], %b: f32[17,126]) { %0 = matmul(%a, %b) return %0 }",
+                                1);
+  EXPECT_NE(print(contraction.scheduled()).find("block(256)"), std::string::npos);
+  expect_same(contraction);
+}
+
+TEST(TiledContraction, Convolutions) {
+  expect_same(Contraction(R"(graph g(%x: f32[2,5,7,6], %w: f32[9,5,3,3]) {
+    %0 = conv(%x, %w, pads=[1,1,1,1])
+    return %0
+  })"));
+  expect_same(Contraction(R"(graph g(%x: f32[1,4,9,11], %w: f32[12,4,3,2]) {
+    %0 = conv(%x, %w, strides=[2,3], pads=[0,1,2,1])
+    return %0
+  })"));
+}
+
+TEST(TiledContraction, Epilogues) {
+  expect_same(Contraction(R"(graph g(%a: f32[18,20], %b: f32[20,24], %c: f32[24]) {
+    %0 = matmul(%a, %b)
+    %1 = add(%0, %c)
+    %2 = relu(%1)
+    return %2
+  })"));
+  expect_same(Contraction(R"(graph g(%a: f32[18,20], %b: f32[20,23], %c: f32[18,23]) {
+    %0 = matmul(%a, %b)
+    %1 = add(%0, %c)
+    %2 = tanh(%1)
+    return %0, %2
+  })"));
+}
+
+TEST(TiledContraction, DynamicSizes) {
+  const Contraction contraction(R"(graph g(%a: f32[b,m,k], %b: f32[b,k,n], %c: f32[n]) {
+    %0 = matmul(%a, %b)
+    %1 = add(%0, %c)
+    return %1
+  })");
+  expect_same(contraction, {{"b", 2}, {"m", 5}, {"n", 9}, {"k", 35}});
+  expect_same(contraction, {{"b", 1}, {"m", 1}, {"n", 1}, {"k", 1}});
+  expect_same(contraction, {{"b", 1}, {"m", 2}, {"n", 2}, {"k", 0}});
+}
+
+TEST(TiledContraction, HalfPrecision) {
+  expect_same(Contraction("graph g(%a: f16[18,20], %b: f16[20,24]) { %0 = matmul(%a, %b) return %0 }"), {},
+              1e-2);
+}
+
+TEST(TiledContraction, NothingToShare) {
+  for (const std::string_view text :
+       {"graph g(%a: f32[4,40], %b: f32[40,64]) { %0 = matmul(%a, %b) return %0 }",
+        "graph g(%a: f32[40,64]) { %0 = reduce_sum(%a, axes=[0]) return %0 }",
+        "graph g(%a: f64[40,40], %b: f64[40,64]) { %0 = matmul(%a, %b) return %0 }",
+        "graph g(%x: f32[1,16,9,9], %w: f32[16,1,3,3]) { %0 = conv(%x, %w, groups=16) return %0 }"})
+    EXPECT_FALSE(has_tiles(Contraction(text).scheduled())) << text;
+}
+
+// "m x n" of the only contraction, for so many multiprocessors.
+std::string tile_of(std::string_view text, int multiprocessors = 132) {
+  const Contraction contraction(text, multiprocessors);
+  const auto product = schedule::cuda::match_matrix_product(contraction.stages.front().definition);
+  if (!product)
+    return "none";
+  const schedule::cuda::ContractionTile tile = schedule::cuda::choose_tile(*product, *contraction.target.gpu);
+  return fmt::format("{} x {}", tile.m, tile.n);
+}
+
+TEST(TiledContraction, TilesThatKeepMultiprocessorsBusy) {
+  const auto matmul = [](int64_t m, int64_t n) {
+    return tile_of(
+        fmt::format("graph g(%a: f32[{},256], %b: f32[256,{}]) {{ %0 = matmul(%a, %b) return %0 }}", m, n));
+  };
+  EXPECT_EQ(matmul(4096, 4096), "128 x 128");
+  EXPECT_EQ(matmul(1024, 1024), "128 x 64");
+  EXPECT_EQ(matmul(512, 512), "32 x 64");
+  EXPECT_EQ(matmul(256, 256), "32 x 32");
+  EXPECT_EQ(matmul(16, 16384), "16 x 64");
+}
+
+}  // namespace
+}  // namespace tenon
