@@ -6,7 +6,9 @@
 namespace tenon::schedule::cuda {
 
 using loops::Axis;
+using loops::Buffer;
 using loops::Definition;
+using loops::Function;
 using loops::Scalar;
 
 namespace {
@@ -44,13 +46,71 @@ void put_contiguous_last(std::vector<Axis>& axes, const Scalar& factor) {
     std::rotate(found, found + 1, axes.end());
 }
 
-void choose_direction(TiledFactor& factor, const std::vector<Axis>& k) {
-  factor.is_along_k = !k.empty() && reads_along(factor.value, k.back());
-  const Axis& along = factor.is_along_k ? k.back() : factor.rows.back();
-  if (!reads_along(factor.value, along))
+std::optional<Dim> as_index(const Scalar& scalar) {
+  if (scalar.kind() == Scalar::Kind::Index)
+    return scalar.index();
+  if (scalar.kind() == Scalar::Kind::Number && scalar.dtype() == DType::I64)
+    return std::get<int64_t>(scalar.value());
+  return std::nullopt;
+}
+
+// Adds what must be at least 0 for a condition to hold. False where it asks for something else.
+bool add_conditions(const Scalar& condition, std::vector<Dim>& conditions) {
+  if (condition.kind() != Scalar::Kind::Apply)
+    return false;
+  const auto& operands = condition.operands();
+  if (condition.function() == Function::And)
+    return add_conditions(operands[0], conditions) && add_conditions(operands[1], conditions);
+  const bool is_less = condition.function() == Function::Less;
+  if (!is_less && condition.function() != Function::LessEqual)
+    return false;
+  const std::optional<Dim> left = as_index(operands[0]), right = as_index(operands[1]);
+  if (!left || !right)
+    return false;
+  conditions.push_back(*right - *left - (is_less ? 1 : 0));
+  return true;
+}
+
+// The factor with the condition of its padding apart.
+TiledFactor make_factor(const Scalar& value, std::vector<Axis> rows) {
+  std::vector<Dim> conditions;
+  const bool is_padded = value.kind() == Scalar::Kind::Apply && value.function() == Function::Select &&
+                         value.operands()[2] == Scalar::zero(value.dtype()) &&
+                         add_conditions(value.operands()[0], conditions);
+  return is_padded ? TiledFactor{value.operands()[1], std::move(conditions), std::move(rows)}
+                   : TiledFactor{value, {}, std::move(rows)};
+}
+
+// Whether vectors of elements along an axis, from a multiple of their number on, are loads that are aligned.
+bool has_vectors(const TiledFactor& factor, const Axis& along, int64_t vector,
+                 const std::vector<Buffer>& buffers) {
+  const auto divides = [&](const Dim& size) { return divide_exactly(size, vector).has_value(); };
+  bool all = divides(along.size) && std::ranges::none_of(factor.conditions, [&](const Dim& condition) {
+               return condition.mentions(along.variable);
+             });
+  loops::for_each_load(factor.value, [&](const Scalar& load) {
+    const auto buffer = std::ranges::find(buffers, load.name(), &Buffer::name);
+    if (!all || !loops::mentions(load, along.variable))
+      return;
+    all = buffer != buffers.end() && divides(buffer->sizes.back()) &&
+          divides(load.operands().back().index() - Dim::symbol(along.variable));
+  });
+  return all;
+}
+
+// Along the longer axis of those along which the factor is contiguous.
+void choose_direction(TiledFactor& factor, const std::vector<Axis>& k, const std::vector<Buffer>& buffers) {
+  const Axis& row = factor.rows.back();
+  const bool is_along_rows = reads_along(factor.value, row);
+  if (!k.empty() && reads_along(factor.value, k.back())) {
+    const std::optional<int64_t> size_k = k.back().size.constant(), size_row = row.size.constant();
+    factor.is_along_k = !is_along_rows || !size_k || (size_row && *size_k >= *size_row);
+  }
+  if (!factor.is_along_k && !is_along_rows)
     return;
   factor.vector = kVector;
-  while (factor.vector > 1 && !divide_exactly(along.size, factor.vector))
+  while (factor.vector > 1 &&
+         !has_vectors(factor, factor.is_along_k ? k.back() : row, factor.vector, buffers))
     factor.vector /= 2;
 }
 
@@ -77,7 +137,7 @@ Dim size_of(const std::vector<Axis>& axes) {
   return size;
 }
 
-std::optional<MatrixProduct> match_matrix_product(const Definition& sum) {
+std::optional<MatrixProduct> match_matrix_product(const Definition& sum, const std::vector<Buffer>& buffers) {
   const std::optional<loops::Contraction> contraction = loops::match_contraction(sum);
   if (!contraction || contraction->products.size() != 1 || !contraction->product().multiplies() ||
       contraction->accumulator != DType::F32 || sum.at.empty())
@@ -88,8 +148,8 @@ std::optional<MatrixProduct> match_matrix_product(const Definition& sum) {
       axes.push_back(sum.axes[number]);
     return axes;
   };
-  MatrixProduct product{.first = {contraction->product().lhs, axes_at(contraction->m)},
-                        .second = {contraction->product().rhs, axes_at(contraction->n)},
+  MatrixProduct product{.first = make_factor(contraction->product().lhs, axes_at(contraction->m)),
+                        .second = make_factor(contraction->product().rhs, axes_at(contraction->n)),
                         .batch = axes_at(contraction->batch),
                         .k = sum.reduced};
   for (const Axis& axis : sum.axes)
@@ -99,12 +159,12 @@ std::optional<MatrixProduct> match_matrix_product(const Definition& sum) {
     if (size_of(*axes).constant().value_or(kLeastRows) < kLeastRows)
       return std::nullopt;
   if (const std::optional<size_t> last = loops::axis_of(sum.axes, sum.at.back());
-      last && loops::mentions(product.first.value, sum.axes[*last].variable))
+      last && std::ranges::find(product.m(), sum.axes[*last]) != product.m().end())
     std::swap(product.first, product.second);
   put_contiguous_last(product.k, product.second.value);
   put_contiguous_last(product.k, product.first.value);
-  choose_direction(product.first, product.k);
-  choose_direction(product.second, product.k);
+  choose_direction(product.first, product.k, buffers);
+  choose_direction(product.second, product.k, buffers);
   return product;
 }
 

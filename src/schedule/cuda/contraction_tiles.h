@@ -9,6 +9,7 @@ namespace tenon::schedule::cuda {
 // One factor as a matrix of rows by k, whose tiles are copied to shared memory.
 struct TiledFactor {
   loops::Scalar value;
+  std::vector<Dim> conditions;    // it is 0 where one of them is negative, as in padding
   std::vector<loops::Axis> rows;  // of the result: those that this factor alone has
   bool is_along_k = false;        // consecutive threads load consecutive elements of k; else of rows
   int64_t vector = 1;             // elements in that direction that a thread loads together
@@ -24,7 +25,9 @@ struct MatrixProduct {
 };
 
 // Nothing where tiles have nothing to share. The elements of a result are contiguous along n, if possible.
-std::optional<MatrixProduct> match_matrix_product(const loops::Definition& sum);
+// `buffers` are those that the factors read.
+std::optional<MatrixProduct> match_matrix_product(const loops::Definition& sum,
+                                                  const std::vector<loops::Buffer>& buffers);
 
 // Rows of the result, its columns and products that a thread block takes at a time; of these each thread has
 // sums of so many rows and columns.

@@ -1,6 +1,7 @@
 #include "schedule/cuda/tiled_contraction.h"
 
 #include <algorithm>
+#include <array>
 
 #include "loops/edit.h"
 #include "schedule/assign.h"
@@ -55,6 +56,8 @@ Scalar element(const Buffer& from, const std::vector<Dim>& at) {
 
 std::vector<Statement> loop(const std::string& variable, int64_t count, Mark mark,
                             std::vector<Statement> body) {
+  if (count == 1)
+    return substitute(body, {{variable, 0}});
   return as_list(make_loop(variable, count, mark, std::move(body)));
 }
 
@@ -88,6 +91,28 @@ VectorAxes in_vectors(std::vector<Axis> axes, int64_t vector, const std::string&
   Dim& last = flat.variables.at(axes.back().variable);
   last = last * vector + symbol(kLane);
   return {flat.size, std::move(flat.variables)};
+}
+
+// Indices of many axes can grow beyond what a Dim says.
+bool has_unknown_index(const std::vector<Statement>& body) {
+  bool any = false;
+  const auto look_at = [&](const Dim& dim) { any = any || dim.is_unknown(); };
+  for (const Statement& statement : body) {
+    if (const auto* loop = std::get_if<Loop>(&statement))
+      std::ranges::for_each(std::array{loop->begin, loop->end}, look_at);
+    if (const auto* guard = std::get_if<Guard>(&statement))
+      std::ranges::for_each(guard->conditions, look_at);
+    if (const auto* assign = std::get_if<Assign>(&statement)) {
+      for (const Place& place : assign->places)
+        for (const Scalar& at : place.at)
+          loops::for_each_index(at, look_at);
+      for (const Scalar& value : assign->values)
+        loops::for_each_index(value, look_at);
+    }
+    if (const std::vector<Statement>* inner = body_of(statement))
+      any = any || has_unknown_index(*inner);
+  }
+  return any;
 }
 
 class ContractionTiles {
@@ -173,8 +198,6 @@ class ContractionTiles {
   }
 
   static std::vector<Statement> in_lanes(int64_t vector, std::vector<Statement> body) {
-    if (vector == 1)
-      return substitute(body, {{kLane, 0}});
     return loop(kLane, vector, Mark::Vector, std::move(body));
   }
   std::vector<Dim> place_of_next() const { return {symbol(kThread), symbol(kPart), symbol(kLane)}; }
@@ -199,6 +222,8 @@ class ContractionTiles {
       conditions.push_back(k.vectors - 1 - symbol(along_k ? kAlong : kAcross));
     std::map<std::string, Dim> variables = rows.variables;
     variables.insert(k.variables.begin(), k.variables.end());
+    for (const Dim& condition : factor.from.conditions)
+      conditions.push_back(condition.substitute(variables));
     std::vector<Statement> loads;
     if (!conditions.empty())
       append(loads, in_lanes(vector, as_list(store(factor.next, place_of_next(), Scalar::zero(DType::F32)))));
@@ -315,11 +340,14 @@ bool tile_contraction(Kernel& kernel, const std::vector<Stage>& stages, const st
   for (size_t i = 0; i < stages.size(); ++i)
     definitions.push_back(
         renamed(stages[i].definition, stages[i].definition.axes.size(), fmt::format("s{}", i)));
-  const std::optional<MatrixProduct> product = match_matrix_product(definitions.front());
+  const std::optional<MatrixProduct> product = match_matrix_product(definitions.front(), kernel.inputs);
   if (!product)
     return false;
-  kernel.body =
-      as_list(ContractionTiles(definitions, outputs, *product, choose_tile(*product, gpu), kernel).run());
+  const ContractionTile tile = choose_tile(*product, gpu);
+  std::vector<Statement> body = as_list(ContractionTiles(definitions, outputs, *product, tile, kernel).run());
+  if (has_unknown_index(body))
+    return false;
+  kernel.body = std::move(body);
   return true;
 }
 

@@ -192,7 +192,8 @@ TEST(TiledContraction, NothingToShare) {
 // "m x n" of the only contraction, for so many multiprocessors.
 std::string tile_of(std::string_view text, int multiprocessors = 132) {
   const Contraction contraction(text, multiprocessors);
-  const auto product = schedule::cuda::match_matrix_product(contraction.stages.front().definition);
+  const auto product = schedule::cuda::match_matrix_product(contraction.stages.front().definition,
+                                                            contraction.unscheduled().inputs);
   if (!product)
     return "none";
   const schedule::cuda::ContractionTile tile = schedule::cuda::choose_tile(*product, *contraction.target.gpu);
