@@ -54,9 +54,9 @@ Scalar element(const Buffer& from, const std::vector<Dim>& at) {
   return Scalar::load(from.name, from.dtype, indices(at));
 }
 
-std::vector<Statement> loop(const std::string& variable, int64_t count, Mark mark,
+std::vector<Statement> loop(const std::string& variable, const Dim& count, Mark mark,
                             std::vector<Statement> body) {
-  if (count == 1)
+  if (count == Dim(1))
     return substitute(body, {{variable, 0}});
   return as_list(make_loop(variable, count, mark, std::move(body)));
 }
@@ -154,12 +154,17 @@ class ContractionTiles {
     if (steps != Dim(1))
       step.push_back(by_threads(guarded({steps - 2 - symbol(kStep)}, load_next(symbol(kStep) + 1))));
     step.push_back(by_threads(add_products()));
-    block.emplace_back(make_loop(kStep, steps, Mark::Serial, std::move(step)));
+    append(block, loop(kStep, steps, Mark::Serial, std::move(step)));
     block.push_back(by_threads(store_results()));
     std::vector<Axis> blocks = product_.batch;
     blocks.push_back({kTileM, ceil_div(size_of(product_.m()), tile_.m)});
     blocks.push_back({kTileN, ceil_div(size_of(product_.n()), tile_.n)});
-    return over_blocks(blocks, tile_.threads(), std::move(block));
+    std::map<std::string, Dim> only;  // those of one iteration
+    for (const Axis& axis : blocks)
+      if (axis.size == Dim(1))
+        only.emplace(axis.variable, 0);
+    std::erase_if(blocks, [](const Axis& axis) { return axis.size == Dim(1); });
+    return over_blocks(blocks, tile_.threads(), substitute(block, only));
   }
 
  private:

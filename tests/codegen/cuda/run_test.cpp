@@ -147,6 +147,54 @@ const std::vector<Case>& all_cases() {
            y[i,j] = max(s[], 0) } } })",
        {},
        1e-4},
+      {"TiledMatmul",
+       R"(kernel k(x: f32[m,20], z: f32[20,40]) -> (y: f32[m,40]) {
+         for tile_m in 0..floor((m+15)/16) block(64) { for tile_n in 0..2 block {
+           local a: f32[8,20] in shared
+           local b: f32[8,32] in shared
+           local next_a: f32[64,2] in private
+           local next_b: f32[64,4] in private
+           local sums: f32[64,2,4] in private
+           for t in 0..64 thread { for i in 0..2 unrolled { for j in 0..4 unrolled { sums[t,i,j] = 0 } } }
+           for step in 0..3 {
+             for t in 0..64 thread {
+               for row in 16*tile_m+floor(t/4)..16*tile_m+floor(t/4)+1 unrolled {
+                 for k in 4*step+mod(t,4)..4*step+mod(t,4)+1 unrolled {
+                   for lane in 0..2 vector { next_a[t,lane] = 0 }
+                   if m - 1 - row >= 0, 9 - k >= 0 {
+                     for lane in 0..2 vector { next_a[t,lane] = x[row,2*k+lane] } } } }
+               for k in 8*step+floor(t/8)..8*step+floor(t/8)+1 unrolled {
+                 for column in 8*tile_n+mod(t,8)..8*tile_n+mod(t,8)+1 unrolled {
+                   for lane in 0..4 vector { next_b[t,lane] = 0 }
+                   if 19 - k >= 0, 9 - column >= 0 {
+                     for lane in 0..4 vector { next_b[t,lane] = z[k,4*column+lane] } } } } }
+             for t in 0..64 thread {
+               for lane in 0..2 vector { a[2*mod(t,4)+lane,floor(t/4)] = next_a[t,lane] }
+               for lane in 0..4 vector { b[floor(t/8),4*mod(t,8)+lane] = next_b[t,lane] } }
+             for t in 0..64 thread {
+               for k in 0..8 unrolled {
+                 local of_a: f32[2] in private
+                 local of_b: f32[4] in private
+                 for lane in 0..2 vector { of_a[lane] = a[k,2*floor(t/8)+lane] }
+                 for lane in 0..4 vector { of_b[lane] = b[k,4*mod(t,8)+lane] }
+                 for i in 0..2 unrolled { for j in 0..4 unrolled {
+                   sums[t,i,j] += of_a[i] * of_b[j] } } } } }
+           for t in 0..64 thread {
+             for i in 0..2 unrolled {
+               for row in 16*tile_m+2*floor(t/8)+i..16*tile_m+2*floor(t/8)+i+1 unrolled {
+                 if m - 1 - row >= 0, 9 - 8*tile_n - mod(t,8) >= 0 {
+                   for lane in 0..4 vector {
+                     y[row,32*tile_n+4*mod(t,8)+lane] = max(sums[t,i,lane], 0) } } } } } } } })",
+       {{"m", 21}},
+       1e-4},
+      {"LanesOfVectorLoops", R"(kernel k(x: i32[64,8], s: i32[64]) -> (y: i32[64,8], z: i32[64,7]) {
+         for b in 0..1 block(32) { for i in 0..64 thread {
+           local t: i32[8] in private
+           for c in 0..4 vector { t[c] = x[i,c+4] }
+           for c in 4..8 vector { t[c] = x[i,c-4] + s[i] }
+           for c in 0..4 vector { y[i,c] = t[c]  y[i,7-c] = t[c+4] }
+           for c in 0..4 vector { z[i,c] = t[7-c] }
+           for c in 4..7 vector { z[i,c] = t[c] } } } })"},
       {"OwnArrays", R"(kernel k(x: i32[64,4]) -> (y: i32[64,4]) {
          for b in 0..1 block(32) { for i in 0..64 thread {
            local t: i32[4]
