@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kLeastRows = 8;        // and columns: fewer do not share enough
 constexpr int64_t kVector = 4;           // f32 that one instruction loads
-constexpr double kSizeOfUnknown = 1024;  // that tiles are chosen for
+constexpr double kSizeOfUnknown = 512;  // that tiles are chosen for
 
 // Whether a load finds the next element in memory in the next iteration of the axis.
 bool is_contiguous_along(const Scalar& load, const Axis& axis) {

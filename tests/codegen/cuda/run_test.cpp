@@ -147,7 +147,7 @@ const std::vector<Case>& all_cases() {
            y[i,j] = max(s[], 0) } } })",
        {},
        1e-4},
-      {"TiledMatmul",
+      {"TilesInVectors",
        R"(kernel k(x: f32[m,20], z: f32[20,40]) -> (y: f32[m,40]) {
          for tile_m in 0..floor((m+15)/16) block(64) { for tile_n in 0..2 block {
            local a: f32[8,20] in shared
@@ -161,12 +161,12 @@ const std::vector<Case>& all_cases() {
                for row in 16*tile_m+floor(t/4)..16*tile_m+floor(t/4)+1 unrolled {
                  for k in 4*step+mod(t,4)..4*step+mod(t,4)+1 unrolled {
                    for lane in 0..2 vector { next_a[t,lane] = 0 }
-                   if m - 1 - row >= 0, 9 - k >= 0 {
+                   if m - 1 - row >= 0 and 9 - k >= 0 {
                      for lane in 0..2 vector { next_a[t,lane] = x[row,2*k+lane] } } } }
                for k in 8*step+floor(t/8)..8*step+floor(t/8)+1 unrolled {
                  for column in 8*tile_n+mod(t,8)..8*tile_n+mod(t,8)+1 unrolled {
                    for lane in 0..4 vector { next_b[t,lane] = 0 }
-                   if 19 - k >= 0, 9 - column >= 0 {
+                   if 19 - k >= 0 and 9 - column >= 0 {
                      for lane in 0..4 vector { next_b[t,lane] = z[k,4*column+lane] } } } } }
              for t in 0..64 thread {
                for lane in 0..2 vector { a[2*mod(t,4)+lane,floor(t/4)] = next_a[t,lane] }
@@ -182,7 +182,7 @@ const std::vector<Case>& all_cases() {
            for t in 0..64 thread {
              for i in 0..2 unrolled {
                for row in 16*tile_m+2*floor(t/8)+i..16*tile_m+2*floor(t/8)+i+1 unrolled {
-                 if m - 1 - row >= 0, 9 - 8*tile_n - mod(t,8) >= 0 {
+                 if m - 1 - row >= 0 and 9 - 8*tile_n - mod(t,8) >= 0 {
                    for lane in 0..4 vector {
                      y[row,32*tile_n+4*mod(t,8)+lane] = max(sums[t,i,lane], 0) } } } } } } } })",
        {{"m", 21}},
@@ -378,8 +378,9 @@ std::vector<Tensor> random_inputs(const loops::Kernel& kernel, const std::map<st
 
 // Cases that need all of their barriers: the kernels without each of them follow.
 constexpr std::string_view kNeedBarriers[] = {
-    "SumInMemory", "Transpose",        "SharedInALoop", "SharedInPackedTeams", "FoldsInALoop", "BlockLevel",
-    "Guards",      "ReadsBackOutputs", "ArgMax",        "SharedOfDynamicSize", "TiledMatmul"};
+    "SumInMemory",  "Transpose",           "SharedInALoop", "SharedInPackedTeams",
+    "FoldsInALoop", "BlockLevel",          "Guards",        "ReadsBackOutputs",
+    "ArgMax",       "SharedOfDynamicSize", "TiledMatmul",   "TilesInVectors"};
 
 // The text without one line that waits for others, for each such line.
 std::vector<CudaText> without_barriers(const CudaText& text) {
