@@ -13,8 +13,8 @@ using loops::Scalar;
 
 namespace {
 
-constexpr int64_t kLeastRows = 8;        // and columns: fewer do not share enough
-constexpr int64_t kVector = 4;           // f32 that one instruction loads
+constexpr int64_t kLeastRows = 8;       // and columns: fewer do not share enough
+constexpr int64_t kVector = 4;          // f32 that one instruction loads
 constexpr double kSizeOfUnknown = 512;  // that tiles are chosen for
 
 // Whether a load finds the next element in memory in the next iteration of the axis.

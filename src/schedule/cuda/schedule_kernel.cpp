@@ -1,5 +1,7 @@
 #include "schedule/cuda/schedule_kernel.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "loops/parallel_regions.h"
 #include "schedule/assign.h"
@@ -96,6 +98,14 @@ std::optional<int64_t> row_length(const std::vector<Stage>& stages, size_t share
   return longest;
 }
 
+// Whether rows are those of a product, x wᵀ say: one sum for each, and what is computed of it.
+bool is_sum_with_epilogue(const std::vector<Stage>& stages, size_t shared) {
+  return stages.front().definition.reduces() &&
+         std::all_of(stages.begin() + 1, stages.end(), [&](const Stage& stage) {
+           return !stage.definition.reduces() && stage.definition.axes.size() == shared;
+         });
+}
+
 }  // namespace
 
 Kernel schedule_kernel(const std::vector<Stage>& stages, const Group& group,
@@ -109,6 +119,9 @@ Kernel schedule_kernel(const std::vector<Stage>& stages, const Group& group,
       map(kernel, stages, outputs, *context.target.gpu);
       break;
     case Pattern::Rows:
+      if (is_sum_with_epilogue(stages, shared) &&
+          tile_contraction(kernel, stages, outputs, *context.target.gpu))
+        break;
       if (row_length(stages, shared).value_or(kShortRow + 1) <= kShortRow)
         rows_by_thread(kernel, stages, shared, outputs);
       else

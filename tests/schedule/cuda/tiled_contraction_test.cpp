@@ -175,6 +175,18 @@ TEST(TiledContraction, DynamicSizes) {
   expect_same(contraction, {{"b", 1}, {"m", 2}, {"n", 2}, {"k", 0}});
 }
 
+// Fusion takes sums along contiguous memory for rows where it does not know how many there are.
+TEST(TiledContraction, RowsThatAreProducts) {
+  const Contraction contraction(R"(graph g(%x: f32[n,20], %w: f32[24,20], %c: f32[24]) {
+    %0 = transpose(%w, permutation=[1,0])
+    %1 = matmul(%x, %0)
+    %2 = add(%1, %c)
+    return %2
+  })");
+  EXPECT_EQ(contraction.group.pattern, lowering::Pattern::Rows);
+  expect_same(contraction, {{"n", 5}});
+}
+
 TEST(TiledContraction, HalfPrecision) {
   expect_same(Contraction("graph g(%a: f16[18,20], %b: f16[20,24]) { %0 = matmul(%a, %b) return %0 }"), {},
               1e-2);
