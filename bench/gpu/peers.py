@@ -1,0 +1,182 @@
+"""peers.py — bench/gpu/run peers: PyTorch and Tenon on the same workloads, and a table of both.
+
+Results are kept by GPU, then by the versions of PyTorch or by the build of Tenon, then by workload.
+"""
+
+import argparse
+import json
+import re
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy
+
+from results import call, digest, read, write
+from workloads import all_workloads, make_inputs, write_model
+
+PEERS = ("eager", "compile", "reduce")
+TOLERANCE = 1e-3
+
+
+class Item(NamedTuple):
+    """A workload, ready to be measured."""
+
+    name: str
+    prepare: Callable[[Path], tuple[Path, Path | None]]  # writes into a folder; the model, and arrays for its inputs
+    call: Callable[[], Any]  # makes PyTorch's function; None where there is none
+    bytes_moved: int  # 0: not known
+
+
+def find_torch(device: str) -> Any:
+    """The peer, where it is installed and has a GPU."""
+    try:
+        import torch_peer
+    except ImportError:
+        return None
+    return torch_peer if device.startswith("cuda") and torch_peer.torch.cuda.is_available() else None
+
+
+def name_device(tenon: Path, device: str) -> str:
+    wanted = "cuda:0" if device == "cuda" else device
+    lines = call([tenon, "devices"], 60).stdout.splitlines()
+    line = next((line for line in lines if line.startswith(f"{wanted}: ")), None)
+    if not line:
+        raise SystemExit(f"tenon devices lists no {wanted}")
+    return re.split(r" \(sm_|: ", line.removeprefix(f"{wanted}: "))[0]
+
+
+def list_items(models: list[Path], peer: Any) -> Iterator[Item]:
+    for workload in all_workloads():
+        def prepare(folder: Path, workload: Any = workload) -> tuple[Path, Path]:
+            write_model(workload, folder / "model.onnx")
+            numpy.savez(folder / "arrays.npz", **make_inputs(workload))
+            return folder / "model.onnx", folder / "arrays.npz"
+        yield Item(workload.name, prepare, lambda workload=workload: workload.call, workload.bytes_moved)
+    for path in (path for given in models for path in (sorted(given.glob("*.onnx")) if given.is_dir() else [given])):
+        arrays = path.with_name(path.name.split(".")[0] + ".npz")
+        yield Item(f"{path.parent.name}/{path.stem}", lambda _, path=path, arrays=arrays: (path, arrays if arrays.exists() else None),
+                   lambda path=path: peer.find_module(path), 0)
+
+
+def load_inputs(model: Path, arrays: Path | None, device: str) -> list[Any]:
+    """On the device, in the order of the model's; random images where there are no arrays."""
+    import onnx
+    import torch
+
+    graph = onnx.load(str(model), load_external_data=False).graph
+    weights = {each.name for each in graph.initializer}
+    ports = [each for each in graph.input if each.name not in weights]
+    if arrays:
+        held = numpy.load(arrays)
+        return [torch.from_numpy(held[port.name if port.name in held else f"input_{i}"]).to(device) for i, port in enumerate(ports)]
+    return [torch.randn([size.dim_value or 1 for size in port.type.tensor_type.shape.dim], device=device) for port in ports]
+
+
+def measure_peers(item: Item, peer: Any, device: str, model: Path, arrays: Path | None, found: dict[str, Any],
+                  keep: Callable[[], None], deadline: float) -> None:
+    """What is not found yet, until the deadline. Of workloads, PyTorch's output joins the arrays, for Tenon's to agree with."""
+    function = item.call()
+    if not function:
+        found.update({way: {"error": "no such model"} for way in PEERS})
+        return keep()
+    inputs = load_inputs(model, arrays, device)
+    if item.bytes_moved:
+        output = function(*inputs).cpu().numpy()
+        numpy.savez(arrays, **dict(numpy.load(arrays)), y=output)
+        if "copy" not in found:
+            found["copy"] = peer.measure_copy(item.bytes_moved, device)
+            keep()
+    for way in PEERS:
+        if way not in found and time.monotonic() < deadline:
+            found[way] = peer.measure_way(way, function, inputs)
+            keep()
+
+
+def measure_tenon(options: argparse.Namespace, model: Path, arrays: Path | None) -> dict[str, Any]:
+    """After its outputs agreed, where there are some to agree with."""
+    def tenon(command: str, *words: Any) -> subprocess.CompletedProcess:
+        inputs = ["--inputs", arrays] if arrays else []
+        return call([options.tenon, command, model, "--device", options.device, *inputs, *words],
+                    options.deadline - time.monotonic())
+
+    is_checked = bool(arrays) and any(re.match(r"y$|output_\d+$", name) for name in numpy.load(arrays).files)
+    if is_checked:
+        done = tenon("run", "--expected", arrays, "--tolerance", TOLERANCE)
+        if done.returncode != 0:
+            return {"error": (done.stderr.strip() or done.stdout.strip()).splitlines()[-1]}
+    done = tenon("bench", "--seconds", options.seconds, "--json", "-")
+    if done.returncode != 0:
+        return {"error": (done.stderr.strip() or f"status {done.returncode}").splitlines()[0]}
+    said = json.loads(done.stdout)
+    return {"us": 1e3 * said["median_ms"], "is_checked": is_checked, **{key: said[key] for key in ("kernels", "host_steps", "compile_ms")}}
+
+
+def table(names: list[str], theirs: dict[str, Any], ours: dict[str, Any]) -> str:
+    def time_of(found: dict[str, Any], key: str = "us") -> float | None:
+        return found.get(key)
+
+    def show(value: float | None, form: str) -> str:
+        return "-" if value is None else format(value, form)
+
+    width = max(map(len, names), default=0)
+    lines = [f"{'median µs':{width}} {'eager':>9} {'compile':>9} {'reduce':>9} {'copy':>9} {'tenon':>9} {'ratio':>6} {'clock':>6} "
+             f"{'copy %':>6} {'kernels':>7}"]
+    for name in names:
+        peers, mine = theirs.get(name, {}), ours.get(name, {})
+        own = time_of(mine)
+        ratios = []
+        for key in ("us", "clock_us"):
+            best = min(filter(None, (time_of(peers.get(way, {}), key) for way in PEERS)), default=None)
+            ratios.append(best / own if best and own else None)
+        copy = time_of(peers.get("copy", {}))
+        times = " ".join(f"{show(time_of(peers.get(way, {})), '.1f'):>9}" for way in (*PEERS, "copy"))
+        lines.append(f"{name:{width}} {times} {show(own, '.1f'):>9} {show(ratios[0], '.2f'):>6} {show(ratios[1], '.2f'):>6} "
+                     f"{show(100 * copy / own if copy and own else None, '.0f'):>6} {show(mine.get('kernels'), 'd'):>7}")
+    problems = [f"{name}, {who}: {found['error']}" for name in names
+                for who, found in [*theirs.get(name, {}).items(), ("tenon", ours.get(name, {}))] if "error" in found]
+    return "\n".join(lines + problems) + "\n"
+
+
+def run_peers(options: argparse.Namespace) -> int:
+    peer = find_torch(options.device)
+    file = options.into / "peers.json"
+    everything = read(file)
+    here = everything.setdefault(name_device(options.tenon, options.device), {})
+    theirs = here.setdefault(peer.set_up(), {}) if peer else {}
+    ours = here.setdefault(f"tenon {digest(options.tenon)} on {options.device}", {})
+    items = [item for item in list_items(options.models, peer) if re.search(options.only, item.name)]
+    if options.again:
+        for item in items:
+            theirs.pop(item.name, None)
+    folder = options.into.resolve() / "scratch"
+    folder.mkdir(parents=True, exist_ok=True)
+
+    def keep() -> None:
+        write(file, everything)
+
+    for item in items:
+        found = theirs.setdefault(item.name, {}) if peer else {}
+        if item.name in ours and (not peer or found.keys() >= set(PEERS)):
+            continue
+        if time.monotonic() >= options.deadline:
+            break
+        print(item.name, flush=True)
+        model, arrays = item.prepare(folder)
+        if peer:
+            measure_peers(item, peer, options.device, model, arrays, found, keep, options.deadline)
+        try:
+            if item.name not in ours:
+                ours[item.name] = measure_tenon(options, model, arrays)
+        except (subprocess.TimeoutExpired, ValueError):  # there is no time left
+            break
+        keep()
+    text = table([item.name for item in items], theirs, ours)
+    (options.into / "peers.txt").write_text(text)
+    print(text, end="")
+    left = sum(item.name not in ours or bool(peer) and not theirs.get(item.name, {}).keys() >= set(PEERS) for item in items)
+    if left:
+        print(f"{left} are not done for lack of time: the same command goes on")
+    return 1 if left or any("error" in ours[item.name] for item in items) else 0
