@@ -7,6 +7,7 @@ import argparse
 import json
 import re
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,6 +20,7 @@ from workloads import all_workloads, make_inputs, write_model
 
 PEERS = ("eager", "compile", "reduce")
 TOLERANCE = 1e-3
+LONGEST = 180  # seconds, of one run of tenon
 
 
 class Item(NamedTuple):
@@ -26,7 +28,7 @@ class Item(NamedTuple):
 
     name: str
     prepare: Callable[[Path], tuple[Path, Path | None]]  # writes into a folder; the model, and arrays for its inputs
-    call: Callable[[], Any]  # makes PyTorch's function; None where there is none
+    make_call: Callable[[], Any]  # PyTorch's function; None where there is none
     bytes_moved: int  # 0: not known
 
 
@@ -48,7 +50,7 @@ def name_device(tenon: Path, device: str) -> str:
     return re.split(r" \(sm_|: ", line.removeprefix(f"{wanted}: "))[0]
 
 
-def list_items(models: list[Path], peer: Any) -> Iterator[Item]:
+def list_items(models: list[Path], peer: Any, device: str) -> Iterator[Item]:
     for workload in all_workloads():
         def prepare(folder: Path, workload: Any = workload) -> tuple[Path, Path]:
             write_model(workload, folder / "model.onnx")
@@ -58,7 +60,7 @@ def list_items(models: list[Path], peer: Any) -> Iterator[Item]:
     for path in (path for given in models for path in (sorted(given.glob("*.onnx")) if given.is_dir() else [given])):
         arrays = path.with_name(path.name.split(".")[0] + ".npz")
         yield Item(f"{path.parent.name}/{path.stem}", lambda _, path=path, arrays=arrays: (path, arrays if arrays.exists() else None),
-                   lambda path=path: peer.find_module(path), 0)
+                   lambda path=path: peer.find_module(path, device), 0)
 
 
 def load_inputs(model: Path, arrays: Path | None, device: str) -> list[Any]:
@@ -76,23 +78,24 @@ def load_inputs(model: Path, arrays: Path | None, device: str) -> list[Any]:
 
 
 def measure_peers(item: Item, peer: Any, device: str, model: Path, arrays: Path | None, found: dict[str, Any],
-                  keep: Callable[[], None], deadline: float) -> None:
-    """What is not found yet, until the deadline. Of workloads, PyTorch's output joins the arrays, for Tenon's to agree with."""
-    function = item.call()
-    if not function:
-        found.update({way: {"error": "no such model"} for way in PEERS})
-        return keep()
-    inputs = load_inputs(model, arrays, device)
-    if item.bytes_moved:
-        output = function(*inputs).cpu().numpy()
-        numpy.savez(arrays, **dict(numpy.load(arrays)), y=output)
-        if "copy" not in found:
-            found["copy"] = peer.measure_copy(item.bytes_moved, device)
-            keep()
+                  deadline: float) -> None:
+    """Adds what is not found yet, until the deadline. Of workloads, PyTorch's output joins the arrays, for Tenon's to agree with."""
+    try:
+        function = item.make_call()
+        if not function:
+            found.update({way: {} for way in PEERS})
+            return
+        inputs = load_inputs(model, arrays, device)
+        if item.bytes_moved:
+            output = function(*inputs).cpu().numpy()
+            numpy.savez(arrays, **dict(numpy.load(arrays)), y=output)
+            if "copy" not in found:
+                found["copy"] = peer.measure_copy(item.bytes_moved, device)
+    except Exception as error:  # as when memory or a package is missing
+        found.update({way: {"error": f"{type(error).__name__}: {error}".splitlines()[0]} for way in PEERS if way not in found})
     for way in PEERS:
         if way not in found and time.monotonic() < deadline:
             found[way] = peer.measure_way(way, function, inputs)
-            keep()
 
 
 def measure_tenon(options: argparse.Namespace, model: Path, arrays: Path | None) -> dict[str, Any]:
@@ -100,14 +103,19 @@ def measure_tenon(options: argparse.Namespace, model: Path, arrays: Path | None)
     def tenon(command: str, *words: Any) -> subprocess.CompletedProcess:
         inputs = ["--inputs", arrays] if arrays else []
         return call([options.tenon, command, model, "--device", options.device, *inputs, *words],
-                    options.deadline - time.monotonic())
+                    min(LONGEST, options.deadline - time.monotonic()))
 
     is_checked = bool(arrays) and any(re.match(r"y$|output_\d+$", name) for name in numpy.load(arrays).files)
-    if is_checked:
-        done = tenon("run", "--expected", arrays, "--tolerance", TOLERANCE)
-        if done.returncode != 0:
-            return {"error": (done.stderr.strip() or done.stdout.strip()).splitlines()[-1]}
-    done = tenon("bench", "--seconds", options.seconds, "--json", "-")
+    try:
+        if is_checked:
+            done = tenon("run", "--expected", arrays, "--tolerance", TOLERANCE)
+            if done.returncode != 0:
+                return {"error": (done.stderr.strip() or done.stdout.strip() or f"status {done.returncode}").splitlines()[-1]}
+        done = tenon("bench", "--seconds", options.seconds, "--json", "-")
+    except subprocess.TimeoutExpired:
+        if time.monotonic() >= options.deadline:
+            raise
+        return {"error": f"took over {LONGEST} s"}
     if done.returncode != 0:
         return {"error": (done.stderr.strip() or f"status {done.returncode}").splitlines()[0]}
     said = json.loads(done.stdout)
@@ -115,28 +123,27 @@ def measure_tenon(options: argparse.Namespace, model: Path, arrays: Path | None)
 
 
 def table(names: list[str], theirs: dict[str, Any], ours: dict[str, Any]) -> str:
-    def time_of(found: dict[str, Any], key: str = "us") -> float | None:
-        return found.get(key)
-
-    def show(value: float | None, form: str) -> str:
-        return "-" if value is None else format(value, form)
+    """Medians in microseconds; how many times as long the fastest of PyTorch takes, by events and by the clock; and how fast
+    Tenon moves bytes, of what the copy does."""
+    def show(value: float | None, form: str, width: int) -> str:
+        return f"{'-' if value is None else format(value, form):>{width}}"
 
     width = max(map(len, names), default=0)
-    lines = [f"{'median µs':{width}} {'eager':>9} {'compile':>9} {'reduce':>9} {'copy':>9} {'tenon':>9} {'ratio':>6} {'clock':>6} "
-             f"{'copy %':>6} {'kernels':>7}"]
+    lines = [f"{'median µs':{width}}" + "".join(f" {title:>9}" for title in (*PEERS, "copy", "tenon")) +
+             "".join(f" {title:>7}" for title in ("ratio", "clock", "copy %", "kernels"))]
+    problems = []
     for name in names:
         peers, mine = theirs.get(name, {}), ours.get(name, {})
-        own = time_of(mine)
-        ratios = []
-        for key in ("us", "clock_us"):
-            best = min(filter(None, (time_of(peers.get(way, {}), key) for way in PEERS)), default=None)
-            ratios.append(best / own if best and own else None)
-        copy = time_of(peers.get("copy", {}))
-        times = " ".join(f"{show(time_of(peers.get(way, {})), '.1f'):>9}" for way in (*PEERS, "copy"))
-        lines.append(f"{name:{width}} {times} {show(own, '.1f'):>9} {show(ratios[0], '.2f'):>6} {show(ratios[1], '.2f'):>6} "
-                     f"{show(100 * copy / own if copy and own else None, '.0f'):>6} {show(mine.get('kernels'), 'd'):>7}")
-    problems = [f"{name}, {who}: {found['error']}" for name in names
-                for who, found in [*theirs.get(name, {}).items(), ("tenon", ours.get(name, {}))] if "error" in found]
+        own, copy = mine.get("us"), peers.get("copy", {}).get("us")
+
+        def ratio(key: str) -> float | None:
+            times = [peers[way][key] for way in PEERS if key in peers.get(way, {})]
+            return min(times) / own if times and own else None
+
+        lines.append(f"{name:{width}}" + "".join(show(peers.get(way, {}).get("us"), ".1f", 10) for way in (*PEERS, "copy")) +
+                     show(own, ".1f", 10) + show(ratio("us"), ".2f", 8) + show(ratio("clock_us"), ".2f", 8) +
+                     show(100 * copy / own if copy and own else None, ".0f", 8) + show(mine.get("kernels"), "d", 8))
+        problems += [f"{name}, {who}: {found['error']}" for who, found in [*peers.items(), ("tenon", mine)] if "error" in found]
     return "\n".join(lines + problems) + "\n"
 
 
@@ -146,37 +153,36 @@ def run_peers(options: argparse.Namespace) -> int:
     everything = read(file)
     here = everything.setdefault(name_device(options.tenon, options.device), {})
     theirs = here.setdefault(peer.set_up(), {}) if peer else {}
-    ours = here.setdefault(f"tenon {digest(options.tenon)} on {options.device}", {})
-    items = [item for item in list_items(options.models, peer) if re.search(options.only, item.name)]
+    ours = here.setdefault(f"tenon {digest(options.tenon)}", {})
+    items = [item for item in list_items(options.models, peer, options.device) if re.search(options.only, item.name)]
     if options.again:
         for item in items:
             theirs.pop(item.name, None)
-    folder = options.into.resolve() / "scratch"
-    folder.mkdir(parents=True, exist_ok=True)
 
-    def keep() -> None:
-        write(file, everything)
+    def is_done(item: Item) -> bool:
+        return item.name in ours and (not peer or theirs.get(item.name, {}).keys() >= set(PEERS))
 
-    for item in items:
-        found = theirs.setdefault(item.name, {}) if peer else {}
-        if item.name in ours and (not peer or found.keys() >= set(PEERS)):
-            continue
+    options.into.mkdir(parents=True, exist_ok=True)
+    for item in (item for item in items if not is_done(item)):
         if time.monotonic() >= options.deadline:
             break
         print(item.name, flush=True)
-        model, arrays = item.prepare(folder)
-        if peer:
-            measure_peers(item, peer, options.device, model, arrays, found, keep, options.deadline)
-        try:
+        with tempfile.TemporaryDirectory(dir=options.into.resolve()) as folder:
+            model, arrays = item.prepare(Path(folder))
+            if peer:
+                measure_peers(item, peer, options.device, model, arrays, theirs.setdefault(item.name, {}), options.deadline)
+                write(file, everything)
             if item.name not in ours:
-                ours[item.name] = measure_tenon(options, model, arrays)
-        except (subprocess.TimeoutExpired, ValueError):  # there is no time left
-            break
-        keep()
+                try:
+                    ours[item.name] = measure_tenon(options, model, arrays)
+                except subprocess.TimeoutExpired:
+                    break
+                write(file, everything)
+
     text = table([item.name for item in items], theirs, ours)
     (options.into / "peers.txt").write_text(text)
     print(text, end="")
-    left = sum(item.name not in ours or bool(peer) and not theirs.get(item.name, {}).keys() >= set(PEERS) for item in items)
+    left = sum(not is_done(item) for item in items)
     if left:
         print(f"{left} are not done for lack of time: the same command goes on")
     return 1 if left or any("error" in ours[item.name] for item in items) else 0

@@ -72,14 +72,14 @@ def measure_copy(bytes_moved: int, device: str) -> dict[str, float]:
     return measure(lambda: y.copy_(x), [])
 
 
-def find_module(model: Path) -> Call | None:
+def find_module(model: Path, device: str) -> Call | None:
     """What a file's model is in PyTorch: the archive of torch.export beside it, or torchvision's of this name."""
     archive = model.with_name(model.name.split(".")[0] + ".pt2")
     if archive.exists():
         from torch.export.passes import move_to_device_pass
-        return move_to_device_pass(torch.export.load(str(archive)), "cuda").module()
+        return move_to_device_pass(torch.export.load(str(archive)), device).module()
     try:
         import torchvision
-        return torchvision.models.get_model(model.stem, weights=None).eval().cuda()
+        return torchvision.models.get_model(model.stem, weights=None).eval().to(device)
     except (ImportError, ValueError):
         return None
