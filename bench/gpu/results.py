@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -44,18 +45,24 @@ def call(words: list[Any], seconds: float) -> subprocess.CompletedProcess:
 
 def run_parts(parts: Iterable[Any], work: Callable[[Any, float], dict[str, Any]], keep: Callable[[dict[str, Any]], None],
               deadline: float, jobs: int) -> None:
-    """Works on the parts, several at a time, each in the seconds that are left, and keeps what comes out. Parts for which there
-    was no time have no result."""
-    def try_part(part: Any) -> dict[str, Any]:
+    """Works on the parts, several at a time, each in the seconds that are left, and keeps what comes out, one at a time. Parts for
+    which there was no time have no result."""
+    lock = threading.Lock()
+
+    def run_part(part: Any) -> None:
         seconds = deadline - time.monotonic()
+        if seconds <= 0:
+            return
         try:
-            return work(part, seconds) if seconds > 0 else {}
+            ended = work(part, seconds)
         except subprocess.TimeoutExpired:
-            return {}
+            return
+        with lock:
+            keep(ended)
 
     pool = ThreadPoolExecutor(jobs)
     try:
-        for done in as_completed([pool.submit(try_part, part) for part in parts]):
-            keep(done.result())
+        for done in as_completed([pool.submit(run_part, part) for part in parts]):
+            done.result()  # throws what it threw
     finally:
         pool.shutdown(cancel_futures=True)
