@@ -119,7 +119,8 @@ def measure_tenon(options: argparse.Namespace, model: Path, arrays: Path | None)
     if done.returncode != 0:
         return {"error": (done.stderr.strip() or f"status {done.returncode}").splitlines()[0]}
     said = json.loads(done.stdout)
-    return {"us": 1e3 * said["median_ms"], "is_checked": is_checked, **{key: said[key] for key in ("kernels", "host_steps", "compile_ms")}}
+    return {"us": 1e3 * said["median_ms"], "is_checked": is_checked,
+            **{key: said[key] for key in ("kernels", "host_steps", "compile_ms")}}
 
 
 def table(names: list[str], theirs: dict[str, Any], ours: dict[str, Any]) -> str:

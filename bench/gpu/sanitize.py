@@ -81,5 +81,6 @@ def run_sanitize(options: argparse.Namespace) -> int:
             print(f"{' '.join(item)}: {results[' '.join(item)]} (earlier)")
     run_parts([item for item in items if " ".join(item) not in results], work, keep, options.deadline, options.jobs)
     outcomes = [results.get(" ".join(item)) for item in items]
-    print(f"{outcomes.count('ok')} ok, {len(outcomes) - outcomes.count('ok') - outcomes.count(None)} not, {outcomes.count(None)} not run")
-    return 0 if outcomes.count("ok") == len(items) else 1
+    right, not_run = outcomes.count("ok"), outcomes.count(None)
+    print(f"{right} ok, {len(items) - right - not_run} not, {not_run} not run")
+    return 0 if right == len(items) else 1

@@ -11,7 +11,7 @@ failures=0
 expect() {
   local status=0 output wanted="$1" text="$2" command="$3"
   shift 3
-  output="$(PATH="$folder:$PATH" PYTHONDONTWRITEBYTECODE=1 bench/gpu/run "$command" --tenon "$folder/tenon" --into "$folder/into" "$@" 2>&1)" || status=$?
+  output="$(PATH="$folder:$PATH" bench/gpu/run "$command" --tenon "$folder/tenon" --into "$folder/into" "$@" 2>&1)" || status=$?
   if [[ "$status" != "$wanted" || "$output" != "$text" ]]; then
     printf 'FAILED: %s\nexpected %s: %s\ngot %s: %s\n' "$command $*" "$wanted" "$text" "$status" "$output"
     failures=$((failures + 1))
