@@ -7,11 +7,10 @@
 namespace tenon::runtime::cuda {
 namespace {
 
-// What is left of a context that was lost; a driver that refuses says so again when the next is made.
-void reset(CUdevice device) {
-  driver().cuCtxSetCurrent(nullptr);
-  driver().cuDevicePrimaryCtxRelease(device);
-  driver().cuDevicePrimaryCtxReset(device);
+// CUDA gives a process no second context after such an error.
+[[noreturn]] void refuse_lost(const Context& context) {
+  throw DeviceError(
+      fmt::format("{}: an earlier error has ended all that this process runs there", context.name()));
 }
 
 }  // namespace
@@ -32,7 +31,7 @@ void Context::fail(CUresult result, std::string_view doing) const {
 
 CurrentContext::CurrentContext(const Context& context) {
   if (context.is_lost())
-    throw DeviceError(fmt::format("{}: an earlier error has ended all that ran there", context.name()));
+    refuse_lost(context);
   context.check(driver().cuCtxGetCurrent(&before_), "tell the current context");
   if (before_ == context.handle_)
     before_ = nullptr;
@@ -50,10 +49,8 @@ std::shared_ptr<const Context> primary_context(int number) {
   static auto& contexts = *new std::map<int, std::shared_ptr<const Context>>();
   const std::lock_guard lock(mutex);
   std::shared_ptr<const Context>& context = contexts[number];
-  if (context && context->is_lost()) {
-    reset(context->device());
-    context = nullptr;
-  }
+  if (context && context->is_lost())
+    refuse_lost(*context);
   if (!context)
     context = std::make_shared<const Context>(number);
   return context;

@@ -60,8 +60,6 @@ Driver find_functions(const SharedLibrary& cuda) {
   cuda.find("cuDeviceGetName", driver.cuDeviceGetName);
   cuda.find("cuDeviceGetAttribute", driver.cuDeviceGetAttribute);
   cuda.find("cuDevicePrimaryCtxRetain", driver.cuDevicePrimaryCtxRetain);
-  cuda.find("cuDevicePrimaryCtxRelease_v2", driver.cuDevicePrimaryCtxRelease);
-  cuda.find("cuDevicePrimaryCtxReset_v2", driver.cuDevicePrimaryCtxReset);
   cuda.find("cuCtxGetCurrent", driver.cuCtxGetCurrent);
   cuda.find("cuCtxSetCurrent", driver.cuCtxSetCurrent);
   cuda.find("cuModuleLoadData", driver.cuModuleLoadData);

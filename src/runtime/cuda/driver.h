@@ -68,8 +68,6 @@ struct Driver {
   CUresult (*cuDeviceGetAttribute)(int* value, CUdevice_attribute, CUdevice);
 
   CUresult (*cuDevicePrimaryCtxRetain)(CUcontext*, CUdevice);
-  CUresult (*cuDevicePrimaryCtxRelease)(CUdevice);
-  CUresult (*cuDevicePrimaryCtxReset)(CUdevice);
   CUresult (*cuCtxGetCurrent)(CUcontext*);
   CUresult (*cuCtxSetCurrent)(CUcontext);
 
@@ -117,8 +115,8 @@ int count_devices();
 // The device that CUDA gives this number; a user_error where there is none.
 CUdevice find_device(int number);
 
-// What failed on a device took with it all that this process has there: a kernel that read where nothing is,
-// an assertion, a device that is gone. What is wanted again is made again, on a new Device.
+// What failed on a device took with it all that this process has there, for good: a kernel that read where
+// nothing is, an assertion, a device that is gone. Other devices go on.
 class DeviceError : public InternalError {
  public:
   using InternalError::InternalError;
