@@ -10,6 +10,7 @@
 #include "schedule/cpu/select_contraction.h"
 #include "schedule/cpu/use_winograd.h"
 #include "schedule/cpu/vnni_pack.h"
+#include "schedule/cuda/split_reductions.h"
 
 namespace tenon::compiler {
 
@@ -148,6 +149,12 @@ const std::vector<KernelGraphPass>& FusedGraph::passes() {
       {"pack-a", "packs the other operand where the microkernel loads several rows at once", "CPU, fusion",
        fuses_on_cpu, [](FusedGraph& graph, const Context&) { pack_a(graph.graph_); },
        "after pack-b: only products with packed weights"},
+      {"split-reductions", "splits long reductions to few elements into parts for all multiprocessors",
+       "GPU, fusion", [](const Context& context) { return context.fuse && context.target.gpu.has_value(); },
+       [](FusedGraph& graph, const Context& context) {
+         schedule::cuda::split_reductions(graph.graph_, *context.target.gpu);
+       },
+       "before fusion: what reads the whole does not fuse with its parts"},
       {"fuse", "decides which nodes become one kernel", "fusion", fuses,
        [](FusedGraph& graph, const Context& context) { graph.group(context.target); },
        "after packing, whose copies fuse with what makes their elements"},

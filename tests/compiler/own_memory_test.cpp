@@ -45,6 +45,30 @@ TEST(OwnMemory, RowsOfAnyLength) {
                         {{"n", 3}, {"m", columns}}, for_gpu());
 }
 
+// Long reductions to few elements, along rows and across them, with what follows them.
+TEST(OwnMemory, ReducesInParts) {
+  expect_as_evaluated(*read(R"(graph g(%x: f32[1200,70], %y: f32[3,9000], %z: f32[n,70]) {
+    %0 = reduce_sum(%x, axes=[0])
+    %1 = relu(%0)
+    %2 = reduce_max(%y, axes=[1])
+    %3 = reduce_mean(%y, axes=[0,1])
+    %4 = reduce_sum(%z, axes=[0])
+    return %1, %2, %3, %4
+  })"),
+                      {{"n", 45}}, for_gpu());
+}
+
+TEST(OwnMemory, TransposesByTiles) {
+  expect_as_evaluated(*read(R"(graph g(%x: f32[50,40], %y: f32[40,50], %z: f32[3,33,n], %w: f32[2,20,3,24]) {
+    %0 = transpose(%x, permutation=[1,0])
+    %1 = add(%0, %y)
+    %2 = transpose(%z, permutation=[0,2,1])
+    %3 = transpose(%w, permutation=[0,2,3,1])
+    return %1, %2, %3
+  })"),
+                      {{"n", 37}}, for_gpu());
+}
+
 // A host step between kernels, whose operand and result are copied; a value that both sides read; an input
 // that is an output; and an output that is a view.
 TEST(OwnMemory, CopiesWhatHostStepsNeed) {

@@ -7,7 +7,9 @@
 #include "schedule/assign.h"
 #include "schedule/cuda/block_rows.h"
 #include "schedule/cuda/blocks.h"
+#include "schedule/cuda/reduce_columns.h"
 #include "schedule/cuda/tiled_contraction.h"
+#include "schedule/cuda/transpose.h"
 #include "schedule/pointwise.h"
 #include "schedule/rows.h"
 #include "schedule/start_kernel.h"
@@ -57,6 +59,8 @@ void map(Kernel& kernel, const std::vector<Stage>& stages, const std::set<std::s
     kernel.body = as_list(over_blocks({}, kWarpThreads, std::move(iteration.body)));
     return;
   }
+  if (transpose_tiles(kernel, iteration))
+    return;
   const std::string variable(kElement);
   const FlatAxes flat = flatten(iteration.axes, variable);
   kernel.body = as_list(in_chunks(variable, flat.size, chunk_of(kernel, flat.size, gpu), kThreads,
@@ -128,7 +132,8 @@ Kernel schedule_kernel(const std::vector<Stage>& stages, const Group& group,
         block_rows(kernel, stages, shared, outputs, row_length(stages, shared));
       break;
     case Pattern::Contract:
-      if (!tile_contraction(kernel, stages, outputs, *context.target.gpu))
+      if (!tile_contraction(kernel, stages, outputs, *context.target.gpu) &&
+          !reduce_columns(kernel, stages, outputs))
         rows_by_thread(kernel, stages, stages.front().definition.axes.size(), outputs);
       break;
     case Pattern::FusedAttention:
