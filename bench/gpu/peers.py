@@ -119,7 +119,8 @@ def measure_tenon(options: argparse.Namespace, model: Path, arrays: Path | None)
     if done.returncode != 0:
         return {"error": (done.stderr.strip() or f"status {done.returncode}").splitlines()[0]}
     said = json.loads(done.stdout)
-    return {"us": 1e3 * said["median_ms"], "is_checked": is_checked,
+    return {"us": 1e3 * said.get("device_median_ms", said["median_ms"]), "clock_us": 1e3 * said["median_ms"],
+            "is_checked": is_checked,
             **{key: said[key] for key in ("kernels", "host_steps", "compile_ms")}}
 
 
@@ -139,7 +140,7 @@ def table(names: list[str], theirs: dict[str, Any], ours: dict[str, Any]) -> str
 
         def ratio(key: str) -> float | None:
             times = [peers[way][key] for way in PEERS if key in peers.get(way, {})]
-            return min(times) / own if times and own else None
+            return min(times) / mine[key] if times and key in mine else None
 
         lines.append(f"{name:{width}}" + "".join(show(peers.get(way, {}).get("us"), ".1f", 10) for way in (*PEERS, "copy")) +
                      show(own, ".1f", 10) + show(ratio("us"), ".2f", 8) + show(ratio("clock_us"), ".2f", 8) +

@@ -110,7 +110,11 @@ std::string table(const std::vector<Contender>& contenders, ContenderTable::Besi
 }
 
 nlohmann::ordered_json times_of(const Contender& contender) {
-  return {{"median_ms", contender.median()}, {"p95_ms", contender.p95()}, {"min_ms", contender.least()}};
+  nlohmann::ordered_json json = {
+      {"median_ms", contender.median()}, {"p95_ms", contender.p95()}, {"min_ms", contender.least()}};
+  if (const std::optional<double> median = contender.device_median())
+    json["device_median_ms"] = *median;
+  return json;
 }
 
 void add_needs(nlohmann::ordered_json& json, const Needs& needs) {

@@ -63,6 +63,7 @@ void Contender::run_into(const Data& inputs, runtime::RunOptions options) {
     for (const std::shared_ptr<std::byte[]>& output : device_outputs)
       to.push_back(output.get());
     options.on_device = true;
+    options.device_seconds = &device_times.emplace_back();
   } else {
     for (const Datum& input : inputs)
       from.push_back(input.tensor().bytes().data());
@@ -70,6 +71,8 @@ void Contender::run_into(const Data& inputs, runtime::RunOptions options) {
       to.push_back(output.mutable_bytes().data());
   }
   executor->run_into(from, to, options);
+  if (options.on_device)
+    device_times.back() *= 1000;
 }
 
 void Contender::place_on_device(const Data& inputs, runtime::DeviceMemory& memory) {
@@ -85,6 +88,9 @@ void Contender::place_on_device(const Data& inputs, runtime::DeviceMemory& memor
 }
 
 double Contender::median() const { return quantile(times, 0.5); }
+std::optional<double> Contender::device_median() const {
+  return device_times.empty() ? std::nullopt : std::optional(quantile(device_times, 0.5));
+}
 double Contender::p95() const { return quantile(times, 0.95); }
 
 void measure(std::vector<Contender>& contenders, const Data& inputs, double seconds,
@@ -102,6 +108,7 @@ void measure(std::vector<Contender>& contenders, const Data& inputs, double seco
       times.push_back(run(contender));
     std::sort(times.begin(), times.end());
     turn += quantile(times, 0.5);
+    contender.device_times.clear();
   }
   const auto turns = std::max(kLeastRuns, static_cast<int64_t>(std::ceil(milliseconds / turn)));
   Progress progress("measuring run", turns);
@@ -112,6 +119,7 @@ void measure(std::vector<Contender>& contenders, const Data& inputs, double seco
   }
   for (Contender& contender : contenders) {
     std::sort(contender.times.begin(), contender.times.end());
+    std::sort(contender.device_times.begin(), contender.device_times.end());
     if (contender.executor)
       contender.needs =
           needs_of(contender.executor->program(), sizes_of(contender.executor->program(), inputs));
@@ -122,6 +130,11 @@ void ContenderTable::add_times() {
   const auto time = [](double milliseconds) { return format_seconds(milliseconds / 1000); };
   add("median", [&](const Contender& each) { return time(each.median()); });
   add("p95", [&](const Contender& each) { return time(each.p95()); });
+  if (std::ranges::any_of(contenders_,
+                          [](const Contender& each) { return each.device_median().has_value(); }))
+    add("  on the device", [&](const Contender& each) {
+      return each.device_median() ? time(*each.device_median()) : std::string("-");
+    });
 }
 
 void ContenderTable::add_speed_ups() {

@@ -15,6 +15,7 @@ struct Contender {
   double compile_ms = 0, cached_compile_ms = 0;
   std::optional<compiler::Needs> needs = {};  // of a program
   std::vector<double> times = {};             // in milliseconds, sorted in the end
+  std::vector<double> device_times = {};      // the same by the clock of a device with memory of its own
   std::vector<Tensor> outputs = {};           // memory for them, where their sizes are fixed
   // The same of a device, and of the inputs, where it has memory of its own.
   std::vector<std::shared_ptr<std::byte[]>> device_inputs = {}, device_outputs = {};
@@ -27,6 +28,7 @@ struct Contender {
   double median() const;
   double p95() const;
   double least() const { return times.front(); }
+  std::optional<double> device_median() const;  // nothing where the model runs on the host
 
  private:
   void run_into(const Data& inputs, runtime::RunOptions options);

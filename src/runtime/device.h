@@ -76,6 +76,9 @@ class DeviceMemory {
   virtual void wait(Workspace& workspace) = 0;
   // The same at the end of a run. The step whose kernel met elements that it cannot compute with, if any.
   virtual std::optional<size_t> finish(Workspace& workspace) = 0;
+  // Seconds from one to the other in what was launched, by the clock of the device; the second waits.
+  virtual void start_clock(Workspace& workspace) = 0;
+  virtual double stop_clock(Workspace& workspace) = 0;
   // For this workspace alone. The steps and the numbers of the launches must live as long.
   virtual std::unique_ptr<LaunchGraph> make_graph(const std::vector<RepeatedLaunch>& launches,
                                                   Workspace& workspace) = 0;

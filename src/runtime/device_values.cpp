@@ -60,9 +60,13 @@ void Executor::start_on_device(State& state) const {
   const std::byte* before = state.device.arena.memory.get();
   if (state.device.arena.reserve(state.layout->memory.bytes, *device_memory_) != before)
     state.graphs.clear();  // which name addresses in it
+  if (state.options.device_seconds != nullptr)
+    device_memory_->start_clock(*state.workspace);
 }
 
 void Executor::finish_on_device(State& state) const {
+  if (state.options.device_seconds != nullptr)
+    *state.options.device_seconds = device_memory_->stop_clock(*state.workspace);
   if (const std::optional<size_t> failed = device_memory_->finish(*state.workspace))
     throw element_error(std::get<KernelStep>(steps_[*failed]));
 }

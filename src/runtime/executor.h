@@ -19,6 +19,9 @@ struct RunOptions {
   int threads = 1;
   RandomGenerator* random = nullptr;  // what they draw from instead, where there is one
   bool on_device = false;             // the memory that the caller gives to run_into is that of the device
+  // Where there is one, and kernels have memory of their own: how many seconds the run took there, by the
+  // clock of the device, from the first upload to the last kernel or download.
+  double* device_seconds = nullptr;
   // Where there are such, they are called before the first step, and after each with its number; not for
   // those of nested graphs.
   const std::function<void()>* before_steps = nullptr;

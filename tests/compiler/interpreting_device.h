@@ -112,6 +112,8 @@ class SeparateDevice : public InterpretingDevice, private runtime::DeviceMemory 
     std::memmove(to, from, static_cast<size_t>(bytes));
   }
   void wait(runtime::Workspace&) override {}
+  void start_clock(runtime::Workspace&) override {}
+  double stop_clock(runtime::Workspace&) override { return 1; }
   std::optional<size_t> finish(runtime::Workspace&) override { return std::exchange(failed_, std::nullopt); }
 
   // One after the other.

@@ -52,6 +52,7 @@ struct CudaWorkspace : Workspace {
   cuda::Stream stream;
   FailureWord failure;
   cuda::Staging staging;
+  cuda::Event started = {}, stopped = {};
   std::vector<void*> arguments = {};  // of the kernel that is launched
 };
 
@@ -282,6 +283,27 @@ class CudaDevice : public Device, public DeviceMemory {
   std::unique_ptr<LaunchGraph> make_graph(const std::vector<RepeatedLaunch>& launches,
                                           Workspace& workspace) override {
     return std::make_unique<CudaLaunchGraph>(context_, launches, cuda_workspace(workspace));
+  }
+
+  void start_clock(Workspace& workspace) override {
+    const CurrentContext current(*context_);
+    CudaWorkspace& own = cuda_workspace(workspace);
+    if (own.started.get() == nullptr) {
+      own.started = cuda::make_timing_event(context_);
+      own.stopped = cuda::make_timing_event(context_);
+    }
+    context_->check(driver().cuEventRecord(own.started.get(), own.stream.get()), "start its clock");
+  }
+
+  double stop_clock(Workspace& workspace) override {
+    const CurrentContext current(*context_);
+    const CudaWorkspace& own = cuda_workspace(workspace);
+    context_->check(driver().cuEventRecord(own.stopped.get(), own.stream.get()), "stop its clock");
+    check_after_kernels(driver().cuEventSynchronize(own.stopped.get()), "finish");
+    float milliseconds = 0;
+    context_->check(driver().cuEventElapsedTime(&milliseconds, own.started.get(), own.stopped.get()),
+                    "read its clock");
+    return milliseconds / 1000;
   }
 
   void wait(Workspace& workspace) override {

@@ -84,6 +84,7 @@ Driver find_functions(const SharedLibrary& cuda) {
   cuda.find("cuEventDestroy_v2", driver.cuEventDestroy);
   cuda.find("cuEventRecord", driver.cuEventRecord);
   cuda.find("cuEventSynchronize", driver.cuEventSynchronize);
+  cuda.find("cuEventElapsedTime", driver.cuEventElapsedTime);
   cuda.find("cuGraphCreate", driver.cuGraphCreate);
   cuda.find("cuGraphDestroy", driver.cuGraphDestroy);
   cuda.find("cuGraphAddKernelNode_v2", driver.cuGraphAddKernelNode);

@@ -97,6 +97,7 @@ struct Driver {
   CUresult (*cuEventDestroy)(CUevent);
   CUresult (*cuEventRecord)(CUevent, CUstream);
   CUresult (*cuEventSynchronize)(CUevent);
+  CUresult (*cuEventElapsedTime)(float* milliseconds, CUevent from, CUevent to);
 
   CUresult (*cuGraphCreate)(CUgraph*, unsigned flags);
   CUresult (*cuGraphDestroy)(CUgraph);

@@ -8,11 +8,21 @@ Stream make_stream(const std::shared_ptr<const Context>& context) {
   return {context, stream};
 }
 
-Event make_event(const std::shared_ptr<const Context>& context) {
+namespace {
+
+Event make_event(const std::shared_ptr<const Context>& context, unsigned flags) {
   CUevent event = nullptr;
-  context->check(driver().cuEventCreate(&event, CU_EVENT_DISABLE_TIMING), "make an event");
+  context->check(driver().cuEventCreate(&event, flags), "make an event");
   return {context, event};
 }
+
+}  // namespace
+
+Event make_event(const std::shared_ptr<const Context>& context) {
+  return make_event(context, CU_EVENT_DISABLE_TIMING);
+}
+
+Event make_timing_event(const std::shared_ptr<const Context>& context) { return make_event(context, 0); }
 
 PinnedMemory allocate_pinned(const std::shared_ptr<const Context>& context, int64_t bytes) {
   void* memory = nullptr;

@@ -46,7 +46,9 @@ using PinnedMemory = Owned<void*, &Driver::cuMemFreeHost>;
 
 // One that does not wait for the default stream, nor it for this.
 Stream make_stream(const std::shared_ptr<const Context>& context);
+// To wait for, or one that two points in time are measured by.
 Event make_event(const std::shared_ptr<const Context>& context);
+Event make_timing_event(const std::shared_ptr<const Context>& context);
 // Memory of the host that the device copies from, and that its kernels can reach.
 PinnedMemory allocate_pinned(const std::shared_ptr<const Context>& context, int64_t bytes);
 
