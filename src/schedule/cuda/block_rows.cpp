@@ -25,17 +25,20 @@ using lowering::Stage;
 
 namespace {
 
-constexpr int64_t kElementsPerThread = 16;      // of a row, as long as there are threads
-constexpr int64_t kMostRegisters = 64;          // of a thread, for what stages exchange
-constexpr int64_t kMostSharedBytes = 64 << 10;  // of a block, likewise
-constexpr int64_t kThreadsOfAnyRow = 256;       // where the length is not known
+constexpr int64_t kElementsPerThread = 16;      // of a row
+constexpr int64_t kMostElementsPerThread = 32;  // of a long one, as long as there are threads
+constexpr int64_t kLongRow = 4096;
+constexpr int64_t kRegistersPerBlock = 32 << 10;  // for what stages exchange, half of a multiprocessor's
+constexpr int64_t kMostRegisters = 64;            // of a thread, likewise
+constexpr int64_t kMostSharedBytes = 64 << 10;    // of a block, likewise
+constexpr int64_t kThreadsOfAnyRow = 256;         // where the length is not known
 constexpr int64_t kMostThreadsOfRow = 1024;
 
 int64_t threads_for(std::optional<int64_t> length) {
   if (!length)
     return kThreadsOfAnyRow;
-  const auto wanted =
-      std::bit_ceil(static_cast<uint64_t>((*length + kElementsPerThread - 1) / kElementsPerThread));
+  const int64_t each = *length > kLongRow ? kMostElementsPerThread : kElementsPerThread;
+  const auto wanted = std::bit_ceil(static_cast<uint64_t>((*length + each - 1) / each));
   return std::clamp<int64_t>(static_cast<int64_t>(wanted), kWarpThreads, kMostThreadsOfRow);
 }
 
@@ -81,6 +84,8 @@ class RowBlocks {
                                 : std::vector<Axis>(definition.axes.begin() + static_cast<int64_t>(shared_),
                                                     definition.axes.end());
   }
+
+  int64_t most_registers() const { return std::min(kRegistersPerBlock / threads_, kMostRegisters); }
 
   static std::string local_name(const std::string& buffer) { return buffer + "_row"; }
 
@@ -133,7 +138,7 @@ class RowBlocks {
     for (const Dim& size : load.sizes)
       count = count * size;
     const int64_t each = (count.constant().value_or(INT32_MAX) + threads_ - 1) / threads_;
-    if (registers_ + each > kMostRegisters)
+    if (registers_ + each > most_registers())
       return;
     registers_ += each;
     const Scalar& first = load.at_position;
@@ -274,7 +279,7 @@ class RowBlocks {
       return kept;
     const int64_t each = (*count.constant() + threads_ - 1) / threads_,
                   bytes = *count.constant() * info(result.dtype).bytes;
-    if (is_read_alike(result.name, kept, stage) && registers_ + each <= kMostRegisters) {
+    if (is_read_alike(result.name, kept, stage) && registers_ + each <= most_registers()) {
       registers_ += each;
       kept.where = Kept::Where::Registers;
       // One dimension, which the threads share out.
