@@ -114,6 +114,9 @@ class Compilation {
 
   std::unique_ptr<Executor> load() {
     std::shared_ptr<Program> program = slots();
+    if (context_.device == kNoDevice)
+      throw user_error("{} is a GPU whose code can be looked at; to run it, give a device that is here",
+                       context_.target.gpu->name);
     const std::shared_ptr<runtime::Device> device = context_.backend->make_device(context_.device);
     // Memory is what large constants wait for, and the processor is what code waits for.
     std::future<runtime::Prepared> prepared =

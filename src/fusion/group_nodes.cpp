@@ -25,9 +25,10 @@ using lowering::Stage;
 
 namespace {
 
-constexpr int64_t kMostStages = 32;         // in one kernel
-constexpr int kMostSiblings = 8;            // considered: of more readers of a buffer, the latest
-constexpr int64_t kLargestRow = 256 << 10;  // in bytes: rows are kept in cache between their stages
+constexpr int64_t kMostStages = 32;                // in one kernel
+constexpr int kMostSiblings = 8;                   // considered: of more readers of a buffer, the latest
+constexpr int64_t kLargestRow = 256 << 10;         // in bytes: rows are kept in cache between their stages
+constexpr int64_t kLargestRowOfBlock = 128 << 10;  // or in what a thread block of a GPU has
 constexpr int64_t kLeastRows = 8;
 constexpr int64_t kLargestSingleRow = 64 << 10;  // in elements, where there are fewer rows
 
@@ -116,7 +117,7 @@ class Grouper {
  public:
   Grouper(std::span<const KernelNode> nodes, const BufferTable& buffers, const std::set<BufferId>& kept,
           const Target& target)
-      : nodes_(nodes), buffers_(buffers) {
+      : nodes_(nodes), buffers_(buffers), on_gpu_(target.gpu.has_value()) {
     for (const FusedAttention& attention : find_fused_attention(nodes, buffers, kept, target)) {
       for (size_t node : attention.nodes)
         first_of_attention_.emplace(node, attention.nodes.front());
@@ -436,11 +437,11 @@ class Grouper {
   }
 
   // Rows must fit in cache, and there must be enough of them for all threads, unless there is little work.
-  static std::optional<std::string> obstacle_to_rows(const Definition& stage, size_t rows) {
+  std::optional<std::string> obstacle_to_rows(const Definition& stage, size_t rows) const {
     const std::vector<Dim> sizes = sizes_of(stage.axes);
     const int64_t bytes =
         product(sizes, rows).constant().value_or(0) * info(stage.results.front().dtype).bytes;
-    if (bytes > kLargestRow)
+    if (bytes > (on_gpu_ ? kLargestRowOfBlock : kLargestRow))
       return fmt::format("a row takes {} KiB and would not stay in cache", bytes >> 10);
     Dim count = 1;
     for (size_t i = 0; i < rows; ++i)
@@ -453,6 +454,7 @@ class Grouper {
 
   std::span<const KernelNode> nodes_;
   const BufferTable& buffers_;
+  const bool on_gpu_;
   std::vector<Group> groups_;
   std::vector<size_t> group_of_;
   std::vector<int64_t> parts_;                       // of each node's expression, in its group

@@ -58,7 +58,10 @@ void Executor::upload_constants() {
 void Executor::start_on_device(State& state) const {
   state.device.pointers.assign(slots_.size(), nullptr);
   const std::byte* before = state.device.arena.memory.get();
-  if (state.device.arena.reserve(state.layout->memory.bytes, *device_memory_) != before)
+  const int64_t wanted = state.layout->memory.bytes, grown = state.device.arena.bytes / 2 * 3;
+  // Sizes that grow from run to run need no new arena every time.
+  if (state.device.arena.reserve(wanted > state.device.arena.bytes ? std::max(wanted, grown) : wanted,
+                                 *device_memory_) != before)
     state.graphs.clear();  // which name addresses in it
   if (state.options.device_seconds != nullptr)
     device_memory_->start_clock(*state.workspace);
@@ -67,6 +70,10 @@ void Executor::start_on_device(State& state) const {
 void Executor::finish_on_device(State& state) const {
   if (state.options.device_seconds != nullptr)
     *state.options.device_seconds = device_memory_->stop_clock(*state.workspace);
+  finish_kernels(state);
+}
+
+void Executor::finish_kernels(State& state) const {
   if (const std::optional<size_t> failed = device_memory_->finish(*state.workspace))
     throw element_error(std::get<KernelStep>(steps_[*failed]));
 }
@@ -129,6 +136,7 @@ void Executor::run_copy(const CopyStep& step, State& state) const {
   std::byte* to = prepare(step.slot, state);
   if (bytes > 0)
     device_memory_->download(to, from, bytes, *state.workspace);
+  finish_kernels(state);  // before the host computes with what a kernel that failed left
 }
 
 // Where no kernel wrote an output where it belongs.

@@ -37,12 +37,32 @@ bool has_fixed_sizes(const Program& program) {
                              [&](size_t slot) { return has_fixed_size(program.slots[slot].type); });
 }
 
+// Kernels load several elements at once.
+void check_alignment(std::span<const void* const> inputs, std::span<void* const> outputs) {
+  constexpr uintptr_t kAlignment = 16;
+  const auto is_aligned = [](const void* memory) {
+    return reinterpret_cast<uintptr_t>(memory) % kAlignment == 0;
+  };
+  if (!std::ranges::all_of(inputs, is_aligned) || !std::ranges::all_of(outputs, is_aligned))
+    throw user_error("memory of the device must be aligned to {} bytes", kAlignment);
+}
+
 // Whether a value of the arena is ever in the memory of the host, where kernels have their own.
-bool reads_on_host(const Program& program) {
-  return has_host_steps(program) || std::ranges::any_of(program.steps, [](const Step& step) {
-           const auto* copy = std::get_if<CopyStep>(&step);
-           return copy != nullptr && copy->to != CopyStep::To::Device;
-         });
+bool has_arena_on_host(const Program& program) {
+  return std::ranges::any_of(program.steps, [&](const Step& step) {
+    const auto* copy = std::get_if<CopyStep>(&step);
+    const bool is_on_host =
+        copy != nullptr ? copy->to != CopyStep::To::Device
+                        : std::holds_alternative<HostStep>(step) || std::holds_alternative<LoopsStep>(step);
+    bool uses_arena = false;
+    if (is_on_host)
+      for_each_slot(step, [&](size_t slot) {
+        while (program.slots[slot].alias)
+          slot = *program.slots[slot].alias;
+        uses_arena |= program.slots[slot].home == Home::Arena;
+      });
+    return uses_arena;
+  });
 }
 
 }  // namespace
@@ -62,7 +82,7 @@ Executor::Executor(std::shared_ptr<Program> program, std::shared_ptr<Device> dev
       planner_(*program_),
       has_fixed_sizes_(runtime::has_fixed_sizes(*program_)),
       has_host_steps_(has_host_steps(*program_)),
-      uses_host_arena_(device_memory_ == nullptr || reads_on_host(*program_)),
+      uses_host_arena_(device_memory_ == nullptr || has_arena_on_host(*program_)),
       last_used_in_(find_last_uses()) {
   for (const KernelCode& code : program_->code)
     kernels_.push_back(device_->load(code));
@@ -176,6 +196,7 @@ void Executor::release(std::unique_ptr<State> state) const {
 }
 
 Data Executor::run(const Data& inputs, const RunOptions& options) const {
+  CHECK(!options.on_device, "tensors are in the memory of the host");
   Bindings bindings = bind_inputs(program_->name, program_->inputs, inputs);
   if (const Executor* special = find_special(bindings, options)) {
     Data outputs = special->run(inputs, options);
@@ -203,6 +224,8 @@ void Executor::run_into(std::span<const void* const> inputs, std::span<void* con
                         const RunOptions& options) const {
   CHECK(has_fixed_sizes_ && inputs.size() == program_->inputs.size() && outputs.size() == outputs_.size(),
         "{} inputs and {} outputs were given", inputs.size(), outputs.size());
+  if (options.on_device)
+    check_alignment(inputs, outputs);
   std::unique_ptr<State> owned = acquire();
   State& state = *owned;
   state.input_memory = inputs;
@@ -239,7 +262,7 @@ std::optional<std::vector<Extents>> Executor::output_extents(const Data& inputs)
 }
 
 void Executor::run_into(const Data& inputs, std::span<void* const> outputs, const RunOptions& options) const {
-  CHECK(outputs.size() == outputs_.size(), "{} outputs were given", outputs.size());
+  CHECK(outputs.size() == outputs_.size() && !options.on_device, "{} outputs were given", outputs.size());
   Bindings bindings = bind_inputs(program_->name, program_->inputs, inputs);
   if (const Executor* special = find_special(bindings, options))
     return special->run_into(inputs, outputs, options);
@@ -382,7 +405,7 @@ std::byte* Executor::prepare(size_t slot, State& state) const {
               : (*state.inputs)[static_cast<size_t>(own.number)].tensor().bytes().data());
       break;
     case Home::Output: {
-      if (!state.output_memory.empty()) {
+      if (!state.output_memory.empty() && !state.options.on_device) {
         pointer = static_cast<std::byte*>(state.output_memory[static_cast<size_t>(own.number)]);
         break;
       }
@@ -419,7 +442,8 @@ std::optional<Tensor> Executor::owned_tensor(size_t slot, State& state) const {
       return state.inputs == nullptr ? std::nullopt : std::optional((*state.inputs)[number].tensor());
     case Home::Output:
       prepare(slot, state);
-      return state.output_memory.empty() ? std::optional(state.outputs[number]) : std::nullopt;
+      return state.output_memory.empty() || state.options.on_device ? std::optional(state.outputs[number])
+                                                                    : std::nullopt;
     case Home::Arena:
       return std::nullopt;
   }

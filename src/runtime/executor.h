@@ -122,6 +122,7 @@ class Executor {
   void upload_constants();
   void start_on_device(State& state) const;
   void finish_on_device(State& state) const;
+  void finish_kernels(State& state) const;  // an ElementError where one failed
   int64_t bytes_of(size_t slot, const State& state) const;
   std::byte* device_pointer(size_t slot, State& state) const;
   void run_copy(const CopyStep& step, State& state) const;

@@ -67,8 +67,10 @@ GraphSegment Executor::make_segment(size_t first, size_t last, State& state) con
                           .number = number};
     for (const std::vector<size_t>* slots : {&step->reads, &step->writes})
       for (size_t slot : *slots) {
-        const Home home = slots_[slot].home;
-        if (home == Home::Input || home == Home::Output)
+        size_t viewed = slot;
+        while (slots_[viewed].alias)
+          viewed = *slots_[viewed].alias;
+        if (const Home home = slots_[viewed].home; home == Home::Input || home == Home::Output)
           segment.moving.push_back({launches.size(), launch.buffers.size(), slot});
         launch.buffers.push_back(device_pointer(slot, state));
         launch.bytes.push_back(bytes_of(slot, state));

@@ -16,7 +16,10 @@ Executor::Runs::Runs(const Executor& executor, const Data& inputs, const RunOpti
   state_->bindings = bindings_;
 }
 
-Executor::Runs::~Runs() { executor_.release(std::move(state_)); }
+Executor::Runs::~Runs() {
+  if (!has_failed_)  // what a failed run leaves is not for another
+    executor_.release(std::move(state_));
+}
 
 int64_t Executor::Runs::work() const {
   int64_t work = 0;
@@ -32,8 +35,10 @@ void Executor::Runs::run(std::span<const void* const> inputs, std::span<void* co
   state_->output_memory = outputs;
   if (state_->bindings.size() != bindings_.size())
     state_->bindings = bindings_;
+  has_failed_ = true;
   executor_.run_steps(*state_);
   executor_.copy_outputs(*state_);
+  has_failed_ = false;
 }
 
 }  // namespace tenon::runtime

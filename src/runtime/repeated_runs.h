@@ -21,6 +21,7 @@ class Executor::Runs {
  private:
   const Executor& executor_;
   Bindings bindings_;  // before a run finds out more
+  bool has_failed_ = false;
   std::unique_ptr<State> state_;
 };
 

@@ -188,7 +188,7 @@ std::vector<fs::path> find_cases(const fs::path& folder) {
 
 CaseResult run_case(const fs::path& folder, std::optional<NumericsBudget> numerics, Engine engine,
                     const std::string& device) {
-  if (device != "cpu")  // a GPU takes longer to start than most cases to run
+  if (device != "cpu" && engine == Engine::Compiled)  // a GPU takes longer to start than most cases to run
     return run_and_catch(folder, numerics, engine, device);
   const ChildEnd end = run_in_child(kSecondsPerCase, [&] {
     const CaseResult result = run_and_catch(folder, numerics, engine, device);

@@ -69,6 +69,83 @@ TEST(OwnMemory, TransposesByTiles) {
                       {{"n", 37}}, for_gpu());
 }
 
+// Sizes may have the names that loops would have by themselves.
+TEST(OwnMemory, TellsSizesFromLoops) {
+  expect_as_evaluated(*read(R"(graph g(%x: f32[e,row], %y: f32[total,20], %z: f32[read,part]) {
+    %0 = relu(%x)
+    %1 = reduce_sum(%y, axes=[0])
+    %2 = transpose(%z, permutation=[1,0])
+    return %0, %1, %2
+  })"),
+                      {{"e", 3}, {"row", 5}, {"total", 40}, {"read", 33}, {"part", 20}}, for_gpu());
+}
+
+// What a select does not choose is not read: it may be outside its buffer.
+TEST(OwnMemory, ReadsNothingThatIsNotChosen) {
+  expect_as_evaluated(*read(R"(graph g(%x: f32[40,20], %y: f32[20,40], %a: f32[4,30], %b: f32[4,30]) {
+    %0 = transpose(%x, permutation=[1,0])
+    %1 = concat([%0, %y], axis=1)
+    %2 = exp(%1)
+    %3 = concat([%a, %b], axis=1)
+    %4 = softmax(%3, axis=1)
+    return %2, %4
+  })"),
+                      {}, for_gpu());
+}
+
+TEST(OwnMemory, HasNothingToComputeOfNoElements) {
+  expect_as_evaluated(
+      *read(R"(graph g(%x: f32[4,0], %y: f32[4,1], %a: f32[20,0], %b: f32[0,20], %z: f32[100,4,0]) {
+    %0 = add(%x, %y)
+    %1 = matmul(%a, %b)
+    %2 = reduce_sum(%z, axes=[0])
+    return %0, %1, %2
+  })"),
+      {}, for_gpu());
+}
+
+// A view of an output follows it to where the caller wants it; a host step writes one.
+TEST(OwnMemory, TakesOutputsWhereTheCallerWantsThem) {
+  const auto graph = read(R"(graph g(%x: f32[4,8], %w1: f32[8,8], %w2: f32[32,3]) {
+    %0 = matmul(%x, %w1)
+    %s = constant(value=i64[2] {1,32})
+    %1 = reshape(%0, %s)
+    %2 = matmul(%1, %w2)
+    %3 = exp(%2)
+    return %0, %3
+  })");
+  const std::unique_ptr<runtime::Executor> executor = compile(*graph, for_gpu());
+  runtime::DeviceMemory& memory = *executor->device().own_memory();
+  const std::unique_ptr<runtime::Workspace> workspace = executor->device().make_workspace();
+  std::vector<std::shared_ptr<std::byte[]>> kept;
+  for (uint64_t run = 0; run < 4; ++run) {
+    Data inputs = inputs_for(*graph, {});
+    inputs.front() = numbers(DType::F32, {4, 8}, run);
+    const Data expected = evaluate(*graph, inputs);
+    std::vector<const void*> from;
+    std::vector<void*> to;
+    for (const Datum& input : inputs) {
+      const auto bytes = static_cast<int64_t>(input.tensor().bytes().size());
+      kept.push_back(memory.allocate(bytes));
+      memory.upload(kept.back().get(), input.tensor().bytes().data(), bytes, *workspace);
+      from.push_back(kept.back().get());
+    }
+    for (const Datum& output : expected) {
+      kept.push_back(memory.allocate(static_cast<int64_t>(output.tensor().bytes().size())));
+      to.push_back(kept.back().get());
+    }
+    executor->run_into(from, to, {.on_device = true});
+    for (size_t i = 0; i < expected.size(); ++i) {
+      Tensor actual(DType::F32, expected[i].tensor().extents());
+      memory.download(actual.mutable_bytes().data(), static_cast<const std::byte*>(to[i]),
+                      static_cast<int64_t>(actual.bytes().size()), *workspace);
+      const std::vector<double> a = widen<double>(actual), b = widen<double>(expected[i].tensor());
+      for (size_t k = 0; k < a.size(); ++k)
+        ASSERT_NEAR(a[k], b[k], 1e-4) << "run " << run << ", output " << i;
+    }
+  }
+}
+
 // A host step between kernels, whose operand and result are copied; a value that both sides read; an input
 // that is an output; and an output that is a view.
 TEST(OwnMemory, CopiesWhatHostStepsNeed) {

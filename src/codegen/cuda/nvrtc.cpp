@@ -66,8 +66,7 @@ const Nvrtc& nvrtc() {
   return loaded;
 }
 
-// Results are to be the same on every GPU, so nothing is approximated; products are added as fused
-// multiply-adds.
+// Nothing is approximated; products are added as fused multiply-adds.
 std::vector<std::string> options_for(const Gpu& gpu) {
   return {fmt::format("--gpu-architecture=sm_{}", gpu.architecture), "--std=c++17", "--fmad=true"};
 }

@@ -58,7 +58,7 @@ Expression ScalarText::named(DType dtype, const Expression& value, std::string_v
 
 void ScalarText::require(const Expression& condition) {
   writer_.open("if (!{})", condition.at(Binding::Primary));
-  writer_.line("*failure = step;");
+  writer_.line("if (*failure == 0) *failure = step;");  // the first that fails
   writer_.line("return;");
   writer_.close();
 }

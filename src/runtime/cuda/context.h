@@ -64,7 +64,8 @@ void Context::free(Free&& free) const noexcept {
   }
 }
 
-// One for each device and process; after one was lost, another. A device that is not there is a user_error.
+// One for each device and process. A device that is not there is a user_error; one whose context was lost, a
+// DeviceError.
 std::shared_ptr<const Context> primary_context(int number);
 
 }  // namespace tenon::runtime::cuda

@@ -226,6 +226,25 @@ class CudaLaunchGraph : public LaunchGraph {
   cuda::CudaGraph graph_;
 };
 
+// One by one, so that each can be waited for.
+class CheckedLaunches : public LaunchGraph {
+ public:
+  explicit CheckedLaunches(std::vector<RepeatedLaunch> launches) : launches_(std::move(launches)) {}
+
+  void set_buffer(size_t launch, size_t buffer, std::byte* memory) override {
+    launches_[launch].buffers[buffer] = memory;
+  }
+  void launch(Workspace& workspace) override {
+    for (const RepeatedLaunch& each : launches_) {
+      workspace.step = each.number;
+      each.kernel->launch(*each.step, each.launch, each.buffers, 1, workspace);
+    }
+  }
+
+ private:
+  std::vector<RepeatedLaunch> launches_;
+};
+
 class CudaDevice : public Device, public DeviceMemory {
  public:
   CudaDevice(int number, const CudaOptions& options)
@@ -282,6 +301,8 @@ class CudaDevice : public Device, public DeviceMemory {
 
   std::unique_ptr<LaunchGraph> make_graph(const std::vector<RepeatedLaunch>& launches,
                                           Workspace& workspace) override {
+    if (options_.checks_kernels)
+      return std::make_unique<CheckedLaunches>(launches);
     return std::make_unique<CudaLaunchGraph>(context_, launches, cuda_workspace(workspace));
   }
 

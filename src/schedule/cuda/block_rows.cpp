@@ -7,6 +7,7 @@
 #include "loops/uses.h"
 #include "schedule/assign.h"
 #include "schedule/cuda/blocks.h"
+#include "schedule/cuda/loads.h"
 #include "target/gpu.h"
 
 namespace tenon::schedule::cuda {
@@ -31,6 +32,7 @@ constexpr int64_t kLongRow = 4096;
 constexpr int64_t kRegistersPerBlock = 32 << 10;  // for what stages exchange, half of a multiprocessor's
 constexpr int64_t kMostRegisters = 64;            // of a thread, likewise
 constexpr int64_t kMostSharedBytes = 64 << 10;    // of a block, likewise
+constexpr int64_t kAllSharedBytes = 160 << 10;    // where other positions of a row are read
 constexpr int64_t kThreadsOfAnyRow = 256;         // where the length is not known
 constexpr int64_t kMostThreadsOfRow = 1024;
 
@@ -87,7 +89,7 @@ class RowBlocks {
 
   int64_t most_registers() const { return std::min(kRegistersPerBlock / threads_, kMostRegisters); }
 
-  static std::string local_name(const std::string& buffer) { return buffer + "_row"; }
+  static std::string local_name(const std::string& buffer) { return buffer + "_row0"; }
 
   // --- elements of inputs that several stages read, loaded once ---
 
@@ -121,7 +123,7 @@ class RowBlocks {
     std::vector<std::pair<RowLoad, std::set<size_t>>> loads;  // and the stages that have them
     for (size_t i = 0; i < definitions_.size(); ++i)
       for (const Scalar& value : definitions_[i].values)
-        loops::for_each_load(value, [&](const Scalar& load) {
+        for_each_certain_load(value, [&](const Scalar& load) {
           const std::optional<RowLoad> row = row_load(load, inner_axes(definitions_[i]));
           if (!row || made.contains(load.name()))
             return;
@@ -284,7 +286,8 @@ class RowBlocks {
       kept.where = Kept::Where::Registers;
       // One dimension, which the threads share out.
       locals_.push_back({local_name(result.name), result.dtype, {count}, Space::Private});
-    } else if (shared_bytes_ + bytes <= kMostSharedBytes) {
+    } else if (shared_bytes_ + bytes <=
+               (is_read_alike(result.name, kept, stage) ? kMostSharedBytes : kAllSharedBytes)) {
       shared_bytes_ += bytes;
       kept.where = Kept::Where::Shared;
       locals_.push_back({local_name(result.name), result.dtype, sizes, Space::Shared});

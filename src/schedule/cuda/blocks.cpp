@@ -9,11 +9,18 @@ using loops::Loop;
 using loops::Mark;
 using loops::Statement;
 
+namespace {
+
+// What an index may be divided by: where an axis has no elements, nothing is.
+Dim divisor(const Dim& size) { return size == Dim(0) ? Dim(1) : size; }
+
+}  // namespace
+
 FlatAxes flatten(const std::vector<Axis>& axes, const std::string& variable) {
   FlatAxes flat;
   for (size_t i = axes.size(); i-- > 0;) {
-    const Dim outer = floor_div(Dim::symbol(variable), flat.size);
-    flat.variables.emplace(axes[i].variable, i == 0 ? outer : mod(outer, axes[i].size));
+    const Dim outer = floor_div(Dim::symbol(variable), divisor(flat.size));
+    flat.variables.emplace(axes[i].variable, i == 0 ? outer : mod(outer, divisor(axes[i].size)));
     flat.size = flat.size * axes[i].size;
   }
   return flat;
@@ -41,7 +48,7 @@ Statement in_chunks(const std::string& variable, const Dim& size, int64_t chunk,
 
 Statement over_blocks(const std::vector<Axis>& axes, int64_t threads, std::vector<Statement> body) {
   std::vector<Statement> blocks =
-      around(axes.empty() ? std::vector<Axis>{{"b_all", 1}} : axes, Mark::Block, std::move(body));
+      around(axes.empty() ? std::vector<Axis>{{"b_all0", 1}} : axes, Mark::Block, std::move(body));
   std::get<Loop>(blocks.front()).threads = threads;
   return std::move(blocks.front());
 }

@@ -5,6 +5,8 @@
 
 namespace tenon::schedule {
 
+// Names of loop variables and buffers end in a digit here, as those of sizes do not: see copy_for_loops.
+
 // Several axes counted by one variable, the last fastest.
 struct FlatAxes {
   Dim size = 1;

@@ -31,10 +31,10 @@ namespace {
 constexpr int64_t kThreads = 256;
 constexpr int64_t kThreadsOfRows = 128;  // where each thread computes a row
 constexpr int64_t kBytesPerLoad = 16;
-constexpr int64_t kLoadsInFlight = 4;       // of each thread
-constexpr int64_t kBlocksPerProcessor = 4;  // at least, before threads take more than one load each
-constexpr int64_t kShortRow = 16;           // elements that a thread computes by itself
-constexpr std::string_view kElement = "e";  // the variable of flattened axes
+constexpr int64_t kLoadsInFlight = 4;        // of each thread
+constexpr int64_t kBlocksPerProcessor = 4;   // at least, before threads take more than one load each
+constexpr int64_t kShortRow = 16;            // elements that a thread computes by itself
+constexpr std::string_view kElement = "e0";  // the variable of flattened axes
 
 int64_t widest_bytes(const Kernel& kernel) {
   int64_t widest = 1;

@@ -20,7 +20,7 @@ namespace {
 constexpr int64_t kBlocksPerMultiprocessor = 4;  // that are wanted
 constexpr int64_t kLeastOfRow = 4096;            // elements that a block of a row reduces
 constexpr int64_t kLeastOfColumn = 64;           // the same for each column
-constexpr std::string_view kPart = "part";       // the variable of parts
+constexpr std::string_view kPart = "part0";      // the variable of parts
 
 std::optional<int64_t> count(const std::vector<Axis>& axes) {
   Dim product = 1;
@@ -72,7 +72,7 @@ class Splitter {
     if (!definition.reduces() || !is_divisible(definition) || is_product(definition))
       return std::nullopt;
     const std::optional<int64_t> results = count(definition.axes), reduced = count(definition.reduced);
-    if (!results || !reduced || *results == 0)
+    if (!results || !reduced || *results == 0 || *reduced == 0)
       return std::nullopt;
     const bool consecutive = reduces_consecutive(definition);
     const int64_t blocks = consecutive ? *results : (*results + kColumnsOfBlock - 1) / kColumnsOfBlock;

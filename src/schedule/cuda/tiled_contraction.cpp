@@ -223,7 +223,8 @@ class ContractionTiles {
     std::vector<Dim> conditions;
     if (!divide_exactly(size_of(factor.from.rows), factor.rows))
       conditions.push_back(rows.vectors - 1 - symbol(along_k ? kAcross : kAlong));
-    if (!divide_exactly(size_of(product_.k), tile_.k))
+    // Of no products there is no first step, which is loaded all the same.
+    if (!divide_exactly(size_of(product_.k), tile_.k) || size_of(product_.k).lower_bound().value_or(0) < 1)
       conditions.push_back(k.vectors - 1 - symbol(along_k ? kAlong : kAcross));
     std::map<std::string, Dim> variables = rows.variables;
     variables.insert(k.variables.begin(), k.variables.end());

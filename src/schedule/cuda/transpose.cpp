@@ -4,6 +4,7 @@
 
 #include "schedule/assign.h"
 #include "schedule/cuda/blocks.h"
+#include "schedule/cuda/loads.h"
 
 namespace tenon::schedule::cuda {
 
@@ -35,14 +36,14 @@ class TileTransposer {
     std::vector<Statement> block;
     for (size_t i = 0; i < loads_.size(); ++i)
       block.emplace_back(Local{tile(i)});
-    block.push_back(over_threads("read", kSide * kSide, fill()));
-    block.push_back(over_threads("written", kSide * kSide, compute()));
+    block.push_back(over_threads("read0", kSide * kSide, fill()));
+    block.push_back(over_threads("written0", kSide * kSide, compute()));
     std::vector<Axis> blocks;
     for (size_t i = 0; i + 1 < axes_.size(); ++i)
       if (i != across_)
         blocks.push_back(axes_[i]);
-    blocks.push_back({"b_across", ceil_div(across().size, kSide)});
-    blocks.push_back({"b_along", ceil_div(along().size, kSide)});
+    blocks.push_back({"b_across0", ceil_div(across().size, kSide)});
+    blocks.push_back({"b_along0", ceil_div(along().size, kSide)});
     kernel_.body = as_list(over_blocks(blocks, kThreads, std::move(block)));
     return true;
   }
@@ -59,7 +60,7 @@ class TileTransposer {
   bool find_loads() {
     for (const Statement& statement : body_)
       for (const Scalar& value : std::get<Assign>(statement).values)
-        loops::for_each_load(value, [&](const Scalar& load) {
+        for_each_certain_load(value, [&](const Scalar& load) {
           const std::optional<size_t> axis = axis_at_end(load, axes_);
           const bool is_transposed = axis && *axis + 1 < axes_.size() && mentions(load, along().variable) &&
                                      (loads_.empty() || *axis == across_) && is_large(axes_[*axis]) &&
@@ -90,8 +91,8 @@ class TileTransposer {
   // The statements where the axes are at these places of the tile, if they are in range.
   std::vector<Statement> at(const Dim& across_at, const Dim& along_at,
                             const std::vector<Statement>& body) const {
-    const Dim row = Dim::symbol("b_across") * kSide + across_at,
-              column = Dim::symbol("b_along") * kSide + along_at;
+    const Dim row = Dim::symbol("b_across0") * kSide + across_at,
+              column = Dim::symbol("b_along0") * kSide + along_at;
     std::vector<Statement> placed = substitute(body, {{across().variable, row}, {along().variable, column}});
     std::vector<Dim> conditions;
     for (const auto& [axis, index] : {std::pair(&across(), &row), std::pair(&along(), &column)})
@@ -101,7 +102,7 @@ class TileTransposer {
   }
 
   std::vector<Statement> fill() const {
-    const Dim thread = Dim::symbol("read"), slow = floor_div(thread, kSide), fast = mod(thread, kSide);
+    const Dim thread = Dim::symbol("read0"), slow = floor_div(thread, kSide), fast = mod(thread, kSide);
     std::vector<Statement> copies;
     for (size_t i = 0; i < loads_.size(); ++i)
       copies.emplace_back(Assign{.places = {{tile(i).name, {Scalar::index(slow), Scalar::index(fast)}}},
@@ -111,7 +112,7 @@ class TileTransposer {
   }
 
   std::vector<Statement> compute() const {
-    const Dim thread = Dim::symbol("written"), slow = floor_div(thread, kSide), fast = mod(thread, kSide);
+    const Dim thread = Dim::symbol("written0"), slow = floor_div(thread, kSide), fast = mod(thread, kSide);
     std::vector<Statement> body = body_;
     for (Statement& statement : body)
       for (Scalar& value : std::get<Assign>(statement).values)
