@@ -65,7 +65,7 @@ compiler::CompileContext context_of(const tenon_compile_options& options) {
   compiler::CompileContext context = default_context({.numerics = budget_of(options),
                                                       .precision = precision_of(options),
                                                       .threads = count_threads(options.threads),
-                       .device = "cpu"});
+                                                      .device = "cpu"});
   if (options.cache_folder == nullptr)
     return context;
   const std::string folder = options.cache_folder;

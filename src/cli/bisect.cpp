@@ -81,7 +81,8 @@ void run(Options& options) {
   check_output(options.output);
   check_json(options.json);
   options.bisect.verify.numerics = parse_numerics_budget(options.numerics);
-  options.bisect.context = api::default_context({.numerics = options.bisect.verify.numerics, .device = "cpu"});
+  options.bisect.context =
+      api::default_context({.numerics = options.bisect.verify.numerics, .device = "cpu"});
   const std::unique_ptr<Graph> graph = load(options);
   std::optional<Progress> progress;
   options.bisect.verify.listener = listener_for(progress);
