@@ -112,7 +112,7 @@ TEST_F(CudaDevice, Copies) {
   EXPECT_EQ(adder.download(to.get(), 3), (std::vector<float>{0, 1, 2}));
 }
 
-TEST_F(CudaDevice, HasNothingToDoForNoElements) {
+TEST_F(CudaDevice, LaunchesNothingForNoElements) {
   Adder adder;
   adder.launch(nullptr, nullptr, nullptr, 0);
   EXPECT_EQ(adder.download(nullptr, 0), std::vector<float>());
