@@ -81,10 +81,8 @@ void Executor::finish_kernels(State& state) const {
 int64_t Executor::bytes_of(size_t slot, const State& state) const {
   if (slots_[slot].home != Home::Own && planner_.has_extents(slot))
     return planner_.bytes_of(slot, *state.layout);
-  Extents extents;
-  for (const Dim& dim : slots_[slot].type.as_tensor().shape.dims())
-    extents.push_back(evaluate_size(dim, state.bindings));
-  return byte_count(slots_[slot].type.as_tensor().dtype, extents);
+  const Type& type = slots_[slot].type;
+  return byte_count(type.as_tensor().dtype, extents_of(type, state.bindings));
 }
 
 std::byte* Executor::device_pointer(size_t slot, State& state) const {
@@ -162,10 +160,7 @@ void Executor::upload_outputs(State& state) const {
 void Executor::view_on_device(const AliasStep& step, State& state) const {
   const Slot& to = slots_[step.to];
   const int64_t bytes = bytes_of(step.from, state);
-  Extents extents;
-  for (const Dim& dim : to.type.as_tensor().shape.dims())
-    extents.push_back(evaluate_size(dim, state.bindings));
-  check_view(step, to.type.as_tensor().dtype, extents, bytes);
+  check_view(step, to.type.as_tensor().dtype, extents_of(to.type, state.bindings), bytes);
   if (slots_[step.from].home == Home::Own) {
     state.device.own[step.to] = state.device.own[step.from];
   } else {  // what may be gone before the view is

@@ -19,13 +19,6 @@ Tensor view_of(const Tensor& tensor, DType dtype, const Extents& extents) {
   return {dtype, extents, std::make_shared<Tensor>(tensor), tensor.bytes()};
 }
 
-Extents extents_of(const Type& type, const Bindings& bindings) {
-  Extents extents;
-  for (const Dim& dim : type.as_tensor().shape.dims())
-    extents.push_back(evaluate_size(dim, bindings));
-  return extents;
-}
-
 bool has_fixed_size(const Type& type) {
   return type.is_tensor() && type.as_tensor().dtype != DType::String && type.as_tensor().shape.extents();
 }

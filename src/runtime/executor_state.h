@@ -6,6 +6,14 @@
 
 namespace tenon::runtime {
 
+// The sizes of a tensor; a user_error where one is not known.
+inline Extents extents_of(const Type& type, const Bindings& bindings) {
+  Extents extents;
+  for (const Dim& dim : type.as_tensor().shape.dims())
+    extents.push_back(evaluate_size(dim, bindings));
+  return extents;
+}
+
 // Memory of a device that grows with what it is asked for.
 struct DeviceBlock {
   std::shared_ptr<std::byte[]> memory = nullptr;

@@ -31,10 +31,10 @@ namespace {
 constexpr int64_t kThreads = 256;
 constexpr int64_t kThreadsOfRows = 128;  // where each thread computes a row
 constexpr int64_t kBytesPerLoad = 16;
-constexpr int64_t kLoadsInFlight = 4;        // of each thread
-constexpr int64_t kBlocksPerProcessor = 4;   // at least, before threads take more than one load each
-constexpr int64_t kShortRow = 16;            // elements that a thread computes by itself
-constexpr std::string_view kElement = "e0";  // the variable of flattened axes
+constexpr int64_t kLoadsInFlight = 4;            // of each thread
+constexpr int64_t kBlocksPerMultiprocessor = 4;  // at least, before threads take more than one load each
+constexpr int64_t kShortRow = 16;                // elements that a thread computes by itself
+constexpr std::string_view kElement = "e0";      // the variable of flattened axes
 
 int64_t widest_bytes(const Kernel& kernel) {
   int64_t widest = 1;
@@ -47,7 +47,7 @@ int64_t widest_bytes(const Kernel& kernel) {
 // Elements of a thread block.
 int64_t chunk_of(const Kernel& kernel, const Dim& size, const Gpu& gpu) {
   const int64_t once = kThreads * std::max<int64_t>(kBytesPerLoad / widest_bytes(kernel), 1);
-  const int64_t filled = once * gpu.multiprocessors * kBlocksPerProcessor;
+  const int64_t filled = once * gpu.multiprocessors * kBlocksPerMultiprocessor;
   return once * std::clamp<int64_t>(size.constant().value_or(filled) / filled, 1, kLoadsInFlight);
 }
 
