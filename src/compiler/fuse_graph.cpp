@@ -10,6 +10,7 @@
 #include "schedule/cpu/select_contraction.h"
 #include "schedule/cpu/use_winograd.h"
 #include "schedule/cpu/vnni_pack.h"
+#include "schedule/cuda/sort_in_blocks.h"
 #include "schedule/cuda/split_reductions.h"
 
 namespace tenon::compiler {
@@ -110,6 +111,12 @@ const std::vector<KernelGraphPass>& FusedGraph::passes() {
       {"pack-b", "packs constant operands of products for the microkernel", "CPU, without fusion",
        apart_on_cpu, [](FusedGraph& graph, const Context&) { pack_b(graph.graph_); },
        "after select-contractions, as planned"},
+      {"sort-in-blocks", "sorts rows that fit into shared memory by a thread block each", "GPU",
+       [](const Context& context) { return context.target.gpu.has_value(); },
+       [](FusedGraph& graph, const Context& context) {
+         schedule::cuda::sort_in_blocks(graph.graph_, *context.target.gpu);
+       },
+       "before nodes are grouped: a nest is a kernel by itself"},
       {"group-by-node", "makes a kernel of each node, which says what fusion saves", "", always,
        [](FusedGraph& graph, const Context& context) { graph.group_by_node(context.target); },
        "before fusion, on the nodes as they were lowered"},

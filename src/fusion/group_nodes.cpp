@@ -9,6 +9,7 @@
 #include "fusion/fused_attention.h"
 #include "fusion/permute_axes.h"
 #include "loops/contraction.h"
+#include "target/cluster.h"
 
 namespace tenon::fusion {
 
@@ -28,7 +29,7 @@ namespace {
 constexpr int64_t kMostStages = 32;                // in one kernel
 constexpr int kMostSiblings = 8;                   // considered: of more readers of a buffer, the latest
 constexpr int64_t kLargestRow = 256 << 10;         // in bytes: rows are kept in cache between their stages
-constexpr int64_t kLargestRowOfBlock = 128 << 10;  // or in what a thread block of a GPU has
+constexpr int64_t kLargestRowOfBlock = 128 << 10;  // or in what a thread block of a GPU has, or a cluster
 constexpr int64_t kLeastRows = 8;
 constexpr int64_t kLargestSingleRow = 64 << 10;  // in elements, where there are fewer rows
 
@@ -113,11 +114,18 @@ bool shares_factors(const Definition& definition) {
   return false;
 }
 
+// In bytes, of what the stages of a row exchange.
+int64_t largest_row(const Target& target) {
+  if (!target.gpu)
+    return kLargestRow;
+  return kLargestRowOfBlock * (has_clusters(*target.gpu) ? kMostBlocksOfCluster : 1);
+}
+
 class Grouper {
  public:
   Grouper(std::span<const KernelNode> nodes, const BufferTable& buffers, const std::set<BufferId>& kept,
           const Target& target)
-      : nodes_(nodes), buffers_(buffers), on_gpu_(target.gpu.has_value()) {
+      : nodes_(nodes), buffers_(buffers), largest_row_(largest_row(target)) {
     for (const FusedAttention& attention : find_fused_attention(nodes, buffers, kept, target)) {
       for (size_t node : attention.nodes)
         first_of_attention_.emplace(node, attention.nodes.front());
@@ -441,7 +449,7 @@ class Grouper {
     const std::vector<Dim> sizes = sizes_of(stage.axes);
     const int64_t bytes =
         product(sizes, rows).constant().value_or(0) * info(stage.results.front().dtype).bytes;
-    if (bytes > (on_gpu_ ? kLargestRowOfBlock : kLargestRow))
+    if (bytes > largest_row_)
       return fmt::format("a row takes {} KiB and would not stay in cache", bytes >> 10);
     Dim count = 1;
     for (size_t i = 0; i < rows; ++i)
@@ -454,7 +462,7 @@ class Grouper {
 
   std::span<const KernelNode> nodes_;
   const BufferTable& buffers_;
-  const bool on_gpu_;
+  const int64_t largest_row_;  // in bytes
   std::vector<Group> groups_;
   std::vector<size_t> group_of_;
   std::vector<int64_t> parts_;                       // of each node's expression, in its group

@@ -45,7 +45,7 @@ class Renaming {
 
  private:
   void rename(Buffer& buffer, const std::string& name) {
-    names_.emplace(buffer.name, name);
+    names_.insert_or_assign(buffer.name, name);  // loops beside each other may have locals of one name
     buffer.name = name;
   }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "target/gpu.h"
+#include "target/cluster.h"
 
 namespace tenon::loops {
 namespace {
@@ -213,7 +213,7 @@ class Checker {
   // A GPU's loops: blocks outermost, each all there is in the one around it, and threads somewhere within.
   void check_mark(const Loop& loop) {
     const bool is_outermost = loop.mark == Mark::Block && around_.empty();
-    if (is_outermost ? loop.threads < 1 || loop.threads > kMostThreads : loop.threads != 0)
+    if (is_outermost ? loop.threads < 1 || loop.threads > kMostThreadsOfCluster : loop.threads != 0)
       report("loop '{}' has blocks of {} threads", loop.variable, loop.threads);
     const bool is_in_block = !around_.empty() && around_.front()->mark == Mark::Block;
     if (loop.mark == Mark::Block && !is_outermost &&

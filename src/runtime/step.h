@@ -32,6 +32,7 @@ struct Slot {
 struct LaunchShape {
   int64_t threads = 0;               // of a thread block
   int64_t iterations_per_block = 1;  // where a few threads are enough for one
+  int64_t blocks_per_iteration = 1;  // a cluster, where the threads of one block are not enough
 };
 
 // What a backend generated for a kernel.

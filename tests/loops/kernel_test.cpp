@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "loops/canonical_names.h"
 #include "loops/interpret.h"
 
 namespace tenon::loops {
@@ -216,8 +217,8 @@ TEST(KernelCheck, NamesWhatIsWrong) {
   EXPECT_EQ(problems("for i in 0..2 block(32) { y[0] = 1 for j in 0..2 block { y[j] = 1 } }"),
             Problems{"block loop 'j' is not all there is in another"});
   EXPECT_EQ(problems("for i in 0..4 block { y[i] = 1 }"), Problems{"loop 'i' has blocks of 0 threads"});
-  EXPECT_EQ(problems("for i in 0..4 block(2048) { y[i] = 1 }"),
-            Problems{"loop 'i' has blocks of 2048 threads"});
+  EXPECT_EQ(problems("for i in 0..4 block(8192) { y[i] = 1 }"),
+            Problems{"loop 'i' has blocks of 8192 threads"});
   EXPECT_EQ(problems("for i in 0..2 block(32) { for j in 0..2 parallel { y[j] = 1 } }"),
             Problems{"parallel loop 'j' is in a block"});
   EXPECT_EQ(check(parse_kernel("kernel k(x: f32[n]) -> (y: f32[4]) { y[0] = 0"
@@ -327,6 +328,15 @@ TEST(Interpreter, RefusesWhatIsNotThere) {
   EXPECT_EQ(error("for i in 0..4 { y[i] += 1 }"), "y is read before it is written, at i = 0");
   EXPECT_EQ(error("y[0] = x[0]"), "y: element 1 of the output is never written");
   EXPECT_EQ(error("for i in 0..4 { if i-1 >= 0 { y[i] = x[i] } } y[0] = 0"), "no error");
+}
+
+TEST(CanonicalNames, TellApartLocalsOfOneNameInDifferentLoops) {
+  const Kernel kernel = parse_checked_kernel(R"(kernel k(x: f32[4]) -> (y: f32[4]) {
+    for i in 0..2 { local a: f32[] in private  a[] = x[i]  y[i] = a[] }
+    for j in 2..4 { local a: f32[] in private  a[] = x[j] + 1  y[j] = a[] } })");
+  const Kernel named = canonicalize_names(kernel).kernel;
+  EXPECT_EQ(check(named), std::vector<std::string>()) << print(named);
+  EXPECT_NE(print(named).find("t1[] = x0[j] + 1"), std::string::npos) << print(named);
 }
 
 }  // namespace

@@ -9,8 +9,10 @@ namespace tenon::codegen::cuda {
 struct Team {
   int64_t threads = 1;
   int64_t per_block = 1;  // so many teams share a thread block; then each is a part of a warp
+  int64_t blocks = 1;     // so many thread blocks are the team: a cluster
 
   bool is_in_warp() const { return threads <= 32; }
+  bool is_cluster() const { return blocks > 1; }
 };
 
 class AssignText : protected ScalarText {

@@ -4,11 +4,12 @@
 #include <bit>
 
 #include "base/error.h"
+#include "codegen/cuda/accesses.h"
 #include "codegen/cuda/barriers.h"
 #include "codegen/cuda/folds.h"
 #include "codegen/cuda/thread_loops.h"
 #include "ir/dim_expression.h"
-#include "target/gpu.h"
+#include "target/cluster.h"
 
 namespace tenon::codegen::cuda {
 namespace {
@@ -28,13 +29,17 @@ using loops::Statement;
 constexpr int64_t kSharedAlignment = 16;  // of each buffer, in bytes
 constexpr int64_t kThreadsOfTeams = 128;  // of a thread block that several teams share
 constexpr int64_t kThreadsAtOnce = 512;   // of a multiprocessor, each with 128 registers
+constexpr int64_t kMoreAtOnce = 1024;     // where half of the registers are enough
+constexpr int64_t kFewHeld = 32;          // elements that are held in them, and others beside
 constexpr int64_t kMostRegisterBytes = 16 << 10;
 
-// Whole warps, or a part of one that divides it.
+// Whole blocks of a cluster, whole warps, or a part of one that divides it.
 Team team_of(const ParallelRegion& region) {
   if (region.parallel.empty())
     return {};
   const auto threads = static_cast<uint64_t>(std::max<int64_t>(region.parallel.front().threads, 1));
+  if (const int64_t blocks = blocks_of_cluster(region.parallel.front().threads); blocks > 1)
+    return {.threads = blocks * kThreadsOfClusterBlock, .blocks = blocks};
   if (threads > kWarpThreads)
     return {.threads = static_cast<int64_t>((threads + kWarpThreads - 1) / kWarpThreads * kWarpThreads)};
   const auto rounded = static_cast<int64_t>(std::bit_ceil(threads));
@@ -68,6 +73,19 @@ void add_shared(const std::vector<Statement>& body, const Team& team, Dim& bytes
   }
 }
 
+// The first statement that combines what threads have.
+const Statement* find_first_fold(const std::vector<Statement>& body) {
+  for (const Statement& statement : body) {
+    const auto* loop = std::get_if<Loop>(&statement);
+    const std::vector<Statement>* inner = body_of(statement);
+    if (loop != nullptr && loop->mark == Mark::Thread
+            ? !find_folds(*loop).empty()
+            : inner != nullptr && find_first_fold(*inner) != nullptr)
+      return &statement;
+  }
+  return nullptr;
+}
+
 class Emitter : private ThreadLoopText {
  public:
   explicit Emitter(const Kernel& kernel) : ThreadLoopText(kernel) {
@@ -87,8 +105,9 @@ class Emitter : private ThreadLoopText {
     layouts_ = &layouts;
     if (team_.threads > 1)
       barriers_ = find_barriers(kernel_, region, layouts, meets_in_shared_memory(team_));
-    writer_.open("extern \"C\" __global__ void __launch_bounds__({}) {}({})", launch_bounds(), name,
-                 parameters());
+    writer_.open("extern \"C\" __global__ void {}__launch_bounds__({}) {}({})",
+                 team_.is_cluster() ? fmt::format("__cluster_dims__({}) ", team_.blocks) : "",
+                 launch_bounds(), name, parameters());
     const std::vector<Declaration> declarations = begin_iteration(region);
     shared_used_ = 0;
     shared_of_team_ = shared_bytes(region);
@@ -96,13 +115,16 @@ class Emitter : private ThreadLoopText {
     writer_ = before.same();
     if (shared_of_team_ != Dim(0))
       writer_.line("extern __shared__ __align__(16) unsigned char shared[];");
+    begin_cluster(region);
     run(region.body);
     write_used(declarations, before);
     before.append(writer_);
     writer_ = std::move(before);
     writer_.close();
     barriers_.clear();
-    return {.threads = team_.threads * team_.per_block, .iterations_per_block = team_.per_block};
+    return {.threads = threads_of_block(),
+            .iterations_per_block = team_.per_block,
+            .blocks_per_iteration = team_.blocks};
   }
 
   std::string text() const { return preamble_.text() + writer_.text(); }
@@ -120,13 +142,26 @@ class Emitter : private ThreadLoopText {
     }
   }
 
+  int64_t threads_of_block() const { return team_.threads * team_.per_block / team_.blocks; }
+
   // So many blocks at once that a thread of a large one has as many registers as it can have in the largest
-  // of that kind.
+  // of that kind; more of them where rows are held in few registers, so that one loads while another stores.
   std::string launch_bounds() const {
-    const int64_t threads = team_.threads * team_.per_block;
+    const int64_t threads = threads_of_block();
+    const int64_t held = layouts_->elements_held();
+    const int64_t at_once = held > 0 && held <= kFewHeld ? kMoreAtOnce : kThreadsAtOnce;
     const bool is_large = threads >= kThreadsAtOnce / 2;
-    return is_large && threads < kThreadsAtOnce ? fmt::format("{}, {}", threads, kThreadsAtOnce / threads)
-                                                : fmt::format("{}", threads);
+    return is_large && threads < at_once ? fmt::format("{}, {}", threads, at_once / threads)
+                                         : fmt::format("{}", threads);
+  }
+
+  // Blocks of a cluster must have started before others write to their shared memory.
+  void begin_cluster(const ParallelRegion& region) {
+    if (!team_.is_cluster())
+      return;
+    awaits_start_ = find_first_fold(region.body);
+    if (awaits_start_ != nullptr)
+      writer_.line("{}();", preamble_.use("arrive_at_cluster"));
   }
 
   std::string parameters() {
@@ -166,9 +201,11 @@ class Emitter : private ThreadLoopText {
   std::vector<Declaration> begin_iteration(const ParallelRegion& region) {
     std::vector<Declaration> lines;
     const int64_t threads = team_.threads;
-    lines.push_back({"thread", team_.per_block == 1
-                                   ? "const int thread = threadIdx.x;"
-                                   : fmt::format("const int thread = threadIdx.x % {};", threads)});
+    lines.push_back(
+        {"thread", team_.is_cluster() ? fmt::format("const int thread = blockIdx.x % {} * {} + threadIdx.x;",
+                                                    team_.blocks, threads_of_block())
+                   : team_.per_block == 1 ? "const int thread = threadIdx.x;"
+                                          : fmt::format("const int thread = threadIdx.x % {};", threads)});
     if (threads < kWarpThreads)
       lines.push_back({"mask", fmt::format("const unsigned mask = {}U << threadIdx.x % 32 / {} * {};",
                                            (1U << threads) - 1, threads, threads)});
@@ -184,6 +221,9 @@ class Emitter : private ThreadLoopText {
                                type == "int" ? "" : "(long long)", team_.per_block, threads)});
       lines.push_back({"", fmt::format("if ({} >= {}) return;", number,
                                        indices_.text(region.iterations).at(Binding::Sum))});
+    } else if (team_.is_cluster()) {
+      number = names_.fresh("iteration");
+      lines.push_back({number, fmt::format("const {} {} = blockIdx.x / {};", type, number, team_.blocks)});
     } else if (const Loop& first = region.parallel.front();
                region.parallel.size() > 1 || first.begin != Dim(0) || first.step != 1) {
       number = names_.fresh("iteration");
@@ -226,6 +266,8 @@ class Emitter : private ThreadLoopText {
     for (const Statement& statement : body) {
       if (barriers_.contains(&statement))
         synchronise();
+      if (&statement == awaits_start_)
+        writer_.line("{}();", preamble_.use("wait_for_cluster"));
       if (const auto* loop = std::get_if<Loop>(&statement); loop != nullptr && is_once(*loop))
         run_once(*loop, body.size() > 1);
       else
@@ -272,6 +314,9 @@ class Emitter : private ThreadLoopText {
     const Buffer& buffer = local.buffer;
     Storage storage{.kind = Storage::Kind::Registers, .name = names_.of(buffer.name), .buffer = buffer};
     if (!at_ && is_shared(buffer, team_)) {
+      if (team_.is_cluster())
+        throw unsupported("kernel {}: the blocks of a cluster have no shared buffer '{}'", kernel_.name,
+                          buffer.name);
       storage.kind = Storage::Kind::Pointer;
       declare_shared(storage);
     } else {
@@ -360,6 +405,7 @@ class Emitter : private ThreadLoopText {
   }
 
   std::set<const Statement*> barriers_;
+  const Statement* awaits_start_ = nullptr;  // before which all blocks of a cluster must have started
   Dim shared_used_ = 0, shared_of_team_ = 0;
 };
 

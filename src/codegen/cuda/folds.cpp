@@ -201,7 +201,7 @@ void FoldText::shuffle(const Assign& assign, const Fold& fold) {
       writer_.close();
     }
     writer_.close();
-    if (!fold.begun.empty() && team_.is_in_warp()) {
+    if (!fold.begun.empty() && (team_.is_in_warp() || team_.is_cluster())) {
       for (size_t i = 0; i < fold.parts.size(); ++i)
         writer_.line("{}{} = {};", fold.parts[i], at,
                      shuffled(dtype_of(assign.places[i]), "__shfl_sync", fold.parts[i] + at, "0").text);
@@ -223,17 +223,51 @@ void FoldText::write_of_warp(const Assign& assign, Fold& fold) {
     fold.of_warps.push_back(declare(register_type(dtype_of(assign.places[i])), fold.parts[i]));
   if (!fold.begun.empty())
     fold.begun_warps = declare("bool", fold.begun);
-  writer_.open("if (thread % 32 == 0)");
+  const auto write = [&](const std::string& of_warps, const std::string& at, const std::string& part) {
+    if (team_.is_cluster())
+      writer_.line("{}(&{}{}[thread / 32], thread % 32, {}{});", preamble_.use("store_in_block"), of_warps,
+                   at, part, at);
+    else
+      writer_.line("{}{}[thread / 32] = {}{};", of_warps, at, part, at);
+  };
+  writer_.open("if (thread % 32 {})", team_.is_cluster() ? fmt::format("< {}", team_.blocks) : "== 0");
   for_each_part(fold, [&](const std::string& at) {
     for (size_t i = 0; i < fold.parts.size(); ++i)
-      writer_.line("{}{}[thread / 32] = {}{};", fold.of_warps[i], at, fold.parts[i], at);
+      write(fold.of_warps[i], at, fold.parts[i]);
     if (!fold.begun.empty())
-      writer_.line("{}{}[thread / 32] = {}{};", fold.begun_warps, at, fold.begun, at);
+      write(fold.begun_warps, at, fold.begun);
   });
   writer_.close();
 }
 
+// Those of a cluster are many: each lane combines some, and then they are shuffled once more.
+void FoldText::combine_in_lanes(const Assign& assign, const Fold& fold) {
+  for_each_part(fold, [&](const std::string& at) {
+    const auto of_warp = [&](const std::string& warp) {
+      std::vector<Expression> parts;
+      for (const std::string& of_warps : fold.of_warps)
+        parts.push_back({fmt::format("{}{}[{}]", of_warps, at, warp)});
+      return parts;
+    };
+    for (size_t i = 0; i < fold.parts.size(); ++i)
+      writer_.line("{}{} = {};", fold.parts[i], at, of_warp("thread % 32")[i].text);
+    writer_.write("#pragma unroll");
+    const std::string warp =
+        writer_.open_loop("warp", "for (int {0} = 32; {0} < {1}; {0} += 32)", team_.threads / 32);
+    const std::string own = fmt::format("{} + thread % 32", warp);
+    if (team_.threads / 32 % 32 != 0)
+      writer_.open("if ({} < {})", own, team_.threads / 32);
+    absorb(assign, fold, at, of_warp(own));
+    if (team_.threads / 32 % 32 != 0)
+      writer_.close();
+    writer_.close();
+  });
+  shuffle(assign, fold);
+}
+
 void FoldText::combine_warps(const Assign& assign, const Fold& fold) {
+  if (team_.is_cluster() && fold.begun.empty())
+    return combine_in_lanes(assign, fold);
   for_each_part(fold, [&](const std::string& at) {
     for (size_t i = 0; i < fold.parts.size(); ++i)
       writer_.line("{}{} = {}{}[0];", fold.parts[i], at, fold.of_warps[i], at);
@@ -295,6 +329,8 @@ void FoldText::synchronise() {
     return;
   if (team_.is_in_warp())
     writer_.line("__syncwarp({});", team_.threads < 32 ? "mask" : "0xffffffff");
+  else if (team_.is_cluster())
+    writer_.line("{}();", preamble_.use("meet_cluster"));
   else
     writer_.line("__syncthreads();");
 }

@@ -1,6 +1,6 @@
 // folds.h — combines of what the iterations of a thread loop give into one place: each thread combines its
 // own, then those of a warp are combined by shuffles, then those of the warps through shared memory, always
-// in the same order.
+// in the same order. Warps of a cluster write into the shared memory of each of its blocks.
 #pragma once
 
 #include "codegen/cuda/assigns.h"
@@ -53,6 +53,7 @@ class FoldText : protected AssignText {
   void for_each_part(const Fold& fold, F&& f);
   void shuffle(const loops::Assign& assign, const Fold& fold);
   void write_of_warp(const loops::Assign& assign, Fold& fold);
+  void combine_in_lanes(const loops::Assign& assign, const Fold& fold);
   void combine_warps(const loops::Assign& assign, const Fold& fold);
   void finish_fold(const loops::Assign& assign, const Fold& fold);
   Expression shuffled(DType dtype, std::string_view function, const std::string& value,

@@ -200,6 +200,13 @@ Layouts::Layouts(const loops::Kernel& kernel, const loops::ParallelRegion& regio
   LayoutBuilder(kernel, threads, *this).build(region.body);
 }
 
+int64_t Layouts::elements_held() const {
+  int64_t held = 0;
+  for (const auto& [local, spread] : spreads_)
+    held += spread.held;
+  return held;
+}
+
 const Spread* Layouts::find_spread(const Local& local) const {
   const auto it = spreads_.find(&local);
   return it == spreads_.end() ? nullptr : &it->second;

@@ -31,6 +31,8 @@ class Layouts {
   int64_t vector_of(const loops::Loop& loop) const { return vectors_.at(&loop); }
   // Whether private buffers are spread over its iterations.
   bool spreads(const loops::Loop& loop) const { return spread_over_.contains(&loop); }
+  // Of all buffers that are spread, how many a thread holds.
+  int64_t elements_held() const;
   // Null where every thread has all of the buffer.
   const Spread* find_spread(const loops::Local& local) const;
 

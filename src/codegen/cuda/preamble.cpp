@@ -55,6 +55,30 @@ __device__ __forceinline__ void store_vector(T* to, const Vector<T, N>& vector) 
 }
 )",
        {"Vector"}},
+      {"arrive_at_cluster", R"(__device__ __forceinline__ void arrive_at_cluster() {
+  asm volatile("barrier.cluster.arrive.aligned;" ::: "memory");
+}
+)"},
+      {"wait_for_cluster", R"(// Until all threads of all blocks of the cluster have arrived.
+__device__ __forceinline__ void wait_for_cluster() {
+  asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
+}
+)"},
+      {"meet_cluster",
+       R"(__device__ __forceinline__ void meet_cluster() {
+  arrive_at_cluster();
+  wait_for_cluster();
+}
+)",
+       {"arrive_at_cluster", "wait_for_cluster"}},
+      {"store_in_block", R"(// Where another block of the cluster has this place of its shared memory.
+template <class T>
+__device__ __forceinline__ void store_in_block(T* own, unsigned block, T value) {
+  T* place;
+  asm("mapa.u64 %0, %1, %2;" : "=l"(place) : "l"(own), "r"(block));
+  *place = value;
+}
+)"},
       {"infinity_f32",
        R"(__device__ __forceinline__ float infinity_f32() { return __int_as_float(0x7f800000); }
 )"},

@@ -168,7 +168,8 @@ class CudaKernel : public LoadedKernel {
   Grid grid_of(size_t region, const KernelStep& step, const Launch& launch) const {
     const RegionFunction& function = regions_[region];
     const int64_t per_block = function.shape.iterations_per_block;
-    const int64_t blocks = (launch.iterations(region) - 1) / per_block + 1;
+    const int64_t blocks =
+        ((launch.iterations(region) - 1) / per_block + 1) * function.shape.blocks_per_iteration;
     const int64_t shared = launch.scratch(region) * per_block;
     if (blocks > kMostBlocks)
       throw user_error("{}: {}: {} thread blocks are wanted, and {} is the most", context_->name(),

@@ -8,7 +8,7 @@
 #include "schedule/assign.h"
 #include "schedule/cuda/blocks.h"
 #include "schedule/cuda/loads.h"
-#include "target/gpu.h"
+#include "target/cluster.h"
 
 namespace tenon::schedule::cuda {
 
@@ -34,21 +34,28 @@ constexpr int64_t kMostRegisters = 64;            // of a thread, likewise
 constexpr int64_t kMostSharedBytes = 64 << 10;    // of a block, likewise
 constexpr int64_t kAllSharedBytes = 160 << 10;    // where other positions of a row are read
 constexpr int64_t kThreadsOfAnyRow = 256;         // where the length is not known
-constexpr int64_t kMostThreadsOfRow = 1024;
 
 int64_t threads_for(std::optional<int64_t> length) {
   if (!length)
     return kThreadsOfAnyRow;
   const int64_t each = *length > kLongRow ? kMostElementsPerThread : kElementsPerThread;
   const auto wanted = std::bit_ceil(static_cast<uint64_t>((*length + each - 1) / each));
-  return std::clamp<int64_t>(static_cast<int64_t>(wanted), kWarpThreads, kMostThreadsOfRow);
+  return std::clamp<int64_t>(static_cast<int64_t>(wanted), kWarpThreads, kMostThreads);
+}
+
+int64_t threads_in_cluster(int64_t length) {
+  return std::min<int64_t>(static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(
+                               (length + kMostElementsPerThread - 1) / kMostElementsPerThread))),
+                           kMostThreadsOfCluster);
 }
 
 class RowBlocks {
  public:
+  enum class Keeping : uint8_t { AsFits, Nothing };  // of what stages compute
+
   RowBlocks(const std::vector<Stage>& stages, size_t shared, const std::set<std::string>& outputs,
-            std::optional<int64_t> length)
-      : shared_(shared), outputs_(outputs), threads_(threads_for(length)) {
+            int64_t threads, Keeping keeping = Keeping::AsFits)
+      : shared_(shared), outputs_(outputs), threads_(threads), keeping_(keeping) {
     for (size_t i = 0; i < stages.size(); ++i)
       definitions_.push_back(renamed(stages[i].definition, shared, fmt::format("s{}", i)));
   }
@@ -65,6 +72,9 @@ class RowBlocks {
     return as_list(
         over_blocks({axes.begin(), axes.begin() + static_cast<int64_t>(shared_)}, threads_, std::move(row)));
   }
+
+  // Whether what stages exchange fits where they exchange it.
+  bool fits() const { return fits_; }
 
  private:
   // Where later stages find what one computed of the row.
@@ -87,7 +97,11 @@ class RowBlocks {
                                                     definition.axes.end());
   }
 
-  int64_t most_registers() const { return std::min(kRegistersPerBlock / threads_, kMostRegisters); }
+  int64_t most_registers() const {
+    if (keeping_ == Keeping::Nothing)
+      return 0;
+    return std::min(kRegistersPerBlock * blocks_of_cluster(threads_) / threads_, kMostRegisters);
+  }
 
   static std::string local_name(const std::string& buffer) { return buffer + "_row0"; }
 
@@ -277,7 +291,7 @@ class RowBlocks {
     Dim count = 1;
     for (const Dim& size : sizes)
       count = count * size;
-    if (!count.constant())
+    if (!count.constant() || keeping_ == Keeping::Nothing)
       return kept;
     const int64_t each = (*count.constant() + threads_ - 1) / threads_,
                   bytes = *count.constant() * info(result.dtype).bytes;
@@ -291,9 +305,9 @@ class RowBlocks {
       shared_bytes_ += bytes;
       kept.where = Kept::Where::Shared;
       locals_.push_back({local_name(result.name), result.dtype, sizes, Space::Shared});
+      fits_ = fits_ && blocks_of_cluster(threads_) == 1;
     } else {
-      CHECK(is_read_alike(result.name, kept, stage) || !reads_registers(*kept.formula),
-            "a row of {} takes {} bytes, which a thread block does not have", result.name, bytes);
+      fits_ = fits_ && (is_read_alike(result.name, kept, stage) || !reads_registers(*kept.formula));
     }
     return kept;
   }
@@ -355,18 +369,35 @@ class RowBlocks {
   const size_t shared_;
   const std::set<std::string>& outputs_;
   const int64_t threads_;
+  const Keeping keeping_;
   std::vector<Definition> definitions_;
   std::map<std::string, Kept> kept_;
   std::vector<Buffer> locals_;
   std::vector<Statement> body_;
   int64_t registers_ = 0, shared_bytes_ = 0, loops_ = 0;
+  bool fits_ = true;
 };
 
 }  // namespace
 
 void block_rows(Kernel& kernel, const std::vector<Stage>& stages, size_t shared,
-                const std::set<std::string>& outputs, std::optional<int64_t> length) {
-  kernel.body = RowBlocks(stages, shared, outputs, length).run();
+                const std::set<std::string>& outputs, std::optional<int64_t> length, const Gpu& gpu) {
+  std::vector<RowBlocks> ways;
+  if (length && fits_cluster(*length, gpu))
+    ways.emplace_back(stages, shared, outputs, threads_in_cluster(*length));
+  ways.emplace_back(stages, shared, outputs, threads_for(length));
+  ways.emplace_back(stages, shared, outputs, threads_for(length), RowBlocks::Keeping::Nothing);
+  for (RowBlocks& rows : ways) {
+    kernel.body = rows.run();
+    if (rows.fits())
+      return;
+  }
+  CHECK(false, "rows do not fit, though nothing of them is kept");
+}
+
+bool fits_cluster(int64_t length, const Gpu& gpu) {
+  return has_clusters(gpu) && length > kMostThreads * kMostElementsPerThread &&
+         length <= kMostThreadsOfCluster * kMostRegisters;
 }
 
 }  // namespace tenon::schedule::cuda

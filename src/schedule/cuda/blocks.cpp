@@ -38,9 +38,10 @@ Statement in_chunks(const std::string& variable, const Dim& size, int64_t chunk,
                     std::vector<Statement> body) {
   const std::string block = "b_" + variable;
   const Dim begin = Dim::symbol(block) * chunk;
+  const bool is_whole = size.constant().value_or(1) % chunk == 0;
   Loop inner{.variable = variable,
              .begin = begin,
-             .end = min(size, begin + chunk),
+             .end = is_whole ? begin + chunk : min(size, begin + chunk),
              .mark = Mark::Thread,
              .body = std::move(body)};
   return over_blocks({{block, ceil_div(size, chunk)}}, threads, as_list(std::move(inner)));

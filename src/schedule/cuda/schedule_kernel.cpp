@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "loops/parallel_regions.h"
+#include "loops/uses.h"
 #include "schedule/assign.h"
 #include "schedule/cuda/block_rows.h"
 #include "schedule/cuda/blocks.h"
@@ -21,6 +22,7 @@ using loops::Buffer;
 using loops::Definition;
 using loops::Kernel;
 using loops::Mark;
+using loops::Scalar;
 using loops::Statement;
 using lowering::Group;
 using lowering::Pattern;
@@ -31,10 +33,9 @@ namespace {
 constexpr int64_t kThreads = 256;
 constexpr int64_t kThreadsOfRows = 128;  // where each thread computes a row
 constexpr int64_t kBytesPerLoad = 16;
-constexpr int64_t kLoadsInFlight = 4;            // of each thread
-constexpr int64_t kBlocksPerMultiprocessor = 4;  // at least, before threads take more than one load each
-constexpr int64_t kShortRow = 16;                // elements that a thread computes by itself
-constexpr std::string_view kElement = "e0";      // the variable of flattened axes
+constexpr int64_t kLoadsInFlight = 4;        // of a thread, where each waits for another
+constexpr int64_t kShortRow = 16;            // elements that a thread computes by itself
+constexpr std::string_view kElement = "e0";  // the variable of flattened axes
 
 int64_t widest_bytes(const Kernel& kernel) {
   int64_t widest = 1;
@@ -44,15 +45,29 @@ int64_t widest_bytes(const Kernel& kernel) {
   return widest;
 }
 
-// Elements of a thread block.
-int64_t chunk_of(const Kernel& kernel, const Dim& size, const Gpu& gpu) {
-  const int64_t once = kThreads * std::max<int64_t>(kBytesPerLoad / widest_bytes(kernel), 1);
-  const int64_t filled = once * gpu.multiprocessors * kBlocksPerMultiprocessor;
-  return once * std::clamp<int64_t>(size.constant().value_or(filled) / filled, 1, kLoadsInFlight);
+// Whether what is loaded says where something else is.
+bool loads_indirectly(const std::vector<Statement>& body) {
+  bool found = false;
+  for (const Statement& statement : body) {
+    loops::for_each_use(statement, [&](const loops::Use& use) {
+      for (const Scalar& index : use.place.at)
+        loops::for_each_load(index, [&](const Scalar&) { found = true; });
+    });
+    if (const std::vector<Statement>* inner = body_of(statement))
+      found = found || loads_indirectly(*inner);
+  }
+  return found;
 }
 
-void map(Kernel& kernel, const std::vector<Stage>& stages, const std::set<std::string>& outputs,
-         const Gpu& gpu) {
+// Elements of a thread block: one load of each thread. Other blocks on the multiprocessor have theirs in
+// flight meanwhile, and with more of them at once, stores begin earlier. Loads that wait for others come
+// several at a time.
+int64_t chunk_of(const Kernel& kernel, const PointwiseIteration& iteration) {
+  const int64_t once = kThreads * std::max<int64_t>(kBytesPerLoad / widest_bytes(kernel), 1);
+  return once * (loads_indirectly(iteration.body) ? kLoadsInFlight : 1);
+}
+
+void map(Kernel& kernel, const std::vector<Stage>& stages, const std::set<std::string>& outputs) {
   PointwiseIteration iteration = pointwise_iteration(stages, outputs);
   collapse_axes(iteration, kernel);
   if (iteration.axes.empty()) {
@@ -63,7 +78,7 @@ void map(Kernel& kernel, const std::vector<Stage>& stages, const std::set<std::s
     return;
   const std::string variable(kElement);
   const FlatAxes flat = flatten(iteration.axes, variable);
-  kernel.body = as_list(in_chunks(variable, flat.size, chunk_of(kernel, flat.size, gpu), kThreads,
+  kernel.body = as_list(in_chunks(variable, flat.size, chunk_of(kernel, iteration), kThreads,
                                   substitute(iteration.body, flat.variables)));
 }
 
@@ -110,6 +125,14 @@ bool is_sum_with_epilogue(const std::vector<Stage>& stages, size_t shared) {
          });
 }
 
+// Whether a kernel graph pass has scheduled it already.
+bool has_blocks(const Kernel& kernel) {
+  return std::ranges::any_of(kernel.body, [](const Statement& statement) {
+    const auto* loop = std::get_if<loops::Loop>(&statement);
+    return loop != nullptr && loop->mark == Mark::Block;
+  });
+}
+
 }  // namespace
 
 Kernel schedule_kernel(const std::vector<Stage>& stages, const Group& group,
@@ -120,7 +143,7 @@ Kernel schedule_kernel(const std::vector<Stage>& stages, const Group& group,
   const auto shared = static_cast<size_t>(group.rows);
   switch (group.pattern) {
     case Pattern::Map:
-      map(kernel, stages, outputs, *context.target.gpu);
+      map(kernel, stages, outputs);
       break;
     case Pattern::Rows:
       if (is_sum_with_epilogue(stages, shared) &&
@@ -129,7 +152,7 @@ Kernel schedule_kernel(const std::vector<Stage>& stages, const Group& group,
       if (row_length(stages, shared).value_or(kShortRow + 1) <= kShortRow)
         rows_by_thread(kernel, stages, shared, outputs);
       else
-        block_rows(kernel, stages, shared, outputs, row_length(stages, shared));
+        block_rows(kernel, stages, shared, outputs, row_length(stages, shared), *context.target.gpu);
       break;
     case Pattern::Contract:
       if (!tile_contraction(kernel, stages, outputs, *context.target.gpu) &&
@@ -143,6 +166,8 @@ Kernel schedule_kernel(const std::vector<Stage>& stages, const Group& group,
 }
 
 Kernel schedule_nest(const Kernel& nest) {
+  if (has_blocks(nest))
+    return nest;
   Kernel kernel = nest;
   kernel.body.clear();
   for (const loops::ParallelRegion& region : loops::parallel_regions_of(nest)) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "loops/contraction.h"
+#include "schedule/cuda/block_rows.h"
 #include "schedule/cuda/reductions.h"
 
 namespace tenon::schedule::cuda {
@@ -18,6 +19,7 @@ using lowering::Stage;
 namespace {
 
 constexpr int64_t kBlocksPerMultiprocessor = 4;  // that are wanted
+constexpr int64_t kLeastRows = 8;                // that clusters reduce as they are
 constexpr int64_t kLeastOfRow = 4096;            // elements that a block of a row reduces
 constexpr int64_t kLeastOfColumn = 64;           // the same for each column
 constexpr std::string_view kPart = "part0";      // the variable of parts
@@ -75,6 +77,8 @@ class Splitter {
     if (!results || !reduced || *results == 0 || *reduced == 0)
       return std::nullopt;
     const bool consecutive = reduces_consecutive(definition);
+    if (consecutive && *results >= kLeastRows && fits_cluster(*reduced, gpu_))
+      return std::nullopt;
     const int64_t blocks = consecutive ? *results : (*results + kColumnsOfBlock - 1) / kColumnsOfBlock;
     const int64_t wanted = std::min(gpu_.multiprocessors * kBlocksPerMultiprocessor / blocks,
                                     *reduced / (consecutive ? kLeastOfRow : kLeastOfColumn));

@@ -24,14 +24,19 @@ std::string for_host(std::string text) {
   text = std::regex_replace(text, std::regex("extern __shared__ __align__\\(16\\)"), "extern");
   text = std::regex_replace(text, std::regex(" *#pragma unroll.*\n"), "");
   // asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits)); becomes cvt_f32_f16(value, bits);
-  const std::regex instruction(R"re(asm\("([a-z0-9.]+) [^"]*" : "=\w"\((\w+)\) : "\w"\((\w+)\)\);)re");
+  const std::regex instruction(
+      R"re(asm\("([a-z0-9.]+) [^"]*" : "=\w"\((\w+)\) : "\w"\((\w+)\)(, "\w"\((\w+)\))?\);)re");
+  text = std::regex_replace(
+      text, std::regex(R"re(asm volatile\("barrier.cluster.(\w+).aligned;" ::: "memory"\);)re"),
+      "barrier_cluster_$1_aligned();");
   std::string result;
   auto from = text.cbegin();
   for (std::sregex_iterator it(text.begin(), text.end(), instruction), end; it != end; ++it) {
     std::string name = (*it)[1];
     std::ranges::replace(name, '.', '_');
     result.append(from, (*it)[0].first);
-    result += fmt::format("{}({}, {});", name, (*it)[2].str(), (*it)[3].str());
+    result += fmt::format("{}({}, {}{});", name, (*it)[2].str(), (*it)[3].str(),
+                          (*it)[5].matched ? ", " + (*it)[5].str() : "");
     from = (*it)[0].second;
   }
   return result.append(from, text.cend());
@@ -141,7 +146,7 @@ HostKernels::Result HostKernels::run(size_t number, const std::vector<Tensor>& i
     return found;
   };
   const auto launch =
-      reinterpret_cast<bool (*)(void (*)(void*), void*, long long, unsigned, void*, size_t, bool)>(
+      reinterpret_cast<bool (*)(void (*)(void*), void*, long long, unsigned, unsigned, void*, size_t, bool)>(
           function("shim_launch"));
   const auto shared = reinterpret_cast<void* (*)()>(function(fmt::format("kernel{}_shared", number)));
   const std::vector<loops::ParallelRegion> regions = loops::parallel_regions_of(kernel);
@@ -153,7 +158,8 @@ HostKernels::Result HostKernels::run(size_t number, const std::vector<Tensor>& i
     const auto entry =
         reinterpret_cast<void (*)(void*)>(function(fmt::format("kernel{}_phase_{}", number, i)));
     const int64_t blocks = (iterations + shape.iterations_per_block - 1) / shape.iterations_per_block;
-    result.is_deadlock = !launch(entry, &arguments, blocks, static_cast<unsigned>(shape.threads), shared(),
+    result.is_deadlock = !launch(entry, &arguments, blocks, static_cast<unsigned>(shape.blocks_per_iteration),
+                                 static_cast<unsigned>(shape.threads), shared(),
                                  static_cast<size_t>(shared_size), order == Order::Descending);
   }
   CHECK(failure == 0 || failure == kStep, "a failure wrote {}", failure);

@@ -103,6 +103,25 @@ const std::vector<Case>& all_cases() {
            for j in 0..1000 thread { y[r,j] = e[j] / s[] } } })",
        {{"n", 3}},
        1e-5},
+      {"NormInACluster",
+       R"(kernel k(x: f32[n,2501]) -> (y: f32[n,2501]) {
+         for r in 0..n block(1400) {
+           local d: f32[2501] in private
+           local s: f32[] in private
+           local q: f32[] in private
+           s[] = 0  q[] = 0
+           for j in 0..2501 thread { s[] += x[r,j] }
+           for j in 0..2501 thread { d[j] = x[r,j] - s[] / 2501 }
+           for j in 0..2501 thread { q[] += d[j] * d[j] }
+           for j in 0..2501 thread { y[r,j] = d[j] / sqrt(q[]) * 50 } } })",
+       {{"n", 2}},
+       1e-4},
+      {"ArgMaxInACluster", R"(kernel k(x: f32[1,2500]) -> (best: f32[1], at: i64[1]) {
+         combine unordered larger(m: f32, i: i64, v: f32, j: i64) =
+           select(or(m < v, and(m == v, j < i)), v, m), select(or(m < v, and(m == v, j < i)), j, i)
+         for r in 0..1 block(1025) {
+           best[r], at[r] = -inf, 0
+           for j in 0..2500 thread { best[r], at[r] larger= x[r,j], j } } })"},
       {"SpreadWithRows", R"(kernel k(x: i32[90,4]) -> (y: i32[90,4]) {
          for b in 0..1 block(64) {
            local e: i32[90,4] in private
@@ -378,14 +397,15 @@ std::vector<Tensor> random_inputs(const loops::Kernel& kernel, const std::map<st
 
 // Cases that need all of their barriers: the kernels without each of them follow.
 constexpr std::string_view kNeedBarriers[] = {
-    "SumInMemory",  "Transpose",           "SharedInALoop", "SharedInPackedTeams",
-    "FoldsInALoop", "BlockLevel",          "Guards",        "ReadsBackOutputs",
-    "ArgMax",       "SharedOfDynamicSize", "TiledMatmul",   "TilesInVectors"};
+    "SumInMemory",   "Transpose",           "SharedInALoop", "SharedInPackedTeams",
+    "FoldsInALoop",  "BlockLevel",          "Guards",        "ReadsBackOutputs",
+    "ArgMax",        "SharedOfDynamicSize", "TiledMatmul",   "TilesInVectors",
+    "NormInACluster"};
 
 // The text without one line that waits for others, for each such line.
 std::vector<CudaText> without_barriers(const CudaText& text) {
   std::vector<CudaText> results;
-  for (const std::string_view barrier : {"__syncthreads();", "__syncwarp("})
+  for (const std::string_view barrier : {"__syncthreads();", "__syncwarp(", "meet_cluster();"})
     for (size_t at = text.text.find(barrier); at != std::string::npos; at = text.text.find(barrier, at + 1)) {
       results.push_back(text);
       results.back().text.erase(at, text.text.find('\n', at) - at);

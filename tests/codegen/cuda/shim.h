@@ -3,13 +3,15 @@
 //
 // Each thread of a block is a fibre. It runs until it meets others, at a barrier or a shuffle, or ends; then
 // the first that can runs, in ascending or descending order. So what one thread leaves in shared memory for
-// another is found too early or too late in one of the orders, unless there is a barrier between.
+// another is found too early or too late in one of the orders, unless there is a barrier between. The blocks
+// of a cluster run at once, and share what each would have of shared memory: they write the same into all.
 #pragma once
 
 #include <math.h>
 #include <string.h>
 #include <ucontext.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <memory>
@@ -19,6 +21,7 @@
 #define __device__ static
 #define __forceinline__ inline
 #define __launch_bounds__(...)
+#define __cluster_dims__(...)
 #define __shared__ static
 #define __restrict__
 
@@ -43,6 +46,7 @@ struct Fibre {
 struct Block {
   std::vector<std::unique_ptr<Fibre>> fibres;  // kept for the next block
   unsigned threads = 0, current = 0;
+  unsigned threads_of_block = 0, first_block = 0;  // fewer than all, in a cluster
   ucontext_t scheduler;
   void (*entry)(void*) = nullptr;
   void* arguments = nullptr;
@@ -58,11 +62,16 @@ struct Block {
 
   bool concerns(unsigned thread, unsigned other) {
     const unsigned mask = fibre(thread).mask;
-    return mask == 0 || (other / 32 == thread / 32 && (mask >> other % 32 & 1) != 0);
+    return mask == 0 || (mask >> other % 32 & 1) != 0;
+  }
+  // Where the threads are that it may wait for: its warp, or all.
+  unsigned first_of(unsigned thread) { return fibre(thread).mask == 0 ? 0 : thread / 32 * 32; }
+  unsigned end_of(unsigned thread) {
+    return fibre(thread).mask == 0 ? threads : std::min(threads, thread / 32 * 32 + 32);
   }
   // Whether all that the thread waits for wait for it, but for those that have ended.
   bool meets(unsigned thread) {
-    for (unsigned other = 0; other < threads; ++other)
+    for (unsigned other = first_of(thread), end = end_of(thread); other < end; ++other)
       if (const Fibre& each = fibre(other);
           concerns(thread, other) && each.state != Fibre::State::Ended &&
           !(each.state == Fibre::State::Waits && each.mask == fibre(thread).mask))
@@ -70,14 +79,15 @@ struct Block {
     return true;
   }
   void release(unsigned thread) {
-    for (unsigned other = 0; other < threads; ++other)
+    for (unsigned other = first_of(thread), end = end_of(thread); other < end; ++other)
       if (concerns(thread, other) && fibre(other).state == Fibre::State::Waits)
         fibre(other).state = Fibre::State::Runs;
   }
 
   void run_fibre(unsigned thread) {
     current = thread;
-    threadIdx.x = thread;
+    threadIdx.x = thread % threads_of_block;
+    blockIdx.x = first_block + thread / threads_of_block;
     swapcontext(&scheduler, &here().context);
   }
   // False where threads wait for each other forever.
@@ -183,6 +193,13 @@ static inline float __double2float_rz(double value) {
 
 // --- instructions in inline assembly, by their names ---
 
+static inline void barrier_cluster_arrive_aligned() {}
+static inline void barrier_cluster_wait_aligned() { shim::block.wait(0); }
+template <class T>
+static void mapa_u64(T*& place, T* own, unsigned) {
+  place = own;
+}
+
 static inline void cvt_f32_f16(float& value, unsigned short bits) {
   const int exponent = bits >> 10 & 31, fraction = bits & 1023;
   const float magnitude = exponent == 31  ? fraction != 0 ? NAN : INFINITY
@@ -211,16 +228,18 @@ static inline void cvt_rn_bf16_f32(unsigned short& bits, float value) {
   bits = value != value ? 0x7fff : static_cast<unsigned short>((all + 0x7fff + (all >> 16 & 1)) >> 16);
 }
 
-// Runs the blocks of a launch one after the other, each with nothing in its shared memory. False where
+// Runs the clusters of a launch one after the other, each with nothing in its shared memory. False where
 // threads of one wait forever.
 extern "C" inline __attribute__((used)) bool shim_launch(void (*entry)(void*), void* arguments,
-                                                         long long blocks, unsigned threads, void* shared,
-                                                         size_t shared_bytes, bool descending) {
+                                                         long long clusters, unsigned blocks,
+                                                         unsigned threads, void* shared, size_t shared_bytes,
+                                                         bool descending) {
   shim::block.entry = entry;
   shim::block.arguments = arguments;
-  shim::block.threads = threads;
-  for (long long i = 0; i < blocks; ++i) {
-    blockIdx.x = static_cast<unsigned>(descending ? blocks - 1 - i : i);
+  shim::block.threads = blocks * threads;
+  shim::block.threads_of_block = threads;
+  for (long long i = 0; i < clusters; ++i) {
+    shim::block.first_block = blocks * static_cast<unsigned>(descending ? clusters - 1 - i : i);
     memset(shared, 0xab, shared_bytes);
     if (!shim::block.run(descending))
       return false;
