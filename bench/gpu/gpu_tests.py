@@ -27,7 +27,7 @@ def count(report: Path) -> dict[str, list[str]]:
 def run_tests(options: argparse.Namespace) -> int:
     """Tests take seconds, so all of them run each time."""
     os.environ["TENON_DEVICE"] = options.device
-    programs = options.programs or [options.tenon.parent / name for name in ("test_runtime", "test_codegen")]
+    programs = options.programs or [options.tenon.parent / name for name in ("test_runtime", "test_codegen", "test_api")]
     is_right = True
     for program in programs:
         with tempfile.TemporaryDirectory() as folder:

@@ -69,7 +69,7 @@ const char* tenon_dtype_name(int32_t dtype);
 
 typedef enum tenon_device_type {
   TENON_DEVICE_CPU = 0,
-  TENON_DEVICE_CUDA = 1, /* nothing runs there yet */
+  TENON_DEVICE_CUDA = 1, /* an NVIDIA GPU, as CUDA counts them */
 } tenon_device_type;
 
 typedef struct tenon_device {
@@ -77,8 +77,8 @@ typedef struct tenon_device {
   int32_t index; /* which of them; 0 for the CPU */
 } tenon_device;
 
-/* Memory of yours with the elements of a tensor, aligned for its elements. The tensors of one call have the
- * same struct_size. */
+/* Memory of yours with the elements of a tensor, aligned for its elements; on a GPU, to 16 bytes. The tensors
+ * of one call have the same struct_size. */
 typedef struct tenon_tensor {
   size_t struct_size;
   void* data;     /* the first element; only read where it is an input */
@@ -91,8 +91,9 @@ typedef struct tenon_tensor {
   const int64_t* strides; /* as many as the rank: from one element to the next along each dimension, counted
                              in elements; NULL: contiguous, the last dimension innermost. Other strides cost a
                              copy. Those of an input may be 0 or negative; those of an output may be negative,
-                             but must not place two elements at one address. */
-  tenon_device device;    /* where the memory is: the CPU's */
+                             but must not place two elements at one address. On a GPU, tensors must be
+                             contiguous. */
+  tenon_device device;    /* where the memory is: the CPU's, or that of the program's device */
 } tenon_tensor;
 
 /* --- models --- */
@@ -168,10 +169,12 @@ typedef struct tenon_compile_options {
                                         TENON_CACHE, else tenon in XDG_CACHE_HOME or ~/.cache */
   const tenon_dimension* dimensions; /* bound for this program alone, as by tenon_bind */
   size_t dimension_count;
+  tenon_device device; /* that runs it. Programs for a GPU need NVIDIA's driver and NVRTC, which are loaded
+                          when they are first asked for; that they, or the GPU, are missing is an error. */
 } tenon_compile_options;
 
-/* Optimises a model and compiles it for this machine. The program does without the model from then on.
- * `options` may be NULL. */
+/* Optimises a model and compiles it for a device of this machine. The program does without the model from
+ * then on. `options` may be NULL. */
 tenon_status tenon_compile(const tenon_model* model, const tenon_compile_options* options,
                            tenon_program** program);
 
@@ -188,7 +191,9 @@ typedef struct tenon_run_options {
   size_t struct_size;
   int64_t threads; /* at most 1024; 0: one for each core that this process may use */
   uint64_t seed;   /* of the model's random ops */
-  void* stream;    /* of the device; NULL on the CPU, which has none */
+  void* stream;    /* of a program for a GPU: a CUstream or cudaStream_t of its device's primary context,
+                      which the run goes to; NULL: a stream of Tenon's own, and the run has ended when
+                      tenon_run returns. CUDA's default stream is cudaStreamLegacy, (void*)1. */
 } tenon_run_options;
 
 /* Runs the program: reads the inputs, and writes the elements and sizes of the outputs. No output may overlap
@@ -200,6 +205,18 @@ typedef struct tenon_run_options {
  * good as before, and what the outputs hold is not defined. `options` may be NULL. */
 tenon_status tenon_run(const tenon_program* program, const tenon_tensor* inputs, size_t input_count,
                        tenon_tensor* outputs, size_t output_count, const tenon_run_options* options);
+
+/* On a GPU, tensors may be in its memory or in the CPU's, each by itself; those in the CPU's are copied. With
+ * a stream of yours, the run comes after what is in the stream, and tenon_run may return before it has ended:
+ * where all outputs are on the GPU and no part of the model falls back to the host. What comes after it in
+ * the stream sees the outputs; keep the memory of tensors on the GPU until then. Inputs in the CPU's memory
+ * have been read when tenon_run returns. Without a stream of yours, whatever writes the inputs must have
+ * ended before. Runs in several streams do not wait for each other.
+ *
+ * An index out of range, or a division by zero, in a run that has not ended when tenon_run returns is the
+ * error of the next tenon_synchronize, which waits for all such runs that were started before. Programs that
+ * run on the CPU have none. */
+tenon_status tenon_synchronize(const tenon_program* program);
 
 #ifdef __cplusplus
 }

@@ -70,11 +70,14 @@ inline const int64_t* strides_of(size_t rank, std::span<const int64_t> strides) 
   return strides.empty() ? nullptr : strides.data();
 }
 
+// The GPU of this number, as CUDA counts them.
+inline tenon_device cuda(int32_t number = 0) { return {.type = TENON_DEVICE_CUDA, .index = number}; }
+
 // The elements of an input, and its sizes and strides, which are all borrowed. Without strides it is
-// contiguous.
+// contiguous. The elements are in the memory of the device.
 template <class T>
 tenon_tensor input(std::span<const T> elements, std::span<const int64_t> sizes,
-                   std::span<const int64_t> strides = {}) {
+                   std::span<const int64_t> strides = {}, tenon_device device = {}) {
   return {.struct_size = sizeof(tenon_tensor),
           .data = const_cast<T*>(elements.data()),
           .bytes = elements.size_bytes(),
@@ -82,14 +85,14 @@ tenon_tensor input(std::span<const T> elements, std::span<const int64_t> sizes,
           .rank = static_cast<int32_t>(sizes.size()),
           .sizes = const_cast<int64_t*>(sizes.data()),
           .strides = strides_of(sizes.size(), strides),
-          .device = {}};
+          .device = device};
 }
 
 // Where the elements of an output go, and its sizes, where they are wanted. With strides, there are as many
 // sizes.
 template <class T>
 tenon_tensor output(std::span<T> elements, std::span<int64_t> sizes = {},
-                    std::span<const int64_t> strides = {}) {
+                    std::span<const int64_t> strides = {}, tenon_device device = {}) {
   return {.struct_size = sizeof(tenon_tensor),
           .data = elements.data(),
           .bytes = elements.size_bytes(),
@@ -97,7 +100,7 @@ tenon_tensor output(std::span<T> elements, std::span<int64_t> sizes = {},
           .rank = static_cast<int32_t>(sizes.size()),
           .sizes = sizes.data(),
           .strides = strides_of(sizes.size(), strides),
-          .device = {}};
+          .device = device};
 }
 
 // An input or output.
@@ -181,12 +184,13 @@ struct CompileOptions {
   // That keeps generated code from one start to the next; empty: none; nothing: the user's.
   std::optional<std::string> cache_folder = std::nullopt;
   std::map<std::string, int64_t> dimensions = {};  // bound for this program alone
+  tenon_device device = {};                        // that runs it: the CPU, or cuda(N)
 };
 
 struct RunOptions {
   int64_t threads = 0;     // one for each core that this process may use
   uint64_t seed = 0;       // of the model's random ops
-  void* stream = nullptr;  // of the device; none on the CPU
+  void* stream = nullptr;  // a CUstream that the run goes to, on a GPU: see tenon_run_options
 };
 
 // A model compiled for this machine. Several threads may run it at once.
@@ -203,7 +207,8 @@ class Program {
         .threads = options.threads,
         .cache_folder = options.cache_folder ? options.cache_folder->c_str() : nullptr,
         .dimensions = dimensions.data(),
-        .dimension_count = dimensions.size()};
+        .dimension_count = dimensions.size(),
+        .device = options.device};
     tenon_program* program = nullptr;
     throw_on_error(tenon_compile(model.get(), &given, &program));
     program_.reset(program);
@@ -224,6 +229,9 @@ class Program {
     throw_on_error(
         tenon_run(program_.get(), inputs.data(), inputs.size(), outputs.data(), outputs.size(), &given));
   }
+
+  // Waits for runs in streams of the caller's that have not ended; see tenon_synchronize.
+  void synchronize() const { throw_on_error(tenon_synchronize(program_.get())); }
 
   const tenon_program* get() const { return program_.get(); }
 

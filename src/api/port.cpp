@@ -8,13 +8,19 @@
 namespace tenon::api {
 namespace {
 
-std::string name_device(const tenon_device& device) {
+constexpr int kDeviceAlignment = 16;  // kernels of a GPU load several elements at once
+
+}  // namespace
+
+std::string name_of(const tenon_device& device) {
   if (device.type == TENON_DEVICE_CPU || device.type == TENON_DEVICE_CUDA)
     return fmt::format("{}:{}", device.type == TENON_DEVICE_CPU ? "cpu" : "cuda", device.index);
   return fmt::format("device {} of unknown type {}", device.index, device.type);
 }
 
-}  // namespace
+bool is_on_cpu(const tenon_tensor& tensor) {
+  return tensor.device.type == TENON_DEVICE_CPU && tensor.device.index == 0;
+}
 
 Port::Port(std::string_view role, std::string name, Type type)
     : role_(role),
@@ -54,14 +60,14 @@ void Port::check_passable() {
 }
 
 int64_t Port::count_bytes(const Extents& extents) const {
-  return with_context([&] { return fmt::format("{} {}", role_, text_->name); },
-                      [&] { return byte_count(dtype(), extents); });
+  return with_context([&] { return title(); }, [&] { return byte_count(dtype(), extents); });
 }
 
-void Port::check_tensor(const tenon_tensor& tensor) const {
-  if (tensor.device.type != TENON_DEVICE_CPU || tensor.device.index != 0)
-    throw unsupported("{} {} is on {}, but the program runs on cpu:0", role_, text_->name,
-                      name_device(tensor.device));
+void Port::check_tensor(const tenon_tensor& tensor, const tenon_device& device) const {
+  const bool is_there = tensor.device.type == device.type && tensor.device.index == device.index;
+  if (!is_there && !is_on_cpu(tensor))
+    throw unsupported("{} is on {}, but the program runs on {}", title(), name_of(tensor.device),
+                      name_of(device));
   if (tensor.dtype == description_.dtype)
     return;
   const char* const name = tenon_dtype_name(tensor.dtype);
@@ -82,8 +88,20 @@ bool Port::fits_sizes(const tenon_tensor& tensor) const {
   return true;
 }
 
-void Port::check_input(const tenon_tensor& tensor) const {
-  check_tensor(tensor);
+void Port::check_on_device(const tenon_tensor& tensor, std::span<const int64_t> sizes,
+                           const runtime::DeviceMemory& memory) const {
+  if (const std::optional<StridedElements> elements = strided(tensor, sizes))
+    throw unsupported("{} has the strides [{}], but tensors on {} must be contiguous", title(),
+                      fmt::join(elements->strides, ","), name_of(tensor.device));
+  if (tensor.data == nullptr)  // it has no elements
+    return;
+  if (const std::string foreign = memory.describe_foreign(static_cast<const std::byte*>(tensor.data));
+      !foreign.empty())
+    throw user_error("{} is said to be on {}, but its data is {}", title(), name_of(tensor.device), foreign);
+}
+
+void Port::check_input(const tenon_tensor& tensor, const tenon_device& device) const {
+  check_tensor(tensor, device);
   if (tensor.rank < 0 || (tensor.rank > 0 && tensor.sizes == nullptr))
     throw user_error("input {} has no sizes", text_->name);
   const std::span<const int64_t> sizes(tensor.sizes, static_cast<size_t>(tensor.rank));
@@ -117,7 +135,9 @@ void Port::check_memory(const tenon_tensor& tensor, std::span<const int64_t> siz
     return;
   if (tensor.data == nullptr)
     throw user_error("{} {} has no data", role_, text_->name);
-  const int alignment = info(dtype()).bytes / (kind(dtype()) == DTypeKind::Complex ? 2 : 1);
+  const int alignment = is_on_cpu(tensor)
+                            ? info(dtype()).bytes / (kind(dtype()) == DTypeKind::Complex ? 2 : 1)
+                            : kDeviceAlignment;
   if (reinterpret_cast<uintptr_t>(tensor.data) % static_cast<uintptr_t>(alignment) != 0)
     throw user_error("the data of {} {} must be aligned to {} bytes", role_, text_->name, alignment);
 }

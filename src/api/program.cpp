@@ -1,4 +1,6 @@
 // program.cpp — models compiled, and run on memory of the caller's.
+#include "api/program.h"
+
 #include "api/default_context.h"
 #include "api/model.h"
 #include "api/sized_struct.h"
@@ -13,19 +15,15 @@ using namespace tenon;
 using namespace tenon::api;
 using runtime::kMostRunThreads;
 
-struct tenon_program {
-  explicit tenon_program(std::unique_ptr<runtime::Executor> compiled)
-      : program(std::move(compiled)),
-        inputs(input_ports(program->program())),
-        outputs(output_ports(program->program())) {
-    for (Ports* ports : {&inputs, &outputs})
-      for (Port& port : *ports)
-        port.check_passable();
-  }
-
-  std::unique_ptr<runtime::Executor> program;
-  Ports inputs, outputs;
-};
+tenon_program::tenon_program(std::unique_ptr<runtime::Executor> compiled, tenon_device runs_on)
+    : program(std::move(compiled)),
+      device(runs_on),
+      inputs(input_ports(program->program())),
+      outputs(output_ports(program->program())) {
+  for (Ports* ports : {&inputs, &outputs})
+    for (Port& port : *ports)
+      port.check_passable();
+}
 
 namespace {
 
@@ -61,11 +59,19 @@ MatmulPrecision precision_of(const tenon_compile_options& options) {
   }
 }
 
+std::string device_of(const tenon_compile_options& options) {
+  const tenon_device& device = options.device;
+  if (device.index < 0 ||
+      (device.type == TENON_DEVICE_CPU ? device.index > 0 : device.type != TENON_DEVICE_CUDA))
+    throw user_error("programs cannot run on {}", name_of(device));
+  return device.type == TENON_DEVICE_CPU ? "cpu" : name_of(device);
+}
+
 compiler::CompileContext context_of(const tenon_compile_options& options) {
   compiler::CompileContext context = default_context({.numerics = budget_of(options),
                                                       .precision = precision_of(options),
                                                       .threads = count_threads(options.threads),
-                                                      .device = "cpu"});
+                                                      .device = device_of(options)});
   if (options.cache_folder == nullptr)
     return context;
   const std::string folder = options.cache_folder;
@@ -84,11 +90,11 @@ std::unique_ptr<Graph> bind_all(const Graph& graph, const tenon_compile_options&
   return bound;
 }
 
-runtime::RunOptions run_options(const tenon_run_options* caller) {
+runtime::RunOptions run_options(const tenon_run_options* caller, const tenon_program& program) {
   const tenon_run_options options = read_options(caller);
-  if (options.stream != nullptr)
+  if (options.stream != nullptr && program.device.type == TENON_DEVICE_CPU)
     throw unsupported("a stream is given, but the program runs on the CPU, which has none");
-  return {.seed = options.seed, .threads = count_threads(options.threads)};
+  return {.seed = options.seed, .threads = count_threads(options.threads), .stream = options.stream};
 }
 
 // --- runs ---
@@ -109,12 +115,18 @@ class Run {
  public:
   Run(const tenon_program& program, const Inputs& inputs, const Outputs& outputs,
       const runtime::RunOptions& options)
-      : program_(program), inputs_(inputs), outputs_(outputs), options_(options) {
+      : program_(program),
+        inputs_(inputs),
+        outputs_(outputs),
+        options_(options),
+        memory_(program.program->device().own_memory()) {
     check_counts();
     for (size_t i = 0; i < inputs.size(); ++i)
-      program.inputs[i].check_input(inputs[i]);
+      program.inputs[i].check_input(inputs[i], program.device);
     for (size_t i = 0; i < outputs.size(); ++i)
-      program.outputs[i].check_tensor(outputs[i]);
+      program.outputs[i].check_tensor(outputs[i], program.device);
+    if (memory_ != nullptr)
+      find_device_ports();
   }
 
   void run() {
@@ -134,10 +146,28 @@ class Run {
                        outputs_.size());
   }
 
+  void find_device_ports() {
+    thread_local runtime::DevicePorts ports;
+    ports.inputs.clear();
+    ports.outputs.clear();
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      ports.inputs.push_back(!is_on_cpu(inputs_[i]));
+      if (ports.inputs.back())
+        program_.inputs[i].check_on_device(inputs_[i], sizes_of(inputs_[i]), *memory_);
+    }
+    for (size_t i = 0; i < outputs_.size(); ++i)
+      ports.outputs.push_back(!is_on_cpu(outputs_[i]));
+    options_.on_device = &ports;
+  }
+
+  static std::span<const int64_t> sizes_of(const tenon_tensor& input) {
+    return {input.sizes, static_cast<size_t>(input.rank)};
+  }
+
   // The elements of an input, contiguous.
   const void* source(size_t number) {
     const tenon_tensor& tensor = inputs_[number];
-    const std::span<const int64_t> sizes(tensor.sizes, static_cast<size_t>(tensor.rank));
+    const std::span<const int64_t> sizes = sizes_of(tensor);
     const Port& port = program_.inputs[number];
     const std::optional<StridedElements> strided = port.strided(tensor, sizes);
     if (!strided)
@@ -191,12 +221,18 @@ class Run {
         deliver(i, extents(i), results[i]);
       return;
     }
-    const Data results = program_.program->run(data, options_);
+    const runtime::DevicePorts inputs_alone{
+        .inputs = memory_ == nullptr ? std::vector<bool>() : options_.on_device->inputs, .outputs = {}};
+    runtime::RunOptions to_host = options_;
+    to_host.on_device = &inputs_alone;
+    const Data results = program_.program->run(data, to_host);
     const auto extents = [&](size_t i) -> const Extents& { return results[i].tensor().extents(); };
     prepare_outputs(extents);
     for (size_t i = 0; i < outputs_.size(); ++i) {
       const std::span<const std::byte> bytes = results[i].tensor().bytes();
-      if (program_.outputs[i].strided(outputs_[i], extents(i)))
+      if (!is_on_cpu(outputs_[i]))
+        program_.program->upload(results[i].tensor(), static_cast<std::byte*>(outputs_[i].data));
+      else if (program_.outputs[i].strided(outputs_[i], extents(i)))
         deliver(i, extents(i), bytes.data());
       else if (!bytes.empty())
         std::memcpy(outputs_[i].data, bytes.data(), bytes.size());
@@ -208,8 +244,33 @@ class Run {
   void prepare_outputs(const ExtentsOf& extents) const {
     for (size_t i = 0; i < outputs_.size(); ++i)
       program_.outputs[i].write_sizes(extents(i), outputs_[i]);
-    for (size_t i = 0; i < outputs_.size(); ++i)
+    for (size_t i = 0; i < outputs_.size(); ++i) {
       program_.outputs[i].check_output(outputs_[i], extents(i));
+      if (is_on_cpu(outputs_[i]))
+        continue;
+      program_.outputs[i].check_on_device(outputs_[i], extents(i), *memory_);
+      check_overlaps(i, extents);
+    }
+  }
+
+  // Launches that do not need each other may run at once, so that these would be anything.
+  template <class ExtentsOf>
+  void check_overlaps(size_t number, const ExtentsOf& extents) const {
+    const auto overlap = [&](const Port& port, const tenon_tensor& tensor, int64_t bytes) {
+      const Port& output = program_.outputs[number];
+      const auto own = reinterpret_cast<uintptr_t>(outputs_[number].data),
+                 other = reinterpret_cast<uintptr_t>(tensor.data);
+      const auto own_bytes = static_cast<uintptr_t>(output.count_bytes(extents(number)));
+      if (!is_on_cpu(tensor) && bytes > 0 && own < other + static_cast<uintptr_t>(bytes) &&
+          other < own + own_bytes)
+        throw user_error("{} overlaps {}", output.title(), port.title());
+    };
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      const std::span<const int64_t> sizes = sizes_of(inputs_[i]);
+      overlap(program_.inputs[i], inputs_[i], program_.inputs[i].count_bytes({sizes.begin(), sizes.end()}));
+    }
+    for (size_t i = 0; i < number; ++i)
+      overlap(program_.outputs[i], outputs_[i], program_.outputs[i].count_bytes(extents(i)));
   }
 
   Tensor view(size_t number) {
@@ -224,7 +285,8 @@ class Run {
   const tenon_program& program_;
   const Inputs& inputs_;
   const Outputs& outputs_;
-  const runtime::RunOptions& options_;
+  runtime::RunOptions options_;
+  const runtime::DeviceMemory* memory_;  // of the program's device, where it has its own
   Scratch scratch_;
 };
 
@@ -240,7 +302,7 @@ tenon_status tenon_compile(const tenon_model* model, const tenon_compile_options
     const std::unique_ptr<Graph> graph = bind_all(loaded, asked);
     Journal journal(context.numerics);
     optimize(*graph, journal);
-    made = new tenon_program(compiler::compile(*graph, context));
+    made = new tenon_program(compiler::compile(*graph, context), asked.device);
   });
 }
 
@@ -272,7 +334,11 @@ tenon_status tenon_run(const tenon_program* program, const tenon_tensor* inputs,
     if (output_count > 0)
       given(outputs, "outputs");
     Run(given(program, "program"), Inputs(inputs, input_count, "input"),
-        Outputs(outputs, output_count, "output"), run_options(options))
+        Outputs(outputs, output_count, "output"), run_options(options, *program))
         .run();
   });
+}
+
+tenon_status tenon_synchronize(const tenon_program* program) {
+  return guard([&] { given(program, "program").program->synchronize(); });
 }

@@ -62,7 +62,7 @@ void Contender::run_into(const Data& inputs, runtime::RunOptions options) {
       from.push_back(input.get());
     for (const std::shared_ptr<std::byte[]>& output : device_outputs)
       to.push_back(output.get());
-    options.on_device = true;
+    options.on_device = &device_ports;
     options.device_seconds = &device_times.emplace_back();
   } else {
     for (const Datum& input : inputs)
@@ -71,7 +71,7 @@ void Contender::run_into(const Data& inputs, runtime::RunOptions options) {
       to.push_back(output.mutable_bytes().data());
   }
   executor->run_into(from, to, options);
-  if (options.on_device)
+  if (options.on_device != nullptr)
     device_times.back() *= 1000;
 }
 
@@ -85,6 +85,8 @@ void Contender::place_on_device(const Data& inputs, runtime::DeviceMemory& memor
   for (const Tensor& output : outputs)
     device_outputs.push_back(memory.allocate(static_cast<int64_t>(output.bytes().size())));
   memory.wait(*workspace);
+  device_ports = {.inputs = std::vector<bool>(inputs.size(), true),
+                  .outputs = std::vector<bool>(outputs.size(), true)};
 }
 
 double Contender::median() const { return quantile(times, 0.5); }

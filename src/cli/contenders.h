@@ -19,6 +19,7 @@ struct Contender {
   std::vector<Tensor> outputs = {};           // memory for them, where their sizes are fixed
   // The same of a device, and of the inputs, where it has memory of its own.
   std::vector<std::shared_ptr<std::byte[]>> device_inputs = {}, device_outputs = {};
+  runtime::DevicePorts device_ports = {};
   std::unique_ptr<ScratchFolder> folder = std::make_unique<ScratchFolder>();  // for code, as long as it runs
 
   // Twice, the second time with what the first left in a cache. Optimising counts as compiling.

@@ -67,6 +67,18 @@ class DeviceMemory {
 
   // Aligned to 256 bytes. What the device does not have is a user_error.
   virtual std::shared_ptr<std::byte[]> allocate(int64_t bytes) = 0;
+  // What a caller's pointer names that is not memory of this device: "memory of the host", "memory of
+  // cuda:1"; empty where it is.
+  virtual std::string describe_foreign(const std::byte* memory) const = 0;
+
+  // What is launched and copied from now on goes to this stream of the caller's, such as a CUstream; null:
+  // one of the workspace's own. It comes after what was launched in the workspace before. A stream of another
+  // device is a user_error.
+  virtual void use_stream(Workspace& workspace, void* stream) = 0;
+  // Marks the end of what was launched, and leaves the caller's stream.
+  virtual void leave_stream(Workspace& workspace) = 0;
+  // Whether all has ended that was launched before the stream was left.
+  virtual bool has_ended(Workspace& workspace) const = 0;
   // `from` may change once this returns.
   virtual void upload(std::byte* to, const std::byte* from, int64_t bytes, Workspace& workspace) = 0;
   // `to` has the elements once this returns.
@@ -74,6 +86,8 @@ class DeviceMemory {
   virtual void copy(std::byte* to, const std::byte* from, int64_t bytes, Workspace& workspace) = 0;
   // Waits for all that was launched.
   virtual void wait(Workspace& workspace) = 0;
+  // The same before what was launched loses the memory that it uses, whatever became of it.
+  virtual void settle(Workspace& workspace) noexcept = 0;
   // The same at the end of a run. The step whose kernel met elements that it cannot compute with, if any.
   virtual std::optional<size_t> finish(Workspace& workspace) = 0;
   // Seconds from one to the other in what was launched, by the clock of the device; the second waits.

@@ -16,11 +16,64 @@ int64_t aligned(int64_t bytes) {
 }  // namespace
 
 void Executor::find_outputs_on_device() {
-  is_output_on_device_.resize(outputs_.size());
-  for (const Step& step : steps_)
-    if (const auto* copy = std::get_if<CopyStep>(&step); copy != nullptr && copy->to == CopyStep::To::Caller)
+  ends_on_device_.resize(outputs_.size());
+  needs_host_ = has_host_steps_;
+  for (const Step& step : steps_) {
+    const auto* copy = std::get_if<CopyStep>(&step);
+    if (copy == nullptr)
+      continue;
+    needs_host_ |= copy->to == CopyStep::To::Host;
+    if (copy->to == CopyStep::To::Caller)
       for (size_t i = 0; i < outputs_.size(); ++i)
-        is_output_on_device_[i] = is_output_on_device_[i] || outputs_[i] == copy->slot;
+        ends_on_device_[i] = ends_on_device_[i] || outputs_[i] == copy->slot;
+  }
+  needs_host_ |= std::ranges::find(ends_on_device_, false) != ends_on_device_.end();
+}
+
+bool Executor::returns_early(const RunOptions& options) const {
+  const bool is_watched =
+      options.before_steps != nullptr || options.after_step != nullptr || options.device_seconds != nullptr;
+  return options.stream != nullptr && !needs_host_ && !is_watched && options.on_device != nullptr &&
+         !options.on_device->outputs.empty() &&
+         std::ranges::find(options.on_device->outputs, false) == options.on_device->outputs.end();
+}
+
+// Of a run that has ended since it returned.
+void Executor::keep_failure(State& state) const {
+  state.goes_on = false;
+  if (const std::optional<size_t> failed = device_memory_->finish(*state.workspace); failed && !late_failure_)
+    late_failure_ = failed;
+}
+
+void Executor::synchronize() const {
+  std::vector<std::unique_ptr<State>> running;
+  std::unique_lock lock(mutex_);
+  std::erase_if(states_, [&](std::unique_ptr<State>& state) {
+    if (!state->goes_on)
+      return false;
+    running.push_back(std::move(state));
+    return true;
+  });
+  lock.unlock();  // other threads start runs meanwhile
+  for (const std::unique_ptr<State>& state : running)
+    device_memory_->wait(*state->workspace);
+  lock.lock();
+  for (std::unique_ptr<State>& state : running) {
+    keep_failure(*state);
+    states_.push_back(std::move(state));
+  }
+  if (const std::optional<size_t> failed = std::exchange(late_failure_, std::nullopt))
+    throw element_error(std::get<KernelStep>(steps_[*failed]));
+}
+
+void Executor::upload(const Tensor& output, std::byte* to) const {
+  std::unique_ptr<State> state = acquire();
+  if (output.count() > 0)
+    device_memory_->upload(to, output.bytes().data(), static_cast<int64_t>(output.bytes().size()),
+                           *state->workspace);
+  device_memory_->wait(*state->workspace);
+  state->options = {};
+  release(std::move(state));
 }
 
 void Executor::upload_constants() {
@@ -57,6 +110,7 @@ void Executor::upload_constants() {
 
 void Executor::start_on_device(State& state) const {
   state.device.pointers.assign(slots_.size(), nullptr);
+  device_memory_->use_stream(*state.workspace, state.options.stream);
   const std::byte* before = state.device.arena.memory.get();
   const int64_t wanted = state.layout->memory.bytes, grown = state.device.arena.bytes / 2 * 3;
   // Sizes that grow from run to run need no new arena every time.
@@ -70,7 +124,8 @@ void Executor::start_on_device(State& state) const {
 void Executor::finish_on_device(State& state) const {
   if (state.options.device_seconds != nullptr)
     *state.options.device_seconds = device_memory_->stop_clock(*state.workspace);
-  finish_kernels(state);
+  if (!returns_early(state.options))
+    finish_kernels(state);
 }
 
 void Executor::finish_kernels(State& state) const {
@@ -100,11 +155,11 @@ std::byte* Executor::device_pointer(size_t slot, State& state) const {
     case Home::Constant:
       return pointer = device_constants_[slot];
     case Home::Input:
-      return pointer = state.options.on_device
-                           ? static_cast<std::byte*>(const_cast<void*>(state.input_memory[number]))
+      return pointer = state.is_input_on_device(number)
+                           ? state.input(number)
                            : state.device.inputs[number].reserve(bytes_of(slot, state), *device_memory_);
     case Home::Output:
-      return pointer = state.options.on_device
+      return pointer = state.is_output_on_device(number)
                            ? static_cast<std::byte*>(state.output_memory[number])
                            : state.device.outputs[number].reserve(bytes_of(slot, state), *device_memory_);
     case Home::Own:
@@ -119,7 +174,8 @@ void Executor::run_copy(const CopyStep& step, State& state) const {
     size_t viewed = step.slot;
     while (slots_[viewed].alias && slots_[viewed].home != Home::Own)
       viewed = *slots_[viewed].alias;
-    if (slots_[viewed].home == Home::Input && state.options.on_device)
+    if (slots_[viewed].home == Home::Input &&
+        state.is_input_on_device(static_cast<size_t>(slots_[viewed].number)))
       return;
     const Tensor tensor = tensor_of(step.slot, state);
     if (tensor.count() > 0)
@@ -127,8 +183,8 @@ void Executor::run_copy(const CopyStep& step, State& state) const {
                              static_cast<int64_t>(tensor.bytes().size()), *state.workspace);
     return;
   }
-  if (step.to == CopyStep::To::Caller && state.options.on_device)
-    return copy_to_caller(step.slot, state);
+  if (step.to == CopyStep::To::Caller && !copy_to_caller(step.slot, state))
+    return;
   const std::byte* from = device_pointer(step.slot, state);
   const int64_t bytes = bytes_of(step.slot, state);
   std::byte* to = prepare(step.slot, state);
@@ -137,23 +193,27 @@ void Executor::run_copy(const CopyStep& step, State& state) const {
   finish_kernels(state);  // before the host computes with what a kernel that failed left
 }
 
-// Where no kernel wrote an output where it belongs.
-void Executor::copy_to_caller(size_t slot, State& state) const {
-  for (size_t i = 0; i < outputs_.size(); ++i)
-    if (outputs_[i] == slot && state.output_memory[i] != device_pointer(slot, state))
+// On the device, where no kernel wrote an output where it belongs. Whether the host wants it, too.
+bool Executor::copy_to_caller(size_t slot, State& state) const {
+  bool is_wanted_on_host = false;
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    if (outputs_[i] != slot)
+      continue;
+    if (!state.is_output_on_device(i))
+      is_wanted_on_host = true;
+    else if (state.output_memory[i] != device_pointer(slot, state))
       device_memory_->copy(static_cast<std::byte*>(state.output_memory[i]), device_pointer(slot, state),
                            bytes_of(slot, state), *state.workspace);
+  }
+  return is_wanted_on_host;
 }
 
-// Those that are on the host when the run ends.
-void Executor::upload_outputs(State& state) const {
-  for (size_t i = 0; i < outputs_.size(); ++i)
-    if (!is_output_on_device_[i]) {
-      const Tensor tensor = tensor_of(outputs_[i], state);
-      if (tensor.count() > 0)
-        device_memory_->upload(static_cast<std::byte*>(state.output_memory[i]), tensor.bytes().data(),
-                               static_cast<int64_t>(tensor.bytes().size()), *state.workspace);
-    }
+// One that is on the host when the run ends.
+void Executor::upload_output(size_t number, State& state) const {
+  const Tensor tensor = tensor_of(outputs_[number], state);
+  if (tensor.count() > 0)
+    device_memory_->upload(static_cast<std::byte*>(state.output_memory[number]), tensor.bytes().data(),
+                           static_cast<int64_t>(tensor.bytes().size()), *state.workspace);
   device_memory_->wait(*state.workspace);
 }
 
@@ -173,12 +233,13 @@ void Executor::view_on_device(const AliasStep& step, State& state) const {
 
 std::byte* Executor::download_input(size_t slot, State& state) const {
   const auto number = static_cast<size_t>(slots_[slot].number);
-  const int64_t bytes = bytes_of(slot, state);
-  state.copied_inputs[number] = allocate(bytes);
-  device_memory_->download(state.copied_inputs[number].get(),
-                           static_cast<const std::byte*>(state.input_memory[number]), bytes,
-                           *state.workspace);
-  return state.copied_inputs[number].get();
+  Tensor& copy = state.copied_inputs[number];
+  copy = Tensor(slots_[slot].type.as_tensor().dtype, state.inputs == nullptr
+                                                         ? planner_.extents_of(slot, *state.layout)
+                                                         : (*state.inputs)[number].tensor().extents());
+  const std::span<std::byte> bytes = copy.mutable_bytes();
+  device_memory_->download(bytes.data(), state.input(number), std::ssize(bytes), *state.workspace);
+  return bytes.data();
 }
 
 }  // namespace tenon::runtime

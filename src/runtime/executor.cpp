@@ -30,16 +30,6 @@ bool has_fixed_sizes(const Program& program) {
                              [&](size_t slot) { return has_fixed_size(program.slots[slot].type); });
 }
 
-// Kernels load several elements at once.
-void check_alignment(std::span<const void* const> inputs, std::span<void* const> outputs) {
-  constexpr uintptr_t kAlignment = 16;
-  const auto is_aligned = [](const void* memory) {
-    return reinterpret_cast<uintptr_t>(memory) % kAlignment == 0;
-  };
-  if (!std::ranges::all_of(inputs, is_aligned) || !std::ranges::all_of(outputs, is_aligned))
-    throw user_error("memory of the device must be aligned to {} bytes", kAlignment);
-}
-
 // Whether a value of the arena is ever in the memory of the host, where kernels have their own.
 bool has_arena_on_host(const Program& program) {
   return std::ranges::any_of(program.steps, [&](const Step& step) {
@@ -148,17 +138,25 @@ std::shared_ptr<const Layout> Executor::layout_for(const Bindings& sizes) const 
   return layout;
 }
 
-std::unique_ptr<Executor::State> Executor::acquire() const {
+std::unique_ptr<Executor::State> Executor::acquire(const void* stream) const {
   {
     const std::lock_guard lock(mutex_);
-    if (!states_.empty()) {
-      std::unique_ptr<State> state = std::move(states_.back());
-      states_.pop_back();
-      return state;
+    for (size_t i = states_.size(); i-- > 0;) {
+      State& state = *states_[i];
+      const bool is_next = state.goes_on && stream != nullptr && state.stream == stream;
+      if (state.goes_on && !is_next) {
+        if (!device_memory_->has_ended(*state.workspace))
+          continue;
+        keep_failure(state);
+      }
+      std::unique_ptr<State> found = std::move(states_[i]);
+      states_.erase(states_.begin() + static_cast<std::ptrdiff_t>(i));
+      return found;
     }
   }
   auto state = std::make_unique<State>();
   state->workspace = device_->make_workspace();
+  state->device_memory = device_memory_;
   state->own.resize(slots_.size());
   state->outputs.resize(outputs_.size());
   if (device_memory_ != nullptr) {
@@ -181,15 +179,23 @@ void Executor::release(std::unique_ptr<State> state) const {
   for (Tensor& output : state->outputs)
     if (output.count() > 0)
       output = Tensor();
+  for (Tensor& input : state->copied_inputs)
+    if (input.count() > 0)
+      input = Tensor();
   state->inputs = nullptr;
   state->input_memory = {};
   state->output_memory = {};
+  if (device_memory_ != nullptr && state->options.stream != nullptr) {
+    device_memory_->leave_stream(*state->workspace);
+    state->goes_on = returns_early(state->options);
+    state->stream = state->options.stream;
+  }
   const std::lock_guard lock(mutex_);
   states_.push_back(std::move(state));
 }
 
 Data Executor::run(const Data& inputs, const RunOptions& options) const {
-  CHECK(!options.on_device, "tensors are in the memory of the host");
+  CHECK(options.on_device == nullptr || options.on_device->outputs.empty(), "outputs come from the host");
   Bindings bindings = bind_inputs(program_->name, program_->inputs, inputs);
   if (const Executor* special = find_special(bindings, options)) {
     Data outputs = special->run(inputs, options);
@@ -217,9 +223,7 @@ void Executor::run_into(std::span<const void* const> inputs, std::span<void* con
                         const RunOptions& options) const {
   CHECK(has_fixed_sizes_ && inputs.size() == program_->inputs.size() && outputs.size() == outputs_.size(),
         "{} inputs and {} outputs were given", inputs.size(), outputs.size());
-  if (options.on_device)
-    check_alignment(inputs, outputs);
-  std::unique_ptr<State> owned = acquire();
+  std::unique_ptr<State> owned = acquire(returns_early(options) ? options.stream : nullptr);
   State& state = *owned;
   state.input_memory = inputs;
   state.output_memory = outputs;
@@ -255,11 +259,11 @@ std::optional<std::vector<Extents>> Executor::output_extents(const Data& inputs)
 }
 
 void Executor::run_into(const Data& inputs, std::span<void* const> outputs, const RunOptions& options) const {
-  CHECK(outputs.size() == outputs_.size() && !options.on_device, "{} outputs were given", outputs.size());
+  CHECK(outputs.size() == outputs_.size(), "{} outputs were given", outputs.size());
   Bindings bindings = bind_inputs(program_->name, program_->inputs, inputs);
   if (const Executor* special = find_special(bindings, options))
     return special->run_into(inputs, outputs, options);
-  std::unique_ptr<State> owned = acquire();
+  std::unique_ptr<State> owned = acquire(returns_early(options) ? options.stream : nullptr);
   State& state = *owned;
   state.inputs = &inputs;
   state.output_memory = outputs;
@@ -273,9 +277,12 @@ void Executor::run_into(const Data& inputs, std::span<void* const> outputs, cons
 
 // Those that no kernel wrote where they belong.
 void Executor::copy_outputs(State& state) const {
-  if (state.options.on_device)
-    return upload_outputs(state);
   for (size_t i = 0; i < outputs_.size(); ++i) {
+    if (state.is_output_on_device(i)) {
+      if (!ends_on_device_[i])
+        upload_output(i, state);
+      continue;
+    }
     const Slot& slot = slots_[outputs_[i]];
     if (slot.home == Home::Output && !slot.alias && slot.number == static_cast<int64_t>(i))
       continue;
@@ -360,7 +367,7 @@ Datum Executor::take_output(size_t number, State& state) const {
     return state.own[number];
   if (slot.home == Home::Output && !slot.alias)
     return state.outputs[static_cast<size_t>(slot.number)];
-  if (slot.home == Home::Input && !slot.alias)
+  if (slot.home == Home::Input && !slot.alias && !state.is_input_on_device(static_cast<size_t>(slot.number)))
     return (*state.inputs)[static_cast<size_t>(slot.number)];
   // A copy: the arena is used again, and constants are the program's own.
   const Tensor tensor = tensor_of(number, state);
@@ -378,6 +385,7 @@ std::byte* Executor::prepare(size_t slot, State& state) const {
   const Slot& own = slots_[slot];
   if (own.alias && own.home != Home::Own)
     return prepare(*own.alias, state);
+  const auto number = static_cast<size_t>(own.number);
   std::byte* pointer = nullptr;
   switch (own.home) {
     case Home::Arena:
@@ -388,21 +396,14 @@ std::byte* Executor::prepare(size_t slot, State& state) const {
       pointer = const_cast<std::byte*>(constants_[slot].bytes().data());
       break;
     case Home::Input:
-      if (state.options.on_device) {
-        pointer = download_input(slot, state);
-        break;
-      }
-      pointer = const_cast<std::byte*>(
-          state.inputs == nullptr
-              ? static_cast<const std::byte*>(state.input_memory[static_cast<size_t>(own.number)])
-              : (*state.inputs)[static_cast<size_t>(own.number)].tensor().bytes().data());
+      pointer = state.is_input_on_device(number) ? download_input(slot, state) : state.input(number);
       break;
     case Home::Output: {
-      if (!state.output_memory.empty() && !state.options.on_device) {
-        pointer = static_cast<std::byte*>(state.output_memory[static_cast<size_t>(own.number)]);
+      if (!state.output_memory.empty() && !state.is_output_on_device(number)) {
+        pointer = static_cast<std::byte*>(state.output_memory[number]);
         break;
       }
-      Tensor& tensor = state.outputs[static_cast<size_t>(own.number)];
+      Tensor& tensor = state.outputs[number];
       tensor = Tensor(own.type.as_tensor().dtype, planner_.extents_of(slot, *state.layout));
       pointer = tensor.mutable_bytes().data();
       break;
@@ -432,11 +433,16 @@ std::optional<Tensor> Executor::owned_tensor(size_t slot, State& state) const {
     case Home::Constant:
       return constants_[slot];
     case Home::Input:
+      if (state.is_input_on_device(number)) {
+        prepare(slot, state);
+        return state.copied_inputs[number];
+      }
       return state.inputs == nullptr ? std::nullopt : std::optional((*state.inputs)[number].tensor());
     case Home::Output:
       prepare(slot, state);
-      return state.output_memory.empty() || state.options.on_device ? std::optional(state.outputs[number])
-                                                                    : std::nullopt;
+      return state.output_memory.empty() || state.is_output_on_device(number)
+                 ? std::optional(state.outputs[number])
+                 : std::nullopt;
     case Home::Arena:
       return std::nullopt;
   }

@@ -14,11 +14,21 @@
 
 namespace tenon::runtime {
 
+// Which of the caller's inputs and outputs are memory of the device, aligned to 16 bytes. The others are the
+// host's, and so are all where there are no flags.
+struct DevicePorts {
+  std::vector<bool> inputs, outputs;
+};
+
 struct RunOptions {
   uint64_t seed = 0;  // of the random ops
   int threads = 1;
-  RandomGenerator* random = nullptr;  // what they draw from instead, where there is one
-  bool on_device = false;             // the memory that the caller gives to run_into is that of the device
+  RandomGenerator* random = nullptr;       // what they draw from instead, where there is one
+  const DevicePorts* on_device = nullptr;  // where some are
+  // Of the device, where kernels have memory of their own: the run comes after what is in this stream. With
+  // it, run_into may return before the run has ended: where all outputs are on the device and no step needs
+  // the host. What a kernel refuses is then said by synchronize.
+  void* stream = nullptr;
   // Where there is one, and kernels have memory of their own: how many seconds the run took there, by the
   // clock of the device, from the first upload to the last kernel or download.
   double* device_seconds = nullptr;
@@ -78,6 +88,12 @@ class Executor {
   // The same as run where they are known, with memory of the caller's for the outputs.
   void run_into(const Data& inputs, std::span<void* const> outputs, const RunOptions& options = {}) const;
 
+  // Waits for the runs that run_into returned from before they had ended. An ElementError, once, where a
+  // kernel of one of them met elements that it cannot compute with.
+  void synchronize() const;
+  // Brings the elements of an output that run returned to memory of the device.
+  void upload(const Tensor& output, std::byte* to) const;
+
   class Runs;  // of inputs of the same sizes: see repeated_runs.h
 
  private:
@@ -89,7 +105,10 @@ class Executor {
   const Executor* find_special(const Bindings& sizes, const RunOptions& options) const;
   std::shared_ptr<const Layout> layout_for(const Bindings& sizes) const;
   void check_sizes(const Bindings& sizes) const;
-  std::unique_ptr<State> acquire() const;
+  // One of whose runs may still go on where they are in this stream, and no run waits for its own end.
+  std::unique_ptr<State> acquire(const void* stream = nullptr) const;
+  // Whether such a run of run_into ends before its kernels do.
+  bool returns_early(const RunOptions& options) const;
   void release(std::unique_ptr<State> state) const;
   void run_steps(State& state) const;
   void run_step(State& state) const;
@@ -126,9 +145,10 @@ class Executor {
   int64_t bytes_of(size_t slot, const State& state) const;
   std::byte* device_pointer(size_t slot, State& state) const;
   void run_copy(const CopyStep& step, State& state) const;
-  void copy_to_caller(size_t slot, State& state) const;
+  bool copy_to_caller(size_t slot, State& state) const;
   void find_outputs_on_device();
-  void upload_outputs(State& state) const;
+  void keep_failure(State& state) const;
+  void upload_output(size_t number, State& state) const;
   void view_on_device(const AliasStep& step, State& state) const;
   std::byte* download_input(size_t slot, State& state) const;
 
@@ -141,9 +161,10 @@ class Executor {
   std::vector<Tensor> constants_;             // of each slot
   std::vector<std::byte*> device_constants_;  // of each slot that kernels read
   std::shared_ptr<std::byte[]> device_constant_memory_;
-  std::vector<bool> is_output_on_device_;  // when a run ends
-  std::map<size_t, size_t> segments_;      // of a device that takes launches together: first and last steps
-  std::exception_ptr prepare_failure_;     // what every run throws, if anything
+  std::vector<bool> ends_on_device_;    // of each output
+  bool needs_host_ = false;             // some step, or what becomes of an output
+  std::map<size_t, size_t> segments_;   // of a device that takes launches together: first and last steps
+  std::exception_ptr prepare_failure_;  // what every run throws, if anything
   ExecutionPlan planner_;
   std::vector<std::unique_ptr<LoadedKernel>> kernels_;
   std::map<const Program*, std::unique_ptr<Executor>> regions_;  // nested graphs of host steps
@@ -152,7 +173,8 @@ class Executor {
   std::vector<std::vector<size_t>> last_used_in_;  // of each step, slots with memory of their own
   mutable std::mutex mutex_;
   mutable std::vector<std::pair<Bindings, std::shared_ptr<const Layout>>> layouts_;
-  mutable std::vector<std::unique_ptr<State>> states_;  // of runs that ended, to be used again
+  mutable std::vector<std::unique_ptr<State>> states_;  // of runs that returned, to be used again
+  mutable std::optional<size_t> late_failure_;          // a step of a run that returned before it ended
   std::unique_ptr<HotSizes> hot_sizes_;
 };
 

@@ -56,6 +56,28 @@ struct LayoutGraphs {
 };
 
 struct Executor::State {
+  State() = default;
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State() {
+    if (device_memory != nullptr)
+      device_memory->settle(*workspace);
+  }
+
+  bool is_input_on_device(size_t number) const {
+    return options.on_device != nullptr && !options.on_device->inputs.empty() &&
+           options.on_device->inputs[number];
+  }
+  bool is_output_on_device(size_t number) const {
+    return options.on_device != nullptr && !options.on_device->outputs.empty() &&
+           options.on_device->outputs[number];
+  }
+  // Of the caller's.
+  std::byte* input(size_t number) const {
+    return const_cast<std::byte*>(inputs == nullptr ? static_cast<const std::byte*>(input_memory[number])
+                                                    : (*inputs)[number].tensor().bytes().data());
+  }
+
   const Data* inputs = nullptr;
   std::span<const void* const> input_memory = {};  // in place of the inputs
   std::span<void* const> output_memory = {};       // where outputs go, if the caller says so
@@ -65,6 +87,9 @@ struct Executor::State {
   Memory arena = nullptr;
   int64_t arena_bytes = 0;
   std::unique_ptr<Workspace> workspace = nullptr;
+  DeviceMemory* device_memory = nullptr;
+  bool goes_on = false;          // its last run returned before it had ended
+  const void* stream = nullptr;  // of that run
   std::vector<Datum> own = {};
   MemoryPool own_memory = {};
   std::vector<std::byte*> pointers = {};
@@ -72,7 +97,7 @@ struct Executor::State {
   std::vector<Tensor> outputs = {};
   DeviceValues device = {};
   std::vector<LayoutGraphs> graphs = {};
-  std::vector<Memory> copied_inputs = {};  // of a caller whose memory is the device's
+  std::vector<Tensor> copied_inputs = {};  // of a caller whose memory is the device's
   RandomGenerator random = {};
   size_t step = 0;
 };

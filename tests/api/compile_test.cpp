@@ -135,6 +135,29 @@ TEST(Compile, OptionsThatAreNoneAreRefused) {
             "precision bf16 is incompatible with numerics strict");
 }
 
+TEST(Compile, DevicesThatAreNoneAreRefused) {
+  tenon_compile_options options = default_options();
+  options.device = {7, 0};
+  EXPECT_EQ(error_of_compile(kRows, options), "programs cannot run on device 0 of unknown type 7");
+  options.device = {TENON_DEVICE_CPU, 1};
+  EXPECT_EQ(error_of_compile(kRows, options), "programs cannot run on cpu:1");
+  options.device = {TENON_DEVICE_CUDA, -1};
+  EXPECT_EQ(error_of_compile(kRows, options), "programs cannot run on cuda:-1");
+}
+
+// Callers of a version without devices have no memory for one.
+TEST(Compile, OptionsOfEarlierVersionsHaveNoDevice) {
+  tenon_compile_options options = default_options();
+  options.struct_size = offsetof(tenon_compile_options, device);
+  options.device = {7, 7};
+  tenon_program* program = nullptr;
+  ASSERT_EQ(tenon_compile(load_text(kRows).get(), &options, &program), TENON_OK) << tenon_error_message();
+  EXPECT_EQ(tenon_synchronize(program), TENON_OK);
+  tenon_free_program(program);
+  EXPECT_EQ(tenon_synchronize(nullptr), TENON_USER_ERROR);
+  EXPECT_STREQ(tenon_error_message(), "program is NULL");
+}
+
 // 1 + 2^-10 is not a bf16.
 TEST(Compile, PrecisionDecidesHowProductsAreRounded) {
   const ModelHandle model = load_text(R"(graph main(%x: f32[1,2]) {

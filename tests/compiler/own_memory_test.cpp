@@ -1,28 +1,14 @@
 // own_memory_test.cpp — programs for a GPU whose kernels have memory of their own, on a device that
 // interprets them.
 #include "compiler/expect_compiled.h"
-#include "compiler/interpreting_device.h"
+#include "compiler/separate_device.h"
 #include "frontends/builtin/builtin.h"
 #include "ir/evaluate.h"
-#include "schedule/cuda/schedule_kernel.h"
 
 namespace tenon {
 namespace {
 
-const compiler::Backend kSeparate = {
-    .name = "separate",
-    .schedule = schedule::cuda::schedule_kernel,
-    .schedule_nest = schedule::cuda::schedule_nest,
-    .generate = kernel_as_text,
-    .make_device = [](int) -> std::shared_ptr<runtime::Device> { return std::make_shared<SeparateDevice>(); },
-    .has_own_memory = true};
-
-compiler::CompileContext for_gpu() {
-  compiler::CompileContext context = without_cache();
-  context.backend = &kSeparate;
-  context.target = beside(context.target, gpu_named("sm_90"));
-  return context;
-}
+compiler::CompileContext for_gpu() { return on_separate_device(without_cache()); }
 
 TEST(OwnMemory, RunsKernelsOfEveryPattern) {
   expect_as_evaluated(*read(R"(graph g(%x: f32[n,40], %w1: f32[40,33], %w2: f32[33]) {
@@ -134,7 +120,9 @@ TEST(OwnMemory, TakesOutputsWhereTheCallerWantsThem) {
       kept.push_back(memory.allocate(static_cast<int64_t>(output.tensor().bytes().size())));
       to.push_back(kept.back().get());
     }
-    executor->run_into(from, to, {.on_device = true});
+    const runtime::DevicePorts all{.inputs = std::vector<bool>(from.size(), true),
+                                   .outputs = std::vector<bool>(to.size(), true)};
+    executor->run_into(from, to, {.on_device = &all});
     for (size_t i = 0; i < expected.size(); ++i) {
       Tensor actual(DType::F32, expected[i].tensor().extents());
       memory.download(actual.mutable_bytes().data(), static_cast<const std::byte*>(to[i]),

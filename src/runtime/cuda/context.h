@@ -16,6 +16,8 @@ class Context {
 
   const std::string& name() const { return name_; }  // "cuda:0"
   CUdevice device() const { return device_; }
+  // Of all threads that use the device through the runtime API, such as PyTorch's.
+  CUcontext handle() const { return handle_; }
   bool is_lost() const { return is_lost_; }
 
   // See check_result.

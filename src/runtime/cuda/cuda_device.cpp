@@ -45,13 +45,20 @@ class FailureWord {
   cuda::CUdeviceptr on_device_ = 0;
 };
 
+// What one run has on the device. It is in a stream of its own, but while it is in one of the caller's.
 struct CudaWorkspace : Workspace {
   explicit CudaWorkspace(const SharedContext& context)
-      : stream(cuda::make_stream(context)), failure(context), staging(context) {}
+      : own_stream(cuda::make_stream(context)),
+        failure(context),
+        staging(context),
+        left(cuda::make_event(context)) {}
 
-  cuda::Stream stream;
+  cuda::Stream own_stream;
+  cuda::CUstream stream = own_stream.get();
   FailureWord failure;
   cuda::Staging staging;
+  cuda::Event left;         // the end of what was launched before it left a stream of the caller's
+  bool is_awaited = false;  // that
   cuda::Event started = {}, stopped = {};
   std::vector<void*> arguments = {};  // of the kernel that is launched
 };
@@ -159,10 +166,10 @@ class CudaKernel : public LoadedKernel {
 
   void start(size_t region, const KernelStep& step, const Launch& launch, CudaWorkspace& workspace) const {
     const Grid grid = grid_of(region, step, launch);
-    context_->check(driver().cuLaunchKernel(regions_[region].function, grid.blocks, 1, 1, grid.threads, 1, 1,
-                                            grid.shared_bytes, workspace.stream.get(),
-                                            workspace.arguments.data(), nullptr),
-                    "launch a kernel");
+    context_->check(
+        driver().cuLaunchKernel(regions_[region].function, grid.blocks, 1, 1, grid.threads, 1, 1,
+                                grid.shared_bytes, workspace.stream, workspace.arguments.data(), nullptr),
+        "launch a kernel");
   }
 
   Grid grid_of(size_t region, const KernelStep& step, const Launch& launch) const {
@@ -184,7 +191,7 @@ class CudaKernel : public LoadedKernel {
 
   void wait_for(const KernelStep& step, CudaWorkspace& workspace) const {
     try {
-      context_->check(driver().cuStreamSynchronize(workspace.stream.get()), "run " + step.name());
+      context_->check(driver().cuStreamSynchronize(workspace.stream), "run " + step.name());
     } catch (const cuda::DeviceError& error) {
       throw cuda::DeviceError(fmt::format("{}: {}", describe_sources(step.sources), error.what()));
     }
@@ -207,7 +214,7 @@ class CudaLaunchGraph : public LaunchGraph {
       graph_.set_argument(i, buffer, address_of(memory));
   }
 
-  void launch(Workspace& workspace) override { graph_.launch(cuda_workspace(workspace).stream.get()); }
+  void launch(Workspace& workspace) override { graph_.launch(cuda_workspace(workspace).stream); }
 
  private:
   std::vector<cuda::GraphLaunch> graph_launches(const std::vector<RepeatedLaunch>& launches,
@@ -276,15 +283,63 @@ class CudaDevice : public Device, public DeviceMemory {
     return {reinterpret_cast<std::byte*>(memory), free};
   }
 
+  std::string describe_foreign(const std::byte* memory) const override {
+    const CurrentContext current(*context_);
+    unsigned type = 0;
+    int number = -1;
+    const int attributes[] = {cuda::CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+                              cuda::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
+    void* values[] = {&type, &number};
+    context_->check(driver().cuPointerGetAttributes(2, attributes, values, address_of(memory)),
+                    "tell where memory is");
+    if (type != cuda::CU_MEMORYTYPE_DEVICE && type != cuda::CU_MEMORYTYPE_UNIFIED)
+      return "memory of the host";
+    return number == context_->device() ? "" : fmt::format("memory of cuda:{}", number);
+  }
+
+  void use_stream(Workspace& workspace, void* stream) override {
+    CudaWorkspace& own = cuda_workspace(workspace);
+    const auto given = static_cast<cuda::CUstream>(stream);
+    own.stream = own.own_stream.get();
+    if (given == nullptr && !own.is_awaited)
+      return;
+    const CurrentContext current(*context_);
+    if (given != nullptr) {
+      check_stream(given);
+      own.stream = given;
+    }
+    // In the same stream, too: another may have got the name of one that was destroyed.
+    if (own.is_awaited)
+      context_->check(driver().cuStreamWaitEvent(own.stream, own.left.get(), 0), "wait for an earlier run");
+  }
+
+  void leave_stream(Workspace& workspace) override {
+    const CurrentContext current(*context_);
+    CudaWorkspace& own = cuda_workspace(workspace);
+    check_after_kernels(driver().cuEventRecord(own.left.get(), own.stream), "mark the end of a run");
+    own.is_awaited = true;
+    own.stream = own.own_stream.get();
+  }
+
+  bool has_ended(Workspace& workspace) const override {
+    const CurrentContext current(*context_);
+    const CudaWorkspace& own = cuda_workspace(workspace);
+    const cuda::CUresult result = own.is_awaited ? driver().cuEventQuery(own.left.get()) : cuda::CUDA_SUCCESS;
+    if (result == cuda::CUDA_ERROR_NOT_READY)
+      return false;
+    check_after_kernels(result, "finish");
+    return true;
+  }
+
   void upload(std::byte* to, const std::byte* from, int64_t bytes, Workspace& workspace) override {
     const CurrentContext current(*context_);
     CudaWorkspace& own = cuda_workspace(workspace);
-    own.staging.upload(address_of(to), from, bytes, own.stream.get());
+    own.staging.upload(address_of(to), from, bytes, own.stream);
   }
 
   void download(std::byte* to, const std::byte* from, int64_t bytes, Workspace& workspace) override {
     const CurrentContext current(*context_);
-    const cuda::CUstream stream = cuda_workspace(workspace).stream.get();
+    const cuda::CUstream stream = cuda_workspace(workspace).stream;
     if (bytes > 0)
       check_after_kernels(
           driver().cuMemcpyDtoHAsync(to, address_of(from), static_cast<size_t>(bytes), stream), "download");
@@ -296,7 +351,7 @@ class CudaDevice : public Device, public DeviceMemory {
     if (bytes > 0)
       check_after_kernels(
           driver().cuMemcpyDtoDAsync(address_of(to), address_of(from), static_cast<size_t>(bytes),
-                                     cuda_workspace(workspace).stream.get()),
+                                     cuda_workspace(workspace).stream),
           "copy");
   }
 
@@ -314,13 +369,13 @@ class CudaDevice : public Device, public DeviceMemory {
       own.started = cuda::make_timing_event(context_);
       own.stopped = cuda::make_timing_event(context_);
     }
-    context_->check(driver().cuEventRecord(own.started.get(), own.stream.get()), "start its clock");
+    context_->check(driver().cuEventRecord(own.started.get(), own.stream), "start its clock");
   }
 
   double stop_clock(Workspace& workspace) override {
     const CurrentContext current(*context_);
     const CudaWorkspace& own = cuda_workspace(workspace);
-    context_->check(driver().cuEventRecord(own.stopped.get(), own.stream.get()), "stop its clock");
+    context_->check(driver().cuEventRecord(own.stopped.get(), own.stream), "stop its clock");
     check_after_kernels(driver().cuEventSynchronize(own.stopped.get()), "finish");
     float milliseconds = 0;
     context_->check(driver().cuEventElapsedTime(&milliseconds, own.started.get(), own.stopped.get()),
@@ -331,8 +386,20 @@ class CudaDevice : public Device, public DeviceMemory {
   void wait(Workspace& workspace) override {
     const CurrentContext current(*context_);
     CudaWorkspace& own = cuda_workspace(workspace);
-    check_after_kernels(driver().cuStreamSynchronize(own.stream.get()), "finish");
+    if (own.is_awaited)
+      check_after_kernels(driver().cuEventSynchronize(own.left.get()), "finish");
+    own.is_awaited = false;
+    check_after_kernels(driver().cuStreamSynchronize(own.stream), "finish");
     own.staging.forget();
+  }
+
+  void settle(Workspace& workspace) noexcept override {
+    const CudaWorkspace& own = cuda_workspace(workspace);
+    context_->free([&](const cuda::Driver& driver) {
+      if (own.is_awaited)
+        driver.cuEventSynchronize(own.left.get());
+      driver.cuStreamSynchronize(own.stream);
+    });
   }
 
   std::optional<size_t> finish(Workspace& workspace) override {
@@ -347,6 +414,14 @@ class CudaDevice : public Device, public DeviceMemory {
     throw user_error("the model needs {} of memory on {}, which has {} free of {}", bytes_in_words(bytes),
                      context_->name(), format_bytes(static_cast<double>(free)),
                      format_bytes(static_cast<double>(total)));
+  }
+
+  void check_stream(cuda::CUstream stream) const {
+    cuda::CUcontext context = nullptr;
+    const cuda::CUresult result = driver().cuStreamGetCtx(stream, &context);
+    if (result == cuda::CUDA_ERROR_INVALID_HANDLE || (result == 0 && context != context_->handle()))
+      throw user_error("the stream is none of {}", context_->name());
+    context_->check(result, "use a stream");
   }
 
   // What a kernel did wrong is found out by the call that comes after it.

@@ -71,6 +71,7 @@ Driver find_functions(const SharedLibrary& cuda) {
   cuda.find("cuMemAlloc_v2", driver.cuMemAlloc);
   cuda.find("cuMemFree_v2", driver.cuMemFree);
   cuda.find("cuMemGetInfo_v2", driver.cuMemGetInfo);
+  cuda.find("cuPointerGetAttributes", driver.cuPointerGetAttributes);
   cuda.find("cuMemHostAlloc", driver.cuMemHostAlloc);
   cuda.find("cuMemFreeHost", driver.cuMemFreeHost);
   cuda.find("cuMemHostGetDevicePointer_v2", driver.cuMemHostGetDevicePointer);
@@ -80,9 +81,12 @@ Driver find_functions(const SharedLibrary& cuda) {
   cuda.find("cuStreamCreate", driver.cuStreamCreate);
   cuda.find("cuStreamDestroy_v2", driver.cuStreamDestroy);
   cuda.find("cuStreamSynchronize", driver.cuStreamSynchronize);
+  cuda.find("cuStreamWaitEvent", driver.cuStreamWaitEvent);
+  cuda.find("cuStreamGetCtx", driver.cuStreamGetCtx);
   cuda.find("cuEventCreate", driver.cuEventCreate);
   cuda.find("cuEventDestroy_v2", driver.cuEventDestroy);
   cuda.find("cuEventRecord", driver.cuEventRecord);
+  cuda.find("cuEventQuery", driver.cuEventQuery);
   cuda.find("cuEventSynchronize", driver.cuEventSynchronize);
   cuda.find("cuEventElapsedTime", driver.cuEventElapsedTime);
   cuda.find("cuGraphCreate", driver.cuGraphCreate);
