@@ -16,4 +16,14 @@ Memory allocate(int64_t bytes, int64_t threads) {
   return memory;
 }
 
+std::byte* ReallocatedMemory::reserve(int64_t bytes) {
+  if (bytes > bytes_ || !memory_) {
+    const int64_t grown = std::max(bytes, std::exchange(bytes_, 0) / 2 * 3);
+    memory_.reset();
+    memory_ = device_.allocate(grown);
+    bytes_ = grown;
+  }
+  return memory_.get();
+}
+
 }  // namespace tenon::runtime

@@ -60,6 +60,16 @@ class LaunchGraph {
   virtual void launch(Workspace& workspace) = 0;
 };
 
+// Memory that grows, at the same address where the device can.
+class GrowingMemory {
+ public:
+  virtual ~GrowingMemory() = default;
+
+  // So many bytes at least, aligned to 256 bytes. What they hold is lost where the address is another than
+  // before. What the device does not have is a user_error.
+  virtual std::byte* reserve(int64_t bytes) = 0;
+};
+
 // Of a device whose kernels use memory of its own, which the host reaches by copies alone.
 class DeviceMemory {
  public:
@@ -67,6 +77,10 @@ class DeviceMemory {
 
   // Aligned to 256 bytes. What the device does not have is a user_error.
   virtual std::shared_ptr<std::byte[]> allocate(int64_t bytes) = 0;
+  // The same for what is launched in the workspace from now on, to be freed behind the last of that, and
+  // before the workspace: neither waits for the device.
+  virtual std::shared_ptr<std::byte[]> allocate_for(int64_t bytes, Workspace& workspace) = 0;
+  virtual std::unique_ptr<GrowingMemory> make_growing() = 0;
   // What a caller's pointer names that is not memory of this device: "memory of the host", "memory of
   // cuda:1"; empty where it is.
   virtual std::string describe_foreign(const std::byte* memory) const = 0;
@@ -96,6 +110,19 @@ class DeviceMemory {
   // For this workspace alone. The steps and the numbers of the launches must live as long.
   virtual std::unique_ptr<LaunchGraph> make_graph(const std::vector<RepeatedLaunch>& launches,
                                                   Workspace& workspace) = 0;
+};
+
+// Memory that is allocated anew where there is too little. Sizes that grow from run to run need none every
+// time.
+class ReallocatedMemory : public GrowingMemory {
+ public:
+  explicit ReallocatedMemory(DeviceMemory& device) : device_(device) {}
+  std::byte* reserve(int64_t bytes) override;
+
+ private:
+  DeviceMemory& device_;
+  std::shared_ptr<std::byte[]> memory_;
+  int64_t bytes_ = 0;
 };
 
 class Device {

@@ -111,11 +111,8 @@ void Executor::upload_constants() {
 void Executor::start_on_device(State& state) const {
   state.device.pointers.assign(slots_.size(), nullptr);
   device_memory_->use_stream(*state.workspace, state.options.stream);
-  const std::byte* before = state.device.arena.memory.get();
-  const int64_t wanted = state.layout->memory.bytes, grown = state.device.arena.bytes / 2 * 3;
-  // Sizes that grow from run to run need no new arena every time.
-  if (state.device.arena.reserve(wanted > state.device.arena.bytes ? std::max(wanted, grown) : wanted,
-                                 *device_memory_) != before)
+  std::byte* const arena = state.device.arena->reserve(state.layout->memory.bytes);
+  if (std::exchange(state.device.arena_address, arena) != arena)
     state.graphs.clear();  // which name addresses in it
   if (state.options.device_seconds != nullptr)
     device_memory_->start_clock(*state.workspace);
@@ -151,7 +148,7 @@ std::byte* Executor::device_pointer(size_t slot, State& state) const {
   switch (own.home) {
     case Home::Arena:
       CHECK(state.layout->memory.offsets[slot] >= 0, "slot {} has no place in the arena", own.name);
-      return pointer = state.device.arena.memory.get() + state.layout->memory.offsets[slot];
+      return pointer = state.device.arena_address + state.layout->memory.offsets[slot];
     case Home::Constant:
       return pointer = device_constants_[slot];
     case Home::Input:
@@ -163,7 +160,7 @@ std::byte* Executor::device_pointer(size_t slot, State& state) const {
                            ? static_cast<std::byte*>(state.output_memory[number])
                            : state.device.outputs[number].reserve(bytes_of(slot, state), *device_memory_);
     case Home::Own:
-      state.device.own[slot] = device_memory_->allocate(bytes_of(slot, state));
+      state.device.own[slot] = device_memory_->allocate_for(bytes_of(slot, state), *state.workspace);
       return pointer = state.device.own[slot].get();
   }
   CHECK(false, "slot {} has no home", own.name);
@@ -224,7 +221,7 @@ void Executor::view_on_device(const AliasStep& step, State& state) const {
   if (slots_[step.from].home == Home::Own) {
     state.device.own[step.to] = state.device.own[step.from];
   } else {  // what may be gone before the view is
-    state.device.own[step.to] = device_memory_->allocate(bytes);
+    state.device.own[step.to] = device_memory_->allocate_for(bytes, *state.workspace);
     device_memory_->copy(state.device.own[step.to].get(), device_pointer(step.from, state), bytes,
                          *state.workspace);
   }

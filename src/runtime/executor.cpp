@@ -160,6 +160,7 @@ std::unique_ptr<Executor::State> Executor::acquire(const void* stream) const {
   state->own.resize(slots_.size());
   state->outputs.resize(outputs_.size());
   if (device_memory_ != nullptr) {
+    state->device.arena = device_memory_->make_growing();
     state->device.inputs.resize(program_->inputs.size());
     state->device.outputs.resize(outputs_.size());
     state->device.own.resize(slots_.size());

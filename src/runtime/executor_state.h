@@ -31,7 +31,8 @@ struct DeviceBlock {
 
 // Where the values of a run are on a device with memory of its own.
 struct DeviceValues {
-  DeviceBlock arena;
+  std::unique_ptr<GrowingMemory> arena;
+  std::byte* arena_address = nullptr;
   std::vector<DeviceBlock> inputs, outputs;       // of a caller whose memory is the host's
   std::vector<std::shared_ptr<std::byte[]>> own;  // by slot
   std::vector<std::byte*> pointers;               // by slot

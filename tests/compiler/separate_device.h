@@ -108,6 +108,14 @@ class SeparateDevice : public InterpretingDevice,
     blocks_.emplace(memory.get(), count);
     return memory;
   }
+  // It is freed behind what is launched.
+  std::shared_ptr<std::byte[]> allocate_for(int64_t bytes, runtime::Workspace& workspace) override {
+    const std::shared_ptr<std::byte[]> memory = allocate(bytes);
+    return {memory.get(), [memory, &work = work_of(workspace)](std::byte*) { enqueue(work, [memory] {}); }};
+  }
+  std::unique_ptr<runtime::GrowingMemory> make_growing() override {
+    return std::make_unique<runtime::ReallocatedMemory>(*own_memory());
+  }
   std::string describe_foreign(const std::byte* memory) const override {
     return owns(memory) ? "" : "memory of the host";
   }

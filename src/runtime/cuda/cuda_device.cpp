@@ -6,6 +6,7 @@
 #include "base/units.h"
 #include "runtime/cuda/cuda_graph.h"
 #include "runtime/cuda/staging.h"
+#include "runtime/cuda/virtual_memory.h"
 
 namespace tenon::runtime {
 namespace {
@@ -256,7 +257,10 @@ class CheckedLaunches : public LaunchGraph {
 class CudaDevice : public Device, public DeviceMemory {
  public:
   CudaDevice(int number, const CudaOptions& options)
-      : context_(cuda::primary_context(number)), options_(options) {}
+      : context_(cuda::primary_context(number)), options_(options) {
+    const CurrentContext current(*context_);
+    pool_ = cuda::make_pool(context_);
+  }
 
   std::unique_ptr<LoadedKernel> load(const KernelCode& code) override {
     return std::make_unique<CudaKernel>(context_, options_, code);
@@ -275,12 +279,36 @@ class CudaDevice : public Device, public DeviceMemory {
     const cuda::CUresult result =
         driver().cuMemAlloc(&memory, static_cast<size_t>(std::max<int64_t>(bytes, 1)));
     if (result == cuda::CUDA_ERROR_OUT_OF_MEMORY)
-      refuse(bytes);
+      cuda::refuse_memory(*context_, bytes);
     context_->check(result, "allocate memory");
     const auto free = [context = context_](std::byte* address) {
       context->free([&](const cuda::Driver& driver) { driver.cuMemFree(address_of(address)); });
     };
     return {reinterpret_cast<std::byte*>(memory), free};
+  }
+
+  std::shared_ptr<std::byte[]> allocate_for(int64_t bytes, Workspace& workspace) override {
+    if (pool_.get() == nullptr)
+      return allocate(bytes);
+    const CurrentContext current(*context_);
+    const CudaWorkspace& own = cuda_workspace(workspace);
+    cuda::CUdeviceptr memory = 0;
+    const cuda::CUresult result = driver().cuMemAllocFromPoolAsync(
+        &memory, static_cast<size_t>(std::max<int64_t>(bytes, 1)), pool_.get(), own.stream);
+    if (result == cuda::CUDA_ERROR_OUT_OF_MEMORY)
+      cuda::refuse_memory(*context_, bytes);
+    context_->check(result, "allocate memory");
+    const auto free = [context = context_, &own](std::byte* address) {
+      context->free(
+          [&](const cuda::Driver& driver) { driver.cuMemFreeAsync(address_of(address), own.stream); });
+    };
+    return {reinterpret_cast<std::byte*>(memory), free};
+  }
+
+  std::unique_ptr<GrowingMemory> make_growing() override {
+    if (cuda::has_virtual_memory(*context_))
+      return std::make_unique<cuda::VirtualMemory>(context_);
+    return std::make_unique<ReallocatedMemory>(*this);
   }
 
   std::string describe_foreign(const std::byte* memory) const override {
@@ -408,14 +436,6 @@ class CudaDevice : public Device, public DeviceMemory {
   }
 
  private:
-  [[noreturn]] void refuse(int64_t bytes) const {
-    size_t free = 0, total = 0;
-    context_->check(driver().cuMemGetInfo(&free, &total), "tell how much memory is free");
-    throw user_error("the model needs {} of memory on {}, which has {} free of {}", bytes_in_words(bytes),
-                     context_->name(), format_bytes(static_cast<double>(free)),
-                     format_bytes(static_cast<double>(total)));
-  }
-
   void check_stream(cuda::CUstream stream) const {
     cuda::CUcontext context = nullptr;
     const cuda::CUresult result = driver().cuStreamGetCtx(stream, &context);
@@ -436,6 +456,7 @@ class CudaDevice : public Device, public DeviceMemory {
 
   SharedContext context_;
   CudaOptions options_;
+  cuda::MemoryPool pool_;  // for values of dynamic size
 };
 
 }  // namespace

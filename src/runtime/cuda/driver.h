@@ -22,6 +22,8 @@ using CUevent = struct CUevent_st*;
 using CUgraph = struct CUgraph_st*;
 using CUgraphNode = struct CUgraphNode_st*;
 using CUgraphExec = struct CUgraphExec_st*;
+using CUmemoryPool = struct CUmemPoolHandle_st*;
+using CUmemGenericAllocationHandle = unsigned long long;
 
 constexpr CUresult CUDA_SUCCESS = 0;
 constexpr CUresult CUDA_ERROR_OUT_OF_MEMORY = 2;
@@ -50,6 +52,40 @@ enum CUdevice_attribute : int {
   CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR = 81,
   CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR = 82,
   CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97,
+  CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED = 102,
+  CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED = 115,
+};
+
+constexpr int CU_MEM_LOCATION_TYPE_DEVICE = 1;
+constexpr int CU_MEM_ALLOCATION_TYPE_PINNED = 1;
+constexpr int CU_MEM_ALLOC_GRANULARITY_RECOMMENDED = 1;
+constexpr int CU_MEM_ACCESS_FLAGS_PROT_READWRITE = 3;
+constexpr int CU_MEMPOOL_ATTR_RELEASE_THRESHOLD = 4;
+
+struct CUmemLocation {
+  int type;
+  int id;  // of the device
+};
+
+struct CUmemAllocationProp {
+  int type;
+  int requestedHandleTypes;
+  CUmemLocation location;
+  void* win32HandleMetaData;
+  unsigned char allocFlags[8];
+};
+
+struct CUmemAccessDesc {
+  CUmemLocation location;
+  int flags;
+};
+
+struct CUmemPoolProps {
+  int allocType;
+  int handleTypes;
+  CUmemLocation location;
+  void* win32SecurityAttributes;
+  unsigned char others[64];
 };
 
 struct CUDA_KERNEL_NODE_PARAMS {
@@ -96,6 +132,24 @@ struct Driver {
   CUresult (*cuMemcpyHtoDAsync)(CUdeviceptr to, const void* from, size_t bytes, CUstream);
   CUresult (*cuMemcpyDtoHAsync)(void* to, CUdeviceptr from, size_t bytes, CUstream);
   CUresult (*cuMemcpyDtoDAsync)(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream);
+
+  CUresult (*cuMemGetAllocationGranularity)(size_t*, const CUmemAllocationProp*, int option);
+  CUresult (*cuMemAddressReserve)(CUdeviceptr*, size_t bytes, size_t alignment, CUdeviceptr,
+                                  unsigned long long flags);
+  CUresult (*cuMemAddressFree)(CUdeviceptr, size_t bytes);
+  CUresult (*cuMemCreate)(CUmemGenericAllocationHandle*, size_t bytes, const CUmemAllocationProp*,
+                          unsigned long long flags);
+  CUresult (*cuMemRelease)(CUmemGenericAllocationHandle);
+  CUresult (*cuMemMap)(CUdeviceptr, size_t bytes, size_t offset, CUmemGenericAllocationHandle,
+                       unsigned long long flags);
+  CUresult (*cuMemUnmap)(CUdeviceptr, size_t bytes);
+  CUresult (*cuMemSetAccess)(CUdeviceptr, size_t bytes, const CUmemAccessDesc*, size_t count);
+
+  CUresult (*cuMemPoolCreate)(CUmemoryPool*, const CUmemPoolProps*);
+  CUresult (*cuMemPoolDestroy)(CUmemoryPool);
+  CUresult (*cuMemPoolSetAttribute)(CUmemoryPool, int attribute, void* value);
+  CUresult (*cuMemAllocFromPoolAsync)(CUdeviceptr*, size_t bytes, CUmemoryPool, CUstream);
+  CUresult (*cuMemFreeAsync)(CUdeviceptr, CUstream);
 
   CUresult (*cuStreamCreate)(CUstream*, unsigned flags);
   CUresult (*cuStreamDestroy)(CUstream);

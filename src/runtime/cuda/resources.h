@@ -1,4 +1,5 @@
-// resources.h — what is had from a device and given back: streams, events, modules, graphs, pinned memory.
+// resources.h — what is had from a device and given back: streams, events, modules, graphs, pinned memory,
+// pools of memory.
 #pragma once
 
 #include <cstdint>
@@ -41,6 +42,7 @@ using Module = Owned<CUmodule, &Driver::cuModuleUnload>;
 using Graph = Owned<CUgraph, &Driver::cuGraphDestroy>;
 using ExecutableGraph = Owned<CUgraphExec, &Driver::cuGraphExecDestroy>;
 using PinnedMemory = Owned<void*, &Driver::cuMemFreeHost>;
+using MemoryPool = Owned<CUmemoryPool, &Driver::cuMemPoolDestroy>;
 
 // These are for when the context is current.
 
@@ -51,5 +53,10 @@ Event make_event(const std::shared_ptr<const Context>& context);
 Event make_timing_event(const std::shared_ptr<const Context>& context);
 // Memory of the host that the device copies from, and that its kernels can reach.
 PinnedMemory allocate_pinned(const std::shared_ptr<const Context>& context, int64_t bytes);
+// Of memory of the device, which it keeps when that is freed. Empty where the device has no pools.
+MemoryPool make_pool(const std::shared_ptr<const Context>& context);
+
+// A user_error: the device does not have so many bytes.
+[[noreturn]] void refuse_memory(const Context& context, int64_t bytes);
 
 }  // namespace tenon::runtime::cuda

@@ -112,6 +112,45 @@ TEST_F(CudaDevice, Copies) {
   EXPECT_EQ(adder.download(to.get(), 3), (std::vector<float>{0, 1, 2}));
 }
 
+// Of a run: freed behind what uses it, and used again without waiting.
+TEST_F(CudaDevice, AllocatesInTheOrderOfLaunches) {
+  Adder adder;
+  const auto x = adder.upload({1}), sum = adder.upload({0});
+  for (int i = 0; i < 100; ++i) {
+    const auto between = adder.memory().allocate_for(1 << 20, *adder.workspace);
+    adder.launch(x.get(), sum.get(), between.get(), 1);
+    adder.memory().copy(sum.get(), between.get(), 4, *adder.workspace);
+  }
+  EXPECT_EQ(adder.download(sum.get(), 1), std::vector<float>{100});
+}
+
+TEST_F(CudaDevice, KnowsItsMemory) {
+  Adder adder;
+  const auto x = adder.upload({1});
+  const auto pooled = adder.memory().allocate_for(4, *adder.workspace);
+  const std::unique_ptr<GrowingMemory> growing = adder.memory().make_growing();
+  for (const std::byte* memory : {x.get(), pooled.get(), growing->reserve(4)})
+    EXPECT_EQ(adder.memory().describe_foreign(memory), "");
+  const std::byte on_stack{};
+  EXPECT_EQ(adder.memory().describe_foreign(&on_stack), "memory of the host");
+}
+
+// What is launched in a stream of the caller's is not waited for, and what follows comes after it.
+TEST_F(CudaDevice, UsesStreamsOfTheCaller) {
+  Adder adder;
+  const auto x = adder.upload({1}), sum = adder.upload({0});
+  adder.memory().wait(*adder.workspace);
+  void* const legacy = reinterpret_cast<void*>(1);
+  for (int i = 0; i < 50; ++i) {
+    adder.memory().use_stream(*adder.workspace, i % 2 == 0 ? legacy : nullptr);
+    adder.launch(x.get(), sum.get(), sum.get(), 1);
+    adder.memory().leave_stream(*adder.workspace);
+  }
+  adder.memory().wait(*adder.workspace);
+  EXPECT_TRUE(adder.memory().has_ended(*adder.workspace));
+  EXPECT_EQ(adder.download(sum.get(), 1), std::vector<float>{50});
+}
+
 TEST_F(CudaDevice, LaunchesNothingForNoElements) {
   Adder adder;
   adder.launch(nullptr, nullptr, nullptr, 0);
