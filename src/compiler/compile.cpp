@@ -108,7 +108,8 @@ class Compilation {
 
   std::shared_ptr<Program> program() {
     std::shared_ptr<Program> program = slots();
-    finish(*program);
+    build(*program);
+    generate(*program);
     return program;
   }
 
@@ -119,9 +120,18 @@ class Compilation {
                        context_.target.gpu->name);
     const std::shared_ptr<runtime::Device> device = context_.backend->make_device(context_.device);
     // Memory is what large constants wait for, and the processor is what code waits for.
-    std::future<runtime::Prepared> prepared =
-        std::async(std::launch::async, [&] { return runtime::run_prepare(*program, device); });
-    finish(*program);
+    std::future<runtime::Prepared> prepared;
+    std::promise<void> steps_built;  // after the future: where code fails, it is given up before that waits
+    prepared = std::async(std::launch::async, [&, built = steps_built.get_future()]() mutable {
+      runtime::Prepared made = runtime::run_prepare(*program, device);
+      built.get();
+      if (device->own_memory() != nullptr && !made.failure)
+        made.on_device = runtime::upload_constants(*program, made.constants, *device);
+      return made;
+    });
+    build(*program);
+    steps_built.set_value();
+    generate(*program);
     return std::make_unique<Executor>(program, device, prepared.get());
   }
 
@@ -139,8 +149,8 @@ class Compilation {
 
   std::shared_ptr<Program> slots() { return build_slots(*graph_, *fused_, context_, compile_nested(true)); }
 
-  void finish(Program& program) {
-    generate(program);
+  // What kernels there are, and in which order they run.
+  void build(Program& program) {
     build_steps(program, *fused_, kernels(), context_, compile_nested(false));
     if (context_.backend->has_own_memory)
       place_copies(program);

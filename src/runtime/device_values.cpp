@@ -5,16 +5,6 @@
 #include "tensor/byte_count.h"
 
 namespace tenon::runtime {
-namespace {
-
-constexpr int64_t kConstantAlignment = 256;
-
-int64_t aligned(int64_t bytes) {
-  return (bytes + kConstantAlignment - 1) / kConstantAlignment * kConstantAlignment;
-}
-
-}  // namespace
-
 void Executor::find_outputs_on_device() {
   ends_on_device_.resize(outputs_.size());
   needs_host_ = has_host_steps_;
@@ -76,38 +66,6 @@ void Executor::upload(const Tensor& output, std::byte* to) const {
   release(std::move(state));
 }
 
-void Executor::upload_constants() {
-  device_constants_.resize(slots_.size());
-  std::vector<std::pair<size_t, int64_t>> read;  // with their offsets
-  std::vector<bool> is_known(slots_.size());
-  int64_t bytes = 0;
-  for (const Step& step : steps_) {
-    const auto* kernel = std::get_if<KernelStep>(&step);
-    if (kernel == nullptr)
-      continue;
-    for (size_t slot : kernel->reads) {
-      while (slots_[slot].alias && slots_[slot].home != Home::Own)
-        slot = *slots_[slot].alias;
-      if (slots_[slot].home != Home::Constant || is_known[slot])
-        continue;
-      is_known[slot] = true;
-      read.emplace_back(slot, bytes);
-      bytes += aligned(static_cast<int64_t>(constants_[slot].bytes().size()));
-    }
-  }
-  if (read.empty())
-    return;
-  device_constant_memory_ = device_memory_->allocate(bytes);
-  const std::unique_ptr<Workspace> workspace = device_->make_workspace();
-  for (const auto& [slot, offset] : read) {
-    const std::span<const std::byte> elements = constants_[slot].bytes();
-    device_constants_[slot] = device_constant_memory_.get() + offset;
-    device_memory_->upload(device_constants_[slot], elements.data(), static_cast<int64_t>(elements.size()),
-                           *workspace);
-  }
-  device_memory_->finish(*workspace);
-}
-
 void Executor::start_on_device(State& state) const {
   state.device.pointers.assign(slots_.size(), nullptr);
   device_memory_->use_stream(*state.workspace, state.options.stream);
@@ -150,7 +108,7 @@ std::byte* Executor::device_pointer(size_t slot, State& state) const {
       CHECK(state.layout->memory.offsets[slot] >= 0, "slot {} has no place in the arena", own.name);
       return pointer = state.device.arena_address + state.layout->memory.offsets[slot];
     case Home::Constant:
-      return pointer = device_constants_[slot];
+      return pointer = device_constants_.pointers[slot];
     case Home::Input:
       return pointer = state.is_input_on_device(number)
                            ? state.input(number)

@@ -78,8 +78,10 @@ Executor::Executor(std::shared_ptr<Program> program, std::shared_ptr<Device> dev
     return;
   find_outputs_on_device();
   segments_ = find_segments();
-  if (!prepare_failure_)
-    upload_constants();
+  if (prepared.on_device)
+    device_constants_ = std::move(*prepared.on_device);
+  else if (!prepare_failure_)
+    device_constants_ = upload_constants(*program_, constants_, *device_);
 }
 
 Executor::~Executor() = default;

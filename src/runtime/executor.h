@@ -138,7 +138,6 @@ class Executor {
   // Whether the steps from this one on were launched as one; then state.step is the last of them.
   bool launch_segment(LayoutGraphs& graphs, State& state) const;
 
-  void upload_constants();
   void start_on_device(State& state) const;
   void finish_on_device(State& state) const;
   void finish_kernels(State& state) const;  // an ElementError where one failed
@@ -158,9 +157,8 @@ class Executor {
   const std::vector<Slot>& slots_;
   const std::vector<Step>& steps_;
   const std::vector<size_t>& outputs_;
-  std::vector<Tensor> constants_;             // of each slot
-  std::vector<std::byte*> device_constants_;  // of each slot that kernels read
-  std::shared_ptr<std::byte[]> device_constant_memory_;
+  std::vector<Tensor> constants_;  // of each slot
+  DeviceConstants device_constants_;
   std::vector<bool> ends_on_device_;    // of each output
   bool needs_host_ = false;             // some step, or what becomes of an output
   std::map<size_t, size_t> segments_;   // of a device that takes launches together: first and last steps

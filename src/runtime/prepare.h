@@ -3,13 +3,14 @@
 
 #include <exception>
 
-#include "runtime/device.h"
+#include "runtime/device_constants.h"
 
 namespace tenon::runtime {
 
 struct Prepared {
   std::vector<Tensor> constants;         // by slot; others are empty
   std::exception_ptr failure = nullptr;  // a UserError: constants whose elements cannot be computed with
+  std::optional<DeviceConstants> on_device = std::nullopt;  // where they were uploaded already
 };
 
 // A failure is for who runs the program: a graph that is never run, as the body of a loop of no iterations,
