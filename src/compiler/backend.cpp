@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "codegen/cuda/emit.h"
 #include "codegen/cuda/nvrtc.h"
+#include "codegen/cuda/occupancy.h"
 #include "codegen/generate.h"
 #include "runtime/cpu/cpu_device.h"
 #include "runtime/cuda/cuda_device.h"
@@ -13,6 +14,13 @@
 #include "schedule/cuda/schedule_kernel.h"
 
 namespace tenon::compiler {
+namespace {
+
+bool fits_in_shared_memory(const loops::Kernel& kernel, const Target& target) {
+  return codegen::cuda::blocks_per_multiprocessor(kernel, *target.gpu) > 0;
+}
+
+}  // namespace
 
 const std::vector<Backend>& backends() {
   static const std::vector<Backend> table = {
@@ -24,6 +32,7 @@ const std::vector<Backend>& backends() {
       {.name = "cuda",
        .schedule = schedule::cuda::schedule_kernel,
        .schedule_nest = schedule::cuda::schedule_nest,
+       .can_run = fits_in_shared_memory,
        .generate =
            [](const loops::Kernel& kernel, const Target& target,
               const std::optional<codegen::ObjectCache>& cache) {

@@ -17,6 +17,9 @@ struct Backend {
                             const schedule::Context& context);
   // The same of a kernel that an op wrote itself.
   loops::Kernel (*schedule_nest)(const loops::Kernel& nest);
+  // Whether the device can run a kernel that an op wrote itself: else the host does. Null where it can run
+  // all.
+  bool (*can_run)(const loops::Kernel& kernel, const Target& target) = nullptr;
   // Several threads may generate at once. With a cache, code comes from there where it can.
   runtime::KernelCode (*generate)(const loops::Kernel& kernel, const Target& target,
                                   const std::optional<codegen::ObjectCache>& cache);

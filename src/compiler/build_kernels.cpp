@@ -55,7 +55,10 @@ void Kernels::build(size_t group) {
 }
 
 void Kernels::build_nest_of_node(size_t group, const KernelNode& node) {
-  NamedKernel named = canonicalize_names(backend_.schedule_nest(*node.nest));
+  Kernel kernel = backend_.schedule_nest(*node.nest);
+  if (backend_.can_run != nullptr && !backend_.can_run(kernel, target_))
+    return;
+  NamedKernel named = canonicalize_names(std::move(kernel));
   const auto names_of = [&](const std::vector<BufferId>& ids) {
     std::vector<std::string> names;
     for (BufferId id : ids)

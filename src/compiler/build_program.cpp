@@ -334,9 +334,8 @@ class StepBuilder {
   }
 
   // Of an iteration: for a thread of a CPU, or for a thread block.
-  static Dim scratch_bytes(const loops::ParallelRegion& region) {
-    const bool is_block = !region.parallel.empty() && region.parallel.front().mark == loops::Mark::Block;
-    return is_block ? codegen::cuda::shared_bytes(region) : loops::scratch_bytes(region);
+  Dim scratch_bytes(const loops::ParallelRegion& region) const {
+    return context_.target.gpu ? codegen::cuda::shared_bytes(region) : loops::scratch_bytes(region);
   }
 
   // Products take most of the time, and what a mask leaves of a softmax is often subnormal.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/split_kernels.h"
 #include "fusion/overlapped_tiling.h"
 #include "schedule/cpu/bf16x3_matmul.h"
 #include "schedule/cpu/choose_layouts.h"
@@ -93,6 +94,9 @@ const std::vector<KernelGraphPass>& FusedGraph::passes() {
   constexpr auto fuses = [](const Context& context) { return context.fuse; };
   constexpr auto on_cpu = [](const Context& context) { return !context.target.gpu; };
   constexpr auto fuses_on_cpu = [](const Context& context) { return context.fuse && !context.target.gpu; };
+  constexpr auto fuses_on_gpu = [](const Context& context) {
+    return context.fuse && context.target.gpu.has_value();
+  };
   constexpr auto apart_on_cpu = [](const Context& context) { return !context.fuse && !context.target.gpu; };
   constexpr auto select = [](FusedGraph& graph, const Context& context) {
     select_contractions(graph.graph_, {context.target, context.threads, context.numerics, context.fuse});
@@ -157,7 +161,7 @@ const std::vector<KernelGraphPass>& FusedGraph::passes() {
        fuses_on_cpu, [](FusedGraph& graph, const Context&) { pack_a(graph.graph_); },
        "after pack-b: only products with packed weights"},
       {"split-reductions", "splits long reductions to few elements into parts for all multiprocessors",
-       "GPU, fusion", [](const Context& context) { return context.fuse && context.target.gpu.has_value(); },
+       "GPU, fusion", fuses_on_gpu,
        [](FusedGraph& graph, const Context& context) {
          schedule::cuda::split_reductions(graph.graph_, *context.target.gpu);
        },
@@ -165,6 +169,9 @@ const std::vector<KernelGraphPass>& FusedGraph::passes() {
       {"fuse", "decides which nodes become one kernel", "fusion", fuses,
        [](FusedGraph& graph, const Context& context) { graph.group(context.target); },
        "after packing, whose copies fuse with what makes their elements"},
+      {"split-kernels", "takes kernels apart that a multiprocessor has too little shared memory for",
+       "GPU, fusion", fuses_on_gpu, [](FusedGraph& graph, const Context& context) { graph.split(context); },
+       "after fusion, whose kernels it schedules to see what they need"},
       {"order", "orders kernels so that less memory is alive at once", "fusion", fuses,
        [](FusedGraph& graph, const Context&) { order_groups(graph.graph_); },
        "after fusion: fused values need no memory"},
@@ -202,6 +209,13 @@ void FusedGraph::group(const Target& target) {
   Grouping grouping = group_nodes(graph_.nodes, graph_.buffers, kept_, target);
   graph_.groups = std::move(grouping.groups);
   missed_ = std::move(grouping.missed);
+}
+
+void FusedGraph::split(const KernelGraphContext& context) {
+  find_readers();
+  SplitKernels split = split_kernels(*this, context.target, context.threads);
+  graph_.groups = std::move(split.groups);
+  std::ranges::move(split.missed, std::back_inserter(missed_));
 }
 
 // The stages of a node are consecutive, and the last writes its result.
@@ -282,8 +296,8 @@ std::optional<Stage> FusedGraph::contraction_of(size_t group) const {
   return is_chosen_for ? first : std::nullopt;
 }
 
-std::set<std::string> FusedGraph::needed_outside(size_t group) const {
-  const std::set<size_t> own(groups()[group].nodes.begin(), groups()[group].nodes.end());
+std::set<std::string> FusedGraph::needed_outside(const Group& group) const {
+  const std::set<size_t> own(group.nodes.begin(), group.nodes.end());
   std::set<std::string> needed;
   for (size_t node : own)
     for (BufferId made : graph_.nodes[node].writes) {

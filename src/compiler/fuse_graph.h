@@ -52,12 +52,14 @@ class FusedGraph {
   // The contraction that a kernel computes or packs for, if there is a choice.
   std::optional<lowering::Stage> contraction_of(size_t group) const;
   // What a group makes that others read, or the caller gets.
-  std::set<std::string> needed_outside(size_t group) const;
+  std::set<std::string> needed_outside(const lowering::Group& group) const;
+  std::set<std::string> needed_outside(size_t group) const { return needed_outside(groups()[group]); }
   bool is_read(lowering::BufferId buffer) const;
 
  private:
   void group_by_node(const Target& target);
   void group(const Target& target);
+  void split(const KernelGraphContext& context);
   void run(const KernelGraphPass& pass, const KernelGraphContext& context);
   void find_readers();
   // What nodes must wait for though they do not read it.

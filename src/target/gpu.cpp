@@ -2,6 +2,8 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 
 namespace tenon {
@@ -17,7 +19,8 @@ const std::vector<Gpu>& named_gpus() {
        .shared_bytes_per_block = 163 << 10,
        .shared_bytes_per_multiprocessor = 164 << 10,
        .level2_bytes = 40 << 20,
-       .bytes_per_nanosecond = 2039},
+       .bytes_per_nanosecond = 2039,
+       .cycles_per_nanosecond = 1.41},
       {.name = "sm_89",  // as L40S
        .architecture = 89,
        .multiprocessors = 142,
@@ -26,7 +29,8 @@ const std::vector<Gpu>& named_gpus() {
        .shared_bytes_per_block = 99 << 10,
        .shared_bytes_per_multiprocessor = 100 << 10,
        .level2_bytes = 96 << 20,
-       .bytes_per_nanosecond = 864},
+       .bytes_per_nanosecond = 864,
+       .cycles_per_nanosecond = 2.52},
       {.name = "sm_90",  // as H200
        .architecture = 90,
        .multiprocessors = 132,
@@ -35,12 +39,43 @@ const std::vector<Gpu>& named_gpus() {
        .shared_bytes_per_block = 227 << 10,
        .shared_bytes_per_multiprocessor = 228 << 10,
        .level2_bytes = 50 << 20,
-       .bytes_per_nanosecond = 4800},
+       .bytes_per_nanosecond = 4800,
+       .cycles_per_nanosecond = 1.98},
   };
   return gpus;
 }
 
+constexpr int64_t kMostBlocks = 32;        // of a multiprocessor
+constexpr int64_t kReservedBytes = 1024;   // of shared memory, by the driver for each block
+constexpr int64_t kRegistersAtOnce = 256;  // are given to a warp
+
+// f32 multiply-adds that a multiprocessor starts in a cycle: "Arithmetic Instructions" in NVIDIA's CUDA C++
+// Programming Guide.
+int64_t multiply_adds_per_cycle(int architecture) {
+  const bool is_half = architecture == 60 || (architecture >= 70 && architecture <= 80);
+  return is_half ? 64 : 128;
+}
+
+int64_t round_up(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+
 }  // namespace
+
+double peak_flops(const Gpu& gpu) {
+  return 2e9 * static_cast<double>(gpu.multiprocessors * multiply_adds_per_cycle(gpu.architecture)) *
+         gpu.cycles_per_nanosecond;
+}
+
+int64_t blocks_per_multiprocessor(const Gpu& gpu, int64_t threads, int64_t shared_bytes, int64_t registers) {
+  if (shared_bytes > gpu.shared_bytes_per_block)
+    return 0;
+  const int64_t warps = round_up(threads, kWarpThreads) / kWarpThreads;
+  int64_t blocks = std::min(kMostBlocks, gpu.threads_per_multiprocessor / (warps * kWarpThreads));
+  blocks = std::min(blocks, gpu.shared_bytes_per_multiprocessor / (shared_bytes + kReservedBytes));
+  if (registers > 0)
+    blocks = std::min(blocks, gpu.registers_per_multiprocessor /
+                                  (warps * round_up(registers * kWarpThreads, kRegistersAtOnce)));
+  return blocks;
+}
 
 std::string describe(const Gpu& gpu) {
   return fmt::format(

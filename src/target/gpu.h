@@ -17,13 +17,22 @@ struct Gpu {
   int64_t shared_bytes_per_block = 0;        // the most that a kernel may ask for
   int64_t shared_bytes_per_multiprocessor = 0;
   int64_t level2_bytes = 0;
-  double bytes_per_nanosecond = 0;  // from its memory
+  double bytes_per_nanosecond = 0;   // from its memory
+  double cycles_per_nanosecond = 0;  // of its multiprocessors, at most
 
   bool operator==(const Gpu&) const = default;
 };
 
 constexpr int kWarpThreads = 32;
 constexpr int64_t kMostThreads = 1024;  // of a thread block
+
+// Multiplications and additions of f32 in a second, at most.
+double peak_flops(const Gpu& gpu);
+
+// Thread blocks that a multiprocessor runs at once. `registers` are those of a thread; 0 where that is not
+// known.
+int64_t blocks_per_multiprocessor(const Gpu& gpu, int64_t threads, int64_t shared_bytes,
+                                  int64_t registers = 0);
 
 // All of it in one line, as of a Target.
 std::string describe(const Gpu& gpu);

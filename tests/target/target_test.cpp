@@ -30,6 +30,26 @@ TEST(Target, IsDescribedInOneLine) {
       "of 16 bytes, caches of 32, 256 and 0 KiB, 1 core");
 }
 
+// Data sheets give 19.5, 91.6 and 66.9 TFLOP/s.
+TEST(Gpus, ComputeSoMuchAtMost) {
+  EXPECT_NEAR(peak_flops(gpu_named("sm_80")), 19.5e12, 1e11);
+  EXPECT_NEAR(peak_flops(gpu_named("sm_89")), 91.6e12, 1e11);
+  EXPECT_NEAR(peak_flops(gpu_named("sm_90")), 66.9e12, 1e11);
+}
+
+TEST(Gpus, RunAsManyBlocksAsAMultiprocessorHasRoomFor) {
+  const Gpu gpu = gpu_named("sm_90");
+  EXPECT_EQ(blocks_per_multiprocessor(gpu, 256, 0), 8);
+  EXPECT_EQ(blocks_per_multiprocessor(gpu, 32, 0), 32);
+  EXPECT_EQ(blocks_per_multiprocessor(gpu, 33, 0), 32);
+  EXPECT_EQ(blocks_per_multiprocessor(gpu, 1024, 113 << 10), 2);
+  EXPECT_EQ(blocks_per_multiprocessor(gpu, 1024, 114 << 10), 1);
+  EXPECT_EQ(blocks_per_multiprocessor(gpu, 32, 227 << 10), 1);
+  EXPECT_EQ(blocks_per_multiprocessor(gpu, 32, 228 << 10), 0);
+  EXPECT_EQ(blocks_per_multiprocessor(gpu, 256, 0, 64), 4);
+  EXPECT_EQ(blocks_per_multiprocessor(gpu, 256, 0, 65), 3);
+}
+
 TEST(Target, OfThisMachineHoldsTogether) {
   const Target& target = this_machine();
   EXPECT_EQ(&target, &this_machine());

@@ -122,9 +122,7 @@ class Emitter : private ThreadLoopText {
     writer_ = std::move(before);
     writer_.close();
     barriers_.clear();
-    return {.threads = threads_of_block(),
-            .iterations_per_block = team_.per_block,
-            .blocks_per_iteration = team_.blocks};
+    return shape_of(region);
   }
 
   std::string text() const { return preamble_.text() + writer_.text(); }
@@ -425,6 +423,13 @@ Dim shared_bytes(const ParallelRegion& region) {
   Dim bytes = 0;
   add_shared(region.body, team_of(region), bytes);
   return bytes;
+}
+
+runtime::LaunchShape shape_of(const ParallelRegion& region) {
+  const Team team = team_of(region);
+  return {.threads = team.threads * team.per_block / team.blocks,
+          .iterations_per_block = team.per_block,
+          .blocks_per_iteration = team.blocks};
 }
 
 }  // namespace tenon::codegen::cuda

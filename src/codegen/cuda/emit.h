@@ -28,4 +28,7 @@ CudaText emit_cuda(const loops::Kernel& kernel);
 // for each of its LaunchShape::iterations_per_block.
 Dim shared_bytes(const loops::ParallelRegion& region);
 
+// How the region is launched.
+runtime::LaunchShape shape_of(const loops::ParallelRegion& region);
+
 }  // namespace tenon::codegen::cuda
