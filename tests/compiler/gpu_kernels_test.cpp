@@ -102,5 +102,30 @@ TEST(GpuKernels, KeepEpiloguesWithTheirProducts) {
               1U);
 }
 
+// --- launches ---
+
+// The rows of a softmax stay in one kernel, though it leaves half of the multiprocessors without work: six
+// launches more and reading the rows again would take longer.
+TEST(GpuKernels, KeepASoftmaxOfFewRowsTogether) {
+  EXPECT_EQ(count_kernels("graph g(%x: f32[64,20000]) { %0 = softmax(%x, axis=-1) return %0 }"), 1U);
+}
+
+TEST(GpuKernels, SplitASoftmaxOfVeryFewRows) {
+  EXPECT_GT(count_kernels("graph g(%x: f32[2,200000]) { %0 = softmax(%x, axis=-1) return %0 }"), 1U);
+}
+
+TEST(GpuKernels, SplitReductionsWhereThatIsWorthALaunch) {
+  EXPECT_EQ(count_kernels("graph g(%x: f32[1000000]) { %0 = reduce_sum(%x, axes=[0]) return %0 }"), 2U);
+  EXPECT_EQ(count_kernels("graph g(%x: f32[9000]) { %0 = reduce_sum(%x, axes=[0]) return %0 }"), 1U);
+  EXPECT_EQ(count_kernels("graph g(%x: f32[200,9000]) { %0 = reduce_sum(%x, axes=[1]) return %0 }"), 1U);
+  EXPECT_EQ(count_kernels("graph g(%x: f32[4,90000]) { %0 = reduce_sum(%x, axes=[1]) return %0 }"), 2U);
+}
+
+TEST(GpuKernels, SplitColumnsWhereThatIsWorthALaunch) {
+  EXPECT_EQ(count_kernels("graph g(%x: f32[20000,70]) { %0 = reduce_sum(%x, axes=[0]) return %0 }"), 2U);
+  EXPECT_EQ(count_kernels("graph g(%x: f32[200,70]) { %0 = reduce_sum(%x, axes=[0]) return %0 }"), 1U);
+  EXPECT_EQ(count_kernels("graph g(%x: f32[20000,70000]) { %0 = reduce_sum(%x, axes=[0]) return %0 }"), 1U);
+}
+
 }  // namespace
 }  // namespace tenon

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "fusion/cost.h"
 #include "loops/contraction.h"
 #include "schedule/cuda/block_rows.h"
 #include "schedule/cuda/reductions.h"
@@ -22,6 +23,8 @@ constexpr int64_t kBlocksPerMultiprocessor = 4;  // that are wanted
 constexpr int64_t kLeastRows = 8;                // that clusters reduce as they are
 constexpr int64_t kLeastOfRow = 4096;            // elements that a block of a row reduces
 constexpr int64_t kLeastOfColumn = 64;           // the same for each column
+constexpr double kLaunchNanoseconds = 1200;      // that a kernel more takes in a CUDA graph
+constexpr int64_t kLeastRows = 8;                // that fusion keeps in one kernel with what reads them again
 constexpr std::string_view kPart = "part0";      // the variable of parts
 
 std::optional<int64_t> count(const std::vector<Axis>& axes) {
@@ -50,14 +53,17 @@ class Splitter {
   Splitter(KernelGraph& graph, const Gpu& gpu) : graph_(graph), gpu_(gpu) {}
 
   void run() {
+    std::vector<std::optional<Plan>> plans;
+    for (const KernelNode& node : graph_.nodes)
+      plans.push_back(node.stage ? plan_for(node.stage->definition) : std::nullopt);
     std::vector<KernelNode> nodes;
-    for (KernelNode& node : graph_.nodes) {
-      if (node.stage)
-        if (const std::optional<Plan> plan = plan_for(node.stage->definition)) {
-          nodes.push_back(make_node(parts_of(*node.stage, *plan), graph_.buffers));
-          node.stage->definition = whole_of(node.stage->definition, *plan);
-          update_reads(node, graph_.buffers);
-        }
+    for (size_t i = 0; i < plans.size(); ++i) {
+      KernelNode& node = graph_.nodes[i];
+      if (const std::optional<Plan>& plan = plans[i]) {
+        nodes.push_back(make_node(parts_of(*node.stage, *plan), graph_.buffers));
+        node.stage->definition = whole_of(node.stage->definition, *plan);
+        update_reads(node, graph_.buffers);
+      }
       nodes.push_back(std::move(node));
     }
     graph_.nodes = std::move(nodes);
@@ -86,7 +92,7 @@ class Splitter {
     for (size_t i = 0; i < definition.reduced.size(); ++i)
       if (const int64_t parts = divisor(*definition.reduced[i].size.constant(), wanted); parts > best.parts)
         best = {.axis = i, .parts = parts, .buffer = {}};
-    if (best.parts == 1)
+    if (best.parts == 1 || !pays(definition, *results, *reduced, blocks, best.parts))
       return std::nullopt;
     best.buffer = {.name = definition.results.front().name + "_parts",
                    .dtype = definition.results.front().dtype,
@@ -94,6 +100,33 @@ class Splitter {
     for (const Axis& axis : definition.axes)
       best.buffer.sizes.push_back(axis.size);
     return best;
+  }
+
+  // Whether multiprocessors that have nothing to do otherwise save more time than launches take: that of the
+  // whole, and where rows would stay in registers for what reads them next, another one and reading them
+  // again.
+  bool pays(const Definition& definition, int64_t results, int64_t reduced, int64_t blocks,
+            int64_t parts) const {
+    const double bytes = static_cast<double>(results * reduced) *
+                         static_cast<double>(fusion::cost_of(definition.values.front()).bytes);
+    const auto nanoseconds = [&](int64_t busy) {
+      const auto share = static_cast<double>(std::min<int64_t>(busy, gpu_.multiprocessors));
+      return bytes / gpu_.bytes_per_nanosecond * gpu_.multiprocessors / share;
+    };
+    double lost = kLaunchNanoseconds;
+    if (reduces_consecutive(definition) && results >= kLeastRows && is_read_along_rows(definition))
+      lost += kLaunchNanoseconds + nanoseconds(gpu_.multiprocessors);
+    return nanoseconds(blocks) - nanoseconds(blocks * parts) > lost;
+  }
+
+  // Whether a stage reads the result at every position of a row, as softmax does.
+  bool is_read_along_rows(const Definition& definition) const {
+    const std::string& result = definition.results.front().name;
+    return std::ranges::any_of(graph_.nodes, [&](const KernelNode& node) {
+      return node.stage && buffers_read(*node.stage).contains(result) &&
+             node.stage->definition.axes.size() + node.stage->definition.reduced.size() >
+                 definition.axes.size();
+    });
   }
 
   Stage parts_of(const Stage& whole, const Plan& plan) {
