@@ -52,7 +52,22 @@ std::exception_ptr keep(const TuneResult& result, const std::filesystem::path& f
   }
 }
 
+// Schedules for a GPU have nothing to choose from.
+void refuse_gpu(const compiler::CompileContext& context, const std::string& device) {
+  if (const std::optional<Gpu>& gpu = context.target.gpu)
+    throw user_error(
+        "{} ({}): nothing can be tuned for a GPU yet\n  hint: --device cpu tunes for the processor", device,
+        gpu->name);
+}
+
 void tune(const Options& options) {
+  const NumericsBudget numerics = parse_numerics_budget(options.numerics);
+  const compiler::CompileContext context =
+      api::default_context({.numerics = numerics,
+                            .precision = parse_precision(options.precision),
+                            .threads = options.threads,
+                            .device = options.device});
+  refuse_gpu(context, options.device);
   const std::filesystem::path results = file_for_results();
   check_json(options.json);
   refuse_overwriting(options.model, options.json);
@@ -69,15 +84,10 @@ void tune(const Options& options) {
         dims);
   name_nodes(*graph);
   const std::unique_ptr<Graph> as_read = graph->clone();
-  const NumericsBudget numerics = parse_numerics_budget(options.numerics);
   optimize_model(*graph, numerics);
 
   std::optional<Progress> progress(std::in_place, "tuning", 0);
-  TuneOptions how{.compile = api::default_context({.numerics = numerics,
-                                                   .precision = parse_precision(options.precision),
-                                                   .threads = options.threads,
-                                                   .device = options.device}),
-                  .seconds = options.seconds};
+  TuneOptions how{.compile = context, .seconds = options.seconds};
   how.progress = [&](std::string_view what, double left) {
     progress->step(fmt::format("{:.0f} s left, {}", left, what));
   };

@@ -27,6 +27,16 @@ class Tune : public CommandLine {
   }
 };
 
+TEST_F(Tune, RefusesAGpu) {
+  const Outcome outcome = run("tune builtin:resnet_block --device sm_90 --json out.json");
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_EQ(outcome.error,
+            "tenon: sm_90 (sm_90): nothing can be tuned for a GPU yet\n  hint: --device cpu tunes for the "
+            "processor\n");
+  EXPECT_EQ(files(), std::set<std::string>());
+}
+
 TEST_F(Tune, SaysWhatItFound) {
   const Outcome outcome = run("tune builtin:resnet_block --seconds 0 --threads 2 --json out.json");
   EXPECT_EQ(outcome.status, 0) << outcome.error;
