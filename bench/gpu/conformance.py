@@ -42,7 +42,8 @@ def run_cases(options: argparse.Namespace, cases: list[str], *how: str) -> dict[
         if done.returncode not in (0, 1):
             raise SystemExit(f"tenon conformance ended with status {done.returncode}: {done.stderr.strip()}")
         ended = json.loads(done.stdout)["cases"]
-        return {case: {"status": each["status"], "detail": each["detail"]} for case, each in zip(part, ended, strict=True)}
+        kept = ("status", "detail", "device_nodes", "host_ops")
+        return {case: {key: each[key] for key in kept if key in each} for case, each in zip(part, ended, strict=True)}
 
     def keep(ended: dict[str, Any]) -> None:
         results.update(ended)
@@ -51,6 +52,16 @@ def run_cases(options: argparse.Namespace, cases: list[str], *how: str) -> dict[
     left = [case for case in cases if case not in results]
     run_parts([left[first:first + PART] for first in range(0, len(left), PART)], run_part, keep, options.deadline, options.jobs)
     return {case: results[case] for case in cases if case in results}
+
+
+def print_placement(results: dict[str, Any]) -> None:
+    """How many nodes ran on the device, and how many of which ops on the host; nothing where tenon does not say."""
+    placed = [each for each in results.values() if "host_ops" in each]
+    if not placed:
+        return
+    ops = sum((Counter(each["host_ops"]) for each in placed), Counter())
+    listed = f" ({', '.join(f'{op} {count}' for op, count in ops.most_common())})" if ops else ""
+    print(f"{sum(each['device_nodes'] for each in placed)} nodes on the device, {ops.total()} on the host{listed}")
 
 
 def print_differences(options: argparse.Namespace, names: dict[str, str], results: dict[str, Any]) -> int:
@@ -78,6 +89,7 @@ def run_conformance(options: argparse.Namespace) -> int:
     counts = Counter(each["status"] for each in results.values())
     print(f"{counts['pass']} passed, {counts['wrong'] + counts['error']} failed ({counts['wrong']} wrong, {counts['error']} errors), "
           f"{counts['unsupported']} unsupported on {options.device}")
+    print_placement(results)
     differences = print_differences(options, names, results)
     if len(results) < len(names):
         print(f"{len(names) - len(results)} were not run for lack of time: the same command goes on")

@@ -101,6 +101,13 @@ std::string table(const std::vector<Contender>& contenders, ContenderTable::Besi
                           [](const Contender& each) { return each.needs && each.needs->tuned_kernels > 0; }))
     table.add_need("  tuned", [](const Needs& needs) { return fmt::format("{}", needs.tuned_kernels); });
   table.add_need("host steps", [](const Needs& needs) { return fmt::format("{}", needs.host_steps); });
+  if (std::ranges::any_of(contenders,
+                          [](const Contender& each) { return each.needs && each.needs->placement; })) {
+    table.add_need("nodes on the device",
+                   [](const Needs& needs) { return fmt::format("{}", needs.placement->on_device); });
+    table.add_need("nodes on the host",
+                   [](const Needs& needs) { return fmt::format("{}", needs.placement->host_nodes()); });
+  }
   table.add_bytes_moved();
   table.add_memory();
   table.add_need("  at least", [](const Needs& needs) {
@@ -124,6 +131,10 @@ void add_needs(nlohmann::ordered_json& json, const Needs& needs) {
   json["arena_lower_bound"] = needs.arena_lower_bound;
   json["host_steps"] = needs.host_steps;
   json["bytes_moved"] = needs.bytes_moved;
+  if (needs.placement) {
+    json["device_nodes"] = needs.placement->on_device;
+    json["host_ops"] = needs.placement->on_host;
+  }
 }
 
 nlohmann::ordered_json as_json(const std::vector<Contender>& contenders, const Options& options) {

@@ -11,23 +11,47 @@
 #include "cli/output.h"
 
 namespace tenon::cli {
+
+using compiler::Placement;
+
 namespace {
 
 namespace fs = std::filesystem;
+
+// Of all cases; nothing where none was compiled for a GPU.
+std::optional<Placement> placement_of(const std::vector<CaseResult>& results) {
+  std::optional<Placement> all;
+  for (const CaseResult& result : results)
+    if (result.placement) {
+      all = all.value_or(Placement());
+      all->add(*result.placement);
+    }
+  return all;
+}
+
+void add_placement(nlohmann::ordered_json& json, const std::optional<Placement>& placement) {
+  if (!placement)
+    return;
+  json["device_nodes"] = placement->on_device;
+  json["host_ops"] = placement->on_host;
+}
 
 nlohmann::ordered_json as_json(const std::vector<CaseResult>& results,
                                const std::map<CaseStatus, int64_t>& counts) {
   const auto count = [&](CaseStatus status) { return counts.contains(status) ? counts.at(status) : 0; };
   nlohmann::ordered_json json = {{"passed", count(CaseStatus::Pass)},
                                  {"failed", count(CaseStatus::Wrong) + count(CaseStatus::Error)},
-                                 {"unsupported", count(CaseStatus::Unsupported)},
-                                 {"cases", nlohmann::ordered_json::array()}};
-  for (const CaseResult& result : results)
+                                 {"unsupported", count(CaseStatus::Unsupported)}};
+  add_placement(json, placement_of(results));
+  json["cases"] = nlohmann::ordered_json::array();
+  for (const CaseResult& result : results) {
     json["cases"].push_back({{"name", result.name},
                              {"status", name(result.status)},
                              {"detail", result.detail},
                              {"opset", result.opset},
                              {"dtype", result.dtype}});
+    add_placement(json["cases"].back(), result.placement);
+  }
   return json;
 }
 
@@ -54,10 +78,12 @@ void run(const std::vector<std::string>& folders, const std::string& json,
   if (results.empty())
     throw user_error("there are no cases (folders with a model.onnx) in {}", fmt::join(folders, ", "));
   const int64_t failed = counts[CaseStatus::Wrong] + counts[CaseStatus::Error];
-  const std::string text = fmt::format(
+  std::string text = fmt::format(
       "{} passed, {} failed ({} wrong, {} errors), {} unsupported: {:.1f} % pass\n", counts[CaseStatus::Pass],
       failed, counts[CaseStatus::Wrong], counts[CaseStatus::Error], counts[CaseStatus::Unsupported],
       100.0 * static_cast<double>(counts[CaseStatus::Pass]) / static_cast<double>(results.size()));
+  if (const std::optional<Placement> placement = placement_of(results))
+    text += describe(*placement) + "\n";
   write_results(text, json, as_json(results, counts));
   if (failed > 0)
     throw Refused();

@@ -18,6 +18,7 @@
 #include "cli/output.h"
 #include "cli/run_compiled.h"
 #include "cli/summary.h"
+#include "compiler/describe.h"
 #include "ir/evaluate.h"
 #include "tensor/rounding.h"
 #include "verify/compare.h"
@@ -66,8 +67,10 @@ RunModel prepare(Graph& graph, Engine engine, const CompileContext& how) {
                                       }});
     };
   optimize_model(graph, how.numerics);
-  return [program = std::shared_ptr<const runtime::Executor>(compile_model(graph, how))](
-             const Data& inputs, const runtime::RunOptions& options) {
+  const std::shared_ptr<const runtime::Executor> program = compile_model(graph, how);
+  if (const std::optional<compiler::Placement> placement = compiler::placement_of(program->program()))
+    write_note(describe(*placement) + "\n");
+  return [program](const Data& inputs, const runtime::RunOptions& options) {
     return run_compiled([&] { return program->run(inputs, options); });
   };
 }

@@ -1,5 +1,10 @@
 #include "compiler/describe.h"
 
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "base/units.h"
 #include "tensor/byte_count.h"
 
 namespace tenon::compiler {
@@ -20,7 +25,55 @@ int64_t add(int64_t moved, int64_t more) {
   return moved;
 }
 
+void count_nodes(const Program& program, std::set<std::string>& on_device, Placement& placement) {
+  const auto count_host = [&](const HostStep& step) {
+    ++placement.on_host[std::string(step.call.node().op().name)];
+    for (const auto& [name, region] : step.regions)
+      placement.add(*placement_of(*region));
+  };
+  for (const Step& step : program.steps)
+    if (const auto* kernel = std::get_if<KernelStep>(&step))
+      on_device.insert(kernel->sources.begin(), kernel->sources.end());
+    else if (const auto* host = std::get_if<HostStep>(&step))
+      count_host(*host);
+    else if (const auto* loops = std::get_if<LoopsStep>(&step))
+      std::ranges::for_each(loops->loops, count_host);
+}
+
 }  // namespace
+
+int64_t Placement::host_nodes() const {
+  return std::accumulate(on_host.begin(), on_host.end(), int64_t{0},
+                         [](int64_t sum, const auto& each) { return sum + each.second; });
+}
+
+void Placement::add(const Placement& other) {
+  on_device += other.on_device;
+  for (const auto& [op, count] : other.on_host)
+    on_host[op] += count;
+}
+
+std::string describe(const Placement& placement) {
+  std::vector<std::pair<std::string, int64_t>> ops(placement.on_host.begin(), placement.on_host.end());
+  std::ranges::stable_sort(ops, std::greater(), &std::pair<std::string, int64_t>::second);
+  std::string text = format_count(static_cast<uint64_t>(placement.on_device), "node") + " on the device, ";
+  if (ops.empty())
+    return text + "none on the host";
+  std::vector<std::string> counts;
+  for (const auto& [op, count] : ops)
+    counts.push_back(fmt::format("{} {}", op, count));
+  return text + fmt::format("{} on the host ({})", placement.host_nodes(), fmt::join(counts, ", "));
+}
+
+std::optional<Placement> placement_of(const Program& program) {
+  if (!program.target.gpu)
+    return std::nullopt;
+  std::set<std::string> on_device;
+  Placement placement;
+  count_nodes(program, on_device, placement);
+  placement.on_device += static_cast<int64_t>(on_device.size());
+  return placement;
+}
 
 std::optional<int64_t> bytes_of(const Type& type, const Bindings& sizes) {
   if (!type.is_tensor() || !type.as_tensor().shape.ranked())
@@ -60,6 +113,7 @@ Needs needs_of(const Program& program, const Bindings& sizes) {
   const MemoryPlan plan = plan_memory(program, sizes);
   needs.arena_bytes = plan.bytes;
   needs.arena_lower_bound = plan.lower_bound;
+  needs.placement = placement_of(program);
   return needs;
 }
 

@@ -1,9 +1,27 @@
 // describe.h — what a program needs besides time, in numbers.
 #pragma once
 
+#include <map>
+#include <optional>
+#include <string>
+
 #include "runtime/execution_plan.h"
 
 namespace tenon::compiler {
+
+// Where the nodes of a model run, if that is compiled for a GPU. Views run nowhere.
+struct Placement {
+  int64_t on_device = 0;                   // nodes that kernels compute
+  std::map<std::string, int64_t> on_host;  // nodes by op, of which the reference evaluator runs each
+
+  int64_t host_nodes() const;
+  void add(const Placement& other);
+};
+// "5 nodes on the device, 3 on the host (nonzero 2, if 1)": the most frequent op first.
+std::string describe(const Placement& placement);
+
+// Nothing where kernels run on the processor. What nested graphs hold counts too.
+std::optional<Placement> placement_of(const runtime::Program& program);
 
 struct Needs {
   int64_t kernels = 0, host_steps = 0;
@@ -12,6 +30,7 @@ struct Needs {
   // sizes are left out, as they are of the arena.
   int64_t bytes_moved = 0;
   int64_t arena_bytes = 0, arena_lower_bound = 0;
+  std::optional<Placement> placement = {};
 };
 
 // Of a value in memory; nothing where that is dynamic.

@@ -139,6 +139,8 @@ void run_here(const fs::path& folder, std::optional<NumericsBudget> numerics, En
   }
   const Runner run(*graph, engine,
                    {.numerics = numerics.value_or(NumericsBudget::Default), .device = device});
+  if (run.executor() != nullptr)
+    result.placement = compiler::placement_of(run.executor()->program());
   for (const fs::path& set : find_data_sets(folder)) {
     const Data expected = read_outputs(set, *graph);
     const Data actual = run(read_inputs(set, *graph, model.proto.graph));

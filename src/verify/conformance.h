@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/describe.h"
 #include "rewrite/journal.h"
 #include "verify/engine.h"
 
@@ -21,6 +22,7 @@ struct CaseResult {
   std::string detail;  // empty for a pass
   int64_t opset = 0;   // of the standard domain; 0 when the model could not be read
   std::string dtype;   // of the first output; empty when it is no tensor, or unknown
+  std::optional<compiler::Placement> placement = {};  // where it was compiled for a GPU
 };
 
 // The folders at or below `folder` that hold a model.onnx, in alphabetical order.

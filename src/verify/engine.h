@@ -14,6 +14,8 @@ class Runner {
  public:
   Runner(const Graph& graph, Engine engine, const api::ContextOptions& how = {});
 
+  const runtime::Executor* executor() const { return executor_.get(); }  // null for the reference evaluator
+
   Data operator()(const Data& inputs, const runtime::RunOptions& options = {}) const;
 
  private:

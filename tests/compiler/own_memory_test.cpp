@@ -1,14 +1,13 @@
 // own_memory_test.cpp — programs for a GPU whose kernels have memory of their own, on a device that
 // interprets them.
+#include "compiler/describe.h"
 #include "compiler/expect_compiled.h"
-#include "compiler/separate_device.h"
+#include "compiler/separate_gpu.h"
 #include "frontends/builtin/builtin.h"
 #include "ir/evaluate.h"
 
 namespace tenon {
 namespace {
-
-compiler::CompileContext for_gpu() { return on_separate_device(without_cache()); }
 
 TEST(OwnMemory, RunsKernelsOfEveryPattern) {
   expect_as_evaluated(*read(R"(graph g(%x: f32[n,40], %w1: f32[40,33], %w2: f32[33]) {
@@ -172,6 +171,55 @@ TEST(OwnMemory, LaunchesKernelsTogether) {
       }
     }
   EXPECT_EQ(device.graphs, 2);
+}
+
+// --- what runs where ---
+
+std::string placement_in(std::string_view text) {
+  const std::unique_ptr<runtime::Executor> executor = compile(*read(text), for_gpu());
+  const std::optional<compiler::Placement> placement = compiler::placement_of(executor->program());
+  return placement ? describe(*placement) : "";
+}
+
+TEST(Placement, CountsNodesOfKernelsAndHostOps) {
+  EXPECT_EQ(placement_in(R"(graph g(%x: f32[4,4]) {
+    %a = relu(%x)
+    %b = exp(%a)
+    %c = nonzero(%b)
+    %d = nonzero(%x)
+    return %b, %c, %d
+  })"),
+            "2 nodes on the device, 2 on the host (nonzero 2)");
+}
+
+TEST(Placement, SaysThatTheHostRunsNothing) {
+  EXPECT_EQ(placement_in("graph g(%x: f32[4,4]) { %0 = relu(%x) return %0 }"),
+            "1 node on the device, none on the host");
+}
+
+// A softmax is several kernels' where its rows are split, and one node.
+TEST(Placement, CountsANodeOfSeveralKernelsOnce) {
+  EXPECT_EQ(placement_in("graph g(%x: f32[600000]) { %0 = softmax(%x, axis=0) return %0 }"),
+            "1 node on the device, none on the host");
+}
+
+TEST(Placement, CountsNestedGraphs) {
+  EXPECT_EQ(placement_in(R"(graph g(%c: bool[], %x: f32[4]) {
+    %0 = if(%c, [%x]) then(%a: f32[4]) {
+      %p = relu(%a)
+      return %p
+    } else(%b: f32[4]) {
+      %q = exp(%b)
+      return %q
+    }
+    return %0
+  })"),
+            "2 nodes on the device, 1 on the host (if 1)");
+}
+
+TEST(Placement, IsNotSaidOfAProcessor) {
+  const std::unique_ptr<Graph> graph = read("graph g(%x: f32[4,4]) { %0 = relu(%x) return %0 }");
+  EXPECT_FALSE(compiler::placement_of(compile(*graph, without_cache())->program()));
 }
 
 }  // namespace

@@ -28,7 +28,8 @@ folders = [pathlib.Path(word) for word in sys.argv[2:sys.argv.index("--engine")]
 on_cpu = "reference" in sys.argv
 def status(name):
     return "pass" if on_cpu and name != "wrong_everywhere" else name.split("_")[0]
-print(json.dumps({"cases": [{"name": each.name, "status": status(each.name), "detail": "off"} for each in folders]}))
+nodes = {} if on_cpu else {"device_nodes": 2, "host_ops": {"if": 1, "nonzero": 2}}
+print(json.dumps({"cases": [{"name": each.name, "status": status(each.name), "detail": "off", **nodes} for each in folders]}))
 open(pathlib.Path(sys.argv[0]).parent / "calls", "a").write("called\n")
 sys.exit(1)
 PROGRAM
@@ -51,6 +52,7 @@ mkdir -p "$folder"/cases/{pass_a,wrong_known,wrong_everywhere,error_here}
 touch "$folder"/cases/{pass_a,wrong_known,wrong_everywhere,error_here}/model.onnx
 printf '# why\n\nwrong wrong_known rounding\n' >"$folder/known"
 ended="1 passed, 3 failed (2 wrong, 1 errors), 0 unsupported on cuda
+8 nodes on the device, 12 on the host (nonzero 8, if 4)
 error error_here: off (on the CPU: pass)
 1 end in ways that known does not explain, but also on the CPU
 1 differ from the CPU"
