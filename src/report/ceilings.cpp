@@ -18,6 +18,7 @@ namespace {
 constexpr int64_t kTurns = 100'000;
 constexpr int64_t kCopied = 128 << 20;        // bytes from memory to memory
 constexpr int64_t kCopiedInCache = 16 << 20;  // bytes of each thread
+constexpr int64_t kCopiedOnGpu = 256 << 20;   // bytes, which no cache of a GPU holds
 constexpr int kAttempts = 5;
 constexpr int kDispatches = 100;
 
@@ -61,7 +62,40 @@ constexpr std::string_view kCopyingKernel = R"(kernel copy(from: f32[n]) -> (to:
 
 double Ceilings::bandwidth_for(double among) const {
   const auto holds = [&](const Bandwidth& level) { return static_cast<double>(level.capacity) >= among; };
-  return std::find_if(bandwidths.begin() + 1, bandwidths.end() - 1, holds)->bytes_per_second;
+  return std::find_if(bandwidths.begin() + static_cast<int64_t>(nearest_shared), bandwidths.end() - 1, holds)
+      ->bytes_per_second;
+}
+
+namespace {
+
+// Bytes read and written in a second, where so many are copied from one place to another.
+double measure_copies_of_gpu(runtime::DeviceMemory& memory, runtime::Workspace& workspace, int64_t bytes) {
+  const std::shared_ptr<std::byte[]> from = memory.allocate(bytes), to = memory.allocate(bytes);
+  const int64_t times = std::max<int64_t>(1, kCopiedOnGpu / bytes);
+  const auto copy = [&] {
+    for (int64_t i = 0; i < times; ++i)
+      memory.copy(to.get(), from.get(), bytes, workspace);
+  };
+  copy();  // warms up
+  double fastest = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < kAttempts; ++i) {
+    memory.start_clock(workspace);
+    copy();
+    fastest = std::min(fastest, memory.stop_clock(workspace));
+  }
+  return 2.0 * static_cast<double>(bytes * times) / fastest;
+}
+
+}  // namespace
+
+Ceilings measure_gpu(const Gpu& gpu, runtime::Device& device) {
+  runtime::DeviceMemory& memory = *device.own_memory();
+  const std::unique_ptr<runtime::Workspace> workspace = device.make_workspace();
+  const auto rate = [&](int64_t bytes) { return measure_copies_of_gpu(memory, *workspace, bytes); };
+  return {.flops_per_second = peak_flops(gpu),
+          .bandwidths = {{"L2", gpu.level2_bytes, rate(gpu.level2_bytes / 4)},
+                         {"memory", std::numeric_limits<int64_t>::max(), rate(kCopiedOnGpu)}},
+          .nearest_shared = 0};
 }
 
 struct CeilingMeter::Kernels {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/device.h"
 #include "target/target.h"
 
 namespace tenon {
@@ -22,11 +23,15 @@ struct Ceilings {
   double flops_per_second = 0;             // multiplications and additions of f32 in registers
   std::vector<Bandwidth> bandwidths = {};  // the nearest first, memory last
   double dispatch_seconds = 0;             // to start all threads and wait for them, at least
+  size_t nearest_shared = 1;               // the first of these that elements go through from step to step
 
   // How fast bytes come that are used together with `among` bytes, themselves included. Elements go from step
   // to step through the second level at best, for another thread may have made them.
   double bandwidth_for(double among) const;
 };
+
+// Those of a GPU: operations by its data sheet, and copies within the memory of the device as measured.
+Ceilings measure_gpu(const Gpu& gpu, runtime::Device& device);
 
 // Measures them for a number of threads, with kernels generated for the target, which must be this machine.
 class CeilingMeter {

@@ -17,6 +17,7 @@ using compiler::bytes_moved;
 using compiler::bytes_of;
 using compiler::FusionReport;
 using runtime::AliasStep;
+using runtime::CopyStep;
 using runtime::Executor;
 using runtime::Home;
 using runtime::HostStep;
@@ -46,17 +47,16 @@ class Meter {
  public:
   Meter(const Executor& executor, const FusionReport& fusion, const Data& inputs, const Target& target,
         const MeasureOptions& options)
-      : executor_(executor),
-        fusion_(fusion),
-        inputs_(inputs),
-        options_(options),
-        meter_(target, options.threads) {
+      : executor_(executor), fusion_(fusion), inputs_(inputs), options_(options) {
     result_.threads = options.threads;
+    result_.gpu = executor.program().target.gpu;
+    if (!result_.gpu)
+      meter_.emplace(target, options.threads);
     result_.whole.name = "the whole run";
   }
 
   Measurement run() && {
-    meter_.measure();
+    measure_ceilings();
     executor_.run(inputs_, {.threads = options_.threads, .sizes = &result_.sizes});  // warms up
     describe_steps();
     const double once = time_run();
@@ -69,13 +69,22 @@ class Meter {
       step(options_.listener, "");
       result_.whole.seconds.push_back(time_run());
     }
-    meter_.measure();
-    result_.ceilings = meter_.ceilings();
+    measure_ceilings();
     finish();
     return std::move(result_);
   }
 
  private:
+  // Before the runs and after them: others may use the processor, too.
+  void measure_ceilings() {
+    if (meter_) {
+      meter_->measure();
+      result_.ceilings = meter_->ceilings();
+    } else if (result_.ceilings.bandwidths.empty()) {
+      result_.ceilings = measure_gpu(*result_.gpu, executor_.device());
+    }
+  }
+
   void describe_steps() {
     const Bindings& sizes = result_.sizes;
     size_t kernels = 0;
@@ -85,7 +94,8 @@ class Meter {
         measured = {.kind = MeasuredStep::Kind::Kernel,
                     .name = kernel->name(),
                     .is_tuned = kernel->is_tuned,
-                    .sources = kernel->sources};
+                    .sources = kernel->sources,
+                    .launches = executor_.region_launches(result_.steps.size() - 1, sizes)};
         note_operations(fusion_.after.at(kernels++).cost.operations.evaluate(sizes), measured);
         note_types(*kernel, measured);
       } else if (const auto* host = std::get_if<HostStep>(&step)) {
@@ -102,7 +112,9 @@ class Meter {
       } else if (const auto* view = std::get_if<AliasStep>(&step)) {
         measured = {.name = view->op, .sources = view->sources};
       } else {
-        measured = {.name = "copy", .sources = {}};
+        const bool is_upload = std::get<CopyStep>(step).to == CopyStep::To::Device;
+        measured = {.kind = MeasuredStep::Kind::Copy,
+                    .name = is_upload ? "copy to the device" : "copy to the host"};
       }
       note_bytes(step, sizes, measured);
     }
@@ -141,11 +153,15 @@ class Meter {
       return seconds_between(last, before);
     };
     const std::function<void()> before_steps = [&] { result_.before_steps.push_back(next()); };
+    std::vector<double> of_kernels(result_.steps.size());
     const std::function<void(size_t)> after_step = [&](size_t step) {
-      result_.steps[step].seconds.push_back(next());
+      const double seconds = next();
+      result_.steps[step].seconds.push_back(of_kernels[step] > 0 ? of_kernels[step] : seconds);
     };
-    executor_.run(inputs_,
-                  {.threads = options_.threads, .before_steps = &before_steps, .after_step = &after_step});
+    executor_.run(inputs_, {.threads = options_.threads,
+                            .kernel_seconds = result_.gpu ? &of_kernels : nullptr,
+                            .before_steps = &before_steps,
+                            .after_step = &after_step});
     return seconds_between(start, Clock::now());
   }
 
@@ -169,6 +185,8 @@ class Meter {
 
   // A run reads each constant once, so it comes from where all of them fit.
   void finish(MeasuredStep& step, double constants) const {
+    if (result_.gpu && step.kind != MeasuredStep::Kind::Kernel)
+      return;  // the ceilings are those of the GPU
     const Ceilings& ceilings = result_.ceilings;
     const double bytes = step.bytes.value_or(0), flops = step.flops.value_or(0);
     const double computing = flops / ceilings.flops_per_second;
@@ -193,7 +211,7 @@ class Meter {
   const FusionReport& fusion_;
   const Data& inputs_;
   const MeasureOptions& options_;
-  CeilingMeter meter_;
+  std::optional<CeilingMeter> meter_;  // of the processor, where kernels run on it
   Measurement result_;
 };
 
@@ -217,6 +235,19 @@ std::string_view name(Bound bound) {
       return "code";
   }
   return "";
+}
+
+double Measurement::seconds_of(MeasuredStep::Kind kind) const {
+  double seconds = 0;
+  for (const MeasuredStep& step : steps)
+    if (step.kind == kind)
+      seconds += step.typical;
+  return seconds;
+}
+
+double Measurement::occupancy(const runtime::RegionLaunch& launch) const {
+  return static_cast<double>(launch.blocks_per_multiprocessor * launch.threads) /
+         static_cast<double>(gpu->threads_per_multiprocessor);
 }
 
 std::vector<size_t> Measurement::typical_runs() const {

@@ -22,7 +22,7 @@ Bound bound_of(double computing, double moving, double fastest, double dispatch)
 
 // A step of a program, or a whole run of it.
 struct MeasuredStep {
-  enum class Kind : uint8_t { Kernel, Host, View };
+  enum class Kind : uint8_t { Kernel, Host, View, Copy };  // Copy: between the host and a device
 
   Kind kind = Kind::View;
   std::string name;                                  // kernel3, or the op that runs on the host
@@ -32,7 +32,8 @@ struct MeasuredStep {
   // Where they are known. Operations are what the formulas hold, bytes the sizes of what is read and written.
   std::optional<double> flops = {}, bytes = {};
   double constant_bytes = 0;         // part of these that every run reads anew
-  std::vector<double> seconds = {};  // of each run
+  std::vector<double> seconds = {};  // of each run; of a kernel on a GPU, by the clock of that
+  std::vector<runtime::RegionLaunch> launches = {};  // of a kernel on a GPU
 
   double typical = 0;               // seconds, the mean over the typical runs
   double at_least = 0;              // seconds that the machine needs for its operations and bytes
@@ -43,7 +44,8 @@ struct MeasuredStep {
 
 struct Measurement {
   int threads = 1;
-  Bindings sizes;  // what symbols stood for, also those of dynamic sizes
+  std::optional<Gpu> gpu = {};  // that kernels ran on
+  Bindings sizes;               // what symbols stood for, also those of dynamic sizes
   Ceilings ceilings;
   std::vector<double> before_steps;  // seconds of each run that passed before its first step
   std::vector<MeasuredStep> steps;   // one for each of the program's
@@ -58,6 +60,10 @@ struct Measurement {
   // Typical seconds in which no step ran but views: inputs are checked, memory is allocated and outputs are
   // handed over.
   double outside_steps() const;
+  // Typical seconds of all steps of a kind.
+  double seconds_of(MeasuredStep::Kind kind) const;
+  // Part of the threads that a multiprocessor can have, which it has of these at once.
+  double occupancy(const runtime::RegionLaunch& launch) const;
 };
 
 struct MeasureOptions {

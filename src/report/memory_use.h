@@ -15,6 +15,7 @@ struct StoredTensor {
 struct MemoryUse {
   int64_t lower_bound = 0, arena = 0;
   std::vector<int64_t> live = {};  // bytes in use at each step
+  int64_t kernel_constants = 0;    // bytes of the constants that kernels read, each once
   std::vector<StoredTensor> tensors = {};
 };
 

@@ -1,6 +1,7 @@
 #include "report/print_profile.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/names.h"
 #include "base/units.h"
@@ -26,19 +27,44 @@ class ProfilePrinter {
 
   std::string run(size_t top) {
     print_steps(top);
+    print_launches(top);
     print_modules();
     print_ceilings();
     return std::move(text_);
   }
 
  private:
-  void print_steps(size_t top) {
+  // From the slowest to the fastest.
+  std::vector<const MeasuredStep*> steps_by_time() const {
     std::vector<const MeasuredStep*> steps;
     for (const MeasuredStep& step : measurement_.steps)
       if (step.kind != MeasuredStep::Kind::View)
         steps.push_back(&step);
     std::stable_sort(steps.begin(), steps.end(),
                      [](const auto* a, const auto* b) { return a->typical > b->typical; });
+    return steps;
+  }
+
+  // Of the steps that are shown, where they run on a GPU; each kernel once.
+  void print_launches(size_t top) {
+    std::vector<const MeasuredStep*> steps = steps_by_time();
+    steps.resize(std::min(top, steps.size()));
+    std::set<std::string> known;
+    for (const MeasuredStep* step : steps)
+      for (const runtime::RegionLaunch& launch : step->launches) {
+        if (known.empty())
+          text_ += fmt::format("\n{:>10} {:>7} {:>9} {:>9} {:>9} {:>9}  {}\n", "blocks", "threads",
+                               "registers", "spilled", "shared", "occupancy", "kernel");
+        if (known.insert(step->name).second || &launch != &step->launches.front())
+          text_ += fmt::format("{:>10} {:>7} {:>9} {:>9} {:>9} {:>9}  {}\n", launch.blocks, launch.threads,
+                               launch.registers, format_bytes(static_cast<double>(launch.spilled_bytes)),
+                               format_bytes(static_cast<double>(launch.shared_bytes)),
+                               percent(measurement_.occupancy(launch)), step->name);
+      }
+  }
+
+  void print_steps(size_t top) {
+    const std::vector<const MeasuredStep*> steps = steps_by_time();
     text_ += fmt::format("{:>8} {:>6} {:>8} {:>7} {:>7}  {:<8}  {}\n", "time", "share", "GFLOP/s", "GB/s",
                          "ceiling", "bound by", "step");
     double others = 0;
@@ -120,12 +146,19 @@ class ProfilePrinter {
       copies.push_back(fmt::format("{:.1f} GB/s in {}", level.bytes_per_second / 1e9, level.name));
     text_ +=
         fmt::format("\nmeans of the middle half of {}, with {}\n", format_count(measurement_.runs(), "run"),
-                    format_count(static_cast<uint64_t>(measurement_.threads), "thread"));
+                    measurement_.gpu ? "kernels by the clock of the device"
+                                     : format_count(static_cast<uint64_t>(measurement_.threads), "thread"));
+    if (measurement_.gpu)
+      text_ += fmt::format("kernels {}, host steps {}, copies {}\n",
+                           format_seconds(measurement_.seconds_of(MeasuredStep::Kind::Kernel)),
+                           format_seconds(measurement_.seconds_of(MeasuredStep::Kind::Host)),
+                           format_seconds(measurement_.seconds_of(MeasuredStep::Kind::Copy)));
     if (const auto tuned = std::ranges::count_if(measurement_.steps, &MeasuredStep::is_tuned); tuned > 0)
       text_ += fmt::format("computed as tenon tune has chosen: {}\n",
                            format_count(static_cast<uint64_t>(tuned), "step"));
-    text_ += fmt::format("this machine: {:.1f} GFLOP/s; copies {}\n", ceilings.flops_per_second / 1e9,
-                         fmt::join(copies, ", "));
+    text_ += fmt::format("{}: {:.1f} GFLOP/s; copies {}\n",
+                         measurement_.gpu ? measurement_.gpu->name : "this machine",
+                         ceilings.flops_per_second / 1e9, fmt::join(copies, ", "));
     if (is_above_ceiling_)
       text_ +=
           "above 100 %: fewer multiplications than counted (Winograd), narrow numbers, data in a nearer "

@@ -30,6 +30,8 @@ std::vector<ModuleTime> times_of_modules(const Measurement& measurement, const M
 // A step, or the whole run; what is not known is left out.
 nlohmann::ordered_json as_json(const MeasuredStep& step, const Measurement& measurement);
 nlohmann::ordered_json as_json(const Ceilings& ceilings);
+// The name of a GPU, and the time of what ran there, on the host and between them.
+nlohmann::ordered_json as_json(const Gpu& gpu, const Measurement& measurement);
 nlohmann::ordered_json profile_as_json(const std::string& model, const Measurement& measurement,
                                        const Modules& modules);
 

@@ -18,6 +18,8 @@ std::string_view name(MeasuredStep::Kind kind) {
       return "host";
     case MeasuredStep::Kind::View:
       return "view";
+    case MeasuredStep::Kind::Copy:
+      return "copy";
   }
   return "";
 }
@@ -113,6 +115,13 @@ Json as_json(const MeasuredStep& step, const Measurement& measurement) {
     json["ceiling"] = step.ceiling();
   if (step.bound)
     json["bound"] = name(*step.bound);
+  for (const runtime::RegionLaunch& launch : step.launches)
+    json["launches"].push_back({{"blocks", launch.blocks},
+                                {"threads", launch.threads},
+                                {"registers", launch.registers},
+                                {"spilled_bytes", launch.spilled_bytes},
+                                {"shared_bytes", launch.shared_bytes},
+                                {"occupancy", measurement.occupancy(launch)}});
   return json;
 }
 
@@ -123,8 +132,17 @@ Json as_json(const Ceilings& ceilings) {
   return {{"peak_gflops", ceilings.flops_per_second / 1e9}, {"bandwidths", bandwidths}};
 }
 
+Json as_json(const Gpu& gpu, const Measurement& measurement) {
+  return {{"device", gpu.name},
+          {"kernels_ms", 1e3 * measurement.seconds_of(MeasuredStep::Kind::Kernel)},
+          {"host_ms", 1e3 * measurement.seconds_of(MeasuredStep::Kind::Host)},
+          {"copies_ms", 1e3 * measurement.seconds_of(MeasuredStep::Kind::Copy)}};
+}
+
 Json profile_as_json(const std::string& model, const Measurement& measurement, const Modules& modules) {
   Json json = {{"model", model}, {"threads", measurement.threads}, {"runs", measurement.runs()}};
+  if (measurement.gpu)
+    json.update(as_json(*measurement.gpu, measurement));
   json.update(as_json(measurement.ceilings));
   json["total"] = as_json(measurement.whole, measurement);
   json["outside_steps"] = {{"milliseconds", 1e3 * measurement.outside_steps()},

@@ -98,6 +98,8 @@ class ReportWriter {
                     {"cores", target.cores},
                     {"threads", model_.measurement.threads},
                     {"features", fmt::format("{}", fmt::join(target.features, " "))}};
+    if (const std::optional<Gpu>& gpu = model_.measurement.gpu)
+      machine.update(tenon::as_json(*gpu, model_.measurement));
     machine.update(tenon::as_json(model_.measurement.ceilings));
     return machine;
   }
@@ -276,7 +278,13 @@ class ReportWriter {
                          {"offset", tensor.offset},
                          {"from", tensor.from},
                          {"to", tensor.to}});
-    return {{"lower_bound", use.lower_bound}, {"arena", use.arena}, {"live", use.live}, {"tensors", tensors}};
+    Json memory = {
+        {"lower_bound", use.lower_bound}, {"arena", use.arena}, {"live", use.live}, {"tensors", tensors}};
+    if (const std::optional<Gpu>& gpu = model_.measurement.gpu) {
+      memory["device"] = gpu->name;
+      memory["device_constants"] = use.kernel_constants;
+    }
+    return memory;
   }
 
   // The user knows the nodes that made it, not what the compiler calls it.

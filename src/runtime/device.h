@@ -29,6 +29,15 @@ class Workspace {
   size_t step = 0;  // of the program that is being launched
 };
 
+// How a GPU runs one region of a kernel, by what its driver says.
+struct RegionLaunch {
+  int64_t blocks = 0, threads = 0;        // of the grid, and of a block
+  int64_t registers = 0;                  // of a thread
+  int64_t spilled_bytes = 0;              // of a thread, which are in memory instead
+  int64_t shared_bytes = 0;               // of a block
+  int64_t blocks_per_multiprocessor = 0;  // at once, at most
+};
+
 // A kernel whose code was loaded. Several runs may launch it at once, each with its own workspace.
 class LoadedKernel {
  public:
@@ -38,6 +47,9 @@ class LoadedKernel {
   // of elements does not hold, if that is known already: else DeviceMemory::finish says so.
   virtual bool launch(const KernelStep& step, const Launch& launch, std::span<std::byte* const> buffers,
                       int threads, Workspace& workspace) const = 0;
+
+  // Of its regions that have iterations; none on a CPU.
+  virtual std::vector<RegionLaunch> region_launches(const KernelStep&, const Launch&) const { return {}; }
 };
 
 // One of several launches that are repeated together.

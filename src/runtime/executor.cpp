@@ -325,7 +325,10 @@ void Executor::run_steps(State& state) const {
   for (state.step = 0; state.step < steps_.size(); ++state.step) {
     if (graphs != nullptr && launch_segment(*graphs, state))
       continue;
-    run_step(state);
+    if (state.options.kernel_seconds != nullptr)
+      run_timed_step(state);
+    else
+      run_step(state);
     if (state.options.after_step != nullptr) {
       if (device_memory_ != nullptr)
         device_memory_->wait(*state.workspace);
@@ -362,6 +365,14 @@ void Executor::run_step(State& state) const {
   const Extents extents = extents_of(slots_[alias.to].type, state.bindings);
   check_view(alias, dtype, extents, static_cast<int64_t>(tensor.bytes().size()));
   state.own[alias.to] = detached(view_of(tensor, dtype, extents), state);
+}
+
+void Executor::run_timed_step(State& state) const {
+  if (device_memory_ == nullptr || !std::holds_alternative<KernelStep>(steps_[state.step]))
+    return run_step(state);
+  device_memory_->start_clock(*state.workspace);
+  run_step(state);
+  state.options.kernel_seconds->at(state.step) = device_memory_->stop_clock(*state.workspace);
 }
 
 Datum Executor::take_output(size_t number, State& state) const {
@@ -495,6 +506,14 @@ void Executor::find_buffers(const KernelStep& step, State& state) const {
 void Executor::launch(const KernelStep& step, const Launch& launch, State& state) const {
   if (!kernels_[step.code]->launch(step, launch, state.buffers, state.options.threads, *state.workspace))
     throw element_error(step);
+}
+
+std::vector<RegionLaunch> Executor::region_launches(size_t number, const Bindings& sizes) const {
+  const auto* step = std::get_if<KernelStep>(&steps_[number]);
+  if (step == nullptr)
+    return {};
+  const std::vector<int64_t> numbers = launch_numbers(*step, sizes);
+  return kernels_[step->code]->region_launches(*step, Launch(*step, numbers.data()));
 }
 
 ElementError Executor::element_error(const KernelStep& step) {

@@ -32,6 +32,9 @@ struct RunOptions {
   // Where there is one, and kernels have memory of their own: how many seconds the run took there, by the
   // clock of the device, from the first upload to the last kernel or download.
   double* device_seconds = nullptr;
+  // Where there is one, likewise: the seconds of each step that is a kernel, by the clock of the device. Of
+  // others, nothing is written.
+  std::vector<double>* kernel_seconds = nullptr;
   // Where there are such, they are called before the first step, and after each with its number; not for
   // those of nested graphs.
   const std::function<void()>* before_steps = nullptr;
@@ -93,6 +96,9 @@ class Executor {
   void synchronize() const;
   // Brings the elements of an output that run returned to memory of the device.
   void upload(const Tensor& output, std::byte* to) const;
+  // How the kernel of a step is launched where symbols stand for these sizes; nothing for other steps, and on
+  // a CPU.
+  std::vector<RegionLaunch> region_launches(size_t step, const Bindings& sizes) const;
 
   class Runs;  // of inputs of the same sizes: see repeated_runs.h
 
@@ -112,6 +118,7 @@ class Executor {
   void release(std::unique_ptr<State> state) const;
   void run_steps(State& state) const;
   void run_step(State& state) const;
+  void run_timed_step(State& state) const;
   Datum take_output(size_t slot, State& state) const;
   void copy_outputs(State& state) const;
   void run_kernel(const KernelStep& step, State& state) const;

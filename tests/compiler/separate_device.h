@@ -77,6 +77,19 @@ class SeparateDevice : public InterpretingDevice,
       return true;
     }
 
+    // As if each iteration were a block of a warp, of which there is room for 16.
+    std::vector<runtime::RegionLaunch> region_launches(const runtime::KernelStep& step,
+                                                       const runtime::Launch& launch) const override {
+      std::vector<runtime::RegionLaunch> launches;
+      for (size_t i = 0; i < step.regions.size(); ++i)
+        launches.push_back({.blocks = launch.iterations(i),
+                            .threads = 32,
+                            .registers = 20,
+                            .shared_bytes = launch.scratch(i),
+                            .blocks_per_multiprocessor = 16});
+      return launches;
+    }
+
    private:
     const SeparateDevice& device_;
     InterpretedKernel kernel_;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "compile_here.h"
+#include "compiler/separate_gpu.h"
 #include "ir/parse.h"
 #include "ops/registry.h"
 #include "verify/sample_inputs.h"
@@ -50,6 +51,44 @@ TEST_F(Measure, CountsOperationsAndBytes) {
   EXPECT_EQ(measurement.whole.flops, step.flops);
   EXPECT_EQ(measurement.whole.bytes, step.bytes);
   EXPECT_EQ(measurement.before_steps.size(), 5U);
+}
+
+// On a device that says of each kernel that it takes a second.
+TEST_F(Measure, OnAGpu) {
+  const std::unique_ptr<Graph> graph = parse(R"(
+    graph main(%x: f32[64,64]) {
+      %a = relu(%x)
+      %i = nonzero(%a)
+      return %a, %i
+    })");
+  const ExplainedProgram compiled = compile_explained(*graph, for_gpu());
+  const Measurement measurement =
+      measure(*compiled.executor, compiled.fusion, sample_inputs(*graph), this_machine(), {.seconds = 0});
+  ASSERT_TRUE(measurement.gpu);
+  EXPECT_EQ(measurement.gpu->name, "sm_90");
+  EXPECT_EQ(measurement.ceilings.flops_per_second, peak_flops(*measurement.gpu));
+  ASSERT_EQ(measurement.ceilings.bandwidths.size(), 2U);
+  EXPECT_EQ(measurement.ceilings.bandwidths.back().bytes_per_second, 2.0 * (256 << 20));
+  EXPECT_EQ(measurement.ceilings.bandwidth_for(1000),
+            measurement.ceilings.bandwidths.front().bytes_per_second);
+  std::vector<std::string> names;
+  for (const MeasuredStep& step : measurement.steps)
+    names.push_back(step.name);
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"copy to the device", "kernel0", "copy to the host", "nonzero"}));
+  const MeasuredStep& kernel = measurement.steps[1];
+  EXPECT_EQ(kernel.typical, 1);
+  EXPECT_GT(kernel.at_least, 0);
+  ASSERT_EQ(kernel.launches.size(), 1U);
+  EXPECT_EQ(kernel.launches.front().threads, 32);
+  EXPECT_EQ(measurement.occupancy(kernel.launches.front()), 0.25);
+  for (size_t step : {0, 2, 3}) {  // the host's, of which the ceilings of the GPU say nothing
+    EXPECT_EQ(measurement.steps[step].at_least, 0);
+    EXPECT_FALSE(measurement.steps[step].bound);
+    EXPECT_TRUE(measurement.steps[step].launches.empty());
+  }
+  EXPECT_EQ(measurement.seconds_of(MeasuredStep::Kind::Kernel), 1);
+  EXPECT_GT(measurement.seconds_of(MeasuredStep::Kind::Copy), 0);
 }
 
 TEST_F(Measure, TheTimesOfTypicalRunsAddUp) {

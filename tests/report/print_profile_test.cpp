@@ -69,6 +69,44 @@ class PrintProfile : public ::testing::Test {
   Modules modules_;
 };
 
+TEST_F(PrintProfile, NamesTheGpuAndShowsLaunches) {
+  measurement_.gpu = gpu_named("sm_90");
+  measurement_.steps[0].launches = {{.blocks = 1000,
+                                     .threads = 256,
+                                     .registers = 40,
+                                     .spilled_bytes = 16,
+                                     .shared_bytes = 2048,
+                                     .blocks_per_multiprocessor = 6}};
+  measurement_.steps[1] = {.kind = MeasuredStep::Kind::Copy,
+                           .name = "copy to the device",
+                           .seconds = {2e-5, 2e-5, 2e-5},
+                           .typical = 2e-5};
+  const std::string text = print_profile(measurement_, modules_, 20);
+  EXPECT_NE(text.find(R"(
+    blocks threads registers   spilled    shared occupancy  kernel
+      1000     256        40      16 B    2048 B     75.0%  kernel0
+)"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find(R"(
+means of the middle half of 3 runs, with kernels by the clock of the device
+kernels 100 µs, host steps 300 µs, copies 20.0 µs
+sm_90: 100.0 GFLOP/s; copies 80.0 GB/s in L1, 40.0 GB/s in L2, 10.0 GB/s in memory
+)"),
+            std::string::npos)
+      << text;
+  const Json json = profile_as_json("m", measurement_, modules_);
+  EXPECT_EQ(json["device"], "sm_90");
+  EXPECT_EQ(json["steps"][0]["launches"],
+            Json::parse(R"([{"blocks": 1000, "threads": 256, "registers": 40, "spilled_bytes": 16,
+                             "shared_bytes": 2048, "occupancy": 0.75}])"));
+}
+
+TEST_F(PrintProfile, SaysNothingOfLaunchesOnAProcessor) {
+  EXPECT_EQ(print_profile(measurement_, modules_, 20).find("occupancy"), std::string::npos);
+  EXPECT_FALSE(profile_as_json("m", measurement_, modules_).contains("device"));
+}
+
 TEST_F(PrintProfile, ShowsTheSlowestStepsFirst) {
   EXPECT_EQ(print_profile(measurement_, modules_, 20),
             "    time  share  GFLOP/s    GB/s ceiling  bound by  step\n"

@@ -28,6 +28,18 @@ function section(title, entries) {
   return html("section", {}, html("h3", {}, title), html("ul", {}, shown));
 }
 
+// How a region of a kernel runs on a GPU.
+function describeLaunch({ blocks, threads, registers, spilled_bytes, shared_bytes, occupancy }) {
+  const parts = [
+    `${count(blocks)} blocks of ${count(threads)} threads`,
+    `${count(registers)} registers`,
+    spilled_bytes > 0 && `${bytes(spilled_bytes)} spilled`,
+    shared_bytes > 0 && `${bytes(shared_bytes)} shared`,
+    `occupancy ${percent(occupancy)}`,
+  ];
+  return parts.filter(Boolean).join(" · ");
+}
+
 export class Inspector {
   constructor(panel, { model, store }) {
     Object.assign(this, { panel, model, store });
@@ -202,6 +214,7 @@ export class Inspector {
             ? percent(kernel.ceiling) + (kernel.bound ? `, bound by ${this.model.text(kernel.bound)}` : "")
             : undefined,
         ],
+        ["launches", kernel.launches?.map((launch) => html("span", { class: "line" }, describeLaunch(launch)))],
         ["module", this.#moduleLink(kernel.module)],
         ["reads", this.#types(kernel.reads)],
         ["writes", this.#types(kernel.writes)],

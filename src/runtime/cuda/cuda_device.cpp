@@ -134,6 +134,15 @@ class CudaKernel : public LoadedKernel {
     return launches;
   }
 
+  std::vector<RegionLaunch> region_launches(const KernelStep& step, const Launch& launch) const override {
+    const CurrentContext current(*context_);
+    std::vector<RegionLaunch> launches;
+    for (size_t i = 0; i < regions_.size(); ++i)
+      if (launch.iterations(i) > 0)
+        launches.push_back(describe_launch(regions_[i].function, grid_of(i, step, launch)));
+    return launches;
+  }
+
   bool launch(const KernelStep& step, const Launch& launch, std::span<std::byte* const> buffers, int,
               Workspace& workspace) const override {
     CudaWorkspace& own = cuda_workspace(workspace);
@@ -188,6 +197,24 @@ class CudaKernel : public LoadedKernel {
                        bytes_in_words(function.most_shared_bytes));
     return {static_cast<unsigned>(blocks), static_cast<unsigned>(function.shape.threads),
             static_cast<unsigned>(shared)};
+  }
+
+  RegionLaunch describe_launch(cuda::CUfunction function, const Grid& grid) const {
+    const auto check = [&](cuda::CUresult result) { context_->check(result, "describe a kernel"); };
+    const auto attribute = [&](int which) {
+      int value = 0;
+      check(driver().cuFuncGetAttribute(&value, which, function));
+      return value;
+    };
+    int resident = 0;
+    check(driver().cuOccupancyMaxActiveBlocksPerMultiprocessor(
+        &resident, function, static_cast<int>(grid.threads), grid.shared_bytes));
+    return {.blocks = grid.blocks,
+            .threads = grid.threads,
+            .registers = attribute(cuda::CU_FUNC_ATTRIBUTE_NUM_REGS),
+            .spilled_bytes = attribute(cuda::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES),
+            .shared_bytes = grid.shared_bytes + attribute(cuda::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES),
+            .blocks_per_multiprocessor = resident};
   }
 
   void wait_for(const KernelStep& step, CudaWorkspace& workspace) const {

@@ -40,6 +40,7 @@ Gpu gpu_numbered(int number) {
       .bytes_per_nanosecond =
           std::round(bytes_per_nanosecond(attribute(cuda::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE),
                                           attribute(cuda::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH))),
+      .cycles_per_nanosecond = attribute(cuda::CU_DEVICE_ATTRIBUTE_CLOCK_RATE) * 1e-6,
   };
 }
 

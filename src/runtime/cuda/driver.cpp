@@ -67,6 +67,8 @@ Driver find_functions(const SharedLibrary& cuda) {
   cuda.find("cuModuleGetFunction", driver.cuModuleGetFunction);
   cuda.find("cuFuncGetAttribute", driver.cuFuncGetAttribute);
   cuda.find("cuFuncSetAttribute", driver.cuFuncSetAttribute);
+  cuda.find("cuOccupancyMaxActiveBlocksPerMultiprocessor",
+            driver.cuOccupancyMaxActiveBlocksPerMultiprocessor);
   cuda.find("cuLaunchKernel", driver.cuLaunchKernel);
   cuda.find("cuMemAlloc_v2", driver.cuMemAlloc);
   cuda.find("cuMemFree_v2", driver.cuMemFree);

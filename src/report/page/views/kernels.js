@@ -81,6 +81,7 @@ function missedTable(model, store) {
 
 export class KernelsView {
   constructor(container, { model, store }) {
+    const { device } = model.data.machine ?? {};
     const plot = html("div", { class: "plot roofline" });
     container.append(
       html(
@@ -90,7 +91,8 @@ export class KernelsView {
         html(
           "p",
           { class: "muted" },
-          "Each dot is a kernel, its area the time it takes. The lines are the ceilings that were measured on this machine.",
+          "Each dot is a kernel, its area the time it takes. The lines are the ceilings " +
+            (device ? `of ${device}: arithmetic by its data sheet, copies as measured.` : "that were measured on this machine."),
         ),
         plot,
       ),

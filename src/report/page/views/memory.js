@@ -35,7 +35,7 @@ export class MemoryView {
   }
 
   #build(container) {
-    const { arena, lower_bound: bound } = this.memory;
+    const { arena, lower_bound: bound, device, device_constants: constants } = this.memory;
     const livePlot = html("div", { class: "plot live" });
     const placePlot = html("div", { class: "plot places" });
     this.list = html("div");
@@ -48,7 +48,8 @@ export class MemoryView {
           "p",
           { class: "muted" },
           `${bytes(this.live[this.peak])} are alive at the peak, step ${count(this.peak)} of ${count(this.live.length)}. ` +
-            `The arena holds ${bytes(arena)}${bound ? `, ${overBound(arena, bound)}` : ""}. ` +
+            `The arena${device ? ` on ${device}` : ""} holds ${bytes(arena)}${bound ? `, ${overBound(arena, bound)}` : ""}. ` +
+            (device ? `Weights take ${bytes(constants)} there. ` : "") +
             "Press a step to see what is alive there.",
         ),
         livePlot,

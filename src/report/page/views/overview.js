@@ -60,6 +60,10 @@ function describeMachine({ machine, summary = {} }) {
   if (!machine) return html("p", { class: "machine muted" }, "Nothing was measured on this machine.");
   const bandwidths = (machine.bandwidths ?? []).map(({ name, gbps }) => `${name} ${number(gbps, "GB/s")}`);
   const facts = [
+    machine.device,
+    machine.device && `kernels ${duration(machine.kernels_ms)}`,
+    machine.device && `host steps ${duration(machine.host_ms)}`,
+    machine.device && `copies ${duration(machine.copies_ms)}`,
     machine.name,
     machine.cores && `${machine.cores} cores`,
     machine.threads && `${machine.threads} threads`,
