@@ -20,7 +20,6 @@ using lowering::Stage;
 namespace {
 
 constexpr int64_t kBlocksPerMultiprocessor = 4;  // that are wanted
-constexpr int64_t kLeastRows = 8;                // that clusters reduce as they are
 constexpr int64_t kLeastOfRow = 4096;            // elements that a block of a row reduces
 constexpr int64_t kLeastOfColumn = 64;           // the same for each column
 constexpr double kLaunchNanoseconds = 1200;      // that a kernel more takes in a CUDA graph
