@@ -211,19 +211,19 @@ class SeparateDevice : public InterpretingDevice,
 
 // The same context for programs that run on such a device.
 inline compiler::CompileContext on_separate_device(compiler::CompileContext context) {
-  static const compiler::Backend backend = {
-      .name = "separate",
-      .schedule = schedule::cuda::schedule_kernel,
-      .schedule_nest = schedule::cuda::schedule_nest,
-      .can_run =
-          [](const loops::Kernel& kernel, const Target& target) {
-            return codegen::cuda::blocks_per_multiprocessor(kernel, *target.gpu) > 0;
-          },
-      .generate = kernel_as_text,
-      .make_device = [](int) -> std::shared_ptr<runtime::Device> {
-        return std::make_shared<SeparateDevice>();
-      },
-      .has_own_memory = true};
+  static const compiler::Backend backend = {.name = "separate",
+                                            .schedule = schedule::cuda::schedule_kernel,
+                                            .schedule_nest = schedule::cuda::schedule_nest,
+                                            .can_run =
+                                                [](const loops::Kernel& kernel, const Target& target) {
+                                                  return codegen::cuda::blocks_per_multiprocessor(
+                                                             kernel, *target.gpu) > 0;
+                                                },
+                                            .generate = kernel_as_text,
+                                            .make_device = [](int) -> std::shared_ptr<runtime::Device> {
+                                              return std::make_shared<SeparateDevice>();
+                                            },
+                                            .has_own_memory = true};
   context.backend = &backend;
   context.target = beside(context.target, gpu_named("sm_90"));
   return context;
