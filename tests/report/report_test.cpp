@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "compile_here.h"
+#include "compiler/separate_gpu.h"
 #include "frontends/read_model.h"
 #include "ir/graph_text.h"
 #include "report/page.h"
@@ -19,12 +20,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json report_of(Graph& graph, const std::string& not_verified = "it takes long") {
+Json report_of(Graph& graph, const std::string& not_verified = "it takes long",
+               const compiler::CompileContext& compile = here()) {
   const Data inputs = sample_inputs(graph);
   return make_report(graph, inputs,
                      {.model = "m",
                       .version = "1",
-                      .compile = here(),
+                      .compile = compile,
                       .measure = {.threads = 1, .seconds = 0},
                       .not_verified = not_verified});
 }
@@ -108,6 +110,32 @@ void expect_consistent(const Json& report) {
   }
   for (const Json& rewrite : report["rewrites"])
     EXPECT_LT(rewrite["stage"], report["stages"].size());
+}
+
+TEST(Report, HasTheMemoryAndTheLaunchesOfAGpu) {
+  const std::unique_ptr<Graph> graph = parse_graph(R"(graph g(%x: f32[4,4]) {
+    %w = constant(value=f32[4] {1, 2, 3, 4})
+    %0 = matmul(%x, %x)
+    %1 = add(%0, %w)
+    %2 = matmul(%1, %1)
+    return %2
+  })");
+  const Json report = report_of(*graph, "it takes long", for_gpu());
+  EXPECT_EQ(report["machine"]["device"], "sm_90");
+  EXPECT_EQ(report["machine"]["peak_gflops"], peak_flops(gpu_named("sm_90")) / 1e9);
+  EXPECT_EQ(report["memory"]["device"], "sm_90");
+  EXPECT_EQ(report["memory"]["device_constants"], 4 * 4);
+  EXPECT_GT(report["memory"]["arena"], 0);
+  for (const Json& step : report["kernels"]) {
+    EXPECT_EQ(step.contains("launches"), step["kind"] == "kernel");
+    EXPECT_TRUE(step["kind"] == "kernel" || step["kind"] == "copy") << step["kind"];
+  }
+}
+
+TEST(Report, SaysNothingOfAGpuWhereThereIsNone) {
+  const Json report = report_of_builtin("chain5");
+  EXPECT_FALSE(report["machine"].contains("device"));
+  EXPECT_FALSE(report["memory"].contains("device"));
 }
 
 TEST(Report, IsConsistent) {

@@ -92,7 +92,9 @@ export class KernelsView {
           "p",
           { class: "muted" },
           "Each dot is a kernel, its area the time it takes. The lines are the ceilings " +
-            (device ? `of ${device}: arithmetic by its data sheet, copies as measured.` : "that were measured on this machine."),
+            (device
+              ? `of ${device}: arithmetic by its data sheet, copies as measured.`
+              : "that were measured on this machine."),
         ),
         plot,
       ),

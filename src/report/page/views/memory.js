@@ -48,7 +48,8 @@ export class MemoryView {
           "p",
           { class: "muted" },
           `${bytes(this.live[this.peak])} are alive at the peak, step ${count(this.peak)} of ${count(this.live.length)}. ` +
-            `The arena${device ? ` on ${device}` : ""} holds ${bytes(arena)}${bound ? `, ${overBound(arena, bound)}` : ""}. ` +
+            `The arena${device ? ` on ${device}` : ""} holds ${bytes(arena)}` +
+            `${bound ? `, ${overBound(arena, bound)}` : ""}. ` +
             (device ? `Weights take ${bytes(constants)} there. ` : "") +
             "Press a step to see what is alive there.",
         ),
