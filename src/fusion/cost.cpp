@@ -50,6 +50,9 @@ int64_t operations_of(Function function) {
     case Function::Divide:
     case Function::Sqrt:
       return 8;
+    case Function::Philox:
+    case Function::PhiloxHigh:
+      return 80;  // ten rounds of two multiplications
     default:
       return 20;  // a polynomial
   }

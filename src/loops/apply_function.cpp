@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 
+#include "base/philox.h"
 #include "tensor/wide.h"
 
 namespace tenon::loops {
@@ -138,6 +139,13 @@ int64_t pack_bf16x2(double low, double high) {
   return static_cast<int32_t>(bits(low) | bits(high) << 16);
 }
 
+Number philox_bits(Function function, DType dtype, std::span<const Number> operands) {
+  if (dtype != DType::U64)
+    throw user_error("{} of {}", info(function).name, dtype);
+  const auto word = [&](size_t i) { return std::get<uint64_t>(operands[i]); };
+  return philox(word(0), word(1), word(2))[function == Function::Philox ? 0 : 1];
+}
+
 template <class T>
 T of_integers(Function function, T a, T b) {
   const auto x = static_cast<uint64_t>(a), y = static_cast<uint64_t>(b);  // which may overflow
@@ -214,6 +222,8 @@ Number apply_function(Function function, DType dtype, std::span<const Number> op
     return pack_bf16x2(std::get<double>(operands[0]), std::get<double>(operands[1]));
   if (function == Function::PackI8x4)
     return fitted(dtype, pack_i8x4(operands));
+  if (function == Function::Philox || function == Function::PhiloxHigh)
+    return philox_bits(function, dtype, operands);
   if (dtype == DType::Bool && function == Function::Not)
     return truth(!holds(operands[0]));
   const Number result = std::visit(

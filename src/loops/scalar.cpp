@@ -46,6 +46,8 @@ constexpr FunctionInfo kFunctions[] = {
     {Function::PackBf16x2, "pack_bf16x2", "", 2},
     {Function::RoundDownToBf16, "round_down_to_bf16", "", 1},
     {Function::Bf16Remainder, "bf16_remainder", "", 1},
+    {Function::Philox, "philox", "", 3},
+    {Function::PhiloxHigh, "philox_high", "", 3},
     {Function::Negate, "negate", "", 1},
     {Function::Absolute, "abs", "", 1},
     {Function::Sqrt, "sqrt", "", 1},

@@ -28,6 +28,8 @@ enum class Function : uint8_t {
   PackBf16x2,                                     // of bf16: two side by side in 32 bits, the first lowest
   RoundDownToBf16,                                       // of f32: the first half of its bits, which is a bf16
   Bf16Remainder,                                          // of f32: the number less its top half
+  Philox, PhiloxHigh,                            // of u64: the first and the last 64 bits of Philox4x32-10 for a key, the number
+                                                 // of a call and that of an element
   Negate, Absolute, Sqrt, Exp, Log, Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Tanh, Asinh, Acosh, Atanh, Erf,
   Floor, Ceil, Round,                            // Round: halves to even
   Select,                                        // of a bool: the second operand where it holds, else the third

@@ -90,6 +90,32 @@ TEST(RunCompiled, MultipliesBytes) {
   }
 }
 
+// In lanes of any number, and one by one.
+TEST(RunCompiled, DrawsByCounter) {
+  const Tensor key =
+      narrow<uint64_t>(DType::U64, {2}, std::array<uint64_t, 2>{0x123456789abcdef0, 0xfedcba9876543210});
+  for (const char* lanes : {"32", "16", "8", "4", "75"}) {
+    const loops::Kernel kernel = loops::parse_checked_kernel(
+        fmt::format(R"(kernel k(key: u64[2]) -> (low: u64[75], high: u64[75], y: f32[75]) {{
+  for i in 0..{} vector {{
+    low[i] = philox(key[0], key[1], u64(i))
+    high[i] = philox_high(key[0], key[1], u64(i * 300000000))
+    y[i] = f32(i32(shift_right(philox(key[0], key[1], u64(i)), 40))) * 5.9604644775390625e-08
+  }}
+  for i in {}..75 {{
+    low[i] = philox(key[0], key[1], u64(i))
+    high[i] = philox_high(key[1], key[0], u64(i))
+    y[i] = 0
+  }}
+}})",
+                    lanes, lanes));
+    const std::vector<Tensor> got = run_compiled(kernel, {key}, {}, this_machine()),
+                              wanted = loops::interpret(kernel, {key});
+    for (size_t i = 0; i < wanted.size(); ++i)
+      EXPECT_TRUE(identical(got[i], wanted[i])) << "output " << i << ", " << lanes << " lanes";
+  }
+}
+
 // Pairs of bf16 whose products are small integers, so that sums are exact in any order.
 Tensor pairs_of_integers(const Extents& extents, uint64_t seed) {
   Extents halves = extents;

@@ -203,6 +203,8 @@ Expression ElementText::apply(Function function, DType dtype, std::span<const Ex
     case Function::RoundDownToBf16:
     case Function::PackBf16x2:
     case Function::PackI8x4:
+    case Function::Philox:
+    case Function::PhiloxHigh:
       return helper(loops::info(function).name, operands);
     case Function::Bf16Remainder:
       return between(operands[0], "-", helper("round_down_to_bf16", operands), Binding::Sum);

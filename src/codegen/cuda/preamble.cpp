@@ -215,6 +215,42 @@ __device__ __forceinline__ T pack_i8x4(T a, T b, T c, T d) {
   return (T)(((unsigned)a & 0xff) | ((unsigned)b & 0xff) << 8 | ((unsigned)c & 0xff) << 16 | (unsigned)d << 24);
 }
 )"},
+      {"philox4x32",
+       R"(// Philox4x32-10: the random words of an element of a call.
+__device__ __forceinline__ Vector<unsigned, 4> philox4x32(unsigned long long key, unsigned long long call,
+                                                          unsigned long long element) {
+  Vector<unsigned, 4> c = {{(unsigned)element, (unsigned)(element >> 32), (unsigned)call, (unsigned)(call >> 32)}};
+  unsigned k0 = (unsigned)key, k1 = (unsigned)(key >> 32);
+  #pragma unroll
+  for (int round = 0; round < 10; ++round) {
+    const unsigned long long first = c.at[0] * 0xD2511F53ULL, second = c.at[2] * 0xCD9E8D57ULL;
+    c = {{(unsigned)(second >> 32) ^ c.at[1] ^ k0, (unsigned)second,
+          (unsigned)(first >> 32) ^ c.at[3] ^ k1, (unsigned)first}};
+    k0 += 0x9E3779B9U;
+    k1 += 0xBB67AE85U;
+  }
+  return c;
+}
+)",
+       {"Vector"}},
+      {"philox",
+       R"(__device__ __forceinline__ unsigned long long philox(unsigned long long key,
+                                                     unsigned long long call,
+                                                     unsigned long long element) {
+  const auto words = philox4x32(key, call, element);
+  return words.at[0] | (unsigned long long)words.at[1] << 32;
+}
+)",
+       {"philox4x32"}},
+      {"philox_high",
+       R"(__device__ __forceinline__ unsigned long long philox_high(unsigned long long key,
+                                                          unsigned long long call,
+                                                          unsigned long long element) {
+  const auto words = philox4x32(key, call, element);
+  return words.at[2] | (unsigned long long)words.at[3] << 32;
+}
+)",
+       {"philox4x32"}},
       {"dot_i8x4", R"(// Bytes of a have no sign.
 template <class T>
 __device__ __forceinline__ T dot_i8x4(T a, T b, T sum) {

@@ -6,6 +6,7 @@
 
 #include "codegen/llvm/dot_bf16x2.h"
 #include "codegen/llvm/dot_i8x4.h"
+#include "codegen/llvm/philox.h"
 #include "codegen/vectors.h"
 #include "ir/dim_expression.h"
 
@@ -145,6 +146,8 @@ Value* ScalarEmitter::compute(const Scalar& scalar) {
     return emit_join_pairs(builder_, operands[0], operands[1]);
   if (scalar.function() == Function::PackI8x4)
     return emit_join_bytes(builder_, operands);
+  if (scalar.function() == Function::Philox || scalar.function() == Function::PhiloxHigh)
+    return emit_philox(builder_, scalar.function(), operands);
   return elements_.apply(scalar.function(), scalar.operands().back().dtype(), operands);
 }
 

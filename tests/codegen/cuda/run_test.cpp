@@ -67,6 +67,17 @@ const std::vector<Case>& all_cases() {
            y[i] = select(and(2 <= i, i < 62), x[i-2] / (abs(x[i-2]) + 3) + exp(x[i-2] / (abs(x[i-2]) + 3)), 7) } } })",
        {},
        1e-5},
+      {"DrawsByCounter",
+       R"(kernel k(key: u64[2], x: f32[n,40]) -> (y: f32[n,40], z: f64[n,40], u: f32[n,40]) {
+         for b in 0..floor((40*n+511)/512) block(64) {
+           for i in 512*b..min(512*b+512, 40*n) thread {
+             y[floor(i/40), mod(i,40)] =
+                 f32(i32(shift_right(philox(key[0], key[1], u64(i)), 40))) * 5.9604644775390625e-08
+             z[floor(i/40), mod(i,40)] =
+                 f64(shift_right(philox_high(key[0], key[1], u64(i)), 11)) * 1.1102230246251565e-16
+             u[floor(i/40), mod(i,40)] =
+                 select(shift_right(philox(key[0], key[1], u64(i)), 63) < 1, x[floor(i/40), mod(i,40)], 0) } } })",
+       {{"n", 33}}},
       {"SumInMemory",
        R"(kernel k(x: f32[6,300]) -> (y: f32[6]) {
          for r in 0..6 block(128) { y[r] = 10  for i in 0..300 thread { y[r] += x[r,i] } } })",
