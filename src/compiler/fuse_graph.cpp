@@ -4,6 +4,7 @@
 
 #include "compiler/split_kernels.h"
 #include "fusion/overlapped_tiling.h"
+#include "ops/random.h"
 #include "schedule/cpu/bf16x3_matmul.h"
 #include "schedule/cpu/choose_layouts.h"
 #include "schedule/cpu/pack_a.h"
@@ -67,15 +68,6 @@ std::set<std::string> symbols_of(const KernelNode& node, const KernelGraph& grap
     for (BufferId id : *ids)
       symbols.merge(symbols_of(graph.buffers[id].type()));
   return symbols;
-}
-
-// Whether a node draws random numbers, or one in its nested graphs does.
-bool draws(const Node& node) {
-  return node.op().traits.random ||
-         std::any_of(node.op().regions.begin(), node.op().regions.end(), [&](std::string_view region) {
-           const std::vector<Node*> nodes = node.region(region).nodes();
-           return std::any_of(nodes.begin(), nodes.end(), [](const Node* inner) { return draws(*inner); });
-         });
 }
 
 }  // namespace
@@ -262,11 +254,11 @@ void FusedGraph::note_sizes() {
   }
 }
 
-// Random ops draw sequentially, as in the graph: another order would give other numbers.
+// Random ops take their call numbers in the order of the graph: another would give other numbers.
 void FusedGraph::note_draws() {
   std::optional<BufferId> last;
   for (KernelNode& node : graph_.nodes)
-    if (!node.stage && node.node != nullptr && draws(*node.node)) {
+    if (!node.stage && node.node != nullptr && takes_call(*node.node)) {
       if (last)
         node.after.insert(*last);
       last = *node.writes.begin();

@@ -2,13 +2,10 @@
 // that everything compiled is compared with.
 #pragma once
 
-#include <random>
-
 #include "ir/graph.h"
+#include "ir/random_generator.h"
 
 namespace tenon {
-
-using RandomGenerator = std::mt19937_64;
 
 // One application of an op: what its eval gets to see.
 class Call {

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "ops/data.h"
 #include "ops/lower.h"
+#include "ops/random.h"
 #include "passes/target/constant_pieces.h"
 #include "passes/target/decompose_ops.h"
 #include "tensor/wide.h"
@@ -100,6 +101,7 @@ class Lowering {
     other.writes = {other.results.begin(), other.results.end()};
     const auto& regions = node.op().regions;
     other.loop = std::find(regions.begin(), regions.end(), "body") != regions.end();
+    other.stays = takes_call(node);
     result_.nodes.push_back(std::move(other));
   }
 

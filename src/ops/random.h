@@ -1,4 +1,5 @@
-// random.h — numbers drawn at random. Equal seeds give equal numbers on every machine.
+// random.h — numbers drawn at random. Equal seeds give equal numbers on every machine and device: element i
+// of a call is Philox4x32-10 of the seed, the number of the call and i (base/philox.h).
 #pragma once
 
 #include "ir/graph.h"
@@ -10,6 +11,10 @@ const Family& random_ops();
 
 // A seed is not negative; without one the numbers come from the evaluator's generator.
 inline constexpr int64_t kUnseeded = -1;
+
+// Whether a node, or one in its nested graphs, takes a call number from the evaluator's generator: without
+// it, those that come after it would draw other numbers.
+bool takes_call(const Node& node);
 
 struct Interval {
   double low = 0, high = 1;

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "ops/random.h"
 #include "passes/passes.h"
 
 namespace tenon {
@@ -17,7 +18,7 @@ void remove_dead(Graph& graph, Journal& journal) {
     std::vector<Node*> nodes = each.nodes();
     std::reverse(nodes.begin(), nodes.end());
     for (Node* node : nodes) {
-      if (is_used(*node))
+      if (is_used(*node) || takes_call(*node))
         continue;
       if (!journal.is_open())
         return;

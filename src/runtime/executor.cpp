@@ -304,9 +304,8 @@ void Executor::run_steps(State& state) const {
   if (prepare_failure_)
     std::rethrow_exception(prepare_failure_);
   state.pointers.assign(slots_.size(), nullptr);
-  if (has_host_steps_ && state.options.random == nullptr) {
-    // Only they draw, and seeding takes longer than a small model.
-    state.random.seed(state.options.seed);
+  if (state.options.random == nullptr) {
+    state.random = RandomGenerator(state.options.seed);
     state.options.random = &state.random;
   }
   if (device_memory_ != nullptr)

@@ -99,7 +99,7 @@ struct Executor::State {
   DeviceValues device = {};
   std::vector<LayoutGraphs> graphs = {};
   std::vector<Tensor> copied_inputs = {};  // of a caller whose memory is the device's
-  RandomGenerator random = {};
+  RandomGenerator random{};
   size_t step = 0;
 };
 

@@ -48,7 +48,7 @@ struct Program {
   std::shared_ptr<SizeChecks> size_checks;  // null where all sizes are known
 };
 
-// Whether some steps are no kernels: only those draw random numbers.
+// Whether some steps are no kernels: only those take calls of the random generator.
 bool has_host_steps(const Program& program);
 
 }  // namespace tenon::runtime

@@ -80,7 +80,7 @@ class Bisection {
       return;
     }
     model_ = with_small_sizes(model, listener());
-    RandomGenerator random(options.verify.seed);
+    std::mt19937_64 random(options.verify.seed);
     Sample sample = hint_at_inputs("are drawn", "", [&] {
       return telling_sample(*model_, random, heard_by(listener(), "running node", *model_));
     });

@@ -134,7 +134,7 @@ std::map<std::string, T> by_name(const Graph& graph, const std::vector<T>& outpu
 
 // Inputs and seeds for a model with its gradients, and what it gives for them. Nothing where there is none:
 // the size of an output is only known when it has run, say, so that no seed can be drawn; `problem` tells.
-std::optional<Sample> gradient_sample(const Graph& graph, RandomGenerator& random,
+std::optional<Sample> gradient_sample(const Graph& graph, std::mt19937_64& random,
                                       const VerifyOptions& options, std::string& problem) {
   try {
     if (!options.inputs)
@@ -208,7 +208,7 @@ Check compare_with_sample(const Graph& model, const Sample& sample, const Data& 
 
 Check check_numbers(const Graph& before, const Graph& after, const VerifyOptions& options) {
   Check check;
-  RandomGenerator random(options.seed);
+  std::mt19937_64 random(options.seed);
   const int64_t samples = options.inputs ? 1 : options.samples;
   for (int64_t drawn = 0; drawn < samples && check.verdict != Verdict::Failed; ++drawn) {
     const Sample sample = options.inputs ? Sample{*options.inputs, evaluate(before, *options.inputs)}
@@ -223,7 +223,7 @@ Check check_numbers(const Graph& before, const Graph& after, const VerifyOptions
 Check check_gradients(const Graph& before, const Graph& after, const VerifyOptions& options) {
   try {
     const std::unique_ptr<Graph> was = differentiate(before), is = differentiate(after);
-    RandomGenerator random(options.seed);
+    std::mt19937_64 random(options.seed);
     std::string problem;
     const std::optional<Sample> sample = gradient_sample(*was, random, options, problem);
     if (!sample)

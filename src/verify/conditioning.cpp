@@ -93,7 +93,7 @@ class NudgedRun {
   }
 
   const Graph& graph_;
-  RandomGenerator random_;
+  std::mt19937_64 random_;
   Bindings bindings_;
   std::unordered_map<const ValueData*, std::pair<Datum, int64_t>> alive_;  // with uses still to come
   std::unordered_set<const ValueData*> depending_;                         // on inputs
@@ -139,7 +139,7 @@ const Tensor* tensor_like(const Datum& datum, const Tensor& expected) {
 
 }  // namespace
 
-Datum nudged(const Datum& datum, RandomGenerator& random) {
+Datum nudged(const Datum& datum, std::mt19937_64& random) {
   if (!std::holds_alternative<Tensor>(datum) || !is_rounded(datum.tensor().dtype()))
     return datum;
   const Tensor& tensor = datum.tensor();

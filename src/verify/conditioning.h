@@ -2,6 +2,7 @@
 // the model itself do, once the floats on their way move by a rounding step.
 #pragma once
 
+#include <random>
 #include <span>
 
 #include "ir/evaluate.h"
@@ -11,7 +12,7 @@ namespace tenon {
 // A float tensor, each element moved up or down by a rounding step at random. Integers, be they of a float
 // dtype, are exact however they are computed, and stay; so does everything that is no float of 16 bits or
 // more.
-Datum nudged(const Datum& datum, RandomGenerator& random);
+Datum nudged(const Datum& datum, std::mt19937_64& random);
 
 // The outputs of so many runs of the model on these inputs, in each of which the inputs, the weights and
 // every float that is computed of inputs are nudged. A model that draws random numbers, or does not run so,

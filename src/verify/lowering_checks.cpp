@@ -45,7 +45,7 @@ class NudgedValues {
 
  private:
   const RecordedBuffers& recorded_;
-  RandomGenerator random_;
+  std::mt19937_64 random_;
   std::unordered_map<std::string, Datum> nudged_;
 };
 
@@ -90,7 +90,7 @@ class Signatures {
 };
 
 // All of few; of many, the corners more often than others: that is where tiles and padding end.
-std::vector<int64_t> sampled_indices(const Extents& extents, RandomGenerator& random) {
+std::vector<int64_t> sampled_indices(const Extents& extents, std::mt19937_64& random) {
   const int64_t count = element_count(extents);
   std::vector<int64_t> indices;
   for (int64_t i = 0; i < std::min(count, kSampledElements); ++i) {

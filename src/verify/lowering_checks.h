@@ -3,6 +3,8 @@
 // recorded in one run of the graph, so that large models can be checked.
 #pragma once
 
+#include <random>
+
 #include "compiler/compile_context.h"
 #include "verify/recorded_buffers.h"
 #include "verify/verify.h"
@@ -48,7 +50,7 @@ class KernelGraphChecks {
  private:
   RecordedBuffers recorded_;
   const LoweringChecksOptions options_;
-  RandomGenerator random_;
+  std::mt19937_64 random_;
   std::map<std::string, std::string> seen_;  // what nodes compute, by the buffers that they write
 };
 

@@ -65,7 +65,7 @@ void show_first_of_each_row(std::vector<int64_t>& mask, const Extents& extents) 
     mask[first] = 1;
 }
 
-Tensor draw(Value input, RandomGenerator& random, const Spread& spread) {
+Tensor draw(Value input, std::mt19937_64& random, const Spread& spread) {
   const std::optional<Extents> extents =
       input.type().is_tensor() && input.shape().ranked() ? input.shape().extents() : std::nullopt;
   if (!extents || input.dtype() == DType::String || kind(input.dtype()) == DTypeKind::Complex)
@@ -122,7 +122,7 @@ bool takes_masks(const Graph& graph) {
 }
 
 // A draw, and whether it is blind.
-std::pair<Sample, bool> draw_sample(const Graph& graph, RandomGenerator& random, const Spread& spread,
+std::pair<Sample, bool> draw_sample(const Graph& graph, std::mt19937_64& random, const Spread& spread,
                                     const EvaluateOptions& options) {
   return run_on_random_inputs(graph, random, spread, [&](const Data& inputs) {
     if (!takes_masks(graph))
@@ -135,7 +135,7 @@ std::pair<Sample, bool> draw_sample(const Graph& graph, RandomGenerator& random,
   });
 }
 
-Sample seeing_sample_of(const Graph& graph, RandomGenerator& random, Spread spread,
+Sample seeing_sample_of(const Graph& graph, std::mt19937_64& random, Spread spread,
                         const EvaluateOptions& options) {
   std::optional<Sample> first;
   for (int64_t drawn = 0; drawn < kMostBlindDraws; ++drawn) {
@@ -158,18 +158,18 @@ bool takes_integers(const Graph& graph) {
       graph.inputs(), [](Value input) { return input.type().is_tensor() && is_integer(input.dtype()); });
 }
 
-Data random_inputs(const Graph& graph, RandomGenerator& random, const Spread& spread) {
+Data random_inputs(const Graph& graph, std::mt19937_64& random, const Spread& spread) {
   Data inputs;
   for (Value input : graph.inputs())
     inputs.emplace_back(draw(input, random, spread));
   return inputs;
 }
 
-Sample seeing_sample(const Graph& graph, RandomGenerator& random, const EvaluateOptions& options) {
+Sample seeing_sample(const Graph& graph, std::mt19937_64& random, const EvaluateOptions& options) {
   return seeing_sample_of(graph, random, {}, options);
 }
 
-Sample telling_sample(const Graph& graph, RandomGenerator& random, const EvaluateOptions& options) {
+Sample telling_sample(const Graph& graph, std::mt19937_64& random, const EvaluateOptions& options) {
   std::optional<Sample> first;
   for (const Spread& spread : kSpreads) {
     Sample sample = seeing_sample_of(graph, random, spread, options);

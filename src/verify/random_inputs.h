@@ -3,6 +3,7 @@
 #pragma once
 
 #include <limits>
+#include <random>
 
 #include "base/error.h"
 #include "verify/listener.h"
@@ -21,7 +22,7 @@ struct Spread {
 bool takes_integers(const Graph& graph);
 
 // One draw. All sizes must be known; sequences and optionals are for the user to give.
-Data random_inputs(const Graph& graph, RandomGenerator& random, const Spread& spread = {});
+Data random_inputs(const Graph& graph, std::mt19937_64& random, const Spread& spread = {});
 
 // Spreads that tell different things of a graph, the usual one first.
 std::span<const Spread> spreads();
@@ -34,7 +35,7 @@ struct Sample {
 // What `run` gives for inputs that are drawn. Where it throws an error of the user's, integers are drawn
 // smaller: what they are looked up in may be small, and computing with them on the way there hides how small.
 template <class Run>
-auto run_on_random_inputs(const Graph& graph, RandomGenerator& random, Spread spread, Run&& run) {
+auto run_on_random_inputs(const Graph& graph, std::mt19937_64& random, Spread spread, Run&& run) {
   constexpr int64_t kMostIntegers[] = {std::numeric_limits<int64_t>::max(), 4, 2, 1};
   std::optional<UserError> first;
   for (int64_t most : kMostIntegers) {
@@ -53,10 +54,10 @@ auto run_on_random_inputs(const Graph& graph, RandomGenerator& random, Spread sp
 
 // What the graph gives for a draw in which masks leave each query something to attend to, as far as a few
 // draws give one: what it gives where all is masked is nobody's concern.
-Sample seeing_sample(const Graph& graph, RandomGenerator& random, const EvaluateOptions& options = {});
+Sample seeing_sample(const Graph& graph, std::mt19937_64& random, const EvaluateOptions& options = {});
 
 // Such a draw for which no output is nearly zero or not a number throughout, as far as a few spreads give
 // one: comparing such outputs would prove nothing.
-Sample telling_sample(const Graph& graph, RandomGenerator& random, const EvaluateOptions& options = {});
+Sample telling_sample(const Graph& graph, std::mt19937_64& random, const EvaluateOptions& options = {});
 
 }  // namespace tenon

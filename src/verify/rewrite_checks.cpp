@@ -1,9 +1,11 @@
 #include "verify/rewrite_checks.h"
 
 #include <algorithm>
+#include <random>
 #include <unordered_set>
 
 #include "ir/equal.h"
+#include "ops/random.h"
 #include "verify/conditioning.h"
 
 namespace tenon {
@@ -31,7 +33,14 @@ struct Step {
   int64_t position = 0;   // in the graph
   bool is_fixed = false;  // made of constants and parameters alone
 
-  Data run(const Data& inputs) const { return evaluate_node(*node, inputs); }
+  // What a run has drawn when it comes here; nothing where that depends on the iterations of a loop.
+  std::optional<RandomGenerator> random = {};
+
+  Data run(const Data& inputs) const {
+    RandomGenerator generator = random.value_or(RandomGenerator());
+    return with_context([&] { return node->describe(); },
+                        [&] { return node->op().eval(Call(*node, inputs, generator)); });
+  }
 };
 
 // A user of one value uses another now.
@@ -57,7 +66,7 @@ bool are_identical(const Datum& a, const Datum& b) {
 // floats on the way are nudged.
 class Before {
  public:
-  explicit Before(const std::vector<FlowPointer>& frontier, RandomGenerator* random = nullptr)
+  explicit Before(const std::vector<FlowPointer>& frontier, std::mt19937_64* random = nullptr)
       : random_(random) {
     for (const FlowPointer& flow : frontier) {
       known_.emplace(flow.get(), nudged_if_asked(flow->value));
@@ -86,7 +95,7 @@ class Before {
  private:
   Datum nudged_if_asked(const Datum& datum) { return random_ != nullptr ? nudged(datum, *random_) : datum; }
 
-  RandomGenerator* random_;
+  std::mt19937_64* random_;
   std::unordered_map<const Flow*, Datum> known_;
   int64_t first_ = std::numeric_limits<int64_t>::max(), steps_ = 0;
 };
@@ -163,7 +172,22 @@ class Watch {
     for (Value operand : node.operands())
       step->operands.push_back(flows_.at(operand.data()));
     step->is_fixed = is_made_of_fixed(*step);
+    step->random = drawn_before(node);
     return step;
+  }
+
+  // Recorded runs have the seed 0.
+  std::optional<RandomGenerator> drawn_before(const Node& node) const {
+    RandomGenerator generator(0);
+    if (!takes_call(node))
+      return generator;
+    for (const Node* each = graph_.first(); each != &node; each = each->next())
+      if (takes_call(*each)) {
+        if (!each->regions().empty())
+          return std::nullopt;
+        generator.take_call();
+      }
+    return generator;
   }
 
   // Whether the node computes of its operands what the step does. Nodes do not change but for their operands
@@ -242,11 +266,12 @@ class Watch {
   }
 
   Check compare(const Change& change, Numerics numerics) const {
-    std::vector<FlowPointer> frontier = {change.to};
+    const Origins origins = origins_of(change.to);
+    if (origins.draw_unknown())
+      return {.unchecked = {"what it draws depends on the iterations of a loop before it"}};
+    std::vector<FlowPointer> frontier = origins.frontier;
     Datum actual = change.to->value;
-    if (fresh_.contains(change.to.get())) {
-      frontier = frontier_of(change.to);
-    } else if (change.to->has_drifted && change.to->maker) {
+    if (!fresh_.contains(change.to.get()) && change.to->has_drifted && change.to->maker) {
       frontier = change.to->maker->operands;
       Data operands;
       for (const FlowPointer& operand : frontier)
@@ -265,7 +290,7 @@ class Watch {
               const Datum& actual, const Datum& expected) const {
     std::vector<Datum> runs;
     for (int64_t run = 0; run < kNudgedRuns; ++run) {
-      RandomGenerator random(static_cast<uint64_t>(run));
+      std::mt19937_64 random(static_cast<uint64_t>(run));
       runs.push_back(Before(frontier, &random).run(from));
     }
     switch (explain(actual, expected, runs, tolerance_)) {
@@ -280,21 +305,29 @@ class Watch {
     }
   }
 
-  // The values that were there before and that new nodes compute this one from.
-  std::vector<FlowPointer> frontier_of(const FlowPointer& flow) const {
-    std::vector<FlowPointer> frontier, waiting = {flow};
+  // What a value is computed from: values of new nodes, itself among them, and those that were there before.
+  struct Origins {
+    std::vector<FlowPointer> fresh, frontier;
+
+    bool draw_unknown() const {
+      return std::ranges::any_of(fresh, [](const FlowPointer& flow) { return !flow->maker->random; });
+    }
+  };
+  Origins origins_of(const FlowPointer& flow) const {
+    Origins origins;
+    std::vector<FlowPointer> waiting = {flow};
     std::unordered_set<const Flow*> seen;
     while (!waiting.empty()) {
       const FlowPointer next = waiting.back();
       waiting.pop_back();
       if (!seen.insert(next.get()).second)
         continue;
-      if (fresh_.contains(next.get()))
+      const bool is_fresh = fresh_.contains(next.get());
+      (is_fresh ? origins.fresh : origins.frontier).push_back(next);
+      if (is_fresh)
         waiting.insert(waiting.end(), next->maker->operands.begin(), next->maker->operands.end());
-      else
-        frontier.push_back(next);
     }
-    return frontier;
+    return origins;
   }
 
   // From now on, what takes the place of a value is what that was when the model ran: so one rewrite's

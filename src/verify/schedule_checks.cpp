@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <random>
 
 #include "base/error.h"
 #include "compiler/build_kernels.h"
@@ -47,7 +48,7 @@ int64_t count_points(const std::vector<loops::Statement>& body, Bindings& variab
 }
 
 // The parallel loops of a region, each of which is all there is in the one around it, run one iteration.
-void keep_one_iteration(std::vector<loops::Statement>& body, Bindings& variables, RandomGenerator& random) {
+void keep_one_iteration(std::vector<loops::Statement>& body, Bindings& variables, std::mt19937_64& random) {
   for (loops::Statement& statement : body) {
     auto* loop = std::get_if<loops::Loop>(&statement);
     if (loop == nullptr || !loops::is_parallel(loop->mark))
@@ -203,7 +204,7 @@ class ScheduleChecks {
           part == Part::Whole && left > 0)
         throw user_error("{} elements are never written", left);
       const auto compute_nudged = [&](uint64_t seed) {
-        RandomGenerator random(seed);
+        std::mt19937_64 random(seed);
         std::vector<Tensor> moved;
         for (const Tensor& input : inputs)
           moved.push_back(nudged(input, random).tensor());
@@ -222,7 +223,7 @@ class ScheduleChecks {
   const Bindings sizes_;
   ElementInterpreter elements_;
   const LoweringChecksOptions& options_;
-  RandomGenerator random_;
+  std::mt19937_64 random_;
   std::map<BufferId, const KernelNode*> writers_;
   std::set<size_t> seen_;  // kernels, by their number among those that differ
   int64_t points_ = 0;

@@ -82,7 +82,7 @@ std::unique_ptr<Graph> with_small_sizes(const Graph& graph, const Listener& list
       std::unique_ptr<Graph> sized = graph.bind(sizes);
       if (++runs > kMostRuns)
         break;
-      RandomGenerator random(0);
+      std::mt19937_64 random(0);
       const EvaluateOptions options =
           heard_by(listener, fmt::format("trying {}, running node", text_of(sizes)), *sized);
       run_on_random_inputs(*sized, random, {},

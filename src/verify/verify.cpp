@@ -129,13 +129,13 @@ class LargeVerification {
       inputs_ = inputs;
       return record_values(*graph_, inputs_, heard_by(options_.listener, "running node", *graph_));
     };
-    RandomGenerator random(options_.seed);
+    std::mt19937_64 random(options_.seed);
     return options_.inputs ? run(*options_.inputs) : run_on_random_inputs(*graph_, random, {}, run);
   }
 
   // On the sample that was recorded, or, where that proves nothing, on others.
   Check compare_whole(Sample sample) {
-    RandomGenerator random(options_.seed);
+    std::mt19937_64 random(options_.seed);
     for (size_t draw = 1;; ++draw) {
       Check check;
       const std::optional<Data> actual = run_rewritten(

@@ -77,7 +77,7 @@ class CompiledVerification {
   }
 
   void draw_samples() {
-    RandomGenerator random(options_.seed);
+    std::mt19937_64 random(options_.seed);
     const int64_t samples = options_.inputs ? 1 : options_.samples;
     for (int64_t drawn = 0; drawn < samples; ++drawn)
       samples_.push_back(options_.inputs ? Sample{*options_.inputs, evaluate(*optimised_, *options_.inputs)}
@@ -125,7 +125,7 @@ class CompiledVerification {
   }
 
   void check_each_rewrite() {
-    RandomGenerator random(options_.seed);
+    std::mt19937_64 random(options_.seed);
     const auto record = [&](const Data& inputs) {
       RecordedValues recorded =
           record_values(*graph_, inputs, heard_by(listener(), "running optimised node", *graph_));

@@ -168,6 +168,10 @@ Examples movements() {
       {"triangle", "%x: f64[3,3]", "%y = triangle(%x, upper=true, diagonal=1)"},
       {"triangle", "%x: f64[2,3,4]", "%y = triangle(%x, upper=false)"},
       {"range", "%a: f64[], %d: f64[1]", "%e = constant(value=f64[] {10})\n%y = range(%a, %e, %d)", 0.7, 0.9},
+      {"random_uniform", "%x: f64[2,3]",
+       "%s = shape(%x)\n%r = random_uniform(%s, dtype=f64)\n%y = mul(%x, %r)"},
+      {"random_normal", "%x: f64[2,3]",
+       "%s = shape(%x)\n%r = random_normal(%s, dtype=f64, seed=3)\n%y = mul(%x, %r)"},
   };
 }
 

@@ -233,6 +233,13 @@ TEST(WriteOnnx, KeepsRandomNumbersRandom) {
             "RandomNormal");
 }
 
+// Not the key, and what is drawn by it.
+TEST(WriteOnnx, RefusesRandomNumbersOfAnyShape) {
+  expect_error<UnsupportedError>(
+      [] { written("graph(%s: i64[2]) { %y = random_normal(%s, dtype=f32) return %y }"); },
+      "node %y: ONNX has no op for random_normal as it is used here");
+}
+
 // --- names
 
 TEST(WriteOnnx, KeepsTheNamesOfInputsOutputsAndWeights) {

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "base/philox.h"
 #include "ir/graph_text.h"
 #include "ops/data.h"
 
@@ -65,6 +66,71 @@ TEST(Random, TwoDrawsOfOneRunDiffer) {
     })",
                           {});
   EXPECT_FALSE(identical(y[0].tensor(), y[1].tensor()));
+}
+
+// Element i of call n is Philox of the seed, n and i; calls of the evaluator are numbered from 1.
+TEST(Random, DrawsByCounter) {
+  const auto bits = [](uint64_t seed, uint64_t call, uint64_t element) {
+    return static_cast<double>(philox(seed, call, element)[0] >> 11) * 0x1p-53;
+  };
+  EXPECT_EQ(draw("random_uniform", ", dtype=f64", 3, 5),
+            (std::vector<double>{bits(5, 1, 0), bits(5, 1, 1), bits(5, 1, 2)}));
+  EXPECT_EQ(draw("random_uniform", ", dtype=f64, seed=7", 2, 5),
+            (std::vector<double>{bits(7, 0, 0), bits(7, 0, 1)}));
+}
+
+// The first 24 bits of what f64 has, which f32 holds.
+TEST(Random, NarrowFloatsAreThoseOfF64CutShort) {
+  const std::vector<double> wide = draw("random_uniform", ", dtype=f64"),
+                            narrow = draw("random_uniform", ", dtype=f32");
+  for (size_t i = 0; i < wide.size(); ++i)
+    ASSERT_EQ(narrow[i], std::floor(wide[i] * 0x1p24) * 0x1p-24);
+}
+
+TEST(Random, CallsAreIndependent) {
+  const Data y = run_text(R"(
+    graph() {
+      %s = constant(value=i64[1] {20000})
+      %a = random_normal(%s, dtype=f64)
+      %b = random_normal(%s, dtype=f64)
+      return %a, %b
+    })",
+                          {});
+  const std::vector<double> a = widen<double>(y[0].tensor()), b = widen<double>(y[1].tensor());
+  double product = 0, behind = 0;
+  for (size_t i = 0; i + 1 < a.size(); ++i) {
+    product += a[i] * b[i];
+    behind += a[i] * a[i + 1];
+  }
+  EXPECT_NEAR(product / 20000, 0, 0.03);
+  EXPECT_NEAR(behind / 20000, 0, 0.03);
+  EXPECT_NEAR(moments(a).mean, 0, 0.03);
+  EXPECT_NEAR(moments(a).deviation, 1, 0.03);
+}
+
+TEST(Random, IsAKeyAndWhatIsDrawnByIt) {
+  for (const std::string_view text : {"random_uniform(%s, dtype=f32, low=-1.0, high=2.0",
+                                      "random_normal(%s, dtype=f64, mean=3.0, deviation=2.0"}) {
+    const std::string op(text.substr(7, text.find('(') - 7));  // after random_
+    const std::string by_key = fmt::format("philox_{}(%k, {}", op, text.substr(text.find('(') + 1));
+    const Data inputs = {i64({1}, {50})};
+    const auto run = [&](const std::string& nodes) {
+      const auto graph = parse_graph(fmt::format("graph(%s: i64[1]) {{ {}) return %y }}", nodes));
+      return widen<double>(evaluate(*graph, inputs, {.seed = 3})[0].tensor());
+    };
+    EXPECT_EQ(run(fmt::format("%k = random_key() %y = {}", by_key)), run(fmt::format("%y = {}", text)));
+    EXPECT_EQ(run(fmt::format("%k = constant(value=u64[2] {{9, 0}}) %y = {}", by_key)),
+              run(fmt::format("%y = {}, seed=9", text)));
+  }
+}
+
+TEST(Random, RefusesAKeyThatIsNone) {
+  expect_error<UserError>(
+      [] {
+        parse_graph("graph(%k: u64[3], %s: i64[1]) { %y = philox_normal(%k, %s, dtype=f32) return %y }");
+      },
+      "line 1, column 38: philox_normal: key must hold two numbers, a seed and that of a call\n"
+      "  key  %k: u64[3]\n  shape  %s: i64[1]");
 }
 
 TEST(Random, IsNotKnownBeforeItRuns) {

@@ -25,6 +25,18 @@ TEST(RemoveDead, LeavesANodeOfWhichOneResultIsUsed) {
       "graph g(%a: f32[4]) { %s = constant(value=i64[2] {2, 2}) %0, %1 = split(%a, %s, axis=0) return %1 }");
 }
 
+// What comes after them would draw other numbers.
+TEST(RemoveDead, LeavesWhatTakesARandomCall) {
+  expect_unchanged(remove_dead, R"(graph g(%s: i64[1]) {
+    %0 = random_normal(%s, dtype=f32) %1 = random_normal(%s, dtype=f32) return %1 })");
+  expect_unchanged(remove_dead, R"(graph g(%c: bool[], %s: i64[1]) {
+    %0 = if(%c, [%s]) then(%n: i64[1]) { %y = random_uniform(%n, dtype=f32) return %y }
+        else(%n: i64[1]) { %y = cast(%n, to=f32) return %y }
+    return %s })");
+  expect_pass(remove_dead, "graph g(%s: i64[1]) { %0 = random_normal(%s, dtype=f32, seed=1) return %s }",
+              "graph g(%s: i64[1]) { return %s }");
+}
+
 TEST(RemoveDead, StopsWhereTheJournalCloses) {
   const auto graph = parse_graph("graph g(%a: f32[2]) { %0 = exp(%a) %1 = neg(%0) return %a }");
   Journal journal(NumericsBudget::Default, 1);

@@ -8,7 +8,7 @@ namespace tenon {
 namespace {
 
 TEST(Nudged, FloatsMoveByAStep) {
-  RandomGenerator random(0);
+  std::mt19937_64 random(0);
   const std::vector<double> was = {1.5, -0.1, 0, INFINITY};
   const std::vector<double> is = widen<double>(nudged(f32({4}, was), random).tensor());
   for (size_t i : {0, 1}) {
@@ -20,7 +20,7 @@ TEST(Nudged, FloatsMoveByAStep) {
 }
 
 TEST(Nudged, WhatIsExactStays) {
-  RandomGenerator random(0);
+  std::mt19937_64 random(0);
   for (const Tensor& exact : {f32({3}, {1, -2, 4096}), i64({2}, {7, 8}), tensor(DType::F8E4M3FN, {1}, {1.5})})
     EXPECT_TRUE(identical(nudged(exact, random).tensor(), exact));
   // So large that they are integers only because floats are so far apart there.

@@ -194,7 +194,7 @@ TEST(FalseAlarms, QueriesThatAreGivenNothingToSee) {
       parse_graph(masked(R"(%low = constant(value=f32[] {-1e9}) %f = constant(value=f32[] {0.25})
     %h = mul(%s, %f) %0 = constant(value=f32[] {0}) %1 = where(%m, %0, %low) %2 = where(%c, %0, %low)
     %3 = add(%h, %1) %z = add(%3, %2))"));
-  RandomGenerator random(0);
+  std::mt19937_64 random(0);
   VerifyOptions options;
   options.inputs = random_inputs(*graph, random);
   const auto hide_first_row = [](const Tensor& mask) {

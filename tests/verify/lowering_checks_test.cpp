@@ -27,7 +27,7 @@ struct Ran {
   explicit Ran(std::string_view text, const compiler::CompileContext& context) {
     Journal journal(context.numerics);
     graph = make_target_graph(*read(text), context, journal);
-    RandomGenerator random(1);
+    std::mt19937_64 random(1);
     recorded = record_values(*graph, random_inputs(*graph, random));
   }
 

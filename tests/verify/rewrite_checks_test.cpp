@@ -5,6 +5,7 @@
 #include "frontends/builtin/builtin.h"
 #include "ir/graph_text.h"
 #include "ops/binary.h"
+#include "passes/target/decompose_ops.h"
 #include "rewrite/apply.h"
 #include "verify/random_inputs.h"
 #include "verify/small_sizes.h"
@@ -53,7 +54,7 @@ TEST(CompareByClass, ANarrowerDTypeRoundsMore) {
 std::vector<RewriteCheck> check_all(const Graph& model,
                                     const std::function<void(Graph&, Journal&)>& rewrite) {
   const std::unique_ptr<Graph> graph = with_small_sizes(model);
-  RandomGenerator random(0);
+  std::mt19937_64 random(0);
   const Data inputs = random_inputs(*graph, random);
   Journal journal;
   return check_rewrites(*graph, record_values(*graph, inputs), journal, [&] { rewrite(*graph, journal); });
@@ -103,6 +104,40 @@ TEST(CheckRewrites, RoundingIsOnlyTheConcernOfTheRewriteThatRounds) {
   ASSERT_EQ(checks.size(), 3u);
   EXPECT_EQ(failed_rules(checks), std::vector<std::string>());
   EXPECT_GT(checks[0].numbers.error, 0);
+}
+
+// New nodes draw what those that they replace drew: each call has its number.
+TEST(CheckRewrites, KnowWhatRandomOpsDraw) {
+  const auto decompose = [](Graph& graph, Journal& journal) { decompose_ops(graph, journal); };
+  const std::vector<RewriteCheck> checks = check_all(*parse_graph(R"(graph g(%a: f32[100]) {
+    %s = shape(%a)
+    %0 = random_normal(%s, dtype=f32)
+    %1 = random_uniform(%s, dtype=f32)
+    %2 = random_uniform(%s, dtype=f32, seed=3)
+    %3 = random_uniform(%s, dtype=f32)
+    return %1, %2, %3
+  })"),
+                                                     decompose);
+  ASSERT_EQ(checks.size(), 4u);
+  for (size_t i = 1; i < checks.size(); ++i)
+    EXPECT_EQ(checks[i].numbers.verdict, Verdict::Passed) << checks[i].numbers.detail;
+}
+
+TEST(CheckRewrites, DoNotJudgeWhatIsDrawnAfterALoopThatDraws) {
+  const auto decompose = [](Graph& graph, Journal& journal) { decompose_ops(graph, journal); };
+  const std::vector<RewriteCheck> checks = check_all(*parse_graph(R"(graph g(%x: f32[4,3]) {
+    %a = scan([], [%x], axes=[0], reversed=[0], output_axes=[0], output_reversed=[0]) body(%x: f32[3]) {
+      %n = shape(%x)
+      %r = random_normal(%n, dtype=f32)
+      return %r
+    }
+    %s = shape(%a)
+    %0 = random_uniform(%s, dtype=f32)
+    return %a, %0
+  })"),
+                                                     decompose);
+  ASSERT_EQ(checks.size(), 1u);
+  EXPECT_EQ(checks[0].numbers.verdict, Verdict::Unknown);
 }
 
 TEST(CheckRewrites, BlamesEachWrongRewriteOnce) {

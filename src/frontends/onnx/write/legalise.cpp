@@ -225,7 +225,7 @@ class Legaliser {
       return fmt::format("{} needs opset {}, but opset {} is asked for", call->name, *needed,
                          opset_.value_or(kUsualOpset));
     };
-    if (node.op().decompose != nullptr)
+    if (node.op().decompose != nullptr && !node.op().traits.random)  // ONNX has no keys to draw by
       return with_context(describe_lack, [&] { return node.op().decompose(node); });
     if (!needed || opset_)
       throw unsupported("{}", describe_lack());
