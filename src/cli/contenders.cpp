@@ -52,27 +52,41 @@ void Contender::run(const Data& inputs, const runtime::RunOptions& options) {
 }
 
 // As a caller does who has the memory, on the device where that has its own.
-void Contender::run_into(const Data& inputs, runtime::RunOptions options) {
-  std::vector<const void*> from;
-  std::vector<void*> to;
+void Contender::run_into(const Data& inputs, const runtime::RunOptions& options) {
   if (runtime::DeviceMemory* memory = executor->device().own_memory()) {
     if (device_outputs.empty())
       place_on_device(inputs, *memory);
-    for (const std::shared_ptr<std::byte[]>& input : device_inputs)
-      from.push_back(input.get());
-    for (const std::shared_ptr<std::byte[]>& output : device_outputs)
-      to.push_back(output.get());
-    options.on_device = &device_ports;
-    options.device_seconds = &device_times.emplace_back();
-  } else {
-    for (const Datum& input : inputs)
-      from.push_back(input.tensor().bytes().data());
-    for (Tensor& output : outputs)
-      to.push_back(output.mutable_bytes().data());
+    return run_on_device(options);
   }
+  std::vector<const void*> from;
+  std::vector<void*> to;
+  for (const Datum& input : inputs)
+    from.push_back(input.tensor().bytes().data());
+  for (Tensor& output : outputs)
+    to.push_back(output.mutable_bytes().data());
   executor->run_into(from, to, options);
-  if (options.on_device != nullptr)
-    device_times.back() *= 1000;
+}
+
+void Contender::run_on_device(runtime::RunOptions options) {
+  std::vector<const void*> from;
+  std::vector<void*> to;
+  for (const std::shared_ptr<std::byte[]>& input : device_inputs)
+    from.push_back(input.get());
+  for (const std::shared_ptr<std::byte[]>& output : device_outputs)
+    to.push_back(output.get());
+  options.on_device = &device_ports;
+  executor->run_into(from, to, options);
+}
+
+void Contender::time_on_device(const runtime::RunOptions& options) {
+  if (device_outputs.empty())
+    return;
+  runtime::RunOptions queued = options;
+  queued.stream = executor->device().own_memory()->default_stream();
+  run_on_device(queued);
+  queued.device_seconds = &device_times.emplace_back();
+  run_on_device(queued);
+  device_times.back() *= 1000;
 }
 
 void Contender::place_on_device(const Data& inputs, runtime::DeviceMemory& memory) {
@@ -110,14 +124,15 @@ void measure(std::vector<Contender>& contenders, const Data& inputs, double seco
       times.push_back(run(contender));
     std::sort(times.begin(), times.end());
     turn += quantile(times, 0.5);
-    contender.device_times.clear();
   }
   const auto turns = std::max(kLeastRuns, static_cast<int64_t>(std::ceil(milliseconds / turn)));
   Progress progress("measuring run", turns);
   for (int64_t i = 0; i < turns; ++i) {
     progress.step("");
-    for (Contender& contender : contenders)
+    for (Contender& contender : contenders) {
       contender.times.push_back(run(contender));
+      run_compiled([&] { contender.time_on_device(options); });
+    }
   }
   for (Contender& contender : contenders) {
     std::sort(contender.times.begin(), contender.times.end());

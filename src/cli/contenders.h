@@ -25,6 +25,9 @@ struct Contender {
   // Twice, the second time with what the first left in a cache. Optimising counts as compiling.
   void compile(const Graph& optimised, double optimize_ms, compiler::CompileContext how);
   void run(const Data& inputs, const runtime::RunOptions& options);
+  // By the clock of the device, behind another run: launches are queued, as those of a caller who does not
+  // wait for each. Nothing where the model runs on the host.
+  void time_on_device(const runtime::RunOptions& options);
 
   double median() const;
   double p95() const;
@@ -32,7 +35,8 @@ struct Contender {
   std::optional<double> device_median() const;  // nothing where the model runs on the host
 
  private:
-  void run_into(const Data& inputs, runtime::RunOptions options);
+  void run_into(const Data& inputs, const runtime::RunOptions& options);
+  void run_on_device(runtime::RunOptions options);
   void place_on_device(const Data& inputs, runtime::DeviceMemory& memory);
 };
 

@@ -101,6 +101,8 @@ class DeviceMemory {
   // one of the workspace's own. It comes after what was launched in the workspace before. A stream of another
   // device is a user_error.
   virtual void use_stream(Workspace& workspace, void* stream) = 0;
+  // A stream for callers of this thread that have none of their own.
+  virtual void* default_stream() = 0;
   // Marks the end of what was launched, and leaves the caller's stream.
   virtual void leave_stream(Workspace& workspace) = 0;
   // Whether all has ended that was launched before the stream was left.

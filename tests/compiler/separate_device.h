@@ -133,6 +133,10 @@ class SeparateDevice : public InterpretingDevice,
   std::string describe_foreign(const std::byte* memory) const override {
     return owns(memory) ? "" : "memory of the host";
   }
+  void* default_stream() override {
+    thread_local PendingStream stream;
+    return &stream;
+  }
   void use_stream(runtime::Workspace& workspace, void* stream) override {
     Work& work = work_of(workspace);
     work.stream = static_cast<PendingStream*>(stream);

@@ -352,6 +352,8 @@ class CudaDevice : public Device, public DeviceMemory {
     return number == context_->device() ? "" : fmt::format("memory of cuda:{}", number);
   }
 
+  void* default_stream() override { return cuda::CU_STREAM_PER_THREAD; }
+
   void use_stream(Workspace& workspace, void* stream) override {
     CudaWorkspace& own = cuda_workspace(workspace);
     const auto given = static_cast<cuda::CUstream>(stream);
