@@ -202,8 +202,12 @@ Layouts::Layouts(const loops::Kernel& kernel, const loops::ParallelRegion& regio
 
 int64_t Layouts::elements_held() const {
   int64_t held = 0;
-  for (const auto& [local, spread] : spreads_)
-    held += spread.held;
+  for (const auto& [local, spread] : spreads_) {
+    Dim each = spread.held;
+    for (size_t i = 1; i < local->buffer.sizes.size(); ++i)
+      each = each * local->buffer.sizes[i];
+    held += each.constant().value_or(0);
+  }
   return held;
 }
 

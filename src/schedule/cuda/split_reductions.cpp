@@ -20,6 +20,7 @@ using lowering::Stage;
 namespace {
 
 constexpr int64_t kBlocksPerMultiprocessor = 4;  // that are wanted
+constexpr int64_t kBlocksOfColumns = 2;          // that a multiprocessor needs to load at full speed
 constexpr int64_t kLeastOfRow = 4096;            // elements that a block of a row reduces
 constexpr int64_t kLeastOfColumn = 64;           // the same for each column
 constexpr double kLaunchNanoseconds = 1200;      // that a kernel more takes in a CUDA graph
@@ -108,13 +109,15 @@ class Splitter {
             int64_t parts) const {
     const double bytes = static_cast<double>(results * reduced) *
                          static_cast<double>(fusion::cost_of(definition.values.front()).bytes);
+    const bool consecutive = reduces_consecutive(definition);
+    const int64_t enough = gpu_.multiprocessors * (consecutive ? 1 : kBlocksOfColumns);
     const auto nanoseconds = [&](int64_t busy) {
-      const auto share = static_cast<double>(std::min<int64_t>(busy, gpu_.multiprocessors));
-      return bytes / gpu_.bytes_per_nanosecond * gpu_.multiprocessors / share;
+      const auto share = static_cast<double>(std::min(busy, enough));
+      return bytes / gpu_.bytes_per_nanosecond * static_cast<double>(enough) / share;
     };
     double lost = kLaunchNanoseconds;
-    if (reduces_consecutive(definition) && results >= kLeastRows && is_read_along_rows(definition))
-      lost += kLaunchNanoseconds + nanoseconds(gpu_.multiprocessors);
+    if (consecutive && results >= kLeastRows && is_read_along_rows(definition))
+      lost += kLaunchNanoseconds + nanoseconds(enough);
     return nanoseconds(blocks) - nanoseconds(blocks * parts) > lost;
   }
 

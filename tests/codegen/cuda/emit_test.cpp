@@ -230,6 +230,22 @@ TEST(CudaText, KeepsRowsInRegisters) {
   EXPECT_EQ(emitted.shapes.front().iterations_per_block, 1);
 }
 
+// Of threads that hold few elements, more blocks run at once; tiles of products need the registers.
+TEST(CudaText, GivesThreadsRegistersForWhatTheyHold) {
+  EXPECT_NE(emit(R"(kernel k(x: f32[n,4096]) -> (y: f32[n,4096]) { for r in 0..n block(256) {
+    local e: f32[4096] in private
+    for j in 0..4096 thread { e[j] = x[r,j] }
+    for j in 0..4096 thread { y[r,j] = e[j] } } })")
+                .text.find("__launch_bounds__(256, 4)"),
+            std::string::npos);
+  EXPECT_NE(emit(R"(kernel k(x: f32[n,256]) -> (y: f32[n,256]) { for r in 0..n block(256) {
+    local e: f32[256,8,8] in private
+    for j in 0..256 thread { for a in 0..8 unrolled { for b in 0..8 unrolled { e[j,a,b] = x[r,j] } } }
+    for j in 0..256 thread { y[r,j] = e[j,1,2] } } })")
+                .text.find("__launch_bounds__(256, 2)"),
+            std::string::npos);
+}
+
 TEST(CudaText, PacksShortRowsIntoABlock) {
   const CudaText emitted = emit(kShortRows);
   EXPECT_EQ(

@@ -40,6 +40,12 @@ TEST(SplitReductions, OfFewColumns) {
             "f32[256,64] f32[64]");
 }
 
+// A block of columns for each multiprocessor does not load as fast as memory gives.
+TEST(SplitReductions, OfColumnsWithOneBlockForEachMultiprocessor) {
+  EXPECT_EQ(results_in("graph g(%x: f32[4096,4096]) { %0 = reduce_sum(%x, axes=[0]) return %0 }"),
+            "f32[4,4096] f32[4096]");
+}
+
 // The most parts of equal size.
 TEST(SplitReductions, OfNoPrimeLength) {
   EXPECT_EQ(results_in("graph g(%x: f32[1000003]) { %0 = reduce_sum(%x, axes=[0]) return %0 }"), "f32[]");
