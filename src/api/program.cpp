@@ -261,7 +261,7 @@ class Run {
       const auto own = reinterpret_cast<uintptr_t>(outputs_[number].data),
                  other = reinterpret_cast<uintptr_t>(tensor.data);
       const auto own_bytes = static_cast<uintptr_t>(output.count_bytes(extents(number)));
-      if (!is_on_cpu(tensor) && bytes > 0 && own < other + static_cast<uintptr_t>(bytes) &&
+      if (!is_on_cpu(tensor) && bytes > 0 && own_bytes > 0 && own < other + static_cast<uintptr_t>(bytes) &&
           other < own + own_bytes)
         throw user_error("{} overlaps {}", output.title(), port.title());
     };

@@ -115,17 +115,21 @@ bool shares_factors(const Definition& definition) {
 }
 
 // In bytes, of what the stages of a row exchange.
-int64_t largest_row(const Target& target) {
-  if (!target.gpu)
-    return kLargestRow;
-  return kLargestRowOfBlock * (has_clusters(*target.gpu) ? kMostBlocksOfCluster : 1);
+int64_t largest_row(const Target& target) { return target.gpu ? kLargestRowOfBlock : kLargestRow; }
+
+// The same in words of registers, where a cluster of thread blocks has them.
+int64_t most_words_of_row(const Target& target) {
+  return target.gpu && has_clusters(*target.gpu) ? kLargestRowOfBlock / 4 * kMostBlocksOfCluster : 0;
 }
 
 class Grouper {
  public:
   Grouper(std::span<const KernelNode> nodes, const BufferTable& buffers, const std::set<BufferId>& kept,
           const Target& target)
-      : nodes_(nodes), buffers_(buffers), largest_row_(largest_row(target)) {
+      : nodes_(nodes),
+        buffers_(buffers),
+        largest_row_(largest_row(target)),
+        most_words_(most_words_of_row(target)) {
     for (const FusedAttention& attention : find_fused_attention(nodes, buffers, kept, target)) {
       for (size_t node : attention.nodes)
         first_of_attention_.emplace(node, attention.nodes.front());
@@ -413,7 +417,22 @@ class Grouper {
       return fmt::format("its rows differ from those of [{}]", fmt::join(others, ","));
     if (!reads_rows(node, group, rows))
       return "it reads elements of other rows";
-    return obstacle_to_rows(longest, rows);
+    return obstacle_to_rows(longest, rows, reads_own_positions(node, group));
+  }
+
+  // Whether the node reads each of the group's results at its own position, so that who computed an element
+  // reads it again.
+  bool reads_own_positions(size_t node, size_t group) const {
+    bool own = true;
+    for_each_load(*nodes_[node].stage, [&](const Scalar& load) {
+      const auto maker = makers_.find(buffers_.id_of(load.name()));
+      if (maker != makers_.end() && maker->second == group)
+        own = own && std::ranges::all_of(load.operands(), [](const Scalar& index) {
+                return index.kind() == Scalar::Kind::Index &&
+                       (index.index().is_symbol() || index.index().is_constant());
+              });
+    });
+    return own;
   }
 
   // Whether the node reads the group's results at its own row only.
@@ -445,11 +464,13 @@ class Grouper {
   }
 
   // Rows must fit in cache, and there must be enough of them for all threads, unless there is little work.
-  std::optional<std::string> obstacle_to_rows(const Definition& stage, size_t rows) const {
+  std::optional<std::string> obstacle_to_rows(const Definition& stage, size_t rows,
+                                              bool reads_own_positions) const {
     const std::vector<Dim> sizes = sizes_of(stage.axes);
-    const int64_t bytes =
-        product(sizes, rows).constant().value_or(0) * info(stage.results.front().dtype).bytes;
-    if (bytes > largest_row_)
+    const int64_t elements = product(sizes, rows).constant().value_or(0);
+    const int64_t bytes = elements * info(stage.results.front().dtype).bytes;
+    const bool fits_cluster = reads_own_positions && elements <= most_words_ && bytes <= 4 * most_words_;
+    if (bytes > largest_row_ && !fits_cluster)
       return fmt::format("a row takes {} KiB and would not stay in cache", bytes >> 10);
     Dim count = 1;
     for (size_t i = 0; i < rows; ++i)
@@ -463,6 +484,7 @@ class Grouper {
   std::span<const KernelNode> nodes_;
   const BufferTable& buffers_;
   const int64_t largest_row_;  // in bytes
+  const int64_t most_words_;
   std::vector<Group> groups_;
   std::vector<size_t> group_of_;
   std::vector<int64_t> parts_;                       // of each node's expression, in its group

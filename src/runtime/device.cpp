@@ -20,8 +20,15 @@ std::byte* ReallocatedMemory::reserve(int64_t bytes) {
   if (bytes > bytes_ || !memory_) {
     const int64_t grown = std::max(bytes, std::exchange(bytes_, 0) / 2 * 3);
     memory_.reset();
-    memory_ = device_.allocate(grown);
-    bytes_ = grown;
+    try {
+      memory_ = device_.allocate(grown);
+      bytes_ = grown;
+    } catch (const UserError&) {
+      if (grown == bytes)
+        throw;
+      memory_ = device_.allocate(bytes);
+      bytes_ = bytes;
+    }
   }
   return memory_.get();
 }

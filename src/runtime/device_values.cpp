@@ -1,10 +1,13 @@
 // device_values.cpp — the values of a run on a device with memory of its own: each has a place there beside
 // the one that it has on the host, and copy steps bring it from one to the other.
+#include <algorithm>
+
 #include "base/error.h"
 #include "runtime/executor_state.h"
 #include "tensor/byte_count.h"
 
 namespace tenon::runtime {
+
 void Executor::find_outputs_on_device() {
   ends_on_device_.resize(outputs_.size());
   needs_host_ = has_host_steps_;
@@ -30,7 +33,7 @@ bool Executor::returns_early(const RunOptions& options) const {
 
 // Of a run that has ended since it returned.
 void Executor::keep_failure(State& state) const {
-  state.goes_on = false;
+  state.in_flight = false;
   if (const std::optional<size_t> failed = device_memory_->finish(*state.workspace); failed && !late_failure_)
     late_failure_ = failed;
 }
@@ -38,12 +41,11 @@ void Executor::keep_failure(State& state) const {
 void Executor::synchronize() const {
   std::vector<std::unique_ptr<State>> running;
   std::unique_lock lock(mutex_);
-  std::erase_if(states_, [&](std::unique_ptr<State>& state) {
-    if (!state->goes_on)
-      return false;
-    running.push_back(std::move(state));
-    return true;
-  });
+  returned_.wait(lock, [&] { return borrowed_ == 0; });
+  const auto first = std::ranges::stable_partition(
+      states_, [](const std::unique_ptr<State>& state) { return !state->in_flight; });
+  std::ranges::move(first, std::back_inserter(running));
+  states_.erase(first.begin(), first.end());
   lock.unlock();  // other threads start runs meanwhile
   for (const std::unique_ptr<State>& state : running)
     device_memory_->wait(*state->workspace);

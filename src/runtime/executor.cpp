@@ -145,12 +145,14 @@ std::unique_ptr<Executor::State> Executor::acquire(const void* stream) const {
     const std::lock_guard lock(mutex_);
     for (size_t i = states_.size(); i-- > 0;) {
       State& state = *states_[i];
-      const bool is_next = state.goes_on && stream != nullptr && state.stream == stream;
-      if (state.goes_on && !is_next) {
+      const bool is_next = state.in_flight && stream != nullptr && state.stream == stream;
+      if (state.in_flight && !is_next) {
         if (!device_memory_->has_ended(*state.workspace))
           continue;
         keep_failure(state);
       }
+      state.is_borrowed = is_next;
+      borrowed_ += is_next ? 1 : 0;
       std::unique_ptr<State> found = std::move(states_[i]);
       states_.erase(states_.begin() + static_cast<std::ptrdiff_t>(i));
       return found;
@@ -190,11 +192,27 @@ void Executor::release(std::unique_ptr<State> state) const {
   state->output_memory = {};
   if (device_memory_ != nullptr && state->options.stream != nullptr) {
     device_memory_->leave_stream(*state->workspace);
-    state->goes_on = returns_early(state->options);
+    state->in_flight = returns_early(state->options);
     state->stream = state->options.stream;
   }
   const std::lock_guard lock(mutex_);
+  if (std::exchange(state->is_borrowed, false)) {
+    --borrowed_;
+    returned_.notify_all();
+  }
   states_.push_back(std::move(state));
+}
+
+void Executor::give_up(State& state) const noexcept {
+  if (!state.is_borrowed)
+    return;
+  const std::lock_guard lock(mutex_);
+  --borrowed_;
+  returned_.notify_all();
+  try {
+    keep_failure(state);
+  } catch (...) {  // the device is lost, which the run says that throws
+  }
 }
 
 Data Executor::run(const Data& inputs, const RunOptions& options) const {
@@ -231,11 +249,16 @@ void Executor::run_into(std::span<const void* const> inputs, std::span<void* con
   state.input_memory = inputs;
   state.output_memory = outputs;
   state.options = options;
-  if (!state.layout)
-    state.layout = layout_for({});
-  state.bindings.clear();
-  run_steps(state);
-  copy_outputs(state);
+  try {
+    if (!state.layout)
+      state.layout = layout_for({});
+    state.bindings.clear();
+    run_steps(state);
+    copy_outputs(state);
+  } catch (...) {
+    give_up(state);
+    throw;
+  }
   release(std::move(owned));
 }
 
@@ -271,10 +294,15 @@ void Executor::run_into(const Data& inputs, std::span<void* const> outputs, cons
   state.inputs = &inputs;
   state.output_memory = outputs;
   state.options = options;
-  state.layout = layout_for(bindings);
-  state.bindings = std::move(bindings);
-  run_steps(state);
-  copy_outputs(state);
+  try {
+    state.layout = layout_for(bindings);
+    state.bindings = std::move(bindings);
+    run_steps(state);
+    copy_outputs(state);
+  } catch (...) {
+    give_up(state);
+    throw;
+  }
   release(std::move(owned));
 }
 

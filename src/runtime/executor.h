@@ -1,6 +1,7 @@
 // executor.h — runs a program on a device: it holds the loaded code, the constants, and the memory of runs.
 #pragma once
 
+#include <condition_variable>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -154,6 +155,8 @@ class Executor {
   bool copy_to_caller(size_t slot, State& state) const;
   void find_outputs_on_device();
   void keep_failure(State& state) const;
+  // Where a run throws: what one before it in the same state met is not lost.
+  void give_up(State& state) const noexcept;
   void upload_output(size_t number, State& state) const;
   void view_on_device(const AliasStep& step, State& state) const;
   std::byte* download_input(size_t slot, State& state) const;
@@ -180,6 +183,8 @@ class Executor {
   mutable std::vector<std::pair<Bindings, std::shared_ptr<const Layout>>> layouts_;
   mutable std::vector<std::unique_ptr<State>> states_;  // of runs that returned, to be used again
   mutable std::optional<size_t> late_failure_;          // a step of a run that returned before it ended
+  mutable int borrowed_ = 0;                            // states in flight with which other runs go on
+  mutable std::condition_variable returned_;            // one of them
   std::unique_ptr<HotSizes> hot_sizes_;
 };
 

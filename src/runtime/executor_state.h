@@ -89,8 +89,9 @@ struct Executor::State {
   int64_t arena_bytes = 0;
   std::unique_ptr<Workspace> workspace = nullptr;
   DeviceMemory* device_memory = nullptr;
-  bool goes_on = false;          // its last run returned before it had ended
+  bool in_flight = false;        // its last run returned before it had ended
   const void* stream = nullptr;  // of that run
+  bool is_borrowed = false;      // another run in the stream goes on with it
   std::vector<Datum> own = {};
   MemoryPool own_memory = {};
   std::vector<std::byte*> pointers = {};

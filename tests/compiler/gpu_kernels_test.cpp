@@ -75,6 +75,21 @@ std::string read_backwards(int64_t length) {
                      length, -length - 1);
 }
 
+// A cluster has no memory that all of its blocks read.
+TEST(GpuKernels, TakeRowsApartThatAreReadAnywhereAndFitNoBlock) {
+  const auto gathered = [](int64_t length) {
+    return fmt::format(R"(graph g(%x: f32[16,{0}], %i: i64[16,8]) {{
+      %0 = softmax(%x, axis=-1)
+      %1 = exp(%0)
+      %2 = gather_elements(%1, %i, axis=1)
+      %3 = relu(%2)
+      return %3, %1
+    }})",
+                       length);
+  };
+  EXPECT_EQ(count_kernels(gathered(65537)), 2U);
+}
+
 TEST(GpuKernels, FuseRowsOfWhichAMultiprocessorHoldsTwo) {
   EXPECT_EQ(count_kernels(read_backwards(20000)), 1U);
 }

@@ -155,9 +155,7 @@ class Emitter : private ThreadLoopText {
 
   // Blocks of a cluster must have started before others write to their shared memory.
   void begin_cluster(const ParallelRegion& region) {
-    if (!team_.is_cluster())
-      return;
-    awaits_start_ = find_first_fold(region.body);
+    awaits_start_ = team_.is_cluster() ? find_first_fold(region.body) : nullptr;
     if (awaits_start_ != nullptr)
       writer_.line("{}();", preamble_.use("arrive_at_cluster"));
   }
@@ -262,10 +260,13 @@ class Emitter : private ThreadLoopText {
   void run(const std::vector<Statement>& body) override {
     const auto storage = storage_;
     for (const Statement& statement : body) {
-      if (barriers_.contains(&statement))
-        synchronise();
-      if (&statement == awaits_start_)
+      const bool waits = barriers_.contains(&statement);
+      if (awaits_start_ != nullptr && (waits || &statement == awaits_start_)) {
         writer_.line("{}();", preamble_.use("wait_for_cluster"));
+        awaits_start_ = nullptr;
+      }
+      if (waits)
+        synchronise();
       if (const auto* loop = std::get_if<Loop>(&statement); loop != nullptr && is_once(*loop))
         run_once(*loop, body.size() > 1);
       else

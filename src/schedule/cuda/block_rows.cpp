@@ -54,8 +54,12 @@ class RowBlocks {
   enum class Keeping : uint8_t { AsFits, Nothing };  // of what stages compute
 
   RowBlocks(const std::vector<Stage>& stages, size_t shared, const std::set<std::string>& outputs,
-            int64_t threads, Keeping keeping = Keeping::AsFits)
-      : shared_(shared), outputs_(outputs), threads_(threads), keeping_(keeping) {
+            int64_t threads, const Gpu& gpu, Keeping keeping = Keeping::AsFits)
+      : shared_(shared),
+        outputs_(outputs),
+        threads_(threads),
+        keeping_(keeping),
+        all_shared_bytes_(std::min(kAllSharedBytes, gpu.shared_bytes_per_block)) {
     for (size_t i = 0; i < stages.size(); ++i)
       definitions_.push_back(renamed(stages[i].definition, shared, fmt::format("s{}", i)));
   }
@@ -301,7 +305,7 @@ class RowBlocks {
       // One dimension, which the threads share out.
       locals_.push_back({local_name(result.name), result.dtype, {count}, Space::Private});
     } else if (shared_bytes_ + bytes <=
-               (is_read_alike(result.name, kept, stage) ? kMostSharedBytes : kAllSharedBytes)) {
+               (is_read_alike(result.name, kept, stage) ? kMostSharedBytes : all_shared_bytes_)) {
       shared_bytes_ += bytes;
       kept.where = Kept::Where::Shared;
       locals_.push_back({local_name(result.name), result.dtype, sizes, Space::Shared});
@@ -370,6 +374,7 @@ class RowBlocks {
   const std::set<std::string>& outputs_;
   const int64_t threads_;
   const Keeping keeping_;
+  const int64_t all_shared_bytes_;
   std::vector<Definition> definitions_;
   std::map<std::string, Kept> kept_;
   std::vector<Buffer> locals_;
@@ -384,9 +389,9 @@ void block_rows(Kernel& kernel, const std::vector<Stage>& stages, size_t shared,
                 const std::set<std::string>& outputs, std::optional<int64_t> length, const Gpu& gpu) {
   std::vector<RowBlocks> ways;
   if (length && fits_cluster(*length, gpu))
-    ways.emplace_back(stages, shared, outputs, threads_in_cluster(*length));
-  ways.emplace_back(stages, shared, outputs, threads_for(length));
-  ways.emplace_back(stages, shared, outputs, threads_for(length), RowBlocks::Keeping::Nothing);
+    ways.emplace_back(stages, shared, outputs, threads_in_cluster(*length), gpu);
+  ways.emplace_back(stages, shared, outputs, threads_for(length), gpu);
+  ways.emplace_back(stages, shared, outputs, threads_for(length), gpu, RowBlocks::Keeping::Nothing);
   for (RowBlocks& rows : ways) {
     kernel.body = rows.run();
     if (rows.fits())
