@@ -417,22 +417,29 @@ class Grouper {
       return fmt::format("its rows differ from those of [{}]", fmt::join(others, ","));
     if (!reads_rows(node, group, rows))
       return "it reads elements of other rows";
-    return obstacle_to_rows(longest, rows, reads_own_positions(node, group));
+    if (const int64_t bytes = bytes_read_elsewhere(node, group, rows); bytes > largest_row_)
+      return fmt::format("it reads other positions of a row of {} KiB", bytes >> 10);
+    return obstacle_to_rows(longest, rows);
   }
 
-  // Whether the node reads each of the group's results at its own position, so that who computed an element
-  // reads it again.
-  bool reads_own_positions(size_t node, size_t group) const {
-    bool own = true;
+  // Of the largest row of the group's that the node reads where it does not compute.
+  int64_t bytes_read_elsewhere(size_t node, size_t group, size_t rows) const {
+    const auto is_own = [](const Scalar& index) {
+      return index.kind() == Scalar::Kind::Index &&
+             (index.index().is_symbol() || index.index().is_constant());
+    };
+    int64_t bytes = 0;
     for_each_load(*nodes_[node].stage, [&](const Scalar& load) {
-      const auto maker = makers_.find(buffers_.id_of(load.name()));
-      if (maker != makers_.end() && maker->second == group)
-        own = own && std::ranges::all_of(load.operands(), [](const Scalar& index) {
-                return index.kind() == Scalar::Kind::Index &&
-                       (index.index().is_symbol() || index.index().is_constant());
-              });
+      const BufferId buffer = buffers_.id_of(load.name());
+      const auto maker = makers_.find(buffer);
+      if (maker == makers_.end() || maker->second != group || std::ranges::all_of(load.operands(), is_own))
+        return;
+      const Definition& made = definition(maker_of(buffer, group));
+      const int64_t elements =
+          made.axes.size() > rows ? product(sizes_of(made.axes), rows).constant().value_or(0) : 1;
+      bytes = std::max(bytes, elements * info(load.dtype()).bytes);
     });
-    return own;
+    return bytes;
   }
 
   // Whether the node reads the group's results at its own row only.
@@ -464,12 +471,11 @@ class Grouper {
   }
 
   // Rows must fit in cache, and there must be enough of them for all threads, unless there is little work.
-  std::optional<std::string> obstacle_to_rows(const Definition& stage, size_t rows,
-                                              bool reads_own_positions) const {
+  std::optional<std::string> obstacle_to_rows(const Definition& stage, size_t rows) const {
     const std::vector<Dim> sizes = sizes_of(stage.axes);
     const int64_t elements = product(sizes, rows).constant().value_or(0);
     const int64_t bytes = elements * info(stage.results.front().dtype).bytes;
-    const bool fits_cluster = reads_own_positions && elements <= most_words_ && bytes <= 4 * most_words_;
+    const bool fits_cluster = elements <= most_words_ && bytes <= 4 * most_words_;
     if (bytes > largest_row_ && !fits_cluster)
       return fmt::format("a row takes {} KiB and would not stay in cache", bytes >> 10);
     Dim count = 1;

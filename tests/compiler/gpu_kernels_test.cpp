@@ -76,18 +76,20 @@ std::string read_backwards(int64_t length) {
 }
 
 // A cluster has no memory that all of its blocks read.
-TEST(GpuKernels, TakeRowsApartThatAreReadAnywhereAndFitNoBlock) {
-  const auto gathered = [](int64_t length) {
-    return fmt::format(R"(graph g(%x: f32[16,{0}], %i: i64[16,8]) {{
-      %0 = softmax(%x, axis=-1)
-      %1 = exp(%0)
-      %2 = gather_elements(%1, %i, axis=1)
-      %3 = relu(%2)
-      return %3, %1
-    }})",
-                       length);
-  };
-  EXPECT_EQ(count_kernels(gathered(65537)), 2U);
+TEST(GpuKernels, KeepRowsApartThatAreReadBackwardsAndFitNoBlock) {
+  EXPECT_EQ(count_kernels(read_backwards(40000)), 2U);
+}
+
+TEST(GpuKernels, KeepLongRowsApartOfWhichElementsAreGathered) {
+  EXPECT_EQ(count_kernels(R"(graph g(%x: f32[16,65538], %i: i64[16,8]) {
+    %b = constant(value=i64[1]{1})
+    %e = constant(value=i64[1]{65538})
+    %0 = slice(%x, %b, %e, %b, axes=[1])
+    %1 = softmax(%0, axis=-1)
+    %2 = gather_elements(%1, %i, axis=1)
+    return %2
+  })"),
+            2U);
 }
 
 TEST(GpuKernels, FuseRowsOfWhichAMultiprocessorHoldsTwo) {

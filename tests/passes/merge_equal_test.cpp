@@ -36,6 +36,12 @@ TEST(MergeEqual, DrawsRandomNumbersTwice) {
   expect_unchanged(merge_equal, R"(graph g() {
     %s = constant(value=i64[1] {2}) %0 = random_normal(%s, dtype=f32) %1 = random_normal(%s, dtype=f32)
     return %0, %1 })");
+  expect_unchanged(merge_equal, R"(graph g(%c: bool[], %s: i64[1]) {
+    %0 = if(%c, [%s]) then(%n: i64[1]) { %y = random_uniform(%n, dtype=f32) return %y }
+      else(%n: i64[1]) { %z = cast(%n, to=f32) return %z }
+    %1 = if(%c, [%s]) then(%n: i64[1]) { %y = random_uniform(%n, dtype=f32) return %y }
+      else(%n: i64[1]) { %z = cast(%n, to=f32) return %z }
+    return %0, %1 })");
 }
 
 TEST(MergeEqual, ComparesNestedGraphs) {

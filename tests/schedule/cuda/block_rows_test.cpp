@@ -37,23 +37,5 @@ TEST(BlockRows, TakeNoClusterWhereThereAreNone) {
   EXPECT_FALSE(schedule::cuda::fits_cluster(32768, gpu_named("sm_90")));
 }
 
-// Blocks of a cluster have no shared buffers: what is read at other positions is computed there again.
-TEST(BlockRows, TakeNoClusterWhereOtherPositionsAreRead) {
-  const OneKernel backwards(R"(graph g(%x: f32[8,40000]) {
-    %b = constant(value=i64[1]{-1})
-    %e = constant(value=i64[1]{-40001})
-    %0 = reduce_max(%x, axes=[1], keep_dims=true)
-    %1 = sub(%x, %0)
-    %2 = exp(%1)
-    %3 = reduce_sum(%2, axes=[1], keep_dims=true)
-    %4 = div(%2, %3)
-    %5 = slice(%4, %b, %e, %b, axes=[1])
-    %6 = add(%5, %4)
-    return %6
-  })");
-  EXPECT_FALSE(has_blocks_of(2048, backwards)) << print(backwards.scheduled());
-  expect_same_elements(backwards, {}, 1e-3);
-}
-
 }  // namespace
 }  // namespace tenon
