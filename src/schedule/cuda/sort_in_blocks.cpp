@@ -15,6 +15,7 @@ namespace tenon::schedule::cuda {
 using loops::Assign;
 using loops::Axis;
 using loops::Buffer;
+using loops::Function;
 using loops::Kernel;
 using loops::Local;
 using loops::Place;
@@ -27,7 +28,7 @@ using lowering::KernelNode;
 
 namespace {
 
-constexpr int64_t kMostElements = 16384;  // of a row: more would make the text of the network long
+constexpr int64_t kMostElements = 16384;  // of a row
 constexpr DType kPlace = DType::I32;      // of what says where an element stood
 
 // What is sorted: the axis of x, of so many elements.
@@ -72,9 +73,7 @@ class Network {
     body_.emplace_back(Local{{"row0", x_.dtype, {padded}, Space::Shared}});
     body_.emplace_back(Local{{"place0", kPlace, {padded}, Space::Shared}});
     load();
-    for (int64_t sorted = 2; sorted <= padded; sorted *= 2)
-      for (int64_t distance = sorted / 2; distance > 0; distance /= 2)
-        exchange(sorted, distance);
+    exchange();
     store();
     const int64_t threads = std::clamp<int64_t>(padded / 2, kWarpThreads, kMostThreads);
     return over_blocks(others_, threads, std::move(body_));
@@ -88,14 +87,11 @@ class Network {
       index.push_back(Scalar::index(i == sorting_.axis ? position : Dim::symbol(fmt::format("r{}", i))));
     return index;
   }
-  static Statement set(const std::string& buffer, const std::optional<Dim>& at, Scalar value) {
-    std::vector<Scalar> index;
-    if (at)
-      index.push_back(Scalar::index(*at));
-    return Assign{.places = {{buffer, std::move(index)}}, .combine = "", .values = {std::move(value)}};
+  static Statement set(const std::string& buffer, const std::vector<Scalar>& at, Scalar value) {
+    return Assign{.places = {{buffer, at}}, .combine = "", .values = {std::move(value)}};
   }
-  static Scalar get(const std::string& buffer, DType dtype, const std::optional<Dim>& at = {}) {
-    return Scalar::load(buffer, dtype, at ? std::vector<Scalar>{Scalar::index(*at)} : std::vector<Scalar>());
+  static Scalar get(const std::string& buffer, DType dtype, const std::vector<Scalar>& at = {}) {
+    return Scalar::load(buffer, dtype, at);
   }
 
   void load() {
@@ -104,9 +100,10 @@ class Network {
     if (sorting_.padded() != sorting_.elements)
       element = select(less(Scalar::index(position), Scalar::index(sorting_.elements)), element,
                        Scalar::zero(x_.dtype));
-    body_.push_back(over_threads("i0", sorting_.padded(),
-                                 {set("row0", position, element),
-                                  set("place0", position, Scalar::cast(kPlace, Scalar::index(position)))}));
+    body_.push_back(over_threads(
+        "i0", sorting_.padded(),
+        {set("row0", {Scalar::index(position)}, element),
+         set("place0", {Scalar::index(position)}, Scalar::cast(kPlace, Scalar::index(position)))}));
   }
 
   // Whether a stands before b by what they are; NaN is the greatest.
@@ -117,11 +114,20 @@ class Network {
     return is_float(x_.dtype) ? is_less || (is_nan(greater) && !is_nan(lesser)) : is_less;
   }
 
-  // Sequences of so many elements become sorted, in turn upwards and downwards: one step of it.
-  void exchange(int64_t sorted, int64_t distance) {
-    const std::string variable = fmt::format("i{}", ++steps_);
-    const Dim pair = Dim::symbol(variable);
-    const Dim low = floor_div(pair, distance) * (2 * distance) + mod(pair, distance), high = low + distance;
+  // Sequences of 2, 4, 8, … elements become sorted, in turn upwards and downwards: elements at half of that
+  // distance are compared, then at a quarter, down to neighbours.
+  void exchange() {
+    const Dim pair = Dim::symbol("i1"), stage = Dim::symbol("stage0"), shift = stage - Dim::symbol("step0");
+    const auto number = [](const Dim& value) { return Scalar::cast(kPlace, Scalar::index(value)); };
+    const auto shifted = [](Function way, const Scalar& value, const Scalar& by) {
+      return Scalar::apply(way, {value, by});
+    };
+    const Scalar distance = shifted(Function::ShiftLeft, number(1), number(shift));
+    // The pair counts both, but for the bit that tells them apart.
+    const Scalar before = shifted(Function::ShiftRight, number(pair), number(shift));
+    const Scalar low_place = number(pair) + shifted(Function::ShiftLeft, before, number(shift));
+    const std::vector<Scalar> low{Scalar::cast(DType::I64, low_place)},
+        high{Scalar::cast(DType::I64, low_place + distance)};
     const Scalar a = get("a0", x_.dtype), b = get("b0", x_.dtype), of_a = get("of_a0", kPlace),
                  of_b = get("of_b0", kPlace), stays = get("stays0", DType::Bool);
     Scalar is_first = precedes(a, b) || (!precedes(b, a) && less(of_a, of_b));
@@ -129,8 +135,8 @@ class Network {
       const Scalar elements = Scalar::number(kPlace, sorting_.elements);
       is_first = less(of_a, elements) && (less_equal(elements, of_b) || is_first);
     }
-    if (sorted < sorting_.padded())  // every other sequence is sorted downwards
-      is_first = equal(is_first, equal(Scalar::index(mod(floor_div(low, sorted), 2)), Scalar::index(0)));
+    const Scalar sequence = shifted(Function::ShiftRight, low_place, number(stage + 1));
+    const Scalar upwards = equal(Scalar::apply(Function::And, {sequence, number(1)}), number(0));
     std::vector<Statement> body;
     for (const auto& [name, dtype] : {std::pair{"a0", x_.dtype},
                                       {"b0", x_.dtype},
@@ -140,28 +146,31 @@ class Network {
       body.emplace_back(Local{{name, dtype, {}, Space::Private}});
     append(body, {set("a0", {}, get("row0", x_.dtype, low)), set("b0", {}, get("row0", x_.dtype, high)),
                   set("of_a0", {}, get("place0", kPlace, low)), set("of_b0", {}, get("place0", kPlace, high)),
-                  set("stays0", {}, is_first), set("row0", low, select(stays, a, b)),
+                  set("stays0", {}, equal(is_first, upwards)), set("row0", low, select(stays, a, b)),
                   set("row0", high, select(stays, b, a)), set("place0", low, select(stays, of_a, of_b)),
                   set("place0", high, select(stays, of_b, of_a))});
-    body_.push_back(over_threads(variable, sorting_.padded() / 2, std::move(body)));
+    const auto stages = std::countr_zero(static_cast<uint64_t>(sorting_.padded()));
+    Statement steps = make_loop("step0", stage + 1, loops::Mark::Serial,
+                                {over_threads("i1", sorting_.padded() / 2, std::move(body))});
+    body_.push_back(make_loop("stage0", stages, loops::Mark::Serial, {std::move(steps)}));
   }
 
   void store() {
-    const std::string variable = fmt::format("i{}", ++steps_);
-    const Dim position = Dim::symbol(variable);
-    const Assign value{
-        .places = {{values_.name, at(position)}}, .combine = "", .values = {get("row0", x_.dtype, position)}};
-    const Assign place{.places = {{places_.name, at(position)}},
+    const Dim position = Dim::symbol("i2");
+    const Assign value{.places = {{values_.name, at(position)}},
                        .combine = "",
-                       .values = {Scalar::cast(places_.dtype, get("place0", kPlace, position))}};
-    body_.push_back(over_threads(variable, sorting_.count, {value, place}));
+                       .values = {get("row0", x_.dtype, {Scalar::index(position)})}};
+    const Assign place{
+        .places = {{places_.name, at(position)}},
+        .combine = "",
+        .values = {Scalar::cast(places_.dtype, get("place0", kPlace, {Scalar::index(position)}))}};
+    body_.push_back(over_threads("i2", sorting_.count, {value, place}));
   }
 
   const Buffer &x_, &values_, &places_;
   const Sorting& sorting_;
   std::vector<Axis> others_;
   std::vector<Statement> body_;
-  int64_t steps_ = 0;
 };
 
 Buffer named(const KernelGraph& graph, BufferId id, std::string name) {

@@ -133,6 +133,25 @@ const std::vector<Case>& all_cases() {
          for r in 0..1 block(1025) {
            best[r], at[r] = -inf, 0
            for j in 0..2500 thread { best[r], at[r] larger= x[r,j], j } } })"},
+      {"BitonicSort", R"(kernel k(x: f32[2,128]) -> (y: f32[2,128]) {
+         for r in 0..2 block(64) {
+           local v: f32[128] in shared
+           for i in 0..128 thread { v[i] = x[r,i] }
+           for s in 0..7 { for t in 0..s+1 { for i in 0..64 thread {
+             local a: f32[] in private
+             local b: f32[] in private
+             local up: bool[] in private
+             a[] = v[{index(i) + shift_left(shift_right(index(i), index(s-t)), index(s-t))}]
+             b[] = v[{index(i) + shift_left(shift_right(index(i), index(s-t)), index(s-t)) +
+                      shift_left(index(1), index(s-t))}]
+             up[] = (a[] < b[]) ==
+                    (and(shift_right(index(i) + shift_left(shift_right(index(i), index(s-t)), index(s-t)),
+                                     index(s+1)), index(1)) == index(0))
+             v[{index(i) + shift_left(shift_right(index(i), index(s-t)), index(s-t))}] =
+               select(up[], a[], b[])
+             v[{index(i) + shift_left(shift_right(index(i), index(s-t)), index(s-t)) +
+                shift_left(index(1), index(s-t))}] = select(up[], b[], a[]) } } }
+           for i in 0..128 thread { y[r,i] = v[127-i] } } })"},
       {"SpreadWithRows", R"(kernel k(x: i32[90,4]) -> (y: i32[90,4]) {
          for b in 0..1 block(64) {
            local e: i32[90,4] in private
@@ -408,10 +427,10 @@ std::vector<Tensor> random_inputs(const loops::Kernel& kernel, const std::map<st
 
 // Cases that need all of their barriers: the kernels without each of them follow.
 constexpr std::string_view kNeedBarriers[] = {
-    "SumInMemory",   "Transpose",           "SharedInALoop", "SharedInPackedTeams",
-    "FoldsInALoop",  "BlockLevel",          "Guards",        "ReadsBackOutputs",
-    "ArgMax",        "SharedOfDynamicSize", "TiledMatmul",   "TilesInVectors",
-    "NormInACluster"};
+    "SumInMemory",    "Transpose",           "SharedInALoop", "SharedInPackedTeams",
+    "FoldsInALoop",   "BlockLevel",          "Guards",        "ReadsBackOutputs",
+    "ArgMax",         "SharedOfDynamicSize", "TiledMatmul",   "TilesInVectors",
+    "NormInACluster", "BitonicSort"};
 
 // The text without one line that waits for others, for each such line.
 std::vector<CudaText> without_barriers(const CudaText& text) {
