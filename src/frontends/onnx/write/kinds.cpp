@@ -237,7 +237,7 @@ void add_kernel(const Node& node, OnnxCall& call) {
 
 void add_layer_attributes(const Node& node, OnnxCall& call) {
   const Shape& r = node.in("r").shape();
-  if (r.ranked() && r[-1].is_constant())
+  if (r.ranked() && r.rank() == 3 && r[-1].is_constant())
     call.attributes.push_back({"hidden_size", *r[-1].constant()});
   add_activations(node, call);
 }
