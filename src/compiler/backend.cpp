@@ -16,8 +16,8 @@
 namespace tenon::compiler {
 namespace {
 
-bool fits_in_shared_memory(const loops::Kernel& kernel, const Target& target) {
-  return codegen::cuda::blocks_per_multiprocessor(kernel, *target.gpu) > 0;
+int64_t occupancy_on_gpu(const loops::Kernel& kernel, const Target& target) {
+  return codegen::cuda::blocks_per_multiprocessor(kernel, *target.gpu);
 }
 
 }  // namespace
@@ -32,7 +32,8 @@ const std::vector<Backend>& backends() {
       {.name = "cuda",
        .schedule = schedule::cuda::schedule_kernel,
        .schedule_nest = schedule::cuda::schedule_nest,
-       .can_run = fits_in_shared_memory,
+       .scratch_bytes = codegen::cuda::shared_bytes,
+       .occupancy = occupancy_on_gpu,
        .generate =
            [](const loops::Kernel& kernel, const Target& target,
               const std::optional<codegen::ObjectCache>& cache) {

@@ -3,6 +3,7 @@
 
 #include "codegen/object_cache.h"
 #include "loops/kernel.h"
+#include "loops/parallel_regions.h"
 #include "lowering/kernel_graph.h"
 #include "runtime/device.h"
 #include "schedule/context.h"
@@ -17,9 +18,11 @@ struct Backend {
                             const schedule::Context& context);
   // The same of a kernel that an op wrote itself.
   loops::Kernel (*schedule_nest)(const loops::Kernel& nest);
-  // Whether the device can run a kernel that an op wrote itself: else the host does. Null where it can run
-  // all.
-  bool (*can_run)(const loops::Kernel& kernel, const Target& target) = nullptr;
+  // Bytes of memory for each iteration of a region: of a thread of a CPU, or of a thread block.
+  Dim (*scratch_bytes)(const loops::ParallelRegion& region) = loops::scratch_bytes;
+  // How many thread blocks of a kernel a multiprocessor runs at once, 0 where the device cannot run it. Null
+  // where it can run every kernel.
+  int64_t (*occupancy)(const loops::Kernel& kernel, const Target& target) = nullptr;
   // Several threads may generate at once. With a cache, code comes from there where it can.
   runtime::KernelCode (*generate)(const loops::Kernel& kernel, const Target& target,
                                   const std::optional<codegen::ObjectCache>& cache);

@@ -56,7 +56,7 @@ void Kernels::build(size_t group) {
 
 void Kernels::build_nest_of_node(size_t group, const KernelNode& node) {
   Kernel kernel = backend_.schedule_nest(*node.nest);
-  if (backend_.can_run != nullptr && !backend_.can_run(kernel, target_))
+  if (backend_.occupancy != nullptr && backend_.occupancy(kernel, target_) == 0)
     return;
   NamedKernel named = canonicalize_names(std::move(kernel));
   const auto names_of = [&](const std::vector<BufferId>& ids) {

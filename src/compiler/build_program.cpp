@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <ranges>
 
-#include "codegen/cuda/emit.h"
 #include "compiler/count_work.h"
 #include "compiler/join_loops.h"
 #include "compiler/reuse_in_place.h"
@@ -328,14 +327,10 @@ class StepBuilder {
     }
     const std::vector<loops::ParallelRegion> regions = loops::parallel_regions_of(named.kernel);
     for (const loops::ParallelRegion& region : regions)
-      step.regions.push_back({region.iterations.substitute(sizes), scratch_bytes(region).substitute(sizes)});
+      step.regions.push_back(
+          {region.iterations.substitute(sizes), context_.backend->scratch_bytes(region).substitute(sizes)});
     step.work = count_work(named.kernel, regions, sizes);
     program_.steps.emplace_back(std::move(step));
-  }
-
-  // Of an iteration: for a thread of a CPU, or for a thread block.
-  Dim scratch_bytes(const loops::ParallelRegion& region) const {
-    return context_.target.gpu ? codegen::cuda::shared_bytes(region) : loops::scratch_bytes(region);
   }
 
   // Products take most of the time, and what a mask leaves of a softmax is often subnormal.

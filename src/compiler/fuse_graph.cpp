@@ -74,6 +74,7 @@ std::set<std::string> symbols_of(const KernelNode& node, const KernelGraph& grap
 
 KernelGraphContext kernel_graph_context(const CompileContext& context) {
   return {.target = context.target,
+          .backend = *context.backend,
           .threads = context.threads != 0 ? context.threads : context.target.cores,
           .numerics = context.numerics,
           .fuse = context.fuse,
@@ -162,7 +163,9 @@ const std::vector<KernelGraphPass>& FusedGraph::passes() {
        [](FusedGraph& graph, const Context& context) { graph.group(context.target); },
        "after packing, whose copies fuse with what makes their elements"},
       {"split-kernels", "takes kernels apart that a multiprocessor has too little shared memory for",
-       "GPU, fusion", fuses_on_gpu, [](FusedGraph& graph, const Context& context) { graph.split(context); },
+       "GPU, fusion",
+       [](const Context& context) { return context.fuse && context.backend.occupancy != nullptr; },
+       [](FusedGraph& graph, const Context& context) { graph.split(context); },
        "after fusion, whose kernels it schedules to see what they need"},
       {"order", "orders kernels so that less memory is alive at once", "fusion", fuses,
        [](FusedGraph& graph, const Context&) { order_groups(graph.graph_); },
@@ -205,7 +208,7 @@ void FusedGraph::group(const Target& target) {
 
 void FusedGraph::split(const KernelGraphContext& context) {
   find_readers();
-  SplitKernels split = split_kernels(*this, context.target, context.threads);
+  SplitKernels split = split_kernels(*this, context);
   graph_.groups = std::move(split.groups);
   std::ranges::move(split.missed, std::back_inserter(missed_));
 }

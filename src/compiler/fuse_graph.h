@@ -14,6 +14,7 @@ struct KernelGraphPass;
 // What passes over the kernel graph depend on besides it.
 struct KernelGraphContext {
   const Target& target;
+  const Backend& backend;
   int threads;
   NumericsBudget numerics;
   bool fuse;

@@ -2,9 +2,6 @@
 
 #include <algorithm>
 
-#include "codegen/cuda/occupancy.h"
-#include "schedule/cuda/schedule_kernel.h"
-
 namespace tenon::compiler {
 
 using fusion::Missed;
@@ -18,8 +15,8 @@ namespace {
 
 class KernelSplitter {
  public:
-  KernelSplitter(const FusedGraph& fused, const Target& target, int threads)
-      : fused_(fused), graph_(fused.graph()), target_(target), threads_(threads) {}
+  KernelSplitter(const FusedGraph& fused, const KernelGraphContext& context)
+      : fused_(fused), graph_(fused.graph()), context_(context) {}
 
   SplitKernels run() {
     for (const Group& group : fused_.groups()) {
@@ -56,7 +53,7 @@ class KernelSplitter {
       nodes.push_back(graph_.nodes[number]);
       written.insert(nodes.back().writes.begin(), nodes.back().writes.end());
     }
-    std::vector<Group> groups = fusion::group_nodes(nodes, graph_.buffers, written, target_).groups;
+    std::vector<Group> groups = fusion::group_nodes(nodes, graph_.buffers, written, context_.target).groups;
     for (Group& group : groups)
       for (size_t& node : group.nodes)
         node = numbers[node];
@@ -81,9 +78,9 @@ class KernelSplitter {
     std::vector<Stage> stages;
     for (size_t node : group.nodes)
       stages.push_back(*graph_.nodes[node].stage);
-    const loops::Kernel kernel = schedule::cuda::schedule_kernel(stages, group, fused_.needed_outside(group),
-                                                                 graph_.buffers, {target_, threads_});
-    return codegen::cuda::blocks_per_multiprocessor(kernel, *target_.gpu);
+    const loops::Kernel kernel = context_.backend.schedule(
+        stages, group, fused_.needed_outside(group), graph_.buffers, {context_.target, context_.threads});
+    return context_.backend.occupancy(kernel, context_.target);
   }
 
   void note_missed(size_t first_group, const std::string& reason) {
@@ -100,15 +97,14 @@ class KernelSplitter {
 
   const FusedGraph& fused_;
   const KernelGraph& graph_;
-  const Target& target_;
-  const int threads_;
+  const KernelGraphContext& context_;
   SplitKernels result_;
 };
 
 }  // namespace
 
-SplitKernels split_kernels(const FusedGraph& graph, const Target& target, int threads) {
-  return KernelSplitter(graph, target, threads).run();
+SplitKernels split_kernels(const FusedGraph& graph, const KernelGraphContext& context) {
+  return KernelSplitter(graph, context).run();
 }
 
 }  // namespace tenon::compiler

@@ -10,6 +10,6 @@ struct SplitKernels {
   std::vector<lowering::Group> groups;  // those of the graph, or what they were taken apart into
   std::vector<fusion::Missed> missed;   // between these
 };
-SplitKernels split_kernels(const FusedGraph& graph, const Target& target, int threads);
+SplitKernels split_kernels(const FusedGraph& graph, const KernelGraphContext& context);
 
 }  // namespace tenon::compiler

@@ -24,6 +24,10 @@ struct Grouping {
   std::vector<Missed> missed;
 };
 
+// A kernel of fewer rows leaves most cores idle, so that its reductions are better apart from what reads
+// them.
+inline constexpr int64_t kLeastRowsOfKernel = 8;
+
 // Of nodes that follow each other. What is in `kept` is needed besides what they read.
 Grouping group_nodes(std::span<const lowering::KernelNode> nodes, const lowering::BufferTable& buffers,
                      const std::set<lowering::BufferId>& kept, const Target& target);

@@ -30,8 +30,7 @@ constexpr int64_t kMostStages = 32;                // in one kernel
 constexpr int kMostSiblings = 8;                   // considered: of more readers of a buffer, the latest
 constexpr int64_t kLargestRow = 256 << 10;         // in bytes: rows are kept in cache between their stages
 constexpr int64_t kLargestRowOfBlock = 128 << 10;  // or in what a thread block of a GPU has, or a cluster
-constexpr int64_t kLeastRows = 8;
-constexpr int64_t kLargestSingleRow = 64 << 10;  // in elements, where there are fewer rows
+constexpr int64_t kLargestSingleRow = 64 << 10;    // in elements, where there are fewer rows
 
 std::vector<Dim> sizes_of(const std::vector<Axis>& axes) {
   std::vector<Dim> sizes;
@@ -481,7 +480,7 @@ class Grouper {
     Dim count = 1;
     for (size_t i = 0; i < rows; ++i)
       count = count * sizes[i];
-    if (count.constant().value_or(kLeastRows) < kLeastRows &&
+    if (count.constant().value_or(kLeastRowsOfKernel) < kLeastRowsOfKernel &&
         product(sizes, 0).constant().value_or(0) > kLargestSingleRow)
       return fmt::format("too few rows to parallelise: {}", count);
     return std::nullopt;

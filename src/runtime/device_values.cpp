@@ -34,8 +34,9 @@ bool Executor::returns_early(const RunOptions& options) const {
 // Of a run that has ended since it returned.
 void Executor::keep_failure(State& state) const {
   state.in_flight = false;
-  if (const std::optional<size_t> failed = device_memory_->finish(*state.workspace); failed && !late_failure_)
-    late_failure_ = failed;
+  if (const std::optional<size_t> failed = device_memory_->finish(*state.workspace);
+      failed && !pending_failure_)
+    pending_failure_ = failed;
 }
 
 void Executor::synchronize() const {
@@ -54,7 +55,7 @@ void Executor::synchronize() const {
     keep_failure(*state);
     states_.push_back(std::move(state));
   }
-  if (const std::optional<size_t> failed = std::exchange(late_failure_, std::nullopt))
+  if (const std::optional<size_t> failed = std::exchange(pending_failure_, std::nullopt))
     throw element_error(std::get<KernelStep>(steps_[*failed]));
 }
 

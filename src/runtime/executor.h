@@ -182,7 +182,7 @@ class Executor {
   mutable std::mutex mutex_;
   mutable std::vector<std::pair<Bindings, std::shared_ptr<const Layout>>> layouts_;
   mutable std::vector<std::unique_ptr<State>> states_;  // of runs that returned, to be used again
-  mutable std::optional<size_t> late_failure_;          // a step of a run that returned before it ended
+  mutable std::optional<size_t> pending_failure_;       // a step of a run that returned before it ended
   mutable int borrowed_ = 0;                            // states in flight with which other runs go on
   mutable std::condition_variable returned_;            // one of them
   std::unique_ptr<HotSizes> hot_sizes_;

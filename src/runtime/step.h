@@ -29,7 +29,7 @@ struct Slot {
 };
 
 // How a region of a kernel starts on a GPU.
-struct LaunchShape {
+struct LaunchConfiguration {
   int64_t threads = 0;               // of a thread block
   int64_t iterations_per_block = 1;  // where a few threads are enough for one
   int64_t blocks_per_iteration = 1;  // a cluster, where the threads of one block are not enough
@@ -39,7 +39,7 @@ struct LaunchShape {
 struct KernelCode {
   std::string bytes;
   size_t regions = 0;
-  std::vector<LaunchShape> shapes = {};  // of each region, on a GPU
+  std::vector<LaunchConfiguration> shapes = {};  // of each region, on a GPU
 };
 
 // One region of a kernel: iterations that may run at once.

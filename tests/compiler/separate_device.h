@@ -6,6 +6,7 @@
 #include <functional>
 #include <mutex>
 
+#include "codegen/cuda/emit.h"
 #include "codegen/cuda/occupancy.h"
 #include "compiler/compile_context.h"
 #include "compiler/interpreting_device.h"
@@ -218,10 +219,11 @@ inline compiler::CompileContext on_separate_device(compiler::CompileContext cont
   static const compiler::Backend backend = {.name = "separate",
                                             .schedule = schedule::cuda::schedule_kernel,
                                             .schedule_nest = schedule::cuda::schedule_nest,
-                                            .can_run =
+                                            .scratch_bytes = codegen::cuda::shared_bytes,
+                                            .occupancy =
                                                 [](const loops::Kernel& kernel, const Target& target) {
                                                   return codegen::cuda::blocks_per_multiprocessor(
-                                                             kernel, *target.gpu) > 0;
+                                                      kernel, *target.gpu);
                                                 },
                                             .generate = kernel_as_text,
                                             .make_device = [](int) -> std::shared_ptr<runtime::Device> {

@@ -9,8 +9,8 @@
 namespace tenon::codegen {
 
 struct CudaText {
-  std::string text;                          // a __global__ function for each region: phase_0, phase_1, …
-  std::vector<runtime::LaunchShape> shapes;  // of each region
+  std::string text;  // a __global__ function for each region: phase_0, phase_1, …
+  std::vector<runtime::LaunchConfiguration> shapes;  // of each region
 };
 
 }  // namespace tenon::codegen

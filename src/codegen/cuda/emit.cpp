@@ -99,7 +99,7 @@ class Emitter : private ThreadLoopText {
     reserve_names(kernel.body);
   }
 
-  runtime::LaunchShape emit(const ParallelRegion& region, const std::string& name) {
+  runtime::LaunchConfiguration emit(const ParallelRegion& region, const std::string& name) {
     team_ = team_of(region);
     const Layouts layouts(kernel_, region, team_.threads);
     layouts_ = &layouts;
@@ -426,7 +426,7 @@ Dim shared_bytes(const ParallelRegion& region) {
   return bytes;
 }
 
-runtime::LaunchShape shape_of(const ParallelRegion& region) {
+runtime::LaunchConfiguration shape_of(const ParallelRegion& region) {
   const Team team = team_of(region);
   return {.threads = team.threads * team.per_block / team.blocks,
           .iterations_per_block = team.per_block,

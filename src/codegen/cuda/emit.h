@@ -25,10 +25,10 @@ namespace tenon::codegen::cuda {
 CudaText emit_cuda(const loops::Kernel& kernel);
 
 // The dynamic shared memory that one iteration of the region needs, in bytes. A thread block needs as much
-// for each of its LaunchShape::iterations_per_block.
+// for each of its LaunchConfiguration::iterations_per_block.
 Dim shared_bytes(const loops::ParallelRegion& region);
 
 // How the region is launched.
-runtime::LaunchShape shape_of(const loops::ParallelRegion& region);
+runtime::LaunchConfiguration shape_of(const loops::ParallelRegion& region);
 
 }  // namespace tenon::codegen::cuda

@@ -225,7 +225,7 @@ void FoldText::write_of_warp(const Assign& assign, Fold& fold) {
     fold.begun_warps = declare("bool", fold.begun);
   const auto write = [&](const std::string& of_warps, const std::string& at, const std::string& part) {
     if (team_.is_cluster())
-      writer_.line("{}(&{}{}[thread / 32], thread % 32, {}{});", preamble_.use("store_in_block"), of_warps,
+      writer_.line("{}(&{}{}[thread / 32], thread % 32, {}{});", preamble_.use("store_to_block"), of_warps,
                    at, part, at);
     else
       writer_.line("{}{}[thread / 32] = {}{};", of_warps, at, part, at);
@@ -330,7 +330,7 @@ void FoldText::synchronise() {
   if (team_.is_in_warp())
     writer_.line("__syncwarp({});", team_.threads < 32 ? "mask" : "0xffffffff");
   else if (team_.is_cluster())
-    writer_.line("{}();", preamble_.use("meet_cluster"));
+    writer_.line("{}();", preamble_.use("cluster_sync"));
   else
     writer_.line("__syncthreads();");
 }

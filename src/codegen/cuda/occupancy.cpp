@@ -9,7 +9,7 @@ namespace tenon::codegen::cuda {
 int64_t blocks_per_multiprocessor(const loops::Kernel& kernel, const Gpu& gpu) {
   int64_t fewest = INT64_MAX;
   for (const loops::ParallelRegion& region : loops::parallel_regions_of(kernel)) {
-    const runtime::LaunchShape shape = shape_of(region);
+    const runtime::LaunchConfiguration shape = shape_of(region);
     const std::optional<int64_t> bytes = shared_bytes(region).constant();
     fewest = std::min(fewest, bytes ? tenon::blocks_per_multiprocessor(gpu, shape.threads,
                                                                        *bytes * shape.iterations_per_block)

@@ -64,16 +64,16 @@ __device__ __forceinline__ void wait_for_cluster() {
   asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
 }
 )"},
-      {"meet_cluster",
-       R"(__device__ __forceinline__ void meet_cluster() {
+      {"cluster_sync",
+       R"(__device__ __forceinline__ void cluster_sync() {
   arrive_at_cluster();
   wait_for_cluster();
 }
 )",
        {"arrive_at_cluster", "wait_for_cluster"}},
-      {"store_in_block", R"(// Where another block of the cluster has this place of its shared memory.
+      {"store_to_block", R"(// Where another block of the cluster has this place of its shared memory.
 template <class T>
-__device__ __forceinline__ void store_in_block(T* own, unsigned block, T value) {
+__device__ __forceinline__ void store_to_block(T* own, unsigned block, T value) {
   T* place;
   asm("mapa.u64 %0, %1, %2;" : "=l"(place) : "l"(own), "r"(block));
   *place = value;

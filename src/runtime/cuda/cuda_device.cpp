@@ -70,12 +70,12 @@ CudaWorkspace& cuda_workspace(Workspace& workspace) { return static_cast<CudaWor
 struct RegionFunction {
   cuda::CUfunction function;
   int64_t most_shared_bytes;
-  LaunchShape shape;
+  LaunchConfiguration shape;
 };
 
 // Functions may have 48 KiB, and more where they ask for it.
 RegionFunction find_function(const Context& context, cuda::CUmodule module, size_t region,
-                             const LaunchShape& shape) {
+                             const LaunchConfiguration& shape) {
   const std::string name = fmt::format("phase_{}", region);
   const auto check = [&](cuda::CUresult result) { context.check(result, "load " + name); };
   RegionFunction found{.function = nullptr, .most_shared_bytes = 0, .shape = shape};

@@ -387,12 +387,12 @@ class RowBlocks {
 
 void block_rows(Kernel& kernel, const std::vector<Stage>& stages, size_t shared,
                 const std::set<std::string>& outputs, std::optional<int64_t> length, const Gpu& gpu) {
-  std::vector<RowBlocks> ways;
+  std::vector<RowBlocks> candidates;
   if (length && fits_cluster(*length, gpu))
-    ways.emplace_back(stages, shared, outputs, threads_in_cluster(*length), gpu);
-  ways.emplace_back(stages, shared, outputs, threads_for(length), gpu);
-  ways.emplace_back(stages, shared, outputs, threads_for(length), gpu, RowBlocks::Keeping::Nothing);
-  for (RowBlocks& rows : ways) {
+    candidates.emplace_back(stages, shared, outputs, threads_in_cluster(*length), gpu);
+  candidates.emplace_back(stages, shared, outputs, threads_for(length), gpu);
+  candidates.emplace_back(stages, shared, outputs, threads_for(length), gpu, RowBlocks::Keeping::Nothing);
+  for (RowBlocks& rows : candidates) {
     kernel.body = rows.run();
     if (rows.fits())
       return;

@@ -71,7 +71,7 @@ class Network {
   Statement build() {
     const int64_t padded = sorting_.padded();
     body_.emplace_back(Local{{"row0", x_.dtype, {padded}, Space::Shared}});
-    body_.emplace_back(Local{{"place0", kPlace, {padded}, Space::Shared}});
+    body_.emplace_back(Local{{"index0", kPlace, {padded}, Space::Shared}});
     load();
     exchange();
     store();
@@ -103,7 +103,7 @@ class Network {
     body_.push_back(over_threads(
         "i0", sorting_.padded(),
         {set("row0", {Scalar::index(position)}, element),
-         set("place0", {Scalar::index(position)}, Scalar::cast(kPlace, Scalar::index(position)))}));
+         set("index0", {Scalar::index(position)}, Scalar::cast(kPlace, Scalar::index(position)))}));
   }
 
   // Whether a stands before b by what they are; NaN is the greatest.
@@ -145,10 +145,10 @@ class Network {
                                       {"stays0", DType::Bool}})
       body.emplace_back(Local{{name, dtype, {}, Space::Private}});
     append(body, {set("a0", {}, get("row0", x_.dtype, low)), set("b0", {}, get("row0", x_.dtype, high)),
-                  set("of_a0", {}, get("place0", kPlace, low)), set("of_b0", {}, get("place0", kPlace, high)),
+                  set("of_a0", {}, get("index0", kPlace, low)), set("of_b0", {}, get("index0", kPlace, high)),
                   set("stays0", {}, equal(is_first, upwards)), set("row0", low, select(stays, a, b)),
-                  set("row0", high, select(stays, b, a)), set("place0", low, select(stays, of_a, of_b)),
-                  set("place0", high, select(stays, of_b, of_a))});
+                  set("row0", high, select(stays, b, a)), set("index0", low, select(stays, of_a, of_b)),
+                  set("index0", high, select(stays, of_b, of_a))});
     const auto stages = std::countr_zero(static_cast<uint64_t>(sorting_.padded()));
     Statement steps = make_loop("step0", stage + 1, loops::Mark::Serial,
                                 {over_threads("i1", sorting_.padded() / 2, std::move(body))});
@@ -163,7 +163,7 @@ class Network {
     const Assign place{
         .places = {{places_.name, at(position)}},
         .combine = "",
-        .values = {Scalar::cast(places_.dtype, get("place0", kPlace, {Scalar::index(position)}))}};
+        .values = {Scalar::cast(places_.dtype, get("index0", kPlace, {Scalar::index(position)}))}};
     body_.push_back(over_threads("i2", sorting_.count, {value, place}));
   }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "fusion/cost.h"
+#include "fusion/fuse.h"
 #include "loops/contraction.h"
 #include "schedule/cuda/block_rows.h"
 #include "schedule/cuda/reductions.h"
@@ -24,7 +25,6 @@ constexpr int64_t kBlocksOfColumns = 2;          // that a multiprocessor needs 
 constexpr int64_t kLeastOfRow = 4096;            // elements that a block of a row reduces
 constexpr int64_t kLeastOfColumn = 64;           // the same for each column
 constexpr double kLaunchNanoseconds = 1200;      // that a kernel more takes in a CUDA graph
-constexpr int64_t kLeastRows = 8;                // that fusion keeps in one kernel with what reads them again
 constexpr std::string_view kPart = "part0";      // the variable of parts
 
 std::optional<int64_t> count(const std::vector<Axis>& axes) {
@@ -83,7 +83,7 @@ class Splitter {
     if (!results || !reduced || *results == 0 || *reduced == 0)
       return std::nullopt;
     const bool consecutive = reduces_consecutive(definition);
-    if (consecutive && *results >= kLeastRows && fits_cluster(*reduced, gpu_))
+    if (consecutive && *results >= fusion::kLeastRowsOfKernel && fits_cluster(*reduced, gpu_))
       return std::nullopt;
     const int64_t blocks = consecutive ? *results : (*results + kColumnsOfBlock - 1) / kColumnsOfBlock;
     const int64_t wanted = std::min(gpu_.multiprocessors * kBlocksPerMultiprocessor / blocks,
@@ -116,7 +116,7 @@ class Splitter {
       return bytes / gpu_.bytes_per_nanosecond * static_cast<double>(enough) / share;
     };
     double lost = kLaunchNanoseconds;
-    if (consecutive && results >= kLeastRows && is_read_along_rows(definition))
+    if (consecutive && results >= fusion::kLeastRowsOfKernel && is_read_along_rows(definition))
       lost += kLaunchNanoseconds + nanoseconds(enough);
     return nanoseconds(blocks) - nanoseconds(blocks * parts) > lost;
   }

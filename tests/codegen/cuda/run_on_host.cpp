@@ -151,7 +151,7 @@ HostKernels::Result HostKernels::run(size_t number, const std::vector<Tensor>& i
   const auto shared = reinterpret_cast<void* (*)()>(function(fmt::format("kernel{}_shared", number)));
   const std::vector<loops::ParallelRegion> regions = loops::parallel_regions_of(kernel);
   for (size_t i = 0; i < text.shapes.size() && failure == 0 && !result.is_deadlock; ++i) {
-    const runtime::LaunchShape& shape = text.shapes[i];
+    const runtime::LaunchConfiguration& shape = text.shapes[i];
     const int64_t iterations = value_of(regions[i].iterations);
     const int64_t shared_size = value_of(shared_bytes(regions[i])) * shape.iterations_per_block;
     CHECK(shared_size <= kSharedBytes, "{} bytes of shared memory", shared_size);

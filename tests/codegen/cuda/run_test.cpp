@@ -435,7 +435,7 @@ constexpr std::string_view kNeedBarriers[] = {
 // The text without one line that waits for others, for each such line.
 std::vector<CudaText> without_barriers(const CudaText& text) {
   std::vector<CudaText> results;
-  for (const std::string_view barrier : {"__syncthreads();", "__syncwarp(", "meet_cluster();"})
+  for (const std::string_view barrier : {"__syncthreads();", "__syncwarp(", "cluster_sync();"})
     for (size_t at = text.text.find(barrier); at != std::string::npos; at = text.text.find(barrier, at + 1)) {
       results.push_back(text);
       results.back().text.erase(at, text.text.find('\n', at) - at);
