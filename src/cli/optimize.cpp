@@ -10,6 +10,7 @@
 #include "cli/count_ops.h"
 #include "cli/load_model.h"
 #include "cli/numbers.h"
+#include "cli/optimization.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/pass_names.h"
@@ -81,26 +82,6 @@ std::string write_model(const Graph& graph, const Options& options) {
   else if (before && written.opset != *before)
     text += fmt::format(" instead of {}", *before);
   return text + "\n";
-}
-
-// One row for each pass, however often it ran.
-std::string table(const std::vector<PassReport>& reports) {
-  std::vector<PassReport> passes;
-  for (const PassReport& report : reports) {
-    const auto row = std::find_if(passes.begin(), passes.end(),
-                                  [&](const PassReport& pass) { return pass.pass == report.pass; });
-    if (row == passes.end()) {
-      passes.push_back(report);
-      continue;
-    }
-    row->milliseconds += report.milliseconds;
-    row->changes += report.changes;
-  }
-  std::string text = fmt::format("{:<22} {:>8} {:>9}\n", "pass", "changes", "time");
-  for (const PassReport& pass : passes)
-    text += fmt::format("{:<22} {:>8} {:>9}\n", pass.pass, pass.changes,
-                        format_seconds(pass.milliseconds / 1000));
-  return text;
 }
 
 int64_t sum(const Counts& counts) {
@@ -188,15 +169,6 @@ nlohmann::ordered_json stats_of(int64_t before, const Counts& after, const Graph
           {"passes", passes}};
 }
 
-// A pass that is one rule is named once.
-std::string list(const std::set<Remark>& remarks) {
-  std::string text;
-  for (const Remark& remark : remarks)
-    text += fmt::format("{}: {}{}: {}\n", remark.node, remark.pass,
-                        remark.rule == remark.pass ? "" : ": " + remark.rule, remark.reason);
-  return text.empty() ? "no remarks: no rule found a place and left it alone\n" : text;
-}
-
 // A pass that is both asked for and left out would never run, which nobody wants.
 void refuse_both(const OptimizeOptions& passes) {
   for (const std::string& name : passes.only)
@@ -216,8 +188,8 @@ void optimize_and_write(const Options& options) {
   const std::vector<PassReport> reports = optimize_model(*graph, journal, passes);
   const std::string written = options.output.empty() ? "" : write_model(*graph, options);
   const auto [before, after] = counter.before_and_after(*graph, options);
-  const std::string text = table(reports) + fmt::format("{} nodes became {}\n", before, sum(after)) +
-                           written + (options.remarks ? list(journal.remarks()) : "");
+  const std::string text = pass_table(reports) + fmt::format("{} nodes became {}\n", before, sum(after)) +
+                           written + (options.remarks ? remark_list(journal.remarks()) : "");
   write_results(text, options.stats, stats_of(before, after, *graph, journal, reports));
 }
 

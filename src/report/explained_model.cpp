@@ -39,8 +39,9 @@ void set_tags(const Graph& from, Graph& to, const GraphHistory& history) {
 
 class Explainer {
  public:
-  Explainer(Graph& graph, const Data& inputs, const CompileContext& compile, const MeasureOptions& measure)
-      : graph_(graph), inputs_(inputs), compile_(compile), measure_(measure) {}
+  Explainer(Graph& graph, const Data& inputs, const CompileContext& compile, const MeasureOptions& measure,
+            const std::vector<Pass>& pipeline)
+      : graph_(graph), inputs_(inputs), compile_(compile), measure_(measure), pipeline_(pipeline) {}
 
   ExplainedModel run() {
     name_nodes(graph_);
@@ -63,7 +64,7 @@ class Explainer {
   void optimize_graph(ExplainedModel& model) {
     model.history.record("as read", graph_);
     Progress progress("optimising", 0);
-    OptimizeOptions options;
+    OptimizeOptions options{.pipeline = pipeline_};
     options.before_pass = [&](const Pass& pass, int64_t round) {
       progress.step(fmt::format("round {}, {}", round, pass.name));
     };
@@ -126,13 +127,14 @@ class Explainer {
   const Data& inputs_;
   const CompileContext& compile_;
   const MeasureOptions& measure_;
+  const std::vector<Pass>& pipeline_;
 };
 
 }  // namespace
 
 ExplainedModel explain(Graph& graph, const Data& inputs, const CompileContext& compile,
-                       const MeasureOptions& measure) {
-  return Explainer(graph, inputs, compile, measure).run();
+                       const MeasureOptions& measure, const std::vector<Pass>& pipeline) {
+  return Explainer(graph, inputs, compile, measure, pipeline).run();
 }
 
 }  // namespace tenon

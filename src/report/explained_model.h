@@ -24,6 +24,7 @@ struct ExplainedModel {
 // The graph as it was read is optimised on the way. Names of nodes in what is compiled and measured are those
 // of the user's model.
 ExplainedModel explain(Graph& graph, const Data& inputs, const compiler::CompileContext& compile,
-                       const MeasureOptions& measure);
+                       const MeasureOptions& measure,
+                       const std::vector<Pass>& pipeline = portable_pipeline());
 
 }  // namespace tenon

@@ -342,6 +342,7 @@ void add_verification(Json& json, const Graph& as_read, const Data& inputs, cons
                                                   {.samples = 1,
                                                    .inputs = given,
                                                    .numerics = options.compile.numerics,
+                                                   .pipeline = options.pipeline,
                                                    .listener = options.listener}));
     } catch (const UserError& error) {
       reason = error.what();
@@ -355,7 +356,7 @@ void add_verification(Json& json, const Graph& as_read, const Data& inputs, cons
 
 Json make_report(Graph& graph, const Data& inputs, const ReportOptions& options) {
   const std::unique_ptr<Graph> as_read = graph.clone();
-  const ExplainedModel model = explain(graph, inputs, options.compile, options.measure);
+  const ExplainedModel model = explain(graph, inputs, options.compile, options.measure, options.pipeline);
   const Bindings sizes = sizes_of(model.compiled.executor->program(), inputs);
   Json json = ReportWriter(model, options, sizes).run(count_parameters(*as_read));
   add_verification(json, *as_read, inputs, options);

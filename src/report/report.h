@@ -4,6 +4,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "passes/pipeline.h"
 #include "report/measure.h"
 
 namespace tenon {
@@ -13,6 +14,7 @@ struct ReportOptions {
   std::string version;  // of this program
   compiler::CompileContext compile;
   MeasureOptions measure = {};
+  std::vector<Pass> pipeline = portable_pipeline();
   std::string not_verified = "";    // why; empty: every pass is verified
   bool verifies_on_inputs = false;  // on those that it runs on; else on some that are drawn
   Listener listener = {};

@@ -1,0 +1,209 @@
+#include "binding/passes.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <mutex>
+#include <set>
+
+#include "base/error.h"
+#include "binding/graph.h"
+#include "ir/parse.h"
+
+namespace tenon::python {
+
+std::vector<Pass> pipeline_with(const AddedPasses& added) {
+  std::vector<Pass> pipeline = portable_pipeline();
+  for (const AddedPass& each : added)
+    insert_pass(pipeline, each.pass, each.before);
+  return pipeline;
+}
+
+namespace {
+
+// Passes name their texts by views, which must live as long as any copy of them.
+std::string_view interned(const std::string& text) {
+  static std::mutex mutex;
+  static std::set<std::string> texts;
+  const std::lock_guard lock(mutex);
+  return *texts.insert(text).first;
+}
+
+// A function of Python's, which is called and let go with the GIL held, whoever calls and lets go.
+std::shared_ptr<nb::object> kept(nb::object function) {
+  return {new nb::object(std::move(function)), [](nb::object* object) {
+            const nb::gil_scoped_acquire acquired;
+            delete object;
+          }};
+}
+
+Numerics parse_numerics(const std::string& word) {
+  for (const Numerics each :
+       {Numerics::BitExact, Numerics::Reassociates, Numerics::AssumesFinite, Numerics::ChangesPrecision})
+    if (word == name(each))
+      return each;
+  throw user_error("numerics is bit-exact, reassociates, assumes-finite or changes-precision, but not {}",
+                   word);
+}
+
+// What a graph lends to a function of Python's for the time of a call.
+class Lent {
+ public:
+  explicit Lent(Graph& graph) : handle_(std::make_shared<EditedGraph>(graph)) {}
+  ~Lent() { handle_->end(); }
+  Lent(const Lent&) = delete;
+  Lent& operator=(const Lent&) = delete;
+  const GraphHandle& operator*() const { return handle_; }
+
+ private:
+  GraphHandle handle_;
+};
+
+Value value_of(nb::handle object, const GraphHandle& graph) {
+  if (object.is_none())
+    return {};
+  if (!nb::isinstance<ValueHandle>(object))
+    throw user_error("a function of a rule returns values of the graph, but this one returns a {}",
+                     nb::cast<std::string>(
+                         nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(object.ptr()))).attr("__name__")));
+  const auto* const handle = nb::inst_ptr<ValueHandle>(object);
+  if (handle->graph() != graph)
+    throw user_error("a function of a rule returns a value of another graph");
+  return handle->get();
+}
+
+// One of a rule's two functions.
+auto traced(nb::object function) {
+  return [function = kept(std::move(function))](const std::vector<Value>& values) -> std::vector<Value> {
+    const nb::gil_scoped_acquire acquired;
+    CHECK(!values.empty(), "a rule has inputs");
+    const Lent graph(values.front().graph());
+    nb::list arguments;
+    for (Value value : values)
+      arguments.append(ValueHandle(*graph, value));
+    const nb::object result = (*function)(*nb::tuple(arguments));
+    std::vector<Value> outputs;
+    if (nb::isinstance<nb::tuple>(result) || nb::isinstance<nb::list>(result))
+      for (nb::handle each : result)
+        outputs.push_back(value_of(each, *graph));
+    else
+      outputs.push_back(value_of(result, *graph));
+    return outputs;
+  };
+}
+
+AddedPass make_rule(const std::string& rule_name, nb::object pattern, nb::object replacement, size_t inputs,
+                    const std::optional<std::vector<std::string>>& types, const std::string& numerics,
+                    const std::string& before) {
+  if (inputs == 0)
+    throw user_error("{}: the pattern of a rule takes at least one value", rule_name);
+  TracedInputs traced_inputs;
+  if (types) {
+    if (types->size() != inputs)
+      throw user_error("{}: the pattern takes {} values, but {} types are given", rule_name, inputs,
+                       types->size());
+    for (const std::string& type : *types)
+      traced_inputs.emplace_back(parse_type(type));
+  } else {
+    for (size_t i = 0; i < inputs; ++i)
+      traced_inputs.emplace_back(f32(Shape::unranked()));
+  }
+  const auto rewrite = std::make_shared<const PatternRewrite>(
+      PatternRewrite{.name = rule_name,
+                     .numerics = parse_numerics(numerics),
+                     .inputs = std::move(traced_inputs),
+                     .pattern = TracedFunction(traced(std::move(pattern))),
+                     .replacement = TracedFunction(traced(std::move(replacement)))});
+  return {.pass = {.name = interned(rule_name),
+                   .doc = "replaces what computes its pattern",
+                   .run = [rewrite](Graph& graph,
+                                    Journal& journal) { replace_pattern(graph, *rewrite, journal); },
+                   .why_here = "added by this program",
+                   .is_added = true,
+                   .rewrite = rewrite},
+          .before = before};
+}
+
+std::shared_ptr<Graph> trace_function(nb::object function, const std::vector<std::string>& types,
+                                      const std::vector<std::string>& names) {
+  TracedInputs inputs;
+  for (size_t i = 0; i < types.size(); ++i)
+    inputs.emplace_back(parse_type(types[i]), names[i]);
+  if (inputs.empty())
+    throw user_error("a function that is traced takes at least one value");
+  return trace(inputs, traced(std::move(function)));
+}
+
+// The journal of a pass, as long as it runs.
+class JournalHandle {
+ public:
+  explicit JournalHandle(Journal& journal) : journal_(&journal) {}
+  void end() { journal_ = nullptr; }
+  Journal& get() const {
+    if (journal_ == nullptr)
+      throw user_error("the journal was lent for one call of a pass, which has returned");
+    return *journal_;
+  }
+
+ private:
+  Journal* journal_;
+};
+
+AddedPass make_pass(const std::string& pass_name, const std::string& doc, nb::object function,
+                    const std::string& before) {
+  return {.pass = {.name = interned(pass_name),
+                   .doc = interned(doc),
+                   .run =
+                       [function = kept(std::move(function))](Graph& graph, Journal& journal) {
+                         const nb::gil_scoped_acquire acquired;
+                         const Lent lent(graph);
+                         const auto handle = std::make_shared<JournalHandle>(journal);
+                         try {
+                           (*function)(*lent, handle);
+                         } catch (...) {
+                           handle->end();
+                           throw;
+                         }
+                         handle->end();
+                       },
+                   .why_here = "added by this program",
+                   .is_added = true},
+          .before = before};
+}
+
+}  // namespace
+
+void bind_passes(nb::module_& module) {
+  nb::class_<AddedPass>(module, "AddedPass")
+      .def_prop_ro("name", [](const AddedPass& added) { return std::string(added.pass.name); })
+      .def_prop_ro("formula", [](const AddedPass& added) {
+        return added.pass.rewrite ? formula_of(*added.pass.rewrite) : std::string(added.pass.doc);
+      });
+  nb::class_<JournalHandle>(module, "Journal", "Where a pass writes down what it rewrites.")
+      .def_prop_ro(
+          "is_open", [](const JournalHandle& journal) { return journal.get().is_open(); },
+          "False once as many rewrites were made as were asked for: then the graph must stay as it is.")
+      .def("allows",
+           [](const JournalHandle& journal, const std::string& numerics) {
+             return journal.get().allows(parse_numerics(numerics));
+           })
+      .def(
+          "applied",
+          [](const JournalHandle& journal, const std::string& rule, const std::vector<NodeHandle>& replaced,
+             const std::string& numerics) {
+            std::vector<Node*> nodes;
+            for (const NodeHandle& node : replaced)
+              nodes.push_back(&node.get());
+            journal.get().applied(rule, nodes, parse_numerics(numerics));
+          },
+          nb::arg("rule"), nb::arg("replaced"), nb::arg("numerics") = "reassociates")
+      .def("declined", [](const JournalHandle& journal, const std::string& rule, const NodeHandle& node,
+                          const std::string& reason) { journal.get().declined(rule, node.get(), reason); });
+  module.def("trace", trace_function);
+  module.def("make_rule", make_rule);
+  module.def("make_pass", make_pass);
+}
+
+}  // namespace tenon::python

@@ -1,0 +1,299 @@
+#include "binding/program.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "compiler/describe.h"
+#include "compiler/print_program.h"
+#include "runtime/cpu/thread_pool.h"
+
+namespace tenon::python {
+
+using runtime::Executor;
+
+namespace {
+
+tenon_device device_of(const compiler::CompileContext& context) {
+  return {.type = context.target.gpu ? TENON_DEVICE_CUDA : TENON_DEVICE_CPU, .index = context.device};
+}
+
+bool is_passable(const Type& type) { return type.is_tensor() && type.as_tensor().dtype != DType::String; }
+
+bool is_passable(const runtime::Program& program) {
+  return std::ranges::all_of(program.inputs,
+                             [](const InputPort& input) { return is_passable(input.type); }) &&
+         std::ranges::all_of(program.outputs,
+                             [&](size_t slot) { return is_passable(program.slots[slot].type); });
+}
+
+// Memory of no use but for the sizes of a tensor.
+Tensor of_sizes(const tenon_tensor& tensor) {
+  const Extents sizes(tensor.sizes, tensor.sizes + tensor.rank);
+  const auto dtype = static_cast<DType>(tensor.dtype);
+  return {dtype,
+          sizes,
+          nullptr,
+          {reinterpret_cast<const std::byte*>(64),
+           static_cast<size_t>(element_count(sizes)) * static_cast<size_t>(info(dtype).bytes)}};
+}
+
+// The elements of a tuple, whose memory is of no concern to us.
+std::vector<nb::handle> elements_of(nb::handle tuple) {
+  std::vector<nb::handle> elements;
+  const Py_ssize_t count = PyTuple_Size(tuple.ptr());
+  elements.reserve(static_cast<size_t>(count));
+  for (Py_ssize_t i = 0; i < count; ++i)
+    elements.emplace_back(PyTuple_GetItem(tuple.ptr(), i));
+  return elements;
+}
+
+nb::object one_or_tuple(const std::vector<nb::object>& results) {
+  if (results.size() == 1)
+    return results.front();
+  PyObject* const tuple = PyTuple_New(static_cast<Py_ssize_t>(results.size()));
+  for (size_t i = 0; i < results.size(); ++i)
+    PyTuple_SetItem(tuple, static_cast<Py_ssize_t>(i), nb::object(results[i]).release().ptr());
+  return nb::steal(tuple);
+}
+
+}  // namespace
+
+Program::Program(std::unique_ptr<Executor> executor, const compiler::CompileContext& context)
+    : context_(context) {
+  if (is_passable(executor->program()))
+    passable_ = std::make_unique<tenon_program>(std::move(executor), device_of(context));
+  else
+    executor_ = std::move(executor);
+}
+
+// One call, all of whose tensors are numbers.
+class Program::Call {
+ public:
+  Call(const Program& program, nb::handle arguments)
+      : program_(*program.passable_), inputs_(program_.inputs.size()), arguments_(program_.inputs.size()) {
+    const auto count = static_cast<size_t>(PyTuple_Size(arguments.ptr()));
+    if (count != inputs_.size())
+      throw user_error("the program takes {} inputs, but {} were given", inputs_.size(), count);
+    for (size_t i = 0; i < count; ++i) {
+      const nb::handle object = PyTuple_GetItem(arguments.ptr(), static_cast<Py_ssize_t>(i));
+      if (!arguments_[i].borrow(object))
+        throw user_error(
+            "{} is a {}, and no tensor of numbers: pass a torch.Tensor, a numpy.ndarray, or another with "
+            "__dlpack__ or "
+            "the buffer protocol",
+            program_.inputs[i].title(), describe_type(object));
+      inputs_[i] = arguments_[i].tensor();
+    }
+    if (!arguments_.empty())
+      library_ = arguments_.front().library();
+  }
+
+  // Sizes of outputs that the program alone, or those of the inputs, tell; false where they depend on
+  // elements.
+  bool find_sizes() {
+    outputs_.resize(program_.outputs.size());
+    sizes_.resize(program_.outputs.size());
+    if (program_.program->has_fixed_sizes()) {
+      for (size_t i = 0; i < outputs_.size(); ++i)
+        sizes_[i] = &program_.outputs[i].sizes();
+      return true;
+    }
+    for (size_t i = 0; i < inputs_.size(); ++i)
+      program_.inputs[i].check_input(inputs_[i], program_.device);
+    Data shapes;
+    for (const tenon_tensor& input : inputs_)
+      shapes.emplace_back(of_sizes(input));
+    known_ = program_.program->output_extents(shapes);
+    if (!known_)
+      return false;
+    for (size_t i = 0; i < outputs_.size(); ++i)
+      sizes_[i] = &(*known_)[i];
+    return true;
+  }
+
+  void make_outputs() {
+    // Where the arguments are: on the GPU, if the first of torch's is.
+    const tenon_device device =
+        inputs_.empty() || library_.kind != Library::Exchange ? tenon_device{} : inputs_[0].device;
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      Made made =
+          make_tensor(library_, program_.outputs[i].dtype(), sizes_[i]->data(), sizes_[i]->size(), device);
+      outputs_[i] = {.struct_size = sizeof(tenon_tensor),
+                     .data = made.data,
+                     .bytes = std::numeric_limits<size_t>::max(),
+                     .dtype = static_cast<int32_t>(program_.outputs[i].dtype()),
+                     .rank = static_cast<int32_t>(sizes_[i]->size()),
+                     .sizes = nullptr,
+                     .strides = nullptr,
+                     .device = device};
+      results_.push_back(std::move(made.object));
+    }
+  }
+
+  void use_outputs(nb::handle out) {
+    const bool is_tuple = PyTuple_Check(out.ptr()) != 0 || PyList_Check(out.ptr()) != 0;
+    const nb::object all =
+        is_tuple ? nb::steal(PySequence_Tuple(out.ptr())) : nb::object(nb::make_tuple(out));
+    const std::vector<nb::handle> objects = elements_of(all);
+    if (objects.size() != outputs_.size())
+      throw user_error("the program has {} outputs, but out has {}", outputs_.size(), objects.size());
+    destinations_ = std::vector<Argument>(objects.size());
+    for (size_t i = 0; i < objects.size(); ++i) {
+      if (!destinations_[i].borrow(objects[i]))
+        throw user_error("out for {} is a {}, and no tensor", program_.outputs[i].title(),
+                         describe_type(objects[i]));
+      if (destinations_[i].is_copy())
+        throw user_error("out for {} is of a dtype that can be read alone: leave out to get such an array",
+                         program_.outputs[i].title());
+      outputs_[i] = destinations_[i].tensor();
+      check_sizes(i);
+      results_.push_back(nb::borrow(objects[i]));
+    }
+  }
+
+  void run(const runtime::RunOptions& options) {
+    tenon_run_options how{.struct_size = sizeof how,
+                          .threads = options.threads,
+                          .seed = options.seed,
+                          .stream = program_.device.type == TENON_DEVICE_CUDA && !arguments_.empty()
+                                        ? arguments_.front().stream()
+                                        : nullptr};
+    tenon_status status = TENON_OK;
+    {
+      const nb::gil_scoped_release released;
+      status = tenon_run(&program_, inputs_.data(), inputs_.size(), outputs_.data(), outputs_.size(), &how);
+    }
+    if (status == TENON_USER_ERROR)
+      throw UserError(tenon_error_message());
+    if (status != TENON_OK)
+      throw InternalError(tenon_error_message());
+    if (destinations_.empty())
+      for (size_t i = 0; i < outputs_.size(); ++i)
+        if (library_.kind == Library::Numpy)
+          finish_tensor(library_, program_.outputs[i].dtype(), outputs_[i].data, element_count(*sizes_[i]));
+  }
+
+  nb::object results() const { return one_or_tuple(results_); }
+
+ private:
+  // tenon_run writes sizes; memory of the caller's has its own, which must be these.
+  void check_sizes(size_t number) {
+    tenon_tensor& output = outputs_[number];
+    const std::span<const int64_t> given(output.sizes, static_cast<size_t>(output.rank));
+    if (!std::ranges::equal(given, *sizes_[number]))
+      throw user_error("{} has the sizes [{}], but out has [{}]", program_.outputs[number].title(),
+                       fmt::join(*sizes_[number], ","), fmt::join(given, ","));
+    output.sizes = nullptr;
+    if (output.strides != nullptr)
+      output.sizes = const_cast<int64_t*>(given.data());
+  }
+
+  const tenon_program& program_;
+  std::vector<tenon_tensor> inputs_, outputs_;
+  std::vector<Argument> arguments_, destinations_;
+  std::vector<const Extents*> sizes_;
+  std::optional<std::vector<Extents>> known_;
+  Library library_;
+  std::vector<nb::object> results_;
+};
+
+nb::object Program::by_name(const nb::args& arguments, const nb::kwargs& named) const {
+  if (named.size() == 0)
+    return nb::borrow(arguments);
+  const std::vector<InputPort>& inputs = executor().program().inputs;
+  nb::list all;
+  for (nb::handle each : arguments)
+    all.append(each);
+  size_t used = 0;
+  for (size_t i = arguments.size(); i < inputs.size(); ++i) {
+    const nb::str key(inputs[i].name.c_str());
+    if (!named.contains(key))
+      throw user_error("input {} is missing", inputs[i].name);
+    all.append(named[key]);
+    ++used;
+  }
+  if (used != named.size())
+    for (const auto& [name, value] : named) {
+      const std::string word = nb::cast<std::string>(name);
+      for (size_t i = 0; i <= inputs.size(); ++i) {
+        if (i == inputs.size())
+          throw user_error("there is no input {}", word);
+        if (inputs[i].name != word)
+          continue;
+        if (i < arguments.size())
+          throw user_error("input {} is given twice", word);
+        break;
+      }
+    }
+  return nb::steal(PySequence_Tuple(all.ptr()));
+}
+
+nb::object Program::run_data(nb::handle arguments, const runtime::RunOptions& options) const {
+  const std::vector<nb::handle> objects = elements_of(arguments);
+  const std::vector<InputPort>& inputs = executor().program().inputs;
+  if (objects.size() != inputs.size())
+    throw user_error("the program takes {} inputs, but {} were given", inputs.size(), objects.size());
+  Data data;
+  for (size_t i = 0; i < objects.size(); ++i) {
+    data.push_back(to_datum(objects[i], "input " + inputs[i].name));
+    if (inputs[i].type.is_optional() && !std::holds_alternative<Optional>(data.back()))
+      data.back() = Optional{std::make_shared<Datum>(std::move(data.back()))};
+  }
+  Data results;
+  {
+    const nb::gil_scoped_release released;
+    results = executor().run(data, options);
+  }
+  Library library;
+  for (nb::handle object : objects)
+    if (library.kind == Library::Own)
+      library = library_of(object);
+  std::vector<nb::object> objects_out;
+  for (const Datum& result : results)
+    objects_out.push_back(to_python(library, result));
+  return one_or_tuple(objects_out);
+}
+
+nb::object Program::run(const nb::args& arguments, nb::handle out, std::optional<int64_t> threads,
+                        uint64_t seed, const nb::kwargs& named) const {
+  const int64_t count = threads.value_or(context_.threads);
+  if (count < 0 || count > runtime::kMostRunThreads)
+    throw user_error("a program runs with 1 to {} threads, not with {}", runtime::kMostRunThreads, count);
+  const runtime::RunOptions options{.seed = seed,
+                                    .threads = count == 0 ? this_machine().cores : static_cast<int>(count)};
+  const nb::object all = by_name(arguments, named);
+  if (!passable_) {
+    if (!out.is_none())
+      throw user_error("out is for programs all of whose inputs and outputs are tensors of numbers");
+    return run_data(all, options);
+  }
+  Call call(*this, all);
+  if (!call.find_sizes()) {
+    if (!out.is_none())
+      throw user_error(
+          "the sizes of the outputs depend on the elements of the inputs, so that out cannot be given");
+    return run_data(all, options);
+  }
+  if (out.is_none())
+    call.make_outputs();
+  else
+    call.use_outputs(out);
+  call.run(options);
+  return call.results();
+}
+
+nb::object Program::call(const nb::args& arguments, const nb::kwargs& named) const {
+  return run(arguments, nb::none(), std::nullopt, 0, named);
+}
+
+void bind_program(nb::module_& module) {
+  nb::class_<Program>(module, "Program",
+                      "A model compiled for a device of this machine. Several threads may call it at once.")
+      .def("__call__", &Program::call)
+      .def("run", &Program::run, nb::arg("args"), nb::kw_only(), nb::arg("out") = nb::none(),
+           nb::arg("threads") = nb::none(), nb::arg("seed") = 0, nb::arg("kwargs"))
+      .def_prop_ro("threads", [](const Program& program) { return program.context().threads; });
+}
+
+}  // namespace tenon::python

@@ -1,0 +1,38 @@
+// program.h — compiled programs as Python calls them.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include "api/program.h"
+#include "binding/tensors.h"
+#include "compiler/compile_context.h"
+
+namespace tenon::python {
+
+// What a compiled program is called with: tensors where they are, and tensors made by the library of the
+// first argument for what comes out.
+class Program {
+ public:
+  Program(std::unique_ptr<runtime::Executor> executor, const compiler::CompileContext& context);
+
+  nb::object call(const nb::args& arguments, const nb::kwargs& named) const;
+  nb::object run(const nb::args& arguments, nb::handle out, std::optional<int64_t> threads, uint64_t seed,
+                 const nb::kwargs& named) const;
+
+  const runtime::Executor& executor() const { return passable_ ? *passable_->program : *executor_; }
+  const compiler::CompileContext& context() const { return context_; }
+
+ private:
+  class Call;
+  // In the order of the inputs.
+  nb::object by_name(const nb::args& arguments, const nb::kwargs& named) const;
+  nb::object run_data(nb::handle arguments, const runtime::RunOptions& options) const;
+
+  compiler::CompileContext context_;
+  std::unique_ptr<tenon_program> passable_;  // where all that goes in and comes out are tensors of numbers
+  std::unique_ptr<runtime::Executor> executor_;  // else
+};
+
+void bind_program(nb::module_& module);
+
+}  // namespace tenon::python

@@ -1,0 +1,23 @@
+"""Tenon compiles machine-learning models: ONNX files, PyTorch modules and exports, and graphs written in Python.
+
+    import tenon
+
+    net = tenon.compile("model.onnx")
+    y = net(x)
+"""
+
+from tenon._model import Benchmark, Culprit, Model, Optimization, Port, Report, Verification, compile, load, trace
+from tenon._passes import Pass, Rule, graph_pass, using
+from tenon._tenon import Array, Graph, Node, Program, Value
+from tenon._tenon import version as _version
+from tenon.errors import Error, InternalError, UnsupportedError, UserError
+from tenon._config import show_config
+from tenon import ops
+
+__version__ = _version()
+
+__all__ = [
+    "Array", "Benchmark", "Culprit", "Error", "Graph", "InternalError", "Model", "Node", "Optimization", "Pass", "Port",
+    "Program", "Report", "Rule", "UnsupportedError", "UserError", "Value", "Verification", "compile", "graph_pass",
+    "load", "ops", "show_config", "trace", "using",
+]

@@ -1,0 +1,360 @@
+"""Models, and what is done with them."""
+
+from __future__ import annotations
+
+import html
+import inspect
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from tenon import _passes, _tenon
+from tenon.errors import UserError
+
+
+class Port(NamedTuple):
+    """An input or output."""
+
+    name: str
+    type: str  # such as f32[batch,128]
+    dtype: str | None  # None for strings, sequences and optionals
+    shape: tuple[int | str, ...] | None  # names and expressions where a size is not fixed; None: not even the rank is
+
+
+def _ports(described: list[Any]) -> list[Port]:
+    return [Port(*each) for each in described]
+
+
+class _Shown:
+    """What prints as the command line does, and shows itself in a notebook."""
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
+
+
+class _Result(_Shown):
+    def __init__(self, result: _tenon.Result):
+        self._text = result.text
+        self._json = result.json
+
+    def to_dict(self) -> dict[str, Any]:
+        """The numbers, as the command line writes them with --json."""
+        return json.loads(self._json)
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+class Optimization(_Result):
+    """What optimising a model did: .rewrites, and .remarks, what it left alone and why."""
+
+    def __init__(self, result: _tenon.Result, remarks: str):
+        super().__init__(result)
+        data = self.to_dict()
+        self.rewrites: list[dict[str, Any]] = data["rewrites"]
+        self.passes: list[dict[str, Any]] = data["passes"]
+        self.remarks: list[dict[str, Any]] = data["remarks"]
+        self._remarks = remarks
+
+    def explain(self) -> str:
+        """The remarks as text, as tenon optimize --remarks prints them."""
+        return self._remarks
+
+
+class Verification(_Result):
+    """Whether a model is still the same after every pass and once it is compiled: true where nothing failed."""
+
+    def __init__(self, result: _tenon.Result):
+        super().__init__(result)
+        self.passed: bool = result.passed
+        self.passes: list[dict[str, Any]] = self.to_dict()["passes"]
+
+    def __bool__(self) -> bool:
+        return self.passed
+
+
+class Benchmark(_Result):
+    """How long a compiled model takes, and what it needs."""
+
+    def __init__(self, result: _tenon.Result):
+        super().__init__(result)
+        data = self.to_dict()
+        self.median_ms: float = data["median_ms"]
+        self.speed_up: float | None = data.get("speed_up")
+
+
+class Culprit(_Shown):
+    """The one rewrite, or kernel, that changes what a model computes."""
+
+    def __init__(self, culprit: _tenon.Culprit):
+        self._culprit = culprit
+        self.level: str = culprit.level
+        self.rule: str = culprit.rule
+        self.pass_name: str = culprit.pass_name
+        self.nodes: list[str] = culprit.nodes
+        self.part: str = culprit.part  # of compiling that is wrong, where no rewrite is
+        self.error: float = culprit.error
+
+    def save(self, path: str | os.PathLike[str]) -> tuple[str, str]:
+        """Writes the smallest model that shows it, and its inputs beside it; returns both paths."""
+        return self._culprit.save(os.fspath(path))
+
+    def __str__(self) -> str:
+        return self._culprit.text
+
+    __repr__ = __str__
+
+
+class Report:
+    """Everything there is to see of a model on its way down, as one page."""
+
+    def __init__(self, data: str, page: str):
+        self._data = data
+        self._page = page
+
+    def to_dict(self) -> dict[str, Any]:
+        return json.loads(self._data)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the page, or its data where the name ends in .json."""
+        name = os.fspath(path)
+        with open(name, "w", encoding="utf-8") as file:
+            file.write(self._data if name.endswith(".json") else self._page)
+
+    def __repr__(self) -> str:
+        return f"<tenon.Report of {self.to_dict()['model']}>"
+
+    def _repr_html_(self) -> str:
+        # In a frame of its own, as the page brings styles and scripts; where those are stripped, the line above it stays.
+        return (
+            f"<p>{html.escape(repr(self))}</p>"
+            f'<iframe sandbox="allow-scripts" style="width:100%;height:40em;border:0" srcdoc="{html.escape(self._page)}"></iframe>'
+        )
+
+
+class Model(_Shown):
+    """A graph with the names and parameters that it was read with. It never changes: optimize and bind give new ones."""
+
+    def __init__(self, graph: _tenon.ModelGraph, name: str):
+        self._graph = graph
+        self.name = name
+        #: What optimising did, where this is the result of it.
+        self.optimization: Optimization | None = None
+
+    # --- what it is ---
+
+    @property
+    def inputs(self) -> list[Port]:
+        return _ports(_tenon.inputs(self._graph))
+
+    @property
+    def outputs(self) -> list[Port]:
+        return _ports(_tenon.outputs(self._graph))
+
+    @property
+    def dimensions(self) -> list[str]:
+        """The names of sizes that inputs leave open."""
+        return _tenon.dimensions(self._graph)
+
+    @property
+    def node_count(self) -> int:
+        return _tenon.node_count(self._graph)
+
+    @property
+    def graph(self) -> _tenon.Graph:
+        """A copy that can be edited; Model.of(graph) makes a model of it again."""
+        return _tenon.edit(self._graph)
+
+    @staticmethod
+    def of(graph: _tenon.Graph, name: str = "graph") -> Model:
+        graph.lint()
+        return Model(_tenon.finish(graph), name)
+
+    def print(self, form: str = "tenon", *, stage: str = "imported", device: str | None = None, why: str = "") -> str:
+        """The text that tenon print --as FORM --stage STAGE shows."""
+        return _tenon.show(self._graph, form, stage, device, why, _passes.active())
+
+    def __str__(self) -> str:
+        return self.print()
+
+    def __repr__(self) -> str:
+        def described(ports: list[Port]) -> str:
+            return ", ".join(f"{port.name}: {port.type}" for port in ports)
+
+        return f"<tenon.Model {self.name}: ({described(self.inputs)}) -> ({described(self.outputs)}), {self.node_count} nodes>"
+
+    # --- what becomes of it ---
+
+    def bind(self, sizes: Mapping[str, int] | None = None, **named: int) -> Model:
+        """The model with these sizes for dimensions that inputs leave open."""
+        return Model(_tenon.bind(self._graph, {**(sizes or {}), **named}), self.name)
+
+    def optimize(
+        self, numerics: str = "default", *, passes: Sequence[str] = (), disabled: Sequence[str] = ()
+    ) -> Model:
+        """A smaller, faster model that computes the same; .optimization says what was done."""
+        graph, result, remarks = _tenon.optimize(self._graph, numerics, list(passes), list(disabled), _passes.active())
+        model = Model(graph, self.name)
+        model.optimization = Optimization(result, remarks)
+        return model
+
+    def compile(
+        self,
+        *,
+        sizes: Mapping[str, int] | None = None,
+        numerics: str = "default",
+        precision: str = "f32",
+        threads: int = 0,
+        device: str | None = None,
+        cache: str | os.PathLike[str] | None = None,
+    ) -> _tenon.Program:
+        """A program for this machine: see tenon.compile."""
+        graph = _tenon.bind(self._graph, dict(sizes)) if sizes else self._graph
+        folder = None if cache is None else os.fspath(cache)
+        return _tenon.compile(graph, numerics, precision, threads, device, folder, _passes.active())
+
+    def save(self, path: str | os.PathLike[str], *, opset: int | None = None) -> None:
+        """Writes it as ONNX or in the text form, as the name ends in .onnx or .tenon."""
+        _tenon.save(self._graph, os.fspath(path), opset)
+
+    def verify(
+        self,
+        inputs: Sequence[Any] | None = None,
+        *,
+        samples: int = 3,
+        tolerance: float = 1e-4,
+        numerics: str = "default",
+        gradients: str = "auto",
+        device: str | None = None,
+    ) -> Verification:
+        """Checks, pass by pass and down to the compiled program, that it stays the same."""
+        return Verification(
+            _tenon.verify(self._graph, inputs, samples, tolerance, numerics, gradients, device, _passes.active())
+        )
+
+    def verify_against(self, other: Model, *, samples: int = 3, tolerance: float = 1e-4) -> Verification:
+        """Checks that another model computes what this one does: its numbers, gradients, form and parameters."""
+        return Verification(_tenon.verify_against(self._graph, other._graph, samples, tolerance))
+
+    def bisect(
+        self,
+        inputs: Sequence[Any] | None = None,
+        expected: Sequence[Any] | None = None,
+        *,
+        tolerance: float = 1e-4,
+        numerics: str = "default",
+    ) -> Culprit | None:
+        """The one rewrite or kernel that changes what it computes; None where there is none."""
+        found = _tenon.bisect(self._graph, inputs, expected, tolerance, numerics, _passes.active())
+        return None if found is None else Culprit(found)
+
+    def bench(
+        self,
+        inputs: Sequence[Any] | None = None,
+        *,
+        against: str = "",
+        seconds: float = 2,
+        threads: int = 0,
+        numerics: str = "default",
+        precision: str = "f32",
+        device: str | None = None,
+    ) -> Benchmark:
+        """Measures it, beside the reference evaluator ("reference"), a kernel for each node ("unfused"), or without
+        some passes ("without=NAME,NAME")."""
+        return Benchmark(
+            _tenon.bench(
+                self._graph, inputs, self.name, against, seconds, threads, numerics, precision, device, _passes.active()
+            )
+        )
+
+    def report(
+        self,
+        inputs: Sequence[Any] | None = None,
+        *,
+        seconds: float = 1,
+        threads: int = 0,
+        verify: bool = True,
+        numerics: str = "default",
+        precision: str = "f32",
+        device: str | None = None,
+    ) -> Report:
+        """Shows it at every stage, with what was measured and verified."""
+        return Report(
+            *_tenon.report(
+                self._graph, inputs, self.name, seconds, threads, verify, numerics, precision, device, _passes.active()
+            )
+        )
+
+
+def load(model: Any, *, name: str | None = None, folder: str | os.PathLike[str] | None = None) -> Model:
+    """Reads a model: the path of a .onnx, .pt2 or .tenon file, builtin:NAME, an onnx.ModelProto, a torch
+    ExportedProgram, or the bytes of such a file, whose kind the ending of `name` then says.
+
+    A model in memory whose weights are in files of their own wants the folder where these are.
+    """
+    where = None if folder is None else os.fspath(folder)
+    if isinstance(model, Model):
+        return model
+    if isinstance(model, (str, os.PathLike)):
+        path = os.fspath(model)
+        return Model(_tenon.load(path), path)
+    if isinstance(model, (bytes, bytearray, memoryview)):
+        if name is None:
+            raise UserError('bytes need a name that says what they are, such as name="model.onnx"')
+        return Model(_tenon.load_bytes(bytes(model), name, where), name)
+    kind = type(model)
+    if kind.__module__.startswith("onnx") and kind.__name__ == "ModelProto":
+        return Model(_tenon.load_bytes(model.SerializeToString(), name or "model.onnx", where), name or "model.onnx")
+    if kind.__module__.startswith("torch.export"):
+        from tenon.torch import load_exported
+
+        return load_exported(model)
+    raise UserError(
+        f"cannot load a {kind.__module__}.{kind.__name__}: pass a path, bytes, an onnx.ModelProto or an ExportedProgram"
+    )
+
+
+def compile(
+    model: Any,
+    args: Sequence[Any] | None = None,
+    *,
+    dynamic: Any = None,
+    sizes: Mapping[str, int] | None = None,
+    numerics: str = "default",
+    precision: str = "f32",
+    threads: int = 0,
+    device: str | None = None,
+    cache: str | os.PathLike[str] | None = None,
+) -> Any:
+    """Compiles a model for this machine, or for device "cuda" or "cuda:N". Call the result with tensors of torch or
+    numpy, and get such tensors back; nothing is copied.
+
+    The model is what load takes, or a torch.nn.Module: then args are example inputs, by which torch.export traces it,
+    and dynamic says which of their sizes may vary, as torch.export's dynamic_shapes does.
+    sizes fixes dimensions by name. numerics is "default" (the same numbers but for rounding), "strict" (the optimiser
+    changes no bit) or "fast". cache is a folder for generated code, "" for none; by default the user's.
+    """
+    options = {"sizes": sizes, "numerics": numerics, "precision": precision, "threads": threads, "device": device, "cache": cache}
+    if _is_torch_module(model):
+        from tenon.torch import compile_module
+
+        return compile_module(model, args, dynamic, options)
+    if args is not None or dynamic is not None:
+        raise UserError("args and dynamic are for a torch.nn.Module; sizes of other models are fixed by sizes={...}")
+    return load(model).compile(**options)
+
+
+def _is_torch_module(model: Any) -> bool:
+    return any(base.__module__ == "torch.nn.modules.module" and base.__name__ == "Module" for base in type(model).__mro__)
+
+
+def trace(function: Callable[..., Any], *types: str, name: str | None = None) -> Model:
+    """The model that a function of values computes: tenon.trace(lambda x: ops.relu(x + 1), "f32[n,8]")."""
+    names = list(inspect.signature(function).parameters)
+    if len(names) != len(types):
+        raise UserError(f"the function takes {len(names)} values, but {len(types)} types are given")
+    return Model(_tenon.trace(function, list(types), names), name or getattr(function, "__name__", "traced"))

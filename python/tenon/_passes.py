@@ -1,0 +1,114 @@
+"""Rules and passes written in Python."""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from tenon import _tenon
+
+_active: contextvars.ContextVar[tuple[Any, ...]] = contextvars.ContextVar("tenon_passes", default=())
+
+_DEFAULT_PLACE = "freeze-parameters"
+
+
+def active() -> list[Any]:
+    return list(_active.get())
+
+
+@contextlib.contextmanager
+def using(*added: Rule | Pass) -> Iterator[None]:
+    """Within the block, these rules and passes are part of all that Tenon does: compile, verify, bisect and the rest."""
+    token = _active.set(_active.get() + tuple(each._added for each in added))
+    try:
+        yield
+    finally:
+        _active.reset(token)
+
+
+def _with_note(function: Callable[..., Any], note: str) -> Callable[..., Any]:
+    def call(*args: Any) -> Any:
+        try:
+            return function(*args)
+        except Exception as error:
+            error.add_note(note)
+            raise
+
+    return call
+
+
+class Rule:
+    """A rewrite written as two functions: what computes the pattern computes the replacement instead.
+
+    numerics says how exact it is, which verifying and bisecting hold it to: "bit-exact", "reassociates" (the same but
+    for rounding), "assumes-finite" or "changes-precision". The pattern is called with values that stand for any
+    tensors; where it asks for a rank, types says what it is traced with, such as ["f32[n,8]"]. A replacement that
+    returns None leaves its place alone.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        pattern: Callable[..., Any],
+        replacement: Callable[..., Any],
+        numerics: str = "reassociates",
+        types: Sequence[str] | None = None,
+        before: str = _DEFAULT_PLACE,
+    ):
+        self.name = name
+        self.numerics = numerics
+        count = len(inspect.signature(pattern).parameters)
+        self._added = _tenon.make_rule(
+            name,
+            _with_note(pattern, f"in the pattern of the rule {name}"),
+            _with_note(replacement, f"in the replacement of the rule {name}"),
+            count,
+            None if types is None else list(types),
+            numerics,
+            before,
+        )
+
+    @property
+    def formula(self) -> str:
+        """Such as (exp(x0) * exp(x1)) => exp((x0 + x1))."""
+        return self._added.formula
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.formula} ({self.numerics})"
+
+    def __repr__(self) -> str:
+        return f"<tenon.Rule {self.name}>"
+
+
+class Pass:
+    """A function of a graph and a journal that edits the graph: see graph_pass."""
+
+    def __init__(self, function: Callable[[_tenon.Graph, _tenon.Journal], Any], name: str, before: str):
+        self.name = name
+        self._function = function
+        self.__doc__ = inspect.getdoc(function) or "a pass of this program"
+        self._added = _tenon.make_pass(name, self.__doc__.splitlines()[0], _with_note(function, f"in the pass {name}"), before)
+
+    def __call__(self, graph: _tenon.Graph, journal: _tenon.Journal) -> Any:
+        return self._function(graph, journal)
+
+    def __repr__(self) -> str:
+        return f"<tenon.Pass {self.name}>"
+
+
+def graph_pass(function: Callable[..., Any] | None = None, *, name: str | None = None, before: str = _DEFAULT_PLACE) -> Any:
+    """Makes a pass of a function: @tenon.graph_pass, or @tenon.graph_pass(name=..., before=...).
+
+    The function is called with the graph and a journal. It says journal.applied(rule, nodes) before each change, and
+    changes nothing where journal.is_open is False; so that verifying sees what it did, and bisecting can stop at any
+    change.
+    """
+
+    def make(given: Callable[..., Any]) -> Pass:
+        return Pass(given, name or given.__name__.replace("_", "-"), before)
+
+    return make if function is None else make(function)
