@@ -163,23 +163,49 @@ bool is_numpy_array(nb::handle object) {
   return PyObject_IsInstance(object.ptr(), type.ptr()) == 1;
 }
 
-// The table of a type, or null. Types are kept, so that one made later is not taken for one that is gone.
-const DLExchange* exchange_of(nb::handle object) {
-  static std::unordered_map<PyTypeObject*, const DLExchange*> tables;
+// What the type of an object says of its tensors.
+struct TensorClass {
+  const DLExchange* exchange = nullptr;  // null where it has none
+  bool is_numpy = false;
+  // Methods of torch's that tell what it leaves to be done when elements are read; null where there are none.
+  PyObject *is_conj = nullptr, *is_neg = nullptr;
+};
+
+PyObject* method_of(nb::handle type, const char* name) {
+  return nb::object(nb::getattr(type, name, nb::none())).release().ptr();
+}
+
+// Types are kept, so that one made later is not taken for one that is gone.
+const TensorClass& class_of(nb::handle object) {
+  static std::unordered_map<PyTypeObject*, TensorClass> classes;
   PyTypeObject* const type = Py_TYPE(object.ptr());
-  if (const auto found = tables.find(type); found != tables.end())
+  if (const auto found = classes.find(type); found != classes.end())
     return found->second;
-  const DLExchange* table = nullptr;
-  const nb::object attribute =
-      nb::getattr(nb::handle(reinterpret_cast<PyObject*>(type)), "__dlpack_c_exchange_api__", nb::none());
-  if (PyCapsule_IsValid(attribute.ptr(), "dlpack_exchange_api")) {
-    table = static_cast<const DLExchange*>(PyCapsule_GetPointer(attribute.ptr(), "dlpack_exchange_api"));
-    while (table != nullptr && table->header.version.major != 1)
-      table = reinterpret_cast<const DLExchange*>(table->header.previous);
+  const nb::handle handle(reinterpret_cast<PyObject*>(type));
+  TensorClass made;
+  const nb::object table = nb::getattr(handle, "__dlpack_c_exchange_api__", nb::none());
+  if (PyCapsule_IsValid(table.ptr(), "dlpack_exchange_api") != 0) {
+    made.exchange = static_cast<const DLExchange*>(PyCapsule_GetPointer(table.ptr(), "dlpack_exchange_api"));
+    while (made.exchange != nullptr && made.exchange->header.version.major != 1)
+      made.exchange = reinterpret_cast<const DLExchange*>(made.exchange->header.previous);
+    if (nb::hasattr(handle, "is_conj"))
+      made.is_conj = method_of(handle, "is_conj");
+    if (nb::hasattr(handle, "is_neg"))
+      made.is_neg = method_of(handle, "is_neg");
   }
-  Py_INCREF(reinterpret_cast<PyObject*>(type));
-  tables.emplace(type, table);
-  return table;
+  made.is_numpy = is_numpy_array(object);
+  handle.inc_ref();
+  return classes.emplace(type, made).first->second;
+}
+
+bool is_true(PyObject* method, nb::handle object) {
+  if (method == nullptr)
+    return false;
+  PyObject* const arguments[] = {object.ptr()};
+  const nb::object answer = nb::steal(PyObject_Vectorcall(method, arguments, 1, nullptr));
+  if (!answer.is_valid())
+    throw nb::python_error();
+  return answer.ptr() == Py_True;
 }
 
 nb::object numpy_dtype(DType dtype) {
@@ -234,16 +260,20 @@ void Argument::release() {
 }
 
 bool Argument::borrow(nb::handle object) {
-  if (const DLExchange* exchange = exchange_of(object)) {
-    library_ = {Library::Exchange, exchange};
+  const TensorClass& type = class_of(object);
+  if (type.exchange != nullptr) {
+    library_ = {Library::Exchange, type.exchange};
     DLTensor tensor;
-    if (exchange->borrow_from_object(object.ptr(), &tensor) != 0)
+    if (type.exchange->borrow_from_object(object.ptr(), &tensor) != 0)
       throw nb::python_error();
     use(tensor, object);
+    const auto dtype = static_cast<DType>(tensor_.dtype);
+    if (is_true(type.is_neg, object) || (kind(dtype) == DTypeKind::Complex && is_true(type.is_conj, object)))
+      throw user_error("a tensor is a conjugate or negative view: pass x.resolve_conj().resolve_neg()");
     return true;
   }
-  library_ = {is_numpy_array(object) ? Library::Numpy : Library::Own, nullptr};
-  return use_buffer(object) || (library_.kind != Library::Numpy && use_method(object));
+  library_ = {type.is_numpy ? Library::Numpy : Library::Own, nullptr};
+  return use_buffer(object) || (!type.is_numpy && use_method(object));
 }
 
 void Argument::use(const DLTensor& tensor, nb::handle object) {
@@ -251,17 +281,10 @@ void Argument::use(const DLTensor& tensor, nb::handle object) {
   if (!is_cuda && tensor.device.type != kDLCpu && tensor.device.type != kDLCudaHost)
     throw user_error("a {} is on a device that Tenon does not know (DLPack's number {})",
                      describe_type(object), tensor.device.type);
-  const DType dtype = dtype_of(tensor.dtype);
-  // What torch leaves to be done when elements are read.
-  if (library_.kind == Library::Exchange)
-    for (const char* lazy : {"is_conj", "is_neg"})
-      if ((kind(dtype) == DTypeKind::Complex || *(lazy + 3) == 'n') && nb::hasattr(object, lazy) &&
-          nb::cast<bool>(object.attr(lazy)()))
-        throw user_error("a tensor is a conjugate or negative view: pass x.resolve_conj().resolve_neg()");
   tensor_ = {.struct_size = sizeof tensor_,
              .data = static_cast<std::byte*>(tensor.data) + tensor.byte_offset,
              .bytes = std::numeric_limits<size_t>::max(),
-             .dtype = static_cast<int32_t>(dtype),
+             .dtype = static_cast<int32_t>(dtype_of(tensor.dtype)),
              .rank = tensor.rank,
              .sizes = tensor.sizes,
              .strides = nullptr,
@@ -511,7 +534,7 @@ Datum to_datum(nb::handle object, const std::string& title) {
       std::memcpy(copy.mutable_bytes().data(), view.bytes().data(), view.bytes().size());
     return copy;
   }
-  if (is_numpy_array(object))
+  if (class_of(object).is_numpy)
     return strings_of(object, title);
   throw user_error(
       "{} is a {}, and no tensor: pass a torch.Tensor, a numpy.ndarray, or another with __dlpack__ or the "
@@ -538,9 +561,11 @@ Library library_of(nb::handle object) {
         return found;
     return {};
   }
-  if (const DLExchange* exchange = exchange_of(object))
-    return {Library::Exchange, exchange};
-  return {is_numpy_array(object) ? Library::Numpy : Library::Own, nullptr};
+  const TensorClass& type = class_of(object);
+  return {type.exchange != nullptr ? Library::Exchange
+          : type.is_numpy          ? Library::Numpy
+                                   : Library::Own,
+          type.exchange};
 }
 
 // --- tenon.Array ---
