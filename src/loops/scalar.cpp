@@ -1,5 +1,6 @@
 #include "loops/scalar.h"
 
+#include <algorithm>
 #include <bit>
 #include <functional>
 #include <unordered_map>
@@ -9,6 +10,39 @@
 
 namespace tenon::loops {
 
+namespace {
+
+// Lets go of expressions one after another, however deeply they are nested: those within one that goes wait
+// until it is gone.
+class Operands {
+ public:
+  Operands(std::vector<Scalar> values) : values_(std::move(values)) {}  // NOLINT: they are no more than that
+  Operands(Operands&&) = default;
+  Operands& operator=(Operands&&) = delete;
+  ~Operands() {
+    static thread_local std::vector<Scalar>* waiting = nullptr;
+    if (values_.empty())
+      return;
+    if (waiting != nullptr) {
+      std::ranges::move(values_, std::back_inserter(*waiting));
+      return;
+    }
+    waiting = &values_;
+    while (!values_.empty()) {
+      const Scalar next = std::move(values_.back());
+      values_.pop_back();
+    }
+    waiting = nullptr;
+  }
+
+  const std::vector<Scalar>& values() const { return values_; }
+
+ private:
+  std::vector<Scalar> values_;
+};
+
+}  // namespace
+
 struct ScalarNode {
   Scalar::Kind kind;
   DType dtype;
@@ -16,7 +50,7 @@ struct ScalarNode {
   Dim index = 0;
   std::string name = {};
   Function function = Function::Add;
-  std::vector<Scalar> operands = {};
+  Operands operands = {{}};
 };
 
 namespace {
@@ -136,8 +170,10 @@ Scalar Scalar::apply(Function function, std::vector<Scalar> operands) {
 Scalar Scalar::cast(DType dtype, Scalar operand) {
   if (operand.dtype() == dtype)
     return operand;
-  return Scalar(std::make_shared<const ScalarNode>(ScalarNode{
-      .kind = Kind::Apply, .dtype = dtype, .function = Function::Cast, .operands = {std::move(operand)}}));
+  return Scalar(std::make_shared<const ScalarNode>(ScalarNode{.kind = Kind::Apply,
+                                                              .dtype = dtype,
+                                                              .function = Function::Cast,
+                                                              .operands = std::vector{std::move(operand)}}));
 }
 
 Scalar::Kind Scalar::kind() const { return node_->kind; }
@@ -146,7 +182,7 @@ Number Scalar::value() const { return node_->value; }
 const Dim& Scalar::index() const { return node_->index; }
 const std::string& Scalar::name() const { return node_->name; }
 Function Scalar::function() const { return node_->function; }
-const std::vector<Scalar>& Scalar::operands() const { return node_->operands; }
+const std::vector<Scalar>& Scalar::operands() const { return node_->operands.values(); }
 
 namespace {
 
@@ -203,7 +239,7 @@ bool operator==(const Scalar& a, const Scalar& b) {
   };
   return x.kind == y.kind && x.dtype == y.dtype && x.value.index() == y.value.index() &&
          bits(x.value) == bits(y.value) && x.index == y.index && x.name == y.name &&
-         x.function == y.function && x.operands == y.operands;
+         x.function == y.function && x.operands.values() == y.operands.values();
 }
 
 const Scalar* first_of_word(const Scalar& word) {
