@@ -15,15 +15,21 @@ set_target_properties(tenon_shared PROPERTIES OUTPUT_NAME tenon LIBRARY_OUTPUT_D
                       LINK_DEPENDS ${symbols} EXCLUDE_FROM_ALL TRUE BUILD_RPATH "$ORIGIN" INSTALL_RPATH "$ORIGIN")
 add_dependencies(tenon_shared ${rooms_so_far})
 list(TRANSFORM room_files REPLACE "(.+)" "-Wl,--whole-archive,\\1,--no-whole-archive")
-# Debian's libre2.a is not for shared libraries, so that libre2.so goes along.
-list(REMOVE_ITEM static_libraries ${STATIC_re2})
-file(REAL_PATH ${RE2_LIBRARY} re2_file)
-execute_process(COMMAND readelf -d ${re2_file} OUTPUT_VARIABLE re2_header COMMAND_ERROR_IS_FATAL ANY)
-string(REGEX MATCH "soname: \\[([^]]+)\\]" unused "${re2_header}")
-install(FILES ${re2_file} DESTINATION tenon RENAME ${CMAKE_MATCH_1} COMPONENT python EXCLUDE_FROM_ALL)
-target_link_libraries(tenon_shared PRIVATE ${room_files} ${static_libraries} re2::re2)
+# Debian's archives of these are not for shared libraries, so that the shared ones go along. They are found beside libtenon.so,
+# also by each other, as RPATH says and RUNPATH would not.
+set(libraries_along "")
+foreach(name re2 isl gmp)
+  list(REMOVE_ITEM static_libraries ${STATIC_${name}})
+  find_library(SHARED_${name} ${name} REQUIRED)
+  list(APPEND libraries_along ${SHARED_${name}})
+  file(REAL_PATH ${SHARED_${name}} file)
+  execute_process(COMMAND readelf -d ${file} OUTPUT_VARIABLE header COMMAND_ERROR_IS_FATAL ANY)
+  string(REGEX MATCH "soname: \\[([^]]+)\\]" unused "${header}")
+  install(FILES ${file} DESTINATION tenon RENAME ${CMAKE_MATCH_1} COMPONENT python EXCLUDE_FROM_ALL)
+endforeach()
+target_link_libraries(tenon_shared PRIVATE ${room_files} ${static_libraries} ${libraries_along})
 target_link_options(tenon_shared PRIVATE -s -Wl,--version-script=${symbols} -Wl,-Bsymbolic -Wl,--gc-sections
-                    -Wl,-z,defs $<$<BOOL:${LLD}>:-Wl,--icf=all>)
+                    -Wl,-z,defs -Wl,--disable-new-dtags $<$<BOOL:${LLD}>:-Wl,--icf=all>)
 
 file(GLOB sources CONFIGURE_DEPENDS python/binding/*.cpp)
 nanobind_add_module(_tenon STABLE_ABI NB_STATIC NB_SUPPRESS_WARNINGS NOMINSIZE ${sources})

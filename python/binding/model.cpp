@@ -218,13 +218,15 @@ std::tuple<GraphPointer, Result, std::string> optimize_graph(const Graph& graph,
 std::unique_ptr<Program> compile_graph(const Graph& graph, const std::string& numerics,
                                        const std::string& precision, int64_t threads,
                                        const std::optional<std::string>& device,
-                                       const std::optional<std::string>& cache, const AddedPasses& added) {
+                                       const std::optional<std::string>& cache, const AddedPasses& added,
+                                       const std::vector<std::string>& disabled) {
   const std::vector<Pass> pipeline = pipeline_with(added);
   const nb::gil_scoped_release released;
   const compiler::CompileContext context = context_of(numerics, precision, threads, device, cache);
   const std::unique_ptr<Graph> optimised = graph.clone();
   Journal journal(context.numerics);
-  cli::optimize_model(*optimised, journal, {.pipeline = pipeline});
+  cli::optimize_model(*optimised, journal,
+                      {.pipeline = pipeline, .disabled = {disabled.begin(), disabled.end()}});
   return std::make_unique<Program>(cli::compile_model(*optimised, context), context);
 }
 

@@ -67,11 +67,19 @@ Program::Program(std::unique_ptr<Executor> executor, const compiler::CompileCont
     executor_ = std::move(executor);
 }
 
+void Program::renew_constants() {
+  const nb::gil_scoped_release released;
+  const std::unique_lock lock(constants_);
+  (passable_ ? *passable_->program : *executor_).renew_constants();
+}
+
 // One call, all of whose tensors are numbers.
 class Program::Call {
  public:
   Call(const Program& program, nb::handle arguments)
-      : program_(*program.passable_), inputs_(program_.inputs.size()), arguments_(program_.inputs.size()) {
+      : program_(*program.passable_),
+        constants_(program.constants_),
+        inputs_(program_.inputs.size()), arguments_(program_.inputs.size()) {
     const auto count = static_cast<size_t>(PyTuple_Size(arguments.ptr()));
     if (count != inputs_.size())
       throw user_error("the program takes {} inputs, but {} were given", inputs_.size(), count);
@@ -162,6 +170,7 @@ class Program::Call {
     tenon_status status = TENON_OK;
     {
       const nb::gil_scoped_release released;
+      const std::shared_lock lock(constants_);
       status = tenon_run(&program_, inputs_.data(), inputs_.size(), outputs_.data(), outputs_.size(), &how);
     }
     if (status == TENON_USER_ERROR)
@@ -190,6 +199,7 @@ class Program::Call {
   }
 
   const tenon_program& program_;
+  std::shared_mutex& constants_;
   std::vector<tenon_tensor> inputs_, outputs_;
   std::vector<Argument> arguments_, destinations_;
   std::vector<const Extents*> sizes_;
@@ -243,6 +253,7 @@ nb::object Program::run_data(nb::handle arguments, const runtime::RunOptions& op
   Data results;
   {
     const nb::gil_scoped_release released;
+    const std::shared_lock lock(constants_);
     results = executor().run(data, options);
   }
   Library library;
@@ -293,6 +304,7 @@ void bind_program(nb::module_& module) {
       .def("__call__", &Program::call)
       .def("run", &Program::run, nb::arg("args"), nb::kw_only(), nb::arg("out") = nb::none(),
            nb::arg("threads") = nb::none(), nb::arg("seed") = 0, nb::arg("kwargs"))
+      .def("renew_constants", &Program::renew_constants)
       .def_prop_ro("threads", [](const Program& program) { return program.context().threads; });
 }
 

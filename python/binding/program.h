@@ -3,6 +3,8 @@
 
 #include <nanobind/nanobind.h>
 
+#include <shared_mutex>
+
 #include "api/program.h"
 #include "binding/tensors.h"
 #include "compiler/compile_context.h"
@@ -19,6 +21,9 @@ class Program {
   nb::object run(const nb::args& arguments, nb::handle out, std::optional<int64_t> threads, uint64_t seed,
                  const nb::kwargs& named) const;
 
+  // Makes anew what it made of weights that vary; runs of other threads end first.
+  void renew_constants();
+
   const runtime::Executor& executor() const { return passable_ ? *passable_->program : *executor_; }
   const compiler::CompileContext& context() const { return context_; }
 
@@ -31,6 +36,7 @@ class Program {
   compiler::CompileContext context_;
   std::unique_ptr<tenon_program> passable_;  // where all that goes in and comes out are tensors of numbers
   std::unique_ptr<runtime::Executor> executor_;  // else
+  mutable std::shared_mutex constants_;          // runs share them
 };
 
 void bind_program(nb::module_& module);

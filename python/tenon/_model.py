@@ -215,7 +215,7 @@ class Model(_Shown):
         """A program for this machine: see tenon.compile."""
         graph = _tenon.bind(self._graph, dict(sizes)) if sizes else self._graph
         folder = None if cache is None else os.fspath(cache)
-        return _tenon.compile(graph, numerics, precision, threads, device, folder, _passes.active())
+        return _tenon.compile(graph, numerics, precision, threads, device, folder, _passes.active(), [])
 
     def save(self, path: str | os.PathLike[str], *, opset: int | None = None) -> None:
         """Writes it as ONNX or in the text form, as the name ends in .onnx or .tenon."""

@@ -10,6 +10,7 @@
 #include "ops/data.h"
 #include "ops/determinant.h"
 #include "ops/einsum.h"
+#include "ops/external.h"
 #include "ops/gather.h"
 #include "ops/generate.h"
 #include "ops/image.h"
@@ -60,6 +61,7 @@ void register_ops() {
     add(data_ops());
     add(determinant_ops());
     add(einsum_ops());
+    add(external_ops());
     add(gather_ops());
     add(generate_ops());
     add(image_ops());

@@ -86,6 +86,19 @@ Executor::Executor(std::shared_ptr<Program> program, std::shared_ptr<Device> dev
 
 Executor::~Executor() = default;
 
+void Executor::renew_constants() {
+  if (has_varying_weights(*program_)) {
+    runtime::renew_constants(*program_, device_, constants_);
+    if (device_memory_ != nullptr)
+      device_constants_ = upload_constants(*program_, constants_, *device_);
+    states_.clear();  // they know where the constants were
+  }
+  for (const auto& [program, executor] : regions_)
+    executor->renew_constants();
+  if (hot_sizes_)
+    hot_sizes_->renew_constants();
+}
+
 void Executor::load_regions(const HostStep& step) {
   for (const auto& [name, region] : step.regions)
     regions_.emplace(region.get(), std::make_unique<Executor>(region, device_));

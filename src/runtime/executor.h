@@ -67,6 +67,9 @@ class Executor {
   const std::vector<Tensor>& constants() const { return constants_; }  // by slot
   Device& device() const { return *device_; }
 
+  // Makes constants anew that are made of weights which vary (see Literal). Nothing may run meanwhile.
+  void renew_constants();
+
   // Specialises hot sizes: inputs whose sizes recur run in programs that `make` compiles for them alone. Runs
   // with observers do not.
   void specialise_by(HotSizes::Make make);

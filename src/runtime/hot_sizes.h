@@ -25,6 +25,9 @@ class HotSizes {
   // not, or where none can be made: then it is as if nobody had asked. Several threads may ask at once.
   const Executor* find(const Bindings& sizes);
 
+  // Of all programs: see Executor.
+  void renew_constants();
+
  private:
   struct Known {
     Bindings sizes;

@@ -61,6 +61,7 @@ class Preparation {
         prepare_(program.prepare),
         device_(device),
         threads_(available_cores()),
+        keeps_weights_(has_varying_weights(program)),
         constants_(program.slots.size()),
         waiting_(prepare_.weights.size()) {
     for (const PrepareStep& step : prepare_.steps)
@@ -69,21 +70,51 @@ class Preparation {
   }
 
   std::vector<Tensor> run() {
+    run_steps(false);
+    return std::move(constants_);
+  }
+
+  // Those of the constants that are made of weights that vary.
+  void renew(std::vector<Tensor>& constants) {
+    constants_ = std::move(constants);
+    run_steps(true);
+    constants = std::move(constants_);
+  }
+
+ private:
+  void run_steps(bool only_varying) {
     std::vector<std::vector<const PrepareStep*>> after(prepare_.programs.size());  // each program
     std::vector<const PrepareStep*> first;
     for (const PrepareStep& step : prepare_.steps) {
+      if (only_varying && !varies(step))
+        continue;
       const std::optional<size_t> last = last_program(step);
       (last ? after[*last] : first).push_back(&step);
     }
     make_all(first);
     for (size_t i = 0; i < prepare_.programs.size(); ++i) {
-      results_.push_back(device_ ? run_program(prepare_.programs[i]) : Data());
+      const bool varies = has_varying_weights(*prepare_.programs[i]);
+      results_.push_back(device_ && (varies || !only_varying) ? run_program(prepare_.programs[i]) : Data());
+      if (device_ && keeps_weights_ && !varies && !only_varying)
+        keep_results(i);
       make_all(after[i]);
     }
-    return std::move(constants_);
   }
 
- private:
+  // Of a program that need not run again.
+  void keep_results(size_t program) {
+    for (Weight& weight : prepare_.weights)
+      if (weight.program == program) {
+        weight.literal = results_[program][weight.output].tensor();
+        weight.program.reset();
+      }
+  }
+
+  bool varies(const PrepareStep& step) const {
+    return std::ranges::any_of(step.weights,
+                               [&](size_t weight) { return prepare_.weights[weight].literal.varies(); });
+  }
+
   // Its weights were read where they lie.
   Data run_program(const std::shared_ptr<Program>& program) const {
     Data results = Executor(program, device_).run({}, {.threads = threads_});
@@ -163,7 +194,8 @@ class Preparation {
 
   void release_elements(Weight& weight) {
     release(weight.literal);
-    weight.literal.give_up_elements();
+    if (!keeps_weights_)
+      weight.literal.give_up_elements();
     if (weight.program && device_)
       results_[*weight.program][weight.output] = Datum();
   }
@@ -172,12 +204,23 @@ class Preparation {
   Prepare& prepare_;
   const std::shared_ptr<Device>& device_;
   const int threads_;
+  const bool keeps_weights_;
   std::vector<Tensor> constants_;
   std::vector<Data> results_;              // of the programs
   std::vector<std::atomic<int>> waiting_;  // steps, for each weight
 };
 
 }  // namespace
+
+bool has_varying_weights(const Program& program) {
+  return std::ranges::any_of(program.prepare.weights,
+                             [](const Weight& weight) { return weight.literal.varies(); });
+}
+
+void renew_constants(Program& program, const std::shared_ptr<Device>& device,
+                     std::vector<Tensor>& constants) {
+  Preparation(program, device).renew(constants);
+}
 
 Prepared run_prepare(Program& program, const std::shared_ptr<Device>& device) {
   try {

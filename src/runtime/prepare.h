@@ -16,7 +16,12 @@ struct Prepared {
 // A failure is for who runs the program: a graph that is never run, as the body of a loop of no iterations,
 // may hold such constants. Programs that compute weights run on the device, or the reference evaluator runs
 // what they were made from where there is none. Weights that lie in files take no memory until they are read
-// again, and those in memory are given up: they cannot be prepared a second time.
+// again, and those in memory are given up, but for programs some of whose weights vary.
 Prepared run_prepare(Program& program, const std::shared_ptr<Device>& device);
+
+// Whether some of a program's weights vary (see Literal): it keeps what its constants are made of, so that
+// those that are made of such weights can be made anew.
+bool has_varying_weights(const Program& program);
+void renew_constants(Program& program, const std::shared_ptr<Device>& device, std::vector<Tensor>& constants);
 
 }  // namespace tenon::runtime

@@ -230,8 +230,12 @@ uint64_t Literal::content_hash() const {
     hash = static_cast<uint64_t>(dtype_);
     for (const int64_t extent : extents_)
       hash = hash_combine(hash, static_cast<uint64_t>(extent));
-    hash = hash_combine(hash, hash_elements(*this));
-    release(*this);
+    if (varies()) {
+      hash = hash_combine(hash, reinterpret_cast<uintptr_t>(std::get<Deferred>(form_).get()));
+    } else {
+      hash = hash_combine(hash, hash_elements(*this));
+      release(*this);
+    }
     hash += hash == 0 ? 1 : 0;
     *hash_ = hash;
   }
@@ -243,6 +247,9 @@ bool operator==(const Literal& a, const Literal& b) {
     return false;
   if (a.hash_ == b.hash_ || a.count_ == 0)  // copies of one literal
     return true;
+  if (a.varies() || b.varies())
+    return a.is_deferred() && b.is_deferred() &&
+           std::get<Literal::Deferred>(a.form_) == std::get<Literal::Deferred>(b.form_);
   if (*a.hash_ != 0 && *b.hash_ != 0 && *a.hash_ != *b.hash_)
     return false;
   const auto* left = std::get_if<Literal::FileSlice>(&a.form_);

@@ -18,6 +18,9 @@ class DeferredElements {
  public:
   virtual ~DeferredElements() = default;
   virtual Tensor tensor() const = 0;
+  // Whether they may be others the next time: then no pass computes with them, and none of its programs gives
+  // up what they are prepared from.
+  virtual bool varies() const { return false; }
 };
 
 class Literal {
@@ -56,6 +59,10 @@ class Literal {
   // Whether its elements lie in memory or in a file, or will; a number that is repeated takes neither.
   bool is_stored() const;
   bool is_deferred() const { return std::holds_alternative<Deferred>(form_); }
+  bool varies() const {
+    const auto* elements = std::get_if<Deferred>(&form_);
+    return elements != nullptr && (*elements)->varies();
+  }
 
   // The dense elements. A slice of a byte-sized type is a view into the mapped file, unless the file does not
   // align its elements.
@@ -64,7 +71,8 @@ class Literal {
   // Lets go of elements that lie in memory; those of the other forms can still be read.
   void give_up_elements();
 
-  // Of the elements, whatever the form; computed once and remembered.
+  // Of the elements, whatever the form; computed once and remembered. Of elements that vary, which are equal
+  // to themselves alone, it says who they are.
   uint64_t content_hash() const;
   // The same dtype, extents and elements. Equal slices of one file are not read.
   friend bool operator==(const Literal& a, const Literal& b);

@@ -11,6 +11,7 @@ const Conversions& attention_conversions();
 const Conversions& control_conversions();
 const Conversions& convolve_conversions();
 const Conversions& elementwise_conversions();
+const Conversions& external_conversions();
 const Conversions& generate_conversions();
 const Conversions& image_conversions();
 const Conversions& index_conversions();

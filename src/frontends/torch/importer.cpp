@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/units.h"
+#include "frontends/torch/archive.h"
 #include "frontends/torch/import.h"
 #include "ir/not_a_tensor.h"
 #include "ops/data.h"
@@ -57,13 +58,15 @@ Value Scope::number(std::string_view name) const {
 }
 
 std::unique_ptr<Graph> Importer::run() {
-  refuse_unknown_ops();
-  const Program& program = archive_.program();
+  if (refused_ == nullptr)
+    refuse_unknown_ops();
   auto graph = std::make_unique<Graph>();
-  Scope scope = {.graph = graph.get(), .spec = &program.graph};
-  for (const InputSpec& input : program.inputs)
+  Scope scope = {.graph = graph.get(), .spec = &program_.graph};
+  for (const InputSpec& input : program_.inputs)
     add_input(scope, input);
   import_nodes(scope);
+  if (refused_ != nullptr && !refused_->empty())
+    return nullptr;
   set_outputs(scope);
   return graph;
 }
@@ -74,8 +77,8 @@ Type Importer::declared_type(const TensorMeta& meta) const {
   std::map<std::string, Dim> fixed;
   for (const Dim& dim : dims)
     for (const std::string& symbol : dim.symbols()) {
-      const auto range = archive_.program().ranges.find(symbol);
-      if (range != archive_.program().ranges.end() && range->second.least &&
+      const auto range = program_.ranges.find(symbol);
+      if (range != program_.ranges.end() && range->second.least &&
           range->second.least == range->second.greatest)
         fixed.emplace(symbol, *range->second.least);
     }
@@ -96,8 +99,8 @@ Value Importer::add_user_input(Scope& scope, const std::string& name) {
 Value Importer::weight(Graph& graph, const InputSpec& input) {
   const WithSources none(graph, {});
   if (input.kind != InputSpec::Kind::Constant)
-    return parameter(graph, input.target, archive_.weight(input.target));
-  const Value value = constant(graph, archive_.constant(input.target));
+    return parameter(graph, input.target, weights_.weight(input.target));
+  const Value value = constant(graph, weights_.constant(input.target));
   value.set_name(input.target);
   return value;
 }
@@ -130,7 +133,6 @@ Value Importer::output(Scope& scope, const Argument& argument) const {
 }
 
 void Importer::set_outputs(Scope& scope) {
-  const Program& program = archive_.program();
   std::vector<Value> values;
   std::vector<std::string> names;
   const auto add = [&](Value value, const std::string& name) {
@@ -139,17 +141,17 @@ void Importer::set_outputs(Scope& scope) {
     names.push_back(taken || name.empty() ? fmt::format("{}_{}", name.empty() ? "output" : name, names.size())
                                           : name);
   };
-  for (const OutputSpec& spec : program.outputs)
+  for (const OutputSpec& spec : program_.outputs)
     if (spec.kind == OutputSpec::Kind::User && !std::holds_alternative<None>(spec.argument)) {
       const bool named = std::holds_alternative<TensorName>(spec.argument) ||
                          std::holds_alternative<SymbolName>(spec.argument);
       add(output(scope, spec.argument), named ? name_of(spec.argument) : "");
     }
   // What the run changes beside: it is handed out, since we have no place to keep it.
-  for (const OutputSpec& spec : program.outputs)
+  for (const OutputSpec& spec : program_.outputs)
     if (spec.kind != OutputSpec::Kind::User)
       add(output(scope, spec.argument), spec.target);
-  for (const InputSpec& input : program.inputs)
+  for (const InputSpec& input : program_.inputs)
     if (const auto* tensor = std::get_if<TensorName>(&input.argument);
         tensor != nullptr && scope.tensors.was_changed(tensor->name))
       add(scope.tensors.get(tensor->name), input.target.empty() ? tensor->name : input.target);
@@ -188,9 +190,36 @@ void Importer::import_nodes(Scope& scope) {
 }
 
 void Importer::import_node(Scope& scope, const NodeSpec& node) {
+  if (refused_ == nullptr || depth_ > 0)
+    return convert_node(scope, node);
+  try {
+    convert_node(scope, node);
+  } catch (const UserError& error) {
+    refuse(scope, node, error.what());
+  }
+}
+
+void Importer::refuse(Scope& scope, const NodeSpec& node, const std::string& reason) {
+  refused_->push_back({node.name, reason});
+  const auto stand_in = [&](const std::string& name) {
+    if (const auto meta = scope.spec->tensors.find(name); meta != scope.spec->tensors.end())
+      scope.tensors.define(name, scope.graph->add_input(declared_type(meta->second), name));
+  };
+  for (const Argument& output : node.outputs) {
+    if (const auto* tensor = std::get_if<TensorName>(&output))
+      stand_in(tensor->name);
+    else if (const auto* list = std::get_if<std::vector<TensorName>>(&output))
+      std::ranges::for_each(*list, stand_in, &TensorName::name);
+    else if (const auto* symbol = std::get_if<SymbolName>(&output))
+      scope.numbers.emplace(symbol->name, scope.graph->add_input(Type::tensor(DType::I64, {}), symbol->name));
+  }
+}
+
+void Importer::convert_node(Scope& scope, const NodeSpec& node) {
   const std::string op = op_of(node.target);
   const Found found = find_conversion(op);
-  CHECK(found.conversion != nullptr, "{} was not refused", op);
+  if (found.conversion == nullptr)
+    throw unsupported("{} is not supported", op);
   const WithSources sources(*scope.graph, {label(node)});
   const NodeView view(*this, scope, node, op);
   std::vector<Value> results = naming_op(op, [&] { return found.conversion->convert(view); });
@@ -313,7 +342,7 @@ bool Importer::may_be_equal(const std::vector<Dim>& a, const std::vector<Dim>& b
 
 void Importer::refuse_unknown_ops() const {
   std::map<std::string, std::vector<std::string>> unknown;  // op → the nodes that use it
-  for_each_node(archive_.program().graph, [&](const NodeSpec& node) {
+  for_each_node(program_.graph, [&](const NodeSpec& node) {
     if (const std::string op = op_of(node.target); find_conversion(op).conversion == nullptr)
       unknown[op].push_back(label(node));
   });
@@ -338,8 +367,17 @@ std::unique_ptr<Graph> read_torch(const std::shared_ptr<const MappedFile>& file)
   return with_context([&] { return file->path().string(); },
                       [&] {
                         Archive archive(file);
-                        return Importer(archive).run();
+                        const WeightSource weights = {
+                            .weight = [&](const std::string& name) { return archive.weight(name); },
+                            .constant = [&](const std::string& name) { return archive.constant(name); }};
+                        return Importer(archive.program(), weights).run();
                       });
+}
+
+std::unique_ptr<Graph> read_program(std::string_view json, const WeightSource& weights,
+                                    std::vector<RefusedNode>& refused) {
+  const Program program = parse_program(json);
+  return Importer(program, weights, &refused).run();
 }
 
 }  // namespace tenon::torch

@@ -3,8 +3,8 @@
 
 #include <map>
 
-#include "frontends/torch/archive.h"
 #include "frontends/torch/conversions.h"
+#include "frontends/torch/import.h"
 #include "frontends/torch/tensor_table.h"
 
 namespace tenon::torch {
@@ -22,8 +22,11 @@ struct Scope {
 
 class Importer {
  public:
-  explicit Importer(Archive& archive) : archive_(archive) {}
+  // Nodes that cannot be converted are an error, or go to `refused`, where there is such a list.
+  Importer(const Program& program, WeightSource weights, std::vector<RefusedNode>* refused = nullptr)
+      : program_(program), weights_(std::move(weights)), refused_(refused) {}
 
+  // Null where nodes were refused.
   std::unique_ptr<Graph> run();
 
   // Imports a nested graph's nodes into `graph`, with these values for its inputs; gives its outputs.
@@ -38,6 +41,9 @@ class Importer {
   void set_outputs(Scope& scope);
   void import_nodes(Scope& scope);
   void import_node(Scope& scope, const NodeSpec& node);
+  void convert_node(Scope& scope, const NodeSpec& node);
+  // Its results are placeholders from now on, so that the nodes after it are looked at, too.
+  void refuse(Scope& scope, const NodeSpec& node, const std::string& reason);
   void define_results(Scope& scope, const NodeView& view, const Conversion& conversion, bool in_place,
                       const std::vector<Value>& results);
   void define_tensor(Scope& scope, const NodeView& view, const Conversion& conversion,
@@ -49,7 +55,9 @@ class Importer {
   Type declared_type(const TensorMeta& meta) const;
   Value output(Scope& scope, const Argument& argument) const;
 
-  Archive& archive_;
+  const Program& program_;
+  const WeightSource weights_;
+  std::vector<RefusedNode>* const refused_;
   int depth_ = 0;
 };
 

@@ -202,6 +202,13 @@ std::string NodeView::text(std::string_view name) const {
   refuse(name, argument, "a string");
 }
 
+std::vector<std::string> NodeView::texts(std::string_view name) const {
+  const Argument& argument = get(name);
+  if (const auto* words = std::get_if<std::vector<std::string>>(&argument))
+    return *words;
+  refuse(name, argument, "strings");
+}
+
 std::optional<DType> NodeView::dtype(std::string_view name) const {
   if (!has(name))
     return std::nullopt;

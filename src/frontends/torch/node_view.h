@@ -58,6 +58,7 @@ class NodeView {
   std::string text(std::string_view name, std::string_view otherwise) const {
     return has(name) ? text(name) : std::string(otherwise);
   }
+  std::vector<std::string> texts(std::string_view name) const;
   std::optional<DType> dtype(std::string_view name) const;
   DType dtype(std::string_view name, DType otherwise) const { return dtype(name).value_or(otherwise); }
   // Arguments without meaning here.

@@ -152,9 +152,15 @@ class Weights {
 
 }  // namespace
 
+WeightsGraph::WeightsGraph(std::unique_ptr<Graph> graph)
+    : graph_(std::move(graph)), varies_(std::ranges::any_of(graph_->nodes(), [](const Node* node) {
+        const Literal* literal = literal_of(*node);
+        return literal != nullptr && literal->varies();
+      })) {}
+
 Tensor WeightsGraph::result(size_t output) const {
   const std::lock_guard lock(mutex_);
-  if (results_.empty())
+  if (results_.empty() || varies_)
     results_ = evaluate(*graph_, {});
   return results_[output].tensor();
 }

@@ -14,13 +14,16 @@ namespace tenon {
 // results are asked for without a program for it.
 class WeightsGraph {
  public:
-  explicit WeightsGraph(std::unique_ptr<Graph> graph) : graph_(std::move(graph)) {}
+  explicit WeightsGraph(std::unique_ptr<Graph> graph);
 
   const Graph& graph() const { return *graph_; }
   Tensor result(size_t output) const;
+  // Whether a constant that it computes from does.
+  bool varies() const { return varies_; }
 
  private:
   std::unique_ptr<Graph> graph_;
+  bool varies_;
   mutable std::mutex mutex_;
   mutable Data results_;
 };
@@ -34,6 +37,7 @@ class ComputedWeight : public DeferredElements {
   const std::shared_ptr<const WeightsGraph>& weights() const { return weights_; }
   size_t output() const { return output_; }
   Tensor tensor() const override { return weights_->result(output_); }
+  bool varies() const override { return weights_->varies(); }
 
  private:
   std::shared_ptr<const WeightsGraph> weights_;

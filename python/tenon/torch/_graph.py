@@ -1,0 +1,374 @@
+"""One graph of AOTAutograd as a program of Tenon's: called with the list of its inputs, as torch.compile calls."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import sympy
+import torch
+from torch.utils import _pytree as pytree
+
+from tenon import _tenon
+from tenon.torch import _serialise as serialise
+from tenon.torch._serialise import NotExpressible, expression_of, value_of
+
+log = logging.getLogger("tenon.torch")
+
+_aten = torch.ops.aten
+# What gives another view of the same memory. PyTorch makes such results itself, with the strides that it wants them to have.
+_VIEWS = {
+    _aten.permute.default, _aten.transpose.int, _aten.t.default, _aten.view.default, _aten.unsqueeze.default,
+    _aten.squeeze.default, _aten.squeeze.dim, _aten.squeeze.dims, _aten.expand.default, _aten.slice.Tensor,
+    _aten.select.int, _aten.alias.default, _aten.detach.default, _aten.as_strided.default, _aten.diagonal.default,
+    _aten.unfold.default,
+}  # fmt: skip
+_MOST_ATTEMPTS = 8
+
+
+@dataclass
+class GraphReport:
+    """What became of one graph."""
+
+    kind: str  # inference, forward or backward
+    nodes: int
+    external: list[tuple[str, str, str, str]] = field(default_factory=list)  # node, op, where in the source, why
+    copies: list[str] = field(default_factory=list)  # inputs that are copied first, as their memory has gaps
+    fallback: str = ""  # why PyTorch runs all of it
+
+    def __str__(self) -> str:
+        if self.fallback:
+            return f"{self.kind}: {self.nodes} nodes, run by PyTorch: {self.fallback}"
+        lines = [f"{self.kind}: {self.nodes - len(self.external)} of {self.nodes} nodes compiled"]
+        for name, op, source, why in self.external:
+            lines.append(f"  PyTorch computes {name} ({op}){' at ' + source if source else ''}: {why}")
+        lines += [f"  {name} is copied: its memory has gaps" for name in self.copies]
+        return "\n".join(lines)
+
+
+def _order_of(tensor: torch.Tensor) -> tuple[int, ...] | None:
+    """The order of the dimensions in memory, outermost first; None where the memory has gaps or overlaps."""
+    sizes, strides = [expression_of(each) for each in tensor.shape], [expression_of(each) for each in tensor.stride()]
+    if any(size == 0 for size in sizes):
+        return tuple(range(len(sizes)))
+    left = [dim for dim in range(len(sizes)) if sizes[dim] != 1]
+    inner: list[int] = []
+    expected = sympy.Integer(1)
+    while left:
+        # The innermost of several that fit is the last, so that what is contiguous stays as it is.
+        found = next((dim for dim in reversed(left) if sympy.simplify(strides[dim] - expected) == 0), None)
+        if found is None:
+            return None
+        left.remove(found)
+        inner.append(found)
+        expected = expected * sizes[found]
+    order = inner[::-1]
+    # Dimensions of 1 go where they stand.
+    for dim in range(len(sizes)):
+        if sizes[dim] == 1:
+            order.insert(min(dim, len(order)), dim)
+    return tuple(order)
+
+
+def _is_sorted(order: Sequence[int]) -> bool:
+    return list(order) == sorted(order)
+
+
+class _Sizes:
+    """Sizes in a call: expressions of the sizes of its arguments."""
+
+    def __init__(self, placeholders: Sequence[torch.fx.Node]):
+        self._places: dict[sympy.Symbol, tuple[int, int | None]] = {}
+        for place, node in enumerate(placeholders):
+            value = value_of(node)
+            if isinstance(value, torch.SymInt) and expression_of(value).is_Symbol:
+                self._places.setdefault(expression_of(value), (place, None))
+            elif isinstance(value, torch.Tensor):
+                for dim, size in enumerate(value.shape):
+                    if expression_of(size).is_Symbol:
+                        self._places.setdefault(expression_of(size), (place, dim))
+
+    def knows(self, expression: sympy.Expr) -> bool:
+        return all(symbol in self._places for symbol in expression.free_symbols)
+
+    def evaluate(self, expression: sympy.Expr, arguments: Sequence[Any]) -> int:
+        values = {}
+        for symbol in expression.free_symbols:
+            place, dim = self._places[symbol]
+            values[symbol] = sympy.Integer(arguments[place] if dim is None else arguments[place].shape[dim])
+        return int(expression.xreplace(values))
+
+
+Finish = Callable[[Sequence[Any], Sequence[Any]], Any]  # an output of the program's results and the arguments
+
+
+class _Outputs:
+    """How the outputs of a graph come of the program's: some are views that PyTorch makes, or arguments."""
+
+    def __init__(self, gm: torch.fx.GraphModule, placeholders: Sequence[torch.fx.Node]):
+        self._place = {node: i for i, node in enumerate(placeholders)}
+        self._sizes = _Sizes(placeholders)
+        self.computed: list[torch.fx.Node] = []  # by the program
+        self.orders: dict[str, tuple[int, ...]] = {}  # of those that are not row-major in memory
+        (returned,) = (node for node in gm.graph.nodes if node.op == "output")
+        outputs = returned.args[0] if isinstance(returned.args[0], (list, tuple)) else (returned.args[0],)
+        self.finish = [self._finish(each) for each in outputs]
+
+    def _finish(self, output: Any) -> Finish:
+        if not isinstance(output, torch.fx.Node):
+            return lambda results, arguments: output
+        if output in self._place:
+            place = self._place[output]
+            return lambda results, arguments: arguments[place]
+        value = value_of(output)
+        if isinstance(value, torch.SymInt) and self._sizes.knows(expression_of(value)):
+            expression = expression_of(value)
+            return lambda results, arguments: self._sizes.evaluate(expression, arguments)
+        if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+            place = self._result(output)
+            return lambda results, arguments: results[place].item()
+        if not isinstance(value, torch.Tensor):
+            raise NotExpressible(f"an output that is a {type(value).__name__}")
+        order = _order_of(value)
+        if self._is_view(output) and (order is None or not _is_sorted(order) or self._is_of_argument(output)):
+            return self._view(output)
+        place = self._result(output)
+        if order is not None and _is_sorted(order):
+            return lambda results, arguments: results[place]
+        if order is not None:
+            self.orders[output.name] = order
+            inverse = [order.index(dim) for dim in range(len(order))]
+            return lambda results, arguments: results[place].permute(inverse)
+        strides = [expression_of(each) for each in value.stride()]
+
+        def laid_out(results: Sequence[Any], arguments: Sequence[Any]) -> Any:
+            actual = [self._sizes.evaluate(each, arguments) for each in strides]
+            copy = torch.empty_strided(results[place].shape, actual, dtype=value.dtype, device=results[place].device)
+            return copy.copy_(results[place])
+
+        return laid_out
+
+    def _result(self, node: torch.fx.Node) -> int:
+        if node not in self.computed:
+            self.computed.append(node)
+        return self.computed.index(node)
+
+    def _is_view(self, node: torch.fx.Node) -> bool:
+        """Whether all that it takes besides a tensor is known when it is called."""
+        if node.op != "call_function" or node.target not in _VIEWS or not isinstance(node.args[0], torch.fx.Node):
+            return False
+        others = [each for each in pytree.tree_leaves((node.args[1:], node.kwargs)) if isinstance(each, torch.fx.Node)]
+        return all(
+            isinstance(value_of(each), torch.SymInt) and self._sizes.knows(expression_of(value_of(each))) for each in others
+        )
+
+    def _is_of_argument(self, node: torch.fx.Node) -> bool:
+        while self._is_view(node):
+            node = node.args[0]
+        return node in self._place
+
+    def _view(self, node: torch.fx.Node) -> Finish:
+        base = self._finish(node.args[0])
+        target, rest, named = node.target, node.args[1:], node.kwargs
+
+        def view(results: Sequence[Any], arguments: Sequence[Any]) -> Any:
+            def known(each: Any) -> Any:
+                is_node = isinstance(each, torch.fx.Node)
+                return self._sizes.evaluate(expression_of(value_of(each)), arguments) if is_node else each
+
+            given, keywords = pytree.tree_map(known, (rest, named))
+            return target(base(results, arguments), *given, **keywords)
+
+        return view
+
+
+class _External:
+    """A node as PyTorch computes it, on memory of Tenon's."""
+
+    def __init__(self, gm: torch.fx.GraphModule, node: torch.fx.Node):
+        self.node = node
+        self._leaves, self._spec = pytree.tree_flatten((node.args, node.kwargs))
+        self._modules = {}
+        self.operands: list[torch.fx.Node] = []
+        for each in self._leaves:
+            if not isinstance(each, torch.fx.Node):
+                continue
+            if each.op == "get_attr" and not isinstance(value_of(each), torch.Tensor):
+                self._modules[each] = getattr(gm, str(each.target))
+            else:
+                self.operands.append(each)
+
+    def __call__(self, arrays: list[Any]) -> list[torch.Tensor]:
+        given = iter(arrays)
+
+        def actual(leaf: Any) -> Any:
+            if not isinstance(leaf, torch.fx.Node):
+                return leaf
+            if leaf in self._modules:
+                return self._modules[leaf]
+            tensor = torch.from_dlpack(next(given))
+            return tensor if isinstance(value_of(leaf), torch.Tensor) else tensor.item()
+
+        arguments, keywords = pytree.tree_unflatten([actual(leaf) for leaf in self._leaves], self._spec)
+        with torch.no_grad():
+            results = self.node.target(*arguments, **keywords)
+        results = results if isinstance(results, (list, tuple)) else [results]
+        return [each.contiguous() for each in results if isinstance(each, torch.Tensor)]
+
+
+def _is_random(node: torch.fx.Node) -> bool:
+    return isinstance(node.target, torch._ops.OpOverload) and torch.Tag.nondeterministic_seeded in node.target.tags
+
+
+def _source_of(node: torch.fx.Node) -> str:
+    """The line of the user's program that a node comes from."""
+    lines = [line.strip() for line in (node.meta.get("stack_trace") or "").splitlines()]
+    files = [line for line in lines if line.startswith("File ")]
+    if not files:
+        return ""
+    words = files[-1].split(", ")
+    return f"{words[0].removeprefix('File ').strip(chr(34))}:{words[1].removeprefix('line ')}"
+
+
+class CompiledGraph:
+    """Compiled when it is first called, as only then the weights are there."""
+
+    def __init__(self, gm: torch.fx.GraphModule, kind: str, static: Sequence[int], options: Any):
+        self._gm = gm
+        self._options = options
+        self._placeholders = [node for node in gm.graph.nodes if node.op == "placeholder"]
+        self._lock = threading.Lock()
+        self._externals: dict[str, tuple[_External, Any, str]] = {}
+        self.report = GraphReport(kind, sum(node.op == "call_function" for node in gm.graph.nodes))
+        self._device = self._find_device()
+        self._outputs = _Outputs(gm, self._placeholders)
+        # On a GPU nothing is packed, so that weights are arguments like others.
+        self._static = [place for place in static if self._device == "cpu" and self._is_weight(self._placeholders[place])]
+        values = [value_of(self._placeholders[place]) for place in self._static]
+        self._weights = _tenon.Weights([(serialise.DTYPES[each.dtype], [int(size) for size in each.shape]) for each in values])
+        self._orders = {
+            node.name: order
+            for place, node in enumerate(self._placeholders)
+            if place not in self._static and (order := self._input_order(node)) is not None
+        }
+        self._graph = self._read()
+        self._program: Any = None
+
+    # --- what the graph is ---
+
+    def _find_device(self) -> str:
+        devices = {
+            value.device
+            for node in self._gm.graph.nodes
+            if isinstance(value := value_of(node), torch.Tensor) and not (value.dim() == 0 and value.device.type == "cpu")
+        }
+        if len(devices) > 1:
+            raise NotExpressible(f"tensors on {', '.join(sorted(str(each) for each in devices))}")
+        device = next(iter(devices), torch.device("cpu"))
+        if device.type not in ("cpu", "cuda"):
+            raise NotExpressible(f"tensors on {device}")
+        return str(device)
+
+    @staticmethod
+    def _is_weight(node: torch.fx.Node) -> bool:
+        value = value_of(node)
+        return (
+            isinstance(value, torch.Tensor)
+            and value.is_floating_point()
+            and value.dtype in serialise.DTYPES
+            and bool(node.users)
+            and all(expression_of(size).is_Integer for size in value.shape)
+        )
+
+    def _input_order(self, node: torch.fx.Node) -> tuple[int, ...] | None:
+        value = value_of(node)
+        if not isinstance(value, torch.Tensor) or not node.users:
+            return None
+        order = _order_of(value)
+        if order is None:
+            self.report.copies.append(node.name)
+            return None
+        return None if _is_sorted(order) else order
+
+    def _read(self) -> Any:
+        weights = [self._placeholders[place].name for place in self._static]
+        reasons = {node.name: "random numbers come from PyTorch's generator" for node in self._gm.graph.nodes if _is_random(node)}
+        for _ in range(_MOST_ATTEMPTS):
+            self._add_externals(reasons)
+            external = {
+                name: serialise.ExternalNode(handle.number, reason, function.operands)
+                for name, (function, handle, reason) in self._externals.items()
+            }
+            permuted = {**self._orders, **self._outputs.orders}
+            writer = serialise.Writer(self._gm.graph, weights, self._outputs.computed, external, permuted)
+            text = writer.write()
+            reasons = writer.refused
+            if not reasons:
+                constants = {name: getattr(self._gm, name).detach() for name in writer.constants}
+                read = _tenon.read_program(text, weights, self._weights, constants)
+                reasons = dict(read.refused)
+            if not reasons:
+                self._inputs = [self._placeholders.index(node) for node in writer.inputs]
+                return read.graph
+            if unknown := [name for name in reasons if name in self._externals]:
+                raise NotExpressible(f"{unknown[0]}: {reasons[unknown[0]]}")
+        raise NotExpressible("its nodes cannot be told apart")
+
+    def _add_externals(self, reasons: dict[str, str]) -> None:
+        nodes = {node.name: node for node in self._gm.graph.nodes}
+        for name, reason in reasons.items():
+            node = nodes.get(name)
+            if node is None or node.op != "call_function":
+                raise NotExpressible(f"{name}: {reason}")
+            function = _External(self._gm, node)
+            self._externals[name] = (function, _tenon.external(function), reason)
+            self.report.external.append((name, str(node.target), _source_of(node), reason.splitlines()[0]))
+
+    # --- calls ---
+
+    def __call__(self, arguments: list[Any]) -> list[Any]:
+        if self._weights.changed(arguments, self._static) or self._program is None:
+            with self._lock:
+                self._renew()
+        inputs = [self._input(place, arguments[place]) for place in self._inputs]
+        results = self._program(*inputs)
+        if not isinstance(results, tuple):
+            results = (results,)
+        if not inputs:
+            results = [torch.from_dlpack(each).clone().to(self._device) for each in results]
+        given = tuple(arguments)
+        arguments.clear()
+        return [finish(results, given) for finish in self._outputs.finish]
+
+    def _input(self, place: int, argument: Any) -> Any:
+        if not isinstance(argument, torch.Tensor):
+            return torch.tensor(argument)
+        order = self._orders.get(self._placeholders[place].name)
+        return argument if order is None else argument.permute(order)
+
+    def _renew(self) -> None:
+        if self._program is not None:
+            self._program.renew_constants()
+            return
+        options = self._options
+        disabled = ["freeze-parameters"] if self._static else []
+        self._program = _tenon.compile(
+            self._graph, options.numerics, options.precision, options.threads, self._device, None, (), disabled
+        )
+        self._graph = None  # the program does without
+
+
+class EagerGraph:
+    """A graph that PyTorch runs."""
+
+    def __init__(self, gm: torch.fx.GraphModule, report: GraphReport):
+        self._gm = gm
+        self.report = report
+
+    def __call__(self, arguments: list[Any]) -> Any:
+        given = tuple(arguments)
+        arguments.clear()
+        return self._gm(*given)

@@ -1,0 +1,42 @@
+// external.h — an op that somebody else computes: a function of the program that Tenon is part of, such as a
+// kernel of PyTorch's that has no counterpart here.
+#pragma once
+
+#include <functional>
+#include <span>
+
+#include "ir/graph.h"
+#include "ops/registry.h"
+#include "tensor/datum.h"
+
+namespace tenon {
+
+const Family& external_ops();
+
+using ExternalFunction = std::function<Data(std::span<const Datum> operands)>;
+
+// Graphs name a function by its number, as long as this lives.
+class ExternalHandle {
+ public:
+  explicit ExternalHandle(ExternalFunction function);
+  ~ExternalHandle();
+  ExternalHandle(const ExternalHandle&) = delete;
+  ExternalHandle& operator=(const ExternalHandle&) = delete;
+
+  int64_t number() const { return number_; }
+
+ private:
+  int64_t number_;
+};
+
+struct ExternalCall {
+  std::string name;  // that errors and reports use
+  int64_t function = 0;
+  std::vector<DType> dtypes;   // of the results
+  std::vector<int64_t> ranks;  // likewise
+};
+// `sizes` has those of all results, one after another; -1 where only running tells.
+std::vector<Value> external(Graph& graph, const ExternalCall& call, const std::vector<Value>& operands,
+                            Value sizes);
+
+}  // namespace tenon
