@@ -79,7 +79,8 @@ class Program::Call {
   Call(const Program& program, nb::handle arguments)
       : program_(*program.passable_),
         constants_(program.constants_),
-        inputs_(program_.inputs.size()), arguments_(program_.inputs.size()) {
+        inputs_(program_.inputs.size()),
+        arguments_(program_.inputs.size()) {
     const auto count = static_cast<size_t>(PyTuple_Size(arguments.ptr()));
     if (count != inputs_.size())
       throw user_error("the program takes {} inputs, but {} were given", inputs_.size(), count);

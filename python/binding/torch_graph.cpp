@@ -1,8 +1,8 @@
 #include "binding/torch_graph.h"
 
 #include <nanobind/stl/map.h>
-#include <nanobind/stl/pair.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -31,8 +31,8 @@ class WatchedElements : public DeferredElements {
   std::optional<Tensor> tensor_;
 };
 
-// Weights of modules, which their owners may change or exchange between two calls. Programs keep what they made
-// of them until then.
+// Weights of modules, which their owners may change or exchange between two calls. Programs keep what they
+// made of them until then.
 class Weights {
  public:
   // A dtype and sizes for each.
@@ -96,8 +96,8 @@ class Weights {
   std::vector<Weight> weights_;
 };
 
-// A function of Python's that computes a node: of the operands, as tenon.Arrays that live as long as the call,
-// to a list of tensors.
+// A function of Python's that computes a node: of the operands, as tenon.Arrays that live as long as the
+// call, to a list of tensors.
 std::shared_ptr<ExternalHandle> external_of(nb::object function) {
   // Let go of where the interpreter still is, and with it.
   const auto held = std::shared_ptr<nb::object>(new nb::object(std::move(function)), [](nb::object* object) {
@@ -124,18 +124,17 @@ struct ReadProgram {
 };
 
 // `names` are those of the weights, in their order.
-ReadProgram read_program(const std::string& json, const std::vector<std::string>& names, const Weights& weights,
-                         const std::map<std::string, nb::object>& constants) {
-  const torch::WeightSource source = {
-      .weight =
-          [&](const std::string& name) {
-            const auto it = std::ranges::find(names, name);
-            CHECK(it != names.end(), "there is no weight {}", name);
-            return weights.literal(static_cast<size_t>(it - names.begin()));
-          },
-      .constant = [&](const std::string& name) -> Literal {
-        return to_datum(constants.at(name), name).tensor();
-      }};
+ReadProgram read_program(const std::string& json, const std::vector<std::string>& names,
+                         const Weights& weights, const std::map<std::string, nb::object>& constants) {
+  const torch::WeightSource source = {.weight =
+                                          [&](const std::string& name) {
+                                            const auto it = std::ranges::find(names, name);
+                                            CHECK(it != names.end(), "there is no weight {}", name);
+                                            return weights.literal(static_cast<size_t>(it - names.begin()));
+                                          },
+                                      .constant = [&](const std::string& name) -> Literal {
+                                        return to_datum(constants.at(name), name).tensor();
+                                      }};
   std::vector<torch::RefusedNode> refused;
   ReadProgram result{.graph = torch::read_program(json, source, refused), .refused = {}};
   for (torch::RefusedNode& each : refused)

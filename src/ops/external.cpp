@@ -68,7 +68,8 @@ Data eval(const Call& c) {
   const std::vector<DType> dtypes = dtypes_of(c.node());
   const auto& ranks = c.node().attr("ranks").as<Attribute::Ints>();
   if (results.size() != dtypes.size())
-    throw user_error("external: {} gave {} results, but {} were expected", name, results.size(), dtypes.size());
+    throw user_error("external: {} gave {} results, but {} were expected", name, results.size(),
+                     dtypes.size());
   for (size_t i = 0; i < results.size(); ++i)
     if (const Tensor& tensor = results[i].tensor(); tensor.dtype() != dtypes[i] || tensor.rank() != ranks[i])
       throw user_error("external: result {} of {} is {}, but {} of rank {} was expected", i, name,
@@ -94,17 +95,18 @@ ExternalHandle::~ExternalHandle() {
 
 const Family& external_ops() {
   // It may draw random numbers, and have effects: what it computes is never folded or merged.
-  static const Family ops = {{.name = "external",
-                              .doc = "what a function outside Tenon makes of the operands",
-                              .operands = {{"operands", "any", Arity::Many}, {"sizes", "i64"}},
-                              .attributes = {{"name", AttributeKind::String, "what errors and reports call it"},
-                                             {"function", AttributeKind::Int, "its number in this process"},
-                                             {"dtypes", AttributeKind::Strings, "of the results"},
-                                             {"ranks", AttributeKind::Ints, "of the results"}},
-                              .results = {{"results", "any", Arity::Many}},
-                              .traits = {.random = true, .takes_unranked = true},
-                              .infer = infer,
-                              .eval = eval}};
+  static const Family ops = {
+      {.name = "external",
+       .doc = "what a function outside Tenon makes of the operands",
+       .operands = {{"operands", "any", Arity::Many}, {"sizes", "i64"}},
+       .attributes = {{"name", AttributeKind::String, "what errors and reports call it"},
+                      {"function", AttributeKind::Int, "its number in this process"},
+                      {"dtypes", AttributeKind::Strings, "of the results"},
+                      {"ranks", AttributeKind::Ints, "of the results"}},
+       .results = {{"results", "any", Arity::Many}},
+       .traits = {.random = true, .takes_unranked = true},
+       .infer = infer,
+       .eval = eval}};
   return ops;
 }
 

@@ -128,6 +128,23 @@ bool agree_in_own_precision(const UnaryRegion& region, const Draw& draw, const F
                [=](double wanted, double most) { return 8 * unit * std::max(8 * most, std::fabs(wanted)); });
 }
 
+// Whether the function does no worse than the region where all of x is -inf, as a mask leaves it: what the region
+// makes finite there it was written to, by a select or a test for infinities.
+bool keeps_guards(const UnaryRegion& region, Draw draw, const Function& function) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  std::ranges::fill(draw.x.values, -infinity);
+  const Tensor x = as_tensor(draw.x, region.x.dtype());
+  std::vector<Tensor> fixed;
+  for (size_t i = 0; i < draw.fixed.size(); ++i)
+    fixed.push_back(as_tensor(draw.fixed[i], region.fixed[i].dtype()));
+  const std::vector<double> actual = widen<double>(run(region, x, fixed, Precision::Own).result),
+                            other = widen<double>(evaluate_function(function, x, fixed));
+  for (size_t i = 0; i < actual.size(); ++i)
+    if (std::isfinite(actual[i]) && !std::isfinite(other[i]))
+      return false;
+  return true;
+}
+
 // 0 and large numbers.
 std::vector<double> far_probes() {
   std::vector<double> probes = {0.0, -0.0};
@@ -288,7 +305,8 @@ bool computes_along(const UnaryRegion& region, const std::vector<int64_t>& axes,
     for (size_t i = 0; i < std::size(kSpreads); ++i)
       if (!agree_exactly(region, draw_row(*empty, i), function))
         return false;
-    return agree_in_own_precision(region, draw_row(*empty, 0), function);
+    return agree_in_own_precision(region, draw_row(*empty, 0), function) &&
+           keeps_guards(region, draw_row(*empty, 0), function);
   });
 }
 

@@ -229,6 +229,11 @@ TEST(RecogniseFunctions, Softmax) {
   expect_becomes("%m = reduce_max(%x, axes=[-1], keep_dims=true) %0 = sub(%x, %m) %e = exp(%0) " + sum +
                      "%l = log(%s) %y = add(%l, %m)",
                  "reduce_log_sum_exp(%x, axes=[1], keep_dims=true)");
+  // Zeros, and not NaN, where a mask left nothing of a row.
+  expect_unchanged(recognise_functions,
+                   "graph g(%x: f32[n,4]) { %zero = constant(value=f32[] {0}) "
+                   "%m = reduce_max(%x, axes=[1], keep_dims=true) %none = is_inf(%m, positive=false) "
+                   "%0 = softmax(%x) %y = where(%none, %zero, %0) return %y }");
   expect_no("softmax", "%e = exp(%x) %s = reduce_mean(%e, axes=[1], keep_dims=true) %y = div(%e, %s)");
 }
 

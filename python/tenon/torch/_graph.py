@@ -216,7 +216,7 @@ class _External:
         with torch.no_grad():
             results = self.node.target(*arguments, **keywords)
         results = results if isinstance(results, (list, tuple)) else [results]
-        return [each.contiguous() for each in results if isinstance(each, torch.Tensor)]
+        return [each.resolve_conj().resolve_neg().contiguous() for each in results if isinstance(each, torch.Tensor)]
 
 
 def _is_random(node: torch.fx.Node) -> bool:
@@ -307,7 +307,7 @@ class CompiledGraph:
             text = writer.write()
             reasons = writer.refused
             if not reasons:
-                constants = {name: getattr(self._gm, name).detach() for name in writer.constants}
+                constants = {name: getattr(self._gm, name) for name in writer.constants}
                 read = _tenon.read_program(text, weights, self._weights, constants)
                 reasons = dict(read.refused)
             if not reasons:
@@ -344,6 +344,8 @@ class CompiledGraph:
         return [finish(results, given) for finish in self._outputs.finish]
 
     def _input(self, place: int, argument: Any) -> Any:
+        if argument is None:  # the token that orders effects, of which the graph has one as an output
+            return torch.empty(0)
         if not isinstance(argument, torch.Tensor):
             return torch.tensor(argument)
         order = self._orders.get(self._placeholders[place].name)

@@ -382,6 +382,8 @@ class Writer:
 
     def _add_external(self, node: torch.fx.Node, external: ExternalNode, results: list[tuple[str, Any]]) -> None:
         tensors = [(name, value) for name, value in results if isinstance(value, torch.Tensor)]
+        for _, value in tensors:
+            _meta(value)  # or it is refused
         sizes = [self._number_of(expression_of(size)) for _, value in tensors for size in value.shape]
         arguments = {
             "name": {"as_string": str(node.target)},

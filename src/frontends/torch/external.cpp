@@ -1,9 +1,10 @@
-// external.cpp — nodes that somebody else computes: torch.compile's backend writes tenon.external for those that
-// it keeps.
+// external.cpp — nodes that somebody else computes: torch.compile's backend writes tenon.external for those
+// that it keeps.
+#include "ops/external.h"
+
 #include "base/error.h"
 #include "frontends/torch/conversions.h"
 #include "frontends/torch/families.h"
-#include "ops/external.h"
 
 namespace tenon::torch {
 namespace {
@@ -12,10 +13,8 @@ namespace {
 constexpr size_t kFirstOperand = 5;
 
 std::vector<Value> convert_external(const NodeView& n) {
-  ExternalCall call{.name = n.text("name"),
-                    .function = n.integer("function"),
-                    .dtypes = {},
-                    .ranks = n.integers("ranks")};
+  ExternalCall call{
+      .name = n.text("name"), .function = n.integer("function"), .dtypes = {}, .ranks = n.integers("ranks")};
   for (const std::string& name : n.texts("dtypes")) {
     const std::optional<DType> dtype = parse_dtype(name);
     if (!dtype)

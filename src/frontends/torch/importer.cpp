@@ -57,6 +57,34 @@ Value Scope::number(std::string_view name) const {
   return it->second;
 }
 
+Importer::Importer(const Program& program, WeightSource weights, std::vector<RefusedNode>* refused)
+    : program_(program), weights_(std::move(weights)), refused_(refused) {
+  if (refused == nullptr)
+    return;
+  const auto use = [&](const Argument& argument) {
+    if (const auto* tensor = std::get_if<TensorName>(&argument))
+      used_.insert(tensor->name);
+    else if (const auto* tensors = std::get_if<std::vector<TensorName>>(&argument))
+      for (const TensorName& each : *tensors)
+        used_.insert(each.name);
+    else if (const auto* optional = std::get_if<OptionalTensors>(&argument))
+      for (const std::optional<std::string>& each : optional->names)
+        if (each)
+          used_.insert(*each);
+  };
+  for (const NodeSpec& node : program.graph.nodes)
+    for (const NamedArgument& input : node.inputs)
+      use(input.argument);
+  for (const OutputSpec& output : program.outputs)
+    use(output.argument);
+}
+
+void Importer::define_missing(Scope& scope, const std::string& name, const std::string& why) {
+  if (used_.contains(name))
+    throw unsupported("{} is not given", why);
+  scope.tensors.define_missing(name, why);
+}
+
 std::unique_ptr<Graph> Importer::run() {
   if (refused_ == nullptr)
     refuse_unknown_ops();
@@ -202,7 +230,8 @@ void Importer::import_node(Scope& scope, const NodeSpec& node) {
 void Importer::refuse(Scope& scope, const NodeSpec& node, const std::string& reason) {
   refused_->push_back({node.name, reason});
   const auto stand_in = [&](const std::string& name) {
-    if (const auto meta = scope.spec->tensors.find(name); meta != scope.spec->tensors.end())
+    const auto meta = scope.spec->tensors.find(name);
+    if (meta != scope.spec->tensors.end() && !scope.tensors.is_defined(name))
       scope.tensors.define(name, scope.graph->add_input(declared_type(meta->second), name));
   };
   for (const Argument& output : node.outputs) {
@@ -240,8 +269,8 @@ void Importer::define_results(Scope& scope, const NodeView& view, const Conversi
     if (const auto* tensor = std::get_if<TensorName>(&output)) {
       const Value value = next(tensor->name);
       if (!value) {
-        scope.tensors.define_missing(
-            tensor->name, fmt::format("output {} of {}, \"{}\"", index - 1, view.op(), tensor->name));
+        define_missing(scope, tensor->name,
+                       fmt::format("output {} of {}, \"{}\"", index - 1, view.op(), tensor->name));
         continue;
       }
       if (!in_place) {
@@ -288,9 +317,9 @@ void Importer::define_tensor(Scope& scope, const NodeView& view, const Conversio
     // have a dimension of 1 too many.
     const bool fits_as_said = fits(meta->second, value);
     if (!fits_as_said && !(index > 0 && fits_but_for_ones(meta->second, value)))
-      return scope.tensors.define_missing(
-          name, fmt::format("node \"{}\" gives {}, but the file says that \"{}\" is {}", label(view.spec()),
-                            value.type(), name, declared));
+      return define_missing(scope, name,
+                            fmt::format("node \"{}\" gives {}, but the file says that \"{}\" is {}",
+                                        label(view.spec()), value.type(), name, declared));
     if (fits_as_said && value.use_count() == 0 && !(value.shape().ranked() && value.shape().extents()))
       value.refine_type(declared);
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 
 #include "frontends/torch/conversions.h"
 #include "frontends/torch/import.h"
@@ -23,8 +24,7 @@ struct Scope {
 class Importer {
  public:
   // Nodes that cannot be converted are an error, or go to `refused`, where there is such a list.
-  Importer(const Program& program, WeightSource weights, std::vector<RefusedNode>* refused = nullptr)
-      : program_(program), weights_(std::move(weights)), refused_(refused) {}
+  Importer(const Program& program, WeightSource weights, std::vector<RefusedNode>* refused = nullptr);
 
   // Null where nodes were refused.
   std::unique_ptr<Graph> run();
@@ -48,6 +48,8 @@ class Importer {
                       const std::vector<Value>& results);
   void define_tensor(Scope& scope, const NodeView& view, const Conversion& conversion,
                      const std::string& name, size_t index, Value value);
+  // A result that a conversion does not give: an error for who uses it; where nodes are refused, this one is.
+  void define_missing(Scope& scope, const std::string& name, const std::string& why);
   // Whether a value can be what the file says of it.
   static bool fits(const TensorMeta& meta, Value value);
   static bool fits_but_for_ones(const TensorMeta& meta, Value value);
@@ -58,6 +60,7 @@ class Importer {
   const Program& program_;
   const WeightSource weights_;
   std::vector<RefusedNode>* const refused_;
+  std::set<std::string, std::less<>> used_;  // where nodes are refused: the names that others use
   int depth_ = 0;
 };
 

@@ -36,6 +36,8 @@ class TensorTable {
   // A result that we cannot give: using it is an error, which says `why`.
   void define_missing(const std::string& name, const std::string& why) { missing_.emplace(name, why); }
 
+  bool is_defined(std::string_view name) const { return entries_.contains(name); }
+
   // The value of a tensor as it is now.
   Value get(std::string_view name);
   // The tensor of that name has these elements from now on, and so do all that share its memory.
