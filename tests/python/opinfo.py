@@ -28,7 +28,7 @@ import torch  # noqa: E402
 from torch.testing._internal.common_methods_invocations import op_db  # noqa: E402
 from torch.utils import _pytree as pytree  # noqa: E402
 
-from tenon.torch.backend import backend, listening  # noqa: E402
+from tenon.torch import backend, listening  # noqa: E402
 
 SAMPLES = 4
 _ORDER = ["skipped", "compiled", "external", "eager", "wrong", "failed"]

@@ -1,4 +1,4 @@
-"""Modules and exports of PyTorch."""
+"""Modules and exports of PyTorch, and torch.compile(…, backend="tenon")."""
 
 from __future__ import annotations
 
@@ -108,3 +108,17 @@ def compile_module(
     if names := _names(model, module, dynamic):
         model = Model(_tenon.rename_dimensions(model._graph, names), model.name)
     return CompiledModule(model.compile(**options), model, exported)
+
+
+def __getattr__(name: str) -> Any:
+    # Only who asks for these imports Dynamo.
+    if name == "explain":
+        from tenon.torch._explain import explain as found
+    elif name in ("backend", "listening"):
+        from tenon.torch import _backend
+
+        found = getattr(_backend, name)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = found
+    return found

@@ -1,0 +1,301 @@
+"""torch.compile with Tenon's backend, compared with eager PyTorch."""
+
+import threading
+import warnings
+
+import pytest
+
+import tenon
+
+torch = pytest.importorskip("torch")
+from tenon.torch import backend, explain, listening  # noqa: E402
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = torch.nn.Conv2d(3, 8, 3, padding=1)
+        self.norm = torch.nn.BatchNorm2d(8)
+        self.linear = torch.nn.Linear(8, 4)
+
+    def forward(self, x):
+        x = torch.relu(self.norm(self.conv(x)))
+        return self.linear(x.mean((2, 3))), x.permute(0, 2, 3, 1)
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+
+
+@pytest.fixture
+def net():
+    return Net().eval()
+
+
+def assert_same(got, want):
+    got, want = torch.utils._pytree.tree_leaves(got), torch.utils._pytree.tree_leaves(want)
+    assert len(got) == len(want)
+    for one, other in zip(got, want):
+        if isinstance(other, torch.Tensor):
+            torch.testing.assert_close(one, other)
+            assert one.stride() == other.stride()
+        else:
+            assert one == other
+
+
+def compiled(function, **options):
+    return torch.compile(function, backend=backend, **options)
+
+
+def graphs_of(call):
+    graphs = []
+    with listening(graphs.append):
+        call()
+    return graphs
+
+
+def test_the_backend_is_found_by_its_name():
+    from importlib import metadata
+
+    if not any(each.name == "tenon" for each in metadata.entry_points(group="torch_dynamo_backends")):
+        pytest.skip("the package is not installed")
+    assert "tenon" in torch._dynamo.list_backends()
+    x = torch.randn(3)
+    assert_same(torch.compile(lambda x: x.sin() + 1, backend="tenon")(x), x.sin() + 1)
+
+
+@torch.no_grad()
+def test_all_nodes_of_a_module_are_compiled(net):
+    x = torch.randn(2, 3, 8, 8)
+    fast = compiled(net)
+    (graph,) = graphs_of(lambda: fast(x))
+    assert (graph.kind, graph.external, graph.fallback) == ("inference", [], "")
+    assert_same(fast(x), net(x))
+
+
+@torch.no_grad()
+def test_weights_are_watched(net):
+    x = torch.randn(2, 3, 8, 8)
+    fast = compiled(net)
+    fast(x)
+    net.conv.weight.mul_(2)
+    assert_same(fast(x), net(x))
+    net.load_state_dict(Net().state_dict())
+    assert_same(fast(x), net(x))
+    net.norm.running_var.add_(1)  # which was folded into the convolution
+    assert_same(fast(x), net(x))
+    net.linear.weight = torch.nn.Parameter(torch.randn(4, 8))
+    assert_same(fast(x), net(x))
+
+
+@torch.no_grad()
+def test_weights_that_are_changed_from_step_to_step_need_no_compilation(net):
+    x = torch.randn(2, 3, 8, 8)
+    fast = compiled(net)
+    fast(x)
+
+    def train():
+        for _ in range(3):
+            for parameter in net.parameters():
+                parameter.add_(0.01 * torch.randn_like(parameter))
+            assert_same(fast(x), net(x))
+
+    assert graphs_of(train) == []
+
+
+@torch.no_grad()
+def test_equal_weights_stay_apart():
+    a, b = torch.nn.Linear(4, 4, bias=False), torch.nn.Linear(4, 4, bias=False)
+    b.load_state_dict(a.state_dict())
+    module = torch.nn.ModuleList([a, b])
+    fast = compiled(lambda x: (module[0](x), module[1](x)))
+    x = torch.randn(2, 4)
+    fast(x)
+    b.weight.zero_()
+    assert_same(fast(x), (a(x), b(x)))
+
+
+@torch.no_grad()
+def test_sizes_that_vary_are_compiled_for_once(net):
+    fast = compiled(net)
+    x = torch.randn(2, 3, 8, 8)
+
+    def call():
+        for batch in range(2, 12):
+            x = torch.randn(batch, 3, 8, 8)
+            assert_same(fast(x), net(x))
+
+    assert len(graphs_of(call)) <= 2
+    assert len(graphs_of(lambda: [compiled(net, dynamic=True)(torch.randn(n, 3, 8, 8)) for n in (2, 5)])) <= 2
+    assert_same(fast(x), net(x))
+
+
+@torch.no_grad()
+def test_memory_in_another_order_is_not_copied(net):
+    x = torch.randn(2, 3, 8, 8).to(memory_format=torch.channels_last)
+    fast = compiled(net)
+    (graph,) = graphs_of(lambda: fast(x))
+    assert graph.copies == []
+    assert_same(fast(x), net(x))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x[:, ::2] + 1,
+        lambda x: x.t(),
+        lambda x: (x, x.t(), x + 1, x),
+        lambda x: (x + 1).t()[1:],
+        lambda x: x.expand(2, *x.shape) * 2,
+        lambda x: (x * 2).expand(2, *x.shape),
+        lambda x: {"a": [x.sum(), None, 3], "b": x.argmax()},
+        lambda x: x.unfold(1, 2, 1),
+        lambda x: torch.split(x * 2, 2, dim=1),
+    ],
+)
+def test_outputs_are_laid_out_as_pytorch_does(function):
+    for x in (torch.randn(4, 6), torch.randn(6, 4).t(), torch.randn(4, 12)[:, ::2]):
+        torch._dynamo.reset()
+        assert_same(compiled(function)(x), function(x))
+
+
+def test_what_is_changed_in_place_is_changed():
+    def step(x, total):
+        total.add_(x)
+        total[0] = 5
+        return total * 2
+
+    x = torch.randn(3, 4)
+    got, want = torch.zeros(3, 4), torch.zeros(3, 4)
+    fast = compiled(step)
+    for _ in range(2):
+        assert_same(fast(x, got), step(x, want))
+        assert_same(got, want)
+
+
+def test_gradients(net):
+    net.train()
+    x = torch.randn(4, 3, 8, 8)
+    other = Net().train()
+    other.load_state_dict(net.state_dict())
+    fast = compiled(other)
+    for _ in range(3):
+        for module, call in ((net, net), (other, fast)):
+            module.zero_grad()
+            y, image = call(x)
+            (y.square().sum() + image.sin().sum()).backward()
+    for (name, one), (_, two) in zip(net.named_parameters(), other.named_parameters()):
+        torch.testing.assert_close(two.grad, one.grad, rtol=1e-4, atol=1e-4, msg=name)
+    for (name, one), (_, two) in zip(net.named_buffers(), other.named_buffers()):
+        torch.testing.assert_close(two, one, msg=name)
+
+
+def test_training_goes_as_in_pytorch():
+    def train(compile_it):
+        torch.manual_seed(1)
+        module = torch.nn.Sequential(torch.nn.Linear(8, 32), torch.nn.GELU(), torch.nn.LayerNorm(32), torch.nn.Linear(32, 1))
+        call = compiled(module) if compile_it else module
+        optimiser = torch.optim.AdamW(module.parameters(), 1e-2)
+        x, y = torch.randn(64, 8), torch.randn(64, 1)
+        losses = []
+        for _ in range(20):
+            optimiser.zero_grad()
+            loss = torch.nn.functional.mse_loss(call(x), y)
+            loss.backward()
+            optimiser.step()
+            losses.append(loss.item())
+        return losses
+
+    torch.testing.assert_close(torch.tensor(train(True)), torch.tensor(train(False)), rtol=1e-4, atol=1e-5)
+
+
+def test_what_tenon_lacks_is_left_to_pytorch():
+    def function(x):
+        return torch.linalg.eigvalsh(x @ x.t()) + 1
+
+    x = torch.randn(4, 4)
+    found = explain(function, x)
+    assert [op for _, op, _, _ in found.external] == ["aten._linalg_eigh.default"]
+    assert "test_torch_compile.py" in found.external[0][2]
+    assert "PyTorch computes" in str(found)
+    torch.testing.assert_close(compiled(function)(x), function(x))
+    with pytest.raises(Exception, match="Tenon has no aten._linalg_eigh.default"):
+        compiled(function, options={"fallback": "error"})(x)
+
+
+def test_a_graph_that_cannot_be_compiled_is_said():
+    x = torch.randn(3, dtype=torch.complex64)
+    with pytest.warns(UserWarning, match="PyTorch runs a graph"):
+        torch.testing.assert_close(compiled(lambda x: x.to(torch.complex32))(x), x.to(torch.complex32))
+
+
+def test_random_numbers_are_pytorchs():
+    def function(x):
+        return torch.nn.functional.dropout(x, 0.5) + torch.randn_like(x)
+
+    x = torch.randn(64)
+    torch.manual_seed(3)
+    want = function(x)
+    torch.manual_seed(3)
+    with torch._inductor.config.patch(fallback_random=True):
+        got = compiled(function)(x)
+    assert_same(got, want)
+
+
+def test_operators_of_ones_own_are_called():
+    @torch.library.custom_op("tenon_tests::twice", mutates_args=())
+    def twice(x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+
+    @twice.register_fake
+    def _(x):
+        return torch.empty_like(x)
+
+    x = torch.randn(5)
+    assert_same(compiled(lambda x: twice(x + 1).sin())(x), (2 * (x + 1)).sin())
+
+
+def test_an_exception_of_an_operator_leaves():
+    with pytest.raises(Exception, match="singular|inverse"):
+        compiled(torch.linalg.inv)(torch.zeros(3, 3))
+
+
+def test_options_are_checked():
+    with pytest.raises(Exception, match="no option 'numeric': did you mean 'numerics'"):
+        compiled(torch.sin, options={"numeric": "strict"})(torch.randn(3))
+    x = torch.randn(3)
+    assert_same(compiled(torch.sin, options={"numerics": "strict", "threads": 1})(x), x.sin())
+
+
+def test_threads_share_a_compiled_function(net):
+    fast = compiled(net)
+    x = torch.randn(2, 3, 8, 8)
+    with torch.no_grad():
+        want = net(x)
+        fast(x)
+    failures = []
+
+    def call():
+        try:
+            with torch.no_grad():
+                for _ in range(20):
+                    assert_same(fast(x), want)
+        except BaseException as error:  # noqa: BLE001
+            failures.append(error)
+
+    threads = [threading.Thread(target=call) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+
+
+def test_warnings_are_not_made_of_what_is_compiled(net):
+    with warnings.catch_warnings(), torch.no_grad():
+        warnings.simplefilter("error", UserWarning)
+        compiled(net)(torch.randn(2, 3, 8, 8))
+
+
