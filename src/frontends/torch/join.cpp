@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "frontends/dimensions.h"
 #include "frontends/torch/conversions.h"
+#include "frontends/torch/gradient.h"
 #include "ops/binary.h"
 #include "ops/data.h"
 #include "ops/pad.h"
@@ -253,13 +254,19 @@ const Conversions& join_conversions() {
       {"meshgrid", convert_meshgrid},
       {"pad", convert_pad},
       {"reflection_pad1d", pad_by("reflect")},
+      {"reflection_pad1d_backward", gradient_of(pad_by("reflect"))},
       {"reflection_pad2d", pad_by("reflect")},
+      {"reflection_pad2d_backward", gradient_of(pad_by("reflect"))},
       {"reflection_pad3d", pad_by("reflect")},
+      {"reflection_pad3d_backward", gradient_of(pad_by("reflect"))},
       {"repeat", convert_repeat},
       {"repeat_interleave.self_int", convert_repeat_interleave},
       {"replication_pad1d", pad_by("edge")},
+      {"replication_pad1d_backward", gradient_of(pad_by("edge"))},
       {"replication_pad2d", pad_by("edge")},
+      {"replication_pad2d_backward", gradient_of(pad_by("edge"))},
       {"replication_pad3d", pad_by("edge")},
+      {"replication_pad3d_backward", gradient_of(pad_by("edge"))},
       {"roll", convert_roll},
       {"split", convert_split, Sharing::View},
       {"split.sizes", convert_split_sizes, Sharing::View},
