@@ -319,11 +319,18 @@ size_t NodeView::output_count() const {
   return count;
 }
 
-DType NodeView::result_dtype(size_t index, DType otherwise) const {
+const TensorMeta* NodeView::result_meta(size_t index) const {
   const auto* tensor =
       index < spec_.outputs.size() ? std::get_if<TensorName>(&spec_.outputs[index]) : nullptr;
-  const auto meta = tensor != nullptr ? scope_.spec->tensors.find(tensor->name) : scope_.spec->tensors.end();
-  return meta == scope_.spec->tensors.end() ? otherwise : meta->second.dtype;
+  if (tensor == nullptr)
+    return nullptr;
+  const auto meta = scope_.spec->tensors.find(tensor->name);
+  return meta == scope_.spec->tensors.end() ? nullptr : &meta->second;
+}
+
+DType NodeView::result_dtype(size_t index, DType otherwise) const {
+  const TensorMeta* meta = result_meta(index);
+  return meta == nullptr ? otherwise : meta->dtype;
 }
 
 // --- values

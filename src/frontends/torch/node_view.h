@@ -93,7 +93,8 @@ class NodeView {
                                  const std::vector<Value>& inputs) const;
 
   size_t output_count() const;  // counting those of lists
-  // The dtype that the file says a result has, where it is used.
+  // What the file says of a result, where that is used; or null.
+  const TensorMeta* result_meta(size_t index) const;
   DType result_dtype(size_t index, DType otherwise) const;
 
   // The rank, sizes and axes of a value, for conversions that cannot do without.

@@ -113,7 +113,10 @@ std::vector<Value> convert_batch_norm(const NodeView& n) {
 std::vector<Value> with_statistics(const NodeView& n, const Normalised& result, bool training) {
   if (training)
     return {result.y, result.by.mean, inverse_deviation(result.by.variance, n.real("eps", 1e-5))};
-  return {result.y, Value(), Value()};
+  const auto nothing = [&](size_t index) {
+    return fill(int_vector(n.graph(), {0}), filled(n.result_dtype(index, DType::F32), {}, 0));
+  };
+  return {result.y, nothing(1), nothing(2)};
 }
 
 std::vector<Value> convert_native_batch_norm(const NodeView& n) {
@@ -133,6 +136,16 @@ std::vector<Value> convert_batch_norm_functional(const NodeView& n) {
       result.moved.value_or(Statistics{n.tensor("running_mean"), n.tensor("running_var")});
   results.push_back(moved.mean);
   results.push_back(moved.variance);
+  return results;
+}
+
+// With a reserve, which is for cuDNN.
+std::vector<Value> convert_batch_norm_with_update(const NodeView& n) {
+  const Normalised result = batch_normalised(n, true);
+  std::vector<Value> results = with_statistics(n, result, true);
+  results.push_back(fill(int_vector(n.graph(), {0}), filled(n.result_dtype(3, DType::U8), {}, 0)));
+  results.push_back(result.moved->mean);
+  results.push_back(result.moved->variance);
   return results;
 }
 
@@ -359,6 +372,7 @@ const Conversions& normalise_conversions() {
       {"_native_batch_norm_legit", convert_native_batch_norm},
       {"_native_batch_norm_legit_functional", convert_batch_norm_functional},
       {"_native_batch_norm_legit_no_training", convert_batch_norm_no_training},
+      {"_batch_norm_with_update_functional", convert_batch_norm_with_update},
       {"_fused_rms_norm", convert_fused_rms_norm},
       {"_fused_rms_norm_backward", convert_fused_rms_norm_backward},
       {"_weight_norm", convert_weight_norm},

@@ -75,9 +75,19 @@ std::vector<Value> convert_max_pool_with_indices(const NodeView& n) { return max
 std::vector<Value> convert_avg_pool(const NodeView& n) {
   Attributes attributes = window_of(n);
   attributes.emplace("count_padding", n.flag("count_include_pad", true));
-  if (n.has("divisor_override"))
-    throw unsupported("{}: a divisor_override", n.op());
-  return with_batch(n, [&](Value x) { return n.make("average_pool", {{"x", x}}, attributes); });
+  if (!n.has("divisor_override"))
+    return with_batch(n, [&](Value x) { return n.make("average_pool", {{"x", x}}, attributes); });
+  // The mean of as many elements as the kernel has, times that number, is their sum.
+  if (n.flag("ceil_mode", false))
+    throw unsupported("{}: a divisor_override of windows that end outside", n.op());
+  attributes.insert_or_assign("count_padding", true);
+  double cells = 1;
+  for (int64_t size : attributes.find("kernel")->second.as<Ints>())
+    cells *= static_cast<double>(size);
+  return with_batch(n, [&](Value x) -> std::vector<Value> {
+    const double divisor = n.real("divisor_override");
+    return {n.make_one("average_pool", {{"x", x}}, attributes) * (cells / divisor)};
+  });
 }
 
 // --- pools to a size: cell i of m sees the elements from floor(i·n/m) to before ceil((i+1)·n/m)

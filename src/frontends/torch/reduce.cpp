@@ -7,10 +7,13 @@
 #include "base/error.h"
 #include "frontends/dimensions.h"
 #include "frontends/torch/conversions.h"
+#include "frontends/torch/gradient.h"
 #include "frontends/torch/truth.h"
 #include "ops/arg_reduce.h"
 #include "ops/binary.h"
 #include "ops/cumulative.h"
+#include "ops/data.h"
+#include "ops/gather.h"
 #include "ops/reshape.h"
 #include "ops/select.h"
 #include "ops/slice.h"
@@ -168,6 +171,40 @@ std::vector<Value> convert_cdist(const NodeView& n) {
   return {norm(n, difference, n.real("p", 2), {difference.rank() - 1})};
 }
 
+std::vector<Value> convert_cdist_backward(const NodeView& n) {
+  n.ignore("cdist");
+  return gradients(n, convert_cdist, {{"x1", n.tensor("x1")}}, {n.tensor("grad")});
+}
+
+// The distance of each row of a matrix from each that comes after it.
+std::vector<Value> convert_pdist(const NodeView& n) {
+  const Value x = n.tensor("self");
+  const auto rows = x.dim(0).constant();
+  if (n.rank_of(x) != 2 || !rows)
+    throw unsupported("{}: of {}", n.op(), x.type());
+  std::vector<int64_t> first, second;
+  for (int64_t i = 0; i < *rows; ++i)
+    for (int64_t j = i + 1; j < *rows; ++j) {
+      first.push_back(i);
+      second.push_back(j);
+    }
+  const auto all = [&](const std::vector<int64_t>& indices) {
+    return gather(x, int_vector(n.graph(), indices), 0);
+  };
+  return {norm(n, all(first) - all(second), n.real("p", 2), {1})};
+}
+std::vector<Value> convert_pdist_backward(const NodeView& n) {
+  n.ignore("pdist");
+  return gradients(n, convert_pdist, {{"self", n.tensor("self")}}, {n.tensor("grad")});
+}
+
+std::vector<Value> convert_dist(const NodeView& n) {
+  const Value a = n.tensor("self"), b = n.tensor("other");
+  const DType dtype = result_type({a, b});
+  const Value difference = in_dtype(a, dtype) - in_dtype(b, dtype);
+  return {norm(n, difference, n.real("p", 2), axes_between(0, n.rank_of(difference)))};
+}
+
 // --- along an axis
 
 Convert running(Value (*formula)(Value, int64_t)) {
@@ -199,7 +236,10 @@ std::vector<Value> convert_diff(const NodeView& n) {
 
 const Conversions& reduce_conversions() {
   static const Conversions conversions = {
+      {"_cdist_backward", convert_cdist_backward},
       {"_cdist_forward", convert_cdist},
+      {"_pdist_backward", convert_pdist_backward},
+      {"_pdist_forward", convert_pdist},
       {"all", truths(reduce_min)},
       {"amax", extreme(reduce_max)},
       {"amin", extreme(reduce_min)},
@@ -211,6 +251,7 @@ const Conversions& reduce_conversions() {
       {"cumprod", running(cumulative_prod)},
       {"cumsum", running(cumulative_sum)},
       {"diff", convert_diff},
+      {"dist", convert_dist},
       {"linalg_vector_norm", convert_vector_norm},
       {"logsumexp", convert_logsumexp},
       {"max.default", extreme(reduce_max)},

@@ -7,13 +7,16 @@
 #include "frontends/dimensions.h"
 #include "frontends/torch/advanced_index.h"
 #include "frontends/torch/conversions.h"
+#include "frontends/torch/gradient.h"
 #include "ops/binary.h"
 #include "ops/cumulative.h"
 #include "ops/data.h"
 #include "ops/gather.h"
+#include "ops/generate.h"
 #include "ops/reshape.h"
 #include "ops/select.h"
 #include "ops/slice.h"
+#include "tensor/wide.h"
 
 namespace tenon::torch {
 namespace {
@@ -97,6 +100,13 @@ std::vector<Value> convert_masked_scatter(const NodeView& n) {
   return {where(mask, reshape(taken, shape_of(x)), x)};
 }
 
+// The gradient of the source.
+std::vector<Value> convert_masked_scatter_backward(const NodeView& n) {
+  const Value dy = n.tensor("grad_output");
+  const Value source = fill(n.vector(n.sizes("sizes")), filled(dy.dtype(), {}, 0));
+  return {gradients(n, convert_masked_scatter, {{"self", dy}, {"source", source}}, {dy})[1]};
+}
+
 // --- all elements
 
 std::vector<Value> convert_fill(const NodeView& n) {
@@ -124,6 +134,7 @@ const Conversions& scatter_conversions() {
       {"index_put", convert_index_put},
       {"_unsafe_index_put", convert_index_put},
       {"masked_scatter", convert_masked_scatter},
+      {"masked_scatter_backward", convert_masked_scatter_backward},
       {"scatter", convert_scatter},
       {"scatter_add", convert_scatter_add},
       {"scatter_reduce", convert_scatter_reduce},
