@@ -7,6 +7,7 @@
 #include "frontends/torch/advanced_index.h"
 #include "frontends/torch/conversions.h"
 #include "frontends/torch/gradient.h"
+#include "frontends/torch/scalars.h"
 #include "ops/binary.h"
 #include "ops/data.h"
 #include "ops/gather.h"
@@ -32,14 +33,15 @@ std::vector<Value> convert_index(const NodeView& n) {
 }
 
 std::vector<Value> convert_index_select(const NodeView& n) {
-  const Value x = n.tensor("self");
-  return {gather(x, n.tensor("index"), n.axis("dim", n.rank_of(x)))};
+  const Value given = n.tensor("self"), x = as_vector(given);
+  return {as_scalar_like(gather(x, as_vector(n.tensor("index")), n.axis("dim", n.rank_of(x))), given)};
 }
 
 std::vector<Value> convert_gather(const NodeView& n) {
-  const Value x = n.tensor("self");
+  const Value x = as_vector(n.tensor("self")), given = n.tensor("index");
+  const Value index = in_dtype(as_vector(given), DType::I64);
   n.ignore("sparse_grad");
-  return {gather_elements(x, n.tensor("index"), n.axis("dim", n.rank_of(x)))};
+  return {as_scalar_like(gather_elements(x, index, n.axis("dim", n.rank_of(x))), given)};
 }
 
 // Both broadcast to each other but for the axis.
@@ -114,6 +116,15 @@ std::vector<Value> convert_nonzero(const NodeView& n) {
   return {transpose(nonzero(n.tensor("self")), {1, 0})};
 }
 
+// As many as are asked for, filled up with rows of another value.
+std::vector<Value> convert_nonzero_static(const NodeView& n) {
+  const Value rows = convert_nonzero(n).front();
+  const int64_t size = n.integer("size");
+  const Value more = fill(concat({int_vector(n.graph(), {size}), size_along(rows, 1)}, 0),
+                          Tensor::scalar(n.integer("fill_value", -1)));
+  return {slice(concat({rows, more}, 0), 0, 0, size)};
+}
+
 std::vector<Value> convert_masked_select(const NodeView& n) {
   const Value x = n.tensor("self"), mask = n.tensor("mask");
   const Value both = broadcast_to(x, shape_of(mask)), places = broadcast_to(mask, shape_of(x));
@@ -157,6 +168,7 @@ const Conversions& index_conversions() {
       {"isin", convert_isin},
       {"masked_select", convert_masked_select},
       {"nonzero", convert_nonzero},
+      {"nonzero_static", convert_nonzero_static},
       {"one_hot", convert_one_hot},
       {"take", convert_take},
       {"take_along_dim", convert_take_along_dim},

@@ -8,6 +8,7 @@
 #include "frontends/dimensions.h"
 #include "frontends/torch/conversions.h"
 #include "frontends/torch/gradient.h"
+#include "frontends/torch/scalars.h"
 #include "frontends/torch/truth.h"
 #include "ops/arg_reduce.h"
 #include "ops/binary.h"
@@ -62,8 +63,10 @@ Convert extreme_along(Reduce formula, Choose choose) {
   return [=](const NodeView& n) {
     const Value x = n.tensor("self");
     const int64_t rank = n.rank_of(x), axis = n.axis("dim", rank);
-    if (rank == 0)
+    if (rank == 0) {
+      n.ignore("keepdim");
       return std::vector<Value>{x, n.number(DType::I64, 0)};
+    }
     return std::vector<Value>{formula(x, {axis}, keep_of(n)), choose(x, axis, keep_of(n))};
   };
 }
@@ -73,8 +76,10 @@ Convert index_of(Choose choose) {
   return [choose](const NodeView& n) {
     const Value x = n.tensor("self");
     const int64_t rank = n.rank_of(x);
-    if (rank == 0)
+    if (rank == 0) {
+      n.ignore_all();
       return std::vector<Value>{n.number(DType::I64, 0)};
+    }
     if (n.has("dim"))
       return std::vector<Value>{choose(x, n.axis("dim", rank), keep_of(n))};
     const Value index = choose(reshape(x, {-1}), 0, Keep::None);
@@ -215,6 +220,25 @@ Convert running(Value (*formula)(Value, int64_t)) {
   };
 }
 
+// The greatest or least element so far, and where it stands.
+Convert running_extreme(std::string_view op) {
+  return [op](const NodeView& n) {
+    const Value given = n.tensor("self"), x = as_vector(given);
+    const bool truths = given.dtype() == DType::Bool;
+    std::vector<Value> both =
+        n.make(op, {{"x", truths ? cast(x, DType::U8) : x}}, {{"axis", n.axis("dim", n.rank_of(x))}});
+    both[0] = in_dtype(both[0], given.dtype());
+    for (Value& each : both)
+      each = as_scalar_like(each, given);
+    return both;
+  };
+}
+std::vector<Value> convert_log_cumulative_sum_exp(const NodeView& n) {
+  const Value given = n.tensor("self"), x = as_vector(given);
+  return {as_scalar_like(
+      n.make_one("cumulative_log_sum_exp", {{"x", x}}, {{"axis", n.axis("dim", n.rank_of(x))}}), given)};
+}
+
 // Each element less the one before it, n times; of truths, whether they differ.
 std::vector<Value> convert_diff(const NodeView& n) {
   Value x = n.tensor("self");
@@ -248,11 +272,14 @@ const Conversions& reduce_conversions() {
       {"argmin", index_of(arg_min)},
       {"cdist", convert_cdist},
       {"count_nonzero", convert_count_nonzero},
+      {"cummax", running_extreme("cumulative_max")},
+      {"cummin", running_extreme("cumulative_min")},
       {"cumprod", running(cumulative_prod)},
       {"cumsum", running(cumulative_sum)},
       {"diff", convert_diff},
       {"dist", convert_dist},
       {"linalg_vector_norm", convert_vector_norm},
+      {"logcumsumexp", convert_log_cumulative_sum_exp},
       {"logsumexp", convert_logsumexp},
       {"max.default", extreme(reduce_max)},
       {"max.dim", extreme_along(reduce_max, arg_max)},
