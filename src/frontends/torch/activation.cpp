@@ -3,14 +3,18 @@
 
 #include "base/error.h"
 #include "frontends/dimensions.h"
+#include "frontends/precision.h"
 #include "frontends/torch/conversions.h"
+#include "frontends/torch/gradient.h"
 #include "ops/binary.h"
+#include "ops/generate.h"
 #include "ops/reduce.h"
 #include "ops/reshape.h"
 #include "ops/select.h"
 #include "ops/slice.h"
 #include "ops/softmax.h"
 #include "ops/unary.h"
+#include "tensor/wide.h"
 
 namespace tenon::torch {
 namespace {
@@ -155,40 +159,122 @@ std::vector<Value> convert_safe_softmax(const NodeView& n) {
   return {where(none, n.number(x.dtype(), 0), softmax(x, axis))};
 }
 
+// --- gradients
+
+// By the result y of the function.
+Convert by_result(Value (*formula)(Value y, Value dy)) {
+  return [formula](const NodeView& n) {
+    return std::vector<Value>{formula(n.tensor("output"), n.tensor("grad_output"))};
+  };
+}
+Value sigmoid_gradient(Value y, Value dy) { return dy * (y * (1.0 - y)); }
+Value tanh_gradient(Value y, Value dy) { return dy * (1.0 - y * y); }
+
+// At the bounds it is 0.
+std::vector<Value> convert_hardtanh_backward(const NodeView& n) {
+  const Value x = n.tensor("self"), dy = n.tensor("grad_output");
+  const Value within = logical_and(greater(x, n.number(x.dtype(), n.real("min_val", -1))),
+                                   less(x, n.number(x.dtype(), n.real("max_val", 1))));
+  return {where(within, dy, n.number(dy.dtype(), 0))};
+}
+
+std::vector<Value> convert_threshold_backward(const NodeView& n) {
+  const Value x = n.tensor("self"), dy = n.tensor("grad_output");
+  return {where(less_equal(x, n.number(x.dtype(), n.real("threshold"))), n.number(dy.dtype(), 0), dy)};
+}
+
+// Where y = scale · alpha · (exp(input_scale · x) - 1), its derivative is input_scale · (y + scale · alpha).
+std::vector<Value> convert_elu_backward(const NodeView& n) {
+  const double alpha = n.real("alpha", 1), scale = n.real("scale", 1), input_scale = n.real("input_scale", 1);
+  const Value given = n.tensor("self_or_result"), dy = n.tensor("grad_output");
+  const Value below = n.flag("is_result", false) ? (given + scale * alpha) * input_scale
+                                                 : exp(given * input_scale) * (scale * alpha * input_scale);
+  return {dy * where(less_equal(given, n.number(given.dtype(), 0)), below, n.number(given.dtype(), scale))};
+}
+
+Convert leaky_relu_backward() {
+  const Convert convert = gradient_of(convert_leaky_relu);
+  return [convert](const NodeView& n) {
+    n.ignore("self_is_result");  // which has the same sign
+    return convert(n);
+  };
+}
+Convert log_sigmoid_backward() {
+  const Convert convert = gradient_of(convert_log_sigmoid);
+  return [convert](const NodeView& n) {
+    n.ignore("buffer");
+    return convert(n);
+  };
+}
+
+// dy · y summed along the axis, where y is a softmax.
+std::vector<Value> softmax_gradient(const NodeView& n, bool of_logarithm) {
+  const Value given = n.tensor("output"), y = widened(given),
+              dy = in_dtype(n.tensor("grad_output"), y.dtype());
+  const DType dtype = n.dtype("input_dtype", given.dtype());
+  if (n.rank_of(y) == 0) {
+    n.ignore("dim");
+    return {fill(shape_of(y), filled(dtype, {}, 0))};
+  }
+  const int64_t axis = n.axis("dim", y.rank());
+  const auto total = [&](Value x) { return reduce_sum(x, {axis}, Keep::Dims); };
+  return {in_dtype(of_logarithm ? dy - exp(y) * total(dy) : y * dy - y * total(y * dy), dtype)};
+}
+std::vector<Value> convert_softmax_backward(const NodeView& n) { return softmax_gradient(n, false); }
+std::vector<Value> convert_log_softmax_backward(const NodeView& n) { return softmax_gradient(n, true); }
+
 }  // namespace
 
 const Conversions& activation_conversions() {
   static const Conversions conversions = {
       {"_log_softmax", softmax_by(log_softmax)},
+      {"_log_softmax_backward_data", convert_log_softmax_backward},
       {"_safe_softmax", convert_safe_softmax},
       {"_softmax", softmax_by(softmax)},
+      {"_softmax_backward_data", convert_softmax_backward},
       {"celu", convert_celu},
       {"elu", convert_elu},
+      {"elu_backward", convert_elu_backward},
       {"gelu", convert_gelu},
+      {"gelu_backward", gradient_of(convert_gelu)},
       {"glu", convert_glu},
+      {"glu_backward", gradient_of(convert_glu)},
       {"hardshrink", convert_hardshrink},
+      {"hardshrink_backward", gradient_of(convert_hardshrink, "self", "grad_out")},
       {"hardsigmoid", convert_hardsigmoid},
+      {"hardsigmoid_backward", gradient_of(convert_hardsigmoid)},
       {"hardswish", unary("hard_swish")},
+      {"hardswish_backward", gradient_of(unary("hard_swish"))},
       {"hardtanh", convert_hardtanh},
+      {"hardtanh_backward", convert_hardtanh_backward},
       {"leaky_relu", convert_leaky_relu},
+      {"leaky_relu_backward", leaky_relu_backward()},
       {"log_sigmoid", convert_log_sigmoid},
+      {"log_sigmoid_backward", log_sigmoid_backward()},
       {"log_sigmoid_forward", convert_log_sigmoid_forward},
       {"log_softmax", softmax_by(log_softmax)},
       {"mish", unary("mish")},
+      {"mish_backward", gradient_of(unary("mish"))},
       {"prelu", convert_prelu},
       {"_prelu_kernel", convert_prelu},
       {"relu", unary("relu")},
       {"relu6", convert_relu6},
       {"selu", convert_selu},
       {"sigmoid", on_floats("sigmoid")},
+      {"sigmoid_backward", by_result(sigmoid_gradient)},
       {"silu", convert_silu},
+      {"silu_backward", gradient_of(convert_silu)},
       {"softmax", softmax_by(softmax)},
       {"softmin", softmax_by(softmin)},
       {"softplus", convert_softplus},
+      {"softplus_backward", gradient_of(convert_softplus)},
       {"softshrink", convert_softshrink},
+      {"softshrink_backward", gradient_of(convert_softshrink)},
       {"softsign", convert_softsign},
       {"tanhshrink", convert_tanhshrink},
+      {"tanh_backward", by_result(tanh_gradient)},
       {"threshold", convert_threshold},
+      {"threshold_backward", convert_threshold_backward},
   };
   return conversions;
 }

@@ -103,11 +103,11 @@ Value AdvancedIndex::read() const {
   return in_order(gather_nd(in_order(x_, indexed_first()), tuples_), result_order());
 }
 
-Value AdvancedIndex::write(Value values, std::string_view reduction) const {
+Value AdvancedIndex::write(Value base, Value values, std::string_view reduction) const {
   if (axes_.empty())
-    return broadcast_to(values, shape_of(x_));
+    return broadcast_to(values, shape_of(base));
   const Value tuples = tuples_ ? tuples_ : unsqueeze(indices_.front(), {index_rank_});
-  const Value x = in_order(x_, indexed_first());
+  const Value x = in_order(base, indexed_first());
   const Value there = gather_nd(x, tuples);  // for its shape
   const std::vector<int64_t> order = result_order();
   const Value result = in_order(there, order);

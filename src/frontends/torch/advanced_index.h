@@ -14,7 +14,9 @@ class AdvancedIndex {
 
   Value read() const;
   // x with these values, which broadcast to the result of read, in their places; "add" adds them.
-  Value write(Value values, std::string_view reduction) const;
+  Value write(Value values, std::string_view reduction) const { return write(x_, values, reduction); }
+  // The same for another tensor of x's shape.
+  Value write(Value base, Value values, std::string_view reduction) const;
 
  private:
   // The order of x's dimensions that has the indexed ones first.

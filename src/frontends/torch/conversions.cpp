@@ -16,9 +16,10 @@ const std::map<std::string_view, const Conversion*>& table() {
           &control_conversions(),    &convolve_conversions(),   &elementwise_conversions(),
           &external_conversions(),   &generate_conversions(),   &image_conversions(),
           &index_conversions(),      &join_conversions(),       &linear_conversions(),
-          &normalise_conversions(),  &number_conversions(),     &pool_conversions(),
-          &recurrent_conversions(),  &reduce_conversions(),     &reshape_conversions(),
-          &scatter_conversions(),    &select_conversions(),     &sort_conversions()})
+          &loss_conversions(),       &normalise_conversions(),  &number_conversions(),
+          &pool_conversions(),       &recurrent_conversions(),  &reduce_conversions(),
+          &reshape_conversions(),    &scatter_conversions(),    &select_conversions(),
+          &sort_conversions()})
       for (const Conversion& conversion : *family)
         CHECK(all.emplace(conversion.op, &conversion).second, "{} is converted in two places", conversion.op);
     return all;

@@ -4,8 +4,10 @@
 #include "base/error.h"
 #include "frontends/dimensions.h"
 #include "frontends/torch/conversions.h"
+#include "frontends/torch/gradient.h"
 #include "frontends/torch/window.h"
 #include "ops/binary.h"
+#include "ops/reduce.h"
 #include "ops/reshape.h"
 
 namespace tenon::torch {
@@ -72,6 +74,16 @@ std::vector<Value> convert_convolution(const NodeView& n) {
   return convolved(n, transposed);
 }
 
+std::vector<Value> convert_convolution_backward(const NodeView& n) {
+  const Value dy = n.tensor("grad_output"), x = n.tensor("input"), weight = n.tensor("weight");
+  n.ignore("bias_sizes");
+  std::vector<Value> all = gradients(n, convert_convolution, {{"input", x}, {"weight", weight}}, {dy});
+  std::vector<int64_t> others = axes_between(0, n.rank_of(dy));
+  others.erase(others.end() - (n.rank_of(weight) - 1));  // the channels
+  all.push_back(reduce_sum(dy, others));
+  return wanted_gradients(n, all);
+}
+
 }  // namespace
 
 const Conversions& convolve_conversions() {
@@ -84,6 +96,7 @@ const Conversions& convolve_conversions() {
       {"conv_transpose2d", convert_conv_transpose},
       {"conv_transpose3d", convert_conv_transpose},
       {"convolution", convert_convolution},
+      {"convolution_backward", convert_convolution_backward},
   };
   return conversions;
 }

@@ -17,6 +17,7 @@ const Conversions& image_conversions();
 const Conversions& index_conversions();
 const Conversions& join_conversions();
 const Conversions& linear_conversions();
+const Conversions& loss_conversions();
 const Conversions& normalise_conversions();
 const Conversions& number_conversions();
 const Conversions& pool_conversions();

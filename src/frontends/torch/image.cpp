@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "frontends/dimensions.h"
 #include "frontends/torch/conversions.h"
+#include "frontends/torch/gradient.h"
 #include "frontends/torch/window.h"
 #include "ops/data.h"
 #include "ops/reshape.h"
@@ -109,6 +110,16 @@ std::vector<Value> convert_grid_sampler(const NodeView& n) {
                  {"align_corners", n.flag("align_corners", false)}});
 }
 
+std::vector<Value> convert_grid_sampler_backward(const NodeView& n) {
+  return wanted_gradients(
+      n, gradients(n, convert_grid_sampler, {{"input", n.tensor("input")}, {"grid", n.tensor("grid")}},
+                   {n.tensor("grad_output")}));
+}
+
+Convert resize_backward(Convert forward) {
+  return gradient_by_size_of(std::move(forward), "self", "input_size");
+}
+
 std::vector<Value> convert_affine_grid(const NodeView& n) {
   return n.make("affine_grid", {{"theta", n.tensor("theta")}, {"size", n.vector(n.sizes("size"))}},
                 {{"align_corners", n.flag("align_corners", false)}});
@@ -200,25 +211,39 @@ std::vector<Value> convert_channel_shuffle(const NodeView& n) {
 const Conversions& image_conversions() {
   static const Conversions conversions = {
       {"_upsample_bicubic2d_aa", blended("cubic", true)},
+      {"_upsample_bicubic2d_aa_backward", resize_backward(blended("cubic", true))},
       {"_upsample_bilinear2d_aa", blended("linear", true)},
+      {"_upsample_bilinear2d_aa_backward", resize_backward(blended("linear", true))},
       {"_upsample_nearest_exact1d", nearest("half_pixel", "half_up")},
+      {"_upsample_nearest_exact1d_backward", resize_backward(nearest("half_pixel", "half_up"))},
       {"_upsample_nearest_exact2d", nearest("half_pixel", "half_up")},
+      {"_upsample_nearest_exact2d_backward", resize_backward(nearest("half_pixel", "half_up"))},
       {"_upsample_nearest_exact3d", nearest("half_pixel", "half_up")},
+      {"_upsample_nearest_exact3d_backward", resize_backward(nearest("half_pixel", "half_up"))},
       {"affine_grid_generator", convert_affine_grid},
       {"channel_shuffle", convert_channel_shuffle},
       {"col2im", convert_col2im},
       {"grid_sampler", convert_grid_sampler},
       {"grid_sampler_2d", convert_grid_sampler},
+      {"grid_sampler_2d_backward", convert_grid_sampler_backward},
       {"grid_sampler_3d", convert_grid_sampler},
+      {"grid_sampler_3d_backward", convert_grid_sampler_backward},
       {"pixel_shuffle", convert_pixel_shuffle},
       {"pixel_unshuffle", convert_pixel_unshuffle},
       {"upsample_bicubic2d", blended("cubic")},
+      {"upsample_bicubic2d_backward", resize_backward(blended("cubic"))},
       {"upsample_bilinear2d", blended("linear")},
+      {"upsample_bilinear2d_backward", resize_backward(blended("linear"))},
       {"upsample_linear1d", blended("linear")},
+      {"upsample_linear1d_backward", resize_backward(blended("linear"))},
       {"upsample_nearest1d", nearest("asymmetric", "down")},
+      {"upsample_nearest1d_backward", resize_backward(nearest("asymmetric", "down"))},
       {"upsample_nearest2d", nearest("asymmetric", "down")},
+      {"upsample_nearest2d_backward", resize_backward(nearest("asymmetric", "down"))},
       {"upsample_nearest3d", nearest("asymmetric", "down")},
+      {"upsample_nearest3d_backward", resize_backward(nearest("asymmetric", "down"))},
       {"upsample_trilinear3d", blended("linear")},
+      {"upsample_trilinear3d_backward", resize_backward(blended("linear"))},
   };
   return conversions;
 }

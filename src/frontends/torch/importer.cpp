@@ -303,7 +303,9 @@ void Importer::define_results(Scope& scope, const NodeView& view, const Conversi
     } else if (const auto* symbol = std::get_if<SymbolName>(&output)) {
       if (!scope.numbers.emplace(symbol->name, next(symbol->name)).second)
         throw user_error("\"{}\" is made twice", symbol->name);
-    } else if (!std::holds_alternative<None>(output)) {
+    } else if (std::holds_alternative<None>(output) || std::holds_alternative<int64_t>(output)) {
+      ++index;  // a result that the node was told not to compute, or a number that was fixed
+    } else {
       throw unsupported("{}: an output that is {}", view.op(), describe(output));
     }
   }

@@ -3,18 +3,25 @@
 
 #include "base/error.h"
 #include "frontends/dimensions.h"
+#include "frontends/precision.h"
 #include "frontends/torch/advanced_index.h"
 #include "frontends/torch/conversions.h"
+#include "frontends/torch/gradient.h"
+#include "frontends/torch/scalars.h"
 #include "ops/binary.h"
+#include "ops/data.h"
 #include "ops/gather.h"
 #include "ops/generate.h"
+#include "ops/gradient.h"
 #include "ops/linear.h"
 #include "ops/reduce.h"
 #include "ops/reshape.h"
+#include "ops/scatter.h"
 #include "ops/select.h"
 #include "ops/slice.h"
 #include "ops/sort.h"
 #include "ops/unary.h"
+#include "tensor/wide.h"
 
 namespace tenon::torch {
 namespace {
@@ -26,14 +33,15 @@ std::vector<Value> convert_index(const NodeView& n) {
 }
 
 std::vector<Value> convert_index_select(const NodeView& n) {
-  const Value x = n.tensor("self");
-  return {gather(x, n.tensor("index"), n.axis("dim", n.rank_of(x)))};
+  const Value given = n.tensor("self"), x = as_vector(given);
+  return {as_scalar_like(gather(x, as_vector(n.tensor("index")), n.axis("dim", n.rank_of(x))), given)};
 }
 
 std::vector<Value> convert_gather(const NodeView& n) {
-  const Value x = n.tensor("self");
+  const Value x = as_vector(n.tensor("self")), given = n.tensor("index");
+  const Value index = in_dtype(as_vector(given), DType::I64);
   n.ignore("sparse_grad");
-  return {gather_elements(x, n.tensor("index"), n.axis("dim", n.rank_of(x)))};
+  return {as_scalar_like(gather_elements(x, index, n.axis("dim", n.rank_of(x))), given)};
 }
 
 // Both broadcast to each other but for the axis.
@@ -59,6 +67,21 @@ std::vector<Value> convert_embedding(const NodeView& n) {
   for (std::string_view name : {"padding_idx", "scale_grad_by_freq", "sparse"})
     n.ignore(name);
   return {gather(n.tensor("weight"), n.tensor("indices"), 0)};
+}
+
+// Each row of dy is added to the row of the weight that it was read from; not to that of padding.
+std::vector<Value> convert_embedding_backward(const NodeView& n) {
+  if (n.flag("scale_grad_by_freq", false))
+    throw unsupported("{}: gradients that are scaled by how often an index occurs", n.op());
+  const Value indices = n.tensor("indices"), given = n.tensor("grad_output"), dy = widened(given);
+  const int64_t padding = n.integer("padding_idx", -1);
+  const Value rows = as_rows(dy), at = reshape(indices, {-1, 1});
+  const Value counts =
+      logical_not(equal(at, constant(n.graph(), filled(at.dtype(), {}, static_cast<double>(padding)))));
+  const Value weight =
+      fill(concat({n.vector({n.size("num_weights")}), size_along(rows, 1)}, 0), filled(dy.dtype(), {}, 0));
+  return {
+      in_dtype(scatter_nd(weight, at, padding < 0 ? rows : keep_where(counts, rows), "add"), given.dtype())};
 }
 
 // Bag i has the indices from offsets[i] to before offsets[i + 1]: each index belongs to the last bag that
@@ -93,6 +116,15 @@ std::vector<Value> convert_nonzero(const NodeView& n) {
   return {transpose(nonzero(n.tensor("self")), {1, 0})};
 }
 
+// As many as are asked for, filled up with rows of another value.
+std::vector<Value> convert_nonzero_static(const NodeView& n) {
+  const Value rows = convert_nonzero(n).front();
+  const int64_t size = n.integer("size");
+  const Value more = fill(concat({int_vector(n.graph(), {size}), size_along(rows, 1)}, 0),
+                          Tensor::scalar(n.integer("fill_value", -1)));
+  return {slice(concat({rows, more}, 0), 0, 0, size)};
+}
+
 std::vector<Value> convert_masked_select(const NodeView& n) {
   const Value x = n.tensor("self"), mask = n.tensor("mask");
   const Value both = broadcast_to(x, shape_of(mask)), places = broadcast_to(mask, shape_of(x));
@@ -124,13 +156,22 @@ std::vector<Value> convert_one_hot(const NodeView& n) {
 
 const Conversions& index_conversions() {
   static const Conversions conversions = {
-      {"argwhere", convert_nonzero},    {"_embedding_bag", convert_embedding_bag},
-      {"embedding", convert_embedding}, {"embedding_bag", convert_embedding_bag},
-      {"gather", convert_gather},       {"index", convert_index},
-      {"_unsafe_index", convert_index}, {"index_select", convert_index_select},
-      {"isin", convert_isin},           {"masked_select", convert_masked_select},
-      {"nonzero", convert_nonzero},     {"one_hot", convert_one_hot},
-      {"take", convert_take},           {"take_along_dim", convert_take_along_dim},
+      {"argwhere", convert_nonzero},
+      {"_embedding_bag", convert_embedding_bag},
+      {"embedding", convert_embedding},
+      {"embedding_bag", convert_embedding_bag},
+      {"embedding_dense_backward", convert_embedding_backward},
+      {"gather", convert_gather},
+      {"index", convert_index},
+      {"_unsafe_index", convert_index},
+      {"index_select", convert_index_select},
+      {"isin", convert_isin},
+      {"masked_select", convert_masked_select},
+      {"nonzero", convert_nonzero},
+      {"nonzero_static", convert_nonzero_static},
+      {"one_hot", convert_one_hot},
+      {"take", convert_take},
+      {"take_along_dim", convert_take_along_dim},
   };
   return conversions;
 }

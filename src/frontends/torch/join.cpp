@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "frontends/dimensions.h"
 #include "frontends/torch/conversions.h"
+#include "frontends/torch/gradient.h"
 #include "ops/binary.h"
 #include "ops/data.h"
 #include "ops/pad.h"
@@ -218,8 +219,17 @@ std::vector<Value> padded(const NodeView& n, std::string_view mode, Value value)
   }
   if (pads.empty())
     return {x};
-  return n.make("pad", {{"x", x}, {"pads", n.vector(ordered)}, {"value", value}},
-                {{"axes", axes_between(x.rank() - count, x.rank())}, {"mode", mode}});
+  const auto pad = [&](Value padded, const std::vector<Size>& by) {
+    return n.make_one("pad", {{"x", padded}, {"pads", n.vector(by)}, {"value", value}},
+                      {{"axes", axes_between(x.rank() - count, x.rank())}, {"mode", mode}});
+  };
+  // PyTorch takes elements beyond the borders from all of x, also where other borders are cut off.
+  std::vector<Size> added = ordered, cut(ordered.size(), int64_t{0});
+  for (size_t i = 0; i < ordered.size(); ++i)
+    if (const auto* known = std::get_if<int64_t>(&ordered[i]); known != nullptr && *known < 0)
+      std::swap(added[i], cut[i]);
+  const bool cuts = std::ranges::any_of(cut, [](const Size& size) { return size != Size(int64_t{0}); });
+  return {cuts && mode != "constant" ? pad(pad(x, added), cut) : pad(x, ordered)};
 }
 
 Value fill_value(const NodeView& n) {
@@ -253,13 +263,19 @@ const Conversions& join_conversions() {
       {"meshgrid", convert_meshgrid},
       {"pad", convert_pad},
       {"reflection_pad1d", pad_by("reflect")},
+      {"reflection_pad1d_backward", gradient_of(pad_by("reflect"))},
       {"reflection_pad2d", pad_by("reflect")},
+      {"reflection_pad2d_backward", gradient_of(pad_by("reflect"))},
       {"reflection_pad3d", pad_by("reflect")},
+      {"reflection_pad3d_backward", gradient_of(pad_by("reflect"))},
       {"repeat", convert_repeat},
       {"repeat_interleave.self_int", convert_repeat_interleave},
       {"replication_pad1d", pad_by("edge")},
+      {"replication_pad1d_backward", gradient_of(pad_by("edge"))},
       {"replication_pad2d", pad_by("edge")},
+      {"replication_pad2d_backward", gradient_of(pad_by("edge"))},
       {"replication_pad3d", pad_by("edge")},
+      {"replication_pad3d_backward", gradient_of(pad_by("edge"))},
       {"roll", convert_roll},
       {"split", convert_split, Sharing::View},
       {"split.sizes", convert_split_sizes, Sharing::View},

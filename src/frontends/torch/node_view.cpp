@@ -24,11 +24,36 @@ bool says_where(std::string_view name) {
 }  // namespace
 
 NodeView::NodeView(Importer& importer, Scope& scope, const NodeSpec& spec, std::string_view op)
-    : importer_(importer), scope_(scope), spec_(spec), op_(op), used_(spec.inputs.size(), false) {}
+    : importer_(importer),
+      scope_(scope),
+      spec_(spec),
+      op_(op),
+      used_(std::make_shared<std::vector<bool>>(spec.inputs.size(), false)) {}
 
 NodeView::NodeView(const NodeView& other, Value first) : NodeView(other) { first_ = first; }
 
-Graph& NodeView::graph() const { return *scope_.graph; }
+NodeView::NodeView(const NodeView& other, Enclosure& enclosure) : NodeView(other) { enclosure_ = &enclosure; }
+
+// Constants stay known.
+Value Enclosure::capture(Value outside) {
+  if (const Literal* literal = literal_of(outside))
+    return constant(graph, *literal);
+  for (size_t i = 0; i < captured.size(); ++i)
+    if (captured[i] == outside)
+      return stand_ins[i];
+  captured.push_back(outside);
+  stand_ins.push_back(graph.add_input(outside.type(), ""));
+  return stand_ins.back();
+}
+
+Graph& NodeView::graph() const { return enclosure_ != nullptr ? enclosure_->graph : *scope_.graph; }
+
+Value NodeView::enclosed(std::string_view argument) const {
+  if (enclosure_ == nullptr)
+    return {};
+  const auto it = enclosure_->tensors.find(argument);
+  return it == enclosure_->tensors.end() ? Value() : it->second;
+}
 
 std::string_view NodeView::overload() const {
   const size_t dot = op_.rfind('.');
@@ -38,7 +63,7 @@ std::string_view NodeView::overload() const {
 const Argument* NodeView::find(std::string_view name) const {
   for (size_t i = 0; i < spec_.inputs.size(); ++i)
     if (spec_.inputs[i].name == name) {
-      used_[i] = true;
+      (*used_)[i] = true;
       return &spec_.inputs[i].argument;
     }
   return nullptr;
@@ -57,6 +82,8 @@ void NodeView::refuse(std::string_view name, const Argument& argument, std::stri
 
 bool NodeView::has(std::string_view name) const {
   const Argument* argument = find(name);
+  if (enclosed(name))
+    return true;
   return argument != nullptr && !std::holds_alternative<None>(*argument);
 }
 
@@ -65,12 +92,18 @@ Value NodeView::resolve(std::string_view tensor) const {
                           const auto* name = std::get_if<TensorName>(&input.argument);
                           return name != nullptr && name->name == tensor && &input == &spec_.inputs.front();
                         });
-  return is_first ? first_ : scope_.tensors.get(tensor);
+  const Value value = is_first ? first_ : scope_.tensors.get(tensor);
+  return enclosure_ != nullptr ? enclosure_->capture(value) : value;
 }
 
-Value NodeView::resolve(const SymbolName& number) const { return scope_.number(number.name); }
+Value NodeView::resolve(const SymbolName& number) const {
+  const Value value = scope_.number(number.name);
+  return enclosure_ != nullptr ? enclosure_->capture(value) : value;
+}
 
 Value NodeView::tensor(std::string_view name) const {
+  if (const Value input = enclosed(name))
+    return input;
   const Argument& argument = get(name);
   if (const auto* tensor = std::get_if<TensorName>(&argument))
     return resolve(tensor->name);
@@ -106,6 +139,8 @@ std::vector<Value> NodeView::optional_tensors(std::string_view name) const {
 }
 
 Term NodeView::term(std::string_view name) const {
+  if (const Value input = enclosed(name))
+    return input;
   const Argument& argument = get(name);
   if (const auto* tensor = std::get_if<TensorName>(&argument))
     return resolve(tensor->name);
@@ -195,6 +230,13 @@ bool NodeView::flag(std::string_view name, bool otherwise) const {
   return integer(name) != 0;
 }
 
+std::vector<bool> NodeView::flags(std::string_view name) const {
+  const Argument& argument = get(name);
+  if (const auto* truths = std::get_if<std::vector<bool>>(&argument))
+    return *truths;
+  refuse(name, argument, "bools");
+}
+
 std::string NodeView::text(std::string_view name) const {
   const Argument& argument = get(name);
   if (const auto* word = std::get_if<std::string>(&argument))
@@ -231,7 +273,7 @@ const Argument& NodeView::argument(size_t index) const {
   if (index >= spec_.inputs.size())
     throw user_error("{}: it has {} arguments, but argument {} was expected", op_, spec_.inputs.size(),
                      index);
-  used_[index] = true;
+  (*used_)[index] = true;
   return spec_.inputs[index].argument;
 }
 
@@ -284,6 +326,20 @@ size_t NodeView::output_count() const {
   return count;
 }
 
+const TensorMeta* NodeView::result_meta(size_t index) const {
+  const auto* tensor =
+      index < spec_.outputs.size() ? std::get_if<TensorName>(&spec_.outputs[index]) : nullptr;
+  if (tensor == nullptr)
+    return nullptr;
+  const auto meta = scope_.spec->tensors.find(tensor->name);
+  return meta == scope_.spec->tensors.end() ? nullptr : &meta->second;
+}
+
+DType NodeView::result_dtype(size_t index, DType otherwise) const {
+  const TensorMeta* meta = result_meta(index);
+  return meta == nullptr ? otherwise : meta->dtype;
+}
+
 // --- values
 
 int64_t NodeView::rank_of(Value x) const {
@@ -334,8 +390,8 @@ Value NodeView::vector(const std::vector<Size>& sizes) const {
 Value NodeView::number(DType dtype, double value) const { return scalar(graph(), dtype, value); }
 
 void NodeView::check_all_used() const {
-  for (size_t i = 0; i < used_.size(); ++i)
-    if (!used_[i] && !says_where(spec_.inputs[i].name) &&
+  for (size_t i = 0; i < used_->size(); ++i)
+    if (!(*used_)[i] && !says_where(spec_.inputs[i].name) &&
         !std::holds_alternative<None>(spec_.inputs[i].argument))
       throw unsupported("{}: its argument {}", op_, spec_.inputs[i].name);
 }

@@ -2,6 +2,8 @@
 // schema.
 #pragma once
 
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,11 +22,23 @@ struct Scope;
 // A size that the program gives: an integer, or a value (i64[]) that the graph computes.
 using Size = std::variant<int64_t, Value>;
 
+// A graph of its own that a node is converted in, so that it can be differentiated apart from all others.
+struct Enclosure {
+  Graph& graph;
+  std::map<std::string, Value, std::less<>> tensors = {};  // its inputs, by the arguments they stand for
+  std::vector<Value> captured = {};   // the values outside that the other inputs stand for
+  std::vector<Value> stand_ins = {};  // … and those inputs
+
+  Value capture(Value outside);
+};
+
 class NodeView {
  public:
   NodeView(Importer& importer, Scope& scope, const NodeSpec& spec, std::string_view op);
   // The same node with another value for its first tensor.
   NodeView(const NodeView& other, Value first);
+  // The same node in another graph. What it looks at counts as looked at by `other`.
+  NodeView(const NodeView& other, Enclosure& enclosure);
 
   Graph& graph() const;
   const NodeSpec& spec() const { return spec_; }
@@ -54,6 +68,7 @@ class NodeView {
   double real(std::string_view name, double otherwise) const { return has(name) ? real(name) : otherwise; }
   std::vector<double> reals(std::string_view name) const;
   bool flag(std::string_view name, bool otherwise) const;
+  std::vector<bool> flags(std::string_view name) const;
   std::string text(std::string_view name) const;
   std::string text(std::string_view name, std::string_view otherwise) const {
     return has(name) ? text(name) : std::string(otherwise);
@@ -63,7 +78,7 @@ class NodeView {
   DType dtype(std::string_view name, DType otherwise) const { return dtype(name).value_or(otherwise); }
   // Arguments without meaning here.
   void ignore(std::string_view name) const { find(name); }
-  void ignore_all() const { used_.assign(used_.size(), true); }
+  void ignore_all() const { used_->assign(used_->size(), true); }
   // The tensor that this argument names has these elements from now on: an op may change more than its first
   // argument.
   void change(std::string_view name, Value value) const;
@@ -79,6 +94,9 @@ class NodeView {
                                  const std::vector<Value>& inputs) const;
 
   size_t output_count() const;  // counting those of lists
+  // What the file says of a result, where that is used; or null.
+  const TensorMeta* result_meta(size_t index) const;
+  DType result_dtype(size_t index, DType otherwise) const;
 
   // The rank, sizes and axes of a value, for conversions that cannot do without.
   int64_t rank_of(Value x) const;
@@ -106,6 +124,8 @@ class NodeView {
  private:
   const Argument* find(std::string_view name) const;  // null where it is left out
   const Argument& get(std::string_view name) const;
+  Value enclosed(
+      std::string_view argument) const;  // empty where the argument is not an input of an enclosure
   Value resolve(std::string_view tensor) const;
   Value resolve(const SymbolName& number) const;
   [[noreturn]] void refuse(std::string_view name, const Argument& argument, std::string_view wanted) const;
@@ -115,7 +135,8 @@ class NodeView {
   const NodeSpec& spec_;
   std::string_view op_;
   Value first_ = {};  // in place of the first tensor
-  mutable std::vector<bool> used_;
+  Enclosure* enclosure_ = nullptr;
+  std::shared_ptr<std::vector<bool>> used_;
 };
 
 // a // b of sizes, as Python rounds: downwards.

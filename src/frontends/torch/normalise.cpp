@@ -7,6 +7,7 @@
 #include "frontends/dimensions.h"
 #include "frontends/precision.h"
 #include "frontends/torch/conversions.h"
+#include "frontends/torch/gradient.h"
 #include "ops/binary.h"
 #include "ops/data.h"
 #include "ops/generate.h"
@@ -112,7 +113,10 @@ std::vector<Value> convert_batch_norm(const NodeView& n) {
 std::vector<Value> with_statistics(const NodeView& n, const Normalised& result, bool training) {
   if (training)
     return {result.y, result.by.mean, inverse_deviation(result.by.variance, n.real("eps", 1e-5))};
-  return {result.y, Value(), Value()};
+  const auto nothing = [&](size_t index) {
+    return fill(int_vector(n.graph(), {0}), filled(n.result_dtype(index, DType::F32), {}, 0));
+  };
+  return {result.y, nothing(1), nothing(2)};
 }
 
 std::vector<Value> convert_native_batch_norm(const NodeView& n) {
@@ -132,6 +136,16 @@ std::vector<Value> convert_batch_norm_functional(const NodeView& n) {
       result.moved.value_or(Statistics{n.tensor("running_mean"), n.tensor("running_var")});
   results.push_back(moved.mean);
   results.push_back(moved.variance);
+  return results;
+}
+
+// With a reserve, which is for cuDNN.
+std::vector<Value> convert_batch_norm_with_update(const NodeView& n) {
+  const Normalised result = batch_normalised(n, true);
+  std::vector<Value> results = with_statistics(n, result, true);
+  results.push_back(fill(int_vector(n.graph(), {0}), filled(n.result_dtype(3, DType::U8), {}, 0)));
+  results.push_back(result.moved->mean);
+  results.push_back(result.moved->variance);
   return results;
 }
 
@@ -158,8 +172,8 @@ std::vector<Value> convert_native_layer_norm(const NodeView& n) {
   const std::vector<int64_t> axes = axes_between(x.rank() + first_axis(n, x), x.rank());
   const Value mean = reduce_mean(x, axes, Keep::Dims), deviation = x - mean;
   const Value variance = reduce_mean(deviation * deviation, axes, Keep::Dims);
-  return {layer_normalised(n), in_dtype(mean, given.dtype()),
-          in_dtype(inverse_deviation(variance, n.real("eps", 1e-5)), given.dtype())};
+  return {layer_normalised(n), in_dtype(mean, n.result_dtype(1, given.dtype())),
+          in_dtype(inverse_deviation(variance, n.real("eps", 1e-5)), n.result_dtype(2, given.dtype()))};
 }
 
 // Without an epsilon, that of the dtype in which it is computed: the distance from 1 to the next number.
@@ -173,6 +187,35 @@ std::vector<Value> convert_rms_norm(const NodeView& n) {
 
 // --- over groups and channels
 
+// x as [batch, groups, what is normalised together …]: that is one channel or several, and all that follows.
+struct Grouped {
+  std::vector<int64_t> shape = {0, 0, 0, -1};  // batch, groups, channels of a group, the rest
+  int64_t channels;
+
+  Grouped(const NodeView& n, Value x) {
+    const int64_t groups = n.integer("group");
+    const auto known = x.dim(1).constant();
+    if (!known || groups < 1 || *known % groups != 0)
+      throw unsupported("{}: {} in {} groups", n.op(), x.type(), groups);
+    channels = *known;
+    shape[1] = groups;
+    shape[2] = channels / groups;
+  }
+  Value operator()(Value x) const {
+    Value batch = size_along(x, 0);
+    return reshape(x, concat({batch, int_vector(x.graph(), {shape[1], shape[2], -1})}, 0));
+  }
+};
+
+// The mean of each group, and 1 / deviation.
+std::vector<Value> group_statistics(const NodeView& n, Value x) {
+  const Value parts = Grouped(n, x)(widened(x));
+  const Value mean = reduce_mean(parts, {2, 3}, Keep::Dims), deviation = parts - mean;
+  const Value scale = inverse_deviation(reduce_mean(deviation * deviation, {2, 3}), n.real("eps", 1e-5));
+  return {in_dtype(squeeze(mean, {2, 3}), n.result_dtype(1, x.dtype())),
+          in_dtype(scale, n.result_dtype(2, x.dtype()))};
+}
+
 std::vector<Value> convert_group_norm(const NodeView& n) {
   const Value x = n.tensor("input");
   const Affine affine(n, x);
@@ -184,8 +227,9 @@ std::vector<Value> convert_native_group_norm(const NodeView& n) {
   const Affine affine(n, x);
   for (std::string_view name : {"N", "C", "HxW"})
     n.ignore(name);
-  return {group_norm(x, affine.scale, affine.bias, n.integer("group"), n.real("eps", 1e-5)), Value(),
-          Value()};
+  const std::vector<Value> statistics = group_statistics(n, x);
+  return {group_norm(x, affine.scale, affine.bias, n.integer("group"), n.real("eps", 1e-5)), statistics[0],
+          statistics[1]};
 }
 
 std::vector<Value> convert_instance_norm(const NodeView& n) {
@@ -200,6 +244,114 @@ std::vector<Value> convert_instance_norm(const NodeView& n) {
   if (n.has("running_mean") || n.has("running_var"))
     throw unsupported("instance_norm: running statistics while training");
   return {instance_norm(x, affine.scale, affine.bias, epsilon)};
+}
+
+// --- gradients
+
+// y = normal · weight + bias, where normal = (x - mean) · scale, over axes along which mean and scale are
+// those of x.
+struct NormalGradient {
+  Value x, dy, mean, scale;  // mean and scale broadcast to x
+  Value weight = {};         // broadcasts to x, or is empty
+
+  Value normal() const { return (x - mean) * scale; }
+  Value d_normal() const { return weight ? dy * weight : dy; }
+  // The gradient of x; of a mean square alone, where there is no mean.
+  Value dx(const Axes& axes, bool centred = true) const {
+    const Value slope = d_normal(), part = normal() * reduce_mean(slope * normal(), axes, Keep::Dims);
+    return (centred ? slope - reduce_mean(slope, axes, Keep::Dims) - part : slope - part) * scale;
+  }
+};
+
+Value sum_over(Value x, const Axes& axes) { return axes.empty() ? x : reduce_sum(x, axes); }
+
+// In the dtypes of what they are the gradients of.
+std::vector<Value> in_dtypes_of(const NodeView& n, std::vector<Value> gradients) {
+  const DType dtype = n.tensor("input").dtype();
+  const Value weight = n.maybe_tensor("weight");
+  for (size_t i = 0; i < gradients.size(); ++i)
+    gradients[i] = in_dtype(gradients[i], i > 0 && weight ? weight.dtype() : dtype);
+  return wanted_gradients(n, gradients);
+}
+
+std::vector<Value> convert_layer_norm_backward(const NodeView& n) {
+  const Value x = widened(n.tensor("input"));
+  const int64_t first = x.rank() + first_axis(n, x);
+  const Axes inner = axes_between(first, x.rank()), outer = axes_between(0, first);
+  n.ignore("bias");
+  const NormalGradient by = {x, widened(n.tensor("grad_out")), widened(n.tensor("mean")),
+                             widened(n.tensor("rstd")),
+                             n.has("weight") ? widened(n.tensor("weight")) : Value()};
+  return in_dtypes_of(n, {by.dx(inner), sum_over(by.dy * by.normal(), outer), sum_over(by.dy, outer)});
+}
+
+std::vector<Value> convert_fused_rms_norm(const NodeView& n) {
+  const Value x = n.tensor("input"), wide = widened(x);
+  const double epsilon = n.real("eps", least_epsilon(x.dtype()));
+  const Axes axes = axes_between(x.rank() + first_axis(n, x), x.rank());
+  const Value scale = inverse_deviation(reduce_mean(wide * wide, axes, Keep::Dims), epsilon);
+  return {rms_norm(x, n.maybe_tensor("weight"), first_axis(n, x), epsilon),
+          in_dtype(scale, n.result_dtype(1, x.dtype()))};
+}
+std::vector<Value> convert_fused_rms_norm_backward(const NodeView& n) {
+  const Value x = widened(n.tensor("input"));
+  const int64_t first = x.rank() + first_axis(n, x);
+  const Axes inner = axes_between(first, x.rank()), outer = axes_between(0, first);
+  const NormalGradient by = {x, widened(n.tensor("grad_out")), n.number(x.dtype(), 0),
+                             widened(n.tensor("rstd")),
+                             n.has("weight") ? widened(n.tensor("weight")) : Value()};
+  return in_dtypes_of(n, {by.dx(inner, false), sum_over(by.dy * by.normal(), outer)});
+}
+
+// By the statistics of the batch, or by those that were kept, which are no function of x.
+std::vector<Value> batch_norm_backward(const NodeView& n, std::string_view dy_name, bool training) {
+  const Value x = widened(n.tensor("input"));
+  for (std::string_view name : {"update", "reserve"})
+    n.ignore(name);
+  Axes others = axes_between(0, n.rank_of(x));
+  others.erase(others.begin() + 1);
+  const auto per_channel_of_x = [&](Value each) {
+    return x.rank() > 2 ? unsqueeze(each, axes_between(1, x.rank() - 1)) : each;
+  };
+  const auto of_channels = [&](std::string_view name) { return per_channel_of_x(widened(n.tensor(name))); };
+  Value mean, scale;
+  if (training) {
+    mean = of_channels("save_mean");
+    scale = of_channels(n.has("save_invstd") ? "save_invstd" : "save_var");
+    for (std::string_view name : {"running_mean", "running_var", "eps"})
+      n.ignore(name);
+  } else {
+    mean = of_channels("running_mean");
+    scale = inverse_deviation(of_channels("running_var"), n.real("eps", 1e-5));
+    for (std::string_view name : {"save_mean", "save_invstd", "save_var"})
+      n.ignore(name);
+  }
+  const NormalGradient by = {x, widened(n.tensor(dy_name)), mean, scale,
+                             n.has("weight") ? of_channels("weight") : Value()};
+  const Value dx = training ? by.dx(others) : by.d_normal() * scale;
+  return in_dtypes_of(n, {dx, reduce_sum(by.dy * by.normal(), others), reduce_sum(by.dy, others)});
+}
+std::vector<Value> convert_native_batch_norm_backward(const NodeView& n) {
+  return batch_norm_backward(n, "grad_out", n.flag("train", false));
+}
+std::vector<Value> convert_batch_norm_backward(const NodeView& n) {
+  return batch_norm_backward(n, "grad_out", n.flag("update", false));
+}
+
+std::vector<Value> convert_group_norm_backward(const NodeView& n) {
+  const Value given = n.tensor("input");
+  const Grouped grouped(n, given);
+  for (std::string_view name : {"N", "C", "HxW"})
+    n.ignore(name);
+  const auto per_group = [&](std::string_view name) { return unsqueeze(widened(n.tensor(name)), {2, 3}); };
+  Value weight;
+  if (n.has("weight"))
+    weight = reshape(widened(n.tensor("weight")), {1, grouped.shape[1], grouped.shape[2], 1});
+  const NormalGradient by = {grouped(widened(given)), grouped(widened(n.tensor("grad_out"))),
+                             per_group("mean"), per_group("rstd"), weight};
+  const auto per_channel_sum = [&](Value x) { return reshape(reduce_sum(x, {0, 3}), {grouped.channels}); };
+  return in_dtypes_of(n, {reshape(by.dx({2, 3}), shape_of(given)), per_channel_sum(by.dy * by.normal()),
+                          per_channel_sum(by.dy)});
 }
 
 // --- weights
@@ -220,14 +372,21 @@ const Conversions& normalise_conversions() {
       {"_native_batch_norm_legit", convert_native_batch_norm},
       {"_native_batch_norm_legit_functional", convert_batch_norm_functional},
       {"_native_batch_norm_legit_no_training", convert_batch_norm_no_training},
+      {"_batch_norm_with_update_functional", convert_batch_norm_with_update},
+      {"_fused_rms_norm", convert_fused_rms_norm},
+      {"_fused_rms_norm_backward", convert_fused_rms_norm_backward},
       {"_weight_norm", convert_weight_norm},
+      {"batch_norm_backward", convert_batch_norm_backward},
       {"batch_norm", convert_batch_norm},
       {"group_norm", convert_group_norm},
       {"instance_norm", convert_instance_norm},
       {"layer_norm", convert_layer_norm},
       {"native_batch_norm", convert_native_batch_norm},
+      {"native_batch_norm_backward", convert_native_batch_norm_backward},
       {"native_group_norm", convert_native_group_norm},
+      {"native_group_norm_backward", convert_group_norm_backward},
       {"native_layer_norm", convert_native_layer_norm},
+      {"native_layer_norm_backward", convert_layer_norm_backward},
       {"rms_norm", convert_rms_norm},
   };
   return conversions;

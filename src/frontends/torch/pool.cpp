@@ -4,12 +4,17 @@
 #include "base/error.h"
 #include "frontends/dimensions.h"
 #include "frontends/torch/conversions.h"
+#include "frontends/torch/gradient.h"
 #include "frontends/torch/window.h"
+#include "ops/arg_reduce.h"
 #include "ops/binary.h"
 #include "ops/data.h"
+#include "ops/gather.h"
+#include "ops/gradient.h"
 #include "ops/linear.h"
 #include "ops/reduce.h"
 #include "ops/reshape.h"
+#include "ops/scatter.h"
 #include "tensor/wide.h"
 
 namespace tenon::torch {
@@ -27,7 +32,7 @@ int64_t spatial_rank(const NodeView& n) {
 // Pools an input with or without a batch; `pool` sees it with one.
 template <class F>
 std::vector<Value> with_batch(const NodeView& n, const F& pool) {
-  const Value x = n.tensor(n.spec().inputs.front().name);
+  const Value x = n.tensor(n.has("input") ? "input" : "self");
   const bool single = n.rank_of(x) == spatial_rank(n) + 1;
   if (!single && x.rank() != spatial_rank(n) + 2)
     throw user_error("{}: its input is {}", n.op(), x.type());
@@ -70,16 +75,36 @@ std::vector<Value> convert_max_pool_with_indices(const NodeView& n) { return max
 std::vector<Value> convert_avg_pool(const NodeView& n) {
   Attributes attributes = window_of(n);
   attributes.emplace("count_padding", n.flag("count_include_pad", true));
-  if (n.has("divisor_override"))
-    throw unsupported("{}: a divisor_override", n.op());
-  return with_batch(n, [&](Value x) { return n.make("average_pool", {{"x", x}}, attributes); });
+  if (!n.has("divisor_override"))
+    return with_batch(n, [&](Value x) { return n.make("average_pool", {{"x", x}}, attributes); });
+  // The mean of as many elements as the kernel has, times that number, is their sum.
+  if (n.flag("ceil_mode", false))
+    throw unsupported("{}: a divisor_override of windows that end outside", n.op());
+  attributes.insert_or_assign("count_padding", true);
+  double cells = 1;
+  for (int64_t size : attributes.find("kernel")->second.as<Ints>())
+    cells *= static_cast<double>(size);
+  return with_batch(n, [&](Value x) -> std::vector<Value> {
+    const double divisor = n.real("divisor_override");
+    return {n.make_one("average_pool", {{"x", x}}, attributes) * (cells / divisor)};
+  });
 }
 
 // --- pools to a size: cell i of m sees the elements from floor(i·n/m) to before ceil((i+1)·n/m)
 
-// Which sizes are wanted; -1 keeps a size.
+// Which sizes are wanted; -1 keeps a size. A gradient has them, too.
 Ints wanted_sizes(const NodeView& n, Value x) {
   Ints wanted;
+  if (n.has("grad_output")) {
+    const Value dy = n.tensor("grad_output");
+    for (int64_t axis = dy.rank() - spatial_rank(n); axis < dy.rank(); ++axis) {
+      const auto size = dy.dim(axis).constant();
+      if (!size)
+        throw unsupported("{}: a gradient {}", n.op(), dy.type());
+      wanted.push_back(*size);
+    }
+    return wanted;
+  }
   const std::vector<Size> given = n.sizes("output_size");
   const bool same = given.size() == 1;
   if (!same && static_cast<int64_t>(given.size()) != spatial_rank(n))
@@ -126,12 +151,12 @@ std::optional<Ints> even_windows(Value x, const Ints& wanted) {
   return kernel;
 }
 
-Value pool_evenly(const NodeView& n, std::string_view op, Value x, const Ints& kernel) {
-  return n.make_one(op, {{"x", x}},
-                    {{"kernel", kernel},
-                     {"strides", kernel},
-                     {"dilations", Ints(kernel.size(), 1)},
-                     {"pads", Ints(2 * kernel.size(), 0)}});
+std::vector<Value> pool_evenly(const NodeView& n, std::string_view op, Value x, const Ints& kernel) {
+  return n.make(op, {{"x", x}},
+                {{"kernel", kernel},
+                 {"strides", kernel},
+                 {"dilations", Ints(kernel.size(), 1)},
+                 {"pads", Ints(2 * kernel.size(), 0)}});
 }
 
 std::vector<Value> convert_adaptive_avg_pool(const NodeView& n) {
@@ -140,24 +165,89 @@ std::vector<Value> convert_adaptive_avg_pool(const NodeView& n) {
     if (wanted == Ints(wanted.size(), 1))
       return {reduce_mean(x, axes_between(2, x.rank()), Keep::Dims)};
     if (const auto kernel = even_windows(x, wanted))
-      return {*kernel == Ints(kernel->size(), 1) ? x : pool_evenly(n, "average_pool", x, *kernel)};
+      return {*kernel == Ints(kernel->size(), 1) ? x : pool_evenly(n, "average_pool", x, *kernel).front()};
     for (size_t i = 0; i < wanted.size(); ++i)
       x = averaged_along(n, x, static_cast<int64_t>(i) + 2, wanted[i]);
     return {x};
   });
 }
 
+// Where the cells differ in size, they are filled up with the elements that they begin with: along one axis,
+// the element that stands at each place of each cell.
+struct Cells {
+  Ints elements;
+  int64_t longest = 0;
+
+  Cells(int64_t size, int64_t wanted) {
+    const auto first = [&](int64_t cell) { return cell * size / wanted; };
+    const auto length = [&](int64_t cell) { return ((cell + 1) * size + wanted - 1) / wanted - first(cell); };
+    for (int64_t cell = 0; cell < wanted; ++cell)
+      longest = std::max(longest, length(cell));
+    for (int64_t cell = 0; cell < wanted; ++cell)
+      for (int64_t place = 0; place < longest; ++place)
+        elements.push_back(first(cell) + (place < length(cell) ? place : 0));
+  }
+};
+
+// The greatest element of each cell and where in its plane it stands.
+std::vector<Value> pool_unevenly(const NodeView& n, Value x, const Ints& wanted) {
+  const auto rank = static_cast<int64_t>(wanted.size());
+  Ints split = {0, 0}, order = {0, 1}, joined = {0, 0};  // 0 keeps a size
+  Value positions = constant(n.graph(), Tensor::scalar(int64_t{0}));
+  for (int64_t i = 0; i < rank; ++i) {
+    const auto size = x.dim(i + 2).constant();
+    const int64_t cells = wanted[static_cast<size_t>(i)];
+    if (!size || *size == 0 || cells == 0)
+      throw unsupported("{}: {} to [{}]", n.op(), x.type(), fmt::join(wanted, ","));
+    const Cells along(*size, cells);
+    x = gather(x, int_vector(n.graph(), along.elements), i + 2);
+    Ints shape(static_cast<size_t>(2 * rank), 1);
+    shape[static_cast<size_t>(i)] = cells;
+    shape[static_cast<size_t>(rank + i)] = along.longest;
+    positions =
+        positions * static_cast<double>(*size) + reshape(int_vector(n.graph(), along.elements), shape);
+    split.insert(split.end(), {cells, along.longest});
+    joined.push_back(cells);
+  }
+  for (int64_t first : {2, 3})
+    for (int64_t i = 0; i < rank; ++i)
+      order.push_back(first + 2 * i);
+  joined.push_back(-1);
+  const Value cells = reshape_copying(transpose(reshape_copying(x, split), order), joined);
+  Ints flat(wanted.begin(), wanted.end());
+  flat.push_back(-1);
+  const Value chosen = arg_max(cells, -1, Keep::Dims);
+  const Value at = gather_elements(broadcast_to(reshape(positions, flat), shape_of(cells)), chosen, rank + 2);
+  return {reduce_max(cells, {rank + 2}), squeeze(at, {rank + 2})};
+}
+
 std::vector<Value> convert_adaptive_max_pool(const NodeView& n) {
-  std::vector<Value> results = with_batch(n, [&](Value x) -> std::vector<Value> {
+  return with_batch(n, [&](Value x) -> std::vector<Value> {
     const Ints wanted = wanted_sizes(n, x);
-    if (wanted == Ints(wanted.size(), 1))
-      return {reduce_max(x, axes_between(2, x.rank()), Keep::Dims)};
-    if (const auto kernel = even_windows(x, wanted))
-      return {pool_evenly(n, "max_pool", x, *kernel)};
-    throw unsupported("{}: {} to [{}], which does not divide", n.op(), x.type(), fmt::join(wanted, ","));
+    const auto kernel = even_windows(x, wanted);
+    if (!kernel && wanted == Ints(wanted.size(), 1))
+      return {reduce_max(x, axes_between(2, x.rank()), Keep::Dims), Value()};
+    if (!kernel)
+      return pool_unevenly(n, x, wanted);
+    const std::vector<Value> both = pool_evenly(n, "max_pool", x, *kernel);
+    return {both[0], in_plane(n, x, both[1])};
   });
-  results.emplace_back();
-  return results;
+}
+
+// --- gradients
+
+// Each element of dy belongs to the element of x whose place in its plane the indices say.
+std::vector<Value> convert_max_pool_backward(const NodeView& n) {
+  const Value x = n.tensor("self"), dy = n.tensor("grad_output");
+  for (std::string_view name : {"kernel_size", "stride", "padding", "dilation", "ceil_mode", "output_size"})
+    n.ignore(name);
+  const int64_t planes = n.rank_of(x) - spatial_rank(n);
+  Ints flat(static_cast<size_t>(planes), 0);
+  flat.push_back(-1);
+  const Value zeros = reshape_copying(zeros_like(x), flat);
+  const Value sums = scatter_elements(zeros, reshape_copying(n.tensor("indices"), flat),
+                                      reshape_copying(dy, flat), planes, "add");
+  return {reshape(sums, shape_of(x))};
 }
 
 }  // namespace
@@ -165,22 +255,32 @@ std::vector<Value> convert_adaptive_max_pool(const NodeView& n) {
 const Conversions& pool_conversions() {
   static const Conversions conversions = {
       {"_adaptive_avg_pool2d", convert_adaptive_avg_pool},
+      {"_adaptive_avg_pool2d_backward", gradient_of(convert_adaptive_avg_pool)},
       {"_adaptive_avg_pool3d", convert_adaptive_avg_pool},
+      {"_adaptive_avg_pool3d_backward", gradient_of(convert_adaptive_avg_pool)},
       {"adaptive_avg_pool1d", convert_adaptive_avg_pool},
       {"adaptive_avg_pool2d", convert_adaptive_avg_pool},
       {"adaptive_avg_pool3d", convert_adaptive_avg_pool},
       {"adaptive_max_pool1d", convert_adaptive_max_pool},
       {"adaptive_max_pool2d", convert_adaptive_max_pool},
+      {"adaptive_max_pool2d_backward", convert_max_pool_backward},
       {"adaptive_max_pool3d", convert_adaptive_max_pool},
+      {"adaptive_max_pool3d_backward", convert_max_pool_backward},
       {"avg_pool1d", convert_avg_pool},
       {"avg_pool2d", convert_avg_pool},
+      {"avg_pool2d_backward", gradient_of(convert_avg_pool)},
       {"avg_pool3d", convert_avg_pool},
+      {"avg_pool3d_backward", gradient_of(convert_avg_pool)},
       {"max_pool1d", convert_max_pool},
       {"max_pool1d_with_indices", convert_max_pool_with_indices},
       {"max_pool2d", convert_max_pool},
       {"max_pool2d_with_indices", convert_max_pool_with_indices},
+      {"max_pool2d_with_indices_backward", convert_max_pool_backward},
+      {"fractional_max_pool2d_backward", convert_max_pool_backward},
       {"max_pool3d", convert_max_pool},
       {"max_pool3d_with_indices", convert_max_pool_with_indices},
+      {"max_pool3d_with_indices_backward", convert_max_pool_backward},
+      {"fractional_max_pool3d_backward", convert_max_pool_backward},
   };
   return conversions;
 }

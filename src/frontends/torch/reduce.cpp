@@ -7,10 +7,14 @@
 #include "base/error.h"
 #include "frontends/dimensions.h"
 #include "frontends/torch/conversions.h"
+#include "frontends/torch/gradient.h"
+#include "frontends/torch/scalars.h"
 #include "frontends/torch/truth.h"
 #include "ops/arg_reduce.h"
 #include "ops/binary.h"
 #include "ops/cumulative.h"
+#include "ops/data.h"
+#include "ops/gather.h"
 #include "ops/reshape.h"
 #include "ops/select.h"
 #include "ops/slice.h"
@@ -59,8 +63,10 @@ Convert extreme_along(Reduce formula, Choose choose) {
   return [=](const NodeView& n) {
     const Value x = n.tensor("self");
     const int64_t rank = n.rank_of(x), axis = n.axis("dim", rank);
-    if (rank == 0)
+    if (rank == 0) {
+      n.ignore("keepdim");
       return std::vector<Value>{x, n.number(DType::I64, 0)};
+    }
     return std::vector<Value>{formula(x, {axis}, keep_of(n)), choose(x, axis, keep_of(n))};
   };
 }
@@ -70,8 +76,10 @@ Convert index_of(Choose choose) {
   return [choose](const NodeView& n) {
     const Value x = n.tensor("self");
     const int64_t rank = n.rank_of(x);
-    if (rank == 0)
+    if (rank == 0) {
+      n.ignore_all();
       return std::vector<Value>{n.number(DType::I64, 0)};
+    }
     if (n.has("dim"))
       return std::vector<Value>{choose(x, n.axis("dim", rank), keep_of(n))};
     const Value index = choose(reshape(x, {-1}), 0, Keep::None);
@@ -168,6 +176,40 @@ std::vector<Value> convert_cdist(const NodeView& n) {
   return {norm(n, difference, n.real("p", 2), {difference.rank() - 1})};
 }
 
+std::vector<Value> convert_cdist_backward(const NodeView& n) {
+  n.ignore("cdist");
+  return gradients(n, convert_cdist, {{"x1", n.tensor("x1")}}, {n.tensor("grad")});
+}
+
+// The distance of each row of a matrix from each that comes after it.
+std::vector<Value> convert_pdist(const NodeView& n) {
+  const Value x = n.tensor("self");
+  const auto rows = x.dim(0).constant();
+  if (n.rank_of(x) != 2 || !rows)
+    throw unsupported("{}: of {}", n.op(), x.type());
+  std::vector<int64_t> first, second;
+  for (int64_t i = 0; i < *rows; ++i)
+    for (int64_t j = i + 1; j < *rows; ++j) {
+      first.push_back(i);
+      second.push_back(j);
+    }
+  const auto all = [&](const std::vector<int64_t>& indices) {
+    return gather(x, int_vector(n.graph(), indices), 0);
+  };
+  return {norm(n, all(first) - all(second), n.real("p", 2), {1})};
+}
+std::vector<Value> convert_pdist_backward(const NodeView& n) {
+  n.ignore("pdist");
+  return gradients(n, convert_pdist, {{"self", n.tensor("self")}}, {n.tensor("grad")});
+}
+
+std::vector<Value> convert_dist(const NodeView& n) {
+  const Value a = n.tensor("self"), b = n.tensor("other");
+  const DType dtype = result_type({a, b});
+  const Value difference = in_dtype(a, dtype) - in_dtype(b, dtype);
+  return {norm(n, difference, n.real("p", 2), axes_between(0, n.rank_of(difference)))};
+}
+
 // --- along an axis
 
 Convert running(Value (*formula)(Value, int64_t)) {
@@ -176,6 +218,25 @@ Convert running(Value (*formula)(Value, int64_t)) {
     const int64_t axis = n.axis("dim", n.rank_of(x));
     return std::vector<Value>{x.rank() == 0 ? x : formula(x, axis)};
   };
+}
+
+// The greatest or least element so far, and where it stands.
+Convert running_extreme(std::string_view op) {
+  return [op](const NodeView& n) {
+    const Value given = n.tensor("self"), x = as_vector(given);
+    const bool truths = given.dtype() == DType::Bool;
+    std::vector<Value> both =
+        n.make(op, {{"x", truths ? cast(x, DType::U8) : x}}, {{"axis", n.axis("dim", n.rank_of(x))}});
+    both[0] = in_dtype(both[0], given.dtype());
+    for (Value& each : both)
+      each = as_scalar_like(each, given);
+    return both;
+  };
+}
+std::vector<Value> convert_log_cumulative_sum_exp(const NodeView& n) {
+  const Value given = n.tensor("self"), x = as_vector(given);
+  return {as_scalar_like(
+      n.make_one("cumulative_log_sum_exp", {{"x", x}}, {{"axis", n.axis("dim", n.rank_of(x))}}), given)};
 }
 
 // Each element less the one before it, n times; of truths, whether they differ.
@@ -199,7 +260,10 @@ std::vector<Value> convert_diff(const NodeView& n) {
 
 const Conversions& reduce_conversions() {
   static const Conversions conversions = {
+      {"_cdist_backward", convert_cdist_backward},
       {"_cdist_forward", convert_cdist},
+      {"_pdist_backward", convert_pdist_backward},
+      {"_pdist_forward", convert_pdist},
       {"all", truths(reduce_min)},
       {"amax", extreme(reduce_max)},
       {"amin", extreme(reduce_min)},
@@ -208,10 +272,14 @@ const Conversions& reduce_conversions() {
       {"argmin", index_of(arg_min)},
       {"cdist", convert_cdist},
       {"count_nonzero", convert_count_nonzero},
+      {"cummax", running_extreme("cumulative_max")},
+      {"cummin", running_extreme("cumulative_min")},
       {"cumprod", running(cumulative_prod)},
       {"cumsum", running(cumulative_sum)},
       {"diff", convert_diff},
+      {"dist", convert_dist},
       {"linalg_vector_norm", convert_vector_norm},
+      {"logcumsumexp", convert_log_cumulative_sum_exp},
       {"logsumexp", convert_logsumexp},
       {"max.default", extreme(reduce_max)},
       {"max.dim", extreme_along(reduce_max, arg_max)},
