@@ -155,6 +155,20 @@ def _check_number(job: tuple[int, int, bool]) -> tuple[str, str, str]:
     return name_of(entry), outcome, message
 
 
+def _check_all(jobs: list[tuple[int, int, bool]], processes: int, note: Any) -> list[tuple[int, int, bool]]:
+    """Notes what becomes of each. Where a process died, those that may have been the reason; the rest was not looked at."""
+    context = multiprocessing.get_context("spawn")
+    died = []
+    with concurrent.futures.ProcessPoolExecutor(processes, mp_context=context) as pool:
+        waiting = {pool.submit(_check_number, job): job for job in jobs}
+        for future in concurrent.futures.as_completed(waiting):
+            try:
+                note(*future.result())
+            except concurrent.futures.process.BrokenProcessPool:
+                died.append(waiting[future])
+    return sorted(died, key=jobs.index)[:processes]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--samples", type=int, default=SAMPLES)
@@ -170,17 +184,20 @@ def main() -> int:
         if (only is None or entry.name in only or name_of(entry) in only) and (not options.gradients or entry.supports_autograd)
     ]
     found: dict[str, tuple[str, str]] = {}
-    context = multiprocessing.get_context("spawn")
-    pool = concurrent.futures.ProcessPoolExecutor(options.jobs, mp_context=context)
-    waiting = {pool.submit(_check_number, (i, options.samples, options.gradients)): i for i in numbers}
-    for future in concurrent.futures.as_completed(waiting):
-        try:
-            name, outcome, message = future.result()
-        except Exception as error:  # the process died
-            name, outcome, message = name_of(op_db[waiting[future]]), "failed", f"{type(error).__name__}: {error}"
+
+    def note(name: str, outcome: str, message: str) -> None:
         found[name] = (outcome, message)
         if outcome not in ("compiled", "skipped"):
             print(f"{name}: {outcome}: {message}", flush=True)
+
+    left = [(i, options.samples, options.gradients) for i in numbers]
+    while left:
+        died = _check_all(left, options.jobs, note)
+        left = [job for job in left if name_of(op_db[job[0]]) not in found]
+        for job in died:  # one of these ended its process: each by itself
+            left.remove(job)
+            if _check_all([job], 1, note):
+                note(name_of(op_db[job[0]]), "failed", "the process crashes")
     counts = collections.Counter(outcome for outcome, _ in found.values())
     print(", ".join(f"{counts[each]} {each}" for each in _ORDER))
     if options.json:

@@ -220,7 +220,12 @@ class _External:
 
 
 def _is_random(node: torch.fx.Node) -> bool:
-    return isinstance(node.target, torch._ops.OpOverload) and torch.Tag.nondeterministic_seeded in node.target.tags
+    if not isinstance(node.target, torch._ops.OpOverload) or torch.Tag.nondeterministic_seeded not in node.target.tags:
+        return False
+    # What may drop elements draws nothing where it drops none.
+    if not any(argument.name == "dropout_p" for argument in node.target._schema.arguments):
+        return True
+    return dict(serialise.named_arguments(node)).get("dropout_p", 0.0) != 0.0
 
 
 def _source_of(node: torch.fx.Node) -> str:

@@ -1,0 +1,308 @@
+#!/usr/bin/env python3
+"""torch_models — models of timm and transformers (random weights) through torch.compile(backend="tenon"): whether they agree with
+eager PyTorch, and how fast they are beside eager PyTorch and Inductor.
+
+usage: torch_models.py check [NAME...] [--jobs N] [--threads N] [--into DIR]
+       torch_models.py time  [NAME...] [--threads N] [--into DIR] [--budget SECONDS]
+       torch_models.py list
+
+check runs each model in a process of its own, several at once; a model of a package that is not installed is skipped, by name.
+time takes one model after another, each backend in a process of its own: the time from the first call to its result (cold), and the
+median of calls (--rounds rounds in turn). What was measured is kept in DIR (build/torch_models) and not measured again. A result
+agrees where max|a-b| <= 1e-3 max|b|.
+"""
+
+from __future__ import annotations
+
+import argparse
+import concurrent.futures
+import importlib.util
+import json
+import math
+import os
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+TOLERANCE = 1e-3
+ROUNDS, SECONDS = 3, 0.7
+
+# Of timm by their names, at the sizes of the images that they are made for.
+TIMM = """
+resnet18 resnet50 resnext50_32x4d wide_resnet50_2 seresnet50 resnest14d res2net50_26w_4s densenet121 vgg11_bn dla34 hrnet_w18_small
+mobilenetv2_100 mobilenetv3_large_100 mobilenetv4_conv_small efficientnet_b0 efficientnetv2_rw_t mnasnet_100 fbnetc_100 ghostnet_100
+regnetx_008 regnety_008 repvgg_a0 mobileone_s0 convnext_tiny convnextv2_atto convmixer_768_32 inception_v3 inception_next_tiny
+xception41 nasnetalarge cspresnet50 darknet53 dpn68 ese_vovnet19b_dw gernet_s skresnet18 selecsls42b tinynet_a rexnet_100 hardcorenas_a
+vit_tiny_patch16_224 vit_small_patch16_224 deit_tiny_patch16_224 beit_base_patch16_224 swin_tiny_patch4_window7_224
+swinv2_tiny_window8_256 twins_svt_small pvt_v2_b0 cait_xxs24_224 crossvit_tiny_240 levit_128 mixer_s16_224 resmlp_12_224 gmlp_s16_224
+poolformer_s12 coat_lite_tiny convit_tiny pit_ti_224 tnt_s_patch16_224 visformer_tiny mvitv2_tiny maxvit_tiny_rw_224 edgenext_xx_small
+mobilevit_xxs fastvit_t8 efficientformer_l1 xcit_nano_12_p16_224 volo_d1_224 davit_tiny focalnet_tiny_srf hiera_tiny_224 nextvit_small
+""".split()
+
+# Of transformers: the class of the configuration, what is different from its defaults, and what the model takes.
+_SMALL = {"num_hidden_layers": 4}
+TRANSFORMERS: dict[str, tuple[str, dict, str]] = {
+    "bert": ("BertConfig", {}, "ids"), "roberta": ("RobertaConfig", {}, "ids"), "distilbert": ("DistilBertConfig", {}, "ids"),
+    "albert": ("AlbertConfig", {"hidden_size": 768, "num_attention_heads": 12, "intermediate_size": 3072}, "ids"),
+    "electra": ("ElectraConfig", {}, "ids"), "mobilebert": ("MobileBertConfig", {}, "ids"), "mpnet": ("MPNetConfig", {}, "ids"),
+    "deberta_v2": ("DebertaV2Config", {**_SMALL, "hidden_size": 768, "num_attention_heads": 12, "intermediate_size": 3072}, "ids"),
+    "layoutlm": ("LayoutLMConfig", _SMALL, "ids"), "convbert": ("ConvBertConfig", _SMALL, "ids"), "fnet": ("FNetConfig", _SMALL, "ids"),
+    "squeezebert": ("SqueezeBertConfig", _SMALL, "ids"), "ernie": ("ErnieConfig", _SMALL, "ids"), "nystromformer": ("NystromformerConfig", _SMALL, "ids"),
+    "modernbert": ("ModernBertConfig", {"num_hidden_layers": 6, "vocab_size": 30000, "pad_token_id": 0}, "ids"), "xlnet": ("XLNetConfig", {"n_layer": 4, "d_model": 512, "n_head": 8}, "ids"),
+    "gpt2": ("GPT2Config", {}, "ids"), "gpt_neo": ("GPTNeoConfig", {"hidden_size": 512, "num_layers": 4, "num_heads": 8, "attention_types": [[["global", "local"], 2]]}, "ids"),
+    "gpt_neox": ("GPTNeoXConfig", {"hidden_size": 512, "num_hidden_layers": 4, "num_attention_heads": 8, "intermediate_size": 2048}, "ids"),
+    "gptj": ("GPTJConfig", {"n_embd": 512, "n_layer": 4, "n_head": 8, "rotary_dim": 32}, "ids"), "opt": ("OPTConfig", _SMALL, "ids"),
+    "bloom": ("BloomConfig", {"hidden_size": 512, "n_layer": 4, "n_head": 8}, "ids"), "codegen": ("CodeGenConfig", {"n_embd": 512, "n_layer": 4, "n_head": 8, "rotary_dim": 32}, "ids"),
+    "llama": ("LlamaConfig", {"hidden_size": 768, "num_hidden_layers": 6, "num_attention_heads": 12, "num_key_value_heads": 4, "intermediate_size": 2048}, "ids"),
+    "mistral": ("MistralConfig", {"hidden_size": 512, "num_hidden_layers": 4, "num_attention_heads": 8, "num_key_value_heads": 2, "intermediate_size": 1536}, "ids"),
+    "qwen2": ("Qwen2Config", {"hidden_size": 512, "num_hidden_layers": 4, "num_attention_heads": 8, "num_key_value_heads": 2, "intermediate_size": 1536}, "ids"),
+    "qwen3": ("Qwen3Config", {"hidden_size": 512, "num_hidden_layers": 4, "num_attention_heads": 8, "num_key_value_heads": 2, "intermediate_size": 1536, "head_dim": 64}, "ids"),
+    "phi": ("PhiConfig", {"hidden_size": 512, "num_hidden_layers": 4, "num_attention_heads": 8, "intermediate_size": 2048}, "ids"),
+    "phi3": ("Phi3Config", {"hidden_size": 512, "num_hidden_layers": 4, "num_attention_heads": 8, "num_key_value_heads": 4, "intermediate_size": 1536, "pad_token_id": 0}, "ids"),
+    "gemma": ("GemmaConfig", {"hidden_size": 512, "num_hidden_layers": 4, "num_attention_heads": 8, "num_key_value_heads": 1, "intermediate_size": 2048, "head_dim": 64, "vocab_size": 32000}, "ids"),
+    "gemma2": ("Gemma2Config", {"hidden_size": 512, "num_hidden_layers": 4, "num_attention_heads": 8, "num_key_value_heads": 4, "intermediate_size": 2048, "head_dim": 64, "vocab_size": 32000}, "ids"),
+    "stablelm": ("StableLmConfig", {"hidden_size": 512, "num_hidden_layers": 4, "num_attention_heads": 8, "num_key_value_heads": 8, "intermediate_size": 1536}, "ids"),
+    "falcon": ("FalconConfig", {"hidden_size": 512, "num_hidden_layers": 4, "num_attention_heads": 8}, "ids"),
+    "olmo": ("OlmoConfig", {"hidden_size": 512, "num_hidden_layers": 4, "num_attention_heads": 8, "intermediate_size": 2048}, "ids"),
+    "granite": ("GraniteConfig", {"hidden_size": 512, "num_hidden_layers": 4, "num_attention_heads": 8, "intermediate_size": 1536}, "ids"),
+    "t5": ("T5Config", {}, "pair"), "bart": ("BartConfig", {"encoder_layers": 3, "decoder_layers": 3}, "pair"),
+    "pegasus": ("PegasusConfig", {"encoder_layers": 3, "decoder_layers": 3}, "pair"), "marian": ("MarianConfig", {"encoder_layers": 3, "decoder_layers": 3, "d_model": 512, "decoder_start_token_id": 0, "pad_token_id": 0, "vocab_size": 32000}, "pair"),
+    "m2m_100": ("M2M100Config", {"encoder_layers": 3, "decoder_layers": 3, "vocab_size": 32000}, "pair"),
+    "vit": ("ViTConfig", _SMALL, "image"), "deit": ("DeiTConfig", _SMALL, "image"), "dinov2": ("Dinov2Config", _SMALL, "image"),
+    "swin": ("SwinConfig", {}, "image"), "convnext": ("ConvNextConfig", {}, "image"), "resnet": ("ResNetConfig", {}, "image"),
+    "segformer": ("SegformerConfig", {}, "image"), "mobilevit": ("MobileViTConfig", {"image_size": 256}, "image256"), "poolformer": ("PoolFormerConfig", {}, "image"),
+    "regnet": ("RegNetConfig", {}, "image"), "levit": ("LevitConfig", {}, "image"), "cvt": ("CvtConfig", {}, "image"),
+    "wav2vec2": ("Wav2Vec2Config", _SMALL, "audio"), "hubert": ("HubertConfig", _SMALL, "audio"),
+    "mamba": ("MambaConfig", {"hidden_size": 256, "num_hidden_layers": 2}, "ids"), "clip_text": ("CLIPTextConfig", {}, "ids"),
+    "clip_vision": ("CLIPVisionConfig", {"num_hidden_layers": 4}, "image"), "siglip_vision": ("SiglipVisionConfig", {"num_hidden_layers": 4}, "image"),
+}  # fmt: skip
+
+TIMED = """
+timm/resnet18 timm/resnet50 timm/mobilenetv2_100 timm/mobilenetv3_large_100 timm/efficientnet_b0 timm/convnext_tiny timm/densenet121
+timm/regnety_008 timm/vgg11_bn timm/inception_v3 timm/vit_tiny_patch16_224 timm/vit_small_patch16_224 timm/deit_tiny_patch16_224
+timm/swin_tiny_patch4_window7_224 timm/mixer_s16_224 timm/poolformer_s12 timm/repvgg_a0 timm/mobilevit_xxs
+hf/bert hf/distilbert hf/albert hf/electra hf/gpt2 hf/opt hf/llama hf/qwen2 hf/t5 hf/vit hf/segformer hf/modernbert
+""".split()
+
+
+def names():
+    return [f"timm/{each}" for each in TIMM] + [f"hf/{each}" for each in TRANSFORMERS]
+
+
+def make(name):
+    """A model, and what it is called with."""
+    import torch
+
+    torch.manual_seed(0)
+    package, _, model = name.partition("/")
+    if package == "timm":
+        import timm
+
+        module = timm.create_model(model, pretrained=False)
+        return module.eval(), (torch.randn(1, *module.default_cfg["input_size"]),), {}
+    import transformers
+
+    config_class, changes, kind = TRANSFORMERS[model]
+    config = getattr(transformers, config_class)(**changes)
+    if hasattr(config, "use_cache"):
+        config.use_cache = False
+    config_name = config_class.removesuffix("Config")
+    module_class = getattr(transformers, f"{config_name}Model")
+    module = module_class(config).eval()
+    ids = torch.randint(1, min(getattr(config, "vocab_size", 1000), 20000), (1, 128))
+    if kind == "ids":
+        return module, (), {"input_ids": ids}
+    if kind == "pair":
+        return module, (), {"input_ids": ids, "decoder_input_ids": ids[:, :64]}
+    if kind == "audio":
+        return module, (torch.randn(1, 16000),), {}
+    size = 256 if kind == "image256" else getattr(config, "image_size", 224)
+    size = size if isinstance(size, int) else 224
+    return module, (torch.randn(1, 3, size, size),), {}
+
+
+def tensors_of(result):
+    import torch
+    from torch.utils import _pytree
+
+    if hasattr(result, "to_tuple"):
+        result = result.to_tuple()
+    return [each for each in _pytree.tree_leaves(result) if isinstance(each, torch.Tensor)]
+
+
+def difference(actual, expected):
+    """The largest, over the largest number expected; infinity where they cannot be compared."""
+    import torch
+
+    worst = 0.0
+    if len(actual) != len(expected):
+        return math.inf
+    for one, other in zip(actual, expected):
+        if one.shape != other.shape or one.dtype != other.dtype or not torch.equal(one.isnan(), other.isnan()):
+            return math.inf
+        one, other = one.double().nan_to_num(), other.double().nan_to_num()
+        if other.numel():
+            worst = max(worst, ((one - other).abs().max() / other.abs().max().clamp(min=1e-9)).item())
+    return worst
+
+
+def check(name, threads):
+    import torch
+    from tenon.torch import backend, listening
+
+    torch.set_num_threads(threads)
+    module, args, kwargs = make(name)
+    graphs = []
+    with torch.no_grad():
+        expected = tensors_of(module(*args, **kwargs))
+        start = time.perf_counter()
+        with listening(graphs.append):
+            actual = tensors_of(torch.compile(module, backend=backend, options={"threads": threads})(*args, **kwargs))
+        cold = time.perf_counter() - start
+    return {
+        "difference": difference(actual, expected),
+        "cold": cold,
+        "graphs": len(graphs),
+        "nodes": sum(each.nodes for each in graphs),
+        "external": [f"{op}: {why}" for each in graphs for _, op, _, why in each.external],
+        "fallback": [each.fallback for each in graphs if each.fallback],
+    }
+
+
+def measure(name, peer, threads):
+    import torch
+    import torch._dynamo
+
+    torch.set_num_threads(threads)
+    module, args, kwargs = make(name)
+    call = module
+    if peer == "inductor":
+        call = torch.compile(module)
+    elif peer == "tenon":
+        from tenon.torch import backend
+
+        call = torch.compile(module, backend=backend, options={"threads": threads})
+    elif peer == "nop":  # Dynamo and AOTAutograd, and nothing behind them
+        call = torch.compile(module, backend="aot_eager_decomp_partition")
+    with torch.no_grad():
+        start = time.perf_counter()
+        call(*args, **kwargs)
+        cold = time.perf_counter() - start
+        for _ in range(3):
+            call(*args, **kwargs)
+        times, end = [], time.perf_counter() + SECONDS
+        while time.perf_counter() < end or len(times) < 5:
+            start = time.perf_counter()
+            call(*args, **kwargs)
+            times.append(time.perf_counter() - start)
+    return {"cold": cold, "median": statistics.median(times)}
+
+
+def in_process(words, limit, environment=None):
+    done = None
+    try:
+        done = subprocess.run([sys.executable, __file__, *words], capture_output=True, text=True, timeout=limit,
+                              env={**os.environ, **(environment or {})})
+        return json.loads(done.stdout.splitlines()[-1])
+    except subprocess.TimeoutExpired:
+        return {"error": f"takes more than {limit} s"}
+    except (IndexError, ValueError):
+        said = [line for line in (done.stderr if done else "").splitlines() if line.strip()]
+        errors = [line for line in said if "Error" in line]
+        return {"error": (errors or said or [f"ended with status {done.returncode}"])[-1][:300]}
+
+
+def keep(into, key, make_it):
+    file = into / (key.replace("/", "_") + ".json")
+    if file.exists():
+        return json.loads(file.read_text())
+    result = make_it()
+    file.write_text(json.dumps(result))
+    return result
+
+
+def check_all(chosen, options):
+    missing = [package for package, module in (("timm", "timm"), ("hf", "transformers")) if importlib.util.find_spec(module) is None]
+    skipped = [name for name in chosen if name.split("/")[0] in missing]
+    if skipped:
+        print(f"skipped: {len(skipped)} models of {', '.join(missing)}, which is not installed")
+    chosen = [name for name in chosen if name not in skipped]
+    wrong = 0
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        waiting = {
+            pool.submit(keep, options.into, f"check_{name}", lambda name=name: in_process(["_check", name, str(options.threads)], 400)): name
+            for name in chosen
+        }
+        for future in concurrent.futures.as_completed(waiting):
+            result, name = future.result(), waiting[future]
+            bad = "error" in result or not result["difference"] <= TOLERANCE
+            wrong += bad
+            print(f"{name}: " + (result["error"] if "error" in result else
+                  f"{'WRONG' if bad else 'ok'} {result['difference']:.1e}, {result['nodes']} nodes in {result['graphs']} graphs, cold {result['cold']:.1f} s"
+                  + (f", external: {'; '.join(sorted(set(result['external'])))[:300]}" if result["external"] else "")
+                  + (f", fallback: {result['fallback'][0][:200]}" if result["fallback"] else "")), flush=True)
+    print(f"{len(chosen)} models, {wrong} wrong or failed, {len(skipped)} skipped")
+    return 1 if wrong else 0
+
+
+def time_all(chosen, options):
+    end = time.monotonic() + options.budget
+    rows = []
+    print("| model | eager ms | Inductor ms | Tenon ms | over eager | over Inductor | cold: AOT, Inductor, Tenon s |\n|---|---|---|---|---|---|---|")
+    for name in chosen:
+        if time.monotonic() > end:
+            print(f"no time for {name} and what comes after")
+            break
+        peers = {}
+        for peer in ("nop", "eager", "inductor", "tenon"):
+            rounds = [keep(options.into, f"time{i}_{peer}_{name}", lambda peer=peer: in_process(["_measure", name, peer, str(options.threads)], 300))
+                      for i in range(1 if peer == "nop" else options.rounds)]
+            failed = [each["error"] for each in rounds if "error" in each]
+            peers[peer] = {"error": failed[0]} if failed else {"cold": rounds[0]["cold"], "median": statistics.median(each["median"] for each in rounds)}
+        errors = {peer: result["error"] for peer, result in peers.items() if "error" in result}
+        if errors:
+            print(f"| {name} | {errors} |", flush=True)
+            continue
+        eager, inductor, ours = (peers[peer]["median"] * 1e3 for peer in ("eager", "inductor", "tenon"))
+        rows.append((eager / ours, inductor / ours, peers["tenon"]["cold"] - peers["nop"]["cold"]))
+        print(f"| {name} | {eager:.2f} | {inductor:.2f} | {ours:.2f} | {eager / ours:.2f} | {inductor / ours:.2f} | "
+              f"{peers['nop']['cold']:.1f}, {peers['inductor']['cold']:.1f}, {peers['tenon']['cold']:.1f} |", flush=True)
+    if rows:
+        mean = [math.exp(statistics.fmean(math.log(row[i]) for row in rows)) for i in range(2)]
+        print(f"{len(rows)} models: geometric mean {mean[0]:.2f} over eager, {mean[1]:.2f} over Inductor, smallest {min(row[1] for row in rows):.2f}; "
+              f"cold beyond AOTAutograd's: median {statistics.median(row[2] for row in rows):.1f} s, largest {max(row[2] for row in rows):.1f} s")
+    return 0
+
+
+def main():
+    if len(sys.argv) > 1 and sys.argv[1].startswith("_"):
+        import warnings
+
+        warnings.simplefilter("ignore")
+        function = {"_check": lambda: check(sys.argv[2], int(sys.argv[3])), "_measure": lambda: measure(sys.argv[2], sys.argv[3], int(sys.argv[4]))}
+        print(json.dumps(function[sys.argv[1]]()))
+        return 0
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["check", "time", "list"])
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--jobs", type=int, default=max((os.cpu_count() or 2) // 2, 1))
+    parser.add_argument("--threads", type=int, default=0)
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--budget", type=float, default=3600)
+    parser.add_argument("--into", type=Path, default=ROOT / "build/torch_models")
+    options = parser.parse_args()
+    if options.what == "list":
+        print("\n".join(names()))
+        return 0
+    options.into.mkdir(parents=True, exist_ok=True)
+    if options.what == "check":
+        options.threads = options.threads or 2
+        return check_all(options.names or names(), options)
+    options.threads = options.threads or os.cpu_count() or 1
+    return time_all(options.names or TIMED, options)
+
+
+sys.exit(main())
