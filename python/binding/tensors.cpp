@@ -281,6 +281,9 @@ void Argument::use(const DLTensor& tensor, nb::handle object) {
   if (!is_cuda && tensor.device.type != kDLCpu && tensor.device.type != kDLCudaHost)
     throw user_error("a {} is on a device that Tenon does not know (DLPack's number {})",
                      describe_type(object), tensor.device.type);
+  const std::span sizes(tensor.sizes, static_cast<size_t>(tensor.rank));
+  if (tensor.data == nullptr && std::ranges::find(sizes, 0) == sizes.end())
+    throw user_error("a {} has no memory for its elements", describe_type(object));
   tensor_ = {.struct_size = sizeof tensor_,
              .data = static_cast<std::byte*>(tensor.data) + tensor.byte_offset,
              .bytes = std::numeric_limits<size_t>::max(),

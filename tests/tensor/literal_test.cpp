@@ -254,4 +254,23 @@ TEST(Literal, ChecksTheTypeOfDeferredElements) {
   EXPECT_THROW(literal.tensor(), InternalError);
 }
 
+class Varying : public DeferredElements {
+ public:
+  Tensor tensor() const override { throw InternalError("nobody may look"); }
+  bool varies() const override { return true; }
+};
+
+TEST(Literal, ElementsThatVaryAreEqualToThemselvesAlone) {
+  const auto elements = std::make_shared<Varying>();
+  const Literal one = Literal::deferred(DType::F32, {2}, elements),
+                same = Literal::deferred(DType::F32, {2}, elements),
+                other = Literal::deferred(DType::F32, {2}, std::make_shared<Varying>());
+  EXPECT_TRUE(one.varies());
+  EXPECT_FALSE(Literal(Tensor(DType::F32, {2})).varies());
+  EXPECT_EQ(one, same);
+  EXPECT_EQ(one.content_hash(), same.content_hash());
+  EXPECT_FALSE(one == other);
+  EXPECT_FALSE(one == Literal(Tensor(DType::F32, {2})));
+}
+
 }  // namespace tenon

@@ -66,7 +66,10 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
         )
 
     table = torch._decomp.core_aten_decompositions()
-    return {op: function for op, function in table.items() if not is_read(op)}
+    found = {op: function for op, function in table.items() if not is_read(op)}
+    # Zeros that have no memory of their own, in gradients.
+    found[torch.ops.aten._efficientzerotensor.default] = torch.zeros
+    return found
 
 
 def _static_inputs(kind: str) -> Sequence[int]:
