@@ -166,6 +166,50 @@ std::vector<Value> convert_atan2(const NodeView& n) {
   return {where(greater(pair.b, zero), half, where(less(pair.b, zero), left, on_axis))};
 }
 
+// NaN only where both are.
+Convert extremum_of_numbers(Value (*formula)(Value, Value)) {
+  return [formula](const NodeView& n) {
+    const Pair pair = operands(n);
+    if (!is_float(pair.dtype))
+      return std::vector<Value>{
+          pair.dtype == DType::Bool
+              ? in_dtype(formula(in_dtype(pair.a, DType::U8), in_dtype(pair.b, DType::U8)), DType::Bool)
+              : formula(pair.a, pair.b)};
+    return std::vector<Value>{
+        where(is_nan(pair.a), pair.b, where(is_nan(pair.b), pair.a, formula(pair.a, pair.b)))};
+  };
+}
+
+// The root of a² + b², whose squares may be too large where it is not.
+std::vector<Value> convert_hypot(const NodeView& n) {
+  const Pair pair = operands(n);
+  const Value a = abs(pair.a), b = abs(pair.b), longer = maximum(a, b);
+  const Value ratio = minimum(a, b) / longer;
+  const Value none = equal(longer, n.number(pair.dtype, 0));
+  const Value infinity = n.number(pair.dtype, std::numeric_limits<double>::infinity());
+  const Value length = longer * sqrt(1.0 + ratio * ratio);
+  const Value infinite = logical_or(equal(a, infinity), equal(b, infinity));
+  return {where(infinite, infinity, where(none, longer, length))};
+}
+
+std::vector<Value> convert_ldexp(const NodeView& n) {
+  const Pair pair = divided(n);
+  return {pair.a * pow(n.number(pair.dtype, 2), pair.b)};
+}
+
+// Without a sign.
+std::vector<Value> convert_gcd(const NodeView& n) {
+  const Pair pair = operands(n);
+  return n.make("gcd", {{"a", pair.a}, {"b", pair.b}});
+}
+std::vector<Value> convert_lcm(const NodeView& n) {
+  const Pair pair = operands(n);
+  const Value divisor = n.make_one("gcd", {{"a", pair.a}, {"b", pair.b}});
+  const Value none = equal(divisor, n.number(pair.dtype, 0));
+  const Value multiple = pair.a / where(none, n.number(pair.dtype, 1), divisor) * pair.b;
+  return {is_unsigned(pair.dtype) ? multiple : abs(multiple)};
+}
+
 std::vector<Value> convert_logaddexp(const NodeView& n) {
   const Pair pair = operands(n);
   const Value greater_one = maximum(pair.a, pair.b), difference = -abs(pair.a - pair.b);
@@ -244,10 +288,16 @@ const Conversions& arithmetic_conversions() {
       {"divide", convert_div},
       {"eq", comparison("equal")},
       {"floor_divide", convert_floor_divide},
+      {"fmax", extremum_of_numbers(maximum)},
+      {"fmin", extremum_of_numbers(minimum)},
       {"fmod", convert_fmod},
+      {"gcd", convert_gcd},
       {"ge", comparison("greater_equal")},
       {"greater", comparison("greater")},
       {"gt", comparison("greater")},
+      {"hypot", convert_hypot},
+      {"lcm", convert_lcm},
+      {"ldexp", convert_ldexp},
       {"le", comparison("less_equal")},
       {"lerp", convert_lerp},
       {"less", comparison("less")},

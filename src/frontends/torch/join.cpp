@@ -277,6 +277,7 @@ const Conversions& join_conversions() {
       {"tensor_split", convert_tensor_split, Sharing::View},
       {"tile", convert_tile},
       {"unbind", convert_unbind, Sharing::View},
+      {"unbind_copy", convert_unbind},
       {"unsafe_chunk", convert_chunk},
       {"unsafe_split", convert_split},
       {"unsafe_split_with_sizes", convert_split_with_sizes},
