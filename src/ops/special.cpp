@@ -68,8 +68,8 @@ double polygamma_of(int64_t order, double x) {
 }
 
 double erfinv_of(double x) {
-  if (!(std::fabs(x) < 1))
-    return std::fabs(x) == 1 ? x * kInfinity : kNaN;
+  if (!(std::fabs(x) < 1) || x == 0)
+    return std::fabs(x) == 1 ? x * kInfinity : x == 0 ? x : kNaN;
   const double size = std::fabs(x);
   double low = 0, high = 6;
   for (int i = 0; i < 200; ++i) {

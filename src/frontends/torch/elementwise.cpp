@@ -1,5 +1,6 @@
 // elementwise.cpp — PyTorch's ops on one tensor that compute element by element, but for activations.
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "base/error.h"
@@ -134,32 +135,32 @@ std::vector<Value> convert_nextafter(const NodeView& n) {
   return {where(equal(a, a), where(equal(b, b), next, b), a)};
 }
 
-// x = mantissa · 2^exponent, with a mantissa from 0.5 to before 1. Small floats are made larger first, as the
-// exponent of a subnormal number does not say how large it is.
+// x = mantissa · 2^exponent, with a mantissa from 0.5 to before 1. The exponent of a subnormal number does
+// not say how large it is, so such numbers are made larger first.
 std::vector<Value> convert_frexp(const NodeView& n) {
   const Value given = n.tensor("self");
   const Value x = info(given.dtype()).bits < 32 ? in_dtype(given, DType::F32) : given;
   const Format format = format_of(x.dtype());
   constexpr int64_t kMore = 64;
-  const Value small = less(abs(x), n.number(x.dtype(), std::ldexp(1.0, static_cast<int>(2 - format.bias()))));
-  const Value bits = bit_cast(where(small, x * std::ldexp(1.0, kMore), x), format.integer);
-  const auto shifted = [&](std::string_view direction, Value what) {
-    return n.make_one("shift", {{"a", what}, {"b", whole(bits, format.mantissa_bits)}},
-                      {{"direction", direction}});
-  };
+  const Value given_bits = bit_cast(x, format.integer),
+              larger_bits = bit_cast(x * std::ldexp(1.0, kMore), format.integer);
   const auto both = [&](std::string_view op, Value a, Value b) {
     return n.make_one(op, {{"a", a}, {"b", b}});
   };
-  const Value exponents = whole(bits, (int64_t{1} << format.exponent_bits) - 1);
-  const Value exponent = both("bit_and", shifted("right", bits), exponents) - whole(bits, format.bias() - 1) -
-                         where(small, whole(bits, kMore), whole(bits, 0));
-  const Value rest = both("bit_and", bits, n.make_one("bit_not", {{"x", shifted("left", exponents)}}));
-  const Value half = shifted("left", whole(bits, format.bias() - 1));
-  const Value mantissa = bit_cast(both("bit_or", rest, half), x.dtype());
+  const auto in_place = [&](int64_t exponent) { return whole(given_bits, exponent << format.mantissa_bits); };
+  const Value field = in_place((int64_t{1} << format.exponent_bits) - 1), none = whole(given_bits, 0);
+  const Value subnormal = equal(both("bit_and", given_bits, field), none);
+  const Value bits = where(subnormal, larger_bits, given_bits);
+  const Value place = whole(given_bits, format.mantissa_bits);
+  const Value exponent =
+      n.make_one("shift", {{"a", both("bit_and", bits, field)}, {"b", place}}, {{"direction", "right"}}) -
+      whole(bits, format.bias() - 1) - where(subnormal, whole(bits, kMore), none);
+  const Value rest = both("bit_and", bits, n.make_one("bit_not", {{"x", field}}));
+  const Value mantissa = bit_cast(both("bit_or", rest, in_place(format.bias() - 1)), x.dtype());
   // Zero, infinities and NaN are their own mantissa.
   const Value other = logical_or(equal(x, n.number(x.dtype(), 0)), logical_not(equal(x - x, x - x)));
   return {in_dtype(where(other, x, mantissa), given.dtype()),
-          in_dtype(where(other, whole(bits, 0), exponent), DType::I32)};
+          in_dtype(where(other, none, exponent), DType::I32)};
 }
 
 // Of a real number: 0, or pi where it is negative.
@@ -181,11 +182,48 @@ std::vector<Value> convert_polygamma(const NodeView& n) {
   return n.make("polygamma", {{"x", in_floats(n)}}, {{"order", order}});
 }
 
+// The logarithm of the multivariate gamma function of dimension p.
+std::vector<Value> convert_mvlgamma(const NodeView& n) {
+  const Value x = in_floats(n);
+  const int64_t p = n.integer("p");
+  if (p < 1)
+    throw user_error("{}: p is {}", n.op(), p);
+  Value sum = n.make_one("lgamma", {{"x", x}});
+  for (int64_t k = 1; k < p; ++k)
+    sum = sum + n.make_one("lgamma", {{"x", x - 0.5 * static_cast<double>(k)}});
+  return {sum + std::log(std::numbers::pi) * 0.25 * static_cast<double>(p * (p - 1))};
+}
+
 std::vector<Value> convert_zeta(const NodeView& n) {
   const Term a = n.term("self"), b = n.term("other");
   const DType dtype = float_type(result_type({a, b}));
   return n.make("zeta", {{"a", as_value(n.graph(), a, dtype)}, {"b", as_value(n.graph(), b, dtype)}});
 }
+
+// The normal distribution function, and its logarithm: far below 0 by erfcx, as erf is -1 there.
+Value ndtr(const NodeView&, Value x) { return 0.5 * (1.0 + erf(x * std::numbers::sqrt2 / 2)); }
+Value log_ndtr(const NodeView& n, Value x) {
+  const Value low = less(x, n.number(x.dtype(), -1)), t = x * (std::numbers::sqrt2 / 2);
+  const Value scaled = n.make_one("erfcx", {{"x", -where(low, t, n.number(x.dtype(), 0))}});
+  const Value high = log(0.5 * (1.0 + erf(where(low, n.number(x.dtype(), 0), t))));
+  return where(low, log(scaled * 0.5) - t * t, high);
+}
+
+// sin(πx) / πx
+Value sinc(const NodeView& n, Value x) {
+  const Value zero = equal(x, n.number(x.dtype(), 0)),
+              angle = where(zero, n.number(x.dtype(), 1), x * std::numbers::pi);
+  return where(zero, n.number(x.dtype(), 1), sin(angle) / angle);
+}
+// -x log(x), which is 0 at 0, and -inf below
+Value entropy(const NodeView& n, Value x) {
+  const Value zero = n.number(x.dtype(), 0),
+              least = n.number(x.dtype(), -std::numeric_limits<double>::infinity());
+  const Value positive = greater(x, zero), safe = where(positive, x, n.number(x.dtype(), 1));
+  return where(positive, -safe * log(safe), where(less(x, zero), least, where(is_nan(x), x, zero)));
+}
+Value degrees(const NodeView&, Value x) { return x * (180 / std::numbers::pi); }
+Value radians(const NodeView&, Value x) { return x * (std::numbers::pi / 180); }
 
 // Rounded to a number of digits behind the point; in front of it, where the number is negative.
 std::vector<Value> convert_round(const NodeView& n) {
@@ -277,6 +315,38 @@ const Conversions& elementwise_conversions() {
       {"special_i0e", on_floats("bessel_i0e")},
       {"special_i1", on_floats("bessel_i1")},
       {"special_i1e", on_floats("bessel_i1e")},
+      {"arccos", on_floats("acos")},
+      {"arccosh", on_floats("acosh")},
+      {"arcsin", on_floats("asin")},
+      {"arcsinh", on_floats("asinh")},
+      {"arctan", on_floats("atan")},
+      {"arctanh", on_floats("atanh")},
+      {"absolute", on_numbers("abs")},
+      {"deg2rad", on_floats(radians)},
+      {"negative", on_numbers("neg")},
+      {"rad2deg", on_floats(degrees)},
+      {"sinc", on_floats(sinc)},
+      {"mvlgamma", convert_mvlgamma},
+      {"special_multigammaln", convert_mvlgamma},
+      {"special_entr", on_floats(entropy)},
+      {"special_erf", on_floats("erf")},
+      {"special_erfc", on_floats(erfc)},
+      {"special_exp2", on_floats(exp2)},
+      {"special_expit", on_floats("sigmoid")},
+      {"special_expm1", on_floats(expm1)},
+      {"special_log1p", on_floats(log1p)},
+      {"special_log_ndtr", on_floats(log_ndtr)},
+      {"special_ndtr", on_floats(ndtr)},
+      {"special_round", convert_round},
+      {"special_sinc", on_floats(sinc)},
+      {"isneginf",
+       [](const NodeView& n) {
+         return std::vector<Value>{is_inf_or_false(n, n.tensor("self"), false, true)};
+       }},
+      {"isposinf",
+       [](const NodeView& n) {
+         return std::vector<Value>{is_inf_or_false(n, n.tensor("self"), true, false)};
+       }},
       {"special_modified_bessel_i0", on_floats("bessel_i0")},
       {"special_modified_bessel_i1", on_floats("bessel_i1")},
       {"special_polygamma", convert_polygamma},

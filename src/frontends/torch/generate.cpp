@@ -2,6 +2,7 @@
 #include "ops/generate.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/error.h"
 #include "frontends/torch/conversions.h"
@@ -127,6 +128,19 @@ std::vector<Value> convert_linspace_of_tensors(const NodeView& n) {
   return {in_dtype(start * weights(from_start) + end * weights(from_end), dtype)};
 }
 
+// The base to powers from start to end.
+std::vector<Value> convert_logspace(const NodeView& n) {
+  const DType dtype = n.dtype("dtype", DType::F32);
+  const double start = n.real("start"), end = n.real("end"), base = n.real("base", 10);
+  const int64_t steps = n.integer("steps");
+  std::vector<double> values;
+  for (int64_t i = 0; i < steps; ++i) {
+    const double part = steps == 1 ? 0 : static_cast<double>(i) / static_cast<double>(steps - 1);
+    values.push_back(std::pow(base, start * (1 - part) + end * part));
+  }
+  return {constant(n.graph(), narrow<double>(dtype, {steps}, values))};
+}
+
 // The rows and columns of what lies on one side of a diagonal, by rows.
 Convert triangle_indices(bool upper) {
   return [upper](const NodeView& n) {
@@ -182,6 +196,7 @@ const Conversions& generate_conversions() {
       {"linspace.Scalar_Tensor", convert_linspace_of_tensors},
       {"linspace.Tensor_Scalar", convert_linspace_of_tensors},
       {"linspace.Tensor_Tensor", convert_linspace_of_tensors},
+      {"logspace.default", convert_logspace},
       {"new_empty", new_filled(0)},
       {"new_empty_strided", convert_new_empty_strided},
       {"new_full", convert_new_full},
