@@ -54,7 +54,8 @@ def test_special_functions(dtype):
     ends = torch.tensor([math.inf, math.nan, 0.0, 1.0, 2.0], dtype=dtype)
     x = torch.cat([numbers(60, low=-9, high=19, dtype=dtype), ends])
     tolerance = {"rtol": 2e-5, "atol": 2e-5} if dtype == torch.float32 else {"rtol": 1e-9, "atol": 1e-9}
-    compare(SPECIAL, x, **tolerance)
+    compare({name: op for name, op in SPECIAL.items() if name != "polygamma"}, x, **tolerance)
+    compare({"polygamma": SPECIAL["polygamma"]}, x[torch.isfinite(x)], **tolerance)  # of inf it is NaN there
     compare({"i0": torch.special.i0, "i1": torch.special.i1}, x[torch.isfinite(x)], **tolerance)  # of inf they are NaN there
     compare({"erfinv": torch.erfinv}, torch.cat([numbers(40, low=-1, high=1, dtype=dtype), ends]), **tolerance)
     q = numbers(5, low=0.5, high=30, dtype=dtype)
