@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <functional>
+#include <utility>
 
 #include "ops/arithmetic.h"
 #include "ops/data.h"
@@ -141,6 +142,22 @@ Data eval_shift(const Call& c) {
       })};
   });
 }
+
+// Euclid's algorithm: of MIN there is no absolute value, so the sign goes last, and wraps.
+constexpr auto greatest_divisor = [](auto x, auto y) {
+  using T = decltype(x);
+  if constexpr (is_real<T>) {
+    return x;  // never reached: the declaration takes integers only
+  } else {
+    const auto size = [](T value) {
+      return value < 0 ? uint64_t{0} - static_cast<uint64_t>(value) : static_cast<uint64_t>(value);
+    };
+    uint64_t a = size(x), b = size(y);
+    while (b != 0)
+      a = std::exchange(b, a % b);
+    return static_cast<T>(a);
+  }
+};
 
 template <auto formula>
 Data eval_bits(const Call& c) {
@@ -348,6 +365,9 @@ Family make_ops() {
       arithmetic("bit_xor", "bitwise exclusive or", Integers, true, eval_bits<std::bit_xor<uint64_t>{}>,
                  lower_function<loops::Function::Xor>),
   };
+  // In as many steps as the numbers ask for: by eval.
+  ops.push_back(arithmetic("gcd", "the greatest number that divides a and b; 0 for none", Integers, true,
+                           eval_arithmetic<greatest_divisor>, nullptr));
   OpDef mod = arithmetic("mod", "the remainder of a / b", Numbers, false, eval_mod, lower_mod,
                          content<dim_remainder>, grad_mod);
   mod.attributes = {

@@ -38,6 +38,7 @@
 #include "ops/slice.h"
 #include "ops/softmax.h"
 #include "ops/sort.h"
+#include "ops/special.h"
 #include "ops/string.h"
 #include "ops/unary.h"
 #include "ops/widening_conv.h"
@@ -88,6 +89,7 @@ void register_ops() {
     add(slice_ops());
     add(softmax_ops());
     add(sort_ops());
+    add(special_ops());
     add(string_ops());
     add(unary_ops());
     add(widening_conv_ops());

@@ -206,6 +206,28 @@ TEST(Lower, Cumulative) {
                          "f32 f16 i8 u32"});
 }
 
+TEST(Lower, RunningExtremes) {
+  for (const char* op : {"cumulative_max", "cumulative_min"})
+    for (int axis : {0, 1})
+      expect_compiled(
+          {body("%x: T[n,3]", fmt::format("%y, %i = {}(%x, axis={})", op, axis)), "f32 f16 i8 u32"});
+  for (const char* attributes : {"", ", reverse=true"})
+    for (int axis : {0, 1})
+      expect_compiled(
+          {body("%x: T[n,3]", fmt::format("%y = cumulative_log_sum_exp(%x, axis={}{})", axis, attributes)),
+           "f64 f32 f16"});
+}
+
+TEST(Lower, SpecialFunctions) {
+  for (const char* op :
+       {"bessel_i0", "bessel_i0e", "bessel_i1", "bessel_i1e", "digamma", "erfcx", "erfinv", "lgamma"})
+    for (const char* factor : {"0.9", "9.0", "19.5"})
+      expect_compiled({body("%x: T[n]", fmt::format("%f = constant(value=f64[] {{{}}}) %t = cast(%f, to=T) "
+                                                    "%z = mul(%x, %t) %y = {}(%z)",
+                                                    factor, op)),
+                       "f64 f32 f16"});
+}
+
 // The sum may be more than the dtype holds.
 TEST(Lower, MeanOfIntegers) {
   expect_compiled({body("%x: T[n,9]", "%y = reduce_mean(%x, axes=[0, 1])"), "u2 i8 u16 f16"});

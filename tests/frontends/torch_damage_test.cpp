@@ -91,7 +91,7 @@ TEST(TorchDamage, OfTheProgramIsRefused) {
   refuse_parts<UnsupportedError>(
       parts,
       "this archive was written by an older PyTorch, which lays it out otherwise\n  hint: export the model "
-      "again with PyTorch 2.11");
+      "again with PyTorch 2.11 to 2.13");
   refuse_parts(sum().parts("{}"), "models/model.json: \"schema_version\" is missing");
   const auto broken = [](const auto& edit) {
     Json json = sum().json();
@@ -114,7 +114,7 @@ TEST(TorchDamage, FromTheFutureIsRefused) {
   program.major = 9;
   write::refuse<UnsupportedError>(program,
                                   "models/model.json: schema version 9.17, but the one we know is 8\n  hint: "
-                                  "export the model again with PyTorch 2.11");
+                                  "export the model again with PyTorch 2.11 to 2.13");
 }
 
 TEST(TorchDamage, ByAnotherOrderOfBytesIsRefused) {

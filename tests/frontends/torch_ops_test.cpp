@@ -417,8 +417,10 @@ TEST(TorchOps, SoftmaxSafely) {
 // An argument that nobody looked at might change what is computed.
 TEST(TorchOps, RefuseArgumentsThatTheyDoNotKnow) {
   write::refuse<UnsupportedError>(
-      OneNode("round.decimals", {{"self", f32({1}, {1})}, {"decimals", 2}}).program,
-      "node \"y0\": round.decimals: its argument decimals");
+      OneNode("unfold.default",
+              {{"self", f32({3}, {1, 2, 3})}, {"dimension", 0}, {"size", 2}, {"step", 1}, {"gap", 2}})
+          .program,
+      "node \"y0\": unfold.default: its argument gap");
   write::refuse<UnsupportedError>(
       OneNode("dropout.default", {{"input", f32({1}, {1})}, {"p", 0.5}, {"train", true}}).program,
       "node \"y0\": dropout.default while training\n  hint: call model.eval() before the export");

@@ -186,5 +186,16 @@ TEST(Binary, ComparesSizesWhereTheAnswerIsCertain) {
   EXPECT_EQ(known("div", "-2"), "? ?");  // truncation is not floor there
 }
 
+TEST(Binary, FindsTheGreatestCommonDivisor) {
+  const auto gcd = [](const Tensor& a, const Tensor& b) {
+    return run_text(
+        fmt::format("graph(%a: {}, %b: {}) {{ %y = gcd(%a, %b) return %y }}", type_of(a), type_of(b)),
+        {a, b})[0];
+  };
+  expect_tensor(gcd(i64({5}, {12, -12, 0, 0, 7}), i64({5}, {18, 18, 5, 0, 0})), i64({5}, {6, 6, 5, 0, 7}));
+  expect_tensor(gcd(tensor(DType::I8, {2}, {-128, -128}), tensor(DType::I8, {2}, {0, 96})),
+                tensor(DType::I8, {2}, {-128, 32}));  // 128 wraps
+}
+
 }  // namespace
 }  // namespace tenon

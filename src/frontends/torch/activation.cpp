@@ -7,6 +7,7 @@
 #include "frontends/torch/conversions.h"
 #include "frontends/torch/gradient.h"
 #include "ops/binary.h"
+#include "ops/data.h"
 #include "ops/generate.h"
 #include "ops/reduce.h"
 #include "ops/reshape.h"
@@ -83,7 +84,12 @@ std::vector<Value> convert_softplus(const NodeView& n) {
 Value log_sigmoid(Value x) { return -softplus(-x); }
 std::vector<Value> convert_log_sigmoid(const NodeView& n) { return {log_sigmoid(n.tensor("self"))}; }
 std::vector<Value> convert_log_sigmoid_forward(const NodeView& n) {
-  return {log_sigmoid(n.tensor("self")), Value()};
+  const Value x = n.tensor("self");
+  // What the CPU's gradient looks at, and ours does not; elsewhere it is empty.
+  const TensorMeta* buffer = n.result_meta(1);
+  if (buffer != nullptr && buffer->sizes == std::vector<SymInt>{0})
+    return {log_sigmoid(x), fill(int_vector(n.graph(), {0}), filled(x.dtype(), {}, 0))};
+  return {log_sigmoid(x), exp(-abs(x))};
 }
 
 std::vector<Value> convert_softsign(const NodeView& n) {
@@ -199,6 +205,17 @@ Convert leaky_relu_backward() {
     return convert(n);
   };
 }
+// The slope below 0 is the mean of its bounds, or while training was drawn for each element.
+std::vector<Value> convert_rrelu_backward(const NodeView& n) {
+  const Value x = n.tensor("self"), dy = n.tensor("grad_output");
+  const double lower = n.real("lower", 1.0 / 8), upper = n.real("upper", 1.0 / 3);
+  n.ignore("self_is_result");
+  if (n.flag("training", false) && upper - lower > 1e-6)
+    return {dy * n.tensor("noise")};
+  n.ignore("noise");
+  return {where(greater(x, n.number(x.dtype(), 0)), dy, dy * ((lower + upper) / 2))};
+}
+
 Convert log_sigmoid_backward() {
   const Convert convert = gradient_of(convert_log_sigmoid);
   return [convert](const NodeView& n) {
@@ -259,6 +276,7 @@ const Conversions& activation_conversions() {
       {"_prelu_kernel", convert_prelu},
       {"relu", unary("relu")},
       {"relu6", convert_relu6},
+      {"rrelu_with_noise_backward", convert_rrelu_backward},
       {"selu", convert_selu},
       {"sigmoid", on_floats("sigmoid")},
       {"sigmoid_backward", by_result(sigmoid_gradient)},

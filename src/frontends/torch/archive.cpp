@@ -69,7 +69,7 @@ Archive::Archive(std::shared_ptr<const MappedFile> file) : zip_(std::move(file))
       throw unsupported(
           "this archive was written by an older PyTorch, which lays it out otherwise\n  hint: export the "
           "model again with "
-          "PyTorch 2.11");
+          "PyTorch 2.11 to 2.13");
     throw user_error("this is no torch.export archive: it has no models/model.json");
   }
   const auto main = std::ranges::find(found, "model");

@@ -108,6 +108,12 @@ std::vector<Value> convert_pow(const NodeView& n) {
   return {pow(pair.a, pair.b)};
 }
 
+// In 64 bits.
+std::vector<Value> convert_float_power(const NodeView& n) {
+  const Pair pair(n, n.term("self"), n.term("exponent"), DType::F64);
+  return {pow(pair.a, pair.b)};
+}
+
 // --- others
 
 Convert extremum(std::string_view of_numbers, std::string_view of_truths) {
@@ -166,11 +172,93 @@ std::vector<Value> convert_atan2(const NodeView& n) {
   return {where(greater(pair.b, zero), half, where(less(pair.b, zero), left, on_axis))};
 }
 
+// NaN only where both are.
+Convert extremum_of_numbers(Value (*formula)(Value, Value)) {
+  return [formula](const NodeView& n) {
+    const Pair pair = operands(n);
+    if (!is_float(pair.dtype))
+      return std::vector<Value>{
+          pair.dtype == DType::Bool
+              ? in_dtype(formula(in_dtype(pair.a, DType::U8), in_dtype(pair.b, DType::U8)), DType::Bool)
+              : formula(pair.a, pair.b)};
+    return std::vector<Value>{
+        where(is_nan(pair.a), pair.b, where(is_nan(pair.b), pair.a, formula(pair.a, pair.b)))};
+  };
+}
+
+// The root of a² + b², whose squares may be too large where it is not.
+std::vector<Value> convert_hypot(const NodeView& n) {
+  const Pair pair = operands(n);
+  const Value a = abs(pair.a), b = abs(pair.b), longer = maximum(a, b);
+  const Value ratio = minimum(a, b) / longer;
+  const Value none = equal(longer, n.number(pair.dtype, 0));
+  const Value infinity = n.number(pair.dtype, std::numeric_limits<double>::infinity());
+  const Value length = longer * sqrt(1.0 + ratio * ratio);
+  const Value infinite = logical_or(equal(a, infinity), equal(b, infinity));
+  return {where(infinite, infinity, where(none, longer, length))};
+}
+
+// a · log(b), or log(1 + b), which is 0 where a is.
+Convert times_logarithm(double more) {
+  return [more](const NodeView& n) {
+    const Pair pair = divided(n);
+    const Value none = equal(pair.a, n.number(pair.dtype, 0)), b = more == 0 ? pair.b : pair.b + more;
+    const Value y = pair.a * log(where(none, n.number(pair.dtype, 1), b));
+    return std::vector<Value>{
+        where(logical_and(none, equal(pair.b, pair.b)), n.number(pair.dtype, 0), where(none, pair.b, y))};
+  };
+}
+
+// Whether two are so near as the tolerances say.
+std::vector<Value> convert_isclose(const NodeView& n) {
+  const Pair pair = operands(n);
+  const DType dtype = float_type(pair.dtype);
+  const Value a = in_dtype(pair.a, dtype), b = in_dtype(pair.b, dtype), distance = abs(a - b);
+  const Value near = less_equal(distance, n.real("atol", 1e-8) + n.real("rtol", 1e-5) * abs(b));
+  const Value finite = less(distance, n.number(dtype, std::numeric_limits<double>::infinity()));
+  const Value close = logical_or(equal(pair.a, pair.b), logical_and(near, finite));
+  if (!n.flag("equal_nan", false) || !is_float(pair.dtype))
+    return {close};
+  return {logical_or(close, logical_and(is_nan(a), is_nan(b)))};
+}
+
+// 0 below 0, 1 above, and what is given at 0
+std::vector<Value> convert_heaviside(const NodeView& n) {
+  const Value x = n.tensor("self"), zero = n.number(x.dtype(), 0), one = n.number(x.dtype(), 1);
+  const Value step = where(less(zero, x), one, where(less(x, zero), zero, n.tensor("values")));
+  return {is_float(x.dtype()) ? where(is_nan(x), x, step) : step};
+}
+
+std::vector<Value> convert_ldexp(const NodeView& n) {
+  const Pair pair = divided(n);
+  return {pair.a * pow(n.number(pair.dtype, 2), pair.b)};
+}
+
+// Without a sign.
+std::vector<Value> convert_gcd(const NodeView& n) {
+  const Pair pair = operands(n);
+  return n.make("gcd", {{"a", pair.a}, {"b", pair.b}});
+}
+std::vector<Value> convert_lcm(const NodeView& n) {
+  const Pair pair = operands(n);
+  const Value divisor = n.make_one("gcd", {{"a", pair.a}, {"b", pair.b}});
+  const Value none = equal(divisor, n.number(pair.dtype, 0));
+  const Value multiple = pair.a / where(none, n.number(pair.dtype, 1), divisor) * pair.b;
+  return {is_unsigned(pair.dtype) ? multiple : abs(multiple)};
+}
+
 std::vector<Value> convert_logaddexp(const NodeView& n) {
   const Pair pair = operands(n);
   const Value greater_one = maximum(pair.a, pair.b), difference = -abs(pair.a - pair.b);
   // Infinities have no difference.
   return {where(equal(pair.a, pair.b), pair.a + std::numbers::ln2, greater_one + log(1.0 + exp(difference)))};
+}
+
+std::vector<Value> convert_logaddexp2(const NodeView& n) {
+  const Pair pair = operands(n);
+  const Value greater_one = maximum(pair.a, pair.b), difference = -abs(pair.a - pair.b) * std::numbers::ln2;
+  return {where(equal(pair.a, pair.b), pair.a + 1.0,
+                greater_one + log(1.0 + exp(difference)) / std::numbers::ln2)};
 }
 
 // self + value · tensor1 · tensor2, or tensor1 / tensor2
@@ -244,10 +332,26 @@ const Conversions& arithmetic_conversions() {
       {"divide", convert_div},
       {"eq", comparison("equal")},
       {"floor_divide", convert_floor_divide},
+      {"fmax", extremum_of_numbers(maximum)},
+      {"fmin", extremum_of_numbers(minimum)},
       {"fmod", convert_fmod},
+      {"gcd", convert_gcd},
       {"ge", comparison("greater_equal")},
       {"greater", comparison("greater")},
       {"gt", comparison("greater")},
+      {"arctan2", convert_atan2},
+      {"float_power", convert_float_power},
+      {"greater_equal", comparison("greater_equal")},
+      {"heaviside", convert_heaviside},
+      {"hypot", convert_hypot},
+      {"isclose", convert_isclose},
+      {"less_equal", comparison("less_equal")},
+      {"logaddexp2", convert_logaddexp2},
+      {"special_xlog1py", times_logarithm(1)},
+      {"special_xlogy", times_logarithm(0)},
+      {"xlogy", times_logarithm(0)},
+      {"lcm", convert_lcm},
+      {"ldexp", convert_ldexp},
       {"le", comparison("less_equal")},
       {"lerp", convert_lerp},
       {"less", comparison("less")},

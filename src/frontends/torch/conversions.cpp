@@ -19,7 +19,7 @@ const std::map<std::string_view, const Conversion*>& table() {
           &loss_conversions(),       &normalise_conversions(),  &number_conversions(),
           &pool_conversions(),       &recurrent_conversions(),  &reduce_conversions(),
           &reshape_conversions(),    &scatter_conversions(),    &select_conversions(),
-          &sort_conversions()})
+          &sort_conversions(),       &random_conversions(),     &strided_conversions()})
       for (const Conversion& conversion : *family)
         CHECK(all.emplace(conversion.op, &conversion).second, "{} is converted in two places", conversion.op);
     return all;

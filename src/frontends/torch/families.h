@@ -21,11 +21,13 @@ const Conversions& loss_conversions();
 const Conversions& normalise_conversions();
 const Conversions& number_conversions();
 const Conversions& pool_conversions();
+const Conversions& random_conversions();
 const Conversions& recurrent_conversions();
 const Conversions& reduce_conversions();
 const Conversions& reshape_conversions();
 const Conversions& scatter_conversions();
 const Conversions& select_conversions();
 const Conversions& sort_conversions();
+const Conversions& strided_conversions();
 
 }  // namespace tenon::torch

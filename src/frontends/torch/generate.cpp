@@ -1,6 +1,9 @@
 // generate.cpp — PyTorch's ops that make tensors from sizes and numbers.
 #include "ops/generate.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "base/error.h"
 #include "frontends/torch/conversions.h"
 #include "ops/binary.h"
@@ -33,7 +36,8 @@ Value filled_by_term(const NodeView& n, Value shape, DType otherwise) {
 }
 // How it lies in memory makes no difference to us.
 std::vector<Value> convert_empty_strided(const NodeView& n) {
-  n.ignore("stride");
+  for (std::string_view name : {"stride", "physical_layout"})
+    n.ignore(name);
   return filled(0)(n);
 }
 
@@ -57,6 +61,10 @@ Convert new_filled(double value) {
     const Value x = n.tensor("self");
     return std::vector<Value>{fill(n.vector(n.sizes("size")), element(n.dtype("dtype", x.dtype()), value))};
   };
+}
+std::vector<Value> convert_new_empty_strided(const NodeView& n) {
+  n.ignore("stride");
+  return new_filled(0)(n);
 }
 std::vector<Value> convert_new_full(const NodeView& n) {
   return {filled_by_term(n, n.vector(n.sizes("size")), n.tensor("self").dtype())};
@@ -102,6 +110,55 @@ std::vector<Value> convert_linspace(const NodeView& n) {
   return {constant(n.graph(), narrow<double>(n.dtype("dtype", DType::F32), {steps}, values))};
 }
 
+// Of tensors, too: they are computed from either end, so that both are met.
+std::vector<Value> convert_linspace_of_tensors(const NodeView& n) {
+  const int64_t steps = n.integer("steps");
+  const DType dtype = n.dtype("dtype", DType::F32), computed = is_float(dtype) ? dtype : DType::F64;
+  const Value start = as_value(n.graph(), n.term("start"), computed),
+              end = as_value(n.graph(), n.term("end"), computed);
+  std::vector<double> from_start, from_end;
+  for (int64_t i = 0; i < steps; ++i) {
+    const double gaps = std::max<double>(static_cast<double>(steps - 1), 1);
+    from_start.push_back(steps == 1 ? 1 : 1 - static_cast<double>(i) / gaps);
+    from_end.push_back(steps == 1 ? 0 : static_cast<double>(i) / gaps);
+  }
+  const auto weights = [&](const std::vector<double>& values) {
+    return constant(n.graph(), narrow<double>(computed, {steps}, values));
+  };
+  return {in_dtype(start * weights(from_start) + end * weights(from_end), dtype)};
+}
+
+// The base to powers from start to end.
+std::vector<Value> convert_logspace(const NodeView& n) {
+  const DType dtype = n.dtype("dtype", DType::F32);
+  const double start = n.real("start"), end = n.real("end"), base = n.real("base", 10);
+  const int64_t steps = n.integer("steps");
+  std::vector<double> values;
+  for (int64_t i = 0; i < steps; ++i) {
+    const double part = steps == 1 ? 0 : static_cast<double>(i) / static_cast<double>(steps - 1);
+    values.push_back(std::pow(base, start * (1 - part) + end * part));
+  }
+  return {constant(n.graph(), narrow<double>(dtype, {steps}, values))};
+}
+
+// The rows and columns of what lies on one side of a diagonal, by rows.
+Convert triangle_indices(bool upper) {
+  return [upper](const NodeView& n) {
+    const int64_t rows = n.integer("row"), columns = n.integer("col"), offset = n.integer("offset", 0);
+    std::vector<int64_t> all, second;
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t column = 0; column < columns; ++column)
+        if (upper ? column - row >= offset : column - row <= offset) {
+          all.push_back(row);
+          second.push_back(column);
+        }
+    const auto count = static_cast<int64_t>(second.size());
+    all.insert(all.end(), second.begin(), second.end());
+    return std::vector<Value>{
+        constant(n.graph(), narrow<int64_t>(n.dtype("dtype", DType::I64), {2, count}, all))};
+  };
+}
+
 std::vector<Value> convert_eye(const NodeView& n) {
   const Size rows = n.size("n");
   return {eye(n.vector({rows, n.size("m", rows)}), n.dtype("dtype", DType::F32))};
@@ -129,12 +186,19 @@ const Conversions& generate_conversions() {
       {"arange", convert_arange},
       {"empty", filled(0)},  // what nobody wrote may as well be 0
       {"empty_like", filled_like(0)},
+      {"_efficientzerotensor", filled(0)},
+      {"empty_permuted", convert_empty_strided},
       {"empty_strided", convert_empty_strided},
       {"eye", convert_eye},
       {"full", convert_full},
       {"full_like", convert_full_like},
       {"linspace", convert_linspace},
+      {"linspace.Scalar_Tensor", convert_linspace_of_tensors},
+      {"linspace.Tensor_Scalar", convert_linspace_of_tensors},
+      {"linspace.Tensor_Tensor", convert_linspace_of_tensors},
+      {"logspace.default", convert_logspace},
       {"new_empty", new_filled(0)},
+      {"new_empty_strided", convert_new_empty_strided},
       {"new_full", convert_new_full},
       {"new_ones", new_filled(1)},
       {"new_zeros", new_filled(0)},
@@ -145,6 +209,8 @@ const Conversions& generate_conversions() {
       {"randn", convert_randn},
       {"randn_like", convert_randn_like},
       {"scalar_tensor", convert_scalar_tensor},
+      {"tril_indices", triangle_indices(false)},
+      {"triu_indices", triangle_indices(true)},
       {"zeros", filled(0)},
       {"zeros_like", filled_like(0)},
   };

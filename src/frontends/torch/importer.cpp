@@ -178,7 +178,8 @@ void Importer::set_outputs(Scope& scope) {
   // What the run changes beside: it is handed out, since we have no place to keep it.
   for (const OutputSpec& spec : program_.outputs)
     if (spec.kind != OutputSpec::Kind::User)
-      add(output(scope, spec.argument), spec.target);
+      add(output(scope, spec.argument),
+          spec.kind == OutputSpec::Kind::Gradient ? "grad_" + spec.target : spec.target);
   for (const InputSpec& input : program_.inputs)
     if (const auto* tensor = std::get_if<TensorName>(&input.argument);
         tensor != nullptr && scope.tensors.was_changed(tensor->name))

@@ -8,6 +8,7 @@
 #include "frontends/torch/gradient.h"
 #include "ops/binary.h"
 #include "ops/data.h"
+#include "ops/gather.h"
 #include "ops/pad.h"
 #include "ops/reshape.h"
 #include "ops/select.h"
@@ -45,6 +46,46 @@ std::vector<Value> convert_stack(const NodeView& n) {
   for (Value& part : parts)
     part = unsqueeze(part, {axis});
   return {parts.size() == 1 ? parts.front() : concat(parts, axis)};
+}
+
+std::vector<Value> convert_broadcast_tensors(const NodeView& n) {
+  std::vector<Value> tensors = n.tensors("tensors");
+  const std::vector<Value> given = tensors;
+  for (Value& tensor : tensors)
+    for (Value other : given)
+      if (tensor.shape() != other.shape())
+        tensor = broadcast_to(tensor, shape_of(other));
+  return tensors;
+}
+
+// With dimensions of size 1, until there are as many: those of PyTorch's atleast_1d, _2d and _3d.
+Value at_least(const NodeView& n, Value x, int64_t rank) {
+  if (n.rank_of(x) == 0)
+    return reshape(x, std::vector<int64_t>(static_cast<size_t>(rank), 1));
+  if (x.rank() == 1 && rank > 1)
+    return unsqueeze(x, rank == 2 ? std::vector<int64_t>{0} : std::vector<int64_t>{0, 2});
+  return x.rank() == 2 && rank == 3 ? unsqueeze(x, {2}) : x;
+}
+Convert at_least(int64_t rank) {
+  return [rank](const NodeView& n) { return std::vector<Value>{at_least(n, n.tensor("self"), rank)}; };
+}
+
+// Joined along one of the first axes, once there are enough of them.
+Convert stacked_along(int64_t axis, int64_t rank) {
+  return [=](const NodeView& n) {
+    std::vector<Value> parts = promoted(n, "tensors");
+    for (Value& part : parts)
+      part = at_least(n, part, rank);
+    const int64_t along = std::min(axis, parts.front().rank() - 1);
+    return std::vector<Value>{parts.size() == 1 ? parts.front() : concat(parts, along)};
+  };
+}
+// Vectors as the columns of a matrix.
+std::vector<Value> convert_column_stack(const NodeView& n) {
+  std::vector<Value> parts = promoted(n, "tensors");
+  for (Value& part : parts)
+    part = n.rank_of(part) < 2 ? reshape(part, {-1, 1}) : part;
+  return {parts.size() == 1 ? parts.front() : concat(parts, 1)};
 }
 
 // --- parts
@@ -183,6 +224,13 @@ std::vector<Value> convert_flip(const NodeView& n) {
   return {x};
 }
 
+Convert flipped_along(int64_t axis) {
+  return [axis](const NodeView& n) {
+    constexpr int64_t before_all = std::numeric_limits<int64_t>::min();
+    return std::vector<Value>{slice(n.tensor("self"), axis, -1, before_all, -1)};
+  };
+}
+
 Value rolled(const NodeView& n, Value x, int64_t shift, int64_t axis) {
   const int64_t size = known_size(n, x, axis);
   if (size == 0 || shift % size == 0)
@@ -254,7 +302,18 @@ Convert pad_by(std::string_view mode) {
 
 const Conversions& join_conversions() {
   static const Conversions conversions = {
+      {"broadcast_tensors", convert_broadcast_tensors},
+      {"atleast_1d.default", at_least(1)},
+      {"atleast_2d.default", at_least(2)},
+      {"atleast_3d.default", at_least(3)},
       {"cat", convert_cat},
+      {"column_stack", convert_column_stack},
+      {"dstack", stacked_along(2, 3)},
+      {"fliplr", flipped_along(1)},
+      {"flipud", flipped_along(0)},
+      {"hstack", stacked_along(1, 1)},
+      {"row_stack", stacked_along(0, 2)},
+      {"vstack", stacked_along(0, 2)},
       {"chunk", convert_chunk, Sharing::View},
       {"concat", convert_cat},
       {"concatenate", convert_cat},
@@ -286,6 +345,7 @@ const Conversions& join_conversions() {
       {"tensor_split", convert_tensor_split, Sharing::View},
       {"tile", convert_tile},
       {"unbind", convert_unbind, Sharing::View},
+      {"unbind_copy", convert_unbind},
       {"unsafe_chunk", convert_chunk},
       {"unsafe_split", convert_split},
       {"unsafe_split_with_sizes", convert_split_with_sizes},

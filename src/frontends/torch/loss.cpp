@@ -7,6 +7,7 @@
 #include "frontends/dimensions.h"
 #include "frontends/torch/conversions.h"
 #include "frontends/torch/gradient.h"
+#include "ops/activation.h"
 #include "ops/binary.h"
 #include "ops/data.h"
 #include "ops/gather.h"
@@ -14,6 +15,7 @@
 #include "ops/reduce.h"
 #include "ops/reshape.h"
 #include "ops/select.h"
+#include "ops/softmax.h"
 #include "ops/unary.h"
 
 namespace tenon::torch {
@@ -90,6 +92,33 @@ std::vector<Value> convert_binary_cross_entropy_backward(const NodeView& n) {
                                              : dx};
 }
 
+// max(x, 0) - x · target + log(1 + exp(-|x|)), where what stands for 1 is weighted
+std::vector<Value> convert_binary_cross_entropy_with_logits(const NodeView& n) {
+  const Pair pair(n);
+  const Value x = pair.x, target = pair.target;
+  const Value log_of_none = softplus(-x);  // -log(sigmoid(x))
+  Value loss = (1.0 - target) * x;
+  if (const Value positive = n.maybe_tensor("pos_weight"))
+    loss = loss + (1.0 + (positive - 1.0) * target) * log_of_none;
+  else
+    loss = loss + log_of_none;
+  if (const Value weight = n.maybe_tensor("weight"))
+    loss = loss * weight;
+  return reduced(n, loss);
+}
+
+std::vector<Value> convert_l1(const NodeView& n) { return reduced(n, abs(Pair(n).difference())); }
+
+// target · (log(target) - x), which is 0 where the target is
+std::vector<Value> convert_kl_div(const NodeView& n) {
+  const Pair pair(n);
+  if (n.flag("log_target", false))
+    return reduced(n, exp(pair.target) * (pair.target - pair.x));
+  const Value none = equal(pair.target, n.number(pair.x.dtype(), 0));
+  const Value logarithm = log(where(none, n.number(pair.x.dtype(), 1), pair.target));
+  return reduced(n, pair.target * (logarithm - pair.x));
+}
+
 // --- of classes
 
 // The weight of each target, and where it does not count 0; and the targets, where they do not count 0.
@@ -131,16 +160,48 @@ std::vector<Value> convert_nll_loss_backward(const NodeView& n) {
   return gradients(n, convert_nll_loss, {{"self", n.tensor("self")}}, {n.tensor("grad_output")});
 }
 
+// Of logits. Targets are classes, or probabilities of all of them.
+std::vector<Value> convert_cross_entropy(const NodeView& n) {
+  const Value x = n.tensor("self"), target = n.tensor("target");
+  const int64_t axis = n.rank_of(x) == 1 ? 0 : 1;
+  const double smoothing = n.real("label_smoothing", 0);
+  const Value logarithms = log_softmax(x, axis), weight = n.maybe_tensor("weight");
+  if (!is_float(target.dtype()) && smoothing == 0)
+    return {convert_nll_loss(NodeView(n, logarithms)).front()};
+  if (!is_float(target.dtype()))
+    throw unsupported("{}: label_smoothing of classes", n.op());
+  n.ignore("ignore_index");
+  Value wanted = target;
+  if (smoothing != 0)
+    wanted = wanted * (1 - smoothing) + smoothing / count_along(x, {axis});
+  Value terms = logarithms * wanted;
+  if (weight)
+    terms = terms * (x.rank() > 1 ? unsqueeze(weight, axes_between(1, x.rank() - 1)) : weight);
+  const Value loss = -reduce_sum(terms, {axis});
+  if (reduction_of(n) != Reduction::Mean || loss.rank() == 0)
+    return reduced(n, loss);
+  const std::vector<int64_t> all = axes_between(0, loss.rank());
+  return {reduce_sum(loss, all) / count_along(loss, all)};
+}
+std::vector<Value> convert_nll_loss_alone(const NodeView& n) { return {convert_nll_loss(n).front()}; }
+
 }  // namespace
 
 const Conversions& loss_conversions() {
   static const Conversions conversions = {
       {"binary_cross_entropy", convert_binary_cross_entropy},
       {"binary_cross_entropy_backward", convert_binary_cross_entropy_backward},
+      {"binary_cross_entropy_with_logits", convert_binary_cross_entropy_with_logits},
+      {"cross_entropy_loss", convert_cross_entropy},
       {"huber_loss", convert_huber},
       {"huber_loss_backward", gradient_of(convert_huber)},
+      {"kl_div", convert_kl_div},
+      {"l1_loss", convert_l1},
       {"mse_loss", convert_mse},
       {"mse_loss_backward", gradient_of(convert_mse)},
+      {"nll_loss", convert_nll_loss_alone},
+      {"nll_loss2d", convert_nll_loss_alone},
+      {"nll_loss_nd", convert_nll_loss_alone},
       {"nll_loss2d_backward", convert_nll_loss_backward},
       {"nll_loss2d_forward", convert_nll_loss},
       {"nll_loss_backward", convert_nll_loss_backward},

@@ -326,6 +326,14 @@ size_t NodeView::output_count() const {
   return count;
 }
 
+const TensorMeta* NodeView::argument_meta(std::string_view name) const {
+  const auto* tensor = std::get_if<TensorName>(&get(name));
+  if (tensor == nullptr)
+    return nullptr;
+  const auto meta = scope_.spec->tensors.find(tensor->name);
+  return meta == scope_.spec->tensors.end() ? nullptr : &meta->second;
+}
+
 const TensorMeta* NodeView::result_meta(size_t index) const {
   const auto* tensor =
       index < spec_.outputs.size() ? std::get_if<TensorName>(&spec_.outputs[index]) : nullptr;

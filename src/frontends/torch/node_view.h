@@ -94,6 +94,8 @@ class NodeView {
                                  const std::vector<Value>& inputs) const;
 
   size_t output_count() const;  // counting those of lists
+  // What the file says of a tensor that is an argument; or null.
+  const TensorMeta* argument_meta(std::string_view name) const;
   // What the file says of a result, where that is used; or null.
   const TensorMeta* result_meta(size_t index) const;
   DType result_dtype(size_t index, DType otherwise) const;

@@ -72,20 +72,40 @@ std::vector<Value> max_pooled(const NodeView& n, bool with_indices) {
 std::vector<Value> convert_max_pool(const NodeView& n) { return max_pooled(n, false); }
 std::vector<Value> convert_max_pool_with_indices(const NodeView& n) { return max_pooled(n, true); }
 
+// With so many zeros behind the elements that the last windows end with them: all have as many elements then.
+// A window that would begin with them is none.
+Ints pads_to_the_end(const NodeView& n, Value x, const Attributes& window) {
+  const auto of = [&](std::string_view name) { return window.find(name)->second.as<Ints>(); };
+  const Ints kernel = of("kernel"), strides = of("strides"), pads = of("pads");
+  Ints result = pads;
+  for (size_t i = 0; i < kernel.size(); ++i) {
+    const auto size = x.dim(static_cast<int64_t>(i) + 2).constant();
+    if (!size)
+      throw unsupported("{}: a divisor_override for {}", n.op(), x.type());
+    const int64_t before = pads[i], reach = *size + 2 * before - kernel[i];
+    int64_t windows = (reach + strides[i] - 1) / strides[i] + 1;
+    if ((windows - 1) * strides[i] >= *size + before)
+      --windows;
+    result[kernel.size() + i] = (windows - 1) * strides[i] + kernel[i] - *size - before;
+  }
+  return result;
+}
+
 std::vector<Value> convert_avg_pool(const NodeView& n) {
   Attributes attributes = window_of(n);
   attributes.emplace("count_padding", n.flag("count_include_pad", true));
   if (!n.has("divisor_override"))
     return with_batch(n, [&](Value x) { return n.make("average_pool", {{"x", x}}, attributes); });
   // The mean of as many elements as the kernel has, times that number, is their sum.
-  if (n.flag("ceil_mode", false))
-    throw unsupported("{}: a divisor_override of windows that end outside", n.op());
   attributes.insert_or_assign("count_padding", true);
   double cells = 1;
   for (int64_t size : attributes.find("kernel")->second.as<Ints>())
     cells *= static_cast<double>(size);
   return with_batch(n, [&](Value x) -> std::vector<Value> {
     const double divisor = n.real("divisor_override");
+    if (n.flag("ceil_mode", false))
+      attributes.insert_or_assign("pads", pads_to_the_end(n, x, attributes));
+    attributes.insert_or_assign("round_up", false);
     return {n.make_one("average_pool", {{"x", x}}, attributes) * (cells / divisor)};
   });
 }

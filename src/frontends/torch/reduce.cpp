@@ -15,6 +15,7 @@
 #include "ops/cumulative.h"
 #include "ops/data.h"
 #include "ops/gather.h"
+#include "ops/gradient.h"
 #include "ops/reshape.h"
 #include "ops/select.h"
 #include "ops/slice.h"
@@ -210,6 +211,46 @@ std::vector<Value> convert_dist(const NodeView& n) {
   return {norm(n, difference, n.real("p", 2), axes_between(0, n.rank_of(difference)))};
 }
 
+// Of the numbers among the elements.
+std::vector<Value> convert_nansum(const NodeView& n) {
+  const Value given = n.tensor("self");
+  const Value x =
+      summable(n, is_float(given.dtype()) ? keep_where(logical_not(is_nan(given)), given) : given);
+  return {reduce(reduce_sum, x, n.axes("dim", n.rank_of(x)), keep_of(n))};
+}
+std::vector<Value> convert_nanmean(const NodeView& n) {
+  const Value x = in_dtype(n.tensor("self"), n.dtype("dtype", n.tensor("self").dtype()));
+  const Value numbers = logical_not(is_nan(x));
+  const Axes axes = n.axes("dim", n.rank_of(x));
+  return {reduce(reduce_sum, keep_where(numbers, x), axes, keep_of(n)) /
+          reduce(reduce_sum, cast(numbers, x.dtype()), axes, keep_of(n))};
+}
+
+std::vector<Value> convert_aminmax(const NodeView& n) {
+  const Value x = n.tensor("self");
+  const Axes axes = n.axes("dim", n.rank_of(x));
+  return {reduce(reduce_min, x, axes, keep_of(n)), reduce(reduce_max, x, axes, keep_of(n))};
+}
+
+// The distance of two with epsilon added to each difference.
+std::vector<Value> convert_pairwise_distance(const NodeView& n) {
+  const Value difference = n.tensor("x1") - n.tensor("x2") + n.real("eps", 1e-6);
+  return {norm(n, difference, n.real("p", 2), {n.rank_of(difference) - 1})};
+}
+
+// Σ ab / (|a| |b|), where no length is less than epsilon.
+std::vector<Value> convert_cosine_similarity(const NodeView& n) {
+  const Value a = n.tensor("x1"), b = n.tensor("x2");
+  const int64_t axis = n.axis("dim", std::max(n.rank_of(a), n.rank_of(b)), 1);
+  const int64_t from_end = axis - std::max(a.rank(), b.rank());
+  const Value least = n.number(a.dtype(), n.real("eps", 1e-8));
+  const auto unit = [&](Value x) {
+    return x / maximum(sqrt(reduce_sum(x * x, {x.rank() + from_end}, Keep::Dims)), least);
+  };
+  const Value product = unit(a) * unit(b);
+  return {reduce_sum(product, {axis})};
+}
+
 // --- along an axis
 
 Convert running(Value (*formula)(Value, int64_t)) {
@@ -264,6 +305,12 @@ const Conversions& reduce_conversions() {
       {"_cdist_forward", convert_cdist},
       {"_pdist_backward", convert_pdist_backward},
       {"_pdist_forward", convert_pdist},
+      {"aminmax", convert_aminmax},
+      {"cosine_similarity", convert_cosine_similarity},
+      {"nanmean", convert_nanmean},
+      {"nansum", convert_nansum},
+      {"pairwise_distance", convert_pairwise_distance},
+      {"pdist", convert_pdist},
       {"all", truths(reduce_min)},
       {"amax", extreme(reduce_max)},
       {"amin", extreme(reduce_min)},

@@ -140,7 +140,9 @@ Value in_order(Value x, const Permutation& permutation) {
 // How each of these ops orders the dimensions of a tensor.
 Permutation order_of(const NodeView& n, Value x) {
   const int64_t rank = n.rank_of(x);
-  const std::string_view op = n.op().substr(0, n.op().find('.'));
+  std::string_view op = n.op().substr(0, n.op().find('.'));
+  if (op.ends_with("_copy"))
+    op.remove_suffix(5);
   if (op == "permute") {
     Permutation permutation = n.integers("dims");
     for (int64_t& axis : permutation)
@@ -235,15 +237,18 @@ const Conversions& reshape_conversions() {
       {"_to_copy", convert_to},
       {"_unsafe_view", convert_view},
       {"alias", convert_identity, Sharing::View, write_same},
+      {"alias_copy", convert_identity},
       {"alpha_dropout", convert_dropout, Sharing::IfSame},
       {"bool", to(DType::Bool), Sharing::IfSame},
       {"broadcast_to", convert_expand, Sharing::View},
       {"clone", convert_identity},
       {"contiguous", convert_identity, Sharing::Perhaps},
       {"detach", convert_identity, Sharing::View, write_same},
+      {"detach_copy", convert_identity},
       {"detach_", convert_identity, Sharing::View, write_same},
       {"dropout", convert_dropout, Sharing::IfSame},
       {"expand", convert_expand, Sharing::View},
+      {"expand_copy", convert_expand},
       {"expand_as", convert_expand_as, Sharing::View},
       {"feature_dropout", convert_dropout, Sharing::IfSame},
       {"flatten", convert_flatten, Sharing::Perhaps},
@@ -257,6 +262,7 @@ const Conversions& reshape_conversions() {
       {"native_dropout", convert_native_dropout},
       {"numpy_T", convert_order, Sharing::View, write_order},
       {"permute", convert_order, Sharing::View, write_order},
+      {"permute_copy", convert_order},
       {"ravel", convert_flatten, Sharing::Perhaps},
       {"requires_grad_", convert_identity, Sharing::View, write_same},
       {"reshape", convert_reshape, Sharing::Perhaps},
@@ -264,16 +270,22 @@ const Conversions& reshape_conversions() {
       {"resolve_conj", convert_identity, Sharing::View, write_same},
       {"resolve_neg", convert_identity, Sharing::View, write_same},
       {"squeeze", convert_squeeze, Sharing::View, write_reshaped},
+      {"squeeze_copy", convert_squeeze},
       {"swapaxes", convert_order, Sharing::View, write_order},
       {"swapdims", convert_order, Sharing::View, write_order},
       {"t", convert_order, Sharing::View, write_order},
+      {"t_copy", convert_order},
       {"to", convert_to, Sharing::IfSame},
       {"transpose", convert_order, Sharing::View, write_order},
+      {"transpose_copy", convert_order},
       {"type_as", convert_to, Sharing::IfSame},
       {"unflatten", convert_unflatten, Sharing::View, write_reshaped},
       {"unsqueeze", convert_unsqueeze, Sharing::View, write_reshaped},
+      {"unsqueeze_copy", convert_unsqueeze},
       {"view", convert_view, Sharing::View, write_reshaped},
+      {"view_copy", convert_view},
       {"view.dtype", convert_view_dtype, Sharing::View},
+      {"view_copy.dtype", convert_view_dtype},
       {"view_as", convert_view_as, Sharing::View, write_reshaped},
   };
   return conversions;

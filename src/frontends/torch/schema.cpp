@@ -70,6 +70,12 @@ DType to_dtype(int64_t number) {
       return DType::F8E4M3FNUZ;
     case 32:
       return DType::F8E5M2FNUZ;
+    case 33:
+      return DType::F8E8M0;
+    case 34:
+      return DType::U32;
+    case 35:
+      return DType::U64;
     default:
       throw unsupported("scalar type {}", number);
   }
@@ -188,10 +194,14 @@ Argument to_argument(const Json& json, int depth) {
     }
     return numbers;
   }
-  if (kind == "as_floats") {
+  if (kind == "as_floats" || kind == "as_sym_floats") {
     std::vector<double> numbers;
-    for (const Json& item : *value)
-      numbers.push_back(to_real(item));
+    for (const Json& item : *value) {
+      const Json* number = item.is_object() ? maybe(item, "as_float") : &item;
+      if (number == nullptr)
+        return Other{kind};  // one of them is computed
+      numbers.push_back(to_real(*number));
+    }
     return numbers;
   }
   if (kind == "as_bools")
@@ -278,6 +288,12 @@ OutputSpec to_output(const Json& json) {
   };
   if (kind == "user_output")
     return {OutputSpec::Kind::User, to_argument(member(*value, "arg"), 0), ""};
+  if (kind == "parameter_mutation")
+    return named(OutputSpec::Kind::BufferMutation, "parameter_name");
+  // A program that was exported with its backward pass.
+  if (kind == "gradient_to_parameter" || kind == "gradient_to_user_input")
+    return named(OutputSpec::Kind::Gradient,
+                 kind == "gradient_to_parameter" ? "parameter_name" : "user_input_name");
   if (kind == "loss_output")
     return {OutputSpec::Kind::User, TensorName{text(member(*value, "arg"), "name")}, ""};
   if (kind == "buffer_mutation")
@@ -298,7 +314,8 @@ void check_version(const Json& json) {
   const auto major = member(version, "major").get<int64_t>();
   if (major != kSchemaMajor)
     throw unsupported(
-        "schema version {}.{}, but the one we know is {}\n  hint: export the model again with PyTorch 2.11",
+        "schema version {}.{}, but the one we know is {}\n  hint: export the model again with PyTorch 2.11 "
+        "to 2.13",
         major, member(version, "minor").get<int64_t>(), kSchemaMajor);
 }
 

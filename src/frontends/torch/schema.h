@@ -85,10 +85,10 @@ struct InputSpec {
 };
 
 struct OutputSpec {
-  enum class Kind : uint8_t { User, BufferMutation, InputMutation };
+  enum class Kind : uint8_t { User, BufferMutation, InputMutation, Gradient };
   Kind kind = Kind::User;
   Argument argument;
-  std::string target;  // the buffer or input that it is the new value of
+  std::string target;  // the buffer or input that it is the new value of, or the gradient of
 };
 
 struct Range {

@@ -110,7 +110,11 @@ std::vector<Value> convert_narrow(const NodeView& n) {
 
 // Windows along an axis: their elements are a new, last dimension.
 std::vector<Value> convert_unfold(const NodeView& n) {
-  const Value x = n.tensor("self");
+  Value x = n.tensor("self");
+  if (n.rank_of(x) == 0) {
+    n.ignore_all();
+    return {reshape(x, {1})};
+  }
   const int64_t rank = n.rank_of(x), axis = n.axis("dimension", rank);
   const auto number = [&](std::string_view name) {
     return constant(n.graph(), Tensor::scalar(n.integer(name)));
@@ -132,38 +136,62 @@ Convert triangle(bool upper) {
   };
 }
 
-// The elements of the flattened last two dimensions at the distance of one row and one column.
+// The diagonal of two dimensions as elements of the two flattened into one, which comes last.
+struct Diagonal {
+  std::vector<int64_t> order, shape, places;
+
+  Diagonal(const NodeView& n, Value x) {
+    const int64_t rank = n.rank_of(x);
+    if (rank < 2)
+      throw user_error("{}: {} has no diagonal", n.op(), x.type());
+    const int64_t first = n.axis("dim1", rank, 0), second = n.axis("dim2", rank, 1),
+                  offset = n.integer("offset", 0);
+    const auto rows = x.dim(first).constant(), columns = x.dim(second).constant();
+    if (!rows || !columns || first == second)
+      throw unsupported("{}: of {}, whose size is dynamic", n.op(), x.type());
+    for (int64_t axis = 0; axis < rank; ++axis)
+      if (axis != first && axis != second)
+        order.push_back(axis);
+    order.push_back(first);
+    order.push_back(second);
+    shape.assign(static_cast<size_t>(rank - 2), 0);
+    shape.push_back(*rows * *columns);
+    for (int64_t row = std::max<int64_t>(0, -offset); row < *rows && row + offset < *columns; ++row)
+      places.push_back(row * *columns + row + offset);
+  }
+  int64_t axis() const { return static_cast<int64_t>(shape.size()) - 1; }
+  Value in_order(Value x) const { return transpose(x, order); }
+  Value flattened(Value x) const { return reshape_copying(in_order(x), shape); }
+};
+
 std::vector<Value> convert_diagonal(const NodeView& n) {
   const Value x = n.tensor("self");
-  const int64_t rank = n.rank_of(x);
-  if (rank < 2)
-    throw user_error("diagonal: {} has no diagonal", x.type());
-  const int64_t first = n.axis("dim1", rank, 0), second = n.axis("dim2", rank, 1),
-                offset = n.integer("offset", 0);
-  const auto rows = x.dim(first).constant(), columns = x.dim(second).constant();
-  if (!rows || !columns || first == second)
-    throw unsupported("diagonal: of {}, whose size is dynamic", x.type());
-  std::vector<int64_t> permutation;
-  for (int64_t axis = 0; axis < rank; ++axis)
-    if (axis != first && axis != second)
-      permutation.push_back(axis);
-  permutation.push_back(first);
-  permutation.push_back(second);
-  std::vector<int64_t> shape(static_cast<size_t>(rank - 2), 0);
-  shape.push_back(*rows * *columns);
-  const Value flat = reshape_copying(transpose(x, permutation), shape);
-  std::vector<int64_t> places;
-  for (int64_t row = std::max<int64_t>(0, -offset); row < *rows && row + offset < *columns; ++row)
-    places.push_back(row * *columns + row + offset);
-  return {gather(flat, int_vector(n.graph(), places), rank - 2)};
+  const Diagonal diagonal(n, x);
+  return {gather(diagonal.flattened(x), int_vector(n.graph(), diagonal.places), diagonal.axis())};
+}
+
+Value with_diagonal(const NodeView& n, Value x, Value updated) {
+  const Diagonal diagonal(n, x);
+  const Value put = put_along(diagonal.flattened(x), int_vector(n.graph(), diagonal.places),
+                              in_dtype(updated, x.dtype()), diagonal.axis());
+  std::vector<int64_t> back(diagonal.order.size());
+  for (size_t i = 0; i < back.size(); ++i)
+    back[static_cast<size_t>(diagonal.order[i])] = static_cast<int64_t>(i);
+  return transpose(reshape(put, shape_of(diagonal.in_order(x))), back);
+}
+std::vector<Value> convert_diagonal_scatter(const NodeView& n) {
+  return {with_diagonal(n, n.tensor("self"), n.tensor("src"))};
 }
 
 }  // namespace
 
 const Conversions& select_conversions() {
   static const Conversions conversions = {
-      {"diagonal", convert_diagonal, Sharing::View},
+      {"diagonal", convert_diagonal, Sharing::View, with_diagonal},
+      {"diagonal_copy", convert_diagonal},
+      {"diagonal_scatter", convert_diagonal_scatter},
       {"narrow", convert_narrow, Sharing::View},
+      {"narrow_copy", convert_narrow},
       {"select", convert_select, Sharing::View, with_selected},
       {"select_copy", convert_select},
       {"select_scatter", convert_select_scatter},
@@ -173,6 +201,7 @@ const Conversions& select_conversions() {
       {"tril", triangle(false)},
       {"triu", triangle(true)},
       {"unfold", convert_unfold, Sharing::View},
+      {"unfold_copy", convert_unfold},
   };
   return conversions;
 }

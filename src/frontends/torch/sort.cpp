@@ -116,6 +116,16 @@ std::vector<Value> convert_mode(const NodeView& n) {
   return {keep ? least : squeeze(least, {axis}), keep ? place : squeeze(place, {axis})};
 }
 
+// The different elements, in order, which of them each element is, and how often each occurs.
+std::vector<Value> convert_unique(const NodeView& n) {
+  const Value x = n.tensor("self");
+  n.ignore("sorted");
+  const std::vector<Value> all = unique(reshape(x, {-1}), 0);
+  const Value none = fill(int_vector(n.graph(), {0}), Tensor::scalar(int64_t{0}));
+  return {all[0], n.flag("return_inverse", false) ? reshape(all[2], shape_of(x)) : none,
+          n.flag("return_counts", false) ? all[3] : none};
+}
+
 // How many elements fall in each of equally wide bins from min to max, which counts; of all there are, where
 // both are the same.
 std::vector<Value> convert_histc(const NodeView& n) {
@@ -170,8 +180,8 @@ const Conversions& sort_conversions() {
   static const Conversions conversions = {
       {"argsort", convert_argsort}, {"bucketize", convert_bucketize}, {"searchsorted", convert_searchsorted},
       {"histc", convert_histc},     {"kthvalue", convert_kthvalue},   {"median", convert_median},
-      {"mode", convert_mode},       {"nanmedian", convert_nanmedian}, {"sort", convert_sort},
-      {"topk", convert_topk},
+      {"mode", convert_mode},       {"nanmedian", convert_nanmedian}, {"_unique2", convert_unique},
+      {"sort", convert_sort},       {"topk", convert_topk},
   };
   return conversions;
 }
