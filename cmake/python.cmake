@@ -12,7 +12,7 @@ set(symbols ${PROJECT_SOURCE_DIR}/cmake/libtenon.map)
 file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/libtenon.cpp CONTENT "")  # a library has a source of its own
 add_library(tenon_shared SHARED ${CMAKE_BINARY_DIR}/libtenon.cpp)
 set_target_properties(tenon_shared PROPERTIES OUTPUT_NAME tenon LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/python/tenon
-                      LINK_DEPENDS ${symbols} EXCLUDE_FROM_ALL TRUE BUILD_RPATH "$ORIGIN" INSTALL_RPATH "$ORIGIN")
+                      LINK_DEPENDS "${symbols};${room_files}" EXCLUDE_FROM_ALL TRUE BUILD_RPATH "$ORIGIN" INSTALL_RPATH "$ORIGIN")
 add_dependencies(tenon_shared ${rooms_so_far})
 list(TRANSFORM room_files REPLACE "(.+)" "-Wl,--whole-archive,\\1,--no-whole-archive")
 # Debian's libre2.a is not for shared libraries, so that libre2.so goes along.

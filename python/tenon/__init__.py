@@ -12,12 +12,13 @@ from tenon._tenon import Array, Graph, Node, Program, Value
 from tenon._tenon import version as _version
 from tenon.errors import Error, InternalError, UnsupportedError, UserError
 from tenon._config import show_config
-from tenon import ops
+from tenon import _graph, ops
+from tenon._graph import TensorType
 
 __version__ = _version()
 
 __all__ = [
     "Array", "Benchmark", "Culprit", "Error", "Graph", "InternalError", "Model", "Node", "Optimization", "Pass", "Port",
-    "Program", "Report", "Rule", "UnsupportedError", "UserError", "Value", "Verification", "compile", "graph_pass",
+    "Program", "Report", "Rule", "TensorType", "UnsupportedError", "UserError", "Value", "Verification", "compile", "graph_pass",
     "load", "ops", "show_config", "trace", "using",
 ]

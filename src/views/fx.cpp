@@ -22,20 +22,11 @@ struct Row {
   size_t users;
 };
 
-// What torch.fx gives no value as its name: keywords of Python, and its own functions.
-constexpr std::string_view kPythonWords[] = {
-    "abs",  "all",   "and",   "any",   "assert", "bool",   "break", "class",  "complex", "continue", "def",
-    "del",  "dict",  "elif",  "else",  "except", "filter", "float", "for",    "format",  "from",     "global",
-    "hash", "help",  "id",    "if",    "import", "in",     "input", "int",    "is",      "iter",     "lambda",
-    "len",  "list",  "map",   "max",   "min",    "next",   "not",   "object", "open",    "or",       "pass",
-    "pow",  "print", "raise", "range", "return", "round",  "set",   "slice",  "sorted",  "str",      "sum",
-    "try",  "tuple", "type",  "vars",  "while",  "with",   "yield", "zip"};
-
 // The rows of one graph, and the nested graphs that its rows name.
 class Listing {
  public:
   Listing(const Graph& graph, Form form, Returns returns) : form_(form), user_counts_(graph) {
-    for (std::string_view word : kPythonWords)
+    for (std::string_view word : python_words())
       names_.take(word);
     keep_names(graph);
     for (Value input : graph.inputs())
