@@ -213,9 +213,7 @@ class Arguments {
     }
   }
 
-  Node* make() {
-    return graph_.get().create(op_, std::move(operands_), std::move(attributes_));
-  }
+  Node* make() { return graph_.get().create(op_, std::move(operands_), std::move(attributes_)); }
 
  private:
   void add(const OperandDecl& declared, nb::handle object) {
@@ -269,10 +267,12 @@ class Arguments {
   const OpDef& op_;
   std::vector<Operand> operands_;
   Attributes attributes_;
-  std::vector<std::pair<std::string_view, DType>> dtypes_;  // of operands that are nodes, and their declared types
+  std::vector<std::pair<std::string_view, DType>>
+      dtypes_;  // of operands that are nodes, and their declared types
 };
 
-Node* make_node(EditedGraph& graph, const std::string& op_name, nb::handle positional, const nb::dict& named) {
+Node* make_node(EditedGraph& graph, const std::string& op_name, nb::handle positional,
+                const nb::dict& named) {
   const OpDef& op = wanted_op(op_name);
   if (!op.regions.empty())
     throw unsupported("{} has nested graphs, which cannot be made from Python", op_name);
@@ -288,7 +288,8 @@ nb::object create(const std::string& op_name, const nb::args& positional, const 
   if (beside == nullptr)
     beside = first_node(named.values());
   if (beside == nullptr)
-    throw user_error("{} needs a tenon.Node among its arguments: it is recorded in the graph of that", op_name);
+    throw user_error("{} needs a tenon.Node among its arguments: it is recorded in the graph of that",
+                     op_name);
   const GraphHandle graph = beside->graph();
   const Node* const node = make_node(*graph, op_name, positional, named);
   if (node->result_count() == 1)
@@ -304,7 +305,8 @@ nb::object call_function(const GraphHandle& graph, const std::string& op_name, c
   return graph->handle(make_node(*graph, op_name, positional, named));
 }
 
-nb::object get_attr(const GraphHandle& graph, const std::string& target, const std::optional<nb::object>& elements) {
+nb::object get_attr(const GraphHandle& graph, const std::string& target,
+                    const std::optional<nb::object>& elements) {
   Graph& edited = graph->get();
   if (elements) {
     const Datum datum = to_datum(*elements, target);
@@ -314,7 +316,8 @@ nb::object get_attr(const GraphHandle& graph, const std::string& target, const s
   }
   for (Node* node : edited.nodes())
     if (literal_of(*node) != nullptr &&
-        (node->is("parameter") ? node->attr("name").as<std::string>() : graph->name(node->result().data())) == target)
+        (node->is("parameter") ? node->attr("name").as<std::string>() : graph->name(node->result().data())) ==
+            target)
       return graph->handle(edited.copy_node(*node, [](Value value) { return value; }));
   throw user_error("the graph has no parameter or constant {}: with elements, get_attr makes one", target);
 }
@@ -325,9 +328,8 @@ nb::object get_attr(const GraphHandle& graph, const std::string& target, const s
 nb::object word(const char* text) { return nb::steal(PyUnicode_InternFromString(text)); }
 
 nb::object op_of(const NodeHandle& node) {
-  static const auto& words = *new std::array<nb::object, 5>{word("placeholder"), word("get_attr"),
-                                                            word("call_function"), word("call_function"),
-                                                            word("output")};
+  static const auto& words = *new std::array<nb::object, 5>{
+      word("placeholder"), word("get_attr"), word("call_function"), word("call_function"), word("output")};
   return words[static_cast<size_t>(node.kind())];
 }
 
@@ -472,7 +474,8 @@ nb::object type_object(const NodeHandle& handle) {
   if (handle.is_value())
     return make(to_string(handle.value().type()), dtype_of(handle), shape_of(handle));
   nb::list types;
-  for (Value value : handle.kind() == NodeHandle::Kind::Output ? handle.node()->operands() : handle.node()->results())
+  for (Value value :
+       handle.kind() == NodeHandle::Kind::Output ? handle.node()->operands() : handle.node()->results())
     types.append(type_object(handle_of(handle.graph()->handle(value))));
   return nb::tuple(types);
 }
@@ -522,7 +525,8 @@ nb::list replace_uses(const NodeHandle& handle, const NodeHandle& by) {
   }
   const std::vector<Value> was = handle.node()->results(), is = by.node()->results();
   if (was.size() != is.size())
-    throw user_error("{} gives {} values, but {} gives {}", handle.describe(), was.size(), by.describe(), is.size());
+    throw user_error("{} gives {} values, but {} gives {}", handle.describe(), was.size(), by.describe(),
+                     is.size());
   for (size_t i = 0; i < was.size(); ++i) {
     check_replacement(was[i], is[i]);
     if (was[i] != is[i])
@@ -548,7 +552,8 @@ void flatten(nb::handle object, std::vector<Value>& values) {
     for (nb::handle each : object)
       flatten(each, values);
   else if (!object.is_none())
-    throw user_error("the arguments of a node are nodes, and lists of them, but not a {}", describe_type(object));
+    throw user_error("the arguments of a node are nodes, and lists of them, but not a {}",
+                     describe_type(object));
 }
 
 // As many as there were: what an op takes otherwise is another node.
@@ -562,9 +567,8 @@ void set_arguments(const NodeHandle& handle, const nb::tuple& arguments) {
     if (&value.graph() != &node->graph())
       throw user_error("an argument is a value of another graph");
   if (handle.kind() == NodeHandle::Kind::Output) {
-    const std::vector<std::string> names = values.size() == node->operands().size()
-                                               ? node->graph().output_names()
-                                               : std::vector<std::string>();
+    const std::vector<std::string> names =
+        values.size() == node->operands().size() ? node->graph().output_names() : std::vector<std::string>();
     return node->graph().set_outputs(values, names);
   }
   const int64_t late = static_cast<int64_t>(node->late_names().size());
@@ -576,7 +580,8 @@ void set_arguments(const NodeHandle& handle, const nb::tuple& arguments) {
 }
 
 nb::object element_of(const NodeHandle& handle, int64_t index) {
-  if (handle.kind() == NodeHandle::Kind::Placeholder || handle.kind() == NodeHandle::Kind::Output || handle.is_value())
+  if (handle.kind() == NodeHandle::Kind::Placeholder || handle.kind() == NodeHandle::Kind::Output ||
+      handle.is_value())
     throw nb::type_error("the node has one result: ops.slice and ops.gather take elements of tensors");
   if (index < 0)
     index += handle.node()->result_count();
@@ -662,20 +667,24 @@ class InsertionPoint {
 }  // namespace
 
 void bind_graph(nb::module_& module) {
-  nb::class_<NodeHandle>(module, "Node",
-                         "An input, an operation or the output of a graph, in the words of torch.fx.Node. Where it has "
-                         "one result, it stands for that: ops take it, and operators compute with it.")
+  nb::class_<NodeHandle>(
+      module, "Node",
+      "An input, an operation or the output of a graph, in the words of torch.fx.Node. Where it has "
+      "one result, it stands for that: ops take it, and operators compute with it.")
       .def_prop_ro("op", op_of, "placeholder, get_attr, call_function or output.")
       .def_prop_ro("target", target_of, "What it calls, such as ops.relu; the name of an input or parameter.")
-      .def_prop_rw("args", arguments_of, set_arguments, "Nodes, lists of nodes, and None where an operand is absent.")
+      .def_prop_rw("args", arguments_of, set_arguments,
+                   "Nodes, lists of nodes, and None where an operand is absent.")
       .def_prop_ro("kwargs", named_arguments_of, "The attributes.")
-      .def_prop_ro("name", [](const NodeHandle& node) { return node.node(), node.graph()->name(node.key()); },
-                   "Unique in the graph.")
+      .def_prop_ro(
+          "name", [](const NodeHandle& node) { return node.node(), node.graph()->name(node.key()); },
+          "Unique in the graph.")
       .def_prop_ro("users", users_of, "The nodes that take it, as the keys of a dictionary.")
       .def_prop_ro("all_input_nodes", input_nodes_of)
       .def_prop_ro("meta", meta_of, "A dictionary; [\"val\"] is its type.")
-      .def_prop_ro("type", [](const NodeHandle& node) { return to_string(node.value().type()); },
-                   "Such as f32[batch,128].")
+      .def_prop_ro(
+          "type", [](const NodeHandle& node) { return to_string(node.value().type()); },
+          "Such as f32[batch,128].")
       .def_prop_ro("dtype", dtype_of)
       .def_prop_ro("shape", shape_of, "Integers, and expressions as strings; None where the rank is unknown.")
       .def_prop_ro("elements", known_elements, "Where they are known before the graph runs, else None.")
@@ -708,7 +717,8 @@ void bind_graph(nb::module_& module) {
   nb::class_<EditedGraph>(module, "Graph", "A graph that can be edited, in the words of torch.fx.Graph.")
       .def_prop_ro("nodes", nodes_of, "In an order in which they can run; the output is the last.")
       .def_prop_ro("inputs", [](const GraphHandle& graph) { return tuple_of(*graph, graph->get().inputs()); })
-      .def_prop_ro("outputs", [](const GraphHandle& graph) { return tuple_of(*graph, graph->get().outputs()); })
+      .def_prop_ro("outputs",
+                   [](const GraphHandle& graph) { return tuple_of(*graph, graph->get().outputs()); })
       .def_prop_ro("output_names", [](const GraphHandle& graph) { return graph->get().output_names(); })
       .def(
           "placeholder",
@@ -730,11 +740,15 @@ void bind_graph(nb::module_& module) {
            })
       .def(
           "inserting_before",
-          [](const GraphHandle& graph, nb::object node) { return InsertionPoint(graph, std::move(node), false); },
+          [](const GraphHandle& graph, nb::object node) {
+            return InsertionPoint(graph, std::move(node), false);
+          },
           nb::arg("n") = nb::none())
       .def(
           "inserting_after",
-          [](const GraphHandle& graph, nb::object node) { return InsertionPoint(graph, std::move(node), true); },
+          [](const GraphHandle& graph, nb::object node) {
+            return InsertionPoint(graph, std::move(node), true);
+          },
           nb::arg("n") = nb::none())
       .def("__len__", [](const GraphHandle& graph) { return graph->get().node_count(); })
       .def("__str__", [](const GraphHandle& graph) { return print(graph->get()); });

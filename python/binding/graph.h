@@ -54,7 +54,8 @@ class EditedGraph : public std::enable_shared_from_this<EditedGraph> {
 
 using GraphHandle = std::shared_ptr<EditedGraph>;
 
-// A node in the sense of torch.fx: an input, an operation and its result, one result of several, or the output.
+// A node in the sense of torch.fx: an input, an operation and its result, one result of several, or the
+// output.
 class NodeHandle {
  public:
   enum class Kind : uint8_t { Placeholder, GetAttr, Call, Element, Output };

@@ -11,6 +11,7 @@
 #include "binding/passes.h"
 #include "binding/program.h"
 #include "binding/tensors.h"
+#include "binding/torch_rows.h"
 #include "ops/registry.h"
 
 namespace tenon::python {
@@ -66,6 +67,7 @@ NB_MODULE(_tenon, module) {
   bind_passes(module);
   bind_program(module);
   bind_model(module);
+  bind_torch_rows(module);
   module.def("command_line", run_command_line);
   module.def("version", tenon_version);
 }

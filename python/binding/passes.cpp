@@ -206,10 +206,9 @@ void bind_passes(nb::module_& module) {
             journal.get().applied(rule, nodes, parse_numerics(numerics));
           },
           nb::arg("rule"), nb::arg("replaced"), nb::arg("numerics") = "reassociates")
-      .def("declined", [](const JournalHandle& journal, const std::string& rule, const NodeHandle& node,
-                          const std::string& reason) {
-        journal.get().declined(rule, operation_of(node), reason);
-      });
+      .def("declined",
+           [](const JournalHandle& journal, const std::string& rule, const NodeHandle& node,
+              const std::string& reason) { journal.get().declined(rule, operation_of(node), reason); });
   module.def("trace", trace_function);
   module.def("make_rule", make_rule);
   module.def("make_pass", make_pass);
