@@ -74,18 +74,18 @@ class _Builder:
     def add(self, row: dict[str, Any], graphs: dict[str, torch.fx.GraphModule]) -> None:
         match row["op"]:
             case "placeholder":
-                node = self.graph.placeholder(row["target"])
+                node = self.graph.create_node("placeholder", row["target"], name=row["name"])
             case "get_attr":
                 value = graphs.get(row["target"])
                 if value is None:
                     value = self.tensor(row["elements"], row["described"])
-                node = self.graph.get_attr(self.keep(row["target"], value, row.get("tenon_op") == "parameter"))
+                path = self.keep(row["target"], value, row.get("tenon_op") == "parameter")
+                node = self.graph.create_node("get_attr", path, name=row["name"])
             case "output":
                 self.graph.output(self.output(row["args"][0]))
                 return
             case _:
                 node = self.call(row)
-        node.name = row["name"] if node.name != row["name"] and row["name"] not in self.nodes else node.name
         self.nodes[row["name"]] = node
         if "dtype" in row:
             node.meta["dtype"] = getattr(torch, row["dtype"], None)
@@ -99,20 +99,56 @@ class _Builder:
         target = row["target"]
         args = [self.argument(each) for each in row["args"]]
         kwargs = {name: self.argument(each) for name, each in row["kwargs"].items()}
+        if self.changes_nothing(target, args, kwargs):
+            return args[0]
+        if target in ("torch.reshape", "torch.broadcast_to"):
+            args[1] = self.result_sizes(row, *args)
+        elif target in ("torch.gather", "torch.scatter", "torch.scatter_reduce"):
+            # Tenon's indices may count from the end.
+            axis = args[1] if len(args) > 1 else kwargs["dim"]
+            size = self.graph.call_method("size", (args[0], axis))
+            place = 2 if len(args) > 2 else "index"
+            (args if place == 2 else kwargs)[place] = self.graph.call_function(
+                torch.remainder, ((args if place == 2 else kwargs)[place], size)
+            )
+        elif target == "operator.pow" and self.other_dtype(args, row):
+            power = self.graph.call_function(operator.pow, tuple(args))
+            return self.graph.create_node("call_method", "to", (power, getattr(torch, row["dtype"])), None, row["name"])
         match target:
             case "torch.Tensor.to":
-                return self.graph.call_method("to", tuple(args), kwargs)
-            case "torch.Tensor.size":
-                sizes = self.graph.call_method("size", tuple(args))
-                return self.graph.call_function(torch.tensor, (sizes,), {"dtype": torch.int64})
-            case "len":
-                length = self.graph.call_function(len, tuple(args))
-                return self.graph.call_function(torch.tensor, (length,), {"dtype": torch.int64})
+                return self.graph.create_node("call_method", "to", tuple(args), kwargs, row["name"])
+            case "torch.Tensor.size" | "len":  # numbers, where Tenon has a tensor
+                sizes = (
+                    self.graph.call_function(len, tuple(args)) if target == "len" else self.graph.call_method("size", tuple(args))
+                )
+                return self.graph.create_node("call_function", torch.tensor, (sizes,), {"dtype": torch.int64}, row["name"])
             case "torch.arange" if "dtype" in row:
                 kwargs["dtype"] = getattr(torch, row["dtype"])
         if target in _WIDENING and not row.get("dtype", "float").startswith(("float", "bfloat", "complex")):
             kwargs["dtype"] = getattr(torch, row["dtype"])
-        return self.graph.call_function(_function(target), tuple(args), kwargs)
+        return self.graph.create_node("call_function", _function(target), tuple(args), kwargs, row["name"])
+
+    def changes_nothing(self, target: str, args: list[Any], kwargs: dict[str, Any]) -> bool:
+        """Bounds that are not there; a reduction of no axes, which to PyTorch is one of all."""
+        if target == "torch.clamp":
+            return all(each is None for each in (*args[1:], *kwargs.values()))
+        return kwargs.get("dim") == []
+
+    def other_dtype(self, args: list[Any], row: dict[str, Any]) -> bool:
+        """Whether an argument is a tensor of another dtype than the result: Tenon's has that of the base."""
+        dtypes = {each.meta.get("dtype") for each in args if isinstance(each, torch.fx.Node)}
+        return dtypes != {getattr(torch, row["dtype"])}
+
+    def result_sizes(self, row: dict[str, Any], x: torch.fx.Node, given: Any) -> Any:
+        """The sizes of the result, as far as they are known, in the place of those that are computed: where 0 and -1, or
+        1, stand for others."""
+        sizes = [self.size(each) for each in row.get("shape") or ()]
+        unknown = sizes.count(None)
+        if "shape" in row and (unknown == 0 or (unknown == 1 and row["target"] == "torch.reshape")):
+            return [-1 if size is None else size for size in sizes]
+        if row["target"] == "torch.broadcast_to":
+            return self.graph.call_function(torch.broadcast_shapes, (self.graph.call_method("size", (x,)), given))
+        return given
 
     def output(self, described: Any) -> Any:
         match described:
