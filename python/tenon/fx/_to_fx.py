@@ -101,7 +101,7 @@ class _Builder:
         kwargs = {name: self.argument(each) for name, each in row["kwargs"].items()}
         if self.changes_nothing(target, args, kwargs):
             return args[0]
-        if target in ("torch.reshape", "torch.broadcast_to"):
+        if target in ("torch.reshape", "torch.broadcast_to") and len(args) == 2:
             args[1] = self.result_sizes(row, *args)
         elif target in ("torch.gather", "torch.scatter", "torch.scatter_reduce"):
             # Tenon's indices may count from the end.
