@@ -16,6 +16,7 @@
 #include "ir/parse.h"
 #include "ir/print.h"
 #include "ops/data.h"
+#include "tensor/wide.h"
 
 namespace tenon::python {
 
@@ -238,10 +239,28 @@ class Arguments {
     }
     if (PyBool_Check(object.ptr()) || PyLong_Check(object.ptr()) || PyFloat_Check(object.ptr()))
       return scalar(graph, dtype_for(type), nb::cast<double>(object));
+    if (nb::isinstance<nb::list>(object) || nb::isinstance<nb::tuple>(object))
+      return vector_of(object, title, dtype_for(type));
     const Datum datum = to_datum(object, std::string(title));
     if (!std::holds_alternative<Tensor>(datum))
       throw user_error("{} is no tensor", title);
     return constant(graph, Literal(datum.tensor()));
+  }
+
+  // Numbers in a list, such as a shape.
+  Value vector_of(nb::handle list, std::string_view title, DType dtype) {
+    std::vector<int64_t> integers;
+    std::vector<double> numbers;
+    for (nb::handle each : list) {
+      if (!PyLong_Check(each.ptr()) && !PyFloat_Check(each.ptr()))
+        throw user_error("{} is a list of {}, and not of numbers", title, describe_type(each));
+      numbers.push_back(nb::cast<double>(each));
+      if (PyLong_Check(each.ptr()))
+        integers.push_back(nb::cast<int64_t>(each));
+    }
+    if (dtype == DType::I64 && integers.size() == numbers.size())
+      return int_vector(graph_.get(), integers);
+    return constant(graph_.get(), narrow<double>(dtype, {static_cast<int64_t>(numbers.size())}, numbers));
   }
 
   void note_dtypes(nb::handle positional) {

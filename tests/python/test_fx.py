@@ -422,8 +422,8 @@ def test_an_onnx_file_becomes_code_and_comes_back(tmp_path):
 
 def test_symbolic_sizes_stay_symbolic():
     def flattened(x):
-        parts = ops.reshape(x, numpy.array([-1, 2, 4]))
-        return ops.reshape(parts, ops.concat([ops.shape(x), numpy.array([1])], axis=0)) + 1.0
+        parts = ops.reshape(x, [-1, 2, 4])
+        return ops.reshape(parts, ops.concat([ops.shape(x), [1]], axis=0)) + 1.0
 
     model = tenon.trace(flattened, "f32[n,4]")
     gm = model.to_fx()

@@ -109,7 +109,7 @@ def test_graphs_are_made_of_their_parts():
 
 
 def test_several_results_are_elements():
-    graph = tenon.trace(lambda x: ops.top_k(x, numpy.array([2]), axis=1), "f32[n,4]").graph
+    graph = tenon.trace(lambda x: ops.top_k(x, [2], axis=1), "f32[n,4]").graph
     top = next(node for node in graph.nodes if node.target == ops.top_k)
     values, indices = top
     assert values is top[0] and indices is top[-1] and values.args == (top, 0)
@@ -134,7 +134,7 @@ def test_numbers_have_the_dtype_that_the_op_wants():
 
 
 def test_tables_and_code(capsys):
-    graph = tenon.trace(lambda x: ops.and_(ops.split(x, numpy.array([2, 2]), axis=0)[0], True), "bool[4]").graph
+    graph = tenon.trace(lambda x: ops.and_(ops.split(x, [2, 2], axis=0)[0], True), "bool[4]").graph
     graph.print_tabular()
     table = capsys.readouterr().out.splitlines()
     assert table[0].split() == ["opcode", "name", "target", "args", "kwargs"] and "operator.getitem" not in table[0]
@@ -163,3 +163,10 @@ def test_walking_a_graph_is_fast():
 
     assert len(graph.nodes) > 1000
     assert min(walk() for _ in range(20)) <= 2  # ms
+
+
+def test_lists_of_numbers_are_constants():
+    graph = tenon.trace(lambda x: ops.mul(ops.reshape(x, [-1, 2]), [0.5, 1]), "f16[n,4]").graph
+    assert graph.outputs[0].type == "f16[2*n,2]" and graph.outputs[0].args[1].type == "f16[2]"
+    with pytest.raises(tenon.UserError, match="list of str"):
+        tenon.trace(lambda x: ops.reshape(x, ["n"]), "f32[n]")
