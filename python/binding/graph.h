@@ -30,8 +30,9 @@ class EditedGraph : public std::enable_shared_from_this<EditedGraph> {
 
   Graph& get() const;  // a user_error where it is not there any more
 
-  nb::object handle(Value value);            // an input, a node's only result, or one of several
-  nb::object handle(Node* node);             // a node, whatever it gives; the return node: the output
+  nb::object handle(Value value);  // an input, a node's only result, or one of several
+  nb::object handle(Node* node);   // a node, whatever it gives; the return node: the output
+  nb::tuple handles(const std::vector<Value>& values);
   const std::string& name(const void* key);  // unique in the graph
   nb::dict meta(const void* key);            // what Python keeps beside a node
   void erase(Node* node);
@@ -87,6 +88,11 @@ class NodeHandle {
   bool is_erased_ = false;
 };
 
+inline const NodeHandle& handle_of(nb::handle object) { return *nb::inst_ptr<NodeHandle>(object); }
+// Those of nodes in lists of lists; None is none.
+std::vector<Value> values_in(nb::handle object);
+
 void bind_graph(nb::module_& module);
+void bind_nodes(nb::module_& module);
 
 }  // namespace tenon::python
