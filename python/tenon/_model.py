@@ -217,11 +217,14 @@ class Model(_Shown):
         folder = None if cache is None else os.fspath(cache)
         return _tenon.compile(graph, numerics, precision, threads, device, folder, _passes.active())
 
-    def to_fx(self) -> Any:
-        """A torch.fx.GraphModule of PyTorch's functions that computes the same: code to run, edit and compile."""
+    def to_fx(self, *, modules: bool = False) -> Any:
+        """A torch.fx.GraphModule of PyTorch's functions that computes the same: code to run, edit and compile.
+
+        With modules, calls that have the weights under a path to themselves become modules there, such as a Conv2d.
+        """
         from tenon.fx import _to_fx
 
-        return _to_fx.graph_module_of(self)
+        return _to_fx.graph_module_of(self, modules)
 
     def save(self, path: str | os.PathLike[str], *, opset: int | None = None) -> None:
         """Writes it as ONNX or in the text form, as the name ends in .onnx or .tenon."""

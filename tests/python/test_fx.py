@@ -484,3 +484,64 @@ def test_archives_of_torch_are_code(path):
     inputs = inputs_for(model, sizes)
     for a, b in zip(results(gm(*inputs)), results(model.compile()(*inputs)), strict=True):
         torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-4)
+
+
+# --- modules ---
+
+
+class Layers(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up = nn.ConvTranspose2d(4, 4, 2, stride=2, groups=2)
+        self.stem = nn.Sequential(nn.Conv2d(4, 6, 3, padding=1, dilation=1, bias=False), nn.BatchNorm2d(6), nn.ReLU())
+        self.norm, self.table = nn.LayerNorm(6), nn.Embedding(9, 6)
+        self.groups, self.linear = nn.GroupNorm(3, 6), nn.Linear(6, 6)
+        self.scale = nn.Parameter(torch.ones(6))
+
+    def forward(self, x, i):
+        h = self.groups(self.stem(self.up(x))).mean((2, 3))
+        return self.norm(self.linear(h)) * self.scale + self.table(i)
+
+
+def test_layers_are_modules_again():
+    layers = Layers().eval()
+    inputs = torch.randn(2, 4, 5, 5), torch.tensor([1, 8])
+    gm = tenon.load(layers, inputs).to_fx(modules=True)
+    torch.testing.assert_close(gm(*inputs), layers(*inputs), rtol=1e-4, atol=1e-5)
+    found = {node.target: type(gm.get_submodule(node.target)) for node in gm.graph.nodes if node.op == "call_module"}
+    assert found == {"up": nn.ConvTranspose2d, "stem.0": nn.Conv2d, "stem.1": nn.BatchNorm2d, "norm": nn.LayerNorm,
+                     "table": nn.Embedding, "groups": nn.GroupNorm, "linear": nn.Linear}
+    assert gm.get_submodule("stem.0").bias is None
+    kept = set(gm.state_dict()) | {"stem.1.num_batches_tracked"}
+    assert kept == set(layers.state_dict())
+    torch.testing.assert_close(tenon.compile(gm, inputs)(*inputs), layers(*inputs), rtol=1e-4, atol=1e-5)
+
+
+def test_passes_that_look_for_modules_work_on_files(tmp_path):
+    stem = Stem().eval()
+    x = torch.randn(1, 3, 6, 6)
+    tenon.load(stem, (x,)).save(tmp_path / "stem.onnx")
+    for model in (tenon.load(tmp_path / "stem.onnx"), tenon.load(stem, (x,)), tenon.load("builtin:multi_conv_bn")):
+        gm = model.to_fx(modules=True)
+        inputs = inputs_for(model, {})
+        kinds = [type(gm.get_submodule(node.target)) for node in gm.graph.nodes if node.op == "call_module"]
+        assert kinds == [nn.Conv2d, nn.BatchNorm2d] * 2
+        assert tenon.verify_pass(gm, fold_norms, inputs, samples=1)
+        fold_norms(gm)
+        assert not any(isinstance(each, nn.BatchNorm2d) for each in gm.modules())
+        torch.testing.assert_close(gm(*inputs), model.compile()(*inputs), rtol=1e-3, atol=1e-4)
+
+
+def test_weights_that_others_share_stay_where_they_are():
+    class Tied(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table = nn.Embedding(9, 6)
+
+        def forward(self, i):
+            return self.table(i) @ self.table.weight.T
+
+    tied, i = Tied(), torch.tensor([1, 2])
+    gm = tenon.load(tied, (i,)).to_fx(modules=True)
+    assert not any(node.op == "call_module" for node in gm.graph.nodes)
+    torch.testing.assert_close(gm(i), tied(i))

@@ -15,14 +15,18 @@ import torch.fx
 from tenon import _tenon
 from tenon._model import Model
 from tenon.errors import UnsupportedError
+from tenon.fx._modules import restore_modules
 from tenon.fx._traced import TracedModule
 
 # What these return for integers is wider than what they take; Tenon's ops keep the dtype.
 _WIDENING = {"torch.sum", "torch.prod", "torch.cumsum", "torch.cumprod"}
 
 
-def graph_module_of(model: Model) -> TracedModule:
-    return _Builder("").build(_tenon.torch_rows(model._graph), _class_name(model.name))
+def graph_module_of(model: Model, modules: bool) -> TracedModule:
+    gm = _Builder("").build(_tenon.torch_rows(model._graph), _class_name(model.name))
+    if modules:
+        restore_modules(gm)
+    return gm
 
 
 def _class_name(name: str) -> str:
@@ -91,6 +95,8 @@ class _Builder:
             node.meta["dtype"] = getattr(torch, row["dtype"], None)
         if sources := row.get("sources"):
             node.meta["sources"] = list(sources)
+        if "shape" in row:
+            node.meta["rank"] = len(row["shape"])
         for axis, size in enumerate(row.get("shape") or ()):
             if isinstance(symbol := _symbol(size), str):
                 self.symbols.setdefault(symbol, (node, axis))
