@@ -545,3 +545,34 @@ def test_weights_that_others_share_stay_where_they_are():
     gm = tenon.load(tied, (i,)).to_fx(modules=True)
     assert not any(node.op == "call_module" for node in gm.graph.nodes)
     torch.testing.assert_close(gm(i), tied(i))
+
+
+def test_transformers_and_images_are_code():
+    layer = nn.TransformerEncoderLayer(16, 4, 32, batch_first=True, activation="gelu")
+    encoder = nn.TransformerEncoder(layer, 2).eval()
+    x = torch.randn(2, 5, 16)
+    gm = tenon.load(encoder, (x,), dynamic=({0: "b", 1: "s"},)).to_fx(modules=True)
+    assert "scaled_dot_product_attention" in gm.code
+    for shape in ((2, 5, 16), (3, 7, 16)):
+        x = torch.randn(shape)
+        torch.testing.assert_close(gm(x), encoder(x), rtol=1e-4, atol=1e-5)
+    net = nn.Sequential(nn.Conv2d(3, 8, 3), nn.Upsample(scale_factor=2), nn.MaxPool2d(2), nn.AdaptiveAvgPool2d(1),
+                        nn.Flatten(), nn.Linear(8, 4), nn.Softmax(-1)).eval()
+    x = torch.randn(2, 3, 9, 9)
+    torch.testing.assert_close(tenon.load(net, (x,)).to_fx()(x), net(x))
+
+
+def test_attention_is_called_as_it_was():
+    attend = nn.functional.scaled_dot_product_attention
+
+    class Attend(nn.Module):
+        def forward(self, q, k, v, mask, bias):
+            return (attend(q, k, v, mask), attend(q, k, v, bias), attend(q, k, v, is_causal=True),
+                    attend(q, k[:, :1], v[:, :1], scale=0.3, enable_gqa=True))
+
+    inputs = (torch.randn(2, 4, 5, 8), torch.randn(2, 4, 6, 8), torch.randn(2, 4, 6, 8),
+              torch.randn(5, 6) > -0.5, torch.randn(2, 1, 5, 6))
+    inputs[3][:, 0] = True
+    gm = tenon.load(Attend(), inputs).to_fx()
+    for got, want in zip(gm(*inputs), Attend()(*inputs), strict=True):
+        torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-5)
