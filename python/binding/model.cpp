@@ -285,6 +285,8 @@ Result verify_against(const Graph& before, const Graph& after, const Tensors& in
                         .tolerance = tolerance,
                         .gradients = parse_gradients(gradients)};
   const nb::gil_scoped_release released;
+  if (options.gradients == GradientChecks::Auto && is_large(before))
+    options.gradients = GradientChecks::Never;
   const std::unique_ptr<Graph> renamed = with_changed_parameters_renamed(after, before);
   std::vector<PassVerification> results;
   if (options.inputs) {

@@ -210,6 +210,8 @@ def test_passes_that_are_wrong_are_caught():
 
     grown = tenon.verify_pass(Stopped(), grow, (20,), samples=1)
     assert grown["numerical"] and not grown["parameters"]
+    never = tenon.verify_pass(module, fold_norms, shape, samples=1, gradients="never")
+    assert never and never == {**ALL, "gradient": None}
     with pytest.raises(tenon.UserError, match="example inputs"):
         tenon.verify_pass(module, fold_norms)
     assert isinstance(dict(module.named_modules())["norm"], nn.BatchNorm2d)  # the passes had copies
