@@ -1,4 +1,4 @@
-// graph.h — graphs, nodes and values as Python edits them.
+// graph.h — graphs and nodes as Python edits them, in the words of torch.fx.
 //
 // Python may keep a handle longer than what it stands for: each asks whether that is still there, and where
 // it is not, that is an error and no crash.
@@ -10,72 +10,89 @@
 #include <unordered_map>
 
 #include "ir/graph.h"
+#include "views/naming.h"
 
 namespace tenon::python {
 
 namespace nb = nanobind;
 
-// A graph as long as Python may edit it.
+class NodeHandle;
+
+// A graph as long as Python may edit it. It knows the handles that Python holds: one for each thing, so that
+// `is`, dictionaries and sets tell nodes apart.
 class EditedGraph : public std::enable_shared_from_this<EditedGraph> {
  public:
   // Of Python's own.
-  explicit EditedGraph(std::unique_ptr<Graph> graph) : owned_(std::move(graph)), graph_(owned_.get()) {}
+  explicit EditedGraph(std::unique_ptr<Graph> graph);
   // One that is lent to a function of Python's until `end`.
-  explicit EditedGraph(Graph& graph) : graph_(&graph) {}
+  explicit EditedGraph(Graph& graph);
   void end() { graph_ = nullptr; }
 
   Graph& get() const;  // a user_error where it is not there any more
-  // How often a node at this address was erased: a handle of an earlier one is out of date.
-  uint64_t erasures(const Node* node) const;
+
+  nb::object handle(Value value);  // an input, a node's only result, or one of several
+  nb::object handle(Node* node);   // a node, whatever it gives; the return node: the output
+  nb::tuple handles(const std::vector<Value>& values);
+  const std::string& name(const void* key);  // unique in the graph
+  nb::dict meta(const void* key);            // what Python keeps beside a node
   void erase(Node* node);
+  void erase_input(Value input);
 
  private:
+  friend class NodeHandle;
+  nb::object handle(ValueData* value, Node* node);
+  void forget(const void* key);  // what was there is gone
+  void name_all();
+
   std::unique_ptr<Graph> owned_;
   Graph* graph_;
-  std::unordered_map<const Node*, uint64_t> erasures_;
+  std::unordered_map<const void*, PyObject*> handles_;  // those that are alive
+  std::unordered_map<const void*, nb::dict> metas_;
+  std::unordered_map<const void*, std::string> names_;
+  ViewNames taken_;
+  int64_t constants_ = 0;
 };
 
 using GraphHandle = std::shared_ptr<EditedGraph>;
 
+// A node in the sense of torch.fx: an input, an operation and its result, one result of several, or the
+// output.
 class NodeHandle {
  public:
-  NodeHandle(GraphHandle graph, Node* node)
-      : graph_(std::move(graph)), node_(node), erasures_(graph_->erasures(node)) {}
+  enum class Kind : uint8_t { Placeholder, GetAttr, Call, Element, Output };
 
-  Node& get() const;
+  NodeHandle(GraphHandle graph, ValueData* value, Node* node)
+      : graph_(std::move(graph)), value_(value), node_(node) {}
+  NodeHandle(NodeHandle&& other) noexcept
+      : graph_(std::move(other.graph_)), value_(other.value_), node_(other.node_) {}
+  ~NodeHandle();
+  NodeHandle(const NodeHandle&) = delete;
+  NodeHandle& operator=(const NodeHandle&) = delete;
+
+  Kind kind() const;
   const GraphHandle& graph() const { return graph_; }
-  friend bool operator==(const NodeHandle& a, const NodeHandle& b) {
-    return a.node_ == b.node_ && a.erasures_ == b.erasures_;
-  }
-  size_t hash() const { return std::hash<const void*>()(node_); }
+  const void* key() const { return value_ != nullptr ? static_cast<const void*>(value_) : node_; }
+  Node* node() const;     // null for an input
+  bool is_value() const;  // whether it is one tensor (or sequence, …), rather than several or the output
+  Value value() const;    // a user_error where it is none
+  std::string describe() const;
 
  private:
+  friend class EditedGraph;
+  void check() const;
+
   GraphHandle graph_;
+  ValueData* value_;
   Node* node_;
-  uint64_t erasures_;
+  bool is_known_ = false;  // to the graph, as the one that Python holds
+  bool is_erased_ = false;
 };
 
-class ValueHandle {
- public:
-  ValueHandle(GraphHandle graph, Value value)
-      : graph_(std::move(graph)),
-        value_(value),
-        erasures_(value.node() ? graph_->erasures(value.node()) : 0) {}
-
-  Value get() const;
-  const GraphHandle& graph() const { return graph_; }
-  friend bool operator==(const ValueHandle& a, const ValueHandle& b) {
-    return a.value_ == b.value_ && a.erasures_ == b.erasures_;
-  }
-  size_t hash() const { return std::hash<const void*>()(value_.data()); }
-
- private:
-  GraphHandle graph_;
-  Value value_;
-  Node* node_ = value_.node();
-  uint64_t erasures_;
-};
+inline const NodeHandle& handle_of(nb::handle object) { return *nb::inst_ptr<NodeHandle>(object); }
+// Those of nodes in lists of lists; None is none.
+std::vector<Value> values_in(nb::handle object);
 
 void bind_graph(nb::module_& module);
+void bind_nodes(nb::module_& module);
 
 }  // namespace tenon::python

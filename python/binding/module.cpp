@@ -12,6 +12,7 @@
 #include "binding/program.h"
 #include "binding/tensors.h"
 #include "binding/torch_graph.h"
+#include "binding/torch_rows.h"
 #include "ops/registry.h"
 
 namespace tenon::python {
@@ -68,6 +69,7 @@ NB_MODULE(_tenon, module) {
   bind_program(module);
   bind_model(module);
   bind_torch_graph(module);
+  bind_torch_rows(module);
   module.def("command_line", run_command_line);
   module.def("version", tenon_version);
 }

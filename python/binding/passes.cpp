@@ -61,17 +61,24 @@ class Lent {
   GraphHandle handle_;
 };
 
+// What a pass says that it rewrote, or left alone.
+Node& operation_of(const NodeHandle& handle) {
+  if (handle.node() == nullptr)
+    throw user_error("{} is no operation: a pass rewrites those", handle.describe());
+  return *handle.node();
+}
+
 Value value_of(nb::handle object, const GraphHandle& graph) {
   if (object.is_none())
     return {};
-  if (!nb::isinstance<ValueHandle>(object))
-    throw user_error("a function of a rule returns values of the graph, but this one returns a {}",
+  if (!nb::isinstance<NodeHandle>(object))
+    throw user_error("a function of a rule returns nodes of the graph, but this one returns a {}",
                      nb::cast<std::string>(
                          nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(object.ptr()))).attr("__name__")));
-  const auto* const handle = nb::inst_ptr<ValueHandle>(object);
+  const auto* const handle = nb::inst_ptr<NodeHandle>(object);
   if (handle->graph() != graph)
-    throw user_error("a function of a rule returns a value of another graph");
-  return handle->get();
+    throw user_error("a function of a rule returns a node of another graph");
+  return handle->value();
 }
 
 // One of a rule's two functions.
@@ -82,7 +89,7 @@ auto traced(nb::object function) {
     const Lent graph(values.front().graph());
     nb::list arguments;
     for (Value value : values)
-      arguments.append(ValueHandle(*graph, value));
+      arguments.append((*graph)->handle(value));
     const nb::object result = (*function)(*nb::tuple(arguments));
     std::vector<Value> outputs;
     if (nb::isinstance<nb::tuple>(result) || nb::isinstance<nb::list>(result))
@@ -191,16 +198,17 @@ void bind_passes(nb::module_& module) {
            })
       .def(
           "applied",
-          [](const JournalHandle& journal, const std::string& rule, const std::vector<NodeHandle>& replaced,
+          [](const JournalHandle& journal, const std::string& rule, nb::handle replaced,
              const std::string& numerics) {
             std::vector<Node*> nodes;
-            for (const NodeHandle& node : replaced)
-              nodes.push_back(&node.get());
+            for (nb::handle each : replaced)
+              nodes.push_back(&operation_of(nb::cast<const NodeHandle&>(each)));
             journal.get().applied(rule, nodes, parse_numerics(numerics));
           },
           nb::arg("rule"), nb::arg("replaced"), nb::arg("numerics") = "reassociates")
-      .def("declined", [](const JournalHandle& journal, const std::string& rule, const NodeHandle& node,
-                          const std::string& reason) { journal.get().declined(rule, node.get(), reason); });
+      .def("declined",
+           [](const JournalHandle& journal, const std::string& rule, const NodeHandle& node,
+              const std::string& reason) { journal.get().declined(rule, operation_of(node), reason); });
   module.def("trace", trace_function);
   module.def("make_rule", make_rule);
   module.def("make_pass", make_pass);

@@ -7,17 +7,20 @@
 """
 
 from tenon._model import Benchmark, Culprit, Model, Optimization, Port, Report, Verification, compile, load, trace
+from tenon._check import PassChecks, Timings, benchmark, verify_pass
 from tenon._passes import Pass, Rule, graph_pass, using
 from tenon._tenon import Array, Graph, Node, Program, Value
 from tenon._tenon import version as _version
 from tenon.errors import Error, InternalError, UnsupportedError, UserError
 from tenon._config import show_config
-from tenon import ops
+from tenon import _graph, ops
+from tenon._graph import TensorType
 
 __version__ = _version()
 
 __all__ = [
-    "Array", "Benchmark", "Culprit", "Error", "Graph", "InternalError", "Model", "Node", "Optimization", "Pass", "Port",
-    "Program", "Report", "Rule", "UnsupportedError", "UserError", "Value", "Verification", "compile", "graph_pass",
-    "load", "ops", "show_config", "trace", "using",
+    "Array", "Benchmark", "Culprit", "Error", "Graph", "InternalError", "Model", "Node", "Optimization", "Pass", "PassChecks", "Port",
+    "Program", "Report", "Rule", "TensorType", "Timings", "UnsupportedError", "UserError", "Value",
+    "Verification", "benchmark", "compile", "graph_pass",
+    "load", "ops", "show_config", "trace", "using", "verify_pass",
 ]

@@ -217,6 +217,15 @@ class Model(_Shown):
         folder = None if cache is None else os.fspath(cache)
         return _tenon.compile(graph, numerics, precision, threads, device, folder, _passes.active(), [])
 
+    def to_fx(self, *, modules: bool = False) -> Any:
+        """A torch.fx.GraphModule of PyTorch's functions that computes the same: code to run, edit and compile.
+
+        With modules, calls that have the weights under a path to themselves become modules there, such as a Conv2d.
+        """
+        from tenon.fx import _to_fx
+
+        return _to_fx.graph_module_of(self, modules)
+
     def save(self, path: str | os.PathLike[str], *, opset: int | None = None) -> None:
         """Writes it as ONNX or in the text form, as the name ends in .onnx or .tenon."""
         _tenon.save(self._graph, os.fspath(path), opset)
@@ -236,9 +245,19 @@ class Model(_Shown):
             _tenon.verify(self._graph, inputs, samples, tolerance, numerics, gradients, device, _passes.active())
         )
 
-    def verify_against(self, other: Model, *, samples: int = 3, tolerance: float = 1e-4) -> Verification:
+    def verify_against(
+        self,
+        other: Model,
+        inputs: Sequence[Any] | None = None,
+        *,
+        samples: int = 3,
+        tolerance: float = 1e-4,
+        gradients: str = "auto",
+    ) -> Verification:
         """Checks that another model computes what this one does: its numbers, gradients, form and parameters."""
-        return Verification(_tenon.verify_against(self._graph, other._graph, samples, tolerance))
+        return Verification(
+            _tenon.verify_against(self._graph, other._graph, inputs, samples, tolerance, gradients)
+        )
 
     def bisect(
         self,
@@ -290,12 +309,28 @@ class Model(_Shown):
         )
 
 
-def load(model: Any, *, name: str | None = None, folder: str | os.PathLike[str] | None = None) -> Model:
+def load(
+    model: Any,
+    args: Sequence[Any] | None = None,
+    *,
+    dynamic: Any = None,
+    name: str | None = None,
+    folder: str | os.PathLike[str] | None = None,
+) -> Model:
     """Reads a model: the path of a .onnx, .pt2 or .tenon file, builtin:NAME, an onnx.ModelProto, a torch
     ExportedProgram, or the bytes of such a file, whose kind the ending of `name` then says.
 
+    A torch.nn.Module, or torch.fx.GraphModule, is traced by torch.export with the example inputs args, whose sizes
+    vary as dynamic says (see compile).
+
     A model in memory whose weights are in files of their own wants the folder where these are.
     """
+    if _is_torch_module(model):
+        from tenon.fx import _export
+
+        return _export.model_of(model, args, dynamic)
+    if args is not None or dynamic is not None:
+        raise UserError("args and dynamic are for a torch.nn.Module; sizes of other models are fixed by sizes={...}")
     where = None if folder is None else os.fspath(folder)
     if isinstance(model, Model):
         return model
@@ -314,7 +349,8 @@ def load(model: Any, *, name: str | None = None, folder: str | os.PathLike[str] 
 
         return load_exported(model)
     raise UserError(
-        f"cannot load a {kind.__module__}.{kind.__name__}: pass a path, bytes, an onnx.ModelProto or an ExportedProgram"
+        f"cannot load a {kind.__module__}.{kind.__name__}: pass a path, bytes, an onnx.ModelProto, "
+        "an ExportedProgram, or a torch.nn.Module with example inputs"
     )
 
 

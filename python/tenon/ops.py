@@ -1,7 +1,7 @@
-"""The ops of Tenon's graphs as functions of values: ops.relu(x), ops.softmax(x, axis=-1).
+"""The ops of Tenon's graphs as functions of nodes: ops.relu(x), ops.softmax(x, axis=-1).
 
 Operands come in the order that `tenon ops NAME` shows, attributes by name. A number, or a tensor of numpy or torch,
-beside a value becomes a constant.
+beside a node becomes a constant.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def __dir__() -> list[str]:
 
 
 def _binary(name: str, swapped: bool = False) -> Any:
-    def operator(self: _tenon.Value, other: Any) -> Any:
-        if isinstance(other, _tenon.Value) or _is_constant(other):
+    def operator(self: _tenon.Node, other: Any) -> Any:
+        if isinstance(other, _tenon.Node) or _is_constant(other):
             return _tenon.create(name, other, self) if swapped else _tenon.create(name, self, other)
         return NotImplemented
 
@@ -62,11 +62,10 @@ def _is_constant(other: Any) -> bool:
     return isinstance(other, (bool, int, float)) or hasattr(other, "__dlpack__") or hasattr(other, "__array__")
 
 
-# Values compute as tensors do. Comparing them with == asks whether they are one value: ops.equal compares elements.
+# Nodes compute as tensors do. Comparing them with == asks whether they are one node: ops.equal compares elements.
 for _symbol, _name in {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "pow": "pow", "matmul": "matmul"}.items():
-    setattr(_tenon.Value, f"__{_symbol}__", _binary(_name))
-    setattr(_tenon.Value, f"__r{_symbol}__", _binary(_name, swapped=True))
+    setattr(_tenon.Node, f"__{_symbol}__", _binary(_name))
+    setattr(_tenon.Node, f"__r{_symbol}__", _binary(_name, swapped=True))
 for _symbol, _name in {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"}.items():
-    setattr(_tenon.Value, f"__{_symbol}__", _binary(_name))
-setattr(_tenon.Value, "__neg__", lambda self: _tenon.create("neg", self))
-setattr(_tenon.Value, "__repr__", lambda self: f"<tenon.Value {self.type}{' ' + self.name if self.name else ''}>")
+    setattr(_tenon.Node, f"__{_symbol}__", _binary(_name))
+setattr(_tenon.Node, "__neg__", lambda self: _tenon.create("neg", self))

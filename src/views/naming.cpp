@@ -31,6 +31,18 @@ std::string camel_case(std::string_view name) {
   return result.empty() ? "Model" : result;
 }
 
+std::span<const std::string_view> python_words() {
+  static constexpr std::string_view words[] = {
+      "abs",      "all",    "and",   "any",    "assert", "bool",   "break",  "class",  "complex",
+      "continue", "def",    "del",   "dict",   "elif",   "else",   "except", "filter", "float",
+      "for",      "format", "from",  "global", "hash",   "help",   "id",     "if",     "import",
+      "in",       "input",  "int",   "is",     "iter",   "lambda", "len",    "list",   "map",
+      "max",      "min",    "next",  "not",    "object", "open",   "or",     "pass",   "pow",
+      "print",    "raise",  "range", "return", "round",  "set",    "slice",  "sorted", "str",
+      "sum",      "try",    "tuple", "type",   "vars",   "while",  "with",   "yield",  "zip"};
+  return words;
+}
+
 std::string ViewNames::take(std::string_view wanted) {
   std::string base = identifier(wanted, allowed_);
   if (std::find(keywords_.begin(), keywords_.end(), base) != keywords_.end())

@@ -13,6 +13,8 @@ namespace tenon {
 // `name` with every character but letters, digits and those of `allowed` made an underscore; one that starts
 // with a digit gets an underscore first.
 std::string identifier(std::string_view name, std::string_view allowed = "_");
+// What torch.fx gives no value as its name: keywords of Python, and its own functions.
+std::span<const std::string_view> python_words();
 std::string camel_case(std::string_view name);  // resnet_block → ResnetBlock
 
 // Names that are unique in one print-out. A name that is taken gets a number: relu, relu_1, relu_2.

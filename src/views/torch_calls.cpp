@@ -77,6 +77,34 @@ Calls call_slice(const Node& node) {
   return calls;
 }
 
+// Theirs has no window but the causal one, and that not beside a mask; keys of fewer heads they must be told
+// of.
+Calls call_attention(const Node& node) {
+  const Value q = node.in("q"), k = node.in("k");
+  const int64_t before = node.attr("window_before"), after = node.attr("window_after");
+  const bool is_causal = after == 0;
+  const bool is_plain = !node.has("offset") && !node.has("lengths") && !node.attr("pad_mask") &&
+                        before == -1 && node.attr("softcap").as<double>() == 0 &&
+                        node.attr("softmax_dtype").as<DType>() == DType::F32;
+  if (!is_plain || (after != -1 && !is_causal) || (is_causal && node.has("mask")) || q.rank() < 3 ||
+      k.rank() != q.rank())
+    return {};
+  const TorchOperand mask = node.has("mask") ? TorchOperand(node.in("mask")) : kNone;
+  TorchCall call{"torch.nn.functional.scaled_dot_product_attention",
+                 "aten::scaled_dot_product_attention",
+                 {{"query", q}, {"key", k}, {"value", node.in("v")}, {"attn_mask", mask}},
+                 {{"is_causal", constant(is_causal)}, {"scale", constant(node.attr("scale"))}}};
+  const bool has_groups = k.dim(k.rank() - 3) != q.dim(q.rank() - 3);
+  call.aten_arguments = call.arguments;
+  call.aten_arguments.push_back({"dropout_p", constant(0.0)});
+  call.aten_arguments.push_back(call.by_name[0]);
+  call.aten_arguments.push_back(call.by_name[1]);
+  call.aten_arguments.push_back({"enable_gqa", constant(has_groups)});
+  if (has_groups)
+    call.by_name.push_back({"enable_gqa", constant(true)});
+  return {call};
+}
+
 // A word for each way to gather: one index, a table's rows, a list, or anything.
 Calls call_gather(const Node& node) {
   const Value x = node.in("x"), indices = node.in("indices");
@@ -418,6 +446,7 @@ int64_t shown_result_count(const Node& node) {
 
 Calls torch_calls(const Node& node) {
   static const std::map<std::string_view, Calls (*)(const Node&)> functions = {
+      {"attention", call_attention},
       {"average_pool", call_average_pool},
       {"div", call_div},
       {"gather", call_gather},

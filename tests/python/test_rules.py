@@ -14,15 +14,14 @@ merge = tenon.Rule("merge-exponentials", pattern=lambda x, y: ops.exp(x) * ops.e
 def relu_once(graph, journal):
     """drops the second of two relus"""
     for node in graph.nodes:
-        maker = node.operands[0].node if node.op == "relu" else None
-        if maker is not None and maker.op == "relu" and journal.is_open:
+        if node.target == ops.relu and node.args[0].target == ops.relu and journal.is_open:
             journal.applied("relu-once", [node], "bit-exact")
-            node.results[0].replace_all_uses_with(node.operands[0])
+            node.replace_all_uses_with(node.args[0])
     graph.eliminate_dead_code()
 
 
 def count(model, op):
-    return sum(node.op == op for node in model.graph.nodes)
+    return len(model.graph.find_nodes(op="call_function", target=getattr(ops, op)))
 
 
 def test_a_rule_takes_part_while_it_is_used():
@@ -102,9 +101,9 @@ def test_a_pass_that_is_wrong_is_named():
     @tenon.graph_pass(name="drop-relu")
     def drop(graph, journal):
         for node in graph.nodes:
-            if node.op == "relu" and journal.is_open:
+            if node.target == ops.relu and journal.is_open:
                 journal.applied("drop-relu", [node], "bit-exact")
-                node.results[0].replace_all_uses_with(node.operands[0])
+                node.replace_all_uses_with(node.args[0])
         graph.eliminate_dead_code()
 
     with tenon.using(drop):
@@ -116,34 +115,14 @@ def test_handles_outlive_what_they_stand_for():
 
     @tenon.graph_pass
     def keep(graph, journal):
-        kept.extend([graph, graph.nodes[0], graph.nodes[0].results[0], journal])
+        kept.extend([graph, graph.nodes[0], graph.nodes[1], journal])
 
     with tenon.using(keep):
         exponentials.optimize()
     for use in (lambda: kept[0].nodes, lambda: kept[1].op, lambda: kept[2].type, lambda: kept[3].is_open,
-                lambda: ops.relu(kept[2])):
+                lambda: ops.relu(kept[2]), lambda: kept[1].name, lambda: kept[2].users):
         with pytest.raises(tenon.UserError):
             use()
-
-
-def test_graphs_are_edited():
-    graph = tenon.trace(lambda x: ops.relu(x) + 1.0, "f32[n,4]").graph
-    relu = next(node for node in graph.nodes if node.op == "relu")
-    with pytest.raises(tenon.UserError, match="uses it"):
-        graph.erase_node(relu)
-    with graph.inserting_after(relu):
-        softer = ops.gelu(relu.operands[0])
-    relu.results[0].replace_all_uses_with(softer)
-    assert relu.results[0].users == []
-    graph.erase_node(relu)
-    with pytest.raises(tenon.UserError, match="erased"):
-        relu.op
-    graph.lint()
-    model = tenon.Model.of(graph, "softer")
-    assert count(model, "gelu") == 1 and model.inputs[0].type == "f32[n,4]"
-    assert softer.shape == ("n", 4) and softer.dtype == "f32" and softer.node.op == "gelu"
-    with pytest.raises(tenon.UserError, match="another graph"):
-        ops.add(softer, exponentials.graph.inputs[0])
 
 
 def test_ops():
@@ -151,7 +130,7 @@ def test_ops():
     assert "softmax" in dir(ops) and "axis" in ops.softmax.__doc__
     with pytest.raises(AttributeError, match="no op"):
         ops.nothing
-    with pytest.raises(tenon.UserError, match="tenon.Value"):
+    with pytest.raises(tenon.UserError, match="tenon.Node"):
         ops.relu(3)
     with pytest.raises(tenon.UserError, match="axs"):
         tenon.trace(lambda x: ops.softmax(x, axs=1), "f32[2,2]")

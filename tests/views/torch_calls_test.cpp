@@ -57,6 +57,26 @@ TEST(TorchCalls, Slice) {
 )");
 }
 
+TEST(TorchCalls, Attention) {
+  const std::string_view inputs = "%q: f32[2,4,5,8], %k: f32[2,4,6,8], %m: bool[5,6], %g: f32[2,2,6,8]";
+  expect_shown({
+      {inputs, "%y = attention(%q, %k, %k, scale=0.5)",
+       "scaled_dot_product_attention](args = (%q, %k, %k, None), kwargs = {is_causal: False, scale: 0.5})",
+       "aten::scaled_dot_product_attention(%q, %k, %k, "},
+      {inputs, "%y = attention(%q, %k, %k, %m, scale=0.5)", "(args = (%q, %k, %k, %m), ",
+       "aten::scaled_dot_product_attention(%q, %k, %k, %m, "},
+      {inputs, "%y = attention(%q, %k, %k, scale=0.5, window_after=0)", "{is_causal: True, scale: 0.5}",
+       "prim::Constant[value=1]()"},
+      {inputs, "%y = attention(%q, %g, %g, scale=0.5)", "{is_causal: False, scale: 0.5, enable_gqa: True}",
+       "aten::scaled_dot_product_attention"},
+      {inputs, "%y = attention(%q, %k, %k, scale=0.5, window_before=2)", "tenon.attention",
+       "tenon::attention"},
+      {inputs, "%y = attention(%q, %k, %k, %m, scale=0.5, window_after=0)", "tenon.attention",
+       "tenon::attention"},
+      {inputs, "%y = attention(%q, %k, %k, scale=0.5, softcap=3.0)", "tenon.attention", "tenon::attention"},
+  });
+}
+
 TEST(TorchCalls, Gather) {
   expect_shown({
       {"%x: f32[4,5]", "%i = constant(value=i64[]{-1}) %y = gather(%x, %i, axis=1)",
