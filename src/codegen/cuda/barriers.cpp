@@ -28,8 +28,9 @@ const std::string kFirstThread = "first thread";
 
 class BarrierFinder {
  public:
-  BarrierFinder(const loops::Kernel& kernel, const Layouts& layouts, bool folds_share)
-      : layouts_(layouts), folds_share_(folds_share) {
+  BarrierFinder(const loops::Kernel& kernel, const PipelinedRegion& region, const Layouts& layouts,
+                bool folds_share)
+      : region_(region), layouts_(layouts), folds_share_(folds_share) {
     for (const loops::Buffer& input : kernel.inputs)
       private_.insert(input.name);  // nobody writes them
   }
@@ -53,8 +54,14 @@ class BarrierFinder {
         private_.erase(local->buffer.name);
       return pending;
     }
-    if (const auto* loop = std::get_if<Loop>(&statement); loop != nullptr && loop->mark != Mark::Thread)
-      return visit_repeated(*loop, std::move(pending));
+    if (const auto* loop = std::get_if<Loop>(&statement); loop != nullptr && loop->mark != Mark::Thread) {
+      const Pipeline* pipeline = region_.find(*loop);
+      if (pipeline != nullptr && conflict(pending, accesses_of(pipeline->copies))) {
+        barriers.insert(&statement);
+        pending.clear();
+      }
+      return visit_repeated(*loop, pipeline, std::move(pending));
+    }
     if (const auto* guard = std::get_if<loops::Guard>(&statement)) {
       PendingSet after = visit(guard->body, pending);
       after.merge(pending);
@@ -64,10 +71,11 @@ class BarrierFinder {
   }
 
   // What an iteration leaves, the next finds; perhaps there is none.
-  PendingSet visit_repeated(const Loop& loop, PendingSet pending) {
+  PendingSet visit_repeated(const Loop& loop, const Pipeline* pipeline, PendingSet pending) {
     serial_.insert(loop.variable);
     while (true) {
-      PendingSet after = visit(loop.body, pending);
+      PendingSet after =
+          pipeline == nullptr ? visit(loop.body, pending) : visit_pipelined(loop, *pipeline, pending);
       after.insert(pending.begin(), pending.end());
       if (after == pending)
         break;
@@ -75,6 +83,52 @@ class BarrierFinder {
     }
     serial_.erase(loop.variable);
     return pending;
+  }
+
+  // What was copied appears where the copies stand. Those of a later iteration begin there, too, or after the
+  // last reader; what they write is another slot until they are waited for.
+  PendingSet visit_pipelined(const Loop& loop, const Pipeline& pipeline, PendingSet pending) {
+    const std::set<std::string> around = private_;
+    const PendingSet copied = accesses_of(pipeline.copies);
+    std::vector<const Statement*> others;
+    for (const Statement& statement : loop.body)
+      if (std::ranges::find(pipeline.copies, &statement) == pipeline.copies.end())
+        others.push_back(&statement);
+    const auto wait_before_copies = [&] {
+      barriers.insert(pipeline.copies.front());
+      pending.clear();
+    };
+    for (const Statement& statement : loop.body) {
+      if (&statement == pipeline.copies.front()) {
+        pending.insert(copied.begin(), copied.end());
+        if (pipeline.last_reader == nullptr && conflict(copied, accesses_of(others)))
+          wait_before_copies();
+      }
+      if (std::ranges::find(pipeline.copies, &statement) != pipeline.copies.end())
+        continue;
+      pending = visit(statement, std::move(pending));
+      if (&statement == pipeline.last_reader && conflict(pending, copied))
+        wait_before_copies();
+    }
+    private_ = around;
+    return pending;
+  }
+
+  // All that statements access, whenever that is.
+  PendingSet accesses_of(const std::vector<const Statement*>& statements) {
+    PendingSet all;
+    for (const Statement* statement : statements)
+      add_accesses(*statement, all);
+    return all;
+  }
+  void add_accesses(const Statement& statement, PendingSet& all) {
+    const auto* loop = std::get_if<Loop>(&statement);
+    if (loop != nullptr && loop->mark == Mark::Thread)
+      return visit_body(loop->body, *loop, all, find_folds(*loop));
+    loops::for_each_use(statement, [&](const loops::Use& use) { add(all, use, ""); });
+    if (const auto* inner = body_of(statement))
+      for (const Statement& each : *inner)
+        add_accesses(each, all);
   }
 
   // An assignment or a thread loop.
@@ -176,6 +230,7 @@ class BarrierFinder {
     });
   }
 
+  const PipelinedRegion& region_;
   const Layouts& layouts_;
   bool folds_share_;
   std::set<std::string> private_;  // buffers that no two threads share, or that nobody writes
@@ -184,10 +239,10 @@ class BarrierFinder {
 
 }  // namespace
 
-std::set<const Statement*> find_barriers(const loops::Kernel& kernel, const loops::ParallelRegion& region,
+std::set<const Statement*> find_barriers(const loops::Kernel& kernel, const PipelinedRegion& region,
                                          const Layouts& layouts, bool folds_share) {
-  BarrierFinder finder(kernel, layouts, folds_share);
-  finder.visit(region.body, {});
+  BarrierFinder finder(kernel, region, layouts, folds_share);
+  finder.visit(region.region().body, {});
   return finder.barriers;
 }
 

@@ -79,6 +79,33 @@ __device__ __forceinline__ void store_to_block(T* own, unsigned block, T value) 
   *place = value;
 }
 )"},
+      {"copy_async", R"(// From memory to shared memory, while other things are done.
+template <int bytes>
+__device__ __forceinline__ void copy_async(void* to, const void* from) {
+  const unsigned place = (unsigned)__cvta_generic_to_shared(to);
+  if constexpr (bytes == 16)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(place), "l"(from) : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" :: "r"(place), "l"(from), "n"(bytes) : "memory");
+}
+)"},
+      {"end_stage", R"(// What this thread copies from here on belongs to another stage.
+__device__ __forceinline__ void end_stage() {
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
+)"},
+      {"wait_for_stage",
+       R"(// Until this thread's copies have come, but for those of so many stages that ended last.
+template <int later>
+__device__ __forceinline__ void wait_for_stage() {
+  asm volatile("cp.async.wait_group %0;" :: "n"(later) : "memory");
+}
+)"},
+      {"wait_for_copies", R"(// Until all of this thread's copies have come.
+__device__ __forceinline__ void wait_for_copies() {
+  asm volatile("cp.async.wait_all;" ::: "memory");
+}
+)"},
       {"infinity_f32",
        R"(__device__ __forceinline__ float infinity_f32() { return __int_as_float(0x7f800000); }
 )"},

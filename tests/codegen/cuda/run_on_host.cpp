@@ -16,12 +16,21 @@ namespace tenon::codegen::cuda {
 namespace {
 
 constexpr int64_t kSharedBytes = 1 << 16;
-constexpr int kStep = 7;  // what a failed requirement is to write
+constexpr int64_t kTeamsThatStay = 2;  // where thread blocks stay for several iterations
+constexpr int kStep = 7;               // what a failed requirement is to write
 
 // What differs for the host: one shared object has many kernels, and instructions are functions of the shim.
 std::string for_host(std::string text) {
   text = std::regex_replace(text, std::regex("extern \"C\" "), "");
-  text = std::regex_replace(text, std::regex("extern __shared__ __align__\\(16\\)"), "extern");
+  text =
+      std::regex_replace(text, std::regex("extern __shared__ __align__\\(16\\) unsigned char shared\\[\\];"),
+                         "unsigned char* const shared = shared_of_block();");
+  text = std::regex_replace(
+      text, std::regex(R"re(asm volatile\("cp.async.c[ag].shared.global [^,]*, [^,]*, (16|%2);" [^;]*;)re"),
+      "cp_async(place, from, bytes);");
+  text = std::regex_replace(
+      text, std::regex(R"re(asm volatile\("cp.async.(\w+)( %0)?;" ::(: | "n"\((\w+)\) : )"memory"\);)re"),
+      "cp_async_$1($4);");
   text = std::regex_replace(text, std::regex(" *#pragma unroll.*\n"), "");
   // asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits)); becomes cvt_f32_f16(value, bits);
   const std::regex instruction(
@@ -112,7 +121,7 @@ void HostKernels::compile() {
 }
 
 HostKernels::Result HostKernels::run(size_t number, const std::vector<Tensor>& inputs,
-                                     std::map<std::string, int64_t> sizes, Order order) const {
+                                     std::map<std::string, int64_t> sizes, Order order, Copies copies) const {
   const auto& [kernel, text] = added_.at(number);
   for (size_t i = 0; i < inputs.size(); ++i)
     for (size_t axis = 0; axis < kernel.inputs[i].sizes.size(); ++axis)
@@ -145,22 +154,24 @@ HostKernels::Result HostKernels::run(size_t number, const std::vector<Tensor>& i
     CHECK(found != nullptr, "{}", dlerror());
     return found;
   };
-  const auto launch =
-      reinterpret_cast<bool (*)(void (*)(void*), void*, long long, unsigned, unsigned, void*, size_t, bool)>(
-          function("shim_launch"));
+  const auto launch = reinterpret_cast<bool (*)(void (*)(void*), void*, long long, unsigned, unsigned, void*,
+                                                size_t, bool, bool)>(function("shim_launch"));
   const auto shared = reinterpret_cast<void* (*)()>(function(fmt::format("kernel{}_shared", number)));
   const std::vector<loops::ParallelRegion> regions = loops::parallel_regions_of(kernel);
   for (size_t i = 0; i < text.shapes.size() && failure == 0 && !result.is_deadlock; ++i) {
     const runtime::LaunchConfiguration& shape = text.shapes[i];
     const int64_t iterations = value_of(regions[i].iterations);
     const int64_t shared_size = value_of(shared_bytes(regions[i])) * shape.iterations_per_block;
-    CHECK(shared_size <= kSharedBytes, "{} bytes of shared memory", shared_size);
+    CHECK(shared_size * shape.blocks_per_iteration <= kSharedBytes, "{} bytes of shared memory", shared_size);
     const auto entry =
         reinterpret_cast<void (*)(void*)>(function(fmt::format("kernel{}_phase_{}", number, i)));
-    const int64_t blocks = (iterations + shape.iterations_per_block - 1) / shape.iterations_per_block;
-    result.is_deadlock = !launch(entry, &arguments, blocks, static_cast<unsigned>(shape.blocks_per_iteration),
-                                 static_cast<unsigned>(shape.threads), shared(),
-                                 static_cast<size_t>(shared_size), order == Order::Descending);
+    int64_t blocks = (iterations + shape.iterations_per_block - 1) / shape.iterations_per_block;
+    if (shape.is_persistent)
+      blocks = std::min(blocks, kTeamsThatStay);
+    result.is_deadlock =
+        !launch(entry, &arguments, blocks, static_cast<unsigned>(shape.blocks_per_iteration),
+                static_cast<unsigned>(shape.threads), shared(), static_cast<size_t>(shared_size),
+                order == Order::Descending, copies == Copies::Late);
   }
   CHECK(failure == 0 || failure == kStep, "a failure wrote {}", failure);
   result.failed = failure != 0;

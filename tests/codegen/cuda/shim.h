@@ -4,10 +4,13 @@
 // Each thread of a block is a fibre. It runs until it meets others, at a barrier or a shuffle, or ends; then
 // the first that can runs, in ascending or descending order. So what one thread leaves in shared memory for
 // another is found too early or too late in one of the orders, unless there is a barrier between. The blocks
-// of a cluster run at once, and share what each would have of shared memory: they write the same into all.
+// of a cluster run at once, and share their static shared memory: they write the same into all. What a thread
+// copies asynchronously comes at once, or not before it is waited for.
 #pragma once
 
 #include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <ucontext.h>
 
@@ -28,11 +31,17 @@
 struct Index {
   unsigned x;
 };
-static Index threadIdx, blockIdx;
+static Index threadIdx, blockIdx, gridDim;
 
 namespace shim {
 
 constexpr size_t kStackBytes = 64 << 10;
+
+struct AsyncCopy {
+  void* to;
+  const void* from;
+  int bytes;
+};
 
 struct Fibre {
   ucontext_t context;
@@ -41,6 +50,7 @@ struct Fibre {
   unsigned mask;  // lanes of its warp that it waits for; 0: the whole block
   unsigned long long passed[2];
   unsigned shuffles;
+  std::vector<std::vector<AsyncCopy>> groups;  // that it has not waited for; the last one is not committed
 };
 
 struct Block {
@@ -48,6 +58,9 @@ struct Block {
   unsigned threads = 0, current = 0;
   unsigned threads_of_block = 0, first_block = 0;  // fewer than all, in a cluster
   ucontext_t scheduler;
+  unsigned char* shared = nullptr;  // dynamic, of the first block
+  size_t shared_bytes = 0;          // of each
+  bool copies_late = false;
   void (*entry)(void*) = nullptr;
   void* arguments = nullptr;
 
@@ -112,6 +125,7 @@ inline bool Block::run(bool descending) {
     makecontext(&each.context, enter, 0);
     each.state = Fibre::State::Runs;
     each.shuffles = 0;
+    each.groups.assign(1, {});
   }
   // The first that can run, so that a warp gets as far ahead of others as barriers let it.
   for (unsigned i = 0; i < threads;) {
@@ -147,6 +161,39 @@ T shuffle(unsigned mask, T value, unsigned from) {
 }
 
 }  // namespace shim
+
+// --- asynchronous copies ---
+
+static inline unsigned char* shared_of_block() {
+  return shim::block.shared + shim::block.current / shim::block.threads_of_block * shim::block.shared_bytes;
+}
+static uintptr_t high_bits;  // of what was converted last; a place in shared memory has 32
+static inline size_t __cvta_generic_to_shared(const void* place) {
+  high_bits = (uintptr_t)place >> 32 << 32;
+  return (size_t)place;
+}
+static inline void cp_async(unsigned place, const void* from, int bytes) {
+  void* const to = (void*)(high_bits | place);
+  if ((uintptr_t)to % bytes != 0 || (uintptr_t)from % bytes != 0)
+    abort();
+  if (shim::block.copies_late)
+    shim::block.here().groups.back().push_back({to, from, bytes});
+  else
+    memcpy(to, from, bytes);
+}
+static inline void cp_async_commit_group() { shim::block.here().groups.emplace_back(); }
+static inline void cp_async_wait_group(unsigned later) {
+  auto& groups = shim::block.here().groups;
+  while (groups.size() > later + 1) {
+    for (const shim::AsyncCopy& copy : groups.front())
+      memcpy(copy.to, copy.from, copy.bytes);
+    groups.erase(groups.begin());
+  }
+}
+static inline void cp_async_wait_all() {
+  cp_async_commit_group();
+  cp_async_wait_group(0);
+}
 
 static inline void __syncthreads() { shim::block.wait(0); }
 static inline void __syncwarp(unsigned mask = 0xffffffff) { shim::block.wait(mask); }
@@ -233,14 +280,18 @@ static inline void cvt_rn_bf16_f32(unsigned short& bits, float value) {
 extern "C" inline __attribute__((used)) bool shim_launch(void (*entry)(void*), void* arguments,
                                                          long long clusters, unsigned blocks,
                                                          unsigned threads, void* shared, size_t shared_bytes,
-                                                         bool descending) {
+                                                         bool descending, bool copies_late) {
+  shim::block.shared = (unsigned char*)shared;
+  shim::block.shared_bytes = shared_bytes;
+  shim::block.copies_late = copies_late;
+  gridDim.x = static_cast<unsigned>(clusters) * blocks;
   shim::block.entry = entry;
   shim::block.arguments = arguments;
   shim::block.threads = blocks * threads;
   shim::block.threads_of_block = threads;
   for (long long i = 0; i < clusters; ++i) {
     shim::block.first_block = blocks * static_cast<unsigned>(descending ? clusters - 1 - i : i);
-    memset(shared, 0xab, shared_bytes);
+    memset(shared, 0xab, shared_bytes * blocks);
     if (!shim::block.run(descending))
       return false;
   }
