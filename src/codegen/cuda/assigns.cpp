@@ -50,6 +50,7 @@ bool AssignText::copy_async(const Assign& assign) {
   const int64_t bytes = info(dtype_of(to)).bytes;
   const auto copy = [&](int64_t size, const std::string& place, const std::string& source) {
     writer_.line("{}<{}>({}, {});", preamble_.use("copy_async"), size, place, source);
+    has_async_copies_ = true;
   };
   const auto copy_one = [&] {
     copy(bytes, "&" + element(there, to.at).text, "&" + element(here, from.at).text);

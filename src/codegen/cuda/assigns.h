@@ -36,7 +36,8 @@ class AssignText : protected ScalarText {
 
   const loops::Kernel& kernel_;
   Team team_;
-  bool copies_async_ = false;  // assignments, which are all from memory to shared memory
+  bool copies_async_ = false;      // assignments, which are all from memory to shared memory
+  bool has_async_copies_ = false;  // that nothing waits for yet
 
  private:
   // Whether there is an instruction for it.

@@ -48,7 +48,7 @@ class BarrierFinder {
  private:
   PendingSet visit(const Statement& statement, PendingSet pending) {
     if (const auto* local = std::get_if<loops::Local>(&statement)) {
-      if (local->buffer.space == Space::Private)
+      if (local->buffer.space == Space::Private || layouts_.find_spread(*local) != nullptr)
         private_.insert(local->buffer.name);
       else
         private_.erase(local->buffer.name);

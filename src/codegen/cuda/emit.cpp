@@ -579,8 +579,10 @@ class Emitter : private ThreadLoopText {
 
   void run(const Loop& loop) {
     if (pipelined_->is_copy(loop)) {
+      has_async_copies_ = false;
       copy(loop);
-      writer_.line("{}();", preamble_.use("wait_for_copies"));
+      if (has_async_copies_)
+        writer_.line("{}();", preamble_.use("wait_for_copies"));
       return;
     }
     if (loop.mark == Mark::Thread)

@@ -103,6 +103,27 @@ struct CUDA_KERNEL_NODE_PARAMS {
   CUcontext ctx;  // of kern
 };
 
+constexpr int CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4;
+
+struct CUlaunchAttribute {
+  int id;
+  struct alignas(8) Value {
+    struct {
+      unsigned x, y, z;
+    } clusterDim;
+    unsigned char others[52];
+  } value;
+};
+
+struct CUlaunchConfig {
+  unsigned gridDimX, gridDimY, gridDimZ;
+  unsigned blockDimX, blockDimY, blockDimZ;
+  unsigned sharedMemBytes;
+  CUstream hStream;
+  CUlaunchAttribute* attrs;
+  unsigned numAttrs;
+};
+
 struct Driver {
   CUresult (*cuInit)(unsigned flags);
   CUresult (*cuGetErrorName)(CUresult, const char** name);
@@ -124,6 +145,7 @@ struct Driver {
   CUresult (*cuFuncSetAttribute)(CUfunction, int attribute, int value);
   CUresult (*cuOccupancyMaxActiveBlocksPerMultiprocessor)(int* blocks, CUfunction, int threads,
                                                           size_t shared_bytes);
+  CUresult (*cuOccupancyMaxActiveClusters)(int* clusters, CUfunction, const CUlaunchConfig*);
   CUresult (*cuLaunchKernel)(CUfunction, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                              unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream,
                              void** parameters, void** extra);
