@@ -123,7 +123,7 @@ class Emitter : private ThreadLoopText {
     const Layouts layouts(kernel_, pipelined, team_.threads, team_.is_cluster());
     layouts_ = &layouts;
     if (team_.threads > 1)
-      barriers_ = find_barriers(kernel_, pipelined, layouts, meets_in_shared_memory(team_));
+      barriers_ = find_barriers(kernel_, pipelined, layouts, folds_synchronise(team_));
     writer_.open("extern \"C\" __global__ void {}__launch_bounds__({}) {}({})",
                  team_.is_cluster() ? fmt::format("__cluster_dims__({}) ", team_.blocks) : "",
                  launch_bounds(), name, parameters());
@@ -177,8 +177,10 @@ class Emitter : private ThreadLoopText {
   // Blocks of a cluster must have started before others write to their shared memory.
   void begin_cluster(const ParallelRegion& region) {
     awaits_start_ = team_.is_cluster() ? find_first_fold(region.body) : nullptr;
-    if (awaits_start_ != nullptr)
-      writer_.line("{}();", preamble_.use("arrive_at_cluster"));
+    if (awaits_start_ == nullptr)
+      return;
+    begin_exchanges();
+    writer_.line("{}();", preamble_.use("arrive_at_cluster"));
   }
 
   std::string parameters() {

@@ -366,12 +366,12 @@ TEST(CudaText, RefusesWhatThreadsCannotShareOut) {
               local t: f32[64] in private
               for i in 0..64 thread { t[i] = x[i] }
               for i in 0..63 thread { y[i] = t[i+1] } y[63] = 0 } })"),
-            "kernel k: private buffer 't' is not indexed by thread loop 'i' over all of its first dimension");
+            "kernel k: buffer 't' is not indexed by thread loop 'i' over all of its first dimension");
   EXPECT_EQ(refusal(R"(kernel k(x: f32[64]) -> (y: f32[64]) { for b in 0..1 block(64) {
               local t: f32[64] in private
               for i in 0..64 thread { t[i] = x[i] }
               for i in 0..64 thread { y[i] = t[3] } } })"),
-            "kernel k: private buffer 't' is spread over threads, but also used by all alike");
+            "kernel k: buffer 't' is spread over threads, but also used by all alike");
   EXPECT_EQ(refusal(R"(kernel k(x: f32[64]) -> (y: f32[]) { for b in 0..1 block(64) {
               for i in 0..64 thread { y[] = x[i] } } })"),
             "kernel k: the iterations of thread loop 'i' write one place of 'y' in order");

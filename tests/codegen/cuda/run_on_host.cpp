@@ -19,19 +19,34 @@ constexpr int64_t kSharedBytes = 1 << 16;
 constexpr int64_t kTeamsThatStay = 2;  // where thread blocks stay for several iterations
 constexpr int kStep = 7;               // what a failed requirement is to write
 
+// A line of inline assembly that begins with this, in other words.
+void replace_assembly(std::string& text, std::string_view begin, std::string_view with) {
+  for (const std::string_view asm_begin : {"asm volatile(\"", "asm(\""}) {
+    const std::string whole = fmt::format("{}{}", asm_begin, begin);
+    for (size_t at = text.find(whole); at != std::string::npos; at = text.find(whole, at))
+      text.replace(at, text.find(");\n", at) + 2 - at, with);
+  }
+}
+
 // What differs for the host: one shared object has many kernels, and instructions are functions of the shim.
 std::string for_host(std::string text) {
   text = std::regex_replace(text, std::regex("extern \"C\" "), "");
   text =
       std::regex_replace(text, std::regex("extern __shared__ __align__\\(16\\) unsigned char shared\\[\\];"),
                          "unsigned char* const shared = shared_of_block();");
-  text = std::regex_replace(
-      text, std::regex(R"re(asm volatile\("cp.async.c[ag].shared.global [^,]*, [^,]*, (16|%2);" [^;]*;)re"),
-      "cp_async(place, from, bytes);");
-  text = std::regex_replace(
-      text, std::regex(R"re(asm volatile\("cp.async.(\w+)( %0)?;" ::(: | "n"\((\w+)\) : )"memory"\);)re"),
-      "cp_async_$1($4);");
-  text = std::regex_replace(text, std::regex(" *#pragma unroll.*\n"), "");
+  for (const auto& [begin, with] : std::initializer_list<std::pair<std::string_view, std::string_view>>{
+           {"cp.async.cg", "cp_async(place, from, bytes);"},
+           {"cp.async.ca", "cp_async(place, from, bytes);"},
+           {"cp.async.commit_group", "cp_async_commit_group();"},
+           {"cp.async.wait_group", "cp_async_wait_group(later);"},
+           {"cp.async.wait_all", "cp_async_wait_all();"},
+           {"mbarrier.init", "mbarrier_init(own);"},
+           {"mbarrier.arrive.expect_tx", "mbarrier_expect(own, bytes);"},
+           {"{ .reg .pred p; mbarrier.try_wait", "came = mbarrier_wait(own, parity);"},
+           {"st.async", "st_async(there, value, its_barrier);"},
+           {"mapa.shared::cluster.u32 %0, %1, %2;\" : \"=r\"(there)", "there = own;"},
+           {"mapa.shared::cluster.u32 %0, %1, %2;\" : \"=r\"(its_barrier)", "its_barrier = own_barrier;"}})
+    replace_assembly(text, begin, with);
   // asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits)); becomes cvt_f32_f16(value, bits);
   const std::regex instruction(
       R"re(asm\("([a-z0-9.]+) [^"]*" : "=\w"\((\w+)\) : "\w"\((\w+)\)(, "\w"\((\w+)\))?\);)re");

@@ -567,8 +567,9 @@ std::vector<std::pair<Order, Copies>> runs_of(const loops::Kernel& kernel) {
 // The text without one line that waits for others, for each such line.
 std::vector<CudaText> without_barriers(const CudaText& text) {
   std::vector<CudaText> results;
-  for (const std::string_view barrier : {"__syncthreads();", "__syncwarp(", "cluster_sync();",
-                                         "wait_for_stage<", "wait_for_copies();", "end_stage();"})
+  for (const std::string_view barrier :
+       {"__syncthreads();", "__syncwarp(", "cluster_sync();", "wait_for_stage<", "wait_for_copies();",
+        "end_stage();", "wait_for_phase(&", "expect_bytes(&"})
     for (size_t at = text.text.find(barrier); at != std::string::npos; at = text.text.find(barrier, at + 1)) {
       results.push_back(text);
       results.back().text.erase(at, text.text.find('\n', at) - at);

@@ -61,6 +61,8 @@ struct Block {
   unsigned char* shared = nullptr;  // dynamic, of the first block
   size_t shared_bytes = 0;          // of each
   bool copies_late = false;
+  unsigned waiting = 0;   // threads that have gone on from a barrier that others will go on from
+  bool is_stuck = false;  // some such barrier does not let anybody go on
   void (*entry)(void*) = nullptr;
   void* arguments = nullptr;
 
@@ -127,6 +129,8 @@ inline bool Block::run(bool descending) {
     each.shuffles = 0;
     each.groups.assign(1, {});
   }
+  waiting = 0;
+  is_stuck = false;
   // The first that can run, so that a warp gets as far ahead of others as barriers let it.
   for (unsigned i = 0; i < threads;) {
     const unsigned thread = descending ? threads - 1 - i : i;
@@ -144,7 +148,7 @@ inline bool Block::run(bool descending) {
   for (unsigned i = 0; i < threads; ++i)
     if (fibre(i).state != Fibre::State::Ended)
       return false;
-  return true;
+  return !is_stuck;
 }
 
 // What another lane passes: those of the mask all come here.
@@ -242,9 +246,41 @@ static inline float __double2float_rz(double value) {
 
 static inline void barrier_cluster_arrive_aligned() {}
 static inline void barrier_cluster_wait_aligned() { shim::block.wait(0); }
+// A barrier that counts bytes: all threads of the cluster come to it, so that it is as if they met. It is one
+// for all blocks, as what they write is. Threads wait forever where not all came that was expected.
+struct TransactionBarrier {
+  unsigned char phase;
+  unsigned char arrived;
+  int bytes;  // expected, and not there yet
+};
+static_assert(sizeof(TransactionBarrier) == 8);
+static inline TransactionBarrier& barrier_at(unsigned place) {
+  return *(TransactionBarrier*)(high_bits | place);
+}
+static inline void mbarrier_init(unsigned own) { barrier_at(own) = {}; }
+static inline void mbarrier_expect(unsigned own, unsigned bytes) {
+  barrier_at(own).bytes += static_cast<int>(bytes);
+  ++barrier_at(own).arrived;
+}
 template <class T>
-static void mapa_u64(T*& place, T* own, unsigned) {
-  place = own;
+static void st_async(unsigned place, T value, unsigned barrier) {
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8);
+  *(T*)(high_bits | place) = value;
+  barrier_at(barrier).bytes -= static_cast<int>(sizeof(T));
+}
+static inline bool mbarrier_wait(unsigned own, unsigned parity) {
+  TransactionBarrier& barrier = barrier_at(own);
+  shim::block.wait(0);
+  const unsigned blocks = shim::block.threads / shim::block.threads_of_block;
+  if (shim::block.waiting++ == 0) {  // the first that goes on
+    if (barrier.bytes != 0 || barrier.arrived != blocks || barrier.phase % 2 != parity)
+      shim::block.is_stuck = true;
+    barrier.arrived = 0;
+    ++barrier.phase;
+  }
+  if (shim::block.waiting == shim::block.threads)
+    shim::block.waiting = 0;
+  return true;
 }
 
 static inline void cvt_f32_f16(float& value, unsigned short bits) {
