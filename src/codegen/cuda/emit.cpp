@@ -440,6 +440,11 @@ class Emitter : private ThreadLoopText {
     std::string_view type;
     Range range;
     std::string begin, end, step;
+
+    // So many steps.
+    std::string times(const std::string& count) const {
+      return step == "1" ? count : count == "1" ? step : fmt::format("{} * {}", count, step);
+    }
   };
   Counting counting_of(const Loop& loop, const Pipeline* pipeline) {
     const bool is_persistent = &loop == pipelined_->persistent();
@@ -472,8 +477,8 @@ class Emitter : private ThreadLoopText {
     if (pipeline.slots > 1)
       writer_.line("int {} = 0;", slot);
     writer_.write("#pragma unroll 1");
-    writer_.open("for ({0} {1} = {2}; {1} < {3}; {1} += {4})", counting.type, name, counting.begin,
-                 counting.end, counting.step);
+    writer_.open("for ({0} {1} = {2}; {1} < {3}; {4})", counting.type, name, counting.begin, counting.end,
+                 next_text(name, counting.step));
     indices_.set(loop.variable, {name}, counting.range);
     run_stage(loop, pipeline, counting, slot);
     if (pipeline.slots > 1)
@@ -510,9 +515,8 @@ class Emitter : private ThreadLoopText {
         synchronise();
       writer_.open();
       const std::string next = names_.fresh("next"), &name = names_.of(loop.variable);
-      writer_.line(
-          "const {} {} = {} + {};", counting.type, next, name,
-          pipeline.ahead == 1 ? counting.step : fmt::format("{} * {}", pipeline.ahead, counting.step));
+      writer_.line("const {} {} = {} + {};", counting.type, next, name,
+                   counting.times(std::to_string(pipeline.ahead)));
       begin_copies(
           loop, pipeline, counting, next,
           pipeline.slots == 1 ? ""
@@ -549,7 +553,8 @@ class Emitter : private ThreadLoopText {
     const std::string stage =
         writer_.open_loop("stage", "for (int {0} = 0; {0} < {1}; ++{0})", pipeline.ahead);
     const std::string first = names_.fresh("first");
-    writer_.line("const {} {} = {} + {} * {};", counting.type, first, counting.begin, stage, counting.step);
+    writer_.line("const {} {} = {}{};", counting.type, first,
+                 counting.begin == "0" ? "" : counting.begin + " + ", counting.times(stage));
     begin_copies(loop, pipeline, counting, first, stage);
     writer_.close();
   }
@@ -595,8 +600,8 @@ class Emitter : private ThreadLoopText {
       const Counting counting = counting_of(loop, nullptr);
       const std::string& name = names_.of(loop.variable);
       writer_.write("#pragma unroll 1");
-      writer_.open("for ({0} {1} = {2}; {1} < {3}; {1} += {4})", counting.type, name, counting.begin,
-                   counting.end, counting.step);
+      writer_.open("for ({0} {1} = {2}; {1} < {3}; {4})", counting.type, name, counting.begin, counting.end,
+                   next_text(name, counting.step));
       indices_.set(loop.variable, {name}, counting.range);
       run(loop.body);
       writer_.close();
@@ -612,11 +617,14 @@ class Emitter : private ThreadLoopText {
     const bool unrolls = loop.mark == Mark::Unrolled && loops::iterations_of(loop).is_constant();
     writer_.write(unrolls ? "#pragma unroll" : "#pragma unroll 1");
     writer_.open("for ({0} {1} = {2}; {1} < {3}; {4})", type, name, indices_.text(loop.begin).text,
-                 indices_.text(loop.end).at(Binding::Sum),
-                 loop.step == 1 ? "++" + name : fmt::format("{} += {}", name, loop.step));
+                 indices_.text(loop.end).at(Binding::Sum), next_text(name, std::to_string(loop.step)));
     indices_.set(loop.variable, {name}, {begin.low, std::max(begin.low, end.high - 1)});
     run(loop.body);
     writer_.close();
+  }
+
+  static std::string next_text(const std::string& name, const std::string& step) {
+    return step == "1" ? "++" + name : fmt::format("{} += {}", name, step);
   }
 
   // A loop that gives a name to where its body is.

@@ -71,19 +71,22 @@ __device__ __forceinline__ void wait_for_cluster() {
 }
 )",
        {"arrive_at_cluster", "wait_for_cluster"}},
-      {"begin_barrier", R"(// In shared memory; one thread arrives for each phase, and says how many bytes come.
+      {"begin_barrier",
+       R"(// In shared memory; one thread arrives for each phase, and says how many bytes come.
 __device__ __forceinline__ void begin_barrier(unsigned long long* barrier) {
   const unsigned own = (unsigned)__cvta_generic_to_shared(barrier);
   asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(own) : "memory");
 }
 )"},
-      {"expect_bytes", R"(__device__ __forceinline__ void expect_bytes(unsigned long long* barrier, unsigned bytes) {
+      {"expect_bytes",
+       R"(__device__ __forceinline__ void expect_bytes(unsigned long long* barrier, unsigned bytes) {
   const unsigned own = (unsigned)__cvta_generic_to_shared(barrier);
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(own), "r"(bytes) : "memory");
 }
 )"},
-      {"store_to_block", R"(// To where another block of the cluster has this place of its shared memory. Its barrier counts the bytes that
-// came, so that nothing else that was stored needs to be waited for.
+      {"store_to_block",
+       R"(// To where another block of the cluster has this place of its shared memory. Its barrier counts the bytes
+// that came, so that nothing else that was stored needs to be waited for.
 template <class T>
 __device__ __forceinline__ void store_to_block(T* place, unsigned block, T value, unsigned long long* barrier) {
   unsigned there, its_barrier;

@@ -169,6 +169,11 @@ const std::vector<Case>& all_cases() {
          for r in 0..4 block(16) {
            a[r] = 5  b[r] = -128 c[r] = 200
            for i in 0..200 thread { a[r] += x[r,i]  b[r] max= x[r,i]  c[r] min= u8(x[r,i]) } } })"},
+      {"FoldsOfBytesInACluster", R"(kernel k(x: i8[1,2500]) -> (a: i8[1], b: i8[1], c: u8[1], d: bool[1]) {
+         for r in 0..1 block(1025) {
+           a[r] = 5  b[r] = -128 c[r] = 200 d[r] = 0
+           for i in 0..2500 thread {
+             a[r] += x[r,i]  b[r] max= x[r,i]  c[r] min= u8(x[r,i])  d[r] or= x[r,i] < 0 } } })"},
       {"ArgMax", R"(kernel k(x: f32[5,333]) -> (best: f32[5], at: i64[5]) {
          combine unordered larger(m: f32, i: i64, v: f32, j: i64) =
            select(or(m < v, and(m == v, j < i)), v, m), select(or(m < v, and(m == v, j < i)), j, i)

@@ -56,6 +56,7 @@ struct Fibre {
 struct Block {
   std::vector<std::unique_ptr<Fibre>> fibres;  // kept for the next block
   unsigned threads = 0, current = 0;
+  unsigned at_barrier = 0, ended = 0;              // threads
   unsigned threads_of_block = 0, first_block = 0;  // fewer than all, in a cluster
   ucontext_t scheduler;
   unsigned char* shared = nullptr;  // dynamic, of the first block
@@ -72,6 +73,7 @@ struct Block {
   void wait(unsigned mask) {
     here().state = Fibre::State::Waits;
     here().mask = mask;
+    at_barrier += mask == 0 ? 1 : 0;
     swapcontext(&here().context, &scheduler);
   }
 
@@ -86,6 +88,8 @@ struct Block {
   }
   // Whether all that the thread waits for wait for it, but for those that have ended.
   bool meets(unsigned thread) {
+    if (fibre(thread).mask == 0)
+      return at_barrier + ended == threads;
     for (unsigned other = first_of(thread), end = end_of(thread); other < end; ++other)
       if (const Fibre& each = fibre(other);
           concerns(thread, other) && each.state != Fibre::State::Ended &&
@@ -94,6 +98,7 @@ struct Block {
     return true;
   }
   void release(unsigned thread) {
+    at_barrier = fibre(thread).mask == 0 ? 0 : at_barrier;
     for (unsigned other = first_of(thread), end = end_of(thread); other < end; ++other)
       if (concerns(thread, other) && fibre(other).state == Fibre::State::Waits)
         fibre(other).state = Fibre::State::Runs;
@@ -113,6 +118,7 @@ inline Block block;
 inline void enter() {
   block.entry(block.arguments);
   block.here().state = Fibre::State::Ended;
+  ++block.ended;
   swapcontext(&block.here().context, &block.scheduler);
 }
 
@@ -129,7 +135,7 @@ inline bool Block::run(bool descending) {
     each.shuffles = 0;
     each.groups.assign(1, {});
   }
-  waiting = 0;
+  at_barrier = ended = waiting = 0;
   is_stuck = false;
   // The first that can run, so that a warp gets as far ahead of others as barriers let it.
   for (unsigned i = 0; i < threads;) {
