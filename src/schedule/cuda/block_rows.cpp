@@ -71,14 +71,15 @@ int64_t threads_in_cluster(int64_t length) {
 
 class RowBlocks {
  public:
-  enum class Keeping : uint8_t { AsFits, Nothing };  // of what stages compute
+  enum class Intermediates : uint8_t { KeptIfTheyFit, Recomputed };
 
   RowBlocks(const std::vector<Stage>& stages, size_t shared, const std::set<std::string>& outputs,
-            int64_t threads, const Gpu& gpu, Keeping keeping = Keeping::AsFits, int64_t most_copied_bytes = 0)
+            int64_t threads, const Gpu& gpu, Intermediates intermediates = Intermediates::KeptIfTheyFit,
+            int64_t most_copied_bytes = 0)
       : shared_(shared),
         outputs_(outputs),
         threads_(threads),
-        keeping_(keeping),
+        intermediates_(intermediates),
         most_copied_bytes_(most_copied_bytes),
         all_shared_bytes_(std::min(kAllSharedBytes, gpu.shared_bytes_per_block)) {
     for (size_t i = 0; i < stages.size(); ++i)
@@ -126,7 +127,7 @@ class RowBlocks {
   }
 
   int64_t most_registers() const {
-    if (keeping_ == Keeping::Nothing)
+    if (intermediates_ == Intermediates::Recomputed)
       return 0;
     return std::min(kRegistersPerBlock * blocks_of_cluster(threads_) / threads_, kMostRegisters);
   }
@@ -355,7 +356,7 @@ class RowBlocks {
     Dim count = 1;
     for (const Dim& size : sizes)
       count = count * size;
-    if (!count.constant() || keeping_ == Keeping::Nothing)
+    if (!count.constant() || intermediates_ == Intermediates::Recomputed)
       return kept;
     const int64_t each = (*count.constant() + threads_ - 1) / threads_,
                   bytes = *count.constant() * info(result.dtype).bytes;
@@ -433,7 +434,7 @@ class RowBlocks {
   const size_t shared_;
   const std::set<std::string>& outputs_;
   const int64_t threads_;
-  const Keeping keeping_;
+  const Intermediates intermediates_;
   const int64_t most_copied_bytes_;
   const int64_t all_shared_bytes_;
   std::vector<Definition> definitions_;
@@ -455,11 +456,12 @@ void block_rows(Kernel& kernel, const std::vector<Stage>& stages, size_t shared,
     for (size_t i = 0; i < shared; ++i)
       rows = rows * stages.front().definition.axes[i].size;
     candidates.emplace_back(
-        stages, shared, outputs, threads, gpu, RowBlocks::Keeping::AsFits,
+        stages, shared, outputs, threads, gpu, RowBlocks::Intermediates::KeptIfTheyFit,
         has_rows_to_come(rows, *length, threads, gpu) ? shared_for_copies(*length, threads, gpu) : 0);
   }
   candidates.emplace_back(stages, shared, outputs, threads_for(length), gpu);
-  candidates.emplace_back(stages, shared, outputs, threads_for(length), gpu, RowBlocks::Keeping::Nothing);
+  candidates.emplace_back(stages, shared, outputs, threads_for(length), gpu,
+                          RowBlocks::Intermediates::Recomputed);
   for (RowBlocks& rows : candidates) {
     kernel.body = rows.run();
     if (rows.fits())
