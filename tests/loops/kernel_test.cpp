@@ -232,8 +232,8 @@ TEST(KernelCheck, NamesWhatIsWrong) {
   EXPECT_EQ(problems("for i in 0..2 block(32) { y[0] = 1 for j in 0..2 block { y[j] = 1 } }"),
             Problems{"block loop 'j' is not all there is in another"});
   EXPECT_EQ(problems("for i in 0..4 block { y[i] = 1 }"), Problems{"loop 'i' has blocks of 0 threads"});
-  EXPECT_EQ(problems("for i in 0..4 block(8192) { y[i] = 1 }"),
-            Problems{"loop 'i' has blocks of 8192 threads"});
+  EXPECT_EQ(problems("for i in 0..4 block(8193) { y[i] = 1 }"),
+            Problems{"loop 'i' has blocks of 8193 threads"});
   EXPECT_EQ(problems("for i in 0..2 block(32) { for j in 0..2 parallel { y[j] = 1 } }"),
             Problems{"parallel loop 'j' is in a block"});
   EXPECT_EQ(

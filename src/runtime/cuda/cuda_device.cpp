@@ -7,6 +7,7 @@
 #include "runtime/cuda/cuda_graph.h"
 #include "runtime/cuda/staging.h"
 #include "runtime/cuda/virtual_memory.h"
+#include "target/cluster.h"
 
 namespace tenon::runtime {
 namespace {
@@ -86,6 +87,9 @@ RegionFunction find_function(const Context& context, cuda::CUmodule module, size
   check(driver().cuFuncGetAttribute(&of_its_own, cuda::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, found.function));
   check(driver().cuFuncSetAttribute(found.function, cuda::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
                                     most - of_its_own));
+  if (shape.blocks_per_iteration > kPortableBlocksOfCluster)
+    check(driver().cuFuncSetAttribute(found.function,
+                                      cuda::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1));
   found.most_shared_bytes = most - of_its_own;
   return found;
 }

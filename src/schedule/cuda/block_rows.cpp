@@ -34,7 +34,7 @@ constexpr int64_t kMostRegisters = 64;            // of a thread, likewise
 constexpr int64_t kMostSharedBytes = 64 << 10;    // of a block, likewise
 constexpr int64_t kAllSharedBytes = 160 << 10;    // where other positions of a row are read
 constexpr int64_t kThreadsOfAnyRow = 256;         // where the length is not known
-constexpr int64_t kSharedOfFolds = 4 << 10;       // in bytes, beside what rows are copied to
+constexpr int64_t kSharedOfFolds = 6 << 10;       // in bytes, and what the driver has, beside copies of rows
 constexpr int64_t kStages = 2;                    // of blocks that stay: the next row comes meanwhile
 
 int64_t threads_for(std::optional<int64_t> length) {
@@ -63,10 +63,12 @@ bool has_rows_to_come(const Dim& rows, int64_t length, int64_t threads, const Gp
   return rows.constant().value_or(at_once + 1) > at_once;
 }
 
-int64_t threads_in_cluster(int64_t length) {
+// With few elements for each, a multiprocessor has room for two blocks, so that one computes while the other
+// waits.
+int64_t threads_in_cluster(int64_t length, const Gpu& gpu) {
   return std::min<int64_t>(static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(
                                (length + kMostElementsPerThread - 1) / kMostElementsPerThread))),
-                           kMostThreadsOfCluster);
+                           most_blocks_of_cluster(gpu) * kThreadsOfClusterBlock);
 }
 
 class RowBlocks {
@@ -451,7 +453,7 @@ void block_rows(Kernel& kernel, const std::vector<Stage>& stages, size_t shared,
                 const std::set<std::string>& outputs, std::optional<int64_t> length, const Gpu& gpu) {
   std::vector<RowBlocks> candidates;
   if (length && fits_cluster(*length, gpu)) {
-    const int64_t threads = threads_in_cluster(*length);
+    const int64_t threads = threads_in_cluster(*length, gpu);
     Dim rows = 1;
     for (size_t i = 0; i < shared; ++i)
       rows = rows * stages.front().definition.axes[i].size;
@@ -472,7 +474,7 @@ void block_rows(Kernel& kernel, const std::vector<Stage>& stages, size_t shared,
 
 bool fits_cluster(int64_t length, const Gpu& gpu) {
   return has_clusters(gpu) && length > kMostThreads * kMostElementsPerThread &&
-         length <= kMostThreadsOfCluster * kMostRegisters;
+         length <= kPortableBlocksOfCluster * kThreadsOfClusterBlock * kMostRegisters;
 }
 
 }  // namespace tenon::schedule::cuda

@@ -22,7 +22,7 @@ TEST(BlockRows, TakeAClusterWhereOneBlockHasTooFewRegisters) {
   EXPECT_TRUE(has_blocks_of(1024, OneKernel(softmax_of("f32[64,32768]"))));
   EXPECT_TRUE(has_blocks_of(2048, OneKernel(softmax_of("f32[64,32769]"))));
   EXPECT_TRUE(has_blocks_of(2048, OneKernel(softmax_of("f32[64,65536]"))));
-  EXPECT_TRUE(has_blocks_of(4096, OneKernel(softmax_of("f32[64,262144]"))));
+  EXPECT_TRUE(has_blocks_of(8192, OneKernel(softmax_of("f32[64,262144]"))));
 }
 
 TEST(BlockRows, ComputeTheSameInAClusterAsWithout) {
@@ -42,8 +42,8 @@ TEST(BlockRows, StayWhereMoreRowsComeThanRunAtOnce) {
   EXPECT_EQ(head_of(softmax_of("f32[66,65536]")),
             "for r0 in 0..66 block(2048)");  // two blocks a multiprocessor
   EXPECT_EQ(head_of(softmax_of("f32[66,65536]"), 64), "for r0 in 0..66 block(2048) pipelined 2");
-  EXPECT_EQ(head_of(softmax_of("f32[17,262144]")), "for r0 in 0..17 block(4096) pipelined 2");
-  EXPECT_EQ(head_of(softmax_of("f32[16,262144]")), "for r0 in 0..16 block(4096)");  // one
+  EXPECT_EQ(head_of(softmax_of("f32[17,262144]")), "for r0 in 0..17 block(8192) pipelined 2");
+  EXPECT_EQ(head_of(softmax_of("f32[16,262144]")), "for r0 in 0..16 block(8192)");
   EXPECT_EQ(head_of(softmax_of("f32[n,65536]")), "for r0 in 0..n block(2048) pipelined 2");
   EXPECT_EQ(head_of(softmax_of("f32[4096,32768]")), "for r0 in 0..4096 block(1024)");
 }
