@@ -17,7 +17,8 @@ bool can_compile(const std::vector<loops::Statement>& body) {
     if (const auto* local = std::get_if<loops::Local>(&statement))
       return loops::has_code(local->buffer.dtype);
     const auto* inner = body_of(statement);
-    return !std::holds_alternative<loops::Call>(statement) && (inner == nullptr || can_compile(*inner));
+    return !std::holds_alternative<loops::Call>(statement) &&
+           !std::holds_alternative<loops::Copy>(statement) && (inner == nullptr || can_compile(*inner));
   });
 }
 

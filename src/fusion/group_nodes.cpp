@@ -118,7 +118,7 @@ int64_t largest_row(const Target& target) { return target.gpu ? kLargestRowOfBlo
 
 // The same in words of registers, where a cluster of thread blocks has them.
 int64_t most_words_of_row(const Target& target) {
-  return target.gpu && has_clusters(*target.gpu) ? kLargestRowOfBlock / 4 * kMostBlocksOfCluster : 0;
+  return target.gpu && has_clusters(*target.gpu) ? kLargestRowOfBlock / 4 * kPortableBlocksOfCluster : 0;
 }
 
 class Grouper {

@@ -38,6 +38,8 @@ std::vector<Read> reads_within(const Kernel& kernel, const std::string& buffer, 
         return;
       if (const auto* call = std::get_if<Call>(run.statement))
         throw declined("{} is handed to {}", buffer, call->routine);
+      if (std::holds_alternative<Copy>(*run.statement))
+        throw declined("{} is copied", buffer);
       if (use.access != Access::Read)
         throw declined("{} is written in loop {}", buffer, loop);
       if (const auto it = run.in_sight.find(buffer); it != run.in_sight.end() && it->second >= outer)

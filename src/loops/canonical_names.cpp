@@ -68,6 +68,11 @@ class Renaming {
       add_all(assign->values);
     } else if (const auto* prefetch = std::get_if<Prefetch>(&statement)) {
       add_all(prefetch->place.at);
+    } else if (const auto* copy = std::get_if<Copy>(&statement)) {
+      add_all(copy->to.at);
+      add_all(copy->from.at);
+      for (const Dim& size : copy->sizes)
+        add(size);
     } else if (const auto* guard = std::get_if<Guard>(&statement)) {
       for (const Dim& condition : guard->conditions)
         add(condition);
@@ -111,6 +116,11 @@ class Renaming {
       assign->values = renamed(assign->values);
     } else if (auto* prefetch = std::get_if<Prefetch>(&statement)) {
       prefetch->place = {names_.at(prefetch->place.buffer), renamed(prefetch->place.at)};
+    } else if (auto* copy = std::get_if<Copy>(&statement)) {
+      for (Place* place : {&copy->to, &copy->from})
+        *place = {names_.at(place->buffer), renamed(place->at)};
+      for (Dim& size : copy->sizes)
+        size = size.substitute(sizes_);
     } else if (auto* loop = std::get_if<Loop>(&statement)) {
       loop->begin = loop->begin.substitute(sizes_);
       loop->end = loop->end.substitute(sizes_);

@@ -193,6 +193,28 @@ class Checker {
       if (index.kind() != Scalar::Kind::Index)
         report("where '{}' is fetched depends on data", prefetch.place.buffer);
   }
+  void check(const Copy& copy) {
+    check_written(copy.to);
+    check(copy.from, "copied");
+    for (const Dim& size : copy.sizes)
+      check(size);
+    const auto to = buffers_.find(copy.to.buffer), from = buffers_.find(copy.from.buffer);
+    if (to == buffers_.end() || from == buffers_.end())
+      return;
+    if (to->second.space != Space::Shared)
+      report("'{}' is not shared, but a copy writes it", copy.to.buffer);
+    if (from->second.space != Space::Memory)
+      report("'{}' is not in memory, but is copied", copy.from.buffer);
+    if (to->second.dtype != from->second.dtype)
+      report("'{}' is {}, but {} is copied to it", copy.to.buffer, to->second.dtype, from->second.dtype);
+    if (copy.sizes.size() != copy.to.at.size() || copy.sizes.size() > copy.from.at.size())
+      report("a box of {} dimensions is copied from '{}' of {} to '{}' of {}", copy.sizes.size(),
+             copy.from.buffer, copy.from.at.size(), copy.to.buffer, copy.to.at.size());
+    for (const Place* place : {&copy.to, &copy.from})
+      for (const Scalar& index : place->at)
+        if (index.kind() != Scalar::Kind::Index)
+          report("where a box of '{}' begins depends on data", place->buffer);
+  }
   void check(const Local& local) { declare(local.buffer); }
   void check(const Loop& loop) {
     check(loop.begin);
@@ -215,6 +237,8 @@ class Checker {
     const bool is_outermost = loop.mark == Mark::Block && around_.empty();
     if (is_outermost ? loop.threads < 1 || loop.threads > kMostThreadsOfCluster : loop.threads != 0)
       report("loop '{}' has blocks of {} threads", loop.variable, loop.threads);
+    if (loop.stages < 1 || (loop.stages > 1 && loop.mark != Mark::Serial && !is_outermost))
+      report("loop '{}' is pipelined, but neither serial nor an outermost block loop", loop.variable);
     const bool is_in_block = !around_.empty() && around_.front()->mark == Mark::Block;
     if (loop.mark == Mark::Block && !is_outermost &&
         !(around_.back()->mark == Mark::Block && around_.back()->body.size() == 1))

@@ -183,6 +183,26 @@ class Interpreter {
   }
   void run(const Call& call) { throw user_error("there is no routine '{}' to call", call.routine); }
   void run(const Prefetch&) {}
+  void run(const Copy& copy) {
+    Extents sizes;
+    for (const Dim& size : copy.sizes)
+      sizes.push_back(value_of(size));
+    const auto beyond = [&](const Place& place, const std::vector<int64_t>& by) {
+      std::vector<Scalar> at;
+      for (size_t i = 0; i < place.at.size(); ++i) {
+        const int64_t more = i + by.size() < place.at.size() ? 0 : by[i + by.size() - place.at.size()];
+        at.push_back(Scalar::index(std::get<int64_t>(value_of(place.at[i])) + more));
+      }
+      return at;
+    };
+    for (int64_t element_number = 0; element_number < element_count(sizes); ++element_number) {
+      std::vector<int64_t> by(sizes.size());
+      int64_t rest = element_number;
+      for (size_t i = sizes.size(); i-- > 0; rest /= sizes[i])
+        by[i] = rest % sizes[i];
+      element(copy.to.buffer, beyond(copy.to, by)) = written(copy.from.buffer, beyond(copy.from, by));
+    }
+  }
   void run(const Local& local) { allocate(local.buffer); }
   void run(const Loop& loop) {
     std::vector<int64_t> iterations;

@@ -89,6 +89,13 @@ Statement substitute(const Statement& statement, const std::map<std::string, Dim
       call.origin.at = substitute(std::move(call.origin.at), with);
       return call;
     }
+    Statement operator()(Copy copy) const {
+      copy.to.at = substitute(std::move(copy.to.at), with);
+      copy.from.at = substitute(std::move(copy.from.at), with);
+      copy.sizes = substitute(std::move(copy.sizes), with);
+      copy.origin.at = substitute(std::move(copy.origin.at), with);
+      return copy;
+    }
     Statement operator()(Prefetch prefetch) const {
       prefetch.place.at = substitute(std::move(prefetch.place.at), with);
       return prefetch;

@@ -85,6 +85,19 @@ struct Prefetch {
   friend bool operator==(const Prefetch&, const Prefetch&) = default;
 };
 
+// Brings a box of a buffer in memory to a shared one: sizes[i] elements along dimension i of `to`, which are
+// as many along the last dimensions of `from`. Code generation may begin it earlier, where nothing can tell:
+// see Loop::stages.
+//
+//   copy(16,8) tile[0,0] = a[16*i,8*k]
+struct Copy {
+  Place to, from;
+  std::vector<Dim> sizes;
+  Origin origin = {};
+
+  friend bool operator==(const Copy&, const Copy&) = default;
+};
+
 // A buffer that lives from here to the end of the statements around it; it holds nothing at first.
 struct Local {
   Buffer buffer;
@@ -113,6 +126,11 @@ struct Loop {
   int64_t step = 1;
   Mark mark = Mark::Serial;
   int64_t threads = 0;  // of each thread block, where this is an outermost block loop
+  // So many iterations of a serial loop overlap (`pipelined 3`): while one computes, the copies of those
+  // after it are under way. Where this is an outermost block loop, thread blocks stay for several iterations,
+  // as many blocks as run at once, and those of each block overlap. 1: they do not. The meaning stays
+  // sequential.
+  int64_t stages = 1;
   std::vector<Statement> body;
 
   friend bool operator==(const Loop&, const Loop&) = default;
@@ -126,7 +144,7 @@ struct Guard {
   friend bool operator==(const Guard&, const Guard&) = default;
 };
 
-struct Statement : std::variant<Assign, Loop, Guard, Local, Call, Prefetch> {
+struct Statement : std::variant<Assign, Loop, Guard, Local, Call, Prefetch, Copy> {
   using variant::variant;
 };
 

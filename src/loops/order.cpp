@@ -299,6 +299,8 @@ void stamp_body(std::vector<Statement>& body, std::vector<Dim>& variables, int64
       assign->origin = {next++, variables};
     else if (auto* call = std::get_if<Call>(&statement))
       call->origin = {next++, variables};
+    else if (auto* copy = std::get_if<Copy>(&statement))
+      copy->origin = {next++, variables};
     const auto* loop = std::get_if<Loop>(&statement);
     if (loop != nullptr)
       variables.push_back(Dim::symbol(loop->variable));
@@ -324,6 +326,8 @@ Kernel unstamp(Kernel kernel) {
       assign->origin = {};
     else if (auto* call = std::get_if<Call>(&statement))
       call->origin = {};
+    else if (auto* copy = std::get_if<Copy>(&statement))
+      copy->origin = {};
   });
   return kernel;
 }

@@ -197,6 +197,8 @@ class Parser : private Scanner {
       return call();
     if (accept_word("prefetch"))
       return Prefetch{place(word())};
+    if (accept_word("copy"))
+      return copy();
     return assign();
   }
 
@@ -206,7 +208,8 @@ class Parser : private Scanner {
     loop.begin = dim({".."});
     expect('.');
     expect('.');
-    loop.end = dim({"{", " step ", " parallel", " vector", " unrolled", " tile", " block", " thread"});
+    loop.end =
+        dim({"{", " step ", " parallel", " vector", " unrolled", " tile", " block", " thread", " pipelined"});
     if (accept_word("step"))
       loop.step = integer<int64_t>();
     if (loop.step < 1)
@@ -228,6 +231,11 @@ class Parser : private Scanner {
         expect(')');
       }
     }
+    if (accept_word("pipelined")) {
+      loop.stages = integer<int64_t>();
+      if (loop.stages < 2)
+        fail("at least 2 iterations of a pipelined loop overlap");
+    }
     expect('{');
     loop.body = body();
     return loop;
@@ -247,6 +255,15 @@ class Parser : private Scanner {
   }
 
   Local local() { return {buffer()}; }
+
+  Copy copy() {
+    Copy copy;
+    list('(', ')', [&] { copy.sizes.push_back(dim({",", ")"})); });
+    copy.to = place(word());
+    expect('=');
+    copy.from = place(word());
+    return copy;
+  }
 
   Call call() {
     Call call{.routine = word()};

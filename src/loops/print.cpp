@@ -111,6 +111,10 @@ class Printer {
                      fmt::join(texts(call.reads), ", ")));
   }
   void print(const Prefetch& prefetch) { line("prefetch " + text(prefetch.place.buffer, prefetch.place.at)); }
+  void print(const Copy& copy) {
+    line(fmt::format("copy({}) {} = {}", fmt::join(copy.sizes, ","), text(copy.to.buffer, copy.to.at),
+                     text(copy.from.buffer, copy.from.at)));
+  }
   void print(const Local& local) {
     remember(local.buffer);
     line("local " + described(local.buffer));
@@ -120,8 +124,9 @@ class Printer {
                                            " tile", " block",    " thread"};
     const std::string threads = loop.threads == 0 ? "" : fmt::format("({})", loop.threads);
     const std::string step = loop.step == 1 ? "" : fmt::format(" step {}", loop.step);
-    print_block(fmt::format("for {} in {}..{}{}{}{}", loop.variable, loop.begin, loop.end, step,
-                            kMarks[static_cast<size_t>(loop.mark)], threads),
+    const std::string stages = loop.stages == 1 ? "" : fmt::format(" pipelined {}", loop.stages);
+    print_block(fmt::format("for {} in {}..{}{}{}{}{}", loop.variable, loop.begin, loop.end, step,
+                            kMarks[static_cast<size_t>(loop.mark)], threads, stages),
                 loop.body);
   }
   void print(const Guard& guard) {

@@ -29,13 +29,13 @@ std::vector<Element> RunRelations::elements(const Run& run, const std::set<std::
     if (again || !buffers.contains(use.place.buffer))
       return;
     done.push_back(use);
-    const std::string image = element(run, use.place);
+    const std::string image = element(run, use.place), conditions = box(run, use.place);
     const bool writes = use.access == Access::Combine && minds_order(run);
     elements.push_back({.buffer = use.place.buffer,
                         .access = writes ? Access::Write : use.access,
                         .is_known = is_known(run, use.place),
-                        .image = image,
-                        .of_run = built(run, image)});
+                        .image = image + conditions,
+                        .of_run = built(run, image, conditions)});
   });
   return elements;
 }
@@ -56,7 +56,7 @@ std::optional<std::string> RunRelations::index(const Scalar& scalar) {
 
 // From its place on, a routine uses whatever it likes.
 bool RunRelations::is_known(const Run& run, const Place& place) {
-  return std::holds_alternative<Assign>(*run.statement) &&
+  return !std::holds_alternative<Call>(*run.statement) &&
          std::ranges::all_of(place.at, [&](const Scalar& each) { return index(each).has_value(); });
 }
 
@@ -81,21 +81,38 @@ std::string RunRelations::element(const Run& run, const Place& place) {
   for (size_t axis = 0; axis < place.at.size(); ++axis) {
     const std::optional<std::string> text =
         std::holds_alternative<Assign>(*run.statement) ? index(place.at[axis]) : std::nullopt;
-    at.push_back(text.value_or(fmt::format("any{}", axis)));  // a name that nothing restricts
+    at.push_back(text.value_or(any(axis)));
   }
   return fmt::format("{}[{}]", words_.name(place.buffer), fmt::join(at, ", "));
 }
 
+// What of all elements a copy uses: those from the first one on.
+std::string RunRelations::box(const Run& run, const Place& place) {
+  const auto* copy = std::get_if<Copy>(run.statement);
+  if (copy == nullptr)
+    return "";
+  std::string conditions;
+  const size_t whole = place.at.size() - copy->sizes.size();  // dimensions of which it uses one element
+  for (size_t axis = 0; axis < place.at.size(); ++axis) {
+    const std::optional<std::string> first = index(place.at[axis]);
+    if (!first)
+      continue;
+    const std::string size = axis < whole ? "1" : words_.expression(copy->sizes[axis - whole]);
+    conditions += fmt::format(" and 0 <= {0} - ({1}) < {2}", any(axis), *first, size);
+  }
+  return conditions;
+}
+
 // From each run to the image. The library wants expressions behind the variables that they speak of, so the
 // loops come first, and go later.
-Relation RunRelations::built(const Run& run, const std::string& image) {
+Relation RunRelations::built(const Run& run, const std::string& image, const std::string& conditions) {
   std::vector<std::string> names, origin;
   for (const auto& [loop, place] : run.around)
     names.push_back(words_.name(loop->variable));
   for (const Dim& dim : origin_of(run).at)
     origin.push_back(words_.expression(dim));
-  const std::string piece = fmt::format("[L[{}] -> S[{}]] -> {} : {}", fmt::join(names, ", "),
-                                        fmt::join(origin, ", "), image, words_.domain(run));
+  const std::string piece = fmt::format("[L[{}] -> S[{}]] -> {} : {}{}", fmt::join(names, ", "),
+                                        fmt::join(origin, ", "), image, words_.domain(run), conditions);
   return Relation(context_, words_.relation({piece})).of_second();
 }
 

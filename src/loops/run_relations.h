@@ -46,7 +46,9 @@ class RunRelations {
   bool is_known(const Run& run, const Place& place);
   bool minds_order(const Run& run);
   std::string element(const Run& run, const Place& place);
-  Relation built(const Run& run, const std::string& image);
+  static std::string any(size_t axis) { return fmt::format("any{}", axis); }  // a name that nothing restricts
+  std::string box(const Run& run, const Place& place);
+  Relation built(const Run& run, const std::string& image, const std::string& conditions = "");
 
   const Kernel& kernel_;
   const Context& context_;

@@ -62,6 +62,8 @@ std::vector<Run> find_runs(const Kernel& kernel) { return Finder().find(kernel.b
 const Origin& origin_of(const Run& run) {
   if (const auto* assign = std::get_if<Assign>(run.statement))
     return assign->origin;
+  if (const auto* copy = std::get_if<Copy>(run.statement))
+    return copy->origin;
   return std::get<Call>(*run.statement).origin;
 }
 

@@ -14,6 +14,8 @@ void find_places(const std::vector<Statement>& body, const std::string& buffer, 
         return;
       if (const auto* call = std::get_if<Call>(&statement))
         throw declined("{} is handed to {}", buffer, call->routine);
+      if (std::holds_alternative<Copy>(statement))
+        throw declined("{} is copied", buffer);
       found.push_back(use.place);
     });
     if (const std::vector<Statement>* inner = body_of(statement))

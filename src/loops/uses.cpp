@@ -54,6 +54,9 @@ void for_each_use(const Statement& statement, const std::function<void(const Use
   } else if (const auto* call = std::get_if<Call>(&statement)) {
     walk.visit(call->writes, Access::Write);
     walk.visit(call->reads, Access::Read);
+  } else if (const auto* copy = std::get_if<Copy>(&statement)) {
+    walk.visit({copy->to}, Access::Write);
+    walk.visit({copy->from}, Access::Read);
   }
 }
 
@@ -65,6 +68,11 @@ void change_places(std::vector<Statement>& body, const std::function<Place(Place
     } else if (auto* call = std::get_if<Call>(&statement)) {
       change(call->writes, f);
       change(call->reads, f);
+    } else if (auto* copy = std::get_if<Copy>(&statement)) {
+      change(copy->to.at, f);
+      change(copy->from.at, f);
+      copy->to = f(std::move(copy->to));
+      copy->from = f(std::move(copy->from));
     } else if (auto* prefetch = std::get_if<Prefetch>(&statement)) {
       prefetch->place = f(std::move(prefetch->place));
     } else if (std::vector<Statement>* inner = body_of(statement)) {

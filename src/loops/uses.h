@@ -13,7 +13,8 @@ struct Use {
   bool chosen = false;  // by a select: perhaps it is not read at all
 };
 
-// Calls f for every use by a statement itself, not by those within it. What is fetched is not used yet.
+// Calls f for every use by a statement itself, not by those within it. What is fetched is not used yet. A
+// copy uses boxes, of which these are the first elements.
 void for_each_use(const Statement& statement, const std::function<void(const Use&)>& f);
 
 // The statements, and those within them, with f(place) for every place that they use or prefetch; f sees its

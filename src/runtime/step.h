@@ -33,6 +33,7 @@ struct LaunchConfiguration {
   int64_t threads = 0;               // of a thread block
   int64_t iterations_per_block = 1;  // where a few threads are enough for one
   int64_t blocks_per_iteration = 1;  // a cluster, where the threads of one block are not enough
+  bool is_persistent = false;        // blocks stay for several iterations: no more of them than run at once
 };
 
 // What a backend generated for a kernel.

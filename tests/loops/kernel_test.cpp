@@ -61,6 +61,21 @@ TEST(KernelText, HasBlocksAndThreads) {
 )");
 }
 
+TEST(KernelText, HasCopiesAndPipelinedLoops) {
+  expect_kept(R"(kernel k(x: f32[n,64,32]) -> (y: f32[n,32]) {
+  for i in 0..n block(64) pipelined 2 {
+    for k in 0..64 step 8 pipelined 3 {
+      local t: f32[8,32] in shared
+      copy(8,32) t[0,0] = x[i,k,0]
+      for j in 0..32 thread {
+        y[i,j] += t[7,j]
+      }
+    }
+  }
+}
+)");
+}
+
 TEST(KernelText, SaysWhichOutputsAreStreamed) {
   expect_kept(R"(kernel k(x: f32[n]) -> (y: f32[n] streamed) {
   for i in 0..n vector {
@@ -217,10 +232,30 @@ TEST(KernelCheck, NamesWhatIsWrong) {
   EXPECT_EQ(problems("for i in 0..2 block(32) { y[0] = 1 for j in 0..2 block { y[j] = 1 } }"),
             Problems{"block loop 'j' is not all there is in another"});
   EXPECT_EQ(problems("for i in 0..4 block { y[i] = 1 }"), Problems{"loop 'i' has blocks of 0 threads"});
-  EXPECT_EQ(problems("for i in 0..4 block(8192) { y[i] = 1 }"),
-            Problems{"loop 'i' has blocks of 8192 threads"});
+  EXPECT_EQ(problems("for i in 0..4 block(8193) { y[i] = 1 }"),
+            Problems{"loop 'i' has blocks of 8193 threads"});
   EXPECT_EQ(problems("for i in 0..2 block(32) { for j in 0..2 parallel { y[j] = 1 } }"),
             Problems{"parallel loop 'j' is in a block"});
+  EXPECT_EQ(
+      problems("for i in 0..2 block(32) { for j in 0..2 thread { for k in 0..1 pipelined 2 { y[j] = 1 } } }"),
+      Problems{});
+  EXPECT_EQ(problems("for i in 0..2 parallel pipelined 2 { y[i] = 1 }"),
+            Problems{"loop 'i' is pipelined, but neither serial nor an outermost block loop"});
+  EXPECT_EQ(problems("for i in 0..2 block(32) { for j in 0..2 block pipelined 2 { y[j] = 1 } }"),
+            Problems{"loop 'j' is pipelined, but neither serial nor an outermost block loop"});
+  EXPECT_EQ(problems("local t: f32[4] in shared copy(4) t[0] = x[0]"), Problems{});
+  EXPECT_EQ(problems("local t: f32[4] copy(4) t[0] = x[0]"),
+            Problems{"'t' is not shared, but a copy writes it"});
+  EXPECT_EQ(problems("local s: f32[4] in private local t: f32[4] in shared copy(4) t[0] = s[0]"),
+            Problems{"'s' is not in memory, but is copied"});
+  EXPECT_EQ(problems("local t: f64[4] in shared copy(4) t[0] = x[0]"),
+            Problems{"'t' is f64, but f32 is copied to it"});
+  EXPECT_EQ(problems("local t: f32[2,2] in shared copy(2,2) t[0,0] = x[0]"),
+            Problems{"a box of 2 dimensions is copied from 'x' of 1 to 't' of 2"});
+  EXPECT_EQ(problems("local t: f32[4] in shared copy(j) t[0] = x[0]"),
+            Problems{"'j' is neither a loop around it nor a size of an input or output"});
+  EXPECT_EQ(problems("local t: f32[4] in shared copy(1) t[{i64(x[1])}] = x[0]"),
+            Problems{"where a box of 't' begins depends on data"});
   EXPECT_EQ(check(parse_kernel("kernel k(x: f32[n]) -> (y: f32[4]) { y[0] = 0"
                                "  for n in 1..4 { y[n] = y[n-1] + x[0] } }")),
             Problems{"'n' is declared twice"});
@@ -252,6 +287,19 @@ TEST(Interpreter, ComputesAMatrixVectorProduct) {
   const Tensor a = Tensor::of(std::vector<float>{1, 2, 3, 4, 5, 6}).reshaped({2, 3});
   const Tensor x = Tensor::of(std::vector<float>{1, 10, 100});
   EXPECT_TRUE(identical(interpret(kernel, {a, x}).front(), Tensor::of(std::vector<float>{321, 654})));
+}
+
+TEST(Interpreter, CopiesBoxes) {
+  const Kernel kernel = parse_kernel(R"(kernel k(x: f32[2,2,3]) -> (y: f32[2,2,2]) {
+    for i in 0..2 pipelined 2 {
+      local t: f32[3,4] in shared
+      copy(2,2) t[1,2] = x[i,0,1]
+      for j in 0..2 { for k in 0..2 { y[i,j,k] = t[j+1,k+2] } }
+    }
+  })");
+  const Tensor x = Tensor::of(std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}).reshaped({2, 2, 3});
+  EXPECT_TRUE(identical(interpret(kernel, {x}).front(),
+                        Tensor::of(std::vector<float>{2, 3, 5, 6, 8, 9, 11, 12}).reshaped({2, 2, 2})));
 }
 
 TEST(Interpreter, CombinesTuples) {

@@ -419,6 +419,25 @@ TEST(Fuse, IsDeclinedWhereTheSecondNeedsWhatComesLater) {
       "before it");
 }
 
+// What a copy reads is known: all of the box, and nothing beside it.
+TEST(Fuse, KnowsWhatACopyUses) {
+  const auto fused = [](int from, int size) {
+    return after(
+        fmt::format("kernel k(x: f32[16]) -> (y: f32[18], z: f32[4]) {{"
+                    "  y[16] = 0 y[17] = 0 for a in 0..4 {{ for i in 0..4 {{ y[4*a+i] = x[4*a+i] }} }}"
+                    "  for b in 0..4 {{ local t: f32[4] in shared copy({1}) t[0] = y[4*b+{0}]"
+                    "    z[b] = t[{1}-1] }} }}",
+                    from, size),
+        "fuse(a,b)");
+  };
+  EXPECT_TRUE(fused(0, 4).starts_with("kernel k(")) << fused(0, 4);
+  EXPECT_TRUE(fused(2, 2).starts_with("kernel k(")) << fused(2, 2);
+  EXPECT_EQ(
+      fused(1, 4),
+      "declined: `copy(4) t[0] = y[4*b+1]` at b = 0 must come after `y[4*a+i] = x[4*a+i]` at a = 1, i = 0, "
+      "but would run before it");
+}
+
 TEST(Fission, GivesEachStatementALoop) {
   EXPECT_EQ(after("kernel k(x: f32[8]) -> (y: f32[8], z: f32[8]) {"
                   "  for i in 0..8 { y[i] = x[i] + 1 z[i] = y[i] * 2 } }",

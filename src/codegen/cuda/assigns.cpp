@@ -13,8 +13,16 @@ using loops::Function;
 using loops::Place;
 using loops::Scalar;
 
+namespace {
+
+constexpr int64_t kLeastAsyncBytes = 4;
+
+}  // namespace
+
 void AssignText::run_assign(const Assign& assign) {
   begin_statement(assign.values);
+  if (copies_async_ && copy_async(assign))
+    return;
   load_vectors(assign);
   if (!at_ || !at_->is_whole)
     return run_one(assign, {});
@@ -34,12 +42,34 @@ void AssignText::run_assign(const Assign& assign) {
                    vector_at(storage_.at(place.buffer), place.at), stored_vectors[i]);
 }
 
+// Those of less than 4 bytes have no such instruction by themselves.
+bool AssignText::copy_async(const Assign& assign) {
+  const Place &to = assign.places.front(),
+              from{assign.values.front().name(), assign.values.front().operands()};
+  const Storage &there = storage_.at(to.buffer), &here = storage_.at(from.buffer);
+  const int64_t bytes = info(dtype_of(to)).bytes;
+  const auto copy = [&](int64_t size, const std::string& place, const std::string& source) {
+    writer_.line("{}<{}>({}, {});", preamble_.use("copy_async"), size, place, source);
+    has_async_copies_ = true;
+  };
+  const auto copy_one = [&] {
+    copy(bytes, "&" + element(there, to.at).text, "&" + element(here, from.at).text);
+  };
+  if (at_->is_whole && is_vector(to) && is_vector(from) && bytes * at_->vector >= kLeastAsyncBytes)
+    copy(bytes * at_->vector, vector_at(there, to.at), vector_at(here, from.at));
+  else if (bytes < kLeastAsyncBytes)
+    return false;
+  else if (at_->is_whole)
+    for_each_lane(copy_one);
+  else
+    copy_one();
+  return true;
+}
+
 void AssignText::run_one(const Assign& assign, const std::vector<std::string>& stored_vectors) {
   if (fold(assign))
     return;
-  const auto is_pointer = [&](const Place& place) {
-    return storage_.at(place.buffer).kind == Storage::Kind::Pointer;
-  };
+  const auto is_pointer = [&](const Place& place) { return storage_.at(place.buffer).is_in_memory(); };
   refuse_scattered_combine(assign);
   std::vector<Expression> values;
   if (adds_product(assign)) {

@@ -36,8 +36,12 @@ class AssignText : protected ScalarText {
 
   const loops::Kernel& kernel_;
   Team team_;
+  bool copies_async_ = false;      // assignments, which are all from memory to shared memory
+  bool has_async_copies_ = false;  // that nothing waits for yet
 
  private:
+  // Whether there is an instruction for it.
+  bool copy_async(const loops::Assign& assign);
   void run_one(const loops::Assign& assign, const std::vector<std::string>& stored_vectors);
   void refuse_scattered_combine(const loops::Assign& assign) const;
 };

@@ -28,10 +28,13 @@ const std::string kFirstThread = "first thread";
 
 class BarrierFinder {
  public:
-  BarrierFinder(const loops::Kernel& kernel, const Layouts& layouts, bool folds_share)
-      : layouts_(layouts), folds_share_(folds_share) {
+  BarrierFinder(const loops::Kernel& kernel, const PipelinedRegion& region, const Layouts& layouts,
+                bool folds_synchronise)
+      : region_(region), layouts_(layouts), folds_synchronise_(folds_synchronise) {
     for (const loops::Buffer& input : kernel.inputs)
       private_.insert(input.name);  // nobody writes them
+    for (const loops::Buffer& output : kernel.outputs)
+      buffers_.insert_or_assign(output.name, &output);
   }
 
   PendingSet visit(const std::vector<Statement>& body, PendingSet pending) {
@@ -47,14 +50,17 @@ class BarrierFinder {
  private:
   PendingSet visit(const Statement& statement, PendingSet pending) {
     if (const auto* local = std::get_if<loops::Local>(&statement)) {
-      if (local->buffer.space == Space::Private)
-        private_.insert(local->buffer.name);
-      else
-        private_.erase(local->buffer.name);
+      declare(*local);
       return pending;
     }
-    if (const auto* loop = std::get_if<Loop>(&statement); loop != nullptr && loop->mark != Mark::Thread)
-      return visit_repeated(*loop, std::move(pending));
+    if (const auto* loop = std::get_if<Loop>(&statement); loop != nullptr && loop->mark != Mark::Thread) {
+      const Pipeline* pipeline = region_.find(*loop);
+      if (pipeline != nullptr && conflict(pending, accesses_of(*loop, pipeline->copies))) {
+        barriers.insert(&statement);
+        pending.clear();
+      }
+      return visit_repeated(*loop, pipeline, std::move(pending));
+    }
     if (const auto* guard = std::get_if<loops::Guard>(&statement)) {
       PendingSet after = visit(guard->body, pending);
       after.merge(pending);
@@ -63,11 +69,21 @@ class BarrierFinder {
     return visit_simple(statement, std::move(pending));
   }
 
+  // No two threads share an element of what is spread over them.
+  void declare(const loops::Local& local) {
+    buffers_.insert_or_assign(local.buffer.name, &local.buffer);
+    if (local.buffer.space == Space::Private || layouts_.find_spread(local) != nullptr)
+      private_.insert(local.buffer.name);
+    else
+      private_.erase(local.buffer.name);
+  }
+
   // What an iteration leaves, the next finds; perhaps there is none.
-  PendingSet visit_repeated(const Loop& loop, PendingSet pending) {
+  PendingSet visit_repeated(const Loop& loop, const Pipeline* pipeline, PendingSet pending) {
     serial_.insert(loop.variable);
     while (true) {
-      PendingSet after = visit(loop.body, pending);
+      PendingSet after =
+          pipeline == nullptr ? visit(loop.body, pending) : visit_pipelined(loop, *pipeline, pending);
       after.insert(pending.begin(), pending.end());
       if (after == pending)
         break;
@@ -75,6 +91,59 @@ class BarrierFinder {
     }
     serial_.erase(loop.variable);
     return pending;
+  }
+
+  // What was copied appears where the copies stand. Those of a later iteration begin there, too, or after the
+  // last reader; what they write is another slot until they are waited for.
+  PendingSet visit_pipelined(const Loop& loop, const Pipeline& pipeline, PendingSet pending) {
+    const std::set<std::string> around = private_;
+    const PendingSet copied = accesses_of(loop, pipeline.copies);
+    std::vector<const Statement*> others;
+    for (const Statement& statement : loop.body)
+      if (std::ranges::find(pipeline.copies, &statement) == pipeline.copies.end())
+        others.push_back(&statement);
+    const auto wait_before_copies = [&] {
+      barriers.insert(pipeline.copies.front());
+      pending.clear();
+    };
+    for (const Statement& statement : loop.body) {
+      if (&statement == pipeline.copies.front()) {
+        pending.insert(copied.begin(), copied.end());
+        if (pipeline.last_reader == nullptr && conflict(copied, accesses_of(loop, others)))
+          wait_before_copies();
+      }
+      if (std::ranges::find(pipeline.copies, &statement) != pipeline.copies.end())
+        continue;
+      pending = visit(statement, std::move(pending));
+      if (&statement == pipeline.last_reader && conflict(pending, copied))
+        wait_before_copies();
+    }
+    private_ = around;
+    return pending;
+  }
+
+  // All that these statements of the loop access, whenever that is.
+  PendingSet accesses_of(const Loop& loop, const std::vector<const Statement*>& statements) {
+    const std::set<std::string> around = private_;
+    for (const Statement& statement : loop.body)
+      if (const auto* local = std::get_if<loops::Local>(&statement))
+        declare(*local);
+    PendingSet all;
+    for (const Statement* statement : statements)
+      add_accesses(*statement, all);
+    private_ = around;
+    return all;
+  }
+  void add_accesses(const Statement& statement, PendingSet& all) {
+    const auto* loop = std::get_if<Loop>(&statement);
+    if (loop != nullptr && loop->mark == Mark::Thread)
+      return visit_body(loop->body, *loop, all, find_folds(*loop));
+    if (const auto* local = std::get_if<loops::Local>(&statement))
+      declare(*local);
+    loops::for_each_use(statement, [&](const loops::Use& use) { add(all, use, ""); });
+    if (const auto* inner = body_of(statement))
+      for (const Statement& each : *inner)
+        add_accesses(each, all);
   }
 
   // An assignment or a thread loop.
@@ -103,7 +172,7 @@ class BarrierFinder {
   bool visit_threads(const Loop& loop, PendingSet& own, PendingSet& afterwards) {
     const std::vector<const Assign*> folds = find_folds(loop);
     visit_body(loop.body, loop, own, folds);
-    const bool waits = !folds.empty() && folds_share_;
+    const bool waits = !folds.empty() && folds_synchronise_;
     for (const Assign* fold : folds) {
       for (const loops::Place& place : fold->places) {
         add(afterwards, {place, loops::Access::Combine}, kFirstThread);
@@ -136,24 +205,37 @@ class BarrierFinder {
     private_ = around;
   }
 
-  // Two accesses to an element by one owner are those of one thread: one dimension says which iteration of
-  // the loop it is, and nothing else.
+  // Two accesses to an element by one owner are those of one thread: one dimension, or several last ones
+  // together, say which iteration of the loop it is, and nothing else.
   std::string owner_of(const loops::Place& place, const Loop& loop) const {
-    for (size_t i = 0; i < place.at.size(); ++i) {
-      const Scalar& index = place.at[i];
-      if (index.kind() != Scalar::Kind::Index || !index.index().mentions(loop.variable))
-        continue;
-      const std::vector<std::string> symbols = index.index().symbols();
-      const Dim slope =
-          index.index().substitute({{loop.variable, Dim::symbol(loop.variable) + 1}}) - index.index();
-      const bool is_fixed =
-          std::ranges::none_of(symbols, [&](const std::string& symbol) { return serial_.contains(symbol); });
-      if (is_fixed && slope.constant().value_or(0) != 0 && !mentions_serial(loop.begin))
-        return fmt::format("dimension {}: {} from {} by {} in vectors of {}", i,
-                           index.index().substitute({{loop.variable, Dim::symbol(" thread")}}), loop.begin,
-                           loop.step, layouts_.vector_of(loop));
-    }
+    for (size_t i = 0; i < place.at.size(); ++i)
+      if (const Scalar& index = place.at[i]; index.kind() == Scalar::Kind::Index)
+        if (std::string owner = owner_by(index.index(), loop); !owner.empty())
+          return fmt::format("dimension {}: {}", i, owner);
+    const auto buffer = buffers_.find(place.buffer);
+    for (size_t i = 0; buffer != buffers_.end() && i + 1 < place.at.size(); ++i)
+      if (const std::optional<Dim> offset = offset_within(*buffer->second, place.at, i))
+        if (std::string owner = owner_by(*offset, loop); !owner.empty())
+          return fmt::format("dimensions from {}: {}", i, owner);
     return "";
+  }
+  // Of the dimensions from this one on.
+  static std::optional<Dim> offset_within(const loops::Buffer& buffer, const std::vector<Scalar>& at,
+                                          size_t first) {
+    const auto skipped = static_cast<std::ptrdiff_t>(first);
+    loops::Buffer inner = buffer;
+    inner.sizes.erase(inner.sizes.begin(), inner.sizes.begin() + skipped);
+    return offset_of(inner, {at.begin() + skipped, at.end()});
+  }
+  std::string owner_by(const Dim& index, const Loop& loop) const {
+    if (!index.mentions(loop.variable) || mentions_serial(index) || mentions_serial(loop.begin))
+      return "";
+    const Dim slope = index.substitute({{loop.variable, Dim::symbol(loop.variable) + 1}}) - index;
+    if (slope.constant().value_or(0) == 0)
+      return "";
+    return fmt::format("{} from {} by {} in vectors of {}",
+                       index.substitute({{loop.variable, Dim::symbol(" thread")}}), loop.begin, loop.step,
+                       layouts_.vector_of(loop));
   }
   bool mentions_serial(const Dim& dim) const {
     return std::ranges::any_of(serial_, [&](const std::string& variable) { return dim.mentions(variable); });
@@ -176,18 +258,20 @@ class BarrierFinder {
     });
   }
 
+  const PipelinedRegion& region_;
   const Layouts& layouts_;
-  bool folds_share_;
+  bool folds_synchronise_;
+  std::map<std::string, const loops::Buffer*> buffers_;
   std::set<std::string> private_;  // buffers that no two threads share, or that nobody writes
   std::set<std::string> serial_;   // loops around
 };
 
 }  // namespace
 
-std::set<const Statement*> find_barriers(const loops::Kernel& kernel, const loops::ParallelRegion& region,
-                                         const Layouts& layouts, bool folds_share) {
-  BarrierFinder finder(kernel, layouts, folds_share);
-  finder.visit(region.body, {});
+std::set<const Statement*> find_barriers(const loops::Kernel& kernel, const PipelinedRegion& region,
+                                         const Layouts& layouts, bool folds_synchronise) {
+  BarrierFinder finder(kernel, region, layouts, folds_synchronise);
+  finder.visit(region.region().body, {});
   return finder.barriers;
 }
 

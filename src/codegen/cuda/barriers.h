@@ -14,10 +14,11 @@
 
 namespace tenon::codegen::cuda {
 
-// Among the statements of the region that all threads run alike. `folds_share` says that folds pass what each
-// warp has through shared memory, with a barrier of their own.
-std::set<const loops::Statement*> find_barriers(const loops::Kernel& kernel,
-                                                const loops::ParallelRegion& region, const Layouts& layouts,
-                                                bool folds_share);
+// Among the statements of the region that all threads run alike. `folds_synchronise` says that folds pass
+// what each warp has through shared memory, with a barrier of their own. Before a pipelined loop, threads
+// wait before its first copies; before the first of the copies in it, that is before those of a later
+// iteration.
+std::set<const loops::Statement*> find_barriers(const loops::Kernel& kernel, const PipelinedRegion& region,
+                                                const Layouts& layouts, bool folds_synchronise);
 
 }  // namespace tenon::codegen::cuda

@@ -37,40 +37,56 @@ constexpr int64_t kMostRegisterBytes = 16 << 10;
 Team team_of(const ParallelRegion& region) {
   if (region.parallel.empty())
     return {};
-  const auto threads = static_cast<uint64_t>(std::max<int64_t>(region.parallel.front().threads, 1));
+  auto threads = static_cast<uint64_t>(std::max<int64_t>(region.parallel.front().threads, 1));
+  if (is_persistent(region))  // teams of a warp would end at different times
+    threads = std::max<uint64_t>(threads, kWarpThreads);
   if (const int64_t blocks = blocks_of_cluster(region.parallel.front().threads); blocks > 1)
     return {.threads = blocks * kThreadsOfClusterBlock, .blocks = blocks};
-  if (threads > kWarpThreads)
+  if (threads > kWarpThreads || is_persistent(region))
     return {.threads = static_cast<int64_t>((threads + kWarpThreads - 1) / kWarpThreads * kWarpThreads)};
   const auto rounded = static_cast<int64_t>(std::bit_ceil(threads));
   return {.threads = rounded, .per_block = kThreadsOfTeams / rounded};
 }
 
-Dim shared_bytes_of(const Buffer& buffer) {
-  Dim bytes = info(buffer.dtype).bytes;
+// Of one slot in a thread block. Those of a cluster have the elements of their threads: as many as with
+// vectors of 16 bytes, which are as many as there can be.
+Dim shared_bytes_of(const Buffer& buffer, const Team& team) {
+  const int64_t bytes = info(buffer.dtype).bytes;
+  Dim elements = 1;
   for (const Dim& size : buffer.sizes)
-    bytes = bytes * size;
-  return ceil_div(bytes, kSharedAlignment) * kSharedAlignment;
+    elements = elements * size;
+  if (team.is_cluster()) {
+    const int64_t vector = std::max<int64_t>(kVectorBytes / bytes, 1);
+    elements = ceil_div(elements, team.threads * vector) * (vector * kThreadsOfClusterBlock);
+  }
+  return ceil_div(elements * bytes, kSharedAlignment) * kSharedAlignment;
 }
 
 // Whether a buffer of statements that all threads run alike lies in shared memory.
 bool is_shared(const Buffer& buffer, const Team& team) {
   if (team.threads > 1)
     return buffer.space != Space::Private;
-  return shared_bytes_of(buffer).constant().value_or(kMostRegisterBytes + 1) > kMostRegisterBytes;
+  return shared_bytes_of(buffer, team).constant().value_or(kMostRegisterBytes + 1) > kMostRegisterBytes;
 }
 
 // Without those of thread loops, which are each thread's own.
-void add_shared(const std::vector<Statement>& body, const Team& team, Dim& bytes) {
+void add_shared(const std::vector<Statement>& body, const Team& team, const PipelinedRegion& region,
+                Dim& bytes) {
   for (const Statement& statement : body) {
     if (const auto* local = std::get_if<Local>(&statement);
         local != nullptr && is_shared(local->buffer, team))
-      bytes = bytes + shared_bytes_of(local->buffer);
+      bytes = bytes + shared_bytes_of(local->buffer, team) * region.slots_of(local->buffer.name);
     const auto* loop = std::get_if<Loop>(&statement);
     if (const auto* inner = body_of(statement);
         inner != nullptr && (loop == nullptr || loop->mark != Mark::Thread))
-      add_shared(*inner, team, bytes);
+      add_shared(*inner, team, region, bytes);
   }
+}
+
+Dim shared_bytes(const PipelinedRegion& region, const Team& team) {
+  Dim bytes = 0;
+  add_shared(region.region().body, team, region, bytes);
+  return bytes;
 }
 
 // The first statement that combines what threads have.
@@ -99,18 +115,21 @@ class Emitter : private ThreadLoopText {
     reserve_names(kernel.body);
   }
 
-  runtime::LaunchConfiguration emit(const ParallelRegion& region, const std::string& name) {
+  runtime::LaunchConfiguration emit(const ParallelRegion& whole, const std::string& name) {
+    const PipelinedRegion pipelined(whole);
+    const ParallelRegion& region = pipelined.region();
+    pipelined_ = &pipelined;
     team_ = team_of(region);
-    const Layouts layouts(kernel_, region, team_.threads);
+    const Layouts layouts(kernel_, pipelined, team_.threads, team_.is_cluster());
     layouts_ = &layouts;
     if (team_.threads > 1)
-      barriers_ = find_barriers(kernel_, region, layouts, meets_in_shared_memory(team_));
+      barriers_ = find_barriers(kernel_, pipelined, layouts, folds_synchronise(team_));
     writer_.open("extern \"C\" __global__ void {}__launch_bounds__({}) {}({})",
                  team_.is_cluster() ? fmt::format("__cluster_dims__({}) ", team_.blocks) : "",
                  launch_bounds(), name, parameters());
     const std::vector<Declaration> declarations = begin_iteration(region);
     shared_used_ = 0;
-    shared_of_team_ = shared_bytes(region);
+    shared_of_team_ = shared_bytes(pipelined, team_);
     Writer before = std::move(writer_);
     writer_ = before.same();
     if (shared_of_team_ != Dim(0))
@@ -146,7 +165,9 @@ class Emitter : private ThreadLoopText {
   // of that kind; more of them where rows are held in few registers, so that one loads while another stores.
   std::string launch_bounds() const {
     const int64_t threads = threads_of_block();
-    const int64_t held = layouts_->elements_held();
+    // Where blocks stay, they were made for what a thread holds at one time.
+    const int64_t held =
+        pipelined_->persistent() != nullptr ? layouts_->most_elements_held() : layouts_->elements_held();
     const int64_t at_once = held > 0 && held <= kFewHeld ? kMoreAtOnce : kThreadsAtOnce;
     const bool is_large = threads >= kThreadsAtOnce / 2;
     return is_large && threads < at_once ? fmt::format("{}, {}", threads, at_once / threads)
@@ -156,8 +177,10 @@ class Emitter : private ThreadLoopText {
   // Blocks of a cluster must have started before others write to their shared memory.
   void begin_cluster(const ParallelRegion& region) {
     awaits_start_ = team_.is_cluster() ? find_first_fold(region.body) : nullptr;
-    if (awaits_start_ != nullptr)
-      writer_.line("{}();", preamble_.use("arrive_at_cluster"));
+    if (awaits_start_ == nullptr)
+      return;
+    begin_exchanges();
+    writer_.line("{}();", preamble_.use("arrive_at_cluster"));
   }
 
   std::string parameters() {
@@ -205,7 +228,7 @@ class Emitter : private ThreadLoopText {
     if (threads < kWarpThreads)
       lines.push_back({"mask", fmt::format("const unsigned mask = {}U << threadIdx.x % 32 / {} * {};",
                                            (1U << threads) - 1, threads, threads)});
-    if (region.parallel.empty())
+    if (region.parallel.empty() || pipelined_->persistent() != nullptr)
       return lines;
     const Range iterations = {0, std::max<int64_t>(indices_.range_of(region.iterations).high, 1) - 1};
     const std::string_view type = IndexText::type_of(iterations);
@@ -259,24 +282,37 @@ class Emitter : private ThreadLoopText {
 
   void run(const std::vector<Statement>& body) override {
     const auto storage = storage_;
-    for (const Statement& statement : body) {
-      const bool waits = barriers_.contains(&statement);
-      if (awaits_start_ != nullptr && (waits || &statement == awaits_start_)) {
-        writer_.line("{}();", preamble_.use("wait_for_cluster"));
-        awaits_start_ = nullptr;
-      }
-      if (waits)
-        synchronise();
-      if (const auto* loop = std::get_if<Loop>(&statement); loop != nullptr && is_once(*loop))
-        run_once(*loop, body.size() > 1);
-      else
-        std::visit([&](const auto& each) { run(each); }, statement);
-    }
+    for (const Statement& statement : body)
+      run(statement, body.size() > 1);
     storage_ = storage;
+  }
+
+  void run(const Statement& statement, bool has_others) {
+    const auto* loop = std::get_if<Loop>(&statement);
+    const bool waits = barriers_.contains(&statement);
+    const Pipeline* pipeline = loop == nullptr ? nullptr : pipelined_->find(*loop);
+    // The first copies of a pipelined loop begin before blocks wait for each other to start.
+    if (waits || (&statement == awaits_start_ && pipeline == nullptr))
+      await_start();
+    if (waits)
+      synchronise();
+    if (pipeline != nullptr)
+      run_pipelined(*loop, *pipeline);
+    else if (loop != nullptr && is_once(*loop))
+      run_once(*loop, has_others);
+    else
+      std::visit([&](const auto& each) { run(each); }, statement);
+  }
+
+  void await_start() {
+    if (awaits_start_ != nullptr)
+      writer_.line("{}();", preamble_.use("wait_for_cluster"));
+    awaits_start_ = nullptr;
   }
 
   void run(const loops::Call& call) { throw unsupported("kernel {} calls {}", kernel_.name, call.routine); }
   void run(const loops::Prefetch&) {}
+  void run(const loops::Copy&) { CHECK(false, "a copy is a thread loop"); }
 
   // What is subtracted stands on the other side.
   std::string text_of(const Dim& condition) {
@@ -312,21 +348,35 @@ class Emitter : private ThreadLoopText {
   void run(const Local& local) {
     const Buffer& buffer = local.buffer;
     Storage storage{.kind = Storage::Kind::Registers, .name = names_.of(buffer.name), .buffer = buffer};
-    if (!at_ && is_shared(buffer, team_)) {
-      if (team_.is_cluster())
-        throw unsupported("kernel {}: the blocks of a cluster have no shared buffer '{}'", kernel_.name,
-                          buffer.name);
-      storage.kind = Storage::Kind::Pointer;
-      declare_shared(storage);
+    if (const auto ring = rings_.find(buffer.name); ring != rings_.end()) {
+      if (ring->second.slots > 1)
+        declare_slot(ring->second, ring->second.slot);
+      storage = ring->second.storage;
+    } else if (!at_ && is_shared(buffer, team_)) {
+      set_shared(storage, local);
+      declare_shared(storage, storage.name, 1);
     } else {
       declare_registers(storage, at_ ? nullptr : layouts_->find_spread(local));
     }
     storage_.insert_or_assign(buffer.name, std::move(storage));
   }
 
-  void declare_shared(const Storage& storage) {
+  // In a cluster, each block has a part.
+  void set_shared(Storage& storage, const Local& local) const {
+    storage.kind = Storage::Kind::Pointer;
+    if (!team_.is_cluster())
+      return;
+    storage.kind = Storage::Kind::SpreadShared;
+    storage.spread = layouts_->find_spread(local);
+    if (storage.spread == nullptr)
+      throw unsupported("kernel {}: no thread loop says which block of a cluster has what of '{}'",
+                        kernel_.name, storage.buffer.name);
+    storage.trip_stride = storage.spread->vector * kThreadsOfClusterBlock;
+  }
+
+  void declare_shared(const Storage& storage, const std::string& name, int64_t slots) {
     Dim start = shared_used_;
-    shared_used_ = shared_used_ + shared_bytes_of(storage.buffer);
+    shared_used_ = shared_used_ + shared_bytes_of(storage.buffer, team_) * slots;
     std::string from = "shared";
     if (team_.per_block > 1)
       from += fmt::format(" + threadIdx.x / {} * {}", team_.threads,
@@ -334,7 +384,11 @@ class Emitter : private ThreadLoopText {
     if (start != Dim(0))
       from += " + " + indices_.text(start).at(Binding::Product);
     const std::string_view type = stored_type(storage.buffer.dtype);
-    writer_.line("{0}* const {1} = ({0}*)({2});", type, storage.name, from);
+    const std::string own = storage.kind != Storage::Kind::SpreadShared ? ""
+                            : storage.spread->vector == 1
+                                ? " + threadIdx.x"
+                                : fmt::format(" + {} * threadIdx.x", storage.spread->vector);
+    writer_.line("{0}* const {1} = ({0}*)({2}){3};", type, name, from, own);
   }
 
   void declare_registers(Storage& storage, const Spread* spread) {
@@ -364,11 +418,195 @@ class Emitter : private ThreadLoopText {
     writer_.line("{} {}{};", register_type(storage.buffer.dtype), storage.name, counts);
   }
 
+  // --- pipelined loops ---
+
+  // A buffer that copies are on their way to while another slot of it is read.
+  struct Ring {
+    Storage storage;
+    int64_t slots;
+    std::string name, slot;  // of the first slot; the number of the present one
+  };
+
+  void declare_slot(const Ring& ring, const std::string& slot) {
+    const Dim bytes = shared_bytes_of(ring.storage.buffer, team_);
+    const std::string_view type = stored_type(ring.storage.buffer.dtype);
+    const Dim elements = floor_div(bytes, info(ring.storage.buffer.dtype).bytes);
+    writer_.line("{}* const {} = {} + {} * {};", type, ring.storage.name, ring.name, slot,
+                 indices_.text(elements).at(Binding::Unary));
+  }
+
+  // How a pipelined loop counts. One over iterations of the block loops takes every so many-th of them.
+  struct Counting {
+    std::string_view type;
+    Range range;
+    std::string begin, end, step;
+
+    // So many steps.
+    std::string times(const std::string& count) const {
+      return step == "1" ? count : count == "1" ? step : fmt::format("{} * {}", count, step);
+    }
+  };
+  Counting counting_of(const Loop& loop, const Pipeline* pipeline) {
+    const bool is_persistent = &loop == pipelined_->persistent();
+    const Range begin = indices_.range_of(loop.begin), end = indices_.range_of(loop.end);
+    const int64_t ahead = pipeline == nullptr ? 1 : pipeline->ahead;
+    const int64_t beyond = is_persistent ? std::max<int64_t>(end.high, 0) : loop.step;
+    const Range range = {begin.low, std::max(begin.low, end.high - 1)};
+    const Range counted = {
+        begin.low, end.high > INT64_MAX / (ahead + 2) ? INT64_MAX : range.high + (ahead + 1) * beyond};
+    const auto blocks = [&](const std::string& all) {
+      return team_.is_cluster() ? fmt::format("{} / {}", all, team_.blocks) : all;
+    };
+    return {.type = IndexText::type_of(counted),
+            .range = range,
+            .begin = is_persistent ? blocks("blockIdx.x") : indices_.text(loop.begin).at(Binding::Sum),
+            .end = indices_.text(loop.end).at(Binding::Sum),
+            .step = is_persistent ? blocks("gridDim.x") : std::to_string(loop.step)};
+  }
+
+  void run_pipelined(const Loop& loop, const Pipeline& pipeline) {
+    writer_.open();
+    const Counting counting = counting_of(loop, &pipeline);
+    const std::string& name = names_.of(loop.variable);
+    std::string slot;
+    if (pipeline.slots > 1)
+      slot = names_.fresh("slot");
+    declare_rings(loop, pipeline, slot);
+    begin_first_copies(loop, pipeline, counting);
+    await_start();
+    if (pipeline.slots > 1)
+      writer_.line("int {} = 0;", slot);
+    writer_.write("#pragma unroll 1");
+    writer_.open("for ({0} {1} = {2}; {1} < {3}; {4})", counting.type, name, counting.begin, counting.end,
+                 next_text(name, counting.step));
+    indices_.set(loop.variable, {name}, counting.range);
+    run_stage(loop, pipeline, counting, slot);
+    if (pipeline.slots > 1)
+      writer_.line("{0} = {0} == {1} ? 0 : {0} + 1;", slot, pipeline.slots - 1);
+    writer_.close();
+    for (const std::string& buffer : pipeline.buffers)
+      rings_.erase(buffer);
+    writer_.close();
+  }
+
+  void declare_rings(const Loop& loop, const Pipeline& pipeline, const std::string& slot) {
+    for (const Statement& statement : loop.body)
+      if (const auto* local = std::get_if<Local>(&statement);
+          local != nullptr && pipeline.buffers.contains(local->buffer.name)) {
+        Ring ring{.storage = {.kind = Storage::Kind::Pointer,
+                              .name = names_.of(local->buffer.name),
+                              .buffer = local->buffer},
+                  .slots = pipeline.slots,
+                  .name = names_.of(local->buffer.name),
+                  .slot = slot};
+        set_shared(ring.storage, *local);
+        if (ring.slots > 1)
+          ring.name = names_.fresh(ring.name + "_slots");
+        declare_shared(ring.storage, ring.name, ring.slots);
+        rings_.insert_or_assign(local->buffer.name, std::move(ring));
+      }
+  }
+
+  void run_stage(const Loop& loop, const Pipeline& pipeline, const Counting& counting,
+                 const std::string& slot) {
+    const auto storage = storage_;
+    const auto begin_next = [&] {
+      if (barriers_.contains(pipeline.copies.front()))
+        synchronise();
+      writer_.open();
+      const std::string next = names_.fresh("next"), &name = names_.of(loop.variable);
+      writer_.line("const {} {} = {} + {};", counting.type, next, name,
+                   counting.times(std::to_string(pipeline.ahead)));
+      begin_copies(
+          loop, pipeline, counting, next,
+          pipeline.slots == 1 ? ""
+          : pipeline.ahead % pipeline.slots == 0
+              ? slot
+              : fmt::format("({} + {}) % {}", slot, pipeline.ahead % pipeline.slots, pipeline.slots));
+      writer_.close();
+      indices_.set(loop.variable, {name}, counting.range);
+    };
+    for (const Statement& statement : loop.body) {
+      if (std::ranges::find(pipeline.copies, &statement) == pipeline.copies.end()) {
+        run(statement, true);
+        if (&statement == pipeline.last_reader)
+          begin_next();
+      } else if (&statement == pipeline.copies.front()) {
+        writer_.line("{}<{}>();", preamble_.use("wait_for_stage"), pipeline.ahead - 1);
+        if (pipeline.last_reader == nullptr)
+          begin_next();
+      }
+    }
+    storage_ = storage;
+  }
+
+  void begin_first_copies(const Loop& loop, const Pipeline& pipeline, const Counting& counting) {
+    if (pipeline.ahead == 1) {
+      writer_.open();
+      const std::string first = names_.fresh("first");
+      writer_.line("const {} {} = {};", counting.type, first, counting.begin);
+      begin_copies(loop, pipeline, counting, first, "0");
+      writer_.close();
+      return;
+    }
+    writer_.write("#pragma unroll");
+    const std::string stage =
+        writer_.open_loop("stage", "for (int {0} = 0; {0} < {1}; ++{0})", pipeline.ahead);
+    const std::string first = names_.fresh("first");
+    writer_.line("const {} {} = {}{};", counting.type, first,
+                 counting.begin == "0" ? "" : counting.begin + " + ", counting.times(stage));
+    begin_copies(loop, pipeline, counting, first, stage);
+    writer_.close();
+  }
+
+  // Those of an iteration, if there is one; in any case a stage ends.
+  void begin_copies(const Loop& loop, const Pipeline& pipeline, const Counting& counting,
+                    const std::string& iteration, const std::string& slot) {
+    indices_.set(loop.variable, {iteration}, counting.range);
+    writer_.open("if ({} < {})", iteration, counting.end);
+    const auto storage = storage_;
+    for (const std::string& buffer : pipeline.buffers) {
+      const Ring& ring = rings_.at(buffer);
+      if (ring.slots > 1)
+        declare_slot(ring, slot);
+      storage_.insert_or_assign(buffer, ring.storage);
+    }
+    for (const Statement* statement : pipeline.copies)
+      copy(std::get<Loop>(*statement));
+    storage_ = storage;
+    writer_.close();
+    writer_.line("{}();", preamble_.use("end_stage"));
+  }
+
+  void copy(const Loop& loop) {
+    copies_async_ = true;
+    run_threads(loop, layouts_->vector_of(loop));
+    copies_async_ = false;
+  }
+
   void run(const Loop& loop) {
+    if (pipelined_->is_copy(loop)) {
+      has_async_copies_ = false;
+      copy(loop);
+      if (has_async_copies_)
+        writer_.line("{}();", preamble_.use("wait_for_copies"));
+      return;
+    }
     if (loop.mark == Mark::Thread)
       return run_threads(loop, layouts_->vector_of(loop));
     if (run_lanes(loop))
       return;
+    if (&loop == pipelined_->persistent()) {
+      const Counting counting = counting_of(loop, nullptr);
+      const std::string& name = names_.of(loop.variable);
+      writer_.write("#pragma unroll 1");
+      writer_.open("for ({0} {1} = {2}; {1} < {3}; {4})", counting.type, name, counting.begin, counting.end,
+                   next_text(name, counting.step));
+      indices_.set(loop.variable, {name}, counting.range);
+      run(loop.body);
+      writer_.close();
+      return;
+    }
     const Range begin = indices_.range_of(loop.begin), end = indices_.range_of(loop.end);
     // One step past the end must fit, too.
     const Range range = {
@@ -379,16 +617,20 @@ class Emitter : private ThreadLoopText {
     const bool unrolls = loop.mark == Mark::Unrolled && loops::iterations_of(loop).is_constant();
     writer_.write(unrolls ? "#pragma unroll" : "#pragma unroll 1");
     writer_.open("for ({0} {1} = {2}; {1} < {3}; {4})", type, name, indices_.text(loop.begin).text,
-                 indices_.text(loop.end).at(Binding::Sum),
-                 loop.step == 1 ? "++" + name : fmt::format("{} += {}", name, loop.step));
+                 indices_.text(loop.end).at(Binding::Sum), next_text(name, std::to_string(loop.step)));
     indices_.set(loop.variable, {name}, {begin.low, std::max(begin.low, end.high - 1)});
     run(loop.body);
     writer_.close();
   }
 
+  static std::string next_text(const std::string& name, const std::string& step) {
+    return step == "1" ? "++" + name : fmt::format("{} += {}", name, step);
+  }
+
   // A loop that gives a name to where its body is.
-  static bool is_once(const Loop& loop) {
-    return loop.mark != Mark::Thread && loops::iterations_of(loop) == Dim(1);
+  bool is_once(const Loop& loop) const {
+    return loop.mark != Mark::Thread && loops::iterations_of(loop) == Dim(1) &&
+           &loop != pipelined_->persistent();
   }
 
   void run_once(const Loop& loop, bool needs_scope) {
@@ -403,6 +645,8 @@ class Emitter : private ThreadLoopText {
       writer_.close();
   }
 
+  const PipelinedRegion* pipelined_ = nullptr;
+  std::map<std::string, Ring> rings_;  // by the buffer's name
   std::set<const Statement*> barriers_;
   const Statement* awaits_start_ = nullptr;  // before which all blocks of a cluster must have started
   Dim shared_used_ = 0, shared_of_team_ = 0;
@@ -421,16 +665,15 @@ CudaText emit_cuda(const Kernel& kernel) {
 }
 
 Dim shared_bytes(const ParallelRegion& region) {
-  Dim bytes = 0;
-  add_shared(region.body, team_of(region), bytes);
-  return bytes;
+  return shared_bytes(PipelinedRegion(region), team_of(region));
 }
 
 runtime::LaunchConfiguration shape_of(const ParallelRegion& region) {
   const Team team = team_of(region);
   return {.threads = team.threads * team.per_block / team.blocks,
           .iterations_per_block = team.per_block,
-          .blocks_per_iteration = team.blocks};
+          .blocks_per_iteration = team.blocks,
+          .is_persistent = is_persistent(region)};
 }
 
 }  // namespace tenon::codegen::cuda

@@ -18,6 +18,12 @@ using loops::Statement;
 namespace {
 
 constexpr int64_t kMostPartialResults = 256;  // of one fold, in the registers of a thread
+constexpr int64_t kLeastExchanged = 4;        // bytes that are written to another block of a cluster
+
+// Of integers and bools with fewer bits, as shuffles take and other blocks are given them.
+bool is_widened(DType dtype) { return info(dtype).bytes < kLeastExchanged && !is_float(dtype); }
+
+std::string_view exchanged_type(DType dtype) { return is_widened(dtype) ? "int" : register_type(dtype); }
 
 void find_variables(const std::vector<Statement>& body, std::set<std::string>& found) {
   for (const Statement& statement : body) {
@@ -156,11 +162,18 @@ void FoldText::finish_folds(const Loop& loop) {
     for (const Assign* assign : folds)
       shuffle(*assign, folds_.at(assign));
   if (!folds.empty() && meets_in_shared_memory(team_)) {
+    if (team_.is_cluster())
+      expect_parts(folds);
     for (const Assign* assign : folds)
       write_of_warp(*assign, folds_.at(assign));
-    synchronise();
+    if (team_.is_cluster())
+      wait_for_parts();
+    else
+      synchronise();
     for (const Assign* assign : folds)
       combine_warps(*assign, folds_.at(assign));
+    if (team_.is_cluster())
+      writer_.line("++exchange;");
   }
   for (const Assign* assign : folds)
     finish_fold(*assign, folds_.extract(assign).mapped());
@@ -169,7 +182,7 @@ void FoldText::finish_folds(const Loop& loop) {
 Expression FoldText::shuffled(DType dtype, std::string_view function, const std::string& value,
                               const std::string& from) {
   const std::string_view type = register_type(dtype);
-  const bool is_short = !is_float(dtype) && info(dtype).bytes < 4;
+  const bool is_short = is_widened(dtype);
   const std::string call =
       fmt::format("{}({}, {}{}, {}, {})", function, team_.threads < 32 ? "mask" : "0xffffffff",
                   is_short ? "(int)" : "", value, from, std::min<int64_t>(team_.threads, 32));
@@ -211,33 +224,72 @@ void FoldText::shuffle(const Assign& assign, const Fold& fold) {
   });
 }
 
+void FoldText::begin_exchanges() {
+  writer_.line("__shared__ unsigned long long all_came[2];");
+  writer_.open("if (threadIdx.x < 2)");
+  writer_.line("{}(&all_came[threadIdx.x]);", preamble_.use("begin_barrier"));
+  writer_.close();
+  writer_.line("unsigned exchange = 0;");
+}
+
+// Each block has those of all warps of the cluster.
+void FoldText::expect_parts(const std::vector<const Assign*>& folds) {
+  int64_t bytes = 0;
+  for (const Assign* assign : folds) {
+    const Fold& fold = folds_.at(assign);
+    int64_t each = fold.begun.empty() ? 0 : kLeastExchanged;
+    for (const Place& place : assign->places)
+      each += std::max<int64_t>(info(dtype_of(place)).bytes, kLeastExchanged);
+    bytes += each * fold.count.value_or(1) * (team_.threads / 32);
+  }
+  writer_.open("if (threadIdx.x == 0)");
+  writer_.line("{}(&all_came[exchange % 2], {});", preamble_.use("expect_bytes"), bytes);
+  writer_.close();
+}
+
+void FoldText::wait_for_parts() {
+  writer_.line("{}(&all_came[exchange % 2], exchange / 2 % 2);", preamble_.use("wait_for_phase"));
+}
+
 void FoldText::write_of_warp(const Assign& assign, Fold& fold) {
   const int64_t warps = team_.threads / 32;
   const std::string count = fold.count ? fmt::format("[{}]", *fold.count) : "";
-  const auto declare = [&](std::string_view type, const std::string& part) {
+  const auto declare = [&](DType dtype, const std::string& part) {
     const std::string name = names_.fresh(part + "s");
-    writer_.line("__shared__ {} {}{}[{}];", type, name, count, warps);
-    return name;
+    // Of a cluster, two in turn, as what is written to other blocks has at least 32 bits.
+    if (!team_.is_cluster())
+      writer_.line("__shared__ {} {}{}[{}];", register_type(dtype), name, count, warps);
+    else
+      writer_.line("__shared__ {} {}[2]{}[{}];", exchanged_type(dtype), name, count, warps);
+    return team_.is_cluster() ? name + "[exchange % 2]" : name;
   };
   for (size_t i = 0; i < fold.parts.size(); ++i)
-    fold.of_warps.push_back(declare(register_type(dtype_of(assign.places[i])), fold.parts[i]));
+    fold.of_warps.push_back(declare(dtype_of(assign.places[i]), fold.parts[i]));
   if (!fold.begun.empty())
-    fold.begun_warps = declare("bool", fold.begun);
-  const auto write = [&](const std::string& of_warps, const std::string& at, const std::string& part) {
+    fold.begun_warps = declare(DType::Bool, fold.begun);
+  const auto write = [&](DType dtype, const std::string& of_warps, const std::string& at,
+                         const std::string& part) {
     if (team_.is_cluster())
-      writer_.line("{}(&{}{}[thread / 32], thread % 32, {}{});", preamble_.use("store_to_block"), of_warps,
-                   at, part, at);
+      writer_.line("{}(&{}{}[thread / 32], thread % 32, {}{}{}, &all_came[exchange % 2]);",
+                   preamble_.use("store_to_block"), of_warps, at, is_widened(dtype) ? "(int)" : "", part, at);
     else
       writer_.line("{}{}[thread / 32] = {}{};", of_warps, at, part, at);
   };
   writer_.open("if (thread % 32 {})", team_.is_cluster() ? fmt::format("< {}", team_.blocks) : "== 0");
   for_each_part(fold, [&](const std::string& at) {
     for (size_t i = 0; i < fold.parts.size(); ++i)
-      write(fold.of_warps[i], at, fold.parts[i]);
+      write(dtype_of(assign.places[i]), fold.of_warps[i], at, fold.parts[i]);
     if (!fold.begun.empty())
-      write(fold.begun_warps, at, fold.begun);
+      write(DType::Bool, fold.begun_warps, at, fold.begun);
   });
   writer_.close();
+}
+
+Expression FoldText::part_of_warp(DType dtype, const std::string& of_warps, const std::string& warp) const {
+  const std::string part = fmt::format("{}[{}]", of_warps, warp);
+  return team_.is_cluster() && is_widened(dtype)
+             ? Expression{fmt::format("({}){}", register_type(dtype), part), Binding::Unary}
+             : Expression{part};
 }
 
 // Those of a cluster are many: each lane combines some, and then they are shuffled once more.
@@ -245,8 +297,8 @@ void FoldText::combine_in_lanes(const Assign& assign, const Fold& fold) {
   for_each_part(fold, [&](const std::string& at) {
     const auto of_warp = [&](const std::string& warp) {
       std::vector<Expression> parts;
-      for (const std::string& of_warps : fold.of_warps)
-        parts.push_back({fmt::format("{}{}[{}]", of_warps, at, warp)});
+      for (size_t i = 0; i < fold.of_warps.size(); ++i)
+        parts.push_back(part_of_warp(dtype_of(assign.places[i]), fold.of_warps[i] + at, warp));
       return parts;
     };
     for (size_t i = 0; i < fold.parts.size(); ++i)
@@ -277,8 +329,8 @@ void FoldText::combine_warps(const Assign& assign, const Fold& fold) {
     const std::string warp =
         writer_.open_loop("warp", "for (int {0} = 1; {0} < {1}; ++{0})", team_.threads / 32);
     std::vector<Expression> coming;
-    for (const std::string& of_warp : fold.of_warps)
-      coming.push_back({fmt::format("{}{}[{}]", of_warp, at, warp)});
+    for (size_t i = 0; i < fold.of_warps.size(); ++i)
+      coming.push_back(part_of_warp(dtype_of(assign.places[i]), fold.of_warps[i] + at, warp));
     if (!fold.begun.empty())
       writer_.open("if ({}{}[{}])", fold.begun_warps, at, warp);
     absorb(assign, fold, at, std::move(coming));

@@ -1,6 +1,7 @@
 // folds.h — combines of what the iterations of a thread loop give into one place: each thread combines its
 // own, then those of a warp are combined by shuffles, then those of the warps through shared memory, always
-// in the same order. Warps of a cluster write into the shared memory of each of its blocks.
+// in the same order. Warps of a cluster write into the shared memory of each of its blocks, in two places in
+// turn: who writes to one again has what all wrote to the other, so that nobody still reads this one.
 #pragma once
 
 #include "codegen/cuda/assigns.h"
@@ -9,6 +10,8 @@ namespace tenon::codegen::cuda {
 
 // Whether what its warps have is combined through shared memory.
 inline bool meets_in_shared_memory(const Team& team) { return !team.is_in_warp(); }
+// Whether threads then wait for all that each of them did before.
+inline bool folds_synchronise(const Team& team) { return meets_in_shared_memory(team) && !team.is_cluster(); }
 
 class FoldText : protected AssignText {
  protected:
@@ -19,6 +22,8 @@ class FoldText : protected AssignText {
   // All threads have the result, in registers, or one writes it.
   void finish_folds(const loops::Loop& loop);
 
+  // What folds of a cluster need at the start of the kernel.
+  void begin_exchanges();
   void synchronise();
   // What runs in one thread of the team.
   template <class F>
@@ -53,6 +58,9 @@ class FoldText : protected AssignText {
   void for_each_part(const Fold& fold, F&& f);
   void shuffle(const loops::Assign& assign, const Fold& fold);
   void write_of_warp(const loops::Assign& assign, Fold& fold);
+  Expression part_of_warp(DType dtype, const std::string& of_warps, const std::string& warp) const;
+  void expect_parts(const std::vector<const loops::Assign*>& folds);
+  void wait_for_parts();
   void combine_in_lanes(const loops::Assign& assign, const Fold& fold);
   void combine_warps(const loops::Assign& assign, const Fold& fold);
   void finish_fold(const loops::Assign& assign, const Fold& fold);

@@ -40,8 +40,8 @@ bool can_run_in_lanes(const std::vector<Statement>& body, const std::string& lan
 
 class LayoutBuilder {
  public:
-  LayoutBuilder(const loops::Kernel& kernel, int64_t threads, Layouts& layouts)
-      : kernel_(kernel), threads_(threads), layouts_(layouts) {
+  LayoutBuilder(const loops::Kernel& kernel, int64_t threads, bool spreads_shared, Layouts& layouts)
+      : kernel_(kernel), threads_(threads), spreads_shared_(spreads_shared), layouts_(layouts) {
     for (const std::vector<Buffer>* buffers : {&kernel.inputs, &kernel.outputs})
       for (const Buffer& buffer : *buffers)
         buffers_.insert_or_assign(buffer.name, Visible{&buffer, nullptr});
@@ -97,7 +97,7 @@ class LayoutBuilder {
     buffers_ = around;
     for (const auto& [local, loops] : spread_over_)
       if (held_whole_.contains(local))
-        throw unsupported("kernel {}: private buffer '{}' is spread over threads, but also used by all alike",
+        throw unsupported("kernel {}: buffer '{}' is spread over threads, but also used by all alike",
                           kernel_.name, local->buffer.name);
   }
 
@@ -119,7 +119,7 @@ class LayoutBuilder {
       if (own.contains(use.place.buffer))
         return;
       const auto [buffer, local] = buffers_.at(use.place.buffer);
-      if (local == nullptr || buffer->space != Space::Private)
+      if (local == nullptr || (buffer->space != Space::Private && !spreads_shared_))
         loops_[number].accesses.push_back(
             {.buffer = buffer, .at = use.place.at, .is_shared = local != nullptr, .is_chosen = use.chosen});
       else if (mentions(use.place.at, loop.variable))
@@ -130,19 +130,35 @@ class LayoutBuilder {
   }
 
   void spread(const Local& local, const std::vector<Scalar>& at, const Loop& loop, size_t number) {
-    const bool fits = at.front() == Scalar::index(Dim::symbol(loop.variable)) && loop.begin == Dim(0) &&
-                      loop.step == 1 && loop.end.is_constant() && loop.end == local.buffer.sizes.front() &&
-                      std::none_of(at.begin() + 1, at.end(), [&](const Scalar& index) {
-                        return loops::mentions(index, loop.variable);
-                      });
+    const bool is_whole =
+        loop.begin == Dim(0) && loop.step == 1 && loop.end.is_constant() && loop.end == iterations_of(local);
+    const bool fits = is_whole && (local.buffer.space == Space::Private
+                                       ? is_first_index(at, loop.variable)
+                                       : offset_of(local.buffer, at) == Dim::symbol(loop.variable));
     if (!fits)
-      throw unsupported(
-          "kernel {}: private buffer '{}' is not indexed by thread loop '{}' over all of its first dimension",
-          kernel_.name, local.buffer.name, loop.variable);
+      throw unsupported("kernel {}: buffer '{}' is not indexed by thread loop '{}' over all of its {}",
+                        kernel_.name, local.buffer.name, loop.variable,
+                        local.buffer.space == Space::Private ? "first dimension" : "elements");
     std::vector<size_t>& over = spread_over_[&local];
     over.push_back(number);
     layouts_.spread_over_.insert(&loop);
     loops_[group_of(number)].group = group_of(over.front());
+  }
+
+  static bool is_first_index(const std::vector<Scalar>& at, const std::string& variable) {
+    return at.front() == Scalar::index(Dim::symbol(variable)) &&
+           std::none_of(at.begin() + 1, at.end(),
+                        [&](const Scalar& index) { return loops::mentions(index, variable); });
+  }
+
+  // Over which it is spread: of private buffers, each thread has rows.
+  static Dim iterations_of(const Local& local) {
+    if (local.buffer.space == Space::Private)
+      return local.buffer.sizes.front();
+    Dim elements = 1;
+    for (const Dim& size : local.buffer.sizes)
+      elements = elements * size;
+    return elements;
   }
 
   // The most for which more accesses gain than lose.
@@ -158,7 +174,7 @@ class LayoutBuilder {
       layouts_.vectors_.emplace(each->loop, vector);
     for (const auto& [local, over] : spread_over_)
       if (group_of(over.front()) == group) {
-        const int64_t iterations = *local->buffer.sizes.front().constant();
+        const int64_t iterations = *iterations_of(*local).constant();
         const int64_t per_trip = threads_ * vector;
         layouts_.spreads_.emplace(local, Spread{.iterations = iterations,
                                                 .vector = vector,
@@ -189,6 +205,7 @@ class LayoutBuilder {
   }
   const loops::Kernel& kernel_;
   int64_t threads_;
+  bool spreads_shared_;
   Layouts& layouts_;
   std::map<std::string, Visible> buffers_;  // those in sight
   std::vector<ThreadLoop> loops_;
@@ -196,19 +213,32 @@ class LayoutBuilder {
   std::set<const Local*> held_whole_;
 };
 
-Layouts::Layouts(const loops::Kernel& kernel, const loops::ParallelRegion& region, int64_t threads) {
-  LayoutBuilder(kernel, threads, *this).build(region.body);
+Layouts::Layouts(const loops::Kernel& kernel, const PipelinedRegion& region, int64_t threads,
+                 bool spreads_shared) {
+  LayoutBuilder(kernel, threads, spreads_shared, *this).build(region.region().body);
+}
+
+int64_t Layouts::elements_held(const Local& local, const Spread& spread) {
+  if (local.buffer.space != Space::Private)
+    return 0;
+  Dim held = spread.held;
+  for (size_t i = 1; i < local.buffer.sizes.size(); ++i)
+    held = held * local.buffer.sizes[i];
+  return held.constant().value_or(0);
 }
 
 int64_t Layouts::elements_held() const {
   int64_t held = 0;
-  for (const auto& [local, spread] : spreads_) {
-    Dim each = spread.held;
-    for (size_t i = 1; i < local->buffer.sizes.size(); ++i)
-      each = each * local->buffer.sizes[i];
-    held += each.constant().value_or(0);
-  }
+  for (const auto& [local, spread] : spreads_)
+    held += elements_held(*local, spread);
   return held;
+}
+
+int64_t Layouts::most_elements_held() const {
+  int64_t most = 0;
+  for (const auto& [local, spread] : spreads_)
+    most = std::max(most, elements_held(*local, spread));
+  return most;
 }
 
 const Spread* Layouts::find_spread(const Local& local) const {

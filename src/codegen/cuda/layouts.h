@@ -9,7 +9,7 @@
 #include <map>
 #include <set>
 
-#include "loops/parallel_regions.h"
+#include "codegen/cuda/pipelines.h"
 
 namespace tenon::codegen::cuda {
 
@@ -24,20 +24,24 @@ struct Spread {
 
 class Layouts {
  public:
-  // What cannot be spread is unsupported.
-  Layouts(const loops::Kernel& kernel, const loops::ParallelRegion& region, int64_t threads);
+  // What cannot be spread is unsupported. Where a thread has no more than its own part of shared buffers, as
+  // in a cluster, they are spread as private ones are.
+  Layouts(const loops::Kernel& kernel, const PipelinedRegion& region, int64_t threads, bool spreads_shared);
 
   // How many consecutive iterations of a thread loop one thread has.
   int64_t vector_of(const loops::Loop& loop) const { return vectors_.at(&loop); }
   // Whether private buffers are spread over its iterations.
   bool spreads(const loops::Loop& loop) const { return spread_over_.contains(&loop); }
-  // Of all buffers that are spread, how many a thread holds.
+  // How many a thread holds in registers: of all private buffers that are spread, and of the largest of them.
   int64_t elements_held() const;
+  int64_t most_elements_held() const;
   // Null where every thread has all of the buffer.
   const Spread* find_spread(const loops::Local& local) const;
 
  private:
   friend class LayoutBuilder;
+  static int64_t elements_held(const loops::Local& local, const Spread& spread);
+
   std::map<const loops::Loop*, int64_t> vectors_;
   std::map<const loops::Local*, Spread> spreads_;
   std::set<const loops::Loop*> spread_over_;

@@ -71,12 +71,72 @@ __device__ __forceinline__ void wait_for_cluster() {
 }
 )",
        {"arrive_at_cluster", "wait_for_cluster"}},
-      {"store_to_block", R"(// Where another block of the cluster has this place of its shared memory.
+      {"begin_barrier",
+       R"(// In shared memory; one thread arrives for each phase, and says how many bytes come.
+__device__ __forceinline__ void begin_barrier(unsigned long long* barrier) {
+  const unsigned own = (unsigned)__cvta_generic_to_shared(barrier);
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(own) : "memory");
+}
+)"},
+      {"expect_bytes",
+       R"(__device__ __forceinline__ void expect_bytes(unsigned long long* barrier, unsigned bytes) {
+  const unsigned own = (unsigned)__cvta_generic_to_shared(barrier);
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(own), "r"(bytes) : "memory");
+}
+)"},
+      {"store_to_block",
+       R"(// To where another block of the cluster has this place of its shared memory. Its barrier counts the bytes
+// that came, so that nothing else that was stored needs to be waited for.
 template <class T>
-__device__ __forceinline__ void store_to_block(T* own, unsigned block, T value) {
-  T* place;
-  asm("mapa.u64 %0, %1, %2;" : "=l"(place) : "l"(own), "r"(block));
-  *place = value;
+__device__ __forceinline__ void store_to_block(T* place, unsigned block, T value, unsigned long long* barrier) {
+  unsigned there, its_barrier;
+  const unsigned own = (unsigned)__cvta_generic_to_shared(place);
+  const unsigned own_barrier = (unsigned)__cvta_generic_to_shared(barrier);
+  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(own), "r"(block));
+  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(its_barrier) : "r"(own_barrier), "r"(block));
+  if constexpr (sizeof(T) == 8)
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.b64 [%0], %1, [%2];"
+                 :: "r"(there), "l"(*(const unsigned long long*)&value), "r"(its_barrier) : "memory");
+  else
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];"
+                 :: "r"(there), "r"(*(const unsigned*)&value), "r"(its_barrier) : "memory");
+}
+)"},
+      {"wait_for_phase", R"(// Until all bytes of a phase have come; phases are even and odd in turn.
+__device__ __forceinline__ void wait_for_phase(unsigned long long* barrier, unsigned parity) {
+  const unsigned own = (unsigned)__cvta_generic_to_shared(barrier);
+  unsigned came;
+  do {
+    asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
+                 : "=r"(came) : "r"(own), "r"(parity) : "memory");
+  } while (!came);
+}
+)"},
+      {"copy_async", R"(// From memory to shared memory, while other things are done.
+template <int bytes>
+__device__ __forceinline__ void copy_async(void* to, const void* from) {
+  const unsigned place = (unsigned)__cvta_generic_to_shared(to);
+  if constexpr (bytes == 16)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(place), "l"(from) : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" :: "r"(place), "l"(from), "n"(bytes) : "memory");
+}
+)"},
+      {"end_stage", R"(// What this thread copies from here on belongs to another stage.
+__device__ __forceinline__ void end_stage() {
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
+)"},
+      {"wait_for_stage",
+       R"(// Until this thread's copies have come, but for those of so many stages that ended last.
+template <int later>
+__device__ __forceinline__ void wait_for_stage() {
+  asm volatile("cp.async.wait_group %0;" :: "n"(later) : "memory");
+}
+)"},
+      {"wait_for_copies", R"(// Until all of this thread's copies have come.
+__device__ __forceinline__ void wait_for_copies() {
+  asm volatile("cp.async.wait_all;" ::: "memory");
 }
 )"},
       {"infinity_f32",

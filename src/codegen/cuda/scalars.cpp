@@ -197,6 +197,10 @@ std::string ScalarText::offset_text(const Buffer& buffer, const std::vector<Scal
   return fmt::format("{}", fmt::join(terms, " + "));
 }
 
+std::string ScalarText::trip_offset(const Storage& storage) const {
+  return at_->trip == "0" ? "0" : fmt::format("{} * {}", storage.trip_stride, at_->trip);
+}
+
 Expression ScalarText::element(const Storage& storage, const std::vector<Scalar>& at) {
   switch (storage.kind) {
     case Storage::Kind::Pointer:
@@ -208,6 +212,13 @@ Expression ScalarText::element(const Storage& storage, const std::vector<Scalar>
       return {at.empty()
                   ? fmt::format("{}[{}]", storage.name, at_->lane)
                   : fmt::format("{}[{}][{}]", storage.name, at_->lane, offset_text(storage.buffer, at))};
+    case Storage::Kind::SpreadShared: {
+      const std::string trip = trip_offset(storage), lane = storage.spread->vector == 1 ? "0" : at_->lane;
+      return {fmt::format("{}[{}]", storage.name,
+                          lane == "0"   ? trip
+                          : trip == "0" ? lane
+                                        : fmt::format("{} + {}", trip, lane))};
+    }
     case Storage::Kind::Spread:
       break;
   }
@@ -223,9 +234,8 @@ Expression ScalarText::element(const Storage& storage, const std::vector<Scalar>
 
 Expression ScalarText::load(const std::string& name, const std::vector<Scalar>& at) {
   const Storage& storage = storage_.at(name);
-  return storage.kind == Storage::Kind::Pointer
-             ? elements_.from_stored(storage.buffer.dtype, load_stored(storage, at))
-             : element(storage, at);
+  return storage.is_in_memory() ? elements_.from_stored(storage.buffer.dtype, load_stored(storage, at))
+                                : element(storage, at);
 }
 
 Expression ScalarText::load_stored(const Storage& storage, const std::vector<Scalar>& at) {
@@ -241,7 +251,7 @@ Expression ScalarText::stored_value_of(const Scalar& scalar) {
     return value_of(scalar);
   const bool is_known = known_.contains(scalar.identity()) || uses_[scalar.identity()] > 1;
   if (scalar.kind() == Scalar::Kind::Load)
-    if (const Storage& storage = storage_.at(scalar.name()); storage.kind == Storage::Kind::Pointer)
+    if (const Storage& storage = storage_.at(scalar.name()); storage.is_in_memory())
       return load_stored(storage, scalar.operands());
   if (!is_known && scalar.kind() == Scalar::Kind::Apply && scalar.function() != Function::Select &&
       scalar.function() != Function::Require)
@@ -257,7 +267,11 @@ void ScalarText::store(const Place& place, const Expression& value) {
 
 bool ScalarText::is_vector(const Place& place) const {
   const Storage& storage = storage_.at(place.buffer);
-  return at_ && at_->is_whole && storage.kind == Storage::Kind::Pointer &&
+  if (!at_ || !at_->is_whole)
+    return false;
+  if (storage.kind == Storage::Kind::SpreadShared)
+    return true;
+  return storage.kind == Storage::Kind::Pointer &&
          movement_of(storage.buffer, place.at, *at_->loop, at_->vector) == Movement::Aligned;
 }
 
@@ -266,6 +280,10 @@ std::string ScalarText::vector_type(DType dtype) const {
 }
 
 std::string ScalarText::vector_at(const Storage& storage, const std::vector<Scalar>& at) {
+  if (storage.kind == Storage::Kind::SpreadShared) {
+    const std::string offset = trip_offset(storage);
+    return offset == "0" ? storage.name : fmt::format("{} + {}", storage.name, offset);
+  }
   const std::string& lane = at_->loop->variable;
   Dim first = *offset_of(storage.buffer, at);
   if (indices_.symbol(lane).text.text == "0")

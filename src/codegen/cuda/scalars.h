@@ -17,15 +17,21 @@ namespace tenon::codegen::cuda {
 
 struct Storage {
   enum class Kind : uint8_t {
-    Pointer,    // to memory or shared memory
-    Registers,  // of each thread, that has all of it
-    Lanes,      // the same, for each iteration of a vector
-    Spread,     // of each thread, that has a part of it
+    Pointer,       // to memory or shared memory
+    Registers,     // of each thread, that has all of it
+    Lanes,         // the same, for each iteration of a vector
+    Spread,        // of each thread, that has a part of it
+    SpreadShared,  // the same in shared memory: the name points to the thread's first element
   };
   Kind kind;
   std::string name;
   loops::Buffer buffer;
   const Spread* spread = nullptr;
+  int64_t trip_stride =
+      0;  // elements between those of one trip and the next, where it is spread in shared memory
+
+  // Whether its elements lie there as in the buffer, and not as in registers.
+  bool is_in_memory() const { return kind == Kind::Pointer || kind == Kind::SpreadShared; }
 };
 
 // The vector of iterations that a thread is at.
@@ -105,6 +111,8 @@ class ScalarText {
   static bool needs_care(const loops::Scalar& scalar);
   Expression choose(const loops::Scalar& scalar);
   std::string offset_text(const loops::Buffer& buffer, const std::vector<loops::Scalar>& at);
+  // Of the vector of this trip, where the buffer is spread in shared memory.
+  std::string trip_offset(const Storage& storage) const;
   Expression load_stored(const Storage& storage, const std::vector<loops::Scalar>& at);
   void load_vectors(const loops::Scalar& scalar, std::unordered_set<const void*>& seen);
   void load_vector(const loops::Scalar& load);

@@ -20,7 +20,7 @@ constexpr std::string_view kReserved[] = {
     "try", "typedef", "typeid", "typename", "union", "unsigned", "using", "virtual", "void", "volatile", "while", "xor",
     "threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize", "min", "max", "abs", "fma", "fmaf", "fabs", "fabsf", "pow",
     "powf", "fmod", "fmodf", "rint", "rintf",
-    "failure", "step", "thread", "mask", "shared",
+    "failure", "step", "thread", "mask", "shared", "exchange", "all_came",
     // clang-format on
 };
 

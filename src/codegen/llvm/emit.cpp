@@ -137,6 +137,10 @@ class Emitter : private TileEmitter {
 
   void run(const Call& call) { throw unsupported("kernel {} calls {}", kernel_.name, call.routine); }
 
+  void run(const loops::Copy& copy) {
+    throw unsupported("kernel {} copies to shared '{}'", kernel_.name, copy.to.buffer);
+  }
+
   void run(const Prefetch& each) { fetch(each.place); }
 
   void run(const Guard& guard) {

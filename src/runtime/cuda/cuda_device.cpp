@@ -7,6 +7,7 @@
 #include "runtime/cuda/cuda_graph.h"
 #include "runtime/cuda/staging.h"
 #include "runtime/cuda/virtual_memory.h"
+#include "target/cluster.h"
 
 namespace tenon::runtime {
 namespace {
@@ -86,6 +87,9 @@ RegionFunction find_function(const Context& context, cuda::CUmodule module, size
   check(driver().cuFuncGetAttribute(&of_its_own, cuda::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, found.function));
   check(driver().cuFuncSetAttribute(found.function, cuda::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
                                     most - of_its_own));
+  if (shape.blocks_per_iteration > kPortableBlocksOfCluster)
+    check(driver().cuFuncSetAttribute(found.function,
+                                      cuda::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1));
   found.most_shared_bytes = most - of_its_own;
   return found;
 }
@@ -185,8 +189,7 @@ class CudaKernel : public LoadedKernel {
   Grid grid_of(size_t region, const KernelStep& step, const Launch& launch) const {
     const RegionFunction& function = regions_[region];
     const int64_t per_block = function.shape.iterations_per_block;
-    const int64_t blocks =
-        ((launch.iterations(region) - 1) / per_block + 1) * function.shape.blocks_per_iteration;
+    int64_t blocks = ((launch.iterations(region) - 1) / per_block + 1) * function.shape.blocks_per_iteration;
     const int64_t shared = launch.scratch(region) * per_block;
     if (blocks > kMostBlocks)
       throw user_error("{}: {}: {} thread blocks are wanted, and {} is the most", context_->name(),
@@ -195,8 +198,45 @@ class CudaKernel : public LoadedKernel {
       throw user_error("{}: {}: a thread block needs {} of shared memory, and may have {}", context_->name(),
                        describe_sources(step.sources), bytes_in_words(shared),
                        bytes_in_words(function.most_shared_bytes));
+    if (function.shape.is_persistent)
+      blocks = std::min(blocks, blocks_at_once(function, shared).value_or(blocks));
     return {static_cast<unsigned>(blocks), static_cast<unsigned>(function.shape.threads),
             static_cast<unsigned>(shared)};
+  }
+
+  // Of the whole device. The blocks of a cluster are neighbours, whose groups are not all of one size: the
+  // driver knows how many clusters find room. Where it cannot tell, nothing: any number of them computes all.
+  std::optional<int64_t> blocks_at_once(const RegionFunction& function, int64_t shared_bytes) const {
+    const auto threads = static_cast<unsigned>(function.shape.threads);
+    const auto shared = static_cast<unsigned>(shared_bytes);
+    const auto size = static_cast<unsigned>(function.shape.blocks_per_iteration);
+    int count = 0;
+    if (size > 1) {
+      cuda::CUlaunchAttribute cluster{.id = cuda::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+                                      .value = {.clusterDim = {size, 1, 1}, .others = {}}};
+      const cuda::CUlaunchConfig configuration{.gridDimX = size,
+                                               .gridDimY = 1,
+                                               .gridDimZ = 1,
+                                               .blockDimX = threads,
+                                               .blockDimY = 1,
+                                               .blockDimZ = 1,
+                                               .sharedMemBytes = shared,
+                                               .hStream = nullptr,
+                                               .attrs = &cluster,
+                                               .numAttrs = 1};
+      if (driver().cuOccupancyMaxActiveClusters(&count, function.function, &configuration) !=
+          cuda::CUDA_SUCCESS)
+        return std::nullopt;
+      return count > 0 ? std::optional(static_cast<int64_t>(count) * size) : std::nullopt;
+    }
+    int multiprocessors = 0;
+    context_->check(driver().cuDeviceGetAttribute(
+                        &multiprocessors, cuda::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, context_->device()),
+                    "describe a device");
+    context_->check(driver().cuOccupancyMaxActiveBlocksPerMultiprocessor(&count, function.function,
+                                                                         static_cast<int>(threads), shared),
+                    "describe a kernel");
+    return count > 0 ? std::optional(static_cast<int64_t>(count) * multiprocessors) : std::nullopt;
   }
 
   RegionLaunch describe_launch(cuda::CUfunction function, const Grid& grid) const {

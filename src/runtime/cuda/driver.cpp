@@ -69,6 +69,7 @@ Driver find_functions(const SharedLibrary& cuda) {
   cuda.find("cuFuncSetAttribute", driver.cuFuncSetAttribute);
   cuda.find("cuOccupancyMaxActiveBlocksPerMultiprocessor",
             driver.cuOccupancyMaxActiveBlocksPerMultiprocessor);
+  cuda.find("cuOccupancyMaxActiveClusters", driver.cuOccupancyMaxActiveClusters);
   cuda.find("cuLaunchKernel", driver.cuLaunchKernel);
   cuda.find("cuMemAlloc_v2", driver.cuMemAlloc);
   cuda.find("cuMemFree_v2", driver.cuMemFree);

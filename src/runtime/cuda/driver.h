@@ -43,6 +43,7 @@ constexpr int CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES = 1;
 constexpr int CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES = 3;
 constexpr int CU_FUNC_ATTRIBUTE_NUM_REGS = 4;
 constexpr int CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8;
+constexpr int CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED = 14;
 
 enum CUdevice_attribute : int {
   CU_DEVICE_ATTRIBUTE_CLOCK_RATE = 13,  // in kHz
@@ -103,6 +104,27 @@ struct CUDA_KERNEL_NODE_PARAMS {
   CUcontext ctx;  // of kern
 };
 
+constexpr int CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4;
+
+struct CUlaunchAttribute {
+  int id;
+  struct alignas(8) Value {
+    struct {
+      unsigned x, y, z;
+    } clusterDim;
+    unsigned char others[52];
+  } value;
+};
+
+struct CUlaunchConfig {
+  unsigned gridDimX, gridDimY, gridDimZ;
+  unsigned blockDimX, blockDimY, blockDimZ;
+  unsigned sharedMemBytes;
+  CUstream hStream;
+  CUlaunchAttribute* attrs;
+  unsigned numAttrs;
+};
+
 struct Driver {
   CUresult (*cuInit)(unsigned flags);
   CUresult (*cuGetErrorName)(CUresult, const char** name);
@@ -124,6 +146,7 @@ struct Driver {
   CUresult (*cuFuncSetAttribute)(CUfunction, int attribute, int value);
   CUresult (*cuOccupancyMaxActiveBlocksPerMultiprocessor)(int* blocks, CUfunction, int threads,
                                                           size_t shared_bytes);
+  CUresult (*cuOccupancyMaxActiveClusters)(int* clusters, CUfunction, const CUlaunchConfig*);
   CUresult (*cuLaunchKernel)(CUfunction, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                              unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream,
                              void** parameters, void** extra);

@@ -34,6 +34,8 @@ constexpr int64_t kMostRegisters = 64;            // of a thread, likewise
 constexpr int64_t kMostSharedBytes = 64 << 10;    // of a block, likewise
 constexpr int64_t kAllSharedBytes = 160 << 10;    // where other positions of a row are read
 constexpr int64_t kThreadsOfAnyRow = 256;         // where the length is not known
+constexpr int64_t kSharedOfFolds = 6 << 10;       // in bytes, and what the driver has, beside copies of rows
+constexpr int64_t kStages = 2;                    // of blocks that stay: the next row comes meanwhile
 
 int64_t threads_for(std::optional<int64_t> length) {
   if (!length)
@@ -43,22 +45,44 @@ int64_t threads_for(std::optional<int64_t> length) {
   return std::clamp<int64_t>(static_cast<int64_t>(wanted), kWarpThreads, kMostThreads);
 }
 
-int64_t threads_in_cluster(int64_t length) {
+// Of a cluster, by the registers that a thread needs beside so many elements of a row.
+int64_t blocks_at_once(int64_t length, int64_t threads) {
+  return (length + threads - 1) / threads <= kMostElementsPerThread ? 2 : 1;
+}
+
+// Shared memory that the row to come may take in a block of a cluster.
+int64_t shared_for_copies(int64_t length, int64_t threads, const Gpu& gpu) {
+  return std::min(gpu.shared_bytes_per_block,
+                  gpu.shared_bytes_per_multiprocessor / blocks_at_once(length, threads)) -
+         kSharedOfFolds;
+}
+
+// Whether there are more rows than run at once, so that a cluster that stays has another to load.
+bool has_rows_to_come(const Dim& rows, int64_t length, int64_t threads, const Gpu& gpu) {
+  const int64_t at_once = gpu.multiprocessors * blocks_at_once(length, threads) / blocks_of_cluster(threads);
+  return rows.constant().value_or(at_once + 1) > at_once;
+}
+
+// With few elements for each, a multiprocessor has room for two blocks, so that one computes while the other
+// waits.
+int64_t threads_in_cluster(int64_t length, const Gpu& gpu) {
   return std::min<int64_t>(static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(
                                (length + kMostElementsPerThread - 1) / kMostElementsPerThread))),
-                           kMostThreadsOfCluster);
+                           most_blocks_of_cluster(gpu) * kThreadsOfClusterBlock);
 }
 
 class RowBlocks {
  public:
-  enum class Keeping : uint8_t { AsFits, Nothing };  // of what stages compute
+  enum class Intermediates : uint8_t { KeptIfTheyFit, Recomputed };
 
   RowBlocks(const std::vector<Stage>& stages, size_t shared, const std::set<std::string>& outputs,
-            int64_t threads, const Gpu& gpu, Keeping keeping = Keeping::AsFits)
+            int64_t threads, const Gpu& gpu, Intermediates intermediates = Intermediates::KeptIfTheyFit,
+            int64_t most_copied_bytes = 0)
       : shared_(shared),
         outputs_(outputs),
         threads_(threads),
-        keeping_(keeping),
+        intermediates_(intermediates),
+        most_copied_bytes_(most_copied_bytes),
         all_shared_bytes_(std::min(kAllSharedBytes, gpu.shared_bytes_per_block)) {
     for (size_t i = 0; i < stages.size(); ++i)
       definitions_.push_back(renamed(stages[i].definition, shared, fmt::format("s{}", i)));
@@ -73,8 +97,11 @@ class RowBlocks {
       row.emplace_back(Local{local});
     append(row, std::move(body_));
     const std::vector<Axis>& axes = definitions_.front().axes;
-    return as_list(
-        over_blocks({axes.begin(), axes.begin() + static_cast<int64_t>(shared_)}, threads_, std::move(row)));
+    Statement blocks =
+        over_blocks({axes.begin(), axes.begin() + static_cast<int64_t>(shared_)}, threads_, std::move(row));
+    if (copied_bytes_ > 0)
+      std::get<loops::Loop>(blocks).stages = kStages;
+    return as_list(std::move(blocks));
   }
 
   // Whether what stages exchange fits where they exchange it.
@@ -102,7 +129,7 @@ class RowBlocks {
   }
 
   int64_t most_registers() const {
-    if (keeping_ == Keeping::Nothing)
+    if (intermediates_ == Intermediates::Recomputed)
       return 0;
     return std::min(kRegistersPerBlock * blocks_of_cluster(threads_) / threads_, kMostRegisters);
   }
@@ -179,7 +206,43 @@ class RowBlocks {
       positions.push_back({fmt::format("position{}", positions.size()), size});
     add_loop(positions, as_list(Assign{.places = {{local.name, {loops::variables_of(positions).front()}}},
                                        .combine = "",
-                                       .values = {first}}));
+                                       .values = {copied(load, positions).value_or(first)}}));
+  }
+
+  // The load from shared memory, to which the row is copied while the one before is computed: where that has
+  // room, and it is a row of something, each with its own.
+  std::optional<Scalar> copied(const RowLoad& load, const std::vector<Axis>& positions) {
+    const std::vector<Scalar>& at = load.at_position.operands();
+    const std::vector<Scalar> inner = loops::variables_of(positions);
+    const std::vector<Axis>& axes = definitions_.front().axes;
+    if (at.size() <= inner.size() ||
+        !std::equal(inner.begin(), inner.end(), at.end() - static_cast<int64_t>(inner.size())))
+      return std::nullopt;
+    std::vector<Scalar> outer(at.begin(), at.end() - static_cast<int64_t>(inner.size()));
+    const auto is_index = [](const Scalar& index) { return index.kind() == Scalar::Kind::Index; };
+    const auto mentions = [&](const Axis& axis) {
+      return std::ranges::any_of(outer,
+                                 [&](const Scalar& index) { return loops::mentions(index, axis.variable); });
+    };
+    const DType dtype = load.at_position.dtype();
+    Dim bytes = info(dtype).bytes;
+    for (const Dim& size : load.sizes)
+      bytes = bytes * size;
+    const int64_t own = (bytes.constant().value_or(INT32_MAX) + blocks_of_cluster(threads_) - 1) /
+                        blocks_of_cluster(threads_);
+    if (copied_bytes_ + own > most_copied_bytes_ || !std::ranges::all_of(outer, is_index) ||
+        std::ranges::any_of(positions, mentions) ||
+        std::none_of(axes.begin(), axes.begin() + static_cast<int64_t>(shared_), mentions))
+      return std::nullopt;
+    copied_bytes_ += own;
+    const Buffer row{fmt::format("{}_copy{}", load.at_position.name(), locals_.size()), dtype, load.sizes,
+                     Space::Shared};
+    locals_.push_back(row);
+    const std::vector<Scalar> start(inner.size(), Scalar::index(0));
+    outer.insert(outer.end(), start.begin(), start.end());
+    body_.emplace_back(loops::Copy{
+        .to = {row.name, start}, .from = {load.at_position.name(), std::move(outer)}, .sizes = load.sizes});
+    return Scalar::load(row.name, dtype, inner);
   }
 
   // --- stages ---
@@ -295,7 +358,7 @@ class RowBlocks {
     Dim count = 1;
     for (const Dim& size : sizes)
       count = count * size;
-    if (!count.constant() || keeping_ == Keeping::Nothing)
+    if (!count.constant() || intermediates_ == Intermediates::Recomputed)
       return kept;
     const int64_t each = (*count.constant() + threads_ - 1) / threads_,
                   bytes = *count.constant() * info(result.dtype).bytes;
@@ -373,13 +436,14 @@ class RowBlocks {
   const size_t shared_;
   const std::set<std::string>& outputs_;
   const int64_t threads_;
-  const Keeping keeping_;
+  const Intermediates intermediates_;
+  const int64_t most_copied_bytes_;
   const int64_t all_shared_bytes_;
   std::vector<Definition> definitions_;
   std::map<std::string, Kept> kept_;
   std::vector<Buffer> locals_;
   std::vector<Statement> body_;
-  int64_t registers_ = 0, shared_bytes_ = 0, loops_ = 0;
+  int64_t registers_ = 0, shared_bytes_ = 0, copied_bytes_ = 0, loops_ = 0;
   bool fits_ = true;
 };
 
@@ -388,10 +452,18 @@ class RowBlocks {
 void block_rows(Kernel& kernel, const std::vector<Stage>& stages, size_t shared,
                 const std::set<std::string>& outputs, std::optional<int64_t> length, const Gpu& gpu) {
   std::vector<RowBlocks> candidates;
-  if (length && fits_cluster(*length, gpu))
-    candidates.emplace_back(stages, shared, outputs, threads_in_cluster(*length), gpu);
+  if (length && fits_cluster(*length, gpu)) {
+    const int64_t threads = threads_in_cluster(*length, gpu);
+    Dim rows = 1;
+    for (size_t i = 0; i < shared; ++i)
+      rows = rows * stages.front().definition.axes[i].size;
+    candidates.emplace_back(
+        stages, shared, outputs, threads, gpu, RowBlocks::Intermediates::KeptIfTheyFit,
+        has_rows_to_come(rows, *length, threads, gpu) ? shared_for_copies(*length, threads, gpu) : 0);
+  }
   candidates.emplace_back(stages, shared, outputs, threads_for(length), gpu);
-  candidates.emplace_back(stages, shared, outputs, threads_for(length), gpu, RowBlocks::Keeping::Nothing);
+  candidates.emplace_back(stages, shared, outputs, threads_for(length), gpu,
+                          RowBlocks::Intermediates::Recomputed);
   for (RowBlocks& rows : candidates) {
     kernel.body = rows.run();
     if (rows.fits())
@@ -402,7 +474,7 @@ void block_rows(Kernel& kernel, const std::vector<Stage>& stages, size_t shared,
 
 bool fits_cluster(int64_t length, const Gpu& gpu) {
   return has_clusters(gpu) && length > kMostThreads * kMostElementsPerThread &&
-         length <= kMostThreadsOfCluster * kMostRegisters;
+         length <= kPortableBlocksOfCluster * kThreadsOfClusterBlock * kMostRegisters;
 }
 
 }  // namespace tenon::schedule::cuda

@@ -57,6 +57,34 @@ constexpr std::string_view kShortRows = R"(kernel short_rows(x: f32[n,64]) -> (y
 }
 )";
 
+constexpr std::string_view kRing = R"(kernel ring(x: f32[n,256]) -> (y: f32[256]) {
+  for b in 0..1 block(64) {
+    local s: f32[256] in private
+    for i in 0..256 thread { s[i] = 0 }
+    for k in 0..n pipelined 3 {
+      local t: f32[256] in shared
+      copy(256) t[0] = x[k,0]
+      for i in 0..256 thread { s[i] += t[255-i] }
+    }
+    for i in 0..256 thread { y[i] = s[i] }
+  }
+}
+)";
+
+constexpr std::string_view kClusters = R"(kernel clusters(x: f32[n,8192]) -> (y: f32[n,8192]) {
+  for r in 0..n block(2048) pipelined 2 {
+    local row: f32[8192] in shared
+    local v: f32[8192] in private
+    local s: f32[] in private
+    copy(8192) row[0] = x[r,0]
+    for i in 0..8192 thread { v[i] = row[i] }
+    s[] = 0
+    for i in 0..8192 thread { s[] += v[i] }
+    for i in 0..8192 thread { y[r,i] = v[i] / s[] }
+  }
+}
+)";
+
 constexpr std::string_view kTranspose = R"(kernel transpose(x: f32[64,96]) -> (y: f32[96,64]) {
   for a in 0..2 block(256) {
     for b in 0..3 block {
@@ -318,6 +346,167 @@ TEST(CudaText, WaitsBetweenWritingAndReadingSharedMemory) {
   EXPECT_EQ(emitted.shapes.front().iterations_per_block, 1);
 }
 
+// Those for k + 2 begin when those for k have come, and all threads have read the slot of k - 1.
+TEST(CudaText, CopiesAheadInARing) {
+  EXPECT_EQ(
+      without_preamble(emit(kRing)),
+      R"(extern "C" __global__ void __launch_bounds__(64) phase_0(const float* __restrict__ x, float* __restrict__ y, const long long n, int* failure, const int step) {
+  const int thread = threadIdx.x;
+  extern __shared__ __align__(16) unsigned char shared[];
+  float s[4];
+  #pragma unroll
+  for (int trip = 0; trip < 4; ++trip) {
+    s[trip] = 0.0f;
+  }
+  {
+    float* const t_slots = (float*)(shared);
+    #pragma unroll
+    for (int stage = 0; stage < 2; ++stage) {
+      const long long first = stage;
+      if (first < n) {
+        float* const t = t_slots + stage * 256;
+        {
+          const int copied = 4 * thread;
+          copy_async<16>(t + copied, x + 256 * first + copied);
+        }
+      }
+      end_stage();
+    }
+    int slot = 0;
+    #pragma unroll 1
+    for (long long k = 0; k < n; ++k) {
+      float* const t = t_slots + slot * 256;
+      wait_for_stage<1>();
+      __syncthreads();
+      {
+        const long long next = k + 2;
+        if (next < n) {
+          float* const t = t_slots + (slot + 2) % 3 * 256;
+          {
+            const int copied = 4 * thread;
+            copy_async<16>(t + copied, x + 256 * next + copied);
+          }
+        }
+        end_stage();
+      }
+      #pragma unroll
+      for (int trip = 0; trip < 4; ++trip) {
+        const int i = 64 * trip + thread;
+        s[trip] = s[trip] + t[-1 * i + 255];
+      }
+      slot = slot == 2 ? 0 : slot + 1;
+    }
+  }
+  #pragma unroll
+  for (int trip = 0; trip < 4; ++trip) {
+    const int i = 64 * trip + thread;
+    y[i] = s[trip];
+  }
+}
+)");
+}
+
+// Each thread reads what it copied, so that nobody waits for others but where parts are exchanged. A thread
+// block stays for several rows.
+TEST(CudaText, CopiesTheNextRowAhead) {
+  const CudaText emitted = emit(kClusters);
+  EXPECT_EQ(
+      without_preamble(emitted),
+      R"(extern "C" __global__ void __cluster_dims__(4) __launch_bounds__(512, 2) phase_0(const float* __restrict__ x, float* __restrict__ y, const long long n, int* failure, const int step) {
+  const int thread = blockIdx.x % 4 * 512 + threadIdx.x;
+  extern __shared__ __align__(16) unsigned char shared[];
+  __shared__ unsigned long long all_came[2];
+  if (threadIdx.x < 2) {
+    begin_barrier(&all_came[threadIdx.x]);
+  }
+  unsigned exchange = 0;
+  arrive_at_cluster();
+  {
+    float* const row = (float*)(shared) + 4 * threadIdx.x;
+    {
+      const long long first = blockIdx.x / 4;
+      if (first < n) {
+        {
+          const int copied = 4 * thread;
+          copy_async<16>(row, x + 8192 * first + copied);
+        }
+      }
+      end_stage();
+    }
+    wait_for_cluster();
+    #pragma unroll 1
+    for (long long r = blockIdx.x / 4; r < n; r += gridDim.x / 4) {
+      float v[4];
+      float s;
+      wait_for_stage<0>();
+      {
+        const Vector<float, 4> row_vector = load_vector<4>(row);
+        #pragma unroll
+        for (int lane = 0; lane < 4; ++lane) {
+          v[4 * 0 + lane] = row_vector.at[lane];
+        }
+      }
+      {
+        const long long next = r + gridDim.x / 4;
+        if (next < n) {
+          {
+            const int copied = 4 * thread;
+            copy_async<16>(row, x + 8192 * next + copied);
+          }
+        }
+        end_stage();
+      }
+      s = 0.0f;
+      {
+        float s_part = -0.0f;
+        {
+          #pragma unroll
+          for (int lane = 0; lane < 4; ++lane) {
+            s_part = s_part + v[4 * 0 + lane];
+          }
+        }
+        #pragma unroll
+        for (int offset = 16; offset > 0; offset /= 2) {
+          s_part = s_part + __shfl_xor_sync(0xffffffff, s_part, offset, 32);
+        }
+        if (threadIdx.x == 0) {
+          expect_bytes(&all_came[exchange % 2], 256);
+        }
+        __shared__ float s_parts[2][64];
+        if (thread % 32 < 4) {
+          store_to_block(&s_parts[exchange % 2][thread / 32], thread % 32, s_part, &all_came[exchange % 2]);
+        }
+        wait_for_phase(&all_came[exchange % 2], exchange / 2 % 2);
+        s_part = s_parts[exchange % 2][thread % 32];
+        #pragma unroll
+        for (int warp = 32; warp < 64; warp += 32) {
+          s_part = s_part + s_parts[exchange % 2][warp + thread % 32];
+        }
+        #pragma unroll
+        for (int offset = 16; offset > 0; offset /= 2) {
+          s_part = s_part + __shfl_xor_sync(0xffffffff, s_part, offset, 32);
+        }
+        ++exchange;
+        s = s + s_part;
+      }
+      {
+        const int i = 4 * thread;
+        Vector<float, 4> y_vector;
+        #pragma unroll
+        for (int lane = 0; lane < 4; ++lane) {
+          y_vector.at[lane] = v[4 * 0 + lane] / s;
+        }
+        store_vector(y + 8192 * r + i, y_vector);
+      }
+    }
+  }
+}
+)");
+  EXPECT_EQ(emitted.shapes.front().threads, 512);
+  EXPECT_EQ(emitted.shapes.front().blocks_per_iteration, 4);
+  EXPECT_TRUE(emitted.shapes.front().is_persistent);
+}
+
 TEST(CudaText, BeginsWithWhatItUses) {
   const std::string text = emit(kHalf).text;
   EXPECT_NE(text.find("struct alignas(N * sizeof(T)) Vector"), std::string::npos);
@@ -333,6 +522,8 @@ TEST(CudaText, SaysHowMuchSharedMemoryItNeeds) {
   };
   EXPECT_EQ(bytes(kTranspose), Dim(32 * 33 * 4));
   EXPECT_EQ(bytes(kSoftmax), Dim(0));
+  EXPECT_EQ(bytes(kRing), Dim(3 * 256 * 4));
+  EXPECT_EQ(bytes(kClusters), Dim(8192 / 4 * 4));  // of a block of the cluster
   EXPECT_EQ(bytes(R"(kernel k(x: f32[n]) -> (y: f32[n]) {
     for b in 0..1 block(64) {
       local t: f16[n] in shared
@@ -366,12 +557,12 @@ TEST(CudaText, RefusesWhatThreadsCannotShareOut) {
               local t: f32[64] in private
               for i in 0..64 thread { t[i] = x[i] }
               for i in 0..63 thread { y[i] = t[i+1] } y[63] = 0 } })"),
-            "kernel k: private buffer 't' is not indexed by thread loop 'i' over all of its first dimension");
+            "kernel k: buffer 't' is not indexed by thread loop 'i' over all of its first dimension");
   EXPECT_EQ(refusal(R"(kernel k(x: f32[64]) -> (y: f32[64]) { for b in 0..1 block(64) {
               local t: f32[64] in private
               for i in 0..64 thread { t[i] = x[i] }
               for i in 0..64 thread { y[i] = t[3] } } })"),
-            "kernel k: private buffer 't' is spread over threads, but also used by all alike");
+            "kernel k: buffer 't' is spread over threads, but also used by all alike");
   EXPECT_EQ(refusal(R"(kernel k(x: f32[64]) -> (y: f32[]) { for b in 0..1 block(64) {
               for i in 0..64 thread { y[] = x[i] } } })"),
             "kernel k: the iterations of thread loop 'i' write one place of 'y' in order");
@@ -407,7 +598,7 @@ TEST(CudaText, IsAcceptedByNvcc) {
               0)
         << read(said);
   };
-  for (const std::string_view kernel : {kSoftmax, kShortRows, kTranspose})
+  for (const std::string_view kernel : {kSoftmax, kShortRows, kTranspose, kRing, kClusters})
     compile(kernel, "-cubin");
   for (const std::string_view kernel : {kPointwise, kHalf}) {
     compile(kernel, "-ptx");

@@ -4,6 +4,7 @@
 
 #include "base/expect_error.h"
 #include "base/temporary_folder.h"
+#include "codegen/cuda/emit.h"
 
 namespace tenon::codegen {
 namespace {
@@ -36,6 +37,21 @@ TEST_F(Nvrtc, CompilesForAGpuThatIsNotHere) {
     ASSERT_EQ(code.shapes.size(), 1);
     EXPECT_EQ(code.shapes[0].threads, 32);
   }
+}
+
+TEST_F(Nvrtc, CompilesCopiesThatRunAheadAndClusters) {
+  const auto compiled = [](int threads, std::string_view gpu) {
+    const loops::Kernel kernel = loops::parse_checked_kernel(
+        fmt::format("kernel k(x: f32[n,8192]) -> (y: f32[n,8192]) {{ for r in 0..n block({}) pipelined 2 {{"
+                    "  local row: f32[8192] in shared local v: f32[8192] in private local s: f32[] in private"
+                    "  copy(8192) row[0] = x[r,0] for i in 0..8192 thread {{ v[i] = row[i] }} s[] = 0"
+                    "  for i in 0..8192 thread {{ s[] += v[i] }}"
+                    "  for i in 0..8192 thread {{ y[r,i] = v[i] / s[] }} }} }}",
+                    threads));
+    return compile_cuda(cuda::emit_cuda(kernel), gpu_named(gpu)).bytes;
+  };
+  EXPECT_NE(compiled(512, "sm_80").find("phase_0"), std::string::npos);
+  EXPECT_NE(compiled(8192, "sm_90").find("phase_0"), std::string::npos);
 }
 
 TEST_F(Nvrtc, KeepsWhatWasCompiled) {

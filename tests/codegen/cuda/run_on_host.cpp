@@ -16,13 +16,37 @@ namespace tenon::codegen::cuda {
 namespace {
 
 constexpr int64_t kSharedBytes = 1 << 16;
-constexpr int kStep = 7;  // what a failed requirement is to write
+constexpr int64_t kTeamsThatStay = 2;  // where thread blocks stay for several iterations
+constexpr int kStep = 7;               // what a failed requirement is to write
+
+// A line of inline assembly that begins with this, in other words.
+void replace_assembly(std::string& text, std::string_view begin, std::string_view with) {
+  for (const std::string_view asm_begin : {"asm volatile(\"", "asm(\""}) {
+    const std::string whole = fmt::format("{}{}", asm_begin, begin);
+    for (size_t at = text.find(whole); at != std::string::npos; at = text.find(whole, at))
+      text.replace(at, text.find(");\n", at) + 2 - at, with);
+  }
+}
 
 // What differs for the host: one shared object has many kernels, and instructions are functions of the shim.
 std::string for_host(std::string text) {
   text = std::regex_replace(text, std::regex("extern \"C\" "), "");
-  text = std::regex_replace(text, std::regex("extern __shared__ __align__\\(16\\)"), "extern");
-  text = std::regex_replace(text, std::regex(" *#pragma unroll.*\n"), "");
+  text =
+      std::regex_replace(text, std::regex("extern __shared__ __align__\\(16\\) unsigned char shared\\[\\];"),
+                         "unsigned char* const shared = shared_of_block();");
+  for (const auto& [begin, with] : std::initializer_list<std::pair<std::string_view, std::string_view>>{
+           {"cp.async.cg", "cp_async(place, from, bytes);"},
+           {"cp.async.ca", "cp_async(place, from, bytes);"},
+           {"cp.async.commit_group", "cp_async_commit_group();"},
+           {"cp.async.wait_group", "cp_async_wait_group(later);"},
+           {"cp.async.wait_all", "cp_async_wait_all();"},
+           {"mbarrier.init", "mbarrier_init(own);"},
+           {"mbarrier.arrive.expect_tx", "mbarrier_expect(own, bytes);"},
+           {"{ .reg .pred p; mbarrier.try_wait", "came = mbarrier_wait(own, parity);"},
+           {"st.async", "st_async(there, value, its_barrier);"},
+           {"mapa.shared::cluster.u32 %0, %1, %2;\" : \"=r\"(there)", "there = own;"},
+           {"mapa.shared::cluster.u32 %0, %1, %2;\" : \"=r\"(its_barrier)", "its_barrier = own_barrier;"}})
+    replace_assembly(text, begin, with);
   // asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits)); becomes cvt_f32_f16(value, bits);
   const std::regex instruction(
       R"re(asm\("([a-z0-9.]+) [^"]*" : "=\w"\((\w+)\) : "\w"\((\w+)\)(, "\w"\((\w+)\))?\);)re");
@@ -112,7 +136,7 @@ void HostKernels::compile() {
 }
 
 HostKernels::Result HostKernels::run(size_t number, const std::vector<Tensor>& inputs,
-                                     std::map<std::string, int64_t> sizes, Order order) const {
+                                     std::map<std::string, int64_t> sizes, Order order, Copies copies) const {
   const auto& [kernel, text] = added_.at(number);
   for (size_t i = 0; i < inputs.size(); ++i)
     for (size_t axis = 0; axis < kernel.inputs[i].sizes.size(); ++axis)
@@ -145,22 +169,24 @@ HostKernels::Result HostKernels::run(size_t number, const std::vector<Tensor>& i
     CHECK(found != nullptr, "{}", dlerror());
     return found;
   };
-  const auto launch =
-      reinterpret_cast<bool (*)(void (*)(void*), void*, long long, unsigned, unsigned, void*, size_t, bool)>(
-          function("shim_launch"));
+  const auto launch = reinterpret_cast<bool (*)(void (*)(void*), void*, long long, unsigned, unsigned, void*,
+                                                size_t, bool, bool)>(function("shim_launch"));
   const auto shared = reinterpret_cast<void* (*)()>(function(fmt::format("kernel{}_shared", number)));
   const std::vector<loops::ParallelRegion> regions = loops::parallel_regions_of(kernel);
   for (size_t i = 0; i < text.shapes.size() && failure == 0 && !result.is_deadlock; ++i) {
     const runtime::LaunchConfiguration& shape = text.shapes[i];
     const int64_t iterations = value_of(regions[i].iterations);
     const int64_t shared_size = value_of(shared_bytes(regions[i])) * shape.iterations_per_block;
-    CHECK(shared_size <= kSharedBytes, "{} bytes of shared memory", shared_size);
+    CHECK(shared_size * shape.blocks_per_iteration <= kSharedBytes, "{} bytes of shared memory", shared_size);
     const auto entry =
         reinterpret_cast<void (*)(void*)>(function(fmt::format("kernel{}_phase_{}", number, i)));
-    const int64_t blocks = (iterations + shape.iterations_per_block - 1) / shape.iterations_per_block;
-    result.is_deadlock = !launch(entry, &arguments, blocks, static_cast<unsigned>(shape.blocks_per_iteration),
-                                 static_cast<unsigned>(shape.threads), shared(),
-                                 static_cast<size_t>(shared_size), order == Order::Descending);
+    int64_t blocks = (iterations + shape.iterations_per_block - 1) / shape.iterations_per_block;
+    if (shape.is_persistent)
+      blocks = std::min(blocks, kTeamsThatStay);
+    result.is_deadlock =
+        !launch(entry, &arguments, blocks, static_cast<unsigned>(shape.blocks_per_iteration),
+                static_cast<unsigned>(shape.threads), shared(), static_cast<size_t>(shared_size),
+                order == Order::Descending, copies == Copies::Late);
   }
   CHECK(failure == 0 || failure == kStep, "a failure wrote {}", failure);
   result.failed = failure != 0;

@@ -23,8 +23,9 @@ class HostKernels {
     bool is_deadlock = false;  // some threads wait at a barrier that others do not come to
   };
   enum class Order { Ascending, Descending };  // of blocks and threads
+  enum class Copies { Early, Late };           // those to shared memory: at once, or when they are waited for
   Result run(size_t number, const std::vector<Tensor>& inputs, std::map<std::string, int64_t> sizes,
-             Order order) const;
+             Order order, Copies copies = Copies::Late) const;
 
  private:
   struct Added {

@@ -11,6 +11,7 @@ namespace tenon::codegen::cuda {
 namespace {
 
 using Order = HostKernels::Order;
+using Copies = HostKernels::Copies;
 
 struct Case {
   std::string name;
@@ -168,6 +169,11 @@ const std::vector<Case>& all_cases() {
          for r in 0..4 block(16) {
            a[r] = 5  b[r] = -128 c[r] = 200
            for i in 0..200 thread { a[r] += x[r,i]  b[r] max= x[r,i]  c[r] min= u8(x[r,i]) } } })"},
+      {"FoldsOfBytesInACluster", R"(kernel k(x: i8[1,2500]) -> (a: i8[1], b: i8[1], c: u8[1], d: bool[1]) {
+         for r in 0..1 block(1025) {
+           a[r] = 5  b[r] = -128 c[r] = 200 d[r] = 0
+           for i in 0..2500 thread {
+             a[r] += x[r,i]  b[r] max= x[r,i]  c[r] min= u8(x[r,i])  d[r] or= x[r,i] < 0 } } })"},
       {"ArgMax", R"(kernel k(x: f32[5,333]) -> (best: f32[5], at: i64[5]) {
          combine unordered larger(m: f32, i: i64, v: f32, j: i64) =
            select(or(m < v, and(m == v, j < i)), v, m), select(or(m < v, and(m == v, j < i)), j, i)
@@ -377,6 +383,108 @@ const std::vector<Case>& all_cases() {
            for i in 0..5000 thread { y[r] += x[r,i]  z[r] max= select(x[r,i] < 0, i, 0) } } })",
        {},
        1e-12},
+      {"CopiesOfBoxes",
+       R"(kernel k(x: f32[n,24,32]) -> (y: f32[n,16,16]) {
+         for r in 0..n block(64) {
+           local t: f32[16,17] in shared
+           copy(16,16) t[0,0] = x[r,4,8]
+           for i in 0..256 thread { y[r,floor(i/16),mod(i,16)] = t[mod(i,16),floor(i/16)] } } })",
+       {{"n", 3}}},
+      {"CopiesOfFewBytes",
+       R"(kernel k(x: bf16[n,67], z: i8[n,67]) -> (y: bf16[n,64], u: i8[n,67]) {
+         for r in 0..n block(32) {
+           local t: bf16[64] in shared
+           local s: i8[67] in shared
+           copy(64) t[0] = x[r,3]
+           copy(67) s[0] = z[r,0]
+           for i in 0..64 thread { y[r,i] = t[63-i] }
+           for i in 0..67 thread { u[r,i] = s[66-i] } } })",
+       {{"n", 3}}},
+      {"PipelinedProduct",
+       R"(kernel k(a: f32[32,56], b: f32[56,32]) -> (y: f32[32,32]) {
+         for i in 0..2 block(64) { for j in 0..2 block {
+           local s: f32[256] in private
+           for t in 0..256 thread { s[t] = 0 }
+           for k in 0..7 pipelined 3 {
+             local p: f32[16,8] in shared
+             local q: f32[8,16] in shared
+             copy(16,8) p[0,0] = a[16*i,8*k]
+             copy(8,16) q[0,0] = b[8*k,16*j]
+             for t in 0..256 thread { for c in 0..8 { s[t] += p[floor(t/16),c] * q[c,mod(t,16)] } } }
+           for t in 0..256 thread { y[16*i+floor(t/16),16*j+mod(t,16)] = s[t] } } } })",
+       {},
+       1e-4},
+      {"PipelinedTwice",
+       R"(kernel k(x: i32[3,n,64]) -> (y: i32[3,n,64]) {
+         for b in 0..1 block(64) {
+           for r in 0..3 {
+             for k in 0..n pipelined 2 {
+               local t: i32[64] in shared
+               copy(64) t[0] = x[r,k,0]
+               for i in 0..64 thread { y[r,k,i] = t[63-i] } } } } })",
+       {{"n", 5}}},
+      {"PipelinedAhead",
+       R"(kernel k(x: i32[2*n,64], z: i32[64]) -> (y: i32[n,64], u: i32[n]) {
+         for b in 0..1 block(64) {
+           for r in 0..2*n step 2 pipelined 4 {
+             local t: i32[64] in shared
+             local v: i32[64] in private
+             copy(64) t[0] = x[r,0]
+             for i in 0..64 thread { v[i] = t[63-i] }
+             u[floor(r/2)] = 0
+             for i in 0..64 thread { y[floor(r/2),i] = v[i] + z[i] } } } })",
+       {{"n", 9}}},
+      {"PipelinedWithoutCopiesAhead",
+       R"(kernel k(x: i32[8,64]) -> (y: i32[9,64]) {
+         for b in 0..1 block(64) {
+           for i in 0..64 thread { y[0,i] = x[0,i] }
+           for r in 0..8 pipelined 2 {
+             local t: i32[64] in shared
+             copy(64) t[0] = y[r,0]
+             for i in 0..64 thread { y[r+1,i] = t[63-i] + 1 } } } })"},
+      {"BlocksThatStay",
+       R"(kernel k(x: f32[n,1000], z: f32[1000]) -> (y: f32[n,1000]) {
+         for r in 0..n block(128) pipelined 2 {
+           local row: f32[1000] in shared
+           local e: f32[1000] in private
+           local s: f32[] in private
+           copy(1000) row[0] = x[r,0]
+           for j in 0..1000 thread { e[j] = row[j] }
+           s[] = 0
+           for j in 0..1000 thread { s[] += e[j] * e[j] }
+           for j in 0..1000 thread { y[r,j] = e[j] / s[] * z[j] * 1000 } } })",
+       {{"n", 9}},
+       1e-5},
+      {"BlocksOfTwoLoopsThatStay",
+       R"(kernel k(x: i32[3,m,16]) -> (y: i32[3,m,16]) {
+         for r in 0..3 block(16) pipelined 2 { for c in 0..m block {
+           local row: i32[16] in shared
+           copy(16) row[0] = x[r,c,0]
+           for j in 0..16 thread { y[r,c,j] = row[15-j] } } } })",
+       {{"m", 4}}},
+      {"BlocksThatStayWithoutCopies",
+       R"(kernel k(x: i32[n,100]) -> (y: i32[n]) {
+         for r in 0..n block(64) pipelined 2 {
+           y[r] = 0
+           for j in 0..100 thread { y[r] += x[r,j] } } })",
+       {{"n", 5}}},
+      {"ClustersThatStay",
+       R"(kernel k(x: f32[n,2501], z: f32[n,2,1024]) -> (y: f32[n,2501], u: f32[n,2,1024]) {
+         for r in 0..n block(1400) pipelined 2 {
+           local row: f32[2501] in shared
+           local other: f32[2,1024] in shared
+           local d: f32[2501] in private
+           local s: f32[] in private
+           copy(2501) row[0] = x[r,0]
+           copy(2,1024) other[0,0] = z[r,0,0]
+           for j in 0..2501 thread { d[j] = row[j] }
+           for j in 0..2048 thread {
+             u[r,floor(j/1024),mod(j,1024)] = other[floor(j/1024),mod(j,1024)] }
+           s[] = 0
+           for j in 0..2501 thread { s[] += d[j] * d[j] }
+           for j in 0..2501 thread { y[r,j] = d[j] / sqrt(s[]) * 5000 } } })",
+       {{"n", 3}},
+       1e-4},
       {"BlocksFromAnOffset", R"(kernel k(x: i32[40]) -> (y: i32[40]) {
          for r in 0..8 block(32) { for i in 0..1 thread { y[r+i] = x[r] } }
          for r in 8..40 step 4 block(64) { for i in r..r+4 thread { y[i] = x[47-i] } } })"},
@@ -426,16 +534,47 @@ std::vector<Tensor> random_inputs(const loops::Kernel& kernel, const std::map<st
 }
 
 // Cases that need all of their barriers: the kernels without each of them follow.
-constexpr std::string_view kNeedBarriers[] = {
-    "SumInMemory",    "Transpose",           "SharedInALoop", "SharedInPackedTeams",
-    "FoldsInALoop",   "BlockLevel",          "Guards",        "ReadsBackOutputs",
-    "ArgMax",         "SharedOfDynamicSize", "TiledMatmul",   "TilesInVectors",
-    "NormInACluster", "BitonicSort"};
+constexpr std::string_view kNeedBarriers[] = {"SumInMemory",
+                                              "Transpose",
+                                              "SharedInALoop",
+                                              "SharedInPackedTeams",
+                                              "FoldsInALoop",
+                                              "BlockLevel",
+                                              "Guards",
+                                              "ReadsBackOutputs",
+                                              "ArgMax",
+                                              "SharedOfDynamicSize",
+                                              "TiledMatmul",
+                                              "TilesInVectors",
+                                              "NormInACluster",
+                                              "BitonicSort",
+                                              "CopiesOfBoxes",
+                                              "CopiesOfFewBytes",
+                                              "PipelinedProduct",
+                                              "PipelinedTwice",
+                                              "PipelinedAhead",
+                                              "PipelinedWithoutCopiesAhead",
+                                              "BlocksThatStay",
+                                              "BlocksOfTwoLoopsThatStay",
+                                              "BlocksThatStayWithoutCopies",
+                                              "ClustersThatStay"};
+
+std::vector<std::pair<Order, Copies>> runs_of(const loops::Kernel& kernel) {
+  std::vector<std::pair<Order, Copies>> runs = {{Order::Ascending, Copies::Late},
+                                                {Order::Descending, Copies::Late}};
+  if (print(kernel).find("copy(") != std::string::npos) {
+    runs.emplace_back(Order::Ascending, Copies::Early);
+    runs.emplace_back(Order::Descending, Copies::Early);
+  }
+  return runs;
+}
 
 // The text without one line that waits for others, for each such line.
 std::vector<CudaText> without_barriers(const CudaText& text) {
   std::vector<CudaText> results;
-  for (const std::string_view barrier : {"__syncthreads();", "__syncwarp(", "cluster_sync();"})
+  for (const std::string_view barrier :
+       {"__syncthreads();", "__syncwarp(", "cluster_sync();", "wait_for_stage<", "wait_for_copies();",
+        "end_stage();", "wait_for_phase(&", "expect_bytes(&"})
     for (size_t at = text.text.find(barrier); at != std::string::npos; at = text.text.find(barrier, at + 1)) {
       results.push_back(text);
       results.back().text.erase(at, text.text.find('\n', at) - at);
@@ -482,8 +621,9 @@ TEST_F(RunOnHost, DoesWhatTheInterpreterDoes) {
     const loops::Kernel kernel = loops::parse_checked_kernel(each.text);
     const std::vector<Tensor> inputs = random_inputs(kernel, each.sizes);
     const std::vector<Tensor> expected = loops::interpret(kernel, inputs, each.sizes);
-    for (const Order order : {Order::Ascending, Order::Descending}) {
-      const HostKernels::Result result = kernels->run(numbers.at(each.name), inputs, each.sizes, order);
+    for (const auto& [order, copies] : runs_of(kernel)) {
+      const HostKernels::Result result =
+          kernels->run(numbers.at(each.name), inputs, each.sizes, order, copies);
       ASSERT_FALSE(result.failed || result.is_deadlock) << emit_cuda(kernel).text;
       for (size_t i = 0; i < expected.size(); ++i)
         expect_close(result.outputs[i], expected[i], each.tolerance);
@@ -505,8 +645,11 @@ TEST_F(RunOnHost, GoesWrongWithoutAnyOfTheBarriers) {
     EXPECT_FALSE(broken.at(each.name).empty());
     for (size_t i = 0; i < broken.at(each.name).size(); ++i) {
       bool is_seen = false;
-      for (const Order order : {Order::Ascending, Order::Descending}) {
-        const HostKernels::Result result = kernels->run(broken.at(each.name)[i], inputs, each.sizes, order);
+      for (const auto& [order, copies] : runs_of(kernel)) {
+        if (is_seen)
+          break;
+        const HostKernels::Result result =
+            kernels->run(broken.at(each.name)[i], inputs, each.sizes, order, copies);
         is_seen = is_seen || result.is_deadlock;
         for (size_t output = 0; output < expected.size(); ++output) {
           const std::vector<double> a = widen<double>(result.outputs[output]),

@@ -4,10 +4,13 @@
 // Each thread of a block is a fibre. It runs until it meets others, at a barrier or a shuffle, or ends; then
 // the first that can runs, in ascending or descending order. So what one thread leaves in shared memory for
 // another is found too early or too late in one of the orders, unless there is a barrier between. The blocks
-// of a cluster run at once, and share what each would have of shared memory: they write the same into all.
+// of a cluster run at once, and share their static shared memory: they write the same into all. What a thread
+// copies asynchronously comes at once, or not before it is waited for.
 #pragma once
 
 #include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <ucontext.h>
 
@@ -28,11 +31,17 @@
 struct Index {
   unsigned x;
 };
-static Index threadIdx, blockIdx;
+static Index threadIdx, blockIdx, gridDim;
 
 namespace shim {
 
 constexpr size_t kStackBytes = 64 << 10;
+
+struct AsyncCopy {
+  void* to;
+  const void* from;
+  int bytes;
+};
 
 struct Fibre {
   ucontext_t context;
@@ -41,13 +50,20 @@ struct Fibre {
   unsigned mask;  // lanes of its warp that it waits for; 0: the whole block
   unsigned long long passed[2];
   unsigned shuffles;
+  std::vector<std::vector<AsyncCopy>> groups;  // that it has not waited for; the last one is not committed
 };
 
 struct Block {
   std::vector<std::unique_ptr<Fibre>> fibres;  // kept for the next block
   unsigned threads = 0, current = 0;
+  unsigned at_barrier = 0, ended = 0;              // threads
   unsigned threads_of_block = 0, first_block = 0;  // fewer than all, in a cluster
   ucontext_t scheduler;
+  unsigned char* shared = nullptr;  // dynamic, of the first block
+  size_t shared_bytes = 0;          // of each
+  bool copies_late = false;
+  unsigned waiting = 0;   // threads that have gone on from a barrier that others will go on from
+  bool is_stuck = false;  // some such barrier does not let anybody go on
   void (*entry)(void*) = nullptr;
   void* arguments = nullptr;
 
@@ -57,6 +73,7 @@ struct Block {
   void wait(unsigned mask) {
     here().state = Fibre::State::Waits;
     here().mask = mask;
+    at_barrier += mask == 0 ? 1 : 0;
     swapcontext(&here().context, &scheduler);
   }
 
@@ -71,6 +88,8 @@ struct Block {
   }
   // Whether all that the thread waits for wait for it, but for those that have ended.
   bool meets(unsigned thread) {
+    if (fibre(thread).mask == 0)
+      return at_barrier + ended == threads;
     for (unsigned other = first_of(thread), end = end_of(thread); other < end; ++other)
       if (const Fibre& each = fibre(other);
           concerns(thread, other) && each.state != Fibre::State::Ended &&
@@ -79,6 +98,7 @@ struct Block {
     return true;
   }
   void release(unsigned thread) {
+    at_barrier = fibre(thread).mask == 0 ? 0 : at_barrier;
     for (unsigned other = first_of(thread), end = end_of(thread); other < end; ++other)
       if (concerns(thread, other) && fibre(other).state == Fibre::State::Waits)
         fibre(other).state = Fibre::State::Runs;
@@ -98,6 +118,7 @@ inline Block block;
 inline void enter() {
   block.entry(block.arguments);
   block.here().state = Fibre::State::Ended;
+  ++block.ended;
   swapcontext(&block.here().context, &block.scheduler);
 }
 
@@ -112,7 +133,10 @@ inline bool Block::run(bool descending) {
     makecontext(&each.context, enter, 0);
     each.state = Fibre::State::Runs;
     each.shuffles = 0;
+    each.groups.assign(1, {});
   }
+  at_barrier = ended = waiting = 0;
+  is_stuck = false;
   // The first that can run, so that a warp gets as far ahead of others as barriers let it.
   for (unsigned i = 0; i < threads;) {
     const unsigned thread = descending ? threads - 1 - i : i;
@@ -130,7 +154,7 @@ inline bool Block::run(bool descending) {
   for (unsigned i = 0; i < threads; ++i)
     if (fibre(i).state != Fibre::State::Ended)
       return false;
-  return true;
+  return !is_stuck;
 }
 
 // What another lane passes: those of the mask all come here.
@@ -147,6 +171,39 @@ T shuffle(unsigned mask, T value, unsigned from) {
 }
 
 }  // namespace shim
+
+// --- asynchronous copies ---
+
+static inline unsigned char* shared_of_block() {
+  return shim::block.shared + shim::block.current / shim::block.threads_of_block * shim::block.shared_bytes;
+}
+static uintptr_t high_bits;  // of what was converted last; a place in shared memory has 32
+static inline size_t __cvta_generic_to_shared(const void* place) {
+  high_bits = (uintptr_t)place >> 32 << 32;
+  return (size_t)place;
+}
+static inline void cp_async(unsigned place, const void* from, int bytes) {
+  void* const to = (void*)(high_bits | place);
+  if ((uintptr_t)to % bytes != 0 || (uintptr_t)from % bytes != 0)
+    abort();
+  if (shim::block.copies_late)
+    shim::block.here().groups.back().push_back({to, from, bytes});
+  else
+    memcpy(to, from, bytes);
+}
+static inline void cp_async_commit_group() { shim::block.here().groups.emplace_back(); }
+static inline void cp_async_wait_group(unsigned later) {
+  auto& groups = shim::block.here().groups;
+  while (groups.size() > later + 1) {
+    for (const shim::AsyncCopy& copy : groups.front())
+      memcpy(copy.to, copy.from, copy.bytes);
+    groups.erase(groups.begin());
+  }
+}
+static inline void cp_async_wait_all() {
+  cp_async_commit_group();
+  cp_async_wait_group(0);
+}
 
 static inline void __syncthreads() { shim::block.wait(0); }
 static inline void __syncwarp(unsigned mask = 0xffffffff) { shim::block.wait(mask); }
@@ -195,9 +252,41 @@ static inline float __double2float_rz(double value) {
 
 static inline void barrier_cluster_arrive_aligned() {}
 static inline void barrier_cluster_wait_aligned() { shim::block.wait(0); }
+// A barrier that counts bytes: all threads of the cluster come to it, so that it is as if they met. It is one
+// for all blocks, as what they write is. Threads wait forever where not all came that was expected.
+struct TransactionBarrier {
+  unsigned char phase;
+  unsigned char arrived;
+  int bytes;  // expected, and not there yet
+};
+static_assert(sizeof(TransactionBarrier) == 8);
+static inline TransactionBarrier& barrier_at(unsigned place) {
+  return *(TransactionBarrier*)(high_bits | place);
+}
+static inline void mbarrier_init(unsigned own) { barrier_at(own) = {}; }
+static inline void mbarrier_expect(unsigned own, unsigned bytes) {
+  barrier_at(own).bytes += static_cast<int>(bytes);
+  ++barrier_at(own).arrived;
+}
 template <class T>
-static void mapa_u64(T*& place, T* own, unsigned) {
-  place = own;
+static void st_async(unsigned place, T value, unsigned barrier) {
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8);
+  *(T*)(high_bits | place) = value;
+  barrier_at(barrier).bytes -= static_cast<int>(sizeof(T));
+}
+static inline bool mbarrier_wait(unsigned own, unsigned parity) {
+  TransactionBarrier& barrier = barrier_at(own);
+  shim::block.wait(0);
+  const unsigned blocks = shim::block.threads / shim::block.threads_of_block;
+  if (shim::block.waiting++ == 0) {  // the first that goes on
+    if (barrier.bytes != 0 || barrier.arrived != blocks || barrier.phase % 2 != parity)
+      shim::block.is_stuck = true;
+    barrier.arrived = 0;
+    ++barrier.phase;
+  }
+  if (shim::block.waiting == shim::block.threads)
+    shim::block.waiting = 0;
+  return true;
 }
 
 static inline void cvt_f32_f16(float& value, unsigned short bits) {
@@ -233,14 +322,18 @@ static inline void cvt_rn_bf16_f32(unsigned short& bits, float value) {
 extern "C" inline __attribute__((used)) bool shim_launch(void (*entry)(void*), void* arguments,
                                                          long long clusters, unsigned blocks,
                                                          unsigned threads, void* shared, size_t shared_bytes,
-                                                         bool descending) {
+                                                         bool descending, bool copies_late) {
+  shim::block.shared = (unsigned char*)shared;
+  shim::block.shared_bytes = shared_bytes;
+  shim::block.copies_late = copies_late;
+  gridDim.x = static_cast<unsigned>(clusters) * blocks;
   shim::block.entry = entry;
   shim::block.arguments = arguments;
   shim::block.threads = blocks * threads;
   shim::block.threads_of_block = threads;
   for (long long i = 0; i < clusters; ++i) {
     shim::block.first_block = blocks * static_cast<unsigned>(descending ? clusters - 1 - i : i);
-    memset(shared, 0xab, shared_bytes);
+    memset(shared, 0xab, shared_bytes * blocks);
     if (!shim::block.run(descending))
       return false;
   }
