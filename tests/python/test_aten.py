@@ -62,6 +62,18 @@ def test_special_functions(dtype):
     compare({"zeta": torch.special.zeta}, numbers(5, low=1.5, high=6, dtype=dtype), q, **tolerance)
 
 
+def test_bessel_functions_and_polynomials():
+    x = numbers(30, low=0.1, high=9)
+    names = ["bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "modified_bessel_k0", "modified_bessel_k1"]
+    names += ["scaled_modified_bessel_k0", "scaled_modified_bessel_k1", "spherical_bessel_j0"]
+    compare({name: getattr(torch.special, name) for name in names}, x, rtol=2e-5, atol=2e-5)
+    kinds = ["chebyshev_polynomial_" + each for each in "tuvw"]
+    kinds += ["shifted_" + each for each in kinds]
+    kinds += ["hermite_polynomial_h", "hermite_polynomial_he", "laguerre_polynomial_l", "legendre_polynomial_p"]
+    degrees = torch.arange(5.0)
+    compare({kind: getattr(torch.special, kind) for kind in kinds}, numbers(4, 1, low=-1, high=1), degrees, rtol=2e-5, atol=2e-5)
+
+
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_parts_of_floats(dtype):
     some = torch.tensor([0.0, -0.0, 1.0, -1.5, 3.0, math.inf, -math.inf, math.nan, 1e-38, -65504.0, 7e-5], dtype=dtype)
