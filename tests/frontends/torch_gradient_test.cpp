@@ -34,6 +34,14 @@ TEST(TorchGradients, OfAConvolutionAreThoseAskedFor) {
   expect_tensor(both[1], f32({1, 1, 1}, {430}));
 }
 
+TEST(TorchGradients, ComeFromTheirNode) {
+  const auto graph = import(
+      OneNode("gelu_backward.default", {{"grad_output", f32({1}, {1})}, {"self", f32({1}, {1})}}).program);
+  EXPECT_GT(graph->node_count(), 0);
+  for (const Node* node : graph->nodes())
+    EXPECT_EQ(node->sources(), std::vector<std::string>{"y0"}) << node->op().name;
+}
+
 // The same tensor as input and weight has two gradients, not their sum.
 TEST(TorchGradients, TellArgumentsApartThatAreOneTensor) {
   const std::vector<int64_t> ones = {1}, zeros = {0};
