@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <utility>
 
 #include "ops/binary.h"
 #include "ops/data.h"
@@ -12,6 +13,7 @@
 #include "ops/select.h"
 #include "ops/shapes.h"
 #include "ops/unary.h"
+#include "ops/words.h"
 
 namespace tenon {
 namespace {
@@ -110,6 +112,89 @@ double bessel_of(double x) {
   const double size = std::fabs(x), sign = order == 1 && x < 0 ? -1 : 1;
   const double y = scaled_bessel_of(order, size);
   return sign * (scaled ? y : std::isinf(size) ? size : y == 0 ? 0 : y * std::exp(size));
+}
+
+// The other Bessel functions, of which those of the second kind have no value below 0.
+double bessel_j(int order, double x) {
+  if (std::isinf(x))
+    return 0;
+  const double y = std::cyl_bessel_j(order, std::fabs(x));
+  return order == 1 && x < 0 ? -y : y;
+}
+double bessel_y(int order, double x) {
+  if (x <= 0)
+    return x == 0 ? -kInfinity : kNaN;
+  return std::isinf(x) ? 0 : std::cyl_neumann(order, x);
+}
+double bessel_k(int order, double x, bool scaled) {
+  if (x <= 0)
+    return x == 0 ? kInfinity : kNaN;
+  if (x < 500)
+    return std::cyl_bessel_k(order, x) * (scaled ? std::exp(x) : 1);
+  // From its asymptotic series.
+  const double m = 4.0 * order * order, y = 8 * x;
+  const double sum = 1 + (m - 1) / y * (1 + (m - 9) / (2 * y) * (1 + (m - 25) / (3 * y)));
+  return std::sqrt(std::numbers::pi / (2 * x)) * sum * (scaled ? 1 : std::exp(-x));
+}
+
+using BesselFunction = double (*)(double);
+BesselFunction bessel_function(const Node& n) {
+  return named<BesselFunction>(n, "kind",
+                               {{"j0", [](double x) { return bessel_j(0, x); }},
+                                {"j1", [](double x) { return bessel_j(1, x); }},
+                                {"y0", [](double x) { return bessel_y(0, x); }},
+                                {"y1", [](double x) { return bessel_y(1, x); }},
+                                {"k0", [](double x) { return bessel_k(0, x, false); }},
+                                {"k1", [](double x) { return bessel_k(1, x, false); }},
+                                {"k0e", [](double x) { return bessel_k(0, x, true); }},
+                                {"k1e", [](double x) { return bessel_k(1, x, true); }}});
+}
+
+// Polynomials of degree n by their recurrences: P(k+1) from P(k) and P(k-1), and the first two.
+struct Recurrence {
+  double (*first)(double x);
+  double (*next)(double x, double k, double last, double before);
+};
+constexpr auto chebyshev_next = [](double x, double, double last, double before) {
+  return 2 * x * last - before;
+};
+Recurrence recurrence(const Node& n) {
+  return named<Recurrence>(
+      n, "kind",
+      {{"chebyshev_t", {[](double x) { return x; }, chebyshev_next}},
+       {"chebyshev_u", {[](double x) { return 2 * x; }, chebyshev_next}},
+       {"chebyshev_v", {[](double x) { return 2 * x - 1; }, chebyshev_next}},
+       {"chebyshev_w", {[](double x) { return 2 * x + 1; }, chebyshev_next}},
+       {"hermite_h",
+        {[](double x) { return 2 * x; },
+         [](double x, double k, double last, double before) { return 2 * x * last - 2 * k * before; }}},
+       {"hermite_he",
+        {[](double x) { return x; },
+         [](double x, double k, double last, double before) { return x * last - k * before; }}},
+       {"laguerre_l",
+        {[](double x) { return 1 - x; },
+         [](double x, double k, double last, double before) {
+           return ((2 * k + 1 - x) * last - k * before) / (k + 1);
+         }}},
+       {"legendre_p",
+        {[](double x) { return x; },
+         [](double x, double k, double last, double before) {
+           return ((2 * k + 1) * x * last - k * before) / (k + 1);
+         }}}});
+}
+double polynomial_of(const Recurrence& recurrence, double x, double degree) {
+  constexpr double most = 1e6;
+  if (std::isnan(degree) || std::isnan(x))
+    return kNaN;
+  if (degree > most)
+    throw user_error("orthogonal_polynomial: a degree is {}, but must be {} at most", degree, most);
+  const double n = std::trunc(degree);
+  if (n < 1)
+    return n < 0 ? 0 : 1;
+  double before = 1, last = recurrence.first(x);
+  for (double k = 1; k < n; ++k)
+    before = std::exchange(last, recurrence.next(x, k, last, before));
+  return last;
 }
 
 // --- lower: in f64, whatever the dtype, by polynomials
@@ -293,6 +378,25 @@ std::vector<Operand> grad_polygamma(const GradContext& n) {
   return {{"x", n.dy() * polygamma(n.attr("order").as<int64_t>() + 1, n.in("x"))}};
 }
 
+Data eval_bessel(const Call& c) {
+  const BesselFunction function = bessel_function(c.node());
+  return map_floats(c, [&](double x) { return std::isnan(x) ? x : function(x); });
+}
+Types infer_bessel(const Node& n) {
+  bessel_function(n);
+  return same_as_x(n);
+}
+
+Data eval_polynomial(const Call& c) {
+  const Recurrence by = recurrence(c.node());
+  return {zip<double>("orthogonal_polynomial", c.in("x"), c.in("degree"), c.in("x").dtype(),
+                      [&](double x, double degree) { return polynomial_of(by, x, degree); })};
+}
+Types infer_polynomial(const Node& n) {
+  recurrence(n);
+  return {Type::tensor(n.in("x").dtype(), broadcast_operands(n, n.operands()))};
+}
+
 Data eval_zeta(const Call& c) {
   return {zip<double>("zeta", c.in("a"), c.in("b"), c.in("a").dtype(), zeta_of)};
 }
@@ -307,8 +411,28 @@ std::vector<Operand> grad_zeta(const GradContext& n) {
 }  // namespace
 
 const Family& special_ops() {
-  // Where polygamma and zeta are evaluated the number of terms depends on the argument: by eval.
+  // Those without a lower take as many steps as their arguments ask for: they run by eval.
   static const Family ops = {
+      {.name = "bessel",
+       .doc = "a Bessel function of order 0 or 1: of the first or second kind, or modified of the second",
+       .operands = {{"x", "T"}},
+       .attributes = {{"kind", AttributeKind::String,
+                       "j0, j1, y0, y1, k0, k1; k0e and k1e are times exp(x)"}},
+       .results = {{"y", "T"}},
+       .types = {{"T", Floats}},
+       .traits = {.elementwise = true},
+       .infer = infer_bessel,
+       .eval = eval_bessel},
+      {.name = "orthogonal_polynomial",
+       .doc = "a polynomial of the given degree, which is cut to an integer; 0 where that is negative",
+       .operands = {{"x", "T"}, {"degree", "T"}},
+       .attributes = {{"kind", AttributeKind::String,
+                       "chebyshev_t, _u, _v or _w, hermite_h or _he, laguerre_l, legendre_p"}},
+       .results = {{"y", "T"}},
+       .types = {{"T", Floats}},
+       .traits = {.elementwise = true},
+       .infer = infer_polynomial,
+       .eval = eval_polynomial},
       special("bessel_i0", "the modified Bessel function of order 0", map_floats<bessel_of<0, false>>,
               lower_wide<lowered_bessel<0, false>>,
               chain<[](Value x, Value) { return apply("bessel_i1", x); }>),

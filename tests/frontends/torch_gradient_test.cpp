@@ -1,5 +1,6 @@
 // PyTorch's gradients of ops: as those of our conversions, which may look at some arguments alone.
 #include "frontends/torch_program.h"
+#include "tensor/wide.h"
 
 namespace tenon::torch {
 namespace {
@@ -31,6 +32,14 @@ TEST(TorchGradients, OfAConvolutionAreThoseAskedFor) {
   const Data both = run(one.program, one.inputs);
   expect_tensor(both[0], f32({1, 1, 2}, {50, 500}));
   expect_tensor(both[1], f32({1, 1, 1}, {430}));
+}
+
+TEST(TorchGradients, ComeFromTheirNode) {
+  const auto graph = import(
+      OneNode("gelu_backward.default", {{"grad_output", f32({1}, {1})}, {"self", f32({1}, {1})}}).program);
+  EXPECT_GT(graph->node_count(), 0);
+  for (const Node* node : graph->nodes())
+    EXPECT_EQ(node->sources(), std::vector<std::string>{"y0"}) << node->op().name;
 }
 
 // The same tensor as input and weight has two gradients, not their sum.
@@ -80,6 +89,50 @@ TEST(TorchGradients, RefuseWhatTheyWouldIgnore) {
                                .program,
                            "node \"y0\": embedding_dense_backward.default: gradients that are scaled by how "
                            "often an index occurs");
+}
+
+// The kernels for GPUs give states of random numbers, too, and the logsumexp of more queries than there are.
+TEST(TorchGradients, OfAttentionComputeItsScoresAgain) {
+  const Tensor q = f32({1, 1, 1, 2}, {1, 2}), k = f32({1, 1, 2, 2}, {1, 0, 0, 1}),
+               v = f32({1, 1, 2, 1}, {3, 5});
+  OneNode one("_scaled_dot_product_efficient_attention.default",
+              {{"query", q},
+               {"key", k},
+               {"value", v},
+               {"attn_bias", Given(none())},
+               {"compute_log_sumexp", true},
+               {"scale", 1.0}},
+              4);
+  Json json = one.program.json();
+  Json& declared = json["graph_module"]["graph"]["tensor_values"];
+  declared["y1"] = meta(DType::F32, {1, 1, 32});
+  declared["y2"] = meta(DType::I64, {});
+  declared["y3"] = meta(DType::I64, {});
+  const Data all = evaluate(*import_parts(one.program.parts(json.dump())), one.inputs);
+  expect_near(all[0], f32({1, 1, 1, 1}, {4.4621172}), 1e-5);
+  EXPECT_NEAR(widen<double>(all[1].tensor())[0], 2.3132617, 1e-5);
+  EXPECT_EQ(all[1].tensor().extents(), (Extents{1, 1, 32}));
+  expect_tensor(all[2], i64({}, {0}));
+
+  OneNode back("_scaled_dot_product_efficient_attention_backward.default",
+               {{"grad_out_", f32({1, 1, 1, 1}, {1})},
+                {"query", q},
+                {"key", k},
+                {"value", v},
+                {"attn_bias", Given(none())},
+                {"out", f32({1, 1, 1, 1}, {0})},
+                {"logsumexp", f32({1, 1, 32}, std::vector<double>(32, 0))},
+                {"philox_seed", i64({}, {0})},
+                {"philox_offset", i64({}, {0})},
+                {"dropout_p", 0.0},
+                {"grad_input_mask", Given(Json{{"as_bools", {true, true, true, false}}})},
+                {"scale", 1.0}},
+               3);
+  back.program.nodes.front().outputs.push_back(none());
+  const Data gradients = run(back.program, back.inputs);
+  // With probabilities p and 1 - p, of which the first is 1 / (1 + e), dv is these, and dp/ds = p (1 - p).
+  expect_near(gradients[2], f32({1, 1, 2, 1}, {0.2689414, 0.7310586}), 1e-5);
+  expect_near(gradients[0], f32({1, 1, 1, 2}, {-0.3932239, 0.3932239}), 1e-5);
 }
 
 // A program that was exported with its backward pass hands out gradients beside its loss.

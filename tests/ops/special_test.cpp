@@ -50,6 +50,36 @@ TEST(Special, GoesToItsLimits) {
   expect_tensor(apply("bessel_i0e", f64({kInf, -kInf})), f64({0, 0}));
 }
 
+TEST(Special, GivesBesselFunctionsOfOtherKinds) {
+  const auto bessel = [](const char* kind, const std::vector<double>& x) {
+    return apply("bessel", f64(x), fmt::format(", kind=\"{}\"", kind));
+  };
+  expect_near(bessel("j0", {0, 2, -2}), f64({1, 0.2238907791412357, 0.2238907791412357}), 1e-13);
+  expect_near(bessel("j1", {0, 2, -2}), f64({0, 0.5767248077568734, -0.5767248077568734}), 1e-13);
+  expect_near(bessel("y0", {2}), f64({0.5103756726497451}), 1e-13);
+  expect_near(bessel("k1", {2, 600}), f64({0.13986588181652243, 0}), 1e-13);
+  expect_near(bessel("k0e", {2, 600}), f64({0.8415682150707714, 0.051155962}), 1e-6);
+  expect_tensor(bessel("y1", {0, -1, kInf, kNaN}), f64({-kInf, kNaN, 0, kNaN}));
+}
+
+TEST(Special, GivesPolynomialsByDegree) {
+  const auto at = [](const char* kind, double x) {
+    return run_text(
+        fmt::format(
+            "graph(%x: f64[], %n: f64[4]) {{ %y = orthogonal_polynomial(%x, %n, kind=\"{}\") return %y }}",
+            kind),
+        {tensor(DType::F64, {}, {x}), f64({-1, 0, 1, 3})})[0];
+  };
+  expect_near(at("chebyshev_t", 0.5), f64({0, 1, 0.5, -1}), 1e-15);
+  expect_near(at("chebyshev_u", 0.5), f64({0, 1, 1, -1}), 1e-15);
+  expect_near(at("chebyshev_v", 0.5), f64({0, 1, 0, -1}), 1e-15);
+  expect_near(at("chebyshev_w", 0.5), f64({0, 1, 2, -1}), 1e-15);
+  expect_near(at("hermite_h", 0.5), f64({0, 1, 1, -5}), 1e-15);
+  expect_near(at("hermite_he", 2), f64({0, 1, 2, 2}), 1e-15);
+  expect_near(at("laguerre_l", 3), f64({0, 1, -2, 1}), 1e-15);
+  expect_near(at("legendre_p", 0.5), f64({0, 1, 0.5, -0.4375}), 1e-15);
+}
+
 TEST(Special, SumsPowers) {
   const auto zeta = [](double a, double b) {
     return run_text("graph(%a: f64[], %b: f64[]) { %y = zeta(%a, %b) return %y }",

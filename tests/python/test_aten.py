@@ -62,6 +62,18 @@ def test_special_functions(dtype):
     compare({"zeta": torch.special.zeta}, numbers(5, low=1.5, high=6, dtype=dtype), q, **tolerance)
 
 
+def test_bessel_functions_and_polynomials():
+    x = numbers(30, low=0.1, high=9)
+    names = ["bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "modified_bessel_k0", "modified_bessel_k1"]
+    names += ["scaled_modified_bessel_k0", "scaled_modified_bessel_k1", "spherical_bessel_j0"]
+    compare({name: getattr(torch.special, name) for name in names}, x, rtol=2e-5, atol=2e-5)
+    kinds = ["chebyshev_polynomial_" + each for each in "tuvw"]
+    kinds += ["shifted_" + each for each in kinds]
+    kinds += ["hermite_polynomial_h", "hermite_polynomial_he", "laguerre_polynomial_l", "legendre_polynomial_p"]
+    degrees = torch.arange(5.0)
+    compare({kind: getattr(torch.special, kind) for kind in kinds}, numbers(4, 1, low=-1, high=1), degrees, rtol=2e-5, atol=2e-5)
+
+
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_parts_of_floats(dtype):
     some = torch.tensor([0.0, -0.0, 1.0, -1.5, 3.0, math.inf, -math.inf, math.nan, 1e-38, -65504.0, 7e-5], dtype=dtype)
@@ -434,3 +446,27 @@ def test_draws_have_their_distributions():
 def test_what_is_refused(op, message):
     with pytest.raises(tenon.UserError, match=message):
         tenon.compile(Ops({"y": op}), (numbers(2, 2),))
+
+
+class Back(torch.nn.Module):
+    def forward(self, x):
+        y, mean, scale = aten.native_layer_norm(x, [8], None, None, 1e-5)
+        pooled, places = aten.max_pool2d_with_indices(x, [2, 2], [2, 2])
+        w = torch.ones(4, 3, 3, 3)
+        z = aten.convolution(x, w, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1)
+        return (
+            aten.native_layer_norm_backward(y, x, [8], mean, scale, None, None, [True, False, False])[0],
+            aten.max_pool2d_with_indices_backward(pooled, x, [2, 2], [2, 2], [0, 0], [1, 1], False, places),
+            aten.convolution_backward(z, x, w, [4], [1, 1], [1, 1], [1, 1], False, [0, 0], 1, [True, True, True]),
+            aten.gelu_backward(x, x),
+        )
+
+
+def test_gradients_of_sizes_that_vary():
+    module = Back()
+    compiled = tenon.compile(module, (numbers(4, 3, 8, 8),), dynamic={"x": {0: "batch"}})
+    for batch in (2, 3, 5):
+        x = numbers(batch, 3, 8, 8)
+        got, want = compiled(x), module(x)
+        for one, other in zip(torch.utils._pytree.tree_leaves(got), torch.utils._pytree.tree_leaves(want)):
+            torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-3)

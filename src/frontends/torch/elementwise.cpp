@@ -182,6 +182,24 @@ std::vector<Value> convert_polygamma(const NodeView& n) {
   return n.make("polygamma", {{"x", in_floats(n)}}, {{"order", order}});
 }
 
+Convert bessel(std::string_view kind) {
+  return [kind](const NodeView& n) {
+    const Value x = n.tensor(n.has("x") ? "x" : "self");
+    return n.make("bessel", {{"x", in_dtype(x, float_type(x.dtype()))}}, {{"kind", kind}});
+  };
+}
+// Those that are called shifted are of 2x - 1.
+Convert polynomial(std::string_view kind, bool shifted = false) {
+  return [=](const NodeView& n) {
+    const Term x = n.term("x"), degree = n.term("n");
+    const DType dtype = float_type(result_type({x, degree}));
+    const Value at = as_value(n.graph(), x, dtype);
+    return n.make("orthogonal_polynomial",
+                  {{"x", shifted ? at * 2.0 - 1.0 : at}, {"degree", as_value(n.graph(), degree, dtype)}},
+                  {{"kind", kind}});
+  };
+}
+
 // The logarithm of the multivariate gamma function of dimension p.
 std::vector<Value> convert_mvlgamma(const NodeView& n) {
   const Value x = in_floats(n);
@@ -215,6 +233,14 @@ Value sinc(const NodeView& n, Value x) {
               angle = where(zero, n.number(x.dtype(), 1), x * std::numbers::pi);
   return where(zero, n.number(x.dtype(), 1), sin(angle) / angle);
 }
+Value is_inf_or_false(const NodeView& n, Value x, bool positive, bool negative);
+// sin(x) / x
+std::vector<Value> convert_spherical_bessel(const NodeView& n) {
+  const Value given = n.tensor(n.has("x") ? "x" : "self"), x = in_dtype(given, float_type(given.dtype()));
+  const Value zero = equal(x, n.number(x.dtype(), 0)), infinite = is_inf_or_false(n, x, true, true);
+  const Value safe = where(logical_or(zero, infinite), n.number(x.dtype(), 1), x);
+  return {where(infinite, n.number(x.dtype(), 0), where(zero, n.number(x.dtype(), 1), sin(safe) / safe))};
+}
 // -x log(x), which is 0 at 0, and -inf below
 Value entropy(const NodeView& n, Value x) {
   const Value zero = n.number(x.dtype(), 0),
@@ -239,17 +265,19 @@ std::vector<Value> convert_round(const NodeView& n) {
 
 // Integers are neither infinite nor NaN.
 Value is_nan_or_false(Value x) { return is_float(x.dtype()) ? is_nan(x) : logical_not(equal(x, x)); }
-Value is_inf_or_false(const NodeView& n, Value x, bool positive = true, bool negative = true) {
+Value is_inf_or_false(const NodeView& n, Value x, bool positive, bool negative) {
   if (!is_float(x.dtype()))
     return logical_not(equal(x, x));
   return n.make_one("is_inf", {{"x", x}}, {{"positive", positive}, {"negative", negative}});
 }
 
 std::vector<Value> convert_isnan(const NodeView& n) { return {is_nan_or_false(n.tensor("self"))}; }
-std::vector<Value> convert_isinf(const NodeView& n) { return {is_inf_or_false(n, n.tensor("self"))}; }
+std::vector<Value> convert_isinf(const NodeView& n) {
+  return {is_inf_or_false(n, n.tensor("self"), true, true)};
+}
 std::vector<Value> convert_isfinite(const NodeView& n) {
   const Value x = n.tensor("self");
-  return {logical_not(logical_or(is_nan_or_false(x), is_inf_or_false(n, x)))};
+  return {logical_not(logical_or(is_nan_or_false(x), is_inf_or_false(n, x, true, true)))};
 }
 
 double greatest(DType dtype) {
@@ -307,6 +335,27 @@ const Conversions& elementwise_conversions() {
       {"nextafter", convert_nextafter},
       {"polygamma", convert_polygamma},
       {"signbit", convert_signbit},
+      {"special_bessel_j0", bessel("j0")},
+      {"special_bessel_j1", bessel("j1")},
+      {"special_bessel_y0", bessel("y0")},
+      {"special_bessel_y1", bessel("y1")},
+      {"special_chebyshev_polynomial_t", polynomial("chebyshev_t")},
+      {"special_chebyshev_polynomial_u", polynomial("chebyshev_u")},
+      {"special_chebyshev_polynomial_v", polynomial("chebyshev_v")},
+      {"special_chebyshev_polynomial_w", polynomial("chebyshev_w")},
+      {"special_hermite_polynomial_h", polynomial("hermite_h")},
+      {"special_hermite_polynomial_he", polynomial("hermite_he")},
+      {"special_laguerre_polynomial_l", polynomial("laguerre_l")},
+      {"special_legendre_polynomial_p", polynomial("legendre_p")},
+      {"special_modified_bessel_k0", bessel("k0")},
+      {"special_modified_bessel_k1", bessel("k1")},
+      {"special_scaled_modified_bessel_k0", bessel("k0e")},
+      {"special_scaled_modified_bessel_k1", bessel("k1e")},
+      {"special_shifted_chebyshev_polynomial_t", polynomial("chebyshev_t", true)},
+      {"special_shifted_chebyshev_polynomial_u", polynomial("chebyshev_u", true)},
+      {"special_shifted_chebyshev_polynomial_v", polynomial("chebyshev_v", true)},
+      {"special_shifted_chebyshev_polynomial_w", polynomial("chebyshev_w", true)},
+      {"special_spherical_bessel_j0", convert_spherical_bessel},
       {"special_digamma", on_floats("digamma")},
       {"special_erfcx", on_floats("erfcx")},
       {"special_erfinv", on_floats("erfinv")},

@@ -25,6 +25,7 @@ void erase_unused(Graph& graph) {
 std::vector<Value> gradients(const NodeView& n, const Convert& forward, const GradientInputs& inputs,
                              const std::vector<Value>& seeds) {
   const std::unique_ptr<Graph> graph = n.graph().make_region("gradient");
+  const WithSources sources(*graph, n.graph().current_sources());
   Enclosure enclosure = {.graph = *graph};
   std::vector<Value> arguments, wanted;
   for (const auto& [name, value] : inputs) {
