@@ -67,6 +67,17 @@ Program::Program(std::unique_ptr<Executor> executor, const compiler::CompileCont
     executor_ = std::move(executor);
 }
 
+namespace {
+
+std::optional<nb::python_error>& kept_error() {
+  static thread_local std::optional<nb::python_error> kept;
+  return kept;
+}
+
+}  // namespace
+
+void keep_python_error(const nb::python_error& error) { kept_error().emplace(error); }
+
 void Program::renew_constants() {
   const nb::gil_scoped_release released;
   const std::unique_lock lock(constants_);
@@ -122,9 +133,12 @@ class Program::Call {
   }
 
   void make_outputs() {
-    // Where the arguments are: on the GPU, if the first of torch's is.
-    const tenon_device device =
-        inputs_.empty() || library_.kind != Library::Exchange ? tenon_device{} : inputs_[0].device;
+    // Where the arguments are: on the GPU, if one of torch's is.
+    const bool is_there =
+        library_.kind == Library::Exchange && std::ranges::any_of(inputs_, [](const tenon_tensor& input) {
+          return input.device.type != TENON_DEVICE_CPU;
+        });
+    const tenon_device device = is_there ? program_.device : tenon_device{};
     for (size_t i = 0; i < outputs_.size(); ++i) {
       Made made =
           make_tensor(library_, program_.outputs[i].dtype(), sizes_[i]->data(), sizes_[i]->size(), device);
@@ -173,6 +187,11 @@ class Program::Call {
       const nb::gil_scoped_release released;
       const std::shared_lock lock(constants_);
       status = tenon_run(&program_, inputs_.data(), inputs_.size(), outputs_.data(), outputs_.size(), &how);
+    }
+    if (kept_error()) {
+      const nb::python_error error = *kept_error();
+      kept_error().reset();
+      throw error;
     }
     if (status == TENON_USER_ERROR)
       throw UserError(tenon_error_message());

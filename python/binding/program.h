@@ -39,6 +39,9 @@ class Program {
   mutable std::shared_mutex constants_;          // runs share them
 };
 
+// Of a function of Python's that a program of this thread calls: it leaves the run that it ends.
+void keep_python_error(const nb::python_error& error);
+
 void bind_program(nb::module_& module);
 
 }  // namespace tenon::python

@@ -401,6 +401,23 @@ Tensor Argument::on_host() const {
   return contiguous;
 }
 
+Tensor host_tensor(const DLTensor& tensor) {
+  if (tensor.device.type != kDLCpu && tensor.device.type != kDLCudaHost)
+    throw user_error("a tensor is on a GPU, but is needed on the CPU: pass x.cpu()");
+  const auto rank = static_cast<size_t>(tensor.rank);
+  const DType dtype = dtype_of(tensor.dtype);
+  const Extents sizes(tensor.sizes, tensor.sizes + rank);
+  const auto* const data = static_cast<const std::byte*>(tensor.data) + tensor.byte_offset;
+  if (tensor.strides == nullptr || is_contiguous(tensor.sizes, tensor.strides, rank))
+    return {dtype, sizes, nullptr, {data, static_cast<size_t>(byte_count(dtype, sizes))}};
+  Tensor contiguous(dtype, sizes);
+  const api::StridedElements strided{.sizes = sizes,
+                                     .strides = {tensor.strides, rank},
+                                     .element_bytes = static_cast<size_t>(info(dtype).bytes)};
+  strided.gather(data, contiguous.mutable_bytes().data());
+  return contiguous;
+}
+
 // --- results ---
 
 namespace {

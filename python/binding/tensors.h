@@ -57,6 +57,9 @@ class Argument {
   nb::object capsule_, view_;  // that keep the memory
 };
 
+// The elements of a tensor of the CPU's: a view, or a copy where it is strided.
+Tensor host_tensor(const DLTensor& tensor);
+
 // A new tensor of a library, and its memory.
 struct Made {
   nb::object object;

@@ -17,22 +17,43 @@
 namespace tenon::python {
 namespace {
 
-// A weight where its owner holds it.
+// A weight where its owner holds it, whose memory stays as long as this.
 class WatchedElements : public DeferredElements {
  public:
-  void set(Tensor tensor) { tensor_ = std::move(tensor); }
+  WatchedElements() = default;
+  ~WatchedElements() override { release(); }
+  WatchedElements(const WatchedElements&) = delete;
+  WatchedElements& operator=(const WatchedElements&) = delete;
+
+  void hold(DLManagedTensorVersioned* tensor) {
+    release();
+    tensor_ = tensor;
+  }
+  const void* data() const {
+    return tensor_ == nullptr
+               ? nullptr
+               : static_cast<const std::byte*>(tensor_->tensor.data) + tensor_->tensor.byte_offset;
+  }
   Tensor tensor() const override {
-    CHECK(tensor_, "a weight is read before there is one");
-    return *tensor_;
+    CHECK(tensor_ != nullptr, "a weight is read before there is one");
+    return host_tensor(tensor_->tensor);
   }
   bool varies() const override { return true; }
 
  private:
-  std::optional<Tensor> tensor_;
+  void release() {
+    if (tensor_ == nullptr || !nb::is_alive())
+      return;
+    const nb::gil_scoped_acquire acquired;
+    tensor_->deleter(tensor_);
+    tensor_ = nullptr;
+  }
+
+  DLManagedTensorVersioned* tensor_ = nullptr;
 };
 
-// Weights of modules, which their owners may change or exchange between two calls. Programs keep what they
-// made of them until then.
+// The weights of one module, which may change in place between two calls. The program of these weights keeps
+// what it made of them until then.
 class Weights {
  public:
   // A dtype and sizes for each.
@@ -40,29 +61,51 @@ class Weights {
     for (const auto& [name, extents] : types) {
       const std::optional<DType> dtype = parse_dtype(name);
       if (!dtype)
-        throw user_error("{} is no dtype", name);
+        throw user_error("unknown dtype {}", name);
       weights_.push_back({.dtype = *dtype, .extents = extents});
     }
   }
 
-  // Whether some of them, which stand at these places of the arguments, are not what they were when this was
-  // last asked: other tensors, or changed in place. From now on these are the weights.
-  bool changed(const nb::list& arguments, const std::vector<size_t>& places) {
-    bool any = false;
+  // Takes the tensors at these places of the arguments for the weights.
+  void bind(const nb::list& arguments, const std::vector<size_t>& places) {
     for (size_t i = 0; i < weights_.size(); ++i) {
       const nb::handle tensor = arguments[places[i]];
-      const Library library = library_of(tensor);
-      DLTensor now{};
-      if (library.exchange == nullptr || library.exchange->borrow_from_object(tensor.ptr(), &now) != 0)
+      const DLExchange& exchange = exchange_of(tensor);
+      DLManagedTensorVersioned* held = nullptr;
+      if (exchange.managed_from_object(tensor.ptr(), &held) != 0)
         throw nb::python_error();
-      const bool is_same = static_cast<std::byte*>(now.data) + now.byte_offset == weights_[i].data &&
-                           version_of(tensor) == weights_[i].version;
-      if (!is_same)
-        look_at(weights_[i], tensor);
-      any |= !is_same;
+      weights_[i].elements->hold(held);
+      const Tensor elements = weights_[i].elements->tensor();
+      if (elements.dtype() != weights_[i].dtype || elements.extents() != weights_[i].extents)
+        throw user_error("expected a weight {}, got {}", describe(weights_[i].dtype, weights_[i].extents),
+                         describe(elements.dtype(), elements.extents()));
     }
-    return any;
+    versions_ = versions(arguments, places);
   }
+
+  // How the tensors at these places compare: "same", "changed" in place, or "other" ones.
+  const char* compare(const nb::list& arguments, const std::vector<size_t>& places) const {
+    bool is_same = true;
+    for (size_t i = 0; i < weights_.size(); ++i) {
+      const nb::handle tensor = arguments[places[i]];
+      DLTensor now{};
+      if (exchange_of(tensor).borrow_from_object(tensor.ptr(), &now) != 0)
+        throw nb::python_error();
+      if (static_cast<std::byte*>(now.data) + now.byte_offset != weights_[i].elements->data())
+        return "other";
+      is_same = is_same && version_of(tensor) == versions_[i];
+    }
+    return is_same ? "same" : "changed";
+  }
+
+  std::vector<int64_t> versions(const nb::list& arguments, const std::vector<size_t>& places) const {
+    std::vector<int64_t> found;
+    for (size_t place : places)
+      found.push_back(version_of(arguments[place]));
+    return found;
+  }
+  // What was made of the weights is of these versions.
+  void set_versions(std::vector<int64_t> versions) { versions_ = std::move(versions); }
 
   Literal literal(size_t number) const {
     const Weight& weight = weights_[number];
@@ -74,26 +117,18 @@ class Weights {
     DType dtype = DType::F32;
     Extents extents = {};
     std::shared_ptr<WatchedElements> elements = std::make_shared<WatchedElements>();
-    const void* data = nullptr;
-    int64_t version = 0;
   };
 
+  static const DLExchange& exchange_of(nb::handle tensor) {
+    const Library library = library_of(tensor);
+    if (library.exchange == nullptr)
+      throw user_error("expected a torch.Tensor for a weight, got a {}", describe_type(tensor));
+    return *library.exchange;
+  }
   static int64_t version_of(nb::handle tensor) { return nb::cast<int64_t>(tensor.attr("_version")); }
 
-  static void look_at(Weight& weight, nb::handle tensor) {
-    Argument argument;
-    if (!argument.borrow(tensor))
-      throw user_error("a weight is a {}, and no tensor", describe_type(tensor));
-    Tensor elements = argument.on_host();
-    if (elements.dtype() != weight.dtype || elements.extents() != weight.extents)
-      throw user_error("a weight is {}, but {} was expected", describe(elements.dtype(), elements.extents()),
-                       describe(weight.dtype, weight.extents));
-    weight.elements->set(std::move(elements));
-    weight.data = argument.tensor().data;
-    weight.version = version_of(tensor);
-  }
-
   std::vector<Weight> weights_;
+  std::vector<int64_t> versions_;
 };
 
 // A function of Python's that computes a node: of the operands, as tenon.Arrays that live as long as the
@@ -108,13 +143,18 @@ std::shared_ptr<ExternalHandle> external_of(nb::object function) {
   });
   return std::make_shared<ExternalHandle>([held](std::span<const Datum> operands) {
     const nb::gil_scoped_acquire acquired;
-    nb::list arguments;
-    for (const Datum& operand : operands)
-      arguments.append(nb::cast(operand.tensor()));
-    Data results;
-    for (nb::handle each : (*held)(arguments))
-      results.push_back(to_datum(each, "a result"));
-    return results;
+    try {
+      nb::list arguments;
+      for (const Datum& operand : operands)
+        arguments.append(nb::cast(operand.tensor()));
+      Data results;
+      for (nb::handle each : (*held)(arguments))
+        results.push_back(to_datum(each, "a result"));
+      return results;
+    } catch (const nb::python_error& error) {
+      keep_python_error(error);  // tenon_run has no exceptions
+      throw InternalError("an exception of Python's");
+    }
   });
 }
 
@@ -147,7 +187,10 @@ ReadProgram read_program(const std::string& json, const std::vector<std::string>
 void bind_torch_graph(nb::module_& module) {
   nb::class_<Weights>(module, "Weights")
       .def(nb::init<const std::vector<std::pair<std::string, Extents>>&>())
-      .def("changed", &Weights::changed);
+      .def("bind", &Weights::bind)
+      .def("compare", &Weights::compare)
+      .def("versions", &Weights::versions)
+      .def("set_versions", &Weights::set_versions);
   nb::class_<ExternalHandle>(module, "External").def_prop_ro("number", &ExternalHandle::number);
   module.def("external", external_of);
   nb::class_<ReadProgram>(module, "ReadProgram")

@@ -35,7 +35,7 @@ struct ExternalCall {
   std::vector<DType> dtypes;   // of the results
   std::vector<int64_t> ranks;  // likewise
 };
-// `sizes` has those of all results, one after another; -1 where only running tells.
+// `sizes` has those of all results, one after another; -1 where one is dynamic.
 std::vector<Value> external(Graph& graph, const ExternalCall& call, const std::vector<Value>& operands,
                             Value sizes);
 

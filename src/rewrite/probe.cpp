@@ -128,8 +128,8 @@ bool agree_in_own_precision(const UnaryRegion& region, const Draw& draw, const F
                [=](double wanted, double most) { return 8 * unit * std::max(8 * most, std::fabs(wanted)); });
 }
 
-// Whether the function does no worse than the region where all of x is -inf, as a mask leaves it: what the region
-// makes finite there it was written to, by a select or a test for infinities.
+// Whether the function does no worse than the region where all of x is -inf, as a mask leaves it: what the
+// region makes finite there it was written to, by a select or a test for infinities.
 bool keeps_guards(const UnaryRegion& region, Draw draw, const Function& function) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   std::ranges::fill(draw.x.values, -infinity);

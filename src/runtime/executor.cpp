@@ -88,7 +88,9 @@ Executor::~Executor() = default;
 
 void Executor::renew_constants() {
   if (has_varying_weights(*program_)) {
-    runtime::renew_constants(*program_, device_, constants_);
+    std::vector<Tensor> renewed = constants_;  // where one cannot be made, those that are stay
+    runtime::renew_constants(*program_, device_, renewed);
+    constants_ = std::move(renewed);
     if (device_memory_ != nullptr)
       device_constants_ = upload_constants(*program_, constants_, *device_);
     states_.clear();  // they know where the constants were

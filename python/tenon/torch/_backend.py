@@ -28,6 +28,7 @@ class Options:
     precision: str = "f32"
     threads: int = 0  # 0: one for each core
     fallback: str = "warn"  # where PyTorch has to compute something: "warn" of whole graphs, or an "error"
+    weights: str = "watched"  # without gradients: "watched", and folded and packed; or "inputs", read at each call
 
     @staticmethod
     def of(given: Mapping[str, Any] | None) -> Options:
@@ -38,6 +39,11 @@ class Options:
                 hint = f": did you mean {near[0]!r}?" if near else f": there are {', '.join(known)}"
                 raise UserError(f"the backend tenon has no option {name!r}{hint}")
         options = Options(**dict(given or {}))
+        for field in dataclasses.fields(Options):
+            if not isinstance(value := getattr(options, field.name), type(field.default)):
+                raise UserError(f"option {field.name!r} of the backend tenon is of the type {type(field.default).__name__}, not {value!r}")
+        if options.weights not in ("watched", "inputs"):
+            raise UserError(f"weights is 'watched' or 'inputs', but not {options.weights!r}")
         if options.fallback not in ("warn", "error"):
             raise UserError(f"fallback is 'warn' or 'error', but not {options.fallback!r}")
         return options
@@ -48,7 +54,7 @@ _listeners: list[Callable[[GraphReport], None]] = []
 
 @contextlib.contextmanager
 def listening(listener: Callable[[GraphReport], None]) -> Iterator[None]:
-    """Hears of each graph that is compiled meanwhile."""
+    """Calls the listener with a report of each graph that is compiled."""
     _listeners.append(listener)
     try:
         yield
@@ -84,7 +90,8 @@ def _static_inputs(kind: str) -> Sequence[int]:
 
 def _compile(gm: torch.fx.GraphModule, inputs: Sequence[Any], kind: str, options: Options) -> Any:
     try:
-        compiled: Any = CompiledGraph(gm, kind, _static_inputs(kind), options)
+        static = _static_inputs(kind) if options.weights == "watched" else []
+        compiled: Any = CompiledGraph(gm, kind, static, options)
     except (NotExpressible, UnsupportedError) as error:
         count = sum(node.op == "call_function" for node in gm.graph.nodes)
         if options.fallback == "error":
@@ -112,6 +119,8 @@ def backend(
     options: Mapping[str, Any] | None = None,
 ) -> Callable[..., Any]:
     """Compiles a graph of Dynamo's, and the graph of its gradients where they are wanted."""
+    if mode not in (None, "default"):
+        raise UserError(f"the backend tenon has no mode {mode!r}")
     chosen = Options.of(options)
     compile_with = functools.partial(_compile, options=chosen)
     return aot_autograd(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 import threading
+import warnings
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,10 +14,9 @@ import torch
 from torch.utils import _pytree as pytree
 
 from tenon import _tenon
+from tenon.errors import UnsupportedError
 from tenon.torch import _serialise as serialise
 from tenon.torch._serialise import NotExpressible, expression_of, value_of
-
-log = logging.getLogger("tenon.torch")
 
 _aten = torch.ops.aten
 # What gives another view of the same memory. PyTorch makes such results itself, with the strides that it wants them to have.
@@ -26,7 +26,10 @@ _VIEWS = {
     _aten.select.int, _aten.alias.default, _aten.detach.default, _aten.as_strided.default, _aten.diagonal.default,
     _aten.unfold.default,
 }  # fmt: skip
-_MOST_ATTEMPTS = 8
+# What reads memory by strides of its own: Tenon's tensors have others than PyTorch's.
+_BY_STRIDES = {"as_strided", "as_strided_", "as_strided_copy", "as_strided_scatter"}
+# Sets of weights that one graph is compiled for, as the blocks of a model share one. Of more, weights are inputs.
+_MOST_MODULES = 64
 
 
 @dataclass
@@ -115,6 +118,10 @@ class _Outputs:
         self.orders: dict[str, tuple[int, ...]] = {}  # of those that are not row-major in memory
         (returned,) = (node for node in gm.graph.nodes if node.op == "output")
         outputs = returned.args[0] if isinstance(returned.args[0], (list, tuple)) else (returned.args[0],)
+        distinct = {each for each in outputs if isinstance(each, torch.fx.Node)}
+        memory = Counter(each for node in {*distinct, *placeholders} if (each := _memory_of(node)) is not None)
+        self._shared = {each for each, count in memory.items() if count > 1}
+        self._of_arguments = {_memory_of(node) for node in placeholders} - {None}
         self.finish = [self._finish(each) for each in outputs]
 
     def _finish(self, output: Any) -> Finish:
@@ -133,8 +140,11 @@ class _Outputs:
         if not isinstance(value, torch.Tensor):
             raise NotExpressible(f"an output that is a {type(value).__name__}")
         order = _order_of(value)
-        if self._is_view(output) and (order is None or not _is_sorted(order) or self._is_of_argument(output)):
+        is_shared = _memory_of(output) in self._shared
+        if self._is_view(output) and (order is None or not _is_sorted(order) or is_shared):
             return self._view(output)
+        if is_shared and _memory_of(output) in self._of_arguments:
+            raise NotExpressible(f"{output.name}: an output in the memory of an input, by {output.target}")
         place = self._result(output)
         if order is not None and _is_sorted(order):
             return lambda results, arguments: results[place]
@@ -143,46 +153,48 @@ class _Outputs:
             inverse = [order.index(dim) for dim in range(len(order))]
             return lambda results, arguments: results[place].permute(inverse)
         strides = [expression_of(each) for each in value.stride()]
+        if not all(self._sizes.knows(each) for each in strides):
+            raise NotExpressible(f"{output.name}: dynamic strides")
 
-        def laid_out(results: Sequence[Any], arguments: Sequence[Any]) -> Any:
+        def with_strides(results: Sequence[Any], arguments: Sequence[Any]) -> Any:
             actual = [self._sizes.evaluate(each, arguments) for each in strides]
             copy = torch.empty_strided(results[place].shape, actual, dtype=value.dtype, device=results[place].device)
             return copy.copy_(results[place])
 
-        return laid_out
+        return with_strides
 
     def _result(self, node: torch.fx.Node) -> int:
         if node not in self.computed:
             self.computed.append(node)
         return self.computed.index(node)
 
-    def _is_view(self, node: torch.fx.Node) -> bool:
-        """Whether all that it takes besides a tensor is known when it is called."""
-        if node.op != "call_function" or node.target not in _VIEWS or not isinstance(node.args[0], torch.fx.Node):
-            return False
-        others = [each for each in pytree.tree_leaves((node.args[1:], node.kwargs)) if isinstance(each, torch.fx.Node)]
-        return all(
-            isinstance(value_of(each), torch.SymInt) and self._sizes.knows(expression_of(value_of(each))) for each in others
-        )
-
-    def _is_of_argument(self, node: torch.fx.Node) -> bool:
-        while self._is_view(node):
-            node = node.args[0]
-        return node in self._place
+    @staticmethod
+    def _is_view(node: torch.fx.Node) -> bool:
+        return node.op == "call_function" and node.target in _VIEWS and isinstance(node.args[0], torch.fx.Node)
 
     def _view(self, node: torch.fx.Node) -> Finish:
         base = self._finish(node.args[0])
         target, rest, named = node.target, node.args[1:], node.kwargs
+        sizes = {
+            each: self._finish(each) for each in pytree.tree_leaves((rest, named)) if isinstance(each, torch.fx.Node)
+        }
 
         def view(results: Sequence[Any], arguments: Sequence[Any]) -> Any:
             def known(each: Any) -> Any:
-                is_node = isinstance(each, torch.fx.Node)
-                return self._sizes.evaluate(expression_of(value_of(each)), arguments) if is_node else each
+                return sizes[each](results, arguments) if isinstance(each, torch.fx.Node) else each
 
             given, keywords = pytree.tree_map(known, (rest, named))
             return target(base(results, arguments), *given, **keywords)
 
         return view
+
+
+def _memory_of(node: torch.fx.Node) -> int | None:
+    """What tensors in the same memory share."""
+    value = value_of(node)
+    if not isinstance(value, torch.Tensor) or value.layout is not torch.strided:
+        return None
+    return value.untyped_storage()._cdata
 
 
 class _External:
@@ -210,13 +222,23 @@ class _External:
             if leaf in self._modules:
                 return self._modules[leaf]
             tensor = torch.from_dlpack(next(given))
-            return tensor if isinstance(value_of(leaf), torch.Tensor) else tensor.item()
+            return self._operand(tensor, leaf) if isinstance(value_of(leaf), torch.Tensor) else tensor.item()
 
         arguments, keywords = pytree.tree_unflatten([actual(leaf) for leaf in self._leaves], self._spec)
         with torch.no_grad():
             results = self.node.target(*arguments, **keywords)
         results = results if isinstance(results, (list, tuple)) else [results]
-        return [each.resolve_conj().resolve_neg().contiguous() for each in results if isinstance(each, torch.Tensor)]
+        return [each.resolve_conj().resolve_neg().contiguous().cpu() for each in results if isinstance(each, torch.Tensor)]
+
+    def _operand(self, tensor: torch.Tensor, leaf: torch.fx.Node) -> torch.Tensor:
+        """As it was when the graph was traced: on its device, with the dimensions in its order in memory. Operators of others
+        may keep what they are given, so that it is not Tenon's memory."""
+        order = _order_of(value_of(leaf))
+        if order is not None and not _is_sorted(order):
+            tensor = tensor.permute(order).contiguous().permute([order.index(dim) for dim in range(len(order))])
+        elif getattr(self.node.target, "namespace", "") not in ("aten", "prims"):
+            tensor = tensor.clone()
+        return tensor.to(value_of(leaf).device)
 
 
 def _is_random(node: torch.fx.Node) -> bool:
@@ -249,18 +271,21 @@ class CompiledGraph:
         self._externals: dict[str, tuple[_External, Any, str]] = {}
         self.report = GraphReport(kind, sum(node.op == "call_function" for node in gm.graph.nodes))
         self._device = self._find_device()
+        self._check_strides()
         self._outputs = _Outputs(gm, self._placeholders)
         # On a GPU nothing is packed, so that weights are arguments like others.
         self._static = [place for place in static if self._device == "cpu" and self._is_weight(self._placeholders[place])]
         values = [value_of(self._placeholders[place]) for place in self._static]
-        self._weights = _tenon.Weights([(serialise.DTYPES[each.dtype], [int(size) for size in each.shape]) for each in values])
+        self._weight_types = [(serialise.DTYPES[each.dtype], [int(size) for size in each.shape]) for each in values]
         self._orders = {
             node.name: order
             for place, node in enumerate(self._placeholders)
             if place not in self._static and (order := self._input_order(node)) is not None
         }
-        self._graph = self._read()
-        self._program: Any = None
+        self._text = self._write()
+        self._modules: list[_Module] = []
+        self._unbound: CompiledGraph | None = None
+        self._eager: EagerGraph | None = None
 
     # --- what the graph is ---
 
@@ -298,29 +323,37 @@ class CompiledGraph:
             return None
         return None if _is_sorted(order) else order
 
-    def _read(self) -> Any:
-        weights = [self._placeholders[place].name for place in self._static]
+    def _check_strides(self) -> None:
+        for node in self._gm.graph.nodes:
+            if node.op == "call_function" and getattr(node.target, "__name__", "").split(".")[0] in _BY_STRIDES:
+                base = value_of(node.args[0])
+                whole = base.storage_offset() == 0 and _order_of(base) == tuple(range(base.dim()))
+                if not whole:
+                    raise NotExpressible(f"{node.name}: {node.target} of memory that is laid out otherwise")
+
+    def _write(self) -> str:
+        """The graph as text, with all nodes external that have no conversion."""
+        self._names = [self._placeholders[place].name for place in self._static]
         reasons = {node.name: "random numbers come from PyTorch's generator" for node in self._gm.graph.nodes if _is_random(node)}
-        for _ in range(_MOST_ATTEMPTS):
+        while True:
             self._add_externals(reasons)
             external = {
                 name: serialise.ExternalNode(handle.number, reason, function.operands)
                 for name, (function, handle, reason) in self._externals.items()
             }
             permuted = {**self._orders, **self._outputs.orders}
-            writer = serialise.Writer(self._gm.graph, weights, self._outputs.computed, external, permuted)
+            writer = serialise.Writer(self._gm.graph, self._names, self._outputs.computed, external, permuted)
             text = writer.write()
             reasons = writer.refused
             if not reasons:
-                constants = {name: getattr(self._gm, name) for name in writer.constants}
-                read = _tenon.read_program(text, weights, self._weights, constants)
+                self._constants = {name: getattr(self._gm, name) for name in writer.constants}
+                read = _tenon.read_program(text, self._names, _tenon.Weights(self._weight_types), self._constants)
                 reasons = dict(read.refused)
             if not reasons:
                 self._inputs = [self._placeholders.index(node) for node in writer.inputs]
-                return read.graph
-            if unknown := [name for name in reasons if name in self._externals]:
-                raise NotExpressible(f"{unknown[0]}: {reasons[unknown[0]]}")
-        raise NotExpressible("its nodes cannot be told apart")
+                return text
+            if again := [name for name in reasons if name in self._externals]:
+                raise NotExpressible(f"{again[0]}: {reasons[again[0]]}")
 
     def _add_externals(self, reasons: dict[str, str]) -> None:
         nodes = {node.name: node for node in self._gm.graph.nodes}
@@ -334,12 +367,22 @@ class CompiledGraph:
 
     # --- calls ---
 
-    def __call__(self, arguments: list[Any]) -> list[Any]:
-        if self._weights.changed(arguments, self._static) or self._program is None:
-            with self._lock:
-                self._renew()
+    def __call__(self, arguments: list[Any]) -> Any:
+        if self._eager is not None:
+            return self._eager(arguments)
+        try:
+            program = self._program_for(arguments)
+        except UnsupportedError as error:
+            if self._options.fallback == "error":
+                raise
+            warnings.warn(f"PyTorch runs a graph that Tenon cannot compile: {error}", stacklevel=2)
+            self._eager = EagerGraph(self._gm, self.report)
+            self.report.fallback = str(error)
+            return self._eager(arguments)
+        if program is None:
+            return self._unbound(arguments)
         inputs = [self._input(place, arguments[place]) for place in self._inputs]
-        results = self._program(*inputs)
+        results = program(*inputs)
         if not isinstance(results, tuple):
             results = (results,)
         if not inputs:
@@ -356,16 +399,48 @@ class CompiledGraph:
         order = self._orders.get(self._placeholders[place].name)
         return argument if order is None else argument.permute(order)
 
-    def _renew(self) -> None:
-        if self._program is not None:
-            self._program.renew_constants()
-            return
+    # --- programs, one for each set of weights ---
+
+    def _program_for(self, arguments: list[Any]) -> Any:
+        """The program of these weights; None where they are to be inputs."""
+        for module in self._modules:
+            found = module.weights.compare(arguments, self._static)
+            if found == "same":
+                return module.program
+            if found == "changed":
+                with module.lock:
+                    versions = module.weights.versions(arguments, self._static)
+                    module.program.renew_constants()
+                    module.weights.set_versions(versions)
+                return module.program
+        with self._lock:
+            # Changes of tensors of inference mode are not counted.
+            cannot_watch = any(arguments[place].is_inference() for place in self._static)
+            if cannot_watch or len(self._modules) == _MOST_MODULES:
+                if self._unbound is None:
+                    self._unbound = CompiledGraph(self._gm, self.report.kind, (), self._options)
+                return None
+            module = _Module(self, arguments)
+            self._modules = [module, *self._modules]
+            return module.program
+
+    def _compile(self, weights: Any) -> Any:
+        graph = _tenon.read_program(self._text, self._names, weights, self._constants).graph
         options = self._options
         disabled = ["freeze-parameters"] if self._static else []
-        self._program = _tenon.compile(
-            self._graph, options.numerics, options.precision, options.threads, self._device, None, (), disabled
+        return _tenon.compile(
+            graph, options.numerics, options.precision, options.threads, self._device, None, (), disabled
         )
-        self._graph = None  # the program does without
+
+
+class _Module:
+    """The weights of one module, and the program that was compiled for them."""
+
+    def __init__(self, graph: CompiledGraph, arguments: list[Any]):
+        self.lock = threading.Lock()
+        self.weights = _tenon.Weights(graph._weight_types)
+        self.weights.bind(arguments, graph._static)
+        self.program = graph._compile(self.weights)
 
 
 class EagerGraph:

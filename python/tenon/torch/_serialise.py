@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sympy
@@ -354,8 +354,8 @@ class Writer:
         results = self._results_of(node)
         if node.name in self._external:
             return self._add_external(node, self._external[node.name], results)
-        if (twins := self._getitems_of_one(node)) is not None:
-            raise NotExpressible(f"result {twins} under two names")
+        if (repeated := self._repeated_getitem(node)) is not None:
+            raise NotExpressible(f"result {repeated} is taken twice")
         described = [self._result(name, value) for name, value in results]
         returns = getattr(node.target, "_schema", None)
         if returns is not None and isinstance(value_of(node), (list, tuple)) and len(returns.returns) == 1:
@@ -371,7 +371,7 @@ class Writer:
         )
 
     @staticmethod
-    def _getitems_of_one(node: torch.fx.Node) -> int | None:
+    def _repeated_getitem(node: torch.fx.Node) -> int | None:
         seen: set[int] = set()
         for user in node.users:
             if user.target is operator.getitem:
@@ -406,7 +406,7 @@ class Writer:
     # --- sizes that no node computes ---
 
     def _number_of(self, expression: sympy.Expr) -> int | str:
-        """An integer, or the name of the number that has this value; -1 where only running tells."""
+        """An integer, or the name of the number that has this value; -1 where it is dynamic."""
         if expression.is_Integer:
             return int(expression)
         if expression in self._symbols:
@@ -490,6 +490,3 @@ def _module_path(path: str) -> str:
     for old in ("L['self'].", "L['self']", "self.", "_modules."):
         path = path.replace(old, "")
     return path.replace("['", ".").replace("']", "").replace("[", ".").replace("]", "").replace(",", "").lstrip(".")
-
-
-Compute = Callable[[list[Any]], list[torch.Tensor]]
