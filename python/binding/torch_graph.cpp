@@ -71,8 +71,10 @@ class Weights {
     for (size_t i = 0; i < weights_.size(); ++i) {
       const nb::handle tensor = arguments[places[i]];
       const DLExchange& exchange = exchange_of(tensor);
+      // Of a tensor of its own: a parameter's data may be exchanged, and the memory would go with it.
+      const nb::object alias = tensor.attr("detach")();
       DLManagedTensorVersioned* held = nullptr;
-      if (exchange.managed_from_object(tensor.ptr(), &held) != 0)
+      if (exchange.managed_from_object(alias.ptr(), &held) != 0)
         throw nb::python_error();
       weights_[i].elements->hold(held);
       const Tensor elements = weights_[i].elements->tensor();
