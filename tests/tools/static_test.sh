@@ -29,13 +29,16 @@ graph main(%x: f32[64], %z: f32[64], %d: f64[64]) {
 }
 TEXT
 
-# Where nothing says how large the caches are, other kernels may be chosen: with strict numerics they round alike.
+# Where nothing says how large the caches are, other kernels may be chosen, which round otherwise.
+four_digits() {
+  sed -E 's/([0-9]\.[0-9]{4})[0-9]+/\1/g'
+}
 failures=0
 cd "$root"
-for command in "--version" "run builtin:attention" "run builtin:resnet_block --numerics strict" "run calls.tenon" "run builtin:cond --engine reference" \
+for command in "--version" "run builtin:attention" "run builtin:resnet_block" "run calls.tenon" "run builtin:cond --engine reference" \
   "verify builtin:tiny --samples 1" "print builtin:attention --as hlo" "ops softmax"; do
   read -ra arguments <<<"$command"
-  if ! diff <(TENON_CACHE='' "$ordinary" "${arguments[@]}" 2>&1) <(inside "${arguments[@]}" 2>&1); then
+  if ! diff <(TENON_CACHE='' "$ordinary" "${arguments[@]}" 2>&1 | four_digits) <(inside "${arguments[@]}" 2>&1 | four_digits); then
     echo "static_test.sh: tenon $command prints something else in an empty file system"
     failures=$((failures + 1))
   fi
