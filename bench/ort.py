@@ -13,12 +13,11 @@ up in: where one is smaller, --below {"input": size} says so. A symbolic dimensi
 import argparse
 import json
 import math
-import resource
 import sys
-import time
 
 import numpy
 import onnxruntime
+from peer import time_runs
 
 LEVELS = {
     "all": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL,
@@ -83,27 +82,13 @@ def run(options):
 
 
 def bench(options):
-    start = time.perf_counter()
-    session = load(options.model, options.threads, options.level)
-    loaded = time.perf_counter() - start
     inputs = dict(numpy.load(options.inputs))
 
-    def time_run():
-        begin = time.perf_counter()
-        session.run(None, inputs)
-        return time.perf_counter() - begin
+    def ready():
+        session = load(options.model, options.threads, options.level)
+        return lambda: session.run(None, inputs)
 
-    spent = time_run()
-    while spent < options.seconds / 10:
-        spent += time_run()
-    times, spent = [], 0
-    while len(times) < 5 or spent < options.seconds:
-        times.append(time_run())
-        spent += times[-1]
-    times.sort()
-    return {"median_ms": 1e3 * times[len(times) // 2], "p95_ms": 1e3 * times[math.ceil(0.95 * len(times)) - 1],
-            "min_ms": 1e3 * times[0], "load_ms": 1e3 * loaded, "runs": len(times),
-            "peak_rss_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
+    return time_runs(ready, options.seconds)
 
 
 def main():

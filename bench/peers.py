@@ -1,10 +1,11 @@
-"""peers.py — what bench/peers does: whether Tenon and ONNX Runtime, or two builds of Tenon, agree on a model, and how long both take.
+"""peers.py — what bench/peers does: whether Tenon and another engine, or two builds of Tenon, agree on a model, and how long both take.
 
 Each measurement is a process of its own, and both take turns, so that what slows the machine down for a while slows both. A
 ratio is one median over the other, each the median of the medians of all rounds.
 """
 
 import argparse
+import dataclasses
 import json
 import math
 import os
@@ -24,6 +25,20 @@ TOLERANCE = 1e-3
 LONGEST = 900  # seconds, of one process
 
 
+@dataclasses.dataclass
+class Engine:
+    name: str
+    short: str
+    program: str
+    levels: tuple[str, ...] = ()  # of its optimiser, each of which it may be compared by
+
+
+ENGINES = {
+    "onnxruntime": Engine("ONNX Runtime", "ORT", "ort.py", ("all", "basic", "disabled")),
+    "openvino": Engine("OpenVINO", "OV", "openvino_peer.py"),
+}
+
+
 def read_options():
     def numbers(text):
         return [int(word) for word in text.split(",")]
@@ -32,8 +47,9 @@ def read_options():
         name, size = text.split("=")
         return name, int(size)
 
-    parser = argparse.ArgumentParser(prog="bench/peers", description="Times Tenon and ONNX Runtime, or two builds of Tenon, in turn.")
+    parser = argparse.ArgumentParser(prog="bench/peers", description="Times Tenon and another engine, or two builds of Tenon, in turn.")
     parser.add_argument("models", nargs="*", metavar="MODEL", help="a set, SET/NAME, a name, or the path of a file or folder")
+    parser.add_argument("--engine", choices=ENGINES, default="onnxruntime")
     parser.add_argument("--builds", metavar="OLD,NEW", help="two tenon programs to compare with each other")
     parser.add_argument("--into", type=Path, default=ROOT / "build/peers", help="where models are kept and results written")
     parser.add_argument("--zoo", type=Path, metavar="SCRIPT", help="makes the models whose .onnx files stand beside it")
@@ -81,11 +97,11 @@ class Scratch:
     def file(self, name):
         return self.folder / f"{name}.npz"
 
-    def ort(self, mode, model, *words):
-        return json.loads(run("ONNX Runtime", [sys.executable, BENCH / "ort.py", mode, model.path, "--inputs", self.file("in"), *words]))
+    def peer(self, engine, mode, model, *words):
+        return json.loads(run(engine.name, [sys.executable, BENCH / engine.program, mode, model.path, "--inputs", self.file("in"), *words]))
 
     def make_inputs(self, model):
-        self.ort("inputs", model, *(word for key in ("dims", "shapes", "values", "below")
+        self.peer(ENGINES["onnxruntime"], "inputs", model, *(word for key in ("dims", "shapes", "values", "below")
                                     for word in (f"--{key}", json.dumps(getattr(model, key)))))
 
     def tenon(self, program, command, model, *words):
@@ -102,22 +118,25 @@ class Scratch:
 
 
 class Peers:
-    """Tenon and ONNX Runtime."""
+    """Tenon and another engine."""
 
     def __init__(self, options, scratch):
         self.options, self.scratch, self.program = options, scratch, ROOT / "build/tenon"
+        self.engine = ENGINES[options.engine]
+        self.name = "results" if options.engine == "onnxruntime" else options.engine
 
     def description(self):
-        return {"peer": f"ONNX Runtime {metadata.version('onnxruntime')}"}
+        return {"peer": f"{self.engine.name} {metadata.version(self.options.engine)}", "short": self.engine.short}
 
     def compare(self, model):
-        """How far the outputs differ, from those of the level of ONNX Runtime's optimiser that is nearest. Where a model rounds
+        """How far the outputs differ, from those of the level of the other optimiser that is nearest. Where a model rounds
         what it computes to integers, a last bit can change all that follows, and its levels differ from each other: by `own`."""
         difference, own = math.inf, 0.0
         self.scratch.make_inputs(model)
         self.scratch.tenon(self.program, "run", model, "--outputs", self.scratch.file("ours"))
-        for level in ("all", "basic", "disabled"):
-            self.scratch.ort("run", model, "--outputs", self.scratch.file(level), "--level", level)
+        for level in self.engine.levels or ("all",):
+            words = ("--level", level) if self.engine.levels else ()
+            self.scratch.peer(self.engine, "run", model, "--outputs", self.scratch.file(level), *words)
             difference = min(difference, self.scratch.difference("ours", level))
             own = max(own, self.scratch.difference("all", level))
             if difference <= TOLERANCE:
@@ -127,7 +146,7 @@ class Peers:
         return {"difference": difference, "own": own}
 
     def run_round(self, model, words):
-        return {"tenon": self.scratch.time_tenon(self.program, model, words), "ort": self.scratch.ort("bench", model, *words)}
+        return {"tenon": self.scratch.time_tenon(self.program, model, words), "peer": self.scratch.peer(self.engine, "bench", model, *words)}
 
     def summarise(self, rounds):
         def of(engine, field):
@@ -136,20 +155,22 @@ class Peers:
         def least(engine):
             return min(each[engine]["min_ms"] for each in rounds)
 
-        return {"tenon_ms": of("tenon", "median_ms"), "ort_ms": of("ort", "median_ms"),
-                "ratio": of("ort", "median_ms") / of("tenon", "median_ms"), "best_ratio": least("ort") / least("tenon"),
-                "compile_ms": of("tenon", "compile_ms"), "load_ms": of("ort", "load_ms"),
-                "tenon_mib": of("tenon", "peak_rss_mib"), "ort_mib": of("ort", "peak_rss_mib")}
+        return {"tenon_ms": of("tenon", "median_ms"), "peer_ms": of("peer", "median_ms"),
+                "ratio": of("peer", "median_ms") / of("tenon", "median_ms"), "best_ratio": least("peer") / least("tenon"),
+                "compile_ms": of("tenon", "compile_ms"), "load_ms": of("peer", "load_ms"),
+                "tenon_mib": of("tenon", "peak_rss_mib"), "peer_mib": of("peer", "peak_rss_mib")}
 
     def write(self, results):
         table = write_peers_table(results)
-        (self.options.into / "results.txt").write_text(table)
-        (self.options.into / "results.svg").write_text(draw_plot(results))
+        (self.options.into / f"{self.name}.txt").write_text(table)
+        (self.options.into / f"{self.name}.svg").write_text(draw_plot(results))
         return table
 
 
 class Builds:
     """Two builds of Tenon."""
+
+    name = "builds"
 
     def __init__(self, options, scratch):
         self.options, self.scratch = options, scratch
@@ -220,8 +241,7 @@ def measure_all(options, folder):
     for model in models:
         results["rows"].append(examine(comparison, model, options))
         # After each model, so that what there is stays if this is ended early.
-        name = "builds.json" if options.builds else "results.json"
-        (options.into / name).write_text(json.dumps(results, indent=1) + "\n")
+        (options.into / f"{comparison.name}.json").write_text(json.dumps(results, indent=1) + "\n")
     show("")
     print(comparison.write(results), end="")
 

@@ -43,22 +43,23 @@ def problems_text(results):
 
 
 def write_peers_table(results):
+    peer = results["short"]
     text = (f"{results['machine']}; {results['peer']}; rounds: {results['rounds']}, of {results['seconds']} s each\n"
-            "ratio: ONNX Runtime's median time over Tenon's; at best: of the fastest runs; ready: to optimise and compile, or "
+            f"ratio: {results['peer']}'s median time over Tenon's; at best: of the fastest runs; ready: to optimise and compile, or "
             "load; MiB: the most memory\n")
     for threads in thread_counts(results):
         rows = rows_of(results, threads)
         text += f"\nwith {plural(threads)}\n"
-        text += line(["model", "ratio", "at best", "Tenon ms", "ORT ms", "difference", "ready ms", "ORT ms", "MiB", "ORT MiB"])
+        text += line(["model", "ratio", "at best", "Tenon ms", f"{peer} ms", "difference", "ready ms", f"{peer} ms", "MiB", f"{peer} MiB"])
         for row in rows:
             text += line([row["model"], f"{row['ratio']:.2f}", f"{row['best_ratio']:.2f}", brief(row["tenon_ms"]),
-                          brief(row["ort_ms"]), difference_cell(row), brief(row["compile_ms"]), brief(row["load_ms"]),
-                          brief(row["tenon_mib"]), brief(row["ort_mib"])])
+                          brief(row["peer_ms"]), difference_cell(row), brief(row["compile_ms"]), brief(row["load_ms"]),
+                          brief(row["tenon_mib"]), brief(row["peer_mib"])])
         text += line([f"geometric mean of {sum(not row['unsure'] for row in rows)}", f"{geometric_mean(rows):.2f}",
                       f"{geometric_mean(rows, 'best_ratio'):.2f}"])
     for row in results["rows"]:
         if "own" in row:
-            text += f"\n* {row['model']}: levels of ONNX Runtime's optimiser differ by {row['own']:.1e}; it is not in the mean\n"
+            text += f"\n* {row['model']}: levels of {results['peer']}'s optimiser differ by {row['own']:.1e}; it is not in the mean\n"
     return text + problems_text(results)
 
 
@@ -105,7 +106,7 @@ def draw_plot(results):
 
     def draw(column, threads, rows):
         svg = f'<g transform="translate({column * width})">\n'
-        svg += label(8, 20, f"ONNX Runtime's time over Tenon's, with {plural(threads)}: geometric mean {geometric_mean(rows):.2f}",
+        svg += label(8, 20, f"{results['peer']}'s time over Tenon's, with {plural(threads)}: geometric mean {geometric_mean(rows):.2f}",
                      'font-weight="bold"')
         for power in range(math.ceil(least), math.floor(most) + 1):
             x, colour = at(2.0**power), "#444" if power == 0 else "#ddd"

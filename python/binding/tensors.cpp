@@ -6,6 +6,7 @@
 #include <array>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <unordered_map>
 
 #include "api/strided_copy.h"
@@ -240,6 +241,10 @@ bool is_contiguous(const int64_t* sizes, const int64_t* strides, size_t rank) {
   return true;
 }
 
+int64_t count_of(const DLTensor& tensor) {
+  return std::accumulate(tensor.sizes, tensor.sizes + tensor.rank, int64_t{1}, std::multiplies<>());
+}
+
 // Of memory, sizes and strides that stay the tensor's.
 tenon_tensor view_of(const DLTensor& tensor) {
   const bool is_cuda = tensor.device.type == kDLCuda || tensor.device.type == kDLCudaManaged;
@@ -304,7 +309,10 @@ bool Argument::borrow(nb::handle object) {
       throw nb::python_error();
     use(tensor, object);
     const auto dtype = static_cast<DType>(tensor_.dtype);
-    if (is_true(type.is_neg, object) || (kind(dtype) == DTypeKind::Complex && is_true(type.is_conj, object)))
+    // Negative views are of the imaginary parts of complex numbers, which lie apart.
+    const bool may_be_neg = tensor_.strides != nullptr || count_of(tensor) <= 1;
+    if ((may_be_neg && is_true(type.is_neg, object)) ||
+        (kind(dtype) == DTypeKind::Complex && is_true(type.is_conj, object)))
       throw user_error("a tensor is a conjugate or negative view: pass x.resolve_conj().resolve_neg()");
     return true;
   }
