@@ -38,7 +38,6 @@ constexpr int64_t kVectorsInFlight = 8;   // of weights, for each thread
 constexpr int64_t kWantedThreads = 1024;  // of a multiprocessor
 constexpr int64_t kMostThreadsOfBlock = 512;
 constexpr int64_t kMostSharedBytes = 48 << 10;
-constexpr int64_t kLeastCombined = 4;  // parts, by a thread, before others combine its sums
 constexpr size_t kMostLoads = 2;       // that a factor has along the sum
 
 const std::string kThread = "p0", kBlock = "b_column0", kTrip = "trip0", kUnrolled = "unrolled0",
@@ -253,7 +252,7 @@ class Gemv {
     block.push_back(over_threads(kThread, tile_.threads(), add_products()));
     if (const int64_t left = groups_left(); left < tile_.groups)
       block.push_back(over_threads(kFirst, left * elements_of_block(), combine_groups(left)));
-    block.push_back(over_threads(kElement, elements_of_block(), combine_left()));
+    append(block, loop(kElement, elements_of_block(), Mark::Thread, combine_left()));
     std::vector<Axis> blocks = product_.batch;
     blocks.push_back({kBlock, ceil_div(columns_.size, tile_.block_columns())});
     std::map<std::string, Dim> only;  // those of one iteration
@@ -306,11 +305,13 @@ class Gemv {
 
   int64_t elements_of_block() const { return rows_ * tile_.block_columns(); }
 
-  // So many that all threads have sums to combine before each element is one thread's.
+  // After a first step in which threads combine parts, so that the second has about as many.
   int64_t groups_left() const {
-    const int64_t threads = std::max<int64_t>(tile_.threads() / elements_of_block(), 1);
-    const auto left = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(threads)));
-    return tile_.groups / left < kLeastCombined ? tile_.groups : left;
+    const int64_t threads = tile_.threads() / elements_of_block();
+    int64_t left = 1;
+    while (2 * left <= threads && 4 * left * left <= tile_.groups)
+      left *= 2;
+    return left == 1 ? tile_.groups : left;
   }
 
   Dim group() const { return floor_div(symbol(kThread), tile_.lanes); }
