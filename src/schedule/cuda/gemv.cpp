@@ -38,7 +38,7 @@ constexpr int64_t kVectorsInFlight = 8;   // of weights, for each thread
 constexpr int64_t kWantedThreads = 1024;  // of a multiprocessor
 constexpr int64_t kMostThreadsOfBlock = 512;
 constexpr int64_t kMostSharedBytes = 48 << 10;
-constexpr size_t kMostLoads = 2;       // that a factor has along the sum
+constexpr size_t kMostLoads = 2;  // that a factor has along the sum
 
 const std::string kThread = "p0", kBlock = "b_column0", kTrip = "trip0", kUnrolled = "unrolled0",
                   kLane = "lane0", kPart = "part0", kRow = "row0", kColumn = "column0", kProduct = "k0",

@@ -10,6 +10,7 @@
 #include "schedule/cuda/blocks.h"
 #include "schedule/cuda/gemv.h"
 #include "schedule/cuda/reduce_columns.h"
+#include "schedule/cuda/sliding_windows.h"
 #include "schedule/cuda/tiled_contraction.h"
 #include "schedule/cuda/transpose.h"
 #include "schedule/pointwise.h"
@@ -159,7 +160,8 @@ Kernel schedule_kernel(const std::vector<Stage>& stages, const Group& group,
     case Pattern::Contract:
       if (!gemv(kernel, stages, outputs, *context.target.gpu) &&
           !tile_contraction(kernel, stages, outputs, *context.target.gpu) &&
-          !reduce_columns(kernel, stages, outputs))
+          !reduce_columns(kernel, stages, outputs) &&
+          !slide_windows(kernel, stages, outputs, *context.target.gpu))
         rows_by_thread(kernel, stages, stages.front().definition.axes.size(), outputs);
       break;
     case Pattern::FusedAttention:

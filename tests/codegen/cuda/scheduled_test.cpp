@@ -12,6 +12,9 @@ struct Case {
   std::string text;
   Sizes sizes = {};
   double tolerance = 1e-5;
+  int multiprocessors = 132;
+
+  loops::Kernel scheduled() const { return OneKernel(text, multiprocessors).scheduled(); }
 };
 
 const std::vector<Case>& all_cases() {
@@ -40,6 +43,16 @@ const std::vector<Case>& all_cases() {
        })",
        {},
        0.1},
+      {"graph g(%x: f32[1,40,8,9], %w: f32[40,1,3,3]) { %0 = conv(%x, %w, groups=40, pads=[1,1,1,1]) return "
+       "%0 }",
+       {},
+       1e-5,
+       1},
+      {"graph g(%x: f32[2,24,17,9]) {"
+       "%0, %i = max_pool(%x, kernel=[2,3], strides=[1,2], dilations=[1,1], pads=[0,1,0,1]) return %0 }",
+       {},
+       0,
+       1},
   };
   return cases;
 }
@@ -50,12 +63,12 @@ TEST(ScheduledOnHost, DoesWhatTheInterpreterDoes) {
   HostKernels kernels;
   std::vector<size_t> numbers;
   for (const Case& each : all_cases())
-    numbers.push_back(kernels.add(OneKernel(each.text).scheduled()));
+    numbers.push_back(kernels.add(each.scheduled()));
   kernels.compile();
   for (size_t i = 0; i < numbers.size(); ++i) {
     const Case& each = all_cases()[i];
     SCOPED_TRACE(each.text);
-    const loops::Kernel kernel = OneKernel(each.text).scheduled();
+    const loops::Kernel kernel = each.scheduled();
     const std::vector<Tensor> inputs = random_inputs(kernel, each.sizes),
                               expected = loops::interpret(kernel, inputs, each.sizes);
     for (const HostKernels::Order order : {HostKernels::Order::Ascending, HostKernels::Order::Descending}) {
