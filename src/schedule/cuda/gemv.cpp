@@ -29,9 +29,11 @@ using lowering::Stage;
 namespace {
 
 constexpr int64_t kMostRows = 16;
-constexpr int64_t kRowsOfTiles = 8;       // from which on tiles are an alternative,
-constexpr int64_t kLeastVector = 4;       // unless weights come in vectors
-constexpr int64_t kLeastColumns = 64;     // in all: fewer are rows of their own, each for a block
+constexpr int64_t kRowsOfTiles = 8;   // from which on tiles are an alternative,
+constexpr int64_t kLeastVector = 4;   // unless weights come in vectors
+constexpr int64_t kLeastColumns = 8;  // in all batches,
+constexpr int64_t kManyColumns = 64;  // or where sums are not short
+constexpr int64_t kShortSum = 4096;
 constexpr int64_t kLeastProducts = 32;    // of each sum
 constexpr int64_t kMostSums = 64;         // in the registers of a thread
 constexpr int64_t kVectorsInFlight = 8;   // of weights, for each thread
@@ -105,6 +107,14 @@ bool put_contiguous_last(std::vector<Axis>& axes, const std::vector<Scalar>& loa
   return true;
 }
 
+int64_t count(const std::vector<Axis>& axes) { return size_of(axes).constant().value_or(INT32_MAX); }
+
+// One block sums up each of them: where there are few, long sums are split over several.
+bool has_enough_columns(const FewRows& product) {
+  const int64_t columns = count(product.columns) * std::min<int64_t>(count(product.batch), kManyColumns);
+  return columns >= (count(product.k) <= kShortSum ? kLeastColumns : kManyColumns);
+}
+
 std::optional<FewRows> match_few_rows(const Definition& sum, const std::vector<Buffer>& buffers) {
   const std::optional<loops::Contraction> contraction = loops::match_contraction(sum);
   if (!contraction || contraction->products.size() != 1 || !contraction->product().multiplies() ||
@@ -122,9 +132,6 @@ std::optional<FewRows> match_few_rows(const Definition& sum, const std::vector<B
                   .columns = axes_at(contraction->n),
                   .batch = axes_at(contraction->batch),
                   .k = sum.reduced};
-  const auto count = [](const std::vector<Axis>& axes) {
-    return size_of(axes).constant().value_or(INT32_MAX);
-  };
   if (count(product.rows) > count(product.columns)) {
     std::swap(product.few, product.many);
     std::swap(product.rows, product.columns);
@@ -135,10 +142,9 @@ std::optional<FewRows> match_few_rows(const Definition& sum, const std::vector<B
   const std::vector<Scalar> weights = loads_along(product.many, product.k),
                             inputs = loads_along(product.few, product.k);
   if (count(product.rows) > kMostRows || count(product.columns) <= count(product.rows) ||
-      (size_of(product.columns) * size_of(product.batch)).constant().value_or(kLeastColumns) <
-          kLeastColumns ||
-      count(product.k) < kLeastProducts || weights.empty() || weights.size() > kMostLoads || inputs.empty() ||
-      inputs.size() > kMostLoads || loads_conditionally(product.few) || loads_conditionally(product.many))
+      !has_enough_columns(product) || count(product.k) < kLeastProducts || weights.empty() ||
+      weights.size() > kMostLoads || inputs.empty() || inputs.size() > kMostLoads ||
+      loads_conditionally(product.few) || loads_conditionally(product.many))
     return std::nullopt;
   product.is_along_k = put_contiguous_last(product.k, weights, buffers);
   if (!product.is_along_k) {
@@ -205,7 +211,7 @@ GemvTile choose_gemv_tile(const FewRows& product, const Gpu& gpu) {
     tile.columns = largest_divisor(product.columns.empty() ? Dim(1) : columns, rows == 1 ? 2 : 4);
     while (tile.columns > 1 && results / tile.columns * kWarpThreads * 4 < wanted)
       tile.columns /= 2;
-    tile.groups = wanted_groups(4 * kWarpThreads);
+    tile.groups = wanted_groups(kMostThreadsOfBlock);
   } else {
     tile.columns = std::min(product.vector,
                             kMostSums / static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(rows))));

@@ -139,13 +139,14 @@ TEST(Gemv, SharesOutSumsWhereThereAreFewColumns) {
   EXPECT_EQ(by_columns(4096, 4096), "2048 blocks of 64");
   EXPECT_EQ(by_columns(1000, 2048), "1000 blocks of 128");
   EXPECT_EQ(by_columns(64, 64), "64 blocks of 16");
+  EXPECT_EQ(by_columns(64, 65536), "64 blocks of 512");
 }
 
 TEST(Gemv, Declined) {
   for (const std::string_view text :
-       {"graph g(%a: f32[17,40], %b: f32[40,64]) { %0 = matmul(%a, %b) return %0 }",   // many rows
-        "graph g(%a: f32[1,400], %b: f32[400,40]) { %0 = matmul(%a, %b) return %0 }",  // few columns
-        "graph g(%a: f32[1,16], %b: f32[16,640]) { %0 = matmul(%a, %b) return %0 }",   // short sums
+       {"graph g(%a: f32[17,40], %b: f32[40,64]) { %0 = matmul(%a, %b) return %0 }",     // many rows
+        "graph g(%a: f32[1,4100], %b: f32[4100,40]) { %0 = matmul(%a, %b) return %0 }",  // few long sums
+        "graph g(%a: f32[1,16], %b: f32[16,640]) { %0 = matmul(%a, %b) return %0 }",     // short sums
         "graph g(%x: f32[1,32,12,12], %w: f32[8,32,3,3]) { %0 = conv(%x, %w, pads=[1,1,1,1]) return %0 }",
         "graph g(%a: f64[1,40], %b: f64[40,640]) { %0 = matmul(%a, %b) return %0 }",
         "graph g(%a: f32[64,64]) { %0 = reduce_sum(%a, axes=[0]) return %0 }"})
