@@ -156,7 +156,7 @@ const std::vector<KernelGraphPass>& FusedGraph::passes() {
       {"split-reductions", "splits long reductions to few elements into parts for all multiprocessors",
        "GPU, fusion", fuses_on_gpu,
        [](FusedGraph& graph, const Context& context) {
-         schedule::cuda::split_reductions(graph.graph_, *context.target.gpu);
+         graph.missed_ = schedule::cuda::split_reductions(graph.graph_, context.target);
        },
        "before fusion: what reads the whole does not fuse with its parts"},
       {"fuse", "decides which nodes become one kernel", "fusion", fuses,
@@ -203,7 +203,7 @@ void FusedGraph::group(const Target& target) {
   note_dependences();
   Grouping grouping = group_nodes(graph_.nodes, graph_.buffers, kept_, target);
   graph_.groups = std::move(grouping.groups);
-  missed_ = std::move(grouping.missed);
+  std::ranges::move(grouping.missed, std::back_inserter(missed_));
 }
 
 void FusedGraph::split(const KernelGraphContext& context) {

@@ -15,5 +15,6 @@ bool reduces_consecutive(const loops::Definition& reduction);
 
 // Columns beside each other that a thread block reduces.
 constexpr int64_t kColumnsOfBlock = 32;
+constexpr double kLaunchNanoseconds = 1200;  // that a kernel more takes in a CUDA graph
 
 }  // namespace tenon::schedule::cuda

@@ -8,7 +8,9 @@
 #include "schedule/assign.h"
 #include "schedule/cuda/block_rows.h"
 #include "schedule/cuda/blocks.h"
+#include "schedule/cuda/gemv.h"
 #include "schedule/cuda/reduce_columns.h"
+#include "schedule/cuda/sliding_windows.h"
 #include "schedule/cuda/tiled_contraction.h"
 #include "schedule/cuda/transpose.h"
 #include "schedule/pointwise.h"
@@ -147,7 +149,8 @@ Kernel schedule_kernel(const std::vector<Stage>& stages, const Group& group,
       break;
     case Pattern::Rows:
       if (is_sum_with_epilogue(stages, shared) &&
-          tile_contraction(kernel, stages, outputs, *context.target.gpu))
+          (gemv(kernel, stages, outputs, *context.target.gpu) ||
+           tile_contraction(kernel, stages, outputs, *context.target.gpu)))
         break;
       if (row_length(stages, shared).value_or(kShortRow + 1) <= kShortRow)
         rows_by_thread(kernel, stages, shared, outputs);
@@ -155,8 +158,10 @@ Kernel schedule_kernel(const std::vector<Stage>& stages, const Group& group,
         block_rows(kernel, stages, shared, outputs, row_length(stages, shared), *context.target.gpu);
       break;
     case Pattern::Contract:
-      if (!tile_contraction(kernel, stages, outputs, *context.target.gpu) &&
-          !reduce_columns(kernel, stages, outputs))
+      if (!gemv(kernel, stages, outputs, *context.target.gpu) &&
+          !tile_contraction(kernel, stages, outputs, *context.target.gpu) &&
+          !reduce_columns(kernel, stages, outputs) &&
+          !slide_windows(kernel, stages, outputs, *context.target.gpu))
         rows_by_thread(kernel, stages, stages.front().definition.axes.size(), outputs);
       break;
     case Pattern::FusedAttention:

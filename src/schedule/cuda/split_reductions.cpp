@@ -3,13 +3,16 @@
 #include <algorithm>
 
 #include "fusion/cost.h"
-#include "fusion/fuse.h"
+#include "fusion/fused_attention.h"
 #include "loops/contraction.h"
 #include "schedule/cuda/block_rows.h"
+#include "schedule/cuda/gemv.h"
 #include "schedule/cuda/reductions.h"
+#include "schedule/cuda/split_products.h"
 
 namespace tenon::schedule::cuda {
 
+using fusion::Missed;
 using loops::Axis;
 using loops::Buffer;
 using loops::Definition;
@@ -24,7 +27,6 @@ constexpr int64_t kBlocksPerMultiprocessor = 4;  // that are wanted
 constexpr int64_t kBlocksOfColumns = 2;          // that a multiprocessor needs to load at full speed
 constexpr int64_t kLeastOfRow = 4096;            // elements that a block of a row reduces
 constexpr int64_t kLeastOfColumn = 64;           // the same for each column
-constexpr double kLaunchNanoseconds = 1200;      // that a kernel more takes in a CUDA graph
 constexpr std::string_view kPart = "part0";      // the variable of parts
 
 std::optional<int64_t> count(const std::vector<Axis>& axes) {
@@ -42,20 +44,33 @@ int64_t divisor(int64_t size, int64_t wanted) {
   return 1;
 }
 
-// Products of matrices are tiled instead.
+// Products of matrices are tiled, by other numbers.
 bool is_product(const Definition& reduction) {
   const std::optional<loops::Product> product = loops::match_product(reduction.values.front());
   return product && product->multiplies() && reduction.axes.size() > 1;
 }
 
+std::string describe(const ProductSplit& split) {
+  return fmt::format(
+      "its sum is split into {} parts: {} thread blocks and about {:.1f} µs instead of {} and {:.1f} µs",
+      split.parts, split.blocks_split, split.nanoseconds_split / 1e3, split.blocks_whole,
+      split.nanoseconds_whole / 1e3);
+}
+
 class Splitter {
  public:
-  Splitter(KernelGraph& graph, const Gpu& gpu) : graph_(graph), gpu_(gpu) {}
+  Splitter(KernelGraph& graph, const Target& target) : graph_(graph), gpu_(*target.gpu) {
+    for (const fusion::FusedAttention& attention :
+         fusion::find_fused_attention(graph.nodes, graph.buffers, graph.kept(), target))
+      in_attention_.insert(attention.nodes.begin(), attention.nodes.end());
+  }
 
-  void run() {
+  std::vector<Missed> run() {
     std::vector<std::optional<Plan>> plans;
-    for (const KernelNode& node : graph_.nodes)
-      plans.push_back(node.stage ? plan_for(node.stage->definition) : std::nullopt);
+    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+      const std::optional<Stage>& stage = graph_.nodes[i].stage;
+      plans.push_back(stage && !in_attention_.contains(i) ? plan_for(stage->definition) : std::nullopt);
+    }
     std::vector<KernelNode> nodes;
     for (size_t i = 0; i < plans.size(); ++i) {
       KernelNode& node = graph_.nodes[i];
@@ -63,10 +78,13 @@ class Splitter {
         nodes.push_back(make_node(parts_of(*node.stage, *plan), graph_.buffers));
         node.stage->definition = whole_of(node.stage->definition, *plan);
         update_reads(node, graph_.buffers);
+        if (!plan->reason.empty())
+          missed_.push_back({graph_.buffers.id_of(plan->buffer.name), nodes.size(), plan->reason});
       }
       nodes.push_back(std::move(node));
     }
     graph_.nodes = std::move(nodes);
+    return std::move(missed_);
   }
 
  private:
@@ -74,11 +92,39 @@ class Splitter {
     size_t axis;  // that is divided, among those reduced
     int64_t parts;
     Buffer buffer;
+    std::string reason = {};
   };
 
   std::optional<Plan> plan_for(const Definition& definition) const {
-    if (!definition.reduces() || !is_divisible(definition) || is_product(definition))
+    if (!definition.reduces() || !is_divisible(definition))
       return std::nullopt;
+    std::vector<Buffer> read;
+    loops::for_each_load(definition.values.front(),
+                         [&](const Scalar& load) { read.push_back(graph_.buffers.at(load.name())); });
+    if (is_gemv(definition, read))  // threads of a block share its sums
+      return std::nullopt;
+    return is_product(definition) ? plan_for_product(definition, read) : plan_for_reduction(definition);
+  }
+
+  std::optional<Plan> plan_for_product(const Definition& definition, const std::vector<Buffer>& read) const {
+    const std::optional<ProductSplit> split = split_product(definition, read, gpu_);
+    if (!split)
+      return std::nullopt;
+    return Plan{.axis = split->axis,
+                .parts = split->parts,
+                .buffer = buffer_of_parts(definition, split->parts),
+                .reason = describe(*split)};
+  }
+
+  static Buffer buffer_of_parts(const Definition& definition, int64_t parts) {
+    const Buffer& result = definition.results.front();
+    Buffer buffer{.name = result.name + "_parts", .dtype = result.dtype, .sizes = {parts}};
+    for (const Axis& axis : definition.axes)
+      buffer.sizes.push_back(axis.size);
+    return buffer;
+  }
+
+  std::optional<Plan> plan_for_reduction(const Definition& definition) const {
     const std::optional<int64_t> results = count(definition.axes), reduced = count(definition.reduced);
     if (!results || !reduced || *results == 0 || *reduced == 0)
       return std::nullopt;
@@ -94,11 +140,7 @@ class Splitter {
         best = {.axis = i, .parts = parts, .buffer = {}};
     if (best.parts == 1 || !pays(definition, *results, *reduced, blocks, best.parts))
       return std::nullopt;
-    best.buffer = {.name = definition.results.front().name + "_parts",
-                   .dtype = definition.results.front().dtype,
-                   .sizes = {best.parts}};
-    for (const Axis& axis : definition.axes)
-      best.buffer.sizes.push_back(axis.size);
+    best.buffer = buffer_of_parts(definition, best.parts);
     return best;
   }
 
@@ -146,21 +188,39 @@ class Splitter {
     return stage;
   }
 
+  // Of a product, one expression, with which everything fuses that does with what is pointwise.
   static Definition whole_of(Definition definition, const Plan& plan) {
-    std::vector<Scalar> at{Scalar::index(Dim::symbol(std::string(kPart)))};
-    for (const Scalar& variable : loops::variables_of(definition.axes))
-      at.push_back(variable);
-    definition.reduced = {{std::string(kPart), plan.parts}};
-    definition.values = {Scalar::load(plan.buffer.name, plan.buffer.dtype, std::move(at))};
+    const auto part = [&](const Dim& number) {
+      std::vector<Scalar> at{Scalar::index(number)};
+      for (const Scalar& variable : loops::variables_of(definition.axes))
+        at.push_back(variable);
+      return Scalar::load(plan.buffer.name, plan.buffer.dtype, std::move(at));
+    };
+    if (!is_product(definition)) {
+      definition.reduced = {{std::string(kPart), plan.parts}};
+      definition.values = {part(Dim::symbol(std::string(kPart)))};
+      return definition;
+    }
+    Scalar sum = part(0);
+    for (int64_t i = 1; i < plan.parts; ++i)
+      sum = Scalar::apply(loops::Function::Add, {sum, part(i)});
+    definition.values = {sum};
+    definition.reduced.clear();
+    definition.initial.clear();
+    definition.combine.clear();
     return definition;
   }
 
   KernelGraph& graph_;
   const Gpu& gpu_;
+  std::set<size_t> in_attention_;  // nodes that become one kernel
+  std::vector<Missed> missed_;
 };
 
 }  // namespace
 
-void split_reductions(KernelGraph& graph, const Gpu& gpu) { Splitter(graph, gpu).run(); }
+std::vector<Missed> split_reductions(KernelGraph& graph, const Target& target) {
+  return Splitter(graph, target).run();
+}
 
 }  // namespace tenon::schedule::cuda

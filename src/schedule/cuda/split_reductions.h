@@ -3,11 +3,12 @@
 // run.
 #pragma once
 
-#include "lowering/kernel_graph.h"
-#include "target/gpu.h"
+#include "fusion/fuse.h"
+#include "target/target.h"
 
 namespace tenon::schedule::cuda {
 
-void split_reductions(lowering::KernelGraph& graph, const Gpu& gpu);
+// Says of products why their parts are not added where they are computed.
+std::vector<fusion::Missed> split_reductions(lowering::KernelGraph& graph, const Target& target);
 
 }  // namespace tenon::schedule::cuda
