@@ -3,19 +3,23 @@
 eager PyTorch, and how fast they are beside eager PyTorch and Inductor.
 
 usage: torch_models.py check [NAME...] [--jobs N] [--threads N] [--into DIR]
-       torch_models.py time  [NAME...] [--threads N] [--into DIR] [--budget SECONDS]
+       torch_models.py time  [NAME...] [--threads N] [--into DIR] [--limit SECONDS]
+       torch_models.py cold  [NAME...] [--threads N] [--into DIR]
        torch_models.py list
 
 check runs each model in a process of its own, several at once; a model of a package that is not installed is skipped, by name.
-time takes one model after another, each backend in a process of its own: the time from the first call to its result (cold), and the
-median of calls (--rounds rounds in turn). What was measured is kept in DIR (build/torch_models) and not measured again. A result
-agrees where max|a-b| <= 1e-3 max|b|.
+time has a process for each model, and all of them compile at the same time, Inductor with one thread in each. Once all have
+compiled, one after the other has the machine to itself, and takes the medians of calls in turn (--rounds rounds). What has not
+compiled when so much of --limit is over that the others can still be timed is ended.
+cold takes the time from the first call to its result, with caches that are empty, one process after another.
+What was measured is kept in DIR (build/torch_models) and not measured again. A result agrees where max|a-b| <= 1e-3 max|b|.
 """
 
 from __future__ import annotations
 
 import argparse
 import concurrent.futures
+import fcntl
 import importlib.util
 import json
 import math
@@ -23,12 +27,15 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 TOLERANCE = 1e-3
-ROUNDS, SECONDS = 3, 0.7
+ROUNDS, SECONDS = 3, 0.3
+PEERS = ("eager", "inductor", "tenon")
+SECONDS_OF_A_MODEL = 4  # that time takes for one, once it has compiled
 
 # Of timm by their names, at the sizes of the images that they are made for.
 TIMM = """
@@ -86,6 +93,7 @@ timm/regnety_008 timm/vgg11_bn timm/inception_v3 timm/vit_tiny_patch16_224 timm/
 timm/swin_tiny_patch4_window7_224 timm/mixer_s16_224 timm/poolformer_s12 timm/repvgg_a0 timm/mobilevit_xxs
 hf/bert hf/distilbert hf/albert hf/electra hf/gpt2 hf/opt hf/llama hf/qwen2 hf/t5 hf/vit hf/segformer hf/modernbert
 """.split()
+COLD = ["timm/resnet50", "timm/vit_small_patch16_224", "hf/bert"]
 
 
 def names():
@@ -172,55 +180,103 @@ def check(name, threads):
     }
 
 
-def measure(name, peer, threads):
+def compiled(module, peer, threads):
     import torch
     import torch._dynamo
 
+    if peer == "inductor":
+        return torch.compile(module)
+    if peer == "nop":  # Dynamo and AOTAutograd, and nothing behind them
+        return torch.compile(module, backend="aot_eager_decomp_partition")
+    from tenon.torch import backend
+
+    return torch.compile(module, backend=backend, options={"threads": threads})
+
+
+def cold(name, peer, threads):
+    import torch
+
     torch.set_num_threads(threads)
     module, args, kwargs = make(name)
-    call = module
-    if peer == "inductor":
-        call = torch.compile(module)
-    elif peer == "tenon":
-        from tenon.torch import backend
-
-        call = torch.compile(module, backend=backend, options={"threads": threads})
-    elif peer == "nop":  # Dynamo and AOTAutograd, and nothing behind them
-        call = torch.compile(module, backend="aot_eager_decomp_partition")
+    call = compiled(module, peer, threads)
     with torch.no_grad():
         start = time.perf_counter()
         call(*args, **kwargs)
-        cold = time.perf_counter() - start
-        for _ in range(3):
-            call(*args, **kwargs)
-        times, end = [], time.perf_counter() + SECONDS
-        while time.perf_counter() < end or len(times) < 5:
+        return {"cold": time.perf_counter() - start}
+
+
+def seconds_of_calls(call):
+    """A median."""
+    times, end = [], time.perf_counter() + SECONDS
+    while time.perf_counter() < end or len(times) < 5:
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
+
+
+def measure(name, threads, rounds, meeting):
+    """Compiles, says so in the folder `meeting`, waits until all are to be timed, and then until it is the only one."""
+    import torch
+
+    torch.set_num_threads(threads)
+    module, args, kwargs = make(name)
+    calls, results, ready = {}, {}, {}
+    with torch.no_grad():
+        for peer in PEERS:
+            function = module if peer == "eager" else compiled(module, peer, threads)
+            calls[peer] = lambda function=function: function(*args, **kwargs)
             start = time.perf_counter()
-            call(*args, **kwargs)
-            times.append(time.perf_counter() - start)
-    return {"cold": cold, "median": statistics.median(times)}
+            results[peer] = tensors_of(calls[peer]())
+            ready[peer] = time.perf_counter() - start
+        differences = {peer: difference(results[peer], results["eager"]) for peer in PEERS[1:]}
+        (meeting / f"{name.replace('/', '_')}.ready").touch()
+        while not (meeting / "go").exists():
+            time.sleep(0.2)
+        with open(meeting / "lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            for call in calls.values():
+                for _ in range(3):
+                    call()
+            medians = [{peer: seconds_of_calls(calls[peer]) for peer in PEERS} for _ in range(rounds)]
+            return {
+                "difference": differences["tenon"], "inductor_difference": differences["inductor"], "ready": ready,
+                "median": {peer: statistics.median(each[peer] for each in medians) for peer in PEERS},
+            }
+
+
+def said_in(stdout, stderr, status):
+    """The JSON that a process printed last, or why there is none."""
+    try:
+        return json.loads(stdout.splitlines()[-1])
+    except (IndexError, ValueError):
+        said = [line for line in stderr.splitlines() if line.strip()]
+        errors = [line for line in said if "Error" in line]
+        return {"error": (errors or said or [f"ended with status {status}"])[-1][:300]}
 
 
 def in_process(words, limit, environment=None):
-    done = None
     try:
         done = subprocess.run([sys.executable, __file__, *words], capture_output=True, text=True, timeout=limit,
                               env={**os.environ, **(environment or {})})
-        return json.loads(done.stdout.splitlines()[-1])
+        return said_in(done.stdout, done.stderr, done.returncode)
     except subprocess.TimeoutExpired:
         return {"error": f"takes more than {limit} s"}
-    except (IndexError, ValueError):
-        said = [line for line in (done.stderr if done else "").splitlines() if line.strip()]
-        errors = [line for line in said if "Error" in line]
-        return {"error": (errors or said or [f"ended with status {done.returncode}"])[-1][:300]}
+
+
+def file_of(into, key):
+    return into / (key.replace("/", "_") + ".json")
+
+
+def kept(into, key):
+    file = file_of(into, key)
+    return json.loads(file.read_text()) if file.exists() else None
 
 
 def keep(into, key, make_it):
-    file = into / (key.replace("/", "_") + ".json")
-    if file.exists():
-        return json.loads(file.read_text())
-    result = make_it()
-    file.write_text(json.dumps(result))
+    if (result := kept(into, key)) is None:
+        result = make_it()
+        file_of(into, key).write_text(json.dumps(result))
     return result
 
 
@@ -248,32 +304,68 @@ def check_all(chosen, options):
     return 1 if wrong else 0
 
 
+def measure_together(chosen, options):
+    """A process for each; their files in DIR have what they found. Where one compiles for too long, it has none."""
+    end = time.monotonic() + options.limit
+    with tempfile.TemporaryDirectory() as folder:
+        meeting = Path(folder)
+        environment = {**os.environ, "TORCHINDUCTOR_COMPILE_THREADS": "1", "TENON_CACHE": ""}
+        running = {}
+        for name in chosen:
+            out, err = (open(meeting / f"{name.replace('/', '_')}.{kind}", "w+") for kind in ("out", "err"))
+            words = ["_measure", name, str(options.threads), str(options.rounds), folder]
+            running[name] = subprocess.Popen([sys.executable, __file__, *words], stdout=out, stderr=err, env=environment), out, err
+
+        def waiting():
+            return [name for name, (process, _, _) in running.items()
+                    if process.poll() is None and not (meeting / f"{name.replace('/', '_')}.ready").exists()]
+
+        while waiting() and time.monotonic() < end - SECONDS_OF_A_MODEL * (len(chosen) - len(waiting())):
+            time.sleep(0.2)
+        late = waiting()
+        for name in late:
+            running[name][0].kill()
+        (meeting / "go").touch()
+        for name, (process, out, err) in running.items():
+            try:
+                process.wait(max(end + 30 - time.monotonic(), 1))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            for file in (out, err):
+                file.seek(0)
+            if name not in late:
+                file_of(options.into, f"time_{name}").write_text(json.dumps(said_in(out.read(), err.read(), process.returncode)))
+
+
 def time_all(chosen, options):
-    end = time.monotonic() + options.budget
+    measure_together([name for name in chosen if kept(options.into, f"time_{name}") is None], options)
     rows = []
-    print("| model | eager ms | Inductor ms | Tenon ms | over eager | over Inductor | cold: AOT, Inductor, Tenon s |\n|---|---|---|---|---|---|---|")
+    print("| model | eager ms | Inductor ms | Tenon ms | over eager | over Inductor | difference |\n|---|---|---|---|---|---|---|")
     for name in chosen:
-        if time.monotonic() > end:
-            print(f"no time for {name} and what comes after")
-            break
-        peers = {}
-        for peer in ("nop", "eager", "inductor", "tenon"):
-            rounds = [keep(options.into, f"time{i}_{peer}_{name}", lambda peer=peer: in_process(["_measure", name, peer, str(options.threads)], 300))
-                      for i in range(1 if peer == "nop" else options.rounds)]
-            failed = [each["error"] for each in rounds if "error" in each]
-            peers[peer] = {"error": failed[0]} if failed else {"cold": rounds[0]["cold"], "median": statistics.median(each["median"] for each in rounds)}
-        errors = {peer: result["error"] for peer, result in peers.items() if "error" in result}
-        if errors:
-            print(f"| {name} | {errors} |", flush=True)
+        result = kept(options.into, f"time_{name}") or {"error": "no time to compile it"}
+        if "error" in result:
+            print(f"| {name} | {result['error']} |")
             continue
-        eager, inductor, ours = (peers[peer]["median"] * 1e3 for peer in ("eager", "inductor", "tenon"))
-        rows.append((eager / ours, inductor / ours, peers["tenon"]["cold"] - peers["nop"]["cold"]))
-        print(f"| {name} | {eager:.2f} | {inductor:.2f} | {ours:.2f} | {eager / ours:.2f} | {inductor / ours:.2f} | "
-              f"{peers['nop']['cold']:.1f}, {peers['inductor']['cold']:.1f}, {peers['tenon']['cold']:.1f} |", flush=True)
+        eager, inductor, ours = (result["median"][peer] * 1e3 for peer in PEERS)
+        rows.append((eager / ours, inductor / ours))
+        print(f"| {name} | {eager:.2f} | {inductor:.2f} | {ours:.2f} | {eager / ours:.2f} | {inductor / ours:.2f} | {result['difference']:.1e} |")
     if rows:
         mean = [math.exp(statistics.fmean(math.log(row[i]) for row in rows)) for i in range(2)]
-        print(f"{len(rows)} models: geometric mean {mean[0]:.2f} over eager, {mean[1]:.2f} over Inductor, smallest {min(row[1] for row in rows):.2f}; "
-              f"cold beyond AOTAutograd's: median {statistics.median(row[2] for row in rows):.1f} s, largest {max(row[2] for row in rows):.1f} s")
+        print(f"{len(rows)} models: geometric mean {mean[0]:.2f} over eager, {mean[1]:.2f} over Inductor, smallest {min(row[1] for row in rows):.2f}")
+    return 0
+
+
+def cold_all(chosen, options):
+    print("| model | Dynamo and AOTAutograd s | Inductor s | Tenon s | Tenon, from its cache s |\n|---|---|---|---|---|")
+    for name in chosen:
+        with tempfile.TemporaryDirectory() as folder:
+            caches = {"TORCHINDUCTOR_CACHE_DIR": f"{folder}/inductor", "TENON_CACHE": f"{folder}/tenon"}
+            found = [
+                keep(options.into, f"cold_{kind}_{name}", lambda peer=peer: in_process(["_cold", name, peer, str(options.threads)], 300, caches))
+                for kind, peer in (("nop", "nop"), ("inductor", "inductor"), ("tenon", "tenon"), ("cached", "tenon"))
+            ]
+        print(f"| {name} | " + " | ".join(each.get("error") or f"{each['cold']:.2f}" for each in found) + " |", flush=True)
     return 0
 
 
@@ -282,16 +374,21 @@ def main():
         import warnings
 
         warnings.simplefilter("ignore")
-        function = {"_check": lambda: check(sys.argv[2], int(sys.argv[3])), "_measure": lambda: measure(sys.argv[2], sys.argv[3], int(sys.argv[4]))}
-        print(json.dumps(function[sys.argv[1]]()))
+        name, words = sys.argv[2], sys.argv[3:]
+        functions = {
+            "_check": lambda: check(name, int(words[0])),
+            "_cold": lambda: cold(name, words[0], int(words[1])),
+            "_measure": lambda: measure(name, int(words[0]), int(words[1]), Path(words[2])),
+        }
+        print(json.dumps(functions[sys.argv[1]]()))
         return 0
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["check", "time", "list"])
+    parser.add_argument("what", choices=["check", "time", "cold", "list"])
     parser.add_argument("names", nargs="*")
     parser.add_argument("--jobs", type=int, default=max((os.cpu_count() or 2) // 2, 1))
     parser.add_argument("--threads", type=int, default=0)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--budget", type=float, default=3600)
+    parser.add_argument("--limit", type=float, default=3600)
     parser.add_argument("--into", type=Path, default=ROOT / "build/torch_models")
     options = parser.parse_args()
     if options.what == "list":
@@ -302,6 +399,8 @@ def main():
         options.threads = options.threads or 2
         return check_all(options.names or names(), options)
     options.threads = options.threads or os.cpu_count() or 1
+    if options.what == "cold":
+        return cold_all(options.names or COLD, options)
     return time_all(options.names or TIMED, options)
 
 

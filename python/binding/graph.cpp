@@ -41,7 +41,7 @@ nb::object EditedGraph::handle(ValueData* value, Node* node) {
   const auto [found, is_new] = handles_.try_emplace(key, nullptr);
   if (!is_new)
     return nb::borrow(found->second);
-  nb::object made = nb::cast(NodeHandle(shared_from_this(), value, node));
+  nb::object made = nb::cast(NodeHandle(nb::cast(shared_from_this()), value, node));
   nb::inst_ptr<NodeHandle>(made)->is_known_ = true;
   found->second = made.ptr();
   return made;
@@ -119,11 +119,11 @@ void EditedGraph::erase_input(Value input) {
 
 NodeHandle::~NodeHandle() {
   if (is_known_ && !is_erased_)
-    graph_->handles_.erase(key());
+    graph()->handles_.erase(key());
 }
 
 void NodeHandle::check() const {
-  graph_->get();
+  graph()->get();
   if (is_erased_)
     throw user_error("the node was erased");
 }
@@ -133,7 +133,7 @@ NodeHandle::Kind NodeHandle::kind() const {
   if (node_ == nullptr)
     return Kind::Placeholder;
   if (value_ == nullptr)
-    return node_ == graph_->get().return_node() ? Kind::Output : Kind::Call;
+    return node_ == graph()->get().return_node() ? Kind::Output : Kind::Call;
   if (node_->result_count() > 1)
     return Kind::Element;
   return node_->is("parameter") || node_->is("constant") ? Kind::GetAttr : Kind::Call;
@@ -207,7 +207,7 @@ nb::list nodes_of(const GraphHandle& graph) {
 // --- editing ---
 
 void erase(const GraphHandle& graph, const NodeHandle& node) {
-  if (node.graph() != graph)
+  if (node.graph() != graph.get())
     throw user_error("the node is of another graph");
   switch (node.kind()) {
     case NodeHandle::Kind::Placeholder:
@@ -253,7 +253,7 @@ class InsertionPoint {
  public:
   InsertionPoint(GraphHandle graph, nb::object node, bool after)
       : graph_(std::move(graph)), node_(std::move(node)), after_(after) {
-    if (!node_.is_none() && handle_of(node_).graph() != graph_)
+    if (!node_.is_none() && handle_of(node_).graph() != graph_.get())
       throw user_error("the node is of another graph");
   }
   void enter() { point_ = std::make_unique<InsertBefore>(place()); }
@@ -281,13 +281,31 @@ class InsertionPoint {
 
 }  // namespace
 
+// What Python keeps beside a node may be nodes: the garbage collector finds such cycles.
+int traverse_graph(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (nb::inst_ready(self))
+    for (const auto& [key, meta] : nb::inst_ptr<EditedGraph>(self)->metas_)
+      Py_VISIT(meta.ptr());
+  return 0;
+}
+
+int clear_graph(PyObject* self) {
+  const auto metas = std::exchange(nb::inst_ptr<EditedGraph>(self)->metas_, {});
+  return 0;
+}
+
 void bind_graph(nb::module_& module) {
   bind_nodes(module);
   nb::class_<InsertionPoint>(module, "InsertionPoint")
       .def("__enter__", &InsertionPoint::enter)
       .def("__exit__", [](InsertionPoint& point, const nb::args&) { point.exit(); });
 
-  nb::class_<EditedGraph>(module, "Graph", "A graph that can be edited, in the words of torch.fx.Graph.")
+  static PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse_graph)},
+                                {Py_tp_clear, reinterpret_cast<void*>(clear_graph)},
+                                {0, nullptr}};
+  nb::class_<EditedGraph>(module, "Graph", nb::type_slots(slots),
+                          "A graph that can be edited, in the words of torch.fx.Graph.")
       .def_prop_ro("nodes", nodes_of, "In an order in which they can run; the output is the last.")
       .def_prop_ro("inputs", [](const GraphHandle& graph) { return graph->handles(graph->get().inputs()); })
       .def_prop_ro("outputs", [](const GraphHandle& graph) { return graph->handles(graph->get().outputs()); })

@@ -40,6 +40,8 @@ class EditedGraph : public std::enable_shared_from_this<EditedGraph> {
 
  private:
   friend class NodeHandle;
+  friend int traverse_graph(PyObject*, visitproc, void*);
+  friend int clear_graph(PyObject*);
   nb::object handle(ValueData* value, Node* node);
   void forget(const void* key);  // what was there is gone
   void name_all();
@@ -61,7 +63,8 @@ class NodeHandle {
  public:
   enum class Kind : uint8_t { Placeholder, GetAttr, Call, Element, Output };
 
-  NodeHandle(GraphHandle graph, ValueData* value, Node* node)
+  // Of a tenon.Graph.
+  NodeHandle(nb::object graph, ValueData* value, Node* node)
       : graph_(std::move(graph)), value_(value), node_(node) {}
   NodeHandle(NodeHandle&& other) noexcept
       : graph_(std::move(other.graph_)), value_(other.value_), node_(other.node_) {}
@@ -70,7 +73,8 @@ class NodeHandle {
   NodeHandle& operator=(const NodeHandle&) = delete;
 
   Kind kind() const;
-  const GraphHandle& graph() const { return graph_; }
+  EditedGraph* graph() const { return nb::inst_ptr<EditedGraph>(graph_); }
+  const nb::object& graph_object() const { return graph_; }
   const void* key() const { return value_ != nullptr ? static_cast<const void*>(value_) : node_; }
   Node* node() const;     // null for an input
   bool is_value() const;  // whether it is one tensor (or sequence, …), rather than several or the output
@@ -81,7 +85,7 @@ class NodeHandle {
   friend class EditedGraph;
   void check() const;
 
-  GraphHandle graph_;
+  nb::object graph_;  // of Python's, so that its garbage collector sees what a node keeps
   ValueData* value_;
   Node* node_;
   bool is_known_ = false;  // to the graph, as the one that Python holds

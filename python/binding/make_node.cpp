@@ -77,7 +77,7 @@ class Arguments {
     Graph& graph = graph_.get();
     if (nb::isinstance<NodeHandle>(object)) {
       const NodeHandle& handle = handle_of(object);
-      if (handle.graph().get() != &graph_)
+      if (handle.graph() != &graph_)
         throw user_error("{} is a value of another graph", title);
       return handle.value();
     }
@@ -155,7 +155,7 @@ nb::object create(const std::string& op_name, const nb::args& positional, const 
   if (beside == nullptr)
     throw user_error("{} needs a tenon.Node among its arguments: it is recorded in the graph of that",
                      op_name);
-  const GraphHandle graph = beside->graph();
+  EditedGraph* const graph = beside->graph();
   const Node* const node = make_node(*graph, op_name, positional, named);
   if (node->result_count() == 1)
     return graph->handle(node->result());

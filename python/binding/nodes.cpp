@@ -248,11 +248,20 @@ nb::object element_of(const NodeHandle& handle, int64_t index) {
   return handle.graph()->handle(handle.node()->result(index));
 }
 
+int traverse_node(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (nb::inst_ready(self))
+    Py_VISIT(handle_of(self).graph_object().ptr());
+  return 0;
+}
+
+PyType_Slot node_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse_node)}, {0, nullptr}};
+
 }  // namespace
 
 void bind_nodes(nb::module_& module) {
   nb::class_<NodeHandle>(
-      module, "Node",
+      module, "Node", nb::type_slots(node_slots),
       "An input, an operation or the output of a graph, in the words of torch.fx.Node. Where it has "
       "one result, it stands for that: ops take it, and operators compute with it.")
       .def_prop_ro("op", op_of, "placeholder, get_attr, call_function or output.")
@@ -278,7 +287,7 @@ void bind_nodes(nb::module_& module) {
             return node.node() == nullptr ? std::vector<std::string>() : node.node()->sources();
           },
           "What the nodes of the user's model are called that it stands for.")
-      .def_prop_ro("graph", [](const NodeHandle& node) { return node.graph(); })
+      .def_prop_ro("graph", &NodeHandle::graph_object)
       .def("replace_all_uses_with", replace_uses, nb::arg("replace_with"),
            "Its users take the other node instead; returns them.")
       .def("replace_input_with", replace_input, nb::arg("old_input"), nb::arg("new_input"))

@@ -76,7 +76,7 @@ Value value_of(nb::handle object, const GraphHandle& graph) {
                      nb::cast<std::string>(
                          nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(object.ptr()))).attr("__name__")));
   const auto* const handle = nb::inst_ptr<NodeHandle>(object);
-  if (handle->graph() != graph)
+  if (handle->graph() != graph.get())
     throw user_error("a function of a rule returns a node of another graph");
   return handle->value();
 }

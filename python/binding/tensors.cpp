@@ -240,6 +240,42 @@ bool is_contiguous(const int64_t* sizes, const int64_t* strides, size_t rank) {
   return true;
 }
 
+// Of memory, sizes and strides that stay the tensor's.
+tenon_tensor view_of(const DLTensor& tensor) {
+  const bool is_cuda = tensor.device.type == kDLCuda || tensor.device.type == kDLCudaManaged;
+  if (!is_cuda && tensor.device.type != kDLCpu && tensor.device.type != kDLCudaHost)
+    throw user_error("a tensor is on a device that Tenon does not know (DLPack's number {})",
+                     tensor.device.type);
+  const bool is_strided = tensor.strides != nullptr &&
+                          !is_contiguous(tensor.sizes, tensor.strides, static_cast<size_t>(tensor.rank));
+  return {.struct_size = sizeof(tenon_tensor),
+          .data = static_cast<std::byte*>(tensor.data) + tensor.byte_offset,
+          .bytes = std::numeric_limits<size_t>::max(),
+          .dtype = static_cast<int32_t>(dtype_of(tensor.dtype)),
+          .rank = tensor.rank,
+          .sizes = tensor.sizes,
+          .strides = is_strided ? tensor.strides : nullptr,
+          .device = {.type = is_cuda ? TENON_DEVICE_CUDA : TENON_DEVICE_CPU,
+                     .index = is_cuda ? tensor.device.index : 0}};
+}
+
+// A view, or a copy where it is strided.
+Tensor on_host(const tenon_tensor& tensor) {
+  if (tensor.device.type != TENON_DEVICE_CPU)
+    throw user_error("a tensor is on a GPU, but is needed on the CPU: pass x.cpu()");
+  const Extents sizes(tensor.sizes, tensor.sizes + tensor.rank);
+  const auto dtype = static_cast<DType>(tensor.dtype);
+  const auto* const data = static_cast<const std::byte*>(tensor.data);
+  if (tensor.strides == nullptr)
+    return {dtype, sizes, nullptr, {data, static_cast<size_t>(byte_count(dtype, sizes))}};
+  Tensor contiguous(dtype, sizes);
+  const api::StridedElements strided{.sizes = sizes,
+                                     .strides = {tensor.strides, static_cast<size_t>(tensor.rank)},
+                                     .element_bytes = static_cast<size_t>(info(dtype).bytes)};
+  strided.gather(data, contiguous.mutable_bytes().data());
+  return contiguous;
+}
+
 }  // namespace
 
 std::string describe_type(nb::handle object) {
@@ -277,25 +313,10 @@ bool Argument::borrow(nb::handle object) {
 }
 
 void Argument::use(const DLTensor& tensor, nb::handle object) {
-  const bool is_cuda = tensor.device.type == kDLCuda || tensor.device.type == kDLCudaManaged;
-  if (!is_cuda && tensor.device.type != kDLCpu && tensor.device.type != kDLCudaHost)
-    throw user_error("a {} is on a device that Tenon does not know (DLPack's number {})",
-                     describe_type(object), tensor.device.type);
   const std::span sizes(tensor.sizes, static_cast<size_t>(tensor.rank));
   if (tensor.data == nullptr && std::ranges::find(sizes, 0) == sizes.end())
     throw user_error("a {} has no memory for its elements", describe_type(object));
-  tensor_ = {.struct_size = sizeof tensor_,
-             .data = static_cast<std::byte*>(tensor.data) + tensor.byte_offset,
-             .bytes = std::numeric_limits<size_t>::max(),
-             .dtype = static_cast<int32_t>(dtype_of(tensor.dtype)),
-             .rank = tensor.rank,
-             .sizes = tensor.sizes,
-             .strides = nullptr,
-             .device = {.type = is_cuda ? TENON_DEVICE_CUDA : TENON_DEVICE_CPU,
-                        .index = is_cuda ? tensor.device.index : 0}};
-  if (tensor.strides != nullptr &&
-      !is_contiguous(tensor.sizes, tensor.strides, static_cast<size_t>(tensor.rank)))
-    tensor_.strides = tensor.strides;
+  tensor_ = view_of(tensor);
 }
 
 bool Argument::use_buffer(nb::handle object) {
@@ -384,39 +405,9 @@ void* Argument::stream() const {
   return stream == nullptr ? reinterpret_cast<void*>(1) : stream;  // CUDA's default stream
 }
 
-Tensor Argument::on_host() const {
-  if (tensor_.device.type != TENON_DEVICE_CPU)
-    throw user_error("a tensor is on a GPU, but is needed on the CPU: pass x.cpu()");
-  const Extents sizes(tensor_.sizes, tensor_.sizes + tensor_.rank);
-  const auto dtype = static_cast<DType>(tensor_.dtype);
-  const auto bytes = static_cast<size_t>(byte_count(dtype, sizes));
-  const auto* const data = static_cast<const std::byte*>(tensor_.data);
-  if (tensor_.strides == nullptr)
-    return {dtype, sizes, nullptr, {data, bytes}};
-  Tensor contiguous(dtype, sizes);
-  const api::StridedElements strided{.sizes = sizes,
-                                     .strides = {tensor_.strides, static_cast<size_t>(tensor_.rank)},
-                                     .element_bytes = static_cast<size_t>(info(dtype).bytes)};
-  strided.gather(data, contiguous.mutable_bytes().data());
-  return contiguous;
-}
+Tensor Argument::on_host() const { return python::on_host(tensor_); }
 
-Tensor host_tensor(const DLTensor& tensor) {
-  if (tensor.device.type != kDLCpu && tensor.device.type != kDLCudaHost)
-    throw user_error("a tensor is on a GPU, but is needed on the CPU: pass x.cpu()");
-  const auto rank = static_cast<size_t>(tensor.rank);
-  const DType dtype = dtype_of(tensor.dtype);
-  const Extents sizes(tensor.sizes, tensor.sizes + rank);
-  const auto* const data = static_cast<const std::byte*>(tensor.data) + tensor.byte_offset;
-  if (tensor.strides == nullptr || is_contiguous(tensor.sizes, tensor.strides, rank))
-    return {dtype, sizes, nullptr, {data, static_cast<size_t>(byte_count(dtype, sizes))}};
-  Tensor contiguous(dtype, sizes);
-  const api::StridedElements strided{.sizes = sizes,
-                                     .strides = {tensor.strides, rank},
-                                     .element_bytes = static_cast<size_t>(info(dtype).bytes)};
-  strided.gather(data, contiguous.mutable_bytes().data());
-  return contiguous;
-}
+Tensor host_tensor(const DLTensor& tensor) { return on_host(view_of(tensor)); }
 
 // --- results ---
 

@@ -1,46 +1,63 @@
-"""Runs PyTorch's own database of ops (OpInfo) through torch.compile(backend="tenon"), and compares with eager PyTorch by the
+"""Runs PyTorch's own database of ops (OpInfo) through the backend of torch.compile, and compares with eager PyTorch by the
 tolerances that PyTorch has for its own tests.
 
-usage: python tests/python/opinfo.py [--samples N] [--gradients] [--only NAME,NAME] [--jobs N] [--json FILE]
+usage: python tests/python/opinfo.py [--dtypes first|all|NAME,NAME] [--gradients] [--samples N] [--only NAME,NAME] [--first N]
+                                     [--jobs N] [--into FILE] [--limit SECONDS]
 
 An entry is `compiled` where no node of it is left to PyTorch, `external` where some are, `eager` where PyTorch runs a whole
-graph, `wrong` or `failed`; `skipped` where eager PyTorch itself fails, or draws random numbers that no two runs share.
+graph, `wrong` or `failed`; `skipped` where eager PyTorch itself fails, or draws random numbers that no two runs share. It is
+what the worst of its samples is.
+
+The first sample of an entry goes through Dynamo. The others begin with AOTAutograd, which gives the backend the same graphs,
+unless it needs a graph break. What was run is kept in FILE, a line for some samples of an entry, and not run again.
 """
 
 from __future__ import annotations
 
 import argparse
 import collections
-import concurrent.futures
 import contextlib
+import itertools
 import json
 import multiprocessing
+import multiprocessing.connection
 import os
+import random
 import sys
+import time
 import unittest
 import warnings
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 sys.modules.setdefault("expecttest", unittest)  # the database wants it, and uses nothing of it here
 warnings.filterwarnings("ignore")
 
+import numpy  # noqa: E402
 import torch  # noqa: E402
+from torch._functorch.aot_autograd import aot_function  # noqa: E402
 from torch.testing._internal.common_methods_invocations import op_db  # noqa: E402
 from torch.utils import _pytree as pytree  # noqa: E402
 
 from tenon.torch import backend, listening  # noqa: E402
+from tenon.torch._backend import Options, compilers  # noqa: E402
 
-SAMPLES = 4
+SAMPLES_OF_A_JOB = 48
+LONGEST = 120  # seconds, of one sample
 _ORDER = ["skipped", "compiled", "external", "eager", "wrong", "failed"]
+_BAD = ("wrong", "failed")
 
 
 def name_of(entry: Any) -> str:
     return f"{entry.name}.{entry.variant_test_name}" if entry.variant_test_name else entry.name
 
 
-def _dtype_of(entry: Any) -> torch.dtype:
-    supported = entry.supported_dtypes("cpu")
-    return torch.float32 if torch.float32 in supported else sorted(supported, key=str)[0]
+def _dtypes_of(entry: Any, wanted: str, gradients: bool) -> list[torch.dtype]:
+    supported = set(entry.supported_backward_dtypes("cpu") if gradients else entry.supported_dtypes("cpu"))
+    ordered = sorted(supported, key=lambda each: (each is not torch.float32, str(each)))
+    if wanted == "first":
+        return ordered[:1]
+    return [each for each in ordered if wanted == "all" or str(each).removeprefix("torch.") in wanted.split(",")]
 
 
 def _copy(value: Any, gradients: bool) -> Any:
@@ -72,7 +89,31 @@ def _run(function: Any, given: tuple[Any, ...], gradients: bool) -> list[Any]:
     return [each.detach() if isinstance(each, torch.Tensor) else each for each in results] + list(found)
 
 
-def _compare(expected: list[Any], actual: list[Any], entry: Any) -> None:
+def _through_dynamo(function: Any) -> Any:
+    torch._dynamo.reset()
+    return torch.compile(function, backend=backend, options={"threads": 1})
+
+
+def _through_aot(function: Any) -> Any:
+    """Of the same arguments, the tensors of which are what is traced."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        leaves, spec = pytree.tree_flatten((args, kwargs))
+        places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
+
+        def of_tensors(*tensors: Any) -> Any:
+            values = list(leaves)
+            for place, tensor in zip(places, tensors):
+                values[place] = tensor
+            args, kwargs = pytree.tree_unflatten(values, spec)
+            return function(*args, **kwargs)
+
+        return aot_function(of_tensors, **compilers(Options(threads=1)))(*(leaves[place] for place in places))
+
+    return call
+
+
+def _compare(expected: list[Any], actual: list[Any]) -> None:
     if len(expected) != len(actual):
         raise AssertionError(f"{len(actual)} results, but {len(expected)} were expected")
     for one, other in zip(expected, actual):
@@ -85,13 +126,12 @@ def _compare(expected: list[Any], actual: list[Any], entry: Any) -> None:
         torch.testing.assert_close(other, one, equal_nan=True, check_stride=False)
 
 
-def _is_defined(entry: Any, given: tuple[Any, ...], gradients: bool, expected: list[Any]) -> bool:
-    """Whether two runs of PyTorch's agree: what is left uninitialised does not."""
+def _agrees(expected: list[Any], run: Callable[[], list[Any]]) -> bool:
     try:
-        _compare(expected, _run(entry.op, given, gradients), entry)
+        _compare(expected, run())
     except Exception:
         return False
-    return not entry.name.startswith(("empty", "new_empty"))
+    return True
 
 
 def _is_nearer_to_double(
@@ -100,7 +140,7 @@ def _is_nearer_to_double(
     """Whether eager PyTorch, and not Tenon, is what is off from the same computed in double."""
 
     def in_double(leaf: Any) -> Any:
-        return leaf.double() if isinstance(leaf, torch.Tensor) and leaf.dtype == torch.float32 else leaf
+        return leaf.double() if isinstance(leaf, torch.Tensor) and leaf.is_floating_point() else leaf
 
     try:
         exact = _run(entry.op, pytree.tree_map(in_double, given), gradients)
@@ -113,131 +153,225 @@ def _is_nearer_to_double(
     return True
 
 
-def _agrees_with_aot(called: Any, given: tuple[Any, ...], gradients: bool, actual: list[Any], entry: Any) -> bool:
-    """Whether Dynamo and AOTAutograd alone give the same, as where a gradient of zeros is none to them."""
-    torch._dynamo.reset()
-    try:
-        _compare(_run(torch.compile(called, backend="aot_eager"), given, gradients), actual, entry)
-    except Exception:
-        return False
-    return True
+class Outcome(NamedTuple):
+    kind: str
+    message: str = ""
+
+    @property
+    def place(self) -> int:
+        return _ORDER.index(self.kind)
 
 
-def check(entry: Any, samples: int = SAMPLES, gradients: bool = False, dynamic: bool | None = None) -> tuple[str, str]:
-    """The worst that happens to one of the first samples, and what was said."""
-    outcome, message = "skipped", ""
+def _outcome_of(entry: Any, sample: Any, gradients: bool, through_dynamo: bool) -> Outcome:
+    given = (sample.input, sample.args, sample.kwargs)
 
-    def worse(found: str, said: str) -> None:
-        nonlocal outcome, message
-        if _ORDER.index(found) > _ORDER.index(outcome):
-            outcome, message = found, said.strip().splitlines()[0][:300] if said.strip() else ""
+    def called(input: Any, *args: Any, **kwargs: Any) -> Any:
+        return entry.op(input, *args, **kwargs)
 
     try:
+        expected = _run(entry.op, given, gradients)
+    except Exception as error:
+        return Outcome("skipped", f"eager: {error}")
+    # What is left uninitialised differs from run to run.
+    if entry.name.startswith(("empty", "new_empty")) or not _agrees(expected, lambda: _run(entry.op, given, gradients)):
+        return Outcome("skipped", "two runs of PyTorch's differ")
+    reports: list[Any] = []
+    try:
+        with listening(reports.append):
+            actual = _run(_through_dynamo(called) if through_dynamo else _through_aot(called), given, gradients)
+    except Exception as error:
+        if not through_dynamo:  # which breaks graphs where AOTAutograd cannot trace
+            return _outcome_of(entry, sample, gradients, True)
+        return Outcome("failed", f"{type(error).__name__}: {error}")
+    try:
+        _compare(expected, actual)
+    except Exception as error:
+        if _is_nearer_to_double(entry, given, gradients, expected, actual):
+            return Outcome("compiled", "nearer to what PyTorch computes in double")
+        # As where a gradient of zeros is none to them.
+        torch._dynamo.reset()
+        if _agrees(actual, lambda: _run(torch.compile(called, backend="aot_eager"), given, gradients)):
+            return Outcome("skipped", "PyTorch's own aot_eager differs from eager in the same way")
+        return Outcome("wrong", f"{error}".replace("\n", " "))
+    found = [Outcome("compiled", "" if reports else "no graph")]
+    for report in reports:
+        if report.fallback:
+            found.append(Outcome("eager", report.fallback))
+        elif report.external:
+            found.append(Outcome("external", ", ".join(f"{op}: {why}" for _, op, _, why in report.external)))
+    return max(found, key=lambda each: each.place)
+
+
+def outcomes(
+    entry: Any, dtype: torch.dtype | None = None, gradients: bool = False, first: int = 0, count: int = SAMPLES_OF_A_JOB
+) -> Iterator[Outcome]:
+    """Of some samples."""
+    for seed in (torch.manual_seed, random.seed, numpy.random.seed):
+        seed(0)
+    try:
+        dtype = dtype or _dtypes_of(entry, "first", gradients)[0]
+        samples = list(itertools.islice(entry.sample_inputs("cpu", dtype, requires_grad=gradients), first + count))[first:]
+    except Exception as error:
+        yield Outcome("skipped", f"no samples: {error}")
+        return
+    for i, sample in enumerate(samples, first):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            inputs = list(entry.sample_inputs("cpu", _dtype_of(entry), requires_grad=gradients))[:samples]
-    except Exception as error:
-        return "skipped", f"no samples: {error}"
-    for sample in inputs:
-        given = (sample.input, sample.args, sample.kwargs)
-        try:
-            expected = _run(entry.op, given, gradients)
-        except Exception as error:
-            worse("skipped", f"eager: {error}")
-            continue
-        if not _is_defined(entry, given, gradients, expected):
-            worse("skipped", "two runs of PyTorch's differ")
-            continue
-        reports: list[Any] = []
-        torch._dynamo.reset()
-
-        def called(input: Any, *args: Any, **kwargs: Any) -> Any:
-            return entry.op(input, *args, **kwargs)
-
-        try:
-            with listening(reports.append), warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                actual = _run(torch.compile(called, backend=backend, dynamic=dynamic), given, gradients)
-        except Exception as error:
-            worse("failed", f"{type(error).__name__}: {error}")
-            continue
-        try:
-            _compare(expected, actual, entry)
-        except Exception as error:
-            if _is_nearer_to_double(entry, given, gradients, expected, actual):
-                worse("compiled", "nearer to what PyTorch computes in double")
-            elif _agrees_with_aot(called, given, gradients, actual, entry):
-                worse("skipped", "PyTorch's own aot_eager differs from eager in the same way")
-            else:
-                worse("wrong", f"{error}".replace("\n", " "))
-            continue
-        for report in reports:
-            if report.fallback:
-                worse("eager", report.fallback)
-            elif report.external:
-                worse("external", ", ".join(f"{op}: {why}" for _, op, _, why in report.external))
-        worse("compiled", "" if reports else "no graph")
-    return outcome, message
+            yield _outcome_of(entry, sample, gradients, i == 0)
 
 
-def _check_number(job: tuple[int, int, bool]) -> tuple[str, str, str]:
-    number, samples, gradients = job
+def check(entry: Any, samples: int, gradients: bool = False) -> Outcome:
+    """The worst of the first samples."""
+    return max(outcomes(entry, gradients=gradients, count=samples), key=lambda each: each.place, default=Outcome("skipped"))
+
+
+# --- all of it, in processes ---
+
+
+class Job(NamedTuple):
+    """Some samples of an entry."""
+
+    number: int
+    dtype: str
+    gradients: bool
+    first: int
+    count: int
+
+    @property
+    def key(self) -> str:
+        return f"{name_of(op_db[self.number])} {self.dtype} {'gradients' if self.gradients else 'forward'} {self.first}"
+
+
+def _work(connection: Any) -> None:
+    """Sends the outcome of each sample, and None after the last of a job."""
     torch.set_num_threads(1)
-    entry = op_db[number]
     with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
-        outcome, message = check(entry, samples, gradients)
-    return name_of(entry), outcome, message
+        while (job := connection.recv()) is not None:
+            entry = op_db[job.number]
+            for outcome in outcomes(entry, getattr(torch, job.dtype), job.gradients, job.first, min(job.count, SAMPLES_OF_A_JOB)):
+                connection.send(outcome)
+            connection.send(None)
 
 
-def _check_all(jobs: list[tuple[int, int, bool]], processes: int, note: Any) -> list[tuple[int, int, bool]]:
-    """Notes what becomes of each. Where a process died, those that may have been the reason; the rest was not looked at."""
-    context = multiprocessing.get_context("spawn")
-    died = []
-    with concurrent.futures.ProcessPoolExecutor(processes, mp_context=context) as pool:
-        waiting = {pool.submit(_check_number, job): job for job in jobs}
-        for future in concurrent.futures.as_completed(waiting):
+class _Worker:
+    def __init__(self, context: Any):
+        self.job: Job | None = None
+        self.found: list[Outcome] = []
+        self.connection, other = context.Pipe()
+        self._process = context.Process(target=_work, args=(other,), daemon=True)
+        self._process.start()
+        other.close()
+
+    def begin(self, job: Job) -> None:
+        self.job, self.found, self.since = job, [], time.monotonic()
+        self.connection.send(job)
+
+    def end(self) -> None:
+        self.connection.send(None)
+        self._process.join()
+
+    def is_done(self) -> bool:
+        """Takes what it says; where the process has ended, or does not end, a sample has failed, and the job is done."""
+        if self.connection.poll():
             try:
-                note(*future.result())
-            except concurrent.futures.process.BrokenProcessPool:
-                died.append(waiting[future])
-    return sorted(died, key=jobs.index)[:processes]
+                outcome = self.connection.recv()
+            except (EOFError, ConnectionError):
+                outcome = Outcome("failed", "the process crashes")
+            self.since = time.monotonic()
+        elif time.monotonic() < self.since + LONGEST:
+            return False
+        else:
+            outcome = Outcome("failed", f"takes more than {LONGEST} s")
+            self._process.kill()
+        if outcome is not None:
+            self.found.append(Outcome(*outcome))
+        return outcome is None or self.is_lost()
+
+    def is_lost(self) -> bool:
+        return bool(self.found) and self.found[-1].message in ("the process crashes", f"takes more than {LONGEST} s")
+
+
+def _run_jobs(jobs: list[Job], processes: int, limit: float, note: Callable[[Job, list[Outcome]], None]) -> list[Job]:
+    """Those that there was no time for are left."""
+    context = multiprocessing.get_context("spawn")
+    end = time.monotonic() + limit
+    waiting = collections.deque(jobs)
+    workers = [_Worker(context) for _ in range(min(processes, len(jobs)))]
+    while True:
+        if time.monotonic() < end:
+            for worker in workers:
+                if worker.job is None and waiting:
+                    worker.begin(waiting.popleft())
+        busy = [worker for worker in workers if worker.job is not None]
+        if not busy:
+            for worker in workers:
+                worker.end()
+            return list(waiting)
+        multiprocessing.connection.wait([worker.connection for worker in busy], 5)
+        for worker in busy:
+            if not worker.is_done():
+                continue
+            job, found = worker.job, worker.found
+            note(job, found)
+            worker.job = None
+            after = job._replace(first=job.first + len(found), count=job.count - len(found))
+            if worker.is_lost():
+                workers[workers.index(worker)] = _Worker(context)
+            if after.count > 0 and (worker.is_lost() or len(found) == SAMPLES_OF_A_JOB):
+                waiting.appendleft(after)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--samples", type=int, default=SAMPLES)
+    parser.add_argument("--dtypes", default="first")
     parser.add_argument("--gradients", action="store_true")
+    parser.add_argument("--samples", type=int, default=1_000_000)
+    parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--only", default="")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--json", default="")
+    parser.add_argument("--into", default="")
+    parser.add_argument("--limit", type=float, default=float("inf"))
     options = parser.parse_args()
     only = set(options.only.split(",")) if options.only else None
-    numbers = [
-        i
-        for i, entry in enumerate(op_db)
-        if (only is None or entry.name in only or name_of(entry) in only) and (not options.gradients or entry.supports_autograd)
-    ]
-    found: dict[str, tuple[str, str]] = {}
+    known: dict[str, list[list[str]]] = {}
+    if options.into and os.path.exists(options.into):
+        with open(options.into, encoding="utf-8") as file:
+            known = dict(json.loads(line) for line in file)
+    found: dict[tuple[str, str], list[Outcome]] = collections.defaultdict(list)
 
-    def note(name: str, outcome: str, message: str) -> None:
-        found[name] = (outcome, message)
-        if outcome not in ("compiled", "skipped"):
-            print(f"{name}: {outcome}: {message}", flush=True)
+    def note(job: Job, outcomes: list[Outcome], is_new: bool = True) -> None:
+        found[(name_of(op_db[job.number]), job.dtype)] += outcomes
+        for i, outcome in enumerate(outcomes, job.first):
+            if outcome.kind in _BAD:
+                print(f"{name_of(op_db[job.number])} --dtypes {job.dtype} --first {i}: {outcome.kind}: {outcome.message[:300]}", flush=True)
+        if is_new and options.into:
+            with open(options.into, "a", encoding="utf-8") as file:
+                print(json.dumps([job.key, outcomes]), file=file)
 
-    left = [(i, options.samples, options.gradients) for i in numbers]
-    while left:
-        died = _check_all(left, options.jobs, note)
-        left = [job for job in left if name_of(op_db[job[0]]) not in found]
-        for job in died:  # one of these ended its process: each by itself
-            left.remove(job)
-            if _check_all([job], 1, note):
-                note(name_of(op_db[job[0]]), "failed", "the process crashes")
-    counts = collections.Counter(outcome for outcome, _ in found.values())
-    print(", ".join(f"{counts[each]} {each}" for each in _ORDER))
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump(dict(sorted(found.items())), file, indent=1)
-    return 1 if counts["wrong"] or counts["failed"] else 0
+    jobs = []
+    for i, entry in enumerate(op_db):
+        if only is not None and entry.name not in only and name_of(entry) not in only:
+            continue
+        if options.gradients and not entry.supports_autograd:
+            continue
+        for dtype in _dtypes_of(entry, options.dtypes, options.gradients):
+            job = Job(i, str(dtype).removeprefix("torch."), options.gradients, options.first, options.samples)
+            while job is not None and job.key in known:
+                outcomes = [Outcome(*each) for each in known[job.key]]
+                note(job, outcomes, is_new=False)
+                after = job._replace(first=job.first + len(outcomes), count=job.count - len(outcomes))
+                job = after if after.count > 0 and len(outcomes) == SAMPLES_OF_A_JOB else None
+            if job is not None:
+                jobs.append(job)
+    jobs.sort(key=lambda job: job.dtype != "float32")
+    left = _run_jobs(jobs, options.jobs, options.limit, note)
+    worst = collections.Counter(max(each, key=lambda outcome: outcome.place).kind for each in found.values() if each)
+    samples = collections.Counter(outcome.kind for each in found.values() for outcome in each)
+    for what, counts in (("entries", worst), ("samples", samples)):
+        print(f"{sum(counts.values())} {what}: " + ", ".join(f"{counts[each]} {each}" for each in _ORDER))
+    if left:
+        print(f"no time for {len(left)} of {len(jobs)} entries, or what is left of their samples")
+    return 1 if worst["wrong"] or worst["failed"] or left else 0
 
 
 if __name__ == "__main__":

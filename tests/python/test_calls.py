@@ -1,5 +1,6 @@
 """Programs called with tensors of several libraries, where these have them."""
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -227,14 +228,51 @@ def test_importing_needs_neither_numpy_nor_torch():
     assert done.stdout == "[]\n", done.stderr
 
 
-@pytest.mark.parametrize("first, second", [("tenon", "torch"), ("torch", "tenon")])
-def test_libraries_are_imported_in_any_order(first, second):
-    done = run_apart(f"""
-import {first}
-import {second}
-import torch, tenon
+# Those that bring an LLVM, or threads, of their own.
+OTHERS = [name for name in ("torch", "llvmlite.binding", "onnxruntime", "triton") if importlib.util.find_spec(name.split(".")[0])]
+ORDERS = [order for other in OTHERS for order in (("tenon", other), (other, "tenon"))]
+ORDERS += [order for i in range(len(OTHERS) + 1) if (order := (*OTHERS[:i], "tenon", *OTHERS[i:])) not in ORDERS]
+
+
+@pytest.mark.parametrize("order", ORDERS, ids=" ".join)
+def test_libraries_are_imported_in_any_order(order):
+    done = run_apart("\n".join(f"import {name}" for name in order) + """
+import sys, numpy, tenon
 from tenon import ops
-x = torch.randn(4)
-print(torch.equal(tenon.trace(lambda x: ops.relu(x), "f32[4]").compile()(x), torch.relu(x)))
+x = numpy.array([-1, 2], dtype="f")
+net = tenon.trace(lambda x: ops.relu(x), "f32[2]").compile(cache="")
+assert net(x).tolist() == [0, 2]
+if llvm := sys.modules.get("llvmlite.binding"):
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly("define i32 @one() { ret i32 1 }"),
+                                        llvm.Target.from_default_triple().create_target_machine())
+    engine.finalize_object()
+    assert engine.get_function_address("one")
+if torch := sys.modules.get("torch"):
+    assert torch.equal(net(torch.from_numpy(x)), torch.relu(torch.from_numpy(x)))
+if ort := sys.modules.get("onnxruntime"):
+    import onnx.parser
+    model = onnx.parser.parse_model('<ir_version: 8, opset_import: ["": 17]> g (float[2] x) => (float[2] y) { y = Relu(x) }')
+    session = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    assert session.run(None, {"x": x})[0].tolist() == [0, 2]
+print("ran")
+""")
+    assert done.stdout == "ran\n", done.stderr
+
+
+def test_nothing_is_copied():
+    done = run_apart("""
+import resource, numpy, tenon
+from tenon import ops
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+total = tenon.trace(lambda x: ops.reduce_sum(x, axes=[0, 1]), "f32[8192,8192]").compile()
+fill = tenon.trace(lambda x: ops.add(x, numpy.zeros((8192, 1), dtype="f")), "f32[1,8192]").compile()
+x, row = numpy.ones((8192, 8192), dtype="f"), numpy.ones((1, 8192), dtype="f")
+before = peak()
+assert total(x) == 8192 * 8192
+fill.run(row, out=x)
+print(peak() - before < 64)  # MiB, a quarter of either
 """)
     assert done.stdout == "True\n", done.stderr

@@ -43,6 +43,22 @@ def test_a_node_is_one_object():
     assert len({id(node) for node in graph.nodes}) == len(graph.nodes)
 
 
+def test_nodes_kept_beside_nodes_are_let_go():
+    def graphs():
+        gc.collect()
+        return sum(type(each) is tenon.Graph for each in gc.get_objects())
+
+    def keep():
+        graph = softened()
+        for node in graph.nodes:
+            node.meta["self"], node.meta["graph"] = node, graph
+        assert graph.nodes[0].meta["self"] is graph.nodes[0]
+
+    before = graphs()
+    keep()
+    assert graphs() == before
+
+
 def test_graphs_are_edited():
     graph = softened()
     (relu,) = graph.find_nodes(op="call_function", target=ops.relu)

@@ -5,18 +5,12 @@ import pytest
 import tenon
 
 torch = pytest.importorskip("torch")
+from nets import ConvNet  # noqa: E402
 
 
-class Net(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.conv = torch.nn.Conv2d(3, 8, 3, padding=1)
-        self.norm = torch.nn.BatchNorm2d(8)
-        self.linear = torch.nn.Linear(8, 5)
-
+class Net(ConvNet):
     def forward(self, x, scale=None):
-        h = torch.relu(self.norm(self.conv(x)))
-        y = self.linear(h.mean((2, 3)))
+        y, h = super().forward(x)
         return {"y": y if scale is None else y * scale, "rest": (h, 7)}
 
 

@@ -8,19 +8,15 @@ import pytest
 import tenon
 
 torch = pytest.importorskip("torch")
+from nets import ConvNet  # noqa: E402
+
 from tenon.torch import backend, explain, listening  # noqa: E402
 
 
-class Net(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.conv = torch.nn.Conv2d(3, 8, 3, padding=1)
-        self.norm = torch.nn.BatchNorm2d(8)
-        self.linear = torch.nn.Linear(8, 4)
-
+class Net(ConvNet):
     def forward(self, x):
-        x = torch.relu(self.norm(self.conv(x)))
-        return self.linear(x.mean((2, 3))), x.permute(0, 2, 3, 1)
+        y, h = super().forward(x)
+        return y, h.permute(0, 2, 3, 1)
 
 
 @pytest.fixture(autouse=True)
@@ -180,6 +176,40 @@ def test_sizes_that_vary_are_compiled_for_once(net):
     assert len(graphs_of(call)) <= 2
     assert len(graphs_of(lambda: [compiled(net, dynamic=True)(torch.randn(n, 3, 8, 8)) for n in (2, 5)])) <= 2
     assert_same(fast(x), net(x))
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("lengths", [(1, 2, 3, 64, 511, 512), (512, 200, 7, 2, 33)])
+def test_lengths_that_vary_are_compiled_for_once(lengths):
+    layer = torch.nn.TransformerEncoderLayer(32, 4, 64, batch_first=True).eval()
+    embedding = torch.nn.Embedding(50, 32)
+    positions = torch.nn.Parameter(torch.randn(512, 32))
+
+    def encode(ids):
+        causal = torch.nn.Transformer.generate_square_subsequent_mask(ids.shape[1])
+        return layer(embedding(ids) + positions[: ids.shape[1]], src_mask=causal, is_causal=True)
+
+    fast = compiled(encode)
+
+    def call():
+        for length in lengths:
+            ids = torch.randint(50, (2, length))
+            torch.testing.assert_close(fast(ids), encode(ids))
+
+    assert len(graphs_of(call)) <= 2
+
+
+@torch.no_grad()
+def test_batches_and_lengths_vary_together():
+    mixer = torch.nn.Sequential(torch.nn.Linear(6, 16), torch.nn.GELU(), torch.nn.LayerNorm(16), torch.nn.Linear(16, 6))
+    fast = compiled(mixer)
+
+    def call():
+        for batch, length in ((3, 5), (3, 9), (7, 9), (64, 512), (2, 2), (4, 77)):
+            x = torch.randn(batch, length, 6)
+            torch.testing.assert_close(fast(x), mixer(x))
+
+    assert len(graphs_of(call)) <= 4  # two for each
 
 
 @torch.no_grad()

@@ -111,6 +111,18 @@ def _compile(gm: torch.fx.GraphModule, inputs: Sequence[Any], kind: str, options
     return call
 
 
+def compilers(options: Options) -> dict[str, Any]:
+    """What AOTAutograd is told to make of graphs."""
+    compile_with = functools.partial(_compile, options=options)
+    return {
+        "fw_compiler": functools.partial(compile_with, kind="forward"),
+        "bw_compiler": functools.partial(compile_with, kind="backward"),
+        "inference_compiler": functools.partial(compile_with, kind="inference"),
+        "decompositions": decompositions(),
+        "partition_fn": min_cut_rematerialization_partition,
+    }
+
+
 def backend(
     gm: torch.fx.GraphModule,
     example_inputs: Sequence[Any],
@@ -121,12 +133,4 @@ def backend(
     """Compiles a graph of Dynamo's, and the graph of its gradients where they are wanted."""
     if mode not in (None, "default"):
         raise UserError(f"the backend tenon has no mode {mode!r}")
-    chosen = Options.of(options)
-    compile_with = functools.partial(_compile, options=chosen)
-    return aot_autograd(
-        fw_compiler=functools.partial(compile_with, kind="forward"),
-        bw_compiler=functools.partial(compile_with, kind="backward"),
-        inference_compiler=functools.partial(compile_with, kind="inference"),
-        decompositions=decompositions(),
-        partition_fn=min_cut_rematerialization_partition,
-    )(gm, example_inputs)
+    return aot_autograd(**compilers(Options.of(options)))(gm, example_inputs)

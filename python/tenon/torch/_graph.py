@@ -12,6 +12,7 @@ from typing import Any
 import sympy
 import torch
 from torch.utils import _pytree as pytree
+from torch.utils._sympy.printers import PythonPrinter
 
 from tenon import _tenon
 from tenon.errors import UnsupportedError
@@ -97,12 +98,19 @@ class _Sizes:
     def knows(self, expression: sympy.Expr) -> bool:
         return all(symbol in self._places for symbol in expression.free_symbols)
 
-    def evaluate(self, expression: sympy.Expr, arguments: Sequence[Any]) -> int:
-        values = {}
-        for symbol in expression.free_symbols:
+    def function_of(self, expression: sympy.Expr) -> Callable[[Sequence[Any]], int]:
+        """What computes it of the arguments of a call."""
+        if expression.is_Integer:
+            size = int(expression)
+            return lambda arguments: size
+
+        def source(symbol: sympy.Symbol) -> sympy.Symbol:
             place, dim = self._places[symbol]
-            values[symbol] = sympy.Integer(arguments[place] if dim is None else arguments[place].shape[dim])
-        return int(expression.xreplace(values))
+            size = "" if dim is None else f".shape[{dim}]"
+            return sympy.Symbol(f"arguments[{place}]{size}", integer=True)
+
+        code = PythonPrinter().doprint(expression.xreplace({each: source(each) for each in expression.free_symbols}))
+        return eval(f"lambda arguments: {code}")
 
 
 Finish = Callable[[Sequence[Any], Sequence[Any]], Any]  # an output of the program's results and the arguments
@@ -132,8 +140,8 @@ class _Outputs:
             return lambda results, arguments: arguments[place]
         value = value_of(output)
         if isinstance(value, torch.SymInt) and self._sizes.knows(expression_of(value)):
-            expression = expression_of(value)
-            return lambda results, arguments: self._sizes.evaluate(expression, arguments)
+            size = self._sizes.function_of(expression_of(value))
+            return lambda results, arguments: size(arguments)
         if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
             place = self._result(output)
             return lambda results, arguments: results[place].item()
@@ -152,12 +160,13 @@ class _Outputs:
             self.orders[output.name] = order
             inverse = [order.index(dim) for dim in range(len(order))]
             return lambda results, arguments: results[place].permute(inverse)
-        strides = [expression_of(each) for each in value.stride()]
-        if not all(self._sizes.knows(each) for each in strides):
+        expressions = [expression_of(each) for each in value.stride()]
+        if not all(self._sizes.knows(each) for each in expressions):
             raise NotExpressible(f"{output.name}: dynamic strides")
+        strides = [self._sizes.function_of(each) for each in expressions]
 
         def with_strides(results: Sequence[Any], arguments: Sequence[Any]) -> Any:
-            actual = [self._sizes.evaluate(each, arguments) for each in strides]
+            actual = [stride(arguments) for stride in strides]
             copy = torch.empty_strided(results[place].shape, actual, dtype=value.dtype, device=results[place].device)
             return copy.copy_(results[place])
 
@@ -178,6 +187,8 @@ class _Outputs:
         sizes = {
             each: self._finish(each) for each in pytree.tree_leaves((rest, named)) if isinstance(each, torch.fx.Node)
         }
+        if not sizes:
+            return lambda results, arguments: target(base(results, arguments), *rest, **named)
 
         def view(results: Sequence[Any], arguments: Sequence[Any]) -> Any:
             def known(each: Any) -> Any:
@@ -283,7 +294,7 @@ class CompiledGraph:
             if place not in self._static and (order := self._input_order(node)) is not None
         }
         self._text = self._write()
-        self._modules: list[_Module] = []
+        self._modules: dict[int, list[_Module]] = {}  # by the address of the first weight
         self._unbound: CompiledGraph | None = None
         self._eager: EagerGraph | None = None
 
@@ -403,26 +414,33 @@ class CompiledGraph:
 
     def _program_for(self, arguments: list[Any]) -> Any:
         """The program of these weights; None where they are to be inputs."""
-        for module in self._modules:
-            found = module.weights.compare(arguments, self._static)
-            if found == "same":
+        address = arguments[self._static[0]].data_ptr() if self._static else 0
+        if (module := self._find_module(address, arguments)) is not None:
+            return module.program
+        with self._lock:
+            if (module := self._find_module(address, arguments)) is not None:  # compiled by another thread
                 return module.program
+            # Changes of tensors of inference mode are not counted.
+            cannot_watch = any(arguments[place].is_inference() for place in self._static)
+            if cannot_watch or sum(map(len, self._modules.values())) == _MOST_MODULES:
+                if self._unbound is None:
+                    self._unbound = CompiledGraph(self._gm, self.report.kind, (), self._options)
+                return None
+            module = _Module(self, arguments)
+            self._modules[address] = [module, *self._modules.get(address, ())]
+            return module.program
+
+    def _find_module(self, address: int, arguments: list[Any]) -> _Module | None:
+        for module in self._modules.get(address, ()):
+            found = module.weights.compare(arguments, self._static)
             if found == "changed":
                 with module.lock:
                     versions = module.weights.versions(arguments, self._static)
                     module.program.renew_constants()
                     module.weights.set_versions(versions)
-                return module.program
-        with self._lock:
-            # Changes of tensors of inference mode are not counted.
-            cannot_watch = any(arguments[place].is_inference() for place in self._static)
-            if cannot_watch or len(self._modules) == _MOST_MODULES:
-                if self._unbound is None:
-                    self._unbound = CompiledGraph(self._gm, self.report.kind, (), self._options)
-                return None
-            module = _Module(self, arguments)
-            self._modules = [module, *self._modules]
-            return module.program
+            if found != "other":
+                return module
+        return None
 
     def _compile(self, weights: Any) -> Any:
         graph = _tenon.read_program(self._text, self._names, weights, self._constants).graph
