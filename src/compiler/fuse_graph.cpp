@@ -12,6 +12,7 @@
 #include "schedule/cpu/select_contraction.h"
 #include "schedule/cpu/use_winograd.h"
 #include "schedule/cpu/vnni_pack.h"
+#include "schedule/cuda/select_contraction.h"
 #include "schedule/cuda/sort_in_blocks.h"
 #include "schedule/cuda/split_reductions.h"
 
@@ -85,6 +86,7 @@ KernelGraphContext kernel_graph_context(const CompileContext& context) {
 const std::vector<KernelGraphPass>& FusedGraph::passes() {
   using Context = KernelGraphContext;
   constexpr auto fuses = [](const Context& context) { return context.fuse; };
+  constexpr auto on_gpu = [](const Context& context) { return context.target.gpu.has_value(); };
   constexpr auto on_cpu = [](const Context& context) { return !context.target.gpu; };
   constexpr auto fuses_on_cpu = [](const Context& context) { return context.fuse && !context.target.gpu; };
   constexpr auto fuses_on_gpu = [](const Context& context) {
@@ -109,7 +111,7 @@ const std::vector<KernelGraphPass>& FusedGraph::passes() {
        apart_on_cpu, [](FusedGraph& graph, const Context&) { pack_b(graph.graph_); },
        "after select-contractions, as planned"},
       {"sort-in-blocks", "sorts rows that fit into shared memory by a thread block each", "GPU",
-       [](const Context& context) { return context.target.gpu.has_value(); },
+       on_gpu,
        [](FusedGraph& graph, const Context& context) {
          schedule::cuda::sort_in_blocks(graph.graph_, *context.target.gpu);
        },
@@ -159,6 +161,12 @@ const std::vector<KernelGraphPass>& FusedGraph::passes() {
          graph.missed_ = schedule::cuda::split_reductions(graph.graph_, context.target);
        },
        "before fusion: what reads the whole does not fuse with its parts"},
+      {"select-contractions", "decides by which arithmetic and in which tiles products are computed", "GPU",
+       on_gpu,
+       [](FusedGraph& graph, const Context& context) {
+         schedule::cuda::select_contractions(graph.graph_, *context.target.gpu, context.numerics);
+       },
+       "after inlining and splitting: what factors compute is part of it"},
       {"fuse", "decides which nodes become one kernel", "fusion", fuses,
        [](FusedGraph& graph, const Context& context) { graph.group(context.target); },
        "after packing, whose copies fuse with what makes their elements"},

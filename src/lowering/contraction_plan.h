@@ -78,6 +78,23 @@ struct PackA {
   int64_t rows;
 };
 
+// Of a GPU: the tile of the result that a thread block computes, and the products of each step. Of the tile,
+// each thread has a part, or each warp, where that multiplies matrices.
+struct BlockTile {
+  enum class Arithmetic : uint8_t {
+    Fma,          // one product of f32 after the other
+    TensorCores,  // operands of 16 bits
+    Bf16x6,       // f32 in three parts of bf16, on tensor cores
+  };
+
+  Arithmetic arithmetic = Arithmetic::Fma;
+  int64_t m = 0, n = 0, k = 0;
+  int64_t part_m = 0, part_n = 0;
+  int64_t stages = 1;  // steps whose operands are in shared memory or on their way there
+
+  friend bool operator==(const BlockTile&, const BlockTile&) = default;
+};
+
 // What was weighed, and why it was not taken.
 struct PlanCandidate {
   std::string name;                     // "gemm 13x32", "winograd 4x4"
@@ -97,6 +114,7 @@ struct ContractionPlan {
   std::optional<PackA> pack_a = {};
   bool bf16x3 = false;  // f32 operands are split into three bf16
   std::optional<WinogradPlan> winograd = {};
+  std::optional<BlockTile> block_tile = {};  // of a GPU, instead of all of the above
   // What tuning may choose otherwise: numerics, target and shape allow it.
   bool may_use_winograd = false, may_use_bf16x3 = false, may_pack_a = false;
   Decider decider = Decider::CostModel;

@@ -49,19 +49,25 @@ constexpr int64_t kMostBlocks = 32;        // of a multiprocessor
 constexpr int64_t kReservedBytes = 1024;   // of shared memory, by the driver for each block
 constexpr int64_t kRegistersAtOnce = 256;  // are given to a warp
 
-// f32 multiply-adds that a multiprocessor starts in a cycle: "Arithmetic Instructions" in NVIDIA's CUDA C++
-// Programming Guide.
-int64_t multiply_adds_per_cycle(int architecture) {
-  const bool is_half = architecture == 60 || (architecture >= 70 && architecture <= 80);
-  return is_half ? 64 : 128;
-}
-
 int64_t round_up(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
 }  // namespace
 
+// "Arithmetic Instructions" in NVIDIA's CUDA C++ Programming Guide.
+int64_t multiply_adds_per_cycle(const Gpu& gpu) {
+  const bool is_half = gpu.architecture == 60 || (gpu.architecture >= 70 && gpu.architecture <= 80);
+  return is_half ? 64 : 128;
+}
+
+// By the data sheets, for sums in f32.
+int64_t tensor_multiply_adds_per_cycle(const Gpu& gpu) {
+  if (gpu.architecture < 80)
+    return 0;
+  return gpu.architecture == 80 ? 1024 : gpu.architecture < 90 ? 512 : 2048;
+}
+
 double peak_flops(const Gpu& gpu) {
-  return 2e9 * static_cast<double>(gpu.multiprocessors * multiply_adds_per_cycle(gpu.architecture)) *
+  return 2e9 * static_cast<double>(gpu.multiprocessors * multiply_adds_per_cycle(gpu)) *
          gpu.cycles_per_nanosecond;
 }
 

@@ -29,6 +29,11 @@ constexpr int64_t kMostThreads = 1024;  // of a thread block
 // Multiplications and additions of f32 in a second, at most.
 double peak_flops(const Gpu& gpu);
 
+// Multiply-adds that a multiprocessor starts in a cycle: of f32, and of matrices of 16-bit elements. 0 of
+// those where there are no instructions for bf16.
+int64_t multiply_adds_per_cycle(const Gpu& gpu);
+int64_t tensor_multiply_adds_per_cycle(const Gpu& gpu);
+
 // Thread blocks that a multiprocessor runs at once. `registers` are those of a thread; 0 where that is not
 // known.
 int64_t blocks_per_multiprocessor(const Gpu& gpu, int64_t threads, int64_t shared_bytes,

@@ -14,7 +14,6 @@ using loops::Scalar;
 namespace {
 
 constexpr int64_t kLeastRows = 8;       // and columns: fewer do not share enough
-constexpr int64_t kVector = 4;          // f32 that one instruction loads
 constexpr double kSizeOfUnknown = 512;  // that tiles are chosen for
 
 // Whether a load finds the next element in memory in the next iteration of the axis.
@@ -108,7 +107,7 @@ void choose_direction(TiledFactor& factor, const std::vector<Axis>& k, const std
   }
   if (!factor.is_along_k && !is_along_rows)
     return;
-  factor.vector = kVector;
+  factor.vector = kMostInVector;
   while (factor.vector > 1 &&
          !has_vectors(factor, factor.is_along_k ? k.back() : row, factor.vector, buffers))
     factor.vector /= 2;
@@ -116,7 +115,7 @@ void choose_direction(TiledFactor& factor, const std::vector<Axis>& k, const std
 
 struct RatedTile {
   ContractionTile tile;
-  double rate;  // of arithmetic, against that of the first
+  double rate;
 };
 constexpr std::array<RatedTile, 7> kTiles = {{
     {{128, 128, 16, 8, 8}, 1.0},
@@ -183,6 +182,10 @@ ContractionTile choose_tile(const MatrixProduct& product, const Gpu& gpu) {
     return std::ceil(blocks / gpu.multiprocessors) * static_cast<double>(tile.m * tile.n) / rated.rate;
   };
   return std::ranges::min_element(kTiles, {}, time_of)->tile;
+}
+
+double rate_of_tile(const ContractionTile& tile) {
+  return std::ranges::find(kTiles, tile, &RatedTile::tile)->rate;
 }
 
 }  // namespace tenon::schedule::cuda

@@ -12,8 +12,11 @@ struct TiledFactor {
   std::vector<Dim> conditions;    // it is 0 where one of them is negative, as in padding
   std::vector<loops::Axis> rows;  // of the result: those that this factor alone has
   bool is_along_k = false;        // consecutive threads load consecutive elements of k; else of rows
-  int64_t vector = 1;             // elements in that direction that a thread loads together
+  int64_t vector = 1;             // elements in that direction that a thread may load together
 };
+
+constexpr int64_t kBytesOfVector = 16;  // that one instruction loads at most
+constexpr int64_t kMostInVector = 8;    // of 16 bits each
 
 // result[batch, m, n] += first[batch, m, k] * second[batch, n, k]
 struct MatrixProduct {
@@ -36,8 +39,12 @@ struct ContractionTile {
   int64_t thread_m, thread_n;
 
   int64_t threads() const { return m / thread_m * (n / thread_n); }
+
+  friend bool operator==(const ContractionTile&, const ContractionTile&) = default;
 };
 ContractionTile choose_tile(const MatrixProduct& product, const Gpu& gpu);
+// Of arithmetic, against that of the largest tile.
+double rate_of_tile(const ContractionTile& tile);
 
 Dim size_of(const std::vector<loops::Axis>& axes);
 

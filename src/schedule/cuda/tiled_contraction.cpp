@@ -7,6 +7,11 @@
 #include "schedule/assign.h"
 #include "schedule/cuda/blocks.h"
 #include "schedule/cuda/contraction_tiles.h"
+#include "schedule/cuda/select_contraction.h"
+#include "schedule/cuda/staged_factor.h"
+#include "schedule/cuda/tensor_contraction.h"
+#include "schedule/cuda/tile_results.h"
+#include "schedule/cuda/tile_statements.h"
 
 namespace tenon::schedule::cuda {
 
@@ -23,6 +28,7 @@ using loops::Place;
 using loops::Scalar;
 using loops::Space;
 using loops::Statement;
+using lowering::BlockTile;
 using lowering::Stage;
 
 namespace {
@@ -30,68 +36,7 @@ namespace {
 // The threads of a warp have so many rows by so many columns of small tiles, which they load as vectors.
 constexpr int64_t kLanesM = 4, kLanesN = 8, kVector = 4;
 
-// Loop variables, which end in a number, as no size does.
-const std::string kTileM = "tile_m0", kTileN = "tile_n0", kStep = "step0", kThread = "p0", kPart = "part0",
-                  kLane = "lane0", kAcross = "across0", kAlong = "along0", kProduct = "k0", kI = "i0",
-                  kJ = "j0", kRow = "row0", kColumn = "column0";
-
-Dim symbol(const std::string& variable) { return Dim::symbol(variable); }
-Scalar index(const Dim& dim) { return Scalar::index(dim); }
-
-std::vector<Scalar> indices(const std::vector<Dim>& dims) {
-  std::vector<Scalar> result;
-  for (const Dim& dim : dims)
-    result.push_back(index(dim));
-  return result;
-}
-
-Statement store(const Buffer& to, const std::vector<Dim>& at, const Scalar& value,
-                const std::string& combine = "") {
-  return Assign{.places = {{to.name, indices(at)}}, .combine = combine, .values = {value}};
-}
-
-Scalar element(const Buffer& from, const std::vector<Dim>& at) {
-  return Scalar::load(from.name, from.dtype, indices(at));
-}
-
-std::vector<Statement> loop(const std::string& variable, const Dim& count, Mark mark,
-                            std::vector<Statement> body) {
-  if (count == Dim(1))
-    return substitute(body, {{variable, 0}});
-  return as_list(make_loop(variable, count, mark, std::move(body)));
-}
-
-// The body with a variable of one value.
-std::vector<Statement> where(const std::string& variable, const Dim& value, std::vector<Statement> body) {
-  return as_list(Loop{.variable = variable,
-                      .begin = value,
-                      .end = value + 1,
-                      .mark = Mark::Unrolled,
-                      .body = std::move(body)});
-}
-
-std::vector<Statement> guarded(const std::vector<Dim>& conditions, std::vector<Statement> body) {
-  return conditions.empty() ? std::move(body) : as_list(Guard{conditions, std::move(body)});
-}
-
-// Axes counted in vectors of elements of the last.
-struct VectorAxes {
-  Dim vectors;
-  std::map<std::string, Dim> variables;  // in terms of which vector it is, and kLane
-};
-VectorAxes in_vectors(std::vector<Axis> axes, int64_t vector, const std::string& variable) {
-  if (axes.empty())
-    return {1, {}};
-  if (vector == 1) {
-    FlatAxes flat = flatten(axes, variable);
-    return {flat.size, std::move(flat.variables)};
-  }
-  axes.back().size = *divide_exactly(axes.back().size, vector);
-  FlatAxes flat = flatten(axes, variable);
-  Dim& last = flat.variables.at(axes.back().variable);
-  last = last * vector + symbol(kLane);
-  return {flat.size, std::move(flat.variables)};
-}
+const std::string kStep = "step0", kI = "i0", kJ = "j0";
 
 // Indices of many axes can grow beyond what a Dim says.
 bool has_unknown_index(const std::vector<Statement>& body) {
@@ -118,33 +63,34 @@ bool has_unknown_index(const std::vector<Statement>& body) {
 class ContractionTiles {
  public:
   ContractionTiles(const std::vector<Definition>& definitions, const std::set<std::string>& outputs,
-                   const MatrixProduct& product, const ContractionTile& tile, const Kernel& kernel)
-      : definitions_(definitions), outputs_(outputs), product_(product), tile_(tile) {
+                   const MatrixProduct& product, const BlockTile& tile, const Kernel& kernel)
+      : definitions_(definitions),
+        product_(product),
+        tile_{tile.m, tile.n, tile.k, tile.part_m, tile.part_n},
+        results_(definitions, outputs, product, tile.m, tile.n) {
     std::set<std::string> names = loops::names_in(kernel);
+    const int64_t threads = tile_.threads();
     const auto buffer = [&](const std::string& name, std::vector<Dim> sizes, Space space) {
       return Buffer{loops::fresh_among(names, name), DType::F32, std::move(sizes), space};
     };
     const auto factor = [&](const TiledFactor& from, int64_t rows, const std::string& name) {
       // Rows of shared memory begin in different banks where threads write them across.
       const int64_t padding = from.is_along_k ? kVector : 0;
-      const int64_t parts = rows * tile.k / (from.vector * tile.threads());
-      return Factor{from,
-                    rows,
-                    name == "a" ? kTileM : kTileN,
-                    parts,
-                    buffer(name, {tile.k, rows + padding}, Space::Shared),
-                    buffer("next_" + name, {tile.threads(), parts, from.vector}, Space::Private)};
+      Buffer shared = buffer(name, {tile.k, rows + padding}, Space::Shared);
+      return Factor{StagedFactor(from, product.k, rows, tile.k, threads, name == "a" ? kTileM : kTileN,
+                                 loops::fresh_among(names, "next_" + name), DType::F32),
+                    std::move(shared)};
     };
     a_ = factor(product.first, tile.m, "a");
     b_ = factor(product.second, tile.n, "b");
-    sums_ = buffer("sums", {tile.threads(), tile.thread_m, tile.thread_n}, Space::Private);
-    of_a_ = buffer("of_a", {tile.thread_m}, Space::Private);
-    of_b_ = buffer("of_b", {tile.thread_n}, Space::Private);
+    sums_ = buffer("sums", {threads, tile_.thread_m, tile_.thread_n}, Space::Private);
+    of_a_ = buffer("of_a", {tile_.thread_m}, Space::Private);
+    of_b_ = buffer("of_b", {tile_.thread_n}, Space::Private);
   }
 
   Statement run() {
     std::vector<Statement> block;
-    for (const Buffer& local : {a_->shared, b_->shared, a_->next, b_->next, sums_})
+    for (const Buffer& local : {a_->shared, b_->shared, a_->staged.next(), b_->staged.next(), sums_})
       block.emplace_back(Local{local});
     block.push_back(by_threads(clear_sums()));
     block.push_back(by_threads(load_next(0)));
@@ -156,24 +102,13 @@ class ContractionTiles {
     step.push_back(by_threads(add_products()));
     append(block, loop(kStep, steps, Mark::Serial, std::move(step)));
     block.push_back(by_threads(store_results()));
-    std::vector<Axis> blocks = product_.batch;
-    blocks.push_back({kTileM, ceil_div(size_of(product_.m()), tile_.m)});
-    blocks.push_back({kTileN, ceil_div(size_of(product_.n()), tile_.n)});
-    std::map<std::string, Dim> only;  // those of one iteration
-    for (const Axis& axis : blocks)
-      if (axis.size == Dim(1))
-        only.emplace(axis.variable, 0);
-    std::erase_if(blocks, [](const Axis& axis) { return axis.size == Dim(1); });
-    return over_blocks(blocks, tile_.threads(), substitute(block, only));
+    return over_tiles(product_, tile_.m, tile_.n, tile_.threads(), std::move(block));
   }
 
  private:
   struct Factor {
-    TiledFactor from;
-    int64_t rows;      // of a tile
-    std::string tile;  // which of them
-    int64_t parts;     // vectors that each thread loads
-    Buffer shared, next;
+    StagedFactor staged;
+    Buffer shared;
   };
 
   Statement by_threads(std::vector<Statement> body) const {
@@ -188,73 +123,19 @@ class ContractionTiles {
 
   // --- from memory to shared memory ---
 
-  // Where a vector of a tile lies: across the direction of loads, and along it, in vectors.
-  struct Vector {
-    Dim across, along;
-  };
-  Vector part_of_tile(const Factor& factor) const {
-    const Dim number = symbol(kPart) * tile_.threads() + symbol(kThread);
-    const int64_t row_of_vectors = (factor.from.is_along_k ? tile_.k : factor.rows) / factor.from.vector;
-    return {floor_div(number, row_of_vectors), mod(number, row_of_vectors)};
-  }
-
-  std::vector<Statement> for_each_part(const Factor& factor, std::vector<Statement> body) const {
-    return loop(kPart, factor.parts, Mark::Unrolled, std::move(body));
-  }
-
-  static std::vector<Statement> in_lanes(int64_t vector, std::vector<Statement> body) {
-    return loop(kLane, vector, Mark::Vector, std::move(body));
-  }
-  std::vector<Dim> place_of_next() const { return {symbol(kThread), symbol(kPart), symbol(kLane)}; }
-
   std::vector<Statement> load_next(const Dim& step) const {
-    std::vector<Statement> body = load_next(*a_, step);
-    append(body, load_next(*b_, step));
+    std::vector<Statement> body = a_->staged.load(step);
+    append(body, b_->staged.load(step));
     return body;
-  }
-
-  std::vector<Statement> load_next(const Factor& factor, const Dim& step) const {
-    const bool along_k = factor.from.is_along_k;
-    const int64_t vector = factor.from.vector;
-    const VectorAxes rows = in_vectors(factor.from.rows, along_k ? 1 : vector, along_k ? kAcross : kAlong),
-                     k = in_vectors(product_.k, along_k ? vector : 1, along_k ? kAlong : kAcross);
-    const Dim first_row = symbol(factor.tile) * (factor.rows / (along_k ? 1 : vector)),
-              first_k = step * (tile_.k / (along_k ? vector : 1));
-    std::vector<Dim> conditions;
-    if (!divide_exactly(size_of(factor.from.rows), factor.rows))
-      conditions.push_back(rows.vectors - 1 - symbol(along_k ? kAcross : kAlong));
-    // Of no products there is no first step, which is loaded all the same.
-    if (!divide_exactly(size_of(product_.k), tile_.k) || size_of(product_.k).lower_bound().value_or(0) < 1)
-      conditions.push_back(k.vectors - 1 - symbol(along_k ? kAlong : kAcross));
-    std::map<std::string, Dim> variables = rows.variables;
-    variables.insert(k.variables.begin(), k.variables.end());
-    for (const Dim& condition : factor.from.conditions)
-      conditions.push_back(condition.substitute(variables));
-    std::vector<Statement> loads;
-    if (!conditions.empty())
-      append(loads, in_lanes(vector, as_list(store(factor.next, place_of_next(), Scalar::zero(DType::F32)))));
-    append(loads,
-           guarded(conditions, in_lanes(vector, as_list(store(factor.next, place_of_next(),
-                                                              factor.from.value.substitute(variables))))));
-    const Vector at = part_of_tile(factor);
-    return for_each_part(factor, where(kAcross, (along_k ? first_row : first_k) + at.across,
-                                       where(kAlong, (along_k ? first_k : first_row) + at.along, loads)));
   }
 
   std::vector<Statement> fill_shared() const {
-    std::vector<Statement> body = fill_shared(*a_);
-    append(body, fill_shared(*b_));
+    std::vector<Statement> body;
+    for (const Factor& factor : {*a_, *b_})
+      append(body, factor.staged.for_each([&](const Dim& row, const Dim& product, const Scalar& value) {
+        return as_list(store(factor.shared, {product, row}, value));
+      }));
     return body;
-  }
-
-  std::vector<Statement> fill_shared(const Factor& factor) const {
-    const Vector at = part_of_tile(factor);
-    const Dim along = at.along * factor.from.vector + symbol(kLane);
-    const std::vector<Dim> place =
-        factor.from.is_along_k ? std::vector{along, at.across} : std::vector{at.across, along};
-    return for_each_part(
-        factor, in_lanes(factor.from.vector,
-                         as_list(store(factor.shared, place, element(factor.next, place_of_next())))));
   }
 
   // --- sums ---
@@ -295,45 +176,21 @@ class ContractionTiles {
 
   // --- results ---
 
-  // Of columns that are stored together.
-  int64_t stored_vector() const {
-    int64_t vector = kVector;
-    while (vector > 1 && !divide_exactly(product_.n().back().size, vector))
-      vector /= 2;
-    return vector;
-  }
-
   std::vector<Statement> store_results() const {
-    const int64_t vector = stored_vector();
-    const VectorAxes rows = in_vectors(product_.m(), 1, kRow),
-                     columns = in_vectors(product_.n(), vector, kColumn);
-    std::map<std::string, Dim> variables = rows.variables;
-    variables.insert(columns.variables.begin(), columns.variables.end());
+    const int64_t vector = results_.vector(kVector);
     // Column kJ*vector of the thread.
-    const Dim j = symbol(kJ) * vector;
+    const Dim j = symbol(kJ) * vector, column = column_of(floor_div(j, kVector)) + mod(j, kVector),
+              row = row_of(floor_div(symbol(kI), kVector)) + mod(symbol(kI), kVector);
     const Scalar sum = element(sums_, {symbol(kThread), symbol(kI), j + symbol(kLane)});
-    std::vector<Statement> stores;
-    for (Assign& each : build_epilogue(definitions_, outputs_, sum,
-                                       [&](const Scalar& scalar) { return scalar.substitute(variables); }))
-      stores.emplace_back(std::move(each));
-    std::vector<Statement> body = in_lanes(vector, std::move(stores));
-    if (!divide_exactly(size_of(product_.n()), tile_.n))
-      body = guarded({columns.vectors - 1 - symbol(kColumn)}, std::move(body));
-    const Dim column = column_of(floor_div(j, kVector)) + mod(j, kVector);
-    body = loop(
-        kJ, tile_.thread_n / vector, Mark::Unrolled,
-        where(kColumn, symbol(kTileN) * (tile_.n / vector) + floor_div(column, vector), std::move(body)));
-    if (!divide_exactly(size_of(product_.m()), tile_.m))
-      body = guarded({rows.vectors - 1 - symbol(kRow)}, std::move(body));
-    const Dim row = row_of(floor_div(symbol(kI), kVector)) + mod(symbol(kI), kVector);
     return loop(kI, tile_.thread_m, Mark::Unrolled,
-                where(kRow, symbol(kTileM) * tile_.m + row, std::move(body)));
+                results_.at_row(row, loop(kJ, tile_.thread_n / vector, Mark::Unrolled,
+                                          results_.store_columns(column, vector, sum))));
   }
 
   const std::vector<Definition>& definitions_;
-  const std::set<std::string>& outputs_;
   const MatrixProduct& product_;
   const ContractionTile tile_;
+  TileResults results_;
   std::optional<Factor> a_, b_;
   Buffer sums_, of_a_, of_b_;
 };
@@ -349,8 +206,13 @@ bool tile_contraction(Kernel& kernel, const std::vector<Stage>& stages, const st
   const std::optional<MatrixProduct> product = match_matrix_product(definitions.front(), kernel.inputs);
   if (!product)
     return false;
-  const ContractionTile tile = choose_tile(*product, gpu);
-  std::vector<Statement> body = as_list(ContractionTiles(definitions, outputs, *product, tile, kernel).run());
+  const BlockTile tile = stages.front().plan && stages.front().plan->block_tile
+                             ? *stages.front().plan->block_tile
+                             : *select_contraction(*product, gpu, NumericsBudget::Strict).block_tile;
+  std::vector<Statement> body =
+      as_list(tile.arithmetic == BlockTile::Arithmetic::Fma
+                  ? ContractionTiles(definitions, outputs, *product, tile, kernel).run()
+                  : tensor_contraction(definitions, outputs, *product, tile, kernel));
   if (has_unknown_index(body))
     return false;
   kernel.body = std::move(body);

@@ -19,8 +19,8 @@
 
 namespace tenon::schedule::cuda {
 
-// Gives the kernel its body: that of the first stage and its pointwise epilogue. False where tiles do not fit
-// the contraction; then the kernel stays as it is.
+// Gives the kernel its body: that of the first stage and its pointwise epilogue, as its plan says; without
+// one, f32 is multiplied whole. False where tiles do not fit the contraction; then the kernel stays as it is.
 bool tile_contraction(loops::Kernel& kernel, const std::vector<lowering::Stage>& stages,
                       const std::set<std::string>& outputs, const Gpu& gpu);
 

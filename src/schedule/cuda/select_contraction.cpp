@@ -1,0 +1,214 @@
+#include "schedule/cuda/select_contraction.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "schedule/cuda/copied_factor.h"
+#include "schedule/cuda/tensor_contraction.h"
+#include "schedule/cuda/tensor_tiles.h"
+
+namespace tenon::schedule::cuda {
+
+using loops::Buffer;
+using lowering::Algorithm;
+using lowering::BlockTile;
+using lowering::ContractionPlan;
+using lowering::Decider;
+using lowering::KernelGraph;
+using lowering::KernelNode;
+using lowering::PlanCandidate;
+
+namespace {
+
+using Arithmetic = BlockTile::Arithmetic;
+
+constexpr double kSizeOfUnknown = 512;  // that tiles are chosen for
+constexpr double kShareOfFma = 0.7;     // of the peak, that the largest tiles reach
+constexpr double kShareOfTensor = 0.7, kShareOfTensorFrom90 = 0.4;  // with mma.sync, which Hopper starves
+constexpr double kLatency = 600;        // cycles of a step that waits for memory
+constexpr double kCopiedLatency = 300;  // that copies of earlier steps have been under way for
+constexpr double kProductsOfParts = 6;
+constexpr int64_t kShortStep = 32, kLongStep = 64, kStages = 3;
+
+struct RatedTile {
+  int64_t m, n, warp_m, warp_n;
+  double rate;  // against that of the first
+};
+constexpr std::array<RatedTile, 8> kTensorTiles = {{
+    {128, 128, 64, 32, 1.0},
+    {128, 64, 64, 32, 0.85},
+    {64, 128, 32, 64, 0.85},
+    {64, 64, 32, 32, 0.65},
+    {32, 128, 32, 32, 0.5},
+    {64, 32, 32, 16, 0.45},
+    {32, 64, 16, 32, 0.45},
+    {32, 32, 16, 16, 0.3},
+}};
+// Twice as many sums, and what is split on its way: of larger tiles, threads have too few registers.
+constexpr int64_t kMostOfTileInParts = 128 * 64;
+
+double count(const Dim& size) {
+  const std::optional<int64_t> known = size.constant();
+  return known ? static_cast<double>(*known) : kSizeOfUnknown;
+}
+
+std::string_view name_of(Arithmetic arithmetic) {
+  switch (arithmetic) {
+    case Arithmetic::Fma:
+      return "by FMA";
+    case Arithmetic::TensorCores:
+      return "on tensor cores";
+    case Arithmetic::Bf16x6:
+      return "as bf16x6 on tensor cores";
+  }
+  return "";
+}
+
+class Selector {
+ public:
+  Selector(const MatrixProduct& product, const Gpu& gpu, NumericsBudget numerics)
+      : product_(product), gpu_(gpu), numerics_(numerics) {}
+
+  ContractionPlan run() {
+    plan_.algorithm = Algorithm::Gemm;
+    const bool has_16_bits = tensor_dtype(product_).has_value();
+    const bool has_tensor_cores = tensor_multiply_adds_per_cycle(gpu_) > 0;
+    std::vector<BlockTile> candidates;
+    if (has_16_bits && has_tensor_cores)
+      candidates.push_back(best_tensor_tile(Arithmetic::TensorCores));
+    else
+      candidates.push_back(fma_tile());
+    if (!has_16_bits)
+      consider_parts(candidates, has_tensor_cores);
+    plan_.block_tile = *std::ranges::min_element(candidates, {}, [&](auto& each) { return time_of(each); });
+    for (const BlockTile& each : candidates)
+      plan_.candidates.push_back({.name = describe(each),
+                                  .estimate = time_of(each),
+                                  .unit = "ns",
+                                  .declined = each == *plan_.block_tile ? "" : "slower by the estimate"});
+    std::ranges::rotate(plan_.candidates, plan_.candidates.begin() + declined_);
+    if (candidates.size() == 1 && plan_.decider == Decider::CostModel)
+      plan_.decider = Decider::Target;
+    return std::move(plan_);
+  }
+
+ private:
+  // f32 on tensor cores.
+  void consider_parts(std::vector<BlockTile>& candidates, bool has_tensor_cores) {
+    const auto decline = [&](std::string reason, Decider decider) {
+      plan_.candidates.push_back(
+          {.name = "tiles as bf16x6 on tensor cores", .declined = std::move(reason)});
+      plan_.decider = decider;
+      ++declined_;
+    };
+    if (numerics_ == NumericsBudget::Strict)
+      decline("it rounds differently: numerics are strict", Decider::Numerics);
+    else if (!has_tensor_cores)
+      decline("the target has no tensor cores for bf16", Decider::Target);
+    else
+      candidates.push_back(best_tensor_tile(Arithmetic::Bf16x6));
+  }
+
+  BlockTile fma_tile() const {
+    const ContractionTile tile = choose_tile(product_, gpu_);
+    return {.arithmetic = Arithmetic::Fma,
+            .m = tile.m,
+            .n = tile.n,
+            .k = tile.k,
+            .part_m = tile.thread_m,
+            .part_n = tile.thread_n};
+  }
+
+  BlockTile best_tensor_tile(Arithmetic arithmetic) const {
+    std::vector<BlockTile> tiles;
+    for (const RatedTile& rated : kTensorTiles)
+      if (arithmetic != Arithmetic::Bf16x6 || rated.m * rated.n <= kMostOfTileInParts)
+        tiles.push_back(tensor_tile(rated, arithmetic));
+    return *std::ranges::min_element(tiles, {}, [&](const BlockTile& tile) { return time_of(tile); });
+  }
+
+  BlockTile tensor_tile(const RatedTile& rated, Arithmetic arithmetic) const {
+    BlockTile tile{.arithmetic = arithmetic,
+                   .m = rated.m,
+                   .n = rated.n,
+                   .k = kShortStep,
+                   .part_m = rated.warp_m,
+                   .part_n = rated.warp_n};
+    if (arithmetic == Arithmetic::Bf16x6)
+      return tile;
+    const int copied = factors_copied(rated, kShortStep);
+    if (copied == 0)
+      return tile;
+    tile.stages = kStages;
+    const int64_t bytes = 2 * kStages * (rated.m + rated.n) * kLongStep * 5 / 4;
+    if (copied == 2 && factors_copied(rated, kLongStep) == 2 && bytes <= gpu_.shared_bytes_per_block)
+      tile.k = kLongStep;
+    return tile;
+  }
+
+  int factors_copied(const RatedTile& tile, int64_t products) const {
+    return (can_copy(without_cast(product_.first), product_.k, tile.m, products) ? 1 : 0) +
+           (can_copy(without_cast(product_.second), product_.k, tile.n, products) ? 1 : 0);
+  }
+
+  // Where blocks run one after the other on each multiprocessor.
+  double time_of(const BlockTile& tile) const {
+    const auto in_tiles = [](const Dim& size, int64_t tile) {
+      return std::ceil(count(size) / static_cast<double>(tile));
+    };
+    const Dim batch = size_of(product_.batch);
+    const double blocks = (batch.is_constant() ? count(batch) : 1) *
+                          in_tiles(size_of(product_.m()), tile.m) * in_tiles(size_of(product_.n()), tile.n);
+    const double step = std::max(static_cast<double>(tile.m * tile.n * tile.k) / rate_of(tile),
+                                 tile.stages > 1 ? kCopiedLatency : kLatency);
+    return std::ceil(blocks / gpu_.multiprocessors) * in_tiles(size_of(product_.k), tile.k) * step /
+           gpu_.cycles_per_nanosecond;
+  }
+
+  // Multiply-adds of a cycle.
+  double rate_of(const BlockTile& tile) const {
+    if (tile.arithmetic == Arithmetic::Fma)
+      return static_cast<double>(multiply_adds_per_cycle(gpu_)) * kShareOfFma *
+             rate_of_tile({tile.m, tile.n, tile.k, tile.part_m, tile.part_n});
+    const RatedTile& rated = *std::ranges::find_if(
+        kTensorTiles, [&](const RatedTile& each) { return each.m == tile.m && each.n == tile.n; });
+    const double share = gpu_.architecture >= 90 ? kShareOfTensorFrom90 : kShareOfTensor;
+    const double rate = static_cast<double>(tensor_multiply_adds_per_cycle(gpu_)) * share * rated.rate;
+    return tile.arithmetic == Arithmetic::Bf16x6 ? rate / kProductsOfParts : rate;
+  }
+
+  const MatrixProduct& product_;
+  const Gpu& gpu_;
+  NumericsBudget numerics_;
+  ContractionPlan plan_;
+  std::ptrdiff_t declined_ = 0;
+};
+
+}  // namespace
+
+ContractionPlan select_contraction(const MatrixProduct& product, const Gpu& gpu, NumericsBudget numerics) {
+  return Selector(product, gpu, numerics).run();
+}
+
+void select_contractions(KernelGraph& graph, const Gpu& gpu, NumericsBudget numerics) {
+  for (KernelNode& node : graph.nodes) {
+    if (!node.stage || !node.stage->definition.reduces())
+      continue;
+    std::vector<Buffer> buffers;
+    for (const std::string& name : buffers_read(*node.stage))
+      buffers.push_back(graph.buffers.at(name));
+    if (const auto product = match_matrix_product(node.stage->definition, buffers))
+      node.stage->plan =
+          std::make_shared<const ContractionPlan>(select_contraction(*product, gpu, numerics));
+  }
+}
+
+std::string describe(const BlockTile& tile) {
+  std::string text = fmt::format("tiles of {}x{}x{} {}", tile.m, tile.n, tile.k, name_of(tile.arithmetic));
+  if (tile.stages > 1)
+    text += fmt::format(", {} stages", tile.stages);
+  return text;
+}
+
+}  // namespace tenon::schedule::cuda

@@ -1,0 +1,41 @@
+// staged_factor.h — tiles of a factor on their way from memory, through registers, to shared memory: those of
+// the next step are loaded while one is multiplied.
+#pragma once
+
+#include "schedule/cuda/contraction_tiles.h"
+
+namespace tenon::schedule::cuda {
+
+class StagedFactor {
+ public:
+  // Tiles of so many rows by so many products, each loaded by all threads. `tile` is the variable that says
+  // which rows those are. `next` is the name of what threads hold, in that dtype.
+  StagedFactor(const TiledFactor& from, const std::vector<loops::Axis>& k, int64_t rows, int64_t products,
+               int64_t threads, std::string tile, std::string next, DType dtype);
+
+  const loops::Buffer& next() const { return next_; }
+
+  // What each thread does to load its part of a tile.
+  std::vector<loops::Statement> load(const Dim& step) const;
+  // What it does with each of its elements then: of this row of the tile, and this product.
+  using Store = std::function<std::vector<loops::Statement>(const Dim& row, const Dim& product,
+                                                            const loops::Scalar& value)>;
+  std::vector<loops::Statement> for_each(const Store& store) const;
+
+ private:
+  // Where a vector of a tile lies: across the direction of loads, and along it, in vectors.
+  struct Vector {
+    Dim across, along;
+  };
+  Vector vector_of_thread() const;
+  std::vector<Dim> place_of_next() const;
+
+  TiledFactor from_;
+  std::vector<loops::Axis> k_;
+  int64_t rows_, products_, threads_;
+  std::string tile_;
+  int64_t parts_;  // vectors of each thread
+  loops::Buffer next_;
+};
+
+}  // namespace tenon::schedule::cuda
