@@ -121,7 +121,7 @@ const std::vector<KernelGraphPass>& FusedGraph::passes() {
        "fusion", fuses,
        [](FusedGraph& graph, const Context& context) {
          graph.graph_.groups.clear();
-         inline_stages(graph.graph_, context.target);
+         inline_stages(graph.graph_, context.target, context.numerics);
          graph.note_dependences();
        },
        "before contractions are looked up: prologues are part of them"},
@@ -160,7 +160,7 @@ const std::vector<KernelGraphPass>& FusedGraph::passes() {
        },
        "before fusion: what reads the whole does not fuse with its parts"},
       {"fuse", "decides which nodes become one kernel", "fusion", fuses,
-       [](FusedGraph& graph, const Context& context) { graph.group(context.target); },
+       [](FusedGraph& graph, const Context& context) { graph.group(context.target, context.numerics); },
        "after packing, whose copies fuse with what makes their elements"},
       {"split-kernels", "takes kernels apart that a multiprocessor has too little shared memory for",
        "GPU, fusion",
@@ -199,9 +199,9 @@ void FusedGraph::note_dependences() {
   note_draws();
 }
 
-void FusedGraph::group(const Target& target) {
+void FusedGraph::group(const Target& target, NumericsBudget numerics) {
   note_dependences();
-  Grouping grouping = group_nodes(graph_.nodes, graph_.buffers, kept_, target);
+  Grouping grouping = group_nodes(graph_.nodes, graph_.buffers, kept_, target, numerics);
   graph_.groups = std::move(grouping.groups);
   missed_ = std::move(grouping.missed);
 }
