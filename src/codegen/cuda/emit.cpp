@@ -7,7 +7,7 @@
 #include "codegen/cuda/accesses.h"
 #include "codegen/cuda/barriers.h"
 #include "codegen/cuda/folds.h"
-#include "codegen/cuda/thread_loops.h"
+#include "codegen/cuda/tiles.h"
 #include "ir/dim_expression.h"
 #include "target/cluster.h"
 
@@ -102,9 +102,9 @@ const Statement* find_first_fold(const std::vector<Statement>& body) {
   return nullptr;
 }
 
-class Emitter : private ThreadLoopText {
+class Emitter : private TileText {
  public:
-  explicit Emitter(const Kernel& kernel) : ThreadLoopText(kernel) {
+  explicit Emitter(const Kernel& kernel) : TileText(kernel) {
     for (const std::vector<Buffer>* buffers : {&kernel.inputs, &kernel.outputs})
       for (const Buffer& buffer : *buffers)
         storage_.emplace(
@@ -592,9 +592,11 @@ class Emitter : private ThreadLoopText {
         writer_.line("{}();", preamble_.use("wait_for_copies"));
       return;
     }
-    if (loop.mark == Mark::Thread)
+    if (loop.mark == Mark::Thread) {
+      find_tiles(loop);
       return run_threads(loop, layouts_->vector_of(loop));
-    if (run_lanes(loop))
+    }
+    if (run_tile(loop) || run_lanes(loop))
       return;
     if (&loop == pipelined_->persistent()) {
       const Counting counting = counting_of(loop, nullptr);

@@ -139,6 +139,51 @@ __device__ __forceinline__ void wait_for_copies() {
   asm volatile("cp.async.wait_all;" ::: "memory");
 }
 )"},
+      {"load_matrices",
+       R"(// 8 x 8 elements of 16 bits for each register: the lanes say where the rows are, and each gets two elements
+// of the row that is a quarter of its number.
+template <int count>
+__device__ __forceinline__ void load_matrices(unsigned (&to)[count], const unsigned short* row) {
+  const unsigned own = (unsigned)__cvta_generic_to_shared(row);
+  if constexpr (count == 4)
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "r"(own));
+  else
+    asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
+                 : "=r"(to[0]), "=r"(to[1]) : "r"(own));
+}
+)"},
+      {"load_matrices_transposed", R"(// The same, of columns.
+template <int count>
+__device__ __forceinline__ void load_matrices_transposed(unsigned (&to)[count], const unsigned short* row) {
+  const unsigned own = (unsigned)__cvta_generic_to_shared(row);
+  if constexpr (count == 4)
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "r"(own));
+  else
+    asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
+                 : "=r"(to[0]), "=r"(to[1]) : "r"(own));
+}
+)"},
+      {"multiply_add_bf16",
+       R"(// 16 x 16 by 16 x 8 elements of a warp; each thread has two sums of row lane / 4 and two of the eighth after.
+__device__ __forceinline__ void multiply_add_bf16(float& s0, float& s1, float& s2, float& s3,
+                                                  const unsigned (&a)[4], unsigned b0, unsigned b1) {
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, "
+               "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+               : "+f"(s0), "+f"(s1), "+f"(s2), "+f"(s3)
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+)"},
+      {"multiply_add_f16",
+       R"(__device__ __forceinline__ void multiply_add_f16(float& s0, float& s1, float& s2, float& s3,
+                                                 const unsigned (&a)[4], unsigned b0, unsigned b1) {
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, "
+               "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+               : "+f"(s0), "+f"(s1), "+f"(s2), "+f"(s3)
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+)"},
       {"infinity_f32",
        R"(__device__ __forceinline__ float infinity_f32() { return __int_as_float(0x7f800000); }
 )"},

@@ -6,11 +6,13 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <random>
 #include <regex>
 
 #include "base/error.h"
 #include "codegen/cuda/elements.h"
 #include "source_tree.h"
+#include "tensor/wide.h"
 
 namespace tenon::codegen::cuda {
 namespace {
@@ -43,6 +45,14 @@ std::string for_host(std::string text) {
            {"mbarrier.init", "mbarrier_init(own);"},
            {"mbarrier.arrive.expect_tx", "mbarrier_expect(own, bytes);"},
            {"{ .reg .pred p; mbarrier.try_wait", "came = mbarrier_wait(own, parity);"},
+           {"ldmatrix.sync.aligned.m8n8.x4.shared", "ldmatrix(to, own, false);"},
+           {"ldmatrix.sync.aligned.m8n8.x2.shared", "ldmatrix(to, own, false);"},
+           {"ldmatrix.sync.aligned.m8n8.x4.trans", "ldmatrix(to, own, true);"},
+           {"ldmatrix.sync.aligned.m8n8.x2.trans", "ldmatrix(to, own, true);"},
+           {"mma.sync.aligned.m16n8k16.row.col.f32.bf16",
+            "mma_m16n8k16(s0, s1, s2, s3, a, b0, b1, f32_of_bf16_bits);"},
+           {"mma.sync.aligned.m16n8k16.row.col.f32.f16",
+            "mma_m16n8k16(s0, s1, s2, s3, a, b0, b1, f32_of_f16_bits);"},
            {"st.async", "st_async(there, value, its_barrier);"},
            {"mapa.shared::cluster.u32 %0, %1, %2;\" : \"=r\"(there)", "there = own;"},
            {"mapa.shared::cluster.u32 %0, %1, %2;\" : \"=r\"(its_barrier)", "its_barrier = own_barrier;"}})
@@ -88,7 +98,42 @@ std::string entries_of(const loops::Kernel& kernel, size_t number, size_t region
   return text;
 }
 
+// Small numbers, so that sums of them differ little by their order; some below 0.
+Tensor random_input(DType dtype, const Extents& extents, unsigned seed) {
+  std::mt19937 random(seed);
+  return with_wide(dtype, [&]<class T>(T) {
+    std::vector<T> values;
+    for (int64_t i = 0; i < element_count(extents); ++i) {
+      const auto number = static_cast<int64_t>(random() % 200) - 100;
+      values.push_back(is_float(dtype) ? static_cast<T>(static_cast<double>(number) / 32)
+                                       : static_cast<T>(number));
+    }
+    return narrow<T>(dtype, extents, values);
+  });
+}
+
 }  // namespace
+
+std::vector<Tensor> random_inputs(const loops::Kernel& kernel, const std::map<std::string, int64_t>& sizes) {
+  std::vector<Tensor> inputs;
+  for (const loops::Buffer& input : kernel.inputs) {
+    Extents extents;
+    for (const Dim& size : input.sizes)
+      extents.push_back(size.evaluate(sizes).value());
+    inputs.push_back(random_input(input.dtype, extents, static_cast<unsigned>(inputs.size() + 1)));
+  }
+  return inputs;
+}
+
+void expect_close(const Tensor& got, const Tensor& want, double tolerance) {
+  if (tolerance == 0) {
+    EXPECT_TRUE(identical(got, want));
+    return;
+  }
+  const std::vector<double> a = widen<double>(got), b = widen<double>(want);
+  for (size_t i = 0; i < a.size(); ++i)
+    EXPECT_NEAR(a[i], b[i], tolerance * (1 + std::abs(b[i]))) << "at " << i;
+}
 
 HostKernels::~HostKernels() {
   if (library_ != nullptr)

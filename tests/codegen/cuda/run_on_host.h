@@ -7,6 +7,11 @@
 
 namespace tenon::codegen::cuda {
 
+// For the inputs of the kernel; the same each time.
+std::vector<Tensor> random_inputs(const loops::Kernel& kernel, const std::map<std::string, int64_t>& sizes);
+// The tolerance is relative; 0: the same bits.
+void expect_close(const Tensor& got, const Tensor& want, double tolerance);
+
 class HostKernels {
  public:
   ~HostKernels();

@@ -1,7 +1,5 @@
 #include <gtest/gtest.h>
 
-#include <random>
-
 #include "codegen/cuda/run_on_host.h"
 #include "loops/interpret.h"
 #include "sanitized.h"
@@ -496,41 +494,6 @@ const std::vector<Case>& all_cases() {
        {{"n", 0}}},
   };
   return cases;
-}
-
-// Small numbers, so that sums of them differ little by their order; some below 0.
-Tensor random_input(DType dtype, const Extents& extents, unsigned seed) {
-  std::mt19937 random(seed);
-  return with_wide(dtype, [&]<class T>(T) {
-    std::vector<T> values;
-    for (int64_t i = 0; i < element_count(extents); ++i) {
-      const auto number = static_cast<int64_t>(random() % 200) - 100;
-      values.push_back(is_float(dtype) ? static_cast<T>(static_cast<double>(number) / 32)
-                                       : static_cast<T>(number));
-    }
-    return narrow<T>(dtype, extents, values);
-  });
-}
-
-void expect_close(const Tensor& got, const Tensor& want, double tolerance) {
-  if (tolerance == 0) {
-    EXPECT_TRUE(identical(got, want));
-    return;
-  }
-  const std::vector<double> a = widen<double>(got), b = widen<double>(want);
-  for (size_t i = 0; i < a.size(); ++i)
-    EXPECT_NEAR(a[i], b[i], tolerance * (1 + std::abs(b[i]))) << "at " << i;
-}
-
-std::vector<Tensor> random_inputs(const loops::Kernel& kernel, const std::map<std::string, int64_t>& sizes) {
-  std::vector<Tensor> inputs;
-  for (const loops::Buffer& input : kernel.inputs) {
-    Extents extents;
-    for (const Dim& size : input.sizes)
-      extents.push_back(size.evaluate(sizes).value());
-    inputs.push_back(random_input(input.dtype, extents, static_cast<unsigned>(inputs.size() + 1)));
-  }
-  return inputs;
 }
 
 // Cases that need all of their barriers: the kernels without each of them follow.

@@ -15,6 +15,7 @@
 #include <ucontext.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <memory>
@@ -48,7 +49,7 @@ struct Fibre {
   std::unique_ptr<char[]> stack = std::unique_ptr<char[]>(new char[kStackBytes]);
   enum class State { Runs, Waits, Ended } state;
   unsigned mask;  // lanes of its warp that it waits for; 0: the whole block
-  unsigned long long passed[2];
+  unsigned long long passed[2][3];
   unsigned shuffles;
   std::vector<std::vector<AsyncCopy>> groups;  // that it has not waited for; the last one is not committed
 };
@@ -315,6 +316,62 @@ static inline void cvt_rn_f16_f32(unsigned short& bits, float value) {
 static inline void cvt_rn_bf16_f32(unsigned short& bits, float value) {
   const unsigned all = __float_as_uint(value);
   bits = value != value ? 0x7fff : static_cast<unsigned short>((all + 0x7fff + (all >> 16 & 1)) >> 16);
+}
+
+// --- products of matrices ---
+
+// What all lanes of the warp pass.
+template <class T>
+static std::array<T, 32> exchange(const T& value) {
+  std::array<T, 32> all;
+  shim::Fibre& here = shim::block.here();
+  const unsigned turn = here.shuffles++ % 2, warp = shim::block.current / 32 * 32;
+  static_assert(sizeof(T) <= sizeof(here.passed[turn]));
+  memcpy(&here.passed[turn], &value, sizeof(T));
+  shim::block.wait(0xffffffff);
+  for (unsigned lane = 0; lane < 32; ++lane)
+    memcpy(&all[lane], &shim::block.fibre(warp + lane).passed[turn], sizeof(T));
+  return all;
+}
+template <int count>
+static void ldmatrix(unsigned (&to)[count], unsigned row, bool transposes) {
+  const auto rows = exchange(row);
+  const unsigned lane = threadIdx.x % 32;
+  for (int matrix = 0; matrix < count; ++matrix) {
+    unsigned short own[2];
+    for (unsigned i = 0; i < 2; ++i) {
+      const unsigned at = lane % 4 * 2 + i, from = transposes ? at : lane / 4;
+      if (rows[matrix * 8 + from] % 16 != 0)
+        abort();
+      own[i] = ((const unsigned short*)(high_bits | rows[matrix * 8 + from]))[transposes ? lane / 4 : at];
+    }
+    to[matrix] = own[0] | (unsigned)own[1] << 16;
+  }
+}
+static inline float f32_of_bf16_bits(unsigned bits) { return __uint_as_float(bits << 16); }
+static inline float f32_of_f16_bits(unsigned bits) {
+  float value;
+  cvt_f32_f16(value, static_cast<unsigned short>(bits));
+  return value;
+}
+static void mma_m16n8k16(float& s0, float& s1, float& s2, float& s3, const unsigned (&a)[4], unsigned b0,
+                         unsigned b1, float (*widened)(unsigned)) {
+  float rows[16][16], columns[8][16];
+  const auto all = exchange(std::array{a[0], a[1], a[2], a[3], b0, b1});
+  for (int lane = 0; lane < 32; ++lane)
+    for (int i = 0; i < 12; ++i) {
+      const int part = i / 2, k = lane % 4 * 2 + i % 2;
+      const float value = widened(all[lane][part] >> 16 * (i % 2) & 0xffff);
+      if (part < 4)
+        rows[part % 2 * 8 + lane / 4][part / 2 * 8 + k] = value;
+      else
+        columns[lane / 4][(part - 4) * 8 + k] = value;
+    }
+  const int lane = threadIdx.x % 32;
+  float* const sums[] = {&s0, &s1, &s2, &s3};
+  for (int i = 0; i < 4; ++i)
+    for (int k = 0; k < 16; ++k)
+      *sums[i] += rows[lane / 4 + i / 2 * 8][k] * columns[lane % 4 * 2 + i % 2][k];
 }
 
 // Runs the clusters of a launch one after the other, each with nothing in its shared memory. False where
