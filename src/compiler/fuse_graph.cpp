@@ -123,7 +123,7 @@ const std::vector<KernelGraphPass>& FusedGraph::passes() {
        "fusion", fuses,
        [](FusedGraph& graph, const Context& context) {
          graph.graph_.groups.clear();
-         inline_stages(graph.graph_, context.target);
+         inline_stages(graph.graph_, context.target, context.numerics);
          graph.note_dependences();
        },
        "before contractions are looked up: prologues are part of them"},
@@ -168,7 +168,7 @@ const std::vector<KernelGraphPass>& FusedGraph::passes() {
        },
        "after inlining and splitting: what factors compute is part of it"},
       {"fuse", "decides which nodes become one kernel", "fusion", fuses,
-       [](FusedGraph& graph, const Context& context) { graph.group(context.target); },
+       [](FusedGraph& graph, const Context& context) { graph.group(context.target, context.numerics); },
        "after packing, whose copies fuse with what makes their elements"},
       {"split-kernels", "takes kernels apart that a multiprocessor has too little shared memory for",
        "GPU, fusion",
@@ -207,9 +207,9 @@ void FusedGraph::note_dependences() {
   note_draws();
 }
 
-void FusedGraph::group(const Target& target) {
+void FusedGraph::group(const Target& target, NumericsBudget numerics) {
   note_dependences();
-  Grouping grouping = group_nodes(graph_.nodes, graph_.buffers, kept_, target);
+  Grouping grouping = group_nodes(graph_.nodes, graph_.buffers, kept_, target, numerics);
   graph_.groups = std::move(grouping.groups);
   std::ranges::move(grouping.missed, std::back_inserter(missed_));
 }

@@ -59,7 +59,7 @@ class FusedGraph {
 
  private:
   void group_by_node(const Target& target);
-  void group(const Target& target);
+  void group(const Target& target, NumericsBudget numerics);
   void split(const KernelGraphContext& context);
   void run(const KernelGraphPass& pass, const KernelGraphContext& context);
   void find_readers();

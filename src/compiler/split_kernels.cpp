@@ -53,7 +53,8 @@ class KernelSplitter {
       nodes.push_back(graph_.nodes[number]);
       written.insert(nodes.back().writes.begin(), nodes.back().writes.end());
     }
-    std::vector<Group> groups = fusion::group_nodes(nodes, graph_.buffers, written, context_.target).groups;
+    std::vector<Group> groups =
+        fusion::group_nodes(nodes, graph_.buffers, written, context_.target, context_.numerics).groups;
     for (Group& group : groups)
       for (size_t& node : group.nodes)
         node = numbers[node];
@@ -69,7 +70,9 @@ class KernelSplitter {
     const auto has_more = [&](const size_t& node) {
       return blocks_of(group_again(std::span(&node, 1)).front()) > 1;
     };
-    if (blocks == 1 && std::ranges::all_of(group.nodes, has_more))
+    // Attention has tiles that were chosen for what a multiprocessor has.
+    if (blocks == 1 && group.pattern != lowering::Pattern::FusedAttention &&
+        std::ranges::all_of(group.nodes, has_more))
       return "a multiprocessor has shared memory for one thread block of both, and for several of each";
     return std::nullopt;
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "fusion/attention_tile.h"
 #include "loops/contraction.h"
 
 namespace tenon::fusion {
@@ -206,6 +207,28 @@ bool pays(std::span<const KernelNode> nodes, const FusedAttention& attention, co
          static_cast<double>(*moved * kMovesPerRow) >= times * kPackingPerMove * static_cast<double>(*packed);
 }
 
+// Why three kernels are better, or all there can be; empty where one is.
+std::string obstacle_on_gpu(std::span<const KernelNode> nodes, const FusedAttention& attention,
+                            const Gpu& gpu, NumericsBudget numerics) {
+  if (numerics == NumericsBudget::Strict)
+    return "online softmax reassociates: numerics are strict";
+  std::vector<Definition> definitions;
+  for (const size_t node : attention.nodes)
+    definitions.push_back(nodes[node].stage->definition);
+  const std::optional<OnlineAttention> online =
+      match_online_attention(definitions, static_cast<size_t>(attention.rows));
+  if (!online)
+    return "it is no softmax of rows that share keys and values, of at most 256 elements each";
+  const std::optional<RatedAttentionTile> tile = choose_attention_tile(*online, gpu);
+  if (!tile)
+    return "a thread block has no room for its tiles";
+  const double apart = nanoseconds_apart(*online, gpu);
+  if (tile->nanoseconds > apart)
+    return fmt::format("by estimate it takes {:.1f} µs as one kernel, and {:.1f} µs as three",
+                       tile->nanoseconds * 1e-3, apart * 1e-3);
+  return "";
+}
+
 }  // namespace
 
 std::optional<Factors> factors_of(const Definition& product, const Axis& axis) {
@@ -229,31 +252,36 @@ std::optional<size_t> find_block_axis(const Definition& first, const Definition&
   return std::nullopt;
 }
 
-std::vector<FusedAttention> find_fused_attention(std::span<const KernelNode> nodes,
-                                                 const BufferTable& buffers, const std::set<BufferId>& kept,
-                                                 const Target& target) {
-  if (target.gpu)
-    return {};
+FoundAttention find_fused_attention(std::span<const KernelNode> nodes, const BufferTable& buffers,
+                                    const std::set<BufferId>& kept, const Target& target,
+                                    NumericsBudget numerics) {
   std::map<BufferId, std::vector<size_t>> readers;
   for (size_t i = 0; i < nodes.size(); ++i)
     for (const std::set<BufferId>* needed : {&nodes[i].reads, &nodes[i].after})
       for (BufferId buffer : *needed)
         readers[buffer].push_back(i);
-  std::vector<FusedAttention> all;
+  FoundAttention found;
   std::set<size_t> taken;
   for (size_t i = 0; i < nodes.size(); ++i) {
     if (!nodes[i].stage || nodes[i].stage->packed_b || !is_product(nodes[i].stage->definition) ||
         taken.contains(i))
       continue;
     std::optional<FusedAttention> attention = Finder(nodes, buffers, readers, kept, i).run();
-    if (!attention || !pays(nodes, *attention, target) ||
-        std::any_of(attention->nodes.begin(), attention->nodes.end(),
-                    [&](size_t node) { return taken.contains(node); }))
+    if (!attention || std::any_of(attention->nodes.begin(), attention->nodes.end(),
+                                  [&](size_t node) { return taken.contains(node); }))
       continue;
+    if (target.gpu)
+      attention->obstacle = obstacle_on_gpu(nodes, *attention, *target.gpu, numerics);
+    else if (!pays(nodes, *attention, target))
+      continue;
+    if (!attention->obstacle.empty()) {
+      found.declined.push_back(std::move(*attention));
+      continue;
+    }
     taken.insert(attention->nodes.begin(), attention->nodes.end());
-    all.push_back(std::move(*attention));
+    found.fused.push_back(std::move(*attention));
   }
-  return all;
+  return found;
 }
 
 }  // namespace tenon::fusion

@@ -1,24 +1,31 @@
 // fused_attention.h — finds softmax(q kᵀ) v with any masks, scales and casts in between, to be computed in
-// one kernel that keeps blocks of whole score rows in cache: exact softmax, unlike FlashAttention's online
-// one.
+// one kernel. On a CPU that keeps blocks of whole score rows in cache, for an exact softmax; on a GPU it has
+// FlashAttention's online one (online_attention.h).
 #pragma once
 
 #include <span>
 
 #include "lowering/kernel_graph.h"
+#include "rewrite/journal.h"
 
 namespace tenon::fusion {
 
 struct FusedAttention {
   std::vector<size_t> nodes;  // the first product, the row-wise stages, and last the second product
   int64_t rows;               // how many axes they share
+  // Why it is not fused on a GPU; empty where it is.
+  std::string obstacle = {};
+};
+
+struct FoundAttention {
+  std::vector<FusedAttention> fused, declined;
 };
 
 // All of them; no node is in two. What is in `kept` must be stored, and so is not fused.
-std::vector<FusedAttention> find_fused_attention(std::span<const lowering::KernelNode> nodes,
-                                                 const lowering::BufferTable& buffers,
-                                                 const std::set<lowering::BufferId>& kept,
-                                                 const Target& target);
+FoundAttention find_fused_attention(std::span<const lowering::KernelNode> nodes,
+                                    const lowering::BufferTable& buffers,
+                                    const std::set<lowering::BufferId>& kept, const Target& target,
+                                    NumericsBudget numerics);
 
 // The operands of a contraction: the one indexed by an axis, and the one that is not.
 struct Factors {

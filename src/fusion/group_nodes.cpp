@@ -124,16 +124,20 @@ int64_t most_words_of_row(const Target& target) {
 class Grouper {
  public:
   Grouper(std::span<const KernelNode> nodes, const BufferTable& buffers, const std::set<BufferId>& kept,
-          const Target& target)
+          const Target& target, NumericsBudget numerics)
       : nodes_(nodes),
         buffers_(buffers),
         largest_row_(largest_row(target)),
         most_words_(most_words_of_row(target)) {
-    for (const FusedAttention& attention : find_fused_attention(nodes, buffers, kept, target)) {
+    const FoundAttention found = find_fused_attention(nodes, buffers, kept, target, numerics);
+    for (const FusedAttention& attention : found.fused) {
       for (size_t node : attention.nodes)
         first_of_attention_.emplace(node, attention.nodes.front());
       attention_.emplace(attention.nodes.front(), attention);
     }
+    for (const FusedAttention& attention : found.declined)
+      for (size_t node : attention.nodes)
+        obstacles_to_attention_.emplace(node, attention);
     for (size_t i = 0; i < nodes.size(); ++i) {
       const size_t joined = nodes[i].stage ? find_group(i) : groups_.size();
       if (joined < groups_.size())
@@ -180,11 +184,20 @@ class Grouper {
                                                      maker->second != group_of_[i] && nodes_[i].stage &&
                                                      is_kernel(maker->second)) {
           const auto obstacle = obstacles_.find({i, maker->second});
-          missed.push_back(
-              {buffer, i,
-               obstacle == obstacles_.end() ? "it was fused into another kernel" : obstacle->second});
+          missed.push_back({buffer, i,
+                            is_within_declined_attention(i, buffer) ? obstacles_to_attention_.at(i).obstacle
+                            : obstacle == obstacles_.end()          ? "it was fused into another kernel"
+                                                                    : obstacle->second});
         }
     return missed;
+  }
+
+  // Whether the buffer goes from one stage of attention to another, which could have been one kernel.
+  bool is_within_declined_attention(size_t reader, BufferId buffer) const {
+    const auto attention = obstacles_to_attention_.find(reader);
+    return attention != obstacles_to_attention_.end() &&
+           std::ranges::any_of(attention->second.nodes,
+                               [&](size_t node) { return nodes_[node].writes.contains(buffer); });
   }
 
   std::vector<BufferId> reads_by_name(size_t node) const {
@@ -499,6 +512,7 @@ class Grouper {
   std::map<BufferId, std::set<size_t>> readers_;
   std::map<std::pair<size_t, size_t>, std::string> obstacles_;                // between nodes and groups
   std::map<size_t, size_t> first_of_attention_;                               // by all of their nodes
+  std::map<size_t, FusedAttention> obstacles_to_attention_;                   // by each of its nodes
   std::map<size_t, FusedAttention> attention_;                                // by that first node
   std::map<size_t, std::map<std::string, Definition>> results_of_attention_;  // by group and buffer
 };
@@ -506,8 +520,8 @@ class Grouper {
 }  // namespace
 
 Grouping group_nodes(std::span<const KernelNode> nodes, const BufferTable& buffers,
-                     const std::set<BufferId>& kept, const Target& target) {
-  return Grouper(nodes, buffers, kept, target).run();
+                     const std::set<BufferId>& kept, const Target& target, NumericsBudget numerics) {
+  return Grouper(nodes, buffers, kept, target, numerics).run();
 }
 
 }  // namespace tenon::fusion

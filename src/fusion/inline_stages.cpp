@@ -5,6 +5,7 @@
 #include "fusion/cost.h"
 #include "fusion/fuse.h"
 #include "fusion/fused_attention.h"
+#include "fusion/index_constants.h"
 
 namespace tenon::fusion {
 
@@ -134,23 +135,20 @@ class Inliner {
   }
 
   // Fused attention stores the operands of its first product before multiplying, so that a scale is applied
-  // there and not recomputed for each product.
-  void run_on(const std::vector<FusedAttention>& all) {
+  // there and not recomputed for each product. On a GPU it has masks that are made of indices in its rows,
+  // which then say what they leave out.
+  void run_on(const std::vector<FusedAttention>& all, bool on_gpu) {
     for (const FusedAttention& attention : all) {
-      KernelNode& first = nodes_[attention.nodes.front()];
-      Scalar& value = first.stage->definition.values.front();
-      Origins origins(*first.stage);
-      value = loops::replace_loads(value, [&](const Scalar& load) {
-        return can_be_factor(loaded(load)) ? formula_of(load, origins).value_or(load) : load;
-      });
-      origins.move_to(*first.stage);
-      update_reads(first, buffers_);
+      take_in_if(nodes_[attention.nodes.front()], [&](BufferId buffer) { return can_be_factor(buffer); });
+      for (size_t i = 1; on_gpu && i + 1 < attention.nodes.size(); ++i)
+        take_in_if(nodes_[attention.nodes[i]], [&](BufferId buffer) { return is_made_of_indices(buffer); });
     }
     drop_unneeded();
   }
 
  private:
   static constexpr int64_t kManyReads = 1000;
+  static constexpr int64_t kMostPartsOfMask = 40;
 
   BufferId loaded(const Scalar& load) const { return buffers_.id_of(load.name()); }
 
@@ -227,6 +225,25 @@ class Inliner {
       return nullptr;
     const Definition& definition = nodes_[maker->second].stage->definition;
     return definition.reduces() || definition.results.size() != 1 ? nullptr : &definition;
+  }
+
+  template <class F>
+  void take_in_if(KernelNode& node, F&& f) {
+    Scalar& value = node.stage->definition.values.front();
+    Origins origins(*node.stage);
+    value = loops::replace_loads(value, [&](const Scalar& load) {
+      return f(loaded(load)) ? formula_of(load, origins).value_or(load) : load;
+    });
+    origins.move_to(*node.stage);
+    update_reads(node, buffers_);
+  }
+
+  bool is_made_of_indices(BufferId buffer) const {
+    const Definition* definition = find_formula(buffer);
+    if (definition == nullptr)
+      return false;
+    const FormulaCost cost = cost_of(definition->values.front());
+    return cost.loads == 0 && cost.parts <= kMostPartsOfMask;
   }
 
   // A value with one reader that costs no more than scaling an element: few rows recompute it.
@@ -307,11 +324,13 @@ class Inliner {
 
 }  // namespace
 
-void inline_stages(KernelGraph& graph, const Target& target) {
+void inline_stages(KernelGraph& graph, const Target& target, NumericsBudget numerics) {
+  if (target.gpu)
+    index_constants(graph);
   Inliner(graph, target).run();
   const std::vector<FusedAttention> attention =
-      find_fused_attention(graph.nodes, graph.buffers, graph.kept(), target);
-  Inliner(graph, target).run_on(attention);
+      find_fused_attention(graph.nodes, graph.buffers, graph.kept(), target, numerics).fused;
+  Inliner(graph, target).run_on(attention, target.gpu.has_value());
 }
 
 }  // namespace tenon::fusion

@@ -6,6 +6,7 @@
 #include "loops/parallel_regions.h"
 #include "loops/uses.h"
 #include "schedule/assign.h"
+#include "schedule/cuda/attention.h"
 #include "schedule/cuda/block_rows.h"
 #include "schedule/cuda/blocks.h"
 #include "schedule/cuda/gemv.h"
@@ -165,7 +166,8 @@ Kernel schedule_kernel(const std::vector<Stage>& stages, const Group& group,
         rows_by_thread(kernel, stages, stages.front().definition.axes.size(), outputs);
       break;
     case Pattern::FusedAttention:
-      CHECK(false, "attention is not fused on a GPU");
+      fuse_attention(kernel, stages, shared, outputs, *context.target.gpu);
+      break;
   }
   return kernel;
 }
