@@ -110,8 +110,7 @@ const std::vector<KernelGraphPass>& FusedGraph::passes() {
       {"pack-b", "packs constant operands of products for the microkernel", "CPU, without fusion",
        apart_on_cpu, [](FusedGraph& graph, const Context&) { pack_b(graph.graph_); },
        "after select-contractions, as planned"},
-      {"sort-in-blocks", "sorts rows that fit into shared memory by a thread block each", "GPU",
-       on_gpu,
+      {"sort-in-blocks", "sorts rows that fit into shared memory by a thread block each", "GPU", on_gpu,
        [](FusedGraph& graph, const Context& context) {
          schedule::cuda::sort_in_blocks(graph.graph_, *context.target.gpu);
        },
@@ -158,7 +157,7 @@ const std::vector<KernelGraphPass>& FusedGraph::passes() {
       {"split-reductions", "splits long reductions to few elements into parts for all multiprocessors",
        "GPU, fusion", fuses_on_gpu,
        [](FusedGraph& graph, const Context& context) {
-         graph.missed_ = schedule::cuda::split_reductions(graph.graph_, context.target);
+         graph.missed_ = schedule::cuda::split_reductions(graph.graph_, context.target, context.numerics);
        },
        "before fusion: what reads the whole does not fuse with its parts"},
       {"select-contractions", "decides by which arithmetic and in which tiles products are computed", "GPU",

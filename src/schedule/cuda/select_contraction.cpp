@@ -26,7 +26,7 @@ using Arithmetic = BlockTile::Arithmetic;
 constexpr double kSizeOfUnknown = 512;  // that tiles are chosen for
 constexpr double kShareOfFma = 0.7;     // of the peak, that the largest tiles reach
 constexpr double kShareOfTensor = 0.7, kShareOfTensorFrom90 = 0.4;  // with mma.sync, which Hopper starves
-constexpr double kLatency = 600;        // cycles of a step that waits for memory
+constexpr double kLatency = 600;                                    // cycles of a step that waits for memory
 constexpr double kCopiedLatency = 300;  // that copies of earlier steps have been under way for
 constexpr double kProductsOfParts = 6;
 constexpr int64_t kShortStep = 32, kLongStep = 64, kStages = 3;
@@ -97,8 +97,7 @@ class Selector {
   // f32 on tensor cores.
   void consider_parts(std::vector<BlockTile>& candidates, bool has_tensor_cores) {
     const auto decline = [&](std::string reason, Decider decider) {
-      plan_.candidates.push_back(
-          {.name = "tiles as bf16x6 on tensor cores", .declined = std::move(reason)});
+      plan_.candidates.push_back({.name = "tiles as bf16x6 on tensor cores", .declined = std::move(reason)});
       plan_.decider = decider;
       ++declined_;
     };
@@ -158,8 +157,8 @@ class Selector {
       return std::ceil(count(size) / static_cast<double>(tile));
     };
     const Dim batch = size_of(product_.batch);
-    const double blocks = (batch.is_constant() ? count(batch) : 1) *
-                          in_tiles(size_of(product_.m()), tile.m) * in_tiles(size_of(product_.n()), tile.n);
+    const double blocks = (batch.is_constant() ? count(batch) : 1) * in_tiles(size_of(product_.m()), tile.m) *
+                          in_tiles(size_of(product_.n()), tile.n);
     const double step = std::max(static_cast<double>(tile.m * tile.n * tile.k) / rate_of(tile),
                                  tile.stages > 1 ? kCopiedLatency : kLatency);
     return std::ceil(blocks / gpu_.multiprocessors) * in_tiles(size_of(product_.k), tile.k) * step /
@@ -199,8 +198,7 @@ void select_contractions(KernelGraph& graph, const Gpu& gpu, NumericsBudget nume
     for (const std::string& name : buffers_read(*node.stage))
       buffers.push_back(graph.buffers.at(name));
     if (const auto product = match_matrix_product(node.stage->definition, buffers))
-      node.stage->plan =
-          std::make_shared<const ContractionPlan>(select_contraction(*product, gpu, numerics));
+      node.stage->plan = std::make_shared<const ContractionPlan>(select_contraction(*product, gpu, numerics));
   }
 }
 

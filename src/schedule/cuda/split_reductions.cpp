@@ -59,9 +59,11 @@ std::string describe(const ProductSplit& split) {
 
 class Splitter {
  public:
-  Splitter(KernelGraph& graph, const Target& target) : graph_(graph), gpu_(*target.gpu) {
-    for (const fusion::FusedAttention& attention :
-         fusion::find_fused_attention(graph.nodes, graph.buffers, graph.kept(), target))
+  Splitter(KernelGraph& graph, const Target& target, NumericsBudget numerics)
+      : graph_(graph), gpu_(*target.gpu) {
+    const fusion::FoundAttention found =
+        fusion::find_fused_attention(graph.nodes, graph.buffers, graph.kept(), target, numerics);
+    for (const fusion::FusedAttention& attention : found.fused)
       in_attention_.insert(attention.nodes.begin(), attention.nodes.end());
   }
 
@@ -219,8 +221,8 @@ class Splitter {
 
 }  // namespace
 
-std::vector<Missed> split_reductions(KernelGraph& graph, const Target& target) {
-  return Splitter(graph, target).run();
+std::vector<Missed> split_reductions(KernelGraph& graph, const Target& target, NumericsBudget numerics) {
+  return Splitter(graph, target, numerics).run();
 }
 
 }  // namespace tenon::schedule::cuda

@@ -9,6 +9,7 @@
 namespace tenon::schedule::cuda {
 
 // Says of products why their parts are not added where they are computed.
-std::vector<fusion::Missed> split_reductions(lowering::KernelGraph& graph, const Target& target);
+std::vector<fusion::Missed> split_reductions(lowering::KernelGraph& graph, const Target& target,
+                                             NumericsBudget numerics);
 
 }  // namespace tenon::schedule::cuda

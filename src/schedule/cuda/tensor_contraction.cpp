@@ -98,7 +98,11 @@ class TensorContraction {
   };
 
   Factor factor(const TiledFactor& from, int64_t rows, const std::string& tile, const std::string& name) {
-    Factor factor{.shared = {}, .from = in_parts_ ? from : without_cast(from), .tile = tile, .rows = rows, .staged = {}};
+    Factor factor{.shared = {},
+                  .from = in_parts_ ? from : without_cast(from),
+                  .tile = tile,
+                  .rows = rows,
+                  .staged = {}};
     const DType stored = factor.from.value.dtype(), dtype = in_parts_ ? DType::BF16 : stored;
     for (size_t i = 0; i < (in_parts_ ? kParts : 1); ++i)
       factor.shared.push_back(

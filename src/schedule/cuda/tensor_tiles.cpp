@@ -15,7 +15,7 @@ using loops::Statement;
 
 namespace {
 
-constexpr int64_t kPadding = 8;           // elements behind each row of shared memory
+constexpr int64_t kPadding = 8;            // elements behind each row of shared memory
 constexpr int64_t kThreadsOfFragment = 4;  // that have its columns
 
 const std::string kI = "i0", kJ = "j0", kHalf = "h0", kOfTwo = "l0";
@@ -32,11 +32,9 @@ std::vector<Statement> unrolled(const std::string& variable, int64_t count, std:
 int64_t TensorTile::threads() const { return warps() * kWarpThreads; }
 
 SharedTile shared_tile(std::string name, DType dtype, int64_t rows, int64_t k, bool has_k_first) {
-  return {{std::move(name),
-           dtype,
-           {has_k_first ? k : rows, (has_k_first ? rows : k) + kPadding},
-           Space::Shared},
-          has_k_first};
+  return {
+      {std::move(name), dtype, {has_k_first ? k : rows, (has_k_first ? rows : k) + kPadding}, Space::Shared},
+      has_k_first};
 }
 
 TensorSums::TensorSums(const TensorTile& tile, std::string name)
@@ -73,10 +71,9 @@ std::vector<Statement> TensorSums::for_each_fragment(std::vector<Statement> body
 
 std::vector<Statement> TensorSums::for_each(
     const std::function<Statement(const std::vector<Dim>& place)>& body) const {
-  return unrolled(
-      kI, tile_.fragments_m(),
-      unrolled(kJ, tile_.fragments_n(),
-               unrolled(kHalf, 2, unrolled(kOfTwo, 2, as_list(body(place(symbol(kOfTwo))))))));
+  return unrolled(kI, tile_.fragments_m(),
+                  unrolled(kJ, tile_.fragments_n(),
+                           unrolled(kHalf, 2, unrolled(kOfTwo, 2, as_list(body(place(symbol(kOfTwo))))))));
 }
 
 std::vector<Statement> TensorSums::add_products(const SharedTile& a, const SharedTile& b) const {
@@ -84,9 +81,9 @@ std::vector<Statement> TensorSums::add_products(const SharedTile& a, const Share
     return Scalar::cast(DType::F32, cuda::element(tile.buffer, tile.place(row, symbol(kProduct))));
   };
   const Scalar product = factor(a, row()) * factor(b, column() + symbol(kOfTwo));
-  return as_list(make_loop(
-      kProduct, tile_.k, Mark::Tile,
-      for_each([&](const std::vector<Dim>& place) { return store(buffer_, place, product, "+"); })));
+  return as_list(make_loop(kProduct, tile_.k, Mark::Tile, for_each([&](const std::vector<Dim>& place) {
+                             return store(buffer_, place, product, "+");
+                           })));
 }
 
 }  // namespace tenon::schedule::cuda

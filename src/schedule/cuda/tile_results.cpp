@@ -54,8 +54,7 @@ std::vector<Statement> TileResults::store_columns(const Dim& column, int64_t vec
   if (!divide_exactly(size_of(product_.n()), n_))
     body = guarded({columns_overlap_ ? symbol(kColumn) - own : columns.vectors - 1 - symbol(kColumn)},
                    std::move(body));
-  const Dim first =
-      columns_overlap_ ? floor_div(first_row_of_tile(kTileN, n_, product_.n()), vector) : own;
+  const Dim first = columns_overlap_ ? floor_div(first_row_of_tile(kTileN, n_, product_.n()), vector) : own;
   return where(kColumn, first + floor_div(column, vector), std::move(body));
 }
 

@@ -27,7 +27,7 @@ std::string results_in(std::string_view text) {
   register_ops();
   const std::unique_ptr<Graph> graph = parse(text);
   lowering::KernelGraph lowered = lowering::lower_graph(*graph);
-  schedule::cuda::split_reductions(lowered, sm_90());
+  schedule::cuda::split_reductions(lowered, sm_90(), NumericsBudget::Default);
   std::vector<std::string> results;
   for (const lowering::KernelNode& node : lowered.nodes)
     if (const loops::Definition& definition = node.stage->definition; definition.reduces())
@@ -122,7 +122,7 @@ TEST(SplitReductions, SplitProductsComputeTheSame) {
       return widen<double>(lowering::interpret(lowered, inputs, random).front().tensor());
     };
     const std::vector<double> before = run();
-    EXPECT_EQ(schedule::cuda::split_reductions(lowered, sm_90()).size(), 1u) << text;
+    EXPECT_EQ(schedule::cuda::split_reductions(lowered, sm_90(), NumericsBudget::Default).size(), 1u) << text;
     const std::vector<double> after = run();
     for (size_t i = 0; i < before.size(); ++i)
       ASSERT_NEAR(after[i], before[i], 1e-4) << text;
@@ -134,7 +134,8 @@ TEST(SplitReductions, SaysWhyAProductIsSplit) {
   const std::unique_ptr<Graph> graph =
       parse("graph g(%x: f32[32,65536], %y: f32[65536,32]) { %0 = matmul(%x, %y) return %0 }");
   lowering::KernelGraph lowered = lowering::lower_graph(*graph);
-  const std::vector<fusion::Missed> missed = schedule::cuda::split_reductions(lowered, sm_90());
+  const std::vector<fusion::Missed> missed =
+      schedule::cuda::split_reductions(lowered, sm_90(), NumericsBudget::Default);
   ASSERT_EQ(missed.size(), 1u);
   EXPECT_EQ(lowered.buffers[missed[0].buffer].elements.sizes.front(), Dim(8));
   EXPECT_EQ(missed[0].reader, 1u);
