@@ -9,8 +9,8 @@
 #include "schedule/cuda/blocks.h"
 #include "schedule/cuda/contiguous.h"
 #include "schedule/cuda/loads.h"
-#include "schedule/cuda/nests.h"
 #include "schedule/cuda/reductions.h"
+#include "schedule/cuda/statements.h"
 
 namespace tenon::schedule::cuda {
 
@@ -45,8 +45,6 @@ constexpr size_t kMostLoads = 2;  // that a factor has along the sum
 const std::string kThread = "p0", kBlock = "b_column0", kTrip = "trip0", kUnrolled = "unrolled0",
                   kLane = "lane0", kPart = "part0", kRow = "row0", kColumn = "column0", kProduct = "k0",
                   kGroup = "group0", kElement = "e0", kFirst = "e1";
-
-Dim symbol(const std::string& variable) { return Dim::symbol(variable); }
 
 // result[batch, row, column] += few[batch, row, k] * many[batch, column, k]
 struct FewRows {

@@ -6,7 +6,7 @@
 #include "loops/edit.h"
 #include "schedule/assign.h"
 #include "schedule/cuda/blocks.h"
-#include "schedule/cuda/nests.h"
+#include "schedule/cuda/statements.h"
 
 namespace tenon::schedule::cuda {
 
@@ -32,8 +32,6 @@ constexpr int64_t kMostStride = 4;        // from one window to the next
 constexpr int64_t kWantedThreads = 1024;  // of a multiprocessor
 
 const std::string kElement = "e0", kResult = "result0", kStrip = "strip0";
-
-Dim symbol(const std::string& variable) { return Dim::symbol(variable); }
 
 // Windows that overlap: the next result along an axis has what this one has so many iterations of a reduced
 // axis further.

@@ -1,5 +1,8 @@
 #include "schedule/cuda/statements.h"
 
+#include <algorithm>
+#include <array>
+
 #include "schedule/assign.h"
 #include "schedule/cuda/blocks.h"
 
@@ -7,7 +10,10 @@ namespace tenon::schedule::cuda {
 
 using loops::Assign;
 using loops::Buffer;
+using loops::Guard;
+using loops::Loop;
 using loops::Mark;
+using loops::Place;
 using loops::Scalar;
 using loops::Statement;
 
@@ -39,15 +45,36 @@ std::vector<Statement> loop(const std::string& variable, const Dim& count, Mark 
 }
 
 std::vector<Statement> where(const std::string& variable, const Dim& value, std::vector<Statement> body) {
-  return as_list(loops::Loop{.variable = variable,
-                             .begin = value,
-                             .end = value + 1,
-                             .mark = Mark::Unrolled,
-                             .body = std::move(body)});
+  return as_list(Loop{.variable = variable,
+                      .begin = value,
+                      .end = value + 1,
+                      .mark = Mark::Unrolled,
+                      .body = std::move(body)});
 }
 
 std::vector<Statement> guarded(const std::vector<Dim>& conditions, std::vector<Statement> body) {
-  return conditions.empty() ? std::move(body) : as_list(loops::Guard{conditions, std::move(body)});
+  return conditions.empty() ? std::move(body) : as_list(Guard{conditions, std::move(body)});
+}
+
+bool has_unknown_index(const std::vector<Statement>& body) {
+  bool any = false;
+  const auto look_at = [&](const Dim& dim) { any = any || dim.is_unknown(); };
+  for (const Statement& statement : body) {
+    if (const auto* loop = std::get_if<Loop>(&statement))
+      std::ranges::for_each(std::array{loop->begin, loop->end}, look_at);
+    if (const auto* guard = std::get_if<Guard>(&statement))
+      std::ranges::for_each(guard->conditions, look_at);
+    if (const auto* assign = std::get_if<Assign>(&statement)) {
+      for (const Place& place : assign->places)
+        for (const Scalar& at : place.at)
+          loops::for_each_index(at, look_at);
+      for (const Scalar& value : assign->values)
+        loops::for_each_index(value, look_at);
+    }
+    if (const std::vector<Statement>* inner = body_of(statement))
+      any = any || has_unknown_index(*inner);
+  }
+  return any;
 }
 
 }  // namespace tenon::schedule::cuda

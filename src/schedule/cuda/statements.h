@@ -1,4 +1,4 @@
-// statements.h — short forms of the statements that tiles of thread blocks are made of.
+// statements.h — short forms of the statements that schedules for thread blocks are made of.
 #pragma once
 
 #include "loops/kernel.h"
@@ -19,5 +19,8 @@ std::vector<loops::Statement> loop(const std::string& variable, const Dim& count
 std::vector<loops::Statement> where(const std::string& variable, const Dim& value,
                                     std::vector<loops::Statement> body);
 std::vector<loops::Statement> guarded(const std::vector<Dim>& conditions, std::vector<loops::Statement> body);
+
+// Whether an index has grown beyond what a Dim says, as those of many axes can.
+bool has_unknown_index(const std::vector<loops::Statement>& body);
 
 }  // namespace tenon::schedule::cuda

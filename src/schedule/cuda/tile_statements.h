@@ -2,7 +2,7 @@
 #pragma once
 
 #include "loops/definition.h"
-#include "loops/kernel.h"
+#include "schedule/cuda/statements.h"
 
 namespace tenon::schedule::cuda {
 
@@ -12,19 +12,6 @@ inline const std::string kThread = "p0";                          // of the thre
 inline const std::string kPart = "part0", kLane = "lane0";        // of what a thread loads
 inline const std::string kProduct = "k0";                         // within a tile
 
-inline Dim symbol(const std::string& variable) { return Dim::symbol(variable); }
-
-loops::Statement store(const loops::Buffer& to, const std::vector<Dim>& at, const loops::Scalar& value,
-                       const std::string& combine = "");
-loops::Scalar element(const loops::Buffer& from, const std::vector<Dim>& at);
-
-// A loop; of one iteration, its body.
-std::vector<loops::Statement> loop(const std::string& variable, const Dim& count, loops::Mark mark,
-                                   std::vector<loops::Statement> body);
-// The body with a variable of one value.
-std::vector<loops::Statement> where(const std::string& variable, const Dim& value,
-                                    std::vector<loops::Statement> body);
-std::vector<loops::Statement> guarded(const std::vector<Dim>& conditions, std::vector<loops::Statement> body);
 // For each of so many neighbours, which are loaded and stored together: kLane.
 std::vector<loops::Statement> in_lanes(int64_t vector, std::vector<loops::Statement> body);
 

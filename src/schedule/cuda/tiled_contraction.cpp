@@ -1,8 +1,5 @@
 #include "schedule/cuda/tiled_contraction.h"
 
-#include <algorithm>
-#include <array>
-
 #include "loops/edit.h"
 #include "schedule/assign.h"
 #include "schedule/cuda/blocks.h"
@@ -15,16 +12,13 @@
 
 namespace tenon::schedule::cuda {
 
-using loops::Assign;
 using loops::Axis;
 using loops::Buffer;
 using loops::Definition;
-using loops::Guard;
 using loops::Kernel;
 using loops::Local;
 using loops::Loop;
 using loops::Mark;
-using loops::Place;
 using loops::Scalar;
 using loops::Space;
 using loops::Statement;
@@ -37,28 +31,6 @@ namespace {
 constexpr int64_t kLanesM = 4, kLanesN = 8, kVector = 4;
 
 const std::string kStep = "step0", kI = "i0", kJ = "j0";
-
-// Indices of many axes can grow beyond what a Dim says.
-bool has_unknown_index(const std::vector<Statement>& body) {
-  bool any = false;
-  const auto look_at = [&](const Dim& dim) { any = any || dim.is_unknown(); };
-  for (const Statement& statement : body) {
-    if (const auto* loop = std::get_if<Loop>(&statement))
-      std::ranges::for_each(std::array{loop->begin, loop->end}, look_at);
-    if (const auto* guard = std::get_if<Guard>(&statement))
-      std::ranges::for_each(guard->conditions, look_at);
-    if (const auto* assign = std::get_if<Assign>(&statement)) {
-      for (const Place& place : assign->places)
-        for (const Scalar& at : place.at)
-          loops::for_each_index(at, look_at);
-      for (const Scalar& value : assign->values)
-        loops::for_each_index(value, look_at);
-    }
-    if (const std::vector<Statement>* inner = body_of(statement))
-      any = any || has_unknown_index(*inner);
-  }
-  return any;
-}
 
 class ContractionTiles {
  public:
