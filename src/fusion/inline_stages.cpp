@@ -106,7 +106,11 @@ struct Origins {
 class Inliner {
  public:
   Inliner(KernelGraph& graph, const Target& target)
-      : nodes_(graph.nodes), buffers_(graph.buffers), kept_(graph.kept()), rates_(rates_of(target)) {
+      : nodes_(graph.nodes),
+        buffers_(graph.buffers),
+        kept_(graph.kept()),
+        rates_(rates_of(target)),
+        stores_halves_(target.gpu.has_value()) {
     for (size_t i = 0; i < nodes_.size(); ++i) {
       if (!nodes_[i].stage) {
         for (BufferId buffer : nodes_[i].reads)
@@ -170,6 +174,8 @@ class Inliner {
 
   // Inlines the expressions of what the stage reads.
   void take_in(Stage& stage) {
+    if (stores_halves_ && widens_a_half(stage.definition))
+      return;
     for (Scalar& value : stage.definition.values) {
       std::map<BufferId, std::vector<std::pair<std::vector<Scalar>, Scalar>>>
           done;  // what is read twice is shared
@@ -201,10 +207,20 @@ class Inliner {
     std::optional<Scalar> formula = formula_of(load, with_own);
     if (!formula || transposes_image(*formula, load, consumer) ||
         (read_often_.contains(loaded(load)) &&
-         (searches_in_sum(*formula, consumer) || widens_halves(*formula))))
+         (searches_in_sum(*formula, consumer) || (!stores_halves_ && widens_halves(*formula)))))
       return std::nullopt;
     origins = std::move(with_own);
     return formula;
+  }
+
+  // Whether a stage only converts what another one computed to f32, for sums that read it often. On a GPU
+  // they convert it themselves: stored are halves, which tensor cores multiply.
+  bool widens_a_half(const Definition& definition) const {
+    const Scalar& value = definition.values.front();
+    return definition.results.size() == 1 &&
+           read_often_.contains(buffers_.id_of(definition.results.front().name)) &&
+           value.kind() == Scalar::Kind::Apply && value.operands().front().kind() == Scalar::Kind::Load &&
+           widens_halves(value);
   }
 
   // Whether a computed element would be converted to f32 repeatedly; constants are half as large unconverted.
@@ -317,6 +333,7 @@ class Inliner {
   const BufferTable& buffers_;
   const std::set<BufferId> kept_;
   Rates rates_;
+  const bool stores_halves_;
   std::map<BufferId, size_t> makers_;
   std::map<BufferId, int64_t> reads_;
   std::set<BufferId> read_often_;  // element by element, repeatedly

@@ -21,6 +21,7 @@ bool may_reassociate(const TargetContext& context) { return context.numerics != 
 bool has_int8_dot_products(const TargetContext& context) {
   return may_reassociate(context) && context.target.has_int8_dot_products();
 }
+bool on_cpu(const TargetContext& context) { return !context.target.gpu; }
 bool rounds_to_bf16(const TargetContext& context) { return context.precision == MatmulPrecision::BF16; }
 
 constexpr std::string_view kMayReassociate = "numerics default or fast";
@@ -70,8 +71,9 @@ const std::vector<TargetPass>& target_passes() {
        plain(quantized_matmul), "after fold-constants, which leaves zero points as literals"},
       {"scatter-to-gather", "gathers rows by their source instead of scattering them", "", always,
        plain(scatter_to_gather), "after decompose-ops, which makes scatters"},
-      {"widen-convolutions", "computes convolutions of f16 and bf16 in f32", "", always,
-       plain(widen_convolutions), "before compute-weights, which then converts their weights once"},
+      {"widen-convolutions", "computes convolutions of f16 and bf16 in f32", "CPU", on_cpu,
+       plain(widen_convolutions),
+       "before compute-weights, which then converts their weights once; a GPU reads halves as they are"},
       {"compute-weights", "moves what depends on weights alone to the prepare part", "", always,
        run_compute_weights, "before conv-transpose-to-conv, which asks whether weights are constants"},
       {"conv-transpose-to-conv", "makes transposed convolutions convolutions of each phase", "", always,

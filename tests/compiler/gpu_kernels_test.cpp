@@ -39,6 +39,40 @@ std::string steps_of(const std::string& text, std::string_view gpu = "sm_90") {
   return steps;
 }
 
+// --- dtypes ---
+
+std::string kernels_in(const std::string& text) {
+  std::string all;
+  for (const loops::Kernel& kernel : compiler::kernels_of(*read(text), for_gpu("sm_90")))
+    all += loops::print(kernel);
+  return all;
+}
+
+// Tensor cores multiply halves, so what kernels pass on stays f16, and so do weights; a CPU converts them
+// once.
+TEST(GpuKernels, StoreHalvesThatAProductReads) {
+  const std::string kernels = kernels_in(R"(graph g(%x: f16[8192,512], %w: f16[512,512], %v: f16[512,512]) {
+    %0 = matmul(%x, %w)
+    %1 = relu(%0)
+    %2 = matmul(%1, %v)
+    return %2
+  })");
+  EXPECT_EQ(kernels.find("y0: f32"), std::string::npos) << kernels;
+  EXPECT_EQ(kernels.find("x0: f32"), std::string::npos) << kernels;
+  EXPECT_NE(kernels.find("y0: f16[8192,512]"), std::string::npos) << kernels;
+}
+
+TEST(GpuKernels, StoreHalvesThatAConvolutionReads) {
+  const std::string kernels = kernels_in(R"(graph g(%x: f16[32,64,56,56], %w: f16[64,64,3,3]) {
+    %0 = conv(%x, %w, pads=[1,1,1,1])
+    %1 = relu(%0)
+    %2 = conv(%1, %w, pads=[1,1,1,1])
+    return %2
+  })");
+  EXPECT_EQ(kernels.find("y0: f32"), std::string::npos) << kernels;
+  EXPECT_EQ(kernels.find("x1: f32"), std::string::npos) << kernels;
+}
+
 // --- shared memory ---
 
 std::string scatter_of(std::string_view type) {
