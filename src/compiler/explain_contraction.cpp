@@ -38,8 +38,15 @@ std::string in_quotes(const std::vector<std::string>& sources) {
   return fmt::format("{}", fmt::join(quoted, ", "));
 }
 
+std::string describe(const ContractionPlan& plan) {
+  const auto chosen =
+      std::ranges::find_if(plan.candidates, [](const PlanCandidate& each) { return each.declined.empty(); });
+  return plan.tile || plan.winograd || chosen == plan.candidates.end() ? schedule::describe(plan)
+                                                                       : chosen->name;
+}
+
 std::string explain(const ContractionPlan& plan) {
-  std::string text = fmt::format("  {}, decided by {}\n", schedule::describe(plan), name_of(plan.decider));
+  std::string text = fmt::format("  {}, decided by {}\n", describe(plan), name_of(plan.decider));
   for (const PlanCandidate& each : plan.candidates) {
     const std::string estimate =
         each.estimate ? fmt::format(", about {:.4g} {}", *each.estimate, each.unit) : std::string();

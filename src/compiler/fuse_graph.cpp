@@ -293,6 +293,8 @@ std::vector<Stage> FusedGraph::stages_of(size_t group) const {
 // Nothing is chosen for sums along rows, nor for the products of attention.
 std::optional<Stage> FusedGraph::contraction_of(size_t group) const {
   const std::optional<Stage>& first = graph_.nodes[groups()[group].nodes.front()].stage;
+  if (first && !first->contraction && first->plan)  // of a GPU
+    return first;
   const bool is_chosen_for = first && first->contraction &&
                              (groups()[group].pattern == Pattern::Contract || !first->definition.reduces());
   return is_chosen_for ? first : std::nullopt;

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "schedule/cuda/copied_factor.h"
+#include "schedule/cuda/gemv.h"
 #include "schedule/cuda/tensor_contraction.h"
 #include "schedule/cuda/tensor_tiles.h"
 
@@ -45,8 +46,9 @@ constexpr std::array<RatedTile, 8> kTensorTiles = {{
     {32, 64, 16, 32, 0.45},
     {32, 32, 16, 16, 0.3},
 }};
-// Twice as many sums, and what is split on its way: of larger tiles, threads have too few registers.
-constexpr int64_t kMostOfTileInParts = 128 * 64;
+// Twice as many sums, three parts of each factor, and what is split on its way: of more, threads have too few
+// registers.
+constexpr int64_t kMostOfTileInParts = 128 * 64, kMostOfWarpInParts = 32;
 
 double count(const Dim& size) {
   const std::optional<int64_t> known = size.constant();
@@ -134,8 +136,11 @@ class Selector {
                    .k = kShortStep,
                    .part_m = rated.warp_m,
                    .part_n = rated.warp_n};
-    if (arithmetic == Arithmetic::Bf16x6)
+    if (arithmetic == Arithmetic::Bf16x6) {
+      tile.part_m = std::min(tile.part_m, kMostOfWarpInParts);
+      tile.part_n = std::min(tile.part_n, kMostOfWarpInParts);
       return tile;
+    }
     const int copied = factors_copied(rated, kShortStep);
     if (copied == 0)
       return tile;
@@ -184,6 +189,14 @@ class Selector {
   std::ptrdiff_t declined_ = 0;
 };
 
+ContractionPlan gemv_plan() {
+  return {
+      .algorithm = Algorithm::Gemv,
+      .decider = Decider::Shape,
+      .candidates = {{.name = "gemv"},
+                     {.name = "tiles", .declined = "there are too few rows to load weights more than once"}}};
+}
+
 }  // namespace
 
 ContractionPlan select_contraction(const MatrixProduct& product, const Gpu& gpu, NumericsBudget numerics) {
@@ -197,7 +210,9 @@ void select_contractions(KernelGraph& graph, const Gpu& gpu, NumericsBudget nume
     std::vector<Buffer> buffers;
     for (const std::string& name : buffers_read(*node.stage))
       buffers.push_back(graph.buffers.at(name));
-    if (const auto product = match_matrix_product(node.stage->definition, buffers))
+    if (is_gemv(node.stage->definition, buffers))
+      node.stage->plan = std::make_shared<const ContractionPlan>(gemv_plan());
+    else if (const auto product = match_matrix_product(node.stage->definition, buffers))
       node.stage->plan = std::make_shared<const ContractionPlan>(select_contraction(*product, gpu, numerics));
   }
 }

@@ -12,7 +12,7 @@ namespace tenon::schedule::cuda {
 lowering::ContractionPlan select_contraction(const MatrixProduct& product, const Gpu& gpu,
                                              NumericsBudget numerics);
 
-// Gives each product of the graph that is computed in tiles its plan.
+// Gives each product of the graph that is computed in tiles or as a GEMV its plan.
 void select_contractions(lowering::KernelGraph& graph, const Gpu& gpu, NumericsBudget numerics);
 
 // For people: "tiles of 128x64 on tensor cores, 3 stages".
