@@ -4,10 +4,9 @@
 
 #include "fusion/attention_tile.h"
 #include "loops/definition.h"
+#include "schedule/cuda/statements.h"
 
 namespace tenon::schedule::cuda {
-
-inline const std::string kThread = "p0";  // of all thread loops over sums
 
 class AttentionSums {
  public:

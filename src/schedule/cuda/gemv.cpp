@@ -42,9 +42,9 @@ constexpr int64_t kMostThreadsOfBlock = 512;
 constexpr int64_t kMostSharedBytes = 48 << 10;
 constexpr size_t kMostLoads = 2;  // that a factor has along the sum
 
-const std::string kThread = "p0", kBlock = "b_column0", kTrip = "trip0", kUnrolled = "unrolled0",
-                  kLane = "lane0", kPart = "part0", kRow = "row0", kColumn = "column0", kProduct = "k0",
-                  kGroup = "group0", kElement = "e0", kFirst = "e1";
+const std::string kBlock = "b_column0", kTrip = "trip0", kUnrolled = "unrolled0", kLane = "lane0",
+                  kPart = "part0", kRow = "row0", kColumn = "column0", kProduct = "k0", kGroup = "group0",
+                  kElement = "e0", kFirst = "e1";
 
 // result[batch, row, column] += few[batch, row, k] * many[batch, column, k]
 struct FewRows {

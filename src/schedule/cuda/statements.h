@@ -5,6 +5,8 @@
 
 namespace tenon::schedule::cuda {
 
+inline const std::string kThread = "p0";  // the variable of loops over the threads of a block
+
 inline Dim symbol(const std::string& variable) { return Dim::symbol(variable); }
 inline loops::Scalar index(const Dim& dim) { return loops::Scalar::index(dim); }
 

@@ -8,7 +8,6 @@ namespace tenon::schedule::cuda {
 
 // Loop variables end in a number, as no size does.
 inline const std::string kTileM = "tile_m0", kTileN = "tile_n0";  // which tile of the result
-inline const std::string kThread = "p0";                          // of the thread block
 inline const std::string kPart = "part0", kLane = "lane0";        // of what a thread loads
 inline const std::string kProduct = "k0";                         // within a tile
 
