@@ -29,7 +29,9 @@ class Item(NamedTuple):
     name: str
     prepare: Callable[[Path], tuple[Path, Path | None]]  # writes into a folder; the model, and arrays for its inputs
     make_call: Callable[[], Any]  # PyTorch's function; None where there is none
-    bytes_moved: int  # 0: not known
+    bytes_moved: int = 0  # 0: not known
+    flops: int = 0
+    has_images: bool = False
 
 
 def find_torch(device: str) -> Any:
@@ -56,11 +58,12 @@ def list_items(models: list[Path], peer: Any, device: str) -> Iterator[Item]:
             write_model(workload, folder / "model.onnx")
             numpy.savez(folder / "arrays.npz", **make_inputs(workload))
             return folder / "model.onnx", folder / "arrays.npz"
-        yield Item(workload.name, prepare, lambda workload=workload: workload.call, workload.bytes_moved)
+        yield Item(workload.name, prepare, lambda workload=workload: workload.call, workload.bytes_moved,
+                   workload.flops, workload.has_images)
     for path in (path for given in models for path in (sorted(given.glob("*.onnx")) if given.is_dir() else [given])):
         arrays = path.with_name(path.name.split(".")[0] + ".npz")
         yield Item(f"{path.parent.name}/{path.stem}", lambda _, path=path, arrays=arrays: (path, arrays if arrays.exists() else None),
-                   lambda path=path: peer.find_module(path, device), 0)
+                   lambda path=path: peer.find_module(path, device))
 
 
 def load_inputs(model: Path, arrays: Path | None, device: str) -> list[Any]:
@@ -77,13 +80,13 @@ def load_inputs(model: Path, arrays: Path | None, device: str) -> list[Any]:
     return [torch.randn([size.dim_value or 1 for size in port.type.tensor_type.shape.dim], device=device) for port in ports]
 
 
-def measure_peers(item: Item, peer: Any, device: str, model: Path, arrays: Path | None, found: dict[str, Any],
+def measure_peers(item: Item, peer: Any, ways: list[str], device: str, model: Path, arrays: Path | None, found: dict[str, Any],
                   deadline: float) -> None:
     """Adds what is not found yet, until the deadline. Of workloads, PyTorch's output joins the arrays, for Tenon's to agree with."""
     try:
         function = item.make_call()
         if not function:
-            found.update({way: {} for way in PEERS})
+            found.update({way: {} for way in ways})
             return
         inputs = load_inputs(model, arrays, device)
         if item.bytes_moved:
@@ -92,10 +95,10 @@ def measure_peers(item: Item, peer: Any, device: str, model: Path, arrays: Path 
             if "copy" not in found:
                 found["copy"] = peer.measure_copy(item.bytes_moved, device)
     except Exception as error:  # as when memory or a package is missing
-        found.update({way: {"error": f"{type(error).__name__}: {error}".splitlines()[0]} for way in PEERS if way not in found})
-    for way in PEERS:
+        found.update({way: {"error": f"{type(error).__name__}: {error}".splitlines()[0]} for way in ways if way not in found})
+    for way in ways:
         if way not in found and time.monotonic() < deadline:
-            found[way] = peer.measure_way(way, function, inputs)
+            found[way] = peer.measure_way(way, function, inputs, item.has_images)
 
 
 def measure_tenon(options: argparse.Namespace, model: Path, arrays: Path | None) -> dict[str, Any]:
@@ -124,17 +127,18 @@ def measure_tenon(options: argparse.Namespace, model: Path, arrays: Path | None)
             **{key: said[key] for key in ("kernels", "host_steps", "compile_ms")}}
 
 
-def table(names: list[str], theirs: dict[str, Any], ours: dict[str, Any]) -> str:
-    """Medians in microseconds; how many times as long the fastest of PyTorch takes, by events and by the clock; and how fast
-    Tenon moves bytes, of what the copy does."""
+def table(items: list[Item], theirs: dict[str, Any], ours: dict[str, Any]) -> str:
+    """Medians in microseconds; how many times as long the fastest of PyTorch takes, by events and by the clock; how fast
+    Tenon moves bytes, of what the copy does; and how fast it multiplies."""
     def show(value: float | None, form: str, width: int) -> str:
         return f"{'-' if value is None else format(value, form):>{width}}"
 
-    width = max(map(len, names), default=0)
+    width = max((len(item.name) for item in items), default=0)
     lines = [f"{'median µs':{width}}" + "".join(f" {title:>9}" for title in (*PEERS, "copy", "tenon")) +
-             "".join(f" {title:>7}" for title in ("ratio", "clock", "copy %", "kernels"))]
+             "".join(f" {title:>7}" for title in ("ratio", "clock", "copy %", "TFLOP/s", "kernels"))]
     problems = []
-    for name in names:
+    for item in items:
+        name = item.name
         peers, mine = theirs.get(name, {}), ours.get(name, {})
         own, copy = mine.get("us"), peers.get("copy", {}).get("us")
 
@@ -144,7 +148,8 @@ def table(names: list[str], theirs: dict[str, Any], ours: dict[str, Any]) -> str
 
         lines.append(f"{name:{width}}" + "".join(show(peers.get(way, {}).get("us"), ".1f", 10) for way in (*PEERS, "copy")) +
                      show(own, ".1f", 10) + show(ratio("us"), ".2f", 8) + show(ratio("clock_us"), ".2f", 8) +
-                     show(100 * copy / own if copy and own else None, ".0f", 8) + show(mine.get("kernels"), "d", 8))
+                     show(100 * copy / own if copy and own else None, ".0f", 8) +
+                     show(item.flops / own / 1e6 if item.flops and own else None, ".1f", 8) + show(mine.get("kernels"), "d", 8))
         problems += [f"{name}, {who}: {found['error']}" for who, found in [*peers.items(), ("tenon", mine)] if "error" in found]
     return "\n".join(lines + problems) + "\n"
 
@@ -157,12 +162,13 @@ def run_peers(options: argparse.Namespace) -> int:
     theirs = here.setdefault(peer.set_up(), {}) if peer else {}
     ours = here.setdefault(f"tenon {digest(options.tenon)}", {})
     items = [item for item in list_items(options.models, peer, options.device) if re.search(options.only, item.name)]
+    ways = options.ways.split(",")
     if options.again:
         for item in items:
             theirs.pop(item.name, None)
 
     def is_done(item: Item) -> bool:
-        return item.name in ours and (not peer or theirs.get(item.name, {}).keys() >= set(PEERS))
+        return item.name in ours and (not peer or theirs.get(item.name, {}).keys() >= set(ways))
 
     options.into.mkdir(parents=True, exist_ok=True)
     for item in (item for item in items if not is_done(item)):
@@ -172,7 +178,7 @@ def run_peers(options: argparse.Namespace) -> int:
         with tempfile.TemporaryDirectory(dir=options.into.resolve()) as folder:
             model, arrays = item.prepare(Path(folder))
             if peer:
-                measure_peers(item, peer, options.device, model, arrays, theirs.setdefault(item.name, {}), options.deadline)
+                measure_peers(item, peer, ways, options.device, model, arrays, theirs.setdefault(item.name, {}), options.deadline)
                 write(file, everything)
             if item.name not in ours:
                 try:
@@ -181,7 +187,7 @@ def run_peers(options: argparse.Namespace) -> int:
                     break
                 write(file, everything)
 
-    text = table([item.name for item in items], theirs, ours)
+    text = table(items, theirs, ours)
     (options.into / "peers.txt").write_text(text)
     print(text, end="")
     left = sum(not is_done(item) for item in items)

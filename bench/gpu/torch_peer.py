@@ -53,11 +53,14 @@ def measure(call: Call, inputs: list[Any], milliseconds: float = 150) -> dict[st
             "clock_us": median([clock() * 1e6 for _ in range(count)])}
 
 
-def measure_way(way: str, call: Call, inputs: list[Any]) -> dict[str, Any]:
+def measure_way(way: str, call: Call, inputs: list[Any], has_images: bool) -> dict[str, Any]:
+    """Images in whichever order of dimensions is faster."""
     torch._dynamo.reset()  # or a second shape would be compiled for any
+    orders = (torch.contiguous_format, torch.channels_last) if has_images else (torch.preserve_format,)
     try:
         with torch.no_grad():
-            return measure(WAYS[way](call), inputs)
+            return min((measure(WAYS[way](call), [each.to(memory_format=order) for each in inputs]) for order in orders),
+                       key=lambda times: times["us"])
     except Exception as error:
         return {"error": str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__}
     finally:

@@ -1,6 +1,6 @@
 """workloads.py — what bench/gpu/run peers times: each workload as a function of PyTorch and as an ONNX model.
 
-Functions call methods of tensors alone, so that this needs no PyTorch; models are written with the package onnx.
+PyTorch is imported when a function of it is called, if methods of tensors do not do; models are written with the package onnx.
 """
 
 import math
@@ -11,9 +11,17 @@ from typing import Any, NamedTuple
 import numpy
 
 
+ONNX_NAMES = {"float32": "float", "float16": "float16", "int64": "int64"}
+
+
 class Input(NamedTuple):
     sizes: tuple[int, ...]
     below: int = 0  # indices in [0, below), of i64; 0: floats
+    floats: str = "float32"
+
+    @property
+    def dtype(self) -> str:
+        return "int64" if self.below else self.floats
 
 
 class Workload(NamedTuple):
@@ -24,34 +32,39 @@ class Workload(NamedTuple):
     nodes: str  # in onnx.parser's syntax, from the inputs to y
     constants: dict[str, float | list[int]]
     bytes_moved: int  # that any program must read and write
+    flops: int  # of products
+    floats: str  # dtype of the output and of constants
+    has_images: bool  # whose channels PyTorch may have last
 
 
 def define(name: str, call: Callable[..., Any], inputs: dict[str, Input], output: tuple[int, ...], nodes: str,
-           constants: dict[str, float | list[int]] | None = None, bytes_moved: int = 0) -> Workload:
-    whole = sum(math.prod(each.sizes) * (8 if each.below else 4) for each in inputs.values()) + 4 * math.prod(output)
-    return Workload(name, call, inputs, output, nodes, constants or {}, bytes_moved or whole)
+           constants: dict[str, float | list[int]] | None = None, bytes_moved: int = 0, flops: int = 0,
+           floats: str = "float32", has_images: bool = False) -> Workload:
+    whole = sum(math.prod(each.sizes) * numpy.dtype(each.dtype).itemsize for each in [*inputs.values(), Input(output, floats=floats)])
+    return Workload(name, call, inputs, output, nodes, constants or {}, bytes_moved or whole, flops, floats, has_images)
 
 
 def write_model(workload: Workload, path: Path) -> None:
     import onnx.parser
 
     def port(name: str, sizes: tuple[int, ...], dtype: str) -> str:
-        return f"{dtype}[{','.join(map(str, sizes))}] {name}"
+        return f"{ONNX_NAMES[dtype]}[{','.join(map(str, sizes))}] {name}"
 
     def constant(name: str, value: float | list[int]) -> str:
-        kind = "value_ints" if isinstance(value, list) else "value_float"
-        return f"{name} = Constant <{kind} = {value}> ()"
+        if isinstance(value, list):
+            return f"{name} = Constant <value_ints = {value}> ()"
+        return f"{name} = Constant <value = {ONNX_NAMES[workload.floats]} {{{value}}}> ()"
 
-    inputs = ", ".join(port(name, each.sizes, "int64" if each.below else "float") for name, each in workload.inputs.items())
+    inputs = ", ".join(port(name, each.sizes, each.dtype) for name, each in workload.inputs.items())
     nodes = "\n".join([constant(*each) for each in workload.constants.items()] + [workload.nodes])
-    onnx.save(onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["": 18]>
-        workload ({inputs}) => ({port("y", workload.output, "float")}) {{ {nodes} }}"""), str(path))
+    onnx.save(onnx.parser.parse_model(f"""<ir_version: 10, opset_import: ["": 23]>
+        workload ({inputs}) => ({port("y", workload.output, workload.floats)}) {{ {nodes} }}"""), str(path))
 
 
 def make_inputs(workload: Workload) -> dict[str, numpy.ndarray]:
     random = numpy.random.default_rng(0)
-    return {name: random.integers(0, each.below, each.sizes) if each.below else random.standard_normal(each.sizes, numpy.float32)
-            for name, each in workload.inputs.items()}
+    return {name: random.integers(0, each.below, each.sizes) if each.below else
+            random.standard_normal(each.sizes, numpy.float32).astype(each.dtype) for name, each in workload.inputs.items()}
 
 
 def chain5(n: int) -> Workload:
@@ -127,6 +140,71 @@ def tiny_kernels(count: int, n: int = 64) -> Workload:
                   f"x0 = Identity(x) {nodes} y = Identity(x{count})", {"rows": [1], "columns": [0], "half": 0.5})
 
 
+SHORT = {"float32": "f32", "float16": "f16"}
+
+
+def product(m: int, n: int, k: int, floats: str) -> Workload:
+    return define(f"product {m}x{n}x{k}, {SHORT[floats]}", lambda x, w: x @ w, {"x": Input((m, k), floats=floats),
+                  "w": Input((k, n), floats=floats)}, (m, n), "y = MatMul(x, w)", flops=2 * m * n * k, floats=floats)
+
+
+def product_gelu(n: int, floats: str) -> Workload:
+    """Weights are scaled, so that GELU sees numbers on both of its branches."""
+    def call(x: Any, w: Any, b: Any) -> Any:
+        from torch.nn.functional import gelu
+        return gelu(x @ w * (1 / 64) + b)
+    return define(f"product, bias and GELU, {n}³, {SHORT[floats]}", call,
+                  {name: Input(sizes, floats=floats) for name, sizes in {"x": (n, n), "w": (n, n), "b": (n,)}.items()}, (n, n),
+                  "p = MatMul(x, w) s = Mul(p, scale) a = Add(s, b) y = Gelu(a)", {"scale": 1 / 64}, flops=2 * n ** 3, floats=floats)
+
+
+def attention(batch: int, heads: int, queries: int, keys: int, width: int, kv_heads: int = 0, is_causal: bool = False) -> Workload:
+    kv_heads = kv_heads or heads
+
+    def call(q: Any, k: Any, v: Any) -> Any:
+        from torch.nn.functional import scaled_dot_product_attention
+        return scaled_dot_product_attention(q, k, v, is_causal=is_causal, enable_gqa=kv_heads != heads)
+    pairs = queries * (keys + 1) // 2 if is_causal else queries * keys
+    query, key = (batch, heads, queries, width), (batch, kv_heads, keys, width)
+    return define(f"attention {batch}x{heads}x{queries}x{width}" + (f", {kv_heads} kv heads" if kv_heads != heads else "") +
+                  (f", {keys} keys" if keys != queries else "") + (", causal" if is_causal else ""), call,
+                  {name: Input(sizes, floats="float16") for name, sizes in {"q": query, "k": key, "v": key}.items()}, query,
+                  f"y = Attention <is_causal = {int(is_causal)}> (q, k, v)", flops=4 * batch * heads * pairs * width, floats="float16")
+
+
+def convolution(batch: int, channels: int, filters: int, size: int, window: int, stride: int, groups: int, floats: str) -> Workload:
+    pad, out = window // 2, (size + stride - 1) // stride
+
+    def call(x: Any, w: Any) -> Any:
+        from torch.nn.functional import conv2d
+        return conv2d(x, w, stride=stride, padding=pad, groups=groups)
+    kind = f"conv {window}x{window}" + (f"/{stride}" if stride > 1 else "") + (", depthwise" if groups > 1 else "")
+    return define(f"{kind}, {batch}x{channels}x{size}² to {filters}, {SHORT[floats]}", call,
+                  {"x": Input((batch, channels, size, size), floats=floats),
+                   "w": Input((filters, channels // groups, window, window), floats=floats)}, (batch, filters, out, out),
+                  f"y = Conv <pads = [{pad}, {pad}, {pad}, {pad}], strides = [{stride}, {stride}], group = {groups}> (x, w)",
+                  flops=2 * batch * filters * out * out * channels // groups * window * window, floats=floats, has_images=True)
+
+
+LAYERS = [  # channels, filters, size, window, stride, groups: of resnet50, convnext and a U-Net
+    (64, 64, 56, 1, 1, 1), (64, 64, 56, 3, 1, 1), (256, 128, 56, 1, 1, 1), (128, 128, 56, 3, 2, 1), (512, 256, 28, 1, 1, 1),
+    (256, 256, 14, 3, 1, 1), (1024, 512, 14, 1, 1, 1), (512, 512, 7, 3, 1, 1), (96, 96, 56, 7, 1, 96), (64, 64, 128, 3, 1, 1),
+]
+
+
+def all_products() -> list[Workload]:
+    """What tensor cores compute."""
+    return [
+        *(product_gelu(n, "float16") for n in (4096, 8192)), product(4096, 4096, 4096, "float32"),
+        *(product(m, n, k, "float16") for n, k in ((768, 3072), (3072, 768), (4096, 4096), (11008, 4096))
+          for m in (1, 16, 128, 512, 2048, 16384)),
+        *(attention(8, 16, 2048, 2048, width, is_causal=is_causal) for width in (64, 128) for is_causal in (False, True)),
+        attention(1, 32, 16384, 16384, 128, is_causal=True),
+        *(attention(1, 32, 1, keys, 128, kv_heads=8) for keys in (4096, 32768, 131072)),
+        *(convolution(batch, *layer, floats) for floats in ("float32", "float16") for batch in (1, 32) for layer in LAYERS),
+    ]
+
+
 def all_workloads() -> list[Workload]:
     elements = 1 << 24
     return [
@@ -137,5 +215,5 @@ def all_workloads() -> list[Workload]:
         embedding(32000, 1024, 16384), embedding(100000, 64, 1 << 18),
         *(pointwise(1 << shift) for shift in range(10, 31, 2)),
         define("one-element add", lambda x, z: x + z, {"x": Input((1,)), "z": Input((1,))}, (1,), "y = Add(x, z)"),
-        tiny_kernels(100),
+        tiny_kernels(100), *all_products(),
     ]

@@ -207,7 +207,7 @@ class Checker {
       report("'{}' is not in memory, but is copied", copy.from.buffer);
     if (to->second.dtype != from->second.dtype)
       report("'{}' is {}, but {} is copied to it", copy.to.buffer, to->second.dtype, from->second.dtype);
-    if (copy.sizes.size() != copy.to.at.size() || copy.sizes.size() > copy.from.at.size())
+    if (copy.sizes.size() > copy.to.at.size() || copy.sizes.size() > copy.from.at.size())
       report("a box of {} dimensions is copied from '{}' of {} to '{}' of {}", copy.sizes.size(),
              copy.from.buffer, copy.from.at.size(), copy.to.buffer, copy.to.at.size());
     for (const Place* place : {&copy.to, &copy.from})

@@ -90,7 +90,8 @@ struct BlockTile {
   Arithmetic arithmetic = Arithmetic::Fma;
   int64_t m = 0, n = 0, k = 0;
   int64_t part_m = 0, part_n = 0;
-  int64_t stages = 1;  // steps whose operands are in shared memory or on their way there
+  int64_t stages = 1;          // steps whose operands are in shared memory or on their way there
+  bool by_warpgroups = false;  // four warps multiply together, what shared memory has
 
   friend bool operator==(const BlockTile&, const BlockTile&) = default;
 };

@@ -26,11 +26,14 @@ using loops::Place;
 using loops::Space;
 using loops::Statement;
 
-constexpr int64_t kSharedAlignment = 16;  // of each buffer, in bytes
-constexpr int64_t kThreadsOfTeams = 128;  // of a thread block that several teams share
-constexpr int64_t kThreadsAtOnce = 512;   // of a multiprocessor, each with 128 registers
-constexpr int64_t kMoreAtOnce = 1024;     // where half of the registers are enough
-constexpr int64_t kFewHeld = 32;          // elements that are held in them, and others beside
+constexpr int64_t kSharedAlignment = 16;      // of each buffer, in bytes
+constexpr int64_t kSwizzledAlignment = 1024;  // where any is swizzled
+constexpr int64_t kThreadsOfTeams = 128;      // of a thread block that several teams share
+constexpr int64_t kThreadsAtOnce = 512;       // of a multiprocessor, each with 128 registers
+constexpr int64_t kMoreAtOnce = 1024;         // where half of the registers are enough
+constexpr int64_t kFewerAtOnce = 256;         // with 255, as sums of warpgroups need them
+constexpr int64_t kFewHeld = 32;              // elements that are held in them, and others beside
+constexpr int64_t kMostHeldOfHalf = 80;
 constexpr int64_t kMostRegisterBytes = 16 << 10;
 
 // Whole blocks of a cluster, whole warps, or a part of one that divides it.
@@ -50,7 +53,7 @@ Team team_of(const ParallelRegion& region) {
 
 // Of one slot in a thread block. Those of a cluster have the elements of their threads: as many as with
 // vectors of 16 bytes, which are as many as there can be.
-Dim shared_bytes_of(const Buffer& buffer, const Team& team) {
+Dim shared_bytes_of(const Buffer& buffer, const Team& team, int64_t alignment = kSharedAlignment) {
   const int64_t bytes = info(buffer.dtype).bytes;
   Dim elements = 1;
   for (const Dim& size : buffer.sizes)
@@ -59,7 +62,7 @@ Dim shared_bytes_of(const Buffer& buffer, const Team& team) {
     const int64_t vector = std::max<int64_t>(kVectorBytes / bytes, 1);
     elements = ceil_div(elements, team.threads * vector) * (vector * kThreadsOfClusterBlock);
   }
-  return ceil_div(elements * bytes, kSharedAlignment) * kSharedAlignment;
+  return ceil_div(elements * bytes, alignment) * alignment;
 }
 
 // Whether a buffer of statements that all threads run alike lies in shared memory.
@@ -71,22 +74,26 @@ bool is_shared(const Buffer& buffer, const Team& team) {
 
 // Without those of thread loops, which are each thread's own.
 void add_shared(const std::vector<Statement>& body, const Team& team, const PipelinedRegion& region,
-                Dim& bytes) {
+                int64_t alignment, Dim& bytes) {
   for (const Statement& statement : body) {
     if (const auto* local = std::get_if<Local>(&statement);
         local != nullptr && is_shared(local->buffer, team))
-      bytes = bytes + shared_bytes_of(local->buffer, team) * region.slots_of(local->buffer.name);
+      bytes = bytes + shared_bytes_of(local->buffer, team, alignment) * region.slots_of(local->buffer.name);
     const auto* loop = std::get_if<Loop>(&statement);
     if (const auto* inner = body_of(statement);
         inner != nullptr && (loop == nullptr || loop->mark != Mark::Thread))
-      add_shared(*inner, team, region, bytes);
+      add_shared(*inner, team, region, alignment, bytes);
   }
 }
 
-Dim shared_bytes(const PipelinedRegion& region, const Team& team) {
+Dim shared_bytes(const PipelinedRegion& region, const Team& team, int64_t alignment) {
   Dim bytes = 0;
-  add_shared(region.region().body, team, region, bytes);
+  add_shared(region.region().body, team, region, alignment, bytes);
   return bytes;
+}
+
+int64_t alignment_of(const std::set<std::string>& swizzled) {
+  return swizzled.empty() ? kSharedAlignment : kSwizzledAlignment;
 }
 
 // The first statement that combines what threads have.
@@ -122,6 +129,7 @@ class Emitter : private TileText {
     team_ = team_of(region);
     const Layouts layouts(kernel_, pipelined, team_.threads, team_.is_cluster());
     layouts_ = &layouts;
+    swizzled_ = find_swizzled(region);
     if (team_.threads > 1)
       barriers_ = find_barriers(kernel_, pipelined, layouts, folds_synchronise(team_));
     writer_.open("extern \"C\" __global__ void {}__launch_bounds__({}) {}({})",
@@ -129,11 +137,11 @@ class Emitter : private TileText {
                  launch_bounds(), name, parameters());
     const std::vector<Declaration> declarations = begin_iteration(region);
     shared_used_ = 0;
-    shared_of_team_ = shared_bytes(pipelined, team_);
+    shared_of_team_ = shared_bytes(pipelined, team_, alignment_of(swizzled_));
     Writer before = std::move(writer_);
     writer_ = before.same();
     if (shared_of_team_ != Dim(0))
-      writer_.line("extern __shared__ __align__(16) unsigned char shared[];");
+      writer_.line("extern __shared__ __align__({}) unsigned char shared[];", alignment_of(swizzled_));
     begin_cluster(region);
     run(region.body);
     write_used(declarations, before);
@@ -168,7 +176,9 @@ class Emitter : private TileText {
     // Where blocks stay, they were made for what a thread holds at one time.
     const int64_t held =
         pipelined_->persistent() != nullptr ? layouts_->most_elements_held() : layouts_->elements_held();
-    const int64_t at_once = held > 0 && held <= kFewHeld ? kMoreAtOnce : kThreadsAtOnce;
+    const int64_t at_once = held > 0 && held <= kFewHeld                   ? kMoreAtOnce
+                            : !swizzled_.empty() && held > kMostHeldOfHalf ? kFewerAtOnce
+                                                                           : kThreadsAtOnce;
     const bool is_large = threads >= kThreadsAtOnce / 2;
     return is_large && threads < at_once ? fmt::format("{}, {}", threads, at_once / threads)
                                          : fmt::format("{}", threads);
@@ -364,6 +374,7 @@ class Emitter : private TileText {
   // In a cluster, each block has a part.
   void set_shared(Storage& storage, const Local& local) const {
     storage.kind = Storage::Kind::Pointer;
+    storage.is_swizzled = swizzled_.contains(storage.buffer.name);
     if (!team_.is_cluster())
       return;
     storage.kind = Storage::Kind::SpreadShared;
@@ -376,7 +387,7 @@ class Emitter : private TileText {
 
   void declare_shared(const Storage& storage, const std::string& name, int64_t slots) {
     Dim start = shared_used_;
-    shared_used_ = shared_used_ + shared_bytes_of(storage.buffer, team_) * slots;
+    shared_used_ = shared_used_ + shared_bytes_of(storage.buffer, team_, alignment_of(swizzled_)) * slots;
     std::string from = "shared";
     if (team_.per_block > 1)
       from += fmt::format(" + threadIdx.x / {} * {}", team_.threads,
@@ -428,7 +439,7 @@ class Emitter : private TileText {
   };
 
   void declare_slot(const Ring& ring, const std::string& slot) {
-    const Dim bytes = shared_bytes_of(ring.storage.buffer, team_);
+    const Dim bytes = shared_bytes_of(ring.storage.buffer, team_, alignment_of(swizzled_));
     const std::string_view type = stored_type(ring.storage.buffer.dtype);
     const Dim elements = floor_div(bytes, info(ring.storage.buffer.dtype).bytes);
     writer_.line("{}* const {} = {} + {} * {};", type, ring.storage.name, ring.name, slot,
@@ -511,8 +522,6 @@ class Emitter : private TileText {
                  const std::string& slot) {
     const auto storage = storage_;
     const auto begin_next = [&] {
-      if (barriers_.contains(pipeline.copies.front()))
-        synchronise();
       writer_.open();
       const std::string next = names_.fresh("next"), &name = names_.of(loop.variable);
       writer_.line("const {} {} = {} + {};", counting.type, next, name,
@@ -526,17 +535,30 @@ class Emitter : private TileText {
       writer_.close();
       indices_.set(loop.variable, {name}, counting.range);
     };
+    const auto wait_before_copies = [&] {
+      if (barriers_.contains(pipeline.copies.front()))
+        synchronise();
+    };
     for (const Statement& statement : loop.body) {
       if (std::ranges::find(pipeline.copies, &statement) == pipeline.copies.end()) {
         run(statement, true);
-        if (&statement == pipeline.last_reader)
+        if (&statement == pipeline.last_reader) {
+          wait_before_copies();
           begin_next();
+        }
       } else if (&statement == pipeline.copies.front()) {
         writer_.line("{}<{}>();", preamble_.use("wait_for_stage"), pipeline.ahead - 1);
-        if (pipeline.last_reader == nullptr)
+        if (pipeline.last_reader != nullptr)
+          continue;
+        wait_before_copies();
+        if (swizzled_.empty())
           begin_next();
+        else
+          while_multiplying_ = begin_next;
       }
     }
+    if (auto begin = std::exchange(while_multiplying_, {}))  // nothing was multiplied
+      begin();
     storage_ = storage;
   }
 
@@ -667,7 +689,7 @@ CudaText emit_cuda(const Kernel& kernel) {
 }
 
 Dim shared_bytes(const ParallelRegion& region) {
-  return shared_bytes(PipelinedRegion(region), team_of(region));
+  return shared_bytes(PipelinedRegion(region), team_of(region), alignment_of(find_swizzled(region)));
 }
 
 runtime::LaunchConfiguration shape_of(const ParallelRegion& region) {

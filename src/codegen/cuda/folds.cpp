@@ -383,8 +383,11 @@ void FoldText::synchronise() {
     writer_.line("__syncwarp({});", team_.threads < 32 ? "mask" : "0xffffffff");
   else if (team_.is_cluster())
     writer_.line("{}();", preamble_.use("cluster_sync"));
-  else
+  else {
+    if (!swizzled_.empty())
+      writer_.line("{}();", preamble_.use("fence_for_warpgroups"));
     writer_.line("__syncthreads();");
+  }
 }
 
 }  // namespace tenon::codegen::cuda

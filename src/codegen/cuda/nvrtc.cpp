@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "runtime/cuda/cuda_library.h"
+#include "target/warpgroups.h"
 
 namespace tenon::codegen {
 namespace {
@@ -66,9 +67,11 @@ const Nvrtc& nvrtc() {
   return loaded;
 }
 
-// Nothing is approximated; products are added as fused multiply-adds.
+// Nothing is approximated; products are added as fused multiply-adds. Instructions that only one architecture
+// has need its own.
 std::vector<std::string> options_for(const Gpu& gpu) {
-  return {fmt::format("--gpu-architecture=sm_{}", gpu.architecture), "--std=c++17", "--fmad=true"};
+  return {fmt::format("--gpu-architecture=sm_{}{}", gpu.architecture, has_warpgroup_products(gpu) ? "a" : ""),
+          "--std=c++17", "--fmad=true"};
 }
 
 std::string key_of(const CudaText& text, const std::vector<std::string>& options) {

@@ -193,14 +193,20 @@ std::optional<Pipeline> PipelinedRegion::pipeline_of(const Loop& loop) const {
   return pipeline;
 }
 
-// What it reads stays as it is, and nothing else writes the buffer, which each iteration has for itself.
+// What it reads stays as it is, and nothing but copies writes the buffer, which each iteration has for
+// itself.
 bool PipelinedRegion::can_run_ahead(const Loop& around, const Loop& copy) const {
   if (!is_copy(copy))
     return false;
   const auto& assign = std::get<Assign>(copy.body.front());
   const std::string& to = assign.places.front().buffer;
+  const auto copies = std::ranges::count_if(around.body, [&](const Statement& statement) {
+    const auto* other = std::get_if<Loop>(&statement);
+    return other != nullptr && is_copy(*other) &&
+           std::get<Assign>(other->body.front()).places.front().buffer == to;
+  });
   return count_writers(region_.body, assign.values.front().name()) == 0 &&
-         count_writers(around.body, to) == 1 &&
+         count_writers(around.body, to) == copies &&
          std::ranges::any_of(around.body, [&](const Statement& statement) {
            const auto* local = std::get_if<Local>(&statement);
            return local != nullptr && local->buffer.name == to;

@@ -184,6 +184,42 @@ __device__ __forceinline__ void multiply_add_bf16(float& s0, float& s1, float& s
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 )"},
+      {"swizzled",
+       R"(// Where an element of 16 bits lies in rows of 128 bytes whose pieces of 16 bytes change places, by the number of
+// the row: 8 rows have theirs in different banks.
+template <class T>
+__device__ __forceinline__ T swizzled(T offset) {
+  return offset ^ (offset >> 3 & 56);
+}
+)"},
+      {"matrix_at",
+       R"(// A matrix in swizzled shared memory, as instructions of warpgroups are told: where it begins, and where the next
+// panel of it does. 8 rows are 1024 bytes.
+__device__ __forceinline__ unsigned long long matrix_at(const unsigned short* from, unsigned long long panel_bytes) {
+  const unsigned own = (unsigned)__cvta_generic_to_shared(from);
+  return (own & 0x3ffff) >> 4 | panel_bytes >> 4 << 16 | 1024ULL >> 4 << 32 | 1ULL << 62;
+}
+)"},
+      {"fence_for_warpgroups",
+       R"(// What this thread wrote to shared memory, instructions of warpgroups find there after the next barrier.
+__device__ __forceinline__ void fence_for_warpgroups() {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+)"},
+      {"begin_products", R"(// Sums in registers are ready for instructions of the warpgroup.
+__device__ __forceinline__ void begin_products() {
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+)"},
+      {"end_products", R"(__device__ __forceinline__ void end_products() {
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+)"},
+      {"wait_for_products", R"(// Until the warpgroup has added all products to its sums.
+__device__ __forceinline__ void wait_for_products() {
+  asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+}
+)"},
       {"infinity_f32",
        R"(__device__ __forceinline__ float infinity_f32() { return __int_as_float(0x7f800000); }
 )"},
@@ -379,6 +415,10 @@ std::string_view Preamble::use(std::string_view name) {
   return part->name;
 }
 
+std::string_view Preamble::use_made(const std::string& name, std::string text) {
+  return made_.emplace(name, std::move(text)).first->first;
+}
+
 std::vector<std::string_view> Preamble::names() {
   std::vector<std::string_view> names;
   for (const Part& part : all_parts())
@@ -391,6 +431,8 @@ std::string Preamble::text() const {
   for (const Part& part : all_parts())
     if (used_.contains(part.name))
       text.append(part.text).push_back('\n');
+  for (const auto& [name, made] : made_)
+    text.append(made).push_back('\n');
   return text;
 }
 

@@ -2,6 +2,7 @@
 // begins with those that it uses.
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -13,6 +14,8 @@ class Preamble {
  public:
   // The name, which the text may use from now on.
   std::string_view use(std::string_view name);
+  // The same of a function that is made as it is needed.
+  std::string_view use_made(const std::string& name, std::string text);
   std::string text() const;
 
   // Of all that there are.
@@ -20,6 +23,7 @@ class Preamble {
 
  private:
   std::set<std::string_view> used_;
+  std::map<std::string, std::string> made_;
 };
 
 }  // namespace tenon::codegen::cuda

@@ -197,6 +197,10 @@ std::string ScalarText::offset_text(const Buffer& buffer, const std::vector<Scal
   return fmt::format("{}", fmt::join(terms, " + "));
 }
 
+std::string ScalarText::place_text(const Storage& storage, const std::string& offset) {
+  return storage.is_swizzled ? fmt::format("{}({})", preamble_.use("swizzled"), offset) : offset;
+}
+
 std::string ScalarText::trip_offset(const Storage& storage) const {
   return at_->trip == "0" ? "0" : fmt::format("{} * {}", storage.trip_stride, at_->trip);
 }
@@ -204,7 +208,8 @@ std::string ScalarText::trip_offset(const Storage& storage) const {
 Expression ScalarText::element(const Storage& storage, const std::vector<Scalar>& at) {
   switch (storage.kind) {
     case Storage::Kind::Pointer:
-      return {fmt::format("{}[{}]", storage.name, at.empty() ? "0" : offset_text(storage.buffer, at))};
+      return {fmt::format("{}[{}]", storage.name,
+                          at.empty() ? "0" : place_text(storage, offset_text(storage.buffer, at)))};
     case Storage::Kind::Registers:
       return {at.empty() ? storage.name
                          : fmt::format("{}[{}]", storage.name, offset_text(storage.buffer, at))};
@@ -289,7 +294,7 @@ std::string ScalarText::vector_at(const Storage& storage, const std::vector<Scal
   if (indices_.symbol(lane).text.text == "0")
     first = first.substitute({{lane, 0}});
   const std::string offset = indices_.text(first).at(Binding::Sum);
-  return offset == "0" ? storage.name : fmt::format("{} + {}", storage.name, offset);
+  return offset == "0" ? storage.name : fmt::format("{} + {}", storage.name, place_text(storage, offset));
 }
 
 void ScalarText::load_vectors(const loops::Assign& assign) {

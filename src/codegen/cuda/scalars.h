@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -29,6 +30,7 @@ struct Storage {
   const Spread* spread = nullptr;
   int64_t trip_stride =
       0;  // elements between those of one trip and the next, where it is spread in shared memory
+  bool is_swizzled = false;  // of a pointer to shared memory: elements of 16 bits, in rows of 64
 
   // Whether its elements lie there as in the buffer, and not as in registers.
   bool is_in_memory() const { return kind == Kind::Pointer || kind == Kind::SpreadShared; }
@@ -98,6 +100,7 @@ class ScalarText {
   IndexText indices_;
   ElementText elements_;
   std::map<std::string, Storage> storage_;
+  std::set<std::string> swizzled_;               // shared buffers of the region at hand
   std::optional<Iterations> at_;                 // within a thread loop
   std::map<std::string, Expression> variables_;  // of the combine that is being computed
 
@@ -111,6 +114,7 @@ class ScalarText {
   static bool needs_care(const loops::Scalar& scalar);
   Expression choose(const loops::Scalar& scalar);
   std::string offset_text(const loops::Buffer& buffer, const std::vector<loops::Scalar>& at);
+  std::string place_text(const Storage& storage, const std::string& offset);
   // Of the vector of this trip, where the buffer is spread in shared memory.
   std::string trip_offset(const Storage& storage) const;
   Expression load_stored(const Storage& storage, const std::vector<loops::Scalar>& at);

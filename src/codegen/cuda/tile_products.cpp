@@ -51,6 +51,11 @@ Bindings joined(Bindings a, const Bindings& b) {
   return a;
 }
 
+// How far fragments are from each other.
+struct Steps {
+  int64_t step, per_panel, panel_step;
+};
+
 // Which iterations of the loops are a fragment: those of its first and second half, or column.
 struct Fragment {
   Bindings at[2];
@@ -94,7 +99,7 @@ class TileMatcher {
   }
 
   std::optional<TileProduct> match(const Assign& assign, const Scalar& lhs, const Scalar& rhs) {
-    TileProduct product{.dtype = {}, .a = {}, .b = {}, .sums = {}};
+    TileProduct product{.dtype = {}, .a = {}, .b = {}, .sums = {}, .is_of_warpgroups = false};
     std::vector<Fragment> rows, columns;
     if (!match_operand(lhs, product.a, rows, /*is_first=*/true) ||
         !match_operand(rhs, product.b, columns, /*is_first=*/false))
@@ -104,7 +109,34 @@ class TileMatcher {
     if (!sums || find_buffer_(product.b.buffer)->dtype != product.dtype)
       return std::nullopt;
     product.sums = *sums;
-    return product;
+    product.is_of_warpgroups = is_of_warpgroups(product);
+    const bool has_panels =
+        product.a.per_panel != product.a.fragments || product.b.per_panel != product.b.fragments;
+    return product.is_of_warpgroups || !has_panels ? std::optional(product) : std::nullopt;
+  }
+
+  // Each warp of a group has 16 rows after those of the one before, and the same columns.
+  bool is_of_warpgroups(const TileProduct& product) const {
+    const TileSums& sums = product.sums;
+    if (*threads_.end.constant() % kThreadsOfWarpgroup != 0 || product.a.fragments != 1 || sums.first != 0 ||
+        sums.of_l != 1 || sums.of_h != 2 || (product.b.fragments > 1 && sums.of_j != 4))
+      return false;
+    return has_rows_of_panels(product.a, 2 * kRowOfMatrix * product.a.stride) &&
+           has_rows_of_panels(product.b, 0);
+  }
+  bool has_rows_of_panels(const TileOperand& operand, int64_t of_warp) const {
+    constexpr int64_t kSwizzled = kRowOfMatrix * kRowOfPanel;
+    const Dim at_0 = operand.first.substitute({{tile_.variable, 0}});
+    if ((operand.is_along_k() ? operand.stride : operand.stride_of_k) != kRowOfPanel)
+      return false;
+    for (int64_t thread = 0; thread < *threads_.end.constant(); thread += kWarpThreads) {
+      const auto at = [&](int64_t number) { return at_0.substitute({{threads_.variable, number}}); };
+      const int64_t group = thread / kThreadsOfWarpgroup * kThreadsOfWarpgroup;
+      if (at(thread) - at(group) != Dim((thread - group) / kWarpThreads * of_warp) ||
+          mod(at(group), kSwizzled) != Dim(0))
+        return false;
+    }
+    return true;
   }
 
   std::optional<Parts> parts_of(const Dim& offset) const {
@@ -151,8 +183,8 @@ class TileMatcher {
     if (!stride)
       return false;
     fragments = fragments_of(parts->of_loops, (is_first ? kRowOfMatrix : 1) * *stride);
-    const std::optional<int64_t> step = step_of(fragments);
-    if (!step)
+    const std::optional<Steps> steps = steps_of(fragments);
+    if (!steps)
       return false;
     const Dim first = parts->rest + parts->of_thread.substitute({{threads_.variable, 0}}) +
                       fragments.front().offset + parts->of_k * tile_.begin;
@@ -162,10 +194,13 @@ class TileMatcher {
                .stride = *stride,
                .stride_of_k = parts->of_k,
                .fragments = static_cast<int64_t>(fragments.size()),
-               .step = *step};
+               .step = steps->step,
+               .per_panel = steps->per_panel,
+               .panel_step = steps->panel_step};
     const int64_t across = operand.is_along_k() ? operand.stride : operand.stride_of_k;
     return (operand.is_along_k() || operand.stride == 1) && across > 0 && across % kRowOfMatrix == 0 &&
-           *step % kRowOfMatrix == 0 && mod(first, kRowOfMatrix) == Dim(0) && begins_rows(parts->of_thread);
+           steps->step % kRowOfMatrix == 0 && steps->panel_step % kRowOfMatrix == 0 &&
+           mod(first, kRowOfMatrix) == Dim(0) && begins_rows(parts->of_thread);
   }
 
   // Rows are those of the lane over 4, columns twice the lane of 4.
@@ -213,14 +248,20 @@ class TileMatcher {
     return fragments;
   }
 
-  static std::optional<int64_t> step_of(const std::vector<Fragment>& fragments) {
-    if (fragments.empty() || fragments.size() > kMostFragments)
+  static std::optional<Steps> steps_of(const std::vector<Fragment>& fragments) {
+    const auto count = static_cast<int64_t>(fragments.size());
+    if (count == 0 || count > kMostFragments)
       return std::nullopt;
-    const int64_t step = fragments.size() == 1 ? 0 : fragments[1].offset - fragments[0].offset;
-    for (size_t i = 1; i < fragments.size(); ++i)
-      if (fragments[i].offset - fragments[i - 1].offset != step)
+    const auto at = [&](int64_t i) { return fragments[static_cast<size_t>(i)].offset - fragments[0].offset; };
+    Steps steps{.step = count == 1 ? 0 : at(1), .per_panel = 1, .panel_step = 0};
+    while (steps.per_panel < count && at(steps.per_panel) == steps.per_panel * steps.step)
+      ++steps.per_panel;
+    if (steps.per_panel < count)
+      steps.panel_step = at(steps.per_panel);
+    for (int64_t i = 0; i < count; ++i)
+      if (at(i) != i / steps.per_panel * steps.panel_step + i % steps.per_panel * steps.step)
         return std::nullopt;
-    return step;
+    return steps;
   }
 
   // Every sum is one of a row and a column: the loops of both have nothing in common, and are all there are.

@@ -7,6 +7,9 @@
 //                          f32(b[k,32*floor(p/64)+8*j+2*mod(p,4)+l]) } } } } } }
 //
 // Which thread has which sums is what the instruction wants, or the loop stays a loop.
+//
+// The four warps of a warpgroup multiply 64 rows by up to 256 columns together (wgmma), from factors that lie
+// in rows of 64 elements: those of k, or those of the other dimension in panels of 64, [panel,k,64].
 #pragma once
 
 #include <functional>
@@ -16,6 +19,7 @@
 namespace tenon::codegen::cuda {
 
 constexpr int64_t kTileK = 16;  // that one instruction adds up
+constexpr int64_t kRowOfPanel = 64, kThreadsOfWarpgroup = 128;
 
 // A factor in shared memory. Offsets and strides are in elements.
 struct TileOperand {
@@ -25,6 +29,8 @@ struct TileOperand {
   int64_t stride_of_k;  // one of the two strides is 1, the other a multiple of 8
   int64_t fragments;    // of 16 rows, or of 8 columns
   int64_t step;         // between fragments
+  int64_t per_panel;    // fragments; those of the next panel are so far from it
+  int64_t panel_step;
 
   bool is_along_k() const { return stride_of_k == 1; }
 };
@@ -39,9 +45,11 @@ struct TileProduct {
   DType dtype;  // of both factors
   TileOperand a, b;
   TileSums sums;
+  bool is_of_warpgroups;  // else of warps alone
 };
 
-// The tile loops within a thread loop that are such products, and that warps come to as a whole.
+// The tile loops within a thread loop that are such products, and that warps come to as a whole. Those of
+// panels are of warpgroups.
 using FindBuffer = std::function<const loops::Buffer*(const std::string&)>;
 std::map<const loops::Loop*, TileProduct> find_tile_products(const loops::Loop& threads,
                                                              const FindBuffer& find_buffer);

@@ -8,7 +8,7 @@ using loops::Loop;
 
 namespace {
 
-const std::string kWarp = " warp", kLane = " warp lane", kI = " tile i", kJ = " tile j";
+const std::string kWarp = " warp", kLane = " warp lane", kI = " tile i", kJ = " tile j", kGroup = " group";
 
 // Columns are loaded in pairs of fragments, where that leaves none.
 int64_t fragments_per_load(const TileOperand& operand, bool is_first) {
@@ -28,7 +28,35 @@ Dim row_of_lane(const TileOperand& operand, bool is_first) {
   return operand.is_along_k() ? row * stride + low * 8 + pair : mod(lane, 16) * of_k + pair;
 }
 
+void add_swizzled(const std::vector<loops::Statement>& body, std::map<std::string, loops::Buffer> buffers,
+                  std::set<std::string>& swizzled, bool& are_all) {
+  for (const loops::Statement& statement : body) {
+    if (const auto* local = std::get_if<loops::Local>(&statement))
+      buffers.insert_or_assign(local->buffer.name, local->buffer);
+    const auto* loop = std::get_if<Loop>(&statement);
+    if (loop != nullptr && loop->mark == loops::Mark::Thread) {
+      const auto products = find_tile_products(*loop, [&](const std::string& name) {
+        const auto it = buffers.find(name);
+        return it == buffers.end() ? nullptr : &it->second;
+      });
+      for (const auto& [tile, product] : products) {
+        swizzled.insert({product.a.buffer, product.b.buffer});
+        are_all = are_all && product.is_of_warpgroups;
+      }
+    } else if (const auto* inner = body_of(statement)) {
+      add_swizzled(*inner, buffers, swizzled, are_all);
+    }
+  }
+}
+
 }  // namespace
+
+std::set<std::string> find_swizzled(const loops::ParallelRegion& region) {
+  std::set<std::string> swizzled;
+  bool are_all = true;
+  add_swizzled(region.body, {}, swizzled, are_all);
+  return are_all ? swizzled : std::set<std::string>{};
+}
 
 void TileText::find_tiles(const Loop& threads) {
   products_.clear();
@@ -40,13 +68,122 @@ void TileText::find_tiles(const Loop& threads) {
                                                     it->second.kind == Storage::Kind::Spread);
     return has_place ? &it->second.buffer : nullptr;
   });
+  std::erase_if(products_, [&](const auto& each) { return !is_in_order(each.second); });
+  goes_on_.clear();
+  find_sequences(threads.body);
+}
+
+void TileText::find_sequences(const std::vector<loops::Statement>& body) {
+  for (size_t i = 0; i < body.size(); ++i) {
+    const auto product = [&](size_t at) -> const Loop* {
+      const auto* loop = at < body.size() ? std::get_if<Loop>(&body[at]) : nullptr;
+      return loop != nullptr && products_.contains(loop) ? loop : nullptr;
+    };
+    if (const Loop* loop = product(i); loop != nullptr && product(i + 1) != nullptr)
+      goes_on_.insert(loop);
+    if (const auto* inner = body_of(body[i]))
+      find_sequences(*inner);
+  }
+}
+
+// What warps load themselves must not have changed places, nor lie in panels.
+bool TileText::is_in_order(const TileProduct& product) const {
+  const auto has_panels = [](const TileOperand& operand) { return operand.per_panel != operand.fragments; };
+  return swizzled_.contains(product.a.buffer) || (!has_panels(product.a) && !has_panels(product.b));
 }
 
 bool TileText::run_tile(const Loop& loop) {
   const auto it = products_.find(&loop);
   if (it == products_.end())
     return false;
-  const TileProduct& product = it->second;
+  if (swizzled_.contains(it->second.a.buffer))
+    run_warpgroups(loop, it->second);
+  else
+    run_warps(loop, it->second);
+  return true;
+}
+
+void TileText::for_each_step(const Loop& loop, const std::function<void()>& f) {
+  writer_.write("#pragma unroll");
+  const std::string k = names_.of(loop.variable);
+  const Range range{indices_.range_of(loop.begin).low, indices_.range_of(loop.end).high};
+  writer_.open("for ({0} {1} = {2}; {1} < {3}; {1} += {4})", IndexText::type_of(range), k,
+               indices_.text(loop.begin).text, indices_.text(loop.end).at(Binding::Sum), kTileK);
+  indices_.set(loop.variable, {k}, range);
+  f();
+  writer_.close();
+}
+
+void TileText::run_warpgroups(const Loop& loop, const TileProduct& product) {
+  writer_.open();
+  const std::string group = names_.fresh("group");
+  const IndexText::Symbol& thread = indices_.symbol(at_->loop->variable);
+  const int64_t groups = thread.range.high / kThreadsOfWarpgroup;
+  writer_.line("const int {} = {} / {};", group, thread.text.at(Binding::Product), kThreadsOfWarpgroup);
+  indices_.set(kGroup, {group}, {0, groups});
+  const auto matrix = [&](const TileOperand& operand) {
+    const Dim first =
+        operand.first.substitute({{at_->loop->variable, Dim::symbol(kGroup) * kThreadsOfWarpgroup}});
+    return fmt::format("{}({} + {}, {})", preamble_.use("matrix_at"), storage_.at(operand.buffer).name,
+                       indices_.text(first).at(Binding::Sum), 2 * operand.panel_step);
+  };
+  if (!is_multiplying_)
+    writer_.line("{}();", preamble_.use("begin_products"));
+  is_multiplying_ = goes_on_.contains(&loop);
+  for_each_step(loop, [&] {
+    writer_.line("{}({}[{}], {}, {});", multiply_by_warpgroup(product), storage_.at(product.sums.buffer).name,
+                 at_->trip, matrix(product.a), matrix(product.b));
+  });
+  if (is_multiplying_)
+    return writer_.close();
+  writer_.line("{}();", preamble_.use("end_products"));
+  if (const auto meanwhile = std::exchange(while_multiplying_, {})) {
+    const std::optional<Iterations> around = at_;
+    meanwhile();
+    at_ = around;
+  }
+  writer_.line("{}();", preamble_.use("wait_for_products"));
+  writer_.close();
+}
+
+// One instruction, with as many registers as a thread has sums.
+std::string TileText::multiply_by_warpgroup(const TileProduct& product) {
+  const std::string_view dtype = product.dtype == DType::F16 ? "f16" : "bf16";
+  const int64_t columns = 8 * product.b.fragments, sums = columns / 2;
+  const auto order = [](const TileOperand& operand) { return operand.is_along_k() ? "along" : "across"; };
+  const std::string name =
+      fmt::format("multiply_{}_64x{}_{}_and_{}_k", dtype, columns, order(product.a), order(product.b));
+  std::vector<std::string> registers, operands;
+  for (int64_t i = 0; i < sums; ++i) {
+    registers.push_back(fmt::format("%{}", i));
+    operands.push_back(fmt::format("\"+f\"(s[{}])", i));
+  }
+  const auto in_lines = [](const std::vector<std::string>& all, size_t per_line, std::string_view begin,
+                           std::string_view end) {
+    std::string text;
+    for (size_t i = 0; i < all.size(); i += per_line) {
+      const auto from = all.begin() + static_cast<std::ptrdiff_t>(i);
+      const auto to = all.begin() + static_cast<std::ptrdiff_t>(std::min(all.size(), i + per_line));
+      text += fmt::format("{}{}{}{}\n", begin, fmt::join(from, to, ", "), to == all.end() ? "" : ", ", end);
+    }
+    return text;
+  };
+  preamble_.use_made(
+      name, fmt::format("// 64 x 16 by 16 x {1} elements of a warpgroup. Each thread has, of its row and the "
+                        "eighth after, two\n"
+                        "// sums in 8 columns each.\n"
+                        "__device__ __forceinline__ void {0}(float (&s)[{2}], unsigned long long a,\n"
+                        "    unsigned long long b) {{\n"
+                        "  asm volatile(\"wgmma.mma_async.sync.aligned.m64n{1}k16.f32.{3}.{3} {{\"\n{4}"
+                        "               \"}}, %{2}, %{5}, 1, 1, 1, {6}, {7};\"\n"
+                        "               :\n{8}               : \"l\"(a), \"l\"(b));\n}}\n",
+                        name, columns, sums, dtype, in_lines(registers, 16, "               \"", "\""),
+                        sums + 1, product.a.is_along_k() ? 0 : 1, product.b.is_along_k() ? 0 : 1,
+                        in_lines(operands, 8, "                 ", "")));
+  return name;
+}
+
+void TileText::run_warps(const Loop& loop, const TileProduct& product) {
   writer_.open();
   const std::string warp = names_.fresh("warp"), lane = names_.fresh("lane");
   const IndexText::Symbol& thread = indices_.symbol(at_->loop->variable);
@@ -55,20 +192,14 @@ bool TileText::run_tile(const Loop& loop) {
                kWarpThreads, lane, kWarpThreads);
   indices_.set(kWarp, {warp}, {0, warps});
   indices_.set(kLane, {lane}, {0, kWarpThreads - 1});
-  writer_.write("#pragma unroll");
-  const std::string k = names_.of(loop.variable);
-  const Range range{indices_.range_of(loop.begin).low, indices_.range_of(loop.end).high};
-  writer_.open("for ({0} {1} = {2}; {1} < {3}; {1} += {4})", IndexText::type_of(range), k,
-               indices_.text(loop.begin).text, indices_.text(loop.end).at(Binding::Sum), kTileK);
-  indices_.set(loop.variable, {k}, range);
-  const std::string a = names_.fresh(product.a.buffer + "_fragments"),
-                    b = names_.fresh(product.b.buffer + "_fragments");
-  load_fragments(product.a, a, /*is_first=*/true);
-  load_fragments(product.b, b, /*is_first=*/false);
-  multiply(product, a, b);
+  for_each_step(loop, [&] {
+    const std::string a = names_.fresh(product.a.buffer + "_fragments"),
+                      b = names_.fresh(product.b.buffer + "_fragments");
+    load_fragments(product.a, a, /*is_first=*/true);
+    load_fragments(product.b, b, /*is_first=*/false);
+    multiply(product, a, b);
+  });
   writer_.close();
-  writer_.close();
-  return true;
 }
 
 void TileText::load_fragments(const TileOperand& operand, const std::string& to, bool is_first) {

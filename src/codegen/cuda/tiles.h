@@ -1,11 +1,15 @@
-// tiles.h — products of matrices by tensor cores, in registers: the warps of a thread loop load fragments of
-// both factors from shared memory, and each adds the products to the sums that its threads have.
+// tiles.h — products of matrices by tensor cores: the warps of a thread loop load fragments of both factors
+// from shared memory, and each adds the products to the sums that its threads have. Warpgroups have
+// instructions that read shared memory themselves, if it is swizzled.
 #pragma once
 
 #include "codegen/cuda/thread_loops.h"
 #include "codegen/cuda/tile_products.h"
 
 namespace tenon::codegen::cuda {
+
+// The shared buffers that warpgroups multiply; none unless all products of the region are theirs.
+std::set<std::string> find_swizzled(const loops::ParallelRegion& region);
 
 class TileText : protected ThreadLoopText {
  protected:
@@ -18,10 +22,23 @@ class TileText : protected ThreadLoopText {
   bool run_tile(const loops::Loop& loop);
 
  private:
+  void find_sequences(const std::vector<loops::Statement>& body);
+  bool is_in_order(const TileProduct& product) const;
+  void run_warps(const loops::Loop& loop, const TileProduct& product);
+  void run_warpgroups(const loops::Loop& loop, const TileProduct& product);
+  std::string multiply_by_warpgroup(const TileProduct& product);
+  // Runs f for each step of k, in a loop that is unrolled.
+  void for_each_step(const loops::Loop& loop, const std::function<void()>& f);
   void load_fragments(const TileOperand& operand, const std::string& to, bool is_first);
   void multiply(const TileProduct& product, const std::string& a, const std::string& b);
 
   std::map<const loops::Loop*, TileProduct> products_;
+  std::set<const loops::Loop*> goes_on_;  // with another product
+  bool is_multiplying_ = false;           // what came before has not ended
+
+ protected:
+  // What the threads of a warpgroup do meanwhile, once.
+  std::function<void()> while_multiplying_;
 };
 
 }  // namespace tenon::codegen::cuda

@@ -55,18 +55,26 @@ bool can_copy(const TiledFactor& from, const std::vector<Axis>& k, int64_t rows,
                              [](const Scalar& index) { return index.kind() == Scalar::Kind::Index; });
 }
 
-Statement copy_tile(const TiledFactor& from, const Axis& k, int64_t rows, int64_t products,
-                    const std::string& tile, const Buffer& to, const Dim& step) {
+std::vector<Statement> copy_tile(const TiledFactor& from, const Axis& k, int64_t rows, int64_t products,
+                                 const std::string& tile, const Buffer& to, const Dim& step) {
   const std::string row = "row0";
-  std::map<std::string, Dim> variables{{k.variable, step * products}};
-  for (const auto& [axis, of_row] : flatten(from.rows, row).variables)
-    variables.emplace(axis, of_row.substitute({{row, first_row_of_tile(tile, rows, from.rows)}}));
-  Copy copy{.to = {to.name, {Scalar::index(0), Scalar::index(0)}},
-            .from = {from.value.name(), {}},
-            .sizes = {from.is_along_k ? rows : products, from.is_along_k ? products : rows}};
-  for (const Scalar& index : from.value.operands())
-    copy.from.at.push_back(index.substitute(variables));
-  return copy;
+  const bool has_panels = to.sizes.size() > 2;
+  const int64_t of_box = has_panels ? *to.sizes.back().constant() : rows;
+  std::vector<Statement> copies;
+  for (int64_t first = 0; first < rows; first += of_box) {
+    std::map<std::string, Dim> variables{{k.variable, step * products}};
+    for (const auto& [axis, of_row] : flatten(from.rows, row).variables)
+      variables.emplace(axis, of_row.substitute({{row, first_row_of_tile(tile, rows, from.rows) + first}}));
+    Copy copy{.to = {to.name, {Scalar::index(0), Scalar::index(0)}},
+              .from = {from.value.name(), {}},
+              .sizes = {from.is_along_k ? of_box : products, from.is_along_k ? products : of_box}};
+    if (has_panels)
+      copy.to.at.insert(copy.to.at.begin(), Scalar::index(first / of_box));
+    for (const Scalar& index : from.value.operands())
+      copy.from.at.push_back(index.substitute(variables));
+    copies.emplace_back(std::move(copy));
+  }
+  return copies;
 }
 
 }  // namespace tenon::schedule::cuda

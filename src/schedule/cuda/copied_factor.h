@@ -11,8 +11,9 @@ Dim first_row_of_tile(const std::string& tile, int64_t rows, const std::vector<l
 // Whether each tile of so many rows by so many products is a box of a buffer, and begins where vectors do.
 bool can_copy(const TiledFactor& from, const std::vector<loops::Axis>& k, int64_t rows, int64_t products);
 
-// Copies the tile of a step, if it can be copied.
-loops::Statement copy_tile(const TiledFactor& from, const loops::Axis& k, int64_t rows, int64_t products,
-                           const std::string& tile, const loops::Buffer& to, const Dim& step);
+// Copies the tile of a step, if it can be copied: as one box, or one for each panel of so many rows.
+std::vector<loops::Statement> copy_tile(const TiledFactor& from, const loops::Axis& k, int64_t rows,
+                                        int64_t products, const std::string& tile, const loops::Buffer& to,
+                                        const Dim& step);
 
 }  // namespace tenon::schedule::cuda

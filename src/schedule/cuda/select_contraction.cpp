@@ -8,6 +8,7 @@
 #include "schedule/cuda/gemv.h"
 #include "schedule/cuda/tensor_contraction.h"
 #include "schedule/cuda/tensor_tiles.h"
+#include "target/warpgroups.h"
 
 namespace tenon::schedule::cuda {
 
@@ -27,7 +28,8 @@ using Arithmetic = BlockTile::Arithmetic;
 constexpr double kSizeOfUnknown = 512;  // that tiles are chosen for
 constexpr double kShareOfFma = 0.7;     // of the peak, that the largest tiles reach
 constexpr double kShareOfTensor = 0.7, kShareOfTensorFrom90 = 0.4;  // with mma.sync, which Hopper starves
-constexpr double kLatency = 600;                                    // cycles of a step that waits for memory
+constexpr double kShareOfWarpgroups = 0.6, kShareOfWarpgroupsInParts = 0.45;
+constexpr double kLatency = 600;        // cycles of a step that waits for memory
 constexpr double kCopiedLatency = 300;  // that copies of earlier steps have been under way for
 constexpr double kProductsOfParts = 6;
 constexpr int64_t kShortStep = 32, kLongStep = 64, kStages = 3;
@@ -46,9 +48,18 @@ constexpr std::array<RatedTile, 8> kTensorTiles = {{
     {32, 64, 16, 32, 0.45},
     {32, 32, 16, 16, 0.3},
 }};
+constexpr std::array<RatedTile, 6> kWarpgroupTiles = {{
+    {128, 256, 16, 256, 1.0},
+    {128, 128, 16, 128, 0.95},
+    {64, 256, 16, 256, 0.85},
+    {128, 64, 16, 64, 0.75},
+    {64, 128, 16, 128, 0.75},
+    {64, 64, 16, 64, 0.55},
+}};
+constexpr int64_t kMostStages = 4;
 // Twice as many sums, three parts of each factor, and what is split on its way: of more, threads have too few
 // registers.
-constexpr int64_t kMostOfTileInParts = 128 * 64, kMostOfWarpInParts = 32;
+constexpr int64_t kMostOfTileInParts = 128 * 64, kMostOfWarpInParts = 32, kMostOfGroupInParts = 128 * 128;
 
 double count(const Dim& size) {
   const std::optional<int64_t> known = size.constant();
@@ -78,7 +89,7 @@ class Selector {
     const bool has_tensor_cores = tensor_multiply_adds_per_cycle(gpu_) > 0;
     std::vector<BlockTile> candidates;
     if (has_16_bits && has_tensor_cores)
-      candidates.push_back(best_tensor_tile(Arithmetic::TensorCores));
+      add_tensor_tiles(candidates, Arithmetic::TensorCores);
     else
       candidates.push_back(fma_tile());
     if (!has_16_bits)
@@ -108,7 +119,23 @@ class Selector {
     else if (!has_tensor_cores)
       decline("the target has no tensor cores for bf16", Decider::Target);
     else
-      candidates.push_back(best_tensor_tile(Arithmetic::Bf16x6));
+      add_tensor_tiles(candidates, Arithmetic::Bf16x6);
+  }
+
+  // The best by warps, and by warpgroups.
+  void add_tensor_tiles(std::vector<BlockTile>& candidates, Arithmetic arithmetic) const {
+    candidates.push_back(best_tensor_tile(arithmetic));
+    std::vector<BlockTile> tiles;
+    if (has_warpgroup_products(gpu_))
+      for (const RatedTile& rated : kWarpgroupTiles)
+        if (std::optional<BlockTile> tile = warpgroup_tile(rated, arithmetic))
+          tiles.push_back(*tile);
+    if (!tiles.empty())
+      candidates.push_back(fastest(tiles));
+  }
+
+  const BlockTile& fastest(const std::vector<BlockTile>& tiles) const {
+    return *std::ranges::min_element(tiles, {}, [&](const BlockTile& tile) { return time_of(tile); });
   }
 
   BlockTile fma_tile() const {
@@ -126,7 +153,29 @@ class Selector {
     for (const RatedTile& rated : kTensorTiles)
       if (arithmetic != Arithmetic::Bf16x6 || rated.m * rated.n <= kMostOfTileInParts)
         tiles.push_back(tensor_tile(rated, arithmetic));
-    return *std::ranges::min_element(tiles, {}, [&](const BlockTile& tile) { return time_of(tile); });
+    return fastest(tiles);
+  }
+
+  // Operands are copied as they are, or split into parts on their way.
+  std::optional<BlockTile> warpgroup_tile(const RatedTile& rated, Arithmetic arithmetic) const {
+    BlockTile tile{.arithmetic = arithmetic,
+                   .m = rated.m,
+                   .n = rated.n,
+                   .k = kLongStep,
+                   .part_m = rated.warp_m,
+                   .part_n = rated.warp_n,
+                   .by_warpgroups = true};
+    const int64_t bytes = 2 * (rated.m + rated.n) * kLongStep;
+    if (arithmetic == Arithmetic::Bf16x6)
+      return rated.m * rated.n <= kMostOfGroupInParts ? std::optional(tile) : std::nullopt;
+    if (factors_copied(rated, kLongStep) < 2)
+      return std::nullopt;
+    // So many that two blocks run at once, if they are enough to hide latency.
+    const int64_t of_two = gpu_.shared_bytes_per_multiprocessor / 2 - 1024;
+    tile.stages = std::min(kMostStages, std::max(of_two / bytes, int64_t{0}));
+    if (tile.stages < kStages)
+      tile.stages = std::min(kMostStages, gpu_.shared_bytes_per_block / bytes);
+    return tile;
   }
 
   BlockTile tensor_tile(const RatedTile& rated, Arithmetic arithmetic) const {
@@ -175,11 +224,15 @@ class Selector {
     if (tile.arithmetic == Arithmetic::Fma)
       return static_cast<double>(multiply_adds_per_cycle(gpu_)) * kShareOfFma *
              rate_of_tile({tile.m, tile.n, tile.k, tile.part_m, tile.part_n});
-    const RatedTile& rated = *std::ranges::find_if(
-        kTensorTiles, [&](const RatedTile& each) { return each.m == tile.m && each.n == tile.n; });
-    const double share = gpu_.architecture >= 90 ? kShareOfTensorFrom90 : kShareOfTensor;
+    const auto is_of_tile = [&](const RatedTile& each) { return each.m == tile.m && each.n == tile.n; };
+    const bool is_in_parts = tile.arithmetic == Arithmetic::Bf16x6;
+    const RatedTile& rated = tile.by_warpgroups ? *std::ranges::find_if(kWarpgroupTiles, is_of_tile)
+                                                : *std::ranges::find_if(kTensorTiles, is_of_tile);
+    const double share = tile.by_warpgroups ? is_in_parts ? kShareOfWarpgroupsInParts : kShareOfWarpgroups
+                         : gpu_.architecture >= 90 ? kShareOfTensorFrom90
+                                                   : kShareOfTensor;
     const double rate = static_cast<double>(tensor_multiply_adds_per_cycle(gpu_)) * share * rated.rate;
-    return tile.arithmetic == Arithmetic::Bf16x6 ? rate / kProductsOfParts : rate;
+    return is_in_parts ? rate / kProductsOfParts : rate;
   }
 
   const MatrixProduct& product_;
@@ -219,6 +272,8 @@ void select_contractions(KernelGraph& graph, const Gpu& gpu, NumericsBudget nume
 
 std::string describe(const BlockTile& tile) {
   std::string text = fmt::format("tiles of {}x{}x{} {}", tile.m, tile.n, tile.k, name_of(tile.arithmetic));
+  if (tile.by_warpgroups)
+    text += " by warpgroups";
   if (tile.stages > 1)
     text += fmt::format(", {} stages", tile.stages);
   return text;

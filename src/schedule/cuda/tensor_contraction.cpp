@@ -46,7 +46,12 @@ std::vector<Scalar> parts_of(const Scalar& value) {
 }
 
 TensorTile tensor_tile(const BlockTile& tile) {
-  return {.m = tile.m, .n = tile.n, .k = tile.k, .warp_m = tile.part_m, .warp_n = tile.part_n};
+  return {.m = tile.m,
+          .n = tile.n,
+          .k = tile.k,
+          .warp_m = tile.part_m,
+          .warp_n = tile.part_n,
+          .by_warpgroups = tile.by_warpgroups};
 }
 
 class TensorContraction {
@@ -106,7 +111,7 @@ class TensorContraction {
     const DType stored = factor.from.value.dtype(), dtype = in_parts_ ? DType::BF16 : stored;
     for (size_t i = 0; i < (in_parts_ ? kParts : 1); ++i)
       factor.shared.push_back(
-          shared_tile(loops::fresh_among(names_, name), dtype, rows, tile_.k, !from.is_along_k));
+          shared_tile(loops::fresh_among(names_, name), dtype, tile_, rows, !from.is_along_k));
     if (stages_ == 1 || !can_copy(factor.from, product_.k, rows, tile_.k))
       factor.staged.emplace(factor.from, product_.k, rows, tile_.k, tile_.threads(), tile,
                             loops::fresh_among(names_, "next_" + name), stored);
@@ -144,8 +149,8 @@ class TensorContraction {
         declare(body, *factor);
     for (const Factor* factor : {&*a_, &*b_})
       if (!factor->staged)
-        body.push_back(copy_tile(factor->from, product_.k.front(), factor->rows, tile_.k, factor->tile,
-                                 factor->shared.front().buffer, symbol(kStep)));
+        append(body, copy_tile(factor->from, product_.k.front(), factor->rows, tile_.k, factor->tile,
+                               factor->shared.front().buffer, symbol(kStep)));
     std::vector<Statement> fill;
     for (const Factor* factor : {&*a_, &*b_})
       if (factor->staged)
@@ -161,8 +166,10 @@ class TensorContraction {
       return;
     }
     body.push_back(clear(step_sums_, Scalar::zero(DType::F32)));
+    std::vector<Statement> products;
     for (const auto& [of_a, of_b] : kProductsOfParts)
-      body.push_back(by_threads(step_sums_.add_products(a_->shared[of_a], b_->shared[of_b])));
+      append(products, step_sums_.add_products(a_->shared[of_a], b_->shared[of_b]));
+    body.push_back(by_threads(std::move(products)));
     body.push_back(by_threads(sums_.for_each([&](const std::vector<Dim>& place) {
       return store(sums_.buffer(), place, element(step_sums_.buffer(), place), "+");
     })));

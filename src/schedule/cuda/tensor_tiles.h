@@ -9,6 +9,9 @@
 //       sums[p,i,j,h,l] += f32(a[16*i + 8*h + …, k]) * f32(b[k, 8*j + l + …])
 //
 // Code generation takes the loop over k for such instructions. Where it does not, it is an ordinary loop.
+//
+// By warpgroups, each warp has 16 of the 64 rows of its group, and all columns: in panels of 64, as these lie
+// in shared memory where a factor has k first.
 #pragma once
 
 #include "loops/kernel.h"
@@ -16,31 +19,45 @@
 namespace tenon::schedule::cuda {
 
 constexpr int64_t kFragmentRows = 16, kFragmentColumns = 8, kFragmentDepth = 16;
+constexpr int64_t kPanel = 64;  // rows of a factor that a warpgroup multiplies, and of its products
 
 // Rows and columns of the result and products of each step, of a thread block and of each of its warps.
 struct TensorTile {
   int64_t m, n, k;
   int64_t warp_m, warp_n;
+  bool by_warpgroups = false;
 
   int64_t warps() const { return m / warp_m * (n / warp_n); }
   int64_t threads() const;
   int64_t fragments_m() const { return warp_m / kFragmentRows; }
   int64_t fragments_n() const { return warp_n / kFragmentColumns; }
+  int64_t panels() const { return by_warpgroups ? n / kPanel : 1; }
 
   friend bool operator==(const TensorTile&, const TensorTile&) = default;
 };
 
-// A tile of an operand in shared memory: [row, k], or [k, row].
+// A row of a tile, or a column: of a panel.
+struct RowOfTile {
+  Dim panel, row;
+};
+
+// A tile of an operand in shared memory: [row, k], or [k, row]; for warpgroups, of panels [panel, k, row].
 struct SharedTile {
   loops::Buffer buffer;
   bool has_k_first;
+  bool has_panels;
 
+  std::vector<Dim> place(const RowOfTile& at, const Dim& k) const;
   std::vector<Dim> place(const Dim& row, const Dim& k) const {
-    return has_k_first ? std::vector{k, row} : std::vector{row, k};
+    return place(RowOfTile{floor_div(row, kPanel), mod(row, kPanel)}, row, k);
   }
+
+ private:
+  std::vector<Dim> place(const RowOfTile& at, const Dim& row, const Dim& k) const;
 };
-// Of so many rows and products, which lie such that threads read different banks.
-SharedTile shared_tile(std::string name, DType dtype, int64_t rows, int64_t k, bool has_k_first);
+// Of so many rows and products, which lie such that threads read different banks; those for warpgroups are
+// swizzled.
+SharedTile shared_tile(std::string name, DType dtype, const TensorTile& tile, int64_t rows, bool has_k_first);
 
 // The sums of a tile, and loops of each thread over its own.
 class TensorSums {
@@ -50,8 +67,8 @@ class TensorSums {
   const loops::Buffer& buffer() const { return buffer_; }
 
   // Where an element of a thread lies in the tile: in the loops below.
-  Dim row() const;
-  Dim column() const;  // the first of two
+  Dim row() const { return place_of(panel_row()); }
+  Dim column() const { return place_of(panel_column()); }  // the first of two
   loops::Scalar element(const Dim& of_two) const;
 
   // For each row of the thread; for both columns of each of its fragments in the row.
@@ -65,6 +82,9 @@ class TensorSums {
 
  private:
   std::vector<Dim> place(const Dim& of_two) const;
+  RowOfTile panel_row() const;
+  RowOfTile panel_column() const;
+  static Dim place_of(const RowOfTile& at) { return at.panel * kPanel + at.row; }
 
   TensorTile tile_;
   loops::Buffer buffer_;

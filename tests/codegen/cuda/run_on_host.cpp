@@ -17,7 +17,7 @@
 namespace tenon::codegen::cuda {
 namespace {
 
-constexpr int64_t kSharedBytes = 1 << 16;
+constexpr int64_t kSharedBytes = 227 << 10;
 constexpr int64_t kTeamsThatStay = 2;  // where thread blocks stay for several iterations
 constexpr int kStep = 7;               // what a failed requirement is to write
 
@@ -30,12 +30,25 @@ void replace_assembly(std::string& text, std::string_view begin, std::string_vie
   }
 }
 
+// wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {…}, %64, %65, 1, 1, 1, 0, 1; with which factors have
+// k first at its end.
+void replace_warpgroup_products(std::string& text) {
+  const std::string begin = "asm volatile(\"wgmma.mma_async.", has_k_first = ", 1, 1, 1, ";
+  for (size_t at = text.find(begin); at != std::string::npos; at = text.find(begin, at)) {
+    const size_t end = text.find(");\n", at), flags = text.find(has_k_first, at) + has_k_first.size();
+    const bool is_bf16 = text.find(".bf16.", at) < end;
+    text.replace(at, end + 2 - at,
+                 fmt::format("wgmma(s, a, b, {}, {}, {});", text[flags], text[flags + 3],
+                             is_bf16 ? "f32_of_bf16_bits" : "f32_of_f16_bits"));
+  }
+}
+
 // What differs for the host: one shared object has many kernels, and instructions are functions of the shim.
 std::string for_host(std::string text) {
   text = std::regex_replace(text, std::regex("extern \"C\" "), "");
-  text =
-      std::regex_replace(text, std::regex("extern __shared__ __align__\\(16\\) unsigned char shared\\[\\];"),
-                         "unsigned char* const shared = shared_of_block();");
+  text = std::regex_replace(text,
+                            std::regex("extern __shared__ __align__\\([0-9]+\\) unsigned char shared\\[\\];"),
+                            "unsigned char* const shared = shared_of_block();");
   for (const auto& [begin, with] : std::initializer_list<std::pair<std::string_view, std::string_view>>{
            {"cp.async.cg", "cp_async(place, from, bytes);"},
            {"cp.async.ca", "cp_async(place, from, bytes);"},
@@ -53,10 +66,15 @@ std::string for_host(std::string text) {
             "mma_m16n8k16(s0, s1, s2, s3, a, b0, b1, f32_of_bf16_bits);"},
            {"mma.sync.aligned.m16n8k16.row.col.f32.f16",
             "mma_m16n8k16(s0, s1, s2, s3, a, b0, b1, f32_of_f16_bits);"},
+           {"fence.proxy.async", ""},
+           {"wgmma.fence", ""},
+           {"wgmma.commit_group", ""},
+           {"wgmma.wait_group", "wgmma_wait();"},
            {"st.async", "st_async(there, value, its_barrier);"},
            {"mapa.shared::cluster.u32 %0, %1, %2;\" : \"=r\"(there)", "there = own;"},
            {"mapa.shared::cluster.u32 %0, %1, %2;\" : \"=r\"(its_barrier)", "its_barrier = own_barrier;"}})
     replace_assembly(text, begin, with);
+  replace_warpgroup_products(text);
   // asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits)); becomes cvt_f32_f16(value, bits);
   const std::regex instruction(
       R"re(asm\("([a-z0-9.]+) [^"]*" : "=\w"\((\w+)\) : "\w"\((\w+)\)(, "\w"\((\w+)\))?\);)re");
@@ -155,7 +173,7 @@ std::string HostKernels::source() const {
   std::string text = fmt::format("#include \"{}\"\n", (source_tree() / "tests/codegen/cuda/shim.h").string());
   for (size_t i = 0; i < added_.size(); ++i)
     text += fmt::format(
-        "namespace kernel{0} {{\nalignas(16) unsigned char shared[{3}];\n{1}}}\n"
+        "namespace kernel{0} {{\nalignas(1024) unsigned char shared[{3}];\n{1}}}\n"
         "extern \"C\" void* kernel{0}_shared() {{ return kernel{0}::shared; }}\n{2}\n",
         i, for_host(added_[i].text.text), entries_of(added_[i].kernel, i, added_[i].text.shapes.size()),
         kSharedBytes);

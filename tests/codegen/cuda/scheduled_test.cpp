@@ -8,13 +8,22 @@
 namespace tenon::codegen::cuda {
 namespace {
 
+using lowering::BlockTile;
+
 struct Case {
   std::string text;
   Sizes sizes = {};
   double tolerance = 1e-5;
   int multiprocessors = 132;
+  std::optional<BlockTile> tile = {};  // instead of what is chosen
 
-  loops::Kernel scheduled() const { return OneKernel(text, multiprocessors).scheduled(); }
+  loops::Kernel scheduled() const {
+    OneKernel one(text, multiprocessors);
+    if (tile)
+      one.stages.front().plan = std::make_shared<const lowering::ContractionPlan>(
+          lowering::ContractionPlan{.algorithm = lowering::Algorithm::Gemm, .block_tile = tile});
+    return one.scheduled();
+  }
 };
 
 const std::vector<Case>& all_cases() {
@@ -57,16 +66,65 @@ const std::vector<Case>& all_cases() {
   return cases;
 }
 
-TEST(ScheduledOnHost, DoesWhatTheInterpreterDoes) {
-  if (kIsSanitized)
-    GTEST_SKIP() << "fibres and sanitizers do not go together";
+const std::vector<Case>& warpgroup_cases() {
+  const auto by_warpgroups = [](std::string text, int64_t m, int64_t n, double tolerance) {
+    const bool is_f32 = text.find(": f32") != std::string::npos;
+    return Case{.text = std::move(text),
+                .tolerance = tolerance,
+                .tile = BlockTile{
+                    .arithmetic = is_f32 ? BlockTile::Arithmetic::Bf16x6 : BlockTile::Arithmetic::TensorCores,
+                    .m = m,
+                    .n = n,
+                    .k = 64,
+                    .part_m = 16,
+                    .part_n = n,
+                    .stages = is_f32 ? 1 : 3,
+                    .by_warpgroups = true}};
+  };
+  static const std::vector<Case>& cases = *new std::vector<Case>{
+      by_warpgroups("graph g(%x: f16[64,128], %w: f16[128,128]) { %0 = matmul(%x, %w) return %0 }", 64, 128,
+                    0.05),
+      by_warpgroups("graph g(%x: bf16[128,64], %w: bf16[64,64]) { %0 = matmul(%x, %w) return %0 }", 128, 64,
+                    0.3),
+      by_warpgroups(R"(graph g(%x: f16[72,64], %w: f16[80,64], %b: f16[80]) {
+         %0 = transpose(%w, permutation=[1,0])
+         %1 = matmul(%x, %0)
+         %2 = add(%1, %b)
+         %3 = relu(%2)
+         return %3
+       })",
+                    64, 64, 0.05),
+      by_warpgroups(R"(graph g(%x: f16[64,128], %w: f16[64,64]) {
+         %0 = transpose(%x, permutation=[1,0])
+         %1 = matmul(%0, %w)
+         return %1
+       })",
+                    64, 64, 0.05),
+      by_warpgroups("graph g(%x: f16[2,64,64], %w: f16[2,64,64]) { %0 = matmul(%x, %w) return %0 }", 64, 64,
+                    0.05),
+      by_warpgroups("graph g(%x: f32[64,64], %w: f32[64,128]) { %0 = matmul(%x, %w) return %0 }", 64, 128,
+                    1e-4),
+      by_warpgroups("graph g(%x: f32[70,30], %w: f32[30,66]) { %0 = matmul(%x, %w) return %0 }", 64, 64,
+                    1e-4),
+      by_warpgroups(R"(graph g(%x: f32[24,64], %w: f32[64,24]) {
+         %0 = transpose(%x, permutation=[1,0])
+         %1 = transpose(%w, permutation=[1,0])
+         %2 = matmul(%0, %1)
+         return %2
+       })",
+                    64, 64, 1e-4),
+  };
+  return cases;
+}
+
+void expect_as_interpreted(const std::vector<Case>& cases) {
   HostKernels kernels;
   std::vector<size_t> numbers;
-  for (const Case& each : all_cases())
+  for (const Case& each : cases)
     numbers.push_back(kernels.add(each.scheduled()));
   kernels.compile();
   for (size_t i = 0; i < numbers.size(); ++i) {
-    const Case& each = all_cases()[i];
+    const Case& each = cases[i];
     SCOPED_TRACE(each.text);
     const loops::Kernel kernel = each.scheduled();
     const std::vector<Tensor> inputs = random_inputs(kernel, each.sizes),
@@ -83,6 +141,20 @@ TEST(ScheduledOnHost, DoesWhatTheInterpreterDoes) {
       }
     }
   }
+}
+
+TEST(ScheduledOnHost, DoesWhatTheInterpreterDoes) {
+  if (kIsSanitized)
+    GTEST_SKIP() << "fibres and sanitizers do not go together";
+  expect_as_interpreted(all_cases());
+}
+
+TEST(ScheduledOnHost, WarpgroupsDoWhatTheInterpreterDoes) {
+  if (kIsSanitized)
+    GTEST_SKIP() << "fibres and sanitizers do not go together";
+  for (const Case& each : warpgroup_cases())
+    EXPECT_NE(emit_cuda(each.scheduled()).text.find("wgmma.mma_async"), std::string::npos) << each.text;
+  expect_as_interpreted(warpgroup_cases());
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -51,7 +52,8 @@ struct Fibre {
   unsigned mask;  // lanes of its warp that it waits for; 0: the whole block
   unsigned long long passed[2][3];
   unsigned shuffles;
-  std::vector<std::vector<AsyncCopy>> groups;  // that it has not waited for; the last one is not committed
+  std::vector<std::vector<AsyncCopy>> groups;   // that it has not waited for; the last one is not committed
+  std::vector<std::function<void()>> products;  // the same, of its warpgroup
 };
 
 struct Block {
@@ -135,6 +137,7 @@ inline bool Block::run(bool descending) {
     each.state = Fibre::State::Runs;
     each.shuffles = 0;
     each.groups.assign(1, {});
+    each.products.clear();
   }
   at_barrier = ended = waiting = 0;
   is_stuck = false;
@@ -372,6 +375,37 @@ static void mma_m16n8k16(float& s0, float& s1, float& s2, float& s3, const unsig
   for (int i = 0; i < 4; ++i)
     for (int k = 0; k < 16; ++k)
       *sums[i] += rows[lane / 4 + i / 2 * 8][k] * columns[lane % 4 * 2 + i % 2][k];
+}
+
+// An element of a matrix in shared memory as its descriptor says: 8 rows of 128 bytes that are swizzled are
+// 1024 bytes, and panels of 64 columns so many apart where k comes first. Row is along m or n.
+static unsigned short element_of(unsigned long long matrix, bool has_k_first, int row, int k) {
+  const uintptr_t base = (uintptr_t)shared_of_block();
+  const auto field = [&](int bit) { return (uintptr_t)(matrix >> bit & 0x3fff) << 4; };
+  uintptr_t at = base + ((field(0) - base) & 0x3ffff);
+  if (matrix >> 62 != 1)
+    abort();
+  at += has_k_first ? row / 64 * field(16) + row % 64 * 2 + k / 8 * field(32) + k % 8 * 128
+                    : row / 8 * field(32) + row % 8 * 128 + k * 2;
+  return *(const unsigned short*)(at ^ (at >> 7 & 7) << 4);
+}
+// The products come when they are waited for.
+template <int count>
+static void wgmma(float (&s)[count], unsigned long long a, unsigned long long b, bool a_has_k_first,
+                  bool b_has_k_first, float (*widened)(unsigned)) {
+  const int thread = threadIdx.x % 128, row = thread / 32 * 16 + thread % 32 / 4;
+  float* const sums = s;
+  shim::block.here().products.push_back([=] {
+    for (int i = 0; i < count; ++i)
+      for (int k = 0; k < 16; ++k)
+        sums[i] += widened(element_of(a, a_has_k_first, row + i / 2 % 2 * 8, k)) *
+                   widened(element_of(b, b_has_k_first, i / 4 * 8 + thread % 4 * 2 + i % 2, k));
+  });
+}
+static void wgmma_wait() {
+  for (const auto& product : shim::block.here().products)
+    product();
+  shim::block.here().products.clear();
 }
 
 // Runs the clusters of a launch one after the other, each with nothing in its shared memory. False where

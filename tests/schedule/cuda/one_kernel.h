@@ -13,6 +13,7 @@
 #include "ops/registry.h"
 #include "schedule/cpu/nest.h"
 #include "schedule/cuda/schedule_kernel.h"
+#include "schedule/cuda/select_contraction.h"
 #include "target/named_targets.h"
 #include "tensor/wide.h"
 
@@ -28,13 +29,16 @@ struct OneKernel {
   std::set<std::string> outputs;
   Target target;
 
-  explicit OneKernel(std::string_view text, int multiprocessors = 132) : target(target_named("avx2")) {
+  explicit OneKernel(std::string_view text, int multiprocessors = 132,
+                     NumericsBudget numerics = NumericsBudget::Strict)
+      : target(target_named("avx2")) {
     register_ops();
     source_ = parse(text);
     graph = lowering::lower_graph(*source_);
     target.gpu = gpu_named("sm_90");
     target.gpu->multiprocessors = multiprocessors;
     fusion::inline_stages(graph, target);
+    schedule::cuda::select_contractions(graph, *target.gpu, numerics);
     const std::set<lowering::BufferId> kept(graph.outputs.begin(), graph.outputs.end());
     const std::vector<lowering::Group> groups =
         fusion::group_nodes(graph.nodes, graph.buffers, kept, target).groups;
