@@ -53,7 +53,8 @@ def write_model(workload: Workload, path: Path) -> None:
     def constant(name: str, value: float | list[int]) -> str:
         if isinstance(value, list):
             return f"{name} = Constant <value_ints = {value}> ()"
-        return f"{name} = Constant <value = {ONNX_NAMES[workload.floats]} {{{value}}}> ()"
+        number = f"{name}_f32 = Constant <value_float = {value}> ()"  # floats of 16 bits have no other notation than their bits
+        return f"{number} {name} = Cast <to = {10 if workload.floats == 'float16' else 1}> ({name}_f32)"
 
     inputs = ", ".join(port(name, each.sizes, each.dtype) for name, each in workload.inputs.items())
     nodes = "\n".join([constant(*each) for each in workload.constants.items()] + [workload.nodes])

@@ -100,6 +100,12 @@ class Selector {
                                   .estimate = time_of(each),
                                   .unit = "ns",
                                   .declined = each == *plan_.block_tile ? "" : "slower by the estimate"});
+    // Emulated in tests, but not run on a GPU yet.
+    if (by_warpgroups_)
+      plan_.candidates.push_back({.name = describe(*by_warpgroups_),
+                                  .estimate = time_of(*by_warpgroups_),
+                                  .unit = "ns",
+                                  .declined = "products by warpgroups are not proven on a GPU yet"});
     std::ranges::rotate(plan_.candidates, plan_.candidates.begin() + declined_);
     if (candidates.size() == 1 && plan_.decider == Decider::CostModel)
       plan_.decider = Decider::Target;
@@ -123,7 +129,7 @@ class Selector {
   }
 
   // The best by warps, and by warpgroups.
-  void add_tensor_tiles(std::vector<BlockTile>& candidates, Arithmetic arithmetic) const {
+  void add_tensor_tiles(std::vector<BlockTile>& candidates, Arithmetic arithmetic) {
     candidates.push_back(best_tensor_tile(arithmetic));
     std::vector<BlockTile> tiles;
     if (has_warpgroup_products(gpu_))
@@ -131,7 +137,7 @@ class Selector {
         if (std::optional<BlockTile> tile = warpgroup_tile(rated, arithmetic))
           tiles.push_back(*tile);
     if (!tiles.empty())
-      candidates.push_back(fastest(tiles));
+      by_warpgroups_ = fastest(tiles);
   }
 
   const BlockTile& fastest(const std::vector<BlockTile>& tiles) const {
@@ -239,6 +245,7 @@ class Selector {
   const Gpu& gpu_;
   NumericsBudget numerics_;
   ContractionPlan plan_;
+  std::optional<BlockTile> by_warpgroups_;
   std::ptrdiff_t declined_ = 0;
 };
 
