@@ -102,8 +102,6 @@ const std::vector<Case>& warpgroup_cases() {
                     64, 64, 0.05),
       by_warpgroups("graph g(%x: f16[2,64,64], %w: f16[2,64,64]) { %0 = matmul(%x, %w) return %0 }", 64, 64,
                     0.05),
-      by_warpgroups("graph g(%x: f32[64,64], %w: f32[64,128]) { %0 = matmul(%x, %w) return %0 }", 64, 128,
-                    1e-4),
       by_warpgroups("graph g(%x: f32[70,30], %w: f32[30,66]) { %0 = matmul(%x, %w) return %0 }", 64, 64,
                     1e-4),
       by_warpgroups(R"(graph g(%x: f32[24,64], %w: f32[64,24]) {
