@@ -48,9 +48,9 @@ class Graph:
         return self.op("relu", y) if relu else y
 
     def layer_norm(self, x, size):
-        mean = self.op("mean", x, axes=[-1], keep_dims="true")
+        mean = self.op("reduce_mean", x, axes=[-1], keep_dims="true")
         centred = self.op("sub", x, mean)
-        variance = self.op("mean", self.op("mul", centred, centred), axes=[-1], keep_dims="true")
+        variance = self.op("reduce_mean", self.op("mul", centred, centred), axes=[-1], keep_dims="true")
         scale = self.op("sqrt", self.op("add", variance, self.number(1e-5)))
         y = self.op("div", centred, scale)
         return self.op("add", self.op("mul", y, self.weight(size)), self.weight(size))

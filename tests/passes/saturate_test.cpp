@@ -160,8 +160,8 @@ TEST(Saturate, LooksIntoNestedGraphs) {
 constexpr std::string_view kNormBeforeSlice = R"(graph g(%x: f32[2,8,16]) {
   %w = parameter(name="w", value=f32[16] splat 1.5) %b = parameter(name="b", value=f32[16] splat 0.5)
   %n = constant(value=f32[] {1e-5})
-  %0 = mean(%x, axes=[-1], keep_dims=true) %1 = sub(%x, %0) %2 = mul(%1, %1)
-  %3 = mean(%2, axes=[-1], keep_dims=true) %4 = add(%3, %n) %5 = sqrt(%4) %6 = div(%1, %5)
+  %0 = reduce_mean(%x, axes=[-1], keep_dims=true) %1 = sub(%x, %0) %2 = mul(%1, %1)
+  %3 = reduce_mean(%2, axes=[-1], keep_dims=true) %4 = add(%3, %n) %5 = sqrt(%4) %6 = div(%1, %5)
   %7 = mul(%6, %w) %8 = add(%7, %b)
   %s = constant(value=i64[1] {0}) %e = constant(value=i64[1] {1})
   %9 = slice(%8, %s, %e, axes=[1]) %y = squeeze(%9, axes=[1]) return %y })";

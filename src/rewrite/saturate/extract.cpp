@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <set>
 #include <unordered_map>
 
@@ -27,6 +28,7 @@ class Extractor {
     for (ValueId root : roots)
       roots_.push_back(egraph.find(root));
     const auto terms = static_cast<TermId>(egraph.term_count());
+    std::map<ClassId, std::vector<ValueId>> users;
     for (TermId id = 0; id < terms; ++id) {
       costs_.push_back(egraph.is_member(id) || present.contains(id) ? cost(egraph, id) : Cost());
       std::vector<ClassId>& operands = operands_.emplace_back();
@@ -39,7 +41,14 @@ class Extractor {
         }
       if (egraph.is_member(id) && egraph.term(id).types.size() > 1)
         with_several_.push_back(id);
+      if (egraph.is_member(id))
+        for (ClassId operand : operands)
+          if (std::vector<ValueId>& of = users[operand]; of.empty() || of.back() != egraph.value(id, 0))
+            of.push_back(egraph.value(id, 0));
     }
+    for (auto& [of, values] : users)
+      if (values.size() > 1)
+        with_several_users_.push_back(std::move(values));
     values_ = terms == 0
                   ? 0
                   : static_cast<size_t>(egraph.value(terms - 1, 0)) + egraph.term(terms - 1).types.size();
@@ -250,8 +259,23 @@ class Extractor {
           results.push_back(egraph_.value(id, static_cast<int64_t>(i)));
         changes |= attempt(results);
       }
+      // What is computed for one alone may pay for several.
+      for (const std::vector<ValueId>& users : with_several_users_)
+        changes |= attempt(needed_of(users, choice));
     }
     return now;
+  }
+
+  // Those whose classes the roots need, one for each.
+  std::vector<ValueId> needed_of(const std::vector<ValueId>& values, const Choice& choice) const {
+    const std::vector<ClassId> classes = classes_of(choice);
+    const std::set<ClassId> needed(classes.begin(), classes.end());
+    std::set<ClassId> seen;
+    std::vector<ValueId> found;
+    for (ValueId value : values)
+      if (needed.contains(egraph_.find(value)) && seen.insert(egraph_.find(value)).second)
+        found.push_back(value);
+    return found;
   }
 
   static bool is_cheaper(const Cost& cost, const Cost& than) {
@@ -264,7 +288,8 @@ class Extractor {
   std::vector<Cost> costs_;                     // by term
   std::vector<std::vector<ClassId>> operands_;  // by term
   std::unordered_map<ClassId, std::vector<ValueId>> members_;
-  std::vector<TermId> with_several_;  // results
+  std::vector<TermId> with_several_;                      // results
+  std::vector<std::vector<ValueId>> with_several_users_;  // of one class, each the first result
   size_t values_ = 0;
 };
 

@@ -1,8 +1,9 @@
 // extract.h — which member of each class to compute, so that some values cost least together.
 //
 // A term that several others use is paid for once. Finding the least is hard then; so several choices are
-// improved, one class or one term of several results at a time, until no single change makes them better, and
-// the best of them is taken. What the graph has now is one of them: the result is never worse than that.
+// improved until no change makes them better: of one class, of all results of a term, or of all users of a
+// class; and the best of them is taken. What the graph has now is one of them: the result is never worse than
+// that.
 #pragma once
 
 #include <functional>
