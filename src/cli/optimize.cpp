@@ -206,6 +206,8 @@ void optimize_and_write(const Options& options) {
   Optimised best = optimise(std::move(graph));
   if (again) {
     passes.pipeline = pipeline_for(options.saturate);
+    if (!passes.only.empty())
+      passes.only.insert("saturate");
     if (Optimised saturated = optimise(std::move(again)); sum(saturated.after) <= sum(best.after))
       best = std::move(saturated);
   }

@@ -6,6 +6,7 @@
 #include "ops/binary.h"
 #include "ops/layer.h"
 #include "ops/linear.h"
+#include "ops/reshape.h"
 #include "ops/shapes.h"
 #include "ops/slice.h"
 #include "rewrite/rules/applied.h"
@@ -188,6 +189,59 @@ Value concat_beside_fixed(const Node& concat) {
   return all.graph().create(parts.front().node()->op(), {{"a", all}, {"b", beside}})->result();
 }
 
+// --- transposes ---
+
+using Permutation = std::vector<int64_t>;
+
+// How all of these are transposed that are not single numbers; nothing where one is transposed otherwise.
+std::optional<Permutation> permutation_of_all(const std::vector<Value>& values, int64_t rank) {
+  std::optional<Permutation> permutation;
+  for (Value value : values) {
+    if (!is_ranked(value))
+      return std::nullopt;
+    if (value.shape().element_count() == Dim(1) && value.rank() <= 1 && is_fixed(value))
+      continue;
+    const Node* transpose = maker(value, "transpose");
+    if (transpose == nullptr || value.rank() != rank)
+      return std::nullopt;
+    const Permutation& of_this = transpose->attr("permutation");
+    if (permutation && *permutation != of_this)
+      return std::nullopt;
+    permutation = of_this;
+  }
+  return permutation;
+}
+
+std::optional<Permutation> permutation_of_operands(const Node& node) {
+  const bool is_concat = node.is("concat");
+  if ((!is_concat && !node.op().traits.elementwise) || node.op().traits.random || node.result_count() != 1 ||
+      !node.late_names().empty() || !is_ranked(node.result()))
+    return std::nullopt;
+  return permutation_of_all(node.operands(), node.result().rank());
+}
+
+Value transpose_of(const Node& node) {
+  const Permutation permutation = *permutation_of_operands(node);
+  const auto before = [](Value value) {
+    return maker(value, "transpose") != nullptr ? value.node()->in("x") : value;
+  };
+  if (!node.is("concat"))
+    return transpose(node.graph().copy_node(node, before)->result(), permutation);
+  std::vector<Value> parts;
+  for (Value part : node.ins("x"))
+    parts.push_back(before(part));
+  return transpose(tenon::concat(parts, permutation[static_cast<size_t>(axis_from_start(node))]),
+                   permutation);
+}
+
+std::set<std::string, std::less<>> elementwise_and_concat() {
+  std::set<std::string, std::less<>> names = {"concat"};
+  for (const OpDef* op : registered_ops())
+    if (op->traits.elementwise)
+      names.emplace(op->name);
+  return names;
+}
+
 // The sum of two linear layers with biases, or of one without.
 Value joined_layers(const Match& m, const Pattern& a, const Pattern& b) {
   const Node &first = m.node(a), &second = m.node(b);
@@ -199,6 +253,7 @@ Value joined_layers(const Match& m, const Pattern& a, const Pattern& b) {
 
 Rules make_rules() {
   const Pattern concat = result_of("concat");
+  const Pattern anything = result_of("elementwise or concat", elementwise_and_concat());
   const Pattern a = any("a"), b = any("b"), c = any("c"), x = any("x"), y = any("y"), sum = a + b;
   const Pattern layer = result_of("linear", {"linear"}), other = result_of("linear", {"linear"});
   const Pattern inner = op("matmul", {{"a", a}, {"b", b}}), left = op("matmul", {{"a", inner}, {"b", c}});
@@ -327,11 +382,24 @@ Rules make_rules() {
        .stays = "(%x: f32[n,3], %z: f32[1,2], %v: f32[4,3], %w: f32[4,2], %p: f32[4], %q: f32[4]) { "
                 "%0 = linear(%x, %v, %p) %1 = linear(%z, %w, %q) %y = add(%0, %1) return %y }",
        .for_saturation = true},
+      {.name = "function-of-transposes",
+       .match = anything,
+       .replace = {"transpose(f(x, y))", [=](const Match& m) { return transpose_of(m.node(anything)); }},
+       .when = {is_not_fixed(anything),
+                {"all operands are transposed alike, or single numbers",
+                 [=](const Match& m) { return permutation_of_operands(m.node(anything)).has_value(); }}},
+       .numerics = Numerics::BitExact,
+       .fires = "(%x: T[n,m], %y: T[n,2]) { %0 = transpose(%x, permutation=[1, 0]) "
+                "%1 = transpose(%y, permutation=[1, 0]) %c = constant(value=T[] {1}) %2 = max(%0, %c) "
+                "%3 = concat([%0, %1], axis=0) return %2, %3 }",
+       .stays = "(%x: T[n,n,n]) { %0 = transpose(%x, permutation=[1, 0, 2]) "
+                "%1 = transpose(%x, permutation=[0, 2, 1]) %2 = max(%0, %1) return %2 }",
+       .for_saturation = true},
       {.name = "products-from-the-right",
        .match = left,
        .replace = op("matmul", {{"a", a}, {"b", op("matmul", {{"a", b}, {"b", c}})}}),
        .when = {plain(left, inner)},
-       .numerics = Numerics::Reassociates,
+       .numerics = Numerics::AssumesFinite,
        .fires =
            "(%a: f32[n,3], %b: f32[3,4], %c: f32[4,2]) { %0 = matmul(%a, %b) %y = matmul(%0, %c) return %y }",
        .stays = "(%a: f32[n,3], %b: f32[3,4], %c: f32[2,4]) { %0 = matmul(%a, %b) "
@@ -341,7 +409,7 @@ Rules make_rules() {
        .match = right,
        .replace = op("matmul", {{"a", op("matmul", {{"a", a}, {"b", b}})}, {"b", c}}),
        .when = {plain(right, tail)},
-       .numerics = Numerics::Reassociates,
+       .numerics = Numerics::AssumesFinite,
        .fires =
            "(%a: f32[n,3], %b: f32[3,4], %c: f32[4,2]) { %0 = matmul(%b, %c) %y = matmul(%a, %0) return %y }",
        .stays = "(%a: f32[n,3], %b: f32[4,3], %c: f32[4,2]) { %0 = matmul(%b, %c, transpose_a=true) "
