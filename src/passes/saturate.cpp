@@ -29,9 +29,10 @@ class Region {
       add(*node);
     for (Node* node : nodes)
       for (Value result : node->results())
-        if (!is_fixed(result) && is_used_outside(result)) {
+        if (std::vector<OperandOf> uses = uses_outside(result); !is_fixed(result) && !uses.empty()) {
           roots_.push_back(ids_.at(result.data()));
           root_values_.push_back(result);
+          uses_.push_back(std::move(uses));
         }
   }
 
@@ -40,15 +41,23 @@ class Region {
   const std::vector<ValueId>& roots() const { return roots_; }
   const std::vector<TermId>& terms() const { return terms_; }
 
-  // Makes what stands for the roots after one more rewrite, and puts it in their place.
-  void replace(const std::vector<ValueId>& by, const saturate::Step& step, Journal& journal) {
+  // Makes what stands for the roots after one more rewrite, and puts it in their place. False where the gate
+  // refuses it here: more is known of sizes than within what rules looked at.
+  bool replace(const std::vector<ValueId>& by, const saturate::Step& step, Journal& journal) {
     std::vector<Node*> replaced;
     for (TermId id : step.replaced)
       if (const auto it = values_.find(egraph_.value(id, 0)); it != values_.end() && !it->second.is_input())
         replaced.push_back(it->second.node());
     std::vector<Value> values;
-    for (ValueId id : by)
-      values.push_back(make(id));
+    try {
+      for (size_t i = 0; i < by.size(); ++i) {
+        values.push_back(make(by[i]));
+        if (values.back().type() != root_values_[i].type())
+          return false;
+      }
+    } catch (const UserError&) {
+      return false;
+    }
     for (size_t i = 0; i < by.size() && replaced.empty(); ++i)
       if (by[i] != roots_[i] && !root_values_[i].is_input())
         replaced.push_back(root_values_[i].node());
@@ -58,11 +67,13 @@ class Region {
         continue;
       if (values[i].name().empty())
         values[i].set_name(root_values_[i].name());
-      replace_outside(root_values_[i], values[i]);
+      for (const auto& [user, index] : uses_[i])
+        user->set_operand(index, values[i]);
       replaced_.push_back(root_values_[i]);
       root_values_[i] = values[i];
     }
     roots_ = by;
+    return true;
   }
 
   // Once all rewrites are made: until then, one may need again what another did without.
@@ -80,12 +91,17 @@ class Region {
 
  private:
   using ValueIds = std::unordered_map<const ValueData*, ValueId>;
+  using OperandOf = std::pair<Node*, int64_t>;
 
   bool is_inside(const Node* node) const { return inside_.contains(node); }
 
-  bool is_used_outside(Value value) const {
-    const std::vector<Node*> users = value.users();
-    return std::any_of(users.begin(), users.end(), [&](const Node* user) { return !is_inside(user); });
+  std::vector<OperandOf> uses_outside(Value value) const {
+    std::vector<OperandOf> uses;
+    for (Node* user : value.users())
+      for (int64_t i = 0; i < user->operand_count() && !is_inside(user); ++i)
+        if (user->operand(i) == value)
+          uses.emplace_back(user, i);
+    return uses;
   }
 
   ValueId id_of(Value value) {
@@ -142,15 +158,6 @@ class Region {
     return values_.at(id);
   }
 
-  // The terms of the region are what they are: only what follows uses the new values.
-  void replace_outside(Value value, Value by) {
-    for (Node* user : value.users())
-      if (!is_inside(user))
-        for (int64_t i = 0; i < user->operand_count(); ++i)
-          if (user->operand(i) == value)
-            user->set_operand(i, by);
-  }
-
   Graph& graph_;
   Node* end_;
   EGraph egraph_;
@@ -160,6 +167,8 @@ class Region {
   std::vector<TermId> terms_;
   std::vector<ValueId> roots_;
   std::vector<Value> root_values_;  // in the graph
+  // What follows the region uses the roots here. Within it, all terms stay what they are.
+  std::vector<std::vector<OperandOf>> uses_;
   std::vector<Value> replaced_, made_;
 };
 
@@ -190,9 +199,11 @@ bool saturate_region(Graph& graph, const std::vector<Node*>& nodes, Journal& jou
     journal.declined(kPass, *nodes.back(), "what is better here takes a rewrite backwards that is not exact");
     return false;
   }
-  for (size_t i = 0; i < derivation.rewrites().size() && journal.is_open(); ++i)
-    region.replace(derivation.after(static_cast<int64_t>(i) + 1),
-                   steps[static_cast<size_t>(derivation.rewrites()[i])], journal);
+  for (size_t i = 0; i < derivation.rewrites().size() && journal.is_open(); ++i) {
+    const saturate::Step& step = steps[static_cast<size_t>(derivation.rewrites()[i])];
+    if (!region.replace(derivation.after(static_cast<int64_t>(i) + 1), step, journal))
+      break;
+  }
   region.erase_unused_nodes();
   return true;
 }
