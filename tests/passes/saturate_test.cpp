@@ -147,11 +147,11 @@ TEST(Saturate, StaysWithinPureRegions) {
 
 TEST(Saturate, LooksIntoNestedGraphs) {
   // One product of two weights, in one branch; the other has one product only.
-  const Saturated result = saturated(R"(graph g(%c: bool[], %x: f32[1,3], %v: f32[3,4], %w: f32[3,4]) {
+  const Saturated result = saturated(R"(graph g(%c: bool[], %x: f32[64,3], %v: f32[3,4], %w: f32[3,4]) {
     %y = if(%c, [%x, %v, %w])
-      then(%a: f32[1,3], %b: f32[3,4], %d: f32[3,4]) {
+      then(%a: f32[64,3], %b: f32[3,4], %d: f32[3,4]) {
         %0 = matmul(%a, %b) %1 = matmul(%a, %d) %2 = concat([%0, %1], axis=1) %3 = tanh(%2) return %3 }
-      else(%a: f32[1,3], %b: f32[3,4], %d: f32[3,4]) {
+      else(%a: f32[64,3], %b: f32[3,4], %d: f32[3,4]) {
         %0 = matmul(%a, %b) %1 = concat([%0, %0], axis=1) return %1 }
     return %y })");
   EXPECT_EQ(result.journal.count(), 1);
