@@ -263,7 +263,7 @@ void saturate_graph(Graph& graph, Journal& journal, const SaturationOptions& opt
       std::min(limits.deadline, std::chrono::steady_clock::now() +
                                     std::chrono::duration_cast<std::chrono::steady_clock::duration>(
                                         std::chrono::duration<double>(options.seconds)));
-  const saturate::RuleIndex rules(saturation_rules(), journal);
+  const saturate::RuleIndex rules(options.rules != nullptr ? *options.rules : saturation_rules(), journal);
   for_each_graph(graph, [&](Graph& each) { saturate_one(each, journal, rules, options, limits, cost); });
 }
 

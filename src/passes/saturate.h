@@ -12,6 +12,7 @@ struct SaturationOptions {
   double seconds = 60;      // that one run of the pass may take
   int64_t most_nodes = 64;  // of one region
   saturate::Limits limits = {};
+  const Rules* rules = nullptr;  // all of ours where there are none
 };
 
 // Goes through regions of the graph and those nested in it: as many nodes as may be that follow each other,
