@@ -19,7 +19,8 @@ using saturate::TermId;
 using saturate::ValueId;
 
 constexpr std::string_view kPass = "saturate";
-constexpr int kMostRuns = 3;  // of the pass that change something, in one run of the pipeline
+constexpr double kMostSeconds = 1e6;  // more are as good as no limit
+constexpr int kMostRuns = 3;          // of the pass that change something, in one run of the pipeline
 
 // Nodes of a graph that follow each other, as an e-graph.
 class Region {
@@ -258,11 +259,11 @@ int runs_before(const Journal& journal) {
 
 void saturate_graph(Graph& graph, Journal& journal, const SaturationOptions& options,
                     const saturate::CostModel& cost) {
+  const std::chrono::duration<double> seconds(std::min(options.seconds, kMostSeconds));
   saturate::Limits limits = options.limits;
   limits.deadline =
       std::min(limits.deadline, std::chrono::steady_clock::now() +
-                                    std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-                                        std::chrono::duration<double>(options.seconds)));
+                                    std::chrono::duration_cast<std::chrono::steady_clock::duration>(seconds));
   const saturate::RuleIndex rules(options.rules != nullptr ? *options.rules : saturation_rules(), journal);
   for_each_graph(graph, [&](Graph& each) { saturate_one(each, journal, rules, options, limits, cost); });
 }
