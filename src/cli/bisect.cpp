@@ -13,6 +13,7 @@
 #include "cli/numbers.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/saturation.h"
 
 namespace tenon::cli {
 namespace {
@@ -21,6 +22,7 @@ struct Options {
   ModelArguments model;
   BisectOptions bisect;
   std::string numerics = "default", inputs, expected, output = "bisect.onnx", json;
+  std::optional<double> saturate;
 };
 
 void check_output(const std::filesystem::path& output) {
@@ -81,6 +83,7 @@ void run(Options& options) {
   check_output(options.output);
   check_json(options.json);
   options.bisect.verify.numerics = parse_numerics_budget(options.numerics);
+  options.bisect.verify.pipeline = pipeline_for(options.saturate);
   options.bisect.context =
       api::default_context({.numerics = options.bisect.verify.numerics, .device = "cpu"});
   const std::unique_ptr<Graph> graph = load(options);
@@ -125,6 +128,7 @@ void add_bisect(CLI::App& program) {
               {".onnx", ".tenon"});
   add_tolerance(*command, options->bisect.verify.tolerance);
   add_numerics(*command, options->numerics);
+  add_saturate(*command, options->saturate);
   add_json(*command, options->json);
   command->footer(
       "Exit status 1 when there is one.\n" +

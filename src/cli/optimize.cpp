@@ -15,6 +15,7 @@
 #include "cli/output.h"
 #include "cli/pass_names.h"
 #include "cli/peak_memory.h"
+#include "cli/saturation.h"
 #include "frontends/onnx/import.h"
 #include "frontends/onnx/proto.h"
 #include "frontends/onnx/write/write.h"
@@ -29,6 +30,7 @@ struct Options {
   std::string output, stats, numerics = "default";
   std::vector<std::string> only, disabled;
   std::optional<int64_t> opset;
+  std::optional<double> saturate;
   bool remarks = false;
 };
 
@@ -176,21 +178,45 @@ void refuse_both(const OptimizeOptions& passes) {
       throw user_error("--passes and --disable both name {}", name);
 }
 
+struct Optimised {
+  std::unique_ptr<Graph> graph;
+  Journal journal;
+  std::vector<PassReport> reports;
+  int64_t before;  // how many nodes there were
+  Counts after;
+};
+
+// Rules in another order may hide from a later pass what it would have found: what saturation leads to is
+// kept where it ends in no more nodes.
 void optimize_and_write(const Options& options) {
   check_output(options);
   check_json(options.stats);
-  const OptimizeOptions passes = {.only = split_names("--passes", options.only, pass_names()),
-                                  .disabled = split_names("--disable", options.disabled, pass_names())};
+  OptimizeOptions passes = {.only = split_names("--passes", options.only, pass_names()),
+                            .disabled = split_names("--disable", options.disabled, pass_names())};
   refuse_both(passes);
-  const std::unique_ptr<Graph> graph = load_model(options.model);
-  Journal journal(parse_numerics_budget(options.numerics));
+  std::unique_ptr<Graph> graph = load_model(options.model);
   const NodeCounter counter(options.model.model, *graph);
-  const std::vector<PassReport> reports = optimize_model(*graph, journal, passes);
-  const std::string written = options.output.empty() ? "" : write_model(*graph, options);
-  const auto [before, after] = counter.before_and_after(*graph, options);
-  const std::string text = pass_table(reports) + fmt::format("{} nodes became {}\n", before, sum(after)) +
-                           written + (options.remarks ? remark_list(journal.remarks()) : "");
-  write_results(text, options.stats, stats_of(before, after, *graph, journal, reports));
+  const auto optimise = [&](std::unique_ptr<Graph> each) {
+    Journal journal(parse_numerics_budget(options.numerics));
+    std::vector<PassReport> reports = optimize_model(*each, journal, passes);
+    auto [before, after] = counter.before_and_after(*each, options);
+    return Optimised{std::move(each), std::move(journal), std::move(reports), before, std::move(after)};
+  };
+  std::unique_ptr<Graph> again = options.saturate ? graph->clone() : nullptr;
+  Optimised best = optimise(std::move(graph));
+  if (again) {
+    passes.pipeline = pipeline_for(options.saturate);
+    if (!passes.only.empty())
+      passes.only.insert("saturate");
+    if (Optimised saturated = optimise(std::move(again)); sum(saturated.after) <= sum(best.after))
+      best = std::move(saturated);
+  }
+  const std::string written = options.output.empty() ? "" : write_model(*best.graph, options);
+  const std::string text = pass_table(best.reports) +
+                           fmt::format("{} nodes became {}\n", best.before, sum(best.after)) + written +
+                           (options.remarks ? remark_list(best.journal.remarks()) : "");
+  write_results(text, options.stats,
+                stats_of(best.before, best.after, *best.graph, best.journal, best.reports));
 }
 
 }  // namespace
@@ -206,6 +232,7 @@ void add_optimize(CLI::App& program) {
       {".onnx", ".tenon"});
   add_opset(*command, options->opset);
   add_numerics(*command, options->numerics);
+  add_saturate(*command, options->saturate);
   const std::vector<std::string> passes = pass_names();
   offer(command->add_option("--passes", options->only, "runs these passes alone")->option_text("NAME,..."),
         {.words = passes, .is_list = true});

@@ -96,8 +96,13 @@ void tell_about_pass(const std::string& wanted, const std::string& json) {
 }
 
 Json as_json(std::string_view subject, const Rule& rule) {
-  return {{"name", rule.name},        {"subject", subject},  {"numerics", name(rule.numerics)},
-          {"rule", rule.to_string()}, {"fires", rule.fires}, {"stays", rule.stays}};
+  return {{"name", rule.name},
+          {"subject", subject},
+          {"numerics", name(rule.numerics)},
+          {"rule", rule.to_string()},
+          {"fires", rule.fires},
+          {"stays", rule.stays},
+          {"for_saturation", rule.for_saturation}};
 }
 
 Json as_json(const PatternRewrite& rewrite) {

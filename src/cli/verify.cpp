@@ -12,6 +12,7 @@
 #include "cli/numbers.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/saturation.h"
 #include "cli/verification.h"
 #include "verify/verify_compiled.h"
 
@@ -23,6 +24,7 @@ struct Options {
   VerifyOptions verify;
   std::string numerics = "default", gradients = "auto", inputs, json;
   std::string device = api::default_device();
+  std::optional<double> saturate;
 };
 
 GradientChecks parse_gradients(const std::string& word) {
@@ -38,6 +40,7 @@ void verify(Options& options) {
   options.verify.inputs = file.inputs_for(*graph);
   file.note_others();
   options.verify.numerics = parse_numerics_budget(options.numerics);
+  options.verify.pipeline = pipeline_for(options.saturate);
   options.verify.gradients = parse_gradients(options.gradients);
   std::optional<Progress> progress;
   options.verify.listener = listener_for(progress);
@@ -62,6 +65,7 @@ void add_verify(CLI::App& program) {
   add_samples(*command, options->verify.samples)->excludes(inputs);
   add_tolerance(*command, options->verify.tolerance);
   add_numerics(*command, options->numerics);
+  add_saturate(*command, options->saturate);
   add_choice(*command, "--gradients", options->gradients,
              "whether gradients are compared; auto: unless the model is large", {"auto", "always", "never"});
   add_device(*command, options->device);

@@ -84,7 +84,7 @@ class Driver {
       : graph_(graph), journal_(journal), mode_(mode) {
     for (const Rule& rule : rules)
       if (mode == Mode::Once || journal.allows(rule.numerics))
-        for (const std::string& op : roots(rule.match))
+        for (const std::string& op : root_ops(rule.match))
           by_op_[op].push_back(&rule);
   }
 
@@ -107,31 +107,6 @@ class Driver {
   }
 
  private:
-  // The ops that a match of the pattern may end in.
-  static std::vector<std::string> roots(const Pattern& pattern) {
-    const PatternNode& node = pattern.node();
-    if (node.kind == PatternNode::Kind::Either || node.kind == PatternNode::Kind::Together) {
-      std::vector<std::string> names;
-      for (const Pattern& part : node.parts)
-        for (std::string& name : roots(part))
-          if (std::find(names.begin(), names.end(), name) == names.end())
-            names.push_back(std::move(name));
-      return names;
-    }
-    if (node.kind == PatternNode::Kind::Computed) {
-      std::vector<std::string> names;
-      for (const OpDef* op : registered_ops())
-        if (can_stand_in_region(*op))
-          names.emplace_back(op->name);
-      return names;
-    }
-    CHECK(node.kind == PatternNode::Kind::Op || node.kind == PatternNode::Kind::Chain,
-          "a rule looks for an op, not for {}", pattern.to_string());
-    if (!node.ops.empty())
-      return {node.ops.begin(), node.ops.end()};
-    return {node.name};
-  }
-
   void push(Node* node) {
     if (node != graph_.return_node() && waiting_.insert(node).second)
       queue_.push_back(node);
@@ -287,6 +262,30 @@ class Driver {
 };
 
 }  // namespace
+
+std::vector<std::string> root_ops(const Pattern& pattern) {
+  const PatternNode& node = pattern.node();
+  if (node.kind == PatternNode::Kind::Either || node.kind == PatternNode::Kind::Together) {
+    std::vector<std::string> names;
+    for (const Pattern& part : node.parts)
+      for (std::string& name : root_ops(part))
+        if (std::find(names.begin(), names.end(), name) == names.end())
+          names.push_back(std::move(name));
+    return names;
+  }
+  if (node.kind == PatternNode::Kind::Computed) {
+    std::vector<std::string> names;
+    for (const OpDef* op : registered_ops())
+      if (can_stand_in_region(*op))
+        names.emplace_back(op->name);
+    return names;
+  }
+  CHECK(node.kind == PatternNode::Kind::Op || node.kind == PatternNode::Kind::Chain,
+        "a rule looks for an op, not for {}", pattern.to_string());
+  if (!node.ops.empty())
+    return {node.ops.begin(), node.ops.end()};
+  return {node.name};
+}
 
 int64_t apply_rules(Graph& graph, const Rules& rules, Journal& journal) {
   int64_t count = 0;

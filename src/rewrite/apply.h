@@ -15,6 +15,9 @@ int64_t apply_rules(Graph& graph, const Rules& rules, Journal& journal);
 // is; if it has another type, or the gate refuses it, that is the user's fault.
 int64_t apply_once(Graph& graph, const Rule& rule, Journal& journal);
 
+// The ops that a match of the pattern may end in.
+std::vector<std::string> root_ops(const Pattern& pattern);
+
 // Erases the node if nothing uses its results, and then what only it used. `erased` is told of each before.
 void erase_unused(Node* node, const std::function<void(Node*)>& erased = nullptr);
 

@@ -54,6 +54,9 @@ struct Rule {
   // symbols.
   std::string_view fires;
   std::string_view stays;
+  // Whether no pass but equality saturation applies it, which weighs what comes of it: alone it may make
+  // things worse, or undo another.
+  bool for_saturation = false;
 
   std::string to_string() const;  // x * 1 => x if …
 };

@@ -453,6 +453,13 @@ TEST(RecogniseFunctions, KeepsWhatIsUsedBesides) {
       "%y = layer_norm(%x, epsilon=0.5) return %y, %m }");
 }
 
+TEST(RecogniseFunctions, LeavesAReductionOverNoAxesAlone) {
+  expect_unchanged(recognise_functions,
+                   "graph g(%x: f32[2,8,4]) { %e = constant(value=f32[] {0.5}) "
+                   "%m = reduce_mean(%x, axes=[], keep_dims=true) %0 = mul(%m, %m) %1 = add(%0, %e) "
+                   "%2 = sqrt(%1) %y = div(%x, %2) return %y }");
+}
+
 TEST(RecogniseFunctions, NothingIfEveryBitMustStay) {
   expect_unchanged(recognise_functions,
                    "graph g(%x: f32[n,4]) { %0 = sigmoid(%x) %y = mul(%x, %0) return %y }",

@@ -7,6 +7,7 @@
 #include "frontends/onnx/import.h"
 #include "ir/graph_text.h"
 #include "ir/parse.h"
+#include "passes/saturate.h"
 #include "rewrite/apply.h"
 #include "tensor/npy.h"
 
@@ -49,6 +50,23 @@ BisectOptions with_pass(std::string_view name, void (*run)(Graph&, Journal&)) {
 }
 
 TEST(Bisect, FindsNothingWhereNothingIsWrong) { EXPECT_FALSE(bisect(*parse_graph(kModel))); }
+
+// What saturation found in an e-graph is switched off rewrite by rewrite, like any other.
+TEST(Bisect, NamesARewriteThatSaturationMade) {
+  const Rules rules = {wrong("twice", unary("neg", unary("neg", x)), x),
+                       wrong("lose-tanh", unary("tanh", x), x)};
+  BisectOptions options;
+  options.verify.pipeline = {saturation_pass({.seconds = 1e6, .rules = &rules})};
+  const std::optional<Culprit> culprit = bisect(*parse_graph(R"(graph g(%a: f32[3,n]) {
+    %0 = neg(%a) from "minus" %1 = neg(%0) from "plus" %2 = exp(%1) from "grow" %3 = tanh(%2) from "squash"
+    return %3 })"),
+                                                options);
+  ASSERT_TRUE(culprit);
+  EXPECT_EQ(culprit->application.pass, "saturate");
+  EXPECT_EQ(culprit->application.rule, "lose-tanh");
+  EXPECT_EQ(culprit->application.nodes, std::vector<std::string>{"squash"});
+  EXPECT_EQ(culprit->numbers.verdict, Verdict::Failed);
+}
 
 TEST(Bisect, NamesTheRewriteAndASmallModel) {
   BisectOptions options;

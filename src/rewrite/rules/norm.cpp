@@ -80,6 +80,8 @@ Value make_rms_norm(Value x, Value scale, Value, int64_t axis, double epsilon) {
 
 std::optional<Function> solve_with(const UnaryRegion& region, const Roles& roles, MakeNorm make) {
   const std::vector<int64_t> axes = reduced_axes(region);
+  if (axes.empty())
+    return std::nullopt;
   std::vector<double> neutral(region.fixed.size(), 1);
   if (roles.bias)
     neutral[*roles.bias] = 0;
@@ -98,7 +100,7 @@ std::optional<Function> solve_with(const UnaryRegion& region, const Roles& roles
 // (x - mean) / sqrt(variance + epsilon) over the channels of an image, which are not its last dimension.
 std::optional<Function> solve_across_channels(const UnaryRegion& region) {
   if (region.x.type() != region.root.type() || !region.x.shape().ranked() || region.x.rank() < 3 ||
-      !region.fixed.empty() || reduced_axes(region).front() != 1)
+      !region.fixed.empty() || reduced_axes(region).empty() || reduced_axes(region).front() != 1)
     return std::nullopt;
   const std::optional<RowProbe> row = probe_row(region, {1}, {});
   const std::optional<double> epsilon = row ? epsilon_of(region, *row) : std::nullopt;

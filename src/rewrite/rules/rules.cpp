@@ -29,6 +29,7 @@ std::vector<std::pair<std::string_view, const Rules*>> all_rules() {
       {"quantise", &quantise_rules()},
       {"integer", &integer_rules()},
       {"broadcast", &broadcast_rules()},
+      {"axioms", &axiom_rules()},
   };
 }
 

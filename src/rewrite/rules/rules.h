@@ -31,6 +31,7 @@ const Rules& einsum_rules();        // sums of products as transposes, sums and 
 const Rules& quantise_rules();      // quantised numbers: pairs, data movement, limits
 const Rules& integer_rules();       // quantised layers that compute with integers
 const Rules& broadcast_rules();     // large and small terms of a sum
+const Rules& axiom_rules();         // equalities for equality saturation alone
 
 // All of them, for those who list or test them.
 std::vector<std::pair<std::string_view, const Rules*>> all_rules();
