@@ -246,7 +246,7 @@ TEST(OnnxSupportVectors, MayBeNoneOrOfOneClass) {
   refuse_ml("SVMRegressor", {kX},
             {coefficients, rho, int_attribute("n_supports", 2),
              floats_attribute("support_vectors", {1, 2, 3, 4}), string_attribute("kernel_type", "COSINE")},
-            R"(SVMRegressor: kernel_type is "COSINE", which has no meaning)");
+            R"(SVMRegressor: kernel_type is "COSINE", but must be one of LINEAR, POLY, RBF, SIGMOID)");
 }
 
 // --- trees

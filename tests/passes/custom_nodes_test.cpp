@@ -81,7 +81,7 @@ TEST(CustomNodes, StaysInTheIterationsOfALoop) {
   const NodeProto& loop = optimised.proto().graph.node.front();
   ASSERT_EQ(loop.op_type, "Loop");
   const GraphProto& written = loop.attribute.front().graphs.front();
-  EXPECT_EQ(listing(written), "Foo(x) -> a\nAdd(v, a) -> w\n");
+  EXPECT_EQ(listing(written), "Foo(x) -> a\nAdd(v, a) -> w\nIdentity(d) -> output\n");
   EXPECT_EQ(written.value_info.size(), 1u);
 }
 

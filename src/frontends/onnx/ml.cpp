@@ -237,7 +237,9 @@ std::vector<Value> convert_svm_regressor(const NodeView& n) {
   const int64_t count = n.integer("n_supports", 0);
   SvmRegressor regressor = {.kernel = kernel_of(n),
                             .kernel_parameters = reals_or_none(n, "kernel_params"),
+                            .vectors = {},
                             .coefficients = n.reals("coefficients"),
+                            .rho = 0,
                             .one_class = n.flag("one_class", false)};
   if (count > 0) {
     regressor.vectors = n.reals("support_vectors");
