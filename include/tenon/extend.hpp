@@ -23,6 +23,7 @@
 // What the functions of an op are written with.
 #include "base/error.h"
 #include "ir/evaluate.h"
+#include "ops/shapes.h"
 #include "tensor/wide.h"
 
 // The ops as functions of values. One that has none is made by its name, as `tenon ops NAME` shows it:
