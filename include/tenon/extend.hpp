@@ -13,11 +13,18 @@
 // change with its version.
 #pragma once
 
-// Graphs, what passes write down, and add_pass and add_rewrite themselves.
+// Graphs, what passes write down, and add_pass, add_rewrite and add_op themselves.
+#include "frontends/onnx/added_ops.h"
 #include "passes/pipeline.h"
 #include "rewrite/apply.h"
 #include "rewrite/replace_pattern.h"
 #include "rewrite/rule.h"
+
+// What the functions of an op are written with.
+#include "base/error.h"
+#include "ir/evaluate.h"
+#include "ops/shapes.h"
+#include "tensor/wide.h"
 
 // The ops as functions of values. One that has none is made by its name, as `tenon ops NAME` shows it:
 //   x.graph().create("lp_pool", {{"x", x}}, {{"kernel", Attribute::Ints{2, 2}}})->result()

@@ -97,6 +97,7 @@ int run(int argc, char** argv) {
     tenon::remove_leftovers_when_ended();
     tenon::register_ops();
     tenon::portable_pipeline();  // throws what is wrong with what was added to it
+    tenon::onnx::check_added_ops();
     const int status = run_command(argc, argv);
     tenon::cli::flush_output();
     return status;

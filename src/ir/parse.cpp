@@ -23,22 +23,30 @@ class Parser : Scanner {
     auto graph = std::make_unique<Graph>(name);
     reserve_symbols(*graph);
     body(*graph);
-    skip_space();
-    if (at_ != text_.size())
-      fail("text after the end of the graph");
+    expect_end("graph");
     return graph;
   }
 
   Type whole_type() {
     Type result = type();
-    skip_space();
-    if (at_ != text_.size())
-      fail("text after the end of the type");
+    expect_end("type");
+    return result;
+  }
+
+  Attribute whole_attribute(AttributeKind kind) {
+    Attribute result = attribute(kind);
+    expect_end("attribute");
     return result;
   }
 
  private:
   using Scope = std::map<std::string, Value>;
+
+  void expect_end(std::string_view what) {
+    skip_space();
+    if (at_ != text_.size())
+      fail(fmt::format("text after the end of the {}", what));
+  }
 
   // A symbol that inference makes up must not be one that is written further down.
   void reserve_symbols(Graph& graph) const {
@@ -413,5 +421,9 @@ std::unique_ptr<Graph> parse(std::string_view text, const ParseOptions& options)
 }
 
 Type parse_type(std::string_view text) { return Parser(text, {}).whole_type(); }
+
+Attribute parse_attribute(std::string_view text, AttributeKind kind) {
+  return Parser(text, {}).whole_attribute(kind);
+}
 
 }  // namespace tenon

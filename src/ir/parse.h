@@ -35,5 +35,6 @@ struct ParseOptions {
 // A user_error says line and column.
 std::unique_ptr<Graph> parse(std::string_view text, const ParseOptions& options = {});
 Type parse_type(std::string_view text);
+Attribute parse_attribute(std::string_view text, AttributeKind kind);
 
 }  // namespace tenon

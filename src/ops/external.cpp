@@ -4,6 +4,7 @@
 #include <mutex>
 #include <numeric>
 
+#include "ir/parse.h"
 #include "ops/elements.h"
 #include "ops/shapes.h"
 
@@ -77,6 +78,29 @@ Data eval(const Call& c) {
   return results;
 }
 
+// --- custom
+
+// Of the type of a result, what inference cannot leave to the declared types.
+Type without_shapes(const Type& type) {
+  if (type.is_tensor())
+    return Type::tensor(type.as_tensor().dtype, Shape::unranked());
+  const Type element = without_shapes(type.element());
+  return type.is_sequence() ? Type::sequence(element) : Type::optional(element);
+}
+
+Types infer_custom(const Node& n) {
+  Types types;
+  for (const std::string& text : n.attr("types").as<Attribute::Strings>())
+    types.push_back(without_shapes(parse_type(text)));
+  return types;
+}
+
+Data refuse_custom(const Call& c) {
+  const std::string &op = c.node().attr("op"), &domain = c.node().attr("domain");
+  throw unsupported("{}{}{} is an op that Tenon does not know: it can be optimised around, but not computed",
+                    domain, domain.empty() ? "" : ".", op);
+}
+
 }  // namespace
 
 ExternalHandle::ExternalHandle(ExternalFunction function) {
@@ -106,7 +130,26 @@ const Family& external_ops() {
        .results = {{"results", "any", Arity::Many}},
        .traits = {.random = true, .takes_unranked = true},
        .infer = infer,
-       .eval = eval}};
+       .eval = eval},
+      {.name = "custom",
+       .doc = "a node of an ONNX file whose op is not known here, kept as it is",
+       .operands = {{"operands", "any", Arity::Many}},
+       .attributes =
+           {{"op", AttributeKind::String, "its name in the file"},
+            {"domain", AttributeKind::String, "that the op is of", ""},
+            {"version", AttributeKind::Int, "of the domain", 1},
+            {"types", AttributeKind::Strings, "of the results, without shapes"},
+            {"attributes", AttributeKind::Strings, "each as NAME: KIND = VALUE", Attribute::Strings()},
+            {"messages", AttributeKind::Strings,
+             "attributes that have no such text, tensors among them: the bytes of the file in hexadecimal",
+             Attribute::Strings()},
+            {"omitted_inputs", AttributeKind::Ints, "the places of those that are left out",
+             Attribute::Ints()},
+            {"omitted_outputs", AttributeKind::Ints, "likewise", Attribute::Ints()}},
+       .results = {{"results", "any", Arity::Many}},
+       .traits = {.takes_unranked = true},
+       .infer = infer_custom,
+       .eval = refuse_custom}};
   return ops;
 }
 
@@ -118,6 +161,25 @@ std::vector<Value> external(Graph& graph, const ExternalCall& call, const std::v
   return graph
       .create("external", {{"operands", operands}, {"sizes", sizes}},
               {{"name", call.name}, {"function", call.function}, {"dtypes", dtypes}, {"ranks", call.ranks}})
+      ->results();
+}
+
+std::vector<Value> custom(Graph& graph, const CustomNode& node, const std::vector<Value>& operands,
+                          const Types& types) {
+  Attribute::Strings dtypes;
+  for (const Type& type : types)
+    dtypes.push_back(to_string(without_shapes(type)));
+  return graph
+      .create("custom", {{"operands", operands}},
+              {{"op", node.op},
+               {"domain", node.domain},
+               {"version", node.version},
+               {"types", dtypes},
+               {"attributes", node.attributes},
+               {"messages", node.messages},
+               {"omitted_inputs", node.omitted_inputs},
+               {"omitted_outputs", node.omitted_outputs}},
+              {}, &types)
       ->results();
 }
 

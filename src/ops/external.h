@@ -1,5 +1,5 @@
-// external.h — an op that somebody else computes: a function of the program that Tenon is part of, such as a
-// kernel of PyTorch's that has no counterpart here.
+// external.h — ops that somebody else computes: a function of the program that Tenon is part of, such as a
+// kernel of PyTorch's that has no counterpart here; and those of ONNX files that only others know.
 #pragma once
 
 #include <functional>
@@ -38,5 +38,17 @@ struct ExternalCall {
 // `sizes` has those of all results, one after another; -1 where one is dynamic.
 std::vector<Value> external(Graph& graph, const ExternalCall& call, const std::vector<Value>& operands,
                             Value sizes);
+
+// A node of an ONNX file whose op nobody here knows, with all that is needed to write it again.
+struct CustomNode {
+  std::string op, domain;
+  int64_t version = 1;  // of the domain
+  Attribute::Strings attributes = {};
+  Attribute::Strings messages = {};
+  Attribute::Ints omitted_inputs = {}, omitted_outputs = {};
+};
+// `types` are those of the results, as the file declares them.
+std::vector<Value> custom(Graph& graph, const CustomNode& node, const std::vector<Value>& operands,
+                          const Types& types);
 
 }  // namespace tenon

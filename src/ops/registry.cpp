@@ -40,6 +40,7 @@
 #include "ops/sort.h"
 #include "ops/special.h"
 #include "ops/string.h"
+#include "ops/svm.h"
 #include "ops/unary.h"
 #include "ops/widening_conv.h"
 #include "ops/widening_matmul.h"
@@ -91,6 +92,7 @@ void register_ops() {
     add(sort_ops());
     add(special_ops());
     add(string_ops());
+    add(svm_ops());
     add(unary_ops());
     add(widening_conv_ops());
     add(widening_matmul_ops());

@@ -120,21 +120,29 @@ Examples products() {
                          const std::string& flags = "") -> Example {
     return {"matmul", "%a: f64" + a + ", %b: f64" + b, "%y = matmul(%a, %b" + flags + ")"};
   };
-  Examples all = {matmul("[2,3]", "[3,4]"),
-                  matmul("[3]", "[3]"),
-                  matmul("[3]", "[2,3,4]"),
-                  matmul("[2,4,3]", "[3]"),
-                  matmul("[2,2,3]", "[3,4]"),
-                  matmul("[2,3]", "[2,3,4]"),
-                  matmul("[2,1,2,3]", "[3,3,4]"),
-                  matmul("[3,2]", "[3,4]", ", transpose_a=true"),
-                  matmul("[2,3]", "[4,3]", ", transpose_b=true"),
-                  matmul("[2,2,3]", "[4,3]", ", transpose_b=true"),
-                  matmul("[2,3,2]", "[4,3]", ", transpose_a=true, transpose_b=true"),
-                  matmul("[3,2]", "[2,4,3]", ", transpose_a=true, transpose_b=true"),
-                  {"linear", "%x: f64[2,3], %w: f64[4,3], %b: f64[4]", "%y = linear(%x, %w, %b)"},
-                  {"linear", "%x: f64[3], %w: f64[4,3]", "%y = linear(%x, %w)"},
-                  {"linear", "%x: f64[2,2,3], %w: f64[4,3], %b: f64[4]", "%y = linear(%x, %w, %b)"}};
+  Examples all = {
+      matmul("[2,3]", "[3,4]"),
+      matmul("[3]", "[3]"),
+      matmul("[3]", "[2,3,4]"),
+      matmul("[2,4,3]", "[3]"),
+      matmul("[2,2,3]", "[3,4]"),
+      matmul("[2,3]", "[2,3,4]"),
+      matmul("[2,1,2,3]", "[3,3,4]"),
+      matmul("[3,2]", "[3,4]", ", transpose_a=true"),
+      matmul("[2,3]", "[4,3]", ", transpose_b=true"),
+      matmul("[2,2,3]", "[4,3]", ", transpose_b=true"),
+      matmul("[2,3,2]", "[4,3]", ", transpose_a=true, transpose_b=true"),
+      matmul("[3,2]", "[2,4,3]", ", transpose_a=true, transpose_b=true"),
+      {"linear", "%x: f64[2,3], %w: f64[4,3], %b: f64[4]", "%y = linear(%x, %w, %b)"},
+      {"linear", "%x: f64[3], %w: f64[4,3]", "%y = linear(%x, %w)"},
+      {"linear", "%x: f64[2,2,3], %w: f64[4,3], %b: f64[4]", "%y = linear(%x, %w, %b)"},
+      {"svm_regressor", "%x: f64[2,3]", "%y = svm_regressor(%x, coefficients=[1, -2, 0.5], rho=0.25)"},
+      {"svm_regressor", "%x: f64[3]", "%y = svm_regressor(%x, coefficients=[1, -2, 0.5], rho=0.25)"}};
+  for (const std::string kernel : {"linear", "poly", "rbf", "sigmoid"})
+    all.push_back({"svm_regressor", "%x: f64[3,2]",
+                   "%y = svm_regressor(%x, kernel=\"" + kernel +
+                       "\", kernel_parameters=[0.5, 0.25, 2], vectors=[1, -1, 0.5, 2], coefficients=[1, -2], "
+                       "rho=0.25)"});
   return all;
 }
 

@@ -57,6 +57,38 @@ TEST(Extend, WantsNames) {
       "tenon: a pass or rewrite that is added needs a name\n");
 }
 
+const OpDef kOp = {.name = "my_op",
+                   .doc = "x",
+                   .operands = {{"x", "T"}},
+                   .results = {{"y", "T"}},
+                   .infer = [](const Node& n) { return Types{n.in("x").type()}; },
+                   .eval = [](const Call& c) { return Data{c.in("x")}; }};
+
+TEST(Extend, TellsOfOpsThatCannotBeAdded) {
+  const auto refuse = [](OpDef op, const OnnxName& name, const std::string& message) {
+    expect_refused([&] { add_op(std::move(op), name); }, message);
+  };
+  OpDef op = kOp;
+  op.name = "relu";
+  refuse(op, {}, "tenon: there is an op \"relu\" already\n");
+  op = kOp;
+  op.eval = nullptr;
+  refuse(op, {},
+         "tenon: the op \"my_op\" that is added needs a function infer, for its types, and eval, for its "
+         "elements\n");
+  refuse(kOp, {.domain = "com.acme"},
+         "tenon: the op \"my_op\" that is added needs both a domain and a name in ONNX, or neither\n");
+  refuse(
+      kOp, {.domain = "ai.onnx.ml", .op_type = "Scaler"},
+      "tenon: the op \"my_op\" that is added cannot be ai.onnx.ml.Scaler in ONNX, which is read already\n");
+  expect_refused(
+      [] {
+        add_op(kOp);
+        add_op(kOp);
+      },
+      "tenon: there is an op \"my_op\" already\n");
+}
+
 // What a program that has the rule prints for these arguments.
 void expect_told(std::vector<std::string> words, const std::string& text) {
   testing::internal::CaptureStdout();

@@ -62,6 +62,25 @@ TEST(OnnxIf, TakesTheBranchThatIsKnown) {
   EXPECT_TRUE(imported->outputs()[0].node()->is("add"));
 }
 
+TEST(OnnxIf, TakesTheBranchThatFollowsFromAShape) {
+  const GraphParts parts_of_four = {
+      .nodes = {node("Split", {"x"}, {"a", "b", "c", "d"}, {int_attribute("num_outputs", 4)})},
+      .outputs = {untyped("a")}};
+  const GraphParts all = {.nodes = {node("Identity", {"x"}, {"t"})}, .outputs = {untyped("t")}};
+  // Whether x has four elements; of five, four equal parts cannot be made.
+  const auto is_four = [&](const std::vector<Size>& sizes) {
+    const GraphParts parts = {.nodes = {node("Size", {"x"}, {"size"}), node("Equal", {"size", "four"}, {"c"}),
+                                        branches(parts_of_four, all)},
+                              .inputs = {value("x", kInt64, sizes)},
+                              .outputs = {untyped("y")},
+                              .initializers = {tensor<int64_t>("four", {}, {4})}};
+    return import(parts, 18);
+  };
+  expect_tensor(evaluate(*is_four({5}), {i64({5}, {1, 2, 3, 4, 5})})[0], i64({5}, {1, 2, 3, 4, 5}));
+  expect_tensor(evaluate(*is_four({4}), {i64({4}, {1, 2, 3, 4})})[0], i64({1}, {1}));
+  EXPECT_TRUE(is_four({"n"})->outputs()[0].node()->is("if"));
+}
+
 // A body that hands its carried value on through one node, and collects it.
 GraphParts body(const Bytes& step) {
   return {.nodes = {step, node("Identity", {"go"}, {"go_on"})},

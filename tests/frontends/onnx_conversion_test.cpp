@@ -85,6 +85,19 @@ TEST(OnnxRank, OfALayerMattersOnlyForItsStatistics) {
       R"(node "n": LayerNormalization: the rank of its input must be known when the model is read)");
 }
 
+// A squeeze of all ones, say, leaves the rank open.
+TEST(OnnxRank, NeedNotBeKnownForASplit) {
+  const GraphParts parts = {.nodes = {node("Squeeze", {"x"}, {"s"}),
+                                      node("Split", {"s"}, {"a", "b", "c"},
+                                           {int_attribute("axis", 1), int_attribute("num_outputs", 3)})},
+                            .inputs = {value("x", kFloat, {"n", "m", "k"})},
+                            .outputs = {untyped("a"), untyped("c")}};
+  const Data results =
+      run_all(model(parts, {}, {opset(18)}), {f32({2, 1, 5}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9})});
+  expect_tensor(results[0].tensor(), f32({2, 2}, {0, 1, 5, 6}));
+  expect_tensor(results[1].tensor(), f32({2, 1}, {4, 9}));
+}
+
 TEST(OnnxRank, LimitsTheAxisOfASplit) {
   refuse(model_of(
              {.op = "Split", .types = {floats({4})}, .attributes = {int_attribute("axis", 5)}, .outputs = 2}),

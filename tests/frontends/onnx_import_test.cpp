@@ -254,8 +254,12 @@ TEST(OnnxGraph, SaysWhatIsWrongWithNames) {
          R"(node "y": Add: the model does not say which version of domain "" it uses)");
   refuse<UnsupportedError>(
       with({node("Foo", {"x"}, {"a"}), node("Foo", {"a"}, {"b"}),
-            node("Bar", {"b"}, {"y"}, {}, {.domain = "com.acme"})}),
-      "2 of its ops are not supported\n  Foo: 2 nodes, \"a\", \"b\"\n  com.acme.Bar: 1 node, \"y\"");
+            node("Bar", {"b"}, {"y"}, {}, {.domain = "com.acme"})},
+           {untyped("y")}),
+      "2 of its ops are not supported\n  Foo: 2 nodes, \"a\", \"b\"\n  com.acme.Bar: 1 node, \"y\""
+      "\n  hint: an op that is not known is kept as it is where the file declares, as value_info, which "
+      "tensors "
+      "its outputs are");
   refuse<UnsupportedError>(model({.inputs = {kX}, .outputs = {untyped("x")}}, {}, {opset(29)}),
                            "the model uses opset 29, but the newest we know is 28");
   const GraphParts relu = {.nodes = {node("Relu", {"x"}, {"y"})}, .inputs = {kX}, .outputs = {kY}};

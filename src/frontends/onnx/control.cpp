@@ -21,8 +21,8 @@ std::vector<Value> convert_if(const NodeView& n) {
   const GraphProto &then = n.graph_proto("then_branch"), &otherwise = n.graph_proto("else_branch");
   // Exporters guard a squeeze by a look at the shape. Where that is known, the branch not taken need not even
   // be valid.
-  if (const Tensor* known = condition.known_tensor(); known != nullptr && known->count() == 1)
-    return n.inlined(as_int(*known) != 0 ? then : otherwise);
+  if (const auto known = condition.known_ints(); known && known->size() == 1)
+    return n.inlined(known->front() != 0 ? then : otherwise);
   Captures captures;
   Region first = n.region(then, {}, captures);
   Region second = n.region(otherwise, {}, captures);

@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <cctype>
-#include <map>
-#include <unordered_set>
 
 #include "base/error.h"
-#include "base/units.h"
 #include "frontends/onnx/conversions.h"
+#include "frontends/onnx/custom.h"
 #include "frontends/onnx/order.h"
 #include "frontends/onnx/signatures.h"
 #include "frontends/onnx/sparse.h"
@@ -21,17 +19,6 @@ namespace {
 constexpr int kMaximumDepth = 64;  // of graphs within graphs and functions calling functions
 // Functions that call others twice, each, and loops within loops unfold to far more nodes than a file holds.
 constexpr int64_t kMaximumNodes = 2'000'000;
-
-// Calls f for each node, and for those of nested graphs.
-template <class F>
-void for_each_node(const std::vector<NodeProto>& nodes, const F& f) {
-  for (const NodeProto& node : nodes) {
-    f(node);
-    for (const AttributeProto& attribute : node.attribute)
-      for (const GraphProto& graph : attribute.graphs)
-        for_each_node(graph.node, f);
-  }
-}
 
 // The inputs that are fed: old models list weights among them.
 std::vector<const ValueInfoProto*> fed_inputs(const Scope& scope, const GraphProto& proto) {
@@ -65,20 +52,6 @@ Type names_of(const Type& type) {
     if (dim.is_constant())
       dim = Dim();
   return Type::tensor(type.as_tensor().dtype, dims);
-}
-
-// Whether a declared type is one that we have. Of a value that a node makes it is only a hint, so any other
-// is as good as none.
-bool says_something(const TypeProto& type) {
-  switch (type.kind) {
-    case TypeProto::Kind::Tensor:
-      return type.elem_type != 0;
-    case TypeProto::Kind::Sequence:
-    case TypeProto::Kind::Optional:
-      return says_something(*type.element);
-    default:
-      return false;
-  }
 }
 
 // Of several versions of a domain, the last counts.
@@ -230,7 +203,7 @@ void Importer::add_declarations(Scope& scope, const GraphProto& proto) {
 // --- graphs
 
 std::unique_ptr<Graph> Importer::run() {
-  refuse_unknown_ops();
+  refuse_unknown_ops(model_.proto, [&](const NodeProto& node) { return find_function(node); });
   const GraphProto& proto = model_.proto.graph;
   auto graph = std::make_unique<Graph>(proto.name.empty() ? "main" : std::string(proto.name));
   Scope scope;
@@ -330,7 +303,6 @@ void Importer::import_nodes(Scope& scope, const std::vector<NodeProto>& nodes) {
 std::vector<Value> Importer::convert(Scope& scope, const NodeProto& node) {
   const std::string_view domain = canonical_domain(node.domain);
   const Conversion* conversion = find_conversion(domain, node.op_type);
-  CHECK(conversion != nullptr, "{} was not refused", node.op_type);
   const auto opset = scope.opsets.find(domain);
   if (opset == scope.opsets.end())
     throw user_error("{}: the model does not say which version of domain \"{}\" it uses", node.op_type,
@@ -338,7 +310,8 @@ std::vector<Value> Importer::convert(Scope& scope, const NodeProto& node) {
   if (opset->second < 1)
     throw user_error("{}: the model uses version {} of domain \"{}\", but the first is 1", node.op_type,
                      opset->second, domain);
-  check_signature(node, opset->second);
+  if (has_signature(domain, node.op_type))
+    check_signature(node, opset->second);
   std::vector<std::string_view> new_weights;
   for (std::string_view name : node.input)
     if (!scope.values.contains(name) &&
@@ -347,8 +320,13 @@ std::vector<Value> Importer::convert(Scope& scope, const NodeProto& node) {
 
   Graph& graph = *scope.graph;
   const WithSources sources(graph, {scope.path + node_label(node)});
-  const std::vector<Value> results = naming_op(
-      node.op_type, [&] { return conversion->convert(NodeView(*this, scope, node, opset->second)); });
+  const std::vector<Value> results = naming_op(node.op_type, [&] {
+    const NodeView view(*this, scope, node, opset->second);
+    if (conversion != nullptr)
+      return conversion->convert(view);
+    const AddedOp* added = find_added_op(domain, node.op_type);
+    return added != nullptr ? convert_added(*added, view) : keep_custom(view, declared_types(scope, node));
+  });
   for (std::string_view name : new_weights) {
     const auto weight = scope.values.find(name);
     if (weight == scope.values.end() || weight->second.use_count() > 0 ||
@@ -385,6 +363,18 @@ void Importer::import_node(Scope& scope, const NodeProto& node) {
       results[i].set_name(std::string(name));
     define(scope, name, results[i]);
   }
+}
+
+Types Importer::declared_types(const Scope& scope, const NodeProto& node) {
+  Types types;
+  for (std::string_view name : node.output) {
+    if (name.empty())
+      continue;
+    const bool is_inner = scope.declared.contains(name);
+    CHECK(is_inner || scope.declared_outputs.contains(name), "\"{}\" has no type, but was not refused", name);
+    types.push_back(type(*(is_inner ? scope.declared : scope.declared_outputs).at(name), name));
+  }
+  return types;
 }
 
 void Importer::take_declared_type(const Scope& scope, std::string_view name, Value value) {
@@ -442,49 +432,6 @@ std::vector<Value> Importer::call_function(Scope& caller, const FunctionProto& f
       throw user_error("{}: output \"{}\" of the function is made by no node", function.name, output);
   }
   return results;
-}
-
-// --- what we do not know
-
-void Importer::refuse_unknown_ops() const {
-  const auto check_opsets = [](const std::vector<OperatorSetId>& opsets, const std::string& whose) {
-    for (const OperatorSetId& opset : opsets)
-      if (canonical_domain(opset.domain).empty() && opset.version > kNewestOpset)
-        throw unsupported("{} uses opset {}, but the newest we know is {}", whose, opset.version,
-                          kNewestOpset);
-  };
-  check_opsets(model_.proto.opset_import, "the model");
-  std::map<std::string, std::vector<std::string>> unknown;  // op → the nodes that use it
-  std::vector<const FunctionProto*> called;                 // in the order in which they are met
-  std::unordered_set<const FunctionProto*> met;
-  const auto look = [&](const NodeProto& node) {
-    const std::string_view domain = canonical_domain(node.domain);
-    if (node.op_type.empty())
-      throw user_error("node \"{}\": it does not say which op it is", node_label(node));
-    if (const FunctionProto* function = find_function(node)) {
-      if (met.insert(function).second)
-        called.push_back(function);
-    } else if (find_conversion(domain, node.op_type) == nullptr) {
-      unknown[domain.empty() ? std::string(node.op_type) : fmt::format("{}.{}", domain, node.op_type)]
-          .push_back(node_label(node));
-    }
-  };
-  for_each_node(model_.proto.graph.node, look);
-  for (size_t i = 0; i < called.size(); ++i) {
-    check_opsets(called[i]->opset_import, fmt::format("function \"{}\"", called[i]->name));
-    for_each_node(called[i]->node, look);
-  }
-  if (unknown.empty())
-    return;
-  std::string text =
-      fmt::format("{} of its ops {} not supported", unknown.size(), unknown.size() == 1 ? "is" : "are");
-  for (const auto& [op, nodes] : unknown) {
-    text += fmt::format("\n  {}: {}, \"{}\"", op, format_count(nodes.size(), "node"), nodes.front());
-    for (size_t i = 1; i < std::min<size_t>(nodes.size(), 3); ++i)
-      text += fmt::format(", \"{}\"", nodes[i]);
-    text += nodes.size() > 3 ? ", …" : "";
-  }
-  throw UnsupportedError(text);
 }
 
 std::unique_ptr<Graph> read_onnx(const std::filesystem::path& path, const ImportOptions& options) {

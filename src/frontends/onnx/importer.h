@@ -52,8 +52,6 @@ class Importer {
   Literal literal(const SparseTensorProto& tensor);
 
  private:
-  // Everything that we do not know, at once.
-  void refuse_unknown_ops() const;
   std::optional<Literal> initializer(const Scope& scope, std::string_view name);
   // The value inside a nested graph that stands for an outer one: an input, or a copy of a small constant.
   static Value capture(Scope& scope, Value outer);
@@ -64,6 +62,8 @@ class Importer {
   void import_nodes(Scope& scope, const std::vector<NodeProto>& nodes);
   void import_node(Scope& scope, const NodeProto& node);
   std::vector<Value> convert(Scope& scope, const NodeProto& node);
+  // Those of the outputs that a node names, as the model says.
+  Types declared_types(const Scope& scope, const NodeProto& node);
   // What the model says of the value's type, where inference leaves something open.
   void take_declared_type(const Scope& scope, std::string_view name, Value value);
   std::vector<Value> call_function(Scope& scope, const FunctionProto& function, const NodeProto& node);

@@ -1,6 +1,7 @@
 // ml.cpp — ONNX's classical models and what prepares features for them, but for trees.
 #include "ops/ml.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
@@ -17,6 +18,7 @@
 #include "ops/select.h"
 #include "ops/slice.h"
 #include "ops/sort.h"
+#include "ops/svm.h"
 #include "ops/unary.h"
 #include "tensor/wide.h"
 
@@ -199,46 +201,58 @@ std::vector<Value> convert_linear_classifier(const NodeView& n) {
   return {gather(constant(n.graph(), labels), arg_max(scores, 1), 0), scores};
 }
 
-// How much each row of x is like each support vector.
-Value apply_kernel(const NodeView& n, Value x, Value vectors) {
-  const std::string type = n.text("kernel_type", "LINEAR");
-  std::vector<double> parameters = n.has("kernel_params") ? n.reals("kernel_params") : std::vector<double>();
-  parameters.resize(3);
-  const auto [gamma, offset, degree] = std::tuple(parameters[0], parameters[1], parameters[2]);
-  if (type == "RBF") {
-    const Value difference = unsqueeze(x, {1}) - vectors;
-    return tenon::exp(reduce_sum(difference * difference, {-1}) * -gamma);
-  }
-  const Value products = matmul(x, vectors, {.b = true});
-  if (type == "LINEAR")
-    return products;
-  if (type == "POLY")
-    return tenon::pow(products * gamma + offset, degree);
-  if (type == "SIGMOID")
-    return tenon::tanh(products * gamma + offset);
-  throw user_error("{}: kernel_type is \"{}\", which has no meaning", n.op_type(), type);
+std::string kernel_of(const NodeView& n) {
+  return n.translate<std::string>(
+      "kernel_type", "LINEAR",
+      {{"LINEAR", "linear"}, {"POLY", "poly"}, {"RBF", "rbf"}, {"SIGMOID", "sigmoid"}});
+}
+
+std::vector<double> reals_or_none(const NodeView& n, std::string_view name) {
+  return n.has(name) ? n.reals(name) : std::vector<double>();
+}
+
+std::vector<Value> convert_svm_classifier(const NodeView& n) {
+  SvmClassifier classifier = {.labels = class_labels(n, "classlabels_ints", "classlabels_strings"),
+                              .kernel = kernel_of(n),
+                              .kernel_parameters = reals_or_none(n, "kernel_params"),
+                              .vectors = reals_or_none(n, "support_vectors"),
+                              .counts = n.integers("vectors_per_class", {}),
+                              .coefficients = n.reals("coefficients"),
+                              .rho = n.reals("rho"),
+                              .prob_a = reals_or_none(n, "prob_a"),
+                              .prob_b = reals_or_none(n, "prob_b"),
+                              .transform = n.translate<std::string>("post_transform", "NONE",
+                                                                    {{"NONE", "none"},
+                                                                     {"LOGISTIC", "logistic"},
+                                                                     {"SOFTMAX", "softmax"},
+                                                                     {"SOFTMAX_ZERO", "softmax_zero"},
+                                                                     {"PROBIT", "probit"}})};
+  // Linear scores do not become probabilities.
+  if (std::ranges::all_of(classifier.counts, [](int64_t count) { return count == 0; }))
+    classifier.prob_a = classifier.prob_b = {};
+  return svm_classifier(n.in(0), classifier);
 }
 
 std::vector<Value> convert_svm_regressor(const NodeView& n) {
   const int64_t count = n.integer("n_supports", 0);
-  const std::vector<double> weights = n.reals("coefficients"), rho = n.reals("rho");
-  Value x = as_f32(n.in(0));
+  SvmRegressor regressor = {.kernel = kernel_of(n),
+                            .kernel_parameters = reals_or_none(n, "kernel_params"),
+                            .vectors = {},
+                            .coefficients = n.reals("coefficients"),
+                            .rho = 0,
+                            .one_class = n.flag("one_class", false)};
   if (count > 0) {
-    const std::vector<double> vectors = n.reals("support_vectors");
-    if (std::ssize(weights) != count || std::ssize(vectors) % count != 0)
-      throw user_error("SVMRegressor: {} coefficients and {} numbers for {} support vectors", weights.size(),
-                       vectors.size(), count);
-    x = apply_kernel(
-        n, x, constant(n.graph(), float_vector(vectors).reshaped({count, std::ssize(vectors) / count})));
+    regressor.vectors = n.reals("support_vectors");
+    if (std::ssize(regressor.coefficients) != count || std::ssize(regressor.vectors) % count != 0)
+      throw user_error("SVMRegressor: {} coefficients and {} numbers for {} support vectors",
+                       regressor.coefficients.size(), regressor.vectors.size(), count);
   }
+  const std::vector<double> rho = n.reals("rho");
   if (rho.empty())
     throw user_error("SVMRegressor: rho is empty");
-  const Value column = constant(n.graph(), float_vector(weights).reshaped({std::ssize(weights), 1}));
-  const Value y = matmul(x, column) + rho.front();
-  const auto number = [&](double value) { return scalar(n.graph(), DType::F32, value); };
-  if (n.flag("one_class", false))
-    return {where(greater(y, number(0)), number(1), number(-1))};
-  return {transform_scores(n, y)};
+  regressor.rho = rho.front();
+  const Value y = svm_regressor(as_f32(n.in(0)), regressor);
+  return {regressor.one_class ? y : transform_scores(n, y)};
 }
 
 }  // namespace
@@ -255,6 +269,7 @@ const Conversions& ml_conversions() {
       {"LinearRegressor", convert_linear_regressor, "ai.onnx.ml"},
       {"Normalizer", convert_normalizer, "ai.onnx.ml"},
       {"OneHotEncoder", convert_one_hot_encoder, "ai.onnx.ml"},
+      {"SVMClassifier", convert_svm_classifier, "ai.onnx.ml"},
       {"SVMRegressor", convert_svm_regressor, "ai.onnx.ml"},
       {"Scaler", convert_scaler, "ai.onnx.ml"},
   };

@@ -108,6 +108,7 @@ struct AttributeProto {
   std::vector<GraphProto> graphs;
   std::vector<SparseTensorProto> sparse_tensors;
   std::vector<TypeProto> types;
+  std::span<const std::byte> message;  // the whole of it
 };
 
 struct NodeProto {

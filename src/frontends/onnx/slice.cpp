@@ -40,6 +40,11 @@ std::vector<Value> convert_concat(const NodeView& n) {
   return {concat(parts, n.opset() < 4 ? n.integer("axis", 1) : n.integer("axis"))};
 }
 
+// A vector whose length may only be known from what it is for.
+Value of_length(Value vector, int64_t length) {
+  return known_length("Split", "split", vector) ? vector : reshape(vector, {length});
+}
+
 // Parts of equal size; where that does not come out even, the last is smaller (so from opset 18 on, and
 // before then not allowed).
 Value equal_sizes(const NodeView& n, Value x, int64_t axis) {
@@ -47,7 +52,8 @@ Value equal_sizes(const NodeView& n, Value x, int64_t axis) {
   if (parts == 0 || n.integer("num_outputs", parts) != parts)
     throw user_error("Split: num_outputs is {}, but {} outputs are named", n.integer("num_outputs", parts),
                      parts);
-  const Value whole = size_along(x, x.shape().ranked() ? checked_axis("Split", axis, x.rank()) : axis);
+  const Value whole =
+      of_length(size_along(x, x.shape().ranked() ? checked_axis("Split", axis, x.rank()) : axis), 1);
   if (const auto known = whole.known_ints()) {
     std::vector<int64_t> sizes(static_cast<size_t>(parts), (known->front() + parts - 1) / parts);
     sizes.back() = known->front() - sizes.front() * (parts - 1);
@@ -62,12 +68,8 @@ Value equal_sizes(const NodeView& n, Value x, int64_t axis) {
 std::vector<Value> convert_split(const NodeView& n) {
   const Value x = n.in(0);
   const int64_t axis = n.integer("axis", 0);
-  if (const Value sizes = n.maybe(1))  // reshaped where their number is only known from the outputs
-    return split(x,
-                 known_length("Split", "split", sizes)
-                     ? sizes
-                     : reshape(sizes, {static_cast<int64_t>(n.output_count())}),
-                 axis);
+  if (const Value sizes = n.maybe(1))
+    return split(x, of_length(sizes, static_cast<int64_t>(n.output_count())), axis);
   if (n.has("split"))
     return split(x, n.integers("split"), axis);
   return split(x, equal_sizes(n, x, axis), axis);

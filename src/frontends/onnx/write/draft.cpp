@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "base/error.h"
+#include "frontends/onnx/write/custom_call.h"
 #include "frontends/onnx/write/schemas.h"
 #include "frontends/onnx/write/spell.h"
 #include "ops/control.h"
@@ -118,13 +119,14 @@ class Drafter {
     if (!opset)
       throw unsupported("{}: no opset of ONNX has {} for {}", node.describe(), call.name,
                         fmt::join(outputs, ", "));
-    const bool is_standard = split_name(call.name).domain.empty();
+    const std::string domain(split_name(call).domain);
+    const bool is_standard = domain.empty();
     if (is_standard && asked_ && *opset > *asked_)
       throw unsupported("{}: {} needs opset {}, but opset {} is asked for", node.describe(), call.name,
                         *opset, *asked_);
     if (is_standard && *opset > needed_)
       draft_.newest_op = call.name;
-    int64_t& needed = is_standard ? needed_ : draft_.ml_opset;
+    int64_t& needed = is_standard ? needed_ : draft_.domains[domain];
     needed = std::max(needed, *opset);
   }
 
@@ -245,19 +247,38 @@ class Drafter {
   }
 
   void add_call(const Node& node, const OnnxCall& call, DraftGraph& to) {
-    const OpName op = split_name(call.name);
+    const OpName op = split_name(call);
     DraftNode made = make_node(node, op.op_type);
     made.domain = op.domain;
     made.attributes = call.attributes;
     for (const OnnxInput& input : call.inputs)
       made.inputs.push_back(name_of(input));
-    if (const auto optional = first_optional_output(op.op_type))
+    if (node.is("custom"))
+      keep_custom(node, made, to);
+    else if (const auto optional = call.foreign ? std::nullopt : first_optional_output(op.op_type))
       for (size_t i = *optional; i < made.outputs.size(); ++i)
         if (!needed_values_.contains(node.result(static_cast<int64_t>(i)).data()))
           made.outputs[i].clear();
     while (!made.outputs.empty() && made.outputs.back().empty())
       made.outputs.pop_back();
     to.nodes.push_back(std::move(made));
+  }
+
+  // What nobody can tell without the op: its outputs have types, and places.
+  static void keep_custom(const Node& node, DraftNode& made, DraftGraph& to) {
+    for (size_t i = 0; i < made.outputs.size(); ++i)
+      if (const Value result = node.result(static_cast<int64_t>(i)); !is_output(result))
+        to.values.push_back({made.outputs[i], result.type()});
+    with_context([&] { return node.describe(); },
+                 [&] {
+                   made.outputs = with_omitted_outputs(node, std::move(made.outputs));
+                   made.messages = messages_of(node);
+                 });
+  }
+
+  static bool is_output(Value value) {
+    return std::ranges::any_of(value.users(),
+                               [&](const Node* user) { return user == value.graph().return_node(); });
   }
 
   void add_if(const Node& node, DraftGraph& to) {

@@ -2,7 +2,9 @@
 // yet.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <string>
 
 #include "frontends/onnx/write/constants.h"
 #include "frontends/onnx/write/words.h"
@@ -16,6 +18,7 @@ struct DraftNode {
   std::vector<std::string> inputs, outputs;  // an empty name is one that is left out
   std::vector<NamedAttribute> attributes = {};
   std::vector<std::pair<std::string_view, std::unique_ptr<DraftGraph>>> graphs = {};  // attributes too
+  std::vector<std::string> messages = {};  // and these: the bytes of AttributeProtos
 };
 
 struct DraftValue {
@@ -27,6 +30,7 @@ struct DraftGraph {
   std::string name;
   std::vector<DraftNode> nodes = {};
   std::vector<DraftValue> inputs = {}, outputs = {};
+  std::vector<DraftValue> values = {};  // those whose types nobody could infer
 };
 
 // A weight: a constant expression of the graph, or what ONNX takes as an input and we as an attribute.
@@ -40,8 +44,9 @@ struct DraftInitializer {
 struct Draft {
   DraftGraph graph;
   std::vector<DraftInitializer> initializers = {};
-  int64_t opset = 0, ml_opset = 0;  // of ai.onnx.ml; 0 where none is needed
-  std::string newest_op = "";       // one that no older opset has; empty where the oldest we write has all
+  int64_t opset = 0;
+  std::map<std::string, int64_t> domains = {};  // the versions of other domains
+  std::string newest_op = "";  // one that no older opset has; empty where the oldest we write has all
 };
 
 // Of a graph that was legalised, in an opset where one is asked for.

@@ -17,7 +17,7 @@ namespace opset_field {
 constexpr uint32_t domain = 1, version = 2;
 }
 namespace graph_field {
-constexpr uint32_t node = 1, name = 2, initializer = 5, input = 11, output = 12;
+constexpr uint32_t node = 1, name = 2, initializer = 5, input = 11, output = 12, value_info = 13;
 }
 namespace node_field {
 constexpr uint32_t input = 1, output = 2, name = 3, op_type = 4, attribute = 5, domain = 7;
@@ -162,6 +162,8 @@ std::string encode_node(const DraftNode& node) {
     writer.put(node_field::attribute, encode_attribute(attribute));
   for (const auto& [name, graph] : node.graphs)
     writer.put(node_field::attribute, encode_nested(name, *graph));
+  for (const std::string& message : node.messages)
+    writer.put(node_field::attribute, message);
   if (!node.domain.empty())
     writer.put(node_field::domain, std::string_view(node.domain));
   return writer.message();
@@ -178,6 +180,8 @@ std::string encode_graph(const DraftGraph& graph, const std::vector<std::string>
     writer.put(graph_field::input, encode_value(input));
   for (const DraftValue& output : graph.outputs)
     writer.put(graph_field::output, encode_value(output));
+  for (const DraftValue& value : graph.values)
+    writer.put(graph_field::value_info, encode_value(value));
   return writer.message();
 }
 
@@ -235,8 +239,8 @@ std::string encode_model(const Draft& draft, const std::vector<std::string>& ini
   writer.put(model_field::producer_name, std::string_view("tenon"));
   writer.put(model_field::graph, encode_graph(draft.graph, initializers));
   writer.put(model_field::opset_import, encode_opset("", draft.opset));
-  if (draft.ml_opset > 0)
-    writer.put(model_field::opset_import, encode_opset("ai.onnx.ml", draft.ml_opset));
+  for (const auto& [domain, version] : draft.domains)
+    writer.put(model_field::opset_import, encode_opset(domain, version));
   return writer.message();
 }
 

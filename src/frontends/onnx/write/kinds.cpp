@@ -235,6 +235,23 @@ void add_kernel(const Node& node, OnnxCall& call) {
   call.attributes.push_back({"kernel_shape", kernel});
 }
 
+bool is_of_f32(const Node& node) { return node.in("x").dtype() == DType::F32; }
+
+void add_rho_and_count(const Node& node, OnnxCall& call) {
+  call.attributes.push_back({"rho", Attribute::Floats{node.attr("rho")}});
+  if (!node.attr("vectors").as<Attribute::Floats>().empty())
+    call.attributes.push_back({"n_supports", std::ssize(node.attr("coefficients").as<Attribute::Floats>())});
+}
+
+void add_class_labels(const Node& node, OnnxCall& call) {
+  const Tensor labels = node.attr("labels").as<Literal>().tensor();
+  if (labels.dtype() == DType::String)
+    call.attributes.push_back(
+        {"classlabels_strings", Attribute::Strings(labels.strings().begin(), labels.strings().end())});
+  else
+    call.attributes.push_back({"classlabels_ints", as_ints(labels)});
+}
+
 void add_layer_attributes(const Node& node, OnnxCall& call) {
   const Shape& r = node.in("r").shape();
   if (r.ranked() && r.rank() == 3 && r[-1].is_constant())

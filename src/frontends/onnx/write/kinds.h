@@ -35,6 +35,9 @@ void add_turned_size(const Node& node, OnnxCall& call);
 bool has_pool_of_words(const Node& node);
 void add_pool(const Node& node, OnnxCall& call);
 void add_kernel(const Node& node, OnnxCall& call);
+bool is_of_f32(const Node& node);
+void add_rho_and_count(const Node& node, OnnxCall& call);
+void add_class_labels(const Node& node, OnnxCall& call);
 void add_layer_attributes(const Node& node, OnnxCall& call);
 
 }  // namespace tenon::onnx

@@ -214,7 +214,7 @@ class Legaliser {
   std::vector<Value> decomposition(Node& node) {
     const auto call = spell(node, constants_);
     const auto needed = call ? needed_opset(*call, node.result_types()) : std::nullopt;
-    const bool is_standard = call && split_name(call->name).domain.empty();
+    const bool is_standard = call && split_name(*call).domain.empty();
     if (needed && (!is_standard || *needed <= opset_.value_or(kUsualOpset)))
       return {};
     const auto describe_lack = [&] {

@@ -402,6 +402,8 @@ const std::vector<Schema>& all_schemas() {
        {F32 | F64 | I16 | I32 | I64 | String},
        {F32 | F64 | I16 | I32 | I64 | String},
        "ai.onnx.ml"},
+      {"SVMClassifier", 1, {F32 | F64 | I32 | I64}, {I64 | String, F32}, "ai.onnx.ml"},
+      {"SVMRegressor", 1, {F32 | F64 | I32 | I64}, {F32}, "ai.onnx.ml"},
   };
   return schemas;
 }

@@ -109,6 +109,10 @@ OpName split_name(std::string_view name) {
   return dot == std::string_view::npos ? OpName{"", name} : OpName{name.substr(0, dot), name.substr(dot + 1)};
 }
 
+OpName split_name(const OnnxCall& call) {
+  return call.foreign ? OpName{call.foreign->domain, call.name} : split_name(std::string_view(call.name));
+}
+
 int64_t ir_version_of(int64_t opset) {
   constexpr int64_t from_opset[] = {13, 15, 19, 21, 23, 24, 25};  // IR versions 7, 8, …
   return 6 + std::count_if(std::begin(from_opset), std::end(from_opset),
@@ -116,7 +120,9 @@ int64_t ir_version_of(int64_t opset) {
 }
 
 std::optional<int64_t> oldest_opset(const OnnxCall& call, const Types& outputs) {
-  const OpName name = split_name(call.name);
+  if (call.foreign)
+    return call.foreign->version;
+  const OpName name = split_name(call);
   for (int64_t opset = first_opset(call, name); opset <= kNewestOpset; ++opset)
     if (has_in(call, outputs, name, opset))
       return opset;

@@ -12,6 +12,7 @@ struct OpName {
   std::string_view domain, op_type;
 };
 OpName split_name(std::string_view name);
+OpName split_name(const OnnxCall& call);
 
 // The IR version that came with an opset of the standard domain.
 int64_t ir_version_of(int64_t opset);

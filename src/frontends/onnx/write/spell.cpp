@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "frontends/dimensions.h"
+#include "frontends/onnx/write/custom_call.h"
 #include "frontends/onnx/write/integer_products.h"
 #include "frontends/onnx/write/schemas.h"
 #include "tensor/wide.h"
@@ -95,6 +96,8 @@ bool names_all_axes(const OnnxCall& pad) {
 }
 
 void tidy(const Node& node, OnnxCall& call) {
+  if (call.foreign)
+    return drop_missing_inputs(call);
   if (call.name == "Pad" && names_all_axes(call))
     call.inputs.pop_back();
   drop_missing_inputs(call);
@@ -243,6 +246,8 @@ std::optional<OnnxCall> pad_of_all_axes(const OnnxCall& call) {
 
 // Until opset 17 the axes of most reductions were an attribute.
 std::optional<OnnxCall> older_form(const OnnxCall& call) {
+  if (call.foreign)
+    return std::nullopt;
   if (call.name == "Pad")
     return pad_of_all_axes(call);
   if (!call.name.starts_with("Reduce") || call.name == "ReduceSum" || call.inputs.size() != 2 ||
@@ -261,6 +266,8 @@ bool is_float_matrix(Value value) {
 }
 
 std::optional<OnnxCall> spell(const Node& node, ConstantExpressions& constants) {
+  if (node.is("custom"))
+    return call_of_custom(node);
   std::optional<OnnxCall> call;
   if (node.is("add"))
     call = spell_sum(node, constants);

@@ -33,6 +33,10 @@ std::vector<OnnxAttribute> layer_attributes(std::vector<OnnxAttribute> first) {
   return first;
 }
 
+std::vector<Said> kernel_types() {
+  return {{"linear", "LINEAR"}, {"poly", "POLY"}, {"rbf", "RBF"}, {"sigmoid", "SIGMOID"}};
+}
+
 }  // namespace
 
 const std::vector<OnnxWord>& all_onnx_words() {
@@ -359,6 +363,38 @@ const std::vector<OnnxWord>& all_onnx_words() {
        "StringSplit",
        {{"delimiter", "delimiter"}, {"max_splits", "maxsplit", {{-1, std::nullopt}}}}},
       {"sub", "Sub"},
+      {"svm_classifier",
+       "ai.onnx.ml.SVMClassifier",
+       {{"labels", ""},
+        {"kernel", "kernel_type", kernel_types()},
+        {"kernel_parameters", "kernel_params"},
+        {"vectors", "support_vectors", {{Attribute::Floats(), std::nullopt}}},
+        {"counts", "vectors_per_class", {{Attribute::Ints(), std::nullopt}}},
+        {"coefficients", "coefficients"},
+        {"rho", "rho"},
+        {"prob_a", "prob_a", {{Attribute::Floats(), std::nullopt}}},
+        {"prob_b", "prob_b", {{Attribute::Floats(), std::nullopt}}},
+        {"transform",
+         "post_transform",
+         {{"none", "NONE"},
+          {"logistic", "LOGISTIC"},
+          {"softmax", "SOFTMAX"},
+          {"softmax_zero", "SOFTMAX_ZERO"},
+          {"probit", "PROBIT"}}}},
+       {},
+       nullptr,
+       add_class_labels},
+      {"svm_regressor",
+       "ai.onnx.ml.SVMRegressor",
+       {{"kernel", "kernel_type", kernel_types()},
+        {"kernel_parameters", "kernel_params"},
+        {"vectors", "support_vectors", {{Attribute::Floats(), std::nullopt}}},
+        {"coefficients", "coefficients"},
+        {"rho", ""},
+        {"one_class", "one_class"}},
+       {},
+       is_of_f32,
+       add_rho_and_count},
       {"tan", "Tan"},
       {"tanh", "Tanh"},
       {"tile", "Tile"},

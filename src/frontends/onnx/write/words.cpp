@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "frontends/onnx/added_ops.h"
 #include "frontends/onnx/write/kinds.h"
 #include "frontends/onnx/write/table.h"
 
@@ -83,12 +84,28 @@ void add_attribute(const Node& node, const OnnxAttribute& attribute, OnnxCall& c
     call.attributes.push_back({attribute.theirs, *said->theirs});
 }
 
+// Nothing for an op that was not added, or has no name in ONNX.
+std::optional<OnnxCall> call_of_added(const Node& node) {
+  const AddedOp* added = find_added_op(node.op());
+  if (added == nullptr || added->name.op_type.empty() || !node.late_names().empty())
+    return std::nullopt;
+  OnnxCall call = {.name = std::string(added->name.op_type),
+                   .inputs = {},
+                   .attributes = {},
+                   .foreign = ForeignOp{std::string(added->name.domain), added->name.version}};
+  for (const OperandDecl& decl : node.op().operands)
+    add_input(node, decl.name, call.inputs);
+  for (const auto& [name, value] : node.attributes())
+    call.attributes.push_back({name, value});
+  return call;
+}
+
 }  // namespace
 
 std::optional<OnnxCall> call_in_onnx(const Node& node) {
   const OnnxWord* word = find_word(node);
   if (word == nullptr)
-    return std::nullopt;
+    return call_of_added(node);
   OnnxCall call = {std::string(word->name), inputs_of(*word, node), {}};
   for (const OnnxAttribute& attribute : word->attributes)
     if (!attribute.theirs.empty())

@@ -22,10 +22,17 @@ struct NamedAttribute {
   Attribute value;
 };
 
+// An op of which we know no versions but the one that it has in the file, or that was added with it.
+struct ForeignOp {
+  std::string domain;
+  int64_t version = 1;
+};
+
 struct OnnxCall {
   std::string name;
   std::vector<OnnxInput> inputs;
   std::vector<NamedAttribute> attributes;
+  std::optional<ForeignOp> foreign = std::nullopt;
 };
 
 // Nothing for a node that ONNX has no op for.
