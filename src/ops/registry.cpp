@@ -20,6 +20,7 @@
 #include "ops/memory.h"
 #include "ops/ml.h"
 #include "ops/normalise.h"
+#include "ops/onnx_node.h"
 #include "ops/overlay.h"
 #include "ops/pad.h"
 #include "ops/pool.h"
@@ -72,6 +73,7 @@ void register_ops() {
     add(memory_ops());
     add(ml_ops());
     add(normalise_ops());
+    add(onnx_node_ops());
     add(pad_ops());
     add(pool_ops());
     add(quantise_ops());

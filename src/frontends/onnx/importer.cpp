@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/units.h"
 #include "frontends/onnx/conversions.h"
+#include "frontends/onnx/keep.h"
 #include "frontends/onnx/order.h"
 #include "frontends/onnx/signatures.h"
 #include "frontends/onnx/sparse.h"
@@ -347,8 +348,11 @@ std::vector<Value> Importer::convert(Scope& scope, const NodeProto& node) {
 
   Graph& graph = *scope.graph;
   const WithSources sources(graph, {scope.path + node_label(node)});
-  const std::vector<Value> results = naming_op(
-      node.op_type, [&] { return conversion->convert(NodeView(*this, scope, node, opset->second)); });
+  const std::vector<Value> results = naming_op(node.op_type, [&] {
+    const NodeView view(*this, scope, node, opset->second);
+    const std::vector<Value> converted = conversion->convert(view);
+    return options_.kept.contains(scope.path + node_label(node)) ? kept_or(view, converted) : converted;
+  });
   for (std::string_view name : new_weights) {
     const auto weight = scope.values.find(name);
     if (weight == scope.values.end() || weight->second.use_count() > 0 ||

@@ -206,6 +206,7 @@ void append(std::optional<Message>& given, std::vector<Message>& messages) {
 }
 
 void decode_message(WireReader reader, AttributeProto& attribute) {
+  attribute.message = reader.rest();
   AttributeValues given;
   decode_fields(reader, Is{1, attribute.name}, Is{2, given.f}, Is{3, given.i}, Is{4, given.s},
                 Is{5, given.tensor}, Is{6, given.graph}, Is{7, attribute.floats}, Is{8, attribute.ints},

@@ -160,6 +160,8 @@ std::string encode_node(const DraftNode& node) {
   writer.put(node_field::op_type, std::string_view(node.op_type));
   for (const NamedAttribute& attribute : node.attributes)
     writer.put(node_field::attribute, encode_attribute(attribute));
+  for (const std::string& attribute : node.encoded)
+    writer.put(node_field::attribute, attribute);
   for (const auto& [name, graph] : node.graphs)
     writer.put(node_field::attribute, encode_nested(name, *graph));
   if (!node.domain.empty())
@@ -206,6 +208,12 @@ std::string encode_entry(std::string_view key, std::string_view value) {
 
 }  // namespace
 
+std::string encode_head(const DraftInitializer& weight) {
+  WireWriter writer;
+  put_head(writer, weight);
+  return writer.message();
+}
+
 std::string encode_weight(const DraftInitializer& weight) {
   if (weight.tensor)
     return write_tensor(weight.name, *weight.tensor);
@@ -235,8 +243,8 @@ std::string encode_model(const Draft& draft, const std::vector<std::string>& ini
   writer.put(model_field::producer_name, std::string_view("tenon"));
   writer.put(model_field::graph, encode_graph(draft.graph, initializers));
   writer.put(model_field::opset_import, encode_opset("", draft.opset));
-  if (draft.ml_opset > 0)
-    writer.put(model_field::opset_import, encode_opset("ai.onnx.ml", draft.ml_opset));
+  for (const auto& [domain, version] : draft.other_opsets)
+    writer.put(model_field::opset_import, encode_opset(domain, version));
   return writer.message();
 }
 

@@ -103,6 +103,19 @@ class Legaliser {
       with_context([&] { return node->describe(); }, [&] { legalise(*node); });
   }
 
+  std::set<std::string> find_unwritable(Graph& graph) {
+    std::set<std::string> found;
+    for_each_graph(graph, [&](Graph& each) {
+      for (Node* node : each.nodes())
+        try {
+          legalise(*node);
+        } catch (const UnsupportedError&) {
+          found.insert(node->sources().begin(), node->sources().end());
+        }
+    });
+    return found;
+  }
+
  private:
   void legalise(Node& node) {
     for (const auto& region : node.regions())
@@ -248,6 +261,11 @@ class Legaliser {
 
 void legalise(Graph& graph, ConstantExpressions& constants, std::optional<int64_t> opset) {
   Legaliser(constants, opset).legalise(graph);
+}
+
+std::set<std::string> find_unwritable(Graph& graph, ConstantExpressions& constants,
+                                      std::optional<int64_t> opset) {
+  return Legaliser(constants, opset).find_unwritable(graph);
 }
 
 }  // namespace tenon::onnx

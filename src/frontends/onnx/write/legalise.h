@@ -1,6 +1,8 @@
 // legalise.h — a graph made of what ONNX has: other ops in their place where it lacks one.
 #pragma once
 
+#include <set>
+
 #include "frontends/onnx/write/constants.h"
 
 namespace tenon::onnx {
@@ -11,5 +13,9 @@ constexpr int64_t kUsualOpset = 23;
 // Every node that is no constant expression can be spelled in the opset afterwards, or, where none is asked
 // for, in some opset. What cannot is the user's fault. Nodes that were replaced stay behind unused.
 void legalise(Graph& graph, ConstantExpressions& constants, std::optional<int64_t> opset);
+
+// The nodes of the user's, by their names, because of which that throws; the graph is of no use afterwards.
+std::set<std::string> find_unwritable(Graph& graph, ConstantExpressions& constants,
+                                      std::optional<int64_t> opset);
 
 }  // namespace tenon::onnx

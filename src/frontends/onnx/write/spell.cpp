@@ -5,6 +5,7 @@
 #include "frontends/dimensions.h"
 #include "frontends/onnx/write/integer_products.h"
 #include "frontends/onnx/write/schemas.h"
+#include "ops/onnx_node.h"
 #include "tensor/wide.h"
 
 namespace tenon::onnx {
@@ -221,6 +222,14 @@ std::optional<OnnxCall> spell_product(const Node& node) {
   return spell_gemm(*product, node.is("linear") ? node.in("bias") : Value(), 1);
 }
 
+OnnxCall call_of_kept(const Node& node) {
+  OnnxNode kept = onnx_node_of(node);
+  OnnxCall call = {std::move(kept.op), {}, {}, std::move(kept.attributes), OpsetRange{kept.since, kept.until}};
+  for (const int64_t operand : kept.inputs)
+    call.inputs.push_back({operand < 0 ? Value() : node.operand(operand)});
+  return call;
+}
+
 // --- older forms
 
 // Until opset 17 Pad took numbers for all axes.
@@ -261,6 +270,8 @@ bool is_float_matrix(Value value) {
 }
 
 std::optional<OnnxCall> spell(const Node& node, ConstantExpressions& constants) {
+  if (node.is("onnx_node"))
+    return call_of_kept(node);
   std::optional<OnnxCall> call;
   if (node.is("add"))
     call = spell_sum(node, constants);
@@ -278,6 +289,10 @@ std::optional<OnnxCall> spell(const Node& node, ConstantExpressions& constants) 
 }
 
 std::optional<int64_t> needed_opset(const OnnxCall& call, const Types& outputs) {
+  if (call.opsets) {
+    const int64_t oldest = split_name(call.name).domain.empty() ? kOldestWritten : 1;
+    return oldest <= call.opsets->until ? std::optional(std::max(oldest, call.opsets->since)) : std::nullopt;
+  }
   if (const auto older = older_form(call))
     if (const auto opset = oldest_opset(*older, outputs))
       return opset;
@@ -285,7 +300,7 @@ std::optional<int64_t> needed_opset(const OnnxCall& call, const Types& outputs) 
 }
 
 OnnxCall in_opset(OnnxCall call, int64_t opset) {
-  const auto older = opset < 18 ? older_form(call) : std::nullopt;
+  const auto older = opset < 18 && !call.opsets ? older_form(call) : std::nullopt;
   return older ? *older : call;
 }
 

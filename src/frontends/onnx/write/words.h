@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "frontends/onnx/signatures.h"
 #include "ir/graph.h"
 
 namespace tenon::onnx {
@@ -26,6 +27,8 @@ struct OnnxCall {
   std::string name;
   std::vector<OnnxInput> inputs;
   std::vector<NamedAttribute> attributes;
+  std::vector<std::string> encoded = {};  // attributes as the bytes that they were read as
+  std::optional<OpsetRange> opsets = {};  // that have it so, where its schema is not asked
 };
 
 // Nothing for a node that ONNX has no op for.
