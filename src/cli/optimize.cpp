@@ -63,8 +63,7 @@ std::string write_model(const OptimizedModel& optimized, const Options& options)
     write_file(options.output, onnx::as_text(MappedFile::open(options.model.model)->bytes()));
     return fmt::format("wrote {}: {}, as it came\n", options.output, size_of(options.output));
   }
-  const onnx::Written written =
-      onnx::write_onnx(graph, options.output, {.opset = options.opset, .wanted_opset = before.value_or(0)});
+  const onnx::Written written = onnx::write_onnx(graph, options.output, optimized.write);
   std::string text = fmt::format("wrote {}: {}", options.output, size_of(options.output));
   if (written.data_bytes > 0)
     text += fmt::format(", with {} of weights in {}.data",

@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "cli/compile_model.h"
 #include "frontends/onnx/import.h"
-#include "frontends/onnx/write/write.h"
 
 namespace tenon::cli {
 namespace {
@@ -19,6 +18,10 @@ constexpr double kMostGrowth = 1.01;
 constexpr double kMostGrowthBytes = 4096;  // of small files, in which names count
 // As often the whole model is optimised anew without a pass that did not pay.
 constexpr int kMostPasses = 4;
+
+// Ops that ONNX Runtime has no kernel for, but makes others of: with them a model takes longer than with their
+// decompositions. Where the file that was read has them they are kept.
+const std::string kExpandedByEngines[] = {"GroupNormalization"};
 
 struct Size {
   int64_t nodes = 0;
@@ -73,6 +76,9 @@ class Optimizer {
       return;
     const onnx::Model model = onnx::read_model(how.model.model);
     source_ops_ = count_ops(model.proto);
+    for (const std::string& op : kExpandedByEngines)
+      if (!source_ops_.contains(op))
+        write_.avoided.insert(op);
     limit_ = {sum(source_ops_), model.file->bytes().size() + external_bytes(model.proto.graph)};
     has_other_files_ = external_bytes(model.proto.graph) > 0;
   }
@@ -86,6 +92,7 @@ class Optimizer {
                              .reports = std::move(best.reports),
                              .taken_back = std::move(taken_back_)};
     result.is_as_it_came = is_as_it_came_;
+    result.write = write_;
     if (is_as_it_came_)
       result.ops_after = source_ops_;
     else
@@ -137,6 +144,7 @@ class Optimizer {
     if (!best.outline)
       return;
     keep_expanded(best);
+    use_all_ops(best);
     if (!best.size.fits(limit_))
       leave_out_passes(best);
     if (!best.size.fits(limit_) && may_stay_as_it_came()) {
@@ -173,6 +181,18 @@ class Optimizer {
     Attempt next = attempt(kept, how_.passes.disabled);
     if (next.outline && next.size.is_better_than(best.size, limit_))
       take(best, std::move(next), std::move(kept), "it would take several nodes to say the same");
+  }
+
+  // A few nodes less are not worth what engines make of such an op, but a file must not grow.
+  void use_all_ops(Attempt& best) {
+    if (best.size.fits(limit_))
+      return;
+    const auto avoided = std::exchange(write_.avoided, {});
+    Attempt next = attempt(kept_, how_.passes.disabled);
+    if (next.outline && next.size.is_better_than(best.size, limit_))
+      best = std::move(next);
+    else
+      write_.avoided = avoided;
   }
 
   void take(Attempt& best, Attempt next, Labels kept, std::string_view why) {

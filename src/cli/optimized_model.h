@@ -5,6 +5,7 @@
 
 #include "cli/count_ops.h"
 #include "cli/load_model.h"
+#include "frontends/onnx/write/write.h"
 #include "passes/pipeline.h"
 
 namespace tenon::cli {
@@ -24,6 +25,7 @@ struct OptimizedModel {
   int64_t nodes_before = 0;
   Counts ops_after = {};
   std::set<Remark> taken_back = {};  // what was optimised, and did not pay
+  onnx::WriteOptions write = {};     // how it is to be written as ONNX
   bool is_as_it_came = false;        // the file that was read is better than what became of it
 };
 

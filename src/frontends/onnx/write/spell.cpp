@@ -5,6 +5,7 @@
 #include "frontends/dimensions.h"
 #include "frontends/onnx/write/integer_products.h"
 #include "frontends/onnx/write/schemas.h"
+#include "frontends/onnx/write/together.h"
 #include "ops/onnx_node.h"
 #include "tensor/wide.h"
 
@@ -277,6 +278,8 @@ std::optional<OnnxCall> spell(const Node& node, ConstantExpressions& constants) 
     call = spell_sum(node, constants);
   else if (node.is("matmul") || node.is("linear"))
     call = spell_product(node);
+  if (!call)
+    call = spell_together(node);
   if (!call)
     call = spell_integer_product(node);
   if (call && !needed_opset(*call, {node.result().type()}))

@@ -100,7 +100,7 @@ struct DraftOfCopy {
   DraftOfCopy(const Graph& graph, const WriteOptions& options) : copy(graph.clone()) {
     erase_dead(*copy);
     ConstantExpressions constants;
-    legalise(*copy, constants, options.opset);
+    legalise(*copy, constants, {options.opset, options.avoided});
     draft = make_draft(*copy, constants, {options.opset, options.wanted_opset});
   }
 
@@ -151,7 +151,7 @@ std::set<std::string> find_unwritable(const Graph& graph, const WriteOptions& op
   const std::unique_ptr<Graph> copy = graph.clone();
   erase_dead(*copy);
   ConstantExpressions constants;
-  return find_unwritable(*copy, constants, options.opset);
+  return find_unwritable(*copy, constants, {options.opset, options.avoided});
 }
 
 }  // namespace tenon::onnx

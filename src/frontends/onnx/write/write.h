@@ -17,6 +17,8 @@ struct WriteOptions {
   std::optional<int64_t> opset = std::nullopt;
   // Where none is asked for, it is not older than this: that of the file that was read.
   int64_t wanted_opset = 0;
+  // Ops that are written as their decompositions, where they have one.
+  std::set<std::string, std::less<>> avoided = {};
   // Weights of more bytes than this, taken together, go to a file of their own: PATH.data, beside the model.
   uint64_t most_inside = uint64_t{64} << 20;
 };
