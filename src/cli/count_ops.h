@@ -14,6 +14,8 @@ namespace tenon::cli {
 using Counts = std::map<std::string, int64_t>;
 
 Counts count_ops(const Graph& graph);
-Counts count_ops(const onnx::GraphProto& graph);
+Counts count_ops(const onnx::ModelProto& model);  // of a call of a local function, those of its body
+
+int64_t sum(const Counts& counts);
 
 }  // namespace tenon::cli

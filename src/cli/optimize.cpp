@@ -3,24 +3,21 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/mapped_file.h"
 #include "base/units.h"
 #include "base/write_file.h"
 #include "cli/commands.h"
-#include "cli/compile_model.h"
-#include "cli/count_ops.h"
-#include "cli/load_model.h"
 #include "cli/numbers.h"
 #include "cli/optimization.h"
+#include "cli/optimized_model.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/pass_names.h"
 #include "cli/peak_memory.h"
 #include "cli/saturation.h"
-#include "frontends/onnx/import.h"
-#include "frontends/onnx/proto.h"
+#include "frontends/onnx/wire.h"
 #include "frontends/onnx/write/write.h"
 #include "ir/print.h"
-#include "passes/pipeline.h"
 
 namespace tenon::cli {
 namespace {
@@ -49,18 +46,9 @@ void check_output(const Options& options) {
   check_writable(options.output);
 }
 
-// That an ONNX file has; nothing for other models.
-std::optional<int64_t> opset_of(const std::string& model) {
-  if (!model.ends_with(".onnx"))
-    return std::nullopt;
-  for (const auto& [domain, version] : onnx::read_model(model).proto.opset_import)
-    if (domain.empty() || domain == "ai.onnx")
-      return version;
-  return std::nullopt;
-}
-
 // Writes the model, and says what is written.
-std::string write_model(const Graph& graph, const Options& options) {
+std::string write_model(const OptimizedModel& optimized, const Options& options) {
+  const Graph& graph = *optimized.graph;
   const auto size_of = [](const std::string& file) {
     return format_bytes(static_cast<double>(std::filesystem::file_size(file)));
   };
@@ -73,7 +61,11 @@ std::string write_model(const Graph& graph, const Options& options) {
     return fmt::format("wrote {}: {}{}\n", options.output, size_of(options.output), weights);
   }
   const std::optional<int64_t> before = opset_of(options.model.model);  // which may be what is written over
-  const onnx::Written written = onnx::write_onnx(graph, options.output, {.opset = options.opset});
+  if (optimized.is_as_it_came) {
+    write_file(options.output, onnx::as_text(MappedFile::open(options.model.model)->bytes()));
+    return fmt::format("wrote {}: {}, as it came\n", options.output, size_of(options.output));
+  }
+  const onnx::Written written = onnx::write_onnx(graph, options.output, optimized.write);
   std::string text = fmt::format("wrote {}: {}", options.output, size_of(options.output));
   if (written.data_bytes > 0)
     text += fmt::format(", with {} of weights in {}.data",
@@ -85,54 +77,6 @@ std::string write_model(const Graph& graph, const Options& options) {
     text += fmt::format(" instead of {}", *before);
   return text + "\n";
 }
-
-int64_t sum(const Counts& counts) {
-  int64_t sum = 0;
-  for (const auto& [op, count] : counts)
-    sum += count;
-  return sum;
-}
-
-// Of a model before and after. They are counted as ONNX has them, whether it is written or not, so that an
-// ONNX file and what becomes of it are compared; what ONNX cannot say is counted as our graphs have it.
-class NodeCounter {
- public:
-  NodeCounter(const std::string& model, const Graph& graph) : before_(count_nodes(graph)) {
-    if (model.ends_with(".onnx"))
-      onnx_before_ = sum(count_ops(onnx::read_model(model).proto.graph));
-    else if (const std::optional<Counts> ops = as_onnx(graph, {}))
-      onnx_before_ = sum(*ops) + count_dead(graph);
-  }
-
-  // How many nodes there were, and which there are now.
-  std::pair<int64_t, Counts> before_and_after(const Graph& graph, const Options& options) const {
-    if (onnx_before_)
-      if (const std::optional<Counts> after = as_onnx(graph, {.opset = options.opset}))
-        return {*onnx_before_, *after};
-    return {before_, count_ops(graph)};
-  }
-
- private:
-  static std::optional<Counts> as_onnx(const Graph& graph, const onnx::WriteOptions& options) {
-    try {
-      const std::string bytes = onnx::outline_onnx(graph, options);
-      return count_ops(onnx::decode_model(std::as_bytes(std::span(bytes))).graph);
-    } catch (const UserError&) {
-      return std::nullopt;
-    }
-  }
-
-  // Nodes that nothing uses: they are not written, but were there.
-  static int64_t count_dead(const Graph& graph) {
-    const std::unique_ptr<Graph> alive = graph.clone();
-    Journal forgotten;
-    remove_dead(*alive, forgotten);
-    return count_nodes(graph) - count_nodes(*alive);
-  }
-
-  int64_t before_;
-  std::optional<int64_t> onnx_before_;
-};
 
 // The composites there are now. A silu as steep as this approximates gelu, and is known by that name.
 Counts recognised_in(const Graph& graph) {
@@ -150,22 +94,21 @@ Counts recognised_in(const Graph& graph) {
   return counts;
 }
 
-nlohmann::ordered_json stats_of(int64_t before, const Counts& after, const Graph& graph,
-                                const Journal& journal, const std::vector<PassReport>& reports) {
+nlohmann::ordered_json stats_of(const OptimizedModel& optimized) {
   nlohmann::ordered_json passes = nlohmann::ordered_json::array();
   double milliseconds = 0;
-  for (const PassReport& report : reports) {
+  for (const PassReport& report : optimized.reports) {
     passes.push_back({{"name", report.pass},
                       {"ms", report.milliseconds},
                       {"changes", report.changes},
                       {"nodes", report.nodes}});
     milliseconds += report.milliseconds;
   }
-  return {{"nodes_before", before},
-          {"nodes_after", sum(after)},
-          {"ops_after", after},
-          {"recognised", recognised_in(graph)},
-          {"applications", journal.applications().size()},
+  return {{"nodes_before", optimized.nodes_before},
+          {"nodes_after", sum(optimized.ops_after)},
+          {"ops_after", optimized.ops_after},
+          {"recognised", recognised_in(*optimized.graph)},
+          {"applications", optimized.journal.applications().size()},
           {"ms", milliseconds},
           {"peak_rss_mib", peak_memory_mib()},
           {"passes", passes}};
@@ -178,14 +121,6 @@ void refuse_both(const OptimizeOptions& passes) {
       throw user_error("--passes and --disable both name {}", name);
 }
 
-struct Optimised {
-  std::unique_ptr<Graph> graph;
-  Journal journal;
-  std::vector<PassReport> reports;
-  int64_t before;  // how many nodes there were
-  Counts after;
-};
-
 // Rules in another order may hide from a later pass what it would have found: what saturation leads to is
 // kept where it ends in no more nodes.
 void optimize_and_write(const Options& options) {
@@ -194,29 +129,29 @@ void optimize_and_write(const Options& options) {
   OptimizeOptions passes = {.only = split_names("--passes", options.only, pass_names()),
                             .disabled = split_names("--disable", options.disabled, pass_names())};
   refuse_both(passes);
-  std::unique_ptr<Graph> graph = load_model(options.model);
-  const NodeCounter counter(options.model.model, *graph);
-  const auto optimise = [&](std::unique_ptr<Graph> each) {
-    Journal journal(parse_numerics_budget(options.numerics));
-    std::vector<PassReport> reports = optimize_model(*each, journal, passes);
-    auto [before, after] = counter.before_and_after(*each, options);
-    return Optimised{std::move(each), std::move(journal), std::move(reports), before, std::move(after)};
+  const auto optimise = [&](const OptimizeOptions& with) {
+    return optimize_to_write(
+        {.model = options.model,
+         .passes = with,
+         .numerics = parse_numerics_budget(options.numerics),
+         .opset = options.opset,
+         .is_held_to_source = options.output.empty() || options.output.ends_with(".onnx")});
   };
-  std::unique_ptr<Graph> again = options.saturate ? graph->clone() : nullptr;
-  Optimised best = optimise(std::move(graph));
-  if (again) {
+  OptimizedModel best = optimise(passes);
+  if (options.saturate) {
     passes.pipeline = pipeline_for(options.saturate);
     if (!passes.only.empty())
       passes.only.insert("saturate");
-    if (Optimised saturated = optimise(std::move(again)); sum(saturated.after) <= sum(best.after))
+    if (OptimizedModel saturated = optimise(passes); sum(saturated.ops_after) <= sum(best.ops_after))
       best = std::move(saturated);
   }
-  const std::string written = options.output.empty() ? "" : write_model(*best.graph, options);
+  const std::string written = options.output.empty() ? "" : write_model(best, options);
+  std::set<Remark> remarks = best.journal.remarks();
+  remarks.merge(best.taken_back);
   const std::string text = pass_table(best.reports) +
-                           fmt::format("{} nodes became {}\n", best.before, sum(best.after)) + written +
-                           (options.remarks ? remark_list(best.journal.remarks()) : "");
-  write_results(text, options.stats,
-                stats_of(best.before, best.after, *best.graph, best.journal, best.reports));
+                           fmt::format("{} nodes became {}\n", best.nodes_before, sum(best.ops_after)) +
+                           written + (options.remarks ? remark_list(remarks) : "");
+  write_results(text, options.stats, stats_of(best));
 }
 
 }  // namespace

@@ -9,7 +9,6 @@
 #include "ir/infer.h"
 #include "ir/not_a_tensor.h"
 #include "ir/print.h"
-#include "ir/purity.h"
 #include "tensor/wide.h"
 
 namespace tenon {
@@ -76,7 +75,7 @@ bool is_deferred(const Attribute& attribute) {
 void follow_content(const Node& node) {
   const OpDef& op = node.op();
   const std::vector<Value> results = node.results();
-  if (!is_pure(op) || !op.regions.empty() || !std::all_of(results.begin(), results.end(), is_small) ||
+  if (op.traits.random || !op.regions.empty() || !std::all_of(results.begin(), results.end(), is_small) ||
       std::ranges::any_of(node.attributes(), [](const auto& each) { return is_deferred(each.second); }))
     return;
   const std::vector<Value> operands = node.operands();

@@ -6,7 +6,6 @@
 #include "base/edit_distance.h"
 #include "base/error.h"
 #include "ir/print.h"
-#include "ir/purity.h"
 
 namespace tenon {
 
@@ -82,8 +81,6 @@ std::map<std::string_view, const OpDef*>& registry() {
 }
 
 }  // namespace
-
-bool is_pure(const OpDef& op) { return !op.traits.random && op.name != "custom"; }  // FIXME trait
 
 void register_op(const OpDef& op) {
   CHECK(op.infer != nullptr && op.eval != nullptr, "op {} lacks infer or eval", op.name);

@@ -118,7 +118,7 @@ ExternalHandle::~ExternalHandle() {
 }
 
 const Family& external_ops() {
-  // It may draw random numbers, and have effects: what it computes is never folded or merged.
+  // They may draw random numbers, and have effects: what they compute is never folded or merged.
   static const Family ops = {
       {.name = "external",
        .doc = "what a function outside Tenon makes of the operands",
@@ -132,12 +132,13 @@ const Family& external_ops() {
        .infer = infer,
        .eval = eval},
       {.name = "custom",
-       .doc = "a node of an ONNX file whose op is not known here, kept as it is",
+       .doc = "a node of an ONNX file, kept as it is",
        .operands = {{"operands", "any", Arity::Many}},
        .attributes =
            {{"op", AttributeKind::String, "its name in the file"},
             {"domain", AttributeKind::String, "that the op is of", ""},
-            {"version", AttributeKind::Int, "of the domain", 1},
+            {"version", AttributeKind::Int, "the oldest of the domain that has it so", 1},
+            {"newest", AttributeKind::Int, "the newest one", std::numeric_limits<int64_t>::max()},
             {"types", AttributeKind::Strings, "of the results, without shapes"},
             {"attributes", AttributeKind::Strings, "each as NAME: KIND = VALUE", Attribute::Strings()},
             {"messages", AttributeKind::Strings,
@@ -147,7 +148,7 @@ const Family& external_ops() {
              Attribute::Ints()},
             {"omitted_outputs", AttributeKind::Ints, "likewise", Attribute::Ints()}},
        .results = {{"results", "any", Arity::Many}},
-       .traits = {.takes_unranked = true},
+       .traits = {.random = true, .takes_unranked = true},
        .infer = infer_custom,
        .eval = refuse_custom}};
   return ops;
@@ -174,6 +175,7 @@ std::vector<Value> custom(Graph& graph, const CustomNode& node, const std::vecto
               {{"op", node.op},
                {"domain", node.domain},
                {"version", node.version},
+               {"newest", node.newest},
                {"types", dtypes},
                {"attributes", node.attributes},
                {"messages", node.messages},

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <span>
 
 #include "ir/graph.h"
@@ -39,10 +40,12 @@ struct ExternalCall {
 std::vector<Value> external(Graph& graph, const ExternalCall& call, const std::vector<Value>& operands,
                             Value sizes);
 
-// A node of an ONNX file whose op nobody here knows, with all that is needed to write it again.
+// A node of an ONNX file that is kept as it came, with all that is needed to write it again: nobody here
+// knows its op, or several of ours would say what it does.
 struct CustomNode {
   std::string op, domain;
-  int64_t version = 1;  // of the domain
+  int64_t version = 1;  // the oldest of the domain that has it so
+  int64_t newest = std::numeric_limits<int64_t>::max();
   Attribute::Strings attributes = {};
   Attribute::Strings messages = {};
   Attribute::Ints omitted_inputs = {}, omitted_outputs = {};

@@ -2,7 +2,6 @@
 #include <unordered_set>
 
 #include "ir/evaluate.h"
-#include "ir/purity.h"
 #include "ops/data.h"
 #include "passes/passes.h"
 #include "tensor/wide.h"
@@ -70,7 +69,7 @@ class Folder {
 
  private:
   void fold(Node* node) {
-    if (node->is("constant") || !is_pure(node->op()) || node->result_count() == 0)
+    if (node->is("constant") || node->op().traits.random || node->result_count() == 0)
       return;
     if (enlarges_weights(*node))
       return;

@@ -7,7 +7,6 @@
 #include <map>
 #include <set>
 
-#include "ir/purity.h"
 #include "passes/passes.h"
 #include "passes/remake_control.h"
 #include "rewrite/match.h"
@@ -54,7 +53,7 @@ Invariants find_invariants(const Graph& body, int64_t first_captured) {
   for (Node* node : body.nodes()) {
     const std::vector<Value> operands = node->operands();
     // What is made of constants alone is for folding.
-    if (is_constant(*node) || !is_pure(node->op()) || !node->regions().empty() ||
+    if (is_constant(*node) || node->op().traits.random || !node->regions().empty() ||
         std::all_of(operands.begin(), operands.end(), is_fixed) ||
         !std::all_of(operands.begin(), operands.end(), is_invariant))
       continue;

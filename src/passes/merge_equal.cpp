@@ -3,7 +3,6 @@
 
 #include "base/hash.h"
 #include "ir/equal.h"
-#include "ir/purity.h"
 #include "ops/random.h"
 #include "passes/passes.h"
 
@@ -15,7 +14,7 @@ constexpr int64_t kMostCompared = 1 << 20;
 
 // Parameters are not merged, even if they are equal now: they are the user's, by name.
 bool can_merge(const Node& node) {
-  if (!is_pure(node.op()) || takes_call(node) || node.is("parameter"))
+  if (node.op().traits.random || takes_call(node) || node.is("parameter"))
     return false;
   if (!node.is("constant"))
     return true;

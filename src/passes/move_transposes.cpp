@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <set>
 
-#include "ir/purity.h"
 #include "ops/reshape.h"
 #include "ops/shapes.h"
 #include "passes/passes.h"
@@ -140,7 +139,7 @@ class Region {
 
   bool can_join(const Node& node) const {
     if (node.result_count() != 1 || !node.late_names().empty() || !node.regions().empty() ||
-        !is_pure(node.op()) || !axis_attribute(node) || !is_ranked(node.result()) ||
+        node.op().traits.random || !axis_attribute(node) || !is_ranked(node.result()) ||
         node.result().rank() != static_cast<int64_t>(permutation_.size()) || !keeps_order(node))
       return false;
     const std::vector<Value> operands = node.operands();

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "ir/purity.h"
-
 namespace tenon {
 
 std::vector<const Node*> running_nodes(const Graph& graph) {
@@ -12,7 +10,7 @@ std::vector<const Node*> running_nodes(const Graph& graph) {
   std::unordered_set<const Node*> at_rest;
   for (const Node* node : graph.nodes()) {
     const std::vector<Value> operands = node->operands();
-    const bool is_at_rest = is_pure(node->op()) && node->regions().empty() &&
+    const bool is_at_rest = !node->op().traits.random && node->regions().empty() &&
                             std::all_of(operands.begin(), operands.end(), [&](Value operand) {
                               return !operand.is_input() && at_rest.contains(operand.node());
                             });

@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 
-#include "ir/purity.h"
 #include "tensor/wide.h"
 
 namespace tenon {
@@ -52,7 +51,7 @@ Origin origin_of(Value value) {
   Seen seen;
   // Whether the value may be fixed.
   const auto look_at = [&](Value next) {
-    if (next.is_input() || !is_pure(next.node()->op()) || !next.node()->regions().empty())
+    if (next.is_input() || next.node()->op().traits.random || !next.node()->regions().empty())
       return false;
     if (next.node()->is("parameter") && is_float(next.dtype()))
       origin = Origin::Parameters;

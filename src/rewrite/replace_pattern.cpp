@@ -5,7 +5,6 @@
 #include <set>
 #include <unordered_map>
 
-#include "ir/purity.h"
 #include "ops/elements.h"
 #include "rewrite/apply.h"
 
@@ -109,7 +108,7 @@ class TracedPattern {
         if (!is_same(*nodes[i], *traced_nodes[i], *node, match))
           return false;
       // Numbers that are drawn twice are not those that are drawn once.
-      if (!is_pure(nodes[i]->op()) &&
+      if (nodes[i]->op().traits.random &&
           (actual.size() > 1 || (!actual.empty() && !drawn.insert(*actual.begin()).second)))
         return false;
     }

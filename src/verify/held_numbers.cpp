@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "ir/purity.h"
 #include "verify/verify.h"
 
 namespace tenon {
@@ -31,7 +30,7 @@ class Fixed {
   void visit(const Node& node) {
     const std::vector<Value> operands = node.operands();
     const bool is_made_of_fixed =
-        node.regions().empty() && is_pure(node.op()) &&
+        node.regions().empty() && !node.op().traits.random &&
         std::ranges::all_of(operands, [&](Value operand) { return contains(operand); });
     const bool is_made_of_uniform = is_made_of_fixed && makes_uniform(node);
     for (Value result : node.results()) {

@@ -5,7 +5,6 @@
 #include <unordered_set>
 
 #include "ir/equal.h"
-#include "ir/purity.h"
 #include "ops/random.h"
 #include "verify/conditioning.h"
 
@@ -54,7 +53,7 @@ struct Change {
 bool is_fixed(const FlowPointer& flow) { return flow->maker && flow->maker->is_fixed; }
 
 bool is_made_of_fixed(const Step& step) {
-  return is_pure(step.node->op()) &&
+  return !step.node->op().traits.random &&
          std::ranges::all_of(step.operands, [](const FlowPointer& operand) { return is_fixed(operand); });
 }
 
@@ -81,7 +80,7 @@ class Before {
       return it->second;
     const Step* maker = flow->maker.get();
     // What comes before all of the frontier does not depend on it.
-    const bool is_apart = maker == nullptr || !is_pure(maker->node->op()) ||
+    const bool is_apart = maker == nullptr || maker->node->op().traits.random ||
                           (!maker->is_fixed && !flow->has_drifted && maker->position <= first_);
     if (is_apart || ++steps_ > kMostSteps)
       return known_.emplace(flow.get(), flow->value).first->second;

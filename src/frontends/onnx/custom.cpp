@@ -242,11 +242,15 @@ void refuse_unknown_ops(const ModelProto& model, const FindFunction& find_functi
   unknown.refuse();
 }
 
-std::vector<Value> keep_custom(const NodeView& n, const Types& types) {
+std::vector<Value> keep_custom(const NodeView& n, const Types& types, std::optional<OpsetRange> opsets) {
   const NodeProto& proto = n.proto();
   CustomNode custom = {.op = std::string(proto.op_type),
                        .domain = std::string(canonical_domain(proto.domain)),
                        .version = n.opset()};
+  if (opsets) {
+    custom.version = opsets->since;
+    custom.newest = opsets->until;
+  }
   if (types.empty())
     throw unsupported("{}: it gives nothing, and what an op that is not known does besides cannot be kept",
                       n.op_type());

@@ -6,6 +6,7 @@
 
 #include "frontends/onnx/added_ops.h"
 #include "frontends/onnx/node_view.h"
+#include "frontends/onnx/signatures.h"
 
 namespace tenon::onnx {
 
@@ -18,8 +19,10 @@ void refuse_unknown_ops(const ModelProto& model, const FindFunction& find_functi
 // is as good as none.
 bool says_something(const TypeProto& type);
 
-// The node as an op `custom`; `types` are those of the outputs that are named.
-std::vector<Value> keep_custom(const NodeView& n, const Types& types);
+// The node as an op `custom`; `types` are those of the outputs that are named, `opsets` the versions of its
+// domain that have it as it stands there.
+std::vector<Value> keep_custom(const NodeView& n, const Types& types,
+                               std::optional<OpsetRange> opsets = std::nullopt);
 
 // The node as the op that was added for it.
 std::vector<Value> convert_added(const AddedOp& added, const NodeView& n);

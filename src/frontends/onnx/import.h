@@ -19,6 +19,8 @@ struct ImportOptions {
   std::set<std::string, std::less<>> overridden = {};
   // Where the files of weights are that the model names; nothing: beside it, where it is on disk.
   std::optional<std::filesystem::path> folder = std::nullopt;
+  // Nodes, by their names, that come in as they are, to be written again; those with nested graphs never do.
+  std::set<std::string, std::less<>> kept = {};
 };
 
 // Every op, of any opset, comes in with one meaning; local functions are inlined; weights stay in their

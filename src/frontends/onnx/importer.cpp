@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "frontends/onnx/conversions.h"
 #include "frontends/onnx/custom.h"
+#include "frontends/onnx/keep.h"
 #include "frontends/onnx/order.h"
 #include "frontends/onnx/signatures.h"
 #include "frontends/onnx/sparse.h"
@@ -322,8 +323,10 @@ std::vector<Value> Importer::convert(Scope& scope, const NodeProto& node) {
   const WithSources sources(graph, {scope.path + node_label(node)});
   const std::vector<Value> results = naming_op(node.op_type, [&] {
     const NodeView view(*this, scope, node, opset->second);
-    if (conversion != nullptr)
-      return conversion->convert(view);
+    if (conversion != nullptr) {
+      const std::vector<Value> converted = conversion->convert(view);
+      return options_.kept.contains(scope.path + node_label(node)) ? kept_or(view, converted) : converted;
+    }
     const AddedOp* added = find_added_op(domain, node.op_type);
     return added != nullptr ? convert_added(*added, view) : keep_custom(view, declared_types(scope, node));
   });

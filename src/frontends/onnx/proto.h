@@ -95,6 +95,7 @@ enum class AttributeType : int32_t {
 struct GraphProto;
 
 struct AttributeProto {
+  std::span<const std::byte> message;  // the whole of it, to be written again
   std::string_view name, ref_attr_name;
   AttributeType type = AttributeType::Undefined;
   float f = 0;

@@ -522,6 +522,12 @@ std::vector<std::string_view> split_words(std::string_view text) {
   return words;
 }
 
+// Ops that mean something else by the same inputs and attributes from an opset on.
+constexpr std::pair<std::string_view, int64_t> kOtherMeaning[] = {
+    {"AveragePool", 19}, {"GridSample", 20}, {"GroupNormalization", 21}, {"Hardmax", 13}, {"LogSoftmax", 13},
+    {"RoiAlign", 16},    {"Softmax", 13},
+};
+
 }  // namespace
 
 bool has_signature(std::string_view domain, std::string_view op_type) {
@@ -547,6 +553,26 @@ void check_signature(const NodeProto& node, int64_t opset) {
       throw user_error("{}: attribute {} is given twice", node.op_type, attribute.name);
     given.push_back(attribute.name);
   }
+}
+
+std::optional<OpsetRange> same_opsets(std::string_view domain, std::string_view op_type, int64_t opset) {
+  const Signature* signature = find_signature(domain, op_type, opset);
+  if (signature == nullptr)
+    return std::nullopt;
+  OpsetRange range = {signature->since, kNewestOpset};
+  const auto bound_by = [&](int64_t change) {
+    if (change > opset)
+      range.until = std::min(range.until, change - 1);
+    else
+      range.since = std::max(range.since, change);
+  };
+  for (const Signature* version : table().at({domain, op_type}))
+    bound_by(version->since);
+  if (domain.empty())
+    for (const auto& [changed, from] : kOtherMeaning)
+      if (changed == op_type)
+        bound_by(from);
+  return range;
 }
 
 bool allows(std::string_view domain, std::string_view op_type, int64_t opset, size_t inputs,

@@ -1,6 +1,7 @@
 // signatures.h — how many inputs and which attributes ONNX lets each op have, opset by opset.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -18,5 +19,12 @@ void check_signature(const NodeProto& node, int64_t opset);
 // takes none.
 bool allows(std::string_view domain, std::string_view op_type, int64_t opset, size_t inputs,
             std::span<const std::string_view> attributes);
+
+// The opsets that have an op with the signature, and the meaning, that it has in this one.
+struct OpsetRange {
+  int64_t since, until;
+};
+// Nothing for an op that has no signature there.
+std::optional<OpsetRange> same_opsets(std::string_view domain, std::string_view op_type, int64_t opset);
 
 }  // namespace tenon::onnx

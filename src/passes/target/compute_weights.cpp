@@ -5,7 +5,6 @@
 #include <set>
 
 #include "ir/evaluate.h"
-#include "ir/purity.h"
 #include "ops/data.h"
 #include "passes/target/constant_pieces.h"
 
@@ -110,7 +109,7 @@ class Weights {
   }
 
   bool is_computed(const Node& node) const {
-    if (!is_pure(node.op()) || !node.regions().empty() || node.operand_count() == 0)
+    if (node.op().traits.random || !node.regions().empty() || node.operand_count() == 0)
       return false;
     const std::vector<Value> operands = node.operands(), results = node.results();
     if (!std::all_of(operands.begin(), operands.end(),

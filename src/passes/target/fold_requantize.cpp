@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ir/purity.h"
 #include "ops/binary.h"
 #include "ops/data.h"
 #include "ops/quantise.h"
@@ -22,7 +21,7 @@ bool is_known(Value value, int steps = kMostSteps) {
     return false;
   const std::vector<Value> operands = value.node()->operands();
   return literal_of(value) != nullptr ||
-         (!operands.empty() && value.node()->regions().empty() && is_pure(value.node()->op()) &&
+         (!operands.empty() && value.node()->regions().empty() && !value.node()->op().traits.random &&
           std::all_of(operands.begin(), operands.end(),
                       [&](Value operand) { return is_known(operand, steps - 1); }));
 }

@@ -4,7 +4,6 @@
 
 #include "frontends/onnx/write/parts.h"
 #include "ir/evaluate.h"
-#include "ir/purity.h"
 #include "ops/data.h"
 #include "tensor/packing.h"
 
@@ -38,7 +37,7 @@ bool ConstantExpressions::is_computable(Value value) {
     return it->second;
   const std::vector<Value> operands = node.operands();
   const bool is_computable =
-      is_pure(node.op()) && node.regions().empty() &&
+      !node.op().traits.random && node.regions().empty() &&
       std::ranges::all_of(operands, [&](Value operand) { return this->is_computable(operand); });
   computable_.emplace(&node, is_computable);
   return is_computable;
@@ -92,7 +91,7 @@ bool ConstantExpressions::find_out(const Node& node) {
     stored = stored_size(*literal);
   } else {
     const std::vector<Value> operands = node.operands();
-    if (!is_pure(node.op()) || !node.regions().empty() ||
+    if (node.op().traits.random || !node.regions().empty() ||
         !std::ranges::all_of(operands, [&](Value operand) { return contains(operand); }))
       return false;
     for (Value operand : operands)

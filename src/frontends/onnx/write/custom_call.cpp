@@ -47,10 +47,11 @@ std::string bytes_of(std::string_view hexadecimal) {
 }  // namespace
 
 OnnxCall call_of_custom(const Node& custom) {
-  OnnxCall call = {.name = custom.attr("op"),
-                   .inputs = {},
-                   .attributes = {},
-                   .foreign = ForeignOp{custom.attr("domain"), custom.attr("version")}};
+  OnnxCall call = {
+      .name = custom.attr("op"),
+      .inputs = {},
+      .attributes = {},
+      .foreign = ForeignOp{custom.attr("domain"), custom.attr("version"), custom.attr("newest")}};
   for (Value value : custom.ins("operands"))
     call.inputs.push_back({value});
   insert_omitted(call.inputs, custom.attr("omitted_inputs"));

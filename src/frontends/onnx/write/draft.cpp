@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "base/error.h"
+#include "frontends/onnx/import.h"
 #include "frontends/onnx/write/custom_call.h"
 #include "frontends/onnx/write/schemas.h"
 #include "frontends/onnx/write/spell.h"
@@ -50,12 +52,15 @@ std::optional<size_t> first_optional_output(std::string_view op_type) {
 
 class Drafter {
  public:
-  Drafter(ConstantExpressions& constants, std::optional<int64_t> opset)
-      : constants_(constants), asked_(opset) {}
+  Drafter(ConstantExpressions& constants, const OpsetChoice& choice)
+      : constants_(constants), asked_(choice.asked), wanted_(choice.wanted) {}
 
   Draft run(const Graph& graph) {
     plan(graph);
-    draft_.opset = asked_.value_or(needed_);
+    draft_.opset = asked_.value_or(std::max(needed_, wanted_));
+    if (draft_.opset > newest_)
+      throw unsupported("{} is kept as it came, which no opset after {} has, but {} is needed", oldest_op_,
+                        newest_, draft_.opset);
     draft_.graph.name = graph.name();
     for (Value input : graph.inputs()) {
       const std::string& name = values_[input.data()] = fresh_name(input);
@@ -126,8 +131,10 @@ class Drafter {
                         *opset, *asked_);
     if (is_standard && *opset > needed_)
       draft_.newest_op = call.name;
-    int64_t& needed = is_standard ? needed_ : draft_.domains[domain];
+    int64_t& needed = is_standard ? needed_ : draft_.other_opsets[domain];
     needed = std::max(needed, *opset);
+    if (is_standard && call.foreign && call.foreign->newest < newest_)
+      std::tie(newest_, oldest_op_) = std::pair(call.foreign->newest, call.name);
   }
 
   // A node with nested graphs, but for these: what they capture is no input.
@@ -241,6 +248,7 @@ class Drafter {
 
   DraftNode make_node(const Node& node, std::string_view op_type) {
     DraftNode made = {node_name(node), std::string(op_type), "", {}, {}};
+    made.sources = node.sources();
     for (Value result : node.results())
       made.outputs.push_back(values_.at(result.data()));
     return made;
@@ -362,7 +370,9 @@ class Drafter {
 
   ConstantExpressions& constants_;
   std::optional<int64_t> asked_;
-  int64_t needed_ = kOldestWritten;
+  int64_t wanted_;
+  int64_t needed_ = kOldestWritten, newest_ = kNewestOpset;  // that nodes allow
+  std::string oldest_op_;                                    // the one that allows no newer
   Draft draft_;
   UniqueNames names_, node_names_;
   std::unordered_map<const Graph*, std::vector<Step>> steps_;
@@ -373,8 +383,8 @@ class Drafter {
 
 }  // namespace
 
-Draft make_draft(const Graph& graph, ConstantExpressions& constants, std::optional<int64_t> opset) {
-  return Drafter(constants, opset).run(graph);
+Draft make_draft(const Graph& graph, ConstantExpressions& constants, const OpsetChoice& choice) {
+  return Drafter(constants, choice).run(graph);
 }
 
 int64_t count_nodes(const DraftGraph& graph) {

@@ -19,6 +19,7 @@ struct DraftNode {
   std::vector<NamedAttribute> attributes = {};
   std::vector<std::pair<std::string_view, std::unique_ptr<DraftGraph>>> graphs = {};  // attributes too
   std::vector<std::string> messages = {};  // and these: the bytes of AttributeProtos
+  std::vector<std::string> sources = {};   // the nodes of the user's that it stands for
 };
 
 struct DraftValue {
@@ -45,12 +46,18 @@ struct Draft {
   DraftGraph graph;
   std::vector<DraftInitializer> initializers = {};
   int64_t opset = 0;
-  std::map<std::string, int64_t> domains = {};  // the versions of other domains
+  std::map<std::string, int64_t, std::less<>> other_opsets = {};  // of the domains that have other ops
   std::string newest_op = "";  // one that no older opset has; empty where the oldest we write has all
 };
 
-// Of a graph that was legalised, in an opset where one is asked for.
-Draft make_draft(const Graph& graph, ConstantExpressions& constants, std::optional<int64_t> opset);
+// In which opset a model is written: that which is asked for, or else one that is not older than wanted.
+struct OpsetChoice {
+  std::optional<int64_t> asked;
+  int64_t wanted = 0;
+};
+
+// Of a graph that was legalised.
+Draft make_draft(const Graph& graph, ConstantExpressions& constants, const OpsetChoice& choice);
 
 int64_t count_nodes(const DraftGraph& graph);  // those of nested graphs too
 

@@ -210,6 +210,12 @@ std::string encode_entry(std::string_view key, std::string_view value) {
 
 }  // namespace
 
+std::string encode_head(const DraftInitializer& weight) {
+  WireWriter writer;
+  put_head(writer, weight);
+  return writer.message();
+}
+
 std::string encode_weight(const DraftInitializer& weight) {
   if (weight.tensor)
     return write_tensor(weight.name, *weight.tensor);
@@ -239,7 +245,7 @@ std::string encode_model(const Draft& draft, const std::vector<std::string>& ini
   writer.put(model_field::producer_name, std::string_view("tenon"));
   writer.put(model_field::graph, encode_graph(draft.graph, initializers));
   writer.put(model_field::opset_import, encode_opset("", draft.opset));
-  for (const auto& [domain, version] : draft.domains)
+  for (const auto& [domain, version] : draft.other_opsets)
     writer.put(model_field::opset_import, encode_opset(domain, version));
   return writer.message();
 }

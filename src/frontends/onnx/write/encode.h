@@ -12,6 +12,7 @@ struct ExternalData {
 };
 
 // The bytes of a TensorProto.
+std::string encode_head(const DraftInitializer& weight);    // without its elements
 std::string encode_weight(const DraftInitializer& weight);  // with its elements
 std::string encode_weight(const DraftInitializer& weight, const ExternalData& elements);
 

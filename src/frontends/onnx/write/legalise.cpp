@@ -95,12 +95,25 @@ bool must_repeat(const Dim& one, const Dim& all) { return one == Dim(1) && all !
 
 class Legaliser {
  public:
-  Legaliser(ConstantExpressions& constants, std::optional<int64_t> opset)
-      : constants_(constants), opset_(opset) {}
+  Legaliser(ConstantExpressions& constants, const Vocabulary& vocabulary)
+      : constants_(constants), opset_(vocabulary.opset), avoided_(vocabulary.avoided) {}
 
   void legalise(Graph& graph) {
     for (Node* node : graph.nodes())
       with_context([&] { return node->describe(); }, [&] { legalise(*node); });
+  }
+
+  std::set<std::string> find_unwritable(Graph& graph) {
+    std::set<std::string> found;
+    for_each_graph(graph, [&](Graph& each) {
+      for (Node* node : each.nodes())
+        try {
+          legalise(*node);
+        } catch (const UnsupportedError&) {
+          found.insert(node->sources().begin(), node->sources().end());
+        }
+    });
+    return found;
   }
 
  private:
@@ -215,7 +228,8 @@ class Legaliser {
     const auto call = spell(node, constants_);
     const auto needed = call ? needed_opset(*call, node.result_types()) : std::nullopt;
     const bool is_standard = call && split_name(*call).domain.empty();
-    if (needed && (!is_standard || *needed <= opset_.value_or(kUsualOpset)))
+    const bool is_avoided = call && avoided_.contains(call->name) && node.op().decompose != nullptr;
+    if (needed && !is_avoided && (!is_standard || *needed <= opset_.value_or(kUsualOpset)))
       return {};
     const auto describe_lack = [&] {
       if (!call)
@@ -242,12 +256,18 @@ class Legaliser {
   std::map<std::pair<const ValueData*, std::string>, Value> made_;
   ConstantExpressions& constants_;
   std::optional<int64_t> opset_;
+  const std::set<std::string, std::less<>>& avoided_;
 };
 
 }  // namespace
 
-void legalise(Graph& graph, ConstantExpressions& constants, std::optional<int64_t> opset) {
-  Legaliser(constants, opset).legalise(graph);
+void legalise(Graph& graph, ConstantExpressions& constants, const Vocabulary& vocabulary) {
+  Legaliser(constants, vocabulary).legalise(graph);
+}
+
+std::set<std::string> find_unwritable(Graph& graph, ConstantExpressions& constants,
+                                      const Vocabulary& vocabulary) {
+  return Legaliser(constants, vocabulary).find_unwritable(graph);
 }
 
 }  // namespace tenon::onnx

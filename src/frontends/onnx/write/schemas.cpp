@@ -120,8 +120,6 @@ int64_t ir_version_of(int64_t opset) {
 }
 
 std::optional<int64_t> oldest_opset(const OnnxCall& call, const Types& outputs) {
-  if (call.foreign)
-    return call.foreign->version;
   const OpName name = split_name(call);
   for (int64_t opset = first_opset(call, name); opset <= kNewestOpset; ++opset)
     if (has_in(call, outputs, name, opset))

@@ -6,6 +6,7 @@
 #include "frontends/onnx/write/custom_call.h"
 #include "frontends/onnx/write/integer_products.h"
 #include "frontends/onnx/write/schemas.h"
+#include "frontends/onnx/write/together.h"
 #include "tensor/wide.h"
 
 namespace tenon::onnx {
@@ -274,6 +275,8 @@ std::optional<OnnxCall> spell(const Node& node, ConstantExpressions& constants) 
   else if (node.is("matmul") || node.is("linear"))
     call = spell_product(node);
   if (!call)
+    call = spell_together(node);
+  if (!call)
     call = spell_integer_product(node);
   if (call && !needed_opset(*call, {node.result().type()}))
     call = std::nullopt;
@@ -285,6 +288,11 @@ std::optional<OnnxCall> spell(const Node& node, ConstantExpressions& constants) 
 }
 
 std::optional<int64_t> needed_opset(const OnnxCall& call, const Types& outputs) {
+  if (call.foreign) {
+    const int64_t oldest = call.foreign->domain.empty() ? kOldestWritten : 1;
+    return oldest <= call.foreign->newest ? std::optional(std::max(oldest, call.foreign->version))
+                                          : std::nullopt;
+  }
   if (const auto older = older_form(call))
     if (const auto opset = oldest_opset(*older, outputs))
       return opset;

@@ -1,6 +1,7 @@
 // words.h — our ops in ONNX's words: its name, its inputs in its order, its attributes.
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,10 +23,11 @@ struct NamedAttribute {
   Attribute value;
 };
 
-// An op of which we know no versions but the one that it has in the file, or that was added with it.
+// An op whose schema is not asked: all that is known is which versions of its domain have it so.
 struct ForeignOp {
   std::string domain;
-  int64_t version = 1;
+  int64_t version = 1;  // the oldest
+  int64_t newest = std::numeric_limits<int64_t>::max();
 };
 
 struct OnnxCall {

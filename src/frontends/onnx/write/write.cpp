@@ -100,13 +100,22 @@ struct DraftOfCopy {
   DraftOfCopy(const Graph& graph, const WriteOptions& options) : copy(graph.clone()) {
     erase_dead(*copy);
     ConstantExpressions constants;
-    legalise(*copy, constants, options.opset);
-    draft = make_draft(*copy, constants, options.opset);
+    legalise(*copy, constants, {options.opset, options.avoided});
+    draft = make_draft(*copy, constants, {options.opset, options.wanted_opset});
   }
 
   std::unique_ptr<Graph> copy;
   Draft draft;
 };
+
+void count_sources(const DraftGraph& graph, std::map<std::string, int64_t, std::less<>>& nodes_of) {
+  for (const DraftNode& node : graph.nodes) {
+    if (node.sources.size() == 1)
+      ++nodes_of[node.sources.front()];
+    for (const auto& [name, nested] : node.graphs)
+      count_sources(*nested, nodes_of);
+  }
+}
 
 }  // namespace
 
@@ -123,13 +132,26 @@ Written write_onnx(const Graph& graph, const fs::path& path, const WriteOptions&
   return written;
 }
 
-std::string outline_onnx(const Graph& graph, const WriteOptions& options) {
+Outline outline_onnx(const Graph& graph, const WriteOptions& options) {
   check_opset(options);
   const DraftOfCopy drafted(graph, options);
+  Outline outline;
   std::vector<std::string> weights;
-  for (const DraftInitializer& weight : drafted.draft.initializers)
-    weights.push_back(weight.tensor ? encode_weight(weight) : encode_weight(weight, ExternalData{}));
-  return encode_model(drafted.draft, weights);
+  for (const DraftInitializer& weight : drafted.draft.initializers) {
+    weights.push_back(weight.tensor ? encode_weight(weight) : encode_head(weight));
+    if (!weight.tensor && weight.value.dtype() != DType::String)
+      outline.weight_bytes += size_in_file(weight.value);
+  }
+  outline.model = encode_model(drafted.draft, weights);
+  count_sources(drafted.draft.graph, outline.nodes_of);
+  return outline;
+}
+
+std::set<std::string> find_unwritable(const Graph& graph, const WriteOptions& options) {
+  const std::unique_ptr<Graph> copy = graph.clone();
+  erase_dead(*copy);
+  ConstantExpressions constants;
+  return find_unwritable(*copy, constants, {options.opset, options.avoided});
 }
 
 }  // namespace tenon::onnx
