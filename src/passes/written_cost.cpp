@@ -115,7 +115,7 @@ class NodeCounts {
     if (!candidate.is_valid())
       return kNodesUnwritten;
     try {
-      const std::string bytes = onnx::outline_onnx(candidate.graph());
+      const std::string bytes = onnx::outline_onnx(candidate.graph()).model;
       const auto model = onnx::decode_model(std::as_bytes(std::span(bytes)));
       return static_cast<double>(std::ranges::count_if(
           model.graph.node, [](const onnx::NodeProto& node) { return node.op_type != "Constant"; }));

@@ -109,7 +109,6 @@ struct AttributeProto {
   std::vector<GraphProto> graphs;
   std::vector<SparseTensorProto> sparse_tensors;
   std::vector<TypeProto> types;
-  std::span<const std::byte> message;  // the whole of it
 };
 
 struct NodeProto {
