@@ -125,18 +125,19 @@ void optimize_and_write(const Options& options) {
   const OptimizeOptions passes = {.only = split_names("--passes", options.only, pass_names()),
                                   .disabled = split_names("--disable", options.disabled, pass_names())};
   refuse_both(passes);
-  OptimizedModel optimized = optimize_to_write(
-      {.model = options.model,
-       .passes = passes,
-       .numerics = parse_numerics_budget(options.numerics),
-       .opset = options.opset,
-       .is_held_to_source = options.output.empty() || options.output.ends_with(".onnx")});
+  OptimizedModel optimized =
+      optimize_to_write({.model = options.model,
+                         .passes = passes,
+                         .numerics = parse_numerics_budget(options.numerics),
+                         .opset = options.opset,
+                         .is_held_to_source = options.output.empty() || options.output.ends_with(".onnx")});
   const std::string written = options.output.empty() ? "" : write_model(optimized, options);
   std::set<Remark> remarks = optimized.journal.remarks();
   remarks.merge(optimized.taken_back);
-  const std::string text = pass_table(optimized.reports) +
-                           fmt::format("{} nodes became {}\n", optimized.nodes_before, sum(optimized.ops_after)) +
-                           written + (options.remarks ? remark_list(remarks) : "");
+  const std::string text =
+      pass_table(optimized.reports) +
+      fmt::format("{} nodes became {}\n", optimized.nodes_before, sum(optimized.ops_after)) + written +
+      (options.remarks ? remark_list(remarks) : "");
   write_results(text, options.stats, stats_of(optimized));
 }
 

@@ -19,8 +19,8 @@ constexpr double kMostGrowthBytes = 4096;  // of small files, in which names cou
 // As often the whole model is optimised anew without a pass that did not pay.
 constexpr int kMostPasses = 4;
 
-// Ops that ONNX Runtime has no kernel for, but makes others of: with them a model takes longer than with their
-// decompositions. Where the file that was read has them they are kept.
+// Ops that ONNX Runtime has no kernel for, but makes others of: with them a model takes longer than with
+// their decompositions. Where the file that was read has them they are kept.
 const std::string kExpandedByEngines[] = {"GroupNormalization"};
 
 struct Size {
@@ -43,7 +43,8 @@ uint64_t external_bytes(const onnx::GraphProto& graph) {
   uint64_t bytes = 0;
   for (const onnx::TensorProto& weight : graph.initializer)
     for (const auto& [key, value] : weight.external_data)
-      if (uint64_t length = 0; key == "length" && std::from_chars(value.begin(), value.end(), length).ec == std::errc())
+      if (uint64_t length = 0;
+          key == "length" && std::from_chars(value.begin(), value.end(), length).ec == std::errc())
         bytes += length;
   return bytes;
 }
@@ -98,8 +99,8 @@ class Optimizer {
     else
       result.ops_after = best.outline ? best.ops : count_ops(*result.graph);
     result.nodes_before = is_as_it_came_ || (is_onnx() && best.outline) ? limit_.nodes
-                          : best.outline && onnx_before_ ? *onnx_before_
-                                                         : before_;
+                          : best.outline && onnx_before_                ? *onnx_before_
+                                                                        : before_;
     return result;
   }
 
@@ -238,9 +239,7 @@ class Optimizer {
     return growing;
   }
 
-  bool may_stay_as_it_came() const {
-    return how_.model.dims.empty() && !has_other_files_ && !how_.opset;
-  }
+  bool may_stay_as_it_came() const { return how_.model.dims.empty() && !has_other_files_ && !how_.opset; }
 
   void remark(std::string node, std::string reason) {
     taken_back_.insert({"write", "write", std::move(node), std::move(reason)});
@@ -250,7 +249,7 @@ class Optimizer {
   onnx::WriteOptions write_;
   Counts source_ops_;
   Size limit_;
-  int64_t before_ = 0;                   // nodes of a graph that was no ONNX file
+  int64_t before_ = 0;                  // nodes of a graph that was no ONNX file
   std::optional<int64_t> onnx_before_;  // the same, as ONNX has them
   bool has_other_files_ = false, is_as_it_came_ = false;
   Labels kept_;

@@ -10,9 +10,9 @@ namespace tenon {
 const Family& onnx_node_ops();
 
 struct OnnxNode {
-  std::string op;               // after its domain: "PRelu", "com.microsoft.QLinearAdd"
-  int64_t since = 1;            // the versions of its domain that have it as it stands in the file
-  int64_t until = 1;            // likewise
+  std::string op;                    // after its domain: "PRelu", "com.microsoft.QLinearAdd"
+  int64_t since = 1;                 // the versions of its domain that have it as it stands in the file
+  int64_t until = 1;                 // likewise
   std::vector<int64_t> inputs = {};  // the operand that each is; -1 where one is left out
   std::vector<std::string> attributes = {};  // the bytes of each, name and value
 };

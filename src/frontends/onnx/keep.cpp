@@ -22,15 +22,15 @@ bool is_self_contained(const AttributeProto& attribute) {
 std::vector<Value> kept_or(const NodeView& n, const std::vector<Value>& converted) {
   const NodeProto& proto = n.proto();
   const std::string_view domain = canonical_domain(proto.domain);
-  const auto range = has_signature(domain, proto.op_type) ? same_opsets(domain, proto.op_type, n.opset())
-                                                          : std::nullopt;
+  const auto range =
+      has_signature(domain, proto.op_type) ? same_opsets(domain, proto.op_type, n.opset()) : std::nullopt;
   if (!range || converted.size() < proto.output.size() ||
       !std::ranges::all_of(proto.attribute, is_self_contained))
     return converted;
-  OnnxNode kept = {.op = domain.empty() ? std::string(proto.op_type)
-                                        : fmt::format("{}.{}", domain, proto.op_type),
-                   .since = range->since,
-                   .until = range->until};
+  OnnxNode kept = {
+      .op = domain.empty() ? std::string(proto.op_type) : fmt::format("{}.{}", domain, proto.op_type),
+      .since = range->since,
+      .until = range->until};
   std::vector<Value> operands;
   for (Value input : n.inputs()) {
     kept.inputs.push_back(input ? static_cast<int64_t>(operands.size()) : -1);

@@ -524,8 +524,8 @@ std::vector<std::string_view> split_words(std::string_view text) {
 
 // Ops that mean something else by the same inputs and attributes from an opset on.
 constexpr std::pair<std::string_view, int64_t> kOtherMeaning[] = {
-    {"AveragePool", 19},       {"GridSample", 20}, {"GroupNormalization", 21}, {"Hardmax", 13},
-    {"LogSoftmax", 13},        {"RoiAlign", 16},   {"Softmax", 13},
+    {"AveragePool", 19}, {"GridSample", 20}, {"GroupNormalization", 21}, {"Hardmax", 13}, {"LogSoftmax", 13},
+    {"RoiAlign", 16},    {"Softmax", 13},
 };
 
 }  // namespace

@@ -320,8 +320,8 @@ bool is_pooled(Value padded) {
 }
 
 bool is_never_negative(Value x) {
-  static const std::set<std::string, std::less<>> ops = {"relu", "sigmoid", "softmax", "exp", "abs",
-                                                         "softplus"};
+  static const std::set<std::string, std::less<>> ops = {"relu", "sigmoid", "softmax",
+                                                         "exp",  "abs",     "softplus"};
   if (x.is_input())
     return false;
   if (x.node()->is("clip"))
@@ -450,7 +450,8 @@ Rules make_rules() {
            "4, 5, 6}) "
            "%0 = conv(%x, %w, strides=[1], dilations=[1], pads=[0, 0]) %1 = add(%0, %c) %y = add(%d, %1) "
            "return %y }"},
-      // The sums of branches gather their biases, so that branches can meet; those that do not take them back.
+      // The sums of branches gather their biases, so that branches can meet; those that do not take them
+      // back.
       {.name = "bias-beside-conv",
        .match = summed + d,
        .replace = (conv_once + d) + y,

@@ -45,7 +45,7 @@ struct Draft {
   std::vector<DraftInitializer> initializers = {};
   int64_t opset = 0;
   std::map<std::string, int64_t, std::less<>> other_opsets = {};  // of the domains that have other ops
-  std::string newest_op = "";       // one that no older opset has; empty where the oldest we write has all
+  std::string newest_op = "";  // one that no older opset has; empty where the oldest we write has all
 };
 
 // In which opset a model is written: that which is asked for, or else one that is not older than wanted.

@@ -13,7 +13,7 @@ namespace tenon::onnx {
 constexpr int64_t kUsualOpset = 23;
 
 struct Vocabulary {
-  std::optional<int64_t> opset = std::nullopt;       // that is asked for
+  std::optional<int64_t> opset = std::nullopt;      // that is asked for
   std::set<std::string, std::less<>> avoided = {};  // ops of ONNX that are not used where others will do
 };
 

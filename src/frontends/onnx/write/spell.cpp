@@ -225,7 +225,8 @@ std::optional<OnnxCall> spell_product(const Node& node) {
 
 OnnxCall call_of_kept(const Node& node) {
   OnnxNode kept = onnx_node_of(node);
-  OnnxCall call = {std::move(kept.op), {}, {}, std::move(kept.attributes), OpsetRange{kept.since, kept.until}};
+  OnnxCall call = {
+      std::move(kept.op), {}, {}, std::move(kept.attributes), OpsetRange{kept.since, kept.until}};
   for (const int64_t operand : kept.inputs)
     call.inputs.push_back({operand < 0 ? Value() : node.operand(operand)});
   return call;

@@ -38,8 +38,7 @@ std::optional<OnnxCall> spell_prelu(const Node& where) {
   const Value x = comparison->in("a"), below = where.in(less != nullptr ? "a" : "b"),
               above = where.in(less != nullptr ? "b" : "a");
   const Node* product = made_for_this(below, "mul");
-  if (product == nullptr || above != x || !has_type_of(where, x) ||
-      !has_type_of(*product, x))
+  if (product == nullptr || above != x || !has_type_of(where, x) || !has_type_of(*product, x))
     return std::nullopt;
   const Value a = product->in("a"), b = product->in("b");
   if (a != x && b != x)
@@ -77,9 +76,8 @@ Value root_of_square(Value value) {
 std::optional<OnnxCall> reduction(std::string_view name, const Node& sum, Value x) {
   if (sum.is_late("axes") || sum.attr("axes").as<Attribute::Ints>().empty())
     return std::nullopt;
-  return OnnxCall{std::string(name),
-                  {{x}, {Value(), sum.attr("axes")}},
-                  {{"keepdims", sum.attr("keep_dims")}}};
+  return OnnxCall{
+      std::string(name), {{x}, {Value(), sum.attr("axes")}}, {{"keepdims", sum.attr("keep_dims")}}};
 }
 
 std::optional<OnnxCall> spell_sum_of(const Node& sum) {
@@ -111,8 +109,9 @@ std::optional<OnnxCall> spell_together(const Node& node) {
     std::optional<OnnxCall> (*spell)(const Node&);
   };
   static constexpr Formula formulas[] = {
-      {"where", spell_prelu}, {"where", spell_thresholded_relu}, {"div", spell_softsign},
-      {"reduce_sum", spell_sum_of}, {"sqrt", spell_root}, {"log", spell_log},
+      {"where", spell_prelu},  {"where", spell_thresholded_relu},
+      {"div", spell_softsign}, {"reduce_sum", spell_sum_of},
+      {"sqrt", spell_root},    {"log", spell_log},
   };
   for (const Formula& formula : formulas)
     if (node.is(formula.last))
