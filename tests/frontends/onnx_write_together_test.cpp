@@ -174,5 +174,96 @@ TEST(WriteOnnx, GivesANormTheScaleThatOnnxWants) {
             "LayerNormalization[axis, epsilon](x, constant) -> y\n");
 }
 
+TEST(WriteOnnx, WritesActivationsOfSeveralNodesAsOne) {
+  EXPECT_EQ(written(R"(
+    graph(%x: f32[n,3], %s: f32[3]) {
+      %z = constant(value=f32[] {0})
+      %0 = less(%x, %z)
+      %1 = mul(%x, %s)
+      %y = where(%0, %1, %x)
+      return %y
+    })")
+                .nodes,
+            "PRelu(x, s) -> y\n");
+  EXPECT_EQ(written(R"(
+    graph(%x: f32[n,3]) {
+      %o = constant(value=f32[] {1})
+      %0 = abs(%x)
+      %1 = add(%0, %o)
+      %y = div(%x, %1)
+      return %y
+    })")
+                .nodes,
+            "Softsign(x) -> y\n");
+  EXPECT_EQ(written(R"(
+    graph(%x: f32[n,3]) {
+      %z = constant(value=f32[] {0})
+      %a = constant(value=f32[] {0.5})
+      %0 = greater(%x, %a)
+      %y = where(%0, %x, %z)
+      return %y
+    })")
+                .nodes,
+            "ThresholdedRelu[alpha](x) -> y\n");
+}
+
+TEST(WriteOnnx, LeavesActivationsWhoseStepsAreUsedElsewhere) {
+  EXPECT_EQ(written(R"(
+    graph(%x: f32[n,3], %s: f32[3]) {
+      %z = constant(value=f32[] {0})
+      %0 = less(%x, %z)
+      %1 = mul(%x, %s)
+      %y = where(%0, %1, %x)
+      return %y, %1
+    })")
+                .nodes,
+            "Less(x, constant) -> less\nMul(x, s) -> output\nWhere(less, output, x) -> y\n");
+}
+
+// The slope would stretch x, which PRelu does not.
+TEST(WriteOnnx, LeavesSlopesThatAreLargerThanWhatTheySlope) {
+  const Found found = written(R"(
+    graph(%x: f32[1,3], %s: f32[2,3]) {
+      %z = constant(value=f32[] {0})
+      %0 = less(%x, %z)
+      %1 = mul(%x, %s)
+      %y = where(%0, %1, %x)
+      return %y
+    })");
+  EXPECT_EQ(found.nodes.find("PRelu"), std::string::npos);
+}
+
+TEST(WriteOnnx, WritesReductionsOfSquaresAndMagnitudesAsOne) {
+  const auto nodes = [](const std::string& formula) {
+    return written("graph(%x: f32[n,3]) { " + formula + " return %y }").nodes;
+  };
+  EXPECT_EQ(nodes("%0 = mul(%x, %x) %y = reduce_sum(%0, axes=[1])"),
+            "ReduceSumSquare[keepdims, axes](x) -> y\n");
+  EXPECT_EQ(nodes("%0 = mul(%x, %x) %1 = reduce_sum(%0, axes=[1]) %y = sqrt(%1)"),
+            "ReduceL2[keepdims, axes](x) -> y\n");
+  EXPECT_EQ(nodes("%0 = abs(%x) %y = reduce_sum(%0, axes=[1])"), "ReduceL1[keepdims, axes](x) -> y\n");
+  EXPECT_EQ(nodes("%0 = reduce_sum(%x, axes=[1]) %y = log(%0)"), "ReduceLogSum[keepdims, axes](x) -> y\n");
+  // A product of different values, and a reduction of nothing.
+  EXPECT_EQ(nodes("%0 = relu(%x) %1 = mul(%x, %0) %y = reduce_sum(%1, axes=[1])").find("Square"),
+            std::string::npos);
+  EXPECT_EQ(nodes("%0 = abs(%x) %y = reduce_sum(%0, axes=[])").find("ReduceL1"), std::string::npos);
+}
+
+TEST(WriteOnnx, DecomposesWhatIsToBeAvoided) {
+  const std::string text =
+      "graph(%x: f32[1,4,2], %s: f32[4], %b: f32[4]) { %y = group_norm(%x, %s, %b, groups=2) return %y }";
+  EXPECT_EQ(written(text).nodes, "GroupNormalization[epsilon, num_groups](x, s, b) -> y\n");
+  const Found found = written(text, {.avoided = {"GroupNormalization"}});
+  EXPECT_EQ(found.nodes.find("GroupNormalization"), std::string::npos);
+  EXPECT_LT(found.opset, 21);
+}
+
+TEST(WriteOnnx, IsNotOlderThanWanted) {
+  const std::string text = "graph(%x: f32[2]) { %y = relu(%x) return %y }";
+  EXPECT_EQ(written(text, {.wanted_opset = 17}).opset, 17);
+  EXPECT_EQ(written(text, {.wanted_opset = 9}).opset, 13);
+  EXPECT_EQ(written(text, {.opset = 15, .wanted_opset = 17}).opset, 15);
+}
+
 }  // namespace
 }  // namespace tenon::onnx

@@ -1,6 +1,7 @@
 // convolution.cpp — what stands before or after a convolution and can be folded into its weights, its bias
 // or its padding. The bias of a convolution is a sum with one number per channel.
 #include <algorithm>
+#include <set>
 
 #include "ops/binary.h"
 #include "ops/reduce.h"
@@ -312,6 +313,22 @@ bool leaves_no_window_empty(const Node& node, const std::vector<int64_t>& pads) 
   return true;
 }
 
+// ONNX Runtime drops a pad that only a max_pool reads, as if that padded with zeros itself.
+bool is_pooled(Value padded) {
+  const std::vector<Node*> users = padded.users();
+  return std::any_of(users.begin(), users.end(), [](const Node* user) { return user->is("max_pool"); });
+}
+
+bool is_never_negative(Value x) {
+  static const std::set<std::string, std::less<>> ops = {"relu", "sigmoid", "softmax",
+                                                         "exp",  "abs",     "softplus"};
+  if (x.is_input())
+    return false;
+  if (x.node()->is("clip"))
+    return x.node()->has("min") && uniform_number(x.node()->in("min")).value_or(-1) >= 0;
+  return ops.contains(x.node()->op().name);
+}
+
 // pad(x) with zeros, in front of what pads with zeros itself.
 Rule fold_pad(std::string_view name, const Pattern& padded, const Pattern& pad, const Pattern& x,
               const Pattern& pads, std::vector<Condition> when, std::string_view fires,
@@ -369,6 +386,9 @@ Rules make_rules() {
   const Pattern padded_pool = op("average_pool", {{"x", zero_pad}});
   const Pattern c = constant("c"), d = constant("d"), v = constant("v");
   const Pattern conv = op("conv", {{"x", x}, {"w", v}}), biased = (conv + c).once();
+  const Pattern y = any("y"), conv_once = op("conv", {{"x", x}, {"w", v}}).once(),
+                summed = (conv_once + y).once();
+  const Pattern padded_max_pool = op("max_pool", {{"x", zero_pad}});
   return {
       fold_batch_norm(
           "conv-batch-norm", "conv",
@@ -430,13 +450,47 @@ Rules make_rules() {
            "4, 5, 6}) "
            "%0 = conv(%x, %w, strides=[1], dilations=[1], pads=[0, 0]) %1 = add(%0, %c) %y = add(%d, %1) "
            "return %y }"},
-      fold_pad("pad-into-conv", padded_conv, zero_pad, x, pads, {},
+      // The sums of branches gather their biases, so that branches can meet; those that do not take them
+      // back.
+      {.name = "bias-beside-conv",
+       .match = summed + d,
+       .replace = (conv_once + d) + y,
+       .when = {is_ordinary_float(x), is_per_channel(d), same_type(conv_once, summed), is_not_fixed(y)},
+       .numerics = Numerics::Reassociates,
+       .fires = "(%x: T[n,2,5], %y: T[n,2,5]) { %w = parameter(name=\"w\", value=T[2,2,1] {1, 2, 3, 4}) "
+                "%d = parameter(name=\"d\", value=T[2,1] {0.5, 3}) "
+                "%0 = conv(%x, %w, strides=[1], dilations=[1], pads=[0, 0]) %1 = add(%y, %0) "
+                "%z = add(%1, %d) return %z }",
+       .stays = "(%x: T[n,2,5], %y: T[n,2,5]) { %w = parameter(name=\"w\", value=T[2,2,1] {1, 2, 3, 4}) "
+                "%d = parameter(name=\"d\", value=T[2,1] {0.5, 3}) "
+                "%0 = conv(%x, %w, strides=[1], dilations=[1], pads=[0, 0]) %1 = add(%y, %0) "
+                "%z = add(%1, %d) return %z, %1 }"},
+      fold_pad("pad-into-conv", padded_conv, zero_pad, x, pads,
+               {{"no max_pool keeps the padding",
+                 [=](const Match& m) { return !is_pooled(m.root().node()->in("x")); }, true}},
                "(%x: T[n,1,4]) { %w = parameter(name=\"w\", value=T[2,1,2] {1, 2, 3, 4}) %p = "
                "constant(value=i64[2] {1, 2}) %0 = pad(%x, %p, axes=[2]) "
                "%y = conv(%0, %w, strides=[1], dilations=[1], pads=[0, 1]) return %y }",
                "(%x: T[n,1,4]) { %w = parameter(name=\"w\", value=T[2,1,2] {1, 2, 3, 4}) %p = "
                "constant(value=i64[2] {1, 2}) %0 = pad(%x, %p, axes=[2], "
                "mode=\"edge\") %y = conv(%0, %w, strides=[1], dilations=[1], pads=[0, 1]) return %y }"),
+      fold_pad("pad-into-max-pool", padded_max_pool, zero_pad, x, pads,
+               {{"nothing is negative", [=](const Match& m) { return is_never_negative(m[x]); }, true},
+                {"every window sees more than padding",
+                 [](const Match& m) {
+                   const Node& pool = *m.root().node();
+                   const std::vector<int64_t>& dilations = pool.attr("dilations");
+                   return !pool.attr("round_up").as<bool>() &&
+                          std::all_of(dilations.begin(), dilations.end(), [](int64_t d) { return d == 1; });
+                 }},
+                {"the indices are not wanted",
+                 [](const Match& m) {
+                   return m.root().index() == 0 && m.root().node()->result(1).use_count() == 0;
+                 }}},
+               "(%x: T[n,1,4]) { %p = constant(value=i64[2] {1, 1}) %0 = relu(%x) %1 = pad(%0, %p, axes=[2]) "
+               "%y, %i = max_pool(%1, kernel=[2], strides=[1], dilations=[1], pads=[0, 0]) return %y }",
+               "(%x: T[n,1,4]) { %p = constant(value=i64[2] {1, 1}) %1 = pad(%x, %p, axes=[2]) "
+               "%y, %i = max_pool(%1, kernel=[2], strides=[1], dilations=[1], pads=[0, 0]) return %y }"),
       // Padding that counts; a max_pool's own padding never does, so that a pad before it stays.
       fold_pad("pad-into-average-pool", padded_pool, zero_pad, x, pads,
                {{"the last window does not stand out",
