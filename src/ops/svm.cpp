@@ -79,8 +79,6 @@ int64_t count_rows(const Call& c, size_t features) {
   return x.size() == 1 ? 1 : x.front();
 }
 
-// --- svm_regressor
-
 namespace svm_regressor_op {
 
 size_t feature_count(const Node& n) {
@@ -151,8 +149,6 @@ std::vector<Value> decompose(const Node& n) {
 }
 
 }  // namespace svm_regressor_op
-
-// --- svm_classifier
 
 namespace svm_classifier_op {
 
@@ -234,8 +230,6 @@ Types infer(const Node& n) {
   return {Type::tensor(n.attr("labels").as<Literal>().dtype(), {rows}),
           Type::tensor(DType::F32, {rows, static_cast<int64_t>(machine.columns())})};
 }
-
-// --- what is computed of a row
 
 // For each pair of classes i < j, above 0 for i and below for j.
 Doubles pair_scores(const Machine& m, const double* row) {
