@@ -342,7 +342,7 @@ class StepBuilder {
 
   bool is_tuned(size_t group) const {
     const std::optional<Stage> stage = fused_.contraction_of(group);
-    return stage && context_.tuning.contains(stage->contraction->key);
+    return stage && stage->contraction && context_.tuning.contains(stage->contraction->key);
   }
 
   // Those of these nodes that refuse elements; all of them where that is not known.

@@ -12,6 +12,7 @@
 #include "schedule/cpu/select_contraction.h"
 #include "schedule/cpu/use_winograd.h"
 #include "schedule/cpu/vnni_pack.h"
+#include "schedule/cuda/schedule_kernel.h"
 #include "schedule/cuda/select_contraction.h"
 #include "schedule/cuda/sort_in_blocks.h"
 #include "schedule/cuda/split_reductions.h"
@@ -290,13 +291,18 @@ std::vector<Stage> FusedGraph::stages_of(size_t group) const {
   return stages;
 }
 
-// Nothing is chosen for sums along rows, nor for the products of attention.
+// Nothing is chosen for sums along rows, nor for the products of attention. On a GPU, rows that are each one
+// sum are those of a product, too.
 std::optional<Stage> FusedGraph::contraction_of(size_t group) const {
-  const std::optional<Stage>& first = graph_.nodes[groups()[group].nodes.front()].stage;
-  if (first && !first->contraction && first->plan)  // of a GPU
-    return first;
-  const bool is_chosen_for = first && first->contraction &&
-                             (groups()[group].pattern == Pattern::Contract || !first->definition.reduces());
+  const Group& kernel = groups()[group];
+  const std::optional<Stage>& first = graph_.nodes[kernel.nodes.front()].stage;
+  if (!first)
+    return std::nullopt;
+  const bool is_chosen_for =
+      first->contraction
+          ? kernel.pattern == Pattern::Contract || !first->definition.reduces()
+          : first->plan && kernel.pattern != Pattern::FusedAttention &&
+                schedule::cuda::is_sum_with_epilogue(stages_of(group), static_cast<size_t>(kernel.rows));
   return is_chosen_for ? first : std::nullopt;
 }
 

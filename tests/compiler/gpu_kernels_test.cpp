@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "compile_here.h"
+#include "compiler/explain_contraction.h"
 #include "ir/parse.h"
 #include "ops/registry.h"
 
@@ -71,6 +72,23 @@ TEST(GpuKernels, StoreHalvesThatAConvolutionReads) {
   })");
   EXPECT_EQ(kernels.find("y0: f32"), std::string::npos) << kernels;
   EXPECT_EQ(kernels.find("x1: f32"), std::string::npos) << kernels;
+}
+
+// --- what is said of them ---
+
+// The products of attention are part of its kernel; nothing was chosen for them.
+TEST(GpuKernels, SayNothingOfProductsWithinAttention) {
+  const std::unique_ptr<Graph> graph =
+      read(R"(graph g(%q: f16[8,16,512,64], %k: f16[8,16,512,64], %x: f16[1024,1024]) {
+    %0 = attention(%q, %k, %k, scale=0.125) from "attention"
+    %1 = matmul(%x, %x) from "product"
+    return %0, %1
+  })");
+  const compiler::FusionReport fusion = compiler::fusion_of(*graph, for_gpu("sm_90"));
+  EXPECT_EQ(
+      compiler::explain_contraction(fusion, "attention"),
+      "\"attention\"\n  no contraction of its own: pointwise, a reduction along rows, or fused attention\n");
+  EXPECT_NE(compiler::explain_contraction(fusion, "product").find("on tensor cores"), std::string::npos);
 }
 
 // --- shared memory ---

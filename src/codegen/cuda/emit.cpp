@@ -35,6 +35,7 @@ constexpr int64_t kFewerAtOnce = 256;         // with 255, as sums of warpgroups
 constexpr int64_t kFewHeld = 32;              // elements that are held in them, and others beside
 constexpr int64_t kMostHeldOfHalf = 80;
 constexpr int64_t kMostRegisterBytes = 16 << 10;
+constexpr int64_t kMostSharedBytes = 228 << 10;  // of a multiprocessor, on any GPU
 
 // Whole blocks of a cluster, whole warps, or a part of one that divides it.
 Team team_of(const ParallelRegion& region) {
@@ -171,6 +172,7 @@ class Emitter : private TileText {
 
   // So many blocks at once that a thread of a large one has as many registers as it can have in the largest
   // of that kind; more of them where rows are held in few registers, so that one loads while another stores.
+  // For blocks that shared memory has no room for, registers would only be spilled.
   std::string launch_bounds() const {
     const int64_t threads = threads_of_block();
     // Where blocks stay, they were made for what a thread holds at one time.
@@ -180,8 +182,10 @@ class Emitter : private TileText {
                             : !swizzled_.empty() && held > kMostHeldOfHalf ? kFewerAtOnce
                                                                            : kThreadsAtOnce;
     const bool is_large = threads >= kThreadsAtOnce / 2;
-    return is_large && threads < at_once ? fmt::format("{}, {}", threads, at_once / threads)
-                                         : fmt::format("{}", threads);
+    const int64_t shared = shared_bytes(*pipelined_, team_).constant().value_or(0),
+                  fitting = kMostSharedBytes / std::max<int64_t>(shared, 1);
+    const int64_t blocks = std::min(at_once / threads, fitting);
+    return is_large && blocks > 1 ? fmt::format("{}, {}", threads, blocks) : fmt::format("{}", threads);
   }
 
   // Blocks of a cluster must have started before others write to their shared memory.
@@ -662,9 +666,16 @@ class Emitter : private TileText {
     const std::string& name = names_.of(loop.variable);
     if (needs_scope)
       writer_.open();
-    writer_.line("const {} {} = {};", IndexText::type_of(range), name, indices_.text(loop.begin).text);
+    const std::string declaration =
+        fmt::format("const {} {} = {};", IndexText::type_of(range), name, indices_.text(loop.begin).text);
     indices_.set(loop.variable, {name}, range);
+    Writer before = std::move(writer_);
+    writer_ = before.same();
     run(loop.body);
+    if (mentions_name(writer_.text(), name))
+      before.write(declaration);
+    before.append(writer_);
+    writer_ = std::move(before);
     if (needs_scope)
       writer_.close();
   }

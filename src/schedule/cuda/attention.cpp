@@ -271,17 +271,27 @@ class AttentionBlocks {
     return where(fusion::kKeyVariable, symbol(kKeyTile) * tile_.keys + scores_.column(), std::move(body));
   }
 
-  // -inf, which weighs nothing, beyond the queries and keys that there are.
-  Scalar score() const {
-    Scalar score = with_loads(attention_.score, {{attention_.product, scores_.value()}});
-    const auto within = [&](const std::string& variable, const Dim& count) {
-      score = select(apply(Function::Less, index(symbol(variable)), index(count)), score, least());
+  // The value, or another beyond the queries and keys that there are, where nothing may be loaded.
+  Scalar within(Scalar value, const Scalar& beyond) const {
+    const auto limit = [&](const std::string& variable, const Dim& count) {
+      value = select(apply(Function::Less, index(symbol(variable)), index(count)), value, beyond);
     };
     if (!are_whole(attention_.keys, tile_.keys))
-      within(fusion::kKeyVariable, attention_.keys);
+      limit(fusion::kKeyVariable, attention_.keys);
     if (!are_whole(attention_.queries(), tile_.queries()))
-      within(query(), attention_.queries());
-    return score;
+      limit(query(), attention_.queries());
+    return value;
+  }
+
+  // -inf weighs nothing.
+  Scalar score() const {
+    return within(with_loads(attention_.score, {{attention_.product, scores_.value()}}), least());
+  }
+
+  // A power alone is 0 where the score is -inf.
+  Scalar weight() const {
+    const Scalar weight = with_loads(attention_.weight, {{attention_.power, scores_.value()}});
+    return weight == scores_.value() ? weight : within(weight, number(0));
   }
 
   // Each thread tells the others of its rows.
@@ -323,9 +333,8 @@ class AttentionBlocks {
     column.push_back(store(scores_.buffer(), scores_.at(),
                            exp(apply(Function::Subtract, scores_.value(), element(base, {})))));
     column.push_back(store(total_, scores_.at_row(), scores_.value(), "+"));
-    const Scalar weight = with_loads(attention_.weight, {{attention_.power, scores_.value()}});
     column.push_back(
-        store(weights_, {scores_.row(), scores_.column()}, Scalar::cast(weights_.dtype, weight)));
+        store(weights_, {scores_.row(), scores_.column()}, Scalar::cast(weights_.dtype, weight())));
     append(row, scores_.for_each_column(at_key(std::move(column))));
     append(row, results_.for_each_column(
                     as_list(store(results_.buffer(), results_.at(), element(scale, {}), "*"))));

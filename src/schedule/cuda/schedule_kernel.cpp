@@ -120,14 +120,6 @@ std::optional<int64_t> row_length(const std::vector<Stage>& stages, size_t share
   return longest;
 }
 
-// Whether rows are those of a product, x wᵀ say: one sum for each, and what is computed of it.
-bool is_sum_with_epilogue(const std::vector<Stage>& stages, size_t shared) {
-  return stages.front().definition.reduces() &&
-         std::all_of(stages.begin() + 1, stages.end(), [&](const Stage& stage) {
-           return !stage.definition.reduces() && stage.definition.axes.size() == shared;
-         });
-}
-
 // Whether a kernel graph pass has scheduled it already.
 bool has_blocks(const Kernel& kernel) {
   return std::ranges::any_of(kernel.body, [](const Statement& statement) {
@@ -137,6 +129,13 @@ bool has_blocks(const Kernel& kernel) {
 }
 
 }  // namespace
+
+bool is_sum_with_epilogue(const std::vector<Stage>& stages, size_t rows) {
+  return stages.front().definition.reduces() &&
+         std::all_of(stages.begin() + 1, stages.end(), [&](const Stage& stage) {
+           return !stage.definition.reduces() && stage.definition.axes.size() == rows;
+         });
+}
 
 Kernel schedule_kernel(const std::vector<Stage>& stages, const Group& group,
                        const std::set<std::string>& outputs, const lowering::BufferTable& buffers,

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "schedule/cuda/contraction_tiles.h"
 #include "schedule/cuda/reductions.h"
+#include "schedule/cuda/select_contraction.h"
 
 namespace tenon::schedule::cuda {
 
@@ -30,13 +30,16 @@ struct Tiling {
   double nanoseconds;
 };
 
+int64_t count_blocks(const MatrixProduct& product, int64_t m, int64_t n) {
+  return (ceil_div(size_of(product.m()), m) * ceil_div(size_of(product.n()), n) * size_of(product.batch))
+      .constant()
+      .value();
+}
+
 // Blocks on one multiprocessor fill each other's waits, up to what it multiplies in that time.
-Tiling tiling_of(const MatrixProduct& product, int64_t k, const Gpu& gpu) {
+Tiling tiling_by_fma(const MatrixProduct& product, const Gpu& gpu) {
   const ContractionTile tile = choose_tile(product, gpu);
-  const int64_t blocks = (ceil_div(size_of(product.m()), tile.m) * ceil_div(size_of(product.n()), tile.n) *
-                          size_of(product.batch))
-                             .constant()
-                             .value();
+  const int64_t k = *size_of(product.k).constant(), blocks = count_blocks(product, tile.m, tile.n);
   const auto steps = static_cast<double>((k + tile.k - 1) / tile.k);
   const double multiplying = static_cast<double>(tile.m * tile.n * tile.k) / (kMultiplyAdds * kShareOfPeak);
   const int64_t at_once = std::max<int64_t>(kThreadsAtOnce / tile.threads(), 1);
@@ -48,32 +51,45 @@ Tiling tiling_of(const MatrixProduct& product, int64_t k, const Gpu& gpu) {
   return {blocks, cycles / gpu.cycles_per_nanosecond};
 }
 
+// By the arithmetic that is chosen for it.
+Tiling tiling_of(const MatrixProduct& product, const Gpu& gpu, NumericsBudget numerics) {
+  const lowering::ContractionPlan plan = select_contraction(product, gpu, numerics);
+  const lowering::BlockTile& tile = *plan.block_tile;
+  if (tile.arithmetic == lowering::BlockTile::Arithmetic::Fma)
+    return tiling_by_fma(product, gpu);
+  const auto chosen = std::ranges::find_if(
+      plan.candidates, [](const lowering::PlanCandidate& each) { return each.declined.empty(); });
+  return {count_blocks(product, tile.m, tile.n), chosen->estimate.value()};
+}
+
 }  // namespace
 
 std::optional<ProductSplit> split_product(const Definition& sum, const std::vector<Buffer>& buffers,
-                                          const Gpu& gpu) {
+                                          const Gpu& gpu, NumericsBudget numerics) {
   if (!is_divisible(sum) || sum.results.front().dtype != DType::F32)
     return std::nullopt;
-  std::optional<MatrixProduct> product = match_matrix_product(sum, buffers);
+  const std::optional<MatrixProduct> product = match_matrix_product(sum, buffers);
   if (!product)
     return std::nullopt;
   const std::optional<int64_t> k = size_of(product->k).constant(), results = size_of(sum.axes).constant();
   if (!k || !results || *k == 0 || *results == 0)
     return std::nullopt;
-  const Tiling whole = tiling_of(*product, *k, gpu);
+  const Tiling whole = tiling_of(*product, gpu, numerics);
   ProductSplit best{.axis = 0,
                     .parts = 1,
                     .nanoseconds_whole = whole.nanoseconds,
                     .nanoseconds_split = whole.nanoseconds,
                     .blocks_whole = whole.blocks,
                     .blocks_split = whole.blocks};
-  product->batch.push_back({"parts", 1});
   for (size_t i = 0; i < sum.reduced.size(); ++i)
     for (int64_t parts = 2; parts <= std::min(kMostParts, *k / kLeastProducts); ++parts) {
       if (*sum.reduced[i].size.constant() % parts != 0)
         continue;
-      product->batch.back().size = parts;
-      const Tiling tiling = tiling_of(*product, *k / parts, gpu);
+      MatrixProduct in_parts = *product;
+      in_parts.batch.push_back({"parts", parts});
+      Axis& divided = *std::ranges::find(in_parts.k, sum.reduced[i].variable, &Axis::variable);
+      divided.size = *divided.size.constant() / parts;
+      const Tiling tiling = tiling_of(in_parts, gpu, numerics);
       const double bytes = static_cast<double>(2 * parts * *results * info(DType::F32).bytes),
                    nanoseconds = tiling.nanoseconds + kLaunchNanoseconds +
                                  bytes / (gpu.bytes_per_nanosecond * kCacheRate);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "loops/definition.h"
+#include "rewrite/journal.h"
 #include "target/gpu.h"
 
 namespace tenon::schedule::cuda {
@@ -16,6 +17,7 @@ struct ProductSplit {
 
 // Nothing where one kernel is as fast. `buffers` are those that the factors read.
 std::optional<ProductSplit> split_product(const loops::Definition& sum,
-                                          const std::vector<loops::Buffer>& buffers, const Gpu& gpu);
+                                          const std::vector<loops::Buffer>& buffers, const Gpu& gpu,
+                                          NumericsBudget numerics);
 
 }  // namespace tenon::schedule::cuda

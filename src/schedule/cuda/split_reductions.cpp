@@ -60,7 +60,7 @@ std::string describe(const ProductSplit& split) {
 class Splitter {
  public:
   Splitter(KernelGraph& graph, const Target& target, NumericsBudget numerics)
-      : graph_(graph), gpu_(*target.gpu) {
+      : graph_(graph), gpu_(*target.gpu), numerics_(numerics) {
     const fusion::FoundAttention found =
         fusion::find_fused_attention(graph.nodes, graph.buffers, graph.kept(), target, numerics);
     for (const fusion::FusedAttention& attention : found.fused)
@@ -109,7 +109,7 @@ class Splitter {
   }
 
   std::optional<Plan> plan_for_product(const Definition& definition, const std::vector<Buffer>& read) const {
-    const std::optional<ProductSplit> split = split_product(definition, read, gpu_);
+    const std::optional<ProductSplit> split = split_product(definition, read, gpu_, numerics_);
     if (!split)
       return std::nullopt;
     return Plan{.axis = split->axis,
@@ -215,6 +215,7 @@ class Splitter {
 
   KernelGraph& graph_;
   const Gpu& gpu_;
+  const NumericsBudget numerics_;
   std::set<size_t> in_attention_;  // nodes that become one kernel
   std::vector<Missed> missed_;
 };

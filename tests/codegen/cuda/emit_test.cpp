@@ -274,6 +274,22 @@ TEST(CudaText, GivesThreadsRegistersForWhatTheyHold) {
             std::string::npos);
 }
 
+TEST(CudaText, KeepsRegistersWhereSharedMemoryHasRoomForOneBlock) {
+  const auto bounds_of = [](int64_t elements) {
+    const std::string text = emit(fmt::format(R"(kernel k(x: f32[n,{0}]) -> (y: f32[n,{0}]) {{
+      for r in 0..n block(256) {{
+        local e: f32[{0}] in shared
+        for j in 0..{0} thread {{ e[j] = x[r,j] }}
+        for j in 0..{0} thread {{ y[r,j] = e[{0}-1-j] }} }} }})",
+                                              elements))
+                                 .text;
+    const size_t begin = text.find("__launch_bounds__");
+    return text.substr(begin, text.find(' ', text.find(')', begin)) - begin);
+  };
+  EXPECT_EQ(bounds_of(28 << 10), "__launch_bounds__(256, 2)");
+  EXPECT_EQ(bounds_of(30 << 10), "__launch_bounds__(256)");
+}
+
 TEST(CudaText, PacksShortRowsIntoABlock) {
   const CudaText emitted = emit(kShortRows);
   EXPECT_EQ(
