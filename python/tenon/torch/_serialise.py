@@ -42,6 +42,15 @@ def expression_of(size: Any) -> sympy.Expr:
     return size.node.expr if isinstance(size, _SYMBOLIC) else sympy.Integer(size)
 
 
+def is_copy_back(node: torch.fx.Node) -> bool:
+    """Whether this writes what became of an input that is changed in place: AOTAutograd does so at the end."""
+    return (
+        node.target is torch.ops.aten.copy_.default
+        and node.args[0].op == "placeholder"
+        and all(user.op == "output" for user in node.users)
+    )
+
+
 def _size(size: Any) -> dict[str, Any]:
     expression = expression_of(size)
     if expression.is_Integer:
@@ -217,7 +226,7 @@ class Writer:
         for node in self._graph.nodes:
             if node.op == "get_attr":
                 self._add_constant(node)
-            elif node.op == "call_function" and node.target is not operator.getitem:
+            elif node.op == "call_function" and node.target is not operator.getitem and not is_copy_back(node):
                 try:
                     self._add_call(node)
                 except NotExpressible as error:
