@@ -179,6 +179,19 @@ def test_sizes_that_vary_are_compiled_for_once(net):
 
 
 @torch.no_grad()
+def test_maxima_of_images_of_any_size_are_compiled():
+    def pool(x):
+        return torch.nn.functional.max_pool2d(x, 3, 2, ceil_mode=True)
+
+    fast, x = compiled(pool, dynamic=True), torch.randn(2, 3, 9, 12)
+    (graph,) = graphs_of(lambda: fast(x))
+    assert graph.external == []
+    for height, width in ((9, 12), (8, 31), (30, 30)):
+        x = torch.randn(2, 3, height, width)
+        assert_same(fast(x), pool(x))
+
+
+@torch.no_grad()
 @pytest.mark.parametrize("lengths", [(1, 2, 3, 64, 511, 512), (512, 200, 7, 2, 33)])
 def test_lengths_that_vary_are_compiled_for_once(lengths):
     layer = torch.nn.TransformerEncoderLayer(32, 4, 64, batch_first=True).eval()
