@@ -179,6 +179,19 @@ def test_sizes_that_vary_are_compiled_for_once(net):
 
 
 @torch.no_grad()
+def test_maxima_of_images_of_any_size_are_compiled():
+    def pool(x):
+        return torch.nn.functional.max_pool2d(x, 3, 2, ceil_mode=True)
+
+    fast, x = compiled(pool, dynamic=True), torch.randn(2, 3, 9, 12)
+    (graph,) = graphs_of(lambda: fast(x))
+    assert graph.external == []
+    for height, width in ((9, 12), (8, 31), (30, 30)):
+        x = torch.randn(2, 3, height, width)
+        assert_same(fast(x), pool(x))
+
+
+@torch.no_grad()
 @pytest.mark.parametrize("lengths", [(1, 2, 3, 64, 511, 512), (512, 200, 7, 2, 33)])
 def test_lengths_that_vary_are_compiled_for_once(lengths):
     layer = torch.nn.TransformerEncoderLayer(32, 4, 64, batch_first=True).eval()
@@ -301,6 +314,108 @@ def test_what_is_changed_in_place_is_changed():
     for _ in range(2):
         assert_same(fast(x, got), step(x, want))
         assert_same(got, want)
+
+
+OPTIMISERS = {
+    "adamw": lambda parameters: torch.optim.AdamW(parameters, 1e-2, foreach=True),
+    "adamw, one by one": lambda parameters: torch.optim.AdamW(parameters, 1e-2, foreach=False),
+    "sgd": lambda parameters: torch.optim.SGD(parameters, 1e-2, momentum=0.9, nesterov=True, weight_decay=0.1, foreach=True),
+    "radam": lambda parameters: torch.optim.RAdam(parameters, 1e-2, foreach=True),
+}
+
+
+@pytest.mark.parametrize("optimiser", OPTIMISERS.values(), ids=OPTIMISERS)
+def test_steps_of_optimisers_are_compiled_whole(optimiser):
+    def train(compile_it):
+        torch.manual_seed(1)
+        module = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.GELU(), torch.nn.Linear(8, 1))
+        found = optimiser(module.parameters())
+        step = compiled(found.step) if compile_it else found.step
+        x = torch.randn(32, 6)
+        for _ in range(5):
+            found.zero_grad()
+            module(x).square().mean().backward()
+            step()
+        return [each.detach() for each in module.parameters()]
+
+    graphs = []
+    with listening(graphs.append):
+        got = train(True)
+    assert all(not graph.external and not graph.fallback for graph in graphs)
+    assert len(graphs) <= 2  # the first step has no state yet
+    torch.testing.assert_close(got, train(False))
+
+
+def test_what_is_trained_by_compiled_steps_is_compiled_anew():
+    module = torch.nn.Linear(4, 4)
+    optimiser = torch.optim.SGD(module.parameters(), 0.1, foreach=True)
+    fast, step = compiled(module), compiled(optimiser.step)
+    x = torch.randn(2, 4)
+    for _ in range(3):
+        optimiser.zero_grad()
+        module(x).square().sum().backward()
+        step()
+        with torch.no_grad():
+            assert_same(fast(x), module(x))
+
+
+def swap(a, b):
+    kept = a.clone()
+    a.copy_(b)
+    b.copy_(kept)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        swap,
+        lambda a, b: a.copy_(a.flip(0)),
+        lambda a, b: a.sub_(a.sum(0)),
+        lambda a, b: (b.copy_(a), a.add_(1)),
+        lambda a, b: (a.add_(b), b.mul_(a)),
+        lambda a, b: (a * 1, a.add_(b)),
+        lambda a, b: (a.add_(b) * 2, a),
+        lambda a, b: a[1:].add_(a[:-1].clone()),
+        lambda a, b: a.copy_(b.t()),
+        lambda a, b: (a.fill_(3), b.zero_()),
+    ],
+)
+def test_old_elements_are_read_before_they_are_overwritten(function):
+    for make in (lambda: torch.randn(4, 4), lambda: torch.randn(4, 4).t(), lambda: torch.randn(4, 8)[:, ::2]):
+        torch._dynamo.reset()
+        got = [make(), make()]
+        want = [torch.empty_strided(each.shape, each.stride()).copy_(each) for each in got]
+        results = compiled(function)(*got), function(*want)
+        assert_same(*results)
+        assert_same(got, want)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("norm_first", [False, True])
+@pytest.mark.parametrize("mask", ["none", "causal", "padding", "both"])
+def test_layers_of_transformers_are_compiled_whole(norm_first, mask):
+    layer = torch.nn.TransformerEncoderLayer(16, 4, 32, batch_first=True, norm_first=norm_first, activation="gelu").eval()
+    x, causal = torch.randn(2, 7, 16), torch.nn.Transformer.generate_square_subsequent_mask(7)
+    padding = torch.arange(7)[None] > torch.tensor([6, 3])[:, None]
+    masks = {
+        "none": {}, "causal": {"src_mask": causal}, "padding": {"src_key_padding_mask": padding},
+        "both": {"src_mask": causal != 0, "src_key_padding_mask": padding},
+    }[mask]  # fmt: skip
+    fast = compiled(layer)
+    (graph,) = graphs_of(lambda: fast(x, **masks))
+    assert graph.external == []
+    assert_same(fast(x, **masks), layer(x, **masks))
+
+
+@torch.no_grad()
+def test_attention_with_weights_is_compiled_whole():
+    attention, x = torch.nn.MultiheadAttention(16, 4, batch_first=True).eval(), torch.randn(2, 7, 16)
+    for options in ({}, {"need_weights": False}, {"average_attn_weights": False}):
+        torch._dynamo.reset()
+        fast = compiled(lambda x: attention(x, x, x, **options))
+        (graph,) = graphs_of(lambda: fast(x))
+        assert graph.external == []
+        assert_same(fast(x), attention(x, x, x, **options))
 
 
 def test_gradients(net):

@@ -16,6 +16,7 @@ from torch._functorch.partitioners import min_cut_rematerialization_partition
 
 from tenon import _tenon
 from tenon.errors import UnsupportedError, UserError
+from tenon.torch._decompositions import more_decompositions
 from tenon.torch._graph import CompiledGraph, EagerGraph, GraphReport
 from tenon.torch._serialise import NotExpressible
 
@@ -63,7 +64,7 @@ def listening(listener: Callable[[GraphReport], None]) -> Iterator[None]:
 
 
 @functools.cache
-def decompositions() -> dict[Any, Callable[..., Any]]:
+def _core_decompositions() -> dict[Any, Callable[..., Any]]:
     """Of the ops of Core ATen's table, those that Tenon does not read as they are."""
 
     def is_read(op: Any) -> bool:
@@ -76,6 +77,10 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
     # Zeros that have no memory of their own, in gradients.
     found[torch.ops.aten._efficientzerotensor.default] = torch.zeros
     return found
+
+
+def decompositions() -> dict[Any, Callable[..., Any]]:
+    return {**_core_decompositions(), **more_decompositions()}
 
 
 def _static_inputs(kind: str) -> Sequence[int]:
@@ -120,6 +125,7 @@ def compilers(options: Options) -> dict[str, Any]:
         "inference_compiler": functools.partial(compile_with, kind="inference"),
         "decompositions": decompositions(),
         "partition_fn": min_cut_rematerialization_partition,
+        "keep_inference_input_mutations": True,  # what is changed in place is written by the graph, and not copied after it
     }
 
 

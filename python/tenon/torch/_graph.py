@@ -124,6 +124,7 @@ class _Outputs:
         self._sizes = _Sizes(placeholders)
         self.computed: list[torch.fx.Node] = []  # by the program
         self.orders: dict[str, tuple[int, ...]] = {}  # of those that are not row-major in memory
+        self._copies: list[tuple[int, int, tuple[int, ...] | None]] = []  # arguments, results, and their order in memory
         (returned,) = (node for node in gm.graph.nodes if node.op == "output")
         outputs = returned.args[0] if isinstance(returned.args[0], (list, tuple)) else (returned.args[0],)
         distinct = {each for each in outputs if isinstance(each, torch.fx.Node)}
@@ -131,10 +132,30 @@ class _Outputs:
         self._shared = {each for each, count in memory.items() if count > 1}
         self._of_arguments = {_memory_of(node) for node in placeholders} - {None}
         self.finish = [self._finish(each) for each in outputs]
+        for node in gm.graph.nodes:
+            if serialise.is_copy_back(node):
+                argument, value = node.args[:2]
+                self._copies.append((self._place[argument], self._result(value), self.orders.get(value.name)))
+            elif isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable:
+                raise NotExpressible(f"{node.name}: {node.target} changes its operand in place")
+
+    @property
+    def changed(self) -> set[int]:
+        """The arguments that are changed in place."""
+        return {place for place, _, _ in self._copies}
+
+    def copy_back(self, results: Sequence[Any], arguments: Sequence[Any]) -> None:
+        for place, number, order in self._copies:
+            result = results[number]
+            arguments[place].copy_(
+                result if order is None else result.permute([order.index(dim) for dim in range(len(order))])
+            )
 
     def _finish(self, output: Any) -> Finish:
         if not isinstance(output, torch.fx.Node):
             return lambda results, arguments: output
+        if serialise.is_copy_back(output):
+            output = output.args[0]
         if output in self._place:
             place = self._place[output]
             return lambda results, arguments: arguments[place]
@@ -285,7 +306,11 @@ class CompiledGraph:
         self._check_strides()
         self._outputs = _Outputs(gm, self._placeholders)
         # On a GPU nothing is packed, so that weights are arguments like others.
-        self._static = [place for place in static if self._device == "cpu" and self._is_weight(self._placeholders[place])]
+        self._static = [
+            place
+            for place in static
+            if self._device == "cpu" and place not in self._outputs.changed and self._is_weight(self._placeholders[place])
+        ]
         values = [value_of(self._placeholders[place]) for place in self._static]
         self._weight_types = [(serialise.DTYPES[each.dtype], [int(size) for size in each.shape]) for each in values]
         self._orders = {
@@ -400,7 +425,9 @@ class CompiledGraph:
             results = [torch.from_dlpack(each).clone().to(self._device) for each in results]
         given = tuple(arguments)
         arguments.clear()
-        return [finish(results, given) for finish in self._outputs.finish]
+        finished = [finish(results, given) for finish in self._outputs.finish]
+        self._outputs.copy_back(results, given)
+        return finished
 
     def _input(self, place: int, argument: Any) -> Any:
         if argument is None:  # the token that orders effects, of which the graph has one as an output

@@ -25,6 +25,12 @@ DTYPES = {
     torch.float8_e4m3fnuz: "f8e4m3fnuz", torch.float8_e5m2fnuz: "f8e5m2fnuz",
 }  # fmt: skip
 
+# Where nothing asks for the indices, which are those of planes whose sizes must be known.
+_WITHOUT_INDICES = {
+    torch.ops.aten.max_pool2d_with_indices.default: "torch.ops.aten.max_pool2d.default",
+    torch.ops.aten.max_pool3d_with_indices.default: "torch.ops.aten.max_pool3d.default",
+}
+
 _SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
 
 
@@ -40,6 +46,15 @@ def value_of(node: torch.fx.Node) -> Any:
 def expression_of(size: Any) -> sympy.Expr:
     """Of a size, without asking for its value: that would fix it."""
     return size.node.expr if isinstance(size, _SYMBOLIC) else sympy.Integer(size)
+
+
+def is_copy_back(node: torch.fx.Node) -> bool:
+    """Whether this writes what became of an input that is changed in place: AOTAutograd does so at the end."""
+    return (
+        node.target is torch.ops.aten.copy_.default
+        and node.args[0].op == "placeholder"
+        and all(user.op == "output" for user in node.users)
+    )
 
 
 def _size(size: Any) -> dict[str, Any]:
@@ -217,7 +232,7 @@ class Writer:
         for node in self._graph.nodes:
             if node.op == "get_attr":
                 self._add_constant(node)
-            elif node.op == "call_function" and node.target is not operator.getitem:
+            elif node.op == "call_function" and node.target is not operator.getitem and not is_copy_back(node):
                 try:
                     self._add_call(node)
                 except NotExpressible as error:
@@ -356,13 +371,16 @@ class Writer:
             return self._add_external(node, self._external[node.name], results)
         if (repeated := self._repeated_getitem(node)) is not None:
             raise NotExpressible(f"result {repeated} is taken twice")
+        target = target_of(node)
+        if node.target in _WITHOUT_INDICES and all(user.target is operator.getitem and user.args[1] == 0 for user in node.users):
+            target, results = _WITHOUT_INDICES[node.target], results[:1]
         described = [self._result(name, value) for name, value in results]
         returns = getattr(node.target, "_schema", None)
         if returns is not None and isinstance(value_of(node), (list, tuple)) and len(returns.returns) == 1:
             described = [{"as_tensors": [each["as_tensor"] for each in described]}]
         self._nodes.append(
             {
-                "target": target_of(node),
+                "target": target,
                 "name": node.name,
                 "inputs": [{"name": name, "arg": _argument(value)} for name, value in named_arguments(node)],
                 "outputs": described,
