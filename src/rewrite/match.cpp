@@ -362,13 +362,18 @@ class Matcher {
 
   bool is_computed(const PatternNode& pattern, Value value, const Goals& goals) {
     const size_t nodes_before = match_.nodes_.size();
+    bool has_op = false;
+    size_t looked_at = 0;
     for (const UnaryRegion& region : regions_.of(value)) {
-      if (std::none_of(pattern.ops.begin(), pattern.ops.end(),
-                       [&](const std::string& op) { return region.has(op); }))
+      // What a region has beside those within it comes first.
+      for (size_t i = 0; !has_op && i < region.nodes.size() - looked_at; ++i)
+        has_op = pattern.ops.contains(region.nodes[i]->op().name);
+      looked_at = region.nodes.size();
+      if (!has_op)
         continue;
       match_.nodes_.insert(match_.nodes_.end(), region.nodes.begin(), region.nodes.end());
       const Goal x = {&pattern.parts.front().node(), region.x};
-      match_.region_ = region;
+      match_.region_ = &region;
       if (solve(with(goals, {x})))
         return true;
       match_.nodes_.resize(nodes_before);
