@@ -16,9 +16,10 @@ void GroupDependences::add_group(const std::set<size_t>& makers) {
     waited_for_by_[maker].push_back(group);
 }
 
-// The groups that can be come to, this one first, whose positions are from `first` to `last`.
+// The groups that can be come to, this one first, whose positions are from `first` to `last`. Where `wanted`
+// is one of them, the walk ends there.
 std::vector<size_t> GroupDependences::reach(size_t from, const std::vector<std::vector<size_t>>& along,
-                                            size_t first, size_t last) const {
+                                            size_t first, size_t last, size_t wanted) const {
   std::vector<size_t> found;
   const auto visit = [&](size_t group) {
     ++visits_;
@@ -28,7 +29,7 @@ std::vector<size_t> GroupDependences::reach(size_t from, const std::vector<std::
     found.push_back(group);
   };
   visit(from);
-  for (size_t i = 0; i < found.size(); ++i)
+  for (size_t i = 0; i < found.size() && seen_[wanted] != walks_; ++i)
     for (size_t next : along[found[i]])
       visit(next);
   return found;
@@ -36,33 +37,31 @@ std::vector<size_t> GroupDependences::reach(size_t from, const std::vector<std::
 
 bool GroupDependences::would_close_cycle(size_t group, const std::set<size_t>& makers) const {
   ++walks_;
-  for (size_t maker : makers) {
+  return std::ranges::any_of(makers, [&](size_t maker) {
     if (maker == group || position_[maker] < position_[group])
-      continue;
-    reach(maker, waits_for_, position_[group], position_.size());
-    if (seen_[group] == walks_)
-      return true;
-  }
-  return false;
+      return false;
+    reach(maker, waits_for_, position_[group], position_.size(), group);
+    return seen_[group] == walks_;
+  });
 }
 
 void GroupDependences::wait(size_t group, const std::set<size_t>& makers) {
   for (size_t maker : makers)
     if (maker != group)
-      wait(group, maker);
+      wait_for(group, maker);
 }
 
-void GroupDependences::wait(size_t group, size_t maker) {
+void GroupDependences::wait_for(size_t group, size_t maker) {
   if (std::ranges::find(waits_for_[group], maker) != waits_for_[group].end())
     return;
   if (position_[maker] > position_[group]) {
     // What the maker waits for and what waits for the group change places, each part in its order.
     const auto by_position = [&](size_t a, size_t b) { return position_[a] < position_[b]; };
     ++walks_;
-    std::vector<size_t> earlier = reach(maker, waits_for_, position_[group], position_[maker]);
+    std::vector<size_t> earlier = reach(maker, waits_for_, position_[group], position_[maker], group);
     CHECK(seen_[group] != walks_, "group {} would wait for itself", group);
     ++walks_;
-    std::vector<size_t> later = reach(group, waited_for_by_, position_[group], position_[maker]);
+    std::vector<size_t> later = reach(group, waited_for_by_, position_[group], position_[maker], maker);
     std::ranges::sort(earlier, by_position);
     std::ranges::sort(later, by_position);
     earlier.insert(earlier.end(), later.begin(), later.end());

@@ -28,12 +28,12 @@ class GroupDependences {
   int64_t visits() const { return visits_; }
 
  private:
-  void wait(size_t group, size_t maker);
+  void wait_for(size_t group, size_t maker);
   std::vector<size_t> reach(size_t from, const std::vector<std::vector<size_t>>& along, size_t first,
-                            size_t last) const;
+                            size_t last, size_t wanted) const;
 
   std::vector<std::vector<size_t>> waits_for_, waited_for_by_;
-  std::vector<size_t> position_;  // in a topological order
+  std::vector<size_t> position_;       // in a topological order
   mutable std::vector<int64_t> seen_;  // the number of the walk that came to a group last
   mutable int64_t walks_ = 0, visits_ = 0;
 };

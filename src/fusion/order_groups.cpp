@@ -79,7 +79,7 @@ class Schedule {
         readers[buffer].push_back(i);
     }
     std::map<BufferId, int64_t> left = readers_;
-    std::set<std::pair<int64_t, size_t>> ready;  // growth, group
+    std::set<std::pair<int64_t, size_t>> ready;                  // growth, group
     std::vector<std::optional<int64_t>> growths(makes_.size());  // of those that are ready
     const auto make_ready = [&](size_t group) {
       growths[group] = growth(group, left);

@@ -22,9 +22,10 @@ bool NestedProbes::may_be(size_t cut, std::span<const double> wanted, double rou
   run();
   for (size_t i = 0; i < wanted.size() && !values_.empty(); ++i) {
     const double actual = values_[cut * kPoints.size() + i], other = wanted[i];
-    const bool same = actual == other || (std::isnan(actual) && std::isnan(other)) ||
-                      (std::isfinite(other) && std::fabs(actual - other) <=
-                                                   std::max(nearest, rounding * std::max(1.0, std::fabs(other))));
+    const bool same =
+        actual == other || (std::isnan(actual) && std::isnan(other)) ||
+        (std::isfinite(other) &&
+         std::fabs(actual - other) <= std::max(nearest, rounding * std::max(1.0, std::fabs(other))));
     if (finite_[cut * kPoints.size() + i] && !same)
       return false;
   }

@@ -23,8 +23,8 @@ bool computes_elementwise(const UnaryRegion& region, const Function& function, S
 // What a function makes of the telling points of NestedProbes; nothing where it cannot be run.
 std::vector<double> values_at_telling_points(const Function& function);
 
-// Whether computes_elementwise may hold of a function that makes this of them. Cheap: it runs all regions of a
-// root once, for all functions.
+// Whether computes_elementwise may hold of a function that makes this of them. Cheap: it runs all regions of
+// a root once, for all functions.
 bool may_compute_elementwise(const UnaryRegion& region, std::span<const double> values);
 
 // What an elementwise region makes of one number, in Exact precision.
