@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/hash.h"
 #include "tensor/wide.h"
 
 namespace tenon {
@@ -26,13 +27,17 @@ namespace {
 
 enum class Origin : uint8_t { Constants, Parameters, Inputs };
 
-// The nodes that a walk has come to: few, so a list is searched faster than a table.
+// The nodes that a walk has come to, at most kMostFixed, in its order.
 class Seen {
  public:
   // False where it was seen before.
   bool add(const Node* node) {
-    if (std::find(nodes_.begin(), nodes_.begin() + count_, node) != nodes_.begin() + count_)
+    size_t at = mix(reinterpret_cast<uintptr_t>(node)) % table_.size();
+    while (table_[at] != nullptr && table_[at] != node)
+      at = (at + 1) % table_.size();
+    if (table_[at] == node)
       return false;
+    table_[at] = node;
     nodes_[static_cast<size_t>(count_++)] = node;
     return true;
   }
@@ -42,6 +47,7 @@ class Seen {
 
  private:
   std::array<const Node*, kMostFixed> nodes_;
+  std::array<const Node*, 2 * kMostFixed> table_ = {};  // by hash
   int64_t count_ = 0;
 };
 
