@@ -1,7 +1,10 @@
 #include "compiler/build_kernels.h"
 
 #include <algorithm>
+#include <string_view>
+#include <unordered_map>
 
+#include "base/run_all.h"
 #include "schedule/cpu/nest.h"
 
 namespace tenon::compiler {
@@ -33,31 +36,45 @@ Kernels::Kernels(const FusedGraph& fused, const CompileContext& context)
       backend_(*context.backend),
       target_(context.target),
       threads_(context.threads != 0 ? context.threads : context.target.cores) {
-  for (size_t i = 0; i < fused_.groups().size(); ++i)
-    build(i);
-  number();
+  struct Built {
+    std::optional<NamedKernel> kernel;
+    std::string text;
+  };
+  std::vector<Built> built(fused_.groups().size());
+  run_all(built.size(), target_.cores, [&](size_t i) {
+    if ((built[i].kernel = build(i)))
+      built[i].text = loops::print(built[i].kernel->kernel);
+  });
+  std::unordered_map<std::string_view, size_t> known;
+  for (size_t i = 0; i < built.size(); ++i) {
+    if (!built[i].kernel)
+      continue;
+    const NamedKernel& named = kernels_.emplace(i, std::move(*built[i].kernel)).first->second;
+    const auto [it, fresh] = known.emplace(built[i].text, distinct_.size());
+    if (fresh)
+      distinct_.push_back(&named);
+    numbers_[i] = it->second;
+  }
 }
 
-void Kernels::build(size_t group) {
+// May run on several threads at once.
+std::optional<NamedKernel> Kernels::build(size_t group) const {
   const KernelGraph& graph = fused_.graph();
   const KernelNode& first = graph.nodes[fused_.groups()[group].nodes.front()];
-  if (!first.stage) {
-    if (first.nest)
-      build_nest_of_node(group, first);
-    return;
-  }
+  if (!first.stage)
+    return first.nest ? build_nest_of_node(first) : std::nullopt;
   const std::vector<Stage> stages = fused_.stages_of(group);
   const Group& all = fused_.groups()[group];
   NamedKernel named = canonicalize_names(
       backend_.schedule(stages, all, fused_.needed_outside(group), graph.buffers, {target_, threads_}));
   named.sources = sources_of(stages);
-  kernels_.emplace(group, std::move(named));
+  return named;
 }
 
-void Kernels::build_nest_of_node(size_t group, const KernelNode& node) {
+std::optional<NamedKernel> Kernels::build_nest_of_node(const KernelNode& node) const {
   Kernel kernel = backend_.schedule_nest(*node.nest);
   if (backend_.occupancy != nullptr && backend_.occupancy(kernel, target_) == 0)
-    return;
+    return std::nullopt;
   NamedKernel named = canonicalize_names(std::move(kernel));
   const auto names_of = [&](const std::vector<BufferId>& ids) {
     std::vector<std::string> names;
@@ -68,17 +85,7 @@ void Kernels::build_nest_of_node(size_t group, const KernelNode& node) {
   named.reads = names_of(node.operands);
   named.writes = names_of(node.results);
   named.sources = node.sources;
-  kernels_.emplace(group, std::move(named));
-}
-
-void Kernels::number() {
-  std::map<std::string, size_t> known;
-  for (const auto& [group, named] : kernels_) {
-    const auto [it, fresh] = known.emplace(loops::print(named.kernel), distinct_.size());
-    if (fresh)
-      distinct_.push_back(&named);
-    numbers_[group] = it->second;
-  }
+  return named;
 }
 
 const NamedKernel* Kernels::find(size_t group) const {

@@ -24,9 +24,8 @@ class Kernels {
   std::vector<loops::Kernel> unscheduled() const;
 
  private:
-  void build(size_t group);
-  void build_nest_of_node(size_t group, const lowering::KernelNode& node);
-  void number();
+  std::optional<loops::NamedKernel> build(size_t group) const;
+  std::optional<loops::NamedKernel> build_nest_of_node(const lowering::KernelNode& node) const;
 
   const FusedGraph& fused_;
   const Backend& backend_;

@@ -7,6 +7,7 @@
 #include "fusion/cost.h"
 #include "fusion/fuse.h"
 #include "fusion/fused_attention.h"
+#include "fusion/group_dependences.h"
 #include "fusion/permute_axes.h"
 #include "loops/contraction.h"
 #include "target/cluster.h"
@@ -158,21 +159,10 @@ class Grouper {
   }
 
  private:
-  // Topologically: each group after those it depends on.
   std::vector<Group> ordered_groups() {
     std::vector<Group> ordered;
-    std::vector<bool> done(groups_.size());
-    const auto visit = [&](auto& self, size_t group) -> void {
-      if (done[group])
-        return;
-      done[group] = true;
-      for (size_t other = 0; other < groups_.size(); ++other)
-        if (waits_for_[group][other])
-          self(self, other);
+    for (size_t group : dependences_.in_order())
       ordered.push_back(std::move(groups_[group]));
-    };
-    for (size_t group = 0; group < groups_.size(); ++group)
-      visit(visit, group);
     return ordered;
   }
 
@@ -225,12 +215,11 @@ class Grouper {
     groups_.push_back(std::move(group));
     loads_of_first_.push_back(nodes_[node].stage ? loads_by_iteration(definition(node))
                                                  : std::vector<Scalar>());
-    waits_for_.emplace_back(nodes_.size(), false);
+    dependences_.add_group(makers_for(node));
     group_of_.push_back(groups_.size() - 1);
     // The epilogue of a contraction reads its sums, however large their expression.
     const bool goes_on = nodes_[node].stage && groups_.back().pattern != Pattern::Contract;
     parts_.push_back(goes_on ? parts_within(node, groups_.size() - 1) : 0);
-    wait(groups_.size() - 1, node);
   }
 
   void join(size_t node, size_t group) {
@@ -245,7 +234,7 @@ class Grouper {
     parts_.push_back(goes_on ? parts_within(node, group) : 0);
     groups_[group].nodes.push_back(node);
     group_of_.push_back(group);
-    wait(group, node);
+    dependences_.wait(group, makers_for(node));
   }
 
   // What an epilogue may read: the second product and earlier epilogue stages.
@@ -266,25 +255,6 @@ class Grouper {
         if (const auto it = makers_.find(buffer); it != makers_.end())
           makers.insert(it->second);
     return makers;
-  }
-
-  // The group depends on what the node needs, and so do the dependents of the group.
-  void wait(size_t group, size_t node) {
-    std::vector<bool> before(nodes_.size(), false);
-    for (size_t maker : makers_for(node))
-      if (maker != group) {
-        before[maker] = true;
-        for (size_t i = 0; i < groups_.size(); ++i)
-          before[i] = before[i] || waits_for_[maker][i];
-      }
-    const auto add = [&](std::vector<bool>& to) {
-      for (size_t i = 0; i < groups_.size(); ++i)
-        to[i] = to[i] || before[i];
-    };
-    add(waits_for_[group]);
-    for (size_t other = 0; other < groups_.size(); ++other)
-      if (waits_for_[other][group])
-        add(waits_for_[other]);
   }
 
   // First a producer of what the node reads (vertical fusion), then a sibling that reads the same (horizontal
@@ -344,9 +314,7 @@ class Grouper {
     for (BufferId buffer : nodes_[node].after)
       if (const auto it = makers_.find(buffer); it != makers_.end() && it->second == group)
         return true;
-    const std::set<size_t> makers = makers_for(node);
-    return std::any_of(makers.begin(), makers.end(),
-                       [&](size_t maker) { return maker != group && waits_for_[maker][group]; });
+    return dependences_.would_close_cycle(group, makers_for(node));
   }
 
   // The size of an node's expression after inlining those of the group that it reads.
@@ -507,7 +475,7 @@ class Grouper {
   std::vector<size_t> group_of_;
   std::vector<int64_t> parts_;                       // of each node's expression, in its group
   std::vector<std::vector<Scalar>> loads_of_first_;  // of each group's first node, by iteration
-  std::vector<std::vector<bool>> waits_for_;
+  GroupDependences dependences_;
   std::map<BufferId, size_t> makers_;
   std::map<BufferId, std::set<size_t>> readers_;
   std::map<std::pair<size_t, size_t>, std::string> obstacles_;                // between nodes and groups

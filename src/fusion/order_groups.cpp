@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/error.h"
 #include "fusion/cost.h"
 #include "fusion/fuse.h"
 
@@ -67,20 +68,44 @@ class Schedule {
 
   // Greedily the ready group after which the least memory is in use; the first of equals.
   std::vector<size_t> greedy() const {
-    std::vector<size_t> order;
-    std::vector<bool> done(makes_.size());
-    std::map<BufferId, int64_t> left = readers_;
-    while (order.size() < makes_.size()) {
-      std::optional<std::pair<int64_t, size_t>> best;  // growth, group
-      for (size_t i = 0; i < makes_.size(); ++i)
-        if (!done[i] && can_run(i, done))
-          if (const int64_t own = growth(i, left); !best || own < best->first)
-            best = {own, i};
-      done[best->second] = true;
-      for (BufferId buffer : reads_[best->second])
-        --left[buffer];
-      order.push_back(best->second);
+    std::vector<std::vector<size_t>> waiting(makes_.size());  // for each group
+    std::vector<size_t> missing(makes_.size());               // how many it waits for
+    std::map<BufferId, std::vector<size_t>> readers;
+    for (size_t i = 0; i < makes_.size(); ++i) {
+      missing[i] = waits_for_[i].size();
+      for (size_t maker : waits_for_[i])
+        waiting[maker].push_back(i);
+      for (BufferId buffer : reads_[i])
+        readers[buffer].push_back(i);
     }
+    std::map<BufferId, int64_t> left = readers_;
+    std::set<std::pair<int64_t, size_t>> ready;                  // growth, group
+    std::vector<std::optional<int64_t>> growths(makes_.size());  // of those that are ready
+    const auto make_ready = [&](size_t group) {
+      growths[group] = growth(group, left);
+      ready.emplace(*growths[group], group);
+    };
+    for (size_t i = 0; i < makes_.size(); ++i)
+      if (missing[i] == 0)
+        make_ready(i);
+    std::vector<size_t> order;
+    while (!ready.empty()) {
+      const size_t next = ready.begin()->second;
+      ready.erase(ready.begin());
+      growths[next].reset();
+      order.push_back(next);
+      for (BufferId buffer : reads_[next])
+        if (--left[buffer] == 1)  // the one that is left frees it
+          for (size_t reader : readers[buffer])
+            if (growths[reader]) {
+              ready.erase({*growths[reader], reader});
+              make_ready(reader);
+            }
+      for (size_t group : waiting[next])
+        if (--missing[group] == 0)
+          make_ready(group);
+    }
+    CHECK(order.size() == makes_.size(), "{} groups wait for each other", makes_.size() - order.size());
     return order;
   }
 
@@ -134,10 +159,6 @@ class Schedule {
     for (auto it = views_.find(buffer); it != views_.end(); it = views_.find(buffer))
       buffer = it->second;
     return buffer;
-  }
-
-  bool can_run(size_t group, const std::vector<bool>& done) const {
-    return std::all_of(waits_for_[group].begin(), waits_for_[group].end(), [&](size_t i) { return done[i]; });
   }
 
   int64_t growth(size_t group, const std::map<BufferId, int64_t>& left) const {

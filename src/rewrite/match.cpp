@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/hash.h"
 #include "tensor/wide.h"
 
 namespace tenon {
@@ -26,13 +27,17 @@ namespace {
 
 enum class Origin : uint8_t { Constants, Parameters, Inputs };
 
-// The nodes that a walk has come to: few, so a list is searched faster than a table.
+// The nodes that a walk has come to, at most kMostFixed, in its order.
 class Seen {
  public:
   // False where it was seen before.
   bool add(const Node* node) {
-    if (std::find(nodes_.begin(), nodes_.begin() + count_, node) != nodes_.begin() + count_)
+    size_t at = mix(reinterpret_cast<uintptr_t>(node)) % table_.size();
+    while (table_[at] != nullptr && table_[at] != node)
+      at = (at + 1) % table_.size();
+    if (table_[at] == node)
       return false;
+    table_[at] = node;
     nodes_[static_cast<size_t>(count_++)] = node;
     return true;
   }
@@ -42,6 +47,7 @@ class Seen {
 
  private:
   std::array<const Node*, kMostFixed> nodes_;
+  std::array<const Node*, 2 * kMostFixed> table_ = {};  // by hash
   int64_t count_ = 0;
 };
 
@@ -362,13 +368,18 @@ class Matcher {
 
   bool is_computed(const PatternNode& pattern, Value value, const Goals& goals) {
     const size_t nodes_before = match_.nodes_.size();
+    bool has_op = false;
+    size_t looked_at = 0;
     for (const UnaryRegion& region : regions_.of(value)) {
-      if (std::none_of(pattern.ops.begin(), pattern.ops.end(),
-                       [&](const std::string& op) { return region.has(op); }))
+      // What a region has beside those within it comes first.
+      for (size_t i = 0; !has_op && i < region.nodes.size() - looked_at; ++i)
+        has_op = pattern.ops.contains(region.nodes[i]->op().name);
+      looked_at = region.nodes.size();
+      if (!has_op)
         continue;
       match_.nodes_.insert(match_.nodes_.end(), region.nodes.begin(), region.nodes.end());
       const Goal x = {&pattern.parts.front().node(), region.x};
-      match_.region_ = region;
+      match_.region_ = &region;
       if (solve(with(goals, {x})))
         return true;
       match_.nodes_.resize(nodes_before);

@@ -21,7 +21,7 @@ class Match {
   Value root() const { return roots_.front(); }
   const std::vector<Value>& roots() const { return roots_; }
   // What matched computed_from.
-  const UnaryRegion& region() const { return region_.value(); }
+  const UnaryRegion& region() const { return *region_; }
   // The nodes that matched an op of the pattern, in no order.
   const std::vector<Node*>& nodes() const { return nodes_; }
 
@@ -30,7 +30,7 @@ class Match {
   std::vector<Value> roots_;
   std::vector<std::pair<const PatternNode*, Value>> bound_;
   std::vector<Node*> nodes_;
-  std::optional<UnaryRegion> region_;
+  const UnaryRegion* region_ = nullptr;  // of the known ones
 };
 
 // The first way in which the pattern can stand for `value`, or for it and others together, and that `accept`

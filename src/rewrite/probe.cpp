@@ -292,7 +292,20 @@ bool computes_elementwise(const UnaryRegion& region, const Function& function, S
   });
 }
 
+std::vector<double> values_at_telling_points(const Function& function) {
+  const auto begin = NestedProbes::kPoints.begin();
+  const std::vector<double> x(begin, begin + NestedProbes::kTelling);
+  return unless_it_fails([&] { return widen<double>(evaluate_function(function, Tensor::of(x), {})); });
+}
+
+bool may_compute_elementwise(const UnaryRegion& region, std::span<const double> values) {
+  return region.probes == nullptr ||
+         region.probes->may_be(region.number, values, rounding_of_numbers(region));
+}
+
 double value_at(const UnaryRegion& region, double x) {
+  if (const auto known = region.probes ? region.probes->value_at(region.number, x) : std::nullopt)
+    return *known;
   const Tensor probe = Tensor::of(std::vector<double>{x});
   return widen<double>(run(region, probe, {}, Precision::Exact).result).front();
 }

@@ -20,6 +20,13 @@ enum class Specials : bool { Ignored, Kept };  // whether it counts what becomes
 // precision, and within rounding in its own. Where it has NaN or infinities on the way, nothing is compared.
 bool computes_elementwise(const UnaryRegion& region, const Function& function, Specials specials);
 
+// What a function makes of the telling points of NestedProbes; nothing where it cannot be run.
+std::vector<double> values_at_telling_points(const Function& function);
+
+// Whether computes_elementwise may hold of a function that makes this of them. Cheap: it runs all regions of
+// a root once, for all functions.
+bool may_compute_elementwise(const UnaryRegion& region, std::span<const double> values);
+
 // What an elementwise region makes of one number, in Exact precision.
 double value_at(const UnaryRegion& region, double x);
 

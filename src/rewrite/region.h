@@ -2,10 +2,20 @@
 // and running it alone, on numbers of our choice.
 #pragma once
 
+#include "base/hash.h"
 #include "ir/graph.h"
+#include "rewrite/nested_probes.h"
 #include "tensor/tensor.h"
 
 namespace tenon {
+
+// A text with its hash, which tables need often.
+struct RegionDescription {
+  std::string text;
+  uint64_t hash = 0;
+
+  friend bool operator==(const RegionDescription&, const RegionDescription&) = default;
+};
 
 struct UnaryRegion {
   Value root;                  // what it computes …
@@ -15,7 +25,12 @@ struct UnaryRegion {
   std::vector<Node*> nodes;    // in the graph's order; the last makes the root
 
   // All that running it depends on, and no more: regions of layers that are built alike have the same.
-  std::string description;
+  RegionDescription description;
+
+  // Where all regions up to this one are elementwise and have no fixed values: what they make of a few
+  // numbers, and which of them this is.
+  std::shared_ptr<const NestedProbes> probes = nullptr;
+  size_t number = 0;
 
   bool has(std::string_view op) const;
   bool is_elementwise() const;
@@ -48,6 +63,10 @@ enum class Precision : uint8_t {
   Own,    // every value has its own dtype
   Exact,  // every float is an f64, and casts between floats do nothing
 };
+
+// The number that all elements of a constant are, and what a node makes of its operands.
+Tensor number_tensor(Value number, Precision precision);
+Tensor evaluate_in(const Node& node, const Data& operands, Precision precision);
 
 struct RegionRun {
   Tensor result;

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/run_all.h"
 #include "ir/fit.h"
 #include "runtime/executor_state.h"
 #include "runtime/prepare.h"
@@ -67,8 +68,9 @@ Executor::Executor(std::shared_ptr<Program> program, std::shared_ptr<Device> dev
       has_host_steps_(has_host_steps(*program_)),
       uses_host_arena_(device_memory_ == nullptr || has_arena_on_host(*program_)),
       last_used_in_(find_last_uses()) {
-  for (const KernelCode& code : program_->code)
-    kernels_.push_back(device_->load(code));
+  kernels_.resize(program_->code.size());
+  run_all(kernels_.size(), device_memory_ == nullptr ? program_->target.cores : 1,
+          [&](size_t i) { kernels_[i] = device_->load(program_->code[i]); });
   for (const Step& step : steps_)
     if (const auto* host = std::get_if<HostStep>(&step))
       load_regions(*host);

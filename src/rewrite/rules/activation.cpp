@@ -15,9 +15,7 @@ namespace {
 
 // A function that has no attributes.
 Solver always(Value (*make)(Value)) {
-  return elementwise([=](const UnaryRegion&) -> std::optional<Function> {
-    return [=](Value x, const std::vector<Value>&) { return make(x); };
-  });
+  return one_function([=](Value x, const std::vector<Value>&) { return make(x); });
 }
 
 // What a function that comes to x for large x, as gelu and silu do, is multiplied with in this region. The

@@ -25,16 +25,18 @@ bool is_already(const UnaryRegion& region, const Function& function) {
 // A solver that runs each kind of region once, and leaves out those that need no rewriting.
 class Remembered {
  public:
-  explicit Remembered(Solver solve) : solve_(std::move(solve)) {}
+  explicit Remembered(Solver solver) : solver_(std::move(solver)) {}
 
   std::optional<Function> operator()(const UnaryRegion& region) {
-    const std::string& key = region.description;
+    if (!solver_.may_find(region))
+      return std::nullopt;
+    const RegionDescription& key = region.description;
     {
       const std::lock_guard lock(mutex_);
       if (const auto it = known_.find(key); it != known_.end())
         return it->second;
     }
-    std::optional<Function> function = solve_(region);
+    std::optional<Function> function = solver_.solve(region);
     if (function && is_already(region, *function))
       function.reset();
     const std::lock_guard lock(mutex_);
@@ -44,17 +46,21 @@ class Remembered {
   }
 
  private:
-  Solver solve_;
+  struct Hash {
+    size_t operator()(const RegionDescription& description) const { return description.hash; }
+  };
+
+  Solver solver_;
   std::mutex mutex_;
-  std::unordered_map<std::string, std::optional<Function>> known_;
+  std::unordered_map<RegionDescription, std::optional<Function>, Hash> known_;
 };
 
 }  // namespace
 
 Rule written_out(std::string_view name, std::set<std::string, std::less<>> ops, std::string formula,
-                 const Solver& solve, std::string_view fires, std::string_view stays) {
+                 const Solver& solver, std::string_view fires, std::string_view stays) {
   const Pattern x = any("x");
-  const auto remembered = std::make_shared<Remembered>(solve);
+  const auto remembered = std::make_shared<Remembered>(solver);
   const auto computes = [=](const Match& m) { return (*remembered)(m.region()).has_value(); };
   return {.name = name,
           .match = computed_from(x, std::move(ops)),
@@ -66,13 +72,40 @@ Rule written_out(std::string_view name, std::set<std::string, std::less<>> ops, 
           .stays = stays};
 }
 
-Solver elementwise(const Solver& guess, Specials specials) {
-  return [=](const UnaryRegion& region) -> std::optional<Function> {
-    if (!region.is_elementwise() || !region.fixed.empty() || region.x.type() != region.root.type())
-      return std::nullopt;
-    std::optional<Function> function = guess(region);
-    return function && computes_elementwise(region, *function, specials) ? function : std::nullopt;
-  };
+namespace {
+
+bool is_function_of_elements(const UnaryRegion& region) {
+  return region.is_elementwise() && region.fixed.empty() && region.x.type() == region.root.type();
+}
+
+}  // namespace
+
+Solver elementwise(const Solver::Solve& guess, Specials specials) {
+  return {[=](const UnaryRegion& region) -> std::optional<Function> {
+            std::optional<Function> function = guess(region);
+            return function && computes_elementwise(region, *function, specials) ? function : std::nullopt;
+          },
+          [=](const UnaryRegion& region) {
+            if (!is_function_of_elements(region))
+              return false;
+            const std::optional<Function> function = guess(region);
+            return function && may_compute_elementwise(region, values_at_telling_points(*function));
+          }};
+}
+
+Solver one_function(const Function& function) {
+  const auto values = std::make_shared<std::vector<double>>();
+  const auto computed = std::make_shared<std::once_flag>();
+  return {[=](const UnaryRegion& region) {
+            return computes_elementwise(region, function, Specials::Kept) ? std::optional(function)
+                                                                          : std::nullopt;
+          },
+          [=](const UnaryRegion& region) {
+            if (!is_function_of_elements(region))
+              return false;
+            std::call_once(*computed, [&] { *values = values_at_telling_points(function); });
+            return may_compute_elementwise(region, *values);
+          }};
 }
 
 }  // namespace tenon
