@@ -182,7 +182,7 @@ class Emitter : private TileText {
                             : !swizzled_.empty() && held > kMostHeldOfHalf ? kFewerAtOnce
                                                                            : kThreadsAtOnce;
     const bool is_large = threads >= kThreadsAtOnce / 2;
-    const int64_t shared = shared_bytes(*pipelined_, team_).constant().value_or(0),
+    const int64_t shared = shared_bytes(*pipelined_, team_, alignment_of(swizzled_)).constant().value_or(0),
                   fitting = kMostSharedBytes / std::max<int64_t>(shared, 1);
     const int64_t blocks = std::min(at_once / threads, fitting);
     return is_large && blocks > 1 ? fmt::format("{}, {}", threads, blocks) : fmt::format("{}", threads);
