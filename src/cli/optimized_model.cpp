@@ -227,14 +227,15 @@ class Optimizer {
 
   std::set<std::string> growing_passes(const std::set<std::string>& disabled) {
     std::set<std::string> growing;
-    std::optional<Size> before;
+    Size before = limit_;
     attempt(kept_, disabled, [&](const Pass& pass, const Graph& graph) {
       const auto outline = outline_of(graph, write_);
-      const Size size = outline ? Size{sum(ops_of(*outline)), outline->bytes()} : Size();
-      if (outline && before && (size.nodes > before->nodes || size.bytes > before->bytes))
+      if (!outline)
+        return;
+      const Size size = {sum(ops_of(*outline)), outline->bytes()};
+      if (size.nodes > before.nodes || size.bytes > before.bytes)
         growing.emplace(pass.name);
-      if (outline)
-        before = size;
+      before = size;
     });
     return growing;
   }
