@@ -19,10 +19,10 @@ class Completion : public CommandLine {
 
 TEST_F(Completion, BashCompletesCommandsAndOptions) {
   expect_bash("tenon ve", "verify\n");
-  expect_bash("tenon verify builtin:tiny --sa", "--samples\n");
+  expect_bash("tenon verify builtin:tiny --sam", "--samples\n");
   expect_bash("tenon --ver", "--version\n");
   expect_bash("tenon -q ver", "verify\n");
-  expect_bash("tenon --quiet verify builtin:tiny --sa", "--samples\n");
+  expect_bash("tenon --quiet verify builtin:tiny --sam", "--samples\n");
   expect_bash("tenon -q --ver", "--version\n");
   expect_bash("tenon nonsense --", "\n");
 }

@@ -68,6 +68,8 @@ Options:
                             model rounds to 16 bits [default: 0.0001]
   --numerics strict|default|fast
                             how exact it must stay [default: default]
+  --saturate SECONDS        also applies rules in any order (equality
+                            saturation), for at most so many seconds each time
   --gradients auto|always|never
                             whether gradients are compared; auto: unless the
                             model is large [default: auto]
