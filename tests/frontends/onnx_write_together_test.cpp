@@ -217,7 +217,7 @@ TEST(WriteOnnx, LeavesActivationsWhoseStepsAreUsedElsewhere) {
       return %y, %1
     })")
                 .nodes,
-            "Less(x, constant) -> less\nMul(x, s) -> output\nWhere(less, output, x) -> y\n");
+            "Less(x, z) -> less\nMul(x, s) -> output\nWhere(less, output, x) -> y\n");
 }
 
 // The slope would stretch x, which PRelu does not.
@@ -252,7 +252,7 @@ TEST(WriteOnnx, WritesReductionsOfSquaresAndMagnitudesAsOne) {
 TEST(WriteOnnx, DecomposesWhatIsToBeAvoided) {
   const std::string text =
       "graph(%x: f32[1,4,2], %s: f32[4], %b: f32[4]) { %y = group_norm(%x, %s, %b, groups=2) return %y }";
-  EXPECT_EQ(written(text).nodes, "GroupNormalization[epsilon, num_groups](x, s, b) -> y\n");
+  EXPECT_EQ(written(text).nodes, "GroupNormalization[num_groups, epsilon](x, s, b) -> y\n");
   const Found found = written(text, {.avoided = {"GroupNormalization"}});
   EXPECT_EQ(found.nodes.find("GroupNormalization"), std::string::npos);
   EXPECT_LT(found.opset, 21);
