@@ -1,6 +1,7 @@
 // ONNX nodes that come in as they are, and are written again.
 #include "frontends/onnx_model.h"
 #include "frontends/onnx_written.h"
+#include "ops/registry.h"
 
 namespace tenon::onnx {
 namespace {
@@ -8,6 +9,7 @@ namespace {
 using namespace encode;
 
 std::unique_ptr<Graph> read_keeping(const Bytes& node, int64_t opset, const std::string& domain = "") {
+  register_ops();
   const TemporaryFolder folder;
   Messages opsets = {encode::opset(opset)};
   if (!domain.empty())
@@ -49,6 +51,7 @@ TEST(KeepOnnxNodes, AreRefusedInOpsetsThatHaveThemOtherwise) {
 }
 
 TEST(KeepOnnxNodes, AreNotThoseWithNestedGraphs) {
+  register_ops();
   const Bytes body =
       encode::graph({.nodes = {node("Neg", {"x"}, {"a"})}, .outputs = {value("a", kFloat, {2, 6})}});
   const TemporaryFolder folder;
