@@ -1,6 +1,8 @@
 // Models that are written as ONNX and read again compute the same.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/temporary_folder.h"
 #include "corpora.h"
 #include "frontends/builtin/builtin.h"
@@ -49,7 +51,10 @@ TEST(WriteOnnx, KeepsWhatExportedModelsCompute) {
     if (entry.path().extension() != ".onnx")
       continue;
     SCOPED_TRACE(entry.path().string());
-    expect_same_in_old_and_new_opsets(*onnx::read_onnx(entry.path()));
+    const std::unique_ptr<Graph> graph = onnx::read_onnx(entry.path());
+    if (std::ranges::any_of(graph->nodes(), [](const Node* node) { return node->is("custom"); }))
+      continue;  // which nobody here can compute
+    expect_same_in_old_and_new_opsets(*graph);
     ++count;
   }
   EXPECT_GT(count, 5);
