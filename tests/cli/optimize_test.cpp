@@ -130,12 +130,13 @@ TEST_F(Optimize, KeepsNodesThatItWouldMakeMoreOf) {
 
 TEST_F(Optimize, WritesWhatOnlyOnnxHasAWordFor) {
   namespace encode = onnx::encode;
-  folder_.write("m.onnx", encode::model({.nodes = {encode::node("STFT", {"x", "step", "", "length"}, {"y"})},
-                                         .inputs = {encode::value("x", encode::kFloat, {1, 64})},
-                                         .outputs = {encode::value("y", encode::kFloat, {1, 7, 9, 2})},
-                                         .initializers = {encode::tensor("step", {}, std::vector<int64_t>{8}),
-                                                     encode::tensor("length", {}, std::vector<int64_t>{16})}},
-                                        {}, {encode::opset(17)}));
+  folder_.write("m.onnx",
+                encode::model({.nodes = {encode::node("STFT", {"x", "step", "", "length"}, {"y"})},
+                               .inputs = {encode::value("x", encode::kFloat, {1, 64})},
+                               .outputs = {encode::value("y", encode::kFloat, {1, 7, 9, 2})},
+                               .initializers = {encode::tensor("step", {}, std::vector<int64_t>{8}),
+                                                encode::tensor("length", {}, std::vector<int64_t>{16})}},
+                              {}, {encode::opset(17)}));
   expect_done(
       "tenon run m.onnx --outputs a.npz >/dev/null && tenon optimize m.onnx -o n.onnx | grep became && "
       "tenon run n.onnx --outputs b.npz >/dev/null && cmp a.npz b.npz",
