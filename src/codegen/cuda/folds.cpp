@@ -385,7 +385,7 @@ void FoldText::synchronise() {
     writer_.line("{}();", preamble_.use("cluster_sync"));
   else {
     if (!swizzled_.empty())
-      writer_.line("{}();", preamble_.use("fence_for_warpgroups"));
+      writer_.line("{}();", preamble_.use("fence_proxy_async"));
     writer_.line("__syncthreads();");
   }
 }

@@ -185,38 +185,38 @@ __device__ __forceinline__ void multiply_add_bf16(float& s0, float& s1, float& s
 }
 )"},
       {"swizzled",
-       R"(// Where an element of 16 bits lies in rows of 128 bytes whose pieces of 16 bytes change places, by the number of
-// the row: 8 rows have theirs in different banks.
+       R"(// The 128-byte swizzle of elements of 16 bits: the 16-byte chunks of a row of 128 bytes are permuted by XOR with the
+// row's number, so that 8 rows have no bank conflicts.
 template <class T>
 __device__ __forceinline__ T swizzled(T offset) {
   return offset ^ (offset >> 3 & 56);
 }
 )"},
-      {"matrix_at",
-       R"(// A matrix in swizzled shared memory, as instructions of warpgroups are told: where it begins, and where the next
-// panel of it does. 8 rows are 1024 bytes.
-__device__ __forceinline__ unsigned long long matrix_at(const unsigned short* from, unsigned long long panel_bytes) {
+      {"wgmma_descriptor",
+       R"(// The descriptor of a matrix in swizzled shared memory: its address, the stride between panels, and that between
+// groups of 8 rows.
+__device__ __forceinline__ unsigned long long wgmma_descriptor(const unsigned short* from, unsigned long long panel_bytes) {
   const unsigned own = (unsigned)__cvta_generic_to_shared(from);
   return (own & 0x3ffff) >> 4 | panel_bytes >> 4 << 16 | 1024ULL >> 4 << 32 | 1ULL << 62;
 }
 )"},
-      {"fence_for_warpgroups",
-       R"(// What this thread wrote to shared memory, instructions of warpgroups find there after the next barrier.
-__device__ __forceinline__ void fence_for_warpgroups() {
+      {"fence_proxy_async",
+       R"(// Makes what this thread wrote to shared memory visible to wgmma after the next barrier.
+__device__ __forceinline__ void fence_proxy_async() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 )"},
-      {"begin_products", R"(// Sums in registers are ready for instructions of the warpgroup.
-__device__ __forceinline__ void begin_products() {
+      {"wgmma_fence", R"(// Orders accesses to the accumulators before the wgmma that follow.
+__device__ __forceinline__ void wgmma_fence() {
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
 )"},
-      {"end_products", R"(__device__ __forceinline__ void end_products() {
+      {"wgmma_commit", R"(__device__ __forceinline__ void wgmma_commit() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 )"},
-      {"wait_for_products", R"(// Until the warpgroup has added all products to its sums.
-__device__ __forceinline__ void wait_for_products() {
+      {"wait_for_wgmma", R"(// Until all wgmma that were committed have updated their accumulators.
+__device__ __forceinline__ void wait_for_wgmma() {
   asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
 }
 )"},

@@ -124,11 +124,11 @@ void TileText::run_warpgroups(const Loop& loop, const TileProduct& product) {
   const auto matrix = [&](const TileOperand& operand) {
     const Dim first =
         operand.first.substitute({{at_->loop->variable, Dim::symbol(kGroup) * kThreadsOfWarpgroup}});
-    return fmt::format("{}({} + {}, {})", preamble_.use("matrix_at"), storage_.at(operand.buffer).name,
+    return fmt::format("{}({} + {}, {})", preamble_.use("wgmma_descriptor"), storage_.at(operand.buffer).name,
                        indices_.text(first).at(Binding::Sum), 2 * operand.panel_step);
   };
   if (!is_multiplying_)
-    writer_.line("{}();", preamble_.use("begin_products"));
+    writer_.line("{}();", preamble_.use("wgmma_fence"));
   is_multiplying_ = goes_on_.contains(&loop);
   for_each_step(loop, [&] {
     writer_.line("{}({}[{}], {}, {});", multiply_by_warpgroup(product), storage_.at(product.sums.buffer).name,
@@ -136,13 +136,13 @@ void TileText::run_warpgroups(const Loop& loop, const TileProduct& product) {
   });
   if (is_multiplying_)
     return writer_.close();
-  writer_.line("{}();", preamble_.use("end_products"));
+  writer_.line("{}();", preamble_.use("wgmma_commit"));
   if (const auto meanwhile = std::exchange(while_multiplying_, {})) {
     const std::optional<Iterations> around = at_;
     meanwhile();
     at_ = around;
   }
-  writer_.line("{}();", preamble_.use("wait_for_products"));
+  writer_.line("{}();", preamble_.use("wait_for_wgmma"));
   writer_.close();
 }
 

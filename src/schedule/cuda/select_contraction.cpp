@@ -105,7 +105,7 @@ class Selector {
       plan_.candidates.push_back({.name = describe(*by_warpgroups_),
                                   .estimate = time_of(*by_warpgroups_),
                                   .unit = "ns",
-                                  .declined = "products by warpgroups are not proven on a GPU yet"});
+                                  .declined = "wgmma has not been validated on a GPU yet"});
     std::ranges::rotate(plan_.candidates, plan_.candidates.begin() + declined_);
     if (candidates.size() == 1 && plan_.decider == Decider::CostModel)
       plan_.decider = Decider::Target;
@@ -280,7 +280,7 @@ void select_contractions(KernelGraph& graph, const Gpu& gpu, NumericsBudget nume
 std::string describe(const BlockTile& tile) {
   std::string text = fmt::format("tiles of {}x{}x{} {}", tile.m, tile.n, tile.k, name_of(tile.arithmetic));
   if (tile.by_warpgroups)
-    text += " by warpgroups";
+    text += " with wgmma";
   if (tile.stages > 1)
     text += fmt::format(", {} stages", tile.stages);
   return text;
