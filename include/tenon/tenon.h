@@ -150,6 +150,19 @@ typedef enum tenon_numerics {
   TENON_NUMERICS_FAST = 2,    /* numbers are taken to be finite, and may be rounded to fewer bits */
 } tenon_numerics;
 
+typedef struct tenon_optimize_options {
+  size_t struct_size;
+  int64_t numerics; /* a tenon_numerics */
+  int64_t opset; /* of an ONNX file: what is newer there is decomposed, or refused; 0: that of the file that
+                    was read, or a newer one where an op needs it */
+} tenon_optimize_options;
+
+/* Optimises a model and writes it, as the path ends in .onnx or .tenon. An ONNX file that comes of another
+ * has no more nodes than that, nor noticeably more bytes. The model itself stays as it is. `options` may be
+ * NULL. */
+tenon_status tenon_optimize(const tenon_model* model, const tenon_optimize_options* options,
+                            const char* path);
+
 typedef enum tenon_precision {
   TENON_PRECISION_F32 = 0,  /* what the model has */
   TENON_PRECISION_BF16 = 1, /* products of f32 with weights round their factors to bf16, and add up in f32 */

@@ -128,6 +128,11 @@ std::vector<Port> describe_ports(const Handle* handle, size_t count,
   return ports;
 }
 
+struct OptimizeOptions {
+  tenon_numerics numerics = TENON_NUMERICS_DEFAULT;
+  int64_t opset = 0;  // of an ONNX file; 0: that of the file that was read, or newer
+};
+
 class Model {
  public:
   // The path of a .onnx, .pt2 or .tenon file, or builtin:NAME.
@@ -164,6 +169,13 @@ class Model {
   // Gives all inputs' dimensions of this name a fixed size.
   void bind(const std::string& dimension, int64_t size) {
     throw_on_error(tenon_bind(model_.get(), dimension.c_str(), size));
+  }
+
+  // Writes it optimised, as the path ends in .onnx or .tenon; see tenon_optimize.
+  void optimize(const std::string& path, const OptimizeOptions& options = {}) const {
+    const tenon_optimize_options given{
+        .struct_size = sizeof given, .numerics = options.numerics, .opset = options.opset};
+    throw_on_error(tenon_optimize(model_.get(), &given, path.c_str()));
   }
 
   const tenon_model* get() const { return model_.get(); }

@@ -31,6 +31,7 @@
 #include "frontends/read_model.h"
 #include "ir/print.h"
 #include "ops/data.h"
+#include "optimizer/optimize_to_write.h"
 #include "report/print_profile.h"
 #include "report/report.h"
 #include "verify/bisect.h"
@@ -103,17 +104,31 @@ int threads_or_all(int64_t threads) { return threads > 0 ? static_cast<int>(thre
 
 // --- models ---
 
-GraphPointer load(const std::string& path) {
-  const nb::gil_scoped_release released;
-  return read_model(path);
+using SourcePointer = std::shared_ptr<const optimizer::Source>;  // none where the model is not an ONNX file
+using Loaded = std::tuple<GraphPointer, SourcePointer>;
+
+SourcePointer pointer_to(std::optional<optimizer::Source> source) {
+  return source ? std::make_shared<const optimizer::Source>(std::move(*source)) : nullptr;
 }
 
-GraphPointer load_bytes(const nb::bytes& bytes, const std::string& name,
-                        const std::optional<std::string>& folder) {
+Loaded load(const std::string& path) {
+  const nb::gil_scoped_release released;
+  return {read_model(path), pointer_to(optimizer::source_of(path))};
+}
+
+Loaded load_bytes(const nb::bytes& bytes, const std::string& name, const std::optional<std::string>& folder) {
   const std::span<const std::byte> span(static_cast<const std::byte*>(bytes.data()), bytes.size());
   const nb::gil_scoped_release released;
-  return read_model_from_memory(span, name,
-                                folder ? std::optional<std::filesystem::path>(*folder) : std::nullopt);
+  const auto file = MappedFile::copy(name, span);
+  const auto where = folder ? std::optional<std::filesystem::path>(*folder) : std::nullopt;
+  return {read_model(file, {.folder = where}), pointer_to(optimizer::source_of(file, where))};
+}
+
+SourcePointer bind_source(const optimizer::Source& source, const std::map<std::string, int64_t>& sizes) {
+  optimizer::Source bound = source;
+  for (const auto& [dimension, size] : sizes)
+    bound.sizes.emplace(dimension, size);
+  return pointer_to(std::move(bound));
 }
 
 GraphPointer bind(const Graph& graph, const std::map<std::string, int64_t>& sizes) {
@@ -130,18 +145,30 @@ GraphPointer rename_dimensions(const Graph& graph, const std::map<std::string, s
   return graph.bind(sizes);
 }
 
-std::string save_model(const Graph& graph, const std::string& path, std::optional<int64_t> opset) {
-  const std::string suffix = std::filesystem::path(path).extension();
-  if (suffix == ".tenon") {
-    if (opset)
-      throw user_error("opset is for .onnx files, but {} is written", path);
-    save(graph, path);
-  } else if (suffix == ".onnx") {
+void save_model(const Graph& graph, const std::string& path, std::optional<int64_t> opset) {
+  if (optimizer::form_of(path) == optimizer::Form::Onnx) {
     onnx::write_onnx(graph, path, {.opset = opset});
-  } else {
-    throw user_error("cannot write {}: its name must end in .onnx or .tenon", path);
+    return;
   }
-  return path;
+  if (opset)
+    throw user_error("opset is for .onnx files, but {} is written", path);
+  save(graph, path);
+}
+
+// A graph that was optimised, to an ONNX file that is not larger than the one that it was read from.
+void save_optimized(const Graph& graph, const optimizer::Source& source, const std::string& path,
+                    std::optional<int64_t> opset, const std::string& numerics,
+                    const std::vector<std::string>& only, const std::vector<std::string>& disabled,
+                    const AddedPasses& added) {
+  const std::vector<Pass> pipeline = pipeline_with(added);
+  const nb::gil_scoped_release released;
+  write_optimized(optimize_to_write(graph.clone(), source,
+                                    {.passes = {.pipeline = pipeline,
+                                                .only = {only.begin(), only.end()},
+                                                .disabled = {disabled.begin(), disabled.end()}},
+                                     .numerics = parse_numerics_budget(numerics),
+                                     .opset = opset}),
+                  path);
 }
 
 nb::object ports_of(const api::Ports& ports) {
@@ -409,15 +436,18 @@ void bind_model(nb::module_& module) {
       .def("save", save_culprit);
 
   nb::class_<Graph>(module, "ModelGraph");
+  nb::class_<optimizer::Source>(module, "Source");
   module.def("load", load);
   module.def("load_bytes", load_bytes);
   module.def("bind", bind);
   module.def("rename_dimensions", rename_dimensions);
+  module.def("bind_source", bind_source);
   module.def("save", save_model);
+  module.def("save_optimized", save_optimized);
   module.def("show", show_model);
   module.def("inputs", [](const Graph& graph) { return ports_of(api::input_ports(graph)); });
   module.def("outputs", [](const Graph& graph) { return ports_of(api::output_ports(graph)); });
-  module.def("dimensions", [](const Graph& graph) { return tenon_model(graph.clone()).dimensions; });
+  module.def("dimensions", [](const Graph& graph) { return api::dimensions_of(graph); });
   module.def("program_inputs",
              [](const Program& program) { return ports_of(api::input_ports(program.executor().program())); });
   module.def("program_outputs", [](const Program& program) {

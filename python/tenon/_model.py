@@ -139,9 +139,11 @@ class Report:
 class Model(_Shown):
     """A graph with the names and parameters that it was read with. It never changes: optimize and bind give new ones."""
 
-    def __init__(self, graph: _tenon.ModelGraph, name: str):
+    def __init__(self, graph: _tenon.ModelGraph, name: str, source: _tenon.Source | None = None):
         self._graph = graph
         self.name = name
+        self._source = source  # the ONNX file, if it was read from one
+        self._optimized_with: tuple[Any, ...] | None = None  # the options of optimize
         #: What optimising did, where this is the result of it.
         self.optimization: Optimization | None = None
 
@@ -191,15 +193,25 @@ class Model(_Shown):
 
     def bind(self, sizes: Mapping[str, int] | None = None, **named: int) -> Model:
         """The model with these sizes for dimensions that inputs leave open."""
-        return Model(_tenon.bind(self._graph, {**(sizes or {}), **named}), self.name)
+        all_sizes = {**(sizes or {}), **named}
+        source = self._source and _tenon.bind_source(self._source, all_sizes)
+        model = Model(_tenon.bind(self._graph, all_sizes), self.name, source)
+        model._optimized_with = self._optimized_with
+        return model
 
     def optimize(
         self, numerics: str = "default", *, passes: Sequence[str] = (), disabled: Sequence[str] = ()
     ) -> Model:
         """A smaller, faster model that computes the same; .optimization says what was done."""
-        graph, result, remarks = _tenon.optimize(self._graph, numerics, list(passes), list(disabled), _passes.active())
+        options = (numerics, list(passes), list(disabled), _passes.active())
+        graph, result, remarks = _tenon.optimize(self._graph, *options)
         model = Model(graph, self.name)
         model.optimization = Optimization(result, remarks)
+        # How large a model may become that passes of the user's changed is for these to say.
+        added = {each.name for each in _passes.active()}
+        if not any(each["changes"] for each in model.optimization.passes if each["name"] in added):
+            model._source = self._source
+            model._optimized_with = options
         return model
 
     def compile(
@@ -227,8 +239,16 @@ class Model(_Shown):
         return _to_fx.graph_module_of(self, modules)
 
     def save(self, path: str | os.PathLike[str], *, opset: int | None = None) -> None:
-        """Writes it as ONNX or in the text form, as the name ends in .onnx or .tenon."""
-        _tenon.save(self._graph, os.fspath(path), opset)
+        """Writes it as ONNX or in the text form, as the name ends in .onnx or .tenon.
+
+        What optimize made of an ONNX file is written with no more nodes than the file has, nor noticeably more bytes:
+        what did not pay is reverted, as tenon optimize does.
+        """
+        name = os.fspath(path)
+        if self._source is not None and self._optimized_with is not None and name.endswith(".onnx"):
+            _tenon.save_optimized(self._graph, self._source, name, opset, *self._optimized_with)
+        else:
+            _tenon.save(self._graph, name, opset)
 
     def verify(
         self,
@@ -336,14 +356,18 @@ def load(
         return model
     if isinstance(model, (str, os.PathLike)):
         path = os.fspath(model)
-        return Model(_tenon.load(path), path)
+        graph, source = _tenon.load(path)
+        return Model(graph, path, source)
     if isinstance(model, (bytes, bytearray, memoryview)):
         if name is None:
             raise UserError('bytes need a name that says what they are, such as name="model.onnx"')
-        return Model(_tenon.load_bytes(bytes(model), name, where), name)
+        graph, source = _tenon.load_bytes(bytes(model), name, where)
+        return Model(graph, name, source)
     kind = type(model)
     if kind.__module__.startswith("onnx") and kind.__name__ == "ModelProto":
-        return Model(_tenon.load_bytes(model.SerializeToString(), name or "model.onnx", where), name or "model.onnx")
+        name = name or "model.onnx"
+        graph, source = _tenon.load_bytes(model.SerializeToString(), name, where)
+        return Model(graph, name, source)
     if kind.__module__.startswith("torch.export"):
         from tenon.torch import load_exported
 

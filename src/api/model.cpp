@@ -1,9 +1,11 @@
-// model.cpp — models: loaded, described, bound.
+// model.cpp — models: loaded, described, bound, written.
 #include "api/model.h"
 
+#include "api/sized_struct.h"
 #include "api/status.h"
 #include "frontends/read_model.h"
 #include "ops/registry.h"
+#include "optimizer/optimize_to_write.h"
 
 using namespace tenon;
 using namespace tenon::api;
@@ -19,10 +21,29 @@ std::set<std::string> input_symbols(const Graph& graph) {
 
 }  // namespace
 
-tenon_model::tenon_model(std::unique_ptr<Graph> graph_)
-    : graph(std::move(graph_)), inputs(input_ports(*graph)), outputs(output_ports(*graph)) {
-  const std::set<std::string> symbols = input_symbols(*graph);
-  dimensions.assign(symbols.begin(), symbols.end());
+tenon_model::tenon_model(std::unique_ptr<Graph> graph_, std::optional<optimizer::Source> source_)
+    : graph(std::move(graph_)),
+      source(std::move(source_)),
+      inputs(input_ports(*graph)),
+      outputs(output_ports(*graph)),
+      dimensions(dimensions_of(*graph)) {}
+
+NumericsBudget tenon::api::numerics_of(int64_t numerics) {
+  switch (numerics) {
+    case TENON_NUMERICS_DEFAULT:
+      return NumericsBudget::Default;
+    case TENON_NUMERICS_STRICT:
+      return NumericsBudget::Strict;
+    case TENON_NUMERICS_FAST:
+      return NumericsBudget::Fast;
+    default:
+      throw user_error("numerics cannot be {}", numerics);
+  }
+}
+
+std::vector<std::string> tenon::api::dimensions_of(const Graph& graph) {
+  const std::set<std::string> symbols = input_symbols(graph);
+  return {symbols.begin(), symbols.end()};
 }
 
 std::unique_ptr<Graph> tenon::api::bind_dimension(const Graph& graph, const std::string& dimension,
@@ -38,7 +59,8 @@ tenon_status tenon_load(const char* model_name, tenon_model** model) {
   return guard([&] {
     register_ops();
     tenon_model*& made = given(model, "model");  // first, lest what is made is lost
-    made = new tenon_model(read_model(&given(model_name, "model_name")));
+    const std::string name = &given(model_name, "model_name");
+    made = new tenon_model(read_model(name), optimizer::source_of(name));
   });
 }
 
@@ -48,9 +70,9 @@ tenon_status tenon_load_memory(const void* bytes, size_t size, const char* name,
     register_ops();
     tenon_model*& made = given(model, "model");
     const auto* const first = &given(static_cast<const std::byte*>(bytes), "bytes");
-    made = new tenon_model(read_model_from_memory(
-        {first, size}, &given(name, "name"),
-        folder == nullptr ? std::nullopt : std::optional<std::filesystem::path>(folder)));
+    const auto file = MappedFile::copy(&given(name, "name"), {first, size});
+    const auto where = folder == nullptr ? std::nullopt : std::optional<std::filesystem::path>(folder);
+    made = new tenon_model(read_model(file, {.folder = where}), optimizer::source_of(file, where));
   });
 }
 
@@ -59,7 +81,29 @@ void tenon_free_model(tenon_model* model) { delete model; }
 tenon_status tenon_bind(tenon_model* model, const char* dimension, int64_t size) {
   return guard([&] {
     tenon_model& bound = given(model, "model");
-    bound = tenon_model(bind_dimension(*bound.graph, &given(dimension, "dimension"), size));
+    const std::string name = &given(dimension, "dimension");
+    std::unique_ptr<Graph> graph = bind_dimension(*bound.graph, name, size);
+    std::optional<optimizer::Source> source = bound.source;
+    if (source)
+      source->sizes.emplace(name, size);
+    bound = tenon_model(std::move(graph), std::move(source));
+  });
+}
+
+tenon_status tenon_optimize(const tenon_model* model, const tenon_optimize_options* options,
+                            const char* path) {
+  return guard([&] {
+    const tenon_model& loaded = given(model, "model");
+    const tenon_optimize_options asked = read_options(options);
+    const std::filesystem::path to = &given(path, "path");
+    const optimizer::Form form = optimizer::form_of(to);
+    if (asked.opset != 0 && form != optimizer::Form::Onnx)
+      throw user_error("opset is for .onnx files, but {} is written", to.string());
+    const std::optional<int64_t> opset = asked.opset == 0 ? std::nullopt : std::optional(asked.opset);
+    write_optimized(
+        optimize_to_write(loaded.graph->clone(), loaded.source,
+                          {.form = form, .numerics = numerics_of(asked.numerics), .opset = opset}),
+        to);
   });
 }
 

@@ -35,19 +35,6 @@ int count_threads(int64_t asked) {
   return std::min(asked == 0 ? this_machine().cores : static_cast<int>(asked), kMostRunThreads);
 }
 
-NumericsBudget budget_of(const tenon_compile_options& options) {
-  switch (options.numerics) {
-    case TENON_NUMERICS_DEFAULT:
-      return NumericsBudget::Default;
-    case TENON_NUMERICS_STRICT:
-      return NumericsBudget::Strict;
-    case TENON_NUMERICS_FAST:
-      return NumericsBudget::Fast;
-    default:
-      throw user_error("numerics cannot be {}", options.numerics);
-  }
-}
-
 MatmulPrecision precision_of(const tenon_compile_options& options) {
   switch (options.precision) {
     case TENON_PRECISION_F32:
@@ -68,7 +55,7 @@ std::string device_of(const tenon_compile_options& options) {
 }
 
 compiler::CompileContext context_of(const tenon_compile_options& options) {
-  compiler::CompileContext context = default_context({.numerics = budget_of(options),
+  compiler::CompileContext context = default_context({.numerics = numerics_of(options.numerics),
                                                       .precision = precision_of(options),
                                                       .threads = count_threads(options.threads),
                                                       .device = device_of(options)});

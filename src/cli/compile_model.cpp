@@ -17,11 +17,15 @@ void show_progress(CompileContext& context, std::optional<Progress>& progress) {
   };
 }
 
-std::vector<PassReport> optimize_model(Graph& graph, Journal& journal, OptimizeOptions options) {
-  Progress progress("optimising", 0);
+void show_progress(OptimizeOptions& options, Progress& progress) {
   options.before_pass = [&](const Pass& pass, int64_t round) {
     progress.step(fmt::format("round {}, {}", round, pass.name));
   };
+}
+
+std::vector<PassReport> optimize_model(Graph& graph, Journal& journal, OptimizeOptions options) {
+  Progress progress("optimising", 0);
+  show_progress(options, progress);
   return optimize(graph, journal, options);
 }
 

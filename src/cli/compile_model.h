@@ -10,7 +10,8 @@
 
 namespace tenon::cli {
 
-// Shows which pass runs.
+// Shows which pass runs; `progress` must outlive the options.
+void show_progress(OptimizeOptions& options, Progress& progress);
 std::vector<PassReport> optimize_model(Graph& graph, Journal& journal, OptimizeOptions options = {});
 // As tenon optimize does it, without the passes of these names.
 void optimize_model(Graph& graph, NumericsBudget numerics = NumericsBudget::Default,

@@ -27,10 +27,19 @@ void refuse_overwriting(const ModelArguments& arguments, const std::string& outp
     throw user_error("{} is the model itself, which would be lost", output);
 }
 
-std::unique_ptr<Graph> load_model(const ModelArguments& arguments, const onnx::ImportOptions& options) {
+namespace {
+
+std::map<std::string, Dim> sizes_of(const ModelArguments& arguments) {
   std::map<std::string, Dim> sizes;
   for (const auto& [name, size] : parse_bindings(arguments.dims))
     sizes.emplace(name, size);
+  return sizes;
+}
+
+}  // namespace
+
+std::unique_ptr<Graph> load_model(const ModelArguments& arguments, const onnx::ImportOptions& options) {
+  const std::map<std::string, Dim> sizes = sizes_of(arguments);
   std::unique_ptr<Graph> graph = read_model(arguments.model, options);
   if (sizes.empty())
     return graph;
@@ -45,6 +54,13 @@ std::unique_ptr<Graph> load_model(const ModelArguments& arguments, const onnx::I
                                        : fmt::format("there are {}{}", fmt::join(symbols, ", "), several));
   }
   return with_context([&] { return arguments.model; }, [&] { return graph->bind(sizes); });
+}
+
+std::optional<optimizer::Source> source_of(const ModelArguments& arguments) {
+  std::optional<optimizer::Source> source = optimizer::source_of(arguments.model);
+  if (source)
+    source->sizes = sizes_of(arguments);
+  return source;
 }
 
 }  // namespace tenon::cli

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "frontends/onnx/import.h"
 #include "ir/graph.h"
+#include "optimizer/source.h"
 
 namespace tenon::cli {
 
@@ -22,5 +22,8 @@ struct ModelArguments {
 void refuse_overwriting(const ModelArguments& arguments, const std::string& output);
 
 std::unique_ptr<Graph> load_model(const ModelArguments& arguments, const onnx::ImportOptions& options = {});
+
+// Nothing where the model is not an ONNX file.
+std::optional<optimizer::Source> source_of(const ModelArguments& arguments);
 
 }  // namespace tenon::cli

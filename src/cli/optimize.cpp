@@ -3,24 +3,28 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "base/mapped_file.h"
 #include "base/units.h"
 #include "base/write_file.h"
 #include "cli/commands.h"
+#include "cli/compile_model.h"
+#include "cli/load_model.h"
 #include "cli/numbers.h"
 #include "cli/optimization.h"
-#include "cli/optimized_model.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/pass_names.h"
 #include "cli/peak_memory.h"
 #include "cli/saturation.h"
-#include "frontends/onnx/wire.h"
-#include "frontends/onnx/write/write.h"
 #include "ir/print.h"
+#include "optimizer/optimize_to_write.h"
 
 namespace tenon::cli {
 namespace {
+
+using optimizer::Counts;
+using optimizer::Form;
+using optimizer::OptimizedModel;
+using optimizer::sum;
 
 struct Options {
   ModelArguments model;
@@ -31,19 +35,18 @@ struct Options {
   bool remarks = false;
 };
 
-// The suffix says in which form.
-void check_output(const Options& options) {
+// The form of what is written; that of ONNX also where nothing is.
+Form check_output(const Options& options) {
   if (options.output.empty()) {
     if (options.opset)
       throw user_error("--opset is for .onnx files, but none is written\n  hint: name one with -o");
-    return;
+    return Form::Onnx;
   }
-  const std::string suffix = std::filesystem::path(options.output).extension();
-  if (suffix != ".onnx" && suffix != ".tenon")
-    throw user_error("cannot write {}: its name must end in .onnx or .tenon", options.output);
-  if (options.opset && suffix != ".onnx")
+  const Form form = optimizer::form_of(options.output);
+  if (options.opset && form != Form::Onnx)
     throw user_error("--opset is for .onnx files, but {} is written", options.output);
   check_writable(options.output);
+  return form;
 }
 
 // Writes the model, and says what is written.
@@ -52,28 +55,26 @@ std::string write_model(const OptimizedModel& optimized, const Options& options)
   const auto size_of = [](const std::string& file) {
     return format_bytes(static_cast<double>(std::filesystem::file_size(file)));
   };
-  if (!options.output.ends_with(".onnx")) {
-    save(graph, options.output);
+  const optimizer::WrittenModel written = write_optimized(optimized, options.output);
+  if (optimized.form == Form::Text) {
     const std::string weights = large_literals(graph).empty()
                                     ? ""
                                     : fmt::format(", with {} of weights in {}.weights",
                                                   size_of(options.output + ".weights"), options.output);
     return fmt::format("wrote {}: {}{}\n", options.output, size_of(options.output), weights);
   }
-  const std::optional<int64_t> before = opset_of(options.model.model);  // which may be what is written over
-  if (optimized.is_as_it_came) {
-    write_file(options.output, onnx::as_text(MappedFile::open(options.model.model)->bytes()));
-    return fmt::format("wrote {}: {}, as it came\n", options.output, size_of(options.output));
-  }
-  const onnx::Written written = onnx::write_onnx(graph, options.output, optimized.write);
+  if (written.is_unchanged)
+    return fmt::format("wrote {}: {}, unchanged\n", options.output, size_of(options.output));
+  const auto& [opset, newest_op, data_bytes, nodes] = written.onnx;
+  const std::optional<int64_t> before = optimized.source_opset;
   std::string text = fmt::format("wrote {}: {}", options.output, size_of(options.output));
-  if (written.data_bytes > 0)
-    text += fmt::format(", with {} of weights in {}.data",
-                        format_bytes(static_cast<double>(written.data_bytes)), options.output);
-  text += fmt::format(", opset {}", written.opset);
-  if (before && written.opset > *before && !options.opset && !written.newest_op.empty())
-    text += fmt::format(", which {} needs, instead of {}", written.newest_op, *before);
-  else if (before && written.opset != *before)
+  if (data_bytes > 0)
+    text += fmt::format(", with {} of weights in {}.data", format_bytes(static_cast<double>(data_bytes)),
+                        options.output);
+  text += fmt::format(", opset {}", opset);
+  if (before && opset > *before && !options.opset && !newest_op.empty())
+    text += fmt::format(", which {} needs, instead of {}", newest_op, *before);
+  else if (before && opset != *before)
     text += fmt::format(" instead of {}", *before);
   return text + "\n";
 }
@@ -124,18 +125,20 @@ void refuse_both(const OptimizeOptions& passes) {
 // Rules in another order may hide from a later pass what it would have found: what saturation leads to is
 // kept where it ends in no more nodes.
 void optimize_and_write(const Options& options) {
-  check_output(options);
+  const Form form = check_output(options);
   check_json(options.stats);
   OptimizeOptions passes = {.only = split_names("--passes", options.only, pass_names()),
                             .disabled = split_names("--disable", options.disabled, pass_names())};
   refuse_both(passes);
+  const std::optional<optimizer::Source> source = source_of(options.model);
+  Progress progress("optimising", 0);
+  show_progress(passes, progress);
   const auto optimise = [&](const OptimizeOptions& with) {
-    return optimize_to_write(
-        {.model = options.model,
-         .passes = with,
-         .numerics = parse_numerics_budget(options.numerics),
-         .opset = options.opset,
-         .is_held_to_source = options.output.empty() || options.output.ends_with(".onnx")});
+    return optimize_to_write(load_model(options.model), source,
+                             {.form = form,
+                              .passes = with,
+                              .numerics = parse_numerics_budget(options.numerics),
+                              .opset = options.opset});
   };
   OptimizedModel best = optimise(passes);
   if (options.saturate) {
@@ -145,9 +148,10 @@ void optimize_and_write(const Options& options) {
     if (OptimizedModel saturated = optimise(passes); sum(saturated.ops_after) <= sum(best.ops_after))
       best = std::move(saturated);
   }
+  progress.clear();
   const std::string written = options.output.empty() ? "" : write_model(best, options);
   std::set<Remark> remarks = best.journal.remarks();
-  remarks.merge(best.taken_back);
+  remarks.merge(best.reverted);
   const std::string text = pass_table(best.reports) +
                            fmt::format("{} nodes became {}\n", best.nodes_before, sum(best.ops_after)) +
                            written + (options.remarks ? remark_list(remarks) : "");

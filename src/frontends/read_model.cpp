@@ -47,16 +47,6 @@ void check_extension(const std::filesystem::path& path, std::string_view or_else
       is_checkpoint ? "\n  hint: PyTorch writes such a model with torch.export.save(…, \"model.pt2\")" : "");
 }
 
-std::unique_ptr<Graph> read_file(const std::shared_ptr<const MappedFile>& file,
-                                 const onnx::ImportOptions& options) {
-  const std::string extension = file->path().extension();
-  if (extension == ".onnx")
-    return onnx::read_onnx(file, options);
-  if (extension == ".pt2")
-    return read_or_hint(*file, [&] { return torch::read_torch(file); });
-  return read_or_hint(*file, [&] { return read_text(*file, options); });
-}
-
 }  // namespace
 
 std::unique_ptr<Graph> read_model(const std::string& model, const onnx::ImportOptions& options) {
@@ -64,13 +54,18 @@ std::unique_ptr<Graph> read_model(const std::string& model, const onnx::ImportOp
   if (model.starts_with(kBuiltin))
     return builtin::make_model(std::string_view(model).substr(kBuiltin.size()));
   check_extension(model, ", or builtin:NAME");
-  return read_file(MappedFile::open(model), options);
+  return read_model(MappedFile::open(model), options);
 }
 
-std::unique_ptr<Graph> read_model_from_memory(std::span<const std::byte> bytes, const std::string& name,
-                                              const std::optional<std::filesystem::path>& folder) {
-  check_extension(name, "");
-  return read_file(MappedFile::copy(name, bytes), {.folder = folder});
+std::unique_ptr<Graph> read_model(const std::shared_ptr<const MappedFile>& file,
+                                  const onnx::ImportOptions& options) {
+  check_extension(file->path(), "");
+  const std::string extension = file->path().extension();
+  if (extension == ".onnx")
+    return onnx::read_onnx(file, options);
+  if (extension == ".pt2")
+    return read_or_hint(*file, [&] { return torch::read_torch(file); });
+  return read_or_hint(*file, [&] { return read_text(*file, options); });
 }
 
 }  // namespace tenon

@@ -13,9 +13,9 @@ namespace tenon {
 // The path of a .onnx, .pt2 or .tenon file, or builtin:NAME.
 std::unique_ptr<Graph> read_model(const std::string& model, const onnx::ImportOptions& options = {});
 
-// What a file of this name would hold: its extension says of which kind it is. Constants may lie in other
+// The extension of its name says of which kind it is. Where it is not on disk, constants may lie in other
 // files if a folder for them is given.
-std::unique_ptr<Graph> read_model_from_memory(std::span<const std::byte> bytes, const std::string& name,
-                                              const std::optional<std::filesystem::path>& folder = {});
+std::unique_ptr<Graph> read_model(const std::shared_ptr<const MappedFile>& file,
+                                  const onnx::ImportOptions& options = {});
 
 }  // namespace tenon

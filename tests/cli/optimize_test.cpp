@@ -122,7 +122,7 @@ TEST_F(Optimize, KeepsNodesThatItWouldMakeMoreOf) {
                                         {}, {encode::opset(17)}));
   expect_done("tenon optimize m.onnx -o n.onnx --remarks | tail -n 3 | sed 's/[0-9]* B/SIZE/'",
               "3 nodes became 2\nwrote n.onnx: SIZE, opset 17\n"
-              "node \"y\": write: kept as it came: it would take several nodes to say the same\n");
+              "node \"y\": write: kept unchanged: it decomposes into several nodes\n");
   expect_done("tenon optimize m.onnx | tail -n 1", "3 nodes became 2\n");
   // What is not ONNX is ours alone.
   expect_done("tenon optimize m.onnx -o n.tenon >/dev/null && tenon run n.tenon >/dev/null", "");
@@ -144,7 +144,7 @@ TEST_F(Optimize, WritesWhatOnlyOnnxHasAWordFor) {
 }
 
 // A loop of three iterations takes more nodes when it is unrolled.
-TEST_F(Optimize, TakesBackPassesThatDoNotPay) {
+TEST_F(Optimize, RevertsPassesThatDoNotPay) {
   namespace encode = onnx::encode;
   const encode::Bytes body = encode::graph(
       {.nodes = {encode::node("Add", {"s", "v"}, {"t"}), encode::node("Exp", {"t"}, {"u"})},
@@ -160,11 +160,11 @@ TEST_F(Optimize, TakesBackPassesThatDoNotPay) {
            .inputs = {encode::value("x", encode::kFloat, {4}), encode::value("y", encode::kFloat, {3, 4})},
            .outputs = {encode::value("a", encode::kFloat, {4}), encode::value("d", encode::kFloat, {3, 4})}},
           {}, {encode::opset(17)}));
-  expect_done("tenon optimize m.onnx -o n.onnx --remarks | grep -E 'became|taken back'",
-              "5 nodes became 4\nthe model: write: unroll-loops was taken back: it did not pay\n");
+  expect_done("tenon optimize m.onnx -o n.onnx --remarks | grep -E 'became|reverted'",
+              "5 nodes became 4\nthe model: write: unroll-loops was reverted: the model grew\n");
 }
 
-TEST_F(Optimize, LeavesAModelThatWouldGrowAsItCame) {
+TEST_F(Optimize, LeavesAModelUnchangedThatWouldGrow) {
   namespace encode = onnx::encode;
   // Of opset 11: the two axes that softmax normalises together are one only once they are reshaped.
   folder_.write(
@@ -174,7 +174,7 @@ TEST_F(Optimize, LeavesAModelThatWouldGrowAsItCame) {
                      .outputs = {encode::value("y", encode::kFloat, {2, 3, 4})}},
                     {}, {encode::opset(11)}));
   expect_done("tenon optimize m.onnx -o n.onnx | tail -n 2 | sed 's/[0-9]* B/SIZE/' && cmp m.onnx n.onnx",
-              "1 nodes became 1\nwrote n.onnx: SIZE, as it came\n");
+              "1 nodes became 1\nwrote n.onnx: SIZE, unchanged\n");
   expect_done("tenon optimize m.onnx -o n.onnx --opset 17 | grep became", "1 nodes became 3\n");
 }
 

@@ -47,6 +47,42 @@ def test_simplify():
     assert checked and [node.op_type for node in simple.graph.node] == ["Gemm", "Relu"]
 
 
+# --- files that would grow ---
+
+def grows():
+    """Before opset 13 softmax normalises two axes together, which takes reshapes to say otherwise."""
+    return helper.make_model(
+        helper.make_graph(
+            [helper.make_node("Softmax", ["x"], ["y"], axis=1)], "g",
+            [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["n", 3, 4])],
+            [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, ["n", 3, 4])]),
+        opset_imports=[helper.make_opsetid("", 11)], ir_version=8)
+
+
+def test_save_of_an_optimized_model_does_not_grow(tmp_path):
+    onnx.save(grows(), tmp_path / "model.onnx")
+    tenon.load(tmp_path / "model.onnx").optimize().save(tmp_path / "small.onnx")
+    assert (tmp_path / "small.onnx").read_bytes() == (tmp_path / "model.onnx").read_bytes()
+    # A model that is optimised twice, or bound, is still held to its file.
+    tenon.load(tmp_path / "model.onnx").optimize().optimize().save(tmp_path / "again.onnx")
+    assert (tmp_path / "again.onnx").read_bytes() == (tmp_path / "model.onnx").read_bytes()
+    tenon.load(tmp_path / "model.onnx").optimize().bind(n=2).save(tmp_path / "bound.onnx")
+    assert tenon.load(tmp_path / "bound.onnx").inputs[0].shape == (2, 3, 4)
+
+
+def test_simplify_does_not_grow():
+    simple, _ = simplify(grows())
+    assert [node.op_type for node in simple.graph.node] == ["Softmax"]
+
+
+def test_passes_of_the_user_may_make_a_model_larger(tmp_path):
+    waves = tenon.Rule("relu-to-waves", pattern=lambda x: tenon.ops.relu(x), types=["f32[n,3]"],
+                       replacement=lambda x: tenon.ops.sin(x) * tenon.ops.cos(x))
+    with tenon.using(waves):
+        tenon.load(model()).optimize().save(tmp_path / "large.onnx")
+    assert [node.op_type for node in onnx.load(tmp_path / "large.onnx").graph.node] == ["Gemm", "Sin", "Cos", "Mul"]
+
+
 def test_nodes_run_by_themselves():
     node = helper.make_node("Add", ["a", "b"], ["c"])
     a = numpy.array([1, 2], dtype="f")

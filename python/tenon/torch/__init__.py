@@ -19,7 +19,8 @@ def load_exported(program: torch.export.ExportedProgram) -> Model:
     """The model that torch.export traced."""
     file = io.BytesIO()
     torch.export.save(program, file)
-    return Model(_tenon.load_bytes(file.getvalue(), "module.pt2", None), "module.pt2")
+    graph, _ = _tenon.load_bytes(file.getvalue(), "module.pt2", None)
+    return Model(graph, "module.pt2")
 
 
 def _is_spec(spec: Any) -> bool:

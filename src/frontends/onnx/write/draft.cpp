@@ -59,7 +59,7 @@ class Drafter {
     plan(graph);
     draft_.opset = asked_.value_or(std::max(needed_, wanted_));
     if (draft_.opset > newest_)
-      throw unsupported("{} is kept as it came, which no opset after {} has, but {} is needed", oldest_op_,
+      throw unsupported("{} is kept unchanged, which no opset after {} has, but {} is needed", oldest_op_,
                         newest_, draft_.opset);
     draft_.graph.name = graph.name();
     for (Value input : graph.inputs()) {

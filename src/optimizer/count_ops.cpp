@@ -1,4 +1,4 @@
-#include "cli/count_ops.h"
+#include "optimizer/count_ops.h"
 
 #include <algorithm>
 #include <unordered_map>
@@ -6,7 +6,7 @@
 #include "frontends/onnx/families.h"
 #include "passes/running_nodes.h"
 
-namespace tenon::cli {
+namespace tenon::optimizer {
 namespace {
 
 // Which values of a graph follow from constants alone. Those of the graphs around it are seen within it.
@@ -113,4 +113,4 @@ int64_t sum(const Counts& counts) {
   return sum;
 }
 
-}  // namespace tenon::cli
+}  // namespace tenon::optimizer

@@ -9,7 +9,7 @@
 #include "frontends/onnx/proto.h"
 #include "ir/graph.h"
 
-namespace tenon::cli {
+namespace tenon::optimizer {
 
 using Counts = std::map<std::string, int64_t>;
 
@@ -18,4 +18,4 @@ Counts count_ops(const onnx::ModelProto& model);  // of a call of a local functi
 
 int64_t sum(const Counts& counts);
 
-}  // namespace tenon::cli
+}  // namespace tenon::optimizer
