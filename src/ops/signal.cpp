@@ -8,6 +8,7 @@
 #include "ops/binary.h"
 #include "ops/data.h"
 #include "ops/elements.h"
+#include "ops/gather.h"
 #include "ops/generate.h"
 #include "ops/gradient.h"
 #include "ops/lanes.h"
@@ -323,6 +324,16 @@ void lower(LowerContext& c) {
   });
 }
 
+// One row of positions for each frame.
+std::vector<Value> decompose(const Node& n) {
+  const Value x = n.in("x"), length = n.in("length"), step = n.in("step");
+  const int64_t axis = checked_axis("frames", n.attr("axis"), x.rank());
+  const auto number = [&](double value) { return scalar(x.graph(), DType::I64, value); };
+  const Value size = squeeze(size_along(x, axis), {0});
+  const Value starts = range(number(0), size - length + number(1), step);
+  return {gather(x, unsqueeze(starts, {1}) + range(number(0), length, number(1)), axis)};
+}
+
 std::vector<Operand> grad(const GradContext& n) {
   const Value x = n.in("x");
   return {{"x", add_at_positions(n.dy(), n.repeat({{"x", positions_in(x)}}), x)}};
@@ -460,7 +471,8 @@ const Family& signal_ops() {
        .infer = frames_op::infer,
        .eval = frames_op::eval,
        .lower = frames_op::lower,
-       .grad = frames_op::grad},
+       .grad = frames_op::grad,
+       .decompose = frames_op::decompose},
       {.name = "cosine_window",
        .doc = "a0 - a1·cos(2πi/n) + a2·cos(4πi/n) - …: Hann, Hamming, Blackman and their kind",
        .category = Category::Data,

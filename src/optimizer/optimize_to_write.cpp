@@ -115,10 +115,18 @@ class Optimizer {
   }
 
   OptimizedModel run(std::unique_ptr<Graph> graph) {
-    const int64_t nodes_before = source_ ? limit_.nodes : count_before(*graph);
     const int64_t own_nodes_before = count_nodes(*graph);
+    int64_t nodes_before = source_ ? limit_.nodes : own_nodes_before;
+    bool has_limit = source_.has_value();
+    if (!source_)
+      if (const auto outline = outline_of(*graph, write_)) {
+        limit_ = {sum(ops_of(*outline)), outline->bytes()};
+        has_limit = true;
+        nodes_before = limit_.nodes + count_dead(*graph);
+        original_ = graph->clone();
+      }
     Candidate best = optimize(std::move(graph), options_.passes.disabled);
-    if (source_ && options_.form == Form::Onnx && !was_changed_by_added_pass(options_.passes, best.reports))
+    if (has_limit && options_.form == Form::Onnx && !was_changed_by_added_pass(options_.passes, best.reports))
       enforce_limit(best);
     OptimizedModel result = {.form = options_.form,
                              .graph = std::move(best.graph),
@@ -138,12 +146,6 @@ class Optimizer {
   }
 
  private:
-  // Of a model that is no ONNX file, as ONNX has them where it can express it.
-  static int64_t count_before(const Graph& graph) {
-    const auto outline = outline_of(graph, {});
-    return outline ? sum(ops_of(*outline)) + count_dead(graph) : count_nodes(graph);
-  }
-
   Candidate optimize(std::unique_ptr<Graph> graph, const PassNames& disabled, bool finds_growing = false) {
     Candidate made = {std::move(graph), Journal(options_.numerics)};
     OptimizeOptions passes = options_.passes;
@@ -168,15 +170,16 @@ class Optimizer {
   }
 
   Candidate optimize_again(const Labels& kept, const PassNames& disabled, bool finds_growing = false) {
-    return optimize(source_->read({.kept = kept}), disabled, finds_growing);
+    return optimize(source_ ? source_->read({.kept = kept}) : original_->clone(), disabled, finds_growing);
   }
 
   void enforce_limit(Candidate& best) {
-    if (!best.outline)
+    if (!best.outline && source_)
       keep_inexpressible(best);
     if (!best.outline)
       return;
-    keep_decomposed(best);
+    if (source_)
+      keep_decomposed(best);
     if (best.size.fits(limit_))
       return;
     use_all_ops(best);
@@ -260,7 +263,7 @@ class Optimizer {
   }
 
   bool may_be_unchanged() const {
-    return source_->sizes.empty() && !has_external_weights_ && !options_.opset;
+    return source_ && source_->sizes.empty() && !has_external_weights_ && !options_.opset;
   }
 
   void remark(std::string node, std::string reason) {
@@ -272,6 +275,7 @@ class Optimizer {
   onnx::WriteOptions write_;
   std::optional<int64_t> source_opset_;
   Counts source_ops_;
+  std::unique_ptr<Graph> original_;  // where there is no source
   Size limit_;
   bool has_external_weights_ = false, is_unchanged_ = false;
   Labels kept_;

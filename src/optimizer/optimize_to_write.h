@@ -1,6 +1,6 @@
 // optimize_to_write.h — a model optimised for an ONNX file that has no more nodes than the one it was read
-// from, nor noticeably more bytes. Rewrites that only pay together with another that never applied are
-// reverted.
+// from, nor noticeably more bytes; one that was no ONNX file, than it would have unoptimised. Rewrites that
+// only pay together with another that never applied are reverted.
 #pragma once
 
 #include "frontends/onnx/write/write.h"

@@ -249,6 +249,56 @@ TEST(WriteOnnx, WritesReductionsOfSquaresAndMagnitudesAsOne) {
   EXPECT_EQ(nodes("%0 = abs(%x) %y = reduce_sum(%0, axes=[])").find("ReduceL1"), std::string::npos);
 }
 
+// As the reader spells them: of ONNX's two orders of channels, and torch's pixel_shuffle, which is the
+// second.
+TEST(WriteOnnx, WritesBlocksOfPixelsAsOne) {
+  const auto blocks = [](const std::string& from, const std::string& six, const std::string& permutation,
+                         const std::string& to) {
+    return written(fmt::format(R"(
+      graph(%x: f32[{}]) {{
+        %s = constant(value=i64[6] {{{}}})
+        %r = constant(value=i64[4] {{{}}})
+        %0 = reshape(%x, %s, allow_zero=false)
+        %1 = transpose(%0, permutation=[{}])
+        %y = reshape(%1, %r, allow_zero=false)
+        return %y
+      }})",
+                               from, six, to, permutation))
+        .nodes;
+  };
+  EXPECT_EQ(blocks("n,12,2,3", "0,2,2,3,2,3", "0,3,4,1,5,2", "0,3,4,6"),
+            "DepthToSpace[blocksize, mode](x) -> y\n");
+  EXPECT_EQ(blocks("n,12,2,3", "0,3,2,2,2,3", "0,1,4,2,5,3", "0,3,4,6"),
+            "DepthToSpace[blocksize, mode](x) -> y\n");
+  EXPECT_EQ(blocks("n,3,4,6", "0,3,2,2,3,2", "0,3,5,1,2,4", "0,12,2,3"), "SpaceToDepth[blocksize](x) -> y\n");
+  // Blocks that are not square, pixels in another order, and an image that is cut up otherwise.
+  for (const auto& [six, permutation, to] : {std::tuple("0,2,3,2,2,3", "0,3,4,1,5,2", "0,2,4,9"),
+                                             {"0,2,2,3,2,3", "0,3,4,2,5,1", "0,3,4,6"},
+                                             {"0,2,2,3,2,3", "0,3,4,1,5,2", "0,3,8,3"}})
+    EXPECT_EQ(blocks("n,12,2,3", six, permutation, to).find("DepthToSpace"), std::string::npos);
+}
+
+TEST(WriteOnnx, WritesFramesAsAGather) {
+  EXPECT_EQ(written(R"(
+    graph(%x: f32[2,7]) {
+      %three = constant(value=i64[] {3})
+      %two = constant(value=i64[] {2})
+      %y = frames(%x, %three, %two, axis=1)
+      return %y
+    })")
+                .nodes.substr(0, 6),
+            "Gather");
+  const auto graph = parse_graph(R"(
+    graph(%x: f32[n]) {
+      %three = constant(value=i64[] {3})
+      %two = constant(value=i64[] {2})
+      %y = frames(%x, %three, %two, axis=0)
+      return %y
+    })");
+  expect_same_results(*graph, {f32({7}, {1, 2, 3, 4, 5, 6, 7})});
+  expect_same_results(*graph, {f32({2}, {1, 2})});
+}
+
 TEST(WriteOnnx, DecomposesWhatIsToBeAvoided) {
   const std::string text =
       "graph(%x: f32[1,4,2], %s: f32[4], %b: f32[4]) { %y = group_norm(%x, %s, %b, groups=2) return %y }";

@@ -128,6 +128,20 @@ TEST(Frames, OverlapOrLeaveGaps) {
   expect_error<UserError>([&] { apply(1, 0); }, "node %y: frames: step is 0, but must be at least 1");
 }
 
+TEST(Frames, DecomposeIntoAGather) {
+  for (const int64_t length : {1, 3, 5, 6}) {
+    const auto graph = parse_graph(
+        "graph(%x: i64[2,n], %n: i64[], %s: i64[]) { %y = frames(%x, %n, %s, axis=1) return %y }");
+    const Data inputs = {i64({2, 5}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}), Tensor::scalar(length),
+                         Tensor::scalar(int64_t{2})};
+    const Data expected = evaluate(*graph, inputs);
+    Node* const node = graph->nodes().front();
+    const InsertBefore here(node);
+    graph->replace(node, node->op().decompose(*node));
+    expect_tensor(evaluate(*graph, inputs)[0], expected[0].tensor());
+  }
+}
+
 TEST(Frames, TakeAnyAxisAndInferItsShape) {
   const std::string text = R"(
     graph(%x: i64[n,2]) {

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/temporary_folder.h"
 #include "frontends/onnx_model.h"
+#include "ir/graph_text.h"
 #include "ops/registry.h"
 #include "ops/unary.h"
 
@@ -102,6 +103,26 @@ TEST(OptimizeToWrite, PassesOfUsersMayMakeItLarger) {
   const OptimizedModel model = optimized(source, options);
   EXPECT_EQ(model.ops_after, (Counts{{"Neg", 2}, {"Relu", 1}}));
   EXPECT_EQ(model.unchanged, nullptr);
+}
+
+// Unrolled, it would take 9 nodes.
+TEST(OptimizeToWrite, AModelWithoutASourceIsNotLargerThanUnoptimised) {
+  register_ops();
+  const auto graph = parse_graph(R"(
+    graph(%start: f32[4], %xs: f32[5,4]) {
+      %last: f32[4], %all: f32[5,4] = scan([%start], [%xs], axes=[0], reversed=[0], output_axes=[0],
+                                           output_reversed=[0]) body(%s: f32[4], %x: f32[4]) {
+        %0 = add(%s, %x)
+        %1 = tanh(%s)
+        return %0, %1
+      }
+      return %all
+    })");
+  const OptimizedModel model = optimize_to_write(graph->clone(), std::nullopt, {});
+  EXPECT_EQ(model.ops_after, (Counts{{"Add", 1}, {"Scan", 1}, {"Tanh", 1}}));
+  EXPECT_EQ(reverted_in(model),
+            std::vector<std::string>{"the model: unroll-loops was reverted: the model grew"});
+  EXPECT_GT(sum(optimize_to_write(graph->clone(), std::nullopt, {.form = Form::Text}).ops_after), 3);
 }
 
 TEST(OptimizeToWrite, CountsAModelWithoutASourceAsOnnxWouldHaveIt) {

@@ -246,8 +246,13 @@ Labels contracted(const Equation& equation) {
   return roles_of(equation.operands[0], equation.operands[1], equation.result).contracted;
 }
 
+// Where nothing is left of either operand, there are no rows and columns: as products, dot products would
+// take reshapes.
 bool is_product(const Equation& equation) {
-  return equation.operands.size() == 2 && !has_lone(equation) && !contracted(equation).empty();
+  if (equation.operands.size() != 2 || has_lone(equation))
+    return false;
+  const Roles roles = roles_of(equation.operands[0], equation.operands[1], equation.result);
+  return !roles.contracted.empty() && !(roles.left.empty() && roles.right.empty());
 }
 
 // The evaluator sums over labels in the order of the alphabet.
@@ -304,13 +309,16 @@ Rules make_rules() {
           "(%a: T[2,n], %b: T[n,m]) { %y = einsum([%a, %b], equation=\"ij,jk->ik\") return %y }"),
       rule(
           "einsum-matmul", "matmul(a, b)",
-          "all that is summed over is in both operands, and in the order in which a product adds it up",
+          "rows or columns are left; all that is summed over is in both operands, and in the order in which "
+          "a "
+          "product adds it up",
           [](const Equation& e) { return is_product(e) && is_in_order(e); }, product_of, Numerics::BitExact,
           "(%a: T[2,n,3,2], %b: T[2,m,3,2]) { %y = einsum([%a, %b], equation=\"bqhd,bkhd->bhqk\") return %y "
           "}",
-          "(%a: T[2,n], %b: T[2,m]) { %y = einsum([%a, %b], equation=\"ij,ik->ijk\") return %y }"),
+          "(%a: T[2,n], %b: T[2,n]) { %y = einsum([%a, %b], equation=\"ij,ij->i\") return %y }"),
       rule(
-          "einsum-matmul-in-another-order", "matmul(a, b)", "all that is summed over is in both operands",
+          "einsum-matmul-in-another-order", "matmul(a, b)",
+          "rows or columns are left, and all that is summed over is in both operands",
           [](const Equation& e) { return is_product(e) && !is_in_order(e); }, product_of,
           Numerics::Reassociates,
           "(%a: T[2,n,2,3], %b: T[2,3,m]) { %y = einsum([%a, %b], equation=\"bshd,hdo->bso\") return %y }",

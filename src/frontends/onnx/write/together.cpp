@@ -99,6 +99,50 @@ std::optional<OnnxCall> spell_log(const Node& log) {
   return sum != nullptr ? reduction("ReduceLogSum", *sum, sum->in("x")) : std::nullopt;
 }
 
+// Blocks of b × b pixels that become channels, or are made of them: an image reshaped to six dimensions,
+// transposed, and reshaped to four.
+struct BlockForm {
+  std::string_view op, mode;
+  std::vector<int64_t> permutation;
+  int64_t channels, rows, columns, block_rows, block_columns;  // where they are among the six
+};
+
+std::optional<OnnxCall> spell_blocks(const Node& last) {
+  static const BlockForm forms[] = {
+      {"DepthToSpace", "DCR", {0, 3, 4, 1, 5, 2}, 3, 4, 5, 1, 2},
+      {"DepthToSpace", "CRD", {0, 1, 4, 2, 5, 3}, 1, 4, 5, 2, 3},
+      {"SpaceToDepth", "", {0, 3, 5, 1, 2, 4}, 1, 2, 4, 3, 5},
+  };
+  const Node* turn = made_for_this(last.in("x"), "transpose");
+  const Node* first = turn != nullptr ? made_for_this(turn->in("x"), "reshape") : nullptr;
+  if (first == nullptr || !first->result().shape().ranked() || first->result().rank() != 6)
+    return std::nullopt;
+  const Value x = first->in("x");
+  const Shape& six = first->result().shape();
+  const auto has_sizes = [](Value value, const std::vector<Dim>& dims) {
+    return value.shape().ranked() &&
+           std::ranges::equal(value.shape().dims(), dims,
+                              [](const Dim& a, const Dim& b) { return provably_equal(a, b); });
+  };
+  const auto permutation = turn->attr("permutation").as<Attribute::Ints>();
+  for (const BlockForm& form : forms) {
+    const Dim &b = six[form.block_rows], &channels = six[form.channels];
+    const Dim &rows = six[form.rows], &columns = six[form.columns];
+    if (permutation != form.permutation || !b.is_constant() || !provably_equal(b, six[form.block_columns]))
+      continue;
+    const std::vector<Dim> wide = {six[0], channels, rows * b, columns * b};
+    const std::vector<Dim> deep = {six[0], channels * b * b, rows, columns};
+    const bool widens = form.op == "DepthToSpace";
+    if (!has_sizes(x, widens ? deep : wide) || !has_sizes(last.result(), widens ? wide : deep))
+      continue;
+    OnnxCall call{std::string(form.op), {{x}}, {{"blocksize", *b.constant()}}};
+    if (!form.mode.empty())
+      call.attributes.push_back({"mode", std::string(form.mode)});
+    return call;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<OnnxCall> spell_together(const Node& node) {
@@ -109,9 +153,10 @@ std::optional<OnnxCall> spell_together(const Node& node) {
     std::optional<OnnxCall> (*spell)(const Node&);
   };
   static constexpr Formula formulas[] = {
-      {"where", spell_prelu},  {"where", spell_thresholded_relu},
-      {"div", spell_softsign}, {"reduce_sum", spell_sum_of},
-      {"sqrt", spell_root},    {"log", spell_log},
+      {"where", spell_prelu},    {"where", spell_thresholded_relu},
+      {"div", spell_softsign},   {"reduce_sum", spell_sum_of},
+      {"sqrt", spell_root},      {"log", spell_log},
+      {"reshape", spell_blocks},
   };
   for (const Formula& formula : formulas)
     if (node.is(formula.last))
